@@ -392,6 +392,14 @@ var baseFaults = []Fault{
 		}),
 	},
 	{
+		ID: "base.string-id-unanswered", Requirement: "base.request.string-id-served",
+		Summary:    "Requests whose id is a string are read as if they had none.",
+		Collateral: []string{"base.response.present"},
+		Apply: answering("*", server.NoAnswer, func(r *server.Request) bool {
+			return strings.HasPrefix(r.ID.String(), `"`)
+		}),
+	},
+	{
 		ID: "base.ids-as-text", Requirement: "base.request.string-id-served", Form: AtOnce,
 		Summary: "A request is refused while another one has an id of the same text.",
 		Apply: refusing("ping", server.InvalidRequest, func(r *server.Request) bool {
@@ -599,6 +607,11 @@ var baseFaults = []Fault{
 				s.Send(&server.Outgoing{Session: s, Message: refusal(nil, server.InvalidParams, "Invalid params")})
 			}
 		}),
+	},
+	{
+		ID: "base.malformed-notification-kills", Requirement: "base.notification.malformed-no-response", WarnOnly: true, Transports: stdio,
+		Summary: "A notification with wrong params ends the process.",
+		Apply:   dyingOf(`"notifications/progress","params":{}}`),
 	},
 	{
 		ID: "base.notification-with-id", Requirement: "base.notification.no-id",

@@ -53,6 +53,8 @@ type side struct {
 	open, openSum int
 	// notified is the position of a notification that no round trip has followed; -1 for none.
 	notified int
+	// greeted counts the initialize messages without an id that nothing has answered.
+	greeted int
 }
 
 // sameID holds the newest requests whose ids differ at most in their type.
@@ -324,6 +326,9 @@ func (c *Conversation) guess(asked *side, e *Event) {
 	switch carrier := c.streams[e.Stream]; {
 	case carrier != nil && len(carrier.carried) > 0 && carrier.carried[0].From() != e.From:
 		x = carrier.carried[0]
+	case At(e.Msg.Result, "protocolVersion") != nil && asked.greeted > 0:
+		asked.greeted--
+		return
 	case c.Init != nil && !c.Init.settled && c.Init.From() != e.From && At(e.Msg.Result, "protocolVersion") != nil:
 		x = c.Init
 		asked.settle(x)
@@ -343,6 +348,8 @@ func (c *Conversation) notification(e *Event) {
 	s := c.sides[e.From]
 	s.notified = e.Seq
 	switch e.Msg.Method {
+	case "initialize":
+		s.greeted++
 	case "notifications/initialized":
 		if c.Initialized == nil {
 			c.Initialized = e

@@ -146,6 +146,12 @@ func TestConversation(t *testing.T) {
 			[]string{"0 a answered 2", "1 b answered 3"},
 		},
 		{
+			"an initialize without an id before another one", "stdio",
+			`> {"jsonrpc":"2.0","method":"initialize"}` + "\n> " + request("1", "initialize") + "\n< " + `{"jsonrpc":"2.0","id":null,"result":{"protocolVersion":"2025-06-18"}}` +
+				"\n< " + `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18"}}`,
+			[]string{"1 initialize answered 3", "stray 2 after 1 awaited"},
+		},
+		{
 			"an empty id", "stdio", "> " + request(`""`, "a") + "\n< " + unnamed,
 			[]string{"0 a", "stray 1 after 0 awaited means 0"},
 		},

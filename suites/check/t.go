@@ -46,6 +46,7 @@ type T struct {
 	doubtful   bool // it may have been only late
 	disturbed  bool // it ended because of what other checks did
 	about      string
+	mild       bool // what fails the body is only a warning
 }
 
 func newT(ctx context.Context, e *Engine, c *Check, s *client.Session) *T {
@@ -141,7 +142,11 @@ func (t *T) About(id string) { t.about = id }
 // Fail records that the requirement that the body is about is broken and ends
 // the body.
 func (t *T) Fail(format string, args ...any) {
-	t.Violation(cmp.Or(t.about, t.check.Requirements[0]), fmt.Sprintf(format, args...))
+	record := t.Violation
+	if t.mild {
+		record = t.Warning
+	}
+	record(cmp.Or(t.about, t.check.Requirements[0]), fmt.Sprintf(format, args...))
 	panic(stop{})
 }
 
@@ -418,6 +423,14 @@ func (t *T) offers(s *client.Session, method string) {
 func (t *T) Fence() {
 	t.Settle()
 	t.FenceOn(t.Session)
+}
+
+// FenceMildly is Fence where no sentence obliges the server to go on: that it does not answer is only a
+// warning.
+func (t *T) FenceMildly() {
+	t.mild = true
+	defer func() { t.mild = false }()
+	t.Fence()
 }
 
 // Settle waits, over HTTP, for the ends of the streams that belong to messages which

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
 
 func reads(id int, uri string) string {
@@ -32,4 +33,29 @@ func TestEchoedURI(t *testing.T) {
 		},
 		{id: "meta.object", party: wire.Client, good: meta(`{"a":1}`), bad: meta(`[]`)},
 	})
+}
+
+// A finding names what was sent, and shows it rather than what came between.
+func TestEvidenceOfResponses(t *testing.T) {
+	for _, c := range []struct{ id, trace, message, first string }{
+		{
+			"base.response.only-to-requests",
+			`> {"jsonrpc":"2.0","id":"stray","result":{}}` + "\n" + `> {"jsonrpc":"2.0","id":8,"method":"ping"}` + "\n" +
+				`< {"jsonrpc":"2.0","id":"stray","error":{"code":-32600,"message":"Invalid request"}}` + "\n",
+			"a response was answered, as if it were a request", `{"jsonrpc":"2.0","id":"stray","result":{}}`,
+		},
+		{
+			"base.response.once",
+			`> {"jsonrpc":"2.0","id":8,"method":"ping"}` + "\n" + `< {"jsonrpc":"2.0","id":8,"result":{}}` + "\n" + `< {"jsonrpc":"2.0","id":8,"result":{}}` + "\n",
+			"the request got 2 responses", `{"jsonrpc":"2.0","id":8,"method":"ping"}`,
+		},
+	} {
+		seen := talk(t, "2025-06-18", allOfClient, c.trace)[judge.Key{Requirement: c.id, Party: wire.Server}]
+		if seen == nil || len(seen.Findings) != 1 {
+			t.Fatalf("%s: %+v", c.id, seen)
+		}
+		if f := seen.Findings[0]; f.Message != c.message || string(f.Evidence[0].Raw) != c.first {
+			t.Errorf("%s: %q, at first %s", c.id, f.Message, f.Evidence[0].Raw)
+		}
+	}
 }

@@ -83,7 +83,7 @@ func judgeResponses(c *Conversation, rec *Recorder) {
 		}
 		if x != nil && x.Method() != "tools/call" && !c.behindTool(x, e) && !c.leftUnread(x, e) &&
 			!c.refusedUnnamed(x, e) {
-			rec.Fail("base.response.present", e.From, "no response came in time", x.Request, e)
+			rec.Fail("base.response.present", e.From, "no response to "+x.Method()+" came in time", x.Request, e)
 		}
 	}
 	judgeStray(c, rec)
@@ -208,8 +208,8 @@ func judgeStray(c *Conversation, rec *Recorder) {
 			if c.answersUnreadable(e) {
 				rec.Pass("base.error.undetectable-id", e.From)
 			}
-		case c.answersStray(e):
-			rec.Fail("base.response.only-to-requests", e.From, "a response was answered, as if it were a request", before(cause, e)...)
+		case c.strayWith(e) != nil:
+			rec.Fail("base.response.only-to-requests", e.From, "a response was answered, as if it were a request", c.strayWith(e), e)
 		case c.answersUnreadable(e):
 			rec.Fail("base.error.undetectable-id", e.From,
 				"an error for a message without a readable id carries the id "+e.Msg.ID.String(), before(cause, e)...)
@@ -270,11 +270,14 @@ func (c *Conversation) answersUnreadable(e *wire.Event) bool {
 	return first >= 0 && first < e.Seq && e.Msg.Kind == wire.ErrorResponse
 }
 
-// answersStray reports whether a response carries the id of a response of the
-// peer that belonged to no request.
-func (c *Conversation) answersStray(e *wire.Event) bool {
+// strayWith returns the response of the peer that belonged to no request and whose id a response
+// carries.
+func (c *Conversation) strayWith(e *wire.Event) *wire.Event {
 	first, ok := c.faults[e.From.Peer()].strays[e.Msg.ID.Key()]
-	return ok && first < e.Seq && e.Msg.ID.Usable()
+	if !ok || first > e.Seq || !e.Msg.ID.Usable() {
+		return nil
+	}
+	return c.Events[first]
 }
 
 // othersWith counts the messages that are no requests, and that carried the id of a request between

@@ -104,7 +104,7 @@ func (c *Conversation) judgeFirst(p wire.Party, first *wire.Event, rec *Recorder
 			rec.Warn("lifecycle.init.first", p, "a log message came before initialize", e)
 			return
 		default:
-			rec.Fail("lifecycle.init.first", p, "the first message is not initialize", e)
+			rec.Fail("lifecycle.init.first", p, e.Msg.Method+" was sent before initialize", e)
 			return
 		}
 	}

@@ -34,6 +34,18 @@ func servesMeta(t *check.T) {
 	t.Assume(t.Call(t.NoOp(), meta("example.com/text", "text"))).To(HaveResult(), "with a plain _meta")
 }
 
+// servesStringIDs ends the body as inconclusive unless the server answers a request with a string as its id, which
+// base/string-id judges.
+func servesStringIDs(t *check.T) {
+	p := t.StartID(wire.StringID("mcpconform-text-"+t.Session.NextID().String()), t.NoOp(), nil)
+	x, err := p.Await(t.Context)
+	if timedOut(err) {
+		t.Inconclusive("%s with a string as its id is not answered", t.NoOp())
+	}
+	t.Must(err)
+	t.Assume(x).To(HaveResult(), "with a string as its id")
+}
+
 // resultFor matches messages if one of them is a result with one of the ids.
 func resultFor(ids ...string) types.GomegaMatcher {
 	return Carry("a result", func(e *wire.Event) bool {

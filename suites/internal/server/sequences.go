@@ -652,9 +652,9 @@ func (p *sequenceRun) confirmed(w *misstep) bool {
 	case found.early && (w.kind == noAnswer || w.kind == unserved):
 		p.Violation("cancellation.ignore-unknown", message, found.events...)
 	case found.gone:
-		p.Violation(blamed(found.sequence, "base.response.present"), message, found.events...)
+		p.blame(blamed(found.sequence, "base.response.present"), message, found.events)
 	case found.broken:
-		p.Violation(blamed(found.sequence, p.words[w.word].id), message, found.events...)
+		p.blame(blamed(found.sequence, p.words[w.word].id), message, found.events)
 	case w.kind == noAnswer:
 		p.Violation("base.response.present", message, found.events...)
 	case p.words[w.word].method == "tools/call":
@@ -698,6 +698,16 @@ func blamed(sequence []model.Action, otherwise string) string {
 		}
 	}
 	return otherwise
+}
+
+// blame records that a server has broken a requirement by which it lives with an action. No response is all
+// that the text wants after a malformed notification (basic/index#notifications): the rest is a warning.
+func (p *sequenceRun) blame(id, message string, events []*wire.Event) {
+	if id == tolerated[model.Malformed] {
+		p.Warning(id, message, events...)
+		return
+	}
+	p.Violation(id, message, events...)
 }
 
 // subject names what a message is about.
