@@ -392,6 +392,20 @@ var baseFaults = []Fault{
 		}),
 	},
 	{
+		ID: "base.refusals-unsent", Requirement: "base.response.present", Form: ByValue,
+		Summary:    "A read of a URI without a scheme, and a completion for a reference of an unknown type, are refused in silence.",
+		Collateral: []string{"resources.error.not-found-code"},
+		Apply: all(
+			answering("resources/read", server.NoAnswer, func(r *server.Request) bool {
+				uri, _ := r.Params["uri"].(string)
+				return strings.HasPrefix(uri, "mcpconform no")
+			}),
+			answering("completion/complete", server.NoAnswer, func(r *server.Request) bool {
+				return wire.At(r.Params, "ref", "type") == "ref/mcpconform"
+			}),
+		),
+	},
+	{
 		ID: "base.string-id-unanswered", Requirement: "base.request.string-id-served",
 		Summary:    "Requests whose id is a string are read as if they had none.",
 		Collateral: []string{"base.response.present"},

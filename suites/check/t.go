@@ -47,6 +47,7 @@ type T struct {
 	disturbed  bool // it ended because of what other checks did
 	about      string
 	mild       bool // what fails the body is only a warning
+	excused    bool // silence is not what the check is about
 }
 
 func newT(ctx context.Context, e *Engine, c *Check, s *client.Session) *T {
@@ -139,6 +140,10 @@ func (t *T) proof(events []*wire.Event) []*wire.Event {
 // that is the check's first one.
 func (t *T) About(id string) { t.about = id }
 
+// ExcuseSilence lets a missing answer end the body as inconclusive from here on: that each request gets
+// a response is a requirement of its own, which a rule judges (basic/index#messages).
+func (t *T) ExcuseSilence() { t.excused = true }
+
 // Fail records that the requirement that the body is about is broken and ends
 // the body.
 func (t *T) Fail(format string, args ...any) {
@@ -215,6 +220,9 @@ func (t *T) Must(err error) {
 		t.noAnswer = true
 		t.end(Inconclusive, err.Error()+" (limits in the configuration)")
 	case errors.As(err, &timeout) && timeout.Awaited != "answer to tools/call" && t.behindTool(err):
+	case errors.As(err, &timeout) && t.excused:
+		t.noAnswer = true
+		t.end(Inconclusive, ending.Longer(err).Error())
 	case errors.As(err, &timeout):
 		t.noAnswer, t.doubtful = true, timeout.Doubtful
 		t.Show(t.lastWords(err)...)
