@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 const (
 	maxProbed  = 20 // tools
 	maxWatched = 20 // resources
+	maxRead    = 8  // of these, to see what changes although no update comes
 	// quickest and slowest bound how long a call takes during which a check can do
 	// something else.
 	quickest = 700 * time.Millisecond
@@ -135,6 +138,7 @@ func (e *Engine) probeTools(ctx context.Context, checks []*Check, s *client.Sess
 			}
 		}
 	}
+	read := readAll(ctx, s, subscribed[:min(len(subscribed), maxRead)])
 	silent := watchLists(ctx, s, missing)
 	t.Observed = make(map[string]Call)
 	best := make(map[string]int)
@@ -186,10 +190,56 @@ func (e *Engine) probeTools(ctx context.Context, checks []*Check, s *client.Sess
 	}
 	if len(subscribed) > 0 {
 		awaitUpdate(ctx, s, calls)
-		if call, ok := changer(ctx, s, calls); ok {
+		call, ok := changer(ctx, s, calls)
+		if !ok {
+			call, ok = silentChanger(ctx, s, quick, read)
+		}
+		if ok {
 			t.Observed["resource-update"] = call
 		}
 	}
+}
+
+// readAll returns the contents of resources, by URI, as far as they are the same when they are read twice.
+func readAll(ctx context.Context, s *client.Session, uris []string) map[string]any {
+	contents := make(map[string]any)
+	for _, uri := range uris {
+		var twice [2]any
+		for i := range twice {
+			x, err := s.Call(ctx, "resources/read", map[string]any{"uri": uri})
+			if err != nil {
+				return contents
+			}
+			twice[i] = x.Result()["contents"]
+		}
+		if twice[0] != nil && reflect.DeepEqual(twice[0], twice[1]) {
+			contents[uri] = twice[0]
+		}
+	}
+	return contents
+}
+
+// silentChanger returns the call that makes a resource change without an update, as the contents show that were read before all calls.
+// Where none of them differs after these, nothing is called again.
+func silentChanger(ctx context.Context, s *client.Session, quick []Call, read map[string]any) (Call, bool) {
+	changed := func() map[string]any {
+		now := readAll(ctx, s, slices.Sorted(maps.Keys(read)))
+		maps.DeleteFunc(now, func(uri string, contents any) bool { return reflect.DeepEqual(contents, read[uri]) })
+		return now
+	}
+	read = changed()
+	for _, call := range quick {
+		if len(read) == 0 {
+			break
+		}
+		if o, err := observe(ctx, s, call); err != nil || len(o.updates) > 0 {
+			break
+		}
+		if len(changed()) > 0 {
+			return call, true
+		}
+	}
+	return Call{}, false
 }
 
 // changer returns the call that makes a resource change, as updates show that come with it or

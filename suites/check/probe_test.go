@@ -190,3 +190,36 @@ func TestProbeToolsChangeUnannounced(t *testing.T) {
 	}
 	goleak.VerifyNone(t)
 }
+
+// A tool that changes a resource is found even if the server does not tell of it.
+func TestProbeToolsUpdateUnannounced(t *testing.T) {
+	catalogue := server.DefaultCatalogue()
+	for i, tool := range catalogue.Tools {
+		quick := slices.Contains([]string{"echo", "update_resource", "log_levels", "resource_links", "toggle_prompt"}, tool.Name())
+		tool.Definition["annotations"] = map[string]any{"readOnlyHint": quick}
+		if tool.Name() == "update_resource" {
+			tool.Definition["name"] = fmt.Sprintf("tool%d", i)
+		}
+	}
+	for _, changes := range []bool{true, false} {
+		o := server.Options{Catalogue: catalogue}
+		o.Behaviour.Send = server.OnMessage("notifications/resources/updated", func(*server.Outgoing) []*server.Outgoing { return nil })
+		if !changes {
+			o.Behaviour.Wrap("resources/read", server.Edit(func(_ *server.Request, result map[string]any) { result["contents"] = []any{} }))
+		}
+		e := engine(time.Minute)
+		e.Dialer = &transport.Stdio{Launcher: transport.Func{Name: "silent", Run: server.New(o).RunStdio}}
+		e.Settings = check.Settings{CallTools: check.CallSafe}
+		target, err := e.Prepare(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &check.Check{Name: "a/b", Requirements: []string{"a.b"}, Needs: check.Needs{ToolRoles: []string{"resource-update"}}, Body: func(*check.T) {}}
+		e.Start(t.Context(), []*check.Check{c}, nil)[0].Await()
+		e.Finish(t.Context())
+		if call, ok := target.ToolFor("resource-update"); ok != changes || ok && !strings.HasPrefix(call.Tool, "tool") {
+			t.Errorf("a resource that changes (%v) without an update is changed by %q", changes, call.Tool)
+		}
+	}
+	goleak.VerifyNone(t)
+}
