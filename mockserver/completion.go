@@ -49,6 +49,14 @@ var completionFaults = []Fault{
 		}),
 	},
 	{
+		ID: "completion.empty-context-refused", Requirement: "completion.context.accepted", Form: ByValue,
+		Summary: "A completion whose context has no arguments is refused.",
+		Apply: refusing("completion/complete", server.InvalidParams, func(r *server.Request) bool {
+			given, ok := r.Params["context"].(object)
+			return ok && given["arguments"] == nil
+		}),
+	},
+	{
 		ID: "completion.context-refused", Requirement: "completion.context.accepted",
 		Summary: "A completion with context is refused.",
 		Apply: refusing("completion/complete", server.InvalidParams, func(r *server.Request) bool {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -92,6 +93,27 @@ func posted(r *http.Request) *wire.Message {
 		return m
 	}
 	return &wire.Message{}
+}
+
+// blindTo does not find a header whose name is spelled like this.
+func blindTo(name string) apply {
+	return func(o *server.Options) {
+		o.Behaviour.HTTP.Connection = func(conn net.Conn) net.Conn { return blind{conn, []byte("\n" + name + ":")} }
+	}
+}
+
+// blind is a connection on which a header is read as another one.
+type blind struct {
+	net.Conn
+	header []byte
+}
+
+func (c blind) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if at := bytes.Index(p[:n], c.header); at >= 0 {
+		p[at+1] = 'x'
+	}
+	return n, err
 }
 
 // notAccepting refuses POSTs with 406 because of their Accept header, whose lines are joined.
@@ -481,6 +503,21 @@ var httpFaults = []Fault{
 		ID: "http.accept-case", Requirement: "http.server.accept-forms", Transports: overHTTP, Form: ByValue,
 		Summary: "Media types in the Accept header are compared with regard to case.",
 		Apply:   notAccepting(func(accept string) bool { return accept != strings.ToLower(accept) }),
+	},
+	{
+		ID: "http.session-header-lower-lost", Requirement: "http.server.header-names", Transports: overHTTP, Form: ByValue,
+		Summary: "The id of a session is not found in a header whose name is in small letters.",
+		Apply:   blindTo("mcp-session-id"),
+	},
+	{
+		ID: "http.content-type-header-upper-lost", Requirement: "http.server.header-names", Transports: overHTTP, Form: ByValue,
+		Summary: "The Content-Type is not found in a header whose name is in capitals.",
+		Apply:   blindTo("CONTENT-TYPE"),
+	},
+	{
+		ID: "http.version-header-lower-lost", Requirement: "http.server.header-names", Transports: overHTTP, Form: ByValue,
+		Summary: "The version of the protocol is not found in a header whose name is in small letters.",
+		Apply:   blindTo("mcp-protocol-version"),
 	},
 	{
 		ID: "http.notification-200", Requirement: "http.server.notification-202", Transports: overHTTP,

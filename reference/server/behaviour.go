@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -123,6 +124,8 @@ type Stdio struct {
 type HTTP struct {
 	// Middleware wraps the whole handler.
 	Middleware func(http.Handler) http.Handler
+	// Connection wraps each connection, before HTTP is read from it.
+	Connection func(net.Conn) net.Conn
 	// Reply sees each response before its head is written, with the situation
 	// that caused it, and may change it. See [Reply].
 	Reply func(r *Reply)

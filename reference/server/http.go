@@ -217,12 +217,27 @@ func Listen(addr string) (net.Listener, error) {
 	return net.Listen("tcp", net.JoinHostPort(host, port))
 }
 
+// listener wraps the connections that come.
+type listener struct {
+	net.Listener
+	wrap func(net.Conn) net.Conn
+}
+
+// Accept returns the next connection.
+func (l listener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil || l.wrap == nil {
+		return conn, err
+	}
+	return l.wrap(conn), nil
+}
+
 // Serve serves connections of a listener until the context ends, and then stops
 // in an orderly way. It closes the listener.
 func (h *HTTPServer) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(l) }()
+	go func() { served <- server.Serve(listener{l, h.server.options.Behaviour.HTTP.Connection}) }()
 	select {
 	case err := <-served:
 		h.Close()

@@ -128,14 +128,18 @@ var completionChecks = []*check.Check{
 					t.Expect(with).To(HaveResult(), "with context, and not without it")
 				}
 			}
-			if tried == 0 {
-				// With a single argument there are no others to send as context.
-				params := all[0].params("")
-				if without := t.Call("completion/complete", params); without.Result() == nil {
+			// A context need not name any argument, nor have the member for them (schema#completerequest).
+			t.Clear()
+			params := all[0].params("")
+			if without := t.Call("completion/complete", params); without.Result() == nil {
+				if tried == 0 {
 					t.Inconclusive("the server completes no argument: %s", Describe(without))
 				}
-				params["context"] = map[string]any{"arguments": map[string]any{}}
-				t.Expect(t.Call("completion/complete", params)).To(HaveResult(), "with context, and not without it")
+				return
+			}
+			for _, given := range []map[string]any{{"arguments": map[string]any{}}, {}} {
+				params["context"] = given
+				t.Expect(t.Call("completion/complete", params)).To(HaveResult(), "with the context %s, and not without it", client.Marshal(given))
 			}
 		},
 	},

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -189,6 +190,12 @@ var httpChecks = []*check.Check{
 				servedWith(t, "Content-Type", []string{m.Str()}, "http.server.content-type-forms")
 			})
 		},
+	},
+	{
+		Name:         "http/header-names",
+		Requirements: []string{"http.server.header-names"},
+		Needs:        posting,
+		Body:         headerNames,
 	},
 	{
 		Name:         "http/bad-body",
@@ -409,6 +416,42 @@ func servedWith(t *check.T, header string, values []string, id string) {
 	}
 	servedWhen(t, "with the "+header+" header "+strings.Join(quoted, " and "), t.Do(r), id)
 }
+
+// headerNames sends each header of a POST under its name in small letters and in capitals (RFC 9110, section 5.1).
+func headerNames(t *check.T) {
+	const id = "http.server.header-names"
+	t.Assume(t.Do(plainRequest(t))).To(HaveResult(), "with the names of headers in their ordinary spelling")
+	session, version := t.HTTP().Session()
+	ordinary := map[string]string{
+		"Content-Type": "application/json", "Accept": "application/json, text/event-stream", headerVersion: version,
+		headerSession: session,
+	}
+	send := func(name, value string) *transport.Response {
+		r := plainRequest(t)
+		r.Header = http.Header{name: {value}}
+		if value == notAVersion {
+			r.Deliberate = []string{"*"}
+		}
+		return t.Do(r)
+	}
+	refused := send(headerVersion, notAVersion).Status == http.StatusBadRequest
+	for _, header := range slices.Sorted(maps.Keys(ordinary)) {
+		if ordinary[header] == "" {
+			continue // the server assigns no session ids
+		}
+		for _, name := range []string{strings.ToLower(header), strings.ToUpper(header)} {
+			t.Clear()
+			servedWhen(t, "with the header "+header+" written "+name, send(name, ordinary[header]), id)
+			if header == headerVersion && refused {
+				r := send(name, notAVersion)
+				t.Check(id, r).To(HaveHTTPStatus(http.StatusBadRequest), "with the version %q in the header %s, as with it in the header %s", notAVersion, name, header)
+			}
+		}
+	}
+}
+
+// notAVersion is not a version of the protocol.
+const notAVersion = "not-a-version"
 
 func servedWhen(t *check.T, circumstances string, r *transport.Response, id string) bool {
 	t.Admitted(r.Head, "a request")
