@@ -135,6 +135,35 @@ var familyFaults = []Fault{
 		}),
 	},
 	{
+		ID: "base.id-lower-case-in-errors", Requirement: "base.response.id-echo", Form: ByValue,
+		Summary:    "Errors carry string ids in lower case.",
+		Collateral: []string{"base.response.once", "base.response.only-to-requests"},
+		Apply: problems("*", func(out *server.Outgoing, _ object) {
+			if id := out.Answers.ID.String(); strings.HasPrefix(id, `"`) {
+				out.Message["id"] = json.RawMessage(strings.ToLower(id))
+			}
+		}),
+	},
+	{
+		ID: "base.id-empty-null-in-errors", Requirement: "base.response.id-echo", Form: ByValue,
+		Summary: "Errors carry null in place of an empty id.",
+		Apply: problems("*", func(out *server.Outgoing, _ object) {
+			if out.Answers.ID.String() == `""` {
+				out.Message["id"] = nil
+			}
+		}),
+	},
+	{
+		ID: "base.negative-id-positive-in-errors", Requirement: "base.response.id-echo", Form: ByValue,
+		Summary:    "Errors carry negative ids without their sign.",
+		Collateral: []string{"base.response.once", "base.response.only-to-requests"},
+		Apply: problems("*", func(out *server.Outgoing, _ object) {
+			if digits, negative := strings.CutPrefix(out.Answers.ID.String(), "-"); negative {
+				out.Message["id"] = json.RawMessage(digits)
+			}
+		}),
+	},
+	{
 		ID: "base.id-inherited-refused", Requirement: "base.request.string-id-served", Form: ByValue,
 		Summary: "A request whose id is the name of a member that every JavaScript object has is refused.",
 		Apply:   refusing("*", server.InternalError, func(r *server.Request) bool { return r.ID.String() == `"constructor"` }),

@@ -3,6 +3,7 @@ package mockserver
 import (
 	"context"
 	"encoding/json"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -32,6 +33,28 @@ var progressFaults = []Fault{
 		Apply: params(progressed, func(params object) {
 			if token, ok := params["progressToken"].(string); ok {
 				params["progressToken"] = strings.ToLower(token)
+			}
+		}),
+	},
+	{
+		ID: "progress.token-trimmed", Requirement: "progress.token.active-request", Form: ByValue,
+		Summary:    "The progress token comes back without the blanks around it.",
+		Collateral: []string{"progress.value-increases", "progress.stop", "progress.in-progress", "progress.token.echo"},
+		Apply: params(progressed, func(params object) {
+			if token, ok := params["progressToken"].(string); ok {
+				params["progressToken"] = strings.TrimSpace(token)
+			}
+		}),
+	},
+	{
+		ID: "progress.token-decoded", Requirement: "progress.token.active-request", Form: ByValue,
+		Summary:    "The progress token comes back with its percent-encoding decoded.",
+		Collateral: []string{"progress.value-increases", "progress.stop", "progress.in-progress", "progress.token.echo"},
+		Apply: params(progressed, func(params object) {
+			if token, ok := params["progressToken"].(string); ok {
+				if decoded, err := url.PathUnescape(token); err == nil {
+					params["progressToken"] = decoded
+				}
 			}
 		}),
 	},

@@ -174,6 +174,14 @@ var resourceFaults = []Fault{
 		}),
 	},
 	{
+		ID: "resources.unsubscribe-nothing-internal", Requirement: "base.error.invalid-params", Form: ByValue,
+		Summary: "resources/unsubscribe without a URI is refused with -32603.",
+		Apply: refusing("resources/unsubscribe", server.InternalError, func(r *server.Request) bool {
+			_, given := r.Params["uri"]
+			return !given
+		}),
+	},
+	{
 		ID: "resources.unsubscribe-all", Requirement: "resources.updated.sent",
 		Summary: "resources/unsubscribe ends the subscriptions to other resources, too.",
 		Apply: wrapping("resources/unsubscribe", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {

@@ -371,9 +371,9 @@ func (t *T) Start(method string, params any, opts ...client.Option) *client.Pend
 }
 
 // StartID is Start with an id of the caller's choice.
-func (t *T) StartID(id wire.ID, method string, params any) *client.Pending {
+func (t *T) StartID(id wire.ID, method string, params any, opts ...client.Option) *client.Pending {
 	t.offers(t.Session, method)
-	p, err := t.Session.StartID(t.Context, id, method, params)
+	p, err := t.Session.StartID(t.Context, id, method, params, opts...)
 	t.Must(err)
 	t.Show(p.Request)
 	return p

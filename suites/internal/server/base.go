@@ -46,6 +46,25 @@ var baseChecks = []*check.Check{
 		},
 	},
 	{
+		Name:         "base/refused-string-id",
+		Requirements: []string{"base.response.id-echo"},
+		Needs:        check.Needs{Session: check.Own, Late: true}, // string ids that are served are sent before, in the shared one
+		Families:     []string{"ids"},
+		Body: func(t *check.T) {
+			// What refuses a request may handle its id otherwise than what serves it.
+			refusedUnderIDs(t, slices.DeleteFunc(t.Draw("ids"), isNumber))
+		},
+	},
+	{
+		Name:         "base/refused-integer-ids",
+		Requirements: []string{"base.response.id-echo"},
+		Needs:        check.Needs{Late: true},
+		Families:     []string{"ids"},
+		Body: func(t *check.T) {
+			refusedUnderIDs(t, slices.DeleteFunc(t.Draw("ids"), func(m family.Member) bool { return !isNumber(m) }))
+		},
+	},
+	{
 		Name:         "base/spellings",
 		Requirements: []string{"base.json.any-spelling"},
 		Families:     []string{"spellings"},
@@ -142,8 +161,8 @@ var baseChecks = []*check.Check{
 					t.Note("%s is not served, and the lists of %s are empty", bad.method, bad.capability)
 				case bad.method == "tools/call" && refusesAllCalls(t, x):
 					t.Note("all calls are refused alike: %s", Describe(x))
-				case bad.method == "resources/read" && len(bad.params) > 0 && refusedWith(x, -32002):
-					t.Note("resources/read with the params %s is refused like a resource that does not exist", quote(jsonValue(bad.params)))
+				case strings.HasPrefix(bad.method, "resources/") && (len(bad.params) > 0 || bad.dispensable) && refusedWith(x, -32002):
+					t.Note("%s with the params %s is refused like a resource that does not exist", bad.method, quote(jsonValue(bad.params)))
 				default:
 					t.Check("base.error.invalid-params", x).To(HaveErrorCode(-32602), "with the params %s", quote(jsonValue(bad.params)))
 				}
@@ -488,6 +507,60 @@ var baseChecks = []*check.Check{
 	},
 }
 
+// refusedUnderIDs asks for a method that does not exist under different ids. The error has the id of its request, in type and
+// value (basic#responses). One that has another id, or none, shows itself: it has the code for unknown methods, belongs to no request that
+// waits for an answer, and comes while this one does. That nothing comes at all is left to the checks of unknown methods.
+func refusedUnderIDs(t *check.T, members []family.Member) {
+	const id, method = "base.response.id-echo", "mcpconform/no-such-method"
+	known := client.Deliberately("lifecycle.capability.experimental-gated")
+	t.Assume(t.Call(method, nil, known)).To(HaveErrorCode(-32601), "for an unknown method")
+	tried, silent := 0, false
+	t.VaryInTurn(members, func(m family.Member) {
+		if silent || t.Session.Used(m.ID()) {
+			return
+		}
+		tried++
+		p := t.StartID(m.ID(), method, nil, known)
+		e, err := t.Session.AwaitEvent(t.Context, p.Request.Seq+1, "error for an unknown method", func(e *wire.Event) bool {
+			return over(e, p) || e.Kind == wire.KindMessage && e.From == wire.Server && refusesUnknown(e) && !awaited(t, e)
+		})
+		switch {
+		case timedOut(err):
+			silent = true
+		case err != nil:
+			t.Must(err)
+		case e.Kind != wire.KindMessage || e.Msg.Kind != wire.ErrorResponse || t.Refused(p.Request, e) && !e.Msg.ID.Usable():
+		case e.Msg.ID.Key() != m.ID().Key():
+			t.Violation(id, "the error for an unknown method has "+theID(e)+", and the request had the id "+m.String(), p.Request, e)
+		}
+	})
+	switch {
+	case silent:
+		t.Inconclusive("an unknown method is refused with one id, and with another one nothing comes")
+	case tried == 0:
+		t.Inconclusive("the ids were all used before in the only session that there is")
+	}
+}
+
+// refusesUnknown reports whether a message is an error for an unknown method.
+func refusesUnknown(e *wire.Event) bool {
+	return e.Msg.Kind == wire.ErrorResponse && e.Msg.Error != nil && e.Msg.Error.Code == -32601
+}
+
+// awaited reports whether a response is the first to a request.
+func awaited(t *check.T, e *wire.Event) bool {
+	x := t.Session.Log().Exchange(e)
+	return x != nil && x.Response == e
+}
+
+// theID names the id of a response, if it has one.
+func theID(e *wire.Event) string {
+	if !e.Msg.ID.Usable() {
+		return "no id"
+	}
+	return "the id " + e.Msg.ID.String()
+}
+
 // lenience says what becomes of a server that serves what is not a request.
 type lenience uint8
 
@@ -623,6 +696,8 @@ var invalidCalls = []struct {
 	{"prompts", "prompts/get", map[string]any{"name": []any{}}, false},
 	{"resources", "resources/read", map[string]any{}, false},
 	{"resources", "resources/read", map[string]any{"uri": 7}, false},
+	{"resources.subscribe", "resources/subscribe", map[string]any{}, true},
+	{"resources.subscribe", "resources/unsubscribe", map[string]any{}, true},
 	{"completions", "completion/complete", map[string]any{}, false},
 	{"logging", "logging/setLevel", map[string]any{}, true},
 	{"logging", "logging/setLevel", map[string]any{"level": 7}, false},
@@ -652,6 +727,7 @@ var stringPlaces = []struct {
 	{"tools", "tools/list", "cursor", func(v any) map[string]any { return map[string]any{"cursor": v} }, false, true},
 	{"prompts", "prompts/list", "cursor", func(v any) map[string]any { return map[string]any{"cursor": v} }, false, true},
 	{"resources", "resources/list", "cursor", func(v any) map[string]any { return map[string]any{"cursor": v} }, false, true},
+	{"resources", "resources/templates/list", "cursor", func(v any) map[string]any { return map[string]any{"cursor": v} }, false, true},
 	{"completions", "completion/complete", "name of a prompt", func(v any) map[string]any {
 		return map[string]any{"ref": map[string]any{"type": "ref/prompt", "name": v}, "argument": map[string]any{"name": "x", "value": ""}}
 	}, false, false},
