@@ -137,7 +137,7 @@ var familyFaults = []Fault{
 	{
 		ID: "base.id-lower-case-in-errors", Requirement: "base.response.id-echo", Form: ByValue,
 		Summary:    "Errors carry string ids in lower case.",
-		Collateral: []string{"base.response.once", "base.response.only-to-requests"},
+		Collateral: []string{"base.response.once", "base.response.only-to-requests", "base.error.undetectable-id"},
 		Apply: problems("*", func(out *server.Outgoing, _ object) {
 			if id := out.Answers.ID.String(); strings.HasPrefix(id, `"`) {
 				out.Message["id"] = json.RawMessage(strings.ToLower(id))
@@ -156,7 +156,7 @@ var familyFaults = []Fault{
 	{
 		ID: "base.negative-id-positive-in-errors", Requirement: "base.response.id-echo", Form: ByValue,
 		Summary:    "Errors carry negative ids without their sign.",
-		Collateral: []string{"base.response.once", "base.response.only-to-requests"},
+		Collateral: []string{"base.response.once", "base.response.only-to-requests", "base.error.undetectable-id"},
 		Apply: problems("*", func(out *server.Outgoing, _ object) {
 			if digits, negative := strings.CutPrefix(out.Answers.ID.String(), "-"); negative {
 				out.Message["id"] = json.RawMessage(digits)
