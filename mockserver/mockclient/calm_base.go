@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
@@ -179,12 +181,36 @@ var messageOddities = []Oddity{
 		}),
 	},
 	{
+		ID: "notifications.leaving", Summary: "The client closes the connection when a notification with an unknown method comes, and ends with an error.",
+		Why: "The receiver sends no response; that it goes on, no page says.", Source: ofNotifications, Scenarios: []string{notifications, "exchange/beside", "sequences/session"},
+		Untried: unheard,
+		Apply: sendingOn(func(ctx context.Context, conn transport.Conn) {
+			if told(conn, unknownNotification) {
+				_ = conn.Close(ctx)
+			}
+		}),
+	},
+	{
 		ID: "notifications.params", Summary: "Notifications without parameters carry params with unknown members.",
 		Why: "params of a notification is an object with any members.", Source: ofNotifications,
 		Apply: editing(calls("notifications/initialized", "notifications/roots/list_changed"), func(m object) {
 			m["params"] = object{"com.example.at": "2025-06-18T09:00:00Z"}
 		}),
 	},
+}
+
+// unheard are the requirements that a client leaves open which ends the session at a notification with an unknown method.
+var unheard = []string{"base.notification.*", "meta.attach.notification", "cancellation.*", "*.list-changed.unsolicited", "logging.message.any-data"}
+
+func unknownNotification(m *wire.Message) bool {
+	return m.Kind == wire.Notification && strings.Contains(m.Method, "com.example")
+}
+
+// told reports whether a message of a kind has come from the server.
+func told(conn transport.Conn, of match) bool {
+	return slices.ContainsFunc(conn.Log().Events(), func(e *wire.Event) bool {
+		return e.Kind == wire.KindMessage && e.From == wire.Server && of(e.Msg)
+	})
 }
 
 // oddKeys returns metadata with all forms of keys that a client may choose.

@@ -525,6 +525,25 @@ var stdioOddities = []Oddity{
 		Apply: inPieces(func(line []byte) [][]byte { return [][]byte{line[:len(line)-1], line[len(line)-1:]} }),
 	},
 	{
+		ID: "stdio.hanging-up", Summary: "When a notification with an unknown method comes, the client closes stdin, and gives the server ten seconds to exit.",
+		Why: "A client shuts down by closing stdin, at any time, and what is a reasonable time to wait then is left open.", Source: at("basic/lifecycle", "stdio"), Transports: overStdio,
+		Scenarios: []string{notifications, "hostile/lists", "stdio/stubborn", "exchange/beside", "sequences/session"}, Untried: unheard,
+		Apply: func(c *client.Standalone) {
+			l := &launcher{Launcher: c.Launcher}
+			c.Launcher = l
+			sendingOn(func(ctx context.Context, conn transport.Conn) {
+				if told(conn, unknownNotification) {
+					_ = l.process.Stdin().Close()
+					select {
+					case <-l.process.Done():
+					case <-time.After(10 * time.Second):
+					case <-ctx.Done():
+					}
+				}
+			})(c)
+		},
+	},
+	{
 		ID: "stdio.carriage-returns", Summary: "Lines end with CR LF.", Why: "The carriage return before the newline is whitespace of JSON.",
 		Source: ofStdio, Transports: overStdio,
 		Apply: rewriting(anything, func(text string) string { return text + "\r" }),

@@ -493,12 +493,11 @@ var utilityFaults = []Fault{
 	ignoring("prompts.change-silence", "prompts.list-changed.unsolicited", "The client answers no ping after a change of the prompts.", "after-changed"),
 	ignoring("resources.change-silence", "resources.list-changed.unsolicited", "The client answers no ping after a change of the resources.", "after-changed"),
 	ignoring("logging.data-silence", "logging.message.any-data", "The client answers no ping after a log message whose data is an object.", "logged: an object"),
-	ignoring("meta.notification-silence", "meta.attach.notification", "The client answers no ping after a notification with _meta.", "after-unknown"),
+	ignoring("meta.notification-silence", "meta.attach.notification", "The client answers no ping after a notification with _meta.", "after-meta"),
 }
 
 // fenced are the requirements that each ping of the notifications scenario proves.
 var fenced = map[string][]string{
-	"after-unknown":   {"base.notification.unknown-no-response", "meta.attach.notification"},
 	"after-cancelled": {"cancellation.ignore-unknown", "cancellation.ignore-completed", "cancellation.ignore-malformed"},
 	"after-changed":   {"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited"},
 }

@@ -1162,17 +1162,6 @@ func TestFaultsAreCaught(t *testing.T) {
 			with(dropped(func(m *wire.Message) bool { return m.Kind == wire.ErrorResponse }))(c)
 		}},
 		{"elicitation with an unknown action", "elicitation.action.values", result.Fail, "features/elicitation", with(replaced(`"action":"accept"`, `"action":"submit"`))},
-		{"ended by an unknown notification", "base.notification.unknown-no-response", result.Fail, "exchange/notifications", func(c *reference.Standalone) {
-			c.Wrap = func(conn transport.Conn) transport.Conn {
-				return &tampering{Conn: conn, change: func(m *wire.Message, out transport.Outgoing) []transport.Outgoing {
-					if m.ID.Key() == wire.StringID("after-unknown").Key() {
-						_ = conn.Close(context.Background())
-						return nil
-					}
-					return []transport.Outgoing{out}
-				}}
-			}
-		}},
 		{"withdrawn request answered", "cancellation.no-response", result.Warn, "features/sampling",
 			with(func(m *wire.Message, out transport.Outgoing) []transport.Outgoing {
 				switch m.ID.Key() {

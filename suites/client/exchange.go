@@ -75,6 +75,7 @@ var exchangeScenarios = []*Scenario{
 			"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited",
 			"logging.message.any-data",
 		},
+		Shows:   []string{"ping.response-prompt"},
 		Needs:   needsToTell,
 		Options: Scripted(notifyEverything),
 		Judge: func(t *T) {
@@ -90,26 +91,31 @@ func judgeTold(t *T) {
 		return // it does not even answer the first ping
 	}
 	fenced := map[string][]string{
-		"after-unknown":   {"base.notification.unknown-no-response", "meta.attach.notification"},
+		"after-unknown":   {"base.notification.unknown-no-response"},
+		"after-meta":      {"meta.attach.notification"},
 		"after-malformed": {"base.notification.malformed-no-response"},
 		"after-cancelled": {"cancellation.ignore-unknown", "cancellation.ignore-completed", "cancellation.ignore-malformed"},
 		"after-changed":   {"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited"},
 	}
-	for _, fence := range []string{"after-unknown", "after-malformed", "after-cancelled", "after-changed"} {
+	for _, fence := range []string{"after-unknown", "after-meta", "after-malformed", "after-cancelled", "after-changed"} {
 		x := t.Asked(fence)
 		if x == nil {
 			continue
 		}
-		// No response is all that the text wants after malformed notifications; other requirements say that the
-		// client goes on.
-		mute := fence == "after-malformed"
-		if before, _ := t.Answered("before"); x.Result() == nil && x.Response != nil && before.Result() != nil && !mute {
-			for _, id := range fenced[fence] {
-				t.Violation(id, "the client refuses pings after such notifications", x.Events()...)
+		// No response is all that the text wants after unknown and malformed notifications (basic/index#notifications): the
+		// client may end the session, and that pings are answered as long as it does not is another requirement.
+		mute := freeToEnd(fenced[fence][0])
+		if before, _ := t.Answered("before"); x.Result() == nil && x.Response != nil && before.Result() != nil {
+			broken := fenced[fence]
+			if mute {
+				broken = []string{"ping.response-prompt"}
+			}
+			for _, id := range broken {
+				t.Violation(id, "the client refuses pings after "+noticed[fence], x.Events()...)
 			}
 			continue
 		}
-		if e := t.answerWithoutID(x); e != nil && (fence == "after-unknown" || fence == "after-malformed") {
+		if e := t.answerWithoutID(x); e != nil && mute {
 			t.Violation(fenced[fence][0], "such a notification was answered; a notification gets no response", e)
 			continue
 		}
@@ -118,16 +124,27 @@ func judgeTold(t *T) {
 			case x.Response != nil:
 				t.Exercised(id)
 			case t.silentTo(x) && mute:
-				t.Inconclusive("the client answers nothing any more after malformed notifications", id)
+				t.Inconclusive("the client answers nothing any more after "+noticed[fence], id)
 			case t.silentTo(x):
-				t.Violation(id, "the client does not answer pings any more after such notifications", x.Request)
+				t.Violation(id, "the client does not answer pings any more after "+noticed[fence], x.Request)
 			case t.lost(x) != "" && mute:
-				t.Warning(id, t.lost(x)+" after malformed notifications", lastEvents(t.last(), 6)...)
+				t.Inconclusive(t.lost(x)+" after "+noticed[fence], id)
 			case t.lost(x) != "":
-				t.Violation(id, t.lost(x)+" after such notifications", lastEvents(t.last(), 6)...)
+				t.Violation(id, t.lost(x)+" after "+noticed[fence], lastEvents(t.last(), 6)...)
 			}
 		}
 	}
+}
+
+// noticed are the notifications that the server sends before each of these pings.
+var noticed = map[string]string{
+	"after-unknown": "notifications with unknown methods", "after-meta": "a notification with _meta, which it ignored without", "after-malformed": "malformed notifications",
+	"after-cancelled": "cancellations that name no request in progress", "after-changed": "the news of changed lists",
+}
+
+// freeToEnd reports whether a requirement is met by a client that ends the session: it only forbids a response.
+func freeToEnd(id string) bool {
+	return id == "base.notification.unknown-no-response" || id == "base.notification.malformed-no-response"
 }
 
 // answerWithoutID returns a response without a usable id that the client sent before
@@ -613,9 +630,13 @@ func notifyEverything(a *Asker) {
 // notifyUnknown sends notifications of unknown methods. In company, a ping is open meanwhile.
 func notifyUnknown(a *Asker) bool {
 	a.accompany("unknown")
-	a.Notify("notifications/com.example/unknown", map[string]any{"_meta": map[string]any{"com.example/x": 1}})
+	a.Notify("notifications/com.example/unknown", nil)
 	a.Notify("com.example/unknown", nil)
-	return a.Fence("after-unknown")
+	if !a.Fence("after-unknown") {
+		return false
+	}
+	a.Notify("notifications/com.example/unknown", map[string]any{"_meta": map[string]any{"com.example/x": 1}})
+	return a.Fence("after-meta")
 }
 
 // notifyCancelled cancels what is not in progress. In company, a ping is open meanwhile.

@@ -53,7 +53,7 @@ func (run *ScenarioRun) During(script Script) server.Middleware {
 			began, _ := r.Session.Value("scripts began", func() any { return time.Now() }).(time.Time)
 			a := &Asker{Request: r, Patience: run.Patience, UserPatience: run.UserPatience, Choice: run.Choice, began: began}
 			script(a)
-			if r.Session.Context().Err() != nil && !a.leaves {
+			if a.hasLeft(0) && !a.leaves {
 				run.left.Store(true)
 			}
 		}
@@ -219,11 +219,16 @@ func (a *Asker) accompany(id string) string {
 // left in the meantime, it does so only if the client had the time to answer and
 // went on to something else instead.
 func (a *Asker) missed(from int, began time.Time, note string) {
-	s := a.Request.Session
-	left := s.Context().Err() != nil || slices.ContainsFunc(s.Log().Events()[from:], hangsUp)
-	if !left || time.Since(began) > a.Patience/shortest && goesOn(s.Log(), from) {
-		_, _ = s.Log().Append(wire.Event{Kind: wire.KindTimeout, From: wire.Client, Note: note})
+	log := a.Request.Session.Log()
+	if !a.hasLeft(from) || time.Since(began) > a.Patience/shortest && goesOn(log, from) {
+		_, _ = log.Append(wire.Event{Kind: wire.KindTimeout, From: wire.Client, Note: note})
 	}
+}
+
+// hasLeft reports whether the session has ended, or the client closed the connection from an event on.
+func (a *Asker) hasLeft(from int) bool {
+	s := a.Request.Session
+	return s.Context().Err() != nil || slices.ContainsFunc(s.Log().Events()[from:], hangsUp)
 }
 
 // hangsUp reports whether an event is that the client closes the connection, after which nothing can come from it. Over stdio a

@@ -417,7 +417,7 @@ func (p *sequencer) asExpected(w *asked, e *wire.Event) bool {
 // judge waits for the answer to a request and returns what is wrong with it, or nil.
 func (p *sequencer) judge(r *sent) *stumble {
 	e := p.answer(r)
-	if e == nil && p.Request.Session.Context().Err() != nil {
+	if e == nil && p.hasLeft(r.from) {
 		p.left = true
 		return nil
 	}
@@ -492,7 +492,7 @@ func (p *sequencer) confirmed(s *stumble) bool {
 func (p *sequencer) deaf() bool {
 	p.patience = p.Patience / 2
 	ping := p.send(p.words[0], 0, 0)
-	if p.left || p.answer(ping) != nil || p.Request.Session.Context().Err() != nil {
+	if p.left || p.answer(ping) != nil || p.hasLeft(ping.from) {
 		return false
 	}
 	p.missed(ping.from, ping.began, answerTo(ping.method))
@@ -529,6 +529,10 @@ func (p *sequencer) blame(last []model.Action) string {
 		if id != "" && !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
+	}
+	// What a client is free to end the session for may be why it did.
+	if free := slices.IndexFunc(ids, freeToEnd); free >= 0 {
+		return ids[free]
 	}
 	if len(ids) == 1 {
 		return ids[0]
@@ -575,8 +579,8 @@ func judgeSequences(t *T) {
 			t.Warning(c.stumble.requirement, c.stumble.message(), c.stumble.events...)
 		case c.stumble != nil:
 			t.Violation(c.stumble.requirement, c.stumble.message(), c.stumble.events...)
-		case c.left && gone != "" && c.blamed == toleratedBy[model.Malformed]:
-			t.Warning(c.blamed, gone+" when the server did this: "+c.told, lastEvents(t.last(), 6)...)
+		case c.left && gone != "" && freeToEnd(c.blamed):
+			t.Inconclusive(gone+" when the server did this: "+c.told, append(slices.Clone(t.Scenario.Requirements), c.blamed)...)
 		case c.left && gone != "":
 			t.Violation(c.blamed, gone+" when the server did this: "+c.told, lastEvents(t.last(), 6)...)
 		case c.served > 0 && !c.left:
