@@ -273,6 +273,16 @@ var featureFaults = []Fault{
 		Apply:   editingError(func(e object) { e["code"] = -32603 }),
 	},
 	{
+		ID: "elicitation.invalid-params-as-unknown", Requirement: "base.error.invalid-params", Scenario: elicitation, Form: mockserver.ByValue,
+		Summary: "A form whose schema is not an object is refused with -32601.",
+		Apply:   editingError(func(e object) { e["code"] = -32601 }),
+	},
+	{
+		ID: "sampling.invalid-params-as-unknown", Requirement: "base.error.invalid-params", Scenario: sampling, Form: mockserver.ByValue,
+		Summary: "A sampling request whose messages are not an array is refused with -32601.",
+		Apply:   editingError(func(e object) { e["code"] = -32601 }),
+	},
+	{
 		ID: "elicitation.lengths-refused", Requirement: "elicitation.schema.client-supports", Scenario: elicitation, Form: mockserver.ByValue,
 		Summary: "A form that limits the length of a text is refused.",
 		Apply: handling("elicitation/create", func(ctx context.Context, params any, serve client.Answer) (any, *wire.Error) {

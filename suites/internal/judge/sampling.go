@@ -105,6 +105,9 @@ func (c *Conversation) judgeOffer(f feature, declared bool, x *Exchange, rec *Re
 		}
 		return
 	}
+	if unknown && malformed(x.Request, rec) {
+		return // what the code has to be then is base.error.invalid-params
+	}
 	rec.Check(!unknown, f.honoured, wire.Client, "the client has declared "+f.capability+", but answers "+x.Method()+" with -32601", proof...)
 }
 

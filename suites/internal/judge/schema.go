@@ -144,6 +144,16 @@ func judgeCall(c *Conversation, revision *schema.Revision, e *wire.Event, rec *R
 	}
 }
 
+// malformed reports whether a request is not what the schema says of its method.
+func malformed(e *wire.Event, rec *Recorder) bool {
+	def, known := schema.Request(schema.Party(e.From), e.Msg.Method)
+	revision, err := schema.Load()
+	if err != nil {
+		panic(err) // the schema is part of this program
+	}
+	return known && (e.Msg.Has(wire.ParamsType) || len(rec.trace.validated.judge(revision, def, e.Msg.Value, e)) > 0)
+}
+
 // echoesURI reports whether a client names a resource by what is not a URI, just as
 // the server has given it.
 func (c *Conversation) echoesURI(e *wire.Event) bool {
