@@ -467,6 +467,30 @@ func TestFaultsOverHTTP(t *testing.T) {
 			t.Errorf("replayed: %v", m)
 		}
 	})
+	t.Run("leaves an event without an id", func(t *testing.T) {
+		sent := 0
+		s := site(t, server.HTTP{Event: func(e *server.Event) []*server.Event {
+			if e.Out.Method != "" {
+				if sent++; sent == 2 {
+					e.ID = ""
+				}
+			}
+			return []*server.Event{e}
+		}}).begin()
+		e := eventsOf(t, s.post(callBody("5", "test_tool_with_progress")))
+		first, _ := e.next()
+		left, _ := e.next()
+		for m := (&wire.Message{}); m != nil; {
+			_, m = e.next()
+		}
+		if first == "" || left != "" {
+			t.Fatalf("ids %q, %q", first, left)
+		}
+		replayed := eventsOf(t, s.do("GET", "/mcp", "", "Last-Event-Id", first))
+		if id, m := replayed.next(); id == "" || m == nil {
+			t.Errorf("it was replayed, and leaves its reader at the event before: %v", m)
+		}
+	})
 	t.Run("sessions live on", func(t *testing.T) {
 		s := site(t, server.HTTP{KeepSession: true}).begin()
 		if a, b := s.do("DELETE", "/mcp", ""), s.post(pingBody); a.StatusCode != 204 || b.StatusCode != 200 {

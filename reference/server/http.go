@@ -690,8 +690,9 @@ func (x *httpCall) get() {
 	if last := x.r.Header.Get(headerLast); last != "" {
 		if st, position = x.link.resume(last); st != nil {
 			s := st.from(position, 0)
-			replay = s.events
-			position += len(replay)
+			position += len(s.events)
+			// An event without an id leaves the reader at the one before: it would get it again and again.
+			replay = slices.DeleteFunc(slices.Clone(s.events), func(e *Event) bool { return e.ID == "" })
 		}
 		if hook := x.http.server.behaviour.HTTP.Replay; hook != nil {
 			replay = hook(x.session, last, replay, x.link.all())
