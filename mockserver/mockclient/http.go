@@ -168,6 +168,11 @@ var httpFaults = []Fault{
 		},
 	},
 	{
+		ID: "http.fallback-rare", Requirement: "sse.client.fallback-get", Transports: overHTTP, Scenario: "http/legacy-refused", Form: mockserver.ByValue,
+		Summary: "A client falls back to the older transport after 400, 404 and 405 alone.",
+		Apply:   func(c *client.Standalone) { c.Omissions.LegacyRare = true },
+	},
+	{
 		ID: "http.fallback-mixed", Requirement: "sse.client.fallback-stays-legacy", Transports: overHTTP, Scenario: "http/legacy-only",
 		Summary: "A client that has fallen back to the older transport posts to the URL of the server.",
 		Apply: func(c *client.Standalone) {

@@ -77,6 +77,7 @@ type Omissions struct {
 	LostAnswer bool
 	Cut        bool // treats a stream that was cut as the end of the session
 	Legacy     bool // does not fall back to HTTP+SSE
+	LegacyRare bool // falls back to HTTP+SSE after 400, 404 and 405 alone
 	Unnamed    bool // names no event when it resumes a stream
 	Page       bool // reads only the first page of a list
 	Refusal    bool // goes on when initialize was answered with an error
@@ -195,6 +196,10 @@ func (c *standaloneSession) reach(ctx context.Context) error {
 	var refused *RefusedError
 	if !errors.As(err, &refused) || refused.Exchange.Head == nil || refused.Exchange.Head.HTTP.Status/100 != 4 ||
 		refused.Exchange.Head.HTTP.Status == http.StatusUnauthorized || c.Omissions.Legacy {
+		return err
+	}
+	usual := []int{http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed}
+	if c.Omissions.LegacyRare && !slices.Contains(usual, refused.Exchange.Head.HTTP.Status) {
 		return err
 	}
 	c.say("falling back to HTTP+SSE")

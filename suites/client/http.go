@@ -295,6 +295,68 @@ var httpScenarios = []*Scenario{
 		},
 		Judge: judgeFallback,
 	},
+	{
+		Name: "http/legacy-refused", Transports: overHTTP(), Path: server.PathSSE, After: []string{"http/legacy-only"},
+		Requirements: []string{"sse.client.fallback-get"},
+		Needs:        "the client did not fall back to the legacy transport; only clients that want to reach older servers need to",
+		Moot: func(first *T) string {
+			if _, legacy := first.fallback(); !legacy {
+				return "the client does not fall back to the legacy transport"
+			}
+			return ""
+		},
+		Options: refusingPosts,
+		Judge: func(t *T) {
+			refused, legacy := t.fallback()
+			switch {
+			case refused == nil:
+			case legacy:
+				t.Exercised("sse.client.fallback-get")
+			case t.first == nil:
+				t.Inconclusive("only where the scenario http/legacy-only is run as well can be told whether the client falls back at all", "sse.client.fallback-get")
+			case !t.interrupted():
+				t.Violation("sse.client.fallback-get", fmt.Sprintf("after its POST was refused with %d, the client does not look for the older transport with a GET, as it does after 405",
+					refused.HTTP.Status), refused)
+			}
+		},
+	},
+}
+
+// refusals are statuses by which a server refuses a POST that are none of the examples of the text and have no meaning of their own for
+// clients, as 401 has.
+var refusals = []int{http.StatusNotAcceptable, http.StatusGone, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity}
+
+// refusingPosts speaks the older transport alone, and refuses a POST to its event stream with another status than 405: the client
+// falls back after any 4xx (basic/transports#backwards-compatibility).
+func refusingPosts(run *ScenarioRun) server.Options {
+	status := refusals[run.Choice.Source("http/legacy-refused").Uint64()%uint64(len(refusals))]
+	return server.Options{
+		HTTP: server.HTTPOptions{NoStreamable: true},
+		Behaviour: server.Behaviour{
+			Breaks: []string{"sse.server.sse-endpoint"},
+			HTTP: server.HTTP{Reply: func(r *server.Reply) {
+				if r.Request.Method == http.MethodPost && r.Request.URL.Path == server.PathSSE && r.Status == http.StatusMethodNotAllowed {
+					r.Status = status
+				}
+			}},
+		},
+	}
+}
+
+// fallback returns the first refusal of a POST of initialize with 4xx, or nil, and reports whether the client then shook hands over the
+// older transport.
+func (t *T) fallback() (refused *wire.Event, legacy bool) {
+	for _, c := range t.Conversations {
+		for _, x := range c.HTTP {
+			if m := x.Message(); x.Method() == http.MethodPost && m != nil && m.Msg.Method == "initialize" && x.Head != nil && x.Head.HTTP.Status/100 == 4 &&
+				(refused == nil || x.Head.At < refused.At) {
+				refused = x.Head
+			}
+		}
+	}
+	return refused, refused != nil && slices.ContainsFunc(t.Conversations, func(c *judge.Conversation) bool {
+		return c.Transport == transport.NameSSE && c.Handshaken() && c.Init.Request.At > refused.At
+	})
 }
 
 // lingering is how long streams may stay open after the end of their session.

@@ -112,6 +112,9 @@ func faultyRun(ctx context.Context, f mockclient.Fault) (*result.Run, error) {
 			return program, err
 		},
 	}
+	if f.Scenario == "http/legacy-refused" { // which is compared with the one that it follows on
+		s.Scenarios = append(s.Scenarios, "http/legacy-only")
+	}
 	if s.Authorizes { // the other scenarios of the topic are compared with the baseline
 		s.Scenarios = append([]string{client.AuthorizationBaseline}, s.Scenarios...)
 	}

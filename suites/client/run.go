@@ -474,6 +474,9 @@ func (e *Engine) runScenario(ctx context.Context, t *T, w *waiter) error {
 		t.Ending.Skipped, t.Ending.NotRun = why, ctx.Err() != nil
 		return nil
 	}
+	if first := e.first(t.Scenario); first != nil {
+		t.first = first.t
+	}
 	beside, err := e.launch(ctx, t, w)
 	// Those that hang are launched all at once, so that they may not have had the time to speak.
 	slow := t.Ending.Exit == nil && e.launches.baselineHung()

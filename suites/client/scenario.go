@@ -212,6 +212,7 @@ type T struct {
 	courses *courses       // of the ScenarioRun
 	part    []model.Action // of the sequence that is run; nil for all
 
+	first    *T   // the same client in the scenario that this one follows on; nil if that is not run
 	after    int  // connections that the trace held when the run began
 	confirms bool // the client was seen to hang in an earlier run, and has the whole time limit
 	idle     bool // the client was stopped because it sent nothing, although it had all its answers
