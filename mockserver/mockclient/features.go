@@ -273,6 +273,32 @@ var featureFaults = []Fault{
 		Apply:   editingError(func(e object) { e["code"] = -32603 }),
 	},
 	{
+		ID: "elicitation.malformed-unanswered", Requirement: "base.response.present", Scenario: elicitation, Form: mockserver.ByValue,
+		Summary: "A form whose schema is not an object gets no answer.",
+		Apply:   dropping(replies("elicitation-broken")),
+	},
+	{
+		ID: "elicitation.malformed-last", Requirement: "base.response.present", Scenario: elicitation, Form: mockserver.InSequence,
+		Summary: "After a form whose schema is not an object, no form is answered any more.",
+		Apply: wrapping(func(conn transport.Conn) transport.Conn {
+			return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
+				x := conn.Log().Conversation().Newest(wire.Server, m.ID)
+				broken := func(m *wire.Message) bool {
+					return m.Kind == wire.Request && m.ID.Key() == wire.StringID("elicitation-broken").Key()
+				}
+				if m.IsResponse() && x != nil && x.Method() == "elicitation/create" && told(conn, broken) {
+					return nil
+				}
+				return []outgoing{out}
+			}}
+		}),
+	},
+	{
+		ID: "sampling.malformed-unanswered", Requirement: "base.response.present", Scenario: sampling, Form: mockserver.ByValue,
+		Summary: "A sampling request whose messages are not an array gets no answer.",
+		Apply:   dropping(replies("sampling-broken")), Collateral: []string{"sampling.error.returned"},
+	},
+	{
 		ID: "elicitation.invalid-params-as-unknown", Requirement: "base.error.invalid-params", Scenario: elicitation, Form: mockserver.ByValue,
 		Summary: "A form whose schema is not an object is refused with -32601.",
 		Apply:   editingError(func(e object) { e["code"] = -32601 }),

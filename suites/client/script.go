@@ -35,6 +35,8 @@ type Asker struct {
 	leaves     bool // the client need not stay to the end of the script
 	raw        bool // raw texts were sent, with ids that the log does not know
 	responsive bool // the client has answered the ping of Greet
+	answered   bool // a request that may wait for a user was answered
+	attended   bool // one took longer than without a user
 	lost       int  // requests of Vary that were not answered
 	began      time.Time
 }
@@ -136,17 +138,28 @@ func (a *Asker) AskUser(id any, method string, params map[string]any, breaks ...
 // behind it: the client may refuse everything from some point on, because its user
 // has had enough or because it limits how often it is asked.
 //
-// If no answer comes, a ping tells a client that waits for its user from one that hangs.
+// If no answer comes, a ping tells a client that waits for its user from one that hangs. No user is asked about a request
+// that breaks something, where all others were answered at once: its response is due, and the plain form shows whether the client
+// goes on.
 //
 // It reports whether this form was refused and the plain one served.
 func (a *Asker) AskLike(id, method string, params, plain map[string]any, breaks ...string) (refused bool) {
 	if a.Silent {
 		return false
 	}
+	from, began := a.Request.Session.Log().Len(), time.Now()
 	switch m := a.AskUser(id, method, params, breaks...); {
 	case m != nil && m.Kind == wire.ErrorResponse:
 		m = a.AskUser(id+control, method, plain)
 		return m != nil && m.Kind == wire.Result
+	case m == nil && a.Silent && a.responsive && len(breaks) > 0 && a.answered && !a.attended:
+		a.Silent = false
+		served := a.AskUser(id+control, method, plain) != nil
+		a.Silent = false
+		if a.Fence(id + "-alive") {
+			a.missed(from, began, answerTo(method))
+			a.Silent = !served
+		}
 	case m == nil && a.Silent && a.responsive:
 		a.Silent = false
 		a.Fence(id + "-alive")
@@ -154,6 +167,9 @@ func (a *Asker) AskLike(id, method string, params, plain map[string]any, breaks 
 	}
 	return false
 }
+
+// unattended is how long a client may take for an answer without its user.
+const unattended = time.Second
 
 // control ends the id of the request that is sent after a refusal.
 const control = "-control"
@@ -194,6 +210,9 @@ func (a *Asker) ask(missing string, id any, method string, params map[string]any
 				a.Silent = true
 				a.missed(from, began, answerTo("ping"))
 			}
+		}
+		if missing == "" {
+			a.answered, a.attended = true, a.attended || time.Since(began) > unattended
 		}
 		return e.Msg
 	}
