@@ -279,7 +279,7 @@ var sessionOddities = []Oddity{
 	{
 		ID: "sessions.two", Summary: "The client works in two sessions at the same time.",
 		Why: "A server can handle several connections, and each stands for itself.", Source: at("basic/transports", "streamable-http"),
-		Scenarios: []string{lost, cutStream, "lists/pages", requests},
+		Scenarios: []string{lost, cutStream, "lists/pages", requests, "http/no-session"},
 		Run: func(ctx context.Context, c client.Standalone) error {
 			second := c
 			// Only one of them does what a user decides.

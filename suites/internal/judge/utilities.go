@@ -93,11 +93,12 @@ func judgeTokens(c *Conversation, rec *Recorder) {
 		}
 		key := wire.TokenKey(x.Token)
 		y := latest[x.From()][key]
-		if y != nil && c.end(y) > x.Request.Seq && !c.overtook(x, y.Cancelled) && !wire.TooMany(y.Head) {
+		switch running := y != nil && c.end(y) > x.Request.Seq && !c.overtook(x, y.Cancelled) && !wire.TooMany(y.Head); {
+		case !running:
+			rec.Pass("progress.token.unique", x.From())
+		case !c.unnamed(x.Request):
 			rec.Fail("progress.token.unique", x.From(), "the progress token "+wire.Show(x.Token)+" belongs to another request that is still running",
 				y.Request, x.Request)
-		} else {
-			rec.Pass("progress.token.unique", x.From())
 		}
 		if y == nil || c.end(x) > c.end(y) {
 			latest[x.From()][key] = x
