@@ -446,7 +446,7 @@ var baseFaults = []Fault{
 	{
 		ID: "base.large-id-cut", Requirement: "base.request.integer-id-served", Form: ByValue,
 		Summary:    "Ids are cut to 32 bits in the response.",
-		Collateral: []string{"base.response.once", "base.response.present", "base.response.only-to-requests"},
+		Collateral: []string{"base.response.id-echo", "base.error.undetectable-id", "base.response.once", "base.response.present", "base.response.only-to-requests"},
 		Apply: responses("*", func(out *server.Outgoing) {
 			if n, err := strconv.ParseInt(out.Answers.ID.String(), 10, 64); err == nil && n > 0 {
 				out.Message["id"] = uint32(n)
@@ -485,7 +485,7 @@ var baseFaults = []Fault{
 	{
 		ID: "base.id-as-number", Requirement: "base.response.id-type-echo", Form: ByValue,
 		Summary:    "A string id that looks like a number comes back as one.",
-		Collateral: []string{"base.response.present", "base.response.once", "base.request.string-id-served", "base.response.only-to-requests", "schema.call-tool-result", "progress.in-progress", "progress.stop"},
+		Collateral: []string{"base.response.present", "base.response.once", "base.response.id-echo", "base.request.string-id-served", "base.response.only-to-requests", "schema.call-tool-result", "progress.in-progress", "progress.stop"},
 		Apply: responses("*", func(out *server.Outgoing) {
 			if id, err := strconv.Atoi(strings.Trim(out.Answers.ID.String(), `"`)); err == nil {
 				out.Message["id"] = id
@@ -545,13 +545,13 @@ var baseFaults = []Fault{
 		ID: "base.result-null", Requirement: "base.response.result-object",
 		Summary:    "The result of resources/unsubscribe is null.",
 		Collateral: []string{"resources.unsubscribe.accepted"},
-		Apply:      responses("resources/unsubscribe", func(out *server.Outgoing) { out.Message["result"] = nil }),
+		Apply:      resultOf("resources/unsubscribe", nil),
 	},
 	{
 		ID: "base.result-string", Requirement: "base.response.result-object",
 		Summary:    `The result of resources/unsubscribe is the string "ok".`,
 		Collateral: []string{"resources.unsubscribe.accepted"},
-		Apply:      responses("resources/unsubscribe", func(out *server.Outgoing) { out.Message["result"] = "ok" }),
+		Apply:      resultOf("resources/unsubscribe", "ok"),
 	},
 	{
 		ID: "base.error-string", Requirement: "base.error.object",
@@ -575,8 +575,9 @@ var baseFaults = []Fault{
 	},
 	{
 		ID: "base.error-code-string-subscribing", Requirement: "base.error.code-integer",
-		Summary: "The code of the error for a subscription to a resource that does not exist is a string.",
-		Apply:   problems("resources/subscribe", func(_ *server.Outgoing, problem object) { problem["code"] = "RESOURCE_NOT_FOUND" }),
+		Summary:    "The code of the error for a subscription to a resource that does not exist is a string.",
+		Collateral: []string{"base.error.invalid-params"},
+		Apply:      problems("resources/subscribe", func(_ *server.Outgoing, problem object) { problem["code"] = "RESOURCE_NOT_FOUND" }),
 	},
 	{
 		ID: "base.error-code-fraction", Requirement: "base.error.code-integer",
@@ -684,7 +685,7 @@ var baseFaults = []Fault{
 	{
 		ID: "base.utf8-normalised", Requirement: "base.message.utf8-accepted", Form: ByValue,
 		Summary:    "An e and an accent come back as one character.",
-		Collateral: []string{"base.request.string-id-served", "progress.token.active-request", "base.response.present", "base.response.only-to-requests", "base.response.id-echo"},
+		Collateral: []string{"base.request.string-id-served", "progress.token.active-request", "base.response.present", "base.response.only-to-requests", "base.response.id-echo", "base.error.undetectable-id"},
 		Apply: framing(func(_ *server.Outgoing, frame []byte) []byte {
 			return bytes.ReplaceAll(frame, []byte("e\u0301"), []byte("\u00e9"))
 		}),

@@ -126,7 +126,7 @@ var familyFaults = []Fault{
 	{
 		ID: "base.id-trimmed", Requirement: "base.request.string-id-served", Form: ByValue,
 		Summary:    "String ids come back without the blanks around them.",
-		Collateral: []string{"base.response.present", "base.response.once", "base.response.only-to-requests", "base.response.id-echo"},
+		Collateral: []string{"base.response.present", "base.response.once", "base.response.only-to-requests", "base.response.id-echo", "base.error.undetectable-id"},
 		Apply: renamed(func(id string) any {
 			if s := strings.Trim(id, `"`); strings.HasPrefix(id, `"`) && strings.TrimSpace(s) != s {
 				return strings.TrimSpace(s)

@@ -54,6 +54,15 @@ func responses(method string, change func(out *server.Outgoing)) apply {
 	}))
 }
 
+// resultOf changes the result of a method, where it has one.
+func resultOf(method string, result any) apply {
+	return responses(method, func(out *server.Outgoing) {
+		if _, has := out.Message["result"]; has {
+			out.Message["result"] = result
+		}
+	})
+}
+
 // problems changes error responses to requests of a method. "*" stands for
 // all methods.
 func problems(method string, change func(out *server.Outgoing, problem object)) apply {

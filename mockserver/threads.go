@@ -727,7 +727,7 @@ var threadFaults = []Fault{
 	{
 		// https://github.com/agentic-hil/agentic-hil/issues/484
 		ID: "stdio.answers-in-code-page", Requirement: "base.message.utf8", Transports: stdio, Form: ByValue,
-		Collateral: []string{"base.json.well-formed", "base.json.any-spelling", "base.message.utf8-accepted", "base.response.present", "base.request.string-id-served", "base.response.only-to-requests", "progress.token.active-request"},
+		Collateral: []string{"base.json.well-formed", "base.json.any-spelling", "base.message.utf8-accepted", "base.response.present", "base.response.id-echo", "base.error.undetectable-id", "base.request.string-id-served", "base.response.only-to-requests", "progress.token.active-request"},
 		Summary:    "Lines are written in ISO 8859-1.",
 		Apply: framing(func(_ *server.Outgoing, frame []byte) []byte {
 			var written []byte
@@ -743,7 +743,7 @@ var threadFaults = []Fault{
 	{
 		// https://github.com/open-metadata/OpenMetadata/issues/22423
 		ID: "http.answers-in-ascii", Requirement: "base.message.utf8-accepted", Transports: overHTTP, Form: ByValue,
-		Collateral: []string{"base.response.present", "base.request.string-id-served", "base.response.only-to-requests", "base.json.any-spelling", "progress.token.active-request"},
+		Collateral: []string{"base.response.present", "base.response.id-echo", "base.request.string-id-served", "base.response.only-to-requests", "base.json.any-spelling", "progress.token.active-request"},
 		Summary:    "In answers over HTTP a question mark stands for each character outside ASCII.",
 		Apply: framing(func(_ *server.Outgoing, frame []byte) []byte {
 			return []byte(strings.Map(func(c rune) rune {
@@ -909,7 +909,7 @@ var threadFaults = []Fault{
 	{
 		// https://github.com/quarkiverse/quarkus-mcp-server/issues/716
 		ID: "resources.subscribe-unknown-silent", Requirement: "base.response.present",
-		Collateral: []string{"resources.subscribe.accepted"},
+		Collateral: []string{"resources.subscribe.accepted", "base.error.invalid-params"},
 		Summary:    "A subscription to a resource that does not exist gets no response.",
 		Apply: answering("resources/subscribe", server.NoAnswer, func(r *server.Request) bool {
 			return !slices.ContainsFunc(server.DefaultCatalogue().Resources, func(x *server.Resource) bool { return x.URI() == r.Params["uri"] })

@@ -214,7 +214,11 @@ func (f *Flow) verify(token, _ string, r *http.Request) *server.Denial {
 			}
 		}
 	}
+	lapsed := f.lapsed
 	f.mu.Unlock()
+	if lapsed && r.Method == http.MethodGet && f.issued(token) {
+		return nil // a client whose listening stream is refused beside its request may authorize twice at the same time
+	}
 	for _, s := range f.servers {
 		if s.Good(token) {
 			return nil

@@ -726,6 +726,16 @@ func stillListed(t *check.T, method, member, value string) bool {
 	return false
 }
 
+// refusesAllResources reports whether a request about a resource was refused for no reason of its own: one about a listed
+// resource is refused in the same words.
+func refusesAllResources(t *check.T, x *client.Exchange) bool {
+	uris, how := resourceURIs(t, 1), refusalOf(x)
+	if len(uris) == 0 || how == "" || refusedWith(x, -32602) {
+		return false
+	}
+	return refusalOf(t.Call(x.Method(), map[string]any{"uri": uris[0]}, client.Deliberately("resources.unsubscribe.after-subscribe"))) == how
+}
+
 // resourceURIs returns the URIs of listed resources, up to a bound.
 func resourceURIs(t *check.T, most int) []string {
 	var uris []string
