@@ -53,7 +53,7 @@ type side struct {
 	open, openSum int
 	// notified is the position of a notification that no round trip has followed; -1 for none.
 	notified int
-	// greeted counts the initialize messages without an id that nothing has answered.
+	// greeted counts the initialize messages without an id.
 	greeted int
 }
 
@@ -292,7 +292,14 @@ func (c *Conversation) answer(x *Exchange, e *Event) {
 	if n := len(x.Further); n > 0 {
 		last = x.Further[n-1]
 	}
-	lost := last != nil && (c.SentAgain(last, e) || TooMany(c.Head(last)) || Unreached(c.Head(last)))
+	lost := last != nil && (c.SentAgain(last, e) || Momentary(c.Head(last)))
+	if last != nil && x == c.Init && c.meant[last] == x && e.Msg.ID.Usable() && c.sides[x.From()].greeted > 0 {
+		// It answered an initialize without an id.
+		delete(c.meant, last)
+		c.of[last.Seq] = nil
+		c.Stray = append(c.Stray, Stray{Event: last, Cause: x.Request, Awaited: true})
+		lost = true
+	}
 	switch {
 	case last == nil:
 		c.sides[x.From()].waiting--
@@ -326,9 +333,6 @@ func (c *Conversation) guess(asked *side, e *Event) {
 	switch carrier := c.streams[e.Stream]; {
 	case carrier != nil && len(carrier.carried) > 0 && carrier.carried[0].From() != e.From:
 		x = carrier.carried[0]
-	case At(e.Msg.Result, "protocolVersion") != nil && asked.greeted > 0:
-		asked.greeted--
-		return
 	case c.Init != nil && !c.Init.settled && c.Init.From() != e.From && At(e.Msg.Result, "protocolVersion") != nil:
 		x = c.Init
 		asked.settle(x)

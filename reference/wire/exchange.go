@@ -265,6 +265,9 @@ func TooMany(head *Event) bool {
 	return busy || head.HTTP.Status == http.StatusTooManyRequests
 }
 
+// Momentary reports whether a message was refused for a reason of the moment, so that it may be sent again.
+func Momentary(head *Event) bool { return TooMany(head) || Unreached(head) }
+
 // Unreached reports whether the head of a response says that a gateway got no answer for the moment (RFC 9110, sections 15.6.3 to
 // 15.6.5).
 func Unreached(head *Event) bool {

@@ -165,7 +165,7 @@ func (c *Conversation) judgeGrowth(x *Exchange, rec *Recorder) {
 		if !ok {
 			continue
 		}
-		if lastEvent != nil && c.follows(lastEvent, e) && !wire.Unreached(c.Head(lastEvent)) {
+		if lastEvent != nil && c.follows(lastEvent, e) && !wire.Momentary(c.Head(lastEvent)) {
 			rec.Check(value.Cmp(last) > 0, "progress.value-increases", e.From,
 				"the progress value is not larger than the one before", lastEvent, e)
 		}
