@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -613,29 +612,27 @@ var httpOddities = []Oddity{
 	{
 		ID: "http.gateway-fails", Summary: "The first two requests are answered with 502 and a page, and in each session the first GET with 503 and the first tools/list and notifications/initialized with 504.", Transports: overHTTP,
 		Why: "A gateway that gets no answer for the moment says so (RFC 9110, sections 15.6.3 to 15.6.5).", Source: at("basic/transports#streamable-http"),
-		Apply: func(o *server.Options) {
+		Apply: all(func(o *server.Options) {
 			var begun atomic.Int64
 			var known sync.Map // what each session has begun
 			between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-				body, _ := io.ReadAll(r.Body)
-				r.Body = io.NopCloser(bytes.NewReader(body))
 				first := func(what string) bool {
 					_, loaded := known.LoadOrStore([2]string{r.Header.Get("Mcp-Session-Id"), what}, true)
 					return !loaded
 				}
-				m := wire.Parse(body)
+				method := posted(r).Method
 				switch {
 				case begun.Add(1) <= 2:
 					http.Error(w, "<html><title>502 Bad Gateway</title></html>", http.StatusBadGateway)
 				case r.Method == http.MethodGet && first(http.MethodGet):
 					http.Error(w, "no healthy upstream", http.StatusServiceUnavailable)
-				case slices.Contains([]string{"tools/list", "notifications/initialized"}, m.Method) && first(m.Method):
+				case slices.Contains([]string{"tools/list", "notifications/initialized"}, method) && first(method):
 					http.Error(w, "", http.StatusGatewayTimeout)
 				default:
 					next.ServeHTTP(w, r)
 				}
 			})(o)
-		},
+		}, peeking()),
 	},
 	{
 		ID: "http.too-many-requests", Summary: "Beyond 100 in a second, requests are answered with 429 and Retry-After.", Transports: overHTTP,

@@ -14,6 +14,15 @@ import (
 
 const progressed = "notifications/progress"
 
+// tokens changes the progress tokens that are strings.
+func tokens(change func(token string) string) apply {
+	return params(progressed, func(params object) {
+		if token, ok := params["progressToken"].(string); ok {
+			params["progressToken"] = change(token)
+		}
+	})
+}
+
 // basic/utilities/progress
 var progressFaults = []Fault{
 	{
@@ -30,32 +39,23 @@ var progressFaults = []Fault{
 		ID: "progress.token-small-letters", Requirement: "progress.token.active-request", Form: ByValue,
 		Summary:    "The progress token comes back in small letters.",
 		Collateral: []string{"progress.value-increases", "progress.stop", "progress.in-progress", "progress.token.echo"},
-		Apply: params(progressed, func(params object) {
-			if token, ok := params["progressToken"].(string); ok {
-				params["progressToken"] = strings.ToLower(token)
-			}
-		}),
+		Apply:      tokens(strings.ToLower),
 	},
 	{
 		ID: "progress.token-trimmed", Requirement: "progress.token.active-request", Form: ByValue,
 		Summary:    "The progress token comes back without the blanks around it.",
 		Collateral: []string{"progress.value-increases", "progress.stop", "progress.in-progress", "progress.token.echo"},
-		Apply: params(progressed, func(params object) {
-			if token, ok := params["progressToken"].(string); ok {
-				params["progressToken"] = strings.TrimSpace(token)
-			}
-		}),
+		Apply:      tokens(strings.TrimSpace),
 	},
 	{
 		ID: "progress.token-decoded", Requirement: "progress.token.active-request", Form: ByValue,
 		Summary:    "The progress token comes back with its percent-encoding decoded.",
 		Collateral: []string{"progress.value-increases", "progress.stop", "progress.in-progress", "progress.token.echo"},
-		Apply: params(progressed, func(params object) {
-			if token, ok := params["progressToken"].(string); ok {
-				if decoded, err := url.PathUnescape(token); err == nil {
-					params["progressToken"] = decoded
-				}
+		Apply: tokens(func(token string) string {
+			if decoded, err := url.PathUnescape(token); err == nil {
+				return decoded
 			}
+			return token
 		}),
 	},
 	{

@@ -314,7 +314,7 @@ func (c *HTTPConn) listen(ctx context.Context) {
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	x := c.openListener(ctx, nil, 0, timer.C)
-	if x == nil || ctx.Err() != nil {
+	if x == nil || ctx.Err() != nil || c.leaving.Load() {
 		return
 	}
 	select {

@@ -190,7 +190,7 @@ func (c *Conversation) request(e *Event) {
 	if x.Token = At(e.Msg.Params, "_meta", "progressToken"); x.Token != nil {
 		s.tokens[TokenKey(x.Token)] = x
 	}
-	if e.Msg.Method == "initialize" && (c.Init == nil || TooMany(c.Init.Head) || c.Init.Response == nil && Unreached(c.Init.Head)) {
+	if e.Msg.Method == "initialize" && (c.Init == nil || c.Init.Deferred()) {
 		c.begin(x)
 	}
 }

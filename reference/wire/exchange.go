@@ -265,6 +265,12 @@ func TooMany(head *Event) bool {
 	return busy || head.HTTP.Status == http.StatusTooManyRequests
 }
 
+// Deferred reports whether a request was refused for a reason of the moment: it then counts as not made. What the
+// server has answered did reach it.
+func (x *Exchange) Deferred() bool {
+	return TooMany(x.Head) || x.Response == nil && Unreached(x.Head)
+}
+
 // Momentary reports whether a message was refused for a reason of the moment, so that it may be sent again.
 func Momentary(head *Event) bool { return TooMany(head) || Unreached(head) }
 

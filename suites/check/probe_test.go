@@ -44,10 +44,41 @@ func nameless() (*check.Engine, map[string]string) {
 			return map[string]any{"content": []any{}}, nil
 		},
 	})
+	return offering(server.Options{Catalogue: catalogue}), had
+}
+
+// offering is an engine for a reference server whose safe tools may be called.
+func offering(o server.Options) *check.Engine {
 	e := engine(time.Minute)
-	e.Dialer = &transport.Stdio{Launcher: transport.Func{Name: "nameless", Run: server.New(server.Options{Catalogue: catalogue}).RunStdio}}
+	e.Dialer = &transport.Stdio{Launcher: transport.Func{Name: "tools", Run: server.New(o).RunStdio}}
 	e.Settings = check.Settings{CallTools: check.CallSafe}
-	return e, had
+	return e
+}
+
+// updating is a catalogue with few safe tools, of which the one that updates a resource has a name that tells nothing.
+func updating() *server.Catalogue {
+	catalogue := server.DefaultCatalogue()
+	for i, tool := range catalogue.Tools {
+		quick := slices.Contains([]string{"echo", "update_resource", "log_levels", "resource_links", "toggle_prompt"}, tool.Name())
+		tool.Definition["annotations"] = map[string]any{"readOnlyHint": quick}
+		if tool.Name() == "update_resource" {
+			tool.Definition["name"] = fmt.Sprintf("tool%d", i)
+		}
+	}
+	return catalogue
+}
+
+// probed runs a check with the needs, and returns what is known of the target after that.
+func probed(t *testing.T, e *check.Engine, needs check.Needs) *check.Target {
+	t.Helper()
+	target, err := e.Prepare(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &check.Check{Name: "a/b", Requirements: []string{"a.b"}, Needs: needs, Body: func(*check.T) {}}
+	e.Start(t.Context(), []*check.Check{c}, nil)[0].Await()
+	e.Finish(t.Context())
+	return target
 }
 
 // What tools do is learned by calling them, but only those that may be called,
@@ -72,12 +103,7 @@ func TestProbeTools(t *testing.T) {
 	} {
 		e, had := nameless()
 		e.Settings.CallTools = c.mode
-		target, err := e.Prepare(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		e.Start(t.Context(), []*check.Check{{Name: "a/b", Requirements: []string{"a.b"}, Needs: c.needs, Body: func(*check.T) {}}}, nil)[0].Await()
-		e.Finish(t.Context())
+		target := probed(t, e, c.needs)
 		for _, role := range roles {
 			call, _ := target.ToolFor(role)
 			if got := had[call.Tool]; got != c.want[role] {
@@ -91,29 +117,12 @@ func TestProbeTools(t *testing.T) {
 // An update may come after the answer, when the next tools are being called.
 func TestProbeToolsLateUpdate(t *testing.T) {
 	for _, late := range []time.Duration{0, 15 * time.Millisecond, 150 * time.Millisecond} {
-		catalogue := server.DefaultCatalogue()
-		o := server.Options{Catalogue: catalogue}
-		for i, tool := range catalogue.Tools {
-			quick := slices.Contains([]string{"echo", "update_resource", "log_levels", "resource_links", "toggle_prompt"}, tool.Name())
-			tool.Definition["annotations"] = map[string]any{"readOnlyHint": quick}
-			if tool.Name() == "update_resource" {
-				tool.Definition["name"] = fmt.Sprintf("tool%d", i)
-			}
-		}
+		o := server.Options{Catalogue: updating()}
 		o.Behaviour.Send = server.OnMessage("notifications/resources/updated", func(out *server.Outgoing) []*server.Outgoing {
 			out.Delay = late
 			return []*server.Outgoing{out}
 		})
-		e := engine(time.Minute)
-		e.Dialer = &transport.Stdio{Launcher: transport.Func{Name: "late", Run: server.New(o).RunStdio}}
-		e.Settings = check.Settings{CallTools: check.CallSafe}
-		target, err := e.Prepare(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := &check.Check{Name: "a/b", Requirements: []string{"a.b"}, Needs: check.Needs{ToolRoles: []string{"resource-update"}}, Body: func(*check.T) {}}
-		e.Start(t.Context(), []*check.Check{c}, nil)[0].Await()
-		e.Finish(t.Context())
+		target := probed(t, offering(o), check.Needs{ToolRoles: []string{"resource-update"}})
 		if call, _ := target.ToolFor("resource-update"); !strings.HasPrefix(call.Tool, "tool") {
 			t.Errorf("updates that come %v late are said to be caused by %q", late, call.Tool)
 		}
@@ -125,13 +134,7 @@ func TestProbeToolsLateUpdate(t *testing.T) {
 func TestProbeToolsNamed(t *testing.T) {
 	e, had := nameless()
 	e.Settings.ToolRoles = map[string]check.Call{"roots": {Tool: "tool0"}}
-	target, err := e.Prepare(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &check.Check{Name: "a/b", Requirements: []string{"a.b"}, Needs: check.Needs{ToolRoles: []string{"roots"}}, Body: func(*check.T) {}}
-	e.Start(t.Context(), []*check.Check{c}, nil)[0].Await()
-	e.Finish(t.Context())
+	target := probed(t, e, check.Needs{ToolRoles: []string{"roots"}})
 	if call, _ := target.ToolFor("roots"); call.Tool != "tool0" || len(target.Observed) > 0 {
 		t.Errorf("roots is served by %q; observed: %v", had[call.Tool], target.Observed)
 	}
@@ -169,17 +172,8 @@ func TestProbeToolsChangeUnannounced(t *testing.T) {
 		}
 		return []*server.Outgoing{out}
 	}
-	e := engine(time.Minute)
-	e.Dialer = &transport.Stdio{Launcher: transport.Func{Name: "silent", Run: server.New(o).RunStdio}}
-	e.Settings = check.Settings{CallTools: check.CallSafe}
-	target, err := e.Prepare(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
 	roles := []string{"prompts-change", "resources-change", "tools-change"}
-	c := &check.Check{Name: "a/b", Requirements: []string{"a.b"}, Needs: check.Needs{ToolRoles: roles}, Body: func(*check.T) {}}
-	e.Start(t.Context(), []*check.Check{c}, nil)[0].Await()
-	e.Finish(t.Context())
+	target := probed(t, offering(o), check.Needs{ToolRoles: roles})
 	for _, role := range roles[:2] {
 		if call, _ := target.ToolFor(role); call.Tool != "tool" {
 			t.Errorf("%s is served by %q, not by tool", role, call.Tool)
@@ -193,30 +187,13 @@ func TestProbeToolsChangeUnannounced(t *testing.T) {
 
 // A tool that changes a resource is found even if the server does not tell of it.
 func TestProbeToolsUpdateUnannounced(t *testing.T) {
-	catalogue := server.DefaultCatalogue()
-	for i, tool := range catalogue.Tools {
-		quick := slices.Contains([]string{"echo", "update_resource", "log_levels", "resource_links", "toggle_prompt"}, tool.Name())
-		tool.Definition["annotations"] = map[string]any{"readOnlyHint": quick}
-		if tool.Name() == "update_resource" {
-			tool.Definition["name"] = fmt.Sprintf("tool%d", i)
-		}
-	}
 	for _, changes := range []bool{true, false} {
-		o := server.Options{Catalogue: catalogue}
+		o := server.Options{Catalogue: updating()}
 		o.Behaviour.Send = server.OnMessage("notifications/resources/updated", func(*server.Outgoing) []*server.Outgoing { return nil })
 		if !changes {
 			o.Behaviour.Wrap("resources/read", server.Edit(func(_ *server.Request, result map[string]any) { result["contents"] = []any{} }))
 		}
-		e := engine(time.Minute)
-		e.Dialer = &transport.Stdio{Launcher: transport.Func{Name: "silent", Run: server.New(o).RunStdio}}
-		e.Settings = check.Settings{CallTools: check.CallSafe}
-		target, err := e.Prepare(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := &check.Check{Name: "a/b", Requirements: []string{"a.b"}, Needs: check.Needs{ToolRoles: []string{"resource-update"}}, Body: func(*check.T) {}}
-		e.Start(t.Context(), []*check.Check{c}, nil)[0].Await()
-		e.Finish(t.Context())
+		target := probed(t, offering(o), check.Needs{ToolRoles: []string{"resource-update"}})
 		if call, ok := target.ToolFor("resource-update"); ok != changes || ok && !strings.HasPrefix(call.Tool, "tool") {
 			t.Errorf("a resource that changes (%v) without an update is changed by %q", changes, call.Tool)
 		}

@@ -248,7 +248,7 @@ func replay(sent []*client.Exchange) func(params any) (*client.Exchange, error) 
 			sent = sent[1:]
 			refused := x.Head != nil && x.Head.HTTP.Status >= http.StatusMultipleChoices
 			switch {
-			case x.Result() == nil && (wire.TooMany(x.Head) || x.Response == nil && wire.Unreached(x.Head)) && len(sent) > 0:
+			case x.Result() == nil && x.Deferred() && len(sent) > 0:
 				// It was sent again, after a while.
 			case x.Response == nil && !refused, x.Cancelled != nil && (x.Response == nil || x.Cancelled.Seq < x.Response.Seq):
 				return nil, errNotRecorded

@@ -141,7 +141,7 @@ func (c *Conversation) firstOtherThan(method string) *wire.Event {
 // judgeEarly judges a request that was made before its sender was free to.
 func (c *Conversation) judgeEarly(x *Exchange, answer *wire.Event, rec *Recorder) {
 	switch {
-	case x == c.Init || x.Method() == "ping", x.Method() == "initialize" && x.Error() != nil, wire.TooMany(x.Head), x.Response == nil && wire.Unreached(x.Head):
+	case x == c.Init || x.Method() == "ping", x.Method() == "initialize" && x.Error() != nil, x.Deferred():
 	case x.From() == wire.Client && (answer == nil || x.Request.Seq < answer.Seq):
 		rec.Fail("lifecycle.init.client-waits", wire.Client, x.Method()+" was sent before initialize was answered", x.Request)
 	case x.From() == wire.Client:
