@@ -1,14 +1,3 @@
-// Package mockserver is the reference server told to misbehave: a catalogue of
-// faults, each of which breaks one requirement of the revision in a way that
-// servers have been seen to break it.
-//
-//	o := server.Options{}
-//	fault, _ := mockserver.Find("base.response-twice")
-//	fault.Apply(&o)
-//	err := server.New(o).RunStdio(ctx, os.Stdin, os.Stdout, os.Stderr)
-//
-// Every check and rule of the project is proved by a fault that it catches:
-// the kill matrix (docs/kill-matrix.md) has them all.
 package mockserver
 
 import (

@@ -5,6 +5,28 @@
 // direction call for ([Request], [Notification], [Result]), never against a
 // union of definitions: the unions of the revision accept messages that none of
 // their methods allows, and their errors name no field.
+//
+// # The catalogue
+//
+// The folder of the revision holds these files beside the schema:
+//
+//   - requirements.yaml: the requirements, in the order of the pages. [Requirement] documents the members.
+//   - coverage.yaml: the keywords of the text in capitals, with the ids of the requirements that cover them.
+//   - positions.yaml: how an ambiguous sentence is read, and why.
+//   - disputed.yaml: findings that maintainers contest, with the public threads.
+//   - advice.yaml: what the author of a target can do, for each MUST and for classes of the others.
+//   - consequences.yaml: requirements that break with another one.
+//   - sdks.yaml: findings that an SDK is known to cause, with the text that tells it and a public thread.
+//   - classes.json: the frozen conformance classes. "go test ./schema -run TestClasses -freeze" adds new versions.
+//
+// What the type definitions say has the page "schema" and the name of the type as its anchor, in small letters. A MAY
+// cannot be broken; that the other side copes with what is permitted is a SHOULD that binds that side.
+// Examples and implications are SHOULD at most. A requirement that only sums others up is not observable, and names
+// them under "through".
+//
+// "go generate ./schema" renders the pages. "go run ./schema/reconcile CHECKOUT" compares the catalogue with a
+// checkout of the specification from before 2026-03-25: every keyword is covered, every anchor exists, and each text
+// leads to its sentence. With -write it records the headings of the pages.
 package schema
 
 import (

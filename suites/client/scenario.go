@@ -1,8 +1,3 @@
-// Package client holds the scenarios for clients under test: each is a server
-// that behaves in a certain way, and a judge of what the client does. A scenario
-// is a plain value, so that it can be listed and run without any framework.
-// What can be seen in messages alone is left to the passive rules of package
-// judge, which look at every connection of every scenario.
 package client
 
 import (

@@ -1,5 +1,3 @@
-// Package server holds the checks of servers, one file a page of the
-// specification.
 package server
 
 import (

@@ -1,0 +1,34 @@
+// Package client holds the scenarios for clients under test. Each scenario is a server that behaves in a certain way,
+// and a judge of what the client does. A scenario is a plain value: it can be listed and run without a framework.
+// The passive rules of package judge look at every connection of every scenario.
+//
+// # Writing a scenario
+//
+// A scenario has Name, Requirements, Needs, Options and Judge. Needs is the reason that is given if the client never
+// came that far. What Judge leaves unsaid is inconclusive, with that reason.
+//
+// Most scenarios have Options: Scripted(f). The script f runs once in a session, while the client's first request after
+// the handshake waits. It talks to the client with an [Asker]:
+//
+//   - a.Ask(id, …) sends a request and waits. a.Send and a.Notify do not wait. a.Fence(id) pings.
+//   - a.AtOnce sends several requests before it waits.
+//   - a.Vary sends the members of a family that the scenario names in Families, as many as the time allows.
+//
+// Give each request a string id of its own. Judge finds the exchange by t.Asked(id) or t.Answered(id), and a
+// fault is found by replies(id).
+//
+// Judge states expectations with matchers, as a check does: t.Check breaks or exercises the requirement, and t.WarnUnless only
+// warns. Named says what was answered, and BeTrueBecause states a plain fact. Where several things may
+// have happened, Judge says t.Violation, t.Exercised or t.Inconclusive. A missing answer counts only if the client was
+// there: ask t.silentTo.
+//
+// # Company
+//
+// A launch may serve several scenarios, a joint (joint.go), and then costs nothing more. A scenario may join one if
+// it does not hide the others, even if some clients do not survive it. A joint in which something is found costs a launch more: its scenarios
+// run again in parts or alone. Scenarios of authorization have joints of their own.
+//
+// A scenario whose server breaks rules on purpose (Breaks, Faults) keeps the rules from judging the answers to its
+// requests. It must not join scenarios that depend on them. After names the scenarios that show whether this one can show anything, and Moot
+// says why not. Long marks a scenario that waits for something that may never come; it then starts early.
+package client
