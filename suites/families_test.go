@@ -31,14 +31,13 @@ var measure = flag.Bool("measure", false, "measure what each family costs")
 
 const familiesHead = `# Families of stimuli
 
-Where a check needs a value, it draws a whole family of values that the other side has to treat alike: the plain one first, and
-behind it those at which implementations break. They are sent in a session that exists anyway, a few at a time in the first phase of a run and one
-after the other where a check is run again alone. What several of them show is one finding: it has the smallest value, names others, and says
+A check that needs a value draws a whole family of values. The other side has to treat them alike. The plain value comes first, and the values at
+which implementations break follow. They are sent in a session that exists anyway, a few at a time in the first phase of a run and one
+after the other where a check is run again alone. Values that show the same become one finding: it has the smallest value, names others, and says
 whether the plain one is as it should be.
 
 Members that are marked as sampled are like others: each place where a check sends the family gets some of them, and all of the
-others. ` + "`--seed N`" + ` chooses the sample, and the same seed chooses the same; ` + "`--thorough`" + ` sends all. What a family holds is legal to send,
-or the check declares that it breaks a rule on purpose.
+others. ` + "`--seed N`" + ` chooses the sample, and the same seed chooses the same; ` + "`--thorough`" + ` sends all. Every member is legal to send, unless the check declares that it breaks a rule on purpose.
 
 The data are in ` + "`fixtures/families`" + `. This page is written by ` + "`go test ./suites -run TestFamilies -update`" + `; with ` + "`-measure`" + ` on a calm machine,
 the times are measured as well.
@@ -46,7 +45,7 @@ the times are measured as well.
 `
 
 const familiesCost = `The time is what the members behind the plain one add to the checks that draw from the family, run by themselves against the reference server in one
-process: over Streamable HTTP, or over stdio where they are about that. Where only scenarios for clients draw from it, it is what the members add to
+process: over Streamable HTTP, or over stdio where they are about that. For a family that only scenarios for clients draw, it is the time that the members add to
 those with the reference client.
 
 `

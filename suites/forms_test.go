@@ -105,8 +105,7 @@ second time. So most plain faults of the kill matrices are tried in further form
 | concurrent | only while other requests of the session are in progress | only in what it sends while another request of the server is open |
 | sequence | only from the second message of a method on | only from the second message of a kind on |
 
-Faults of what is offered, of the transport as a whole and of what is done once in any case have no such forms. Each form has to be found under
-the requirement that the fault breaks, where that alone is selected or else in a whole run; the exceptions are in ` + "`fixtures/forms.yaml`" + `, each with its reason, and a form that is neither found nor
+Faults of what is offered, of the transport as a whole and of what is done once in any case have no such forms. Each form has to be found under the requirement that the fault breaks: with that requirement alone selected, or else in a whole run; the exceptions are in ` + "`fixtures/forms.yaml`" + `, each with its reason, and a form that is neither found nor
 excused fails the build. The tests try a part of them, another one with each ` + "`-count`" + `; ` + "`go test ./suites ./suites/client -run TestForms -form session`" + `
 tries all of one form, ` + "`-fault PREFIX`" + ` all forms of some faults, and both also say which exceptions are needed no longer. This page is written by
 ` + "`go test ./suites -run TestFormsPage -update`" + `.

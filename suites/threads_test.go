@@ -169,20 +169,18 @@ func threadName(url string) string {
 
 const threadsHead = `# Threads
 
-What people reported of servers and clients of MCP, and what it says about the stimuli: %s threads, %s of them closed when they were read, from the
-official SDKs, from popular servers, clients and gateways, and from many small ones. The report and what stood next to it was read of each, not always all
-of a long thread. ` + "`fixtures/threads.yaml`" + ` has one sentence on what was wrong on the wire, and a fault of the catalogues of the mock server and the mock client that
-has the same form. Threads that the faults cite beside these are in ` + "`mockserver`" + ` alone. This page is written by ` + "`go test ./suites -run TestThreads -update`" + `.
+These are public bug reports about servers and clients of MCP: %s threads, %s of them closed when they were read. They come from the official SDKs, from
+popular servers, clients and gateways, and from many small ones. Each report was read with its nearest comments, a long thread not always whole. ` + "`fixtures/threads.yaml`" + ` has one
+sentence on the fault on the wire, and a fault of the mock server or the mock client with the same form. The catalogues in ` + "`mockserver`" + ` cite further threads. This page is written by ` + "`go test ./suites -run TestThreads -update`" + `.
 
-What it takes for the fault to show, beyond the plain stimulus:
+The form of the fault says what a stimulus needs to show it:
 
 `
 
 const threadsFifty = `
 ## Fifty that nobody had looked at
 
-Fifty of these threads were made faults without a look at the checks: 35 of servers, 15 of clients, each of which the text forbids and no fault
-cited. No check was changed before all had run. 39 were caught at once, 36 of them under the requirement that says what was wrong, and eleven were missed. Nine of the eleven are caught now:
+Fifty of these threads were made faults without a look at the checks: 35 of servers, 15 of clients, all forbidden by the text and cited by no fault. No check was changed before all had run. 39 were caught at once, 36 of them under the requirement that says what was wrong, and eleven were missed. Nine of the eleven are caught now:
 
 | missed | what it taught | what changed |
 |---|---|---|
@@ -203,6 +201,5 @@ Two are still missed:
 | [30.0 is refused for an integer](https://github.com/dmtrKovalenko/fff/pull/328) | Nothing, as it turned out: integers SHOULD NOT be written with a fraction (JSON Schema, core, section 6.3), so who refuses 30.0 is within its rights (positions, integers-with-fraction). |
 | [a GET is never answered](https://github.com/n8n-io/n8n/pull/34835) | Nothing tells it from a server that writes the head with the first event, so the checks that need the stream are inconclusive and say why. |
 
-The lesson of most is one: a rule that holds for three methods, for results and errors, for requests and notifications has to be tried with each. What was caught and is a form that
-the catalogue lacked has become a fault; the others are shown by the faults in the lists below.
+The lesson of most is one: a rule that holds for three methods, for results and errors, for requests and notifications has to be tried with each. The forms that were caught and that the catalogue lacked have become faults; the faults in the lists below show the others.
 `

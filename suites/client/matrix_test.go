@@ -30,8 +30,8 @@ func TestKillMatrix(t *testing.T) {
 	m := killmatrix.Matrix{
 		File: "../../docs/kill-matrix-clients.md",
 		Head: "# Kill matrix of clients\n\n" +
-			"Each fault of the mock client, the requirement that it breaks, the scenario in which it shows, and the scenarios and\n" +
-			"passive rules that are bound to catch it. A fault that nothing catches fails the build, and so does a finding that a fault did not\n" +
+			"This table lists the faults of the mock client, each with its requirement, the scenario in which it shows, and the scenarios and\n" +
+			"passive rules that have to catch it. A fault that nothing catches fails the build, and so does a finding that a fault did not\n" +
 			"announce.\n" +
 			"Many are tried in [other forms](kill-matrix-forms.md) as well.\n" +
 			"`mcpconform mock client --fault ID URL` runs a faulty client. Faults of servers are in `kill-matrix.md`. Written by\n" +
