@@ -94,8 +94,8 @@ func FindClass(id string, version int) (Class, bool) {
 	return Class{}, false
 }
 
-// DeriveClasses makes the classes that follow from a catalogue, without version and
-// digest. What no peer can see is in none.
+// DeriveClasses makes the classes that follow from a catalogue, without version and digest. Requirements that no peer
+// can see are in none.
 func DeriveClasses(catalogue []Requirement) []Class {
 	var all []Class
 	for _, role := range []Party{Server, Client} {

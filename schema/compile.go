@@ -118,9 +118,8 @@ func appliedBy(s *jsonschema.Schema) applied {
 	return a
 }
 
-// bounded applies one schema to all items of a list or to all members that
-// are not declared, in place of the library, which would keep an error for every
-// one that is broken, however many there are: it reports the first ones only.
+// bounded applies one schema to all items of a list, or to all undeclared members, and reports the first errors only.
+// The library would keep an error for each of them.
 type bounded struct {
 	items, members *jsonschema.Schema
 	from           int // the first item
@@ -191,10 +190,9 @@ func (b *bounded) isDeclared(name string) bool {
 	return false
 }
 
-// tame returns the value with numbers of extreme length or exponent replaced by
-// a float64 nearby that is whole if they are: exact arithmetic on them would take minutes.
-// It copies what it changes and what holds that. It reports false for values too deep or
-// of no JSON type, and leaves what is too deep as it is.
+// tame replaces numbers of extreme length or exponent by a float64 nearby, a whole one for a whole number: exact
+// arithmetic on them would take minutes. It copies the values that it changes, and their parents. It reports false
+// for values too deep or of no JSON type, and leaves what is too deep as it is.
 func tame(value any) (tamed any, ok bool) {
 	tamed, changed, ok := tameAt(value, 0)
 	if !changed {

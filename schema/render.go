@@ -64,7 +64,7 @@ func (r *renderer) flatten(e *jsonschema.ValidationError) []leaf {
 			return r.alternatives(e, func(s *jsonschema.Schema) []*jsonschema.Schema { return s.OneOf })
 		}
 	case *kind.Type:
-		// What is one of a few constants has seldom another type by intention.
+		// A member with a few constant values seldom has another type by intention.
 		if s := r.known.find(e.SchemaURL); s != nil && s.Const != nil {
 			return r.end(e, &kind.Const{Want: *s.Const})
 		} else if s != nil && s.Enum != nil {
@@ -99,9 +99,8 @@ func locate(root any, location []string) ([]segment, any) {
 	return path, value
 }
 
-// alternatives tells why a value follows no branch of a union: e has one cause for
-// each. Where a member of constants tells the branches apart, only those are
-// considered that its value asks for.
+// alternatives tells why a value follows no branch of a union: e has one cause for each. If a member of constants
+// tells the branches apart, its value selects the branches to consider.
 func (r *renderer) alternatives(e *jsonschema.ValidationError, of func(*jsonschema.Schema) []*jsonschema.Schema) []leaf {
 	path, value := locate(r.value, e.InstanceLocation)
 	causes := e.Causes
@@ -384,12 +383,11 @@ func oneOf(keyword string, want []string) string {
 	return list(want, "or")
 }
 
-// reduce picks, from the leaves of the failed branches of a union judged at the
-// given depth, those that tell what is wrong. A branch whose type does not fit or
-// whose constant differs in a direct member was not meant. Among the others, the one that
-// misses the fewest members and then has the fewest leaves is closest; what
-// several equally close ones agree on is kept and where they differ in one
-// point each, this point becomes one leaf that names all alternatives.
+// reduce picks, from the leaves of the failed branches of a union judged at the given depth, those that tell what is
+// wrong. A branch whose type does not fit or whose constant differs in a direct member was not meant. Among the
+// others, the one that misses the fewest members and then has the fewest leaves is closest; The leaves on which
+// several equally close branches agree are kept. If they differ in one point each, that point becomes one leaf with
+// all alternatives.
 func reduce(branches [][]leaf, depth int) []leaf {
 	branches = slices.DeleteFunc(branches, func(b []leaf) bool { return len(b) == 0 })
 	if len(branches) == 0 {
@@ -410,8 +408,8 @@ func reduce(branches [][]leaf, depth int) []leaf {
 	if len(meant) > 0 {
 		branches = meant
 	} else {
-		// None was meant. What else is wrong with a branch says nothing then, and
-		// a branch whose type does not fit is further away than one whose constant differs.
+		// No branch was meant, so other errors of a branch say nothing. A branch with another type is further away
+		// than a branch with another constant.
 		deepest := depth
 		for i, b := range branches {
 			j := excluded(b)

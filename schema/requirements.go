@@ -88,8 +88,8 @@ type Requirement struct {
 	Position string `yaml:"position" json:"position,omitempty"`
 	// Party is whom the statement binds.
 	Party Party `yaml:"party" json:"party"`
-	// Judged is the party whose behaviour shows it where that is not all of Party: one of
-	// both, or the server that names its authorization server.
+	// Judged is the party that shows the behaviour, if that differs from Party: one of both parties, or the server
+	// that names its authorization server.
 	Judged Party `yaml:"judged" json:"judged,omitempty"`
 	// Page is the path below the revision's folder without extension, such as
 	// basic/transports, or "schema" for what only the type definitions say.

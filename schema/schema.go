@@ -19,10 +19,10 @@
 //   - sdks.yaml: findings that an SDK is known to cause, with the text that tells it and a public thread.
 //   - classes.json: the frozen conformance classes. "go test ./schema -run TestClasses -freeze" adds new versions.
 //
-// What the type definitions say has the page "schema" and the name of the type as its anchor, in small letters. A MAY
-// cannot be broken; that the other side copes with what is permitted is a SHOULD that binds that side.
-// Examples and implications are SHOULD at most. A requirement that only sums others up is not observable, and names
-// them under "through".
+// A statement of the type definitions has the page "schema" and the name of the type as its anchor, in small letters.
+// A MAY cannot be broken. It binds the other side by a SHOULD: to cope with the permitted behaviour. Examples and
+// implications are SHOULD at most. A requirement that only sums others up is not observable, and names them under
+// "through".
 //
 // "go generate ./schema" renders the pages. "go run ./schema/reconcile CHECKOUT" compares the catalogue with a
 // checkout of the specification from before 2026-03-25: every keyword is covered, every anchor exists, and each text
@@ -78,9 +78,8 @@ var load = sync.OnceValues(func() (*Revision, error) {
 // read at the first call, and each is compiled when it is first needed.
 func Load() (*Revision, error) { return load() }
 
-// Parse reads a JSON Schema document with its definitions below "definitions"
-// or "$defs". What is wrong with a definition shows when it is compiled, at the
-// latest by [Revision.Warm].
+// Parse reads a JSON Schema document with its definitions below "definitions" or "$defs". A broken definition shows
+// when it is compiled, at the latest by [Revision.Warm].
 func Parse(document []byte) (*Revision, error) {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(document))
 	if err != nil {

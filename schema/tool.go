@@ -59,12 +59,10 @@ func unsupported(format string, args ...any) error {
 	return &ToolSchemaError{Unsupported: true, reason: fmt.Sprintf(format, args...)}
 }
 
-// CompileTool compiles a JSON Schema as found in a tool's inputSchema or
-// outputSchema, decoded from JSON. Without "$schema" its dialect is draft
-// 2020-12, or the newest older one in which it is valid where it is not valid in that.
-// Nothing is ever loaded from elsewhere. Formats are not asserted: in
-// the default dialect they are annotations. Every error is a *[ToolSchemaError].
-// Equal schemas share a Tool, as a peer lists its tools in every session.
+// CompileTool compiles a JSON Schema as found in a tool's inputSchema or outputSchema, decoded from JSON. Without
+// "$schema" its dialect is draft 2020-12, or else the newest older dialect in which it is valid. Nothing is ever
+// loaded from elsewhere. Formats are not asserted: in the default dialect they are annotations. Every error is a
+// *[ToolSchemaError]. Equal schemas share a Tool, as a peer lists its tools in every session.
 func CompileTool(document any) (*Tool, error) {
 	text, err := json.Marshal(document)
 	if err != nil || len(text) > maxSharedText {
@@ -181,7 +179,7 @@ func toolSchemaError(err error, document any) error {
 			return &ToolSchemaError{Violations: list, reason: "the schema is not valid in its dialect: " + list[0].String()}
 		}
 	}
-	// What is left are references that lead nowhere, ids that clash and the like.
+	// The remaining errors are references that lead nowhere, clashing ids and the like.
 	message := cut(strings.ReplaceAll(err.Error(), baseLocation+"tool", ""), 4*maxShown)
 	return &ToolSchemaError{
 		Violations: []Violation{{Message: message, Keyword: "$ref"}},
@@ -225,7 +223,7 @@ func (t *Tool) ValidateWithin(value any, work *int) (list []Violation) {
 	list, faults := t.known.explain(t.schema.Validate(tamed), value)
 	t.work -= costOfFault * faults
 	if slices.ContainsFunc(list, func(v Violation) bool { return v.Keyword == circle }) {
-		// What such a schema means is undefined.
+		// Such a schema has no defined meaning.
 		return undecided("the references of its schema go in a circle")
 	}
 	return list

@@ -23,8 +23,7 @@ const (
 	command    = "./cmd/mcpconform"
 )
 
-// goCommand runs go in the checkout for a platform. What a builder may have set for other
-// builds does not reach this one.
+// goCommand runs go in the checkout for a platform. Settings of the builder for other builds do not reach this one.
 func (s *source) goCommand(ctx context.Context, p platform, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Env = append(os.Environ(), "GOOS="+p.os, "GOARCH="+p.arch, "CGO_ENABLED=0", "GOAMD64=v1", "GOARM64=v8.0",
@@ -144,8 +143,8 @@ var phrases = []struct{ id, phrase string }{
 	{"MIT", "Permission is hereby granted, free of charge, to any person obtaining a copy"},
 }
 
-// license recognises what texts grant, as an SPDX expression. What it does not know has
-// to be read by somebody before it is released.
+// license recognises what texts grant, as an SPDX expression. Somebody has to read an unknown license before the
+// release.
 func license(texts []file) (string, error) {
 	var all strings.Builder
 	for _, t := range texts {

@@ -139,8 +139,8 @@ type installer struct {
 	data  *Data
 }
 
-// all installs the named installs, two at a time as they wait for the network in turn
-// with the processor. One that fails does not keep the others back.
+// all installs the named installs, two at a time as they wait for the network in turn with the processor. A failed
+// install does not stop the others.
 func (in *installer) all(ctx context.Context, names []string, report func(name, what string)) error {
 	if err := os.MkdirAll(in.cache, 0o755); err != nil {
 		return err

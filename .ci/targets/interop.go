@@ -17,9 +17,8 @@ import (
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-// argued is what a file of findings says about requirements: why the text bears the
-// findings out, what a maintainer could object, and which verdicts depend on what a
-// target happens to do first, or in some runs only.
+// argued holds the statements of a findings file about requirements: the reason for the finding, the objection of a
+// maintainer, and the verdicts that vary with the timing of the target or with the run.
 type argued struct {
 	Reasons    map[string]string `yaml:"reasons"`
 	Objections map[string]string `yaml:"objections"`

@@ -10,9 +10,8 @@
 //	targets interop [-doc FILE] DIR                          what the runs found whose results are in DIR
 //	targets scale [-n N] [-doc FILE]                         on servers that grow: time and memory
 //
-// Installed things go to $MCPCONFORM_TARGETS, by default the user's cache folder
-// mcpconform/targets. What is already there at the pinned versions is left alone, and
-// nothing is then asked of the network.
+// Installed things go to $MCPCONFORM_TARGETS, by default the user's cache folder mcpconform/targets. Targets that are
+// already there at the pinned versions are left alone, and cost no request to the network.
 package main
 
 import (

@@ -17,9 +17,8 @@ import (
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-// The servers of the race, and who else runs on them: over HTTP the official
-// conformance package, over stdio, where that has nothing, a client that only shakes
-// hands and lists what there is, as the floor.
+// The servers of the race, and the other testers that run on them. Over HTTP that is the official conformance
+// package. The package has nothing for stdio; a client that shakes hands and lists is the floor there.
 var (
 	raceServers = []string{"go-sdk-conformance", "ts-everything"}
 	rivals      = map[string]string{"http": "conformance", "stdio": "go-sdk-listfeatures"}

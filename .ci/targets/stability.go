@@ -152,9 +152,7 @@ func (t *tester) repeat(ctx context.Context, s subject, n int) row {
 	return r
 }
 
-// differences lists the requirements on which the runs disagree, apart from those that
-// depend on which of two events in the target comes first, or on whether the target does
-// something in a run.
+// differences lists the requirements on which the runs disagree. It leaves out the known races of the target.
 func (r row) differences(busy bool) (unexplained, races []string) {
 	for _, id := range slices.Sorted(maps.Keys(r.verdicts)) {
 		t := r.verdicts[id]

@@ -42,7 +42,7 @@ func newTester(ctx context.Context, in *installer, repo string) (*tester, error)
 	return t, nil
 }
 
-// close removes the directory. What cannot be removed is left among the temporary files.
+// close removes the directory. Files that cannot be removed stay among the temporary files.
 func (t *tester) close() { _ = os.RemoveAll(t.dir) }
 
 // A subject is a target over one of its transports.
@@ -113,7 +113,7 @@ func (t *tester) run(ctx context.Context, s subject) (_ *result.Run, _ usage, er
 	cmd.Dir = dir // no mcpconform.yaml there
 	cmd.Env = environ(run.Env)
 	spent, out, err := timed(cmd)
-	// Of the exit codes, 1 and 3 are verdicts.
+	// The exit codes 1 and 3 are verdicts.
 	if exit := new(exec.ExitError); errors.As(err, &exit) && (exit.ExitCode() == 1 || exit.ExitCode() == 3) {
 		err = nil
 	}

@@ -14,8 +14,8 @@ import (
 // patience is how long processes that were killed may take to go.
 const patience = 30 * time.Second
 
-// Await waits until no process is left whose environment has a variable that ends with the mark.
-// Those that stay are killed, and the test fails.
+// Await waits until no process has a variable in its environment that ends with the mark. It kills the processes that
+// stay, and fails the test.
 func Await(t testing.TB, mark string) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; runtime.Gosched() {
@@ -35,8 +35,8 @@ func Await(t testing.TB, mark string) {
 	}
 }
 
-// processes returns the ids of the processes whose environment has a variable that ends with the
-// mark. Where the system does not tell, it finds none.
+// processes returns the ids of the processes whose environment has a variable that ends with the mark. It finds none
+// on a system that does not tell.
 func processes(mark string) (found []int) {
 	environs, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, path := range environs {

@@ -258,16 +258,15 @@ func locate(name string, err error) error {
 	return e
 }
 
-// What messages of the YAML library repeat of a file.
+// These patterns match the parts of a file that messages of the YAML library repeat.
 var (
 	quoted  = regexp.MustCompile(`(?s)".*"`)
 	aliased = regexp.MustCompile(`(?s)(by alias name ).*`)
 	member  = regexp.MustCompile(`^[A-Za-z0-9_.$/-]*`)
 )
 
-// withoutValues returns a message of the YAML library without what it repeats of the file,
-// which may be a secret where the file is not as its author meant it. The names of members
-// stay as far as they look like names.
+// withoutValues returns a message of the YAML library without the values that it repeats: a mistake in the file may
+// have put a secret there. The names of members stay as far as they look like names.
 func withoutValues(message string, err yaml.Error) string {
 	var overflow *yaml.OverflowError
 	if errors.As(err, &overflow) {

@@ -37,8 +37,8 @@ type Options struct {
 	TokenAuth string
 	// Life of an access token; zero is an hour.
 	Life time.Duration
-	// Lenient goes on with requests that lack something, so that the rest of
-	// the flow can be looked at as well. What is given must still fit.
+	// Lenient accepts requests that lack a parameter, so that the rest of the flow can be judged as well. The
+	// parameters that are given must still fit.
 	Lenient bool
 	// Metadata changes the metadata document before it is sent; it may be nil.
 	Metadata func(document map[string]any)

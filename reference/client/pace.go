@@ -35,7 +35,7 @@ const (
 	paceFloor = 500 * time.Millisecond
 	paceTimes = 4
 	lateTimes = 20
-	// What a peer does of its own accord decides less, so that less has to do.
+	// Messages that a peer sends of its own accord say less about its pace, so a shorter wait has to do for them.
 	reactionTimes = 2
 )
 

@@ -425,8 +425,8 @@ func (p *Pending) fence(ctx context.Context) bool {
 	return p.Method != "initialize" && p.Method != p.session.NoOp() && p.session.Fence(ctx) == nil
 }
 
-// HasListeningStream reports whether a stream that a GET has opened is open, for messages of
-// the server that belong to no request.
+// HasListeningStream reports whether a listening stream is open: a GET opened it, and it carries the messages of the
+// server that belong to no request.
 func (s *Session) HasListeningStream() bool {
 	return slices.ContainsFunc(s.Log().Conversation().HTTP, func(x *wire.HTTPExchange) bool {
 		return x.Method() == http.MethodGet && x.Status() == http.StatusOK && x.MediaType() == "text/event-stream" && x.End == nil
@@ -482,10 +482,9 @@ func (p *Pending) starts() bool {
 // plain reports whether the request has no params.
 func (p *Pending) plain() bool { return p.Request.Msg != nil && p.Request.Msg.Params == nil }
 
-// Hurry makes the session wait for answers to requests without params only as long
-// as Options.Pace says, times a factor; 0 ends that. It is for what gives a peer no work
-// to do: only then do earlier answers say how long one may take. As long as the factor
-// is 1, an answer that is missing may only be late, and the log does not call it a timeout.
+// Hurry makes the session wait for answers to requests without params only as long as Options.Pace says, times a
+// factor; 0 ends that. It is for what gives a peer no work to do: only then do earlier answers say how long one may
+// take. With a factor of 1 a missing answer may only be late, and the log does not call it a timeout.
 func (s *Session) Hurry(times int) { s.hurry.Store(int64(times)) }
 
 // hurried returns how long an answer may take, and the slowest one if the limit was
@@ -679,9 +678,9 @@ const (
 	gatewayWait = 100 * time.Millisecond
 )
 
-// Passes waits, if a message that was sent so many times was refused for a reason of the
-// moment, until that may be over, and reports whether to send it again. What the server
-// has answered did reach it.
+// Passes reports whether to send a message again after it was refused for a transient reason. It waits until that
+// reason may have passed, and takes the number of times that the message was sent so far. An answered message did
+// reach the server.
 func (o Options) Passes(ctx context.Context, head *wire.Event, answered bool, tries int) bool {
 	switch {
 	case o.Limited == nil:

@@ -1,7 +1,6 @@
-// Package script reads scripted exchanges: Markdown files in which fenced
-// blocks say what is sent and what must come back, between prose that says why.
-// The same format serves checks of servers and servers for clients;
-// docs/scripts.md describes it.
+// Package script reads scripted exchanges: Markdown files with prose and fenced blocks. A block holds a message to
+// send or a message to expect. The same format serves checks of servers and servers for clients; docs/scripts.md
+// describes it.
 package script
 
 import (

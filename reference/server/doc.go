@@ -20,10 +20,9 @@
 // simple requests are answered in order. Over Streamable HTTP each POST
 // is served on its own.
 //
-// What belongs to a request of the client (progress, log messages, requests
-// made by a tool) travels on the stream of its POST: [Request.Notify],
-// [Request.Call]. Everything else travels on the listening stream, and waits
-// there for a client that has none: [Session.Notify], [Session.Call].
+// A message that belongs to a request of the client (progress, a log message, a request made by a tool) travels on
+// the stream of its POST: [Request.Notify], [Request.Call]. Everything else travels on the listening stream, and
+// waits there for a client that has none: [Session.Notify], [Session.Call].
 //
 // # Misbehaving
 //

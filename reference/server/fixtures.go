@@ -18,8 +18,8 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// What the reference server offers. Names that begin with test_, and the test:
-// scheme, are those that other conformance tools expect of a test server.
+// These are the fixtures that the reference server offers. Names that begin with test_, and the test: scheme, are
+// those that other conformance tools expect of a test server.
 
 const watchedURI = "test://watched-resource"
 

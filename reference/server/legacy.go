@@ -41,9 +41,8 @@ func (l *legacyLink) put(e *Event) {
 // legacyParam is the query parameter that names the session.
 const legacyParam = "sessionId"
 
-// probesAgain reports whether a client that had a session finds out once more
-// which transport the server speaks, in order to begin another session
-// (basic/transports#backwards-compatibility).
+// probesAgain reports whether a client that had a session probes the transport of the server again, before it begins
+// another session (basic/transports#backwards-compatibility).
 func (x *httpCall) probesAgain() bool {
 	if x.r.Method != http.MethodPost || x.r.URL.Path != PathSSE || x.recorder.log == nil || !initializes(wire.Parse(x.body)) {
 		return false

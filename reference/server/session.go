@@ -475,8 +475,8 @@ func (s *Session) answered(m *wire.Message) {
 	}
 }
 
-// spoiled takes a message that cannot be understood, and that nothing answers. What looks like a
-// response ends the wait for one.
+// spoiled takes a message that cannot be understood, and that nothing answers. A message that looks like a response
+// ends the wait for one.
 func (s *Session) spoiled(m *wire.Message) {
 	if m.IsResponse() {
 		s.answered(&wire.Message{Kind: wire.ErrorResponse, ID: m.ID, Error: &wire.Error{Code: InvalidRequest, Message: "the response is malformed"}})

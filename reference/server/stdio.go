@@ -65,7 +65,7 @@ func (s *Server) runStream(ctx context.Context, l *streamLink, read func(lines c
 	l.server, l.log, l.frames, l.stop, l.stopped = s, log, make(chan frame), make(chan struct{}), make(chan struct{})
 	session := s.newSession(l.name, log, l)
 	l.session = session
-	// What waits for the client stops when the context ends.
+	// Every wait for the client stops when the context ends.
 	defer context.AfterFunc(ctx, func() { session.cancel(context.Cause(ctx)) })()
 	go l.writeAll()
 	lines := make(chan line)
@@ -135,7 +135,7 @@ func (l *streamLink) deliver(out *Outgoing) {
 		Kind: wire.KindMessage, From: wire.Server, Stream: l.out,
 		Raw: bytes.TrimSuffix(line, []byte{'\n'}), Deliberate: out.Deliberate,
 	}}
-	// What follows a message that came too late must not be sent without it.
+	// Later messages must not be sent without the one that came too late.
 	if l.session.ctx.Err() != nil {
 		return
 	}

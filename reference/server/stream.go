@@ -332,7 +332,7 @@ func (l *httpLink) listen(st *stream) (reader int) {
 	return reader
 }
 
-// unlisten undoes listen. What was not written goes to the next stream.
+// unlisten undoes listen. Messages that were not written go to the next stream.
 func (l *httpLink) unlisten(st *stream, reader, position int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -34,8 +34,8 @@ func (n nearness) String() string {
 	return [...]string{"a link-local address", "an address of this machine", "an address of a private network", "a public address"}[n]
 }
 
-// What netip does not tell: "this network" leads to this machine, and operators use shared
-// addresses (RFC 6598) in private; the last ones hold an IPv4 address (RFC 6052).
+// netip does not know these networks: "this network" leads to this machine, operators use shared addresses (RFC 6598)
+// in private, and the last ones hold an IPv4 address (RFC 6052).
 var (
 	thisNetwork = netip.MustParsePrefix("0.0.0.0/8")
 	shared      = netip.MustParsePrefix("100.64.0.0/10")

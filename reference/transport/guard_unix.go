@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// A guard ends what this program has launched if the program itself is killed and can end
-// nothing any more. It is a shell in a session of its own, started with the first process, that
-// reads which process groups there are and, once its input ends, kills those that are left.
+// A guard ends the processes that this program has launched, if the program itself is killed. It is a shell in a
+// session of its own, started with the first process. It reads the process groups from its input, and kills the
+// remaining ones when the input ends.
 type guard struct {
 	once  sync.Once
 	mu    sync.Mutex
@@ -24,9 +24,9 @@ type guard struct {
 // guarding is the only guard.
 var guarding guard
 
-// watch is what the shell runs. A line is the mark of a process and its group: ? before it is
-// started, - once it has ended. Where /proc shows the environment, the mark finds those
-// whose group was not told yet, and those that have left it.
+// watch is the script of the shell. A line is the mark of a process and its group: ? before its start, - after its
+// end. If /proc shows the environment, the mark also finds processes with an unknown group, and processes that have
+// left their group.
 const watch = `trap '' HUP INT TERM
 live=' '
 while read -r mark group; do
@@ -80,7 +80,7 @@ func (g *guard) start() {
 	cmd := exec.Command(shell, "-c", watch)
 	cmd.Stdin, cmd.Dir = r, "/"
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
-	// What kills our whole group, as a terminal or a runner does, must not kill the guard.
+	// A terminal or a runner may kill our whole group; the guard has to survive that.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		_ = w.Close()

@@ -244,7 +244,7 @@ func (c *HTTPConn) learn(o *outbound, request *wire.Message) {
 // session (basic/transports#session-management). A request in a session that the
 // server does not know is declared as deliberate.
 func (c *HTTPConn) begin(o *outbound) (*roundTrip, error) {
-	// What is recorded after the head that tells of the loss takes it into account.
+	// Events after the head that tells of the loss take it into account.
 	c.recording.RLock()
 	defer c.recording.RUnlock()
 	s := c.state()
@@ -501,8 +501,7 @@ type Request struct {
 	Deliberate []string
 }
 
-// Response is the outcome of a raw HTTP request. What it holds is also in the
-// log, under Stream.
+// Response is the outcome of a raw HTTP request. The log holds the same, under Stream.
 type Response struct {
 	Stream string
 	Status int

@@ -370,8 +370,8 @@ func (x *roundTrip) perform(req *http.Request) string {
 	}
 	close(x.headed)
 	if resp.StatusCode == http.StatusSwitchingProtocols {
-		// What follows is the bare connection, which no deadline of the request
-		// reaches (RFC 9110, section 15.2.2: the client asks for the upgrade).
+		// The bare connection follows, and no deadline of the request reaches it (RFC 9110, section 15.2.2: the
+		// client asks for the upgrade).
 		return "the server switched to another protocol (101), which the request did not ask for"
 	}
 	encoding := resp.Header.Get("Content-Encoding")
@@ -436,8 +436,7 @@ func (x *roundTrip) describe(err error) string {
 
 const refused = "connection refused: nothing listens at "
 
-// Gone reports whether an event says that nobody listens any more where the
-// server was.
+// Gone reports whether an event says that the server no longer listens.
 func Gone(e *wire.Event) bool {
 	return (e.Kind == wire.KindStreamEnd || e.Kind == wire.KindClose) && strings.HasPrefix(e.Note, refused)
 }
@@ -519,8 +518,7 @@ func (x *roundTrip) dueMessage() bool {
 	return x.link.log.Transport == NameHTTP && x.sent != nil && x.sent.Msg != nil && (x.sent.Msg.Kind == wire.Request || x.sent.Msg.Kind == wire.Batch)
 }
 
-// speaksRPC reports whether a message says itself that it is JSON-RPC, so that
-// an {"error": …} of another kind is not taken for one.
+// speaksRPC reports whether a message declares itself as JSON-RPC. An {"error": …} of another kind does not.
 func speaksRPC(m *wire.Message) bool {
 	if m.Kind == wire.Batch {
 		for _, member := range m.Batch {

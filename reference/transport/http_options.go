@@ -183,7 +183,7 @@ func (e Endpoint) site() (*site, error) {
 	return s, nil
 }
 
-// proxied reports whether requests go through a proxy, which then decides where they lead.
+// proxied reports whether requests go through a proxy. The proxy then decides their destination.
 func (s *site) proxied() bool {
 	if s.transport.Proxy == nil {
 		return false
@@ -247,7 +247,7 @@ func parseURL(raw string) (u *url.URL, socket string, err error) {
 		if errors.As(err, &urlErr) {
 			err = urlErr.Err
 		}
-		// What the message quotes may be a part of a password.
+		// The quote in the message may be a part of a password.
 		return nil, "", fmt.Errorf("not a URL: %s", quotedPart.ReplaceAllString(err.Error(), ""))
 	}
 	u.Fragment, u.RawFragment = "", ""

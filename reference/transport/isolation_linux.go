@@ -29,7 +29,8 @@ func sandboxable(i Isolation) error {
 	defer func() { _ = status.Close() }()
 	var said bytes.Buffer
 	cmd.Stderr, cmd.ExtraFiles = &said, []*os.File{status}
-	// What /proc/self/exe is in the sandbox does not matter: that bubblewrap gets so far does.
+	// The program is of no interest here; the question is whether bubblewrap starts it. Any program will do, such as
+	// /proc/self/exe.
 	err = cmd.Run()
 	if err == nil {
 		return nil
@@ -96,7 +97,7 @@ func (f *family) measure() (processes int, memory int64) {
 	return len(f.members), memory
 }
 
-// find finds the members. One that was seen once still is one when its parent is gone.
+// find finds the members. A member stays a member after its parent has gone.
 func (f *family) find() {
 	all := make(map[int]relative)
 	for _, pid := range allPIDs() {
@@ -121,7 +122,7 @@ func (f *family) find() {
 	f.members = belongs
 }
 
-// lookUp reads /proc/PID/stat; proc_pid_stat(5). One that has ended and was not waited for is none.
+// lookUp reads /proc/PID/stat; proc_pid_stat(5). A zombie is not a process here.
 func lookUp(pid int) (relative, bool) {
 	stat, err := os.ReadFile(procFile(pid, "stat"))
 	// The second field, the name in parentheses, may hold anything.

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Connections that are kept open between exchanges, which saves a server and us most of what
-// a short exchange costs, over TLS above all.
+// Connections are kept open between exchanges. That saves both sides most of the cost of a short exchange, over TLS
+// above all.
 const (
 	// mostKept is how many idle connections a link keeps.
 	mostKept = 4
@@ -35,9 +35,8 @@ func keep(t *http.Transport) *http.Transport {
 // ordinary message. Any other has a connection of its own: what it leaves behind on that
 // disturbs nobody.
 //
-// A server may close a connection that it has kept at any time (RFC 9112, section 9.5), so
-// that a request which fails on such a one tells nothing about the server: it is made again
-// on a new one, and no more connections are kept.
+// A server may close a kept connection at any time (RFC 9112, section 9.5). A failed request on such a connection
+// says nothing about the server: it is made again on a new connection, and no more connections are kept.
 func (x *roundTrip) roundTrip(req *http.Request) (*http.Response, error) {
 	s := x.link.site
 	if !x.ordinary || s.unkept == nil || s.unkept.Load() {

@@ -66,8 +66,8 @@ type scan struct {
 	variable string
 	older    []int
 	killed   map[int]bool
-	// What the last look saw: a process that had not been killed before, one that was but is
-	// still there, one that cannot be told yet, and one that was gone before it could be told.
+	// These are the results of the last look: a process that had not been killed before, a killed process that is
+	// still there, a process in doubt, and a process that was gone before the doubt was resolved.
 	found, dying, early, gone bool
 }
 
@@ -102,10 +102,9 @@ func marked(env []byte, variable string) bool {
 	return false
 }
 
-// executing reports whether a process that showed no environment is in the middle of
-// an execve, or was then: its parent may believe that it runs, as the files to be
-// closed are closed, but where its environment stands is not set yet. One that has
-// ended, or was given none, is not.
+// executing reports whether a process without a visible environment is in the middle of an execve. Its parent may
+// believe that it runs, since the files to be closed are closed, but the address of its environment is not set yet. A
+// process that has ended, or has an empty environment, is not executing.
 func executing(pid int) bool {
 	if _, err := os.Readlink(procFile(pid, "exe")); err != nil {
 		return false // a zombie, or a thread of the kernel
@@ -114,8 +113,8 @@ func executing(pid int) bool {
 	return err == nil && unsettled(stat)
 }
 
-// unsettled reports whether a process shows, in its stat, no place of its code yet, which is
-// set after the environment, or an environment that was not there when it was looked for.
+// unsettled reports whether the environment of a process may still appear: its stat shows no address of its code,
+// which is set after the environment, or shows an environment that was not there a moment ago.
 func unsettled(stat []byte) bool {
 	// The second field, the name in parentheses, may hold anything.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])

@@ -145,8 +145,7 @@ func (c Command) isolated() ([]string, error) {
 	return c.Isolation.wrap(bwrap, dir, append([]string{program}, c.Args[1:]...)), nil
 }
 
-// startError returns what kept the command from being started and what to do about
-// it, without the name of the system call, which does not help a user.
+// startError says why the command could not be started and what to do. It leaves out the name of the system call.
 func (c Command) startError(err error) error {
 	if c.Dir != "" {
 		if _, dirErr := os.Stat(c.Dir); dirErr != nil {

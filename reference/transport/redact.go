@@ -165,8 +165,7 @@ func (r *Redactor) Event(e *wire.Event) *wire.Event {
 	return &clean
 }
 
-// mayBreakOff reports whether what an event holds may end where a connection did, or at a
-// limit.
+// mayBreakOff reports whether the text of an event may be cut by the end of a connection or by a limit.
 func mayBreakOff(e *wire.Event) bool {
 	switch e.Kind {
 	case wire.KindBody, wire.KindSSE:
@@ -190,9 +189,8 @@ func sameHeader(a, b http.Header) bool {
 	return true
 }
 
-// Header returns a copy of h without secrets: the values of headers that the
-// user gave or whose name says that they hold one are replaced, known secrets
-// are replaced wherever they occur.
+// Header returns a copy of h without secrets. It replaces the values of headers that the user gave, the values of
+// headers with a telling name, and known secrets everywhere.
 func (r *Redactor) Header(h http.Header) http.Header {
 	clean := make(http.Header, len(h))
 	for name, values := range h {

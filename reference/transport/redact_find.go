@@ -119,8 +119,8 @@ func find[T string | []byte](n *needles, text T, i int) int {
 // state is how far a comparison has come.
 type state struct{ text, needle int }
 
-// match returns where the needle ends that begins at i, or -1. Where the text
-// breaks off with an ellipsis, the needle's beginning is enough.
+// match returns where the needle ends that begins at i, or -1. If the text breaks off with an ellipsis, the beginning
+// of the needle is enough.
 func match[T string | []byte](text T, i int, needle string, torn bool) int {
 	var open []state // other ways to read what was passed
 	var seen map[state]bool
@@ -244,8 +244,7 @@ const shortEscapes = `"\/bfnrtu`
 
 var shortMeanings = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// decode reads the character at i of a text that was escaped so many times. What
-// is not an escape stands for itself.
+// decode reads the character at i of a text that was escaped so many times. Any other character stands for itself.
 func decode[T string | []byte](text T, i, level int) token {
 	if level == 0 {
 		return token{bytes: [utf8.UTFMax]byte{text[i]}, size: 1, width: 1}

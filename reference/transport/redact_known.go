@@ -109,7 +109,7 @@ var secretWords = []string{"auth", "cookie", "token", "secret", "key", "passw", 
 // otherWords hold a part of a secret's name by chance.
 var otherWords = strings.NewReplacer("authoriz", "auth", "authoris", "auth", "author", "", "keyboard", "", "keymap", "", "monkey", "", "tokenizer", "")
 
-// secretName reports whether a name says that what it names is secret.
+// secretName reports whether a name is typical of secrets.
 func secretName(name string) bool {
 	lower := otherWords.Replace(strings.ToLower(name))
 	if slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(lower, word) }) {
@@ -123,16 +123,15 @@ func secretName(name string) bool {
 	return last == "pass" || last == "pwd" || last == "pw"
 }
 
-// describing are the last words of names that say something of a secret, such as
-// where it is, and not what it is.
+// describing holds the last words of names that describe a secret, such as its place, without containing it.
 var describing = []string{
 	"alg", "algorithm", "audience", "count", "dir", "domain", "enabled", "endpoint", "env", "expiry", "file", "format", "header", "host", "issuer",
 	"length", "limit", "method", "methods", "mode", "name", "path", "port", "prefix", "provider", "realm", "scope", "scopes", "size", "sock",
 	"socket", "timeout", "ttl", "type", "user", "username", "var", "version",
 }
 
-// IsVariable reports whether a text looks like the name of an environment variable. Where a name is
-// expected, another text may be a value, which messages must not repeat.
+// IsVariable reports whether a text looks like the name of an environment variable. In place of a name, a user may
+// have given a value, and messages must not repeat that.
 func IsVariable(text string) bool { return variable.MatchString(text) && !random(text) }
 
 var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -147,10 +146,8 @@ func secretValue(name string) bool {
 	return len(parts) > 0 && secretName(name) && !slices.Contains(describing, parts[len(parts)-1])
 }
 
-// random reports whether a word looks as if a generator of keys had made it,
-// such as a part of a path that only those who may use it know: it is long, and
-// digits are mixed with its letters. In names that people choose, such as a model
-// of 20241022, they are apart.
+// random reports whether a word looks like a generated key, such as a secret part of a path: it is long, and mixes
+// digits with letters. Names that people choose, such as a model of 20241022, keep them apart.
 func random(word string) bool {
 	const least, mixed = 20, 3
 	letters, digits, changes := 0, 0, 0
@@ -187,8 +184,8 @@ func (r *Redactor) Add(secrets ...string) {
 		if s == Redacted {
 			continue
 		}
-		// A query writes blanks in a way that is not an escape. What has lines is
-		// found in records of single lines as well.
+		// A query writes blanks in a way that is not an escape. A secret of several lines is found in records of
+		// single lines as well.
 		forms := []string{s, strings.ReplaceAll(s, " ", "+")}
 		for line := range strings.Lines(s) {
 			if line = strings.TrimSpace(line); len(line) >= 2*shortestSecret && !strings.HasPrefix(line, "-----") {
@@ -213,9 +210,8 @@ func (r *Redactor) AddEnv(env ...string) {
 	}
 }
 
-// AddSettings makes known the values of a section of a configuration that is private as a whole,
-// such as one of variables or of headers, and what is secret in its names, where NAME=value was
-// written for one.
+// AddSettings makes known the values of a private section of a configuration, such as variables or headers. It also
+// finds the value in a name that was written as NAME=value.
 func (r *Redactor) AddSettings(section map[string]string) {
 	for name, value := range section {
 		r.addArg(name)

@@ -13,12 +13,10 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// HTTPRelay stands between a real client and a real server over HTTP. It
-// passes every request on to the same path of the server, and every response
-// back as it arrives, and records both: a session in a log of its own, and what is not of
-// the protocol in another one, without the bodies. What is
-// passed on was recorded before, so that a log never shows an effect before its
-// cause. The trace should be lossy, so that its limits do not end a session. Close
+// HTTPRelay stands between a real client and a real server over HTTP. It passes every request on to the same path of
+// the server, and every response back as it arrives, and records both: a session in a log of its own, and what is not
+// of the protocol in another one, without the bodies. A message is recorded before it is passed on, so that a log
+// never shows an effect before its cause. The trace should be lossy, so that its limits do not end a session. Close
 // the relay when it is no longer needed.
 type HTTPRelay struct {
 	trace     *wire.Trace
@@ -179,8 +177,8 @@ func (r *HTTPRelay) beside(req *http.Request, msg *wire.Message) bool {
 	return elsewhere && !speaksRPC(msg) && !events && req.Header.Get(headerSession) == ""
 }
 
-// Bounds of the names of sessions that are known: how many, and their bytes. Whatever has
-// another name is taken for a part of the newest session.
+// Bounds of the names of sessions that are known: how many, and their bytes. A message with another name counts as a
+// part of the newest session.
 const (
 	maxKeys = 1 << 14
 	maxKey  = 1 << 10

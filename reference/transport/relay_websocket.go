@@ -38,7 +38,7 @@ func (d *WebSocket) RelayStdio(ctx context.Context, log *wire.Log, in io.Reader,
 	select {
 	case <-conn.done:
 	case <-ctx.Done():
-		// What the server still sends reaches the client, unless that no longer reads.
+		// Further messages of the server reach the client, unless the client no longer reads.
 		giveUp := time.AfterFunc(closeFrameWait, func() { close(given) })
 		_ = conn.Close(context.WithoutCancel(ctx))
 		giveUp.Stop()

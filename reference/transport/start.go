@@ -67,7 +67,7 @@ func Shell(line string) []string {
 	return []string{"sh", "-c", line}
 }
 
-// ShellQuote returns a text as one word for [Shell]. One that needs no quotes gets none.
+// ShellQuote returns a text as one word for [Shell]. A plain word gets no quotes.
 func ShellQuote(text string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:/._+@,=-"
 	switch {

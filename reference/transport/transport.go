@@ -110,8 +110,8 @@ type TimeoutError struct {
 	// Missed says in a clause what did not happen.
 	Missed string
 	After  time.Duration
-	// Start says that the limit is that of a start, Start.Wait, and not that of one
-	// answer, Endpoint.Timeout.
+	// Start is true for the limit of a start, Start.Wait. Otherwise the limit is that of one answer,
+	// Endpoint.Timeout.
 	Start bool
 }
 

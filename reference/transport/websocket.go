@@ -47,8 +47,8 @@ const (
 	// mostOfFrames is how many bytes of a message each byte that arrived pays for: the longest head of a
 	// frame that brings one byte, and that byte.
 	mostOfFrames = 15
-	// mostIdle is how many bytes may come that bring nothing of a message: pings, pongs and empty fragments,
-	// which are legal as long as they are not all there is. What is read at once is shorter.
+	// mostIdle bounds the bytes that may come without any part of a message: pings, pongs and empty fragments. They
+	// are legal, but something else has to come as well. A single read is shorter.
 	mostIdle, readAtOnce = 256 << 10, 32 << 10
 )
 
@@ -293,7 +293,8 @@ type countedConn struct {
 
 func (c countedConn) Read(p []byte) (int, error) { return c.frames.count(c.Conn.Read(p)) }
 
-// count counts what was read from the connection, and ends it with a peer that sends frames which bring nothing.
+// count counts the bytes read from the connection. It ends the connection if a peer sends only frames without
+// content.
 func (f *Frames) count(n int, err error) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

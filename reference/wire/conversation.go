@@ -62,9 +62,9 @@ type sameID struct{ number, text, newest *Exchange }
 
 const headerLast = "Last-Event-Id" // as net/http spells it
 
-// Converse reads the events of a connection. Messages on foreign streams are not
-// part of the conversation; the HTTP exchanges that hold them are. Of hops, requests that
-// were redirected and made again elsewhere, neither is.
+// Converse reads the events of a connection. Messages on foreign streams are not part of the conversation; the HTTP
+// exchanges that hold them are. Hops, the requests that were redirected and made again elsewhere, are left out, and
+// so are their messages.
 func Converse(transport string, events []*Event, foreign, hops map[string]bool) *Conversation {
 	c := newConversation(transport, foreign)
 	c.hops = hops
@@ -160,7 +160,7 @@ func (r *replays) is(e *Event) bool {
 		r.seen[e.SSE.ID] = e
 		return false
 	}
-	// What is replayed can be read before it is read from the stream on which it was first sent.
+	// A replayed event can be read before the original is read from its first stream.
 	resumed := r.resuming[e.Stream] || before.Stream != e.Stream && r.resuming[before.Stream]
 	return resumed && Same(e, before)
 }
@@ -424,8 +424,7 @@ func (c *Conversation) SentAgain(e, again *Event) bool {
 	return false
 }
 
-// Of returns the exchange that a request, response or progress notification
-// belongs to, or nil.
+// Of returns the exchange of a request, response or progress notification, or nil.
 func (c *Conversation) Of(e *Event) *Exchange {
 	if e == nil || e.Seq >= len(c.of) || c.Events[e.Seq] != e {
 		return nil
@@ -442,8 +441,8 @@ func (c *Conversation) Meant(e *Event) *Exchange {
 	return c.Of(e)
 }
 
-// Carrier returns the HTTP exchange in which an event travelled; nil over stdio,
-// where a damaged trace does not tell what was requested, and for what is not in HTTP.
+// Carrier returns the HTTP exchange in which an event travelled; It is nil over stdio, in a damaged trace that lacks
+// the request, and for events outside of HTTP.
 func (c *Conversation) Carrier(e *Event) *HTTPExchange {
 	if x := c.streams[e.Stream]; x != nil && c.counts(x) {
 		return x

@@ -254,9 +254,8 @@ type Stray struct {
 	Awaited bool
 }
 
-// TooMany reports whether the head of a response says that there were too many
-// requests, or that the server is busy and when to come back (RFC 9110, section
-// 15.6.4): the request then counts as not made.
+// TooMany reports whether the head of a response refuses a request because of the load: too many requests, or a busy
+// server that says when to come back (RFC 9110, section 15.6.4). The request then counts as not made.
 func TooMany(head *Event) bool {
 	if head == nil || head.Kind != KindHTTPResponse {
 		return false
@@ -265,8 +264,8 @@ func TooMany(head *Event) bool {
 	return busy || head.HTTP.Status == http.StatusTooManyRequests
 }
 
-// Deferred reports whether a request was refused for a reason of the moment: it then counts as not made. What the
-// server has answered did reach it.
+// Deferred reports whether a request was refused for a transient reason; it then counts as not made. An answered
+// request did reach the server.
 func (x *Exchange) Deferred() bool {
 	return TooMany(x.Head) || x.Response == nil && Unreached(x.Head)
 }

@@ -110,8 +110,8 @@ type decoder struct {
 	again   bool           // the payload was decoded before
 }
 
-// What decoded values take in memory beside the text, of which strings and numbers are
-// parts: a map has groups of eight places, of which seven are filled before there are more.
+// These are the sizes of decoded values in memory, beside the text that strings and numbers share. A map has groups
+// of eight places and fills seven of them before it grows.
 const (
 	mapWeight   = 48
 	groupWeight = 288
@@ -265,7 +265,7 @@ func (d *decoder) object(depth int) (any, error) {
 	}
 }
 
-// content reads the params or the result of a message. What was said before is not decoded again.
+// content reads the params or the result of a message. Equal bytes are not decoded again.
 func (d *decoder) content() (any, error) {
 	if d.said == nil || d.pos == len(d.raw) || d.raw[d.pos] != '{' {
 		return d.value(1)

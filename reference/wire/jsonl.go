@@ -128,8 +128,8 @@ const (
 	maxSeconds = 1e9
 )
 
-// ReadTrace reads a trace that WriteTo wrote, in whatever order its connections
-// come. Errors name the line. Beyond the limits the error is ErrFlood.
+// ReadTrace reads a trace that WriteTo wrote, in whatever order its connections come. Errors name the line. The error
+// is ErrFlood if the trace exceeds the limits.
 func ReadTrace(r io.Reader, limits Limits) (*Trace, error) {
 	t := NewTrace(limits)
 	logs := make(map[string]*Log)

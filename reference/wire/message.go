@@ -148,8 +148,7 @@ func (id ID) Key() string {
 	return id.raw
 }
 
-// Loose returns a text that is equal for ids that differ at most in their JSON
-// type, or "" for one that is not usable.
+// Loose returns an equal text for ids that differ at most in their JSON type. It returns "" for an unusable id.
 func (id ID) Loose() string {
 	if !id.Usable() {
 		return ""

@@ -26,8 +26,7 @@ type SSEItem struct {
 	// Incomplete says that the stream ended before the blank line that
 	// dispatches an event: a client must not act on it.
 	Incomplete bool
-	// Dropped counts bytes that were seen beyond the limit. What the stream
-	// holds behind them cannot be told apart any more.
+	// Dropped counts bytes that were seen beyond the limit. The rest of the stream cannot be parsed any more.
 	Dropped int64
 	// Faults lists what a client ignores, one clause each: unknown fields, an
 	// id with NUL, a retry that is not a number.

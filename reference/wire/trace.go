@@ -83,7 +83,7 @@ type SSE struct {
 type Exit struct {
 	Code   int    // -1 when a signal ended it
 	Signal string // name of the signal, or ""
-	// Limit says in a clause which limit that was set for the process it exceeded, so that it was ended; or "".
+	// Limit names, in a clause, the limit that the process exceeded before it was ended, or is "".
 	Limit string
 }
 
@@ -139,9 +139,8 @@ func NewTrace(limits Limits) *Trace {
 	return &Trace{Start: time.Now(), Limits: limits}
 }
 
-// Connect opens the log of a new connection. The label says in a few words
-// what the connection is for. A lossy trace that holds what its limits allow has one log
-// for all further connections, which keeps nothing of them.
+// Connect opens the log of a new connection. The label says in a few words what the connection is for. A lossy trace
+// that has reached its limits has one log for all further connections, and that log keeps nothing.
 func (t *Trace) Connect(transport, label string) *Log {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -290,8 +289,7 @@ func (s *said) keep(m *Message) {
 	s.values[m.payload] = *of
 }
 
-// Parse reads a message that is to be appended, as [Parse] does. What it shares with messages of the trace is
-// held once.
+// Parse reads a message that is to be appended, as [Parse] does. It shares equal values with messages of the trace.
 func (l *Log) Parse(raw []byte) *Message { return parse(raw, &l.trace.said) }
 
 // heads holds the headers of a trace by their hash: HTTP says the same of many messages. It is safe for
@@ -371,8 +369,7 @@ func (l *Log) weigh(n int64) int64 {
 	return l.trace.bytes.Add(n)
 }
 
-// weighUnasked adds to what answers no request of the connection, if that is so of the event, and
-// returns what all of it weighs.
+// weighUnasked counts an event if it answers no request of the connection, and returns the weight of all such events.
 func (l *Log) weighUnasked(e *Event, size int64) int64 {
 	switch {
 	case e.Kind == KindMessage && e.Msg.Kind == Request:

@@ -126,8 +126,8 @@ func (r *report) places(spec *specification, requirements []schema.Requirement) 
 	}
 }
 
-// texts checks that the words by which an entry finds its sentence lead to its
-// section, and that a sentence with a keyword has the one of the entry's level.
+// texts checks that the words of an entry lead to a sentence in its section. If that sentence has a keyword, it has
+// to be the entry's level.
 func (r *report) texts(spec *specification, requirements []schema.Requirement) {
 	seen := map[string][]block{}
 	for _, p := range spec.pages {

@@ -86,7 +86,7 @@ func blocks(text string) []block {
 	return list
 }
 
-// plain takes the markup out of a text. What stands in backticks is kept as it is.
+// plain takes the markup out of a text. Text in backticks stays as it is.
 func plain(text string) string {
 	text = link.ReplaceAllString(text, "$1")
 	parts := strings.Split(text, "`")
