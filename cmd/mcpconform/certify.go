@@ -195,7 +195,7 @@ func (f *certifyFlags) writeBundle(run *result.Run, trace *wire.Trace, configura
 	if err != nil {
 		return manifest, err
 	}
-	// What nobody would accept is worth no file.
+	// A bundle that nobody would accept is not written.
 	if v := bundle.Verify(bytes.NewReader(packed.Bytes()), int64(packed.Len()), time.Now()); !v.Accepted() {
 		stderr := guarded(os.Stderr)
 		fmt.Fprintln(stderr, "mcpconform: no bundle was written, because mcpconform verify would refuse it:")

@@ -81,7 +81,7 @@ func nearest[T any](name string, things []T, nameOf func(T) string) string {
 	return strings.Join(schema.NearestOf(names, name, 3), ", ")
 }
 
-// one refuses what is not exactly one argument, and says what that is.
+// one accepts exactly one argument. Its error names the argument.
 func one(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
@@ -143,7 +143,7 @@ func explain(w io.Writer, r schema.Requirement) error {
 	return err
 }
 
-// basis says what a requirement rests on, and what that is.
+// basis names the basis of a requirement, and explains it.
 func basis(r schema.Requirement) string {
 	return string(r.Basis) + ": " + cmp.Or(r.Standard, map[schema.Basis]string{
 		schema.ByKeyword:     "a sentence with a keyword in capitals",

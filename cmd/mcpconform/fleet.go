@@ -125,7 +125,7 @@ func (f *serverFlags) member(cmd *cobra.Command, base config.Config, name, file 
 	if err = m.flags.reports.check(); err != nil {
 		return nil, err
 	}
-	// What the configuration says about one server is not meant for the others.
+	// Settings about one server are not meant for the others.
 	base.ToolRoles, base.Authorization, base.CallTools, base.Expected = nil, config.Authorization{}, "", config.Expected{}
 	base.TrustedOrigins, base.Public = nil, false
 	m.args, m.Err = m.flags.apply(cmd, &base, nil)
@@ -245,8 +245,8 @@ func (f *reportFlags) of(name string, n int) (reportFlags, error) {
 // longestName bounds the name of a file in bytes, with room for what a path adds to it.
 const longestName = 100
 
-// fileNames returns names of files that are all different, also where capitals do not
-// count, and that name no other folder.
+// fileNames returns names of files. All of them differ, even without regard to case, and none leads to another
+// folder.
 func fileNames(names []string) []string {
 	files := make([]string, len(names))
 	taken := make(map[string]bool)

@@ -61,9 +61,9 @@ func main() {
 	boundMemory(wire.DefaultLimits.Run)
 	// net/http writes to this log what servers send unasked; the records show it.
 	log.SetOutput(io.Discard)
-	// Nobody may read what is printed any more: that is an error of a report, and must not end
-	// this program, which has others to write and targets to end. What it starts would
-	// inherit that the signal is ignored, so it is caught.
+	// The reader of our output may be gone. That is an error of one report and must not end this program, which has
+	// other reports to write and targets to end. The signal is caught, since started programs would inherit an
+	// ignored one.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, stop := context.WithCancel(context.Background())
 	go interrupt(stop)
@@ -80,8 +80,8 @@ func main() {
 	}
 }
 
-// boundMemory keeps what was thrown away from taking as much memory as what is kept of
-// a run, which is bounded. The environment wins.
+// boundMemory bounds the garbage. By default it could take as much memory as the bounded record of a run. The
+// environment wins.
 func boundMemory(kept int64) {
 	const (
 		rest    = 64 << 20

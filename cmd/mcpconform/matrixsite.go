@@ -61,8 +61,8 @@ bundle is verified; one that is refused is left out, and the exit code is 1.`,
 	return cmd
 }
 
-// readRuns returns what a site shows of a folder, and whether a bundle was refused. What
-// is left out it tells.
+// readRuns returns the runs of a folder for a site, and whether a bundle was refused. It reports the files that it
+// leaves out.
 func readRuns(dir string, say io.Writer) (runs []reporters.SiteRun, refused bool, err error) {
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -295,9 +295,8 @@ func writeBadge(w io.Writer, path string, b reporters.BadgeText) error {
 	return reporters.BadgeSVG(w, b)
 }
 
-// writeFile writes a report as a whole or not at all; "-" is stdout. Half a report could
-// be taken for a whole one, so it is written beside its place first. What is no file, such
-// as a pipe, is written to as it comes.
+// writeFile writes a report as a whole or not at all; "-" is stdout. Half a report could be taken for a whole one, so
+// it is written beside its place first. A pipe or another special file is written to directly.
 func writeFile(path string, render func(io.Writer) error) error {
 	if path == "-" {
 		return render(guarded(os.Stdout))

@@ -52,7 +52,7 @@ func (f *stdioFlags) command(args []string) (transport.Command, error) {
 	return transport.Command{Args: args, Dir: f.dir, Env: env, Isolation: isolation}, err
 }
 
-// isolation returns how the program is kept from the machine, which has what that takes.
+// isolation returns the isolation of the program. It fails on a machine that lacks the means.
 func (f *stdioFlags) isolation() (transport.Isolation, error) {
 	i := transport.Isolation{Sandbox: f.sandbox, Memory: int64(f.memory), Processes: f.processes}
 	switch {

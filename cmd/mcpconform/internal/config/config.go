@@ -28,7 +28,7 @@ import (
 // DefaultFile is read from the current directory when no other file is named.
 const DefaultFile = "mcpconform.yaml"
 
-// Config is the content of the file. What the file leaves out is zero.
+// Config is the content of the file. Members that the file leaves out are zero.
 type Config struct {
 	Target Target `yaml:"target"`
 	// Revision of the specification; only one is known yet.
@@ -49,9 +49,8 @@ type Config struct {
 	Secrets  []string `yaml:"secrets"`
 	Personal []string `yaml:"personalData"`
 	Limits   Limits   `yaml:"limits"`
-	// Sandbox has what is started run in a sandbox, in which it may write to the
-	// folders of SandboxWrite, relative to that of the file until Load has made
-	// them relative to ours.
+	// Sandbox runs the started programs in a sandbox. They may write to the folders of SandboxWrite. These are
+	// relative to the folder of the file; Load makes them relative to ours.
 	Sandbox      bool     `yaml:"sandbox"`
 	SandboxWrite []string `yaml:"sandboxWrite"`
 	Select       []string `yaml:"select"`
@@ -114,7 +113,7 @@ type Limits struct {
 	Timeout time.Duration `yaml:"timeout"` // of one answer
 	Start   time.Duration `yaml:"startTimeout"`
 	Run     time.Duration `yaml:"runTimeout"`
-	// Of what is started.
+	// Limits of the started programs.
 	TargetMemory    Size `yaml:"targetMemory"`
 	TargetProcesses int  `yaml:"targetProcesses"`
 }
@@ -325,7 +324,7 @@ func (a Authorization) Settings() check.Authorization {
 func (c *Config) settleSelection(f *yamlfile.File) error {
 	for member, patterns := range map[string][]string{"select": c.Select, "skip": c.Skip} {
 		for i, p := range patterns {
-			// Which scripts there are is known later.
+			// The scripts become known later.
 			if err := schema.CheckPattern(p); err != nil && !strings.HasPrefix(p, "script") {
 				return f.Errorf([]any{member, i}, "%s", err)
 			}

@@ -19,11 +19,9 @@ const schemaURL = "https://raw.githubusercontent.com/mcpconform/mcpconform/main/
 // maxShown bounds the tools that Initial lists.
 const maxShown = 200
 
-// Initial returns a file for a target, with comments that say what discovery
-// learned of it and what remains to be filled in. Values of environment
-// variables are not written: the file refers to the variables, as it does for
-// what the redactor knows to be secret. found is nil if there was nothing to
-// discover.
+// Initial returns a file for a target. Its comments hold the results of discovery and the gaps to fill in. The file
+// refers to environment variables, and to secrets that the redactor knows, in place of their values. found is nil if
+// there was nothing to discover.
 func Initial(target Target, found *check.Target, redactor *transport.Redactor) []byte {
 	var b bytes.Buffer
 	target, hidden := withoutSecrets(target, redactor)

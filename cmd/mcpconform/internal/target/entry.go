@@ -16,7 +16,7 @@ import (
 type entry struct {
 	members object
 	left    object // members that nothing has read yet
-	// What is looked up or read when the server is known to be run.
+	// These values are looked up or read once the server is known to be run.
 	envFile        string
 	bearer         string            // name of the variable that holds an access token
 	envHeaders     map[string]string // name of the variable by header
@@ -390,7 +390,7 @@ const (
 	unboxed = "is not used: the server runs without the sandbox of the client"
 )
 
-// unused says what is left that nothing has read, and what to do about it.
+// unused names the members that nothing has read, with advice.
 func (e *entry) unused() []string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(e.left)) {

@@ -67,11 +67,9 @@ type Options struct {
 	Inputs map[string]string
 }
 
-// Load returns the named server of a file, or with an empty name the only one. What the
-// server refers to, such as ${env:NAME} or {file:PATH}, is filled in, unless it is
-// disabled: then the error is a *DisabledError. It is an *UnnamedError if the name does not
-// settle it.
-// Neither errors nor notes show what is secret in the server.
+// Load returns the named server of a file, or with an empty name the only one. References such as ${env:NAME} or
+// {file:PATH} are filled in. The error is a *DisabledError if the server is disabled. It is an *UnnamedError if the
+// name does not settle it. Errors and notes show no secret of the server.
 func Load(path, name string, o Options) (Server, error) {
 	f, err := read(path)
 	if err != nil {
@@ -118,7 +116,7 @@ func Load(path, name string, o Options) (Server, error) {
 // private are the members the values of which are not shown, whatever their names are.
 var private = []string{"env", "environment", "envs", "headers", "http_headers"}
 
-// hide makes known what is secret in an object of a file. What refers to something else is not.
+// hide makes the secrets in an object of a file known. A reference is not a secret.
 func hide(r *transport.Redactor, o object) {
 	o = maps.Clone(o)
 	delete(o, "env_http_headers") // names of variables
