@@ -113,8 +113,8 @@ func met(checks []*Future) (all []refused) {
 	return all
 }
 
-// confirmation is a further execution of a check that is begun before the first one has found out by a limit that
-// something does not come, so that both limits are waited for at the same time. Nil is none.
+// confirmation is a second execution of a check. It begins before the limit of the first one has passed, so that both
+// limits pass at the same time. Nil is none.
 type confirmation struct {
 	stop    context.CancelFunc
 	begun   chan struct{} // closed when it is
@@ -122,8 +122,8 @@ type confirmation struct {
 	attempt attempt // to be read when it has ended
 }
 
-// silent is how long a process is silent, that was asked what it usually answers at once, until it is tried in another
-// one whether it goes on being so.
+// silent is how long a process may leave a request unanswered that it usually answers at once. After that the check
+// is tried in another process.
 const silent = 250 * time.Millisecond
 
 // confirmAhead begins a confirmation once a process is silent in whose session a check is run that gives it nothing to do.

@@ -12,9 +12,9 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// announcing is how long after its handshake a server may take to announce the tools that it had not listed, as one does that loads
-// them in the background (server/tools#list-changed-notification). Checks that find nothing to try wait for that. What else was not
-// listed may well be missing for good, and has the time that the other checks take.
+// announcing is how long after its handshake a server may take to announce the tools that it had not listed, as one
+// does that loads them in the background (server/tools#list-changed-notification). Checks that find nothing to try
+// wait for that. Other lists may well be empty for good, and have only the time of the other checks.
 const announcing = 5 * time.Second
 
 // unlisted are the checks that came to nothing while a list was empty whose change the server may announce.
@@ -108,9 +108,10 @@ func (e *Engine) readAgain(ctx context.Context) bool {
 	return found
 }
 
-// tryAnnounced has checks tried again that came to nothing, now that lists hold something, and returns those that are to be run
-// alone. In a further session the lists may be empty once more: then those that can share the first one are run there, and the
-// others stay as they are. What the first one lists after a tool was called in it may come and go with such calls.
+// tryAnnounced tries again the checks that found nothing to try, now that lists hold something. It returns the checks
+// to run alone. In a further session the lists may be empty once more: then those that can share the first one are
+// run there, and the others stay as they are. After the call of a tool, the lists of the first session may come and
+// go with such calls.
 func (e *Engine) tryAnnounced(ctx context.Context, kept []*Future) (again []*Future) {
 	empty := true
 	_ = e.open(ctx, "whether another session lists what was announced", Capable(), func(s *client.Session) error {

@@ -118,7 +118,7 @@ func (v Verdict) String() string { return verdictNames[v] }
 // Cut is what may end a check before its verdict.
 type Cut uint8
 
-// What may do so.
+// The parties that may do so.
 const (
 	Uncut    Cut = iota
 	ByLimit      // a limit of the harness
@@ -132,8 +132,7 @@ type Outcome struct {
 	Reason  string // of skipped, inconclusive and broken
 	// Cut says what ended an inconclusive check, if it was not the check itself.
 	Cut Cut
-	// Record is what the check recorded, and what follows from its verdict for
-	// the requirements that it is about.
+	// Record holds the findings of the check, and the consequences of its verdict for its requirements.
 	Record ledger.Record
 }
 
@@ -196,7 +195,7 @@ func (c *Check) Applies(transport string) bool {
 // callsTools reports whether the check calls tools, or has to know what they do.
 func (c *Check) callsTools() bool { return c.Needs.Server == "tools" || len(c.Needs.ToolRoles) > 0 }
 
-// takesLong reports whether a check is begun before others, which use the time that it waits.
+// takesLong reports whether a check begins before others. They use the time of its waits.
 func (c *Check) takesLong() bool { return c.Needs.Long || slices.Contains(c.Needs.ToolRoles, "slow") }
 
 // key names the sessions in which the check can be run.

@@ -19,10 +19,9 @@ import (
 // target fell over.
 const maxCulprits = 10
 
-// Blame returns findings on what a target fell over that all connections share and that
-// cannot be brought back: then nothing can be tried again, and the trace has to tell.
-// If just one message can be the cause, what its check found stands. Otherwise the
-// finding only warns, and names all that can be.
+// Blame returns findings on the message that a target fell over, if all connections share the target and it cannot be
+// restarted. Nothing can be tried again then, and the trace has to tell. If just one message can be the cause, what
+// its check found stands. Otherwise the finding only warns, and names all that can be.
 func (e *Engine) Blame(futures []*Future) ledger.Record {
 	rec := ledger.NewRecorder(downSource)
 	cause := e.Dead()
@@ -65,7 +64,7 @@ func (e *Engine) Blame(futures []*Future) ledger.Record {
 	return rec.Record
 }
 
-// What is broken if no check is known that sent what the server fell over.
+// The broken requirement if no check is known to have sent the fatal message.
 const (
 	downRequirement = "base.response.present"
 	downSource      = "base/down"
@@ -110,14 +109,14 @@ type outgoing struct {
 	lost     bool        // nobody listened where it was sent
 }
 
-// broken reports whether an HTTP status tells that the server, or what is behind a
-// gateway, is broken: it may refuse to serve (503) for other reasons.
+// broken reports whether an HTTP status says that the server is broken, or the server behind a gateway. A refusal to
+// serve (503) may have other reasons.
 func broken(head *wire.Event) bool {
 	return head != nil && head.Kind == wire.KindHTTPResponse && head.HTTP.Status >= 500 && head.HTTP.Status != http.StatusServiceUnavailable
 }
 
-// metBroken reports whether a response in a session of the check, which began at a mark
-// of the log of its own, said that the server was broken.
+// metBroken reports whether a response in a session of the check said that the server was broken. In its own session
+// the check began at the mark.
 func (t *T) metBroken(mark int) bool {
 	return slices.ContainsFunc(t.sessions(), func(s *client.Session) bool {
 		events := s.Log().Events()

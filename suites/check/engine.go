@@ -123,8 +123,8 @@ func (e *Engine) connect(ctx context.Context, label string, o client.Options) (*
 	return s, nil
 }
 
-// launch waits until there is a processor for one more process to start. The function
-// that it returns waits until that has started, which shows when it writes, or has ended.
+// launch waits until there is a processor for one more process to start. The returned function waits until the
+// process has written something or has ended.
 func (e *Engine) launch(ctx context.Context) (started func(*wire.Log), err error) {
 	if !e.apart() {
 		return func(*wire.Log) {}, nil
@@ -236,8 +236,8 @@ func (e *Engine) openFirst(ctx context.Context) (*client.Session, error) {
 // maxMoves bounds how often the server is looked for elsewhere.
 const maxMoves = 3
 
-// moved returns what reaches a server that has refused the initialize of a session: the
-// endpoint to which it sent that, if that is on the same server, or the older transport.
+// moved returns another way to a server that has refused the initialize of a session: the endpoint of its redirect,
+// on the same server, or the older transport.
 func (e *Engine) moved(ctx context.Context, s *client.Session, err error) (transport.Dialer, bool) {
 	var refused *client.RefusedError
 	d, ok := e.Dialer.(*transport.HTTP)
@@ -292,9 +292,9 @@ func (e *Engine) Start(ctx context.Context, checks []*Check, cause error) []*Fut
 	return futures
 }
 
-// share opens the session that checks share, and chooses the request that does nothing. A
-// server that serves several sessions in one process may do for its first one what it
-// fails to do for all others, so that this is a second one if it can be had.
+// share opens the session that checks share, and chooses the request that does nothing. A server with several
+// sessions in one process may serve its first session better than the others. The shared session is therefore a
+// second one, if the server opens it.
 func (e *Engine) share(ctx context.Context, checks []*Check) {
 	ctx, stop := e.unlessDown(ctx)
 	defer stop()

@@ -5,9 +5,8 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/values"
 )
 
-// Form fills in a requested schema of an elicitation as far as that can be
-// done. What a form cannot hold, objects and arrays, is left out, even if the
-// schema asks for it (client/elicitation#request-schema).
+// Form fills in a requested schema of an elicitation as far as that can be done. It leaves out objects and arrays,
+// which a form cannot hold, even if the schema asks for them (client/elicitation#request-schema).
 func Form(schema any) map[string]any {
 	content := make(map[string]any)
 	properties, _ := wire.At(schema, "properties").(map[string]any)

@@ -17,9 +17,8 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/ending"
 )
 
-// explained adds to why the first session could not be opened what its connection shows
-// of the reason and what to do, or else which limit of time has ended it. It changes no
-// verdict: a hint is a guess, although a good one.
+// explained adds a hint to the error of the first session: the reason that its connection shows, with advice, or else
+// the time limit that has ended it. It changes no verdict: a hint is a guess, although a good one.
 func (e *Engine) explained(err error) error {
 	if errors.As(err, new(*UnauthorizedError)) {
 		return err
@@ -60,8 +59,7 @@ func (e *Engine) hint(err error, l *wire.Log) string {
 	return ""
 }
 
-// sayings are what processes write that are no servers over stdio, or not yet, with what
-// to do. The first that fits decides.
+// sayings are outputs of processes that are not servers over stdio, or not yet, with advice. The first match decides.
 var sayings = []struct {
 	line *regexp.Regexp
 	hint func(found []string) string

@@ -86,9 +86,8 @@ func (t *T) limited(mark int) *wire.Event {
 	return nil
 }
 
-// turnedAway reports whether a check that ran beside others came to nothing, and a call that
-// broke no rule was refused or failed meanwhile: others may have made too many
-// (server/tools#security-considerations).
+// turnedAway reports whether a check beside others was inconclusive while a legal call was refused or failed. Others
+// may have made too many calls (server/tools#security-considerations).
 func (t *T) turnedAway(mark int) bool {
 	if !t.concurrent || t.outcome.Verdict != Inconclusive {
 		return false
@@ -108,8 +107,8 @@ func deliberate(x *wire.HTTPExchange) bool {
 	return x != nil && slices.ContainsFunc(x.Events(), func(e *wire.Event) bool { return len(e.Deliberate) > 0 })
 }
 
-// endedBeneath reports whether all findings end with the answer that the server does not know the session, and it has ended that
-// of its own accord: it may do so at any time, after a faulty message that it does not like as well
+// endedBeneath reports whether the server has ended the session of its own accord, and all findings end with its
+// answer that it does not know the session. It may end a session at any time, also after a faulty message
 // (basic/transports#session-management). After others, it does not serve them.
 func (t *T) endedBeneath(ctx context.Context) bool {
 	findings := t.rec.Record.Findings()
@@ -160,17 +159,16 @@ func full(s *client.Session) bool {
 	})
 }
 
-// LostSession reports whether the server last said that it does not know a session, which it may end at any time
-// (basic/transports#session-management).
+// LostSession reports whether the latest answer of the server is that it does not know a session. It may end a
+// session at any time (basic/transports#session-management).
 func LostSession(s *client.Session) bool {
 	conn, ok := s.Conn.(*transport.HTTPConn)
 	return ok && conn.Lost()
 }
 
-// lost reports whether the server no longer knows a session that the client has not
-// ended. In doubt, after no answer or a 404 that may have been for a request that was
-// wrong on purpose, a request that does nothing shows it, unless the client has
-// ended the session since.
+// lost reports whether the server no longer knows a session that the client has not ended. A missing answer leaves a
+// doubt, and so does a 404 to a request that was wrong on purpose. A request that does nothing then decides, unless
+// the client has ended the session since.
 func lost(ctx context.Context, s *client.Session, doubt bool) bool {
 	conn, ok := s.Conn.(*transport.HTTPConn)
 	if !ok || LostSession(s) {
@@ -243,7 +241,7 @@ func withoutDigits(text string) string {
 	}, text)
 }
 
-// temporary reports whether a refusal says that there were too many requests, in words that many servers use. That alone excuses
+// temporary reports whether a refusal speaks of too many requests, in the usual words of servers. That alone excuses
 // nothing; it decides for how long the refusal is looked into.
 func (r refusal) temporary() bool { return tooMany.MatchString(r.message) }
 
@@ -385,15 +383,15 @@ func howRefused(x *client.Exchange) (refusal, bool) {
 	return refusing(x.Head)
 }
 
-// sseRequirement is what a server breaks whose answers come in SSE events that nobody is told of, and cutAnswer what checks say that met
-// one.
+// A server breaks sseRequirement if its answers come in SSE events without an end. cutAnswer is the reason that
+// checks give then.
 const (
 	sseRequirement = "http.server.sse-response-sent"
 	cutAnswer      = "an answer came in an SSE event without the empty line that ends it, and does not count: see " + sseRequirement
 )
 
-// metCutAnswer reports whether the findings show a request whose answer came in an SSE event that does not count, because no empty
-// line ended it. That is one fault, which a rule finds, and not that of what was asked.
+// metCutAnswer reports whether the findings show a request with its answer in an unfinished SSE event: no empty line
+// ended the event. A rule finds this one fault. It is not a fault of the request.
 func (t *T) metCutAnswer() bool {
 	if slices.Contains(t.check.Requirements, sseRequirement) {
 		return false
@@ -401,7 +399,7 @@ func (t *T) metCutAnswer() bool {
 	return slices.ContainsFunc(t.rec.Record.Findings(), func(f ledger.Finding) bool { return slices.ContainsFunc(f.Evidence, t.cut) })
 }
 
-// cut reports whether an event belongs to a request whose answer came in such an event, in whatever session that was sent.
+// cut reports whether an event belongs to a request with its answer in such an event, in any session.
 func (t *T) cut(e *wire.Event) bool {
 	return slices.ContainsFunc(t.Logs(), func(l *wire.Log) bool {
 		if l.ID != e.Conn {
@@ -412,8 +410,8 @@ func (t *T) cut(e *wire.Event) bool {
 	})
 }
 
-// refusedLikeAll reports whether the findings show the refusal with which the server
-// answers everything, or a request that was refused so, and the check is not about that.
+// refusedLikeAll reports whether the findings only show the refusal with which the server answers everything. It does
+// not apply to a check about that refusal.
 func (t *T) refusedLikeAll() bool {
 	all := t.Target.refusal
 	if all == nil || t.check.Needs.Served {
@@ -461,9 +459,9 @@ func (e *Engine) limitsConcurrency(ctx context.Context, refusals []refused) bool
 	return e.limited(ctx, "whether requests are refused beside others", &e.concurrency.beside, refusals, e.tryBurst)
 }
 
-// limited reports whether one of the requests was refused only because of others, which is
-// tried unless it is known. It begins with the last request: a check mostly ends on it. One that
-// is refused the first time leaves its session to the next.
+// limited reports whether one of the requests was refused only because of others, which is tried unless it is known.
+// It begins with the last request: a check mostly ends on it. A request that is refused the first time leaves its
+// session to the next.
 func (e *Engine) limited(ctx context.Context, label string, known *experiment, refusals []refused, try func(ctx context.Context, s *client.Session, how refusal, again func() bool) bool) bool {
 	if len(refusals) == 0 {
 		return false
@@ -603,9 +601,8 @@ const (
 	lastingTimes = 3
 )
 
-// shortLived reports whether the server ends a session that does nothing but ping, within
-// some times the number of requests that a check sent and the time that it took, and another one as
-// well: what ends it has nothing to do with what the check is about.
+// shortLived reports whether the server ends two sessions that do nothing but ping. Each gets some times the requests
+// and the time of a check. The end of a session then has nothing to do with the subject of the check.
 func (e *Engine) shortLived(ctx context.Context, i interference) bool {
 	first, ended := e.pingsUntilLost(ctx, i)
 	if !ended {

@@ -17,10 +17,9 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 )
 
-// The rule of isolation, as it is for servers. First all checks are run at once, in
-// shared sessions where that does no harm. Whatever neither passed nor was skipped, and
-// may owe that to another check, is then run again, alone and in turn, after the target
-// was probed. The second verdict stands, and a difference is noted.
+// The rule of isolation, as it is for servers. First all checks are run at once, in shared sessions where that does
+// no harm. A check that neither passed nor was skipped may owe that to another check. It is run again, alone and in
+// turn, after the target was probed. The second verdict stands, and a difference is noted.
 
 // attempt is one execution of a check.
 type attempt struct {
@@ -93,8 +92,8 @@ func (f *Future) finish(o Outcome) {
 // keep ends a check with the outcome that it has.
 func (f *Future) keep() { f.finish(f.last.outcome) }
 
-// giveUp ends a check that can no longer come to a verdict. What it found while the
-// server answered stands.
+// giveUp ends a check that can no longer come to a verdict. Its findings from the time when the server answered
+// stand.
 func (f *Future) giveUp(cause error) {
 	if f.last.mine() && (!f.last.broken || errors.Is(cause, ending.ErrInterrupted)) {
 		f.keep()
@@ -278,9 +277,9 @@ func (q *queue) close() {
 	q.changed.Broadcast()
 }
 
-// fewAtOnce is how many shared checks, and how many others, are run beside the probe of
-// tools: what waits longest waits for that, and a server that all connections share
-// serves many at once no sooner than one after the other.
+// fewAtOnce is the number of shared checks, and of others, that run beside the probe of tools. The longest waits
+// begin after the probe, and a server that all connections share serves many requests at once no sooner than one
+// after the other.
 const fewAtOnce = 2
 
 // latent reports whether the server takes its time over a handshake, and not because it is
@@ -296,7 +295,7 @@ func (e *Engine) latent() bool {
 // latency is from which time on a handshake counts as slow.
 const latency = 250 * time.Millisecond
 
-// hold takes most of the slots for shared checks. What it returns gives them back.
+// hold takes most of the slots for shared checks. The returned function gives them back.
 func (p *phase) hold(slots chan struct{}) (release func()) {
 	held := cap(slots) - fewAtOnce
 	if p.apart() {
@@ -312,8 +311,8 @@ func (p *phase) hold(slots chan struct{}) (release func()) {
 	}
 }
 
-// order says when a check is begun: what waits long, unless it can do so in a session that
-// an early check leaves, before others, which use the time that it waits.
+// order says when a check begins. A check with a long wait begins before others, which use the time, unless it can
+// wait in a session that an early check leaves.
 func (c *Check) order() int {
 	switch {
 	case c.takesLong() && (c.Needs.Session != Own || c.Needs.Among != ""):
@@ -361,8 +360,8 @@ func (p *phase) over(c *Check) {
 	delete(p.turns, c.Needs.Turn)
 }
 
-// run executes a check in a session that others have used before it, if that is what
-// it needs or the one that it would share has ended, or in one of its own.
+// run executes a check in a session that others have used before it, or in a session of its own. It does the former
+// if the check needs no more, or if the shared session has ended.
 func (p *phase) run(ctx context.Context, f *Future) {
 	p.awaitLiveness()
 	if why := p.excludes(f.Check); why != nil {
@@ -457,8 +456,9 @@ func (e *Engine) fenceShared(ctx context.Context) error {
 	return err
 }
 
-// lendShared has other checks use the shared session in turn, where that is a process, once those that share it are over: unless
-// one of them may be run in a session of the others, as it would use ids twice, or the session is needed as it is.
+// lendShared lets other checks use the shared session in turn, over stdio, once the checks that share it are over. It
+// does not if one of these may be run in a session of the others, as it would use ids twice, or if the session has to
+// stay as it is.
 func (p *phase) lendShared(ctx context.Context) {
 	if !p.apart() || p.shared == nil || p.unshared.Load() || len(p.unlisted.methods) > 0 || ctx.Err() != nil || p.fenceShared(ctx) != nil || !tidy(p.shared) {
 		return
@@ -790,8 +790,8 @@ func (t *T) serverGone() bool {
 	})
 }
 
-// unopenedFor reports whether the check's own session was not opened, of one that needs none the first that it opens, by
-// a server that has opened another one.
+// unopenedFor reports whether a server that has opened another session did not open the session of the check. For a
+// check that needs none, that is the first session that it opens.
 func (t *T) unopenedFor() bool {
 	if t.Target.Init == nil || t.Target.Init.Result() == nil {
 		return false
@@ -803,9 +803,8 @@ func (t *T) unopenedFor() bool {
 	return s != nil && s != t.engine.shared && unopened(s)
 }
 
-// opensAnother reports whether a process has opened a session beside the first one: then it
-// was not for want of room that a further one did not. What processes share, such as a file
-// that one of them locks, has room for one.
+// opensAnother reports whether a process has opened a session beside the first one: then it was not for want of room
+// that a further one did not. A shared resource of the processes, such as a locked file, has room for one.
 func (e *Engine) opensAnother() bool {
 	logs := e.Trace.Logs()
 	return e.apart() && len(logs) > 1 && slices.ContainsFunc(logs[1:], func(l *wire.Log) bool {

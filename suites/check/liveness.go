@@ -55,8 +55,8 @@ type liveness struct {
 }
 
 const (
-	// silence is the part of a time limit after which the target is asked whether it answers, if it has answered nothing
-	// in that time; then it has until two limits are over. It is looked at so many times in a limit.
+	// silence is the part of a time limit after which a silent target is asked whether it answers. It then has until
+	// two limits are over. The engine looks that many times in a limit.
 	silence = 2
 	looks   = 16
 	// maxUnanswered is how many checks in a row may stay without any answer alone before the others keep what they have.
@@ -149,8 +149,7 @@ func (e *Engine) noteUnanswered(ctx context.Context, c *Check) (down error) {
 	return down
 }
 
-// beginProbe reports whether nobody else is finding out whether the target answers, and has others wait for that until done
-// is called.
+// beginProbe reports whether the caller may probe the target. Others then wait until done is called.
 func (e *Engine) beginProbe() (done func(), ok bool) {
 	l := &e.liveness
 	l.mu.Lock()
@@ -178,8 +177,9 @@ func (e *Engine) awaitLiveness() {
 	}
 }
 
-// watch asks the target whether it answers as soon as it has answered nothing for a part of a time limit, although requests
-// wait: what they wait for and what that takes pass at the same time, so that a target that hangs costs two limits in all.
+// watch asks the target whether it answers, as soon as it has answered nothing for a part of a time limit although
+// requests wait. The limits of these requests and of the question pass at the same time. A hanging target costs two
+// limits in all.
 func (e *Engine) watch(ctx context.Context) {
 	look := time.NewTicker(max(e.Timeout/looks, 1))
 	defer look.Stop()
@@ -212,7 +212,7 @@ func (e *Engine) silent(now time.Duration) (logs []*wire.Log) {
 			if e.apart() && x.Method() == "initialize" {
 				due = min(due, now-client.StartTimes*e.pace.Start()) // a process takes its time to start
 			}
-			// What waits since before the target was last asked, and answered, is not evidence that it hangs.
+			// A request from before the last answered question is not evidence of a hang.
 			return x.Request.At < due && x.Request.At > askedAt && e.waits(l, x)
 		})
 		if silent {
@@ -233,8 +233,8 @@ func (e *Engine) waits(l *wire.Log, x *wire.Exchange) bool {
 	return !slices.ContainsFunc(l.Events(), func(e *wire.Event) bool { return e.Kind == wire.KindExit || e.Kind == wire.KindClose })
 }
 
-// findOut asks the target whether it answers, in the session that it answered last and in a new one, until two time limits have
-// passed in which it has answered nothing in the silent ones. A target that cannot be started again is then given up.
+// findOut asks the target whether it answers, in the session of its last answer and in a new one. It stops after two
+// time limits without an answer in the silent sessions. A target that cannot be started again is then given up.
 func (e *Engine) findOut(ctx context.Context, since time.Duration, silent []*wire.Log) {
 	inAll := !e.heard(since - e.Timeout/silence)
 	if inAll {
@@ -267,8 +267,8 @@ func (e *Engine) findOut(ctx context.Context, since time.Duration, silent []*wir
 	l.hang()
 }
 
-// askBoth asks the target in the session that it answered last and in a new one, where that is of use. It returns nil if either
-// is answered.
+// askBoth asks the target in the session of its last answer and, if that is of use, in a new one. It returns nil if
+// either is answered.
 func (e *Engine) askBoth(ctx context.Context, limit time.Duration, silent []*wire.Log) error {
 	last := e.lastToAnswer()
 	if last != nil && !e.apart() && e.exclusive.Load() {
@@ -338,8 +338,8 @@ func (e *Engine) unlessGivenUp(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// unlessDown returns a context that ends as well once the target was seen to hang, as long as what it cuts short is tried again
-// after that.
+// unlessDown returns a context that also ends once the target was seen to hang, if the interrupted work is tried
+// again after that.
 func (e *Engine) unlessDown(ctx context.Context) (context.Context, func()) {
 	e.liveness.mu.Lock()
 	hung := e.liveness.hung
@@ -393,9 +393,9 @@ func (e *Engine) servedSessions() int {
 	return n
 }
 
-// ask opens a session and sends a ping and what the target has answered before, with a limit for each answer. The error is
-// an *UnresponsiveError when it answers neither, or where that is a process of its own when that wears like the silent ones. It
-// waits no longer than a context of its own says.
+// ask opens a session and sends a ping and what the target has answered before, with a limit for each answer. The
+// error is an *UnresponsiveError if the target answers neither. Over stdio it is one as well if the new process stops
+// after as many requests as the silent ones. The wait ends with its context.
 func (e *Engine) ask(ctx, waits context.Context, limit time.Duration, silent ...*wire.Log) error {
 	// How long a process takes to start is known by now.
 	s, err := e.connect(ctx, "whether the server answers", client.Options{Timeout: limit, StartTimeout: limit})
@@ -509,8 +509,7 @@ func (e *Engine) openNew(ctx context.Context, label string, o client.Options) (*
 	return s, nil
 }
 
-// ensureUp makes sure that the target answers, and restarts it where that is
-// possible. The error says why it cannot be tried any more.
+// ensureUp makes sure that the target answers, and restarts it if it can. The error gives the reason to give up.
 func (e *Engine) ensureUp(ctx context.Context) error {
 	if err := e.Dead(); err != nil {
 		return err

@@ -28,7 +28,8 @@ type key struct {
 }
 
 var (
-	// anyClient is the key of checks that need nothing of their client, ofCapable that of sessions whose client can do everything.
+	// anyClient is the key of checks that need nothing of their client. ofCapable is the key of sessions with a
+	// client that can do everything.
 	anyClient = key{client: clientOf(client.Version, nil)}
 	ofCapable = key{client: clientOf(client.Version, AllCapabilities())}
 )
@@ -52,13 +53,14 @@ type sessions struct {
 const (
 	maxProcesses = 3
 	maxRemote    = 8
-	// perSession is how many checks make one more of them worth what it costs, and perSlowStart how many do where it is a
-	// process that takes its time to start.
+	// perSession is the number of checks that justify the cost of one more session. perSlowStart is that number for a
+	// process that starts slowly.
 	perSession   = 6
 	perSlowStart = 8 * perSession
 )
 
-// plan says which checks will take a session, whether each is a process, and whether that takes long to start.
+// plan takes the checks that will need a session. It also takes whether a session is a process, and whether processes
+// start slowly.
 func (p *pool) plan(checks []*Check, apart, slow bool) {
 	per := perSession
 	if slow {
@@ -104,7 +106,7 @@ func clientOf(version string, capabilities map[string]any) string {
 	return version + string(client.Marshal(defined))
 }
 
-// usable are the capabilities of a client that a server may use. Of their members the revision defines one.
+// usable are the capabilities of a client that a server may use. The revision defines one member of them.
 var usable = []string{"sampling", "roots", "elicitation"}
 
 func (p *pool) of(k key) *sessions {
@@ -124,7 +126,7 @@ func (p *pool) expect(k key) {
 	p.of(k).open++
 }
 
-// has reports whether take would return at once, and whether that would be with a session.
+// has reports whether take would return at once, and whether it would return a session.
 func (p *pool) has(k key, old bool) (now, idle bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -240,7 +242,7 @@ func closed(s *client.Session) bool {
 // putBack gives a session back after a check, or closes it if that may have left
 // something behind.
 func (e *Engine) putBack(ctx context.Context, k key, s *client.Session, a *attempt) {
-	// What the server asked last is being answered.
+	// The latest request of the server is being answered.
 	if ctx.Err() != nil || a.outcome.Verdict == Broken || a.unanswered || a.lost || !tidy(s) && (e.fence(ctx, s) != nil || !tidy(s)) {
 		e.close(ctx, s)
 		s = nil

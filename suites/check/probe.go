@@ -76,10 +76,10 @@ type made struct {
 	*observation
 }
 
-// probeTools calls, once and one after the other, the tools that may be called, if
-// checks need tools in roles for which nobody named one: what happens then says
-// more of what a tool does than its name. Of the tools that a profile names it is known.
-// All calls together take no longer than one answer may take. They are made in a session of their own unless one is given.
+// probeTools calls each tool that may be called once, one after the other, if checks need tools in roles for which
+// nobody named one. A call says more about a tool than its name. It skips the tools of a profile, which are known.
+// All calls together take no longer than one answer may take. They are made in a session of their own unless one is
+// given.
 func (e *Engine) probeTools(ctx context.Context, checks []*Check, s *client.Session) {
 	t := e.target
 	wanted := func(role string) bool {
@@ -219,8 +219,8 @@ func readAll(ctx context.Context, s *client.Session, uris []string) map[string]a
 	return contents
 }
 
-// silentChanger returns the call that makes a resource change without an update, as the contents show that were read before all calls.
-// Where none of them differs after these, nothing is called again.
+// silentChanger returns the call that makes a resource change without an update, as the contents show that were read
+// before all calls. If no contents have changed, it calls nothing again.
 func silentChanger(ctx context.Context, s *client.Session, quick []Call, read map[string]any) (Call, bool) {
 	changed := func() map[string]any {
 		now := readAll(ctx, s, slices.Sorted(maps.Keys(read)))
@@ -335,8 +335,8 @@ func watchLists(ctx context.Context, s *client.Session, missing []string) []*wat
 	return lists
 }
 
-// changed reports whether the list offers other things than when it was last
-// read. What else it says of them, such as a time, may change with each reading.
+// changed reports whether the list offers other things than when it was last read. Other members, such as a time, may
+// change with each reading.
 func (w *watched) changed(ctx context.Context, s *client.Session) bool {
 	list := ReadList(ctx, s, w.method)
 	now := offered(list)
@@ -446,9 +446,8 @@ func (o *observation) note(m *wire.Message) {
 	}
 }
 
-// ToolFor returns the call for a tool role: the one that the user or a profile names
-// or else one that was seen to do what the role needs. It waits until the tools were
-// tried.
+// ToolFor returns the call for a tool role: the tool that the user or a profile names, or else a tool that was seen
+// to play the role. It waits until the tools were tried.
 func (t *Target) ToolFor(name string) (Call, bool) {
 	if call, ok := t.Settings.ToolRoles[name]; ok {
 		return call, true

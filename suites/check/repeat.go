@@ -31,9 +31,9 @@ func (t *T) Found(c *Check) []string {
 // Plainly reports whether the check is run once more, and has to send only what is plain (see [T.Repeat]).
 func (t *T) Plainly() bool { return t.plainly }
 
-// Repeat runs the body of another check once more, in a session of this one in which it was not run before, and
-// with the plain members of families alone. It returns what that recorded. If an answer is missing that comes where
-// nothing else runs, that is a finding of this check, and ends it.
+// Repeat runs the body of another check once more, in a session of this one in which it was not run before, and with
+// the plain members of families alone. It returns what that recorded. An answer that is missing here, and comes in a
+// session of its own, is a finding of this check and ends it.
 func (t *T) Repeat(c *Check, s *client.Session) ledger.Record {
 	again := t.repeat(c, s)
 	if !again.noAnswer {

@@ -8,9 +8,8 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/values"
 )
 
-// complete adds the tool roles that a built-in profile knows of the server to
-// those that the user named, which win. When nothing may be called, or the server
-// declares no tools, there are none.
+// complete adds the tool roles of a built-in profile to the roles that the user named. The user's roles win. There
+// are none if nothing may be called, or if the server declares no tools.
 func (t *Target) complete() error {
 	t.given = t.Settings.ToolRoles
 	t.Settings.ToolRoles = make(map[string]Call)

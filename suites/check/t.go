@@ -33,7 +33,7 @@ type T struct {
 	extra     []*client.Session // opened by the body
 	evidence  []*wire.Event
 	premises  []*wire.Event
-	// What Send sent since the last Fence and no answer is due to.
+	// The messages that Send sent since the last Fence and that need no answer.
 	unawaited []*wire.Event
 	outcome   Outcome
 	rec       *ledger.Recorder
@@ -172,7 +172,7 @@ func (t *T) Inconclusive(format string, args ...any) {
 func (t *T) Skip(format string, args ...any) { t.end(Skipped, fmt.Sprintf(format, args...)) }
 
 func (t *T) end(v Verdict, reason string) {
-	// What was already found stays found.
+	// Earlier findings stay.
 	if t.outcome.Verdict != Failed {
 		t.outcome.Verdict, t.outcome.Reason = v, reason
 	}
@@ -497,9 +497,8 @@ func (t *T) Stray(e *wire.Event) bool {
 	return !t.Session.Log().Asked(wire.Client, e.Msg.ID)
 }
 
-// Refused reports whether a message is the body of the HTTP error that refused
-// what was sent: that may be a JSON-RPC error without an id
-// (basic/transports#sending-messages-to-the-server).
+// Refused reports whether a message is the body of an HTTP error that refused a message of ours. It may be a JSON-RPC
+// error without an id (basic/transports#sending-messages-to-the-server).
 func (t *T) Refused(sent, e *wire.Event) bool {
 	x := t.Session.Log().Carrier(e)
 	return x != nil && x.Stream == sent.Stream && x.Status() >= 400
@@ -528,9 +527,8 @@ func (t *T) Connect(o client.Options) *client.Session {
 	return s
 }
 
-// OpenEach opens further initialised sessions, a few at a time: handshakes that take
-// their time take it once for all of them. Where one could not be opened, its error says
-// why. The sessions are closed with the check.
+// OpenEach opens further initialised sessions, a few at a time: handshakes that take their time take it once for all
+// of them. The error of a session that could not be opened gives the reason. The sessions are closed with the check.
 func (t *T) OpenEach(options ...client.Options) (sessions []*client.Session, errs []error) {
 	for _, o := range options {
 		sessions = append(sessions, t.Connect(o))

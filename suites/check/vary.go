@@ -11,9 +11,8 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 )
 
-// Draw returns the members of a family that the check tries in this run, the plain one
-// first. The check has to declare the family. Of a large one, each place where the check
-// sends them gets a sample of its own.
+// Draw returns the members of a family that the check tries in this run, the plain one first. The check has to
+// declare the family. Each place where the check sends a large family gets a sample of its own.
 func (t *T) Draw(name string, place ...string) []family.Member {
 	if !slices.Contains(t.check.Families, name) {
 		panic(fmt.Sprintf("the check %s does not declare the family %s", t.check.Name, name))
@@ -27,9 +26,8 @@ func (t *T) Random() rand.Source { return t.engine.Choice.Source(t.check.Name) }
 // Thorough reports whether the run tries more than others.
 func (t *T) Thorough() bool { return t.engine.Choice.Thorough }
 
-// Vary tries members of a family. What try finds of one requirement is a single finding,
-// that of the smallest member, which names the others and says whether the plain one is as
-// it should be.
+// Vary tries members of a family. All that try finds of one requirement becomes a single finding. It is about the
+// smallest member, names the others, and says whether the plain one is as it should be.
 //
 // While all checks are run, the plain member is tried first, and then a few of the others
 // at a time: where a try waits for an answer, by the methods of T, others go on, one after
@@ -40,8 +38,8 @@ func (t *T) Vary(members []family.Member, try func(m family.Member)) {
 	t.vary(members, try, t.concurrent)
 }
 
-// VaryInTurn is Vary for tries that judge all that came meanwhile, or send what a server may
-// fall over: it always tries one member after the other.
+// VaryInTurn is Vary with one member after the other. It is for tries that judge everything that came meanwhile, and
+// for messages that a server may fall over.
 func (t *T) VaryInTurn(members []family.Member, try func(m family.Member)) {
 	t.vary(members, try, false)
 }
@@ -114,7 +112,7 @@ func (v *variation) tryBeside(t *T, members []family.Member, try func(m family.M
 	under.Wait()
 	v.turn <- struct{}{}
 	if v.stopped != nil {
-		// Which of those that were tried at the time is the cause shows when the check is run again.
+		// The check runs again to find the cause among the members that were tried at the time.
 		v.Tried, t.disturbed = nil, true
 		panic(v.stopped)
 	}
@@ -133,8 +131,7 @@ func (v *variation) try(t *T, m family.Member, try func(m family.Member)) {
 	v.Tried = append(v.Tried, m)
 }
 
-// yield waits for something. Where several members of a family are tried at a time, the
-// other tries go on meanwhile.
+// yield waits for something. If several members of a family are tried at a time, the other tries go on meanwhile.
 func (t *T) yield(wait func()) {
 	v := t.varied
 	if v == nil || !v.concurrent {
@@ -167,8 +164,8 @@ type variation struct {
 	stopped    any           // what ended the body, or nil
 }
 
-// doubtful returns the members that another execution has to try: all if none showed
-// anything. Where the plain one did, a few that showed the same are enough.
+// doubtful returns the members that another execution has to try: all if none showed anything. If the plain one
+// showed something, a few others with the same result are enough.
 func (v *variation) doubtful(members []family.Member) []family.Member {
 	if len(v.All) == 0 {
 		return members
