@@ -39,8 +39,8 @@ func verify(token, _ string, r *http.Request) *server.Denial {
 	return server.InvalidToken
 }
 
-// bound binds each session to the token of the first request that names it, which is
-// the client's that was given its id.
+// bound binds each session to the token of the first request that names it. That request comes from the owner of the
+// session.
 func bound() func(token, resource string, r *http.Request) *server.Denial {
 	var owners sync.Map
 	return func(token, resource string, r *http.Request) *server.Denial {

@@ -15,7 +15,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// What servers may make of the members of families (docs/families.md) beside the plain ones.
+// These oddities are legal ways to treat the members of families beside the plain ones (docs/families.md).
 var familyOddities = []Oddity{
 	{
 		ID: "families.errors-quote-requests", Summary: "The message of an error quotes the whole request.",

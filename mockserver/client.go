@@ -77,7 +77,7 @@ func silentOn(tool string, fits func(answer object) bool) apply {
 	})))
 }
 
-// What a server asks of its client: sampling, roots and elicitation.
+// Requests of a server to its client: sampling, roots and elicitation.
 var clientFaults = []Fault{
 	{
 		ID: "sampling.resource-content", Requirement: "sampling.message.content-kinds",

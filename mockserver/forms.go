@@ -92,8 +92,8 @@ func (s *times) again(what string) bool {
 	return s.count[what] > 1
 }
 
-// open reports whether the server misbehaves in a session, in what concerns a method. own is how
-// many requests in progress are what this is about, and not beside it.
+// open reports whether the server misbehaves in a session with regard to a method. own is the number of requests in
+// progress that belong to the subject itself.
 func (g *gate) open(s *server.Session, method string, own int) bool {
 	switch {
 	case s == nil:
@@ -273,8 +273,8 @@ func (g *gate) http(plain, faulty server.HTTP) server.HTTP {
 	return h
 }
 
-// replies reports whether the server misbehaves in its reply to an HTTP request. What it refuses is no message
-// that it has received, so that replies are counted by themselves.
+// replies reports whether the server misbehaves in its reply to an HTTP request. A refused message does not count as
+// received, so replies are counted apart.
 func (g *gate) replies(r *server.Reply) bool {
 	if r.Session == nil {
 		return g.later(r.Request.Header.Get(sessionHeader))

@@ -99,8 +99,8 @@ func HostileTexts() []HostileText {
 // With returns the text with the id of a request, as JSON.
 func (h HostileText) With(id string) string { return strings.ReplaceAll(h.Text(), idMark, id) }
 
-// HostilePeer is a server with which no honest run is made. What it must not do is the run's: to
-// last, to hold memory, to end green although a limit was reached.
+// HostilePeer is a server with which no honest run is made. The run has to withstand it: it must end in time, bound
+// its memory, and not pass if a limit was reached.
 type HostilePeer struct {
 	Name       string
 	Transports []string // none means all

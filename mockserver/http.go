@@ -207,7 +207,7 @@ func fragile(fits func(r *http.Request) bool) apply {
 				return
 			}
 			next.ServeHTTP(w, r)
-			// Where an answer tells its length, the client may have hung up rightly before the server is done.
+			// If an answer tells its length, the client may rightly hang up before the server is done.
 			stream := strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream")
 			if fits(r) && stream && r.Context().Err() != nil {
 				broken.Store(id, true)
@@ -412,8 +412,7 @@ func cancellingAll() apply {
 	}
 }
 
-// cancellingTheLast takes a cancellation, in a session that has a call of that id, for one of the call that
-// began last under the id, whose session that may be.
+// cancellingTheLast applies a cancellation to the call that began last under its id, in any session.
 func cancellingTheLast(o *server.Options) {
 	type begun struct {
 		session *server.Session

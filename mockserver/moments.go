@@ -106,7 +106,7 @@ func aware(hook func(s *server.Session, w http.ResponseWriter, r *http.Request, 
 	}
 }
 
-// changingPlaces answers a list that is asked for beside another one with what that gets.
+// changingPlaces swaps the answers of two lists that are requested at the same time.
 func changingPlaces(o *server.Options) {
 	for _, method := range []string{"prompts/list", "resources/list"} {
 		wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
@@ -136,8 +136,8 @@ type swapped struct {
 	problem *wire.Error
 }
 
-// momentFaults show in one order, or at one moment. Where they were reported to the authors of real
-// servers, each names the thread.
+// momentFaults show in one order, or at one moment. A fault that was reported to the authors of a real server names
+// the thread.
 var momentFaults = []Fault{
 	{
 		ID: "tools.unknown-served-later", Requirement: "tools.error.unknown-tool-protocol-error", Form: InSequence,

@@ -34,8 +34,8 @@ func fromStart(method string, fits func(r *server.Request) bool) apply {
 
 type placeKey struct{}
 
-// remembering keeps the place of a listing in the session: a cursor that is known leads to
-// what comes after the page that was given last, whichever page gave the cursor.
+// remembering keeps the place of a listing in the session: every known cursor leads to the page after the latest one,
+// whichever page gave the cursor.
 func remembering(method, member string) apply {
 	return wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 		place := r.Session.Value(placeKey{}, func() any { return new(atomic.Value) }).(*atomic.Value)

@@ -131,8 +131,8 @@ func (u *underWay) stopIf(id wire.ID) {
 	}
 }
 
-// abortable gives each call of a tool to begun, with what ends it with this answer. What begun returns, unless
-// it is nil, is called when the call is over.
+// abortable gives each call of a tool to begun, with a function that ends the call with this answer. If begun returns
+// a function, that is called after the call.
 func abortable(result any, problem *wire.Error, begun func(r *server.Request, stop context.CancelFunc) (over func())) apply {
 	return wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 		within, stop := context.WithCancel(ctx)

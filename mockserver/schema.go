@@ -4,7 +4,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 )
 
-// What only the type definitions say.
+// These faults break statements of the type definitions alone.
 var schemaFaults = []Fault{
 	{
 		ID: "schema.server-version-missing", Requirement: "schema.implementation",

@@ -11,8 +11,8 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// ScriptRun is a script that a server runs in the sessions of its clients. What a client does
-// that the script does not expect is served as the reference server does.
+// ScriptRun is a script that a server runs in the sessions of its clients. The reference server serves everything
+// else that a client does.
 type ScriptRun struct {
 	script *script.Script
 	report func(line string)
@@ -33,7 +33,7 @@ type Course struct {
 	// Begun says that the client has done something that the script was waiting
 	// for, beyond the handshake.
 	Begun bool
-	// Line of the step that was awaited, and what that is waiting for.
+	// Line of the awaited step, and the message that it waits for.
 	Line   int
 	Awaits string
 	// Asked is the id of the script's request, if a response to it is awaited.

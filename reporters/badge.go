@@ -15,8 +15,8 @@ type BadgeText struct {
 	Verdict        result.Overall // gives the colour
 }
 
-// NewBadge returns what a badge says of a run. What was left out or waived stands beside
-// the verdict: the badge is read without the report.
+// NewBadge returns the badge of a run. It names omissions and waivers beside the verdict, since a badge is read
+// without the report.
 func NewBadge(run *result.Run) (BadgeText, error) {
 	v, err := newView(run)
 	if err != nil {

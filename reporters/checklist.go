@@ -95,10 +95,9 @@ type checklist struct {
 	w *bufio.Writer
 }
 
-// Checklist writes the certification checklist in Markdown (GitHub's dialect,
-// readable as plain text): what was tested with what, the verdict, a table of
-// requirements for each page with the findings below it, and at the end what no
-// peer can observe.
+// Checklist writes the certification checklist in Markdown (GitHub's dialect, readable as plain text): the target and
+// the tool, the verdict, a table of requirements for each page with the findings below it, and at the end the
+// requirements that no peer can observe.
 func Checklist(w io.Writer, run *result.Run) error {
 	v, err := newView(run)
 	if err != nil {

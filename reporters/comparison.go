@@ -266,7 +266,7 @@ func (v *view) mdComparison() string {
 // limitListed bounds how many changes of one kind a document lists.
 const limitListed = 50
 
-// What documents call the changes of an offer.
+// The names of the changes of an offer in documents.
 const (
 	breakingOffer   = "Breaking changes of what the server offers"
 	compatibleOffer = "Other changes of what the server offers"

@@ -128,11 +128,10 @@ type console struct {
 	w          *bufio.Writer
 }
 
-// Console writes the report for people: a block for every requirement that was
-// broken and did not just follow from another one, with its evidence and what to do;
-// then what could not be exercised and why, what was broken once more by its id, where
-// the other reports are, the counts, and the verdict last, where a terminal leaves the
-// eye. Every line fits the width, except addresses, which have to stay whole.
+// Console writes the report for people. Each requirement that was broken in its own right gets a block, with evidence
+// and advice. Then follow the requirements that were not exercised, with reasons, a recap of the broken ones by id,
+// the paths of the other reports, and the counts. The verdict comes last, where a terminal leaves the eye. Every line
+// fits the width, except addresses, which have to stay whole.
 func Console(w io.Writer, run *result.Run, opts ConsoleOptions) error {
 	v, err := newView(run)
 	if err != nil {

@@ -119,12 +119,10 @@ func xmlText(s string) string {
 // JUnit writes JUnit XML for CI systems: a test suite for each page of the
 // specification, a test case for each observable requirement.
 //
-// A broken MUST is a failure, and so is a broken SHOULD if the run is strict;
-// otherwise a broken SHOULD is a passed test with the finding in its output. A
-// requirement that does not apply or was not exercised is skipped, and so is a
-// failure that was expected or is disputed, or that is not new since the run that this one
-// is compared with. Two suites exist only when they have something to
-// say: "run" has an error if the run is incomplete, and whether something is new, and
+// A broken MUST is a failure, and so is a broken SHOULD if the run is strict; otherwise a broken SHOULD is a passed
+// test with the finding in its output. Requirements that do not apply or were not exercised are skipped. So are
+// failures that are expected, disputed, or not new since the compared run. Two suites exist only when they have
+// something to say: "run" has an error if the run is incomplete, and whether something is new, and
 // "expected-failures" a failure for each stale entry, so that CI does not read such a run as good.
 //
 // The file is valid against the schemas that Jenkins's xUnit plugin uses; Ant's has neither the

@@ -135,8 +135,8 @@ func (p *Progress) Phase(name string) {
 	}
 }
 
-// Done tells that the requirement or check called name got its verdict, and why, or that what was found is disputed and does not
-// count.
+// Done reports the verdict of the requirement or check called name, with its reason. It also says if the findings are
+// disputed and do not count.
 func (p *Progress) Done(name string, verdict result.Verdict, disputed bool, message string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -212,8 +212,7 @@ func (p *Progress) draw() {
 	p.drawn = true
 }
 
-// status renders the line in at most n columns. What does not fit is left out,
-// from the least telling part on.
+// status renders the line in at most n columns. It leaves out the least telling parts first if not all of them fit.
 func (p *Progress) status(n int) string {
 	type part struct {
 		text string

@@ -29,9 +29,8 @@ func (v *view) advice(q *result.Requirement) string {
 // A cited remark has the address of the thread that it rests on.
 type cited struct{ words, thread string }
 
-// known says, of each SDK that is known to cause what was found about a requirement, in
-// which versions and where that is discussed, and what its users can do. In brief it
-// leaves out what is said there.
+// known describes each SDK with a known bug behind the findings on a requirement: the versions, the thread, and
+// advice for its users. In brief it leaves out the quotes of the thread.
 func (v *view) known(q *result.Requirement, brief bool) []cited {
 	if v.advice(q) == "" {
 		return nil
@@ -149,8 +148,7 @@ func decider(role string, f *result.Finding) string {
 	if !ended(&last) {
 		return f.Check + " " + at
 	}
-	// What a notification asks for is up to one handler: that the target ends over it in
-	// several sessions is one fault.
+	// One handler serves a kind of notification. If the target ends over it in several sessions, that is one fault.
 	for _, e := range slices.Backward(f.Evidence) {
 		if e.Kind != "message" || e.From == role {
 			continue

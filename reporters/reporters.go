@@ -2,11 +2,9 @@
 // systems (JUnit XML), for programs (results.json), for a certification (the
 // checklist in Markdown and HTML) and as an attestation.
 //
-// A reporter is a function that writes one document about one result.Run to an
-// io.Writer. Whatever a target under test put on the wire can turn up in a run,
-// so every reporter treats all text as hostile: nothing that a target emits can
-// leave the place that the document gives it, and no control, format or
-// bidirectional character reaches a reader unescaped.
+// A reporter is a function that writes one document about one result.Run to an io.Writer. A run can hold any text
+// that a target put on the wire, so every reporter treats all text as hostile. Text of a target stays in its place in
+// the document, and no control, format or bidirectional character reaches a reader unescaped.
 package reporters
 
 import (
@@ -590,8 +588,7 @@ func (v *view) reason(q *result.Requirement) string {
 	return ""
 }
 
-// omitted counts the findings of a requirement that were not kept, without those that
-// repeat one that was.
+// omitted counts the findings of a requirement that were not kept. Repetitions of a kept finding do not count.
 func omitted(q *result.Requirement) int {
 	n := max(q.Omitted, 0)
 	for i := range q.Findings {

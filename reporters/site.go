@@ -56,7 +56,7 @@ type sitePage struct {
 	Tables            []siteTable
 }
 
-// siteTable compares runs. What is folded is of less interest.
+// siteTable compares runs. The folded parts are of less interest.
 type siteTable struct {
 	Title  string
 	Folded bool
@@ -100,9 +100,9 @@ type siteEntry struct {
 	report string
 }
 
-// Site renders runs as a static site that needs no script: an index of all implementations
-// by role and transport, a page with the history of each, pages on where they differ, and
-// the report on each run. What follows from the runs alone decides the bytes.
+// Site renders runs as a static site that needs no script: an index of all implementations by role and transport, a
+// page with the history of each, pages on their differences, and the report on each run. The bytes depend on the runs
+// alone.
 func Site(runs []SiteRun) ([]SiteFile, error) {
 	targets, files, err := siteTargets(runs)
 	if err != nil {

@@ -27,10 +27,9 @@ const (
 	limitEvents   = 40
 )
 
-// line returns s as one line of printable characters. Bytes that are not UTF-8
-// and characters that are not printed as themselves (controls, formats,
-// bidirectional overrides, separators, noncharacters) are written as escapes.
-// Where s is longer than limit bytes, the middle is left out.
+// line returns s as one line of printable characters. Bytes that are not UTF-8 and characters that are not printed as
+// themselves (controls, formats, bidirectional overrides, separators, noncharacters) are written as escapes. The
+// middle is left out if s is longer than limit bytes.
 func line(s string, limit int) string {
 	head, tail := middle(s, limit)
 	if head == tail {
@@ -182,9 +181,8 @@ func last(s string, n int) string {
 	return s[at:]
 }
 
-// excerpt fits a text into n columns, as one line of printable characters. It keeps the
-// beginning, where a message says what it is, and what a finding's message names; the end
-// if there is nothing of that.
+// excerpt fits a text into n columns, as one line of printable characters. It keeps the beginning, which names the
+// kind of the message, and the part that the finding names, or else the end.
 func excerpt(text string, n int, message string) string {
 	before, named, after := line(text, limitScan), "", ""
 	if len(text) <= limitScan {
@@ -199,7 +197,7 @@ func excerpt(text string, n int, message string) string {
 	if n < 8 {
 		return first(s, n)
 	}
-	// Every message begins with the same member. One that does not is shown.
+	// Every message begins with the same member. A message with another first member shows it.
 	const usual = `{"jsonrpc":"2.0",`
 	if rest, ok := strings.CutPrefix(before, usual); ok {
 		before = "{…" + rest
@@ -218,7 +216,7 @@ func excerpt(text string, n int, message string) string {
 	}
 	short := first(s, n*2/5)
 	room := n - columns(short) - 2
-	// What precedes the name tells where it is, what follows is its value.
+	// The text before the name tells its place, and the text after it is the value.
 	at = max(at, len(short))
 	lead := last(s[len(short):at], room/4)
 	if len(lead) == at-len(short) {

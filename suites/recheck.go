@@ -20,9 +20,9 @@ type Discrepancy = ledger.Discrepancy
 // Rechecked says what came of holding results against their trace.
 type Rechecked = ledger.Recheck
 
-// Recheck holds the results of a whole run against its trace, as it was written and read
-// again: it applies the rules once more and compares. What only a check or scenario can
-// know is not judged again; that the events that it quotes are in the trace is.
+// Recheck holds the results of a whole run against its trace, as it was written and read again: it applies the rules
+// once more and compares. Findings of checks and scenarios are not judged again; only the presence of their events in
+// the trace is.
 func Recheck(run *result.Run, trace *wire.Trace) (Rechecked, error) {
 	catalogue, err := schema.Catalogue()
 	if err != nil {
@@ -74,7 +74,7 @@ func recheckOffer(found *Rechecked, run *result.Run, want *result.Offer) {
 	switch {
 	case got == shown:
 	case strings.Contains(shown, transport.Redacted):
-		// What was listed in one order with a secret may stand in another without it.
+		// Without a secret, items may sort in another order.
 		found.Unknown = append(found.Unknown, "offer")
 	default:
 		n := 0

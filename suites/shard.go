@@ -13,8 +13,8 @@ import (
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-// shard returns the specs of this shard, of those that a filter leaves. Whoever has the
-// same options finds the same: the units, sorted by name, go round the shards.
+// shard returns the specs of this shard, of those that a filter leaves. The same options give the same shards: the
+// units, sorted by name, go round the shards.
 func (r *run) shard(specs []*tree.Spec, filter string) ([]*tree.Spec, error) {
 	if r.Shards == 0 && r.Shard == 0 {
 		return specs, nil

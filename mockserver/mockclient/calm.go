@@ -14,8 +14,8 @@ import (
 	"github.com/mcpconform/mcpconform/schema"
 )
 
-// Oddity is one way in which a client may differ from most others and yet keep to the
-// specification. Whoever finds fault with it accuses falsely.
+// Oddity is one way in which a client may differ from most others and yet keep to the specification. A finding on it
+// is a false accusation.
 type Oddity struct {
 	// ID is stable and unique: topic, dot, what is odd in kebab case.
 	ID string
@@ -23,7 +23,7 @@ type Oddity struct {
 	Summary string
 	// Why says in one line why that is legal.
 	Why string
-	// Source is the place that says so, or that is silent where it would have to forbid it.
+	// Source is the place that allows it, or the place that would have to forbid it and does not.
 	Source schema.Source
 	// Transports on which the oddity shows; none means all.
 	Transports []string
@@ -248,7 +248,7 @@ func (s spelling) text(v string) string {
 	if !s.escape {
 		return string(plain)
 	}
-	// What is escaped already stays as it is.
+	// Escapes stay as they are.
 	var b strings.Builder
 	const digits = "0123456789abcdef"
 	for i := 0; i < len(plain); i++ {

@@ -440,7 +440,7 @@ func comparedToFirst(field string, change func(h *head, first string)) apply {
 	}
 }
 
-// inLaterSession changes messages that fit in the sessions that follow the first one, whose id it gets.
+// inLaterSession changes matching messages in all sessions after the first. It gets the id of the first session.
 func inLaterSession(fits match, change func(first string, out outgoing) []outgoing) apply {
 	return func(c *client.Standalone) {
 		raw := connectionOf(c)

@@ -46,8 +46,8 @@ func Refusals(w io.Writer, v *Verification) error {
 	return b.Flush()
 }
 
-// Describe writes for people what came of verifying a bundle: what it says, whether that
-// holds, and what was recomputed. own is the version of this program.
+// Describe writes the verification of a bundle for people: its claims, whether they hold, and the recomputed parts.
+// own is the version of this program.
 func Describe(w io.Writer, v *Verification, own string) error {
 	b := bufio.NewWriter(w)
 	m := v.Manifest

@@ -394,8 +394,7 @@ func (v *Verification) origin() {
 	v.OtherCatalogue = m.Revision != schema.Version || m.CatalogueSHA256 != own
 }
 
-// whole refuses what is not the result of a whole run, and a class that is not the one
-// that was frozen.
+// whole refuses the results of a partial run, and a class that differs from the frozen one.
 func (v *Verification) whole() {
 	run, m := v.Run, v.Manifest
 	switch {

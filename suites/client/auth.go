@@ -14,9 +14,8 @@ import (
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
 )
 
-// AuthorizationBaseline is the name of the scenario that tells whether a client
-// seeks authorization at all, which is optional: only then are the other
-// authorization scenarios run.
+// AuthorizationBaseline is the name of the scenario that shows whether a client seeks authorization, an optional
+// feature. The other scenarios of authorization run only if it does.
 const AuthorizationBaseline = "auth/flow"
 
 // officialFlow is the scenario of the official tool in which a client obtains a token.
@@ -363,7 +362,7 @@ func judgeNoRegistration(t *T) {
 			return
 		}
 	}
-	// Where a client takes its id from is its own affair.
+	// A client may get its id from anywhere.
 	t.Inconclusive("the client was told a client id in MCPCONFORM_CLIENT_ID and did not use it; "+
 		"if it reads its client id from elsewhere, set that to mcpconform-registered-client", id)
 }
@@ -397,9 +396,9 @@ func judgeLapsed(t *T) {
 	}
 }
 
-// judgeAuthorizedAgain judges whether a client that begins a new session in place of a lost one
-// shows its token there, too (basic/authorization#token-requirements). One that has asked for a new token
-// since may have started afresh, with nothing of what it had before.
+// judgeAuthorizedAgain judges whether a client that begins a new session in place of a lost one shows its token
+// there, too (basic/authorization#token-requirements). A client that has asked for a new token since may have started
+// afresh, without its old state.
 func judgeAuthorizedAgain(t *T) {
 	const id = "auth.client.every-request"
 	all := t.losses()

@@ -266,8 +266,8 @@ func (f *Flow) wasRedirected() bool {
 	return f.redirected
 }
 
-// elsewhere serves the target of the redirect, where nothing is. What comes is
-// recorded without its header, which may hold a token.
+// elsewhere serves the target of the redirect, which has nothing to offer. It records requests without their headers,
+// which may hold a token.
 func (f *Flow) elsewhere(log *wire.Log) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		shows := slices.ContainsFunc(f.tokens(), func(token string) bool {

@@ -71,7 +71,7 @@ func (c Command) Launch(e Endpoint) (transport.Process, error) {
 	}
 	isolation := c.Isolation
 	isolation.Network = true
-	// What the client is told to read and to run.
+	// The file and the command that the client is told to use.
 	isolation.Shown = append(slices.Clip(isolation.Shown), e.Dir)
 	if len(e.Command) > 0 {
 		isolation.Shown = append(isolation.Shown, e.Command[0])

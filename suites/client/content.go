@@ -60,8 +60,8 @@ func failed(r *server.Request, result map[string]any) {
 	}
 }
 
-// plain returns options of a server whose tools and prompts return one text, whose
-// resources have one content, and that neither annotates nor logs anything.
+// plain returns the options of a server without annotations and log messages. Its tools and prompts return one text,
+// and its resources have one content.
 func plain(*ScenarioRun) server.Options {
 	text := map[string]any{"type": "text", "text": "A plain text."}
 	edit := func(change func(result map[string]any)) server.Middleware {

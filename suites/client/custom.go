@@ -193,7 +193,7 @@ func (b *bridged) one(ctx context.Context) (served bool, err error) {
 	b.mu.Lock()
 	b.served = end
 	b.mu.Unlock()
-	// What ends the session is in the trace.
+	// The trace shows the end of the session.
 	_ = b.server.RunCustom(ctx, in, p.Stdin())
 	return true, nil
 }

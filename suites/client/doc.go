@@ -5,7 +5,7 @@
 // # Writing a scenario
 //
 // A scenario has Name, Requirements, Needs, Options and Judge. Needs is the reason that is given if the client never
-// came that far. What Judge leaves unsaid is inconclusive, with that reason.
+// came that far. Requirements that Judge leaves undecided are inconclusive, with that reason.
 //
 // Most scenarios have Options: Scripted(f). The script f runs once in a session, while the client's first request after
 // the handshake waits. It talks to the client with an [Asker]:
@@ -17,10 +17,10 @@
 // Give each request a string id of its own. Judge finds the exchange by t.Asked(id) or t.Answered(id), and a
 // fault is found by replies(id).
 //
-// Judge states expectations with matchers, as a check does: t.Check breaks or exercises the requirement, and t.WarnUnless only
-// warns. Named says what was answered, and BeTrueBecause states a plain fact. Where several things may
-// have happened, Judge says t.Violation, t.Exercised or t.Inconclusive. A missing answer counts only if the client was
-// there: ask t.silentTo.
+// Judge states expectations with matchers, as a check does: t.Check breaks or exercises the requirement, and
+// t.WarnUnless only warns. Named says what was answered, and BeTrueBecause states a plain fact. If several things may
+// have happened, Judge says t.Violation, t.Exercised or t.Inconclusive. A missing answer counts only if the client
+// was there: ask t.silentTo.
 //
 // # Company
 //

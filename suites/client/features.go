@@ -317,9 +317,8 @@ func holds(v any, is func(v any) bool) bool {
 	return false
 }
 
-// asInvalid reports whether an error says that a request is not valid, or that the
-// receiver failed: other codes may stand for a decision of the user or of a model
-// provider.
+// asInvalid reports whether an error calls a request invalid, or reports a failure of the receiver. Other codes may
+// stand for a decision of the user or of a model provider.
 func asInvalid(code int64) bool {
 	return code == -32600 || code == -32601 || code == -32602 || code == internalError
 }
@@ -381,8 +380,8 @@ func (t *T) judgeOpen(id, what string) {
 	}
 }
 
-// judgeForm judges whether the client supports the kinds of property in a form. One
-// that is accepted shows it; a user may decline any form.
+// judgeForm judges whether the client supports the kinds of property in a form. An accepted form shows it; a user may
+// decline any form.
 func (t *T) judgeForm(id, requirement string) {
 	x, ok := t.Answered(id)
 	if ok && x.Result() != nil && x.Result()["action"] != "accept" {
@@ -543,8 +542,8 @@ var forms = []struct {
 	{"bare-enum", map[string]any{"type": "string", "enum": []any{"red"}}},
 }
 
-// plainForm is the id of the form that the others are compared with. Where it is refused, one of which
-// nothing but the type is said shows whether that is because of what it has.
+// plainForm is the id of the form that the others are compared with. If it is refused, a form with bare types shows
+// whether its members are the reason.
 const plainForm = "elicitation-string"
 
 // unrequired are forms in which nothing is required, said in either way.
@@ -671,8 +670,8 @@ const rootsUnhurried = "roots-unhurried"
 // rootsPlain is the id of a request for roots without params, of which it needs none (client/roots#listing-roots).
 const rootsPlain = "roots-plain"
 
-// rootsForms are its other forms. What a client makes of a ping does not show what it makes of
-// requests that it reads in another way.
+// rootsForms are its other forms. A client may read requests in another way than pings, so an answered ping does not
+// show everything.
 var rootsForms = []struct {
 	id          string
 	params      map[string]any
@@ -768,9 +767,8 @@ func partial(ctx context.Context, r *server.Request, next server.Handler) (any, 
 	})(ctx, r, next)
 }
 
-// judgeContext judges whether a client that completes several arguments of a prompt
-// sends those that are settled. One is settled if the client got suggestions for it
-// before, and has then used one of them
+// judgeContext judges whether a client that completes several arguments of a prompt sends the final ones as context.
+// An argument is final if the client got suggestions for it and has then used one of them
 // (server/utilities/completion#requesting-completions).
 func (t *T) judgeContext(c *judge.Conversation) {
 	const id = "completion.context.client-sends"

@@ -16,8 +16,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
 
-// What stands around a message on the way to the client: events, lines and the heads of
-// responses.
+// These are the frames of a message on the way to the client: events, lines and the heads of responses.
 const framed = "exchange/frames"
 
 // everyMember returns all members of a family: what a server writes is told by the id of what
@@ -52,7 +51,7 @@ func askFramed(a *Asker) {
 		a.Try(emptyID, "ping", nil)
 	}
 	if over == transport.NameHTTP {
-		// What the client does with the head of a response shows afterwards.
+		// The effect of the head of a response shows afterwards.
 		a.Vary(acceptedID, a.Choice.Draw("types-of-nothing", framed), func(id string, _ family.Member) {
 			a.Ask(id, "ping", nil)
 			for i := range 3 {
@@ -206,10 +205,10 @@ func typedHeads(situation server.Situation, members []family.Member) func(*serve
 	}
 }
 
-// unread returns a list request whose answer had a type other than the plain one, and brought a cursor
-// with which the client did not go on, if that holds for every such answer of the type. The client
-// has to follow the cursors of the list in the baseline, and to ask for something else here: it may
-// begin a list again at any time.
+// unread returns a list request that the client did not continue, although the answer had a cursor. The answer had
+// another type than the plain one, and the client continued no list with an answer of that type. The client has to
+// follow the cursors of the list in the baseline, and to ask for something else here, since it may begin a list again
+// at any time.
 func (t *T) unread(members []family.Member) (m family.Member, lost *judge.Exchange) {
 	for _, m := range members[1:] {
 		var lost *judge.Exchange
@@ -250,9 +249,8 @@ func follows(t *T, method string) bool {
 // headOf returns the head of the response that answered a request of the client.
 func (t *T) headOf(x *judge.Exchange) *wire.Event { return t.conversationOf(x).Carrier(x.Request).Head }
 
-// judgeHeads judges whether the client goes on as with an ordinary server, and otherwise
-// says which Content-Type the last answer had. Where that is not the plain one, it is the
-// first requirement that is in question.
+// judgeHeads judges whether the client goes on as with an ordinary server, and otherwise says which Content-Type the
+// last answer had. Any other Content-Type than the plain one puts the first requirement in question.
 func (t *T) judgeHeads(after string, members []family.Member, ids ...string) {
 	last := members[0]
 	for _, c := range t.Conversations {

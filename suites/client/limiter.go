@@ -140,8 +140,8 @@ func (l *launchLimiter) inTurn() {
 	l.free = 1
 }
 
-// acquire waits until a client may be launched, and returns its slot or says why it
-// must not be launched. One that does not wait yet comes before all that do.
+// acquire waits until a client may be launched. It returns its slot, or the reason not to launch it. A new caller
+// comes before all that wait.
 func (l *launchLimiter) acquire(ctx context.Context, scenario *Scenario, w *waiter) (s *slot, why string) {
 	s = &slot{limiter: l}
 	switch {

@@ -630,10 +630,9 @@ var used = map[string]struct{ method, key string }{
 	"tools/list": {"tools/call", "name"}, "resources/list": {"resources/read", "uri"}, "prompts/list": {"prompts/get", "name"},
 }
 
-// judgeWhole compares what the client uses of lists that come in one piece with what
-// it uses of the same lists in pages, in the baseline. A client that never asks for a
-// second page may need only the first one. If it uses an item of the first page, and
-// an item of a later page only when the list comes in one piece, it misses the rest.
+// judgeWhole compares two uses of the same lists: here they come in one piece, and in the baseline in pages. A client
+// that never asks for a second page may need only the first one. If it uses an item of the first page, and an item of
+// a later page only when the list comes in one piece, it misses the rest.
 func judgeWhole(t *T) {
 	const id = "pagination.client.both-flows"
 	base := t.Baseline

@@ -15,8 +15,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 )
 
-// Servers whose lists show names, URIs, types and dates that are odd and legal. What the server has
-// listed, it serves.
+// Servers with odd but legal names, URIs, types and dates in their lists. A server serves everything that it lists.
 
 // shown is what a server adds to the first page of a list.
 type shown struct {
@@ -135,8 +134,8 @@ func (s shown) judge(t *T) {
 	t.judgeNames(s)
 }
 
-// judgeNames judges whether what the client uses of a list is called what it is called there. Something
-// that the list does not show may be known from elsewhere, unless it is a listed name in another spelling.
+// judgeNames judges whether the client uses the names of a list as they stand there. Something that the list does not
+// show may be known from elsewhere, unless it is a listed name in another spelling.
 func (t *T) judgeNames(s shown) {
 	use := used[s.method]
 	members := t.Choice.Draw(s.family, s.scenario)

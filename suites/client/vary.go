@@ -9,10 +9,9 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
 
-// Vary sends members of a family, one after the other. ask sends one and waits for an
-// answer under the id. A client that is silent to one member and answers a ping gets the
-// others as well. One that takes long over each gets as many as fit into its patience: its own
-// request waits meanwhile.
+// Vary sends members of a family, one after the other. ask sends one and waits for an answer under the id. A client
+// that is silent to one member and answers a ping gets the others as well. A slow client gets as many as fit into its
+// patience, since its own request waits meanwhile.
 func (a *Asker) Vary(prefix string, members []family.Member, ask func(id string, m family.Member)) {
 	for _, m := range members {
 		if a.Silent || a.overdue() {

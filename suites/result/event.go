@@ -14,8 +14,8 @@ import (
 // maxText is how many bytes of one event a report shows.
 const maxText = 2000
 
-// NewEvent returns a wire event as a report shows it. What a finding's message names stays
-// in a text that has to be shortened.
+// NewEvent returns a wire event as a report shows it. A shortened text keeps the part that the message of the finding
+// names.
 func NewEvent(e *wire.Event, message string) Event {
 	out := Event{
 		Connection: e.Conn, Seq: e.Seq, Seconds: e.At.Seconds(), Kind: string(e.Kind),

@@ -8,9 +8,8 @@ import (
 	"unicode"
 )
 
-// Named finds the part of an event's text that the message of a finding is about, so that
-// it can be kept where the text is shortened. It looks for what JSON pointers lead to, for
-// error codes, and for what the message quotes.
+// Named finds the part of an event's text that the message of a finding is about. A shortened text keeps that part.
+// It looks for the targets of JSON pointers, for error codes, and for the quotes of the message.
 func Named(text, message string) (from, to int, ok bool) {
 	const most = 2 << 10 // a message holds text of the target
 	message = message[:min(len(message), most)]

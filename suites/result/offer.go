@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// Offer is what a server listed in a run, sorted by name. What it declared stands in
-// Target.Capabilities.
+// Offer is what a server listed in a run, sorted by name. Target.Capabilities has its declarations.
 type Offer struct {
 	Tools     []OfferedTool     `json:"tools,omitempty"`
 	Prompts   []OfferedPrompt   `json:"prompts,omitempty"`
@@ -126,8 +125,8 @@ func fitting[T any](o *Offer, member string, list []T, left *int) []T {
 	})
 }
 
-// brief shortens a text to some n bytes. What is left out is named by a digest, so that one
-// can tell whether it is the same elsewhere.
+// brief shortens a text to some n bytes. A digest stands for the missing part, so that two shortened texts can be
+// compared.
 func brief(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -61,7 +61,7 @@ func (c *offerComparer) say(kind, name, what string, breaking bool) {
 	c.changes = append(c.changes, OfferChange{Kind: kind, Name: name, What: what, Breaking: breaking})
 }
 
-// items compares the items of one list by their names. Of several of one name the first counts.
+// items compares the items of one list by their names. The first of several items with one name counts.
 func items[T any](c *offerComparer, member, kind string, before, after []T, name func(T) string, compare func(a, b T)) {
 	then, now := make(map[string]T), make(map[string]T)
 	for _, list := range []struct {

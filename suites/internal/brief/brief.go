@@ -75,9 +75,8 @@ func InTurn(n int) int {
 	return n
 }
 
-// WholeRuns leaves out a test that makes many whole runs when the race detector is on, which
-// would find in them what it finds in those of other tests: one of each transport and mode, a few of
-// the kill matrix, and hostile peers.
+// WholeRuns leaves out a test of many whole runs when the race detector is on. The detector finds the same in the
+// runs of other tests: one of each transport and mode, a few of the kill matrix, and hostile peers.
 func WholeRuns(t *testing.T) {
 	t.Helper()
 	if Race {

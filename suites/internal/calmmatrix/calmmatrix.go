@@ -183,15 +183,15 @@ func (m *Matrix) transports() []string {
 // separate reports whether each oddity is tried alone over each of its transports.
 func separate() bool { return *whole || *only != "" }
 
-// alone reports whether an oddity shares no run with others. One that leaves much
-// untried would hide what they do.
+// alone reports whether an oddity shares no run with others. An oddity that leaves much untried would hide the
+// effects of the others.
 func (m *Matrix) alone(o Oddity) bool {
 	return separate() || m.Partial ||
 		slices.ContainsFunc(o.Untried, func(pattern string) bool { return strings.HasSuffix(pattern, "*") })
 }
 
-// attempts returns the runs to make. What shares no run is tried over one transport,
-// unless each is tried over all.
+// attempts returns the runs to make. An oddity with a run of its own is tried over one transport, unless all are
+// tried over all transports.
 func (m *Matrix) attempts() []attempt {
 	var all []attempt
 	for _, over := range m.transports() {
@@ -258,8 +258,8 @@ func seeded(runs []attempt) []attempt {
 // maxShared bounds how many oddities share a run.
 const maxShared = 16
 
-// fits reports whether a run has room for one more oddity. What is particular to a
-// transport shares a run with its own topic only.
+// fits reports whether a run has room for one more oddity. An oddity of one transport shares a run with its own topic
+// only.
 func (m *Matrix) fits(a attempt, o Oddity) bool {
 	if first := m.Oddities[a.oddities[0]]; m.topic(first) != m.topic(o) {
 		return false

@@ -52,11 +52,11 @@ const (
 	runTimeout   = "--run-timeout"
 )
 
-// Raise says in a clause what to do where a limit of time was too short, which a flag sets.
+// Raise advises, in a clause, to raise the flag of a time limit that was too short.
 func Raise(flag string) string { return "if it may take longer, raise " + flag }
 
-// Longer adds to an error that a limit of time has ended something which flag sets that.
-// It returns any other error as it is, also one that a limit ended that nobody sets.
+// Longer names the flag of the time limit in an error about that limit. It returns any other error as it is, also an
+// error about a limit without a flag.
 func Longer(err error) error {
 	var answer *client.TimeoutError
 	var connecting *transport.TimeoutError

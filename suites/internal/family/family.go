@@ -52,7 +52,7 @@ type Member struct {
 	value any
 }
 
-// Of returns a value that belongs to no family as a member, so that a finding shows it like one.
+// Of makes a member of a value without a family, so that a finding shows it like one.
 func Of(value any) Member {
 	if text, ok := value.(string); ok {
 		return Member{text: text, value: text}

@@ -137,12 +137,12 @@ type Meter struct {
 // however little else is held.
 var ballast = sync.OnceValue(func() []byte { return make([]byte, memory) })
 
-// NewMeter begins to measure. It collects garbage each time that what is held, with the ballast, may have
-// grown by a quarter, so that it shows.
+// NewMeter begins to measure. It collects garbage each time that the held memory, with the ballast, may have grown by
+// a quarter.
 func NewMeter() *Meter {
 	_ = ballast()
 	m := &Meter{percent: debug.SetGCPercent(25), settling: 10 * time.Second, stop: make(chan struct{}), stopped: make(chan struct{})}
-	// What the program opens once for all pipes and sockets is there from now on.
+	// Descriptors that the program opens once for all pipes and sockets are there from now on.
 	if r, w, err := os.Pipe(); err == nil {
 		_, _ = r.Close(), w.Close()
 	}
@@ -173,10 +173,9 @@ func live() (collection, bytes uint64) {
 	return sample[0].Value.Uint64(), sample[1].Value.Uint64()
 }
 
-// peak is the most that was held. A collection also counts what was allocated, and perhaps
-// thrown away, while it went on, which is much where it has to wait for a processor: what
-// is held is therefore seen by two collections, one after the other. What grows far beyond [memory] is seen
-// by many, as there is one each time that all has grown by a quarter.
+// peak is the maximum of the held memory. A collection also counts allocations during its own run, and these are many
+// if it waits for a processor. Two collections, one after the other, therefore measure the held memory. A growth far
+// beyond [memory] is measured many times, at each quarter.
 type peak struct {
 	collection, last, most uint64
 }

@@ -23,11 +23,11 @@ type Findings struct {
 	// Objections say for each requirement what a maintainer could object, and why
 	// its findings stand all the same or are contested.
 	Objections map[string]string `yaml:"objections"`
-	// Timing says, of requirements whose findings depend on which of two events
-	// happens first in a target, so that they may come or not, which these are.
+	// Timing lists requirements with findings that depend on a race in the target, and names the two events. The
+	// findings may come or not.
 	Timing map[string]string `yaml:"timing"`
-	// Seldom says, of requirements about what a target does in some runs only, so that
-	// others are inconclusive, what that is.
+	// Seldom lists requirements about something that the target does in some runs only, and names it. Other runs are
+	// inconclusive.
 	Seldom map[string]string `yaml:"seldom,omitempty"`
 	// Targets holds, by target and transport, the verdicts fail, warn and error.
 	Targets map[string]map[string]result.Verdict `yaml:"targets"`
@@ -54,8 +54,8 @@ func Load(t *testing.T, path string, update bool) *Findings {
 	return k
 }
 
-// Check wants a run to find on a target what is known of it, and notes what it finds where the
-// file is to be updated. A run in which only a part was tried need not find all.
+// Check compares the findings of a run with the known findings on the target. It notes them if the file is to be
+// updated. A run in which only a part was tried need not find all.
 func (k *Findings) Check(t *testing.T, key string, part bool, run *result.Run) {
 	t.Helper()
 	found, odd := k.compare(key, part, run)

@@ -1,6 +1,5 @@
-// Package interop runs the real servers and clients of fixtures/targets for the
-// tests that compare what the suites find on them with what was confirmed by
-// reading.
+// Package interop runs the real servers and clients of fixtures/targets. Tests compare the findings on them with
+// findings that were confirmed by reading.
 package interop
 
 import (

@@ -26,8 +26,8 @@ var completionRules = []Rule{
 	},
 }
 
-// What a client asks for is compared with what this conversation has listed so
-// far; what it knows from other sources is not judged.
+// The client may ask for things that this conversation has not listed, as it may know them from elsewhere. Only
+// listed names are judged.
 func judgeCompletionRequests(c *Conversation, rec *Recorder) {
 	prompts := make(map[string]listedPrompt)
 	templates := make(map[string]map[string]bool)

@@ -57,9 +57,8 @@ func (p *piece) evidence() []*wire.Event {
 	return []*wire.Event{p.exchange.Request, p.event}
 }
 
-// content visits all content of the conversation in order. What answers a
-// request that was broken on purpose is left out: it says little about what the
-// server does in general.
+// content visits all content of the conversation in order. It leaves out the answer to a request that was broken on
+// purpose: it says little about what the server does in general.
 func (c *Conversation) content(visit func(p *piece)) {
 	for _, x := range c.Exchanges {
 		if x.Method() == "sampling/createMessage" {
@@ -239,8 +238,8 @@ func essence(mimeType string) string {
 	return strings.TrimSpace(bare)
 }
 
-// anyBytes reports whether a media type is the one that says nothing about its bytes, which
-// servers give to what they do not know: text, too.
+// anyBytes reports whether a media type says nothing about the bytes. Servers give it to everything that they do not
+// know, text included.
 func anyBytes(mimeType string) bool { return essence(mimeType) == "application/octet-stream" }
 
 // binary reports whether what is of a media type is never text
@@ -308,8 +307,8 @@ func roles(list []any) bool {
 	return true
 }
 
-// lastOf returns the position of the last message of a party, or -1. What the
-// peer sent before that did not make the party stop.
+// lastOf returns the position of the last message of a party, or -1. Earlier messages of the peer did not make the
+// party stop.
 func (c *Conversation) lastOf(p wire.Party) int {
 	for _, e := range slices.Backward(c.Messages) {
 		if e.From == p && e.Msg.Kind != wire.Invalid {

@@ -118,9 +118,8 @@ func (c *Conversation) judgeRequestStream(x *wire.HTTPExchange, m *wire.Event, r
 	}
 }
 
-// notResumed reports whether the client could have resumed a stream that ended, or
-// the last stream that resumed it, and did not, or has left that: then the response may
-// still wait for it (basic/transports#resumability-and-redelivery).
+// notResumed reports whether the client could have resumed an ended stream, or the last stream that resumed it, and
+// did not or left early. The response may still wait for it then (basic/transports#resumability-and-redelivery).
 func (c *Conversation) notResumed(x *wire.HTTPExchange) bool {
 	if c.unresumed == nil {
 		c.unresumed = make(map[*wire.HTTPExchange]bool)
@@ -408,8 +407,7 @@ func judgeEventIDs(c *Conversation, rec *Recorder) {
 				rec.Pass("http.server.event-id-unique", wire.Server)
 			}
 		case (x.Resumes() || sent && c.Carrier(before.event) != x) && wire.Same(e, before.event):
-			// It is judged below. What is replayed can be read before it is read from the stream
-			// on which it was first sent.
+			// It is judged below. A replayed event can be read before the original is read from its first stream.
 		case sent && e.Raw == nil:
 			// Without data nothing is dispatched: it only says where the stream is, as the field id of the
 			// SSE standard does.
@@ -471,10 +469,9 @@ func (c *Conversation) judgeReplay(x, original *wire.HTTPExchange, bound map[*wi
 	}
 }
 
-// wouldHaveCome reports whether an event may be one that would have come on a listening stream, had that
-// not been broken off: it came on another one, while no connection carried the first. A server that has one
-// sequence of events for all that is unasked cannot tell a client that has come back, without Last-Event-ID, from
-// one that opens a second stream (docs/positions.md, listening-again).
+// wouldHaveCome reports whether an event may belong to a listening stream that was broken off: it came on another
+// stream while no connection carried the first. A server may have one sequence of events for all its own messages. It
+// cannot tell a returning client without Last-Event-ID from a second stream (docs/positions.md, listening-again).
 func (c *Conversation) wouldHaveCome(known idEvent, original *wire.HTTPExchange, bound map[*wire.HTTPExchange]*wire.HTTPExchange) bool {
 	if known.stream.Method() != http.MethodGet || original.Method() != http.MethodGet || known.event.Msg == nil || known.event.Msg.IsResponse() {
 		return false

@@ -20,7 +20,7 @@ var listRules = []Rule{{
 	},
 }}
 
-// listChanged returns the notification that tells that what a feature lists has changed.
+// listChanged returns the notification about a change in the list of a feature.
 func listChanged(feature string) string { return "notifications/" + feature + "/list_changed" }
 
 // A listing is what one walk through the pages of a list has shown.

@@ -60,7 +60,7 @@ func LevelsSet(logs []*wire.Log) LogLevelsSet {
 	return all
 }
 
-// endOf returns the event that ends the stream on which the answer to a request would come, or nil while that is open.
+// endOf returns the event that ends the stream of the answer to a request, or nil while the stream is open.
 func endOf(l *wire.Log, stream string) *wire.Event {
 	switch l.Transport {
 	case transport.NameHTTP:

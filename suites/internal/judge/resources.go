@@ -197,7 +197,7 @@ func judgeSubscriptions(c *Conversation, rec *Recorder) {
 			case s == nil && below(byURI, updated, func(s *subscription) bool { return !c.past(s, e, roundTrip) }):
 				// It may have been on its way when the subscription above it ended.
 			case s == nil && some:
-				// What a sub-resource is called is up to the server.
+				// The server chooses the names of sub-resources.
 				rec.Warn("resources.updated.only-subscribed", wire.Server,
 					"an update of "+wire.Quote(updated, 60)+" came, which is neither subscribed to nor below what is", e)
 			case s != nil && !covered(byURI, updated) && c.past(s, e, roundTrip):
@@ -209,8 +209,8 @@ func judgeSubscriptions(c *Conversation, rec *Recorder) {
 }
 
 // past reports whether an update was certainly sent for a change since the end of a subscription: a server may take a
-// moment to tell of a change from before, which may be the doing of other clients. The check that makes the changes judges
-// what comes sooner. roundTrip is the position of the client's last request that was answered.
+// moment to tell of a change from before, which may be the doing of other clients. The check that makes the changes
+// judges earlier updates. roundTrip is the position of the client's last request that was answered.
 func (c *Conversation) past(s *subscription, update *wire.Event, roundTrip int) bool {
 	return s.ended != nil && !s.asked && !c.queued(update, s.ended) && update.At-s.ended.At >= Crossing &&
 		(roundTrip > s.ended.Seq || c.Transport == transport.NameStdio)

@@ -15,8 +15,8 @@ func laterRevision(version string) bool {
 	return revisionName.MatchString(version) && version > schema.Version
 }
 
-// Older reports whether a revision before ours was negotiated, which does not
-// forbid all that ours does (docs/positions.md, batches-by-version).
+// Older reports whether a revision before ours was negotiated. It does not forbid all that ours forbids
+// (docs/positions.md, batches-by-version).
 func (c *Conversation) Older() bool {
 	return revisionName.MatchString(c.Version) && c.Version < schema.Version
 }

@@ -12,9 +12,8 @@ import (
 
 var schemaRules = []Rule{{Name: "schema", Requirements: schemaRequirements(), Judge: judgeSchema}}
 
-// finer names the requirement that a schema violation breaks where one says
-// more than that the message does not fit its definition. The first entry that
-// fits decides.
+// finer names the requirement that a schema violation breaks, if there is a more telling one than the definition
+// itself. The first match decides.
 var finer = []struct {
 	definition string // "" for any
 	pointer    string // suffix; "*" stands for one member or index

@@ -10,10 +10,9 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// What an elicitation asks for is in its sentences: a text that asks for what
-// is plainly a secret of the user breaks client/elicitation#user-interaction-model. The
-// label under which a property is shown, its title or else its name, proves less about what
-// the user is to type, so that one which is a secret, and not about one, is only warned about.
+// The sentences of an elicitation say what it asks for. A text that plainly asks for a secret of the user breaks
+// client/elicitation#user-interaction-model. The label of a property, its title or else its name, proves less about
+// the input. A label that names a secret therefore only warns.
 
 // nouns name what is plainly sensitive: what gives access, and what pays or identifies.
 const nouns = `((?:pass ?words?|pass ?phrases?|pass ?codes?|pwd|passwort|kennwort|mot de passe|contraseña|senha)` +
@@ -47,7 +46,8 @@ var (
 	named = regexp.MustCompile(`^((?:[a-z0-9]+ ){0,3})(` + nouns + `|secret)$`)
 	// digits are the secrets that a number can be.
 	digits = regexp.MustCompile(`\b(?:pin|codes?|otps?|numbers?|cvv|cvv2|cvc|ssn|pass ?codes?)\b`)
-	// acted are the verbs with which a name says what is to be done, and the words with which a sentence says the opposite.
+	// acted holds the verbs with which a name asks for an action, and the words with which a sentence says the
+	// opposite.
 	acted  = regexp.MustCompile(`^(?:reset|change|forgot|forget|show|hide|has|have|is|use|uses|remember|generate|rotate|require|requires|allow|enable|disable|delete|remove|revoke|renew|check|verify|guess|no|without|skip|lost|save|store|encrypt)\b`)
 	denied = regexp.MustCompile(`\b(?:not|never|don't|dont|without|instead of|no need)\b`)
 	// ambiguous are nouns that mean something else unless they are the user's.
@@ -99,8 +99,8 @@ func isOwned(label string) bool {
 	return found != nil && !about.MatchString(found[1])
 }
 
-// namesSecret reports whether a label, a name or a title, is that of a secret. Of "length
-// of the password" the head is the length.
+// namesSecret reports whether a label, a name or a title, is that of a secret. The head of "length of the password"
+// is the length.
 func namesSecret(label string, number bool) bool {
 	label = strings.TrimRight(plain(label), " :?.*")
 	found := named.FindStringSubmatch(label)

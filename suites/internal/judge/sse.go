@@ -42,7 +42,7 @@ func judgeSSE(c *Conversation, rec *Recorder) {
 		return
 	}
 	if !stream.OK() || stream.MediaType() != typeEvents {
-		// Where nothing is, the stream is elsewhere.
+		// If nothing is there, the stream is elsewhere.
 		if stream.Status() != http.StatusUnauthorized && stream.Status() != http.StatusNotFound && !rec.trace.listens(stream) {
 			rec.Fail("sse.server.sse-endpoint", wire.Server,
 				fmt.Sprintf("the GET was answered with HTTP status %d and the Content-Type %s, not with 200 and an event stream",
@@ -217,8 +217,8 @@ func resolve(base, ref string) (*url.URL, error) {
 	return b.Parse(ref)
 }
 
-// leadsTo reports whether a URL is the one that was announced. Of the query, which the
-// trace has without its secrets, only the presence is compared.
+// leadsTo reports whether a URL is the one that was announced. The trace has the query without its secrets, so only
+// its presence is compared.
 func leadsTo(raw string, announced *url.URL) bool {
 	u, err := url.Parse(raw)
 	return err == nil && location(raw) == location(announced.String()) && (announced.RawQuery == "" || u.RawQuery != "")

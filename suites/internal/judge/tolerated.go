@@ -6,8 +6,8 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// What a server is free to send is judged on the client: one that goes on with the
-// session copes with what came before.
+// A server is free to send some messages, and the client has to cope. A client that continues the session copes with
+// the messages before.
 var toleratedRules = []Rule{{
 	Name: "tolerated",
 	Requirements: []string{

@@ -27,9 +27,8 @@ type Discrepancy struct {
 // Recheck holds results against the trace of their run.
 type Recheck struct {
 	Discrepancies []Discrepancy
-	// Judged, Provoked and Silent count the requirements: those about which rules found
-	// the same in the trace, those with a verdict that rests on checks or scenarios alone,
-	// and those that nothing exercised.
+	// Judged counts the requirements with the same findings of rules in the trace. Provoked counts those with a
+	// verdict from checks or scenarios alone. Silent counts those that nothing exercised.
 	Judged, Provoked, Silent int
 	// Events counts the events that findings quote, all of which are in the trace.
 	Events int
@@ -190,8 +189,7 @@ func (k *rechecker) findings(q schema.Requirement, r *result.Requirement, e *Ent
 	return sees
 }
 
-// redacted reports whether a secret was taken out of what the target sent, of what a
-// finding quotes.
+// redacted reports whether a secret was taken out of a message of the target that a finding quotes.
 func (k *rechecker) redacted(f result.Finding) bool {
 	return slices.ContainsFunc(f.Evidence, func(quoted result.Event) bool {
 		e := k.events[address(quoted.Connection, quoted.Seq)]
@@ -329,8 +327,7 @@ func (k *rechecker) target() {
 // some time, and so does a target that is waited for in vain.
 const quiet = 900
 
-// times compares the duration of the run with its events. What was started for the run may
-// end after it.
+// times compares the duration of the run with its events. A process of the run may end after it.
 func (k *rechecker) times() {
 	last, message := 0.0, 0.0
 	for _, log := range k.Evidence.Logs {

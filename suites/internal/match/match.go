@@ -2,11 +2,11 @@
 // expectation itself, and Gomega matchers over exchanges, HTTP responses, messages and
 // JSON. It is meant to be imported with a dot, so that an expectation reads as a sentence.
 //
-// What a matcher says of a failure is a finding that users read: what was seen,
-// then what was expected, in a sentence that a circumstance may precede.
+// The failure message of a matcher is a finding that users read. It is one sentence with the observation and then the
+// expectation; a circumstance may come first.
 //
-// An error of a matcher means that it was given what it cannot match, which is a
-// mistake of the tester and nothing that a target did.
+// An error of a matcher means that it got a value that it cannot match. That is a mistake of the tester, and not of
+// the target.
 package match
 
 import (
@@ -68,7 +68,7 @@ func answerOf(actual any) (*answer, error) {
 	return nil, fmt.Errorf("a %T is not what answers a request", actual)
 }
 
-// named is what answered a request that has another name than that of its method.
+// named is the answer to a request with a name other than its method.
 type named struct {
 	request string
 	actual  any
@@ -138,7 +138,7 @@ func (a *answer) String() string {
 	return "a result"
 }
 
-// malformed reports whether there is a result that is not an object, so that it cannot be of any kind.
+// malformed reports whether there is a result that is not an object. Such a result is of no kind.
 func (a *answer) malformed() bool {
 	return a.response != nil && a.response.Msg.Kind == wire.Result && a.result() == nil
 }

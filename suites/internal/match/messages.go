@@ -15,8 +15,8 @@ type carry struct {
 	found *wire.Event
 }
 
-// Carry matches messages, in the order in which they came, one of which fits; what
-// says in a clause which one that is: "an answer to the notification".
+// Carry matches messages, in their order, if one of them fits. what names the wanted one in a clause: "an answer to
+// the notification".
 func Carry(what string, fits func(*wire.Event) bool) types.GomegaMatcher {
 	return &carry{what: what, fits: fits}
 }

@@ -348,8 +348,8 @@ var authChecks = []*check.Check{
 		Requirements: []string{"auth.server.validates-first", "security.session.not-authentication"},
 		Needs:        authorizedSession,
 		Body: func(t *check.T) {
-			// Within a session that a valid token has begun, each request is judged by its own token: POST, GET and in the end DELETE.
-			// Where the user names the methods that need a token, the others need none.
+			// Within a session that a valid token has begun, each request is judged by its own token: POST, GET and
+			// in the end DELETE. If the user names the methods that need a token, the others need none.
 			const id = "auth.server.validates-first"
 			protected(t)
 			control(t)

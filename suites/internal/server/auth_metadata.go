@@ -234,8 +234,7 @@ func plainHTTP(t *check.T, id, what string, u *url.URL) {
 	t.Violation(id, message)
 }
 
-// inner reports whether a host is one of a private network, where something
-// that the world sees may stand before it.
+// inner reports whether a host belongs to a private network. A public front may stand before it.
 func inner(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	if err == nil {

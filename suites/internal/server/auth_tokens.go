@@ -45,8 +45,7 @@ func otherCase(token string) string {
 	}, token)
 }
 
-// forgery makes tokens that only their signature tells from those that the server
-// accepts, as far as that can be known.
+// forgery makes tokens that differ from accepted ones only by their signature, as far as that can be known.
 type forgery struct {
 	header, claims map[string]any
 }

@@ -108,9 +108,9 @@ func sharing(n check.Needs) check.Needs {
 	return n
 }
 
-// checksBeside runs the checks that share a session once more while a call is under way. What a check finds
-// then, and not where nothing else runs, counts if it finds it a second time. A server may refuse what it serves
-// when nothing else runs (docs/positions.md, requests-beside-others): no refusal is held against it.
+// checksBeside runs the checks that share a session once more while a call is under way. A finding that shows only
+// beside the call counts if it shows a second time. A server may refuse requests beside others (docs/positions.md,
+// requests-beside-others), so a refusal is not a finding.
 func checksBeside(t *check.T) {
 	w := &work{t: t, session: t.Session, call: toolFor(t, "slow", "progress")}
 	suspects := make(map[*check.Check][]string)
@@ -196,8 +196,8 @@ func accused(record ledger.Record) (ids []string) {
 	return ids
 }
 
-// declined reports whether the evidence of a finding holds a refusal of something that breaks no rule, or nothing
-// that was sent in answer. An error without an id refuses no request.
+// declined reports whether the evidence of a finding holds the refusal of a legal message, or no answer at all. An
+// error without an id refuses no request.
 func declined(evidence []*wire.Event) bool {
 	return !slices.ContainsFunc(evidence, func(e *wire.Event) bool { return e.From == wire.Server && e.Kind == wire.KindMessage }) ||
 		slices.ContainsFunc(evidence, func(e *wire.Event) bool {

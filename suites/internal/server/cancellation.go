@@ -256,8 +256,8 @@ func shows(t *check.T, s *client.Session, p *client.Pending, most time.Duration)
 	})
 }
 
-// keptOn judges a call that was under way when another one was cancelled, and that ends
-// before a call that was made later, unless the cancellation has ended it as well.
+// keptOn judges a call that was under way when another one was cancelled. It ends before a later call, unless the
+// cancellation has ended it as well.
 func keptOn(t *check.T, call check.Call, kept *client.Pending) {
 	x, err := kept.Await(t.Context)
 	switch {
@@ -301,9 +301,9 @@ func endsElsewhere(t *check.T, call check.Call, options client.Options) bool {
 	return err == nil
 }
 
-// awaitSlow waits for as long as it takes to answer a call, which may be longer than the
-// time limit of an answer. The server is at fault only if a cancellation before the call keeps it
-// from being answered. What was cancelled is awaited as well where the call ends without an answer.
+// awaitSlow waits for the answer to a call, also beyond the time limit of an answer. The server is at fault only if
+// an earlier cancellation keeps the call from being answered. If the call ends without an answer, the cancelled
+// request is awaited as well.
 func awaitSlow(t *check.T, call check.Call, p *client.Pending, cancelled ...*client.Pending) {
 	e, err := t.Session.AwaitEvent(t.Context, p.Request.Seq+1, "the end of a slow tool", func(e *wire.Event) bool { return over(e, p) })
 	if err != nil && t.Context.Err() == nil {
@@ -326,10 +326,9 @@ func awaitSlow(t *check.T, call check.Call, p *client.Pending, cancelled ...*cli
 	}
 }
 
-// abandoned makes a call, waits until the server asks something because of it,
-// and cancels the call. It returns the server's request if the server cancels
-// that in turn, or nil, and the answer to the call if one came on a stream nevertheless, or nil. What comes after
-// such an answer is awaited a little if the caller is patient.
+// abandoned makes a call, waits until the server asks something because of it, and cancels the call. It returns the
+// server's request if the server cancels that in turn, or nil, and the answer to the call if one came on a stream
+// nevertheless, or nil. A patient caller waits a little for messages after such an answer.
 func abandoned(t *check.T, call check.Call, method string, patient bool) (asked, answer *wire.Event) {
 	p := t.Start("tools/call", call.Params())
 	request, err := t.Session.AwaitEvent(t.Context, p.Request.Seq+1, "request within a call", func(e *wire.Event) bool {
@@ -387,9 +386,9 @@ func answeredNevertheless(t *check.T, p *client.Pending) *wire.Event {
 	return nil
 }
 
-// answeredAtOnce judges calls that were answered right after their cancellation, long before the same call ends that is
-// left alone: one such answer may have crossed the cancellation, two have not. One that says that the call was cancelled
-// is judged by the rule, whenever it comes.
+// answeredAtOnce judges calls that were answered right after their cancellation, long before the undisturbed twin of
+// the call. One such answer may have crossed the cancellation, two have not. The rule judges an answer that calls the
+// call cancelled, whenever it comes.
 func answeredAtOnce(t *check.T, control *client.Pending, cancelled ...*client.Pending) {
 	ended := answeredNevertheless(t, control)
 	if ended == nil {

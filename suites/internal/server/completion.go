@@ -83,7 +83,7 @@ var completionChecks = []*check.Check{
 		Needs:        check.Needs{Server: "completions"},
 		Families:     []string{"strings"},
 		Body: func(t *check.T) {
-			// What the user has typed may be anything; the server suggests what fits, or nothing.
+			// A user may type anything; the server suggests fitting values, or nothing.
 			all := completables(t)
 			i := slices.IndexFunc(all, func(c completable) bool { return t.Call("completion/complete", c.params("")).Result() != nil })
 			if i < 0 {

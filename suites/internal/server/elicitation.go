@@ -215,8 +215,8 @@ func falsy(request *wire.Event) map[string]any {
 	return content
 }
 
-// freeText returns the first property of a form that takes texts of any form, and whether one has the length that
-// it wants; "" if there is none.
+// freeText returns the first property of a form that takes any text, and whether a text has the wanted length. The
+// name is "" if there is no such property.
 func freeText(request *wire.Event) (name string, fits func(text string) bool) {
 	properties, _ := at(request.Msg.Params, "requestedSchema", "properties").(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(properties)) {

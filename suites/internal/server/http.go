@@ -134,7 +134,7 @@ var httpChecks = []*check.Check{
 			}
 			t.Clear()
 			served(t, t.Do(plainRequest(t)), id)
-			// What a client posts without waiting for a response may be refused as such, and has effects as well.
+			// A server may refuse messages that need no response, and such messages have effects as well.
 			for _, m := range []string{
 				`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"mcpconform-none"}}`,
 				`{"jsonrpc":"2.0","id":"mcpconform-none","result":{}}`,
@@ -212,7 +212,7 @@ var httpChecks = []*check.Check{
 			}
 			for _, name := range []string{"bodies-broken", "bodies-lenient", "bodies-not-messages"} {
 				t.VaryInTurn(t.Draw(name), func(m family.Member) {
-					// What has an id may pass for a response or a notification, which are accepted without more.
+					// A message with an id may pass for a response or a notification, and those are simply accepted.
 					turnedDown(t, m.Raw(), name == "bodies-lenient" || name == "bodies-not-messages" && strings.Contains(m.Raw(), `"id"`))
 					servedWhen(t, "after "+m.String(), t.Do(plainRequest(t)), id)
 				})
@@ -300,10 +300,9 @@ func tryOrigins(t *check.T, headers []http.Header, judge func(i int, r *transpor
 	}
 }
 
-// initializeEach posts an initialize with each of some headers, a few at a time, and hands
-// the answers to judge in their order. What is refused without the status of a refusal for
-// its origin may be so because of the others (docs/positions.md, requests-beside-others):
-// it is tried again alone.
+// initializeEach posts an initialize with each of some headers, a few at a time, and hands the answers to judge in
+// their order. A refusal with another status than that for a bad origin may be due to the other requests
+// (docs/positions.md, requests-beside-others). Such a request is tried again alone.
 func initializeEach(t *check.T, headers []http.Header, judge func(i int, r *transport.Response)) {
 	conns := make([]*transport.HTTPConn, len(headers))
 	requests := make([]transport.Request, len(headers))
@@ -458,8 +457,7 @@ func servedWhen(t *check.T, circumstances string, r *transport.Response, id stri
 	return t.Check(id, r).To(HaveResult(), "%s", circumstances)
 }
 
-// turnedDown posts a body that is not a message. One that a lenient reader takes for a
-// message may be accepted.
+// turnedDown posts a body that is not a message. A lenient reader may accept a body that it takes for a message.
 func turnedDown(t *check.T, raw string, lenient bool) {
 	const id = "http.server.survives-bad-body"
 	r := t.Do(transport.Request{Body: []byte(raw), Deliberate: []string{"*"}})
@@ -523,7 +521,7 @@ func boundToLoopback(t *check.T) {
 		_ = conn.Close()
 		there := *u
 		there.Host = outside
-		// What answers there is shown: it need not be this server that accepted the connection.
+		// The note shows the answer: another server may have accepted the connection.
 		if head := t.HeadAt(there.String()); head != nil {
 			t.Fail("the local server can be reached at %s, where it answers with HTTP status %d; it should listen at the loopback interface only", outside, head.HTTP.Status)
 		}

@@ -161,8 +161,8 @@ var httpStreamChecks = []*check.Check{
 		Requirements: []string{"http.server.no-broadcast"},
 		Needs:        overHTTPCalling("progress"),
 		Body: func(t *check.T) {
-			// What the stream of a request has brought does not come again on a listening stream that is opened later. The
-			// judge sees whether it does.
+			// Events from the stream of a request do not come again on a later listening stream. The judge sees
+			// whether it does.
 			if !listens(t) {
 				t.Skip("the server does not offer a listening stream")
 			}
@@ -186,8 +186,8 @@ var httpStreamChecks = []*check.Check{
 		Requirements: []string{"http.server.no-broadcast"},
 		Needs:        overHTTPCalling(noticed...),
 		Body: func(t *check.T) {
-			// Notifications that read the same may be others, but not a whole sequence that comes again whenever a listening
-			// stream is opened, while the one that brought it is connected.
+			// A single notification may repeat the text of another one. A whole sequence is a replay if it comes
+			// again on each new listening stream while its first stream is connected.
 			if !listens(t) {
 				t.Skip("the server does not offer a listening stream")
 			}
@@ -205,7 +205,7 @@ var httpStreamChecks = []*check.Check{
 			if len(told) == 0 {
 				t.Inconclusive("no tool made the server send two different notifications: name one for the tool role log-levels, log or tools-change in the configuration")
 			}
-			// What the first stream began with is sent anew whenever one is opened.
+			// The opening events of the first stream come anew on each stream.
 			began := t.Session.Log().Carrier(first.Request()).Messages
 			began = slices.DeleteFunc(slices.Clone(began), func(e *wire.Event) bool { return e.Seq >= mark })
 			told = slices.DeleteFunc(told, func(one []*wire.Event) bool { return brought(began, one) })
@@ -376,8 +376,8 @@ var httpStreamChecks = []*check.Check{
 		Shows:        []string{"http.server.get-stream-or-405"},
 		Needs:        resuming,
 		Body: func(t *check.T) {
-			// Two requests run at once; the stream of one is dropped and resumed. The rule compares what comes then with
-			// what belongs to that request.
+			// Two requests run at once; the stream of one is dropped and resumed. The rule compares the further
+			// events with those of that request.
 			call := toolFor(t, "progress", "slow")
 			_, last := drop(t, call, true)
 			resumed := resume(t, last)
@@ -764,7 +764,7 @@ func leave(t *check.T, call check.Call) (left *transport.Stream, first string) {
 	}
 }
 
-// keptFor resumes a stream whose call has ended since, and reports whether that soon brings its result.
+// keptFor resumes the stream of a call that has ended since, and reports whether the result soon comes.
 func keptFor(t *check.T, left *transport.Stream, first string) bool {
 	resumed := goOn(t, first, "the GET that resumes the stream")
 	defer resumed.Close()
@@ -914,9 +914,8 @@ func responseOn(t *check.T, s *transport.Stream, ended func(context.Context) boo
 	return nextResponse(ctx, s)
 }
 
-// expecting is the context in which something is awaited that belongs to a call. ended waits until
-// the call has ended, and reports whether that is certain: then what the server has kept comes
-// soon. It may be nil.
+// expecting is the context of a wait for a message of a call. ended waits for the end of the call, and reports
+// whether that is certain: kept messages then come soon. It may be nil.
 func expecting(t *check.T, ended func(context.Context) bool) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithTimeout(t.Context, t.Session.Options.Timeout)
 	var watch sync.WaitGroup

@@ -135,7 +135,7 @@ var promptChecks = []*check.Check{
 						break
 					}
 				}
-				// Who leaves out the arguments altogether leaves out the required ones.
+				// A request without arguments leaves out the required ones.
 				t.Clear()
 				t.Show(t.Listed("prompts/list", "prompts", name))
 				x := t.Call("prompts/get", map[string]any{"name": p["name"]}, client.Deliberately("*"))

@@ -32,9 +32,8 @@ var roles = map[string]struct {
 	"slow":        {regexp.MustCompile(`(?i)slow|sleep|long.?running`), "take its time"},
 }
 
-// toolFor returns the call for the first tool role that has one: the configured one,
-// one that was seen to do what the role needs, or one of a tool whose name suggests it.
-// It ends the body if no role has one.
+// toolFor returns the call for the first tool role that has one: the configured tool, a tool that was seen to play
+// the role, or a tool with a telling name. It ends the body if no role has one.
 func toolFor(t *check.T, roles ...string) check.Call {
 	for _, role := range roles {
 		if call, ok := knownTool(t, role); ok {

@@ -177,8 +177,8 @@ func rootIn(t *check.T, text string) string {
 	return ""
 }
 
-// asksWithin is how long to wait for a request that a server sends of its own accord. One that
-// is slow to begin a session is slow to ask in it.
+// asksWithin is how long to wait for a request that a server sends of its own accord. A server that begins a session
+// slowly asks in it slowly.
 func asksWithin(t *check.T) time.Duration {
 	wait := t.Soon(check.Later)
 	if x := t.Session.Log().Conversation().Init; x != nil && x.Response != nil {

@@ -16,9 +16,8 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
 
-// Scripted returns the check that runs a script of the user. It serves the given
-// requirements; the first is the one that the server breaks when it does something
-// else than the script expects. Whatever a script sends counts as deliberate.
+// Scripted returns the check that runs a script of the user. It serves the given requirements. The server breaks the
+// first of them if it departs from the script. All messages of a script count as deliberate.
 func Scripted(s *script.Script, requirements ...string) *check.Check {
 	needs := check.Needs{Session: check.Own, Transports: s.Transports}
 	if len(s.Needs) > 0 {

@@ -169,8 +169,8 @@ func survives(t *check.T, raw string, code int64, id string) {
 	}
 }
 
-// survivesAll sends those lines that are not JSON and fit. What a lenient reader takes for
-// JSON may be answered with any error.
+// survivesAll sends those lines that are not JSON and fit. A lenient reader may take such a line for JSON and answer
+// with any error.
 func survivesAll(t *check.T, fits func(line string) bool) {
 	for _, of := range []struct {
 		family string

@@ -24,8 +24,8 @@ var stringChecks = []*check.Check{
 		Needs:        check.Needs{Server: "tools"},
 		Families:     []string{"strings"},
 		Body: func(t *check.T) {
-			// A tool that gives back what it is given. What it makes of the text is its own affair, as long as that is the
-			// text which was sent.
+			// A tool that gives back its input. It may do anything with the text, as long as that is the text which
+			// was sent.
 			call := echoing(t)
 			if call == nil {
 				t.Inconclusive("no tool that may be called gives back a string that it is given")
@@ -77,10 +77,9 @@ func stringsAnswered(t *check.T, call check.Call, method string, reply func(text
 // marker is a text that comes back by no accident.
 const marker = "mcpconform echo 7f3a"
 
-// givenBack sends the family of strings to what gives back the plain one. A text may be
-// refused, or come back changed by intent; but one whose bytes were read in another
-// encoding was not read. Nor was any outside ASCII where each is an error of the server,
-// which says of none that it is invalid.
+// givenBack sends the family of strings to a tool or prompt that gives back the plain one. A text may be refused, or
+// come back changed by intent; but one whose bytes were read in another encoding was not read. The same holds if the
+// server answers each text outside ASCII with an internal error, and calls none of them invalid.
 func givenBack(t *check.T, send func(text string) *client.Exchange) {
 	served, unread := 0, []*client.Exchange(nil)
 	lost := 0 // texts beyond ASCII for which nothing came back
@@ -169,9 +168,8 @@ func textsIn(v any) string {
 	return b.String()
 }
 
-// misread returns what stands, in a text that came back, in the place of the first run of
-// characters outside ASCII of the text that was sent, if that is the run as another
-// encoding shows its bytes; else "".
+// misread compares the first run of characters outside ASCII with its counterpart in the text that came back. It
+// returns the counterpart if that shows the bytes of the run in another encoding; else "".
 func misread(back, sent string) string {
 	run := beyondASCII.FindString(sent)
 	if run == "" || !utf8.ValidString(sent) || strings.Contains(back, run) {

@@ -139,7 +139,7 @@ func (u *unanswered) judgeProgressing() {
 	case u.cancels(sign):
 		u.Show(sign)
 		u.Exercised(timeoutMaximum)
-		// What else the call had asked is given up with it.
+		// Other requests of the call are given up with it.
 		if u.await(u.request.Seq+1, u.Soon(check.AtOnce), func(e *wire.Event) bool { return over(e, u.pending) }) == nil {
 			u.release()
 		}

@@ -82,7 +82,7 @@ var toolChecks = []*check.Check{
 		Needs:        check.Needs{Server: "tools"},
 		Families:     []string{"names-unknown"},
 		Body: func(t *check.T) {
-			// Whatever the name is: a tool that is not listed is refused like any other.
+			// The name plays no part: every tool that is not listed is refused alike.
 			t.Assume(t.Call("tools/call", map[string]any{"name": noTool, "arguments": map[string]any{}})).
 				To(HaveErrorCode(-32602), "for an ordinary name that no tool has")
 			t.Vary(unlisted(t.Target.Tools(), t.Draw("names-unknown"), callable(t)), func(m family.Member) {
@@ -551,9 +551,8 @@ func sameName(m family.Member, x *client.Exchange) bool {
 	return m.Is == inOtherCase && x.Result() != nil
 }
 
-// failed reports whether a tool that may be called fails, as a result tells,
-// for arguments that fit its schema. A JSON-RPC error does not count: a server may
-// report exceptional conditions with it (schema#calltoolresult).
+// failed reports whether the result of a tool, called with arguments that fit its schema, tells of a failure. A
+// JSON-RPC error does not count: a server may report exceptional conditions with it (schema#calltoolresult).
 func failed(t *check.T) bool {
 	called := 0
 	for _, tool := range callable(t) {
@@ -584,10 +583,9 @@ func failed(t *check.T) bool {
 // prompt bounds how long a tool takes that may be called again for secondary reasons.
 const prompt = 500 * time.Millisecond
 
-// least returns arguments that fit the schema of a tool, with the optional ones,
-// and with what is least in place of everything for which it fits; nil if they
-// are those already given. A tool that does something, and may be called because
-// the user or a profile says how, is not called otherwise.
+// least returns arguments that fit the schema of a tool, with all optional ones, each with its smallest fitting
+// value. It returns nil if they equal the given ones. A tool with effects that the user or a profile allows is only
+// called as they say.
 func least(t *check.T, tool, given map[string]any) map[string]any {
 	input, arguments := filled(t, tool)
 	if arguments == nil {
@@ -621,9 +619,9 @@ func filled(t *check.T, tool map[string]any) (*schema.Tool, map[string]any) {
 	return input, arguments
 }
 
-// branches returns other arguments for a tool with an output schema: what it is given may decide which
-// members its answer has, and of which type. A few have another one of the values that the input schema lists
-// or another truth value, and two have negative numbers and fractions.
+// branches returns other arguments for a tool with an output schema. The arguments may decide the members of the
+// answer and their types. A few have another one of the values that the input schema lists or another truth value,
+// and two have negative numbers and fractions.
 func branches(t *check.T, tool map[string]any) (all []map[string]any) {
 	input, arguments := filled(t, tool)
 	if arguments == nil || tool["outputSchema"] == nil {
@@ -739,8 +737,7 @@ func objects(all []values.Mutation) []values.Mutation {
 	return kept
 }
 
-// ofClient matches messages of errors with -32601 that say what the client lacks, as
-// opposed to a tool that the server lacks.
+// ofClient matches messages of errors with -32601 about a lack of the client, as opposed to an unknown tool.
 var ofClient = regexp.MustCompile(`(?i)\bclient\b|elicit|sampling|\broots\b|capabilit`)
 
 // linked returns the URIs of the links in the result of the call that the
@@ -770,8 +767,8 @@ func linked(t *check.T) []string {
 	return uris
 }
 
-// changing is a session in which nothing has changed the list of a feature yet, unless what changes that of
-// another one does. Without a tool that does, the check cannot be tried.
+// changing is a session in which the list of a feature has not changed yet, except by the tool for another feature.
+// The check needs a tool that changes the list.
 func changing(feature string) check.Needs {
 	role := feature + "-change"
 	return check.Needs{Session: check.Own, Among: lastInProcess, Options: lowIDsFree(capable), Server: feature + ".listChanged", ToolRoles: []string{role}, Lacking: func(target *check.Target) string {
@@ -782,10 +779,9 @@ func changing(feature string) check.Needs {
 	}}
 }
 
-// listChanged calls the tool that changes a list and wants the notification,
-// provided that the list is another one afterwards. What is new in it is used.
-// The call is made again as long as it changes the list: what one call adds the
-// next one may remove, and that is a change as well.
+// listChanged calls the tool that changes a list and wants the notification, provided that the list is another one
+// afterwards. New items are used. The call is repeated as long as it changes the list: the next call may remove the
+// new item, and that is a change as well.
 func listChanged(t *check.T, feature string) {
 	const most = 3
 	if listeningEnded(t) {
@@ -845,9 +841,9 @@ func changedAtNotice(t *check.T, call check.Call, feature string) {
 	}
 }
 
-// staleAtNotice makes a call that changes something, and reads that when it is told of the change while the call goes on, and
-// once more when the call is over. It reports whether only what was read last is new, and nothing tells of that:
-// a client that reads when it is told keeps what is old. What cannot be read is nil.
+// staleAtNotice makes a call that changes something. It reads the changed thing at the notification, during the call,
+// and once more after the call. It reports whether only the last reading is new and no further notification came: a
+// client that reads at the notification keeps the old state. A failed reading is nil.
 func staleAtNotice(t *check.T, call check.Call, told func(*wire.Event) bool, read func() any) bool {
 	before := read()
 	mark := t.Mark()

@@ -22,7 +22,7 @@ import (
 // Outcome of a spec.
 type Outcome struct {
 	Verdict result.Verdict
-	// Disputed says that maintainers contest all findings that decide it, and that these do not count.
+	// Disputed is true if maintainers contest all findings that decide the verdict. They do not count then.
 	Disputed bool
 	// Message says in one line what decided it.
 	Message string
@@ -40,13 +40,11 @@ type Spec struct {
 	// Await waits for the outcome. It returns in bounded time, and soon after the
 	// context has ended.
 	Await func(ctx context.Context) Outcome
-	// Judges says that the spec is a requirement, which is judged by what the others and
-	// the rules have recorded.
+	// Judges is true for the spec of a requirement. The records of the other specs and of the rules decide it.
 	Judges bool
 	// Requirements are those that the spec serves.
 	Requirements []string
-	// Shows lists requirements that it does not serve and that may be found broken in it,
-	// where plainer exchanges do not show it.
+	// Shows lists further requirements that the spec may find broken, if plainer exchanges do not show it.
 	Shows []string
 	// Cheap says that the spec takes neither a session of its own nor a wait.
 	Cheap bool

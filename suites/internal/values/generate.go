@@ -3,9 +3,9 @@
 // unless "$schema" says otherwise, the formats are not asserted, and nothing is
 // loaded from elsewhere.
 //
-// It proposes values from the keywords that generators of schemas write, and has each judged
-// by the compiled schema: what that finds wrong says which part to propose otherwise. A
-// keyword that it does not understand may cost a value, but never gives a wrong one.
+// It proposes values from the keywords that generators of schemas write. The compiled schema judges each proposal,
+// and its errors say which part to change. A keyword that it does not understand may cost a value, but never gives a
+// wrong one.
 //
 // A schema comes from a peer and may be hostile. All work is counted, never
 // timed: a schema beyond the bounds yields no value.
@@ -46,8 +46,8 @@ const (
 // example, are not always understood.
 func Valid(schema any) (value any, ok bool) { return answer(schema, size{}) }
 
-// Full is like [Valid] but gives objects their optional members and arrays an item
-// where the schema lets it, except where that would never end.
+// Full is like [Valid], with all optional members in objects and an item in each array, as far as the schema allows.
+// It stops at endless recursion.
 func Full(schema any) (value any, ok bool) { return answer(schema, size{full: true}) }
 
 func answer(document any, s size) (value any, ok bool) {

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// A proposal is one value. Where a place has alternatives, choices has the number
-// of the one to take; counts gets how many there are.
+// A proposal is one value. For a place with alternatives, choices has the number of the chosen one, and counts gets
+// their number.
 type proposal struct {
 	*generator
 	size
@@ -118,9 +118,8 @@ func (p *proposal) build(schemas []any, at spot) (value any, ok bool) {
 	return value, ok
 }
 
-// expand lists the conjunctions that follow from schemas that all have to
-// hold. Those that lead back to where the value comes from are put last, so that
-// a list ends as soon as it may.
+// expand lists the conjunctions of schemas that have to hold together. Recursive ones come last, so that a list ends
+// early.
 func (p *proposal) expand(schemas []any, at spot) []variant {
 	list := []variant{{}}
 	for _, s := range schemas {
@@ -138,7 +137,7 @@ func recursive(v variant, at spot) int {
 	return 0
 }
 
-// ends reports whether a value can be made of the schemas that does not lead back to where it comes from.
+// ends reports whether the schemas allow a value without recursion.
 func (p *proposal) ends(schemas []any, at spot) bool {
 	found := p.expand(schemas, at)
 	return len(found) > 0 && recursive(found[0], at) == 0

@@ -64,7 +64,7 @@ func (t textRules) words(vary int, work *int) (words []any) {
 					break
 				}
 			}
-			// What is not anchored may go on.
+			// A pattern without an anchor may go on.
 			if word, ok := match(p, 0, k, work); ok {
 				add(word + strings.Repeat("a", max(0, t.min-len(word))))
 			}
@@ -132,7 +132,7 @@ const (
 	near       = 8 // repetitions that are tried near none and near the least length
 )
 
-// What ECMA-262 has and RE2 has not: lookaround, which is left out, and \uXXXX.
+// RE2 lacks two features of ECMA-262: lookaround, which is left out, and \uXXXX.
 var (
 	lookaround = regexp.MustCompile(`\(\?<?[=!](\[[^\]]*\]|\\.|[^()\\\[])*\)`)
 	unicode    = regexp.MustCompile(`\\u\{?([0-9A-Fa-f]{4,6})\}?`)
