@@ -436,7 +436,7 @@ var authFaults = []Fault{
 	},
 	{
 		ID: "auth.any-token", Requirement: "auth.server.token-validated", Transports: overHTTP,
-		Summary: "Whatever has the form of a token is taken for one.",
+		Summary: "Any text in the form of a token is accepted.",
 		Collateral: []string{
 			"auth.server.other-tokens-refused", "auth.server.audience-validated", "auth.server.expired-token-401",
 			"auth.server.invalid-token-401", "auth.server.validates-first", "security.session.bound-to-user",
@@ -450,7 +450,7 @@ var authFaults = []Fault{
 	},
 	{
 		ID: "auth.token-and-more", Requirement: "auth.server.token-validated", Transports: overHTTP,
-		Summary: "What begins with the good token is taken for it.",
+		Summary: "Any text that begins with the good token is accepted.",
 		Apply:   trusting(func(token string, _ *http.Request) bool { return strings.HasPrefix(token, GoodToken) }),
 	},
 	{

@@ -673,7 +673,7 @@ var baseFaults = []Fault{
 	},
 	{
 		ID: "base.utf8-mangled", Requirement: "base.message.utf8-accepted",
-		Summary:    "What is not ASCII in an id comes back as question marks.",
+		Summary:    "Characters outside ASCII in an id come back as question marks.",
 		Collateral: []string{"base.request.string-id-served", "base.response.id-echo", "base.response.present", "base.response.only-to-requests", "stdio.message.only-newline-delimits"},
 		Apply: framing(func(out *server.Outgoing, frame []byte) []byte {
 			if out.Answers == nil || out.Answers.Method != "ping" {
@@ -692,7 +692,7 @@ var baseFaults = []Fault{
 	},
 	{
 		ID: "base.utf8-cut-apart", Requirement: "base.message.utf8-accepted",
-		Summary:    "What is read is decoded piece by piece, so that a character at the end of 64 KiB is lost.",
+		Summary:    "Input is decoded piece by piece, so that a character at the end of 64 KiB is lost.",
 		Collateral: []string{"base.response.present", "base.response.only-to-requests", "base.response.id-echo"},
 		Apply: framing(func(out *server.Outgoing, frame []byte) []byte {
 			if out.Answers == nil || out.Answers.Method != "ping" || len(frame) < 64<<10 {

@@ -42,7 +42,7 @@ var spellingOddities = []Oddity{
 		Apply:   all(inForm(server.AnswerJSON), spelling(speller{gap: "\r\n\t"}.spell)),
 	},
 	{
-		ID: "spelling.escaped-beyond-ascii", Summary: "What is not ASCII is written as escapes, in lower case.",
+		ID: "spelling.escaped-beyond-ascii", Summary: "Characters outside ASCII are written as escapes, in lower case.",
 		Why: sameJSON, Source: at("basic/index#messages"), Changes: "spelling",
 		Apply: spelling(speller{text: escaping(`\u%04x`, beyondASCII)}.spell),
 	},
@@ -379,7 +379,7 @@ var messageOddities = []Oddity{
 			return &wire.Error{Code: []int64{-32000, 1, 403}[n%3], Message: "The client does not support this"}
 		}),
 	}, {
-		ID: "message.rate-limited", Summary: "Beyond 30 requests of a session in a second, all but pings are refused with -32000.",
+		ID: "message.rate-limited", Summary: "After 30 requests of a session in a second, all but pings are refused with -32000.",
 		Why: "The codes from -32000 to -32099 are the server's own (JSON-RPC 2.0, section 5.1), and which requests it limits is not said.", Source: at("basic/index#responses"), Changes: "calls",
 		Untried: []string{"*"},
 		Apply: wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {

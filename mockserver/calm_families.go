@@ -26,7 +26,7 @@ var familyOddities = []Oddity{
 	},
 	{
 		ID: "families.text-escaped", Summary: "The tool echo gives back its text for HTML, without the blanks around it and in upper case.",
-		Why: "What a tool makes of its arguments is its own affair.", Source: at("server/tools#tool-result"),
+		Why: "A tool may do anything with its arguments.", Source: at("server/tools#tool-result"),
 		Apply: blocks("echo", func(block object) {
 			if text, ok := block["text"].(string); ok && text != "" && text != "mcpconform echo 7f3a" {
 				block["text"] = html.EscapeString(strings.ToUpper(strings.TrimSpace(text)))
@@ -105,7 +105,7 @@ var familyOddities = []Oddity{
 	},
 	{
 		ID: "families.uris-normalized", Summary: "A slash or a query behind the URI of a resource is ignored, and so is percent-encoding that changes nothing.",
-		Why: "Which URIs identify the same resource is for the server, and for RFC 3986, section 6, to say.", Source: at("server/resources#reading-resources"),
+		Why: "The server and RFC 3986, section 6, decide on the equality of URIs.", Source: at("server/resources#reading-resources"),
 		Apply: wrapping("resources/read", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			if uri := param(r, "uri"); strings.HasPrefix(uri, "test://") && uri != "test://folder/" {
 				uri, _, _ = strings.Cut(uri, "?")
@@ -193,7 +193,7 @@ var familyOddities = []Oddity{
 	},
 	{
 		ID: "families.long-text-cut", Summary: "The tool echo gives back no more than 1000 characters.",
-		Why: "What a tool makes of its arguments is its own affair.", Source: at("server/tools#tool-result"),
+		Why: "A tool may do anything with its arguments.", Source: at("server/tools#tool-result"),
 		Apply: blocks("echo", func(block object) {
 			if text, ok := block["text"].(string); ok && len(text) > 1000 {
 				block["text"] = strings.ToValidUTF8(text[:1000], "") + "…"

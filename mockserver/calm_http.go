@@ -319,7 +319,7 @@ var httpOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "http.refusals-422", Summary: "What is not a valid message is refused with 422.", Transports: overHTTP,
+		ID: "http.refusals-422", Summary: "An invalid message is refused with 422.", Transports: overHTTP,
 		Why: "The status is an error status, 400 for example.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "refusals",
 		Untried: []string{"base.error.parse-error", "base.error.undetectable-id", "base.error.invalid-request"},
 		Apply:   refusedWith(http.StatusUnprocessableEntity, "", "", server.BadMessage),
@@ -451,7 +451,7 @@ var httpOddities = []Oddity{
 		),
 	},
 	{
-		ID: "http.resumed-once", Summary: "What a stream has brought is sent again to the first that resumes it, and to nobody afterwards.", Transports: overHTTP,
+		ID: "http.resumed-once", Summary: "Events of a stream are sent again to the first client that resumes it, and to nobody afterwards.", Transports: overHTTP,
 		Why: "The server MAY use the header to replay messages.", Source: at("basic/transports#resumability-and-redelivery"), Changes: "event ids",
 		Apply: func(o *server.Options) {
 			var begun sync.Map // by session and stream
@@ -535,7 +535,7 @@ var httpOddities = []Oddity{
 	},
 	{
 		ID: "http.initialized-once", Summary: "A second notifications/initialized is refused with 400.", Transports: overHTTP,
-		Why: "What a server cannot accept it refuses with an HTTP error status.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Why: "A server refuses unacceptable messages with an HTTP error status.", Source: at("basic/transports#sending-messages-to-the-server"),
 		Apply: all(peeking(), replying(server.Accepted, func(r *server.Reply) {
 			if posted(r.Request).Method == "notifications/initialized" && !once(r.Session, "initialized") {
 				r.Status, r.Body = http.StatusBadRequest, []byte("initialized already")
@@ -592,7 +592,7 @@ var httpOddities = []Oddity{
 		},
 	},
 	{
-		ID: "http.busy", Summary: "Beyond eight requests at once, POST is answered with 503 and Retry-After.", Transports: overHTTP,
+		ID: "http.busy", Summary: "With more than eight requests at once, POST is answered with 503 and Retry-After.", Transports: overHTTP,
 		Why: "Being busy is HTTP's own affair (RFC 9110, section 15.6.4).", Source: at("basic/transports#streamable-http"), Untried: []string{"*"},
 		Apply: func(o *server.Options) {
 			var running atomic.Int64
@@ -635,12 +635,12 @@ var httpOddities = []Oddity{
 		}, peeking()),
 	},
 	{
-		ID: "http.too-many-requests", Summary: "Beyond 100 in a second, requests are answered with 429 and Retry-After.", Transports: overHTTP,
+		ID: "http.too-many-requests", Summary: "After 100 in a second, requests are answered with 429 and Retry-After.", Transports: overHTTP,
 		Why: "Limits of rate are HTTP's own affair (RFC 6585, section 4).", Source: at("basic/transports#streamable-http"), Untried: []string{"*"},
 		Apply: limitingRate(100, func(w http.ResponseWriter) { http.Error(w, "too many requests", http.StatusTooManyRequests) }),
 	},
 	{
-		ID: "http.too-many-requests-as-errors", Summary: "Beyond 20 in a second, requests are answered with 429, Retry-After and a JSON-RPC error without an id.", Transports: overHTTP,
+		ID: "http.too-many-requests-as-errors", Summary: "After 20 in a second, requests are answered with 429, Retry-After and a JSON-RPC error without an id.", Transports: overHTTP,
 		Why: "Limits of rate are HTTP's own affair (RFC 6585, section 4), and the body of a refusal may be an error.", Source: at("basic/transports#sending-messages-to-the-server"), Untried: []string{"*"},
 		Apply: limitingRate(20, func(w http.ResponseWriter) {
 			w.Header().Set("Content-Type", "application/json")

@@ -126,7 +126,7 @@ var lifecycleOddities = []Oddity{
 		Apply: renewed(10*time.Second, time.Minute),
 	},
 	{
-		ID: "lifecycle.goes-on-after-timeout", Summary: "A call goes on for five seconds, in which it reports what it does, after the request that it sent was given up.",
+		ID: "lifecycle.goes-on-after-timeout", Summary: "A call gives up its own request, then goes on for five seconds and reports progress.",
 		Why: "The server stops waiting for the response; what else it does is its own business.", Source: at("basic/lifecycle#timeouts"), Changes: "giving-up",
 		Apply: timedOut(func(ctx context.Context, r *server.Request) {
 			for range 5 {

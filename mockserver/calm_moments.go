@@ -71,7 +71,7 @@ var momentOddities = []Oddity{
 	},
 	{
 		ID: "moments.unsubscribe-refused", Summary: "To end a subscription that does not exist is refused.",
-		Why: "What is answered then is not said.", Source: at("server/resources#subscriptions"),
+		Why: "The text does not say what the answer is then.", Source: at("server/resources#subscriptions"),
 		Apply: refusing("resources/unsubscribe", server.InvalidParams, func(r *server.Request) bool { return len(r.Session.Subscriptions()) == 0 }),
 	},
 	{

@@ -166,17 +166,17 @@ var pairOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "http.few-sessions-503", Summary: "Beyond three sessions, initialize is refused with 503.",
+		ID: "http.few-sessions-503", Summary: "With three sessions open, initialize is refused with 503.",
 		Why: "Being busy is HTTP's own affair (RFC 9110, section 15.6.4).", Source: at("basic/transports#streamable-http"), Transports: overHTTP, Untried: []string{"*"}, Changes: "sessions",
 		Apply: fewSessions(3, http.StatusServiceUnavailable),
 	},
 	{
-		ID: "http.few-sessions-400", Summary: "Beyond one session, initialize is refused with 400, until that one has ended.",
+		ID: "http.few-sessions-400", Summary: "With one session open, initialize is refused with 400 until that session has ended.",
 		Why: "A server can handle several connections, and need not.", Source: at("basic/transports#streamable-http"), Transports: overHTTP, Untried: []string{"*"}, Changes: "sessions",
 		Apply: fewSessions(1, http.StatusBadRequest),
 	},
 	{
-		ID: "http.sessions-in-turn", Summary: "As long as one session is open, initialize waits for its end.",
+		ID: "http.sessions-in-turn", Summary: "While one session is open, initialize waits for its end.",
 		Why: "A server can handle several connections, and need not; nothing says how soon an initialize is answered.", Source: at("basic/transports#streamable-http"), Transports: overHTTP, Untried: []string{"*"}, Changes: "sessions",
 		Apply: sessionsInTurn,
 	},
@@ -193,7 +193,7 @@ var pairOddities = []Oddity{
 	},
 	{
 		ID: "http.listening-in-one-sequence", Summary: "A session has one sequence of events for listening: a GET goes on with it and ends the one before, and Last-Event-ID brings all that came after, on whichever. Each begins with an event.",
-		Why: "What came while a stream was broken off would have been sent on it.", Source: at("basic/transports#resumability-and-redelivery"), Transports: overHTTP, Changes: "event ids",
+		Why: "Messages during the break of a stream would have been sent on it.", Source: at("basic/transports#resumability-and-redelivery"), Transports: overHTTP, Changes: "event ids",
 		Untried: []string{"*"},
 		Apply:   all(displacedListening, listeningSequence, greeted),
 	},

@@ -42,8 +42,8 @@ var expressions = regexp.MustCompile(`\{[+#./;?&]?([^}]*)\}`)
 // server/resources
 var resourceOddities = []Oddity{
 	{
-		ID: "resources.any-spelling", Summary: "What is like the URI of a resource, but for two characters at most, is taken for it.",
-		Why: "Which URIs lead to a resource is the server's affair.", Source: at("server/resources#resource"),
+		ID: "resources.any-spelling", Summary: "A URI that differs from that of a resource in two characters at most leads to that resource.",
+		Why: "The server decides which URIs lead to a resource.", Source: at("server/resources#resource"),
 		Apply: all(
 			offering(func(c *server.Catalogue) {
 				c.Resources = append(c.Resources, &server.Resource{

@@ -166,7 +166,7 @@ var toolOddities = []Oddity{
 	},
 	{
 		ID: "tools.differ-by-session", Summary: "Every other session has one tool more.",
-		Why: "What a session offers is its own matter.", Source: at("server/tools#listing-tools"), Changes: "tools",
+		Why: "Each session may offer something else.", Source: at("server/tools#listing-tools"), Changes: "tools",
 		Apply: eachSessionIts("tools/list", "tools"),
 	},
 	{

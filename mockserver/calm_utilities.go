@@ -289,7 +289,7 @@ var completionOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "completion.withheld", Summary: "What fits the variables of templates is not for everybody: completing them is refused with -32001.",
+		ID: "completion.withheld", Summary: "The values for the variables of templates are not for everybody: completing them is refused with -32001.",
 		Why: "Implementations MUST control access to sensitive suggestions.", Source: at("server/utilities/completion#security"), Changes: "completions",
 		Apply: refusing("completion/complete", -32001, func(r *server.Request) bool { return wire.At(r.Params, "ref", "type") == "ref/resource" }),
 	},
@@ -330,7 +330,7 @@ var loggingOddities = []Oddity{
 	},
 	{
 		ID: "logging.loggers-many", Summary: "Each log message names another logger of one family: tools, tools.1, Tools.2, and so on.",
-		Why: "What a name stands for is up to the server, as long as it keeps to it.", Source: at("server/utilities/logging#implementation-considerations"), Changes: "log messages",
+		Why: "The server chooses the meaning of a name, as long as it keeps to it.", Source: at("server/utilities/logging#implementation-considerations"), Changes: "log messages",
 		Untried: []string{"logging.server.consistent-loggers"},
 		Apply: params("notifications/message", func(p object) {
 			p["logger"] = "tools." + strconv.Itoa(len(fmt.Sprint(p["data"]))) + "." + fmt.Sprint(p["level"])

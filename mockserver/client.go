@@ -179,7 +179,7 @@ var clientFaults = []Fault{
 	},
 	{
 		ID: "sampling.text-as-latin-1", Requirement: "base.message.utf8-accepted", Form: ByValue,
-		Summary: "What was sampled is read as if its bytes were ISO 8859-1.",
+		Summary: "The sampled text is read as if its bytes were ISO 8859-1.",
 		Apply:   texts("test_sampling", latin),
 	},
 	{

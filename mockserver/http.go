@@ -1027,7 +1027,7 @@ var httpFaults = []Fault{
 	},
 	{
 		ID: "http.cancels-the-last", Requirement: "http.server.session-isolation", Transports: overHTTP, Form: BySession,
-		Summary:    "Where two clients have a call of the same id under way, a cancellation by one of them ends that which began last.",
+		Summary:    "If two clients have a call with the same id under way, a cancellation by either ends the call that began last.",
 		Collateral: []string{"base.response.present", "http.server.sse-response-sent", "http.server.sse-no-early-close"},
 		Apply:      cancellingTheLast,
 	},

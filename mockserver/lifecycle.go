@@ -219,7 +219,7 @@ var lifecycleFaults = []Fault{
 	},
 	{
 		ID: "lifecycle.any-version", Requirement: "lifecycle.version.offer-other",
-		Summary: "Whatever version is asked for is echoed.",
+		Summary: "Any requested version is echoed.",
 		Apply:   choosing(func(asked string) string { return asked }),
 	},
 	{

@@ -418,7 +418,7 @@ var pairFaults = []Fault{
 	},
 	{
 		ID: "sampling.answers-in-order", Requirement: "base.response.correlated", Form: AtOnce, Collateral: []string{"cancellation.in-progress"},
-		Summary: "What the client answers is taken for the answer to the request that waits longest.",
+		Summary: "The server applies each answer of the client to the request that waits longest.",
 		Apply:   answersInOrder,
 	},
 	{
@@ -646,7 +646,7 @@ var pairFaults = []Fault{
 	{
 		ID: "http.notices-to-the-last", Requirement: "resources.updated.sent", Form: BySession, Transports: overHTTP,
 		Collateral: []string{"resources.updated.only-subscribed", "tools.list-changed.sent", "resources.list-changed.sent", "prompts.list-changed.sent"},
-		Summary:    "What belongs to no request goes to the client that has connected last.",
+		Summary:    "Messages outside of requests go to the client that has connected last.",
 		Apply: func(o *server.Options) {
 			var last atomic.Pointer[server.Session]
 			ready(func(s *server.Session) { last.Store(s) })(o)

@@ -88,7 +88,7 @@ var resourceFaults = []Fault{
 	},
 	{
 		ID: "resources.template-not-found", Requirement: "resources.template.constructs-uris",
-		Summary: "What a template leads to cannot be found.",
+		Summary: "The resources of a template cannot be found.",
 		Apply: refusing("resources/read", server.ResourceNotFound, func(r *server.Request) bool {
 			uri, _ := r.Params["uri"].(string)
 			return strings.HasPrefix(uri, "test://notes/")
@@ -163,7 +163,7 @@ var resourceFaults = []Fault{
 	},
 	{
 		ID: "resources.update-misnamed", Requirement: "resources.updated.sent",
-		Summary: "Where several resources are subscribed to, an update names another one than has changed.",
+		Summary: "With several subscriptions, an update names another resource than the changed one.",
 		Apply: messages("notifications/resources/updated", func(out *server.Outgoing) {
 			for _, uri := range out.Session.Subscriptions() {
 				if uri != out.Params()["uri"] {

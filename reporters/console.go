@@ -575,7 +575,7 @@ func (c *console) briefly(lead, text string) {
 // brief says how many requirements have the reason, and what helps if it says so.
 func (g *reasonGroup) brief() string {
 	if _, helps, ok := strings.Cut(g.reason, "("+result.Helps); ok {
-		return fmt.Sprintf("What helps with %d of them: %s", len(g.requirements), strings.TrimSuffix(helps, ")"))
+		return fmt.Sprintf("This helps with %d of them: %s", len(g.requirements), strings.TrimSuffix(helps, ")"))
 	}
 	return fmt.Sprintf("%d of them: %s", len(g.requirements), g.reason)
 }

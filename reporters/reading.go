@@ -191,7 +191,7 @@ type uncalledTools struct {
 }
 
 // uncalledHelp says how a user allows calls of tools.
-const uncalledHelp = "What only such tools show was not judged. --call-tools all calls every tool; " +
+const uncalledHelp = "The behaviour of these tools was not judged. --call-tools all calls every tool; " +
 	"toolRoles in mcpconform.yaml allows single ones, with arguments."
 
 func (v *view) uncalled() []uncalledTools {

@@ -149,7 +149,7 @@ func Site(runs []SiteRun) ([]SiteFile, error) {
 				if err != nil {
 					return nil, err
 				}
-				if t := m.table("What the last run changed", []string{"Before", "Last"}, m.differs); len(t.Rows) > 0 {
+				if t := m.table("Changes of the last run", []string{"Before", "Last"}, m.differs); len(t.Rows) > 0 {
 					g.Changed = &t
 				}
 			}
@@ -296,7 +296,7 @@ func siteComparison(runs []*result.Run, names []string) ([]siteTable, error) {
 	if err != nil {
 		return nil, err
 	}
-	rest := m.table("Where they differ otherwise", names, func(row matrixRow) bool { return !m.broken(row) && m.remarkable(row) })
+	rest := m.table("Other differences", names, func(row matrixRow) bool { return !m.broken(row) && m.remarkable(row) })
 	rest.Folded = true
 	return []siteTable{m.table("Broken or not followed by one of them", names, m.broken), rest}, nil
 }

@@ -130,7 +130,7 @@ var discoveryFaults = []Fault{
 	},
 	{
 		ID: "auth.guessed-registration", Requirement: "auth.client.other-client-id", Transports: overHTTP, Scenario: "auth/no-registration",
-		Summary: "Where the metadata name no registration_endpoint, the client registers at /register.",
+		Summary: "If the metadata name no registration_endpoint, the client registers at /register.",
 		Apply: documents(func(_ *http.Request, document object) {
 			if document["registration_endpoint"] == nil {
 				registersAtRoot(document)

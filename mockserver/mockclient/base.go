@@ -286,7 +286,7 @@ var baseFaults = []Fault{
 	},
 	{
 		ID: "base.id-spaces-loose", Requirement: "base.request.id-space-per-side", Scenario: requests,
-		Summary:    "A ping of the server whose id looks like that of a request that waits is not answered.",
+		Summary:    "The client does not answer a ping with the id of one of its waiting requests.",
 		Apply:      clashing(named, func(outgoing) []outgoing { return nil }),
 		Collateral: []string{"base.response.present"},
 	},

@@ -149,7 +149,7 @@ var messageOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "messages.params-empty", Summary: "Where a method needs no params, they are an empty object.",
+		ID: "messages.params-empty", Summary: "If a method needs no params, they are an empty object.",
 		Why: "params is optional, and an empty object has no parameter.", Source: ofRequests,
 		Apply: editing(func(m *wire.Message) bool { return m.Kind == wire.Request || m.Kind == wire.Notification }, func(m object) {
 			if m["params"] == nil {

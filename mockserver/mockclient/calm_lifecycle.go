@@ -380,7 +380,7 @@ var sessionOddities = []Oddity{
 	},
 	{
 		ID: "exit.at-errors", Summary: "The client ends at the first error with which the server answers a request.",
-		Why: "What a client does with an error is its own affair.", Source: at("basic/lifecycle", "error-handling"),
+		Why: "A client may do anything with an error.", Source: at("basic/lifecycle", "error-handling"),
 		Scenarios: []string{"features/errors", "hostile/lists"}, Untried: []string{"base.error.data-free"},
 		Apply: dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.Msg.Kind == wire.ErrorResponse && e.Msg.ID.Usable()

@@ -146,7 +146,7 @@ func defaultTools() []*Tool {
 		readOnly("test_sampling", "Sampling", "Asks the client for a completion by its model.",
 			schemaOf(o{"prompt": o{"type": "string", "description": "What to ask."}}, "prompt"), sample),
 		readOnly("test_elicitation", "Elicitation", "Asks the user for a name and an address.",
-			schemaOf(o{"message": o{"type": "string", "description": "What the user reads."}}, "message"), elicit),
+			schemaOf(o{"message": o{"type": "string", "description": "The text for the user."}}, "message"), elicit),
 		readOnly("test_ping", "Ping", "Asks whether the client is there.", none(), pingClient),
 		readOnly("test_roots", "Roots", "Asks the client for its roots.", none(), listRoots),
 		readOnly("echo", "Echo", "Returns the text that it is given.",

@@ -707,7 +707,7 @@ func (t *T) judgeListenedOn() {
 		t.Violation(id, "the client had resumed its listening stream, and when the connection broke it sent a GET without Last-Event-ID, so the server cannot send again what it missed",
 			broken, second)
 	case unlistenedID:
-		t.Violation(id, "the client resumed its listening stream after an event within which the connection broke, so it never gets what that holds", broken, second)
+		t.Violation(id, "the client resumed its listening stream with the id of an event that was cut, so it never gets the content of that event", broken, second)
 	default:
 		t.Violation(id, "the client resumed its listening stream after another event than the last one that came on it", broken, second)
 	}
@@ -1406,7 +1406,7 @@ func judgeCut(t *T) {
 			t.Exercised(resuming)
 			message := "the client resumed the stream after another event than the last one that came on it"
 			if named[0] == unfinishedID {
-				message = "the client resumed the stream after an event within which it was cut, so it never gets what that holds"
+				message = "the client resumed the stream with the id of an event that was cut, so it never gets the content of that event"
 			}
 			t.Check(last, named[0] == cutHere, broken, e).To(BeTrueBecause("%s", message))
 			if resumed++; resumed == 2 || named[0] != cutHere {
