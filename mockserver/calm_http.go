@@ -64,6 +64,27 @@ func (a *altered) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// unaware is a response whose writes succeed although the client has closed the connection.
+type unaware struct {
+	http.ResponseWriter
+	connected context.Context
+}
+
+func (u unaware) Write(b []byte) (int, error) {
+	if u.connected.Err() != nil {
+		return len(b), nil
+	}
+	return u.ResponseWriter.Write(b)
+}
+
+// FlushError is for [http.ResponseController].
+func (u unaware) FlushError() error {
+	if u.connected.Err() != nil {
+		return nil
+	}
+	return http.NewResponseController(u.ResponseWriter).Flush()
+}
+
 // headed sets headers of all responses.
 func headed(pairs ...string) apply {
 	return altering(func(_ *http.Request, _ int, h http.Header) {
@@ -483,6 +504,19 @@ var httpOddities = []Oddity{
 		Apply: streaming(func(e *server.Event) []*server.Event {
 			e.Cut = strings.HasPrefix(e.Stream, "get:")
 			return []*server.Event{e}
+		}),
+	},
+	{
+		ID: "http.close-noticed-late", Summary: "A server that writes to the stream opened last goes on for two seconds after the client has closed that.", Transports: overHTTP,
+		Why: "A connection that was closed shows when a write to it fails; what was sent until then can be had by resuming the stream.", Source: at("basic/transports#resumability-and-redelivery"), Changes: "listening",
+		Apply: between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if r.Method == http.MethodGet {
+				ctx, stop := context.WithCancel(context.WithoutCancel(r.Context()))
+				defer stop()
+				defer context.AfterFunc(r.Context(), func() { time.AfterFunc(2*time.Second, stop) })()
+				w, r = unaware{w, r.Context()}, r.WithContext(ctx)
+			}
+			next.ServeHTTP(w, r)
 		}),
 	},
 	{

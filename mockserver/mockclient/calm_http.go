@@ -459,6 +459,44 @@ var httpOddities = []Oddity{
 			}
 		}),
 	},
+	{
+		ID: "http.posts-in-turn", Summary: "Each message is sent once the head of the response to the one before has come.",
+		Why: "Each message is a request of its own; nothing says that two are under way at the same time.", Source: ofSending,
+		Transports: overHTTP, Scenarios: []string{"time/*", "http/listening"},
+		Apply: all(impatient, wrapping(func(conn transport.Conn) transport.Conn {
+			last := make(chan *wire.Event, 1)
+			last <- nil
+			return inTurn{conn, last}
+		})),
+	},
+}
+
+// inTurn is a connection that sends one message at a time.
+type inTurn struct {
+	transport.Conn
+	last chan *wire.Event // holds the message before, or nil, unless one is being sent
+}
+
+func (c inTurn) Send(ctx context.Context, out transport.Outgoing) (*wire.Event, error) {
+	var last *wire.Event
+	select {
+	case last = <-c.last:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	defer func() { c.last <- last }()
+	if last != nil {
+		if _, err := c.Log().Await(ctx, last.Seq, func(e *wire.Event) bool {
+			return e.Stream == last.Stream && (e.Kind == wire.KindHTTPResponse || e.Kind == wire.KindStreamEnd)
+		}); err != nil {
+			return nil, err
+		}
+	}
+	sent, err := c.Conn.Send(ctx, out)
+	if sent != nil {
+		last = sent
+	}
+	return sent, err
 }
 
 // resumingBehind is a connection that resumes a stream behind an id before it sends certain messages.

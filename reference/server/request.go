@@ -52,6 +52,14 @@ func (r *Request) streamOrNil() *stream {
 // that waits for a time or for the client calls it first.
 func (r *Request) Detach() { r.detach.Do(func() { close(r.released) }) }
 
+// Withhold has the head of the HTTP response sent while the answer is still to come, as a stream if the client takes
+// one, and does what [Request.Detach] does. Many clients send nothing else, not even a cancellation, before they have
+// the head.
+func (r *Request) Withhold() {
+	r.Detach()
+	r.stream.begin()
+}
+
 // Sleep waits, unless the request is cancelled first: it then returns the cause.
 func (r *Request) Sleep(ctx context.Context, d time.Duration) error {
 	r.Detach()

@@ -229,8 +229,8 @@ type line struct {
 	dropped int64 // bytes beyond the limit, which were not kept
 }
 
-// readLines sends the lines of stdin, the last one even without a newline, and
-// closes the channel.
+// readLines sends the lines of stdin, the last one even without a newline unless the reader says by an error that the
+// rest of it was lost, and closes the channel.
 func readLines(stdin io.Reader, max int, lines chan<- line, gone <-chan struct{}) {
 	defer close(lines)
 	r := bufio.NewReaderSize(stdin, 16<<10)
@@ -245,7 +245,7 @@ func readLines(stdin io.Reader, max int, lines chan<- line, gone <-chan struct{}
 			}
 			surplus, err = r.ReadSlice('\n')
 		}
-		if err == nil || len(in.text) > 0 {
+		if err == nil || len(in.text) > 0 && errors.Is(err, io.EOF) {
 			select {
 			case lines <- in:
 			case <-gone:

@@ -282,6 +282,32 @@ func TestFraming(t *testing.T) {
 	}
 }
 
+// The last line of a client is a message without its newline, too, unless the rest of it was lost with the client.
+func TestLastLine(t *testing.T) {
+	for cause, want := range map[error]int{io.EOF: 1, io.ErrUnexpectedEOF: 0} {
+		trace := wire.NewTrace(wire.DefaultLimits)
+		stdin, feed := io.Pipe()
+		served := make(chan error, 1)
+		go func() { served <- server.New(server.Options{Trace: trace}).RunStdio(t.Context(), stdin, io.Discard, io.Discard) }()
+		if _, err := io.WriteString(feed, "\n{"); err != nil {
+			t.Fatal(err)
+		}
+		_ = feed.CloseWithError(cause)
+		if err := <-served; err != nil {
+			t.Errorf("%v: %v", cause, err)
+		}
+		got := 0
+		for _, e := range trace.Logs()[0].Events() {
+			if e.Kind == wire.KindMessage && string(e.Raw) == "{" {
+				got++
+			}
+		}
+		if got != want {
+			t.Errorf("%v: the last line is recorded %d times, not %d", cause, got, want)
+		}
+	}
+}
+
 func TestTooLongLine(t *testing.T) {
 	s := dial(t, server.Options{MaxMessage: 1000}, client.Options{})
 	from := s.Log().Len()

@@ -142,6 +142,19 @@ func (st *stream) prefer(form AnswerForm) {
 	st.form = form
 }
 
+// begin makes a stream of an answer whose form is still open.
+func (st *stream) begin() {
+	if st == nil {
+		return
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.form == AnswerAuto {
+		st.form = AnswerSSE
+		st.wake()
+	}
+}
+
 // put appends an event, and forgets the oldest beyond the bounds.
 func (st *stream) put(e *Event) {
 	st.mu.Lock()

@@ -439,11 +439,11 @@ func (c *HTTPConn) listenAgain(ended *roundTrip, barren int) {
 }
 
 // ListenAnew closes the listening stream that the connection has opened by itself, and opens
-// another one in its place. Without such a stream it does nothing.
-func (c *HTTPConn) ListenAnew(ctx context.Context) {
+// another one in its place. It returns the name of the stream that it has closed; "" without such a stream.
+func (c *HTTPConn) ListenAnew(ctx context.Context) (closed string) {
 	x := c.latest.Load()
 	if x == nil {
-		return
+		return ""
 	}
 	x.cancel(errDropped)
 	select {
@@ -451,6 +451,7 @@ func (c *HTTPConn) ListenAnew(ctx context.Context) {
 		c.listen(ctx)
 	case <-ctx.Done():
 	}
+	return x.stream
 }
 
 // get returns a GET that opens a stream. A server may hold back its head until

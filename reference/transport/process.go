@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -311,6 +312,7 @@ type osProcess struct {
 	reaped         chan struct{}  // closed when the process was waited for
 	watched        sync.WaitGroup // who keeps it within its limits
 	limit          string         // that it exceeded
+	ended          atomic.Bool    // by a signal of ours, it or what it has left behind
 }
 
 func (p *osProcess) wait() {
@@ -343,8 +345,13 @@ func (p *osProcess) finish(moment time.Duration) {
 // held reports whether another process kept the output open.
 func (p *osProcess) held() bool { return p.stdout.held.Load() || p.stderr.held.Load() }
 
+// cut reports whether we have ended the process, or what it left behind, or stop reading what another process may still
+// write.
+func (p *osProcess) cut() bool { return p.ended.Load() || p.held() }
+
 // Terminate asks the processes in a sandbox and not bubblewrap, whose end is theirs.
 func (p *osProcess) Terminate() error {
+	p.ended.Store(true)
 	if p.child > 0 && terminateGroupOf(p.child) {
 		return nil
 	}
@@ -352,6 +359,12 @@ func (p *osProcess) Terminate() error {
 }
 
 func (p *osProcess) Kill() {
+	select {
+	case <-p.done:
+		p.ended.CompareAndSwap(false, groupLives(p.cmd.Process))
+	default:
+		p.ended.Store(true)
+	}
 	killGroup(p.cmd.Process)
 	killMarked(Mark+"="+p.mark, p.older)
 }
@@ -400,6 +413,7 @@ type funcProcess struct {
 	stderr *io.PipeReader
 	done   chan struct{}
 	exit   wire.Exit
+	ended  atomic.Bool // by us
 }
 
 func (p *funcProcess) Stdin() io.WriteCloser { return p.stdin }
@@ -408,12 +422,23 @@ func (p *funcProcess) Stderr() io.ReadCloser { return p.stderr }
 func (p *funcProcess) Done() <-chan struct{} { return p.done }
 func (p *funcProcess) Exit() wire.Exit       { return p.exit }
 
+// cut is as that of an osProcess.
+func (p *funcProcess) cut() bool { return p.ended.Load() }
+
+// Terminate cancels the context of the function.
 func (p *funcProcess) Terminate() error {
+	p.ended.Store(true)
 	p.cancel()
 	return nil
 }
 
 func (p *funcProcess) Kill() {
+	select {
+	case <-p.done:
+		return // it has closed all there is
+	default:
+	}
+	p.ended.Store(true)
 	p.cancel()
 	_ = p.stdin.Close()
 	_ = p.stdout.Close()

@@ -37,6 +37,9 @@ func killGroup(p *os.Process) {
 	_ = p.Kill()
 }
 
+// groupLives reports whether anybody is left in the group of a process that has ended.
+func groupLives(p *os.Process) bool { return syscall.Kill(-p.Pid, 0) == nil }
+
 func exitOf(s *os.ProcessState) wire.Exit {
 	if ws, ok := s.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		return wire.Exit{Code: -1, Signal: ws.Signal().String()}

@@ -16,4 +16,6 @@ func terminateGroupOf(int) bool { return false }
 
 func killGroup(p *os.Process) { _ = p.Kill() }
 
+func groupLives(*os.Process) bool { return false }
+
 func exitOf(s *os.ProcessState) wire.Exit { return wire.Exit{Code: s.ExitCode()} }

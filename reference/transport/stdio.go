@@ -303,7 +303,11 @@ func (c *StdioConn) readStdout() {
 		ended, dropped := err != nil, int64(len(surplus))
 		if len(raw) > 0 || dropped > 0 || !ended {
 			e := wire.Event{Kind: wire.KindMessage, From: wire.Server, Stream: Stdout, Raw: raw, Dropped: dropped}
-			if ended {
+			switch {
+			case !ended:
+			case !errors.Is(err, io.EOF) || cutShort(c.proc):
+				e.Note = cutOff
+			default:
 				e.Note = unterminated
 			}
 			_, err := c.log.Append(e)
@@ -329,12 +333,24 @@ func (c *StdioConn) readStdout() {
 	}
 }
 
-// unterminated is the note on a last line without a newline.
-const unterminated = "the output ended without a newline"
+// Notes on a last line without a newline.
+const (
+	unterminated = "the output ended without a newline"
+	cutOff       = unterminated + ", as mcpconform ended the process or stopped reading"
+)
 
-// Unterminated reports whether a message was the last on its stream and lacked
-// the newline.
+// Unterminated reports whether a message was the last on its stream and its sender left out the newline.
 func Unterminated(e *wire.Event) bool { return e.Note == unterminated }
+
+// CutOff reports whether a message was the last on its stream and we ended its sender, or stopped reading, before the
+// newline: the rest may have been on its way.
+func CutOff(e *wire.Event) bool { return e.Note == cutOff }
+
+// cutShort reports whether the output of a process may end before what it has to say.
+func cutShort(p Process) bool {
+	ended, ok := p.(interface{ cut() bool })
+	return ok && ended.cut()
+}
 
 func stopReason(err error, limits wire.Limits) string {
 	if err != nil {

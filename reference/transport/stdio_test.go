@@ -56,11 +56,13 @@ var peers = map[string]func(){
 		fmt.Print(`{"jsonrpc":"2.0","id":1,"res`)
 		os.Exit(1)
 	},
-	"deaf":     hang, // stdin's end tells it nothing
-	"immortal": func() { signal.Ignore(syscall.SIGTERM); fmt.Println("{}"); hang() },
-	"child":    func() { spawn("immortal", nil) },
-	"detached": func() { spawn("immortal", &syscall.SysProcAttr{Setsid: true}) },
-	"parent":   func() { spawn("immortal", &syscall.SysProcAttr{Setsid: true}); drainStdin() },
+	"halfway":        func() { fmt.Print("{}\n{"); hang() },
+	"leaves-halfway": func() { fmt.Print("{}\n{"); spawn("deaf", nil) },
+	"deaf":           hang, // stdin's end tells it nothing
+	"immortal":       func() { signal.Ignore(syscall.SIGTERM); fmt.Println("{}"); hang() },
+	"child":          func() { spawn("immortal", nil) },
+	"detached":       func() { spawn("immortal", &syscall.SysProcAttr{Setsid: true}) },
+	"parent":         func() { spawn("immortal", &syscall.SysProcAttr{Setsid: true}); drainStdin() },
 	// A process that leaves another one behind, with an environment without the mark, which ends with
 	// its stdin.
 	"heir": func() {
@@ -212,6 +214,11 @@ func TestStdioClose(t *testing.T) {
 		{mode: "partial", await: wire.KindExit,
 			want:  []string{"start", "server closes stdout", "exited with status 1"},
 			lines: []string{`{"jsonrpc":"2.0","id":1,"res (the output ended without a newline)`}},
+		{mode: "halfway", await: wire.KindMessage, want: terminated, lines: []string{"{}", "{ (" + cutOff + ")"}},
+		{
+			mode: "leaves-halfway", await: wire.KindExit, want: []string{"start", "server closes stdout", "exited with status 0"},
+			lines: []string{"{}", "{ (" + cutOff + ")"},
+		},
 		{mode: "deaf", want: terminated},
 		{mode: "immortal", await: wire.KindMessage, want: killed, lines: []string{"{}"}},
 		{mode: "escape", await: wire.KindMessage, want: killed, lines: []string{"{}"}},

@@ -571,12 +571,7 @@ func listening(run *ScenarioRun) server.Options {
 		a.Request.Session.Send(&server.Outgoing{Kind: wire.Request, Method: "ping", Message: map[string]any{
 			"jsonrpc": "2.0", "id": "on-the-stream", "method": "ping",
 		}})
-		e, _ := a.await(ctx, run.Patience/heldBack, from, "on-the-stream")
-		if e == nil {
-			a.Send(map[string]any{"id": "beside-the-stream", "method": "ping"}, "http.server.sse-related-messages")
-			e, _ = a.await(ctx, run.Patience, from, "on-the-stream")
-		}
-		if e == nil {
+		if e, _ := a.await(ctx, run.Patience, from, "on-the-stream"); e == nil {
 			a.missed(from, began, answerTo("ping"))
 			return
 		}
@@ -646,10 +641,6 @@ func stillListens(events []*wire.Event) bool {
 	}
 	return open != ""
 }
-
-// heldBack is the share of the patience after which the answer to the client's own request begins: some clients send
-// nothing before that.
-const heldBack = 20
 
 // opens matches a GET.
 func opens(e *wire.Event) bool {
@@ -979,7 +970,7 @@ func losingAnswer(run *ScenarioRun) server.Options {
 			r.Session.Value("answer lost", func() any { return new(counter) }).(*counter).next() > 0 {
 			return next(ctx, r)
 		}
-		r.Detach()
+		r.Withhold()
 		a := &Asker{Request: r, Patience: run.Patience / 3}
 		if a.AskUser(lostAnswerID, "ping", nil) != nil {
 			_ = r.Sleep(ctx, 2*judge.Crossing)

@@ -310,7 +310,7 @@ func awaitingInitialized(ctx context.Context, r *server.Request, next server.Han
 	if !operation(r.Method) || r.Session.Version() == "" || r.Session.Initialized() {
 		return next(ctx, r)
 	}
-	r.Detach()
+	r.Withhold()
 	until := r.Session.Value(initializedDue{}, func() any { return time.Now().Add(judge.Apart) }).(time.Time)
 	due, cancel := context.WithDeadline(ctx, until)
 	defer cancel()

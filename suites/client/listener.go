@@ -160,7 +160,6 @@ func (e *stdioEndpoint) serve(conn net.Conn, f *frames) {
 	lost := make(chan struct{})
 	workers.Go(func() {
 		defer close(lost)
-		defer feed.Close()
 		e.read(f, feed, note, cancel)
 	})
 	done := make(chan error, 1)
@@ -190,8 +189,16 @@ func (e *stdioEndpoint) serve(conn net.Conn, f *frames) {
 	workers.Wait()
 }
 
-// read takes the frames of a bridge until it is gone.
+// read takes the frames of a bridge until it is gone. Of a client that was ended, the last line may be a part of what it
+// had to say: that is no message.
 func (e *stdioEndpoint) read(f *frames, feed *io.PipeWriter, note func(wire.Event), terminate func()) {
+	end := func() {
+		if e.left.Load() || e.ctx.Err() != nil {
+			_ = feed.CloseWithError(io.ErrUnexpectedEOF)
+		}
+		_ = feed.Close()
+	}
+	defer end()
 	for {
 		kind, data, err := f.read()
 		switch {
@@ -200,7 +207,7 @@ func (e *stdioEndpoint) read(f *frames, feed *io.PipeWriter, note func(wire.Even
 		case kind == frameInput:
 			_, _ = feed.Write(data) // fails when the server has ended
 		case kind == frameEOF:
-			_ = feed.Close()
+			end()
 		case kind == frameSignal:
 			if !e.left.Load() {
 				note(wire.Event{Kind: wire.KindSignal, From: wire.Client, Note: string(data)})

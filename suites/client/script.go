@@ -51,7 +51,7 @@ func (run *ScenarioRun) During(script Script) server.Middleware {
 		}
 		first := make(chan struct{})
 		if r.Session.Value(once, func() any { return first }) == any(first) {
-			r.Detach()
+			r.Withhold()
 			began, _ := r.Session.Value("scripts began", func() any { return time.Now() }).(time.Time)
 			a := &Asker{Request: r, Patience: run.Patience, UserPatience: run.UserPatience, Choice: run.Choice, began: began}
 			script(a)

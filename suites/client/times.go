@@ -81,6 +81,7 @@ var timeScenarios = []*Scenario{
 				AnswerCancelled: true, Breaks: []string{"cancellation.no-response", "cancellation.stop-processing"},
 				Methods: map[string]server.Middleware{"tools/call": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 					if r.Session.Value("slow", func() any { return new(counter) }).(*counter).next() < slowCalls {
+						r.Withhold()
 						_ = r.Sleep(r.Session.Context(), time.Second)
 					}
 					return next(ctx, r)
@@ -118,7 +119,7 @@ func answeringLate(which func(method string) bool) func(*ScenarioRun) server.Opt
 			first := r.Session.Value("given up", func() any { return mine }).(*given)
 			switch {
 			case first == mine:
-				r.Detach()
+				r.Withhold()
 				<-ctx.Done()
 				mine.up.Store(true)
 				select {
@@ -239,6 +240,7 @@ func onlyProgressing(*ScenarioRun) server.Options {
 			if !r.Session.Initialized() || r.Session.Value("unanswered", func() any { return mine }) != any(mine) {
 				return next(ctx, r)
 			}
+			r.Withhold()
 			for step := 1; r.Sleep(ctx, 200*time.Millisecond) == nil; step++ {
 				r.Progress(float64(step), 0, "")
 			}

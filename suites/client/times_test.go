@@ -3,10 +3,14 @@ package client_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/virtual"
+	"github.com/mcpconform/mcpconform/mockserver/mockclient"
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/result"
@@ -39,6 +43,26 @@ func TestClientThatAsksForTwoThings(t *testing.T) {
 	for _, id := range []string{"lifecycle.timeout.established", "lifecycle.timeout.cancel", "lifecycle.timeout.stop-waiting"} {
 		if q := requirement(t, run, id); q.Verdict != result.Inconclusive {
 			t.Errorf("%s is %s: %s %+v", id, q.Verdict, q.Reason, q.Findings)
+		}
+	}
+}
+
+// A client that sends nothing before it has the head of the response to what it sent last can cancel a request that
+// gets no answer.
+func TestClientThatSendsInTurn(t *testing.T) {
+	odd := slices.DeleteFunc(mockclient.Oddities(), func(o mockclient.Oddity) bool { return o.ID != "http.posts-in-turn" })
+	for _, scenario := range []string{"time/silence", "time/silent-tool"} {
+		var run *result.Run
+		virtual.Test(t, func(t *testing.T) {
+			var err error
+			if run, err = calmRun(t.Context(), 1, transport.NameHTTP, []string{scenario}, odd); err != nil {
+				t.Fatal(err)
+			}
+		})
+		for _, id := range []string{"lifecycle.timeout.cancel", "http.client.cancel-explicit", "cancellation.late-response"} {
+			if q := requirement(t, run, id); q.Verdict != result.Pass {
+				t.Errorf("%s: %s is %s: %s %+v", scenario, id, q.Verdict, q.Reason, q.Findings)
+			}
 		}
 	}
 }

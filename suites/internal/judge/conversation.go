@@ -30,8 +30,7 @@ type Conversation struct {
 	spansOf   map[wire.Party][]span // see askedBy
 	cut       *[]*wire.Event        // see answersUnfinished
 
-	listed    []*tool     // what tools returns, once it was asked
-	signalled *wire.Event // first signal to the process, or nil
+	listed []*tool // what tools returns, once it was asked
 
 	faults map[wire.Party]*messageFaults
 }
@@ -92,9 +91,6 @@ func NewConversation(l *wire.Log) *Conversation {
 	c.foreign = findForeign(c.Events, c.Transport)
 	if hops := findHops(c.HTTP); len(c.foreign) > 0 || len(hops) > 0 {
 		c.Conversation = wire.Converse(c.Transport, c.Events, c.foreign, hops)
-	}
-	if i := slices.IndexFunc(c.Events, func(e *wire.Event) bool { return e.Kind == wire.KindSignal }); i >= 0 {
-		c.signalled = c.Events[i]
 	}
 	for _, p := range []wire.Party{wire.Client, wire.Server} {
 		c.faults[p] = &messageFaults{unreadable: -1, nullID: -1, open: math.MaxInt, otherIDs: make(map[string]int), invalid: make(map[string]int), strays: make(map[string]int)}

@@ -106,6 +106,8 @@ func (tr *transcript) read(line string) error {
 		return firstError(err, tr.message(party, raw))
 	case "S.": // without its newline
 		return tr.add(wire.Event{Kind: wire.KindMessage, From: party, Stream: "stdout", Raw: []byte(rest), Note: "the output ended without a newline"})
+	case "S|": // the same, as its process was ended
+		return tr.add(wire.Event{Kind: wire.KindMessage, From: party, Stream: "stdout", Raw: []byte(rest), Note: "the output ended without a newline, as mcpconform ended the process or stopped reading"})
 	case "S…": // cut off by a limit
 		return tr.add(wire.Event{Kind: wire.KindMessage, From: party, Stream: "stdout", Raw: []byte(rest), Dropped: 100})
 	case "C*": // broken on purpose: the requirement, then the message

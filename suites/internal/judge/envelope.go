@@ -84,7 +84,7 @@ func judgeEnvelope(c *Conversation, rec *Recorder) {
 		}
 		for _, issue := range e.Msg.Issues {
 			switch id := envelopeRequirement(c, e, issue.Code); {
-			case id == "", c.cutShort(e):
+			case id == "", cutShort(e):
 			case issue.Code == wire.LoneSurrogate:
 				broken[id] = true
 				rec.Warn(id, e.From, issue.Detail+atPointer(issue), e)
@@ -175,9 +175,7 @@ func isRequestMethod(m *wire.Message) bool {
 
 // cutShort reports whether mcpconform itself did not read a message to its end:
 // because of a limit, or because it was ending the process.
-func (c *Conversation) cutShort(e *wire.Event) bool {
-	return e.Dropped > 0 || transport.Unterminated(e) && c.signalled != nil && c.signalled.Seq < e.Seq
-}
+func cutShort(e *wire.Event) bool { return e.Dropped > 0 || transport.CutOff(e) }
 
 // lostID returns what a response without a usable id breaks, or "". JSON-RPC 2.0
 // section 5 wants a null id for input whose id could not be read. The body of an

@@ -58,7 +58,7 @@ func judgeLines(c *Conversation, rec *Recorder) {
 			rec.Pass(clean, e.From)
 			rec.Pass("stdio.message.no-embedded-newlines", e.From)
 			judgeDelimiter(e, rec)
-		case i < spread && e.From == wire.Server, c.cutShort(e):
+		case i < spread && e.From == wire.Server, cutShort(e):
 		case sharesLine(e):
 			rec.Fail("stdio.message.newline-delimited", e.From, "two messages share one line", e)
 		default:
@@ -97,9 +97,10 @@ func sharesLine(e *wire.Event) bool {
 
 func judgeDelimiter(e *wire.Event, rec *Recorder) {
 	const id = "stdio.message.newline-delimited"
-	if transport.Unterminated(e) {
+	switch {
+	case transport.Unterminated(e):
 		rec.Warn(id, e.From, "the last message lacks its newline", e)
-	} else {
+	case !cutShort(e):
 		rec.Pass(id, e.From)
 	}
 }
