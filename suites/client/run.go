@@ -563,9 +563,7 @@ func (e *Engine) open(ctx context.Context, t *T, run *ScenarioRun, dir string) (
 	o.Behaviour.HTTP.Reply = anyMediaType(o.Behaviour.HTTP.Reply)
 	// When the client is gone the server is stopped, even in the middle of an answer.
 	o.Behaviour.Breaks = append(o.Behaviour.Breaks, "http.server.sse-no-early-close", "http.server.sse-response-sent")
-	if e.Transport == transport.NameHTTP || e.Transport == transport.NameSSE {
-		o.Behaviour.Wrap("*", awaitingInitialized)
-	}
+	o.Behaviour.Wrap("*", awaitingInitialized)
 	endpoint := Endpoint{Scenario: s.Name, UserActions: strings.ReplaceAll(s.UserActions, folder, run.Folder), Transport: e.Transport, Dir: dir, Official: s.Official}
 	switch {
 	case e.Transport == transport.NameStdio:

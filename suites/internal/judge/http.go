@@ -599,11 +599,12 @@ func (c *Conversation) judgeLaterHeaders(rec *Recorder) {
 	var deletes repeats                // that were declined
 	told, ending := false, false       // told: the client has shown that it read the answer
 	for _, x := range c.HTTP {
-		if x.Request.Seq < c.Init.Response.Seq || c.foreign[x.Stream] {
-			continue
-		}
 		m := x.Message()
-		if m != nil && m.Msg.Method == "initialize" {
+		initializes := m != nil && m.Msg.Method == "initialize"
+		if x.Request.Seq < c.Init.Response.Seq || c.foreign[x.Stream] || !initializes && x.Request.Seq < opened.Seq {
+			continue // without a session until initialize is answered
+		}
+		if initializes {
 			if lost != nil {
 				rec.Pass("http.client.reinitialize-on-404", wire.Client)
 				rec.Check(len(x.Request.HTTP.Header.Values(headerSession)) == 0, "http.client.reinitialize-without-session-id", wire.Client,
@@ -619,8 +620,8 @@ func (c *Conversation) judgeLaterHeaders(rec *Recorder) {
 			}
 			continue
 		}
-		if c.answersEarly(m) || c.early(x, m, opened, told) || lost != nil && barePing(x, m) {
-			continue // without a session until initialize is answered, and again once it is lost
+		if c.answersEarly(m) || c.early(x, m, opened, told, rec.trace.hasty) || lost != nil && barePing(x, m) {
+			continue // it may have been sent before the answer was read, or once the session was lost
 		}
 		if x.Method() == http.MethodGet && (x.Resumes() || c.Initialized == nil) && !told && len(x.Request.HTTP.Header.Values(headerVersion)) == 0 {
 			judgeSessionHeader(x, id, rec)
@@ -681,9 +682,9 @@ func bare(x *wire.HTTPExchange) bool {
 
 // early reports whether a request may have been on its way when initialize was
 // answered, so that its sender did not know the session: a ping at any time,
-// anything else only before the client has shown that it read the answer, as it does by
-// notifications/initialized, or by a response to what came after the answer.
-func (c *Conversation) early(x *wire.HTTPExchange, m, opened *wire.Event, told bool) bool {
+// anything else only before the client has shown that it read the answer, as it does by a response to what came
+// after that or by notifications/initialized, unless it is hasty and sends that before the answer.
+func (c *Conversation) early(x *wire.HTTPExchange, m, opened *wire.Event, told, hasty bool) bool {
 	if c.knew(x.Request, opened) {
 		return false
 	}
@@ -700,7 +701,16 @@ func (c *Conversation) early(x *wire.HTTPExchange, m, opened *wire.Event, told b
 		asked := c.Of(m)
 		return !told && (asked == nil || asked.Request.Stream != opened.Stream || asked.Request.Seq < opened.Seq)
 	}
-	return !told && m.Msg.Method != "notifications/initialized"
+	return !told && (hasty || m.Msg.Method != "notifications/initialized")
+}
+
+// announcesEarly reports whether a client was seen to announce itself before initialize was answered: where the answer
+// comes at once, the two may then seem to be in order.
+func announcesEarly(logs []*wire.Log) bool {
+	return slices.ContainsFunc(logs, func(l *wire.Log) bool {
+		c := l.Conversation()
+		return c.Init != nil && c.Initialized != nil && (c.Init.Response == nil || c.Initialized.Seq < c.Init.Response.Seq)
+	})
 }
 
 // answersEarly reports whether a message responds to a request that the server
