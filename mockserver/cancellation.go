@@ -107,6 +107,11 @@ var cancellationFaults = []Fault{
 		}),
 	},
 	{
+		ID: "cancellation.reason-outside-ascii", Requirement: "base.message.utf8-accepted", Form: ByValue,
+		Summary: "A cancellation whose reason has characters outside ASCII ends the process.",
+		Apply:   dyingOf("不要 🙂"),
+	},
+	{
 		ID: "cancellation.goes-on", Requirement: "cancellation.stop-processing",
 		Summary:    "A cancelled request is not answered, but it goes on and reports progress.",
 		Collateral: []string{"cancellation.no-response", "cancellation.ignore-unknown"},

@@ -72,12 +72,6 @@ var lifecycleFaults = []Fault{
 		Apply:   before(calls("initialize"), `{"jsonrpc":"2.0","method":"notifications/initialized"}`),
 	},
 	{
-		ID: "lifecycle.initialized-unawaited", Requirement: "lifecycle.init.initialized-after-result", Transports: overHTTP, Scenario: "lifecycle/slow-answer",
-		Summary: "notifications/initialized follows initialize at once.",
-		Apply: all(dropping(calls("notifications/initialized")),
-			behind(calls("initialize"), `{"jsonrpc":"2.0","method":"notifications/initialized"}`)),
-	},
-	{
 		ID: "lifecycle.does-not-wait", Requirement: "lifecycle.init.client-waits", Transports: overStdio,
 		Summary: "A request follows initialize before that is answered.",
 		Apply:   behind(calls("initialize"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
@@ -444,6 +438,11 @@ var utilityFaults = []Fault{
 				return []outgoing{out, {Raw: []byte(text)}}
 			})(c)
 		},
+	},
+	{
+		ID: "cancellation.reason-outside-ascii", Requirement: "base.message.utf8-accepted", Scenario: notifications, Form: mockserver.ByValue,
+		Summary: "A cancellation whose reason has characters outside ASCII ends the client.",
+		Apply:   dyingOf(`"notifications/cancelled"`, "不要 🙂"),
 	},
 	{
 		ID: "cancellation.of-initialize", Requirement: "cancellation.not-initialize",

@@ -999,6 +999,14 @@ func TestMessagesOvertakeEachOtherOverHTTP(t *testing.T) {
 			s.handshake().stream(page, false, "", `{"jsonrpc":"2.0","id":6,"result":{"tools":[],"nextCursor":"2"}}`)
 			s.stream(next, false, "", `{"jsonrpc":"2.0","id":7,"result":{"tools":[]}}`).wait(overtaking).post(cancelSix, later(), 202, "", "")
 		}, true},
+		{"notification that notifications/initialized has overtaken", "http.client.version-header", func(s *httpScript) {
+			s.handshake().post(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`, bare, 400, "", "")
+		}, false},
+		{"notification long after notifications/initialized", "http.client.version-header", func(s *httpScript) {
+			x := s.handshake().ask(http.MethodPost, mcp, callSix, later())
+			s.ping().wait(overtaking).post(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`, bare, 400, "", "")
+			s.head(x, 400, nil)
+		}, true},
 		{"notification between the second initialize and its answer", "http.client.version-header", func(s *httpScript) {
 			s.handshake().post(callSix, later(), 404, "", "")
 			x := s.ask(http.MethodPost, mcp, askInit, bare)

@@ -54,7 +54,6 @@ type traceFacts struct {
 	levels       LogLevelsSet
 	lives        []sessionLife
 	validated    validated
-	hasty        bool // a client announces itself before initialize is answered
 }
 
 // Anything declares an event as free to break any requirement.
@@ -71,7 +70,7 @@ func Rules() []Rule {
 func Judge(logs []*wire.Log, options Options) Report {
 	report := make(Report)
 	rules := Rules()
-	trace := traceFacts{listeningTimes(logs), slowestStart(logs), LevelsSet(logs), sessionLives(logs), make(validated), announcesEarly(logs)}
+	trace := traceFacts{listeningTimes(logs), slowestStart(logs), LevelsSet(logs), sessionLives(logs), make(validated)}
 	for _, l := range logs {
 		if l.Transport == transport.NameOAuth {
 			continue // it holds no messages of the protocol

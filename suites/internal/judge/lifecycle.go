@@ -156,44 +156,54 @@ func (c *Conversation) judgeEarly(x *Exchange, answer *wire.Event, rec *Recorder
 	}
 }
 
-// judgeInitialized judges whether and when the client announces that it is ready. A request that precedes this may have
-// been sent before the client read the answer to initialize, which is another fault, unless the client announces itself only
-// when that request was answered (basic/lifecycle#initialization).
+// judgeInitialized judges whether and when the client announces that it is ready (basic/lifecycle#initialization). Of one
+// that does so too early, nothing else is judged.
 func (c *Conversation) judgeInitialized(answer *wire.Event, rec *Recorder) {
-	const sent, before = "lifecycle.init.initialized-sent", "lifecycle.init.initialized-before-operation"
+	const sent, inTime = "lifecycle.init.initialized-sent", "lifecycle.init.initialized-after-result"
+	const before = "lifecycle.init.initialized-before-operation"
 	early := c.operations(answer, c.Initialized)
-	if c.Initialized == nil {
-		served := slices.IndexFunc(early, func(x *Exchange) bool { return c.end(x) != math.MaxInt })
-		switch {
-		case served >= 0:
-			rec.Fail(sent, wire.Client, "notifications/initialized was never sent", answer, early[served].Request)
-		case len(early) > 0 && c.wentOn(early[0].Request):
-			rec.Warn(before, wire.Client, early[0].Method()+" was sent before notifications/initialized, and is not answered yet", early[0].Request)
-		}
-		return
+	served := slices.IndexFunc(early, func(x *Exchange) bool { return c.end(x) != math.MaxInt })
+	switch {
+	case c.Initialized != nil && c.Initialized.Seq < answer.Seq:
+		rec.Fail(inTime, wire.Client, "notifications/initialized came before the answer to initialize", c.Initialized, answer)
+	case c.Initialized != nil:
+		rec.Pass(sent, wire.Client)
+		rec.Pass(inTime, wire.Client)
+		c.judgeOrder(early, answer, rec)
+	case served >= 0:
+		rec.Fail(sent, wire.Client, "notifications/initialized was never sent", answer, early[served].Request)
+	case len(early) > 0 && c.wentOn(early[0].Request):
+		x := early[0]
+		rec.Warn(before, wire.Client, x.Method()+" was sent before notifications/initialized, and is not answered yet", x.Request)
 	}
-	rec.Pass(sent, wire.Client)
-	rec.Check(c.Initialized.Seq > answer.Seq, "lifecycle.init.initialized-after-result", wire.Client,
-		"notifications/initialized came before the answer to initialize", c.Initialized, answer)
+}
+
+// judgeOrder judges the requests that precede the notification. They may have been sent before the client read the answer
+// to initialize, which is another fault, unless the client announces itself only when one was answered. On other transports than
+// stdio each message travels by itself.
+func (c *Conversation) judgeOrder(early []*Exchange, answer *wire.Event, rec *Recorder) {
+	const before = "lifecycle.init.initialized-before-operation"
+	inOrder := c.Transport == transport.NameStdio
 	for _, x := range early {
 		message := x.Method() + " was sent before notifications/initialized"
-		switch waited := x.Response != nil && x.Response.Seq < c.Initialized.Seq && c.Initialized.At-x.Request.At >= overtaking; {
-		case waited:
+		answered := x.Response != nil && x.Response.Seq < c.Initialized.Seq
+		switch {
+		case answered && c.Initialized.At-x.Request.At >= overtaking:
 			rec.Fail(before, wire.Client, message+", which came after it was answered", x.Request, x.Response, c.Initialized)
 			return
-		case c.Transport != transport.NameStdio: // each message travels by itself
-		case c.knew(x.Request, answer):
+		case inOrder && c.knew(x.Request, answer):
 			rec.Fail(before, wire.Client, message, x.Request, c.Initialized)
-			return
-		default:
-			rec.Warn(before, wire.Client, message, x.Request, c.Initialized)
 			return
 		}
 	}
-	if len(early) == 0 {
+	switch {
+	case len(early) == 0:
 		rec.Pass(before, wire.Client)
+	case inOrder:
+		rec.Warn(before, wire.Client, early[0].Method()+" was sent before notifications/initialized", early[0].Request, c.Initialized)
+		return
 	}
-	if c.Transport != transport.NameStdio {
+	if !inOrder {
 		return
 	}
 	if c.Initialized.At-answer.At >= Crossing {
@@ -202,12 +212,12 @@ func (c *Conversation) judgeInitialized(answer *wire.Event, rec *Recorder) {
 	rec.Pass("lifecycle.init.client-waits", wire.Client)
 }
 
-// operations returns the client's requests after an event and, unless that is nil, before another, apart from those that may come
-// at any time.
+// operations returns the client's requests after an event and, unless that is nil, before another, apart from pings.
 func (c *Conversation) operations(after, before *wire.Event) []*Exchange {
 	var all []*Exchange
 	for _, x := range c.Exchanges {
-		if x.From() == wire.Client && x.Method() != "initialize" && x.Method() != "ping" && x.Request.Seq > after.Seq && (before == nil || x.Request.Seq < before.Seq) {
+		between := x.Request.Seq > after.Seq && (before == nil || x.Request.Seq < before.Seq)
+		if x.From() == wire.Client && x.Method() != "initialize" && x.Method() != "ping" && between {
 			all = append(all, x)
 		}
 	}
