@@ -107,6 +107,11 @@ var cancellationFaults = []Fault{
 		}),
 	},
 	{
+		ID: "cancellation.reason-outside-ascii", Requirement: "base.message.utf8-accepted", Form: ByValue,
+		Summary: "A cancellation whose reason has characters outside ASCII ends the process.",
+		Apply:   dyingOf("不要 🙂"),
+	},
+	{
 		ID: "cancellation.goes-on", Requirement: "cancellation.stop-processing",
 		Summary:    "A cancelled request is not answered, but it goes on and reports progress.",
 		Collateral: []string{"cancellation.no-response", "cancellation.ignore-unknown"},
@@ -193,19 +198,20 @@ var cancellationFaults = []Fault{
 	},
 	{
 		ID: "cancellation.of-the-answered", Requirement: "cancellation.in-progress",
-		Summary: "The server cancels a request that was answered long before.",
+		Summary: "The server cancels its sampling request behind the result of the tool, which holds the sampled text.",
 		Apply: all(
-			ready(func(s *server.Session) {
-				if _, err := s.Call(s.Context(), "ping", nil); err == nil {
-					answered(s).Store(true)
+			receiving(func(s *server.Session, m *wire.Message, next func()) {
+				if _, sampled := wire.At(m.Result, "content", "text").(string); sampled {
+					answered(s).Store(&m.ID)
 				}
+				next()
 			}),
-			// Its answers show that it reads.
-			sending(server.OnResponse("ping", func(out *server.Outgoing) []*server.Outgoing {
-				if !answered(out.Session).Load() {
-					return []*server.Outgoing{out}
+			sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
+				sent := []*server.Outgoing{out}
+				if id := answered(out.Session).Swap(nil); id != nil {
+					sent = append(sent, out.Answers.Notification(cancelled, object{"requestId": json.RawMessage(id.String()), "reason": "no longer needed"}))
 				}
-				return []*server.Outgoing{out, out.Answers.Notification(cancelled, object{"requestId": 1, "reason": "no longer needed"})}
+				return sent
 			})),
 		),
 	},
@@ -265,9 +271,9 @@ type (
 	lostKey       struct{}
 )
 
-// answered says whether the client has answered the server's request.
-func answered(s *server.Session) *atomic.Bool {
-	return s.Value(answeredKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
+// answered holds the id of a request of the server to which the client has sampled a text.
+func answered(s *server.Session) *atomic.Pointer[wire.ID] {
+	return s.Value(answeredKey{}, func() any { return new(atomic.Pointer[wire.ID]) }).(*atomic.Pointer[wire.ID])
 }
 
 // withdrawn holds the ids of the requests that the server has cancelled.

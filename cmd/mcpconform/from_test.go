@@ -46,6 +46,8 @@ func TestDisabledServer(t *testing.T) {
 	file := clientConfig(t, `{"mcp": {"off": {"type": "local", "command": ["x"], "environment": {"A": "{file:none}"}, "enabled": false}}}`)
 	conduct(t, nil, "--from", file, "--name", "off").wantCode(t, exitUsage, `the file disables the server "off" (enabled: false); enable it there`)
 	conduct(t, nil, "--from", file).wantCode(t, exitUsage, `the file disables the server "off"`)
+	several := clientConfig(t, `{"mcpServers": {"on": {"command": "no-such-program-of-a-file"}, "off": {"command": "x", "disabled": true}}}`)
+	conduct(t, nil, "--from", several).wantCode(t, exitIncomplete, "no-such-program-of-a-file")
 	cmd, out := fleet(t, file)
 	_ = cmd.Run()
 	if !strings.Contains(out.String(), "it is disabled in the file (enabled: false)") {

@@ -651,12 +651,8 @@ func progressOf(token, value string) string {
 	return `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + token + `,"progress":` + value + `}}`
 }
 
-const (
-	// crossing is longer than a message may be under way.
-	crossing = 300 * time.Millisecond
-	// longAgo is longer than a busy peer may leave a message unread.
-	longAgo = 11 * time.Second
-)
+// crossing is longer than a message may be under way.
+const crossing = 300 * time.Millisecond
 
 // rooted returns a list of roots.
 func rooted(uris ...string) func(any) any {

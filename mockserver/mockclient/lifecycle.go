@@ -3,7 +3,7 @@ package mockclient
 import (
 	"context"
 	"slices"
-	"time"
+	"sync/atomic"
 
 	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/client"
@@ -15,9 +15,8 @@ import (
 var lifecycleFaults = []Fault{
 	{
 		ID: "lifecycle.list-first", Requirement: "lifecycle.init.first", Transports: overStdio,
-		Summary:    "The first request is tools/list.",
-		Apply:      before(calls("initialize"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
-		Collateral: []string{"lifecycle.init.client-waits", "lifecycle.init.initialized-before-operation"},
+		Summary: "The first request is tools/list.",
+		Apply:   before(calls("initialize"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
 	},
 	{
 		ID: "lifecycle.list-second", Requirement: "lifecycle.init.first", Transports: overStdio,
@@ -25,7 +24,6 @@ var lifecycleFaults = []Fault{
 		Apply: sending(calls("initialize"), func(_ *wire.Message, out outgoing) []outgoing {
 			return []outgoing{{Raw: []byte(`{"jsonrpc":"2.0","id":"first","method":"ping"}`)}, {Raw: []byte(`{"jsonrpc":"2.0","id":"early","method":"tools/list"}`)}, out}
 		}),
-		Collateral: []string{"lifecycle.init.client-waits", "lifecycle.init.initialized-before-operation"},
 	},
 	{
 		ID: "lifecycle.roots-change-early", Requirement: "lifecycle.capability.client-emits-roots-list-changed", Scenario: "lifecycle/slow-answer", Transports: overStdio,
@@ -70,15 +68,13 @@ var lifecycleFaults = []Fault{
 	},
 	{
 		ID: "lifecycle.initialized-early", Requirement: "lifecycle.init.initialized-after-result", Transports: overStdio,
-		Summary:    "notifications/initialized comes before initialize.",
-		Apply:      before(calls("initialize"), `{"jsonrpc":"2.0","method":"notifications/initialized"}`),
-		Collateral: []string{"lifecycle.init.first"},
+		Summary: "notifications/initialized comes before initialize.",
+		Apply:   before(calls("initialize"), `{"jsonrpc":"2.0","method":"notifications/initialized"}`),
 	},
 	{
 		ID: "lifecycle.does-not-wait", Requirement: "lifecycle.init.client-waits", Transports: overStdio,
-		Summary:    "A request follows initialize before that is answered.",
-		Apply:      behind(calls("initialize"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
-		Collateral: []string{"lifecycle.init.initialized-before-operation"},
+		Summary: "A request follows initialize before that is answered.",
+		Apply:   behind(calls("initialize"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
 	},
 	{
 		ID: "lifecycle.refusal-ignored", Requirement: "lifecycle.init.initialized-after-result", Scenario: "lifecycle/refused",
@@ -87,11 +83,8 @@ var lifecycleFaults = []Fault{
 	},
 	{
 		ID: "lifecycle.operation-before-initialized", Requirement: "lifecycle.init.initialized-before-operation", Transports: overStdio,
-		Summary: "A request comes between the answer to initialize and notifications/initialized.",
-		Apply: sending(calls("notifications/initialized"), func(_ *wire.Message, out outgoing) []outgoing {
-			<-time.After(6 * crossing)
-			return []outgoing{{Raw: []byte(`{"jsonrpc":"2.0","id":"early","method":"tools/list"}`)}, out}
-		}),
+		Summary: "Over stdio, notifications/initialized is sent once a first request was answered.",
+		Apply:   afterAnswer(calls("notifications/initialized"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
 	},
 	{
 		ID: "lifecycle.initialized-after-operation", Requirement: "lifecycle.init.initialized-before-operation", Transports: overHTTP,
@@ -433,13 +426,23 @@ var utilityFaults = []Fault{
 	},
 	{
 		ID: "cancellation.of-the-past", Requirement: "cancellation.in-progress", Transports: overStdio,
-		Summary: "The client cancels a request that was answered long ago.",
-		Apply: doing(func(ctx context.Context, s *client.Session) {
-			for began := time.Now(); time.Since(began) < longAgo && s.Fence(ctx) == nil; {
-				<-time.After(time.Second)
-			}
-			_ = s.Notify(ctx, "notifications/cancelled", object{"requestId": 2})
-		}),
+		Summary: "The client cancels the request for a page when it has asked for the next one.",
+		Apply: func(c *client.Standalone) {
+			var page atomic.Pointer[wire.ID]
+			sending(calls("tools/list"), func(m *wire.Message, out outgoing) []outgoing {
+				before := page.Swap(&m.ID)
+				if before == nil || wire.At(m.Params, "cursor") == nil {
+					return []outgoing{out}
+				}
+				text := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + before.String() + `}}`
+				return []outgoing{out, {Raw: []byte(text)}}
+			})(c)
+		},
+	},
+	{
+		ID: "cancellation.reason-outside-ascii", Requirement: "base.message.utf8-accepted", Scenario: notifications, Form: mockserver.ByValue,
+		Summary: "A cancellation whose reason has characters outside ASCII ends the client.",
+		Apply:   dyingOf(`"notifications/cancelled"`, "不要 🙂"),
 	},
 	{
 		ID: "cancellation.of-initialize", Requirement: "cancellation.not-initialize",

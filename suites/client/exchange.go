@@ -36,7 +36,7 @@ var exchangeScenarios = []*Scenario{
 			"ping.either-side", "ping.response-prompt", "base.request.string-id-served", "base.request.integer-id-served", "base.error.method-not-found",
 			"meta.attach.request", "base.params.open", "base.params.omitted", "base.request.id-space-per-side", "progress.request", "progress.token.any-means",
 			"base.notification.unknown-no-response", "meta.attach.notification",
-			"cancellation.ignore-unknown", "cancellation.ignore-completed", "cancellation.ignore-malformed",
+			"cancellation.ignore-unknown", "cancellation.ignore-completed", "cancellation.ignore-malformed", "base.message.utf8-accepted",
 		},
 		Shows: []string{"base.response.*", "base.error.*", "base.jsonrpc.member-case", "ping.response-empty"},
 		Needs: needsToAsk,
@@ -73,7 +73,7 @@ var exchangeScenarios = []*Scenario{
 			"base.notification.unknown-no-response", "base.notification.malformed-no-response", "meta.attach.notification",
 			"cancellation.ignore-unknown", "cancellation.ignore-completed", "cancellation.ignore-malformed",
 			"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited",
-			"logging.message.any-data",
+			"logging.message.any-data", "base.message.utf8-accepted",
 		},
 		Shows:   []string{"ping.response-prompt"},
 		Needs:   needsToTell,
@@ -95,9 +95,10 @@ func judgeTold(t *T) {
 		"after-meta":      {"meta.attach.notification"},
 		"after-malformed": {"base.notification.malformed-no-response"},
 		"after-cancelled": {"cancellation.ignore-unknown", "cancellation.ignore-completed", "cancellation.ignore-malformed"},
+		afterReason:       {"base.message.utf8-accepted"},
 		"after-changed":   {"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited"},
 	}
-	for _, fence := range []string{"after-unknown", "after-meta", "after-malformed", "after-cancelled", "after-changed"} {
+	for _, fence := range []string{"after-unknown", "after-meta", "after-malformed", "after-cancelled", afterReason, "after-changed"} {
 		x := t.Asked(fence)
 		if x == nil {
 			continue
@@ -139,7 +140,8 @@ func judgeTold(t *T) {
 // noticed are the notifications that the server sends before each of these pings.
 var noticed = map[string]string{
 	"after-unknown": "notifications with unknown methods", "after-meta": "a notification with _meta, which it ignored without", "after-malformed": "malformed notifications",
-	"after-cancelled": "cancellations that name no request in progress", "after-changed": "the news of changed lists",
+	"after-cancelled": "cancellations that name no request in progress", afterReason: "the cancellation of a ping with a reason outside ASCII",
+	"after-changed": "the news of changed lists",
 }
 
 // freeToEnd reports whether a requirement is met by a client that ends the session: it only forbids a response.
@@ -647,8 +649,16 @@ func notifyCancelled(a *Asker) bool {
 	for _, params := range []map[string]any{nil, {}, {"requestId": []any{1}}} {
 		a.Notify("notifications/cancelled", params, "*")
 	}
-	return a.Fence("after-cancelled")
+	if !a.Fence("after-cancelled") {
+		return false
+	}
+	a.Send(map[string]any{"id": "cancelled for a reason", "method": "ping"})
+	a.Notify("notifications/cancelled", map[string]any{"requestId": "cancelled for a reason", "reason": "nicht mehr nötig – 不要 🙂"})
+	return a.Fence(afterReason)
 }
+
+// afterReason is the id of the ping behind a cancellation with a reason outside ASCII.
+const afterReason = "after-reason"
 
 const (
 	told     = "exchange/notifications"

@@ -563,9 +563,7 @@ func (e *Engine) open(ctx context.Context, t *T, run *ScenarioRun, dir string) (
 	o.Behaviour.HTTP.Reply = anyMediaType(o.Behaviour.HTTP.Reply)
 	// When the client is gone the server is stopped, even in the middle of an answer.
 	o.Behaviour.Breaks = append(o.Behaviour.Breaks, "http.server.sse-no-early-close", "http.server.sse-response-sent")
-	if e.Transport == transport.NameHTTP || e.Transport == transport.NameSSE {
-		o.Behaviour.Wrap("*", awaitingInitialized)
-	}
+	o.Behaviour.Wrap("*", awaitingInitialized)
 	endpoint := Endpoint{Scenario: s.Name, UserActions: strings.ReplaceAll(s.UserActions, folder, run.Folder), Transport: e.Transport, Dir: dir, Official: s.Official}
 	switch {
 	case e.Transport == transport.NameStdio:
@@ -718,7 +716,7 @@ func (e *Engine) await(ctx context.Context, p transport.Process, t *T, run *Scen
 // watch waits until the client ends or has to be stopped. It makes room for other
 // clients as soon as this one does nothing.
 func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, run *ScenarioRun, s *slot) (end Ending) {
-	limit := time.NewTimer(e.limit(run.Scenario))
+	limit := time.NewTimer(e.limit(t))
 	defer limit.Stop()
 	quiet := e.quiet()
 	look := time.NewTicker(quiet / 2)
@@ -780,20 +778,20 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, run *Scen
 
 // expected is how long the client may be kept waiting in a scenario before it is known to
 // wait for longer than it should.
-func (e *Engine) expected(s *Scenario) time.Duration {
-	if !s.Patient || e.GivesUpAfter == 0 {
+func (e *Engine) expected(t *T) time.Duration {
+	known := e.GivesUpAfter
+	if known == 0 {
+		known = renewals * t.tookToGiveUp()
+	}
+	// What was not stated, but seen, is worth no more time than any scenario.
+	if !t.Scenario.Patient || known == 0 || e.GivesUpAfter == 0 && known+2*givingUp > e.Timeout {
 		return 0
 	}
-	return e.GivesUpAfter + 2*givingUp
+	return known + 2*givingUp
 }
 
 // limit is how long the client may take in a scenario.
-func (e *Engine) limit(s *Scenario) time.Duration {
-	if longer := e.expected(s); longer > 0 {
-		return e.Timeout + longer
-	}
-	return e.Timeout
-}
+func (e *Engine) limit(t *T) time.Duration { return e.Timeout + e.expected(t) }
 
 // silent reports whether a client that has spoken has sent nothing for so long that it may send nothing more, and whether it
 // had all its answers. It has twice the time where it goes on to look for news and, in the run that confirms that it may send nothing
@@ -812,7 +810,7 @@ func (e *Engine) silent(t *T, run *ScenarioRun, heard *activity) (silent, idle b
 	if run.Scenario.Authorization == nil && !looking && !heard.waits() && time.Since(heard.message) > idleTime {
 		return true, true
 	}
-	return time.Since(heard.client) > max(min(waiting, e.Timeout), e.expected(run.Scenario)), false
+	return time.Since(heard.client) > max(min(waiting, e.Timeout), e.expected(t)), false
 }
 
 // busy is how long before its end a client that did something was not hanging.

@@ -188,17 +188,14 @@ func judgeStubborn(t *T) {
 		if closed == nil || !launched(c.Events) {
 			continue
 		}
-		var killed *wire.Event
-		for _, e := range c.Events {
-			if e.Kind == wire.KindSignal && e.Note == "SIGKILL" {
-				killed = e
-			}
-		}
+		terminated, killed := signalNamed(c.Events, "SIGTERM"), signalNamed(c.Events, "SIGKILL")
 		switch {
 		case signalled == nil:
 			t.Violation(term, "the client left behind a server process that does not exit when its stdin is closed; SIGTERM was expected", closed)
-		case signalled.Note == "SIGKILL":
-			t.Violation(term, "the server process got SIGKILL without a SIGTERM before it", closed, signalled)
+		case killed != nil && (terminated == nil || killed.Seq < terminated.Seq):
+			t.Violation(term, "the server process got SIGKILL without a SIGTERM before it", closed, signalled, killed)
+		case terminated == nil:
+			t.Violation(term, "the server process got "+signalled.Note+" and no SIGTERM", closed, signalled)
 		default:
 			t.Exercised(term)
 		}
@@ -226,9 +223,12 @@ func stdinEnd(events []*wire.Event) *wire.Event {
 	return nil
 }
 
-func firstSignal(events []*wire.Event) *wire.Event {
+func firstSignal(events []*wire.Event) *wire.Event { return signalNamed(events, "") }
+
+// signalNamed returns the first signal with a name that the client sent, or the first of all for ""; nil if there is none.
+func signalNamed(events []*wire.Event, name string) *wire.Event {
 	for _, e := range events {
-		if e.Kind == wire.KindSignal && e.From == wire.Client {
+		if e.Kind == wire.KindSignal && e.From == wire.Client && (name == "" || e.Note == name) {
 			return e
 		}
 	}

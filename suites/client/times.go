@@ -64,7 +64,7 @@ var timeScenarios = []*Scenario{
 					continue
 				}
 				if t.Ending.Late && !t.givenUp(x) {
-					t.judgeWaiting(x, "lifecycle.timeout.maximum")
+					t.judgeRenewing(x, "lifecycle.timeout.maximum")
 					return
 				}
 				t.Exercised("lifecycle.timeout.maximum")
@@ -318,6 +318,48 @@ func (t *T) judgeWaiting(x *judge.Exchange, ids ...string) {
 			t.Inconclusive(timedOut(stillWaiting), id)
 		}
 	}
+}
+
+// renewals is how many times as long as without progress a client may wait while progress comes before it counts as one that
+// waits for ever (docs/positions.md, renewed-timeout).
+const renewals = 4
+
+// judgeRenewing judges a client that still waited for an answer of which only progress came. If nobody has said after what
+// time it gives up, what it took to give up a call without progress counts.
+func (t *T) judgeRenewing(x *judge.Exchange, id string) {
+	took := t.tookToGiveUp()
+	if t.GivesUpAfter > 0 || took == 0 {
+		t.judgeWaiting(x, id)
+		return
+	}
+	events := t.conversationOf(x).Events
+	after := events[len(events)-1].At - x.Request.At
+	if after < renewals*took {
+		t.Inconclusive(timedOut(stillWaiting), id)
+		return
+	}
+	t.Warning(id, fmt.Sprintf("the client gives a tool call up after %s if nothing comes, and still waits after %s while only progress comes; it needs a maximum as well",
+		took.Round(time.Second), after.Round(time.Second)), x.Request)
+}
+
+// tookToGiveUp returns how long the client waited for a call before it gave that up in the scenario that this one follows on;
+// 0 if that is not known.
+func (t *T) tookToGiveUp() time.Duration {
+	if t.first == nil {
+		return 0
+	}
+	open := t.first.unanswered()
+	if len(open) == 0 || !t.first.givenUp(open[0]) {
+		return 0
+	}
+	x, events := open[0], t.first.conversationOf(open[0]).Events
+	sign := events[len(events)-1]
+	if x.Cancelled != nil {
+		sign = x.Cancelled
+	} else if next := t.first.wentOn(x); next != nil {
+		sign = next
+	}
+	return sign.At - x.Request.At
 }
 
 // conversationOf returns the conversation of an exchange.

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/virtual"
 	"github.com/mcpconform/mcpconform/mockserver/mockclient"
 	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/result"
@@ -65,4 +67,55 @@ func TestClientThatSendsInTurn(t *testing.T) {
 			}
 		}
 	}
+}
+// What a client does without progress tells how long it is to wait with progress at most, if nobody has said so.
+func TestMaximumAsSeen(t *testing.T) {
+	const id = "lifecycle.timeout.maximum"
+	for _, v := range []struct {
+		maximum time.Duration
+		want    result.Verdict
+	}{{3 * time.Second, result.Pass}, {time.Hour, result.Warn}} {
+		run := conducted(t, suites.ClientScenarios{
+			Scenarios: []string{client.Baseline, "time/silent-tool", "time/endless-progress"},
+			Launch:    inProcess(func(ctx context.Context, p client.Endpoint) error { return renewsByProgress(ctx, p, v.maximum) }),
+		}, suites.Options{Timeout: 8 * time.Second})
+		if q := requirement(t, run, id); q.Verdict != v.want {
+			t.Errorf("%s is %s with a maximum of %s: %s %+v", id, q.Verdict, v.maximum, q.Reason, q.Findings)
+		}
+	}
+}
+
+// renewsByProgress is a client that gives a tool call up after a second without progress, or after a maximum.
+func renewsByProgress(ctx context.Context, p client.Endpoint, maximum time.Duration) error {
+	s, err := begin(ctx, p, time.Second)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = s.Close(context.WithoutCancel(ctx)) }()
+	call, err := s.Start(ctx, "tools/call", map[string]any{
+		"name": "echo", "arguments": map[string]any{"text": "a"}, "_meta": map[string]any{"progressToken": "steps"},
+	})
+	if err != nil {
+		return err
+	}
+	whole, stop := context.WithTimeout(ctx, maximum)
+	defer stop()
+	for from := 0; ; {
+		e, err := s.AwaitEvent(whole, from, "progress or answer", func(e *wire.Event) bool {
+			return call.Answers(e) || e.Kind == wire.KindMessage && e.Msg.Method == "notifications/progress"
+		})
+		if err != nil {
+			break
+		}
+		if call.Answers(e) {
+			return nil
+		}
+		from = e.Seq + 1
+	}
+	id := json.RawMessage(call.Request.Msg.ID.String())
+	if err := s.Notify(ctx, "notifications/cancelled", map[string]any{"requestId": id}); err != nil {
+		return err
+	}
+	_, err = s.Call(ctx, "tools/list", nil)
+	return err
 }

@@ -411,10 +411,6 @@ func TestCancellation(t *testing.T) {
 			good: call(1, "7") + cancels(1) + fence(3) + fence(4), bad: call(1, "7") + cancels(1) + failed(1, "Request cancelled"),
 		},
 		{id: "cancellation.same-direction", party: wire.Client, good: call(1, "7") + cancels(1), bad: call(1, "7") + cancels(2)},
-		{
-			id: "cancellation.in-progress", party: wire.Client,
-			good: call(1, "7") + ended(1) + fence(2) + fence(3) + cancels(1), bad: call(1, "7") + ended(1) + ask("ping", `{}`, `{}`) + cancels(1),
-		},
 	})
 	meanwhile := ""
 	for id := 30; id < 50; id++ {

@@ -29,6 +29,7 @@ type Conversation struct {
 	spansOn   map[string][]span     // see answeredOn
 	spansOf   map[wire.Party][]span // see askedBy
 	cut       *[]*wire.Event        // see answersUnfinished
+	atOnce    *int                  // see asksAtOnce
 
 	listed []*tool // what tools returns, once it was asked
 

@@ -242,7 +242,7 @@ func (c *Conversation) answersUnfinished(e *wire.Event) bool {
 func (c *Conversation) strayBefore(e *wire.Event) *wire.Event {
 	sent := c.faults[e.From.Peer()].responses
 	i := sort.Search(len(sent), func(i int) bool { return sent[i].Seq > e.Seq })
-	if i == 0 || e.At-sent[i-1].At >= unread {
+	if i == 0 {
 		return nil
 	}
 	stray := sent[i-1]

@@ -597,13 +597,15 @@ func (c *Conversation) judgeLaterHeaders(rec *Recorder) {
 	former := make(map[string]bool)    // ids of earlier sessions
 	var lost, stuck *wire.HTTPExchange // the first request that was answered with 404; one that still names the session
 	var deletes repeats                // that were declined
-	told, ending := false, false       // told: the client has shown that it read the answer
+	var told *wire.HTTPExchange        // the first that shows that the client read the answer
+	ending := false
 	for _, x := range c.HTTP {
-		if x.Request.Seq < c.Init.Response.Seq || c.foreign[x.Stream] {
-			continue
-		}
 		m := x.Message()
-		if m != nil && m.Msg.Method == "initialize" {
+		initializes := m != nil && m.Msg.Method == "initialize"
+		if x.Request.Seq < c.Init.Response.Seq || c.foreign[x.Stream] || !initializes && x.Request.Seq < opened.Seq {
+			continue // without a session until initialize is answered
+		}
+		if initializes {
 			if lost != nil {
 				rec.Pass("http.client.reinitialize-on-404", wire.Client)
 				rec.Check(len(x.Request.HTTP.Header.Values(headerSession)) == 0, "http.client.reinitialize-without-session-id", wire.Client,
@@ -620,13 +622,15 @@ func (c *Conversation) judgeLaterHeaders(rec *Recorder) {
 			continue
 		}
 		if c.answersEarly(m) || c.early(x, m, opened, told) || lost != nil && barePing(x, m) {
-			continue // without a session until initialize is answered, and again once it is lost
+			continue // it may have been sent before the answer was read, or once the session was lost
 		}
-		if x.Method() == http.MethodGet && (x.Resumes() || c.Initialized == nil) && !told && len(x.Request.HTTP.Header.Values(headerVersion)) == 0 {
+		if x.Method() == http.MethodGet && (x.Resumes() || c.Initialized == nil) && told == nil && len(x.Request.HTTP.Header.Values(headerVersion)) == 0 {
 			judgeSessionHeader(x, id, rec)
 			continue // it asks for the rest of the stream whose body has the version, or never read that
 		}
-		told = true
+		if told == nil {
+			told = x
+		}
 		if named := x.Request.HTTP.Header.Get(headerSession); named != id && former[named] && !c.knew(x.Request, opened) {
 			continue // on its way when the next session began
 		}
@@ -681,16 +685,16 @@ func bare(x *wire.HTTPExchange) bool {
 
 // early reports whether a request may have been on its way when initialize was
 // answered, so that its sender did not know the session: a ping at any time,
-// anything else only before the client has shown that it read the answer, as it does by
-// notifications/initialized, or by a response to what came after the answer.
-func (c *Conversation) early(x *wire.HTTPExchange, m, opened *wire.Event, told bool) bool {
-	if c.knew(x.Request, opened) {
+// and notifications as well, anything else only before the client has shown that it read the answer, as it does by
+// notifications/initialized, or by a response to what came after the answer. What comes long after that was sent after it.
+func (c *Conversation) early(x *wire.HTTPExchange, m, opened *wire.Event, told *wire.HTTPExchange) bool {
+	if c.knew(x.Request, opened) || told != nil && x.Request.At-told.Request.At >= overtaking {
 		return false
 	}
 	switch {
 	case x.Method() == http.MethodGet:
-		return !told && len(x.Request.HTTP.Header.Values(headerSession)) == 0 // whichever version it hopes for
-	case m != nil && !told && m.Msg.Method == "ping" && len(x.Request.HTTP.Header.Values(headerVersion)) == 0:
+		return told == nil && len(x.Request.HTTP.Header.Values(headerSession)) == 0 // whichever version it hopes for
+	case m != nil && told == nil && m.Msg.Method == "ping" && len(x.Request.HTTP.Header.Values(headerVersion)) == 0:
 		return true // the head of the answer has the session id, and only its body the version
 	case m == nil || !bare(x):
 		return false
@@ -698,9 +702,9 @@ func (c *Conversation) early(x *wire.HTTPExchange, m, opened *wire.Event, told b
 		return true
 	case m.Msg.IsResponse():
 		asked := c.Of(m)
-		return !told && (asked == nil || asked.Request.Stream != opened.Stream || asked.Request.Seq < opened.Seq)
+		return told == nil && (asked == nil || asked.Request.Stream != opened.Stream || asked.Request.Seq < opened.Seq)
 	}
-	return !told && m.Msg.Method != "notifications/initialized"
+	return m.Msg.Method != "notifications/initialized" && (told == nil || m.Msg.Kind == wire.Notification)
 }
 
 // answersEarly reports whether a message responds to a request that the server

@@ -593,7 +593,7 @@ func TestHTTPRules(t *testing.T) {
 			func(s *httpScript) {
 				s.handshake()
 				for range 2 {
-					s.post(pingFive, later(), 404, "", "").wait(unread)
+					s.post(pingFive, later(), 404, "", "").wait(overtaking)
 				}
 			},
 		},
@@ -935,17 +935,17 @@ func TestMessagesOvertakeEachOtherOverHTTP(t *testing.T) {
 			}
 		}, false},
 		{"ping without the session", "http.client.session-header", func(s *httpScript) {
-			s.handshake().wait(unread).post(pingFive, bare, 400, "", "")
+			s.handshake().wait(overtaking).post(pingFive, bare, 400, "", "")
 		}, true},
 		{"requests before the session is known", "http.client.version-header", func(s *httpScript) {
 			s.initialize(bare, "abc").post(callSix, bare, 400, "", "").post(ready, later(), 202, "", "")
 		}, false},
 		{"listening stream without the version", "http.client.version-header", func(s *httpScript) {
-			s.initialize(bare, "abc").wait(unread).get(headers("Accept", typeEvents, headerSession, "abc"), 200, typeEvents)
+			s.initialize(bare, "abc").wait(overtaking).get(headers("Accept", typeEvents, headerSession, "abc"), 200, typeEvents)
 			s.post(ready, later(), 202, "", "")
 		}, true},
 		{"requests without the session", "http.client.session-header", func(s *httpScript) {
-			s.initialize(bare, "abc").wait(unread).post(callSix, bare, 400, "", "").post(ready, later(), 202, "", "")
+			s.initialize(bare, "abc").wait(overtaking).post(callSix, bare, 400, "", "").post(ready, later(), 202, "", "")
 		}, true},
 		{"initialized without the session", "http.client.session-header", func(s *httpScript) {
 			s.initialize(bare, "abc").post(ready, bare, 202, "", "")
@@ -954,7 +954,7 @@ func TestMessagesOvertakeEachOtherOverHTTP(t *testing.T) {
 			s.handshake().ping().initialize(bare, "def").post(pingFive, later(), 404, "", "")
 		}, false},
 		{"requests of a session long past", "http.client.session-header", func(s *httpScript) {
-			s.handshake().ping().initialize(bare, "def").wait(unread).post(pingFive, later(), 404, "", "")
+			s.handshake().ping().initialize(bare, "def").wait(overtaking).post(pingFive, later(), 404, "", "")
 		}, true},
 		{"requests on their way when a session is lost", "http.client.reinitialize-on-404", func(s *httpScript) {
 			s.handshake()
@@ -973,7 +973,7 @@ func TestMessagesOvertakeEachOtherOverHTTP(t *testing.T) {
 			x := s.handshake().ask(http.MethodPost, mcp, pingFive, later())
 			s.head(s.ask(http.MethodDelete, mcp, "", later()), 200, nil)
 			s.head(x, 404, nil)
-			s.wait(unread).post(pingFive, later(), 404, "", "").wait(unread).post(pingFive, later(), 404, "", "")
+			s.wait(overtaking).post(pingFive, later(), 404, "", "").wait(overtaking).post(pingFive, later(), 404, "", "")
 			s.initialize(bare, "def").post(pingFive, later(headerSession, "def"), 404, "", "").initialize(bare, "ghi")
 		}, false},
 		{"streams asked for at once", "http.client.get-405-tolerated", func(s *httpScript) {
@@ -991,8 +991,30 @@ func TestMessagesOvertakeEachOtherOverHTTP(t *testing.T) {
 			s.ping()
 		}, false},
 		{"cancelled long after the answer", "cancellation.in-progress", func(s *httpScript) {
-			s.handshake().stream(callSix, false, "", doneSix).wait(unread).post(cancelSix, later(), 202, "", "")
+			s.handshake().stream(callSix, false, "", doneSix).wait(time.Minute).post(cancelSix, later(), 202, "", "")
+		}, false},
+		{"page cancelled long after the next was asked for", "cancellation.in-progress", func(s *httpScript) {
+			page := `{"jsonrpc":"2.0","id":6,"method":"tools/list"}`
+			next := `{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"cursor":"2"}}`
+			s.handshake().stream(page, false, "", `{"jsonrpc":"2.0","id":6,"result":{"tools":[],"nextCursor":"2"}}`)
+			s.stream(next, false, "", `{"jsonrpc":"2.0","id":7,"result":{"tools":[]}}`).wait(overtaking).post(cancelSix, later(), 202, "", "")
 		}, true},
+		{"notification that notifications/initialized has overtaken", "http.client.version-header", func(s *httpScript) {
+			s.handshake().post(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`, bare, 400, "", "")
+		}, false},
+		{"notification long after notifications/initialized", "http.client.version-header", func(s *httpScript) {
+			x := s.handshake().ask(http.MethodPost, mcp, callSix, later())
+			s.ping().wait(overtaking).post(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`, bare, 400, "", "")
+			s.head(x, 400, nil)
+		}, true},
+		{"notification between the second initialize and its answer", "http.client.version-header", func(s *httpScript) {
+			s.handshake().post(callSix, later(), 404, "", "")
+			x := s.ask(http.MethodPost, mcp, askInit, bare)
+			s.post(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`, bare, 400, "", "")
+			s.head(x, 200, headers("Content-Type", "application/json", headerSession, "def"))
+			s.body(x, gotInit)
+			s.end(x)
+		}, false},
 		{"pings between two sessions", "http.client.session-header", func(s *httpScript) {
 			s.handshake().post(callSix, later(), 404, "", "").post(pingFive, bare, 400, "", "").post(pingFive, bare, 400, "", "")
 		}, false},
@@ -1227,7 +1249,7 @@ func TestClientsThatMay(t *testing.T) {
 	}{
 		{
 			"asks for a later revision first", "http",
-			[]string{"lifecycle.init.first", "lifecycle.init.client-waits"},
+			[]string{"lifecycle.init.first"},
 			probe("2026-07-28", true), probe("2025-06-18", true),
 		},
 		{

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"math"
 	"net/http"
 	"regexp"
 	"slices"
@@ -52,8 +53,10 @@ func judgeHandshake(c *Conversation, rec *Recorder) {
 		}
 		return
 	}
+	// Also if it was refused.
+	began := c.Exchanges[slices.IndexFunc(c.Exchanges, func(x *Exchange) bool { return x.Method() == "initialize" })].Request
 	for _, p := range []wire.Party{wire.Client, wire.Server} {
-		c.judgeFirst(p, first, rec)
+		c.judgeFirst(p, first, began, rec)
 	}
 	rec.Pass("lifecycle.init.client-initiates", wire.Client)
 	for _, id := range []string{"version", "capabilities", "client-info"} {
@@ -61,7 +64,9 @@ func judgeHandshake(c *Conversation, rec *Recorder) {
 	}
 	answer := c.Init.Response
 	for _, x := range c.Exchanges {
-		c.judgeEarly(x, answer, rec)
+		if x.Request.Seq > began.Seq { // what came before is judged above
+			c.judgeEarly(x, answer, rec)
+		}
 	}
 	if !c.Handshaken() {
 		if c.Initialized != nil {
@@ -83,12 +88,10 @@ func judgeHandshake(c *Conversation, rec *Recorder) {
 	c.judgeInitialized(answer, rec)
 }
 
-// judgeFirst judges that a party says nothing but pings before initialize; first is the first
-// message of all.
-func (c *Conversation) judgeFirst(p wire.Party, first *wire.Event, rec *Recorder) {
+// judgeFirst judges that a party says nothing but pings before the first initialize; first is the first
+// message of all. That notifications/initialized comes too early is judged elsewhere.
+func (c *Conversation) judgeFirst(p wire.Party, first, began *wire.Event, rec *Recorder) {
 	spoke := false
-	// Also if it was refused.
-	began := c.Exchanges[slices.IndexFunc(c.Exchanges, func(x *Exchange) bool { return x.Method() == "initialize" })].Request
 	for _, e := range c.Messages {
 		if e.From != p || e.Seq < first.Seq || e.Msg.Kind == wire.Invalid || wire.TooMany(c.Head(e)) {
 			continue
@@ -98,7 +101,7 @@ func (c *Conversation) judgeFirst(p wire.Party, first *wire.Event, rec *Recorder
 			break
 		}
 		switch {
-		case e.Msg.Method == "ping", e.Msg.IsResponse():
+		case e.Msg.Method == "ping", e.Msg.IsResponse(), e == c.Initialized:
 		case p == wire.Server && e.Msg.Method == "notifications/message":
 			// Logging is excepted from what a server leaves until notifications/initialized, on the same page.
 			rec.Warn("lifecycle.init.first", p, "a log message came before initialize", e)
@@ -153,63 +156,72 @@ func (c *Conversation) judgeEarly(x *Exchange, answer *wire.Event, rec *Recorder
 	}
 }
 
+// judgeInitialized judges whether and when the client announces that it is ready (basic/lifecycle#initialization). Of one
+// that does so too early, nothing else is judged.
 func (c *Conversation) judgeInitialized(answer *wire.Event, rec *Recorder) {
-	if c.Initialized == nil {
-		for _, x := range c.Exchanges {
-			// A request before the answer is another fault.
-			if x.From() == wire.Client && x != c.Init && x.Method() != "ping" && x.Request.Seq > answer.Seq {
-				rec.Fail("lifecycle.init.initialized-sent", wire.Client, "notifications/initialized was never sent", answer, x.Request)
-				return
-			}
-		}
-		return
+	const sent, inTime = "lifecycle.init.initialized-sent", "lifecycle.init.initialized-after-result"
+	const before = "lifecycle.init.initialized-before-operation"
+	early := c.operations(answer, c.Initialized)
+	served := slices.IndexFunc(early, func(x *Exchange) bool { return c.end(x) != math.MaxInt })
+	switch {
+	case c.Initialized != nil && c.Initialized.Seq < answer.Seq:
+		rec.Fail(inTime, wire.Client, "notifications/initialized came before the answer to initialize", c.Initialized, answer)
+	case c.Initialized != nil:
+		rec.Pass(sent, wire.Client)
+		rec.Pass(inTime, wire.Client)
+		c.judgeOrder(early, answer, rec)
+	case served >= 0:
+		rec.Fail(sent, wire.Client, "notifications/initialized was never sent", answer, early[served].Request)
+	case len(early) > 0 && c.wentOn(early[0].Request):
+		x := early[0]
+		rec.Warn(before, wire.Client, x.Method()+" was sent before notifications/initialized, and is not answered yet", x.Request)
 	}
-	rec.Pass("lifecycle.init.initialized-sent", wire.Client)
-	rec.Check(c.Initialized.Seq > answer.Seq, "lifecycle.init.initialized-after-result", wire.Client,
-		"notifications/initialized came before the answer to initialize", c.Initialized, answer)
-	if c.Transport != transport.NameStdio {
-		c.judgeInitializedApart(answer, rec)
-		return
-	}
-	for _, x := range c.Exchanges {
-		// What was sent before the answer is another fault, and right after it the
-		// client may not have read it yet.
-		if x.From() == wire.Client && x != c.Init && x.Method() != "ping" && x.Request.Seq < c.Initialized.Seq && x.Request.Seq > answer.Seq {
-			record := rec.Fail
-			if x.Request.At-answer.At < overtaking && !c.knew(x.Request, answer) {
-				record = rec.Warn
-			}
-			record("lifecycle.init.initialized-before-operation", wire.Client,
-				x.Method()+" was sent before notifications/initialized", x.Request, c.Initialized)
+}
+
+// judgeOrder judges the requests that precede the notification. They may have been sent before the client read the answer
+// to initialize, which is another fault, unless the client announces itself only when one was answered. On other transports than
+// stdio each message travels by itself.
+func (c *Conversation) judgeOrder(early []*Exchange, answer *wire.Event, rec *Recorder) {
+	const before = "lifecycle.init.initialized-before-operation"
+	inOrder := c.Transport == transport.NameStdio
+	for _, x := range early {
+		message := x.Method() + " was sent before notifications/initialized"
+		answered := x.Response != nil && x.Response.Seq < c.Initialized.Seq
+		switch {
+		case answered && c.Initialized.At-x.Request.At >= overtaking:
+			rec.Fail(before, wire.Client, message+", which came after it was answered", x.Request, x.Response, c.Initialized)
+			return
+		case inOrder && c.knew(x.Request, answer):
+			rec.Fail(before, wire.Client, message, x.Request, c.Initialized)
 			return
 		}
 	}
-	rec.Pass("lifecycle.init.initialized-before-operation", wire.Client)
+	switch {
+	case len(early) == 0:
+		rec.Pass(before, wire.Client)
+	case inOrder:
+		rec.Warn(before, wire.Client, early[0].Method()+" was sent before notifications/initialized", early[0].Request, c.Initialized)
+		return
+	}
+	if !inOrder {
+		return
+	}
 	if c.Initialized.At-answer.At >= Crossing {
 		rec.Pass("lifecycle.init.server-waits", wire.Server) // it had time to ask, and did not
 	}
 	rec.Pass("lifecycle.init.client-waits", wire.Client)
 }
 
-// judgeInitializedApart judges the order where each message travels by itself, so that those which come close
-// to each other may have been sent in another order: only what comes long after a request, which was answered in the
-// meantime, was sent after that.
-func (c *Conversation) judgeInitializedApart(answer *wire.Event, rec *Recorder) {
-	const id = "lifecycle.init.initialized-before-operation"
-	ordered := true
+// operations returns the client's requests after an event and, unless that is nil, before another, apart from pings.
+func (c *Conversation) operations(after, before *wire.Event) []*Exchange {
+	var all []*Exchange
 	for _, x := range c.Exchanges {
-		if x.From() != wire.Client || x.Method() == "initialize" || x.Method() == "ping" || x.Request.Seq > c.Initialized.Seq || x.Request.Seq < answer.Seq {
-			continue
-		}
-		ordered = false
-		if x.Response != nil && x.Response.Seq < c.Initialized.Seq && c.Initialized.At-x.Request.At >= overtaking {
-			rec.Fail(id, wire.Client, x.Method()+" was sent before notifications/initialized, which came after it was answered", x.Request, x.Response, c.Initialized)
-			return
+		between := x.Request.Seq > after.Seq && (before == nil || x.Request.Seq < before.Seq)
+		if x.From() == wire.Client && x.Method() != "initialize" && x.Method() != "ping" && between {
+			all = append(all, x)
 		}
 	}
-	if ordered {
-		rec.Pass(id, wire.Client)
-	}
+	return all
 }
 
 // judgeVersions judges the versions that both sides name (basic/lifecycle#version-negotiation).

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"regexp"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -64,7 +65,11 @@ func judgeLines(c *Conversation, rec *Recorder) {
 		default:
 			lines, end := pieces(c, i, &tries)
 			if len(lines) < 2 {
-				rec.Fail(clean, e.From, "a line is not an MCP message: "+faults(e.Msg), e)
+				message := "a line is not an MCP message: " + faults(e.Msg)
+				if lengthHeader.Match(e.Raw) {
+					message = "a Content-Length header was written, as in the protocol of language servers; an MCP message is one line, without headers"
+				}
+				rec.Fail(clean, e.From, message, e)
 				continue
 			}
 			spread = end
@@ -72,6 +77,9 @@ func judgeLines(c *Conversation, rec *Recorder) {
 		}
 	}
 }
+
+// lengthHeader is how the messages of the Language Server Protocol begin.
+var lengthHeader = regexp.MustCompile(`(?i)^content-length: *\d+`)
 
 // beginsObject reports whether a text that was cut off may be the beginning of a JSON
 // object. No sentence limits how long a message may be.

@@ -6,6 +6,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
@@ -18,22 +19,48 @@ const (
 	overtaking = time.Second
 	// Apart is how long a response is held back to see whether what is missing was sent only after it.
 	Apart = overtaking + Crossing
-	// unread is how long a busy peer may leave one unread while it goes on with
-	// other work.
-	unread = 10 * time.Second
 )
 
-// knew reports whether the sender of a message had certainly read an earlier one
-// of its peer: because that had come long before, or because the sender had by
-// then answered what came after it on the same stream. What else it sent proves
-// nothing: it may have been written before, however much of it there is. Nor has it
-// read what it refused by an HTTP status, as busy servers do.
+// knew reports whether the sender of a message had certainly read an earlier one of its peer: it had by then
+// answered what came after that on the same stream or, over HTTP, it asks one thing at a time and had gone on. Time
+// proves nothing, and neither does what else it sent, which may have been written before, however much of it there is. Nor
+// has it read what it refused by an HTTP status, as busy servers do.
 func (c *Conversation) knew(later, earlier *wire.Event) bool {
 	if x := c.Carrier(earlier); x != nil && earlier.From == wire.Client && x.Head != nil && x.Status() >= http.StatusBadRequest {
 		return false
 	}
 	gap := later.At - earlier.At
-	return gap >= unread || gap >= Crossing && within(c.answeredOn(earlier.Stream), earlier.Seq) < later.Seq
+	return gap >= Crossing && within(c.answeredOn(earlier.Stream), earlier.Seq) < later.Seq ||
+		gap >= overtaking && earlier.From == wire.Server && c.Transport == transport.NameHTTP && later.Seq < c.asksAtOnce()
+}
+
+// asksAtOnce returns the position of the first POST with a request that a client made while another was open.
+func (c *Conversation) asksAtOnce() int {
+	if c.atOnce != nil {
+		return *c.atOnce
+	}
+	c.atOnce = new(int)
+	*c.atOnce = math.MaxInt
+	open := 0 // up to where the last was open
+	for _, x := range c.HTTP {
+		m := x.Message()
+		if x.Method() != http.MethodPost || m == nil || m.Msg.Kind != wire.Request {
+			continue
+		}
+		if x.Request.Seq < open {
+			*c.atOnce = x.Request.Seq
+			break
+		}
+		switch r := c.Of(m); {
+		case r != nil && r.Response != nil:
+			open = r.Response.Seq
+		case x.Head != nil:
+			open = x.Head.Seq
+		default:
+			open = math.MaxInt
+		}
+	}
+	return *c.atOnce
 }
 
 // queued reports whether a message of a server may be older than the stream that it came on, and

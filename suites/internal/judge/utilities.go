@@ -230,8 +230,8 @@ func judgeCancellation(c *Conversation, rec *Recorder) {
 			// Who cancels other requests has not shown that it would spare this one.
 			rec.Fail("cancellation.not-initialize", e.From, "initialize was cancelled", x.Request, e)
 		}
-		if r := x.Response; r != nil && r.Seq < e.Seq && c.knew(e, r) {
-			rec.Fail("cancellation.in-progress", e.From, "the cancelled request had been answered long before", x.Request, r, e)
+		if use := c.used(x, e); use != nil {
+			rec.Fail("cancellation.in-progress", e.From, "a request was cancelled whose response its sender had used before", x.Request, x.Response, use, e)
 		} else {
 			rec.Pass("cancellation.in-progress", e.From)
 		}
@@ -239,6 +239,40 @@ func judgeCancellation(c *Conversation, rec *Recorder) {
 	if c.Init != nil && c.Init.Response == nil && c.Init.Cancelled == nil && c.finished(wire.Client) {
 		rec.Pass("cancellation.not-initialize", wire.Client) // it gave up without an answer
 	}
+}
+
+// telling is the length in bytes from which nobody repeats a text by chance.
+const telling = 8
+
+// used returns the message in which the sender of a request made use of the response, certainly before an event; nil if
+// there is none. It repeats what its sender had not said before and knows from the response alone: a cursor, or a sampled text.
+func (c *Conversation) used(x *Exchange, before *wire.Event) *wire.Event {
+	repeats := func(*wire.Event) bool { return false }
+	if cursor, ok := x.Result()["nextCursor"].(string); ok {
+		repeats = func(e *wire.Event) bool {
+			return e.Msg.Method == x.Method() && wire.At(e.Msg.Params, "cursor") == cursor
+		}
+	} else if text, ok := wire.At(x.Result(), "content", "text").(string); ok && x.Method() == sampling.method && len(text) >= telling {
+		repeats = func(e *wire.Event) bool {
+			blocks, _ := wire.At(e.Msg.Result, "content").([]any)
+			return slices.ContainsFunc(blocks, func(block any) bool {
+				said, ok := wire.At(block, "text").(string)
+				return ok && strings.Contains(said, text)
+			})
+		}
+	}
+	for _, e := range c.Messages {
+		switch {
+		case e.Seq >= before.Seq || x.Response == nil:
+			return nil
+		case e.From != x.From() || !repeats(e):
+		case e.Seq < x.Response.Seq:
+			return nil
+		case e.Stream == before.Stream, before.At-e.At >= overtaking && (c.follows(e, before) || c.sentAfter(before, e)):
+			return e
+		}
+	}
+	return nil
 }
 
 // What a receiver does for a request after it has read the cancellation

@@ -69,7 +69,7 @@ var cancellationChecks = []*check.Check{
 	},
 	{
 		Name:         "cancellation/race",
-		Requirements: []string{"cancellation.race", "cancellation.either-side"},
+		Requirements: []string{"cancellation.race", "cancellation.either-side", "base.message.utf8-accepted"},
 		Shows:        []string{"base.response.present"},
 		Needs:        aboutLiveness(check.Needs{Session: check.Own, Options: capable}),
 		Body: func(t *check.T) {
@@ -83,6 +83,11 @@ var cancellationChecks = []*check.Check{
 			cancel(t, t.Start(method, nil).ID)
 			t.Fence()
 			t.Exercised("cancellation.either-side")
+			t.About("base.message.utf8-accepted")
+			text := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"reason":"nicht mehr nötig – 不要 🙂"}}`
+			t.Send(fmt.Sprintf(text, t.Start(method, nil).ID))
+			t.Fence()
+			t.Exercised("base.message.utf8-accepted")
 			t.About("cancellation.race")
 			const least, most, burst = 14, 30, 4
 			var kept []*client.Pending

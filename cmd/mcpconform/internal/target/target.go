@@ -67,27 +67,23 @@ type Options struct {
 	Inputs map[string]string
 }
 
-// Load returns the named server of a file, or with an empty name the only one. References such as ${env:NAME} or
-// {file:PATH} are filled in. The error is a *DisabledError if the server is disabled. It is an *UnnamedError if the
-// name does not settle it. Errors and notes show no secret of the server.
+// Load returns the named server of a file, or with an empty name the only one, or the only one that the file does not
+// disable. References such as ${env:NAME} or {file:PATH} are filled in. The error is a *DisabledError if the server is
+// disabled. It is an *UnnamedError if the name does not settle it. Errors and notes show no secret of the server.
 func Load(path, name string, o Options) (Server, error) {
 	f, err := read(path)
 	if err != nil {
 		return Server{}, err
 	}
 	unnamed := &UnnamedError{File: path, Name: name, Servers: slices.Sorted(maps.Keys(f.servers))}
-	if name == "" && len(f.servers) == 1 {
-		name = unnamed.Servers[0]
+	if name == "" {
+		name = f.only(unnamed.Servers)
 	}
 	found, ok := f.servers[name]
 	if !ok {
 		return Server{}, unnamed
 	}
-	e := &entry{members: found, left: maps.Clone(found)}
-	because, err := e.disabled()
-	if slices.Contains(f.excluded, name) {
-		because = "it is not among the servers that the member mcp allows"
-	}
+	e, because, err := f.entry(name)
 	if err == nil && because != "" {
 		return Server{}, &DisabledError{path, name, because}
 	}
@@ -111,6 +107,32 @@ func Load(path, name string, o Options) (Server, error) {
 		s.Notes = append(s.Notes, fmt.Sprintf("%s: %s.%s.%s", path, f.at, name, redactor.String(note)))
 	}
 	return s, nil
+}
+
+// entry returns the entry of a server, and why the file disables the server, or "".
+func (f *file) entry(name string) (e *entry, because string, err error) {
+	e = &entry{members: f.servers[name], left: maps.Clone(f.servers[name])}
+	because, err = e.disabled()
+	if slices.Contains(f.excluded, name) {
+		because = "it is not among the servers that the member mcp allows"
+	}
+	return e, because, err
+}
+
+// only returns the one of some servers that is taken if none is named: the only one, or the only one that the
+// file does not disable; "" if there is none.
+func (f *file) only(names []string) string {
+	enabled := slices.Clone(names)
+	if len(names) > 1 {
+		enabled = slices.DeleteFunc(enabled, func(name string) bool {
+			_, because, err := f.entry(name)
+			return err == nil && because != ""
+		})
+	}
+	if len(enabled) != 1 {
+		return ""
+	}
+	return enabled[0]
 }
 
 // private are the members the values of which are not shown, whatever their names are.

@@ -97,6 +97,7 @@ func TestClients(t *testing.T) {
 		{".gemini/settings.json", "experiment", Server{}, nil, "it is not among the servers that the member mcp allows"},
 		{"cline.json", "a", Server{Name: "a", Command: []string{"a"}, Timeout: time.Minute}, nil, ""},
 		{"cline.json", "off", Server{}, nil, "(disabled: true)"},
+		{"cline.json", "", Server{Name: "a", Command: []string{"a"}, Timeout: time.Minute}, nil, ""}, // all others are disabled
 		{"continue.yaml", "files", Server{Name: "files", Command: []string{"npx", "-y", "files"}, Env: map[string]string{"KEY": "t0ken"}, Secrets: []string{"t0ken"}}, nil, ""},
 		{
 			"continue.yaml", "web", Server{
@@ -187,6 +188,9 @@ func TestLoad(t *testing.T) {
 		{"two lists", "", `{"mcpServers": {"a": {"command": "a"}}, "servers": {"b": {"command": "b"}}}`, Server{Name: "a", Command: []string{"a"}, Notes: []string{"FILE: the servers of the member servers are left out, because the file has mcpServers as well"}}, ""},
 		{"a list without names", "", `{"mcpServers": [{"command": "a"}]}`, Server{}, "mcpServers[0] has no name of its own"},
 		{"a server that is a text", "", `{"mcpServers": {"a": "b"}}`, Server{}, "mcpServers.a is not an object"},
+		{"all disabled", "", `{"mcpServers": {"a": {"command": "b", "disabled": true}, "c": {"command": "d", "enabled": false}}}`, Server{}, "the file names several servers; choose one with --name: a, c"},
+		{"two of three enabled", "", `{"mcpServers": {"a": {"command": "b"}, "c": {"command": "d"}, "e": {"command": "f", "disabled": true}}}`, Server{}, "choose one with --name: a, c, e"},
+		{"an unreadable switch beside an enabled server", "", `{"mcpServers": {"a": {"command": "b"}, "c": {"command": "d", "disabled": "no"}}}`, Server{}, "choose one with --name: a, c"},
 		{"neither true nor false", "", `{"mcpServers": {"a": {"command": "b", "disabled": "no"}}}`, Server{}, "mcpServers.a: disabled: the value is neither true nor false"},
 		{"no time", "", `{"mcpServers": {"a": {"command": "b", "timeout": "1 s"}}}`, Server{}, "mcpServers.a: timeout: the value is not a time"},
 		{"a header that is a list", "", `{"mcpServers": {"a": {"url": "http://b", "headers": {"A": []}}}}`, Server{}, "mcpServers.a: headers: A: the value is neither text nor number"},
