@@ -40,6 +40,7 @@ const (
 	BySession  Form = "session"    // a second session
 	AtOnce     Form = "concurrent" // several requests at the same time
 	InSequence Form = "sequence"   // one order or moment
+	InOrder    Form = "in-order"   // a client that ends in order, and reports nothing
 )
 
 // topics returns the faults by topic.

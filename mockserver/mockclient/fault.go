@@ -48,7 +48,7 @@ type Fault struct {
 func topics() [][]Fault {
 	return [][]Fault{
 		baseFaults, metaFaults, lifecycleFaults, timeFaults, utilityFaults, featureFaults, listFaults, toleranceFaults(), contentFaults(),
-		schemaFaults(), httpFaults, authFaults, stdioFaults, familyFaults, threadFaults, momentFaults,
+		schemaFaults(), httpFaults, authFaults, stdioFaults, familyFaults, threadFaults, momentFaults, leavingFaults(),
 	}
 }
 

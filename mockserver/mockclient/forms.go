@@ -17,8 +17,11 @@ import (
 // another request of the server waits for its answer, or only from the second message of a
 // kind on. It reports false if the fault is one of what the client offers, leaves out or does
 // once, which is the same at every time, and for the form of sessions, of which most clients
-// have one.
+// have one. A client that dies of something has another form: it ends in order there.
 func (f Fault) In(form mockserver.Form) (Fault, bool) {
+	if form == mockserver.InOrder {
+		return f.inOrder()
+	}
 	if form == mockserver.BySession || f.Form != "" || f.Crashes || !f.momentary() {
 		return Fault{}, false
 	}
@@ -37,6 +40,31 @@ func (f Fault) In(form mockserver.Form) (Fault, bool) {
 	}
 	return f, true
 }
+
+// inOrder returns the fault of a client that ends in order where this one dies.
+func (f Fault) inOrder() (Fault, bool) {
+	var c client.Standalone
+	f.Apply(&c)
+	if f.Form == mockserver.InOrder || f.Crashes || c.Wrap == nil || whereItDies(c.Wrap(unconnected())) == nil {
+		return Fault{}, false
+	}
+	f.ID += "/" + string(mockserver.InOrder)
+	f.Form = mockserver.InOrder
+	f.Apply = all(f.Apply, inOrder)
+	return f, true
+}
+
+// unconnected returns a connection that has a log, and can do nothing.
+func unconnected() transport.Conn {
+	return &recorded{log: wire.NewTrace(wire.DefaultLimits).Connect(transport.NameStdio, "nothing")}
+}
+
+type recorded struct {
+	transport.Conn
+	log *wire.Log
+}
+
+func (c *recorded) Log() *wire.Log { return c.log }
 
 // inCompany are the scenarios that send requests beside others which another scenario sends one after the other.
 var inCompany = map[string]string{requests: "exchange/beside", notifications: "exchange/beside"}

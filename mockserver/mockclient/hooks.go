@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -374,6 +375,27 @@ func (c *dyingConn) Send(ctx context.Context, out transport.Outgoing) (*wire.Eve
 // dying ends the client with an error when it has received a certain event.
 func dying(of func(e *wire.Event) bool) apply {
 	return wrapping(func(conn transport.Conn) transport.Conn { return &dyingConn{Conn: conn, at: of} })
+}
+
+// inOrder has a client that would die end in order in the same place: it takes its leave, and reports nothing.
+func inOrder(c *client.Standalone) { c.Leaves = whereItDies }
+
+// whereItDies returns what ends the client on a connection, or nil.
+func whereItDies(conn transport.Conn) func(e *wire.Event) bool {
+	for {
+		if dying, ok := conn.(*dyingConn); ok {
+			return dying.at
+		}
+		v := reflect.Indirect(reflect.ValueOf(conn))
+		if v.Kind() != reflect.Struct || !v.FieldByName("Conn").IsValid() {
+			return nil
+		}
+		within, ok := v.FieldByName("Conn").Interface().(transport.Conn)
+		if !ok {
+			return nil
+		}
+		conn = within
+	}
 }
 
 // dyingOf ends the client when a message holds all the given parts.

@@ -31,6 +31,11 @@ var listFaults = []Fault{
 		Apply:   func(c *client.Standalone) { c.Omissions.Page = true },
 	},
 	{
+		ID: "pagination.first-page-again", Requirement: "pagination.client.both-flows", Scenario: "lists/changed", Form: mockserver.InSequence,
+		Summary: "When a list is read again in the same session, its first page is taken for the whole.",
+		Apply:   func(c *client.Standalone) { c.Omissions.PageAgain = true },
+	},
+	{
 		ID: "pagination.cursor-encoded", Requirement: "pagination.client.cursor-unmodified", Scenario: pages,
 		Summary: "A cursor is escaped as in a URL.",
 		Apply: replacing(func(m *wire.Message) bool {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -61,6 +62,9 @@ type Standalone struct {
 	Use func(ctx context.Context, s *Session, call Call) error
 	// Extra runs after everything else, before the shutdown; it may be nil.
 	Extra func(ctx context.Context, s *Session)
+	// Leaves, unless nil, tells of a connection at which event of the server the client ends at once, in
+	// order and without an error; it returns nil for never.
+	Leaves func(conn transport.Conn) func(e *wire.Event) bool
 }
 
 // Call makes a request. It is not an error if the server answers with an error or not
@@ -80,6 +84,7 @@ type Omissions struct {
 	LegacyRare bool // falls back to HTTP+SSE after 400, 404 and 405 alone
 	Unnamed    bool // names no event when it resumes a stream
 	Page       bool // reads only the first page of a list
+	PageAgain  bool // reads only the first page of a list that it has read before
 	Refusal    bool // goes on when initialize was answered with an error
 	Event      bool // names another event than the last when it resumes a stream
 	Cursor     bool // uses a cursor in another session than the one it comes from
@@ -116,6 +121,7 @@ func (c Standalone) Run(ctx context.Context) error {
 	}
 	s := &standaloneSession{Standalone: c, trace: wire.NewTrace(c.Limits), actions: newUserActions(c.UserActions)}
 	err := s.connect(ctx)
+	defer s.leaving.Wait()
 	if s.session == nil {
 		return err
 	}
@@ -130,7 +136,18 @@ func (c Standalone) Run(ctx context.Context) error {
 	if closing := s.session.Close(ctx); err == nil {
 		err = closing
 	}
+	if s.left.Load() {
+		return nil
+	}
 	return err
+}
+
+// leave closes a connection when an event of the server has come, unless that ends before.
+func (c *standaloneSession) leave(ctx context.Context, conn transport.Conn, at func(e *wire.Event) bool) {
+	if _, err := conn.Log().Await(ctx, 0, func(e *wire.Event) bool { return e.From == wire.Server && at(e) }); err == nil {
+		c.left.Store(true)
+		_ = conn.Close(ctx)
+	}
 }
 
 // standaloneSession is one session of the stand-alone client.
@@ -145,6 +162,9 @@ type standaloneSession struct {
 	actions        *userActions
 	looked         int             // how far answerLost has read the log
 	responding     map[string]bool // the streams on which the client responded
+	leaving        sync.WaitGroup  // what waits for the event at which the client leaves
+	left           atomic.Bool     // it has come
+	read           []string        // the lists that were requested
 }
 
 func (c *standaloneSession) say(format string, args ...any) {
@@ -245,6 +265,11 @@ func (c *standaloneSession) open(ctx context.Context, d transport.Dialer) error 
 		c.Change(&o)
 	}
 	c.session = New(conn, o)
+	if c.Leaves != nil {
+		if at := c.Leaves(conn); at != nil {
+			c.leaving.Go(func() { c.leave(ctx, conn, at) })
+		}
+	}
 	return c.handshake(ctx)
 }
 
@@ -409,6 +434,8 @@ func (c *standaloneSession) list(ctx context.Context, method, member string) ([]
 	var items []map[string]any
 	params := map[string]any{}
 	seen := make(map[string]bool)
+	firstOnly := c.Omissions.Page || c.Omissions.PageAgain && slices.Contains(c.read, method)
+	c.read = append(c.read, method)
 	for range standalonePages {
 		session := c.replaced
 		x, err := c.call(ctx, method, params)
@@ -427,7 +454,7 @@ func (c *standaloneSession) list(ctx context.Context, method, member string) ([]
 			}
 		}
 		cursor, more := x.Result()["nextCursor"].(string)
-		if !more || seen[cursor] || c.Omissions.Page {
+		if !more || seen[cursor] || firstOnly {
 			break
 		}
 		seen[cursor] = true

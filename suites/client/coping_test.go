@@ -267,6 +267,7 @@ func byHand(reader func(send func(text string), beside func(func())) (reads func
 			_ = p.Serve(ctx, fromClient, fromServer, io.Discard)
 			_ = fromServer.Close()
 		})
+		defer stdout.Close()
 		defer stdin.Close()
 		send := func(text string) { _, _ = io.WriteString(stdin, text+"\n") } // a pipe takes one write at a time
 		reads := reader(send, all.Go)

@@ -122,6 +122,8 @@ func judgeTold(t *T) {
 		}
 		for _, id := range fenced[fence] {
 			switch {
+			case x.Response != nil && t.stoppedBehind(x.Response) && !mute:
+				t.Inconclusive("the client did not go on when it had answered the ping behind "+noticed[fence], id)
 			case x.Response != nil:
 				t.Exercised(id)
 			case t.silentTo(x) && mute:
@@ -164,22 +166,6 @@ func (t *T) answerWithoutID(x *judge.Exchange) *wire.Event {
 	}
 	return nil
 }
-
-// abandoned reports whether the client ended instead of answering a request, although
-// it does not end there with an ordinary server.
-func (t *T) abandoned(x *judge.Exchange) bool {
-	return x.Response == nil && t.brokeOff()
-}
-
-// brokeOff reports whether the client ended earlier than with an ordinary server.
-func (t *T) brokeOff() bool {
-	ok, decided, _ := t.Continued()
-	return decided && !ok && t.Ending.Exit != nil
-}
-
-// interrupted reports whether the client was stopped although it did not just wait:
-// what it did not do is then not judged.
-func (t *T) interrupted() bool { return t.Ending.Attended || t.Ending.Late && t.Ending.Busy }
 
 // silentTo reports whether a request of the script was not answered while the client
 // was running.

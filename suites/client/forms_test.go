@@ -12,12 +12,12 @@ import (
 )
 
 // TestForms wants each fault of clients to be found as well where the client misbehaves only beside another
-// request of the server, or only from the second time on. It tries a part of them.
+// request of the server, or only from the second time on, or ends in order where it would die. It tries a part of them.
 func TestForms(t *testing.T) {
 	exceptions := killmatrix.ReadForms(t, "../../fixtures/forms.yaml").Clients
 	var derived []killmatrix.Derived
 	for _, plain := range mockclient.Catalogue() {
-		for _, form := range []mockserver.Form{mockserver.AtOnce, mockserver.InSequence} {
+		for _, form := range []mockserver.Form{mockserver.AtOnce, mockserver.InSequence, mockserver.InOrder} {
 			if f, ok := plain.In(form); ok {
 				derived = append(derived, killmatrix.Derived{
 					ID: plain.ID, Form: string(form), Requirement: f.Requirement, Summary: f.Summary, Scenario: f.Scenario,

@@ -122,7 +122,7 @@ func (e *Engine) narrowed(ctx context.Context, t *T) *T {
 // fresh returns the run of a scenario that follows on another.
 func (e *Engine) fresh(t *T) *T {
 	again := e.newRun(t.Scenario)
-	again.Baseline, again.AuthorizationBaseline = t.Baseline, t.AuthorizationBaseline
+	again.Baseline, again.AuthorizationBaseline, again.before = t.Baseline, t.AuthorizationBaseline, t
 	again.after, again.confirms = len(e.Trace.Logs()), t.Ending.Silent
 	return again
 }
@@ -152,6 +152,24 @@ func (e *Engine) lasting(ctx context.Context, t *T) *T {
 		e.launches.end(notLaunched + "it ended twice without sending anything")
 	}
 	return again
+}
+
+// secondBaseline returns what launches the client once more with the ordinary server, when that is first asked for, and then
+// returns how it went, or nil if it could not be launched.
+func (e *Engine) secondBaseline(ctx context.Context) func() *T {
+	begun, ended := make(chan struct{}, 1), make(chan struct{})
+	var second *T
+	return func() *T {
+		select {
+		case begun <- struct{}{}:
+			if t := e.fresh(e.outcomes[0]); e.launchedAgain(ctx, t) {
+				second = t
+			}
+			close(ended)
+		case <-ended:
+		}
+		return second
+	}
 }
 
 // mute reports whether the client ended without having sent anything.

@@ -194,7 +194,8 @@ func (r *jointRun) judge(baseline, authBaseline *T) {
 	}
 	r.t.Baseline = baseline
 	r.through = r.came()
-	r.met = r.t.Ending.Exit != nil && r.undisturbed() && r.t.sendsAll()
+	c := r.t.continuation()
+	r.met = r.t.Ending.Exit != nil && r.undisturbed() && c.worked
 	for _, t := range r.members {
 		t.Conversations, t.Ending, t.Baseline, t.Folder, t.courses = r.t.Conversations, r.t.Ending, baseline, r.t.Folder, r.t.courses
 		t.Flow, t.AuthorizationBaseline = r.t.Flow, authBaseline
@@ -223,52 +224,11 @@ func (r *jointRun) came() bool {
 		return true
 	}
 	ok, decided, _ := r.t.Continued()
-	return ok && decided && r.undisturbed() && r.usesAll()
+	return ok && decided && r.undisturbed()
 }
 
 // undisturbed reports whether the client has answered in time, and stayed to the end of each script.
 func (r *jointRun) undisturbed() bool { return !r.t.leftUnanswered() && !r.t.left.Load() }
-
-// usesAll reports whether the client used each feature of the server that it uses with an
-// ordinary one and that is declared here. If not, one scenario may have kept it from
-// another. A single one that is about features keeps it only from its own.
-func (r *jointRun) usesAll() bool {
-	t, c := r.t, r.t.Handshake()
-	completes := c.Declared(wire.Server, "prompts") || c.Declared(wire.Server, "resources") // there is something to complete
-	about := 0
-	for _, member := range r.members {
-		if !member.Scenario.momentary() {
-			about++
-		}
-	}
-	return !slices.ContainsFunc(uses, func(u use) bool {
-		return c.Declared(wire.Server, u.capability()) && t.Baseline.sent(u.method) != nil && t.sent(u.method) == nil &&
-			(about > 1 || listed[u.method] != "") && (completes || u.capability() != "completions")
-	})
-}
-
-// momentary reports whether a scenario is about one moment of a session: the handshake, the time in which the client's first request
-// waits, or the end.
-func (s *Scenario) momentary() bool {
-	return slices.Contains([]string{needsHandshake, needsToAsk, needsToTell, needsEnd}, s.Needs)
-}
-
-// sendsAll reports whether the client sent as many requests of each method as with an ordinary server, of which the lists may be
-// shorter here: however it ended, it was not kept from anything.
-func (t *T) sendsAll() bool {
-	left := make(map[string]int)
-	for _, x := range t.Baseline.Requests() {
-		if left[x.Method()]++; listed[x.Method()] != "" {
-			left[x.Method()] = 1
-		}
-	}
-	for _, x := range t.Requests() {
-		if left[x.Method()]--; left[x.Method()] <= 0 {
-			delete(left, x.Method())
-		}
-	}
-	return len(t.Baseline.Requests()) > 0 && len(left) == 0
-}
 
 // settles reports whether a member need not be run alone: nothing was found, and either the client came through or, although it ended
 // in another way than with an ordinary server, the member was met and judged as a whole. One that is about the handshake was if the

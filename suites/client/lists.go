@@ -138,7 +138,7 @@ var listScenarios = []*Scenario{
 	},
 	{
 		Name:         "lists/changed",
-		Requirements: []string{"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited"},
+		Requirements: []string{"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited", "pagination.client.both-flows"},
 		Shows:        []string{"base.notification.no-response"},
 		Needs:        needsList,
 		Options: func(*ScenarioRun) server.Options {
@@ -149,20 +149,21 @@ var listScenarios = []*Scenario{
 				}
 				methods[method] = func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 					result, rpcErr := next(ctx, r)
-					r.Session.Value("changed "+member, func() any {
+					changed := r.Session.Value("changed "+member, func() any { return new(counter) }).(*counter)
+					if wire.At(result, "nextCursor") == nil && changed.next() < changes {
 						r.Notify("notifications/"+member+"/list_changed", nil)
-						return true
-					})
+					}
 					return result, rpcErr
 				}
 			}
-			return server.Options{Behaviour: server.Behaviour{Methods: methods, Breaks: []string{"http.server.sse-related-messages"}}}
+			return server.Options{PageSize: changedPage, Behaviour: server.Behaviour{Methods: methods, Breaks: []string{"http.server.sse-related-messages"}}}
 		},
 		Judge: func(t *T) {
 			for method, member := range listed {
 				if member != "resourceTemplates" && t.sent(method) != nil {
 					t.JudgeContinued("a change of the "+member+" was announced", member+".list-changed.unsolicited")
 				}
+				t.judgeReadAgain(method)
 			}
 		},
 	},
@@ -218,6 +219,42 @@ var listScenarios = []*Scenario{
 var listed = map[string]string{
 	"tools/list": "tools", "resources/list": "resources",
 	"resources/templates/list": "resourceTemplates", "prompts/list": "prompts",
+}
+
+// A list changes each time that the client has read it to its end, so often; it has pages of so many items.
+const (
+	changes     = 2
+	changedPage = 5
+)
+
+// judgeReadAgain judges whether a client that reads a list in pages does so as well when it reads the list again in the same session.
+func (t *T) judgeReadAgain(method string) {
+	const id = "pagination.client.both-flows"
+	for _, c := range t.Conversations {
+		ended := false            // the list was read to its end
+		var again *judge.Exchange // the first page of the last time since then
+		for _, x := range requests(c) {
+			if x.Method() != method || x.Result() == nil {
+				continue
+			}
+			if ended && wire.At(x.Request.Msg.Params, "cursor") == nil {
+				again = x
+			}
+			ended = ended || x.Result()["nextCursor"] == nil && wire.At(x.Request.Msg.Params, "cursor") != nil
+		}
+		if again == nil {
+			continue
+		}
+		cursor, more := again.Result()["nextCursor"].(string)
+		switch later := slices.ContainsFunc(requests(c), func(x *judge.Exchange) bool {
+			return x.Method() == method && x.Request.Seq > again.Request.Seq && wire.At(x.Request.Msg.Params, "cursor") == cursor
+		}); {
+		case later:
+			t.Exercised(id)
+		case more && t.goesOn(c, again.Response):
+			t.Warning(id, "the client has read the list to its end, and reads only the first page when it requests it again in the same session", again.Request, again.Response)
+		}
+	}
 }
 
 // nowhere is a folder that does not exist, with the files that do not exist.

@@ -98,6 +98,8 @@ type Engine struct {
 
 	mu    sync.Mutex
 	again []attempt // to be run again, alone
+
+	second func() *T // see [T]
 }
 
 // DefaultTimeout is how long a client may take in one scenario.
@@ -179,6 +181,9 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, joints map[int]
 	e.outcomes = make([]*T, len(scenarios))
 	e.authBaselineDone = make(chan struct{})
 	e.firsts = make(map[string]*first)
+	if e.launches != nil {
+		e.second = e.secondBaseline(ctx)
+	}
 	for i, s := range scenarios {
 		e.outcomes[i] = e.newRun(s)
 		if leads(s, scenarios) {
@@ -289,7 +294,7 @@ func (e *Engine) alone(ctx context.Context, u unit, launch func(*T)) {
 
 // newRun returns the run of a scenario before it begins.
 func (e *Engine) newRun(s *Scenario) *T {
-	return &T{Scenario: s, Transport: e.Transport, Authorizes: e.Authorizes, GivesUpAfter: e.GivesUpAfter, Choice: e.Choice}
+	return &T{Scenario: s, Transport: e.Transport, Authorizes: e.Authorizes, GivesUpAfter: e.GivesUpAfter, Choice: e.Choice, second: e.second}
 }
 
 // awaitBaselines waits for the ends of those by which a scenario is judged.

@@ -2,7 +2,6 @@ package client
 
 import (
 	"fmt"
-	"net/http"
 	"path"
 	"regexp"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
-	"github.com/mcpconform/mcpconform/suites/internal/ending"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
@@ -207,6 +205,10 @@ type T struct {
 	courses *courses       // of the ScenarioRun
 	part    []model.Action // of the sequence that is run; nil for all
 
+	second    func() *T     // another run of the baseline, which is made when it is first asked for and may be nil; nil if there can be none
+	continued *continuation // what Continued has found; nil before
+
+	before   *T   // the same client in an earlier run of the scenario alone; nil if this is the first
 	first    *T   // the same client in the scenario that this one follows on; nil if that is not run
 	after    int  // connections that the trace held when the run began
 	confirms bool // the client was seen to hang in an earlier run, and has the whole time limit
@@ -244,6 +246,9 @@ func (t *T) reasonInconclusive() string {
 		return "the client did not connect in scenario " + t.Scenario.Name
 	case t.Scenario.Needs != "" && !t.had(t.Scenario.Needs):
 		return "in scenario " + t.Scenario.Name + " " + t.Scenario.Needs
+	}
+	if ok, _, how := t.Continued(); !ok && how != "" {
+		return "in scenario " + t.Scenario.Name + " " + how
 	}
 	return "the client did nothing in scenario " + t.Scenario.Name + " that could be judged"
 }
@@ -407,131 +412,6 @@ func lastEvents(c *judge.Conversation, n int) []*wire.Event {
 		return nil
 	}
 	return c.Messages[max(0, len(c.Messages)-n):]
-}
-
-// Continued reports whether the client has come as far as with the ordinary server
-// and, if it has not, where it stopped. decided is false if the two runs cannot be
-// compared.
-func (t *T) Continued() (ok, decided bool, how string) { return t.asFarAs(t.Baseline) }
-
-func (t *T) asFarAs(base *T) (ok, decided bool, how string) {
-	if base == nil || base.Handshake() == nil || base.Ending.Skipped != "" || t.Ending.Skipped != "" {
-		return false, false, ""
-	}
-	switch mine, theirs := t.Ending, base.Ending; {
-	case len(t.Conversations) == 0:
-		return false, false, "" // the server cannot have kept it from connecting
-	case mine.Late && mine.Busy && !theirs.Late:
-		return false, false, "" // the machine or the client is slow
-	case mine.Attended && len(t.Requests()) == 0:
-		return false, false, ""
-	case t.Handshake() == nil:
-		return false, true, "the client broke the handshake off"
-	case len(base.Requests()) > 0 && len(t.Requests()) == 0:
-		return false, true, needsRequest + ", although it does so with an ordinary server"
-	case mine.Late && !theirs.Late:
-		return false, true, timedOut("the client was still waiting when it was stopped, while it ends by itself with an ordinary server")
-	case mine.Exit != nil && theirs.Exit != nil && worse(*mine.Exit, *theirs.Exit):
-		return false, true, "the client " + mine.Exit.String() + ", while it " + theirs.Exit.String() + " with an ordinary server"
-	}
-	return true, true, ""
-}
-
-// timedOut adds to what is said of a client that was ended at the time limit how to give it longer.
-func timedOut(what string) string { return what + "; " + ending.Raise(ending.Timeout) }
-
-// worse reports whether the first exit is a failure and the second is not, or
-// whether only the first was caused by a signal. All exit codes of failures are
-// equally bad.
-func worse(mine, theirs wire.Exit) bool {
-	return mine != wire.Exit{} && theirs == wire.Exit{} || mine.Signal != "" && theirs.Signal == ""
-}
-
-// died says how the client ended in a way in which no program ends by intent, if it
-// does not do so with an ordinary server; otherwise it returns "".
-func (t *T) died() string {
-	if t.Baseline == nil || t.Baseline.Ending.Exit == nil || t.Baseline.Ending.crash() != "" {
-		return ""
-	}
-	return t.Ending.crash()
-}
-
-// judgeCoped judges requirements that a client meets by coping with something in
-// whichever way: it goes on, ends in order, or ends with a report of what was wrong.
-func (t *T) judgeCoped(after string, proof []*wire.Event, ids ...string) {
-	ok, decided, _ := t.Continued()
-	end := t.Ending
-	switch died := t.died(); {
-	case died != "":
-		for _, id := range ids {
-			t.Violation(id, "the client "+died+" after "+after, proof...)
-		}
-	case end.Late && !end.Busy && t.Baseline.Ending.Exit != nil:
-		for _, id := range ids {
-			t.Violation(id, timedOut("the client hangs after "+after), proof...)
-		}
-	case decided && ok, end.Exit != nil && (*end.Exit == (wire.Exit{}) || t.asked(http.MethodDelete) || end.reports()):
-		t.Exercised(ids...)
-	case end.Exit != nil:
-		t.Inconclusive("the client "+end.Exit.String()+" after "+after+", and it cannot be told whether it reported that or failed", ids...)
-	}
-}
-
-// lost says what became of the client if it did not answer a request of the script,
-// and "" if it did or if nothing follows from the silence.
-func (t *T) lost(x *judge.Exchange) string {
-	switch {
-	case x == nil || x.Response != nil:
-		return ""
-	case t.silentTo(x):
-		return "the client does not answer"
-	case t.died() != "":
-		return "the client " + t.died()
-	case t.abandoned(x):
-		return "the client ended the session"
-	}
-	return ""
-}
-
-// JudgeContinued judges requirements that a client meets by going on as with an
-// ordinary server.
-func (t *T) JudgeContinued(after string, ids ...string) {
-	ok, decided, how := t.Continued()
-	switch {
-	case !decided:
-	case ok:
-		t.Exercised(ids...)
-	default:
-		for _, id := range ids {
-			t.Violation(id, after+": "+how, lastEvents(t.last(), 4)...)
-		}
-	}
-}
-
-// judgeTolerated judges requirements that a client meets by coping with what the ordinary
-// server sends and this one does not. One that does not come as far with the ordinary
-// server as here is to blame for what was the last that it got there, unless it had
-// coped with the like before.
-func (t *T) judgeTolerated(instead string, ids ...string) {
-	base := t.Baseline
-	if ok, decided, _ := base.asFarAs(t); base == nil || ok || !decided {
-		return
-	}
-	message := timedOut("the client hangs after this message of an ordinary server, while it goes on with a server that sends " + instead)
-	if exit := base.Ending.Exit; exit != nil {
-		message = "the client " + exit.String() + " after this message of an ordinary server, while it goes on with a server that sends " + instead
-	}
-	for _, c := range base.Conversations {
-		tolerances := c.Tolerances()
-		for _, fatal := range tolerances {
-			coped := func(other judge.Tolerance) bool {
-				return other.Requirement == fatal.Requirement && c.Survived(other.Message)
-			}
-			if slices.Contains(ids, fatal.Requirement) && !c.Survived(fatal.Message) && !slices.ContainsFunc(tolerances, coped) {
-				t.Violation(fatal.Requirement, message, fatal.Message)
-			}
-		}
-	}
 }
 
 func (t *T) last() *judge.Conversation {

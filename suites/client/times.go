@@ -162,8 +162,8 @@ func answeringLate(which func(method string) bool) func(*ScenarioRun) server.Opt
 var silences = []string{"base.response.present", "http.server.sse-no-early-close", "lifecycle.timeout.established", "lifecycle.timeout.cancel"}
 
 // judgeLate judges whether a client goes on when a request that it has cancelled is
-// answered, as it did when no answer came. That one ends with a failure shows nothing unless it has as
-// much to do as with an ordinary server: that is known of tools.
+// answered, as it did when no answer came. That it ends shows nothing unless it has more to do, for
+// which it needs no list that it gave up.
 func judgeLate(t *T) {
 	for _, c := range t.Conversations {
 		for _, x := range requests(c) {
@@ -171,7 +171,7 @@ func judgeLate(t *T) {
 			if x.Cancelled == nil || r == nil || r.Seq < x.Cancelled.Seq {
 				continue
 			}
-			exit, ordinary := t.Ending.Exit, t.Baseline.Ending.Exit
+			ordinary := t.Baseline.Ending.Exit
 			blame := func(how string) string {
 				return "the client " + how + " when a request that it had cancelled was answered; without the answer it went on"
 			}
@@ -181,8 +181,8 @@ func judgeLate(t *T) {
 				t.Exercised(lateResponse)
 			case t.died() != "":
 				message = blame(t.died())
-			case exit != nil && ordinary != nil && worse(*exit, *ordinary) && x.Method() == "tools/call" && t.Baseline.busyAfter(calls(t, r)):
-				message = blame(exit.String())
+			case x.Method() == "tools/call" && t.brokeOff() && len(t.continuation().undone) > 0:
+				message = blame("ended without " + some(t.continuation().undone))
 			case t.Ending.Late && !t.Ending.Busy && ordinary != nil && !t.heardSince(r):
 				message = timedOut(blame("hangs"))
 			}
@@ -203,31 +203,6 @@ func answeredSince(c *judge.Conversation, r *wire.Event) bool {
 		}
 	}
 	return slices.ContainsFunc(requests(c), func(x *judge.Exchange) bool { return x.Request.Seq > next })
-}
-
-// calls returns how many tool calls the client had sent before an event.
-func calls(t *T, before *wire.Event) (n int) {
-	for _, x := range t.Requests() {
-		if x.Method() == "tools/call" && x.Request.Conn == before.Conn && x.Request.Seq < before.Seq {
-			n++
-		}
-	}
-	return n
-}
-
-// busyAfter reports whether the client sent several requests after that many tool
-// calls.
-func (t *T) busyAfter(calls int) bool {
-	all := t.Requests()
-	for i, x := range all {
-		if x.Method() == "tools/call" {
-			calls--
-		}
-		if calls == 0 {
-			return i < len(all)-3
-		}
-	}
-	return false
 }
 
 // onlyProgressing returns options of a server that leaves the first tool call unanswered

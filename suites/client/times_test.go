@@ -68,6 +68,7 @@ func TestClientThatSendsInTurn(t *testing.T) {
 		}
 	}
 }
+
 // What a client does without progress tells how long it is to wait with progress at most, if nobody has said so.
 func TestMaximumAsSeen(t *testing.T) {
 	const id = "lifecycle.timeout.maximum"

@@ -42,7 +42,10 @@ type Exception struct {
 	In string `yaml:"in"`
 }
 
-var form = flag.String("form", "", "try all faults in this form, also those that are excused: session, concurrent or sequence")
+// formNames are those of the derived forms.
+var formNames = []string{"session", "concurrent", "sequence", "in-order"}
+
+var form = flag.String("form", "", "try all faults in this form, also those that are excused: "+strings.Join(formNames, ", "))
 
 // ReadForms reads the exceptions.
 func ReadForms(t *testing.T, file string) Forms {
@@ -195,7 +198,7 @@ func CheckExceptions(t *testing.T, exceptions []Exception, derived []Derived) {
 func WriteForms(b *bytes.Buffer, reasons map[string]string, exceptions []Exception, derived []Derived) {
 	Row(b, []string{"form", "faults", "found", "found under another requirement", "found in another scenario", "excused", "survivors"})
 	b.WriteString("|---|---:|---:|---:|---:|---:|---:|\n")
-	for _, form := range []string{"session", "concurrent", "sequence"} {
+	for _, form := range formNames {
 		var all, as, in, why int
 		for _, d := range derived {
 			if d.Form != form {
@@ -227,7 +230,7 @@ func WriteForms(b *bytes.Buffer, reasons map[string]string, exceptions []Excepti
 		}
 		return ids
 	}
-	for _, form := range []string{"session", "concurrent", "sequence"} {
+	for _, form := range formNames {
 		if !slices.ContainsFunc(exceptions, func(e Exception) bool { return e.Form == form }) {
 			continue
 		}

@@ -1,0 +1,454 @@
+package client
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/internal/ending"
+	"github.com/mcpconform/mcpconform/suites/internal/judge"
+)
+
+// A client continues if it does the same work as at the ordinary server, in whatever order, and ends no worse. What
+// many scenarios judge depends on that alone: there is nothing else by which a client shows that it copes with
+// something legal.
+
+// continuation is how a run compares with another one.
+type continuation struct {
+	ok      bool
+	decided bool   // the two can be compared
+	how     string // where the client stopped or, if that is not decided, what else may be the cause
+	worked  bool   // all of the work was done
+	undone  []deed // what is missing of it
+}
+
+// Continued reports whether the client continues and, if it does not, where it stopped. decided is false if that
+// cannot be told: how then has the reason, or is empty.
+func (t *T) Continued() (ok, decided bool, how string) {
+	c := t.continuation()
+	return c.ok, c.decided, c.how
+}
+
+func (t *T) continuation() continuation {
+	if t.continued == nil {
+		c := t.comparedWith(t.Baseline)
+		t.continued = &c
+	}
+	return *t.continued
+}
+
+// comparedWith compares the run with another one, in which the server offered the like.
+func (t *T) comparedWith(base *T) continuation {
+	if base == nil || base.Handshake() == nil || base.Ending.Skipped != "" || t.Ending.Skipped != "" {
+		return continuation{}
+	}
+	stopped := func(how string) continuation { return continuation{decided: true, how: how} }
+	switch mine, theirs := t.Ending, base.Ending; {
+	case len(t.Conversations) == 0:
+		return continuation{} // the server cannot have kept it from connecting
+	case mine.Late && mine.Busy && !theirs.Late:
+		return continuation{} // the machine or the client is slow
+	case mine.Attended && len(t.Requests()) == 0:
+		return continuation{}
+	case t.Handshake() == nil:
+		return stopped("the client broke the handshake off")
+	case len(base.Requests()) > 0 && len(t.Requests()) == 0:
+		return stopped(needsRequest + ", although it does so with an ordinary server")
+	case mine.Late && !theirs.Late:
+		return stopped(timedOut("the client was still waiting when it was stopped, while it ends by itself with an ordinary server"))
+	}
+	missing, changed := t.missing(base)
+	undone := slices.Concat(missing, changed)
+	c := continuation{decided: true, undone: undone, worked: len(undone) == 0}
+	switch mine, theirs := t.Ending, base.Ending; {
+	case mine.Exit != nil && theirs.Exit != nil && worse(*mine.Exit, *theirs.Exit):
+		c.how = "the client " + mine.Exit.String() + ", while it " + theirs.Exit.String() + " with an ordinary server"
+	case mine.Exit == nil || c.worked:
+		c.ok = true
+	default:
+		why := "; but what the server lists is not the same here"
+		if len(missing) > 0 {
+			c.undone, why = t.confirmed(missing, base)
+		}
+		c.decided = why == ""
+		c.how = "the client ended without " + some(c.undone) + ", which it sends at an ordinary server" + why
+	}
+	return c
+}
+
+// deed is a request by which a client does its work, or a notification: its method and what it is about.
+type deed struct {
+	method   string
+	list     string // in which the item stands, or ""
+	item     string
+	argument string // that is completed
+}
+
+func (d deed) String() string {
+	if d.item == "" {
+		return d.method
+	}
+	return d.method + " of " + wire.Quote(d.item, 60)
+}
+
+// some names a few of the deeds.
+func some(deeds []deed) string {
+	const most = 3
+	var named []string
+	for _, d := range deeds[:min(most, len(deeds))] {
+		named = append(named, d.String())
+	}
+	if more := len(deeds) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more requests", strings.Join(named, ", "), more)
+	}
+	return strings.Join(named, ", ")
+}
+
+// deedOf returns what a message of the client does.
+func deedOf(m *wire.Message) deed {
+	text := func(path ...string) string {
+		v, _ := wire.At(m.Params, path...).(string)
+		return v
+	}
+	switch m.Method {
+	case "tools/call":
+		return deed{method: m.Method, list: "tools/list", item: text("name")}
+	case "prompts/get":
+		return deed{method: m.Method, list: "prompts/list", item: text("name")}
+	case "resources/read", "resources/subscribe", "resources/unsubscribe":
+		return deed{method: m.Method, list: "resources/list", item: text("uri")}
+	case "completion/complete":
+		if uri := text("ref", "uri"); uri != "" {
+			return deed{m.Method, "resources/templates/list", uri, text("argument", "name")}
+		}
+		return deed{m.Method, "prompts/list", text("ref", "name"), text("argument", "name")}
+	}
+	return deed{method: m.Method}
+}
+
+// deeds returns the client's work, each deed once: how often it looks for news or tries again depends on time.
+func (t *T) deeds() []deed {
+	var all []deed
+	for _, c := range t.Conversations {
+		if !c.Handshaken() {
+			continue
+		}
+		for _, e := range c.Messages {
+			own := e.From == wire.Client && e.Seq > c.Init.Response.Seq
+			asks := e.Msg.Kind == wire.Request && operation(e.Msg.Method)
+			tells := e.Msg.Kind == wire.Notification && e.Msg.Method == rootsChanged
+			if d := deedOf(e.Msg); own && (asks || tells) && !slices.Contains(all, d) {
+				all = append(all, d)
+			}
+		}
+	}
+	return all
+}
+
+const rootsChanged = "notifications/roots/list_changed"
+
+// listedBy returns the items that the client was told of by a list, by what identifies them.
+func (t *T) listedBy(method string) map[string]any {
+	all := make(map[string]any)
+	for _, x := range t.Requests() {
+		if x.Method() != method {
+			continue
+		}
+		items, _ := x.Result()[listed[method]].([]any)
+		for _, item := range items {
+			for _, key := range []string{"uriTemplate", "uri", "name"} {
+				if id, ok := wire.At(item, key).(string); ok {
+					all[id] = item
+					break
+				}
+			}
+		}
+	}
+	return all
+}
+
+// confirmed returns those of the missing deeds that the client does at each launch with the ordinary server and, if
+// this scenario was run before, did not do then; and a clause that names what else may be the cause, or "".
+func (t *T) confirmed(missing []deed, base *T) (confirmed []deed, why string) {
+	if why := t.otherCause(base); why != "" {
+		return missing, why
+	}
+	confirmed, why = t.steady(missing)
+	if why == "" && t.before != nil && !slices.Equal(t.before.continuation().undone, confirmed) {
+		why = varies
+	}
+	return confirmed, why
+}
+
+const varies = "; but its work differs from launch to launch"
+
+// missing returns the deeds of another run that are missing in this one, and those of them apart whose items are
+// listed in another way here. A client that does as much of a kind as there, or with each item, has only chosen
+// other items.
+func (t *T) missing(base *T) (missing, changed []deed) {
+	c, mine, theirs := t.Handshake(), t.deeds(), base.deeds()
+	number := func(deeds []deed, method string) (n int) {
+		for _, d := range deeds {
+			if d.method == method {
+				n++
+			}
+		}
+		return n
+	}
+	for _, d := range theirs {
+		here, there := t.listedBy(d.list), base.listedBy(d.list)
+		most := number(theirs, d.method)
+		if len(there) > 0 {
+			most = min(most, len(here))
+		}
+		switch done := number(mine, d.method); {
+		case slices.Contains(mine, d), d.method != rootsChanged && !serves(c, d.method):
+		case d.list == "", done < most && reflect.DeepEqual(here[d.item], there[d.item]):
+			missing = append(missing, d)
+		case done < most && d.argument == "":
+			changed = append(changed, d)
+		}
+	}
+	return missing, changed
+}
+
+// serves reports whether the server of a conversation declares what a method needs.
+func serves(c *judge.Conversation, method string) bool {
+	needed := wire.Capability(method)
+	return needed == "" || c.Declared(wire.Server, needed)
+}
+
+// steady returns those of the deeds that a second run with the ordinary server confirms: the client does them at each
+// launch there or, if this is the run with the ordinary server, at none.
+func (t *T) steady(missing []deed) (confirmed []deed, why string) {
+	var again *T
+	if t.second != nil {
+		again = t.second()
+	}
+	if again == nil {
+		return missing, "; the client was not launched twice with that, so its work may differ from launch to launch"
+	}
+	done := again.deeds()
+	confirmed = slices.DeleteFunc(slices.Clone(missing), func(d deed) bool {
+		return slices.Contains(done, d) == (t.Scenario.Name == Baseline)
+	})
+	if len(confirmed) == 0 {
+		return missing, varies
+	}
+	return confirmed, ""
+}
+
+// otherCause returns a clause that says why the client may have done less than in another run, although it could
+// continue, or "".
+func (t *T) otherCause(base *T) string {
+	note, more := t.note(base), len(t.Requests())-len(base.Requests())
+	switch x := t.stoppedAt(); {
+	case t.Scenario.Official != base.Scenario.Official, t.Scenario.UserActions != base.Scenario.UserActions:
+		return "; but here it was told to do something else"
+	case more == 0, more > 0 && t.Scenario.Name != Baseline: // the ordinary server has shorter pages
+		return "; but it has sent as many requests as there, and may stop after a number of them"
+	case note != "":
+		return "; but it says: " + wire.Quote(note, 200)
+	case x != nil && !slices.ContainsFunc(base.Requests(), func(y *judge.Exchange) bool {
+		return deedOf(x.Request.Msg) == deedOf(y.Request.Msg) && unserved(base, y)
+	}):
+		return "; but its " + deedOf(x.Request.Msg).String() + " failed before, and it may stop where one does"
+	case t.paused() > quietTime:
+		return "; but it had waited before that for no answer, and may have a time limit of its own"
+	}
+	return ""
+}
+
+// note returns the last line of the client's output if there is none like it in that of another run: it may say why
+// the client has ended.
+func (t *T) note(base *T) string {
+	lines := func(end Ending) []string {
+		all := strings.FieldsFunc(end.Output, func(r rune) bool { return r == '\n' || r == '\r' })
+		return slices.DeleteFunc(all, func(line string) bool { return strings.TrimSpace(line) == "" })
+	}
+	mine := lines(t.Ending)
+	if len(mine) == 0 {
+		return ""
+	}
+	last := mine[len(mine)-1]
+	like := func(line string) bool {
+		return digits.ReplaceAllString(line, "0") == digits.ReplaceAllString(last, "0")
+	}
+	if slices.ContainsFunc(lines(base.Ending), like) {
+		return ""
+	}
+	return last
+}
+
+var digits = regexp.MustCompile("[0-9]+")
+
+// unserved reports whether a request of the client did not bring what it asked for, or was given up.
+func unserved(t *T, x *judge.Exchange) bool {
+	carrier := t.conversationOf(x).Carrier(x.Request)
+	refused := carrier != nil && carrier.Head != nil && carrier.Head.HTTP.Status >= http.StatusBadRequest
+	return x.Error() != nil || x.Cancelled != nil || x.Result()["isError"] == true || refused
+}
+
+// stoppedAt returns a request of the client that failed, if it has sent no other one after any that did.
+func (t *T) stoppedAt() *judge.Exchange {
+	var last *judge.Exchange
+	for _, x := range t.Requests() {
+		if !unserved(t, x) {
+			continue
+		}
+		end := cmp.Or(x.Cancelled, x.Response, x.Request)
+		if t.goesOn(t.conversationOf(x), end) {
+			return nil
+		}
+		last = x
+	}
+	return last
+}
+
+// paused returns how long before the client took its leave the server had sent something.
+func (t *T) paused() time.Duration {
+	c := t.last()
+	left := slices.IndexFunc(c.Events, func(e *wire.Event) bool {
+		return hangsUp(e) || e.Kind == wire.KindHTTPRequest && e.HTTP.Method == http.MethodDelete
+	})
+	if left < 0 {
+		return 0
+	}
+	for _, e := range slices.Backward(c.Events[:left]) {
+		if e.From == wire.Server {
+			return c.Events[left].At - e.At
+		}
+	}
+	return 0
+}
+
+// timedOut adds to what is said of a client that was ended at the time limit how to give it longer.
+func timedOut(what string) string { return what + "; " + ending.Raise(ending.Timeout) }
+
+// worse reports whether the first exit is a failure and the second is not, or
+// whether only the first was caused by a signal. All exit codes of failures are
+// equally bad.
+func worse(mine, theirs wire.Exit) bool {
+	return mine != wire.Exit{} && theirs == wire.Exit{} || mine.Signal != "" && theirs.Signal == ""
+}
+
+// died says how the client ended in a way in which no program ends by intent, if it
+// does not do so with an ordinary server; otherwise it returns "".
+func (t *T) died() string {
+	if t.Baseline == nil || t.Baseline.Ending.Exit == nil || t.Baseline.Ending.crash() != "" {
+		return ""
+	}
+	return t.Ending.crash()
+}
+
+// judgeCoped judges requirements that a client meets by coping with something in
+// whichever way: it goes on, ends in order, or ends with a report of what was wrong.
+func (t *T) judgeCoped(after string, proof []*wire.Event, ids ...string) {
+	ok, decided, _ := t.Continued()
+	end := t.Ending
+	switch died := t.died(); {
+	case died != "":
+		for _, id := range ids {
+			t.Violation(id, "the client "+died+" after "+after, proof...)
+		}
+	case end.Late && !end.Busy && t.Baseline.Ending.Exit != nil:
+		for _, id := range ids {
+			t.Violation(id, timedOut("the client hangs after "+after), proof...)
+		}
+	case decided && ok, end.Exit != nil && (*end.Exit == (wire.Exit{}) || t.asked(http.MethodDelete) || end.reports()):
+		t.Exercised(ids...)
+	case end.Exit != nil:
+		t.Inconclusive("the client "+end.Exit.String()+" after "+after+", and it cannot be told whether it reported that or failed", ids...)
+	}
+}
+
+// lost says what became of the client if it did not answer a request of the script,
+// and "" if it did or if nothing follows from the silence.
+func (t *T) lost(x *judge.Exchange) string {
+	switch {
+	case x == nil || x.Response != nil:
+		return ""
+	case t.silentTo(x):
+		return "the client does not answer"
+	case t.died() != "":
+		return "the client " + t.died()
+	case t.abandoned(x):
+		return "the client ended the session"
+	}
+	return ""
+}
+
+// JudgeContinued judges requirements that a client meets by going on as with an
+// ordinary server.
+func (t *T) JudgeContinued(after string, ids ...string) {
+	ok, decided, how := t.Continued()
+	switch {
+	case !decided && how != "":
+		t.Inconclusive(after+": "+how, ids...)
+	case !decided:
+	case ok:
+		t.Exercised(ids...)
+	default:
+		for _, id := range ids {
+			t.Violation(id, after+": "+how, lastEvents(t.last(), 4)...)
+		}
+	}
+}
+
+// judgeTolerated judges requirements that a client meets by coping with what the ordinary
+// server sends and this one does not. One that does not come as far with the ordinary
+// server as here is to blame for what was the last that it got there, unless it had
+// coped with the like before.
+func (t *T) judgeTolerated(instead string, ids ...string) {
+	base := t.Baseline
+	if base == nil {
+		return
+	}
+	if c := base.comparedWith(t); c.ok || !c.decided {
+		return
+	}
+	message := timedOut("the client hangs after this message of an ordinary server, while it goes on with a server that sends " + instead)
+	if exit := base.Ending.Exit; exit != nil {
+		message = "the client " + exit.String() + " after this message of an ordinary server, while it goes on with a server that sends " + instead
+	}
+	for _, c := range base.Conversations {
+		tolerances := c.Tolerances()
+		for _, fatal := range tolerances {
+			coped := func(other judge.Tolerance) bool {
+				return other.Requirement == fatal.Requirement && c.Survived(other.Message)
+			}
+			if slices.Contains(ids, fatal.Requirement) && !c.Survived(fatal.Message) && !slices.ContainsFunc(tolerances, coped) {
+				t.Violation(fatal.Requirement, message, fatal.Message)
+			}
+		}
+	}
+}
+
+// abandoned reports whether the client ended instead of answering a request, although
+// it does not end there with an ordinary server.
+func (t *T) abandoned(x *judge.Exchange) bool {
+	return x.Response == nil && t.brokeOff()
+}
+
+// brokeOff reports whether the client ended earlier than with an ordinary server.
+func (t *T) brokeOff() bool {
+	ok, decided, _ := t.Continued()
+	return decided && !ok && t.Ending.Exit != nil
+}
+
+// interrupted reports whether the client was stopped although it did not just wait:
+// what it did not do is then not judged.
+func (t *T) interrupted() bool { return t.Ending.Attended || t.Ending.Late && t.Ending.Busy }
+
+// stoppedBehind reports whether the client did not continue, and an answer was the last that it sent: what came
+// before may be why.
+func (t *T) stoppedBehind(answer *wire.Event) bool {
+	ok, _, how := t.Continued()
+	return !ok && how != "" && !t.heardSince(answer)
+}
