@@ -127,8 +127,8 @@ func afterNotification(fits func(s *server.Session, m *wire.Message) bool) func(
 	}
 }
 
-// ofOthers fits requests about anything but the resource that changes.
-func ofOthers(r *server.Request) bool { return r.Params["uri"] != watched }
+// aboutOthers fits requests about anything but the resource that changes.
+func aboutOthers(r *server.Request) bool { return r.Params["uri"] != watched }
 
 var unrelatedActions = []unrelated{
 	{id: "ping", summary: "a ping", does: afterRequest("ping", always)},
@@ -137,10 +137,10 @@ var unrelatedActions = []unrelated{
 	{id: "resources", summary: "the list of resources was read", does: afterRequest("resources/list", always), but: []string{"offer"}},
 	{id: "templates", summary: "the list of templates was read", does: afterRequest("resources/templates/list", always)},
 	{id: "prompt", summary: "a prompt was taken", does: afterRequest("prompts/get", always)},
-	{id: "read", summary: "another resource was read", does: afterRequest("resources/read", ofOthers)},
+	{id: "read", summary: "another resource was read", does: afterRequest("resources/read", aboutOthers)},
 	{id: "completion", summary: "a completion", does: afterRequest("completion/complete", always)},
-	{id: "other-subscribed", summary: "a subscription to another resource", does: afterRequest("resources/subscribe", ofOthers)},
-	{id: "other-unsubscribed", summary: "the end of a subscription to another resource", does: afterRequest("resources/unsubscribe", ofOthers)},
+	{id: "other-subscribed", summary: "a subscription to another resource", does: afterRequest("resources/subscribe", aboutOthers)},
+	{id: "other-unsubscribed", summary: "the end of a subscription to another resource", does: afterRequest("resources/unsubscribe", aboutOthers)},
 	{id: "level-set", summary: "the log level was set", does: afterRequest("logging/setLevel", always), but: []string{"level"}},
 	{id: "logged", summary: "a call that logs", does: afterRequest("tools/call", func(r *server.Request) bool { return r.Params["name"] == "log_levels" })},
 	{id: "called", summary: "a call of a tool", does: afterRequest("tools/call", always), but: []string{"offer", "call"}},

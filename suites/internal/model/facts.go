@@ -13,10 +13,12 @@ const (
 // out whether they hold: once set, unset and, with nothing in between, set anew. It asks twice, so that a fact that is lost
 // because it was asked for is found as well.
 func (g *generator) rounds() {
+	kept := slices.ContainsFunc(g.Words, func(w Word) bool { return w.Kept })
 	for turn := range turns {
-		if len(g.Facts) == 0 {
+		if len(g.Facts) == 0 && (turn > 0 || !kept) {
 			return
 		}
+		g.ask(turn)
 		for i := range g.Facts {
 			for _, a := range g.Turning(i, turn%2 == 0) {
 				g.make(a.symbol())
@@ -26,12 +28,23 @@ func (g *generator) rounds() {
 		if turn < eventful {
 			g.unrelated()
 		}
+		g.ask(turn)
 		for range twice {
 			for i := range g.Facts {
 				g.make(symbol{Probe, i})
 			}
 		}
 	}
+}
+
+// ask asks for what is a fact by itself.
+func (g *generator) ask(turn int) {
+	for i, w := range g.Words {
+		if w.Kept && turn == 0 {
+			g.make(symbol{Ask, i})
+		}
+	}
+	g.settle()
 }
 
 // settle waits for the answers to all requests that are over soon.

@@ -44,6 +44,8 @@ type Word struct {
 	Refused bool
 	// Sets and Unsets name something that the request brings about, or ends.
 	Sets, Unsets string
+	// Kept says that its answer is a fact by itself: it is asked before everything else, and after it.
+	Kept bool
 	// Most is how often it is asked; 0 for as often as may be.
 	Most int
 }

@@ -118,7 +118,7 @@ func (p *sequenceRun) vocabulary() {
 		if method == p.NoOp() {
 			continue
 		}
-		p.add(method, nil)
+		p.add(method, nil).Kept = true
 		if _, more := nextCursor(p.Target.List(method).Pages[0]); more {
 			w := p.add(method, nil)
 			w.id, w.paged, w.fickle = "pagination.server.stable-cursors", true, true
@@ -180,24 +180,20 @@ func sequences(t *check.T) {
 	if t.Thorough() {
 		p.until = time.Now().Add(2 * p.patience)
 	}
-	whole, session := seq, t.Session
+	// What other checks have done before in a session may have made it forget what it kept.
+	session := p.fresh()
+	if session == nil {
+		session = t.Session
+	} else {
+		defer func() { _ = session.Conn.Close(t.Context) }()
+	}
 	for len(seq) > 0 {
 		w := p.run(session, seq)
 		if p.served == 0 && w == nil {
 			t.Inconclusive("no request was served")
 		}
-		p.fleeting = false
 		if w == nil || p.confirmed(w) || w.waited || w.gone {
 			return
-		}
-		if p.fleeting && session == t.Session {
-			// What other checks did before in the session may have to do with it.
-			if session = p.fresh(); session == nil {
-				return
-			}
-			defer func() { _ = session.Conn.Close(t.Context) }()
-			seq = whole
-			continue
 		}
 		// What could not be confirmed is left out of what is still to come.
 		seq = model.Valid(slices.DeleteFunc(slices.Clone(w.rest), func(a model.Action) bool {
@@ -223,7 +219,6 @@ type sequenceRun struct {
 	deadline time.Time     // of replays
 	served   int
 	replays  int
-	fleeting bool         // what was wrong was not when it was run again
 	answered map[int]bool // by word: whether it is answered alone
 }
 
@@ -641,7 +636,6 @@ func (p *sequenceRun) confirmed(w *misstep) bool {
 		found = p.later(w)
 	}
 	if found == nil {
-		p.fleeting = true
 		p.Note("%s %s once in a sequence, and is answered when that is run again", name, w.message)
 		return false
 	}
