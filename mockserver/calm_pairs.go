@@ -197,4 +197,32 @@ var pairOddities = []Oddity{
 		Untried: []string{"*"},
 		Apply:   all(displacedListening, listeningSequence, greeted),
 	},
+	{
+		ID: "logging.one-level", Summary: "The log level that a client sets holds for all clients.",
+		Why:    "Clients may configure the minimum log level, of which the page names no session.",
+		Source: at("server/utilities/logging#setting-log-level"), Transports: overBothHTTP, Changes: "log level",
+		Apply: sharedLevel,
+	},
+	{
+		ID: "http.sessions-idle", Summary: "A session that is idle for 300 milliseconds ends, and is answered with 404.",
+		Why:    "The server MAY terminate the session at any time.",
+		Source: at("basic/transports#session-management"), Transports: overHTTP, Untried: []string{"*"}, Changes: "sessions",
+		Apply: func(o *server.Options) {
+			var used sync.Map // by session id: when
+			refusingHTTP(http.StatusNotFound, func(r *http.Request) bool {
+				before, known := used.Load(idOf(r))
+				over := known && idOf(r) != "" && time.Since(before.(time.Time)) > 300*time.Millisecond
+				if !over {
+					used.Store(idOf(r), time.Now())
+				}
+				return over
+			})(o)
+		},
+	},
+	{
+		ID: "http.sessions-of-the-last-six", Summary: "When a seventh session begins, the oldest one ends.",
+		Why:    "The server MAY terminate the session at any time.",
+		Source: at("basic/transports#session-management"), Transports: overHTTP, Untried: []string{"*"}, Changes: "sessions",
+		Apply: endsOthers(onBegin, func(others []*server.Session) []*server.Session { return others[:max(0, len(others)-5)] }),
+	},
 }

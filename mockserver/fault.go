@@ -49,6 +49,7 @@ func topics() [][]Fault {
 		baseFaults, metaFaults, lifecycleFaults, stdioFaults, pingFaults, progressFaults, cancellationFaults,
 		toolFaults, resourceFaults, promptFaults, contentFaults, completionFaults, loggingFaults, paginationFaults,
 		clientFaults, schemaFaults, httpFaults, authFaults, familyFaults, threadFaults, pairFaults, momentFaults, factFaults,
+		bystanderFaults, divertedFaults,
 	}
 }
 

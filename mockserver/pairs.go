@@ -530,11 +530,6 @@ var pairFaults = []Fault{
 		Apply:   progressByToken,
 	},
 	{
-		ID: "http.log-level-shared", Requirement: "logging.filter.all-above", Form: BySession, Transports: overHTTP,
-		Summary: "There is one log level for all clients.",
-		Apply:   sharedLevel,
-	},
-	{
 		ID: "http.unsubscribes-all-sessions", Requirement: "resources.updated.sent", Form: BySession, Transports: overHTTP,
 		Summary: "When a client unsubscribes from a resource, the subscriptions of others to it end, too.",
 		Apply: all(sharedResource, wrapping("resources/unsubscribe", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {

@@ -410,7 +410,7 @@ func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time 
 	defer cancel()
 	t := newT(limit, e, c, s)
 	t.allowance = allowance
-	t.concurrent = concurrent
+	t.concurrent, t.time = concurrent, time
 	var ahead *confirmation
 	if s != nil && c.Needs.Brief {
 		s.Hurry(time)

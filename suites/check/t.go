@@ -42,6 +42,7 @@ type T struct {
 	variations int
 	plainly    bool // of families the plain member alone is tried
 	concurrent bool // others are run at the same time, and the check is run again if anything is wrong
+	time       int  // the first execution is beside others
 	noAnswer   bool // the check ended because an answer did not come
 	doubtful   bool // it may have been only late
 	disturbed  bool // it ended because of what other checks did
@@ -160,6 +161,15 @@ func (t *T) Fail(format string, args ...any) {
 func (t *T) Disturbed(format string, args ...any) {
 	t.disturbed = true
 	t.Inconclusive(format, args...)
+}
+
+// Alone ends the body as long as other checks have sessions: the check is run again when they have none. It waits then for the end
+// of those that are being closed.
+func (t *T) Alone() {
+	if t.time == first && !t.engine.apart() {
+		t.Disturbed("other checks have sessions at the same time")
+	}
+	t.engine.closing.Wait()
 }
 
 // Inconclusive ends the body: the requirement applies, but could not be

@@ -180,12 +180,7 @@ var httpSessionChecks = []*check.Check{
 		Needs:        overHTTPCalling("slow"),
 		Body:         func(t *check.T) { isolated(t, "http.server.session-isolation") },
 	},
-	{
-		Name:         "http/session-end",
-		Requirements: []string{"http.server.session-isolation"},
-		Needs:        overHTTP,
-		Body:         func(t *check.T) { endsAlone(t, "http.server.session-isolation") },
-	},
+	bystandersCheck("http/bystanders", transport.NameHTTP, "http.server.session-isolation"),
 	{
 		Name:         "http/session-answers",
 		Requirements: []string{"http.server.session-isolation"},
@@ -431,30 +426,6 @@ func isolated(t *check.T, id string) {
 	}
 }
 
-// endsAlone ends one of two sessions, and then, as a server may end a session at any time,
-// one of two others.
-func endsAlone(t *check.T, id string) {
-	stays := t.Session
-	for range 2 {
-		leaves := t.Open(check.Capable())
-		if err := stays.Fence(t.Context); err != nil {
-			t.Inconclusive("a session does not outlast the beginning of another one: %v", err)
-		}
-		t.FenceOn(leaves)
-		_ = leaves.Close(t.Context)
-		x, err := stays.Call(t.Context, t.NoOp(), nil)
-		t.Show(x.Events()...)
-		if err == nil && x.Result() != nil {
-			return
-		}
-		if x.Head != nil && x.Head.HTTP.Status == http.StatusUnauthorized {
-			t.Inconclusive("the server no longer takes the access token")
-		}
-		stays = t.Open(check.Capable())
-	}
-	t.Violation(id, "when one client ended its session, that of another one was ended, too; so it was when this was tried once more")
-}
-
 // isolatedCalls makes the same slow call with the same id in two sessions, so
 // that both are being served at a time.
 func isolatedCalls(t *check.T, other *client.Session, id string) {
@@ -506,44 +477,6 @@ func isolatedCalls(t *check.T, other *client.Session, id string) {
 	}
 	for _, p := range alike {
 		_, _ = p.Await(t.Context)
-	}
-	cancelledElsewhere(t, call, other, id)
-	cancelledOfTwo(t, call, other, id)
-}
-
-// cancelledElsewhere makes a slow call in the session of the check and cancels
-// that id in another one, which has made none.
-func cancelledElsewhere(t *check.T, call check.Call, other *client.Session, id string) {
-	t.Clear()
-	kept := t.StartID(wire.StringID("mcpconform-elsewhere"), "tools/call", withToken(call.Params(), "mcpconform-elsewhere"))
-	underWay(t, t.Session, kept)
-	t.Must(other.Notify(t.Context, "notifications/cancelled", map[string]any{"requestId": "mcpconform-elsewhere"}, late))
-	t.FenceOn(other)
-	unaffected(t, kept, id, "another client had cancelled a request with the same id, which that client had never made")
-}
-
-// cancelledOfTwo makes a slow call with the same id in two sessions, and cancels that which began first.
-func cancelledOfTwo(t *check.T, call check.Call, other *client.Session, id string) {
-	t.Clear()
-	const same = "mcpconform-of-two"
-	theirs, err := other.StartID(t.Context, wire.StringID(same), "tools/call", withToken(call.Params(), same+"-first"))
-	t.Must(err)
-	underWay(t, other, theirs)
-	kept := t.StartID(wire.StringID(same), "tools/call", withToken(call.Params(), same+"-second"))
-	underWay(t, t.Session, kept)
-	t.Must(other.Notify(t.Context, "notifications/cancelled", map[string]any{"requestId": same}, late))
-	t.FenceOn(other)
-	unaffected(t, kept, id, "another client had cancelled a call of its own with the same id")
-}
-
-// unaffected wants a call to be answered whatever another client has done.
-func unaffected(t *check.T, kept *client.Pending, id, after string) {
-	switch x, err := kept.Await(t.Context); {
-	case err != nil:
-		t.Violation(id, "a call was not answered after "+after+": "+err.Error())
-	case x.Error() != nil && cancels.MatchString(x.Error().Message):
-		t.Show(x.Response)
-		t.Violation(id, "a call was answered as cancelled after "+after)
 	}
 }
 

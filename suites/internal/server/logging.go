@@ -71,7 +71,6 @@ var loggingChecks = []*check.Check{
 				t.Violation("logging.set-level.replaces", "a message of level "+missing+" came with the level at debug, and did not come when that level was set again")
 				return
 			}
-			raisedElsewhere(t, call, first)
 			if took < busy {
 				if took < noticeable || !eachAtOnce(t, call, first) {
 					eachLevel(t, call, first, judge.LogLevels[1:])
@@ -137,37 +136,6 @@ func eachAtOnce(t *check.T, call check.Call, seen []string) bool {
 		}
 	}
 	return true
-}
-
-// raisedElsewhere sets the highest level in another session. What is as severe as the level
-// that this client has set is still due to it (docs/positions.md, shared-log-level).
-func raisedElsewhere(t *check.T, call check.Call, seen []string) {
-	const high = "emergency"
-	if t.Target.Transport == transport.NameStdio || seen[0] == high {
-		return
-	}
-	t.Clear()
-	other := t.Connect(check.Capable())
-	if _, err := other.Initialize(t.Context); err != nil {
-		return
-	}
-	wanted := seen[:1]
-	for range 2 {
-		if held(t, call, "debug", wanted) != "" || t.CallOn(other, "logging/setLevel", map[string]any{"level": high}).Result() == nil {
-			return
-		}
-		mark := t.Mark()
-		if x := perform(t, call); x.Result()["isError"] == true {
-			return
-		}
-		if _, err := t.Session.AwaitEvent(t.Context, mark, "log messages of level "+wanted[0], func(e *wire.Event) bool { return levelOf(e) == wanted[0] }); !timedOut(err) {
-			t.Must(err)
-			return
-		}
-	}
-	if held(t, call, "debug", wanted) == "" {
-		t.Violation("logging.filter.all-above", "a message of level "+wanted[0]+" comes when the client has set the level debug, and stays away once another client has set the level "+high)
-	}
 }
 
 // levelOf returns the level of a log message, or "".
@@ -278,14 +246,19 @@ func lowered(t *check.T, call check.Call) {
 
 // logs returns the call of a tool that logs.
 func logs(t *check.T) check.Call {
-	call, ok := t.Target.ToolFor("log-levels")
-	if !ok {
-		call, ok = t.Target.ToolFor("log")
-	}
+	call, ok := logging(t)
 	if !ok {
 		t.Inconclusive("no known tool logs: name one for the tool role log-levels in the configuration")
 	}
 	return call
+}
+
+// logging returns the call of a tool that logs, if one is known.
+func logging(t *check.T) (check.Call, bool) {
+	if call, ok := t.Target.ToolFor("log-levels"); ok {
+		return call, true
+	}
+	return t.Target.ToolFor("log")
 }
 
 // logged sets levels, makes the call and returns the levels of what was logged,

@@ -296,13 +296,7 @@ func resourceUpdates(t *check.T) {
 		selfChanging(t)
 		return
 	}
-	uris := resourceURIs(t, maxRead)
-	for _, name := range slices.Sorted(maps.Keys(call.Arguments)) {
-		if uri, ok := call.Arguments[name].(string); ok && schema.CheckFormat("uri", uri) == "" {
-			uris = []string{uri} // the call names the resource
-			break
-		}
-	}
+	uris := updatable(t, call)
 	read := func() map[string]any {
 		all := make(map[string]any)
 		for _, uri := range uris {
@@ -397,6 +391,16 @@ func resourceUpdates(t *check.T) {
 		updatedBesides(t, changed, func() { change(); t.Pause(lag) })
 		subscribedAnew(t, call, changed)
 	}
+}
+
+// updatable returns the resources that a call may change.
+func updatable(t *check.T, call check.Call) []string {
+	for _, name := range slices.Sorted(maps.Keys(call.Arguments)) {
+		if uri, ok := call.Arguments[name].(string); ok && schema.CheckFormat("uri", uri) == "" {
+			return []string{uri} // the call names the resource
+		}
+	}
+	return resourceURIs(t, maxRead)
 }
 
 // misnamed ends the body if an update that came for a change names a resource that is as before, while another one under
@@ -609,28 +613,25 @@ func subscribedTwice(t *check.T, call check.Call, uri string) {
 	}
 }
 
-// updatedElsewhere changes a resource under subscription while other clients are subscribed
-// to it as well, and once they no longer are: the one by its own will, the other because its session has ended.
+// updatedElsewhere changes a resource under subscription while another client is subscribed to it as well.
 func updatedElsewhere(t *check.T, call check.Call, uri string) {
 	if t.Target.Transport == transport.NameStdio {
 		return // each would be a process
 	}
 	params := map[string]any{"uri": uri}
-	others, errs := t.OpenEach(check.Capable(), check.Capable())
-	for i, s := range others {
-		if errs[i] != nil || t.CallOn(s, "resources/subscribe", params).Result() == nil {
-			return
-		}
+	other := t.Connect(check.Capable())
+	if _, err := other.Initialize(t.Context); err != nil || t.CallOn(other, "resources/subscribe", params).Result() == nil {
+		return
 	}
 	t.Clear()
-	contents := func() any { return t.CallOn(others[0], "resources/read", params).Result()["contents"] }
-	before, mark := contents(), others[0].Log().Len()
-	updatedAgain(t, call, uri, ", with other clients,")
+	contents := func() any { return t.CallOn(other, "resources/read", params).Result()["contents"] }
+	before, mark := contents(), other.Log().Len()
+	updatedAgain(t, call, uri, ", with another client,")
 	if after := contents(); before != nil && after != nil && !reflect.DeepEqual(before, after) {
-		e, err := others[0].AwaitNotification(t.Context, mark, "notifications/resources/updated")
+		e, err := other.AwaitNotification(t.Context, mark, "notifications/resources/updated")
 		t.Show(e)
 		switch {
-		case !timedOut(err) || !listensIn(others[0]):
+		case !timedOut(err) || !listensIn(other):
 		case !reflect.DeepEqual(after, contents()):
 			t.Disturbed("the resource %s changes by itself as well", wire.Quote(uri, 60))
 		default:
@@ -638,13 +639,6 @@ func updatedElsewhere(t *check.T, call check.Call, uri string) {
 				wire.Quote(uri, 60))
 		}
 	}
-	t.Clear()
-	if t.CallOn(others[0], "resources/unsubscribe", params).Result() != nil {
-		updatedAgain(t, call, uri, " after another client had unsubscribed from it,")
-	}
-	t.Clear()
-	_ = others[1].Close(t.Context)
-	updatedAgain(t, call, uri, " after the session of another subscriber had ended,")
 }
 
 // selfChanging subscribes to resources that no known tool changes, in case one changes

@@ -22,6 +22,7 @@ var sseChecks = []*check.Check{
 		Needs:        overSSE,
 		Body:         func(t *check.T) { isolated(t, "sse.server.session-isolation") },
 	},
+	bystandersCheck("sse/bystanders", transport.NameSSE, "sse.server.session-isolation"),
 	{
 		Name:         "sse/session-answers",
 		Requirements: []string{"sse.server.session-isolation"},

@@ -1,0 +1,252 @@
+package mockserver
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// The faults in this file do to other sessions what belongs to the one that acts.
+
+// pick chooses among the other sessions, oldest first.
+type pick func(others []*server.Session) []*server.Session
+
+func theNewest(others []*server.Session) []*server.Session { return others[max(0, len(others)-1):] }
+func theOldest(others []*server.Session) []*server.Session { return others[:min(1, len(others))] }
+func theOthers(others []*server.Session) []*server.Session { return others }
+
+// trigger calls do with each session that acts in a certain way.
+type trigger func(do func(s *server.Session)) apply
+
+// onMessage fits messages of a method, once they are served.
+func onMessage(method string) trigger {
+	return func(do func(s *server.Session)) apply {
+		return receiving(func(s *server.Session, m *wire.Message, next func()) {
+			next()
+			if m.Method == method {
+				do(s)
+			}
+		})
+	}
+}
+
+// onUnknown fits requests of a method that the server does not know.
+func onUnknown(do func(s *server.Session)) apply {
+	return wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		result, problem := next(ctx, r)
+		if problem != nil && problem.Code == server.MethodNotFound {
+			do(r.Session)
+		}
+		return result, problem
+	})
+}
+
+func onBadMessage(do func(s *server.Session)) apply {
+	return all(aware(func(s *server.Session, w http.ResponseWriter, r *http.Request, next func()) {
+		next()
+		if r.Method == http.MethodPost && posted(r).Kind == wire.Invalid {
+			do(s)
+		}
+	}), peeking())
+}
+
+// onHangUp fits listening streams that have ended. A resumed one has a Last-Event-ID.
+func onHangUp(resumed bool) trigger {
+	return func(do func(s *server.Session)) apply {
+		return aware(func(s *server.Session, w http.ResponseWriter, r *http.Request, next func()) {
+			next()
+			if r.Method == http.MethodGet && (r.Header.Get(lastEventHeader) != "") == resumed {
+				do(s)
+			}
+		})
+	}
+}
+
+func onEnd(do func(s *server.Session)) apply {
+	return ready(func(s *server.Session) { context.AfterFunc(s.Context(), func() { do(s) }) })
+}
+
+func onBegin(do func(s *server.Session)) apply { return ready(do) }
+
+// toOthers does something to other sessions when one acts.
+func toOthers(on trigger, which pick, do func(s *server.Session)) apply {
+	return on(func(s *server.Session) {
+		for _, other := range which(others(s)) {
+			do(other)
+		}
+	})
+}
+
+// endsOthers ends other sessions.
+func endsOthers(on trigger, which pick) apply {
+	var ended sync.Map
+	alive := func(others []*server.Session) []*server.Session {
+		return which(slices.DeleteFunc(others, func(s *server.Session) bool { return knows(&ended, s.ID) }))
+	}
+	return all(
+		refusingHTTP(http.StatusNotFound, func(r *http.Request) bool { return idOf(r) != "" && knows(&ended, idOf(r)) }),
+		toOthers(on, alive, func(s *server.Session) { ended.Store(s.ID, true) }),
+	)
+}
+
+// stopsCalls leaves the calls of other sessions that are under way without answer.
+func stopsCalls(on trigger, which pick) apply {
+	return all(stoppable(server.NoAnswer, nil), toOthers(on, which, func(s *server.Session) {
+		u := underWayOf(s)
+		u.Lock()
+		defer u.Unlock()
+		for _, stop := range u.stops {
+			stop()
+		}
+	}))
+}
+
+// raisesLevels sets the log level of other sessions.
+func raisesLevels(on trigger, which pick) apply {
+	return toOthers(on, which, func(s *server.Session) { s.SetLevel("error") })
+}
+
+// endsSubscriptions tells other sessions no more of changes.
+func endsSubscriptions(on trigger, which pick) apply {
+	flag := func(s *server.Session) *atomic.Bool {
+		return s.Value(unsubscribedKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
+	}
+	return all(
+		wrapping("resources/subscribe", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			flag(r.Session).Store(false)
+			return next(ctx, r)
+		}),
+		toOthers(on, which, func(s *server.Session) { flag(s).Store(true) }),
+		droppingUpdates(func(s *server.Session, _ string) bool { return flag(s).Load() }),
+	)
+}
+
+type unsubscribedKey struct{}
+
+const rootsChanged = "notifications/roots/list_changed"
+
+// diverted sends messages of a method to other sessions.
+func diverted(method string, which pick) apply {
+	return sending(server.OnMessage(method, func(out *server.Outgoing) []*server.Outgoing {
+		if out.To == nil {
+			return []*server.Outgoing{out}
+		}
+		for _, other := range which(others(out.Session)) {
+			moved := out.Clone()
+			moved.Session, moved.To = other, nil
+			other.Send(moved)
+		}
+		return nil
+	}))
+}
+
+// asksElsewhere has a tool ask another client in place of the one that calls it.
+func asksElsewhere(tool, capability, method string, params object, which pick) apply {
+	ask := func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		able := slices.DeleteFunc(others(r.Session), func(s *server.Session) bool { return !s.ClientHas(capability) })
+		for _, other := range which(able) {
+			r.Detach()
+			result, err := other.Call(ctx, method, copied(params))
+			if err != nil {
+				return object{"content": textOf(err.Error()), "isError": true}, nil
+			}
+			answer, _ := result.(object)
+			return object{"content": textOf(text(answer))}, nil
+		}
+		return next(ctx, r)
+	}
+	return wrapping("tools/call", server.Named(tool, ask))
+}
+
+var bystanderFaults = func() (faults []Fault) {
+	unanswered := []string{"base.response.present", "http.server.sse-response-sent", "http.server.sse-no-early-close"}
+	type kind struct {
+		name, summary string
+		requirement   string
+		do            func(on trigger, which pick) apply
+		collateral    []string
+	}
+	const isolation = "http.server.session-isolation"
+	ends := kind{"ends", "session of another client ends", isolation, endsOthers, nil}
+	stops := kind{"stops-calls-of", "session gets no answer to its calls", isolation, stopsCalls, unanswered}
+	levels := kind{
+		"raises-level-of", "session gets the log level error", "logging.filter.all-above", raisesLevels,
+		[]string{"logging.set-level.replaces", "logging.filter.none-below"},
+	}
+	updates := kind{"unsubscribes", "session is told of no changes", "resources.updated.sent", endsSubscriptions, nil}
+	picks := map[string]pick{"newest": theNewest, "oldest": theOldest, "others": theOthers}
+	for _, row := range []struct {
+		on, summary string
+		trigger     trigger
+		which       string
+		kinds       []kind
+	}{
+		{"delete", "a session ends", onEnd, "newest", []kind{ends, stops}},
+		{"delete", "a session ends", onEnd, "oldest", []kind{ends, levels, updates}},
+		{"bad-message", "a message is not JSON", onBadMessage, "others", []kind{ends, stops}},
+		{"unknown-method", "a request is of an unknown method", onUnknown, "newest", []kind{ends, stops}},
+		{"unknown-method", "a request is of an unknown method", onUnknown, "oldest", []kind{levels}},
+		{"cancel", "a request is cancelled", onMessage(cancelled), "oldest", []kind{ends, updates}},
+		{"subscribe", "a client subscribes", onMessage("resources/subscribe"), "newest", []kind{stops}},
+		{"unsubscribe", "a client unsubscribes", onMessage("resources/unsubscribe"), "oldest", []kind{ends, updates}},
+		{"set-level", "a log level is set", onMessage("logging/setLevel"), "others", []kind{stops}},
+		{"roots", "the roots of a client change", onMessage(rootsChanged), "others", []kind{ends, stops, levels}},
+		{"hang-up", "a client closes a listening stream", onHangUp(false), "oldest", []kind{ends, updates}},
+		{"resume", "a stream is resumed", onHangUp(true), "newest", []kind{ends, stops}},
+		{"begin", "a session begins", onBegin, "oldest", []kind{stops, levels, updates}},
+	} {
+		for _, k := range row.kinds {
+			faults = append(faults, Fault{
+				ID: "http." + row.on + "-" + k.name + "-" + row.which, Requirement: k.requirement,
+				Transports: overHTTP, Form: BySession, Collateral: k.collateral,
+				Summary: "When " + row.summary + ", the " + row.which + " " + k.summary + ".",
+				Apply:   func(o *server.Options) { k.do(row.trigger, picks[row.which])(o) },
+			})
+		}
+	}
+	return faults
+}()
+
+var (
+	prompted = object{
+		"messages":  list{object{"role": "user", "content": object{"type": "text", "text": "Say hello."}}},
+		"maxTokens": 100,
+	}
+	formed = object{
+		"message":         "What is your name?",
+		"requestedSchema": object{"type": "object", "properties": object{"username": object{"type": "string"}}},
+	}
+)
+
+var divertedFaults = func() (faults []Fault) {
+	picks := []struct {
+		name string
+		pick pick
+	}{{"newest", theNewest}, {"oldest", theOldest}}
+	for _, over := range []string{"http", "sse"} {
+		add := func(id, summary string, change apply, collateral ...string) {
+			faults = append(faults, Fault{
+				ID: over + "." + id, Requirement: over + ".server.session-isolation", Transports: []string{over},
+				Form: BySession, Summary: summary, Collateral: collateral, Apply: change,
+			})
+		}
+		for _, p := range picks {
+			to := " goes to the " + p.name + " session of another client."
+			add("progress-to-the-"+p.name, "The progress of a call"+to, diverted(progressed, p.pick),
+				"progress.token.active-request", "progress.in-progress")
+			add("log-to-the-"+p.name, "What a call logs"+to, diverted("notifications/message", p.pick),
+				"logging.filter.all-above", "logging.filter.none-below", "logging.set-level.replaces")
+			asks := " asks the client of the " + p.name + " other session."
+			add("samples-at-the-"+p.name, "A tool that needs sampling"+asks,
+				asksElsewhere("test_sampling", "sampling", "sampling/createMessage", prompted, p.pick))
+			add("elicits-from-the-"+p.name, "A tool that elicits"+asks,
+				asksElsewhere("test_elicitation", "elicitation", "elicitation/create", formed, p.pick))
+		}
+	}
+	return faults
+}()

@@ -1,0 +1,509 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/internal/judge"
+)
+
+// bystandersCheck returns the check of what a session keeps while others act, over one transport.
+func bystandersCheck(name, over, isolation string) *check.Check {
+	return &check.Check{
+		Name:         name,
+		Requirements: []string{isolation},
+		Shows:        []string{"resources.updated.sent", "logging.filter.*"},
+		Needs: check.Needs{
+			Session: check.None, Transports: []string{over},
+			ToolRoles: []string{"slow", "progress", "log-levels", "log", "sampling", "elicitation", "resource-update"},
+		},
+		Body: func(t *check.T) { bystanders(t, isolation) },
+	}
+}
+
+// The sessions of a scene, from the oldest to the newest. The first and the last stand by while the others act. A
+// server that keeps one place for something that belongs to a session mostly gives it to the session that began
+// last, or leaves it with the first.
+const (
+	oldest = iota
+	actor
+	leaver
+	newest
+	cast // how many they are
+)
+
+// bystanderNames say in messages which session something has happened to.
+var bystanderNames = map[int]string{oldest: "the oldest session", newest: "the newest session"}
+
+// scene is a few sessions of one server, of which two stand by.
+type scene struct {
+	t        *check.T
+	sessions []*client.Session
+	calls    map[int]*client.Pending // slow ones, all with the same id, by session
+	levels   map[int][]string        // what a call logs in a session that stands by
+	uri      string                  // the resource to which the oldest session has subscribed
+}
+
+// harm is what has happened to a session that stands by.
+type harm struct {
+	session int
+	what    string
+}
+
+// harmed is a harm with what shows it.
+type harmed struct {
+	harm
+	requirement string
+	evidence    []*wire.Event
+}
+
+// act is what a session does that is no matter of others.
+type act struct {
+	did string // a clause about the client that did it
+	do  func(s *scene)
+	// spares is a harm that the act may do, with the reason.
+	spares, because string
+}
+
+const (
+	sessionEnds  = "ended"
+	callLost     = "got no answer to a call that was under way"
+	levelChanged = "got log messages of other levels than it had set"
+	updateLost   = "was no longer told of changes to a resource to which it had subscribed"
+)
+
+// quietActs are done while the sessions that stand by do nothing.
+func quietActs(t *check.T) (acts []act) {
+	for _, role := range []string{"progress", "log-levels", "log", "sampling", "elicitation"} {
+		if call, ok := t.Target.ToolFor(role); ok {
+			acts = append(acts, act{did: "called the tool " + quote(call.Tool), do: func(s *scene) { s.callTool(call) }})
+		}
+	}
+	return acts
+}
+
+// busyActs are done while the sessions that stand by have a call under way, a log level and a subscription.
+var busyActs = []act{
+	{
+		did: "set its log level", spares: levelChanged, because: "one log level may hold for all clients",
+		do: func(s *scene) { s.send(actor, "logging/setLevel", map[string]any{"level": "emergency"}) },
+	},
+	{did: "subscribed to the same resource", do: func(s *scene) { _ = s.subscribe(actor) }},
+	{did: "unsubscribed from the same resource", do: func(s *scene) {
+		if s.subscribe(actor) {
+			s.send(actor, "resources/unsubscribe", map[string]any{"uri": s.uri})
+		}
+	}},
+	{did: "cancelled its call with the same id", do: func(s *scene) {
+		s.cancels(actor)
+		delete(s.calls, actor)
+	}},
+	{
+		did: "cancelled a request that it had never made, with the id of a call of the other",
+		do:  func(s *scene) { s.cancels(leaver) },
+	},
+	{did: "told of a change to its roots", do: func(s *scene) {
+		_ = s.sessions[actor].Notify(s.t.Context, "notifications/roots/list_changed", nil)
+	}},
+	{did: "sent a request of an unknown method", do: func(s *scene) {
+		s.send(actor, unknownMethod, nil, client.Deliberately("lifecycle.capability.experimental-gated"))
+	}},
+	{did: "sent a body that is not JSON", do: func(s *scene) {
+		_, _ = s.sessions[actor].Send(s.t.Context, []byte(`{"jsonrpc":`), client.Deliberately("*"))
+		_ = s.sessions[actor].Fence(s.t.Context)
+	}},
+	{did: "opened a further listening stream and closed it", do: func(s *scene) { s.opens(nil) }},
+	{did: "resumed a stream", do: func(s *scene) {
+		if last := s.lastEventID(); last != "" {
+			s.opens(http.Header{headerEventID: {last}})
+		}
+	}},
+	{did: "ended its session", do: func(s *scene) {
+		_ = s.subscribe(leaver)
+		_ = s.sessions[leaver].Close(s.t.Context)
+	}},
+	{
+		did: "began a session", spares: sessionEnds, because: "a server may bound the number of its sessions",
+		do: func(s *scene) {
+			further := s.t.Connect(capable)
+			s.sessions = append(s.sessions, further)
+			_, _ = further.Initialize(s.t.Context)
+		},
+	},
+}
+
+// headerEventID names the event from which a stream is resumed.
+const headerEventID = "Last-Event-ID"
+
+// bystanders lets some sessions act, one act after the other, and looks then at two sessions that stand by. If
+// one of these was harmed, each act is tried alone.
+func bystanders(t *check.T, isolation string) {
+	t.Alone()
+	hear := func(s *scene, acts []act) []harmed { return s.hear(acts, isolation) }
+	keep := func(s *scene, acts []act) []harmed { return s.keep(acts, isolation) }
+	quiet := quietActs(t)
+	var heard, kept []harmed
+	openScene(t).play(func(s *scene) { heard, kept = hear(s, quiet), keep(s, busyActs) })
+	excused := slices.Concat(attribute(t, heard, quiet, hear), attribute(t, kept, busyActs, keep))
+	if len(excused) > 0 {
+		h := excused[0]
+		t.Disturbed("%s %s while other clients did several things, and not because of any one of these",
+			bystanderNames[h.session], h.what)
+	}
+}
+
+// attribute finds the act that has done each harm, and returns what no act has done. A server may do the same at any
+// time of its own accord, as it may end a session (basic/transports#session-management). So an act has done it if the
+// same is seen with that act alone, not without it, and with it once more, each time with new sessions
+// (docs/positions.md, ended-because-of-others).
+func attribute(t *check.T, found []harmed, acts []act, play func(*scene, []act) []harmed) (excused []harmed) {
+	if len(found) == 0 {
+		return nil
+	}
+	trials := make([][]func() []harmed, len(acts)) // of each act: with it, without it, and with it again
+	for i, a := range acts {
+		var took time.Duration
+		with := act{do: func(s *scene) {
+			began := time.Now()
+			a.do(s)
+			took = time.Since(began)
+		}}
+		for _, what := range []act{with, {do: func(*scene) { t.Pause(took) }}, with} {
+			trials[i] = append(trials[i], sync.OnceValue(func() (seen []harmed) {
+				openScene(t).play(func(s *scene) { seen = play(s, []act{what}) })
+				return seen
+			}))
+		}
+	}
+	for _, h := range found {
+		seen := func(trial func() []harmed) bool {
+			return slices.ContainsFunc(trial(), func(other harmed) bool { return other.harm == h.harm })
+		}
+		cause := slices.IndexFunc(trials, func(of []func() []harmed) bool {
+			return seen(of[0]) && !seen(of[1]) && seen(of[2])
+		})
+		who := bystanderNames[h.session]
+		switch {
+		case cause < 0:
+			excused = append(excused, h)
+		case acts[cause].spares == h.what:
+			t.Note("%s %s when another client %s: %s", who, h.what, acts[cause].did, acts[cause].because)
+		default:
+			t.Violation(h.requirement, who+" "+h.what+" when another client "+acts[cause].did+
+				"; so it did once more with new sessions, and not without that", h.evidence...)
+		}
+	}
+	return excused
+}
+
+// openScene opens the sessions of a scene one after the other. A server that does not keep them open side by side
+// shows nothing.
+func openScene(t *check.T) *scene {
+	s := &scene{t: t, calls: make(map[int]*client.Pending), levels: make(map[int][]string)}
+	for len(s.sessions) < cast {
+		next := t.Connect(capable)
+		if _, err := next.Initialize(t.Context); err != nil {
+			t.Inconclusive("the server does not serve several clients: %v", err)
+		}
+		if conn, ok := next.Conn.(*transport.HTTPConn); ok && conn.SessionID() == "" {
+			t.Skip("the server assigns no session ids")
+		}
+		s.sessions = append(s.sessions, next)
+	}
+	for i := range bystanderNames {
+		if _, ok := s.lives(i); !ok {
+			t.Inconclusive("a session does not outlast the beginning of another one")
+		}
+	}
+	return s
+}
+
+// play runs a scene, and ends its sessions.
+func (s *scene) play(do func(*scene)) {
+	defer func() {
+		s.await()
+		for _, session := range s.sessions {
+			_ = session.Close(s.t.Context)
+		}
+	}()
+	do(s)
+}
+
+// await waits for the slow calls, and returns those that got no answer, or were answered as cancelled.
+func (s *scene) await() (lost map[int]*client.Exchange) {
+	answers := make([]*client.Exchange, cast)
+	var waits sync.WaitGroup
+	for i, p := range s.calls {
+		waits.Go(func() {
+			if x, err := p.Await(s.t.Context); err != nil || x.Error() != nil && cancels.MatchString(x.Error().Message) {
+				answers[i] = x
+			}
+		})
+	}
+	waits.Wait()
+	clear(s.calls)
+	lost = make(map[int]*client.Exchange)
+	for i, x := range answers {
+		if x != nil {
+			lost[i] = x
+		}
+	}
+	return lost
+}
+
+// lives reports whether a request in a session is answered.
+func (s *scene) lives(i int) (*client.Exchange, bool) {
+	x, err := s.sessions[i].Call(s.t.Context, s.sessions[i].NoOp(), nil)
+	if s.t.Context.Err() != nil {
+		s.t.Must(err)
+	}
+	if x != nil && x.Head != nil && x.Head.HTTP.Status == http.StatusUnauthorized {
+		s.t.Inconclusive("the server no longer takes the access token")
+	}
+	return x, err == nil && x.Response != nil
+}
+
+// send makes a request of a session that acts. What comes of it is no matter here.
+func (s *scene) send(i int, method string, params any, opts ...client.Option) {
+	if capability := wire.Capability(method); capability == "" || s.sessions[i].Capability(capability) {
+		_, _ = s.sessions[i].Call(s.t.Context, method, params, opts...)
+	}
+}
+
+// subscribe has a session subscribe to the resource to which the oldest one has subscribed, if to any.
+func (s *scene) subscribe(i int) bool {
+	if s.uri != "" {
+		s.send(i, "resources/subscribe", map[string]any{"uri": s.uri})
+	}
+	return s.uri != ""
+}
+
+// cancels has a session cancel the id that the slow calls of the others have.
+func (s *scene) cancels(i int) {
+	if len(s.calls) > 0 {
+		_ = s.sessions[i].Notify(s.t.Context, "notifications/cancelled", map[string]any{"requestId": standbyID}, late)
+		_ = s.sessions[i].Fence(s.t.Context)
+	}
+}
+
+// opens opens a stream by a GET in the session that acts, and closes it.
+func (s *scene) opens(header http.Header) {
+	conn, ok := s.sessions[actor].Conn.(*transport.HTTPConn)
+	if !ok || !listensIn(s.sessions[actor]) {
+		return
+	}
+	limit, stop := context.WithTimeout(s.t.Context, headWait)
+	defer stop()
+	stream, err := conn.Open(limit, transport.Request{Method: http.MethodGet, Header: header, Defaults: true})
+	if err == nil {
+		stream.Close()
+	}
+}
+
+// lastEventID returns the id of the last event that came to the session that acts, or "".
+func (s *scene) lastEventID() string {
+	for _, e := range slices.Backward(s.sessions[actor].Log().Events()) {
+		if e.SSE != nil && e.SSE.ID != "" {
+			return e.SSE.ID
+		}
+	}
+	return ""
+}
+
+// callTool makes a call in the session that acts.
+func (s *scene) callTool(call check.Call) {
+	s.send(actor, "tools/call", withToken(call.Params(), actorToken+call.Tool))
+	_ = s.sessions[actor].Fence(s.t.Context)
+}
+
+// actorToken begins the progress tokens of the session that acts.
+const actorToken = "mcpconform-of-the-actor-"
+
+// hear does acts while the sessions that stand by do nothing, and returns what came to these that belongs to the other.
+func (s *scene) hear(acts []act, isolation string) (found []harmed) {
+	marks := make(map[int]int)
+	for i := range bystanderNames {
+		marks[i] = s.sessions[i].Log().Len()
+	}
+	from := s.sessions[actor].Log().Len()
+	for _, a := range acts {
+		a.do(s)
+	}
+	own := s.sessions[actor].Log().Events()[from:]
+	for _, i := range []int{oldest, newest} {
+		_ = s.sessions[i].Fence(s.t.Context)
+		for _, e := range s.sessions[i].Log().Events()[marks[i]:] {
+			if what := s.belongsElsewhere(s.sessions[i], e, own); what != "" &&
+				!slices.ContainsFunc(found, func(h harmed) bool { return h.harm == harm{i, what} }) {
+				found = append(found, harmed{harm{i, what}, isolation, []*wire.Event{e}})
+			}
+		}
+	}
+	return found
+}
+
+// belongsElsewhere says how a message that came to a session which has done nothing belongs to a call of another
+// one, to which the events own came; or "". A server may send log messages and requests of its own accord: they are
+// those of the call if nothing like them came to the session that made it (docs/positions.md, messages-of-others).
+func (s *scene) belongsElsewhere(to *client.Session, e *wire.Event, own []*wire.Event) string {
+	if e.Kind != wire.KindMessage || e.From != wire.Server {
+		return ""
+	}
+	method := e.Msg.Method
+	token, _ := at(e.Msg.Params, "progressToken").(string)
+	switch {
+	case e.Msg.IsResponse() && e.Msg.ID.Usable() && !asked(to, e):
+		return "was sent a response to a request that it had never made"
+	case strings.HasPrefix(token, actorToken):
+		return "was sent the progress of the call"
+	case method != "notifications/message" && method != createMessage && method != elicit,
+		slices.ContainsFunc(own, func(o *wire.Event) bool { return tells(o, method) }):
+		return ""
+	}
+	return "was sent " + method + " in place of the caller"
+}
+
+// standbyID is the id of a call in several sessions.
+const standbyID = "mcpconform-bystander"
+
+// keep has the sessions that stand by set a log level, subscribe to a resource and begin a call. It does acts then, and
+// returns what they have not kept.
+func (s *scene) keep(acts []act, isolation string) (found []harmed) {
+	s.setLevels()
+	s.uri = s.subscribes()
+	if call, ok := knownTool(s.t, "slow"); ok {
+		for _, i := range []int{oldest, actor, newest} {
+			params := withToken(call.Params(), standbyID+"-"+s.sessions[i].NextID().String())
+			if p, err := s.sessions[i].StartID(s.t.Context, wire.StringID(standbyID), "tools/call", params); err == nil {
+				underWay(s.t, s.sessions[i], p)
+				s.calls[i] = p
+			}
+		}
+	}
+	for _, a := range acts {
+		a.do(s)
+	}
+	lost := s.await()
+	for _, i := range []int{oldest, newest} {
+		if x, ok := s.lives(i); !ok {
+			found = append(found, harmed{harm{i, sessionEnds}, isolation, x.Events()})
+			continue
+		}
+		if x := lost[i]; x != nil {
+			found = append(found, harmed{harm{i, callLost}, isolation, x.Events()})
+		}
+		found = append(found, s.look(i)...)
+	}
+	return found
+}
+
+// setLevels has the oldest session set the lowest log level, and the newest one the level of the most severe message
+// that comes then, and sees what a call logs in either. Some servers have one level for all (docs/positions.md,
+// shared-log-level).
+func (s *scene) setLevels() {
+	call, ok := logging(s.t)
+	if !ok || !s.sessions[oldest].Capability("logging") {
+		return
+	}
+	s.send(oldest, "logging/setLevel", map[string]any{"level": judge.LogLevels[0]})
+	seen := s.logged(oldest, call, nil)
+	if len(seen) == 0 {
+		return
+	}
+	s.send(newest, "logging/setLevel", map[string]any{"level": seen[len(seen)-1]})
+	for _, i := range []int{oldest, newest} {
+		s.levels[i] = s.logged(i, call, nil)
+	}
+}
+
+// logged makes a call in a session and returns the levels of what it logs, least severe first. It waits for the wanted
+// ones.
+func (s *scene) logged(i int, call check.Call, wanted []string) (levels []string) {
+	of := s.sessions[i]
+	mark := of.Log().Len()
+	came := make(map[string]bool)
+	x, err := of.Call(s.t.Context, "tools/call", call.Params())
+	if err != nil || !worked(x) {
+		return wanted // which shows nothing
+	}
+	_ = of.Fence(s.t.Context)
+	s.soon(i, mark, func(e *wire.Event) bool {
+		came[levelOf(e)] = true
+		return !slices.ContainsFunc(wanted, func(level string) bool { return !came[level] })
+	})
+	for _, e := range of.Log().Events()[mark:] {
+		came[levelOf(e)] = true
+	}
+	return slices.DeleteFunc(slices.Clone(judge.LogLevels), func(level string) bool { return !came[level] })
+}
+
+// subscribes has the oldest session subscribe to the resources, and returns the one of which it is told when a call
+// changes it, or "".
+func (s *scene) subscribes() string {
+	of := s.sessions[oldest]
+	call, ok := s.t.Target.ToolFor("resource-update")
+	if !ok || !of.Capability("resources.subscribe") || !listensIn(of) {
+		return ""
+	}
+	for _, uri := range updatable(s.t, call) {
+		s.send(oldest, "resources/subscribe", map[string]any{"uri": uri})
+	}
+	mark := of.Log().Len()
+	s.send(oldest, "tools/call", call.Params())
+	e := s.soon(oldest, mark, func(e *wire.Event) bool { return tells(e, "notifications/resources/updated") })
+	if e == nil {
+		return ""
+	}
+	uri, _ := at(e.Msg.Params, "uri").(string)
+	return uri
+}
+
+// look returns what of its log level and its subscription a session that stands by has not kept.
+func (s *scene) look(i int) (found []harmed) {
+	of := s.sessions[i]
+	mark := of.Log().Len()
+	add := func(what, requirement string) {
+		found = append(found, harmed{harm{i, what}, requirement, of.Log().Events()[mark:]})
+	}
+	if before := s.levels[i]; len(before) > 0 {
+		call, _ := logging(s.t)
+		after := s.logged(i, call, before)
+		switch below := slices.Index(judge.LogLevels, before[0]); {
+		case absent(before, after) != "":
+			add(levelChanged, "logging.filter.all-above")
+		case i == newest && slices.Index(judge.LogLevels, after[0]) < below:
+			add(levelChanged, "logging.filter.none-below")
+		}
+	}
+	if call, ok := s.t.Target.ToolFor("resource-update"); ok && i == oldest && s.uri != "" && listensIn(of) {
+		mark = of.Log().Len()
+		x, err := of.Call(s.t.Context, "tools/call", call.Params())
+		if err != nil || !worked(x) {
+			return found
+		}
+		if s.soon(i, mark, func(e *wire.Event) bool { return updates(e, s.uri) }) == nil && listensIn(of) {
+			add(updateLost, "resources.updated.sent")
+		}
+	}
+	return found
+}
+
+// soon waits for what mostly comes at once, and returns nil if it does not come. What comes later each time that a
+// client acts, and not otherwise, is missing as well.
+func (s *scene) soon(i, mark int, match func(*wire.Event) bool) *wire.Event {
+	limit, stop := context.WithTimeout(s.t.Context, s.t.Soon(check.Later))
+	defer stop()
+	e, err := s.sessions[i].Log().Await(limit, mark, match)
+	if err != nil {
+		return nil
+	}
+	return e
+}
