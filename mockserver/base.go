@@ -201,20 +201,9 @@ var baseFaults = []Fault{
 		),
 	},
 	{
-		ID: "base.version-unchecked", Requirement: "base.error.invalid-request", WarnOnly: true,
-		Summary: "The member jsonrpc is not looked at.",
-		Apply:   understanding(wire.JSONRPCMissing, wire.JSONRPCWrong),
-	},
-	{
-		ID: "base.params-unchecked", Requirement: "base.error.invalid-request", WarnOnly: true,
-		Summary: "Params that are not an object are ignored.",
-		Apply:   understanding(wire.ParamsType),
-	},
-	{
-		ID: "base.id-unchecked", Requirement: "base.error.invalid-request", WarnOnly: true,
-		Summary:    "Requests are served whatever the type of their id is.",
-		Collateral: []string{"base.response.id-echo"},
-		Apply:      understanding(wire.IDType),
+		ID: "base.id-unchecked", Requirement: "base.response.id-echo",
+		Summary: "Requests are served whatever the type of their id is.",
+		Apply:   understanding(wire.IDType),
 	},
 	{
 		ID: "base.invalid-request-over-http", Requirement: "base.error.invalid-request", Transports: overHTTP,

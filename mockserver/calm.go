@@ -271,6 +271,16 @@ func count(s *server.Session, key string) int {
 	return n.next()
 }
 
+// limiting drops the notifications of a method beyond some of a session in each window of time.
+func limiting(method string, most int, window time.Duration) apply {
+	return sending(server.OnMessage(method, func(out *server.Outgoing) []*server.Outgoing {
+		if count(out.Session, fmt.Sprint(method, " in ", time.Now().UnixNano()/int64(window))) > most {
+			return nil
+		}
+		return []*server.Outgoing{out}
+	}))
+}
+
 type countKey string
 
 type counter struct {

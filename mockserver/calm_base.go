@@ -229,6 +229,19 @@ var metaOddities = []Oddity{
 // naming the ids of the server's requests
 var messageOddities = []Oddity{
 	{
+		ID: "message.version-unchecked", Summary: "The member jsonrpc is not looked at.",
+		Why:    "No sentence has a receiver look for what a sender must not do, and JSON-RPC 2.0, section 3, recommends to handle objects of version 1.0.",
+		Source: at("basic/index#messages"), Changes: "messages understood",
+		Apply: func(o *server.Options) {
+			o.Behaviour.Valid = func(m *wire.Message) bool { return m.Method != "" && m.Has(wire.JSONRPCMissing, wire.JSONRPCWrong) }
+		},
+	},
+	{
+		ID: "message.params-unchecked", Summary: "Params that are not an object are ignored.",
+		Why: "No sentence has a receiver look for what a sender must not do.", Source: at("basic/index#messages"), Changes: "messages understood",
+		Apply: understanding(wire.ParamsType),
+	},
+	{
 		ID: "message.unknown-members", Summary: "Messages have members beside those of JSON-RPC.",
 		Why: "The definitions of messages are not closed.", Source: at("schema#jsonrpcmessage"),
 		Apply: sending(func(out *server.Outgoing) []*server.Outgoing {

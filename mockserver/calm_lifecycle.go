@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 )
 
 var features = []string{"tools", "prompts", "resources", "logging", "completions"}
@@ -69,6 +71,32 @@ func afterInitialize(do func(s *server.Session)) apply {
 
 // basic/lifecycle
 var lifecycleOddities = []Oddity{
+	{
+		ID: "lifecycle.unnamed-client", Summary: "initialize is served without the name or the version of the client.",
+		Why: "What initialize must contain binds the client; no sentence has a server look at it.", Source: at("basic/lifecycle#initialization"),
+		Apply: wrapping("initialize", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			info, _ := r.Params["clientInfo"].(object)
+			named := object{"name": "unknown", "version": "unknown"}
+			maps.Copy(named, info)
+			r.Params["clientInfo"] = named
+			return next(ctx, r)
+		}),
+	},
+	{
+		// https://github.com/ramimbo/mergework/pull/848
+		ID: "lifecycle.initialize-unchecked", Summary: "initialize is served whatever is missing from it.",
+		Why: "What initialize must contain binds the client; no sentence has a server look at it.", Source: at("basic/lifecycle#initialization"),
+		Apply: wrapping("initialize", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if _, ok := r.Params["protocolVersion"].(string); !ok {
+				r.Params["protocolVersion"] = schema.Version
+			}
+			if _, ok := r.Params["capabilities"].(object); !ok {
+				r.Params["capabilities"] = object{}
+			}
+			r.Params["clientInfo"] = object{"name": "any", "version": "1"}
+			return next(ctx, r)
+		}),
+	},
 	{
 		ID: "lifecycle.incomplete-400", Summary: "An incomplete initialize is answered with 400 and no JSON.", Transports: overHTTP,
 		Why: "The sender learns of the refusal by the status as well.", Source: at("basic/transports#sending-messages-to-the-server"),

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -39,8 +40,47 @@ func servingTemplate(uriTemplate string) apply {
 // expressions of a URI template, with their variables.
 var expressions = regexp.MustCompile(`\{[+#./;?&]?([^}]*)\}`)
 
+// coalescing holds an update of a resource back for a while, and sends one for all changes in that time, unless the
+// subscription has ended.
+func coalescing(by time.Duration) apply {
+	const method = "notifications/resources/updated"
+	type updatesKey struct{}
+	updates := func(s *server.Session) *sync.Map {
+		return s.Value(updatesKey{}, func() any { return new(sync.Map) }).(*sync.Map)
+	}
+	return all(
+		besides("resources/unsubscribe", func(r *server.Request) { updates(r.Session).Delete(r.Params["uri"]) }),
+		sending(server.OnMessage(method, func(out *server.Outgoing) []*server.Outgoing {
+			s, uri := out.Session, wire.At(out.Message, "params", "uri")
+			if updates(s).CompareAndDelete(uri, "due") {
+				return []*server.Outgoing{out}
+			}
+			if _, waits := updates(s).LoadOrStore(uri, "waits"); !waits {
+				time.AfterFunc(by, func() {
+					if updates(s).CompareAndSwap(uri, "waits", "due") {
+						s.Notify(method, object{"uri": uri})
+					}
+				})
+			}
+			return nil
+		})),
+	)
+}
+
 // server/resources
 var resourceOddities = []Oddity{
+	{
+		ID: "resources.updates-coalesced", Summary: "Updates of a resource are held back for 300 ms, and one is sent for all changes in that time.",
+		Why: "No sentence has each change announced alone, or at once.", Source: at("server/resources#subscriptions"),
+		Apply: coalescing(300 * time.Millisecond),
+	},
+	{
+		ID: "resources.subscriptions-undeclared", Summary: "Subscriptions are accepted, but not declared, and nothing is told of changes.",
+		Why: "Accepting more than one must is no offer, and no sentence has a server refuse the request.", Source: at("server/resources#capabilities"),
+		Untried: []string{"resources.subscribe.*", "resources.unsubscribe.*", "resources.updated.*", "schema.*"}, Changes: "capabilities",
+		Apply: all(capability("resources", lacking("subscribe")), pardoned("resources/subscribe", object{}), pardoned("resources/unsubscribe", object{}),
+			dropping("notifications/resources/updated")),
+	},
 	{
 		ID: "resources.any-spelling", Summary: "A URI that differs from that of a resource in two characters at most leads to that resource.",
 		Why: "The server decides which URIs lead to a resource.", Source: at("server/resources#resource"),

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -91,6 +92,12 @@ var progressOddities = []Oddity{
 		Why: "Notifications come at whatever frequency is deemed appropriate.", Source: at("basic/utilities/progress#behavior-requirements"),
 		Untried: []string{"progress.*", "http.server.*"},
 		Apply:   firstOnly(progressed),
+	},
+	{
+		ID: "progress.limited", Summary: "At most two progress notifications of a session are sent in a second, and the others are dropped.",
+		Why:    "Both parties SHOULD limit the rate, and notifications come at whatever frequency is deemed appropriate.",
+		Source: at("basic/utilities/progress#implementation-notes"), Untried: []string{"progress.*", "http.server.*"},
+		Apply: limiting(progressed, 2, time.Second),
 	},
 	{
 		ID: "progress.no-total", Summary: "Progress has neither total nor message.",
@@ -386,6 +393,23 @@ var loggingOddities = []Oddity{
 		Apply: besides("initialize", func(r *server.Request) { r.Session.SetLevel("emergency") }),
 	},
 	{
+		ID: "logging.rate-limited", Summary: "At most four log messages of a session are sent in a second, and the others are dropped.",
+		Why: "Servers SHOULD rate limit log messages.", Source: at("server/utilities/logging#implementation-considerations"), Changes: "log level",
+		Apply: limiting("notifications/message", 4, time.Second),
+	},
+	{
+		ID: "logging.rate-limited-low", Summary: "At most eight log messages of a session are sent in a minute, and the others are dropped.",
+		Why: "Servers SHOULD rate limit log messages, and the text names no rate.", Source: at("server/utilities/logging#implementation-considerations"),
+		Changes: "log level", Untried: []string{"logging.filter.*", "logging.set-level.replaces"},
+		Apply: limiting("notifications/message", 8, time.Minute),
+	},
+	{
+		ID: "logging.set-level-undeclared", Summary: "logging/setLevel is served, but logging is not declared, and nothing is logged.",
+		Why: "Servers that emit log messages have to declare logging; no sentence has others refuse the request.", Source: at("server/utilities/logging#capabilities"),
+		Untried: []string{"logging.*", "schema.set-level-result", "schema.logging-message-notification"}, Changes: "capabilities",
+		Apply: all(undeclared("logging"), dropping("notifications/message")),
+	},
+	{
 		ID: "logging.level-absent", Summary: "logging/setLevel without a level is served.",
 		Why: "JSON-RPC 2.0, section 4.2, lets the absence of a name go without an error.", Source: at("basic/index#messages"),
 		Apply: answering("logging/setLevel", object{}, func(r *server.Request) bool { return r.Params["level"] == nil }),
@@ -527,6 +551,102 @@ var paginationOddities = []Oddity{
 		Why: opaque, Source: at("server/utilities/pagination#pagination-model"), Changes: "pages",
 		Apply: cursors(func(n int) string { return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "position %d", n)) }),
 	},
+	{
+		ID: "pagination.by-capability", Summary: "Each list leaves out items for clients without sampling, roots or elicitation, and cursors are offsets.",
+		Why:    "Which items a server offers to whom is its own affair, and a cursor may be the same text in another session.",
+		Source: at("server/utilities/pagination#pagination-model"), Changes: "pages",
+		Apply: byOffset(toTheCapable),
+	},
+	{
+		ID: "pagination.by-tenant", Summary: "Each session has a tool, a prompt and a resource with a name of its own, and cursors are offsets.",
+		Why: "Which items a server offers to whom is its own affair.", Source: at("server/utilities/pagination#pagination-model"), Changes: "pages",
+		Apply: forTenants(),
+	},
+}
+
+// byOffset serves the lists in pages of four items, with offsets as cursors. own makes from the items of a list those that
+// a session is offered.
+func byOffset(own func(s *server.Session, method string, items list) list) apply {
+	const size = 4
+	return all(paged(1000), onLists(func(method, member string) apply {
+		return wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			from := 0
+			if cursor, given := r.Params["cursor"]; given {
+				n, err := strconv.Atoi(fmt.Sprint(cursor))
+				if err != nil || n <= 0 {
+					return nil, &wire.Error{Code: server.InvalidParams, Message: "Invalid cursor"}
+				}
+				from = n
+				delete(r.Params, "cursor")
+			}
+			result, problem := next(ctx, r)
+			o, ok := result.(object)
+			if !ok {
+				return result, problem
+			}
+			items := own(r.Session, method, o[member].(list))
+			from = min(from, len(items))
+			to := min(from+size, len(items))
+			o[member] = items[from:to]
+			if to < len(items) {
+				o["nextCursor"] = strconv.Itoa(to)
+			}
+			return o, nil
+		})
+	}))
+}
+
+// toTheCapable leaves out the first item of a list for clients without sampling, the next for those without roots, and one
+// more for those without elicitation.
+func toTheCapable(s *server.Session, _ string, items list) list {
+	var left list
+	for i, item := range items {
+		if needed := []string{"sampling", "roots", "elicitation"}; i >= len(needed) || s.ClientHas(needed[i]) {
+			left = append(left, item)
+		}
+	}
+	return left
+}
+
+// forTenants offers each session, as its own, the first tool, prompt and resource under a name of the session as well.
+func forTenants() apply {
+	var sessions atomic.Int64
+	type tenantKey struct{}
+	tenant := func(s *server.Session) string {
+		return s.Value(tenantKey{}, func() any { return fmt.Sprintf("-of-tenant-%d", sessions.Add(1)) }).(string)
+	}
+	return all(
+		wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			asked, _ := r.Params["uri"].(string)
+			ref, _ := r.Params["ref"].(object)
+			for _, o := range []object{r.Params, ref} {
+				for _, name := range []string{"name", "uri"} {
+					if text, ok := o[name].(string); ok {
+						o[name] = strings.TrimSuffix(text, tenant(r.Session))
+					}
+				}
+			}
+			result, problem := next(ctx, r)
+			if o, ok := result.(object); ok && r.Method == "resources/read" && strings.HasSuffix(asked, tenant(r.Session)) {
+				for _, item := range o["contents"].(list) {
+					item.(object)["uri"] = asked
+				}
+			}
+			return result, problem
+		}),
+		byOffset(func(s *server.Session, method string, items list) list {
+			if method == "resources/templates/list" || len(items) == 0 {
+				return items
+			}
+			own := copied(items[0].(object))
+			for _, name := range []string{"name", "uri"} {
+				if text, ok := own[name].(string); ok {
+					own[name] = text + tenant(s)
+				}
+			}
+			return append(list{own}, items...)
+		}),
+	)
 }
 
 // halved serves each list in two pages.

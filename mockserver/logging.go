@@ -53,11 +53,6 @@ var loggingFaults = []Fault{
 		Apply:   undeclared("logging"),
 	},
 	{
-		ID: "logging.set-level-only-undeclared", Requirement: "logging.capability.declared", WarnOnly: true,
-		Summary: "logging/setLevel is served, but logging is not declared.",
-		Apply:   all(undeclared("logging"), dropping("notifications/message")),
-	},
-	{
 		ID: "logging.notice-refused", Requirement: "logging.set-level.all-levels",
 		Summary: "The levels notice, alert and emergency are refused.",
 		Apply:   refusing("logging/setLevel", server.InvalidParams, setting("notice", "alert", "emergency")),

@@ -47,11 +47,6 @@ var resourceFaults = []Fault{
 		Apply: undeclared("resources"),
 	},
 	{
-		ID: "resources.subscriptions-undeclared", Requirement: "resources.capability.declared", WarnOnly: true,
-		Summary: "Subscriptions are granted, but not declared.",
-		Apply:   all(capability("resources", lacking("subscribe")), pardoned("resources/subscribe", object{}), pardoned("resources/unsubscribe", object{})),
-	},
-	{
 		ID: "resources.list-refused", Requirement: "resources.list.answered",
 		Summary: "resources/list is refused with -32603.",
 		Apply:   refusing("resources/list", server.InternalError, always),

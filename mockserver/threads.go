@@ -596,7 +596,7 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/IBM/WxMCPServer/issues/3
-		ID: "lifecycle.version-placeholder", Requirement: "base.error.invalid-params", Form: ByValue,
+		ID: "lifecycle.version-placeholder", Requirement: "lifecycle.version.offer-other", Form: ByValue, WarnOnly: true,
 		Summary: "initialize without a version is answered with the version %params/protocolVersion%.",
 		Apply: wrapping("initialize", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			_, given := r.Params["protocolVersion"]
@@ -608,21 +608,6 @@ var threadFaults = []Fault{
 				o["protocolVersion"] = "%params/protocolVersion%"
 			}
 			return result, problem
-		}),
-	},
-	{
-		// https://github.com/ramimbo/mergework/pull/848
-		ID: "lifecycle.initialize-unchecked", Requirement: "base.error.invalid-params", Form: ByValue,
-		Summary: "initialize is served whatever is missing from it.",
-		Apply: wrapping("initialize", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			if _, ok := r.Params["protocolVersion"].(string); !ok {
-				r.Params["protocolVersion"] = schema.Version
-			}
-			if _, ok := r.Params["capabilities"].(object); !ok {
-				r.Params["capabilities"] = object{}
-			}
-			r.Params["clientInfo"] = object{"name": "any", "version": "1"}
-			return next(ctx, r)
 		}),
 	},
 	{

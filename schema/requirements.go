@@ -40,8 +40,8 @@ func (l Level) AsStrongAs(other Level) bool {
 type Basis string
 
 // The bases. A broken MUST that rests on one of the first three is a failure, on
-// a statement only where a position of the catalogue defends it. Examples, and what
-// is merely implied, are SHOULD at most.
+// a statement only where a position of the catalogue defends it. What is merely implied is
+// a SHOULD at most. An example shows one way of several: nobody breaks it (Illustrative).
 const (
 	ByKeyword     Basis = "keyword"   // a sentence with a capital keyword of RFC 2119
 	BySchema      Basis = "schema"    // the type definitions of schema.ts
@@ -142,6 +142,10 @@ func (r Requirement) Place() Source { return Source{r.Page, r.Anchor, r.Lead, r.
 // JudgedParty returns the party whose behaviour shows whether the requirement
 // is met: Judged or, where that is empty, Party.
 func (r Requirement) JudgedParty() Party { return cmp.Or(r.Judged, r.Party) }
+
+// Illustrative reports whether the requirement rests on an example alone. An example shows one way and forbids no
+// other, so that another way is noted, and is no finding.
+func (r Requirement) Illustrative() bool { return r.Basis == ByExample }
 
 // URL returns the address of the sentence that states the requirement.
 func (r Requirement) URL() string { return r.Place().URL(Version) }

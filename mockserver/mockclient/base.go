@@ -230,11 +230,6 @@ var baseFaults = []Fault{
 		Apply:   before(replies("after"), `{"jsonrpc":"2.0","id":"no-method","result":{}}`),
 	},
 	{
-		ID: "base.old-version-served", Requirement: "base.error.invalid-request", Scenario: envelopes, WarnOnly: true,
-		Summary: "A ping with jsonrpc 1.0 is served.",
-		Apply:   editing(replies("old-version"), served),
-	},
-	{
 		ID: "base.parse-error-code", Requirement: "base.error.parse-error", Scenario: notJSON,
 		Summary: "Text that is not JSON is answered with -32603.",
 		Apply:   before(replies("after"), `{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Internal error"}}`),

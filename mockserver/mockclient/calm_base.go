@@ -97,6 +97,11 @@ var idOddities = []Oddity{
 
 var messageOddities = []Oddity{
 	{
+		ID: "messages.old-version-served", Summary: "A ping with jsonrpc 1.0 is served.",
+		Why: "JSON-RPC 2.0, section 3, recommends to handle objects of version 1.0.", Source: ofMessages, Scenarios: []string{envelopes},
+		Apply: editing(replies("old-version"), served),
+	},
+	{
 		ID: "messages.reversed", Summary: "The members of each object come in another order, jsonrpc after method and params first.",
 		Why: "The members of a JSON object have no order.", Source: ofMessages, Scenarios: []string{requests},
 		Apply: spelled(anything, spelling{reverse: true}),

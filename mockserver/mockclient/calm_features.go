@@ -662,6 +662,12 @@ var elicitationOddities = []Oddity{
 		Apply:     func(c *client.Standalone) { c.UserActions = "" },
 	},
 	{
+		ID: "elicitation.undeclared-declines", Summary: "Forms are declined, and elicitation is not declared.",
+		Why: "A form that nobody shows is declined as it would be refused.", Source: ofForms,
+		Scenarios: []string{elicitation}, Untried: append([]string{"elicitation.*"}, unfilled...),
+		Apply: all(changing(func(o *client.Options) { delete(o.Capabilities, "elicitation") }), acting(object{"action": "decline"})),
+	},
+	{
 		ID: "elicitation.declines", Summary: "All forms are declined.", Why: "Users can decline at any time.", Source: ofForms,
 		Scenarios: []string{elicitation, "acts/elicitation"}, Untried: unfilled, Apply: acting(object{"action": "decline"}),
 	},

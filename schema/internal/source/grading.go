@@ -33,7 +33,7 @@ be broken: that the other side copes with what is permitted is an entry of its o
 | schema | the type definitions, schema.ts | MUST |
 | standard | a standard that the text makes binding, named with its section | that of the standard |
 | statement | a sentence that states a fact, or has the keyword in small letters | SHOULD; MUST where a [position](positions.md) says why |
-| example | an example or a diagram | SHOULD |
+| example | an example or a diagram alone; what differs is noted | SHOULD |
 | implied | what follows from the text without being said | SHOULD |
 
 ` + "`mcpconform explain ID` shows basis, position and sentence of a requirement.\n"

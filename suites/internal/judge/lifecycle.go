@@ -231,10 +231,9 @@ func judgeVersions(c *Conversation, rec *Recorder) {
 		return
 	}
 	asked, ok := wire.At(c.Init.Request.Msg.Params, "protocolVersion").(string)
-	if !ok {
-		return // the schema judges it
+	if ok { // else the schema judges it
+		judgeInvented("lifecycle.version.client-supported", asked, "initialize asks for", c.Init.Request, rec)
 	}
-	judgeInvented("lifecycle.version.client-supported", asked, "initialize asks for", c.Init.Request, rec)
 	switch {
 	case !c.Handshaken() || c.Version == "":
 		return
@@ -245,7 +244,7 @@ func judgeVersions(c *Conversation, rec *Recorder) {
 		return
 	}
 	judgeInvented("lifecycle.version.offer-other", c.Version, "initialize is answered with", c.Init.Response, rec)
-	if schema.IsPublished(c.Version) {
+	if ok && schema.IsPublished(c.Version) {
 		rec.Pass("lifecycle.version.offer-other", wire.Server)
 	}
 	if !slices.Contains(schema.Published, asked) || !slices.Contains(schema.Published, c.Version) || asked > c.Version {

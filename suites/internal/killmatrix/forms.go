@@ -97,10 +97,10 @@ type Derived struct {
 	Selected func(ctx context.Context, requirement string) (*result.Run, error)
 }
 
-// found returns the requirements that a run found broken.
+// found returns the requirements that a run found broken, or other than an example has them.
 func found(run *result.Run) (ids []string) {
 	for _, q := range run.Requirements {
-		if q.Verdict == result.Fail || q.Verdict == result.Warn {
+		if q.Verdict == result.Fail || q.Verdict == result.Warn || noted(q) {
 			ids = append(ids, q.ID)
 		}
 	}

@@ -56,12 +56,26 @@ func (f Fault) requirement() schema.Requirement {
 	return r
 }
 
-// want returns the verdict by which the fault is caught.
+// want returns the verdict by which the fault is caught. What differs from an example is a note.
 func (f Fault) want() result.Verdict {
-	if l := f.requirement().Level; !f.WarnOnly && (l == schema.Must || l == schema.MustNot) {
+	q := f.requirement()
+	switch must := q.Level == schema.Must || q.Level == schema.MustNot; {
+	case q.Illustrative():
+		return result.Pass
+	case must && !f.WarnOnly:
 		return result.Fail
 	}
 	return result.Warn
+}
+
+// noted reports whether a run noted that the target does other than an example.
+func noted(q result.Requirement) bool {
+	return q.Basis == string(schema.ByExample) && q.Verdict == result.Pass && len(q.Notes) > 0
+}
+
+// caught reports whether a run shows the fault in the requirement that it is about.
+func (f Fault) caught(q result.Requirement) bool {
+	return q.Verdict == f.want() && (q.Verdict != result.Pass || noted(q))
 }
 
 // Seed returns the seed of the runs of a kill matrix.
@@ -180,7 +194,7 @@ func (f Fault) trySelected(t *testing.T) {
 	if i < 0 {
 		t.Fatalf("%s is not in the results of a run that selects it", f.Requirement)
 	}
-	if q := run.Requirements[i]; q.Verdict != f.want() {
+	if q := run.Requirements[i]; !f.caught(q) {
 		t.Errorf("where it alone is selected, %s is %s, not %s: %s\nname it under Shows in a check that shows the fault", q.ID, q.Verdict, f.want(), Why(q))
 	}
 }
@@ -245,8 +259,11 @@ func judged(f Fault, run *result.Run) kill {
 		found := q.Verdict == result.Fail || q.Verdict == result.Warn || q.Verdict == result.Error
 		switch {
 		case q.ID == f.Requirement:
-			if q.Verdict != f.want() {
+			if !f.caught(q) {
 				k.problems = append(k.problems, fmt.Sprintf("%s is %s, not %s: %s", q.ID, q.Verdict, f.want(), Why(q)))
+			}
+			if noted(q) {
+				k.by = append(k.by, "a note")
 			}
 			for _, finding := range q.Findings {
 				if !slices.Contains(k.by, finding.Check) {

@@ -150,7 +150,8 @@ func (r *Recorder) Pass(id string, p wire.Party) { r.Record.At(id, p).Exercised+
 
 // Fail records that a party broke a requirement, and by that exercised it. The
 // events are the proof, oldest first; nil ones are left out. It records nothing if
-// the party declared the violation as deliberate.
+// the party declared the violation as deliberate, and a note if the requirement rests
+// on an example alone.
 func (r *Recorder) Fail(id string, p wire.Party, message string, events ...*wire.Event) {
 	r.find(id, p, Finding{Message: message, Evidence: events})
 }
@@ -206,6 +207,11 @@ func (r *Recorder) find(id string, p wire.Party, f Finding) {
 		if e.From == p && (slices.Contains(e.Deliberate, id) || slices.Contains(e.Deliberate, Anything)) {
 			return
 		}
+	}
+	if q, ok := schema.Lookup(id); ok && q.Illustrative() {
+		r.Pass(id, p)
+		r.Note(id, p, "other than in the example of the specification, which binds nobody: "+f.Message)
+		return
 	}
 	f.Source, f.Evidence = r.Source, f.Evidence[:min(len(f.Evidence), maxEvidence)]
 	if d, ok := schema.Disputed(id, f.Message); ok {
