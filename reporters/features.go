@@ -100,6 +100,17 @@ func (f feature) applies() bool {
 	return slices.ContainsFunc(f.Counts[:featureInapplicable], func(n int) bool { return n > 0 })
 }
 
+// words says what became of the requirements where a table has no room.
+func (f feature) words() string {
+	var parts []string
+	for i, n := range f.Counts {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, featureColumns[i]))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
 // features shows the table by feature, and names those that do not apply below it.
 func (c *console) features() {
 	const width = 14
@@ -107,11 +118,18 @@ func (c *console) features() {
 	for _, word := range featureColumns {
 		head += "  " + word
 	}
-	c.println(c.paint(head, dim))
+	narrow := len(head) > c.Width
+	if !narrow {
+		c.println(c.paint(head, dim))
+	}
 	var apart []string
 	for _, f := range c.byFeature() {
 		if !f.applies() {
 			apart = append(apart, f.Name)
+			continue
+		}
+		if narrow {
+			c.prose(f.Name+": ", 2, f.words(), "")
 			continue
 		}
 		row := fmt.Sprintf("%-*s", width, f.Name)
@@ -143,7 +161,7 @@ func count(n int) string {
 
 // features writes the table by feature.
 func (c *checklist) features() {
-	c.printf("\n| Feature |")
+	c.printf("| Feature |")
 	for _, word := range featureColumns {
 		c.printf(" %s |", word)
 	}
@@ -155,6 +173,7 @@ func (c *checklist) features() {
 		}
 		c.printf("\n")
 	}
+	c.printf("\n")
 }
 
 // notUsed says what the target did not use, with the number of requirements on each of these uses.

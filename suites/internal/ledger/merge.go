@@ -188,7 +188,7 @@ const (
 	cut
 	inapplicable
 	unseen
-	unused // as far as this shard knows
+	unused    // as far as this shard knows
 	elsewhere // another shard tries it
 )
 

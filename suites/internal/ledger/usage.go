@@ -194,10 +194,10 @@ func (u *usage) unused(use schema.Use, forbidden []string) (why string, ok bool)
 	case slices.ContainsFunc(left, func(name string) bool { return slices.Contains(forbidden, name) }):
 		return fmt.Sprintf("%s; %d of its %d tools were not called (%s--call-tools=all)", never, len(left), n, result.Helps), false
 	case len(left) > 0:
-		help := "name them for tool roles, with arguments"
+		help := "in toolRoles, arguments for the tools that were not called"
 		return fmt.Sprintf("%s; %d of its %d tools were not called (%s%s)", never, len(left), n, result.Helps, help), false
 	case !worked:
-		help := "name a tool for a tool role, with arguments that it takes"
+		help := "in toolRoles, arguments with which a tool works"
 		return fmt.Sprintf("%s; each call of its tools was answered with isError (%s%s)", never, result.Helps, help), false
 	case n == 0:
 		return never, true
