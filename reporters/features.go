@@ -202,7 +202,9 @@ func (c *console) notUsed() {
 			c.group(g)
 		}
 	}
-	c.println("")
+	if c.Verbose || c.counts[outInconclusive] == 0 {
+		c.println("")
+	}
 }
 
 // briefUses is how many uses the brief report names.

@@ -53,7 +53,7 @@ func TestFeatures(t *testing.T) {
 	}
 	for _, width := range []int{40, 60, 80} {
 		text := render(t, func(w io.Writer, run *result.Run) error { return Console(w, run, ConsoleOptions{Width: width}) }, run)
-		at := strings.Index(text, "messages")
+		at := strings.Index(text, "\nmessages") + 1
 		for row := range strings.Lines(text[at:][:strings.Index(text[at:], "\n\n")]) {
 			if n := columns(strings.TrimSpace(row)); n > width {
 				t.Errorf("width %d: a row of %d columns: %s", width, n, row)

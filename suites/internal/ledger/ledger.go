@@ -261,10 +261,11 @@ func (l *Ledger) untried(q schema.Requirement, e *Entry) (result.Verdict, result
 }
 
 // unused says of an inconclusive requirement that the target made no use of what it is about, or what kept the run from
-// knowing that. A recording offers nothing, and what was not run does not show what is not there.
+// knowing that. A recording offers nothing, what was not run does not show what is not there, and a shard calls a part of the tools.
 func (l *Ledger) unused(q schema.Requirement, r *result.Requirement) {
 	use, ok := schema.UseOf(q, schema.Party(l.Party))
-	if !ok || r.Verdict != result.Inconclusive || r.Unexercised == result.NotRun || l.Passive || l.Cause != nil || l.Evidence.Partial {
+	partly := l.Passive || l.Cause != nil || l.Evidence.Partial || l.Evidence.Elsewhere != nil
+	if !ok || partly || r.Verdict != result.Inconclusive || r.Unexercised == result.NotRun {
 		return
 	}
 	why, unused := l.used().unused(use, l.Evidence.Forbidden)

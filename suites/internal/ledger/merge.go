@@ -188,7 +188,6 @@ const (
 	cut
 	inapplicable
 	unseen
-	unused    // as far as this shard knows
 	elsewhere // another shard tries it
 )
 
@@ -208,8 +207,6 @@ func rankOf(r *result.Run, q *result.Requirement) int {
 	switch {
 	case slices.Contains(r.Shard.Elsewhere, q.ID):
 		return elsewhere
-	case q.NotUsed != "":
-		return unused
 	case q.Unexercised == result.NeverDone:
 		return unseen
 	case q.Unexercised == result.NotRun:

@@ -194,8 +194,7 @@ func (u *usage) unused(use schema.Use, forbidden []string) (why string, ok bool)
 	case slices.ContainsFunc(left, func(name string) bool { return slices.Contains(forbidden, name) }):
 		return fmt.Sprintf("%s; %d of its %d tools were not called (%s--call-tools=all)", never, len(left), n, result.Helps), false
 	case len(left) > 0:
-		help := "in toolRoles, arguments for the tools that were not called"
-		return fmt.Sprintf("%s; %d of its %d tools were not called (%s%s)", never, len(left), n, result.Helps, help), false
+		return "", false // the checks say which tool they lack
 	case !worked:
 		help := "in toolRoles, arguments with which a tool works"
 		return fmt.Sprintf("%s; each call of its tools was answered with isError (%s%s)", never, result.Helps, help), false
