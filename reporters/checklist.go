@@ -105,6 +105,7 @@ func Checklist(w io.Writer, run *result.Run) error {
 	}
 	c := &checklist{view: v, w: bufio.NewWriter(w)}
 	c.heading()
+	c.features()
 	c.counts()
 	for _, p := range v.pages {
 		c.page(p)

@@ -25,7 +25,7 @@ func (v *view) changes() []change {
 	return []change{
 		{"New", "failures that the earlier results do not have", a.New, boldRed},
 		{"Stale", "entries of the expected-failures file that hold no longer", a.Stale, boldAmber},
-		{"Unsettled", "were judged then and are inconclusive now", a.Unsettled, boldAmber},
+		{"Unsettled", "were judged then and were not exercised now", a.Unsettled, boldAmber},
 		{"Mended", "failed then and do not now", a.Mended, green},
 		{"Added", "requirements that the catalogue did not have then", a.Added, dim},
 	}

@@ -86,7 +86,7 @@ func (o outcome) style() style {
 		return boldRed
 	case outWarn:
 		return boldAmber
-	case outInconclusive, outExpected, outDisputed:
+	case outInconclusive, outNotUsed, outExpected, outDisputed:
 		return cyan
 	case outError:
 		return magenta
@@ -155,7 +155,9 @@ func Console(w io.Writer, run *result.Run, opts ConsoleOptions) error {
 	c.notes()
 	c.uncalledTools()
 	c.expectedFailures()
-	c.inconclusive()
+	c.notUsed()
+	c.untested()
+	c.features()
 	c.recall()
 	c.comparison()
 	c.files()
@@ -521,14 +523,14 @@ func (c *console) expectedFailures() {
 	c.println("")
 }
 
-// inconclusive tells what the user can do so that more is exercised: most
+// untested tells what the user can do so that more is exercised: most
 // reasons apply to several requirements, so they are grouped.
-func (c *console) inconclusive() {
+func (c *console) untested() {
 	n := c.counts[outInconclusive]
 	if n == 0 {
 		return
 	}
-	lead := c.paint("Inconclusive ", cyan)
+	lead := c.paint("Untested ", cyan)
 	text := fmt.Sprintf("(%d apply, but nothing exercised %s):", n, plural(n, "it", "them"))
 	if !c.Verbose {
 		c.briefly(lead, text)
@@ -541,12 +543,12 @@ func (c *console) inconclusive() {
 	c.println("")
 }
 
-// briefKinds says in few words what kind of reason requirements have to be inconclusive.
+// briefKinds says in few words what kind of reason untested requirements have.
 var briefKinds = map[result.Unexercised]string{
 	result.NotProvoked: "could not be provoked", result.NeverDone: "did not come up", result.NotRun: "were not tried",
 }
 
-// briefly says in three lines how many requirements are inconclusive, and why most of them
+// briefly says in three lines how many requirements are untested, and why most of them
 // are, or what kinds of reasons there are and what would change the most frequent one.
 func (c *console) briefly(lead, text string) {
 	width := min(c.Width, maxProse)
@@ -566,7 +568,9 @@ func (c *console) briefly(lead, text string) {
 		text += " " + strings.Join(parts, ", ") + "."
 	}
 	c.prose(lead, 2, text+" -v says why.", "")
-	if groups := c.reasonsOf(result.NotProvoked); len(groups) > 0 {
+	if help, n := c.help(); n > 0 {
+		c.println(clip(fmt.Sprintf("  What helps with %d of them: %s", n, help), width))
+	} else if groups := c.reasonsOf(result.NotProvoked); len(groups) > 0 {
 		c.println(clip("  "+groups[0].brief(), width))
 	}
 	c.println("")
@@ -580,7 +584,7 @@ func (g *reasonGroup) brief() string {
 	return fmt.Sprintf("%d of them: %s", len(g.requirements), g.reason)
 }
 
-// mostly returns the reason that most of the inconclusive requirements have, or nil if there is none.
+// mostly returns the reason that most of the untested requirements have, or nil if there is none.
 func (c *console) mostly() *reasonGroup {
 	for _, kind := range unexercisedKinds {
 		for _, g := range c.reasonsOf(kind) {
@@ -610,13 +614,18 @@ func (c *console) reasons(kind result.Unexercised, groups []*reasonGroup) {
 		c.prose("  ", 2, fmt.Sprintf("%s (%d):", words, number(groups)), "")
 	}
 	for _, g := range groups {
-		var ids []string
-		for _, q := range g.requirements {
-			ids = append(ids, line(q.ID, limitName))
-		}
-		c.prose(fmt.Sprintf("%4d  ", len(ids)), 6, g.reason, "")
-		c.prose(strings.Repeat(" ", 6), 6, strings.Join(ids, ", "), dim)
+		c.group(g)
 	}
+}
+
+// group shows a reason, and the requirements that have it.
+func (c *console) group(g *reasonGroup) {
+	var ids []string
+	for _, q := range g.requirements {
+		ids = append(ids, line(q.ID, limitName))
+	}
+	c.prose(fmt.Sprintf("%4d  ", len(ids)), 6, g.reason, "")
+	c.prose(strings.Repeat(" ", 6), 6, strings.Join(ids, ", "), dim)
 }
 
 // recall names once more what was broken, with what follows from it.

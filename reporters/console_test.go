@@ -65,7 +65,7 @@ func TestConsoleIsCompact(t *testing.T) {
 	}
 	run.Requirements = few
 	text := render(t, func(w io.Writer, run *result.Run) error { return Console(w, run, ConsoleOptions{Width: 120}) }, run)
-	if n := strings.Count(text, "\n"); n > 40 {
+	if n := strings.Count(text, "\n"); n > 45 {
 		t.Errorf("%d lines:\n%s", n, text)
 	}
 }
@@ -140,7 +140,7 @@ func TestConsoleIncomplete(t *testing.T) {
 	text := strings.Join(strings.Fields(b.String()), " ")
 	last := 0
 	for _, want := range []string{
-		"1 could not be provoked, 1 did not come up", "1 of them: no tool does it", " Incomplete because: the client hung. ", "2 inconclusive", " INCOMPLETE: ",
+		"1 could not be provoked, 1 did not come up", "1 of them: no tool does it", " Incomplete because: the client hung. ", "2 untested", " INCOMPLETE: ",
 	} {
 		at := strings.Index(text[last:], want)
 		if at < 0 {
@@ -150,7 +150,7 @@ func TestConsoleIncomplete(t *testing.T) {
 	}
 }
 
-// The end of the report has, in this order: why things are inconclusive in three lines,
+// The end of the report has, in this order: why things are untested in three lines,
 // the ids of all that was broken, where the reports are, the verdict.
 func TestConsoleEnd(t *testing.T) {
 	run := &result.Run{Role: "server", Verdict: result.NotConformant}
@@ -169,7 +169,7 @@ func TestConsoleEnd(t *testing.T) {
 			return Console(w, run, ConsoleOptions{Width: width, Files: []File{{"Results", "out/results.json"}, {"JUnit report", "j\x1b.xml"}}})
 		}, run)
 		words, last := strings.Join(strings.Fields(text), " "), 0
-		for _, want := range []string{"Inconclusive (30 apply", "10 could not be provoked", "Failed a.failed-0, a.failed-1", "a.failed-29",
+		for _, want := range []string{"Untested (30 apply", "10 could not be provoked", "Failed a.failed-0, a.failed-1", "a.failed-29",
 			"Warned b.warned-0", "and 18 more", "Results out/results.json", `JUnit report j\x1b.xml`, "NOT CONFORMANT:"} {
 			at := strings.Index(words[last:], want)
 			if at < 0 {
@@ -177,10 +177,10 @@ func TestConsoleEnd(t *testing.T) {
 			}
 			last += at
 		}
-		block := text[strings.Index(text, "\nInconclusive")+1:]
+		block := text[strings.Index(text, "\nUntested")+1:]
 		block = block[:strings.Index(block, "\n\n")]
 		if n := strings.Count(block, "\n") + 1; n > 3 && width != 60 {
-			t.Errorf("width %d: %d lines say why things are inconclusive:\n%s", width, n, block)
+			t.Errorf("width %d: %d lines say why things are untested:\n%s", width, n, block)
 		}
 	}
 }

@@ -44,7 +44,9 @@ const (
 )
 
 // folded says that requirements with the outcome need nobody's attention.
-func (o outcome) folded() bool { return o == outPass || o == outSkip || o == outInconclusive }
+func (o outcome) folded() bool {
+	return o == outPass || o == outSkip || o == outInconclusive || o == outNotUsed
+}
 
 type htmlPage struct {
 	Policy                                      string
@@ -57,6 +59,8 @@ type htmlPage struct {
 	Broken                                      []htmlRow
 	Levels                                      []string
 	Table                                       []htmlTableRow
+	FeatureColumns                              []string
+	Features                                    []feature
 	Pages                                       []htmlSection
 	Expected                                    []htmlExpected
 	Harness                                     []htmlFinding
@@ -213,6 +217,7 @@ func (v *view) html() *htmlPage {
 		p.Class = string(v.Run.Verdict)
 	}
 	p.Word, p.Detail = v.verdictWords()
+	p.FeatureColumns, p.Features = featureColumns[:], v.byFeature()
 	offset := 0
 	names, table := v.levelCounts()
 	p.Levels = names
@@ -282,26 +287,30 @@ func (v *view) html() *htmlPage {
 	for _, note := range v.Notes {
 		p.Notes = append(p.Notes, line(note, limitMessage))
 	}
+	p.addReasons(v, "Not used: the "+line(v.Role, limitName)+" never did what they are about", v.byReason(v.having(outNotUsed)), place)
 	for _, kind := range unexercisedKinds {
-		words := cmp.Or(v.unexercised(kind), "other reasons")
-		r := htmlReasons{Kind: strings.ToUpper(words[:1]) + words[1:]}
-		for _, g := range v.reasonsOf(kind) {
-			reason := htmlReason{Reason: g.reason}
-			for _, q := range g.requirements {
-				reason.Requirements = append(reason.Requirements, v.htmlLink(q, place))
-			}
-			r.Total += len(g.requirements)
-			r.Groups = append(r.Groups, reason)
-		}
-		if r.Total > 0 {
-			p.Unexercised = append(p.Unexercised, r)
-		}
+		p.addReasons(v, "Untested: "+cmp.Or(v.unexercised(kind), "other reasons"), v.reasonsOf(kind), place)
 	}
 	for _, g := range v.uncalled() {
 		p.Uncalled = append(p.Uncalled, g.words(len(g.tools)))
 	}
 	p.UncalledHelp = uncalledHelp
 	return p
+}
+
+// addReasons adds requirements that were not exercised for reasons of one kind, if there are any.
+func (p *htmlPage) addReasons(v *view, kind string, groups []*reasonGroup, place anchors) {
+	r := htmlReasons{Kind: kind, Total: number(groups)}
+	for _, g := range groups {
+		reason := htmlReason{Reason: g.reason}
+		for _, q := range g.requirements {
+			reason.Requirements = append(reason.Requirements, v.htmlLink(q, place))
+		}
+		r.Groups = append(r.Groups, reason)
+	}
+	if r.Total > 0 {
+		p.Unexercised = append(p.Unexercised, r)
+	}
 }
 
 // anchors are the ids of the elements that show the requirements.

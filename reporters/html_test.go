@@ -139,8 +139,8 @@ func TestHTMLFolds(t *testing.T) {
 			}
 		}
 	}
-	for _, verdict := range []string{"pass", "skip", "inconclusive", "unobservable", "fail", "error", "warn", "expected", "disputed"} {
-		if want := slices.Contains([]string{"pass", "skip", "inconclusive", "unobservable"}, verdict); folded[verdict] != want {
+	for _, verdict := range []string{"pass", "skip", "inconclusive", "not-used", "unobservable", "fail", "error", "warn", "expected", "disputed"} {
+		if want := slices.Contains([]string{"pass", "skip", "inconclusive", "not-used", "unobservable"}, verdict); folded[verdict] != want {
 			t.Errorf("%s is folded: %v", verdict, folded[verdict])
 		}
 	}

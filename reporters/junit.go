@@ -244,6 +244,7 @@ func (v *view) junitCase(q *result.Requirement, opts JUnitOptions) junitCase {
 	p.add("exercised", fmt.Sprint(q.Exercised))
 	p.add("verdict", line(string(q.Verdict), limitName))
 	p.add("unexercised", line(string(q.Unexercised), limitName))
+	p.add("notUsed", line(q.NotUsed, limitName))
 	var facts, out strings.Builder
 	if opts.CaseProperties {
 		c.Properties = p
@@ -274,7 +275,7 @@ func (v *view) junitCase(q *result.Requirement, opts JUnitOptions) junitCase {
 	case outDisputed:
 		c.Skipped = &junitSkipped{Message: "disputed: " + line(q.Disputed.Title, limitMessage)}
 		out.WriteString(v.junitBody(q))
-	case outInconclusive, outSkip:
+	case outInconclusive, outNotUsed, outSkip:
 		if why != "" {
 			why = ": " + why
 		}

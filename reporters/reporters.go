@@ -24,14 +24,15 @@ import (
 // errNoRun is what every reporter returns for a nil run.
 var errNoRun = errors.New("reporters: no run to report")
 
-// outcome is a verdict as a reader sees it: the six verdicts, a failure that the
-// expected-failures file covers, and one that is disputed and does not count.
+// outcome is a verdict as a reader sees it: the six verdicts, of which inconclusive is divided into what was not tested and what
+// the target does not use, a failure that the expected-failures file covers, and one that is disputed and does not count.
 type outcome string
 
 const (
 	outPass         = outcome(result.Pass)
 	outSkip         = outcome(result.Skip)
-	outInconclusive = outcome(result.Inconclusive)
+	outInconclusive = outcome(result.Inconclusive) // untested
+	outNotUsed      = outcome("not-used")
 	outWarn         = outcome(result.Warn)
 	outFail         = outcome(result.Fail)
 	outError        = outcome(result.Error)
@@ -40,7 +41,7 @@ const (
 )
 
 // outcomes in the order in which reports count them: what needs action first.
-var outcomes = []outcome{outFail, outError, outWarn, outDisputed, outExpected, outInconclusive, outPass, outSkip}
+var outcomes = []outcome{outFail, outError, outWarn, outDisputed, outExpected, outInconclusive, outNotUsed, outPass, outSkip}
 
 // mark is a sign that stays readable without colour and in any font.
 func (o outcome) mark() string {
@@ -51,6 +52,8 @@ func (o outcome) mark() string {
 		return "–"
 	case outInconclusive:
 		return "?"
+	case outNotUsed:
+		return "·"
 	case outWarn:
 		return "▲"
 	case outFail:
@@ -68,6 +71,10 @@ func (o outcome) label() string {
 	switch o {
 	case outSkip:
 		return "not applicable"
+	case outInconclusive:
+		return "untested"
+	case outNotUsed:
+		return "not used"
 	case outExpected:
 		return "expected failure"
 	}
@@ -82,8 +89,8 @@ func (o outcome) counted(n int) string {
 		word = "passed"
 	case outSkip:
 		word = "not applicable"
-	case outInconclusive:
-		word = "inconclusive"
+	case outInconclusive, outNotUsed:
+		word = o.label()
 	case outWarn:
 		word = plural(n, "warning", "warnings")
 	case outFail:
@@ -156,8 +163,13 @@ func (v *view) total() int {
 
 func (v *view) outcome(q *result.Requirement) outcome {
 	switch q.Verdict {
-	case result.Pass, result.Skip, result.Inconclusive:
+	case result.Pass, result.Skip:
 		return outcome(q.Verdict)
+	case result.Inconclusive:
+		if q.NotUsed != "" {
+			return outNotUsed
+		}
+		return outInconclusive
 	case result.Fail, result.Warn:
 		if _, ok := v.expectation(q); ok {
 			return outExpected
@@ -342,7 +354,7 @@ func dispute(q *result.Requirement) []string {
 	return append(lines, "Our position: "+line(q.Disputed.Position, limitMessage))
 }
 
-// reasonGroup holds the requirements that are inconclusive for the same reason.
+// reasonGroup holds the requirements that were not exercised for the same reason.
 type reasonGroup struct {
 	reason       string
 	requirements []*result.Requirement
@@ -352,14 +364,15 @@ type reasonGroup struct {
 // where the user can do something. Results of earlier versions have none.
 var unexercisedKinds = []result.Unexercised{result.NotProvoked, result.NeverDone, result.NotRun, ""}
 
-// reasonsOf returns what is inconclusive for reasons of one kind, by reason: first the
-// one that most have.
+// reasonsOf returns what is untested for reasons of one kind, by reason.
 func (v *view) reasonsOf(kind result.Unexercised) []*reasonGroup {
+	return v.byReason(slices.DeleteFunc(v.having(outInconclusive), func(q *result.Requirement) bool { return q.Unexercised != kind }))
+}
+
+// byReason groups requirements by their reasons: first the one that most have.
+func (v *view) byReason(list []*result.Requirement) []*reasonGroup {
 	var groups []*reasonGroup
-	for _, q := range v.having(outInconclusive) {
-		if q.Unexercised != kind {
-			continue
-		}
+	for _, q := range list {
 		why := v.reason(q)
 		if why == "" {
 			why = "nothing exercised it"
@@ -377,7 +390,7 @@ func (v *view) reasonsOf(kind result.Unexercised) []*reasonGroup {
 	return groups
 }
 
-// unexercised says in words what kind of reason requirements have to be inconclusive.
+// unexercised says in words what kind of reason untested requirements have.
 func (v *view) unexercised(kind result.Unexercised) string {
 	target := line(v.Role, limitName)
 	switch kind {

@@ -17,11 +17,13 @@
 //   - advice.yaml: what the author of a target can do, for each MUST and for classes of the others.
 //   - consequences.yaml: requirements that break with another one.
 //   - sdks.yaml: findings that an SDK is known to cause, with the text that tells it and a public thread.
+//   - uses.yaml: what a party does of its own accord, such as asking for sampling, with the requirements about it. A
+//     run that offered it and saw none calls these "not used".
 //   - classes.json: the frozen conformance classes. "go test ./schema -run TestClasses -freeze" adds new versions.
 //
 // A statement of the type definitions has the page "schema" and the name of the type as its anchor, in small letters.
-// A MAY cannot be broken. It binds the other side by a SHOULD: to cope with the permitted behaviour. Examples and
-// implications are SHOULD at most. A requirement that only sums others up is not observable, and names them under
+// A MAY cannot be broken. It binds the other side by a SHOULD: to cope with the permitted behaviour. An
+// implication follows of necessity from a sentence and is SHOULD at most. A finding on an example is a note. A requirement that only sums others up is not observable, and names them under
 // "through".
 //
 // "go generate ./schema" renders the pages. "go run ./schema/reconcile CHECKOUT" compares the catalogue with a

@@ -160,6 +160,9 @@ func (s *serverRun) finish(ctx context.Context) {
 	s.handshake()
 	s.describe(&s.Target)
 	s.uncalled = s.target.Uncalled()
+	for _, u := range s.uncalled {
+		s.ledger.Evidence.Forbidden = append(s.ledger.Evidence.Forbidden, u.Tool)
+	}
 	s.offer = offer(s.target)
 	if s.target.Profile != "" {
 		s.notes = append(s.notes, "the server was recognised as "+s.target.Profile+"; its tools are known to be safe to call")

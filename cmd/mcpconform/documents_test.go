@@ -171,7 +171,7 @@ var volatile = []struct {
 	{regexp.MustCompile(`\b(\d+h)?(\d+m)?\d+(\.\d+)? ?(ms|s)\b`), "TIME"},
 	{regexp.MustCompile(`:\d{4,5}\b`), ":PORT"},
 	{regexp.MustCompile(`mcpconform (\(devel\)|v\d[^ ]*)`), "mcpconform VERSION"},
-	{regexp.MustCompile(`\b\d+ (inconclusive|passed|not applicable|requirements|more)\b`), "N $1"},
+	{regexp.MustCompile(`\b\d+ (untested|not used|passed|not applicable|requirements|more)\b`), "N $1"},
 	{regexp.MustCompile(`\((\d+) (apply|times)`), "(N $2"},
 	{regexp.MustCompile(`\d{4}/\d\d/\d\d \d\d:\d\d:\d\d`), "DATE"},
 	{regexp.MustCompile(`\s+`), " "}, // where lines break depends on all the others

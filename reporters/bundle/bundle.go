@@ -81,7 +81,9 @@ type Counts struct {
 	Passed        int `json:"passed"`
 	NotApplicable int `json:"notApplicable"`
 	Inconclusive  int `json:"inconclusive"`
-	Disputed      int `json:"disputed"`
+	// NotUsed counts those among the inconclusive that are about what the target does not use.
+	NotUsed  int `json:"notUsed,omitempty"`
+	Disputed int `json:"disputed"`
 	// Warned counts recommendations that were broken, and what else only warns.
 	Warned int `json:"warned"`
 	Broken int `json:"broken"`
@@ -150,6 +152,9 @@ func Judge(class schema.Class, run *result.Run) (result.Overall, Counts) {
 			n.Passed++
 		case q.Verdict == result.Inconclusive:
 			n.Inconclusive++
+			if q.NotUsed != "" {
+				n.NotUsed++
+			}
 		default:
 			n.NotApplicable++
 		}

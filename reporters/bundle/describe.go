@@ -24,7 +24,8 @@ func (n Counts) String() string {
 		{n.Disputed, "disputed"},
 		{n.Passed, "passed"},
 		{n.NotApplicable, "not applicable"},
-		{n.Inconclusive, "inconclusive"},
+		{n.NotUsed, "not used"},
+		{n.Inconclusive - n.NotUsed, "untested"},
 	} {
 		if p.n > 0 || p.what == "passed" {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))

@@ -1,4 +1,4 @@
-// Command generate renders requirements.yaml, advice.yaml, consequences.yaml, sdks.yaml,
+// Command generate renders requirements.yaml, advice.yaml, consequences.yaml, sdks.yaml, uses.yaml,
 // positions.yaml and disputed.yaml as the JSON that package schema embeds, the latter two as
 // docs/positions.md and docs/disputed.md, and what the requirements are graded by as docs/grading.md. Run it
 // by "go generate ./schema" after a change of one of them.
@@ -60,6 +60,13 @@ func run(dir string) error {
 		return err
 	}
 	if err := write(filepath.Join(dir, source.SDKsJSON), faults); err != nil {
+		return err
+	}
+	uses, err := source.Uses(dir)
+	if err != nil {
+		return err
+	}
+	if err := write(filepath.Join(dir, source.UsesJSON), uses); err != nil {
 		return err
 	}
 	if err := write(filepath.Join(dir, source.DisputedJSON), disputes); err != nil {

@@ -173,8 +173,11 @@ type Requirement struct {
 	Reason    string `json:"reason,omitempty"`
 	// Unexercised is the kind of the reason why it is inconclusive.
 	Unexercised Unexercised `json:"unexercised,omitempty" redact:"-"`
-	Checks      []string    `json:"checks,omitempty"` // names of the checks and rules that serve it
-	Findings    []Finding   `json:"findings,omitempty"`
+	// NotUsed names what the target never did, if a run that offered it and did what may bring it
+	// about saw no use of it: the requirement, which is about nothing else, is then inconclusive.
+	NotUsed  string    `json:"notUsed,omitempty" redact:"-"`
+	Checks   []string  `json:"checks,omitempty"` // names of the checks and rules that serve it
+	Findings []Finding `json:"findings,omitempty"`
 	// Omitted counts further findings of the same kind that were not kept, those among
 	// them that a finding counts as repeated.
 	Omitted int `json:"omitted,omitempty"`

@@ -29,6 +29,8 @@ const (
 	ConsequencesJSON = "consequences.json"
 	sdksFile         = "sdks.yaml"
 	SDKsJSON         = "sdks.json"
+	usesFile         = "uses.yaml"
+	UsesJSON         = "uses.json"
 	CoverageFile     = "coverage.yaml"
 	OccurrencesFile  = "occurrences.yaml"
 	HeadingsFile     = "headings.yaml"
@@ -103,6 +105,11 @@ func Consequences(dir string) ([]schema.Consequence, error) {
 // KnownFaults reads sdks.yaml.
 func KnownFaults(dir string) ([]schema.KnownFault, error) {
 	return read[schema.KnownFault](filepath.Join(dir, sdksFile))
+}
+
+// Uses reads uses.yaml.
+func Uses(dir string) ([]schema.Use, error) {
+	return read[schema.Use](filepath.Join(dir, usesFile))
 }
 
 // Coverages reads coverage.yaml.

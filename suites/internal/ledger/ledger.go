@@ -37,6 +37,7 @@ type Ledger struct {
 
 	record Record
 	served map[Key][]string // names of checks, scenarios and rules
+	usage  *usage           // see used
 }
 
 // Serve notes that a check, scenario or rule serves requirements on a party.
@@ -163,6 +164,7 @@ func (l *Ledger) Requirement(q schema.Requirement) result.Requirement {
 			r.Verdict, r.Reason = result.Skip, q.Unobserved.Words()+": "+q.How
 		} else if r.Verdict != result.Pass {
 			r.Verdict, r.Unexercised, r.Reason = l.untried(q, e)
+			l.unused(q, &r)
 		}
 	}
 	return r
@@ -256,6 +258,23 @@ func (l *Ledger) untried(q schema.Requirement, e *Entry) (result.Verdict, result
 		kind = result.NotProvoked // the user can name what provokes it
 	}
 	return result.Inconclusive, kind, withHelp("the "+string(l.Party)+" did nothing in this run that this is about", q)
+}
+
+// unused says of an inconclusive requirement that the target made no use of what it is about, or what kept the run from
+// knowing that. A recording offers nothing, what was not run does not show what is not there, and a shard calls a part of the tools.
+func (l *Ledger) unused(q schema.Requirement, r *result.Requirement) {
+	use, ok := schema.UseOf(q, schema.Party(l.Party))
+	partly := l.Passive || l.Cause != nil || l.Evidence.Partial || l.Evidence.Elsewhere != nil
+	if !ok || partly || r.Verdict != result.Inconclusive || r.Unexercised == result.NotRun {
+		return
+	}
+	why, unused := l.used().unused(use, l.Evidence.Forbidden)
+	switch {
+	case unused:
+		r.NotUsed, r.Unexercised, r.Reason = use.Name, result.NeverDone, why
+	case why != "":
+		r.Unexercised, r.Reason = result.NotProvoked, why
+	}
 }
 
 // elsewhere reports whether another shard tries a requirement of which this one knows nothing.

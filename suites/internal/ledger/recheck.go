@@ -248,6 +248,9 @@ func (k *rechecker) verdictOf(q schema.Requirement, r *result.Requirement, e *En
 	if want != r.Verdict {
 		k.say(q.ID, "the verdict is said to be %s; %s follows from the findings and counts", r.Verdict, want)
 	}
+	if r.NotUsed != "" && (r.Verdict != result.Inconclusive || k.used().seen[r.NotUsed]) {
+		k.say(q.ID, "it is said to be about what the target does not use, %q; the trace or the verdict says otherwise", r.NotUsed)
+	}
 	contested := disputed(inOrder(all.Findings))
 	if (contested == nil) != (r.Disputed == nil) || contested != nil && !reflect.DeepEqual(contested, r.Disputed) {
 		k.say(q.ID, "what the results say of a dispute does not follow from the findings")
