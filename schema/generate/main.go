@@ -62,6 +62,13 @@ func run(dir string) error {
 	if err := write(filepath.Join(dir, source.SDKsJSON), faults); err != nil {
 		return err
 	}
+	hints, err := source.Hints(dir)
+	if err != nil {
+		return err
+	}
+	if err := write(filepath.Join(dir, source.HintsJSON), hints); err != nil {
+		return err
+	}
 	if err := write(filepath.Join(dir, source.DisputedJSON), disputes); err != nil {
 		return err
 	}

@@ -29,6 +29,8 @@ const (
 	ConsequencesJSON = "consequences.json"
 	sdksFile         = "sdks.yaml"
 	SDKsJSON         = "sdks.json"
+	hintsFile        = "hints.yaml"
+	HintsJSON        = "hints.json"
 	CoverageFile     = "coverage.yaml"
 	OccurrencesFile  = "occurrences.yaml"
 	HeadingsFile     = "headings.yaml"
@@ -103,6 +105,11 @@ func Consequences(dir string) ([]schema.Consequence, error) {
 // KnownFaults reads sdks.yaml.
 func KnownFaults(dir string) ([]schema.KnownFault, error) {
 	return read[schema.KnownFault](filepath.Join(dir, sdksFile))
+}
+
+// Hints reads hints.yaml.
+func Hints(dir string) ([]schema.Hint, error) {
+	return read[schema.Hint](filepath.Join(dir, hintsFile))
 }
 
 // Coverages reads coverage.yaml.

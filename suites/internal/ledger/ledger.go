@@ -30,6 +30,8 @@ type Ledger struct {
 	// LastWords is what the target said when it ended, which adds to why the run
 	// is incomplete, or "".
 	LastWords string
+	// Given are the options of the user that hints are about, as [schema.Hint] names them.
+	Given []string
 	// Evidence is what the verdict of a run without findings needs.
 	Evidence Evidence
 	// Redactor takes secrets out of all that leaves the ledger; nil takes out none.
@@ -226,7 +228,7 @@ func (l *Ledger) untried(q schema.Requirement, e *Entry) (result.Verdict, result
 	if l.NotRun != nil {
 		for _, reason := range e.Inconclusive {
 			if !reason.NotRun { // some checks are run nevertheless
-				return result.Inconclusive, result.NotProvoked, withHelp(reason.Text, q)
+				return result.Inconclusive, result.NotProvoked, l.withHelp(reason.Text, q)
 			}
 		}
 		return result.Inconclusive, result.NotRun, l.NotRun.Error()
@@ -239,7 +241,7 @@ func (l *Ledger) untried(q schema.Requirement, e *Entry) (result.Verdict, result
 	case v == result.Inconclusive && len(e.Inconclusive) > 0 && e.Inconclusive[len(e.Inconclusive)-1].NotRun:
 		return v, result.NotRun, reason
 	case reason != "" && v == result.Inconclusive:
-		return v, result.NotProvoked, withHelp(reason, q)
+		return v, result.NotProvoked, l.withHelp(reason, q)
 	case reason != "":
 		return v, "", reason
 	case l.elsewhere(q.ID):
@@ -252,10 +254,10 @@ func (l *Ledger) untried(q schema.Requirement, e *Entry) (result.Verdict, result
 		return result.Inconclusive, result.NotRun, "no check of this version tries it"
 	}
 	kind := result.NeverDone
-	if q.Config != "" {
+	if len(l.hints(q)) > 0 {
 		kind = result.NotProvoked // the user can name what provokes it
 	}
-	return result.Inconclusive, kind, withHelp("the "+string(l.Party)+" did nothing in this run that this is about", q)
+	return result.Inconclusive, kind, l.withHelp("the "+string(l.Party)+" did nothing in this run that this is about", q)
 }
 
 // elsewhere reports whether another shard tries a requirement of which this one knows nothing.
@@ -266,14 +268,6 @@ func (l *Ledger) elsewhere(id string) bool {
 
 // triedElsewhere is why a shard says nothing of a requirement.
 const triedElsewhere = "another shard of the run tries it"
-
-// withHelp adds what the user can configure.
-func withHelp(reason string, q schema.Requirement) string {
-	if q.Config == "" {
-		return reason
-	}
-	return reason + " (" + result.Helps + q.Config + ")"
-}
 
 // undeclared says which capability a requirement depends on that the target
 // has not declared, or "".
