@@ -62,6 +62,13 @@ func run(dir string) error {
 	if err := write(filepath.Join(dir, source.SDKsJSON), faults); err != nil {
 		return err
 	}
+	sdks, err := source.SDKs(dir)
+	if err != nil {
+		return err
+	}
+	if err := write(filepath.Join(dir, source.SDKSignsJSON), sdks); err != nil {
+		return err
+	}
 	hints, err := source.Hints(dir)
 	if err != nil {
 		return err

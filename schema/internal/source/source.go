@@ -29,6 +29,8 @@ const (
 	ConsequencesJSON = "consequences.json"
 	sdksFile         = "sdks.yaml"
 	SDKsJSON         = "sdks.json"
+	sdkSignsFile     = "sdk-signs.yaml"
+	SDKSignsJSON     = "sdk-signs.json"
 	hintsFile        = "hints.yaml"
 	HintsJSON        = "hints.json"
 	CoverageFile     = "coverage.yaml"
@@ -105,6 +107,11 @@ func Consequences(dir string) ([]schema.Consequence, error) {
 // KnownFaults reads sdks.yaml.
 func KnownFaults(dir string) ([]schema.KnownFault, error) {
 	return read[schema.KnownFault](filepath.Join(dir, sdksFile))
+}
+
+// SDKs reads sdk-signs.yaml.
+func SDKs(dir string) ([]schema.SDK, error) {
+	return read[schema.SDK](filepath.Join(dir, sdkSignsFile))
 }
 
 // Hints reads hints.yaml.

@@ -32,6 +32,8 @@ type Ledger struct {
 	LastWords string
 	// Given are the options of the user that hints are about, as [schema.Hint] names them.
 	Given []string
+	// ExpectSDK has findings that the target's SDK is known to cause not count.
+	ExpectSDK bool
 	// Evidence is what the verdict of a run without findings needs.
 	Evidence Evidence
 	// Redactor takes secrets out of all that leaves the ledger; nil takes out none.
@@ -329,7 +331,11 @@ func (l *Ledger) Conclude(run *result.Run, catalogue []schema.Requirement, expec
 	if !l.Passive {
 		run.Harness = l.Own()
 	}
+	attribute(run)
 	expected.Apply(run, expectations, today)
+	if l.ExpectSDK {
+		expected.ApplySDK(run)
+	}
 	if run.Shard != nil {
 		l.leave(run)
 	}
