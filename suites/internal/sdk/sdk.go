@@ -5,6 +5,7 @@ package sdk
 import (
 	"bytes"
 	"fmt"
+	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
@@ -22,7 +23,7 @@ func Recognise(logs []*wire.Log, party wire.Party, command []string) *result.SDK
 	var found *result.SDK
 	for _, s := range all {
 		if text := written[s.Name]; text != "" {
-			found = &result.SDK{Name: s.Name, Evidence: fmt.Sprintf("it writes %s into its errors", text)}
+			found = &result.SDK{Name: s.Name, Evidence: fmt.Sprintf("it writes '%s' into its errors", strings.ReplaceAll(text, `\`, ""))}
 			break
 		}
 	}
