@@ -163,17 +163,17 @@ var quotedText = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 // that a finding's message names, of an SSE event its data.
 func gist(e *result.Event, message string) string {
 	lines := strings.Split(e.Text, "\n")
-	if len(lines) == 1 {
+	head := e.Kind == "http-request" || e.Kind == "http-response"
+	if len(lines) == 1 || !head && e.Kind != "message" {
 		return unescaped(e.Text)
 	}
 	words := telltales(message)
 	var kept []string
 	for i, l := range lines {
-		name, _, isField := strings.Cut(l, ": ")
-		switch {
-		case i == 0 && strings.HasPrefix(e.Kind, "http-"), !isField, strings.HasPrefix(l, "{"), strings.HasPrefix(l, "["),
-			len(name) > 2 && strings.Contains(strings.ToLower(message), strings.ToLower(name)),
-			slices.ContainsFunc(words, func(w string) bool { return strings.Contains(l, w) }):
+		name, _, field := strings.Cut(l, ": ")
+		named := head && len(name) > 2 && strings.Contains(strings.ToLower(message), strings.ToLower(name))
+		telling := slices.ContainsFunc(words, func(w string) bool { return strings.Contains(l, w) })
+		if head && i == 0 || named || telling || !field || strings.HasPrefix(l, "{") || strings.HasPrefix(l, "[") {
 			kept = append(kept, unescaped(l))
 		}
 	}

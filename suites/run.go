@@ -497,3 +497,9 @@ func ruleNames() map[string][]string {
 	}
 	return names
 }
+
+// RecogniseSDK returns the SDK on which a party is built, judging by what it has sent and by the
+// packages beside its command, or nil.
+func RecogniseSDK(t *wire.Trace, p wire.Party, command []string) *result.SDK {
+	return sdk.Recognise(t.Logs(), p, command)
+}

@@ -11,7 +11,9 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/profile"
 	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/result"
 )
 
 const schemaURL = "https://raw.githubusercontent.com/mcpconform/mcpconform/main/fixtures/config/mcpconform.schema.json"
@@ -20,11 +22,12 @@ const schemaURL = "https://raw.githubusercontent.com/mcpconform/mcpconform/main/
 const maxShown = 200
 
 // Initial returns a file for a target, with comments that say what discovery
-// learned of it and what remains to be filled in. Values of environment
+// learned of it and what remains to be filled in, such as the failures that its SDK is known to
+// cause, unless that is nil. Values of environment
 // variables are not written: the file refers to the variables, as it does for
 // what the redactor knows to be secret. found is nil if there was nothing to
 // discover.
-func Initial(target Target, found *check.Target, redactor *transport.Redactor) []byte {
+func Initial(target Target, found *check.Target, sdk *result.SDK, redactor *transport.Redactor) []byte {
 	var b bytes.Buffer
 	target, hidden := withoutSecrets(target, redactor)
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -46,12 +49,7 @@ func Initial(target Target, found *check.Target, redactor *transport.Redactor) [
 	p("")
 	writeToolRoles(p, found)
 	p("")
-	p("# Failures that are accepted for the time being. An entry that no longer fails")
-	p("# must be removed: the run says so and exits with 1.")
-	p("# expectedFailures:")
-	p("#   - id: tools.error.unknown-tool-code")
-	p("#     reason: https://example.com/issues/1")
-	p("#     expires: 2030-12-31")
+	writeExpected(p, sdk)
 	p("")
 	p("# Texts that must not appear in log messages: credentials, and personal data.")
 	p("# secrets: [\"${API_KEY}\"]")
@@ -70,6 +68,37 @@ func Initial(target Target, found *check.Target, redactor *transport.Redactor) [
 	p("# skip: []")
 	p("# strict: true    # count a broken SHOULD as a failure")
 	return redactor.Bytes(b.Bytes())
+}
+
+// writeExpected offers to accept failures: those that the SDK of the target is known to cause, if
+// one was recognised.
+func writeExpected(p printer, sdk *result.SDK) {
+	name := "the SDK of the server"
+	if sdk != nil {
+		name = comment(strings.TrimSpace(sdk.Name + " " + sdk.Version))
+	}
+	p("# Failures that %s is known to cause do not count, as long as there are any.", name)
+	p("# expectSDK: true")
+	p("")
+	p("# Failures that are accepted for the time being. An entry that no longer fails")
+	p("# must be removed: the run says so and exits with 1.")
+	p("# expectedFailures:")
+	known, err := schema.KnownFaults()
+	if sdk == nil || err != nil {
+		p("#   - id: tools.error.unknown-tool-code")
+		p("#     reason: https://example.com/issues/1")
+		p("#     expires: 2030-12-31")
+		return
+	}
+	for _, f := range known {
+		if f.SDK != sdk.Name || f.MendedIn(sdk.Version) {
+			continue
+		}
+		for _, id := range f.Requirements {
+			p("#   - id: %s", id)
+			p("#     reason: %s", flow(f.SDK+", "+f.Versions+": "+f.Thread))
+		}
+	}
 }
 
 // secretVariable is the beginning of the names of variables that stand for secrets.
