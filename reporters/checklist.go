@@ -107,6 +107,7 @@ func Checklist(w io.Writer, run *result.Run) error {
 	c.heading()
 	c.features()
 	c.counts()
+	c.ofTheSDK()
 	for _, p := range v.pages {
 		c.page(p)
 	}
@@ -142,6 +143,9 @@ func (c *checklist) heading() {
 	if t.ProtocolVersion != "" && t.ProtocolVersion != c.Revision {
 		row("Negotiated revision", mdCode(line(t.ProtocolVersion, limitName), true))
 	}
+	if t.SDK != nil {
+		row("SDK", mdCell(c.sdkName()))
+	}
 	row("Date", timestamp(c.Started, "2006-01-02 15:04:05 UTC"))
 	row("Duration", fmt.Sprintf("%.1f s", seconds(c.Seconds)))
 	row("Tool", mdCell(line(c.Tool.Name+" "+c.Tool.Version, limitName)))
@@ -174,6 +178,22 @@ func (c *checklist) counts() {
 		c.printf(" **%d** |", c.view.counts[o])
 	}
 	c.printf("\n\n")
+}
+
+// ofTheSDK lists what the SDK of the target is known to cause.
+func (c *checklist) ofTheSDK() {
+	title, ok := c.sdkTitle()
+	if !ok {
+		return
+	}
+	c.printf("## %s\n\nThe SDK was recognised: %s. %s\n\n", mdText(title), mdText(line(c.Target.SDK.Evidence, limitMessage)), mdText(sdkHelp))
+	c.printf("| Requirement | Versions | What to do | Thread |\n| --- | --- | --- | --- |\n")
+	for _, g := range c.sdkGroups() {
+		for _, q := range g.requirements {
+			c.printf("| %s | %s | %s | <%s> |\n", c.mdLink(q), mdCell(mended(g.SDKFault)), mdCell(line(g.Advice, limitMessage)), safeURL(g.Thread))
+		}
+	}
+	c.printf("\n")
 }
 
 // levelCounts counts outcomes by level: the known levels in their order, then

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"regexp"
 	"slices"
@@ -107,8 +106,7 @@ func verdictStyle(v result.Overall) style {
 // Bounds on what is shown unless the report is verbose.
 const (
 	briefFindings     = 2
-	briefEvents       = 4
-	briefMessages     = 3 // further messages about one requirement
+	briefNames        = 4 // of further cases
 	briefIDs          = 3
 	briefTools        = 6
 	briefConsequences = 12 // ids under their cause
@@ -118,13 +116,15 @@ const (
 // Bounds in columns.
 const (
 	maxProse = 100 // running text; longer lines read badly
-	maxEvent = 400 // an event where no terminal has to hold it
+	maxEvent = 240 // an event where no terminal has to hold it
+	maxQuote = 60  // JSON of the target inside a message
 )
 
 type console struct {
 	*view
 	ConsoleOptions
 	eventWidth int // columns of a line with an event
+	eventRoom  int // columns of the text of an event, on two such lines in a terminal
 	w          *bufio.Writer
 }
 
@@ -142,15 +142,19 @@ func Console(w io.Writer, run *result.Run, opts ConsoleOptions) error {
 		c.Width, c.eventWidth = 80, maxEvent
 	}
 	c.Width = max(c.Width, 40)
+	if c.eventRoom = c.eventWidth - fieldIndent; opts.Width > 0 && !c.Verbose {
+		c.eventRoom *= 2
+	}
 	c.heading()
 	if c.Verbose {
 		c.list()
 	}
 	for _, o := range []outcome{outFail, outError, outWarn, outDisputed} {
-		for _, q := range c.reading.causes[o] {
+		for _, q := range c.yours(c.reading.causes[o]) {
 			c.block(o, q)
 		}
 	}
+	c.ofTheSDK()
 	c.harness()
 	c.notes()
 	c.uncalledTools()
@@ -289,50 +293,6 @@ func (c *console) dispute(q *result.Requirement) {
 	c.address("Disputed", q.Disputed.Threads[0].URL+more)
 }
 
-// findings shows what was found about a requirement: of each kind of message the first with
-// its evidence, and how the others read.
-func (c *console) findings(q *result.Requirement, st style) {
-	var shown, others []*result.Finding
-	kinds := make(map[string]bool)
-	more := omitted(q)
-	for i := range q.Findings {
-		f := &q.Findings[i]
-		kind := kindOf(f.Message)
-		if c.Verbose || !kinds[kind] && len(shown) < briefFindings {
-			kinds[kind] = true
-			shown = append(shown, f)
-			continue
-		}
-		others = append(others, f)
-	}
-	for _, f := range shown {
-		c.finding(f, st)
-	}
-	hidden := 0 // of those that were kept
-	if left := len(others) - briefMessages; left > 1 {
-		others = others[:briefMessages]
-		hidden, more = left, more+left
-	}
-	name := "Also found"
-	for _, f := range others {
-		end := times(f)
-		c.field(name, clip(line(f.Message, c.limit()), min(c.Width, maxProse)-fieldIndent-columns(end))+end, st)
-		name = ""
-	}
-	if more > 0 {
-		words := fmt.Sprintf("and %d further %s like these", more, plural(more, "case", "cases"))
-		switch {
-		case hidden == more:
-			words += ": -v shows them"
-		case hidden > 0:
-			words += fmt.Sprintf(": -v shows %d, the others were only counted", hidden)
-		default:
-			words += ", only counted"
-		}
-		c.field(name, words, dim)
-	}
-}
-
 // clip fits a line of printable characters into n columns.
 func clip(s string, n int) string {
 	if columns(s) <= n {
@@ -340,6 +300,9 @@ func clip(s string, n int) string {
 	}
 	return first(s, n-1) + "…"
 }
+
+// singleQuoted finds what unescaped has put between single quotes.
+var singleQuoted = regexp.MustCompile(`'[^']*"[^']*'`)
 
 // kindOf is the message of a finding without what differs from case to case: texts in
 // quotation marks, JSON and numbers.
@@ -355,52 +318,6 @@ func (c *console) listing(ids []string, most int) string {
 		return strings.Join(ids, ", ")
 	}
 	return strings.Join(ids[:most], ", ") + fmt.Sprintf(" and %d more", len(ids)-most)
-}
-
-func (c *console) finding(f *result.Finding, st style) {
-	events := f.Evidence
-	if left := len(events) - briefEvents; !c.Verbose && left > 0 {
-		// The first event is the stimulus, the last ones are the violation.
-		c.event(&events[0], f.Message)
-		c.field("", fmt.Sprintf("… %d more %s", left, plural(left, "event", "events")), dim)
-		events = events[1+left:]
-	}
-	for i := range events {
-		c.event(&events[i], f.Message)
-	}
-	c.field("Found", line(f.Message, c.limit())+times(f), st)
-}
-
-// times says how often a finding was made, if more than once.
-func times(f *result.Finding) string {
-	if f.Repeated < 1 || f.Repeated == math.MaxInt {
-		return ""
-	}
-	return fmt.Sprintf(" (%d times)", 1+f.Repeated)
-}
-
-func (c *console) event(e *result.Event, message string) {
-	name, st := "", style("")
-	switch arrow := direction(c.Role, e); {
-	case strings.HasPrefix(e.Kind, "process-"):
-		name = "Process"
-	case e.Stream == "stderr" || e.Kind == "stderr":
-		name, st = "stderr", dim
-	case arrow == "→":
-		name = "Sent"
-	case arrow == "←":
-		name = "Came back"
-	}
-	lead := direction(c.Role, e) + " "
-	if label := eventLabel(e); label != "" && label != name {
-		lead += label + ": "
-	}
-	lead = first(lead, c.Width/2)
-	text := excerpt(e.Text, c.eventWidth-fieldIndent-columns(lead), message)
-	if text == "" {
-		text, st = "(empty)", dim
-	}
-	c.println(c.paint(fmt.Sprintf("  %-*s", fieldIndent-2, name), dim) + c.paint(lead, cyan) + c.paint(text, st))
 }
 
 // list writes one line for each requirement, page by page.
@@ -633,7 +550,7 @@ func (c *console) recall() {
 	any := false
 	for _, o := range []outcome{outFail, outError, outWarn, outDisputed} {
 		var ids []string
-		for _, q := range c.having(o) {
+		for _, q := range c.yours(c.having(o)) {
 			ids = append(ids, line(q.ID, limitName))
 		}
 		if len(ids) == 0 {

@@ -36,6 +36,9 @@ func (v *view) annotations(name string) []annotation {
 		if text == "" {
 			text = line(q.Summary, limitMessage)
 		}
+		if q.SDK != nil {
+			text += "\n" + v.knownUpstream(q)
+		}
 		if link := v.link(q); link != "" {
 			text += "\n" + link
 		}

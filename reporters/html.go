@@ -57,6 +57,8 @@ type htmlPage struct {
 	Tiles                                       []htmlTile
 	Total                                       int
 	Broken                                      []htmlRow
+	OfSDK                                       []htmlRow // broken by known faults of the target's SDK
+	SDKTitle, SDKBy, SDKHelp                    string
 	Levels                                      []string
 	Table                                       []htmlTableRow
 	FeatureColumns                              []string
@@ -266,11 +268,20 @@ func (v *view) html() *htmlPage {
 		p.Pages = append(p.Pages, s)
 	}
 	for _, o := range broken {
-		for _, q := range v.reading.causes[o] {
+		for _, q := range v.yours(v.reading.causes[o]) {
 			if o != outExpected {
 				p.Broken = append(p.Broken, rows[q])
 			}
 		}
+	}
+	for _, g := range v.sdkGroups() {
+		for _, q := range g.requirements {
+			p.OfSDK = append(p.OfSDK, rows[q])
+		}
+	}
+	if v.Target.SDK != nil {
+		p.SDKTitle, _ = v.sdkTitle()
+		p.SDKBy, p.SDKHelp = line(v.Target.SDK.Evidence, limitMessage), sdkHelp
 	}
 	for _, q := range v.unobservable {
 		p.Unobservable.Rows = append(p.Unobservable.Rows, v.htmlRow(q, place))
@@ -400,6 +411,9 @@ func (v *view) htmlFacts() []htmlFact {
 	}
 	add(htmlFact{Name: "Date", Value: fmt.Sprintf("%s, took %.1f s", timestamp(v.Started, "2006-01-02 15:04 UTC"), seconds(v.Seconds))})
 	add(htmlFact{Name: "Tool", Value: line(v.Tool.Name+" "+v.Tool.Version, limitName)})
+	if t.SDK != nil {
+		add(htmlFact{Name: "SDK", Value: v.sdkName()})
+	}
 	if v.Strict {
 		add(htmlFact{Name: "Strict", Value: "yes: recommendations count"})
 	}

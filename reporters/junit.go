@@ -214,6 +214,9 @@ func (v *view) junitRunProperties() *junitProperties {
 	p.add("target", v.targetName())
 	p.add("address", v.targetAddress())
 	p.add("verdict", line(string(v.Verdict), limitName))
+	if v.Target.SDK != nil {
+		p.add("sdk", v.sdkName())
+	}
 	if v.Verdict == result.Incomplete {
 		p.add("reason", v.whyIncomplete())
 	}
@@ -245,6 +248,9 @@ func (v *view) junitCase(q *result.Requirement, opts JUnitOptions) junitCase {
 	p.add("verdict", line(string(q.Verdict), limitName))
 	p.add("unexercised", line(string(q.Unexercised), limitName))
 	p.add("notUsed", line(q.NotUsed, limitName))
+	if q.SDK != nil {
+		p.add("sdk", line(q.SDK.ID, limitName))
+	}
 	var facts, out strings.Builder
 	if opts.CaseProperties {
 		c.Properties = p

@@ -35,6 +35,13 @@ func (v *view) known(q *result.Requirement, brief bool) []cited {
 	if v.advice(q) == "" {
 		return nil
 	}
+	if f := q.SDK; f != nil {
+		words := fmt.Sprintf("Known of %s (%s): ", v.sdkName(), mended(f))
+		if !brief {
+			words += f.Says + " "
+		}
+		return []cited{{words + f.Advice, f.Thread}}
+	}
 	var texts []string
 	for i := range q.Findings {
 		texts = append(texts, q.Findings[i].Message)
@@ -44,6 +51,9 @@ func (v *view) known(q *result.Requirement, brief bool) []cited {
 	}
 	var list []cited
 	for _, f := range schema.KnownFaultsFor(q.ID, strings.Join(v.Target.Command, " "), texts) {
+		if v.otherSDK(f) {
+			continue
+		}
 		words := "If you use "
 		if f.Certain {
 			words = "Known of "

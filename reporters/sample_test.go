@@ -91,6 +91,17 @@ func sampleRun() *result.Run {
 		Threads:  []result.Thread{{URL: "https://github.com/modelcontextprotocol/modelcontextprotocol/pull/2145", Says: "A proposal to report it so."}},
 		Position: "The page lists it among the protocol errors."}
 	add(q)
+	q = req("pagination.error.invalid-cursor-code", "SHOULD", "server/utilities/pagination", "error-handling", "An invalid cursor yields the error -32602.", result.Warn, 2)
+	q.Findings = []result.Finding{
+		{Message: `tools/list was answered with error -32603: "[ { \"code\": \"invalid_type\" } ]", not with error -32602`, Evidence: []result.Event{
+			sent(46, `{"jsonrpc":"2.0","id":10,"method":"tools/list","params":{"cursor":"x"}}`),
+			got(47, `{"jsonrpc":"2.0","id":10,"error":{"code":-32603,"message":"[\n  {\n    \"code\": \"invalid_type\"\n  }\n]"}}`),
+		}},
+		{Message: "prompts/list was answered with a result, not with error -32602"},
+	}
+	q.SDK = &result.SDKFault{ID: "typescript-pagination", Versions: "1.x", Mended: "2.0.0", Says: "No list is paged.", Advice: "Move to version 2.",
+		Thread: "https://github.com/modelcontextprotocol/typescript-sdk/issues/2352"}
+	add(q)
 	for _, name := range []string{"progress.token.echoed", "progress.value.increases", "progress.stops", "progress.total.number"} {
 		q = req(name, "MUST", "basic/utilities/progress", "progress-flow", "Progress of "+name+" is right.", result.Inconclusive, 0)
 		q.Reason, q.Unexercised = "no tool reported progress: name one in the configuration, tools.progress", result.NotProvoked
@@ -113,7 +124,8 @@ func sampleRun() *result.Run {
 		Format: result.Format, Tool: result.Tool{Name: "mcpconform", Version: "0.3.0"},
 		Revision: "2025-06-18", Role: "server", Transport: "stdio",
 		Target: result.Target{Command: []string{"node", "dist/server.js", "--mode", "it's"}, Name: "weather", Title: "Weather " + hostile[:30],
-			Version: "1.4.2", ProtocolVersion: "2024-11-05", Capabilities: json.RawMessage(`{"tools":{"listChanged":true}}`)},
+			Version: "1.4.2", ProtocolVersion: "2024-11-05", Capabilities: json.RawMessage(`{"tools":{"listChanged":true}}`),
+			SDK: &result.SDK{Name: "the TypeScript SDK", Version: "1.32.2", Evidence: "it writes 'MCP error -32' into its errors"}},
 		Started: time.Date(2025, 11, 21, 9, 30, 0, 0, time.UTC), Seconds: 12.3456, Verdict: result.NotConformant,
 		Requirements: list,
 		Harness: []result.Finding{{Message: "a request repeated an id", Evidence: []result.Event{

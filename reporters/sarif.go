@@ -129,6 +129,9 @@ func SARIF(w io.Writer, run *result.Run, opts SARIFOptions) error {
 			"target": v.targetName(), "address": v.targetAddress(), "verdict": line(string(v.Verdict), limitName),
 		},
 	}
+	if v.Target.SDK != nil {
+		out.Properties["sdk"] = v.sdkName()
+	}
 	if v.Against != nil {
 		out.Properties["against"] = v.compared()
 	}
@@ -211,6 +214,9 @@ func (v *view) sarifResult(q *result.Requirement) (sarifResult, bool) {
 	}
 	if q.Disputed != nil {
 		lines = append(lines, "disputed: "+line(q.Disputed.Title, limitMessage))
+	}
+	if q.SDK != nil {
+		lines = append(lines, v.knownUpstream(q))
 	}
 	// Brackets would be links, and braces placeholders.
 	r.Message.Text = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "{", "{{", "}", "}}").Replace(strings.Join(lines, "\n"))

@@ -132,7 +132,7 @@ var CatalogueDigest = sync.OnceValues(func() (string, error) {
 	}
 	for i := range catalogue {
 		q := &catalogue[i]
-		q.Sources, q.How, q.Violation, q.Config = nil, "", "", ""
+		q.Sources, q.How, q.Violation, q.Config = nil, "", "", nil
 	}
 	text, err := json.Marshal(catalogue)
 	if err != nil {

@@ -121,8 +121,8 @@ type Requirement struct {
 	How string `yaml:"how" json:"how"`
 	// Violation says what counts as breaking it. Observable entries have it.
 	Violation string `yaml:"violation" json:"violation,omitempty"`
-	// Config says what a user can configure so that it can be tried, or "".
-	Config string `yaml:"config" json:"config,omitempty"`
+	// Config says what a user can configure so that it can be tried: texts of [Hints].
+	Config Texts `yaml:"config" json:"config,omitempty"`
 }
 
 // A Source is a place in the specification.

@@ -19,6 +19,9 @@
 //   - sdks.yaml: findings that an SDK is known to cause, with the text that tells it and a public thread.
 //   - uses.yaml: what a party does of its own accord, such as asking for sampling, with the requirements about it. A
 //     run that offered it and saw none calls these "not used".
+//   - hints.yaml: what a user can configure so that a requirement can be tried, with role, transports and option. The
+//     "config" of a requirement names them, and a run shows only those that fit it.
+//   - sdk-signs.yaml: how an SDK is recognised.
 //   - classes.json: the frozen conformance classes. "go test ./schema -run TestClasses -freeze" adds new versions.
 //
 // A statement of the type definitions has the page "schema" and the name of the type as its anchor, in small letters.

@@ -69,10 +69,54 @@ func TestKnownFaultsFor(t *testing.T) {
 		{"another requirement", ids("base.error.parse-error", "", dump), ""},
 		{"by the command", ids("http.server.origin-foreign", "node server.js", "403"), "typescript-origin"},
 		{"another command", ids("http.server.origin-foreign", "java -jar server.jar", "403"), ""},
-		{"without a command", ids("http.server.origin-foreign", "", "403"), "typescript-origin rust-origin"},
+		{"without a command", ids("http.server.origin-foreign", "", "403"), "typescript-origin rust-origin go-origin"},
 	} {
 		if test.got != test.want {
 			t.Errorf("%s: %q, want %q", test.name, test.got, test.want)
+		}
+	}
+}
+
+// The signs of SDKs are those of their source, and the faults name SDKs by the same names.
+func TestSignsOfSDKs(t *testing.T) {
+	want, err := source.SDKs(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := schema.SDKs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the signs of SDKs differ from their source: run go generate ./schema (-want +got):\n%s", diff)
+	}
+	faults, err := schema.KnownFaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range got {
+		if len(s.Signs) == 0 || !slices.ContainsFunc(faults, func(f schema.KnownFault) bool { return f.SDK == s.Name }) {
+			t.Errorf("%q has no signs, or no faults", s.Name)
+		}
+	}
+}
+
+func TestMendedIn(t *testing.T) {
+	for _, test := range []struct {
+		mended, version string
+		want            bool
+	}{
+		{"2.0.0", "1.32.2", false},
+		{"2.0.0", "2.0.0", true},
+		{"2.0.0", "2.1", true},
+		{"2.0.0", "2.0.0-alpha.4", true},
+		{"1.3.1", "1.3.0", false},
+		{"1.3.1", "1.10.0", true},
+		{"1.3.1", "", false},
+		{"", "9.0.0", false},
+	} {
+		if got := (schema.KnownFault{Mended: test.mended}).MendedIn(test.version); got != test.want {
+			t.Errorf("mended in %q, version %q: %t", test.mended, test.version, got)
 		}
 	}
 }

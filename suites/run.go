@@ -21,6 +21,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/ending"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
+	"github.com/mcpconform/mcpconform/suites/internal/sdk"
 	"github.com/mcpconform/mcpconform/suites/internal/tree"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
@@ -43,6 +44,8 @@ type Options struct {
 	Strict   bool
 	// Expected are the failures that do not count, for the time being.
 	Expected []expected.Entry
+	// ExpectSDK has findings that the target's SDK is known to cause not count either.
+	ExpectSDK bool
 	// Scripts of the user, which run beside the built-in checks or scenarios.
 	Scripts []*script.Script
 	Limits  wire.Limits // zero for the defaults
@@ -144,7 +147,7 @@ func Run(ctx context.Context, s Stimulus, o Options) (*result.Run, *wire.Trace, 
 	r := &run{Options: o, unlimit: func() {}}
 	r.stimulus = s.begin(r)
 	r.catalogue = slices.Concat(catalogue, OwnRequirements(o.Scripts, r.stimulus.party()))
-	r.ledger = &ledger.Ledger{Party: r.stimulus.party(), Redactor: o.Redactor}
+	r.ledger = &ledger.Ledger{Party: r.stimulus.party(), Redactor: o.Redactor, ExpectSDK: o.ExpectSDK}
 	if err := r.Selection.compile(); err != nil {
 		return nil, nil, err
 	}
@@ -476,6 +479,7 @@ func (r *run) conclude(ctx context.Context, outcomes []tree.Outcome) *result.Run
 			run.Requirements = append(run.Requirements, *o.Requirement)
 		}
 	}
+	run.Target.SDK = sdk.Recognise(r.Trace.Logs(), r.stimulus.party(), r.Target.Command)
 	if r.part != nil {
 		run.Shard, r.part.Partial, run.Partial = r.part, run.Partial, true
 	}
@@ -492,4 +496,10 @@ func ruleNames() map[string][]string {
 		}
 	}
 	return names
+}
+
+// RecogniseSDK returns the SDK on which a party is built, judging by what it has sent and by the
+// packages beside its command, or nil.
+func RecogniseSDK(t *wire.Trace, p wire.Party, command []string) *result.SDK {
+	return sdk.Recognise(t.Logs(), p, command)
 }

@@ -154,6 +154,10 @@ func (s *serverRun) finish(ctx context.Context) {
 	}
 	s.judging = judge.Options{Secrets: s.target.Settings.Secrets, Personal: s.target.Settings.Personal}
 	s.ledger.NotRun, s.ledger.Cause = s.cause, s.cause
+	s.ledger.Given = s.target.Settings.Given()
+	if e := transport.EndpointOf(s.Dialer); e != nil && e.Header.Get("Authorization") != "" {
+		s.ledger.Given = append(s.ledger.Given, "--bearer-env")
+	}
 	if s.target.Init != nil && s.target.Init.Result() != nil {
 		s.ledger.Declared = func(_ wire.Party, capability string) bool { return s.target.Declares(capability) }
 	}

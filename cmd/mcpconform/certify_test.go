@@ -76,7 +76,7 @@ func TestCertify(t *testing.T) {
 // A configuration that leaves something out is refused as the flags are.
 func TestCertifyConfiguration(t *testing.T) {
 	for setting, content := range map[string]string{
-		"select": "select: [ping]\n", "skip": "skip: [ping]\n", "strict": "strict: true\n",
+		"select": "select: [ping]\n", "skip": "skip: [ping]\n", "strict": "strict: true\n", "expectSDK": "expectSDK: true\n",
 		"expectedFailures": "expectedFailures:\n  - id: ping.response-empty\n    reason: known\n",
 	} {
 		t.Run(setting, func(t *testing.T) {

@@ -83,6 +83,9 @@ func (f *serverFlags) apply(cmd *cobra.Command, c *config.Config, args []string)
 	if !changed("strict") {
 		f.verdict.strict = c.Strict
 	}
+	if !changed("expect-sdk") {
+		f.verdict.expectSDK = c.ExpectSDK
+	}
 	f.settings = check.Settings{
 		ToolRoles: c.Calls(), Authorization: c.Authorization.Settings(), Secrets: c.Secrets, Personal: c.Personal,
 		TrustedOrigins: c.TrustedOrigins, Public: c.Public,

@@ -114,7 +114,7 @@ func explain(w io.Writer, r schema.Requirement) error {
 		row("violated by", r.Violation)
 		row("what to do", schema.AdviceFor(r.ID))
 		row("checks", strings.Join(suites.Served(wire.Server, wire.Client)[r.ID], ", "))
-		row("helps", r.Config)
+		row("helps", strings.Join(r.Config, "; "))
 	} else {
 		label := "not seen"
 		if r.Unobserved != schema.Invisible {

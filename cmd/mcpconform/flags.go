@@ -41,7 +41,7 @@ func (f *judgingFlags) register(cmd *cobra.Command) {
 // judging returns what the flags say of a run.
 func (f *judgingFlags) judging() suites.Options {
 	return suites.Options{
-		Selection: f.selection.Selection, Strict: f.verdict.strict,
+		Selection: f.selection.Selection, Strict: f.verdict.strict, ExpectSDK: f.verdict.expectSDK,
 		Tool: result.Tool{Name: "mcpconform", Version: version()},
 	}
 }
@@ -134,12 +134,13 @@ func (f *selectionFlags) parties(all []wire.Party, own ...schema.Requirement) ([
 
 // verdictFlags say which findings count.
 type verdictFlags struct {
-	strict bool
-	file   string // of expected failures
+	strict, expectSDK bool
+	file              string // of expected failures
 }
 
 func (f *verdictFlags) register(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.strict, "strict", false, "count a broken SHOULD as a failure")
+	cmd.Flags().BoolVar(&f.expectSDK, "expect-sdk", false, "do not count the failures that the SDK of the target is known to cause, as long as there are any")
 	cmd.Flags().StringVar(&f.file, "expected-failures", "", "do not count the failures that `FILE` lists, as long as they fail")
 }
 

@@ -14,7 +14,9 @@ import (
 	"github.com/mcpconform/mcpconform/cmd/mcpconform/internal/config"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/result"
 )
 
 func initCommand() *cobra.Command {
@@ -49,13 +51,14 @@ filled in. Secrets are not written: the file refers to environment variables.`,
 				Env: named(f.stdio.env, "="), Headers: named(f.http.headers, ":"),
 			}
 			var found *check.Target
+			var sdk *result.SDK
 			redactor := newRedactor(nil, nil)
 			if len(command) > 0 || f.http.given() {
-				if found, redactor, err = f.discover(cmd, command); err != nil {
+				if found, sdk, redactor, err = f.discover(cmd, command); err != nil {
 					return err
 				}
 			}
-			if err := writeFile(file, func(w io.Writer) error { _, err := w.Write(config.Initial(target, found, redactor)); return err }); err != nil {
+			if err := writeFile(file, func(w io.Writer) error { _, err := w.Write(config.Initial(target, found, sdk, redactor)); return err }); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "wrote %s\n", file)
@@ -79,26 +82,27 @@ func named(texts []string, separator string) map[string]string {
 	return all
 }
 
-// discover learns what a target offers, and returns it with what takes secrets
-// out of it. A target that cannot be reached ends the command with the exit code
+// discover learns what a target offers, and returns it with the SDK on which it is built, if that was
+// recognised, and what takes secrets out of it. A target that cannot be reached ends the command with the exit code
 // for that.
-func (f *serverFlags) discover(cmd *cobra.Command, command []string) (*check.Target, *transport.Redactor, error) {
+func (f *serverFlags) discover(cmd *cobra.Command, command []string) (*check.Target, *result.SDK, *transport.Redactor, error) {
 	f.callTools = string(check.CallSafe)
 	o, err := f.options()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	stop, err := f.target(cmd.Context(), &o, command)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	defer stop()
+	o.Trace = wire.NewTrace(wire.DefaultLimits)
 	found, err := prepare(cmd.Context(), o)
 	if err != nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcpconform: cannot find out what the server offers: %s\n", o.Redactor.String(err.Error()))
-		return nil, nil, exitError(exitIncomplete)
+		return nil, nil, nil, exitError(exitIncomplete)
 	}
-	return found, o.Redactor, nil
+	return found, suites.RecogniseSDK(o.Trace, wire.Server, o.Target.Command), o.Redactor, nil
 }
 
 func prepare(ctx context.Context, o serverOptions) (*check.Target, error) {

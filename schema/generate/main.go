@@ -69,6 +69,20 @@ func run(dir string) error {
 	if err := write(filepath.Join(dir, source.UsesJSON), uses); err != nil {
 		return err
 	}
+	sdks, err := source.SDKs(dir)
+	if err != nil {
+		return err
+	}
+	if err := write(filepath.Join(dir, source.SDKSignsJSON), sdks); err != nil {
+		return err
+	}
+	hints, err := source.Hints(dir)
+	if err != nil {
+		return err
+	}
+	if err := write(filepath.Join(dir, source.HintsJSON), hints); err != nil {
+		return err
+	}
 	if err := write(filepath.Join(dir, source.DisputedJSON), disputes); err != nil {
 		return err
 	}

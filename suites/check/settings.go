@@ -1,6 +1,7 @@
 package check
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"time"
@@ -79,6 +80,40 @@ type Authorization struct {
 // Tokens returns the tokens that there are.
 func (a Authorization) Tokens() []string {
 	return slices.DeleteFunc([]string{a.Expired, a.OtherAudience, a.OtherIssuer, a.OtherUser, a.Narrow}, func(s string) bool { return s == "" })
+}
+
+// Given returns the options that the settings come from, as [schema.Hint] names them.
+func (s *Settings) Given() []string {
+	a := &s.Authorization
+	given := slices.DeleteFunc(slices.Collect(maps.Keys(s.ToolRoles)), func(role string) bool { return s.ToolRoles[role].Tool == "" })
+	for i, role := range given {
+		given[i] = "toolRoles." + role
+	}
+	for _, option := range []struct {
+		name string
+		set  bool
+	}{
+		{"callTools", s.CallTools == CallAll},
+		{"secrets", len(s.Secrets) > 0},
+		{"personalData", len(s.Personal) > 0},
+		{"trustedOrigins", len(s.TrustedOrigins) > 0},
+		{"public", s.Public},
+		{"--gives-up-after", s.GivesUpAfter > 0},
+		{"authorization.protected", a.Protected},
+		{"authorization.methods", len(a.Methods) > 0},
+		{"authorization.resource", a.Resource != ""},
+		{"authorization.trailingSlash", a.TrailingSlash},
+		{"authorization.expired", a.Expired != ""},
+		{"authorization.otherAudience", a.OtherAudience != ""},
+		{"authorization.otherIssuer", a.OtherIssuer != ""},
+		{"authorization.otherUser", a.OtherUser != ""},
+		{"authorization.narrow", a.Narrow != ""},
+	} {
+		if option.set {
+			given = append(given, option.name)
+		}
+	}
+	return given
 }
 
 // Allowed reports whether a tool, as the server lists it, may be called.

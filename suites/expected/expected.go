@@ -5,6 +5,7 @@ package expected
 
 import (
 	"path"
+	"slices"
 	"time"
 
 	"github.com/mcpconform/mcpconform/schema"
@@ -47,6 +48,41 @@ func Apply(run *result.Run, entries []Entry, today time.Time) {
 			ID: e.ID, Reason: e.Reason, Expires: e.Expires, Status: status,
 		})
 	}
+}
+
+// SDK is the id of the entry that stands for all that the target's SDK is known to cause.
+const SDK = "--expect-sdk"
+
+// ApplySDK is [Apply] for one entry, which covers the requirements that are marked with a fault of
+// the target's SDK. It is stale if none of them fails, and if no SDK was recognised in a whole run.
+func ApplySDK(run *result.Run) {
+	status := Untested
+	switch {
+	case run.Target.SDK != nil && complete(run):
+		status = Passed
+	case run.Target.SDK == nil && complete(run):
+		status = Unmatched
+	}
+	for i := range run.Requirements {
+		q := &run.Requirements[i]
+		if q.SDK == nil || q.Verdict != result.Fail && q.Verdict != result.Warn {
+			continue
+		}
+		status = Failed
+		if q.Expected == "" {
+			q.Expected = "known of " + run.Target.SDK.Name + " (" + q.SDK.Versions + "): " + q.SDK.Thread
+		}
+	}
+	run.ExpectedFailures = append(run.ExpectedFailures, result.ExpectedFailure{
+		ID: SDK, Reason: "findings that the SDK of the target is known to cause", Status: status,
+	})
+}
+
+// complete reports whether a run tried all that it could have tried.
+func complete(run *result.Run) bool {
+	return !run.Partial && !slices.ContainsFunc(run.Requirements, func(q result.Requirement) bool {
+		return q.Unexercised == result.NotRun
+	})
 }
 
 func judge(run *result.Run, e Entry) string {

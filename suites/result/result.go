@@ -144,6 +144,29 @@ type Target struct {
 	// ProtocolVersion that the target answered to a request for the run's revision.
 	ProtocolVersion string          `json:"protocolVersion,omitempty"`
 	Capabilities    json.RawMessage `json:"capabilities,omitempty"`
+	// SDK is the SDK on which the target is built, if that was recognised.
+	SDK *SDK `json:"sdk,omitempty"`
+}
+
+// SDK is an SDK that was recognised.
+type SDK struct {
+	Name    string `json:"name" redact:"-"`
+	Version string `json:"version,omitempty"` // "" if it is not known
+	// Evidence says by what it was recognised.
+	Evidence string `json:"evidence"`
+}
+
+// SDKFault is a fault of the target's SDK that causes the findings of a requirement.
+type SDKFault struct {
+	ID       string `json:"id"`
+	Versions string `json:"versions"` // those that have it, in words
+	// Mended is the first version without it, "" if there is none yet.
+	Mended string `json:"mended,omitempty"`
+	// Thread is the address of a public discussion, and Says what stands there.
+	Thread string `json:"thread"`
+	Says   string `json:"says"`
+	// Advice says what a user of the SDK can do.
+	Advice string `json:"advice"`
 }
 
 // Requirement is one requirement of the revision with its verdict. The first
@@ -184,6 +207,8 @@ type Requirement struct {
 	// Disputed is the dispute about the findings, if all that decide the verdict are
 	// contested. They then count only in a strict run.
 	Disputed *Dispute `json:"disputed,omitempty" redact:"-"`
+	// SDK is the known fault of the target's SDK that causes all findings, if there is one.
+	SDK *SDKFault `json:"sdk,omitempty" redact:"-"`
 	// Expected is the reason given in the expected-failures file, when that
 	// file covers this requirement's failure.
 	Expected string   `json:"expected,omitempty"`

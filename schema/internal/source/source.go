@@ -31,6 +31,10 @@ const (
 	SDKsJSON         = "sdks.json"
 	usesFile         = "uses.yaml"
 	UsesJSON         = "uses.json"
+	sdkSignsFile     = "sdk-signs.yaml"
+	SDKSignsJSON     = "sdk-signs.json"
+	hintsFile        = "hints.yaml"
+	HintsJSON        = "hints.json"
 	CoverageFile     = "coverage.yaml"
 	OccurrencesFile  = "occurrences.yaml"
 	HeadingsFile     = "headings.yaml"
@@ -110,6 +114,16 @@ func KnownFaults(dir string) ([]schema.KnownFault, error) {
 // Uses reads uses.yaml.
 func Uses(dir string) ([]schema.Use, error) {
 	return read[schema.Use](filepath.Join(dir, usesFile))
+}
+
+// SDKs reads sdk-signs.yaml.
+func SDKs(dir string) ([]schema.SDK, error) {
+	return read[schema.SDK](filepath.Join(dir, sdkSignsFile))
+}
+
+// Hints reads hints.yaml.
+func Hints(dir string) ([]schema.Hint, error) {
+	return read[schema.Hint](filepath.Join(dir, hintsFile))
 }
 
 // Coverages reads coverage.yaml.

@@ -30,6 +30,10 @@ type Ledger struct {
 	// LastWords is what the target said when it ended, which adds to why the run
 	// is incomplete, or "".
 	LastWords string
+	// Given are the options of the user that hints are about, as [schema.Hint] names them.
+	Given []string
+	// ExpectSDK has findings that the target's SDK is known to cause not count.
+	ExpectSDK bool
 	// Evidence is what the verdict of a run without findings needs.
 	Evidence Evidence
 	// Redactor takes secrets out of all that leaves the ledger; nil takes out none.
@@ -228,7 +232,7 @@ func (l *Ledger) untried(q schema.Requirement, e *Entry) (result.Verdict, result
 	if l.NotRun != nil {
 		for _, reason := range e.Inconclusive {
 			if !reason.NotRun { // some checks are run nevertheless
-				return result.Inconclusive, result.NotProvoked, withHelp(reason.Text, q)
+				return result.Inconclusive, result.NotProvoked, l.withHelp(reason.Text, q)
 			}
 		}
 		return result.Inconclusive, result.NotRun, l.NotRun.Error()
@@ -241,7 +245,7 @@ func (l *Ledger) untried(q schema.Requirement, e *Entry) (result.Verdict, result
 	case v == result.Inconclusive && len(e.Inconclusive) > 0 && e.Inconclusive[len(e.Inconclusive)-1].NotRun:
 		return v, result.NotRun, reason
 	case reason != "" && v == result.Inconclusive:
-		return v, result.NotProvoked, withHelp(reason, q)
+		return v, result.NotProvoked, l.withHelp(reason, q)
 	case reason != "":
 		return v, "", reason
 	case l.elsewhere(q.ID):
@@ -254,10 +258,10 @@ func (l *Ledger) untried(q schema.Requirement, e *Entry) (result.Verdict, result
 		return result.Inconclusive, result.NotRun, "no check of this version tries it"
 	}
 	kind := result.NeverDone
-	if q.Config != "" {
+	if len(l.hints(q)) > 0 {
 		kind = result.NotProvoked // the user can name what provokes it
 	}
-	return result.Inconclusive, kind, withHelp("the "+string(l.Party)+" did nothing in this run that this is about", q)
+	return result.Inconclusive, kind, l.withHelp("the "+string(l.Party)+" did nothing in this run that this is about", q)
 }
 
 // unused says of an inconclusive requirement that the target made no use of what it is about, or what kept the run from
@@ -285,14 +289,6 @@ func (l *Ledger) elsewhere(id string) bool {
 
 // triedElsewhere is why a shard says nothing of a requirement.
 const triedElsewhere = "another shard of the run tries it"
-
-// withHelp adds what the user can configure.
-func withHelp(reason string, q schema.Requirement) string {
-	if q.Config == "" {
-		return reason
-	}
-	return reason + " (" + result.Helps + q.Config + ")"
-}
 
 // undeclared says which capability a requirement depends on that the target
 // has not declared, or "".
@@ -354,7 +350,11 @@ func (l *Ledger) Conclude(run *result.Run, catalogue []schema.Requirement, expec
 	if !l.Passive {
 		run.Harness = l.Own()
 	}
+	attribute(run)
 	expected.Apply(run, expectations, today)
+	if l.ExpectSDK {
+		expected.ApplySDK(run)
+	}
 	if run.Shard != nil {
 		l.leave(run)
 	}

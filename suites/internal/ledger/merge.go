@@ -42,6 +42,9 @@ func Merge(shards []*result.Run, today time.Time) (*result.Run, error) {
 		if run.Target.Name == "" && r.Target.Name != "" {
 			run.Target = r.Target
 		}
+		if run.Target.SDK == nil {
+			run.Target.SDK = r.Target.SDK
+		}
 		if run.Offer == nil {
 			run.Offer = r.Offer
 		}
@@ -67,11 +70,20 @@ func Merge(shards []*result.Run, today time.Time) (*result.Run, error) {
 	for i := range first.Requirements {
 		run.Requirements = append(run.Requirements, mergeRequirement(shards, i, missing))
 	}
+	attribute(run)
+	expectSDK := false
 	var entries []expected.Entry
 	for _, x := range first.ExpectedFailures {
+		if x.ID == expected.SDK {
+			expectSDK = true
+			continue
+		}
 		entries = append(entries, expected.Entry{ID: x.ID, Reason: x.Reason, Expires: x.Expires})
 	}
 	expected.Apply(run, entries, today)
+	if expectSDK {
+		expected.ApplySDK(run)
+	}
 	run.Verdict, run.Reason = judged(run, cutShort(shards, missing))
 	if run.Verdict == result.Conformant {
 		if unused := neverUsed(shards); len(unused) > 0 {

@@ -56,6 +56,7 @@ type Config struct {
 	Select       []string `yaml:"select"`
 	Skip         []string `yaml:"skip"`
 	Strict       bool     `yaml:"strict"`
+	ExpectSDK    bool     `yaml:"expectSDK"`
 	// Scripts are folders of scripts, relative to that of the file until Load
 	// has made them relative to ours.
 	Scripts  []string `yaml:"scripts"`

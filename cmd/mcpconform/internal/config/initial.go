@@ -11,7 +11,9 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/profile"
 	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/result"
 )
 
 const schemaURL = "https://raw.githubusercontent.com/mcpconform/mcpconform/main/fixtures/config/mcpconform.schema.json"
@@ -19,10 +21,10 @@ const schemaURL = "https://raw.githubusercontent.com/mcpconform/mcpconform/main/
 // maxShown bounds the tools that Initial lists.
 const maxShown = 200
 
-// Initial returns a file for a target. Its comments hold the results of discovery and the gaps to fill in. The file
-// refers to environment variables, and to secrets that the redactor knows, in place of their values. found is nil if
-// there was nothing to discover.
-func Initial(target Target, found *check.Target, redactor *transport.Redactor) []byte {
+// Initial returns a file for a target. Its comments hold the results of discovery, the failures that its SDK is known
+// to cause, and the gaps to fill in. The file refers to environment variables, and to secrets that the redactor knows,
+// in place of their values. found is nil if there was nothing to discover, and sdk if none was recognised.
+func Initial(target Target, found *check.Target, sdk *result.SDK, redactor *transport.Redactor) []byte {
 	var b bytes.Buffer
 	target, hidden := withoutSecrets(target, redactor)
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -44,12 +46,7 @@ func Initial(target Target, found *check.Target, redactor *transport.Redactor) [
 	p("")
 	writeToolRoles(p, found)
 	p("")
-	p("# Failures that are accepted for the time being. An entry that no longer fails")
-	p("# must be removed: the run says so and exits with 1.")
-	p("# expectedFailures:")
-	p("#   - id: tools.error.unknown-tool-code")
-	p("#     reason: https://example.com/issues/1")
-	p("#     expires: 2030-12-31")
+	writeExpected(p, sdk)
 	p("")
 	p("# Texts that must not appear in log messages: credentials, and personal data.")
 	p("# secrets: [\"${API_KEY}\"]")
@@ -68,6 +65,37 @@ func Initial(target Target, found *check.Target, redactor *transport.Redactor) [
 	p("# skip: []")
 	p("# strict: true    # count a broken SHOULD as a failure")
 	return redactor.Bytes(b.Bytes())
+}
+
+// writeExpected offers to accept failures: those that the SDK of the target is known to cause, if
+// one was recognised.
+func writeExpected(p printer, sdk *result.SDK) {
+	name := "the SDK of the server"
+	if sdk != nil {
+		name = comment(strings.TrimSpace(sdk.Name + " " + sdk.Version))
+	}
+	p("# Failures that %s is known to cause do not count, as long as there are any.", name)
+	p("# expectSDK: true")
+	p("")
+	p("# Failures that are accepted for the time being. An entry that no longer fails")
+	p("# must be removed: the run says so and exits with 1.")
+	p("# expectedFailures:")
+	known, err := schema.KnownFaults()
+	if sdk == nil || err != nil {
+		p("#   - id: tools.error.unknown-tool-code")
+		p("#     reason: https://example.com/issues/1")
+		p("#     expires: 2030-12-31")
+		return
+	}
+	for _, f := range known {
+		if f.SDK != sdk.Name || f.MendedIn(sdk.Version) {
+			continue
+		}
+		for _, id := range f.Requirements {
+			p("#   - id: %s", id)
+			p("#     reason: %s", flow(f.SDK+", "+f.Versions+": "+f.Thread))
+		}
+	}
 }
 
 // secretVariable is the beginning of the names of variables that stand for secrets.

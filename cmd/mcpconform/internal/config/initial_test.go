@@ -45,7 +45,7 @@ func TestInitial(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			text := string(Initial(tt.target, tt.found, nil))
+			text := string(Initial(tt.target, tt.found, nil, nil))
 			_, got, err := load(t, text)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, text)
@@ -80,7 +80,7 @@ func TestInitialWithoutSecrets(t *testing.T) {
 		},
 		{"no URL", Target{URL: "http://localhost:{port}x/hunter22"}, []string{`url: "http://localhost:{port}x/${MCP_SECRET_1}"`}},
 	} {
-		text := string(Initial(tt.target, found, r))
+		text := string(Initial(tt.target, found, nil, r))
 		for _, want := range append(tt.want, "#   tool REDACTED ") {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: %s is missing in\n%s", tt.name, want, text)
@@ -96,7 +96,7 @@ func TestInitialWithoutSecrets(t *testing.T) {
 
 // The roles in the comments are right once the comment signs are gone.
 func TestInitialToolRoles(t *testing.T) {
-	_, rest, _ := strings.Cut(string(Initial(Target{}, discovered(), nil)), "# toolRoles:\n")
+	_, rest, _ := strings.Cut(string(Initial(Target{}, discovered(), nil, nil)), "# toolRoles:\n")
 	section, _, _ := strings.Cut(rest, "\n\n")
 	_, got, err := load(t, "toolRoles:\n"+strings.ReplaceAll("\n"+section, "\n#", "\n"))
 	if err != nil {
@@ -112,7 +112,7 @@ func TestInitialToolRoles(t *testing.T) {
 	for _, wanted := range []string{
 		"#   read                           yes: ", "structured content; perhaps erase?callTools: all?strict: true", "# This server is known as a known?server;",
 	} {
-		if text := string(Initial(Target{}, discovered(), nil)); !strings.Contains(text, wanted) {
+		if text := string(Initial(Target{}, discovered(), nil, nil)); !strings.Contains(text, wanted) {
 			t.Errorf("%q is missing in\n%s", wanted, text)
 		}
 	}

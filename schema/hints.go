@@ -1,0 +1,66 @@
+package schema
+
+import (
+	_ "embed"
+	"slices"
+)
+
+//go:embed 2025-06-18/hints.json
+var hintsJSON []byte
+
+// A Hint says what a user can configure so that a requirement can be tried.
+type Hint struct {
+	Text string `yaml:"text" json:"text"`
+	// Party is the target whom the hint helps to judge.
+	Party Party `yaml:"party" json:"party"`
+	// Transports limits the hint as those of a [Requirement] limit that.
+	Transports []string `yaml:"transports" json:"transports,omitempty"`
+	// Option is the flag, or the key of the configuration, that the hint is about; "" if
+	// there is none.
+	Option string `yaml:"option" json:"option,omitempty"`
+}
+
+var readHints = embedded[Hint]("hints", hintsJSON)
+
+// Hints returns the hints in the order of hints.yaml. The caller may change the slice, but
+// not what the entries refer to.
+func Hints() ([]Hint, error) {
+	list, err := readHints()
+	return slices.Clone(list), err
+}
+
+// Fits reports whether a hint helps to judge a party over a transport, when the user has
+// given some options already.
+func (h Hint) Fits(p Party, transport string, given []string) bool {
+	return (h.Party == p || h.Party == Both) &&
+		(len(h.Transports) == 0 || slices.Contains(h.Transports, transport)) &&
+		(h.Option == "" || !slices.Contains(given, h.Option))
+}
+
+// HintsFor returns the texts of the hints of a requirement that fit, as [Hint.Fits] has it.
+func HintsFor(q Requirement, p Party, transport string, given []string) []string {
+	list, err := readHints()
+	if err != nil {
+		return nil
+	}
+	var texts []string
+	for _, h := range list {
+		if slices.Contains(q.Config, h.Text) && h.Fits(p, transport, given) {
+			texts = append(texts, h.Text)
+		}
+	}
+	return texts
+}
+
+// Texts are several texts, of which YAML may have a single one without a list.
+type Texts []string
+
+// UnmarshalYAML reads either form.
+func (t *Texts) UnmarshalYAML(read func(any) error) error {
+	var one string
+	if read(&one) == nil {
+		*t = Texts{one}
+		return nil
+	}
+	return read((*[]string)(t))
+}

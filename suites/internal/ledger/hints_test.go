@@ -1,0 +1,29 @@
+package ledger
+
+import (
+	"testing"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
+)
+
+// A reason ends with the hints for the party that is judged, and with none of a recording.
+func TestWithHelp(t *testing.T) {
+	q, ok := schema.Lookup("progress.notify")
+	if !ok {
+		t.Fatal("the catalogue has no progress.notify")
+	}
+	for _, test := range []struct {
+		ledger Ledger
+		want   string
+	}{
+		{Ledger{Party: wire.Server}, "why (configuration that helps: name a tool that reports progress)"},
+		{Ledger{Party: wire.Server, Given: []string{"toolRoles.progress"}}, "why"},
+		{Ledger{Party: wire.Client}, "why (configuration that helps: a client command that asks for progress)"},
+		{Ledger{Party: wire.Server, Passive: true}, "why"},
+	} {
+		if got := test.ledger.withHelp("why", q); got != test.want {
+			t.Errorf("%s, given %v: %q, want %q", test.ledger.Party, test.ledger.Given, got, test.want)
+		}
+	}
+}

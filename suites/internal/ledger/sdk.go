@@ -1,0 +1,46 @@
+package ledger
+
+import (
+	"slices"
+
+	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+// attribute marks the requirements of a run whose findings are all known of the SDK on which
+// the target is built. A version of the SDK that mends a fault does not have it.
+func attribute(run *result.Run) {
+	known, err := schema.KnownFaults()
+	if err != nil || run.Target.SDK == nil {
+		return
+	}
+	known = slices.DeleteFunc(known, func(f schema.KnownFault) bool {
+		return f.SDK != run.Target.SDK.Name || f.MendedIn(run.Target.SDK.Version)
+	})
+	for i := range run.Requirements {
+		q := &run.Requirements[i]
+		q.SDK = nil
+		for j := range q.Findings {
+			fits := func(f schema.KnownFault) bool { return f.Fits(q.ID, texts(&q.Findings[j])) }
+			at := slices.IndexFunc(known, fits)
+			if at < 0 {
+				q.SDK = nil
+				break
+			}
+			if f := known[at]; q.SDK == nil {
+				q.SDK = &result.SDKFault{
+					ID: f.ID, Versions: f.Versions, Mended: f.Mended, Thread: f.Thread, Says: f.Says, Advice: f.Advice,
+				}
+			}
+		}
+	}
+}
+
+// texts returns the message of a finding, and those of its evidence.
+func texts(f *result.Finding) []string {
+	all := []string{f.Message}
+	for _, e := range f.Evidence {
+		all = append(all, e.Text)
+	}
+	return all
+}
