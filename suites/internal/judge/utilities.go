@@ -241,10 +241,12 @@ func judgeCancellation(c *Conversation, rec *Recorder) {
 	}
 }
 
-// What a receiver does for a request after it has read the cancellation
-// (basic/utilities/cancellation#behavior-requirements). The answer to a later
-// request shows that it has read the cancellation. The answer to one more shows
-// that what it sends afterwards was not on its way already.
+// What a receiver does for a request after it has read the cancellation: it "SHOULD … Not send a response for the
+// cancelled request" (basic/utilities/cancellation#behavior-requirements). The answer to a later request shows that it
+// has read the cancellation: if a server cancels, to a later one on the same stream, as two streams are not ordered, and
+// if a client does over HTTP, to one that was sent when the cancellation had been accepted with 202. The answer to one
+// more, which was sent after that, shows that what it sends afterwards was not on its way already: over HTTP a POST
+// that was begun before would have been overtaken by a whole exchange.
 func judgeCancelled(c *Conversation, rec *Recorder) {
 	durations := sync.OnceValue(c.durations)
 	for _, x := range c.Exchanges {
@@ -265,6 +267,9 @@ func judgeCancelled(c *Conversation, rec *Recorder) {
 			sent = head.Seq
 		}
 		read := within(c.askedBy(p), sent)
+		if p == wire.Server {
+			read = within(c.answeredOn(x.Cancelled.Stream), sent)
+		}
 		if read != math.MaxInt {
 			read = within(c.askedBy(p), read)
 		}
@@ -276,10 +281,7 @@ func judgeCancelled(c *Conversation, rec *Recorder) {
 		r := x.Response
 		owed := c.Transport == transport.NameHTTP && p == wire.Client && r != nil && r.SSE == nil
 		grace := Crossing
-		switch {
-		case c.Transport != transport.NameStdio && p == wire.Server:
-			grace = overtaking // each answer is a request of its own
-		case x.Method() == "ping", strings.HasSuffix(x.Method(), "/list"):
+		if x.Method() == "ping" || strings.HasSuffix(x.Method(), "/list") {
 			grace = overtaking // there is nothing to stop: only a busy machine keeps the answer
 		}
 		lasts := x.Response == nil && len(x.Progress) > 0 && lasting(x, durations()) > x.Cancelled.At-x.Request.At+grace
