@@ -288,7 +288,9 @@ func TestLastLine(t *testing.T) {
 		trace := wire.NewTrace(wire.DefaultLimits)
 		stdin, feed := io.Pipe()
 		served := make(chan error, 1)
-		go func() { served <- server.New(server.Options{Trace: trace}).RunStdio(t.Context(), stdin, io.Discard, io.Discard) }()
+		go func() {
+			served <- server.New(server.Options{Trace: trace}).RunStdio(t.Context(), stdin, io.Discard, io.Discard)
+		}()
 		if _, err := io.WriteString(feed, "\n{"); err != nil {
 			t.Fatal(err)
 		}

@@ -189,7 +189,7 @@ func (e *stdioEndpoint) serve(conn net.Conn, f *frames) {
 	workers.Wait()
 }
 
-// read takes the frames of a bridge until it is gone. Of a client that was ended, the last line may be a part of what it
+// read takes the frames of a bridge until it is gone. The last line of a client that was ended may be a part of what it
 // had to say: that is no message.
 func (e *stdioEndpoint) read(f *frames, feed *io.PipeWriter, note func(wire.Event), terminate func()) {
 	end := func() {

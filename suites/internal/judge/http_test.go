@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -1633,6 +1634,50 @@ func TestProgressOnAnotherStream(t *testing.T) {
 		s.stream(callSix, false, "", progSix, "", doneSix).ping().wait(gap)
 		s.event(x, "", strings.Replace(progSix, `"progress":1`, `"progress":2`, 1))
 		expectSeen(t, s.log, "progress.stop", wire.Server, broken)
+	}
+}
+
+// A client that answers a request of the server after its cancellation has read that if it has since answered a ping
+// on the same stream, and one more: then a few hundred milliseconds are late. On two streams the cancellation may come
+// after the pings.
+func TestAnswerAfterCancellation(t *testing.T) {
+	const cancels = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"s1"}}`
+	ask := strings.Replace(serverAsk, `"ping"`, `"sampling/createMessage"`, 1)
+	for _, v := range []struct {
+		name   string
+		pings  int
+		same   bool
+		gap    time.Duration
+		broken bool
+	}{
+		{"after two pings", 2, true, 2 * Crossing, true},
+		{"at once after two pings", 2, true, Crossing / 2, false},
+		{"after one ping", 1, true, 2 * Crossing, false},
+		{"after two pings on another stream", 2, false, 2 * Crossing, false},
+	} {
+		t.Run(v.name, func(t *testing.T) {
+			s := newHTTPScript(t, "http").handshake()
+			listening := s.get(later(), 200, typeEvents)
+			call := s.ask(http.MethodPost, mcp, callSix, later())
+			s.head(call, 200, headers("Content-Type", typeEvents))
+			s.event(call, "", ask)
+			s.event(call, "", cancels)
+			for n := range v.pings {
+				on := listening
+				if v.same {
+					on = call
+				}
+				id := strconv.Itoa(n)
+				s.event(on, "", `{"jsonrpc":"2.0","id":"p`+id+`","method":"ping"}`)
+				s.post(`{"jsonrpc":"2.0","id":"p`+id+`","result":{}}`, later(), 202, "", "")
+			}
+			s.wait(v.gap)
+			s.post(clientSay, later(), 202, "", "")
+			seen := Judge([]*wire.Log{s.log}, Options{})[Key{Requirement: "cancellation.no-response", Party: wire.Client}]
+			if found := seen != nil && len(seen.Findings) > 0; found != v.broken {
+				t.Errorf("it is found: %t", found)
+			}
+		})
 	}
 }
 

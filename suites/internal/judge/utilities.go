@@ -275,10 +275,12 @@ func (c *Conversation) used(x *Exchange, before *wire.Event) *wire.Event {
 	return nil
 }
 
-// What a receiver does for a request after it has read the cancellation
-// (basic/utilities/cancellation#behavior-requirements). The answer to a later
-// request shows that it has read the cancellation. The answer to one more shows
-// that what it sends afterwards was not on its way already.
+// After a receiver has read the cancellation of a request, it "SHOULD … Not send a response for the cancelled request"
+// (basic/utilities/cancellation#behavior-requirements). The answer to a later request shows that it has read the
+// cancellation. If a server cancels, that request has to be on the same stream, as two streams are not ordered. If a
+// client cancels over HTTP, it has to be sent after the cancellation was accepted with 202. The answer to one more
+// request, sent after that, shows that later messages were not on their way already: over HTTP, a whole exchange would
+// have overtaken a POST that was begun before.
 func judgeCancelled(c *Conversation, rec *Recorder) {
 	durations := sync.OnceValue(c.durations)
 	for _, x := range c.Exchanges {
@@ -299,6 +301,9 @@ func judgeCancelled(c *Conversation, rec *Recorder) {
 			sent = head.Seq
 		}
 		read := within(c.askedBy(p), sent)
+		if p == wire.Server {
+			read = within(c.answeredOn(x.Cancelled.Stream), sent)
+		}
 		if read != math.MaxInt {
 			read = within(c.askedBy(p), read)
 		}
@@ -310,10 +315,7 @@ func judgeCancelled(c *Conversation, rec *Recorder) {
 		r := x.Response
 		owed := c.Transport == transport.NameHTTP && p == wire.Client && r != nil && r.SSE == nil
 		grace := Crossing
-		switch {
-		case c.Transport != transport.NameStdio && p == wire.Server:
-			grace = overtaking // each answer is a request of its own
-		case x.Method() == "ping", strings.HasSuffix(x.Method(), "/list"):
+		if x.Method() == "ping" || strings.HasSuffix(x.Method(), "/list") {
 			grace = overtaking // there is nothing to stop: only a busy machine keeps the answer
 		}
 		lasts := x.Response == nil && len(x.Progress) > 0 && lasting(x, durations()) > x.Cancelled.At-x.Request.At+grace

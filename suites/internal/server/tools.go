@@ -938,7 +938,9 @@ func stillAnnounced(t *check.T, call check.Call, feature, closed, after string) 
 	_, err := t.Session.AwaitEvent(t.Context, from, "notification after a stream was closed", func(e *wire.Event) bool {
 		return tells(e, "notifications/"+feature+"/list_changed") && !(e.SSE != nil && known[e.SSE.ID])
 	})
-	replays := slices.ContainsFunc(resumed.Response().Events, func(e *wire.Event) bool { return e.SSE != nil && known[e.SSE.ID] })
+	replays := slices.ContainsFunc(resumed.Response().Events, func(e *wire.Event) bool {
+		return e.SSE != nil && known[e.SSE.ID]
+	})
 	if timedOut(err) && replays && listensIn(t.Session) {
 		t.Note("this came to light after %s", after)
 		unannounced(t, feature, list)
