@@ -441,8 +441,9 @@ var utilityFaults = []Fault{
 	},
 	{
 		ID: "cancellation.reason-outside-ascii", Requirement: "base.message.utf8-accepted", Scenario: notifications, Form: mockserver.ByValue,
-		Summary: "A cancellation whose reason has characters outside ASCII ends the client.",
-		Apply:   dyingOf(`"notifications/cancelled"`, "不要 🙂"),
+		Summary:    "A cancellation whose reason has characters outside ASCII ends the client.",
+		Apply:      dyingOf(`"notifications/cancelled"`, "不要 🙂"),
+		Collateral: []string{"base.response.present"},
 	},
 	{
 		ID: "cancellation.of-initialize", Requirement: "cancellation.not-initialize",
