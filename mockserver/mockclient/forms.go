@@ -45,7 +45,7 @@ func (f Fault) In(form mockserver.Form) (Fault, bool) {
 func (f Fault) inOrder() (Fault, bool) {
 	var c client.Standalone
 	f.Apply(&c)
-	if f.Crashes || c.Wrap == nil || whereItDies(c.Wrap(unconnected())) == nil {
+	if f.Form == mockserver.InOrder || f.Crashes || c.Wrap == nil || whereItDies(c.Wrap(unconnected())) == nil {
 		return Fault{}, false
 	}
 	f.ID += "/" + string(mockserver.InOrder)

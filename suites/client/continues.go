@@ -247,10 +247,12 @@ func (t *T) steady(missing []deed) (confirmed []deed, why string) {
 // otherCause returns a clause that says why the client may have done less than in another run, although it could
 // continue, or "".
 func (t *T) otherCause(base *T) string {
-	note := t.note(base)
+	note, more := t.note(base), len(t.Requests())-len(base.Requests())
 	switch x := t.stoppedAt(); {
 	case t.Scenario.Official != base.Scenario.Official, t.Scenario.UserActions != base.Scenario.UserActions:
 		return "; but here it was told to do something else"
+	case more == 0, more > 0 && t.Scenario.Name != Baseline: // the ordinary server has shorter pages
+		return "; but it has sent as many requests as there, and may stop after a number of them"
 	case note != "":
 		return "; but it says: " + wire.Quote(note, 200)
 	case x != nil && !slices.ContainsFunc(base.Requests(), func(y *judge.Exchange) bool {

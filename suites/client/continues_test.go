@@ -33,6 +33,7 @@ func TestContinues(t *testing.T) {
 		"less, once":                  {[][]string{both}, [][]string{one, both}, "", result.Pass},
 		"less now and then":           {[][]string{both, one}, [][]string{one}, "", result.Inconclusive},
 		"less of other things":        {[][]string{both}, [][]string{one, {"prompts/list"}}, "", result.Inconclusive},
+		"less in as many requests":    {[][]string{both}, [][]string{{"tools/list", "tools/list"}}, "", result.Inconclusive},
 		"less, and a note":            {[][]string{both}, [][]string{one}, "enough for today\n", result.Inconclusive},
 		"less, and a line as always":  {[][]string{both}, [][]string{one}, "1 answers\n", result.Warn},
 		"less, and less elsewhere":    {[][]string{one}, [][]string{one}, "", result.Pass},
