@@ -10,6 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/virtual"
 	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/internal/brief"
@@ -125,6 +126,38 @@ func TestSequencesAtEverySeed(t *testing.T) {
 			}
 			if !slices.ContainsFunc(run.Requirements, func(q result.Requirement) bool { return q.ID == one.fault.Requirement && len(q.Findings) > 0 }) {
 				t.Errorf("%s is not found broken", one.fault.Requirement)
+			}
+		}))
+	}
+}
+
+// TestSequencesKeep wants found that a server forgets a fact after an action that has nothing to do with it, whichever they are.
+func TestSequencesKeep(t *testing.T) {
+	brief.WholeRuns(t)
+	type try struct {
+		fault mockserver.Fault
+		over  string
+	}
+	var tries []try
+	for _, f := range mockserver.Forgotten() {
+		for _, over := range []string{transport.NameStdio, transport.NameHTTP} {
+			tries = append(tries, try{f, over})
+		}
+	}
+	for _, one := range brief.Part(t, tries, max(1, brief.Usual(16), brief.InTurn(4))) {
+		t.Run(one.over+"/"+one.fault.ID, inVirtualTime(func(t *testing.T) {
+			o := serverOptions()
+			one.fault.Apply(&o)
+			run, err := conduct(t.Context(), 1, one.over, o, one.fault.Requirement)
+			if err != nil {
+				t.Fatal(err)
+			}
+			i := slices.IndexFunc(run.Requirements, func(q result.Requirement) bool { return q.ID == one.fault.Requirement })
+			for _, f := range run.Requirements[i].Findings {
+				t.Log(f.Check, f.Message)
+			}
+			if len(run.Requirements[i].Findings) == 0 {
+				t.Errorf("%s is not found broken: %s %v", one.fault.Requirement, run.Requirements[i].Reason, run.Requirements[i].Notes)
 			}
 		}))
 	}

@@ -8,9 +8,10 @@ import (
 
 // Generate returns a sequence. The same source makes the same one. It has all in it that has to be there (see
 // duties), even if it gets longer by that. Of what else can be done it prefers what has not followed the request
-// before yet, or was not done yet while a request was running.
+// before yet, or was not done yet while a request was running. It begins with the rounds in which facts are asked for.
 func Generate(r *rand.Rand, o Options) []Action {
 	g := newGenerator(r, &o)
+	g.rounds()
 	for len(g.all)+len(g.unmet) < o.Length {
 		g.step()
 	}
@@ -51,9 +52,9 @@ type duty struct {
 }
 
 // duties returns what has to be in a sequence: what shares a topic follows each other, and is open at the same time; all follows what
-// is refused and the cancellation of what is over or unknown; what is about the topic of the requests that take their
+// is refused and the cancellation of what is unknown; what is about the topic of the requests that take their
 // time follows the cancellation of one; all is done beside one; and a request of each word is cancelled after it was
-// answered.
+// answered, and made again.
 func (s *state) duties() []duty {
 	var all []duty
 	for i, w := range s.Words {
@@ -69,7 +70,7 @@ func (s *state) duties() []duty {
 		}
 		all = append(all,
 			duty{first: word, then: symbol{kind: CancelEnded}},
-			duty{first: symbol{kind: CancelEnded}, then: word},
+			duty{first: ended(word), then: word},
 			duty{first: symbol{kind: CancelUnknown}, then: word},
 		)
 		for j, notice := range s.Notices {
@@ -80,7 +81,7 @@ func (s *state) duties() []duty {
 		if s.Works > 0 {
 			all = append(all, duty{then: word, beside: true})
 			if slices.Contains(w.Topics, s.WorkTopic) {
-				all = append(all, duty{first: symbol{kind: Cancel}, then: word})
+				all = append(all, duty{first: symbol{kind: Cancel}, then: word}, duty{first: ended(symbol{kind: Work}), then: word})
 			}
 		}
 	}
@@ -122,7 +123,7 @@ func (g *generator) do(a Action) {
 		if len(g.running) > 0 {
 			g.beside[at]++
 		}
-		g.last = at
+		g.last = g.took(a)
 		for _, other := range g.open {
 			g.together[[2]symbol{g.request(other), at}] = true
 			g.together[[2]symbol{at, g.request(other)}] = true
@@ -252,6 +253,9 @@ func (g *generator) spare(a Action) bool {
 		most := g.Words[a.Word].Most
 		return most == 0 || g.times[a.Word]+needed < most
 	case Work, Drop:
+		if g.finishes == 0 && g.Finishes > 0 && len(g.running) == 0 {
+			needed++ // one is not cancelled
+		}
 		return g.works+needed < g.Works
 	}
 	return true
@@ -304,7 +308,7 @@ func (g *generator) preferred(choices []Action) Action {
 		}
 	}
 	leading := slices.DeleteFunc(slices.Clone(preferred), func(a Action) bool {
-		return !slices.ContainsFunc(g.unmet, func(d duty) bool { return d.first == a.symbol() && !d.beside })
+		return !slices.ContainsFunc(g.unmet, func(d duty) bool { return d.first == g.took(a) && !d.beside })
 	})
 	if len(leading) > 0 {
 		preferred = leading
@@ -344,18 +348,35 @@ func (g *generator) make(at symbol) {
 			a.Of = g.running[0]
 		}
 	case CancelEnded:
-		if n := len(g.ended); n > 0 {
-			a.Of = g.ended[n-1]
+		of := g.endedOf(at.word)
+		if len(of) == 0 {
+			return
 		}
+		a.Word, a.Of = 0, of[len(of)-1]
 	}
 	if g.enabled(a) {
 		g.do(a)
 	}
 }
 
+// endedOf returns the requests of a word, or those that took their time, that were answered; -1 stands for the latter.
+func (g *generator) endedOf(word int) []int {
+	return slices.DeleteFunc(slices.Clone(g.ended), func(n int) bool { return ended(g.request(n)).word != word })
+}
+
 // prepare brings about what it takes for something to be done.
 func (g *generator) prepare(at symbol) {
 	switch {
+	case at.kind == CancelEnded && len(g.endedOf(at.word)) == 0:
+		first, over := symbol{Ask, at.word}, Action{Kind: Await}
+		if at.word < 0 {
+			first, over = symbol{kind: Work}, Action{Kind: Finish}
+			g.settle()
+		}
+		g.make(first)
+		if g.enabled(over) {
+			g.do(over)
+		}
 	case at.kind == Cancel && len(g.running) == 0:
 		g.make(symbol{kind: Work})
 	case at.kind == Listen && g.listening:

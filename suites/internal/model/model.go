@@ -1,6 +1,7 @@
 // Package model is a small model of a session: what one side may do in each state, and what that does to
 // the state. It generates sequences in which everything follows everything else, and says which parts of a
-// sequence are sequences again.
+// sequence are sequences again. What the other side has to keep are facts: the model asks for each after everything that
+// leaves it as it is.
 package model
 
 import "slices"
@@ -23,12 +24,13 @@ const (
 	Listen                    // on a further stream
 	Unlisten                  // close that
 	Drop                      // make a request that takes its time, and hang up on it
+	Probe                     // find out whether a fact holds
 )
 
 // Action is one step of that side.
 type Action struct {
 	Kind Kind
-	// Word is the position of what is asked in the vocabulary, or of a notification among the notices.
+	// Word is the position of what is asked in the vocabulary, of a notification among the notices, or of a fact.
 	Word int
 	// Number tells requests from each other, and Of is that of the one that is cancelled.
 	Number, Of int
@@ -42,18 +44,26 @@ type Word struct {
 	Refused bool
 	// Sets and Unsets name something that the request brings about, or ends.
 	Sets, Unsets string
+	// Kept says that its answer is a fact by itself: it is asked before everything else, and after it.
+	Kept bool
 	// Most is how often it is asked; 0 for as often as may be.
 	Most int
 }
 
 // Notice is a notification that can be sent at any time. What shares a topic with it follows it.
-type Notice struct{ Topics []string }
+type Notice struct {
+	Topics []string
+	// Turns names the fact that the notification changes.
+	Turns string
+}
 
 // Options of what can be done.
 type Options struct {
 	Words []Word
 	// Notices are the notifications, one about nothing if there are none.
 	Notices []Notice
+	// Facts are what the other side keeps: what words set and unset, or notices turn, or what always holds.
+	Facts []string
 	// Works is how many requests that take their time are made in all, and Finishes for how many of them
 	// the answer is awaited.
 	Works, Finishes int
@@ -120,6 +130,8 @@ func (s *state) enabled(a Action) bool {
 		return s.listening
 	case Drop:
 		return s.Streams && s.works < s.Works
+	case Probe:
+		return !s.changing[s.Facts[a.Word]]
 	}
 	return true
 }
@@ -169,6 +181,22 @@ type symbol struct {
 }
 
 func (a Action) symbol() symbol { return symbol{a.Kind, a.Word} }
+
+// took is an action in a sequence: the cancellation of what was answered is told from others by what that was.
+func (s *state) took(a Action) symbol {
+	if a.Kind == CancelEnded {
+		return ended(s.request(a.Of))
+	}
+	return a.symbol()
+}
+
+// ended is the cancellation of an answered request of a word, or of one that took its time.
+func ended(request symbol) symbol {
+	if request.kind == Work {
+		return symbol{CancelEnded, -1}
+	}
+	return symbol{CancelEnded, request.word}
+}
 
 // request is what was asked for by the request with a number.
 func (s *state) request(number int) symbol {

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -10,7 +11,7 @@ import (
 
 // several is a vocabulary like that of a server with everything.
 func several() Options {
-	o := Options{Works: 8, Finishes: 1, WorkTopic: "tools", Length: 400, Early: true}
+	o := Options{Works: 10, Finishes: 1, WorkTopic: "tools", Length: 400, Early: true}
 	for _, topics := range []string{
 		"ping", "unknown", "tools list", "tools list", "tools", "prompts list", "prompts", "prompts", "resources list", "resources list", "resources list", "resources", "logging",
 	} {
@@ -28,7 +29,10 @@ func TestGenerate(t *testing.T) {
 			o := several()
 			o.Streams, o.Early = streams, !streams
 			if seed%2 == 1 {
-				o.Notices = []Notice{{}, {[]string{"list"}}, {[]string{"ping", "prompts"}}}
+				o.Notices = []Notice{{}, {Topics: []string{"list"}}, {Topics: []string{"ping", "prompts"}}, {Turns: "roots"}}
+			}
+			if seed%4 > 1 {
+				o.Facts = []string{"x", "roots", "always"}
 			}
 			generate := func() []Action { return Generate(rand.New(rand.NewPCG(seed, 1)), o) }
 			sequence := generate()
@@ -38,7 +42,7 @@ func TestGenerate(t *testing.T) {
 			if valid := Valid(sequence, o); !reflect.DeepEqual(valid, sequence) {
 				t.Fatalf("seed %d: of %d actions %d are valid", seed, len(sequence), len(valid))
 			}
-			if most := o.Length + o.Length/8; len(sequence) > most {
+			if most := o.Length + o.Length/6; len(sequence) > most {
 				t.Errorf("seed %d: %d actions, more than %d", seed, len(sequence), most)
 			}
 			again := newGenerator(nil, &o)
@@ -49,7 +53,7 @@ func TestGenerate(t *testing.T) {
 				t.Errorf("seed %d: this does not come: %v", seed, again.unmet)
 			}
 			if len(again.open) > 0 || len(again.running) > 0 || again.set["x"] || again.finishes == 0 {
-				t.Errorf("seed %d leaves %v, or waits for nothing that takes its time", seed, again.state)
+				t.Errorf("seed %d leaves %v and %v, or waits for nothing that takes its time", seed, again.open, again.running)
 			}
 		}
 	}
@@ -130,5 +134,48 @@ func TestShrinkWhatWasCutOff(t *testing.T) {
 	})
 	if len(part) != 2 {
 		t.Errorf("left is %v", part)
+	}
+}
+
+// Everything that leaves a fact as it is comes between what changes the fact and the question whether it holds, for either value.
+func TestFacts(t *testing.T) {
+	o := several()
+	o.Facts = []string{"x", "always"}
+	for seed := range uint64(20) {
+		between, all, probes := make(map[symbol]bool), [2]map[symbol]bool{}, 0
+		s := newState(&o)
+		for _, a := range Generate(rand.New(rand.NewPCG(seed, 1)), o) {
+			s.do(a)
+			switch w := o.Words[min(a.Word, len(o.Words)-1)]; {
+			case a.Kind == Ask && w.Sets+w.Unsets != "":
+				clear(between)
+			case a.Kind != Probe:
+				between[a.symbol()] = true
+			case o.Facts[a.Word] == "x":
+				probes++
+				value := 0
+				if s.set["x"] {
+					value = 1
+				}
+				if all[value] == nil {
+					all[value] = maps.Clone(between)
+				}
+			}
+		}
+		if probes != turns*twice {
+			t.Errorf("seed %d: asked %d times", seed, probes)
+		}
+		for value, came := range all {
+			for i, w := range o.Words {
+				if w.Sets+w.Unsets == "" && !came[symbol{Ask, i}] {
+					t.Errorf("seed %d: word %d does not come while the value is %d", seed, i, value)
+				}
+			}
+			for _, kind := range []Kind{Work, Cancel, CancelEnded, CancelUnknown, CancelNext, Malformed} {
+				if !came[symbol{kind: kind}] && !(kind == Work && value == 0) {
+					t.Errorf("seed %d: kind %d does not come while the value is %d", seed, kind, value)
+				}
+			}
+		}
 	}
 }

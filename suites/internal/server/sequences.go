@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
@@ -20,14 +21,22 @@ import (
 )
 
 // basic#requests, in every order: what is answered alone is answered whatever came before it and
-// runs beside it.
+// runs beside it, and what the session keeps holds whatever else is asked (facts.go).
 var sequenceChecks = []*check.Check{
 	{
 		Name:         "sequences/session",
 		Requirements: []string{"base.response.present", "base.response.once", "base.response.id-echo"},
-		Shows:        slices.Concat([]string{"pagination.server.stable-cursors"}, slices.Sorted(maps.Values(answeredBy)), slices.Sorted(maps.Values(tolerated))),
-		Needs:        check.Needs{Session: check.Own, Options: capable, ToolRoles: []string{"slow"}, Liveness: true},
-		Body:         sequences,
+		Shows: slices.Concat(
+			[]string{
+				"pagination.server.stable-cursors", "logging.filter.*", "resources.updated.sent", "resources.updated.ends-with-unsubscribe",
+				"roots.list-changed.refetch", "*.list-changed.sent", "progress.token.echo",
+			},
+			slices.Sorted(maps.Values(answeredBy)), slices.Sorted(maps.Values(tolerated)),
+		),
+		Needs: check.Needs{Session: check.Own, Options: capable, Liveness: true, ToolRoles: []string{
+			"slow", "log-levels", "log", "resource-update", "roots", "progress", "sampling", "elicitation",
+		}},
+		Body: sequences,
 	},
 }
 
@@ -45,10 +54,15 @@ type word struct {
 }
 
 func (w *word) String() string {
-	if w.paged {
+	switch {
+	case w.paged:
 		return w.method + " with a cursor"
+	case w.Unsets+w.Sets == "":
+		return w.method
+	case w.params["level"] != nil:
+		return w.method + " to " + w.params["level"].(string)
 	}
-	return w.method
+	return w.method + " for " + wire.Quote(w.Unsets+w.Sets, 60)
 }
 
 // ask returns the params of the request in a session with these cursors. It says false if there is
@@ -88,44 +102,34 @@ var answeredBy = map[string]string{
 // unknownMethod is refused wherever it comes.
 const unknownMethod = "mcpconform/no-such-method"
 
-// vocabulary returns what can be asked of the server, all of it with an answer that is known.
-func vocabulary(t *check.T) []*word {
-	var all []*word
-	add := func(method string, params map[string]any) *word {
-		w := &word{Word: model.Word{Topics: topics(method, params)}, method: method, params: params, id: answeredBy[method]}
-		all = append(all, w)
-		return w
-	}
-	add(t.NoOp(), nil)
-	w := add(unknownMethod, nil)
+// add adds a word to the vocabulary.
+func (p *sequenceRun) add(method string, params map[string]any) *word {
+	w := &word{Word: model.Word{Topics: topics(method, params)}, method: method, params: params, id: answeredBy[method]}
+	p.words = append(p.words, w)
+	return w
+}
+
+// vocabulary finds out what can be asked of the server, all of it with an answer that is known.
+func (p *sequenceRun) vocabulary() {
+	p.add(p.NoOp(), nil)
+	w := p.add(unknownMethod, nil)
 	w.id, w.Refused = "base.error.method-not-found", true
-	for _, method := range t.Served() {
-		if method == t.NoOp() {
+	for _, method := range p.Served() {
+		if method == p.NoOp() {
 			continue
 		}
-		add(method, nil)
-		if _, more := nextCursor(t.Target.List(method).Pages[0]); more {
-			w := add(method, nil)
+		p.add(method, nil).Kept = true
+		if _, more := nextCursor(p.Target.List(method).Pages[0]); more {
+			w := p.add(method, nil)
 			w.id, w.paged, w.fickle = "pagination.server.stable-cursors", true, true
 		}
 	}
-	for _, rpc := range workingCalls(t) {
-		w := add(rpc.Method, rpc.Params)
-		if w.fickle = rpc.Method != "tools/call"; !w.fickle && !t.Thorough() {
+	for _, rpc := range workingCalls(p.T) {
+		w := p.add(rpc.Method, rpc.Params)
+		if w.fickle = rpc.Method != "tools/call"; !w.fickle && !p.Thorough() {
 			w.Most = mostCalls
 		}
 	}
-	if level := map[string]any{"level": "info"}; t.Session.Capability("logging") && works(t, "logging/setLevel", level) {
-		add("logging/setLevel", level)
-	}
-	if uris := resourceURIs(t, 1); len(uris) > 0 && t.Session.Capability("resources.subscribe") {
-		params := map[string]any{"uri": uris[0]}
-		w := add("resources/subscribe", params)
-		w.Sets, w.fickle = uris[0], true
-		w = add("resources/unsubscribe", params)
-		w.Unsets, w.fickle = uris[0], true
-	}
-	return all
 }
 
 // topics are what a request is about: the feature, for completions that to which they belong, and that it is a
@@ -145,7 +149,7 @@ func topics(method string, params map[string]any) []string {
 const (
 	sequenceLength = 400
 	thoroughLength = 3000
-	mostWorks      = 8
+	mostWorks      = 10
 	mostCalls      = 15 // of a tool that is quick
 	sequenceTime   = 3 * time.Second
 	mostReplays    = 100
@@ -154,8 +158,9 @@ const (
 // sequences runs a sequence. What is wrong in it is run again in other sessions, from the
 // beginning and made smaller and smaller.
 func sequences(t *check.T) {
-	p := &sequenceRun{T: t, words: vocabulary(t), patience: t.Session.Options.Timeout, answered: make(map[int]bool)}
-	o := model.Options{
+	p := &sequenceRun{T: t, patience: t.Session.Options.Timeout, answered: make(map[int]bool)}
+	o := &p.options
+	*o = model.Options{
 		Finishes: 1, WorkTopic: "tools", Length: sequenceLength,
 		Streams: t.Target.Transport == transport.NameHTTP, Early: t.Target.Transport == transport.NameStdio,
 	}
@@ -165,36 +170,35 @@ func sequences(t *check.T) {
 	if call, ok := knownTool(t, "slow"); ok {
 		p.slow, o.Works = &call, mostWorks
 	}
+	p.vocabulary()
+	p.findFacts()
 	for _, w := range p.words {
 		o.Words = append(o.Words, w.Word)
 	}
-	p.options = o
-	seq := model.Generate(rand.New(t.Random()), o)
+	seq := model.Generate(rand.New(t.Random()), *o)
 	p.until = time.Now().Add(sequenceTime)
 	if t.Thorough() {
 		p.until = time.Now().Add(2 * p.patience)
 	}
-	whole, session := seq, t.Session
+	// What other checks have done before in a session may have made it forget what it kept.
+	session := p.fresh()
+	if session == nil {
+		session = t.Session
+	} else {
+		defer func() { _ = session.Conn.Close(t.Context) }()
+	}
 	for len(seq) > 0 {
 		w := p.run(session, seq)
 		if p.served == 0 && w == nil {
 			t.Inconclusive("no request was served")
 		}
-		p.fleeting = false
 		if w == nil || p.confirmed(w) || w.waited || w.gone {
 			return
 		}
-		if p.fleeting && session == t.Session {
-			// What other checks did before in the session may have to do with it.
-			if session = p.fresh(); session == nil {
-				return
-			}
-			defer func() { _ = session.Conn.Close(t.Context) }()
-			seq = whole
-			continue
-		}
 		// What could not be confirmed is left out of what is still to come.
-		seq = model.Valid(slices.DeleteFunc(slices.Clone(w.rest), func(a model.Action) bool { return a.Kind == model.Ask && a.Word == w.word }), o)
+		seq = model.Valid(slices.DeleteFunc(slices.Clone(w.rest), func(a model.Action) bool {
+			return (a.Kind == model.Ask || a.Kind == model.Probe) && wordOf(a) == w.word
+		}), *o)
 		if !slices.ContainsFunc(seq, func(a model.Action) bool { return a.Kind == model.Ask }) {
 			return
 		}
@@ -205,6 +209,7 @@ func sequences(t *check.T) {
 type sequenceRun struct {
 	*check.T
 	words    []*word
+	facts    []*fact
 	slow     *check.Call
 	options  model.Options
 	patience time.Duration // for an answer
@@ -214,14 +219,14 @@ type sequenceRun struct {
 	deadline time.Time     // of replays
 	served   int
 	replays  int
-	fleeting bool         // what was wrong was not when it was run again
 	answered map[int]bool // by word: whether it is answered alone
 }
 
 // misstep is what went wrong in a sequence.
 type misstep struct {
 	kind     fault
-	word     int  // see requested.word
+	word     int  // see wordOf
+	set      bool // the value of the fact that was lost
 	early    bool // the id of the request was in a cancellation before
 	waited   bool // for the answer, in vain
 	message  string
@@ -240,6 +245,8 @@ const (
 	unserved       // or served, where it has to be refused
 	answeredTwice
 	ofAnother
+	lost    // a fact
+	differs // a page of a list, although no change of the list was announced
 )
 
 // same reports whether two runs show the same.
@@ -279,13 +286,25 @@ type course struct {
 	session *client.Session
 	made    map[int]*requested // by number
 	read    int                // how far the log was read for answers that come again
+	holds   map[string]bool    // the values of facts, as far as they are known
+	turned  map[string]time.Time
+	root    *atomic.Pointer[string]  // the URI of the client's root, once that has changed
+	pages   map[int]*client.Exchange // by word
+}
+
+func newCourse(s *client.Session) *course {
+	return &course{
+		session: s, made: make(map[int]*requested), read: s.Log().Len(),
+		holds: make(map[string]bool), turned: make(map[string]time.Time), pages: make(map[int]*client.Exchange),
+	}
 }
 
 // run runs a sequence in a session and returns the first thing that is wrong, or nil.
 func (p *sequenceRun) run(s *client.Session, sequence []model.Action) *misstep {
 	cursors := p.cursors(s)
-	from := s.Log().Len()
-	c := &course{session: s, made: make(map[int]*requested), read: from}
+	c := newCourse(s)
+	from := c.read
+	defer c.restoreRoots(p.Context)
 	var open, running []*requested
 	var early *wire.ID
 	var listening *transport.Stream
@@ -309,6 +328,7 @@ func (p *sequenceRun) run(s *client.Session, sequence []model.Action) *misstep {
 		a := sequence[i]
 		var err error
 		var awaited []*requested
+		var w *misstep
 		switch a.Kind {
 		case model.Ask:
 			w := p.words[a.Word]
@@ -344,7 +364,11 @@ func (p *sequenceRun) run(s *client.Session, sequence []model.Action) *misstep {
 				_, err = s.Call(p.Context, s.NoOp(), nil) // the server has read it then
 			}
 		case model.Notify:
-			err = s.Notify(p.Context, "notifications/mcpconform/no-such", nil, client.Deliberately("*"))
+			if a.Word > 0 {
+				err = c.turnRoots(p.Context)
+			} else {
+				err = s.Notify(p.Context, "notifications/mcpconform/no-such", nil, client.Deliberately("*"))
+			}
 		case model.Malformed:
 			err = s.Notify(p.Context, "notifications/progress", map[string]any{}, client.Deliberately("*"))
 		case model.Listen:
@@ -356,8 +380,12 @@ func (p *sequenceRun) run(s *client.Session, sequence []model.Action) *misstep {
 			}
 		case model.Drop:
 			p.drop(s)
+		case model.Probe:
+			w = p.probe(c, a)
 		}
-		w := p.judge(c, awaited)
+		if w == nil {
+			w = p.judge(c, awaited)
+		}
 		if w == nil && err != nil {
 			w = p.ended(noRequest, err)
 		}
@@ -366,7 +394,7 @@ func (p *sequenceRun) run(s *client.Session, sequence []model.Action) *misstep {
 			w.events = append(messagesSince(s, from), w.events...)
 			return w
 		}
-		if a.Kind == model.Await && !p.until.IsZero() && time.Now().After(p.until) {
+		if (a.Kind == model.Await || a.Kind == model.Probe) && !p.until.IsZero() && time.Now().After(p.until) {
 			p.Note("the server is slow: %d of %d steps were taken", i+1, len(sequence))
 			p.until = time.Time{}
 			sequence = model.Valid(sequence[:i+1], p.options)
@@ -441,15 +469,15 @@ func (p *sequenceRun) judge(c *course, awaited []*requested) *misstep {
 		case errors.Is(err, errMissing) && slices.ContainsFunc(c.session.Log().Events()[r.Request.Seq:], unnamed):
 			continue // it may be the answer, and the rules judge that
 		case errors.Is(err, errMissing):
-			return &misstep{kind: noAnswer, word: r.word(), early: r.early, waited: true, message: "gets no answer"}
+			return &misstep{kind: noAnswer, word: wordOf(r.action), early: r.early, waited: true, message: "gets no answer"}
 		case err != nil:
-			return p.ended(r.word(), err)
+			return p.ended(wordOf(r.action), err)
 		case x.Result() == nil && wire.TooMany(x.Head):
 			p.Inconclusive("the server refuses requests because there are too many")
 		case check.LostSession(c.session):
 			p.Inconclusive("the server has ended the session")
 		case r.action.Kind != model.Ask:
-			if x.Response != nil {
+			if x.Response != nil && r.action.Kind == model.Work {
 				p.took = max(p.took, took(x))
 			}
 			continue // a tool may fail
@@ -457,11 +485,14 @@ func (p *sequenceRun) judge(c *course, awaited []*requested) *misstep {
 		w := p.words[r.action.Word]
 		switch problem := x.Result() == nil; {
 		case problem != w.Refused:
-			return &misstep{kind: unserved, word: r.word(), early: r.early, broken: x.Response == nil, message: "gives " + Describe(x)}
+			return &misstep{kind: unserved, word: wordOf(r.action), early: r.early, broken: x.Response == nil, message: "gives " + Describe(x)}
 		case !problem && ofOther(w.method, x.Result()):
-			return &misstep{kind: ofAnother, word: r.word(), message: "gives the result of another request"}
+			return &misstep{kind: ofAnother, word: wordOf(r.action), message: "gives the result of another request"}
 		}
 		p.served++
+		if w := p.keeps(c, r.action, x); w != nil {
+			return w
+		}
 	}
 	events := c.session.Log().Events()
 	for _, e := range events[c.read:] {
@@ -471,7 +502,7 @@ func (p *sequenceRun) judge(c *course, awaited []*requested) *misstep {
 		if x := c.session.Log().Exchange(e); x != nil && len(x.Further) > 0 {
 			for _, r := range c.made {
 				if r.Request == x.Request {
-					return &misstep{kind: answeredTwice, word: r.word(), message: fmt.Sprintf("gets %d answers", 1+len(x.Further))}
+					return &misstep{kind: answeredTwice, word: wordOf(r.action), message: fmt.Sprintf("gets %d answers", 1+len(x.Further))}
 				}
 			}
 		}
@@ -489,14 +520,18 @@ func unnamed(e *wire.Event) bool {
 const (
 	slowCall  = -1 // the request that takes its time
 	noRequest = -2 // what went wrong is no answer
+	factWord  = -3 // the call that shows the first fact; those of the others stand below it
 )
 
-// word is the position of what was asked in the vocabulary.
-func (r *requested) word() int {
-	if r.action.Kind != model.Ask {
-		return slowCall
+// wordOf is the position of what an action asks for in the vocabulary.
+func wordOf(a model.Action) int {
+	switch a.Kind {
+	case model.Ask:
+		return a.Word
+	case model.Probe:
+		return factWord - a.Word
 	}
-	return r.action.Word
+	return slowCall
 }
 
 var errMissing = errors.New("no answer")
@@ -553,18 +588,25 @@ func (p *sequenceRun) ended(word int, err error) *misstep {
 	return w
 }
 
-// ofOther reports whether the result of a list is that of another one.
+// resultOf names the member that tells the result of a method from those of others.
+var resultOf = map[string]string{
+	"tools/call": "content", "resources/read": "contents", "prompts/get": "messages", "completion/complete": "completion",
+}
+
+// ofOther reports whether the result of a request is that of another one.
 func ofOther(method string, result map[string]any) bool {
-	other := false
+	own, other := resultOf[method], false
+	for m, member := range resultOf {
+		other = other || m != method && result[member] != nil
+	}
 	for _, l := range lists {
-		switch has := result[l.member] != nil; {
-		case l.method != method:
-			other = other || has
-		case has:
-			return false
+		if l.method == method {
+			own = l.member
+		} else {
+			other = other || result[l.member] != nil
 		}
 	}
-	return other && slices.ContainsFunc(lists, func(l listOperation) bool { return l.method == method })
+	return own != "" && other && result[own] == nil
 }
 
 // confirmed runs what was wrong again, makes it small and reports it. It says false if it
@@ -594,11 +636,10 @@ func (p *sequenceRun) confirmed(w *misstep) bool {
 		found = p.later(w)
 	}
 	if found == nil {
-		p.fleeting = true
 		p.Note("%s %s once in a sequence, and is answered when that is run again", name, w.message)
 		return false
 	}
-	if w.kind == noAnswer {
+	if w.kind == noAnswer || w.kind == lost {
 		p.hasty = false
 		if again, _ := p.replay(found.sequence); !p.same(w, again) {
 			if found = p.later(w); found == nil {
@@ -616,6 +657,9 @@ func (p *sequenceRun) confirmed(w *misstep) bool {
 		return failed, ok
 	})
 	w, name = found, p.subject(found)
+	if w.kind == lost || w.kind == differs {
+		return p.confirmedFact(w)
+	}
 	if w.kind == unserved {
 		// What is refused only beside others is another question (docs/positions.md, requests-beside-others).
 		again, _ := p.replay(model.Serial(found.sequence))
@@ -712,11 +756,13 @@ func (p *sequenceRun) blame(id, message string, events []*wire.Event) {
 
 // subject names what a message is about.
 func (p *sequenceRun) subject(w *misstep) string {
-	switch w.word {
-	case noRequest:
+	switch {
+	case w.word == noRequest:
 		return "the server"
-	case slowCall:
+	case w.word == slowCall:
 		return "a call that takes its time"
+	case w.word <= factWord:
+		return "a call of " + quote(p.facts[factWord-w.word].call.Tool)
 	default:
 		return p.words[w.word].String()
 	}
@@ -730,6 +776,12 @@ func (p *sequenceRun) alone(w *misstep) string {
 		return "cannot be tried, as the server opens no further session"
 	}
 	defer func() { _ = s.Conn.Close(p.Context) }()
+	if w.word <= factWord {
+		if again := p.run(s, p.kept(w)); again != nil {
+			return again.message
+		}
+		return ""
+	}
 	switch w.word {
 	case noRequest:
 		if _, err := s.Call(p.Context, s.NoOp(), nil); err != nil {
@@ -751,6 +803,7 @@ func (p *sequenceRun) alone(w *misstep) string {
 	cursors := p.cursors(s)
 	steps := p.around(w.word)
 	times := 2
+	firsts := make(map[int]*client.Exchange)
 	for _, a := range w.sequence {
 		if a.Kind == model.Ask && a.Word == w.word {
 			times++
@@ -771,6 +824,11 @@ func (p *sequenceRun) alone(w *misstep) string {
 				if i == w.word && (word.Sets == "" || w.kind == unserved) {
 					return "gives " + Describe(x)
 				}
+			}
+			if first := firsts[i]; w.kind == differs && first != nil && !p.sameItems(word, first, x) {
+				return "differs as well"
+			} else if first == nil {
+				firsts[i] = x
 			}
 			if word.Sets != "" && w.kind == unserved {
 				return "" // once is what it can be done
@@ -847,7 +905,11 @@ func (p *sequenceRun) describe(sequence []model.Action) string {
 		case model.CancelNext:
 			say("cancels a request that comes soon")
 		case model.Notify:
-			say("sends an unknown notification")
+			if a.Word > 0 {
+				say("sends " + rootsChanged)
+			} else {
+				say("sends an unknown notification")
+			}
 		case model.Malformed:
 			say("sends notifications/progress without params")
 		case model.Listen:
@@ -856,6 +918,8 @@ func (p *sequenceRun) describe(sequence []model.Action) string {
 			say("closes it")
 		case model.Drop:
 			say("calls " + quote(p.slow.Tool) + " and hangs up")
+		case model.Probe:
+			say("calls " + quote(p.facts[a.Word].call.Tool))
 		}
 	}
 	return b.String()

@@ -1,0 +1,432 @@
+package server
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/internal/judge"
+	"github.com/mcpconform/mcpconform/suites/internal/model"
+)
+
+// fact is something that a session keeps until a word or a notice changes it, whatever else is asked meanwhile. The call of a
+// tool shows whether it holds.
+type fact struct {
+	name string
+	// id is the requirement that is broken if it does not hold; "" if no sentence says that it has to.
+	id   string
+	call check.Call
+	// expects returns what the call brings while the fact has a value, nil if it need not bring anything.
+	expects func(set bool) []expectation
+	// settles says that what comes of the call may still tell of what was before the fact was changed.
+	settles bool
+	// shared says that other sessions may change the fact (docs/positions.md, shared-log-level).
+	shared bool
+}
+
+// expectation is a message, or the text of a result, that shows that a fact holds.
+type expectation struct {
+	what string
+	fits func(*wire.Event) bool
+}
+
+const (
+	levelFact = "level"
+	rootsFact = "roots"
+)
+
+// findFacts finds out what a session of the server keeps, as far as calls of tools show it, and adds what changes it to the
+// vocabulary and to the notices.
+func (p *sequenceRun) findFacts() {
+	for _, find := range []func() *fact{p.levelKept, p.subscriptionKept, p.rootsKept, p.progressKept} {
+		if f := find(); f != nil {
+			p.facts = append(p.facts, f)
+		}
+	}
+	for _, role := range []string{"sampling", "elicitation"} {
+		method, _ := askedFor(role)
+		p.addUnlessMute(&fact{name: role, expects: func(bool) []expectation {
+			return []expectation{{method, func(e *wire.Event) bool { return asks(e, method) }}}
+		}}, role)
+	}
+	for _, f := range p.facts {
+		p.options.Facts = append(p.options.Facts, f.name)
+	}
+}
+
+// addUnlessMute adds a fact that a tool of a role shows, if it does so now.
+func (p *sequenceRun) addUnlessMute(f *fact, role string) {
+	call, ok := p.Target.ToolFor(role)
+	if !ok {
+		return
+	}
+	f.call = call
+	if mark, ok := p.tryCall(call); ok && p.missing(p.Session, mark, f.expects(true), p.Soon(check.AtOnce)) == nil {
+		p.facts = append(p.facts, f)
+	}
+}
+
+// tryCall makes a call and returns the position in the log before it. It says false if the call does not work, or takes its time.
+func (p *sequenceRun) tryCall(call check.Call) (mark int, ok bool) {
+	mark = p.Mark()
+	return mark, works(p.T, "tools/call", call.Params())
+}
+
+// missing waits until all that is expected has come since a position in the log, and returns the first that has not.
+func (p *sequenceRun) missing(s *client.Session, mark int, expected []expectation, most time.Duration) *expectation {
+	limit, stop := context.WithTimeout(p.Context, most)
+	defer stop()
+	for i, one := range expected {
+		if _, err := s.Log().Await(limit, mark, one.fits); err != nil {
+			return &expected[i]
+		}
+	}
+	return nil
+}
+
+// levelKept is the log level. What a tool logs with the level at debug is due again with each level that lets it through.
+func (p *sequenceRun) levelKept() *fact {
+	if !p.Session.Capability("logging") {
+		return nil
+	}
+	call, ok := p.Target.ToolFor("log-levels")
+	if !ok {
+		call, ok = p.Target.ToolFor("log")
+	}
+	const lowest = "debug"
+	if !works(p.T, "logging/setLevel", map[string]any{"level": lowest}) {
+		return nil
+	}
+	var came []string
+	if ok {
+		var mark int
+		if mark, ok = p.tryCall(call); ok {
+			p.Fence()
+			came = levelsSince(p.Since(mark))
+		}
+	}
+	highest := "emergency"
+	if len(came) > 1 {
+		highest = came[len(came)-1]
+	}
+	if !works(p.T, "logging/setLevel", map[string]any{"level": highest}) {
+		return nil
+	}
+	p.add("logging/setLevel", map[string]any{"level": highest}).Sets = levelFact
+	p.add("logging/setLevel", map[string]any{"level": lowest}).Unsets = levelFact
+	if len(came) == 0 {
+		return nil
+	}
+	return &fact{name: levelFact, id: "logging.filter.all-above", call: call, shared: true, expects: func(set bool) (all []expectation) {
+		for _, level := range came {
+			if !set || slices.Index(judge.LogLevels, level) >= slices.Index(judge.LogLevels, highest) {
+				all = append(all, expectation{"a log message of level " + level, func(e *wire.Event) bool { return levelOf(e) == level }})
+			}
+		}
+		return all
+	}}
+}
+
+// levelsSince returns the levels of the log messages among events, the least severe first.
+func levelsSince(events []*wire.Event) (came []string) {
+	for _, level := range judge.LogLevels {
+		if slices.ContainsFunc(events, func(e *wire.Event) bool { return levelOf(e) == level }) {
+			came = append(came, level)
+		}
+	}
+	return came
+}
+
+// subscriptionKept is the subscription to a resource that a tool changes. That to another one comes and goes meanwhile.
+func (p *sequenceRun) subscriptionKept() *fact {
+	uris := resourceURIs(p.T, maxRead)
+	if len(uris) == 0 || !p.Session.Capability("resources.subscribe") {
+		return nil
+	}
+	call, changed := p.changedResource(uris)
+	subscriptions := uris[:1]
+	if changed != "" {
+		i := slices.IndexFunc(uris, func(uri string) bool { return uri != changed && !within(changed, uri) })
+		subscriptions = append([]string{changed}, uris[max(i, 0):max(i, -1)+1]...)
+	}
+	for i, uri := range subscriptions {
+		params := map[string]any{"uri": uri}
+		begin := p.add("resources/subscribe", params)
+		end := p.add("resources/unsubscribe", params)
+		begin.Sets, begin.fickle, end.Unsets, end.fickle = uri, true, uri, true
+		if i > 0 {
+			begin.Topics, end.Topics = nil, nil
+		}
+	}
+	if changed == "" {
+		return nil
+	}
+	return &fact{name: changed, id: "resources.updated.sent", call: call, settles: true, expects: func(set bool) []expectation {
+		if !set {
+			return nil // the rule of subscriptions judges what comes
+		}
+		return []expectation{{"notifications/resources/updated for " + wire.Quote(changed, 60), func(e *wire.Event) bool { return updates(e, changed) }}}
+	}}
+}
+
+// changedResource returns the call that changes a resource, and which one. It is "" if none is known.
+func (p *sequenceRun) changedResource(uris []string) (call check.Call, changed string) {
+	call, ok := p.Target.ToolFor("resource-update")
+	if !ok {
+		return call, ""
+	}
+	var subscribed []string
+	for _, uri := range uris {
+		if works(p.T, "resources/subscribe", map[string]any{"uri": uri}) {
+			subscribed = append(subscribed, uri)
+		}
+	}
+	mark, ok := p.tryCall(call)
+	limit, stop := context.WithTimeout(p.Context, p.Soon(check.Later))
+	defer stop()
+	if e, err := p.Session.Log().Await(limit, mark, func(e *wire.Event) bool { return tells(e, "notifications/resources/updated") }); ok && err == nil {
+		changed, _ = at(e.Msg.Params, "uri").(string)
+	}
+	for _, uri := range subscribed {
+		_, _ = p.Session.Call(p.Context, "resources/unsubscribe", map[string]any{"uri": uri})
+	}
+	if !slices.Contains(subscribed, changed) || changesItself(p.T, changed) {
+		return call, ""
+	}
+	return call, changed
+}
+
+// rootsKept is what a tool shows of the roots after they have changed.
+func (p *sequenceRun) rootsKept() *fact {
+	call, ok := p.Target.ToolFor("roots")
+	if !ok {
+		return nil
+	}
+	mark, ok := p.tryCall(call)
+	const standard = "file:///tmp" // see check.StandardAnswers
+	shown := expectation{fits: func(e *wire.Event) bool { return namesRoot(e, standard) }}
+	if !ok || p.missing(p.Session, mark, []expectation{shown}, p.Soon(check.AtOnce)) != nil {
+		return nil
+	}
+	p.options.Notices = []model.Notice{{}, {Turns: rootsFact}}
+	return &fact{name: rootsFact, id: "roots.list-changed.refetch", call: call, expects: func(set bool) []expectation {
+		return []expectation{{"the root " + rootWhile(set), func(e *wire.Event) bool { return namesRoot(e, rootWhile(set)) }}}
+	}}
+}
+
+// rootWhile is the root of a client while it has told of a change, and once it has told of another one.
+func rootWhile(set bool) string {
+	if set {
+		return "file:///mcpconform-first"
+	}
+	return "file:///mcpconform-second"
+}
+
+// namesRoot reports whether a text in the result of a call names a URI.
+func namesRoot(e *wire.Event, uri string) bool {
+	if e.Kind != wire.KindMessage || e.From != wire.Server || e.Msg.Kind != wire.Result {
+		return false
+	}
+	blocks, _ := at(e.Msg.Result, "content").([]any)
+	return slices.ContainsFunc(blocks, func(block any) bool {
+		text, _ := at(block, "text").(string)
+		return strings.Contains(text, uri)
+	})
+}
+
+// turnRoots changes the roots of a session and tells the server.
+func (c *course) turnRoots(ctx context.Context) error {
+	set := !c.holds[rootsFact]
+	if c.root == nil {
+		c.root = new(atomic.Pointer[string])
+		answers := check.StandardAnswers()
+		answers[listRoots] = func(context.Context, any) (any, *wire.Error) {
+			return map[string]any{"roots": []any{root(*c.root.Load(), nil)}}, nil
+		}
+		c.session.Answer(answers)
+	}
+	uri := rootWhile(set)
+	c.root.Store(&uri)
+	c.holds[rootsFact] = set
+	return c.session.Notify(ctx, rootsChanged, nil)
+}
+
+// restoreRoots gives the session the roots that other checks expect.
+func (c *course) restoreRoots(ctx context.Context) {
+	if c.root != nil {
+		c.session.Answer(check.StandardAnswers())
+		_ = c.session.Notify(ctx, rootsChanged, nil) // a session that has ended is not used again
+	}
+}
+
+// progressKept is the progress of a call with the same token each time: the rules judge which token comes back.
+func (p *sequenceRun) progressKept() *fact {
+	call, ok := p.Target.ToolFor("progress")
+	if !ok || call.Tool == p.slowTool() {
+		return nil
+	}
+	if _, ok := p.tryCall(call); !ok {
+		return nil
+	}
+	return &fact{name: "progress", call: call, expects: func(bool) []expectation { return nil }}
+}
+
+func (p *sequenceRun) slowTool() string {
+	if p.slow == nil {
+		return ""
+	}
+	return p.slow.Tool
+}
+
+// probe finds out whether a fact holds, by a call. What is missing may have been held back by a limit on the rate, so that the call is
+// made once more when it was waited for.
+func (p *sequenceRun) probe(c *course, a model.Action) *misstep {
+	f := p.facts[a.Word]
+	set := c.holds[f.name]
+	var expected []expectation
+	if _, known := c.holds[f.name]; known || f.id == "" {
+		expected = f.expects(set)
+	}
+	if f.settles && !set {
+		p.Pause(time.Until(c.turned[f.name].Add(judge.Crossing)))
+	}
+	attempts := 2
+	if p.hasty {
+		attempts = 1
+	}
+	var missing *expectation
+	for range attempts {
+		mark := c.session.Log().Len()
+		pending, err := c.session.Start(p.Context, "tools/call", withToken(f.call.Params(), "mcpconform-probe-"+f.name))
+		if err != nil {
+			return p.ended(noRequest, err)
+		}
+		if w := p.judge(c, []*requested{{Pending: pending, action: model.Action{Kind: model.Probe, Word: a.Word}}}); w != nil {
+			return w
+		}
+		most := p.patience
+		if p.hasty {
+			most = p.Soon(check.AtOnce)
+		}
+		if missing = p.missing(c.session, mark, expected, most); missing == nil {
+			return nil
+		}
+		if x, _ := pending.Await(p.Context); !worked(x) || !listensIn(c.session) {
+			return nil // a tool may fail
+		}
+	}
+	if f.shared && p.changedElsewhere(c, f) {
+		p.Disturbed("while the tool %q was called, other sessions set the log level", f.call.Tool)
+	}
+	return &misstep{kind: lost, word: factWord - a.Word, set: set, message: "does not bring " + missing.what + " any more"}
+}
+
+// changedElsewhere reports whether another session may have set a log level since this one has.
+func (p *sequenceRun) changedElsewhere(c *course, f *fact) bool {
+	last := c.session.Log().Requests(wire.Client, "logging/setLevel")
+	if len(last) == 0 {
+		return false
+	}
+	any := func(int) bool { return true }
+	from := last[len(last)-1].Request
+	return judge.LevelsSet(p.Logs()).Elsewhere(from.Conn, from.At, math.MaxInt64, any)
+}
+
+// kept is what gives a fact the value that was lost, and asks whether it holds.
+func (p *sequenceRun) kept(w *misstep) []model.Action {
+	i := factWord - w.word
+	var all []model.Action
+	turn := func(set bool) {
+		for _, a := range p.options.Turning(i, set) {
+			a.Number = len(all)
+			all = append(all, a, model.Action{Kind: model.Await})
+		}
+	}
+	turn(true)
+	if !w.set {
+		turn(false)
+	}
+	return model.Valid(append(all, model.Action{Kind: model.Probe, Word: i}), p.options)
+}
+
+// keeps notes what an answer changes, and judges whether a list is as it was before, unless it was announced that it has changed.
+func (p *sequenceRun) keeps(c *course, a model.Action, x *client.Exchange) *misstep {
+	w := p.words[a.Word]
+	if name := w.Sets + w.Unsets; name != "" && x.Result() != nil {
+		c.holds[name], c.turned[name] = w.Sets != "", time.Now()
+		return nil
+	}
+	feature, _, _ := strings.Cut(w.method, "/")
+	before := c.pages[a.Word]
+	c.pages[a.Word] = x
+	declared := p.Session.Capability(feature+".listChanged") && listensIn(c.session)
+	if before == nil || !w.paged && !declared || p.sameItems(w, before, x) {
+		return nil
+	}
+	told := []expectation{{fits: func(e *wire.Event) bool { return tells(e, "notifications/"+feature+"/list_changed") }}}
+	if p.missing(c.session, before.Request.Seq, told, p.Soon(check.Later)) == nil {
+		return nil
+	}
+	return &misstep{kind: differs, word: a.Word, message: "brings other items than before"}
+}
+
+// sameItems reports whether two answers have the same items of a list, if they are lists. The later page may be longer or shorter.
+func (p *sequenceRun) sameItems(w *word, before, x *client.Exchange) bool {
+	i := slices.IndexFunc(lists, func(l listOperation) bool { return l.method == w.method })
+	return i < 0 || beginAlike(x, before, lists[i].member, lists[i].key)
+}
+
+// confirmedFact reports that a fact did not hold, or that a list has changed, after what has nothing to do with it. It says false
+// if that is legal, or if no sentence is broken.
+func (p *sequenceRun) confirmedFact(w *misstep) bool {
+	message := p.subject(w) + " " + w.message + ", when the client does this: " + p.describe(w.sequence)
+	if slices.ContainsFunc(w.sequence, func(a model.Action) bool { return p.mayChange(a, w.kind) }) {
+		p.Note("%s; the tool may have changed that", message)
+		return false
+	}
+	if w.kind == differs {
+		feature, _, _ := strings.Cut(p.words[w.word].method, "/")
+		id := feature + ".list-changed.sent"
+		if p.words[w.word].paged {
+			id = p.words[w.word].id
+		}
+		p.Violation(id, message+"; no notification has announced a change of the list", w.events...)
+		return true
+	}
+	// Shorter waits than before showed which part of the sequence it takes.
+	p.hasty = false
+	if again, _ := p.replay(w.sequence); !p.same(w, again) {
+		p.Note("%s, unless it is given more time", message)
+		return false
+	}
+	id := p.facts[factWord-w.word].id
+	if id == "" {
+		p.Note("%s", message)
+		return false
+	}
+	p.Violation(id, message, w.events...)
+	return true
+}
+
+// mayChange reports whether an action calls a tool that may change more than what it is called for: it does not say that it only
+// reads, and its role does not tell what it does.
+func (p *sequenceRun) mayChange(a model.Action, kind fault) bool {
+	tool := ""
+	switch {
+	case a.Kind == model.Ask && p.words[a.Word].method == "tools/call":
+		tool, _ = p.words[a.Word].params["name"].(string)
+	case kind == differs && a.Kind == model.Probe:
+		tool = p.facts[a.Word].call.Tool
+	default:
+		return false
+	}
+	return !slices.ContainsFunc(p.Target.Callable(), func(t map[string]any) bool {
+		return t["name"] == tool && at(t, "annotations", "readOnlyHint") == true
+	})
+}
