@@ -82,10 +82,10 @@ var keptFacts = []keptFact{
 		}))),
 	},
 	{
-		id: "offer", requirement: "resources.list-changed.sent", forgotten: "the list of resources lacks its last one, which nothing announces",
+		id: "offer", requirement: "resources.list-changed.sent", forgotten: "the list of resources lacks the first one of each page, which nothing announces",
 		forgets: flagging("offer", wrapping("resources/list", server.Edit(func(r *server.Request, result map[string]any) {
 			if all, _ := result["resources"].(list); len(all) > 1 && forgotten(r.Session, "offer").Load() {
-				result["resources"] = all[:len(all)-1]
+				result["resources"] = all[1:]
 			}
 		}))),
 	},
