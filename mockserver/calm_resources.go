@@ -232,6 +232,21 @@ var resourceOddities = []Oddity{
 		Apply: messages("notifications/resources/updated", func(out *server.Outgoing) { out.Delay = 15 * time.Millisecond }),
 	},
 	{
+		ID: "resources.updates-coalesced", Summary: "An update comes 200 ms after a change, and stands for all changes in that time.",
+		Why: "The text sets no time for a notification, and one tells that the resource may be read again.", Source: at("server/resources#subscriptions"), Changes: "resources",
+		Apply: sending(server.OnMessage("notifications/resources/updated", func(out *server.Outgoing) []*server.Outgoing {
+			const window = 200 * time.Millisecond
+			due := atomically[time.Time](out.Session, dueKey(text(out.Params())))
+			if last := due.Load(); last != nil && time.Now().Before(*last) {
+				return nil
+			}
+			next := time.Now().Add(window)
+			due.Store(&next)
+			out.Delay = window
+			return []*server.Outgoing{out}
+		})),
+	},
+	{
 		ID: "resources.updates-with-title", Summary: "Updates carry a title and more beside the URI.",
 		Why: "The params of notifications are open.", Source: at("basic/index#notifications"),
 		Apply: params("notifications/resources/updated", having("title", "Watched")),
@@ -716,6 +731,9 @@ var clock = offering(func(c *server.Catalogue) {
 		},
 	}}, c.Resources)
 })
+
+// dueKey is that of the time at which an update comes, by what it says.
+type dueKey string
 
 // ticking offers a clock of which subscribers are told time and again.
 var ticking = all(clock, periodically(300*time.Millisecond, 400, func(s *server.Session) {

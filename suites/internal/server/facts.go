@@ -414,19 +414,13 @@ func (p *sequenceRun) confirmedFact(w *misstep) bool {
 	return true
 }
 
-// mayChange reports whether an action calls a tool that may change more than what it is called for: it does not say that it only
-// reads, and its role does not tell what it does.
+// mayChange reports whether an action calls a tool that may change more than what it is called for: a list, or with a tool that
+// neither says that it only reads nor has a role, any fact.
 func (p *sequenceRun) mayChange(a model.Action, kind fault) bool {
-	tool := ""
-	switch {
-	case a.Kind == model.Ask && p.words[a.Word].method == "tools/call":
-		tool, _ = p.words[a.Word].params["name"].(string)
-	case kind == differs && a.Kind == model.Probe:
-		tool = p.facts[a.Word].call.Tool
-	default:
-		return false
+	if kind == differs || a.Kind != model.Ask || !p.calls(a) {
+		return kind == differs && p.calls(a)
 	}
 	return !slices.ContainsFunc(p.Target.Callable(), func(t map[string]any) bool {
-		return t["name"] == tool && at(t, "annotations", "readOnlyHint") == true
+		return t["name"] == p.words[a.Word].params["name"] && at(t, "annotations", "readOnlyHint") == true
 	})
 }

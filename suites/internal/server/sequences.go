@@ -722,7 +722,7 @@ func (p *sequenceRun) later(w *misstep) *misstep {
 
 // calls reports whether an action calls a tool.
 func (p *sequenceRun) calls(a model.Action) bool {
-	return a.Kind == model.Work || a.Kind == model.Drop || a.Kind == model.Ask && p.words[a.Word].method == "tools/call"
+	return a.Kind == model.Work || a.Kind == model.Drop || a.Kind == model.Probe || a.Kind == model.Ask && p.words[a.Word].method == "tools/call"
 }
 
 // tolerated names the requirements by which a server lives with an action.
