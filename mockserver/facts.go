@@ -50,10 +50,13 @@ var keptFacts = []keptFact{
 		},
 	},
 	{
-		id: "subscription", requirement: "resources.updated.sent", forgotten: "the subscription to a resource brings no more updates",
+		id: "subscription", requirement: "resources.updated.sent",
+		forgotten:  "the subscription to a resource brings no more updates",
 		collateral: []string{"http.server.get-unrelated"},
 		forgets: flagging("subscription", all(
-			wrapping("resources/subscribe", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			wrapping("resources/subscribe", func(
+				ctx context.Context, r *server.Request, next server.Handler,
+			) (any, *wire.Error) {
 				if r.Params["uri"] == watched {
 					forgotten(r.Session, "subscription").Store(false)
 				}
@@ -68,8 +71,11 @@ var keptFacts = []keptFact{
 		)),
 	},
 	{
-		id: "roots", requirement: "roots.list-changed.refetch", forgotten: "a tool shows the roots that it has shown before",
-		forgets: flagging("roots", wrapping("tools/call", server.Named("test_roots", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		id: "roots", requirement: "roots.list-changed.refetch",
+		forgotten: "a tool shows the roots that it has shown before",
+		forgets: flagging("roots", wrapping("tools/call", server.Named("test_roots", func(
+			ctx context.Context, r *server.Request, next server.Handler,
+		) (any, *wire.Error) {
 			shown := atomically[any](r.Session, rootsShownKey{})
 			if before := shown.Load(); before != nil && forgotten(r.Session, "roots").Load() {
 				return *before, nil
@@ -82,7 +88,8 @@ var keptFacts = []keptFact{
 		}))),
 	},
 	{
-		id: "offer", requirement: "resources.list-changed.sent", forgotten: "the list of resources lacks the first one of each page, which nothing announces",
+		id: "offer", requirement: "resources.list-changed.sent",
+		forgotten: "the list of resources lacks the first one of each page, which nothing announces",
 		forgets: flagging("offer", wrapping("resources/list", server.Edit(func(r *server.Request, result map[string]any) {
 			if all, _ := result["resources"].(list); len(all) > 1 && forgotten(r.Session, "offer").Load() {
 				result["resources"] = all[1:]
@@ -91,7 +98,9 @@ var keptFacts = []keptFact{
 	},
 	{
 		id: "call", requirement: "base.response.present", forgotten: "the next call gets no answer",
-		forgets: flagging("call", wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		forgets: flagging("call", wrapping("tools/call", func(
+			ctx context.Context, r *server.Request, next server.Handler,
+		) (any, *wire.Error) {
 			if forgotten(r.Session, "call").Swap(false) {
 				return server.NoAnswer, nil
 			}
@@ -134,28 +143,47 @@ var unrelatedActions = []unrelated{
 	{id: "ping", summary: "a ping", does: afterRequest("ping", always)},
 	{id: "tools", summary: "the list of tools was read", does: afterRequest("tools/list", always)},
 	{id: "prompts", summary: "the list of prompts was read", does: afterRequest("prompts/list", always)},
-	{id: "resources", summary: "the list of resources was read", does: afterRequest("resources/list", always), but: []string{"offer"}},
+	{
+		id: "resources", summary: "the list of resources was read",
+		does: afterRequest("resources/list", always), but: []string{"offer"},
+	},
 	{id: "templates", summary: "the list of templates was read", does: afterRequest("resources/templates/list", always)},
 	{id: "prompt", summary: "a prompt was taken", does: afterRequest("prompts/get", always)},
 	{id: "read", summary: "another resource was read", does: afterRequest("resources/read", aboutOthers)},
 	{id: "completion", summary: "a completion", does: afterRequest("completion/complete", always)},
-	{id: "other-subscribed", summary: "a subscription to another resource", does: afterRequest("resources/subscribe", aboutOthers)},
-	{id: "other-unsubscribed", summary: "the end of a subscription to another resource", does: afterRequest("resources/unsubscribe", aboutOthers)},
-	{id: "level-set", summary: "the log level was set", does: afterRequest("logging/setLevel", always), but: []string{"level"}},
-	{id: "logged", summary: "a call that logs", does: afterRequest("tools/call", func(r *server.Request) bool { return r.Params["name"] == "log_levels" })},
+	{
+		id: "other-subscribed", summary: "a subscription to another resource",
+		does: afterRequest("resources/subscribe", aboutOthers),
+	},
+	{
+		id: "other-unsubscribed", summary: "the end of a subscription to another resource",
+		does: afterRequest("resources/unsubscribe", aboutOthers),
+	},
+	{
+		id: "level-set", summary: "the log level was set",
+		does: afterRequest("logging/setLevel", always), but: []string{"level"},
+	},
+	{
+		id: "logged", summary: "a call that logs",
+		does: afterRequest("tools/call", func(r *server.Request) bool { return r.Params["name"] == "log_levels" }),
+	},
 	{id: "called", summary: "a call of a tool", does: afterRequest("tools/call", always), but: []string{"offer", "call"}},
-	{id: "unknown-notified", summary: "an unknown notification", does: afterNotification(func(_ *server.Session, m *wire.Message) bool {
-		return m.Method == "notifications/mcpconform/no-such"
-	})},
-	{id: "malformed-notified", summary: "a notification of progress without a token", does: afterNotification(func(_ *server.Session, m *wire.Message) bool {
-		return m.Method == "notifications/progress" && wire.At(m.Params, "progressToken") == nil
-	})},
-	{id: "cancelled", summary: "the cancellation of a request that is being served", does: afterNotification(func(s *server.Session, m *wire.Message) bool {
-		return m.Method == "notifications/cancelled" && under(s, m)
-	})},
-	{id: "late-cancelled", summary: "a late cancellation", does: afterNotification(func(s *server.Session, m *wire.Message) bool {
-		return m.Method == "notifications/cancelled" && !under(s, m)
-	})},
+	{id: "unknown-notified", summary: "an unknown notification",
+		does: afterNotification(func(_ *server.Session, m *wire.Message) bool {
+			return m.Method == "notifications/mcpconform/no-such"
+		})},
+	{id: "malformed-notified", summary: "a notification of progress without a token",
+		does: afterNotification(func(_ *server.Session, m *wire.Message) bool {
+			return m.Method == "notifications/progress" && wire.At(m.Params, "progressToken") == nil
+		})},
+	{id: "cancelled", summary: "the cancellation of a request that is being served",
+		does: afterNotification(func(s *server.Session, m *wire.Message) bool {
+			return m.Method == "notifications/cancelled" && under(s, m)
+		})},
+	{id: "late-cancelled", summary: "a late cancellation",
+		does: afterNotification(func(s *server.Session, m *wire.Message) bool {
+			return m.Method == "notifications/cancelled" && !under(s, m)
+		})},
 }
 
 // under reports whether the request that a cancellation names is being served.
@@ -166,8 +194,9 @@ func under(s *server.Session, m *wire.Message) bool {
 // forgetting returns the fault of a server that forgets a fact.
 func (k keptFact) forgetting(u unrelated) Fault {
 	return Fault{
-		ID: "facts." + k.id + "-forgotten-after-" + u.id, Requirement: k.requirement, Form: InSequence, Collateral: k.collateral,
-		Summary: "After " + u.summary + ", " + k.forgotten + ".",
+		ID: "facts." + k.id + "-forgotten-after-" + u.id, Requirement: k.requirement, Form: InSequence,
+		Collateral: k.collateral,
+		Summary:    "After " + u.summary + ", " + k.forgotten + ".",
 		Apply: func(o *server.Options) {
 			u.does(k.forgets(o))(o)
 		},
@@ -186,12 +215,15 @@ func Forgotten() (all []Fault) {
 	return all
 }
 
-// factFaults are those of [Forgotten] that stand for all, and what is wrong when something is done a second time in a session.
+// factFaults are those of [Forgotten] that stand for all, and what is wrong when something is done a second time
+// in a session.
 var factFaults = slices.Concat(
 	slices.DeleteFunc(Forgotten(), func(f Fault) bool {
 		return !slices.Contains([]string{
-			"facts.level-forgotten-after-tools", "facts.level-forgotten-after-logged", "facts.subscription-forgotten-after-prompts",
-			"facts.subscription-forgotten-after-other-unsubscribed", "facts.roots-forgotten-after-read", "facts.offer-forgotten-after-completion",
+			"facts.level-forgotten-after-tools", "facts.level-forgotten-after-logged",
+			"facts.subscription-forgotten-after-prompts",
+			"facts.subscription-forgotten-after-other-unsubscribed", "facts.roots-forgotten-after-read",
+			"facts.offer-forgotten-after-completion",
 			"facts.call-forgotten-after-late-cancelled",
 		}, f.ID)
 	}),
@@ -200,11 +232,15 @@ var factFaults = slices.Concat(
 			ID: "facts.subscription-counted", Requirement: "resources.updated.ends-with-unsubscribe", Form: InSequence,
 			Summary: "A subscription that was asked for twice has to be ended twice.",
 			Apply: all(
-				wrapping("resources/subscribe", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				wrapping("resources/subscribe", func(
+					ctx context.Context, r *server.Request, next server.Handler,
+				) (any, *wire.Error) {
 					subscribedTo(r).Add(1)
 					return next(ctx, r)
 				}),
-				wrapping("resources/unsubscribe", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				wrapping("resources/unsubscribe", func(
+					ctx context.Context, r *server.Request, next server.Handler,
+				) (any, *wire.Error) {
 					if subscribedTo(r).Add(-1) > 0 {
 						return object{}, nil
 					}

@@ -15,8 +15,8 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/model"
 )
 
-// fact is something that a session keeps until a word or a notice changes it, whatever else is asked meanwhile. The call of a
-// tool shows whether it holds.
+// fact is something that a session keeps until a word or a notice changes it, whatever else is asked meanwhile.
+// The call of a tool shows whether it holds.
 type fact struct {
 	name string
 	// id is the requirement that is broken if it does not hold; "" if no sentence says that it has to.
@@ -41,8 +41,8 @@ const (
 	rootsFact = "roots"
 )
 
-// findFacts finds out what a session of the server keeps, as far as calls of tools show it, and adds what changes it to the
-// vocabulary and to the notices.
+// findFacts finds out what a session of the server keeps, as far as calls of tools show it, and adds what changes
+// it to the vocabulary and to the notices.
 func (p *sequenceRun) findFacts() {
 	for _, find := range []func() *fact{p.levelKept, p.subscriptionKept, p.rootsKept, p.progressKept} {
 		if f := find(); f != nil {
@@ -72,7 +72,8 @@ func (p *sequenceRun) addUnlessMute(f *fact, role string) {
 	}
 }
 
-// tryCall makes a call and returns the position in the log before it. It says false if the call does not work, or takes its time.
+// tryCall makes a call and returns the position in the log before it. It says false if the call does not work, or
+// takes its time.
 func (p *sequenceRun) tryCall(call check.Call) (mark int, ok bool) {
 	mark = p.Mark()
 	return mark, works(p.T, "tools/call", call.Params())
@@ -90,7 +91,8 @@ func (p *sequenceRun) missing(s *client.Session, mark int, expected []expectatio
 	return nil
 }
 
-// levelKept is the log level. What a tool logs with the level at debug is due again with each level that lets it through.
+// levelKept is the log level. What a tool logs with the level at debug is due again with each level that lets it
+// through.
 func (p *sequenceRun) levelKept() *fact {
 	if !p.Session.Capability("logging") {
 		return nil
@@ -123,14 +125,17 @@ func (p *sequenceRun) levelKept() *fact {
 	if len(came) == 0 {
 		return nil
 	}
-	return &fact{name: levelFact, id: "logging.filter.all-above", call: call, shared: true, expects: func(set bool) (all []expectation) {
+	f := &fact{name: levelFact, id: "logging.filter.all-above", call: call, shared: true}
+	f.expects = func(set bool) (all []expectation) {
 		for _, level := range came {
 			if !set || slices.Index(judge.LogLevels, level) >= slices.Index(judge.LogLevels, highest) {
-				all = append(all, expectation{"a log message of level " + level, func(e *wire.Event) bool { return levelOf(e) == level }})
+				logs := func(e *wire.Event) bool { return levelOf(e) == level }
+				all = append(all, expectation{"a log message of level " + level, logs})
 			}
 		}
 		return all
-	}}
+	}
+	return f
 }
 
 // levelsSince returns the levels of the log messages among events, the least severe first.
@@ -143,7 +148,8 @@ func levelsSince(events []*wire.Event) (came []string) {
 	return came
 }
 
-// subscriptionKept is the subscription to a resource that a tool changes. That to another one comes and goes meanwhile.
+// subscriptionKept is the subscription to a resource that a tool changes. That to another one comes and goes
+// meanwhile.
 func (p *sequenceRun) subscriptionKept() *fact {
 	uris := resourceURIs(p.T, maxRead)
 	if len(uris) == 0 || !p.Session.Capability("resources.subscribe") {
@@ -152,8 +158,10 @@ func (p *sequenceRun) subscriptionKept() *fact {
 	call, changed := p.changedResource(uris)
 	subscriptions := uris[:1]
 	if changed != "" {
-		i := slices.IndexFunc(uris, func(uri string) bool { return uri != changed && !within(changed, uri) })
-		subscriptions = append([]string{changed}, uris[max(i, 0):max(i, -1)+1]...)
+		subscriptions = []string{changed}
+		if i := slices.IndexFunc(uris, func(uri string) bool { return uri != changed && !within(changed, uri) }); i >= 0 {
+			subscriptions = append(subscriptions, uris[i])
+		}
 	}
 	for i, uri := range subscriptions {
 		params := map[string]any{"uri": uri}
@@ -167,12 +175,15 @@ func (p *sequenceRun) subscriptionKept() *fact {
 	if changed == "" {
 		return nil
 	}
-	return &fact{name: changed, id: "resources.updated.sent", call: call, settles: true, expects: func(set bool) []expectation {
+	f := &fact{name: changed, id: "resources.updated.sent", call: call, settles: true}
+	f.expects = func(set bool) []expectation {
 		if !set {
 			return nil // the rule of subscriptions judges what comes
 		}
-		return []expectation{{"notifications/resources/updated for " + wire.Quote(changed, 60), func(e *wire.Event) bool { return updates(e, changed) }}}
-	}}
+		update := func(e *wire.Event) bool { return updates(e, changed) }
+		return []expectation{{"notifications/resources/updated for " + wire.Quote(changed, 60), update}}
+	}
+	return f
 }
 
 // changedResource returns the call that changes a resource, and which one. It is "" if none is known.
@@ -190,7 +201,8 @@ func (p *sequenceRun) changedResource(uris []string) (call check.Call, changed s
 	mark, ok := p.tryCall(call)
 	limit, stop := context.WithTimeout(p.Context, p.Soon(check.Later))
 	defer stop()
-	if e, err := p.Session.Log().Await(limit, mark, func(e *wire.Event) bool { return tells(e, "notifications/resources/updated") }); ok && err == nil {
+	update := func(e *wire.Event) bool { return tells(e, "notifications/resources/updated") }
+	if e, err := p.Session.Log().Await(limit, mark, update); ok && err == nil {
 		changed, _ = at(e.Msg.Params, "uri").(string)
 	}
 	for _, uri := range subscribed {
@@ -284,8 +296,8 @@ func (p *sequenceRun) slowTool() string {
 	return p.slow.Tool
 }
 
-// probe finds out whether a fact holds, by a call. What is missing may have been held back by a limit on the rate, so that the call is
-// made once more when it was waited for.
+// probe finds out whether a fact holds, by a call. What is missing may have been held back by a limit on the rate,
+// so that the call is made once more when it was waited for.
 func (p *sequenceRun) probe(c *course, a model.Action) *misstep {
 	f := p.facts[a.Word]
 	set := c.holds[f.name]
@@ -307,7 +319,7 @@ func (p *sequenceRun) probe(c *course, a model.Action) *misstep {
 		if err != nil {
 			return p.ended(noRequest, err)
 		}
-		if w := p.judge(c, []*requested{{Pending: pending, action: model.Action{Kind: model.Probe, Word: a.Word}}}); w != nil {
+		if w := p.judge(c, []*requested{{Pending: pending, action: a}}); w != nil {
 			return w
 		}
 		most := p.patience
@@ -355,7 +367,8 @@ func (p *sequenceRun) kept(w *misstep) []model.Action {
 	return model.Valid(append(all, model.Action{Kind: model.Probe, Word: i}), p.options)
 }
 
-// keeps notes what an answer changes, and judges whether a list is as it was before, unless it was announced that it has changed.
+// keeps notes what an answer changes, and judges whether a list is as it was before, unless it was announced that
+// it has changed.
 func (p *sequenceRun) keeps(c *course, a model.Action, x *client.Exchange) *misstep {
 	w := p.words[a.Word]
 	if name := w.Sets + w.Unsets; name != "" && x.Result() != nil {
@@ -369,21 +382,23 @@ func (p *sequenceRun) keeps(c *course, a model.Action, x *client.Exchange) *miss
 	if before == nil || !w.paged && !declared || p.sameItems(w, before, x) {
 		return nil
 	}
-	told := []expectation{{fits: func(e *wire.Event) bool { return tells(e, "notifications/"+feature+"/list_changed") }}}
+	change := "notifications/" + feature + "/list_changed"
+	told := []expectation{{fits: func(e *wire.Event) bool { return tells(e, change) }}}
 	if p.missing(c.session, before.Request.Seq, told, p.Soon(check.Later)) == nil {
 		return nil
 	}
 	return &misstep{kind: differs, word: a.Word, message: "brings other items than before"}
 }
 
-// sameItems reports whether two answers have the same items of a list, if they are lists. The later page may be longer or shorter.
+// sameItems reports whether two answers have the same items of a list, if they are lists. The later page may be
+// longer or shorter.
 func (p *sequenceRun) sameItems(w *word, before, x *client.Exchange) bool {
 	i := slices.IndexFunc(lists, func(l listOperation) bool { return l.method == w.method })
 	return i < 0 || beginAlike(x, before, lists[i].member, lists[i].key)
 }
 
-// confirmedFact reports that a fact did not hold, or that a list has changed, after what has nothing to do with it. It says false
-// if that is legal, or if no sentence is broken.
+// confirmedFact reports that a fact did not hold, or that a list has changed, after what has nothing to do with
+// it. It says false if that is legal, or if no sentence is broken.
 func (p *sequenceRun) confirmedFact(w *misstep) bool {
 	message := p.subject(w) + " " + w.message + ", when the client does this: " + p.describe(w.sequence)
 	if slices.ContainsFunc(w.sequence, func(a model.Action) bool { return p.mayChange(a, w.kind) }) {
@@ -414,8 +429,8 @@ func (p *sequenceRun) confirmedFact(w *misstep) bool {
 	return true
 }
 
-// mayChange reports whether an action calls a tool that may change more than what it is called for: a list, or with a tool that
-// neither says that it only reads nor has a role, any fact.
+// mayChange reports whether an action calls a tool that may change more than what it is called for: a list, or
+// with a tool that neither says that it only reads nor has a role, any fact.
 func (p *sequenceRun) mayChange(a model.Action, kind fault) bool {
 	if kind == differs || a.Kind != model.Ask || !p.calls(a) {
 		return kind == differs && p.calls(a)
