@@ -103,12 +103,13 @@ var busyActs = []act{
 		}
 	}},
 	{did: "cancelled its call with the same id", do: func(s *scene) {
-		s.cancels(actor)
-		delete(s.calls, actor)
+		if s.cancels(actor) {
+			delete(s.calls, actor)
+		}
 	}},
 	{
 		did: "cancelled a request that it had never made, with the id of a call of the other",
-		do:  func(s *scene) { s.cancels(leaver) },
+		do:  func(s *scene) { _ = s.cancels(leaver) },
 	},
 	{did: "told of a change to its roots", do: func(s *scene) {
 		_ = s.sessions[actor].Notify(s.t.Context, "notifications/roots/list_changed", nil)
@@ -286,12 +287,15 @@ func (s *scene) subscribe(i int) bool {
 	return s.uri != ""
 }
 
-// cancels has a session cancel the id that the slow calls of the others have.
-func (s *scene) cancels(i int) {
-	if len(s.calls) > 0 {
-		_ = s.sessions[i].Notify(s.t.Context, "notifications/cancelled", map[string]any{"requestId": standbyID}, late)
-		_ = s.sessions[i].Fence(s.t.Context)
+// cancels has a session cancel the id that the slow calls of the others have, and reports whether the session lives
+// then.
+func (s *scene) cancels(i int) bool {
+	if len(s.calls) == 0 {
+		return false
 	}
+	_ = s.sessions[i].Notify(s.t.Context, "notifications/cancelled", map[string]any{"requestId": standbyID}, late)
+	_, ok := s.lives(i)
+	return ok
 }
 
 // opens opens a stream by a GET in the session that acts, and closes it.
