@@ -564,8 +564,8 @@ var paginationOddities = []Oddity{
 	},
 }
 
-// byOffset serves the lists in pages of four items, with offsets as cursors. own makes from the items of a list those that
-// a session is offered.
+// byOffset serves the lists in pages of four items, with offsets as cursors. own makes from the items of a list those
+// that a session is offered.
 func byOffset(own func(s *server.Session, method string, items list) list) apply {
 	const size = 4
 	return all(paged(1000), onLists(func(method, member string) apply {
@@ -596,8 +596,8 @@ func byOffset(own func(s *server.Session, method string, items list) list) apply
 	}))
 }
 
-// toTheCapable leaves out the first item of a list for clients without sampling, the next for those without roots, and one
-// more for those without elicitation.
+// toTheCapable leaves out the first item of a list for clients without sampling, the next for those without roots, and
+// one more for those without elicitation.
 func toTheCapable(s *server.Session, _ string, items list) list {
 	var left list
 	for i, item := range items {

@@ -76,7 +76,8 @@ var hostileScenarios = []*Scenario{
 					t.recorder().Note("base.error.invalid-request", wire.Client, "a ping with jsonrpc 1.0 is served")
 					continue
 				}
-				t.Check("base.error.invalid-request", Named("a message that is not a valid request", r), t.sentWith(id)).To(HaveErrorCode(-32600))
+				t.Check("base.error.invalid-request", Named("a message that is not a valid request", r), t.sentWith(id)).
+					To(HaveErrorCode(-32600))
 			}
 		},
 	},

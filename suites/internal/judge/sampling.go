@@ -102,7 +102,8 @@ func (c *Conversation) judgeOffer(f feature, declared bool, x *Exchange, rec *Re
 				wire.Show(wire.At(answer.Value(), "error", "code"))+"; -32601, for a method that is not available, was expected", proof...)
 		default:
 			// A form that is declined is refused as well; no sentence names the way (docs/positions.md, leniency).
-			rec.Note(f.refused, wire.Client, "the client has not declared "+f.capability+" and declines a form instead of answering "+x.Method()+" with the error -32601")
+			rec.Note(f.refused, wire.Client, "the client has not declared "+f.capability+
+				" and declines a form instead of answering "+x.Method()+" with the error -32601")
 		}
 		return
 	}

@@ -586,7 +586,7 @@ type lenience uint8
 
 const (
 	wrong      lenience = iota // it has made something of it that nobody asked for
-	understood                 // a reader that does not look too closely can make sense of it (docs/positions.md, leniency)
+	understood                 // a lenient reader can make sense of it (docs/positions.md, leniency)
 	inParams                   // so it can, and the params are wrong, which has a code of its own
 	asWell                     // JSON-RPC 2.0 lets it pass (docs/positions.md, null-id; JSON-RPC 2.0, section 4)
 )

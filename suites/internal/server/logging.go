@@ -70,7 +70,8 @@ var loggingChecks = []*check.Check{
 			// The most severe level that was seen is let through by a setting of its own.
 			high := first[len(first)-1]
 			if staysAway(t, call, high, []string{high}) != "" {
-				t.Violation("logging.filter.all-above", "a message of level "+high+" comes with the level at debug and stays away with the level at "+high)
+				t.Violation("logging.filter.all-above", "a message of level "+high+
+					" comes with the level at debug and stays away with the level at "+high)
 			}
 			came := logged(t, call, []string{"debug"}, first)
 			if missing := absent(first, came); missing != "" {
@@ -172,7 +173,8 @@ func eachLevel(t *check.T, call check.Call, seen, levels []string) {
 		}
 		if missing := absent(enough, came); missing != "" {
 			if held(t, call, "debug", []string{missing}) == "" {
-				t.Violation("logging.filter.all-above", "a message of level "+missing+" comes with the level at debug and stays away with the level at "+level)
+				t.Violation("logging.filter.all-above", "a message of level "+missing+
+					" comes with the level at debug and stays away with the level at "+level)
 			}
 			return
 		}
@@ -307,9 +309,10 @@ func loggedOnce(t *check.T, call check.Call, levels, wanted []string) (ordered [
 // rateLimited is why log messages that stay away may show nothing.
 const rateLimited = "the server logs nothing any more, as one may that limits the rate of its log messages"
 
-// emitted makes the call and returns the levels of what is logged meanwhile, and the answer if the tool failed. The wanted
-// levels are awaited. Servers SHOULD limit the rate of log messages (server/utilities/logging#implementation-considerations):
-// if some have not come after a second, there is room again, and the call is made once more before they count as missing.
+// emitted makes the call and returns the levels of what is logged meanwhile, and the answer if the tool failed. The
+// wanted levels are awaited. Servers SHOULD limit the rate of log messages
+// (server/utilities/logging#implementation-considerations): if some have not come after a second, there is room again,
+// and the call is made once more before they count as missing.
 func emitted(t *check.T, call check.Call, wanted []string) (seen []string, failed *client.Exchange) {
 	complete := func(e *wire.Event) bool {
 		if level := levelOf(e); level != "" && !slices.Contains(seen, level) {
@@ -344,8 +347,8 @@ func emitted(t *check.T, call check.Call, wanted []string) (seen []string, faile
 	return seen, failed
 }
 
-// staysAway returns the first of the wanted levels that stays away with the level set to one, and comes with the level at
-// debug after that.
+// staysAway returns the first of the wanted levels that stays away with the level set to one, and comes with the level
+// at debug after that.
 func staysAway(t *check.T, call check.Call, level string, wanted []string) string {
 	missing := held(t, call, level, wanted)
 	if missing == "" || held(t, call, "debug", []string{missing}) != "" {

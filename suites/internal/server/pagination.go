@@ -64,7 +64,8 @@ var paginationChecks = []*check.Check{
 		Needs:        check.Needs{Session: check.Fresh, Lacking: unpaged}, // where nobody has used the cursors
 		Body: func(t *check.T) {
 			// A cursor leads to the same page when it is used again.
-			// Both pages are those of this session: what a server lists, and where a cursor leads, may differ from client to client.
+			// Both pages are those of this session: what a server lists, and where a cursor leads, may differ from client to
+			// client.
 			method := pagedIn(t.Target)
 			if method == "" {
 				t.Inconclusive(notPaged)
