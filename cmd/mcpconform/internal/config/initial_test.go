@@ -80,7 +80,7 @@ func TestInitialWithoutSecrets(t *testing.T) {
 		},
 		{"no URL", Target{URL: "http://localhost:{port}x/hunter22"}, []string{`url: "http://localhost:{port}x/${MCP_SECRET_1}"`}},
 	} {
-		text := string(Initial(tt.target, found, r))
+		text := string(Initial(tt.target, found, nil, r))
 		for _, want := range append(tt.want, "#   tool REDACTED ") {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: %s is missing in\n%s", tt.name, want, text)
