@@ -186,11 +186,13 @@ func (c *checklist) ofTheSDK() {
 	if !ok {
 		return
 	}
-	c.printf("## %s\n\nThe SDK was recognised: %s. %s\n\n", mdText(title), mdText(line(c.Target.SDK.Evidence, limitMessage)), mdText(sdkHelp))
+	by := mdText(line(c.Target.SDK.Evidence, limitMessage))
+	c.printf("## %s\n\nThe SDK was recognised: %s. %s\n\n", mdText(title), by, mdText(sdkHelp))
 	c.printf("| Requirement | Versions | What to do | Thread |\n| --- | --- | --- | --- |\n")
 	for _, g := range c.sdkGroups() {
+		todo := mdCell(line(g.Advice, limitMessage))
 		for _, q := range g.requirements {
-			c.printf("| %s | %s | %s | <%s> |\n", c.mdLink(q), mdCell(mended(g.SDKFault)), mdCell(line(g.Advice, limitMessage)), safeURL(g.Thread))
+			c.printf("| %s | %s | %s | <%s> |\n", c.mdLink(q), mdCell(mended(g.SDKFault)), todo, safeURL(g.Thread))
 		}
 	}
 	c.printf("\n")

@@ -171,7 +171,8 @@ func (c *console) ofTheSDK() {
 	if c.Verbose {
 		help = "It was recognised because " + line(c.Target.SDK.Evidence, limitBrief) + ". " + sdkHelp
 	}
-	c.prose(c.paint(title+".", bold)+" ", 2, help, dim)
+	c.prose("", 2, title, bold)
+	c.prose("  ", 2, help, dim)
 	for _, g := range c.sdkGroups() {
 		if c.Verbose {
 			for _, q := range g.requirements {

@@ -43,7 +43,8 @@ func (v *view) telling(f *result.Finding) []*result.Event {
 	}
 	best := exchanges[0]
 	for _, x := range exchanges[1:] {
-		if x.answer != nil && (best.answer == nil || len(x.named) > len(best.named)) {
+		// Where the message names nothing of them, the last one decides.
+		if x.answer != nil && (best.answer == nil || len(best.named) == 0 || len(x.named) > len(best.named)) {
 			best = x
 		}
 	}

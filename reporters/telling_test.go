@@ -35,6 +35,13 @@ func TestTelling(t *testing.T) {
 			},
 			[]int{2, 3},
 		},
+		"nothing is named": {
+			"a tool result embeds a resource, but the server does not declare resources",
+			[]result.Event{
+				got(`{"id":1,"result":{"capabilities":{}}}`), sent(`{"id":2,"method":"tools/call"}`), got(`{"id":2,"result":{}}`),
+			},
+			[]int{1, 2},
+		},
 		"not an answer": {
 			"progress came well after the cancellation",
 			[]result.Event{

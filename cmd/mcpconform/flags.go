@@ -140,7 +140,8 @@ type verdictFlags struct {
 
 func (f *verdictFlags) register(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.strict, "strict", false, "count a broken SHOULD as a failure")
-	cmd.Flags().BoolVar(&f.expectSDK, "expect-sdk", false, "do not count the failures that the SDK of the target is known to cause, as long as there are any")
+	cmd.Flags().BoolVar(&f.expectSDK, "expect-sdk", false,
+		"do not count the failures that the SDK of the target is known to cause, as long as there are any")
 	cmd.Flags().StringVar(&f.file, "expected-failures", "", "do not count the failures that `FILE` lists, as long as they fail")
 }
 

@@ -58,7 +58,11 @@ filled in. Secrets are not written: the file refers to environment variables.`,
 					return err
 				}
 			}
-			if err := writeFile(file, func(w io.Writer) error { _, err := w.Write(config.Initial(target, found, sdk, redactor)); return err }); err != nil {
+			write := func(w io.Writer) error {
+				_, err := w.Write(config.Initial(target, found, sdk, redactor))
+				return err
+			}
+			if err := writeFile(file, write); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "wrote %s\n", file)
@@ -85,7 +89,9 @@ func named(texts []string, separator string) map[string]string {
 // discover learns what a target offers, and returns it with the SDK on which it is built, if that was
 // recognised, and what takes secrets out of it. A target that cannot be reached ends the command with the exit code
 // for that.
-func (f *serverFlags) discover(cmd *cobra.Command, command []string) (*check.Target, *result.SDK, *transport.Redactor, error) {
+func (f *serverFlags) discover(
+	cmd *cobra.Command, command []string,
+) (*check.Target, *result.SDK, *transport.Redactor, error) {
 	f.callTools = string(check.CallSafe)
 	o, err := f.options()
 	if err != nil {

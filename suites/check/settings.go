@@ -1,7 +1,6 @@
 package check
 
 import (
-	"maps"
 	"regexp"
 	"slices"
 	"time"
@@ -85,9 +84,11 @@ func (a Authorization) Tokens() []string {
 // Given returns the options that the settings come from, as [schema.Hint] names them.
 func (s *Settings) Given() []string {
 	a := &s.Authorization
-	given := slices.DeleteFunc(slices.Collect(maps.Keys(s.ToolRoles)), func(role string) bool { return s.ToolRoles[role].Tool == "" })
-	for i, role := range given {
-		given[i] = "toolRoles." + role
+	var given []string
+	for role, call := range s.ToolRoles {
+		if call.Tool != "" {
+			given = append(given, "toolRoles."+role)
+		}
 	}
 	for _, option := range []struct {
 		name string

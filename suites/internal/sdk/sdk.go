@@ -23,7 +23,8 @@ func Recognise(logs []*wire.Log, party wire.Party, command []string) *result.SDK
 	var found *result.SDK
 	for _, s := range all {
 		if text := written[s.Name]; text != "" {
-			found = &result.SDK{Name: s.Name, Evidence: fmt.Sprintf("it writes '%s' into its errors", strings.ReplaceAll(text, `\`, ""))}
+			text = strings.ReplaceAll(text, `\`, "")
+			found = &result.SDK{Name: s.Name, Evidence: fmt.Sprintf("it writes '%s' into its errors", text)}
 			break
 		}
 	}
