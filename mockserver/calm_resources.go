@@ -76,7 +76,7 @@ var resourceOddities = []Oddity{
 	},
 	{
 		ID: "resources.subscriptions-undeclared", Summary: "Subscriptions are accepted, but not declared, and nothing is told of changes.",
-		Why: "Accepting more than one must is no offer, and no sentence has a server refuse the request.", Source: at("server/resources#capabilities"),
+		Why: "A server that accepts more than it must offers nothing, and no sentence has it refuse the request.", Source: at("server/resources#capabilities"),
 		Untried: []string{"resources.subscribe.*", "resources.unsubscribe.*", "resources.updated.*", "schema.*"}, Changes: "capabilities",
 		Apply: all(capability("resources", lacking("subscribe")), pardoned("resources/subscribe", object{}), pardoned("resources/unsubscribe", object{}),
 			dropping("notifications/resources/updated")),
@@ -270,21 +270,6 @@ var resourceOddities = []Oddity{
 		ID: "resources.updates-soon", Summary: "Updates come 15 ms after the change, which may be after the end of the subscription.",
 		Why: "The text sets no time for a notification.", Source: at("server/resources#subscriptions"), Changes: "resources",
 		Apply: messages("notifications/resources/updated", func(out *server.Outgoing) { out.Delay = 15 * time.Millisecond }),
-	},
-	{
-		ID: "resources.updates-coalesced", Summary: "An update comes 200 ms after a change, and stands for all changes in that time.",
-		Why: "The text sets no time for a notification, and one tells that the resource may be read again.", Source: at("server/resources#subscriptions"), Changes: "resources",
-		Apply: sending(server.OnMessage("notifications/resources/updated", func(out *server.Outgoing) []*server.Outgoing {
-			const window = 200 * time.Millisecond
-			due := atomically[time.Time](out.Session, dueKey(text(out.Params())))
-			if last := due.Load(); last != nil && time.Now().Before(*last) {
-				return nil
-			}
-			next := time.Now().Add(window)
-			due.Store(&next)
-			out.Delay = window
-			return []*server.Outgoing{out}
-		})),
 	},
 	{
 		ID: "resources.updates-with-title", Summary: "Updates carry a title and more beside the URI.",
@@ -771,9 +756,6 @@ var clock = offering(func(c *server.Catalogue) {
 		},
 	}}, c.Resources)
 })
-
-// dueKey is that of the time at which an update comes, by what it says.
-type dueKey string
 
 // ticking offers a clock of which subscribers are told time and again.
 var ticking = all(clock, periodically(300*time.Millisecond, 400, func(s *server.Session) {

@@ -65,7 +65,7 @@ func TestConsoleIsCompact(t *testing.T) {
 	}
 	run.Requirements = few
 	text := render(t, func(w io.Writer, run *result.Run) error { return Console(w, run, ConsoleOptions{Width: 120}) }, run)
-	if n := strings.Count(text, "\n"); n > 45 {
+	if n := strings.Count(text, "\n"); n > 48 {
 		t.Errorf("%d lines:\n%s", n, text)
 	}
 }

@@ -76,7 +76,7 @@ func (v *view) sdkTitle() (title string, ok bool) {
 	for _, o := range []outcome{outFail, outWarn, outDisputed} {
 		own += len(v.yours(v.having(o)))
 	}
-	return fmt.Sprintf("Of %s: %d, known upstream (yours: %d)", v.sdkName(), n, own), n > 0
+	return fmt.Sprintf("%d of %s, known upstream (yours: %d)", n, v.sdkName(), own), n > 0
 }
 
 // knownUpstream says of a requirement that the SDK breaks it.

@@ -94,7 +94,7 @@ func TestSite(t *testing.T) {
 		}
 	}
 	weather := pages["implementations/weather.html"]
-	for _, want := range []string{"2026-01-02 00:00</a> <small>verified</small>", "What the last run changed", "lifecycle.version.echo-supported"} {
+	for _, want := range []string{"2026-01-02 00:00</a> <small>verified</small>", "Changes of the last run", "lifecycle.version.echo-supported"} {
 		if !strings.Contains(weather, want) {
 			t.Errorf("the page of weather lacks %q", want)
 		}
