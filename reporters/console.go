@@ -486,7 +486,7 @@ func (c *console) briefly(lead, text string) {
 	}
 	c.prose(lead, 2, text+" -v says why.", "")
 	if help, n := c.help(); n > 0 {
-		c.println(clip(fmt.Sprintf("  What helps with %d of them: %s", n, help), width))
+		c.println(clip(fmt.Sprintf("  This helps with %d of them: %s", n, help), width))
 	} else if groups := c.reasonsOf(result.NotProvoked); len(groups) > 0 {
 		c.println(clip("  "+groups[0].brief(), width))
 	}
