@@ -20,7 +20,8 @@ type keptFact struct {
 // unrelated is something that has nothing to do with a fact.
 type unrelated struct {
 	id, summary string
-	// but names the facts that it has to do with after all.
+	// but names the facts that it has to do with after all, and those that are gone before a run can know them: each
+	// session reads its lists before it calls a tool, and a call may change a list.
 	but []string
 	// does calls a function each time that a client has done it.
 	does func(then func(s *server.Session)) apply
@@ -141,13 +142,16 @@ func aboutOthers(r *server.Request) bool { return r.Params["uri"] != watched }
 
 var unrelatedActions = []unrelated{
 	{id: "ping", summary: "a ping", does: afterRequest("ping", always)},
-	{id: "tools", summary: "the list of tools was read", does: afterRequest("tools/list", always)},
-	{id: "prompts", summary: "the list of prompts was read", does: afterRequest("prompts/list", always)},
+	{id: "tools", summary: "the list of tools was read", does: afterRequest("tools/list", always),
+		but: []string{"offer", "call"}},
+	{id: "prompts", summary: "the list of prompts was read", does: afterRequest("prompts/list", always),
+		but: []string{"offer", "call"}},
 	{
 		id: "resources", summary: "the list of resources was read",
-		does: afterRequest("resources/list", always), but: []string{"offer"},
+		does: afterRequest("resources/list", always), but: []string{"offer", "call"},
 	},
-	{id: "templates", summary: "the list of templates was read", does: afterRequest("resources/templates/list", always)},
+	{id: "templates", summary: "the list of templates was read", does: afterRequest("resources/templates/list", always),
+		but: []string{"offer", "call"}},
 	{id: "prompt", summary: "a prompt was taken", does: afterRequest("prompts/get", always)},
 	{id: "read", summary: "another resource was read", does: afterRequest("resources/read", aboutOthers)},
 	{id: "completion", summary: "a completion", does: afterRequest("completion/complete", always)},
@@ -179,7 +183,7 @@ var unrelatedActions = []unrelated{
 	{id: "cancelled", summary: "the cancellation of a request that is being served",
 		does: afterNotification(func(s *server.Session, m *wire.Message) bool {
 			return m.Method == "notifications/cancelled" && under(s, m)
-		})},
+		}), but: []string{"offer"}},
 	{id: "late-cancelled", summary: "a late cancellation",
 		does: afterNotification(func(s *server.Session, m *wire.Message) bool {
 			return m.Method == "notifications/cancelled" && !under(s, m)

@@ -20,6 +20,9 @@ func (g *generator) rounds() {
 		}
 		g.ask(turn)
 		for i := range g.Facts {
+			if turn >= eventful {
+				i = len(g.Facts) - 1 - i // so that each fact is set after each other one
+			}
 			for _, a := range g.Turning(i, turn%2 == 0) {
 				g.make(a.symbol())
 			}
@@ -34,6 +37,10 @@ func (g *generator) rounds() {
 				g.make(symbol{Probe, i})
 			}
 		}
+	}
+	// These requests have run for so long that they may be over: what has to be done beside one begins another.
+	for _, n := range slices.Clone(g.running) {
+		g.do(Action{Kind: Cancel, Of: n})
 	}
 }
 

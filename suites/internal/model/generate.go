@@ -85,6 +85,12 @@ func (s *state) duties() []duty {
 			}
 		}
 	}
+	for j := range max(1, len(s.Notices)) {
+		// Any request, but for the first word, which does nothing.
+		if n := len(s.Words); n > 1 {
+			all = append(all, duty{first: symbol{Notify, j}, then: symbol{Ask, 1 + j%(n-1)}})
+		}
+	}
 	if s.Works == 0 {
 		return all
 	}
@@ -255,6 +261,9 @@ func (g *generator) spare(a Action) bool {
 	case Work, Drop:
 		if g.finishes == 0 && g.Finishes > 0 && len(g.running) == 0 {
 			needed++ // one is not cancelled
+		}
+		if (a.Kind == Drop || len(g.running) > 0) && slices.ContainsFunc(g.unmet, func(d duty) bool { return d.beside }) {
+			needed++ // one more to do the rest beside
 		}
 		return g.works+needed < g.Works
 	}

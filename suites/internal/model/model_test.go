@@ -42,7 +42,7 @@ func TestGenerate(t *testing.T) {
 			if valid := Valid(sequence, o); !reflect.DeepEqual(valid, sequence) {
 				t.Fatalf("seed %d: of %d actions %d are valid", seed, len(sequence), len(valid))
 			}
-			if most := o.Length + o.Length/6; len(sequence) > most {
+			if most := o.Length + o.Length/6 + len(o.Notices); len(sequence) > most {
 				t.Errorf("seed %d: %d actions, more than %d", seed, len(sequence), most)
 			}
 			again := newGenerator(nil, &o)
