@@ -322,15 +322,15 @@ func (p *sequenceRun) probe(c *course, a model.Action) *misstep {
 		if w := p.judge(c, []*requested{{Pending: pending, action: a}}); w != nil {
 			return w
 		}
+		if x, _ := pending.Await(p.Context); !worked(x) || !listensIn(c.session) {
+			return nil // a tool may fail
+		}
 		most := p.patience
 		if p.hasty {
 			most = p.Soon(check.AtOnce)
 		}
 		if missing = p.missing(c.session, mark, expected, most); missing == nil {
 			return nil
-		}
-		if x, _ := pending.Await(p.Context); !worked(x) || !listensIn(c.session) {
-			return nil // a tool may fail
 		}
 	}
 	if f.shared && p.changedElsewhere(c, f) {
