@@ -35,7 +35,8 @@ func contentFaults() []Fault {
 	add("tools.mixed-death", "tools.result.mixed-content", "A tool result with a text and an image", dyingOf(`"Multiple content types test:"`))
 	add("tools.image-death", "tools.result.image", "A tool result with an image", dyingOf(`"type":"image"`))
 	// https://github.com/frontman-ai/frontman/issues/1545
-	add("tools.audio-death", "tools.result.audio", "A tool result with audio", dyingOf(`"type":"audio"`))
+	add("tools.audio-death", "tools.result.audio", "A tool result with audio", dyingOf(`"type":"audio"`),
+		"base.response.present") // a sampling request with audio ends it as well
 	add("tools.embedded-death", "tools.result.embedded-resources", "A tool result with an embedded resource", dyingOf("test://embedded-resource"))
 	add("tools.link-death", "tools.result.resource-links", "A tool result with a link to a resource", dyingOf(`"resource_link"`))
 	add("tools.output-schema-death", "tools.output-schema.optional", "A tool with an output schema", dyingOf(`"outputSchema"`))

@@ -227,32 +227,34 @@ const (
 	changedPage = 5
 )
 
-// judgeReadAgain judges whether a client that reads a list in pages does so as well when it reads the list again in the same session.
+// judgeReadAgain judges whether a client that has read a list to its end in pages does so as well when it reads the list again in
+// the same session.
 func (t *T) judgeReadAgain(method string) {
 	const id = "pagination.client.both-flows"
 	for _, c := range t.Conversations {
-		ended := false            // the list was read to its end
-		var again *judge.Exchange // the first page of the last time since then
+		var end, again *judge.Exchange // the last page of the first time, and the first page of a later time
+		readOn := false
 		for _, x := range requests(c) {
-			if x.Method() != method || x.Result() == nil {
+			if x.Method() != method {
 				continue
 			}
-			if ended && wire.At(x.Request.Msg.Params, "cursor") == nil {
+			further, more := wire.At(x.Request.Msg.Params, "cursor") != nil, x.Result()["nextCursor"] != nil
+			switch {
+			case end != nil && further:
+				readOn = true
+			case end != nil && more:
 				again = x
+			case end == nil && further && x.Result() != nil && !more:
+				end = x
 			}
-			ended = ended || x.Result()["nextCursor"] == nil && wire.At(x.Request.Msg.Params, "cursor") != nil
 		}
-		if again == nil {
-			continue
-		}
-		cursor, more := again.Result()["nextCursor"].(string)
-		switch later := slices.ContainsFunc(requests(c), func(x *judge.Exchange) bool {
-			return x.Method() == method && x.Request.Seq > again.Request.Seq && wire.At(x.Request.Msg.Params, "cursor") == cursor
-		}); {
-		case later:
+		switch {
+		case again == nil:
+		case readOn:
 			t.Exercised(id)
-		case more && t.goesOn(c, again.Response):
-			t.Warning(id, "the client has read the list to its end, and reads only the first page when it requests it again in the same session", again.Request, again.Response)
+		case t.goesOn(c, again.Response):
+			t.Warning(id, "the client has read the list to its end, and reads only the first page when it requests it again in the same session",
+				again.Request, again.Response)
 		}
 	}
 }

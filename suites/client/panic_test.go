@@ -31,7 +31,12 @@ func TestPlayedAgain(t *testing.T) {
 	e := &Engine{Transport: "http", Authorizes: true, GivesUpAfter: time.Second, Choice: family.Choice{Seed: 7}, Trace: wire.NewTrace(wire.DefaultLimits)}
 	first := e.newRun(&Scenario{Name: "again"})
 	first.Baseline = e.newRun(&Scenario{Name: Baseline})
-	if diff := cmp.Diff(first, e.fresh(first), cmp.AllowUnexported(T{})); diff != "" {
+	again := e.fresh(first)
+	if again.before != first {
+		t.Error("the second run does not know the first one")
+	}
+	again.before = nil
+	if diff := cmp.Diff(first, again, cmp.AllowUnexported(T{})); diff != "" {
 		t.Error(diff)
 	}
 }
