@@ -507,16 +507,13 @@ var httpOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "http.close-noticed-late", Summary: "A server that writes to the stream opened last goes on for two seconds after the client has closed that.", Transports: overHTTP,
+		ID: "http.close-noticed-late", Summary: "The server goes on writing to each stream for two seconds after the client has closed that.", Transports: overHTTP,
 		Why: "A connection that was closed shows when a write to it fails; what was sent until then can be had by resuming the stream.", Source: at("basic/transports#resumability-and-redelivery"), Changes: "listening",
 		Apply: between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-			if r.Method == http.MethodGet {
-				ctx, stop := context.WithCancel(context.WithoutCancel(r.Context()))
-				defer stop()
-				defer context.AfterFunc(r.Context(), func() { time.AfterFunc(2*time.Second, stop) })()
-				w, r = unaware{w, r.Context()}, r.WithContext(ctx)
-			}
-			next.ServeHTTP(w, r)
+			ctx, stop := context.WithCancel(context.WithoutCancel(r.Context()))
+			defer stop()
+			defer context.AfterFunc(r.Context(), func() { time.AfterFunc(2*time.Second, stop) })()
+			next.ServeHTTP(unaware{w, r.Context()}, r.WithContext(ctx))
 		}),
 	},
 	{
