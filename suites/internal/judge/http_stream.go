@@ -110,12 +110,22 @@ func (c *Conversation) judgeRequestStream(x *wire.HTTPExchange, m *wire.Event, r
 	how, proof := "", []*wire.Event{x.End}
 	if cut := x.CutEvent(); cut != nil {
 		how, proof = ": it ended inside an event, which does not count without an empty line behind it", []*wire.Event{cut, x.End}
-	} else {
+	} else if !c.resumedOpen(x) {
 		rec.Fail("http.server.sse-no-early-close", wire.Server, "the server ended the stream before the response", x.Events(proof...)...)
 	}
 	if request.Response == nil && !c.notResumed(x) {
 		rec.Fail("http.server.sse-response-sent", wire.Server, "the stream ended without the response"+how, x.Events(proof...)...)
 	}
+}
+
+// resumedOpen reports whether the client had resumed a stream before it ended. The messages go to one stream only
+// (basic/transports#multiple-connections), so that a server may go on in the new one.
+func (c *Conversation) resumedOpen(x *wire.HTTPExchange) bool {
+	return slices.ContainsFunc(c.HTTP, func(later *wire.HTTPExchange) bool {
+		last := later.Request.HTTP.Header.Get(headerLast)
+		return last != "" && later.Request.Seq < x.End.Seq && slices.ContainsFunc(
+			slices.Concat(x.Messages, x.Others), func(e *wire.Event) bool { return e.SSE != nil && e.SSE.ID == last })
+	})
 }
 
 // notResumed reports whether the client could have resumed an ended stream, or the last stream that resumed it, and

@@ -307,6 +307,22 @@ func TestHTTPRules(t *testing.T) {
 			func(s *httpScript) { s.handshake().stream(callSix, false, "", progSix) },
 		},
 		{
+			// The client resumes a stream that is open, and the server goes on in the new one.
+			"http.server.sse-no-early-close", wire.Server,
+			func(s *httpScript) {
+				x := s.handshake().ask(http.MethodPost, mcp, callSix, later())
+				s.head(x, 200, headers("Content-Type", "text/event-stream"))
+				s.event(x, "1", progSix)
+				s.get(later(headerLast, "1"), 200, "text/event-stream")
+				s.end(x)
+				s.stream(pingFive, false, "", pongFive)
+			},
+			func(s *httpScript) {
+				s.handshake().stream(callSix, false, "1", progSix)
+				s.get(later(headerLast, "1"), 200, "text/event-stream")
+			},
+		},
+		{
 			"http.server.sse-close-after-response", wire.Server,
 			func(s *httpScript) { s.handshake().stream(pingFive, false, "", pongFive) }, nil,
 		},
