@@ -76,7 +76,8 @@ func (v *view) byFeature() []feature {
 	return slices.DeleteFunc(list, func(f feature) bool { return f.Counts == [len(featureColumns)]int{} })
 }
 
-// columnOf returns the column in which a requirement is counted. What is disputed or expected is broken all the same.
+// columnOf returns the column in which a requirement is counted. A disputed or expected failure counts as broken all
+// the same.
 func columnOf(q *result.Requirement) int {
 	switch q.Verdict {
 	case result.Pass:

@@ -26,7 +26,8 @@ type Use struct {
 	HTTP string `yaml:"http" json:"http,omitempty"`
 	// Authorization says that the use is a request for metadata or a token instead.
 	Authorization bool `yaml:"authorization" json:"authorization,omitempty"`
-	// Tools says that calls of tools may make a server do it, and Token that only what comes with a progress token may.
+	// Tools says that calls of tools may make a server do it. Token says that only a request with a progress token
+	// may.
 	Tools bool `yaml:"tools" json:"tools,omitempty"`
 	Token bool `yaml:"token" json:"token,omitempty"`
 	// Requirements are the patterns of those that are about nothing else.

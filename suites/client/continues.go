@@ -15,9 +15,8 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
 
-// A client continues if it does the same work as at the ordinary server, in whatever order, and ends no worse. What
-// many scenarios judge depends on that alone: there is nothing else by which a client shows that it copes with
-// something legal.
+// A client continues if it does the same work as at the ordinary server, in any order, and ends no worse. Many
+// scenarios judge by that alone, because a client shows in no other way that it copes with something legal.
 
 // continuation is how a run compares with another one.
 type continuation struct {
@@ -28,8 +27,8 @@ type continuation struct {
 	undone  []deed // what is missing of it
 }
 
-// Continued reports whether the client continues and, if it does not, where it stopped. decided is false if that
-// cannot be told: how then has the reason, or is empty.
+// Continued reports whether the client continues and, if it does not, where it stopped. If nobody can tell, decided
+// is false, and how has the reason or is empty.
 func (t *T) Continued() (ok, decided bool, how string) {
 	c := t.continuation()
 	return c.ok, c.decided, c.how
@@ -401,10 +400,9 @@ func (t *T) JudgeContinued(after string, ids ...string) {
 	}
 }
 
-// judgeTolerated judges requirements that a client meets by coping with what the ordinary
-// server sends and this one does not. One that does not come as far with the ordinary
-// server as here is to blame for what was the last that it got there, unless it had
-// coped with the like before.
+// judgeTolerated judges what a client must tolerate. The ordinary server sends it, and this scenario's server does
+// not. If the client gets further here than there, it did not tolerate the last such message there. It is not blamed
+// if it had coped before with another message of the same requirement.
 func (t *T) judgeTolerated(instead string, ids ...string) {
 	base := t.Baseline
 	if base == nil {

@@ -343,8 +343,8 @@ func alike() [][]wire.ID {
 	return all
 }
 
-// judgeAlike judges whether each of two requests that are open at once, and whose ids differ
-// in their type alone, is answered under its own id.
+// judgeAlike judges whether the client answers each of two open requests under its own id. The two ids differ only in
+// their type.
 func (t *T) judgeAlike() {
 	const id = "base.response.id-type-echo"
 	answers := func(under wire.ID) (events []*wire.Event) {

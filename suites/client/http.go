@@ -541,8 +541,8 @@ func (t *T) head(method string) *wire.Event {
 	return nil
 }
 
-// The ids of the last events of the listening stream before it ends, of the one that comes when it is
-// resumed, of the one that is not finished there, and of the one with empty data that comes when it is resumed again.
+// These are ids of events on the listening stream: the last event before the stream ends, the event after it is
+// resumed, the event that is not finished there, and the event with empty data after it is resumed again.
 const (
 	listenedID    = "listened+/=%20"
 	resumedID     = "resumed,once"
@@ -667,8 +667,8 @@ func (t *T) leftAt(x *judge.Exchange) *wire.Event {
 	return nil
 }
 
-// judgeListenedOn judges how the client resumes a listening stream, which it need not: it may also open
-// another one. One that named the last event when the server had ended the stream wishes to resume it.
+// judgeListenedOn judges how the client resumes a listening stream. It need not: it may also open another one. A
+// client that named the last event after the end of the stream wishes to resume it.
 func (t *T) judgeListenedOn() {
 	const id = "http.client.last-event-id"
 	ended, first := t.brokenAt(listenedID)
@@ -1240,7 +1240,8 @@ func (t *T) judgeMoved(lost, renewed *judge.Conversation) {
 		if x.Method() != http.MethodGet || renewed.Initialized == nil || stoppedListening(lost, x.Request) {
 			continue
 		}
-		// One that was under way when the session was lost says nothing of a client that listens in the new one.
+		// A request that was under way when the session was lost is no sign against a client that listens in the new
+		// one.
 		if since := x.Request.At - renewed.Initialized.At; since >= judge.Crossing || since > 0 && !listens {
 			t.Violation(id, "the client has begun a new session and listens with the id of the lost one", began, x.Request)
 			return
@@ -1252,8 +1253,8 @@ func (t *T) judgeMoved(lost, renewed *judge.Conversation) {
 	t.judgeSecondEnd(lost, renewed)
 }
 
-// judgeSecondEnd judges whether a client that ends sessions ends the one that it began in place of a lost one
-// (basic/transports#session-management).
+// judgeSecondEnd judges whether a client also ends the session that it began in place of a lost one, if it ends other
+// sessions (basic/transports#session-management).
 func (t *T) judgeSecondEnd(lost, renewed *judge.Conversation) {
 	const id = "http.client.delete-session"
 	if t.Baseline == nil || renewed.Initialized == nil || t.Ending.Exit == nil || worse(*t.Ending.Exit, wire.Exit{}) || !t.Baseline.asked(http.MethodDelete) {
@@ -1458,9 +1459,8 @@ func (t *T) judgeSurvivedCut(when string) {
 	}
 }
 
-// listensTwice reports whether a client whose stream was cut has opened a second
-// stream with GET, which it does not do with an ordinary server. The latest GET of the
-// conversation is then an attempt to resume.
+// listensTwice reports whether a client, after the cut of its stream, has opened more streams with GET than with an
+// ordinary server. The latest GET of the conversation is then an attempt to resume.
 func (t *T) listensTwice(c *judge.Conversation) bool {
 	listening := func(c *judge.Conversation) (n int) {
 		if c == nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
 
-// The rule of isolation, as it is for clients. First several clients are launched at
-// once, against several scenarios each where those do not hide each other. What was found
-// in company is then run again alone, and in turn if other clients may have caused it.
-// The second verdict stands, and a difference is noted.
+// The engine isolates the findings on clients. First it launches several clients at once, each against several
+// scenarios if those do not hide each other. A scenario with a finding then runs again alone, and no other client
+// runs meanwhile if other clients may have caused the finding. The second verdict stands, and the run notes a
+// difference.
 
 // attempt is a scenario run whose outcome may come of what ran at the same time.
 type attempt struct {
@@ -74,9 +74,9 @@ func (e *Engine) repeat(ctx context.Context, t *T) *T {
 	return again
 }
 
-// narrowed runs a scenario again in which the client did not go on, to see which member of a family
-// that the server sends all at once shows it: without them, with one half of them, and with half of those, until one is
-// left. It returns the run with the fewest in which it does not go on.
+// narrowed repeats a scenario that the client did not survive, to find the member of a family that stops it; the
+// server sends all members at once. It runs the scenario without them, with one half of them, and with half of those,
+// until one is left. It returns the run with the fewest members that still stops the client.
 func (e *Engine) narrowed(ctx context.Context, t *T) *T {
 	stopped := func(t *T) bool {
 		ok, decided, _ := t.Continued()

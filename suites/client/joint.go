@@ -22,8 +22,8 @@ type joint struct {
 	scenarios []string
 }
 
-// What a server breaks on purpose in its requests is not held against the answers, so
-// scenarios that break something have no company that asks the client.
+// Answers to a request that is broken on purpose are not judged. Scenarios that break something are therefore not
+// combined with scenarios that ask the client.
 var joints = []joint{
 	{"additions", []string{
 		"lifecycle/early-ping", "lifecycle/additions", "exchange/open-results", "exchange/requests", "lists/changed", "http/sse-fields",
@@ -42,7 +42,7 @@ var joints = []joint{
 	// Many clients read only the first page of a list, or do not read on when the connection is cut.
 	{"first-page", []string{"lists/empty-first-page", "acts/roots", "http/upper-field", "capabilities/only-features"}},
 	{"endless", []string{"lists/endless", "time/slow", "stdio/framing"}},
-	// What cannot be read excuses errors without an id, which nothing in responses does.
+	// An unreadable message excuses errors without an id. No scenario of the next launch does.
 	{"unreadable", []string{"hostile/not-json", "faults/requests", "faults/lines", "faults/answers", "faults/streams", "faults/events"}},
 	{"responses", []string{"faults/responses", "faults/ids", "faults/results", "faults/endless-list"}},
 	{"prompts", []string{"capabilities/only-prompts", "http/refused-message", "sse/spelling"}},
@@ -230,10 +230,10 @@ func (r *jointRun) came() bool {
 // undisturbed reports whether the client has answered in time, and stayed to the end of each script.
 func (r *jointRun) undisturbed() bool { return !r.t.leftUnanswered() && !r.t.left.Load() }
 
-// settles reports whether a member need not be run alone: nothing was found, and either the client came through or, although it ended
-// in another way than with an ordinary server, the member was met and judged as a whole. One that is about the handshake was if the
-// client left then: it has met no other. One that has to be stopped at an ordinary server as well is stopped at each: what it does not
-// do in company, it hardly does alone.
+// settles reports whether a member need not run alone. Nothing may have been found, and one of four things must hold.
+// The client came through. Or the member was satisfied and judged as a whole, although the client ended in another
+// way than with an ordinary server. Or the member is about the handshake, and the client left then: it has seen no
+// other member. Or the client has to be stopped at an ordinary server as well: it hardly does more alone.
 func (r *jointRun) settles(t *T) bool {
 	left := t.Scenario.Needs == needsHandshake && t.Ending.Exit != nil && len(t.Requests()) == 0
 	stays := t.Baseline != nil && t.Baseline.Ending.Late
@@ -267,8 +267,8 @@ func (t *T) leftUnanswered() bool {
 	return false
 }
 
-// last returns the last launch for several in which a scenario was, and its run there. Who is in none of the parts need
-// not wait for them.
+// last returns the last combined launch that had a scenario as a member, and its run there. A scenario that is in
+// none of the parts does not wait for them.
 func (r *jointRun) last(s *Scenario) (*jointRun, *T) {
 	<-r.done
 	for _, part := range r.parts {

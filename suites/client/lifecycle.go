@@ -50,7 +50,7 @@ var lifecycleScenarios = []*Scenario{
 		Judge:        judgeUnusable,
 	},
 	{
-		// Who goes on with a later revision than it asked for supports that one, too.
+		// A client that continues with a later revision than it asked for supports that revision, too.
 		Name:         "lifecycle/later-version",
 		Requirements: []string{"lifecycle.version.client-latest", "lifecycle.error.version-mismatch"},
 		Needs:        "the client did not get an answer to initialize",
@@ -111,8 +111,7 @@ var lifecycleScenarios = []*Scenario{
 				},
 			}}}
 		},
-		// What comes too early is judged by the passive rules. A client that does not
-		// use the time has waited.
+		// The passive rules judge messages that come too early. A client that does not use the time has waited.
 		Judge: func(t *T) {
 			for _, c := range t.Conversations {
 				if !c.Handshaken() || c.Initialized == nil {
@@ -303,9 +302,9 @@ var lifecycleScenarios = []*Scenario{
 	lacking("only-features", "logging", "completions"),
 }
 
-// awaitingInitialized holds the answers to a client's requests back until notifications/initialized is there, or has had the
-// time to come. It may travel beside the first request; that it comes only after the answer shows a client which
-// awaits that (basic/lifecycle#initialization).
+// awaitingInitialized holds back the answers to a client's requests until notifications/initialized is there, or has
+// had the time to come. The notification may travel beside the first request. If it comes only after the answer, the
+// client has waited for the answer (basic/lifecycle#initialization).
 func awaitingInitialized(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 	if !operation(r.Method) || r.Session.Version() == "" || r.Session.Initialized() {
 		return next(ctx, r)
@@ -341,8 +340,8 @@ func agreeing(asked string) string {
 	return server.Version
 }
 
-// judgeAgreed judges whether a client supports the version that it asked for, if
-// that is not a version of MCP; the server cannot do more in such a session.
+// judgeAgreed judges whether a client supports its own requested version, if that is not a version of MCP. The server
+// cannot do more in such a session.
 func (t *T) judgeAgreed() (judged bool) {
 	c := t.Handshake()
 	if c == nil || c.Version == "" || revision(c.Version) {
@@ -355,7 +354,7 @@ func (t *T) judgeAgreed() (judged bool) {
 	return true
 }
 
-// gaveUpVersion is what is said of a client that does not support the version that it asked for.
+// gaveUpVersion is the finding on a client that does not support the version it asked for.
 const gaveUpVersion = "the client gave up although the server answered with the version that the client had asked for"
 
 // editing returns options of a server that changes initialize results and lists.

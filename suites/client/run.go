@@ -70,8 +70,8 @@ type Engine struct {
 	Network Network
 	// Timeout of one scenario. Zero: DefaultTimeout.
 	Timeout time.Duration
-	// GivesUpAfter is the time after which the client gives up a request that is not
-	// answered, and one of which only progress comes. Zero: not known.
+	// GivesUpAfter is the time after which the client gives up a request without an answer, even if progress comes.
+	// Zero: not known.
 	GivesUpAfter time.Duration
 	// Choice of the members of families that are sent to the client.
 	Choice family.Choice
@@ -84,8 +84,8 @@ type Engine struct {
 	// not, that is a failure.
 	Authorizes bool
 
-	// Needed says of scenarios, by name, whether they are needed after all. It is asked when the
-	// baseline has ended. Those that it does not know are.
+	// Needed says of scenarios, by name, whether they are needed after all. It is asked when the baseline has ended.
+	// A scenario without an entry is needed.
 	Needed map[string]func() bool
 
 	authBaseline     *T            // tells whether the client seeks authorization; nil if it is not run
@@ -483,7 +483,7 @@ func (e *Engine) runScenario(ctx context.Context, t *T, w *waiter) error {
 		t.first = first.t
 	}
 	beside, err := e.launch(ctx, t, w)
-	// Those that hang are launched all at once, so that they may not have had the time to speak.
+	// Clients that hang are all launched at once, so this one may not have had the time to speak.
 	slow := t.Ending.Exit == nil && e.launches.baselineHung()
 	if err != nil || t.Ending.Skipped != "" || t.heard(e.Trace) || slow || !beside || !e.launches.tryAlone() {
 		return err
@@ -616,8 +616,8 @@ func catalogue() *server.Catalogue {
 
 // scenarioServer is the server of a scenario.
 type scenarioServer struct {
-	// settle waits until no process that the client has left behind speaks to the
-	// server any more, and reports whether that came about.
+	// settle waits until the processes that the client has left behind are silent. It reports false if they still
+	// speak to the server.
 	settle func(context.Context) bool
 	// leave tells it that the client is not the cause of what happens to its
 	// processes from now on.
@@ -756,7 +756,8 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, run *Scen
 		if heard.look(); heard.sent > 0 {
 			e.launches.open()
 		}
-		// A client that has not spoken yet may be starting on a busy machine. One that is kept waiting does nothing once it has spoken.
+		// A client that has not spoken yet may be starting on a busy machine. After it has spoken, a client that is
+		// kept waiting does nothing.
 		if heard.events > 0 && (time.Since(heard.any) >= quiet || time.Since(began) >= e.Timeout/4 || run.Scenario.Patient && heard.sent > 0) {
 			s.idle()
 		}
@@ -788,7 +789,7 @@ func (e *Engine) expected(t *T) time.Duration {
 	if known == 0 {
 		known = renewals * t.tookToGiveUp()
 	}
-	// What was not stated, but seen, is worth no more time than any scenario.
+	// A time that was only observed, and not stated by the user, does not extend the limit of the scenario.
 	if !t.Scenario.Patient || known == 0 || e.GivesUpAfter == 0 && known+2*givingUp > e.Timeout {
 		return 0
 	}
@@ -798,9 +799,9 @@ func (e *Engine) expected(t *T) time.Duration {
 // limit is how long the client may take in a scenario.
 func (e *Engine) limit(t *T) time.Duration { return e.Timeout + e.expected(t) }
 
-// silent reports whether a client that has spoken has sent nothing for so long that it may send nothing more, and whether it
-// had all its answers. It has twice the time where it goes on to look for news and, in the run that confirms that it may send nothing
-// more, the whole time limit, and until it is known to give a request up.
+// silent reports whether a client has spoken and has then been silent so long that it may send nothing more. idle
+// says that it had all its answers. A client that still looks for news has twice the time. In the run that confirms
+// its silence, it has the whole time limit, and at least the time after which it is known to give up a request.
 func (e *Engine) silent(t *T, run *ScenarioRun, heard *activity) (silent, idle bool) {
 	idleTime, waiting := e.silence(run)
 	looking := time.Since(heard.any) < e.busy()
@@ -811,7 +812,7 @@ func (e *Engine) silent(t *T, run *ScenarioRun, heard *activity) (silent, idle b
 		whole := max(e.Timeout, e.GivesUpAfter+2*givingUp)
 		idleTime, waiting = max(idleTime, whole), max(waiting, whole)
 	}
-	// One that asks for authorization may wait for a browser.
+	// A client that asks for authorization may wait for a browser.
 	if run.Scenario.Authorization == nil && !looking && !heard.waits() && time.Since(heard.message) > idleTime {
 		return true, true
 	}
@@ -824,9 +825,10 @@ func (e *Engine) busy() time.Duration { return min(busyTime, e.Timeout/4) }
 // quiet is the time without any event after which a client counts as waiting.
 func (e *Engine) quiet() time.Duration { return min(quietTime, e.Timeout/20) }
 
-// silence is how long a client that has spoken may send nothing while nothing is on its way to it, and while it waits for an
-// answer: a multiple of what it takes with an ordinary server, at least a part of the time limit, longer than a client counts as
-// busy and, where it waits, the time that two answers to the server may take.
+// silence returns how long a client that has spoken may send nothing: idle while nothing is on its way to it, and
+// waiting while it waits for an answer. Both are a multiple of its time with an ordinary server, and at least a part
+// of the time limit. idle is longer than a client counts as busy, and waiting is at least the time of two answers to
+// the server.
 func (e *Engine) silence(run *ScenarioRun) (idle, waiting time.Duration) {
 	pause, took := e.launches.pace()
 	return max(slowness*pause, e.Timeout/6, e.busy()+2*e.quiet()), max(slowness*took, e.Timeout/3, 2*run.Patience)

@@ -49,8 +49,8 @@ type Scenario struct {
 	// Long says that many clients wait in the scenario for what does not come: it is
 	// begun before others, which use the time.
 	Long bool
-	// After names scenarios of which one, over each transport, tells whether this one can show anything, and Moot says
-	// why not, by what the client did there, or "".
+	// After names scenarios. One of them, over each transport, tells whether this one can show anything. Moot says
+	// why it cannot, from the acts of the client there, or "".
 	After []string
 	Moot  func(first *T) string
 	// Path replaces the path of the URL that the client is given.
@@ -253,8 +253,8 @@ func (t *T) reasonInconclusive() string {
 	return "the client did nothing in scenario " + t.Scenario.Name + " that could be judged"
 }
 
-// had reports whether the client did what a scenario says that it needs, as far as that is
-// told from what it did: the reason is then another one.
+// had reports whether the record shows the client doing the act that a scenario needs. The reason is then another
+// one.
 func (t *T) had(need string) bool {
 	switch {
 	case need == needsEnd:
@@ -267,7 +267,7 @@ func (t *T) had(need string) bool {
 	return false
 }
 
-// What many scenarios need of the client, put as what it did not do.
+// Many scenarios need these acts of the client. Each text says that the client did not do it.
 const (
 	needsHandshake = "the client did not complete a handshake"
 	needsEnd       = "the client did not end by itself"

@@ -250,8 +250,8 @@ func (a *Asker) hasLeft(from int) bool {
 	return s.Context().Err() != nil || slices.ContainsFunc(s.Log().Events()[from:], hangsUp)
 }
 
-// hangsUp reports whether an event is that the client closes the connection, after which nothing can come from it. Over stdio a
-// session goes on after that, until the server has exited (basic/lifecycle#shutdown).
+// hangsUp reports whether an event shows the client closing the connection. Nothing can come from it after that. Over
+// stdio the session continues until the server has exited (basic/lifecycle#shutdown).
 func hangsUp(e *wire.Event) bool { return e.Kind == wire.KindClose && e.From == wire.Client }
 
 // AtOnce sends requests of one method, all of them before it waits for the answers.
@@ -281,8 +281,8 @@ func (a *Asker) AtOnce(method string, params map[string]any, ids ...wire.ID) {
 	}
 }
 
-// AskBoth sends two requests that may wait for a user before it waits for the answers, and then the
-// plain request, which tells a client that has had enough from one that mixes them up. If the first is to be
+// AskBoth sends two requests that may wait for a user, waits for the answers, and then sends the plain request. The
+// plain one tells a client that accepts no more requests from one that mixes them up. If the first is to be
 // withdrawn, it is cancelled as soon as both were sent.
 func (a *Asker) AskBoth(id, method string, first, second, plain map[string]any, withdrawn bool) {
 	if a.Silent || a.overdue() {
@@ -322,9 +322,9 @@ func (a *Asker) AskPinging(id, method string, params map[string]any) {
 // pinging ends the id of a ping that is sent while another request is open.
 const pinging = "-pinged"
 
-// Withdraw sends a request that may wait for a user, and cancels it. Two pings
-// show the passive rules that the client has read the cancellation, and that what
-// comes after them was not already on its way.
+// Withdraw sends a request that may wait for a user, and cancels it. Two pings serve the passive rules: the answer to
+// the first shows that the client has read the cancellation, and a message after the second was not already on its
+// way.
 func (a *Asker) Withdraw(id, method string, params map[string]any) {
 	if a.Silent {
 		return
@@ -339,8 +339,8 @@ func (a *Asker) Withdraw(id, method string, params map[string]any) {
 // it left: only then does a missing answer count.
 const shortest = 4
 
-// goesOn reports whether the client went on to other requests, which shows that
-// it was neither about to end nor busy when it was asked.
+// goesOn reports whether the client continued with other requests. It was then neither about to end nor busy when it
+// was asked.
 func goesOn(log *wire.Log, from int) bool {
 	for _, e := range log.Events()[from:] {
 		if e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.Kind == wire.Request && operation(e.Msg.Method) {

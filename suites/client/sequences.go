@@ -162,8 +162,8 @@ func (c *courses) fatal() *course {
 	return nil
 }
 
-// runSequence runs a sequence in a session: a part of the one of this seed, if that is given. What is wrong in it is
-// run again and made smaller and smaller.
+// runSequence runs a sequence in a session: the one of this seed, or part if that is given. It repeats a faulty
+// sequence and makes it smaller and smaller.
 func runSequence(a *Asker, part []model.Action) course {
 	p := &sequencer{Asker: a, until: a.began.Add(a.Patience)}
 	if p.vocabulary(); len(p.words) == 0 {
@@ -354,7 +354,7 @@ func (p *sequencer) run(sequence []model.Action) *stumble {
 	return nil
 }
 
-// send makes a request. The number says of what type its id is, where the request leaves that open.
+// send makes a request. If the request leaves the type of its id open, number decides it.
 func (p *sequencer) send(w *asked, number, word int) *sent {
 	p.requests++
 	id := wire.StringID(sequencePrefix + strconv.Itoa(p.requests))
@@ -374,7 +374,8 @@ func (p *sequencer) send(w *asked, number, word int) *sent {
 	return r
 }
 
-// cancel cancels a request. What else it breaks than that the request has to be under way is named.
+// cancel cancels a request. breaks names the requirements that this breaks, other than that the request has to be
+// under way.
 func (p *sequencer) cancel(id wire.ID, breaks ...string) {
 	p.Notify("notifications/cancelled", map[string]any{"requestId": json.RawMessage(id.String()), "reason": "no longer needed"}, breaks...)
 }
@@ -477,7 +478,7 @@ func (p *sequencer) confirmed(s *stumble) bool {
 		return failed, ok
 	})
 	if !s.missing {
-		// What is refused only beside others is another question (docs/positions.md, requests-beside-others).
+		// A refusal only beside other requests is another question (docs/positions.md, requests-beside-others).
 		again, ok := p.replay(model.Serial(found.sequence))
 		if !ok || !s.same(again) {
 			return false
@@ -517,8 +518,8 @@ var toleratedBy = map[model.Kind]string{
 	model.Malformed: "base.notification.malformed-no-response",
 }
 
-// blame returns the requirement that a client breaks which ends after some actions: the one by which it lives with
-// a notification if that was the only one, or else the one by which requests are answered.
+// blame returns the requirement that a client breaks if it ends after some actions. This is the requirement to
+// tolerate an action if there was only one of the kind, or else the requirement to answer requests.
 func (p *sequencer) blame(last []model.Action) string {
 	var ids []string
 	for _, a := range last {
@@ -530,7 +531,7 @@ func (p *sequencer) blame(last []model.Action) string {
 			ids = append(ids, id)
 		}
 	}
-	// What a client is free to end the session for may be why it did.
+	// If a client is free to end the session after one of the actions, that may be its reason.
 	if free := slices.IndexFunc(ids, freeToEnd); free >= 0 {
 		return ids[free]
 	}
