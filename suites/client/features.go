@@ -234,7 +234,7 @@ func (t *T) judgeSampling() {
 	}
 	t.judgeLikePlain("sampling-metadata", "sampling.metadata.free-form")
 	if x, ok := t.Answered("sampling-foreign-metadata"); ok && x.Result() == nil {
-		// Their form is the provider's, which may refuse them.
+		// The model provider decides the form of metadata and may refuse these.
 		t.Inconclusive("the client or its model provider refuses metadata of an invented form", "sampling.metadata.free-form")
 	}
 	const returned = "sampling.error.returned"
@@ -504,7 +504,7 @@ func askSampling(a *Asker) {
 		if a.overdue() {
 			break
 		}
-		// A model may refuse such content. The scenario judges only how the client passes it on.
+		// A model may refuse such content. The scenario judges only that the client gives some answer.
 		messages := []any{map[string]any{"role": "user", "content": m.content}, sampleText("What is this?")}
 		if m.last {
 			slices.Reverse(messages)
