@@ -20,7 +20,7 @@ func needSandbox(t *testing.T) {
 	}
 }
 
-// What a sandbox and limits are for, and what says so.
+// This table has the targets of a sandbox and of limits, with the messages that name them.
 func TestIsolationFlags(t *testing.T) {
 	for name, tt := range map[string]struct {
 		args []string

@@ -186,8 +186,8 @@ func TestFailureAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestMootScenarios: a client that waits for a tool call for ever is not launched to wait for one of which progress comes, nor one that
-// does without a server process that has ended to lose another.
+// TestMootScenarios: a client that waits for a tool call for ever is not launched to wait for a call with progress. A
+// client that does not replace an ended server process is not launched to lose another one.
 func TestMootScenarios(t *testing.T) {
 	waits := inProcess(func(ctx context.Context, p client.Endpoint) error {
 		s, err := begin(ctx, p, calmTime)
@@ -462,8 +462,7 @@ func referenceAsProcess(t *testing.T) *result.Run {
 	})
 }
 
-// serves reports whether every requirement of the scenarios that is about
-// what the reference client does got a verdict.
+// TestReferenceClient wants a verdict for every requirement of the scenarios about an act of the reference client.
 func TestReferenceClient(t *testing.T) {
 	for _, name := range []string{transport.NameHTTP, transport.NameSSE, transport.NameStdio, transport.NameCustom} {
 		t.Run(name, func(t *testing.T) {
@@ -535,8 +534,9 @@ func TestBrokenOff(t *testing.T) {
 	}
 }
 
-// TestClientsThatExcludeEachOther: a client that can run only once at a time, as where it locks a file or listens at a port
-// of its own, shows as much as any other. One that does nothing in a scenario for reasons of its own is not mistaken for it.
+// TestClientsThatExcludeEachOther: a client may run only once at a time, because it locks a file or listens at a port
+// of its own. It shows as much as any other. A client that does nothing in a scenario for reasons of its own is not
+// mistaken for it.
 func TestClientsThatExcludeEachOther(t *testing.T) {
 	for _, name := range []string{"ends at once", "waits", "does nothing in some scenarios"} {
 		t.Run(name, func(t *testing.T) {
@@ -623,8 +623,8 @@ func TestIdleClientIsNotConformant(t *testing.T) {
 	}
 }
 
-// TestClientThatNeverSpeaks: a client that cannot work at all, as where its command is wrong, is not launched for
-// every scenario, and one that hangs costs little more than its limit.
+// TestClientThatNeverSpeaks: a client that cannot work at all, for example with a wrong command, is not launched for
+// every scenario. A client that hangs costs little more than its limit.
 func TestClientThatNeverSpeaks(t *testing.T) {
 	const limit = 20 * time.Second
 	for _, over := range []string{transport.NameHTTP, transport.NameSSE, transport.NameStdio, transport.NameCustom} {

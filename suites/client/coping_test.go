@@ -254,9 +254,9 @@ func TestLateOnce(t *testing.T) {
 	}
 }
 
-// byHand returns the launch of a client over stdio that sends initialize, and then only what reads has it send for each message
-// of the server, until that reports that the client leaves. Each launch has a reads of its own; what it does beside ends before
-// the client.
+// byHand returns the launch of a client over stdio. The client sends initialize, and then only the messages that
+// reads sends for each message of the server, until reads reports that the client leaves. Each launch has a reads of
+// its own. Its further work ends before the client.
 func byHand(reader func(send func(text string), beside func(func())) (reads func(m *wire.Message) (leaves bool))) func(client.Endpoint) (transport.Process, error) {
 	return inProcess(func(ctx context.Context, p client.Endpoint) error {
 		fromClient, stdin := io.Pipe()
