@@ -38,8 +38,8 @@ var featurePages = []struct{ name, page string }{
 	{"cancellation", "basic/utilities/cancellation"}, {"ping", "basic/utilities/ping"},
 }
 
-// featureOf names the feature that a requirement is about. The type definitions are one page for all features: there the
-// first segment of the id tells.
+// featureOf names the feature that a requirement is about. The type definitions are one page for all features: there
+// the first segment of the id tells.
 func featureOf(q *result.Requirement) string {
 	group, _, _ := strings.Cut(q.ID, ".")
 	for _, f := range featurePages {

@@ -74,7 +74,7 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// The missing member is reported in a field of its own, apart from the words.
+// The missing member is reported as Property, apart from the words.
 func TestMissingProperty(t *testing.T) {
 	r := load(t)
 	for def, want := range map[string]string{

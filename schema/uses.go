@@ -8,8 +8,8 @@ import (
 //go:embed 2025-06-18/uses.json
 var usesJSON []byte
 
-// A Use is what a party does of its own accord, such as asking for sampling. A message is one if it fits Kinds, Methods and
-// Anonymous, and holds one of Members or Types; what is empty fits all.
+// A Use is what a party does of its own accord, such as asking for sampling. A message is one if it fits Kinds,
+// Methods and Anonymous, and holds one of Members or Types; what is empty fits all.
 type Use struct {
 	Name string `yaml:"name" json:"name"`
 	// By is whose use it is, or "" for either party.

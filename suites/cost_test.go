@@ -133,7 +133,8 @@ func TestProcessThatDies(t *testing.T) {
 	})(t)
 }
 
-// TestFewSlowProcesses: a server whose process takes its time to start gets about a dozen of them, however many checks there are.
+// TestFewSlowProcesses: a server whose process takes its time to start gets about a dozen of them, however many
+// checks there are.
 func TestFewSlowProcesses(t *testing.T) {
 	brief.WholeRuns(t)
 	const most = 15 // a check may leave a process in which others cannot go on
@@ -225,8 +226,9 @@ func TestLatentServer(t *testing.T) {
 	}
 }
 
-// TestHangingServer bounds what a server costs that from some message on answers nothing any more, or nothing but initialize, in
-// any session: two time limits, or less than three, beside what it took until then and the end of the sessions.
+// TestHangingServer bounds what a server costs that from some message on answers nothing any more, or nothing but
+// initialize, in any session: two time limits, or less than three, beside what it took until then and the end of the
+// sessions.
 func TestHangingServer(t *testing.T) {
 	brief.WholeRuns(t)
 	for _, over := range []string{transport.NameHTTP, transport.NameSSE, transport.NameStdio} {

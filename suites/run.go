@@ -69,8 +69,8 @@ type Options struct {
 // goroutines.
 type Progress interface {
 	Start(total int)
-	// Done tells the verdict of a check or scenario and what decided it; disputed says that maintainers contest its findings,
-	// which then do not count.
+	// Done tells the verdict of a check or scenario and what decided it; disputed says that maintainers contest its
+	// findings, which then do not count.
 	Done(name string, verdict result.Verdict, disputed bool, message string)
 	Stop()
 }

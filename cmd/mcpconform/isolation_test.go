@@ -20,7 +20,8 @@ func needSandbox(t *testing.T) {
 	}
 }
 
-// This table has the targets of a sandbox and of limits, with the messages that name them.
+// TestIsolationFlags wants flags of the sandbox and of limits refused if they do not fit the target or have wrong
+// values.
 func TestIsolationFlags(t *testing.T) {
 	for name, tt := range map[string]struct {
 		args []string

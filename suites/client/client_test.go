@@ -167,8 +167,8 @@ func counting(launch func(client.Endpoint) (transport.Process, error)) (counted 
 		}
 }
 
-// TestFailureAtTheEnd: a client that does everything in a joint that the passive rules alone judge has met all of it, even if it then
-// ends with a failure.
+// TestFailureAtTheEnd: a client that does everything in a joint that the passive rules alone judge has met all of it,
+// even if it then ends with a failure.
 func TestFailureAtTheEnd(t *testing.T) {
 	for _, early := range []bool{false, true} {
 		launch, count := counting(inProcess(func(ctx context.Context, p client.Endpoint) error {
@@ -231,7 +231,8 @@ func TestMootScenarios(t *testing.T) {
 	}
 }
 
-// TestJointInHalves: where a client does not come through a joint, and nothing is found, it is launched for either half.
+// TestJointInHalves: where a client does not come through a joint, and nothing is found, it is launched for either
+// half.
 func TestJointInHalves(t *testing.T) {
 	var mu sync.Mutex
 	launched := make(map[string]int)
@@ -301,7 +302,8 @@ func TestJointGoesOnWithoutCulprit(t *testing.T) {
 	}
 }
 
-// TestPassesAlone: what is found while other clients run, and not when the client is launched alone, does not count. A note tells of it.
+// TestPassesAlone: what is found while other clients run, and not when the client is launched alone, does not count.
+// A note tells of it.
 func TestPassesAlone(t *testing.T) {
 	const scenario = "http/sse-answers"
 	fault, ok := mockclient.Find("http.stream-type-death")
@@ -661,8 +663,8 @@ func TestClientThatNeverSpeaks(t *testing.T) {
 	}
 }
 
-// TestClientThatStops: a client that does nothing any more after the handshake, or after some messages, costs about twice its
-// limit, or nine seconds more than a short one.
+// TestClientThatStops: a client that does nothing any more after the handshake, or after some messages, costs about
+// twice its limit, or nine seconds more than a short one.
 func TestClientThatStops(t *testing.T) {
 	brief.WholeRuns(t)
 	for _, limit := range []time.Duration{5 * time.Second, 30 * time.Second} {
@@ -735,8 +737,8 @@ func attached(p client.Endpoint, change func(*reference.Standalone)) *reference.
 	return c
 }
 
-// TestHangIsConfirmedOnce: a client that hangs in one scenario of a joint is launched for that once more, beside the others, and
-// not for its whole limit.
+// TestHangIsConfirmedOnce: a client that hangs in one scenario of a joint is launched for that once more, beside the
+// others, and not for its whole limit.
 func TestHangIsConfirmedOnce(t *testing.T) {
 	for _, limit := range []time.Duration{time.Second, 4 * time.Second, 12 * time.Second, 30 * time.Second} {
 		t.Run(limit.String(), func(t *testing.T) {

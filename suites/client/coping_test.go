@@ -313,8 +313,8 @@ func TestAnsweredLate(t *testing.T) {
 	}
 }
 
-// TestPingsBehindOwnRequests runs a client that answers pings only when it has the answers to its own requests: that is held
-// against it, and not what it did not answer in between.
+// TestPingsBehindOwnRequests runs a client that answers pings only when it has the answers to its own requests: that
+// is held against it, and not what it did not answer in between.
 func TestPingsBehindOwnRequests(t *testing.T) {
 	const id = "ping.response-prompt"
 	run := conducted(t, suites.ClientScenarios{Transport: transport.NameStdio, Scenarios: []string{"exchange/requests", "hostile/*"}, Launch: byHand(func(send func(string), _ func(func())) func(*wire.Message) bool {

@@ -664,7 +664,8 @@ func askRoots(a *Asker) {
 	}
 }
 
-// rootsUnhurried is the id of a request for roots, which a person may have to consent to, that comes together with a ping.
+// rootsUnhurried is the id of a request for roots, which a person may have to consent to, that comes together with a
+// ping.
 const rootsUnhurried = "roots-unhurried"
 
 // rootsPlain is the id of a request for roots without params. It needs none (client/roots#listing-roots).

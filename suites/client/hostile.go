@@ -72,7 +72,8 @@ var hostileScenarios = []*Scenario{
 					continue
 				}
 				if id == "old-version" && r.Msg.Kind == wire.Result {
-					// JSON-RPC 2.0, section 3, recommends to handle objects of version 1.0 (docs/positions.md, leniency).
+					// JSON-RPC 2.0, section 3, recommends to handle objects of version 1.0 (docs/positions.md,
+					// leniency).
 					t.recorder().Note("base.error.invalid-request", wire.Client, "a ping with jsonrpc 1.0 is served")
 					continue
 				}

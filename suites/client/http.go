@@ -327,8 +327,8 @@ var httpScenarios = []*Scenario{
 // own for clients, as 401 has.
 var refusals = []int{http.StatusNotAcceptable, http.StatusGone, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity}
 
-// refusingPosts speaks the older transport alone, and refuses a POST to its event stream with another status than 405: the client
-// falls back after any 4xx (basic/transports#backwards-compatibility).
+// refusingPosts speaks the older transport alone, and refuses a POST to its event stream with another status than
+// 405: the client falls back after any 4xx (basic/transports#backwards-compatibility).
 func refusingPosts(run *ScenarioRun) server.Options {
 	status := refusals[run.Choice.Source("http/legacy-refused").Uint64()%uint64(len(refusals))]
 	return server.Options{
@@ -344,8 +344,8 @@ func refusingPosts(run *ScenarioRun) server.Options {
 	}
 }
 
-// fallback returns the first refusal of a POST of initialize with 4xx, or nil, and reports whether the client then shook hands over the
-// older transport.
+// fallback returns the first refusal of a POST of initialize with 4xx, or nil, and reports whether the client then
+// shook hands over the older transport.
 func (t *T) fallback() (refused *wire.Event, legacy bool) {
 	for _, c := range t.Conversations {
 		for _, x := range c.HTTP {
@@ -1477,7 +1477,8 @@ func (t *T) listensTwice(c *judge.Conversation) bool {
 	return listening(c) > 1 && listening(t.Baseline.Handshake()) == 1
 }
 
-// basic/transports#backwards-compatibility
+// judgeFallback judges whether the client falls back to the older transport
+// (basic/transports#backwards-compatibility).
 func judgeFallback(t *T) {
 	var first, get *wire.Event
 	for _, c := range t.Conversations {

@@ -21,8 +21,8 @@ type joint struct {
 	scenarios []string
 }
 
-// Answers to a request that is broken on purpose are not judged. Scenarios that break something are therefore not
-// combined with scenarios that ask the client.
+// joints lists the combined launches. Answers to a request that is broken on purpose are not judged, so scenarios
+// that break something are not combined with scenarios that ask the client.
 var joints = []joint{
 	{"additions", []string{
 		"lifecycle/early-ping", "lifecycle/additions", "exchange/open-results", "exchange/requests", "lists/changed", "http/sse-fields",
@@ -239,7 +239,8 @@ func (r *jointRun) settles(t *T) bool {
 	return t.cleared() && (r.through || r.met && t.judgedWhole() || left || stays)
 }
 
-// judgedWhole reports whether the scenario leaves none of its requirements open: the passive rules alone judge it, or all were exercised.
+// judgedWhole reports whether the scenario leaves none of its requirements open: the passive rules alone judge it, or
+// all were exercised.
 func (t *T) judgedWhole() bool {
 	return t.Scenario.Judge == nil || !slices.ContainsFunc(t.Scenario.Requirements, func(id string) bool {
 		return t.recorder().Record.At(id, wire.Client).Exercised == 0

@@ -120,7 +120,8 @@ func TestOthersFindings(t *testing.T) {
 	}
 }
 
-// TestRedirectedIsThrough: a client that gives up when it is redirected to another origin has been at the protected server.
+// TestRedirectedIsThrough: a client that gives up when it is redirected to another origin has been at the protected
+// server.
 func TestRedirectedIsThrough(t *testing.T) {
 	for _, redirected := range []bool{false, true} {
 		r := &jointRun{t: &T{Scenario: &Scenario{}, Flow: &Flow{redirected: redirected, shown: []Shown{{Ours: true}}}}}

@@ -45,8 +45,8 @@ const (
 	settled        // that has made no difference, and is not tried again
 )
 
-// A client that takes this many times as long as with an ordinary server counts as
-// hanging. The factor allows for a busy machine.
+// slowness is a factor: a client hangs if it takes this many times as long as with an ordinary server. The factor
+// allows for a busy machine.
 const slowness = 4
 
 // presence is the number of clients that may be present for each client that may work.

@@ -94,7 +94,8 @@ func faultyRun(ctx context.Context, f mockclient.Fault) (*result.Run, error) {
 		Authorizes: strings.HasPrefix(f.Scenario, "auth/"),
 		Launch: func(p client.Endpoint) (transport.Process, error) {
 			program, err := transport.Func{Name: "faulty client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
-				// A little less than what two waits of a scenario take: which of them ends first is no matter of chance.
+				// A little less than what two waits of a scenario take: which of them ends first is no matter of
+				// chance.
 				c := reference.Standalone{
 					URL: p.URL, Dial: p.Dial, Legacy: p.Transport == transport.NameSSE, Timeout: limit/2 - time.Second, UserActions: p.UserActions,
 					Authorizer: &reference.Authorizer{ID: p.ClientID, Secret: p.ClientSecret},

@@ -18,9 +18,9 @@ import (
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
 )
 
-// The scenarios in this file are about decisions of the user. The client, or its user, has to be told what to do. A
-// client that ignores the instructions is not judged: each scenario asks for different actions in turn, and judges
-// only a client that performed some of them.
+// userActionScenarios are about decisions of the user. The client, or its user, has to be told what to do. A client
+// that ignores the instructions is not judged: each scenario asks for different actions in turn, and judges only a
+// client that performed some of them.
 var userActionScenarios = []*Scenario{
 	{
 		Name: "acts/elicitation", UserActions: "elicitation=accept,decline,cancel",
