@@ -21,8 +21,8 @@ type joint struct {
 	scenarios []string
 }
 
-// joints lists the combined launches. Answers to a request that is broken on purpose are not judged, so scenarios
-// that break something are not combined with scenarios that ask the client.
+// joints lists the combined launches. Answers to a request that is broken on purpose are not judged. Scenarios with
+// such requests are therefore not combined with scenarios that ask the client.
 var joints = []joint{
 	{"additions", []string{
 		"lifecycle/early-ping", "lifecycle/additions", "exchange/open-results", "exchange/requests", "lists/changed", "http/sse-fields",
