@@ -345,7 +345,7 @@ func TestHTMLInABrowser(t *testing.T) {
 	b.open(page, "#change=mended")
 	b.want(shown + ` === 'tools.list.answered'`)
 
-	// What the address says need not make sense.
+	// The text of an address need not make sense.
 	for _, hash := range []string{"#verdict=nonsense", "#%E0%A4%A", "#constructor", "#=&=", "#text=<img>"} {
 		b.open(page, hash)
 		b.want(`document.getElementById('shown').value.endsWith('shown')`)

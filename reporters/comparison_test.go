@@ -29,7 +29,7 @@ func offered() *result.Offer {
 	}
 }
 
-// What was written is written again byte by byte once it was read, as bundles are verified.
+// A file that was read is written again byte by byte, as the verification of bundles needs.
 func TestOfferIsWrittenAgain(t *testing.T) {
 	run := &result.Run{Role: "server", Verdict: result.Incomplete, Offer: offered()}
 	text := render(t, JSON, run)

@@ -31,8 +31,8 @@ func (c *console) findings(q *result.Requirement, st style) {
 	}
 }
 
-// smallest returns the finding of the gravest kind, which is that of the first, whose evidence is
-// the shortest.
+// smallest returns the finding of the gravest kind with the shortest evidence. The first finding is of the gravest
+// kind.
 func smallest(findings []result.Finding) *result.Finding {
 	best := &findings[0]
 	for i := range findings[1:] {

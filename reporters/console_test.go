@@ -211,7 +211,7 @@ func TestConsoleGroupsFindings(t *testing.T) {
 	}
 }
 
-// What decides stands in the evidence at every width, and whole where there is no terminal.
+// The deciding part stands in the evidence at every width, and whole without a terminal.
 func TestConsoleKeepsWhatDecides(t *testing.T) {
 	answer := `{"jsonrpc":"2.0","id":4,"error":{"code":-32603,"message":"` + strings.Repeat(`[\n {\"expected\": \"string\" `, 5) + `"}}`
 	late := `{"jsonrpc":"2.0","id":4,"error":{"message":"` + strings.Repeat(`[\n {\"expected\": \"string\" `, 20) + `","code":-32603}}`

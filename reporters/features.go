@@ -38,8 +38,8 @@ var featurePages = []struct{ name, page string }{
 	{"cancellation", "basic/utilities/cancellation"}, {"ping", "basic/utilities/ping"},
 }
 
-// featureOf names the feature that a requirement is about. The type definitions are one page for all features: there the
-// first segment of the id tells.
+// featureOf names the feature that a requirement is about. The type definitions are one page for all features: there
+// the first segment of the id tells.
 func featureOf(q *result.Requirement) string {
 	group, _, _ := strings.Cut(q.ID, ".")
 	for _, f := range featurePages {
@@ -76,7 +76,8 @@ func (v *view) byFeature() []feature {
 	return slices.DeleteFunc(list, func(f feature) bool { return f.Counts == [len(featureColumns)]int{} })
 }
 
-// columnOf returns the column in which a requirement is counted. What is disputed or expected is broken all the same.
+// columnOf returns the column in which a requirement is counted. A disputed or expected failure counts as broken all
+// the same.
 func columnOf(q *result.Requirement) int {
 	switch q.Verdict {
 	case result.Pass:

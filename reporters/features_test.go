@@ -10,7 +10,8 @@ import (
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-// The table counts each requirement of the catalogue in one row: that of its page or, of the type definitions, that of its id.
+// The table counts each requirement of the catalogue in one row: that of its page or, of the type definitions, that
+// of its id.
 func TestFeatures(t *testing.T) {
 	catalogue, err := schema.Catalogue()
 	if err != nil {

@@ -31,7 +31,7 @@ func words(n *html.Node) string {
 	return strings.TrimSpace(b.String())
 }
 
-// What keyboards and screen readers need of the page.
+// The page has everything that keyboards and screen readers need.
 func TestHTMLStructure(t *testing.T) {
 	worst := sampleRun()
 	plantAll(worst, hostile)
@@ -98,8 +98,7 @@ func TestHTMLStructure(t *testing.T) {
 	}
 }
 
-// A link to a requirement leads into what is folded, because only that unfolds it in
-// a browser that runs no script.
+// A link to a requirement leads into the folded part: only such a link unfolds it in a browser without scripts.
 func TestHTMLLinkUnfolds(t *testing.T) {
 	run := sampleRun()
 	want := make(map[string]bool)
@@ -261,7 +260,7 @@ func TestSplitJSON(t *testing.T) {
 	}
 }
 
-// What changed since an earlier run is linked, and marked where it stands.
+// Changes since an earlier run are linked, and marked in their place.
 func TestHTMLComparison(t *testing.T) {
 	run := sampleRun()
 	run.Against = &result.Comparison{New: []string{"stdio.stdout.only-messages"}, Mended: []string{"tools.list.answered"}, Stale: []string{"tools.gone"}}

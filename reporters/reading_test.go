@@ -23,7 +23,7 @@ func found(id string, verdict result.Verdict, check string, events ...result.Eve
 	return q
 }
 
-// What was broken by one and the same thing stands under its cause, and nothing else does.
+// The requirements broken by one cause stand under it, and nothing else does.
 func TestConsequencesStandUnderTheirCause(t *testing.T) {
 	answer := func(connection string, seq int) result.Event {
 		return result.Event{Connection: connection, Seq: seq, Kind: "message", Text: `{"id":1,"method":"tools/call"}`}

@@ -25,8 +25,9 @@ import (
 // errNoRun is what every reporter returns for a nil run.
 var errNoRun = errors.New("reporters: no run to report")
 
-// outcome is a verdict as a reader sees it: the six verdicts, of which inconclusive is divided into what was not tested and what
-// the target does not use, a failure that the expected-failures file covers, and one that is disputed and does not count.
+// outcome is a verdict as a reader sees it. There are the six verdicts, and inconclusive is divided into untested and
+// not used by the target. A failure that the expected-failures file covers is an outcome of its own. So is a disputed
+// failure, which does not count.
 type outcome string
 
 const (

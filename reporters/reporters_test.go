@@ -90,7 +90,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// What a reader must be told in every format, whatever else changes.
+// Every format tells a reader these things, whatever else changes.
 func TestEveryReportTells(t *testing.T) {
 	for name, report := range reports {
 		if name == "attestation.json" || name == "results.sarif" || strings.HasPrefix(name, "matrix") {
@@ -349,7 +349,7 @@ func TestShellWord(t *testing.T) {
 	}
 }
 
-// What a run rests on is said once, also where that is the reason why it is incomplete.
+// The basis of a run is named once, even if it is the reason why the run is incomplete.
 func TestIncompleteInOneLine(t *testing.T) {
 	warned := result.Requirement{ID: "a", Level: "SHOULD", Page: "p", Observable: true, Verdict: result.Warn, Exercised: 1}
 	for _, tt := range []struct {

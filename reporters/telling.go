@@ -43,7 +43,7 @@ func (v *view) telling(f *result.Finding) []*result.Event {
 	}
 	best := exchanges[0]
 	for _, x := range exchanges[1:] {
-		// Where the message names nothing of them, the last one decides.
+		// If the message names nothing from the exchanges, the last one decides.
 		if x.answer != nil && (best.answer == nil || len(best.named) == 0 || len(x.named) > len(best.named)) {
 			best = x
 		}

@@ -39,8 +39,8 @@ func TestGeneratedAdviceIsCurrent(t *testing.T) {
 	}
 }
 
-// Every requirement about which something can be found says what to do then, in words
-// that are not those of the requirement; every MUST has words of its own.
+// Every requirement with possible findings has advice, in other words than those of the requirement. Every MUST has
+// words of its own.
 func TestEveryObservableRequirementHasAdvice(t *testing.T) {
 	list, err := schema.AllAdvice()
 	if err != nil {

@@ -84,7 +84,7 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// What a class is derived from decides what is in it.
+// The source of a derived class decides its contents.
 func TestDeriveClasses(t *testing.T) {
 	catalogue := []schema.Requirement{
 		{ID: "b.must", Level: schema.Must, Party: schema.Server, Observable: true},

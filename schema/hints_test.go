@@ -54,8 +54,7 @@ func TestHintsAreThoseOfRequirements(t *testing.T) {
 	}
 }
 
-// Of each requirement, a run shows hints for its own role, its own transport and options that
-// the user has not given.
+// A run shows hints of each requirement for its own role, its own transport and options that the user has not given.
 func TestHintsFitTheRun(t *testing.T) {
 	list := hints(t)
 	var options []string

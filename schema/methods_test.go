@@ -12,7 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/schema"
 )
 
-// The tables of methods agree with the unions of the schema, which say who sends what.
+// The tables of methods agree with the unions of the schema, which give the sender of each message.
 func TestMethodsAgreeWithUnions(t *testing.T) {
 	data, err := os.ReadFile("2025-06-18/schema.json")
 	if err != nil {

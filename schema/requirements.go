@@ -39,9 +39,9 @@ func (l Level) AsStrongAs(other Level) bool {
 // A Basis says what in the specification a requirement rests on.
 type Basis string
 
-// The bases. A broken MUST that rests on one of the first three is a failure, on
-// a statement only where a position of the catalogue defends it. What is merely implied is
-// a SHOULD at most. An example shows one way of several: nobody breaks it (Illustrative).
+// The bases. A broken MUST that rests on one of the first three is a failure. On a statement it is a failure only if
+// a position of the catalogue defends it. An implied requirement is a SHOULD at most. An example shows one way of
+// several: nobody breaks it (Illustrative).
 const (
 	ByKeyword     Basis = "keyword"   // a sentence with a capital keyword of RFC 2119
 	BySchema      Basis = "schema"    // the type definitions of schema.ts

@@ -25,9 +25,9 @@
 //   - classes.json: the frozen conformance classes. "go test ./schema -run TestClasses -freeze" adds new versions.
 //
 // A statement of the type definitions has the page "schema" and the name of the type as its anchor, in small letters.
-// A MAY cannot be broken. It binds the other side by a SHOULD: to cope with the permitted behaviour. An
-// implication follows of necessity from a sentence and is SHOULD at most. A finding on an example is a note. A requirement that only sums others up is not observable, and names them under
-// "through".
+// A MAY cannot be broken. It binds the other side by a SHOULD: to cope with the permitted behaviour. An implication
+// follows of necessity from a sentence and is SHOULD at most. A finding on an example is a note. A requirement that
+// only sums others up is not observable, and names them under "through".
 //
 // "go generate ./schema" renders the pages. "go run ./schema/reconcile CHECKOUT" compares the catalogue with a
 // checkout of the specification from before 2026-03-25: every keyword is covered, every anchor exists, and each text

@@ -74,7 +74,7 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// Which member is missing is told apart from the words.
+// The missing member is reported as Property, apart from the words.
 func TestMissingProperty(t *testing.T) {
 	r := load(t)
 	for def, want := range map[string]string{
@@ -170,7 +170,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// What a hostile peer sends neither floods the report nor the messages.
+// Input of a hostile peer floods neither the report nor the messages.
 func TestLimits(t *testing.T) {
 	r := load(t)
 	long := strings.Repeat("é\x00", 500_000)

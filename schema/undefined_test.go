@@ -9,8 +9,7 @@ import (
 	"github.com/mcpconform/mcpconform/schema"
 )
 
-// What a definition does not have is told, with what may be meant, but not where
-// anything may stand.
+// An undefined member is reported with the member that may be meant, but not in a place for any members.
 func TestUndefined(t *testing.T) {
 	revision, err := schema.Load()
 	if err != nil {

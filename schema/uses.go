@@ -8,8 +8,8 @@ import (
 //go:embed 2025-06-18/uses.json
 var usesJSON []byte
 
-// A Use is what a party does of its own accord, such as asking for sampling. A message is one if it fits Kinds, Methods and
-// Anonymous, and holds one of Members or Types; what is empty fits all.
+// A Use is what a party does of its own accord, such as asking for sampling. A message is one if it fits Kinds,
+// Methods and Anonymous, and holds one of Members or Types; what is empty fits all.
 type Use struct {
 	Name string `yaml:"name" json:"name"`
 	// By is whose use it is, or "" for either party.
@@ -26,7 +26,8 @@ type Use struct {
 	HTTP string `yaml:"http" json:"http,omitempty"`
 	// Authorization says that the use is a request for metadata or a token instead.
 	Authorization bool `yaml:"authorization" json:"authorization,omitempty"`
-	// Tools says that calls of tools may make a server do it, and Token that only what comes with a progress token may.
+	// Tools says that calls of tools may make a server do it. Token says that only a request with a progress token
+	// may.
 	Tools bool `yaml:"tools" json:"tools,omitempty"`
 	Token bool `yaml:"token" json:"token,omitempty"`
 	// Requirements are the patterns of those that are about nothing else.

@@ -7,7 +7,8 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/brief"
 )
 
-// What a server announces some time after the handshake is read and tried: a list that was empty then says nothing for good.
+// The run reads and tries a list that a server announces some time after the handshake: an early empty list is not
+// final.
 func TestAnnouncedLater(t *testing.T) {
 	brief.WholeRuns(t)
 	for oddity, wants := range map[string][]string{

@@ -169,8 +169,7 @@ func TestForeignGateway(t *testing.T) {
 	}
 }
 
-// A server that wants a token for some methods only is judged where it is
-// open, and what needs the token is left open.
+// A server that wants a token for some methods only is judged by the open methods. The others are left open.
 func TestPartlyProtectedServer(t *testing.T) {
 	brief.WholeRuns(t)
 	o := serverOptions()

@@ -53,9 +53,8 @@ type ClientScenarios struct {
 	// Authorizes says that the client is meant to seek authorization where a
 	// server wants it; a client that does not then fails.
 	Authorizes bool
-	// GivesUpAfter is the time after which the client gives up a request that is not
-	// answered, whether or not progress comes: it then fails where it still waits.
-	// Zero: not known, so that a client that waits shows nothing.
+	// GivesUpAfter is the time after which the client gives up a request without an answer, even if progress comes. A
+	// client that waits longer fails. Zero: not known, and a client that waits shows nothing.
 	GivesUpAfter time.Duration
 }
 
@@ -168,8 +167,7 @@ func (s *clientRun) start(ctx context.Context, left []*tree.Spec) {
 	}()
 }
 
-// support returns, for scenarios that serve nothing that is selected, whether they are
-// needed to show more of what rules judge.
+// support returns, for scenarios that serve no selected requirement, whether they are needed to show the rules more.
 func (s *clientRun) support(left []*tree.Spec) map[string]func() bool {
 	kept := sync.OnceValue(func() []*tree.Spec { return s.needed(left) })
 	needed := make(map[string]func() bool)
@@ -290,8 +288,8 @@ func (s *clientRun) lastWords(e client.Ending) string {
 // mostDeaths bounds how many different last words a run shows.
 const mostDeaths = 5
 
-// deaths returns notes on what the client said when it ended with a failure, in each
-// scenario other than the baseline where that is known.
+// deaths returns notes on the last words of a client that ended with a failure, from each scenario other than the
+// baseline in which they are known.
 func (s *clientRun) deaths() []string {
 	var words []string
 	in := make(map[string][]string) // scenarios, by words

@@ -141,7 +141,8 @@ func meetings() []meeting {
 	return all
 }
 
-// TestHostileBothSides puts the proxy between hostile clients and hostile servers: it ends when it is told to, and reports on both.
+// TestHostileBothSides puts the proxy between hostile clients and hostile servers: it ends when it is told to, and
+// reports on both.
 func TestHostileBothSides(t *testing.T) {
 	over := func(meeting) []string { return []string{transport.NameStdio, transport.NameHTTP, transport.NameSSE} }
 	for _, c := range corpusOf(t, meetings(), over) {

@@ -34,9 +34,9 @@ func (c counting) Dial(ctx context.Context, log *wire.Log) (transport.Conn, erro
 	return c.Dialer.Dial(ctx, log)
 }
 
-// TestSelectionCostsWhatItSelects: what rules judge and discovery shows costs one session, what a
-// sequence may show broken one more, and what needs sessions of its own costs these. Over HTTP
-// checks share a second one.
+// TestSelectionCostsWhatItSelects: requirements that rules and discovery judge cost one session. Requirements that a
+// sequence may find broken cost one more. Checks with sessions of their own cost these. Over HTTP checks share a
+// second one.
 func TestSelectionCostsWhatItSelects(t *testing.T) {
 	brief.WholeRuns(t)
 	for _, tt := range []struct {
@@ -92,8 +92,8 @@ func TestSelectionCostsWhatItSelects(t *testing.T) {
 	}
 }
 
-// TestProcessThatDies: a process that ends at what one check sends takes with it the checks that share it. They take turns
-// in the processes that are there, and the findings are those of that check alone.
+// TestProcessThatDies: a process that ends at the message of one check takes with it the checks that share it. They
+// take turns in the running processes, and only that check has findings.
 func TestProcessThatDies(t *testing.T) {
 	brief.WholeRuns(t)
 	costs := func(t *testing.T, quit func(n int, line []byte) bool) (connections int, failed []string) {
@@ -133,7 +133,8 @@ func TestProcessThatDies(t *testing.T) {
 	})(t)
 }
 
-// TestFewSlowProcesses: a server whose process takes its time to start gets about a dozen of them, however many checks there are.
+// TestFewSlowProcesses: a server whose process takes its time to start gets about a dozen of them, however many
+// checks there are.
 func TestFewSlowProcesses(t *testing.T) {
 	brief.WholeRuns(t)
 	const most = 15 // a check may leave a process in which others cannot go on
@@ -225,8 +226,9 @@ func TestLatentServer(t *testing.T) {
 	}
 }
 
-// TestHangingServer bounds what a server costs that from some message on answers nothing any more, or nothing but initialize, in
-// any session: two time limits, or less than three, beside what it took until then and the end of the sessions.
+// TestHangingServer bounds what a server costs that from some message on answers nothing any more, or nothing but
+// initialize, in any session: two time limits, or less than three, beside what it took until then and the end of the
+// sessions.
 func TestHangingServer(t *testing.T) {
 	brief.WholeRuns(t)
 	for _, over := range []string{transport.NameHTTP, transport.NameSSE, transport.NameStdio} {

@@ -20,8 +20,8 @@ func (w unended) Write(p []byte) (int, error) {
 
 func (w unended) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() }
 
-// An SSE event counts only with the empty line behind it. A server that leaves that out is told so, once; that its answers do not
-// count is not held against what was asked.
+// An SSE event counts only with the empty line behind it. A server that leaves that out is told so, once; that its
+// answers do not count is not held against what was asked.
 func TestEventsWithoutEnd(t *testing.T) {
 	run, _ := handshakes(t, func(o *server.Options) {
 		applyOddity(o, "http.always-streams")

@@ -118,8 +118,7 @@ func TestSuitesOfPrograms(t *testing.T) {
 	}
 }
 
-// What a suite gives out holds no secret that the environment or a command holds, wherever a server
-// repeats it.
+// The output of a suite holds no secret of the environment or a command, even if a server repeats it.
 func TestSuitesKeepSecrets(t *testing.T) {
 	const inherited, argument, header = "inherited-s3cret", "argument-s3cret", "header-s3cret"
 	var shown []byte
@@ -149,9 +148,9 @@ func TestSuitesKeepSecrets(t *testing.T) {
 	}
 }
 
-// What a suite finds fails the test of its requirement, with what is required,
-// found and exchanged, and where the specification says so. A test that fails on
-// purpose is run by this program again, to read what it prints.
+// A finding of a suite fails the test of its requirement. The failure shows the requirement, the finding, the
+// messages and the place in the specification. This program runs itself again with a test that fails on purpose, to
+// read the output.
 func TestServerSuiteFails(t *testing.T) {
 	brief.WholeRuns(t)
 	const inner = "MCPCONFORM_TEST_FAULT"

@@ -36,7 +36,7 @@ func ExampleRun() {
 	// conformant
 }
 
-// What is found on a server with a fault.
+// This example shows the findings on a server with a fault.
 func ExampleRun_finding() {
 	var o server.Options
 	fault, _ := mockserver.Find("base.unknown-method-code")

@@ -61,8 +61,8 @@ func passesUnaccused(t *testing.T, run *result.Run, wants ...string) {
 	}
 }
 
-// A server may open one session at a time and leave other clients waiting. It costs about two time limits, is tried one session
-// after the other, and is not accused of those that waited.
+// A server may open one session at a time and leave other clients waiting. It costs about two time limits, is tried
+// one session after the other, and is not accused of those that waited.
 func TestSessionsInTurn(t *testing.T) {
 	run, took := handshakes(t, func(o *server.Options) { applyOddity(o, "http.sessions-in-turn") })
 	passed := make(map[string]bool)

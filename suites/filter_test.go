@@ -7,8 +7,8 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/tree"
 )
 
-// A selection leaves the checks of what is selected; for what rules judge, those
-// of its page as well, and all that are not skipped where levels are selected.
+// A selection leaves the checks of the selected requirements. For a requirement that rules judge, it leaves the
+// checks of its page as well. If levels are selected, it leaves all checks that are not skipped.
 func TestSelectionIsAFilter(t *testing.T) {
 	catalogue, err := schema.Catalogue()
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-// A check that begins many sessions waits for a server that takes its time over each once
-// or twice, and not for one that begins a single session at a time and refuses others.
+// A check that begins many sessions waits once or twice for a server with slow handshakes. It does not wait for a
+// server that begins a single session at a time and refuses others.
 func TestSlowHandshakes(t *testing.T) {
 	const takes = time.Second
 	slow := func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
@@ -91,8 +91,8 @@ func TestSlowHandshakes(t *testing.T) {
 // oneMore is what the handshake of the session that checks share may take.
 const oneMore = time.Second
 
-// An answer to initialize that does not say what it answers is one fault, and what both sides do
-// after it is none.
+// An answer to initialize without the id of the request is one fault. The messages of both sides after it are no
+// fault.
 func TestUnnamedHandshake(t *testing.T) {
 	brief.WholeRuns(t)
 	id := regexp.MustCompile(`"id": ?\d+,`)

@@ -81,8 +81,8 @@ func TestHostileHTTPPeers(t *testing.T) {
 	}
 }
 
-// TestTargetThatDies tells a server that dies from one that fails everything,
-// and goes on where it can be brought back.
+// TestTargetThatDies tells a server that dies from one that fails everything. The run continues if the server can be
+// restarted.
 func TestTargetThatDies(t *testing.T) {
 	t.Run("for good", inVirtualTime(func(t *testing.T) {
 		run, killed := runMortal(t, false)

@@ -15,7 +15,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-// What the user says of origins is the control of the checks of foreign ones.
+// The user's trusted origins are the control for the checks of foreign ones.
 func TestTrustedOrigins(t *testing.T) {
 	const app = "https://app.example"
 	exactly := func(origin string) bool { return origin == app }

@@ -143,9 +143,8 @@ func TestSharedLogLevel(t *testing.T) {
 	}
 }
 
-// A session that is lost in the middle of the run is what those requirements
-// suffer from that lose it, and no others; what mcpconform does in it, it does
-// on purpose.
+// The loss of a session in the middle of the run concerns only the requirements that lose it. The acts of mcpconform
+// in a lost session are on purpose.
 func TestLostSessions(t *testing.T) {
 	brief.WholeRuns(t)
 	const deadly = `"params":{"argument":` // of completion/complete
@@ -247,7 +246,7 @@ func TestMissingVersionHeader(t *testing.T) {
 	}
 }
 
-// What a DELETE is answered with, or a POST of HTTP+SSE, may hold any document.
+// The answer to a DELETE, or to a POST of HTTP+SSE, may hold any document.
 func TestDocumentsInAnswers(t *testing.T) {
 	brief.WholeRuns(t)
 	for name, method := range map[string]string{transport.NameHTTP: http.MethodDelete, transport.NameSSE: http.MethodPost} {
@@ -302,9 +301,8 @@ func TestMethodMissingAtTheClient(t *testing.T) {
 	}
 }
 
-// What a server may do at any time, whatever is asked of it: to refuse what is
-// too much, and to end a session because another begins or because it is full.
-// None of that is a finding, nor what mcpconform does about it.
+// A server may at any time refuse too many requests, and end a session because another begins or because it is full.
+// None of that is a finding, nor is the reaction of mcpconform.
 func TestLimitedServers(t *testing.T) {
 	brief.WholeRuns(t)
 	isInitialize := func(r *http.Request) bool {

@@ -319,7 +319,7 @@ func hardSchemas(t *testing.T, id string, tried []hardSchema) {
 				return server.Options{Catalogue: &server.Catalogue{Tools: []*server.Tool{
 					calls.tool("giving", definition, answer), calls.tool("taking", taking, said("taken")),
 				}}, Behaviour: server.Behaviour{Methods: map[string]server.Middleware{
-					// What is sent is for the judge to look at, not for the reference server.
+					// The judge looks at the sent messages; the reference server does not.
 					"tools/call": server.Named("giving", server.Always(answer)),
 				}}}
 			}

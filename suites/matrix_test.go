@@ -185,8 +185,8 @@ var roles = func() map[string]check.Call {
 // lateFault shows two seconds after a response, when a run for one requirement is over.
 const lateFault = "progress.on-another-stream"
 
-// TestKillMatrix proves the checks and rules: each fault is caught, also where nothing but
-// the requirement that it breaks is selected, and nothing but what the fault breaks is found.
+// TestKillMatrix proves the checks and rules. Each fault is caught, even if only its broken requirement is selected,
+// and the run finds nothing else.
 func TestKillMatrix(t *testing.T) {
 	m := killmatrix.Matrix{
 		File: "../docs/kill-matrix.md",

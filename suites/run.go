@@ -69,8 +69,8 @@ type Options struct {
 // goroutines.
 type Progress interface {
 	Start(total int)
-	// Done tells the verdict of a check or scenario and what decided it; disputed says that maintainers contest its findings,
-	// which then do not count.
+	// Done tells the verdict of a check or scenario and what decided it; disputed says that maintainers contest its
+	// findings, which then do not count.
 	Done(name string, verdict result.Verdict, disputed bool, message string)
 	Stop()
 }
@@ -353,9 +353,8 @@ func (r *run) selected(specs []*tree.Spec) string {
 // dispensable is why a spec was not run that a filter leaves.
 const dispensable = "the rules have seen what is selected without it"
 
-// needed returns those of the specs that are worth their cost. What is exchanged in any
-// case may have shown what rules judge of a selection: then the specs that only were to
-// show more of that are left out, unless they cost little.
+// needed returns the specs that are worth their cost. The messages exchanged so far may have shown the rules enough
+// of a selection. The specs that would only show the rules more are then left out, unless they cost little.
 func (r *run) needed(left []*tree.Spec) []*tree.Spec {
 	if !r.narrow() {
 		return left

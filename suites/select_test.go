@@ -46,8 +46,7 @@ func TestSelectionValidate(t *testing.T) {
 	}
 }
 
-// What only rules judge is exercised by checks of other requirements, be they
-// selected or not.
+// A requirement that only rules judge is exercised by the checks of other requirements, selected or not.
 func TestSelectionOfRules(t *testing.T) {
 	for _, tt := range []struct {
 		id   string
@@ -70,7 +69,7 @@ func TestSelectionOfRules(t *testing.T) {
 	}
 }
 
-// Who watches a run hears of what is selected alone.
+// An observer of a run hears only of the selected requirements.
 func TestSelectionIsWatched(t *testing.T) { virtual.Test(t, testSelectionIsWatched) }
 
 func testSelectionIsWatched(t *testing.T) {

@@ -131,7 +131,8 @@ func TestSequencesAtEverySeed(t *testing.T) {
 	}
 }
 
-// TestSequencesKeep wants found that a server forgets a fact after an action that has nothing to do with it, whichever they are.
+// TestSequencesKeep wants found that a server forgets a fact after an action that has nothing to do with it,
+// whichever they are.
 func TestSequencesKeep(t *testing.T) {
 	brief.WholeRuns(t)
 	type try struct {

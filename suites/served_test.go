@@ -13,8 +13,8 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 )
 
-// TestServed holds every observable requirement, for each party that it binds, to
-// a check or scenario, or to a rule that a fault of that party proves.
+// TestServed wants a check, a scenario or a proved rule for every observable requirement and each party that it
+// binds. A fault of the party proves the rule.
 func TestServed(t *testing.T) {
 	catalogue, err := schema.Catalogue()
 	if err != nil {

@@ -25,8 +25,8 @@ import (
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-// ServerChecks is the stimulus for servers: checks that send what a client may
-// send, and what it must not.
+// ServerChecks is the stimulus for servers: checks send messages that a client may send, and messages that it must
+// not.
 type ServerChecks struct {
 	Dialer   transport.Dialer
 	Settings check.Settings

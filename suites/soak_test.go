@@ -56,8 +56,8 @@ func flat(t *testing.T, before, after footprint) {
 	}
 }
 
-// TestSoak makes many runs in one process: of servers over each transport, of clients, and by
-// the door for Go tests. What the process holds does not grow.
+// TestSoak makes many runs in one process: of servers over each transport, of clients, and by the door for Go tests.
+// The memory of the process does not grow.
 func TestSoak(t *testing.T) {
 	brief.WholeRuns(t)
 	rounds := max(*soak, 24)

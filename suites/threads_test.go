@@ -47,7 +47,8 @@ var whyNone = map[string]string{
 	"suites/client/auth_test.go": "a fault of authorization, which these tests have in place of the catalogue",
 }
 
-// TestThreads wants each thread to be there once, with a fault that exists and has its form, and the page about them to be up to date.
+// TestThreads wants each thread to be there once, with a fault that exists and has its form, and the page about them
+// to be up to date.
 func TestThreads(t *testing.T) {
 	raw, err := os.ReadFile("../fixtures/threads.yaml")
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-// A server may refuse requests while it serves others: no check is to blame it
-// for what another one does, but for the one that tries just that.
+// A server may refuse requests while it serves others. No check may blame it for the requests of another check,
+// except the check of exactly that.
 func TestServersThatTakeTurns(t *testing.T) {
 	brief.WholeRuns(t)
 	// busy refuses what comes while a request of the same kind is being served.

@@ -133,7 +133,7 @@ func TestTransportCommandThatFails(t *testing.T) {
 	}
 }
 
-// What cannot be combined with a custom transport is refused.
+// The command refuses flags that cannot be combined with a custom transport.
 func TestTransportCommandFlags(t *testing.T) {
 	for _, tt := range []struct {
 		args []string

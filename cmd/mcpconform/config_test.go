@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	// The command collects garbage early, to take little memory, which costs a quarter of its processor time.
-	// What tests of memory run has its own setting.
+	// Commands in tests of memory have their own setting.
 	if os.Getenv(gogc) == "" {
 		_ = os.Setenv(gogc, "200")
 	}
@@ -56,8 +56,8 @@ func TestMain(m *testing.M) {
 // gogc is the variable that says when garbage is collected.
 const gogc = "GOGC"
 
-// manyRuns leaves out a test that runs the command again and again with -short, which is with the race
-// detector, where each takes seconds: it would find in them what it finds in those of other tests.
+// manyRuns skips a test with many runs of the command under -short. That goes with the race detector, and each run
+// takes seconds there. The detector finds nothing in them that it does not find in the runs of other tests.
 func manyRuns(t *testing.T) {
 	t.Helper()
 	if testing.Short() {

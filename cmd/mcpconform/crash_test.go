@@ -20,8 +20,8 @@ import (
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-// What ends the program at a bad moment: reports of what was seen so far, nobody left
-// behind, no half-written file.
+// The program may end at a bad moment. It then reports what it has seen, leaves no process behind and no half-written
+// file.
 
 // crashed is a run of the command that can be met in the middle.
 type crashed struct {
@@ -36,8 +36,8 @@ type crashed struct {
 
 var crashes atomic.Int64
 
-// deaf is a target as a shell script that ignores signals, has a child that left its group, says
-// that it is there, and stays, whether or not somebody speaks to it.
+// deaf is a target as a shell script. It ignores signals, has a child outside its group, announces itself and stays,
+// even if nobody speaks to it.
 const deaf = `trap '' INT TERM HUP; setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo here > "$HERE"; while :; do sleep 1000 </dev/null; done`
 
 // meet runs the command in its own folder until its target is there.
@@ -161,8 +161,8 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// Who is killed can end nothing: its targets go all the same, and those that left their
-// group, also if the whole group of the command is killed.
+// A killed command can end nothing. Its targets end all the same, also those outside its group, and also if its whole
+// group is killed.
 func TestKilled(t *testing.T) {
 	for name, args := range starting {
 		for who, group := range map[string]bool{"alone": false, "with its group": true} {

@@ -16,8 +16,8 @@ var (
 	invocationEnds = []string{"--", "|", "||", "&&", "&", ">", ";", "#"}
 )
 
-// TestDocumentedCommands: each command that the documents show without its output, and
-// which TestDocuments does not run for that reason, exists and has the flags that it is given.
+// TestDocumentedCommands is about commands that the documents show without output. TestDocuments does not run them.
+// Each has to exist and to have the flags that it is given.
 func TestDocumentedCommands(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
 	if err != nil {

@@ -162,7 +162,7 @@ func shownParts(output []string) [][]string {
 	return parts
 }
 
-// What differs between two runs, or between two versions of the catalogue, and what stands for it.
+// These parts differ between two runs, or between two versions of the catalogue. Each has a substitute.
 var volatile = []struct {
 	pattern *regexp.Regexp
 	stands  string
@@ -209,9 +209,8 @@ func differs(shown, output []string) string {
 // label is what a line begins with that goes on below the next ones: "  To do        Send …".
 var label = regexp.MustCompile(`^ *\S+( \S+)*  +`)
 
-// shorten cuts an output where the shown one is cut: a part is what stands between its first
-// and its last line, or the same number of labelled ones. Where the first one is gone, or nothing
-// was shown, nothing is cut.
+// shorten cuts an output at the cuts of the shown one. A part reaches from its first line to its last, or has the
+// same number of labelled lines. If the first line is gone, or nothing was shown, nothing is cut.
 func shorten(output, shown []string) []string {
 	if len(shown) == 0 {
 		return output

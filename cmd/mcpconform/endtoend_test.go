@@ -218,7 +218,7 @@ func TestProxyFromEnvironment(t *testing.T) {
 	proxied := make(chan string, 10_000)
 	proxy := start(t, served(t, func(w http.ResponseWriter, r *http.Request) bool {
 		proxied <- r.Header.Get("Proxy-Authorization") + " " + r.URL.String()
-		// What a proxy passes on names a path alone.
+		// The requests that a proxy passes on name a path alone.
 		r.URL.Scheme, r.URL.Host, r.Host = "", "", "localhost"
 		return false
 	}))

@@ -19,8 +19,8 @@ func clientConfig(t *testing.T, text string) string {
 	return filepath.Join(dir, "client.json")
 }
 
-// What comes from a file, or would be asked for, is shown nowhere, under whatever name the
-// server gets it.
+// A value from a file, or one that the user would be asked for, is shown nowhere, under any name that the server
+// gives it.
 func TestSecretsOfClientFiles(t *testing.T) {
 	manyRuns(t)
 	program, err := os.Executable()
@@ -55,7 +55,7 @@ func TestDisabledServer(t *testing.T) {
 	}
 }
 
-// What of a client's file is not used is said, and how long the client waits counts.
+// The command names the unused parts of a client's file, and the client's own time limit counts.
 func TestNotesOnClientFiles(t *testing.T) {
 	manyRuns(t)
 	program, err := os.Executable()

@@ -382,7 +382,7 @@ func TestResetsAtAnyMoment(t *testing.T) {
 	}
 }
 
-// TestMemoryIsBounded: what counts is what is kept, decoded, and what is written.
+// TestMemoryIsBounded counts the kept data, in decoded form, and the written data.
 func TestMemoryIsBounded(t *testing.T) {
 	if raceDetector {
 		t.Skip("left out with the race detector, which takes several times the memory")

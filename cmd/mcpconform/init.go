@@ -86,9 +86,8 @@ func named(texts []string, separator string) map[string]string {
 	return all
 }
 
-// discover learns what a target offers, and returns it with the SDK on which it is built, if that was
-// recognised, and what takes secrets out of it. A target that cannot be reached ends the command with the exit code
-// for that.
+// discover learns what a target offers. It returns the target, its SDK if it recognised one, and a redactor of its
+// secrets. An unreachable target ends the command with the exit code for that.
 func (f *serverFlags) discover(
 	cmd *cobra.Command, command []string,
 ) (*check.Target, *result.SDK, *transport.Redactor, error) {

@@ -20,7 +20,8 @@ func needSandbox(t *testing.T) {
 	}
 }
 
-// What a sandbox and limits are for, and what says so.
+// TestIsolationFlags wants flags of the sandbox and of limits refused if they do not fit the target or have wrong
+// values.
 func TestIsolationFlags(t *testing.T) {
 	for name, tt := range map[string]struct {
 		args []string

@@ -115,8 +115,8 @@ func TestURLAsCommand(t *testing.T) {
 	}
 }
 
-// A server that takes the short initialize with which the transport is found
-// out, and refuses what the run begins with, refuses a message and no session.
+// A server may accept the short initialize that detects its transport, and refuse the first message of the run. It
+// then refuses a message, and no session.
 func TestRefusedInitialize(t *testing.T) {
 	const id = "lifecycle.init.answered"
 	for name, refuses := range map[string]func(params map[string]any) bool{

@@ -13,8 +13,8 @@ import (
 	"github.com/mcpconform/mcpconform/schema"
 )
 
-// Set by the linker in a release (.ci/release). Otherwise they follow from what go build
-// and go install know.
+// released and commit are set by the linker in a release (.ci/release). Otherwise they follow from what go build and
+// go install know.
 var released, commit string
 
 // build says what this binary was built from, and for what.

@@ -204,7 +204,8 @@ var messageOddities = []Oddity{
 	},
 }
 
-// unheard are the requirements that a client leaves open which ends the session at a notification with an unknown method.
+// unheard are the requirements that a client leaves open which ends the session at a notification with an unknown
+// method.
 var unheard = []string{"base.notification.*", "meta.attach.notification", "cancellation.*", "*.list-changed.unsolicited", "logging.message.any-data"}
 
 func unknownNotification(m *wire.Message) bool {

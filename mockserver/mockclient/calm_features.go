@@ -826,8 +826,8 @@ var rootOddities = []Oddity{
 	},
 }
 
-// polled lists the roots that were found last for some time, and announces changes as late, if there is a folder that may
-// be removed.
+// polled lists the roots that were found last for some time, and announces changes as late, if there is a folder that
+// may be removed.
 func polled(every time.Duration) apply {
 	return func(c *client.Standalone) {
 		if !strings.Contains(c.UserActions, "roots=/") {

@@ -13,11 +13,11 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// In returns the fault in another form: the client misbehaves only in what it sends while
-// another request of the server waits for its answer, or only from the second message of a
-// kind on. It reports false if the fault is one of what the client offers, leaves out or does
-// once, which is the same at every time, and for the form of sessions, of which most clients
-// have one. A client that dies of something has another form: it ends in order there.
+// In returns the fault in another form: the client misbehaves only in messages that it sends while another request of
+// the server waits for its answer, or only from the second message of a kind on. It reports false for a fault in the
+// offers, omissions or single acts of the client, which do not depend on the moment. It also reports false for the
+// form of sessions, since most clients have one session. A client that crashes has a form of its own: it ends in
+// order there.
 func (f Fault) In(form mockserver.Form) (Fault, bool) {
 	if form == mockserver.InOrder {
 		return f.inOrder()
@@ -93,8 +93,8 @@ func (f Fault) momentary() bool {
 	return reflect.DeepEqual(c, client.Standalone{})
 }
 
-// sends reports whether all that is wrapped around a connection changes what is sent, and
-// not how the connection ends.
+// sends reports whether every wrapper around a connection changes only the messages that are sent, and not the end of
+// the connection.
 func sends(conn, within transport.Conn) bool {
 	for conn != within {
 		switch c := conn.(type) {
@@ -173,7 +173,7 @@ func (g *gate) begin(log *wire.Log) {
 	g.asks, g.open, g.met, g.sent = make(map[string]string), make(map[string]bool), make(map[string]bool), make(map[string]int)
 }
 
-// sends counts a message that is sent, and reports whether it is one of those that go wrong.
+// sends counts a message that the client sends, and reports whether it goes wrong.
 func (g *gate) sends(ctx context.Context, m *wire.Message) bool {
 	if m.IsResponse() {
 		g.wait(ctx)
@@ -189,8 +189,7 @@ func (g *gate) sends(ctx context.Context, m *wire.Message) bool {
 	return g.wrong("answer to "+g.asks[id], g.met[id])
 }
 
-// serves counts a request of the server that is served, and reports whether it is one of
-// those that go wrong.
+// serves counts a request of the server that the client serves, and reports whether it goes wrong.
 func (g *gate) serves(ctx context.Context, method string) bool {
 	g.wait(ctx)
 	g.mu.Lock()

@@ -34,7 +34,7 @@ var flowRequirements = []string{
 
 const unreached = "the client did not get that far in the flow; it may need a user who opens the authorization URL in a browser"
 
-// basic/authorization
+// authScenarios are the scenarios of basic/authorization.
 var authScenarios = []*Scenario{
 	authScenario(AuthorizationBaseline, append([]string{
 		"auth.http-conform", "auth.client.handles-401", "auth.client.resource-metadata", "auth.client.as-metadata", "auth.client.dynamic-registration",

@@ -167,8 +167,8 @@ func counting(launch func(client.Endpoint) (transport.Process, error)) (counted 
 		}
 }
 
-// TestFailureAtTheEnd: a client that does everything in a joint that the passive rules alone judge has met all of it, even if it then
-// ends with a failure.
+// TestFailureAtTheEnd: a client that does everything in a joint that the passive rules alone judge has met all of it,
+// even if it then ends with a failure.
 func TestFailureAtTheEnd(t *testing.T) {
 	for _, early := range []bool{false, true} {
 		launch, count := counting(inProcess(func(ctx context.Context, p client.Endpoint) error {
@@ -186,8 +186,8 @@ func TestFailureAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestMootScenarios: a client that waits for a tool call for ever is not launched to wait for one of which progress comes, nor one that
-// does without a server process that has ended to lose another.
+// TestMootScenarios: a client that waits for a tool call for ever is not launched to wait for a call with progress. A
+// client that does not replace an ended server process is not launched to lose another one.
 func TestMootScenarios(t *testing.T) {
 	waits := inProcess(func(ctx context.Context, p client.Endpoint) error {
 		s, err := begin(ctx, p, calmTime)
@@ -231,7 +231,8 @@ func TestMootScenarios(t *testing.T) {
 	}
 }
 
-// TestJointInHalves: where a client does not come through a joint, and nothing is found, it is launched for either half.
+// TestJointInHalves: where a client does not come through a joint, and nothing is found, it is launched for either
+// half.
 func TestJointInHalves(t *testing.T) {
 	var mu sync.Mutex
 	launched := make(map[string]int)
@@ -301,7 +302,8 @@ func TestJointGoesOnWithoutCulprit(t *testing.T) {
 	}
 }
 
-// TestPassesAlone: what is found while other clients run, and not when the client is launched alone, does not count. A note tells of it.
+// TestPassesAlone: what is found while other clients run, and not when the client is launched alone, does not count.
+// A note tells of it.
 func TestPassesAlone(t *testing.T) {
 	const scenario = "http/sse-answers"
 	fault, ok := mockclient.Find("http.stream-type-death")
@@ -462,8 +464,7 @@ func referenceAsProcess(t *testing.T) *result.Run {
 	})
 }
 
-// serves reports whether every requirement of the scenarios that is about
-// what the reference client does got a verdict.
+// TestReferenceClient wants a verdict for every requirement of the scenarios about an act of the reference client.
 func TestReferenceClient(t *testing.T) {
 	for _, name := range []string{transport.NameHTTP, transport.NameSSE, transport.NameStdio, transport.NameCustom} {
 		t.Run(name, func(t *testing.T) {
@@ -535,8 +536,9 @@ func TestBrokenOff(t *testing.T) {
 	}
 }
 
-// TestClientsThatExcludeEachOther: a client that can run only once at a time, as where it locks a file or listens at a port
-// of its own, shows as much as any other. One that does nothing in a scenario for reasons of its own is not mistaken for it.
+// TestClientsThatExcludeEachOther: a client may run only once at a time, because it locks a file or listens at a port
+// of its own. It shows as much as any other. A client that does nothing in a scenario for reasons of its own is not
+// mistaken for it.
 func TestClientsThatExcludeEachOther(t *testing.T) {
 	for _, name := range []string{"ends at once", "waits", "does nothing in some scenarios"} {
 		t.Run(name, func(t *testing.T) {
@@ -623,8 +625,8 @@ func TestIdleClientIsNotConformant(t *testing.T) {
 	}
 }
 
-// TestClientThatNeverSpeaks: a client that cannot work at all, as where its command is wrong, is not launched for
-// every scenario, and one that hangs costs little more than its limit.
+// TestClientThatNeverSpeaks: a client that cannot work at all, for example with a wrong command, is not launched for
+// every scenario. A client that hangs costs little more than its limit.
 func TestClientThatNeverSpeaks(t *testing.T) {
 	const limit = 20 * time.Second
 	for _, over := range []string{transport.NameHTTP, transport.NameSSE, transport.NameStdio, transport.NameCustom} {
@@ -661,8 +663,8 @@ func TestClientThatNeverSpeaks(t *testing.T) {
 	}
 }
 
-// TestClientThatStops: a client that does nothing any more after the handshake, or after some messages, costs about twice its
-// limit, or nine seconds more than a short one.
+// TestClientThatStops: a client that does nothing any more after the handshake, or after some messages, costs about
+// twice its limit, or nine seconds more than a short one.
 func TestClientThatStops(t *testing.T) {
 	brief.WholeRuns(t)
 	for _, limit := range []time.Duration{5 * time.Second, 30 * time.Second} {
@@ -735,8 +737,8 @@ func attached(p client.Endpoint, change func(*reference.Standalone)) *reference.
 	return c
 }
 
-// TestHangIsConfirmedOnce: a client that hangs in one scenario of a joint is launched for that once more, beside the others, and
-// not for its whole limit.
+// TestHangIsConfirmedOnce: a client that hangs in one scenario of a joint is launched for that once more, beside the
+// others, and not for its whole limit.
 func TestHangIsConfirmedOnce(t *testing.T) {
 	for _, limit := range []time.Duration{time.Second, 4 * time.Second, 12 * time.Second, 30 * time.Second} {
 		t.Run(limit.String(), func(t *testing.T) {

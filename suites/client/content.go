@@ -8,7 +8,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// odd are the requirements of what the ordinary server sends and the plain one does not.
+// odd lists the requirements about content that the ordinary server sends and the plain one does not.
 var odd = []string{
 	"content.annotations.optional", "content.annotations.audience-several", "prompts.message.content-kinds", "resources.read.several-contents",
 	"tools.result.structured-or-unstructured", "tools.result.mixed-content", "tools.result.resource-links", "tools.resource-link.unlisted",
@@ -50,8 +50,8 @@ var contentScenarios = []*Scenario{
 	},
 }
 
-// failed makes the first result in a session that of a tool which failed and says how in
-// structured content, if the tool has none otherwise.
+// failed turns the first result in a session into that of a failed tool, with an account of the failure in structured
+// content. It leaves a tool alone that has structured content otherwise.
 func failed(r *server.Request, result map[string]any) {
 	first := new(counter)
 	if r.Session.Value("failed", func() any { return first }) == any(first) && result["structuredContent"] == nil {

@@ -15,11 +15,10 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
 
-// A client continues if it does the same work as at the ordinary server, in whatever order, and ends no worse. What
-// many scenarios judge depends on that alone: there is nothing else by which a client shows that it copes with
-// something legal.
+// A client continues if it does the same work as at the ordinary server, in any order, and ends no worse. Many
+// scenarios judge by that alone, because a client shows in no other way that it copes with something legal.
 
-// continuation is how a run compares with another one.
+// continuation compares a run with another one.
 type continuation struct {
 	ok      bool
 	decided bool   // the two can be compared
@@ -28,8 +27,8 @@ type continuation struct {
 	undone  []deed // what is missing of it
 }
 
-// Continued reports whether the client continues and, if it does not, where it stopped. decided is false if that
-// cannot be told: how then has the reason, or is empty.
+// Continued reports whether the client continues and, if it does not, where it stopped. If nobody can tell, decided
+// is false, and how has the reason or is empty.
 func (t *T) Continued() (ok, decided bool, how string) {
 	c := t.continuation()
 	return c.ok, c.decided, c.how
@@ -43,7 +42,7 @@ func (t *T) continuation() continuation {
 	return *t.continued
 }
 
-// comparedWith compares the run with another one, in which the server offered the like.
+// comparedWith compares the run with another one. The server has to offer similar things in both.
 func (t *T) comparedWith(base *T) continuation {
 	if base == nil || base.Handshake() == nil || base.Ending.Skipped != "" || t.Ending.Skipped != "" {
 		return continuation{}
@@ -153,7 +152,7 @@ func (t *T) deeds() []deed {
 
 const rootsChanged = "notifications/roots/list_changed"
 
-// listedBy returns the items that the client was told of by a list, by what identifies them.
+// listedBy returns the items of a list that the client has received, by their URI template, URI or name.
 func (t *T) listedBy(method string) map[string]any {
 	all := make(map[string]any)
 	for _, x := range t.Requests() {
@@ -173,8 +172,9 @@ func (t *T) listedBy(method string) map[string]any {
 	return all
 }
 
-// confirmed returns those of the missing deeds that the client does at each launch with the ordinary server and, if
-// this scenario was run before, did not do then; and a clause that names what else may be the cause, or "".
+// confirmed returns the missing deeds that the client does at each launch with the ordinary server. If this scenario
+// was run before, the client must have left out the same deeds then. why is a clause that names another possible
+// cause, or "".
 func (t *T) confirmed(missing []deed, base *T) (confirmed []deed, why string) {
 	if why := t.otherCause(base); why != "" {
 		return missing, why
@@ -188,8 +188,8 @@ func (t *T) confirmed(missing []deed, base *T) (confirmed []deed, why string) {
 
 const varies = "; but its work differs from launch to launch"
 
-// missing returns the deeds of another run that are missing in this one, and those of them apart whose items are
-// listed in another way here. A client that does as much of a kind as there, or with each item, has only chosen
+// missing returns the deeds of another run that are missing in this one. changed holds the missing deeds whose items
+// are listed in another way here. A client that does as much of a kind as there, or with each item, has only chosen
 // other items.
 func (t *T) missing(base *T) (missing, changed []deed) {
 	c, mine, theirs := t.Handshake(), t.deeds(), base.deeds()
@@ -224,8 +224,8 @@ func serves(c *judge.Conversation, method string) bool {
 	return needed == "" || c.Declared(wire.Server, needed)
 }
 
-// steady returns those of the deeds that a second run with the ordinary server confirms: the client does them at each
-// launch there or, if this is the run with the ordinary server, at none.
+// steady returns the missing deeds that a second run with the ordinary server confirms. The client has done them at
+// each launch there. If this is itself the run with the ordinary server, the client has done them at neither launch.
 func (t *T) steady(missing []deed) (confirmed []deed, why string) {
 	var again *T
 	if t.second != nil {
@@ -244,8 +244,7 @@ func (t *T) steady(missing []deed) (confirmed []deed, why string) {
 	return confirmed, ""
 }
 
-// otherCause returns a clause that says why the client may have done less than in another run, although it could
-// continue, or "".
+// otherCause returns a clause with another possible reason why the client has done less than in another run, or "".
 func (t *T) otherCause(base *T) string {
 	note, more := t.note(base), len(t.Requests())-len(base.Requests())
 	switch x := t.stoppedAt(); {
@@ -265,7 +264,7 @@ func (t *T) otherCause(base *T) string {
 	return ""
 }
 
-// note returns the last line of the client's output if there is none like it in that of another run: it may say why
+// note returns the last line of the client's output if the output of another run has no similar line. It may say why
 // the client has ended.
 func (t *T) note(base *T) string {
 	lines := func(end Ending) []string {
@@ -288,14 +287,15 @@ func (t *T) note(base *T) string {
 
 var digits = regexp.MustCompile("[0-9]+")
 
-// unserved reports whether a request of the client did not bring what it asked for, or was given up.
+// unserved reports whether a request of the client failed or was given up.
 func unserved(t *T, x *judge.Exchange) bool {
 	carrier := t.conversationOf(x).Carrier(x.Request)
 	refused := carrier != nil && carrier.Head != nil && carrier.Head.HTTP.Status >= http.StatusBadRequest
 	return x.Error() != nil || x.Cancelled != nil || x.Result()["isError"] == true || refused
 }
 
-// stoppedAt returns a request of the client that failed, if it has sent no other one after any that did.
+// stoppedAt returns the last failed request of the client. It returns nil if the client has sent further requests
+// after any failed one.
 func (t *T) stoppedAt() *judge.Exchange {
 	var last *judge.Exchange
 	for _, x := range t.Requests() {
@@ -311,7 +311,7 @@ func (t *T) stoppedAt() *judge.Exchange {
 	return last
 }
 
-// paused returns how long before the client took its leave the server had sent something.
+// paused returns the time between the last message of the server and the end of the session by the client.
 func (t *T) paused() time.Duration {
 	c := t.last()
 	left := slices.IndexFunc(c.Events, func(e *wire.Event) bool {
@@ -328,18 +328,17 @@ func (t *T) paused() time.Duration {
 	return 0
 }
 
-// timedOut adds to what is said of a client that was ended at the time limit how to give it longer.
+// timedOut adds advice to a finding on a client that was ended at the time limit: how to give it longer.
 func timedOut(what string) string { return what + "; " + ending.Raise(ending.Timeout) }
 
-// worse reports whether the first exit is a failure and the second is not, or
-// whether only the first was caused by a signal. All exit codes of failures are
-// equally bad.
+// worse reports whether only the first exit is a failure, or only the first was caused by a signal. All exit codes of
+// failures are equally bad.
 func worse(mine, theirs wire.Exit) bool {
 	return mine != wire.Exit{} && theirs == wire.Exit{} || mine.Signal != "" && theirs.Signal == ""
 }
 
-// died says how the client ended in a way in which no program ends by intent, if it
-// does not do so with an ordinary server; otherwise it returns "".
+// died says how the client crashed: it ended as no program ends by intent. It returns "" if the client did not crash,
+// or crashes with an ordinary server as well.
 func (t *T) died() string {
 	if t.Baseline == nil || t.Baseline.Ending.Exit == nil || t.Baseline.Ending.crash() != "" {
 		return ""
@@ -347,8 +346,8 @@ func (t *T) died() string {
 	return t.Ending.crash()
 }
 
-// judgeCoped judges requirements that a client meets by coping with something in
-// whichever way: it goes on, ends in order, or ends with a report of what was wrong.
+// judgeCoped judges requirements that a client satisfies by coping with something. It may continue, end in order, or
+// end with a report of the fault.
 func (t *T) judgeCoped(after string, proof []*wire.Event, ids ...string) {
 	ok, decided, _ := t.Continued()
 	end := t.Ending
@@ -368,8 +367,8 @@ func (t *T) judgeCoped(after string, proof []*wire.Event, ids ...string) {
 	}
 }
 
-// lost says what became of the client if it did not answer a request of the script,
-// and "" if it did or if nothing follows from the silence.
+// lost says how the client ended or hung if it did not answer a request of the script. It is "" if the client
+// answered, or if nothing follows from the silence.
 func (t *T) lost(x *judge.Exchange) string {
 	switch {
 	case x == nil || x.Response != nil:
@@ -384,8 +383,7 @@ func (t *T) lost(x *judge.Exchange) string {
 	return ""
 }
 
-// JudgeContinued judges requirements that a client meets by going on as with an
-// ordinary server.
+// JudgeContinued judges requirements that a client satisfies by continuing as with an ordinary server.
 func (t *T) JudgeContinued(after string, ids ...string) {
 	ok, decided, how := t.Continued()
 	switch {
@@ -401,10 +399,9 @@ func (t *T) JudgeContinued(after string, ids ...string) {
 	}
 }
 
-// judgeTolerated judges requirements that a client meets by coping with what the ordinary
-// server sends and this one does not. One that does not come as far with the ordinary
-// server as here is to blame for what was the last that it got there, unless it had
-// coped with the like before.
+// judgeTolerated judges what a client must tolerate. The ordinary server sends it, and this scenario's server does
+// not. If the client gets further here than there, it did not tolerate the last such message there. It is not blamed
+// if it had coped before with another message of the same requirement.
 func (t *T) judgeTolerated(instead string, ids ...string) {
 	base := t.Baseline
 	if base == nil {
@@ -442,12 +439,12 @@ func (t *T) brokeOff() bool {
 	return decided && !ok && t.Ending.Exit != nil
 }
 
-// interrupted reports whether the client was stopped although it did not just wait:
-// what it did not do is then not judged.
+// interrupted reports whether the client was stopped although it did not just wait. Its omissions are then not
+// judged.
 func (t *T) interrupted() bool { return t.Ending.Attended || t.Ending.Late && t.Ending.Busy }
 
-// stoppedBehind reports whether the client did not continue, and an answer was the last that it sent: what came
-// before may be why.
+// stoppedBehind reports whether the client did not continue, and sent nothing after an answer. The message before the
+// answer may be the reason.
 func (t *T) stoppedBehind(answer *wire.Event) bool {
 	ok, _, how := t.Continued()
 	return !ok && how != "" && !t.heardSince(answer)

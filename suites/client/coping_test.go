@@ -254,9 +254,9 @@ func TestLateOnce(t *testing.T) {
 	}
 }
 
-// byHand returns the launch of a client over stdio that sends initialize, and then only what reads has it send for each message
-// of the server, until that reports that the client leaves. Each launch has a reads of its own; what it does beside ends before
-// the client.
+// byHand returns the launch of a client over stdio. The client sends initialize, and then only the messages that
+// reads sends for each message of the server, until reads reports that the client leaves. Each launch has a reads of
+// its own. Its further work ends before the client.
 func byHand(reader func(send func(text string), beside func(func())) (reads func(m *wire.Message) (leaves bool))) func(client.Endpoint) (transport.Process, error) {
 	return inProcess(func(ctx context.Context, p client.Endpoint) error {
 		fromClient, stdin := io.Pipe()
@@ -313,8 +313,8 @@ func TestAnsweredLate(t *testing.T) {
 	}
 }
 
-// TestPingsBehindOwnRequests runs a client that answers pings only when it has the answers to its own requests: that is held
-// against it, and not what it did not answer in between.
+// TestPingsBehindOwnRequests runs a client that answers pings only when it has the answers to its own requests: that
+// is held against it, and not what it did not answer in between.
 func TestPingsBehindOwnRequests(t *testing.T) {
 	const id = "ping.response-prompt"
 	run := conducted(t, suites.ClientScenarios{Transport: transport.NameStdio, Scenarios: []string{"exchange/requests", "hostile/*"}, Launch: byHand(func(send func(string), _ func(func())) func(*wire.Message) bool {

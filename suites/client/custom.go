@@ -54,8 +54,7 @@ const (
 	mostBridges = 100
 )
 
-// bridged is the server of a scenario behind a transport command, of which each process
-// serves one client.
+// bridged is the server of a scenario behind a transport command. Each process of the command serves one client.
 type bridged struct {
 	command transport.Command
 	server  *server.Server
@@ -130,7 +129,7 @@ func (b *bridged) run(ctx context.Context) {
 	}
 }
 
-// listens tells that the first process listens, or has ended.
+// listens records that the first process listens, or has ended.
 func (b *bridged) listens() { b.isReady.Do(func() { close(b.ready) }) }
 
 // failed says why no client has been served.
@@ -214,9 +213,8 @@ func (b *bridged) end(p transport.Process) {
 	<-p.Done()
 }
 
-// settle gives the process time to pass on what the client has sent last or, if no client
-// came to it, to end by itself: one that said something has not come to listen yet. That it
-// stays is not the client's doing.
+// settle gives the process time to pass on the client's last messages. If no client came to it, the process has time
+// to end by itself: it has not begun to listen if it said something. The client is not to blame if the process stays.
 func (b *bridged) settle(ctx context.Context) bool {
 	b.mu.Lock()
 	ended, patience := b.served, bridgeExit

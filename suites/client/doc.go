@@ -24,11 +24,12 @@
 //
 // # Company
 //
-// A launch may serve several scenarios, a joint (joint.go), and then costs nothing more. A scenario may join one if
-// it does not hide the others, even if some clients do not survive it. A joint in which something is found costs a launch more: its scenarios
-// run again in parts or alone. Scenarios of authorization have joints of their own.
+// One launch may serve several scenarios, a joint (joint.go), at no further cost. A scenario may join one if it does
+// not hide the others, even if some clients do not survive it. A joint with a finding costs one more launch: its
+// scenarios run again in parts or alone. Scenarios of authorization have joints of their own.
 //
 // A scenario whose server breaks rules on purpose (Breaks, Faults) keeps the rules from judging the answers to its
-// requests. It must not join scenarios that depend on them. After names the scenarios that show whether this one can show anything, and Moot
-// says why not. Long marks a scenario that waits for something that may never come; it then starts early.
+// requests. It must not join scenarios that depend on them. After names the scenarios that decide whether this one
+// can show anything, and Moot says why it cannot. Long marks a scenario that waits for something that may never come;
+// it then starts early.
 package client

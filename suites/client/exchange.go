@@ -85,7 +85,7 @@ var exchangeScenarios = []*Scenario{
 	},
 }
 
-// judgeTold judges by the pings behind notifications what the client does with them.
+// judgeTold judges how the client treats notifications, by its answers to the pings after them.
 func judgeTold(t *T) {
 	if _, ok := t.Answered("before"); !ok {
 		return // it does not even answer the first ping
@@ -103,8 +103,9 @@ func judgeTold(t *T) {
 		if x == nil {
 			continue
 		}
-		// No response is all that the text wants after unknown and malformed notifications (basic/index#notifications): the
-		// client may end the session, and that pings are answered as long as it does not is another requirement.
+		// The text wants only that there is no response to unknown and malformed notifications
+		// (basic/index#notifications). The client may end the session. Another requirement has it answer pings until
+		// then.
 		mute := freeToEnd(fenced[fence][0])
 		if before, _ := t.Answered("before"); x.Result() == nil && x.Response != nil && before.Result() != nil {
 			broken := fenced[fence]
@@ -139,21 +140,21 @@ func judgeTold(t *T) {
 	}
 }
 
-// noticed are the notifications that the server sends before each of these pings.
+// noticed describes the notifications that the server sends before each of these pings.
 var noticed = map[string]string{
 	"after-unknown": "notifications with unknown methods", "after-meta": "a notification with _meta, which it ignored without", "after-malformed": "malformed notifications",
 	"after-cancelled": "cancellations that name no request in progress", afterReason: "the cancellation of a ping with a reason outside ASCII",
 	"after-changed": "the news of changed lists",
 }
 
-// freeToEnd reports whether a requirement is met by a client that ends the session: it only forbids a response.
+// freeToEnd reports whether a client may end the session and still satisfy a requirement, because that only forbids a
+// response.
 func freeToEnd(id string) bool {
 	return id == "base.notification.unknown-no-response" || id == "base.notification.malformed-no-response"
 }
 
-// answerWithoutID returns a response without a usable id that the client sent before
-// its answer to a request, and after its last other message before the request; nil
-// if there is none.
+// answerWithoutID returns a response without a usable id that the client sent before its answer to a request, or nil.
+// The response has to come after the last other message of the client before the request.
 func (t *T) answerWithoutID(x *judge.Exchange) *wire.Event {
 	for _, e := range slices.Backward(t.conversationOf(x).Messages) {
 		switch {
@@ -173,7 +174,7 @@ func (t *T) silentTo(x *judge.Exchange) bool {
 	return x != nil && x.Response == nil && t.silentUntil(x.Request, nil)
 }
 
-// silentUntil reports whether an answer was missed in time since a request of the script, and before an event unless
+// silentUntil reports whether an answer was missing in time after a request of the script, and before an event unless
 // that is nil.
 func (t *T) silentUntil(request, until *wire.Event) bool {
 	return slices.ContainsFunc(t.Conversations, func(c *judge.Conversation) bool {
@@ -197,12 +198,13 @@ type pinged struct {
 	id           any
 	params       map[string]any
 	requirements []string
-	// with says what distinguishes the ping from others, and member is that.
+	// with is the text for the distinguishing part of the ping, and member is that part.
 	with   string
 	member family.Member
 }
 
-// What distinguishes pings: what several of them show that differ in the same is one finding.
+// These texts name the distinguishing part of pings. Findings on several pings that differ in the same part become
+// one finding.
 const (
 	byID     = "with the id %s"
 	byToken  = "with the progress token %s"
@@ -235,9 +237,8 @@ var pings = []pinged{
 	{"with-number", map[string]any{"_meta": map[string]any{"progressToken": -5}}, []string{"progress.request", "progress.token.any-means"}, byToken, family.Of(-5)},
 }
 
-// familyPings are further pings, whose ids, progress tokens and metadata are members of
-// families (docs/families.md). They are sent after everything else, as a client may be
-// silent after one of them.
+// familyPings returns further pings with ids, progress tokens and metadata from families (docs/families.md). They are
+// sent after everything else, since a client may be silent after one of them.
 func familyPings(c family.Choice) []pinged {
 	var all []pinged
 	used := make(map[string]bool)
@@ -266,7 +267,7 @@ func familyPings(c family.Choice) []pinged {
 	return all
 }
 
-// spelled are the texts of one ping by its id, which is the member's.
+// spelled returns the texts of one ping, each with its member as the id.
 func spelled(c family.Choice) []family.Member {
 	members := c.Draw("spellings", "exchange/requests")
 	for i, m := range members {
@@ -280,7 +281,7 @@ const spelledID = "spelling: "
 
 func isString(id wire.ID) bool { return strings.HasPrefix(id.Key(), `"`) }
 
-// askPings asks for what any client answers at once.
+// askPings sends the requests that every client answers at once.
 func askPings(a *Asker) {
 	for _, p := range pings {
 		a.Ask(p.id, "ping", p.params, "ping.no-params")
@@ -302,7 +303,7 @@ func askPings(a *Asker) {
 	}
 }
 
-// unknownAgain are the ids of further requests of a method that was refused before.
+// unknownAgain holds the ids of further requests of a method that was refused before.
 var unknownAgain = []string{"unknown-again"}
 
 func askEverything(a *Asker) {
@@ -328,8 +329,8 @@ func askEverything(a *Asker) {
 	}
 }
 
-// alike returns pairs of ids that differ in their type alone. There are several, as what a
-// client does with one of two requests may depend on when the other comes.
+// alike returns pairs of ids that differ in their type alone. There are several pairs, because the answer to one of
+// two requests may depend on the moment at which the other comes.
 func alike() [][]wire.ID {
 	const first, pairs = 7100, 8
 	var all [][]wire.ID
@@ -343,8 +344,8 @@ func alike() [][]wire.ID {
 	return all
 }
 
-// judgeAlike judges whether each of two requests that are open at once, and whose ids differ
-// in their type alone, is answered under its own id.
+// judgeAlike judges whether the client answers each of two open requests under its own id. The two ids differ only in
+// their type.
 func (t *T) judgeAlike() {
 	const id = "base.response.id-type-echo"
 	answers := func(under wire.ID) (events []*wire.Event) {
@@ -369,8 +370,8 @@ func (t *T) judgeAlike() {
 	}
 }
 
-// clashes returns the id of the client's request that waits, and the same id as a
-// value of the other type, without those that a request of the server has used.
+// clashes returns the id of the client's waiting request, and the same id as a value of the other type. It leaves out
+// ids that the server has used already.
 func (a *Asker) clashes() []wire.ID {
 	own := a.Request.ID
 	ids := []wire.ID{own}
@@ -387,8 +388,8 @@ func (a *Asker) clashes() []wire.ID {
 	return slices.DeleteFunc(ids, func(id wire.ID) bool { return c.Newest(wire.Server, id) != nil })
 }
 
-// clashing returns the request of the client that waited when the server sent one with
-// the same id, perhaps as a value of the other type; nil if none did.
+// clashing returns the request of the client that waited when the server sent a request with the same id, perhaps as
+// a value of the other type. It returns nil if there is none.
 func clashing(c *judge.Conversation, x *judge.Exchange) *judge.Exchange {
 	i := slices.IndexFunc(c.Exchanges, func(y *judge.Exchange) bool {
 		return y.From() == wire.Client && y.Request.Msg.ID.Resembles(x.Request.Msg.ID) && y.Request.Seq < x.Request.Seq &&
@@ -400,9 +401,9 @@ func clashing(c *judge.Conversation, x *judge.Exchange) *judge.Exchange {
 	return c.Exchanges[i]
 }
 
-// wentOn returns the request with which a client goes on that took a request of the server for the
-// answer to its own: it had waited for that, was not answered, did not give it up, and leaves
-// the server's unanswered. It is nil if nothing shows that.
+// wentOn returns the next request of a client that took a request of the server for the answer to its own. Such a
+// client waited for its answer and got none, did not give the request up, and leaves the server's request unanswered.
+// The result is nil if the record does not show that.
 func wentOn(c *judge.Conversation, own, x *judge.Exchange) *wire.Event {
 	if x.Response != nil || own.Cancelled != nil {
 		return nil
@@ -419,8 +420,8 @@ func wentOn(c *judge.Conversation, own, x *judge.Exchange) *wire.Event {
 	return nil
 }
 
-// judgeClash judges a ping of the server whose id a request of the client had at the time, if
-// one did; served says whether a ping with an id of that type got a result.
+// judgeClash judges a ping of the server with the id of an open request of the client. served says whether another
+// ping with an id of that type got a result.
 func (t *T) judgeClash(c *judge.Conversation, x *judge.Exchange, served bool) {
 	own := clashing(c, x)
 	if own == nil {
@@ -455,7 +456,7 @@ func judgeEverything(t *T) {
 	t.judgeAlike()
 }
 
-// judgePings judges the answers to what askPings asks, and to the pings of families.
+// judgePings judges the answers to the requests of askPings, and to the pings of families.
 func judgePings(t *T) {
 	const ofString, ofInteger = "base.request.string-id-served", "base.request.integer-id-served"
 	asked := slices.Concat(pings, familyPings(t.Choice))
@@ -530,8 +531,8 @@ func (t *T) judgePing(x *judge.Exchange, id, sent string) {
 	}
 }
 
-// flaw says what is wrong with the answer to a ping, and "" if nothing is or nothing can be said.
-// sent says how the ping was sent, if it was sent in several ways.
+// flaw returns the fault of the answer to a ping, or "" if there is none or none can be shown. sent says how the ping
+// was sent, if it was sent in several ways.
 func (t *T) flaw(x *judge.Exchange, id, sent string) (message string, proof []*wire.Event) {
 	ping := strings.TrimSpace("a ping " + sent)
 	switch request, response := x.Request, x.Response; {
@@ -553,9 +554,8 @@ func (t *T) flaw(x *judge.Exchange, id, sent string) (message string, proof []*w
 // prompt is the time within which an answer to a ping always counts as prompt.
 const prompt = 2 * time.Second
 
-// afterGivingUp returns the cancellation of its own request that the client sent
-// between a ping and its response, or nil: a client with one does not answer while it
-// waits itself.
+// afterGivingUp returns the cancellation of its own request that the client sent between a ping and its response, or
+// nil. Such a client does not answer while it waits itself.
 func (t *T) afterGivingUp(request, response *wire.Event) *wire.Event {
 	if response.At-request.At < prompt {
 		return nil
@@ -579,8 +579,8 @@ func (t *T) behindOwn(request, response *wire.Event) *wire.Event {
 	return nil
 }
 
-// strayTo reports whether the client sent a result with an id that no valid request
-// of the server has; a request in a batch may have it.
+// strayTo reports whether the client sent a result with an id that no valid request of the server has. A request in a
+// batch may have that id.
 func (t *T) strayTo(id string) bool {
 	for _, c := range t.Conversations {
 		for _, e := range c.Messages {
@@ -615,7 +615,8 @@ func notifyEverything(a *Asker) {
 	})
 }
 
-// notifyUnknown sends notifications of unknown methods. In company, a ping is open meanwhile.
+// notifyUnknown sends notifications of unknown methods. If the script sends its requests beside pings, a ping is open
+// meanwhile.
 func notifyUnknown(a *Asker) bool {
 	a.accompany("unknown")
 	a.Notify("notifications/com.example/unknown", nil)
@@ -627,7 +628,8 @@ func notifyUnknown(a *Asker) bool {
 	return a.Fence("after-meta")
 }
 
-// notifyCancelled cancels what is not in progress. In company, a ping is open meanwhile.
+// notifyCancelled cancels requests that are not in progress. If the script sends its requests beside pings, a ping is
+// open meanwhile.
 func notifyCancelled(a *Asker) bool {
 	a.accompany("cancelled")
 	a.Notify("notifications/cancelled", map[string]any{"requestId": "never-used", "reason": "a test"}, "*")

@@ -13,8 +13,8 @@ import (
 // the catalogue of package mockserver.
 const FaultPrefix = "fault/"
 
-// Faulty returns, for each fault of servers, the scenario in which the client
-// meets it. There are too many of them for every run.
+// Faulty returns, for each fault of servers, the scenario of a server with this fault. There are too many of them for
+// every run.
 func Faulty() []*Scenario {
 	var all []*Scenario
 	for _, f := range mockserver.Catalogue() {
@@ -26,13 +26,11 @@ func Faulty() []*Scenario {
 	return all
 }
 
-// unjudgeable are the faults of servers that lose or change what they read before
-// the harness can judge it.
+// unjudgeable lists the faults of servers that lose or change their input before the harness can judge it.
 var unjudgeable = []string{"stdio.first-line-only", "stdio.chunk-is-message", "http.history-on-get", "http.listening-history", "http.log-history-on-get"}
 
-// faultScenarios have servers with faults of one kind, several if they do not hide
-// one another. A client may react to them as it likes; what it sends is judged like
-// everything else.
+// faultScenarios have servers with faults of one kind, several if they do not hide one another. A client may react to
+// them as it likes. Its messages are judged like all others.
 var faultScenarios = []*Scenario{
 	faulty("faults/responses", "base.response-twice", "base.invented-response", "base.error-stack-trace", "progress.after-response",
 		"progress.not-growing", "cancellation.unknown-answered"),
@@ -52,8 +50,7 @@ var faultScenarios = []*Scenario{
 	faulty("faults/events", "sse.event-type", "sse.event-not-json"),
 }
 
-// faulty returns the scenario of a server with faults, over the transports on
-// which the first of them shows.
+// faulty returns the scenario of a server with faults, over the transports of the first of them.
 func faulty(name string, ids ...string) *Scenario {
 	first, _ := mockserver.Find(ids[0])
 	return &Scenario{

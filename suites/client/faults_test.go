@@ -18,8 +18,8 @@ import (
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-// The reference client meets each fault that servers have. None of them is to be
-// blamed on it, and the run has to end.
+// TestFaultyServers runs the reference client against each fault of servers. The client must not be blamed for any of
+// them, and the run has to end.
 func TestFaultyServers(t *testing.T) {
 	const atOnce = 100 // scenarios, of which a run records all that is judged
 	parts := [][]string{{"faults/*"}}
@@ -93,8 +93,8 @@ func readOn(ctx context.Context, p client.Endpoint) error {
 	}
 }
 
-// A person would give up a list that never ends, and no program has to. Whoever
-// reads on until it is stopped has cost one limit, and is not blamed.
+// A person would give up a list that never ends, and no program has to. A client that reads until it is stopped costs
+// one limit, and is not blamed.
 func TestEndlessLists(t *testing.T) {
 	t.Parallel()
 	run := conduct(t, suites.ClientScenarios{Transport: transport.NameHTTP, Scenarios: []string{"faults/*-list", "lists/endless"}, Launch: func(p client.Endpoint) (transport.Process, error) {

@@ -234,7 +234,7 @@ func (t *T) judgeSampling() {
 	}
 	t.judgeLikePlain("sampling-metadata", "sampling.metadata.free-form")
 	if x, ok := t.Answered("sampling-foreign-metadata"); ok && x.Result() == nil {
-		// Their form is the provider's, which may refuse them.
+		// The model provider decides the form of metadata and may refuse these.
 		t.Inconclusive("the client or its model provider refuses metadata of an invented form", "sampling.metadata.free-form")
 	}
 	const returned = "sampling.error.returned"
@@ -258,8 +258,8 @@ func (t *T) judgeSampling() {
 	}
 }
 
-// judgeInstead judges a request for a declared feature that may wait for a user: what its
-// result would hold, in a notification that names the request, is not a response.
+// judgeInstead judges a request for a declared feature that may wait for a user. The client must not send the content
+// of the result in a notification that names the request: that is no response.
 func (t *T) judgeInstead(x *judge.Exchange) {
 	const id = "base.response.present"
 	switch {
@@ -280,7 +280,7 @@ func (t *T) judgeInstead(x *judge.Exchange) {
 	}
 }
 
-// judgeLater is judgeInstead for the later requests of the method of a plain one that was answered.
+// judgeLater is judgeInstead for the later requests of a method, if the plain request of that method was answered.
 func (t *T) judgeLater(plain *judge.Exchange) {
 	if plain == nil || plain.Response == nil {
 		return
@@ -299,7 +299,7 @@ func isResult(v any) bool {
 	return slices.Contains(actions, action) || o["role"] == "assistant" && o["content"] != nil
 }
 
-// holds reports whether a JSON value, or one within it, is of a kind.
+// holds reports whether is accepts a JSON value or one within it.
 func holds(v any, is func(v any) bool) bool {
 	if is(v) {
 		return true
@@ -325,8 +325,8 @@ func asInvalid(code int64) bool {
 
 const internalError = -32603
 
-// controlled reports whether the plain request that followed the refusal of a form
-// was served: the client had not just begun to refuse everything.
+// controlled reports whether the plain request after the refusal of a form was served. The client had then not just
+// begun to refuse everything.
 func (t *T) controlled(id string) bool {
 	x, ok := t.Answered(id + control)
 	return ok && x.Result() != nil
@@ -351,8 +351,8 @@ func (t *T) judgeLikePlain(id, requirement string) (served bool) {
 	return false
 }
 
-// judgeBoth judges whether two requests that were open at once are both answered, if the plain one was before and
-// after them. That each has its own answer is seen by the passive rules.
+// judgeBoth judges whether two requests that were open at once are both answered, if the plain one was answered
+// before and after them. The passive rules judge that each has its own answer.
 func (t *T) judgeBoth(feature string) {
 	for _, asked := range []struct{ id, which, others string }{
 		{"-both", "-first", ""}, {"-both", "-second", ""}, {"-beside", "-second", ", of which the other was cancelled,"},
@@ -363,8 +363,8 @@ func (t *T) judgeBoth(feature string) {
 	}
 }
 
-// judgeOpen judges whether the client answers a ping without delay while a request is open that may
-// wait for a user. It does if the answer comes before that to the request, or soon.
+// judgeOpen judges whether the client answers a ping without delay while a request is open that may wait for a user.
+// It does so if the answer comes soon, or before the answer to the request.
 func (t *T) judgeOpen(id, what string) {
 	const requirement = "ping.response-prompt"
 	open, answered := t.Answered(id)
@@ -429,7 +429,7 @@ var samplingOptions = []map[string]any{
 	{"modelPreferences": map[string]any{"costPriority": 0, "speedPriority": 1}}, {"maxTokens": 100_000},
 }
 
-// sampledMedia are messages of other kinds than text (client/sampling#messages), before or behind one that is text.
+// sampledMedia holds messages of other kinds than text (client/sampling#messages), before or behind one that is text.
 var sampledMedia = []struct {
 	id      string
 	content map[string]any
@@ -504,7 +504,7 @@ func askSampling(a *Asker) {
 		if a.overdue() {
 			break
 		}
-		// A model may take no such content; what the client makes of it is judged.
+		// A model may refuse such content. The scenario judges only that the client gives some answer.
 		messages := []any{map[string]any{"role": "user", "content": m.content}, sampleText("What is this?")}
 		if m.last {
 			slices.Reverse(messages)
@@ -546,7 +546,7 @@ var forms = []struct {
 // whether its members are the reason.
 const plainForm = "elicitation-string"
 
-// unrequired are forms in which nothing is required, said in either way.
+// unrequired holds the ids of forms in which nothing is required. There are two ways to say so.
 var unrequired = []string{"elicitation-optional", "elicitation-none-required"}
 
 func form(names ...string) map[string]any {
@@ -626,8 +626,8 @@ func askElicitation(a *Asker) {
 	a.Fence("after-elicitation")
 }
 
-// crossings is how many pings are cancelled: what a client does with a cancellation often
-// depends on whether it comes before or after the answer has left.
+// crossings is the number of pings that are cancelled. The effect of a cancellation often depends on whether it comes
+// before or after the answer has left.
 const crossings = 20
 
 // keptID begins the ids of pings that are open while another one is cancelled.
@@ -664,10 +664,11 @@ func askRoots(a *Asker) {
 	}
 }
 
-// rootsUnhurried is the id of a request for roots, which a person may have to consent to, that comes together with a ping.
+// rootsUnhurried is the id of a request for roots, which a person may have to consent to, that comes together with a
+// ping.
 const rootsUnhurried = "roots-unhurried"
 
-// rootsPlain is the id of a request for roots without params, of which it needs none (client/roots#listing-roots).
+// rootsPlain is the id of a request for roots without params. It needs none (client/roots#listing-roots).
 const rootsPlain = "roots-plain"
 
 // rootsForms are its other forms. A client may read requests in another way than pings, so an answered ping does not
@@ -683,7 +684,7 @@ var rootsForms = []struct {
 	{"roots-token", tracked(map[string]any{}, "roots-token"), "progress.request"},
 }
 
-// judgeRootsForms judges whether a client that lists roots does so whatever the form of the request.
+// judgeRootsForms judges whether a client that lists roots does so for every form of the request.
 func (t *T) judgeRootsForms() {
 	plain, ok := t.Answered(rootsPlain)
 	if !ok {
@@ -708,10 +709,10 @@ func (t *T) judgeRootsForm(id, requirement string) {
 	t.judgeLikePlain(id, requirement)
 }
 
-// cancelled are the pings behind requests that the script cancelled: pings, and roots/list.
+// cancelled holds the ids of the pings behind the requests that the script cancelled, which are pings and roots/list.
 var cancelled = []string{"after-cancelling", "after-cancelling-roots"}
 
-// judgeKept judges whether requests are answered that were open when others were cancelled.
+// judgeKept judges whether the client answers the requests that were open when others were cancelled.
 func (t *T) judgeKept() {
 	const id = "base.response.present"
 	fence, ok := t.Answered(cancelled[0])
@@ -801,7 +802,7 @@ func (t *T) judgeContext(c *judge.Conversation) {
 	}
 }
 
-// failures begin with one that has no data, the control of those that have.
+// failures are errors with data. The first has none and is the control for the others.
 var failures = []*wire.Error{
 	{Code: 1, Message: "An error of the application's own"},
 	{Code: -32603, Message: "Internal error", Data: map[string]any{"cause": "a test"}},

@@ -16,11 +16,12 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
 
-// These are the frames of a message on the way to the client: events, lines and the heads of responses.
+// framed is the scenario of the frames of a message on its way to the client: events, lines and the heads of
+// responses.
 const framed = "exchange/frames"
 
-// everyMember returns all members of a family: what a server writes is told by the id of what
-// it answers, whichever of them the run sends.
+// everyMember returns all members of a family. The id of a ping names the member to write, and the run may send any
+// of them.
 func everyMember(name string) []family.Member {
 	return family.Choice{Thorough: true}.Draw(name, framed)
 }
@@ -86,8 +87,8 @@ func writeEvent(e *server.Event) []*server.Event {
 	return []*server.Event{e}
 }
 
-// lastID returns the id that part of an event stream leaves its reader with, by which the
-// stream may be resumed; it is empty if no event has one.
+// lastID returns the last event id in part of an event stream, with which a reader may resume the stream. It is empty
+// if no event has one.
 func lastID(text []byte) (id string) {
 	for r := wire.NewSSEReader(bytes.NewReader(text), len(text)); ; {
 		item, err := r.Next()
@@ -155,9 +156,8 @@ func judgeFramed(t *T) {
 	}
 }
 
-// judgeEmptyEvent warns of a client that does not cope with an event whose data is the
-// empty string: to the SSE standard it is an event, and the text says of none what it has
-// to hold.
+// judgeEmptyEvent warns of a client that does not cope with an event with empty data. The SSE standard dispatches
+// such an event, and the text does not say what an event has to hold.
 func (t *T) judgeEmptyEvent(id string) {
 	x, ok := t.Answered(emptyID)
 	const what = " when an event without text in its data came before it"
@@ -171,8 +171,7 @@ func (t *T) judgeEmptyEvent(id string) {
 	}
 }
 
-// judgeAcceptances judges whether the client goes on when its answers are accepted with one
-// or another Content-Type.
+// judgeAcceptances judges whether the client continues if its answers are accepted with different Content-Types.
 func (t *T) judgeAcceptances() {
 	const id = "http.client.accepted"
 	types := t.Choice.Draw("types-of-nothing", framed)
@@ -249,8 +248,8 @@ func follows(t *T, method string) bool {
 // headOf returns the head of the response that answered a request of the client.
 func (t *T) headOf(x *judge.Exchange) *wire.Event { return t.conversationOf(x).Carrier(x.Request).Head }
 
-// judgeHeads judges whether the client goes on as with an ordinary server, and otherwise says which Content-Type the
-// last answer had. Any other Content-Type than the plain one puts the first requirement in question.
+// judgeHeads judges whether the client continues as with an ordinary server, and otherwise names the Content-Type of
+// the last answer. Any other Content-Type than the plain one puts the first requirement in question.
 func (t *T) judgeHeads(after string, members []family.Member, ids ...string) {
 	last := members[0]
 	for _, c := range t.Conversations {

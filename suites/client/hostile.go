@@ -72,7 +72,8 @@ var hostileScenarios = []*Scenario{
 					continue
 				}
 				if id == "old-version" && r.Msg.Kind == wire.Result {
-					// JSON-RPC 2.0, section 3, recommends to handle objects of version 1.0 (docs/positions.md, leniency).
+					// JSON-RPC 2.0, section 3, recommends to handle objects of version 1.0 (docs/positions.md,
+					// leniency).
 					t.recorder().Note("base.error.invalid-request", wire.Client, "a ping with jsonrpc 1.0 is served")
 					continue
 				}
@@ -129,7 +130,7 @@ var hostileScenarios = []*Scenario{
 					}
 					n := r.Session.Value("large", func() any { return new(counter) }).(*counter).next()
 					if n == 1 {
-						// Over HTTP, what comes before it makes the answer one of an event stream.
+						// Over HTTP, the notification before the answer turns the answer into an event stream.
 						r.Notify("notifications/message", map[string]any{"level": "emergency", "data": "the answer is long"})
 					}
 					if n < 2 {
@@ -154,8 +155,8 @@ var hostileScenarios = []*Scenario{
 // filling is the member that makes an answer large.
 const filling = "com.example.filling"
 
-// judgeLarge judges whether a client has read a large page of a list: it then neither
-// gives the request up nor stops reading the list, unless it does so elsewhere, too.
+// judgeLarge judges whether a client has read a large page of a list. It then neither gives up the request nor stops
+// reading the list, unless it does so elsewhere, too.
 func (t *T) judgeLarge(id string) {
 	for _, c := range t.Conversations {
 		for _, x := range requests(c) {
@@ -272,8 +273,7 @@ func (t *T) replyTo(id string) *wire.Event {
 	return t.message(func(e *wire.Event) bool { return e.From == wire.Client && e.Msg.IsResponse() }, id)
 }
 
-// sentWith returns the message that the scenario sent with an id, which need not be a
-// request, or nil.
+// sentWith returns the message that the scenario sent with an id, or nil. The message need not be a request.
 func (t *T) sentWith(id string) *wire.Event {
 	return t.message(func(e *wire.Event) bool { return e.From == wire.Server }, id)
 }
@@ -289,7 +289,7 @@ func (t *T) message(is func(*wire.Event) bool, id string) *wire.Event {
 	return nil
 }
 
-// outcome names what a response brings, for a finding.
+// outcome names the content of a response for a finding: its result or its error.
 func outcome(r *wire.Event) string {
 	if r.Msg.Kind != wire.ErrorResponse || r.Msg.Error == nil {
 		return "a result"

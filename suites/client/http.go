@@ -25,7 +25,7 @@ import (
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
 )
 
-// Scenarios that draw from families.
+// These scenarios draw from families.
 const (
 	jsonAnswers = "http/json-answers"
 	sseAnswers  = "http/sse-answers"
@@ -58,7 +58,7 @@ var httpScenarios = []*Scenario{
 		Name: jsonAnswers, Transports: overHTTP(), Requirements: []string{"http.client.json-answer"}, Families: []string{"json-types"},
 		Needs: "the client did not begin a session",
 		Options: func(run *ScenarioRun) server.Options {
-			// A tool that asks the client reaches one that listens with GET, and no other.
+			// A tool that asks the client reaches only a client that listens with GET.
 			return server.Options{CallTimeout: run.Patience / 20, Behaviour: server.Behaviour{HTTP: server.HTTP{
 				Answer: func(*server.Request) server.AnswerForm { return server.AnswerJSON },
 				Reply:  typedHeads(server.AnsweredJSON, run.Choice.Draw("json-types", jsonAnswers)),
@@ -162,8 +162,8 @@ var httpScenarios = []*Scenario{
 				_, next := t.brokenAt(resumedID)
 				emptied, again := t.brokenAt(emptiedID)
 				if emptied != nil && again == nil || next != nil && next.HTTP.Header.Get("Last-Event-Id") == unlistenedID {
-					// It went on to listen, and then left behind an event without text or named one that never was: what becomes of it
-					// may come of that.
+					// The client continued to listen. It then left after an event without text, or named an event
+					// that never existed, which may explain its end.
 					t.Exercised("http.client.get-close-tolerated")
 				} else {
 					t.JudgeContinued("the server ended the listening stream", "http.client.get-close-tolerated")
@@ -251,7 +251,8 @@ var httpScenarios = []*Scenario{
 		},
 	},
 	{
-		// A client that puts what is announced behind the address of the server comes through with a path alone.
+		// A client that only appends the announced path to the address of the server copes with a path, and not with
+		// an absolute URI.
 		Name: "sse/absolute-endpoint", Transports: []string{transport.NameSSE}, Requirements: []string{"sse.client.post-to-endpoint"},
 		Needs:   "the client did not connect",
 		Options: announcing,
@@ -289,7 +290,7 @@ var httpScenarios = []*Scenario{
 		Options: func(*ScenarioRun) server.Options {
 			return server.Options{
 				HTTP: server.HTTPOptions{NoStreamable: true},
-				// A client may look for the older transport where it is not.
+				// A client may look for the older transport at a server without it.
 				Behaviour: server.Behaviour{Breaks: []string{"sse.server.sse-endpoint"}},
 			}
 		},
@@ -322,12 +323,12 @@ var httpScenarios = []*Scenario{
 	},
 }
 
-// refusals are statuses by which a server refuses a POST that are none of the examples of the text and have no meaning of their own for
-// clients, as 401 has.
+// refusals lists statuses for the refusal of a POST. None is an example of the text, and none has a meaning of its
+// own for clients, as 401 has.
 var refusals = []int{http.StatusNotAcceptable, http.StatusGone, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity}
 
-// refusingPosts speaks the older transport alone, and refuses a POST to its event stream with another status than 405: the client
-// falls back after any 4xx (basic/transports#backwards-compatibility).
+// refusingPosts speaks the older transport alone, and refuses a POST to its event stream with another status than
+// 405: the client falls back after any 4xx (basic/transports#backwards-compatibility).
 func refusingPosts(run *ScenarioRun) server.Options {
 	status := refusals[run.Choice.Source("http/legacy-refused").Uint64()%uint64(len(refusals))]
 	return server.Options{
@@ -343,8 +344,8 @@ func refusingPosts(run *ScenarioRun) server.Options {
 	}
 }
 
-// fallback returns the first refusal of a POST of initialize with 4xx, or nil, and reports whether the client then shook hands over the
-// older transport.
+// fallback returns the first refusal of a POST of initialize with 4xx, or nil, and reports whether the client then
+// shook hands over the older transport.
 func (t *T) fallback() (refused *wire.Event, legacy bool) {
 	for _, c := range t.Conversations {
 		for _, x := range c.HTTP {
@@ -429,8 +430,8 @@ func spelling(name, how string, text func(data, several string) []byte) *Scenari
 	}
 }
 
-// marked is a server whose event streams begin with a byte order mark, which readers strip (HTML
-// Standard, section 9.2.5). A field stands right behind it that a reader needs.
+// marked is a server whose event streams begin with a byte order mark. Readers strip it (HTML Standard, section
+// 9.2.5). A field that a reader needs stands right behind it.
 var marked = &Scenario{
 	Name: "http/sse-marked", Transports: []string{transport.NameHTTP, transport.NameSSE}, Long: true,
 	Requirements: []string{"http.client.sse-syntax", "sse.client.message-events"},
@@ -476,8 +477,8 @@ var marked = &Scenario{
 	},
 }
 
-// hasty makes the tools of a scenario that ask the client give up soon: a reader may hold
-// a CR back until it sees whether LF follows, and so get what was asked with the answer.
+// hasty makes tools that ask the client give up soon. A reader may hold back a CR until it sees whether LF follows,
+// and then receives the question only together with the answer.
 func hasty(s *Scenario) *Scenario {
 	options := s.Options
 	s.Options = func(run *ScenarioRun) server.Options {
@@ -541,8 +542,8 @@ func (t *T) head(method string) *wire.Event {
 	return nil
 }
 
-// The ids of the last events of the listening stream before it ends, of the one that comes when it is
-// resumed, of the one that is not finished there, and of the one with empty data that comes when it is resumed again.
+// These are ids of events on the listening stream: the last event before the stream ends, the event after it is
+// resumed, the event that is not finished there, and the event with empty data after it is resumed again.
 const (
 	listenedID    = "listened+/=%20"
 	resumedID     = "resumed,once"
@@ -552,10 +553,9 @@ const (
 	listeningTime = 20                    // the part of the patience that the client has to resume it
 )
 
-// listening pings on the listening stream and then ends the stream, while a request
-// of the client waits. If the client resumes the stream, it gets one more event, and the connection
-// breaks within another; if it resumes that, it gets one with empty data, behind which the stream ends. There is a
-// second ping on the stream that it has opened last.
+// listening pings on the listening stream and then ends the stream, while a request of the client waits. If the
+// client resumes the stream, it gets one more event, and the connection breaks within another. If it resumes again,
+// it gets an event with empty data, and the stream ends. A second ping comes on the stream that it has opened last.
 func listening(run *ScenarioRun) server.Options {
 	script := func(a *Asker) {
 		ctx := a.Request.Session.Context()
@@ -647,7 +647,7 @@ func opens(e *wire.Event) bool {
 	return e.Kind == wire.KindHTTPRequest && e.HTTP.Method == http.MethodGet
 }
 
-// nextEvent returns what comes on the listening stream when it is resumed.
+// nextEvent returns the next event for a resumed listening stream.
 func nextEvent(s *server.Session) *server.Event {
 	message := map[string]any{
 		"jsonrpc": "2.0", "method": "notifications/message", "params": map[string]any{"level": "emergency", "data": "the connection breaks now"},
@@ -659,7 +659,7 @@ func nextEvent(s *server.Session) *server.Event {
 	}
 }
 
-// leftAt returns the event with which the client closed the stream that brought it a request; nil if it did not.
+// leftAt returns the event with which the client closed the stream that had brought it a request, or nil.
 func (t *T) leftAt(x *judge.Exchange) *wire.Event {
 	if stream := t.conversationOf(x).Carrier(x.Request); stream != nil && stream.End != nil && stream.End.From == wire.Client {
 		return stream.End
@@ -667,8 +667,8 @@ func (t *T) leftAt(x *judge.Exchange) *wire.Event {
 	return nil
 }
 
-// judgeListenedOn judges how the client resumes a listening stream, which it need not: it may also open
-// another one. One that named the last event when the server had ended the stream wishes to resume it.
+// judgeListenedOn judges how the client resumes a listening stream. It need not: it may also open another one. A
+// client that named the last event after the end of the stream wishes to resume it.
 func (t *T) judgeListenedOn() {
 	const id = "http.client.last-event-id"
 	ended, first := t.brokenAt(listenedID)
@@ -704,8 +704,8 @@ func (t *T) judgeListenedOn() {
 	}
 }
 
-// judgeEmptied judges whether the client takes the id of an event with empty data for that of the last event. The SSE
-// standard, to which the text refers for ids, dispatches such an event like any other.
+// judgeEmptied judges whether the client resumes from an event with empty data. The text refers to the SSE standard
+// for ids, and the standard dispatches such an event like any other.
 func (t *T) judgeEmptied() {
 	ended, next := t.brokenAt(emptiedID)
 	if next == nil {
@@ -716,8 +716,8 @@ func (t *T) judgeEmptied() {
 		To(BeTrueBecause("the last event on the listening stream had an id and empty data, and the client did not name it when it asked for the stream again"))
 }
 
-// brokenAt returns the event with an id, after which a GET stream ended, and the first GET that followed on the
-// end. Both are nil if there is no such event.
+// brokenAt returns the event with an id, after which a GET stream ended, and the first GET after that end. Both are
+// nil if there is no such event.
 func (t *T) brokenAt(id string) (last, next *wire.Event) {
 	for _, c := range t.Conversations {
 		for _, x := range c.HTTP {
@@ -788,8 +788,8 @@ func (k *sessions) of(w http.ResponseWriter, r *http.Request) (s *server.Session
 // maxPeek bounds a body that is read ahead.
 const maxPeek = 16 << 20
 
-// peek reads the body of a request, which can then be read once more, with the same
-// error: a client that dies has not sent the rest.
+// peek reads the body of a request and lets it be read once more, with the same error. A client that dies has not
+// sent the rest.
 func peek(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxPeek))
 	again := io.Reader(bytes.NewReader(body))
@@ -800,7 +800,7 @@ func peek(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return body, err
 }
 
-// broken is a body that cannot be read on.
+// broken is a body that cannot be read further.
 type broken struct{ err error }
 
 func (b broken) Read([]byte) (int, error) { return 0, b.err }
@@ -877,8 +877,8 @@ func announcing(*ScenarioRun) server.Options {
 
 const stray = "stray-"
 
-// judgeStrays judges messages that were posted to the announced path without the
-// query that goes with it. The passive rules look at the path.
+// judgeStrays judges messages that were posted to the announced path without its query. The passive rules look at the
+// path.
 func (t *T) judgeStrays() {
 	for _, c := range t.Conversations {
 		for _, e := range c.Events {
@@ -893,9 +893,8 @@ func (t *T) judgeStrays() {
 	}
 }
 
-// straying refuses messages that are not posted to the URI of the endpoint event, and
-// records them in the only session: without its id in the query they would belong to
-// none.
+// straying refuses messages that are not posted to the URI of the endpoint event. It records them in the only
+// session, because they would belong to none without its id in the query.
 func straying(*ScenarioRun) server.Options {
 	known := &sessions{}
 	strays := 0
@@ -945,7 +944,7 @@ func losing(run *ScenarioRun) server.Options {
 // renewedID is the id of the ping in the session that replaces a lost one.
 const renewedID = "renewed"
 
-// renewing changes the results of initialize in the order of the sessions, which n counts from 0.
+// renewing changes the results of initialize. n counts the sessions from 0.
 func renewing(change func(n int, result map[string]any)) server.Middleware {
 	var begun counter
 	return server.Edit(func(_ *server.Request, result map[string]any) { change(begun.next(), result) })
@@ -1061,8 +1060,8 @@ func (l *loser) wrap(next http.Handler) http.Handler {
 	})
 }
 
-// held waits until requests that were under way when the session was lost have come: what comes
-// later was sent by a client that can have read of the loss.
+// held waits until the requests have arrived that were under way when the session was lost. The client can know of
+// the loss when it sends a later one.
 func held(ctx context.Context) {
 	timer := time.NewTimer(judge.Crossing + judge.Crossing/4)
 	defer timer.Stop()
@@ -1072,8 +1071,8 @@ func held(ctx context.Context) {
 	}
 }
 
-// takes returns a name for a request that has to be answered with 404, or "", and whether
-// another one of its session was before.
+// takes returns a name for a request that has to be answered with 404, or "". again says that an earlier request of
+// the session was answered so.
 func (l *loser) takes(id string, body []byte) (name string, again bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -1090,8 +1089,7 @@ func (l *loser) takes(id string, body []byte) (name string, again bool) {
 	return strconv.Itoa(l.count), again
 }
 
-// losses returns the answers with 404 by which sessions were lost, the first of each
-// session, in the order in which they were sent.
+// losses returns the first answer with 404 of each lost session, in the order of sending.
 func (t *T) losses() (all []loss) {
 	for _, c := range t.Conversations {
 		i := slices.IndexFunc(c.HTTP, func(x *wire.HTTPExchange) bool {
@@ -1105,8 +1103,8 @@ func (t *T) losses() (all []loss) {
 	return all
 }
 
-// staying says of a client that it begins no new session in place of a lost one: it goes on in that, or comes to its end without
-// the server process that has ended.
+// staying returns a finding on a client that begins no new session in place of a lost one, or "". Such a client
+// continues in the lost session. Over stdio it comes to its end without the server process, which has ended.
 func staying(t *T) string {
 	if all := t.losses(); len(all) > 0 {
 		if first := all[0]; len(t.begunSince(first.session, first.head)) == 0 && t.goesOn(first.session, first.head) {
@@ -1126,7 +1124,7 @@ type loss struct {
 	head    *wire.Event
 }
 
-// judgeLost judges what the client does when its session is lost for the nth time, from 0
+// judgeLost judges the reaction of the client to the loss of its nth session, from 0
 // (basic/transports#session-management).
 func judgeLost(n int) func(t *T) {
 	return func(t *T) {
@@ -1136,8 +1134,8 @@ func judgeLost(n int) func(t *T) {
 	}
 }
 
-// judgeLostAnswer judges what the client does when a response of its own is answered with 404: it has the
-// time to begin a new session before its request gives it occasion to send something else.
+// judgeLostAnswer judges the reaction of the client to a 404 for one of its responses. It has the time to begin a new
+// session before the answer to its request lets it send something else.
 func judgeLostAnswer(t *T) {
 	const id = "http.client.reinitialize-on-404"
 	all := t.losses()
@@ -1240,7 +1238,8 @@ func (t *T) judgeMoved(lost, renewed *judge.Conversation) {
 		if x.Method() != http.MethodGet || renewed.Initialized == nil || stoppedListening(lost, x.Request) {
 			continue
 		}
-		// One that was under way when the session was lost says nothing of a client that listens in the new one.
+		// A request that was under way when the session was lost is no sign against a client that listens in the new
+		// one.
 		if since := x.Request.At - renewed.Initialized.At; since >= judge.Crossing || since > 0 && !listens {
 			t.Violation(id, "the client has begun a new session and listens with the id of the lost one", began, x.Request)
 			return
@@ -1252,8 +1251,8 @@ func (t *T) judgeMoved(lost, renewed *judge.Conversation) {
 	t.judgeSecondEnd(lost, renewed)
 }
 
-// judgeSecondEnd judges whether a client that ends sessions ends the one that it began in place of a lost one
-// (basic/transports#session-management).
+// judgeSecondEnd judges whether a client also ends the session that it began in place of a lost one, if it ends other
+// sessions (basic/transports#session-management).
 func (t *T) judgeSecondEnd(lost, renewed *judge.Conversation) {
 	const id = "http.client.delete-session"
 	if t.Baseline == nil || renewed.Initialized == nil || t.Ending.Exit == nil || worse(*t.Ending.Exit, wire.Exit{}) || !t.Baseline.asked(http.MethodDelete) {
@@ -1268,9 +1267,9 @@ func (t *T) judgeSecondEnd(lost, renewed *judge.Conversation) {
 		To(BeTrueBecause("the client, which ends other sessions with a DELETE, ended without one for the session that it began in place of a lost one"))
 }
 
-// stoppedListening reports whether the server has ended a listening stream of a session before an
-// event: the client may open it again without having seen what became of the session. A
-// client that has closed the stream itself knows.
+// stoppedListening reports whether the server has ended a listening stream of a session before an event. The client
+// may then open the stream again without knowledge of the lost session. A client that has closed the stream itself
+// knows of the loss.
 func stoppedListening(c *judge.Conversation, before *wire.Event) bool {
 	return slices.ContainsFunc(c.HTTP, func(x *wire.HTTPExchange) bool {
 		return x.Method() == http.MethodGet && x.OK() && x.End != nil && x.End.From == wire.Server && x.End.Seq < before.Seq
@@ -1286,19 +1285,18 @@ const (
 	besideID = "beside-the-cut"
 )
 
-// unfinished is the event within which the stream is cut: it lacks the blank line. No reader dispatches it, so that
-// neither its id nor its data count (HTML Standard, section 9.2.6).
+// unfinished is the event that the cut interrupts: it lacks the blank line. No reader dispatches it, so neither its
+// id nor its data count (HTML Standard, section 9.2.6).
 const (
 	unfinishedID = "cut-within"
 	unfinished   = "id: " + unfinishedID + "\nevent: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":\"" + unfinishedID + "\",\"method\":\"ping\"}\n"
 )
 
-// cutting ends the connection of the first request after the handshake within an event before its
-// answer, and the first one that resumes it before any event; a client that resumes once more
-// gets the answer. If the client listens, the last event that it gets before the cut is one of
-// the listening stream, which goes on.
+// cutting cuts the stream of the first request after the handshake within an event before the answer. It cuts the
+// first resumption before any event. A client that resumes once more gets the answer. If the client listens, its last
+// event before the cut comes on the listening stream, which continues.
 func cutting(run *ScenarioRun) server.Options {
-	// cut is the request of a session whose stream is cut, and how many events of that were written.
+	// cut is the request of a session whose stream is cut, with the number of events written on that stream.
 	type cut struct {
 		request atomic.Pointer[server.Request]
 		written counter
@@ -1310,7 +1308,7 @@ func cutting(run *ScenarioRun) server.Options {
 		a.Notify("notifications/message", map[string]any{"level": "info", "data": "the connection breaks now"})
 		soon, cancel := context.WithTimeout(s.Context(), run.Patience/20)
 		defer cancel()
-		// The answers show that the client has read the one before the other.
+		// The answers show the order in which the client has read the two pings.
 		from := log.Len()
 		a.Send(map[string]any{"id": beforeID, "method": "ping"})
 		if e, _ := a.await(soon, run.Patience, from, beforeID); e == nil {
@@ -1410,8 +1408,8 @@ func judgeCut(t *T) {
 	}
 }
 
-// judgeUnfinished judges whether the client takes an event for a message of which the stream has
-// ended before the blank line.
+// judgeUnfinished judges whether the client takes an unfinished event for a message: the stream has ended before its
+// blank line.
 func (t *T) judgeUnfinished(c *judge.Conversation, broken *wire.Event) {
 	const id = "http.client.sse-syntax"
 	i := slices.IndexFunc(c.Messages, func(e *wire.Event) bool {
@@ -1424,8 +1422,8 @@ func (t *T) judgeUnfinished(c *judge.Conversation, broken *wire.Event) {
 	t.Exercised(id)
 }
 
-// resumesListening reports whether a GET may resume a listening stream and not the one that was cut:
-// it names an event of a stream that the client has closed, or the client resumes the cut one besides.
+// resumesListening reports whether a GET may resume a listening stream and not the one that was cut. It then names an
+// event of a stream that the client has closed, or the client also resumes the cut one.
 func resumesListening(c *judge.Conversation, last string, get *wire.Event) bool {
 	if last == cutHere || last == "" {
 		return false
@@ -1444,8 +1442,8 @@ func resumesListening(c *judge.Conversation, last string, get *wire.Event) bool 
 	return closed || slices.ContainsFunc(c.HTTP, func(x *wire.HTTPExchange) bool { return x.Request.HTTP.Header.Get("Last-Event-Id") == cutHere })
 }
 
-// judgeSurvivedCut judges whether the client lives on when the stream of an answer is
-// cut. It may wait for the answer, give up and say so, or go on.
+// judgeSurvivedCut judges whether the client survives the cut of an answer's stream. It may wait for the answer, give
+// up and say so, or continue.
 func (t *T) judgeSurvivedCut(when string) {
 	const id = "http.disconnect.survived"
 	switch ok, decided, how := t.Continued(); {
@@ -1458,9 +1456,8 @@ func (t *T) judgeSurvivedCut(when string) {
 	}
 }
 
-// listensTwice reports whether a client whose stream was cut has opened a second
-// stream with GET, which it does not do with an ordinary server. The latest GET of the
-// conversation is then an attempt to resume.
+// listensTwice reports whether a client, after the cut of its stream, has opened more streams with GET than with an
+// ordinary server. The latest GET of the conversation is then an attempt to resume.
 func (t *T) listensTwice(c *judge.Conversation) bool {
 	listening := func(c *judge.Conversation) (n int) {
 		if c == nil {
@@ -1480,7 +1477,8 @@ func (t *T) listensTwice(c *judge.Conversation) bool {
 	return listening(c) > 1 && listening(t.Baseline.Handshake()) == 1
 }
 
-// basic/transports#backwards-compatibility
+// judgeFallback judges whether the client falls back to the older transport
+// (basic/transports#backwards-compatibility).
 func judgeFallback(t *T) {
 	var first, get *wire.Event
 	for _, c := range t.Conversations {

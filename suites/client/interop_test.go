@@ -35,9 +35,9 @@ const (
 //
 //	go run ./.ci/targets install
 //
-// and compares what they find with what was confirmed by reading. What a launch takes is the
-// start of the client: unless all is to be tried, each runs all scenarios over one of its
-// transports and a part of them over the others, where it may show nothing new.
+// and compares their findings with the findings that were confirmed by reading. Most of a launch is the start of the
+// client. Unless everything is to be tried, each client runs all scenarios over one of its transports, and a part of
+// them over the others, since it may show nothing new there.
 func TestInterop(t *testing.T) {
 	targets := interop.Open(t, "../..")
 	known := interop.Load(t, findingsFile, *updateFindings)

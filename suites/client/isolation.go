@@ -10,26 +10,26 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
 
-// The rule of isolation, as it is for clients. First several clients are launched at
-// once, against several scenarios each where those do not hide each other. What was found
-// in company is then run again alone, and in turn if other clients may have caused it.
-// The second verdict stands, and a difference is noted.
+// The engine isolates the findings on clients. First it launches several clients at once, each against several
+// scenarios if those do not hide each other. A scenario with a finding then runs again alone, and no other client
+// runs meanwhile if other clients may have caused the finding. The second verdict stands, and the run notes a
+// difference.
 
-// attempt is a scenario run whose outcome may come of what ran at the same time.
+// attempt is a scenario run whose outcome other clients at the same time may have caused.
 type attempt struct {
 	index int // of the scenario
 	t     *T
 }
 
-// settled reports whether another run could not change the outcome: nothing was found, or the client neither broke the
-// scenario off, nor was stopped, nor missed a time limit.
+// settled reports whether the outcome is final, because another run could not change it. Either nothing was found, or
+// the client neither broke off the scenario, nor was stopped, nor missed a time limit.
 func (t *T) settled() bool {
 	ok, decided, _ := t.Continued()
 	brokenOff := decided && !ok && (t.Ending.Exit != nil || t.Ending.Silent)
 	return !brokenOff && !t.leftUnanswered() || t.Ending.Attended || !t.accused()
 }
 
-// later has a scenario run again when all others have ended.
+// later schedules another run of a scenario for the time when all others have ended.
 func (e *Engine) later(a attempt) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -54,7 +54,7 @@ func (e *Engine) inTurn(ctx context.Context) {
 	all.Wait()
 }
 
-// noteDifference notes what was found in an earlier run of the scenario, and not in this one.
+// noteDifference notes the findings of an earlier run of the scenario that this run does not have.
 func (t *T) noteDifference(before *T) {
 	found := before.recorder().Record
 	for _, k := range found.Keys() {
@@ -74,9 +74,9 @@ func (e *Engine) repeat(ctx context.Context, t *T) *T {
 	return again
 }
 
-// narrowed runs a scenario again in which the client did not go on, to see which member of a family
-// that the server sends all at once shows it: without them, with one half of them, and with half of those, until one is
-// left. It returns the run with the fewest in which it does not go on.
+// narrowed repeats a scenario that the client did not survive, to find the member of a family that stops it; the
+// server sends all members at once. It runs the scenario without them, with one half of them, and with half of those,
+// until one is left. It returns the run with the fewest members that still stops the client.
 func (e *Engine) narrowed(ctx context.Context, t *T) *T {
 	stopped := func(t *T) bool {
 		ok, decided, _ := t.Continued()
@@ -136,8 +136,8 @@ func (e *Engine) launchedAgain(ctx context.Context, again *T) bool {
 	return true
 }
 
-// lasting runs the baseline again if the client has given up an ordinary server before it used it: everything else is
-// compared with the baseline. A client that has twice ended without having sent anything is not launched any more.
+// lasting runs the baseline again if the client gave up the ordinary server before it used it, because everything
+// else is compared with the baseline. A client that has ended twice without a message is not launched any more.
 func (e *Engine) lasting(ctx context.Context, t *T) *T {
 	gaveUp := len(t.Conversations) > 0 && len(t.Requests()) == 0 && t.Ending.Exit != nil && *t.Ending.Exit != wire.Exit{}
 	if !gaveUp && !t.mute() || t.Ending.Attended {
@@ -154,8 +154,8 @@ func (e *Engine) lasting(ctx context.Context, t *T) *T {
 	return again
 }
 
-// secondBaseline returns what launches the client once more with the ordinary server, when that is first asked for, and then
-// returns how it went, or nil if it could not be launched.
+// secondBaseline returns a function that launches the client once more with the ordinary server, at its first call.
+// The function returns that run, or nil if the client could not be launched.
 func (e *Engine) secondBaseline(ctx context.Context) func() *T {
 	begun, ended := make(chan struct{}, 1), make(chan struct{})
 	var second *T
@@ -184,12 +184,12 @@ func spoke(events []*wire.Event) bool {
 	})
 }
 
-// keep takes the outcome of a scenario that is not run again, but for parts of it.
+// keep takes the outcome of a scenario. It may only run parts of the scenario again, to find a smaller cause.
 func (e *Engine) keep(ctx context.Context, i int, t *T) {
 	e.finish(i, e.shortened(ctx, e.narrowed(ctx, t)))
 }
 
-// finish takes the outcome of a scenario, in the one place where that happens.
+// finish records the outcome of a scenario and reports it. Nothing else does so.
 func (e *Engine) finish(i int, t *T) {
 	if e.outcomes[i] != t { // the baseline, which others read, stays
 		e.outcomes[i] = t

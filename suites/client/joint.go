@@ -13,17 +13,16 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// joint lists scenarios that one server can be at once, since none hides what
-// another is about. Each launch of a client costs what the client's start costs. If
-// the client comes through the joint, it needs no launch for those of the scenarios
-// in which nothing is found; each of the others is run alone, and only that counts.
+// joint is a combined launch: one server plays several scenarios at once, and none hides the subject of another. This
+// saves the client's start for each of them. If the client comes through, a scenario without findings needs no launch
+// of its own. Each of the others is run alone, and only that run counts.
 type joint struct {
 	name      string
 	scenarios []string
 }
 
-// What a server breaks on purpose in its requests is not held against the answers, so
-// scenarios that break something have no company that asks the client.
+// joints lists the combined launches. Answers to a request that is broken on purpose are not judged. Scenarios with
+// such requests are therefore not combined with scenarios that ask the client.
 var joints = []joint{
 	{"additions", []string{
 		"lifecycle/early-ping", "lifecycle/additions", "exchange/open-results", "exchange/requests", "lists/changed", "http/sse-fields",
@@ -42,11 +41,11 @@ var joints = []joint{
 	// Many clients read only the first page of a list, or do not read on when the connection is cut.
 	{"first-page", []string{"lists/empty-first-page", "acts/roots", "http/upper-field", "capabilities/only-features"}},
 	{"endless", []string{"lists/endless", "time/slow", "stdio/framing"}},
-	// What cannot be read excuses errors without an id, which nothing in responses does.
+	// An unreadable message excuses errors without an id. No scenario of the next launch does.
 	{"unreadable", []string{"hostile/not-json", "faults/requests", "faults/lines", "faults/answers", "faults/streams", "faults/events"}},
 	{"responses", []string{"faults/responses", "faults/ids", "faults/results", "faults/endless-list"}},
 	{"prompts", []string{"capabilities/only-prompts", "http/refused-message", "sse/spelling"}},
-	// Many clients use nothing of broken lists: what is about other moments has them for company.
+	// Many clients use nothing of broken lists. The other scenarios of this launch are about other moments.
 	{"broken", []string{"hostile/lists", told, "stdio/stubborn"}},
 	{"older", []string{"lifecycle/older-version", "faults/lists"}},
 	{"undeclared", []string{"faults/undeclared", "faults/circular-list"}},
@@ -57,7 +56,7 @@ var joints = []joint{
 	{"documents", []string{"auth/token-none", "auth/metadata-url", "auth/two-servers", "auth/redirect", "auth/odd-url"}},
 }
 
-// Unit names the launch that the scenario needs: its own, or that of a joint.
+// Unit names the launch that the scenario needs: its own, or a combined one.
 func (s *Scenario) Unit() string {
 	for _, j := range joints {
 		if slices.Contains(j.scenarios, s.Name) {
@@ -67,8 +66,8 @@ func (s *Scenario) Unit() string {
 	return s.Name
 }
 
-// title is the name of the launch where a scenario's would be. A client may tell by it
-// whether the server is protected.
+// title is the name of the launch in place of a scenario's name. A client may tell by it whether the server is
+// protected.
 func (j joint) title() string {
 	if strings.HasPrefix(j.scenarios[0], "auth/") {
 		return "auth/together/" + j.name
@@ -86,8 +85,7 @@ type jointRun struct {
 	done    chan struct{} // closed when all of that is known; the parts may not have been run
 }
 
-// jointRuns returns the joints of which several scenarios are to be run, by the
-// indices of the scenarios.
+// jointRuns returns the combined launches with several scenarios to run, by the indices of the scenarios.
 func (e *Engine) jointRuns(scenarios []*Scenario) map[int]*jointRun {
 	runs := make(map[int]*jointRun)
 	for _, j := range joints {
@@ -141,11 +139,11 @@ func (e *Engine) jointRun(title string, scenarios []*Scenario) *jointRun {
 	return run
 }
 
-// fewest is the number of scenarios from which on a further joint is worth its launch.
+// fewest is the least number of scenarios for which a further combined launch is worthwhile.
 const fewest = 3
 
-// parts returns what is left to run of a joint where something kept the client from coming through: the members
-// in which nothing was found or, if nothing was found at all, either half of them, if they are many.
+// parts returns the combined launches that are left if the client did not come through. They hold the members without
+// findings or, if no member has findings, each half of them, as far as there are enough.
 func (e *Engine) parts(j *jointRun) []*jointRun {
 	if j.through || j.t.Ending.Skipped != "" {
 		return nil
@@ -168,7 +166,7 @@ func (e *Engine) parts(j *jointRun) []*jointRun {
 	return []*jointRun{e.jointRun(name+"/first", innocent[:half]), e.jointRun(name+"/second", innocent[half:])}
 }
 
-// protectedLike returns a set-up that has what is peculiar to each of others.
+// protectedLike returns a set-up that combines the peculiarities of others.
 func protectedLike(setups []func() *AuthorizationSetup) *AuthorizationSetup {
 	all := new(AuthorizationSetup)
 	for _, setup := range setups {
@@ -187,7 +185,7 @@ func protectedLike(setups []func() *AuthorizationSetup) *AuthorizationSetup {
 	return all
 }
 
-// judge judges each scenario by what the client did in the launch for all.
+// judge judges each scenario by the acts of the client in the combined launch.
 func (r *jointRun) judge(baseline, authBaseline *T) {
 	if r.t.Ending.Skipped != "" {
 		return
@@ -204,7 +202,8 @@ func (r *jointRun) judge(baseline, authBaseline *T) {
 	r.attribute()
 }
 
-// attribute leaves what several members have found to those that are about the requirement: it comes of their servers.
+// attribute leaves a finding of several members to the members that are about the requirement, because their servers
+// have caused it.
 func (r *jointRun) attribute() {
 	for _, t := range r.members {
 		for _, k := range t.recorder().Record.Keys() {
@@ -217,8 +216,8 @@ func (r *jointRun) attribute() {
 	}
 }
 
-// came reports whether the client came through all of the scenarios. At a protected server it has once it has a token and sends
-// a request, which is when the last of them shows.
+// came reports whether the client came through all of the scenarios. At a protected server it has done so once it has
+// a token and has sent a request: the last scenario shows then.
 func (r *jointRun) came() bool {
 	if r.t.ObtainedToken() && (len(r.t.Requests()) > 0 || r.t.Flow.wasRedirected()) {
 		return true
@@ -230,17 +229,18 @@ func (r *jointRun) came() bool {
 // undisturbed reports whether the client has answered in time, and stayed to the end of each script.
 func (r *jointRun) undisturbed() bool { return !r.t.leftUnanswered() && !r.t.left.Load() }
 
-// settles reports whether a member need not be run alone: nothing was found, and either the client came through or, although it ended
-// in another way than with an ordinary server, the member was met and judged as a whole. One that is about the handshake was if the
-// client left then: it has met no other. One that has to be stopped at an ordinary server as well is stopped at each: what it does not
-// do in company, it hardly does alone.
+// settles reports whether a member need not run alone. Nothing may have been found, and one of four things must hold.
+// The client came through. Or the member was satisfied and judged as a whole, although the client ended in another
+// way than with an ordinary server. Or the member is about the handshake, and the client left then: it has seen no
+// other member. Or the client has to be stopped at an ordinary server as well: it hardly does more alone.
 func (r *jointRun) settles(t *T) bool {
 	left := t.Scenario.Needs == needsHandshake && t.Ending.Exit != nil && len(t.Requests()) == 0
 	stays := t.Baseline != nil && t.Baseline.Ending.Late
 	return t.cleared() && (r.through || r.met && t.judgedWhole() || left || stays)
 }
 
-// judgedWhole reports whether the scenario leaves none of its requirements open: the passive rules alone judge it, or all were exercised.
+// judgedWhole reports whether the scenario leaves none of its requirements open: the passive rules alone judge it, or
+// all were exercised.
 func (t *T) judgedWhole() bool {
 	return t.Scenario.Judge == nil || !slices.ContainsFunc(t.Scenario.Requirements, func(id string) bool {
 		return t.recorder().Record.At(id, wire.Client).Exercised == 0
@@ -267,8 +267,8 @@ func (t *T) leftUnanswered() bool {
 	return false
 }
 
-// last returns the last launch for several in which a scenario was, and its run there. Who is in none of the parts need
-// not wait for them.
+// last returns the last combined launch that had a scenario as a member, and its run there. A scenario that is in
+// none of the parts does not wait for them.
 func (r *jointRun) last(s *Scenario) (*jointRun, *T) {
 	<-r.done
 	for _, part := range r.parts {
@@ -295,15 +295,15 @@ func (r *jointRun) of(s *Scenario) *T {
 	return nil
 }
 
-// stuck reports whether the client was seen to hang in the last launch for several in which the scenario was, and the
-// scenario has findings of it.
+// stuck reports whether the client hung in the last combined launch of the scenario, and the scenario has findings
+// from there.
 func (r *jointRun) stuck(s *Scenario) bool {
 	_, t := r.last(s)
 	return t.Ending.Late && !t.Ending.Busy && t.accused()
 }
 
-// merge adds options to others. It panics if both set what only one can: that is a
-// fault of the list of joints, which a test finds.
+// merge adds options to others. It panics if both set an option that only one can set. A test finds such a fault in
+// the list of joints.
 func merge(into, more reflect.Value) {
 	switch {
 	case more.IsZero():

@@ -10,8 +10,8 @@ import (
 	"github.com/mcpconform/mcpconform/schema"
 )
 
-// TestJoints holds the list of joints to what they need: scenarios that exist, that
-// want nothing of their own from the launch, and whose servers one can be.
+// TestJoints holds the list of joints to their needs. Their scenarios exist and want nothing of their own from the
+// launch, and one server can play all of them.
 func TestJoints(t *testing.T) {
 	seen, topics := make(map[string]bool), make(map[string]bool)
 	for _, j := range joints {
@@ -68,8 +68,8 @@ func Together(scenario string) []string {
 	return []string{scenario}
 }
 
-// TestJointsThatAsk wants the answers of a client to the requests of a joint to be judged: what its server
-// breaks on purpose has to be of the kind that is not held against the answers.
+// TestJointsThatAsk wants the answers of a client to the requests of a joint to be judged. The breaches of its server
+// have to be of the kind that leaves the answers open to judgement.
 func TestJointsThatAsk(t *testing.T) {
 	for _, j := range (&Engine{Transport: transport.NameHTTP}).jointRuns(Scenarios()) {
 		if !slices.ContainsFunc(j.members, func(m *T) bool { return m.Scenario.Needs == needsToAsk }) {
@@ -85,7 +85,7 @@ func TestJointsThatAsk(t *testing.T) {
 	}
 }
 
-// TestSuspectsDoNotWait: a scenario that is in no further launch for several does not wait for it.
+// TestSuspectsDoNotWait: a scenario that is in no further combined launch does not wait for it.
 func TestSuspectsDoNotWait(t *testing.T) {
 	suspect, other := &Scenario{Name: "suspect"}, &Scenario{Name: "other"}
 	e := &Engine{}
@@ -106,7 +106,7 @@ func TestSuspectsDoNotWait(t *testing.T) {
 	}
 }
 
-// TestOthersFindings: what a joint shows of a requirement counts for the member that is about it.
+// TestOthersFindings: the findings of a joint on a requirement count for the member that is about it.
 func TestOthersFindings(t *testing.T) {
 	const id = "auth.resource.no-trailing-slash"
 	about, other := &Scenario{Name: "about it", Requirements: []string{id}}, &Scenario{Name: "other"}
@@ -120,7 +120,8 @@ func TestOthersFindings(t *testing.T) {
 	}
 }
 
-// TestRedirectedIsThrough: a client that gives up when it is redirected to another origin has been at the protected server.
+// TestRedirectedIsThrough: a client that gives up when it is redirected to another origin has been at the protected
+// server.
 func TestRedirectedIsThrough(t *testing.T) {
 	for _, redirected := range []bool{false, true} {
 		r := &jointRun{t: &T{Scenario: &Scenario{}, Flow: &Flow{redirected: redirected, shown: []Shown{{Ours: true}}}}}

@@ -20,7 +20,8 @@ var lifecycleScenarios = []*Scenario{
 			"lifecycle.version.client-supported", "lifecycle.init.instructions-optional",
 			"pagination.client.both-flows", "pagination.client.missing-cursor-ends", "lifecycle.version.revision-name",
 		},
-		// Small pages: how far a client reads a list with ordinary cursors is compared with how far it reads others.
+		// The pages are small, because other scenarios compare how far the client reads a list here with ordinary
+		// cursors.
 		Options: func(*ScenarioRun) server.Options { return server.Options{PageSize: 2} },
 		Judge:   judgeBaseline,
 	},
@@ -31,7 +32,7 @@ var lifecycleScenarios = []*Scenario{
 		Needs:        needsHandshake,
 		Options:      answering("2024-11-05"),
 		Judge: func(t *T) {
-			// The client may go on or leave.
+			// The client may continue or leave.
 			const id = "lifecycle.error.version-mismatch"
 			switch c := t.Handshake(); {
 			case c == nil:
@@ -50,7 +51,7 @@ var lifecycleScenarios = []*Scenario{
 		Judge:        judgeUnusable,
 	},
 	{
-		// Who goes on with a later revision than it asked for supports that one, too.
+		// A client that continues with a later revision than it asked for supports that revision, too.
 		Name:         "lifecycle/later-version",
 		Requirements: []string{"lifecycle.version.client-latest", "lifecycle.error.version-mismatch"},
 		Needs:        "the client did not get an answer to initialize",
@@ -76,7 +77,7 @@ var lifecycleScenarios = []*Scenario{
 		Judge:        judgeUnusable,
 	},
 	{
-		// There is no session that the client could go on with.
+		// The client has no session with which it could continue.
 		Name:         "lifecycle/refused",
 		Requirements: []string{"lifecycle.init.initialized-after-result"},
 		Needs:        "the client did not send initialize",
@@ -111,8 +112,7 @@ var lifecycleScenarios = []*Scenario{
 				},
 			}}}
 		},
-		// What comes too early is judged by the passive rules. A client that does not
-		// use the time has waited.
+		// The passive rules judge messages that come too early. A client that does not use the time has waited.
 		Judge: func(t *T) {
 			for _, c := range t.Conversations {
 				if !c.Handshaken() || c.Initialized == nil {
@@ -303,9 +303,9 @@ var lifecycleScenarios = []*Scenario{
 	lacking("only-features", "logging", "completions"),
 }
 
-// awaitingInitialized holds the answers to a client's requests back until notifications/initialized is there, or has had the
-// time to come. It may travel beside the first request; that it comes only after the answer shows a client which
-// awaits that (basic/lifecycle#initialization).
+// awaitingInitialized holds back the answers to a client's requests until notifications/initialized is there, or has
+// had the time to come. The notification may travel beside the first request. If it comes only after the answer, the
+// client has waited for the answer (basic/lifecycle#initialization).
 func awaitingInitialized(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 	if !operation(r.Method) || r.Session.Version() == "" || r.Session.Initialized() {
 		return next(ctx, r)
@@ -320,7 +320,7 @@ func awaitingInitialized(ctx context.Context, r *server.Request, next server.Han
 	return next(ctx, r)
 }
 
-// initializedDue is the key of the time until which a session is given to become operational.
+// initializedDue is the key of the time by which a session has to become operational.
 type initializedDue struct{}
 
 // laterVersion is the last revision that was published.
@@ -332,8 +332,8 @@ func revision(version string) bool {
 	return err == nil || strings.HasPrefix(version, "DRAFT-")
 }
 
-// agreeing answers with a version that the server knows, but also agrees to one that
-// is not MCP's: a client that asks for such a version has to support it.
+// agreeing answers with a version that the server knows, and also agrees to a version that is not MCP's. A client
+// that asks for such a version has to support it.
 func agreeing(asked string) string {
 	if slices.Contains(server.DefaultVersions(), asked) || asked != "" && !revision(asked) {
 		return asked
@@ -341,8 +341,8 @@ func agreeing(asked string) string {
 	return server.Version
 }
 
-// judgeAgreed judges whether a client supports the version that it asked for, if
-// that is not a version of MCP; the server cannot do more in such a session.
+// judgeAgreed judges whether a client supports its own requested version, if that is not a version of MCP. The server
+// cannot do more in such a session.
 func (t *T) judgeAgreed() (judged bool) {
 	c := t.Handshake()
 	if c == nil || c.Version == "" || revision(c.Version) {
@@ -355,7 +355,7 @@ func (t *T) judgeAgreed() (judged bool) {
 	return true
 }
 
-// gaveUpVersion is what is said of a client that does not support the version that it asked for.
+// gaveUpVersion is the finding on a client that does not support the version it asked for.
 const gaveUpVersion = "the client gave up although the server answered with the version that the client had asked for"
 
 // editing returns options of a server that changes initialize results and lists.
@@ -370,7 +370,7 @@ func editing(breaks []string, change func(result map[string]any)) func(*Scenario
 	}
 }
 
-// added gives an object members that the revision does not know, one of them from a later one.
+// added gives an object members that the revision does not know. One of them comes from a later revision.
 func added(v any) {
 	if o, ok := v.(map[string]any); ok {
 		o["com.example.addition"] = []any{"unknown", 1, nil}
@@ -378,8 +378,8 @@ func added(v any) {
 	}
 }
 
-// required are the members that the items of lists and the names of peers need, and
-// those that say how an item is used.
+// required holds the members that items of lists and names of peers need, and the members that say how an item is
+// used.
 var required = map[string]bool{
 	"name": true, "version": true, "uri": true, "uriTemplate": true, "inputSchema": true, "arguments": true, "required": true,
 }
@@ -440,8 +440,8 @@ var uses = []use{
 	{"completion/complete", "lifecycle.capability.client-uses-completions"},
 }
 
-// lacking is a server without some capabilities. Parts of one are declared as false, which says the same as to leave them
-// out (schema#servercapabilities).
+// lacking is a server without some capabilities. It declares parts of a capability as false, which means the same as
+// to leave them out (schema#servercapabilities).
 func lacking(name string, capabilities ...string) *Scenario {
 	s := &Scenario{
 		Name: "capabilities/" + name, Judge: judgeAbstains,
@@ -471,9 +471,8 @@ func lacking(name string, capabilities ...string) *Scenario {
 	return s
 }
 
-// judgeAbstains counts the features that the client uses if they are declared, and
-// has not used here. If it used one here, the passive rules say so. A client that
-// crashed or hung before it got there has not abstained.
+// judgeAbstains counts the features that the client uses only if they are declared: it has not used them here. If it
+// used one here, the passive rules report that. A client that crashed or hung before has not abstained.
 func judgeAbstains(t *T) {
 	c := t.Handshake()
 	if c == nil || c.Initialized == nil || t.Ending.crash() != "" || t.Ending.uncaught() || t.Ending.Late && t.Baseline.Ending.Exit != nil {
@@ -502,8 +501,7 @@ func judgeBaseline(t *T) {
 		return
 	}
 	t.judgeName(c)
-	// A client that goes on without initialized has not given up; the passive rules
-	// see that initialized is missing.
+	// A client that continues without initialized has not given up. The passive rules report the missing initialized.
 	gaveUp := c.Initialized == nil && len(t.Requests()) == 0
 	if exit := t.Ending.Exit; gaveUp && (exit == nil || *exit == wire.Exit{}) {
 		t.Inconclusive("the client did not go on after the handshake, but reported no failure",
@@ -542,7 +540,8 @@ func (t *T) judgeName(c *judge.Conversation) {
 	}
 }
 
-// basic/lifecycle#version-negotiation
+// judgeUnusable judges a client that gets an answer with a version that it cannot use
+// (basic/lifecycle#version-negotiation).
 func judgeUnusable(t *T) {
 	const id, copes = "lifecycle.version.disconnect", "lifecycle.error.version-mismatch"
 	c := t.Handshake()
@@ -569,9 +568,9 @@ func judgeUnusable(t *T) {
 	}
 }
 
-// goesOnAfterInit returns the first message with which the client went on after the
-// answer to initialize, or nil. Before notifications/initialized, which follows that answer
-// (basic/lifecycle#initialization), requests may have been under way already.
+// goesOnAfterInit returns the first message with which the client continued after the answer to initialize, or nil.
+// Before notifications/initialized, which follows that answer (basic/lifecycle#initialization), requests may have
+// been under way already.
 func goesOnAfterInit(c *judge.Conversation) *wire.Event {
 	if !c.Handshaken() {
 		return nil
@@ -593,9 +592,8 @@ func askedVersion(c *judge.Conversation) string {
 	return asked
 }
 
-// judgeUnanswered judges what a client does whose initialize is not answered. That it
-// cancels the request is left to the passive rules
-// (basic/utilities/cancellation#behavior-requirements).
+// judgeUnanswered judges a client that gets no answer to its initialize. The passive rules judge whether it cancels
+// the request (basic/utilities/cancellation#behavior-requirements).
 func judgeUnanswered(t *T) {
 	const cancels, limits, copes = "cancellation.not-initialize", "lifecycle.timeout.established", "lifecycle.error.request-timeout"
 	var asked *judge.Exchange

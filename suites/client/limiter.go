@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// launchLimiter decides when clients may be launched. Only a few may work at a time,
-// so that each gets enough of the machine; those that merely wait make room for
-// others, so that hanging clients wait for their time limits together.
+// launchLimiter decides when clients may be launched. Only a few may work at a time, so that each gets enough of the
+// machine. Clients that merely wait make room for others, so hanging clients wait for their time limits together.
 type launchLimiter struct {
 	present chan struct{} // one entry for each client that is there, also if it only waits
 	hanging chan struct{} // closed when the client is found to hang in the baseline
@@ -46,11 +45,11 @@ const (
 	settled        // that has made no difference, and is not tried again
 )
 
-// A client that takes this many times as long as with an ordinary server counts as
-// hanging. The factor allows for a busy machine.
+// slowness is a factor: a client hangs if it takes this many times as long as with an ordinary server. The factor
+// allows for a busy machine.
 const slowness = 4
 
-// presence is how many clients may be there for each that may work.
+// presence is the number of clients that may be present for each client that may work.
 const presence = 16
 
 func newLaunchLimiter(parallel int) *launchLimiter {
@@ -62,8 +61,8 @@ func newLaunchLimiter(parallel int) *launchLimiter {
 	}
 }
 
-// open lets more than the baseline be launched. That waits until the client was heard there: one that cannot work at all
-// costs few launches.
+// open permits launches beyond the baseline. They wait until the client has sent something there, so a client that
+// cannot work at all costs few launches.
 func (l *launchLimiter) open() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,7 +75,7 @@ func (l *launchLimiter) open() {
 	}
 }
 
-// end has no client launched any more, and says why.
+// end stops all further launches, for the given reason.
 func (l *launchLimiter) end(why string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -86,7 +85,7 @@ func (l *launchLimiter) end(why string) {
 	}
 }
 
-// ended says why no client is launched any more, or "".
+// ended returns the reason why no client is launched any more, or "".
 func (l *launchLimiter) ended() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,7 +123,7 @@ func (l *launchLimiter) leave(w *waiter) {
 	l.advance()
 }
 
-// advance lets those that have waited longest work, as many as may.
+// advance lets the clients work that have waited longest, up to the free number.
 func (l *launchLimiter) advance() {
 	for l.free > 0 && len(l.waiters) > 0 {
 		close(l.waiters[0].ready)
@@ -133,7 +132,7 @@ func (l *launchLimiter) advance() {
 	}
 }
 
-// inTurn lets one client work at a time from now on. None is there.
+// inTurn lets one client work at a time from now on. No client may be present at the call.
 func (l *launchLimiter) inTurn() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -141,7 +140,7 @@ func (l *launchLimiter) inTurn() {
 }
 
 // acquire waits until a client may be launched. It returns its slot, or the reason not to launch it. A new caller
-// comes before all that wait.
+// comes before all waiters.
 func (l *launchLimiter) acquire(ctx context.Context, scenario *Scenario, w *waiter) (s *slot, why string) {
 	s = &slot{limiter: l}
 	switch {
@@ -177,7 +176,7 @@ func (l *launchLimiter) acquire(ctx context.Context, scenario *Scenario, w *wait
 	return nil, why
 }
 
-// enter waits until no other client is there, if clients run one after the other.
+// enter waits until no other client is present, if clients run one after the other.
 func (l *launchLimiter) enter(ctx context.Context, s *slot) {
 	for {
 		l.mu.Lock()
@@ -203,7 +202,7 @@ func (l *launchLimiter) enter(ctx context.Context, s *slot) {
 	}
 }
 
-// tryAlone reports whether a client that did nothing beside another one is to be launched once more, alone.
+// tryAlone reports whether to launch a client once more, alone, after it did nothing beside another one.
 func (l *launchLimiter) tryAlone() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -213,8 +212,8 @@ func (l *launchLimiter) tryAlone() bool {
 	return l.turns != settled
 }
 
-// triedAlone notes whether a client that did nothing beside another one has spoken alone. If it had not ended by itself, the
-// machine may have been busy, so that this has to happen twice.
+// triedAlone records whether a client that did nothing beside another one has spoken alone. If it had not ended by
+// itself beside the other, the machine may have been busy, and the same has to happen a second time.
 func (l *launchLimiter) triedAlone(spoke, ended bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -259,27 +258,25 @@ func (l *launchLimiter) baselineTook(d time.Duration, a *activity) {
 	l.baseline, l.pause, l.active, l.sent = d, a.pause, a.last-a.spoke, a.sent
 }
 
-// pace returns the longest pause that the client made with an ordinary server, and how long it took from the first
-// message on.
+// pace returns the longest pause of the client with an ordinary server, and its time there from the first message on.
 func (l *launchLimiter) pace() (pause, took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.pause, l.active
 }
 
-// endlessly is how many times as much as with an ordinary server a client sends that
-// reads on for ever.
+// endlessly is a factor: a client reads for ever if it sends so many times as much as with an ordinary server.
 const endlessly = 10
 
-// hopeless reports whether a client will hardly come through a joint: its time is better
-// spent on the scenarios one by one.
+// hopeless reports whether a client will hardly come through a combined launch. Its time is better spent on the
+// scenarios one by one.
 func (l *launchLimiter) hopeless(lasted, limit time.Duration, sent int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.baseline > 0 && (lasted > max(slowness*l.active, limit) || sent > endlessly*l.sent)
 }
 
-// minimum returns how long the client may take at least.
+// minimum returns the least time limit of the client.
 func (l *launchLimiter) minimum() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -296,7 +293,7 @@ func (l *launchLimiter) baselineHung() bool {
 	}
 }
 
-// since returns the later of a time and that at which the baseline hung.
+// since returns the later of a time and the time at which the baseline hung.
 func (l *launchLimiter) since(t time.Time) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -316,14 +313,14 @@ type slot struct {
 	number  int  // of those that were launched until then
 }
 
-// beside reports whether another client is or was there at the same time.
+// beside reports whether another client is or was present at the same time.
 func (s *slot) beside() bool {
 	s.limiter.mu.Lock()
 	defer s.limiter.mu.Unlock()
 	return !s.first || s.limiter.begun > s.number
 }
 
-// idle makes room for another client that does something: this one only waits.
+// idle makes room for a client that works, since this one only waits.
 func (s *slot) idle() {
 	if s.working != nil {
 		s.limiter.leave(s.working)
@@ -350,9 +347,8 @@ func (s *slot) release() {
 	}
 }
 
-// inFlight counts the requests that a server is answering. A client that was
-// launched by a shell or goes on in the background is there until they end,
-// whatever has become of the process that was launched.
+// inFlight counts the requests that a server is answering. A client may run below a shell or in the background. It is
+// present until its requests end, even if the launched process has ended.
 type inFlight struct {
 	mu    sync.Mutex
 	count int
@@ -382,7 +378,7 @@ func (f *inFlight) counting(more func(http.Handler) http.Handler) func(http.Hand
 	}
 }
 
-// settle waits until no request is in flight, and reports whether that came about.
+// settle waits until no request is in flight. It reports false if the context ended first.
 func (f *inFlight) settle(ctx context.Context) bool {
 	f.mu.Lock()
 	none := f.none

@@ -97,8 +97,7 @@ func (l *bridgeListener) open(endpoint *stdioEndpoint) (token string) {
 	return token
 }
 
-// shut waits until the server processes of a scenario have ended or the context
-// ends, and then stops those that are left.
+// shut waits until the server processes of a scenario have ended or the context ends. It then stops the rest.
 func (l *bridgeListener) shut(ctx context.Context, token string) {
 	l.mu.Lock()
 	endpoint := l.serving[token]
@@ -189,8 +188,8 @@ func (e *stdioEndpoint) serve(conn net.Conn, f *frames) {
 	workers.Wait()
 }
 
-// read takes the frames of a bridge until it is gone. The last line of a client that was ended may be a part of what it
-// had to say: that is no message.
+// read takes the frames of a bridge until it is gone. If the client was ended, its last line may be incomplete, and
+// is no message.
 func (e *stdioEndpoint) read(f *frames, feed *io.PipeWriter, note func(wire.Event), terminate func()) {
 	end := func() {
 		if e.left.Load() || e.ctx.Err() != nil {

@@ -48,8 +48,7 @@ var listScenarios = []*Scenario{
 		Judge:        judgeCarried,
 	},
 	{
-		// A page may be of any size, also the first: whoever needs an item has to fetch
-		// the second.
+		// A page may have any size, also the first. A client that needs an item has to fetch the second.
 		Name: "lists/empty-first-page", Requirements: []string{"pagination.client.both-flows"},
 		Needs:   "the client used no item of a list with an ordinary server, or requested no list here",
 		Options: emptyFirst,
@@ -63,7 +62,7 @@ var listScenarios = []*Scenario{
 				"resources/subscribe": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 					result, rpcErr := next(ctx, r)
 					if uri, ok := r.Params["uri"].(string); ok && rpcErr == nil {
-						// On another stream it might come after the subscription has ended.
+						// On another stream the notification might come after the subscription has ended.
 						r.Notify("notifications/resources/updated", map[string]any{"uri": strings.TrimSuffix(uri, "/") + subResource})
 					}
 					return result, rpcErr
@@ -221,14 +220,15 @@ var listed = map[string]string{
 	"resources/templates/list": "resourceTemplates", "prompts/list": "prompts",
 }
 
-// A list changes each time that the client has read it to its end, so often; it has pages of so many items.
+// changes is how often a list changes: each time that the client has read it to its end. changedPage is the number of
+// items of its pages.
 const (
 	changes     = 2
 	changedPage = 5
 )
 
-// judgeReadAgain judges whether a client that has read a list to its end in pages does so as well when it reads the list again in
-// the same session.
+// judgeReadAgain judges whether a client reads all pages of a list also when it reads the list again in the same
+// session.
 func (t *T) judgeReadAgain(method string) {
 	const id = "pagination.client.both-flows"
 	for _, c := range t.Conversations {
@@ -292,8 +292,8 @@ func virtual(*ScenarioRun) server.Options {
 // swiftPages is how many pages of a list come at once.
 const swiftPages = 200
 
-// unhurried slows a client down that has read many pages of a list: one that reads on
-// for ever would otherwise fill the trace.
+// unhurried slows down a client that has read many pages of a list. A client that reads for ever would otherwise fill
+// the trace.
 func unhurried(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 	if listed[r.Method] != "" && r.Params["cursor"] != nil {
 		read := r.Session.Value("pages of "+r.Method, func() any { return new(counter) }).(*counter)
@@ -358,11 +358,10 @@ var pages = []struct {
 	{-1, nil, ""},
 }
 
-// cutPause separates the pieces of a character: a reader that is not slower reads
-// the first piece alone.
+// cutPause separates the pieces of a character, so that a fast reader reads the first piece alone.
 const cutPause = 20 * time.Millisecond
 
-// torn begins the cursors of which one character is written in two pieces.
+// torn begins the cursors with a character that is written in two pieces.
 const torn = "次 "
 
 // cutCharacters writes one character of each cursor in two pieces: a read may end within
@@ -463,8 +462,8 @@ const subResource = "/mcpconform-part"
 
 const schemas = "lists/schemas"
 
-// offered says which members of the family that the scenario sends all at once came besides the plain
-// one: one says it of a single one, several of more.
+// offered says in words which members of the scenario's family the server sent besides the plain one. It puts one
+// before a single member, and several before more.
 func (t *T) offered(one, several string) string {
 	all := t.Choice.Draw(t.Scenario.Narrows, t.Scenario.Name)
 	members := all[1:]
@@ -670,8 +669,8 @@ var used = map[string]struct{ method, key string }{
 }
 
 // judgeWhole compares two uses of the same lists: here they come in one piece, and in the baseline in pages. A client
-// that never asks for a second page may need only the first one. If it uses an item of the first page, and an item of
-// a later page only when the list comes in one piece, it misses the rest.
+// that never asks for a second page may need only the first one. But it misses the rest if it uses an item of a later
+// page only here, and an item of the first page.
 func judgeWhole(t *T) {
 	const id = "pagination.client.both-flows"
 	base := t.Baseline
@@ -788,7 +787,7 @@ func (t *T) judgeReached(c *judge.Conversation, method string, reached int, last
 	}
 }
 
-// extent is how much of a list a client has read.
+// extent is the part of a list that a client has read.
 type extent struct{ pages, items int }
 
 // extent returns the most that the client has read of a list in one session.
@@ -802,8 +801,8 @@ func (t *T) extent(method string) extent {
 	return most
 }
 
-// extentOf returns the most that the client has read of a list in one go: it may want no more
-// than some pages, or than what it has found there.
+// extentOf returns the most that the client has read of a list in one go. It may want no more than some pages, or
+// than the items found there.
 func extentOf(c *judge.Conversation, method string) extent {
 	var most, now extent
 	for _, x := range requests(c) {

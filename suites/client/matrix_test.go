@@ -60,8 +60,8 @@ func (p crashing) Exit() wire.Exit {
 	return wire.Exit{Code: -1, Signal: "aborted"}
 }
 
-// TestSelectedFaults wants the scenario in which a fault shows run where nothing but the requirement is
-// selected that the fault breaks.
+// TestSelectedFaults selects only the requirement that a fault breaks, and wants the scenario that shows the fault to
+// run.
 func TestSelectedFaults(t *testing.T) {
 	scenarios := make(map[string]*client.Scenario)
 	for _, s := range slices.Concat(client.Scenarios(), client.Faulty()) {
@@ -76,8 +76,7 @@ func TestSelectedFaults(t *testing.T) {
 	}
 }
 
-// process reports whether a fault shows only where the server is a process, to
-// which signals can be sent.
+// process reports whether a fault shows only if the server is a process that can receive signals.
 func process(f mockclient.Fault) bool {
 	return f.Scenario == "stdio/shutdown" || f.Scenario == "stdio/stubborn"
 }
@@ -95,7 +94,8 @@ func faultyRun(ctx context.Context, f mockclient.Fault) (*result.Run, error) {
 		Authorizes: strings.HasPrefix(f.Scenario, "auth/"),
 		Launch: func(p client.Endpoint) (transport.Process, error) {
 			program, err := transport.Func{Name: "faulty client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
-				// A little less than what two waits of a scenario take: which of them ends first is no matter of chance.
+				// A little less than what two waits of a scenario take: which of them ends first is no matter of
+				// chance.
 				c := reference.Standalone{
 					URL: p.URL, Dial: p.Dial, Legacy: p.Transport == transport.NameSSE, Timeout: limit/2 - time.Second, UserActions: p.UserActions,
 					Authorizer: &reference.Authorizer{ID: p.ClientID, Secret: p.ClientSecret},

@@ -10,8 +10,8 @@ import (
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-// A finding names the member of a family that shows it, and says whether the plain one is as it
-// should be, also where all members come at once.
+// A finding names the member of a family that shows it. It says whether the plain member is as it should be, even if
+// all members come at once.
 func TestFindingsNameMembers(t *testing.T) {
 	brief.WholeRuns(t)
 	for fault, want := range map[string]string{

@@ -11,7 +11,7 @@ import (
 type Network interface {
 	// Listen opens a listener at a loopback address.
 	Listen() (net.Listener, error)
-	// Dial connects to one.
+	// Dial connects to such a listener.
 	Dial(ctx context.Context, network, addr string) (net.Conn, error)
 }
 

@@ -25,19 +25,18 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
 
-// Endpoint says where a client under test finds the server of a scenario.
+// Endpoint tells a client under test where it finds the server of a scenario.
 type Endpoint struct {
 	Scenario  string
 	Transport string
-	// UserActions is what the client is told to do in place of a user, as in [Scenario].
+	// UserActions tells the client how to act in place of a user, as in [Scenario].
 	UserActions string
 	// URL of the server, unless the transport is stdio.
 	URL string
 	// Dial connects to the server at URL if it is not on the machine's network;
 	// otherwise it is nil.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Port is the one at which a custom transport listens, if TransportCommand asks for one;
-	// otherwise 0.
+	// Port is the port of a custom transport, if TransportCommand asks for one; otherwise 0.
 	Port int
 	// Command starts the server over stdio.
 	Command []string
@@ -70,8 +69,8 @@ type Engine struct {
 	Network Network
 	// Timeout of one scenario. Zero: DefaultTimeout.
 	Timeout time.Duration
-	// GivesUpAfter is the time after which the client gives up a request that is not
-	// answered, and one of which only progress comes. Zero: not known.
+	// GivesUpAfter is the time after which the client gives up a request without an answer, even if progress comes.
+	// Zero: not known.
 	GivesUpAfter time.Duration
 	// Choice of the members of families that are sent to the client.
 	Choice family.Choice
@@ -84,8 +83,8 @@ type Engine struct {
 	// not, that is a failure.
 	Authorizes bool
 
-	// Needed says of scenarios, by name, whether they are needed after all. It is asked when the
-	// baseline has ended. Those that it does not know are.
+	// Needed says of scenarios, by name, whether they are needed after all. It is asked when the baseline has ended.
+	// A scenario without an entry is needed.
 	Needed map[string]func() bool
 
 	authBaseline     *T            // tells whether the client seeks authorization; nil if it is not run
@@ -113,7 +112,7 @@ const (
 	maxOutput = 8 << 10          // bytes of the client's output that are kept
 )
 
-// Run runs the scenarios, of which the first is the baseline, and judges them. The error is that of Launch.
+// Run runs the scenarios and judges them. The first one is the baseline. The error is that of Launch.
 func (e *Engine) Run(ctx context.Context, scenarios []*Scenario) ([]*T, error) {
 	e.launches = newLaunchLimiter(e.Parallel)
 	ctx, stop := context.WithCancelCause(ctx)
@@ -163,8 +162,8 @@ func (e *Engine) Serve(ctx context.Context, scenarios []*Scenario, announce func
 	})
 }
 
-// all runs every scenario in a goroutine of its own, unless the client did well in a
-// launch for several, and judges each as soon as it and the baseline have ended.
+// all runs every scenario in a goroutine of its own, unless a combined launch has settled it. It judges each as soon
+// as the scenario and the baseline have ended.
 func (e *Engine) all(ctx context.Context, scenarios []*Scenario, joints map[int]*jointRun, run func(t *T, w *waiter) error) ([]*T, error) {
 	if e.Timeout <= 0 {
 		e.Timeout = DefaultTimeout
@@ -219,8 +218,8 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, joints map[int]
 	return e.outcomes, failed
 }
 
-// together runs a joint and judges its scenarios. If the client does not come through,
-// those that may not be the reason are run together once more.
+// together makes a combined launch and judges its scenarios. If the client does not come through, the scenarios that
+// may not be the reason run together once more.
 func (e *Engine) together(j *jointRun, w *waiter, launch func(*T, *waiter)) {
 	if !slices.ContainsFunc(j.members, func(t *T) bool { return e.needed(t.Scenario) }) {
 		close(j.done)
@@ -239,8 +238,7 @@ func (e *Engine) together(j *jointRun, w *waiter, launch func(*T, *waiter)) {
 	running.Wait()
 }
 
-// alone runs a scenario, unless the client did well in the launch for several, and
-// judges it.
+// alone runs a scenario and judges it, unless a combined launch has settled it.
 func (e *Engine) alone(ctx context.Context, u unit, launch func(*T)) {
 	t := e.outcomes[u.index]
 	if first := e.firsts[u.alone.Name]; first != nil {
@@ -297,7 +295,7 @@ func (e *Engine) newRun(s *Scenario) *T {
 	return &T{Scenario: s, Transport: e.Transport, Authorizes: e.Authorizes, GivesUpAfter: e.GivesUpAfter, Choice: e.Choice, second: e.second}
 }
 
-// awaitBaselines waits for the ends of those by which a scenario is judged.
+// awaitBaselines waits for the ends of the baselines of a scenario.
 func (e *Engine) awaitBaselines(s *Scenario) {
 	<-e.baselineDone
 	if s.Authorization != nil && e.authBaseline != nil {
@@ -315,15 +313,15 @@ func (e *Engine) needed(s *Scenario) bool {
 	return ask()
 }
 
-// unit is what waits for a launch: a joint, or a scenario alone.
+// unit waits for a launch: it is a combined launch, or a scenario alone.
 type unit struct {
 	alone *Scenario // nil for a joint
 	index int       // of the scenario
 	joint *jointRun // of the scenario, or itself; nil if the scenario has none
 }
 
-// units returns all in the order in which they are begun: what waits long for the client,
-// what others wait for, and the rest.
+// units returns all units in the order in which they begin. Scenarios that wait long for the client come first, then
+// units that others wait for, then the rest.
 func units(scenarios []*Scenario, joints map[int]*jointRun) []unit {
 	var all []unit
 	for i, s := range scenarios {
@@ -347,7 +345,7 @@ func units(scenarios []*Scenario, joints map[int]*jointRun) []unit {
 	return all
 }
 
-// scenario returns what is run.
+// scenario returns the scenario that the unit runs.
 func (u unit) scenario() *Scenario {
 	if u.alone == nil {
 		return u.joint.t.Scenario
@@ -355,8 +353,8 @@ func (u unit) scenario() *Scenario {
 	return u.alone
 }
 
-// depends reports whether a unit has to wait for the outcome of another before it waits for
-// its launch, or never waits for that.
+// depends reports whether a unit has to wait for the outcome of another before it waits for its launch. It also
+// reports true for the baseline.
 func (e *Engine) depends(u unit) bool {
 	s := u.scenario()
 	_, asks := e.Needed[s.Name]
@@ -365,8 +363,8 @@ func (e *Engine) depends(u unit) bool {
 	return s.Name == Baseline || asks || !unlocked || e.first(s) != nil || u.alone != nil && u.joint != nil
 }
 
-// judge says what the scenario run has shown. A panic is a fault of the harness: the
-// requirements of this scenario become errors, and no others.
+// judge judges the scenario run. A panic is a fault of the harness: only the requirements of this scenario become
+// errors.
 func (t *T) judge() {
 	if t.Scenario.Judge == nil {
 		return
@@ -402,8 +400,8 @@ func (t *T) gather(trace *wire.Trace) {
 	}
 }
 
-// cutShort says what has ended a run early: a client that could not be started, the
-// user, or the time limit of the run.
+// cutShort says why a run ended early: a client could not be started, the user ended it, or the time limit of the run
+// did.
 func cutShort(ctx context.Context) string {
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) && !errors.Is(cause, context.DeadlineExceeded) {
 		return "the client cannot be started: " + cause.Error()
@@ -411,9 +409,8 @@ func cutShort(ctx context.Context) string {
 	return ending.Cause(ctx).Error()
 }
 
-// unauthorized says why a client is not launched at a protected server: the
-// authorization baseline has shown that it does not seek authorization, which is
-// optional.
+// unauthorized says why a client is not launched at a protected server, or "". The authorization baseline has then
+// shown that it does not seek authorization, which is optional.
 func (e *Engine) unauthorized(ctx context.Context, s *Scenario) string {
 	if s.Authorization == nil || s.Name == AuthorizationBaseline || e.authBaseline == nil {
 		return ""
@@ -429,18 +426,18 @@ func (e *Engine) unauthorized(ctx context.Context, s *Scenario) string {
 	return ""
 }
 
-// first is a scenario on which others follow.
+// first is a scenario that others name in After.
 type first struct {
 	ended chan struct{} // closed when t, the outcome, is known
 	t     *T
 }
 
-// leads reports whether others of the scenarios follow on one.
+// leads reports whether others of the scenarios name this one in After.
 func leads(s *Scenario, scenarios []*Scenario) bool {
 	return slices.ContainsFunc(scenarios, func(other *Scenario) bool { return slices.Contains(other.After, s.Name) })
 }
 
-// first returns the scenario on which another follows, or nil if that is not run.
+// first returns the scenario that another names in After, or nil if it is not run.
 func (e *Engine) first(s *Scenario) *first {
 	for _, name := range s.After {
 		if f := e.firsts[name]; f != nil {
@@ -450,7 +447,8 @@ func (e *Engine) first(s *Scenario) *first {
 	return nil
 }
 
-// moot says why a client is not launched for a scenario that follows on another: that one has shown that it would show nothing.
+// moot says why a client is not launched for a scenario, or "". The scenario that it follows has then shown that it
+// would show nothing.
 func (e *Engine) moot(ctx context.Context, s *Scenario) string {
 	first := e.first(s)
 	if first == nil {
@@ -467,12 +465,13 @@ func (e *Engine) moot(ctx context.Context, s *Scenario) string {
 	return ""
 }
 
-// OneByOne reports whether the client was launched again only when the launch before it had ended, as it can run only once at a time.
+// OneByOne reports whether the client was found to run only once at a time. Each launch then waited for the end of
+// the one before.
 func (e *Engine) OneByOne() bool { return e.launches != nil && e.launches.oneByOne() }
 
-// runScenario launches the client against one server and waits for its end. It takes
-// the place of a waiter, unless that is nil. A client that did nothing beside others is launched
-// once more without them: it may be one that can run only once at a time.
+// runScenario launches the client against one server and waits for its end. It takes the place of a waiter, unless
+// that is nil. A client that did nothing beside others is launched once more without them, since it may be able to
+// run only once at a time.
 func (e *Engine) runScenario(ctx context.Context, t *T, w *waiter) error {
 	why := cmp.Or(e.unauthorized(ctx, t.Scenario), e.moot(ctx, t.Scenario))
 	if why != "" {
@@ -483,7 +482,7 @@ func (e *Engine) runScenario(ctx context.Context, t *T, w *waiter) error {
 		t.first = first.t
 	}
 	beside, err := e.launch(ctx, t, w)
-	// Those that hang are launched all at once, so that they may not have had the time to speak.
+	// Clients that hang are all launched at once, so this one may not have had the time to speak.
 	slow := t.Ending.Exit == nil && e.launches.baselineHung()
 	if err != nil || t.Ending.Skipped != "" || t.heard(e.Trace) || slow || !beside || !e.launches.tryAlone() {
 		return err
@@ -503,8 +502,8 @@ func (t *T) heard(trace *wire.Trace) bool {
 	return slices.ContainsFunc(t.logs(trace), func(l *wire.Log) bool { return spoke(l.Events()) })
 }
 
-// launch launches the client of a scenario as soon as it may be, waits for its end, and reports whether another
-// one was there at the time.
+// launch launches the client of a scenario as soon as it may, waits for its end, and reports whether another client
+// was present at the time.
 func (e *Engine) launch(ctx context.Context, t *T, w *waiter) (beside bool, err error) {
 	slot, why := e.launches.acquire(ctx, t.Scenario, w)
 	if why != "" {
@@ -595,8 +594,8 @@ func anyMediaType(more func(*server.Reply)) func(*server.Reply) {
 	}
 }
 
-// catalogue returns what the server of a scenario offers: that of the reference
-// server, whose slow tool takes no seconds unless the client asks for them.
+// catalogue returns the catalogue of a scenario's server. It is that of the reference server, but the slow tool takes
+// no seconds unless the client asks for them.
 func catalogue() *server.Catalogue {
 	c := server.DefaultCatalogue()
 	for _, tool := range c.Tools {
@@ -616,17 +615,15 @@ func catalogue() *server.Catalogue {
 
 // scenarioServer is the server of a scenario.
 type scenarioServer struct {
-	// settle waits until no process that the client has left behind speaks to the
-	// server any more, and reports whether that came about.
+	// settle waits until the processes that the client has left behind are silent. It reports false if they still
+	// speak to the server.
 	settle func(context.Context) bool
-	// leave tells it that the client is not the cause of what happens to its
-	// processes from now on.
+	// leave tells it that the client does not cause the end of its processes from now on.
 	leave func()
 	// shut stops it. Until the context ends, it waits for server processes that end
 	// by themselves.
 	shut func(context.Context)
-	// failed, unless nil, says why the server could not be reached, although the client
-	// was launched.
+	// failed, unless nil, says why the client could not reach the server after its launch.
 	failed func() error
 }
 
@@ -756,7 +753,8 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, run *Scen
 		if heard.look(); heard.sent > 0 {
 			e.launches.open()
 		}
-		// A client that has not spoken yet may be starting on a busy machine. One that is kept waiting does nothing once it has spoken.
+		// A client that has not spoken yet may be starting on a busy machine. After it has spoken, a client that is
+		// kept waiting does nothing.
 		if heard.events > 0 && (time.Since(heard.any) >= quiet || time.Since(began) >= e.Timeout/4 || run.Scenario.Patient && heard.sent > 0) {
 			s.idle()
 		}
@@ -772,8 +770,8 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, run *Scen
 		if run.Scenario.Patient || !e.launches.baselineHung() {
 			continue
 		}
-		// It hangs with an ordinary server as well, so hanging here is not news.
-		// It only needs enough time to react to what the server sends.
+		// The client hangs with an ordinary server as well, so its hanging here is not news. It only needs enough
+		// time to react to the server's messages.
 		lasted := time.Since(e.launches.since(began))
 		if heard.events > 0 && time.Since(heard.any) > run.Patience+quiet || lasted > 2*run.Patience {
 			return late()
@@ -781,26 +779,25 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, run *Scen
 	}
 }
 
-// expected is how long the client may be kept waiting in a scenario before it is known to
-// wait for longer than it should.
+// expected returns how long a scenario may keep the client waiting before the client waits longer than it should.
 func (e *Engine) expected(t *T) time.Duration {
 	known := e.GivesUpAfter
 	if known == 0 {
 		known = renewals * t.tookToGiveUp()
 	}
-	// What was not stated, but seen, is worth no more time than any scenario.
+	// A time that was only observed, and not stated by the user, does not extend the limit of the scenario.
 	if !t.Scenario.Patient || known == 0 || e.GivesUpAfter == 0 && known+2*givingUp > e.Timeout {
 		return 0
 	}
 	return known + 2*givingUp
 }
 
-// limit is how long the client may take in a scenario.
+// limit returns how long the client may take in a scenario.
 func (e *Engine) limit(t *T) time.Duration { return e.Timeout + e.expected(t) }
 
-// silent reports whether a client that has spoken has sent nothing for so long that it may send nothing more, and whether it
-// had all its answers. It has twice the time where it goes on to look for news and, in the run that confirms that it may send nothing
-// more, the whole time limit, and until it is known to give a request up.
+// silent reports whether a client has sent nothing for so long, after it had spoken, that no more may come. idle
+// means: it had all its answers. A client that still looks for news has twice the time. In the run that confirms its
+// silence, it has the whole time limit, and at least the time after which it is known to give up a request.
 func (e *Engine) silent(t *T, run *ScenarioRun, heard *activity) (silent, idle bool) {
 	idleTime, waiting := e.silence(run)
 	looking := time.Since(heard.any) < e.busy()
@@ -811,28 +808,29 @@ func (e *Engine) silent(t *T, run *ScenarioRun, heard *activity) (silent, idle b
 		whole := max(e.Timeout, e.GivesUpAfter+2*givingUp)
 		idleTime, waiting = max(idleTime, whole), max(waiting, whole)
 	}
-	// One that asks for authorization may wait for a browser.
+	// A client that asks for authorization may wait for a browser.
 	if run.Scenario.Authorization == nil && !looking && !heard.waits() && time.Since(heard.message) > idleTime {
 		return true, true
 	}
 	return time.Since(heard.client) > max(min(waiting, e.Timeout), e.expected(t)), false
 }
 
-// busy is how long before its end a client that did something was not hanging.
+// busy returns the time before its end in which a client must have done something to count as not hanging.
 func (e *Engine) busy() time.Duration { return min(busyTime, e.Timeout/4) }
 
-// quiet is the time without any event after which a client counts as waiting.
+// quiet returns the time without any event after which a client counts as waiting.
 func (e *Engine) quiet() time.Duration { return min(quietTime, e.Timeout/20) }
 
-// silence is how long a client that has spoken may send nothing while nothing is on its way to it, and while it waits for an
-// answer: a multiple of what it takes with an ordinary server, at least a part of the time limit, longer than a client counts as
-// busy and, where it waits, the time that two answers to the server may take.
+// silence returns how long a client that has spoken may send nothing: idle while nothing is on its way to it, and
+// waiting while it waits for an answer. Both are a multiple of its time with an ordinary server, and at least a part
+// of the time limit. idle is longer than a client counts as busy, and waiting is at least the time of two answers to
+// the server.
 func (e *Engine) silence(run *ScenarioRun) (idle, waiting time.Duration) {
 	pause, took := e.launches.pace()
 	return max(slowness*pause, e.Timeout/6, e.busy()+2*e.quiet()), max(slowness*took, e.Timeout/3, 2*run.Patience)
 }
 
-// activity is when the connections of a scenario last brought something.
+// activity records when the connections of a scenario last brought something.
 type activity struct {
 	logs    func() []*wire.Log
 	events  int
@@ -847,7 +845,7 @@ type activity struct {
 	read    map[*wire.Log]*heard
 }
 
-// heard is what was read of a connection.
+// heard holds the state of a connection as far as it was read.
 type heard struct {
 	events int
 	looked bool            // the client has opened a stream with GET
@@ -855,7 +853,7 @@ type heard struct {
 	open   map[string]bool // requests of the client that are not answered: their ids, and the streams of those over HTTP
 }
 
-// look notes what has come since the last look.
+// look takes in the events since the last look.
 func (a *activity) look() {
 	if a.read == nil {
 		a.read = make(map[*wire.Log]*heard)
@@ -873,7 +871,7 @@ func (a *activity) look() {
 	}
 }
 
-// note takes an event in. News are what is not only a look for them.
+// note takes in an event. news says that it is more than another look for something new.
 func (a *activity) note(e *wire.Event, news bool) {
 	now := time.Now()
 	a.events++
@@ -898,8 +896,8 @@ func (a *activity) note(e *wire.Event, news bool) {
 	}
 }
 
-// news reports whether an event is more than another look for something new: a client whose streams
-// end may open one after the other for ever.
+// news reports whether an event is more than another look for something new. A client may open listening streams one
+// after the other for ever.
 func (h *heard) news(e *wire.Event, over string) bool {
 	switch {
 	case e.Kind == wire.KindHTTPRequest && e.HTTP.Method == http.MethodGet && over != transport.NameOAuth:
@@ -930,7 +928,7 @@ func (a *activity) waits() bool {
 	return false
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the end of the text that is written to it.
 type tail struct {
 	mu   sync.Mutex
 	text []byte

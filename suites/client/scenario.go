@@ -22,42 +22,41 @@ import (
 
 // Scenario is one server that a client is launched against.
 type Scenario struct {
-	// Name is stable and unique: topic, slash, what is tried.
+	// Name is stable and unique: topic, slash, subject.
 	Name string
 	// Requirements that the scenario can judge.
 	Requirements []string
-	// Shows lists what else is found broken in the scenario where plainer ones do not show it,
-	// as patterns of ids: who selects one of them wants the scenario.
+	// Shows lists further requirements, as patterns of ids. The scenario finds them broken if plainer scenarios do
+	// not, so a user who selects one of them needs it.
 	Shows []string
 	// Families are those of the stimuli that the scenario draws.
 	Families []string
-	// Narrows names one of them whose members come all at once: if something is found, the scenario is
-	// run again with parts of them until one is left.
+	// Narrows names one of the families whose members come all at once. After a finding, the scenario runs again with
+	// parts of them until one is left.
 	Narrows string
 	// Transports on which the scenario makes sense; none means all.
 	Transports []string
-	// UserActions tells the client what to do where a user would decide: topics
-	// with actions, such as "elicitation=accept,decline,cancel". It is empty in
-	// most scenarios.
+	// UserActions tells the client the decisions of a user: topics with actions, such as
+	// "elicitation=accept,decline,cancel". It is empty in most scenarios.
 	UserActions string
-	// Needs is the reason that is given when the scenario could not judge
-	// anything: what the client did not do.
+	// Needs is the reason that is given if the scenario could not judge anything. It names the missing act of the
+	// client.
 	Needs string
-	// Patient scenarios keep a client waiting on purpose: a client that is still
-	// there at the time limit may end by itself in the others.
+	// Patient says that the scenario keeps a client waiting on purpose. A client that is still there at the time
+	// limit may end by itself in the others.
 	Patient bool
-	// Long says that many clients wait in the scenario for what does not come: it is
-	// begun before others, which use the time.
+	// Long says that many clients wait in the scenario for something that does not come. It begins before others,
+	// which use the time.
 	Long bool
-	// After names scenarios of which one, over each transport, tells whether this one can show anything, and Moot says
-	// why not, by what the client did there, or "".
+	// After names scenarios. One of them, over each transport, tells whether this one can show anything. Moot says
+	// why it cannot, from the acts of the client there, or "".
 	After []string
 	Moot  func(first *T) string
 	// Path replaces the path of the URL that the client is given.
 	Path string
 	// Options returns the options of the server; nil is the ordinary server.
 	Options func(run *ScenarioRun) server.Options
-	// Faults are those of the catalogue of package mockserver that the server has besides.
+	// Faults lists faults of the catalogue of package mockserver that the server has besides.
 	Faults []string
 	// Authorization says how the server is protected; nil leaves it open.
 	Authorization func() *AuthorizationSetup
@@ -83,7 +82,7 @@ func (s *Scenario) Named(pattern string) bool {
 	return ok && err == nil || pattern == s.Name
 }
 
-// about reports whether the scenario can judge a requirement, or is wanted by who selects it.
+// about reports whether the scenario can judge a requirement, or names it in Shows.
 func (s *Scenario) about(id string) bool {
 	q, _ := schema.Lookup(id)
 	return slices.Contains(s.Requirements, id) || slices.ContainsFunc(s.Shows, q.Matches)
@@ -106,8 +105,8 @@ func Scenarios() []*Scenario {
 // ScenarioRun is one scenario while it runs.
 type ScenarioRun struct {
 	Scenario *Scenario
-	// Patience is how long an answer of the client is awaited, and UserPatience
-	// how long one for which it may ask a person.
+	// Patience is how long to wait for an answer of the client. UserPatience is how long to wait if the client may
+	// ask a person.
 	Patience, UserPatience time.Duration
 	// Choice of the members of families that are sent.
 	Choice family.Choice
@@ -127,17 +126,16 @@ type Ending struct {
 	// Late says that the client was still there at the time limit, Busy that it
 	// had done something shortly before.
 	Late, Busy bool
-	// Silent says that the client was stopped before the time limit because it had
-	// sent nothing for long.
+	// Silent says that the client was stopped before the time limit, after a long silence.
 	Silent bool
 	// Skipped says why the client was not launched at all, or "".
 	Skipped string
-	// NotRun says that this is because the run had ended.
+	// NotRun says that the client was not launched because the run had ended.
 	NotRun bool
-	// Attended says that a person connected the client and decided when to stop:
-	// what the client did not do is then not judged.
+	// Attended says that a person connected the client and decided when to stop. Omissions of the client are then not
+	// judged.
 	Attended bool
-	// Output is the end of what the client wrote to stdout and stderr.
+	// Output is the end of the client's output to stdout and stderr.
 	Output string
 }
 
@@ -149,7 +147,7 @@ const (
 	statusRustPanic = 101
 )
 
-// crash says how a process ended in a way in which no program ends by intent, or "".
+// crash says how a process crashed: it ended as no program ends by intent. It returns "" if it did not.
 func (e Ending) crash() string {
 	switch exit := e.Exit; {
 	case exit == nil:
@@ -165,20 +163,18 @@ func (e Ending) crash() string {
 	return ""
 }
 
-// stackTrace is the beginning of what runtimes write when nothing catches an exception.
+// stackTrace matches the beginning of the output of runtimes for an uncaught exception.
 var stackTrace = regexp.MustCompile(`(?m)^Traceback \(most recent call last\):|^\s+at \S.*:\d+|^Exception in thread |^Unhandled exception|^fatal error: |panicked at `)
 
-// uncaught reports whether the client may have ended because of an exception that it
-// did not expect.
+// uncaught reports whether the client may have ended because of an unexpected exception.
 func (e Ending) uncaught() bool {
 	return e.Exit != nil && *e.Exit != (wire.Exit{}) && stackTrace.MatchString(e.Output)
 }
 
-// reports reports whether the client wrote something before it ended that is not the
-// trace of an exception.
+// reports reports whether the client wrote something before its end, other than the trace of an exception.
 func (e Ending) reports() bool { return strings.TrimSpace(e.Output) != "" && !e.uncaught() }
 
-// T is what the judgement of one scenario works with.
+// T holds the record of one scenario for its judgement.
 type T struct {
 	Scenario  *Scenario
 	Transport string
@@ -253,8 +249,8 @@ func (t *T) reasonInconclusive() string {
 	return "the client did nothing in scenario " + t.Scenario.Name + " that could be judged"
 }
 
-// had reports whether the client did what a scenario says that it needs, as far as that is
-// told from what it did: the reason is then another one.
+// had reports whether the record shows the client doing the act that a scenario needs. The reason is then another
+// one.
 func (t *T) had(need string) bool {
 	switch {
 	case need == needsEnd:
@@ -267,7 +263,7 @@ func (t *T) had(need string) bool {
 	return false
 }
 
-// What many scenarios need of the client, put as what it did not do.
+// Many scenarios need these acts of the client. Each text says that the client did not do it.
 const (
 	needsHandshake = "the client did not complete a handshake"
 	needsEnd       = "the client did not end by itself"
@@ -290,7 +286,7 @@ func (t *T) hasFindings(id string) bool {
 	return len(t.recorder().Record.At(id, wire.Client).Findings) > 0
 }
 
-// Exercised counts that the client met a requirement.
+// Exercised counts that the client satisfied a requirement.
 func (t *T) Exercised(ids ...string) {
 	for _, id := range ids {
 		t.recorder().Pass(id, wire.Client)
@@ -308,7 +304,7 @@ func (t *T) Warning(id, message string, events ...*wire.Event) {
 	t.recorder().Warn(id, wire.Client, message, events...)
 }
 
-// Inconclusive says why the scenario cannot tell whether requirements are met.
+// Inconclusive says why the scenario cannot tell whether requirements are satisfied.
 func (t *T) Inconclusive(reason string, ids ...string) {
 	for _, id := range ids {
 		t.recorder().Inconclusive(id, wire.Client, reason)
@@ -322,13 +318,13 @@ func (t *T) Skip(reason string, ids ...string) {
 	}
 }
 
-// Check expects something of a value: if it is so, the requirement is exercised, else broken. The
-// proof are the events, oldest first, and those that show the value.
+// Check expects something of a value. If the value fits, the requirement is exercised, else broken. The proof holds
+// the events, oldest first, and the events that show the value.
 func (t *T) Check(id string, actual any, events ...*wire.Event) *match.Expectation {
 	return t.expect(id, actual, events, t.Violation)
 }
 
-// WarnUnless is Check for what only warns, whatever the requirement's level.
+// WarnUnless is Check for an expectation that only warns, whatever the requirement's level.
 func (t *T) WarnUnless(id string, actual any, events ...*wire.Event) *match.Expectation {
 	return t.expect(id, actual, events, t.Warning)
 }
@@ -423,7 +419,7 @@ func (t *T) last() *judge.Conversation {
 
 func overHTTP() []string { return []string{transport.NameHTTP} }
 
-// standardTransports are those that the specification defines, of which requirements speak.
+// standardTransports returns the transports that the specification defines and requirements are about.
 func standardTransports() []string {
 	return []string{transport.NameHTTP, transport.NameSSE, transport.NameStdio}
 }

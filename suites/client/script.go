@@ -11,25 +11,24 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 )
 
-// Script is what a server does while a client waits for the answer to its
-// first request after the handshake other than a ping. A client that awaits an answer also reads the
-// other messages that come, on every transport.
+// Script acts for a server while a client waits for an answer. The client's request is its first one after the
+// handshake other than a ping. A client that awaits an answer also reads the other messages that come, on every
+// transport.
 type Script func(a *Asker)
 
 // Asker sends a script's messages on the stream of the request that waits.
 type Asker struct {
 	Request *server.Request
-	// Patience is how long an answer is awaited, UserPatience how long one for
-	// which the client may ask a person.
+	// Patience is how long to wait for an answer. UserPatience is how long to wait if the client may ask a person.
 	Patience, UserPatience time.Duration
 	// Choice of the members of families that are sent.
 	Choice family.Choice
-	// Silent is set once a request of the script was not answered in time:
-	// further requests would only cost the same time again.
+	// Silent is set once a request of the script was not answered in time. Further requests would only cost the same
+	// time again.
 	Silent bool
 
-	// company has each request sent beside a ping: what a client does with one may depend on
-	// what else it has to answer.
+	// company says that each request is sent beside a ping. The answer to a request may depend on the other requests
+	// that the client has to answer.
 	company bool
 
 	leaves     bool // the client need not stay to the end of the script
@@ -121,8 +120,8 @@ func (a *Asker) Ask(id any, method string, params map[string]any, breaks ...stri
 	return a.ask(answerTo(method), id, method, params, breaks)
 }
 
-// Try is Ask for a request in a form that the scenario judges: the time-out that the log then
-// holds does not show a response that is due.
+// Try is Ask for a request in a form that the scenario judges. If no answer comes, the time-out in the log does not
+// mean that a response is due.
 func (a *Asker) Try(id any, method string, params map[string]any, breaks ...string) *wire.Message {
 	return a.ask("answer to a "+method+" in a form that is tried", id, method, params, breaks)
 }
@@ -133,14 +132,13 @@ func (a *Asker) AskUser(id any, method string, params map[string]any, breaks ...
 	return a.ask("", id, method, params, breaks)
 }
 
-// AskLike is AskUser for a form of a request of which a plain form was served. If
-// this form is refused, the plain one is sent again under the id with [control]
-// behind it: the client may refuse everything from some point on, because its user
-// has had enough or because it limits how often it is asked.
+// AskLike is AskUser for a form of a request, after a plain form was served. If this form is refused, it sends the
+// plain one again under the id with [control] behind it. The client may refuse everything from some point on, because
+// its user has had enough or because it limits how often it is asked.
 //
-// If no answer comes, a ping tells a client that waits for its user from one that hangs. No user is asked about a request
-// that breaks something, where all others were answered at once: its response is due, and the plain form shows whether the client
-// goes on.
+// If no answer comes, a ping tells a client that waits for its user from one that hangs. If all others were answered
+// at once, no user is asked about a request that breaks something. The response is then due, and the plain form shows
+// whether the client continues.
 //
 // It reports whether this form was refused and the plain one served.
 func (a *Asker) AskLike(id, method string, params, plain map[string]any, breaks ...string) (refused bool) {
@@ -168,7 +166,7 @@ func (a *Asker) AskLike(id, method string, params, plain map[string]any, breaks 
 	return false
 }
 
-// unattended is how long a client may take for an answer without its user.
+// unattended is the longest time for an answer that a client gives without its user.
 const unattended = time.Second
 
 // control ends the id of the request that is sent after a refusal.
@@ -180,16 +178,16 @@ func (a *Asker) Greet(id string) {
 	a.Silent = false
 }
 
-// answerTo is the note of the time-out by which rules know that a response is due.
+// answerTo returns the note of a time-out that tells the rules that a response is due.
 func answerTo(method string) string { return "answer to " + method }
 
-// ask sends a request and waits for the answer. missing is the note of the time-out if none comes;
-// without one the client may wait for its user.
+// ask sends a request and waits for the answer. missing is the note of the time-out if none comes. If missing is
+// empty, the client may wait for its user.
 func (a *Asker) ask(missing string, id any, method string, params map[string]any, breaks []string) *wire.Message {
 	if a.Silent {
 		return nil
 	}
-	// The answer is due even if the client gives its own request up in the meantime.
+	// The answer is due even if the client gives up its own request in the meantime.
 	ctx := a.Request.Session.Context()
 	log := a.Request.Session.Log()
 	from, began := log.Len(), time.Now()
@@ -223,8 +221,8 @@ func (a *Asker) ask(missing string, id any, method string, params map[string]any
 	return nil
 }
 
-// accompany sends a ping before the request with an id if the script sends its requests in company, and returns
-// the id of the ping.
+// accompany sends a ping before the request with an id, if the script sends its requests beside pings. It returns the
+// id of the ping.
 func (a *Asker) accompany(id string) string {
 	if !a.company {
 		return ""
@@ -234,9 +232,8 @@ func (a *Asker) accompany(id string) string {
 	return id
 }
 
-// missed records in the log that an answer did not come in time. If the client has
-// left in the meantime, it does so only if the client had the time to answer and
-// went on to something else instead.
+// missed records in the log that an answer did not come in time. If the client has left in the meantime, it must have
+// had the time to answer and have continued with something else instead.
 func (a *Asker) missed(from int, began time.Time, note string) {
 	log := a.Request.Session.Log()
 	if !a.hasLeft(from) || time.Since(began) > a.Patience/shortest && goesOn(log, from) {
@@ -250,8 +247,8 @@ func (a *Asker) hasLeft(from int) bool {
 	return s.Context().Err() != nil || slices.ContainsFunc(s.Log().Events()[from:], hangsUp)
 }
 
-// hangsUp reports whether an event is that the client closes the connection, after which nothing can come from it. Over stdio a
-// session goes on after that, until the server has exited (basic/lifecycle#shutdown).
+// hangsUp reports whether an event shows the client closing the connection. Nothing can come from it after that. Over
+// stdio the session continues until the server has exited (basic/lifecycle#shutdown).
 func hangsUp(e *wire.Event) bool { return e.Kind == wire.KindClose && e.From == wire.Client }
 
 // AtOnce sends requests of one method, all of them before it waits for the answers.
@@ -281,8 +278,8 @@ func (a *Asker) AtOnce(method string, params map[string]any, ids ...wire.ID) {
 	}
 }
 
-// AskBoth sends two requests that may wait for a user before it waits for the answers, and then the
-// plain request, which tells a client that has had enough from one that mixes them up. If the first is to be
+// AskBoth sends two requests that may wait for a user, waits for the answers, and then sends the plain request. The
+// plain one tells a client that accepts no more requests from one that mixes them up. If the first is to be
 // withdrawn, it is cancelled as soon as both were sent.
 func (a *Asker) AskBoth(id, method string, first, second, plain map[string]any, withdrawn bool) {
 	if a.Silent || a.overdue() {
@@ -322,9 +319,9 @@ func (a *Asker) AskPinging(id, method string, params map[string]any) {
 // pinging ends the id of a ping that is sent while another request is open.
 const pinging = "-pinged"
 
-// Withdraw sends a request that may wait for a user, and cancels it. Two pings
-// show the passive rules that the client has read the cancellation, and that what
-// comes after them was not already on its way.
+// Withdraw sends a request that may wait for a user, and cancels it. Two pings serve the passive rules: the answer to
+// the first shows that the client has read the cancellation, and a message after the second was not already on its
+// way.
 func (a *Asker) Withdraw(id, method string, params map[string]any) {
 	if a.Silent {
 		return
@@ -335,12 +332,12 @@ func (a *Asker) Withdraw(id, method string, params map[string]any) {
 	a.Fence(id + "-past")
 }
 
-// shortest is the share of the patience for which a client must have stayed before
-// it left: only then does a missing answer count.
+// shortest is the share of the patience that a client must have stayed before it left. Only then does a missing
+// answer count.
 const shortest = 4
 
-// goesOn reports whether the client went on to other requests, which shows that
-// it was neither about to end nor busy when it was asked.
+// goesOn reports whether the client continued with other requests. It was then neither about to end nor busy when it
+// was asked.
 func goesOn(log *wire.Log, from int) bool {
 	for _, e := range log.Events()[from:] {
 		if e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.Kind == wire.Request && operation(e.Msg.Method) {
@@ -350,9 +347,8 @@ func goesOn(log *wire.Log, from int) bool {
 	return false
 }
 
-// await waits for the client's response to an id. If the client sends a response
-// with an id that no request has, await waits only a little longer: the client does
-// answer, but under a wrong id.
+// await waits for the client's response to an id. If the client sends a response under an id of no request, await
+// waits only a little longer, since the client does answer, but under a wrong id.
 func (a *Asker) await(ctx context.Context, patience time.Duration, from int, id any) (_ *wire.Event, astray bool) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer func() { cancel() }()
@@ -397,15 +393,13 @@ func identifier(id any) wire.ID {
 	return wire.ID{}
 }
 
-// Fence pings the client and reports whether it answered: its reactions to earlier
-// messages have then arrived.
+// Fence pings the client and reports whether it answered. Its reactions to earlier messages have then arrived.
 func (a *Asker) Fence(id string) bool {
 	return a.Ask(id, "ping", nil) != nil
 }
 
-// Late waits for the responses with the given ids to raw texts, all of them together no
-// longer than patience: a client may answer several requests at a time, the earlier one
-// after the later one.
+// Late waits for the responses with the given ids to raw texts, for all of them together no longer than patience. A
+// client may answer several requests at a time, the earlier one after the later one.
 func (a *Asker) Late(patience time.Duration, ids ...string) {
 	if a.Silent {
 		return
@@ -420,7 +414,7 @@ func (a *Asker) Late(patience time.Duration, ids ...string) {
 	}
 }
 
-// latePatience is how long a response is awaited that need not come.
+// latePatience is how long to wait for a response that need not come.
 const latePatience = time.Second / 2
 
 // Has reports whether the client declared a capability.

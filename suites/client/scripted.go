@@ -13,10 +13,9 @@ import (
 // ScriptPrefix begins the names of the scenarios that run scripts of the user.
 const ScriptPrefix = "script/"
 
-// ScriptScenario returns the scenario in which the server follows a script of the
-// user. It serves the given requirements; the first is the one that the
-// client breaks when it does something else than the script expects. The error
-// is that of a script that is not for clients.
+// ScriptScenario returns the scenario in which the server follows a script of the user. It serves the given
+// requirements. The client breaks the first of them if it does something that the script does not expect. The error
+// says that a script is not for clients.
 func ScriptScenario(s *script.Script, requirements ...string) (*Scenario, error) {
 	if _, err := mockserver.RunScript(new(server.Options), s, func(string) {}); err != nil {
 		return nil, err
@@ -39,9 +38,8 @@ func ScriptScenario(s *script.Script, requirements ...string) (*Scenario, error)
 	}, nil
 }
 
-// judgeScript judges the sessions of a client by a script. A client that never did
-// what the script begins with is not judged; after that, it has to do everything that
-// the script expects.
+// judgeScript judges the sessions of a client by a script. A client that never sent the first message of the script
+// is not judged. After that it has to do everything that the script expects.
 func (t *T) judgeScript(s *script.Script, courses []mockserver.Course, requirements []string) {
 	if c := t.Handshake(); c != nil {
 		for _, capability := range s.Needs {
@@ -60,7 +58,7 @@ func (t *T) judgeScript(s *script.Script, courses []mockserver.Course, requireme
 		case c.GivenUp != "":
 			missing = c.GivenUp
 		case c.Nearest != nil && (c.Nearest.IsResponse() || handshake(c.Awaits)):
-			// The client was asked for this and answered something else.
+			// The script asked the client for this, and the client answered something else.
 			t.Violation(requirements[0], otherwise(s, c), t.event(c.Log, c.Nearest))
 		case c.Begun && (short == nil || c.Line >= short.Line):
 			short = &courses[i]
@@ -84,7 +82,7 @@ func handshake(method string) bool {
 	return method == "initialize" || method == "notifications/initialized"
 }
 
-// otherwise says what came in place of what the script expects.
+// otherwise describes the message that came in place of the expected one.
 func otherwise(s *script.Script, c mockserver.Course) string {
 	return fmt.Sprintf("%s:%d: what came for %s is not what is expected: %s", s.File, c.Line, c.Awaits, c.Mismatch)
 }
@@ -96,7 +94,7 @@ func nearest(c mockserver.Course) string {
 	return "; one came, but " + c.Mismatch
 }
 
-// conversation returns that of a log, or nil.
+// conversation returns the conversation of a log, or nil.
 func (t *T) conversation(l *wire.Log) *judge.Conversation {
 	for _, c := range t.Conversations {
 		if c.Log == l {

@@ -16,9 +16,9 @@ import (
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-// crossing are the faults that show when a cancellation comes to a client behind its answer. The two cross where a sequence
-// does not wait between them, and a client that handles messages at the same time may have answered or not: the seed decides
-// what is sent, and not at which of several such moments the client is met.
+// crossing are the faults that show when a cancellation comes to a client behind its answer. The two cross where a
+// sequence does not wait between them, and a client that handles messages at the same time may have answered or not:
+// the seed decides what is sent, and not at which of several such moments the client is met.
 var crossing = []string{"moments.late-cancellation-deafens", "moments.late-cancellation-death"}
 
 // TestSeed wants two runs with one seed to say the same, of a client that does well and of those that

@@ -17,8 +17,8 @@ import (
 
 const sequenced = "sequences/session"
 
-// basic#requests, in every order: what a client answers alone it answers whatever came before it and
-// runs beside it.
+// sequenceScenarios send requests in every order (basic#requests). If a client answers a request alone, it also
+// answers it after and beside any others.
 var sequenceScenarios = []*Scenario{{
 	Name:         sequenced,
 	Requirements: []string{"base.response.present", "ping.either-side", "base.error.method-not-found"},
@@ -33,14 +33,14 @@ var sequenceScenarios = []*Scenario{{
 	Judge: judgeSequences,
 }}
 
-// asked is a request to the client, and how the client answers it alone.
+// asked is a request to the client, with its answer to the request alone.
 type asked struct {
 	model.Word
 	what, method string
 	params       map[string]any
-	// requirement is the one that is broken if it is not answered as it is alone.
+	// requirement is broken if the client answers the request in another way than alone.
 	requirement string
-	// user says that it may wait for a user, who may refuse it.
+	// user says that the request may wait for a user, and that the user may refuse it.
 	user bool
 	// ids is the type of its ids.
 	ids idType
@@ -59,12 +59,12 @@ const (
 type news struct {
 	model.Notice
 	what string
-	// requirement is the one by which a client lives with it.
+	// requirement has the client tolerate the notification.
 	requirement string
 	send        func()
 }
 
-// How long sequences are, and how much of them may wait for a user.
+// These constants limit the length of sequences, and the requests in them that may wait for a user.
 const (
 	sequenceLength  = 120
 	thoroughLength  = 800
@@ -91,7 +91,7 @@ type sequencer struct {
 	until    time.Time // when nothing more is begun
 }
 
-// course is what became of a sequence.
+// course is the outcome of a sequence.
 type course struct {
 	served  int
 	stumble *stumble
@@ -105,7 +105,7 @@ type course struct {
 	options model.Options
 }
 
-// stumble is an answer that is not as it is alone.
+// stumble is an answer that differs from the answer to the request alone.
 type stumble struct {
 	word          int // in the vocabulary, or slow
 	missing       bool
@@ -123,7 +123,7 @@ func (s *stumble) same(other *stumble) bool {
 	return other != nil && s.word == other.word && s.missing == other.missing
 }
 
-// sent is a request that was made.
+// sent is a request that the server has made.
 type sent struct {
 	*asked
 	id    wire.ID
@@ -132,7 +132,7 @@ type sent struct {
 	began time.Time
 }
 
-// courses are what became of the sequences of a scenario run: one is run in each session.
+// courses holds the outcomes of the sequences of a scenario run. Each session runs one sequence.
 type courses struct {
 	mu  sync.Mutex
 	all []course
@@ -153,7 +153,7 @@ func (c *courses) list() []course {
 	return slices.Clone(c.all)
 }
 
-// fatal returns the first after which the client was gone or answered nothing any more, or nil.
+// fatal returns the first course after which the client was gone or answered nothing any more, or nil.
 func (c *courses) fatal() *course {
 	all := c.list()
 	if i := slices.IndexFunc(all, func(one course) bool { return one.fatal != nil }); i >= 0 {
@@ -162,8 +162,8 @@ func (c *courses) fatal() *course {
 	return nil
 }
 
-// runSequence runs a sequence in a session: a part of the one of this seed, if that is given. What is wrong in it is
-// run again and made smaller and smaller.
+// runSequence runs a sequence in a session: the one of this seed, or part if that is given. It repeats a faulty
+// sequence and makes it smaller and smaller.
 func runSequence(a *Asker, part []model.Action) course {
 	p := &sequencer{Asker: a, until: a.began.Add(a.Patience)}
 	if p.vocabulary(); len(p.words) == 0 {
@@ -196,15 +196,15 @@ func runSequence(a *Asker, part []model.Action) course {
 	return p.course
 }
 
-// knows reports whether all that a sequence says is in the vocabulary.
+// knows reports whether the vocabulary has all words of a sequence.
 func (p *sequencer) knows(sequence []model.Action) bool {
 	return !slices.ContainsFunc(sequence, func(a model.Action) bool {
 		return a.Kind == model.Ask && a.Word >= len(p.words) || a.Kind == model.Notify && a.Word >= len(p.notices)
 	})
 }
 
-// vocabulary finds out what can be asked of the client, all of it with an answer that is known: what it answers
-// twice alone, soon and as it should. A person is left alone.
+// vocabulary collects the requests with a known answer: the client answers them twice alone, soon and as it should.
+// It leaves out requests that a person has to answer.
 func (p *sequencer) vocabulary() {
 	p.patience = p.Patience / quickShare
 	defer func() { p.patience = 0 }()
@@ -259,7 +259,7 @@ func (p *sequencer) vocabulary() {
 
 func about(topics ...string) model.Word { return model.Word{Topics: topics} }
 
-// news are the notifications that the server may send, as far as it declares them.
+// allNews returns the notifications that the server may send, as far as it declares them.
 func (p *sequencer) allNews() []news {
 	c := p.Request.Session.Log().Conversation()
 	all := []news{{
@@ -299,7 +299,7 @@ func (p *sequencer) allNews() []news {
 	})
 }
 
-// run runs a sequence and returns the first thing that is wrong, or nil.
+// run runs a sequence and returns its first fault, or nil.
 func (p *sequencer) run(sequence []model.Action) *stumble {
 	made := make(map[int]*sent)
 	var open, running []*sent
@@ -354,7 +354,7 @@ func (p *sequencer) run(sequence []model.Action) *stumble {
 	return nil
 }
 
-// send makes a request. The number says of what type its id is, where the request leaves that open.
+// send makes a request. If the request leaves the type of its id open, number decides it.
 func (p *sequencer) send(w *asked, number, word int) *sent {
 	p.requests++
 	id := wire.StringID(sequencePrefix + strconv.Itoa(p.requests))
@@ -374,7 +374,8 @@ func (p *sequencer) send(w *asked, number, word int) *sent {
 	return r
 }
 
-// cancel cancels a request. What else it breaks than that the request has to be under way is named.
+// cancel cancels a request. breaks names the requirements that this breaks, other than that the request has to be
+// under way.
 func (p *sequencer) cancel(id wire.ID, breaks ...string) {
 	p.Notify("notifications/cancelled", map[string]any{"requestId": json.RawMessage(id.String()), "reason": "no longer needed"}, breaks...)
 }
@@ -414,7 +415,7 @@ func (p *sequencer) asExpected(w *asked, e *wire.Event) bool {
 	return e != nil && (e.Msg.Kind == wire.ErrorResponse) == w.Refused
 }
 
-// judge waits for the answer to a request and returns what is wrong with it, or nil.
+// judge waits for the answer to a request and returns its fault, or nil.
 func (p *sequencer) judge(r *sent) *stumble {
 	e := p.answer(r)
 	if e == nil && p.hasLeft(r.from) {
@@ -434,12 +435,13 @@ func (p *sequencer) judge(r *sent) *stumble {
 	}
 	return &stumble{
 		word: r.word, problem: r.what + " gets " + outcome(e), requirement: r.requirement, events: proof,
-		// A model provider may fail, or what lists roots.
+		// A model provider may fail, and so may the source of the roots.
 		warns: r.user && e.Msg.Error.Code == internalError,
 	}
 }
 
-// confirmed runs again what was wrong, and makes it small. It says false if it cannot be confirmed, or is legal.
+// confirmed repeats a faulty sequence and makes it small. It reports false if the fault cannot be confirmed, or is
+// legal.
 func (p *sequencer) confirmed(s *stumble) bool {
 	p.patience = max(4*p.slowest, p.Patience/quickShare)
 	p.until = time.Now().Add(p.Patience / 2)
@@ -448,7 +450,8 @@ func (p *sequencer) confirmed(s *stumble) bool {
 		control = p.words[s.word]
 	}
 	if p.left || !p.asExpected(control, p.alone(control, 0)) {
-		// Nothing is served as before. A user may have had enough; what no user decides does not end by itself.
+		// The client serves nothing as before. A user may have had enough. Requests that no user decides do not stop
+		// being served by themselves.
 		s.told = p.describe(s.sequence[max(0, len(s.sequence)-mostTold):])
 		if s.missing && (!control.user || p.deaf()) {
 			p.fatal = s.sequence
@@ -477,7 +480,7 @@ func (p *sequencer) confirmed(s *stumble) bool {
 		return failed, ok
 	})
 	if !s.missing {
-		// What is refused only beside others is another question (docs/positions.md, requests-beside-others).
+		// A refusal only beside other requests is another question (docs/positions.md, requests-beside-others).
 		again, ok := p.replay(model.Serial(found.sequence))
 		if !ok || !s.same(again) {
 			return false
@@ -499,10 +502,10 @@ func (p *sequencer) deaf() bool {
 	return true
 }
 
-// mostTold is how many actions a finding tells that could not be made small.
+// mostTold is the number of actions that a finding tells if its sequence could not be made small.
 const mostTold = 12
 
-// replay runs a sequence again. It says false if it is too late for that.
+// replay runs a sequence again. It reports false if it is too late for that.
 func (p *sequencer) replay(sequence []model.Action) (s *stumble, ok bool) {
 	if p.replays++; p.left || p.replays > mostReplays || time.Now().After(p.until) {
 		return nil, false
@@ -511,14 +514,14 @@ func (p *sequencer) replay(sequence []model.Action) (s *stumble, ok bool) {
 	return p.run(sequence), true
 }
 
-// toleratedBy names the requirements by which a client lives with an action.
+// toleratedBy names the requirements that have a client tolerate an action.
 var toleratedBy = map[model.Kind]string{
 	model.Cancel: "cancellation.either-side", model.CancelEnded: "cancellation.ignore-completed", model.CancelUnknown: "cancellation.ignore-unknown",
 	model.Malformed: "base.notification.malformed-no-response",
 }
 
-// blame returns the requirement that a client breaks which ends after some actions: the one by which it lives with
-// a notification if that was the only one, or else the one by which requests are answered.
+// blame returns the requirement that a client breaks if it ends after some actions. This is the requirement to
+// tolerate an action if there was only one of the kind, or else the requirement to answer requests.
 func (p *sequencer) blame(last []model.Action) string {
 	var ids []string
 	for _, a := range last {
@@ -530,7 +533,7 @@ func (p *sequencer) blame(last []model.Action) string {
 			ids = append(ids, id)
 		}
 	}
-	// What a client is free to end the session for may be why it did.
+	// If a client is free to end the session after one of the actions, that may be its reason.
 	if free := slices.IndexFunc(ids, freeToEnd); free >= 0 {
 		return ids[free]
 	}
@@ -540,7 +543,7 @@ func (p *sequencer) blame(last []model.Action) string {
 	return "base.response.present"
 }
 
-// describe says a sequence in words: what is not separated by a semicolon is sent without waiting.
+// describe puts a sequence in words. The server does not wait between actions without a semicolon between them.
 func (p *sequencer) describe(sequence []model.Action) string {
 	said := map[model.Kind]string{
 		model.Finish: "waits for the other one", model.Cancel: "cancels it", model.CancelEnded: "cancels a request that was answered",
@@ -571,7 +574,7 @@ func (p *sequencer) describe(sequence []model.Action) string {
 	return b.String()
 }
 
-// judgeSequences judges what became of the sequences.
+// judgeSequences judges the outcomes of the sequences.
 func judgeSequences(t *T) {
 	for _, c := range t.courses.list() {
 		switch gone := t.gone(); {
@@ -591,17 +594,18 @@ func judgeSequences(t *T) {
 	}
 }
 
-// message is what a finding says.
+// message returns the message of the finding.
 func (s *stumble) message() string {
 	return s.problem + ", although it is answered alone, when the server does this: " + s.told
 }
 
 // mostShortenings is how often a client is launched to find a small sequence after which it answers nothing more. No
-// launch begins later than a time limit after the first: a client that hangs costs a third of one each time.
+// launch begins later than a time limit after the first, because a client that hangs costs a third of a limit each
+// time.
 const mostShortenings = 12
 
-// shortened runs a scenario again with parts of a sequence after which the client was gone, or answered nothing any
-// more, and returns the run with the smallest one that does the same.
+// shortened repeats a scenario with parts of a sequence after which the client was gone or answered nothing any more.
+// It returns the run with the smallest part that has the same effect.
 func (e *Engine) shortened(ctx context.Context, t *T) *T {
 	c := t.courses.fatal()
 	if c == nil || !t.accused() || t.Ending.Attended {
@@ -635,7 +639,7 @@ func (e *Engine) shortened(ctx context.Context, t *T) *T {
 	}
 }
 
-// gone says how the client ended before it should have, or "".
+// gone says how the client ended too early, or "".
 func (t *T) gone() string {
 	switch {
 	case t.died() != "":

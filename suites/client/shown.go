@@ -15,18 +15,18 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 )
 
-// Servers with odd but legal names, URIs, types and dates in their lists. A server serves everything that it lists.
+// The scenarios in this file have servers with odd but legal names, URIs, types and dates in their lists. A server
+// serves everything that it lists.
 
-// shown is what a server adds to the first page of a list.
+// shown describes the items that a server adds to the first page of a list.
 type shown struct {
 	scenario, family, requirement string
 	method                        string // of the list
 	// item makes the nth item from a member of the family.
 	item func(n int, m family.Member) map[string]any
-	// one and several say what came, for findings: see [T.offered].
+	// one and several are words for findings: see [T.offered].
 	one, several string
-	// named says that the members are what identifies the items: the client has to use them as
-	// they were listed.
+	// named says that the members identify the items. The client has to use them as they were listed.
 	named bool
 }
 
@@ -98,7 +98,7 @@ func (s shown) list() *Scenario {
 	}
 }
 
-// items returns what is added to the list, which belongs to the caller.
+// items returns the items to add to the list. They belong to the caller.
 func (s shown) items(c family.Choice) []map[string]any {
 	var items []map[string]any
 	for n, m := range c.Draw(s.family, s.scenario) {
@@ -134,8 +134,8 @@ func (s shown) judge(t *T) {
 	t.judgeNames(s)
 }
 
-// judgeNames judges whether the client uses the names of a list as they stand there. Something that the list does not
-// show may be known from elsewhere, unless it is a listed name in another spelling.
+// judgeNames judges whether the client uses the names of a list as they stand there. A client may know an unlisted
+// name from elsewhere, unless it is a listed name in another spelling.
 func (t *T) judgeNames(s shown) {
 	use := used[s.method]
 	members := t.Choice.Draw(s.family, s.scenario)
@@ -168,17 +168,17 @@ func (t *T) judgeNames(s shown) {
 	t.recordVaried(found)
 }
 
-// resembles reports whether a text is what a program may have made of another one.
+// resembles reports whether a program may have made a text from another one.
 func resembles(text, of string) bool {
 	const cut = 32 // of a name that was cut off there is so much left
 	return slices.Contains(likenesses(of), letters(text)) || len(text) >= cut && strings.HasPrefix(of, text)
 }
 
-// uriParts are those of a URI: scheme, authority, path, and the rest (RFC 3986, appendix B).
+// uriParts matches the parts of a URI: scheme, authority, path, and the rest (RFC 3986, appendix B).
 var uriParts = regexp.MustCompile(`^([^:/?#]+):(//[^/?#]*)?([^?#]*)(.*)$`)
 
-// sameURI reports whether two URIs are the same to whoever normalises them as RFC 3986, sections 6.2.2 and
-// 6.2.3, has it: a client that does so has not altered what it was given.
+// sameURI reports whether two URIs are the same after the normalisation of RFC 3986, sections 6.2.2 and 6.2.3. A
+// client that normalises a URI so has not altered it.
 func sameURI(a, b string) bool { return normalURI(a) == normalURI(b) }
 
 func normalURI(uri string) string {
@@ -228,8 +228,8 @@ func withoutDots(of string) string {
 	return strings.Join(kept, "/")
 }
 
-// letters returns the letters and digits of a text that is decoded, in lower case: what programs that clean
-// or normalise a text leave.
+// letters returns the letters and digits of a decoded text, in lower case. Programs that clean or normalise a text
+// leave these.
 func letters(text string) string {
 	if decoded, err := url.PathUnescape(text); err == nil {
 		text = decoded
@@ -242,8 +242,8 @@ func letters(text string) string {
 	}, strings.ToLower(text))
 }
 
-// likenesses returns the letters of a text in the forms that programs make of it: as it is, with
-// letter and accent as one character, and if it is a URI, without default port, dots in its path, fragment or query.
+// likenesses returns the letters of a text in the forms that programs make of it. These are the text as it is, with
+// letter and accent as one character, and, for a URI, without default port, dots in its path, fragment or query.
 func likenesses(text string) []string {
 	all := []string{letters(text), letters(strings.ReplaceAll(text, "e\u0301", "é"))}
 	u, err := url.Parse(text)
@@ -261,7 +261,7 @@ func likenesses(text string) []string {
 	return append(all, letters(u.String()))
 }
 
-// dated is a server that tells when resources and blocks of content were changed.
+// dated is a server that dates the changes of resources and blocks of content.
 var dated = &Scenario{
 	Name: "content/dates", Families: []string{"dates"}, Narrows: "dates", Requirements: []string{"content.annotations.optional"},
 	Needs: "the client requested no list of resources, and called no tool",

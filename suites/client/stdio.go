@@ -29,7 +29,7 @@ var stdioScenarios = []*Scenario{
 		Options: func(*ScenarioRun) server.Options {
 			var o server.Options
 			o.Behaviour.Stdio.Start = func(_, stderr io.Writer) {
-				// This is more than a pipe holds: if the client does not read it, the server blocks.
+				// This is more than a pipe holds. If the client does not read it, the server blocks.
 				for i := range 8000 {
 					_, _ = fmt.Fprintf(stderr, "ERROR: line %d of a text that is not an error\n", i)
 				}
@@ -148,7 +148,7 @@ func (s *splitter) Write(p []byte) (int, error) {
 	return written, nil
 }
 
-// basic/lifecycle#stdio
+// judgeShutdown judges how the client ends the server process (basic/lifecycle#stdio).
 func judgeShutdown(t *T) {
 	const first, wait = "lifecycle.shutdown.stdio-close-stdin", "lifecycle.shutdown.stdio-wait"
 	for _, c := range t.Conversations {
@@ -172,7 +172,7 @@ func judgeShutdown(t *T) {
 	}
 }
 
-// A signal and the end of stdin reach a process on two ways.
+// A signal and the end of stdin reach a process in two ways. These times tell how they relate.
 const (
 	atOnce  = 50 * time.Millisecond  // within which the end of stdin leaves the server no time to exit before the signal
 	inOrder = 500 * time.Millisecond // from which they come in the order in which they are seen, on a busy machine too
@@ -225,7 +225,8 @@ func stdinEnd(events []*wire.Event) *wire.Event {
 
 func firstSignal(events []*wire.Event) *wire.Event { return signalNamed(events, "") }
 
-// signalNamed returns the first signal with a name that the client sent, or the first of all for ""; nil if there is none.
+// signalNamed returns the first signal of the client with a name, or its first signal for "". It returns nil if there
+// is none.
 func signalNamed(events []*wire.Event, name string) *wire.Event {
 	for _, e := range events {
 		if e.Kind == wire.KindSignal && e.From == wire.Client && (name == "" || e.Note == name) {

@@ -44,7 +44,8 @@ var timeScenarios = []*Scenario{
 	},
 	{
 		Name: "time/endless-progress", Patient: true, After: []string{"time/silent-tool"},
-		// Progress only gives a client reason to wait for longer. Where it is known when it should give up, that is held against it.
+		// Progress only gives a client reason to wait for longer. If the user has stated when it should give up, that
+		// time counts.
 		Moot: func(silent *T) string {
 			if silent.Ending.Skipped == "" && silent.sent("tools/call") == nil {
 				return "the client called no tool"
@@ -98,14 +99,14 @@ var timeScenarios = []*Scenario{
 	},
 }
 
-// slowCalls is how many tool calls of a session are answered slowly.
+// slowCalls is the number of tool calls of a session that are answered slowly.
 const slowCalls = 3
 
 const lateResponse = "cancellation.late-response"
 
-// answeringLate returns options of a server that leaves the first request of some methods unanswered. If
-// the client cancels it, the answer comes with the second further one: the first shows that the client
-// goes on after a request that it gave up (basic/utilities/cancellation#behavior-requirements).
+// answeringLate returns options of a server that leaves the first request of some methods unanswered. If the client
+// cancels it, the answer comes with the second further request. The first one shows that the client continues after a
+// request that it gave up (basic/utilities/cancellation#behavior-requirements).
 func answeringLate(which func(method string) bool) func(*ScenarioRun) server.Options {
 	return func(run *ScenarioRun) server.Options {
 		type given struct { // what was given up in a session
@@ -158,12 +159,11 @@ func answeringLate(which func(method string) bool) func(*ScenarioRun) server.Opt
 	}
 }
 
-// silences are the requirements that a server breaks which leaves a request unanswered.
+// silences lists the requirements that a server breaks if it leaves a request unanswered.
 var silences = []string{"base.response.present", "http.server.sse-no-early-close", "lifecycle.timeout.established", "lifecycle.timeout.cancel"}
 
-// judgeLate judges whether a client goes on when a request that it has cancelled is
-// answered, as it did when no answer came. That it ends shows nothing unless it has more to do, for
-// which it needs no list that it gave up.
+// judgeLate judges whether a client continues if a cancelled request is answered, as it did when no answer came. Its
+// end shows nothing, unless it has more to do and needs no list for it that it gave up.
 func judgeLate(t *T) {
 	for _, c := range t.Conversations {
 		for _, x := range requests(c) {
@@ -235,7 +235,7 @@ func (t *T) unanswered() []*judge.Exchange {
 	return all
 }
 
-// givenUp reports whether the client showed that it no longer waits.
+// givenUp reports whether the client has shown that it no longer waits.
 func (t *T) givenUp(x *judge.Exchange) bool {
 	if x.Cancelled != nil || t.Ending.Exit != nil || t.wentOn(x) != nil {
 		return true
@@ -250,14 +250,12 @@ func (t *T) givenUp(x *judge.Exchange) bool {
 	return false
 }
 
-// pause is the time after which a further request shows that the client no longer
-// waits for the one before. A client may send requests that follow more closely
-// concurrently.
+// pause is the time after which a further request shows that the client no longer waits for the one before. A client
+// may send requests at shorter intervals concurrently.
 const pause = 250 * time.Millisecond
 
-// wentOn returns the request with which the client went on although another one
-// was not answered, or nil. A client that had further requests under way may still
-// wait.
+// wentOn returns the request with which the client continued without an answer to another one, or nil. A client that
+// had further requests under way may still wait.
 func (t *T) wentOn(x *judge.Exchange) *wire.Event {
 	for _, y := range t.Requests() {
 		switch {
@@ -274,7 +272,7 @@ func (t *T) wentOn(x *judge.Exchange) *wire.Event {
 	return nil
 }
 
-// givingUp is how much later than it should a client may give up.
+// givingUp is the delay with which a client may give up later than it should.
 const givingUp = 2 * time.Second
 
 const stillWaiting = "the client still waited at the time limit of the scenario"
@@ -295,12 +293,12 @@ func (t *T) judgeWaiting(x *judge.Exchange, ids ...string) {
 	}
 }
 
-// renewals is how many times as long as without progress a client may wait while progress comes before it counts as one that
-// waits for ever (docs/positions.md, renewed-timeout).
+// renewals is a factor: a client waits for ever if it waits so many times as long with progress as without
+// (docs/positions.md, renewed-timeout).
 const renewals = 4
 
-// judgeRenewing judges a client that still waited for an answer of which only progress came. If nobody has said after what
-// time it gives up, what it took to give up a call without progress counts.
+// judgeRenewing judges a client that still waited for an answer although only progress came. If the user has not
+// stated when it gives up, its time for a call without progress counts.
 func (t *T) judgeRenewing(x *judge.Exchange, id string) {
 	took := t.tookToGiveUp()
 	if t.GivesUpAfter > 0 || took == 0 {
@@ -317,8 +315,8 @@ func (t *T) judgeRenewing(x *judge.Exchange, id string) {
 		took.Round(time.Second), after.Round(time.Second)), x.Request)
 }
 
-// tookToGiveUp returns how long the client waited for a call before it gave that up in the scenario that this one follows on;
-// 0 if that is not known.
+// tookToGiveUp returns how long the client waited for a call before it gave up, in the scenario that this one
+// follows. It returns 0 if that is not known.
 func (t *T) tookToGiveUp() time.Duration {
 	if t.first == nil {
 		return 0
@@ -354,8 +352,8 @@ func (t *T) heardSince(e *wire.Event) bool {
 	})
 }
 
-// hungUp returns the event with which the client closed the stream of a request that was
-// not answered, before it went on; nil if it did not.
+// hungUp returns the event with which the client closed the stream of an unanswered request before it continued, or
+// nil.
 func (t *T) hungUp(x *judge.Exchange) *wire.Event {
 	c := t.conversationOf(x)
 	carrier := c.Carrier(x.Request)
@@ -365,7 +363,7 @@ func (t *T) hungUp(x *judge.Exchange) *wire.Event {
 	return carrier.End
 }
 
-// basic/lifecycle#timeouts
+// judgeSilence judges how the client gives up a request without an answer (basic/lifecycle#timeouts).
 func judgeSilence(t *T, tool bool) {
 	open := t.unanswered()
 	if len(open) == 0 {
@@ -406,8 +404,7 @@ func judgeSilence(t *T, tool bool) {
 			t.Violation("http.client.cancel-explicit", "the client closed the stream of "+x.Method()+" and did not cancel the request", x.Request, left, t.wentOn(x))
 		}
 	default:
-		// The end of the client also tells a server that it started that it no longer
-		// waits.
+		// The end of the client also tells its own server process that it no longer waits.
 		t.Inconclusive("the client ended instead of cancelling the request", "lifecycle.timeout.cancel", "http.client.cancel-explicit")
 	}
 }

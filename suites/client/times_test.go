@@ -18,8 +18,8 @@ import (
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-// A client that asks for two things at the same time, and has more patience than
-// the scenario, uses what it gets of the one and still waits for the other.
+// A client may ask for two things at the same time and have more patience than the scenario. It uses the one result
+// and still waits for the other.
 func TestClientThatAsksForTwoThings(t *testing.T) {
 	run := conducted(t, suites.ClientScenarios{Scenarios: []string{"time/silence"}, Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
 		s, err := begin(ctx, p, calmTime)
@@ -49,8 +49,8 @@ func TestClientThatAsksForTwoThings(t *testing.T) {
 	}
 }
 
-// A client that sends nothing before it has the head of the response to what it sent last can cancel a request that
-// gets no answer.
+// A client may send nothing before it has the head of the response to its last message. It can still cancel a request
+// without an answer.
 func TestClientThatSendsInTurn(t *testing.T) {
 	odd := slices.DeleteFunc(mockclient.Oddities(), func(o mockclient.Oddity) bool { return o.ID != "http.posts-in-turn" })
 	for _, scenario := range []string{"time/silence", "time/silent-tool"} {
@@ -69,7 +69,7 @@ func TestClientThatSendsInTurn(t *testing.T) {
 	}
 }
 
-// What a client does without progress tells how long it is to wait with progress at most, if nobody has said so.
+// The time of a client without progress decides how long it may wait with progress, if the user has not stated that.
 func TestMaximumAsSeen(t *testing.T) {
 	const id = "lifecycle.timeout.maximum"
 	for _, v := range []struct {

@@ -18,9 +18,9 @@ import (
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
 )
 
-// The scenarios in this file are about decisions of the user. The client, or its user, has to be told what to do. A
-// client that ignores the instructions is not judged: each scenario asks for different actions in turn, and judges
-// only a client that performed some of them.
+// userActionScenarios are about decisions of the user. The client, or its user, has to be told what to do. A client
+// that ignores the instructions is not judged: each scenario asks for different actions in turn, and judges only a
+// client that performed some of them.
 var userActionScenarios = []*Scenario{
 	{
 		Name: "acts/elicitation", UserActions: "elicitation=accept,decline,cancel",
@@ -63,14 +63,14 @@ var userActionScenarios = []*Scenario{
 	},
 }
 
-// folder stands in UserActions for the path of an empty folder that is the scenario's.
+// folder stands in UserActions for the path of the scenario's empty folder.
 const folder = "{folder}"
 
-// actions are what a person can do with a form (client/elicitation#response-actions).
+// actions lists the responses of a person to a form (client/elicitation#response-actions).
 var actions = []string{"accept", "decline", "cancel"}
 
-// ignoresInstructions is the reason when a client has always done the same: nothing
-// follows from that for the user's decisions.
+// ignoresInstructions is the reason for a client that has always done the same. Nothing follows from that for the
+// user's decisions.
 const ignoresInstructions = "the client does not do what MCPCONFORM_ACT says"
 
 // askActions shows a form for each action, and one more for each that was refused with an error.
@@ -92,12 +92,13 @@ func askActions(a *Asker) {
 	}
 }
 
-// formAgain is the id of a form that is shown because earlier ones were refused.
+// formAgain returns the id of a further form, for forms that were refused before.
 func formAgain(i int) string { return "elicitation-again-" + strconv.Itoa(i) }
 
-// judgeLimited judges a client that refuses forms with an error, and does otherwise what it is told: a client that
-// limits how often it is asked (client/elicitation#security-considerations) refuses them before the user sees them. It
-// then takes the forms that come later for the next ones, or refuses them as well. It reports whether there is such a client.
+// judgeLimited judges a client that refuses some forms with an error and otherwise follows the instructions. It
+// reports whether the client is such a one. A client may limit how often it is asked
+// (client/elicitation#security-considerations) and refuse forms before the user sees them. It then takes later forms
+// for the next ones, or refuses them as well.
 func (t *T) judgeLimited() bool {
 	var shown []string
 	refused := false
@@ -174,7 +175,7 @@ func judgeElicitationActions(t *T) {
 // samplingRejected is the id of the sampling request that the user is meant to reject.
 const samplingRejected = "sampling-rejected"
 
-// client/sampling#error-handling
+// judgeRejection judges the answer to a sampling request that the user rejected (client/sampling#error-handling).
 func judgeRejection(t *T) {
 	const id = "sampling.error.user-rejected"
 	accepted, ok := t.Answered("sampling-accepted")
@@ -186,7 +187,8 @@ func judgeRejection(t *T) {
 	case rejected.Response.Msg.Kind != wire.ErrorResponse || accepted.Response.Msg.Kind != wire.Result:
 		t.Inconclusive(ignoresInstructions+": both sampling requests got the same answer", id)
 	case rejected.Error().Code != -1 && !t.controlled(samplingRejected):
-		// It may limit how often it is asked (client/sampling#security-considerations), and then its user has not seen the request.
+		// The client may limit how often it is asked (client/sampling#security-considerations). Its user has not seen
+		// the request then.
 		if again, ok := t.Answered(samplingRejected + control); ok && again.Error() != nil && again.Error().Code == -1 {
 			t.Exercised(id)
 			return
@@ -231,7 +233,7 @@ func isRootChange(e *wire.Event) bool {
 	return e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.Method == "notifications/roots/list_changed"
 }
 
-// client/roots#root-list-changes
+// judgeChanges judges whether the client announces changes of its roots (client/roots#root-list-changes).
 func judgeChanges(t *T) {
 	const every, current = "roots.list-changed.every-change", "roots.list.current"
 	if t.Handshake() != nil && !t.declares("roots") {
@@ -313,8 +315,7 @@ func (t *T) rootChanges() int {
 	return n
 }
 
-// rootChange names the change between two lists of roots; "" if they have the same
-// roots, in whatever order.
+// rootChange names the change between two lists of roots. It is "" if they have the same roots, in any order.
 func rootChange(before, after any) string {
 	was, is := sorted(before), sorted(after)
 	switch {
@@ -372,8 +373,8 @@ func askFolder(a *Asker, dir string) {
 	}
 }
 
-// folderLists is how often the roots are listed after the folder was removed: the last time after longer than the
-// five seconds after which a client may look that polls.
+// folderLists is how often the roots are listed after the folder was removed. The last list comes after more than
+// five seconds, because a client that polls may look that late.
 const folderLists = 3
 
 func folderList(i int) string { return "root-gone-" + strconv.Itoa(i) }
@@ -388,7 +389,7 @@ func lists(roots any, name string) bool {
 	})
 }
 
-// client/roots#implementation-guidelines
+// judgeFolder judges how the client treats a root that no longer exists (client/roots#implementation-guidelines).
 func judgeFolder(t *T) {
 	const accessible, monitor = "roots.client.validate-accessible", "roots.client.monitor-changes"
 	if t.Handshake() != nil && !t.declares("roots") {

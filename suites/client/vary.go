@@ -29,17 +29,15 @@ func (a *Asker) Vary(prefix string, members []family.Member, ask func(id string,
 // overdue reports whether the scripts have kept the client's request waiting for long.
 func (a *Asker) overdue() bool { return time.Since(a.began) > a.Patience }
 
-// maxLost is how many requests of a script may go without an answer, each of which takes
-// its time, before the script gives up.
+// maxLost is the number of unanswered requests after which a script gives up. Each of them takes its time.
 const maxLost = 2
 
-// judgeVaried judges the answers to pings that differ in what is a member of a family. how
-// says how a ping was sent.
+// judgeVaried judges the answers to pings that carry the members of a family. how says how a ping was sent.
 func (t *T) judgeVaried(prefix string, members []family.Member, how, id string) {
 	t.judgeVariedBy(prefix, members, how, func(family.Member) string { return id })
 }
 
-// judgeVariedBy is judgeVaried where the requirement depends on the member.
+// judgeVariedBy is judgeVaried for a requirement that depends on the member.
 func (t *T) judgeVariedBy(prefix string, members []family.Member, how string, of func(m family.Member) (id string)) {
 	plain, ok := t.Answered(prefix + members[0].Is)
 	if !ok || plain.Result() == nil {
@@ -67,7 +65,7 @@ func (t *T) judgeVariedBy(prefix string, members []family.Member, how string, of
 	t.recordVaried(found)
 }
 
-// recordVaried records what members of a family have shown.
+// recordVaried records the findings on the members of a family.
 func (t *T) recordVaried(found *family.Findings) {
 	for _, f := range found.All {
 		if f.WarnOnly {

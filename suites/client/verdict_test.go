@@ -80,8 +80,8 @@ func TestIncompleteClients(t *testing.T) {
 	}
 }
 
-// What a client says when it dies is told, without secrets: as the reason where nothing
-// can be said of it, and as a note of the scenario where it does not die otherwise.
+// A report quotes the last words of a client that dies, without secrets. They are the reason if the client cannot be
+// judged, and a note of the scenario if it does not die elsewhere.
 func TestLastWordsOfClients(t *testing.T) {
 	const secret = "hunter2hunter2"
 	dies := func(in string) func(p client.Endpoint) (transport.Process, error) {
@@ -123,7 +123,7 @@ func TestLastWordsOfClients(t *testing.T) {
 	}
 }
 
-// A client that sends pings alone is told that it takes another request, not that it sent none.
+// If a client only pings, the reason says that another request is needed, not that none was sent.
 func TestReasonOfPingsAlone(t *testing.T) {
 	run := conducted(t, suites.ClientScenarios{Scenarios: []string{"exchange/requests"}, Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
 		conn, err := (&transport.HTTP{Endpoint: transport.Endpoint{URL: p.URL, Dial: p.Dial}}).Dial(ctx, wire.NewTrace(wire.DefaultLimits).Connect(transport.NameHTTP, "pings"))

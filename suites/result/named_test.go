@@ -41,7 +41,7 @@ func FuzzNamed(f *testing.F) {
 	})
 }
 
-// What decides stays in a long event, wherever it stands.
+// The deciding part stays in a long event, in every position.
 func TestNewEventKeepsWhatDecides(t *testing.T) {
 	filler := strings.Repeat("é", 3000)
 	for name, raw := range map[string]string{

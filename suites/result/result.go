@@ -196,8 +196,8 @@ type Requirement struct {
 	Reason    string `json:"reason,omitempty"`
 	// Unexercised is the kind of the reason why it is inconclusive.
 	Unexercised Unexercised `json:"unexercised,omitempty" redact:"-"`
-	// NotUsed names what the target never did, if a run that offered it and did what may bring it
-	// about saw no use of it: the requirement, which is about nothing else, is then inconclusive.
+	// NotUsed names a use that the run offered and tried to bring about, and that the target never made. The
+	// requirement is about nothing else and is then inconclusive.
 	NotUsed  string    `json:"notUsed,omitempty" redact:"-"`
 	Checks   []string  `json:"checks,omitempty"` // names of the checks and rules that serve it
 	Findings []Finding `json:"findings,omitempty"`

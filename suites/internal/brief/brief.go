@@ -1,13 +1,13 @@
 // Package brief shortens tests that take long.
 //
 // With -short a test tries a part of its cases. With the race detector it tries one or two, as the same code runs in
-// each. Without either it tries one in six faults of servers by their requirement alone, one in 32 in whole runs, one in
-// six faults of clients, and one in eight or fewer of the oddities, sequences and hostile peers.
+// each. Without either it tries one in six faults of servers by their requirement alone, one in 32 in whole runs, one
+// in six faults of clients, and one in eight or fewer of the oddities, sequences and hostile peers.
 //
-// MCPCONFORM_WHOLE=8, which .ci/run sets, tries each fault by its requirement, one in eight in whole runs, one in forty
-// of the other forms, each oddity over one of its transports, and all floods. MCPCONFORM_WHOLE=1 tries everything.
-// MCPCONFORM_PART chooses which part it is; 0 is the default, so that the change is to blame for what fails. A nightly run
-// may take another part each time: MCPCONFORM_PART=$(date +%s) .ci/run.
+// MCPCONFORM_WHOLE=8, which .ci/run sets, tries each fault by its requirement, one in eight in whole runs, one in
+// forty of the other forms, each oddity over one of its transports, and all floods. MCPCONFORM_WHOLE=1 tries
+// everything. MCPCONFORM_PART chooses which part it is; 0 is the default, so that the change is to blame for what
+// fails. A nightly run may take another part each time: MCPCONFORM_PART=$(date +%s) .ci/run.
 package brief
 
 import (

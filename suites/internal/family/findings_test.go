@@ -2,7 +2,7 @@ package family
 
 import "testing"
 
-// What several members show is one finding, that of the smallest.
+// Findings on several members are one finding, that of the smallest member.
 func TestFindings(t *testing.T) {
 	plainly := Of("plain text")
 	plainly.Is = plain

@@ -39,9 +39,9 @@ type Played struct {
 	Legal bool
 }
 
-// Faults returns which invariants a run breaks: it ends within twice its limit; every
-// requirement has a verdict, and a reason unless that is pass; no message of ours and no
-// check is at fault; a record that a limit cut does not end green, and a legal peer is not accused; and every report is written, and well-formed.
+// Faults returns which invariants a run breaks: it ends within twice its limit; every requirement has a verdict, and
+// a reason unless that is pass; no message of ours and no check is at fault; a record that a limit cut does not end
+// green, and a legal peer is not accused; and every report is written, and well-formed.
 func (p Played) Faults() []string {
 	var all []string
 	fault := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
@@ -133,8 +133,8 @@ type Meter struct {
 	stop, stopped chan struct{}
 }
 
-// ballast is held for ever and has no pointers: collecting costs nothing for it, and begins when a part of it was allocated,
-// however little else is held.
+// ballast is held for ever and has no pointers: collecting costs nothing for it, and begins when a part of it was
+// allocated, however little else is held.
 var ballast = sync.OnceValue(func() []byte { return make([]byte, memory) })
 
 // NewMeter begins to measure. It collects garbage each time that the held memory, with the ballast, may have grown by

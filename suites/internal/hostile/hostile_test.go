@@ -50,7 +50,7 @@ func accuse(p *Played) {
 	p.Run.Requirements[0].Verdict, p.Run.Requirements[0].Findings = result.Fail, []result.Finding{{Message: "x"}}
 }
 
-// What a run leaves is noticed, and what it held.
+// The meter notices the remains of a run, and the memory that it held.
 func TestMeter(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	m := NewMeter()
@@ -79,7 +79,7 @@ func TestMeter(t *testing.T) {
 	}
 }
 
-// What is held is what two collections in a row have seen.
+// Held memory is memory that two collections in a row have seen.
 func TestPeak(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -8,7 +8,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-// Whoever reads a finding learns why the text bears it out, and what speaks against it.
+// A reader of a finding learns why the text supports it, and what speaks against it.
 func TestFindingsAreArgued(t *testing.T) {
 	for _, path := range []string{"../../../fixtures/targets/findings.yaml", "../../../fixtures/targets/client-findings.yaml"} {
 		k := Load(t, path, false)

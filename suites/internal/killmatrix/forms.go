@@ -140,8 +140,8 @@ func (d Derived) try(t *testing.T, exceptions []Exception, strict bool) {
 	}
 }
 
-// TryForms tries a part of the forms that are to be found, a larger one of those that cost little, or, with -form or
-// -fault, all that these name, and also those that are excused.
+// TryForms tries a part of the forms that have to be found, and a larger part of the cheap ones. With -form or -fault
+// it tries all the forms that these name, also the excused ones.
 func TryForms(t *testing.T, exceptions []Exception, derived []Derived, cheap bool, try func(t *testing.T, test func(t *testing.T))) {
 	t.Helper()
 	chosen := *form != "" || *only != ""

@@ -1,6 +1,5 @@
-// Package killmatrix runs the suites against peers with known faults, to prove
-// that checks and rules catch them, and keeps the tables of what catches which
-// fault.
+// Package killmatrix runs the suites against peers with known faults, to prove that checks and rules catch them. It
+// keeps the tables of the faults and of the checks that catch them.
 package killmatrix
 
 import (
@@ -56,7 +55,7 @@ func (f Fault) requirement() schema.Requirement {
 	return r
 }
 
-// want returns the verdict by which the fault is caught. What differs from an example is a note.
+// want returns the verdict by which the fault is caught. A difference from an example is only a note.
 func (f Fault) want() result.Verdict {
 	q := f.requirement()
 	switch must := q.Level == schema.Must || q.Level == schema.MustNot; {
@@ -87,9 +86,9 @@ type Matrix struct {
 	Head      string // beginning of the file
 	Scenarios bool   // has a column for them
 	Faults    []Fault
-	// OneOf limits the whole runs to one fault out of so many. Zero tries all. Faults that can
-	// be tried where their requirement alone is selected, which costs little, are all tried so where
-	// MCPCONFORM_WHOLE is set, as in .ci/run, else one in six, and none where tests are short.
+	// OneOf limits the whole runs to one fault out of so many. Zero tries all. Some faults can be tried with their
+	// requirement alone selected, which costs little. All of them are tried so if MCPCONFORM_WHOLE is set, as in
+	// .ci/run; else one in six is, and none in short tests.
 	OneOf int
 }
 

@@ -13,7 +13,7 @@ import (
 
 const required = "base.json.object" // a MUST
 
-// What a matrix says of what catches a fault is read back from it as it was.
+// The entries of a matrix on the checks that catch a fault are read back unchanged.
 func TestCaughtBy(t *testing.T) {
 	m := Matrix{Head: "# Matrix\n", Faults: []Fault{
 		{ID: "base.a", Requirement: required, Summary: "One | the other.", Scenario: "baseline"},
@@ -28,7 +28,7 @@ func TestCaughtBy(t *testing.T) {
 	}
 }
 
-// What sequences meet by the way is written down only where nothing else catches the fault.
+// An accidental find of a sequence is written down only if nothing else catches the fault.
 func TestBound(t *testing.T) {
 	for _, c := range [][2][]string{
 		{{"cancellation/race", "sequences/session"}, {"cancellation/race"}},
@@ -42,7 +42,7 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// What the file names has to have caught the fault; more may have.
+// The checks in the file have to have caught the fault; more may have.
 func TestWithout(t *testing.T) {
 	seen := []string{"rule: responses", "sequences/session"}
 	if missing := without([]string{"rule: responses"}, seen); len(missing) > 0 {

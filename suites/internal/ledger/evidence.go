@@ -42,10 +42,9 @@ func (l *Ledger) OtherRevision() error {
 	return nil
 }
 
-// shortfall says in clauses what is missing before the target counts as conformant:
-// a handshake that both sides completed, an answered request after it, and an
-// exchange for each capability that the target declares and a selected requirement
-// depends on, which are returned apart. The record has to be whole.
+// shortfall says in clauses what is missing before the target counts as conformant: a handshake that both sides
+// completed, an answered request after it, and an exchange for each declared capability that a selected requirement
+// depends on. It returns the capabilities without an exchange as unused. The record has to be whole.
 func (l *Ledger) shortfall(selected []schema.Requirement) (missing, unused []string) {
 	for _, log := range l.Evidence.Logs {
 		if log.Cut() {

@@ -102,8 +102,8 @@ func Decide(q schema.Requirement, e *Entry) (v result.Verdict, why string) {
 // weights are the verdicts; each outweighs those before it.
 var weights = []result.Verdict{result.Skip, result.Inconclusive, result.Pass, result.Warn, result.Error, result.Fail}
 
-// Worst returns the verdict that a record alone gives to the requirement that fared worst,
-// of those that are selected, and says why. Findings that are disputed alone count less than others, unless strict.
+// Worst returns the worst verdict that a record alone gives to a selected requirement, and says why. A verdict that
+// rests on disputed findings alone counts less than others, unless strict.
 func (l *Ledger) Worst(record Record, strict bool, selected func(Key) (schema.Requirement, bool)) (worst result.Verdict, contested bool, message string) {
 	worst, message = result.Skip, "it said nothing about the selected requirements"
 	best := 0
@@ -128,8 +128,7 @@ func (l *Ledger) Worst(record Record, strict bool, selected func(Key) (schema.Re
 	return worst, contested, l.Redactor.String(message)
 }
 
-// Requirement gives a requirement that binds the target the verdict that follows from all
-// that was recorded.
+// Requirement returns the result of a requirement that binds the target, with the verdict from the whole record.
 func (l *Ledger) Requirement(q schema.Requirement) result.Requirement {
 	k := Key{q.ID, l.Party}
 	r := result.Requirement{
@@ -140,7 +139,7 @@ func (l *Ledger) Requirement(q schema.Requirement) result.Requirement {
 	e := l.record[k]
 	r.Verdict, r.Reason = Decide(q, e)
 	if e != nil && l.foreign(q) && (r.Verdict == result.Fail || r.Verdict == result.Warn) {
-		// What is wrong in this revision may be right in theirs.
+		// A fault in this revision may be right in theirs.
 		r.Verdict, r.Unexercised, r.Reason = result.Inconclusive, result.NotRun, l.OtherRevision().Error()
 		for _, f := range e.Findings {
 			r.Notes = once(r.Notes, "in revision "+schema.Version+" this would be a finding: "+f.Message, maxNotes)
@@ -192,8 +191,8 @@ func disputed(findings []Finding) *result.Dispute {
 	return d
 }
 
-// inOrder returns the first of the findings that are alike: those that decide the verdict
-// in front, and behind their kind those that say what another source said before.
+// inOrder returns the first of each group of findings that are alike. Findings that decide the verdict come first. A
+// finding with the message of an earlier source comes behind the others of its kind.
 func inOrder(findings []Finding) []Finding {
 	var ranks [8][]Finding
 	for i, f := range findings {
@@ -220,8 +219,8 @@ func (l *Ledger) foreign(q schema.Requirement) bool {
 	return l.OtherRevision() != nil && !strings.HasPrefix(q.ID, "lifecycle.version.")
 }
 
-// untried says why an observable requirement was not met or broken and, of one that
-// applies, what kind of reason that is.
+// untried says why an observable requirement was neither satisfied nor broken. For a requirement that applies it also
+// returns the kind of the reason.
 func (l *Ledger) untried(q schema.Requirement, e *Entry) (result.Verdict, result.Unexercised, string) {
 	if len(q.Transports) > 0 && !slices.Contains(q.Transports, l.Transport) {
 		return result.Skip, "", "applies to " + strings.Join(q.Transports, " and ") + " only"
@@ -264,8 +263,9 @@ func (l *Ledger) untried(q schema.Requirement, e *Entry) (result.Verdict, result
 	return result.Inconclusive, kind, l.withHelp("the "+string(l.Party)+" did nothing in this run that this is about", q)
 }
 
-// unused says of an inconclusive requirement that the target made no use of what it is about, or what kept the run from
-// knowing that. A recording offers nothing, what was not run does not show what is not there, and a shard calls a part of the tools.
+// unused records on an inconclusive requirement that the target never made its use, or why the run cannot know it.
+// Three kinds of run cannot know: a recording offers nothing, an incomplete run misses what it did not try, and a
+// shard calls only a part of the tools.
 func (l *Ledger) unused(q schema.Requirement, r *result.Requirement) {
 	use, ok := schema.UseOf(q, schema.Party(l.Party))
 	partly := l.Passive || l.Cause != nil || l.Evidence.Partial || l.Evidence.Elsewhere != nil

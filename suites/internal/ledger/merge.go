@@ -120,7 +120,7 @@ func together(a, b *result.Run) error {
 	if len(a.Target.Command) == 0 && a.Target.URL != b.Target.URL {
 		return differ("the target", quoted(a.Target.URL), quoted(b.Target.URL))
 	}
-	// One that could not be started did not say who it is.
+	// A target that could not be started did not give its name.
 	if x, y := a.Target.Name+" "+a.Target.Version, b.Target.Name+" "+b.Target.Version; a.Target.Name != "" && b.Target.Name != "" && x != y {
 		return differ("the target", quoted(x), quoted(y))
 	}

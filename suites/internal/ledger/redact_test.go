@@ -10,8 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-// Whatever field a run has, now or later, no secret is left in it unless its tag says
-// that no target can write it.
+// No field of a run, now or later, keeps a secret, unless its tag says that no target can write it.
 func TestRedact(t *testing.T) {
 	r := transport.NewRedactor(nil, "")
 	const secret = "hunter22-and-more"

@@ -12,14 +12,14 @@ import (
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-// usage is what the record shows of what the target did of its own accord, and of what the other side offered it.
+// usage holds what the target did of its own accord and what the other side offered it, according to the record.
 type usage struct {
 	party    wire.Party
 	seen     map[string]bool // uses, by name
 	sessions []session
 	tools    []string // that a server lists, sorted
 	whole    bool     // no limit ended the record of a connection
-	// refused says that a server answered 401, and sought that a client then asked for what authorization needs.
+	// refused says that a server answered 401. sought says that a client then asked for metadata or a token.
 	refused, sought bool
 }
 
@@ -162,8 +162,8 @@ func (u *usage) session(c *wire.Conversation) session {
 	return s
 }
 
-// unused reports whether the target never did what a use is, although a run offered it and did all that may bring it about.
-// Otherwise it says what was left undone and what would help, or "" if something else decides.
+// unused reports whether the target never made a use, although the run offered it and did everything that may bring
+// it about. Otherwise why says what was left undone and what would help. It is "" if something else decides.
 func (u *usage) unused(use schema.Use, forbidden []string) (why string, ok bool) {
 	never := "the " + string(u.party) + " never " + use.Never
 	switch {

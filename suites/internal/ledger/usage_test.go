@@ -19,7 +19,8 @@ func called(tool, meta, answer string) []spoken {
 	}
 }
 
-// What was offered, and not used although all was done that may bring it about, is a fact about the target; all else is untested.
+// If a run offered a use and did everything to bring it about, its absence is a fact about the target. Everything
+// else is untested.
 func TestNotUsed(t *testing.T) {
 	const (
 		v     = schema.Version

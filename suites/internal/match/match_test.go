@@ -64,8 +64,7 @@ func TestMatchers(t *testing.T) {
 		matcher types.GomegaMatcher
 		actual  any
 		want    bool
-		// What the matcher says of the failure: of To where it does not match, and of
-		// ToNot where it does.
+		// The matcher's message for a failure: for To if it does not match, and for ToNot if it does.
 		message string
 	}{
 		{"answered", BeAnswered(), exchange(0, refused), true, `ping was answered with error -32602: "Bad \"params\""; no JSON-RPC response was expected`},
@@ -139,7 +138,7 @@ func TestManyDifferences(t *testing.T) {
 	}
 }
 
-// What a matcher cannot match is a mistake of the check.
+// A value that a matcher cannot match is a mistake of the check.
 func TestMistakes(t *testing.T) {
 	for _, m := range []types.GomegaMatcher{HaveResult(), HaveHTTPStatus(200), HaveMember("a", 1), Carry("x", nil), BeTrueBecause("it is false")} {
 		if _, err := m.Match(7); err == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-// Recognise returns the SDK of a party, or nil. The command is that of a local target. What
-// crossed the wire counts more than what is installed, which alone tells the version.
+// Recognise returns the SDK of a party, or nil. The command is that of a local target. The messages on the wire count
+// more than the installed package, but only the package tells the version.
 func Recognise(logs []*wire.Log, party wire.Party, command []string) *result.SDK {
 	all, err := schema.SDKs()
 	if err != nil {

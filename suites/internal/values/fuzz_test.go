@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// Whatever the schema, nothing panics, what is returned is what it claims to be
-// and the same call gives the same answer.
+// For every schema, nothing panics, the results are as they claim to be, and the same call gives the same answer.
 func FuzzSchema(f *testing.F) {
 	for _, test := range realistic {
 		f.Add(test.schema)

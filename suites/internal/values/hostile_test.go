@@ -88,8 +88,8 @@ var hostile = []struct{ name, schema string }{
 	{"keywords of wrong types", `{"type":7,"properties":[],"required":"a"}`},
 }
 
-// Whatever the schema, the functions return, the
-// values are valid and bounded, and the mutations are what they claim to be.
+// For every schema, the functions return, the values are valid and bounded, and the mutations are as they claim to
+// be.
 func TestHostile(t *testing.T) {
 	for _, test := range hostile {
 		t.Run(test.name, func(t *testing.T) {

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzLoad reads files that nobody would write. Whatever is wrong with one is
-// an error that names the file.
+// FuzzLoad reads files that nobody would write. A fault in one is an error that names the file.
 func FuzzLoad(f *testing.F) {
 	for _, text := range []string{
 		full, "", "target: {command: [a]}", "target:\n  url: http://x/mcp\n  start: serve\n", "a: &a [*a]", "<<: *x", "- ? : -\n", "--- |\n", "{[]: 1}", "!!binary x",

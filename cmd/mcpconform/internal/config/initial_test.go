@@ -25,8 +25,8 @@ func discovered() *check.Target {
 	}
 }
 
-// What is written can be read again, whatever the target calls its tools, and
-// says the same of the target; its values stay out.
+// The written file can be read again, whatever the target calls its tools, and describes the same target. The values
+// of the target stay out.
 func TestInitial(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

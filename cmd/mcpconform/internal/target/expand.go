@@ -28,7 +28,8 @@ type expander struct {
 	secrets []string // values that were read from files, or asked for
 }
 
-// opencode writes {env:NAME} and {file:PATH}, Continue ${{ secrets.NAME }}, the others ${env:NAME}.
+// reference matches the references in files of clients: opencode writes {env:NAME} and {file:PATH}, Continue ${{
+// secrets.NAME }}, the others ${env:NAME}.
 var reference = regexp.MustCompile(`\$\{\{[^{}]*\}\}|\$\{[^{}]*\}|\{(?:env|file):[^{}]*\}`)
 
 func (e *expander) expand(text string) (string, error) {

@@ -312,8 +312,7 @@ func FuzzPlain(f *testing.F) {
 	})
 }
 
-// FuzzLoad reads files that nobody would write. What is wrong with one is an error that
-// names the file.
+// FuzzLoad reads files that nobody would write. A fault in one is an error that names the file.
 func FuzzLoad(f *testing.F) {
 	for _, name := range []string{
 		"claude_desktop_config.json", "claude.mcp.json", ".vscode/mcp.json", "vscode-settings.json", "cursor.json", "opencode.jsonc", "opencode-2.json", "codex.toml",
