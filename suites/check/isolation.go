@@ -790,8 +790,8 @@ func (t *T) serverGone() bool {
 	})
 }
 
-// unopenedFor reports whether a server that has opened another session did not open the session of the check. For a
-// check that needs none, that is the first session that it opens.
+// unopenedFor reports whether a server that has opened another session did not open the session of the check. A check
+// without a session of its own counts with the first one that it opens.
 func (t *T) unopenedFor() bool {
 	if t.Target.Init == nil || t.Target.Init.Result() == nil {
 		return false

@@ -53,8 +53,8 @@ type sessions struct {
 const (
 	maxProcesses = 3
 	maxRemote    = 8
-	// perSession is the number of checks that justify the cost of one more session. perSlowStart is that number for a
-	// process that starts slowly.
+	// perSession is the number of checks that justify the cost of one more session. perSlowStart is the same for a
+	// slow start of the process.
 	perSession   = 6
 	perSlowStart = 8 * perSession
 )

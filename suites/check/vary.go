@@ -38,8 +38,8 @@ func (t *T) Vary(members []family.Member, try func(m family.Member)) {
 	t.vary(members, try, t.concurrent)
 }
 
-// VaryInTurn is Vary with one member after the other. It is for tries that judge everything that came meanwhile, and
-// for messages that a server may fall over.
+// VaryInTurn is Vary with one member after the other. It is for tries that judge all messages of their time, and for
+// messages that may crash a server.
 func (t *T) VaryInTurn(members []family.Member, try func(m family.Member)) {
 	t.vary(members, try, false)
 }
