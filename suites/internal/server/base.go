@@ -619,10 +619,9 @@ var noRequests = []struct {
 	{`{"jsonrpc":"2.0","id":null,"method":"%[2]s"}`, "whose id is null", asWell},
 }
 
-// invalidRequests sends what is not a request, one after the other. An error may have
-// the id that was sent or, as it stands in what is not a request, none (JSON-RPC 2.0,
-// section 5). JSON-RPC demands an answer to requests only, so that silence does not
-// fail, and does not count either.
+// invalidRequests sends texts that are not requests, one after the other. An error may have the id that was sent, or
+// none, since that id does not stand in a request (JSON-RPC 2.0, section 5). JSON-RPC demands an answer to requests
+// only, so silence neither fails nor counts.
 func invalidRequests(t *check.T) {
 	const id = "base.error.invalid-request"
 	told, silent := 0, ""
@@ -851,8 +850,8 @@ var leavesOpen = lowIDsFree(client.Options{
 	},
 })
 
-// sameIDOutside answers what the server asks outside of calls, after a ping with the same id. It reports whether that
-// could be tried, and sets from to its position in the log.
+// sameIDOutside answers a request of the server outside of calls, after a ping with the same id. It reports whether
+// that could be tried, and sets from to its position in the log.
 func sameIDOutside(t *check.T, from *int) (tried bool) {
 	limit, stop := context.WithTimeout(t.Context, asksWithin(t))
 	defer stop()
@@ -1000,7 +999,7 @@ func worksApart(t *check.T, call check.Call) bool {
 	return err == nil && worked(x)
 }
 
-// anyMember is what the params of any request may hold beside what its method defines.
+// anyMember is a member that the params of any request may have beside those of its method.
 type anyMember struct {
 	id, name string
 	value    func(of string) any
@@ -1285,7 +1284,7 @@ func marked(method string, params any, text string) map[string]any {
 	return map[string]any{"action": "accept", "content": content}
 }
 
-// telling is a request whose result tells it from others of its method.
+// telling is a request that can be told by its result from others of its method.
 type telling struct {
 	method string
 	params map[string]any

@@ -15,7 +15,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
 
-// bystandersCheck returns the check of what a session keeps while others act, over one transport.
+// bystandersCheck returns the check that a session keeps its state while others act, over one transport.
 func bystandersCheck(name, over, isolation string) *check.Check {
 	return &check.Check{
 		Name:         name,
@@ -65,7 +65,7 @@ type harmed struct {
 	evidence    []*wire.Event
 }
 
-// act is what a session does that is no matter of others.
+// act is an action of a session that does not concern other sessions.
 type act struct {
 	did string // a clause about the client that did it
 	do  func(s *scene)
@@ -379,8 +379,8 @@ func (s *scene) belongsElsewhere(to *client.Session, e *wire.Event, own []*wire.
 // standbyID is the id of a call in several sessions.
 const standbyID = "mcpconform-bystander"
 
-// keep has the sessions that stand by set a log level, subscribe to a resource and begin a call. It does acts then, and
-// returns what they have not kept.
+// keep makes the bystanders set a log level, subscribe to a resource and begin a call. Then it does acts, and returns
+// the state that the bystanders have lost.
 func (s *scene) keep(acts []act, isolation string) (found []harmed) {
 	s.setLevels()
 	s.uri = s.subscribes()

@@ -41,8 +41,8 @@ const (
 	rootsFact = "roots"
 )
 
-// findFacts finds out what a session of the server keeps, as far as calls of tools show it, and adds what changes
-// it to the vocabulary and to the notices.
+// findFacts finds the facts that a session of the server keeps, as far as calls of tools show them. It adds the
+// actions that change them to the vocabulary and to the notices.
 func (p *sequenceRun) findFacts() {
 	for _, find := range []func() *fact{p.levelKept, p.subscriptionKept, p.rootsKept, p.progressKept} {
 		if f := find(); f != nil {
@@ -72,14 +72,14 @@ func (p *sequenceRun) addUnlessMute(f *fact, role string) {
 	}
 }
 
-// tryCall makes a call and returns the position in the log before it. It says false if the call does not work, or
-// takes its time.
+// tryCall makes a call and returns the position in the log before it. It returns false if the call fails or is slow.
 func (p *sequenceRun) tryCall(call check.Call) (mark int, ok bool) {
 	mark = p.Mark()
 	return mark, works(p.T, "tools/call", call.Params())
 }
 
-// missing waits until all that is expected has come since a position in the log, and returns the first that has not.
+// missing waits until all expectations are fulfilled after a position in the log. It returns the first unfulfilled
+// one, or nil.
 func (p *sequenceRun) missing(s *client.Session, mark int, expected []expectation, most time.Duration) *expectation {
 	limit, stop := context.WithTimeout(p.Context, most)
 	defer stop()
@@ -214,7 +214,7 @@ func (p *sequenceRun) changedResource(uris []string) (call check.Call, changed s
 	return call, changed
 }
 
-// rootsKept is what a tool shows of the roots after they have changed.
+// rootsKept is the roots as a fact: a tool shows them after they have changed.
 func (p *sequenceRun) rootsKept() *fact {
 	call, ok := p.Target.ToolFor("roots")
 	if !ok {

@@ -543,7 +543,7 @@ func askBoth(t *check.T, call check.Call, role, id string) (shown bool) {
 // answering are the tool roles of calls in which the client can answer with a text of its own.
 var answering = []string{"sampling", "elicitation"}
 
-// marking is a client that answers with a text of its own, once it may.
+// marking returns the options of a client that answers with its own text once it may.
 func marking(method, text string, may <-chan struct{}, answered func(context.Context, string)) client.Options {
 	o := check.Capable()
 	o.Answered = answered

@@ -273,9 +273,9 @@ func additional(o client.Options) client.Options {
 	return o
 }
 
-// incompleteInitialize sends initialize without what it has to contain, one thing at a time. Over stdio, an
-// incomplete initialize that is served begins the session, and is the last. No sentence makes a server check the
-// params of initialize, so a served one is only a note (docs/positions.md, leniency).
+// incompleteInitialize sends initialize without one of its required members at a time. Over stdio, an incomplete
+// initialize that is served begins the session, and is the last. No sentence makes a server check the params of
+// initialize, so a served one is only a note (docs/positions.md, leniency).
 func incompleteInitialize(t *check.T) {
 	full := t.Session.InitializeParams()
 	without := func(name string) map[string]any {
@@ -336,8 +336,7 @@ func incompleteInitialize(t *check.T) {
 	}
 }
 
-// capable is a client that can do everything, so that no server has a reason to
-// refuse it.
+// capable is a client with all capabilities: no server has a reason to refuse it.
 var capable = check.Capable()
 
 func unsupportedVersion(name, version string, transports ...string) *check.Check {
@@ -526,8 +525,8 @@ var declaredBy = map[string]string{
 // offers are the capabilities of a client that a server may make use of.
 var offers = []string{"sampling", "roots", "elicitation"}
 
-// offeringAllBut is a client that offers all but one of them. The check of the name, such as lifecycle/without-roots, goes on
-// in the session that another one leaves.
+// offeringAllBut is a client that offers all but one of them. The check of that name, such as
+// lifecycle/without-roots, continues in a session that another check leaves.
 func offeringAllBut(missing string) client.Options {
 	o := client.Options{Capabilities: make(map[string]any)}
 	var offered []string
@@ -551,7 +550,7 @@ func answersFor(offers ...string) map[string]client.Answer {
 	return answers
 }
 
-// maxTempted bounds how many tools are called to see what they ask for.
+// maxTempted bounds the number of tools that are called to see their requests to the client.
 const maxTempted = 20
 
 // tempt calls the tools that may be called, reads resources and gets prompts, all at once. The rules then see the

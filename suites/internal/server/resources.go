@@ -25,7 +25,7 @@ import (
 // noResource is a URI that no server has, of a scheme that none knows.
 const noResource = "mcpconform-none://no/such/resource"
 
-// Bounds of what is read on one server.
+// These constants bound the reads on one server.
 const (
 	maxRead       = 20 // resources
 	maxTemplates  = 10
@@ -430,7 +430,8 @@ func misnamed(t *check.T, update *wire.Event, before map[string]any, subscribed 
 	}
 }
 
-// updatedAtNotice wants a client that reads a resource as soon as it is told of a change to read what is new.
+// updatedAtNotice tests that a client reads the new contents if it reads a resource as soon as it is told of a
+// change.
 func updatedAtNotice(t *check.T, call check.Call, uri string) {
 	mark := t.Mark()
 	told := func(e *wire.Event) bool { return updates(e, uri) }
@@ -480,8 +481,8 @@ func updatedSince(t *check.T, since []*wire.Event, changed string, ended map[str
 	return came
 }
 
-// settle waits for as long as a server may take to tell of a change, so that what comes afterwards
-// tells of a later one.
+// settle waits as long as a server may take to announce a change. A later notification then belongs to a later
+// change.
 func settle(t *check.T) { t.Pause(judge.Crossing) }
 
 // subscribedAnew subscribes to a resource once more after the subscription to it has ended.

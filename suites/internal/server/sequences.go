@@ -449,7 +449,7 @@ func (p *sequenceRun) listen(s *client.Session) *transport.Stream {
 	return stream
 }
 
-// drop makes a call that takes its time and hangs up on it. Nobody needs it any more.
+// drop makes a slow call and hangs up on it. Nobody needs its result.
 func (p *sequenceRun) drop(s *client.Session) {
 	limit, stop := context.WithTimeout(p.Context, head)
 	defer stop()
@@ -609,8 +609,8 @@ func ofOther(method string, result map[string]any) bool {
 	return own != "" && other && result[own] == nil
 }
 
-// confirmed runs what was wrong again, makes it small and reports it. It says false if it
-// cannot be confirmed, or is legal.
+// confirmed runs a wrong sequence again, makes it small and reports it. It returns false if the error cannot be
+// confirmed, or is legal.
 func (p *sequenceRun) confirmed(w *misstep) bool {
 	p.until = time.Time{}
 	defer func() { p.hasty = false }()
@@ -709,8 +709,8 @@ func (p *sequenceRun) confirmed(w *misstep) bool {
 	return true
 }
 
-// later runs all of what was wrong again and goes on until the calls that take their time are over: what
-// struck one request by chance may strike such a call each time, and its answer is awaited last.
+// later runs the whole wrong sequence again, and continues until the slow calls are over. An error that struck one
+// request by chance may strike a slow call each time, and the answer of that is awaited last.
 func (p *sequenceRun) later(w *misstep) *misstep {
 	end := 1 + slices.IndexFunc(w.rest, func(a model.Action) bool { return a.Kind == model.Finish })
 	again, _ := p.replay(model.Valid(slices.Concat(w.sequence, w.rest[:end]), p.options))
@@ -754,7 +754,7 @@ func (p *sequenceRun) blame(id, message string, events []*wire.Event) {
 	p.Violation(id, message, events...)
 }
 
-// subject names what a message is about.
+// subject names the subject of a message.
 func (p *sequenceRun) subject(w *misstep) string {
 	switch {
 	case w.word == noRequest:
@@ -838,8 +838,8 @@ func (p *sequenceRun) alone(w *misstep) string {
 	return ""
 }
 
-// around returns the steps of which a request is one: what it undoes has to be done first, and
-// undone if it is to be done again.
+// around returns the steps around a request: an action that the request undoes comes first, and the request is undone
+// before it comes again.
 func (p *sequenceRun) around(of int) []int {
 	word := p.words[of]
 	for i, other := range p.words {
@@ -876,7 +876,7 @@ func (p *sequenceRun) replay(sequence []model.Action) (w *misstep, ok bool) {
 	return p.run(s, sequence), true
 }
 
-// describe says a sequence in words: what is not separated by a semicolon is sent without waiting.
+// describe says a sequence in words. Requests without a semicolon between them are sent without waiting.
 func (p *sequenceRun) describe(sequence []model.Action) string {
 	var b strings.Builder
 	gap := ""
