@@ -31,8 +31,8 @@ type Oddity struct {
 	// Untried lists requirements, or with an asterisk at the end the beginnings of their
 	// ids, that cannot be tried on a server with the oddity.
 	Untried []string
-	// Changes names what the oddity changes as a whole: two that change the same hide each
-	// other. Those that only add something leave it empty.
+	// Changes names the part that the oddity replaces: two oddities that replace the same part hide each other. It is
+	// empty for an oddity that only adds something.
 	Changes string
 	// Apply adds the oddity to a server's options. Several can be added to the same options.
 	Apply func(o *server.Options)

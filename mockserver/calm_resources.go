@@ -582,7 +582,7 @@ func eliciting(message string, properties object, required ...any) apply {
 	return afterHandshake("elicitation", "elicitation/create", object{"message": message, "requestedSchema": schema})
 }
 
-// What servers ask of clients.
+// These oddities are requests of servers to clients.
 var askingOddities = []Oddity{
 	{
 		ID: "roots.after-handshake", Summary: "The server asks for the roots right after the handshake.",

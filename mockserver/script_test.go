@@ -116,7 +116,7 @@ func TestRunScript(t *testing.T) {
 				if _, err := s.Initialize(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				// What the script does not wait for is served as ever.
+				// The server serves all other requests as ever.
 				if x, err := s.Call(t.Context(), "tools/call", map[string]any{"name": "echo", "arguments": map[string]any{"text": "a"}}); err != nil || x.Result() == nil {
 					t.Fatalf("another call: %v", err)
 				}
@@ -193,7 +193,7 @@ func TestRunScriptFaults(t *testing.T) {
 	if _, err := mockserver.RunScript(new(server.Options), s, func(string) {}); err == nil || !strings.HasPrefix(err.Error(), "f.md:4: never is for scripts") {
 		t.Errorf("got %v", err)
 	}
-	// What refers to nothing ends the script, and not the server.
+	// A reference to nothing ends the script, and not the server.
 	session, _, lines := runScript(t, transport.NameStdio, "|json expect\n{\"method\": \"ping\"}\n|\n|json send\n{\"id\": \"${id}\", \"result\": {\"a\": \"${b}\"}}\n|\n", "")
 	if x, err := session.Call(t.Context(), "ping", nil); err != nil || x.Error() == nil || x.Error().Code != server.InternalError {
 		t.Errorf("the request that the script took and cannot answer got %+v, %v", x.Response, err)

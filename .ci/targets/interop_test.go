@@ -11,7 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-// What is written is of the latest run on each target, with what is said for and against
+// TestInteropDocument tests that the document shows the latest run on each target, with the arguments for and against
 // its findings.
 func TestInteropDocument(t *testing.T) {
 	dir := t.TempDir()

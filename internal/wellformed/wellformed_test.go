@@ -2,7 +2,7 @@ package wellformed
 
 import "testing"
 
-// What is wrong with a report is found, and nothing else is.
+// TestReport tests that broken reports are found, and sound ones are accepted.
 func TestReport(t *testing.T) {
 	page := func(body string) string {
 		return "<!DOCTYPE html>\n<html><head><title>t</title></head><body>" + body + "</body></html>\n"

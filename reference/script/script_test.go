@@ -219,7 +219,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// What is captured counts only where all of the pattern fits.
+// TestCapture tests that captured values count only if the whole pattern fits.
 func TestCapture(t *testing.T) {
 	b := Bindings{"x": "old"}
 	if b.Match(decode(t, `["${x=}", 2]`), decode(t, `["new", 1]`)) == nil || b["x"] != "old" {

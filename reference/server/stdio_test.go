@@ -744,8 +744,8 @@ func TestPipedInput(t *testing.T) {
 	}
 }
 
-// TestContextEnds lets go although stdin and stdout are stuck, whether the
-// answer that is stuck is that of a handler or a refusal.
+// TestContextEnds tests that the end of the context ends a server whose stdin and stdout are stuck, with the answer
+// of a handler or with a refusal.
 func TestContextEnds(t *testing.T) {
 	for _, line := range []string{pingBody, "nonsense"} {
 		in, feed := io.Pipe()

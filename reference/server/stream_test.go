@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// A reader that is slow still has what it was given when so much comes that the
-// stream forgets it.
+// TestStreamForgetsNothingOfItsReader tests that a slow reader keeps its events when the stream forgets them.
 func TestStreamForgetsNothingOfItsReader(t *testing.T) {
 	st := newStream("get:1", 1, true)
 	for range maxStreamEvents {

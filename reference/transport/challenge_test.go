@@ -36,7 +36,7 @@ func TestChallenges(t *testing.T) {
 	}
 }
 
-// Whatever a server sends, reading it comes to an end.
+// FuzzChallenges tests that reading a header ends for any value, and that every challenge has a scheme.
 func FuzzChallenges(f *testing.F) {
 	for _, seed := range []string{`Basic realm="x", Bearer a=b`, `"`, "=", "Negotiate YII=", `Bearer a="\`} {
 		f.Add(seed)

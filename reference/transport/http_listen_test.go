@@ -54,8 +54,8 @@ func TestHTTPListensAgain(t *testing.T) {
 	}
 }
 
-// Streams that bring nothing, that the server declines, that it wants opened
-// much later or that end with the session are let go.
+// TestHTTPListensNoMore tests that the client stops listening if streams bring nothing, are declined, are wanted much
+// later, or end with the session.
 func TestHTTPListensNoMore(t *testing.T) {
 	t.Run("barren", func(t *testing.T) {
 		_, log, gets := listened(t, func(int, http.ResponseWriter, *http.Request) {})
@@ -98,7 +98,7 @@ func TestHTTPListensNoMore(t *testing.T) {
 	})
 }
 
-// Where nobody listens any more, nothing is to be expected.
+// TestHTTPListenerFindsNobody tests that nothing is expected any more when nobody listens.
 func TestHTTPListenerFindsNobody(t *testing.T) {
 	noLeaks(t)
 	gone := make(chan struct{})

@@ -248,8 +248,8 @@ func TestHTTPSession(t *testing.T) {
 	}
 }
 
-// What goes on in a session that the server no longer knows is declared as
-// deliberate, until the server knows it again.
+// TestHTTPLostSession tests that messages in a session that the server no longer knows are marked as deliberate,
+// until the server knows it again.
 func TestHTTPLostSession(t *testing.T) {
 	noLeaks(t)
 	var lost atomic.Bool

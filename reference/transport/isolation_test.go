@@ -87,7 +87,7 @@ func TestSandboxLeavesNothing(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = os.Remove(pid.Name()) })
 	c := Command{Isolation: Isolation{Sandbox: true, Writable: []string{pid.Name()}}}
-	// What is locked stays locked while the process is there, in whatever namespace.
+	// The lock stays while the process is there, in any namespace.
 	_, _ = outputOf(t, c, `flock -h >/dev/null 2>&1 || exit 9; env -i setsid flock `+pid.Name()+` sleep 1000 >/dev/null 2>&1 & while flock -n `+pid.Name()+` true; do :; done`)
 	if err := syscall.Flock(int(pid.Fd()), syscall.LOCK_EX); err != nil { // hangs if it is left
 		t.Fatal(err)

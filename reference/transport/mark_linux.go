@@ -66,8 +66,8 @@ type scan struct {
 	variable string
 	older    []int
 	killed   map[int]bool
-	// These are the results of the last look: a process that had not been killed before, a killed process that is
-	// still there, a process in doubt, and a process that was gone before the doubt was resolved.
+	// These are the results of the last look: a process not killed before, a killed process that is still there, a
+	// process in doubt, and a process that was gone before the doubt was resolved.
 	found, dying, early, gone bool
 }
 

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// What a process has written is read in whole although another one keeps its output open,
-// and no read waits for more.
+// TestOutputFinish tests that the whole output of a process is read although another process keeps it open, and that
+// no read waits for more.
 func TestOutputFinish(t *testing.T) {
 	text := strings.Repeat("a line\n", 5000)
 	for _, open := range []bool{true, false} {

@@ -345,8 +345,8 @@ func (p *osProcess) finish(moment time.Duration) {
 // held reports whether another process kept the output open.
 func (p *osProcess) held() bool { return p.stdout.held.Load() || p.stderr.held.Load() }
 
-// cut reports whether we have ended the process, or what it left behind, or stop reading what another process may still
-// write.
+// cut reports whether we have ended the process or its leftover processes, or stop reading although another process
+// may still write.
 func (p *osProcess) cut() bool { return p.ended.Load() || p.held() }
 
 // Terminate asks the processes in a sandbox and not bubblewrap, whose end is theirs.

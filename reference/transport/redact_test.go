@@ -191,8 +191,8 @@ func TestRedactorEscapes(t *testing.T) {
 	}
 }
 
-// A body that breaks off within a secret, however it is spelled, does not show where it
-// begins. What is whole ends as it is.
+// TestRedactorOfTornText tests that a body which breaks off within a secret does not show its beginning, in any
+// spelling. A whole text keeps its end.
 func TestRedactorOfTornText(t *testing.T) {
 	r := NewRedactor(nil, "")
 	r.Add("hunter22longer")
@@ -225,7 +225,7 @@ func TestRedactorOfTornText(t *testing.T) {
 	}
 }
 
-// What redaction leaves of JSON is JSON.
+// TestRedactorKeepsJSON tests that redacted JSON is still JSON.
 func TestRedactorKeepsJSON(t *testing.T) {
 	r := NewRedactor(nil, "")
 	r.Add("nsecret", "back22\\", `"quote`, "u0041bc", "slash/", "tab\there")
@@ -346,7 +346,7 @@ func FuzzRedactor(f *testing.F) {
 		}
 		clean := r.Event(e)
 		for _, s := range []string{secret, other} {
-			// What stands for a secret may hold another one, or make one up with what is beside it.
+			// The replacement of a secret may hold another secret, or form one with the text beside it.
 			if len(s) < shortestSecret || strings.Contains(s, "R") {
 				continue
 			}

@@ -21,7 +21,8 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// What passes the limits is passed on, byte for byte, and ends only the record.
+// TestRelayPassesLimits tests that the relay passes on text beyond the limits, byte for byte. It only ends the
+// record.
 func TestRelayPassesLimits(t *testing.T) {
 	const line = `{"jsonrpc":"2.0","method":"notifications/x"}` + "\n"
 	long := strings.Repeat("y", 50_000)

@@ -384,7 +384,8 @@ func TestStdioStderr(t *testing.T) {
 	}
 }
 
-// A server that never reads blocks a write, and no more than that. What waits behind it was not sent.
+// TestStdioBlockedWrite tests that a server which never reads blocks one write and nothing more. The messages behind
+// it count as not sent.
 func TestStdioBlockedWrite(t *testing.T) {
 	conn := connect(t, "deaf", &Stdio{}, wire.DefaultLimits)
 	large := bytes.Repeat([]byte("x"), 1<<20)
@@ -470,7 +471,7 @@ func TestStdioWrite(t *testing.T) {
 	}
 }
 
-// What is sent at the same time stays apart, also where a message is written in
+// TestStdioWritesAtTheSameTime tests that messages sent at the same time do not mix, even if one is written in
 // pieces.
 func TestStdioWritesAtTheSameTime(t *testing.T) {
 	conn := connect(t, "echo", &Stdio{ExitWait: time.Minute}, wire.DefaultLimits)

@@ -77,7 +77,7 @@ func TestWebSocket(t *testing.T) {
 	}
 }
 
-// What a peer does that is not an orderly end is told, and leaves nothing behind.
+// TestWebSocketOfHostileServers tests that every disorderly end by the peer is reported, and leaves nothing behind.
 func TestWebSocketOfHostileServers(t *testing.T) {
 	flood := []byte(strings.Repeat("x", 64<<10))
 	for name, tt := range map[string]struct {

@@ -189,7 +189,7 @@ func TestConversation(t *testing.T) {
 		{"the cancellation of the other side", "stdio", "> " + call + "\n< " + cancelled, []string{"0 tools/call"}},
 		{"a cancellation that comes first", "stdio", "> " + cancelled + "\n> " + call, []string{"1 tools/call"}},
 
-		// Which request a response without an id means.
+		// These cases find the request of a response without an id.
 		{"the only one", "stdio", "> " + request("1", "a") + "\n< " + unnamed, []string{"0 a", "stray 1 after 0 awaited means 0"}},
 		{"one of two", "stdio", "> " + request("1", "a") + "\n> " + request("2", "b") + "\n< " + unnamed, []string{"0 a", "1 b", "stray 2 after 1 awaited"}},
 		{
@@ -295,7 +295,7 @@ func TestConversation(t *testing.T) {
 	}
 }
 
-// What is asked while the log grows is what the whole log says so far.
+// TestConversationGrows tests that the conversation of a growing log equals that of the log so far.
 func TestConversationGrows(t *testing.T) {
 	whole := literal(t, "http", "post:1 POST\npost:1 > "+request("1", "a")+"\npost:1 200 text/event-stream\npost:1 #1 "+result(`"1"`)+
 		"\npost:1 < "+result("1")+"\npost:1 end\npost:2 POST\npost:2 > "+request("1", "b")+"\npost:2 200 application/json\npost:2 < "+result("1"))
@@ -330,8 +330,7 @@ func TestConversationGrows(t *testing.T) {
 	}
 }
 
-// Whoever has a copy of an exchange, or the conversation of a log that has ended,
-// keeps what it holds.
+// TestExchangeIsACopy tests that a copy of an exchange, and the conversation of an ended log, do not change any more.
 func TestExchangeIsACopy(t *testing.T) {
 	l := literal(t, "stdio", "> "+request("1", "a")+"\n< "+result("1")+"\n< "+result("1"))
 	asked := l.Events()[0]

@@ -111,7 +111,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// What can be understood of a broken message is there all the same.
+// TestParseReadsOn tests that Parse keeps the readable parts of a broken message.
 func TestParseReadsOn(t *testing.T) {
 	m := wire.Parse([]byte(`{"jsonrpc":"1.0","id":"a","method":"tools/call","params":{"name":"x"}}`))
 	if m.Kind != wire.Request || m.ID.String() != `"a"` || m.Method != "tools/call" || wire.At(m.Params, "name") != "x" {

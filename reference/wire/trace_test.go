@@ -207,7 +207,7 @@ func FuzzReadTrace(f *testing.F) {
 			}
 			return
 		}
-		// What was accepted once is accepted again, and means the same.
+		// An accepted trace is accepted again once it is written, with the same meaning.
 		var first, second bytes.Buffer
 		_, _ = trace.WriteTo(&first)
 		again, err := wire.ReadTrace(bytes.NewReader(first.Bytes()), wire.DefaultLimits)
@@ -267,7 +267,7 @@ func TestLogLimits(t *testing.T) {
 	}
 }
 
-// Whoever sees a stream end behind the limits does not take it for empty.
+// TestStreamsEndBehindTheLimits tests that the end of a stream behind the limits does not make it look empty.
 func TestStreamsEndBehindTheLimits(t *testing.T) {
 	l := wire.NewTrace(wire.Limits{Total: 1 << 20, Events: 1}).Connect("http", "")
 	note := func(kind wire.EventKind) string {
@@ -299,7 +299,7 @@ func TestRunLimit(t *testing.T) {
 	}
 }
 
-// What answers nobody's request has a third of the room: a flood takes no more of it.
+// TestUnaskedLimit tests that messages which answer no request get a third of the room, and a flood no more.
 func TestUnaskedLimit(t *testing.T) {
 	const run = 100_000
 	kept := func(events ...wire.Event) (n int) {
@@ -420,8 +420,8 @@ func TestConnections(t *testing.T) {
 	}
 }
 
-// What a server says to many is held once, however often it was sent; the rest of the
-// messages is their own.
+// TestTraceSharesWhatIsSaidAgain tests that the trace holds the same text once, however often it was sent. Each
+// message keeps its other parts.
 func TestTraceSharesWhatIsSaidAgain(t *testing.T) {
 	trace := wire.NewTrace(wire.DefaultLimits)
 	text := `{"text":"` + strings.Repeat("x", 1000) + `"}`
@@ -456,7 +456,7 @@ func TestTraceSharesWhatIsSaidAgain(t *testing.T) {
 	}
 }
 
-// What is decoded counts, not what it takes on the wire.
+// TestDecodedIsBounded tests that the decoded size of a message counts, not its size on the wire.
 func TestDecodedIsBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("left out with -short: a large message")

@@ -11,8 +11,8 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// ahead holds sessions that are opened before they are asked for, in a time in which no other is: over stdio
-// each takes what a process takes to start.
+// ahead holds sessions that are opened before a check needs them, while no other session is being opened. Over stdio
+// each one costs the start of a process.
 type ahead struct {
 	mu       sync.Mutex
 	openings []*opening
@@ -69,7 +69,7 @@ func (a *ahead) take(label string, o client.Options) *client.Session {
 	return opens.session
 }
 
-// closeAhead closes the sessions that nobody has asked for.
+// closeAhead closes the unused sessions.
 func (e *Engine) closeAhead(ctx context.Context) {
 	e.ahead.mu.Lock()
 	openings := e.ahead.openings
@@ -82,7 +82,7 @@ func (e *Engine) closeAhead(ctx context.Context) {
 	}
 }
 
-// openForAgain opens the sessions in which checks will be run again, while the last of the first executions go on.
+// openForAgain opens sessions for the second executions of checks, while the last first executions still run.
 func (p *phase) openForAgain(ctx context.Context) {
 	p.mu.Lock()
 	again := slices.Clone(p.again)
@@ -126,7 +126,8 @@ type confirmation struct {
 // is tried in another process.
 const silent = 250 * time.Millisecond
 
-// confirmAhead begins a confirmation once a process is silent in whose session a check is run that gives it nothing to do.
+// confirmAhead begins a confirmation once a process is silent although the check in its session gives it nothing to
+// do.
 func (e *Engine) confirmAhead(ctx context.Context, c *Check, s *client.Session) *confirmation {
 	watch, stop := context.WithCancel(ctx)
 	ahead := &confirmation{stop: stop, begun: make(chan struct{}), ended: make(chan struct{})}
@@ -159,7 +160,7 @@ func (c *confirmation) waited() {
 	}
 }
 
-// result returns what a further execution comes to: the confirmation, if it was begun.
+// result returns the attempt of a second execution: the confirmation if one was begun, or else a new execution.
 func (c *confirmation) result(execute func() attempt) attempt {
 	if c == nil {
 		return execute()

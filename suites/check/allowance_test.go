@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// What waits are granted on a busy machine is granted to the check as well, up to its whole time.
+// TestAllowance tests that a check gets the same extra time as its waits on a busy machine, up to twice its limit.
 func TestAllowance(t *testing.T) {
 	const limit = 6 * time.Second
 	for _, c := range []struct {

@@ -17,7 +17,8 @@ import (
 // wait for that. Other lists may well be empty for good, and have only the time of the other checks.
 const announcing = 5 * time.Second
 
-// unlisted are the checks that came to nothing while a list was empty whose change the server may announce.
+// unlisted are the checks that found nothing to try because a list was empty. The server may still announce a change
+// of that list.
 type unlisted struct {
 	mu      sync.Mutex
 	methods []string // of those lists

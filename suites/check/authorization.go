@@ -77,8 +77,8 @@ func (e *Engine) token() string {
 	return ""
 }
 
-// admitted ends the body when the server refused a request because it lacks
-// authorization: what the request was for cannot be tried then.
+// admitted ends the body if the server refused a request because it lacks authorization: the check cannot try
+// anything then.
 func (t *T) admitted(x *client.Exchange) {
 	if x.Head == nil || x.Response != nil && x.Response.Msg.Kind == wire.Result {
 		return

@@ -21,8 +21,8 @@ import (
 // takes is how long the server of these tests takes over each request.
 const takes = 100 * time.Millisecond
 
-// thoughtful is a server that takes its time over each request, and serves them beside each
-// other. What it is asked for ends it if deadly says so.
+// thoughtful is a server that takes its time over each request, and serves them beside each other. A request ends it
+// if deadly says so.
 func thoughtful(deadly func(name string) bool) *check.Engine {
 	e := engine(10 * time.Second)
 	e.Dialer = &transport.Stdio{Launcher: transport.Func{Name: "thoughtful", Run: func(ctx context.Context, stdin io.Reader, stdout, _ io.Writer) error {

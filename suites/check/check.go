@@ -1,6 +1,5 @@
-// Package check holds what a check is and runs checks: each provokes a target
-// and asserts what only the provoker can know. A check is a plain value, so
-// that it can be listed, explained and run without any framework.
+// Package check defines checks and runs them. A check provokes a target and asserts facts that only the provoker
+// knows. A check is a plain value, so that it can be listed, explained and run without any framework.
 package check
 
 import (
@@ -31,7 +30,7 @@ type Check struct {
 	Body func(t *T)
 }
 
-// Needs says on what a check can run.
+// Needs are the conditions under which a check can run.
 type Needs struct {
 	Session Session
 	// Transports on which the check makes sense; none means all.
@@ -136,7 +135,7 @@ type Outcome struct {
 	Record ledger.Record
 }
 
-// settled returns the outcome with what follows from its verdict recorded.
+// settled returns the outcome and records the consequences of its verdict.
 func (o Outcome) settled() Outcome {
 	r := o.recorder()
 	for _, id := range o.Check.Requirements {
@@ -192,7 +191,7 @@ func (c *Check) Applies(transport string) bool {
 	return len(c.Needs.Transports) == 0 || slices.Contains(c.Needs.Transports, transport)
 }
 
-// callsTools reports whether the check calls tools, or has to know what they do.
+// callsTools reports whether the check calls tools, or has to know their effects.
 func (c *Check) callsTools() bool { return c.Needs.Server == "tools" || len(c.Needs.ToolRoles) > 0 }
 
 // takesLong reports whether a check begins before others. They use the time of its waits.

@@ -127,8 +127,7 @@ func (t *T) metBroken(mark int) bool {
 	})
 }
 
-// culprits returns what a server over HTTP, which is down at the end of a trace, may
-// have fallen over.
+// culprits returns the messages that may have brought down a server over HTTP by the end of a trace.
 func culprits(logs []*wire.Log) []*wire.Event {
 	var sent []outgoing
 	var heard time.Duration // when the server last said anything

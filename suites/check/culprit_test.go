@@ -21,8 +21,8 @@ import (
 type mortal struct {
 	server *httptest.Server
 	down   atomic.Bool
-	// answers says that it answers the deadly request before it goes down, hangs that
-	// it keeps connections open and says nothing, breaks that it answers all with 500.
+	// With answers it answers the deadly request before it goes down. With hangs it keeps connections open and says
+	// nothing. With breaks it answers all requests with 500.
 	answers, hangs, breaks bool
 	gone                   chan struct{}
 }

@@ -166,9 +166,8 @@ func (e *Engine) close(ctx context.Context, s *client.Session) {
 	})
 }
 
-// Prepare opens the first session and learns what the target offers. The
-// error is what kept the session from being established; a *transport.StartError
-// when the target could not even be started or reached.
+// Prepare opens the first session and reads the offers of the target. The error says why the session was not
+// established. It is a *transport.StartError if the target could not be started or reached.
 func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	if e.Timeout == 0 {
 		e.Timeout = client.DefaultTimeout
@@ -458,7 +457,7 @@ func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time 
 	return a
 }
 
-// found returns the requirements of which something was found on the server.
+// found returns the requirements with findings on the server.
 func found(r ledger.Record) (ids []string) {
 	for _, k := range r.Keys() {
 		if k.Party == wire.Server && len(r[k].Findings) > 0 {
@@ -490,8 +489,7 @@ func (e *Engine) closeShared(ctx context.Context) {
 	}
 }
 
-// Alive returns nil if the target still answers: in the shared session or, where that
-// has ended, in a new one.
+// Alive returns nil if the target still answers: in the shared session or, if that has ended, in a new one.
 func (e *Engine) Alive(ctx context.Context) error {
 	if e.shared == nil {
 		return transport.ErrClosed

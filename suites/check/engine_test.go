@@ -137,7 +137,8 @@ func TestAgainAlone(t *testing.T) {
 	goleak.VerifyNone(t)
 }
 
-// What a check finds is its own only if a plain session would have been opened.
+// TestOneSession tests that a check is to blame for a refused session only if the server would have opened a plain
+// one.
 func TestOneSession(t *testing.T) {
 	for name, c := range map[string]struct {
 		refuses func(sessions int32, r *server.Request) bool

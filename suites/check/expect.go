@@ -12,8 +12,7 @@ func (t *T) Expect(actual any) *match.Expectation {
 	return t.expect(actual, func(message string) { t.Fail("%s", message) })
 }
 
-// Check is Expect for a requirement of its own, and lets the body go on: the evidence
-// so far was that of this finding.
+// Check is Expect for another requirement, and the body continues. A finding takes the evidence collected so far.
 func (t *T) Check(id string, actual any) *match.Expectation {
 	return t.expect(actual, func(message string) {
 		t.Violation(id, message)
@@ -29,14 +28,14 @@ func (t *T) WarnUnless(id string, actual any) *match.Expectation {
 	})
 }
 
-// Assume ends the body as inconclusive unless a value is as expected: it is the
-// control, or what the check needs before it can tell anything.
+// Assume ends the body as inconclusive unless a value is as expected. Use it for the control, and for conditions of
+// the check.
 func (t *T) Assume(actual any) *match.Expectation {
 	return t.expect(actual, func(message string) { t.Inconclusive("%s", message) })
 }
 
-// expect adds what a value shows to the evidence before it tells what is wrong with it. A value
-// that is as expected counts when the body returns.
+// expect adds the events of a value to the evidence before it reports a mismatch. An expected value counts when the
+// body returns.
 func (t *T) expect(actual any, unmet func(message string)) *match.Expectation {
 	return match.Expect(actual, nil, func(message string, shown []*wire.Event) {
 		for _, e := range shown {

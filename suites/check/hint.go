@@ -91,7 +91,7 @@ var sayings = []struct {
 // mostLines bounds how much of the output of a process is looked at.
 const mostLines = 200
 
-// hintOfOutput says what the output of a process shows that did not answer initialize.
+// hintOfOutput returns a hint from the output of a process that did not answer initialize.
 func hintOfOutput(l *wire.Log) string {
 	var lines []string
 	stray, spoke := "", false

@@ -27,7 +27,7 @@ func prepared(t *testing.T, d transport.Dialer, timeout time.Duration) error {
 	return err
 }
 
-// What a process writes that does not answer initialize says what to do.
+// TestHintOfOutput tests the hints from the output of a process that does not answer initialize.
 func TestHintOfOutput(t *testing.T) {
 	for name, c := range map[string]struct {
 		stdout, stderr string
@@ -68,7 +68,7 @@ func TestHintOfOutput(t *testing.T) {
 	}
 }
 
-// What a server over HTTP answers instead of a result says what to do.
+// TestHintOfResponse tests the hints from the answer of a server over HTTP that gives no result.
 func TestHintOfResponse(t *testing.T) {
 	answer := func(status int, headers ...string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {

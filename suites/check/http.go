@@ -35,9 +35,8 @@ func (t *T) DoOn(conn *transport.HTTPConn, r transport.Request) *transport.Respo
 	return t.take(got)
 }
 
-// DoEach is DoOn with each of the requests on a connection of its own, a few at a time:
-// what takes its time, as a handshake may, takes it once for all of them. Each response
-// is judged in turn, with the evidence of its request alone.
+// DoEach is DoOn with each of the requests on its own connection, a few at a time. A slow step, such as a handshake,
+// then passes once for all of them. Each response is judged in turn, with the evidence of its request alone.
 func (t *T) DoEach(conns []*transport.HTTPConn, requests []transport.Request, judge func(i int, r *transport.Response)) {
 	replies := make([]reply, len(requests))
 	concurrently(len(requests), func(i int) { replies[i] = t.ask(conns[i], requests[i]) })
@@ -47,8 +46,7 @@ func (t *T) DoEach(conns []*transport.HTTPConn, requests []transport.Request, ju
 	}
 }
 
-// atOnce is how many things that take their time, each on a connection of its own, one
-// check does at a time.
+// atOnce is the number of slow operations, each on its own connection, that one check runs at a time.
 const atOnce = 8
 
 // concurrently calls do with each number below n, a few at a time, and waits for all of them.
@@ -80,8 +78,8 @@ func (t *T) take(r reply) *transport.Response {
 	return r.response
 }
 
-// ask sends a raw HTTP request as Do says, up to three times if a gateway does not reach the
-// server. It leaves the check as it is, so that others may be asked beside it.
+// ask sends a raw HTTP request as Do says, up to three times if a gateway does not reach the server. It leaves the
+// check as it is, so that other requests may run beside it.
 func (t *T) ask(conn *transport.HTTPConn, r transport.Request) (got reply) {
 	again := client.Options{Limited: t.engine.limits.wait}
 	for tries := 1; ; tries++ {
@@ -236,8 +234,7 @@ func (t *T) HeadAt(url string) *wire.Event {
 	return head
 }
 
-// redactor returns the redactor of an endpoint, which must not take what the
-// check adds for a secret.
+// redactor returns the redactor of an endpoint. It must not take the check's own additions for secrets.
 func (t *T) redactor(e transport.Endpoint) *transport.Redactor {
 	if e.Redactor != nil {
 		return e.Redactor

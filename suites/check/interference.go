@@ -257,8 +257,7 @@ type refused struct {
 	undeclared string
 }
 
-// refusals returns what was refused among the requests that the check's findings
-// show.
+// refusals returns the refused requests among the evidence of the findings.
 func (t *T) refusals() []refused {
 	shown := make(map[*wire.Event]bool)
 	for _, f := range t.rec.Record.Findings() {
@@ -285,8 +284,9 @@ func (t *T) refusals() []refused {
 	return all
 }
 
-// undeclared returns the capability that a request needs, if the server declares it, but not in a session: what it offers may
-// depend on the capabilities of the client and on the version (basic/lifecycle#capability-negotiation).
+// undeclared returns the capability that a request needs, if the server declares it elsewhere, but not in this
+// session. Its offers may depend on the capabilities of the client and on the version
+// (basic/lifecycle#capability-negotiation).
 func (t *T) undeclared(s *client.Session, method string) string {
 	capability := wire.Capability(method)
 	if capability == "" || !t.Target.Declares(capability) {
@@ -375,7 +375,7 @@ func passing(status int) bool {
 	return slices.Contains([]int{http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusServiceUnavailable}, status)
 }
 
-// howRefused prefers what the answer says to the status that it came with.
+// howRefused returns the refusal in an answer. The text of the answer precedes its HTTP status.
 func howRefused(x *client.Exchange) (refusal, bool) {
 	if x.Response != nil {
 		return refusing(x.Response)
@@ -429,16 +429,16 @@ func (t *T) refusedLikeAll() bool {
 	return slices.ContainsFunc(t.refusals(), func(r refused) bool { return r.how == *all })
 }
 
-// concurrency is what the engine knows of a server that refuses requests while it
-// serves others, in the session or at all: the specification does not oblige it to
-// serve several at a time (docs/positions.md, requests-beside-others).
+// concurrency is the engine's knowledge of a server that refuses requests while it serves others, in the same session
+// or anywhere. The specification does not oblige it to serve several at a time (docs/positions.md,
+// requests-beside-others).
 type concurrency struct {
 	trying chan struct{} // holds an entry during an experiment, which another would disturb
 	beside experiment    // refusals that come only beside other requests
 	rate   experiment    // refusals that come only when there were too many requests of late
 }
 
-// experiment is what was found out of refusals by sending requests again.
+// experiment is the result of sending refused requests again.
 type experiment struct {
 	limited []refusal // that come only because of other requests
 	genuine []refusal // that come in any case, as far as that was tried
@@ -452,8 +452,8 @@ const (
 	aloneTries = 2 * burst // a server that refuses one request in so many has no limit of this kind
 )
 
-// limitsConcurrency reports whether one of the requests, which a check sent
-// beside others of its own, was refused only because of those.
+// limitsConcurrency reports whether the server refused one of the requests only because the check sent others beside
+// it.
 func (e *Engine) limitsConcurrency(ctx context.Context, refusals []refused) bool {
 	refusals = slices.DeleteFunc(slices.Clone(refusals), func(r refused) bool { return !r.concurrent })
 	return e.limited(ctx, "whether requests are refused beside others", &e.concurrency.beside, refusals, e.tryBurst)

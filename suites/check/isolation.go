@@ -282,8 +282,8 @@ func (q *queue) close() {
 // after the other.
 const fewAtOnce = 2
 
-// latent reports whether the server takes its time over a handshake, and not because it is
-// busy: what it was asked since took it far less. Then other handshakes pass meanwhile.
+// latent reports whether the server is slow at handshakes, and not because it is busy: it has answered later requests
+// much faster. Other handshakes can then run at the same time.
 func (e *Engine) latent() bool {
 	if e.target.Init == nil || e.target.Init.Response == nil {
 		return false
@@ -596,9 +596,8 @@ func (e *Engine) ready(ctx context.Context, doubt bool) error {
 	return nil
 }
 
-// excuse settles an outcome that a check had alone: the check is inconclusive if it
-// only met what the server may do at any time. again runs the check once more, or is
-// nil if that cannot help.
+// excuse decides the outcome of a check that ran alone. The check is inconclusive if its failure may come from acts
+// that a server may do at any time. again runs the check once more, or is nil if that cannot help.
 func (e *Engine) excuse(ctx context.Context, f *Future, again func()) {
 	for n := 1; f.last.limit != nil && again != nil; n++ {
 		if n == maxLimited || !e.limits.wait(ctx, client.RetryAfter(f.last.limit)) {
@@ -695,9 +694,9 @@ func (w *worker) execute(ctx context.Context, f *Future) {
 	f.last = w.engine.alone(ctx, f.Check, further)
 }
 
-// failsLater runs a check that has passed alone once more in the same session, as what it found while others ran may show
-// from the second time on. It reports whether the check fails then, and leaves that as the last attempt. A check that
-// chooses ids is not run again: it would use them twice.
+// failsLater runs a check that has passed alone once more in the same session: the earlier finding may need a second
+// execution to show. It reports whether the check fails then, and leaves that as the last attempt. A check that
+// chooses ids does not run again: it would use them twice.
 func (w *worker) failsLater(ctx context.Context, f *Future) bool {
 	s := w.used
 	if s == nil || f.Check.Needs.Session != Own && f.Check.Needs.Session != Shared || choosesIDs(s, w.mark) {
@@ -742,8 +741,7 @@ func (w *worker) drop(ctx context.Context) {
 	}
 }
 
-// apart reports whether each connection is a process of its own: then no check can
-// harm the process of another.
+// apart reports whether each connection is a separate process. No check can then harm the process of another.
 func (e *Engine) apart() bool { return e.Dialer.Transport() == transport.NameStdio }
 
 // maxExcluded is how many processes may end at once before no more are started beside the first one.
@@ -790,8 +788,8 @@ func (t *T) serverGone() bool {
 	})
 }
 
-// unopenedFor reports whether a server that has opened another session did not open the session of the check. For a
-// check that needs none, that is the first session that it opens.
+// unopenedFor reports whether a server that has opened another session did not open the session of the check. A check
+// without a session of its own counts with the first one that it opens.
 func (t *T) unopenedFor() bool {
 	if t.Target.Init == nil || t.Target.Init.Result() == nil {
 		return false

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// limits is what the engine knows of how many requests a server takes: a server may
-// limit their rate (server/tools#security-considerations).
+// limits is the engine's knowledge of rate limits: a server may limit the rate of requests
+// (server/tools#security-considerations).
 type limits struct {
 	mu    sync.Mutex
 	until time.Time     // before which nothing is asked again

@@ -32,8 +32,8 @@ func (e *UnresponsiveError) Error() string {
 	return fmt.Sprintf("the server answers no request %s: there was no answer to %s within %v; ", e.Since, strings.Join(e.Unanswered, ", "), e.After) + ending.Raise(ending.Timeout)
 }
 
-// liveness is what the engine knows of whether the target answers. Its lock is
-// never held during a request to the target.
+// liveness is the engine's knowledge about whether the target answers. Its lock is never held during a request to the
+// target.
 type liveness struct {
 	givenUp context.Context // ended, with the cause, once nothing is tried any more
 	giveUp  context.CancelCauseFunc
@@ -166,8 +166,8 @@ func (e *Engine) beginProbe() (done func(), ok bool) {
 	}, true
 }
 
-// awaitLiveness waits while another check finds out whether the target answers: what is begun meanwhile would wait for the
-// target as well.
+// awaitLiveness waits while another check tests whether the target answers. A request begun meanwhile would wait for
+// the target as well.
 func (e *Engine) awaitLiveness() {
 	e.liveness.mu.Lock()
 	probing := e.liveness.probing
@@ -423,8 +423,8 @@ func (e *Engine) ask(ctx, waits context.Context, limit time.Duration, silent ...
 	return err
 }
 
-// wears asks a process what it has answered once more, and again until as much was sent to it as to each of those that are silent. It
-// returns an *UnresponsiveError if it answers no more either, unless others have answered much longer.
+// wears repeats an answered request in a process, until the process got as many requests as each silent one. It
+// returns an *UnresponsiveError if this process falls silent too, unless others have answered many more requests.
 func (e *Engine) wears(ctx context.Context, s *client.Session, method string, silent []*wire.Log) error {
 	most := 0
 	for _, l := range silent {

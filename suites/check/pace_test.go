@@ -17,9 +17,9 @@ import (
 	"github.com/mcpconform/mcpconform/suites/check"
 )
 
-// What gives a server nothing to do is answered as quickly as before, or not at all:
-// that shows long before the time limit, and counts once it has shown twice, for which the limits of both tries are
-// waited for at the same time.
+// TestLearnedLimit tests requests that give a server nothing to do. It answers them as quickly as before, or not at
+// all, which shows long before the time limit. The silence counts once it has shown twice, and the limits of both
+// tries pass at the same time.
 func TestLearnedLimit(t *testing.T) {
 	for name, c := range map[string]struct {
 		silent  int32 // connections in which the server falls silent
@@ -152,7 +152,8 @@ func TestLentSessions(t *testing.T) {
 	})
 }
 
-// What is run again alone gets a session that was opened while the last of the first executions went on.
+// TestOpenedAhead tests a check that runs again alone: its session was opened during the last of the first
+// executions.
 func TestOpenedAhead(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		e := engine(time.Minute)

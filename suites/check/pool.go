@@ -53,8 +53,8 @@ type sessions struct {
 const (
 	maxProcesses = 3
 	maxRemote    = 8
-	// perSession is the number of checks that justify the cost of one more session. perSlowStart is that number for a
-	// process that starts slowly.
+	// perSession is the number of checks that justify the cost of one more session. perSlowStart is the same for a
+	// slow start of the process.
 	perSession   = 6
 	perSlowStart = 8 * perSession
 )
@@ -88,14 +88,14 @@ func (p *pool) plan(checks []*Check, apart, slow bool) {
 	}
 }
 
-// waitsApart reports whether checks of a key may wait long, and no others use what they leave: one of their sessions
-// after the other would make the run longer.
+// waitsApart reports whether checks of a key may wait long, and no others use their sessions afterwards. With one
+// session after the other the run would take longer.
 func waitsApart(checks []*Check, k key) bool {
 	return slices.ContainsFunc(checks, func(c *Check) bool { return c.Needs.Among != "" && c.takesLong() && c.key() == k })
 }
 
-// clientOf names the handshakes after which a server sees the same client: what a server
-// may use depends on the capabilities that the specification defines.
+// clientOf returns a name for all handshakes that show the server the same client. The server sees only the
+// capabilities that the specification defines.
 func clientOf(version string, capabilities map[string]any) string {
 	defined := make(map[string]any)
 	for _, name := range usable {
@@ -224,7 +224,7 @@ func reusable(s *client.Session) (as key, ok bool) {
 	return key{client: clientOf(client.Version, capabilities)}, initialized && params["protocolVersion"] == client.Version
 }
 
-// tidy reports whether a session goes on, and neither a tool nor this side owes an answer.
+// tidy reports whether a session continues, and neither a tool nor this side owes an answer.
 func tidy(s *client.Session) bool {
 	for _, x := range s.Log().Unanswered() {
 		if x.Cancelled == nil && (x.Method() == "tools/call" || x.From() == wire.Server) {
@@ -266,7 +266,8 @@ func (e *Engine) takeSession(ctx context.Context, c *Check) (*client.Session, ke
 	return s, k, nil
 }
 
-// serve has a session answer the server as a check wants or, if it is lent to the check, as a client does that can do everything.
+// serve makes a session answer the server as the check wants. If the check reuses a session, it answers like a client
+// with all capabilities.
 func serve(s *client.Session, k key, c *Check) {
 	if k == c.key() {
 		s.Answer(c.options().Answers)

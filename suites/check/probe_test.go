@@ -55,7 +55,7 @@ func offering(o server.Options) *check.Engine {
 	return e
 }
 
-// updating is a catalogue with few safe tools, of which the one that updates a resource has a name that tells nothing.
+// updating returns a catalogue with few safe tools. The name of the tool that updates a resource tells nothing.
 func updating() *server.Catalogue {
 	catalogue := server.DefaultCatalogue()
 	for i, tool := range catalogue.Tools {
@@ -81,8 +81,8 @@ func probed(t *testing.T, e *check.Engine, needs check.Needs) *check.Target {
 	return target
 }
 
-// What tools do is learned by calling them, but only those that may be called,
-// and only if a check wants to know.
+// TestProbeTools tests that the effects of tools are learned by calls, only of tools that may be called, and only if
+// a check needs to know.
 func TestProbeTools(t *testing.T) {
 	roles := []string{"sampling", "elicitation", "roots", "progress", "slow", "log", "log-levels", "resource-link", "tools-change", "resource-update"}
 	for _, c := range []struct {
@@ -130,7 +130,7 @@ func TestProbeToolsLateUpdate(t *testing.T) {
 	goleak.VerifyNone(t)
 }
 
-// What is named is not looked for.
+// TestProbeToolsNamed tests that the search skips a role for which the user has named a tool.
 func TestProbeToolsNamed(t *testing.T) {
 	e, had := nameless()
 	e.Settings.ToolRoles = map[string]check.Call{"roots": {Tool: "tool0"}}

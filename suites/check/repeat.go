@@ -20,20 +20,20 @@ func sharing(c *Check) bool {
 	return (c.Needs.Session == Shared || c.Needs.Beside) && !c.Needs.Concurrent && !c.Needs.Patient && !c.Needs.Late && !c.takesLong()
 }
 
-// Found returns the requirements of which another check found something when it was run alone the last time, as far as that
-// has ended: what it finds beside others may owe itself to these.
+// Found returns the requirements with findings in the last execution of another check alone, as far as that has
+// ended. Findings beside other checks may come from those.
 func (t *T) Found(c *Check) []string {
 	ids, _ := t.engine.found.Load(c)
 	found, _ := ids.([]string)
 	return found
 }
 
-// Plainly reports whether the check is run once more, and has to send only what is plain (see [T.Repeat]).
+// Plainly reports whether the check is repeated and has to send only plain members (see [T.Repeat]).
 func (t *T) Plainly() bool { return t.plainly }
 
 // Repeat runs the body of another check once more, in a session of this one in which it was not run before, and with
-// the plain members of families alone. It returns what that recorded. An answer that is missing here, and comes in a
-// session of its own, is a finding of this check and ends it.
+// the plain members of families alone. It returns the record of that execution. An answer that is missing here, and
+// comes in a separate session, is a finding of this check and ends it.
 func (t *T) Repeat(c *Check, s *client.Session) ledger.Record {
 	again := t.repeat(c, s)
 	if !again.noAnswer {

@@ -68,7 +68,7 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// What the user named is the user's: discovery does not write to it.
+// TestCompleteLeavesTheSettings tests that discovery does not write to the roles of the user.
 func TestCompleteLeavesTheSettings(t *testing.T) {
 	mine := map[string]Call{"slow": {Tool: "other"}}
 	if err := target(CallSafe, mine).complete(); err != nil {

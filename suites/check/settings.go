@@ -35,7 +35,7 @@ func (c Call) Params() map[string]any {
 	return map[string]any{"name": c.Tool, "arguments": arguments}
 }
 
-// Settings say what may be done with the target, and what is known about it.
+// Settings are the permissions of a run on the target, and the facts known about the target.
 type Settings struct {
 	CallTools CallMode
 	// ToolRoles names a call of a tool for each role: "error" for one that fails,

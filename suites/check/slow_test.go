@@ -42,8 +42,8 @@ func resultFor(id wire.ID, result string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
 }
 
-// A ping that waits for a tool to end is not left unanswered. One that waits for a
-// tool that never ends is, which is for a check about answers to blame.
+// TestBehindTool tests a ping that waits for the end of a tool. It counts as unanswered only if the tool never ends,
+// and only a check about answers reports that.
 func TestBehindTool(t *testing.T) {
 	for name, c := range map[string]struct {
 		ends, liveness bool
@@ -121,8 +121,8 @@ func TestReadListWithoutEnd(t *testing.T) {
 	}
 }
 
-// A call that is refused or fails beside other checks, so that a check comes to nothing, is made again
-// alone: there may have been too many. One that breaks a rule may be refused.
+// TestTurnedAway tests a check that is inconclusive because a call was refused or failed beside other checks. It runs
+// again alone: there may have been too many calls. A server may refuse a call that breaks a rule.
 func TestTurnedAway(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer     func(id wire.ID) string

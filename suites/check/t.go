@@ -101,8 +101,8 @@ func (t *T) Exercised(ids ...string) {
 	}
 }
 
-// Violation records that a requirement is broken and lets the body go on.
-// Without events the evidence is what the check saw so far.
+// Violation records a broken requirement, and the body continues. Without events it takes the evidence that the check
+// has collected so far.
 func (t *T) Violation(id, message string, events ...*wire.Event) {
 	t.outcome.Verdict = Failed
 	if t.varied != nil {
@@ -172,8 +172,7 @@ func (t *T) Alone() {
 	t.engine.closing.Wait()
 }
 
-// Inconclusive ends the body: the requirement applies, but could not be
-// provoked. The reason says what the user can do about it.
+// Inconclusive ends the body: the requirement applies, but could not be provoked. The reason advises the user.
 func (t *T) Inconclusive(format string, args ...any) {
 	t.end(Inconclusive, fmt.Sprintf(format, args...))
 }
@@ -209,8 +208,8 @@ func (t *T) body() {
 	t.check.Body(t)
 }
 
-// Must ends the body with a failure when err says that the server did not
-// answer, and as broken when the harness itself could not go on.
+// Must ends the body with a failure if err says that the server did not answer. It ends the body as broken if the
+// harness itself has failed.
 func (t *T) Must(err error) {
 	var timeout *client.TimeoutError
 	var closed *client.ClosedError
@@ -295,8 +294,7 @@ func (t *T) behindTool(cause error) bool {
 	return true
 }
 
-// lastWords returns the end of the connection, or of the wait for what did not
-// come, and what the server wrote to stderr before it.
+// lastWords returns the end of the connection, or of the vain wait, and the output of the server to stderr before it.
 func (t *T) lastWords(cause error) []*wire.Event {
 	if t.Session == nil {
 		return nil
@@ -354,16 +352,15 @@ func (t *T) Attempt(params map[string]any, opts ...client.Option) *client.Exchan
 	return x
 }
 
-// How long something takes that a server does of its own accord, if at all.
+// These are the times within which a server mostly acts of its own accord, if at all.
 const (
 	AtOnce  = 250 * time.Millisecond // because of what it has just been sent
 	Later   = 500 * time.Millisecond // by a timer of its own
 	longest = time.Second
 )
 
-// Soon returns how long to wait for what a server may do of its own accord: a time that
-// is usual, and more on a target or a machine that was seen to be slow. It is at most a
-// second, and only decides whether a check is conclusive.
+// Soon returns how long to wait for an act that a server may do of its own accord. It is the usual time, and more on
+// a slow target or machine, but at most a second. It only decides whether a check is conclusive.
 func (t *T) Soon(usual time.Duration) time.Duration {
 	return min(longest, t.engine.pace.Reaction(usual))
 }
@@ -425,11 +422,12 @@ func (t *T) Served() []string {
 	return slices.DeleteFunc(t.Target.Served(), func(method string) bool { return !t.Offers(method) })
 }
 
-// Offers reports whether nothing keeps a request from being sent in the session: the server declares what it needs there, as it does
-// to other clients.
+// Offers reports whether a request may be sent in the session: the server declares the needed capability there, or
+// nowhere.
 func (t *T) Offers(method string) bool { return t.undeclared(t.Session, method) == "" }
 
-// offers ends the body if the server declares what a request needs to other clients, but not in a session.
+// offers ends the body if the server declares the capability that a request needs to other clients, but not in this
+// session.
 func (t *T) offers(s *client.Session, method string) {
 	if feature := t.undeclared(s, method); feature != "" {
 		t.Inconclusive("%s", declaredElsewhere(feature))
@@ -443,8 +441,7 @@ func (t *T) Fence() {
 	t.FenceOn(t.Session)
 }
 
-// FenceMildly is Fence where no sentence obliges the server to go on: that it does not answer is only a
-// warning.
+// FenceMildly is Fence for a server that no sentence obliges to continue: a missing answer is only a warning.
 func (t *T) FenceMildly() {
 	t.mild = true
 	defer func() { t.mild = false }()

@@ -119,8 +119,8 @@ func (t *Target) discover(ctx context.Context, s *client.Session, ask func(conte
 	return nil
 }
 
-// list reads the lists once more, in another session: much of what a server does there can
-// be judged only by what it listed there.
+// list reads the lists once more, in another session. Much behaviour in a session can be judged only by the lists of
+// that session.
 func (t *Target) list(ctx context.Context, s *client.Session) {
 	var reading sync.WaitGroup
 	for method, l := range t.Lists {
@@ -284,8 +284,7 @@ func (t *Target) Declares(capability string) bool {
 	return t.Init != nil && wire.Declares(t.Init.Capabilities(), capability)
 }
 
-// Capable returns the options of a client that can do everything and answers
-// what it is asked.
+// Capable returns the options of a client that has all capabilities and answers every request.
 func Capable() client.Options {
 	return client.Options{Capabilities: AllCapabilities(), Answers: StandardAnswers()}
 }
@@ -299,7 +298,7 @@ func AllCapabilities() map[string]any {
 	}
 }
 
-// StandardAnswers returns well-formed answers to what a server may ask.
+// StandardAnswers returns well-formed answers to the requests of a server.
 func StandardAnswers() map[string]client.Answer {
 	return map[string]client.Answer{
 		"roots/list": func(context.Context, any) (any, *wire.Error) {

@@ -174,7 +174,7 @@ func TestBecomesUnresponsive(t *testing.T) {
 	for name, start := range map[string]func(t *testing.T) *check.Engine{
 		"stdio": func(*testing.T) *check.Engine { return overStdio(`{}`, never) },
 		"http":  func(t *testing.T) *check.Engine { return overHTTP(t, `{}`, never) },
-		// What refuses notifications need not ask the server that hangs.
+		// A front end that refuses notifications need not ask the server that hangs.
 		"http, notifications refused": func(t *testing.T) *check.Engine { return overHTTP(t, `{}`, never, "notifications/cancelled") },
 	} {
 		virtually(t, name, func(t *testing.T) {
@@ -200,7 +200,8 @@ func TestBecomesUnresponsive(t *testing.T) {
 	}
 }
 
-// Checks that get no answer from a server that answers others keep what they found.
+// TestUnansweredIsNotUnresponsive tests checks without an answer, from a server that answers other checks: their
+// findings stay.
 func TestUnansweredIsNotUnresponsive(t *testing.T) { virtual.Test(t, unansweredIsNotUnresponsive) }
 
 func unansweredIsNotUnresponsive(t *testing.T) {

@@ -20,7 +20,7 @@ func (t *T) Draw(name string, place ...string) []family.Member {
 	return t.engine.Choice.Draw(name, strings.Join(append([]string{t.check.Name}, place...), " "))
 }
 
-// Random returns the source of what the check chooses at random in this run.
+// Random returns the source of the random choices of the check in this run.
 func (t *T) Random() rand.Source { return t.engine.Choice.Source(t.check.Name) }
 
 // Thorough reports whether the run tries more than others.
@@ -38,8 +38,8 @@ func (t *T) Vary(members []family.Member, try func(m family.Member)) {
 	t.vary(members, try, t.concurrent)
 }
 
-// VaryInTurn is Vary with one member after the other. It is for tries that judge everything that came meanwhile, and
-// for messages that a server may fall over.
+// VaryInTurn is Vary with one member after the other. It is for tries that judge all messages of their time, and for
+// messages that may crash a server.
 func (t *T) VaryInTurn(members []family.Member, try func(m family.Member)) {
 	t.vary(members, try, false)
 }
@@ -131,7 +131,7 @@ func (v *variation) try(t *T, m family.Member, try func(m family.Member)) {
 	v.Tried = append(v.Tried, m)
 }
 
-// yield waits for something. If several members of a family are tried at a time, the other tries go on meanwhile.
+// yield waits for something. If several members of a family are tried at a time, the other tries continue meanwhile.
 func (t *T) yield(wait func()) {
 	v := t.varied
 	if v == nil || !v.concurrent {
@@ -152,7 +152,7 @@ func (t *T) yield(wait func()) {
 	}
 }
 
-// variation is what was found while the members of a family are tried.
+// variation collects the findings while the members of a family are tried.
 type variation struct {
 	family.Findings
 	member family.Member

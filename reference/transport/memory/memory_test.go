@@ -88,7 +88,7 @@ func TestDial(t *testing.T) {
 	}
 }
 
-// What was written before the end is read, and what comes after it fails.
+// TestClosed tests that bytes written before the end can be read, and that later writes fail.
 func TestClosed(t *testing.T) {
 	client, server := connected(t)
 	if _, err := client.Write([]byte("last")); err != nil {

@@ -195,8 +195,8 @@ func TestContent(t *testing.T) {
 	))
 }
 
-// A URI that the client chose as an argument is not the server's fault, nor is
-// what comes of a request that was broken on purpose.
+// TestContentMadeByClient tests content that is not the server's fault: a URI that the client chose as an argument,
+// and the results of requests that were broken on purpose.
 func TestContentMadeByClient(t *testing.T) {
 	block := `{"messages":[{"role":"user","content":` + embedded(`"uri":"mine","text":"","mimeType":"a/b"`) + `}]}`
 	l := conversation(t, exchange(1, "prompts/get", `{"name":"p","arguments":{"uri":"mine"}}`, block))

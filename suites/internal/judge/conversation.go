@@ -13,9 +13,8 @@ import (
 // Exchange is a request with everything that refers to it.
 type Exchange = wire.Exchange
 
-// Conversation is one connection as the rules see it: the conversation that its
-// log holds, without what belongs to another revision, and what several rules
-// work out from it.
+// Conversation is one connection as the rules see it: the conversation in its log, without the parts of another
+// revision, and values that several rules share.
 type Conversation struct {
 	*wire.Conversation
 	Log       *wire.Log
@@ -161,9 +160,8 @@ func misspelledID(message any) wire.ID {
 	return wire.ID{}
 }
 
-// brokenOnPurpose reports whether something in the request itself was broken on
-// purpose, rather than the time or the stream on which it was sent, or what the features
-// of its sender give, which no request of its own shows.
+// brokenOnPurpose reports whether something in the request itself was broken on purpose. It ignores a wrong time or
+// stream, and requirements of the features of the sender: its own requests do not show those.
 func brokenOnPurpose(x *Exchange) bool {
 	return slices.ContainsFunc(x.Request.Deliberate, func(id string) bool {
 		q, known := schema.Lookup(id)

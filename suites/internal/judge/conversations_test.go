@@ -234,7 +234,8 @@ func TestConversations(t *testing.T) {
 	}
 }
 
-// What a rule reports on must be declared, or reports name no rule for it.
+// TestRulesReportWhatTheyDeclare tests that a rule declares every requirement on which it reports. Otherwise reports
+// name no rule for it.
 func TestRulesReportWhatTheyDeclare(t *testing.T) {
 	for _, file := range files(t) {
 		for _, tr := range transcripts(t, file) {

@@ -12,8 +12,8 @@ func reads(id int, uri string) string {
 	return fmt.Sprintf(`> {"jsonrpc":"2.0","id":%d,"method":"resources/read","params":{"uri":%q}}`+"\n", id, uri)
 }
 
-// What a server calls a URI may be given back to it. _meta is an object in the
-// params of every method, though the schema says so for few.
+// TestEchoedURI tests URIs of a server, which a client may give back to it as they are. It also tests _meta: it is an
+// object in the params of every method, though the schema says so for few.
 func TestEchoedURI(t *testing.T) {
 	listed := `> {"jsonrpc":"2.0","id":1,"method":"resources/list"}` + "\n" +
 		`< {"jsonrpc":"2.0","id":1,"result":{"resources":[{"name":"notes","uri":"notes.txt"}]}}` + "\n"

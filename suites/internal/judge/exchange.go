@@ -128,11 +128,10 @@ func (c *Conversation) unanswered(timeout *wire.Event, told map[*Exchange]bool) 
 	return nil
 }
 
-// leftUnread reports whether the client closed the stream that brought it a
-// request, and may not have read the request: that stream held something before it
-// that is not a message, so the client may have stopped reading there, or the client gave up
-// what it had asked for, after it had answered other requests on the stream. Disconnection may
-// come at any time (basic/transports#sending-messages-to-the-server).
+// leftUnread reports whether the client closed the stream of a request and may not have read the request. It may have
+// stopped reading at an earlier text on the stream that is not a message. Or it gave up its own request, after it had
+// answered other requests on the stream. Disconnection may come at any time
+// (basic/transports#sending-messages-to-the-server).
 func (c *Conversation) leftUnread(x *Exchange, until *wire.Event) bool {
 	stream := c.Carrier(x.Request)
 	if c.Transport != transport.NameHTTP || x.From() != wire.Server || stream == nil {
@@ -194,8 +193,7 @@ func judgeStray(c *Conversation, rec *Recorder) {
 		case c.answersInvalid(e):
 			// It answers a message that is not a request, but whose id could be read.
 		case !e.Msg.ID.Usable():
-			// judgeEnvelope has looked at the missing id. What it answers shows in what
-			// came before.
+			// judgeEnvelope has looked at the missing id. The earlier messages show to what it is an answer.
 			switch answered := c.strayBefore(e); {
 			case cause == nil || c.answersUnreadable(e) || refusedStatus(c, e):
 			case stray.Awaited && c.faults[e.From.Peer()].open < e.Seq:
@@ -220,8 +218,7 @@ func judgeStray(c *Conversation, rec *Recorder) {
 	}
 }
 
-// answersUnfinished reports whether a response has the id of something in an event that was sent
-// as a text that is no whole event.
+// answersUnfinished reports whether a response has an id from an incomplete event.
 func (c *Conversation) answersUnfinished(e *wire.Event) bool {
 	if c.cut == nil {
 		c.cut = new([]*wire.Event)

@@ -7,7 +7,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// Whatever stands in the heads of requests and responses, every rule copes with it.
+// FuzzHeaders gives the rules any heads of requests and responses. Every rule has to cope with them.
 func FuzzHeaders(f *testing.F) {
 	for _, seed := range [][3]string{
 		{"Content-Type", "text/event-stream; charset=", "POST"}, {headerSession, "\x00\xff", "GET"}, {headerVersion, "2025-06-18, 2025-03-26", "DELETE"},

@@ -64,9 +64,8 @@ func deliberate(x *wire.HTTPExchange) bool {
 	return broken(x.Request) || slices.ContainsFunc(x.Sent, broken)
 }
 
-// unauthorized reports whether a request was refused because it lacks
-// authorization, which says nothing about what was asked for
-// (basic/authorization#error-handling).
+// unauthorized reports whether a request was refused because it lacks authorization. Such a refusal says nothing
+// about the request itself (basic/authorization#error-handling).
 func unauthorized(x *wire.HTTPExchange) bool {
 	return x.Status() == http.StatusUnauthorized || x.Status() == http.StatusForbidden && x.Head.HTTP.Header.Get(headerChallenge) != ""
 }
@@ -166,16 +165,15 @@ func (c *Conversation) judgePost(x *wire.HTTPExchange, endpoint string, rec *Rec
 // repeats are requests of one kind that the server declines.
 type repeats struct{ first, last *wire.HTTPExchange }
 
-// Without pause is what is repeated each time before pause is over, for so long
-// that the client has read that it was declined.
+// A client repeats a request without pause if less than pause lies between the requests, for at least sustained. By
+// then the client has read that its request was declined.
 const (
 	pause     = time.Second
 	sustained = 5 * time.Second
 )
 
-// hurried adds a request that was declined, and reports whether it belongs to a row
-// of requests that the client repeats without pause. Their number says nothing: they may
-// have been made at once, or be years apart.
+// hurried adds a declined request, and reports whether the client repeats it without pause. The number of requests
+// says nothing: they may have been made at once, or be years apart.
 func (r *repeats) hurried(x *wire.HTTPExchange) bool {
 	if r.last == nil || x.Request.At-r.last.Request.At >= pause {
 		r.first = x
@@ -476,7 +474,8 @@ func (c *Conversation) judgeGets(rec *Recorder) {
 			continue
 		}
 		if x.Resumes() {
-			// What cannot be resumed may be refused, or be over: 204 ends the attempts (SSE standard). A success is a stream all the same.
+			// A server may refuse to resume a stream, or answer 204, which ends the attempts (SSE standard). A
+			// successful answer has to be a stream.
 			if x.Status() == http.StatusOK && x.MediaType() != typeEvents {
 				rec.Fail(id, wire.Server, "the GET with Last-Event-ID was answered with the Content-Type "+wire.Quote(x.MediaType(), 60)+", not with an event stream", x.Events()...)
 			}
@@ -683,10 +682,10 @@ func bare(x *wire.HTTPExchange) bool {
 	return len(h.Values(headerSession)) == 0 && len(h.Values(headerVersion)) == 0
 }
 
-// early reports whether a request may have been on its way when initialize was
-// answered, so that its sender did not know the session: a ping at any time,
-// and notifications as well, anything else only before the client has shown that it read the answer, as it does by
-// notifications/initialized, or by a response to what came after the answer. What comes long after that was sent after it.
+// early reports whether a request may have been on its way when initialize was answered, so that its sender did not
+// know the session: a ping at any time, and notifications as well, anything else only before the client has shown
+// that it read the answer, as it does by notifications/initialized, or by a response to what came after the answer. A
+// request that comes long after that was sent after it.
 func (c *Conversation) early(x *wire.HTTPExchange, m, opened *wire.Event, told *wire.HTTPExchange) bool {
 	if c.knew(x.Request, opened) || told != nil && x.Request.At-told.Request.At >= overtaking {
 		return false

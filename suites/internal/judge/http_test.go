@@ -1177,8 +1177,7 @@ func TestStreamsWithoutEndpoint(t *testing.T) {
 	}
 }
 
-// TestClientsThatMay shows what clients do that is legal beside what is not and
-// differs from it in one thing.
+// TestClientsThatMay pairs legal behaviour of clients with illegal behaviour that differs from it in one thing.
 func TestClientsThatMay(t *testing.T) {
 	const discover = `{"jsonrpc":"2.0","id":"probe","method":"server/discover","params":{}}`
 	ahead := func(version string) http.Header { return headers("Accept", both, headerVersion, version) }
@@ -1359,8 +1358,8 @@ func TestGetOfJSON(t *testing.T) {
 	}
 }
 
-// Before a request of a page, its browser asks whether it may be made: with nothing of what
-// the page sends, so that it is no request of the client that lacks something.
+// TestPreflight tests the question that a browser asks before the request of a page. It carries no headers of the
+// page, so it is not a request of the client, and no header is missing.
 func TestPreflight(t *testing.T) {
 	s := newHTTPScript(t, "http").initialize(headers("Accept", both, "Authorization", "Bearer x"), "abc").post(ready, later("Authorization", "Bearer x"), 202, "", "")
 	preflight := func(more ...string) {
@@ -1506,8 +1505,8 @@ func TestCancellationOverHTTP(t *testing.T) {
 	}
 }
 
-// The response to a request whose stream has ended may wait for a client that
-// goes on with the stream, and goes on with what ends again.
+// TestStreamLeftIsNoMissingResponse tests requests whose stream has ended. The response may wait until the client
+// resumes the stream, also if the resumed stream ends again.
 func TestStreamLeftIsNoMissingResponse(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -1697,8 +1696,8 @@ func TestAnswerAfterCancellation(t *testing.T) {
 	}
 }
 
-// Where POSTs may overtake each other, a request precedes notifications/initialized for certain if that comes
-// long after it, and after its answer.
+// TestInitializedAfterRequest tests POSTs that may overtake each other. A request certainly precedes
+// notifications/initialized if the latter comes long after it, and after its answer.
 func TestInitializedAfterRequest(t *testing.T) {
 	for _, v := range []struct {
 		name             string

@@ -82,7 +82,7 @@ func Judge(logs []*wire.Log, options Options) Report {
 			rules[i].judge(c, rec)
 		}
 		if c.later() {
-			// What is wrong in this revision may be right in theirs.
+			// A message that is wrong in this revision may be right in theirs.
 			maps.DeleteFunc(found, func(k Key, _ *ledger.Entry) bool { return !strings.HasPrefix(k.Requirement, "lifecycle.version.") })
 		}
 		report.Add(found)

@@ -156,8 +156,8 @@ func (c *Conversation) judgeEarly(x *Exchange, answer *wire.Event, rec *Recorder
 	}
 }
 
-// judgeInitialized judges whether and when the client announces that it is ready (basic/lifecycle#initialization). Of one
-// that does so too early, nothing else is judged.
+// judgeInitialized judges whether and when the client announces that it is ready (basic/lifecycle#initialization). If
+// it does so too early, nothing else is judged.
 func (c *Conversation) judgeInitialized(answer *wire.Event, rec *Recorder) {
 	const sent, inTime = "lifecycle.init.initialized-sent", "lifecycle.init.initialized-after-result"
 	const before = "lifecycle.init.initialized-before-operation"
@@ -259,8 +259,8 @@ func judgeVersions(c *Conversation, rec *Recorder) {
 	}
 }
 
-// judgeInvented judges a version that is not the name of a revision. What does not even have the
-// form of one may be the name of a draft.
+// judgeInvented judges a version that is not the name of a revision. A version without the form of a revision may be
+// the name of a draft, so it is only a warning.
 func judgeInvented(id, version, what string, e *wire.Event, rec *Recorder) {
 	message := what + " version " + wire.Quote(version, 40) + ", which is not a published revision of the protocol"
 	switch {

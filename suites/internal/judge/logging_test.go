@@ -118,8 +118,8 @@ func TestLogLevelOfAnotherClient(t *testing.T) {
 	}
 }
 
-// What must not be logged is looked for in every text of a log message, and
-// only where it is known.
+// TestLogContents looks for known secrets and personal data in every text of log messages. Without known values the
+// requirements are not exercised.
 func TestLogContents(t *testing.T) {
 	const credentials, personal = "logging.security.no-credentials", "logging.security.no-personal-data"
 	known := judge.Options{Secrets: []string{"", "pass\"word"}, Personal: []string{"jane@example.com"}}

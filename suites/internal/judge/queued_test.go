@@ -7,8 +7,8 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// What a server kept for a client that did not listen may be older than what the client asked
-// for meanwhile. What comes later on that stream is not.
+// TestKeptForTheListener tests messages that a server kept for a client that did not listen. They may be older than
+// later requests of the client. Later messages on that stream are not.
 func TestKeptForTheListener(t *testing.T) {
 	const (
 		told        = `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"debug","data":1}}`

@@ -2,7 +2,7 @@ package judge
 
 import "testing"
 
-// Texts that ask for a secret, texts that do not, and names that only read so.
+// TestDemandsSecret tests texts with and without a request for a secret, and names that only look like one.
 func TestDemandsSecret(t *testing.T) {
 	for text, want := range map[string]bool{
 		"Please enter your password.":                                   true,

@@ -63,9 +63,8 @@ func (c *Conversation) asksAtOnce() int {
 	return *c.atOnce
 }
 
-// queued reports whether a message of a server may be older than the stream that it came on, and
-// than an event before that: it came as soon as the client listened, for which servers keep what
-// no other stream is for.
+// queued reports whether a message of a server may be older than its stream, and than an event before that stream.
+// Servers keep messages for which they have no stream, and send them as soon as the client listens.
 func (c *Conversation) queued(e, before *wire.Event) bool {
 	x := c.Carrier(e)
 	return x != nil && x.Method() == http.MethodGet && x.Head != nil && x.Head.Seq > before.Seq && e.At-x.Head.At < Crossing
@@ -128,8 +127,8 @@ func within(spans []span, after int) int {
 	return spans[i].end
 }
 
-// wentOn reports whether the trace goes on for so long after a message that what its
-// sender had to say about it by itself would have come.
+// wentOn reports whether the trace continues long enough after a message. Further messages of its sender would have
+// come by then.
 func (c *Conversation) wentOn(after *wire.Event) bool {
 	return c.Events[len(c.Events)-1].At-after.At >= overtaking
 }

@@ -112,9 +112,8 @@ func (c *Conversation) overtook(x *Exchange, cancellation *wire.Event) bool {
 	return c.Transport != transport.NameStdio && cancellation != nil && cancellation.At-x.Request.At < overtaking
 }
 
-// end returns the position in the log up to which a request is certainly running. One
-// that was cancelled is not, even if it is answered after that, one that the transport refused
-// was never running, and what cannot be read may be the answer.
+// end returns the position in the log up to which a request is certainly running. A cancellation ends a request even
+// if an answer follows, a refusal by the transport ends it as well, and an unreadable message may be its answer.
 func (c *Conversation) end(x *Exchange) int {
 	head := x.Head
 	switch {
@@ -227,7 +226,8 @@ func judgeCancellation(c *Conversation, rec *Recorder) {
 		}
 		rec.Pass("cancellation.same-direction", e.From)
 		if x.Method() == "initialize" {
-			// Who cancels other requests has not shown that it would spare this one.
+			// A client that cancels only other requests has not shown that it would spare initialize, so nothing
+			// passes here.
 			rec.Fail("cancellation.not-initialize", e.From, "initialize was cancelled", x.Request, e)
 		}
 		if use := c.used(x, e); use != nil {
@@ -323,9 +323,8 @@ func judgeCancelled(c *Conversation, rec *Recorder) {
 	}
 }
 
-// unknown reports whether a cancellation over HTTP may have named a request that
-// its receiver did not know, so that it may be ignored: because the cancellation
-// came first, or because it came outside of any session.
+// unknown reports whether a cancellation over HTTP may have named a request that its receiver did not know. The
+// receiver may ignore it then. This happens if the cancellation came first, or outside of any session.
 func (c *Conversation) unknown(x *Exchange) bool {
 	begun := len(x.Progress) > 0 && x.Progress[0].Seq < x.Cancelled.Seq
 	overtaken := x.Cancelled.Stream != x.Request.Stream && x.Cancelled.At-x.Request.At < Crossing
@@ -381,11 +380,10 @@ func lasting(x *Exchange, durations map[string]time.Duration) time.Duration {
 // cancellation may then be ignored (basic/utilities/cancellation#behavior-requirements).
 const doneShare = 4
 
-// judgeAfterCancellation judges a cancelled request whose cancellation has
-// been dealt with at a position in the log. What arrives within the grace may have
-// been on its way. A response that the transport demands is not a finding. Silence
-// counts if the request would have lasted beyond the grace, and once the connection was
-// watched for longer than it took the request to report something.
+// judgeAfterCancellation judges a cancelled request whose cancellation has been dealt with at a position in the log.
+// A response within the grace may have been on its way. A response that the transport demands is not a finding.
+// Silence counts if the request would have lasted beyond the grace, and once the connection was watched for longer
+// than it took the request to report something.
 func judgeAfterCancellation(x *Exchange, read int, grace time.Duration, owed, lasts bool, watched time.Duration, rec *Recorder) {
 	receiver := x.From().Peer()
 	const noResponse, stops = "cancellation.no-response", "cancellation.stop-processing"
@@ -417,9 +415,9 @@ var (
 	stated = regexp.MustCompile(`(?i)^[^a-z]*(?:error[^a-z]+)?(?:(?:the|this|tool|call|request|operation|execution|context|was|has|been|is) )*cancell?ed[^a-z]*$`)
 )
 
-// failsAs reports whether an error, or a tool for its failure, gives a reason that fits a pattern.
-// What it calls cancelled or aborted may be something that it works on, so that the word alone
-// proves nothing while the response can have crossed the cancellation.
+// failsAs reports whether an error, or the failure of a tool, gives a reason that fits a pattern. A text with the
+// word cancelled or aborted may speak of something else, so the word alone proves nothing while the response may have
+// crossed the cancellation.
 func failsAs(reason *regexp.Regexp, r *wire.Event) bool {
 	fits := func(text string) bool { return len(text) < 400 && reason.MatchString(text) }
 	if r.Msg.Kind == wire.ErrorResponse && r.Msg.Error != nil {

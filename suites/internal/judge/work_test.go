@@ -15,10 +15,9 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
 
-// What a peer can send to make the judge work. Each line of a flood may cost
-// no more than a fixed amount of work: with a rule that looks at all other
-// lines for each line, a hundred thousand of them would take hours. What a line
-// takes is for BenchmarkFlood to tell; the test finds what never ends.
+// TestFloodsAreJudged tests floods by which a peer could keep the judge busy. Each line of a flood may cost no more
+// than a fixed amount of work: a rule that looks at all other lines for each line would take hours for a hundred
+// thousand of them. The test finds a judge that never ends. BenchmarkFlood measures the cost of a line.
 func TestFloodsAreJudged(t *testing.T) {
 	for name, line := range floods {
 		t.Run(name, func(t *testing.T) {

@@ -9,9 +9,9 @@ const (
 	eventful = 2 // of the turns, after which all else is done
 )
 
-// rounds changes all facts, does everything that leaves them as they are, beside requests that take their time,
-// and finds out whether they hold: once set, unset and, with nothing in between, set anew. It asks twice, so that
-// a fact that is lost because it was asked for is found as well.
+// rounds changes all facts, does all unrelated actions beside long requests, and tests the facts: once set, once
+// unset and, with nothing in between, once set anew. It tests each fact twice, to find a fact that is lost by the
+// test itself.
 func (g *generator) rounds() {
 	kept := slices.ContainsFunc(g.Words, func(w Word) bool { return w.Kept })
 	for turn := range turns {
@@ -77,8 +77,8 @@ func (o *Options) Turning(fact int, set bool) (all []Action) {
 	return all
 }
 
-// unrelated does everything once that leaves facts as they are, in any order and beside requests that take their
-// time. Where messages of the other side arrive is no matter of facts: streams stay as they are.
+// unrelated does every action that leaves the facts as they are once, in any order and beside long requests. It
+// leaves streams as they are: facts do not depend on the stream of a message.
 func (g *generator) unrelated() {
 	if len(g.running) == 0 {
 		g.make(symbol{kind: Work})

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Generate returns a sequence. The same source makes the same one. It has all in it that has to be there (see
-// duties), even if it gets longer by that. Of what else can be done it prefers what has not followed the request
-// before yet, or was not done yet while a request was running. It begins with the rounds in which facts are asked for.
+// Generate returns a sequence. The same source makes the same one. It contains all duties (see duties), even if it
+// gets longer by that. It prefers actions that have not yet followed the last request, or were not yet done while a
+// request was running. It begins with the rounds that test facts.
 func Generate(r *rand.Rand, o Options) []Action {
 	g := newGenerator(r, &o)
 	g.rounds()
@@ -239,7 +239,7 @@ func (g *generator) choices() []Action {
 	return all
 }
 
-// spare reports whether an action leaves enough of what there is only a number of for what has to be done.
+// spare reports whether an action of limited number leaves enough of its kind for the open duties.
 func (g *generator) spare(a Action) bool {
 	needed := 0
 	for _, d := range g.unmet {
@@ -295,8 +295,8 @@ func (g *generator) completes(d duty, at symbol) bool {
 	})
 }
 
-// preferred returns one of those actions that were done least: right after the last one, and beside a request that
-// is running. Of these it prefers what has to be followed by others.
+// preferred returns one of the actions that were done least: right after the last one, and beside a running request.
+// Among these it prefers an action that others have to follow.
 func (g *generator) preferred(choices []Action) Action {
 	best := -1
 	var preferred []Action
@@ -411,7 +411,7 @@ func (g *generator) prepare(at symbol) {
 	}
 }
 
-// opposite returns the word that undoes what another one does, or does what that undoes.
+// opposite returns the word that undoes another one, or that is undone by it.
 func (s *state) opposite(of int) int {
 	return slices.IndexFunc(s.Words, func(w Word) bool {
 		return w.Sets != "" && w.Sets == s.Words[of].Unsets || w.Unsets != "" && w.Unsets == s.Words[of].Sets

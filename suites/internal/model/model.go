@@ -1,7 +1,7 @@
-// Package model is a small model of a session: what one side may do in each state, and what that does to
-// the state. It generates sequences in which everything follows everything else, and says which parts of a
-// sequence are sequences again. What the other side has to keep are facts: the model asks for each after everything that
-// leaves it as it is.
+// Package model is a small model of a session: the legal actions of one side in each state, and their effects on the
+// state. It generates sequences in which every action follows every other one, and tells which parts of a sequence
+// are sequences again. Facts are the state that the other side has to keep: the model tests each fact after all
+// actions that leave it as it is.
 package model
 
 import "slices"
@@ -50,7 +50,7 @@ type Word struct {
 	Most int
 }
 
-// Notice is a notification that can be sent at any time. What shares a topic with it follows it.
+// Notice is a notification that can be sent at any time. The actions that share a topic with it follow it.
 type Notice struct {
 	Topics []string
 	// Turns names the fact that the notification changes.
@@ -182,7 +182,8 @@ type symbol struct {
 
 func (a Action) symbol() symbol { return symbol{a.Kind, a.Word} }
 
-// took is an action in a sequence: the cancellation of what was answered is told from others by what that was.
+// took returns the symbol of an action in a sequence. The symbol of a late cancellation depends on the answered
+// request.
 func (s *state) took(a Action) symbol {
 	if a.Kind == CancelEnded {
 		return ended(s.request(a.Of))
@@ -279,7 +280,7 @@ func Shrink(sequence []Action, o Options, fails func(part []Action) (failed, ok 
 		}
 		return smaller, ok
 	}
-	// What is alike goes first, all at once: mostly it takes little for a failure to show.
+	// All actions of a kind are removed first, at once: mostly a failure needs few actions.
 	for _, fits := range []func(_ int, a Action) bool{
 		func(_ int, a Action) bool { return a.Kind == Ask },
 		func(_ int, a Action) bool { return a.Kind > Cancel },

@@ -137,7 +137,7 @@ func TestShrinkWhatWasCutOff(t *testing.T) {
 	}
 }
 
-// Everything that leaves a fact as it is comes between what changes the fact and the question whether it holds, for either value.
+// TestFacts tests that all unrelated actions come between the change of a fact and its test, for either value.
 func TestFacts(t *testing.T) {
 	o := several()
 	o.Facts = []string{"x", "always"}

@@ -50,9 +50,8 @@ type forgery struct {
 	header, claims map[string]any
 }
 
-// forger returns what forges tokens for a server that has refused a request: with the
-// claims of the valid token if that is a JWT, else with the issuer, the audience and the
-// scopes that the resource metadata name.
+// forger returns a forgery of tokens for a server that has refused a request. It takes the claims of the valid token
+// if that is a JWT, and else the issuer, the audience and the scopes in the resource metadata.
 func forger(t *check.T, refused *transport.Response) forgery {
 	e, _ := t.Endpoint()
 	f := forgery{

@@ -52,7 +52,7 @@ var baseChecks = []*check.Check{
 		Needs:        check.Needs{Session: check.Own, Late: true}, // ids that are served are sent before, in the shared one
 		Families:     []string{"ids"},
 		Body: func(t *check.T) {
-			// What refuses a request may handle its id otherwise than what serves it.
+			// The code that refuses a request may treat its id otherwise than the code that serves it.
 			refusedUnderIDs(t, t.Draw("ids"))
 		},
 	},
@@ -61,7 +61,7 @@ var baseChecks = []*check.Check{
 		Requirements: []string{"base.json.any-spelling"},
 		Families:     []string{"spellings"},
 		Body: func(t *check.T) {
-			// Whatever the order of its members, the white space and the escapes: it is the same request.
+			// A request stays the same in any order of its members, and with any white space and escapes.
 			metadata := t.Call(t.NoOp(), meta("example.com/text", "text")).Result() != nil
 			members := slices.DeleteFunc(t.Draw("spellings"), func(m family.Member) bool {
 				return !metadata && strings.Contains(m.Raw(), "_meta")
@@ -338,8 +338,8 @@ var baseChecks = []*check.Check{
 		Requirements: []string{"base.params.open", "meta.attach.request", "progress.request"},
 		Needs:        check.Needs{Session: check.Own, Beside: true},
 		Body: func(t *check.T) {
-			// Each method has a reader of its own for its params. What any request may hold is sent with those of which the
-			// answer is known.
+			// Each method has a reader of its own for its params. The check adds members that any request may have to
+			// requests with a known answer.
 			for _, known := range slices.Concat(furtherPages(t), settings(t), workingCalls(t)) {
 				t.About("base.response.present")
 				control := t.Call(known.Method, known.Params)
@@ -502,9 +502,10 @@ var baseChecks = []*check.Check{
 	},
 }
 
-// refusedUnderIDs asks for a method that does not exist under different ids. The error has the id of its request, in type and
-// value (basic#responses). One that has another id, or none, shows itself: it has the code for unknown methods, belongs to no request that
-// waits for an answer, and comes while this one does. That nothing comes at all is left to the checks of unknown methods.
+// refusedUnderIDs asks for a method that does not exist under different ids. The error has the id of its request, in
+// type and value (basic#responses). An error with another id, or without one, can be told by its code for unknown
+// methods, by the time at which it comes, and because it belongs to no other open request. The checks of unknown
+// methods judge a missing answer.
 func refusedUnderIDs(t *check.T, members []family.Member) {
 	const id, method = "base.response.id-echo", "mcpconform/no-such-method"
 	known := client.Deliberately("lifecycle.capability.experimental-gated")
@@ -581,7 +582,7 @@ func theID(e *wire.Event) string {
 	return "the id " + e.Msg.ID.String()
 }
 
-// lenience says what becomes of a server that serves what is not a request.
+// lenience is the judgement on a server that serves a text that is not a request.
 type lenience uint8
 
 const (
@@ -591,8 +592,8 @@ const (
 	asWell                     // JSON-RPC 2.0 lets it pass (docs/positions.md, null-id; JSON-RPC 2.0, section 4)
 )
 
-// noRequests are JSON texts that are not requests, though they look like some. %[1]s
-// stands for an id that an answer can carry, %[2]s for a method that is served.
+// noRequests are JSON texts that look like requests and are not. %[1]s stands for an id that an answer can carry,
+// %[2]s for a served method.
 var noRequests = []struct {
 	raw, what string
 	lenience
@@ -618,10 +619,9 @@ var noRequests = []struct {
 	{`{"jsonrpc":"2.0","id":null,"method":"%[2]s"}`, "whose id is null", asWell},
 }
 
-// invalidRequests sends what is not a request, one after the other. An error may have
-// the id that was sent or, as it stands in what is not a request, none (JSON-RPC 2.0,
-// section 5). JSON-RPC demands an answer to requests only, so that silence does not
-// fail, and does not count either.
+// invalidRequests sends texts that are not requests, one after the other. An error may have the id that was sent, or
+// none, since that id does not stand in a request (JSON-RPC 2.0, section 5). JSON-RPC demands an answer to requests
+// only, so silence neither fails nor counts.
 func invalidRequests(t *check.T) {
 	const id = "base.error.invalid-request"
 	told, silent := 0, ""
@@ -666,8 +666,7 @@ func invalidRequests(t *check.T) {
 	}
 }
 
-// survivesNonMessage is the requirement that a server breaks which goes wrong after JSON
-// that is not a message.
+// survivesNonMessage returns the requirement that a server breaks if it fails after JSON that is not a message.
 func survivesNonMessage(t *check.T) string {
 	switch t.Target.Transport {
 	case transport.NameStdio:
@@ -751,9 +750,8 @@ var stringPlaces = []struct {
 	}, false, false},
 }
 
-// notObjects sends arguments that are not an object to a tool and a prompt that take empty
-// ones. null, and the empty array as which some languages write an empty object, may pass
-// for none.
+// notObjects sends arguments that are not an object to a tool and a prompt without required arguments. A server may
+// take null for no arguments, and also the empty array, since some languages write an empty object so.
 func notObjects(t *check.T) {
 	try := func(method string, name any) {
 		t.Vary(t.Draw("not-objects"), func(m family.Member) {
@@ -767,7 +765,7 @@ func notObjects(t *check.T) {
 			t.Check("base.error.invalid-params", x).To(HaveErrorCode(-32602), "with %s as the arguments", m)
 		})
 	}
-	// One that does nothing but answer may be called often. Other requirements judge those that do not.
+	// A tool that does nothing but answer may be called often. Other requirements judge the other tools.
 	served := func(method string, name any) bool {
 		mark := t.Mark()
 		if !t.Offers(method) {
@@ -825,8 +823,8 @@ func sameID(t *check.T) {
 			}
 		}
 	}
-	// A server may also ask outside of calls, as for the roots when they have changed. One that was
-	// busy with the last change may pass over the next.
+	// A server may also ask outside of calls, as for the roots when they have changed. A server that was busy with
+	// the last change may pass over the next.
 	for range 2 {
 		t.Must(t.Session.Notify(t.Context, rootsChanged, nil))
 		if sameIDOutside(t, &from) {
@@ -844,7 +842,7 @@ func sameID(t *check.T) {
 		"name a tool for the role sampling, elicitation or roots in the configuration")
 }
 
-// leavesOpen is a client that can do everything, of which a check answers what the server asks.
+// leavesOpen is a client with all capabilities. It leaves requests of the server open, and the check answers them.
 var leavesOpen = lowIDsFree(client.Options{
 	Capabilities: check.AllCapabilities(),
 	Answers: map[string]client.Answer{
@@ -852,8 +850,8 @@ var leavesOpen = lowIDsFree(client.Options{
 	},
 })
 
-// sameIDOutside answers what the server asks outside of calls, after a ping with the same id. It
-// reports whether that could be tried, and moves from to where it has read the log.
+// sameIDOutside answers a request of the server outside of calls, after a ping with the same id. It reports whether
+// that could be tried, and sets from to its position in the log.
 func sameIDOutside(t *check.T, from *int) (tried bool) {
 	limit, stop := context.WithTimeout(t.Context, asksWithin(t))
 	defer stop()
@@ -1001,7 +999,7 @@ func worksApart(t *check.T, call check.Call) bool {
 	return err == nil && worked(x)
 }
 
-// anyMember is what the params of any request may hold beside what its method defines.
+// anyMember is a member that the params of any request may have beside those of its method.
 type anyMember struct {
 	id, name string
 	value    func(of string) any
@@ -1023,8 +1021,8 @@ func (m anyMember) add(params map[string]any, method string) map[string]any {
 	return with
 }
 
-// alike reports whether a request was served like another one. Of lists the first items are compared, as the sizes of pages may
-// differ (server/utilities/pagination#pagination-model).
+// alike reports whether a request was served like another one. It compares only the first items of lists, as the
+// sizes of pages may differ (server/utilities/pagination#pagination-model).
 func alike(x, control *client.Exchange) bool {
 	if !worked(x) {
 		return false
@@ -1286,7 +1284,7 @@ func marked(method string, params any, text string) map[string]any {
 	return map[string]any{"action": "accept", "content": content}
 }
 
-// telling is a request whose result tells it from others of its method.
+// telling is a request that can be told by its result from others of its method.
 type telling struct {
 	method string
 	params map[string]any
@@ -1317,14 +1315,14 @@ func requestsAtOnce(t *check.T) {
 		case swapped:
 			t.Violation("base.response.id-echo", "some of the requests "+requests[0].method+" that were made at the same time got the results of each other"+alone, strange...)
 		default:
-			// What a request does with its params is up to the server.
+			// The server decides what a request does with its params.
 			t.Warning("base.response.id-echo", "one of the requests "+requests[0].method+" that were made at the same time got the result of another one"+alone, strange...)
 		}
 	}
 }
 
-// crossed sends requests at the same time, a few times. It returns the exchanges of those
-// that got the result of another one, and whether that one got a result of another one as well.
+// crossed sends requests at the same time, a few times. It returns the exchanges of the requests that got the result
+// of another one. swapped says that this other request got a wrong result as well.
 func crossed(t *check.T, requests []telling) (strange []*wire.Event, swapped bool) {
 	const rounds = 3
 	for range rounds {

@@ -160,8 +160,8 @@ func checksBeside(t *check.T) {
 	again.stop()
 }
 
-// unsuspect takes away what a check finds by itself, in a session in which a call was made before and nothing else runs:
-// what shows from the second call on is no matter of what else runs.
+// unsuspect removes the findings that a check also has when nothing else runs, in a session with an earlier call. A
+// finding that shows from the second call on does not come from other checks.
 func unsuspect(w *work, suspects map[*check.Check][]string) {
 	if len(suspects) == 0 {
 		return

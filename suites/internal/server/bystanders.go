@@ -15,7 +15,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
 
-// bystandersCheck returns the check of what a session keeps while others act, over one transport.
+// bystandersCheck returns the check that a session keeps its state while others act, over one transport.
 func bystandersCheck(name, over, isolation string) *check.Check {
 	return &check.Check{
 		Name:         name,
@@ -30,8 +30,8 @@ func bystandersCheck(name, over, isolation string) *check.Check {
 }
 
 // The sessions of a scene, from the oldest to the newest. The first and the last stand by while the others act. A
-// server that keeps one place for something that belongs to a session mostly gives it to the session that began
-// last, or leaves it with the first.
+// server that wrongly has one place for the state of all sessions mostly keeps that of the newest session, or of the
+// oldest.
 const (
 	oldest = iota
 	actor
@@ -65,7 +65,7 @@ type harmed struct {
 	evidence    []*wire.Event
 }
 
-// act is what a session does that is no matter of others.
+// act is an action of a session that does not concern other sessions.
 type act struct {
 	did string // a clause about the client that did it
 	do  func(s *scene)
@@ -272,7 +272,7 @@ func (s *scene) lives(i int) (*client.Exchange, bool) {
 	return x, err == nil && x.Response != nil
 }
 
-// send makes a request of a session that acts. What comes of it is no matter here.
+// send makes a request in a session that acts. Its result does not matter here.
 func (s *scene) send(i int, method string, params any, opts ...client.Option) {
 	if capability := wire.Capability(method); capability == "" || s.sessions[i].Capability(capability) {
 		_, _ = s.sessions[i].Call(s.t.Context, method, params, opts...)
@@ -331,7 +331,8 @@ func (s *scene) callTool(call check.Call) {
 // actorToken begins the progress tokens of the session that acts.
 const actorToken = "mcpconform-of-the-actor-"
 
-// hear does acts while the sessions that stand by do nothing, and returns what came to these that belongs to the other.
+// hear does acts while the bystanders do nothing. It returns the messages to the bystanders that belong to the acting
+// session.
 func (s *scene) hear(acts []act, isolation string) (found []harmed) {
 	marks := make(map[int]int)
 	for i := range bystanderNames {
@@ -354,9 +355,9 @@ func (s *scene) hear(acts []act, isolation string) (found []harmed) {
 	return found
 }
 
-// belongsElsewhere says how a message that came to a session which has done nothing belongs to a call of another
-// one, to which the events own came; or "". A server may send log messages and requests of its own accord: they are
-// those of the call if nothing like them came to the session that made it (docs/positions.md, messages-of-others).
+// belongsElsewhere says how a message to an idle session belongs to a call of another session, or returns "". own are
+// the events of that other session. A server may send log messages and requests of its own accord. They belong to the
+// call if nothing like them came to the calling session (docs/positions.md, messages-of-others).
 func (s *scene) belongsElsewhere(to *client.Session, e *wire.Event, own []*wire.Event) string {
 	if e.Kind != wire.KindMessage || e.From != wire.Server {
 		return ""
@@ -378,8 +379,8 @@ func (s *scene) belongsElsewhere(to *client.Session, e *wire.Event, own []*wire.
 // standbyID is the id of a call in several sessions.
 const standbyID = "mcpconform-bystander"
 
-// keep has the sessions that stand by set a log level, subscribe to a resource and begin a call. It does acts then, and
-// returns what they have not kept.
+// keep makes the bystanders set a log level, subscribe to a resource and begin a call. Then it does acts, and returns
+// the state that the bystanders have lost.
 func (s *scene) keep(acts []act, isolation string) (found []harmed) {
 	s.setLevels()
 	s.uri = s.subscribes()
@@ -500,8 +501,8 @@ func (s *scene) look(i int) (found []harmed) {
 	return found
 }
 
-// soon waits for what mostly comes at once, and returns nil if it does not come. What comes later each time that a
-// client acts, and not otherwise, is missing as well.
+// soon waits for a message that mostly comes at once, and returns nil if it does not come. A message that comes late
+// whenever another client acts, and never otherwise, counts as missing too.
 func (s *scene) soon(i, mark int, match func(*wire.Event) bool) *wire.Event {
 	limit, stop := context.WithTimeout(s.t.Context, s.t.Soon(check.Later))
 	defer stop()

@@ -10,7 +10,7 @@ import (
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
 )
 
-// Bounds of what is completed on one server.
+// These constants bound the completions on one server.
 const (
 	maxCompleted = 20 // arguments
 	maxFollowed  = 4  // suggestions, each of which completes the one before
@@ -279,8 +279,8 @@ func listCompletables(t *check.T) []completable {
 	return all
 }
 
-// suggestions returns what the server suggests for an argument; nothing if it
-// offers no completion.
+// suggestions returns the suggestions of the server for an argument. It returns nothing if the server offers no
+// completion.
 func suggestions(t *check.T, ref map[string]any, name, typed string) []string {
 	if !t.Session.Capability("completions") {
 		return nil

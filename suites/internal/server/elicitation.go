@@ -186,7 +186,7 @@ var elicitationChecks = []*check.Check{
 	},
 }
 
-// sparse fills in what a form requires.
+// sparse fills in only the required properties of a form.
 func sparse(request *wire.Event) map[string]any {
 	content, full := make(map[string]any), form(request)
 	required, _ := at(request.Msg.Params, "requestedSchema", "required").([]any)
@@ -279,7 +279,7 @@ func outsideEnum(request *wire.Event) (content map[string]any, property, marker 
 	return nil, "", ""
 }
 
-// withoutRequired leaves out what the form requires. No marker can show that.
+// withoutRequired leaves out the required properties of the form. No marker can show that.
 func withoutRequired(request *wire.Event) (content map[string]any, property, marker string) {
 	content = form(request)
 	required, _ := at(request.Msg.Params, "requestedSchema", "required").([]any)

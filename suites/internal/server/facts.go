@@ -24,7 +24,7 @@ type fact struct {
 	call check.Call
 	// expects returns what the call brings while the fact has a value, nil if it need not bring anything.
 	expects func(set bool) []expectation
-	// settles says that what comes of the call may still tell of what was before the fact was changed.
+	// settles says that the call may still show the old value for a while after the fact was changed.
 	settles bool
 	// shared says that other sessions may change the fact (docs/positions.md, shared-log-level).
 	shared bool
@@ -41,8 +41,8 @@ const (
 	rootsFact = "roots"
 )
 
-// findFacts finds out what a session of the server keeps, as far as calls of tools show it, and adds what changes
-// it to the vocabulary and to the notices.
+// findFacts finds the facts that a session of the server keeps, as far as calls of tools show them. It adds the
+// actions that change them to the vocabulary and to the notices.
 func (p *sequenceRun) findFacts() {
 	for _, find := range []func() *fact{p.levelKept, p.subscriptionKept, p.rootsKept, p.progressKept} {
 		if f := find(); f != nil {
@@ -72,14 +72,14 @@ func (p *sequenceRun) addUnlessMute(f *fact, role string) {
 	}
 }
 
-// tryCall makes a call and returns the position in the log before it. It says false if the call does not work, or
-// takes its time.
+// tryCall makes a call and returns the position in the log before it. It returns false if the call fails or is slow.
 func (p *sequenceRun) tryCall(call check.Call) (mark int, ok bool) {
 	mark = p.Mark()
 	return mark, works(p.T, "tools/call", call.Params())
 }
 
-// missing waits until all that is expected has come since a position in the log, and returns the first that has not.
+// missing waits until all expectations are fulfilled after a position in the log. It returns the first unfulfilled
+// one, or nil.
 func (p *sequenceRun) missing(s *client.Session, mark int, expected []expectation, most time.Duration) *expectation {
 	limit, stop := context.WithTimeout(p.Context, most)
 	defer stop()
@@ -91,8 +91,8 @@ func (p *sequenceRun) missing(s *client.Session, mark int, expected []expectatio
 	return nil
 }
 
-// levelKept is the log level. What a tool logs with the level at debug is due again with each level that lets it
-// through.
+// levelKept is the log level as a fact. It expects the messages that a tool logs with the level at debug, with each
+// level that lets them through.
 func (p *sequenceRun) levelKept() *fact {
 	if !p.Session.Capability("logging") {
 		return nil
@@ -214,7 +214,7 @@ func (p *sequenceRun) changedResource(uris []string) (call check.Call, changed s
 	return call, changed
 }
 
-// rootsKept is what a tool shows of the roots after they have changed.
+// rootsKept is the roots as a fact: a tool shows them after they have changed.
 func (p *sequenceRun) rootsKept() *fact {
 	call, ok := p.Target.ToolFor("roots")
 	if !ok {
@@ -296,8 +296,8 @@ func (p *sequenceRun) slowTool() string {
 	return p.slow.Tool
 }
 
-// probe finds out whether a fact holds, by a call. What is missing may have been held back by a limit on the rate,
-// so that the call is made once more when it was waited for.
+// probe tests by a call whether a fact holds. A rate limit may hold back an expected message, so probe waits and
+// makes the call once more.
 func (p *sequenceRun) probe(c *course, a model.Action) *misstep {
 	f := p.facts[a.Word]
 	set := c.holds[f.name]
@@ -350,7 +350,7 @@ func (p *sequenceRun) changedElsewhere(c *course, f *fact) bool {
 	return judge.LevelsSet(p.Logs()).Elsewhere(from.Conn, from.At, math.MaxInt64, any)
 }
 
-// kept is what gives a fact the value that was lost, and asks whether it holds.
+// kept returns the actions that give a fact the lost value, and then test it.
 func (p *sequenceRun) kept(w *misstep) []model.Action {
 	i := factWord - w.word
 	var all []model.Action
@@ -367,8 +367,8 @@ func (p *sequenceRun) kept(w *misstep) []model.Action {
 	return model.Valid(append(all, model.Action{Kind: model.Probe, Word: i}), p.options)
 }
 
-// keeps notes what an answer changes, and judges whether a list is as it was before, unless it was announced that
-// it has changed.
+// keeps records the change that an answer makes. It also compares a list with its last answer, unless the server has
+// announced a change.
 func (p *sequenceRun) keeps(c *course, a model.Action, x *client.Exchange) *misstep {
 	w := p.words[a.Word]
 	if name := w.Sets + w.Unsets; name != "" && x.Result() != nil {
@@ -397,8 +397,8 @@ func (p *sequenceRun) sameItems(w *word, before, x *client.Exchange) bool {
 	return i < 0 || beginAlike(x, before, lists[i].member, lists[i].key)
 }
 
-// confirmedFact reports that a fact did not hold, or that a list has changed, after what has nothing to do with
-// it. It says false if that is legal, or if no sentence is broken.
+// confirmedFact reports that a fact did not hold, or a list has changed, after unrelated actions. It returns false if
+// that is legal, or if no sentence is broken.
 func (p *sequenceRun) confirmedFact(w *misstep) bool {
 	message := p.subject(w) + " " + w.message + ", when the client does this: " + p.describe(w.sequence)
 	if slices.ContainsFunc(w.sequence, func(a model.Action) bool { return p.mayChange(a, w.kind) }) {
@@ -429,8 +429,8 @@ func (p *sequenceRun) confirmedFact(w *misstep) bool {
 	return true
 }
 
-// mayChange reports whether an action calls a tool that may change more than what it is called for: a list, or
-// with a tool that neither says that it only reads nor has a role, any fact.
+// mayChange reports whether an action calls a tool that may have side effects. Any tool may change a list. A tool
+// without the hint readOnlyHint may change any fact.
 func (p *sequenceRun) mayChange(a model.Action, kind fault) bool {
 	if kind == differs || a.Kind != model.Ask || !p.calls(a) {
 		return kind == differs && p.calls(a)

@@ -9,8 +9,7 @@ import (
 	"github.com/mcpconform/mcpconform/schema"
 )
 
-// Whatever template a server lists, filling it in comes to an end, and gives what the
-// template may give.
+// FuzzTemplate fills in any template: the expansion ends, and the template may give its result.
 func FuzzTemplate(f *testing.F) {
 	for _, seed := range []string{"x://{id}", "{+url}/tail", "map?{x,y}", "{#path:6}here", "{;x,y*}{?z}{&z:3}", "x://{", "x://}", "{var:99999999999999999999}", "{}", "{,}"} {
 		f.Add(seed, "x://a/b")

@@ -22,7 +22,7 @@ import (
 // overHTTP is a session over Streamable HTTP that a check may spoil.
 var overHTTP = check.Needs{Session: check.Fresh, Transports: []string{transport.NameHTTP}}
 
-// posting is one that a check leaves as it is: what it sends is complete in itself.
+// posting is for checks whose messages are complete in themselves. They leave the session as it is.
 var posting = check.Needs{Session: check.Own, Transports: []string{transport.NameHTTP}}
 
 // overHTTPCalling is a session that may be spoilt, for calls that serve any of the tool roles.
@@ -32,7 +32,7 @@ func overHTTPCalling(anyOf ...string) check.Needs {
 	return needs
 }
 
-// besideOthers is for a check that is about requests beside others.
+// besideOthers returns the needs of a check about several requests at a time.
 func besideOthers(needs check.Needs) check.Needs {
 	needs.Concurrent = true
 	return needs
@@ -333,9 +333,8 @@ func initializing(t *check.T, header http.Header) (*transport.HTTPConn, transpor
 
 const reboundServed = "a request of a foreign site whose name leads to the server (DNS rebinding) was served: its Origin is trusted because it equals the Host header"
 
-// rebound returns the headers of a request from a page for which, in the browser, the
-// server is its own site. ok is false if the server is not local: the names of a public
-// server are not known, and a proxy may check them.
+// rebound returns the headers of a request by DNS rebinding: to the browser, the server is the page's own site. ok is
+// false if the server is not local: the names of a public server are not known, and a proxy may check them.
 func rebound(t *check.T) (header http.Header, ok bool) {
 	u := local(t)
 	if u == nil || t.Target.Settings.Public {

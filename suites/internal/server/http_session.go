@@ -77,7 +77,8 @@ var httpSessionChecks = []*check.Check{
 			if r := t.Do(transport.Request{Method: http.MethodDelete, Header: http.Header{headerSession: nil}, Deliberate: []string{"*"}}); r.Status/100 == 2 {
 				t.Check(id, r).To(HaveHTTPStatus(http.StatusBadRequest), "for a DELETE without a session id, although %s needs one", refused)
 			}
-			// What becomes of an id that was never given is not said (docs/positions.md, unknown-session-id).
+			// The text does not say how a server treats an id that it never gave (docs/positions.md,
+			// unknown-session-id).
 			r := plainRequest(t)
 			r.Header, r.Deliberate = http.Header{headerSession: {"mcpconform-never-given"}}, []string{"*"}
 			if ResultIn(t.Do(r)) != nil {
@@ -318,8 +319,8 @@ func listens(t *check.T) bool {
 	}
 }
 
-// mayGoOn ends the body if a request was served after a DELETE that was answered with 202: that
-// says that the session will end, not that it has ended (docs/positions.md, accepted-delete).
+// mayGoOn ends the body if a request was served after a DELETE with the answer 202. That status announces the end of
+// the session and does not confirm it (docs/positions.md, accepted-delete).
 func mayGoOn(t *check.T, deleted, got *transport.Response) {
 	if deleted.Status == http.StatusAccepted && got.Status/100 == 2 {
 		t.Inconclusive("the server answers DELETE with HTTP status 202, which does not say that the session has ended already")
@@ -449,7 +450,7 @@ func isolatedCalls(t *check.T, other *client.Session, id string) {
 		underWay(t, s, p)
 		calls = append(calls, p)
 	}
-	// What becomes of the progress of calls with the same token is for the rules to judge.
+	// The rules judge the progress of calls with the same token.
 	var alike []*client.Pending
 	for _, s := range both {
 		p, err := s.StartID(t.Context, wire.StringID("mcpconform-same-token"), "tools/call", withToken(call.Params(), "mcpconform-same-token"))
@@ -542,7 +543,7 @@ func askBoth(t *check.T, call check.Call, role, id string) (shown bool) {
 // answering are the tool roles of calls in which the client can answer with a text of its own.
 var answering = []string{"sampling", "elicitation"}
 
-// marking is a client that answers with a text of its own, once it may.
+// marking returns the options of a client that answers with its own text once it may.
 func marking(method, text string, may <-chan struct{}, answered func(context.Context, string)) client.Options {
 	o := check.Capable()
 	o.Answered = answered

@@ -561,7 +561,7 @@ var resuming = check.Needs{
 // tell them apart.
 var noticed = []string{"log-levels", "log", "tools-change", "resources-change", "prompts-change", "resource-update"}
 
-// sentOnce returns what came since a mark, without what a resumed stream brought again.
+// sentOnce returns the messages since a mark, without those that a resumed stream repeats.
 func sentOnce(t *check.T, mark int) []*wire.Event {
 	log := t.Session.Log()
 	first := make(map[string]*wire.Event) // by event id

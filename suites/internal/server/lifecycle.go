@@ -46,7 +46,7 @@ var lifecycleChecks = []*check.Check{
 		Requirements: []string{"lifecycle.version.echo-supported"},
 		Needs:        check.Needs{Session: check.None, Late: true},
 		Body: func(t *check.T) {
-			// What the server supports in one session it supports in the others. They have begun by now.
+			// A server supports the same versions in all sessions. The other sessions have begun by now.
 			if t.Target.Init.Result()["protocolVersion"] != client.Version {
 				t.Inconclusive("the server does not support revision %s in the first session, either", client.Version)
 			}
@@ -71,8 +71,8 @@ var lifecycleChecks = []*check.Check{
 		Requirements: []string{"lifecycle.version.offer-latest"},
 		Needs:        check.Needs{Session: check.None, Late: true, Turn: unsupportedVersions},
 		Body: func(t *check.T) {
-			// What it offers instead is the latest that it supports: not older than the one under test. Another check may have
-			// asked already.
+			// The server has to offer the latest version that it supports, so not one older than the version under
+			// test. Another check may have asked already.
 			x := asksFor(t, impossibleVersion)
 			if x == nil {
 				s := t.Connect(ofVersion(impossibleVersion, capable))
@@ -100,7 +100,7 @@ var lifecycleChecks = []*check.Check{
 		Requirements: []string{"base.notification.no-response", "lifecycle.capability.client-additional", "lifecycle.capability.client-experimental"},
 		Needs:        check.Needs{Session: check.Raw, Options: experimental(additional(offeringAllBut("sampling")))},
 		Body: func(t *check.T) {
-			// What comes before the handshake goes another way through many servers than what comes after it.
+			// Many servers treat messages before the handshake in other code than messages after it.
 			params := t.Session.InitializeParams()
 			sent := t.Send(string(client.Marshal(map[string]any{"jsonrpc": "2.0", "method": "initialize", "params": params})), client.Deliberately("*"))
 			t.Settle()
@@ -241,8 +241,8 @@ func handshake(t *check.T) {
 	t.Fence()
 }
 
-// lastInProcess are checks of which the last ends the process that the first one leaves. Between them are those that change
-// what the server offers, or use ids of the server, which would mislead others.
+// lastInProcess names the checks that share one process, which the last of them ends. The checks between change the
+// offers of the server, or use ids of the server, and would mislead other checks.
 const lastInProcess = "the end of the process"
 
 // lowIDsFree is a client that numbers its requests otherwise than a server does its own.
@@ -251,7 +251,8 @@ func lowIDsFree(o client.Options) client.Options {
 	return o
 }
 
-// experimental is a client that declares what no revision defines in the place that there is for it.
+// experimental is a client that declares an undefined feature in the place for such features, the capability
+// experimental.
 func experimental(o client.Options) client.Options {
 	o.Capabilities = maps.Clone(o.Capabilities)
 	o.Capabilities["experimental"] = map[string]any{"com.example/feature": map[string]any{"level": 1}}
@@ -272,9 +273,9 @@ func additional(o client.Options) client.Options {
 	return o
 }
 
-// incompleteInitialize sends initialize without what it has to contain, one thing at a time.
-// Over stdio, one that is served all the same begins the session, and is the last. No sentence has a server look at what
-// initialize holds, so that what is served is a note (docs/positions.md, leniency).
+// incompleteInitialize sends initialize without one of its required members at a time. Over stdio, an incomplete
+// initialize that is served begins the session, and is the last. No sentence makes a server check the params of
+// initialize, so a served one is only a note (docs/positions.md, leniency).
 func incompleteInitialize(t *check.T) {
 	full := t.Session.InitializeParams()
 	without := func(name string) map[string]any {
@@ -308,7 +309,7 @@ func incompleteInitialize(t *check.T) {
 		t.Show(x.Events()...)
 		switch {
 		case x.Head != nil && x.Head.HTTP.Status/100 == 4:
-			// Which says as much (docs/positions.md, unparseable-post).
+			// The HTTP status refuses it as well (docs/positions.md, unparseable-post).
 		case err != nil:
 			// The text does not say that a server stays which could not be initialised.
 			t.Note("initialize %s: %v", bad.how, err)
@@ -335,8 +336,7 @@ func incompleteInitialize(t *check.T) {
 	}
 }
 
-// capable is a client that can do everything, so that no server has a reason to
-// refuse it.
+// capable is a client with all capabilities: no server has a reason to refuse it.
 var capable = check.Capable()
 
 func unsupportedVersion(name, version string, transports ...string) *check.Check {
@@ -405,8 +405,9 @@ func offersOther(x *client.Exchange, version string) bool {
 	return offered != version && published(offered)
 }
 
-// asksInProcess asks a server for further versions in the process that was asked for one, as far as it answers: a process for
-// each costs more. What it answers well there counts; if it does not, as it may, it is asked in a process of its own.
+// asksInProcess asks a server for further versions in the process that was asked for one, as far as it answers: a
+// process for each costs more. Good answers count. If the server refuses, as it may, it is asked again in a process
+// of its own.
 func asksInProcess(t *check.T, versions ...string) {
 	for _, version := range versions {
 		params := t.Session.InitializeParams()
@@ -524,8 +525,8 @@ var declaredBy = map[string]string{
 // offers are the capabilities of a client that a server may make use of.
 var offers = []string{"sampling", "roots", "elicitation"}
 
-// offeringAllBut is a client that offers all but one of them. The check of the name, such as lifecycle/without-roots, goes on
-// in the session that another one leaves.
+// offeringAllBut is a client that offers all but one of them. The check of that name, such as
+// lifecycle/without-roots, continues in a session that another check leaves.
 func offeringAllBut(missing string) client.Options {
 	o := client.Options{Capabilities: make(map[string]any)}
 	var offered []string
@@ -549,12 +550,11 @@ func answersFor(offers ...string) map[string]client.Answer {
 	return answers
 }
 
-// maxTempted bounds how many tools are called to see what they ask for.
+// maxTempted bounds the number of tools that are called to see their requests to the client.
 const maxTempted = 20
 
-// tempt calls the tools that may be called, reads resources and gets prompts, all at
-// once, so that the rules see what they ask the client for. Their answers do not matter
-// here: what takes long is cancelled.
+// tempt calls the tools that may be called, reads resources and gets prompts, all at once. The rules then see the
+// requests of the server to the client. The answers do not matter here: tempt cancels slow calls.
 func tempt(t *check.T) {
 	var calls []check.Call
 	for _, role := range offers {
@@ -603,7 +603,7 @@ func giveUp(t *check.T, open []*client.Pending) {
 const patience = 3 * time.Second
 
 func init() {
-	// Who lacks elicitation is the client of lifecycle/version-unsupported and of lifecycle/older-revision.
+	// The checks lifecycle/version-unsupported and lifecycle/older-revision have the client that lacks elicitation.
 	for _, missing := range []string{"sampling", "roots"} {
 		lifecycleChecks = append(lifecycleChecks, &check.Check{
 			Name:         "lifecycle/without-" + missing,
@@ -623,7 +623,8 @@ func init() {
 			Name:         "lifecycle/undeclared-" + r.name,
 			Requirements: []string{refuses, declaredBy[r.capability]},
 			Body: func(t *check.T) {
-				// What was not negotiated is not served (basic/lifecycle#operation): the method is not available.
+				// A server does not serve a capability that was not negotiated (basic/lifecycle#operation): the
+				// method is not available.
 				if t.Session.Capability(r.capability) {
 					t.Exercised(declaredBy[r.capability])
 					t.Skip("the server declares %s", r.capability)

@@ -55,7 +55,8 @@ var loggingChecks = []*check.Check{
 		Requirements: []string{"logging.set-level.replaces", "logging.filter.all-above", "logging.filter.none-below"},
 		Needs:        check.Needs{Session: check.Own, Server: "logging", ToolRoles: []string{"log-levels", "log"}, Long: true},
 		Body: func(t *check.T) {
-			// The same call with the level low, high and low again. What is less severe than the level is seen by the judge.
+			// The same call with the level low, high and low again. A rule of package judge finds messages below the
+			// level.
 			call := logs(t)
 			began := time.Now()
 			first := logged(t, call, []string{"debug"}, nil)
@@ -88,8 +89,8 @@ var loggingChecks = []*check.Check{
 				refusedLevel(t, call, first)
 				return
 			}
-			// Of a tool that takes long, one level more has to do: one that divides the messages or, if there is only one kind,
-			// that is above all of them.
+			// For a slow tool the check tries only one more level. It divides the messages, or is above all of them
+			// if they have one level.
 			middle := first[len(first)/2]
 			if len(first) == 1 {
 				middle = "emergency"
@@ -102,9 +103,9 @@ var loggingChecks = []*check.Check{
 // noticeable is how long a call takes that is not made once for each level in turn.
 const noticeable = 50 * time.Millisecond
 
-// eachAtOnce sets each level in a session of its own and makes the call in all of them at
-// the same time. It reports whether every session got what its level lets through: also
-// that at debug, so that the level of one session is not that of another.
+// eachAtOnce sets each level in a session of its own and makes the call in all of them at the same time. It reports
+// whether every session got the messages that its level lets through. The session at debug shows that no session has
+// the level of another.
 func eachAtOnce(t *check.T, call check.Call, seen []string) bool {
 	if t.Target.Transport == transport.NameStdio {
 		return false // each would be a process
@@ -199,9 +200,8 @@ func refusedLevel(t *check.T, call check.Call, seen []string) {
 	}
 }
 
-// persists reports whether a message of a level comes again, and once more, when
-// levels are set as in [logged]. What was on its way already, perhaps on another
-// stream, does not.
+// persists reports whether a message of a level comes again, and once more, when levels are set as in [logged]. A
+// message that was already on its way, perhaps on another stream, does not come again.
 func persists(t *check.T, call check.Call, levels []string, level string) bool {
 	for range 2 {
 		if !slices.Contains(logged(t, call, levels, nil), level) {
@@ -267,11 +267,10 @@ func logging(t *check.T) (check.Call, bool) {
 	return t.Target.ToolFor("log")
 }
 
-// logged sets levels, makes the call and returns the levels of what was logged,
-// least severe first. The first level has to be accepted, and any other to be
-// refused. The wanted levels are waited for, as [emitted] does. Where they do not all come while another
-// session sets a level, and one level may hold for all
-// (docs/positions.md, shared-log-level), the result is void: it is done again.
+// logged sets levels, makes the call and returns the levels of what was logged, least severe first. The first level
+// has to be accepted, and any other to be refused. The wanted levels are waited for, as [emitted] does. One level may
+// hold for all sessions (docs/positions.md, shared-log-level). If another session sets a level meanwhile and wanted
+// levels are missing, logged tries again.
 func logged(t *check.T, call check.Call, levels, wanted []string) []string {
 	const attempts = 10
 	for range attempts {

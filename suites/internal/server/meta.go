@@ -11,8 +11,8 @@ import (
 
 var anyMeta = map[string]any{"example.com/mcpconform": map[string]any{"any": []any{1, "two"}}, "plain": nil}
 
-// initializesBeside initialises the session with what the params of any request may hold. If that is refused, each of it is
-// tried by itself, in other sessions.
+// initializesBeside initialises the session with additional members that the params of any request may have. If the
+// server refuses that, each member is tried alone, in another session.
 func initializesBeside(t *check.T) {
 	params := t.Session.InitializeParams()
 	all := withToken(params, "mcpconform-initialize")

@@ -203,8 +203,8 @@ var paginationChecks = []*check.Check{
 		Needs:    waiting(check.Needs{Session: check.Own, Lacking: unpaged}),
 		Families: []string{"cursors-derived"},
 		Body: func(t *check.T) {
-			// What a client makes of a cursor may be one as well, and so may that of another list or client: each is served or
-			// refused as invalid, and what the server gave leads where it led before.
+			// A cursor that a client has altered may be valid, and so may the cursor of another list or client. The
+			// server serves each of them or refuses it as invalid. Its own cursors still lead to the same pages.
 			first, theirs := make(map[string]*client.Exchange), make(map[string]string)
 			var read []listOperation
 			for _, l := range lists {
@@ -348,8 +348,7 @@ func stays(t *check.T, method string, asFound func(*check.List) bool) bool {
 	return true
 }
 
-// notBase64 is a cursor that no server gives, and that is empty to a decoder which skips
-// what it does not know.
+// notBase64 is a cursor that no server gives. A decoder that skips unknown characters takes it for an empty one.
 const notBase64 = "%%%%"
 
 // nextCursor returns the cursor of the page after one, if that is a string: we send nothing else.

@@ -101,8 +101,7 @@ func init() {
 	}
 }
 
-// askedFor returns the method by which a tool of a role asks the client, and
-// what it is answered with.
+// askedFor returns the method by which a tool of a role asks the client, and the reply of the client.
 func askedFor(role string) (method string, reply func(*wire.Event) map[string]any) {
 	if role == "elicitation" {
 		return elicit, accept

@@ -25,7 +25,7 @@ import (
 // noResource is a URI that no server has, of a scheme that none knows.
 const noResource = "mcpconform-none://no/such/resource"
 
-// Bounds of what is read on one server.
+// These constants bound the reads on one server.
 const (
 	maxRead       = 20 // resources
 	maxTemplates  = 10
@@ -259,7 +259,8 @@ var resourceChecks = []*check.Check{
 				t.Expect(x).To(HaveResult(), "for the resource %s, as for each before it", wire.Quote(uri, 60))
 				t.About("resources.unsubscribe.accepted")
 				t.Expect(t.Call("resources/unsubscribe", params)).To(HaveResult(), "after a subscription")
-				// One that does not exist may be granted or refused. The rules judge the form of a refusal.
+				// The server may grant or refuse a subscription to an unknown resource. The rules judge the form of a
+				// refusal.
 				t.Clear()
 				t.About("resources.subscribe.accepted")
 				params = map[string]any{"uri": noResource}
@@ -328,7 +329,7 @@ func resourceUpdates(t *check.T) {
 		if err != nil {
 			break
 		}
-		// A clock, which ticks all the time, would hide whether the update comes that is awaited.
+		// A resource that changes all the time, such as a clock, would hide a missing update.
 		uri, _ := at(e.Msg.Params, "uri").(string)
 		i := slices.Index(subscribed, uri)
 		if i < 0 || len(subscribed) == 1 || !changesItself(t, uri) {
@@ -403,8 +404,8 @@ func updatable(t *check.T, call check.Call) []string {
 	return resourceURIs(t, maxRead)
 }
 
-// misnamed ends the body if an update that came for a change names a resource that is as before, while another one under
-// subscription has changed, and no update of that comes.
+// misnamed ends the body if an update names the wrong resource: the named one is as before, another subscribed one
+// has changed, and no update comes for it.
 func misnamed(t *check.T, update *wire.Event, before map[string]any, subscribed []string) {
 	named, _ := at(update.Msg.Params, "uri").(string)
 	if before[named] == nil || !reflect.DeepEqual(before[named], contents(t, named)) {
@@ -429,7 +430,8 @@ func misnamed(t *check.T, update *wire.Event, before map[string]any, subscribed 
 	}
 }
 
-// updatedAtNotice wants a client that reads a resource as soon as it is told of a change to read what is new.
+// updatedAtNotice tests that a client reads the new contents if it reads a resource as soon as it is told of a
+// change.
 func updatedAtNotice(t *check.T, call check.Call, uri string) {
 	mark := t.Mark()
 	told := func(e *wire.Event) bool { return updates(e, uri) }
@@ -479,8 +481,8 @@ func updatedSince(t *check.T, since []*wire.Event, changed string, ended map[str
 	return came
 }
 
-// settle waits for as long as a server may take to tell of a change, so that what comes afterwards
-// tells of a later one.
+// settle waits as long as a server may take to announce a change. A later notification then belongs to a later
+// change.
 func settle(t *check.T) { t.Pause(judge.Crossing) }
 
 // subscribedAnew subscribes to a resource once more after the subscription to it has ended.
@@ -687,8 +689,8 @@ func selfChanging(t *check.T) {
 // notifications are due.
 const soonAgain = time.Second
 
-// listed fails unless a list was answered. What becomes of a cursor is another
-// requirement (server/utilities/pagination).
+// listed fails unless a list was answered. Another requirement judges the treatment of cursors
+// (server/utilities/pagination).
 func listed(t *check.T, method string) {
 	list := t.Target.List(method)
 	if list.Lost {
@@ -773,8 +775,8 @@ func noResources(t *check.T) []family.Member {
 	return members
 }
 
-// encodedLast returns a URI whose last letter or digit is percent-encoded, which changes nothing of
-// what it identifies (RFC 3986, section 6.2.2.2); "" if it has none in its path.
+// encodedLast returns a URI with its last letter or digit percent-encoded. It identifies the same resource (RFC 3986,
+// section 6.2.2.2). The result is "" if its path has neither.
 func encodedLast(uri string) string {
 	at := strings.LastIndexFunc(uri, func(c rune) bool { return c < unicode.MaxASCII && (unicode.IsLetter(c) || unicode.IsDigit(c)) })
 	if path := strings.LastIndex(uri, "/"); at <= path || strings.ContainsAny(uri, "%?#") {
@@ -794,8 +796,7 @@ func ported(uri string) string {
 	return u.String()
 }
 
-// notFound reads a URI that no resource has. One that the server resolves to a resource is
-// not judged.
+// notFound reads a URI that no resource has. It judges nothing if the server resolves the URI to a resource.
 func notFound(t *check.T, m family.Member) {
 	x := t.Call("resources/read", map[string]any{"uri": m.Str()})
 	if x.Error() == nil {
@@ -859,8 +860,8 @@ var upwards = []string{
 	"%2e%2e%2f%2e%2e%2f%2e%2e%2f%2e%2e%2f%2e%2e%2f%2e%2e%2f%2e%2e%2f%2e%2e%2fetc/passwd",
 }
 
-// climbing returns URIs that lead out of what the server offers by dot
-// segments. Where a template takes whole paths, any file may be offered.
+// climbing returns URIs that leave the offered directories by dot segments. It skips templates that take whole paths:
+// they may offer any file.
 func climbing(t *check.T) []string {
 	var uris []string
 	for _, base := range slices.Concat(resourceURIs(t, 2), templates(t)[:min(len(templates(t)), 2)]) {
@@ -937,7 +938,7 @@ func takenForPatterns(t *check.T, known []string) {
 	}
 }
 
-// mayHave reports whether a URI is that of a listed resource, or one that a template may give.
+// mayHave reports whether a URI belongs to a listed resource or may come from a template.
 func mayHave(t *check.T, known []string, uri string) bool {
 	return slices.Contains(known, uri) || slices.ContainsFunc(templates(t), func(template string) bool { return mayGive(template, uri) })
 }
@@ -996,10 +997,9 @@ func takesPaths(t *check.T, uri string) bool {
 	})
 }
 
-// expansions fills in a template: with what the server suggests for its
-// variables, and else with a plain value. It reports whether all values were
-// suggested. Of a query it leaves out what it can: a variable may be undefined
-// (RFC 6570, section 2.3).
+// expansions fills in a template: with what the server suggests for its variables, and else with a plain value. It
+// reports whether all values were suggested. It leaves out the optional variables of a query: a variable may be
+// undefined (RFC 6570, section 2.3).
 func expansions(t *check.T, template string) (uris []string, suggested bool) {
 	names := filledVariables(template)
 	suggested = len(names) > 0
@@ -1060,9 +1060,8 @@ func constructs(template string) bool {
 	return false
 }
 
-// operators of RFC 6570, appendix A: what precedes the first value and what
-// separates the others, whether values are named, what follows the name of an
-// empty value, and whether reserved characters stay.
+// operators are the operators of RFC 6570, appendix A, with the text before the first value, the separator of the
+// others, named or plain values, the text after the name of an empty value, and the treatment of reserved characters.
 var operators = map[byte]struct {
 	first, separator string
 	named            bool

@@ -53,7 +53,7 @@ func runFeatures(t *testing.T, o server.Options, timeout time.Duration, ids ...s
 }
 
 func TestFeaturesOfReferenceServer(t *testing.T) {
-	// What no configuration of these tests makes observable.
+	// No configuration of these tests makes these requirements observable.
 	open := []string{
 		"logging.security.no-credentials", "logging.security.no-personal-data",
 		// The reference server declares completions.
@@ -210,8 +210,8 @@ func TestUndeclaredCompletion(t *testing.T) {
 	}
 }
 
-// Lists may change at any time: what is gone when it is asked for may be refused
-// as unknown. What is still listed may not.
+// TestShortLivedItems tests lists that change at any time: a server may refuse an item that is gone as unknown, and
+// must not refuse an item that is still listed.
 func TestShortLivedItems(t *testing.T) {
 	for _, stays := range []bool{false, true} {
 		var n atomic.Int64

@@ -113,15 +113,15 @@ func open(anyOf []string) client.Options {
 // nothing leaves a request open.
 func nothing(context.Context, any) (any, *wire.Error) { return nil, nil }
 
-// byHand is a session in which the body answers what the server asks during a call in
-// one of the tool roles.
+// byHand returns the needs of a check that itself answers the requests of the server, during a call in one of the
+// tool roles.
 func byHand(anyOf ...string) check.Needs {
 	needs := calling(anyOf...)
 	needs.Options = open(anyOf)
 	return needs
 }
 
-// aboutLiveness returns needs of a check that is about whether the server goes on answering.
+// aboutLiveness returns the needs of a check of whether the server still answers.
 func aboutLiveness(n check.Needs) check.Needs {
 	n.Liveness = true
 	return n
@@ -220,7 +220,7 @@ func refusedWith(x *client.Exchange, codes ...int64) bool {
 	return x.Error() != nil && slices.Contains(codes, x.Error().Code)
 }
 
-// timedOut reports whether what was awaited did not come in time.
+// timedOut reports whether a wait has timed out.
 func timedOut(err error) bool {
 	var timeout *client.TimeoutError
 	return errors.As(err, &timeout)

@@ -197,8 +197,8 @@ func (r rooted) quiet(t *check.T) (ago time.Duration) {
 	return ago
 }
 
-// ignored is how long ago a session that goes on was first told of other roots, if the server never asked for any: it
-// will not in another session, either.
+// ignored returns how long ago an open session was first told of other roots, if the server never asked for any. It
+// will not ask in another session, either.
 func ignored(t *check.T) (longest time.Duration) {
 	for _, l := range t.Logs() {
 		if len(l.Requests(wire.Server, listRoots)) > 0 {

@@ -95,7 +95,7 @@ func (p *scriptRun) run(steps []script.Step) {
 	}
 }
 
-// fail ends the script with what is wrong at a line of its file.
+// fail ends the script with a message about a line of its file.
 func (p *scriptRun) fail(line int, format string, args ...any) {
 	p.t.Fail("%s:%d: %s", p.script.File, line, fmt.Sprintf(format, args...))
 }
@@ -146,9 +146,8 @@ func (r *scriptRequest) answers(e *wire.Event) bool {
 	return e.Msg.ID.Resembles(r.id) || !e.Msg.ID.Usable() && e.Stream == r.event.Stream && strings.HasPrefix(e.Stream, "post:")
 }
 
-// await returns the next message of the server that fits and that was not dealt
-// with yet, or why none can come: r is the request whose response is awaited, or
-// nil.
+// await returns the next matching message of the server that no step has used yet, or the reason why none can come. r
+// is the request whose response is awaited, or nil.
 func (p *scriptRun) await(what string, r *scriptRequest, fits func(e *wire.Event) bool) (*wire.Event, error) {
 	e, err := p.t.Session.AwaitEvent(p.t.Context, p.from, what, func(e *wire.Event) bool {
 		if e.Kind == wire.KindStreamEnd && r != nil && e.Stream == r.event.Stream && strings.HasPrefix(e.Stream, "post:") {
@@ -271,8 +270,8 @@ func (p *scriptRun) never(step script.Step) {
 	}
 }
 
-// branch goes on with the first arm that the next message fits: the response to
-// the latest request, or what any arm names by its method.
+// branch continues with the first arm that fits the next message: the response to the latest request, or a message
+// with the method of an arm.
 func (p *scriptRun) branch(step script.Step) {
 	var chosen *script.Arm
 	var problems []string

@@ -132,7 +132,7 @@ func (p *sequenceRun) vocabulary() {
 	}
 }
 
-// topics are what a request is about: the feature, for completions that to which they belong, and that it is a
+// topics returns the topics of a request: its feature, or that of the reference for completions, and "list" for a
 // list, since servers make all lists with the same code.
 func topics(method string, params map[string]any) []string {
 	topic, what, _ := strings.Cut(method, "/")
@@ -155,8 +155,8 @@ const (
 	mostReplays    = 100
 )
 
-// sequences runs a sequence. What is wrong in it is run again in other sessions, from the
-// beginning and made smaller and smaller.
+// sequences runs a sequence. If something goes wrong, it runs the sequence again in other sessions, from the
+// beginning, and makes it smaller and smaller.
 func sequences(t *check.T) {
 	p := &sequenceRun{T: t, patience: t.Session.Options.Timeout, answered: make(map[int]bool)}
 	o := &p.options
@@ -180,7 +180,7 @@ func sequences(t *check.T) {
 	if t.Thorough() {
 		p.until = time.Now().Add(2 * p.patience)
 	}
-	// What other checks have done before in a session may have made it forget what it kept.
+	// Other checks may have made the server forget the state of an older session.
 	session := p.fresh()
 	if session == nil {
 		session = t.Session
@@ -195,7 +195,7 @@ func sequences(t *check.T) {
 		if w == nil || p.confirmed(w) || w.waited || w.gone {
 			return
 		}
-		// What could not be confirmed is left out of what is still to come.
+		// The rest of the sequence leaves out the request that could not be confirmed.
 		seq = model.Valid(slices.DeleteFunc(slices.Clone(w.rest), func(a model.Action) bool {
 			return (a.Kind == model.Ask || a.Kind == model.Probe) && wordOf(a) == w.word
 		}), *o)
@@ -254,8 +254,8 @@ func (w *misstep) same(other *misstep) bool {
 	return other != nil && w.kind == other.kind && w.word == other.word
 }
 
-// same reports whether a replay shows what was wrong. Which of several requests goes unanswered may be a matter
-// of the moment, so it can be another one, if that is answered alone.
+// same reports whether a replay shows the same misstep. Chance may decide which of several requests is not answered,
+// so the replay may show another request, if that is answered when it is made alone.
 func (p *sequenceRun) same(w, again *misstep) bool {
 	switch {
 	case w.same(again):
@@ -449,7 +449,7 @@ func (p *sequenceRun) listen(s *client.Session) *transport.Stream {
 	return stream
 }
 
-// drop makes a call that takes its time and hangs up on it. Nobody needs it any more.
+// drop makes a slow call and hangs up on it. Nobody needs its result.
 func (p *sequenceRun) drop(s *client.Session) {
 	limit, stop := context.WithTimeout(p.Context, head)
 	defer stop()
@@ -511,12 +511,12 @@ func (p *sequenceRun) judge(c *course, awaited []*requested) *misstep {
 	return nil
 }
 
-// unnamed reports whether an event is a response that does not say to what.
+// unnamed reports whether an event is a response without a usable id.
 func unnamed(e *wire.Event) bool {
 	return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && !e.Msg.ID.Usable()
 }
 
-// What stands in place of a position in the vocabulary.
+// These constants stand in place of a position in the vocabulary.
 const (
 	slowCall  = -1 // the request that takes its time
 	noRequest = -2 // what went wrong is no answer
@@ -536,8 +536,8 @@ func wordOf(a model.Action) int {
 
 var errMissing = errors.New("no answer")
 
-// answer waits for the answer to a request. Where it may be confirmed later that none comes, it waits
-// until a request that was made after it is answered, and a moment more.
+// answer waits for the answer to a request. If a replay can confirm later that none comes, it waits only until a
+// later request is answered, and a moment more.
 func (p *sequenceRun) answer(s *client.Session, r *requested) (*client.Exchange, error) {
 	limit, stop := context.WithTimeout(p.Context, p.patience)
 	defer stop()
@@ -609,8 +609,8 @@ func ofOther(method string, result map[string]any) bool {
 	return own != "" && other && result[own] == nil
 }
 
-// confirmed runs what was wrong again, makes it small and reports it. It says false if it
-// cannot be confirmed, or is legal.
+// confirmed runs a wrong sequence again, makes it small and reports it. It returns false if the error cannot be
+// confirmed, or is legal.
 func (p *sequenceRun) confirmed(w *misstep) bool {
 	p.until = time.Time{}
 	defer func() { p.hasty = false }()
@@ -661,7 +661,7 @@ func (p *sequenceRun) confirmed(w *misstep) bool {
 		return p.confirmedFact(w)
 	}
 	if w.kind == unserved {
-		// What is refused only beside others is another question (docs/positions.md, requests-beside-others).
+		// A refusal only beside other requests is another question (docs/positions.md, requests-beside-others).
 		again, _ := p.replay(model.Serial(found.sequence))
 		if !p.same(w, again) {
 			p.Note("%s %s only beside other requests", name, w.message)
@@ -709,8 +709,8 @@ func (p *sequenceRun) confirmed(w *misstep) bool {
 	return true
 }
 
-// later runs all of what was wrong again and goes on until the calls that take their time are over: what
-// struck one request by chance may strike such a call each time, and its answer is awaited last.
+// later runs the whole wrong sequence again, and continues until the slow calls are over. An error that struck one
+// request by chance may strike a slow call each time, and the answer of that is awaited last.
 func (p *sequenceRun) later(w *misstep) *misstep {
 	end := 1 + slices.IndexFunc(w.rest, func(a model.Action) bool { return a.Kind == model.Finish })
 	again, _ := p.replay(model.Valid(slices.Concat(w.sequence, w.rest[:end]), p.options))
@@ -733,8 +733,8 @@ var tolerated = map[model.Kind]string{
 	model.Listen: "http.server.get-close-tolerated", model.Unlisten: "http.server.get-close-tolerated", model.Drop: "http.disconnect.survived",
 }
 
-// blamed is the requirement that a server breaks which goes away in a sequence, or refuses what it no
-// longer understands: that of the last action that is not a request, or else another one.
+// blamed returns the requirement that a server breaks if it ends during a sequence, or refuses a request that it
+// understood before. It is the requirement of the last action that is not a request, or else otherwise.
 func blamed(sequence []model.Action, otherwise string) string {
 	for _, a := range slices.Backward(sequence) {
 		if id, ok := tolerated[a.Kind]; ok {
@@ -754,7 +754,7 @@ func (p *sequenceRun) blame(id, message string, events []*wire.Event) {
 	p.Violation(id, message, events...)
 }
 
-// subject names what a message is about.
+// subject names the subject of a message.
 func (p *sequenceRun) subject(w *misstep) string {
 	switch {
 	case w.word == noRequest:
@@ -768,8 +768,8 @@ func (p *sequenceRun) subject(w *misstep) string {
 	}
 }
 
-// alone makes the request alone, in a session of its own, as often as the sequence does. It says
-// what comes of it unless that is what is expected.
+// alone makes the request alone, in a session of its own, as often as the sequence does. It describes the outcome, or
+// returns "" for the expected one.
 func (p *sequenceRun) alone(w *misstep) string {
 	s := p.fresh()
 	if s == nil {
@@ -838,8 +838,8 @@ func (p *sequenceRun) alone(w *misstep) string {
 	return ""
 }
 
-// around returns the steps of which a request is one: what it undoes has to be done first, and
-// undone if it is to be done again.
+// around returns the steps around a request: an action that the request undoes comes first, and the request is undone
+// before it comes again.
 func (p *sequenceRun) around(of int) []int {
 	word := p.words[of]
 	for i, other := range p.words {
@@ -876,7 +876,7 @@ func (p *sequenceRun) replay(sequence []model.Action) (w *misstep, ok bool) {
 	return p.run(s, sequence), true
 }
 
-// describe says a sequence in words: what is not separated by a semicolon is sent without waiting.
+// describe says a sequence in words. Requests without a semicolon between them are sent without waiting.
 func (p *sequenceRun) describe(sequence []model.Action) string {
 	var b strings.Builder
 	gap := ""

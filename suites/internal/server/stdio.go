@@ -150,8 +150,8 @@ var stdioChecks = []*check.Check{
 // alone is a session that no other check uses at the time.
 var alone = check.Needs{Session: check.Own, Transports: []string{transport.NameStdio}, Brief: true}
 
-// derailing is for input that many servers do not survive: in a session that other checks
-// have used it would have to be tried twice, and each try waits for a time limit.
+// derailing is for input that many servers do not survive. In a used session it would have to be tried twice, and
+// each try waits for a time limit.
 var derailing = check.Needs{Session: check.Own, Among: "input that is not JSON", Transports: []string{transport.NameStdio}, Long: true, Brief: true}
 
 // survives sends a line that is not a valid message and expects an answer to a request

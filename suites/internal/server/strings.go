@@ -50,8 +50,8 @@ var stringChecks = []*check.Check{
 	},
 }
 
-// stringsAnswered answers what a tool asks with each text of the family that reply takes: the call still has to be
-// answered, with whatever the server makes of the text. reply returns nil for a text that does not fit what is asked.
+// stringsAnswered answers the request of a tool with each text of the family. The server still has to answer the
+// call, and may treat the text as it likes. reply returns nil for a text that does not fit the request.
 func stringsAnswered(t *check.T, call check.Call, method string, reply func(text string) func(request *wire.Event) map[string]any) {
 	asks := true
 	t.VaryInTurn(t.Draw("strings"), func(m family.Member) {

@@ -196,8 +196,7 @@ func (u *unanswered) waits(id, how string) {
 	u.Inconclusive("the server still waited when mcpconform ended the check")
 }
 
-// stopsWaiting judges a server that has cancelled the open request: the call ends, or
-// goes on with something else.
+// stopsWaiting judges a server that has cancelled the open request: the call ends, or continues with something else.
 func (u *unanswered) stopsWaiting(cancelled *wire.Event, d time.Duration) {
 	sign := u.await(u.request.Seq+1, d, func(e *wire.Event) bool {
 		return over(e, u.pending) || e.Seq > cancelled.Seq && asks(e, u.method)
@@ -252,8 +251,8 @@ func (u *unanswered) waited(answer *wire.Event) time.Duration {
 	return waited
 }
 
-// release ends the call, so that the session can be used further: what the server still
-// waits for is refused.
+// release ends the call, so that the session can be used further. It refuses the request for whose answer the server
+// still waits.
 func (u *unanswered) release() {
 	since := u.Since(u.request.Seq)
 	for _, e := range since {

@@ -28,7 +28,7 @@ import (
 // noTool is a name that no server gives a tool.
 const noTool = "mcpconform-no-such-tool"
 
-// Bounds of what is called on one server.
+// These constants bound the calls on one server.
 const (
 	maxCalled    = 40 // tools
 	maxMutations = 6  // invalid calls of one tool
@@ -337,9 +337,8 @@ var toolChecks = []*check.Check{
 	},
 }
 
-// argumentsLost warns of a server that says of the arguments of each tool that they are
-// missing, and says so in the same words when none are given: what it was sent does not
-// reach the tools.
+// argumentsLost warns if the server calls the arguments of every tool missing, in the same words as without any
+// arguments. The arguments do not reach the tools.
 func argumentsLost(t *check.T, refused map[string]*client.Exchange) {
 	words := make(map[string]bool)
 	var proof []*wire.Event
@@ -407,7 +406,7 @@ func refusesEmpty(t *check.T, tool map[string]any, refused *client.Exchange) {
 // saysAbsent matches what says of an argument that it is not there.
 var saysAbsent = regexp.MustCompile(`(?i)\b(required|missing|undefined|lacks|not (given|provided|found|set))\b`)
 
-// refusal returns what the error or the failure of a call says.
+// refusal returns the text of the error or failure of a call.
 func refusal(x *client.Exchange) string {
 	if x.Error() != nil {
 		return x.Error().Message
@@ -827,7 +826,7 @@ func listChanged(t *check.T, feature string) {
 	changedAfterListening(t, call, feature)
 }
 
-// changedAtNotice wants a client that reads a list as soon as it is told of a change to read what is new.
+// changedAtNotice tests that a client reads the new list if it reads it as soon as it is told of a change.
 func changedAtNotice(t *check.T, call check.Call, feature string) {
 	t.Clear()
 	method := "notifications/" + feature + "/list_changed"
