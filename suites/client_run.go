@@ -239,7 +239,7 @@ func (s *clientRun) missing() []string {
 	case end.Late:
 		missing = append(missing, "the client did not end in the scenario "+client.Baseline+" and had to be stopped at the time limit; "+ending.Raise(ending.Timeout))
 	case end.Exit != nil && *end.Exit != (wire.Exit{}):
-		died := fmt.Sprintf("the client %s in the scenario %s", end.Exit, client.Baseline)
+		died := fmt.Sprintf("the client %s in the scenario %s%s", end.Exit, client.Baseline, s.finished[0].RightAfter())
 		if words := s.lastWords(end); words != "" {
 			died += "; its last words: " + words
 		}

@@ -256,18 +256,27 @@ func toleranceFaults() []Fault {
 		}
 		faults = append(faults, fault)
 	}
-	return append(faults, Fault{
-		ID: "schema.description-required", Requirement: "schema.optional-members", Scenario: "exchange/bare",
-		Summary: "A tool without a description ends the client.",
-		Apply: dying(func(e *wire.Event) bool {
-			if e.Msg == nil {
-				return false
-			}
-			tools, _ := wire.At(e.Msg.Result, "tools").(list)
-			return len(tools) > 0 && wire.At(tools[0], "description") == nil
-		}),
-	})
+	without := func(id, scenario, what, member, name string) Fault {
+		return Fault{
+			ID: "schema." + id, Requirement: "schema.optional-members", Scenario: scenario, Summary: what + " ends the client.",
+			Apply: dying(func(e *wire.Event) bool {
+				if e.Kind != wire.KindMessage {
+					return false
+				}
+				items, _ := wire.At(e.Msg.Result, member).(list)
+				return slices.ContainsFunc(items, func(item any) bool { return wire.At(item, name) == nil })
+			}),
+		}
+	}
+	return append(faults,
+		without("description-required", "exchange/bare", "A tool without a description", "tools", "description"),
+		// An ordinary server leaves these out.
+		without("resource-description-required", described, "A resource without a description", "resources", "description"),
+		without("prompt-arguments-required", described, "A prompt without arguments", "prompts", "arguments"),
+	)
 }
+
+const described = "content/described"
 
 // schemaFaults give params another form than their definitions prescribe.
 func schemaFaults() []Fault {

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -22,6 +23,13 @@ var contentScenarios = []*Scenario{
 		Needs:   "the client got nothing but plain text in the baseline",
 		Options: plain,
 		Judge:   func(t *T) { t.judgeTolerated("plain text alone", odd...) },
+	},
+	{
+		Name: "content/described", Requirements: []string{optionalMembers},
+		After: []string{Baseline}, Moot: (*T).endsWell,
+		Needs:   "the client goes no further than in the baseline",
+		Options: described,
+		Judge:   judgeDescribed,
 	},
 	{
 		Name: "content/failed-tool", Requirements: []string{"tools.result.structured-or-unstructured"},
@@ -48,6 +56,63 @@ var contentScenarios = []*Scenario{
 			}
 		},
 	},
+}
+
+const optionalMembers = "schema.optional-members"
+
+// endsWell says that the client ended as it should with the ordinary server, or "".
+func (t *T) endsWell() string {
+	if exit := t.Ending.Exit; exit != nil && *exit == (wire.Exit{}) {
+		return "the client ended in order"
+	}
+	return ""
+}
+
+var none = map[string]any{} // annotations that say nothing
+
+// optional are members that the items of a list may have (schema#tool, schema#resource, schema#resourcetemplate,
+// schema#prompt), with values that say nothing new.
+var optional = map[string]map[string]any{
+	"tools/list":               {"title": "A title", "description": "A description.", "annotations": none},
+	"resources/list":           {"title": "A title", "description": "A description.", "mimeType": "text/plain", "annotations": none},
+	"resources/templates/list": {"title": "A title", "description": "A description.", "mimeType": "text/plain", "annotations": none},
+	"prompts/list":             {"title": "A title", "description": "A description.", "arguments": []any{}},
+}
+
+// described returns the options of a server whose lists leave out none of the optional members.
+func described(*ScenarioRun) server.Options {
+	methods := make(map[string]server.Middleware)
+	for method, member := range listed {
+		methods[method] = server.EditItems(member, func(item map[string]any) {
+			for name, value := range optional[method] {
+				if _, ok := item[name]; !ok {
+					item[name] = value
+				}
+			}
+		})
+	}
+	return server.Options{Behaviour: server.Behaviour{Methods: methods}}
+}
+
+// judgeDescribed judges whether a list whose items leave optional members out was the last that the client got from the
+// ordinary server.
+func judgeDescribed(t *T) {
+	for _, x := range t.Baseline.Requests() {
+		items, _ := x.Result()[listed[x.Method()]].([]any)
+		var missing []string
+		for _, name := range slices.Sorted(maps.Keys(optional[x.Method()])) {
+			if slices.ContainsFunc(items, func(item any) bool { return wire.At(item, name) == nil }) {
+				missing = append(missing, name)
+			}
+		}
+		if len(missing) == 0 || t.Baseline.conversationOf(x).Survived(x.Response) {
+			continue
+		}
+		each := "the same list with " + strings.Join(missing, ", ") + " in each item"
+		if message := t.blame(each); message != "" {
+			t.Violation(optionalMembers, message, x.Request, x.Response)
+		}
+	}
 }
 
 // failed turns the first result in a session into that of a failed tool, with an account of the failure in structured

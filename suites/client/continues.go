@@ -399,22 +399,45 @@ func (t *T) JudgeContinued(after string, ids ...string) {
 	}
 }
 
+// blame says that the client ended, or hangs, after a message of the ordinary server, while it goes on with this one,
+// which sends something else instead; "" if it does not come further here.
+func (t *T) blame(instead string) string {
+	base := t.Baseline
+	if base == nil {
+		return ""
+	}
+	if c := base.comparedWith(t); c.ok || !c.decided {
+		return ""
+	}
+	after := " after this message of an ordinary server, while it goes on with a server that sends " + instead
+	if exit := base.Ending.Exit; exit != nil {
+		return "the client " + exit.String() + after
+	}
+	return timedOut("the client hangs" + after)
+}
+
+// RightAfter says, in a clause, after which result, other than that of a ping, the client sent no further message; "" if
+// it went on after each.
+func (t *T) RightAfter() string {
+	for _, c := range slices.Backward(t.Conversations) {
+		for _, x := range slices.Backward(c.Exchanges) {
+			if x.From() == wire.Client && x.Method() != "ping" && x.Result() != nil && !c.Survived(x.Response) {
+				return ", after the result of " + x.Method()
+			}
+		}
+	}
+	return ""
+}
+
 // judgeTolerated judges what a client must tolerate. The ordinary server sends it, and this scenario's server does
 // not. If the client gets further here than there, it did not tolerate the last such message there. It is not blamed
 // if it had coped before with another message of the same requirement.
 func (t *T) judgeTolerated(instead string, ids ...string) {
-	base := t.Baseline
-	if base == nil {
+	message := t.blame(instead)
+	if message == "" {
 		return
 	}
-	if c := base.comparedWith(t); c.ok || !c.decided {
-		return
-	}
-	message := timedOut("the client hangs after this message of an ordinary server, while it goes on with a server that sends " + instead)
-	if exit := base.Ending.Exit; exit != nil {
-		message = "the client " + exit.String() + " after this message of an ordinary server, while it goes on with a server that sends " + instead
-	}
-	for _, c := range base.Conversations {
+	for _, c := range t.Baseline.Conversations {
 		tolerances := c.Tolerances()
 		for _, fatal := range tolerances {
 			coped := func(other judge.Tolerance) bool {

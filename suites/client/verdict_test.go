@@ -123,6 +123,23 @@ func TestLastWordsOfClients(t *testing.T) {
 	}
 }
 
+// The reason why a run is incomplete names the result behind which the client ended, if it sent nothing after that.
+func TestReasonNamesLastResult(t *testing.T) {
+	run := conducted(t, suites.ClientScenarios{Scenarios: []string{client.Baseline}, Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
+		s, err := begin(ctx, p, answerTime)
+		if err != nil {
+			return err
+		}
+		defer s.Close(ctx)
+		_, _ = s.Call(ctx, "tools/list", nil)
+		return errors.New("it cannot read any list of tools")
+	})}, suites.Options{Timeout: 20 * time.Second})
+	const want = "exited with status 1 in the scenario baseline, after the result of tools/list"
+	if run.Verdict != result.Incomplete || !strings.Contains(run.Reason, want) {
+		t.Errorf("the run is %s: %q; want %q", run.Verdict, run.Reason, want)
+	}
+}
+
 // If a client only pings, the reason says that another request is needed, not that none was sent.
 func TestReasonOfPingsAlone(t *testing.T) {
 	run := conducted(t, suites.ClientScenarios{Scenarios: []string{"exchange/requests"}, Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
