@@ -91,6 +91,15 @@ func (p *sequenceRun) missing(s *client.Session, mark int, expected []expectatio
 	return nil
 }
 
+// cutOff reports whether the first of several expected messages came, and none after the first that is missing. A limit
+// on the rate cuts messages off like that (server/utilities/logging#implementation-considerations); a level that was
+// lost holds back the lower ones, which tools mostly send first.
+func cutOff(s *client.Session, mark int, expected []expectation) bool {
+	came := func(one expectation) bool { return slices.ContainsFunc(s.Log().Events()[mark:], one.fits) }
+	first := slices.IndexFunc(expected, func(one expectation) bool { return !came(one) })
+	return first > 0 && !slices.ContainsFunc(expected[first:], came)
+}
+
 // levelKept is the log level as a fact. It expects the messages that a tool logs with the level at debug, with each
 // level that lets them through.
 func (p *sequenceRun) levelKept() *fact {
@@ -329,7 +338,7 @@ func (p *sequenceRun) probe(c *course, a model.Action) *misstep {
 		if p.hasty {
 			most = p.Soon(check.AtOnce)
 		}
-		if missing = p.missing(c.session, mark, expected, most); missing == nil {
+		if missing = p.missing(c.session, mark, expected, most); missing == nil || cutOff(c.session, mark, expected) {
 			return nil
 		}
 	}
