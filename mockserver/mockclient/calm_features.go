@@ -331,6 +331,32 @@ var useOddities = []Oddity{
 		}),
 	},
 	{
+		ID: "lists.first-page-later", Summary: "The client reads the list of tools to its end, and later requests its first page, as a sign of life.",
+		Why: anyUse, Source: at("server/tools", "listing-tools"), Scenarios: []string{"lists/changed", "lists/pages"}, Untried: nothingUsed,
+		Apply: using(func(ctx context.Context, s *client.Session, call client.Call) error {
+			if !s.Capability("tools") {
+				return nil
+			}
+			for params := (object{}); params != nil; {
+				x, err := call(ctx, "tools/list", params)
+				if err != nil {
+					return err
+				}
+				params = nil
+				if cursor, more := x.Result()["nextCursor"].(string); more {
+					params = object{"cursor": cursor}
+				}
+			}
+			for range 2 {
+				if _, err := call(ctx, "tools/list", nil); err != nil {
+					return err
+				}
+			}
+			_, err := call(ctx, "tools/call", object{"name": "echo", "arguments": object{"text": "x"}})
+			return err
+		}),
+	},
+	{
 		ID: "lists.stale", Summary: "The client does not list again what the server has announced as changed.",
 		Why: "The announcement binds the server; a client may ask again when it needs the list.", Source: at("server/tools", "list-changed-notification"),
 		Scenarios: []string{"lists/changed"}, Untried: nothingUsed,

@@ -143,26 +143,17 @@ var listScenarios = []*Scenario{
 		Options: func(*ScenarioRun) server.Options {
 			methods := make(map[string]server.Middleware)
 			for method, member := range listed {
-				if member == "resourceTemplates" {
-					continue
-				}
-				methods[method] = func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-					result, rpcErr := next(ctx, r)
-					changed := r.Session.Value("changed "+member, func() any { return new(counter) }).(*counter)
-					if wire.At(result, "nextCursor") == nil && changed.next() < changes {
-						r.Notify("notifications/"+member+"/list_changed", nil)
-					}
-					return result, rpcErr
+				if member != "resourceTemplates" {
+					methods[method] = changing(method, member)
 				}
 			}
 			return server.Options{PageSize: changedPage, Behaviour: server.Behaviour{Methods: methods, Breaks: []string{"http.server.sse-related-messages"}}}
 		},
 		Judge: func(t *T) {
 			for method, member := range listed {
-				if member != "resourceTemplates" && t.sent(method) != nil {
+				if t.judgeReadAgain(method) && member != "resourceTemplates" && t.sent(method) != nil {
 					t.JudgeContinued("a change of the "+member+" was announced", member+".list-changed.unsolicited")
 				}
-				t.judgeReadAgain(method)
 			}
 		},
 	},
@@ -220,31 +211,40 @@ var listed = map[string]string{
 	"resources/templates/list": "resourceTemplates", "prompts/list": "prompts",
 }
 
-// changes is how often a list changes: each time that the client has read it to its end. changedPage is the number of
-// items of its pages.
-const (
-	changes     = 2
-	changedPage = 5
-)
+// changedPage is the size of the pages of a list that changes.
+const changedPage = 5
 
-// judgeReadAgain judges whether a client reads all pages of a list also when it reads the list again in the same
-// session.
-func (t *T) judgeReadAgain(method string) {
+// changing announces that a list has changed when it was read to its end. From then on its first page is empty.
+func changing(method, member string) server.Middleware {
+	return func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		announced := r.Session.Value("changed "+member, func() any { return new(counter) }).(*counter)
+		if announced.n.Load() > 0 {
+			return emptyBefore(method, member)(ctx, r, next)
+		}
+		result, rpcErr := next(ctx, r)
+		if wire.At(result, "nextCursor") == nil && announced.next() == 0 {
+			r.Notify("notifications/"+member+"/list_changed", nil)
+		}
+		return result, rpcErr
+	}
+}
+
+// judgeReadAgain judges whether a client that has read a list to its end in pages does so as well when it reads the
+// list again in the same session. It says false if the client has not: what it does then may come from that.
+func (t *T) judgeReadAgain(method string) (whole bool) {
 	const id = "pagination.client.both-flows"
 	for _, c := range t.Conversations {
 		var end, again *judge.Exchange // the last page of the first time, and the first page of a later time
 		readOn := false
 		for _, x := range requests(c) {
-			if x.Method() != method {
-				continue
-			}
-			further, more := wire.At(x.Request.Msg.Params, "cursor") != nil, x.Result()["nextCursor"] != nil
+			further := wire.At(x.Request.Msg.Params, "cursor") != nil
 			switch {
+			case x.Method() != method || x.Result() == nil:
 			case end != nil && further:
 				readOn = true
-			case end != nil && more:
+			case end != nil:
 				again = x
-			case end == nil && further && x.Result() != nil && !more:
+			case further && x.Result()["nextCursor"] == nil:
 				end = x
 			}
 		}
@@ -252,11 +252,38 @@ func (t *T) judgeReadAgain(method string) {
 		case again == nil:
 		case readOn:
 			t.Exercised(id)
-		case t.goesOn(c, again.Response):
-			t.Warning(id, "the client has read the list to its end, and reads only the first page when it requests it again in the same session",
-				again.Request, again.Response)
+		case t.begun(method) <= t.Baseline.begun(method)-t.Baseline.told(method): // it asks so often without a change, too
+		default:
+			if t.goesOn(c, again.Response) {
+				t.Warning(id, "the client has read the list to its end; when it reads it again in the same session, it takes the first page, "+
+					"which is empty and has a nextCursor, for the whole", again.Request, again.Response)
+			}
+			return false
 		}
 	}
+	return true
+}
+
+// begun returns how often the client has requested the first page of a list.
+func (t *T) begun(method string) (times int) {
+	for _, x := range t.Requests() {
+		if x.Method() == method && wire.At(x.Request.Msg.Params, "cursor") == nil {
+			times++
+		}
+	}
+	return times
+}
+
+// told returns how often the server has announced that a list has changed.
+func (t *T) told(method string) (times int) {
+	for _, c := range t.Conversations {
+		for _, e := range c.Messages {
+			if e.From == wire.Server && e.Msg.Method == "notifications/"+listed[method]+"/list_changed" {
+				times++
+			}
+		}
+	}
+	return times
 }
 
 // nowhere is a folder that does not exist, with the files that do not exist.
@@ -510,18 +537,22 @@ func schematic(run *ScenarioRun) server.Options {
 func emptyFirst(*ScenarioRun) server.Options {
 	methods := make(map[string]server.Middleware)
 	for method, member := range listed {
-		methods[method] = func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			switch given, ok := r.Params["cursor"]; {
-			case !ok:
-				return map[string]any{member: []any{}, "nextCursor": secondPage + method}, nil
-			case given != secondPage+method:
-				return nil, &wire.Error{Code: server.InvalidParams, Message: "Invalid params: no such cursor"}
-			}
-			delete(r.Params, "cursor")
-			return next(ctx, r)
-		}
+		methods[method] = emptyBefore(method, member)
 	}
 	return server.Options{PageSize: 10_000, Behaviour: server.Behaviour{Methods: methods}}
+}
+
+// emptyBefore puts an empty page before a list.
+func emptyBefore(method, member string) server.Middleware {
+	return func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		switch given, ok := r.Params["cursor"]; {
+		case !ok:
+			return map[string]any{member: []any{}, "nextCursor": secondPage + method}, nil
+		case given == secondPage+method:
+			delete(r.Params, "cursor")
+		}
+		return next(ctx, r)
+	}
 }
 
 const secondPage = "second page of "
