@@ -480,7 +480,8 @@ func (c *collected) flush() {
 // aMoment is longer than the lists are read at first, and shorter than a run takes.
 const aMoment = 200 * time.Millisecond
 
-// announcedLater has the lists of a feature empty until some time after the first handshake, when the change is announced.
+// announcedLater has the lists of a feature empty until some time after the first handshake, when the change is
+// announced.
 func announcedLater(after time.Duration, feature string, methods ...string) apply {
 	return func(o *server.Options) {
 		var there, counting atomic.Bool

@@ -21,10 +21,11 @@
 // A fault shows with any seed and with its requirement alone selected. Prefer a refusal to silence: silence also
 // breaks base.response.present. If two answers have to agree, put the fault into the one that the check asks for.
 //
-// Other forms are derived from most faults: in all sessions but the first, beside other requests, from the second time
-// on, and in order: a client that dies of something takes its leave there instead. TestForms tries them (docs/kill-matrix-forms.md). If a form is not found, mend the check: it sends its stimulus
-// again in a session that is there, beside a call, or a second time. fixtures/forms.yaml excuses only a form that
-// makes no sense, with the reason.
+// Other forms are derived from most faults: in all sessions but the first, beside other requests, from the second
+// time on, and in order: a client that dies of something takes its leave there instead. TestForms tries them
+// (docs/kill-matrix-forms.md). If a form is not found, mend the check: it sends its stimulus again in a session that
+// is there, beside a call, or a second time. fixtures/forms.yaml excuses only a form that makes no sense, with the
+// reason.
 //
 // # Oddities and attacks
 //

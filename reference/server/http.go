@@ -691,7 +691,8 @@ func (x *httpCall) get() {
 		if st, position = x.link.resume(last); st != nil {
 			s := st.from(position, 0)
 			position += len(s.events)
-			// An event without an id leaves the reader at the one before: it would get it again and again. A response has to come.
+			// An event without an id leaves the reader at the one before: it would get it again and again. A response
+			// has to come.
 			replay = slices.DeleteFunc(slices.Clone(s.events), func(e *Event) bool { return e.ID == "" && e.Out != nil && e.Out.Method != "" })
 		}
 		if hook := x.http.server.behaviour.HTTP.Replay; hook != nil {

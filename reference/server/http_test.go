@@ -505,8 +505,8 @@ func TestDriver(t *testing.T) {
 	}
 }
 
-// TestRecordOfWhatIsWritten wants the record to hold what stands on a stream, also where the behaviour has changed the text of
-// an event.
+// TestRecordOfWhatIsWritten wants the record to hold what stands on a stream, also where the behaviour has changed
+// the text of an event.
 func TestRecordOfWhatIsWritten(t *testing.T) {
 	for name, test := range map[string]struct {
 		text string // of the event of a response

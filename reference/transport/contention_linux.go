@@ -40,7 +40,8 @@ func (p *osProcess) queued() (waited time.Duration) {
 	for pid := range f.members {
 		threads, _ := filepath.Glob(procFile(pid, "task/*/schedstat")) // the pattern is well-formed
 		for _, thread := range threads {
-			// The time on a processor, that waiting for one, and the number of turns (Documentation/scheduler/sched-stats.rst).
+			// The time on a processor, that waiting for one, and the number of turns
+			// (Documentation/scheduler/sched-stats.rst).
 			stat, _ := os.ReadFile(thread) // one that has ended waits no more
 			if fields := bytes.Fields(stat); len(fields) == 3 {
 				ns, _ := strconv.ParseInt(string(fields[1]), 10, 64)

@@ -31,12 +31,12 @@ var needed = map[string]string{
 	"notifications/roots/list_changed": "roots.listChanged",
 }
 
-// Capability returns the capability that a request or notification of a method needs, or "": only capabilities that were
-// negotiated are used (basic/lifecycle#operation).
+// Capability returns the capability that a request or notification of a method needs, or "": only capabilities that
+// were negotiated are used (basic/lifecycle#operation).
 func Capability(method string) string { return needed[method] }
 
-// Declares reports whether capabilities, as a party declares them in the handshake, have one, such as "tools.listChanged". An
-// object counts by its presence, a flag by being true.
+// Declares reports whether capabilities, as a party declares them in the handshake, have one, such as
+// "tools.listChanged". An object counts by its presence, a flag by being true.
 func Declares(capabilities map[string]any, capability string) bool {
 	v := At(any(capabilities), strings.Split(capability, ".")...)
 	if flag, ok := v.(bool); ok {

@@ -21,7 +21,8 @@ type Conversation struct {
 	// Stray holds responses that belong to no request.
 	Stray []Stray
 
-	// Init is the first initialize exchange or, if that was refused, the first one that succeeded; nil when there was none.
+	// Init is the first initialize exchange or, if that was refused, the first one that succeeded; nil when there was
+	// none.
 	Init *Exchange
 	// Initialized is the first initialized notification, or nil.
 	Initialized *Event

@@ -159,8 +159,8 @@ func (x *HTTPExchange) Body() *Event {
 	return nil
 }
 
-// CutEvent returns the SSE event inside which the server ended its answer to messages, or nil: an event counts only with the empty
-// line behind it (HTML Standard, section 9.2.6). A connection that broke may break anywhere.
+// CutEvent returns the SSE event inside which the server ended its answer to messages, or nil: an event counts only
+// with the empty line behind it (HTML Standard, section 9.2.6). A connection that broke may break anywhere.
 func (x *HTTPExchange) CutEvent() *Event {
 	if len(x.Sent) == 0 || !x.Complete() {
 		return nil
@@ -273,8 +273,8 @@ func (x *Exchange) Deferred() bool {
 // Momentary reports whether a message was refused for a reason of the moment, so that it may be sent again.
 func Momentary(head *Event) bool { return TooMany(head) || Unreached(head) }
 
-// Unreached reports whether the head of a response says that a gateway got no answer for the moment (RFC 9110, sections 15.6.3 to
-// 15.6.5).
+// Unreached reports whether the head of a response says that a gateway got no answer for the moment (RFC 9110,
+// sections 15.6.3 to 15.6.5).
 func Unreached(head *Event) bool {
 	if head == nil || head.Kind != KindHTTPResponse {
 		return false

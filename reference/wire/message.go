@@ -321,8 +321,8 @@ func (m *Message) Value() any {
 	return members
 }
 
-// Payload returns how the params or the result of a message are spelled, "" if it has none. It is not known of a message that
-// was not parsed for a trace, has a fault or holds more than a message does.
+// Payload returns how the params or the result of a message are spelled, "" if it has none. It is not known of a
+// message that was not parsed for a trace, has a fault or holds more than a message does.
 func (m *Message) Payload() (text string, known bool) {
 	return m.payload, m.plain && (m.payload != "" || m.Params == nil && m.Result == nil)
 }

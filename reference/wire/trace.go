@@ -478,8 +478,8 @@ func (l *Log) Await(ctx context.Context, from int, match func(*Event) bool) (*Ev
 	}
 }
 
-// since returns the events from a position on and whether the log has ended. If there is nothing new, it returns as well what
-// is closed when there is.
+// since returns the events from a position on and whether the log has ended. If there is nothing new, it returns as
+// well what is closed when there is.
 func (l *Log) since(from int) (events []*Event, ended bool, changed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,7 +8,8 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 )
 
-// allowance is the time that a check has. It grows with what its waits are granted on a busy machine, up to as much again.
+// allowance is the time that a check has. It grows with what its waits are granted on a busy machine, up to as much
+// again.
 type allowance struct {
 	mu    sync.Mutex
 	end   *time.Timer

@@ -41,7 +41,8 @@ func (u *unlisted) begin(t *Target) {
 	}
 }
 
-// keeps reports whether a check with an outcome is tried again if what lists hold is announced, and keeps it until then.
+// keeps reports whether a check with an outcome is tried again if what lists hold is announced, and keeps it until
+// then.
 func (u *unlisted) keeps(f *Future, o Outcome) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -61,8 +62,8 @@ func (u *unlisted) take() []*Future {
 	return u.checks
 }
 
-// announced waits for the server to announce a change of a list that was empty, and reads those lists again. It reports whether
-// one of them holds anything now.
+// announced waits for the server to announce a change of a list that was empty, and reads those lists again. It
+// reports whether one of them holds anything now.
 func (e *Engine) announced(ctx context.Context) bool {
 	announces := func(event *wire.Event) bool {
 		if event.Kind != wire.KindMessage || event.From != wire.Server {

@@ -48,8 +48,8 @@ type Needs struct {
 	Authorization bool
 	// ToolRoles are the roles in which the check calls tools, as far as there are tools for them.
 	ToolRoles []string
-	// Options of the session, when it is not the shared one. If they name no capability, an [Own] session may be one whose
-	// client declares all of them.
+	// Options of the session, when it is not the shared one. If they name no capability, an [Own] session may be one
+	// whose client declares all of them.
 	Options client.Options
 	// Among names checks that use [Own] sessions in turn which no others use: what they do would
 	// mislead those.

@@ -24,7 +24,8 @@ import (
 type interference struct {
 	limit *wire.Event // with which a request was refused because there were too many, or nil
 	lost  bool        // a session was ended, or not opened for want of room
-	// How many HTTP requests the busiest session of the check took, and how long the longest one lasted, if one was lost.
+	// How many HTTP requests the busiest session of the check took, and how long the longest one lasted, if one was
+	// lost.
 	posts int
 	age   time.Duration
 }
@@ -120,7 +121,8 @@ func (t *T) endedBeneath(ctx context.Context) bool {
 	})
 }
 
-// ends404 reports whether the last response of a session that evidence shows has the status 404, and comes after a faulty message.
+// ends404 reports whether the last response of a session that evidence shows has the status 404, and comes after a
+// faulty message.
 func ends404(s *client.Session, evidence []*wire.Event) bool {
 	var last *wire.Event
 	for _, e := range evidence {
@@ -253,7 +255,8 @@ type refused struct {
 	how     refusal
 	// concurrent says that another request of the check was under way at the time.
 	concurrent bool
-	// undeclared is the capability that the request needs, if the server declares it, but not in the session of the request.
+	// undeclared is the capability that the request needs, if the server declares it, but not in the session of the
+	// request.
 	undeclared string
 }
 
@@ -596,8 +599,8 @@ const (
 	maxLost     = 3
 	fewestPings = 20
 	maxPings    = 500
-	// lastingTimes is how many times as many requests as in a session that was lost another one has to serve: which one is the last
-	// may be a matter of chance.
+	// lastingTimes is how many times as many requests as in a session that was lost another one has to serve: which
+	// one is the last may be a matter of chance.
 	lastingTimes = 3
 )
 
@@ -636,18 +639,18 @@ func (e *Engine) pingsUntilLost(ctx context.Context, i interference) (answered i
 	return answered, ended
 }
 
-// maxRateTries bounds how many requests tell whether the server limits their rate, maxSaid how many if it says so, and ratePauses
-// how many seconds it is then left alone.
+// maxRateTries bounds how many requests tell whether the server limits their rate, maxSaid how many if it says so,
+// and ratePauses how many seconds it is then left alone.
 const (
 	maxRateTries = 3 * burst
 	maxSaid      = 30 * burst
 	ratePauses   = 4
 )
 
-// limitsRate reports whether one of the calls of tools, or of the completions, or what was refused with such words, was refused
-// only because there had been too many of late (server/tools#security-considerations): when
-// it is sent again and again it is first served, or refused in another way, then refused as
-// before several times in a row, and after a pause no longer.
+// limitsRate reports whether one of the calls of tools, or of the completions, or what was refused with such words,
+// was refused only because there had been too many of late (server/tools#security-considerations): when it is sent
+// again and again it is first served, or refused in another way, then refused as before several times in a row, and
+// after a pause no longer.
 func (e *Engine) limitsRate(ctx context.Context, refusals []refused) bool {
 	return e.limited(ctx, OwnLabel, &e.concurrency.rate, ratable(refusals), tryRate)
 }

@@ -240,8 +240,8 @@ func (q *queue) push(f *Future) {
 	q.changed.Signal()
 }
 
-// pop waits for a check that is ready, a late one until no other waits. It returns nil when no more will come. When no more will,
-// and none of those that wait is ready, it calls idle with how many these are.
+// pop waits for a check that is ready, a late one until no other waits. It returns nil when no more will come. When
+// no more will, and none of those that wait is ready, it calls idle with how many these are.
 func (q *queue) pop(ready func(*Check) bool, idle func(waiting int)) *Future {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -747,8 +747,9 @@ func (e *Engine) apart() bool { return e.Dialer.Transport() == transport.NameStd
 // maxExcluded is how many processes may end at once before no more are started beside the first one.
 const maxExcluded = 3
 
-// excludes returns why a check has to wait until no other session is open, or nil. Processes of the server seem to exclude each
-// other, as where they lock a file, if all but the first one have ended without having answered anything.
+// excludes returns why a check has to wait until no other session is open, or nil. Processes of the server seem to
+// exclude each other, as where they lock a file, if all but the first one have ended without having answered
+// anything.
 func (e *Engine) excludes(c *Check) error {
 	switch {
 	case !e.apart() && e.exclusive.Load():

@@ -24,7 +24,8 @@ type UnresponsiveError struct {
 	// Unanswered are the methods of the requests that got no answer.
 	Unanswered []string
 	After      time.Duration
-	// Worn is the request that got no answer in a process, of which each answers only so much; others may go on. Nil is none.
+	// Worn is the request that got no answer in a process, of which each answers only so much; others may go on. Nil
+	// is none.
 	Worn *wire.Event
 }
 
@@ -59,7 +60,8 @@ const (
 	// two limits are over. The engine looks that many times in a limit.
 	silence = 2
 	looks   = 16
-	// maxUnanswered is how many checks in a row may stay without any answer alone before the others keep what they have.
+	// maxUnanswered is how many checks in a row may stay without any answer alone before the others keep what they
+	// have.
 	maxUnanswered = 3
 	// maxRestarts bounds how often a target is restarted.
 	maxRestarts = 20
@@ -106,8 +108,8 @@ func (e *Engine) isDown() bool {
 	return e.liveness.down
 }
 
-// noteUnanswered notes that a check got no answer, and finds out whether the target still takes a new session. It returns
-// what shows that it went down, or nil. Whether it hangs, [Engine.watch] finds out.
+// noteUnanswered notes that a check got no answer, and finds out whether the target still takes a new session. It
+// returns what shows that it went down, or nil. Whether it hangs, [Engine.watch] finds out.
 func (e *Engine) noteUnanswered(ctx context.Context, c *Check) (down error) {
 	if e.GivenUp() != nil {
 		return nil
@@ -196,8 +198,8 @@ func (e *Engine) watch(ctx context.Context) {
 	}
 }
 
-// silent returns the records of the sessions in which the target has answered nothing for a part of a time limit, although
-// requests wait as long. Sessions that share a server are not silent as long as it answers in another one.
+// silent returns the records of the sessions in which the target has answered nothing for a part of a time limit,
+// although requests wait as long. Sessions that share a server are not silent as long as it answers in another one.
 func (e *Engine) silent(now time.Duration) (logs []*wire.Log) {
 	e.liveness.mu.Lock()
 	askedAt := e.liveness.askedAt
@@ -306,8 +308,8 @@ func (e *Engine) askBoth(ctx context.Context, limit time.Duration, silent []*wir
 	return nil
 }
 
-// lastToAnswer returns the open session in which the target has answered last, or nil: it may leave others waiting as long as
-// that one is open.
+// lastToAnswer returns the open session in which the target has answered last, or nil: it may leave others waiting as
+// long as that one is open.
 func (e *Engine) lastToAnswer() (latest *client.Session) {
 	var at time.Duration
 	e.opened.Range(func(key, _ any) bool {
@@ -650,8 +652,8 @@ func answers(l *wire.Log, e *wire.Event) bool {
 	return !asksNothing(l.Carrier(e))
 }
 
-// asksNothing reports whether all that an HTTP request carried were notifications, responses and handshakes: what refuses these
-// may do so before it would ask a server that hangs.
+// asksNothing reports whether all that an HTTP request carried were notifications, responses and handshakes: what
+// refuses these may do so before it would ask a server that hangs.
 func asksNothing(x *wire.HTTPExchange) bool {
 	return x != nil && len(x.Sent) > 0 && !slices.ContainsFunc(x.Sent, func(e *wire.Event) bool {
 		return e.Msg == nil || e.Msg.Kind != wire.Notification && !e.Msg.IsResponse() && e.Msg.Method != "initialize"

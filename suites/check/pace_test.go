@@ -114,7 +114,8 @@ func TestSlowStarts(t *testing.T) {
 	})
 }
 
-// Rather than wait for its turn, a check that needs nothing of its client uses the session of one that can do everything.
+// Rather than wait for its turn, a check that needs nothing of its client uses the session of one that can do
+// everything.
 func TestLentSessions(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		e := engine(time.Minute)

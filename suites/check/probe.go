@@ -393,9 +393,9 @@ func newObservation() *observation {
 	return &observation{methods: make(map[string]int), levels: make(map[any]bool), updates: make(map[any]bool)}
 }
 
-// causes makes a call once more, and reports whether it brings an update that came with it or after it before. A resource
-// that changes by itself may have done so just then: it does not do so with this call as well, or does it without one, in the
-// time that this takes.
+// causes makes a call once more, and reports whether it brings an update that came with it or after it before. A
+// resource that changes by itself may have done so just then: it does not do so with this call as well, or does it
+// without one, in the time that this takes.
 func (m *made) causes(ctx context.Context, s *client.Session) bool {
 	mark := s.Log().Len()
 	again, err := observe(ctx, s, m.call)

@@ -163,8 +163,8 @@ func (t *T) Disturbed(format string, args ...any) {
 	t.Inconclusive(format, args...)
 }
 
-// Alone ends the body as long as other checks have sessions: the check is run again when they have none. It waits then for the end
-// of those that are being closed.
+// Alone ends the body as long as other checks have sessions: the check is run again when they have none. It waits
+// then for the end of those that are being closed.
 func (t *T) Alone() {
 	if t.time == first && !t.engine.apart() {
 		t.Disturbed("other checks have sessions at the same time")
@@ -417,7 +417,8 @@ func (t *T) Send(raw string, opts ...client.Option) *wire.Event {
 // does not serve ping, a list that it serves without params.
 func (t *T) NoOp() string { return t.Session.NoOp() }
 
-// Served returns the methods of the lists that the server serves, but for those that it does not declare in this session.
+// Served returns the methods of the lists that the server serves, but for those that it does not declare in this
+// session.
 func (t *T) Served() []string {
 	return slices.DeleteFunc(t.Target.Served(), func(method string) bool { return !t.Offers(method) })
 }
@@ -522,8 +523,8 @@ func (t *T) Open(o client.Options) *client.Session {
 	return s
 }
 
-// Connect opens a further connection without initialising it. If the server opens no session beside one of the check, the check is
-// inconclusive.
+// Connect opens a further connection without initialising it. If the server opens no session beside one of the check,
+// the check is inconclusive.
 func (t *T) Connect(o client.Options) *client.Session {
 	if !t.engine.apart() && t.engine.exclusive.Load() && slices.ContainsFunc(t.sessions(), goesOn) {
 		t.end(Inconclusive, errWaits.Error()+", and the check needs several")

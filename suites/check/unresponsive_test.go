@@ -221,8 +221,8 @@ func unansweredIsNotUnresponsive(t *testing.T) {
 	e.Finish(t.Context())
 }
 
-// A server that answers one request after the other may have a tool that takes nearly two time limits: what waits behind it is
-// answered then.
+// A server that answers one request after the other may have a tool that takes nearly two time limits: what waits
+// behind it is answered then.
 func TestSlowToolIsNotUnresponsive(t *testing.T) { virtual.Test(t, slowToolIsNotUnresponsive) }
 
 func slowToolIsNotUnresponsive(t *testing.T) {

@@ -396,8 +396,8 @@ func sessionLives(logs []*wire.Log) []sessionLife {
 	return all
 }
 
-// oneAtATime reports whether an initialize was left waiting, until an event, by a server that opened each session only when no other
-// one was open, while another one was (docs/positions.md, sessions-in-turn).
+// oneAtATime reports whether an initialize was left waiting, until an event, by a server that opened each session
+// only when no other one was open, while another one was (docs/positions.md, sessions-in-turn).
 func (t traceFacts) oneAtATime(x *Exchange, until *wire.Event) bool {
 	beside := func(from, to time.Duration) bool {
 		return slices.ContainsFunc(t.lives, func(l sessionLife) bool { return l.begun < from && to < l.left })

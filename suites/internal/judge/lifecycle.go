@@ -178,9 +178,9 @@ func (c *Conversation) judgeInitialized(answer *wire.Event, rec *Recorder) {
 	}
 }
 
-// judgeOrder judges the requests that precede the notification. They may have been sent before the client read the answer
-// to initialize, which is another fault, unless the client announces itself only when one was answered. On other transports than
-// stdio each message travels by itself.
+// judgeOrder judges the requests that precede the notification. They may have been sent before the client read the
+// answer to initialize, which is another fault, unless the client announces itself only when one was answered. On
+// other transports than stdio each message travels by itself.
 func (c *Conversation) judgeOrder(early []*Exchange, answer *wire.Event, rec *Recorder) {
 	const before = "lifecycle.init.initialized-before-operation"
 	inOrder := c.Transport == transport.NameStdio

@@ -223,7 +223,8 @@ func judgeResult(revision *schema.Revision, x *Exchange, e *wire.Event, rec *Rec
 // with the same ones.
 type validated map[said][]schema.Violation
 
-// said is a message by its definition and its text: that of its params or result, if it has nothing else that is judged.
+// said is a message by its definition and its text: that of its params or result, if it has nothing else that is
+// judged.
 type said struct{ definition, text string }
 
 // Bounds of the messages that are kept: in number, and the bytes of one.

@@ -21,9 +21,9 @@ const (
 	Apart = overtaking + Crossing
 )
 
-// knew reports whether the sender of a message had certainly read an earlier one of its peer: it had by then
-// answered what came after that on the same stream or, over HTTP, it asks one thing at a time and had gone on. Time
-// proves nothing, and neither does what else it sent, which may have been written before, however much of it there is. Nor
+// knew reports whether the sender of a message had certainly read an earlier one of its peer: it had by then answered
+// what came after that on the same stream or, over HTTP, it asks one thing at a time and had gone on. Time proves
+// nothing, and neither does what else it sent, which may have been written before, however much of it there is. Nor
 // has it read what it refused by an HTTP status, as busy servers do.
 func (c *Conversation) knew(later, earlier *wire.Event) bool {
 	if x := c.Carrier(earlier); x != nil && earlier.From == wire.Client && x.Head != nil && x.Status() >= http.StatusBadRequest {

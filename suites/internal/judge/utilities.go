@@ -244,8 +244,9 @@ func judgeCancellation(c *Conversation, rec *Recorder) {
 // telling is the length in bytes from which nobody repeats a text by chance.
 const telling = 8
 
-// used returns the message in which the sender of a request made use of the response, certainly before an event; nil if
-// there is none. It repeats what its sender had not said before and knows from the response alone: a cursor, or a sampled text.
+// used returns the message in which the sender of a request made use of the response, certainly before an event; nil
+// if there is none. It repeats what its sender had not said before and knows from the response alone: a cursor, or a
+// sampled text.
 func (c *Conversation) used(x *Exchange, before *wire.Event) *wire.Event {
 	repeats := func(*wire.Event) bool { return false }
 	if cursor, ok := x.Result()["nextCursor"].(string); ok {
@@ -401,8 +402,8 @@ func judgeAfterCancellation(x *Exchange, read int, grace time.Duration, owed, la
 	})
 	switch {
 	case late < len(x.Progress) && (x.Response == nil || x.Progress[late].Seq < x.Response.Seq):
-		// A receiver that cannot cancel a request may ignore the cancellation (basic/utilities/cancellation#behavior-requirements):
-		// the request is then still in progress.
+		// A receiver that cannot cancel a request may ignore the cancellation
+		// (basic/utilities/cancellation#behavior-requirements): the request is then still in progress.
 		rec.Fail(stops, receiver, "a progress notification came well after the cancellation", x.Request, x.Cancelled, x.Progress[late])
 	case lasts && read != math.MaxInt && watched >= max(Crossing, x.Progress[0].At-x.Request.At):
 		rec.Pass(stops, receiver)

@@ -51,10 +51,10 @@ type duty struct {
 	beside, atOnce bool
 }
 
-// duties returns what has to be in a sequence: what shares a topic follows each other, and is open at the same time; all follows what
-// is refused and the cancellation of what is unknown; what is about the topic of the requests that take their
-// time follows the cancellation of one; all is done beside one; and a request of each word is cancelled after it was
-// answered, and made again.
+// duties returns what has to be in a sequence: what shares a topic follows each other, and is open at the same time;
+// all follows what is refused and the cancellation of what is unknown; what is about the topic of the requests that
+// take their time follows the cancellation of one; all is done beside one; and a request of each word is cancelled
+// after it was answered, and made again.
 func (s *state) duties() []duty {
 	var all []duty
 	for i, w := range s.Words {

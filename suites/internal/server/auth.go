@@ -239,8 +239,8 @@ var authChecks = []*check.Check{
 		Requirements: []string{"auth.server.token-validated", "auth.server.other-tokens-refused"},
 		Needs:        unauthorized,
 		Body: func(t *check.T) {
-			// Tokens that differ from the valid one in a character or in their length, one without a signature, one that we
-			// have signed ourselves, and one of another issuer.
+			// Tokens that differ from the valid one in a character or in their length, one without a signature, one
+			// that we have signed ourselves, and one of another issuer.
 			f := forger(t, protected(t))
 			token := control(t)
 			for _, c := range []struct{ id, what, token string }{

@@ -108,9 +108,9 @@ var baseChecks = []*check.Check{
 		Requirements: []string{"base.response.id-echo", "base.message.utf8-accepted"},
 		Needs:        check.Needs{Session: check.Own, Long: true},
 		Body: func(t *check.T) {
-			// A long id makes the server send a long message, whatever it offers. The rules judge its form; an error is
-			// tolerated, as servers have to protect themselves. The characters have three bytes each, so that one lies across
-			// the end of each block that the server reads.
+			// A long id makes the server send a long message, whatever it offers. The rules judge its form; an error
+			// is tolerated, as servers have to protect themselves. The characters have three bytes each, so that one
+			// lies across the end of each block that the server reads.
 			id := wire.StringID("mcpconform" + strings.Repeat("你好", 25_000))
 			x, err := t.Session.StartRaw(t.Context, id, t.NoOp(), []byte(`{"jsonrpc":"2.0","id":`+id.String()+`,"method":"`+t.NoOp()+`"}`))
 			if err != nil {
@@ -137,7 +137,8 @@ var baseChecks = []*check.Check{
 		Requirements: []string{"base.error.invalid-params"},
 		Families:     []string{"not-strings"},
 		Body: func(t *check.T) {
-			// Known methods, as the declared capabilities tell, with params that lack a member or have one of the wrong type.
+			// Known methods, as the declared capabilities tell, with params that lack a member or have one of the
+			// wrong type.
 			tried := false
 			for _, bad := range invalidCalls {
 				if !t.Session.Capability(bad.capability) {
@@ -242,7 +243,8 @@ var baseChecks = []*check.Check{
 		Requirements: []string{"base.notification.no-response"},
 		Needs:        repeated(check.Needs{Session: check.Own, Options: capable}),
 		Body: func(t *check.T) {
-			// Servers know few of the notifications that a client may send, and answer the others as they would a request.
+			// Servers know few of the notifications that a client may send, and answer the others as they would a
+			// request.
 			silent(t, `{"jsonrpc":"2.0","method":"`+rootsChanged+`"}`)
 		},
 	},
@@ -395,8 +397,9 @@ var baseChecks = []*check.Check{
 		Name:         "base/utf8",
 		Requirements: []string{"base.message.utf8-accepted"},
 		Body: func(t *check.T) {
-			// Text outside ASCII, as raw UTF-8, is read everywhere, and comes back unchanged in the id. An é is not the same as
-			// an e with a combining accent, even if they look alike. A server that refuses such an id is not judged here.
+			// Text outside ASCII, as raw UTF-8, is read everywhere, and comes back unchanged in the id. An é is not
+			// the same as an e with a combining accent, even if they look alike. A server that refuses such an id is
+			// not judged here.
 			servesMeta(t)
 			servesStringIDs(t)
 			for _, text := range []string{"Grüße 你好 🙂 \u0000", "e\u0301 \u1112\u1161\u11ab \u212b"} {
@@ -548,7 +551,8 @@ func refusedUnderIDs(t *check.T, members []family.Member) {
 	}
 }
 
-// near returns an integer beside another one that takes as much to carry unchanged; others, and zero, are alone of their kind.
+// near returns an integer beside another one that takes as much to carry unchanged; others, and zero, are alone of
+// their kind.
 func near(id wire.ID) wire.ID {
 	const most = 1<<53 - 1 // that is exact everywhere
 	n, err := strconv.ParseInt(id.String(), 10, 64)
@@ -930,8 +934,9 @@ func alreadyAnswered(s *client.Session, request *wire.Event) bool {
 	return x != nil && x.Response != nil
 }
 
-// meanwhile answers what the server asks after a request of ours, until the function that it returns is called. A server may ask
-// something before it answers itself (basic/utilities/ping#overview). Only the given request, if any, stays open.
+// meanwhile answers what the server asks after a request of ours, until the function that it returns is called. A
+// server may ask something before it answers itself (basic/utilities/ping#overview). Only the given request, if any,
+// stays open.
 func meanwhile(t *check.T, p *client.Pending, but *wire.Event) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context)
 	done := make(chan struct{})

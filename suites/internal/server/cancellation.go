@@ -73,8 +73,9 @@ var cancellationChecks = []*check.Check{
 		Shows:        []string{"base.response.present"},
 		Needs:        aboutLiveness(check.Needs{Session: check.Own, Options: capable}),
 		Body: func(t *check.T) {
-			// A cancellation right after its request, and right after the answer, again and again. The race decides whether
-			// the request is answered; the requests beside it are. It is another one for a list than for a call.
+			// A cancellation right after its request, and right after the answer, again and again. The race decides
+			// whether the request is answered; the requests beside it are. It is another one for a list than for a
+			// call.
 			method := t.NoOp()
 			if len(t.Target.Tools()) > 0 {
 				method = "tools/list"
@@ -138,8 +139,9 @@ var cancellationChecks = []*check.Check{
 		Shows:        []string{"base.response.present", "cancellation.either-side", "http.server.notification-202", "progress.value-increases"},
 		Needs:        calling("slow"),
 		Body: func(t *check.T) {
-			// A slow call is cancelled, and the same one made again, which takes as long: when that is answered, an answer
-			// to the first would have come. The rule tells a crossing answer from one that was sent in spite of the cancellation.
+			// A slow call is cancelled, and the same one made again, which takes as long: when that is answered, an
+			// answer to the first would have come. The rule tells a crossing answer from one that was sent in spite
+			// of the cancellation.
 			call := toolFor(t, "slow")
 			gone := begun(t, call, "mcpconform-cancelled", t.Fence) // with which the server shows that it reads on
 			kept := t.Start("tools/call", withToken(call.Params(), "mcpconform-kept"))
@@ -212,8 +214,8 @@ func lateResponse(role string) *check.Check {
 		Shows:        []string{"cancellation.no-response"},
 		Needs:        waiting(aboutLiveness(byHand(role))),
 		Body: func(t *check.T) {
-			// A tool that asks for something is cancelled, so that the server no longer needs its own request. If the server
-			// cancels that, the answer comes too late.
+			// A tool that asks for something is cancelled, so that the server no longer needs its own request. If the
+			// server cancels that, the answer comes too late.
 			call := toolFor(t, role)
 			method, reply := createMessage, generation(nil)
 			if role == "elicitation" {
@@ -225,7 +227,8 @@ func lateResponse(role string) *check.Check {
 			for try := 0; try < 2 || try == 2 && len(answers) == 1; try++ {
 				request, answer := abandoned(t, call, method, len(answers) == 0)
 				if answer != nil {
-					// The call was waiting for our answer: one that comes now, and once more, did not cross the cancellation.
+					// The call was waiting for our answer: one that comes now, and once more, did not cross the
+					// cancellation.
 					if answers = append(answers, answer); len(answers) == 2 {
 						t.Violation("cancellation.no-response", "a call that was waiting for the client's answer was cancelled and then answered, both times that this was tried; a cancelled request gets no response", answers...)
 					}
@@ -320,7 +323,8 @@ func awaitSlow(t *check.T, call check.Call, p *client.Pending, cancelled ...*cli
 		t.Inconclusive("the slow tool takes longer than an answer may: configure a call that ends sooner")
 	}
 	t.Must(err)
-	// A server that ends the exchange without an answer may still answer elsewhere, and so much time is what counts here.
+	// A server that ends the exchange without an answer may still answer elsewhere, and so much time is what counts
+	// here.
 	if !p.Answers(e) && !endsElsewhere(t, call, client.Options{}) {
 		limit, stop := context.WithTimeout(t.Context, 5*judge.Crossing)
 		defer stop()

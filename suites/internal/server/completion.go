@@ -28,8 +28,8 @@ var completionChecks = []*check.Check{
 			for _, c := range completables(t) {
 				x := t.Call("completion/complete", c.params(""))
 				if refusedWith(x, -32602) || withheld(x) {
-					// It may need the values of the others first (server/utilities/completion#error-handling), have nothing to
-					// suggest for this one, or not be able to, or not for everybody.
+					// It may need the values of the others first (server/utilities/completion#error-handling), have
+					// nothing to suggest for this one, or not be able to, or not for everybody.
 					t.Note("the argument %s is not completed: %s", wire.Quote(c.name, 60), Describe(x))
 					switch {
 					case withheld(x):
@@ -238,9 +238,9 @@ func (c completable) params(value string) map[string]any {
 	return map[string]any{"ref": c.ref, "argument": map[string]any{"name": c.name, "value": value}}
 }
 
-// withheld reports whether a server refuses a completion for a reason of its own: it cannot make one, the suggestions are not for
-// everybody, or there were too many requests (server/utilities/completion#error-handling and #security). The text does not say which
-// code the latter two have.
+// withheld reports whether a server refuses a completion for a reason of its own: it cannot make one, the suggestions
+// are not for everybody, or there were too many requests (server/utilities/completion#error-handling and #security).
+// The text does not say which code the latter two have.
 func withheld(x *client.Exchange) bool {
 	return x.Error() != nil && !refusedWith(x, -32700, -32600, -32601, -32602)
 }

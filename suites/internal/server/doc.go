@@ -36,8 +36,8 @@
 //
 //	t.Vary(t.Draw("ids"), func(m family.Member) { … })
 //
-// The members of a family that show the same become one finding. Expect with t.Check, so that the other members are tried
-// too. A new value is a line in fixtures/families, with its reason.
+// The members of a family that show the same become one finding. Expect with t.Check, so that the other members are
+// tried too. A new value is a line in fixtures/families, with its reason.
 //
 // # Time
 //
@@ -52,8 +52,9 @@
 // # Fairness
 //
 // Send the accepted twin of what must be refused. Judge a missing refusal only where a sentence demands validation or
-// names the error; elsewhere a result is a note (docs/positions.md, leniency). Judge the code of any error. Declare what a message of ours breaks on purpose
-// (client.Deliberately), as our own messages are judged too. Needs.Server names the capability that a server must
-// declare, or it is skipped; Needs.Lacking says what else is missing. Ask the log what answers what: Log.Exchange,
-// Log.Carrier and Log.Conversation. t.Target.List holds what the server lists, read once a run.
+// names the error; elsewhere a result is a note (docs/positions.md, leniency). Judge the code of any error. Declare
+// what a message of ours breaks on purpose (client.Deliberately), as our own messages are judged too. Needs.Server
+// names the capability that a server must declare, or it is skipped; Needs.Lacking says what else is missing. Ask the
+// log what answers what: Log.Exchange, Log.Carrier and Log.Conversation. t.Target.List holds what the server lists,
+// read once a run.
 package server

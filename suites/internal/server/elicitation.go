@@ -79,8 +79,8 @@ var elicitationChecks = []*check.Check{
 		},
 		Needs: byHand("elicitation"),
 		Body: func(t *check.T) {
-			// The user may decline, or dismiss the form: an action alone is a complete answer. The call ends, and the server is
-			// still there. The tool may fail, but the user's choice is not an internal error of the server.
+			// The user may decline, or dismiss the form: an action alone is a complete answer. The call ends, and the
+			// server is still there. The tool may fail, but the user's choice is not an internal error of the server.
 			call := toolFor(t, "elicitation")
 			for _, action := range []string{"decline", "cancel"} {
 				t.About("elicitation.server.handle-" + action)
@@ -91,8 +91,8 @@ var elicitationChecks = []*check.Check{
 				if worked(x) {
 					continue
 				}
-				// A tool may fail because of the user's choice. If the same choice with content is fine, it is the content
-				// that the server misses.
+				// A tool may fail because of the user's choice. If the same choice with content is fine, it is the
+				// content that the server misses.
 				full, _ := converse(t, call, elicit, func(request *wire.Event) map[string]any {
 					return map[string]any{"action": action, "content": form(request)}
 				}, client.Deliberately("elicitation.content.only-with-accept"))
@@ -149,7 +149,8 @@ var elicitationChecks = []*check.Check{
 		Requirements: []string{"elicitation.security.validate-content"},
 		Needs:        byHand("elicitation"),
 		Body: func(t *check.T) {
-			// Data that does not fit: a server that goes on working with it has not validated it. The fitting twin is the control.
+			// Data that does not fit: a server that goes on working with it has not validated it. The fitting twin is
+			// the control.
 			call := toolFor(t, "elicitation")
 			control, asked := converse(t, call, elicit, accept)
 			if len(asked) == 0 || !worked(control) {

@@ -103,7 +103,8 @@ var httpChecks = []*check.Check{
 		Needs:        posting,
 		Families:     []string{"origins"},
 		Body: func(t *check.T) {
-			// Sandboxed pages and local files have the origin null, no matter who wrote them (docs/positions.md, null-origin).
+			// Sandboxed pages and local files have the origin null, no matter who wrote them (docs/positions.md,
+			// null-origin).
 			const id = "http.server.origin-null"
 			foreignTo(t, "null")
 			tryOrigins(t, []http.Header{originHeader("null")}, func(_ int, r *transport.Response) { refuseOrigin(t, id, "null", r) })
@@ -147,8 +148,8 @@ var httpChecks = []*check.Check{
 				r.Header = originHeader(foreign[0])
 				refuseOrigin(t, id, foreign[0], t.Do(r))
 			}
-			// A GET may be refused because a stream is open or because there is none, and a DELETE as such, whatever the origin.
-			// Neither takes the session from what is tried after it: the DELETE comes last.
+			// A GET may be refused because a stream is open or because there is none, and a DELETE as such, whatever
+			// the origin. Neither takes the session from what is tried after it: the DELETE comes last.
 			for _, method := range []string{http.MethodGet, http.MethodDelete} {
 				if method == http.MethodDelete && t.HTTP().SessionID() == "" {
 					continue
@@ -387,7 +388,8 @@ func sites(trusted []string) []string {
 
 const withTrusted = "with the origin %s, which the server trusts according to the configuration"
 
-// refuseOrigin expects an error status, whichever it is (docs/positions.md, unnamed-status), and reports whether there is one.
+// refuseOrigin expects an error status, whichever it is (docs/positions.md, unnamed-status), and reports whether
+// there is one.
 func refuseOrigin(t *check.T, id, origin string, r *transport.Response) bool {
 	if !t.Check(id, r).To(BeTurnedDown(), "with the header Origin: %s", origin) {
 		return false

@@ -51,7 +51,8 @@ var httpSessionChecks = []*check.Check{
 				v.answer = t.Do(r)
 				switch status := v.answer.Status; {
 				case status/100 == 2 && r.Method == http.MethodGet && opensOlder(t, r):
-					// A GET may open the stream of the older transport at the same URL (basic/transports#backwards-compatibility).
+					// A GET may open the stream of the older transport at the same URL
+					// (basic/transports#backwards-compatibility).
 				case status/100 == 2:
 					served = append(served, v)
 				case r.Method == http.MethodGet && status == http.StatusMethodNotAllowed:
@@ -146,7 +147,8 @@ var httpSessionChecks = []*check.Check{
 				}
 				t.Show(x.Events()...)
 				if refused := (*client.RefusedError)(nil); errors.As(err, &refused) {
-					// The control: whether the server serves another client like the first one (docs/positions.md, several-clients).
+					// The control: whether the server serves another client like the first one (docs/positions.md,
+					// several-clients).
 					if _, closed := t.Connect(capable).Initialize(t.Context); closed != nil || x.Head.HTTP.Status != http.StatusBadRequest {
 						t.Inconclusive("the server does not serve a further client: %v", err)
 					}

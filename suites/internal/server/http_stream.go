@@ -53,7 +53,8 @@ var httpStreamChecks = []*check.Check{
 		Needs:        overHTTP,
 		Families:     []string{"accepts"},
 		Body: func(t *check.T) {
-			// A further listening stream is opened with every form of the Accept header that names its type, if it is with the plain one.
+			// A further listening stream is opened with every form of the Accept header that names its type, if it is
+			// with the plain one.
 			const id = "http.server.accept-forms"
 			if !listens(t) {
 				t.Skip("the server does not offer a listening stream")
@@ -110,8 +111,8 @@ var httpStreamChecks = []*check.Check{
 		Requirements: []string{"http.server.no-broadcast"},
 		Needs:        overHTTPCalling(noticed...),
 		Body: func(t *check.T) {
-			// Notifications have no id; what causes them tells them apart: a single call, while every stream that the server
-			// grants us is open.
+			// Notifications have no id; what causes them tells them apart: a single call, while every stream that the
+			// server grants us is open.
 			if !listens(t) {
 				t.Skip("the server does not offer a listening stream")
 			}
@@ -254,8 +255,9 @@ var httpStreamChecks = []*check.Check{
 		Requirements: []string{"http.server.get-no-response"},
 		Needs:        overHTTPCalling("progress", "slow"),
 		Body: func(t *check.T) {
-			// The connection of a call breaks while the listening stream is open: the response waits for the client to resume,
-			// and does not come there (basic/transports#listening-for-messages-from-the-server). The rule sees whether it does.
+			// The connection of a call breaks while the listening stream is open: the response waits for the client
+			// to resume, and does not come there (basic/transports#listening-for-messages-from-the-server). The rule
+			// sees whether it does.
 			if !listens(t) {
 				t.Skip("the server does not offer a listening stream")
 			}
@@ -307,8 +309,8 @@ var httpStreamChecks = []*check.Check{
 		Requirements: []string{"http.server.session-ended-404"},
 		Needs:        check.Needs{Session: check.Fresh, Transports: []string{transport.NameHTTP}, ToolRoles: []string{"slow"}, Lacking: calling("slow").Lacking, Long: true},
 		Body: func(t *check.T) {
-			// A DELETE crosses a call that is running. The session ends all the same, and the end of the call does not bring it back,
-			// which the same call in another session shows.
+			// A DELETE crosses a call that is running. The session ends all the same, and the end of the call does
+			// not bring it back, which the same call in another session shows.
 			const ended = "http.server.session-ended-404"
 			sessionID(t)
 			call := toolFor(t, "slow")
@@ -392,8 +394,9 @@ var httpStreamChecks = []*check.Check{
 		Requirements: []string{"http.server.event-id-cursor", "http.server.replay-same-stream"},
 		Needs:        resuming,
 		Body: func(t *check.T) {
-			// A stream that has brought its response is resumed at several points, in the end at the first one again. The rule
-			// compares what comes with what came before; what does not come need not, unless it still does from an earlier point.
+			// A stream that has brought its response is resumed at several points, in the end at the first one again.
+			// The rule compares what comes with what came before; what does not come need not, unless it still does
+			// from an earlier point.
 			ids := eventIDs(t, toolFor(t, "progress", "slow"))
 			points := []string{ids[0], ids[len(ids)/2], ids[len(ids)-1], ids[0]}
 			brought := make([]bool, len(points)) // the response
@@ -421,7 +424,8 @@ var httpStreamChecks = []*check.Check{
 		Requirements: []string{"http.server.event-id-cursor", "http.server.replay-same-stream"},
 		Needs:        resuming,
 		Body: func(t *check.T) {
-			// The connection of a call breaks, and that of the stream that resumes it breaks as well. The rule compares.
+			// The connection of a call breaks, and that of the stream that resumes it breaks as well. The rule
+			// compares.
 			call := toolFor(t, "slow", "progress")
 			_, last := drop(t, call, false)
 			twin := t.Start("tools/call", withToken(call.Params(), "mcpconform-beside-resumed"))
@@ -481,7 +485,8 @@ var httpStreamChecks = []*check.Check{
 		Requirements: []string{"http.server.replay-same-stream"},
 		Needs:        overHTTPCalling("progress", "log"),
 		Body: func(t *check.T) {
-			// An event id of another client's stream must not bring its messages: no other call has the token and the id.
+			// An event id of another client's stream must not bring its messages: no other call has the token and the
+			// id.
 			call, ok := t.Target.ToolFor("progress")
 			if !ok {
 				call, ok = t.Target.ToolFor("log")
@@ -522,8 +527,9 @@ var httpStreamChecks = []*check.Check{
 		Requirements: []string{"http.server.disconnect-not-cancel"},
 		Needs:        resuming,
 		Body: func(t *check.T) {
-			// A connection that breaks is not a cancellation: the resumed stream brings the result. There are two calls: one is
-			// resumed at once, the other when the first is done, after the server has noticed that its client is gone.
+			// A connection that breaks is not a cancellation: the resumed stream brings the result. There are two
+			// calls: one is resumed at once, the other when the first is done, after the server has noticed that its
+			// client is gone.
 			call := toolFor(t, "slow", "progress")
 			left, first := leave(t, call)
 			dropped, last := drop(t, call, false)

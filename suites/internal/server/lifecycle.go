@@ -24,7 +24,8 @@ const (
 	futureVersion     = "2099-02-30"
 )
 
-// unsupportedVersions is the turn of the checks that ask for them: whether what the server offers is supported is tried once.
+// unsupportedVersions is the turn of the checks that ask for them: whether what the server offers is supported is
+// tried once.
 const unsupportedVersions = "unsupported versions"
 
 // basic/lifecycle
@@ -160,8 +161,9 @@ var lifecycleChecks = []*check.Check{
 			Session: check.Fresh, Transports: []string{transport.NameHTTP, transport.NameSSE}, ToolRoles: offers, Lacking: calling(offers...).Lacking,
 		}),
 		Body: func(t *check.T) {
-			// The capabilities of another client say nothing about this one. It connects just before each call, so that it is
-			// the last to connect even while other checks open sessions. The rule judges what the calls ask for.
+			// The capabilities of another client say nothing about this one. It connects just before each call, so
+			// that it is the last to connect even while other checks open sessions. The rule judges what the calls
+			// ask for.
 			if conn, ok := t.Session.Conn.(*transport.HTTPConn); ok && conn.SessionID() == "" {
 				t.Skip("without sessions the server cannot tell clients apart")
 			}
@@ -188,7 +190,8 @@ var lifecycleChecks = []*check.Check{
 		Requirements: []string{"lifecycle.operation.version", "lifecycle.version.echo-supported"},
 		Needs:        check.Needs{Session: check.Raw, Options: ofVersion("2025-03-26", offeringAllBut("elicitation"))},
 		Body: func(t *check.T) {
-			// A server that agrees on an older revision does not use what came later: the rule finds out whether it does.
+			// A server that agrees on an older revision does not use what came later: the rule finds out whether it
+			// does.
 			x, err := t.Session.Initialize(t.Context)
 			t.Show(x.Events()...)
 			if !refusedWith(x, -32602) { // how lifecycle.version.offer-other warns of
@@ -209,8 +212,8 @@ var lifecycleChecks = []*check.Check{
 		Requirements: []string{"lifecycle.shutdown.stdio-server-exits"},
 		Needs:        check.Needs{Session: check.Own, Among: lastInProcess, Options: lowIDsFree(capable), Late: true, Transports: []string{"stdio"}},
 		Body: func(t *check.T) {
-			// Closing stdin is what tells a stdio server to end. The rule finds out whether it does.
-			// State that a session has in the server, such as a subscription, is not a reason to stay. The answers to these
+			// Closing stdin is what tells a stdio server to end. The rule finds out whether it does. State that a
+			// session has in the server, such as a subscription, is not a reason to stay. The answers to these
 			// requests do not matter here.
 			var left []check.RPC
 			for _, uri := range resourceURIs(t, 1) {
@@ -259,8 +262,8 @@ func experimental(o client.Options) client.Options {
 	return o
 }
 
-// additional is a client that declares what no revision defines beside and inside its capabilities: their set is open, and so is
-// what each of them holds.
+// additional is a client that declares what no revision defines beside and inside its capabilities: their set is
+// open, and so is what each of them holds.
 func additional(o client.Options) client.Options {
 	all := make(map[string]any)
 	for name, capability := range o.Capabilities {
@@ -342,8 +345,8 @@ var capable = check.Capable()
 func unsupportedVersion(name, version string, transports ...string) *check.Check {
 	needs := check.Needs{Session: check.Raw, Options: ofVersion(version, offeringAllBut("elicitation")), Transports: transports, Turn: unsupportedVersions}
 	if version != impossibleVersion {
-		// The first one shows whether the version is supported that the server offers to all of them, and may have asked for
-		// the others as well.
+		// The first one shows whether the version is supported that the server offers to all of them, and may have
+		// asked for the others as well.
 		needs.Session, needs.Late = check.None, true
 	}
 	return &check.Check{
@@ -638,7 +641,8 @@ func init() {
 						t.Check(declaredBy[r.capability], x).ToNot(HaveResult(), "although the server does not declare %s", r.capability)
 						return
 					case x.Result() != nil:
-						// A level and a subscription that are taken emit nothing by that alone; the rules see what is emitted.
+						// A level and a subscription that are taken emit nothing by that alone; the rules see what is
+						// emitted.
 						t.Note("%s is answered with a result, although %s is not declared", c.Method, r.capability)
 					case x.Error() != nil:
 						t.WarnUnless(refuses, x).To(HaveErrorCode(-32601), "although the server does not declare %s", r.capability)

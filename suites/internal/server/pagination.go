@@ -63,9 +63,8 @@ var paginationChecks = []*check.Check{
 		Requirements: []string{"pagination.server.stable-cursors"},
 		Needs:        check.Needs{Session: check.Fresh, Lacking: unpaged}, // where nobody has used the cursors
 		Body: func(t *check.T) {
-			// A cursor leads to the same page when it is used again.
-			// Both pages are those of this session: what a server lists, and where a cursor leads, may differ from client to
-			// client.
+			// A cursor leads to the same page when it is used again. Both pages are those of this session: what a
+			// server lists, and where a cursor leads, may differ from client to client.
 			method := pagedIn(t.Target)
 			if method == "" {
 				t.Inconclusive(notPaged)
@@ -151,8 +150,8 @@ var paginationChecks = []*check.Check{
 		Requirements: []string{"pagination.error.invalid-cursor-code"},
 		Families:     []string{"cursors-unknown"},
 		Body: func(t *check.T) {
-			// The form of cursors belongs to the server: one that reads like an offset may be as good as one that it gave. But
-			// for the texts that no server gives, only the error is judged.
+			// The form of cursors belongs to the server: one that reads like an offset may be as good as one that it
+			// gave. But for the texts that no server gives, only the error is judged.
 			for _, l := range lists {
 				if !t.Target.List(l.method).Served() {
 					continue
@@ -179,7 +178,8 @@ var paginationChecks = []*check.Check{
 			if len(served) == 0 {
 				t.Skip("the server does not declare a feature with a list")
 			}
-			// Each text goes to one list, and the next text to the next: what breaks at a text does so in what all lists share.
+			// Each text goes to one list, and the next text to the next: what breaks at a text does so in what all
+			// lists share.
 			drawn := t.Draw("cursors-unknown")
 			t.VaryInTurn(drawn, func(m family.Member) {
 				turn := slices.IndexFunc(drawn, func(other family.Member) bool { return other.Is == m.Is })

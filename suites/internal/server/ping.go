@@ -45,8 +45,8 @@ var pingChecks = []*check.Check{
 		Body: func(t *check.T) {
 			initializesBesidePings(t)
 			holdBack(t)
-			// Once initialize is answered, a ping is served, although notifications/initialized is still to come: even before
-			// that, pings need not wait (basic/lifecycle#initialization).
+			// Once initialize is answered, a ping is served, although notifications/initialized is still to come:
+			// even before that, pings need not wait (basic/lifecycle#initialization).
 			t.Clear()
 			t.Expect(t.Call("ping", nil)).To(HaveResult())
 			t.Notify("notifications/initialized", nil)
@@ -84,8 +84,8 @@ var pingChecks = []*check.Check{
 	},
 }
 
-// initializesBesidePings initialises a connection while pings are under way, which are allowed before initialize is answered
-// (basic/lifecycle#initialization).
+// initializesBesidePings initialises a connection while pings are under way, which are allowed before initialize is
+// answered (basic/lifecycle#initialization).
 func initializesBesidePings(t *check.T) {
 	const early = "lifecycle.init.client-early-ping"
 	// Over Streamable HTTP there is no session before that one could belong to.

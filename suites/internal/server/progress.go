@@ -57,7 +57,8 @@ var progressChecks = []*check.Check{
 		Needs:        calling("progress"),
 		Families:     []string{"tokens"},
 		Body: func(t *check.T) {
-			// A tool that reports progress, with tokens that are easily mistaken for one another. The rules judge what comes back.
+			// A tool that reports progress, with tokens that are easily mistaken for one another. The rules judge
+			// what comes back.
 			call := toolFor(t, "progress")
 			control := t.Call("tools/call", call.Params())
 			tokens := t.Draw("tokens")

@@ -231,7 +231,8 @@ var resourceChecks = []*check.Check{
 		Shows:        []string{"base.response.present", "base.error.code-integer", "base.response.result-or-error", "schema.subscribe-result", "schema.unsubscribe-result", "base.response.result-object", "sse.server.responses-on-stream", "http.server.get-no-response"},
 		Needs:        check.Needs{Session: check.Own, Server: "resources.subscribe"},
 		Body: func(t *check.T) {
-			// Some resources may never change, so that there is nothing to subscribe to. Those of templates are not listed.
+			// Some resources may never change, so that there is nothing to subscribe to. Those of templates are not
+			// listed.
 			all := resourceURIs(t, 1<<16)
 			if len(all) == 0 {
 				t.Inconclusive("the server lists no resource to subscribe to")
@@ -349,7 +350,8 @@ func resourceUpdates(t *check.T) {
 			t.Inconclusive("the tool %q changed none of the resources that could be subscribed to", call.Tool)
 		}
 		needsListening(t)
-		// The control is as long a wait without the call: a resource that differs at each reading, such as a clock, shows nothing.
+		// The control is as long a wait without the call: a resource that differs at each reading, such as a clock,
+		// shows nothing.
 		if e, err := t.Session.AwaitNotification(t.Context, t.Mark(), "notifications/resources/updated"); !timedOut(err) {
 			t.Show(e)
 			t.Must(err)
@@ -457,8 +459,8 @@ func updates(e *wire.Event, uri string) bool {
 // within reports whether a resource is a part of another one, by their URIs.
 func within(part, uri string) bool { return strings.HasPrefix(part, strings.TrimSuffix(uri, "/")+"/") }
 
-// updatedSince judges the updates of resources, and of their parts, that came for a change which was made after the client
-// had unsubscribed from them. It reports whether any came.
+// updatedSince judges the updates of resources, and of their parts, that came for a change which was made after the
+// client had unsubscribed from them. It reports whether any came.
 func updatedSince(t *check.T, since []*wire.Event, changed string, ended map[string]bool) bool {
 	came := false
 	for _, uri := range slices.Sorted(maps.Keys(ended)) {
@@ -722,8 +724,8 @@ func stillListed(t *check.T, method, member, value string) bool {
 	return false
 }
 
-// refusesAllResources reports whether a request about a resource was refused for no reason of its own: one about a listed
-// resource is refused in the same words.
+// refusesAllResources reports whether a request about a resource was refused for no reason of its own: one about a
+// listed resource is refused in the same words.
 func refusesAllResources(t *check.T, x *client.Exchange) bool {
 	uris, how := resourceURIs(t, 1), refusalOf(x)
 	if len(uris) == 0 || how == "" || refusedWith(x, -32602) {

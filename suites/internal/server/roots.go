@@ -238,7 +238,8 @@ var rootChecks = []*check.Check{
 		},
 		Needs: rooting,
 		Body: func(t *check.T) {
-			// Roots of each kind, one after the other: with and without a name, several, a file, a folder that does not exist.
+			// Roots of each kind, one after the other: with and without a name, several, a file, a folder that does
+			// not exist.
 			r := withRoots(t, root("file:///tmp", nil))
 			defer r.restore(t)
 			if !r.use(t) {
@@ -343,8 +344,8 @@ var rootChecks = []*check.Check{
 		Requirements: []string{"roots.list-changed.refetch", "http.server.session-isolation"},
 		Needs:        rootingOfTwo(),
 		Body: func(t *check.T) {
-			// Two clients have roots of their own, and both announce others: each is asked for its own again, in whichever
-			// order, and sees nothing of those of the other one.
+			// Two clients have roots of their own, and both announce others: each is asked for its own again, in
+			// whichever order, and sees nothing of those of the other one.
 			const first, second = "file:///mcpconform-of-the-first", "file:///mcpconform-of-the-second"
 			own := withRoots(t, root(first, nil))
 			defer own.restore(t)

@@ -23,7 +23,8 @@ var stdioChecks = []*check.Check{
 		Needs:        derailing,
 		Families:     []string{"bodies-broken", "bodies-lenient"},
 		Body: func(t *check.T) {
-			// Each line is a message: one that is not JSON is answered with -32700 or not at all, and the next is served.
+			// Each line is a message: one that is not JSON is answered with -32700 or not at all, and the next is
+			// served.
 			for _, raw := range []string{``, ` `} {
 				survives(t, raw, -32700, "base.error.parse-error")
 			}
@@ -74,7 +75,8 @@ var stdioChecks = []*check.Check{
 		Requirements: []string{"stdio.message.split-writes"},
 		Needs:        alone,
 		Body: func(t *check.T) {
-			// A pipe has no message boundaries: the pieces of a line may arrive one by one, those of a character as well.
+			// A pipe has no message boundaries: the pieces of a line may arrive one by one, those of a character as
+			// well.
 			const text = "naïve — 次 🎉"
 			framed(t, t.Session.NextID(), bytewise)
 			if whole, err := t.Session.StartID(t.Context, wire.StringID(text), t.NoOp(), nil); err == nil {
@@ -120,7 +122,8 @@ var stdioChecks = []*check.Check{
 		Requirements: []string{"stdio.message.only-newline-delimits"},
 		Needs:        alone,
 		Body: func(t *check.T) {
-			// U+2028, U+2029 and U+0085 are line ends elsewhere, but not here. The first two are not escaped only in raw JSON.
+			// U+2028, U+2029 and U+0085 are line ends elsewhere, but not here. The first two are not escaped only in
+			// raw JSON.
 			servesMeta(t)
 			text := json.RawMessage("\"a\u2028b\u2029c\u0085d\"")
 			t.Expect(t.Call(t.NoOp(), meta("example.com/text", text))).To(HaveResult())

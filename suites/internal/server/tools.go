@@ -63,8 +63,8 @@ var toolChecks = []*check.Check{
 		Requirements: []string{"tools.error.unknown-tool-code"},
 		Needs:        check.Needs{Server: "tools"},
 		Body: func(t *check.T) {
-			// A tool that is not listed is an invalid parameter of the call. Whether an error comes at all is a requirement of
-			// its own.
+			// A tool that is not listed is an invalid parameter of the call. Whether an error comes at all is a
+			// requirement of its own.
 			x := t.Call("tools/call", map[string]any{"name": noTool, "arguments": map[string]any{}})
 			t.Assume(x).ToNot(HaveResult(), "for a tool that does not exist")
 			if nothingToServe(t, x) {
@@ -438,8 +438,8 @@ func refuses(t *check.T, tool map[string]any, m values.Mutation, control ...*wir
 		found("tools.security.validate-inputs", message, slices.Concat([]*wire.Event{t.Listed("tools/list", "tools", name)}, control, x.Events())...)
 		return false
 	}
-	// An error that valid arguments meet as well is not about the arguments, and what is not an object is refused before
-	// it comes to the tool (base/invalid-params).
+	// An error that valid arguments meet as well is not about the arguments, and what is not an object is refused
+	// before it comes to the tool (base/invalid-params).
 	if x.Error() != nil && m.Name != "not-an-object" && (refusedWith(x, -32602) || len(control) > 0 || accepted(t, tool) != nil) {
 		t.WarnUnless("tools.error.invalid-arguments-form", x).To(HaveErrorCode(-32602), "with arguments of %s that break its inputSchema (%s)", quote(tool["name"]), m.Detail)
 	}
@@ -495,8 +495,9 @@ func rule(m values.Mutation) string {
 
 var inArray = regexp.MustCompile(`/\d+(/|$)`)
 
-// refusesAllCalls reports whether a call was refused for no reason of its own: a listed tool is refused in the same words. Access is
-// controlled, and the rate limited, before anything else may be looked at (server/tools#security-considerations).
+// refusesAllCalls reports whether a call was refused for no reason of its own: a listed tool is refused in the same
+// words. Access is controlled, and the rate limited, before anything else may be looked at
+// (server/tools#security-considerations).
 func refusesAllCalls(t *check.T, x *client.Exchange) bool {
 	how := refusalOf(x)
 	if how == "" || refusedWith(x, -32602) {
