@@ -149,16 +149,17 @@ func diverted(method string, which pick) apply {
 func asksElsewhere(tool, capability, method string, params object, which pick) apply {
 	ask := func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 		able := slices.DeleteFunc(others(r.Session), func(s *server.Session) bool { return !s.ClientHas(capability) })
-		for _, other := range which(able) {
-			r.Detach()
-			result, err := other.Call(ctx, method, copied(params))
-			if err != nil {
-				return object{"content": textOf(err.Error()), "isError": true}, nil
-			}
-			answer, _ := result.(object)
-			return object{"content": textOf(text(answer))}, nil
+		asked := which(able)
+		if len(asked) == 0 {
+			return next(ctx, r)
 		}
-		return next(ctx, r)
+		r.Detach()
+		result, err := asked[0].Call(ctx, method, copied(params))
+		if err != nil {
+			return object{"content": textOf(err.Error()), "isError": true}, nil
+		}
+		answer, _ := result.(object)
+		return object{"content": textOf(text(answer))}, nil
 	}
 	return wrapping("tools/call", server.Named(tool, ask))
 }

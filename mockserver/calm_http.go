@@ -70,8 +70,10 @@ type unaware struct {
 	connected context.Context
 }
 
+func (u unaware) gone() bool { return u.connected.Err() != nil }
+
 func (u unaware) Write(b []byte) (int, error) {
-	if u.connected.Err() != nil {
+	if u.gone() {
 		return len(b), nil
 	}
 	return u.ResponseWriter.Write(b)
@@ -79,7 +81,7 @@ func (u unaware) Write(b []byte) (int, error) {
 
 // FlushError is for [http.ResponseController].
 func (u unaware) FlushError() error {
-	if u.connected.Err() != nil {
+	if u.gone() {
 		return nil
 	}
 	return http.NewResponseController(u.ResponseWriter).Flush()
