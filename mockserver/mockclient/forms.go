@@ -121,14 +121,14 @@ func answersAlone(change func(*client.Options)) bool {
 
 // gate decides at which times a client misbehaves.
 type gate struct {
-	form mockserver.Form
-	mu   sync.Mutex
-	read int               // events of the log
-	log  *wire.Log         // of the connection
-	asks map[string]string // methods of the server's requests by id
-	open map[string]bool   // ids of those that are not answered
-	met  map[string]bool   // ids of those during which another one was open
-	sent map[string]int    // messages by kind
+	form     mockserver.Form
+	mu       sync.Mutex
+	read     int               // events of the log
+	log      *wire.Log         // of the connection
+	asks     map[string]string // methods of the server's requests by id
+	open     map[string]bool   // ids of those that are not answered
+	received map[string]bool   // ids of those during which another one was open
+	sent     map[string]int    // messages by kind
 }
 
 // beside is how long an answer is held back in the form of requests at once, so that it is not
@@ -170,7 +170,7 @@ func (g *gate) begin(log *wire.Log) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.log, g.read = log, 0
-	g.asks, g.open, g.met, g.sent = make(map[string]string), make(map[string]bool), make(map[string]bool), make(map[string]int)
+	g.asks, g.open, g.received, g.sent = make(map[string]string), make(map[string]bool), make(map[string]bool), make(map[string]int)
 }
 
 // sends counts a message that the client sends, and reports whether it goes wrong.
@@ -186,7 +186,7 @@ func (g *gate) sends(ctx context.Context, m *wire.Message) bool {
 	}
 	id := m.ID.Key()
 	delete(g.open, id)
-	return g.wrong("answer to "+g.asks[id], g.met[id])
+	return g.wrong("answer to "+g.asks[id], g.received[id])
 }
 
 // serves counts a request of the server that the client serves, and reports whether it goes wrong.
@@ -197,7 +197,7 @@ func (g *gate) serves(ctx context.Context, method string) bool {
 	g.readOn()
 	beside := false
 	for id := range g.open {
-		beside = beside || g.asks[id] == method && g.met[id]
+		beside = beside || g.asks[id] == method && g.received[id]
 	}
 	return g.wrong("request "+method, beside)
 }
@@ -230,7 +230,7 @@ func (g *gate) readOn() {
 		if e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.Request {
 			id := e.Msg.ID.Key()
 			for other := range g.open {
-				g.met[other], g.met[id] = true, true
+				g.received[other], g.received[id] = true, true
 			}
 			g.asks[id], g.open[id] = e.Msg.Method, true
 		}

@@ -82,9 +82,9 @@ type sessionState struct {
 	lost        bool
 }
 
-// goesOn says that a request is made on purpose in a session that the server no
+// lostSession says that a request is made on purpose in a session that the server no
 // longer knows.
-const goesOn = "http.client.reinitialize-on-404"
+const lostSession = "http.client.reinitialize-on-404"
 
 func (c *HTTPConn) state() sessionState {
 	if s := c.session.Load(); s != nil {
@@ -253,7 +253,7 @@ func (c *HTTPConn) begin(o *outbound) (*roundTrip, error) {
 	}
 	plain := len(o.deliberate) == 0
 	if s.lost {
-		o.deliberate = append(slices.Clone(o.deliberate), goesOn)
+		o.deliberate = append(slices.Clone(o.deliberate), lostSession)
 	}
 	if o.method == http.MethodPost && o.onHead == nil {
 		o.onHead = func(resp *http.Response) {

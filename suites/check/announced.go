@@ -17,9 +17,9 @@ import (
 // wait for that. Other lists may well be empty for good, and have only the time of the other checks.
 const announcing = 5 * time.Second
 
-// unlisted are the checks that found nothing to try because a list was empty. The server may still announce a change
+// announcedLater are the checks that found nothing to try because a list was empty. The server may still announce a change
 // of that list.
-type unlisted struct {
+type announcedLater struct {
 	mu      sync.Mutex
 	methods []string // of those lists
 	checks  []*Future
@@ -28,7 +28,7 @@ type unlisted struct {
 }
 
 // begin notes the lists that were empty.
-func (u *unlisted) begin(t *Target) {
+func (u *announcedLater) begin(t *Target) {
 	for _, l := range listMembers {
 		list := t.List(l.method)
 		if t.Declares(wire.Capability(l.method)+".listChanged") && list.Served() && list.Err == nil && len(list.Items) == 0 {
@@ -43,7 +43,7 @@ func (u *unlisted) begin(t *Target) {
 
 // keeps reports whether a check with an outcome is tried again if what lists hold is announced, and keeps it until
 // then.
-func (u *unlisted) keeps(f *Future, o Outcome) bool {
+func (u *announcedLater) keeps(f *Future, o Outcome) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if len(u.methods) == 0 || u.over || o.Verdict != Inconclusive || o.Cut != Uncut {
@@ -55,7 +55,7 @@ func (u *unlisted) keeps(f *Future, o Outcome) bool {
 }
 
 // take returns the checks that were kept. None are kept from then on.
-func (u *unlisted) take() []*Future {
+func (u *announcedLater) take() []*Future {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.over = true
@@ -71,10 +71,10 @@ func (e *Engine) announced(ctx context.Context) bool {
 		}
 		feature, ok := strings.CutSuffix(event.Msg.Method, "/list_changed")
 		feature = strings.TrimPrefix(feature, "notifications/")
-		return ok && slices.ContainsFunc(e.unlisted.methods, func(method string) bool { return strings.HasPrefix(method, feature+"/") })
+		return ok && slices.ContainsFunc(e.announcedLater.methods, func(method string) bool { return strings.HasPrefix(method, feature+"/") })
 	}
 	wait := time.Duration(0)
-	if slices.Contains(e.unlisted.methods, "tools/list") {
+	if slices.Contains(e.announcedLater.methods, "tools/list") {
 		wait = e.target.Init.Response.At + min(announcing, e.Timeout) - time.Since(e.Trace.Start)
 	}
 	limit, stop := context.WithTimeout(ctx, max(0, wait))
@@ -96,11 +96,11 @@ func (e *Engine) announced(ctx context.Context) bool {
 // readAgain reads the lists that were empty, and reports whether one of them holds anything.
 func (e *Engine) readAgain(ctx context.Context) bool {
 	found := false
-	if e.unlisted.before == nil {
-		e.unlisted.before = e.target.Lists
+	if e.announcedLater.before == nil {
+		e.announcedLater.before = e.target.Lists
 	}
 	lists := maps.Clone(e.target.Lists)
-	for _, method := range e.unlisted.methods {
+	for _, method := range e.announcedLater.methods {
 		if list := ReadList(ctx, e.first, method); list.Served() && list.Err == nil {
 			found = found || len(list.Items) > 0
 			lists[method] = list
@@ -117,13 +117,13 @@ func (e *Engine) readAgain(ctx context.Context) bool {
 func (e *Engine) tryAnnounced(ctx context.Context, kept []*Future) (again []*Future) {
 	empty := true
 	_ = e.open(ctx, "whether another session lists what was announced", Capable(), func(s *client.Session) error {
-		for _, method := range e.unlisted.methods {
+		for _, method := range e.announcedLater.methods {
 			empty = empty && len(ReadList(ctx, s, method).Items) == 0
 		}
 		return nil
 	})
 	if empty { // what is run alone after this has other sessions
-		defer func() { e.target.Lists = e.unlisted.before }()
+		defer func() { e.target.Lists = e.announcedLater.before }()
 	}
 	if empty && slices.ContainsFunc(e.first.Log().Requests(wire.Client, "tools/call"), func(x *wire.Exchange) bool {
 		return x.Result() != nil && x.Result()["isError"] != true
@@ -145,7 +145,7 @@ func (e *Engine) tryAnnounced(ctx context.Context, kept []*Future) (again []*Fut
 		return kept
 	}
 	for _, f := range kept {
-		if f.Check.Needs.Session == Shared || f.Check.Needs.Session == Own && f.Check.Needs.Among == "" {
+		if f.Check.Needs.Session == Shared || f.Check.Needs.Session == Own && f.Check.Needs.Group == "" {
 			e.first.Answer(f.Check.options().Answers)
 			f.last = e.execute(ctx, f.Check, e.first, further, false)
 			e.excuse(ctx, f, nil)

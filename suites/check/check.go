@@ -51,9 +51,9 @@ type Needs struct {
 	// Options of the session, when it is not the shared one. If they name no capability, an [Own] session may be one
 	// whose client declares all of them.
 	Options client.Options
-	// Among names checks that use [Own] sessions in turn which no others use: what they do would
+	// Group names checks that use [Own] sessions in turn which no others use: what they do would
 	// mislead those.
-	Among string
+	Group string
 	// Turn names checks that are run one after the other, as each makes use of what the one before it has
 	// shown.
 	Turn string
@@ -135,8 +135,8 @@ type Outcome struct {
 	Record ledger.Record
 }
 
-// settled returns the outcome and records the consequences of its verdict.
-func (o Outcome) settled() Outcome {
+// final returns the outcome and records the consequences of its verdict.
+func (o Outcome) final() Outcome {
 	r := o.recorder()
 	for _, id := range o.Check.Requirements {
 		switch o.Verdict {
@@ -199,7 +199,7 @@ func (c *Check) takesLong() bool { return c.Needs.Long || slices.Contains(c.Need
 
 // key names the sessions in which the check can be run.
 func (c *Check) key() key {
-	return key{clientOf(cmp.Or(c.options().Version, client.Version), c.options().Capabilities), c.Needs.Among}
+	return key{clientOf(cmp.Or(c.options().Version, client.Version), c.options().Capabilities), c.Needs.Group}
 }
 
 // leaves reports whether the check may leave a session that others can use.

@@ -32,7 +32,7 @@ func (e *Engine) Blame(futures []*Future) ledger.Record {
 			return rec.Record
 		}
 	}
-	if cause == nil || errors.Is(cause, wire.ErrFlood) || e.apart() { // what the limits end is not the server's doing
+	if cause == nil || errors.Is(cause, wire.ErrFlood) || e.processPerSession() { // what the limits end is not the server's doing
 		return rec.Record
 	}
 	suspects := culprits(e.Trace.Logs())

@@ -40,31 +40,31 @@ type Engine struct {
 	// answers. Nil: that is not possible.
 	Restart func(context.Context) error
 
-	sharing     []*Check // see T.Sharing
-	pace        client.Pace
-	liveness    liveness
-	limits      limits
-	unlisted    unlisted
-	asks        []string // requests that show whether the target answers
-	pool        pool
-	launches    chan struct{} // holds an entry for each process that is starting
-	queue       *queue        // of the checks that are run at the same time
-	ahead       ahead
-	concurrency concurrency
-	found       sync.Map      // by check: the requirements of which its last execution alone found something
-	varied      sync.Map      // by check and number of the family: the first [variation]
-	tries       chan struct{} // holds an entry for each member of a family that is tried beside others
-	target      *Target
-	first       *client.Session
-	shared      *client.Session // the first one, or a second one
-	sharedHung  atomic.Bool     // the shared session answers no request any more
-	left        atomic.Bool     // the shared session was closed before the end
-	exclusive   atomic.Bool     // the target opens no session while another one is open
-	opened      sync.Map        // the sessions that were connected and not closed
-	unwatch     func()          // ends the watch over the target; nil before it has begun
-	watching    sync.WaitGroup
-	closers     sync.WaitGroup
-	closing     sync.WaitGroup // of sessions
+	sharing        []*Check // see T.Sharing
+	pace           client.Pace
+	liveness       liveness
+	limits         limits
+	announcedLater announcedLater
+	asks           []string // requests that show whether the target answers
+	pool           pool
+	launches       chan struct{} // holds an entry for each process that is starting
+	queue          *queue        // of the checks that are run at the same time
+	openedEarly    openedEarly
+	concurrency    concurrency
+	found          sync.Map      // by check: the requirements of which its last execution alone found something
+	varied         sync.Map      // by check and number of the family: the first [variation]
+	tries          chan struct{} // holds an entry for each member of a family that is tried beside others
+	target         *Target
+	first          *client.Session
+	shared         *client.Session // the first one, or a second one
+	sharedHung     atomic.Bool     // the shared session answers no request any more
+	left           atomic.Bool     // the shared session was closed before the end
+	exclusive      atomic.Bool     // the target opens no session while another one is open
+	opened         sync.Map        // the sessions that were connected and not closed
+	unwatch        func()          // ends the watch over the target; nil before it has begun
+	watching       sync.WaitGroup
+	closers        sync.WaitGroup
+	closing        sync.WaitGroup // of sessions
 }
 
 // FirstLabel is the label of the log of the first session.
@@ -105,7 +105,7 @@ func (e *Engine) connect(ctx context.Context, label string, o client.Options) (*
 		o.NoOp = e.target.noOp
 	}
 	o.StartTimeout, o.Limited, o.Pace = cmp.Or(o.StartTimeout, e.StartTimeout), e.limits.wait, &e.pace
-	if !e.apart() {
+	if !e.processPerSession() {
 		o.Beside = e.Trace.Logs
 	}
 	started, err := e.launch(ctx)
@@ -126,7 +126,7 @@ func (e *Engine) connect(ctx context.Context, label string, o client.Options) (*
 // launch waits until there is a processor for one more process to start. The returned function waits until the
 // process has written something or has ended.
 func (e *Engine) launch(ctx context.Context) (started func(*wire.Log), err error) {
-	if !e.apart() {
+	if !e.processPerSession() {
 		return func(*wire.Log) {}, nil
 	}
 	select {
@@ -157,7 +157,7 @@ func (e *Engine) close(ctx context.Context, s *client.Session) {
 	e.opened.Delete(s)
 	e.closers.Go(func() {
 		defer e.closing.Done()
-		if e.GivenUp() != nil && !e.apart() {
+		if e.GivenUp() != nil && !e.processPerSession() {
 			limit, stop := context.WithTimeout(ctx, AtOnce) // nothing will answer the end of the session
 			defer stop()
 			ctx = limit
@@ -180,7 +180,7 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 		e.Parallel = parallelRemote
 	}
 	e.pool.limit = maxRemote
-	if e.apart() {
+	if e.processPerSession() {
 		e.pool.limit = maxProcesses
 	}
 	e.launches, e.queue = make(chan struct{}, runtime.GOMAXPROCS(0)), newQueue()
@@ -258,7 +258,7 @@ func (e *Engine) Start(ctx context.Context, checks []*Check, cause error) []*Fut
 			e.sharing = append(e.sharing, c)
 		}
 	}
-	e.pool.plan(checks, e.apart(), e.apart() && e.pace.Start() > latency)
+	e.pool.plan(checks, e.processPerSession(), e.processPerSession() && e.pace.Start() > latency)
 	var now, later []*Future // those that call tools are begun when the tools are known
 	for i, c := range checks {
 		f := &Future{Check: c, done: make(chan struct{})}
@@ -273,7 +273,7 @@ func (e *Engine) Start(ctx context.Context, checks []*Check, cause error) []*Fut
 		}
 	}
 	if cause == nil {
-		e.unlisted.begin(e.target)
+		e.announcedLater.begin(e.target)
 		e.asks = append([]string{"ping"}, e.target.answered()...)
 		watched, stop := context.WithCancel(ctx)
 		e.unwatch = stop
@@ -302,7 +302,7 @@ func (e *Engine) share(ctx context.Context, checks []*Check) {
 	shares := func(c *Check) bool { return c.Needs.Session == Shared }
 	alone := func(c *Check) bool { return !shares(c) && c.Needs.Session != None }
 	// A selection of which one session is enough has no other.
-	if !e.apart() && slices.ContainsFunc(checks, shares) && slices.ContainsFunc(checks, alone) {
+	if !e.processPerSession() && slices.ContainsFunc(checks, shares) && slices.ContainsFunc(checks, alone) {
 		second, err = e.connect(ctx, "shared session", Capable())
 	}
 	var opening sync.WaitGroup
@@ -335,7 +335,7 @@ func (e *Engine) applicable(checks []*Future) []*Future {
 		if o.Reason == "" {
 			o.Verdict, o.Reason = Inconclusive, e.lacking(c)
 		}
-		if o.Reason != "" && !e.unlisted.keeps(f, o) {
+		if o.Reason != "" && !e.announcedLater.keeps(f, o) {
 			f.finish(o)
 		}
 		return o.Reason != ""
@@ -410,12 +410,12 @@ func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time 
 	t := newT(limit, e, c, s)
 	t.allowance = allowance
 	t.concurrent, t.time = concurrent, time
-	var ahead *confirmation
+	var early *confirmation
 	if s != nil && c.Needs.Brief {
 		s.Hurry(time)
 		defer s.Hurry(0)
-		if time == first && e.apart() {
-			ahead = e.confirmAhead(ctx, c, s)
+		if time == first && e.processPerSession() {
+			early = e.confirmEarly(ctx, c, s)
 		}
 	}
 	mark := 0
@@ -424,7 +424,7 @@ func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time 
 	}
 	t.body()
 	t.Session = s // it may have gone on in another one, which is among those that it opened
-	ahead.waited()
+	early.waited()
 	aborted := errors.Is(context.Cause(limit), errDown)
 	if !concurrent {
 		e.found.Store(c, found(t.rec.Record))
@@ -440,7 +440,7 @@ func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time 
 	if aborted { // what it found may come of being ended
 		return attempt{outcome: c.cutShort(ByLimit, errDown), unanswered: true}
 	}
-	a := attempt{outcome: t.outcome, doubtful: t.doubtful, disturbed: t.disturbed || t.turnedAway(mark), unanswered: t.noAnswer || t.serverGone(), interference: t.interference(running, mark), several: len(t.sessions()) > 1, confirmation: ahead}
+	a := attempt{outcome: t.outcome, doubtful: t.doubtful, disturbed: t.disturbed || t.legalCallFailed(mark), unanswered: t.noAnswer || t.serverGone(), interference: t.interference(running, mark), several: len(t.sessions()) > 1, confirmation: early}
 	if t.outcome.Verdict == Failed && t.metCutAnswer() {
 		a.tellsNothing(cutAnswer)
 		a.unanswered = false

@@ -30,7 +30,7 @@ func TestExpectations(t *testing.T) {
 		verdict Verdict
 		reason  string
 		found   *finding
-		goesOn  bool
+		isOpen  bool
 	}{
 		{"met", func(t *T) { t.Expect(x).To(match.HaveResult()) }, Passed, "", nil, true},
 		{"unmet", func(t *T) { t.Expect(x).To(match.HaveErrorCode(-32601)) }, Failed, "", &finding{requirement: "first", message: message}, false},
@@ -51,11 +51,11 @@ func TestExpectations(t *testing.T) {
 		{"mistake", func(t *T) { t.Expect(7).To(match.HaveResult()) }, Broken, "", nil, false},
 	} {
 		c := newT(t.Context(), &Engine{}, &Check{Name: "topic/check", Requirements: []string{"first"}}, nil)
-		goesOn := false
-		c.check.Body = func(t *T) { tt.body(t); goesOn = true }
+		isOpen := false
+		c.check.Body = func(t *T) { tt.body(t); isOpen = true }
 		c.body()
-		if c.outcome.Verdict != tt.verdict || tt.reason != "" && c.outcome.Reason != tt.reason || goesOn != tt.goesOn {
-			t.Errorf("%s: %s: %s; it goes on: %t", tt.name, c.outcome.Verdict, c.outcome.Reason, goesOn)
+		if c.outcome.Verdict != tt.verdict || tt.reason != "" && c.outcome.Reason != tt.reason || isOpen != tt.isOpen {
+			t.Errorf("%s: %s: %s; it goes on: %t", tt.name, c.outcome.Verdict, c.outcome.Reason, isOpen)
 		}
 		if tt.found == nil {
 			if found := c.rec.Record.Findings(); len(found) > 0 {

@@ -87,9 +87,9 @@ func (t *T) limited(mark int) *wire.Event {
 	return nil
 }
 
-// turnedAway reports whether a check beside others was inconclusive while a legal call was refused or failed. Others
+// legalCallFailed reports whether a check beside others was inconclusive while a legal call was refused or failed. Others
 // may have made too many calls (server/tools#security-considerations).
-func (t *T) turnedAway(mark int) bool {
+func (t *T) legalCallFailed(mark int) bool {
 	if !t.concurrent || t.outcome.Verdict != Inconclusive {
 		return false
 	}
@@ -486,8 +486,8 @@ func (e *Engine) limited(ctx context.Context, label string, known *experiment, r
 		}
 	}
 	defer func() {
-		if s != nil && e.apart() {
-			e.ahead.leave(label, s)
+		if s != nil && e.processPerSession() {
+			e.openedEarly.leave(label, s)
 		} else {
 			leave()
 		}

@@ -44,10 +44,10 @@ const (
 	further = 2
 )
 
-// settled reports whether another execution could not change the outcome: all
+// final reports whether another execution could not change the outcome: all
 // went well, or the server answered everything and the check says why that is
 // inconclusive.
-func (a *attempt) settled() bool {
+func (a *attempt) final() bool {
 	switch {
 	case a.limit != nil:
 		return false
@@ -59,10 +59,10 @@ func (a *attempt) settled() bool {
 
 // Future is a check that has been started.
 type Future struct {
-	Check *Check
-	done  chan struct{}
-	last  attempt
-	lent  bool // it was run in a session of the client that can do everything, which it does not need
+	Check  *Check
+	done   chan struct{}
+	last   attempt
+	reused bool // it was run in a session of the client that can do everything, which it does not need
 	// abandoned is what the check had recorded when the target went down and it
 	// could not be run again.
 	abandoned ledger.Record
@@ -77,7 +77,7 @@ func (f *Future) Await() Outcome {
 
 // where returns the session in which the check was run, or is if it was not yet.
 func (f *Future) where() (key, client.Options) {
-	if f.lent {
+	if f.reused {
 		return ofCapable, Capable()
 	}
 	return f.Check.key(), f.Check.options()
@@ -85,7 +85,7 @@ func (f *Future) where() (key, client.Options) {
 
 // finish ends a check, in the one place where that happens.
 func (f *Future) finish(o Outcome) {
-	f.last.outcome = o.settled()
+	f.last.outcome = o.final()
 	close(f.done)
 }
 
@@ -121,12 +121,12 @@ func (e *Engine) together(ctx context.Context, now []*Future, later func() []*Fu
 	wait := p.start(ctx, now, later)
 	e.closers.Go(func() {
 		wait()
-		if e.apart() && len(p.held) > 0 && !e.opensAnother() {
+		if e.processPerSession() && len(p.held) > 0 && !e.opensAnother() {
 			e.exclusive.Store(true) // what got no answer is tried where nothing else runs
 			p.again, p.held = append(p.again, p.held...), nil
 		}
 		giveUp(p.held, e.GivenUp())
-		if kept := e.unlisted.take(); len(kept) > 0 && ctx.Err() == nil && e.GivenUp() == nil && e.announced(ctx) {
+		if kept := e.announcedLater.take(); len(kept) > 0 && ctx.Err() == nil && e.GivenUp() == nil && e.announced(ctx) {
 			p.again = append(p.again, e.tryAnnounced(ctx, kept)...)
 		} else {
 			giveUp(kept, nil)
@@ -134,7 +134,7 @@ func (e *Engine) together(ctx context.Context, now []*Future, later func() []*Fu
 		if len(p.again) > 0 {
 			e.inTurn(ctx, p.again)
 		}
-		e.closeAhead(ctx)
+		e.closeEarly(ctx)
 	})
 }
 
@@ -185,7 +185,7 @@ func (p *phase) start(ctx context.Context, now []*Future, later func() []*Future
 	var workers sync.WaitGroup
 	for i := range p.Parallel {
 		workers.Go(func() {
-			if i >= fewAtOnce && !p.apart() && !p.latent() {
+			if i >= fewAtOnce && !p.processPerSession() && !p.latent() {
 				<-toolsKnown
 			}
 			next := func() *Future {
@@ -298,7 +298,7 @@ const latency = 250 * time.Millisecond
 // hold takes most of the slots for shared checks. The returned function gives them back.
 func (p *phase) hold(slots chan struct{}) (release func()) {
 	held := cap(slots) - fewAtOnce
-	if p.apart() {
+	if p.processPerSession() {
 		held = 0
 	}
 	for range held {
@@ -315,7 +315,7 @@ func (p *phase) hold(slots chan struct{}) (release func()) {
 // wait in a session that an early check leaves.
 func (c *Check) order() int {
 	switch {
-	case c.takesLong() && (c.Needs.Session != Own || c.Needs.Among != ""):
+	case c.takesLong() && (c.Needs.Session != Own || c.Needs.Group != ""):
 		return 0
 	case c.leaves():
 		return 1
@@ -373,9 +373,9 @@ func (p *phase) run(ctx context.Context, f *Future) {
 		return
 	}
 	unshared := f.Check.Needs.Session == Shared && (!f.last.unanswered || closed(p.shared))
-	if (f.Check.Needs.Session == Own || unshared) && p.GivenUp() == nil && (p.apart() || !p.isDown()) {
+	if (f.Check.Needs.Session == Own || unshared) && p.GivenUp() == nil && (p.processPerSession() || !p.isDown()) {
 		if s, k, err := p.takeSession(ctx, f.Check); err == nil {
-			f.lent = k != f.Check.key()
+			f.reused = k != f.Check.key()
 			done := p.try(ctx, f, s)
 			p.putBack(ctx, k, s, &f.last)
 			if done {
@@ -396,7 +396,7 @@ func (p *phase) try(ctx context.Context, f *Future, s *client.Session) bool {
 	case cause != nil:
 		f.giveUp(cause)
 		return true
-	case !p.apart() && p.isDown():
+	case !p.processPerSession() && p.isDown():
 		f.last = attempt{outcome: f.Check.cutShort(ByLimit, errDown), unanswered: true}
 		p.later(&p.again, f)
 		return true
@@ -411,17 +411,17 @@ func (p *phase) try(ctx context.Context, f *Future, s *client.Session) bool {
 	default:
 		f.last = p.alone(ctx, f.Check, first)
 	}
-	if f.last.doubtful && s == nil && p.apart() && ctx.Err() == nil {
+	if f.last.doubtful && s == nil && p.processPerSession() && ctx.Err() == nil {
 		f.last = f.last.confirmation.result(func() attempt { return p.alone(ctx, f.Check, further) })
 		if f.last.outcome.Verdict == Passed {
 			f.last.outcome.note("at first an answer did not come as soon as others had; it did when the check was run again")
 		}
 	}
 	switch {
-	case ctx.Err() == nil && f.last.settled() && p.unlisted.keeps(f, f.last.outcome):
-	case ctx.Err() != nil, f.last.settled():
+	case ctx.Err() == nil && f.last.final() && p.announcedLater.keeps(f, f.last.outcome):
+	case ctx.Err() != nil, f.last.final():
 		f.keep()
-	case !p.apart():
+	case !p.processPerSession():
 		p.later(&p.again, f)
 		if f.last.unanswered {
 			_ = p.noteUnanswered(ctx, f.Check) // the check runs again in any case
@@ -460,7 +460,7 @@ func (e *Engine) fenceShared(ctx context.Context) error {
 // does not if one of these may be run in a session of the others, as it would use ids twice, or if the session has to
 // stay as it is.
 func (p *phase) lendShared(ctx context.Context) {
-	if !p.apart() || p.shared == nil || p.unshared.Load() || len(p.unlisted.methods) > 0 || ctx.Err() != nil || p.fenceShared(ctx) != nil || !tidy(p.shared) {
+	if !p.processPerSession() || p.shared == nil || p.unshared.Load() || len(p.announcedLater.methods) > 0 || ctx.Err() != nil || p.fenceShared(ctx) != nil || !tidy(p.shared) {
 		return
 	}
 	p.pool.expect(ofCapable)
@@ -482,10 +482,10 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 	checks = inOrder(checks)
 	w := worker{engine: e}
 	defer w.drop(ctx)
-	if e.apart() {
+	if e.processPerSession() {
 		// In the process that the checks get which will ask for it, as long as it is new.
-		e.limitsRate(ctx, met(checks))
-		w.used, w.key = e.ahead.take(OwnLabel, Capable()), ofCapable
+		e.limitsRate(ctx, refusalsOf(checks))
+		w.used, w.key = e.openedEarly.take(OwnLabel, Capable()), ofCapable
 	}
 	var unanswered []*Future // in a row
 	probed := false
@@ -584,7 +584,7 @@ func (e *Engine) ready(ctx context.Context, doubt bool) error {
 	if cause := e.GivenUp(); cause != nil {
 		return cause
 	}
-	if doubt && !e.apart() {
+	if doubt && !e.processPerSession() {
 		if err := e.ensureUp(ctx); err != nil {
 			return err
 		}
@@ -741,8 +741,8 @@ func (w *worker) drop(ctx context.Context) {
 	}
 }
 
-// apart reports whether each connection is a separate process. No check can then harm the process of another.
-func (e *Engine) apart() bool { return e.Dialer.Transport() == transport.NameStdio }
+// processPerSession reports whether each connection is a separate process. No check can then harm the process of another.
+func (e *Engine) processPerSession() bool { return e.Dialer.Transport() == transport.NameStdio }
 
 // maxExcluded is how many processes may end at once before no more are started beside the first one.
 const maxExcluded = 3
@@ -752,9 +752,9 @@ const maxExcluded = 3
 // anything.
 func (e *Engine) excludes(c *Check) error {
 	switch {
-	case !e.apart() && e.exclusive.Load():
+	case !e.processPerSession() && e.exclusive.Load():
 		return errWaits
-	case !e.apart(), c.Needs.Session == None:
+	case !e.processPerSession(), c.Needs.Session == None:
 		return nil
 	}
 	ended := 0
@@ -776,7 +776,7 @@ func (e *Engine) excludes(c *Check) error {
 
 // bounded reports whether what one session takes may be missing for another one: the connections share a
 // server, or its processes exclude each other.
-func (e *Engine) bounded() bool { return !e.apart() || e.exclusive.Load() }
+func (e *Engine) bounded() bool { return !e.processPerSession() || e.exclusive.Load() }
 
 // serverGone reports whether the server was gone when a check found something: then
 // another check may have brought it down.
@@ -806,7 +806,7 @@ func (t *T) unopenedFor() bool {
 // that a further one did not. A shared resource of the processes, such as a locked file, has room for one.
 func (e *Engine) opensAnother() bool {
 	logs := e.Trace.Logs()
-	return e.apart() && len(logs) > 1 && slices.ContainsFunc(logs[1:], func(l *wire.Log) bool {
+	return e.processPerSession() && len(logs) > 1 && slices.ContainsFunc(logs[1:], func(l *wire.Log) bool {
 		return slices.ContainsFunc(l.Requests(wire.Client, "initialize"), func(x *wire.Exchange) bool { return x.Result() != nil })
 	})
 }

@@ -117,7 +117,7 @@ func (e *Engine) noteUnanswered(ctx context.Context, c *Check) (down error) {
 	l := &e.liveness
 	l.mu.Lock()
 	l.suspects = append(l.suspects, c.Name)
-	known := l.down || e.apart() // where each connection is a process, the others go on when one ends
+	known := l.down || e.processPerSession() // where each connection is a process, the others go on when one ends
 	l.mu.Unlock()
 	done, ok := func() {}, false
 	if !known {
@@ -193,7 +193,7 @@ func (e *Engine) watch(ctx context.Context) {
 		}
 		since := time.Since(e.Trace.Start)
 		if silent := e.silent(since); len(silent) > 0 && !e.isDown() {
-			e.findOut(ctx, since, silent)
+			e.askWhetherAlive(ctx, since, silent)
 		}
 	}
 }
@@ -205,13 +205,13 @@ func (e *Engine) silent(now time.Duration) (logs []*wire.Log) {
 	askedAt := e.liveness.askedAt
 	e.liveness.mu.Unlock()
 	since := now - e.Timeout/silence
-	if !e.apart() && e.heard(since) {
+	if !e.processPerSession() && e.heard(since) {
 		return nil
 	}
 	for _, l := range e.Trace.Logs() {
 		silent := !heardIn(l, since) && slices.ContainsFunc(l.Unanswered(), func(x *wire.Exchange) bool {
 			due := since
-			if e.apart() && x.Method() == "initialize" {
+			if e.processPerSession() && x.Method() == "initialize" {
 				due = min(due, now-client.StartTimes*e.pace.Start()) // a process takes its time to start
 			}
 			// A request from before the last answered question is not evidence of a hang.
@@ -235,9 +235,9 @@ func (e *Engine) waits(l *wire.Log, x *wire.Exchange) bool {
 	return !slices.ContainsFunc(l.Events(), func(e *wire.Event) bool { return e.Kind == wire.KindExit || e.Kind == wire.KindClose })
 }
 
-// findOut asks the target whether it answers, in the session of its last answer and in a new one. It stops after two
+// askWhetherAlive asks the target whether it answers, in the session of its last answer and in a new one. It stops after two
 // time limits without an answer in the silent sessions. A target that cannot be started again is then given up.
-func (e *Engine) findOut(ctx context.Context, since time.Duration, silent []*wire.Log) {
+func (e *Engine) askWhetherAlive(ctx context.Context, since time.Duration, silent []*wire.Log) {
 	inAll := !e.heard(since - e.Timeout/silence)
 	if inAll {
 		if done, ok := e.beginProbe(); ok {
@@ -247,7 +247,7 @@ func (e *Engine) findOut(ctx context.Context, since time.Duration, silent []*wir
 	limit := 2*e.Timeout - e.Timeout/silence - e.Timeout/looks
 	var err error
 	if inAll {
-		err = e.askBoth(ctx, limit, silent)
+		err = e.askOldAndNew(ctx, limit, silent)
 	} else {
 		err = e.ask(ctx, ctx, limit, silent...)
 	}
@@ -269,11 +269,11 @@ func (e *Engine) findOut(ctx context.Context, since time.Duration, silent []*wir
 	l.hang()
 }
 
-// askBoth asks the target in the session of its last answer and, if that is of use, in a new one. It returns nil if
+// askOldAndNew asks the target in the session of its last answer and, if that is of use, in a new one. It returns nil if
 // either is answered.
-func (e *Engine) askBoth(ctx context.Context, limit time.Duration, silent []*wire.Log) error {
+func (e *Engine) askOldAndNew(ctx context.Context, limit time.Duration, silent []*wire.Log) error {
 	last := e.lastToAnswer()
-	if last != nil && !e.apart() && e.exclusive.Load() {
+	if last != nil && !e.processPerSession() && e.exclusive.Load() {
 		_, err := anyAnswer(ctx, last, "any more", e.questions()...)
 		return err
 	}
@@ -302,7 +302,7 @@ func (e *Engine) askBoth(ctx context.Context, limit time.Duration, silent []*wir
 	if !alive {
 		return err
 	}
-	if !e.apart() && ctx.Err() == nil && (late(err) || errors.Is(err, context.Canceled)) {
+	if !e.processPerSession() && ctx.Err() == nil && (late(err) || errors.Is(err, context.Canceled)) {
 		e.exclusive.Store(true)
 	}
 	return nil
@@ -314,7 +314,7 @@ func (e *Engine) lastToAnswer() (latest *client.Session) {
 	var at time.Duration
 	e.opened.Range(func(key, _ any) bool {
 		s := key.(*client.Session)
-		if last := s.Log().LastAnswer(time.Since(e.Trace.Start)); last != nil && last.At >= at && goesOn(s) {
+		if last := s.Log().LastAnswer(time.Since(e.Trace.Start)); last != nil && last.At >= at && isOpen(s) {
 			latest, at = s, last.At
 		}
 		return true
@@ -322,8 +322,8 @@ func (e *Engine) lastToAnswer() (latest *client.Session) {
 	return latest
 }
 
-// goesOn reports whether a session was opened and neither side has ended it.
-func goesOn(s *client.Session) bool {
+// isOpen reports whether a session was opened and neither side has ended it.
+func isOpen(s *client.Session) bool {
 	if conn, ok := s.Conn.(*transport.HTTPConn); ok && (conn.Left() || conn.Lost()) {
 		return false
 	}
@@ -409,8 +409,8 @@ func (e *Engine) ask(ctx, waits context.Context, limit time.Duration, silent ...
 	switch refused := (*client.RefusedError)(nil); {
 	case err == nil:
 		method, err := anyAnswer(waits, s, "any more", e.questions()...)
-		if err == nil && e.apart() && len(silent) > 0 {
-			err = e.wears(waits, s, method, silent)
+		if err == nil && e.processPerSession() && len(silent) > 0 {
+			err = e.exhausts(waits, s, method, silent)
 		}
 		return err
 	case errors.As(err, &refused):
@@ -425,9 +425,9 @@ func (e *Engine) ask(ctx, waits context.Context, limit time.Duration, silent ...
 	return err
 }
 
-// wears repeats an answered request in a process, until the process got as many requests as each silent one. It
+// exhausts repeats an answered request in a process, until the process got as many requests as each silent one. It
 // returns an *UnresponsiveError if this process falls silent too, unless others have answered many more requests.
-func (e *Engine) wears(ctx context.Context, s *client.Session, method string, silent []*wire.Log) error {
+func (e *Engine) exhausts(ctx context.Context, s *client.Session, method string, silent []*wire.Log) error {
 	most := 0
 	for _, l := range silent {
 		most = max(most, count(l, sent))
@@ -486,10 +486,10 @@ func (e *Engine) open(ctx context.Context, label string, o client.Options, use f
 	return use(s)
 }
 
-// initialized returns an initialised session: one that was opened ahead for the same, or a new one. With an error,
+// initialized returns an initialised session: one that was opened early for the same, or a new one. With an error,
 // nothing is left of it.
 func (e *Engine) initialized(ctx context.Context, label string, o client.Options) (*client.Session, error) {
-	if s := e.ahead.take(label, o); s != nil {
+	if s := e.openedEarly.take(label, o); s != nil {
 		s.Answer(o.Answers)
 		return s, nil
 	}

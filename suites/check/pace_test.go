@@ -153,9 +153,9 @@ func TestLentSessions(t *testing.T) {
 	})
 }
 
-// TestOpenedAhead tests a check that runs again alone: its session was opened during the last of the first
+// TestOpenedEarly tests a check that runs again alone: its session was opened during the last of the first
 // executions.
-func TestOpenedAhead(t *testing.T) {
+func TestOpenedEarly(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		e := engine(time.Minute)
 		if _, err := e.Prepare(t.Context()); err != nil {

@@ -24,7 +24,7 @@ type pool struct {
 // key names the sessions that do for the same checks.
 type key struct {
 	client string // that a server sees: it cannot tell the clients of two sessions with the same one apart
-	among  string // see Needs.Among
+	group  string // see Needs.Among
 }
 
 var (
@@ -38,7 +38,7 @@ var (
 func (k key) lends(to key) bool { return k == ofCapable && to == anyClient }
 
 func (k key) compare(other key) int {
-	return cmp.Or(cmp.Compare(k.client, other.client), cmp.Compare(k.among, other.among))
+	return cmp.Or(cmp.Compare(k.client, other.client), cmp.Compare(k.group, other.group))
 }
 
 // sessions are those of one key.
@@ -61,7 +61,7 @@ const (
 
 // plan takes the checks that will need a session. It also takes whether a session is a process, and whether processes
 // start slowly.
-func (p *pool) plan(checks []*Check, apart, slow bool) {
+func (p *pool) plan(checks []*Check, processPerSession, slow bool) {
 	per := perSession
 	if slow {
 		per = perSlowStart
@@ -78,9 +78,9 @@ func (p *pool) plan(checks []*Check, apart, slow bool) {
 	p.limit = worth(all)
 	for k, n := range p.limits {
 		switch {
-		case !apart:
+		case !processPerSession:
 			delete(p.limits, k)
-		case !slow && waitsApart(checks, k):
+		case !slow && ofWaiting(checks, k):
 			p.limits[k] = min(n, p.limit)
 		default:
 			p.limits[k] = worth(n)
@@ -88,10 +88,10 @@ func (p *pool) plan(checks []*Check, apart, slow bool) {
 	}
 }
 
-// waitsApart reports whether checks of a key may wait long, and no others use their sessions afterwards. With one
+// ofWaiting reports whether checks of a key may wait long, and no others use their sessions afterwards. With one
 // session after the other the run would take longer.
-func waitsApart(checks []*Check, k key) bool {
-	return slices.ContainsFunc(checks, func(c *Check) bool { return c.Needs.Among != "" && c.takesLong() && c.key() == k })
+func ofWaiting(checks []*Check, k key) bool {
+	return slices.ContainsFunc(checks, func(c *Check) bool { return c.Needs.Group != "" && c.takesLong() && c.key() == k })
 }
 
 // clientOf returns a name for all handshakes that show the server the same client. The server sees only the

@@ -103,7 +103,7 @@ func (e *Engine) probeTools(ctx context.Context, checks []*Check, s *client.Sess
 	}
 	o := Capable()
 	var subscribed []string
-	if s == nil && e.exclusive.Load() && !e.apart() {
+	if s == nil && e.exclusive.Load() && !e.processPerSession() {
 		s = e.first
 	}
 	if s == nil {

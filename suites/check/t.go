@@ -166,7 +166,7 @@ func (t *T) Disturbed(format string, args ...any) {
 // Alone ends the body as long as other checks have sessions: the check is run again when they have none. It waits
 // then for the end of those that are being closed.
 func (t *T) Alone() {
-	if t.time == first && !t.engine.apart() {
+	if t.time == first && !t.engine.processPerSession() {
 		t.Disturbed("other checks have sessions at the same time")
 	}
 	t.engine.closing.Wait()
@@ -257,7 +257,7 @@ func (t *T) Must(err error) {
 // wasServed reports whether the target, which all connections share, has answered
 // something in a session of the check.
 func (t *T) wasServed() bool {
-	return !t.engine.apart() && slices.ContainsFunc(t.sessions(), func(s *client.Session) bool {
+	return !t.engine.processPerSession() && slices.ContainsFunc(t.sessions(), func(s *client.Session) bool {
 		return slices.ContainsFunc(s.Log().Events(), func(e *wire.Event) bool { return e.Kind == wire.KindHTTPResponse })
 	})
 }
@@ -526,7 +526,7 @@ func (t *T) Open(o client.Options) *client.Session {
 // Connect opens a further connection without initialising it. If the server opens no session beside one of the check,
 // the check is inconclusive.
 func (t *T) Connect(o client.Options) *client.Session {
-	if !t.engine.apart() && t.engine.exclusive.Load() && slices.ContainsFunc(t.sessions(), goesOn) {
+	if !t.engine.processPerSession() && t.engine.exclusive.Load() && slices.ContainsFunc(t.sessions(), isOpen) {
 		t.end(Inconclusive, errWaits.Error()+", and the check needs several")
 	}
 	s, err := t.engine.connect(t.Context, t.check.Name, o)

@@ -84,8 +84,8 @@ func conducted(t *testing.T, s suites.ClientScenarios, o suites.Options) (run *r
 }
 
 // TestJointsSpareLaunches: a client that does well is not launched for the scenarios
-// of a joint one by one.
-func TestJointsSpareLaunches(t *testing.T) {
+// of a combined launch one by one.
+func TestCombinedLaunchesSpareOthers(t *testing.T) {
 	brief.WholeRuns(t)
 	for _, over := range []string{transport.NameHTTP, transport.NameSSE} {
 		t.Run(over, func(t *testing.T) {
@@ -132,9 +132,9 @@ func lister(forgets func(scenario string) bool) func(ctx context.Context, p clie
 	}
 }
 
-// TestJointsHideNothing: a client that does without a feature in a joint, although it ends
+// TestCombinedLaunchesHideNothing: a client that does without a feature in a combined launch, although it ends
 // well, runs its scenarios one by one.
-func TestJointsHideNothing(t *testing.T) {
+func TestCombinedLaunchesHideNothing(t *testing.T) {
 	var mu sync.Mutex
 	launched := make(map[string]int)
 	scenarios := []string{"faults/responses", "faults/ids"}
@@ -167,14 +167,14 @@ func counting(launch func(client.Endpoint) (transport.Process, error)) (counted 
 		}
 }
 
-// TestFailureAtTheEnd: a client that does everything in a joint that the passive rules alone judge has met all of it,
+// TestFailureAtTheEnd: a client that does everything in a combined launch that the passive rules alone judge has met all of it,
 // even if it then ends with a failure.
 func TestFailureAtTheEnd(t *testing.T) {
 	for _, early := range []bool{false, true} {
 		launch, count := counting(inProcess(func(ctx context.Context, p client.Endpoint) error {
-			joint := strings.HasPrefix(p.Scenario, "together/")
-			err := lister(func(string) bool { return early && joint })(ctx, p)
-			if joint {
+			combined := strings.HasPrefix(p.Scenario, "together/")
+			err := lister(func(string) bool { return early && combined })(ctx, p)
+			if combined {
 				return errors.New("the client fails")
 			}
 			return err
@@ -211,7 +211,7 @@ func TestMootScenarios(t *testing.T) {
 		over, first, then, requirement, why string
 		launch                              func(client.Endpoint) (transport.Process, error)
 		gives                               time.Duration
-		moot                                bool
+		excused                             bool
 	}{
 		{transport.NameHTTP, "time/silent-tool", "time/endless-progress", "lifecycle.timeout.maximum", "not even progress came", waits, 0, true},
 		{transport.NameHTTP, "time/silent-tool", "time/endless-progress", "lifecycle.timeout.maximum", "", waits, 5 * time.Second, false},
@@ -222,8 +222,8 @@ func TestMootScenarios(t *testing.T) {
 		run := conducted(t, suites.ClientScenarios{
 			Transport: test.over, Scenarios: []string{test.first, test.then}, Bridge: []string{"bridge"}, Launch: launch, GivesUpAfter: test.gives,
 		}, suites.Options{Timeout: calmTime})
-		if moot := count(test.then) == 0; count(test.first) == 0 || moot != test.moot {
-			t.Errorf("%s was not run after %s: %v", test.then, test.first, moot)
+		if excused := count(test.then) == 0; count(test.first) == 0 || excused != test.excused {
+			t.Errorf("%s was not run after %s: %v", test.then, test.first, excused)
 		}
 		if q := requirement(t, run, test.requirement); !strings.Contains(q.Reason, test.why) {
 			t.Errorf("%s is %s: %s", q.ID, q.Verdict, q.Reason)
@@ -231,9 +231,9 @@ func TestMootScenarios(t *testing.T) {
 	}
 }
 
-// TestJointInHalves: where a client does not come through a joint, and nothing is found, it is launched for either
+// TestCombinedLaunchInHalves: where a client does not come through a combined launch, and nothing is found, it is launched for either
 // half.
-func TestJointInHalves(t *testing.T) {
+func TestCombinedLaunchInHalves(t *testing.T) {
 	var mu sync.Mutex
 	launched := make(map[string]int)
 	conducted(t, suites.ClientScenarios{Scenarios: client.Together("lists/pages"), Launch: func(p client.Endpoint) (transport.Process, error) {
@@ -271,9 +271,9 @@ func TestOneSessionIsEnough(t *testing.T) {
 	}
 }
 
-// TestJointGoesOnWithoutCulprit: where one scenario of a joint stops the client, the others are
+// TestCombinedLaunchWithoutCulprit: where one scenario of a combined launch stops the client, the others are
 // run together once more, and only that one alone.
-func TestJointGoesOnWithoutCulprit(t *testing.T) {
+func TestCombinedLaunchWithoutCulprit(t *testing.T) {
 	const culprit = "http/sse-answers"
 	fault, ok := mockclient.Find("http.stream-type-death")
 	if !ok {
@@ -737,7 +737,7 @@ func attached(p client.Endpoint, change func(*reference.Standalone)) *reference.
 	return c
 }
 
-// TestHangIsConfirmedOnce: a client that hangs in one scenario of a joint is launched for that once more, beside the
+// TestHangIsConfirmedOnce: a client that hangs in one scenario of a combined launch is launched for that once more, beside the
 // others, and not for its whole limit.
 func TestHangIsConfirmedOnce(t *testing.T) {
 	for _, limit := range []time.Duration{time.Second, 4 * time.Second, 12 * time.Second, 30 * time.Second} {

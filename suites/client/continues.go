@@ -303,7 +303,7 @@ func (t *T) stoppedAt() *judge.Exchange {
 			continue
 		}
 		end := cmp.Or(x.Cancelled, x.Response, x.Request)
-		if t.goesOn(t.conversationOf(x), end) {
+		if t.requestsAfter(t.conversationOf(x), end) {
 			return nil
 		}
 		last = x

@@ -45,12 +45,12 @@ func TestExpectations(t *testing.T) {
 			`the token request has the resource "mine"; another one, or none, was expected`, false, []*wire.Event{before}},
 	} {
 		judged := &T{Scenario: &Scenario{Name: "topic/scenario"}}
-		met := tt.judge(judged)
+		satisfied := tt.judge(judged)
 		entry := judged.recorder().Record.At("one", wire.Client)
-		if met != (tt.message == "") || entry.Exercised != 1 {
-			t.Errorf("%s: met: %t, exercised: %d", tt.name, met, entry.Exercised)
+		if satisfied != (tt.message == "") || entry.Exercised != 1 {
+			t.Errorf("%s: met: %t, exercised: %d", tt.name, satisfied, entry.Exercised)
 		}
-		if met {
+		if satisfied {
 			if len(entry.Findings) > 0 {
 				t.Errorf("%s: %+v", tt.name, entry.Findings)
 			}

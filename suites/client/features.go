@@ -166,7 +166,7 @@ var featureScenarios = []*Scenario{
 						continue
 					}
 					_, data := wire.At(r.Msg.Value(), "error").(map[string]any)["data"]
-					switch on := t.goesOn(c, r); {
+					switch on := t.requestsAfter(c, r); {
 					case !data:
 						copes = copes || on // with errors as such
 					case on:
@@ -180,8 +180,8 @@ var featureScenarios = []*Scenario{
 	},
 }
 
-// goesOn reports whether the client has sent a request after an event.
-func (t *T) goesOn(c *judge.Conversation, after *wire.Event) bool {
+// requestsAfter reports whether the client has sent a request after an event.
+func (t *T) requestsAfter(c *judge.Conversation, after *wire.Event) bool {
 	for _, x := range requests(c) {
 		if x.Request.Seq > after.Seq {
 			return true
@@ -375,7 +375,7 @@ func (t *T) judgeOpen(id, what string) {
 		t.Violation(requirement, "a ping that came while "+what+" was open was answered only after that", open.Request, ping.Request, open.Response, ping.Response)
 	case alive:
 		t.Exercised(requirement)
-	case answered && t.goesOn(t.conversationOf(open), open.Response):
+	case answered && t.requestsAfter(t.conversationOf(open), open.Response):
 		t.Violation(requirement, "a ping that came while "+what+" was open was not answered, although that was", open.Request, ping.Request, open.Response)
 	}
 }
@@ -716,7 +716,7 @@ var cancelled = []string{"after-cancelling", "after-cancelling-roots"}
 func (t *T) judgeKept() {
 	const id = "base.response.present"
 	fence, ok := t.Answered(cancelled[0])
-	if !ok || !t.goesOn(t.conversationOf(fence), fence.Response) {
+	if !ok || !t.requestsAfter(t.conversationOf(fence), fence.Response) {
 		return // an answer may still have been on its way
 	}
 	for i := range crossings {

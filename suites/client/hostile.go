@@ -169,7 +169,7 @@ func (t *T) judgeLarge(id string) {
 			case x.Cancelled != nil && x.Cancelled.At-answer.At >= prompt:
 				t.Violation(id, "an answer of a mebibyte came, but the client waited on and gave the request up", x.Request, answer, x.Cancelled)
 				return
-			case more && t.goesOn(c, answer) && !readsOn(c, x.Method(), cursor) && t.Baseline.readsOn(x.Method()):
+			case more && t.requestsAfter(c, answer) && !readsOn(c, x.Method(), cursor) && t.Baseline.readsOn(x.Method()):
 				t.Violation(id, "the client did not use the nextCursor of an answer of a mebibyte, although it uses that of others", x.Request, answer)
 				return
 			}
@@ -243,7 +243,7 @@ func (t *T) judgeSurvival(what, id string) {
 	switch {
 	case ok && before.Result() != nil:
 		t.Check(id, Named("a ping after "+what, x)).To(HaveResult())
-	case ok, x != nil && t.goesOn(t.last(), x.Request):
+	case ok, x != nil && t.requestsAfter(t.last(), x.Request):
 		t.Exercised(id) // perhaps on another stream
 	case x == nil && t.interrupted():
 		// There was no time left for the ping.

@@ -194,13 +194,13 @@ var httpScenarios = []*Scenario{
 		Judge:   judgeLost(0),
 	},
 	{
-		Name: "http/lost-answer", Transports: overHTTP(), After: []string{"http/lost-session"}, Moot: staying, Requirements: []string{"http.client.reinitialize-on-404"},
+		Name: "http/lost-answer", Transports: overHTTP(), After: []string{"http/lost-session"}, Excused: staying, Requirements: []string{"http.client.reinitialize-on-404"},
 		Needs:   "the client answered no ping with a session id",
 		Options: losingAnswer,
 		Judge:   judgeLostAnswer,
 	},
 	{
-		Name: "http/lost-again", Transports: overHTTP(), After: []string{"http/lost-session"}, Moot: staying, Requirements: []string{"http.client.reinitialize-on-404"},
+		Name: "http/lost-again", Transports: overHTTP(), After: []string{"http/lost-session"}, Excused: staying, Requirements: []string{"http.client.reinitialize-on-404"},
 		Shows:   []string{"http.client.version-header-negotiated"},
 		Needs:   "the client did not begin a new session when it lost the first one, or sent too few requests in the new one",
 		Options: losingTwice,
@@ -300,7 +300,7 @@ var httpScenarios = []*Scenario{
 		Name: "http/legacy-refused", Transports: overHTTP(), Path: server.PathSSE, After: []string{"http/legacy-only"},
 		Requirements: []string{"sse.client.fallback-get"},
 		Needs:        "the client did not fall back to the legacy transport; only clients that want to reach older servers need to",
-		Moot: func(first *T) string {
+		Excused: func(first *T) string {
 			if _, legacy := first.fallback(); !legacy {
 				return "the client does not fall back to the legacy transport"
 			}
@@ -419,7 +419,7 @@ func spelling(name, how string, text func(data, several string) []byte) *Scenari
 			return server.Options{
 				HTTP: server.HTTPOptions{AlwaysSSE: true},
 				Behaviour: server.Behaviour{HTTP: server.HTTP{Event: func(e *server.Event) []*server.Event {
-					if e.Raw == nil { // another scenario of the joint may be about this event
+					if e.Raw == nil { // another scenario of the combined launch may be about this event
 						e.Raw = text(string(e.Data), inLines(e.Data))
 					}
 					return []*server.Event{e}
@@ -1107,7 +1107,7 @@ func (t *T) losses() (all []loss) {
 // continues in the lost session. Over stdio it comes to its end without the server process, which has ended.
 func staying(t *T) string {
 	if all := t.losses(); len(all) > 0 {
-		if first := all[0]; len(t.begunSince(first.session, first.head)) == 0 && t.goesOn(first.session, first.head) {
+		if first := all[0]; len(t.begunSince(first.session, first.head)) == 0 && t.requestsAfter(first.session, first.head) {
 			return "the client goes on to send requests in a lost session"
 		}
 		return ""

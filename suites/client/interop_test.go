@@ -94,14 +94,14 @@ func inWhole(t *testing.T, targets *interop.Targets, transports []string) map[st
 func someScenarios(t *testing.T) []string {
 	t.Helper()
 	var launches [][]string
-	joint := make(map[string]bool)
+	combined := make(map[string]bool)
 	for _, s := range client.Scenarios() {
-		if joint[s.Name] {
+		if combined[s.Name] {
 			continue
 		}
 		together := client.Together(s.Name)
 		for _, name := range together {
-			joint[name] = true
+			combined[name] = true
 		}
 		launches = append(launches, together)
 	}

@@ -21,9 +21,9 @@ type attempt struct {
 	t     *T
 }
 
-// settled reports whether the outcome is final, because another run could not change it. Either nothing was found, or
+// final reports whether the outcome is final, because another run could not change it. Either nothing was found, or
 // the client neither broke off the scenario, nor was stopped, nor missed a time limit.
-func (t *T) settled() bool {
+func (t *T) final() bool {
 	ok, decided, _ := t.Continued()
 	brokenOff := decided && !ok && (t.Ending.Exit != nil || t.Ending.Silent)
 	return !brokenOff && !t.leftUnanswered() || t.Ending.Attended || !t.accused()

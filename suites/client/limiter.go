@@ -41,8 +41,8 @@ type turns int
 const (
 	together turns = iota
 	trying         // one is launched alone, as it did nothing beside another
-	apart          // that has made it speak: it can run only once at a time
-	settled        // that has made no difference, and is not tried again
+	separate       // that has made it speak: it can run only once at a time
+	final          // that has made no difference, and is not tried again
 )
 
 // slowness is a factor: a client hangs if it takes this many times as long as with an ordinary server. The factor
@@ -180,7 +180,7 @@ func (l *launchLimiter) acquire(ctx context.Context, scenario *Scenario, w *wait
 func (l *launchLimiter) enter(ctx context.Context, s *slot) {
 	for {
 		l.mu.Lock()
-		if l.there == 0 || l.turns != trying && l.turns != apart {
+		if l.there == 0 || l.turns != trying && l.turns != separate {
 			l.there++
 			l.begun++
 			s.entered, s.first, s.number = true, l.there == 1, l.begun
@@ -209,7 +209,7 @@ func (l *launchLimiter) tryAlone() bool {
 	if l.turns == together {
 		l.turns = trying
 	}
-	return l.turns != settled
+	return l.turns != final
 }
 
 // triedAlone records whether a client that did nothing beside another one has spoken alone. If it had not ended by
@@ -220,9 +220,9 @@ func (l *launchLimiter) triedAlone(spoke, ended bool) {
 	switch {
 	case l.turns != trying:
 	case !spoke:
-		l.turns = settled
+		l.turns = final
 	case ended || l.slow:
-		l.turns = apart
+		l.turns = separate
 	default:
 		l.turns, l.slow = together, true
 	}
@@ -232,7 +232,7 @@ func (l *launchLimiter) triedAlone(spoke, ended bool) {
 func (l *launchLimiter) oneByOne() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.turns == apart
+	return l.turns == separate
 }
 
 // baselineHangs notes that the client does not end by itself with an ordinary server.

@@ -78,9 +78,9 @@ func TestLaunchesInTurn(t *testing.T) {
 func TestBegunFirst(t *testing.T) {
 	long, patient := &Scenario{Name: "long", Long: true}, &Scenario{Name: "patient", Patient: true}
 	plain, alone, follows := &Scenario{Name: "plain"}, &Scenario{Name: "alone"}, &Scenario{Name: "follows", After: []string{"leads"}}
-	joint := &jointRun{t: &T{Scenario: &Scenario{Name: "together"}}}
+	combined := &combinedRun{t: &T{Scenario: &Scenario{Name: "together"}}}
 	var order []string
-	for _, u := range units([]*Scenario{{Name: Baseline}, alone, plain, long, patient, follows, {Name: "leads"}}, map[int]*jointRun{2: joint}) {
+	for _, u := range units([]*Scenario{{Name: Baseline}, alone, plain, long, patient, follows, {Name: "leads"}}, map[int]*combinedRun{2: combined}) {
 		order = append(order, u.scenario().Name)
 	}
 	if want := []string{Baseline, "patient", "long", "together", "plain", "leads", "alone", "follows"}; !slices.Equal(order, want) {

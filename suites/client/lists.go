@@ -41,7 +41,7 @@ var listScenarios = []*Scenario{
 	},
 	{
 		Name: "lists/lost-session", Transports: []string{transport.NameHTTP, transport.NameStdio},
-		After: []string{"http/lost-session", "stdio/exits-early"}, Moot: staying,
+		After: []string{"http/lost-session", "stdio/exits-early"}, Excused: staying,
 		Requirements: []string{"pagination.client.cursor-not-persisted"},
 		Needs:        "the client did not begin a new session after one that ended between two pages of a list, or requested no list there",
 		Options:      losingPages,
@@ -254,7 +254,7 @@ func (t *T) judgeReadAgain(method string) (whole bool) {
 			t.Exercised(id)
 		case t.begun(method) <= t.Baseline.begun(method)-t.Baseline.told(method): // it asks so often without a change, too
 		default:
-			if t.goesOn(c, again.Response) {
+			if t.requestsAfter(c, again.Response) {
 				t.Warning(id, "the client has read the list to its end; when it reads it again in the same session, it takes the first page, "+
 					"which is empty and has a nextCursor, for the whole", again.Request, again.Response)
 			}
@@ -795,7 +795,7 @@ func (t *T) judgeReached(c *judge.Conversation, method string, reached int, last
 	if reached < 1 {
 		return // it may need only the first page
 	}
-	if t.interrupted() && !t.goesOn(c, last.Response) {
+	if t.interrupted() && !t.requestsAfter(c, last.Response) {
 		return // it had no time to read on
 	}
 	// It does read further pages, and has stopped before the last.

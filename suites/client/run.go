@@ -117,7 +117,7 @@ func (e *Engine) Run(ctx context.Context, scenarios []*Scenario) ([]*T, error) {
 	e.launches = newLaunchLimiter(e.Parallel)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	return e.all(ctx, scenarios, e.jointRuns(scenarios), func(t *T, w *waiter) error {
+	return e.all(ctx, scenarios, e.combinedRuns(scenarios), func(t *T, w *waiter) error {
 		err := e.runScenario(ctx, t, w)
 		if err != nil {
 			stop(err)
@@ -164,7 +164,7 @@ func (e *Engine) Serve(ctx context.Context, scenarios []*Scenario, announce func
 
 // all runs every scenario in a goroutine of its own, unless a combined launch has settled it. It judges each as soon
 // as the scenario and the baseline have ended.
-func (e *Engine) all(ctx context.Context, scenarios []*Scenario, joints map[int]*jointRun, run func(t *T, w *waiter) error) ([]*T, error) {
+func (e *Engine) all(ctx context.Context, scenarios []*Scenario, combinedLaunches map[int]*combinedRun, run func(t *T, w *waiter) error) ([]*T, error) {
 	if e.Timeout <= 0 {
 		e.Timeout = DefaultTimeout
 	}
@@ -200,14 +200,14 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, joints map[int]
 			once.Do(func() { failed = err })
 		}
 	}
-	for _, u := range units(scenarios, joints) {
+	for _, u := range units(scenarios, combinedLaunches) {
 		var w *waiter
 		if e.launches != nil && !e.depends(u) {
 			w = e.launches.wait(false)
 		}
 		all.Go(func() {
-			if u.joint != nil && u.alone == nil {
-				e.together(u.joint, w, launch)
+			if u.combined != nil && u.alone == nil {
+				e.together(u.combined, w, launch)
 			} else {
 				e.alone(ctx, u, func(t *T) { launch(t, w) })
 			}
@@ -220,7 +220,7 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, joints map[int]
 
 // together makes a combined launch and judges its scenarios. If the client does not come through, the scenarios that
 // may not be the reason run together once more.
-func (e *Engine) together(j *jointRun, w *waiter, launch func(*T, *waiter)) {
+func (e *Engine) together(j *combinedRun, w *waiter, launch func(*T, *waiter)) {
 	if !slices.ContainsFunc(j.members, func(t *T) bool { return e.needed(t.Scenario) }) {
 		close(j.done)
 		return
@@ -255,12 +255,12 @@ func (e *Engine) alone(ctx context.Context, u unit, launch func(*T)) {
 		e.finish(u.index, t)
 		return
 	}
-	if u.joint != nil {
-		if t := u.joint.of(u.alone); t != nil {
+	if u.combined != nil {
+		if t := u.combined.of(u.alone); t != nil {
 			e.finish(u.index, t)
 			return
 		}
-		t.confirms = u.joint.stuck(u.alone)
+		t.confirms = u.combined.stuck(u.alone)
 	}
 	launch(t)
 	t.gather(e.Trace)
@@ -280,9 +280,9 @@ func (e *Engine) alone(ctx context.Context, u unit, launch func(*T)) {
 	// A client that does not end with an ordinary server, either, has no more time when it is launched again.
 	worthwhile := e.launches == nil || !e.launches.baselineHung()
 	switch {
-	case t.Ending.Silent && !t.confirms && (!t.settled() || t.idle && worthwhile):
+	case t.Ending.Silent && !t.confirms && (!t.final() || t.idle && worthwhile):
 		t = e.repeat(ctx, t)
-	case t.Ending.Silent, t.settled():
+	case t.Ending.Silent, t.final():
 	default:
 		e.later(attempt{u.index, t})
 		return
@@ -315,20 +315,20 @@ func (e *Engine) needed(s *Scenario) bool {
 
 // unit waits for a launch: it is a combined launch, or a scenario alone.
 type unit struct {
-	alone *Scenario // nil for a joint
-	index int       // of the scenario
-	joint *jointRun // of the scenario, or itself; nil if the scenario has none
+	alone    *Scenario    // nil for a combined launch
+	index    int          // of the scenario
+	combined *combinedRun // of the scenario, or itself; nil if the scenario has none
 }
 
 // units returns all units in the order in which they begin. Scenarios that wait long for the client come first, then
 // units that others wait for, then the rest.
-func units(scenarios []*Scenario, joints map[int]*jointRun) []unit {
+func units(scenarios []*Scenario, combinedLaunches map[int]*combinedRun) []unit {
 	var all []unit
 	for i, s := range scenarios {
-		if j := joints[i]; j != nil && !slices.ContainsFunc(all, func(u unit) bool { return u.joint == j }) {
-			all = append(all, unit{joint: j})
+		if j := combinedLaunches[i]; j != nil && !slices.ContainsFunc(all, func(u unit) bool { return u.combined == j }) {
+			all = append(all, unit{combined: j})
 		}
-		all = append(all, unit{alone: s, index: i, joint: joints[i]})
+		all = append(all, unit{alone: s, index: i, combined: combinedLaunches[i]})
 	}
 	rank := func(u unit) int {
 		switch s := u.scenario(); {
@@ -336,7 +336,7 @@ func units(scenarios []*Scenario, joints map[int]*jointRun) []unit {
 			return 0
 		case s.Long:
 			return 1
-		case u.joint != nil, s.Name == AuthorizationBaseline, leads(s, scenarios):
+		case u.combined != nil, s.Name == AuthorizationBaseline, leads(s, scenarios):
 			return 2
 		}
 		return 3
@@ -348,7 +348,7 @@ func units(scenarios []*Scenario, joints map[int]*jointRun) []unit {
 // scenario returns the scenario that the unit runs.
 func (u unit) scenario() *Scenario {
 	if u.alone == nil {
-		return u.joint.t.Scenario
+		return u.combined.t.Scenario
 	}
 	return u.alone
 }
@@ -358,9 +358,9 @@ func (u unit) scenario() *Scenario {
 func (e *Engine) depends(u unit) bool {
 	s := u.scenario()
 	_, asks := e.Needed[s.Name]
-	asks = asks || u.alone == nil && slices.ContainsFunc(u.joint.members, func(t *T) bool { return e.Needed[t.Scenario.Name] != nil })
+	asks = asks || u.alone == nil && slices.ContainsFunc(u.combined.members, func(t *T) bool { return e.Needed[t.Scenario.Name] != nil })
 	unlocked := s.Authorization == nil || s.Name == AuthorizationBaseline || e.authBaseline == nil
-	return s.Name == Baseline || asks || !unlocked || e.first(s) != nil || u.alone != nil && u.joint != nil
+	return s.Name == Baseline || asks || !unlocked || e.first(s) != nil || u.alone != nil && u.combined != nil
 }
 
 // judge judges the scenario run. A panic is a fault of the harness: only the requirements of this scenario become
@@ -447,9 +447,9 @@ func (e *Engine) first(s *Scenario) *first {
 	return nil
 }
 
-// moot says why a client is not launched for a scenario, or "". The scenario that it follows has then shown that it
+// excused says why a client is not launched for a scenario, or "". The scenario that it follows has then shown that it
 // would show nothing.
-func (e *Engine) moot(ctx context.Context, s *Scenario) string {
+func (e *Engine) excused(ctx context.Context, s *Scenario) string {
 	first := e.first(s)
 	if first == nil {
 		return ""
@@ -459,7 +459,7 @@ func (e *Engine) moot(ctx context.Context, s *Scenario) string {
 	case <-ctx.Done():
 		return cutShort(ctx)
 	}
-	if why := s.Moot(first.t); why != "" {
+	if why := s.Excused(first.t); why != "" {
 		return "in scenario " + first.t.Scenario.Name + " " + why
 	}
 	return ""
@@ -473,7 +473,7 @@ func (e *Engine) OneByOne() bool { return e.launches != nil && e.launches.oneByO
 // that is nil. A client that did nothing beside others is launched once more without them, since it may be able to
 // run only once at a time.
 func (e *Engine) runScenario(ctx context.Context, t *T, w *waiter) error {
-	why := cmp.Or(e.unauthorized(ctx, t.Scenario), e.moot(ctx, t.Scenario))
+	why := cmp.Or(e.unauthorized(ctx, t.Scenario), e.excused(ctx, t.Scenario))
 	if why != "" {
 		t.Ending.Skipped, t.Ending.NotRun = why, ctx.Err() != nil
 		return nil
@@ -632,8 +632,8 @@ func (e *Engine) serveStdio(endpoint *Endpoint, s *Scenario, o server.Options) s
 	token := e.bridges.open(bridged)
 	endpoint.Command = append(e.Bridge[:len(e.Bridge):len(e.Bridge)], e.bridges.listener.Addr().String(), token)
 	endpoint.Serve = server.New(o).RunStdio
-	settled := func(context.Context) bool { return true } // shut waits for a server process that is left behind
-	return scenarioServer{settle: settled, leave: func() { bridged.left.Store(true) }, shut: func(ctx context.Context) { e.bridges.shut(ctx, token) }}
+	final := func(context.Context) bool { return true } // shut waits for a server process that is left behind
+	return scenarioServer{settle: final, leave: func() { bridged.left.Store(true) }, shut: func(ctx context.Context) { e.bridges.shut(ctx, token) }}
 }
 
 func (e *Engine) serveHTTP(ctx context.Context, endpoint *Endpoint, t *T, o server.Options) (scenarioServer, error) {
@@ -764,7 +764,7 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, run *Scen
 			end.Silent, t.idle = true, idle
 			return end
 		}
-		if t.joint && e.launches.hopeless(time.Since(heard.first), e.Timeout/2, heard.sent) {
+		if t.combined && e.launches.hopeless(time.Since(heard.first), e.Timeout/2, heard.sent) {
 			return late()
 		}
 		if run.Scenario.Patient || !e.launches.baselineHung() {

@@ -50,8 +50,8 @@ type Scenario struct {
 	Long bool
 	// After names scenarios. One of them, over each transport, tells whether this one can show anything. Moot says
 	// why it cannot, from the acts of the client there, or "".
-	After []string
-	Moot  func(first *T) string
+	After   []string
+	Excused func(first *T) string
 	// Path replaces the path of the URL that the client is given.
 	Path string
 	// Options returns the options of the server; nil is the ordinary server.
@@ -209,7 +209,7 @@ type T struct {
 	after    int  // connections that the trace held when the run began
 	confirms bool // the client was seen to hang in an earlier run, and has the whole time limit
 	idle     bool // the client was stopped because it sent nothing, although it had all its answers
-	joint    bool // the run is for several scenarios, which are run alone if the client does not come through
+	combined bool // the run is for several scenarios, which are run alone if the client does not come through
 	rec      *ledger.Recorder
 }
 

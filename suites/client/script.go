@@ -236,7 +236,7 @@ func (a *Asker) accompany(id string) string {
 // had the time to answer and have continued with something else instead.
 func (a *Asker) missed(from int, began time.Time, note string) {
 	log := a.Request.Session.Log()
-	if !a.hasLeft(from) || time.Since(began) > a.Patience/shortest && goesOn(log, from) {
+	if !a.hasLeft(from) || time.Since(began) > a.Patience/shortest && requestsAfter(log, from) {
 		_, _ = log.Append(wire.Event{Kind: wire.KindTimeout, From: wire.Client, Note: note})
 	}
 }
@@ -336,9 +336,9 @@ func (a *Asker) Withdraw(id, method string, params map[string]any) {
 // answer count.
 const shortest = 4
 
-// goesOn reports whether the client continued with other requests. It was then neither about to end nor busy when it
+// requestsAfter reports whether the client continued with other requests. It was then neither about to end nor busy when it
 // was asked.
-func goesOn(log *wire.Log, from int) bool {
+func requestsAfter(log *wire.Log, from int) bool {
 	for _, e := range log.Events()[from:] {
 		if e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.Kind == wire.Request && operation(e.Msg.Method) {
 			return true

@@ -180,7 +180,7 @@ func runSequence(a *Asker, part []model.Action) course {
 	for _, n := range p.notices {
 		p.options.Notices = append(p.options.Notices, n.Notice)
 	}
-	p.apart()
+	p.separate()
 	if part == nil {
 		part = model.Generate(rand.New(a.Choice.Source(sequenced)), p.options)
 	} else if !p.knows(part) {
@@ -213,7 +213,7 @@ func (p *sequencer) vocabulary() {
 			w.Most = mostOfUser
 		}
 		for n := range 2 {
-			p.apart()
+			p.separate()
 			r := p.send(&w, n, slow)
 			e := p.answer(r)
 			if e == nil {
@@ -399,12 +399,12 @@ func (p *sequencer) answer(r *sent) *wire.Event {
 
 // alone makes a request and waits for the answer. A ping before it sets it apart from what came before.
 func (p *sequencer) alone(w *asked, number int) *wire.Event {
-	p.apart()
+	p.separate()
 	return p.answer(p.send(w, number, slow))
 }
 
-// apart sends a ping, if the client answers pings, and waits for the answer.
-func (p *sequencer) apart() {
+// separate sends a ping, if the client answers pings, and waits for the answer.
+func (p *sequencer) separate() {
 	if len(p.words) > 0 {
 		p.answer(p.send(p.words[0], 0, slow))
 	}
@@ -510,7 +510,7 @@ func (p *sequencer) replay(sequence []model.Action) (s *stumble, ok bool) {
 	if p.replays++; p.left || p.replays > mostReplays || time.Now().After(p.until) {
 		return nil, false
 	}
-	p.apart()
+	p.separate()
 	return p.run(sequence), true
 }
 

@@ -46,7 +46,7 @@ var timeScenarios = []*Scenario{
 		Name: "time/endless-progress", Patient: true, After: []string{"time/silent-tool"},
 		// Progress only gives a client reason to wait for longer. If the user has stated when it should give up, that
 		// time counts.
-		Moot: func(silent *T) string {
+		Excused: func(silent *T) string {
 			if silent.Ending.Skipped == "" && silent.sent("tools/call") == nil {
 				return "the client called no tool"
 			}

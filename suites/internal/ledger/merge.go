@@ -195,7 +195,7 @@ const (
 	broken = iota
 	ignored
 	unknown
-	met
+	satisfied
 	unprovoked
 	cut
 	inapplicable
@@ -212,7 +212,7 @@ func rankOf(r *result.Run, q *result.Requirement) int {
 	case result.Error:
 		return unknown
 	case result.Pass:
-		return met
+		return satisfied
 	case result.Skip:
 		return inapplicable
 	}

@@ -16,16 +16,16 @@ import (
 // says under which circumstances, "without a token", with arguments as for
 // fmt.Sprintf.
 type Expectation struct {
-	actual any
-	met    func()
-	unmet  func(message string, shown []*wire.Event)
+	actual      any
+	satisfied   func()
+	unsatisfied func(message string, shown []*wire.Event)
 }
 
 // Expect returns the expectation of a value. met, which may be nil, is called if the
 // value is as expected; unmet gets the finding if it is not, with the events that the
 // value and the matcher show.
-func Expect(actual any, met func(), unmet func(message string, shown []*wire.Event)) *Expectation {
-	return &Expectation{actual, met, unmet}
+func Expect(actual any, satisfied func(), unsatisfied func(message string, shown []*wire.Event)) *Expectation {
+	return &Expectation{actual, satisfied, unsatisfied}
 }
 
 // To expects that a value fits.
@@ -46,8 +46,8 @@ func (e *Expectation) judge(m types.GomegaMatcher, want bool, description []any)
 	case err != nil:
 		panic(fmt.Errorf("expectation: %w", err))
 	case fits == want:
-		if e.met != nil {
-			e.met()
+		if e.satisfied != nil {
+			e.satisfied()
 		}
 		return true
 	}
@@ -64,6 +64,6 @@ func (e *Expectation) judge(m types.GomegaMatcher, want bool, description []any)
 	if witness, ok := m.(interface{ Evidence() []*wire.Event }); ok {
 		shown = append(shown, witness.Evidence()...)
 	}
-	e.unmet(message, shown)
+	e.unsatisfied(message, shown)
 	return false
 }

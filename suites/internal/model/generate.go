@@ -12,11 +12,11 @@ import (
 func Generate(r *rand.Rand, o Options) []Action {
 	g := newGenerator(r, &o)
 	g.rounds()
-	for len(g.all)+len(g.unmet) < o.Length {
+	for len(g.all)+len(g.unsatisfied) < o.Length {
 		g.step()
 	}
 	g.finish()
-	for _, d := range slices.Clone(g.unmet) {
+	for _, d := range slices.Clone(g.unsatisfied) {
 		g.fulfil(d)
 	}
 	return append(g.all, g.rest()...)
@@ -32,14 +32,14 @@ type generator struct {
 	followed          map[[2]symbol]int
 	beside            map[symbol]int     // how often something was done while a request was running
 	together          map[[2]symbol]bool // what was open at the same time
-	unmet             []duty
+	unsatisfied       []duty
 }
 
 func newGenerator(r *rand.Rand, o *Options) *generator {
 	s := newState(o)
 	return &generator{
 		state: s, random: r, last: symbol{kind: Await}, lastRequest: symbol{kind: Await},
-		followed: make(map[[2]symbol]int), beside: make(map[symbol]int), together: make(map[[2]symbol]bool), unmet: s.duties(),
+		followed: make(map[[2]symbol]int), beside: make(map[symbol]int), together: make(map[[2]symbol]bool), unsatisfied: s.duties(),
 	}
 }
 
@@ -140,10 +140,10 @@ func (g *generator) do(a Action) {
 	}
 	g.state.do(a)
 	g.all = append(g.all, a)
-	g.unmet = slices.DeleteFunc(g.unmet, g.met)
+	g.unsatisfied = slices.DeleteFunc(g.unsatisfied, g.satisfied)
 }
 
-func (g *generator) met(d duty) bool {
+func (g *generator) satisfied(d duty) bool {
 	switch {
 	case d.beside:
 		return g.beside[d.then] > 0
@@ -195,7 +195,7 @@ func (g *generator) finish() {
 	if len(g.running) == 0 || g.finishes >= g.Finishes {
 		return
 	}
-	for _, d := range slices.Clone(g.unmet) {
+	for _, d := range slices.Clone(g.unsatisfied) {
 		if d.beside {
 			g.fulfil(d)
 		}
@@ -226,7 +226,7 @@ func (g *generator) choices() []Action {
 	for _, kind := range []Kind{Work, CancelUnknown, CancelNext, Malformed, Listen, Unlisten, Drop} {
 		add(Action{Kind: kind})
 	}
-	besideDue := slices.ContainsFunc(g.unmet, func(d duty) bool { return d.beside })
+	besideDue := slices.ContainsFunc(g.unsatisfied, func(d duty) bool { return d.beside })
 	if n := len(g.running); n > 0 && (!besideDue || g.finishes >= g.Finishes) {
 		add(Action{Kind: Cancel, Of: g.running[g.random.IntN(n)]})
 	}
@@ -242,7 +242,7 @@ func (g *generator) choices() []Action {
 // spare reports whether an action of limited number leaves enough of its kind for the open duties.
 func (g *generator) spare(a Action) bool {
 	needed := 0
-	for _, d := range g.unmet {
+	for _, d := range g.unsatisfied {
 		switch a.Kind {
 		case Ask:
 			if d.first == a.symbol() && !d.beside || d.then == a.symbol() {
@@ -262,7 +262,7 @@ func (g *generator) spare(a Action) bool {
 		if g.finishes == 0 && g.Finishes > 0 && len(g.running) == 0 {
 			needed++ // one is not cancelled
 		}
-		if (a.Kind == Drop || len(g.running) > 0) && slices.ContainsFunc(g.unmet, func(d duty) bool { return d.beside }) {
+		if (a.Kind == Drop || len(g.running) > 0) && slices.ContainsFunc(g.unsatisfied, func(d duty) bool { return d.beside }) {
 			needed++ // one more to do the rest beside
 		}
 		return g.works+needed < g.Works
@@ -272,7 +272,7 @@ func (g *generator) spare(a Action) bool {
 
 // isDue reports whether it has to be done, and can be now.
 func (g *generator) isDue(a Action) bool {
-	return slices.ContainsFunc(g.unmet, func(d duty) bool {
+	return slices.ContainsFunc(g.unsatisfied, func(d duty) bool {
 		switch {
 		case d.atOnce:
 			return g.completes(d, a.symbol())
@@ -317,7 +317,7 @@ func (g *generator) preferred(choices []Action) Action {
 		}
 	}
 	leading := slices.DeleteFunc(slices.Clone(preferred), func(a Action) bool {
-		return !slices.ContainsFunc(g.unmet, func(d duty) bool { return d.first == g.took(a) && !d.beside })
+		return !slices.ContainsFunc(g.unsatisfied, func(d duty) bool { return d.first == g.took(a) && !d.beside })
 	})
 	if len(leading) > 0 {
 		preferred = leading
@@ -327,7 +327,7 @@ func (g *generator) preferred(choices []Action) Action {
 
 // fulfil does what has to be done, if it was not by the way, and as far as that is possible.
 func (g *generator) fulfil(d duty) {
-	if g.met(d) {
+	if g.satisfied(d) {
 		return
 	}
 	first := d.first

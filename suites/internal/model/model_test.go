@@ -49,8 +49,8 @@ func TestGenerate(t *testing.T) {
 			for _, a := range sequence {
 				again.do(a)
 			}
-			if len(again.unmet) > 0 {
-				t.Errorf("seed %d: this does not come: %v", seed, again.unmet)
+			if len(again.unsatisfied) > 0 {
+				t.Errorf("seed %d: this does not come: %v", seed, again.unsatisfied)
 			}
 			if len(again.open) > 0 || len(again.running) > 0 || again.set["x"] || again.finishes == 0 {
 				t.Errorf("seed %d leaves %v and %v, or waits for nothing that takes its time", seed, again.open, again.running)

@@ -499,7 +499,7 @@ var baseChecks = []*check.Check{
 		Requirements: []string{"base.request.id-space-per-side"},
 		Shows:        []string{"http.server.sse-own-response"},
 		Needs: waiting(check.Needs{
-			Session: check.Own, Among: lastInProcess, ToolRoles: asking, Options: leavesOpen,
+			Session: check.Own, Group: lastInProcess, ToolRoles: asking, Options: leavesOpen,
 		}),
 		Body: sameID,
 	},
@@ -904,7 +904,7 @@ func sameIDWithin(t *check.T, call check.Call, id string, from int) (tried bool,
 		if err != nil || over(e, p) {
 			x, err := p.Await(t.Context)
 			t.Show(x.Response)
-			if tried && inTime && t.Context.Err() == nil && !worked(x) && worksApart(t, call) {
+			if tried && inTime && t.Context.Err() == nil && !worked(x) && worksAlone(t, call) {
 				t.Fail("after a ping that had the id of a request of the server, the call of %q that caused the request gives %s; in another session it works",
 					call.Tool, Describe(x))
 			}
@@ -998,8 +998,8 @@ func usedByUs(t *check.T, id wire.ID) bool {
 	return t.Session.Log().Asked(wire.Client, id)
 }
 
-// worksApart reports whether a call works in a session of its own.
-func worksApart(t *check.T, call check.Call) bool {
+// worksAlone reports whether a call works in a session of its own.
+func worksAlone(t *check.T, call check.Call) bool {
 	x, err := t.Open(check.Capable()).Call(t.Context, "tools/call", call.Params())
 	return err == nil && worked(x)
 }

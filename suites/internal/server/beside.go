@@ -33,9 +33,9 @@ func (w *work) end() *wire.Event {
 // ended reports whether the call is over.
 func (w *work) ended() bool { return w.running == nil || w.end() != nil }
 
-// goesOn sees to it that a call is under way. It reports false if that was tried often enough, or
+// keepRunning sees to it that a call is under way. It reports false if that was tried often enough, or
 // the server takes one request at a time.
-func (w *work) goesOn() bool {
+func (w *work) keepRunning() bool {
 	const (
 		most   = 5 // times that the call is made
 		behind = 2 // requests that are answered after its end show that the server takes one at a time
@@ -90,7 +90,7 @@ func (w *work) stop() {
 func everythingBeside(t *check.T) {
 	w := &work{t: t, session: t.Session, call: toolFor(t, "slow", "progress")}
 	for _, ask := range plainRequests(t) {
-		if !w.goesOn() {
+		if !w.keepRunning() {
 			break
 		}
 		w.do(ask)
@@ -115,7 +115,7 @@ func checksBeside(t *check.T) {
 	w := &work{t: t, session: t.Session, call: toolFor(t, "slow", "progress")}
 	suspects := make(map[*check.Check][]string)
 	for _, c := range t.Sharing() {
-		if !w.goesOn() {
+		if !w.keepRunning() {
 			break
 		}
 		record, ok := w.repeat(c)
@@ -137,7 +137,7 @@ func checksBeside(t *check.T) {
 	}
 	again := &work{t: t, session: t.Open(capable), call: w.call}
 	for _, c := range t.Sharing() {
-		if len(suspects[c]) == 0 || !again.goesOn() {
+		if len(suspects[c]) == 0 || !again.keepRunning() {
 			continue
 		}
 		record, ok := again.repeat(c)
@@ -173,7 +173,7 @@ func unsuspect(w *work, suspects map[*check.Check][]string) {
 		}
 		if before == nil || before.session.Fence(w.t.Context) != nil { // the last check may have ended the session
 			before = &work{t: w.t, session: w.t.Open(capable), call: w.call}
-			if before.goesOn() {
+			if before.keepRunning() {
 				before.stop()
 				w.t.FenceOn(before.session)
 			}

@@ -492,7 +492,7 @@ func isolatedAnswers(t *check.T, id string) {
 		call, ok := knownTool(t, role)
 		for i := 0; ok && i < attempts; i++ {
 			t.Clear()
-			if askBoth(t, call, role, id) {
+			if askInEach(t, call, role, id) {
 				return
 			}
 		}
@@ -500,9 +500,9 @@ func isolatedAnswers(t *check.T, id string) {
 	t.Inconclusive("no result of a tool shows what the client has answered")
 }
 
-// askBoth makes a call in two sessions, in which the client that is asked first
+// askInEach makes a call in two sessions, in which the client that is asked first
 // answers first. It reports whether the results show who answered.
-func askBoth(t *check.T, call check.Call, role, id string) (shown bool) {
+func askInEach(t *check.T, call check.Call, role, id string) (shown bool) {
 	method, _ := askedFor(role)
 	texted := []string{"mcpconform-of-the-first", "mcpconform-of-the-second"}
 	both, answered := make(chan struct{}), make(chan struct{}) // closed once both are asked, and the first has answered

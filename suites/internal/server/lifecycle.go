@@ -93,7 +93,7 @@ var lifecycleChecks = []*check.Check{
 		Name:         "lifecycle/incomplete-initialize",
 		Requirements: []string{"base.error.invalid-params"},
 		Shows:        []string{"lifecycle.version.offer-other"},
-		Needs:        check.Needs{Session: check.Raw, Among: lastInProcess, Options: lowIDsFree(capable)},
+		Needs:        check.Needs{Session: check.Raw, Group: lastInProcess, Options: lowIDsFree(capable)},
 		Body:         incompleteInitialize,
 	},
 	{
@@ -210,7 +210,7 @@ var lifecycleChecks = []*check.Check{
 	{
 		Name:         "lifecycle/exit",
 		Requirements: []string{"lifecycle.shutdown.stdio-server-exits"},
-		Needs:        check.Needs{Session: check.Own, Among: lastInProcess, Options: lowIDsFree(capable), Late: true, Transports: []string{"stdio"}},
+		Needs:        check.Needs{Session: check.Own, Group: lastInProcess, Options: lowIDsFree(capable), Late: true, Transports: []string{"stdio"}},
 		Body: func(t *check.T) {
 			// Closing stdin is what tells a stdio server to end. The rule finds out whether it does. State that a
 			// session has in the server, such as a subscription, is not a reason to stay. The answers to these

@@ -11,9 +11,9 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// ahead holds sessions that are opened before a check needs them, while no other session is being opened. Over stdio
+// openedEarly holds sessions that are opened before a check needs them, while no other session is being opened. Over stdio
 // each one costs the start of a process.
-type ahead struct {
+type openedEarly struct {
 	mu       sync.Mutex
 	openings []*opening
 }
@@ -25,15 +25,15 @@ type opening struct {
 	session       *client.Session // nil if that failed; to be read when it is done
 }
 
-// openAhead begins to open a session, unless that was begun.
-func (e *Engine) openAhead(ctx context.Context, label string, o client.Options) {
+// openEarly begins to open a session, unless that was begun.
+func (e *Engine) openEarly(ctx context.Context, label string, o client.Options) {
 	opens := &opening{label: label, client: clientOf(client.Version, o.Capabilities), done: make(chan struct{})}
-	e.ahead.mu.Lock()
-	defer e.ahead.mu.Unlock()
-	if e.ahead.find(label, opens.client) >= 0 {
+	e.openedEarly.mu.Lock()
+	defer e.openedEarly.mu.Unlock()
+	if e.openedEarly.find(label, opens.client) >= 0 {
 		return
 	}
-	e.ahead.openings = append(e.ahead.openings, opens)
+	e.openedEarly.openings = append(e.openedEarly.openings, opens)
 	e.closers.Go(func() {
 		defer close(opens.done)
 		opens.session, _ = e.openNew(ctx, label, o) // who asks for it tries again
@@ -41,12 +41,12 @@ func (e *Engine) openAhead(ctx context.Context, label string, o client.Options) 
 }
 
 // find returns the place of the opening for a label and a client, or -1.
-func (a *ahead) find(label, of string) int {
+func (a *openedEarly) find(label, of string) int {
 	return slices.IndexFunc(a.openings, func(opens *opening) bool { return opens.label == label && opens.client == of })
 }
 
 // leave keeps a session that is open for who asks for one of its label and client.
-func (a *ahead) leave(label string, s *client.Session) {
+func (a *openedEarly) leave(label string, s *client.Session) {
 	opens := &opening{label: label, client: clientOf(client.Version, s.Options.Capabilities), done: make(chan struct{}), session: s}
 	close(opens.done)
 	a.mu.Lock()
@@ -54,8 +54,8 @@ func (a *ahead) leave(label string, s *client.Session) {
 	a.openings = append(a.openings, opens)
 }
 
-// take returns the session that was opened ahead for a label and a client, or nil.
-func (a *ahead) take(label string, o client.Options) *client.Session {
+// take returns the session that was opened early for a label and a client, or nil.
+func (a *openedEarly) take(label string, o client.Options) *client.Session {
 	a.mu.Lock()
 	i := a.find(label, clientOf(client.Version, o.Capabilities))
 	if i < 0 {
@@ -69,12 +69,12 @@ func (a *ahead) take(label string, o client.Options) *client.Session {
 	return opens.session
 }
 
-// closeAhead closes the unused sessions.
-func (e *Engine) closeAhead(ctx context.Context) {
-	e.ahead.mu.Lock()
-	openings := e.ahead.openings
-	e.ahead.openings = nil
-	e.ahead.mu.Unlock()
+// closeEarly closes the unused sessions.
+func (e *Engine) closeEarly(ctx context.Context) {
+	e.openedEarly.mu.Lock()
+	openings := e.openedEarly.openings
+	e.openedEarly.openings = nil
+	e.openedEarly.mu.Unlock()
 	for _, opens := range openings {
 		if <-opens.done; opens.session != nil {
 			e.close(ctx, opens.session)
@@ -87,26 +87,26 @@ func (p *phase) openForAgain(ctx context.Context) {
 	p.mu.Lock()
 	again := slices.Clone(p.again)
 	p.mu.Unlock()
-	if len(again) == 0 || !p.apart() || !p.opensAnother() || p.GivenUp() != nil {
+	if len(again) == 0 || !p.processPerSession() || !p.opensAnother() || p.GivenUp() != nil {
 		return
 	}
 	var keys []key
-	if len(ratable(met(again))) > 0 {
+	if len(ratable(refusalsOf(again))) > 0 {
 		keys = append(keys, ofCapable)
-		p.openAhead(ctx, OwnLabel, Capable())
+		p.openEarly(ctx, OwnLabel, Capable())
 	}
 	for _, f := range inOrder(again) {
 		k, o := f.where()
 		reuses := f.Check.Needs.Session == Own || f.Check.Needs.Session == Shared
-		if reuses && k.among == "" && !slices.ContainsFunc(keys, func(known key) bool { return known == k || known.lends(k) }) {
+		if reuses && k.group == "" && !slices.ContainsFunc(keys, func(known key) bool { return known == k || known.lends(k) }) {
 			keys = append(keys, k)
-			p.openAhead(ctx, OwnLabel, o)
+			p.openEarly(ctx, OwnLabel, o)
 		}
 	}
 }
 
-// met returns the refusals that checks have met.
-func met(checks []*Future) (all []refused) {
+// refusalsOf returns the refusals that checks have met.
+func refusalsOf(checks []*Future) (all []refused) {
 	for _, f := range checks {
 		all = append(all, f.last.refusals...)
 	}
@@ -126,14 +126,14 @@ type confirmation struct {
 // is tried in another process.
 const silent = 250 * time.Millisecond
 
-// confirmAhead begins a confirmation once a process is silent although the check in its session gives it nothing to
+// confirmEarly begins a confirmation once a process is silent although the check in its session gives it nothing to
 // do.
-func (e *Engine) confirmAhead(ctx context.Context, c *Check, s *client.Session) *confirmation {
+func (e *Engine) confirmEarly(ctx context.Context, c *Check, s *client.Session) *confirmation {
 	watch, stop := context.WithCancel(ctx)
-	ahead := &confirmation{stop: stop, begun: make(chan struct{}), ended: make(chan struct{})}
+	confirming := &confirmation{stop: stop, begun: make(chan struct{}), ended: make(chan struct{})}
 	from := s.Log().Len()
 	e.closers.Go(func() {
-		defer close(ahead.ended)
+		defer close(confirming.ended)
 		for {
 			limit, cancel := context.WithTimeout(watch, e.pace.Reaction(silent))
 			heard, err := s.Log().Await(limit, from, func(e *wire.Event) bool { return e.From == wire.Server })
@@ -145,12 +145,12 @@ func (e *Engine) confirmAhead(ctx context.Context, c *Check, s *client.Session) 
 			case errors.Is(err, wire.ErrEnded), watch.Err() != nil:
 				return // the first one knows
 			}
-			close(ahead.begun)
-			ahead.attempt = e.alone(ctx, c, further)
+			close(confirming.begun)
+			confirming.attempt = e.alone(ctx, c, further)
 			return
 		}
 	})
-	return ahead
+	return confirming
 }
 
 // waited says that the first execution waits for nothing any more.

@@ -10,11 +10,11 @@ import (
 	"github.com/mcpconform/mcpconform/schema"
 )
 
-// TestJoints holds the list of joints to their needs. Their scenarios exist and want nothing of their own from the
+// TestCombinedLaunches holds the list of combined launches to their needs. Their scenarios exist and want nothing of their own from the
 // launch, and one server can play all of them.
-func TestJoints(t *testing.T) {
+func TestCombinedLaunches(t *testing.T) {
 	seen, topics := make(map[string]bool), make(map[string]bool)
-	for _, j := range joints {
+	for _, j := range combinedLaunches {
 		for _, name := range j.scenarios {
 			i := slices.IndexFunc(Scenarios(), func(s *Scenario) bool { return s.Name == name })
 			if i < 0 || seen[name] {
@@ -47,7 +47,7 @@ func TestJoints(t *testing.T) {
 			}
 		}
 		e := &Engine{Transport: over}
-		for _, j := range e.jointRuns(scenarios) {
+		for _, j := range e.combinedRuns(scenarios) {
 			o := j.t.Scenario.Options(&ScenarioRun{Scenario: j.t.Scenario, Patience: time.Second, UserPatience: time.Second})
 			if setup := j.t.Scenario.Authorization; setup != nil {
 				setup()
@@ -58,9 +58,9 @@ func TestJoints(t *testing.T) {
 	}
 }
 
-// Together returns the scenarios of a scenario's joint, or the scenario alone.
+// Together returns the scenarios of a scenario's combined launch, or the scenario alone.
 func Together(scenario string) []string {
-	for _, j := range joints {
+	for _, j := range combinedLaunches {
 		if slices.Contains(j.scenarios, scenario) {
 			return j.scenarios
 		}
@@ -68,10 +68,10 @@ func Together(scenario string) []string {
 	return []string{scenario}
 }
 
-// TestJointsThatAsk wants the answers of a client to the requests of a joint to be judged. The breaches of its server
+// TestCombinedLaunchesThatAsk wants the answers of a client to the requests of a combined launch to be judged. The breaches of its server
 // have to be of the kind that leaves the answers open to judgement.
-func TestJointsThatAsk(t *testing.T) {
-	for _, j := range (&Engine{Transport: transport.NameHTTP}).jointRuns(Scenarios()) {
+func TestCombinedLaunchesThatAsk(t *testing.T) {
+	for _, j := range (&Engine{Transport: transport.NameHTTP}).combinedRuns(Scenarios()) {
 		if !slices.ContainsFunc(j.members, func(m *T) bool { return m.Scenario.Needs == needsToAsk }) {
 			continue
 		}
@@ -89,8 +89,8 @@ func TestJointsThatAsk(t *testing.T) {
 func TestSuspectsDoNotWait(t *testing.T) {
 	suspect, other := &Scenario{Name: "suspect"}, &Scenario{Name: "other"}
 	e := &Engine{}
-	j, rest := e.jointRun("together/both", []*Scenario{suspect, other}), e.jointRun("together/both/rest", []*Scenario{other})
-	j.parts = []*jointRun{rest} // which goes on
+	j, rest := e.combinedRun("together/both", []*Scenario{suspect, other}), e.combinedRun("together/both/rest", []*Scenario{other})
+	j.parts = []*combinedRun{rest} // which goes on
 	j.t.Ending.Late = true
 	for _, member := range j.members {
 		member.Ending = j.t.Ending
@@ -106,11 +106,11 @@ func TestSuspectsDoNotWait(t *testing.T) {
 	}
 }
 
-// TestOthersFindings: the findings of a joint on a requirement count for the member that is about it.
+// TestOthersFindings: the findings of a combined launch on a requirement count for the member that is about it.
 func TestOthersFindings(t *testing.T) {
 	const id = "auth.resource.no-trailing-slash"
 	about, other := &Scenario{Name: "about it", Requirements: []string{id}}, &Scenario{Name: "other"}
-	j := (&Engine{}).jointRun("together/both", []*Scenario{about, other})
+	j := (&Engine{}).combinedRun("together/both", []*Scenario{about, other})
 	for _, member := range j.members {
 		member.Violation(id, "it ends in a slash")
 	}
@@ -124,7 +124,7 @@ func TestOthersFindings(t *testing.T) {
 // server.
 func TestRedirectedIsThrough(t *testing.T) {
 	for _, redirected := range []bool{false, true} {
-		r := &jointRun{t: &T{Scenario: &Scenario{}, Flow: &Flow{redirected: redirected, shown: []Shown{{Ours: true}}}}}
+		r := &combinedRun{t: &T{Scenario: &Scenario{}, Flow: &Flow{redirected: redirected, shown: []Shown{{Ours: true}}}}}
 		if r.came() != redirected {
 			t.Errorf("redirected: %v; came through: %v", redirected, !redirected)
 		}

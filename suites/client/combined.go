@@ -13,17 +13,17 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// joint is a combined launch: one server plays several scenarios at once, and none hides the subject of another. This
+// combined is a combined launch: one server plays several scenarios at once, and none hides the subject of another. This
 // saves the client's start for each of them. If the client comes through, a scenario without findings needs no launch
 // of its own. Each of the others is run alone, and only that run counts.
-type joint struct {
+type combined struct {
 	name      string
 	scenarios []string
 }
 
-// joints lists the combined launches. Answers to a request that is broken on purpose are not judged. Scenarios with
+// combinedLaunches lists the combined launches. Answers to a request that is broken on purpose are not judged. Scenarios with
 // such requests are therefore not combined with scenarios that ask the client.
-var joints = []joint{
+var combinedLaunches = []combined{
 	{"additions", []string{
 		"lifecycle/early-ping", "lifecycle/additions", "exchange/open-results", "exchange/requests", "lists/changed", "http/sse-fields",
 		"lifecycle/slow-answer", "features/completions", "content/failed-tool", "lists/sub-resource", "lists/directory", schemas, "hostile/large", "content/dates",
@@ -58,7 +58,7 @@ var joints = []joint{
 
 // Unit names the launch that the scenario needs: its own, or a combined one.
 func (s *Scenario) Unit() string {
-	for _, j := range joints {
+	for _, j := range combinedLaunches {
 		if slices.Contains(j.scenarios, s.Name) {
 			return j.title()
 		}
@@ -68,27 +68,27 @@ func (s *Scenario) Unit() string {
 
 // title is the name of the launch in place of a scenario's name. A client may tell by it whether the server is
 // protected.
-func (j joint) title() string {
+func (j combined) title() string {
 	if strings.HasPrefix(j.scenarios[0], "auth/") {
 		return "auth/together/" + j.name
 	}
 	return "together/" + j.name
 }
 
-// jointRun is one launch for several scenarios.
-type jointRun struct {
-	t       *T
-	members []*T
-	through bool          // the client came through all of them
-	met     bool          // it did not, but met all that they hold
-	parts   []*jointRun   // of those members that may not have kept the client from coming through, if they were tried
-	done    chan struct{} // closed when all of that is known; the parts may not have been run
+// combinedRun is one launch for several scenarios.
+type combinedRun struct {
+	t         *T
+	members   []*T
+	through   bool           // the client came through all of them
+	satisfied bool           // it did not, but met all that they hold
+	parts     []*combinedRun // of those members that may not have kept the client from coming through, if they were tried
+	done      chan struct{}  // closed when all of that is known; the parts may not have been run
 }
 
-// jointRuns returns the combined launches with several scenarios to run, by the indices of the scenarios.
-func (e *Engine) jointRuns(scenarios []*Scenario) map[int]*jointRun {
-	runs := make(map[int]*jointRun)
-	for _, j := range joints {
+// combinedRuns returns the combined launches with several scenarios to run, by the indices of the scenarios.
+func (e *Engine) combinedRuns(scenarios []*Scenario) map[int]*combinedRun {
+	runs := make(map[int]*combinedRun)
+	for _, j := range combinedLaunches {
 		var members []*Scenario
 		var at []int
 		for i, s := range scenarios {
@@ -99,7 +99,7 @@ func (e *Engine) jointRuns(scenarios []*Scenario) map[int]*jointRun {
 		if len(members) < 2 {
 			continue
 		}
-		run := e.jointRun(j.title(), members)
+		run := e.combinedRun(j.title(), members)
 		for _, i := range at {
 			runs[i] = run
 		}
@@ -107,11 +107,11 @@ func (e *Engine) jointRuns(scenarios []*Scenario) map[int]*jointRun {
 	return runs
 }
 
-// jointRun makes one launch for the scenarios.
-func (e *Engine) jointRun(title string, scenarios []*Scenario) *jointRun {
+// combinedRun makes one launch for the scenarios.
+func (e *Engine) combinedRun(title string, scenarios []*Scenario) *combinedRun {
 	together := &Scenario{Name: title, Official: scenarios[0].Official}
-	run := &jointRun{t: e.newRun(together), done: make(chan struct{})}
-	run.t.joint = true
+	run := &combinedRun{t: e.newRun(together), done: make(chan struct{})}
+	run.t.combined = true
 	var parts []func(*ScenarioRun) server.Options
 	var setups []func() *AuthorizationSetup
 	for _, s := range scenarios {
@@ -144,7 +144,7 @@ const fewest = 3
 
 // parts returns the combined launches that are left if the client did not come through. They hold the members without
 // findings or, if no member has findings, each half of them, as far as there are enough.
-func (e *Engine) parts(j *jointRun) []*jointRun {
+func (e *Engine) parts(j *combinedRun) []*combinedRun {
 	if j.through || j.t.Ending.Skipped != "" {
 		return nil
 	}
@@ -159,11 +159,11 @@ func (e *Engine) parts(j *jointRun) []*jointRun {
 	case len(innocent) < fewest:
 		return nil
 	case len(innocent) < len(j.members):
-		return []*jointRun{e.jointRun(name+"/rest", innocent)}
+		return []*combinedRun{e.combinedRun(name+"/rest", innocent)}
 	case half < fewest:
 		return nil
 	}
-	return []*jointRun{e.jointRun(name+"/first", innocent[:half]), e.jointRun(name+"/second", innocent[half:])}
+	return []*combinedRun{e.combinedRun(name+"/first", innocent[:half]), e.combinedRun(name+"/second", innocent[half:])}
 }
 
 // protectedLike returns a set-up that combines the peculiarities of others.
@@ -186,14 +186,14 @@ func protectedLike(setups []func() *AuthorizationSetup) *AuthorizationSetup {
 }
 
 // judge judges each scenario by the acts of the client in the combined launch.
-func (r *jointRun) judge(baseline, authBaseline *T) {
+func (r *combinedRun) judge(baseline, authBaseline *T) {
 	if r.t.Ending.Skipped != "" {
 		return
 	}
 	r.t.Baseline = baseline
 	r.through = r.came()
 	c := r.t.continuation()
-	r.met = r.t.Ending.Exit != nil && r.undisturbed() && c.worked
+	r.satisfied = r.t.Ending.Exit != nil && r.undisturbed() && c.worked
 	for _, t := range r.members {
 		t.Conversations, t.Ending, t.Baseline, t.Folder, t.courses = r.t.Conversations, r.t.Ending, baseline, r.t.Folder, r.t.courses
 		t.Flow, t.AuthorizationBaseline = r.t.Flow, authBaseline
@@ -204,7 +204,7 @@ func (r *jointRun) judge(baseline, authBaseline *T) {
 
 // attribute leaves a finding of several members to the members that are about the requirement, because their servers
 // have caused it.
-func (r *jointRun) attribute() {
+func (r *combinedRun) attribute() {
 	for _, t := range r.members {
 		for _, k := range t.recorder().Record.Keys() {
 			if !t.Scenario.about(k.Requirement) && slices.ContainsFunc(r.members, func(other *T) bool {
@@ -218,7 +218,7 @@ func (r *jointRun) attribute() {
 
 // came reports whether the client came through all of the scenarios. At a protected server it has done so once it has
 // a token and has sent a request: the last scenario shows then.
-func (r *jointRun) came() bool {
+func (r *combinedRun) came() bool {
 	if r.t.ObtainedToken() && (len(r.t.Requests()) > 0 || r.t.Flow.wasRedirected()) {
 		return true
 	}
@@ -227,16 +227,16 @@ func (r *jointRun) came() bool {
 }
 
 // undisturbed reports whether the client has answered in time, and stayed to the end of each script.
-func (r *jointRun) undisturbed() bool { return !r.t.leftUnanswered() && !r.t.left.Load() }
+func (r *combinedRun) undisturbed() bool { return !r.t.leftUnanswered() && !r.t.left.Load() }
 
 // settles reports whether a member need not run alone. Nothing may have been found, and one of four things must hold.
 // The client came through. Or the member was satisfied and judged as a whole, although the client ended in another
 // way than with an ordinary server. Or the member is about the handshake, and the client left then: it has seen no
 // other member. Or the client has to be stopped at an ordinary server as well: it hardly does more alone.
-func (r *jointRun) settles(t *T) bool {
+func (r *combinedRun) settles(t *T) bool {
 	left := t.Scenario.Needs == needsHandshake && t.Ending.Exit != nil && len(t.Requests()) == 0
 	stays := t.Baseline != nil && t.Baseline.Ending.Late
-	return t.cleared() && (r.through || r.met && t.judgedWhole() || left || stays)
+	return t.cleared() && (r.through || r.satisfied && t.judgedWhole() || left || stays)
 }
 
 // judgedWhole reports whether the scenario leaves none of its requirements open: the passive rules alone judge it, or
@@ -269,7 +269,7 @@ func (t *T) leftUnanswered() bool {
 
 // last returns the last combined launch that had a scenario as a member, and its run there. A scenario that is in
 // none of the parts does not wait for them.
-func (r *jointRun) last(s *Scenario) (*jointRun, *T) {
+func (r *combinedRun) last(s *Scenario) (*combinedRun, *T) {
 	<-r.done
 	for _, part := range r.parts {
 		if part.run(s) != nil {
@@ -280,7 +280,7 @@ func (r *jointRun) last(s *Scenario) (*jointRun, *T) {
 }
 
 // run returns the run of a scenario, or nil if it is no member.
-func (r *jointRun) run(s *Scenario) *T {
+func (r *combinedRun) run(s *Scenario) *T {
 	if i := slices.IndexFunc(r.members, func(t *T) bool { return t.Scenario == s }); i >= 0 {
 		return r.members[i]
 	}
@@ -288,7 +288,7 @@ func (r *jointRun) run(s *Scenario) *T {
 }
 
 // of returns the run of a scenario, or nil if it has to be run alone.
-func (r *jointRun) of(s *Scenario) *T {
+func (r *combinedRun) of(s *Scenario) *T {
 	if last, t := r.last(s); last.settles(t) {
 		return t
 	}
@@ -297,13 +297,13 @@ func (r *jointRun) of(s *Scenario) *T {
 
 // stuck reports whether the client hung in the last combined launch of the scenario, and the scenario has findings
 // from there.
-func (r *jointRun) stuck(s *Scenario) bool {
+func (r *combinedRun) stuck(s *Scenario) bool {
 	_, t := r.last(s)
 	return t.Ending.Late && !t.Ending.Busy && t.accused()
 }
 
 // merge adds options to others. It panics if both set an option that only one can set. A test finds such a fault in
-// the list of joints.
+// the list of combined launches.
 func merge(into, more reflect.Value) {
 	switch {
 	case more.IsZero():
