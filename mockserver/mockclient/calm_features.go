@@ -690,7 +690,7 @@ var elicitationOddities = []Oddity{
 	{
 		ID: "elicitation.undeclared-declines", Summary: "Forms are declined, and elicitation is not declared.",
 		Why: "A form that nobody shows is declined as it would be refused.", Source: ofForms,
-		Scenarios: []string{elicitation}, Untried: append([]string{"elicitation.*"}, unfilled...),
+		Scenarios: []string{elicitation}, Untried: unfilled,
 		Apply: all(changing(func(o *client.Options) { delete(o.Capabilities, "elicitation") }), acting(object{"action": "decline"})),
 	},
 	{
