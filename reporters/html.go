@@ -220,6 +220,20 @@ func (v *view) html() *htmlPage {
 	}
 	p.Word, p.Detail = v.verdictWords()
 	p.FeatureColumns, p.Features = featureColumns[:], v.byFeature()
+	v.countsTo(p)
+	place := v.anchors()
+	rows := v.pagesTo(p, place)
+	v.findingsTo(p, rows)
+	for _, q := range v.unobservable {
+		p.Unobservable.Rows = append(p.Unobservable.Rows, v.htmlRow(q, place))
+	}
+	p.Unobservable.Summary = fmt.Sprintf("%d of which nothing is observed", len(v.unobservable))
+	v.remarksTo(p, place)
+	return p
+}
+
+// countsTo adds the counts of each outcome, in all and by level.
+func (v *view) countsTo(p *htmlPage) {
 	offset := 0
 	names, table := v.levelCounts()
 	p.Levels = names
@@ -237,7 +251,11 @@ func (v *view) html() *htmlPage {
 			p.Table = append(p.Table, row)
 		}
 	}
-	place, rows := v.anchors(), make(map[*result.Requirement]htmlRow)
+}
+
+// pagesTo adds a section for each page of the specification, and returns the row of each requirement.
+func (v *view) pagesTo(p *htmlPage, place anchors) map[*result.Requirement]htmlRow {
+	rows := make(map[*result.Requirement]htmlRow)
 	few := v.counts[outFail]+v.counts[outError] <= mostOpen
 	changed := v.htmlChanges(p, place)
 	for _, page := range v.pages {
@@ -267,6 +285,11 @@ func (v *view) html() *htmlPage {
 		s.Summary = strings.Join(parts, ", ")
 		p.Pages = append(p.Pages, s)
 	}
+	return rows
+}
+
+// findingsTo adds what counts first: the target's own findings, and apart from them those of its SDK.
+func (v *view) findingsTo(p *htmlPage, rows map[*result.Requirement]htmlRow) {
 	for _, o := range broken {
 		for _, q := range v.yours(v.reading.causes[o]) {
 			if o != outExpected {
@@ -283,10 +306,10 @@ func (v *view) html() *htmlPage {
 		p.SDKTitle, _ = v.sdkTitle()
 		p.SDKBy, p.SDKHelp = line(v.Target.SDK.Evidence, limitMessage), sdkHelp
 	}
-	for _, q := range v.unobservable {
-		p.Unobservable.Rows = append(p.Unobservable.Rows, v.htmlRow(q, place))
-	}
-	p.Unobservable.Summary = fmt.Sprintf("%d of which nothing is observed", len(v.unobservable))
+}
+
+// remarksTo adds expected failures, notes, and why requirements were not exercised.
+func (v *view) remarksTo(p *htmlPage, place anchors) {
 	for i := range v.ExpectedFailures {
 		x := &v.ExpectedFailures[i]
 		state := staleWords(x)
@@ -306,7 +329,6 @@ func (v *view) html() *htmlPage {
 		p.Uncalled = append(p.Uncalled, g.words(len(g.tools)))
 	}
 	p.UncalledHelp = uncalledHelp
-	return p
 }
 
 // addReasons adds requirements that were not exercised for reasons of one kind, if there are any.
