@@ -15,6 +15,31 @@ import (
 // Merge makes one run of the shards of it that there are. The error says why they do
 // not belong together.
 func Merge(shards []*result.Run, today time.Time) (*result.Run, error) {
+	shards, err := sorted(shards)
+	if err != nil {
+		return nil, err
+	}
+	run := gathered(shards)
+	missing := absent(shards)
+	for i := range shards[0].Requirements {
+		run.Requirements = append(run.Requirements, mergeRequirement(shards, i, missing))
+	}
+	attribute(run)
+	expectAgain(run, shards[0], today)
+	run.Verdict, run.Reason = judged(run, cutShort(shards, missing))
+	if run.Verdict == result.Conformant {
+		if unused := neverUsed(shards); len(unused) > 0 {
+			run.Verdict, run.Reason = result.Incomplete, unusedBy(run.Role, unused)
+		}
+	}
+	if missing != "" && run.Verdict == result.NotConformant {
+		run.Notes = append(run.Notes, missing)
+	}
+	return run, nil
+}
+
+// sorted returns the shards of one run by their index.
+func sorted(shards []*result.Run) ([]*result.Run, error) {
 	shards = slices.Clone(shards)
 	for _, r := range shards {
 		if r.Shard == nil {
@@ -33,6 +58,11 @@ func Merge(shards []*result.Run, today time.Time) (*result.Run, error) {
 			return nil, fmt.Errorf("shard %d of %d is there twice", r.Shard.Index, r.Shard.Of)
 		}
 	}
+	return shards, nil
+}
+
+// gathered returns a run with everything that the shards say beside their requirements.
+func gathered(shards []*result.Run) *result.Run {
 	first := shards[0]
 	run := &result.Run{
 		Format: result.Format, Tool: first.Tool, Revision: first.Revision, Role: first.Role, Transport: first.Transport, Target: first.Target,
@@ -66,14 +96,14 @@ func Merge(shards []*result.Run, today time.Time) (*result.Run, error) {
 			run.Harness = append(run.Harness, located(f, r.Shard))
 		}
 	}
-	missing := absent(shards)
-	for i := range first.Requirements {
-		run.Requirements = append(run.Requirements, mergeRequirement(shards, i, missing))
-	}
-	attribute(run)
+	return run
+}
+
+// expectAgain applies the expected failures of a shard to the whole run.
+func expectAgain(run, shard *result.Run, today time.Time) {
 	expectSDK := false
 	var entries []expected.Entry
-	for _, x := range first.ExpectedFailures {
+	for _, x := range shard.ExpectedFailures {
 		if x.ID == expected.SDK {
 			expectSDK = true
 			continue
@@ -84,16 +114,6 @@ func Merge(shards []*result.Run, today time.Time) (*result.Run, error) {
 	if expectSDK {
 		expected.ApplySDK(run)
 	}
-	run.Verdict, run.Reason = judged(run, cutShort(shards, missing))
-	if run.Verdict == result.Conformant {
-		if unused := neverUsed(shards); len(unused) > 0 {
-			run.Verdict, run.Reason = result.Incomplete, unusedBy(run.Role, unused)
-		}
-	}
-	if missing != "" && run.Verdict == result.NotConformant {
-		run.Notes = append(run.Notes, missing)
-	}
-	return run, nil
 }
 
 // together reports why two shards are not of one run.
