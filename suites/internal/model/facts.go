@@ -38,10 +38,13 @@ func (g *generator) rounds() {
 			}
 		}
 	}
-	// These requests have run for so long that they may be over: what has to be done beside one begins another.
+	// These requests have run for so long that they may be over, and nobody saw whether they were answered. All that has
+	// to be done beside a request is done again, beside one whose answer is awaited.
 	for _, n := range slices.Clone(g.running) {
 		g.do(Action{Kind: Cancel, Of: n})
 	}
+	clear(g.beside)
+	g.unsatisfied = slices.DeleteFunc(g.duties(), g.satisfied)
 }
 
 // ask asks for what is a fact by itself.
