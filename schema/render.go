@@ -231,10 +231,10 @@ func ends(errorKind jsonschema.ErrorKind, path []segment, value any) []leaf {
 	one := func(format string, args ...any) []leaf {
 		return []leaf{newLeaf(path, keyword, fmt.Sprintf(format, args...))}
 	}
-	size := func(got int, what string, relation string, want int) []leaf {
+	if got, what, relation, want, ok := sizeOf(errorKind); ok {
 		return one("%s has %d %s, %s %d", name, got, what, relation, want)
 	}
-	number := func(relation string, want *big.Rat) []leaf {
+	if relation, want := boundOf(errorKind); want != nil {
 		f, _ := want.Float64()
 		return one("%s is %s, %s %s", name, show(value), relation, show(f))
 	}
@@ -286,38 +286,12 @@ func ends(errorKind jsonschema.ErrorKind, path []segment, value any) []leaf {
 			return one("%s is %s, %s", name, show(value), reason)
 		}
 		return one("%s is %s, not of the format %s", name, show(value), quote(k.Want))
-	case *kind.MinLength:
-		return size(k.Got, "characters", "fewer than", k.Want)
-	case *kind.MaxLength:
-		return size(k.Got, "characters", "more than", k.Want)
-	case *kind.MinItems:
-		return size(k.Got, "items", "fewer than", k.Want)
-	case *kind.MaxItems:
-		return size(k.Got, "items", "more than", k.Want)
-	case *kind.MinProperties:
-		return size(k.Got, "members", "fewer than", k.Want)
-	case *kind.MaxProperties:
-		return size(k.Got, "members", "more than", k.Want)
 	case *kind.AdditionalItems:
 		return one("%s has %d items too many", name, k.Count)
 	case *kind.UniqueItems:
 		return one("items %d and %d of %s are equal", k.Duplicates[0], k.Duplicates[1], name)
 	case *kind.Contains:
 		return one("%s has no item of the kind that it must contain", name)
-	case *kind.MinContains:
-		return size(len(k.Got), "items of the kind that it must contain", "fewer than", k.Want)
-	case *kind.MaxContains:
-		return size(len(k.Got), "items of a kind that is limited", "more than", k.Want)
-	case *kind.Minimum:
-		return number("smaller than", k.Want)
-	case *kind.Maximum:
-		return number("larger than", k.Want)
-	case *kind.ExclusiveMinimum:
-		return number("not larger than", k.Want)
-	case *kind.ExclusiveMaximum:
-		return number("not smaller than", k.Want)
-	case *kind.MultipleOf:
-		return number("not a multiple of", k.Want)
 	case *kind.Not:
 		return []leaf{newLeaf(path, "not", name+" is "+show(value)+", which is excluded")}
 	case *kind.OneOf:
@@ -326,6 +300,47 @@ func ends(errorKind jsonschema.ErrorKind, path []segment, value any) []leaf {
 		return []leaf{newLeaf(path, circle, "the references of the schema go in a circle")}
 	}
 	return one("%s does not follow the keyword %s", name, quote(keyword))
+}
+
+// sizeOf tells how many of what there are, and how that relates to the limit. It says false of other errors.
+func sizeOf(errorKind jsonschema.ErrorKind) (got int, what, relation string, want int, ok bool) {
+	const fewer, more = "fewer than", "more than"
+	switch k := errorKind.(type) {
+	case *kind.MinLength:
+		return k.Got, "characters", fewer, k.Want, true
+	case *kind.MaxLength:
+		return k.Got, "characters", more, k.Want, true
+	case *kind.MinItems:
+		return k.Got, "items", fewer, k.Want, true
+	case *kind.MaxItems:
+		return k.Got, "items", more, k.Want, true
+	case *kind.MinProperties:
+		return k.Got, "members", fewer, k.Want, true
+	case *kind.MaxProperties:
+		return k.Got, "members", more, k.Want, true
+	case *kind.MinContains:
+		return len(k.Got), "items of the kind that it must contain", fewer, k.Want, true
+	case *kind.MaxContains:
+		return len(k.Got), "items of a kind that is limited", more, k.Want, true
+	}
+	return 0, "", "", 0, false
+}
+
+// boundOf tells how a number relates to what the schema wants, which is nil for other errors.
+func boundOf(errorKind jsonschema.ErrorKind) (relation string, want *big.Rat) {
+	switch k := errorKind.(type) {
+	case *kind.Minimum:
+		return "smaller than", k.Want
+	case *kind.Maximum:
+		return "larger than", k.Want
+	case *kind.ExclusiveMinimum:
+		return "not larger than", k.Want
+	case *kind.ExclusiveMaximum:
+		return "not smaller than", k.Want
+	case *kind.MultipleOf:
+		return "not a multiple of", k.Want
+	}
+	return "", nil
 }
 
 var typeTexts = []struct{ name, text string }{

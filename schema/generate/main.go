@@ -5,6 +5,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -29,83 +30,51 @@ func run(dir string) error {
 	if err != nil {
 		return err
 	}
-	document, err := source.DescribePositions(positions, requirements)
-	if err != nil {
-		return err
-	}
 	disputes, err := source.Disputes(dir)
 	if err != nil {
-		return err
-	}
-	disputed, err := source.DescribeDisputes(disputes, requirements)
-	if err != nil {
-		return err
-	}
-	advice, err := source.Advice(dir)
-	if err != nil {
-		return err
-	}
-	if err := write(filepath.Join(dir, source.AdviceJSON), advice); err != nil {
-		return err
-	}
-	consequences, err := source.Consequences(dir)
-	if err != nil {
-		return err
-	}
-	if err := write(filepath.Join(dir, source.ConsequencesJSON), consequences); err != nil {
-		return err
-	}
-	faults, err := source.KnownFaults(dir)
-	if err != nil {
-		return err
-	}
-	if err := write(filepath.Join(dir, source.SDKsJSON), faults); err != nil {
-		return err
-	}
-	uses, err := source.Uses(dir)
-	if err != nil {
-		return err
-	}
-	if err := write(filepath.Join(dir, source.UsesJSON), uses); err != nil {
-		return err
-	}
-	sdks, err := source.SDKs(dir)
-	if err != nil {
-		return err
-	}
-	if err := write(filepath.Join(dir, source.SDKSignsJSON), sdks); err != nil {
-		return err
-	}
-	hints, err := source.Hints(dir)
-	if err != nil {
-		return err
-	}
-	if err := write(filepath.Join(dir, source.HintsJSON), hints); err != nil {
-		return err
-	}
-	if err := write(filepath.Join(dir, source.DisputedJSON), disputes); err != nil {
-		return err
-	}
-	if err := os.WriteFile(source.DisputedDocument, disputed, 0o644); err != nil {
-		return err
-	}
-	if err := write(filepath.Join(dir, source.GeneratedFile), requirements); err != nil {
-		return err
-	}
-	if err := write(filepath.Join(dir, source.PositionsJSON), positions); err != nil {
-		return err
-	}
-	if err := os.WriteFile(source.PositionsDocument, document, 0o644); err != nil {
 		return err
 	}
 	regradings, err := source.Regradings(dir)
 	if err != nil {
 		return err
 	}
-	if document, err = source.DescribeGrading(regradings, requirements); err != nil {
+	documents := []struct {
+		name     string
+		describe func() ([]byte, error)
+	}{
+		{source.PositionsDocument, func() ([]byte, error) { return source.DescribePositions(positions, requirements) }},
+		{source.DisputedDocument, func() ([]byte, error) { return source.DescribeDisputes(disputes, requirements) }},
+		{source.GradingDocument, func() ([]byte, error) { return source.DescribeGrading(regradings, requirements) }},
+	}
+	for _, d := range documents {
+		text, err := d.describe()
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(d.name, text, 0o644); err != nil {
+			return err
+		}
+	}
+	return errors.Join(
+		write(filepath.Join(dir, source.GeneratedFile), requirements),
+		write(filepath.Join(dir, source.PositionsJSON), positions),
+		write(filepath.Join(dir, source.DisputedJSON), disputes),
+		convert(dir, source.AdviceJSON, source.Advice),
+		convert(dir, source.ConsequencesJSON, source.Consequences),
+		convert(dir, source.SDKsJSON, source.KnownFaults),
+		convert(dir, source.UsesJSON, source.Uses),
+		convert(dir, source.SDKSignsJSON, source.SDKs),
+		convert(dir, source.HintsJSON, source.Hints),
+	)
+}
+
+// convert reads a file of sources in dir and writes what it says as JSON.
+func convert[T any](dir, name string, read func(string) ([]T, error)) error {
+	list, err := read(dir)
+	if err != nil {
 		return err
 	}
-	return os.WriteFile(source.GradingDocument, document, 0o644)
+	return write(filepath.Join(dir, name), list)
 }
 
 func write[T any](path string, list []T) error {

@@ -121,36 +121,37 @@ func (c *schemaComparer) schemas(path string, before, after any, depth int) {
 		c.schemas(path+"[]", was, is, depth+1)
 	}
 	for _, k := range union(b, a) {
-		if canonical(b[k]) == canonical(a[k]) {
-			continue
+		if canonical(b[k]) != canonical(a[k]) {
+			c.keyword(path, k, b, a)
 		}
-		rises, isBound := bounds[k]
-		was, wasNumber := b[k].(float64)
-		is, isNumber := a[k].(float64)
-		switch {
-		case isBound && (wasNumber || b[k] == nil) && (isNumber || a[k] == nil):
-			e := widens
-			if a[k] != nil && (b[k] == nil || is > was == rises) {
-				e = narrows
-			}
-			c.say(fmt.Sprintf("%s of %s %s", k, c.place(path), wasIs(b[k], a[k])), e)
-		case k == "pattern" && (b[k] == nil || a[k] == nil):
-			e := widens
-			if b[k] == nil {
-				e = narrows
-			}
-			c.say(fmt.Sprintf("%s of %s %s", k, c.place(path), wasIs(b[k], a[k])), e)
-		case k == "uniqueItems":
-			e := widens
-			if a[k] == true {
-				e = narrows
-			}
-			c.say(fmt.Sprintf("%s of %s %s", k, c.place(path), wasIs(b[k], a[k])), e)
-		case k == "title" || k == "description" || k == "default":
-			c.say(fmt.Sprintf("the %s of %s changed", k, c.place(path)), 0)
-		case k == "pattern" || k == "$ref" || !slices.Contains(compared, k):
-			c.say(fmt.Sprintf("%s of %s%s", wordOf(k), c.place(path), mayBreak), 0)
-		}
+	}
+}
+
+// limit says that a keyword allows less than before, or more.
+func (c *schemaComparer) limit(path, k string, b, a map[string]any, less bool) {
+	e := widens
+	if less {
+		e = narrows
+	}
+	c.say(fmt.Sprintf("%s of %s %s", k, c.place(path), wasIs(b[k], a[k])), e)
+}
+
+// keyword says how a keyword of a schema changed.
+func (c *schemaComparer) keyword(path, k string, b, a map[string]any) {
+	rises, isBound := bounds[k]
+	was, wasNumber := b[k].(float64)
+	is, isNumber := a[k].(float64)
+	switch {
+	case isBound && (wasNumber || b[k] == nil) && (isNumber || a[k] == nil):
+		c.limit(path, k, b, a, a[k] != nil && (b[k] == nil || is > was == rises))
+	case k == "pattern" && (b[k] == nil || a[k] == nil):
+		c.limit(path, k, b, a, b[k] == nil)
+	case k == "uniqueItems":
+		c.limit(path, k, b, a, a[k] == true)
+	case k == "title" || k == "description" || k == "default":
+		c.say(fmt.Sprintf("the %s of %s changed", k, c.place(path)), 0)
+	case k == "pattern" || k == "$ref" || !slices.Contains(compared, k):
+		c.say(fmt.Sprintf("%s of %s%s", wordOf(k), c.place(path), mayBreak), 0)
 	}
 }
 
