@@ -32,17 +32,7 @@ func (v *view) annotations(name string) []annotation {
 		list = append(list, annotation{kind, title, text})
 	}
 	about := func(kind string, q *result.Requirement, word string) {
-		text := v.reason(q)
-		if text == "" {
-			text = line(q.Summary, limitMessage)
-		}
-		if q.SDK != nil {
-			text += "\n" + v.knownUpstream(q)
-		}
-		if link := v.link(q); link != "" {
-			text += "\n" + link
-		}
-		add(kind, line(q.Level, limitName)+" "+word+": "+line(q.ID, limitName), text)
+		add(kind, line(q.Level, limitName)+" "+word+": "+line(q.ID, limitName), v.annotationText(q))
 	}
 	if v.Verdict == result.Incomplete {
 		add("error", "The run is incomplete", v.whyIncomplete())
@@ -56,25 +46,7 @@ func (v *view) annotations(name string) []annotation {
 			about("error", q, "broken")
 		}
 	}
-	for i := range v.ExpectedFailures {
-		if x := &v.ExpectedFailures[i]; x.Stale() {
-			kind := "warning"
-			if v.isStale(x) {
-				kind = "error"
-			}
-			add(kind, "Expected failure: "+line(x.ID, limitName), staleWords(x))
-		}
-	}
-	if v.Against != nil {
-		kind := "warning"
-		if v.Against.FailOnBreaking {
-			kind = "error"
-		}
-		breaking, _ := v.offerChanges(maxAnnotations)
-		for _, text := range breaking {
-			add(kind, "Breaking change of the offer", text)
-		}
-	}
+	v.annotateChanges(add)
 	for _, q := range broken {
 		if !v.isNew(q) {
 			about("warning", q, "broken, as in the earlier results")
@@ -94,6 +66,44 @@ func (v *view) annotations(name string) []annotation {
 	}
 	add("notice", "MCP "+line(v.Revision, limitName)+" "+line(v.Role, limitName)+": "+word, detail+v.decided())
 	return list
+}
+
+// annotationText says why a requirement has its verdict, whether its SDK is known for it, and where it stands.
+func (v *view) annotationText(q *result.Requirement) string {
+	text := v.reason(q)
+	if text == "" {
+		text = line(q.Summary, limitMessage)
+	}
+	if q.SDK != nil {
+		text += "\n" + v.knownUpstream(q)
+	}
+	if link := v.link(q); link != "" {
+		text += "\n" + link
+	}
+	return text
+}
+
+// annotateChanges adds expected failures that are stale and breaking changes of the offer.
+func (v *view) annotateChanges(add func(kind, title, text string)) {
+	for i := range v.ExpectedFailures {
+		if x := &v.ExpectedFailures[i]; x.Stale() {
+			kind := "warning"
+			if v.isStale(x) {
+				kind = "error"
+			}
+			add(kind, "Expected failure: "+line(x.ID, limitName), staleWords(x))
+		}
+	}
+	if v.Against != nil {
+		kind := "warning"
+		if v.Against.FailOnBreaking {
+			kind = "error"
+		}
+		breaking, _ := v.offerChanges(maxAnnotations)
+		for _, text := range breaking {
+			add(kind, "Breaking change of the offer", text)
+		}
+	}
 }
 
 // GitHub writes what is wrong as workflow commands, which GitHub Actions shows as

@@ -141,45 +141,18 @@ func JUnit(w io.Writer, run *result.Run, opts JUnitOptions) error {
 		Name: fmt.Sprintf("%s: MCP %s %s", token(v.Tool.Name, "mcpconform"), token(v.Revision, "unknown"), token(v.Role, "unknown")),
 		Time: fmt.Sprintf("%.3f", seconds(v.Seconds)),
 	}
-	add := func(s junitSuite) {
-		s.ID = len(doc.Suites)
-		s.Package = token(v.Tool.Name, "mcpconform")
-		s.Time = "0.000"
-		// The schemas want a timestamp without zone.
-		s.Timestamp = timestamp(v.Started, "2006-01-02T15:04:05")
-		s.Hostname = host
-		if s.Properties == nil {
-			s.Properties = v.junitRunProperties()
-		}
-		s.Tests = len(s.Cases)
-		for i := range s.Cases {
-			c := &s.Cases[i]
-			switch {
-			case c.Failure != nil:
-				s.Failures++
-			case c.Error != nil:
-				s.Errors++
-			case c.Skipped != nil:
-				s.Skipped++
-			}
-		}
-		doc.Tests += s.Tests
-		doc.Failures += s.Failures
-		doc.Errors += s.Errors
-		doc.Suites = append(doc.Suites, s)
-	}
 	for _, p := range v.pages {
 		s := junitSuite{Name: token(p.name, "unknown")}
 		for _, q := range p.requirements {
 			s.Cases = append(s.Cases, v.junitCase(q, opts))
 		}
-		add(s)
+		doc.add(v, s, host)
 	}
 	if s, ok := v.junitRun(); ok {
-		add(s)
+		doc.add(v, s, host)
 	}
 	if s, ok := v.junitExpected(); ok {
-		add(s)
+		doc.add(v, s, host)
 	}
 	b := bufio.NewWriter(w)
 	b.WriteString(xml.Header)
@@ -193,6 +166,35 @@ func JUnit(w io.Writer, run *result.Run, opts JUnitOptions) error {
 		return fmt.Errorf("write JUnit: %w", err)
 	}
 	return nil
+}
+
+// add adds a suite, with what all suites say and the counts of its cases.
+func (doc *junitSuites) add(v *view, s junitSuite, host string) {
+	s.ID = len(doc.Suites)
+	s.Package = token(v.Tool.Name, "mcpconform")
+	s.Time = "0.000"
+	// The schemas want a timestamp without zone.
+	s.Timestamp = timestamp(v.Started, "2006-01-02T15:04:05")
+	s.Hostname = host
+	if s.Properties == nil {
+		s.Properties = v.junitRunProperties()
+	}
+	s.Tests = len(s.Cases)
+	for i := range s.Cases {
+		c := &s.Cases[i]
+		switch {
+		case c.Failure != nil:
+			s.Failures++
+		case c.Error != nil:
+			s.Errors++
+		case c.Skipped != nil:
+			s.Skipped++
+		}
+	}
+	doc.Tests += s.Tests
+	doc.Failures += s.Failures
+	doc.Errors += s.Errors
+	doc.Suites = append(doc.Suites, s)
 }
 
 // token is a name in an attribute of type xs:token: not empty, no space at
@@ -233,12 +235,8 @@ func (v *view) junitRunProperties() *junitProperties {
 	return p
 }
 
-func (v *view) junitCase(q *result.Requirement, opts JUnitOptions) junitCase {
-	c := junitCase{
-		Name:  token(q.ID, "unknown"),
-		Class: token(q.Page, "unknown"),
-		Time:  "0.000",
-	}
+// junitCaseProperties returns what a case says of its requirement beside the verdict.
+func (v *view) junitCaseProperties(q *result.Requirement) *junitProperties {
 	p := new(junitProperties)
 	p.add("level", line(q.Level, limitName))
 	p.add("basis", basis(q))
@@ -251,6 +249,16 @@ func (v *view) junitCase(q *result.Requirement, opts JUnitOptions) junitCase {
 	if q.SDK != nil {
 		p.add("sdk", line(q.SDK.ID, limitName))
 	}
+	return p
+}
+
+func (v *view) junitCase(q *result.Requirement, opts JUnitOptions) junitCase {
+	c := junitCase{
+		Name:  token(q.ID, "unknown"),
+		Class: token(q.Page, "unknown"),
+		Time:  "0.000",
+	}
+	p := v.junitCaseProperties(q)
 	var facts, out strings.Builder
 	if opts.CaseProperties {
 		c.Properties = p
