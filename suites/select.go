@@ -17,7 +17,7 @@ type Selection struct {
 	// or a level. Skip wins.
 	Select, Skip []string
 	// LabelFilter is an expression of Ginkgo's language of label filters. The
-	// labels are id, level, page, party and transport: docs/results.md.
+	// labels are id, level, page, party and transport: docs/servers.md.
 	LabelFilter string
 
 	matches func(labels []string) bool // of the filter; see compile

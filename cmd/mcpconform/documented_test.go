@@ -1,10 +1,12 @@
 package main
 
 import (
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -58,4 +60,84 @@ func TestDocumentedCommands(t *testing.T) {
 	if found < 30 {
 		t.Errorf("only %d commands were found", found)
 	}
+}
+
+var (
+	link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	span = regexp.MustCompile("`[^`]*`")
+	// notInAnchors is left out of the anchor that GitHub makes of a heading.
+	notInAnchors = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+)
+
+// TestLinks is about the links of the documents to each other and to files of the repository.
+func TestLinks(t *testing.T) {
+	root := filepath.Join("..", "..")
+	files, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, file := range append(files, filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md")) {
+		for i, line := range proseLines(t, file) {
+			for _, m := range link.FindAllStringSubmatch(span.ReplaceAllString(line, ""), -1) {
+				to, err := url.Parse(m[1])
+				if err != nil {
+					t.Errorf("%s, line %d: %v", filepath.Base(file), i+1, err)
+					continue
+				}
+				if to.Scheme != "" {
+					continue
+				}
+				found++
+				target := file
+				if to.Path != "" {
+					target = filepath.Join(filepath.Dir(file), filepath.FromSlash(to.Path))
+				}
+				if _, err := os.Stat(target); err != nil {
+					t.Errorf("%s, line %d: %v", filepath.Base(file), i+1, err)
+				} else if to.Fragment != "" && !slices.Contains(anchors(t, target), to.Fragment) {
+					t.Errorf("%s, line %d: %s has no heading for #%s", filepath.Base(file), i+1, filepath.Base(target), to.Fragment)
+				}
+			}
+		}
+	}
+	if found < 100 {
+		t.Errorf("only %d links were found", found)
+	}
+}
+
+// proseLines returns the lines of a document. Those of blocks of code are empty.
+func proseLines(t *testing.T, file string) []string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(text), "\n")
+	for _, b := range fencedBlocks(lines) {
+		clear(lines[b.from:b.to])
+	}
+	return lines
+}
+
+// anchors returns the anchors that GitHub gives the headings of a document. It numbers equal ones.
+func anchors(t *testing.T, file string) []string {
+	t.Helper()
+	var all []string
+	times := make(map[string]int)
+	for _, line := range proseLines(t, file) {
+		heading := strings.TrimLeft(line, "#")
+		if heading == line || !strings.HasPrefix(heading, " ") {
+			continue
+		}
+		heading = link.ReplaceAllString(heading, "")
+		a := strings.ReplaceAll(notInAnchors.ReplaceAllString(strings.ToLower(strings.TrimSpace(heading)), ""), " ", "-")
+		if n := times[a]; n > 0 {
+			all = append(all, a+"-"+strconv.Itoa(n))
+		} else {
+			all = append(all, a)
+		}
+		times[a]++
+	}
+	return all
 }

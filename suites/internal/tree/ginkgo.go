@@ -111,7 +111,7 @@ func (s *Suite) preview(byLocation map[types.CodeLocation]*Spec, config types.Su
 	return left
 }
 
-// body awaits the outcome of a spec. Our verdicts are Ginkgo's as docs/results.md says.
+// body awaits the outcome of a spec. docs/design.md says which verdict is which in Ginkgo.
 func (s *Suite) body(spec *Spec) func(ginkgo.SpecContext) {
 	return func(ctx ginkgo.SpecContext) {
 		defer context.AfterFunc(ctx, s.Interrupt)()
