@@ -3,6 +3,7 @@ package mockclient
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -318,6 +319,25 @@ var useOddities = []Oddity{
 				}
 			}
 			return nil
+		}),
+	},
+	{
+		ID: "lists.nothing-to-do", Summary: "The client ends with status 1 if the list of tools is empty: it has no work then.",
+		Why: "No page says what the exit status of a client means.", Source: at("basic/lifecycle", "shutdown"),
+		Scenarios: []string{"content/empty"}, Untried: nothingUsed,
+		Apply: using(func(ctx context.Context, s *client.Session, call client.Call) error {
+			if !s.Capability("tools") {
+				return nil
+			}
+			x, err := call(ctx, "tools/list", nil)
+			if err != nil {
+				return err
+			}
+			if tools, ok := x.Result()["tools"].(list); ok && len(tools) == 0 && x.Result()["nextCursor"] == nil {
+				return errors.New("the server has no tools")
+			}
+			_, err = call(ctx, "tools/call", object{"name": "echo", "arguments": object{"text": "work"}})
+			return err
 		}),
 	},
 	{

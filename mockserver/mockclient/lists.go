@@ -273,6 +273,10 @@ func toleranceFaults() []Fault {
 		// An ordinary server leaves these out.
 		without("resource-description-required", described, "A resource without a description", "resources", "description"),
 		without("prompt-arguments-required", described, "A prompt without arguments", "prompts", "arguments"),
+		Fault{
+			ID: "schema.empty-list-death", Requirement: "schema.optional-members", Scenario: "content/empty", Crashes: true,
+			Summary: "An empty list of prompts crashes the client.", Apply: dyingOf(`{"prompts":[]}`),
+		},
 	)
 }
 

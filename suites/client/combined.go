@@ -33,7 +33,7 @@ var combinedLaunches = []combined{
 		"lists/pages", "features/roots", "exchange/beside", "features/progress", "http/sse-answers", "http/sse-marked", "http/listening", "acts/elicitation", "acts/sampling", "acts/root-folder",
 	}},
 	{"features", []string{
-		"features/sampling", "features/elicitation", "content/plain", "capabilities/bare-resources", "lists/cut-characters", "http/sse-idle", "http/no-session",
+		"features/sampling", "features/elicitation", "content/plain", "content/described", "capabilities/bare-resources", "lists/cut-characters", "http/sse-idle", "http/no-session",
 		brokenEnd, "lists/tool-names", "lists/prompt-names", "lists/uris", "lists/types",
 	}},
 	{"plain", []string{"capabilities/only-tools", "exchange/metadata", "features/errors", "http/json-answers", "http/plain", "sse/absolute-endpoint", "stdio/shutdown"}},
@@ -45,8 +45,8 @@ var combinedLaunches = []combined{
 	{"unreadable", []string{"hostile/not-json", "faults/requests", "faults/lines", "faults/answers", "faults/streams", "faults/events"}},
 	{"responses", []string{"faults/responses", "faults/ids", "faults/results", "faults/endless-list"}},
 	{"prompts", []string{"capabilities/only-prompts", "http/refused-message", "sse/spelling"}},
-	// Many clients use nothing of broken lists. The other scenarios of this launch are about other moments.
-	{"broken", []string{"hostile/lists", told, "stdio/stubborn"}},
+	// Clients use nothing of empty lists. The other scenarios of this launch are about other moments.
+	{"empty", []string{"content/empty", told, "stdio/stubborn"}},
 	{"older", []string{"lifecycle/older-version", "faults/lists"}},
 	{"undeclared", []string{"faults/undeclared", "faults/circular-list"}},
 	// Clients of the official tool go through the ordinary flow for a method of client authentication.

@@ -1,7 +1,9 @@
 package client
 
 import (
+	"context"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -26,10 +28,23 @@ var contentScenarios = []*Scenario{
 	},
 	{
 		Name: "content/described", Requirements: []string{optionalMembers},
-		After: []string{Baseline}, Excused: (*T).endsWell,
 		Needs:   "the client goes no further than in the baseline",
 		Options: described,
 		Judge:   judgeDescribed,
+	},
+	{
+		Name: "content/empty", Requirements: []string{optionalMembers},
+		Needs: needsList,
+		Options: func(*ScenarioRun) server.Options {
+			methods := make(map[string]server.Middleware)
+			for method, member := range listed {
+				methods[method] = func(context.Context, *server.Request, server.Handler) (any, *wire.Error) {
+					return map[string]any{member: []any{}}, nil
+				}
+			}
+			return server.Options{Behaviour: server.Behaviour{Methods: methods}}
+		},
+		Judge: judgeEmpty,
 	},
 	{
 		Name: "content/failed-tool", Requirements: []string{"tools.result.structured-or-unstructured"},
@@ -59,14 +74,6 @@ var contentScenarios = []*Scenario{
 }
 
 const optionalMembers = "schema.optional-members"
-
-// endsWell says that the client ended as it should with the ordinary server, or "".
-func (t *T) endsWell() string {
-	if exit := t.Ending.Exit; exit != nil && *exit == (wire.Exit{}) {
-		return "the client ended in order"
-	}
-	return ""
-}
 
 var none = map[string]any{} // annotations that say nothing
 
@@ -114,6 +121,39 @@ func judgeDescribed(t *T) {
 		}
 	}
 }
+
+// judgeEmpty judges whether the client copes with lists that are empty. Without items it may have no work, and then end
+// with any exit status or wait for items, but not crash.
+func judgeEmpty(t *T) {
+	for _, x := range slices.Backward(t.Requests()) {
+		items, ok := x.Result()[listed[x.Method()]].([]any)
+		if !ok || len(items) > 0 {
+			continue
+		}
+		after, proof := " after "+x.Method()+" was answered with an empty list", x.Events()
+		twin := after
+		if read := t.Baseline.sent(x.Method()); read != nil {
+			twin, proof = after+"; it goes on after a list with items", append(read.Events(), proof...)
+		}
+		continues, _, _ := t.Continued()
+		switch exit, slip := t.Ending.Exit, slips.FindString(t.Ending.Output); {
+		case t.died() != "":
+			t.Violation(optionalMembers, "the client "+t.died()+twin, proof...)
+		case continues, exit != nil && *exit == (wire.Exit{}):
+			t.Exercised(optionalMembers)
+		case exit == nil:
+			t.Inconclusive("the client was stopped"+after+": it may wait for items, or may not have read the list", optionalMembers)
+		case slip != "":
+			t.Violation(optionalMembers, "the client "+exit.String()+" and wrote "+slip+twin, proof...)
+		default:
+			t.Inconclusive("the client "+exit.String()+after+": it may have no work, or may not have read the list", optionalMembers)
+		}
+		return
+	}
+}
+
+// slips matches the names of errors with which a program ends that has not read a message, and hardly by intent.
+var slips = regexp.MustCompile(`\b(Index|Key|Type|Attribute|Range|Validation|Zod)Error\b|\b(IndexOutOfBounds|NoSuchElement|NullPointer|NullReference|ArgumentOutOfRange)Exception\b`)
 
 // failed turns the first result in a session into that of a failed tool, with an account of the failure in structured
 // content. It leaves a tool alone that has structured content otherwise.

@@ -466,6 +466,21 @@ func (t *T) brokeOff() bool {
 // judged.
 func (t *T) interrupted() bool { return t.Ending.Attended || t.Ending.Late && t.Ending.Busy }
 
+// Tolerated passes requirements that a client satisfies by continuing after something legal. The proof is a message
+// behind that, of the client or for it, and did says what the client had done by then. If the client then stopped
+// short of its work, the legal thing may be the reason, and the scenario passes the requirements for nothing else
+// either. A request that is itself to be accepted needs no more than its result.
+func (t *T) Tolerated(proof *wire.Event, did string, ids ...string) {
+	if !t.stoppedBehind(proof) {
+		t.Exercised(ids...)
+		return
+	}
+	for _, id := range ids {
+		t.recorder().Record.At(id, wire.Client).Exercised = 0
+	}
+	t.Inconclusive("the client did not go on when it had "+did, ids...)
+}
+
 // stoppedBehind reports whether the client did not continue, and sent nothing after an answer. The message before the
 // answer may be the reason.
 func (t *T) stoppedBehind(answer *wire.Event) bool {

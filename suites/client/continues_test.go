@@ -2,13 +2,16 @@ package client_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	reference "github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites"
@@ -75,34 +78,63 @@ func TestContinues(t *testing.T) {
 	}
 }
 
-// TestLeavesBehindAnswer runs a client that a cancellation of a finished request has leave in order as soon as it has
-// answered the next ping: that it answered is no proof that it ignored the cancellation.
+// TestLeavesBehindAnswer runs clients that leave in order as soon as they have sent a message behind something legal,
+// short of their work. That message is no proof that they cope with it, so no requirement passes that asks for that.
 func TestLeavesBehindAnswer(t *testing.T) {
-	const scenario, id = "exchange/notifications", "cancellation.ignore-completed"
-	for name, leaves := range map[string]bool{"stays": false, "leaves": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			run := conducted(t, suites.ClientScenarios{Transport: transport.NameStdio, Scenarios: []string{scenario}, Launch: byHand(func(send func(string), _ func(func())) func(*wire.Message) bool {
-				leaving := false
-				return func(m *wire.Message) bool {
-					switch {
-					case m.Method == "notifications/cancelled":
-						leaving = leaves
-					case m.Method == "ping":
-						send(pong(m.ID))
-						return leaving
-					case m.ID.Key() == "1":
-						send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-						send(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
-					case m.ID.Key() == "2":
-						send(`{"jsonrpc":"2.0","id":3,"method":"prompts/list"}`)
-					}
-					return m.ID.Key() == "3"
-				}
-			})}, suites.Options{})
-			if q := requirement(t, run, id); (q.Verdict == result.Pass) == leaves {
-				t.Errorf("%s is %s: %s", id, q.Verdict, q.Reason)
-			}
-		})
+	answer := func(id string) func(m *wire.Message) bool {
+		return func(m *wire.Message) bool { return m.IsResponse() && m.ID.Key() == wire.StringID(id).Key() }
 	}
+	method := func(name string) func(m *wire.Message) bool {
+		return func(m *wire.Message) bool { return m.Method == name }
+	}
+	for _, test := range []struct {
+		scenario, requirement string
+		last                  func(m *wire.Message) bool
+	}{
+		{"exchange/notifications", "cancellation.ignore-completed", answer("after-cancelled")},
+		{"exchange/notifications", "logging.message.any-data", answer("logged: null")},
+		{"hostile/not-json", "base.error.parse-survive", answer("after")},
+		{"features/roots", "cancellation.race", answer("after-cancelling-roots")},
+		{"http/refused-message", "http.client.error-body-tolerated", answer("after-body")},
+		{"exchange/frames", "http.client.sse-syntax", answer("behind an event whose data is empty")},
+		{"exchange/frames", "http.client.accepted", answer("accepted: plain, and then 2")},
+		{"http/sse-marked", "http.client.sse-syntax", method("notifications/initialized")},
+		{"lists/virtual-files", "resources.uri-scheme.file-virtual", method("resources/read")},
+	} {
+		for _, leaves := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s of %s, leaves %v", test.requirement, test.scenario, leaves), func(t *testing.T) {
+				t.Parallel()
+				run := conducted(t, suites.ClientScenarios{Scenarios: []string{test.scenario}, Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
+					c := reference.Standalone{URL: p.URL, Dial: p.Dial, Timeout: answerTime}
+					if !leaves || p.Scenario == client.Baseline {
+						return c.Run(ctx)
+					}
+					var left atomic.Bool
+					c.Wrap = func(conn transport.Conn) transport.Conn { return &leavingBehind{conn, test.last, &left} }
+					if err := c.Run(ctx); !left.Load() {
+						return err
+					}
+					return nil
+				})}, suites.Options{Timeout: 40 * time.Second})
+				if q := requirement(t, run, test.requirement); (q.Verdict == result.Pass) == leaves {
+					t.Errorf("%s is %s: %s", q.ID, q.Verdict, q.Reason)
+				}
+			})
+		}
+	}
+}
+
+// leavingBehind is a connection that ends the session as soon as a message has been sent.
+type leavingBehind struct {
+	transport.Conn
+	last func(m *wire.Message) bool
+	left *atomic.Bool
+}
+
+func (c *leavingBehind) Send(ctx context.Context, out transport.Outgoing) (*wire.Event, error) {
+	e, err := c.Conn.Send(ctx, out)
+	if err == nil && c.last(wire.Parse(out.Raw)) && !c.left.Swap(true) {
+		return e, errors.Join(errLeft, c.Conn.Close(ctx))
+	}
+	return e, err
 }

@@ -121,7 +121,7 @@ func (p ending) Exit() wire.Exit { return p.exit }
 // TestHowClientsCope runs clients that meet what they cannot use: whoever goes on,
 // ends in order or reports it has coped, and whoever crashes has not.
 func TestHowClientsCope(t *testing.T) {
-	const version, capability = "lifecycle.error.version-mismatch", "lifecycle.error.missing-capability"
+	const version, capability, empty = "lifecycle.error.version-mismatch", "lifecycle.error.missing-capability", "schema.optional-members"
 	for _, test := range []struct {
 		name, scenario, requirement string
 		exit                        wire.Exit
@@ -135,6 +135,9 @@ func TestHowClientsCope(t *testing.T) {
 		{"a signal", "capabilities/none", capability, wire.Exit{Code: -1, Signal: "segmentation fault"}, "", result.Warn},
 		{"a signal, seen by a shell", "lifecycle/older-version", version, wire.Exit{Code: 139}, "", result.Warn},
 		{"a panic", "lifecycle/no-version", version, wire.Exit{Code: 2}, "panic: runtime error\n\ngoroutine 1 [running]:\n", result.Warn},
+		{"a report that there are no tools", "content/empty", empty, wire.Exit{Code: 1}, "error: the server has no tools", result.Inconclusive},
+		{"an error at an item that is not there", "content/empty", empty, wire.Exit{Code: 1}, "Traceback (most recent call last):\n  File \"c.py\", line 1\nIndexError: list index out of range", result.Warn},
+		{"an end without work", "content/empty", empty, wire.Exit{}, "", result.Pass},
 		{"a crash in place of a time-out", "lifecycle/unanswered", "lifecycle.error.request-timeout", wire.Exit{Code: -1, Signal: "aborted"}, "", result.Warn},
 	} {
 		t.Run(test.name, func(t *testing.T) {

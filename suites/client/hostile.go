@@ -241,9 +241,11 @@ func (t *T) judgeSurvival(what, id string) {
 	}
 	x, ok := t.Answered("after")
 	switch {
-	case ok && before.Result() != nil:
+	case ok && before.Result() != nil && x.Result() == nil:
 		t.Check(id, Named("a ping after "+what, x)).To(HaveResult())
-	case ok, x != nil && t.requestsAfter(t.last(), x.Request):
+	case ok:
+		t.Tolerated(x.Response, "answered the ping behind "+what, id)
+	case x != nil && t.requestsAfter(t.last(), x.Request):
 		t.Exercised(id) // perhaps on another stream
 	case x == nil && t.interrupted():
 		// There was no time left for the ping.

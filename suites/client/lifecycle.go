@@ -253,7 +253,7 @@ var lifecycleScenarios = []*Scenario{
 		},
 	},
 	{
-		Name: "exchange/bare", Requirements: []string{"schema.optional-members"},
+		Name: "exchange/bare", Requirements: []string{optionalMembers},
 		Needs: needsList,
 		Options: editing(nil, func(result map[string]any) {
 			for _, member := range []string{"tools", "resources", "resourceTemplates", "prompts"} {
@@ -267,7 +267,7 @@ var lifecycleScenarios = []*Scenario{
 		Judge: func(t *T) {
 			for method := range listed {
 				if t.sent(method) != nil {
-					t.JudgeContinued("lists came with only the required members", "schema.optional-members")
+					t.JudgeContinued("lists came with only the required members", optionalMembers)
 					return
 				}
 			}
