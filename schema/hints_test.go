@@ -66,7 +66,7 @@ func TestHintsFitTheRun(t *testing.T) {
 			return strings.Contains(text, "a client command") || strings.Contains(text, "the client")
 		},
 		schema.Client: func(text string) bool {
-			return strings.Contains(text, "name a") || strings.HasPrefix(text, "trustedOrigins")
+			return strings.Contains(text, "name a") || strings.Contains(text, "trustedOrigins")
 		},
 	}
 	overHTTP := func(text string) bool {

@@ -116,7 +116,7 @@ func TestVaryBlames(t *testing.T) {
 			o := e.Start(t.Context(), []*check.Check{varying("negative", name)}, nil)[0].Await()
 			found := o.Record.Findings()
 			if o.Verdict != check.Failed || len(found) != 1 || !strings.Contains(found[0].Message, "-1 (negative)") ||
-				strings.Contains(found[0].Message, "the same shows") || !strings.Contains(found[0].Message, "is as it should be") {
+				strings.Contains(found[0].Message, "the same shows") || !strings.Contains(found[0].Message, "is handled correctly") {
 				t.Errorf("%s: %v: %q %+v", name, o.Verdict, o.Reason, found)
 			}
 			e.Finish(t.Context())

@@ -69,7 +69,7 @@ func (t *T) vary(members []family.Member, try func(m family.Member), concurrent 
 			}
 		}
 		if v.late {
-			t.Note("the server is slow: %d of %d values were not tried", len(members)-len(v.Tried), len(members))
+			t.Note("the server is slow: mcpconform did not try %d of %d values", len(members)-len(v.Tried), len(members))
 		}
 	}()
 	for i, m := range members {

@@ -18,8 +18,8 @@ func TestFindingsNameMembers(t *testing.T) {
 		"tools.recursive-schema-death": "(a reference to itself), without which the client goes on",
 		"progress.large-death":         "18446744073709551616 (beyond 64 bits), without which the client goes on",
 		"resources.uri-decoded":        `(an escaped slash); the same shows with`,
-		"base.id-inherited-refused":    `a ping with the id "constructor" (another name of JavaScript) was answered with an error; the plain form, "mcpconform-id", is as it should be`,
-		"base.meta-inherited-refused":  `(a name of JavaScript) was answered with an error; the plain form, {"example.com/mcpconform":"any"}, is as it should be`,
+		"base.id-inherited-refused":    `a ping with the id "constructor" (another name of JavaScript) was answered with an error; the ordinary form, "mcpconform-id", is handled correctly`,
+		"base.meta-inherited-refused":  `(a name of JavaScript) was answered with an error; the ordinary form, {"example.com/mcpconform":"any"}, is handled correctly`,
 	} {
 		f, ok := mockclient.Find(fault)
 		if !ok {

@@ -596,7 +596,7 @@ func judgeSequences(t *T) {
 
 // message returns the message of the finding.
 func (s *stumble) message() string {
-	return s.problem + ", although it is answered alone, when the server does this: " + s.told
+	return s.problem + ", although it is answered when it is sent alone; here the server does this: " + s.told
 }
 
 // mostShortenings is how often a client is launched to find a small sequence after which it answers nothing more. No

@@ -43,7 +43,7 @@ const (
 )
 
 // Helps precedes what a user can configure, in brackets at the end of a reason.
-const Helps = "configuration that helps: "
+const Helps = "this helps: "
 
 // Overall verdict of a run.
 type Overall string

@@ -85,7 +85,7 @@ func (f *Findings) Text(x *Finding) string {
 	}
 	plain := slices.IndexFunc(f.Tried, Member.Plain)
 	if plain >= 0 && !slices.ContainsFunc(x.Shown, Member.Plain) {
-		message += "; the plain form, " + f.Tried[plain].String() + ", is as it should be"
+		message += "; the ordinary form, " + f.Tried[plain].String() + ", is handled correctly"
 	}
 	return message
 }

@@ -17,8 +17,8 @@ func TestFindings(t *testing.T) {
 		t.Fatalf("got %d findings", len(f.All))
 	}
 	for i, want := range []string{
-		`"short" (short) was refused; the same shows with "a longer text" (long); the plain form, "plain text", is as it should be`,
-		`with "a longer text" (long), it was slow; the plain form, "plain text", is as it should be`,
+		`"short" (short) was refused; the same shows with "a longer text" (long); the ordinary form, "plain text", is handled correctly`,
+		`with "a longer text" (long), it was slow; the ordinary form, "plain text", is handled correctly`,
 	} {
 		if got := f.Text(f.All[i]); got != want {
 			t.Errorf("got %s, not %s", got, want)

@@ -76,7 +76,7 @@ func judgeCompletionRequest(x *Exchange, prompts map[string]listedPrompt, templa
 	name, _ := wire.At(params, "argument", "name").(string)
 	_, ok := known[name]
 	rec.Check(ok, "completion.argument.current-value", wire.Client,
-		wire.Quote(name, 60)+" is not an argument of what the ref names", x.Request)
+		wire.Quote(name, 60)+" is not an argument of the prompt or template that the ref names", x.Request)
 	resolved, given := wire.At(params, "context", "arguments").(map[string]any)
 	if !given || len(resolved) == 0 {
 		return
@@ -88,7 +88,7 @@ func judgeCompletionRequest(x *Exchange, prompts map[string]listedPrompt, templa
 		}
 	}
 	rec.Check(strange == "", "completion.context.resolved-values", wire.Client,
-		"context.arguments names "+wire.Quote(strange, 60)+", which is not an argument of what the ref names", x.Request)
+		"context.arguments names "+wire.Quote(strange, 60)+", which is not an argument of the prompt or template that the ref names", x.Request)
 	if strange == "" {
 		// A context that was left out proves nothing: what the user has settled is unknown.
 		rec.Pass("completion.context.client-sends", wire.Client)
@@ -154,7 +154,7 @@ func judgeCompletionResults(c *Conversation, rec *Recorder) {
 		}
 		message := "hasMore is false although total is larger than the number of values"
 		if more {
-			message = "hasMore is true although the values are as many as total says"
+			message = "hasMore is true although the result holds as many values as total counts"
 		}
 		rec.Check(more == (total > n), "completion.result.has-more-meaning", wire.Server, message, x.Events()...)
 	}

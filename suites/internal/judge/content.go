@@ -171,7 +171,7 @@ func judgeBlock(p *piece, rec *Recorder) {
 func judgeContents(p *piece, rec *Recorder) {
 	_, hasText := p.value["text"]
 	blob, hasBlob := p.value["blob"]
-	what := "contents of a resource"
+	what := "the content of a resource"
 	if p.embedded {
 		what = "an embedded resource"
 	}
@@ -190,11 +190,11 @@ func judgeContents(p *piece, rec *Recorder) {
 		switch {
 		case binary(mimeType) && strings.ContainsAny(text, "\u0000\uFFFD"):
 			rec.Fail("resources.security.binary-encoded", p.event.From,
-				what+" is of the type "+wire.Quote(mimeType, 60)+" and came as text, in which some bytes are lost", p.evidence()...)
+				what+" is of the type "+wire.Quote(mimeType, 60)+" and came as text, which has lost some bytes", p.evidence()...)
 		case p.event.From != wire.Server || mimeType == "" || anyBytes(mimeType):
 		default:
 			rec.Check(!binary(mimeType), textual, wire.Server,
-				what+" is of the type "+wire.Quote(mimeType, 60)+", which is not text, and came as text", p.evidence()...)
+				what+" is of the type "+wire.Quote(mimeType, 60)+", which is not text, but came in the member text", p.evidence()...)
 		}
 	}
 	if !p.embedded {

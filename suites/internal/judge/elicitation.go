@@ -125,7 +125,7 @@ func judgeMembers(about string, s map[string]any, known []string, e *wire.Event,
 		switch {
 		case slices.Contains(known, name):
 		case known[1] == "properties" && slices.Contains(ornaments, name):
-			rec.Note(id, wire.Server, "requested schemas have the member "+name+", which their definition lacks")
+			rec.Note(id, wire.Server, "requested schemas have the member "+name+", which the definition does not have")
 		case slices.Contains(advanced, name):
 			clean = false
 			rec.Fail(id, wire.Server, about+" uses "+wire.Quote(name, 60), e)

@@ -78,7 +78,7 @@ func judgeResponses(c *Conversation, rec *Recorder) {
 		// request after the other. Other rules judge how soon it answers pings.
 		x := c.unanswered(e, told)
 		if x != nil && c.Transport == transport.NameHTTP && rec.trace.oneAtATime(x, e) {
-			rec.Note("base.response.present", e.From, "initialize is left unanswered as long as another session is open")
+			rec.Note("base.response.present", e.From, "the server answers no initialize while another session is open")
 			continue
 		}
 		if x != nil && x.Method() != "tools/call" && !c.behindTool(x, e) && !c.leftUnread(x, e) &&

@@ -185,7 +185,7 @@ func (r *repeats) hurried(x *wire.HTTPExchange) bool {
 func (c *Conversation) judgeDeclined(x *wire.HTTPExchange, hurried bool, rec *Recorder) {
 	const id = "http.client.get-405-tolerated"
 	if hurried {
-		rec.Fail(id, wire.Client, "the GET was repeated without pause although it was answered with 405", x.Events()...)
+		rec.Fail(id, wire.Client, "the client repeated the GET at once although it had been answered with 405", x.Events()...)
 		return
 	}
 	for _, later := range c.HTTP {
@@ -498,14 +498,14 @@ func (c *Conversation) judgeGets(rec *Recorder) {
 		case wire.Unreached(x.Head) && slices.ContainsFunc(c.HTTP[i+1:], func(later *wire.HTTPExchange) bool {
 			return later.Method() == http.MethodGet && !wire.Unreached(later.Head)
 		}):
-			rec.Note(id, wire.Server, fmt.Sprintf("a listening stream was refused with HTTP status %d, and tried again", status))
+			rec.Note(id, wire.Server, fmt.Sprintf("a listening stream was refused with HTTP status %d and opened again later", status))
 		case status == http.StatusNotFound && session != "" && (offered || c.ended(x.Head)):
 			// How a client learns that the session has ended (#session-management).
 			rec.Note(id, wire.Server, "a listening stream could not be opened, or not be opened again: HTTP status 404")
 		case status >= 400 && !c.Ready(x.Request):
 			rec.Note(id, wire.Server, fmt.Sprintf("before notifications/initialized the GET was refused with HTTP status %d", status))
 		case status >= 400 && !c.accepts():
-			rec.Note(id, wire.Server, fmt.Sprintf("the session serves nothing: the GET, as all that was sent, was refused with HTTP status %d", status))
+			rec.Note(id, wire.Server, fmt.Sprintf("the server refused every request of the session, and the GET with HTTP status %d", status))
 		case x.OK():
 			rec.Fail(id, wire.Server, "the GET was answered with the Content-Type "+wire.Quote(x.MediaType(), 60)+", not with an event stream", x.Events()...)
 		default:
@@ -766,6 +766,6 @@ func judgeDelete(x *wire.HTTPExchange, id string, declined *repeats, rec *Record
 		"the DELETE does not name the session", x.Events()...)
 	if x.Status() == http.StatusMethodNotAllowed {
 		rec.Check(!declined.hurried(x), "http.client.delete-405-tolerated", wire.Client,
-			"the DELETE was repeated without pause although it was answered with 405", x.Events()...)
+			"the client repeated the DELETE at once although it had been answered with 405", x.Events()...)
 	}
 }

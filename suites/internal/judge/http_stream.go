@@ -69,7 +69,7 @@ func judgeEventData(x *wire.HTTPExchange, rec *Recorder) {
 			continue
 		}
 		if e.Note != "" {
-			rec.Note(id, wire.Server, "about the event streams: "+e.Note)
+			rec.Note(id, wire.Server, "remark on the event streams: "+e.Note)
 		}
 		if len(e.Raw) > 0 && e.SSE.Event != "" {
 			rec.Note(id, wire.Server, "an event of type "+wire.Quote(e.SSE.Event, 40)+" does not carry a message")
@@ -109,7 +109,7 @@ func (c *Conversation) judgeRequestStream(x *wire.HTTPExchange, m *wire.Event, r
 	}
 	how, proof := "", []*wire.Event{x.End}
 	if cut := x.CutEvent(); cut != nil {
-		how, proof = ": it ended inside an event, which does not count without an empty line behind it", []*wire.Event{cut, x.End}
+		how, proof = ": it ended inside an event, and an event counts only with an empty line after it", []*wire.Event{cut, x.End}
 	} else if !c.resumedOpen(x) {
 		rec.Fail("http.server.sse-no-early-close", wire.Server, "the server ended the stream before the response", x.Events(proof...)...)
 	}
@@ -393,7 +393,7 @@ func judgeEventIDs(c *Conversation, rec *Recorder) {
 				carried[known.stream].ended = false
 			}
 			rec.Check(ok, "http.client.last-event-id", wire.Client,
-				"Last-Event-ID is not the id of the last event that a stream brought", x.Events()...)
+				"Last-Event-ID does not name the last event of any stream", x.Events()...)
 		}
 		owner := cmp.Or(bound[x], x)
 		stream := carried[owner]
@@ -461,7 +461,7 @@ func (c *Conversation) judgeReplay(x, original *wire.HTTPExchange, bound map[*wi
 				chronological(slices.Concat(original.Sent, known.stream.Sent, []*wire.Event{from.event, known.event, x.Request, e})...)...)
 			return
 		case known.position <= from.position:
-			rec.Fail(cursor, wire.Server, "the resumed stream repeats an event up to the one that Last-Event-ID names", x.Request, from.event, e)
+			rec.Fail(cursor, wire.Server, "the resumed stream repeats an event that Last-Event-ID reports as received", x.Request, from.event, e)
 			return
 		case known.position <= expected || expected >= len(history) || history[expected].Kind != wire.KindMessage:
 		case known.event == e && !replayed:

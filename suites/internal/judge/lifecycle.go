@@ -174,7 +174,7 @@ func (c *Conversation) judgeInitialized(answer *wire.Event, rec *Recorder) {
 		rec.Fail(sent, wire.Client, "notifications/initialized was never sent", answer, early[served].Request)
 	case len(early) > 0 && c.wentOn(early[0].Request):
 		x := early[0]
-		rec.Warn(before, wire.Client, x.Method()+" was sent before notifications/initialized, and is not answered yet", x.Request)
+		rec.Warn(before, wire.Client, x.Method()+" was sent before notifications/initialized, and has no answer yet", x.Request)
 	}
 }
 
@@ -189,7 +189,7 @@ func (c *Conversation) judgeOrder(early []*Exchange, answer *wire.Event, rec *Re
 		answered := x.Response != nil && x.Response.Seq < c.Initialized.Seq
 		switch {
 		case answered && c.Initialized.At-x.Request.At >= overtaking:
-			rec.Fail(before, wire.Client, message+", which came after it was answered", x.Request, x.Response, c.Initialized)
+			rec.Fail(before, wire.Client, message+", which came only after the answer", x.Request, x.Response, c.Initialized)
 			return
 		case inOrder && c.knew(x.Request, answer):
 			rec.Fail(before, wire.Client, message, x.Request, c.Initialized)
@@ -253,7 +253,7 @@ func judgeVersions(c *Conversation, rec *Recorder) {
 	switch {
 	case c.Initialized != nil:
 		rec.Fail("lifecycle.version.client-latest", wire.Client, "the client asked for version "+asked+" and goes on with "+c.Version+
-			", which is later: if it supports that one, it has to ask for it, and if not, to disconnect", c.Init.Request, c.Init.Response, c.Initialized)
+			", which is later: a client that supports the later version must ask for it, and any other must disconnect", c.Init.Request, c.Init.Response, c.Initialized)
 	case c.finished(wire.Client):
 		rec.Pass("lifecycle.version.client-latest", wire.Client) // it left
 	}

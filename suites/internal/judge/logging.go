@@ -201,7 +201,7 @@ func judgeLoggers(c *Conversation, rec *Recorder) {
 			rec.Pass(id, wire.Server)
 		default:
 			told[name] = true
-			rec.Fail(id, wire.Server, "the logger "+wire.Quote(name, 60)+" was spelled otherwise before", before, e)
+			rec.Fail(id, wire.Server, "the logger "+wire.Quote(name, 60)+" was spelled differently in an earlier message", before, e)
 		}
 	}
 }

@@ -55,7 +55,7 @@ func judgeRates(c *Conversation, rec *Recorder) {
 				first++
 			}
 			if first+flood < len(events) {
-				rec.Fail(k.Requirement, k.Party, fmt.Sprintf("more than %d messages %s were sent within a second", flood, events[first].Msg.Method),
+				rec.Fail(k.Requirement, k.Party, fmt.Sprintf("more than %d %s were sent within a second", flood, events[first].Msg.Method),
 					events[first], events[first+flood])
 			}
 		}
@@ -76,7 +76,7 @@ func judgeProgressMessage(c *Conversation, rec *Recorder) {
 		}
 		if text, ok := wire.At(e.Msg.Params, "message").(string); ok {
 			says := strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsSymbol(r) })
-			rec.Check(says, "progress.message-readable", e.From, "the message of the progress is "+wire.Quote(text, 80)+", which tells nobody anything", e)
+			rec.Check(says, "progress.message-readable", e.From, "the message of the progress is "+wire.Quote(text, 80)+", which tells the user nothing", e)
 		}
 	}
 }

@@ -199,7 +199,7 @@ func judgeSubscriptions(c *Conversation, rec *Recorder) {
 			case s == nil && some:
 				// The server chooses the names of sub-resources.
 				rec.Warn("resources.updated.only-subscribed", wire.Server,
-					"an update of "+wire.Quote(updated, 60)+" came, which is neither subscribed to nor below what is", e)
+					"an update of "+wire.Quote(updated, 60)+" came, but the client has subscribed neither to it nor to a resource above it", e)
 			case s != nil && !covered(byURI, updated) && c.past(s, e, roundTrip):
 				rec.Fail("resources.updated.ends-with-unsubscribe", wire.Server,
 					"an update of "+wire.Quote(updated, 60)+" came although the client had unsubscribed from it", c.Of(s.ended).Request, s.ended, e)

@@ -197,7 +197,7 @@ func judgeSamplingResult(x *Exchange, rec *Recorder) {
 	if ok && given && limit.Sign() > 0 {
 		words := big.NewRat(int64(len(strings.Fields(text))-extraWords), wordsPerToken)
 		rec.Check(words.Cmp(limit) <= 0, "sampling.max-tokens.limit", wire.Client,
-			"the generation has many more words than maxTokens allows tokens: "+strconv.Itoa(len(strings.Fields(text))), x.Events()...)
+			"the generation has many more words than the tokens that maxTokens allows: "+strconv.Itoa(len(strings.Fields(text))), x.Events()...)
 	}
 }
 

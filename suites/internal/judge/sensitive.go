@@ -134,7 +134,7 @@ func judgeSensitive(message string, properties map[string]any, names []string, e
 			fail("the description of " + about + " asks for a secret: " + wire.Quote(description, 120))
 		case namesSecret(cmp.Or(title, name), number), namesSecret(description, number):
 			clean = false
-			rec.Warn(id, wire.Server, about+" reads like a secret, though a label does not prove what is to be typed", e)
+			rec.Warn(id, wire.Server, about+" reads like the name of a secret, but a label does not prove what the user is asked for", e)
 		}
 	}
 	if typed && demandsSecret(message) {

@@ -51,7 +51,7 @@ func judgeLines(c *Conversation, rec *Recorder) {
 		}
 		switch {
 		case e.Dropped > 0 && !beginsObject(e.Raw):
-			rec.Fail(clean, e.From, "a line does not begin like an MCP message, and goes on beyond the limit", e)
+			rec.Fail(clean, e.From, "a line does not begin like an MCP message and is longer than the limit", e)
 		case e.Dropped > 0, e.Msg.Has(wire.TooDeep, wire.TooLarge):
 			rec.Note(clean, e.From, "a message is larger, or nested deeper, than mcpconform reads")
 		case e.Member:

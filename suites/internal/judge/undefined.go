@@ -96,7 +96,7 @@ func (u *undefined) tell(method string, m schema.UndefinedMember) {
 func (u *undefined) notes() []string {
 	var notes []string
 	if len(u.slips) > 0 {
-		notes = append(notes, "revision "+schema.Version+" does not define these members, and others may be meant: "+listed(u.slips))
+		notes = append(notes, "revision "+schema.Version+" does not define these members; they may be misspelled: "+listed(u.slips))
 	}
 	if len(u.others) > 0 {
 		notes = append(notes, "revision "+schema.Version+" does not define these members, which may be added: "+listed(u.others))

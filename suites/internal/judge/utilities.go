@@ -217,11 +217,11 @@ func judgeCancellation(c *Conversation, rec *Recorder) {
 			continue // the cancellation has overtaken the request
 		}
 		if x == nil && mayBeLost(c, e, id) {
-			rec.Note("cancellation.same-direction", e.From, "the request with the id "+id.String()+" that was cancelled never came")
+			rec.Note("cancellation.same-direction", e.From, "a cancellation names the id "+id.String()+", but no request with it ever came")
 			continue
 		}
 		if x == nil {
-			rec.Fail("cancellation.same-direction", e.From, "its sender has not made a request with the id "+id.String(), e)
+			rec.Fail("cancellation.same-direction", e.From, "the sender of the cancellation has made no request with the id "+id.String(), e)
 			continue
 		}
 		rec.Pass("cancellation.same-direction", e.From)
@@ -231,7 +231,7 @@ func judgeCancellation(c *Conversation, rec *Recorder) {
 			rec.Fail("cancellation.not-initialize", e.From, "initialize was cancelled", x.Request, e)
 		}
 		if use := c.used(x, e); use != nil {
-			rec.Fail("cancellation.in-progress", e.From, "a request was cancelled whose response its sender had used before", x.Request, x.Response, use, e)
+			rec.Fail("cancellation.in-progress", e.From, "the sender cancelled a request although it had already used the response", x.Request, x.Response, use, e)
 		} else {
 			rec.Pass("cancellation.in-progress", e.From)
 		}
@@ -391,7 +391,7 @@ func judgeAfterCancellation(x *Exchange, read int, grace time.Duration, owed, la
 	switch r := x.Response; {
 	case owed:
 	case r != nil && (failsAs(stated, r) || r.At-x.Cancelled.At >= Crossing && failsAs(cancelled, r)):
-		rec.Fail(noResponse, receiver, "the request was cancelled and then answered, with a response that tells of the cancellation; a cancelled request gets no response", x.Request, x.Cancelled, r)
+		rec.Fail(noResponse, receiver, "the request was cancelled and then answered with a response that says so; a cancelled request gets no response", x.Request, x.Cancelled, r)
 	case r != nil && r.Seq > read && r.At-x.Cancelled.At >= max(grace, (r.At-x.Request.At)/doneShare):
 		rec.Fail(noResponse, receiver, "the request was answered although it had been cancelled well before; a cancelled request gets no response", x.Request, x.Cancelled, r)
 	case r == nil && read != math.MaxInt && watched >= Crossing:

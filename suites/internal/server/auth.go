@@ -53,12 +53,12 @@ var authChecks = []*check.Check{
 		Needs:        unauthorized,
 		Body: func(t *check.T) {
 			if authorized(t, protected(t)) {
-				t.Inconclusive("requests are served without a token, so nothing shows whether one in the query counts")
+				t.Inconclusive("the server serves requests without a token, so mcpconform cannot see whether a token in the query counts")
 			}
 			control(t)
 			url, ok := queried(t)
 			if !ok {
-				t.Inconclusive("a token in a URL ends up in logs: only servers on this machine are tried with one")
+				t.Inconclusive("a token in a URL ends up in logs, so mcpconform sends one only to servers on this machine")
 			}
 			t.Clear()
 			if r := tryAuthorizationAt(t, url, ""); authorized(t, r) {
@@ -110,7 +110,7 @@ var authChecks = []*check.Check{
 			// The rule judges all challenges that this and other checks provoke.
 			protected(t)
 			tryAuthorization(t, "Bearer "+madeUp)
-			t.Skip("the challenges of the server do not have what this is about")
+			t.Skip("the challenges of the server do not have the part that this requirement is about")
 		},
 	},
 	{
@@ -208,16 +208,16 @@ var authChecks = []*check.Check{
 			// The control of all refusals: with the token, a session begins and goes on.
 			protected(t)
 			if r := begin(t, t.Bearing(""), ""); t.Target.Transport == transport.NameHTTP && authorized(t, r) {
-				t.Inconclusive("a session can be begun without a token, so nothing shows whether the given token is valid")
+				t.Inconclusive("the server begins a session without a token, so mcpconform cannot see whether the given token is valid")
 			}
 			token := control(t)
 			const spelling = "auth.server.scheme-any-case"
 			if r := tryAuthorization(t, "bearer "+token); !authorized(t, r) {
-				t.Violation(spelling, "the token is refused where the scheme is spelled bearer: "+Describe(r))
+				t.Violation(spelling, "the server refuses the token if the scheme is spelled bearer: "+Describe(r))
 			}
 			if r := tryAuthorization(t, "Bearer  "+token); !authorized(t, r) {
 				// The grammar has 1*SP, and no sentence mentions it.
-				t.Warning(spelling, "the token is refused where two spaces stand between it and the scheme: "+Describe(r))
+				t.Warning(spelling, "the server refuses the token if two spaces separate it from the scheme: "+Describe(r))
 			}
 			t.Clear()
 			s := t.Connect(client.Options{})
@@ -266,7 +266,7 @@ var authChecks = []*check.Check{
 			if other := otherCase(token); other != token {
 				t.Secret(other)
 				if r := tryAuthorization(t, "Bearer "+other); authorized(t, r) {
-					t.Warning("auth.server.token-validated", "a request was served although capitals and small letters of its token were swapped")
+					t.Warning("auth.server.token-validated", "the server served a request whose token had its capital and small letters swapped")
 				}
 			}
 		},
@@ -377,7 +377,7 @@ var authChecks = []*check.Check{
 					answer := t.Do(r)
 					refused := t.Check(id, answer).ToNot(BeAccepted(), "for a %s within the session %s", cmp.Or(r.Method, http.MethodPost), bearing(authorization))
 					if !refused && ErrorIn(answer) == nil && session != "" && authorization == nil {
-						t.Violation("security.session.not-authentication", "the session id alone lets a "+cmp.Or(r.Method, http.MethodPost)+" pass")
+						t.Violation("security.session.not-authentication", "the session id alone, without a token, lets a "+cmp.Or(r.Method, http.MethodPost)+" pass")
 					}
 					if !refused && r.Method == http.MethodDelete {
 						return // the session is gone
@@ -525,7 +525,7 @@ func control(t *check.T) string {
 	switch r := tryAuthorization(t, t.Authorization()); {
 	case authorized(t, r):
 	case r.Status/100 == 2 && ErrorIn(r) != nil:
-		t.Inconclusive("with the access token that was given, %s is answered with %s: name a method in authorization.methods that works",
+		t.Inconclusive("with the given access token, %s is answered with %s: name a method that works in authorization.methods",
 			cmp.Or(needsToken(t).Method, "initialize"), Describe(r))
 	default:
 		t.Inconclusive("the server refuses the access token that was given: it answers with %s", Describe(r))
@@ -536,7 +536,7 @@ func control(t *check.T) string {
 // admitted fails the check of the valid token when the server no longer accepts it.
 func admitted(t *check.T, x *client.Exchange) {
 	if x.Head != nil && x.Head.HTTP.Status == http.StatusUnauthorized {
-		t.Fail("the server accepted the token for a session, and refuses it with HTTP status 401 for %s", x.Request.Msg.Method)
+		t.Fail("the server accepted the token at the beginning of the session, but refuses it with HTTP status 401 for %s", x.Request.Msg.Method)
 	}
 }
 

@@ -153,9 +153,9 @@ var baseChecks = []*check.Check{
 				case nothingToServe(t, x):
 					t.Note("%s is not served, and the lists of %s are empty", bad.method, bad.capability)
 				case bad.method == "tools/call" && refusesAllCalls(t, x):
-					t.Note("all calls are refused alike: %s", Describe(x))
+					t.Note("the server refuses all calls in the same way: %s", Describe(x))
 				case bad.capability == "resources.subscribe" && refusesAllResources(t, x):
-					t.Note("%s is refused alike for a resource that is listed: %s", bad.method, Describe(x))
+					t.Note("%s is refused in the same way for a listed resource: %s", bad.method, Describe(x))
 				case strings.HasPrefix(bad.method, "resources/") && (len(bad.params) > 0 || bad.dispensable) && refusedWith(x, -32002):
 					t.Note("%s with the params %s is refused like a resource that does not exist", bad.method, quote(jsonValue(bad.params)))
 				default:
@@ -409,7 +409,7 @@ var baseChecks = []*check.Check{
 				p := t.StartID(wire.StringID(text), t.NoOp(), nil)
 				x, err := p.Await(t.Context)
 				if x.Error() != nil || slices.ContainsFunc(t.Since(mark), refusesUnnamed) {
-					t.Inconclusive("text in UTF-8 is accepted, but not in an id, and a response repeats nothing else of the request")
+					t.Inconclusive("the server accepts UTF-8 except in ids, and a response repeats only the id of its request")
 				}
 				t.Show(x.Response)
 				t.Must(err)
@@ -445,7 +445,7 @@ var baseChecks = []*check.Check{
 				t.Fail("a ping with a string as its id was refused while another request had the number with the same digits as its id")
 			case e.Msg.Kind == wire.Result && own != isPing:
 				t.About("base.response.id-type-echo")
-				t.Fail("two requests have ids of the same digits, a number and a string, and the answer to one came with the id of the other")
+				t.Fail("the id of one request is a number and that of another a string of the same digits; one was answered under the id of the other")
 			case !own:
 				t.Inconclusive("the tool %q ended before the ping was answered", call.Tool)
 			}
@@ -545,9 +545,9 @@ func refusedUnderIDs(t *check.T, members []family.Member) {
 	})
 	switch {
 	case silent:
-		t.Inconclusive("an unknown method is refused with one id, and with another one nothing comes")
+		t.Inconclusive("an unknown method is refused under one id, but gets no answer under another")
 	case len(tried) == 0:
-		t.Inconclusive("the ids were all used before in the only session that there is")
+		t.Inconclusive("the server allows one session only, and all ids were used in it before")
 	}
 }
 
@@ -798,7 +798,7 @@ func notObjects(t *check.T) {
 		}
 	}
 	if !tried {
-		t.Inconclusive("the server has neither a tool that may be called nor a prompt which takes empty arguments and does nothing but answer")
+		t.Inconclusive("the server has no callable tool and no prompt that takes empty arguments and only answers")
 	}
 }
 
@@ -842,7 +842,7 @@ func sameID(t *check.T) {
 			return
 		}
 	}
-	t.Inconclusive("the server sent no request beside which one with the same id could be sent: " +
+	t.Inconclusive("the server sent no request whose id mcpconform could use for one of its own: " +
 		"name a tool for the role sampling, elicitation or roots in the configuration")
 }
 
@@ -905,11 +905,11 @@ func sameIDWithin(t *check.T, call check.Call, id string, from int) (tried bool,
 			x, err := p.Await(t.Context)
 			t.Show(x.Response)
 			if tried && inTime && t.Context.Err() == nil && !worked(x) && worksAlone(t, call) {
-				t.Fail("after a ping that had the id of a request of the server, the call of %q that caused the request gives %s; in another session it works",
+				t.Fail("the server sent a request during the call of %q; after a ping with the same id, the call gives %s; without the ping it works",
 					call.Tool, Describe(x))
 			}
 			if timedOut(err) {
-				t.Inconclusive("the tool %q takes longer than an answer may", call.Tool)
+				t.Inconclusive("the tool %q takes longer than mcpconform waits for an answer", call.Tool)
 			}
 			t.Must(err)
 			return tried, t.Mark()
@@ -1176,7 +1176,7 @@ func callsAtOnce(t *check.T) {
 	}
 	control, err := t.Open(client.Options{}).Call(t.Context, "tools/call", call.Params())
 	if err != nil {
-		t.Inconclusive("the tool %q is not answered when it is called alone, in another session: %v", call.Tool, err)
+		t.Inconclusive("the server does not answer the tool %q when it is called alone in another session: %v", call.Tool, err)
 	}
 	t.Assume(control).To(BeAnswered(), "when the tool is called alone")
 	// A server may do one thing after the other (docs/positions.md, requests-beside-others).
@@ -1190,7 +1190,7 @@ func callsAtOnce(t *check.T) {
 	if len(open) == len(both) {
 		what = "neither of them got an answer"
 	}
-	t.Fail("two calls of the tool %q were made at the same time, and %s; a call that is made alone is answered", call.Tool, what)
+	t.Fail("mcpconform called the tool %q twice at the same time, and %s; a single call is answered", call.Tool, what)
 }
 
 // stillOpen waits for the answers to requests and returns those that got none in time.
@@ -1253,7 +1253,7 @@ func answersInAnyOrder(t *check.T) {
 	}
 	seeThrough(t, calls, mark, method, reply, asked)
 	if !both {
-		t.Inconclusive("the tool %q does not ask, with something that can be answered, in two calls at the same time", call.Tool)
+		t.Inconclusive("in two calls at the same time, the tool %q sends no request that mcpconform can answer", call.Tool)
 	}
 	shown := false
 	for i, p := range calls {
@@ -1268,7 +1268,7 @@ func answersInAnyOrder(t *check.T) {
 		shown = shown || strings.Contains(texts(x), markers[i])
 	}
 	if !shown {
-		t.Inconclusive("the result of the tool %q does not show what the client has answered", call.Tool)
+		t.Inconclusive("the result of the tool %q does not show the answer of the client", call.Tool)
 	}
 }
 
@@ -1310,18 +1310,18 @@ func requestsAtOnce(t *check.T) {
 		// Once more, in case what a request gives has just changed.
 		for _, r := range requests {
 			if !r.own(t.Call(r.method, r.params)) {
-				t.Inconclusive("what %s gives is not the same each time", r.method)
+				t.Inconclusive("%s gives another result each time", r.method)
 			}
 		}
 		t.Clear()
-		const alone = "; one after the other, each gets its own"
+		const alone = "; sent one after the other, each gets its own"
 		switch strange, swapped := crossed(t, requests); {
 		case strange == nil:
 		case swapped:
-			t.Violation("base.response.id-echo", "some of the requests "+requests[0].method+" that were made at the same time got the results of each other"+alone, strange...)
+			t.Violation("base.response.id-echo", "some of the "+requests[0].method+" requests that were open at the same time got each other's results"+alone, strange...)
 		default:
 			// The server decides what a request does with its params.
-			t.Warning("base.response.id-echo", "one of the requests "+requests[0].method+" that were made at the same time got the result of another one"+alone, strange...)
+			t.Warning("base.response.id-echo", "one of the "+requests[0].method+" requests that were open at the same time got the result of another"+alone, strange...)
 		}
 	}
 }

@@ -128,7 +128,7 @@ func checksBeside(t *check.T) {
 		}
 	}
 	if w.beside == 0 {
-		t.Inconclusive("no check was done while a call of %q was in progress", w.call.Tool)
+		t.Inconclusive("no check ran while a call of %q was in progress", w.call.Tool)
 	}
 	w.stop()
 	unsuspect(w, suspects)

@@ -75,9 +75,9 @@ type act struct {
 
 const (
 	sessionEnds  = "ended"
-	callLost     = "got no answer to a call that was under way"
-	levelChanged = "got log messages of other levels than it had set"
-	updateLost   = "was no longer told of changes to a resource to which it had subscribed"
+	callLost     = "got no answer to an open call"
+	levelChanged = "got log messages below the level that it had set"
+	updateLost   = "got no more updates of a resource to which it had subscribed"
 )
 
 // quietActs are done while the sessions that stand by do nothing.
@@ -102,13 +102,13 @@ var busyActs = []act{
 			s.send(actor, "resources/unsubscribe", map[string]any{"uri": s.uri})
 		}
 	}},
-	{did: "cancelled its call with the same id", do: func(s *scene) {
+	{did: "cancelled its own call with the same id", do: func(s *scene) {
 		if s.cancels(actor) {
 			delete(s.calls, actor)
 		}
 	}},
 	{
-		did: "cancelled a request that it had never made, with the id of a call of the other",
+		did: "cancelled a request that it had never made, under the id of another client's call",
 		do:  func(s *scene) { _ = s.cancels(leaver) },
 	},
 	{did: "told of a change to its roots", do: func(s *scene) {
@@ -156,7 +156,7 @@ func bystanders(t *check.T, isolation string) {
 	excused := slices.Concat(attribute(t, heard, quiet, hear), attribute(t, kept, busyActs, keep))
 	if len(excused) > 0 {
 		h := excused[0]
-		t.Disturbed("%s %s while other clients did several things, and not because of any one of these",
+		t.Disturbed("%s %s while other clients did several things, but none of these alone causes it",
 			bystanderNames[h.session], h.what)
 	}
 }
@@ -199,7 +199,7 @@ func attribute(t *check.T, found []harmed, acts []act, play func(*scene, []act) 
 			t.Note("%s %s when another client %s: %s", who, h.what, acts[cause].did, acts[cause].because)
 		default:
 			t.Violation(h.requirement, who+" "+h.what+" when another client "+acts[cause].did+
-				"; so it did once more with new sessions, and not without that", h.evidence...)
+				"; the same happened again with new sessions, but not when the other client did nothing", h.evidence...)
 		}
 	}
 	return excused
@@ -221,7 +221,7 @@ func openScene(t *check.T) *scene {
 	}
 	for i := range bystanderNames {
 		if _, ok := s.lives(i); !ok {
-			t.Inconclusive("a session does not outlast the beginning of another one")
+			t.Inconclusive("the server ends a session when another one begins")
 		}
 	}
 	return s
@@ -366,14 +366,14 @@ func (s *scene) belongsElsewhere(to *client.Session, e *wire.Event, own []*wire.
 	token, _ := at(e.Msg.Params, "progressToken").(string)
 	switch {
 	case e.Msg.IsResponse() && e.Msg.ID.Usable() && !asked(to, e):
-		return "was sent a response to a request that it had never made"
+		return "received a response to a request that it had never made"
 	case strings.HasPrefix(token, actorToken):
-		return "was sent the progress of the call"
+		return "received the progress of the call"
 	case method != "notifications/message" && method != createMessage && method != elicit,
 		slices.ContainsFunc(own, func(o *wire.Event) bool { return tells(o, method) }):
 		return ""
 	}
-	return "was sent " + method + " in place of the caller"
+	return "received " + method + " instead of the caller"
 }
 
 // standbyID is the id of a call in several sessions.

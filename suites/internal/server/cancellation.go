@@ -191,7 +191,7 @@ var cancellationChecks = []*check.Check{
 			switch {
 			case x.Response != nil && (x.Error() == nil || !cancels.MatchString(x.Error().Message)):
 			case x.Response == nil && !endsElsewhere(t, call, client.Options{}):
-				t.Inconclusive("the slow tool takes longer than an answer may: configure a call that ends sooner")
+				t.Inconclusive("the slow tool takes longer than mcpconform waits for an answer: configure a call that ends sooner")
 			case t.Context.Err() != nil:
 				t.Must(err)
 			default:
@@ -230,7 +230,7 @@ func lateResponse(role string) *check.Check {
 					// The call was waiting for our answer: one that comes now, and once more, did not cross the
 					// cancellation.
 					if answers = append(answers, answer); len(answers) == 2 {
-						t.Violation("cancellation.no-response", "a call that was waiting for the client's answer was cancelled and then answered, both times that this was tried; a cancelled request gets no response", answers...)
+						t.Violation("cancellation.no-response", "twice, a call that waited for the client's answer was cancelled and was answered all the same; a cancelled request gets no response", answers...)
 					}
 				}
 				if request != nil {
@@ -242,7 +242,7 @@ func lateResponse(role string) *check.Check {
 				}
 			}
 			if given == 0 {
-				t.Inconclusive("when a call was cancelled, the server did not cancel its own request for that call; name tools for the roles sampling and elicitation in the configuration if one does")
+				t.Inconclusive("the server did not cancel its own request when its call was cancelled; if a tool does that, name it for the role sampling or elicitation in the configuration")
 			}
 		},
 	}
@@ -272,9 +272,9 @@ func keptOn(t *check.T, call check.Call, kept *client.Pending) {
 	case t.Context.Err() != nil:
 		t.Must(err)
 	case err != nil && endsElsewhere(t, call, client.Options{}):
-		t.Violation("base.response.present", "when a call was cancelled, another one that was under way got no answer; the same call, made later, did", x.Request)
+		t.Violation("base.response.present", "when one call was cancelled, another open call got no answer; the same call was answered later", x.Request)
 	case x.Error() != nil && cancels.MatchString(x.Error().Message), x.Result()["isError"] == true && cancels.MatchString(texts(x)):
-		t.Violation("cancellation.either-side", "when a call was cancelled, another one that was under way was answered as if it had been cancelled, too",
+		t.Violation("cancellation.either-side", "when one call was cancelled, another open call was answered as if it had been cancelled too",
 			x.Request, x.Response)
 	}
 }
@@ -318,9 +318,9 @@ func awaitSlow(t *check.T, call check.Call, p *client.Pending, cancelled ...*cli
 		cancel(t, p.ID)
 		t.Fence()
 		if endsElsewhere(t, call, client.Options{}) {
-			t.Violation("base.response.present", "after a call was cancelled, the same call is no longer answered; in another session it is", p.Request)
+			t.Violation("base.response.present", "after a call was cancelled, the server no longer answers the same call; in another session it does", p.Request)
 		}
-		t.Inconclusive("the slow tool takes longer than an answer may: configure a call that ends sooner")
+		t.Inconclusive("the slow tool takes longer than mcpconform waits for an answer: configure a call that ends sooner")
 	}
 	t.Must(err)
 	// A server that ends the exchange without an answer may still answer elsewhere, and so much time is what counts
@@ -331,7 +331,7 @@ func awaitSlow(t *check.T, call check.Call, p *client.Pending, cancelled ...*cli
 		for _, gone := range cancelled {
 			_, _ = t.Session.Log().Await(limit, gone.Request.Seq+1, gone.Answers)
 		}
-		t.Inconclusive("the slow tool does not answer: %s", cmp.Or(e.Note, "its exchange ended without one"))
+		t.Inconclusive("the slow tool does not answer: %s", cmp.Or(e.Note, "its exchange ended without an answer"))
 	}
 }
 
@@ -411,7 +411,7 @@ func answeredAtOnce(t *check.T, control *client.Pending, cancelled ...*client.Pe
 		}
 		shown = append(shown, p.Request, told, answer)
 	}
-	t.Violation("cancellation.no-response", "two calls were cancelled and answered right then, long before the time that the same call takes; a cancelled request gets no response", shown...)
+	t.Violation("cancellation.no-response", "two calls were answered right after their cancellation, long before such a call ends; a cancelled request gets no response", shown...)
 }
 
 // cancellationOf returns the message with which a request of ours was first cancelled, or nil.

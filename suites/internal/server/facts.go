@@ -409,7 +409,7 @@ func (p *sequenceRun) sameItems(w *word, before, x *client.Exchange) bool {
 // confirmedFact reports that a fact did not hold, or a list has changed, after unrelated actions. It returns false if
 // that is legal, or if no sentence is broken.
 func (p *sequenceRun) confirmedFact(w *misstep) bool {
-	message := p.subject(w) + " " + w.message + ", when the client does this: " + p.describe(w.sequence)
+	message := p.subject(w) + " " + w.message + "; here the client does this: " + p.describe(w.sequence)
 	if slices.ContainsFunc(w.sequence, func(a model.Action) bool { return p.mayChange(a, w.kind) }) {
 		p.Note("%s; the tool may have changed that", message)
 		return false
@@ -420,13 +420,13 @@ func (p *sequenceRun) confirmedFact(w *misstep) bool {
 		if p.words[w.word].paged {
 			id = p.words[w.word].id
 		}
-		p.Violation(id, message+"; no notification has announced a change of the list", w.events...)
+		p.Violation(id, message+"; no notification announced a change of the list", w.events...)
 		return true
 	}
 	// Shorter waits than before showed which part of the sequence it takes.
 	p.hasty = false
 	if again, _ := p.replay(w.sequence); !p.same(w, again) {
-		p.Note("%s, unless it is given more time", message)
+		p.Note("%s; with more time the server behaves as expected", message)
 		return false
 	}
 	id := p.facts[factWord-w.word].id

@@ -297,7 +297,7 @@ var httpStreamChecks = []*check.Check{
 			case err != nil && endsElsewhere(t, call, client.Options{}):
 				t.Fail("when the connection of a call was dropped, another one that was under way got no answer; in another session the call is answered")
 			case err != nil:
-				t.Inconclusive("the slow tool takes longer than an answer may: configure a call that ends sooner")
+				t.Inconclusive("the slow tool takes longer than mcpconform waits for an answer: configure a call that ends sooner")
 			case x.Error() != nil && cancels.MatchString(x.Error().Message):
 				t.Show(x.Response)
 				t.Violation("http.server.disconnect-not-cancel", "when the connection of a call was dropped, another one that was under way was answered as cancelled")

@@ -113,7 +113,7 @@ var lifecycleChecks = []*check.Check{
 				_ = t.Session.Fence(t.Context) // the answer that says what it answers may come as well
 			}
 			if slices.ContainsFunc(t.Since(0), named) { // otherwise what has no id may be the answer to this one
-				t.Expect(t.Since(0)).ToNot(Carry("an answer to an initialize without an id, which is a notification", func(e *wire.Event) bool {
+				t.Expect(t.Since(0)).ToNot(Carry("an answer to an initialize without an id (a notification)", func(e *wire.Event) bool {
 					return answersNothing(t, e) && !t.Refused(sent, e)
 				}))
 			}
@@ -134,7 +134,7 @@ var lifecycleChecks = []*check.Check{
 				s := t.Connect(declares.Options)
 				t.Check(declares.id, t.CallOn(s, "initialize", s.InitializeParams())).To(HaveResult())
 			}
-			t.Note("after an initialize without an id none is served on the same connection")
+			t.Note("after an initialize without an id, the server serves none with an id on the same connection")
 		},
 	},
 	{
@@ -329,7 +329,7 @@ func incompleteInitialize(t *check.T) {
 		}
 	}
 	if served == len(incomplete) {
-		t.Inconclusive("the server serves initialize whatever is missing from it, as it may")
+		t.Inconclusive("the server serves initialize even if required members are missing, which is allowed")
 	}
 	if t.Target.Transport == transport.NameStdio {
 		t.Clear()

@@ -72,14 +72,14 @@ var loggingChecks = []*check.Check{
 			high := first[len(first)-1]
 			if staysAway(t, call, high, []string{high}) != "" {
 				t.Violation("logging.filter.all-above", "a message of level "+high+
-					" comes with the level at debug and stays away with the level at "+high)
+					" came after the level was set to debug, but not after it was set to "+high)
 			}
 			came := logged(t, call, []string{"debug"}, first)
 			if missing := absent(first, came); missing != "" {
 				if len(came) == 0 && held(t, call, high, []string{high}) != "" {
 					t.Inconclusive("%s", rateLimited)
 				}
-				t.Violation("logging.set-level.replaces", "a message of level "+missing+" came with the level at debug, and did not come when that level was set again")
+				t.Violation("logging.set-level.replaces", "a message of level "+missing+" came after the level was set to debug, but not after debug was set a second time")
 				return
 			}
 			if took < busy {
@@ -175,7 +175,7 @@ func eachLevel(t *check.T, call check.Call, seen, levels []string) {
 		if missing := absent(enough, came); missing != "" {
 			if held(t, call, "debug", []string{missing}) == "" {
 				t.Violation("logging.filter.all-above", "a message of level "+missing+
-					" comes with the level at debug and stays away with the level at "+level)
+					" came after the level was set to debug, but not after it was set to "+level)
 			}
 			return
 		}
@@ -218,11 +218,11 @@ func heldBack(t *check.T, call check.Call) {
 	if seen := logged(t, call, []string{"emergency"}, nil); len(seen) > 0 {
 		if missing := held(t, call, "debug", seen); missing != "" && held(t, call, "emergency", []string{missing}) == "" {
 			t.About("logging.filter.all-above")
-			t.Fail("a message of level %s came with the level at emergency, and did not come with the level at debug", missing)
+			t.Fail("a message of level %s came after the level was set to emergency, but not after it was set to debug", missing)
 		}
 	}
 	lowered(t, call)
-	t.Inconclusive("the tool %q did not log anything with the level at debug", call.Tool)
+	t.Inconclusive("the tool %q logged nothing after the level was set to debug", call.Tool)
 }
 
 // lowered ends the body if the tool logs in a new session with the level at debug: in this
@@ -245,7 +245,7 @@ func lowered(t *check.T, call check.Call) {
 		if level := levelOf(e); level != "" && held(t, call, "debug", []string{level}) != "" {
 			t.Show(e)
 			t.About("logging.set-level.replaces")
-			t.Fail("a message of level %s comes in a new session with the level at debug, and stays away where a higher level was replaced by debug", level)
+			t.Fail("a message of level %s comes in a new session with the level debug, but not in a session where debug replaced a higher level", level)
 		}
 	}
 }
@@ -294,7 +294,7 @@ func loggedOnce(t *check.T, call check.Call, levels, wanted []string) (ordered [
 	}
 	seen, failed := emitted(t, call, wanted)
 	if failed != nil && (len(seen) == 0 || absent(wanted, seen) != "") {
-		t.Disturbed("the tool %q failed, and logged less than it may: %s", call.Tool, Describe(failed))
+		t.Disturbed("the tool %q failed, so it may have logged less than it can: %s", call.Tool, Describe(failed))
 	}
 	for _, level := range judge.LogLevels {
 		if slices.Contains(seen, level) {
@@ -306,7 +306,7 @@ func loggedOnce(t *check.T, call check.Call, levels, wanted []string) (ordered [
 }
 
 // rateLimited is why log messages that stay away may show nothing.
-const rateLimited = "the server logs nothing any more, as one may that limits the rate of its log messages"
+const rateLimited = "the server no longer logs anything; it may limit the rate of its log messages"
 
 // emitted makes the call and returns the levels of what is logged meanwhile, and the answer if the tool failed. The
 // wanted levels are awaited. Servers SHOULD limit the rate of log messages

@@ -427,7 +427,7 @@ func misnamed(t *check.T, update *wire.Event, before map[string]any, subscribed 
 		case !listensIn(t.Session), !reflect.DeepEqual(after, contents(t, uri)): // it changes by itself
 			continue
 		}
-		t.Fail("the resource %s changed while the client was subscribed to it, and the notifications/resources/updated that came names %s, which has not changed",
+		t.Fail("the resource %s changed while the client was subscribed to it, but notifications/resources/updated named %s, which has not changed",
 			wire.Quote(uri, 60), wire.Quote(named, 60))
 	}
 }
@@ -438,7 +438,7 @@ func updatedAtNotice(t *check.T, call check.Call, uri string) {
 	mark := t.Mark()
 	told := func(e *wire.Event) bool { return updates(e, uri) }
 	if staleAtNotice(t, call, told, func() any { return contents(t, uri) }) {
-		t.Fail("the resource %s was as before when it was read at once after notifications/resources/updated, it changed with the rest of the call, and no further notification came",
+		t.Fail("the resource %s had not changed yet when notifications/resources/updated came; it changed later in the call without another notification",
 			wire.Quote(uri, 60))
 	}
 	// An update that comes later than the answer is not that of the next change.
@@ -639,7 +639,7 @@ func updatedElsewhere(t *check.T, call check.Call, uri string) {
 		case !reflect.DeepEqual(after, contents()):
 			t.Disturbed("the resource %s changes by itself as well", wire.Quote(uri, 60))
 		default:
-			t.Fail("the resource %s changed for two clients that were subscribed to it, by a call of one of them, and notifications/resources/updated did not come to the other",
+			t.Fail("a call of one client changed the resource %s; another client was subscribed to it too and received no notifications/resources/updated",
 				wire.Quote(uri, 60))
 		}
 	}

@@ -357,7 +357,7 @@ var rootChecks = []*check.Check{
 				if x := r.useTool(t); x != nil && r.asked() == 0 {
 					if others := rootIn(t, texts(x)); others != "" {
 						t.Show(x.Events()...)
-						t.Violation("http.server.session-isolation", "what a tool tells a client that was never asked for its roots holds those of another one: "+quote(others))
+						t.Violation("http.server.session-isolation", "the server never asked this client for its roots; the result of its tool call holds those of another client: "+quote(others))
 					}
 				}
 				t.Inconclusive(noRootsAsked)
@@ -374,11 +374,11 @@ var rootChecks = []*check.Check{
 				x := r.useTool(t)
 				if again = again || r.awaitAsked(t.Context, before[i], r.Options.Timeout); !again {
 					t.FenceOn(r.Session) // a server that has gone asks for nothing
-					t.Fail("the server had fetched the roots of two clients, and did not ask each for them again after both had changed")
+					t.Fail("the server had fetched the roots of two clients, but did not ask both again after their roots had changed")
 				}
 				if others := []string{second, first}[i]; x != nil && strings.Contains(texts(x), others) {
 					t.Show(x.Events()...)
-					t.Violation("http.server.session-isolation", "what a tool tells one client holds the roots of another one: "+quote(others))
+					t.Violation("http.server.session-isolation", "the result of one client's tool call holds the roots of another client: "+quote(others))
 				}
 			}
 		},

@@ -395,7 +395,7 @@ func (p *sequenceRun) run(s *client.Session, sequence []model.Action) *misstep {
 			return w
 		}
 		if (a.Kind == model.Await || a.Kind == model.Probe) && !p.until.IsZero() && time.Now().After(p.until) {
-			p.Note("the server is slow: %d of %d steps were taken", i+1, len(sequence))
+			p.Note("the server is slow: mcpconform took only %d of %d steps", i+1, len(sequence))
 			p.until = time.Time{}
 			sequence = model.Valid(sequence[:i+1], p.options)
 		}
@@ -575,9 +575,9 @@ func (p *sequenceRun) ended(word int, err error) *misstep {
 	if !errors.As(err, &closed) && !errors.Is(err, transport.ErrClosed) {
 		p.Must(err)
 	}
-	w := &misstep{kind: noAnswer, word: word, message: "gets no answer: " + err.Error(), gone: true}
+	w := &misstep{kind: noAnswer, word: word, message: "fails: " + err.Error(), gone: true}
 	if word == noRequest {
-		w.message = "goes away: " + err.Error()
+		w.message = "stops answering: " + err.Error()
 	}
 	if closed != nil && closed.Cause != nil {
 		w.events = []*wire.Event{closed.Cause}
@@ -617,7 +617,7 @@ func (p *sequenceRun) confirmed(w *misstep) bool {
 	p.deadline = time.Now().Add(4 * p.patience)
 	name := p.subject(w)
 	if why := p.alone(w); why != "" {
-		p.Note("%s %s in a sequence, and alone %s", name, w.message, why)
+		p.Note("%s %s in a sequence of requests; when it is sent alone, it %s", name, w.message, why)
 		return false
 	}
 	// Whether it is missing at all is found out once; from then on it is not waited for as long.
@@ -636,14 +636,14 @@ func (p *sequenceRun) confirmed(w *misstep) bool {
 		found = p.later(w)
 	}
 	if found == nil {
-		p.Note("%s %s once in a sequence, and is answered when that is run again", name, w.message)
+		p.Note("%s %s once in a sequence of requests, but is answered when the sequence is repeated", name, w.message)
 		return false
 	}
 	if w.kind == noAnswer || w.kind == lost {
 		p.hasty = false
 		if again, _ := p.replay(found.sequence); !p.same(w, again) {
 			if found = p.later(w); found == nil {
-				p.Note("%s %s in a sequence, unless it is given more time", name, w.message)
+				p.Note("%s %s in a sequence of requests unless the server gets more time", name, w.message)
 				return false
 			}
 		}
@@ -664,12 +664,12 @@ func (p *sequenceRun) confirmed(w *misstep) bool {
 		// A refusal only beside other requests is another question (docs/positions.md, requests-beside-others).
 		again, _ := p.replay(model.Serial(found.sequence))
 		if !p.same(w, again) {
-			p.Note("%s %s only beside other requests", name, w.message)
+			p.Note("%s %s only while other requests are open", name, w.message)
 			return false
 		}
 		found = again
 		if p.words[w.word].fickle && slices.ContainsFunc(found.sequence, p.calls) {
-			p.Note("%s %s after a call of a tool, which may have changed something: %s", name, w.message, p.describe(found.sequence))
+			p.Note("%s %s after a call of a tool that may have changed something: %s", name, w.message, p.describe(found.sequence))
 			return false
 		}
 	}
@@ -687,7 +687,7 @@ func (p *sequenceRun) confirmed(w *misstep) bool {
 			w, found, name = same, again, p.subject(same)
 		}
 	}
-	message := fmt.Sprintf("%s %s, although it is answered alone, when the client does this: %s", name, found.message, p.describe(found.sequence))
+	message := fmt.Sprintf("%s %s, although it is answered when it is sent alone; here the client does this: %s", name, found.message, p.describe(found.sequence))
 	switch {
 	case w.kind == answeredTwice:
 		p.Violation("base.response.once", message, found.events...)
@@ -760,7 +760,7 @@ func (p *sequenceRun) subject(w *misstep) string {
 	case w.word == noRequest:
 		return "the server"
 	case w.word == slowCall:
-		return "a call that takes its time"
+		return "a slow call"
 	case w.word <= factWord:
 		return "a call of " + quote(p.facts[factWord-w.word].call.Tool)
 	default:
@@ -773,7 +773,7 @@ func (p *sequenceRun) subject(w *misstep) string {
 func (p *sequenceRun) alone(w *misstep) string {
 	s := p.fresh()
 	if s == nil {
-		return "cannot be tried, as the server opens no further session"
+		return "cannot be tried because the server opens no other session"
 	}
 	defer func() { _ = s.Conn.Close(p.Context) }()
 	if w.word <= factWord {
@@ -785,7 +785,7 @@ func (p *sequenceRun) alone(w *misstep) string {
 	switch w.word {
 	case noRequest:
 		if _, err := s.Call(p.Context, s.NoOp(), nil); err != nil {
-			return "answers nothing either: " + err.Error()
+			return "does not answer either: " + err.Error()
 		}
 		return ""
 	case slowCall:
@@ -887,9 +887,9 @@ func (p *sequenceRun) describe(sequence []model.Action) string {
 	for _, a := range sequence {
 		switch a.Kind {
 		case model.Ask:
-			say(p.words[a.Word].String())
+			say("sends " + p.words[a.Word].String())
 		case model.Work:
-			say("a call of " + quote(p.slow.Tool) + " that goes on")
+			say("calls " + quote(p.slow.Tool) + ", which is slow")
 		case model.Await:
 			if gap != "" {
 				gap = "; "
@@ -903,7 +903,7 @@ func (p *sequenceRun) describe(sequence []model.Action) string {
 		case model.CancelUnknown:
 			say("cancels a request that was never made")
 		case model.CancelNext:
-			say("cancels a request that comes soon")
+			say("cancels a request that it sends later")
 		case model.Notify:
 			if a.Word > 0 {
 				say("sends " + rootsChanged)
@@ -913,7 +913,7 @@ func (p *sequenceRun) describe(sequence []model.Action) string {
 		case model.Malformed:
 			say("sends notifications/progress without params")
 		case model.Listen:
-			say("opens a further listening stream")
+			say("opens another listening stream")
 		case model.Unlisten:
 			say("closes it")
 		case model.Drop:

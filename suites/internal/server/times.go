@@ -38,7 +38,7 @@ func leavingOpen(role string) check.Needs {
 			return reason
 		}
 		if target.Settings.GivesUpAfter == 0 {
-			return "nobody has said after what time the server gives a request of its own up"
+			return "the run was not told how long the server waits for the answer to a request of its own"
 		}
 		return ""
 	}

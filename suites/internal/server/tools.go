@@ -53,7 +53,7 @@ var toolChecks = []*check.Check{
 			// An unknown tool is a protocol error, not a result that tells of one.
 			x := t.Call("tools/call", map[string]any{"name": noTool, "arguments": map[string]any{}})
 			if refusesAllCalls(t, x) {
-				t.Inconclusive("the server refuses all calls alike: %s", Describe(x))
+				t.Inconclusive("the server refuses all calls in the same way: %s", Describe(x))
 			}
 			t.Expect(x).To(HaveError(), "for a tool that does not exist")
 		},
@@ -71,7 +71,7 @@ var toolChecks = []*check.Check{
 				t.Skip("the server has no tools, and does not serve tools/call")
 			}
 			if refusesAllCalls(t, x) {
-				t.Inconclusive("the server refuses all calls alike: %s", Describe(x))
+				t.Inconclusive("the server refuses all calls in the same way: %s", Describe(x))
 			}
 			t.Expect(x).To(HaveErrorCode(-32602), "for a tool that does not exist")
 		},
@@ -266,7 +266,7 @@ var toolChecks = []*check.Check{
 			for _, token := range []string{"mcpconform-failing", "mcpconform-failing-again"} {
 				x := t.Call("tools/call", withToken(call.Params(), token))
 				if x.Error() != nil && refusesAllCalls(t, x) {
-					t.Inconclusive("the server refuses all calls alike: %s", Describe(x))
+					t.Inconclusive("the server refuses all calls in the same way: %s", Describe(x))
 				}
 				t.Expect(x).To(HaveMember("isError", true))
 				t.Fence() // no progress may follow
@@ -368,7 +368,7 @@ func argumentsLost(t *check.T, refused map[string]*client.Exchange) {
 		proof = append(proof, x.Events()...)
 	}
 	if len(words) > 1 {
-		t.Warning("tools.list.callable", "each of the "+strconv.Itoa(len(words))+" tools that require arguments refuses those that fit its inputSchema as if there were none", proof...)
+		t.Warning("tools.list.callable", "each of the "+strconv.Itoa(len(words))+" tools that require arguments refuses arguments that fit its inputSchema, as if they were missing", proof...)
 	}
 }
 
@@ -396,7 +396,7 @@ func refusesEmpty(t *check.T, tool map[string]any, refused *client.Exchange) {
 		}
 		again := t.Attempt(map[string]any{"name": name, "arguments": map[string]any{}})
 		if again != nil && !worked(again) {
-			t.Warning("tools.list.callable", "the tool "+quote(name)+", whose inputSchema has no properties, refuses an empty object of arguments, and serves the call "+how,
+			t.Warning("tools.list.callable", "the tool "+quote(name)+", whose inputSchema has no properties, refuses empty arguments but serves the call "+how,
 				slices.Concat([]*wire.Event{t.Listed("tools/list", "tools", name)}, refused.Events(), served.Events(), again.Events())...)
 		}
 		return
@@ -837,7 +837,7 @@ func changedAtNotice(t *check.T, call check.Call, feature string) {
 		}
 		return nil
 	}) {
-		t.Fail("the list was as before when it was read at once after %s, it changed with the rest of the call, and no further notification came", method)
+		t.Fail("the list had not changed yet when %s came; it changed later in the call without another notification", method)
 	}
 }
 
@@ -942,7 +942,7 @@ func stillAnnounced(t *check.T, call check.Call, feature, closed, after string) 
 		return e.SSE != nil && known[e.SSE.ID]
 	})
 	if timedOut(err) && replays && listensIn(t.Session) {
-		t.Note("this came to light after %s", after)
+		t.Note("mcpconform found this after %s", after)
 		unannounced(t, feature, list)
 	}
 }
@@ -969,7 +969,7 @@ func changedElsewhere(t *check.T, call check.Call, feature string) {
 	_, err := other.AwaitNotification(t.Context, mark, "notifications/"+feature+"/list_changed")
 	if again := check.ReadList(t.Context, other, feature+"/list"); timedOut(err) && listensIn(other) && sameItems(after, again) {
 		t.Show(after.Pages[len(after.Pages)-1].Events()...)
-		t.Fail("the call of one client changed the list for another one as well, but notifications/%s/list_changed did not come to that", feature)
+		t.Fail("the call of one client also changed the list of another client, which received no notifications/%s/list_changed", feature)
 	}
 }
 
