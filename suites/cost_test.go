@@ -216,8 +216,10 @@ func TestLatentServer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if took := time.Since(began); took > most*latency {
-				t.Errorf("it takes %v, as long as %d exchanges", took, took/latency)
+			took := time.Since(began)
+			t.Logf("it takes %v, as long as %d exchanges", took, took/latency)
+			if took > most*latency {
+				t.Errorf("that is longer than %d exchanges", most)
 			}
 			if run.Verdict != result.Conformant {
 				t.Errorf("%s: %s", run.Verdict, run.Reason)

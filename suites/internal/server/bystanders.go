@@ -25,7 +25,7 @@ func bystandersCheck(name, over, isolation string) *check.Check {
 			Session: check.None, Transports: []string{over},
 			ToolRoles: []string{"slow", "progress", "log-levels", "log", "sampling", "elicitation", "resource-update"},
 		},
-		Body: func(t *check.T) { bystanders(t, isolation) },
+		Body: func(t *check.T) { standBy(t, isolation) },
 	}
 }
 
@@ -35,21 +35,23 @@ func bystandersCheck(name, over, isolation string) *check.Check {
 const (
 	oldest = iota
 	actor
-	leaver
 	newest
 	cast // how many they are
 )
 
-// bystanderNames say in messages which session something has happened to.
-var bystanderNames = map[int]string{oldest: "the oldest session", newest: "the newest session"}
+// bystanders are the sessions that stand by, and bystanderNames say in messages which of them something has happened to.
+var (
+	bystanders     = []int{oldest, newest}
+	bystanderNames = [cast]string{oldest: "the oldest session", newest: "the newest session"}
+)
 
 // scene is a few sessions of one server, of which two stand by.
 type scene struct {
 	t        *check.T
 	sessions []*client.Session
-	calls    map[int]*client.Pending // slow ones, all with the same id, by session
-	levels   map[int][]string        // what a call logs in a session that stands by
-	uri      string                  // the resource to which the oldest session has subscribed
+	calls    [cast]*client.Pending // slow ones, with the same id, by session
+	levels   [cast][]string        // what a call logs in a session that stands by
+	uri      string                // the resource to which the oldest session has subscribed
 }
 
 // harm is what has happened to a session that stands by.
@@ -90,70 +92,75 @@ func quietActs(t *check.T) (acts []act) {
 	return acts
 }
 
-// busyActs are done while the sessions that stand by have a call under way, a log level and a subscription.
-var busyActs = []act{
+// busyActs are done while the sessions that stand by have a call under way, a log level and a subscription. Those of
+// one row are done side by side.
+var busyActs = [][]act{
 	{
-		did: "set its log level", spares: levelChanged, because: "one log level may hold for all clients",
-		do: func(s *scene) { s.send(actor, "logging/setLevel", map[string]any{"level": "emergency"}) },
+		{
+			did: "cancelled a request that it had never made, under the id of another client's call",
+			do:  func(s *scene) { s.cancel() },
+		},
+		{
+			did: "set its log level", spares: levelChanged, because: "one log level may hold for all clients",
+			do: func(s *scene) { s.send(actor, "logging/setLevel", map[string]any{"level": "emergency"}) },
+		},
+		{did: "subscribed to the same resource", do: func(s *scene) { _ = s.subscribe() }},
+		{did: "told of a change to its roots", do: func(s *scene) {
+			_ = s.sessions[actor].Notify(s.t.Context, rootsChanged, nil)
+		}},
+		{did: "sent a request of an unknown method", do: func(s *scene) {
+			s.send(actor, unknownMethod, nil, client.Deliberately("lifecycle.capability.experimental-gated"))
+		}},
+		{did: "sent a body that is not JSON", do: func(s *scene) {
+			_, _ = s.sessions[actor].Send(s.t.Context, []byte(`{"jsonrpc":`), client.Deliberately("*"))
+		}},
+		{did: "opened a further listening stream and closed it", do: func(s *scene) { s.opens(nil) }},
+		{did: "resumed a stream", do: func(s *scene) {
+			if last := s.lastEventID(); last != "" {
+				s.opens(http.Header{headerEventID: {last}})
+			}
+		}},
 	},
-	{did: "subscribed to the same resource", do: func(s *scene) { _ = s.subscribe(actor) }},
-	{did: "unsubscribed from the same resource", do: func(s *scene) {
-		if s.subscribe(actor) {
-			s.send(actor, "resources/unsubscribe", map[string]any{"uri": s.uri})
-		}
-	}},
-	{did: "cancelled its own call with the same id", do: func(s *scene) {
-		if s.cancels(actor) {
-			delete(s.calls, actor)
-		}
-	}},
 	{
-		did: "cancelled a request that it had never made, under the id of another client's call",
-		do:  func(s *scene) { _ = s.cancels(leaver) },
+		{did: "unsubscribed from the same resource", do: func(s *scene) {
+			if s.subscribe() {
+				s.send(actor, "resources/unsubscribe", map[string]any{"uri": s.uri})
+			}
+		}},
+		{did: "cancelled its own call with the same id", do: func(s *scene) {
+			if s.calls[oldest] != nil {
+				s.begin(actor)
+				s.cancel()
+			}
+		}},
 	},
-	{did: "told of a change to its roots", do: func(s *scene) {
-		_ = s.sessions[actor].Notify(s.t.Context, "notifications/roots/list_changed", nil)
-	}},
-	{did: "sent a request of an unknown method", do: func(s *scene) {
-		s.send(actor, unknownMethod, nil, client.Deliberately("lifecycle.capability.experimental-gated"))
-	}},
-	{did: "sent a body that is not JSON", do: func(s *scene) {
-		_, _ = s.sessions[actor].Send(s.t.Context, []byte(`{"jsonrpc":`), client.Deliberately("*"))
-		_ = s.sessions[actor].Fence(s.t.Context)
-	}},
-	{did: "opened a further listening stream and closed it", do: func(s *scene) { s.opens(nil) }},
-	{did: "resumed a stream", do: func(s *scene) {
-		if last := s.lastEventID(); last != "" {
-			s.opens(http.Header{headerEventID: {last}})
-		}
-	}},
-	{did: "ended its session", do: func(s *scene) {
-		_ = s.subscribe(leaver)
-		_ = s.sessions[leaver].Close(s.t.Context)
-	}},
-	{
+	{{did: "ended its session", do: func(s *scene) {
+		_ = s.subscribe()
+		_ = s.sessions[actor].Close(s.t.Context)
+	}}},
+	{{
 		did: "began a session", spares: sessionEnds, because: "a server may bound the number of its sessions",
 		do: func(s *scene) {
 			further := s.t.Connect(capable)
 			s.sessions = append(s.sessions, further)
 			_, _ = further.Initialize(s.t.Context)
 		},
-	},
+	}},
 }
 
 // headerEventID names the event from which a stream is resumed.
 const headerEventID = "Last-Event-ID"
 
-// bystanders lets some sessions act, one act after the other, and looks then at two sessions that stand by. If
-// one of these was harmed, each act is tried alone.
-func bystanders(t *check.T, isolation string) {
+// standBy lets a session act, and looks then at two sessions that stand by. If one of these was harmed, each act is
+// tried alone.
+func standBy(t *check.T, isolation string) {
 	t.Alone()
-	hear := func(s *scene, acts []act) []harmed { return s.hear(acts, isolation) }
-	keep := func(s *scene, acts []act) []harmed { return s.keep(acts, isolation) }
+	hear := func(s *scene, acts ...[]act) []harmed { return s.hear(acts, isolation) }
+	keep := func(s *scene, acts ...[]act) []harmed { return s.keep(acts, isolation) }
 	quiet := quietActs(t)
 	var heard, kept []harmed
-	openScene(t).play(func(s *scene) { heard, kept = hear(s, quiet), keep(s, busyActs) })
-	excused := slices.Concat(attribute(t, heard, quiet, hear), attribute(t, kept, busyActs, keep))
+	openScene(t).play(func(s *scene) { heard, kept = hear(s, quiet), keep(s, busyActs...) })
+	excused := slices.Concat(attribute(t, heard, quiet, hear), attribute(t, kept, slices.Concat(busyActs...), keep))
 	if len(excused) > 0 {
 		h := excused[0]
 		t.Disturbed("%s %s while other clients did several things, but none of these alone causes it",
@@ -165,7 +172,7 @@ func bystanders(t *check.T, isolation string) {
 // time of its own accord, as it may end a session (basic/transports#session-management). So an act has done it if the
 // same is seen with that act alone, not without it, and with it once more, each time with new sessions
 // (docs/positions.md, ended-because-of-others).
-func attribute(t *check.T, found []harmed, acts []act, play func(*scene, []act) []harmed) (excused []harmed) {
+func attribute(t *check.T, found []harmed, acts []act, play func(*scene, ...[]act) []harmed) (excused []harmed) {
 	if len(found) == 0 {
 		return nil
 	}
@@ -205,10 +212,10 @@ func attribute(t *check.T, found []harmed, acts []act, play func(*scene, []act) 
 	return excused
 }
 
-// openScene opens the sessions of a scene one after the other. A server that does not keep them open side by side
-// shows nothing.
+// openScene opens the sessions of a scene one after the other, so that it is known which is the oldest. A server that
+// does not keep them open side by side shows nothing.
 func openScene(t *check.T) *scene {
-	s := &scene{t: t, calls: make(map[int]*client.Pending), levels: make(map[int][]string)}
+	s := &scene{t: t}
 	for len(s.sessions) < cast {
 		next := t.Connect(capable)
 		if _, err := next.Initialize(t.Context); err != nil {
@@ -219,10 +226,8 @@ func openScene(t *check.T) *scene {
 		}
 		s.sessions = append(s.sessions, next)
 	}
-	for i := range bystanderNames {
-		if _, ok := s.lives(i); !ok {
-			t.Inconclusive("the server ends a session when another one begins")
-		}
+	if _, lost := s.lost(); slices.Contains(lost[:], true) {
+		t.Inconclusive("a session does not outlast the beginning of another one")
 	}
 	return s
 }
@@ -231,45 +236,60 @@ func openScene(t *check.T) *scene {
 func (s *scene) play(do func(*scene)) {
 	defer func() {
 		s.await()
-		for _, session := range s.sessions {
-			_ = session.Close(s.t.Context)
-		}
+		each(s.sessions, func(session *client.Session) { _ = session.Close(s.t.Context) })
 	}()
 	do(s)
 }
 
-// await waits for the slow calls, and returns those that got no answer, or were answered as cancelled.
-func (s *scene) await() (lost map[int]*client.Exchange) {
-	answers := make([]*client.Exchange, cast)
-	var waits sync.WaitGroup
-	for i, p := range s.calls {
-		waits.Go(func() {
-			if x, err := p.Await(s.t.Context); err != nil || x.Error() != nil && cancels.MatchString(x.Error().Message) {
-				answers[i] = x
-			}
-		})
+// each does something to all items side by side, which may not end the body.
+func each[T any](all []T, do func(T)) {
+	var under sync.WaitGroup
+	for _, one := range all {
+		under.Go(func() { do(one) })
 	}
-	waits.Wait()
-	clear(s.calls)
-	lost = make(map[int]*client.Exchange)
-	for i, x := range answers {
-		if x != nil {
+	under.Wait()
+}
+
+// perform does acts, those of one row side by side.
+func (s *scene) perform(rows [][]act) {
+	for _, row := range rows {
+		if len(row) == 1 {
+			row[0].do(s) // which may end the body
+			continue
+		}
+		each(row, func(a act) { a.do(s) })
+	}
+}
+
+// await waits for the slow calls, and returns those that got no answer, or were answered as cancelled.
+func (s *scene) await() (lost [cast]*client.Exchange) {
+	each(bystanders, func(i int) {
+		if s.calls[i] == nil {
+			return
+		}
+		if x, err := s.calls[i].Await(s.t.Context); err != nil || x.Error() != nil && cancels.MatchString(x.Error().Message) {
 			lost[i] = x
 		}
-	}
+	})
+	s.calls = [cast]*client.Pending{}
 	return lost
 }
 
-// lives reports whether a request in a session is answered.
-func (s *scene) lives(i int) (*client.Exchange, bool) {
-	x, err := s.sessions[i].Call(s.t.Context, s.sessions[i].NoOp(), nil)
+// lost makes a request in each session that stands by, and reports which of them get no answer.
+func (s *scene) lost() (asked [cast]*client.Exchange, lost [cast]bool) {
+	each(bystanders, func(i int) {
+		x, err := s.sessions[i].Call(s.t.Context, s.sessions[i].NoOp(), nil)
+		asked[i], lost[i] = x, err != nil || x.Response == nil
+	})
 	if s.t.Context.Err() != nil {
-		s.t.Must(err)
+		s.t.Must(context.Cause(s.t.Context))
 	}
-	if x != nil && x.Head != nil && x.Head.HTTP.Status == http.StatusUnauthorized {
-		s.t.Inconclusive("the server no longer takes the access token")
+	for _, i := range bystanders {
+		if head := asked[i].Head; head != nil && head.HTTP.Status == http.StatusUnauthorized {
+			s.t.Inconclusive("the server no longer takes the access token")
+		}
 	}
-	return x, err == nil && x.Response != nil
+	return asked, lost
 }
 
 // send makes a request in a session that acts. Its result does not matter here.
@@ -279,23 +299,32 @@ func (s *scene) send(i int, method string, params any, opts ...client.Option) {
 	}
 }
 
-// subscribe has a session subscribe to the resource to which the oldest one has subscribed, if to any.
-func (s *scene) subscribe(i int) bool {
+// subscribe has the acting session subscribe to the resource to which the oldest one has subscribed, if to any.
+func (s *scene) subscribe() bool {
 	if s.uri != "" {
-		s.send(i, "resources/subscribe", map[string]any{"uri": s.uri})
+		s.send(actor, "resources/subscribe", map[string]any{"uri": s.uri})
 	}
 	return s.uri != ""
 }
 
-// cancels has a session cancel the id that the slow calls of the others have, and reports whether the session lives
-// then.
-func (s *scene) cancels(i int) bool {
-	if len(s.calls) == 0 {
-		return false
+// begin begins a call in a session.
+func (s *scene) begin(i int) {
+	call, ok := knownTool(s.t, "slow")
+	if !ok {
+		return
 	}
-	_ = s.sessions[i].Notify(s.t.Context, "notifications/cancelled", map[string]any{"requestId": standbyID}, late)
-	_, ok := s.lives(i)
-	return ok
+	params := withToken(call.Params(), standbyID+"-"+s.sessions[i].NextID().String())
+	if p, err := s.sessions[i].StartID(s.t.Context, wire.StringID(standbyID), "tools/call", params); err == nil {
+		underWay(s.t, s.sessions[i], p)
+		s.calls[i] = p
+	}
+}
+
+// cancel has the acting session cancel the id that the calls of the others have.
+func (s *scene) cancel() {
+	if s.calls[oldest] != nil {
+		_ = s.sessions[actor].Notify(s.t.Context, "notifications/cancelled", map[string]any{"requestId": standbyID}, late)
+	}
 }
 
 // opens opens a stream by a GET in the session that acts, and closes it.
@@ -325,7 +354,6 @@ func (s *scene) lastEventID() string {
 // callTool makes a call in the session that acts.
 func (s *scene) callTool(call check.Call) {
 	s.send(actor, "tools/call", withToken(call.Params(), actorToken+call.Tool))
-	_ = s.sessions[actor].Fence(s.t.Context)
 }
 
 // actorToken begins the progress tokens of the session that acts.
@@ -333,18 +361,15 @@ const actorToken = "mcpconform-of-the-actor-"
 
 // hear does acts while the bystanders do nothing. It returns the messages to the bystanders that belong to the acting
 // session.
-func (s *scene) hear(acts []act, isolation string) (found []harmed) {
-	marks := make(map[int]int)
-	for i := range bystanderNames {
+func (s *scene) hear(acts [][]act, isolation string) (found []harmed) {
+	var marks [cast]int
+	for i := range marks {
 		marks[i] = s.sessions[i].Log().Len()
 	}
-	from := s.sessions[actor].Log().Len()
-	for _, a := range acts {
-		a.do(s)
-	}
-	own := s.sessions[actor].Log().Events()[from:]
-	for _, i := range []int{oldest, newest} {
-		_ = s.sessions[i].Fence(s.t.Context)
+	s.perform(acts)
+	each(s.sessions, func(session *client.Session) { _ = session.Fence(s.t.Context) })
+	own := s.sessions[actor].Log().Events()[marks[actor]:]
+	for _, i := range bystanders {
 		for _, e := range s.sessions[i].Log().Events()[marks[i]:] {
 			if what := s.belongsElsewhere(s.sessions[i], e, own); what != "" &&
 				!slices.ContainsFunc(found, func(h harmed) bool { return h.harm == harm{i, what} }) {
@@ -381,31 +406,28 @@ const standbyID = "mcpconform-bystander"
 
 // keep makes the bystanders set a log level, subscribe to a resource and begin a call. Then it does acts, and returns
 // the state that the bystanders have lost.
-func (s *scene) keep(acts []act, isolation string) (found []harmed) {
+func (s *scene) keep(acts [][]act, isolation string) (found []harmed) {
 	s.setLevels()
 	s.uri = s.subscribes()
-	if call, ok := knownTool(s.t, "slow"); ok {
-		for _, i := range []int{oldest, actor, newest} {
-			params := withToken(call.Params(), standbyID+"-"+s.sessions[i].NextID().String())
-			if p, err := s.sessions[i].StartID(s.t.Context, wire.StringID(standbyID), "tools/call", params); err == nil {
-				underWay(s.t, s.sessions[i], p)
-				s.calls[i] = p
-			}
+	each(bystanders, s.begin)
+	s.perform(acts)
+	unanswered := s.await()
+	asked, lost := s.lost()
+	var missed [cast][]harmed
+	each(bystanders, func(i int) {
+		if !lost[i] {
+			missed[i] = s.look(i)
 		}
-	}
-	for _, a := range acts {
-		a.do(s)
-	}
-	lost := s.await()
-	for _, i := range []int{oldest, newest} {
-		if x, ok := s.lives(i); !ok {
-			found = append(found, harmed{harm{i, sessionEnds}, isolation, x.Events()})
+	})
+	for _, i := range bystanders {
+		if lost[i] {
+			found = append(found, harmed{harm{i, sessionEnds}, isolation, asked[i].Events()})
 			continue
 		}
-		if x := lost[i]; x != nil {
+		if x := unanswered[i]; x != nil {
 			found = append(found, harmed{harm{i, callLost}, isolation, x.Events()})
 		}
-		found = append(found, s.look(i)...)
+		found = append(found, missed[i]...)
 	}
 	return found
 }
@@ -424,9 +446,7 @@ func (s *scene) setLevels() {
 		return
 	}
 	s.send(newest, "logging/setLevel", map[string]any{"level": seen[len(seen)-1]})
-	for _, i := range []int{oldest, newest} {
-		s.levels[i] = s.logged(i, call, nil)
-	}
+	each(bystanders, func(i int) { s.levels[i] = s.logged(i, call, nil) })
 }
 
 // logged makes a call in a session and returns the levels of what it logs, least severe first. It waits for the wanted
@@ -458,9 +478,7 @@ func (s *scene) subscribes() string {
 	if !ok || !of.Capability("resources.subscribe") || !listensIn(of) {
 		return ""
 	}
-	for _, uri := range updatable(s.t, call) {
-		s.send(oldest, "resources/subscribe", map[string]any{"uri": uri})
-	}
+	each(updatable(s.t, call), func(uri string) { s.send(oldest, "resources/subscribe", map[string]any{"uri": uri}) })
 	mark := of.Log().Len()
 	s.send(oldest, "tools/call", call.Params())
 	e := s.soon(oldest, mark, func(e *wire.Event) bool { return tells(e, "notifications/resources/updated") })
