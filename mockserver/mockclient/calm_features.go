@@ -358,6 +358,16 @@ var useOddities = []Oddity{
 		}),
 	},
 	{
+		ID:      "lists.first-page-besides",
+		Summary: "Lists that have changed are read again to their end; later the first page of tools is read, as a sign of life.",
+		Why:     anyUse, Source: at("server/tools", "listing-tools"), Scenarios: []string{"lists/changed"},
+		Apply: further("tools", func(ctx context.Context, s *client.Session) {
+			_, _ = s.Call(ctx, "tools/list", nil)
+			_, _ = s.Call(ctx, "ping", nil)
+			_, _ = s.Call(ctx, "tools/call", object{"name": "echo", "arguments": object{"text": "x"}})
+		}),
+	},
+	{
 		ID: "lists.stale", Summary: "The client does not list again what the server has announced as changed.",
 		Why: "The announcement binds the server; a client may ask again when it needs the list.", Source: at("server/tools", "list-changed-notification"),
 		Scenarios: []string{"lists/changed"}, Untried: nothingUsed,
