@@ -42,17 +42,30 @@ var soughtFaults = []Fault{
 	{
 		ID: "auth.lapsed-ignored", Requirement: "auth.client.handles-401", Transports: overHTTP, Scenario: lapsed, WarnOnly: true, Form: mockserver.InSequence,
 		Summary: "No new token is sought when the server answers 401 in the middle of a session.",
-		Apply: roundTripping(func(next http.RoundTripper) http.RoundTripper {
-			redeemed := false
-			return roundTrip(func(r *http.Request) (*http.Response, error) {
-				if redeemed {
-					return nil, errDead
-				}
-				redeemed = stepOf(r) == tokenRequest
-				return next.RoundTrip(r)
-			})
-		}),
+		Apply:   seekingTokens(1),
 	},
+	{
+		ID: "auth.lapsed-again-ignored", Requirement: "auth.client.handles-401", Transports: overHTTP, Scenario: lapsed,
+		WarnOnly: true, Form: mockserver.InSequence,
+		Summary: "No new token is sought when the server answers 401 a second time in a session.",
+		Apply:   seekingTokens(2),
+	},
+}
+
+// seekingTokens ends the client when it needs more tokens than a number.
+func seekingTokens(most int) apply {
+	return roundTripping(func(next http.RoundTripper) http.RoundTripper {
+		redeemed := 0
+		return roundTrip(func(r *http.Request) (*http.Response, error) {
+			if redeemed == most {
+				return nil, errDead
+			}
+			if stepOf(r) == tokenRequest {
+				redeemed++
+			}
+			return next.RoundTrip(r)
+		})
+	})
 }
 
 // discoveryFaults are about the way to the authorization server and the registration there.
@@ -172,6 +185,23 @@ var resourceFaults = []Fault{
 				form.Del("resource")
 			}
 		}),
+		Collateral: []string{"auth.client.resource-always-sent"},
+	},
+	{
+		ID: "auth.second-refresh-without-resource", Requirement: "auth.client.resource-token-request", Transports: overHTTP,
+		Scenario: "auth/refresh", Form: mockserver.InSequence,
+		Summary: "The second token request with a refresh token has no resource.",
+		Apply: func(c *client.Standalone) {
+			refreshed := false
+			redeemed(func(form url.Values) {
+				if form.Get("grant_type") == "refresh_token" {
+					if refreshed {
+						form.Del("resource")
+					}
+					refreshed = true
+				}
+			})(c)
+		},
 		Collateral: []string{"auth.client.resource-always-sent"},
 	},
 	{

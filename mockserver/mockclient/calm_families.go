@@ -13,6 +13,20 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
+// resumingAtMost resumes the streams of a session so often.
+func resumingAtMost(times int) apply {
+	return changing(func(o *client.Options) {
+		resume, resumed := o.Resuming, 0
+		o.Resuming = func(last string) (string, bool) {
+			if resumed == times {
+				return "", false
+			}
+			resumed++
+			return resume(last)
+		}
+	})
+}
+
 // familyOddities are odd where values, sessions and moments vary.
 var familyOddities = []Oddity{
 	{
@@ -28,16 +42,13 @@ var familyOddities = []Oddity{
 	{
 		ID: "streams.resumed-once", Summary: "A stream that is cut a second time is not resumed any more.",
 		Why: "A client resumes if it wishes to.", Source: at("basic/transports", "resumability-and-redelivery"), Transports: overHTTP, Scenarios: []string{cutStream}, Untried: []string{"http.disconnect.survived"},
-		Apply: changing(func(o *client.Options) {
-			resume, resumed := o.Resuming, false
-			o.Resuming = func(last string) (string, bool) {
-				if resumed {
-					return "", false
-				}
-				resumed = true
-				return resume(last)
-			}
-		}),
+		Apply: resumingAtMost(1),
+	},
+	{
+		ID: "streams.resumed-twice", Summary: "A stream that is cut a third time is not resumed any more.",
+		Why: "A client resumes if it wishes to.", Source: at("basic/transports", "resumability-and-redelivery"),
+		Transports: overHTTP, Scenarios: []string{cutStream}, Untried: []string{"http.disconnect.survived"},
+		Apply: resumingAtMost(2),
 	},
 	{
 		ID: "tools.plain-only", Summary: "Tools whose schemas the client does not understand are not called.",

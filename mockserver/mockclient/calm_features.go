@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
@@ -377,6 +378,16 @@ var useOddities = []Oddity{
 		}),
 	},
 	{
+		ID:      "lists.first-page-besides",
+		Summary: "Lists that have changed are read again to their end; later the first page of tools is read, as a sign of life.",
+		Why:     anyUse, Source: at("server/tools", "listing-tools"), Scenarios: []string{"lists/changed"},
+		Apply: further("tools", func(ctx context.Context, s *client.Session) {
+			_, _ = s.Call(ctx, "tools/list", nil)
+			_, _ = s.Call(ctx, "ping", nil)
+			_, _ = s.Call(ctx, "tools/call", object{"name": "echo", "arguments": object{"text": "x"}})
+		}),
+	},
+	{
 		ID: "lists.stale", Summary: "The client does not list again what the server has announced as changed.",
 		Why: "The announcement binds the server; a client may ask again when it needs the list.", Source: at("server/tools", "list-changed-notification"),
 		Scenarios: []string{"lists/changed"}, Untried: nothingUsed,
@@ -651,6 +662,29 @@ var samplingOddities = []Oddity{
 		Scenarios: []string{sampling, "acts/sampling"}, Untried: append([]string{"base.error.method-not-found"}, unsampled...),
 		Apply: limiting("sampling/createMessage"),
 	},
+	{
+		ID: "sampling.limited-in-all", Summary: "From the tenth on, sampling requests of a session are refused with -32602.",
+		Why:       "Clients should limit the rate, and no code is named for that.",
+		Source:    at("client/sampling", "security-considerations"),
+		Scenarios: []string{sampling, sequences}, Untried: unsampled,
+		Apply: fromTenth("sampling/createMessage", func(context.Context) (any, *wire.Error) {
+			return nil, &wire.Error{Code: -32602, Message: "Too many requests"}
+		}),
+	},
+}
+
+// fromTenth serves requests of a method from the tenth on in another way.
+func fromTenth(method string, by func(ctx context.Context) (any, *wire.Error)) apply {
+	const last = 9
+	return func(c *client.Standalone) {
+		var asked atomic.Int64
+		handling(method, func(ctx context.Context, params any, serve client.Answer) (any, *wire.Error) {
+			if asked.Add(1) > last {
+				return by(ctx)
+			}
+			return serve(ctx, params)
+		})(c)
+	}
 }
 
 // limiting refuses requests of a method that come within a second of the last that was served.
@@ -770,6 +804,15 @@ var elicitationOddities = []Oddity{
 		Scenarios: []string{elicitation, "acts/elicitation"}, Untried: append([]string{"base.error.method-not-found"}, unfilled...),
 		Apply: limiting("elicitation/create"),
 	},
+	{
+		ID: "elicitation.user-leaves", Summary: "From the tenth on, forms of a session get no answer.",
+		Why: "A human fills in the form, and may leave.", Source: at("client/elicitation", "user-interaction-model"),
+		Scenarios: []string{elicitation, sequences}, Untried: unfilled,
+		Apply: fromTenth("elicitation/create", func(ctx context.Context) (any, *wire.Error) {
+			<-ctx.Done()
+			return nil, nil
+		}),
+	},
 }
 
 // listingRoots lists roots anew at each request.
@@ -801,6 +844,20 @@ var rootOddities = []Oddity{
 			all := list{root("file:///srv/a"), root("file:///srv/b"), root("file:///srv/c")}
 			return append(all[n%3:len(all):len(all)], all[:n%3]...)
 		}),
+	},
+	{
+		ID: "roots.unannounced", Summary: "Each list of roots differs from the last, and listChanged is not declared.",
+		Why: "Clients that support listChanged announce changes.", Source: at("client/roots", "root-list-changes"),
+		Scenarios: []string{rootsSeen, sequences}, Untried: unchanged,
+		Apply: all(
+			listingRoots(func(n int) list { return list{root(fmt.Sprintf("file:///srv/project-%d", n))} }),
+			changing(func(o *client.Options) {
+				if o.Capabilities["roots"] != nil {
+					o.Capabilities["roots"] = object{}
+				}
+			}),
+			dropping(calls("notifications/roots/list_changed")),
+		),
 	},
 	{
 		ID: "roots.many", Summary: "There are two hundred roots, without names.", Why: "name is optional, and no number is given.", Source: ofRoot,

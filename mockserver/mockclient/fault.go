@@ -48,7 +48,8 @@ type Fault struct {
 func topics() [][]Fault {
 	return [][]Fault{
 		baseFaults, metaFaults, lifecycleFaults, timeFaults, utilityFaults, featureFaults, listFaults, toleranceFaults(), contentFaults(),
-		schemaFaults(), httpFaults, authFaults, stdioFaults, familyFaults, threadFaults, momentFaults, leavingFaults(),
+		schemaFaults(), httpFaults, authFaults, stdioFaults, familyFaults, threadFaults, momentFaults, factFaults,
+		leavingFaults(),
 	}
 }
 

@@ -2,6 +2,7 @@ package mockclient
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -317,6 +318,19 @@ var httpFaults = []Fault{
 		ID: "http.first-event-named", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: cutStream, Form: mockserver.InSequence,
 		Summary:    "A stream is resumed after the first event that came on it.",
 		Apply:      naming(func(string) string { return "cut-soon" }),
+		Collateral: []string{"http.disconnect.survived"},
+	},
+	{
+		ID: "http.earlier-event-named-again", Requirement: "http.client.last-event-id", Transports: overHTTP,
+		Scenario: cutStream, Form: mockserver.InSequence,
+		Summary: "A resumed stream that is cut behind a further event is resumed after the event that was named before.",
+		Apply: func(c *client.Standalone) {
+			first := ""
+			naming(func(last string) string {
+				first = cmp.Or(first, last)
+				return first
+			})(c)
+		},
 		Collateral: []string{"http.disconnect.survived"},
 	},
 	{

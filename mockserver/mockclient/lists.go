@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
@@ -28,12 +29,18 @@ var listFaults = []Fault{
 	{
 		ID: "pagination.first-page-only", Requirement: "pagination.client.both-flows", Scenario: "lists/whole",
 		Summary: "The first page of a list is taken for the whole.",
-		Apply:   func(c *client.Standalone) { c.Omissions.Page = true },
+		Apply:   func(c *client.Standalone) { c.Omissions.PageFrom = 1 },
 	},
 	{
 		ID: "pagination.first-page-again", Requirement: "pagination.client.both-flows", Scenario: "lists/changed", Form: mockserver.InSequence,
 		Summary: "When a list is read again in the same session, its first page is taken for the whole.",
-		Apply:   func(c *client.Standalone) { c.Omissions.PageAgain = true },
+		Apply:   func(c *client.Standalone) { c.Omissions.PageFrom = 2 },
+	},
+	{
+		ID: "pagination.first-page-after-second-change", Requirement: "pagination.client.both-flows",
+		Scenario: "lists/changed", Form: mockserver.InSequence,
+		Summary: "When a list has changed a second time in a session, its first page is taken for the whole.",
+		Apply:   func(c *client.Standalone) { c.Omissions.PageFrom = 3 },
 	},
 	{
 		ID: "pagination.cursor-encoded", Requirement: "pagination.client.cursor-unmodified", Scenario: pages,
@@ -169,7 +176,7 @@ var listFaults = []Fault{
 	{
 		ID: "pagination.empty-page-is-all", Requirement: "pagination.client.both-flows", Scenario: "lists/empty-first-page",
 		Summary: "An empty first page of a list is taken for the whole.",
-		Apply:   func(c *client.Standalone) { c.Omissions.Page = true },
+		Apply:   func(c *client.Standalone) { c.Omissions.PageFrom = 1 },
 	},
 	{
 		ID: "pagination.offset", Requirement: "pagination.client.both-flows", Scenario: pages,
@@ -195,6 +202,17 @@ var listFaults = []Fault{
 		ID: "resources.part-death", Requirement: "resources.updated.sub-resource", Scenario: "lists/sub-resource",
 		Summary: "An update of a resource below the one that was subscribed to ends the client.",
 		Apply:   dyingOf("mcpconform-part"),
+	},
+	{
+		ID: "resources.second-part-death", Requirement: "resources.updated.sub-resource", Scenario: "lists/sub-resource",
+		Form:    mockserver.InSequence,
+		Summary: "The second update of a resource below the one that was subscribed to ends the client.",
+		Apply: wrapping(func(conn transport.Conn) transport.Conn {
+			updates := func(e *wire.Event) bool { return containsText(e, "mcpconform-part") }
+			return &dyingConn{Conn: conn, at: func(e *wire.Event) bool {
+				return updates(e) && slices.ContainsFunc(conn.Log().Events()[:e.Seq], updates)
+			}}
+		}),
 	},
 	{
 		ID: "resources.directory-death", Requirement: "resources.uri-scheme.file-xdg-mime", Scenario: "lists/directory",

@@ -93,11 +93,18 @@ type moment = func(c *wire.Conversation, request *wire.Event) bool
 
 // atMoment replaces the answers to requests of a method that come at a moment.
 func atMoment(method string, at moment, by func(id wire.ID) []outgoing) apply {
+	return answeringAt(func(c *wire.Conversation, request *wire.Event) bool {
+		return request.Msg.Method == method && at(c, request)
+	}, by)
+}
+
+// answeringAt replaces the answers to requests that come at a moment.
+func answeringAt(at moment, by func(id wire.ID) []outgoing) apply {
 	return wrapping(func(conn transport.Conn) transport.Conn {
 		return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
 			if m.IsResponse() {
 				c := conn.Log().Conversation()
-				if x := c.Newest(wire.Server, m.ID); x != nil && x.Method() == method && at(c, x.Request) {
+				if x := c.Newest(wire.Server, m.ID); x != nil && at(c, x.Request) {
 					return by(m.ID)
 				}
 			}

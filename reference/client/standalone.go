@@ -83,8 +83,7 @@ type Omissions struct {
 	Legacy     bool // does not fall back to HTTP+SSE
 	LegacyRare bool // falls back to HTTP+SSE after 400, 404 and 405 alone
 	Unnamed    bool // names no event when it resumes a stream
-	Page       bool // reads only the first page of a list
-	PageAgain  bool // reads only the first page of a list that it has read before
+	PageFrom   int  // reads only the first page of a list from this time on, counted from 1
 	Refusal    bool // goes on when initialize was answered with an error
 	Event      bool // names another event than the last when it resumes a stream
 	Cursor     bool // uses a cursor in another session than the one it comes from
@@ -164,7 +163,7 @@ type standaloneSession struct {
 	responding     map[string]bool // the streams on which the client responded
 	leaving        sync.WaitGroup  // what waits for the event at which the client leaves
 	left           atomic.Bool     // it has come
-	read           []string        // the lists that were requested
+	read           map[string]int  // how often each list was requested
 }
 
 func (c *standaloneSession) say(format string, args ...any) {
@@ -434,8 +433,11 @@ func (c *standaloneSession) list(ctx context.Context, method, member string) ([]
 	var items []map[string]any
 	params := map[string]any{}
 	seen := make(map[string]bool)
-	firstOnly := c.Omissions.Page || c.Omissions.PageAgain && slices.Contains(c.read, method)
-	c.read = append(c.read, method)
+	if c.read == nil {
+		c.read = make(map[string]int)
+	}
+	c.read[method]++
+	firstOnly := c.Omissions.PageFrom > 0 && c.read[method] >= c.Omissions.PageFrom
 	for range standalonePages {
 		session := c.replaced
 		x, err := c.call(ctx, method, params)

@@ -370,30 +370,45 @@ func judgeNoRegistration(t *T) {
 // judgeLapsed judges what the client does when its token expires in the middle of a
 // session.
 func judgeLapsed(t *T) {
-	const again, fresh = "auth.client.handles-401", "auth.client.pkce-fresh"
-	if !t.Flow.lapsed {
-		return
+	for lapse := range t.Flow.lapses {
+		if !t.judgeLapse(lapse) {
+			return
+		}
 	}
-	first, second := t.Flow.sinceLapse()
+}
+
+// judgeLapse judges what the client does after one lapse, and reports whether it asked for authorization again.
+func (t *T) judgeLapse(lapse int) bool {
+	const again, fresh = "auth.client.handles-401", "auth.client.pkce-fresh"
+	first, second := t.Flow.sought(0), t.Flow.sought(lapse+1)
 	if first == nil || second == nil {
+		when := "in the middle of a session"
+		if lapse > 0 {
+			when = "a second time in a session"
+		}
 		if t.Ending.Exit != nil && t.controlPasses(again) {
-			t.Warning(again, "the client asks for no new token when the server answers 401 in the middle of a session", lastEvents(t.last(), 4)...)
+			t.Warning(again, "the client asks for no new token when the server answers 401 "+when, lastEvents(t.last(), 4)...)
 		}
 		t.Inconclusive("the client did not ask for authorization again", fresh)
-		return
+		return false
 	}
 	t.Exercised(again)
 	if !t.hasFindings("auth.client.code-once") {
 		t.Exercised("auth.client.code-once")
 	}
-	if challenge := first.Values.Get("code_challenge"); challenge != "" {
-		t.Check(fresh, challenge == second.Values.Get("code_challenge"), first.Event, second.Event).
-			To(BeFalseBecause("two authorization requests carry the same code challenge"))
+	// The requests before are those after each earlier lapse as well.
+	for before := range lapse + 1 {
+		first = t.Flow.sought(before)
+		if challenge := first.Values.Get("code_challenge"); challenge != "" {
+			t.Check(fresh, challenge == second.Values.Get("code_challenge"), first.Event, second.Event).
+				To(BeFalseBecause("two authorization requests carry the same code challenge"))
+		}
+		// A state that can be guessed does not protect (basic/authorization#open-redirection).
+		if state := first.Values.Get("state"); state != "" && state == second.Values.Get("state") {
+			t.Warning("auth.client.state-used", "two authorization requests carry the same state", first.Event, second.Event)
+		}
 	}
-	// A state that can be guessed does not protect (basic/authorization#open-redirection).
-	if state := first.Values.Get("state"); state != "" && state == second.Values.Get("state") {
-		t.Warning("auth.client.state-used", "two authorization requests carry the same state", first.Event, second.Event)
-	}
+	return true
 }
 
 // judgeAuthorizedAgain judges whether a client that begins a new session in place of a lost one shows its token

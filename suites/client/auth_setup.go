@@ -34,7 +34,7 @@ type AuthorizationSetup struct {
 	// Client is registered beforehand, and the client under test is told its id and
 	// secret.
 	Client *authserver.Client
-	// Lapse revokes all tokens once, in the middle of a session.
+	// Lapse revokes all tokens twice, in the middle of a session.
 	Lapse bool
 	// Redirects answers one message in the middle of a session with a redirect to
 	// another origin.
@@ -53,9 +53,8 @@ type Flow struct {
 	exchanges []Step
 	shown     []Shown
 	documents []*wire.Event // requests to the protected server for metadata documents
-	posts     int           // messages with a token
-	lapsed    bool
-	before    int // exchanges before the tokens lapsed
+	posts     int           // messages with a valid token since the tokens lapsed last
+	lapses    []int         // the numbers of exchanges when the tokens lapsed
 
 	target     string      // of the redirect, or ""
 	redirected bool        // a message was answered with the redirect
@@ -74,13 +73,14 @@ type Shown struct {
 	Ours   bool     // one of the authorization servers has issued it
 	Good   bool     // and it was valid
 	Places []string // where issued tokens stood: header, other header, query, body
-	Lapsed bool     // after the tokens were revoked
 }
 
 const maxSteps = 1000
 
-// handshakePosts is how many POSTs the handshake takes.
+// handshakePosts is how many POSTs the handshake takes. As many are served between two lapses.
 const handshakePosts = 2
+
+const mostLapses = 2
 
 // protect makes a server's options those of a protected one, and starts its
 // authorization servers. The function that it returns stops them.
@@ -205,24 +205,25 @@ func (f *Flow) issued(token string) bool {
 // verify accepts the tokens of the scenario's authorization servers, also those for
 // another resource, so that the rest of the flow can be judged.
 func (f *Flow) verify(token, _ string, r *http.Request) *server.Denial {
+	good := func() bool {
+		return slices.ContainsFunc(f.servers, func(s *authserver.Server) bool { return s.Good(token) })
+	}
 	f.mu.Lock()
-	if f.setup.Lapse && !f.lapsed && r.Method == http.MethodPost {
+	if f.setup.Lapse && len(f.lapses) < mostLapses && r.Method == http.MethodPost && good() {
 		if f.posts++; f.posts == handshakePosts+1 {
-			f.lapsed, f.before = true, len(f.exchanges)
+			f.posts, f.lapses = 0, append(f.lapses, len(f.exchanges))
 			for _, s := range f.servers {
 				s.Revoke()
 			}
 		}
 	}
-	lapsed := f.lapsed
+	lapsed := len(f.lapses) > 0
 	f.mu.Unlock()
 	if lapsed && r.Method == http.MethodGet && f.issued(token) {
 		return nil // a client whose listening stream is refused beside its request may authorize twice at the same time
 	}
-	for _, s := range f.servers {
-		if s.Good(token) {
-			return nil
-		}
+	if good() {
+		return nil
 	}
 	return server.InvalidToken
 }
@@ -316,7 +317,6 @@ func (f *Flow) note(r *http.Request, body string) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s.Lapsed = f.lapsed
 	if len(s.Places) > 0 && len(f.shown) < maxSteps {
 		f.shown = append(f.shown, s)
 	}
@@ -351,21 +351,18 @@ func (f *Flow) steps(kinds ...authserver.Step) []Step {
 	return all
 }
 
-// sinceLapse returns the first request for authorization before the tokens lapsed, and the first
-// one since; nil if there is none. A user agent may load the same address several times.
-func (f *Flow) sinceLapse() (before, after *Step) {
+// sought returns the first request for authorization after a number of lapses and before the next one, or nil. A user
+// agent may load the same address several times.
+func (f *Flow) sought(lapses int) *Step {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for i := range f.exchanges {
-		switch s := &f.exchanges[i]; {
-		case s.Step != authserver.Authorization:
-		case i < f.before && before == nil:
-			before = s
-		case i >= f.before && after == nil:
-			after = s
+	bounds := append(append([]int{0}, f.lapses...), len(f.exchanges))
+	for i := bounds[lapses]; i < bounds[lapses+1]; i++ {
+		if s := &f.exchanges[i]; s.Step == authserver.Authorization {
+			return s
 		}
 	}
-	return before, after
+	return nil
 }
 
 // presented returns the requests that showed a token.

@@ -1276,8 +1276,12 @@ func stoppedListening(c *judge.Conversation, before *wire.Event) bool {
 	})
 }
 
-// cutHere is the id of the last event before a stream is cut; it goes into a header as it is.
-const cutHere = `cut%20here+/=?&;"here"`
+// cutHere is the id of the last event before a stream is cut; it goes into a header as it is. cutAgain is that of the
+// last event before the resumed stream is cut.
+const (
+	cutHere  = `cut%20here+/=?&;"here"`
+	cutAgain = "cut,again"
+)
 
 // The ids of the pings on the stream that is about to be cut and on the listening stream.
 const (
@@ -1293,8 +1297,8 @@ const (
 )
 
 // cutting cuts the stream of the first request after the handshake within an event before the answer. It cuts the
-// first resumption before any event. A client that resumes once more gets the answer. If the client listens, its last
-// event before the cut comes on the listening stream, which continues.
+// first resumption before any event, and the second one after one event. A client that resumes once more gets the
+// answer. If the client listens, its last event before the cut comes on the listening stream, which continues.
 func cutting(run *ScenarioRun) server.Options {
 	// cut is the request of a session whose stream is cut, with the number of events written on that stream.
 	type cut struct {
@@ -1321,11 +1325,15 @@ func cutting(run *ScenarioRun) server.Options {
 		s.Send(&server.Outgoing{Kind: wire.Request, Method: "ping", Message: map[string]any{"jsonrpc": "2.0", "id": besideID, "method": "ping"}})
 		a.await(soon, run.Patience, from, besideID)
 	}
+	told := func(a *Asker) {
+		script(a)
+		a.Notify("notifications/message", map[string]any{"level": "info", "data": "the connection breaks again"})
+	}
 	return server.Options{
 		HTTP: server.HTTPOptions{AlwaysSSE: true},
 		Behaviour: server.Behaviour{
 			Breaks:  []string{"http.server.sse-no-early-close", "http.server.sse-related-messages"},
-			Methods: map[string]server.Middleware{"*": run.During(script)},
+			Methods: map[string]server.Middleware{"*": run.During(told)},
 			HTTP: server.HTTP{Event: func(e *server.Event) []*server.Event {
 				if e.Out == nil || !strings.HasPrefix(e.Stream, "post:") {
 					return []*server.Event{e}
@@ -1340,15 +1348,24 @@ func cutting(run *ScenarioRun) server.Options {
 				case 1:
 					e.ID, e.Retry = cutHere, "100"
 				case 2:
+					e.ID = cutAgain
 					return []*server.Event{{Session: e.Session, Stream: e.Stream, Raw: []byte(unfinished), Cut: true}, e}
 				}
 				return []*server.Event{e}
 			}, Replay: func(s *server.Session, last string, proposal, _ []*server.Event) []*server.Event {
-				mine := new(counter)
-				if last == cutHere && s.Value("cut again", func() any { return mine }) == any(mine) {
-					return []*server.Event{{Session: s, Raw: []byte{}, Cut: true}}
+				rest := slices.DeleteFunc(proposal, func(e *server.Event) bool { return e.Cut })
+				if last != cutHere || len(rest) == 0 {
+					return rest
 				}
-				return slices.DeleteFunc(proposal, func(e *server.Event) bool { return e.Cut })
+				switch s.Value("resumed", func() any { return new(counter) }).(*counter).next() {
+				case 0:
+					return []*server.Event{{Session: s, Raw: []byte{}, Cut: true}}
+				case 1:
+					cut := *rest[0]
+					cut.Cut = true
+					return []*server.Event{&cut}
+				}
+				return rest
 			}},
 		},
 	}
@@ -1358,6 +1375,9 @@ func cutting(run *ScenarioRun) server.Options {
 func listens(e *wire.Event) bool {
 	return e.Kind == wire.KindHTTPResponse && strings.HasPrefix(e.Stream, "get:") && e.HTTP.Status == http.StatusOK
 }
+
+// resumptions is how often a client has to resume the stream to get the answer.
+const resumptions = 3
 
 func judgeCut(t *T) {
 	var broken *wire.Event
@@ -1397,8 +1417,13 @@ func judgeCut(t *T) {
 			if named[0] == unfinishedID {
 				message = "the client resumed the stream with the id of an event that was cut, so it never gets the content of that event"
 			}
-			t.Check(last, named[0] == cutHere, broken, e).To(BeTrueBecause("%s", message))
-			if resumed++; resumed == 2 || named[0] != cutHere {
+			newest := broken
+			again := func(e *wire.Event) bool { return e.SSE != nil && e.SSE.ID == cutAgain }
+			if i := slices.IndexFunc(c.Events[:e.Seq], again); i >= 0 {
+				newest = c.Events[i]
+			}
+			t.Check(last, named[0] == newest.SSE.ID, newest, e).To(BeTrueBecause("%s", message))
+			if resumed++; resumed == resumptions || named[0] != newest.SSE.ID {
 				break
 			}
 		}
@@ -1425,7 +1450,7 @@ func (t *T) judgeUnfinished(c *judge.Conversation, broken *wire.Event) {
 // resumesListening reports whether a GET may resume a listening stream and not the one that was cut. It then names an
 // event of a stream that the client has closed, or the client also resumes the cut one.
 func resumesListening(c *judge.Conversation, last string, get *wire.Event) bool {
-	if last == cutHere || last == "" {
+	if last == cutHere || last == cutAgain || last == "" {
 		return false
 	}
 	i := slices.IndexFunc(c.HTTP, func(x *wire.HTTPExchange) bool {

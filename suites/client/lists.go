@@ -58,22 +58,19 @@ var listScenarios = []*Scenario{
 		Name: "lists/sub-resource", Requirements: []string{"resources.updated.sub-resource"},
 		Needs: "the client subscribed to no resource",
 		Options: func(*ScenarioRun) server.Options {
-			return server.Options{Behaviour: server.Behaviour{Breaks: []string{"http.server.sse-related-messages"}, Methods: map[string]server.Middleware{
-				"resources/subscribe": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-					result, rpcErr := next(ctx, r)
-					if uri, ok := r.Params["uri"].(string); ok && rpcErr == nil {
-						// On another stream the notification might come after the subscription has ended.
-						r.Notify("notifications/resources/updated", map[string]any{"uri": strings.TrimSuffix(uri, "/") + subResource})
-					}
-					return result, rpcErr
+			return server.Options{Behaviour: server.Behaviour{
+				Breaks: []string{"http.server.sse-related-messages"},
+				Methods: map[string]server.Middleware{
+					"resources/subscribe": updating(2), "resources/unsubscribe": updating(1),
 				},
-			}}}
+			}}
 		},
 		Judge: func(t *T) {
 			for _, c := range t.Conversations {
 				for _, e := range c.Messages {
 					if uri, _ := wire.At(e.Msg.Params, "uri").(string); e.From == wire.Server && strings.HasSuffix(uri, subResource) {
-						t.JudgeContinued("an update named a resource below the one that the client had subscribed to", "resources.updated.sub-resource")
+						t.JudgeContinued("updates named a resource below the one that the client had subscribed to",
+							"resources.updated.sub-resource")
 						return
 					}
 				}
@@ -205,6 +202,20 @@ var listScenarios = []*Scenario{
 	},
 }
 
+// updating sends updates of a resource below the one that a request names, before its answer. On another stream they
+// might come after the subscription has ended.
+func updating(times int) server.Middleware {
+	return func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		result, rpcErr := next(ctx, r)
+		if uri, ok := r.Params["uri"].(string); ok && rpcErr == nil {
+			for range times {
+				r.Notify("notifications/resources/updated", map[string]any{"uri": strings.TrimSuffix(uri, "/") + subResource})
+			}
+		}
+		return result, rpcErr
+	}
+}
+
 // listed names the member of the result of each list operation.
 var listed = map[string]string{
 	"tools/list": "tools", "resources/list": "resources",
@@ -214,45 +225,52 @@ var listed = map[string]string{
 // changedPage is the size of the pages of a list that changes.
 const changedPage = 5
 
-// changing announces that a list has changed when it was read to its end. From then on its first page is empty.
+// announcements is how often a list changes.
+const announcements = 2
+
+// changing announces that a list has changed each time that it was read to its end, until it has changed often enough.
+// From the first time on its first page is empty.
 func changing(method, member string) server.Middleware {
 	return func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 		announced := r.Session.Value("changed "+member, func() any { return new(counter) }).(*counter)
+		serve := func() (any, *wire.Error) { return next(ctx, r) }
 		if announced.n.Load() > 0 {
-			return emptyBefore(method, member)(ctx, r, next)
+			serve = func() (any, *wire.Error) { return emptyBefore(method, member)(ctx, r, next) }
 		}
-		result, rpcErr := next(ctx, r)
-		if wire.At(result, "nextCursor") == nil && announced.next() == 0 {
+		result, rpcErr := serve()
+		if wire.At(result, "nextCursor") == nil && announced.next() < announcements {
 			r.Notify("notifications/"+member+"/list_changed", nil)
 		}
 		return result, rpcErr
 	}
 }
 
-// judgeReadAgain judges whether a client that has read a list to its end in pages does so as well when it reads the
-// list again in the same session. It says false if the client has not: what it does then may come from that.
+// judgeReadAgain judges whether a client that has read a list to its end in pages does so as well each time that it
+// reads the list again in the same session. It says false if the client has not: what it does then may come from that.
+// A client may look at the first page alone as often as it does without a change.
 func (t *T) judgeReadAgain(method string) (whole bool) {
 	const id = "pagination.client.both-flows"
 	for _, c := range t.Conversations {
-		var end, again *judge.Exchange // the last page of the first time, and the first page of a later time
-		readOn := false
+		var end, again *judge.Exchange // the last page of the first time, and the first page of the last time
+		begun, readOn := 0, 0
 		for _, x := range requests(c) {
-			further := wire.At(x.Request.Msg.Params, "cursor") != nil
+			cursor := wire.At(x.Request.Msg.Params, "cursor")
 			switch {
 			case x.Method() != method || x.Result() == nil:
-			case end != nil && further:
-				readOn = true
-			case end != nil:
-				again = x
-			case further && x.Result()["nextCursor"] == nil:
+			case end == nil && cursor != nil && x.Result()["nextCursor"] == nil:
 				end = x
+			case end != nil && cursor == nil:
+				again = x
+				begun++
+			case end != nil && cursor == secondPage+method:
+				readOn++
 			}
 		}
 		switch {
 		case again == nil:
-		case readOn:
+		case readOn >= begun:
 			t.Exercised(id)
-		case t.begun(method) <= t.Baseline.begun(method)-t.Baseline.told(method): // it asks so often without a change, too
+		case begun-readOn < t.Baseline.unprompted(method):
 		default:
 			if t.requestsAfter(c, again.Response) {
 				t.Warning(id, "the client has read the list to its end; when it reads it again in the same session, it takes the first page, "+
@@ -264,22 +282,21 @@ func (t *T) judgeReadAgain(method string) (whole bool) {
 	return true
 }
 
-// begun returns how often the client has requested the first page of a list.
-func (t *T) begun(method string) (times int) {
-	for _, x := range t.Requests() {
-		if x.Method() == method && wire.At(x.Request.Msg.Params, "cursor") == nil {
-			times++
-		}
-	}
-	return times
-}
-
-// told returns how often the server has announced that a list has changed.
-func (t *T) told(method string) (times int) {
+// unprompted returns how often the client has requested the first page of a list that nothing had announced as changed
+// since the last time.
+func (t *T) unprompted(method string) (times int) {
+	change := "notifications/" + listed[method] + "/list_changed"
 	for _, c := range t.Conversations {
+		announced := false
 		for _, e := range c.Messages {
-			if e.From == wire.Server && e.Msg.Method == "notifications/"+listed[method]+"/list_changed" {
-				times++
+			switch {
+			case e.From == wire.Server:
+				announced = announced || e.Msg.Method == change
+			case e.Msg.Kind == wire.Request && e.Msg.Method == method && wire.At(e.Msg.Params, "cursor") == nil:
+				if !announced {
+					times++
+				}
+				announced = false
 			}
 		}
 	}

@@ -57,3 +57,37 @@ func TestSeed(t *testing.T) {
 		same(f.ID, func(ctx context.Context) (*result.Run, error) { return faultyRun(ctx, f) })
 	}
 }
+
+// TestSequencesKeep wants found that a client forgets a fact after an action that has nothing to do with it,
+// whichever they are.
+func TestSequencesKeep(t *testing.T) {
+	brief.WholeRuns(t)
+	var tries []mockclient.Fault
+	for _, f := range mockclient.Forgotten() {
+		over := f.Transports
+		if over == nil {
+			over = []string{transport.NameStdio, transport.NameHTTP}
+		}
+		for _, name := range over {
+			f.Transports = []string{name}
+			tries = append(tries, f)
+		}
+	}
+	for _, f := range brief.Part(t, tries, max(1, brief.Usual(16), brief.InTurn(4))) {
+		t.Run(f.Transport()+"/"+f.ID, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
+				run, err := faultyRun(t.Context(), f)
+				if err != nil {
+					t.Fatal(err)
+				}
+				i := slices.IndexFunc(run.Requirements, func(q result.Requirement) bool { return q.ID == f.Requirement })
+				for _, found := range run.Requirements[i].Findings {
+					t.Log(found.Check, found.Message)
+				}
+				if len(run.Requirements[i].Findings) == 0 {
+					t.Errorf("%s is not found broken: %s", f.Requirement, run.Requirements[i].Reason)
+				}
+			})
+		})
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,19 +13,22 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/internal/judge"
 	"github.com/mcpconform/mcpconform/suites/internal/model"
 )
 
 const sequenced = "sequences/session"
 
 // sequenceScenarios send requests in every order (basic#requests). If a client answers a request alone, it also
-// answers it after and beside any others.
+// answers it after and beside any others. Its roots, its capabilities and the headers of its session are facts: it
+// keeps them whatever else the server does. Rules compare the lists of roots and judge the headers.
 var sequenceScenarios = []*Scenario{{
 	Name:         sequenced,
 	Requirements: []string{"base.response.present", "ping.either-side", "base.error.method-not-found"},
 	Shows: []string{
 		"base.response.*", "ping.*", "roots.list.answered", "sampling.capability.honoured", "elicitation.capability.honoured", "elicitation.content.*",
 		"cancellation.*", "base.notification.*", "*.list-changed.unsolicited", "logging.message.*", "progress.*",
+		"roots.list-changed.notify", "http.client.session-header", "http.client.version-header",
 	},
 	Needs: needsToAsk,
 	Options: func(run *ScenarioRun) server.Options {
@@ -100,8 +104,12 @@ type course struct {
 	last    []model.Action // of that, what was done since it had answered everything
 	blamed  string         // the requirement by which it lives with that
 	told    string         // what it is, in words
-	// fatal is a sequence after which the client is gone, or answers nothing any more.
-	fatal   []model.Action
+	// fatal is a sequence after which the client is gone, answers nothing any more, or has lost a capability.
+	fatal []model.Action
+	// unserved says that the client serves a request of a user no more, although it answers pings.
+	unserved bool
+	// asked are the requests of a user in the sequence alone.
+	asked   []model.Action
 	options model.Options
 }
 
@@ -162,6 +170,17 @@ func (c *courses) fatal() *course {
 	return nil
 }
 
+// excuse takes back the faults of courses in which the client lost a capability.
+func (c *courses) excuse() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.all {
+		if c.all[i].unserved {
+			c.all[i].stumble = nil
+		}
+	}
+}
+
 // runSequence runs a sequence in a session: the one of this seed, or part if that is given. It repeats a faulty
 // sequence and makes it smaller and smaller.
 func runSequence(a *Asker, part []model.Action) course {
@@ -193,6 +212,7 @@ func runSequence(a *Asker, part []model.Action) course {
 	case s != nil && p.confirmed(s):
 		p.stumble, p.left = s, false
 	}
+	p.awaitNews()
 	return p.course
 }
 
@@ -209,7 +229,7 @@ func (p *sequencer) vocabulary() {
 	p.patience = p.Patience / quickShare
 	defer func() { p.patience = 0 }()
 	add := func(w asked) {
-		if w.user && !p.Choice.Thorough {
+		if w.Kept = w.user; w.user && !p.Choice.Thorough {
 			w.Most = mostOfUser
 		}
 		for n := range 2 {
@@ -397,6 +417,27 @@ func (p *sequencer) answer(r *sent) *wire.Event {
 	return e
 }
 
+// awaitNews gives a client whose roots have changed the time to announce that (client/roots#root-list-changes). A rule
+// judges whether it does.
+func (p *sequencer) awaitNews() {
+	log := p.Request.Session.Log()
+	var lists []any
+	for _, x := range log.Conversation().Exchanges {
+		if x.From() == wire.Server && x.Method() == "roots/list" && x.Result() != nil {
+			lists = append(lists, x.Result())
+		}
+	}
+	differs := func(list any) bool { return !reflect.DeepEqual(list, lists[0]) }
+	if !p.Has("roots.listChanged") || !slices.ContainsFunc(lists, differs) {
+		return
+	}
+	soon, cancel := context.WithTimeout(p.Request.Session.Context(), judge.Apart)
+	defer cancel()
+	_, _ = log.Await(soon, 0, func(e *wire.Event) bool {
+		return e.Kind == wire.KindMessage && e.Msg.Method == rootsChanged || hangsUp(e)
+	})
+}
+
 // alone makes a request and waits for the answer. A ping before it sets it apart from what came before.
 func (p *sequencer) alone(w *asked, number int) *wire.Event {
 	p.separate()
@@ -449,15 +490,9 @@ func (p *sequencer) confirmed(s *stumble) bool {
 	if s.word != slow {
 		control = p.words[s.word]
 	}
-	if p.left || !p.asExpected(control, p.alone(control, 0)) {
-		// The client serves nothing as before. A user may have had enough. Requests that no user decides do not stop
-		// being served by themselves.
+	if from := p.Request.Session.Log().Len(); p.left || !p.asExpected(control, p.alone(control, 0)) {
 		s.told = p.describe(s.sequence[max(0, len(s.sequence)-mostTold):])
-		if s.missing && (!control.user || p.deaf()) {
-			p.fatal = s.sequence
-			return true
-		}
-		return !control.user
+		return p.lasts(s, control, p.left || p.hasLeft(from))
 	}
 	var found *stumble
 	for size := 8; found == nil; size *= 4 {
@@ -489,6 +524,24 @@ func (p *sequencer) confirmed(s *stumble) bool {
 	}
 	s.told, s.events = p.describe(found.sequence), found.events
 	return p.asExpected(control, p.alone(control, 0))
+}
+
+// lasts takes up a fault after which the client serves nothing as before, and reports whether it counts. Requests that
+// no user decides do not stop being served by themselves. A user may have had enough: for his requests, further
+// launches have to show where the fault comes from.
+func (p *sequencer) lasts(s *stumble, control *asked, gone bool) bool {
+	switch {
+	case s.missing && (!control.user || p.deaf()):
+		p.fatal = s.sequence
+	case control.user && !gone:
+		p.fatal, p.unserved = s.sequence, true
+		p.asked = model.Valid(slices.DeleteFunc(slices.Clone(s.sequence), func(a model.Action) bool {
+			return a.Kind == model.Ask && !p.words[a.Word].user || a.Kind >= model.Cancel
+		}), p.options)
+	case control.user:
+		return false
+	}
+	return true
 }
 
 // deaf reports whether the client does not answer pings any more, as it did before.
@@ -604,13 +657,37 @@ func (s *stumble) message() string {
 // time.
 const mostShortenings = 12
 
-// shortened repeats a scenario with parts of a sequence after which the client was gone or answered nothing any more.
-// It returns the run with the smallest part that has the same effect.
+// shortened repeats a scenario with parts of a sequence after which the client was gone, answered nothing any more or
+// had lost a capability. It returns the run with the smallest part that has the same effect. The loss of a capability
+// counts only if it comes again, and does not come from the number of requests.
 func (e *Engine) shortened(ctx context.Context, t *T) *T {
 	c := t.courses.fatal()
-	if c == nil || !t.accused() || t.Ending.Attended {
+	if c == nil || !t.accused() {
 		return t
 	}
+	least := t
+	if !t.Ending.Attended && (!c.unserved || e.servesAll(ctx, t, c.asked)) {
+		least = e.smallest(ctx, t, c)
+	}
+	if c.unserved && least == t {
+		t.courses.excuse()
+		t.rec = nil
+		t.judge()
+	}
+	return least
+}
+
+// servesAll reports whether the client serves the requests of a user in a sequence without what else the server did.
+// A client may limit how often it asks its user (client/sampling#security-considerations).
+func (e *Engine) servesAll(ctx context.Context, t *T, asked []model.Action) bool {
+	again := e.fresh(t)
+	again.part, again.confirms = asked, false
+	return e.launchedAgain(ctx, again) && again.courses.fatal() == nil &&
+		slices.ContainsFunc(again.courses.list(), func(c course) bool { return c.served > 0 && !c.left })
+}
+
+// smallest repeats a scenario with smaller and smaller parts of a sequence.
+func (e *Engine) smallest(ctx context.Context, t *T, c *course) *T {
 	least, launches, began := t, 0, time.Now()
 	fatal := func(part []model.Action) (failed, ok bool) {
 		if launches++; launches > mostShortenings || time.Since(began) > e.Timeout {
