@@ -112,16 +112,24 @@ func stability(ctx context.Context, in *installer, repo string, args []string, o
 			return err
 		}
 	}
+	if err := unstable(rows, *load); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// unstable names the targets whose runs differ without a known reason.
+func unstable(rows []row, load bool) error {
 	var odd []string
 	for _, r := range rows {
-		if unexplained, _ := r.differences(*load); r.err != nil || len(unexplained) > 0 {
+		if unexplained, _ := r.differences(load); r.err != nil || len(unexplained) > 0 {
 			odd = append(odd, r.subject)
 		}
 	}
-	if len(odd) > 0 {
-		return fmt.Errorf("%d of %d targets are not stable: %s", len(odd), len(rows), strings.Join(odd, ", "))
+	if len(odd) == 0 {
+		return nil
 	}
-	return ctx.Err()
+	return fmt.Errorf("%d of %d targets are not stable: %s", len(odd), len(rows), strings.Join(odd, ", "))
 }
 
 // repeat runs one subject n times. It ends at the first run that gives no results.

@@ -98,20 +98,7 @@ func (r *HTTPRelay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		}
 	}
 	if r.transport == NameSSE && req.Method == http.MethodGet && !o.confidential {
-		o.onEvent = func(item wire.SSEItem) bool {
-			if item.SSE.Event != "endpoint" || item.Incomplete {
-				return false
-			}
-			if u, err := endpointURL(r.site.url, string(item.Data)); err == nil {
-				r.remember(u.RequestURI(), l)
-			}
-			return true
-		}
-		o.onEnd = func(_ *roundTrip, dropped bool) {
-			if !dropped {
-				_, _ = l.log.Append(wire.Event{Kind: wire.KindClose, From: wire.Server, Stream: "get:1"})
-			}
-		}
+		r.followEvents(o, l)
 	}
 	x, err := l.start(o)
 	if err != nil {
@@ -122,6 +109,24 @@ func (r *HTTPRelay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	<-x.done
 	if x.head == nil && req.Context().Err() == nil {
 		http.Error(w, "the server sent no response: "+x.err.Error(), http.StatusBadGateway)
+	}
+}
+
+// followEvents learns from the stream of a server over HTTP+SSE where its messages go, and when it ends.
+func (r *HTTPRelay) followEvents(o *outbound, l *httpLink) {
+	o.onEvent = func(item wire.SSEItem) bool {
+		if item.SSE.Event != "endpoint" || item.Incomplete {
+			return false
+		}
+		if u, err := endpointURL(r.site.url, string(item.Data)); err == nil {
+			r.remember(u.RequestURI(), l)
+		}
+		return true
+	}
+	o.onEnd = func(_ *roundTrip, dropped bool) {
+		if !dropped {
+			_, _ = l.log.Append(wire.Event{Kind: wire.KindClose, From: wire.Server, Stream: "get:1"})
+		}
 	}
 }
 

@@ -137,7 +137,6 @@ const (
 // open reads the directory of the archive, and returns its files, or nil if they are not
 // exactly those of a bundle.
 func (v *Verification) open(r io.ReaderAt, size int64) map[string]*zip.File {
-	before := len(v.Refusals)
 	if size > MaxSize {
 		v.refuse(wholeBundle, "has %d bytes, more than %d", size, MaxSize)
 		return nil
@@ -166,6 +165,12 @@ func (v *Verification) open(r io.ReaderAt, size int64) map[string]*zip.File {
 		v.refuse(wholeBundle, "is not a zip archive: %s", err)
 		return nil
 	}
+	return v.filesOf(archive)
+}
+
+// filesOf returns the files of a bundle by name, or nil if one is missing or does not belong there.
+func (v *Verification) filesOf(archive *zip.Reader) map[string]*zip.File {
+	before := len(v.Refusals)
 	files := make(map[string]*zip.File)
 	for _, f := range archive.File {
 		i := slices.IndexFunc(members, func(m struct {

@@ -196,32 +196,7 @@ func CheckExceptions(t *testing.T, exceptions []Exception, derived []Derived) {
 
 // WriteForms writes how many faults have each form, and the exceptions.
 func WriteForms(b *bytes.Buffer, reasons map[string]string, exceptions []Exception, derived []Derived) {
-	Row(b, []string{"form", "faults", "found", "found under another requirement", "found in another scenario", "excused", "survivors"})
-	b.WriteString("|---|---:|---:|---:|---:|---:|---:|\n")
-	for _, form := range formNames {
-		var all, as, in, why int
-		for _, d := range derived {
-			if d.Form != form {
-				continue
-			}
-			all++
-			switch e := exceptionOf(exceptions, d.ID, form); {
-			case e.As != "":
-				as++
-			case e.In != "":
-				in++
-			case e.Why != "":
-				why++
-			}
-		}
-		if all > 0 {
-			cells := []string{form}
-			for _, n := range []int{all, all - as - in - why, as, in, why, 0} {
-				cells = append(cells, strconv.Itoa(n))
-			}
-			Row(b, cells)
-		}
-	}
+	countForms(b, exceptions, derived)
 	faultsOf := func(fits func(e Exception) bool) (ids []string) {
 		for _, d := range derived {
 			if e := exceptionOf(exceptions, d.ID, d.Form); e.Form != "" && fits(e) {
@@ -256,6 +231,36 @@ func WriteForms(b *bytes.Buffer, reasons map[string]string, exceptions []Excepti
 			if len(ids) > 0 {
 				Row(b, []string{where, strings.Join(ids, ", ")})
 			}
+		}
+	}
+}
+
+// countForms writes a table with the number of faults in each form, and of those that are found in another way.
+func countForms(b *bytes.Buffer, exceptions []Exception, derived []Derived) {
+	Row(b, []string{"form", "faults", "found", "found under another requirement", "found in another scenario", "excused", "survivors"})
+	b.WriteString("|---|---:|---:|---:|---:|---:|---:|\n")
+	for _, form := range formNames {
+		var all, as, in, why int
+		for _, d := range derived {
+			if d.Form != form {
+				continue
+			}
+			all++
+			switch e := exceptionOf(exceptions, d.ID, form); {
+			case e.As != "":
+				as++
+			case e.In != "":
+				in++
+			case e.Why != "":
+				why++
+			}
+		}
+		if all > 0 {
+			cells := []string{form}
+			for _, n := range []int{all, all - as - in - why, as, in, why, 0} {
+				cells = append(cells, strconv.Itoa(n))
+			}
+			Row(b, cells)
 		}
 	}
 }
