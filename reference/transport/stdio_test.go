@@ -239,7 +239,7 @@ func TestStdioClose(t *testing.T) {
 				t.Errorf("Close: %v", err)
 			}
 			got := history(conn.Log())
-			if c.mode == "deaf" {
+			if slices.Equal(c.want, terminated) {
 				// On a busy machine SIGTERM may take longer than the wait; TestStdioStubborn gives it its time.
 				c.want, got = c.want[:3], got[:3]
 			}
