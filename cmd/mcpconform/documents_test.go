@@ -43,11 +43,12 @@ var documents = []struct {
 
 // standIns are run in place of the commands that begin so and would fetch something.
 var standIns = []struct{ prefix, command string }{
-	{"go install github.com/mcpconform/", `true`},
+	{"go install ./cmd/mcpconform", `true`},
 	{"npm install ", `ln -s "$TARGETS/npm/node_modules" node_modules`},
 	{"python3 -m venv .venv", `ln -s "$TARGETS/python-2" .venv`},
 	{".venv/bin/pip install ", `true`},
 	{"go mod init ", `sed -e "s#=> ../../..#=> $REPO#" -e "s#^module .*#module example.com/weather#" "$REPO/fixtures/targets/go-test/go.mod" > go.mod && cp "$REPO/fixtures/targets/go-test/go.sum" .`},
+	{"go mod edit -replace ", `true`},
 	{"go get ", `true`},
 }
 

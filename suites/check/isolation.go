@@ -467,6 +467,7 @@ func (p *phase) lendShared(ctx context.Context) {
 	p.pool.give(ofCapable, p.shared)
 }
 
+// later adds a check to a list of the phase that is worked off when all checks have run.
 func (p *phase) later(list *[]*Future, f *Future) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

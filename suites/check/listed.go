@@ -52,7 +52,8 @@ func itemOf(response []byte, member, name string) json.RawMessage {
 	return items[i]
 }
 
-// around returns an event with a part of its text alone: a margin could hold half of a secret.
+// around returns an event with only a part of its text. It leaves no margin, which could hold half of a secret. A
+// short event stays as it is.
 func around(e *wire.Event, part []byte) *wire.Event {
 	const short = 500
 	i := bytes.Index(e.Raw, part)

@@ -80,7 +80,7 @@ func (p *pool) plan(checks []*Check, processPerSession, slow bool) {
 		switch {
 		case !processPerSession:
 			delete(p.limits, k)
-		case !slow && ofWaiting(checks, k):
+		case !slow && groupWaits(checks, k):
 			p.limits[k] = min(n, p.limit)
 		default:
 			p.limits[k] = worth(n)
@@ -88,9 +88,9 @@ func (p *pool) plan(checks []*Check, processPerSession, slow bool) {
 	}
 }
 
-// ofWaiting reports whether checks of a key may wait long, and no others use their sessions afterwards. With one
-// session after the other the run would take longer.
-func ofWaiting(checks []*Check, k key) bool {
+// groupWaits reports whether a key belongs to a group with a check that may wait long. No other checks use the sessions
+// of a group. With fewer sessions, the waits would follow each other and lengthen the run.
+func groupWaits(checks []*Check, k key) bool {
 	return slices.ContainsFunc(checks, func(c *Check) bool { return c.Needs.Group != "" && c.takesLong() && c.key() == k })
 }
 

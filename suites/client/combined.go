@@ -13,16 +13,16 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// combined is a combined launch: one server plays several scenarios at once, and none hides the subject of another. This
-// saves the client's start for each of them. If the client comes through, a scenario without findings needs no launch
-// of its own. Each of the others is run alone, and only that run counts.
+// combined is a combined launch: one server plays several scenarios at once, and none hides the subject of another.
+// This saves the client's start for each of them. If the client comes through, a scenario without findings needs no
+// launch of its own. The others run in smaller combined launches or alone, and only the last run of each counts.
 type combined struct {
 	name      string
 	scenarios []string
 }
 
-// combinedLaunches lists the combined launches. Answers to a request that is broken on purpose are not judged. Scenarios with
-// such requests are therefore not combined with scenarios that ask the client.
+// combinedLaunches lists the combined launches. Answers to a request that is broken on purpose are not judged.
+// Scenarios with such requests are therefore not combined with scenarios that ask the client.
 var combinedLaunches = []combined{
 	{"additions", []string{
 		"lifecycle/early-ping", "lifecycle/additions", "exchange/open-results", "exchange/requests", "lists/changed", "http/sse-fields",
@@ -80,9 +80,9 @@ type combinedRun struct {
 	t         *T
 	members   []*T
 	through   bool           // the client came through all of them
-	satisfied bool           // it did not, but met all that they hold
-	parts     []*combinedRun // of those members that may not have kept the client from coming through, if they were tried
-	done      chan struct{}  // closed when all of that is known; the parts may not have been run
+	satisfied bool           // it exited in time, and with no less work than with an ordinary server
+	parts     []*combinedRun // smaller launches of the members without findings; none if they are not worthwhile
+	done      chan struct{}  // closed when the other fields are set; the parts may not have run yet
 }
 
 // combinedRuns returns the combined launches with several scenarios to run, by the indices of the scenarios.
@@ -142,8 +142,9 @@ func (e *Engine) combinedRun(title string, scenarios []*Scenario) *combinedRun {
 // fewest is the least number of scenarios for which a further combined launch is worthwhile.
 const fewest = 3
 
-// parts returns the combined launches that are left if the client did not come through. They hold the members without
-// findings or, if no member has findings, each half of them, as far as there are enough.
+// parts returns smaller combined launches if the client did not come through. They hold the members without findings
+// that nothing settles. If these are all members, each launch holds half of them. A launch with fewer than fewest
+// members is left out.
 func (e *Engine) parts(j *combinedRun) []*combinedRun {
 	if j.through || j.t.Ending.Skipped != "" {
 		return nil
@@ -229,7 +230,7 @@ func (r *combinedRun) came() bool {
 // undisturbed reports whether the client has answered in time, and stayed to the end of each script.
 func (r *combinedRun) undisturbed() bool { return !r.t.leftUnanswered() && !r.t.left.Load() }
 
-// settles reports whether a member need not run alone. Nothing may have been found, and one of four things must hold.
+// settles reports whether a member need not run alone. It must be cleared, and one of four things must hold.
 // The client came through. Or the member was satisfied and judged as a whole, although the client ended in another
 // way than with an ordinary server. Or the member is about the handshake, and the client left then: it has seen no
 // other member. Or the client has to be stopped at an ordinary server as well: it hardly does more alone.

@@ -21,8 +21,8 @@ type attempt struct {
 	t     *T
 }
 
-// final reports whether the outcome is final, because another run could not change it. Either nothing was found, or
-// the client neither broke off the scenario, nor was stopped, nor missed a time limit.
+// final reports whether the outcome is final, because another run could not change it: nothing was found, a person
+// attended the client, or the client neither broke off the scenario nor missed a time limit.
 func (t *T) final() bool {
 	ok, decided, _ := t.Continued()
 	brokenOff := decided && !ok && (t.Ending.Exit != nil || t.Ending.Silent)

@@ -718,7 +718,7 @@ var used = map[string]struct{ method, key string }{
 
 // judgeWhole compares two uses of the same lists: here they come in one piece, and in the baseline in pages. A client
 // that never asks for a second page may need only the first one. But it misses the rest if it uses an item of a later
-// page only here, and an item of the first page.
+// page only here, and an item of the first page both here and in the baseline.
 func judgeWhole(t *T) {
 	const id = "pagination.client.both-flows"
 	base := t.Baseline

@@ -96,9 +96,9 @@ func askActions(a *Asker) {
 func formAgain(i int) string { return "elicitation-again-" + strconv.Itoa(i) }
 
 // judgeLimited judges a client that refuses some forms with an error and otherwise follows the instructions. It
-// reports whether the client is such a one. A client may limit how often it is asked
-// (client/elicitation#security-considerations) and refuse forms before the user sees them. It then takes later forms
-// for the next ones, or refuses them as well.
+// reports whether the client is like that. A client may limit how often it is asked
+// (client/elicitation#security-considerations) and refuse forms before the user sees them. The user then sees later
+// forms as the first ones, and acts on them in the same order, or sees none.
 func (t *T) judgeLimited() bool {
 	var shown []string
 	refused := false

@@ -438,8 +438,8 @@ func (p *sequenceRun) confirmedFact(w *misstep) bool {
 	return true
 }
 
-// mayChange reports whether an action calls a tool that may have side effects. Any tool may change a list. A tool
-// without the hint readOnlyHint may change any fact.
+// mayChange reports whether an action calls a tool that may have changed what the client sees. Any call may change a
+// list. Another fact is changed only by a call of a word, and only if the tool lacks the hint readOnlyHint.
 func (p *sequenceRun) mayChange(a model.Action, kind fault) bool {
 	if kind == differs || a.Kind != model.Ask || !p.calls(a) {
 		return kind == differs && p.calls(a)

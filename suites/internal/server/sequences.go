@@ -709,8 +709,9 @@ func (p *sequenceRun) confirmed(w *misstep) bool {
 	return true
 }
 
-// later runs the whole wrong sequence again, and continues until the slow calls are over. An error that struck one
-// request by chance may strike a slow call each time, and the answer of that is awaited last.
+// later runs the whole wrong sequence again, and continues until the slow calls are over. It returns nil if the misstep
+// does not show again. The error may have struck one request by chance, and strike a slow call each time. The answer to
+// a slow call is awaited last.
 func (p *sequenceRun) later(w *misstep) *misstep {
 	end := 1 + slices.IndexFunc(w.rest, func(a model.Action) bool { return a.Kind == model.Finish })
 	again, _ := p.replay(model.Valid(slices.Concat(w.sequence, w.rest[:end]), p.options))
@@ -838,8 +839,8 @@ func (p *sequenceRun) alone(w *misstep) string {
 	return ""
 }
 
-// around returns the steps around a request: an action that the request undoes comes first, and the request is undone
-// before it comes again.
+// around returns a request with its counterpart, if it has one. A request that undoes another comes second. A request
+// that another undoes comes first, so that it is undone before it comes again.
 func (p *sequenceRun) around(of int) []int {
 	word := p.words[of]
 	for i, other := range p.words {

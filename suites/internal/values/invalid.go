@@ -285,7 +285,7 @@ func fractions(s site) []any {
 	return nil
 }
 
-// around returns the numbers at some distances from x.
+// around returns the numbers at some distances above and below x.
 func around(x *big.Rat, distances ...*big.Rat) (numbers []any) {
 	for _, d := range distances {
 		numbers = append(numbers, decimal(new(big.Rat).Add(x, d)), decimal(new(big.Rat).Sub(x, d)))
