@@ -47,7 +47,7 @@ var authScenarios = []*Scenario{
 		switch f := t.Flow; {
 		case f.followed != nil:
 			// The text speaks of tokens that were issued elsewhere; for the target this is one.
-			t.Warning(id, "the client follows a redirect to another origin and shows its access token there", f.followed)
+			t.Warning(id, "the client follows a redirect to another origin and sends its access token there", f.followed)
 		case f.redirected:
 			t.Exercised(id)
 		default:
@@ -97,14 +97,14 @@ var authScenarios = []*Scenario{
 			document["issuer"] = otherIssuer
 		}}}}
 	}, func(t *T) {
-		t.judgeRefused("auth.client.as-metadata-issuer", "the metadata of the authorization server name the issuer "+otherIssuer+", and not the URL from which they were built", authserver.Metadata)
+		t.judgeRefused("auth.client.as-metadata-issuer", "the metadata of the authorization server name the issuer "+otherIssuer+", not the issuer that the client had asked for", authserver.Metadata)
 	}),
 	authScenario("auth/other-resource", []string{"auth.client.resource-metadata-check"}, func() *AuthorizationSetup {
 		return &AuthorizationSetup{Protection: server.Protection{Metadata: func(document map[string]any) {
 			document["resource"] = "https://resource.mcpconform.invalid/mcp"
 		}}}
 	}, func(t *T) {
-		t.judgeRefused("auth.client.resource-metadata-check", "the resource metadata belong to another resource", "")
+		t.judgeRefused("auth.client.resource-metadata-check", "the resource metadata are about another resource", "")
 	}),
 	authScenario("auth/state-missing", []string{"auth.client.state-missing-discarded"}, func() *AuthorizationSetup {
 		return redirecting(func(result url.Values) { result.Del("state") })
@@ -307,7 +307,7 @@ func (t *T) judgeDiscarded(id, because string) {
 	}
 	switch redeemed := t.Flow.steps(authserver.Token); {
 	case asked == nil && len(t.Flow.steps(authserver.Authorization)) > 0:
-		t.Inconclusive("the client sends no state with which the answer could be compared", id)
+		t.Inconclusive("the client sends no state, so it cannot check the one in the redirect", id)
 	case asked == nil:
 	case len(redeemed) > 0:
 		t.Violation(id, "the client redeems a code although "+because, asked.Event, redeemed[0].Event)
@@ -358,13 +358,13 @@ func judgeNoRegistration(t *T) {
 	}
 	for _, s := range t.Flow.steps(authserver.Other) {
 		if s.Method == http.MethodPost && strings.HasSuffix(s.Path, "/register") {
-			t.Violation(id, "the client guesses an endpoint for registration, which the metadata do not name, in place of using a client id that it was given", s.Event)
+			t.Violation(id, "the client registers at a guessed endpoint, which the metadata do not name, instead of using the client id that it was given", s.Event)
 			return
 		}
 	}
 	// A client may get its id from anywhere.
-	t.Inconclusive("the client was told a client id in MCPCONFORM_CLIENT_ID and did not use it; "+
-		"if it reads its client id from elsewhere, set that to mcpconform-registered-client", id)
+	t.Inconclusive("the client did not use the client id that MCPCONFORM_CLIENT_ID holds; "+
+		"if it reads its client id from elsewhere, set it there to mcpconform-registered-client", id)
 }
 
 // judgeLapsed judges what the client does when its token expires in the middle of a
@@ -437,7 +437,7 @@ func judgeAuthorizedAgain(t *T) {
 		}
 	}
 	if len(bare) > 0 && !t.soughtSince(lost) {
-		t.Violation(id, "the client began a new session in place of a lost one without the access token that it has", append([]*wire.Event{lost}, bare[:2]...)...)
+		t.Violation(id, "after a lost session, the client began a new one without the access token that it has", append([]*wire.Event{lost}, bare[:2]...)...)
 	}
 }
 
@@ -729,16 +729,16 @@ func (t *T) judgeUse() {
 		}
 		for _, place := range s.Places {
 			if !s.Ours && place != inAuthorization {
-				t.Violation("auth.client.bearer-header", "the client shows its token in "+place, evidence...)
+				t.Violation("auth.client.bearer-header", "the client sends its token in "+place, evidence...)
 			}
 			if place == "the query" {
-				t.Violation("auth.client.no-token-in-query", "the client shows its token in the query of a URI", evidence...)
+				t.Violation("auth.client.no-token-in-query", "the client sends its token in the query of a URI", evidence...)
 			}
 		}
 		if s.Ours {
 			t.Exercised("auth.client.bearer-header", "auth.client.no-foreign-tokens", "auth.client.no-token-in-query")
 			t.Check("auth.client.one-token-method", len(s.Places) == 1, evidence...).
-				To(BeTrueBecause("the client shows its token in %s", strings.Join(s.Places, " and in ")))
+				To(BeTrueBecause("the client sends its token in %s", strings.Join(s.Places, " and in ")))
 		}
 	}
 }

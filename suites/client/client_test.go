@@ -217,7 +217,7 @@ func TestMootScenarios(t *testing.T) {
 		gives                               time.Duration
 		excused                             bool
 	}{
-		{transport.NameHTTP, "time/silent-tool", "time/endless-progress", "lifecycle.timeout.maximum", "not even progress came", waits, 0, true},
+		{transport.NameHTTP, "time/silent-tool", "time/endless-progress", "lifecycle.timeout.maximum", "without answer or progress", waits, 0, true},
 		{transport.NameHTTP, "time/silent-tool", "time/endless-progress", "lifecycle.timeout.maximum", "", waits, 5 * time.Second, false},
 		{transport.NameHTTP, "time/silent-tool", "time/endless-progress", "lifecycle.timeout.maximum", "called no tool", inProcess(handshakeOnly), 0, true},
 		{transport.NameStdio, "stdio/exits-early", "lists/lost-session", "pagination.client.cursor-not-persisted", "does not start the server again", leaves, 0, true},

@@ -341,6 +341,6 @@ func merge(into, more reflect.Value) {
 	case into.IsZero(), into.Comparable() && into.Equal(more):
 		into.Set(more)
 	default:
-		panic(fmt.Sprintf("two scenarios of a joint set a %s", into.Type()))
+		panic(fmt.Sprintf("two scenarios of a combined launch set a %s", into.Type()))
 	}
 }

@@ -56,11 +56,11 @@ func (t *T) comparedWith(base *T) continuation {
 	case mine.Attended && len(t.Requests()) == 0:
 		return continuation{}
 	case t.Handshake() == nil:
-		return stopped("the client broke the handshake off")
+		return stopped("the client broke off the handshake")
 	case len(base.Requests()) > 0 && len(t.Requests()) == 0:
-		return stopped(needsRequest + ", although it does so with an ordinary server")
+		return stopped(needsRequest + "; with an ordinary server it does")
 	case mine.Late && !theirs.Late:
-		return stopped(timedOut("the client was still waiting when it was stopped, while it ends by itself with an ordinary server"))
+		return stopped(timedOut("the client was still waiting when mcpconform stopped it; with an ordinary server it ends by itself"))
 	}
 	missing, changed := t.missing(base)
 	undone := slices.Concat(missing, changed)
@@ -71,7 +71,7 @@ func (t *T) comparedWith(base *T) continuation {
 	case mine.Exit == nil || c.worked:
 		c.ok = true
 	default:
-		why := "; but what the server lists is not the same here"
+		why := "; but here the server lists other things"
 		if len(missing) > 0 {
 			c.undone, why = t.confirmed(missing, base)
 		}
@@ -186,7 +186,7 @@ func (t *T) confirmed(missing []deed, base *T) (confirmed []deed, why string) {
 	return confirmed, why
 }
 
-const varies = "; but its work differs from launch to launch"
+const varies = "; but it does not do the same at each launch"
 
 // missing returns the deeds of another run that are missing in this one. changed holds the missing deeds whose items
 // are listed in another way here. A client that does as much of a kind as there, or with each item, has only chosen
@@ -232,7 +232,7 @@ func (t *T) steady(missing []deed) (confirmed []deed, why string) {
 		again = t.second()
 	}
 	if again == nil {
-		return missing, "; the client was not launched twice with that, so its work may differ from launch to launch"
+		return missing, "; mcpconform launched it with this only once, so the client may do something else at each launch"
 	}
 	done := again.deeds()
 	confirmed = slices.DeleteFunc(slices.Clone(missing), func(d deed) bool {
@@ -249,17 +249,17 @@ func (t *T) otherCause(base *T) string {
 	note, more := t.note(base), len(t.Requests())-len(base.Requests())
 	switch x := t.stoppedAt(); {
 	case t.Scenario.Official != base.Scenario.Official, t.Scenario.UserActions != base.Scenario.UserActions:
-		return "; but here it was told to do something else"
+		return "; but in this scenario it was told to do something else"
 	case more == 0, more > 0 && t.Scenario.Name != Baseline: // the ordinary server has shorter pages
-		return "; but it has sent as many requests as there, and may stop after a number of them"
+		return "; but it has sent as many requests as there, and it may stop after that many"
 	case note != "":
 		return "; but it says: " + wire.Quote(note, 200)
 	case x != nil && !slices.ContainsFunc(base.Requests(), func(y *judge.Exchange) bool {
 		return deedOf(x.Request.Msg) == deedOf(y.Request.Msg) && unserved(base, y)
 	}):
-		return "; but its " + deedOf(x.Request.Msg).String() + " failed before, and it may stop where one does"
+		return "; but its " + deedOf(x.Request.Msg).String() + " failed before, and it may stop after a failure"
 	case t.paused() > quietTime:
-		return "; but it had waited before that for no answer, and may have a time limit of its own"
+		return "; but it had waited for an answer that did not come, and it may have a time limit of its own"
 	}
 	return ""
 }
@@ -363,7 +363,7 @@ func (t *T) judgeCoped(after string, proof []*wire.Event, ids ...string) {
 	case decided && ok, end.Exit != nil && (*end.Exit == (wire.Exit{}) || t.asked(http.MethodDelete) || end.reports()):
 		t.Exercised(ids...)
 	case end.Exit != nil:
-		t.Inconclusive("the client "+end.Exit.String()+" after "+after+", and it cannot be told whether it reported that or failed", ids...)
+		t.Inconclusive("the client "+end.Exit.String()+" after "+after+", and mcpconform cannot tell whether it reported that or failed", ids...)
 	}
 }
 
@@ -409,7 +409,7 @@ func (t *T) blame(instead string) string {
 	if c := base.comparedWith(t); c.ok || !c.decided {
 		return ""
 	}
-	after := " after this message of an ordinary server, while it goes on with a server that sends " + instead
+	after := " after this message of an ordinary server, but not if the server sends " + instead
 	if exit := base.Ending.Exit; exit != nil {
 		return "the client " + exit.String() + after
 	}

@@ -144,7 +144,7 @@ func judgeTold(t *T) {
 var noticed = map[string]string{
 	"after-unknown": "notifications with unknown methods", "after-meta": "a notification with _meta, which it ignored without", "after-malformed": "malformed notifications",
 	"after-cancelled": "cancellations that name no request in progress", afterReason: "the cancellation of a ping with a reason outside ASCII",
-	"after-changed": "the news of changed lists",
+	"after-changed": "notifications that lists have changed",
 }
 
 // freeToEnd reports whether a client may end the session and still satisfy a requirement, because that only forbids a
@@ -429,12 +429,12 @@ func (t *T) judgeClash(c *judge.Conversation, x *judge.Exchange, served bool) {
 	}
 	switch next := wentOn(c, own, x); {
 	case next != nil:
-		t.Violation("base.request.id-space-per-side", "the client went on as if a ping with the id of its own request were the answer to that, and never answered the ping",
+		t.Violation("base.request.id-space-per-side", "the client took a ping with the id of its own request for the answer to that request, and never answered the ping",
 			own.Request, x.Request, next)
 	case served:
 		t.judgePing(x, "base.request.id-space-per-side", "")
 	default:
-		t.Inconclusive("the client answers no ping with such an id with a result", "base.request.id-space-per-side")
+		t.Inconclusive("the client answers no ping with such an id by a result", "base.request.id-space-per-side")
 	}
 }
 
@@ -492,7 +492,7 @@ func judgePings(t *T) {
 							t.Exercised(id)
 						}
 					case served[!kind]:
-						t.Inconclusive("the client answers no ping with such an id with a result", id)
+						t.Inconclusive("the client answers no ping with such an id by a result", id)
 					default:
 						t.Inconclusive("the client answers no ping with a result", id)
 					}

@@ -338,7 +338,7 @@ func (t *T) judgeLikePlain(id, requirement string) (served bool) {
 	x, ok := t.Answered(id)
 	switch {
 	case ok && x.Result() == nil && (x.Error() == nil || !asInvalid(x.Error().Code) || !t.controlled(id)):
-		t.Inconclusive("the client refused a form of the request, as its user may, or because it limits how often it is asked", requirement)
+		t.Inconclusive("the client refused a form of the request; its user may do so, or it may limit how often a server asks", requirement)
 	case ok:
 		check := t.Check
 		if x.Method() == "sampling/createMessage" && x.Error() != nil && x.Error().Code == internalError {
@@ -385,7 +385,7 @@ func (t *T) judgeOpen(id, what string) {
 func (t *T) judgeForm(id, requirement string) {
 	x, ok := t.Answered(id)
 	if ok && x.Result() != nil && x.Result()["action"] != "accept" {
-		t.Inconclusive("the client did not accept every form, as its user may, so nothing shows whether it supports all kinds of property", requirement)
+		t.Inconclusive("the client did not accept every form, which its user may decide, so its support for all kinds of property is unknown", requirement)
 		return
 	}
 	t.judgeLikePlain(id, requirement)
@@ -400,7 +400,7 @@ func (t *T) judgeInvalidParams(id, what string) {
 		return
 	}
 	if code := x.Response.Msg.Error.Code; code != -32602 && (!asInvalid(code) || !t.controlled(id)) {
-		t.Inconclusive("the client refused invalid params with another code, as its user may have done", requirement)
+		t.Inconclusive("the client refused invalid params with another code; its user may have refused the request", requirement)
 		return
 	}
 	t.Check(requirement, Named(what, x)).To(HaveErrorCode(-32602))
@@ -703,7 +703,7 @@ func (t *T) judgeRootsForms() {
 
 func (t *T) judgeRootsForm(id, requirement string) {
 	if x, ok := t.Answered(id); ok && x.Error() != nil && x.Error().Code == internalError {
-		t.Inconclusive("the client could not list its roots when it was asked in this form, which may happen in any (client/roots#error-handling)", requirement)
+		t.Inconclusive("the client could not list its roots when it was asked in this form, but that may happen in any form (client/roots#error-handling)", requirement)
 		return
 	}
 	t.judgeLikePlain(id, requirement)

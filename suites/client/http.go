@@ -232,7 +232,7 @@ var httpScenarios = []*Scenario{
 		// Some clients wait for long when a stream is cut twice.
 		Name: "http/cut-stream", Transports: overHTTP(), Long: true,
 		Requirements: []string{"http.client.resume-get", "http.client.last-event-id", "http.disconnect.survived", "http.client.sse-syntax"},
-		Needs:        "the client did not request the rest of a stream that was cut; it may resume, but need not",
+		Needs:        "the client did not ask for the rest of a stream that was cut; resuming is optional",
 		Options:      cutting,
 		Judge:        judgeCut,
 	},
@@ -314,7 +314,7 @@ var httpScenarios = []*Scenario{
 			case legacy:
 				t.Exercised("sse.client.fallback-get")
 			case t.first == nil:
-				t.Inconclusive("only where the scenario http/legacy-only is run as well can be told whether the client falls back at all", "sse.client.fallback-get")
+				t.Inconclusive("run the scenario http/legacy-only as well; it shows whether the client falls back at all", "sse.client.fallback-get")
 			case !t.interrupted():
 				t.Violation("sse.client.fallback-get", fmt.Sprintf("after its POST was refused with %d, the client does not look for the older transport with a GET, as it does after 405",
 					refused.HTTP.Status), refused)
@@ -678,12 +678,12 @@ func (t *T) judgeListenedOn() {
 	}
 	switch named := first.HTTP.Header.Get("Last-Event-Id"); named {
 	case "":
-		t.Inconclusive("the client opens a listening stream anew when the server has ended the first, and resumes none", id)
+		t.Inconclusive("the client opens a new listening stream after the server has ended the first, and does not resume it", id)
 		return
 	case listenedID:
 		t.Exercised(id)
 	default:
-		t.Violation(id, "the client resumed its listening stream after another event than the last one that came on it", ended, first)
+		t.Violation(id, "the client resumed its listening stream after another event than the last one that it received", ended, first)
 		return
 	}
 	broken, second := t.brokenAt(resumedID)
@@ -695,12 +695,12 @@ func (t *T) judgeListenedOn() {
 		t.Exercised(id)
 		t.judgeEmptied()
 	case "":
-		t.Violation(id, "the client had resumed its listening stream, and when the connection broke it sent a GET without Last-Event-ID, so the server cannot send again what it missed",
+		t.Violation(id, "the connection of a resumed listening stream broke, and the client sent a GET without Last-Event-ID; the server cannot repeat what the client missed",
 			broken, second)
 	case unlistenedID:
 		t.Violation(id, "the client resumed its listening stream with the id of an event that was cut, so it never gets the content of that event", broken, second)
 	default:
-		t.Violation(id, "the client resumed its listening stream after another event than the last one that came on it", broken, second)
+		t.Violation(id, "the client resumed its listening stream after another event than the last one that it received", broken, second)
 	}
 }
 
@@ -713,7 +713,7 @@ func (t *T) judgeEmptied() {
 	}
 	named := next.HTTP.Header.Get("Last-Event-Id")
 	t.Check("http.client.last-event-id", named == emptiedID, ended, next).
-		To(BeTrueBecause("the last event on the listening stream had an id and empty data, and the client did not name it when it asked for the stream again"))
+		To(BeTrueBecause("the last event on the listening stream had an id and empty data; the client did not send that id when it resumed the stream"))
 }
 
 // brokenAt returns the event with an id, after which a GET stream ended, and the first GET after that end. Both are
@@ -1108,7 +1108,7 @@ func (t *T) losses() (all []loss) {
 func staying(t *T) string {
 	if all := t.losses(); len(all) > 0 {
 		if first := all[0]; len(t.begunSince(first.session, first.head)) == 0 && t.requestsAfter(first.session, first.head) {
-			return "the client goes on to send requests in a lost session"
+			return "the client still sends requests in a lost session"
 		}
 		return ""
 	}
@@ -1149,7 +1149,7 @@ func judgeLostAnswer(t *T) {
 		if carrier == nil || x.Request.Seq < lost.Seq || x.Request.At-lost.At < judge.Crossing || len(begun) > 0 && begun[0].Request.At < x.Request.At {
 			continue
 		}
-		t.Violation(id, "a response of the client was answered with 404, and the client goes on to send requests in that session",
+		t.Violation(id, "a response of the client was answered with 404, but the client still sends requests in that session",
 			first.Carrier(lost).Request, lost, carrier.Request, x.Request)
 		return
 	}
@@ -1181,7 +1181,7 @@ func (t *T) judgeReplaced(first *judge.Conversation, lost *wire.Event) {
 		}
 	}
 	if len(further) > 0 {
-		t.Violation(again, fmt.Sprintf("after the 404 the client sends %d more requests in the session, and until the end of the connection no initialize to begin a new one", len(further)/2),
+		t.Violation(again, fmt.Sprintf("after the 404 the client sent %d more requests in the lost session and no initialize to begin a new one", len(further)/2),
 			append([]*wire.Event{asked, lost}, further[:2]...)...)
 		return
 	}
@@ -1220,7 +1220,7 @@ func (t *T) judgeMoved(lost, renewed *judge.Conversation) {
 			continue
 		}
 		if count++; count > 1 && e.At > began.At {
-			t.Violation(id, "the client has begun a new session but goes on to name the lost one", began, e)
+			t.Violation(id, "the client has begun a new session but still sends the id of the lost one", began, e)
 			return
 		}
 	}
@@ -1231,7 +1231,7 @@ func (t *T) judgeMoved(lost, renewed *judge.Conversation) {
 		}
 	}
 	if x, ok := t.Answered(renewedID); !ok && t.silentTo(x) {
-		t.Violation("base.response.present", "a ping in the session that the client has begun in place of a lost one is not answered", began, x.Request)
+		t.Violation("base.response.present", "the client does not answer a ping in the session that it began after a lost one", began, x.Request)
 	}
 	listens := slices.ContainsFunc(renewed.HTTP, func(x *wire.HTTPExchange) bool { return x.Method() == http.MethodGet })
 	for _, x := range lost.HTTP {
@@ -1241,7 +1241,7 @@ func (t *T) judgeMoved(lost, renewed *judge.Conversation) {
 		// A request that was under way when the session was lost is no sign against a client that listens in the new
 		// one.
 		if since := x.Request.At - renewed.Initialized.At; since >= judge.Crossing || since > 0 && !listens {
-			t.Violation(id, "the client has begun a new session and listens with the id of the lost one", began, x.Request)
+			t.Violation(id, "the client has begun a new session but listens with the id of the lost one", began, x.Request)
 			return
 		}
 	}
@@ -1264,7 +1264,7 @@ func (t *T) judgeSecondEnd(lost, renewed *judge.Conversation) {
 		proof = append(proof, lost.HTTP[i].Request)
 	}
 	t.Check(id, slices.ContainsFunc(renewed.HTTP, ends), proof...).
-		To(BeTrueBecause("the client, which ends other sessions with a DELETE, ended without one for the session that it began in place of a lost one"))
+		To(BeTrueBecause("the client ends other sessions with a DELETE, but not the session that it began after a lost one"))
 }
 
 // stoppedListening reports whether the server has ended a listening stream of a session before an event. The client
@@ -1400,20 +1400,20 @@ func judgeCut(t *T) {
 			named := e.HTTP.Header.Values("Last-Event-Id")
 			if len(named) == 0 && t.listensTwice(c) {
 				t.Exercised(resuming)
-				t.Violation(last, "after its stream was cut, the client sent a further GET without Last-Event-ID, so the server cannot send again what it missed",
+				t.Violation(last, "after its stream was cut, the client sent another GET without Last-Event-ID, so the server cannot repeat what the client missed",
 					broken, e)
 				break
 			}
 			if len(named) == 0 && resumed == 0 {
 				// It may be the listening stream.
-				t.Inconclusive("after its stream was cut, the client sent a GET without Last-Event-ID, so the server cannot send again what it missed",
+				t.Inconclusive("after its stream was cut, the client sent a GET without Last-Event-ID, so the server cannot repeat what the client missed",
 					resuming, last)
 			}
 			if len(named) == 0 || resumesListening(c, named[0], e) {
 				continue
 			}
 			t.Exercised(resuming)
-			message := "the client resumed the stream after another event than the last one that came on it"
+			message := "the client resumed the stream after another event than the last one that it received"
 			if named[0] == unfinishedID {
 				message = "the client resumed the stream with the id of an event that was cut, so it never gets the content of that event"
 			}

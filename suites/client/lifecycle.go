@@ -515,7 +515,7 @@ func judgeBaseline(t *T) {
 			t.Check("lifecycle.version.client-supported", gaveUp, lastEvents(c, 3)...).To(BeFalseBecause(gaveUpVersion))
 		}
 	} else {
-		t.Inconclusive("the client left a server that answered with another version than it had asked for", "lifecycle.init.instructions-optional")
+		t.Inconclusive("the client disconnected from a server that answered with another version than the one it had asked for", "lifecycle.init.instructions-optional")
 	}
 	judgePaging(t)
 }
@@ -550,21 +550,21 @@ func judgeUnusable(t *T) {
 	}
 	for _, c := range t.Conversations {
 		if on := goesOnAfterInit(c); on != nil {
-			t.Violation(id, "the client goes on with version "+wire.Quote(c.Version, 40)+", which it did not ask for and cannot know",
+			t.Violation(id, "the client goes on with version "+wire.Quote(c.Version, 40)+", which it did not ask for and which does not exist",
 				c.Init.Request, c.Init.Response, on)
-			t.judgeCoped("the server answered with a version that the client cannot know", lastEvents(c, 3), copes)
+			t.judgeCoped("the server answered with a version that does not exist", lastEvents(c, 3), copes)
 			return
 		}
 	}
 	switch {
 	case t.died() != "":
-		t.judgeCoped("the server answered with a version that the client cannot know", lastEvents(c, 3), copes)
+		t.judgeCoped("the server answered with a version that does not exist", lastEvents(c, 3), copes)
 		t.Inconclusive("the client crashed instead of disconnecting", id)
 	case t.Ending.Exit != nil:
 		t.Exercised(id)
-		t.judgeCoped("the server answered with a version that the client cannot know", lastEvents(c, 3), copes)
+		t.judgeCoped("the server answered with a version that does not exist", lastEvents(c, 3), copes)
 	case t.Ending.Late && !t.Ending.Busy && t.Baseline.Ending.Exit != nil:
-		t.Violation(id, timedOut("the client does not disconnect from a server whose version it cannot know"), c.Init.Response)
+		t.Violation(id, timedOut("the client does not disconnect from a server whose version does not exist"), c.Init.Response)
 	}
 }
 

@@ -127,7 +127,7 @@ func judgeFraming(t *T) {
 	case x == nil || decided && ok:
 		t.JudgeContinued("lines came in pieces and ended with CR LF", form...)
 	default:
-		t.Inconclusive("the client answers no ping after a log message, even if that is a write of its own", append(form, several)...)
+		t.Inconclusive("the client answers no ping after a log message, even if the message comes in a write of its own", append(form, several)...)
 	}
 }
 
@@ -164,7 +164,7 @@ func judgeShutdown(t *T) {
 			t.Violation(wait, "the server process got "+signalled.Note+" as soon as its stdin was closed; it needs time to exit by itself", closed, signalled)
 		case signalled.At-closed.At < inOrder:
 			t.Exercised(first)
-			t.Inconclusive("the server process got "+signalled.Note+" so soon after the end of its stdin that the time between may be that of a busy machine", wait)
+			t.Inconclusive("the server process got "+signalled.Note+" so soon after the end of its stdin that a busy machine may be the reason", wait)
 		default:
 			t.Exercised(first)
 			t.Exercised(wait)

@@ -54,7 +54,7 @@ var timeScenarios = []*Scenario{
 			if silent.GivesUpAfter > 0 || len(open) == 0 || !silent.Ending.Late || silent.givenUp(open[0]) {
 				return ""
 			}
-			return "the client still waited for a tool call of which not even progress came; --gives-up-after says after what time it should give up"
+			return "the client still waited for a tool call without answer or progress; say with --gives-up-after how long it waits"
 		},
 		Requirements: []string{"lifecycle.timeout.maximum"},
 		Needs:        "the client did not ask for the progress of a tool call",
@@ -283,7 +283,7 @@ func (t *T) judgeWaiting(x *judge.Exchange, ids ...string) {
 	for _, id := range ids {
 		switch after := waited[len(waited)-1].At - x.Request.At; {
 		case t.GivesUpAfter == 0:
-			t.Inconclusive(stillWaiting+"; --gives-up-after says after what time it should give up", id)
+			t.Inconclusive(stillWaiting+"; say with --gives-up-after how long it waits", id)
 		case after >= t.GivesUpAfter+givingUp:
 			t.Violation(id, fmt.Sprintf("the client still waits for the answer to %s after %s; it is to give up after %s",
 				x.Method(), after.Round(time.Second), t.GivesUpAfter), x.Request)
@@ -311,7 +311,7 @@ func (t *T) judgeRenewing(x *judge.Exchange, id string) {
 		t.Inconclusive(timedOut(stillWaiting), id)
 		return
 	}
-	t.Warning(id, fmt.Sprintf("the client gives a tool call up after %s if nothing comes, and still waits after %s while only progress comes; it needs a maximum as well",
+	t.Warning(id, fmt.Sprintf("the client gives up a tool call after %s without an answer, but still waits after %s if progress comes; it needs a maximum time as well",
 		took.Round(time.Second), after.Round(time.Second)), x.Request)
 }
 

@@ -124,7 +124,7 @@ func (t *T) judgeLimited() bool {
 		if id := "elicitation.action." + action; i < n {
 			t.Exercised(id)
 		} else {
-			t.Inconclusive("the client refuses forms with an error and acts as the user on none of them, as one does that limits how often it is asked", id)
+			t.Inconclusive("the client refuses every form with an error instead of acting as the user; it may limit how often a server asks", id)
 		}
 	}
 	return true
@@ -193,7 +193,7 @@ func judgeRejection(t *T) {
 			t.Exercised(id)
 			return
 		}
-		t.Inconclusive("the client refused a sampling request that the user was to reject, and in the same way the next one, so that it may have been for another reason", id)
+		t.Inconclusive("the client refused the sampling request that the user was to reject, but the next one too, so the reason may be another", id)
 	default:
 		// Only an example has the code.
 		t.WarnUnless(id, Named("a sampling request that the user rejected", rejected)).To(HaveErrorCode(-1))
@@ -427,12 +427,12 @@ func judgeFolder(t *T) {
 	silent := still && !told && !late
 	switch { // the text says nothing of how often a client has to look
 	case silent && looks < folderLists:
-		t.Inconclusive("the client left before it had the time to notice that the folder was gone", accessible, monitor)
+		t.Inconclusive("the client ended before it could notice that the folder was gone", accessible, monitor)
 		return
 	case still && !told && late:
 		t.Inconclusive("the client noticed only after its last roots/list that the folder was gone", accessible)
 	default:
-		t.Check(accessible, still, gone.Events()...).To(BeFalseBecause("roots/list names a folder that does not exist any more"))
+		t.Check(accessible, still, gone.Events()...).To(BeFalseBecause("roots/list names a folder that no longer exists"))
 	}
 	if silent && c != nil && !c.Declared(wire.Client, "roots.listChanged") {
 		t.Inconclusive("the client does not announce changes of its roots, and its lists do not tell whether it watches them", monitor)

@@ -42,7 +42,7 @@ func (t *T) judgeVariedBy(prefix string, members []family.Member, how string, of
 	plain, ok := t.Answered(prefix + members[0].Is)
 	if !ok || plain.Result() == nil {
 		for _, m := range members[1:] {
-			t.Inconclusive("the client answers no ping of the scenario with a result", of(m))
+			t.Inconclusive("the client answers no ping of this scenario with a result", of(m))
 		}
 		return
 	}

@@ -252,7 +252,7 @@ func (l *Ledger) untried(q schema.Requirement, e *Entry) (result.Verdict, result
 	case l.Passive && !served:
 		return result.Inconclusive, result.NotProvoked, "it has to be provoked, as mcpconform " + string(l.Party) + " does"
 	case !served && l.Evidence.Partial:
-		return result.Inconclusive, result.NotRun, "nothing that was run tries it"
+		return result.Inconclusive, result.NotRun, "no check or scenario of this run tries it"
 	case !served:
 		return result.Inconclusive, result.NotRun, "no check of this version tries it"
 	}

@@ -155,7 +155,7 @@ var resourceChecks = []*check.Check{
 					if actual, ok := at(contents[0], "mimeType").(string); ok {
 						compared++
 						if essence(actual) != essence(stated) {
-							t.Fail("the template states %s, but %s is %s", quote(stated), wire.Quote(uri, 60), quote(actual))
+							t.Fail("the template states the type %s, but %s has the type %s", quote(stated), wire.Quote(uri, 60), quote(actual))
 						}
 					}
 				}

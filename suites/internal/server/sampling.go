@@ -83,7 +83,7 @@ var samplingChecks = []*check.Check{
 				x, _ := converse(t, call, createMessage, always(generation(map[string]any{"content": v.content})), client.Deliberately("*"))
 				if used(x, marker) {
 					t.Violation("sampling.security.validate-content", "the content of the sampled message "+v.wrong+", and the tool "+quote(call.Tool)+
-						" gave a result with what it holds; an error or a result with isError was expected")
+						" used it in its result; an error or a result with isError was expected")
 				}
 				noticed = noticed || !worked(x)
 			}
