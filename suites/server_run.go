@@ -36,6 +36,8 @@ type ServerChecks struct {
 	// Restart brings back a target over HTTP that no longer answers; nil
 	// if that is not possible.
 	Restart func(context.Context) error
+	// Login obtains an access token if the server demands one and the connection has none; nil does not.
+	Login *check.Login
 }
 
 func (s ServerChecks) begin(r *run) stimulus { return &serverRun{ServerChecks: s, run: r} }
@@ -114,7 +116,7 @@ func (s *serverRun) specs() ([]*tree.Spec, error) {
 
 func (s *serverRun) start(ctx context.Context, left []*tree.Spec) {
 	s.engine = &check.Engine{
-		Dialer: s.Dialer, Trace: s.Trace, Timeout: s.Timeout, StartTimeout: s.StartTimeout, Parallel: s.Parallel, Settings: s.Settings, Restart: s.Restart,
+		Dialer: s.Dialer, Trace: s.Trace, Timeout: s.Timeout, StartTimeout: s.StartTimeout, Parallel: s.Parallel, Settings: s.Settings, Restart: s.Restart, Login: s.Login,
 		Choice: family.Choice{Seed: s.Seed, Thorough: s.Thorough},
 	}
 	s.target, s.cause = s.engine.Prepare(ctx)

@@ -112,7 +112,7 @@ var (
 	flagValues = map[string]cobra.CompletionFunc{
 		"select": elements(patterns), "skip": elements(patterns), "checklist --select": elements(checklistPatterns),
 		"scenario": elements(scenarios), "mock --fault": elements(serverFaults), "client --fault": elements(clientFaults),
-		"name": serverNames, "env": elements(variables), "bearer-env": elements(variables),
+		"name": serverNames, "env": elements(variables), "bearer-env": elements(variables), "client-secret-env": elements(variables),
 
 		"json": filesOf("json"), "against": filesOf("json"), "attestation": filesOf("json"), "servers": filesOf("json"),
 		"junit": filesOf("xml"), "sarif": filesOf("sarif", "json"), "markdown": filesOf("md"), "script": filesOf("md"),

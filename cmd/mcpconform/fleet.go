@@ -38,7 +38,7 @@ const serverPlaceholder = "{server}"
 // aboutOne are the flags that are about one server: what they say, such as a token,
 // is nothing for the others.
 var aboutOne = []string{
-	"name", "url", "start", "transport", "transport-command", "header", "bearer-env", "cert", "key", "unix-socket", "protected", "env", "cwd", "expected-failures", "against",
+	"name", "url", "start", "transport", "transport-command", "header", "bearer-env", "client-id", "client-secret-env", "cert", "key", "unix-socket", "protected", "env", "cwd", "expected-failures", "against",
 }
 
 // checkFleet reports flags that do not go together.

@@ -38,6 +38,7 @@ func (f *serverFlags) register(cmd *cobra.Command) {
 	f.config.register(cmd, "read the configuration from `FILE` (default: "+config.DefaultFile+", if it exists)")
 	f.registerTarget(cmd)
 	f.fleet.register(cmd)
+	f.http.registerLogin(cmd)
 	flags := cmd.Flags()
 	choose(cmd, &f.callTools, "call-tools", string(check.CallSafe), "which tools may be called",
 		string(check.CallNone)+"\tno tool", string(check.CallSafe)+"\ttools that are annotated read-only, or named in the configuration", string(check.CallAll)+"\tevery tool")

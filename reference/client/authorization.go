@@ -31,10 +31,17 @@ type Authorizer struct {
 	// Transport of the requests; nil is one that fetches only what a server may name: see
 	// [transport.Endpoint.Document].
 	Transport http.RoundTripper
+	// From is how the protected server is reached; its URL is that of [Authorizer.Token].
+	From transport.Endpoint
+	// Wrap, unless nil, stands around what makes a request, such as to record it.
+	Wrap func(http.RoundTripper) http.RoundTripper
+	// Learn, unless nil, is told of each secret that the flow makes or gets, before it is used.
+	Learn func(secrets ...string)
 
 	server  string // URL of the protected server
 	refresh string // refresh token of the last grant
 	grant   grant
+	steps   []FlowStep
 }
 
 // grant is what refreshing the last token needs.
@@ -82,7 +89,7 @@ func (s authorizationServer) tokenAuth() string {
 // Token returns an access token for the server at a URL that has refused a request
 // with the given challenges.
 func (a *Authorizer) Token(ctx context.Context, endpoint string, challenges []string) (string, error) {
-	a.server = endpoint
+	a.server, a.steps = endpoint, nil
 	if a.refresh != "" {
 		form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {a.refresh}}
 		a.refresh = ""
@@ -130,15 +137,17 @@ func (a *Authorizer) resource(ctx context.Context, endpoint string, challenges [
 		}
 	}
 	if err != nil {
-		return "", nil, fmt.Errorf("resource metadata: %w", err)
+		return "", nil, broken(OfServer, "auth.server.resource-metadata", described("resource metadata", err))
 	}
 	named, err := url.Parse(document.Resource)
 	if err != nil || !covers(named, u) {
-		return "", nil, fmt.Errorf("the resource metadata are for %s", wire.Quote(document.Resource, 100))
+		return "", nil, broken(OfServer, "auth.server.metadata-resource",
+			fmt.Errorf("the resource metadata are for %s", wire.Quote(document.Resource, 100)))
 	}
 	named.Scheme, named.Host = strings.ToLower(named.Scheme), strings.ToLower(named.Host)
 	if len(document.Servers) == 0 {
-		return "", nil, errors.New("the resource metadata name no authorization server")
+		return "", nil, broken(OfServer, "auth.server.metadata-authorization-servers",
+			errors.New("the resource metadata name no authorization server"))
 	}
 	return named.String(), document.Servers, nil
 }
@@ -160,13 +169,15 @@ func (a *Authorizer) discover(ctx context.Context, issuer string) (authorization
 	}
 	at := url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/.well-known/oauth-authorization-server" + strings.TrimSuffix(u.Path, "/")}
 	if err := a.get(ctx, at.String(), &s); err != nil {
-		return s, fmt.Errorf("metadata of the authorization server: %w", err)
+		return s, broken(OfAuthorizationServer, "auth.as.metadata", described("metadata of the authorization server", err))
 	}
 	switch {
 	case s.Issuer != issuer:
-		return s, fmt.Errorf("the metadata of the authorization server %s belong to %s", wire.Quote(issuer, 100), wire.Quote(s.Issuer, 100))
+		return s, broken(OfAuthorizationServer, "auth.as.metadata", fmt.Errorf(
+			"the metadata of the authorization server %s belong to %s", wire.Quote(issuer, 100), wire.Quote(s.Issuer, 100)))
 	case !slices.Contains(s.Methods, "S256"):
-		return s, fmt.Errorf("the metadata of the authorization server %s do not list S256 for PKCE", wire.Quote(issuer, 100))
+		return s, broken(OfAuthorizationServer, "auth.as.oauth21", fmt.Errorf(
+			"the metadata of the authorization server %s do not list S256 for PKCE", wire.Quote(issuer, 100)))
 	}
 	return s, nil
 }
@@ -180,9 +191,13 @@ func (a *Authorizer) authorize(ctx context.Context, s authorizationServer, resou
 		}
 	}
 	if a.grant.client == "" {
-		return "", errors.New("the authorization server offers no registration, and no client id is configured")
+		return "", &DutyError{
+			Duty: OfNobody, Advice: "register a client by hand and give its id (--client-id)",
+			Err: errors.New("the authorization server offers no registration, and no client id is configured"),
+		}
 	}
 	verifier, state := rand.Text()+rand.Text(), rand.Text()
+	a.learn(verifier, state, a.grant.secret)
 	digest := sha256.Sum256([]byte(verifier))
 	ask := url.Values{
 		"response_type": {"code"}, "client_id": {a.grant.client}, "redirect_uri": {callback}, "state": {state}, "resource": {resource},
@@ -199,14 +214,16 @@ func (a *Authorizer) authorize(ctx context.Context, s authorizationServer, resou
 	defer func() { _ = resp.Body.Close() }()
 	back, err := url.Parse(resp.Header.Get("Location"))
 	if err != nil || resp.StatusCode/100 != 3 || !strings.HasPrefix(back.String(), callback+"?") {
-		return "", fmt.Errorf("the authorization request was answered with HTTP status %d and without a redirect to the client", resp.StatusCode)
+		return "", unredirected(resp.StatusCode)
 	}
 	result := back.Query()
+	a.learn(result.Get("code"))
 	switch {
 	case result.Get("state") != state:
-		return "", errors.New("the authorization came back with another state")
+		return "", broken(OfAuthorizationServer, "auth.as.oauth21", errors.New("the authorization came back with another state"))
 	case result.Get("code") == "":
-		return "", fmt.Errorf("the authorization was refused: %s", wire.Quote(result.Get("error"), 60))
+		return "", broken(OfAuthorizationServer, "auth.as.oauth21",
+			fmt.Errorf("the authorization was refused: %s", wire.Quote(result.Get("error"), 60)))
 	}
 	return a.redeem(ctx, url.Values{
 		"grant_type": {"authorization_code"}, "code": {result.Get("code")}, "redirect_uri": {callback}, "code_verifier": {verifier},
@@ -226,8 +243,9 @@ func (a *Authorizer) register(ctx context.Context, endpoint, method string) erro
 		"grant_types": []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"},
 	}), &answer)
 	if err != nil {
-		return fmt.Errorf("registration: %w", err)
+		return unregistered(err)
 	}
+	a.learn(answer.Secret)
 	a.grant.client, a.grant.secret, a.grant.basic = answer.ID, answer.Secret, cmp.Or(answer.Method, method) == authBasic
 	return nil
 }
@@ -253,10 +271,11 @@ func (a *Authorizer) redeem(ctx context.Context, form url.Values) (string, error
 	}
 	err := a.object(ctx, http.MethodPost, a.grant.endpoint, header, []byte(form.Encode()), &answer)
 	if err != nil {
-		return "", fmt.Errorf("token request: %w", err)
+		return "", a.unredeemed(err)
 	}
+	a.learn(answer.Token, answer.Refresh)
 	if answer.Token == "" || !strings.EqualFold(answer.Type, "Bearer") {
-		return "", errors.New("the token request was answered without a bearer token")
+		return "", broken(OfAuthorizationServer, "auth.as.oauth21", errors.New("the token request was answered without a bearer token"))
 	}
 	a.refresh = answer.Refresh
 	return answer.Token, nil
@@ -281,9 +300,16 @@ func (a *Authorizer) object(ctx context.Context, method, at string, header http.
 	case err != nil:
 		return err
 	case resp.StatusCode/100 != 2:
-		return fmt.Errorf("HTTP status %d", resp.StatusCode)
+		var refusal struct {
+			Code string `json:"error"`
+		}
+		_ = json.Unmarshal(raw, &refusal) // a body of another kind has no code
+		return &statusError{resp.StatusCode, refusal.Code}
 	}
-	return json.Unmarshal(raw, document)
+	if err := json.Unmarshal(raw, document); err != nil {
+		return fmt.Errorf("the body is not the expected JSON object: %w", err)
+	}
+	return nil
 }
 
 // do makes a request. It refuses to do so without TLS, except on this machine
@@ -294,7 +320,7 @@ func (a *Authorizer) do(ctx context.Context, method, at string, header http.Head
 		return nil, err
 	}
 	if u.Scheme != "https" && !transport.Loopback(u.Hostname()) {
-		return nil, fmt.Errorf("%s is not reached over TLS", wire.Quote(u.Host, 80))
+		return nil, broken(OfAuthorizationServer, "auth.as.https", fmt.Errorf("%s is not reached over TLS", wire.Quote(u.Host, 80)))
 	}
 	r, err := http.NewRequestWithContext(ctx, method, at, strings.NewReader(string(body)))
 	if err != nil {
@@ -302,7 +328,9 @@ func (a *Authorizer) do(ctx context.Context, method, at string, header http.Head
 	}
 	r.Header.Set("Accept", "application/json")
 	maps.Copy(r.Header, header)
-	document, err := transport.Endpoint{URL: a.server}.Document(at)
+	from := a.From
+	from.URL = a.server
+	document, err := from.Document(at)
 	if err != nil {
 		return nil, err
 	}
@@ -312,11 +340,23 @@ func (a *Authorizer) do(ctx context.Context, method, at string, header http.Head
 			return nil, err
 		}
 	}
+	if a.Wrap != nil {
+		sender = a.Wrap(sender)
+	}
 	c := http.Client{
 		Transport: sender, Timeout: documentTime,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	return c.Do(r)
+	resp, err := c.Do(r)
+	a.asked(method, u, resp, err)
+	if err != nil {
+		var failed *url.Error
+		if errors.As(err, &failed) {
+			err = failed.Err // without the URL, which may hold secrets
+		}
+		return nil, &unansweredError{err}
+	}
+	return resp, nil
 }
 
 const documentTime = 10 * time.Second

@@ -31,7 +31,7 @@ func (e *UnauthorizedError) Error() string {
 // unauthorized returns an *UnauthorizedError if the server has refused the first
 // session because it lacks authorization, else the error.
 func (e *Engine) unauthorized(err error) error {
-	for _, l := range e.Trace.Logs() {
+	for _, l := range e.Trace.Logs()[e.loggedIn:] {
 		if l.Label != FirstLabel {
 			continue
 		}

@@ -39,7 +39,10 @@ type Engine struct {
 	// Restart starts a target again that all connections share and that no longer
 	// answers. Nil: that is not possible.
 	Restart func(context.Context) error
+	// Login obtains an access token if the server demands one and the user gave none. Nil: that is not tried.
+	Login *Login
 
+	loggedIn       int      // how many logs the trace had when the login ended
 	sharing        []*Check // see T.Sharing
 	pace           client.Pace
 	liveness       liveness
@@ -187,6 +190,29 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	e.tries = make(chan struct{}, triesAtOnce)
 	e.liveness.begin()
 	e.concurrency.trying = make(chan struct{}, 1)
+	err := e.establish(ctx)
+	var refused *UnauthorizedError
+	if e.Login == nil || !errors.As(err, &refused) || refused.Given || transport.EndpointOf(e.Dialer) == nil {
+		return e.target, err
+	}
+	steps, err := e.login(ctx, refused)
+	if err != nil {
+		return e.target, err
+	}
+	if e.first != nil {
+		e.close(ctx, e.first)
+	}
+	if err = e.establish(ctx); errors.As(err, &refused) {
+		err = &LoginError{refused, steps, &client.DutyError{
+			Duty: client.OfServer, Requirement: "auth.server.valid-token-accepted",
+			Err: errors.New("the server refuses the access token that its own authorization server has just issued for it"),
+		}}
+	}
+	return e.target, err
+}
+
+// establish opens the first session and reads the offers of the target.
+func (e *Engine) establish(ctx context.Context) error {
 	e.target = &Target{Transport: e.Dialer.Transport(), Settings: e.Settings}
 	s, err := e.openFirst(ctx)
 	for range maxMoves {
@@ -200,7 +226,7 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	}
 	e.first, e.shared = s, s
 	if err != nil {
-		return e.target, e.explained(e.unauthorized(err))
+		return e.explained(e.unauthorized(err))
 	}
 	ask := func(ctx context.Context) error { return e.ask(ctx, ctx, e.Timeout, s.Log()) }
 	err = e.target.discover(ctx, s, ask)
@@ -213,12 +239,12 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	}
 	if err != nil {
 		e.liveness.giveUp(err)
-		return e.target, ending.Longer(err)
+		return ending.Longer(err)
 	}
 	if err := e.unauthorized(nil); err != nil {
-		return e.target, err
+		return err
 	}
-	return e.target, e.target.complete()
+	return e.target.complete()
 }
 
 // openFirst connects the first session and initialises it. It returns the session also

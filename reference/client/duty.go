@@ -1,0 +1,137 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// Duty names the party whose duty a failed authorization shows to be broken.
+type Duty string
+
+// The parties. OfNobody is said when the user has to configure something.
+const (
+	OfServer              Duty = "the server"
+	OfAuthorizationServer Duty = "the authorization server"
+	OfNobody              Duty = "nobody"
+)
+
+// DutyError says why an [Authorizer] has no token, and whose duty was broken.
+type DutyError struct {
+	Duty        Duty
+	Requirement string // "" if nobody's duty was broken
+	Advice      string // for the user, or ""
+	Err         error
+}
+
+func (e *DutyError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what went wrong.
+func (e *DutyError) Unwrap() error { return e.Err }
+
+// broken returns an error that names whose duty was broken. A request without any answer breaks nobody's duty.
+func broken(duty Duty, requirement string, err error) error {
+	var already *DutyError
+	if errors.As(err, &already) {
+		return err
+	}
+	var unanswered *unansweredError
+	if errors.As(err, &unanswered) {
+		return &DutyError{Duty: OfNobody, Err: err, Advice: "make sure that this address can be reached from here"}
+	}
+	return &DutyError{Duty: duty, Requirement: requirement, Err: err}
+}
+
+// unansweredError says that a request had no answer.
+type unansweredError struct{ error }
+
+// statusError says that an answer has another status than 2xx.
+type statusError struct {
+	status int
+	code   string // the error code of OAuth, or ""
+}
+
+func (e *statusError) Error() string {
+	if e.code != "" {
+		return fmt.Sprintf("HTTP status %d, error %s", e.status, wire.Quote(e.code, 60))
+	}
+	return fmt.Sprintf("HTTP status %d", e.status)
+}
+
+// FlowStep is a request of the flow and its answer, without secrets.
+type FlowStep struct{ Asked, Came string }
+
+// Steps returns what the flow has asked and what came, since the last call of Token began.
+func (a *Authorizer) Steps() []FlowStep { return a.steps }
+
+// asked records a request and its answer. It leaves the query out, which may hold secrets.
+func (a *Authorizer) asked(method string, u *url.URL, resp *http.Response, err error) {
+	bare := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
+	step := FlowStep{Asked: method + " " + wire.Quote(bare.String(), 200), Came: "no answer"}
+	if err == nil {
+		step.Came = fmt.Sprintf("HTTP status %d", resp.StatusCode)
+		if kind := resp.Header.Get("Content-Type"); kind != "" {
+			step.Came += " with " + wire.Quote(kind, 60)
+		}
+	}
+	a.steps = append(a.steps, step)
+}
+
+// learn passes on secrets that the flow has made or got.
+func (a *Authorizer) learn(secrets ...string) {
+	if a.Learn != nil {
+		a.Learn(secrets...)
+	}
+}
+
+// described says what an error is about.
+func described(what string, err error) error {
+	var already *DutyError
+	if errors.As(err, &already) {
+		return err
+	}
+	var unanswered *unansweredError
+	if errors.As(err, &unanswered) {
+		return &unansweredError{fmt.Errorf("%s: %w", what, unanswered.error)}
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// unredirected returns the error of an authorization request that has not led back to the client at once.
+func unredirected(status int) error {
+	err := fmt.Errorf("the authorization request was answered with HTTP status %d and without a redirect to the client", status)
+	if status/100 == 4 || status/100 == 5 {
+		return broken(OfAuthorizationServer, "auth.as.oauth21", err)
+	}
+	return &DutyError{
+		Duty: OfNobody, Err: fmt.Errorf("%w: it waits for a user", err),
+		Advice: "nobody can consent here; let the authorization server grant a test client at once, or give an access token (--bearer-env VAR)",
+	}
+}
+
+// unregistered returns the error of a registration. A server may register only whom it knows (RFC 7591, section 3).
+func unregistered(err error) error {
+	var refused *statusError
+	if errors.As(err, &refused) && (refused.status == http.StatusUnauthorized || refused.status == http.StatusForbidden) {
+		return &DutyError{
+			Duty: OfNobody, Err: fmt.Errorf("registration: %w", err),
+			Advice: "the authorization server does not register everybody; register a client by hand and give its id (--client-id)",
+		}
+	}
+	return broken(OfAuthorizationServer, "auth.as.dynamic-registration", described("registration", err))
+}
+
+// unredeemed returns the error of a token request. A client that the user has named may be named wrongly.
+func (a *Authorizer) unredeemed(err error) error {
+	var refused *statusError
+	if a.ID != "" && a.grant.client == a.ID && errors.As(err, &refused) && refused.code == "invalid_client" {
+		return &DutyError{
+			Duty: OfNobody, Err: fmt.Errorf("token request: %w", err),
+			Advice: "the client's id or secret is wrong (--client-id, --client-secret-env)",
+		}
+	}
+	return broken(OfAuthorizationServer, "auth.as.oauth21", described("token request", err))
+}
