@@ -112,6 +112,7 @@ type run struct {
 	notes     []string
 	uncalled  []result.Uncalled
 	offer     *result.Offer // of a server
+	login     *result.Login // nil unless it failed
 	lasted    time.Duration // of a recording
 	provoking []*tree.Spec  // specs that the filter leaves, without rules
 	source    string        // stands before the name of such a spec where that is a source
@@ -470,7 +471,8 @@ func (r *run) conclude(ctx context.Context, outcomes []tree.Outcome) *result.Run
 	run := &result.Run{
 		Tool: r.Tool, Revision: schema.Version, Target: r.Target, Started: r.Trace.Start.UTC(),
 		Seconds: cmp.Or(r.lasted, time.Since(r.Trace.Start)).Seconds(), Strict: r.Strict, Notes: r.notes, Uncalled: r.uncalled, Offer: r.offer,
-		Seed: r.Seed, Thorough: r.Thorough, Recorded: recorded,
+		Login: r.login,
+		Seed:  r.Seed, Thorough: r.Thorough, Recorded: recorded,
 		Partial: r.Selection.Partial() || r.ledger.Evidence.Partial,
 	}
 	for _, o := range outcomes {
@@ -483,6 +485,9 @@ func (r *run) conclude(ctx context.Context, outcomes []tree.Outcome) *result.Run
 		run.Shard, r.part.Partial, run.Partial = r.part, run.Partial, true
 	}
 	r.ledger.Conclude(run, r.catalogue, r.Expected, time.Now())
+	if run.Login != nil && run.Verdict != result.Incomplete { // whose reason it is otherwise
+		run.Notes = append(run.Notes, run.Login.Text)
+	}
 	return run
 }
 

@@ -164,6 +164,9 @@ func (s *serverRun) finish(ctx context.Context) {
 		s.ledger.Declared = func(_ wire.Party, capability string) bool { return s.target.Declares(capability) }
 	}
 	s.handshake()
+	if failed := new(check.LoginError); errors.As(s.cause, &failed) {
+		s.login = failed.Result()
+	}
 	s.describe(&s.Target)
 	s.uncalled = s.target.Uncalled()
 	for _, u := range s.uncalled {

@@ -12,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/result"
 )
 
 // Login says how to obtain an access token when a server demands one and the user gave none.
@@ -48,6 +49,15 @@ func (e *LoginError) Error() string {
 		fmt.Fprintf(&b, " What to do: %s.", e.Cause.Advice)
 	}
 	return b.String()
+}
+
+// Result returns what the results of the run say of it.
+func (e *LoginError) Result() *result.Login {
+	r := &result.Login{Text: e.Error(), Duty: string(e.Cause.Duty), Requirement: e.Cause.Requirement, Steps: []result.LoginStep{}}
+	for _, step := range e.Steps {
+		r.Steps = append(r.Steps, result.LoginStep{Asked: step.Asked, Came: step.Came})
+	}
+	return r
 }
 
 // Unwrap returns the refusal and the cause.

@@ -102,6 +102,8 @@ type Run struct {
 	Uncalled []Uncalled `json:"uncalled,omitempty"`
 	// Offer is what a server offered; nil for clients, recordings and older results.
 	Offer *Offer `json:"offer,omitempty"`
+	// Login tells how the run failed to obtain an access token; nil if it did not try, or has one.
+	Login *Login `json:"login,omitempty"`
 	// ExpectedFailures reports what became of each entry of the expected-failures file.
 	ExpectedFailures []ExpectedFailure `json:"expectedFailures,omitempty"`
 	// Against compares with an earlier run, if the user asked for that. It belongs to a
@@ -213,6 +215,23 @@ type Requirement struct {
 	// file covers this requirement's failure.
 	Expected string   `json:"expected,omitempty"`
 	Notes    []string `json:"notes,omitempty"`
+}
+
+// Login is a login that did not lead to an access token that the server accepts.
+type Login struct {
+	// Text is the paragraph that reports show.
+	Text  string      `json:"text"`
+	Steps []LoginStep `json:"steps"`
+	// Duty is the party whose duty was broken, or "nobody".
+	Duty string `json:"duty" redact:"-"`
+	// Requirement is the duty that was broken.
+	Requirement string `json:"requirement,omitempty" redact:"-"`
+}
+
+// LoginStep is one request of a login, and what came.
+type LoginStep struct {
+	Asked string `json:"asked"`
+	Came  string `json:"came"`
 }
 
 // Uncalled is a tool that was not called, and why.
