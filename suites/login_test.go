@@ -42,12 +42,12 @@ func setUps() []setUp {
 	}
 	const html, object = "text/html", "application/json"
 	return []setUp{
-		{name: "No resource metadata", pages: page(resourceMetadata, http.StatusNotFound, html, "none")},
-		{name: "Resource metadata behind a token", pages: page(resourceMetadata, http.StatusUnauthorized, html, "who are you?")},
-		{name: "Resource metadata as HTML", pages: page(resourceMetadata, http.StatusOK, html, "<html>")},
+		{name: "No resource metadata", pages: page(resourceMetadata, 404, html, "none")},
+		{name: "Resource metadata behind a token", pages: page(resourceMetadata, 401, html, "who are you?")},
+		{name: "Resource metadata as HTML", pages: page(resourceMetadata, 200, html, "<html>")},
 		{name: "No authorization server named", issuers: []string{}},
 		{name: "Resource metadata of another server", other: true},
-		{name: "No metadata of the authorization server", pages: page(authserver.WellKnown, http.StatusNotFound, html, "none")},
+		{name: "No metadata of the authorization server", pages: page(authserver.WellKnown, 404, html, "none")},
 		{name: "No registration and no client id", options: authserver.Options{NoRegistration: true}},
 		{name: "S256 is not listed", options: authserver.Options{
 			Metadata: func(document map[string]any) { delete(document, "code_challenge_methods_supported") },
@@ -56,9 +56,9 @@ func setUps() []setUp {
 			result.Del("code")
 			result.Set("error", "invalid_request")
 		}}},
-		{name: "The token endpoint fails", pages: page("/redeem", http.StatusBadRequest, object, `{"error": "invalid_grant"}`)},
+		{name: "The token endpoint fails", pages: page("/redeem", 400, object, `{"error": "invalid_grant"}`)},
 		{name: "The token is refused", options: authserver.Options{}},
-		{name: "A page that asks for consent", pages: page("/ask", http.StatusOK, html, "<html>Do you consent?")},
+		{name: "A page that asks for consent", pages: page("/ask", 200, html, "<html>Do you consent?")},
 	}
 }
 

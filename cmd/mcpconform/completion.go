@@ -124,7 +124,7 @@ var (
 		"unix-socket": anyFile,
 
 		"label-filter": nothing, "target-memory": nothing, "shard": nothing, "url": nothing, "header": nothing, "input": nothing, "start": nothing,
-		"transport-command": nothing, "listen": nothing, "http": nothing, "sse": nothing, "ws": nothing, "act": nothing,
+		"transport-command": nothing, "listen": nothing, "http": nothing, "sse": nothing, "ws": nothing, "act": nothing, "client-id": nothing,
 	}
 	// A program that is tested is completed like any file.
 	arguments = map[string]cobra.CompletionFunc{

@@ -102,23 +102,26 @@ func described(what string, err error) error {
 
 // unredirected returns the error of an authorization request that has not led back to the client at once.
 func unredirected(status int) error {
-	err := fmt.Errorf("the authorization request was answered with HTTP status %d and without a redirect to the client", status)
+	err := fmt.Errorf(
+		"the authorization request was answered with HTTP status %d and without a redirect to the client", status)
 	if status/100 == 4 || status/100 == 5 {
 		return broken(OfAuthorizationServer, "auth.as.oauth21", err)
 	}
 	return &DutyError{
 		Duty: OfNobody, Err: fmt.Errorf("%w: it waits for a user", err),
-		Advice: "nobody can consent here; let the authorization server grant a test client at once, or give an access token (--bearer-env VAR)",
+		Advice: "nobody can consent here; let the authorization server grant a test client at once, " +
+			"or give an access token (--bearer-env VAR)",
 	}
 }
 
-// unregistered returns the error of a registration. A server may register only whom it knows (RFC 7591, section 3).
+// unregistered returns the error of a registration.
+// A server may register only those that it knows (RFC 7591, section 3).
 func unregistered(err error) error {
 	var refused *statusError
 	if errors.As(err, &refused) && (refused.status == http.StatusUnauthorized || refused.status == http.StatusForbidden) {
 		return &DutyError{
 			Duty: OfNobody, Err: fmt.Errorf("registration: %w", err),
-			Advice: "the authorization server does not register everybody; register a client by hand and give its id (--client-id)",
+			Advice: "it does not register everybody; register a client by hand and give its id (--client-id)",
 		}
 	}
 	return broken(OfAuthorizationServer, "auth.as.dynamic-registration", described("registration", err))

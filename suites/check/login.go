@@ -53,7 +53,9 @@ func (e *LoginError) Error() string {
 
 // Result returns what the results of the run say of it.
 func (e *LoginError) Result() *result.Login {
-	r := &result.Login{Text: e.Error(), Duty: string(e.Cause.Duty), Requirement: e.Cause.Requirement, Steps: []result.LoginStep{}}
+	r := &result.Login{
+		Text: e.Error(), Duty: string(e.Cause.Duty), Requirement: e.Cause.Requirement, Steps: []result.LoginStep{},
+	}
 	for _, step := range e.Steps {
 		r.Steps = append(r.Steps, result.LoginStep{Asked: step.Asked, Came: step.Came})
 	}
