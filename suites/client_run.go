@@ -208,8 +208,9 @@ func (s *clientRun) finish(ctx context.Context) {
 	}
 	s.ledger.Evidence.Revision = settled(s.finished)
 	s.ledger.Evidence.Partial = len(s.Scenarios) > 0
+	s.ledger.Given = client.Acts(s.finished)
 	if s.GivesUpAfter > 0 {
-		s.ledger.Given = []string{"--gives-up-after"}
+		s.ledger.Given = append(s.ledger.Given, "--gives-up-after")
 	}
 	if len(s.finished) > 0 {
 		s.ledger.Evidence.Missing = s.missing()

@@ -30,7 +30,7 @@ type Ledger struct {
 	// LastWords is what the target said when it ended, which adds to why the run
 	// is incomplete, or "".
 	LastWords string
-	// Given are the options of the user that hints are about, as [schema.Hint] names them.
+	// Given are the options and acts that hints are about and the run has, as [schema.Hint] names them.
 	Given []string
 	// ExpectSDK has findings that the target's SDK is known to cause not count.
 	ExpectSDK bool
