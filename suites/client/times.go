@@ -252,7 +252,9 @@ func Acts(runs []*T) []string {
 				acts[e.Msg.Method] = acts[e.Msg.Method] || e.From == wire.Client
 			}
 		}
-		acts["progressToken"] = acts["progressToken"] || slices.ContainsFunc(t.Requests(), func(x *judge.Exchange) bool { return x.Token != nil })
+		for _, x := range t.Requests() {
+			acts["progressToken"] = acts["progressToken"] || x.Token != nil
+		}
 		acts["--gives-up-after"] = acts["--gives-up-after"] || t.gaveUp()
 	}
 	maps.DeleteFunc(acts, func(_ string, seen bool) bool { return !seen })
