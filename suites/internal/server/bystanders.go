@@ -39,7 +39,8 @@ const (
 	cast // how many they are
 )
 
-// bystanders are the sessions that stand by, and bystanderNames say in messages which of them something has happened to.
+// bystanders are the sessions that stand by, and bystanderNames say in messages which of them something has happened
+// to.
 var (
 	bystanders     = []int{oldest, newest}
 	bystanderNames = [cast]string{oldest: "the oldest session", newest: "the newest session"}
