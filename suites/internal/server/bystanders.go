@@ -39,7 +39,8 @@ const (
 	cast // how many they are
 )
 
-// bystanders are the sessions that stand by, and bystanderNames say in messages which of them something has happened to.
+// bystanders are the sessions that stand by, and bystanderNames say in messages which of them something has happened
+// to.
 var (
 	bystanders     = []int{oldest, newest}
 	bystanderNames = [cast]string{oldest: "the oldest session", newest: "the newest session"}
@@ -129,7 +130,7 @@ var busyActs = [][]act{
 		}},
 		{did: "cancelled its own call with the same id", do: func(s *scene) {
 			if s.calls[oldest] != nil {
-				s.begin(actor)
+				s.begin(actor, standbyID)
 				s.cancel()
 			}
 		}},
@@ -308,13 +309,13 @@ func (s *scene) subscribe() bool {
 }
 
 // begin begins a call in a session.
-func (s *scene) begin(i int) {
+func (s *scene) begin(i int, id string) {
 	call, ok := knownTool(s.t, "slow")
 	if !ok {
 		return
 	}
-	params := withToken(call.Params(), standbyID+"-"+s.sessions[i].NextID().String())
-	if p, err := s.sessions[i].StartID(s.t.Context, wire.StringID(standbyID), "tools/call", params); err == nil {
+	params := withToken(call.Params(), id+"-"+s.sessions[i].NextID().String())
+	if p, err := s.sessions[i].StartID(s.t.Context, wire.StringID(id), "tools/call", params); err == nil {
 		underWay(s.t, s.sessions[i], p)
 		s.calls[i] = p
 	}
@@ -401,7 +402,7 @@ func (s *scene) belongsElsewhere(to *client.Session, e *wire.Event, own []*wire.
 	return "received " + method + " instead of the caller"
 }
 
-// standbyID is the id of a call in several sessions.
+// standbyID is the id of a call in each session that stands by.
 const standbyID = "mcpconform-bystander"
 
 // keep makes the bystanders set a log level, subscribe to a resource and begin a call. Then it does acts, and returns
@@ -409,7 +410,9 @@ const standbyID = "mcpconform-bystander"
 func (s *scene) keep(acts [][]act, isolation string) (found []harmed) {
 	s.setLevels()
 	s.uri = s.subscribes()
-	each(bystanders, s.begin)
+	// A stream can be resumed only from an event, such as the progress of a call.
+	ids := []string{oldest: standbyID, actor: standbyID + "-acts", newest: standbyID}
+	each([]int{oldest, actor, newest}, func(i int) { s.begin(i, ids[i]) })
 	s.perform(acts)
 	unanswered := s.await()
 	asked, lost := s.lost()
