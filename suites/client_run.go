@@ -204,7 +204,7 @@ func (s *clientRun) finish(ctx context.Context) {
 	}
 	s.notes = append(append(s.notes, endings(s.finished)...), s.deaths()...)
 	if s.engine.OneByOne() {
-		s.notes = append(s.notes, "the client did nothing while another process of it ran, so it was launched once at a time, which takes longer")
+		s.notes = append(s.notes, "the client did nothing while another process of it ran, so mcpconform launched one at a time, which takes longer")
 	}
 	s.ledger.Evidence.Revision = settled(s.finished)
 	s.ledger.Evidence.Partial = len(s.Scenarios) > 0
@@ -360,7 +360,7 @@ func endings(finished []*client.T) []string {
 	if len(late) == 0 {
 		return nil
 	}
-	return []string{"the client had to be stopped at the time limit in " + strings.Join(late, ", ") + "; " + ending.Raise(ending.Timeout)}
+	return []string{"mcpconform stopped the client at the time limit in " + strings.Join(late, ", ") + "; " + ending.Raise(ending.Timeout)}
 }
 
 // ReferenceClient launches the reference client at a place, within this program.

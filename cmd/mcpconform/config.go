@@ -31,7 +31,7 @@ func (f *configFlags) register(cmd *cobra.Command, usage string) {
 	flags.StringVar(&f.file, "config", "", usage)
 	flags.StringVar(&f.from, "from", "", "take the server from the configuration `FILE` of a client: Claude, Cursor, VS Code, opencode, Codex, Zed and others")
 	flags.StringVar(&f.name, "name", "", "take the server `NAME` of the --from file")
-	flags.StringArrayVar(&f.inputs, "input", nil, "with --from, the value for which the client would ask as ${input:ID}, `ID=VALUE`, repeatable; or set MCPCONFORM_INPUT_ID")
+	flags.StringArrayVar(&f.inputs, "input", nil, "with --from, the value that the client would ask its user for as ${input:ID}, `ID=VALUE`, repeatable; or set MCPCONFORM_INPUT_ID")
 }
 
 // configure reads the files and fills in what no flag says. It returns the

@@ -141,8 +141,8 @@ type verdictFlags struct {
 func (f *verdictFlags) register(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.strict, "strict", false, "count a broken SHOULD as a failure")
 	cmd.Flags().BoolVar(&f.expectSDK, "expect-sdk", false,
-		"do not count the failures that the SDK of the target is known to cause, as long as there are any")
-	cmd.Flags().StringVar(&f.file, "expected-failures", "", "do not count the failures that `FILE` lists, as long as they fail")
+		"do not count the failures that the SDK of the target is known to cause; if there are none left, the run fails")
+	cmd.Flags().StringVar(&f.file, "expected-failures", "", "do not count the failures that `FILE` lists; an entry that passes makes the run fail")
 }
 
 // expected returns what the file lists, or nil without one.
@@ -191,9 +191,9 @@ func (f *limitFlags) registerRun(cmd *cobra.Command, p wire.Party) {
 	if p == wire.Client {
 		of, parallel = "", "how many clients run at a time (default: twice the processors)"
 	}
-	flags.DurationVar(&f.givesUp, "gives-up-after", 0, "the "+string(p)+" gives up a request"+of+" after `TIME` at most, if only progress or nothing comes; waiting for longer is then reported")
+	flags.DurationVar(&f.givesUp, "gives-up-after", 0, "the "+string(p)+" gives up a request"+of+" after `TIME` at most, if nothing or only progress comes; longer waits are then reported")
 	flags.IntVar(&f.parallel, "parallel", 0, parallel)
-	flags.DurationVar(&f.run, "run-timeout", 0, "how long the whole run may take; what is left then is inconclusive (default: by the number of checks and --timeout, generously)")
+	flags.DurationVar(&f.run, "run-timeout", 0, "how long the whole run may take; the rest is then inconclusive (default: by the number of checks and --timeout, generously)")
 }
 
 func (f *limitFlags) check() error {
@@ -247,7 +247,7 @@ func (f *shardFlags) Set(s string) error {
 	case err != nil || errN != nil:
 		return errors.New("it takes a number, a slash and a number, such as 1/4")
 	case n < 1 || i < 1 || i > n:
-		return fmt.Errorf("there is no shard %d of %d; the first is 1 and the last is N", i, n)
+		return fmt.Errorf("there is no shard %d of %d; I goes from 1 to N", i, n)
 	}
 	f.index, f.of = i, n
 	return nil

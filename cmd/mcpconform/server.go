@@ -160,7 +160,7 @@ func (f *serverFlags) target(ctx context.Context, o *serverOptions, args []strin
 		return func() {}, nil
 	}
 	if len(args) > 0 && isURL(args[0]) {
-		return nil, errors.New("COMMAND is a URL; a server at a URL is given as --url URL")
+		return nil, errors.New("COMMAND is a URL; to test a server at a URL, give --url URL")
 	}
 	command, err := f.stdio.command(args)
 	if err != nil {

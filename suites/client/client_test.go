@@ -323,7 +323,7 @@ func TestPassesAlone(t *testing.T) {
 		return c.Run(ctx)
 	})}, suites.Options{Timeout: 20 * time.Second})
 	q := requirement(t, run, fault.Requirement)
-	const want = "it failed while other clients ran, and passed alone: "
+	const want = "it failed while other clients ran, but passed when it ran alone: "
 	if launched.Load() != 2 || q.Verdict != result.Pass || !slices.ContainsFunc(q.Notes, func(n string) bool { return strings.HasPrefix(n, want) }) {
 		t.Errorf("after %d launches %s is %s, with the notes %q", launched.Load(), q.ID, q.Verdict, q.Notes)
 	}

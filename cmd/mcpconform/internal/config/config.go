@@ -208,11 +208,11 @@ func (t *Target) settle(f *yamlfile.File, lookup func(string) (string, bool)) er
 	at := func(member ...any) []any { return append([]any{"target"}, member...) }
 	switch {
 	case len(t.Command) > 0 && t.URL != "":
-		return f.Errorf(at("url"), "give either command, a server over stdio, or url, a server over HTTP; start starts a server over HTTP")
+		return f.Errorf(at("url"), "give either command (a server over stdio) or url (a server over HTTP); start is the command that starts a server over HTTP")
 	case f.Has(at("command")...) && (len(t.Command) == 0 || t.Command[0] == ""):
 		return f.Errorf(at("command"), "the command does not name a program")
 	case t.TransportCommand != "" && (len(t.Command) > 0 || t.Start != "" || len(t.Headers) > 0):
-		return f.Errorf(at("transportCommand"), "transportCommand leads to the server by itself; command, start and headers cannot be given with it")
+		return f.Errorf(at("transportCommand"), "transportCommand makes the connection itself; command, start and headers cannot be given with it")
 	case t.Start != "" && t.URL == "":
 		return f.Errorf(at("start"), "start needs url, the address of the server over HTTP")
 	case len(t.Headers) > 0 && t.URL == "":
@@ -301,7 +301,7 @@ func (a *Authorization) settle(f *yamlfile.File, lookup func(string) (string, bo
 	case a.Resource != "" && (err != nil || u.Host == ""):
 		return f.Errorf(at("resource"), "the resource is not a URL with scheme and host")
 	case a.Narrow != "" && a.NarrowRequest.Method == "":
-		return f.Errorf(at("narrow"), "narrow needs narrowRequest, the request for which the token's scope is too small")
+		return f.Errorf(at("narrow"), "narrow needs narrowRequest, a request that the token's scope does not allow")
 	case a.NarrowRequest.Params == nil:
 		return nil
 	}
