@@ -256,7 +256,7 @@ func TestThorough(t *testing.T) {
 		}
 		defer stop()
 		run, _, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: dialer, Settings: check.Settings{CallTools: check.CallAll}},
-			suites.Options{Thorough: true, Seed: 7})
+			suites.Options{Budget: result.Thorough, Seed: 7})
 		if err != nil {
 			t.Fatal(err)
 		}
