@@ -51,6 +51,7 @@ func plainest(all []trial, before map[string]bool) map[string]bool {
 			order = append(order, members)
 		}
 	}
+	slices.Reverse(order) // of equals the first is kept: it is the plainer one
 	slices.SortStableFunc(order, func(a, b []trial) int { return -cmp.Compare(share(a), share(b)) })
 	for _, members := range order {
 		leave(members)
@@ -122,13 +123,14 @@ func share(trials []trial) float64 {
 const (
 	costSession = 5  // of its own
 	costTool    = 5  // in one role
+	costFamily  = 10 // a check without one sends the plain value
 	costWait    = 50 // for what may not come
 )
 
 // checkTrial returns a check as a trial on a server. What is known of the server decides what it needs.
 func checkTrial(c *check.Check, t *check.Target) trial {
 	n := c.Needs
-	x := trial{name: c.Name, unit: c.Name, requirements: c.Requirements, cost: 1 + len(c.Families) + costTool*len(n.ToolRoles), patient: n.Patient}
+	x := trial{name: c.Name, unit: c.Name, requirements: c.Requirements, cost: 1 + costFamily*len(c.Families) + costTool*len(n.ToolRoles), patient: n.Patient}
 	if n.Session != check.Shared && n.Session != check.Own {
 		x.cost += costSession
 	}

@@ -29,7 +29,7 @@ func TestPlainest(t *testing.T) {
 		{name: "nothing"},
 		{name: "each is the only one", all: []trial{one("a", 9, "x"), one("b", 1, "y")}, want: []string{"a", "b"}},
 		{name: "the dearer one goes", all: []trial{one("a", 2, "x"), one("b", 1, "x")}, want: []string{"b"}},
-		{name: "the first of equals goes", all: []trial{one("a", 1, "x"), one("b", 1, "x")}, want: []string{"b"}},
+		{name: "the last of equals goes", all: []trial{one("a", 1, "x"), one("b", 1, "x")}, want: []string{"a"}},
 		{name: "two take the place of one", all: []trial{one("a", 8, "x", "y"), one("b", 1, "x"), one("c", 1, "y")}, want: []string{"b", "c"}},
 		{name: "one takes the place of two", all: []trial{one("a", 2, "x", "y"), one("b", 2, "x"), one("c", 2, "y")}, want: []string{"a"}},
 		{name: "what was seen before", all: []trial{one("a", 1, "x"), one("b", 1, "x", "y")}, before: []string{"x"}, want: []string{"b"}},

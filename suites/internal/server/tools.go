@@ -221,7 +221,7 @@ var toolChecks = []*check.Check{
 			// Tools with required arguments have something to validate.
 			slices.SortStableFunc(tools, func(a, b map[string]any) int { return requires(b) - requires(a) })
 			for _, tool := range tools {
-				if tried >= t.Most(maxMutated, 1) {
+				if tried >= maxMutated {
 					break
 				}
 				all := values.Invalid(tool["inputSchema"])
@@ -237,7 +237,7 @@ var toolChecks = []*check.Check{
 					continue
 				}
 				tried++
-				for _, m := range mutations[:min(len(mutations), t.Most(maxMutations, 2))] {
+				for _, m := range mutations[:min(len(mutations), maxMutations)] {
 					broken[rule(m)] = maxOfRule
 					if !refuses(t, tool, m, control.Events()...) {
 						break
