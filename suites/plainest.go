@@ -105,7 +105,9 @@ func (r *run) seen() map[string]bool {
 
 // tries reports whether a trial tries a requirement wherever another one does.
 func (t trial) tries(id string, other trial) bool {
-	return slices.Contains(t.requirements, id) && !slices.ContainsFunc(t.needs, func(need string) bool { return !slices.Contains(other.needs, need) })
+	return slices.Contains(t.requirements, id) && !slices.ContainsFunc(t.needs, func(need string) bool {
+		return !slices.Contains(other.needs, need)
+	})
 }
 
 // share returns what one requirement costs in trials.
@@ -130,7 +132,8 @@ const (
 // checkTrial returns a check as a trial on a server. What is known of the server decides what it needs.
 func checkTrial(c *check.Check, t *check.Target) trial {
 	n := c.Needs
-	x := trial{name: c.Name, unit: c.Name, requirements: c.Requirements, cost: 1 + costFamily*len(c.Families) + costTool*len(n.ToolRoles), patient: n.Patient}
+	x := trial{name: c.Name, unit: c.Name, requirements: c.Requirements, patient: n.Patient}
+	x.cost = 1 + costFamily*len(c.Families) + costTool*len(n.ToolRoles)
 	if n.Session != check.Shared && n.Session != check.Own {
 		x.cost += costSession
 	}
@@ -156,7 +159,8 @@ func checkTrial(c *check.Check, t *check.Target) trial {
 // scenarioTrial returns a scenario as a trial on a client. What a client does is known only when it has done it: so
 // what a scenario needs is a matter of cost.
 func scenarioTrial(s *client.Scenario) trial {
-	x := trial{name: s.Name, unit: s.Unit(), requirements: s.Requirements, cost: 1 + costTool*len(s.After), patient: s.Patient}
+	x := trial{name: s.Name, unit: s.Unit(), requirements: s.Requirements, patient: s.Patient}
+	x.cost = 1 + costTool*len(s.After)
 	if s.Needs != "" || s.UserActions != "" {
 		x.cost += costTool
 	}
