@@ -142,6 +142,7 @@ func (s *clientRun) specs() ([]*tree.Spec, error) {
 
 // start runs the scenarios that are left and, in any case, the baseline.
 func (s *clientRun) start(ctx context.Context, left []*tree.Spec) {
+	left = s.plainest(left, s.ruled(), func(spec *tree.Spec) trial { return scenarioTrial(s.scenario(spec.Name)) })
 	scenarios := slices.DeleteFunc(slices.Clone(s.all), func(c *client.Scenario) bool {
 		return c.Name != client.Baseline && !slices.ContainsFunc(left, func(spec *tree.Spec) bool { return spec.Name == c.Name })
 	})
@@ -150,7 +151,7 @@ func (s *clientRun) start(ctx context.Context, left []*tree.Spec) {
 	}
 	s.engine = &client.Engine{
 		Transport: s.Transport, Launch: s.Launch, Bridge: s.Bridge, TransportCommand: s.TransportCommand, Trace: s.Trace, Timeout: s.Timeout, Parallel: s.Parallel,
-		Authorizes: s.Authorizes, Network: s.Network, GivesUpAfter: s.GivesUpAfter, Choice: family.Choice{Seed: s.Seed, Thorough: s.Thorough}, Needed: s.support(left),
+		Authorizes: s.Authorizes, Network: s.Network, GivesUpAfter: s.GivesUpAfter, Choice: family.Choice{Seed: s.Seed, Budget: s.Budget}, Needed: s.support(left),
 		Done: func(t *client.T) {
 			p := s.runs[t.Scenario.Name]
 			p.t = t
@@ -165,6 +166,22 @@ func (s *clientRun) start(ctx context.Context, left []*tree.Spec) {
 			s.finished, s.err = s.engine.Run(ctx, scenarios)
 		}
 	}()
+}
+
+// scenario returns the scenario of a name.
+func (s *clientRun) scenario(name string) *client.Scenario {
+	return s.all[slices.IndexFunc(s.all, func(c *client.Scenario) bool { return c.Name == name })]
+}
+
+// ruled returns the requirements of the scenarios that judge nothing themselves: rules see them in the baseline.
+func (s *clientRun) ruled() map[string]bool {
+	ruled := make(map[string]bool)
+	for _, c := range s.all {
+		for _, id := range c.Requirements {
+			ruled[id] = ruled[id] || c.Judge == nil
+		}
+	}
+	return ruled
 }
 
 // support returns, for scenarios that serve no selected requirement, whether they are needed to show the rules more.

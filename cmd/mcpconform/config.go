@@ -17,6 +17,7 @@ import (
 	"github.com/mcpconform/mcpconform/cmd/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/result"
 )
 
 // configFlags name the files that describe the run or its target.
@@ -79,6 +80,9 @@ func (f *serverFlags) apply(cmd *cobra.Command, c *config.Config, args []string)
 	}
 	if c.CallTools != "" && !changed("call-tools") {
 		f.callTools = string(c.CallTools)
+	}
+	if !changed("quick") && !changed("thorough") {
+		f.families.quick, f.families.thorough = c.Budget == result.Quick.String(), c.Budget == result.Thorough.String()
 	}
 	if !changed("strict") {
 		f.verdict.strict = c.Strict

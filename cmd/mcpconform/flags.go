@@ -74,7 +74,7 @@ func (f *runFlags) register(cmd *cobra.Command, p wire.Party) {
 // running returns what the flags say of a run with scripts.
 func (f *runFlags) running(scripts []*script.Script) suites.Options {
 	o := f.judging()
-	o.Scripts, o.Seed, o.Thorough = scripts, f.families.seed, f.families.thorough
+	o.Scripts, o.Seed, o.Budget = scripts, f.families.seed, f.families.budget()
 	o.Timeout, o.RunTimeout, o.Parallel = f.limits.timeout, f.limits.run, f.limits.parallel
 	o.Shard, o.Shards = f.shard.index, f.shard.of
 	return o
@@ -213,12 +213,35 @@ func (f *limitFlags) check() error {
 // familyFlags say which members of families of stimuli are tried.
 type familyFlags struct {
 	seed     uint64
+	quick    bool
 	thorough bool
+}
+
+// budget returns how much is tried.
+func (f *familyFlags) budget() result.Budget {
+	switch {
+	case f.quick:
+		return result.Quick
+	case f.thorough:
+		return result.Thorough
+	}
+	return result.Default
 }
 
 func (f *familyFlags) register(cmd *cobra.Command) {
 	cmd.Flags().Uint64Var(&f.seed, "seed", 0, "choose other members of the large families of stimuli (docs/families.md), and another order of requests; the same seed chooses the same")
-	cmd.Flags().BoolVar(&f.thorough, "thorough", false, "try all members of all families of stimuli")
+	cmd.Flags().BoolVar(&f.quick, "quick", false, "try each requirement once, in the plainest way: for every push")
+	cmd.Flags().BoolVar(&f.thorough, "thorough", false, "try all members of all families of stimuli, and longer sequences: for every night")
+	before := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if f.quick && f.thorough {
+			return errors.New("--quick and --thorough cannot be given together: one tries less than usual, the other more")
+		}
+		if before != nil {
+			return before(cmd, args)
+		}
+		return nil
+	}
 }
 
 // shardFlags choose a part of the run: --shard i/n.

@@ -367,8 +367,8 @@ func TestChoice(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if run.Seed != o.Seed || run.Thorough != o.Thorough || run.Verdict == result.NotConformant {
-				t.Errorf("seed %d, thorough %t: %s %v", run.Seed, run.Thorough, run.Verdict, verdicts(run))
+			if run.Seed != o.Seed || run.Budget() != o.Budget || run.Verdict == result.NotConformant {
+				t.Errorf("seed %d, %s: %s %v", run.Seed, run.Budget(), run.Verdict, verdicts(run))
 			}
 			for _, l := range trace.Logs() {
 				for _, e := range l.Events() {
@@ -381,7 +381,7 @@ func TestChoice(t *testing.T) {
 		slices.Sort(sent)
 		return slices.Compact(sent)
 	}
-	one, other, all := ids(suites.Options{Seed: 1}), ids(suites.Options{Seed: 2}), ids(suites.Options{Thorough: true})
+	one, other, all := ids(suites.Options{Seed: 1}), ids(suites.Options{Seed: 2}), ids(suites.Options{Budget: result.Thorough})
 	if diff := cmp.Diff(one, ids(suites.Options{Seed: 1})); diff != "" {
 		t.Errorf("two runs with one seed send other ids:\n%s", diff)
 	}

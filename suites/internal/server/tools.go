@@ -244,7 +244,9 @@ var toolChecks = []*check.Check{
 					}
 				}
 			}
-			otherRules(t, tools, broken)
+			if t.Further() {
+				otherRules(t, tools, broken)
+			}
 			if tried == 0 {
 				t.Inconclusive("no tool that may be called takes arguments and succeeds with generated ones; " + nothingCallable)
 			}
@@ -806,6 +808,9 @@ func listChanged(t *check.T, feature string) {
 	}
 	t.Must(err)
 	useNew(t, feature, before, after)
+	if !t.Further() {
+		return
+	}
 	for range most - 1 {
 		t.Clear()
 		before, mark = after, e.Seq+1

@@ -23,6 +23,7 @@ import (
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/expected"
+	"github.com/mcpconform/mcpconform/suites/result"
 )
 
 // DefaultFile is read from the current directory when no other file is named.
@@ -55,8 +56,10 @@ type Config struct {
 	SandboxWrite []string `yaml:"sandboxWrite"`
 	Select       []string `yaml:"select"`
 	Skip         []string `yaml:"skip"`
-	Strict       bool     `yaml:"strict"`
-	ExpectSDK    bool     `yaml:"expectSDK"`
+	// Budget says how much is tried: quick, default or thorough.
+	Budget    string `yaml:"budget"`
+	Strict    bool   `yaml:"strict"`
+	ExpectSDK bool   `yaml:"expectSDK"`
 	// Scripts are folders of scripts, relative to that of the file until Load
 	// has made them relative to ours.
 	Scripts  []string `yaml:"scripts"`
@@ -245,6 +248,8 @@ func (c *Config) settleRun(f *yamlfile.File) error {
 		return f.Errorf([]any{"revision"}, "revision %q is not supported; %s is", c.Revision, schema.Version)
 	case c.CallTools != "" && !slices.Contains([]check.CallMode{check.CallNone, check.CallSafe, check.CallAll}, c.CallTools):
 		return f.Errorf([]any{"callTools"}, "callTools is %q; it takes none, safe or all", c.CallTools)
+	case c.Budget != "" && !slices.Contains([]string{result.Quick.String(), result.Default.String(), result.Thorough.String()}, c.Budget):
+		return f.Errorf([]any{"budget"}, "budget is %q; it takes quick, default or thorough", c.Budget)
 	}
 	for member, positive := range map[string]bool{
 		"message": c.Limits.Message > 0, "total": c.Limits.Total > 0, "timeout": c.Limits.Timeout > 0,
