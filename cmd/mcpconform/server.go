@@ -143,7 +143,7 @@ func (f *serverFlags) options() (serverOptions, error) {
 }
 
 // embeddedTime is how long the embedded reference server awaits an answer. No user has to state it.
-const embeddedTime = 3 * time.Second
+const embeddedTime = time.Second
 
 // target makes the server that the flags or a command name the run's target. The
 // function that it returns stops what was started for the whole run.
