@@ -99,7 +99,7 @@ var busyActs = [][]act{
 	{
 		{
 			did: "cancelled a request that it had never made, under the id of another client's call",
-			do:  func(s *scene) { s.cancel() },
+			do:  func(s *scene) { s.cancel(oldestID) },
 		},
 		{
 			did: "set its log level", spares: levelChanged, because: "one log level may hold for all clients",
@@ -129,10 +129,7 @@ var busyActs = [][]act{
 			}
 		}},
 		{did: "cancelled its own call with the same id", do: func(s *scene) {
-			if s.calls[oldest] != nil {
-				s.begin(actor, standbyID)
-				s.cancel()
-			}
+			s.cancel(sharedID)
 		}},
 	},
 	{{did: "ended its session", do: func(s *scene) {
@@ -321,10 +318,10 @@ func (s *scene) begin(i int, id string) {
 	}
 }
 
-// cancel has the acting session cancel the id that the calls of the others have.
-func (s *scene) cancel() {
+// cancel has the acting session cancel a request by its id, if there are calls with the ids of these.
+func (s *scene) cancel(id string) {
 	if s.calls[oldest] != nil {
-		_ = s.sessions[actor].Notify(s.t.Context, "notifications/cancelled", map[string]any{"requestId": standbyID}, late)
+		_ = s.sessions[actor].Notify(s.t.Context, "notifications/cancelled", map[string]any{"requestId": id}, late)
 	}
 }
 
@@ -402,8 +399,11 @@ func (s *scene) belongsElsewhere(to *client.Session, e *wire.Event, own []*wire.
 	return "received " + method + " instead of the caller"
 }
 
-// standbyID is the id of a call in each session that stands by.
-const standbyID = "mcpconform-bystander"
+// The ids of calls. The acting session and the newest one have a call with the same id. That of the newest began last.
+const (
+	oldestID = "mcpconform-bystander"
+	sharedID = "mcpconform-both"
+)
 
 // keep makes the bystanders set a log level, subscribe to a resource and begin a call. Then it does acts, and returns
 // the state that the bystanders have lost.
@@ -411,8 +411,10 @@ func (s *scene) keep(acts [][]act, isolation string) (found []harmed) {
 	s.setLevels()
 	s.uri = s.subscribes()
 	// A stream can be resumed only from an event, such as the progress of a call.
-	ids := []string{oldest: standbyID, actor: standbyID + "-acts", newest: standbyID}
-	each([]int{oldest, actor, newest}, func(i int) { s.begin(i, ids[i]) })
+	ids := []string{oldest: oldestID, actor: sharedID, newest: sharedID}
+	for _, together := range [][]int{{oldest, actor}, {newest}} {
+		each(together, func(i int) { s.begin(i, ids[i]) })
+	}
 	s.perform(acts)
 	unanswered := s.await()
 	asked, lost := s.lost()
