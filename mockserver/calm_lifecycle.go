@@ -73,7 +73,7 @@ func afterInitialize(do func(s *server.Session)) apply {
 var lifecycleOddities = []Oddity{
 	{
 		ID: "lifecycle.unnamed-client", Summary: "initialize is served without the name or the version of the client.",
-		Why: "What initialize must contain binds the client; no sentence has a server look at it.", Source: at("basic/lifecycle#initialization"),
+		Why: "The required members of initialize bind the client; no sentence has a server look at it.", Source: at("basic/lifecycle#initialization"),
 		Apply: wrapping("initialize", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			info, _ := r.Params["clientInfo"].(object)
 			named := object{"name": "unknown", "version": "unknown"}
@@ -85,7 +85,7 @@ var lifecycleOddities = []Oddity{
 	{
 		// https://github.com/ramimbo/mergework/pull/848
 		ID: "lifecycle.initialize-unchecked", Summary: "initialize is served whatever is missing from it.",
-		Why: "What initialize must contain binds the client; no sentence has a server look at it.", Source: at("basic/lifecycle#initialization"),
+		Why: "The required members of initialize bind the client; no sentence has a server look at it.", Source: at("basic/lifecycle#initialization"),
 		Apply: wrapping("initialize", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			if _, ok := r.Params["protocolVersion"].(string); !ok {
 				r.Params["protocolVersion"] = schema.Version

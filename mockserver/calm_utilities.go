@@ -553,13 +553,13 @@ var paginationOddities = []Oddity{
 	},
 	{
 		ID: "pagination.by-capability", Summary: "Each list leaves out items for clients without sampling, roots or elicitation, and cursors are offsets.",
-		Why:    "Which items a server offers to whom is its own affair, and a cursor may be the same text in another session.",
+		Why:    "A server decides which items it offers to whom, and a cursor may be the same text in another session.",
 		Source: at("server/utilities/pagination#pagination-model"), Changes: "pages",
 		Apply: byOffset(toTheCapable),
 	},
 	{
 		ID: "pagination.by-tenant", Summary: "Each session has a tool, a prompt and a resource with a name of its own, and cursors are offsets.",
-		Why: "Which items a server offers to whom is its own affair.", Source: at("server/utilities/pagination#pagination-model"), Changes: "pages",
+		Why: "A server decides which items it offers to whom.", Source: at("server/utilities/pagination#pagination-model"), Changes: "pages",
 		Apply: forTenants(),
 	},
 }

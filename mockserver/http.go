@@ -885,7 +885,7 @@ var httpFaults = []Fault{
 	{
 		ID: "http.event-ids-per-stream", Requirement: "http.server.event-id-unique", Transports: overHTTP,
 		Summary:    "Event ids count from 1 on each stream.",
-		Collateral: []string{"http.server.replay-same-stream", "http.server.event-id-cursor"},
+		Collateral: []string{"http.server.replay-same-stream", "http.server.event-id-cursor", "base.response.once"},
 		Apply: streaming(func(e *server.Event) []*server.Event {
 			if _, n, ok := strings.Cut(e.ID, "-"); ok {
 				e.ID = n

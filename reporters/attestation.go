@@ -111,7 +111,7 @@ func Attestation(w io.Writer, run *result.Run, of Attested) error {
 		"version": run.Tool.Version, "revision": run.Revision, "role": run.Role, "transport": run.Transport,
 		"target": target, "verdict": of.Verdict, "started": timestamp(run.Started, "2006-01-02T15:04:05Z"),
 	}
-	for name, set := range map[string]bool{"strict": run.Strict, "partial": run.Partial, "thorough": run.Thorough} {
+	for name, set := range map[string]bool{"strict": run.Strict, "partial": run.Partial, "quick": run.Quick, "thorough": run.Thorough} {
 		if set {
 			annotations[name] = true
 		}

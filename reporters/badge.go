@@ -29,6 +29,9 @@ func NewBadge(run *result.Run) (BadgeText, error) {
 	if run.Partial {
 		b.Message += ", in part"
 	}
+	if run.Quick {
+		b.Message += ", quick"
+	}
 	if run.Strict {
 		b.Message += ", strict"
 	}

@@ -152,6 +152,7 @@ func (c *checklist) heading() {
 	if c.Strict {
 		row("Strict", "yes: recommendations count")
 	}
+	row("Budget", c.budget())
 	c.printf("\n")
 }
 

@@ -221,8 +221,8 @@ func (c *console) heading() {
 	if c.Transport != "" {
 		subject += " over " + transportName(c.Transport)
 	}
-	if c.Thorough {
-		subject += " · thorough"
+	if b := c.Budget(); b != result.Default {
+		subject += " · " + b.String()
 	}
 	if !c.Recorded {
 		subject += fmt.Sprintf(" · seed %d", c.Seed)

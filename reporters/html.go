@@ -439,6 +439,7 @@ func (v *view) htmlFacts() []htmlFact {
 	if v.Strict {
 		add(htmlFact{Name: "Strict", Value: "yes: recommendations count"})
 	}
+	add(htmlFact{Name: "Budget", Value: v.budget()})
 	return facts
 }
 
@@ -501,6 +502,9 @@ func (v *view) again(q *result.Requirement) string {
 	words := []string{"mcpconform", v.Role, "--select", q.ID}
 	if v.Seed != 0 {
 		words = append(words, "--seed", strconv.FormatUint(v.Seed, 10))
+	}
+	if v.Thorough {
+		words = append(words, "--thorough")
 	}
 	command := v.Target.Command
 	given := len(command) == 1 && v.Role == "server" // to a flag, as one text

@@ -225,6 +225,9 @@ func (v *view) junitRunProperties() *junitProperties {
 	if v.Strict {
 		p.add("strict", "true")
 	}
+	if b := v.Budget(); b != result.Default {
+		p.add("budget", b.String())
+	}
 	if v.Against != nil {
 		exit, because := v.decision()
 		p.add("against", v.compared())

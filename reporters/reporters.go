@@ -332,6 +332,17 @@ func (v *view) basis() string {
 	return detail
 }
 
+// budget says how much a run tried that is not the default, or "".
+func (v *view) budget() string {
+	switch v.Budget() {
+	case result.Quick:
+		return "quick: each requirement once, in the plainest way"
+	case result.Thorough:
+		return "thorough: all members of all families, and longer sequences"
+	}
+	return ""
+}
+
 // whyIncomplete is the reason why the run is incomplete, without a full stop.
 func (v *view) whyIncomplete() string { return Incomplete(v.Run) }
 

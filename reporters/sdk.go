@@ -85,7 +85,7 @@ func (v *view) knownUpstream(q *result.Requirement) string {
 }
 
 // sdkHelp says what can be done about findings that an SDK causes.
-const sdkHelp = "--expect-sdk (expectSDK in mcpconform.yaml) does not count them, as long as there are any."
+const sdkHelp = "--expect-sdk (expectSDK in mcpconform.yaml) does not count them; it fails once there are none."
 
 // mended says in which version of the SDK a fault is mended.
 func mended(f *result.SDKFault) string {

@@ -15,9 +15,9 @@ type Hint struct {
 	Party Party `yaml:"party" json:"party"`
 	// Transports limits the hint as those of a [Requirement] limit that.
 	Transports []string `yaml:"transports" json:"transports,omitempty"`
-	// Option is the flag, or the key of the configuration, that the hint is about; "" if
-	// there is none.
-	Option string `yaml:"option" json:"option,omitempty"`
+	// Options are the flags and keys of the configuration that the hint is about, and the acts of a client that it
+	// asks for: methods, or progressToken. One of them is enough.
+	Options Texts `yaml:"options" json:"options,omitempty"`
 }
 
 var readHints = embedded[Hint]("hints", hintsJSON)
@@ -29,12 +29,12 @@ func Hints() ([]Hint, error) {
 	return slices.Clone(list), err
 }
 
-// Fits reports whether a hint helps to judge a party over a transport, when the user has
-// given some options already.
+// Fits reports whether a hint helps to judge a party over a transport, when the run already has some options and acts:
+// the user has given them, or the run has seen them.
 func (h Hint) Fits(p Party, transport string, given []string) bool {
 	return (h.Party == p || h.Party == Both) &&
 		(len(h.Transports) == 0 || slices.Contains(h.Transports, transport)) &&
-		(h.Option == "" || !slices.Contains(given, h.Option))
+		!slices.ContainsFunc(h.Options, func(o string) bool { return slices.Contains(given, o) })
 }
 
 // HintsFor returns the texts of the hints of a requirement that fit, as [Hint.Fits] has it.

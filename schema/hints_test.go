@@ -59,7 +59,7 @@ func TestHintsFitTheRun(t *testing.T) {
 	list := hints(t)
 	var options []string
 	for _, h := range list {
-		options = append(options, h.Option)
+		options = append(options, h.Options...)
 	}
 	forOther := map[schema.Party]func(text string) bool{
 		schema.Server: func(text string) bool {
@@ -85,7 +85,7 @@ func TestHintsFitTheRun(t *testing.T) {
 				}
 				for _, text := range schema.HintsFor(q, party, transport, options) {
 					i := slices.IndexFunc(list, func(h schema.Hint) bool { return h.Text == text })
-					if i < 0 || list[i].Option != "" {
+					if i < 0 || len(list[i].Options) > 0 {
 						t.Errorf("%s: %q is shown although the option is given", q.ID, text)
 					}
 				}

@@ -142,6 +142,7 @@ func (s *clientRun) specs() ([]*tree.Spec, error) {
 
 // start runs the scenarios that are left and, in any case, the baseline.
 func (s *clientRun) start(ctx context.Context, left []*tree.Spec) {
+	left = s.plainest(left, s.ruled(), func(spec *tree.Spec) trial { return scenarioTrial(s.scenario(spec.Name)) })
 	scenarios := slices.DeleteFunc(slices.Clone(s.all), func(c *client.Scenario) bool {
 		return c.Name != client.Baseline && !slices.ContainsFunc(left, func(spec *tree.Spec) bool { return spec.Name == c.Name })
 	})
@@ -150,7 +151,7 @@ func (s *clientRun) start(ctx context.Context, left []*tree.Spec) {
 	}
 	s.engine = &client.Engine{
 		Transport: s.Transport, Launch: s.Launch, Bridge: s.Bridge, TransportCommand: s.TransportCommand, Trace: s.Trace, Timeout: s.Timeout, Parallel: s.Parallel,
-		Authorizes: s.Authorizes, Network: s.Network, GivesUpAfter: s.GivesUpAfter, Choice: family.Choice{Seed: s.Seed, Thorough: s.Thorough}, Needed: s.support(left),
+		Authorizes: s.Authorizes, Network: s.Network, GivesUpAfter: s.GivesUpAfter, Choice: family.Choice{Seed: s.Seed, Budget: s.Budget}, Needed: s.support(left),
 		Done: func(t *client.T) {
 			p := s.runs[t.Scenario.Name]
 			p.t = t
@@ -165,6 +166,22 @@ func (s *clientRun) start(ctx context.Context, left []*tree.Spec) {
 			s.finished, s.err = s.engine.Run(ctx, scenarios)
 		}
 	}()
+}
+
+// scenario returns the scenario of a name.
+func (s *clientRun) scenario(name string) *client.Scenario {
+	return s.all[slices.IndexFunc(s.all, func(c *client.Scenario) bool { return c.Name == name })]
+}
+
+// ruled returns the requirements of the scenarios that judge nothing themselves: rules see them in the baseline.
+func (s *clientRun) ruled() map[string]bool {
+	ruled := make(map[string]bool)
+	for _, c := range s.all {
+		for _, id := range c.Requirements {
+			ruled[id] = ruled[id] || c.Judge == nil
+		}
+	}
+	return ruled
 }
 
 // support returns, for scenarios that serve no selected requirement, whether they are needed to show the rules more.
@@ -204,12 +221,13 @@ func (s *clientRun) finish(ctx context.Context) {
 	}
 	s.notes = append(append(s.notes, endings(s.finished)...), s.deaths()...)
 	if s.engine.OneByOne() {
-		s.notes = append(s.notes, "the client did nothing while another process of it ran, so it was launched once at a time, which takes longer")
+		s.notes = append(s.notes, "the client did nothing while another process of it ran, so mcpconform launched one at a time, which takes longer")
 	}
 	s.ledger.Evidence.Revision = settled(s.finished)
 	s.ledger.Evidence.Partial = len(s.Scenarios) > 0
+	s.ledger.Given = client.Acts(s.finished)
 	if s.GivesUpAfter > 0 {
-		s.ledger.Given = []string{"--gives-up-after"}
+		s.ledger.Given = append(s.ledger.Given, "--gives-up-after")
 	}
 	if len(s.finished) > 0 {
 		s.ledger.Evidence.Missing = s.missing()
@@ -359,7 +377,7 @@ func endings(finished []*client.T) []string {
 	if len(late) == 0 {
 		return nil
 	}
-	return []string{"the client had to be stopped at the time limit in " + strings.Join(late, ", ") + "; " + ending.Raise(ending.Timeout)}
+	return []string{"mcpconform stopped the client at the time limit in " + strings.Join(late, ", ") + "; " + ending.Raise(ending.Timeout)}
 }
 
 // ReferenceClient launches the reference client at a place, within this program.

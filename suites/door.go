@@ -161,7 +161,10 @@ func Strict() Option { return func(s *suite) { s.Strict = true } }
 func Seed(n uint64) Option { return func(s *suite) { s.Options.Seed = n } }
 
 // Thorough tries all members of all families of stimuli.
-func Thorough() Option { return func(s *suite) { s.Options.Thorough = true } }
+func Thorough() Option { return func(s *suite) { s.Budget = result.Thorough } }
+
+// Quick tries each requirement once, in the plainest way. The last one of Quick and Thorough counts.
+func Quick() Option { return func(s *suite) { s.Budget = result.Quick } }
 
 // Timeout bounds one answer of a server, or one scenario of a client.
 func Timeout(d time.Duration) Option { return func(s *suite) { s.Timeout = d } }

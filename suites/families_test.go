@@ -246,6 +246,47 @@ func TestSeed(t *testing.T) {
 	}
 }
 
+// TestQuick wants a quick run to exercise what a longer one exercises on the reference server, or to say that it leaves
+// it out, in a third of the requests.
+func TestQuick(t *testing.T) {
+	brief.WholeRuns(t)
+	for _, over := range []string{transport.NameStdio, transport.NameHTTP} {
+		runs, sent := make(map[result.Budget]*result.Run), make(map[result.Budget]int)
+		for _, budget := range []result.Budget{result.Default, result.Quick} {
+			inVirtualTime(func(t *testing.T) {
+				dialer, stop, err := serve(t.Context(), over, serverOptions())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer stop()
+				run, trace, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: dialer, Settings: check.Settings{CallTools: check.CallAll}},
+					suites.Options{Budget: budget})
+				if err != nil {
+					t.Fatal(err)
+				}
+				exonerated(t, run)
+				runs[budget] = run
+				for _, l := range trace.Logs() {
+					for _, e := range l.Events() {
+						if e.From == wire.Client && e.Kind == wire.KindMessage {
+							sent[budget]++
+						}
+					}
+				}
+			})(t)
+		}
+		if !runs[result.Quick].Quick || 3*sent[result.Quick] > sent[result.Default] {
+			t.Errorf("over %s: quick is %t; %d messages of %d", over, runs[result.Quick].Quick, sent[result.Quick], sent[result.Default])
+		}
+		for i, q := range runs[result.Quick].Requirements {
+			usual := runs[result.Default].Requirements[i]
+			if usual.Verdict == result.Pass && q.Verdict != result.Pass && q.Reason != result.QuickOnly {
+				t.Errorf("over %s: %s is %s: %s", over, q.ID, q.Verdict, q.Reason)
+			}
+		}
+	}
+}
+
 // TestThorough wants a run with all members to find nothing on the reference server either.
 func TestThorough(t *testing.T) {
 	brief.WholeRuns(t)
@@ -256,7 +297,7 @@ func TestThorough(t *testing.T) {
 		}
 		defer stop()
 		run, _, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: dialer, Settings: check.Settings{CallTools: check.CallAll}},
-			suites.Options{Thorough: true, Seed: 7})
+			suites.Options{Budget: result.Thorough, Seed: 7})
 		if err != nil {
 			t.Fatal(err)
 		}

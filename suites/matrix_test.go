@@ -85,7 +85,7 @@ func traced(ctx context.Context, seed uint64, over string, o server.Options, sel
 	if o.HTTP.Protection != nil {
 		settings.Authorization = authorization
 	}
-	run, trace, err := suites.Run(ctx, suites.ServerChecks{Dialer: dialer, Settings: settings}, suites.Options{Seed: seed, Selection: suites.Selection{Select: selected}})
+	run, trace, err := suites.Run(ctx, suites.ServerChecks{Dialer: dialer, Settings: settings}, suites.Options{Seed: seed, Budget: killmatrix.Budget(), Selection: suites.Selection{Select: selected}})
 	if err == nil && ctx.Err() != nil {
 		err = errors.New("the run does not end")
 	}

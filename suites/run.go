@@ -38,10 +38,11 @@ type Options struct {
 	// how many clients are launched; zero for the default.
 	Parallel int
 	// Seed chooses which members of large families of stimuli are tried; the same seed
-	// chooses the same. Thorough tries all.
-	Seed     uint64
-	Thorough bool
-	Strict   bool
+	// chooses the same.
+	Seed uint64
+	// Budget is how much is tried.
+	Budget result.Budget
+	Strict bool
 	// Expected are the failures that do not count, for the time being.
 	Expected []expected.Entry
 	// ExpectSDK has findings that the target's SDK is known to cause not count either.
@@ -472,7 +473,7 @@ func (r *run) conclude(ctx context.Context, outcomes []tree.Outcome) *result.Run
 		Tool: r.Tool, Revision: schema.Version, Target: r.Target, Started: r.Trace.Start.UTC(),
 		Seconds: cmp.Or(r.lasted, time.Since(r.Trace.Start)).Seconds(), Strict: r.Strict, Notes: r.notes, Uncalled: r.uncalled, Offer: r.offer,
 		Login: r.login,
-		Seed:  r.Seed, Thorough: r.Thorough, Recorded: recorded,
+		Seed:  r.Seed, Quick: r.Budget == result.Quick, Thorough: r.Budget == result.Thorough, Recorded: recorded,
 		Partial: r.Selection.Partial() || r.ledger.Evidence.Partial,
 	}
 	for _, o := range outcomes {

@@ -117,7 +117,7 @@ func (s *serverRun) specs() ([]*tree.Spec, error) {
 func (s *serverRun) start(ctx context.Context, left []*tree.Spec) {
 	s.engine = &check.Engine{
 		Dialer: s.Dialer, Trace: s.Trace, Timeout: s.Timeout, StartTimeout: s.StartTimeout, Parallel: s.Parallel, Settings: s.Settings, Restart: s.Restart, Login: s.Login,
-		Choice: family.Choice{Seed: s.Seed, Thorough: s.Thorough},
+		Choice: family.Choice{Seed: s.Seed, Budget: s.Budget},
 	}
 	s.target, s.cause = s.engine.Prepare(ctx)
 	if s.cause != nil && ctx.Err() != nil {
@@ -133,7 +133,7 @@ func (s *serverRun) start(ctx context.Context, left []*tree.Spec) {
 		s.cause = other
 	}
 	var checks []*check.Check
-	left = s.needed(left)
+	left = s.plainest(s.needed(left), s.seen(), func(spec *tree.Spec) trial { return checkTrial(s.checks[spec.Name], s.target) })
 	for _, spec := range left {
 		c := s.checks[spec.Name]
 		checks = append(checks, c)

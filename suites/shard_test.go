@@ -278,7 +278,7 @@ func TestMergeRefuses(t *testing.T) {
 		"other number":   func(b *result.Run) { b.Shard.Of = 3 },
 		"strict":         func(b *result.Run) { b.Strict = true },
 		"other seed":     func(b *result.Run) { b.Seed = 7 },
-		"thorough":       func(b *result.Run) { b.Thorough = true },
+		"budget":         func(b *result.Run) { b.Thorough = true },
 		"selection":      func(b *result.Run) { b.Requirements = nil },
 		"expectations":   func(b *result.Run) { b.ExpectedFailures = []result.ExpectedFailure{{ID: "x"}} },
 	} {

@@ -41,7 +41,7 @@ func (f *certifyFlags) register(cmd *cobra.Command) {
 // partFlags make a run one of a part, waive something, or change what counts. No
 // certificate can be had of such a run.
 var partFlags = []string{
-	"select", "skip", "label-filter", "scenario", "shard", "scripts", "expected-failures", "expect-sdk", "strict",
+	"quick", "select", "skip", "label-filter", "scenario", "shard", "scripts", "expected-failures", "expect-sdk", "strict",
 	"all", "serve", "servers", "list-scenarios",
 }
 
@@ -103,7 +103,7 @@ func certifyServerCommand() *cobra.Command {
 			}
 			for what, given := range map[string]bool{
 				"select": len(f.selection.Select) > 0, "skip": len(f.selection.Skip) > 0, "scripts": len(f.scripts.folders) > 0,
-				"expectedFailures": len(f.expected) > 0, "expectSDK": f.verdict.expectSDK, "strict": f.verdict.strict,
+				"expectedFailures": len(f.expected) > 0, "expectSDK": f.verdict.expectSDK, "strict": f.verdict.strict, "budget: quick": f.families.quick,
 			} {
 				if given {
 					return fmt.Errorf("the configuration has %s: certify runs everything, waives nothing, and lets the class say what counts; name another file with --config", what)

@@ -289,7 +289,7 @@ func (f *clientFlags) options(args []string) (clientOptions, error) {
 		return o, nil
 	}
 	if isURL(args[0]) {
-		return o, errors.New("COMMAND is a URL; it is the command of a client, and mcpconform server --url URL tests a server at a URL")
+		return o, errors.New("COMMAND is a URL; give the command of a client, or test a server at a URL with mcpconform server --url URL")
 	}
 	command, err := f.stdio.command(args)
 	if err != nil {

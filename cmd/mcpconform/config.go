@@ -17,6 +17,7 @@ import (
 	"github.com/mcpconform/mcpconform/cmd/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/result"
 )
 
 // configFlags name the files that describe the run or its target.
@@ -31,7 +32,7 @@ func (f *configFlags) register(cmd *cobra.Command, usage string) {
 	flags.StringVar(&f.file, "config", "", usage)
 	flags.StringVar(&f.from, "from", "", "take the server from the configuration `FILE` of a client: Claude, Cursor, VS Code, opencode, Codex, Zed and others")
 	flags.StringVar(&f.name, "name", "", "take the server `NAME` of the --from file")
-	flags.StringArrayVar(&f.inputs, "input", nil, "with --from, the value for which the client would ask as ${input:ID}, `ID=VALUE`, repeatable; or set MCPCONFORM_INPUT_ID")
+	flags.StringArrayVar(&f.inputs, "input", nil, "with --from, the value that the client would ask its user for as ${input:ID}, `ID=VALUE`, repeatable; or set MCPCONFORM_INPUT_ID")
 }
 
 // configure reads the files and fills in what no flag says. It returns the
@@ -79,6 +80,9 @@ func (f *serverFlags) apply(cmd *cobra.Command, c *config.Config, args []string)
 	}
 	if c.CallTools != "" && !changed("call-tools") {
 		f.callTools = string(c.CallTools)
+	}
+	if !changed("quick") && !changed("thorough") {
+		f.families.quick, f.families.thorough = c.Budget == result.Quick.String(), c.Budget == result.Thorough.String()
 	}
 	if !changed("strict") {
 		f.verdict.strict = c.Strict

@@ -74,7 +74,7 @@ func (f *runFlags) register(cmd *cobra.Command, p wire.Party) {
 // running returns what the flags say of a run with scripts.
 func (f *runFlags) running(scripts []*script.Script) suites.Options {
 	o := f.judging()
-	o.Scripts, o.Seed, o.Thorough = scripts, f.families.seed, f.families.thorough
+	o.Scripts, o.Seed, o.Budget = scripts, f.families.seed, f.families.budget()
 	o.Timeout, o.RunTimeout, o.Parallel = f.limits.timeout, f.limits.run, f.limits.parallel
 	o.Shard, o.Shards = f.shard.index, f.shard.of
 	return o
@@ -141,8 +141,8 @@ type verdictFlags struct {
 func (f *verdictFlags) register(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.strict, "strict", false, "count a broken SHOULD as a failure")
 	cmd.Flags().BoolVar(&f.expectSDK, "expect-sdk", false,
-		"do not count the failures that the SDK of the target is known to cause, as long as there are any")
-	cmd.Flags().StringVar(&f.file, "expected-failures", "", "do not count the failures that `FILE` lists, as long as they fail")
+		"do not count the failures that the SDK of the target is known to cause; if there are none left, the run fails")
+	cmd.Flags().StringVar(&f.file, "expected-failures", "", "do not count the failures that `FILE` lists; an entry that passes makes the run fail")
 }
 
 // expected returns what the file lists, or nil without one.
@@ -191,9 +191,9 @@ func (f *limitFlags) registerRun(cmd *cobra.Command, p wire.Party) {
 	if p == wire.Client {
 		of, parallel = "", "how many clients run at a time (default: twice the processors)"
 	}
-	flags.DurationVar(&f.givesUp, "gives-up-after", 0, "the "+string(p)+" gives up a request"+of+" after `TIME` at most, if only progress or nothing comes; waiting for longer is then reported")
+	flags.DurationVar(&f.givesUp, "gives-up-after", 0, "the "+string(p)+" gives up a request"+of+" after `TIME` at most, if nothing or only progress comes; longer waits are then reported")
 	flags.IntVar(&f.parallel, "parallel", 0, parallel)
-	flags.DurationVar(&f.run, "run-timeout", 0, "how long the whole run may take; what is left then is inconclusive (default: by the number of checks and --timeout, generously)")
+	flags.DurationVar(&f.run, "run-timeout", 0, "how long the whole run may take; the rest is then inconclusive (default: by the number of checks and --timeout, generously)")
 }
 
 func (f *limitFlags) check() error {
@@ -213,12 +213,35 @@ func (f *limitFlags) check() error {
 // familyFlags say which members of families of stimuli are tried.
 type familyFlags struct {
 	seed     uint64
+	quick    bool
 	thorough bool
+}
+
+// budget returns how much is tried.
+func (f *familyFlags) budget() result.Budget {
+	switch {
+	case f.quick:
+		return result.Quick
+	case f.thorough:
+		return result.Thorough
+	}
+	return result.Default
 }
 
 func (f *familyFlags) register(cmd *cobra.Command) {
 	cmd.Flags().Uint64Var(&f.seed, "seed", 0, "choose other members of the large families of stimuli (docs/families.md), and another order of requests; the same seed chooses the same")
-	cmd.Flags().BoolVar(&f.thorough, "thorough", false, "try all members of all families of stimuli")
+	cmd.Flags().BoolVar(&f.quick, "quick", false, "try each requirement once, in the plainest way: for every push")
+	cmd.Flags().BoolVar(&f.thorough, "thorough", false, "try all members of all families of stimuli, and longer sequences: for every night")
+	before := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if f.quick && f.thorough {
+			return errors.New("--quick and --thorough cannot be given together: one tries less than usual, the other more")
+		}
+		if before != nil {
+			return before(cmd, args)
+		}
+		return nil
+	}
 }
 
 // shardFlags choose a part of the run: --shard i/n.
@@ -247,7 +270,7 @@ func (f *shardFlags) Set(s string) error {
 	case err != nil || errN != nil:
 		return errors.New("it takes a number, a slash and a number, such as 1/4")
 	case n < 1 || i < 1 || i > n:
-		return fmt.Errorf("there is no shard %d of %d; the first is 1 and the last is N", i, n)
+		return fmt.Errorf("there is no shard %d of %d; I goes from 1 to N", i, n)
 	}
 	f.index, f.of = i, n
 	return nil

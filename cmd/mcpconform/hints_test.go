@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,8 +13,8 @@ import (
 	"github.com/mcpconform/mcpconform/schema"
 )
 
-// The option that a hint names is a flag of the command for its party, a role of tools or a key
-// of the configuration, which only servers have.
+// Each option that a hint names is a flag of the command for its party, an act of a client, a role of tools or a key of
+// the configuration, which only servers have.
 func TestOptionsOfHints(t *testing.T) {
 	type properties map[string]struct {
 		Properties map[string]any `json:"properties"`
@@ -33,24 +34,26 @@ func TestOptionsOfHints(t *testing.T) {
 		t.Fatal(err)
 	}
 	commands := map[schema.Party]*cobra.Command{schema.Server: serverCommand(), schema.Client: clientCommand()}
+	acts := slices.Concat(schema.Methods(schema.Client), schema.NotificationMethods(schema.Client))
 	for _, h := range hints {
-		flag, isFlag := strings.CutPrefix(h.Option, "--")
-		key, member, nested := strings.Cut(h.Option, ".")
-		known := false
-		switch {
-		case h.Option == "":
-			continue
-		case isFlag:
-			known = commands[h.Party] != nil && commands[h.Party].Flags().Lookup(flag) != nil
-		case h.Party != schema.Server:
-		case key == "toolRoles":
-			known = profile.Known(member)
-		default:
-			k, ok := file.Properties[key]
-			known = ok && (!nested || k.Properties[member] != nil)
-		}
-		if !known {
-			t.Errorf("%q: there is no %s for a %s", h.Text, h.Option, h.Party)
+		for _, option := range h.Options {
+			flag, isFlag := strings.CutPrefix(option, "--")
+			key, member, nested := strings.Cut(option, ".")
+			known := false
+			switch {
+			case isFlag:
+				known = commands[h.Party] != nil && commands[h.Party].Flags().Lookup(flag) != nil
+			case h.Party != schema.Server:
+				known = option == "progressToken" || slices.Contains(acts, option)
+			case key == "toolRoles":
+				known = profile.Known(member)
+			default:
+				k, ok := file.Properties[key]
+				known = ok && (!nested || k.Properties[member] != nil)
+			}
+			if !known {
+				t.Errorf("%q: there is no %s for a %s", h.Text, option, h.Party)
+			}
 		}
 	}
 }

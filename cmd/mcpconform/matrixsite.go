@@ -109,7 +109,7 @@ func readRuns(dir string, say io.Writer) (runs []reporters.SiteRun, refused bool
 // onClass returns the verdict of a whole run on the newest class of its role and transport.
 func onClass(run *result.Run, extent string) reporters.SiteVerdict {
 	class, ok := schema.FindClass(schema.ClassID(run.Role, run.Transport, extent), 0)
-	if !ok || run.Partial || run.Revision != schema.Version {
+	if !ok || run.Partial || run.Quick || run.Revision != schema.Version {
 		return reporters.SiteVerdict{}
 	}
 	verdict, counts := bundle.Judge(class, run)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -142,6 +143,9 @@ func (f *serverFlags) options() (serverOptions, error) {
 	return serverOptions{o, suites.ServerChecks{Settings: settings, StartTimeout: f.limits.startTime()}}, nil
 }
 
+// embeddedTime is how long the embedded reference server awaits an answer. No user has to state it.
+const embeddedTime = time.Second
+
 // target makes the server that the flags or a command name the run's target. The
 // function that it returns stops what was started for the whole run.
 func (f *serverFlags) target(ctx context.Context, o *serverOptions, args []string) (stop func(), err error) {
@@ -149,14 +153,15 @@ func (f *serverFlags) target(ctx context.Context, o *serverOptions, args []strin
 		if i, err := f.stdio.isolation(); err != nil || i.Any() {
 			return nil, cmp.Or(err, errNothingLaunched)
 		}
-		embedded := server.New(server.Options{})
+		o.Settings.GivesUpAfter = cmp.Or(o.Settings.GivesUpAfter, embeddedTime)
+		embedded := server.New(server.Options{CallTimeout: o.Settings.GivesUpAfter})
 		o.Dialer = &transport.Stdio{Launcher: transport.Func{Name: "the embedded reference server", Run: embedded.RunStdio}}
 		o.Settings.CallTools = check.CallAll
 		o.Target.Command = []string{"(embedded reference server)"}
 		return func() {}, nil
 	}
 	if len(args) > 0 && isURL(args[0]) {
-		return nil, errors.New("COMMAND is a URL; a server at a URL is given as --url URL")
+		return nil, errors.New("COMMAND is a URL; to test a server at a URL, give --url URL")
 	}
 	command, err := f.stdio.command(args)
 	if err != nil {

@@ -177,7 +177,7 @@ func (f *httpFlags) bridged(o *serverOptions, args []string, command transport.C
 	named := strings.Contains(f.bridge, urlPlaceholder)
 	switch {
 	case len(args) > 0:
-		return errors.New("give either COMMAND, a server over stdio, or --transport-command, which leads to a server")
+		return errors.New("give either COMMAND (a server over stdio) or --transport-command (a program that connects to a server)")
 	case rest.given():
 		return errors.New("--transport-command makes the connection itself; --start, --transport, --header, --bearer-env, --unix-socket and the flags for TLS cannot be given with it")
 	case f.url != "" && !named:
@@ -228,7 +228,7 @@ func (f *httpFlags) endpoint(args []string, timeout time.Duration) (transport.En
 	case len(args) > 0 && f.url == "" && f.start == "":
 		return e, errors.New("COMMAND starts a server over stdio; --header, --bearer-env, --transport, --unix-socket and the flags for TLS need a server over HTTP (--url)")
 	case len(args) > 0:
-		return e, errors.New("give either COMMAND, a server over stdio, or --url, a server over HTTP; --start COMMAND starts a server over HTTP")
+		return e, errors.New("give either COMMAND (a server over stdio) or --url (a server over HTTP); --start COMMAND starts a server over HTTP")
 	case f.url == "":
 		return e, errors.New("--url is missing; it says where the server over HTTP is")
 	}

@@ -274,7 +274,7 @@ func withoutValues(message string, err yaml.Error) string {
 	}
 	var unknown *yaml.UnknownFieldError
 	if errors.As(err, &unknown) && (unknown.Token.Next == nil || unknown.Token.Next.Type != token.MappingValueType) {
-		return "a value stands here without the name of a member; a name is followed by a colon and a blank"
+		return "this value has no name; write the name, a colon and a blank before it"
 	}
 	if err == nil {
 		return aliased.ReplaceAllString(message, "${1}…")

@@ -39,7 +39,7 @@ func TestDecode(t *testing.T) {
 		{"wrong type", "name: a\ncount: many\n", "f.yaml:2:8: cannot unmarshal string into Go struct field sample.Count of type int"},
 		{"a number that is too large", "name: a\ncount: 99999999999999999999\n", "f.yaml:2:8: the number is too large for a value of the type int"},
 		// These messages do not repeat a misplaced value, which may be a secret.
-		{"a value instead of a member", "sub:\n  x: {s3cret}\n", "f.yaml:2:7: a value stands here without the name of a member; a name is followed by a colon and a blank"},
+		{"a value instead of a member", "sub:\n  x: {s3cret}\n", "f.yaml:2:7: this value has no name; write the name, a colon and a blank before it"},
 		{"an equals sign", "sub:\n  x:\n    a=s3cret: 1\n", `f.yaml:3:5: unknown field "a…" (a name is followed by a colon and a blank)`},
 		{"no such alias", "name: *s3cret\n", `f.yaml:1:8: could not find alias "…"`},
 		{"nothing to merge", "sub:\n  <<: *s3cret\n", "f.yaml: cannot find anchor by alias name …"},

@@ -379,7 +379,7 @@ var useOddities = []Oddity{
 	},
 	{
 		ID:      "lists.first-page-besides",
-		Summary: "Lists that have changed are read again to their end; later the first page of tools is read, as a sign of life.",
+		Summary: "Changed lists are read again to their end; later the first page of tools is read, as a sign of life.",
 		Why:     anyUse, Source: at("server/tools", "listing-tools"), Scenarios: []string{"lists/changed"},
 		Apply: further("tools", func(ctx context.Context, s *client.Session) {
 			_, _ = s.Call(ctx, "tools/list", nil)

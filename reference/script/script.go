@@ -175,7 +175,7 @@ func Parse(file string, data []byte) (*Script, error) {
 		return nil, p.errorf(rest[0].line, "%s without a block when before it", rest[0].role)
 	}
 	if len(steps) == 0 {
-		return nil, p.errorf(0, "the script has no block that is sent or expected")
+		return nil, p.errorf(0, "the script has no block to send or to expect")
 	}
 	if err := p.names(steps, make(map[string]bool)); err != nil {
 		return nil, err

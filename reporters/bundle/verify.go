@@ -408,6 +408,9 @@ func (v *Verification) whole() {
 	case run.Shard != nil:
 		v.refuse(ResultsFile, "is a shard, a part of a run; a certificate needs a whole run")
 	}
+	if run.Quick {
+		v.refuse(ResultsFile, "comes from a quick run; a certificate needs a run without --quick")
+	}
 	if run.Strict {
 		v.refuse(ResultsFile, "comes from a strict run; the class says whether recommendations count")
 	}

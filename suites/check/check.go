@@ -142,7 +142,7 @@ func (o Outcome) final() Outcome {
 		switch o.Verdict {
 		case Failed:
 			if found := r.Record.Findings(); len(found) > 0 && len(r.Record.At(id, wire.Server).Findings) == 0 {
-				r.Inconclusive(id, wire.Server, "a check of it did not get to the end, because of another finding: "+found[0].Message)
+				r.Inconclusive(id, wire.Server, "its check ended early because of another finding: "+found[0].Message)
 			}
 		case Passed:
 			r.Pass(id, wire.Server)

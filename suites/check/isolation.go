@@ -414,7 +414,7 @@ func (p *phase) try(ctx context.Context, f *Future, s *client.Session) bool {
 	if f.last.doubtful && s == nil && p.processPerSession() && ctx.Err() == nil {
 		f.last = f.last.confirmation.result(func() attempt { return p.alone(ctx, f.Check, further) })
 		if f.last.outcome.Verdict == Passed {
-			f.last.outcome.note("at first an answer did not come as soon as others had; it did when the check was run again")
+			f.last.outcome.note("at first an answer came later than others; when the check ran again, it came in time")
 		}
 	}
 	switch {
@@ -530,7 +530,7 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 			}
 			continue
 		case before.mine() && f.last.outcome.Verdict == Passed && !w.failsLater(ctx, f):
-			f.last.outcome.note("it failed while other checks ran, and passed alone: " + before.outcome.Record.Findings()[0].Message)
+			f.last.outcome.note("it failed while other checks ran, but passed when it ran alone: " + before.outcome.Record.Findings()[0].Message)
 		}
 		giveUp(unanswered, nil)
 		unanswered = nil
@@ -627,7 +627,7 @@ func (e *Engine) excuse(ctx context.Context, f *Future, again func()) {
 	case f.last.lost && f.last.several && e.single(ctx):
 		f.last.tellsNothing("the server ends a session when another one is opened, and the check needs both")
 	case f.last.lost && e.shortLived(ctx, f.last.interference):
-		f.last.tellsNothing("the server ends sessions of its own accord, and ended that of the check before it came to a verdict")
+		f.last.tellsNothing("the server ends sessions of its own accord, and ended this session before the check came to a verdict")
 	case undeclared >= 0:
 		f.last.tellsNothing(declaredElsewhere(f.last.refusals[undeclared].undeclared))
 	case !f.last.unanswered && e.limitsRate(ctx, f.last.refusals):
@@ -707,7 +707,7 @@ func (w *worker) failsLater(ctx context.Context, f *Future) bool {
 	f.last = w.engine.execute(ctx, f.Check, s, further, false)
 	w.engine.excuse(ctx, f, nil)
 	if f.last.mine() {
-		f.last.outcome.note("it passed alone the first time, and failed the second time in the same session")
+		f.last.outcome.note("it passed alone at first, but failed when it ran again in the same session")
 		return true
 	}
 	w.drop(ctx)

@@ -41,7 +41,7 @@ func (t *T) Repeat(c *Check, s *client.Session) ledger.Record {
 	}
 	if t.repeat(c, t.Open(t.check.Needs.Options)).noAnswer { // the check itself finds that
 		t.noAnswer = true
-		t.end(Inconclusive, "in the check "+c.Name+", also where nothing else runs: "+again.outcome.Reason)
+		t.end(Inconclusive, "in the check "+c.Name+", even when nothing else runs: "+again.outcome.Reason)
 	}
 	t.noAnswer, t.doubtful = true, again.doubtful
 	for _, k := range again.rec.Record.Keys() {

@@ -217,7 +217,7 @@ func (t *T) Must(err error) {
 	var stream *transport.StreamError
 	switch {
 	case err == nil:
-	case errors.As(err, &start) && t.wasServed():
+	case errors.As(err, &start) && t.Context.Err() == nil && t.wasServed():
 		// The engine finds out whether another check has brought it down.
 		t.noAnswer = true
 		t.Fail("the server was there before, and then could not be reached: %s", ending.Longer(err))

@@ -9,22 +9,39 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
+	"github.com/mcpconform/mcpconform/suites/result"
 )
 
 // Draw returns the members of a family that the check tries in this run, the plain one first. The check has to
-// declare the family. Each place where the check sends a large family gets a sample of its own.
+// declare the family. Each place where the check sends a large family gets a sample of its own. A quick run draws like
+// others, since the check may leave out some: [T.Vary] tries the first of those that are left.
 func (t *T) Draw(name string, place ...string) []family.Member {
 	if !slices.Contains(t.check.Families, name) {
 		panic(fmt.Sprintf("the check %s does not declare the family %s", t.check.Name, name))
 	}
-	return t.engine.Choice.Draw(name, strings.Join(append([]string{t.check.Name}, place...), " "))
+	choice := t.engine.Choice
+	if !t.Further() {
+		choice.Budget = result.Default
+	}
+	return choice.Draw(name, strings.Join(append([]string{t.check.Name}, place...), " "))
 }
 
 // Random returns the source of the random choices of the check in this run.
 func (t *T) Random() rand.Source { return t.engine.Choice.Source(t.check.Name) }
 
 // Thorough reports whether the run tries more than others.
-func (t *T) Thorough() bool { return t.engine.Choice.Thorough }
+func (t *T) Thorough() bool { return t.engine.Choice.Budget == result.Thorough }
+
+// Further reports whether a check goes on, in other orders and sessions, once it has tried what it is about.
+func (t *T) Further() bool { return t.engine.Choice.Budget != result.Quick }
+
+// Most returns how many of n similar things a check does: all, or no more than a few if it does not go further.
+func (t *T) Most(n, few int) int {
+	if t.Further() {
+		return n
+	}
+	return min(n, few)
+}
 
 // Vary tries members of a family. All that try finds of one requirement becomes a single finding. It is about the
 // smallest member, names the others, and says whether the plain one is as it should be.
@@ -48,6 +65,12 @@ func (t *T) vary(members []family.Member, try func(m family.Member), concurrent 
 	if t.plainly {
 		try(members[0])
 		return
+	}
+	if few := 1; len(members) > 0 {
+		if members[0].Control() {
+			few++
+		}
+		members = members[:t.Most(len(members), few)]
 	}
 	t.variations++
 	key := fmt.Sprintf("%s, %d", t.check.Name, t.variations)

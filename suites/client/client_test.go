@@ -323,7 +323,7 @@ func TestPassesAlone(t *testing.T) {
 		return c.Run(ctx)
 	})}, suites.Options{Timeout: 20 * time.Second})
 	q := requirement(t, run, fault.Requirement)
-	const want = "it failed while other clients ran, and passed alone: "
+	const want = "it failed while other clients ran, but passed when it ran alone: "
 	if launched.Load() != 2 || q.Verdict != result.Pass || !slices.ContainsFunc(q.Notes, func(n string) bool { return strings.HasPrefix(n, want) }) {
 		t.Errorf("after %d launches %s is %s, with the notes %q", launched.Load(), q.ID, q.Verdict, q.Notes)
 	}
@@ -367,8 +367,8 @@ func TestChoice(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if run.Seed != o.Seed || run.Thorough != o.Thorough || run.Verdict == result.NotConformant {
-				t.Errorf("seed %d, thorough %t: %s %v", run.Seed, run.Thorough, run.Verdict, verdicts(run))
+			if run.Seed != o.Seed || run.Budget() != o.Budget || run.Verdict == result.NotConformant {
+				t.Errorf("seed %d, %s: %s %v", run.Seed, run.Budget(), run.Verdict, verdicts(run))
 			}
 			for _, l := range trace.Logs() {
 				for _, e := range l.Events() {
@@ -381,7 +381,7 @@ func TestChoice(t *testing.T) {
 		slices.Sort(sent)
 		return slices.Compact(sent)
 	}
-	one, other, all := ids(suites.Options{Seed: 1}), ids(suites.Options{Seed: 2}), ids(suites.Options{Thorough: true})
+	one, other, all := ids(suites.Options{Seed: 1}), ids(suites.Options{Seed: 2}), ids(suites.Options{Budget: result.Thorough})
 	if diff := cmp.Diff(one, ids(suites.Options{Seed: 1})); diff != "" {
 		t.Errorf("two runs with one seed send other ids:\n%s", diff)
 	}

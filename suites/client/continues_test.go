@@ -92,7 +92,6 @@ func TestLeavesBehindAnswer(t *testing.T) {
 		last                  func(m *wire.Message) bool
 	}{
 		{"exchange/notifications", "cancellation.ignore-completed", answer("after-cancelled")},
-		{"exchange/notifications", "logging.message.any-data", answer("logged: null")},
 		{"hostile/not-json", "base.error.parse-survive", answer("after")},
 		{"features/roots", "cancellation.race", answer("after-cancelling-roots")},
 		{"http/refused-message", "http.client.error-body-tolerated", answer("after-body")},

@@ -107,7 +107,7 @@ func TestEndlessLists(t *testing.T) {
 			t.Errorf("%s is %s: %s", q.ID, q.Verdict, q.Findings[0].Message)
 		}
 	}
-	want := []string{"the client had to be stopped at the time limit in lists/endless, faults/endless-list, faults/circular-list; if it may take longer, raise --timeout"}
+	want := []string{"mcpconform stopped the client at the time limit in lists/endless, faults/endless-list, faults/circular-list; if it may take longer, raise --timeout"}
 	if diff := cmp.Diff(want, run.Notes); diff != "" {
 		t.Error(diff)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
+	"github.com/mcpconform/mcpconform/suites/result"
 )
 
 // framed is the scenario of the frames of a message on its way to the client: events, lines and the heads of
@@ -23,7 +24,7 @@ const framed = "exchange/frames"
 // everyMember returns all members of a family. The id of a ping names the member to write, and the run may send any
 // of them.
 func everyMember(name string) []family.Member {
-	return family.Choice{Thorough: true}.Draw(name, framed)
+	return family.Choice{Budget: result.Thorough}.Draw(name, framed)
 }
 
 var (

@@ -59,7 +59,7 @@ func (t *T) noteDifference(before *T) {
 	found := before.recorder().Record
 	for _, k := range found.Keys() {
 		if all := found[k].Findings; len(all) > 0 {
-			t.recorder().Note(k.Requirement, k.Party, "it failed while other clients ran, and passed alone: "+all[0].Message)
+			t.recorder().Note(k.Requirement, k.Party, "it failed while other clients ran, but passed when it ran alone: "+all[0].Message)
 		}
 	}
 }

@@ -118,11 +118,14 @@ func faultyRun(ctx context.Context, f mockclient.Fault) (*result.Run, error) {
 	if s.Authorizes { // the other scenarios of the topic are compared with the baseline
 		s.Scenarios = append([]string{client.AuthorizationBaseline}, s.Scenarios...)
 	}
+	if killmatrix.Budget() == result.Quick { // which chooses the scenarios itself
+		s.Scenarios = nil
+	}
 	if process(f) {
 		s.Network = nil
 		s.Launch = client.Command{Args: []string{self}, Env: append(os.Environ(), role+"=client", faulty+"="+f.ID)}.Launch
 	}
-	run, _, err := suites.Run(ctx, s, suites.Options{Timeout: limit, Seed: killmatrix.Seed()})
+	run, _, err := suites.Run(ctx, s, suites.Options{Timeout: limit, Seed: killmatrix.Seed(), Budget: killmatrix.Budget()})
 	return run, err
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 	"github.com/mcpconform/mcpconform/suites/internal/match"
 	"github.com/mcpconform/mcpconform/suites/internal/model"
+	"github.com/mcpconform/mcpconform/suites/result"
 )
 
 // Scenario is one server that a client is launched against.
@@ -223,9 +224,12 @@ func (t *T) Record() ledger.Record {
 	r := t.recorder()
 	for _, id := range t.Scenario.Requirements {
 		if e := r.Record.At(id, wire.Client); e.Exercised == 0 && len(e.Skipped) == 0 && e.Error == "" && len(e.Inconclusive) == 0 {
-			if t.Ending.NotRun {
+			switch {
+			case t.Ending.NotRun:
 				r.NotRun(id, wire.Client, t.Ending.Skipped)
-			} else {
+			case t.Choice.Budget == result.Quick && len(t.Scenario.Families) > 0 && len(t.Requests()) > 0:
+				r.NotRun(id, wire.Client, result.QuickOnly) // another member of a family tries it
+			default:
 				r.Inconclusive(id, wire.Client, t.reasonInconclusive())
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 	"github.com/mcpconform/mcpconform/suites/internal/model"
+	"github.com/mcpconform/mcpconform/suites/result"
 )
 
 const sequenced = "sequences/session"
@@ -189,7 +190,7 @@ func runSequence(a *Asker, part []model.Action) course {
 		return p.course
 	}
 	p.options = model.Options{Works: mostWorks, Finishes: 2, WorkTopic: p.works[0].Topics[0], Length: sequenceLength}
-	if a.Choice.Thorough {
+	if a.Choice.Budget == result.Thorough {
 		p.options.Length = thoroughLength
 	}
 	for _, w := range p.words {
@@ -229,7 +230,7 @@ func (p *sequencer) vocabulary() {
 	p.patience = p.Patience / quickShare
 	defer func() { p.patience = 0 }()
 	add := func(w asked) {
-		if w.Kept = w.user; w.user && !p.Choice.Thorough {
+		if w.Kept = w.user; w.user && p.Choice.Budget != result.Thorough {
 			w.Most = mostOfUser
 		}
 		for n := range 2 {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/suites/internal/family"
+	"github.com/mcpconform/mcpconform/suites/result"
 )
 
 func TestSameURI(t *testing.T) {
@@ -37,7 +38,7 @@ func TestSameURI(t *testing.T) {
 // A changed name leads to the one that it was made of, and to no other.
 func TestResembles(t *testing.T) {
 	for _, name := range []string{"names", "uris"} {
-		members := family.Choice{Thorough: true}.Draw(name, "")
+		members := family.Choice{Budget: result.Thorough}.Draw(name, "")
 		for _, m := range members {
 			for _, other := range members {
 				if m.Is != other.Is && resembles(m.Str(), other.Str()) {

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sync/atomic"
@@ -235,6 +236,31 @@ func (t *T) unanswered() []*judge.Exchange {
 	return all
 }
 
+// gaveUp reports whether the client was kept waiting, and has shown that it gives up.
+func (t *T) gaveUp() bool {
+	open := t.unanswered()
+	return t.Scenario.Patient && len(open) > 0 && t.givenUp(open[0])
+}
+
+// Acts returns the acts of the client in some scenarios that hints ask for, as [schema.Hint] names them. A client that
+// has given up a request needs nobody to state its time.
+func Acts(runs []*T) []string {
+	acts := make(map[string]bool)
+	for _, t := range runs {
+		for _, c := range t.Conversations {
+			for _, e := range c.Messages {
+				acts[e.Msg.Method] = acts[e.Msg.Method] || e.From == wire.Client
+			}
+		}
+		for _, x := range t.Requests() {
+			acts["progressToken"] = acts["progressToken"] || x.Token != nil
+		}
+		acts["--gives-up-after"] = acts["--gives-up-after"] || t.gaveUp()
+	}
+	maps.DeleteFunc(acts, func(_ string, seen bool) bool { return !seen })
+	return slices.Sorted(maps.Keys(acts))
+}
+
 // givenUp reports whether the client has shown that it no longer waits.
 func (t *T) givenUp(x *judge.Exchange) bool {
 	if x.Cancelled != nil || t.Ending.Exit != nil || t.wentOn(x) != nil {
@@ -318,14 +344,11 @@ func (t *T) judgeRenewing(x *judge.Exchange, id string) {
 // tookToGiveUp returns how long the client waited for a call before it gave up, in the scenario that this one
 // follows. It returns 0 if that is not known.
 func (t *T) tookToGiveUp() time.Duration {
-	if t.first == nil {
+	if t.first == nil || !t.first.gaveUp() {
 		return 0
 	}
-	open := t.first.unanswered()
-	if len(open) == 0 || !t.first.givenUp(open[0]) {
-		return 0
-	}
-	x, events := open[0], t.first.conversationOf(open[0]).Events
+	x := t.first.unanswered()[0]
+	events := t.first.conversationOf(x).Events
 	sign := events[len(events)-1]
 	if x.Cancelled != nil {
 		sign = x.Cancelled

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -119,4 +120,32 @@ func renewsByProgress(ctx context.Context, p client.Endpoint, maximum time.Durat
 	}
 	_, err = s.Call(ctx, "tools/list", nil)
 	return err
+}
+
+// TestKnownTimesAreNotAskedFor runs a client that gives a request up by its end: nobody is asked for a time that the
+// run has seen.
+func TestKnownTimesAreNotAskedFor(t *testing.T) {
+	run := conducted(t, suites.ClientScenarios{
+		Scenarios: []string{client.Baseline, "time/silence"},
+		Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
+			s, err := begin(ctx, p, time.Second)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = s.Close(context.WithoutCancel(ctx)) }()
+			call, err := s.Start(ctx, "tools/list", nil)
+			if err != nil {
+				return err
+			}
+			soon, stop := context.WithTimeout(ctx, time.Second)
+			defer stop()
+			_, _ = s.AwaitEvent(soon, 0, "answer", call.Answers)
+			return nil
+		}),
+	}, suites.Options{Timeout: 8 * time.Second})
+	q := requirement(t, run, "lifecycle.timeout.cancel")
+	asked := strings.Contains(q.Reason, result.Helps)
+	if q.Verdict != result.Inconclusive || !strings.Contains(q.Reason, "ended instead of cancelling") || asked {
+		t.Errorf("%s is %s: %s", q.ID, q.Verdict, q.Reason)
+	}
 }

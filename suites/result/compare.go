@@ -22,7 +22,8 @@ type Comparison struct {
 	// Added are the requirements that the earlier version of the catalogue did not have.
 	// Their failures do not count as new: nobody knows since when they are there.
 	Added []string
-	// Left counts the requirements that only one of the runs judged, as it was partial.
+	// Left counts the requirements that only one of the runs judged, as it was partial, or that a quick run cannot
+	// judge as the longer one before it did.
 	Left int
 	// Stale are the entries of the expected-failures file that became stale.
 	Stale []string
@@ -86,6 +87,8 @@ func Compare(base, run *Run) (*Comparison, error) {
 			c.Left++
 		case b == nil:
 			c.Added = append(c.Added, q.ID)
+		case run.Quick && !base.Quick && tooQuick(b, q):
+			c.Left++
 		default:
 			c.compare(run, b, q)
 		}
@@ -138,6 +141,18 @@ func (c *Comparison) compare(run *Run, b, q *Requirement) {
 	case q.Verdict == Error && b.Verdict != Error:
 		c.Unjudged = append(c.Unjudged, q.ID)
 	}
+}
+
+// tooQuick reports whether a longer run may still say of a requirement what the earlier one said: a quick run neither
+// shows that a failure is mended, nor need it try what the other tried.
+func tooQuick(b, q *Requirement) bool {
+	switch q.Verdict {
+	case Pass:
+		return b.Verdict == Fail || b.Verdict == Warn
+	case Inconclusive:
+		return q.Unexercised != NotRun || q.Reason == QuickOnly
+	}
+	return false
 }
 
 // Verdict is that of the run when only what is new counts.

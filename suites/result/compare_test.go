@@ -47,6 +47,20 @@ func TestCompare(t *testing.T) {
 			Run{Requirements: requirements(map[string]Verdict{"a": Pass, "b": Skip, "c": Pass}), Verdict: Conformant},
 			Comparison{Mended: []string{"a", "b"}}, Conformant,
 		},
+		"a quick run": {
+			Run{Requirements: requirements(map[string]Verdict{"a": Pass, "b": Fail, "c": Pass, "d": Fail})},
+			Run{Quick: true, Requirements: requirements(map[string]Verdict{"a": Inconclusive, "b": Pass, "c": Fail, "d": Inconclusive}, func(q *Requirement) {
+				if q.Verdict == Inconclusive {
+					q.Unexercised, q.Reason = NotRun, QuickOnly
+				}
+			}), Verdict: NotConformant},
+			Comparison{New: []string{"c"}, Left: 3}, NotConformant,
+		},
+		"two quick runs": {
+			Run{Quick: true, Requirements: requirements(map[string]Verdict{"a": Fail})},
+			Run{Quick: true, Requirements: requirements(map[string]Verdict{"a": Pass}), Verdict: Conformant},
+			Comparison{Mended: []string{"a"}}, Conformant,
+		},
 		"strict": {
 			Run{Requirements: requirements(map[string]Verdict{"a": Pass, "b": Warn, "c": Warn})},
 			Run{Strict: true, Requirements: requirements(map[string]Verdict{"a": Warn, "b": Warn, "c": Pass}), Verdict: NotConformant},

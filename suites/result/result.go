@@ -66,6 +66,21 @@ func (o Overall) ExitCode() int {
 	return 0
 }
 
+// Budget is how much a run tries: its mode.
+type Budget uint8
+
+// The budgets.
+const (
+	Default  Budget = iota // the members of families at which implementations are known to break, and sequences
+	Quick                  // each requirement once, by the plainest check or scenario that tries it
+	Thorough               // all members, and longer sequences
+)
+
+func (b Budget) String() string { return [...]string{"default", "quick", "thorough"}[b] }
+
+// QuickOnly is why a requirement is untested that a quick run leaves to longer ones.
+const QuickOnly = "only a run without --quick tries this"
+
 // Run is one run against one target: the content of results.json.
 type Run struct {
 	Format    int       `json:"format"`
@@ -79,10 +94,12 @@ type Run struct {
 	Verdict   Overall   `json:"verdict" redact:"-"`
 	// Strict says that a broken SHOULD made the run not conformant.
 	Strict bool `json:"strict,omitempty"`
-	// Seed chose the members of large families of stimuli, unless the run was Thorough and
-	// all were tried, and the order in which the target was asked. It is 0 by default.
-	Seed     uint64 `json:"seed"`
-	Thorough bool   `json:"thorough,omitempty"`
+	// Seed chose the members of large families of stimuli, and the order in which the target was asked. It is 0 by
+	// default.
+	Seed uint64 `json:"seed"`
+	// Quick and Thorough tell the Budget. Neither is set by default.
+	Quick    bool `json:"quick,omitempty"`
+	Thorough bool `json:"thorough,omitempty"`
 	// Recorded says that what others had recorded was judged: nothing was sent, and nothing chosen.
 	Recorded bool `json:"recorded,omitempty"`
 	// Partial says that the user selected a part of the requirements, or of what
@@ -293,6 +310,17 @@ type ExpectedFailure struct {
 	// Status is "failed" (as expected), "passed" or "unmatched" (both stale),
 	// "expired" or "untested".
 	Status string `json:"status" redact:"-"`
+}
+
+// Budget returns how much the run tried.
+func (r *Run) Budget() Budget {
+	switch {
+	case r.Quick:
+		return Quick
+	case r.Thorough:
+		return Thorough
+	}
+	return Default
 }
 
 // Counts of verdicts over the observable requirements of a run.

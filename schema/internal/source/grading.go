@@ -72,7 +72,7 @@ func DescribeGrading(regradings []Regrading, requirements []schema.Requirement) 
 		fmt.Fprintf(&rows, "| [%s](%s) | %s | %s | %s | %s |\n", g.ID, r.URL(), g.Before, r.Level, r.Basis, prose(g.Why))
 	}
 	fmt.Fprintf(&b, gradingHead, schema.Version)
-	fmt.Fprintf(&b, "\n## Counts\n\nRequirements by basis and level. Where the basis changed levels, the count without these changes stands in brackets.\n\n| Basis |")
+	fmt.Fprintf(&b, "\n## Counts\n\nRequirements by basis and level. The number in brackets is the count without the changes of level that follow from the basis.\n\n| Basis |")
 	for _, l := range levels {
 		fmt.Fprintf(&b, " %s |", l)
 	}

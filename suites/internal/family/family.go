@@ -18,6 +18,7 @@ import (
 	"github.com/mcpconform/mcpconform/fixtures"
 	"github.com/mcpconform/mcpconform/internal/yamlfile"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/result"
 )
 
 // Family is a set of values.
@@ -25,7 +26,9 @@ type Family struct {
 	Name  string `yaml:"-"` // of its file
 	About string `yaml:"about"`
 	// Sample is how many of the sampled members a run draws beside the others.
-	Sample  int      `yaml:"sample"`
+	Sample int `yaml:"sample"`
+	// Control says that the plain member is what others are compared with, and shows nothing by itself.
+	Control bool     `yaml:"control"`
 	Members []Member `yaml:"members"`
 }
 
@@ -48,8 +51,9 @@ type Member struct {
 	// Thorough members are drawn only by a thorough run.
 	Thorough bool `yaml:"thorough"`
 
-	text  string
-	value any
+	text    string
+	value   any
+	control bool
 }
 
 // Of makes a member of a value without a family, so that a finding shows it like one.
@@ -67,6 +71,9 @@ func Of(value any) Member {
 	}
 	return m
 }
+
+// Control reports whether the member is one that others are compared with and that shows nothing by itself.
+func (m Member) Control() bool { return m.control }
 
 // Value returns the value as decoded JSON; that of a text is a string.
 func (m Member) Value() any { return m.value }
@@ -162,6 +169,7 @@ func read(fsys fs.FS) (map[string]*Family, error) {
 		if n := family.sampled(); family.Sample > n || family.Sample == 0 && n > 0 {
 			return nil, fmt.Errorf("read family: %w", f.Errorf(nil, "a sample of %d from %d sampled members", family.Sample, n))
 		}
+		family.Members[0].control = family.Control
 		all[family.Name] = family
 	}
 	return all, nil
@@ -199,8 +207,8 @@ func (m *Member) settle() error {
 type Choice struct {
 	// Seed chooses the members of large families.
 	Seed uint64
-	// Thorough draws all.
-	Thorough bool
+	// Budget is that of the run: a quick one draws the plain member and the next one, a thorough one draws all.
+	Budget result.Budget
 	// Plain names a family of which the plain member alone is drawn, to compare with.
 	Plain string
 	// Only restricts families: of those that it names, the plain member and the given ones
@@ -237,7 +245,9 @@ func (f *Family) draw(c Choice, purpose string) []Member {
 	switch {
 	case c.Plain == f.Name:
 		return slices.Clone(f.Members[:1])
-	case c.Thorough:
+	case c.Budget == result.Quick:
+		return slices.Clone(f.Members[:min(len(f.Members), 2)])
+	case c.Budget == result.Thorough:
 		return slices.Clone(f.Members)
 	}
 	r := rand.New(c.Source(f.Name + "\x00" + purpose))

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"unicode/utf8"
+
+	"github.com/mcpconform/mcpconform/suites/result"
 )
 
 // TestFamilies wants of each family what readers of the files rely on.
@@ -58,7 +60,7 @@ func TestDraw(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := family.draw(Choice{Thorough: true}, "x"); len(got) != len(family.Members) {
+	if got := family.draw(Choice{Budget: result.Thorough}, "x"); len(got) != len(family.Members) {
 		t.Errorf("a thorough run draws %d of %d members", len(got), len(family.Members))
 	}
 	drawn := family.draw(Choice{}, "x")

@@ -27,6 +27,7 @@ import (
 var (
 	update = flag.Bool("update", false, "write the kill and calm matrices")
 	seed   = flag.Uint64("seed", 0, "choose the members of families with this seed")
+	mode   = flag.String("budget", result.Default.String(), "run as --quick or --thorough does, and tell which faults the run misses: quick or thorough")
 	only   = flag.String("fault", "", "try only the faults whose id begins with this, or one of these set apart by commas; -update then leaves the others unchanged")
 )
 
@@ -80,6 +81,16 @@ func (f Fault) caught(q result.Requirement) bool {
 // Seed returns the seed of the runs of a kill matrix.
 func Seed() uint64 { return *seed }
 
+// Budget returns the budget of the runs of a kill matrix.
+func Budget() result.Budget {
+	for _, b := range []result.Budget{result.Quick, result.Thorough} {
+		if b.String() == *mode {
+			return b
+		}
+	}
+	return result.Default
+}
+
 // Matrix is a table of faults.
 type Matrix struct {
 	File      string // path of the file that holds it
@@ -95,7 +106,9 @@ type Matrix struct {
 // kill is what the runs said about a fault.
 type kill struct {
 	by []string // checks, scenarios and rules that found it; in the file, those that are bound to
-	// problems say why the run is not as it should be.
+	// missed says why the fault was not caught; "" if it was.
+	missed string
+	// problems say why the run is not as it should be otherwise.
 	problems []string
 }
 
@@ -146,11 +159,18 @@ func (m *Matrix) Test(t *testing.T) {
 			})
 		}
 	})
+	if Budget() != result.Default {
+		selected = nil
+	}
 	each(selected, func(i int) {
 		f := m.Faults[i]
 		t.Run(f.ID+" selected", func(t *testing.T) { virtual.Test(t, f.trySelected) })
 	})
 	workers.Wait()
+	if Budget() != result.Default {
+		m.detection(t, kills)
+		return
+	}
 	if t.Failed() || *only != "" && !*update {
 		return
 	}
@@ -181,6 +201,9 @@ func (f Fault) try(t *testing.T, k *kill) {
 	for _, p := range k.problems {
 		t.Error(p)
 	}
+	if k.missed != "" && Budget() == result.Default {
+		t.Error(k.missed)
+	}
 }
 
 // trySelected wants the fault caught where its requirement alone is selected.
@@ -195,6 +218,23 @@ func (f Fault) trySelected(t *testing.T) {
 	}
 	if q := run.Requirements[i]; !f.caught(q) {
 		t.Errorf("where it alone is selected, %s is %s, not %s: %s\nname it under Shows in a check that shows the fault", q.ID, q.Verdict, f.want(), Why(q))
+	}
+}
+
+// detection tells how many of the faults were caught that were tried, by form, and which were not.
+func (m *Matrix) detection(t *testing.T, kills []*kill) {
+	for _, f := range forms {
+		tried := 0
+		var missed []string
+		for i, k := range kills {
+			if k == nil || m.Faults[i].Form != f.form {
+				continue
+			}
+			if tried++; k.missed != "" {
+				missed = append(missed, m.Faults[i].ID)
+			}
+		}
+		t.Logf("%s: a %s run catches %d of %d; it misses %s", f.name, Budget(), tried-len(missed), tried, strings.Join(missed, ", "))
 	}
 }
 
@@ -259,7 +299,7 @@ func judged(f Fault, run *result.Run) kill {
 		switch {
 		case q.ID == f.Requirement:
 			if !f.caught(q) {
-				k.problems = append(k.problems, fmt.Sprintf("%s is %s, not %s: %s", q.ID, q.Verdict, f.want(), Why(q)))
+				k.missed = fmt.Sprintf("%s is %s, not %s: %s", q.ID, q.Verdict, f.want(), Why(q))
 			}
 			if noted(q) {
 				k.by = append(k.by, "a note")

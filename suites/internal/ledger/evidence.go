@@ -24,6 +24,8 @@ type Evidence struct {
 	Partial bool
 	// Elsewhere holds the requirements that other shards of the run try.
 	Elsewhere map[string]bool
+	// Longer holds the requirements that are tried, or shown broken, by what a quick run leaves out.
+	Longer map[string]bool
 	// Forbidden names the tools of a server that the user does not allow to be called.
 	Forbidden []string
 	// Missing holds, in clauses, what only the stimulus can miss.

@@ -20,6 +20,7 @@ func TestWithHelp(t *testing.T) {
 		{Ledger{Party: wire.Server}, "why (this helps: name a tool that reports progress)"},
 		{Ledger{Party: wire.Server, Given: []string{"toolRoles.progress"}}, "why"},
 		{Ledger{Party: wire.Client}, "why (this helps: use a client command that asks for progress)"},
+		{Ledger{Party: wire.Client, Given: []string{"tools/call", "progressToken"}}, "why"},
 		{Ledger{Party: wire.Server, Passive: true}, "why"},
 	} {
 		if got := test.ledger.withHelp("why", q); got != test.want {

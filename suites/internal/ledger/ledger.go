@@ -30,7 +30,7 @@ type Ledger struct {
 	// LastWords is what the target said when it ended, which adds to why the run
 	// is incomplete, or "".
 	LastWords string
-	// Given are the options of the user that hints are about, as [schema.Hint] names them.
+	// Given are the options and acts that hints are about and the run has, as [schema.Hint] names them.
 	Given []string
 	// ExpectSDK has findings that the target's SDK is known to cause not count.
 	ExpectSDK bool
@@ -249,6 +249,8 @@ func (l *Ledger) untried(q schema.Requirement, e *Entry) (result.Verdict, result
 		return v, "", reason
 	case l.elsewhere(q.ID):
 		return result.Inconclusive, result.NotRun, triedElsewhere
+	case l.Evidence.Longer[q.ID]:
+		return result.Inconclusive, result.NotRun, result.QuickOnly
 	case l.Passive && !served:
 		return result.Inconclusive, result.NotProvoked, "it has to be provoked, as mcpconform " + string(l.Party) + " does"
 	case !served && l.Evidence.Partial:
@@ -264,11 +266,11 @@ func (l *Ledger) untried(q schema.Requirement, e *Entry) (result.Verdict, result
 }
 
 // unused records on an inconclusive requirement that the target never made its use, or why the run cannot know it.
-// Three kinds of run cannot know: a recording offers nothing, an incomplete run misses what it did not try, and a
-// shard calls only a part of the tools.
+// Four kinds of run cannot know: a recording offers nothing, a quick run offers little, an incomplete run misses what
+// it did not try, and a shard calls only a part of the tools.
 func (l *Ledger) unused(q schema.Requirement, r *result.Requirement) {
 	use, ok := schema.UseOf(q, schema.Party(l.Party))
-	partly := l.Passive || l.Cause != nil || l.Evidence.Partial || l.Evidence.Elsewhere != nil
+	partly := l.Passive || l.Cause != nil || l.Evidence.Partial || l.Evidence.Elsewhere != nil || l.Evidence.Longer != nil
 	if !ok || partly || r.Verdict != result.Inconclusive || r.Unexercised == result.NotRun {
 		return
 	}

@@ -66,7 +66,7 @@ func gathered(shards []*result.Run) *result.Run {
 	first := shards[0]
 	run := &result.Run{
 		Format: result.Format, Tool: first.Tool, Revision: first.Revision, Role: first.Role, Transport: first.Transport, Target: first.Target,
-		Started: first.Started, Strict: first.Strict, Seed: first.Seed, Thorough: first.Thorough, Partial: first.Shard.Partial,
+		Started: first.Started, Strict: first.Strict, Seed: first.Seed, Quick: first.Quick, Thorough: first.Thorough, Partial: first.Shard.Partial,
 	}
 	for _, r := range shards {
 		if run.Target.Name == "" && r.Target.Name != "" {
@@ -129,7 +129,7 @@ func together(a, b *result.Run) error {
 		{"the number of shards", fmt.Sprint(a.Shard.Of), fmt.Sprint(b.Shard.Of)},
 		{"the strictness", fmt.Sprint(a.Strict), fmt.Sprint(b.Strict)},
 		{"the seed", fmt.Sprint(a.Seed), fmt.Sprint(b.Seed)},
-		{"the thoroughness", fmt.Sprint(a.Thorough), fmt.Sprint(b.Thorough)},
+		{"the budget", a.Budget().String(), b.Budget().String()},
 		{"the target", strings.Join(a.Target.Command, " "), strings.Join(b.Target.Command, " ")},
 	} {
 		if m.a != m.b {

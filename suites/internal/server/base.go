@@ -227,7 +227,7 @@ var baseChecks = []*check.Check{
 					requests = append(requests, feature.calls...)
 				}
 			}
-			for _, r := range requests {
+			for _, r := range requests[:t.Most(len(requests), 1)] {
 				t.Clear()
 				message := map[string]any{"jsonrpc": "2.0", "method": r.Method}
 				if r.Params != nil {
@@ -299,7 +299,8 @@ var baseChecks = []*check.Check{
 		Requirements: []string{"base.params.open", "base.params.omitted", "meta.attach.request"},
 		Body: func(t *check.T) {
 			// Params are open: a member that the revision does not define is not a reason to refuse a request.
-			for _, method := range append([]string{t.NoOp()}, t.Served()...) {
+			methods := append([]string{t.NoOp()}, t.Served()...)
+			for _, method := range methods[:t.Most(len(methods), 2)] {
 				t.About("base.params.omitted")
 				t.Expect(t.Call(method, nil)).To(HaveResult())
 				t.Expect(t.Call(method, map[string]any{})).To(HaveResult())
@@ -630,6 +631,9 @@ func invalidRequests(t *check.T) {
 	const id = "base.error.invalid-request"
 	told, silent := 0, ""
 	for i, v := range noRequests {
+		if told >= t.Most(len(noRequests), 2) {
+			break
+		}
 		t.Clear()
 		t.Fence()
 		own := wire.StringID(fmt.Sprintf("mcpconform-invalid-%d", i))

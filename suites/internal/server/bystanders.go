@@ -39,7 +39,8 @@ const (
 	cast // how many they are
 )
 
-// bystanders are the sessions that stand by, and bystanderNames say in messages which of them something has happened to.
+// bystanders are the sessions that stand by, and bystanderNames say in messages which of them something has happened
+// to.
 var (
 	bystanders     = []int{oldest, newest}
 	bystanderNames = [cast]string{oldest: "the oldest session", newest: "the newest session"}
@@ -98,7 +99,7 @@ var busyActs = [][]act{
 	{
 		{
 			did: "cancelled a request that it had never made, under the id of another client's call",
-			do:  func(s *scene) { s.cancel() },
+			do:  func(s *scene) { s.cancel(oldestID) },
 		},
 		{
 			did: "set its log level", spares: levelChanged, because: "one log level may hold for all clients",
@@ -128,10 +129,7 @@ var busyActs = [][]act{
 			}
 		}},
 		{did: "cancelled its own call with the same id", do: func(s *scene) {
-			if s.calls[oldest] != nil {
-				s.begin(actor)
-				s.cancel()
-			}
+			s.cancel(sharedID)
 		}},
 	},
 	{{did: "ended its session", do: func(s *scene) {
@@ -308,22 +306,22 @@ func (s *scene) subscribe() bool {
 }
 
 // begin begins a call in a session.
-func (s *scene) begin(i int) {
+func (s *scene) begin(i int, id string) {
 	call, ok := knownTool(s.t, "slow")
 	if !ok {
 		return
 	}
-	params := withToken(call.Params(), standbyID+"-"+s.sessions[i].NextID().String())
-	if p, err := s.sessions[i].StartID(s.t.Context, wire.StringID(standbyID), "tools/call", params); err == nil {
+	params := withToken(call.Params(), id+"-"+s.sessions[i].NextID().String())
+	if p, err := s.sessions[i].StartID(s.t.Context, wire.StringID(id), "tools/call", params); err == nil {
 		underWay(s.t, s.sessions[i], p)
 		s.calls[i] = p
 	}
 }
 
-// cancel has the acting session cancel the id that the calls of the others have.
-func (s *scene) cancel() {
+// cancel has the acting session cancel a request by its id, if there are calls with the ids of these.
+func (s *scene) cancel(id string) {
 	if s.calls[oldest] != nil {
-		_ = s.sessions[actor].Notify(s.t.Context, "notifications/cancelled", map[string]any{"requestId": standbyID}, late)
+		_ = s.sessions[actor].Notify(s.t.Context, "notifications/cancelled", map[string]any{"requestId": id}, late)
 	}
 }
 
@@ -401,15 +399,22 @@ func (s *scene) belongsElsewhere(to *client.Session, e *wire.Event, own []*wire.
 	return "received " + method + " instead of the caller"
 }
 
-// standbyID is the id of a call in several sessions.
-const standbyID = "mcpconform-bystander"
+// The ids of calls. The acting session and the newest one have a call with the same id. That of the newest began last.
+const (
+	oldestID = "mcpconform-bystander"
+	sharedID = "mcpconform-both"
+)
 
 // keep makes the bystanders set a log level, subscribe to a resource and begin a call. Then it does acts, and returns
 // the state that the bystanders have lost.
 func (s *scene) keep(acts [][]act, isolation string) (found []harmed) {
 	s.setLevels()
 	s.uri = s.subscribes()
-	each(bystanders, s.begin)
+	// A stream can be resumed only from an event, such as the progress of a call.
+	ids := []string{oldest: oldestID, actor: sharedID, newest: sharedID}
+	for _, together := range [][]int{{oldest, actor}, {newest}} {
+		each(together, func(i int) { s.begin(i, ids[i]) })
+	}
 	s.perform(acts)
 	unanswered := s.await()
 	asked, lost := s.lost()

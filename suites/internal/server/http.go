@@ -378,7 +378,7 @@ func foreignTo(t *check.T, given ...string) []string {
 	for _, origin := range sites(trusted) {
 		foreign = append(foreign, origin+".evil.example")
 	}
-	return foreign
+	return foreign[:t.Most(len(foreign), 1)]
 }
 
 // sites returns the trusted origins that are those of a site.

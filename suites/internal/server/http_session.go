@@ -233,7 +233,7 @@ var httpSessionChecks = []*check.Check{
 			for _, m := range t.Draw("versions-invalid") {
 				versions = append(versions, m.Str())
 			}
-			wrongVersions(t, "http.server.version-header-invalid-400", versions...)
+			wrongVersions(t, "http.server.version-header-invalid-400", versions[:t.Most(len(versions), 1)]...)
 		},
 	},
 	{

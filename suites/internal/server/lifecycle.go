@@ -167,9 +167,8 @@ var lifecycleChecks = []*check.Check{
 			if conn, ok := t.Session.Conn.(*transport.HTTPConn); ok && conn.SessionID() == "" {
 				t.Skip("without sessions the server cannot tell clients apart")
 			}
-			const attempts = 5
 			var open []*client.Pending
-			for range attempts {
+			for range t.Most(5, 1) {
 				other := t.Connect(capable)
 				if x, err := other.Call(t.Context, "initialize", other.InitializeParams()); err != nil || x.Result() == nil {
 					t.Inconclusive("the server does not serve a second client")

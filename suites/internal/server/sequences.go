@@ -859,6 +859,9 @@ func (p *sequenceRun) fresh() *client.Session {
 	s := p.Connect(capable)
 	if _, err := s.Initialize(p.Context); err != nil {
 		_ = s.Conn.Close(p.Context)
+		if p.Context.Err() != nil {
+			p.Must(context.Cause(p.Context)) // the end of the check says nothing about the server
+		}
 		return nil
 	}
 	return s

@@ -44,6 +44,10 @@ var patterns = []pattern{
 	{regexp.MustCompile(`(?i)(?:^|[,;(] )be (?:it|they)\b`), `"whether … or …"`, nil},
 	{regexp.MustCompile(`(?:^|[.;:?!] )Who [a-z]+s\b[^?]*$`), `"a client that …", "if you …"`, nil},
 	{regexp.MustCompile(`(?i)\bby itself that\b|\bnothing but that\b`), `what it is`, nil},
+	{regexp.MustCompile(`(?i)\bafter what time\b`), `"how long … waits"`, nil},
+	{regexp.MustCompile(`(?i)\bas one (?:may|might|does) that\b`), `"it may …", in a clause of its own`, nil},
+	{regexp.MustCompile(`(?i)\b(?:although|while) it does so\b`), `"…; with an ordinary server it does"`, nil},
+	{regexp.MustCompile(`(?i)\bargument of what\b`), `what the thing is called`, nil},
 }
 
 // problem returns what to write in place of a pattern that a text has, or "".
@@ -203,6 +207,8 @@ func TestPatterns(t *testing.T) {
 		"Of two requests, one", "of an unknown type", "It ended. Of these, none", "that it does not is held against it",
 		"longer than nothing", "inconclusive for want of tools", "it was asked in vain", "it may be no object",
 		"each message, be it a request or not", "Who reads a place differently is welcome",
+		"it says after what time it gives up", "it logs nothing, as one may that limits its rate", "it sends none, although it does so elsewhere",
+		"x is not an argument of what the ref names",
 	} {
 		if problem(bad) == "" {
 			t.Errorf("%q is accepted", bad)
@@ -211,7 +217,7 @@ func TestPatterns(t *testing.T) {
 	for _, good := range []string{
 		"there is no answer", "There are no metadata", "it is no longer listed", "it is no more than a hint", "is not a URI",
 		"the answer of the server", "no answer, no result came", "the cause of it; the answer of another", "Who sent it?",
-		"there must be an answer",
+		"there must be an answer", "say how long it waits", "it does so once",
 	} {
 		if instead := problem(good); instead != "" {
 			t.Errorf("%q is refused: write %s", good, instead)

@@ -23,6 +23,7 @@ import (
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/expected"
+	"github.com/mcpconform/mcpconform/suites/result"
 )
 
 // DefaultFile is read from the current directory when no other file is named.
@@ -55,8 +56,10 @@ type Config struct {
 	SandboxWrite []string `yaml:"sandboxWrite"`
 	Select       []string `yaml:"select"`
 	Skip         []string `yaml:"skip"`
-	Strict       bool     `yaml:"strict"`
-	ExpectSDK    bool     `yaml:"expectSDK"`
+	// Budget says how much is tried: quick, default or thorough.
+	Budget    string `yaml:"budget"`
+	Strict    bool   `yaml:"strict"`
+	ExpectSDK bool   `yaml:"expectSDK"`
 	// Scripts are folders of scripts, relative to that of the file until Load
 	// has made them relative to ours.
 	Scripts  []string `yaml:"scripts"`
@@ -208,11 +211,11 @@ func (t *Target) settle(f *yamlfile.File, lookup func(string) (string, bool)) er
 	at := func(member ...any) []any { return append([]any{"target"}, member...) }
 	switch {
 	case len(t.Command) > 0 && t.URL != "":
-		return f.Errorf(at("url"), "give either command, a server over stdio, or url, a server over HTTP; start starts a server over HTTP")
+		return f.Errorf(at("url"), "give either command (a server over stdio) or url (a server over HTTP); start is the command that starts a server over HTTP")
 	case f.Has(at("command")...) && (len(t.Command) == 0 || t.Command[0] == ""):
 		return f.Errorf(at("command"), "the command does not name a program")
 	case t.TransportCommand != "" && (len(t.Command) > 0 || t.Start != "" || len(t.Headers) > 0):
-		return f.Errorf(at("transportCommand"), "transportCommand leads to the server by itself; command, start and headers cannot be given with it")
+		return f.Errorf(at("transportCommand"), "transportCommand makes the connection itself; command, start and headers cannot be given with it")
 	case t.Start != "" && t.URL == "":
 		return f.Errorf(at("start"), "start needs url, the address of the server over HTTP")
 	case len(t.Headers) > 0 && t.URL == "":
@@ -245,6 +248,8 @@ func (c *Config) settleRun(f *yamlfile.File) error {
 		return f.Errorf([]any{"revision"}, "revision %q is not supported; %s is", c.Revision, schema.Version)
 	case c.CallTools != "" && !slices.Contains([]check.CallMode{check.CallNone, check.CallSafe, check.CallAll}, c.CallTools):
 		return f.Errorf([]any{"callTools"}, "callTools is %q; it takes none, safe or all", c.CallTools)
+	case c.Budget != "" && !slices.Contains([]string{result.Quick.String(), result.Default.String(), result.Thorough.String()}, c.Budget):
+		return f.Errorf([]any{"budget"}, "budget is %q; it takes quick, default or thorough", c.Budget)
 	}
 	for member, positive := range map[string]bool{
 		"message": c.Limits.Message > 0, "total": c.Limits.Total > 0, "timeout": c.Limits.Timeout > 0,
@@ -301,7 +306,7 @@ func (a *Authorization) settle(f *yamlfile.File, lookup func(string) (string, bo
 	case a.Resource != "" && (err != nil || u.Host == ""):
 		return f.Errorf(at("resource"), "the resource is not a URL with scheme and host")
 	case a.Narrow != "" && a.NarrowRequest.Method == "":
-		return f.Errorf(at("narrow"), "narrow needs narrowRequest, the request for which the token's scope is too small")
+		return f.Errorf(at("narrow"), "narrow needs narrowRequest, a request that the token's scope does not allow")
 	case a.NarrowRequest.Params == nil:
 		return nil
 	}

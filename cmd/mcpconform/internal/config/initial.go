@@ -74,7 +74,7 @@ func writeExpected(p printer, sdk *result.SDK) {
 	if sdk != nil {
 		name = comment(strings.TrimSpace(sdk.Name + " " + sdk.Version))
 	}
-	p("# Failures that %s is known to cause do not count, as long as there are any.", name)
+	p("# Failures that %s is known to cause do not count. Remove this once there are none.", name)
 	p("# expectSDK: true")
 	p("")
 	p("# Failures that are accepted for the time being. An entry that no longer fails")

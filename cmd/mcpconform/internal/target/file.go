@@ -104,7 +104,7 @@ func decode(path string, raw []byte) (object, error) {
 		return nil, place(raw, err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something follows the object that is the whole of the file")
+		return nil, errors.New("the file has something after its object")
 	}
 	return top, nil
 }
@@ -134,7 +134,7 @@ func (f *file) find(top object) error {
 		}
 	}
 	if len(found) == 0 {
-		return fmt.Errorf("the file has none of the members %s and %s, which hold the servers of the clients that are known here",
+		return fmt.Errorf("the file has none of the members %s and %s; mcpconform looks for servers only in these",
 			strings.Join(places[:len(places)-1], ", "), places[len(places)-1])
 	}
 	f.folder(top)

@@ -63,7 +63,7 @@ func TestClients(t *testing.T) {
 			noted("servers.service.frobnicate is not known here", "servers.service.sandboxEnabled is not used"), "",
 		},
 		{".vscode/mcp.json", "web", Server{Name: "web", URL: "https://x.example/mcp", Transport: "http", Headers: map[string]string{"X-Key": "k3y-of-the-service"}, Secrets: []string{"k3y-of-the-service"}}, nil, ""},
-		{"vscode-settings.json", "", Server{}, nil, "mcp.servers.a: command: ${input:key} stands for a value for which the client asks its user; set the environment variable MCPCONFORM_INPUT_KEY, or give --input key=VALUE"},
+		{"vscode-settings.json", "", Server{}, nil, "mcp.servers.a: command: ${input:key} is a value that the client asks its user for; set the environment variable MCPCONFORM_INPUT_KEY, or give --input key=VALUE"},
 		{"cursor.json", "docs", Server{Name: "docs", URL: "https://x.example/mcp", Headers: map[string]string{"Authorization": "Bearer t0ken"}}, nil, ""},
 		{
 			"cursor.json", "local", Server{
@@ -194,7 +194,7 @@ func TestLoad(t *testing.T) {
 		{"neither true nor false", "", `{"mcpServers": {"a": {"command": "b", "disabled": "no"}}}`, Server{}, "mcpServers.a: disabled: the value is neither true nor false"},
 		{"no time", "", `{"mcpServers": {"a": {"command": "b", "timeout": "1 s"}}}`, Server{}, "mcpServers.a: timeout: the value is not a time"},
 		{"a header that is a list", "", `{"mcpServers": {"a": {"url": "http://b", "headers": {"A": []}}}}`, Server{}, "mcpServers.a: headers: A: the value is neither text nor number"},
-		{"more than one object", "", `{"mcpServers": {}} {}`, Server{}, "something follows the object"},
+		{"more than one object", "", `{"mcpServers": {}} {}`, Server{}, "the file has something after its object"},
 		{"neither", "", `{"mcpServers": {"a": {"args": ["x"]}}}`, Server{}, "mcpServers.a: the entry has neither a command nor a url"},
 		{"both", "", `{"mcpServers": {"a": {"command": "x", "url": "http://x"}}}`, Server{}, "mcpServers.a: the entry has both a command and a url"},
 		{"wrong type", "", `{"mcpServers": {"a": {"command": 7}}}`, Server{}, "mcpServers.a: command: the value is neither a text nor a list of texts"},
