@@ -45,10 +45,12 @@ func setUps() []setUp {
 		{name: "No resource metadata", pages: page(resourceMetadata, 404, html, "none")},
 		{name: "Resource metadata behind a token", pages: page(resourceMetadata, 401, html, "who are you?")},
 		{name: "Resource metadata as HTML", pages: page(resourceMetadata, 200, html, "<html>")},
+		{name: "Resource metadata that fail", pages: page(resourceMetadata, 503, html, "later")},
 		{name: "No authorization server named", issuers: []string{}},
 		{name: "Resource metadata of another server", other: true},
 		{name: "No metadata of the authorization server", pages: page(authserver.WellKnown, 404, html, "none")},
 		{name: "No registration and no client id", options: authserver.Options{NoRegistration: true}},
+		{name: "Registration fails", pages: page("/enrol", 500, html, "oops")},
 		{name: "S256 is not listed", options: authserver.Options{
 			Metadata: func(document map[string]any) { delete(document, "code_challenge_methods_supported") },
 		}},
@@ -126,5 +128,22 @@ func TestLoginFails(t *testing.T) {
 				t.Errorf("docs/authorization.md lacks:\n%s", want)
 			}
 		})
+	}
+}
+
+// TestLoginAsClient logs in as a client that the user has named: none is registered, although that is offered.
+func TestLoginAsClient(t *testing.T) {
+	s := setUp{pages: map[string]http.HandlerFunc{"/enrol": func(http.ResponseWriter, *http.Request) {
+		t.Error("a client was registered")
+	}}}
+	at := s.serve(t)
+	run, _, err := suites.Run(t.Context(), suites.ServerChecks{
+		Dialer: &transport.HTTP{Endpoint: at}, Login: &check.Login{ClientID: "unknown"},
+	}, suites.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if run.Login == nil || len(run.Login.Steps) != 3 {
+		t.Errorf("the login is %+v, expected one that ends at the authorization", run.Login)
 	}
 }

@@ -158,7 +158,7 @@ func (f *httpFlags) register(cmd *cobra.Command) {
 func (f *httpFlags) registerLogin(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.noLogin, "no-login", false, "obtain no access token when the server demands one")
-	flags.StringVar(&f.client.ClientID, "client-id", "", "log in as the client `ID` where the authorization server registers none")
+	flags.StringVar(&f.client.ClientID, "client-id", "", "log in as the client `ID` in place of a client that is registered for the run")
 	flags.StringVar(&f.clientSecret, "client-secret-env", "", "the secret of --client-id is in the environment variable `VAR`")
 }
 

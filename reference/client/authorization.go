@@ -26,8 +26,9 @@ import (
 // itself, and expects an immediate redirect.
 type Authorizer struct {
 	// ID and Secret of a client that is registered already; they are used if the
-	// authorization server offers no registration.
+	// authorization server offers no registration, or if Registered is set.
 	ID, Secret string
+	Registered bool
 	// Transport of the requests; nil is one that fetches only what a server may name: see
 	// [transport.Endpoint.Document].
 	Transport http.RoundTripper
@@ -137,7 +138,7 @@ func (a *Authorizer) resource(ctx context.Context, endpoint string, challenges [
 		}
 	}
 	if err != nil {
-		return "", nil, broken(OfServer, "auth.server.resource-metadata", described("resource metadata", err))
+		return "", nil, unpublished(OfServer, "auth.server.resource-metadata", "resource metadata", err)
 	}
 	named, err := url.Parse(document.Resource)
 	if err != nil || !covers(named, u) {
@@ -169,15 +170,17 @@ func (a *Authorizer) discover(ctx context.Context, issuer string) (authorization
 	}
 	at := url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/.well-known/oauth-authorization-server" + strings.TrimSuffix(u.Path, "/")}
 	if err := a.get(ctx, at.String(), &s); err != nil {
-		return s, broken(OfAuthorizationServer, "auth.as.metadata", described("metadata of the authorization server", err))
+		return s, unpublished(OfAuthorizationServer, "auth.as.metadata", "metadata of the authorization server", err)
 	}
 	switch {
 	case s.Issuer != issuer:
 		return s, broken(OfAuthorizationServer, "auth.as.metadata", fmt.Errorf(
 			"the metadata of the authorization server %s belong to %s", wire.Quote(issuer, 100), wire.Quote(s.Issuer, 100)))
 	case !slices.Contains(s.Methods, "S256"):
-		return s, broken(OfAuthorizationServer, "auth.as.oauth21", fmt.Errorf(
-			"the metadata of the authorization server %s do not list S256 for PKCE", wire.Quote(issuer, 100)))
+		// OAuth 2.1, section 7.5.2, recommends this list, and allows another way to tell of PKCE.
+		return s, undecided(string(OfAuthorizationServer), "mcpconform, which insists on this list",
+			"look whether it supports PKCE with S256, and list that in code_challenge_methods_supported", fmt.Errorf(
+				"the metadata of the authorization server %s do not list S256 for PKCE", wire.Quote(issuer, 100)))
 	}
 	return s, nil
 }
@@ -185,7 +188,7 @@ func (a *Authorizer) discover(ctx context.Context, issuer string) (authorization
 // authorize goes through the authorization code flow.
 func (a *Authorizer) authorize(ctx context.Context, s authorizationServer, resource string) (string, error) {
 	a.grant = grant{client: a.ID, secret: a.Secret, endpoint: s.Token, resource: resource, basic: !slices.Contains(s.TokenAuth, authPost)}
-	if s.Registration != "" {
+	if s.Registration != "" && !a.Registered {
 		if err := a.register(ctx, s.Registration, s.tokenAuth()); err != nil {
 			return "", err
 		}
@@ -222,8 +225,7 @@ func (a *Authorizer) authorize(ctx context.Context, s authorizationServer, resou
 	case result.Get("state") != state:
 		return "", broken(OfAuthorizationServer, "auth.as.oauth21", errors.New("the authorization came back with another state"))
 	case result.Get("code") == "":
-		return "", broken(OfAuthorizationServer, "auth.as.oauth21",
-			fmt.Errorf("the authorization was refused: %s", wire.Quote(result.Get("error"), 60)))
+		return "", ungranted(fmt.Errorf("the authorization was refused: %s", wire.Quote(result.Get("error"), 60)))
 	}
 	return a.redeem(ctx, url.Values{
 		"grant_type": {"authorization_code"}, "code": {result.Get("code")}, "redirect_uri": {callback}, "code_verifier": {verifier},

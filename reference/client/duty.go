@@ -12,18 +12,21 @@ import (
 // Duty names the party whose duty a failed authorization shows to be broken.
 type Duty string
 
-// The parties. OfNobody is said when the user has to configure something.
+// The parties. OfNobody is said when the user has to configure something, and Undecided when no sentence of the
+// specification tells from what came which of two parties is at fault.
 const (
 	OfServer              Duty = "the server"
 	OfAuthorizationServer Duty = "the authorization server"
 	OfNobody              Duty = "nobody"
+	Undecided             Duty = "undecided"
 )
 
 // DutyError says why an [Authorizer] has no token, and whose duty was broken.
 type DutyError struct {
 	Duty        Duty
-	Requirement string // "" if nobody's duty was broken
-	Advice      string // for the user, or ""
+	Requirement string    // "" unless a party's duty was broken
+	Candidates  [2]string // if undecided: who may be at fault
+	Advice      string    // for the user, or ""
 	Err         error
 }
 
@@ -34,15 +37,41 @@ func (e *DutyError) Unwrap() error { return e.Err }
 
 // broken returns an error that names whose duty was broken. A request without any answer breaks nobody's duty.
 func broken(duty Duty, requirement string, err error) error {
+	var unanswered *unansweredError
 	var already *DutyError
-	if errors.As(err, &already) {
+	switch {
+	case errors.As(err, &unanswered):
+		return &DutyError{Duty: OfNobody, Err: err, Advice: "make sure that this address can be reached from here"}
+	case errors.As(err, &already):
 		return err
 	}
-	var unanswered *unansweredError
-	if errors.As(err, &unanswered) {
-		return &DutyError{Duty: OfNobody, Err: err, Advice: "make sure that this address can be reached from here"}
-	}
 	return &DutyError{Duty: duty, Requirement: requirement, Err: err}
+}
+
+// undecided returns an error of which no sentence says whose duty was broken.
+func undecided(first, second, advice string, err error) error {
+	return broken(Undecided, "", &DutyError{
+		Duty: Undecided, Candidates: [2]string{first, second}, Advice: advice, Err: err,
+	})
+}
+
+// unpublished returns the error of a document of metadata, which the party has to serve with status 200
+// (RFC 8414, section 3.2; RFC 9728, section 3.2). A redirect is not forbidden, and a status of 5xx may pass.
+func unpublished(duty Duty, requirement, what string, err error) error {
+	var refused *statusError
+	if err = described(what, err); errors.As(err, &refused) && (refused.status/100 == 3 || refused.status/100 == 5) {
+		return undecided(string(duty), "what stands in front of it, such as a proxy",
+			"request the document yourself, and look at the log of the server that answers", err)
+	}
+	return broken(duty, requirement, err)
+}
+
+// ungranted returns the error of an authorization or a token that was refused. The authorization server may be
+// right: OAuth 2.1 lets it refuse a request, and has an error code for each reason.
+func ungranted(err error) error {
+	return undecided(string(OfAuthorizationServer), "the client as it is registered or configured",
+		"look for the reason in the log of the authorization server, and compare the client's redirect URI, grants "+
+			"and scopes with what it allows", err)
 }
 
 // unansweredError says that a request had no answer.
@@ -105,7 +134,7 @@ func unredirected(status int) error {
 	err := fmt.Errorf(
 		"the authorization request was answered with HTTP status %d and without a redirect to the client", status)
 	if status/100 == 4 || status/100 == 5 {
-		return broken(OfAuthorizationServer, "auth.as.oauth21", err)
+		return ungranted(err)
 	}
 	return &DutyError{
 		Duty: OfNobody, Err: fmt.Errorf("%w: it waits for a user", err),
@@ -114,17 +143,13 @@ func unredirected(status int) error {
 	}
 }
 
-// unregistered returns the error of a registration.
-// A server may register only those that it knows (RFC 7591, section 3).
+// unregistered returns the error of a registration. An authorization server should register clients, but need not
+// (basic/authorization#dynamic-client-registration).
 func unregistered(err error) error {
-	var refused *statusError
-	if errors.As(err, &refused) && (refused.status == http.StatusUnauthorized || refused.status == http.StatusForbidden) {
-		return &DutyError{
-			Duty: OfNobody, Err: fmt.Errorf("registration: %w", err),
-			Advice: "it does not register everybody; register a client by hand and give its id (--client-id)",
-		}
-	}
-	return broken(OfAuthorizationServer, "auth.as.dynamic-registration", described("registration", err))
+	return broken(OfNobody, "", &DutyError{
+		Duty: OfNobody, Err: described("registration", err),
+		Advice: "register a client by hand and give its id (--client-id)",
+	})
 }
 
 // unredeemed returns the error of a token request. A client that the user has named may be named wrongly.
@@ -136,5 +161,9 @@ func (a *Authorizer) unredeemed(err error) error {
 			Advice: "the client's id or secret is wrong (--client-id, --client-secret-env)",
 		}
 	}
-	return broken(OfAuthorizationServer, "auth.as.oauth21", described("token request", err))
+	err = described("token request", err)
+	if errors.As(err, &refused) {
+		return ungranted(err)
+	}
+	return broken(OfAuthorizationServer, "auth.as.oauth21", err)
 }

@@ -204,8 +204,9 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	}
 	if err = e.establish(ctx); errors.As(err, &refused) {
 		err = &LoginError{refused, steps, &client.DutyError{
-			Duty: client.OfServer, Requirement: "auth.server.valid-token-accepted",
-			Err: errors.New("the server refuses the access token that its own authorization server has just issued for it"),
+			Duty: client.Undecided, Candidates: [2]string{string(client.OfServer), string(client.OfAuthorizationServer)},
+			Advice: "compare the issuer, the audience and the scopes of the token with what the server expects",
+			Err:    errors.New("the server refuses the access token that its own authorization server has just issued for it"),
 		}}
 	}
 	return e.target, err

@@ -17,8 +17,7 @@ import (
 
 // Login says how to obtain an access token when a server demands one and the user gave none.
 type Login struct {
-	// ClientID and ClientSecret are of a client that is registered already. They are used if the authorization
-	// server offers no registration.
+	// ClientID and ClientSecret are of a client that is registered already. With an id, no client is registered.
 	ClientID, ClientSecret string
 }
 
@@ -40,9 +39,13 @@ func (e *LoginError) Error() string {
 		fmt.Fprintf(&b, " (%d) %s: %s.", i+1, step.Asked, step.Came)
 	}
 	fmt.Fprintf(&b, " The login ended here: %s.", e.Cause)
-	if e.Cause.Duty == client.OfNobody {
+	switch e.Cause.Duty {
+	case client.OfNobody:
 		b.WriteString(" No party is shown to be at fault.")
-	} else {
+	case client.Undecided:
+		fmt.Fprintf(&b, " It cannot be told from this whose duty was broken: that of %s, or of %s.",
+			e.Cause.Candidates[0], e.Cause.Candidates[1])
+	default:
 		fmt.Fprintf(&b, " This was the duty of %s: %s (basic/authorization).", e.Cause.Duty, e.Cause.Requirement)
 	}
 	if e.Cause.Advice != "" {
@@ -78,7 +81,7 @@ func (e *Engine) login(ctx context.Context, refused *UnauthorizedError) ([]clien
 	defer log.End()
 	redactor.Add(e.Login.ClientSecret)
 	a := client.Authorizer{
-		ID: e.Login.ClientID, Secret: e.Login.ClientSecret, From: *endpoint, Learn: redactor.Add,
+		ID: e.Login.ClientID, Secret: e.Login.ClientSecret, Registered: e.Login.ClientID != "", From: *endpoint, Learn: redactor.Add,
 	}
 	sent := recorder{log: log, redactor: redactor}
 	a.Wrap = func(next http.RoundTripper) http.RoundTripper {

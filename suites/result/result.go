@@ -239,7 +239,7 @@ type Login struct {
 	// Text is the paragraph that reports show.
 	Text  string      `json:"text"`
 	Steps []LoginStep `json:"steps"`
-	// Duty is the party whose duty was broken, or "nobody".
+	// Duty is the party whose duty was broken, "nobody" or "undecided".
 	Duty string `json:"duty" redact:"-"`
 	// Requirement is the duty that was broken.
 	Requirement string `json:"requirement,omitempty" redact:"-"`

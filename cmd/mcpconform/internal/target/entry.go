@@ -386,7 +386,7 @@ var useless = map[string]string{
 }
 
 const (
-	signIn  = "is not used, because mcpconform does not sign in; give an access token with --bearer-env or --header"
+	signIn  = "is not used, because mcpconform logs in by itself; give a client with --client-id, or an access token with --bearer-env"
 	unboxed = "is not used: the server runs without the sandbox of the client"
 )
 

@@ -50,7 +50,7 @@ func TestClients(t *testing.T) {
 		{"claude_desktop_config.json", "", Server{Name: "files", Command: []string{"npx", "-y", "@modelcontextprotocol/server-filesystem", "/srv"}, Env: map[string]string{"LOG": "debug", "DEPTH": "3"}}, nil, ""},
 		{
 			"claude.mcp.json", "remote", Server{Name: "remote", URL: "https://x.example/mcp", Transport: "http", Headers: map[string]string{"Authorization": "Bearer t0ken"}},
-			noted("mcpServers.remote.headersHelper is a program that makes headers", "mcpServers.remote.oauth is not used, because mcpconform does not sign in"), "",
+			noted("mcpServers.remote.headersHelper is a program that makes headers", "mcpServers.remote.oauth is not used, because mcpconform logs in by itself"), "",
 		},
 		{"claude.mcp.json", "local", Server{Name: "local", Command: []string{"/srv/server", "--key", "none"}}, nil, ""},
 		{"claude.mcp.json", "old", Server{Name: "old", URL: "https://x.example/sse", Transport: "sse"}, nil, ""},
@@ -81,7 +81,7 @@ func TestClients(t *testing.T) {
 		{"codex.toml", "docs", Server{Name: "docs", Command: []string{"docs-server", "--stdio"}, Env: map[string]string{"MODE": "read", "TOKEN": "t0ken"}, Timeout: 45500 * time.Millisecond, StartTimeout: 20 * time.Second}, nil, ""},
 		{
 			"codex.toml", "remote", Server{Name: "remote", URL: "https://x.example/mcp", Headers: map[string]string{"Authorization": "Bearer t0ken", "X-Client": "c", "X-Dir": "/srv"}},
-			noted("mcp_servers.remote.scopes is not used, because mcpconform does not sign in"), "",
+			noted("mcp_servers.remote.scopes is not used, because mcpconform logs in by itself"), "",
 		},
 		{"codex.toml", "off", Server{}, nil, "(enabled: false)"},
 		{"codex.toml", "unset", Server{}, nil, "mcp_servers.unset: bearer_token_env_var: the environment variable NOT_SET is not set"},
