@@ -81,7 +81,8 @@ func (e *Engine) login(ctx context.Context, refused *UnauthorizedError) ([]clien
 	defer log.End()
 	redactor.Add(e.Login.ClientSecret)
 	a := client.Authorizer{
-		ID: e.Login.ClientID, Secret: e.Login.ClientSecret, Registered: e.Login.ClientID != "", From: *endpoint, Learn: redactor.Add,
+		ID: e.Login.ClientID, Secret: e.Login.ClientSecret, Registered: e.Login.ClientID != "",
+		From: *endpoint, Learn: redactor.Add,
 	}
 	sent := recorder{log: log, redactor: redactor}
 	a.Wrap = func(next http.RoundTripper) http.RoundTripper {
