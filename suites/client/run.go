@@ -266,6 +266,7 @@ func (e *Engine) alone(ctx context.Context, u unit, launch func(*T)) {
 	t.gather(e.Trace)
 	if u.index == 0 {
 		t = e.lasting(ctx, t)
+		t.Baseline, t.AuthorizationBaseline = t, e.authBaseline // before others may read them
 		if e.launches != nil && e.launches.ended() == "" {
 			e.launches.open()
 		}
@@ -275,7 +276,9 @@ func (e *Engine) alone(ctx context.Context, u unit, launch func(*T)) {
 		close(e.authBaselineDone)
 	}
 	e.awaitBaselines(u.alone)
-	t.Baseline, t.AuthorizationBaseline = e.outcomes[0], e.authBaseline
+	if u.index > 0 {
+		t.Baseline, t.AuthorizationBaseline = e.outcomes[0], e.authBaseline
+	}
 	t.judge()
 	// A client that does not end with an ordinary server, either, has no more time when it is launched again.
 	worthwhile := e.launches == nil || !e.launches.baselineHung()
