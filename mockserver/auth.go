@@ -209,7 +209,8 @@ var authFaults = []Fault{
 		ID: "auth.missing-token-error", Requirement: "auth.server.missing-token-401", Transports: overHTTP,
 		Summary: "Requests without a token get a JSON-RPC error with HTTP status 200.",
 		Collateral: []string{
-			"http.server.notification-202", "http.server.response-202", "http.server.accepted-no-body", "http.server.get-stream-or-405",
+			"http.server.notification-202", "http.server.response-202", "http.server.accepted-no-body",
+			"http.server.get-stream-or-405",
 			"auth.server.validates-first", "http.server.unacceptable-error-status", "base.response.id-echo",
 		},
 		Apply: protectedWith(replying(server.Unauthorized, func(r *server.Reply) {
@@ -291,7 +292,9 @@ var authFaults = []Fault{
 		Summary:    "The challenge is of the scheme Basic, and there are no resource metadata.",
 		Collateral: []string{challengeURL, challengeCode, "auth.server.resource-metadata"},
 		Apply: all(challenging(func(string, string) []string { return []string{`Basic realm="mcp"`} }),
-			replying(server.ResourceMetadata, func(r *server.Reply) { r.Status, r.Body = http.StatusNotFound, []byte("not found") })),
+			replying(server.ResourceMetadata, func(r *server.Reply) {
+				r.Status, r.Body = http.StatusNotFound, []byte("not found")
+			})),
 	},
 	{
 		ID: "auth.no-metadata", Requirement: "auth.server.resource-metadata", Transports: overHTTP,
@@ -357,7 +360,9 @@ var authFaults = []Fault{
 	{
 		ID: "auth.resource-other-path", Requirement: "auth.server.metadata-resource", Transports: overHTTP,
 		Summary: "The resource in the metadata has the path of the metadata.",
-		Apply:   resourceURI(func(uri string) string { return strings.TrimSuffix(uri, "/mcp") + server.WellKnownResource }),
+		Apply: resourceURI(func(uri string) string {
+			return strings.TrimSuffix(uri, "/mcp") + server.WellKnownResource
+		}),
 	},
 	{
 		ID: "auth.resource-root", Requirement: "auth.server.metadata-resource", WarnOnly: true, Transports: overHTTP,
@@ -392,7 +397,8 @@ var authFaults = []Fault{
 	{
 		ID: "auth.issuer-no-metadata", Requirement: "auth.as.metadata", Transports: overHTTP,
 		Summary: "The authorization server publishes no metadata.",
-		Apply:   protectedWith(refusingHTTP(http.StatusNotFound, func(r *http.Request) bool { return r.URL.Path == issuerMetadata })),
+		Apply: protectedWith(refusingHTTP(http.StatusNotFound,
+			func(r *http.Request) bool { return r.URL.Path == issuerMetadata })),
 	},
 	{
 		ID: "auth.issuer-other", Requirement: "auth.as.metadata", Transports: overHTTP,
@@ -484,7 +490,8 @@ var authFaults = []Fault{
 		Collateral: []string{"auth.server.invalid-token-401"},
 		Apply: trusting(func(token string, r *http.Request) bool {
 			c := claims(token)
-			return c["iss"] == "http://"+r.Host && c["aud"] == "http://"+r.Host+server.PathMCP && jwt(token)["alg"] != "none"
+			return c["iss"] == "http://"+r.Host && c["aud"] == "http://"+r.Host+server.PathMCP &&
+				jwt(token)["alg"] != "none"
 		}),
 	},
 	{
@@ -503,7 +510,8 @@ var authFaults = []Fault{
 		Collateral: []string{codeStatus},
 		Apply: judging(func(token string, _ *http.Request, d *server.Denial) *server.Denial {
 			if token == ExpiredToken {
-				return &server.Denial{Status: http.StatusForbidden, Code: "invalid_token", Text: "the token has expired"}
+				return &server.Denial{Status: http.StatusForbidden, Code: "invalid_token",
+					Text: "the token has expired"}
 			}
 			return d
 		}),
@@ -525,7 +533,8 @@ var authFaults = []Fault{
 		Collateral: []string{codeStatus},
 		Apply: judging(func(token string, _ *http.Request, d *server.Denial) *server.Denial {
 			if d == server.InvalidToken && jwt(token) != nil {
-				return &server.Denial{Status: http.StatusInternalServerError, Code: "invalid_token", Text: "cannot decode"}
+				return &server.Denial{Status: http.StatusInternalServerError, Code: "invalid_token",
+					Text: "cannot decode"}
 			}
 			return d
 		}),
@@ -555,14 +564,17 @@ var authFaults = []Fault{
 		Apply:   protectedWith(replying(server.Forbidden, func(r *server.Reply) { r.Header.Del("Www-Authenticate") })),
 	},
 	{
-		ID: "auth.malformed-without-challenge", Requirement: "auth.server.refusal-challenge", WarnOnly: true, Transports: overHTTP,
-		Summary: "400 for a malformed token comes without a challenge.",
-		Apply:   protectedWith(replying(server.MalformedToken, func(r *server.Reply) { r.Header.Del("Www-Authenticate") })),
+		ID: "auth.malformed-without-challenge", Requirement: "auth.server.refusal-challenge", WarnOnly: true,
+		Transports: overHTTP,
+		Summary:    "400 for a malformed token comes without a challenge.",
+		Apply: protectedWith(replying(server.MalformedToken,
+			func(r *server.Reply) { r.Header.Del("Www-Authenticate") })),
 	},
 	{
 		ID: "auth.challenge-bare", Requirement: "auth.server.challenge-parameters", Transports: overHTTP,
 		Summary: "The challenge of an answer with status 403 is the word Bearer.",
-		Apply:   protectedWith(replying(server.Forbidden, func(r *server.Reply) { r.Header.Set("Www-Authenticate", "Bearer") })),
+		Apply: protectedWith(replying(server.Forbidden,
+			func(r *server.Reply) { r.Header.Set("Www-Authenticate", "Bearer") })),
 	},
 	{
 		ID: "auth.challenge-repeats", Requirement: "auth.server.challenge-parameters-once", Transports: overHTTP,
@@ -582,7 +594,8 @@ var authFaults = []Fault{
 	{
 		ID: "auth.malformed-401", Requirement: "auth.server.error-code-status", Transports: overHTTP,
 		Summary: "The error code invalid_request comes with HTTP status 401.",
-		Apply:   protectedWith(replying(server.MalformedToken, func(r *server.Reply) { r.Status = http.StatusUnauthorized })),
+		Apply: protectedWith(replying(server.MalformedToken,
+			func(r *server.Reply) { r.Status = http.StatusUnauthorized })),
 	},
 	{
 		ID: "auth.error-without-token", Requirement: "auth.server.no-error-without-token", Transports: overHTTP,
@@ -621,7 +634,8 @@ var authFaults = []Fault{
 		ID: "auth.malformed-500", Requirement: "auth.server.malformed-400", Transports: overHTTP,
 		Summary:    "An Authorization header without a token ends in HTTP status 500.",
 		Collateral: []string{codeStatus},
-		Apply:      protectedWith(replying(server.MalformedToken, func(r *server.Reply) { r.Status = http.StatusInternalServerError })),
+		Apply: protectedWith(replying(server.MalformedToken,
+			func(r *server.Reply) { r.Status = http.StatusInternalServerError })),
 	},
 	{
 		ID: "auth.malformed-served", Requirement: "auth.server.malformed-400", Transports: overHTTP,
@@ -654,12 +668,15 @@ var authFaults = []Fault{
 	{
 		ID: "auth.refused-with-result", Requirement: "auth.server.no-data-unauthorized", Transports: overHTTP,
 		Summary: "The 401 answer to an initialize holds the result.",
-		Apply: protectedWith(passing(server.Unauthorized, func(r *server.Reply) bool { return posted(r.Request).Method == "initialize" }),
+		Apply: protectedWith(passing(server.Unauthorized,
+			func(r *server.Reply) bool { return posted(r.Request).Method == "initialize" }),
 			replying(server.AnsweredJSON, func(r *server.Reply) {
 				scheme, token, _ := strings.Cut(r.Request.Header.Get("Authorization"), " ")
-				if posted(r.Request).Method == "initialize" && !(strings.EqualFold(scheme, "Bearer") && strings.TrimLeft(token, " ") == GoodToken) {
+				if posted(r.Request).Method == "initialize" &&
+					!(strings.EqualFold(scheme, "Bearer") && strings.TrimLeft(token, " ") == GoodToken) {
 					r.Status = http.StatusUnauthorized
-					challenge := `Bearer resource_metadata="http://` + r.Request.Host + server.WellKnownResource + `/mcp"`
+					challenge := `Bearer resource_metadata="http://` + r.Request.Host + server.WellKnownResource +
+						`/mcp"`
 					if bearing(r.Request) {
 						challenge += `, error="invalid_token"`
 					}

@@ -72,7 +72,8 @@ var baseFaults = []Fault{
 		ID: "base.member-case-ignored", Requirement: "base.jsonrpc.member-case",
 		Summary: "Members are read without regard to case: METHOD is as good as method.",
 		Apply: inbound(func(raw []byte) []byte {
-			return []byte(strings.NewReplacer(`"ID":`, `"id":`, `"METHOD":`, `"method":`, `"Method":`, `"method":`).Replace(string(raw)))
+			return []byte(strings.NewReplacer(`"ID":`, `"id":`, `"METHOD":`, `"method":`, `"Method":`,
+				`"method":`).Replace(string(raw)))
 		}),
 	},
 	{
@@ -89,7 +90,9 @@ var baseFaults = []Fault{
 	{
 		ID: "base.byte-order-mark", Requirement: "base.json.well-formed",
 		Summary: "Each message begins with a byte order mark.",
-		Apply:   framing(func(_ *server.Outgoing, frame []byte) []byte { return append([]byte("\xef\xbb\xbf"), frame...) }),
+		Apply: framing(func(_ *server.Outgoing, frame []byte) []byte {
+			return append([]byte("\xef\xbb\xbf"), frame...)
+		}),
 	},
 	{
 		ID: "base.duplicate-member", Requirement: "base.json.unique-names",
@@ -127,7 +130,8 @@ var baseFaults = []Fault{
 	{
 		ID: "base.params-array", Requirement: "base.jsonrpc.params-object",
 		Summary: "The params of notifications/tools/list_changed are an empty array.",
-		Apply:   messages("notifications/tools/list_changed", func(out *server.Outgoing) { out.Message["params"] = list{} }),
+		Apply: messages("notifications/tools/list_changed",
+			func(out *server.Outgoing) { out.Message["params"] = list{} }),
 	},
 	{
 		ID: "base.params-null", Requirement: "base.jsonrpc.params-object",
@@ -193,7 +197,8 @@ var baseFaults = []Fault{
 			},
 			receiving(func(s *server.Session, m *wire.Message, next func()) {
 				if m.Has(wire.MethodType) {
-					s.Send(&server.Outgoing{Session: s, Message: object{"jsonrpc": "2.0", "id": json.RawMessage(m.ID.String()), "result": object{}}})
+					s.Send(&server.Outgoing{Session: s,
+						Message: object{"jsonrpc": "2.0", "id": json.RawMessage(m.ID.String()), "result": object{}}})
 					return
 				}
 				next()
@@ -209,7 +214,8 @@ var baseFaults = []Fault{
 		ID: "base.invalid-request-over-http", Requirement: "base.error.invalid-request", Transports: overHTTP,
 		Summary: "Over HTTP, JSON that is not a request is refused as if it were not JSON.",
 		Apply: sending(func(out *server.Outgoing) []*server.Outgoing {
-			if problem := out.RPCError(); problem != nil && out.Answers == nil && isCode(problem, server.InvalidRequest) {
+			if problem := out.RPCError(); problem != nil && out.Answers == nil &&
+				isCode(problem, server.InvalidRequest) {
 				problem["code"] = server.ParseError
 			}
 			return []*server.Outgoing{out}
@@ -219,7 +225,8 @@ var baseFaults = []Fault{
 		ID: "base.invalid-request-code", Requirement: "base.error.invalid-request",
 		Summary: "JSON that is not a request is refused with -32603.",
 		Apply: sending(func(out *server.Outgoing) []*server.Outgoing {
-			if problem := out.RPCError(); problem != nil && out.Answers == nil && isCode(problem, server.InvalidRequest) {
+			if problem := out.RPCError(); problem != nil && out.Answers == nil &&
+				isCode(problem, server.InvalidRequest) {
 				problem["code"] = server.InternalError
 			}
 			return []*server.Outgoing{out}
@@ -406,13 +413,15 @@ var baseFaults = []Fault{
 		ID: "base.ids-as-text", Requirement: "base.request.string-id-served", Form: AtOnce,
 		Summary: "A request is refused while another one has an id of the same text.",
 		Apply: refusing("ping", server.InvalidRequest, func(r *server.Request) bool {
-			return slices.ContainsFunc(r.Session.Running(), func(other *server.Request) bool { return other != r && other.ID.Resembles(r.ID) })
+			return slices.ContainsFunc(r.Session.Running(),
+				func(other *server.Request) bool { return other != r && other.ID.Resembles(r.ID) })
 		}),
 	},
 	{
 		ID: "base.ids-as-text-crossed", Requirement: "base.response.id-type-echo", Form: AtOnce,
-		Summary:    "The response to a request has the id of another one that is running, if its text is the same.",
-		Collateral: []string{"base.response.once", "base.request.string-id-served", "ping.response-empty", "schema.call-tool-result", "progress.in-progress", "progress.stop"},
+		Summary: "The response to a request has the id of another one that is running, if its text is the same.",
+		Collateral: []string{"base.response.once", "base.request.string-id-served", "ping.response-empty",
+			"schema.call-tool-result", "progress.in-progress", "progress.stop"},
 		Apply: responses("ping", func(out *server.Outgoing) {
 			for _, other := range out.Session.Running() {
 				if other != out.Answers && other.ID.Resembles(out.Answers.ID) {
@@ -434,8 +443,9 @@ var baseFaults = []Fault{
 	},
 	{
 		ID: "base.large-id-cut", Requirement: "base.request.integer-id-served", Form: ByValue,
-		Summary:    "Ids are cut to 32 bits in the response.",
-		Collateral: []string{"base.response.id-echo", "base.error.undetectable-id", "base.response.once", "base.response.present", "base.response.only-to-requests"},
+		Summary: "Ids are cut to 32 bits in the response.",
+		Collateral: []string{"base.response.id-echo", "base.error.undetectable-id", "base.response.once",
+			"base.response.present", "base.response.only-to-requests"},
 		Apply: responses("*", func(out *server.Outgoing) {
 			if n, err := strconv.ParseInt(out.Answers.ID.String(), 10, 64); err == nil && n > 0 {
 				out.Message["id"] = uint32(n)
@@ -473,8 +483,10 @@ var baseFaults = []Fault{
 	},
 	{
 		ID: "base.id-as-number", Requirement: "base.response.id-type-echo", Form: ByValue,
-		Summary:    "A string id that looks like a number comes back as one.",
-		Collateral: []string{"base.response.present", "base.response.once", "base.response.id-echo", "base.request.string-id-served", "base.response.only-to-requests", "schema.call-tool-result", "progress.in-progress", "progress.stop"},
+		Summary: "A string id that looks like a number comes back as one.",
+		Collateral: []string{"base.response.present", "base.response.once", "base.response.id-echo",
+			"base.request.string-id-served", "base.response.only-to-requests", "schema.call-tool-result",
+			"progress.in-progress", "progress.stop"},
 		Apply: responses("*", func(out *server.Outgoing) {
 			if id, err := strconv.Atoi(strings.Trim(out.Answers.ID.String(), `"`)); err == nil {
 				out.Message["id"] = id
@@ -487,7 +499,8 @@ var baseFaults = []Fault{
 		Apply: receiving(func(s *server.Session, m *wire.Message, next func()) {
 			next()
 			if m.IsResponse() && m.ID.String() == `"mcpconform-stray"` {
-				s.Send(&server.Outgoing{Session: s, Message: refusal("mcpconform-stray", server.InvalidRequest, "No such request")})
+				s.Send(&server.Outgoing{Session: s,
+					Message: refusal("mcpconform-stray", server.InvalidRequest, "No such request")})
 			}
 		}),
 	},
@@ -566,7 +579,8 @@ var baseFaults = []Fault{
 		ID: "base.error-code-string-subscribing", Requirement: "base.error.code-integer",
 		Summary:    "The code of the error for a subscription to a resource that does not exist is a string.",
 		Collateral: []string{"base.error.invalid-params"},
-		Apply:      problems("resources/subscribe", func(_ *server.Outgoing, problem object) { problem["code"] = "RESOURCE_NOT_FOUND" }),
+		Apply: problems("resources/subscribe",
+			func(_ *server.Outgoing, problem object) { problem["code"] = "RESOURCE_NOT_FOUND" }),
 	},
 	{
 		ID: "base.error-code-fraction", Requirement: "base.error.code-integer",
@@ -576,13 +590,16 @@ var baseFaults = []Fault{
 	{
 		ID: "base.error-message-object", Requirement: "base.error.message-string",
 		Summary: "The message of errors is an object.",
-		Apply:   problems("*", func(_ *server.Outgoing, problem object) { problem["message"] = object{"en": problem["message"]} }),
+		Apply: problems("*", func(_ *server.Outgoing, problem object) {
+			problem["message"] = object{"en": problem["message"]}
+		}),
 	},
 	{
 		ID: "base.error-stack-trace", Requirement: "base.error.message-concise",
 		Summary: "The message of errors is a stack trace.",
 		Apply: problems("*", func(_ *server.Outgoing, problem object) {
-			problem["message"] = "Error: refused" + strings.Repeat("\n    at Object.handle (/srv/app/node_modules/server/index.js:1:1)", 3)
+			problem["message"] = "Error: refused" +
+				strings.Repeat("\n    at Object.handle (/srv/app/node_modules/server/index.js:1:1)", 3)
 		}),
 	},
 	{
@@ -607,15 +624,17 @@ var baseFaults = []Fault{
 		Collateral: []string{"base.notification.no-response", "base.response.id-echo"},
 		Apply: receiving(func(s *server.Session, m *wire.Message, next func()) {
 			next()
-			if m.Kind == wire.Notification && m.Method == "notifications/progress" && wire.At(m.Params, "progressToken") == nil {
+			if m.Kind == wire.Notification && m.Method == "notifications/progress" &&
+				wire.At(m.Params, "progressToken") == nil {
 				s.Send(&server.Outgoing{Session: s, Message: refusal(nil, server.InvalidParams, "Invalid params")})
 			}
 		}),
 	},
 	{
-		ID: "base.malformed-notification-kills", Requirement: "base.notification.malformed-no-response", WarnOnly: true, Transports: stdio,
-		Summary: "A notification with wrong params ends the process.",
-		Apply:   dyingOf(`"notifications/progress","params":{}}`),
+		ID: "base.malformed-notification-kills", Requirement: "base.notification.malformed-no-response", WarnOnly: true,
+		Transports: stdio,
+		Summary:    "A notification with wrong params ends the process.",
+		Apply:      dyingOf(`"notifications/progress","params":{}}`),
 	},
 	{
 		ID: "base.notification-with-id", Requirement: "base.notification.no-id",
@@ -662,8 +681,9 @@ var baseFaults = []Fault{
 	},
 	{
 		ID: "base.utf8-mangled", Requirement: "base.message.utf8-accepted",
-		Summary:    "Characters outside ASCII in an id come back as question marks.",
-		Collateral: []string{"base.request.string-id-served", "base.response.id-echo", "base.response.present", "base.response.only-to-requests", "stdio.message.only-newline-delimits"},
+		Summary: "Characters outside ASCII in an id come back as question marks.",
+		Collateral: []string{"base.request.string-id-served", "base.response.id-echo", "base.response.present",
+			"base.response.only-to-requests", "stdio.message.only-newline-delimits"},
 		Apply: framing(func(out *server.Outgoing, frame []byte) []byte {
 			if out.Answers == nil || out.Answers.Method != "ping" {
 				return frame
@@ -673,8 +693,9 @@ var baseFaults = []Fault{
 	},
 	{
 		ID: "base.utf8-normalised", Requirement: "base.message.utf8-accepted", Form: ByValue,
-		Summary:    "An e and an accent come back as one character.",
-		Collateral: []string{"base.request.string-id-served", "progress.token.active-request", "base.response.present", "base.response.only-to-requests", "base.response.id-echo", "base.error.undetectable-id"},
+		Summary: "An e and an accent come back as one character.",
+		Collateral: []string{"base.request.string-id-served", "progress.token.active-request", "base.response.present",
+			"base.response.only-to-requests", "base.response.id-echo", "base.error.undetectable-id"},
 		Apply: framing(func(_ *server.Outgoing, frame []byte) []byte {
 			return bytes.ReplaceAll(frame, []byte("e\u0301"), []byte("\u00e9"))
 		}),
@@ -697,9 +718,10 @@ var baseFaults = []Fault{
 	},
 	{
 		ID: "base.utf8-cut-by-reads", Requirement: "stdio.message.split-writes", Transports: stdio,
-		Summary:    "Each read of stdin is decoded by itself, so that a character that comes in two is lost.",
-		Collateral: []string{"base.message.utf8-accepted", "base.response.present", "base.response.only-to-requests", "base.response.id-echo"},
-		Apply:      chunks(func(chunk []byte) []byte { return bytes.ToValidUTF8(chunk, []byte("\uFFFD")) }),
+		Summary: "Each read of stdin is decoded by itself, so that a character that comes in two is lost.",
+		Collateral: []string{"base.message.utf8-accepted", "base.response.present", "base.response.only-to-requests",
+			"base.response.id-echo"},
+		Apply: chunks(func(chunk []byte) []byte { return bytes.ToValidUTF8(chunk, []byte("\uFFFD")) }),
 	},
 	{
 		ID: "base.method-and-result", Requirement: "schema.jsonrpc-message",

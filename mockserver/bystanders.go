@@ -89,7 +89,9 @@ func endsOthers(on trigger, which pick) apply {
 		return which(slices.DeleteFunc(others, func(s *server.Session) bool { return knows(&ended, s.ID) }))
 	}
 	return all(
-		refusingHTTP(http.StatusNotFound, func(r *http.Request) bool { return idOf(r) != "" && knows(&ended, idOf(r)) }),
+		refusingHTTP(http.StatusNotFound, func(r *http.Request) bool {
+			return idOf(r) != "" && knows(&ended, idOf(r))
+		}),
 		toOthers(on, alive, func(s *server.Session) { ended.Store(s.ID, true) }),
 	)
 }
@@ -117,10 +119,11 @@ func endsSubscriptions(on trigger, which pick) apply {
 		return s.Value(unsubscribedKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
 	}
 	return all(
-		wrapping("resources/subscribe", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			flag(r.Session).Store(false)
-			return next(ctx, r)
-		}),
+		wrapping("resources/subscribe",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				flag(r.Session).Store(false)
+				return next(ctx, r)
+			}),
 		toOthers(on, which, func(s *server.Session) { flag(s).Store(true) }),
 		droppingUpdates(func(s *server.Session, _ string) bool { return flag(s).Load() }),
 	)

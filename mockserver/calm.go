@@ -41,9 +41,12 @@ type Oddity struct {
 // Oddities returns all oddities, grouped by topic. The caller owns the slice.
 func Oddities() []Oddity {
 	return slices.Concat(
-		spellingOddities, metaOddities, messageOddities, lifecycleOddities, stdioOddities, pingOddities, progressOddities,
-		cancellationOddities, toolOddities, schemaOddities, contentOddities, resourceOddities, promptOddities, completionOddities,
-		loggingOddities, paginationOddities, askingOddities, httpOddities, streamOddities, legacyOddities, authOddities, familyOddities, pairOddities, momentOddities,
+		spellingOddities, metaOddities, messageOddities, lifecycleOddities, stdioOddities, pingOddities,
+		progressOddities,
+		cancellationOddities, toolOddities, schemaOddities, contentOddities, resourceOddities, promptOddities,
+		completionOddities,
+		loggingOddities, paginationOddities, askingOddities, httpOddities, streamOddities, legacyOddities, authOddities,
+		familyOddities, pairOddities, momentOddities,
 	)
 }
 
@@ -337,7 +340,8 @@ func parsedID(raw string) wire.ID { return wire.Parse([]byte(`{"id":` + raw + `}
 
 // lists are the methods that list, with the member that holds the items.
 var lists = map[string]string{
-	"tools/list": "tools", "resources/list": "resources", "resources/templates/list": "resourceTemplates", "prompts/list": "prompts",
+	"tools/list": "tools", "resources/list": "resources", "resources/templates/list": "resourceTemplates",
+	"prompts/list": "prompts",
 }
 
 // onLists applies a change to each of the lists.

@@ -38,8 +38,10 @@ var authOddities = []Oddity{
 		Apply: Protected,
 	},
 	{
-		ID: "auth.scheme-lower-case", Summary: "The scheme of the challenge is written bearer, its parameters in capitals.", Transports: overHTTP,
-		Why: "Schemes and names of parameters have no case (RFC 9110, section 11).", Source: at(challenges), Changes: "challenge",
+		ID:      "auth.scheme-lower-case",
+		Summary: "The scheme of the challenge is written bearer, its parameters in capitals.", Transports: overHTTP,
+		Why: "Schemes and names of parameters have no case (RFC 9110, section 11).", Source: at(challenges),
+		Changes: "challenge",
 		Apply: challengedWith(func(metadata, code string) []string {
 			return []string{`bearer RESOURCE_METADATA="` + metadata + `"` + coded(`, ERROR="CODE"`, code)}
 		}),
@@ -52,10 +54,13 @@ var authOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "auth.parameters-more", Summary: "The challenge has realm, scope, error_uri and a parameter of its own, before and after.", Transports: overHTTP,
-		Why: "A challenge may have other parameters.", Source: at(challenges), Changes: "challenge",
+		ID:         "auth.parameters-more",
+		Summary:    "The challenge has realm, scope, error_uri and a parameter of its own, before and after.",
+		Transports: overHTTP,
+		Why:        "A challenge may have other parameters.", Source: at(challenges), Changes: "challenge",
 		Apply: challengedWith(func(metadata, code string) []string {
-			return []string{`Bearer realm="My, \"own\" realm=1", scope="read write", x-more=1, resource_metadata="` + metadata + `"` + coded(`, error="CODE", error_uri="https://example.com/?a=b,c"`, code)}
+			return []string{`Bearer realm="My, \"own\" realm=1", scope="read write", x-more=1, resource_metadata="` +
+				metadata + `"` + coded(`, error="CODE", error_uri="https://example.com/?a=b,c"`, code)}
 		}),
 	},
 	{
@@ -66,51 +71,66 @@ var authOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "auth.spaces", Summary: "The challenge has spaces and tabs around commas and equals signs, and an empty element.", Transports: overHTTP,
-		Why: headerForm, Source: at(challenges), Changes: "challenge",
+		ID:         "auth.spaces",
+		Summary:    "The challenge has spaces and tabs around commas and equals signs, and an empty element.",
+		Transports: overHTTP,
+		Why:        headerForm, Source: at(challenges), Changes: "challenge",
 		Apply: challengedWith(func(metadata, code string) []string {
-			return []string{"Bearer  " + coded("error = \"CODE\" \t, ,\t", code) + "resource_metadata = \"" + metadata + "\""}
+			return []string{"Bearer  " + coded("error = \"CODE\" \t, ,\t", code) + "resource_metadata = \"" + metadata +
+				"\""}
 		}),
 	},
 	{
 		ID: "auth.escaped", Summary: "The URL in the challenge has a quoted pair.", Transports: overHTTP,
 		Why: headerForm, Source: at(challenges), Changes: "challenge",
 		Apply: challengedWith(func(metadata, code string) []string {
-			return []string{`Bearer resource_metadata="` + strings.Replace(metadata, "/", `\/`, 1) + `"` + coded(`, error="CODE"`, code)}
+			return []string{`Bearer resource_metadata="` + strings.Replace(metadata, "/", `\/`, 1) + `"` +
+				coded(`, error="CODE"`, code)}
 		}),
 	},
 	{
-		ID: "auth.several-challenges", Summary: "One header has challenges of the schemes Basic and Digest before the one of Bearer.", Transports: overHTTP,
-		Why: "A header may have several challenges.", Source: at(challenges), Changes: "challenge",
+		ID:         "auth.several-challenges",
+		Summary:    "One header has challenges of the schemes Basic and Digest before the one of Bearer.",
+		Transports: overHTTP,
+		Why:        "A header may have several challenges.", Source: at(challenges), Changes: "challenge",
 		Apply: challengedWith(func(metadata, code string) []string {
-			return []string{`Basic realm="a, b", Digest nonce="x==", qop="auth", Bearer resource_metadata="` + metadata + `"` + coded(`, error="CODE"`, code)}
+			return []string{`Basic realm="a, b", Digest nonce="x==", qop="auth", Bearer resource_metadata="` +
+				metadata + `"` + coded(`, error="CODE"`, code)}
 		}),
 	},
 	{
-		ID: "auth.several-headers", Summary: "Challenges of other schemes come in headers of their own, before and after.", Transports: overHTTP,
+		ID:      "auth.several-headers",
+		Summary: "Challenges of other schemes come in headers of their own, before and after.", Transports: overHTTP,
 		Why: "A header may come several times.", Source: at(challenges), Changes: "challenge",
 		Apply: challengedWith(func(metadata, code string) []string {
-			return []string{`Negotiate`, `Bearer resource_metadata="` + metadata + `"` + coded(`, error="CODE"`, code), `Basic realm="x"`}
+			return []string{`Negotiate`, `Bearer resource_metadata="` + metadata + `"` + coded(`, error="CODE"`, code),
+				`Basic realm="x"`}
 		}),
 	},
 	{
 		ID: "auth.refusals-bare", Summary: "Refusals for lack of a token have no body.", Transports: overHTTP,
-		Why: "The text asks for status and header.", Source: at("basic/authorization#error-handling"), Changes: "refusals",
-		Apply: unauthorizedWith("", ""),
+		Why: "The text asks for status and header.", Source: at("basic/authorization#error-handling"),
+		Changes: "refusals",
+		Apply:   unauthorizedWith("", ""),
 	},
 	{
-		ID: "auth.refusals-oauth", Summary: "Refusals for lack of a token have the JSON of an OAuth error.", Transports: overHTTP,
-		Why: "The text asks for status and header.", Source: at("basic/authorization#error-handling"), Changes: "refusals",
-		Apply: unauthorizedWith("application/json", `{"error":"invalid_token","error_description":"no"}`),
+		ID: "auth.refusals-oauth", Summary: "Refusals for lack of a token have the JSON of an OAuth error.",
+		Transports: overHTTP,
+		Why:        "The text asks for status and header.", Source: at("basic/authorization#error-handling"),
+		Changes: "refusals",
+		Apply:   unauthorizedWith("application/json", `{"error":"invalid_token","error_description":"no"}`),
 	},
 	{
 		ID: "auth.refusals-page", Summary: "Refusals for lack of a token have a page in HTML.", Transports: overHTTP,
-		Why: "The text asks for status and header.", Source: at("basic/authorization#error-handling"), Changes: "refusals",
-		Apply: unauthorizedWith("text/html", "<!doctype html><title>401</title>"),
+		Why: "The text asks for status and header.", Source: at("basic/authorization#error-handling"),
+		Changes: "refusals",
+		Apply:   unauthorizedWith("text/html", "<!doctype html><title>401</title>"),
 	},
 	{
-		ID: "auth.metadata-rich", Summary: "The resource metadata have all members of RFC 9728, and more.", Transports: overHTTP,
-		Why: "The other members are optional, and unknown ones allowed.", Source: at(challenges), Changes: "metadata",
+		ID: "auth.metadata-rich", Summary: "The resource metadata have all members of RFC 9728, and more.",
+		Transports: overHTTP,
+		Why:        "The other members are optional, and unknown ones allowed.", Source: at(challenges),
+		Changes: "metadata",
 		Apply: naming(func(d object) {
 			d["scopes_supported"], d["resource_name"], d["resource_name#de"] = list{"read", "write"}, "Server", "Diener"
 			d["resource_documentation"], d["resource_policy_uri"], d["resource_tos_uri"] = "https://example.com/doc", "https://example.com/policy", "https://example.com/tos"
@@ -119,13 +139,16 @@ var authOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "auth.metadata-minimal", Summary: "The resource metadata have just resource and authorization_servers.", Transports: overHTTP,
-		Why: "The other members are optional.", Source: at(challenges), Changes: "metadata",
+		ID: "auth.metadata-minimal", Summary: "The resource metadata have just resource and authorization_servers.",
+		Transports: overHTTP,
+		Why:        "The other members are optional.", Source: at(challenges), Changes: "metadata",
 		Apply: naming(lacking("bearer_methods_supported")),
 	},
 	{
-		ID: "auth.several-issuers", Summary: "The resource metadata name two authorization servers.", Transports: overHTTP,
-		Why: "Metadata documents can define multiple authorization servers.", Source: at(challenges), Changes: "metadata",
+		ID: "auth.several-issuers", Summary: "The resource metadata name two authorization servers.",
+		Transports: overHTTP,
+		Why:        "Metadata documents can define multiple authorization servers.", Source: at(challenges),
+		Changes: "metadata",
 		Apply: naming(func(d object) {
 			d["authorization_servers"] = append(d["authorization_servers"].(list), "https://issuer.example.com")
 		}),
@@ -144,53 +167,73 @@ var authOddities = []Oddity{
 		})),
 	},
 	{
-		ID: "auth.metadata-elsewhere", Summary: "The resource metadata are at an address of the server's own, which the challenge names.", Transports: overHTTP,
-		Why: "The challenge tells where they are.", Source: at(challenges), Changes: "challenge",
+		ID:         "auth.metadata-elsewhere",
+		Summary:    "The resource metadata are at an address of the server's own, which the challenge names.",
+		Transports: overHTTP,
+		Why:        "The challenge tells where they are.", Source: at(challenges), Changes: "challenge",
 		Apply: protecting(func(p *server.Protection) { p.MetadataPath = "/meta/resource.json" }),
 	},
 	{
-		ID: "auth.metadata-at-root", Summary: "The resource metadata are at the well-known address without a path.", Transports: overHTTP,
-		Why: "The challenge tells where they are.", Source: at(challenges), Changes: "challenge",
+		ID: "auth.metadata-at-root", Summary: "The resource metadata are at the well-known address without a path.",
+		Transports: overHTTP,
+		Why:        "The challenge tells where they are.", Source: at(challenges), Changes: "challenge",
 		Apply: protecting(func(p *server.Protection) { p.MetadataPath = server.WellKnownResource }),
 	},
 	{
-		ID: "auth.issuer-rich", Summary: "The metadata of the authorization server have many members more.", Transports: overHTTP,
-		Why: "RFC 8414 allows other members.", Source: at("basic/authorization#server-metadata-discovery"),
+		ID: "auth.issuer-rich", Summary: "The metadata of the authorization server have many members more.",
+		Transports: overHTTP,
+		Why:        "RFC 8414 allows other members.", Source: at("basic/authorization#server-metadata-discovery"),
 		Apply: issuing(func(d object) {
-			d["scopes_supported"], d["grant_types_supported"] = list{"openid"}, list{"authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"}
-			d["token_endpoint_auth_methods_supported"], d["jwks_uri"] = list{"none", "client_secret_post", "private_key_jwt"}, d["issuer"].(string)+"/jwks"
-			d["response_modes_supported"], d["service_documentation"], d["code_challenge_methods_supported"] = list{"query", "form_post"}, "https://example.com", list{"plain", "S256"}
+			d["scopes_supported"], d["grant_types_supported"] = list{"openid"}, list{"authorization_code",
+				"refresh_token", "urn:ietf:params:oauth:grant-type:device_code"}
+			d["token_endpoint_auth_methods_supported"], d["jwks_uri"] = list{"none", "client_secret_post",
+				"private_key_jwt"}, d["issuer"].(string)+"/jwks"
+			d["response_modes_supported"], d["service_documentation"], d["code_challenge_methods_supported"] = list{"query",
+				"form_post"}, "https://example.com", list{"plain", "S256"}
 			d["x-more"] = nil
 		}),
 	},
 	{
-		ID: "auth.description", Summary: "The challenge has scope and error_description with all characters that they may have.", Transports: overHTTP,
-		Why: "OAuth 2.1, section 5.3.1, names them: printable ASCII without quotation mark and backslash.", Source: at("basic/authorization#token-handling"), Changes: "challenge",
+		ID:         "auth.description",
+		Summary:    "The challenge has scope and error_description with all characters that they may have.",
+		Transports: overHTTP,
+		Why:        "OAuth 2.1, section 5.3.1, names them: printable ASCII without quotation mark and backslash.",
+		Source:     at("basic/authorization#token-handling"), Changes: "challenge",
 		Apply: challengedWith(func(metadata, code string) []string {
-			return []string{`Bearer resource_metadata="` + metadata + `", scope="a:b/c?d=e&f [g] {h} ~!#$%'()*+,-.;<>@^_` + "`" + `|"` +
-				coded(`, error="CODE", error_description="It's over, sorry: (50%) [a] {b} <c> ~ `+"`d`"+`; e/f?g=h&i @^_|!#$*+"`, code)}
+			return []string{`Bearer resource_metadata="` + metadata +
+				`", scope="a:b/c?d=e&f [g] {h} ~!#$%'()*+,-.;<>@^_` + "`" + `|"` +
+				coded(`, error="CODE", error_description="It's over, sorry: (50%) [a] {b} <c> ~ `+"`d`"+
+					`; e/f?g=h&i @^_|!#$*+"`, code)}
 		}),
 	},
 	{
-		ID: "auth.two-bearer-challenges", Summary: "The header has two challenges of the scheme Bearer, each with its realm.", Transports: overHTTP,
-		Why: "There may be several challenges; each has its own parameters (RFC 9110, section 11.6.1).", Source: at(challenges), Changes: "challenge",
+		ID:      "auth.two-bearer-challenges",
+		Summary: "The header has two challenges of the scheme Bearer, each with its realm.", Transports: overHTTP,
+		Why:    "There may be several challenges; each has its own parameters (RFC 9110, section 11.6.1).",
+		Source: at(challenges), Changes: "challenge",
 		Apply: challengedWith(func(metadata, code string) []string {
-			return []string{`Bearer realm="a", resource_metadata="` + metadata + `"` + coded(`, error="CODE"`, code) + `, Bearer realm="b"`}
+			return []string{`Bearer realm="a", resource_metadata="` + metadata + `"` + coded(`, error="CODE"`, code) +
+				`, Bearer realm="b"`}
 		}),
 	},
 	{
 		ID: "auth.streams", Summary: "A protected server answers with streams.", Transports: overHTTP,
-		Why: "Authorization and the form of answers have nothing to do with each other.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Why:     "Authorization and the form of answers have nothing to do with each other.",
+		Source:  at("basic/transports#sending-messages-to-the-server"),
 		Untried: []string{"http.server.json-one-object"},
 		Apply:   protectedWith(alwaysStreams),
 	},
 	{
-		ID: "auth.other-paths", Summary: "A protected server answers addresses that it does not know with 401, too.", Transports: overHTTP,
-		Why: "The text is about the resource and its metadata alone.", Source: at("basic/authorization#access-token-usage"),
+		ID: "auth.other-paths", Summary: "A protected server answers addresses that it does not know with 401, too.",
+		Transports: overHTTP,
+		Why:        "The text is about the resource and its metadata alone.",
+		Source:     at("basic/authorization#access-token-usage"),
 		Apply: protectedWith(between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-			known := r.URL.Path == server.PathMCP || strings.HasPrefix(r.URL.Path, server.WellKnownResource) || r.URL.Path == issuerMetadata
+			known := r.URL.Path == server.PathMCP || strings.HasPrefix(r.URL.Path, server.WellKnownResource) ||
+				r.URL.Path == issuerMetadata
 			if !known && !bearing(r) {
-				w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="http://`+r.Host+server.WellKnownResource+server.PathMCP+`"`)
+				w.Header().Set("WWW-Authenticate",
+					`Bearer resource_metadata="http://`+r.Host+server.WellKnownResource+server.PathMCP+`"`)
 				http.Error(w, "a token is needed", http.StatusUnauthorized)
 				return
 			}

@@ -22,12 +22,15 @@ func beyondASCII(r rune) bool { return r > '~' }
 var spellingOddities = []Oddity{
 	{
 		ID: "spelling.members-reversed", Summary: "The members of all objects stand in reverse order.",
-		Why: "Objects are unordered collections of members (RFC 8259, section 4).", Source: at("basic/index#messages"), Changes: "spelling",
-		Apply: spelling(speller{order: func(a, b string) int { return strings.Compare(b, a) }}.spell),
+		Why: "Objects are unordered collections of members (RFC 8259, section 4).", Source: at("basic/index#messages"),
+		Changes: "spelling",
+		Apply:   spelling(speller{order: func(a, b string) int { return strings.Compare(b, a) }}.spell),
 	},
 	{
-		ID: "spelling.members-by-length", Summary: "The members of all objects stand in the order of the length of their names.",
-		Why: "Objects are unordered collections of members (RFC 8259, section 4).", Source: at("basic/index#messages"), Changes: "spelling",
+		ID:      "spelling.members-by-length",
+		Summary: "The members of all objects stand in the order of the length of their names.",
+		Why:     "Objects are unordered collections of members (RFC 8259, section 4).",
+		Source:  at("basic/index#messages"), Changes: "spelling",
 		Apply: spelling(speller{order: func(a, b string) int { return cmp.Compare(len(a), len(b)) }}.spell),
 	},
 	{
@@ -37,9 +40,16 @@ var spellingOddities = []Oddity{
 	},
 	{
 		ID: "spelling.newlines", Summary: "Line feeds and carriage returns stand between the tokens of the JSON text.",
-		Why: "Only stdio forbids newlines in a message.", Source: at("basic/transports#stdio"), Transports: []string{"http"},
-		Untried: []string{"progress.*", "logging.*", "lifecycle.timeout.*", "lifecycle.error.request-timeout", "http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing", "cancellation.late-response", "progress.token.echo", "progress.value-increases", "progress.token.active-request", "progress.in-progress", "progress.stop", "logging.set-level.replaces", "logging.filter.none-below", "logging.security.no-credentials", "logging.security.no-personal-data", "logging.filter.all-above", "schema.cancelled-notification", "schema.logging-message-notification", "schema.progress-notification"},
-		Apply:   all(inForm(server.AnswerJSON), spelling(speller{gap: "\r\n\t"}.spell)),
+		Why: "Only stdio forbids newlines in a message.", Source: at("basic/transports#stdio"),
+		Transports: []string{"http"},
+		Untried: []string{"progress.*", "logging.*", "lifecycle.timeout.*", "lifecycle.error.request-timeout",
+			"http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing",
+			"cancellation.late-response", "progress.token.echo", "progress.value-increases",
+			"progress.token.active-request", "progress.in-progress", "progress.stop", "logging.set-level.replaces",
+			"logging.filter.none-below", "logging.security.no-credentials", "logging.security.no-personal-data",
+			"logging.filter.all-above", "schema.cancelled-notification", "schema.logging-message-notification",
+			"schema.progress-notification"},
+		Apply: all(inForm(server.AnswerJSON), spelling(speller{gap: "\r\n\t"}.spell)),
 	},
 	{
 		ID: "spelling.escaped-beyond-ascii", Summary: "Characters outside ASCII are written as escapes, in lower case.",
@@ -47,8 +57,9 @@ var spellingOddities = []Oddity{
 		Apply: spelling(speller{text: escaping(`\u%04x`, beyondASCII)}.spell),
 	},
 	{
-		ID: "spelling.escaped-everything", Summary: "Each character of every string and name is written as an escape, in upper case.",
-		Why: sameJSON, Source: at("basic/index#messages"), Changes: "spelling",
+		ID:      "spelling.escaped-everything",
+		Summary: "Each character of every string and name is written as an escape, in upper case.",
+		Why:     sameJSON, Source: at("basic/index#messages"), Changes: "spelling",
 		Apply: spelling(speller{text: escaping(`\u%04X`, func(rune) bool { return true })}.spell),
 	},
 	{
@@ -58,14 +69,17 @@ var spellingOddities = []Oddity{
 	},
 	{
 		ID: "spelling.unescaped-separators", Summary: "Log messages hold U+0085, U+2028, U+2029 and U+007F unescaped.",
-		Why: "JSON strings may hold them (RFC 8259, section 7), and they are not newlines.", Source: at("basic/transports#stdio"),
+		Why:    "JSON strings may hold them (RFC 8259, section 7), and they are not newlines.",
+		Source: at("basic/transports#stdio"),
 		Apply: logged(func(raw string) string {
 			return strings.Replace(raw, `"logger":"`, "\"logger\":\"\u0085\u2028\u2029\u007f", 1)
 		}),
 	},
 	{
-		ID: "spelling.whole-numbers-with-fraction", Summary: "Whole numbers in results are written with a fraction of zero: 5.0.",
-		Why: "It is the same number, and an integer to JSON Schema.", Source: at("schema#resource"), Changes: "spelling",
+		ID:      "spelling.whole-numbers-with-fraction",
+		Summary: "Whole numbers in results are written with a fraction of zero: 5.0.",
+		Why:     "It is the same number, and an integer to JSON Schema.", Source: at("schema#resource"),
+		Changes: "spelling",
 		Apply: respellingResults(func(n json.Number) any {
 			if strings.ContainsAny(string(n), ".eE") {
 				return n
@@ -103,7 +117,8 @@ var spellingOddities = []Oddity{
 	},
 	{
 		ID: "spelling.id-with-fraction", Summary: "Integer ids come back with a fraction of zero: 7.0.",
-		Why: "It is the same number, as servers write it whose language has but one type of number.", Source: at("basic/index#responses"), Changes: "spelling",
+		Why:    "It is the same number, as servers write it whose language has but one type of number.",
+		Source: at("basic/index#responses"), Changes: "spelling",
 		Apply: responses("*", func(out *server.Outgoing) {
 			if id := out.Answers.ID.String(); id[0] != '"' && !strings.ContainsAny(id, ".eE") {
 				out.Message["id"] = json.RawMessage(id + ".0")
@@ -153,7 +168,8 @@ func anyMessage(kind wire.Kind, change func(params object)) apply {
 }
 
 var metadata = object{
-	"com.example/trace": object{"id": "4bf92f3577b34da6", "depth": 1}, "example.com/none": nil, "list": list{1, "two", nil}, "flag": true,
+	"com.example/trace": object{"id": "4bf92f3577b34da6", "depth": 1}, "example.com/none": nil,
+	"list": list{1, "two", nil}, "flag": true,
 }
 
 // metaWith adds metadata, beside what is there.
@@ -209,20 +225,26 @@ var metaOddities = []Oddity{
 	{
 		ID: "meta.empty", Summary: "Results and items have an empty _meta.",
 		Why: "_meta is an object with any number of keys.", Source: at("basic/index#meta"),
-		Untried: []string{"meta.key.prefix-form", "meta.key.label-start", "meta.key.label-end", "meta.key.label-interior", "meta.key.prefix-reserved"},
-		Apply:   all(withMember("_meta", object{}), everyItem(having("_meta", object{}))),
+		Untried: []string{"meta.key.prefix-form", "meta.key.label-start", "meta.key.label-end",
+			"meta.key.label-interior", "meta.key.prefix-reserved"},
+		Apply: all(withMember("_meta", object{}), everyItem(having("_meta", object{}))),
 	},
 	{
-		ID: "meta.key-forms", Summary: "Keys of _meta have all the forms that the text allows: without a name, of one character, with every kind of label.",
-		Why: "The form of keys allows each of them.", Source: at("basic/index#meta"), Changes: "meta keys",
+		ID:      "meta.key-forms",
+		Summary: "Keys of _meta have all the forms that the text allows: without a name, of one character, with every kind of label.",
+		Why:     "The form of keys allows each of them.", Source: at("basic/index#meta"), Changes: "meta keys",
 		Apply: withMember("_meta", object{
-			"com.example/": 1, "": 2, "a": 3, "7": 4, "A.b-c_d.E": 5, "x/y": 6, "a1-2b.c--d.e9/0": 7, "com.example/a..b__c--d": 8, "Com.EXAMPLE/Key": 9,
+			"com.example/": 1, "": 2, "a": 3, "7": 4, "A.b-c_d.E": 5, "x/y": 6, "a1-2b.c--d.e9/0": 7,
+			"com.example/a..b__c--d": 8, "Com.EXAMPLE/Key": 9,
 		}),
 	},
 	{
-		ID: "meta.keys-almost-reserved", Summary: "Prefixes of _meta keys resemble those that are kept for MCP: mcp/, com.example.mcp/, mcpx.dev/, my-mcp.dev/.",
-		Why: "A prefix is reserved only if a label follows mcp or modelcontextprotocol.", Source: at("basic/index#meta"), Changes: "meta keys",
-		Apply: withMember("_meta", object{"mcp/key": 1, "com.example.mcp/key": 2, "mcpx.dev/key": 3, "my-mcp.dev/key": 4, "modelcontextprotocol/key": 5, "mcp": 6}),
+		ID:      "meta.keys-almost-reserved",
+		Summary: "Prefixes of _meta keys resemble those that are kept for MCP: mcp/, com.example.mcp/, mcpx.dev/, my-mcp.dev/.",
+		Why:     "A prefix is reserved only if a label follows mcp or modelcontextprotocol.",
+		Source:  at("basic/index#meta"), Changes: "meta keys",
+		Apply: withMember("_meta", object{"mcp/key": 1, "com.example.mcp/key": 2, "mcpx.dev/key": 3,
+			"my-mcp.dev/key": 4, "modelcontextprotocol/key": 5, "mcp": 6}),
 	},
 }
 
@@ -233,13 +255,16 @@ var messageOddities = []Oddity{
 		Why:    "No sentence has a receiver look for what a sender must not do, and JSON-RPC 2.0, section 3, recommends to handle objects of version 1.0.",
 		Source: at("basic/index#messages"), Changes: "messages understood",
 		Apply: func(o *server.Options) {
-			o.Behaviour.Valid = func(m *wire.Message) bool { return m.Method != "" && m.Has(wire.JSONRPCMissing, wire.JSONRPCWrong) }
+			o.Behaviour.Valid = func(m *wire.Message) bool {
+				return m.Method != "" && m.Has(wire.JSONRPCMissing, wire.JSONRPCWrong)
+			}
 		},
 	},
 	{
 		ID: "message.params-unchecked", Summary: "Params that are not an object are ignored.",
-		Why: "No sentence has a receiver look for what a sender must not do.", Source: at("basic/index#messages"), Changes: "messages understood",
-		Apply: understanding(wire.ParamsType),
+		Why: "No sentence has a receiver look for what a sender must not do.", Source: at("basic/index#messages"),
+		Changes: "messages understood",
+		Apply:   understanding(wire.ParamsType),
 	},
 	{
 		ID: "message.unknown-members", Summary: "Messages have members beside those of JSON-RPC.",
@@ -262,26 +287,31 @@ var messageOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "message.unknown-params", Summary: "Requests of the server, other than pings, and its notifications have params that nobody defines.",
-		Why: "The params of requests and notifications are open.", Source: at("basic/index#requests"),
+		ID:      "message.unknown-params",
+		Summary: "Requests of the server, other than pings, and its notifications have params that nobody defines.",
+		Why:     "The params of requests and notifications are open.", Source: at("basic/index#requests"),
 		Apply: all(
-			params("roots/list", having("x-hint", "none")), params("sampling/createMessage", having("x-hint", "none")), params("elicitation/create", having("x-hint", "none")),
+			params("roots/list", having("x-hint", "none")), params("sampling/createMessage", having("x-hint", "none")),
+			params("elicitation/create", having("x-hint", "none")),
 			anyMessage(wire.Notification, having("x-hint", list{1})),
 		),
 	},
 	{
-		ID: "message.unknown-item-members", Summary: "Tools, resources, templates, prompts and content blocks have members that nobody defines.",
-		Why: "None of the definitions is closed.", Source: at("schema#tool"),
+		ID:      "message.unknown-item-members",
+		Summary: "Tools, resources, templates, prompts and content blocks have members that nobody defines.",
+		Why:     "None of the definitions is closed.", Source: at("schema#tool"),
 		Apply: all(everyItem(having("x-category", "misc")), everyContent(having("x-rank", 1))),
 	},
 	{
-		ID: "message.empty-params", Summary: "Requests and notifications without params have an empty object for params.",
-		Why: "params is an optional object.", Source: at("basic/index#notifications"),
+		ID:      "message.empty-params",
+		Summary: "Requests and notifications without params have an empty object for params.",
+		Why:     "params is an optional object.", Source: at("basic/index#notifications"),
 		Apply: all(anyMessage(wire.Request, func(object) {}), anyMessage(wire.Notification, func(object) {})),
 	},
 	{
-		ID: "message.error-data", Summary: "Errors have data: a text, a number, a list, an object, true and null by turns.",
-		Why: "data may be of any type.", Source: at("basic/index#responses"), Changes: "errors",
+		ID:      "message.error-data",
+		Summary: "Errors have data: a text, a number, a list, an object, true and null by turns.",
+		Why:     "data may be of any type.", Source: at("basic/index#responses"), Changes: "errors",
 		Apply: problems("*", func(out *server.Outgoing, problem object) {
 			kinds := list{"text", 7, list{}, object{"a": 1}, true, nil, 0.5, ""}
 			if problem["data"] == nil {
@@ -300,8 +330,9 @@ var messageOddities = []Oddity{
 		Apply: renumbered(func(n int64) string { return fmt.Sprintf("%q", fmt.Sprintf("srv-%d", n)) }),
 	},
 	{
-		ID: "message.ids-odd-strings", Summary: "The ids of the server's requests have quotes, escapes, spaces and what is not ASCII; the first is empty.",
-		Why: "Any string is an id.", Source: at("basic/index#requests"), Changes: "ids",
+		ID:      "message.ids-odd-strings",
+		Summary: "The ids of the server's requests have quotes, escapes, spaces and what is not ASCII; the first is empty.",
+		Why:     "Any string is an id.", Source: at("basic/index#requests"), Changes: "ids",
 		Apply: renumbered(func(n int64) string {
 			if n == 1 {
 				return `""`
@@ -326,7 +357,8 @@ var messageOddities = []Oddity{
 	},
 	{
 		ID: "message.ids-beyond-64-bits", Summary: "The ids of the server's requests have 30 digits.",
-		Why: "Integers of JSON have no limit, and the id comes back as it is.", Source: at("basic/index#requests"), Changes: "ids",
+		Why: "Integers of JSON have no limit, and the id comes back as it is.", Source: at("basic/index#requests"),
+		Changes: "ids",
 		Apply: renumbered(func(n int64) string {
 			return new(big.Int).Add(new(big.Int).Exp(big.NewInt(10), big.NewInt(29), nil), big.NewInt(n)).String()
 		}),
@@ -347,18 +379,22 @@ var messageOddities = []Oddity{
 		Apply: renumbered(func(n int64) string { return fmt.Sprintf(`"550e8400-e29b-41d4-a716-%012x"`, n) }),
 	},
 	{
-		ID: "message.out-of-order", Summary: "Every other response to a list, read or get comes 30 ms late, so that others overtake it.",
-		Why: "Responses are tied to requests by their ids, not by their order.", Source: at("basic/index#responses"),
+		ID:      "message.out-of-order",
+		Summary: "Every other response to a list, read or get comes 30 ms late, so that others overtake it.",
+		Why:     "Responses are tied to requests by their ids, not by their order.",
+		Source:  at("basic/index#responses"),
 		Apply: responses("*", func(out *server.Outgoing) {
-			if out.Answers.Method != "ping" && out.Answers.Method != "initialize" && count(out.Session, "order")%2 == 0 {
+			if out.Answers.Method != "ping" && out.Answers.Method != "initialize" &&
+				count(out.Session, "order")%2 == 0 {
 				out.Delay = 30 * time.Millisecond
 			}
 		}),
 	},
 	{
 		ID: "message.slow", Summary: "All responses but those to ping take 300 ms.",
-		Why: "The text sets no time for an answer but that of ping.", Source: at("basic/lifecycle#timeouts"), Changes: "time",
-		Apply: delayed(300*time.Millisecond, func(r *server.Request) bool { return r.Method != "ping" }),
+		Why: "The text sets no time for an answer but that of ping.", Source: at("basic/lifecycle#timeouts"),
+		Changes: "time",
+		Apply:   delayed(300*time.Millisecond, func(r *server.Request) bool { return r.Method != "ping" }),
 	},
 	{
 		ID: "message.large", Summary: "The result of tools/list has 160,000 characters of metadata.",
@@ -379,24 +415,30 @@ var messageOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "message.requests-in-parallel", Summary: "After the handshake the server sends several requests without waiting for the answers.",
-		Why: "Either side may send requests at any time.", Source: at("basic/index#requests"),
+		ID:      "message.requests-in-parallel",
+		Summary: "After the handshake the server sends several requests without waiting for the answers.",
+		Why:     "Either side may send requests at any time.", Source: at("basic/index#requests"),
 		Apply: ready(func(s *server.Session) {
 			parallel(3, func() { _, _ = s.Call(s.Context(), "ping", nil) })
 		}),
 	},
 	{
-		ID: "message.own-error-codes", Summary: "Tools that the client lacks the means for are refused with the codes -32000, 1 and 403 by turns.",
-		Why: "Codes are any integers that JSON-RPC does not reserve, or those it keeps for servers.", Source: at("basic/index#responses"),
+		ID:      "message.own-error-codes",
+		Summary: "Tools that the client lacks the means for are refused with the codes -32000, 1 and 403 by turns.",
+		Why:     "Codes are any integers that JSON-RPC does not reserve, or those it keeps for servers.",
+		Source:  at("basic/index#responses"),
 		Apply: refusingUnable(func(n int) *wire.Error {
 			return &wire.Error{Code: []int64{-32000, 1, 403}[n%3], Message: "The client does not support this"}
 		}),
 	}, {
-		ID: "message.rate-limited", Summary: "After 30 requests of a session in a second, all but pings are refused with -32000.",
-		Why: "The codes from -32000 to -32099 are the server's own (JSON-RPC 2.0, section 5.1), and which requests it limits is not said.", Source: at("basic/index#responses"), Changes: "calls",
+		ID:      "message.rate-limited",
+		Summary: "After 30 requests of a session in a second, all but pings are refused with -32000.",
+		Why:     "The codes from -32000 to -32099 are the server's own (JSON-RPC 2.0, section 5.1), and which requests it limits is not said.",
+		Source:  at("basic/index#responses"), Changes: "calls",
 		Untried: []string{"*"},
 		Apply: wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			if r.Method != "ping" && r.Method != "initialize" && count(r.Session, fmt.Sprint("requests at ", time.Now().Unix())) > 30 {
+			if r.Method != "ping" && r.Method != "initialize" &&
+				count(r.Session, fmt.Sprint("requests at ", time.Now().Unix())) > 30 {
 				return nil, &wire.Error{Code: -32000, Message: "Rate limit exceeded"}
 			}
 			return next(ctx, r)

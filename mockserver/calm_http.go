@@ -129,7 +129,8 @@ func refusedWith(status int, kind, body string, situations ...server.Situation) 
 
 // refusals are the situations in which a POST is refused by an error status.
 var refusals = []server.Situation{
-	server.BadMessage, server.UnsupportedMediaType, server.NotAcceptable, server.MissingSession, server.UnknownSession, server.BadVersionHeader,
+	server.BadMessage, server.UnsupportedMediaType, server.NotAcceptable, server.MissingSession, server.UnknownSession,
+	server.BadVersionHeader,
 	server.ForeignOrigin, server.ForeignHost,
 }
 
@@ -150,29 +151,45 @@ func identified(id func(unique string) string) apply {
 var httpOddities = []Oddity{
 	{
 		ID: "http.always-streams", Summary: "Each request is answered with a stream.", Transports: overHTTP,
-		Why: "The server either initiates a stream or returns JSON.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "form of answers",
+		Why:    "The server either initiates a stream or returns JSON.",
+		Source: at("basic/transports#sending-messages-to-the-server"), Changes: "form of answers",
 		Untried: []string{"http.server.json-one-object"},
 		Apply:   serve(func(o *server.HTTPOptions) { o.AlwaysSSE = true }),
 	},
 	{
-		ID: "http.never-streams", Summary: "Each request is answered with JSON; requests of the server come on the listening stream.", Transports: overHTTP,
-		Why: "The server either initiates a stream or returns JSON.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "form of answers",
-		Untried: []string{"progress.*", "logging.*", "lifecycle.timeout.*", "lifecycle.error.request-timeout", "http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing", "cancellation.late-response", "progress.token.echo", "progress.value-increases", "progress.token.active-request", "progress.in-progress", "progress.stop", "logging.set-level.replaces", "logging.filter.none-below", "logging.security.no-credentials", "logging.security.no-personal-data", "logging.filter.all-above", "schema.cancelled-notification", "schema.logging-message-notification", "schema.progress-notification"},
-		Apply:   inForm(server.AnswerJSON),
+		ID:         "http.never-streams",
+		Summary:    "Each request is answered with JSON; requests of the server come on the listening stream.",
+		Transports: overHTTP,
+		Why:        "The server either initiates a stream or returns JSON.",
+		Source:     at("basic/transports#sending-messages-to-the-server"), Changes: "form of answers",
+		Untried: []string{"progress.*", "logging.*", "lifecycle.timeout.*", "lifecycle.error.request-timeout",
+			"http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing",
+			"cancellation.late-response", "progress.token.echo", "progress.value-increases",
+			"progress.token.active-request", "progress.in-progress", "progress.stop", "logging.set-level.replaces",
+			"logging.filter.none-below", "logging.security.no-credentials", "logging.security.no-personal-data",
+			"logging.filter.all-above", "schema.cancelled-notification", "schema.logging-message-notification",
+			"schema.progress-notification"},
+		Apply: inForm(server.AnswerJSON),
 	},
 	{
-		ID: "http.requests-unheard", Summary: "Each request is answered with JSON and there is no listening stream: calls that ask the client wait half a minute for an answer.", Transports: overHTTP,
-		Why: "The server offers neither stream, and the text does not say how long a call may take.", Source: at("basic/lifecycle#timeouts"), Changes: "form of answers", Untried: []string{"*"},
-		Apply: all(inForm(server.AnswerJSON), serve(func(o *server.HTTPOptions) { o.NoGet = true }), sending(func(out *server.Outgoing) []*server.Outgoing {
-			if out.Kind == wire.Request {
-				return nil
-			}
-			return []*server.Outgoing{out}
-		})),
+		ID:         "http.requests-unheard",
+		Summary:    "Each request is answered with JSON and there is no listening stream: calls that ask the client wait half a minute for an answer.",
+		Transports: overHTTP,
+		Why:        "The server offers neither stream, and the text does not say how long a call may take.",
+		Source:     at("basic/lifecycle#timeouts"), Changes: "form of answers", Untried: []string{"*"},
+		Apply: all(inForm(server.AnswerJSON), serve(func(o *server.HTTPOptions) { o.NoGet = true }),
+			sending(func(out *server.Outgoing) []*server.Outgoing {
+				if out.Kind == wire.Request {
+					return nil
+				}
+				return []*server.Outgoing{out}
+			})),
 	},
 	{
-		ID: "http.forms-by-turns", Summary: "Requests are answered with a stream and with JSON by turns.", Transports: overHTTP,
-		Why: "The server either initiates a stream or returns JSON.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "form of answers",
+		ID: "http.forms-by-turns", Summary: "Requests are answered with a stream and with JSON by turns.",
+		Transports: overHTTP,
+		Why:        "The server either initiates a stream or returns JSON.",
+		Source:     at("basic/transports#sending-messages-to-the-server"), Changes: "form of answers",
 		Apply: func(o *server.Options) {
 			o.Behaviour.HTTP.Answer = func(r *server.Request) server.AnswerForm {
 				if count(r.Session, "form")%2 == 0 {
@@ -184,41 +201,78 @@ var httpOddities = []Oddity{
 	},
 	{
 		ID: "http.no-get", Summary: "GET is answered with 405.", Transports: overHTTP,
-		Why: "That indicates that no stream is offered.", Source: at("basic/transports#listening-for-messages-from-the-server"), Changes: "listening",
-		Untried: []string{"lifecycle.capability.server-emits-tools-list-changed", "lifecycle.capability.server-emits-prompts-list-changed", "lifecycle.capability.server-emits-resources-list-changed", "lifecycle.capability.server-emits-resource-updates", "http.server.disconnect-not-cancel", "http.server.get-unrelated", "http.server.get-no-response", "http.server.get-close-tolerated", "http.server.event-id-cursor", "tools.list-changed.sent", "resources.list-changed.sent", "resources.updated.sent", "prompts.list-changed.sent", "resources.updated.only-subscribed", "schema.resource-updated-notification", "resources.updated.ends-with-unsubscribe"},
-		Apply:   serve(func(o *server.HTTPOptions) { o.NoGet = true }),
+		Why:    "That indicates that no stream is offered.",
+		Source: at("basic/transports#listening-for-messages-from-the-server"), Changes: "listening",
+		Untried: []string{"lifecycle.capability.server-emits-tools-list-changed",
+			"lifecycle.capability.server-emits-prompts-list-changed",
+			"lifecycle.capability.server-emits-resources-list-changed",
+			"lifecycle.capability.server-emits-resource-updates", "http.server.disconnect-not-cancel",
+			"http.server.get-unrelated", "http.server.get-no-response", "http.server.get-close-tolerated",
+			"http.server.event-id-cursor", "tools.list-changed.sent", "resources.list-changed.sent",
+			"resources.updated.sent", "prompts.list-changed.sent", "resources.updated.only-subscribed",
+			"schema.resource-updated-notification", "resources.updated.ends-with-unsubscribe"},
+		Apply: serve(func(o *server.HTTPOptions) { o.NoGet = true }),
 	},
 	{
 		ID: "http.no-delete", Summary: "DELETE is answered with 405.", Transports: overHTTP,
-		Why: "That indicates that clients cannot terminate sessions.", Source: at("basic/transports#session-management"), Changes: "endings",
+		Why:    "That indicates that clients cannot terminate sessions.",
+		Source: at("basic/transports#session-management"), Changes: "endings",
 		Untried: []string{"http.server.session-ended-404"},
 		Apply:   serve(func(o *server.HTTPOptions) { o.NoDelete = true }),
 	},
 	{
 		ID: "http.405-bare", Summary: "405 comes without a body and without the header Allow.", Transports: overHTTP,
-		Why: "The text asks for the status alone.", Source: at("basic/transports#listening-for-messages-from-the-server"),
-		Untried: []string{"lifecycle.capability.server-emits-tools-list-changed", "lifecycle.capability.server-emits-prompts-list-changed", "lifecycle.capability.server-emits-resources-list-changed", "lifecycle.capability.server-emits-resource-updates", "http.server.*", "tools.list-changed.sent", "resources.list-changed.sent", "resources.updated.sent", "prompts.list-changed.sent", "resources.updated.only-subscribed", "schema.resource-updated-notification", "resources.updated.ends-with-unsubscribe"},
+		Why:    "The text asks for the status alone.",
+		Source: at("basic/transports#listening-for-messages-from-the-server"),
+		Untried: []string{"lifecycle.capability.server-emits-tools-list-changed",
+			"lifecycle.capability.server-emits-prompts-list-changed",
+			"lifecycle.capability.server-emits-resources-list-changed",
+			"lifecycle.capability.server-emits-resource-updates", "http.server.*", "tools.list-changed.sent",
+			"resources.list-changed.sent", "resources.updated.sent", "prompts.list-changed.sent",
+			"resources.updated.only-subscribed", "schema.resource-updated-notification",
+			"resources.updated.ends-with-unsubscribe"},
 		Apply: all(serve(func(o *server.HTTPOptions) { o.NoGet, o.NoDelete = true, true }),
-			refusedWith(0, "", "", server.MethodNotAllowed), replying(server.MethodNotAllowed, func(r *server.Reply) { r.Header.Del("Allow") })),
+			refusedWith(0, "", "", server.MethodNotAllowed),
+			replying(server.MethodNotAllowed, func(r *server.Reply) { r.Header.Del("Allow") })),
 	},
 	{
 		ID: "http.405-page", Summary: "405 comes with a page in HTML.", Transports: overHTTP,
-		Why: "The text asks for the status alone.", Source: at("basic/transports#listening-for-messages-from-the-server"),
-		Untried: []string{"lifecycle.capability.server-emits-tools-list-changed", "lifecycle.capability.server-emits-prompts-list-changed", "lifecycle.capability.server-emits-resources-list-changed", "lifecycle.capability.server-emits-resource-updates", "http.server.*", "tools.list-changed.sent", "resources.list-changed.sent", "resources.updated.sent", "prompts.list-changed.sent", "resources.updated.only-subscribed", "schema.resource-updated-notification", "resources.updated.ends-with-unsubscribe"},
+		Why:    "The text asks for the status alone.",
+		Source: at("basic/transports#listening-for-messages-from-the-server"),
+		Untried: []string{"lifecycle.capability.server-emits-tools-list-changed",
+			"lifecycle.capability.server-emits-prompts-list-changed",
+			"lifecycle.capability.server-emits-resources-list-changed",
+			"lifecycle.capability.server-emits-resource-updates", "http.server.*", "tools.list-changed.sent",
+			"resources.list-changed.sent", "resources.updated.sent", "prompts.list-changed.sent",
+			"resources.updated.only-subscribed", "schema.resource-updated-notification",
+			"resources.updated.ends-with-unsubscribe"},
 		Apply: all(serve(func(o *server.HTTPOptions) { o.NoGet, o.NoDelete = true, true }),
-			refusedWith(0, "text/html; charset=iso-8859-1", "<h1>Method Not Allowed</h1>\xe9", server.MethodNotAllowed)),
+			refusedWith(0, "text/html; charset=iso-8859-1", "<h1>Method Not Allowed</h1>\xe9",
+				server.MethodNotAllowed)),
 	},
 	{
 		ID: "http.no-event-ids", Summary: "Events have no ids.", Transports: overHTTP,
-		Why: "Servers MAY attach ids.", Source: at("basic/transports#resumability-and-redelivery"), Changes: "event ids",
-		Untried: []string{"http.server.disconnect-not-cancel", "http.server.event-id-unique", "http.server.replay-same-stream", "http.server.event-id-cursor"},
-		Apply:   serve(func(o *server.HTTPOptions) { o.NoEventID = true }),
+		Why: "Servers MAY attach ids.", Source: at("basic/transports#resumability-and-redelivery"),
+		Changes: "event ids",
+		Untried: []string{"http.server.disconnect-not-cancel", "http.server.event-id-unique",
+			"http.server.replay-same-stream", "http.server.event-id-cursor"},
+		Apply: serve(func(o *server.HTTPOptions) { o.NoEventID = true }),
 	},
 	{
-		ID: "http.plain", Summary: "The server has neither GET nor DELETE, gives no ids, keeps nothing of its clients, and answers with JSON.", Transports: overHTTP,
-		Why: "All of that is optional.", Source: at("basic/transports#streamable-http"),
-		Untried: []string{"ping.not-excessive", "security.session.*", "progress.*", "logging.*", "base.*", "meta.attach.result", "lifecycle.init.server-waits", "lifecycle.shutdown.by-transport", "http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing", "cancellation.no-response", "cancellation.late-response", "ping.no-params", "progress.*", "tools.list-changed.sent", "resources.*", "prompts.list-changed.sent", "logging.*", "pagination.server.stable-cursors", "sampling.*", "lifecycle.timeout.*", "lifecycle.error.request-timeout", "roots.root.name-optional", "roots.list.multiple", "roots.server.unavailable", "elicitation.*", "schema.*", "roots.list-changed.refetch", "roots.root.file-or-directory", "pagination.cursor.results-after", "meta.attach.objects"},
-		Apply:   all(inForm(server.AnswerJSON), stateless),
+		ID:         "http.plain",
+		Summary:    "The server has neither GET nor DELETE, gives no ids, keeps nothing of its clients, and answers with JSON.",
+		Transports: overHTTP,
+		Why:        "All of that is optional.", Source: at("basic/transports#streamable-http"),
+		Untried: []string{"ping.not-excessive", "security.session.*", "progress.*", "logging.*", "base.*",
+			"meta.attach.result", "lifecycle.init.server-waits", "lifecycle.shutdown.by-transport", "http.server.*",
+			"cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing",
+			"cancellation.no-response", "cancellation.late-response", "ping.no-params", "progress.*",
+			"tools.list-changed.sent", "resources.*", "prompts.list-changed.sent", "logging.*",
+			"pagination.server.stable-cursors", "sampling.*", "lifecycle.timeout.*", "lifecycle.error.request-timeout",
+			"roots.root.name-optional", "roots.list.multiple", "roots.server.unavailable", "elicitation.*", "schema.*",
+			"roots.list-changed.refetch", "roots.root.file-or-directory", "pagination.cursor.results-after",
+			"meta.attach.objects"},
+		Apply: all(inForm(server.AnswerJSON), stateless),
 	},
 	{
 		ID: "http.session-id-long", Summary: "Session ids have 2000 characters.", Transports: overHTTP,
@@ -226,8 +280,10 @@ var httpOddities = []Oddity{
 		Apply: identified(func(u string) string { return u + strings.Repeat("0123456789abcdef", 123) }),
 	},
 	{
-		ID: "http.session-id-characters", Summary: "Session ids have all visible ASCII characters.", Transports: overHTTP,
-		Why: "Characters from 0x21 to 0x7E are allowed.", Source: at("basic/transports#session-management"), Changes: "session ids",
+		ID: "http.session-id-characters", Summary: "Session ids have all visible ASCII characters.",
+		Transports: overHTTP,
+		Why:        "Characters from 0x21 to 0x7E are allowed.", Source: at("basic/transports#session-management"),
+		Changes: "session ids",
 		Apply: identified(func(u string) string {
 			var b strings.Builder
 			for c := byte('!'); c <= '~'; c++ {
@@ -238,14 +294,17 @@ var httpOddities = []Oddity{
 	},
 	{
 		ID: "http.session-id-jwt", Summary: "Session ids have the form of a JWT.", Transports: overHTTP,
-		Why: "The text names a JWT as an example.", Source: at("basic/transports#session-management"), Changes: "session ids",
+		Why: "The text names a JWT as an example.", Source: at("basic/transports#session-management"),
+		Changes: "session ids",
 		Apply: identified(func(u string) string {
-			return "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0." + u + "dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
+			return "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0." + u +
+				"dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
 		}),
 	},
 	{
 		ID: "http.session-header-repeated", Summary: "All responses of a session carry its id.", Transports: overHTTP,
-		Why: "The text demands the header on one response, and forbids it on none.", Source: at("basic/transports#session-management"), Changes: "headers",
+		Why:    "The text demands the header on one response, and forbids it on none.",
+		Source: at("basic/transports#session-management"), Changes: "headers",
 		Apply: altering(func(r *http.Request, _ int, h http.Header) {
 			if id := r.Header.Get(sessionHeader); id != "" && h.Get(sessionHeader) == "" {
 				h.Set(sessionHeader, id)
@@ -254,7 +313,8 @@ var httpOddities = []Oddity{
 	},
 	{
 		ID: "http.headers-lower-case", Summary: "Names of headers are written in lower case.", Transports: overBothHTTP,
-		Why: "Names of headers have no case (RFC 9110, section 5.1).", Source: at("basic/transports#session-management"), Changes: "headers",
+		Why:    "Names of headers have no case (RFC 9110, section 5.1).",
+		Source: at("basic/transports#session-management"), Changes: "headers",
 		Apply: altering(func(_ *http.Request, _ int, h http.Header) {
 			for name, values := range h {
 				if lower := strings.ToLower(name); lower != name && name != "Content-Length" {
@@ -265,19 +325,27 @@ var httpOddities = []Oddity{
 		}, nil),
 	},
 	{
-		ID: "http.headers-more", Summary: "Responses carry cookies, security headers, several Vary, and the version of the protocol.", Transports: overBothHTTP,
-		Why: "Other headers are HTTP's own affair.", Source: at("basic/transports#streamable-http"),
-		Apply: headed("Set-Cookie", "a=b; Path=/; HttpOnly", "Set-Cookie", "c=d", "Vary", "Origin", "Vary", "Accept-Encoding", "Strict-Transport-Security", "max-age=1",
-			"X-Powered-By", "MCP", "Mcp-Protocol-Version", "2025-06-18", "Access-Control-Allow-Origin", "http://localhost", "Via", "1.1 proxy, 1.0 cache", "Etag", `W/"1"`),
+		ID:         "http.headers-more",
+		Summary:    "Responses carry cookies, security headers, several Vary, and the version of the protocol.",
+		Transports: overBothHTTP,
+		Why:        "Other headers are HTTP's own affair.", Source: at("basic/transports#streamable-http"),
+		Apply: headed("Set-Cookie", "a=b; Path=/; HttpOnly", "Set-Cookie", "c=d", "Vary", "Origin", "Vary",
+			"Accept-Encoding", "Strict-Transport-Security", "max-age=1",
+			"X-Powered-By", "MCP", "Mcp-Protocol-Version", "2025-06-18", "Access-Control-Allow-Origin",
+			"http://localhost", "Via", "1.1 proxy, 1.0 cache", "Etag", `W/"1"`),
 	},
 	{
 		ID: "http.charset", Summary: "Media types have the parameter charset=utf-8.", Transports: overBothHTTP,
-		Why: "Media types may have parameters.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "headers",
-		Apply: typedAs("application/json; charset=utf-8", "text/event-stream;charset=UTF-8"),
+		Why: "Media types may have parameters.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Changes: "headers",
+		Apply:   typedAs("application/json; charset=utf-8", "text/event-stream;charset=UTF-8"),
 	},
 	{
-		ID: "http.media-types-odd", Summary: "Media types are in capitals, with quoted parameters and spaces around the semicolon.", Transports: overBothHTTP,
-		Why: "Media types have no case (RFC 9110, section 8.3.1).", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "headers",
+		ID:         "http.media-types-odd",
+		Summary:    "Media types are in capitals, with quoted parameters and spaces around the semicolon.",
+		Transports: overBothHTTP,
+		Why:        "Media types have no case (RFC 9110, section 8.3.1).",
+		Source:     at("basic/transports#sending-messages-to-the-server"), Changes: "headers",
 		Apply: typedAs(`Application/JSON ; Charset="UTF-8"; profile="a;b"`, `Text/Event-Stream ; Charset="utf-8"`),
 	},
 	{
@@ -287,22 +355,31 @@ var httpOddities = []Oddity{
 	},
 	{
 		ID: "http.no-length", Summary: "No body has a Content-Length; all are chunked.", Transports: overHTTP,
-		Why: "How the length of a body is told is HTTP's own affair.", Source: at("basic/transports#streamable-http"), Changes: "chunks",
-		Apply: altering(nil, func(_ bool, b []byte) [][]byte { return [][]byte{b} }),
+		Why: "How the length of a body is told is HTTP's own affair.", Source: at("basic/transports#streamable-http"),
+		Changes: "chunks",
+		Apply:   altering(nil, func(_ bool, b []byte) [][]byte { return [][]byte{b} }),
 	},
 	{
-		ID: "http.small-chunks", Summary: "Bodies come in chunks of a few bytes, in the midst of characters too.", Transports: overBothHTTP,
-		Why: "Chunks mean nothing to the content.", Source: at("basic/transports#streamable-http"), Changes: "chunks",
-		Apply: altering(nil, func(_ bool, b []byte) [][]byte { return slices.Collect(slices.Chunk(b, max(3, len(b)/40))) }),
+		ID: "http.small-chunks", Summary: "Bodies come in chunks of a few bytes, in the midst of characters too.",
+		Transports: overBothHTTP,
+		Why:        "Chunks mean nothing to the content.", Source: at("basic/transports#streamable-http"),
+		Changes: "chunks",
+		Apply: altering(nil, func(_ bool, b []byte) [][]byte {
+			return slices.Collect(slices.Chunk(b, max(3, len(b)/40)))
+		}),
 	},
 	{
-		ID: "http.space-around-json", Summary: "JSON bodies have whitespace and line ends before and after.", Transports: overHTTP,
-		Why: "It is insignificant whitespace of JSON.", Source: at("basic/transports#sending-messages-to-the-server"),
-		Apply: replying(server.AnsweredJSON, func(r *server.Reply) { r.Body = slices.Concat([]byte("\r\n \t"), r.Body, []byte("\n\n")) }),
+		ID: "http.space-around-json", Summary: "JSON bodies have whitespace and line ends before and after.",
+		Transports: overHTTP,
+		Why:        "It is insignificant whitespace of JSON.",
+		Source:     at("basic/transports#sending-messages-to-the-server"),
+		Apply: replying(server.AnsweredJSON,
+			func(r *server.Reply) { r.Body = slices.Concat([]byte("\r\n \t"), r.Body, []byte("\n\n")) }),
 	},
 	{
-		ID: "http.accepted-with-type", Summary: "202 comes with a Content-Type and a Content-Length of 0.", Transports: overHTTP,
-		Why: "There is no body.", Source: at("basic/transports#sending-messages-to-the-server"),
+		ID: "http.accepted-with-type", Summary: "202 comes with a Content-Type and a Content-Length of 0.",
+		Transports: overHTTP,
+		Why:        "There is no body.", Source: at("basic/transports#sending-messages-to-the-server"),
 		Apply: replying(server.Accepted, func(r *server.Reply) {
 			r.Header.Set("Content-Type", "application/json")
 			r.Header.Set("Content-Length", "0")
@@ -310,25 +387,32 @@ var httpOddities = []Oddity{
 	},
 	{
 		ID: "http.refusals-bare", Summary: "Refusals have no body.", Transports: overHTTP,
-		Why: "The body MAY comprise an error.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "refusals",
+		Why: "The body MAY comprise an error.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Changes: "refusals",
 		Untried: []string{"base.error.parse-error", "base.error.undetectable-id", "base.error.invalid-request"},
 		Apply:   refusedWith(0, "", "", refusals...),
 	},
 	{
 		ID: "http.refusals-text", Summary: "Refusals have a plain text for their body.", Transports: overHTTP,
-		Why: "The body MAY comprise an error.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "refusals",
+		Why: "The body MAY comprise an error.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Changes: "refusals",
 		Untried: []string{"base.error.parse-error", "base.error.undetectable-id", "base.error.invalid-request"},
 		Apply:   refusedWith(0, "text/plain", "Refused\n", refusals...),
 	},
 	{
-		ID: "http.refusals-other-json", Summary: "Refusals have a JSON body that is not a message: a problem of RFC 9457.", Transports: overHTTP,
-		Why: "The body MAY comprise a JSON-RPC error.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "refusals",
+		ID:      "http.refusals-other-json",
+		Summary: "Refusals have a JSON body that is not a message: a problem of RFC 9457.", Transports: overHTTP,
+		Why: "The body MAY comprise a JSON-RPC error.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Changes: "refusals",
 		Untried: []string{"base.error.parse-error", "base.error.undetectable-id", "base.error.invalid-request"},
-		Apply:   refusedWith(0, "application/problem+json", `{"type":"about:blank","title":"Refused","detail":"no"}`, refusals...),
+		Apply: refusedWith(0, "application/problem+json", `{"type":"about:blank","title":"Refused","detail":"no"}`,
+			refusals...),
 	},
 	{
-		ID: "http.refusals-id-null", Summary: "The errors in the bodies of refusals have the id null.", Transports: overHTTP,
-		Why: "JSON-RPC has null for a request whose id could not be told.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "refusals",
+		ID: "http.refusals-id-null", Summary: "The errors in the bodies of refusals have the id null.",
+		Transports: overHTTP,
+		Why:        "JSON-RPC has null for a request whose id could not be told.",
+		Source:     at("basic/transports#sending-messages-to-the-server"), Changes: "refusals",
 		Apply: all(func(o *server.Options) {
 			for _, s := range refusals {
 				replying(s, func(r *server.Reply) {
@@ -343,23 +427,32 @@ var httpOddities = []Oddity{
 	},
 	{
 		ID: "http.refusals-422", Summary: "An invalid message is refused with 422.", Transports: overHTTP,
-		Why: "The status is an error status, 400 for example.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "refusals",
+		Why:    "The status is an error status, 400 for example.",
+		Source: at("basic/transports#sending-messages-to-the-server"), Changes: "refusals",
 		Untried: []string{"base.error.parse-error", "base.error.undetectable-id", "base.error.invalid-request"},
 		Apply:   refusedWith(http.StatusUnprocessableEntity, "", "", server.BadMessage),
 	},
 	{
-		ID: "http.refusals-400", Summary: "A wrong media type, a wrong Accept and a foreign origin are refused with 400.", Transports: overHTTP,
-		Why: "The text names no status for these.", Source: at("basic/transports#security-warning"), Changes: "refusals",
-		Apply: refusedWith(http.StatusBadRequest, "", "", server.UnsupportedMediaType, server.NotAcceptable, server.ForeignOrigin, server.ForeignHost),
+		ID:      "http.refusals-400",
+		Summary: "A wrong media type, a wrong Accept and a foreign origin are refused with 400.", Transports: overHTTP,
+		Why: "The text names no status for these.", Source: at("basic/transports#security-warning"),
+		Changes: "refusals",
+		Apply: refusedWith(http.StatusBadRequest, "", "", server.UnsupportedMediaType, server.NotAcceptable,
+			server.ForeignOrigin, server.ForeignHost),
 	},
 	{
-		ID: "http.foreign-origin-404", Summary: "A request of a foreign origin is refused with 404, one of a foreign host with 421.", Transports: overBothHTTP,
-		Why: "The text names no status for these.", Source: at("basic/transports#security-warning"), Changes: "refusals",
-		Apply: all(refusedWith(http.StatusNotFound, "text/plain", "not here", server.ForeignOrigin), refusedWith(http.StatusMisdirectedRequest, "", "", server.ForeignHost)),
+		ID:         "http.foreign-origin-404",
+		Summary:    "A request of a foreign origin is refused with 404, one of a foreign host with 421.",
+		Transports: overBothHTTP,
+		Why:        "The text names no status for these.", Source: at("basic/transports#security-warning"),
+		Changes: "refusals",
+		Apply: all(refusedWith(http.StatusNotFound, "text/plain", "not here", server.ForeignOrigin),
+			refusedWith(http.StatusMisdirectedRequest, "", "", server.ForeignHost)),
 	},
 	{
 		ID: "http.delete-200", Summary: "DELETE is answered with 200 and a JSON document.", Transports: overHTTP,
-		Why: "The text names no status for a termination that succeeds.", Source: at("basic/transports#session-management"), Changes: "endings",
+		Why:    "The text names no status for a termination that succeeds.",
+		Source: at("basic/transports#session-management"), Changes: "endings",
 		Apply: replying(server.DeletedSession, func(r *server.Reply) {
 			r.Status, r.Body = http.StatusOK, []byte(`{"ended":true}`)
 			r.Header.Set("Content-Type", "application/json")
@@ -367,23 +460,31 @@ var httpOddities = []Oddity{
 	},
 	{
 		ID: "http.delete-202", Summary: "DELETE is answered with 202 and nothing else.", Transports: overHTTP,
-		Why: "The text names no status for a termination that succeeds.", Source: at("basic/transports#session-management"), Changes: "endings",
+		Why:    "The text names no status for a termination that succeeds.",
+		Source: at("basic/transports#session-management"), Changes: "endings",
 		Apply: replying(server.DeletedSession, func(r *server.Reply) { r.Status = http.StatusAccepted }),
 	},
 	{
-		ID: "http.delete-202-later", Summary: "DELETE is answered with 202, and the session ends two seconds later.", Transports: overHTTP,
-		Why: "202 says that the request was accepted, not that it was carried out.", Source: at("basic/transports#session-management"), Changes: "endings",
+		ID: "http.delete-202-later", Summary: "DELETE is answered with 202, and the session ends two seconds later.",
+		Transports: overHTTP,
+		Why:        "202 says that the request was accepted, not that it was carried out.",
+		Source:     at("basic/transports#session-management"), Changes: "endings",
 		Untried: []string{"http.server.session-ended-404", "http.server.delete-session"},
 		Apply:   endingLater,
 	},
 	{
-		ID: "http.lenient-media-types", Summary: "The Content-Type and the Accept header of requests do not matter.", Transports: overHTTP,
-		Why: "They bind the client; nothing obliges the server to refuse.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "refusals",
-		Apply: all(passing(server.UnsupportedMediaType, func(*server.Reply) bool { return true }), passing(server.NotAcceptable, func(*server.Reply) bool { return true })),
+		ID: "http.lenient-media-types", Summary: "The Content-Type and the Accept header of requests do not matter.",
+		Transports: overHTTP,
+		Why:        "They bind the client; nothing obliges the server to refuse.",
+		Source:     at("basic/transports#sending-messages-to-the-server"), Changes: "refusals",
+		Apply: all(passing(server.UnsupportedMediaType, func(*server.Reply) bool { return true }),
+			passing(server.NotAcceptable, func(*server.Reply) bool { return true })),
 	},
 	{
-		ID: "http.strict-accept", Summary: "A POST whose Accept header does not list both types is refused with 406.", Transports: overHTTP,
-		Why: "The client MUST list both.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "refusals",
+		ID: "http.strict-accept", Summary: "A POST whose Accept header does not list both types is refused with 406.",
+		Transports: overHTTP,
+		Why:        "The client MUST list both.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Changes: "refusals",
 		Apply: notAccepting(func(accept string) bool {
 			accept = strings.ToLower(accept)
 			both := strings.Contains(accept, "application/json") && strings.Contains(accept, "text/event-stream")
@@ -391,9 +492,11 @@ var httpOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "http.one-version", Summary: "The server supports this revision alone, in the header too.", Transports: overHTTP,
-		Why: "An unsupported version in the header MUST get 400.", Source: at("basic/transports#protocol-version-header"),
-		Apply: func(o *server.Options) { o.Versions = []string{server.Version} },
+		ID: "http.one-version", Summary: "The server supports this revision alone, in the header too.",
+		Transports: overHTTP,
+		Why:        "An unsupported version in the header MUST get 400.",
+		Source:     at("basic/transports#protocol-version-header"),
+		Apply:      func(o *server.Options) { o.Versions = []string{server.Version} },
 	},
 	{
 		ID: "http.moved", Summary: "The URL of the server redirects with 308 to another.", Transports: overHTTP,
@@ -408,7 +511,8 @@ var httpOddities = []Oddity{
 	},
 	{
 		ID: "http.early-hints", Summary: "A response 103 precedes each other one.", Transports: overBothHTTP,
-		Why: "Informational responses are HTTP's own affair (RFC 9110, section 15.2).", Source: at("basic/transports#streamable-http"),
+		Why:    "Informational responses are HTTP's own affair (RFC 9110, section 15.2).",
+		Source: at("basic/transports#streamable-http"),
 		Apply: between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			w.Header().Set("Link", "</style.css>; rel=preload")
 			w.WriteHeader(http.StatusEarlyHints)
@@ -417,7 +521,8 @@ var httpOddities = []Oddity{
 	},
 	{
 		ID: "http.trailers", Summary: "Bodies end with trailers.", Transports: overHTTP,
-		Why: "Trailers are HTTP's own affair (RFC 9110, section 6.5).", Source: at("basic/transports#streamable-http"), Changes: "chunks",
+		Why: "Trailers are HTTP's own affair (RFC 9110, section 6.5).", Source: at("basic/transports#streamable-http"),
+		Changes: "chunks",
 		Apply: all(
 			altering(nil, func(_ bool, b []byte) [][]byte { return [][]byte{b} }),
 			between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -440,22 +545,30 @@ var httpOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "http.other-methods", Summary: "HEAD, PUT and PATCH are answered with 501 and a text.", Transports: overHTTP,
-		Why: "The text is about GET, POST and DELETE.", Source: at("basic/transports#streamable-http"),
+		ID: "http.other-methods", Summary: "HEAD, PUT and PATCH are answered with 501 and a text.",
+		Transports: overHTTP,
+		Why:        "The text is about GET, POST and DELETE.", Source: at("basic/transports#streamable-http"),
 		Apply: refusingHTTP(http.StatusNotImplemented, func(r *http.Request) bool {
 			return slices.Contains([]string{http.MethodHead, http.MethodPut, http.MethodPatch}, r.Method)
 		}),
 	},
 	{
-		ID: "http.replay-not-offered", Summary: "Last-Event-ID is ignored: nothing is sent again.", Transports: overHTTP,
-		Why: "The server MAY use the header to replay messages.", Source: at("basic/transports#resumability-and-redelivery"), Changes: "event ids",
+		ID: "http.replay-not-offered", Summary: "Last-Event-ID is ignored: nothing is sent again.",
+		Transports: overHTTP,
+		Why:        "The server MAY use the header to replay messages.",
+		Source:     at("basic/transports#resumability-and-redelivery"), Changes: "event ids",
 		Apply: func(o *server.Options) {
-			o.Behaviour.HTTP.Replay = func(*server.Session, string, []*server.Event, []*server.Event) []*server.Event { return nil }
+			o.Behaviour.HTTP.Replay = func(*server.Session, string, []*server.Event, []*server.Event) []*server.Event {
+				return nil
+			}
 		},
 	},
 	{
-		ID: "http.resume-listens", Summary: "A GET with Last-Event-ID opens a new listening stream, which begins with a ping.", Transports: overHTTP,
-		Why: "The server MAY use the header to replay messages.", Source: at("basic/transports#resumability-and-redelivery"), Changes: "listening",
+		ID:         "http.resume-listens",
+		Summary:    "A GET with Last-Event-ID opens a new listening stream, which begins with a ping.",
+		Transports: overHTTP,
+		Why:        "The server MAY use the header to replay messages.",
+		Source:     at("basic/transports#resumability-and-redelivery"), Changes: "listening",
 		Untried: []string{"http.server.disconnect-not-cancel"},
 		Apply: all(
 			replying(server.ListeningSSE, func(r *server.Reply) {
@@ -474,8 +587,11 @@ var httpOddities = []Oddity{
 		),
 	},
 	{
-		ID: "http.resumed-once", Summary: "Events of a stream are sent again to the first client that resumes it, and to nobody afterwards.", Transports: overHTTP,
-		Why: "The server MAY use the header to replay messages.", Source: at("basic/transports#resumability-and-redelivery"), Changes: "event ids",
+		ID:         "http.resumed-once",
+		Summary:    "Events of a stream are sent again to the first client that resumes it, and to nobody afterwards.",
+		Transports: overHTTP,
+		Why:        "The server MAY use the header to replay messages.",
+		Source:     at("basic/transports#resumability-and-redelivery"), Changes: "event ids",
 		Apply: func(o *server.Options) {
 			var begun sync.Map // by session and stream
 			o.Behaviour.HTTP.Replay = func(s *server.Session, last string, proposal, _ []*server.Event) []*server.Event {
@@ -488,9 +604,12 @@ var httpOddities = []Oddity{
 		},
 	},
 	{
-		ID: "http.listening-ends", Summary: "The server closes a listening stream 20 ms after it was opened.", Transports: overHTTP,
-		Why: "The server MAY close the stream at any time.", Source: at("basic/transports#listening-for-messages-from-the-server"), Changes: "listening",
-		Untried: []string{"http.server.disconnect-not-cancel", "http.server.event-id-cursor", "resources.updated.sent", "resources.updated.ends-with-unsubscribe"},
+		ID: "http.listening-ends", Summary: "The server closes a listening stream 20 ms after it was opened.",
+		Transports: overHTTP,
+		Why:        "The server MAY close the stream at any time.",
+		Source:     at("basic/transports#listening-for-messages-from-the-server"), Changes: "listening",
+		Untried: []string{"http.server.disconnect-not-cancel", "http.server.event-id-cursor", "resources.updated.sent",
+			"resources.updated.ends-with-unsubscribe"},
 		Apply: between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if r.Method == http.MethodGet {
 				ctx, stop := context.WithTimeout(r.Context(), 20*time.Millisecond)
@@ -501,16 +620,21 @@ var httpOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "http.listening-ends-after-event", Summary: "The server closes a listening stream after each event.", Transports: overHTTP,
-		Why: "The server MAY close the stream at any time.", Source: at("basic/transports#listening-for-messages-from-the-server"), Changes: "listening",
+		ID: "http.listening-ends-after-event", Summary: "The server closes a listening stream after each event.",
+		Transports: overHTTP,
+		Why:        "The server MAY close the stream at any time.",
+		Source:     at("basic/transports#listening-for-messages-from-the-server"), Changes: "listening",
 		Apply: streaming(func(e *server.Event) []*server.Event {
 			e.Cut = strings.HasPrefix(e.Stream, "get:")
 			return []*server.Event{e}
 		}),
 	},
 	{
-		ID: "http.close-noticed-late", Summary: "The server goes on writing to each stream for two seconds after the client has closed that.", Transports: overHTTP,
-		Why: "A connection that was closed shows when a write to it fails; what was sent until then can be had by resuming the stream.", Source: at("basic/transports#resumability-and-redelivery"), Changes: "listening",
+		ID:         "http.close-noticed-late",
+		Summary:    "The server goes on writing to each stream for two seconds after the client has closed that.",
+		Transports: overHTTP,
+		Why:        "A connection that was closed shows when a write to it fails; what was sent until then can be had by resuming the stream.",
+		Source:     at("basic/transports#resumability-and-redelivery"), Changes: "listening",
 		Apply: between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			ctx, stop := context.WithCancel(context.WithoutCancel(r.Context()))
 			defer stop()
@@ -519,8 +643,10 @@ var httpOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "http.listening-announces", Summary: "A listening stream begins with a notice that each of the lists has changed.", Transports: overHTTP,
-		Why: "A client that has just begun to listen may have missed a change; the server MAY send notifications on the stream.", Source: at("basic/transports#listening-for-messages-from-the-server"), Changes: "listening",
+		ID:      "http.listening-announces",
+		Summary: "A listening stream begins with a notice that each of the lists has changed.", Transports: overHTTP,
+		Why:    "A client that has just begun to listen may have missed a change; the server MAY send notifications on the stream.",
+		Source: at("basic/transports#listening-for-messages-from-the-server"), Changes: "listening",
 		Apply: replying(server.ListeningSSE, func(r *server.Reply) {
 			if r.Session.Initialized() {
 				for _, list := range []string{"tools", "prompts", "resources"} {
@@ -530,14 +656,18 @@ var httpOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "http.one-listening-stream", Summary: "A second listening stream of a session is refused with 409.", Transports: overHTTP,
-		Why: "It is the client that MAY remain connected to several; the server offers what it can.", Source: at("basic/transports#multiple-connections"), Changes: "listening",
+		ID: "http.one-listening-stream", Summary: "A second listening stream of a session is refused with 409.",
+		Transports: overHTTP,
+		Why:        "It is the client that MAY remain connected to several; the server offers what it can.",
+		Source:     at("basic/transports#multiple-connections"), Changes: "listening",
 		Untried: []string{"http.server.disconnect-not-cancel", "http.server.event-id-cursor"},
 		Apply:   oneListening,
 	},
 	{
-		ID: "http.listening-after-handshake", Summary: "A listening stream is refused with 400 before notifications/initialized.", Transports: overHTTP,
-		Why: "The initialization phase MUST be the first interaction: nothing obliges to more before its end.", Source: at("basic/lifecycle#initialization"), Changes: "listening",
+		ID:      "http.listening-after-handshake",
+		Summary: "A listening stream is refused with 400 before notifications/initialized.", Transports: overHTTP,
+		Why:    "The initialization phase MUST be the first interaction: nothing obliges to more before its end.",
+		Source: at("basic/lifecycle#initialization"), Changes: "listening",
 		Apply: replying(server.ListeningSSE, func(r *server.Reply) {
 			if !r.Session.Initialized() {
 				r.Status, r.Body = http.StatusBadRequest, []byte("not initialized yet")
@@ -545,10 +675,14 @@ var httpOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "http.older-transport-beside", Summary: "A GET without a session opens a stream of the older transport, whose endpoint event comes after 20 ms.", Transports: overHTTP,
-		Why: "It is possible to combine the old endpoint and the new one.", Source: at("basic/transports#backwards-compatibility"), Changes: "listening",
+		ID:         "http.older-transport-beside",
+		Summary:    "A GET without a session opens a stream of the older transport, whose endpoint event comes after 20 ms.",
+		Transports: overHTTP,
+		Why:        "It is possible to combine the old endpoint and the new one.",
+		Source:     at("basic/transports#backwards-compatibility"), Changes: "listening",
 		Apply: between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-			if r.Method != http.MethodGet || r.Header.Get("Mcp-Session-Id") != "" || r.Header.Get("Origin") != "" || !strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
+			if r.Method != http.MethodGet || r.Header.Get("Mcp-Session-Id") != "" || r.Header.Get("Origin") != "" ||
+				!strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
 				next.ServeHTTP(w, r)
 				return
 			}
@@ -567,8 +701,10 @@ var httpOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "http.initialized-once", Summary: "A second notifications/initialized is refused with 400.", Transports: overHTTP,
-		Why: "A server refuses unacceptable messages with an HTTP error status.", Source: at("basic/transports#sending-messages-to-the-server"),
+		ID: "http.initialized-once", Summary: "A second notifications/initialized is refused with 400.",
+		Transports: overHTTP,
+		Why:        "A server refuses unacceptable messages with an HTTP error status.",
+		Source:     at("basic/transports#sending-messages-to-the-server"),
 		Apply: all(peeking(), replying(server.Accepted, func(r *server.Reply) {
 			if posted(r.Request).Method == "notifications/initialized" && !once(r.Session, "initialized") {
 				r.Status, r.Body = http.StatusBadRequest, []byte("initialized already")
@@ -576,13 +712,19 @@ var httpOddities = []Oddity{
 		})),
 	},
 	{
-		ID: "http.sessions-short", Summary: "A session ends after 300 of its requests, and is answered with 404 from then on.", Transports: overHTTP,
-		Why: "The server MAY terminate the session at any time.", Source: at("basic/transports#session-management"), Untried: []string{"*"},
+		ID:         "http.sessions-short",
+		Summary:    "A session ends after 300 of its requests, and is answered with 404 from then on.",
+		Transports: overHTTP,
+		Why:        "The server MAY terminate the session at any time.",
+		Source:     at("basic/transports#session-management"), Untried: []string{"*"},
 		Apply: sessionsOf(300),
 	},
 	{
-		ID: "http.sessions-shorter", Summary: "A session ends after 30 of its requests, and is answered with 404 from then on.", Transports: overHTTP,
-		Why: "The server MAY terminate the session at any time.", Source: at("basic/transports#session-management"), Untried: []string{"*"}, Changes: "sessions",
+		ID:         "http.sessions-shorter",
+		Summary:    "A session ends after 30 of its requests, and is answered with 404 from then on.",
+		Transports: overHTTP,
+		Why:        "The server MAY terminate the session at any time.",
+		Source:     at("basic/transports#session-management"), Untried: []string{"*"}, Changes: "sessions",
 		Apply: sessionsOf(30),
 	},
 	endingEach(3),
@@ -590,13 +732,19 @@ var httpOddities = []Oddity{
 	endingEach(20),
 	endingEach(50),
 	{
-		ID: "http.sessions-of-seven", Summary: "A session ends after seven of its requests, and is answered with 404 from then on.", Transports: overHTTP,
-		Why: "The server MAY terminate the session at any time.", Source: at("basic/transports#session-management"), Untried: []string{"*"}, Changes: "sessions",
+		ID:         "http.sessions-of-seven",
+		Summary:    "A session ends after seven of its requests, and is answered with 404 from then on.",
+		Transports: overHTTP,
+		Why:        "The server MAY terminate the session at any time.",
+		Source:     at("basic/transports#session-management"), Untried: []string{"*"}, Changes: "sessions",
 		Apply: sessionsOf(7),
 	},
 	{
-		ID: "http.sessions-brief", Summary: "A session ends 100 milliseconds after its first request, and is answered with 404 from then on.", Transports: overHTTP,
-		Why: "The server MAY terminate the session at any time.", Source: at("basic/transports#session-management"), Untried: []string{"*"}, Changes: "sessions",
+		ID:         "http.sessions-brief",
+		Summary:    "A session ends 100 milliseconds after its first request, and is answered with 404 from then on.",
+		Transports: overHTTP,
+		Why:        "The server MAY terminate the session at any time.",
+		Source:     at("basic/transports#session-management"), Untried: []string{"*"}, Changes: "sessions",
 		Apply: func(o *server.Options) {
 			var begun sync.Map // by session id
 			refusingHTTP(http.StatusNotFound, func(r *http.Request) bool {
@@ -607,8 +755,11 @@ var httpOddities = []Oddity{
 		},
 	},
 	{
-		ID: "http.session-ends-when-refused", Summary: "A message or a version that is refused is the last of its session, which is answered with 404 from then on.", Transports: overHTTP,
-		Why: "The server MAY terminate the session at any time.", Source: at("basic/transports#session-management"), Untried: []string{"*"}, Changes: "sessions",
+		ID:         "http.session-ends-when-refused",
+		Summary:    "A message or a version that is refused is the last of its session, which is answered with 404 from then on.",
+		Transports: overHTTP,
+		Why:        "The server MAY terminate the session at any time.",
+		Source:     at("basic/transports#session-management"), Untried: []string{"*"}, Changes: "sessions",
 		Apply: func(o *server.Options) {
 			var ended sync.Map // by session id
 			refusingHTTP(http.StatusNotFound, func(r *http.Request) bool {
@@ -625,8 +776,10 @@ var httpOddities = []Oddity{
 		},
 	},
 	{
-		ID: "http.busy", Summary: "With more than eight requests at once, POST is answered with 503 and Retry-After.", Transports: overHTTP,
-		Why: "Being busy is HTTP's own affair (RFC 9110, section 15.6.4).", Source: at("basic/transports#streamable-http"), Untried: []string{"*"},
+		ID: "http.busy", Summary: "With more than eight requests at once, POST is answered with 503 and Retry-After.",
+		Transports: overHTTP,
+		Why:        "Being busy is HTTP's own affair (RFC 9110, section 15.6.4).",
+		Source:     at("basic/transports#streamable-http"), Untried: []string{"*"},
 		Apply: func(o *server.Options) {
 			var running atomic.Int64
 			between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -643,8 +796,11 @@ var httpOddities = []Oddity{
 		},
 	},
 	{
-		ID: "http.gateway-fails", Summary: "The first two requests are answered with 502 and a page, and in each session the first GET with 503 and the first tools/list and notifications/initialized with 504.", Transports: overHTTP,
-		Why: "A gateway that gets no answer for the moment says so (RFC 9110, sections 15.6.3 to 15.6.5).", Source: at("basic/transports#streamable-http"),
+		ID:         "http.gateway-fails",
+		Summary:    "The first two requests are answered with 502 and a page, and in each session the first GET with 503 and the first tools/list and notifications/initialized with 504.",
+		Transports: overHTTP,
+		Why:        "A gateway that gets no answer for the moment says so (RFC 9110, sections 15.6.3 to 15.6.5).",
+		Source:     at("basic/transports#streamable-http"),
 		Apply: all(func(o *server.Options) {
 			var begun atomic.Int64
 			var known sync.Map // what each session has begun
@@ -668,13 +824,20 @@ var httpOddities = []Oddity{
 		}, peeking()),
 	},
 	{
-		ID: "http.too-many-requests", Summary: "After 100 in a second, requests are answered with 429 and Retry-After.", Transports: overHTTP,
-		Why: "Limits of rate are HTTP's own affair (RFC 6585, section 4).", Source: at("basic/transports#streamable-http"), Untried: []string{"*"},
-		Apply: limitingRate(100, func(w http.ResponseWriter) { http.Error(w, "too many requests", http.StatusTooManyRequests) }),
+		ID: "http.too-many-requests", Summary: "After 100 in a second, requests are answered with 429 and Retry-After.",
+		Transports: overHTTP,
+		Why:        "Limits of rate are HTTP's own affair (RFC 6585, section 4).",
+		Source:     at("basic/transports#streamable-http"), Untried: []string{"*"},
+		Apply: limitingRate(100, func(w http.ResponseWriter) {
+			http.Error(w, "too many requests", http.StatusTooManyRequests)
+		}),
 	},
 	{
-		ID: "http.too-many-requests-as-errors", Summary: "After 20 in a second, requests are answered with 429, Retry-After and a JSON-RPC error without an id.", Transports: overHTTP,
-		Why: "Limits of rate are HTTP's own affair (RFC 6585, section 4), and the body of a refusal may be an error.", Source: at("basic/transports#sending-messages-to-the-server"), Untried: []string{"*"},
+		ID:         "http.too-many-requests-as-errors",
+		Summary:    "After 20 in a second, requests are answered with 429, Retry-After and a JSON-RPC error without an id.",
+		Transports: overHTTP,
+		Why:        "Limits of rate are HTTP's own affair (RFC 6585, section 4), and the body of a refusal may be an error.",
+		Source:     at("basic/transports#sending-messages-to-the-server"), Untried: []string{"*"},
 		Apply: limitingRate(20, func(w http.ResponseWriter) {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusTooManyRequests)
@@ -722,7 +885,8 @@ var stateless = all(
 			r.Header.Set(sessionHeader, id)
 			defer func() { sent(r, next, http.MethodDelete, id, "") }()
 		}
-		next.ServeHTTP(&altered{ResponseWriter: w, request: r, head: func(_ *http.Request, _ int, h http.Header) { h.Del(sessionHeader) }}, r)
+		next.ServeHTTP(&altered{ResponseWriter: w, request: r,
+			head: func(_ *http.Request, _ int, h http.Header) { h.Del(sessionHeader) }}, r)
 	}),
 	peeking(),
 	serve(func(o *server.HTTPOptions) { o.NoGet, o.NoEventID = true, true }),
@@ -749,7 +913,8 @@ func endingLater(o *server.Options) {
 // opened opens a session behind the back of a client, and returns its id.
 func opened(r *http.Request, next http.Handler) string {
 	const params = `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"none","version":"1"}}`
-	id := sent(r, next, http.MethodPost, "", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":`+params+`}`).Get(sessionHeader)
+	id := sent(r, next, http.MethodPost, "", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":`+params+
+		`}`).Get(sessionHeader)
 	sent(r, next, http.MethodPost, id, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	return id
 }
@@ -757,7 +922,8 @@ func opened(r *http.Request, next http.Handler) string {
 // sent serves a request of the server's own, and returns the header of the response.
 func sent(r *http.Request, next http.Handler, method, session, body string) http.Header {
 	answer := unread{}
-	own, err := http.NewRequestWithContext(r.Context(), method, "http://"+r.Host+server.PathMCP, strings.NewReader(body))
+	own, err := http.NewRequestWithContext(r.Context(), method, "http://"+r.Host+server.PathMCP,
+		strings.NewReader(body))
 	if err != nil {
 		return http.Header(answer)
 	}
@@ -873,13 +1039,16 @@ const sseStandard = "The SSE standard gives it the same meaning."
 var streamOddities = []Oddity{
 	{
 		ID: "stream.cr", Summary: "Lines of streams end with a carriage return.", Transports: overBothHTTP,
-		Why: "Carriage return, line feed and both end a line.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "lines of streams",
+		Why:    "Carriage return, line feed and both end a line.",
+		Source: at("basic/transports#sending-messages-to-the-server"), Changes: "lines of streams",
 		Untried: []string{"http.server.json-one-object"},
 		Apply:   all(alwaysStreams, spelled(eventOf, ": ", "\r")),
 	},
 	{
-		ID: "stream.crlf", Summary: "Lines of streams end with a carriage return and a line feed.", Transports: overBothHTTP,
-		Why: "Carriage return, line feed and both end a line.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "lines of streams",
+		ID: "stream.crlf", Summary: "Lines of streams end with a carriage return and a line feed.",
+		Transports: overBothHTTP,
+		Why:        "Carriage return, line feed and both end a line.",
+		Source:     at("basic/transports#sending-messages-to-the-server"), Changes: "lines of streams",
 		Untried: []string{"http.server.json-one-object"},
 		Apply:   all(alwaysStreams, spelled(eventOf, ": ", "\r\n")),
 	},
@@ -891,19 +1060,22 @@ var streamOddities = []Oddity{
 	},
 	{
 		ID: "stream.byte-order-mark", Summary: "Streams begin with a byte order mark.", Transports: overBothHTTP,
-		Why: "The SSE standard strips one.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "beginnings of streams",
+		Why: "The SSE standard strips one.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Changes: "beginnings of streams",
 		Untried: []string{"http.server.json-one-object"},
 		Apply:   all(alwaysStreams, beginning("\uFEFF")),
 	},
 	{
 		ID: "stream.comment-first", Summary: "Streams begin with comments and blank lines.", Transports: overBothHTTP,
-		Why: "The SSE standard ignores comments.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "beginnings of streams",
+		Why: "The SSE standard ignores comments.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Changes: "beginnings of streams",
 		Untried: []string{"http.server.json-one-object"},
 		Apply:   all(alwaysStreams, beginning(": connected\n:\n\n:"+strings.Repeat(" padding", 300)+"\n\n\n\n")),
 	},
 	{
 		ID: "stream.comments", Summary: "Comments stand before, within and after events.", Transports: overBothHTTP,
-		Why: "The SSE standard ignores comments.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "beginnings of streams",
+		Why: "The SSE standard ignores comments.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Changes: "beginnings of streams",
 		Untried: []string{"http.server.json-one-object"},
 		Apply: all(alwaysStreams, written(func(e *server.Event) string {
 			var b strings.Builder
@@ -914,8 +1086,10 @@ var streamOddities = []Oddity{
 		})),
 	},
 	{
-		ID: "stream.several-data-lines", Summary: "The data of events is broken into lines at each comma between members.", Transports: overBothHTTP,
-		Why: "Lines of data are joined by a line feed, which is whitespace of JSON.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "lines of streams",
+		ID:      "stream.several-data-lines",
+		Summary: "The data of events is broken into lines at each comma between members.", Transports: overBothHTTP,
+		Why:    "Lines of data are joined by a line feed, which is whitespace of JSON.",
+		Source: at("basic/transports#sending-messages-to-the-server"), Changes: "lines of streams",
 		Untried: []string{"http.server.json-one-object"},
 		Apply: all(alwaysStreams, written(func(e *server.Event) string {
 			data := e.Data
@@ -939,7 +1113,8 @@ var streamOddities = []Oddity{
 	},
 	{
 		ID: "stream.no-event-field", Summary: "Events of messages do not name their type.", Transports: overBothHTTP,
-		Why: "The type is message where none is named.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "lines of streams",
+		Why: "The type is message where none is named.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Changes: "lines of streams",
 		Untried: []string{"http.server.json-one-object"},
 		Apply: all(alwaysStreams, streaming(func(e *server.Event) []*server.Event {
 			if e.Out != nil {
@@ -949,8 +1124,10 @@ var streamOddities = []Oddity{
 		})),
 	},
 	{
-		ID: "stream.fields-in-another-order", Summary: "The fields of events are in reverse order: data, id, event.", Transports: overBothHTTP,
-		Why: sseStandard, Source: at("basic/transports#sending-messages-to-the-server"), Changes: "lines of streams",
+		ID: "stream.fields-in-another-order", Summary: "The fields of events are in reverse order: data, id, event.",
+		Transports: overBothHTTP,
+		Why:        sseStandard, Source: at("basic/transports#sending-messages-to-the-server"),
+		Changes: "lines of streams",
 		Untried: []string{"http.server.json-one-object"},
 		Apply: all(alwaysStreams, spelled(func(e *server.Event) [][2]string {
 			all := eventOf(e)
@@ -959,26 +1136,36 @@ var streamOddities = []Oddity{
 		}, ": ", "\n")),
 	},
 	{
-		ID: "stream.unknown-fields", Summary: "Events have fields that the SSE standard does not know.", Transports: overBothHTTP,
-		Why: "The SSE standard ignores them.", Source: at("basic/transports#sending-messages-to-the-server"),
+		ID: "stream.unknown-fields", Summary: "Events have fields that the SSE standard does not know.",
+		Transports: overBothHTTP,
+		Why:        "The SSE standard ignores them.", Source: at("basic/transports#sending-messages-to-the-server"),
 		Untried: []string{"http.server.json-one-object"},
-		Apply:   all(alwaysStreams, spelled(withFields([2]string{"x-trace", "1"}, [2]string{"Data", "none"}, [2]string{" data", "none"}), ": ", "\n")),
+		Apply: all(alwaysStreams, spelled(withFields([2]string{"x-trace", "1"}, [2]string{"Data", "none"},
+			[2]string{" data", "none"}), ": ", "\n")),
 	},
 	{
-		ID: "stream.retry", Summary: "Events say how long to wait before reconnecting, one in a form that is ignored.", Transports: overBothHTTP,
-		Why: "The SSE standard has the field retry, and ignores it if it is not digits.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "beginnings of streams",
+		ID: "stream.retry", Summary: "Events say how long to wait before reconnecting, one in a form that is ignored.",
+		Transports: overBothHTTP,
+		Why:        "The SSE standard has the field retry, and ignores it if it is not digits.",
+		Source:     at("basic/transports#sending-messages-to-the-server"), Changes: "beginnings of streams",
 		Untried: []string{"http.server.json-one-object"},
-		Apply:   all(alwaysStreams, spelled(withFields([2]string{"retry", "3000"}, [2]string{"retry", "soon"}), ": ", "\n")),
+		Apply: all(alwaysStreams, spelled(withFields([2]string{"retry", "3000"}, [2]string{"retry", "soon"}), ": ",
+			"\n")),
 	},
 	{
-		ID: "stream.empty-events", Summary: "Events without data stand between the others: with an id, with a type, with a retry.", Transports: overBothHTTP,
-		Why: "The SSE standard does not dispatch an event without data.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "beginnings of streams",
+		ID:         "stream.empty-events",
+		Summary:    "Events without data stand between the others: with an id, with a type, with a retry.",
+		Transports: overBothHTTP,
+		Why:        "The SSE standard does not dispatch an event without data.",
+		Source:     at("basic/transports#sending-messages-to-the-server"), Changes: "beginnings of streams",
 		Untried: []string{"http.server.json-one-object"},
 		Apply:   all(alwaysStreams, besideEvents("retry: 500\n\nevent: nothing\n\n", "")),
 	},
 	{
-		ID: "stream.priming-event", Summary: "Streams begin with an event that has an id and empty data.", Transports: overHTTP,
-		Why: "An event with empty data carries no message, and its id is one to resume after.", Source: at("basic/transports#resumability-and-redelivery"), Changes: "beginnings of streams",
+		ID: "stream.priming-event", Summary: "Streams begin with an event that has an id and empty data.",
+		Transports: overHTTP,
+		Why:        "An event with empty data carries no message, and its id is one to resume after.",
+		Source:     at("basic/transports#resumability-and-redelivery"), Changes: "beginnings of streams",
 		Untried: []string{"http.server.json-one-object"},
 		Apply: func(o *server.Options) {
 			var n atomic.Int64
@@ -996,8 +1183,10 @@ var streamOddities = []Oddity{
 		},
 	},
 	{
-		ID: "stream.ids-alone", Summary: "The id of an event stands alone, without data, before the event and after it.", Transports: overHTTP,
-		Why: "The SSE standard dispatches nothing without data: the field says where the stream is.", Source: at("basic/transports#resumability-and-redelivery"), Changes: "lines of streams",
+		ID:      "stream.ids-alone",
+		Summary: "The id of an event stands alone, without data, before the event and after it.", Transports: overHTTP,
+		Why:    "The SSE standard dispatches nothing without data: the field says where the stream is.",
+		Source: at("basic/transports#resumability-and-redelivery"), Changes: "lines of streams",
 		Untried: []string{"http.server.json-one-object"},
 		Apply: all(alwaysStreams, written(func(e *server.Event) string {
 			var b strings.Builder
@@ -1012,8 +1201,11 @@ var streamOddities = []Oddity{
 		})),
 	},
 	{
-		ID: "stream.other-types", Summary: "Events of types of the server's own, with data that is not JSON, stand between those of messages.", Transports: overBothHTTP,
-		Why: "A client of the SSE standard listens for events of type message; the text says nothing about others.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "beginnings of streams",
+		ID:         "stream.other-types",
+		Summary:    "Events of types of the server's own, with data that is not JSON, stand between those of messages.",
+		Transports: overBothHTTP,
+		Why:        "A client of the SSE standard listens for events of type message; the text says nothing about others.",
+		Source:     at("basic/transports#sending-messages-to-the-server"), Changes: "beginnings of streams",
 		Untried: []string{"http.server.json-one-object"},
 		Apply: all(alwaysStreams, streaming(func(e *server.Event) []*server.Event {
 			if e.Out == nil || e.Out.Answers == nil {
@@ -1023,8 +1215,10 @@ var streamOddities = []Oddity{
 		})),
 	},
 	{
-		ID: "stream.event-ids-odd", Summary: "Event ids have 500 characters, spaces and what is not ASCII.", Transports: overHTTP,
-		Why: "An id is any string without line ends and U+0000.", Source: at("basic/transports#resumability-and-redelivery"), Changes: "lines of streams",
+		ID: "stream.event-ids-odd", Summary: "Event ids have 500 characters, spaces and what is not ASCII.",
+		Transports: overHTTP,
+		Why:        "An id is any string without line ends and U+0000.",
+		Source:     at("basic/transports#resumability-and-redelivery"), Changes: "lines of streams",
 		Untried: []string{"http.server.json-one-object"},
 		Apply: all(alwaysStreams, streaming(func(e *server.Event) []*server.Event {
 			if e.ID != "" {
@@ -1035,7 +1229,8 @@ var streamOddities = []Oddity{
 	},
 	{
 		ID: "stream.event-ids-now-and-then", Summary: "Only every other event has an id.", Transports: overHTTP,
-		Why: "Servers MAY attach ids.", Source: at("basic/transports#resumability-and-redelivery"), Changes: "lines of streams",
+		Why: "Servers MAY attach ids.", Source: at("basic/transports#resumability-and-redelivery"),
+		Changes: "lines of streams",
 		Untried: []string{"http.server.json-one-object"},
 		Apply: all(alwaysStreams, streaming(func(e *server.Event) []*server.Event {
 			if count(e.Session, "event ids")%2 == 0 {
@@ -1045,16 +1240,20 @@ var streamOddities = []Oddity{
 		})),
 	},
 	{
-		ID: "stream.after-the-response", Summary: "Comments and empty events follow the response on its stream.", Transports: overHTTP,
-		Why: "The server is to close the stream after the response; what follows is not a message.", Source: at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{"http.server.json-one-object"},
-		Apply:   all(alwaysStreams, besideEvents("", ": bye\n\ndata:\n\n")),
+		ID: "stream.after-the-response", Summary: "Comments and empty events follow the response on its stream.",
+		Transports: overHTTP,
+		Why:        "The server is to close the stream after the response; what follows is not a message.",
+		Source:     at("basic/transports#sending-messages-to-the-server"),
+		Untried:    []string{"http.server.json-one-object"},
+		Apply:      all(alwaysStreams, besideEvents("", ": bye\n\ndata:\n\n")),
 	},
 	{
 		ID: "stream.keep-alive", Summary: "While a call is running, a comment comes every 10 ms.", Transports: overHTTP,
-		Why: "The SSE standard recommends comments to keep a connection alive.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Why:     "The SSE standard recommends comments to keep a connection alive.",
+		Source:  at("basic/transports#sending-messages-to-the-server"),
 		Untried: []string{"http.server.json-one-object"},
-		Apply:   all(alwaysStreams, delayed(60*time.Millisecond, func(r *server.Request) bool { return r.Method == "tools/call" }), keepingAlive),
+		Apply: all(alwaysStreams, delayed(60*time.Millisecond,
+			func(r *server.Request) bool { return r.Method == "tools/call" }), keepingAlive),
 	},
 }
 
@@ -1147,13 +1346,15 @@ var legacyOddities = []Oddity{
 		Apply: endpoint(func(host, uri string) string { return "http://" + host + uri }),
 	},
 	{
-		ID: "legacy.endpoint-without-scheme", Summary: "The endpoint event has a reference that begins with two slashes.", Transports: overSSE,
+		ID:      "legacy.endpoint-without-scheme",
+		Summary: "The endpoint event has a reference that begins with two slashes.", Transports: overSSE,
 		Why: "It is a relative reference of RFC 3986.", Source: at(legacyPage), Changes: "endpoint",
 		Apply: endpoint(func(host, uri string) string { return "//" + host + uri }),
 	},
 	{
-		ID: "legacy.relative-endpoint", Summary: "The endpoint event has a path relative to that of the stream.", Transports: overSSE,
-		Why: "It is a relative reference of RFC 3986.", Source: at(legacyPage), Changes: "endpoint",
+		ID: "legacy.relative-endpoint", Summary: "The endpoint event has a path relative to that of the stream.",
+		Transports: overSSE,
+		Why:        "It is a relative reference of RFC 3986.", Source: at(legacyPage), Changes: "endpoint",
 		Apply: endpoint(func(_, uri string) string { return strings.TrimPrefix(uri, "/") }),
 	},
 	{
@@ -1162,8 +1363,9 @@ var legacyOddities = []Oddity{
 		Apply: endpoint(func(_, uri string) string { return "./x/.." + uri }),
 	},
 	{
-		ID: "legacy.endpoint-query", Summary: "The URI in the endpoint event has more parameters, with escapes.", Transports: overSSE,
-		Why: "The URI is the server's own.", Source: at(legacyPage), Changes: "endpoint",
+		ID: "legacy.endpoint-query", Summary: "The URI in the endpoint event has more parameters, with escapes.",
+		Transports: overSSE,
+		Why:        "The URI is the server's own.", Source: at(legacyPage), Changes: "endpoint",
 		Apply: endpoint(func(_, uri string) string { return uri + "&x=%20%C3%A9&y=a+b&z" }),
 	},
 	{
@@ -1180,8 +1382,11 @@ var legacyOddities = []Oddity{
 		Apply: replying(server.LegacyAccepted, func(r *server.Reply) { r.Status = http.StatusNoContent }),
 	},
 	{
-		ID: "legacy.post-400-beside-error", Summary: "The POST of a request with an unknown method is answered with 400, and the error comes on the stream.", Transports: overSSE,
-		Why: "The text names no status for a POST, and the response is a message event.", Source: at(legacyPage), Changes: "posts",
+		ID:         "legacy.post-400-beside-error",
+		Summary:    "The POST of a request with an unknown method is answered with 400, and the error comes on the stream.",
+		Transports: overSSE,
+		Why:        "The text names no status for a POST, and the response is a message event.", Source: at(legacyPage),
+		Changes: "posts",
 		Apply: all(peeking(), replying(server.LegacyAccepted, func(r *server.Reply) {
 			if strings.HasPrefix(posted(r.Request).Method, "mcpconform/") {
 				r.Status = http.StatusBadRequest
@@ -1189,15 +1394,18 @@ var legacyOddities = []Oddity{
 		})),
 	},
 	{
-		ID: "legacy.post-answered-late", Summary: "A POST is answered 30 ms after its message was served.", Transports: overSSE,
-		Why: "The response travels on the stream, independent of the POST.", Source: at(legacyPage), Changes: "posts",
-		Apply: replying(server.LegacyAccepted, func(*server.Reply) { <-time.After(30 * time.Millisecond) }),
+		ID: "legacy.post-answered-late", Summary: "A POST is answered 30 ms after its message was served.",
+		Transports: overSSE,
+		Why:        "The response travels on the stream, independent of the POST.", Source: at(legacyPage),
+		Changes: "posts",
+		Apply:   replying(server.LegacyAccepted, func(*server.Reply) { <-time.After(30 * time.Millisecond) }),
 	},
 	{
 		ID: "legacy.event-ids", Summary: "Events have ids and retry fields.", Transports: overSSE,
 		Why: "The SSE standard has these fields.", Source: at(legacyPage),
 		Apply: spelled(func(e *server.Event) [][2]string {
-			return append([][2]string{{"id", fmt.Sprint(count(e.Session, "legacy id"))}, {"retry", "10"}}, eventOf(e)...)
+			return append([][2]string{{"id", fmt.Sprint(count(e.Session, "legacy id"))}, {"retry", "10"}},
+				eventOf(e)...)
 		}, ": ", "\n"),
 	},
 }
@@ -1217,8 +1425,11 @@ func sessionsOf(requests int64) apply {
 // endingEach ends the session of one request in so many, after that.
 func endingEach(many int64) Oddity {
 	return Oddity{
-		ID: fmt.Sprintf("http.sessions-end-of-%d", many), Summary: fmt.Sprintf("One request in %d is the last one of its session, which is answered with 404 from then on.", many), Transports: overHTTP,
-		Why: "The server MAY terminate the session at any time.", Source: at("basic/transports#session-management"), Untried: []string{"*"}, Changes: "sessions",
+		ID: fmt.Sprintf("http.sessions-end-of-%d", many),
+		Summary: fmt.Sprintf("One request in %d is the last one of its session, which is answered with 404 from then on.",
+			many), Transports: overHTTP,
+		Why: "The server MAY terminate the session at any time.", Source: at("basic/transports#session-management"),
+		Untried: []string{"*"}, Changes: "sessions",
 		Apply: func(o *server.Options) {
 			var served atomic.Int64
 			var ended sync.Map // by session id

@@ -22,7 +22,8 @@ var features = []string{"tools", "prompts", "resources", "logging", "completions
 
 // onlyOffering leaves out all features but some.
 func onlyOffering(kept ...string) apply {
-	return without(slices.DeleteFunc(slices.Clone(features), func(f string) bool { return slices.Contains(kept, f) })...)
+	return without(slices.DeleteFunc(slices.Clone(features),
+		func(f string) bool { return slices.Contains(kept, f) })...)
 }
 
 // info changes serverInfo.
@@ -73,33 +74,39 @@ func afterInitialize(do func(s *server.Session)) apply {
 var lifecycleOddities = []Oddity{
 	{
 		ID: "lifecycle.unnamed-client", Summary: "initialize is served without the name or the version of the client.",
-		Why: "The required members of initialize bind the client; no sentence has a server look at it.", Source: at("basic/lifecycle#initialization"),
-		Apply: wrapping("initialize", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			info, _ := r.Params["clientInfo"].(object)
-			named := object{"name": "unknown", "version": "unknown"}
-			maps.Copy(named, info)
-			r.Params["clientInfo"] = named
-			return next(ctx, r)
-		}),
+		Why:    "The required members of initialize bind the client; no sentence has a server look at it.",
+		Source: at("basic/lifecycle#initialization"),
+		Apply: wrapping("initialize",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				info, _ := r.Params["clientInfo"].(object)
+				named := object{"name": "unknown", "version": "unknown"}
+				maps.Copy(named, info)
+				r.Params["clientInfo"] = named
+				return next(ctx, r)
+			}),
 	},
 	{
 		// https://github.com/ramimbo/mergework/pull/848
 		ID: "lifecycle.initialize-unchecked", Summary: "initialize is served whatever is missing from it.",
-		Why: "The required members of initialize bind the client; no sentence has a server look at it.", Source: at("basic/lifecycle#initialization"),
-		Apply: wrapping("initialize", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			if _, ok := r.Params["protocolVersion"].(string); !ok {
-				r.Params["protocolVersion"] = schema.Version
-			}
-			if _, ok := r.Params["capabilities"].(object); !ok {
-				r.Params["capabilities"] = object{}
-			}
-			r.Params["clientInfo"] = object{"name": "any", "version": "1"}
-			return next(ctx, r)
-		}),
+		Why:    "The required members of initialize bind the client; no sentence has a server look at it.",
+		Source: at("basic/lifecycle#initialization"),
+		Apply: wrapping("initialize",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				if _, ok := r.Params["protocolVersion"].(string); !ok {
+					r.Params["protocolVersion"] = schema.Version
+				}
+				if _, ok := r.Params["capabilities"].(object); !ok {
+					r.Params["capabilities"] = object{}
+				}
+				r.Params["clientInfo"] = object{"name": "any", "version": "1"}
+				return next(ctx, r)
+			}),
 	},
 	{
-		ID: "lifecycle.incomplete-400", Summary: "An incomplete initialize is answered with 400 and no JSON.", Transports: overHTTP,
-		Why: "The sender learns of the refusal by the status as well.", Source: at("basic/transports#sending-messages-to-the-server"),
+		ID: "lifecycle.incomplete-400", Summary: "An incomplete initialize is answered with 400 and no JSON.",
+		Transports: overHTTP,
+		Why:        "The sender learns of the refusal by the status as well.",
+		Source:     at("basic/transports#sending-messages-to-the-server"),
 		Apply: all(refusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
 			m := posted(r)
 			_, named := wire.At(m.Params, "clientInfo", "version").(string)
@@ -108,8 +115,10 @@ var lifecycleOddities = []Oddity{
 		}), peeking()),
 	},
 	{
-		ID: "lifecycle.ends-uninitialized", Summary: "The server ends after an initialize that it refused, or that has no id.", Transports: stdio,
-		Why: "The text does not say that a server stays which could not be initialised.", Source: at("basic/lifecycle#error-handling"),
+		ID:      "lifecycle.ends-uninitialized",
+		Summary: "The server ends after an initialize that it refused, or that has no id.", Transports: stdio,
+		Why:    "The text does not say that a server stays which could not be initialised.",
+		Source: at("basic/lifecycle#error-handling"),
 		Apply: func(o *server.Options) {
 			o.Behaviour.Stdio.Quit = func(n int, line []byte) bool {
 				m := wire.Parse(line)
@@ -119,8 +128,10 @@ var lifecycleOddities = []Oddity{
 		},
 	},
 	{
-		ID: "lifecycle.initialize-without-id-counts", Summary: "An initialize without an id gets no response, and one with an id after it is refused.",
-		Why: "The text does not say what comes of an initialize that is a notification.", Source: at("basic/lifecycle#initialization"),
+		ID:      "lifecycle.initialize-without-id-counts",
+		Summary: "An initialize without an id gets no response, and one with an id after it is refused.",
+		Why:     "The text does not say what comes of an initialize that is a notification.",
+		Source:  at("basic/lifecycle#initialization"),
 		Apply: func(o *server.Options) {
 			var begun sync.Map // by session
 			receiving(func(s *server.Session, m *wire.Message, next func()) {
@@ -141,21 +152,27 @@ var lifecycleOddities = []Oddity{
 		Apply: func(o *server.Options) { o.CallTimeout = 2 * time.Second },
 	},
 	{
-		ID: "lifecycle.gives-up-late", Summary: "The server gives its own requests up a second later than others, and cancels them just after the call has ended.",
-		Why: "The text does not say what comes first.", Source: at("basic/lifecycle#timeouts"), Changes: "giving-up",
+		ID:      "lifecycle.gives-up-late",
+		Summary: "The server gives its own requests up a second later than others, and cancels them just after the call has ended.",
+		Why:     "The text does not say what comes first.", Source: at("basic/lifecycle#timeouts"),
+		Changes: "giving-up",
 		Apply: all(
 			func(o *server.Options) { o.CallTimeout = time.Minute + time.Second },
 			messages(cancelled, func(out *server.Outgoing) { out.Delay = 150 * time.Millisecond }),
 		),
 	},
 	{
-		ID: "lifecycle.renews-timeout", Summary: "The server gives its own requests up after ten seconds without progress of them, or after a minute.",
-		Why: "The clock may be reset by progress, as long as there is a maximum.", Source: at("basic/lifecycle#timeouts"), Changes: "giving-up",
+		ID:      "lifecycle.renews-timeout",
+		Summary: "The server gives its own requests up after ten seconds without progress of them, or after a minute.",
+		Why:     "The clock may be reset by progress, as long as there is a maximum.",
+		Source:  at("basic/lifecycle#timeouts"), Changes: "giving-up",
 		Apply: renewed(10*time.Second, time.Minute),
 	},
 	{
-		ID: "lifecycle.goes-on-after-timeout", Summary: "A call gives up its own request, then goes on for five seconds and reports progress.",
-		Why: "The server stops waiting for the response; what else it does is its own business.", Source: at("basic/lifecycle#timeouts"), Changes: "giving-up",
+		ID:      "lifecycle.goes-on-after-timeout",
+		Summary: "A call gives up its own request, then goes on for five seconds and reports progress.",
+		Why:     "The server stops waiting for the response; what else it does is its own business.",
+		Source:  at("basic/lifecycle#timeouts"), Changes: "giving-up",
 		Apply: timedOut(func(ctx context.Context, r *server.Request) {
 			for range 5 {
 				r.Log("info", "tools", "going on without the client's answer")
@@ -167,75 +184,132 @@ var lifecycleOddities = []Oddity{
 		Untried: []string{"lifecycle.timeout.stop-waiting"},
 	},
 	{
-		ID: "tools.announced-later", Summary: "No tool is listed until two seconds after the first handshake; then all are, and the change is announced.",
-		Why: "A list can change at any time, and its change should be announced.", Source: at("server/tools#list-changed-notification"), Changes: "tools", Untried: []string{"*"},
+		ID:      "tools.announced-later",
+		Summary: "No tool is listed until two seconds after the first handshake; then all are, and the change is announced.",
+		Why:     "A list can change at any time, and its change should be announced.",
+		Source:  at("server/tools#list-changed-notification"), Changes: "tools", Untried: []string{"*"},
 		Apply: announcedLater(2*time.Second, "tools", "tools/list"),
 	},
 	{
-		ID: "resources.announced-later", Summary: "No resource is listed until a moment after the first handshake; then all are, and the change is announced.",
-		Why: "A list can change at any time, and its change should be announced.", Source: at("server/resources#list-changed-notification"), Changes: "resources", Untried: []string{"*"},
+		ID:      "resources.announced-later",
+		Summary: "No resource is listed until a moment after the first handshake; then all are, and the change is announced.",
+		Why:     "A list can change at any time, and its change should be announced.",
+		Source:  at("server/resources#list-changed-notification"), Changes: "resources", Untried: []string{"*"},
 		Apply: announcedLater(aMoment, "resources", "resources/list", "resources/templates/list"),
 	},
 	{
-		ID: "prompts.announced-later", Summary: "No prompt is listed until a moment after the first handshake; then all are, and the change is announced.",
-		Why: "A list can change at any time, and its change should be announced.", Source: at("server/prompts#list-changed-notification"), Changes: "prompts", Untried: []string{"*"},
+		ID:      "prompts.announced-later",
+		Summary: "No prompt is listed until a moment after the first handshake; then all are, and the change is announced.",
+		Why:     "A list can change at any time, and its change should be announced.",
+		Source:  at("server/prompts#list-changed-notification"), Changes: "prompts", Untried: []string{"*"},
 		Apply: announcedLater(aMoment, "prompts", "prompts/list"),
 	},
 	{
 		ID: "lifecycle.nothing-declared", Summary: "The server declares no capability and offers nothing but ping.",
 		Why: "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
-		Untried: []string{"ping.not-excessive", "base.*", "meta.object", "meta.attach.*", "meta.key.*", "lifecycle.init.server-waits", "http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing", "cancellation.no-response", "cancellation.late-response", "ping.no-params", "progress.*", "tools.*", "resources.*", "content.*", "prompts.*", "completion.*", "logging.*", "pagination.operations", "pagination.server.stable-cursors", "pagination.server.invalid-cursor-graceful", "pagination.error.invalid-cursor-code", "sampling.*", "lifecycle.timeout.*", "lifecycle.error.request-timeout", "roots.root.name-optional", "roots.list.multiple", "roots.server.unavailable", "elicitation.*", "schema.*", "roots.list-changed.refetch", "roots.root.file-or-directory", "pagination.cursor.results-after"},
-		Apply:   onlyOffering(),
+		Untried: []string{"ping.not-excessive", "base.*", "meta.object", "meta.attach.*", "meta.key.*",
+			"lifecycle.init.server-waits", "http.server.*", "cancellation.same-direction", "cancellation.in-progress",
+			"cancellation.stop-processing", "cancellation.no-response", "cancellation.late-response", "ping.no-params",
+			"progress.*", "tools.*", "resources.*", "content.*", "prompts.*", "completion.*", "logging.*",
+			"pagination.operations", "pagination.server.stable-cursors", "pagination.server.invalid-cursor-graceful",
+			"pagination.error.invalid-cursor-code", "sampling.*", "lifecycle.timeout.*",
+			"lifecycle.error.request-timeout", "roots.root.name-optional", "roots.list.multiple",
+			"roots.server.unavailable", "elicitation.*", "schema.*", "roots.list-changed.refetch",
+			"roots.root.file-or-directory", "pagination.cursor.results-after"},
+		Apply: onlyOffering(),
 	},
 	{
 		ID: "lifecycle.only-tools", Summary: "The server offers tools and nothing else.",
 		Why: "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
-		Untried: []string{"tools.resource-link.resolvable", "tools.embedded-resource.resources-capability", "resources.*", "prompts.*", "content.embedded.uri-valid", "content.embedded.mime-type-present", "completion.*", "logging.*", "schema.*"},
+		Untried: []string{"tools.resource-link.resolvable", "tools.embedded-resource.resources-capability",
+			"resources.*", "prompts.*", "content.embedded.uri-valid", "content.embedded.mime-type-present",
+			"completion.*", "logging.*", "schema.*"},
 		Apply: all(onlyOffering("tools"), offering(func(c *server.Catalogue) {
 			c.Tools = slices.DeleteFunc(slices.Clone(c.Tools), func(t *server.Tool) bool {
-				return slices.Contains([]string{"resource_links", "test_embedded_resource", "test_multiple_content_types"}, t.Name())
+				return slices.Contains([]string{"resource_links", "test_embedded_resource",
+					"test_multiple_content_types"}, t.Name())
 			})
 		})),
 	},
 	{
 		ID: "lifecycle.only-prompts", Summary: "The server offers prompts and nothing else.",
 		Why: "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
-		Untried: []string{"ping.not-excessive", "base.*", "meta.object", "meta.attach.*", "meta.key.*", "lifecycle.init.server-waits", "lifecycle.capability.server-emits-prompts-list-changed", "http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing", "cancellation.no-response", "cancellation.late-response", "ping.no-params", "progress.*", "tools.*", "resources.*", "prompts.list-changed.sent", "content.embedded.uri-valid", "completion.*", "logging.*", "sampling.*", "lifecycle.timeout.*", "lifecycle.error.request-timeout", "roots.root.name-optional", "roots.list.multiple", "roots.server.unavailable", "elicitation.*", "schema.*", "content.annotations.last-modified-format", "roots.list-changed.refetch", "roots.root.file-or-directory"},
-		Apply:   onlyOffering("prompts"),
+		Untried: []string{"ping.not-excessive", "base.*", "meta.object", "meta.attach.*", "meta.key.*",
+			"lifecycle.init.server-waits", "lifecycle.capability.server-emits-prompts-list-changed", "http.server.*",
+			"cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing",
+			"cancellation.no-response", "cancellation.late-response", "ping.no-params", "progress.*", "tools.*",
+			"resources.*", "prompts.list-changed.sent", "content.embedded.uri-valid", "completion.*", "logging.*",
+			"sampling.*", "lifecycle.timeout.*", "lifecycle.error.request-timeout", "roots.root.name-optional",
+			"roots.list.multiple", "roots.server.unavailable", "elicitation.*", "schema.*",
+			"content.annotations.last-modified-format", "roots.list-changed.refetch", "roots.root.file-or-directory"},
+		Apply: onlyOffering("prompts"),
 	},
 	{
 		ID: "lifecycle.only-resources", Summary: "The server offers resources and nothing else.",
 		Why: "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
-		Untried: []string{"ping.not-excessive", "base.*", "meta.object", "meta.attach.*", "meta.key.*", "lifecycle.init.server-waits", "lifecycle.capability.server-emits-resources-list-changed", "lifecycle.capability.server-emits-resource-updates", "http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing", "cancellation.no-response", "cancellation.late-response", "ping.no-params", "progress.*", "tools.*", "resources.list-changed.sent", "resources.updated.sent", "content.*", "prompts.*", "completion.*", "logging.*", "sampling.*", "lifecycle.timeout.*", "lifecycle.error.request-timeout", "roots.root.name-optional", "roots.list.multiple", "roots.server.unavailable", "elicitation.*", "schema.*", "resources.updated.only-subscribed", "roots.list-changed.refetch", "resources.updated.ends-with-unsubscribe", "roots.root.file-or-directory"},
-		Apply:   onlyOffering("resources"),
+		Untried: []string{"ping.not-excessive", "base.*", "meta.object", "meta.attach.*", "meta.key.*",
+			"lifecycle.init.server-waits", "lifecycle.capability.server-emits-resources-list-changed",
+			"lifecycle.capability.server-emits-resource-updates", "http.server.*", "cancellation.same-direction",
+			"cancellation.in-progress", "cancellation.stop-processing", "cancellation.no-response",
+			"cancellation.late-response", "ping.no-params", "progress.*", "tools.*", "resources.list-changed.sent",
+			"resources.updated.sent", "content.*", "prompts.*", "completion.*", "logging.*", "sampling.*",
+			"lifecycle.timeout.*", "lifecycle.error.request-timeout", "roots.root.name-optional", "roots.list.multiple",
+			"roots.server.unavailable", "elicitation.*", "schema.*", "resources.updated.only-subscribed",
+			"roots.list-changed.refetch", "resources.updated.ends-with-unsubscribe", "roots.root.file-or-directory"},
+		Apply: onlyOffering("resources"),
 	},
 	{
 		ID: "lifecycle.only-logging", Summary: "The server declares logging and nothing else.",
 		Why: "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
-		Untried: []string{"ping.not-excessive", "base.*", "meta.object", "meta.attach.*", "meta.key.*", "lifecycle.init.server-waits", "http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing", "cancellation.no-response", "cancellation.late-response", "ping.no-params", "progress.*", "tools.*", "resources.*", "content.*", "prompts.*", "completion.*", "logging.set-level.replaces", "logging.filter.none-below", "logging.security.no-credentials", "logging.security.no-personal-data", "pagination.operations", "pagination.server.stable-cursors", "pagination.server.invalid-cursor-graceful", "pagination.error.invalid-cursor-code", "sampling.*", "lifecycle.timeout.*", "lifecycle.error.request-timeout", "roots.root.name-optional", "roots.list.multiple", "roots.server.unavailable", "elicitation.*", "schema.*", "logging.filter.all-above", "roots.list-changed.refetch", "roots.root.file-or-directory", "pagination.cursor.results-after", "logging.*"},
-		Apply:   onlyOffering("logging"),
+		Untried: []string{"ping.not-excessive", "base.*", "meta.object", "meta.attach.*", "meta.key.*",
+			"lifecycle.init.server-waits", "http.server.*", "cancellation.same-direction", "cancellation.in-progress",
+			"cancellation.stop-processing", "cancellation.no-response", "cancellation.late-response", "ping.no-params",
+			"progress.*", "tools.*", "resources.*", "content.*", "prompts.*", "completion.*",
+			"logging.set-level.replaces", "logging.filter.none-below", "logging.security.no-credentials",
+			"logging.security.no-personal-data", "pagination.operations", "pagination.server.stable-cursors",
+			"pagination.server.invalid-cursor-graceful", "pagination.error.invalid-cursor-code", "sampling.*",
+			"lifecycle.timeout.*", "lifecycle.error.request-timeout", "roots.root.name-optional", "roots.list.multiple",
+			"roots.server.unavailable", "elicitation.*", "schema.*", "logging.filter.all-above",
+			"roots.list-changed.refetch", "roots.root.file-or-directory", "pagination.cursor.results-after",
+			"logging.*"},
+		Apply: onlyOffering("logging"),
 	},
 	{
-		ID: "lifecycle.only-completions", Summary: "The server declares completions, although it has neither prompts nor resources.",
-		Why: "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
-		Untried: []string{"ping.not-excessive", "base.*", "meta.object", "meta.attach.*", "meta.key.*", "lifecycle.init.server-waits", "http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing", "cancellation.no-response", "cancellation.late-response", "ping.no-params", "progress.*", "tools.*", "resources.*", "content.*", "prompts.*", "completion.*", "logging.*", "pagination.operations", "pagination.server.stable-cursors", "pagination.server.invalid-cursor-graceful", "pagination.error.invalid-cursor-code", "sampling.*", "lifecycle.timeout.*", "lifecycle.error.request-timeout", "roots.root.name-optional", "roots.list.multiple", "roots.server.unavailable", "elicitation.*", "schema.*", "roots.list-changed.refetch", "roots.root.file-or-directory", "pagination.cursor.results-after"},
-		Apply:   onlyOffering("completions"),
+		ID:      "lifecycle.only-completions",
+		Summary: "The server declares completions, although it has neither prompts nor resources.",
+		Why:     "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
+		Untried: []string{"ping.not-excessive", "base.*", "meta.object", "meta.attach.*", "meta.key.*",
+			"lifecycle.init.server-waits", "http.server.*", "cancellation.same-direction", "cancellation.in-progress",
+			"cancellation.stop-processing", "cancellation.no-response", "cancellation.late-response", "ping.no-params",
+			"progress.*", "tools.*", "resources.*", "content.*", "prompts.*", "completion.*", "logging.*",
+			"pagination.operations", "pagination.server.stable-cursors", "pagination.server.invalid-cursor-graceful",
+			"pagination.error.invalid-cursor-code", "sampling.*", "lifecycle.timeout.*",
+			"lifecycle.error.request-timeout", "roots.root.name-optional", "roots.list.multiple",
+			"roots.server.unavailable", "elicitation.*", "schema.*", "roots.list-changed.refetch",
+			"roots.root.file-or-directory", "pagination.cursor.results-after"},
+		Apply: onlyOffering("completions"),
 	},
 	{
-		ID: "lifecycle.no-logging-or-completions", Summary: "The server offers tools, prompts and resources, but neither logging nor completions.",
-		Why: "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
-		Untried: []string{"completion.*", "logging.*", "schema.set-level-result", "schema.complete-result", "schema.logging-message-notification"},
-		Apply:   without("logging", "completions"),
+		ID:      "lifecycle.no-logging-or-completions",
+		Summary: "The server offers tools, prompts and resources, but neither logging nor completions.",
+		Why:     "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
+		Untried: []string{"completion.*", "logging.*", "schema.set-level-result", "schema.complete-result",
+			"schema.logging-message-notification"},
+		Apply: without("logging", "completions"),
 	},
 	{
-		ID: "lifecycle.offers-by-client", Summary: "Prompts are offered to clients with sampling alone, completions, subscriptions and log messages to those with elicitation.",
-		Why: "Capabilities are negotiated: which a server declares to whom is not said.", Source: at("basic/lifecycle#capability-negotiation"), Changes: "capabilities",
+		ID:      "lifecycle.offers-by-client",
+		Summary: "Prompts are offered to clients with sampling alone, completions, subscriptions and log messages to those with elicitation.",
+		Why:     "Capabilities are negotiated: which a server declares to whom is not said.",
+		Source:  at("basic/lifecycle#capability-negotiation"), Changes: "capabilities",
 		Untried: []string{"*"},
-		Apply:   all(offeringTo("sampling", "prompts"), offeringTo("elicitation", "completions", "logging", "subscribe")),
+		Apply: all(offeringTo("sampling", "prompts"),
+			offeringTo("elicitation", "completions", "logging", "subscribe")),
 	},
 	{
-		ID: "lifecycle.empty-capabilities", Summary: "All capabilities are empty objects: no list changes are announced, no subscriptions offered.",
-		Why: "Servers can support neither feature.", Source: at("server/resources#capabilities"),
+		ID:      "lifecycle.empty-capabilities",
+		Summary: "All capabilities are empty objects: no list changes are announced, no subscriptions offered.",
+		Why:     "Servers can support neither feature.", Source: at("server/resources#capabilities"),
 		Untried: []string{"tools.list-changed.sent", "resources.*", "prompts.list-changed.sent", "schema.*"},
 		Apply:   without("tools.listChanged", "prompts.listChanged", "resources.listChanged", "resources.subscribe"),
 	},
@@ -250,20 +324,26 @@ var lifecycleOddities = []Oddity{
 		),
 	},
 	{
-		ID: "lifecycle.only-subscribe", Summary: "The resources can be subscribed to, but changes of their list are not announced.",
-		Why: "Both features are optional, each without the other.", Source: at("server/resources#capabilities"),
+		ID:      "lifecycle.only-subscribe",
+		Summary: "The resources can be subscribed to, but changes of their list are not announced.",
+		Why:     "Both features are optional, each without the other.", Source: at("server/resources#capabilities"),
 		Untried: []string{"resources.list-changed.sent"},
 		Apply:   without("resources.listChanged"),
 	},
 	{
-		ID: "lifecycle.only-list-changed", Summary: "Changes of the list of resources are announced, but there are no subscriptions.",
-		Why: "Both features are optional, each without the other.", Source: at("server/resources#capabilities"),
-		Untried: []string{"resources.subscribe.accepted", "resources.updated.sent", "schema.subscribe-result", "schema.unsubscribe-result", "resources.updated.only-subscribed", "schema.resource-updated-notification", "resources.unsubscribe.accepted", "resources.updated.ends-with-unsubscribe"},
-		Apply:   without("resources.subscribe"),
+		ID:      "lifecycle.only-list-changed",
+		Summary: "Changes of the list of resources are announced, but there are no subscriptions.",
+		Why:     "Both features are optional, each without the other.", Source: at("server/resources#capabilities"),
+		Untried: []string{"resources.subscribe.accepted", "resources.updated.sent", "schema.subscribe-result",
+			"schema.unsubscribe-result", "resources.updated.only-subscribed", "schema.resource-updated-notification",
+			"resources.unsubscribe.accepted", "resources.updated.ends-with-unsubscribe"},
+		Apply: without("resources.subscribe"),
 	},
 	{
-		ID: "lifecycle.experimental", Summary: "The server declares experimental capabilities, and one that nobody defines.",
-		Why: "The set of capabilities is not closed.", Source: at("schema#servercapabilities"), Changes: "capabilities",
+		ID:      "lifecycle.experimental",
+		Summary: "The server declares experimental capabilities, and one that nobody defines.",
+		Why:     "The set of capabilities is not closed.", Source: at("schema#servercapabilities"),
+		Changes: "capabilities",
 		Apply: results("initialize", func(result object) {
 			declared := result["capabilities"].(object)
 			declared["experimental"] = object{"com.example/telemetry": object{}, "tasks": object{"max": 3}}
@@ -272,7 +352,8 @@ var lifecycleOddities = []Oddity{
 	},
 	{
 		ID: "lifecycle.capabilities-extended", Summary: "Each capability has a member that nobody defines.",
-		Why: "The definitions of capabilities are not closed.", Source: at("schema#servercapabilities"), Changes: "capabilities",
+		Why: "The definitions of capabilities are not closed.", Source: at("schema#servercapabilities"),
+		Changes: "capabilities",
 		Apply: results("initialize", func(result object) {
 			for _, declared := range result["capabilities"].(object) {
 				declared.(object)["x-since"] = "1.2"
@@ -297,31 +378,36 @@ var lifecycleOddities = []Oddity{
 		Apply: info(lacking("title")),
 	},
 	{
-		ID: "lifecycle.info-odd", Summary: "The name of the server has spaces and an emoji, its version is a word, and there are members beside.",
-		Why: "Name and version are any strings.", Source: at("schema#implementation"),
+		ID:      "lifecycle.info-odd",
+		Summary: "The name of the server has spaces and an emoji, its version is a word, and there are members beside.",
+		Why:     "Name and version are any strings.", Source: at("schema#implementation"),
 		Apply: info(func(info object) {
 			info["name"], info["version"], info["title"], info["websiteUrl"] = "my server 🚀 / β", "unreleased", "", "https://example.com"
 		}),
 	},
 	{
 		ID: "lifecycle.one-version", Summary: "The server supports this revision alone, and answers others with it.",
-		Why: "A server that does not support the version MUST respond with another that it supports.", Source: at("basic/lifecycle#version-negotiation"),
-		Apply: func(o *server.Options) { o.Versions = []string{server.Version} },
+		Why:    "A server that does not support the version MUST respond with another that it supports.",
+		Source: at("basic/lifecycle#version-negotiation"),
+		Apply:  func(o *server.Options) { o.Versions = []string{server.Version} },
 	},
 	{
-		ID: "lifecycle.ping-before-initialized", Summary: "The server sends a ping before the client has sent initialized.",
-		Why: "Pings are allowed before initialized.", Source: at("basic/lifecycle#initialization"),
+		ID:      "lifecycle.ping-before-initialized",
+		Summary: "The server sends a ping before the client has sent initialized.",
+		Why:     "Pings are allowed before initialized.", Source: at("basic/lifecycle#initialization"),
 		Apply: afterInitialize(pings),
 	},
 	{
-		ID: "lifecycle.log-before-initialized", Summary: "The server sends log messages before the client has sent initialized.",
-		Why: "Logging is allowed before initialized.", Source: at("basic/lifecycle#initialization"),
+		ID:      "lifecycle.log-before-initialized",
+		Summary: "The server sends log messages before the client has sent initialized.",
+		Why:     "Logging is allowed before initialized.", Source: at("basic/lifecycle#initialization"),
 		Apply: afterInitialize(logs),
 	},
 	{
 		ID: "lifecycle.early-requests-served", Summary: "Requests before initialize are served.",
-		Why: "It is the client that should not send them; nothing obliges the server to refuse.", Source: at("basic/lifecycle#initialization"),
-		Apply: func(o *server.Options) { o.Behaviour.Lifecycle.Early = true },
+		Why:    "It is the client that should not send them; nothing obliges the server to refuse.",
+		Source: at("basic/lifecycle#initialization"),
+		Apply:  func(o *server.Options) { o.Behaviour.Lifecycle.Early = true },
 	},
 	{
 		ID: "lifecycle.initialize-again", Summary: "A second initialize in a session is served.",
@@ -334,8 +420,9 @@ var lifecycleOddities = []Oddity{
 		Apply: delayed(3*time.Second, func(r *server.Request) bool { return r.Method == "initialize" }),
 	},
 	{
-		ID: "lifecycle.greets-late", Summary: "A second after the handshake come a ping, a log message and notifications that lists have changed.",
-		Why: "Both sides exchange messages as the capabilities allow.", Source: at("basic/lifecycle#operation"),
+		ID:      "lifecycle.greets-late",
+		Summary: "A second after the handshake come a ping, a log message and notifications that lists have changed.",
+		Why:     "Both sides exchange messages as the capabilities allow.", Source: at("basic/lifecycle#operation"),
 		Untried: []string{"tools.output-schema.structured-present", "tools.output-schema.conforms"},
 		Apply: ready(func(s *server.Session) {
 			select {
@@ -351,42 +438,51 @@ var lifecycleOddities = []Oddity{
 	},
 	{
 		ID: "lifecycle.exits-late", Summary: "The process exits 800 ms after its stdin was closed.",
-		Why: "The client waits a reasonable time for the server to exit.", Source: at("basic/lifecycle#stdio"), Changes: "exit", Transports: stdio,
+		Why: "The client waits a reasonable time for the server to exit.", Source: at("basic/lifecycle#stdio"),
+		Changes: "exit", Transports: stdio,
 		Apply: func(o *server.Options) {
 			o.Behaviour.Stdio.Linger = func(*server.Session) bool { <-time.After(800 * time.Millisecond); return false }
 		},
 	},
 	{
 		ID: "lifecycle.exit-status", Summary: "The process exits with status 3 when its stdin is closed.",
-		Why: "The text says nothing about the status.", Source: at("basic/lifecycle#stdio"), Changes: "exit", Transports: stdio,
-		Apply: func(o *server.Options) { o.Behaviour.Stdio.ExitCode = 3 },
+		Why: "The text says nothing about the status.", Source: at("basic/lifecycle#stdio"), Changes: "exit",
+		Transports: stdio,
+		Apply:      func(o *server.Options) { o.Behaviour.Stdio.ExitCode = 3 },
 	},
 }
 
 // basic/transports#stdio
 var stdioOddities = []Oddity{
 	{
-		ID: "stdio.stderr-banner", Summary: "A banner of several lines, with colours, is written to stderr at the start.",
-		Why: "The server MAY write UTF-8 strings to stderr.", Source: at("basic/transports#stdio"), Changes: "standard error", Transports: stdio,
+		ID:      "stdio.stderr-banner",
+		Summary: "A banner of several lines, with colours, is written to stderr at the start.",
+		Why:     "The server MAY write UTF-8 strings to stderr.", Source: at("basic/transports#stdio"),
+		Changes: "standard error", Transports: stdio,
 		Apply: starting(func(_, stderr io.Writer) {
 			_, _ = fmt.Fprint(stderr, "\x1b[32m╔══╗\n║ok║\n╚══╝\x1b[0m\nlistening on stdio\r\n")
 		}),
 	},
 	{
-		ID: "stdio.stderr-messages", Summary: "Errors, JSON and what looks like protocol messages are written to stderr.",
-		Why: "The server MAY write any UTF-8 strings to stderr.", Source: at("basic/transports#stdio"), Changes: "standard error", Transports: stdio,
+		ID:      "stdio.stderr-messages",
+		Summary: "Errors, JSON and what looks like protocol messages are written to stderr.",
+		Why:     "The server MAY write any UTF-8 strings to stderr.", Source: at("basic/transports#stdio"),
+		Changes: "standard error", Transports: stdio,
 		Apply: starting(func(_, stderr io.Writer) {
-			_, _ = fmt.Fprint(stderr, "ERROR: fatal: panic: not really\n{\"level\":\"error\"}\n"+`{"jsonrpc":"2.0","id":1,"result":{}}`+"\n")
+			_, _ = fmt.Fprint(stderr, "ERROR: fatal: panic: not really\n{\"level\":\"error\"}\n"+
+				`{"jsonrpc":"2.0","id":1,"result":{}}`+"\n")
 		}),
 	},
 	{
 		ID: "stdio.stderr-flood", Summary: "A hundred thousand characters without a newline are written to stderr.",
-		Why: "The text does not limit what is written to stderr.", Source: at("basic/transports#stdio"), Changes: "standard error", Transports: stdio,
+		Why: "The text does not limit what is written to stderr.", Source: at("basic/transports#stdio"),
+		Changes: "standard error", Transports: stdio,
 		Apply: starting(func(_, stderr io.Writer) { _, _ = fmt.Fprint(stderr, strings.Repeat("é.", 50_000)) }),
 	},
 	{
 		ID: "stdio.stderr-closed", Summary: "Nothing is ever written to stderr.",
-		Why: "Writing to stderr is optional.", Source: at("basic/transports#stdio"), Changes: "standard error", Transports: stdio,
+		Why: "Writing to stderr is optional.", Source: at("basic/transports#stdio"), Changes: "standard error",
+		Transports: stdio,
 		Apply: starting(func(_, stderr io.Writer) {
 			if c, ok := stderr.(io.Closer); ok {
 				_ = c.Close()
@@ -395,28 +491,32 @@ var stdioOddities = []Oddity{
 	},
 	{
 		ID: "stdio.crlf", Summary: "Lines end with carriage return and newline.",
-		Why: "The newline delimits, and a carriage return before it is insignificant whitespace of JSON.", Source: at("basic/transports#stdio"), Changes: "standard output", Transports: stdio,
+		Why:    "The newline delimits, and a carriage return before it is insignificant whitespace of JSON.",
+		Source: at("basic/transports#stdio"), Changes: "standard output", Transports: stdio,
 		Apply: framing(func(_ *server.Outgoing, frame []byte) []byte {
 			return append(bytes.TrimSuffix(frame, []byte("\n")), '\r', '\n')
 		}),
 	},
 	{
 		ID: "stdio.padded", Summary: "Spaces and tabs stand before and after each message on its line.",
-		Why: "They are insignificant whitespace of JSON.", Source: at("basic/transports#stdio"), Changes: "standard output", Transports: stdio,
+		Why: "They are insignificant whitespace of JSON.", Source: at("basic/transports#stdio"),
+		Changes: "standard output", Transports: stdio,
 		Apply: framing(func(_ *server.Outgoing, frame []byte) []byte {
 			return slices.Concat([]byte("\t  "), bytes.TrimSuffix(frame, []byte("\n")), []byte("  \t\n"))
 		}),
 	},
 	{
 		ID: "stdio.written-bytewise", Summary: "Each write to stdout has 7 bytes, in the midst of characters too.",
-		Why: "Newlines delimit messages, not writes.", Source: at("basic/transports#stdio"), Changes: "standard output", Transports: stdio,
+		Why: "Newlines delimit messages, not writes.", Source: at("basic/transports#stdio"), Changes: "standard output",
+		Transports: stdio,
 		Apply: func(o *server.Options) {
 			o.Behaviour.Stdio.Stdout = func(w io.Writer) io.Writer { return pieces{w, 7} }
 		},
 	},
 	{
 		ID: "stdio.written-together", Summary: "Messages are collected for 20 ms and written in one go.",
-		Why: "Newlines delimit messages, not writes.", Source: at("basic/transports#stdio"), Changes: "standard output", Transports: stdio,
+		Why: "Newlines delimit messages, not writes.", Source: at("basic/transports#stdio"), Changes: "standard output",
+		Transports: stdio,
 		Apply: func(o *server.Options) {
 			o.Behaviour.Stdio.Stdout = func(w io.Writer) io.Writer { return &collected{to: w} }
 		},
@@ -519,8 +619,10 @@ func announcedLater(after time.Duration, feature string, methods ...string) appl
 func offeringTo(capability string, features ...string) apply {
 	hidden := func(method string) bool {
 		return slices.ContainsFunc(features, func(feature string) bool {
-			return strings.HasPrefix(method, strings.TrimSuffix(feature, "s")) || feature == "subscribe" && strings.HasSuffix(method, "subscribe") ||
-				strings.HasPrefix(method, "notifications/"+feature) || feature == "logging" && method == "notifications/message"
+			return strings.HasPrefix(method, strings.TrimSuffix(feature, "s")) ||
+				feature == "subscribe" && strings.HasSuffix(method, "subscribe") ||
+				strings.HasPrefix(method, "notifications/"+feature) ||
+				feature == "logging" && method == "notifications/message"
 		})
 	}
 	return all(

@@ -20,8 +20,10 @@ var momentOddities = []Oddity{
 		Apply:   wrapping("*", inOrder),
 	},
 	{
-		ID: "moments.in-turn-slowly", Summary: "Each list takes two seconds, and requests other than pings wait until the one before them has been answered.",
-		Why: "A server may serve one request after the other, and the text sets no time for an answer but that of ping.", Source: at("basic/lifecycle#timeouts"), Changes: "calls",
+		ID:      "moments.in-turn-slowly",
+		Summary: "Each list takes two seconds, and requests other than pings wait until the one before them has been answered.",
+		Why:     "A server may serve one request after the other, and the text sets no time for an answer but that of ping.",
+		Source:  at("basic/lifecycle#timeouts"), Changes: "calls",
 		Untried: []string{"*"},
 		Apply: wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			return inOrder(ctx, r, func(ctx context.Context, r *server.Request) (any, *wire.Error) {
@@ -41,18 +43,22 @@ var momentOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "moments.calls-limited", Summary: "After the fifth call of a quick tool in a session further ones are refused for the moment.",
-		Why: "Servers MUST rate limit tool invocations.", Source: at("server/tools#security-considerations"),
-		Apply: wrapping("tools/call", server.Named("test_simple_text", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			if count(r.Session, "calls-limited") > 5 && len(r.Params) == 2 {
-				return nil, &wire.Error{Code: -32000, Message: "Too many calls, try again later"}
-			}
-			return next(ctx, r)
-		})),
+		ID:      "moments.calls-limited",
+		Summary: "After the fifth call of a quick tool in a session further ones are refused for the moment.",
+		Why:     "Servers MUST rate limit tool invocations.", Source: at("server/tools#security-considerations"),
+		Apply: wrapping("tools/call", server.Named("test_simple_text",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				if count(r.Session, "calls-limited") > 5 && len(r.Params) == 2 {
+					return nil, &wire.Error{Code: -32000, Message: "Too many calls, try again later"}
+				}
+				return next(ctx, r)
+			})),
 	},
 	{
-		ID: "moments.cursor-ends-with-call", Summary: "Once a tool was called, the cursors that were given before lead nowhere.",
-		Why: "A tool may change what is listed, and cursors should be stable, not lasting.", Source: at("server/utilities/pagination#implementation-guidelines"),
+		ID:      "moments.cursor-ends-with-call",
+		Summary: "Once a tool was called, the cursors that were given before lead nowhere.",
+		Why:     "A tool may change what is listed, and cursors should be stable, not lasting.",
+		Source:  at("server/utilities/pagination#implementation-guidelines"),
 		Apply: wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			given := keys(r.Session, givenKey{})
 			cursor, paged := r.Params["cursor"].(string)
@@ -72,12 +78,14 @@ var momentOddities = []Oddity{
 	{
 		ID: "moments.unsubscribe-refused", Summary: "To end a subscription that does not exist is refused.",
 		Why: "The text does not say what the answer is then.", Source: at("server/resources#subscriptions"),
-		Apply: refusing("resources/unsubscribe", server.InvalidParams, func(r *server.Request) bool { return len(r.Session.Subscriptions()) == 0 }),
+		Apply: refusing("resources/unsubscribe", server.InvalidParams,
+			func(r *server.Request) bool { return len(r.Session.Subscriptions()) == 0 }),
 	},
 	{
 		ID: "moments.busy-with-call", Summary: "While a call is running, completions are refused.",
-		Why: "Whether a server takes a request while it serves another is not said.", Source: at("basic/index#requests"),
-		Apply: refusing("completion/complete", -32000, func(r *server.Request) bool { return busy(r.Session) }),
+		Why:    "Whether a server takes a request while it serves another is not said.",
+		Source: at("basic/index#requests"),
+		Apply:  refusing("completion/complete", -32000, func(r *server.Request) bool { return busy(r.Session) }),
 	},
 }
 

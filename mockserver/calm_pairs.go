@@ -102,11 +102,14 @@ func displacedListening(o *server.Options) {
 // listeningSequence replays the events of all listening streams of a session as if they were of one.
 func listeningSequence(o *server.Options) {
 	o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal, kept []*server.Event) []*server.Event {
-		i := slices.IndexFunc(kept, func(e *server.Event) bool { return e.ID == last && strings.HasPrefix(e.Stream, "get:") })
+		i := slices.IndexFunc(kept, func(e *server.Event) bool {
+			return e.ID == last && strings.HasPrefix(e.Stream, "get:")
+		})
 		if i < 0 {
 			return proposal
 		}
-		return slices.DeleteFunc(slices.Clone(kept[i+1:]), func(e *server.Event) bool { return !strings.HasPrefix(e.Stream, "get:") })
+		return slices.DeleteFunc(slices.Clone(kept[i+1:]),
+			func(e *server.Event) bool { return !strings.HasPrefix(e.Stream, "get:") })
 	}
 }
 
@@ -116,7 +119,9 @@ func greeted(o *server.Options) {
 	ready(func(s *server.Session) { open.Store(s.ID, s) })(o)
 	between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		if s, ok := open.Load(idOf(r)); ok && r.Method == http.MethodGet {
-			time.AfterFunc(5*time.Millisecond, func() { s.(*server.Session).Notify("notifications/prompts/list_changed", nil) })
+			time.AfterFunc(5*time.Millisecond, func() {
+				s.(*server.Session).Notify("notifications/prompts/list_changed", nil)
+			})
 		}
 		next.ServeHTTP(w, r)
 	})(o)
@@ -129,8 +134,10 @@ func greeted(o *server.Options) {
 // pairOddities are legal ways to deal with two of something.
 var pairOddities = []Oddity{
 	{
-		ID: "resources.shared", Summary: "All sessions share a resource that changes, and each that has subscribed to it is told.",
-		Why: "Whose change it was is not said.", Source: at("server/resources#subscriptions"), Transports: overBothHTTP, Changes: "resources",
+		ID:      "resources.shared",
+		Summary: "All sessions share a resource that changes, and each that has subscribed to it is told.",
+		Why:     "Whose change it was is not said.", Source: at("server/resources#subscriptions"),
+		Transports: overBothHTTP, Changes: "resources",
 		Apply: sharedResource,
 	},
 	{
@@ -142,22 +149,26 @@ var pairOddities = []Oddity{
 	},
 	{
 		ID: "tools.shared", Summary: "All sessions share the list of tools, and each is told when it changes.",
-		Why: "Servers that declared listChanged should tell; whose change it was is not said.", Source: at("server/tools#list-changed-notification"), Transports: overBothHTTP, Changes: "tools",
+		Why:    "Servers that declared listChanged should tell; whose change it was is not said.",
+		Source: at("server/tools#list-changed-notification"), Transports: overBothHTTP, Changes: "tools",
 		Apply: sharedTools(func(*server.Session) bool { return true }),
 	},
 	{
 		ID: "tools.calls-in-turn", Summary: "The calls of a session are served one after the other.",
-		Why: "No sentence obliges a server to serve calls at the same time.", Source: at("server/tools#calling-tools"), Changes: "calls", Untried: []string{"*"},
+		Why: "No sentence obliges a server to serve calls at the same time.", Source: at("server/tools#calling-tools"),
+		Changes: "calls", Untried: []string{"*"},
 		Apply: inTurn(func(r *server.Request) any { return r.Session }),
 	},
 	{
 		ID: "tools.calls-of-all-in-turn", Summary: "The calls of all sessions are served one after the other.",
-		Why: "No sentence obliges a server to serve calls at the same time.", Source: at("server/tools#calling-tools"), Changes: "calls", Untried: []string{"*"}, Transports: overBothHTTP,
+		Why: "No sentence obliges a server to serve calls at the same time.", Source: at("server/tools#calling-tools"),
+		Changes: "calls", Untried: []string{"*"}, Transports: overBothHTTP,
 		Apply: inTurn(func(*server.Request) any { return nil }),
 	},
 	{
 		ID: "tools.one-call", Summary: "A call is refused while another one of the session is served.",
-		Why: "Servers MUST rate limit tool invocations.", Source: at("server/tools#security-considerations"), Changes: "calls", Untried: []string{"*"},
+		Why: "Servers MUST rate limit tool invocations.", Source: at("server/tools#security-considerations"),
+		Changes: "calls", Untried: []string{"*"},
 		Apply: beside(func(ctx context.Context, r *server.Request, n int64, next server.Handler) (any, *wire.Error) {
 			if n > 1 {
 				return nil, &wire.Error{Code: -32000, Message: "Another call is being served"}
@@ -167,33 +178,45 @@ var pairOddities = []Oddity{
 	},
 	{
 		ID: "http.few-sessions-503", Summary: "With three sessions open, initialize is refused with 503.",
-		Why: "Being busy is HTTP's own affair (RFC 9110, section 15.6.4).", Source: at("basic/transports#streamable-http"), Transports: overHTTP, Untried: []string{"*"}, Changes: "sessions",
-		Apply: fewSessions(3, http.StatusServiceUnavailable),
+		Why:    "Being busy is HTTP's own affair (RFC 9110, section 15.6.4).",
+		Source: at("basic/transports#streamable-http"), Transports: overHTTP, Untried: []string{"*"},
+		Changes: "sessions",
+		Apply:   fewSessions(3, http.StatusServiceUnavailable),
 	},
 	{
-		ID: "http.few-sessions-400", Summary: "With one session open, initialize is refused with 400 until that session has ended.",
-		Why: "A server can handle several connections, and need not.", Source: at("basic/transports#streamable-http"), Transports: overHTTP, Untried: []string{"*"}, Changes: "sessions",
-		Apply: fewSessions(1, http.StatusBadRequest),
+		ID:      "http.few-sessions-400",
+		Summary: "With one session open, initialize is refused with 400 until that session has ended.",
+		Why:     "A server can handle several connections, and need not.",
+		Source:  at("basic/transports#streamable-http"), Transports: overHTTP, Untried: []string{"*"},
+		Changes: "sessions",
+		Apply:   fewSessions(1, http.StatusBadRequest),
 	},
 	{
 		ID: "http.sessions-in-turn", Summary: "While one session is open, initialize waits for its end.",
-		Why: "A server can handle several connections, and need not; nothing says how soon an initialize is answered.", Source: at("basic/transports#streamable-http"), Transports: overHTTP, Untried: []string{"*"}, Changes: "sessions",
-		Apply: sessionsInTurn,
+		Why:    "A server can handle several connections, and need not; nothing says how soon an initialize is answered.",
+		Source: at("basic/transports#streamable-http"), Transports: overHTTP, Untried: []string{"*"},
+		Changes: "sessions",
+		Apply:   sessionsInTurn,
 	},
 	{
 		ID: "http.one-session", Summary: "A session ends when another one begins.",
-		Why: "The server MAY terminate the session at any time.", Source: at("basic/transports#session-management"), Transports: overHTTP, Untried: []string{"*"}, Changes: "sessions",
+		Why: "The server MAY terminate the session at any time.", Source: at("basic/transports#session-management"),
+		Transports: overHTTP, Untried: []string{"*"}, Changes: "sessions",
 		Apply: oneSession,
 	},
 	{
 		ID: "http.second-get-displaces", Summary: "A second listening stream of a session ends the first.",
-		Why: "The server MAY close the SSE stream at any time.", Source: at("basic/transports#listening-for-messages-from-the-server"), Transports: overHTTP, Changes: "listening",
+		Why:    "The server MAY close the SSE stream at any time.",
+		Source: at("basic/transports#listening-for-messages-from-the-server"), Transports: overHTTP,
+		Changes: "listening",
 		Untried: []string{"*"},
 		Apply:   displacedListening,
 	},
 	{
-		ID: "http.listening-in-one-sequence", Summary: "A session has one sequence of events for listening: a GET goes on with it and ends the one before, and Last-Event-ID brings all that came after, on whichever. Each begins with an event.",
-		Why: "Messages during the break of a stream would have been sent on it.", Source: at("basic/transports#resumability-and-redelivery"), Transports: overHTTP, Changes: "event ids",
+		ID:      "http.listening-in-one-sequence",
+		Summary: "A session has one sequence of events for listening: a GET goes on with it and ends the one before, and Last-Event-ID brings all that came after, on whichever. Each begins with an event.",
+		Why:     "Messages during the break of a stream would have been sent on it.",
+		Source:  at("basic/transports#resumability-and-redelivery"), Transports: overHTTP, Changes: "event ids",
 		Untried: []string{"*"},
 		Apply:   all(displacedListening, listeningSequence, greeted),
 	},
@@ -204,9 +227,11 @@ var pairOddities = []Oddity{
 		Apply: sharedLevel,
 	},
 	{
-		ID: "http.sessions-idle", Summary: "A session that is idle for 300 milliseconds ends, and is answered with 404.",
-		Why:    "The server MAY terminate the session at any time.",
-		Source: at("basic/transports#session-management"), Transports: overHTTP, Untried: []string{"*"}, Changes: "sessions",
+		ID:      "http.sessions-idle",
+		Summary: "A session that is idle for 300 milliseconds ends, and is answered with 404.",
+		Why:     "The server MAY terminate the session at any time.",
+		Source:  at("basic/transports#session-management"), Transports: overHTTP, Untried: []string{"*"},
+		Changes: "sessions",
 		Apply: func(o *server.Options) {
 			var used sync.Map // by session id: when
 			refusingHTTP(http.StatusNotFound, func(r *http.Request) bool {
@@ -222,7 +247,10 @@ var pairOddities = []Oddity{
 	{
 		ID: "http.sessions-of-the-last-six", Summary: "When a seventh session begins, the oldest one ends.",
 		Why:    "The server MAY terminate the session at any time.",
-		Source: at("basic/transports#session-management"), Transports: overHTTP, Untried: []string{"*"}, Changes: "sessions",
-		Apply: endsOthers(onBegin, func(others []*server.Session) []*server.Session { return others[:max(0, len(others)-5)] }),
+		Source: at("basic/transports#session-management"), Transports: overHTTP, Untried: []string{"*"},
+		Changes: "sessions",
+		Apply: endsOthers(onBegin, func(others []*server.Session) []*server.Session {
+			return others[:max(0, len(others)-5)]
+		}),
 	},
 }

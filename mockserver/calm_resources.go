@@ -70,51 +70,63 @@ func coalescing(by time.Duration) apply {
 // server/resources
 var resourceOddities = []Oddity{
 	{
-		ID: "resources.updates-coalesced", Summary: "Updates of a resource are held back for 300 ms, and one is sent for all changes in that time.",
-		Why: "No sentence has each change announced alone, or at once.", Source: at("server/resources#subscriptions"),
-		Apply: coalescing(300 * time.Millisecond),
+		ID:      "resources.updates-coalesced",
+		Summary: "Updates of a resource are held back for 300 ms, and one is sent for all changes in that time.",
+		Why:     "No sentence has each change announced alone, or at once.",
+		Source:  at("server/resources#subscriptions"),
+		Apply:   coalescing(300 * time.Millisecond),
 	},
 	{
-		ID: "resources.subscriptions-undeclared", Summary: "Subscriptions are accepted, but not declared, and nothing is told of changes.",
-		Why: "A server that accepts more than it must offers nothing, and no sentence has it refuse the request.", Source: at("server/resources#capabilities"),
-		Untried: []string{"resources.subscribe.*", "resources.unsubscribe.*", "resources.updated.*", "schema.*"}, Changes: "capabilities",
-		Apply: all(capability("resources", lacking("subscribe")), pardoned("resources/subscribe", object{}), pardoned("resources/unsubscribe", object{}),
+		ID:      "resources.subscriptions-undeclared",
+		Summary: "Subscriptions are accepted, but not declared, and nothing is told of changes.",
+		Why:     "A server that accepts more than it must offers nothing, and no sentence has it refuse the request.",
+		Source:  at("server/resources#capabilities"),
+		Untried: []string{"resources.subscribe.*", "resources.unsubscribe.*", "resources.updated.*", "schema.*"},
+		Changes: "capabilities",
+		Apply: all(capability("resources", lacking("subscribe")), pardoned("resources/subscribe", object{}),
+			pardoned("resources/unsubscribe", object{}),
 			dropping("notifications/resources/updated")),
 	},
 	{
-		ID: "resources.any-spelling", Summary: "A URI that differs from that of a resource in two characters at most leads to that resource.",
-		Why: "The server decides which URIs lead to a resource.", Source: at("server/resources#resource"),
+		ID:      "resources.any-spelling",
+		Summary: "A URI that differs from that of a resource in two characters at most leads to that resource.",
+		Why:     "The server decides which URIs lead to a resource.", Source: at("server/resources#resource"),
 		Apply: all(
 			offering(func(c *server.Catalogue) {
 				c.Resources = append(c.Resources, &server.Resource{
-					Definition: object{"uri": dotted, "name": "notes", "mimeType": "text/plain"}, Read: readingText(dotted),
+					Definition: object{"uri": dotted, "name": "notes", "mimeType": "text/plain"},
+					Read:       readingText(dotted),
 				})
 			}),
-			wrapping("resources/read", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				if uri := param(r, "uri"); len(uri) == len(dotted) {
-					differing := 0
-					for i := range uri {
-						if uri[i] != dotted[i] {
-							differing++
+			wrapping("resources/read",
+				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+					if uri := param(r, "uri"); len(uri) == len(dotted) {
+						differing := 0
+						for i := range uri {
+							if uri[i] != dotted[i] {
+								differing++
+							}
+						}
+						if differing <= 2 {
+							r.Params["uri"] = dotted
 						}
 					}
-					if differing <= 2 {
-						r.Params["uri"] = dotted
-					}
-				}
-				return next(ctx, r)
-			}),
+					return next(ctx, r)
+				}),
 		),
 	},
 	{
-		ID: "resources.beside-dots", Summary: "A resource that is not listed has the URI of another one, but for a dot, and the same text; so has one of a template.",
-		Why: "There may be more resources than the list shows.", Source: at("server/resources#resource"),
+		ID:      "resources.beside-dots",
+		Summary: "A resource that is not listed has the URI of another one, but for a dot, and the same text; so has one of a template.",
+		Why:     "There may be more resources than the list shows.", Source: at("server/resources#resource"),
 		Apply: all(
 			offering(func(c *server.Catalogue) {
 				c.Resources = append(c.Resources, &server.Resource{
-					Definition: object{"uri": "test://minutes.v1/readme.txt", "name": "minutes", "mimeType": "text/plain"}, Read: readingText("test://minutes.v1/readme.txt"),
+					Definition: object{"uri": "test://minutes.v1/readme.txt", "name": "minutes",
+						"mimeType": "text/plain"}, Read: readingText("test://minutes.v1/readme.txt"),
 				})
-				c.Templates = append(c.Templates, templateOf("test://{host}/readme.txt", regexp.MustCompile(`^test://([^/]+)/readme\.txt$`), "host"))
+				c.Templates = append(c.Templates,
+					templateOf("test://{host}/readme.txt", regexp.MustCompile(`^test://([^/]+)/readme\.txt$`), "host"))
 			}),
 		),
 	},
@@ -122,33 +134,40 @@ var resourceOddities = []Oddity{
 		ID: "resources.template-query", Summary: "A template has a query that may be left out.",
 		Why: "A variable may be undefined (RFC 6570, section 2.3).", Source: at("server/resources#resource-templates"),
 		Apply: offering(func(c *server.Catalogue) {
-			c.Templates = append(c.Templates, templateOf("test://reports/{id}{?format}", regexp.MustCompile(`^test://reports/([^/?]+)(?:\?format=(?:json|xml))?$`), "id"))
+			c.Templates = append(c.Templates, templateOf("test://reports/{id}{?format}",
+				regexp.MustCompile(`^test://reports/([^/?]+)(?:\?format=(?:json|xml))?$`), "id"))
 		}),
 	},
 	{
 		ID: "resources.minimal", Summary: "Resources have just uri and name, templates just uriTemplate and name.",
 		Why: "The other members are optional.", Source: at("schema#resource"), Changes: "resources",
 		Untried: []string{"resources.size.raw-bytes", "resources.template.mime-type-uniform"},
-		Apply:   all(keeping("resources/list", "resources", "uri", "name"), keeping("resources/templates/list", "resourceTemplates", "uriTemplate", "name")),
+		Apply: all(keeping("resources/list", "resources", "uri", "name"),
+			keeping("resources/templates/list", "resourceTemplates", "uriTemplate", "name")),
 	},
 	{
 		ID: "resources.no-mime-types", Summary: "Neither lists nor contents of resources name a MIME type.",
 		Why: "It is named if it is known.", Source: at("schema#textresourcecontents"),
 		Untried: []string{"resources.template.mime-type-uniform"},
 		Apply: all(
-			items("resources/list", "resources", lacking("mimeType")), items("resources/templates/list", "resourceTemplates", lacking("mimeType")),
+			items("resources/list", "resources", lacking("mimeType")),
+			items("resources/templates/list", "resourceTemplates", lacking("mimeType")),
 			items("resources/read", "contents", lacking("mimeType")),
 		),
 	},
 	{
-		ID: "resources.uris-odd", Summary: "URIs are of the schemes urn, data, mailto, tag, git and of one's own, with queries, fragments, IPv6, escapes and without a path.",
-		Why: "Implementations are free to use any scheme, in accordance with RFC 3986.", Source: at("server/resources#common-uri-schemes"),
-		Apply: urisOf("urn:isbn:0451450523", "data:,Hello%2C%20World!", "mailto:john@example.com?subject=x", "tag:example.com,2025:a", "git://example.com/r.git?ref=main#README.md",
+		ID:      "resources.uris-odd",
+		Summary: "URIs are of the schemes urn, data, mailto, tag, git and of one's own, with queries, fragments, IPv6, escapes and without a path.",
+		Why:     "Implementations are free to use any scheme, in accordance with RFC 3986.",
+		Source:  at("server/resources#common-uri-schemes"),
+		Apply: urisOf("urn:isbn:0451450523", "data:,Hello%2C%20World!", "mailto:john@example.com?subject=x",
+			"tag:example.com,2025:a", "git://example.com/r.git?ref=main#README.md",
 			"x-my+scheme-1.0://h", "memo:", "memo://[2001:db8::1]:8080/a;b=c/../d?q=%C3%A9&r=/?#frag", "memo://user@host//double//slash/", "memo:a:b@c!$&'()*+,;="),
 	},
 	{
-		ID: "resources.uris-alike", Summary: "URIs differ in the case of their path, a final slash, or an escape alone.",
-		Why: "They are different URIs.", Source: at("server/resources#resource"),
+		ID:      "resources.uris-alike",
+		Summary: "URIs differ in the case of their path, a final slash, or an escape alone.",
+		Why:     "They are different URIs.", Source: at("server/resources#resource"),
 		Apply: urisOf("memo://host/a", "memo://host/A", "memo://host/a/", "memo://host/%61"),
 	},
 	{
@@ -156,7 +175,8 @@ var resourceOddities = []Oddity{
 		Why: "Resources of this scheme behave like a file system.", Source: at("server/resources#file://"),
 		Apply: all(
 			urisOf("file:///C:/Users/a%20b/c.txt", "file://server/share/d", "file:///e/%C3%A9.md", "file:/f"),
-			servingResource(object{"uri": "file:///g/", "name": "g", "mimeType": "inode/directory"}, object{"uri": "file:///g/h", "mimeType": "text/plain", "text": "h"}),
+			servingResource(object{"uri": "file:///g/", "name": "g", "mimeType": "inode/directory"},
+				object{"uri": "file:///g/h", "mimeType": "text/plain", "text": "h"}),
 		),
 	},
 	{
@@ -178,8 +198,10 @@ var resourceOddities = []Oddity{
 		ID: "resources.mime-types-odd", Summary: "MIME types have parameters, trees, suffixes and capitals.",
 		Why: "The MIME type is any.", Source: at("schema#resource"),
 		Apply: all(
-			typed("memo://1", `text/plain; charset="utf-8"; format=flowed`), typed("memo://2", "application/vnd.oasis.opendocument.text+xml"),
-			typed("memo://3", "x-world/x-3dmf"), typed("memo://4", "Text/HTML;CHARSET=UTF-8"), typed("memo://5", "application/x.a-b_c!#$&^"),
+			typed("memo://1", `text/plain; charset="utf-8"; format=flowed`), typed("memo://2",
+				"application/vnd.oasis.opendocument.text+xml"),
+			typed("memo://3", "x-world/x-3dmf"), typed("memo://4", "Text/HTML;CHARSET=UTF-8"), typed("memo://5",
+				"application/x.a-b_c!#$&^"),
 		),
 	},
 	{
@@ -195,21 +217,26 @@ var resourceOddities = []Oddity{
 		},
 	},
 	{
-		ID: "resources.contents-of-others", Summary: "Reading a resource gives the contents of resources below it, of other types than its own.",
-		Why: "Contents may be those of sub-resources.", Source: at("schema#readresourceresult"),
+		ID:      "resources.contents-of-others",
+		Summary: "Reading a resource gives the contents of resources below it, of other types than its own.",
+		Why:     "Contents may be those of sub-resources.", Source: at("schema#readresourceresult"),
 		Apply: servingResource(object{"uri": "memo://above", "name": "above", "mimeType": "multipart/mixed"},
-			object{"uri": "memo://above/1", "mimeType": "text/plain", "text": "1"}, object{"uri": "memo://above/2", "mimeType": "image/png", "blob": binary(1)}),
+			object{"uri": "memo://above/1", "mimeType": "text/plain", "text": "1"},
+			object{"uri": "memo://above/2", "mimeType": "image/png", "blob": binary(1)}),
 	},
 	{
-		ID: "resources.text-odd", Summary: "The text of a resource has U+0000, a byte order mark, line ends of all kinds and what is not a character.",
-		Why: "The text is any string.", Source: at("server/resources#text-content"),
-		Apply: servingResource(object{"uri": "memo://odd", "name": "odd"}, object{"uri": "memo://odd", "text": "\uFEFF\x00\r\n\r\n\u2029\uFFFF\u202E"}),
+		ID:      "resources.text-odd",
+		Summary: "The text of a resource has U+0000, a byte order mark, line ends of all kinds and what is not a character.",
+		Why:     "The text is any string.", Source: at("server/resources#text-content"),
+		Apply: servingResource(object{"uri": "memo://odd", "name": "odd"},
+			object{"uri": "memo://odd", "text": "\uFEFF\x00\r\n\r\n\u2029\uFFFF\u202E"}),
 	},
 	{
 		ID: "resources.size-zero", Summary: "The size of a resource is 0, that of another a number beyond 2^40.",
 		Why: "The size is any number of bytes.", Source: at("schema#resource"),
 		Apply: all(
-			servingResource(object{"uri": "memo://empty", "name": "empty", "size": 0}, object{"uri": "memo://empty", "blob": ""}),
+			servingResource(object{"uri": "memo://empty", "name": "empty", "size": 0},
+				object{"uri": "memo://empty", "blob": ""}),
 			refusedResource(object{"uri": "memo://disk", "name": "disk", "size": int64(1) << 41}),
 		),
 	},
@@ -225,19 +252,24 @@ var resourceOddities = []Oddity{
 	},
 	{
 		ID: "resources.clock", Summary: "The first resource differs at each reading, without a notification.",
-		Why: "Updates are for those who subscribe; what is read is as it is at the time.", Source: at("server/resources#subscriptions"), Changes: "resources",
+		Why:    "Updates are for those who subscribe; what is read is as it is at the time.",
+		Source: at("server/resources#subscriptions"), Changes: "resources",
 		Untried: []string{"resources.updated.sent", "resources.updated.ends-with-unsubscribe"},
 		Apply:   clock,
 	},
 	{
-		ID: "resources.ticking", Summary: "The first resource differs at each reading, and updates of it come every 300 ms while the client is subscribed to it.",
-		Why: "Clients receive notifications when resources change, whatever changes them.", Source: at("server/resources#subscriptions"), Changes: "resources",
+		ID:      "resources.ticking",
+		Summary: "The first resource differs at each reading, and updates of it come every 300 ms while the client is subscribed to it.",
+		Why:     "Clients receive notifications when resources change, whatever changes them.",
+		Source:  at("server/resources#subscriptions"), Changes: "resources",
 		Untried: []string{"resources.updated.ends-with-unsubscribe"},
 		Apply:   ticking,
 	},
 	{
-		ID: "resources.subscribe-one", Summary: "Only one of the resources can be subscribed to; for the others it is refused.",
-		Why: "Clients can subscribe to specific resources.", Source: at("server/resources#subscriptions"), Changes: "resources",
+		ID:      "resources.subscribe-one",
+		Summary: "Only one of the resources can be subscribed to; for the others it is refused.",
+		Why:     "Clients can subscribe to specific resources.", Source: at("server/resources#subscriptions"),
+		Changes: "resources",
 		Untried: []string{"resources.unsubscribe.accepted"},
 		Apply: refusing("resources/subscribe", server.InvalidParams, func(r *server.Request) bool {
 			uri, ok := r.Params["uri"].(string)
@@ -245,8 +277,10 @@ var resourceOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "resources.updates-idle", Summary: "Updates of resources under subscription come although nothing has changed, each twice.",
-		Why: "The notification says that the resource may need to be read again.", Source: at("schema#resourceupdatednotification"),
+		ID:      "resources.updates-idle",
+		Summary: "Updates of resources under subscription come although nothing has changed, each twice.",
+		Why:     "The notification says that the resource may need to be read again.",
+		Source:  at("schema#resourceupdatednotification"),
 		Apply: all(
 			afterSubscribing(func(s *server.Session, uri string) { s.Updated(uri) }),
 			sending(server.OnMessage("notifications/resources/updated", func(out *server.Outgoing) []*server.Outgoing {
@@ -255,21 +289,28 @@ var resourceOddities = []Oddity{
 		),
 	},
 	{
-		ID: "resources.updates-of-parts", Summary: "A subscription brings updates of resources below the one subscribed to.",
-		Why: "This might be a sub-resource of the one that the client actually subscribed to.", Source: at("schema#resourceupdatednotification"), Changes: "resources",
+		ID:      "resources.updates-of-parts",
+		Summary: "A subscription brings updates of resources below the one subscribed to.",
+		Why:     "This might be a sub-resource of the one that the client actually subscribed to.",
+		Source:  at("schema#resourceupdatednotification"), Changes: "resources",
 		Apply: afterSubscribing(func(s *server.Session, uri string) {
 			s.Notify("notifications/resources/updated", object{"uri": strings.TrimSuffix(uri, "/") + "/part"})
 		}),
 	},
 	{
 		ID: "resources.updates-late", Summary: "Updates come 300 ms after the change.",
-		Why: "The text sets no time for a notification.", Source: at("server/resources#subscriptions"), Changes: "resources",
-		Apply: messages("notifications/resources/updated", func(out *server.Outgoing) { out.Delay = 300 * time.Millisecond }),
+		Why: "The text sets no time for a notification.", Source: at("server/resources#subscriptions"),
+		Changes: "resources",
+		Apply: messages("notifications/resources/updated",
+			func(out *server.Outgoing) { out.Delay = 300 * time.Millisecond }),
 	},
 	{
-		ID: "resources.updates-soon", Summary: "Updates come 15 ms after the change, which may be after the end of the subscription.",
-		Why: "The text sets no time for a notification.", Source: at("server/resources#subscriptions"), Changes: "resources",
-		Apply: messages("notifications/resources/updated", func(out *server.Outgoing) { out.Delay = 15 * time.Millisecond }),
+		ID:      "resources.updates-soon",
+		Summary: "Updates come 15 ms after the change, which may be after the end of the subscription.",
+		Why:     "The text sets no time for a notification.", Source: at("server/resources#subscriptions"),
+		Changes: "resources",
+		Apply: messages("notifications/resources/updated",
+			func(out *server.Outgoing) { out.Delay = 15 * time.Millisecond }),
 	},
 	{
 		ID: "resources.updates-with-title", Summary: "Updates carry a title and more beside the URI.",
@@ -277,8 +318,9 @@ var resourceOddities = []Oddity{
 		Apply: params("notifications/resources/updated", having("title", "Watched")),
 	},
 	{
-		ID: "resources.not-found-bare", Summary: "The error for a resource that does not exist has no data and another message.",
-		Why: "The text names the code alone.", Source: at("server/resources#error-handling"),
+		ID:      "resources.not-found-bare",
+		Summary: "The error for a resource that does not exist has no data and another message.",
+		Why:     "The text names the code alone.", Source: at("server/resources#error-handling"),
 		Apply: problems("resources/read", func(_ *server.Outgoing, problem object) {
 			if isCode(problem, server.ResourceNotFound) {
 				delete(problem, "data")
@@ -287,15 +329,20 @@ var resourceOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "resources.none", Summary: "There are neither resources nor templates, although the capability is declared.",
-		Why: "The lists may be empty.", Source: at("schema#listresourcesresult"),
-		Untried: []string{"lifecycle.capability.server-emits-resource-updates", "tools.resource-link.resolvable", "resources.*", "schema.subscribe-result", "schema.unsubscribe-result", "schema.resource-updated-notification"},
-		Apply:   all(unlinked, offering(func(c *server.Catalogue) { c.Resources, c.Templates = nil, nil })),
+		ID:      "resources.none",
+		Summary: "There are neither resources nor templates, although the capability is declared.",
+		Why:     "The lists may be empty.", Source: at("schema#listresourcesresult"),
+		Untried: []string{"lifecycle.capability.server-emits-resource-updates", "tools.resource-link.resolvable",
+			"resources.*", "schema.subscribe-result", "schema.unsubscribe-result",
+			"schema.resource-updated-notification"},
+		Apply: all(unlinked, offering(func(c *server.Catalogue) { c.Resources, c.Templates = nil, nil })),
 	},
 	{
-		ID: "resources.templates-alone", Summary: "There are templates and resources that can be read, but no resource is listed.",
-		Why: "The list may be empty.", Source: at("schema#listresourcesresult"),
-		Untried: []string{"lifecycle.capability.server-emits-resource-updates", "resources.*", "schema.subscribe-result", "schema.unsubscribe-result", "schema.resource-updated-notification"},
+		ID:      "resources.templates-alone",
+		Summary: "There are templates and resources that can be read, but no resource is listed.",
+		Why:     "The list may be empty.", Source: at("schema#listresourcesresult"),
+		Untried: []string{"lifecycle.capability.server-emits-resource-updates", "resources.*",
+			"schema.subscribe-result", "schema.unsubscribe-result", "schema.resource-updated-notification"},
 		Apply: results("resources/list", func(result object) {
 			result["resources"] = list{}
 			delete(result, "nextCursor")
@@ -303,31 +350,44 @@ var resourceOddities = []Oddity{
 	},
 	{
 		ID: "resources.no-templates", Summary: "There are resources, but no templates.",
-		Why: "The list may be empty.", Source: at("schema#listresourcetemplatesresult"), Changes: "templates and prompts",
-		Untried: []string{"tools.resource-link.resolvable", "resources.template.rfc6570", "resources.template.constructs-uris", "resources.template.mime-type-uniform"},
-		Apply:   all(unlinked, offering(func(c *server.Catalogue) { c.Templates = nil })),
+		Why: "The list may be empty.", Source: at("schema#listresourcetemplatesresult"),
+		Changes: "templates and prompts",
+		Untried: []string{"tools.resource-link.resolvable", "resources.template.rfc6570",
+			"resources.template.constructs-uris", "resources.template.mime-type-uniform"},
+		Apply: all(unlinked, offering(func(c *server.Catalogue) { c.Templates = nil })),
 	},
 	{
-		ID: "resources.templates-odd", Summary: "Templates use all operators and modifiers of RFC 6570, and one has no expression.",
-		Why: "A template is a URI template of RFC 6570.", Source: at("server/resources#resource-templates"), Changes: "templates and prompts",
+		ID:      "resources.templates-odd",
+		Summary: "Templates use all operators and modifiers of RFC 6570, and one has no expression.",
+		Why:     "A template is a URI template of RFC 6570.", Source: at("server/resources#resource-templates"),
+		Changes: "templates and prompts",
 		Apply: all(
-			servingTemplate("memo-1://{+path}"), servingTemplate("memo-2://h{/seg*}"), servingTemplate("memo-3://h/{name}{.ext}"), servingTemplate("memo-4://h/p{?q,lang}"),
-			servingTemplate("memo-5://h/p{?x}{&more*}"), servingTemplate("memo-6://h/p{;a,b}"), servingTemplate("memo-7://h/p{#frag}"), servingTemplate("memo-8://h/{name:3}"),
-			servingTemplate("memo-9://h/fixed"), servingTemplate("memo-10://{user%20name}/{a.b_c}"), servingTemplate("memo-11:{opaque}"),
+			servingTemplate("memo-1://{+path}"), servingTemplate("memo-2://h{/seg*}"),
+			servingTemplate("memo-3://h/{name}{.ext}"), servingTemplate("memo-4://h/p{?q,lang}"),
+			servingTemplate("memo-5://h/p{?x}{&more*}"), servingTemplate("memo-6://h/p{;a,b}"),
+			servingTemplate("memo-7://h/p{#frag}"), servingTemplate("memo-8://h/{name:3}"),
+			servingTemplate("memo-9://h/fixed"), servingTemplate("memo-10://{user%20name}/{a.b_c}"),
+			servingTemplate("memo-11:{opaque}"),
 		),
 	},
 	{
-		ID: "resources.list-changes", Summary: "A resource comes and goes from one reading of the list to the next, each time with an announcement.",
-		Why: "The list may change at any time, with a notification.", Source: at("server/resources#list-changed-notification"), Changes: "pages",
+		ID:      "resources.list-changes",
+		Summary: "A resource comes and goes from one reading of the list to the next, each time with an announcement.",
+		Why:     "The list may change at any time, with a notification.",
+		Source:  at("server/resources#list-changed-notification"), Changes: "pages",
 		Apply: all(
 			whim("resources/list", "resources", object{"uri": "memo://now-and-then", "name": "now-and-then"}),
-			wrapping("resources/read", server.Named("memo://now-and-then", server.Always(object{"contents": list{object{"uri": "memo://now-and-then", "text": "here"}}}))),
+			wrapping("resources/read", server.Named("memo://now-and-then",
+				server.Always(object{"contents": list{object{"uri": "memo://now-and-then", "text": "here"}}}))),
 		),
 	},
 	{
-		ID: "resources.changes-announced-idly", Summary: "Every ten seconds a change of the list of resources is announced, although there is none.",
-		Why: "The notification may be issued without any previous subscription.", Source: at("schema#resourcelistchangednotification"),
-		Apply: periodically(10*time.Second, 30, func(s *server.Session) { s.Notify("notifications/resources/list_changed", nil) }),
+		ID:      "resources.changes-announced-idly",
+		Summary: "Every ten seconds a change of the list of resources is announced, although there is none.",
+		Why:     "The notification may be issued without any previous subscription.",
+		Source:  at("schema#resourcelistchangednotification"),
+		Apply: periodically(10*time.Second, 30,
+			func(s *server.Session) { s.Notify("notifications/resources/list_changed", nil) }),
 	},
 	{
 		ID: "resources.order-changes", Summary: "Each reading of resources/list has the resources in another order.",
@@ -343,7 +403,8 @@ var resourceOddities = []Oddity{
 
 // unlinked leaves out the tool that returns links to resources.
 var unlinked = offering(func(c *server.Catalogue) {
-	c.Tools = slices.DeleteFunc(slices.Clone(c.Tools), func(t *server.Tool) bool { return t.Name() == "resource_links" })
+	c.Tools = slices.DeleteFunc(slices.Clone(c.Tools),
+		func(t *server.Tool) bool { return t.Name() == "resource_links" })
 })
 
 // keeping leaves of the items of a list some members.
@@ -367,12 +428,14 @@ func urisOf(uris ...string) apply {
 
 // typed adds a resource with a MIME type.
 func typed(uri, mimeType string) apply {
-	return servingResource(object{"uri": uri, "name": mimeType, "mimeType": mimeType}, object{"uri": uri, "mimeType": mimeType, "text": mimeType})
+	return servingResource(object{"uri": uri, "name": mimeType, "mimeType": mimeType},
+		object{"uri": uri, "mimeType": mimeType, "text": mimeType})
 }
 
 // refusedResource adds a resource that cannot be read.
 func refusedResource(definition object) apply {
-	return all(servingResource(definition), refusing("resources/read", server.InternalError, func(r *server.Request) bool { return r.Params["uri"] == definition["uri"] }))
+	return all(servingResource(definition), refusing("resources/read", server.InternalError,
+		func(r *server.Request) bool { return r.Params["uri"] == definition["uri"] }))
 }
 
 func manyContents() []any {
@@ -407,7 +470,8 @@ func afterSubscribing(do func(s *server.Session, uri string)) apply {
 var promptOddities = []Oddity{
 	{
 		ID: "prompts.minimal", Summary: "Prompts have just a name, their arguments too.",
-		Why: "The other members are optional; an argument that is not said to be required is optional.", Source: at("schema#prompt"), Changes: "prompts",
+		Why:    "The other members are optional; an argument that is not said to be required is optional.",
+		Source: at("schema#prompt"), Changes: "prompts",
 		Apply: items("prompts/list", "prompts", func(prompt object) {
 			for name := range prompt {
 				if name != "name" && name != "arguments" {
@@ -434,10 +498,13 @@ var promptOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "prompts.names-odd", Summary: "Names of prompts and arguments have spaces, slashes, emojis, or 300 characters.",
-		Why: "Names are any strings.", Source: at("server/prompts#prompt"),
+		ID:      "prompts.names-odd",
+		Summary: "Names of prompts and arguments have spaces, slashes, emojis, or 300 characters.",
+		Why:     "Names are any strings.", Source: at("server/prompts#prompt"),
 		Apply: all(
-			servingPrompt(object{"name": "/code review 🔎", "arguments": list{object{"name": "the code"}, object{"name": "语言", "required": false}}}, saying("user", textBlock("Review."))),
+			servingPrompt(object{"name": "/code review 🔎",
+				"arguments": list{object{"name": "the code"}, object{"name": "语言", "required": false}}},
+				saying("user", textBlock("Review."))),
 			servingPrompt(object{"name": strings.Repeat("p", 300)}, saying("user", textBlock("Long."))),
 			servingPrompt(object{"name": "TRAVEL"}, saying("user", textBlock("In capitals."))),
 		),
@@ -453,18 +520,23 @@ var promptOddities = []Oddity{
 		Apply: servingPrompt(object{"name": "silence"}),
 	},
 	{
-		ID: "prompts.roles", Summary: "A prompt begins with the assistant, another has 50 messages of the assistant alone.",
-		Why: "The role is either of the two, in any order.", Source: at("server/prompts#promptmessage"),
+		ID:      "prompts.roles",
+		Summary: "A prompt begins with the assistant, another has 50 messages of the assistant alone.",
+		Why:     "The role is either of the two, in any order.", Source: at("server/prompts#promptmessage"),
 		Apply: all(
-			servingPrompt(object{"name": "assistant-first"}, saying("assistant", textBlock("Hi")), saying("user", textBlock("Hi")), saying("assistant", textBlock(""))),
-			servingPrompt(object{"name": "assistant-alone"}, slices.Repeat(list{saying("assistant", textBlock("…"))}, 50)...),
+			servingPrompt(object{"name": "assistant-first"}, saying("assistant", textBlock("Hi")),
+				saying("user", textBlock("Hi")), saying("assistant", textBlock(""))),
+			servingPrompt(object{"name": "assistant-alone"},
+				slices.Repeat(list{saying("assistant", textBlock("…"))}, 50)...),
 		),
 	},
 	{
 		ID: "prompts.embedded-blob", Summary: "Prompts embed binary resources and link to others.",
-		Why: "Content is of any type, and resources hold text or blob.", Source: at("server/prompts#embedded-resources"),
+		Why:    "Content is of any type, and resources hold text or blob.",
+		Source: at("server/prompts#embedded-resources"),
 		Apply: servingPrompt(object{"name": "embedding"},
-			saying("user", embeddedBlock(object{"uri": "resource://example", "mimeType": "application/pdf", "blob": binary(5)})),
+			saying("user", embeddedBlock(object{"uri": "resource://example", "mimeType": "application/pdf",
+				"blob": binary(5)})),
 			saying("user", linked("resource://other", "other"))),
 	},
 	{
@@ -480,12 +552,14 @@ var promptOddities = []Oddity{
 	{
 		ID: "prompts.none", Summary: "There are no prompts, although the capability is declared.",
 		Why: "The list may be empty.", Source: at("schema#listpromptsresult"), Changes: "templates and prompts",
-		Untried: []string{"prompts.get.answered", "content.embedded.mime-type-present", "prompts.error.missing-argument-code", "prompts.arguments.validated", "prompts.get.arguments-omitted"},
-		Apply:   offering(func(c *server.Catalogue) { c.Prompts = nil }),
+		Untried: []string{"prompts.get.answered", "content.embedded.mime-type-present",
+			"prompts.error.missing-argument-code", "prompts.arguments.validated", "prompts.get.arguments-omitted"},
+		Apply: offering(func(c *server.Catalogue) { c.Prompts = nil }),
 	},
 	{
 		ID: "prompts.none-served", Summary: "There are no prompts, and prompts/get does not exist.",
-		Why: "The list may be empty, and there is nothing to get.", Source: at("schema#listpromptsresult"), Changes: "templates and prompts",
+		Why: "The list may be empty, and there is nothing to get.", Source: at("schema#listpromptsresult"),
+		Changes: "templates and prompts",
 		Untried: []string{"prompts.*", "content.embedded.mime-type-present", "schema.get-prompt-result"},
 		Apply: all(
 			offering(func(c *server.Catalogue) { c.Prompts = nil }),
@@ -495,38 +569,49 @@ var promptOddities = []Oddity{
 	{
 		ID: "prompts.without-arguments", Summary: "No prompt has arguments.",
 		Why: "Arguments are optional.", Source: at("server/prompts#prompt"), Changes: "templates and prompts",
-		Untried: []string{"content.embedded.mime-type-present", "prompts.error.missing-argument-code", "prompts.arguments.validated"},
+		Untried: []string{"content.embedded.mime-type-present", "prompts.error.missing-argument-code",
+			"prompts.arguments.validated"},
 		Apply: offering(func(c *server.Catalogue) {
-			c.Prompts = slices.DeleteFunc(slices.Clone(c.Prompts), func(p *server.Prompt) bool { return p.Definition["arguments"] != nil })
+			c.Prompts = slices.DeleteFunc(slices.Clone(c.Prompts),
+				func(p *server.Prompt) bool { return p.Definition["arguments"] != nil })
 		}),
 	},
 	{
-		ID: "prompts.unknown-arguments-refused", Summary: "prompts/get with arguments that the prompt does not have is refused with -32602.",
-		Why: "Servers SHOULD validate prompt arguments.", Source: at("server/prompts#implementation-considerations"),
-		Apply: wrapping("prompts/get", refusingUnknownArguments),
+		ID:      "prompts.unknown-arguments-refused",
+		Summary: "prompts/get with arguments that the prompt does not have is refused with -32602.",
+		Why:     "Servers SHOULD validate prompt arguments.",
+		Source:  at("server/prompts#implementation-considerations"),
+		Apply:   wrapping("prompts/get", refusingUnknownArguments),
 	},
 	{
-		ID: "prompts.list-changes", Summary: "A prompt comes and goes from one reading of the list to the next, each time with an announcement.",
-		Why: "The list may change at any time, with a notification.", Source: at("server/prompts#list-changed-notification"), Changes: "pages",
+		ID:      "prompts.list-changes",
+		Summary: "A prompt comes and goes from one reading of the list to the next, each time with an announcement.",
+		Why:     "The list may change at any time, with a notification.",
+		Source:  at("server/prompts#list-changed-notification"), Changes: "pages",
 		Apply: all(
 			whim("prompts/list", "prompts", object{"name": "now-and-then"}),
-			wrapping("prompts/get", server.Named("now-and-then", server.Always(object{"messages": list{saying("user", textBlock("here"))}}))),
+			wrapping("prompts/get", server.Named("now-and-then",
+				server.Always(object{"messages": list{saying("user", textBlock("here"))}}))),
 		),
 	},
 	{
-		ID: "prompts.changes-announced-idly", Summary: "Every ten seconds a change of the prompts is announced, although there is none.",
-		Why: "The notification says that the list may be read again.", Source: at("server/prompts#list-changed-notification"),
-		Apply: periodically(10*time.Second, 30, func(s *server.Session) { s.Notify("notifications/prompts/list_changed", nil) }),
+		ID:      "prompts.changes-announced-idly",
+		Summary: "Every ten seconds a change of the prompts is announced, although there is none.",
+		Why:     "The notification says that the list may be read again.",
+		Source:  at("server/prompts#list-changed-notification"),
+		Apply: periodically(10*time.Second, 30,
+			func(s *server.Session) { s.Notify("notifications/prompts/list_changed", nil) }),
 	},
 	{
 		ID: "prompts.ask-roots", Summary: "prompts/get asks the client for its roots, if there are any.",
 		Why: "Servers can ask for roots when they need them.", Source: at("client/roots#listing-roots"),
-		Apply: wrapping("prompts/get", server.Named("test_simple_prompt", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			if r.Session.ClientHas("roots") {
-				_, _ = r.Call(ctx, "roots/list", nil)
-			}
-			return next(ctx, r)
-		})),
+		Apply: wrapping("prompts/get", server.Named("test_simple_prompt",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				if r.Session.ClientHas("roots") {
+					_, _ = r.Call(ctx, "roots/list", nil)
+				}
+				return next(ctx, r)
+			})),
 	},
 }
 
@@ -605,7 +690,8 @@ var askingOddities = []Oddity{
 	},
 	{
 		ID: "roots.refetched-late", Summary: "The roots are fetched again only when a tool needs them.",
-		Why: "The text does not say when a server has to look at the new list.", Source: at("client/roots#root-list-changes"), Changes: "roots",
+		Why:    "The text does not say when a server has to look at the new list.",
+		Source: at("client/roots#root-list-changes"), Changes: "roots",
 		Apply: receiving(func(_ *server.Session, m *wire.Message, next func()) {
 			if m.Method != "notifications/roots/list_changed" {
 				next()
@@ -625,27 +711,34 @@ var askingOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "sampling.preferences-odd", Summary: "Model preferences are empty, have hints without a name, many hints, and priorities of 0 and 1.",
-		Why: "All of their members are optional.", Source: at("schema#modelpreferences"), Changes: "sampling",
+		ID:      "sampling.preferences-odd",
+		Summary: "Model preferences are empty, have hints without a name, many hints, and priorities of 0 and 1.",
+		Why:     "All of their members are optional.", Source: at("schema#modelpreferences"), Changes: "sampling",
 		Apply: messages("sampling/createMessage", func(out *server.Outgoing) {
 			out.Params()["modelPreferences"] = []any{
-				object{}, object{"hints": list{}}, object{"hints": list{object{}, object{"name": ""}, object{"name": "claude-3"}, object{"x-family": "y"}}},
+				object{}, object{"hints": list{}},
+				object{"hints": list{object{}, object{"name": ""}, object{"name": "claude-3"},
+					object{"x-family": "y"}}},
 				object{"costPriority": 0, "speedPriority": 1, "intelligencePriority": 0.0},
 			}[count(out.Session, "preferences")%4]
 		}),
 	},
 	{
-		ID: "sampling.values-odd", Summary: "Temperatures are 0 and 2, stop sequences empty, maxTokens a million, the system prompt empty, metadata of any kind.",
-		Why: "The text sets no bounds.", Source: at("schema#createmessagerequest"), Changes: "sampling",
+		ID:      "sampling.values-odd",
+		Summary: "Temperatures are 0 and 2, stop sequences empty, maxTokens a million, the system prompt empty, metadata of any kind.",
+		Why:     "The text sets no bounds.", Source: at("schema#createmessagerequest"), Changes: "sampling",
 		Apply: sampled(func(p object) {
-			p["temperature"], p["stopSequences"], p["maxTokens"], p["systemPrompt"], p["metadata"] = 2, list{"", "\n"}, 1_000_000, "", object{"a": list{nil}}
+			p["temperature"], p["stopSequences"], p["maxTokens"], p["systemPrompt"], p["metadata"] = 2, list{"",
+				"\n"}, 1_000_000, "", object{"a": list{nil}}
 		}),
 	},
 	{
-		ID: "sampling.conversation", Summary: "A sampling request has twenty messages, of both roles, and ends with the assistant.",
-		Why: "The messages are a list of either role.", Source: at("schema#samplingmessage"),
+		ID:      "sampling.conversation",
+		Summary: "A sampling request has twenty messages, of both roles, and ends with the assistant.",
+		Why:     "The messages are a list of either role.", Source: at("schema#samplingmessage"),
 		Apply: afterHandshake("sampling", "sampling/createMessage", object{
-			"messages": slices.Repeat(list{saying("user", textBlock("a")), saying("assistant", textBlock("b"))}, 10), "maxTokens": 1, "includeContext": "allServers",
+			"messages":  slices.Repeat(list{saying("user", textBlock("a")), saying("assistant", textBlock("b"))}, 10),
+			"maxTokens": 1, "includeContext": "allServers",
 		}),
 	},
 	{
@@ -653,16 +746,19 @@ var askingOddities = []Oddity{
 		Why: "Content is text, image or audio.", Source: at("client/sampling#data-types"),
 		Apply: afterHandshake("sampling", "sampling/createMessage", object{
 			"messages": list{
-				saying("user", object{"type": "image", "data": binary(2), "mimeType": "image/png", "annotations": object{"priority": 1}}),
-				saying("user", object{"type": "audio", "data": binary(2), "mimeType": "audio/wav", "_meta": object{"com.example/k": 1}}),
+				saying("user", object{"type": "image", "data": binary(2), "mimeType": "image/png",
+					"annotations": object{"priority": 1}}),
+				saying("user", object{"type": "audio", "data": binary(2), "mimeType": "audio/wav",
+					"_meta": object{"com.example/k": 1}}),
 			},
 			"maxTokens": 100, "includeContext": "thisServer",
 		}),
 	},
 	{
 		ID: "sampling.unasked", Summary: "The server samples right after the handshake.",
-		Why: "Servers can request sampling at any time in the operation phase.", Source: at("basic/lifecycle#operation"),
-		Apply: afterHandshake("sampling", "sampling/createMessage", sampleable()),
+		Why:    "Servers can request sampling at any time in the operation phase.",
+		Source: at("basic/lifecycle#operation"),
+		Apply:  afterHandshake("sampling", "sampling/createMessage", sampleable()),
 	},
 	{
 		ID: "elicitation.no-properties", Summary: "An elicitation asks for nothing: its properties are empty.",
@@ -670,9 +766,11 @@ var askingOddities = []Oddity{
 		Apply: eliciting("Proceed?", object{}),
 	},
 	{
-		ID: "elicitation.optional-properties", Summary: "All requested properties are optional, without titles and descriptions.",
-		Why: "These members are optional.", Source: at("client/elicitation#supported-schema-types"),
-		Apply: eliciting("Anything?", object{"a": object{"type": "string"}, "b": object{"type": "integer"}, "c": object{"type": "number"}, "d": object{"type": "boolean"}}),
+		ID:      "elicitation.optional-properties",
+		Summary: "All requested properties are optional, without titles and descriptions.",
+		Why:     "These members are optional.", Source: at("client/elicitation#supported-schema-types"),
+		Apply: eliciting("Anything?", object{"a": object{"type": "string"}, "b": object{"type": "integer"},
+			"c": object{"type": "number"}, "d": object{"type": "boolean"}}),
 	},
 	{
 		ID: "elicitation.many-properties", Summary: "An elicitation asks for 30 properties.",
@@ -683,57 +781,78 @@ var askingOddities = []Oddity{
 		ID: "elicitation.formats", Summary: "The requested properties have all formats and bounds that are supported.",
 		Why: "The text names them.", Source: at("client/elicitation#supported-schema-types"),
 		Apply: eliciting("Formats", object{
-			"at": object{"type": "string", "format": "date-time"}, "on": object{"type": "string", "format": "date"}, "uri": object{"type": "string", "format": "uri"},
-			"mail": object{"type": "string", "format": "email"}, "short": object{"type": "string", "minLength": 0, "maxLength": 1},
-			"n": object{"type": "integer", "minimum": -5, "maximum": -5}, "x": object{"type": "number", "minimum": 0.5},
+			"at": object{"type": "string", "format": "date-time"}, "on": object{"type": "string", "format": "date"},
+			"uri":   object{"type": "string", "format": "uri"},
+			"mail":  object{"type": "string", "format": "email"},
+			"short": object{"type": "string", "minLength": 0, "maxLength": 1},
+			"n":     object{"type": "integer", "minimum": -5, "maximum": -5},
+			"x":     object{"type": "number", "minimum": 0.5},
 		}, "at", "mail", "n"),
 	},
 	{
 		ID: "elicitation.enums", Summary: "Enums have one value, an empty one, and names that repeat or are missing.",
 		Why: "The names are for display, and optional.", Source: at("schema#enumschema"),
 		Apply: eliciting("Choose", object{
-			"one": object{"type": "string", "enum": list{"only"}}, "empty": object{"type": "string", "enum": list{"", "a"}, "enumNames": list{"None", "None"}},
+			"one":   object{"type": "string", "enum": list{"only"}},
+			"empty": object{"type": "string", "enum": list{"", "a"}, "enumNames": list{"None", "None"}},
 		}, "one"),
 	},
 	{
 		ID: "elicitation.defaults", Summary: "Booleans have defaults of either value.",
 		Why: "The default is optional.", Source: at("schema#booleanschema"),
-		Apply: eliciting("Defaults", object{"yes": object{"type": "boolean", "default": true}, "no": object{"type": "boolean", "default": false}}),
+		Apply: eliciting("Defaults", object{"yes": object{"type": "boolean", "default": true},
+			"no": object{"type": "boolean", "default": false}}),
 	},
 	{
-		ID: "elicitation.words", Summary: "An elicitation asks for passwordLength, tokenCount, whether to play Secret Santa, and for a secret that its title explains.",
-		Why: "None of these is sensitive information.", Source: at("client/elicitation#security-considerations"),
+		ID:      "elicitation.words",
+		Summary: "An elicitation asks for passwordLength, tokenCount, whether to play Secret Santa, and for a secret that its title explains.",
+		Why:     "None of these is sensitive information.", Source: at("client/elicitation#security-considerations"),
 		Apply: eliciting("How shall the new password be generated? We never ask for it.", object{
-			"passwordLength": object{"type": "integer", "title": "Length of the password", "minimum": 8}, "tokenCount": object{"type": "integer"},
-			"secretSanta": object{"type": "boolean", "title": "Take part in Secret Santa"},
-			"secret":      object{"type": "string", "title": "Whom Santa has drawn"}, "passwords": object{"type": "number", "title": "Passwords"},
+			"passwordLength": object{"type": "integer", "title": "Length of the password", "minimum": 8},
+			"tokenCount":     object{"type": "integer"},
+			"secretSanta":    object{"type": "boolean", "title": "Take part in Secret Santa"},
+			"secret":         object{"type": "string", "title": "Whom Santa has drawn"},
+			"passwords":      object{"type": "number", "title": "Passwords"},
 		}),
 	},
 	{
 		ID: "elicitation.names-odd", Summary: "Names of requested properties have spaces, emojis, dots, or are empty.",
 		Why: "Any string names a property.", Source: at("client/elicitation#request-schema"),
-		Apply: eliciting("Names", object{"first name": object{"type": "string"}, "名前 😀": object{"type": "string"}, "a.b/c": object{"type": "boolean"}, "": object{"type": "integer"}}, "first name"),
+		Apply: eliciting("Names", object{"first name": object{"type": "string"}, "名前 😀": object{"type": "string"},
+			"a.b/c": object{"type": "boolean"}, "": object{"type": "integer"}}, "first name"),
 	},
 	{
-		ID: "elicitation.message-odd", Summary: "The message of an elicitation has several lines, markup and 5000 characters.",
-		Why: "The message is any string.", Source: at("schema#elicitrequest"),
-		Apply: eliciting("# Hello\n\n<b>Who</b> are you?\r\n"+strings.Repeat("…", 5000), object{"name": object{"type": "string"}}),
+		ID:      "elicitation.message-odd",
+		Summary: "The message of an elicitation has several lines, markup and 5000 characters.",
+		Why:     "The message is any string.", Source: at("schema#elicitrequest"),
+		Apply: eliciting("# Hello\n\n<b>Who</b> are you?\r\n"+strings.Repeat("…", 5000),
+			object{"name": object{"type": "string"}}),
 	},
 	{
-		ID: "elicitation.gives-up-when-declined", Summary: "A tool whose elicitation is declined or cancelled reports an error in its result.",
-		Why: "Servers handle each action appropriately; failing is one way.", Source: at("client/elicitation#response-actions"), Changes: "elicitation",
-		Apply: failingOn("test_elicitation", func(result object) bool { return result["action"] == "decline" || result["action"] == "cancel" }),
+		ID:      "elicitation.gives-up-when-declined",
+		Summary: "A tool whose elicitation is declined or cancelled reports an error in its result.",
+		Why:     "Servers handle each action appropriately; failing is one way.",
+		Source:  at("client/elicitation#response-actions"), Changes: "elicitation",
+		Apply: failingOn("test_elicitation", func(result object) bool {
+			return result["action"] == "decline" || result["action"] == "cancel"
+		}),
 	},
 	{
-		ID: "elicitation.refused-when-declined", Summary: "A call whose elicitation is declined or cancelled is refused with an error of the server's own.",
-		Why: "Servers handle each action appropriately; an error is one way.", Source: at("client/elicitation#response-actions"), Changes: "elicitation",
-		Apply: all(overhearing(), wrapping("tools/call", server.Named("test_elicitation", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			result, problem := failing(func(result object) bool { return result["action"] == "decline" || result["action"] == "cancel" })(ctx, r, next)
-			if o, ok := result.(object); ok && o["isError"] == true {
-				return nil, &wire.Error{Code: -32001, Message: "The user has declined"}
-			}
-			return result, problem
-		}))),
+		ID:      "elicitation.refused-when-declined",
+		Summary: "A call whose elicitation is declined or cancelled is refused with an error of the server's own.",
+		Why:     "Servers handle each action appropriately; an error is one way.",
+		Source:  at("client/elicitation#response-actions"), Changes: "elicitation",
+		Apply: all(overhearing(), wrapping("tools/call",
+			server.Named("test_elicitation",
+				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+					result, problem := failing(func(result object) bool {
+						return result["action"] == "decline" || result["action"] == "cancel"
+					})(ctx, r, next)
+					if o, ok := result.(object); ok && o["isError"] == true {
+						return nil, &wire.Error{Code: -32001, Message: "The user has declined"}
+					}
+					return result, problem
+				}))),
 	},
 }
 

@@ -26,8 +26,9 @@ var pingOddities = []Oddity{
 	},
 	{
 		ID: "ping.by-the-server", Summary: "The server pings every ten seconds.",
-		Why: "Implementations SHOULD periodically issue pings.", Source: at("basic/utilities/ping#implementation-considerations"),
-		Apply: periodically(10*time.Second, 50, pings),
+		Why:    "Implementations SHOULD periodically issue pings.",
+		Source: at("basic/utilities/ping#implementation-considerations"),
+		Apply:  periodically(10*time.Second, 50, pings),
 	},
 	{
 		ID: "ping.right-after-initialized", Summary: "A ping of the server follows initialized.",
@@ -47,8 +48,9 @@ var pingOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "ping.before-each", Summary: "Before it serves a request after the handshake, ping among them, the server pings and waits for the answer.",
-		Why: "Either side can ping, at any time.", Source: at("basic/utilities/ping#overview"), Changes: "time",
+		ID:      "ping.before-each",
+		Summary: "Before it serves a request after the handshake, ping among them, the server pings and waits for the answer.",
+		Why:     "Either side can ping, at any time.", Source: at("basic/utilities/ping#overview"), Changes: "time",
 		Apply: besides("*", func(r *server.Request) {
 			if r.Session.Initialized() {
 				r.Detach()
@@ -67,16 +69,17 @@ var pingOddities = []Oddity{
 
 // reporting sends progress of its own for a call of the tool test_tool_with_progress.
 func reporting(reports ...object) apply {
-	return wrapping("tools/call", server.Named("test_tool_with_progress", func(_ context.Context, r *server.Request, _ server.Handler) (any, *wire.Error) {
-		if token, ok := r.Token(); ok {
-			for _, report := range reports {
-				report = copied(report)
-				report["progressToken"] = token
-				r.Notify(progressed, report)
+	return wrapping("tools/call", server.Named("test_tool_with_progress",
+		func(_ context.Context, r *server.Request, _ server.Handler) (any, *wire.Error) {
+			if token, ok := r.Token(); ok {
+				for _, report := range reports {
+					report = copied(report)
+					report["progressToken"] = token
+					r.Notify(progressed, report)
+				}
 			}
-		}
-		return object{"content": list{textBlock("done")}}, nil
-	}))
+			return object{"content": list{textBlock("done")}}, nil
+		}))
 }
 
 // basic/utilities/progress
@@ -84,19 +87,22 @@ var progressOddities = []Oddity{
 	{
 		ID: "progress.silent", Summary: "No progress is ever reported.",
 		Why: "Receivers MAY choose not to send any.", Source: at("basic/utilities/progress#behavior-requirements"),
-		Untried: []string{"progress.*", "schema.progress-notification", "cancellation.stop-processing", "http.server.*"},
-		Apply:   dropping(progressed),
+		Untried: []string{"progress.*", "schema.progress-notification", "cancellation.stop-processing",
+			"http.server.*"},
+		Apply: dropping(progressed),
 	},
 	{
 		ID: "progress.once", Summary: "Progress is reported once in a session.",
-		Why: "Notifications come at whatever frequency is deemed appropriate.", Source: at("basic/utilities/progress#behavior-requirements"),
+		Why:     "Notifications come at whatever frequency is deemed appropriate.",
+		Source:  at("basic/utilities/progress#behavior-requirements"),
 		Untried: []string{"progress.*", "http.server.*"},
 		Apply:   firstOnly(progressed),
 	},
 	{
-		ID: "progress.limited", Summary: "At most two progress notifications of a session are sent in a second, and the others are dropped.",
-		Why:    "Both parties SHOULD limit the rate, and notifications come at whatever frequency is deemed appropriate.",
-		Source: at("basic/utilities/progress#implementation-notes"), Untried: []string{"progress.*", "http.server.*"},
+		ID:      "progress.limited",
+		Summary: "At most two progress notifications of a session are sent in a second, and the others are dropped.",
+		Why:     "Both parties SHOULD limit the rate, and notifications come at whatever frequency is deemed appropriate.",
+		Source:  at("basic/utilities/progress#implementation-notes"), Untried: []string{"progress.*", "http.server.*"},
 		Apply: limiting(progressed, 2, time.Second),
 	},
 	{
@@ -108,36 +114,45 @@ var progressOddities = []Oddity{
 	{
 		ID: "progress.fractions", Summary: "Progress and total are fractions: 0.1 of 1.0, 0.25 of 1.0 and so on.",
 		Why: "Both MAY be floating point.", Source: at("basic/utilities/progress#progress-flow"), Changes: "progress",
-		Apply: reporting(object{"progress": 0.1, "total": 1.0}, object{"progress": 0.25, "total": 1.0}, object{"progress": 0.999, "total": 1.0}),
+		Apply: reporting(object{"progress": 0.1, "total": 1.0}, object{"progress": 0.25, "total": 1.0},
+			object{"progress": 0.999, "total": 1.0}),
 	},
 	{
 		ID: "progress.tiny-steps", Summary: "Progress grows by steps of 1e-12.",
-		Why: "The value MUST increase, by any amount.", Source: at("basic/utilities/progress#progress-flow"), Changes: "progress",
-		Apply: reporting(object{"progress": 1e-12}, object{"progress": 2e-12}, object{"progress": 3e-12}),
+		Why: "The value MUST increase, by any amount.", Source: at("basic/utilities/progress#progress-flow"),
+		Changes: "progress",
+		Apply:   reporting(object{"progress": 1e-12}, object{"progress": 2e-12}, object{"progress": 3e-12}),
 	},
 	{
 		ID: "progress.huge", Summary: "Progress takes the values 1e15, 1e200 and 1e308.",
 		Why: "The value is any number.", Source: at("schema#progressnotification"), Changes: "progress",
-		Apply: reporting(object{"progress": 1e15}, object{"progress": 1e200}, object{"progress": 1e308, "total": math.MaxFloat64}),
+		Apply: reporting(object{"progress": 1e15}, object{"progress": 1e200},
+			object{"progress": 1e308, "total": math.MaxFloat64}),
 	},
 	{
 		ID: "progress.total-changes", Summary: "The total changes from report to report, and is left out in one.",
-		Why: "The total is known as far as it is known.", Source: at("basic/utilities/progress#progress-flow"), Changes: "progress",
-		Apply: reporting(object{"progress": 1, "total": 10}, object{"progress": 2}, object{"progress": 3, "total": 5}, object{"progress": 4, "total": 50}),
+		Why: "The total is known as far as it is known.", Source: at("basic/utilities/progress#progress-flow"),
+		Changes: "progress",
+		Apply: reporting(object{"progress": 1, "total": 10}, object{"progress": 2}, object{"progress": 3, "total": 5},
+			object{"progress": 4, "total": 50}),
 	},
 	{
 		ID: "progress.beyond-total", Summary: "Progress goes beyond the total that was estimated.",
-		Why: "Only the progress has to increase.", Source: at("basic/utilities/progress#progress-flow"), Changes: "progress",
-		Apply: reporting(object{"progress": 90, "total": 100}, object{"progress": 110, "total": 100}),
+		Why: "Only the progress has to increase.", Source: at("basic/utilities/progress#progress-flow"),
+		Changes: "progress",
+		Apply:   reporting(object{"progress": 90, "total": 100}, object{"progress": 110, "total": 100}),
 	},
 	{
 		ID: "progress.stops-short", Summary: "Progress never reaches its total.",
-		Why: "Nothing demands a last report.", Source: at("basic/utilities/progress#behavior-requirements"), Changes: "progress",
-		Apply: reporting(object{"progress": 1, "total": 100}, object{"progress": 2, "total": 100, "message": "Two of a hundred, ça va? 进度"}),
+		Why: "Nothing demands a last report.", Source: at("basic/utilities/progress#behavior-requirements"),
+		Changes: "progress",
+		Apply: reporting(object{"progress": 1, "total": 100},
+			object{"progress": 2, "total": 100, "message": "Two of a hundred, ça va? 进度"}),
 	},
 	{
 		ID: "progress.many", Summary: "One call reports progress 300 times.",
-		Why: "Notifications come at whatever frequency is deemed appropriate.", Source: at("basic/utilities/progress#behavior-requirements"), Changes: "progress",
+		Why:    "Notifications come at whatever frequency is deemed appropriate.",
+		Source: at("basic/utilities/progress#behavior-requirements"), Changes: "progress",
 		Apply: reporting(slices.Collect(func(yield func(object) bool) {
 			for i := range 300 {
 				if !yield(object{"progress": i, "total": 300}) {
@@ -147,8 +162,9 @@ var progressOddities = []Oddity{
 		})...),
 	},
 	{
-		ID: "progress.of-all-requests", Summary: "Every list, read, get and completion with a token reports its progress.",
-		Why: "A token can be part of any request.", Source: at("basic/utilities/progress#progress-flow"),
+		ID:      "progress.of-all-requests",
+		Summary: "Every list, read, get and completion with a token reports its progress.",
+		Why:     "A token can be part of any request.", Source: at("basic/utilities/progress#progress-flow"),
 		Apply: wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			if r.Method != "tools/call" && r.Method != "initialize" && r.Method != "ping" {
 				r.Progress(0.5, 1, "half")
@@ -181,8 +197,9 @@ func givingUp(after time.Duration, params object, change func(params object)) ap
 var cancellationOddities = []Oddity{
 	{
 		ID: "cancellation.at-once", Summary: "The server cancels a request of its own right after it has sent it.",
-		Why: "Either side can cancel what it has issued and believes to be in progress.", Source: at("basic/utilities/cancellation#behavior-requirements"),
-		Apply: givingUp(time.Nanosecond, nil, func(object) {}),
+		Why:    "Either side can cancel what it has issued and believes to be in progress.",
+		Source: at("basic/utilities/cancellation#behavior-requirements"),
+		Apply:  givingUp(time.Nanosecond, nil, func(object) {}),
 	},
 	{
 		ID: "cancellation.no-reason", Summary: "The server's cancellations have no reason.",
@@ -190,33 +207,40 @@ var cancellationOddities = []Oddity{
 		Apply: givingUp(time.Nanosecond, nil, lacking("reason")),
 	},
 	{
-		ID: "cancellation.reason-odd", Summary: "The reason of the server's cancellations has several lines and emojis.",
-		Why: "The reason is any string.", Source: at("basic/utilities/cancellation#cancellation-flow"),
-		Apply: givingUp(time.Nanosecond, object{"_meta": object{"progressToken": 0}}, having("reason", "trop tard\n\t⏱ "+strings.Repeat("…", 1000))),
+		ID:      "cancellation.reason-odd",
+		Summary: "The reason of the server's cancellations has several lines and emojis.",
+		Why:     "The reason is any string.", Source: at("basic/utilities/cancellation#cancellation-flow"),
+		Apply: givingUp(time.Nanosecond, object{"_meta": object{"progressToken": 0}},
+			having("reason", "trop tard\n\t⏱ "+strings.Repeat("…", 1000))),
 	},
 	{
 		ID: "cancellation.done-too-soon", Summary: "The slow tool is not slow: its calls end before any cancellation.",
-		Why: "A cancellation may arrive after the processing has ended.", Source: at("basic/utilities/cancellation#timing-considerations"), Changes: "calls",
-		Untried: []string{"http.server.disconnect-not-cancel", "http.server.multiple-streams", "http.server.event-id-cursor", "cancellation.stop-processing", "cancellation.no-response", "tools.output-schema.structured-present", "tools.output-schema.conforms"},
-		Apply: wrapping("tools/call", server.Named("slow", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			arguments, _ := r.Params["arguments"].(object)
-			if seconds, ok := arguments["seconds"].(json.Number); ok {
-				if n, err := seconds.Float64(); err == nil && n > 0 && n <= 60 {
-					arguments["seconds"] = json.Number("0")
+		Why:    "A cancellation may arrive after the processing has ended.",
+		Source: at("basic/utilities/cancellation#timing-considerations"), Changes: "calls",
+		Untried: []string{"http.server.disconnect-not-cancel", "http.server.multiple-streams",
+			"http.server.event-id-cursor", "cancellation.stop-processing", "cancellation.no-response",
+			"tools.output-schema.structured-present", "tools.output-schema.conforms"},
+		Apply: wrapping("tools/call", server.Named("slow",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				arguments, _ := r.Params["arguments"].(object)
+				if seconds, ok := arguments["seconds"].(json.Number); ok {
+					if n, err := seconds.Float64(); err == nil && n > 0 && n <= 60 {
+						arguments["seconds"] = json.Number("0")
+					}
 				}
-			}
-			return next(ctx, r)
-		})),
+				return next(ctx, r)
+			})),
 	},
 	{
 		ID: "cancellation.calls-in-parallel", Summary: "All calls of tools take 20 ms, so that many run at once.",
 		Why: "Requests are served at the same time.", Source: at("basic/index#requests"), Changes: "calls",
-		Apply: wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			if err := r.Sleep(ctx, 20*time.Millisecond); err != nil {
-				return object{"content": list{textBlock("cancelled")}, "isError": true}, nil
-			}
-			return next(ctx, r)
-		}),
+		Apply: wrapping("tools/call",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				if err := r.Sleep(ctx, 20*time.Millisecond); err != nil {
+					return object{"content": list{textBlock("cancelled")}, "isError": true}, nil
+				}
+				return next(ctx, r)
+			}),
 	},
 }
 
@@ -240,8 +264,11 @@ func someValues(n int) list {
 var completionOddities = []Oddity{
 	{
 		ID: "completion.empty", Summary: "There is never anything to suggest.",
-		Why: "The values are any number up to 100.", Source: at("server/utilities/completion#completion-results"), Changes: "completions",
-		Apply: completing(func(_ *server.Request, c object) { c["values"], c["total"], c["hasMore"] = list{}, 0, false }),
+		Why: "The values are any number up to 100.", Source: at("server/utilities/completion#completion-results"),
+		Changes: "completions",
+		Apply: completing(func(_ *server.Request, c object) {
+			c["values"], c["total"], c["hasMore"] = list{}, 0, false
+		}),
 	},
 	{
 		ID: "completion.values-alone", Summary: "Completions have neither total nor hasMore.",
@@ -263,53 +290,70 @@ var completionOddities = []Oddity{
 	},
 	{
 		ID: "completion.first-of-many", Summary: "One value of a thousand is suggested, and there are more.",
-		Why: "The server chooses how many values it returns, up to 100.", Source: at("server/utilities/completion#completion-results"), Changes: "completions",
-		Apply: completing(func(_ *server.Request, c object) { c["values"], c["total"], c["hasMore"] = someValues(1), 1000, true }),
+		Why:    "The server chooses how many values it returns, up to 100.",
+		Source: at("server/utilities/completion#completion-results"), Changes: "completions",
+		Apply: completing(func(_ *server.Request, c object) {
+			c["values"], c["total"], c["hasMore"] = someValues(1), 1000, true
+		}),
 	},
 	{
 		ID: "completion.hundred", Summary: "Exactly 100 values are suggested, and there are none beside.",
-		Why: "The maximum is 100.", Source: at("server/utilities/completion#completion-results"), Changes: "completions",
-		Apply: completing(func(_ *server.Request, c object) { c["values"], c["total"], c["hasMore"] = someValues(100), 100, false }),
+		Why: "The maximum is 100.", Source: at("server/utilities/completion#completion-results"),
+		Changes: "completions",
+		Apply: completing(func(_ *server.Request, c object) {
+			c["values"], c["total"], c["hasMore"] = someValues(100), 100, false
+		}),
 	},
 	{
-		ID: "completion.fuzzy", Summary: "Values are suggested for arguments of prompts that do not begin with what was typed.",
-		Why: "Fuzzy matching is recommended.", Source: at("server/utilities/completion#implementation-considerations"), Changes: "completions",
+		ID:      "completion.fuzzy",
+		Summary: "Values are suggested for arguments of prompts that do not begin with what was typed.",
+		Why:     "Fuzzy matching is recommended.",
+		Source:  at("server/utilities/completion#implementation-considerations"), Changes: "completions",
 		Apply: completing(func(r *server.Request, c object) {
 			if wire.At(r.Params, "ref", "type") != "ref/prompt" {
 				return
 			}
-			c["values"], c["total"], c["hasMore"] = list{"Zürich", "", "a b", "😀", strings.Repeat("long", 500)}, 5, false
+			c["values"], c["total"], c["hasMore"] = list{"Zürich", "", "a b", "😀",
+				strings.Repeat("long", 500)}, 5, false
 		}),
 	},
 	{
 		ID: "completion.context-ignored", Summary: "The arguments that are resolved already play no part.",
-		Why: "The context is there for the server to use.", Source: at("server/utilities/completion#requesting-completions"),
-		Apply: wrapping("completion/complete", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			if _, ok := r.Params["context"].(object); ok {
-				about := r.Params["context"]
-				r.Params["context"] = object{}
-				result, problem := next(ctx, r)
-				r.Params["context"] = about
-				return result, problem
-			}
-			return next(ctx, r)
-		}),
+		Why:    "The context is there for the server to use.",
+		Source: at("server/utilities/completion#requesting-completions"),
+		Apply: wrapping("completion/complete",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				if _, ok := r.Params["context"].(object); ok {
+					about := r.Params["context"]
+					r.Params["context"] = object{}
+					result, problem := next(ctx, r)
+					r.Params["context"] = about
+					return result, problem
+				}
+				return next(ctx, r)
+			}),
 	},
 	{
-		ID: "completion.withheld", Summary: "The values for the variables of templates are not for everybody: completing them is refused with -32001.",
-		Why: "Implementations MUST control access to sensitive suggestions.", Source: at("server/utilities/completion#security"), Changes: "completions",
-		Apply: refusing("completion/complete", -32001, func(r *server.Request) bool { return wire.At(r.Params, "ref", "type") == "ref/resource" }),
+		ID:      "completion.withheld",
+		Summary: "The values for the variables of templates are not for everybody: completing them is refused with -32001.",
+		Why:     "Implementations MUST control access to sensitive suggestions.",
+		Source:  at("server/utilities/completion#security"), Changes: "completions",
+		Apply: refusing("completion/complete", -32001,
+			func(r *server.Request) bool { return wire.At(r.Params, "ref", "type") == "ref/resource" }),
 	},
 	{
-		ID: "completion.out-of-order", Summary: "All completions of what exists are refused with -32603, as if a service were out of order.",
-		Why: "Internal errors are a common failure case.", Source: at("server/utilities/completion#error-handling"), Changes: "completions",
+		ID:      "completion.out-of-order",
+		Summary: "All completions of what exists are refused with -32603, as if a service were out of order.",
+		Why:     "Internal errors are a common failure case.", Source: at("server/utilities/completion#error-handling"),
+		Changes: "completions",
 		Untried: []string{"completion.*", "base.*", "meta.*", "progress.*", "schema.*"},
-		Apply: wrapping("completion/complete", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			if _, problem := next(ctx, r); problem != nil {
-				return nil, problem
-			}
-			return nil, &wire.Error{Code: -32603, Message: "The index is not available"}
-		}),
+		Apply: wrapping("completion/complete",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				if _, problem := next(ctx, r); problem != nil {
+					return nil, problem
+				}
+				return nil, &wire.Error{Code: -32603, Message: "The index is not available"}
+			}),
 	},
 	{
 		ID: "completion.members", Summary: "Completions have members that nobody defines.",
@@ -336,8 +380,10 @@ var loggingOddities = []Oddity{
 		Apply:   params("notifications/message", lacking("logger")),
 	},
 	{
-		ID: "logging.loggers-many", Summary: "Each log message names another logger of one family: tools, tools.1, Tools.2, and so on.",
-		Why: "The server chooses the meaning of a name, as long as it keeps to it.", Source: at("server/utilities/logging#implementation-considerations"), Changes: "log messages",
+		ID:      "logging.loggers-many",
+		Summary: "Each log message names another logger of one family: tools, tools.1, Tools.2, and so on.",
+		Why:     "The server chooses the meaning of a name, as long as it keeps to it.",
+		Source:  at("server/utilities/logging#implementation-considerations"), Changes: "log messages",
 		Untried: []string{"logging.server.consistent-loggers"},
 		Apply: params("notifications/message", func(p object) {
 			p["logger"] = "tools." + strconv.Itoa(len(fmt.Sprint(p["data"]))) + "." + fmt.Sprint(p["level"])
@@ -377,7 +423,8 @@ var loggingOddities = []Oddity{
 	},
 	{
 		ID: "logging.now-and-then", Summary: "A log message that belongs to no request comes every second.",
-		Why: "Servers send log messages when something happens.", Source: at("server/utilities/logging#log-message-notifications"),
+		Why:    "Servers send log messages when something happens.",
+		Source: at("server/utilities/logging#log-message-notifications"),
 		Apply: periodically(time.Second, 100, func(s *server.Session) {
 			s.Notify("notifications/message", object{"level": "emergency", "logger": "clock", "data": "tick"})
 		}),
@@ -393,31 +440,41 @@ var loggingOddities = []Oddity{
 		Apply: besides("initialize", func(r *server.Request) { r.Session.SetLevel("emergency") }),
 	},
 	{
-		ID: "logging.rate-limited", Summary: "At most four log messages of a session are sent in a second, and the others are dropped.",
-		Why: "Servers SHOULD rate limit log messages.", Source: at("server/utilities/logging#implementation-considerations"), Changes: "log level",
+		ID:      "logging.rate-limited",
+		Summary: "At most four log messages of a session are sent in a second, and the others are dropped.",
+		Why:     "Servers SHOULD rate limit log messages.",
+		Source:  at("server/utilities/logging#implementation-considerations"), Changes: "log level",
 		Apply: limiting("notifications/message", 4, time.Second),
 	},
 	{
-		ID: "logging.rate-limited-low", Summary: "At most eight log messages of a session are sent in a minute, and the others are dropped.",
-		Why: "Servers SHOULD rate limit log messages, and the text names no rate.", Source: at("server/utilities/logging#implementation-considerations"),
+		ID:      "logging.rate-limited-low",
+		Summary: "At most eight log messages of a session are sent in a minute, and the others are dropped.",
+		Why:     "Servers SHOULD rate limit log messages, and the text names no rate.",
+		Source:  at("server/utilities/logging#implementation-considerations"),
 		Changes: "log level", Untried: []string{"logging.filter.*", "logging.set-level.replaces"},
 		Apply: limiting("notifications/message", 8, time.Minute),
 	},
 	{
-		ID: "logging.set-level-undeclared", Summary: "logging/setLevel is served, but logging is not declared, and nothing is logged.",
-		Why: "Servers that emit log messages have to declare logging; no sentence has others refuse the request.", Source: at("server/utilities/logging#capabilities"),
-		Untried: []string{"logging.*", "schema.set-level-result", "schema.logging-message-notification"}, Changes: "capabilities",
-		Apply: all(undeclared("logging"), dropping("notifications/message")),
+		ID:      "logging.set-level-undeclared",
+		Summary: "logging/setLevel is served, but logging is not declared, and nothing is logged.",
+		Why:     "Servers that emit log messages have to declare logging; no sentence has others refuse the request.",
+		Source:  at("server/utilities/logging#capabilities"),
+		Untried: []string{"logging.*", "schema.set-level-result", "schema.logging-message-notification"},
+		Changes: "capabilities",
+		Apply:   all(undeclared("logging"), dropping("notifications/message")),
 	},
 	{
 		ID: "logging.level-absent", Summary: "logging/setLevel without a level is served.",
-		Why: "JSON-RPC 2.0, section 4.2, lets the absence of a name go without an error.", Source: at("basic/index#messages"),
-		Apply: answering("logging/setLevel", object{}, func(r *server.Request) bool { return r.Params["level"] == nil }),
+		Why:    "JSON-RPC 2.0, section 4.2, lets the absence of a name go without an error.",
+		Source: at("basic/index#messages"),
+		Apply: answering("logging/setLevel", object{},
+			func(r *server.Request) bool { return r.Params["level"] == nil }),
 	},
 	{
 		ID: "logging.set-level-fails", Summary: "logging/setLevel is refused with -32603, as a configuration error.",
 		Why: "The text names this error.", Source: at("server/utilities/logging#error-handling"), Changes: "log level",
-		Untried: []string{"logging.set-level.all-levels", "logging.set-level.replaces", "logging.filter.none-below", "schema.set-level-result", "logging.filter.all-above"},
+		Untried: []string{"logging.set-level.all-levels", "logging.set-level.replaces", "logging.filter.none-below",
+			"schema.set-level-result", "logging.filter.all-above"},
 		Apply: refusing("logging/setLevel", server.InternalError, func(r *server.Request) bool {
 			return slices.Contains(logLevels, member(r.Params, "level"))
 		}),
@@ -495,8 +552,9 @@ const opaque = "A cursor is an opaque string."
 var paginationOddities = []Oddity{
 	{
 		ID: "pagination.one-item", Summary: "Each page has one item.",
-		Why: "The server determines the page size.", Source: at("server/utilities/pagination#pagination-model"), Changes: "pages",
-		Apply: paged(1),
+		Why: "The server determines the page size.", Source: at("server/utilities/pagination#pagination-model"),
+		Changes: "pages",
+		Apply:   paged(1),
 	},
 	{
 		ID: "pagination.one-page", Summary: "Each list is one page.",
@@ -506,18 +564,21 @@ var paginationOddities = []Oddity{
 	},
 	{
 		ID: "pagination.empty-first-page", Summary: "The first page of each list is empty, and names a next one.",
-		Why: "A missing nextCursor ends a list, not an empty page.", Source: at("server/utilities/pagination#implementation-guidelines"), Changes: "pages",
+		Why:    "A missing nextCursor ends a list, not an empty page.",
+		Source: at("server/utilities/pagination#implementation-guidelines"), Changes: "pages",
 		Apply: emptyPages("first"),
 	},
 	{
 		ID: "pagination.empty-middle-pages", Summary: "Every other page is empty, and names a next one.",
-		Why: "A missing nextCursor ends a list, not an empty page.", Source: at("server/utilities/pagination#implementation-guidelines"), Changes: "pages",
+		Why:    "A missing nextCursor ends a list, not an empty page.",
+		Source: at("server/utilities/pagination#implementation-guidelines"), Changes: "pages",
 		Apply: emptyPages("middle"),
 	},
 	{
 		ID: "pagination.empty-last-page", Summary: "The last page of each list is empty.",
-		Why: "nextCursor says that there may be more, not that there is.", Source: at("schema#listtoolsresult"), Changes: "pages",
-		Apply: emptyPages("last"),
+		Why: "nextCursor says that there may be more, not that there is.", Source: at("schema#listtoolsresult"),
+		Changes: "pages",
+		Apply:   emptyPages("last"),
 	},
 	{
 		ID: "pagination.cursor-empty", Summary: "The cursor of the second and last page is the empty string.",
@@ -543,23 +604,29 @@ var paginationOddities = []Oddity{
 		ID: "pagination.cursor-json", Summary: "Cursors are JSON texts, null and a URL by turns.",
 		Why: opaque, Source: at("server/utilities/pagination#pagination-model"), Changes: "pages",
 		Apply: cursors(func(n int) string {
-			return []string{fmt.Sprintf(`{"page":%d}`, n), strings.Repeat("null", n), fmt.Sprintf("https://example.com/?page=%d&x=%%20", n)}[n%3]
+			return []string{fmt.Sprintf(`{"page":%d}`, n), strings.Repeat("null", n),
+				fmt.Sprintf("https://example.com/?page=%d&x=%%20", n)}[n%3]
 		}),
 	},
 	{
 		ID: "pagination.cursor-fresh", Summary: "The same page names its successor by another cursor each time.",
 		Why: opaque, Source: at("server/utilities/pagination#pagination-model"), Changes: "pages",
-		Apply: cursors(func(n int) string { return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "position %d", n)) }),
+		Apply: cursors(func(n int) string {
+			return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "position %d", n))
+		}),
 	},
 	{
-		ID: "pagination.by-capability", Summary: "Each list leaves out items for clients without sampling, roots or elicitation, and cursors are offsets.",
-		Why:    "A server decides which items it offers to whom, and a cursor may be the same text in another session.",
-		Source: at("server/utilities/pagination#pagination-model"), Changes: "pages",
+		ID:      "pagination.by-capability",
+		Summary: "Each list leaves out items for clients without sampling, roots or elicitation, and cursors are offsets.",
+		Why:     "A server decides which items it offers to whom, and a cursor may be the same text in another session.",
+		Source:  at("server/utilities/pagination#pagination-model"), Changes: "pages",
 		Apply: byOffset(toTheCapable),
 	},
 	{
-		ID: "pagination.by-tenant", Summary: "Each session has a tool, a prompt and a resource with a name of its own, and cursors are offsets.",
-		Why: "A server decides which items it offers to whom.", Source: at("server/utilities/pagination#pagination-model"), Changes: "pages",
+		ID:      "pagination.by-tenant",
+		Summary: "Each session has a tool, a prompt and a resource with a name of its own, and cursors are offsets.",
+		Why:     "A server decides which items it offers to whom.",
+		Source:  at("server/utilities/pagination#pagination-model"), Changes: "pages",
 		Apply: forTenants(),
 	},
 }
@@ -627,7 +694,8 @@ func forTenants() apply {
 				}
 			}
 			result, problem := next(ctx, r)
-			if o, ok := result.(object); ok && r.Method == "resources/read" && strings.HasSuffix(asked, tenant(r.Session)) {
+			if o, ok := result.(object); ok && r.Method == "resources/read" &&
+				strings.HasSuffix(asked, tenant(r.Session)) {
 				for _, item := range o["contents"].(list) {
 					item.(object)["uri"] = asked
 				}

@@ -56,7 +56,8 @@ var cancellationFaults = []Fault{
 	{
 		ID: "cancellation.asking-answered", Requirement: "cancellation.no-response", Form: InSequence,
 		Summary: "A call that is cancelled while the server waits for what the user enters is answered with an error of its own.",
-		Apply:   endingCancelled("test_elicitation", nil, &wire.Error{Code: server.InternalError, Message: "The dialogue was closed"}),
+		Apply: endingCancelled("test_elicitation", nil,
+			&wire.Error{Code: server.InternalError, Message: "The dialogue was closed"}),
 	},
 	{
 		ID: "cancellation.reason-required", Requirement: "cancellation.no-response",
@@ -82,17 +83,18 @@ var cancellationFaults = []Fault{
 		ID: "cancellation.keeps-lock", Requirement: "base.response.present",
 		Summary:    "After the cancellation of a slow call no other call is answered in the session.",
 		Collateral: []string{"cancellation.ignore-unknown"}, // where the session of the cancellation is used again
-		Apply: wrapping("tools/call", server.Named("slow", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			locked := r.Session.Value(lockKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
-			if locked.Load() {
-				return server.NoAnswer, nil
-			}
-			result, problem := next(ctx, r)
-			if ctx.Err() != nil {
-				locked.Store(true)
-			}
-			return result, problem
-		})),
+		Apply: wrapping("tools/call", server.Named("slow",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				locked := r.Session.Value(lockKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
+				if locked.Load() {
+					return server.NoAnswer, nil
+				}
+				result, problem := next(ctx, r)
+				if ctx.Err() != nil {
+					locked.Store(true)
+				}
+				return result, problem
+			})),
 	},
 	{
 		ID: "cancellation.number-for-string", Requirement: "cancellation.ignore-unknown",
@@ -123,7 +125,8 @@ var cancellationFaults = []Fault{
 		Apply: receiving(func(s *server.Session, m *wire.Message, next func()) {
 			next()
 			tokens := s.Value(tokensKey{}, func() any { return new(sync.Map) }).(*sync.Map)
-			if token := wire.At(m.Params, "_meta", "progressToken"); m.Kind == wire.Request && token == "mcpconform-cancelled" {
+			if token := wire.At(m.Params, "_meta", "progressToken"); m.Kind == wire.Request &&
+				token == "mcpconform-cancelled" {
 				tokens.Store(m.ID.Key(), true)
 			}
 			if m.Method != cancelled {
@@ -140,8 +143,10 @@ var cancellationFaults = []Fault{
 		ID: "cancellation.kills", Requirement: "cancellation.either-side",
 		Summary: "A cancellation ends the process.",
 		Collateral: []string{
-			"cancellation.ignore-unknown", "cancellation.ignore-completed", "cancellation.ignore-malformed", "cancellation.no-response",
-			"cancellation.late-response", "cancellation.race", "meta.attach.notification", "base.notification.malformed-no-response",
+			"cancellation.ignore-unknown", "cancellation.ignore-completed", "cancellation.ignore-malformed",
+			"cancellation.no-response",
+			"cancellation.late-response", "cancellation.race", "meta.attach.notification",
+			"base.notification.malformed-no-response",
 			"ping.response-prompt",
 		},
 		Apply: dyingOf(`"notifications/cancelled"`),
@@ -166,7 +171,9 @@ var cancellationFaults = []Fault{
 		Summary:    "After the cancellation of a call of a tool that was answered before, the next request is lost.",
 		Collateral: []string{"base.response.present"},
 		Apply: all(
-			responses("tools/call", func(out *server.Outgoing) { keys(out.Session, endedCallsKey{}).Store(out.Answers.ID.Key(), true) }),
+			responses("tools/call", func(out *server.Outgoing) {
+				keys(out.Session, endedCallsKey{}).Store(out.Answers.ID.Key(), true)
+			}),
 			receiving(func(s *server.Session, m *wire.Message, next func()) {
 				_, late := keys(s, endedCallsKey{}).LoadAndDelete(named(m))
 				lost := s.Value(lostKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
@@ -209,7 +216,8 @@ var cancellationFaults = []Fault{
 			sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
 				sent := []*server.Outgoing{out}
 				if id := answered(out.Session).Swap(nil); id != nil {
-					sent = append(sent, out.Answers.Notification(cancelled, object{"requestId": json.RawMessage(id.String()), "reason": "no longer needed"}))
+					sent = append(sent, out.Answers.Notification(cancelled,
+						object{"requestId": json.RawMessage(id.String()), "reason": "no longer needed"}))
 				}
 				return sent
 			})),
@@ -239,7 +247,8 @@ var cancellationFaults = []Fault{
 		Apply: receiving(func(s *server.Session, m *wire.Message, next func()) {
 			next()
 			if m.Method == cancelled && wire.At(m.Params, "reason") == "no id" {
-				s.Send(&server.Outgoing{Session: s, Message: refusal(nil, server.InvalidParams, "requestId is missing")})
+				s.Send(&server.Outgoing{Session: s,
+					Message: refusal(nil, server.InvalidParams, "requestId is missing")})
 			}
 		}),
 	},

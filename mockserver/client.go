@@ -64,17 +64,18 @@ func rooted(fits func(roots list) bool) func(result object) bool {
 
 // silentOn leaves a call of a tool without a response if what the client answers it fits.
 func silentOn(tool string, fits func(answer object) bool) apply {
-	return all(overhearing(), wrapping("tools/call", server.Named(tool, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-		silent := false
-		result, problem := failing(func(answer object) bool {
-			silent = silent || fits(answer)
-			return false
-		})(ctx, r, next)
-		if silent {
-			return server.NoAnswer, nil
-		}
-		return result, problem
-	})))
+	return all(overhearing(), wrapping("tools/call",
+		server.Named(tool, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			silent := false
+			result, problem := failing(func(answer object) bool {
+				silent = silent || fits(answer)
+				return false
+			})(ctx, r, next)
+			if silent {
+				return server.NoAnswer, nil
+			}
+			return result, problem
+		})))
 }
 
 // Requests of a server to its client: sampling, roots and elicitation.
@@ -85,7 +86,8 @@ var clientFaults = []Fault{
 		Collateral: []string{"content.block.known-type", "schema.create-message-request"},
 		Apply: params("sampling/createMessage", func(params object) {
 			params["messages"].(list)[0].(object)["content"] = object{
-				"type": "resource", "resource": object{"uri": "test://static-text", "mimeType": "text/plain", "text": "x"},
+				"type": "resource", "resource": object{"uri": "test://static-text", "mimeType": "text/plain",
+					"text": "x"},
 			}
 		}),
 	},
@@ -111,20 +113,21 @@ var clientFaults = []Fault{
 	{
 		ID: "sampling.content-unchecked", Requirement: "sampling.security.validate-content",
 		Summary: "The content of a sampling result is used without looking at it.",
-		Apply: wrapping("tools/call", server.Named("test_sampling", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			if _, ok := wire.At(r.Params, "arguments", "prompt").(string); !ok || !r.Session.ClientHas("sampling") {
-				return next(ctx, r)
-			}
-			result, err := r.Call(ctx, "sampling/createMessage", object{
-				"messages":  list{object{"role": "user", "content": object{"type": "text", "text": "Say hello."}}},
-				"maxTokens": 100,
-			})
-			if err != nil {
-				return object{"content": textOf(err.Error()), "isError": true}, nil
-			}
-			raw, _ := json.Marshal(wire.At(result, "content"))
-			return object{"content": textOf("LLM response: " + string(raw))}, nil
-		})),
+		Apply: wrapping("tools/call", server.Named("test_sampling",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				if _, ok := wire.At(r.Params, "arguments", "prompt").(string); !ok || !r.Session.ClientHas("sampling") {
+					return next(ctx, r)
+				}
+				result, err := r.Call(ctx, "sampling/createMessage", object{
+					"messages":  list{object{"role": "user", "content": object{"type": "text", "text": "Say hello."}}},
+					"maxTokens": 100,
+				})
+				if err != nil {
+					return object{"content": textOf(err.Error()), "isError": true}, nil
+				}
+				raw, _ := json.Marshal(wire.At(result, "content"))
+				return object{"content": textOf("LLM response: " + string(raw))}, nil
+			})),
 	},
 	{
 		ID: "sampling.stop-reason-required", Requirement: "sampling.result.stop-reason-optional",
@@ -175,7 +178,9 @@ var clientFaults = []Fault{
 		ID: "sampling.null-character-hangs", Requirement: "base.response.present", Form: ByValue,
 		Collateral: []string{"http.server.sse-response-sent", "http.server.sse-no-early-close"},
 		Summary:    "A call gets no response if the text that was sampled for it has a null character.",
-		Apply:      silentOn("test_sampling", func(answer object) bool { return strings.Contains(textAt(answer, "content", "text"), "\x00") }),
+		Apply: silentOn("test_sampling", func(answer object) bool {
+			return strings.Contains(textAt(answer, "content", "text"), "\x00")
+		}),
 	},
 	{
 		ID: "sampling.text-as-latin-1", Requirement: "base.message.utf8-accepted", Form: ByValue,
@@ -207,7 +212,8 @@ var clientFaults = []Fault{
 		})),
 	},
 	{
-		ID: "http.roots-of-the-last-refetched", Requirement: "roots.list-changed.refetch", Transports: overHTTP, Form: BySession,
+		ID: "http.roots-of-the-last-refetched", Requirement: "roots.list-changed.refetch", Transports: overHTTP,
+		Form:    BySession,
 		Summary: "Only the client that was asked for its roots last is asked for them again.",
 		Apply: func(o *server.Options) {
 			var last atomic.Pointer[server.Session]
@@ -216,14 +222,15 @@ var clientFaults = []Fault{
 					next()
 				}
 			})(o)
-			wrapping("tools/call", server.Named("test_roots", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				fetched := r.Session.Value(rootsKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
-				last.Store(r.Session)
-				if fetched.Swap(true) {
-					return object{"content": textOf("the same roots")}, nil
-				}
-				return next(ctx, r)
-			}))(o)
+			wrapping("tools/call", server.Named("test_roots",
+				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+					fetched := r.Session.Value(rootsKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
+					last.Store(r.Session)
+					if fetched.Swap(true) {
+						return object{"content": textOf("the same roots")}, nil
+					}
+					return next(ctx, r)
+				}))(o)
 		},
 	},
 	{
@@ -231,20 +238,21 @@ var clientFaults = []Fault{
 		Summary: "A tool that tells the roots of a client tells those of the others as well.",
 		Apply: func(o *server.Options) {
 			var told sync.Map // by session
-			wrapping("tools/call", server.Named("test_roots", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				result, problem := next(ctx, r)
-				content, _ := wire.At(result, "content").(list)
-				if problem != nil || len(content) == 0 {
-					return result, problem
-				}
-				told.Store(r.Session, content[0])
-				for _, other := range others(r.Session) {
-					if block, ok := told.Load(other); ok {
-						content = append(slices.Clip(content), block)
+			wrapping("tools/call", server.Named("test_roots",
+				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+					result, problem := next(ctx, r)
+					content, _ := wire.At(result, "content").(list)
+					if problem != nil || len(content) == 0 {
+						return result, problem
 					}
-				}
-				return object{"content": content}, nil
-			}))(o)
+					told.Store(r.Session, content[0])
+					for _, other := range others(r.Session) {
+						if block, ok := told.Load(other); ok {
+							content = append(slices.Clip(content), block)
+						}
+					}
+					return object{"content": content}, nil
+				}))(o)
 		},
 	},
 	{
@@ -258,7 +266,8 @@ var clientFaults = []Fault{
 		Apply:   params("roots/list", having("_meta", list{})),
 	},
 	{
-		ID: "roots.of-the-first-client", Requirement: "http.server.session-isolation", Transports: overHTTP, Form: BySession,
+		ID: "roots.of-the-first-client", Requirement: "http.server.session-isolation", Transports: overHTTP,
+		Form:    BySession,
 		Summary: "The roots of the first client are kept, and hold for all others, which are not asked for theirs.",
 		Apply: func(o *server.Options) {
 			type kept struct {
@@ -266,16 +275,17 @@ var clientFaults = []Fault{
 				result  any
 			}
 			var first atomic.Pointer[kept]
-			wrapping("tools/call", server.Named("test_roots", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				if k := first.Load(); k != nil && k.session != r.Session {
-					return copied(k.result.(object)), nil
-				}
-				result, problem := next(ctx, r)
-				if o, ok := result.(object); ok && problem == nil && o["isError"] != true {
-					first.CompareAndSwap(nil, &kept{r.Session, copied(o)})
-				}
-				return result, problem
-			}))(o)
+			wrapping("tools/call", server.Named("test_roots",
+				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+					if k := first.Load(); k != nil && k.session != r.Session {
+						return copied(k.result.(object)), nil
+					}
+					result, problem := next(ctx, r)
+					if o, ok := result.(object); ok && problem == nil && o["isError"] != true {
+						first.CompareAndSwap(nil, &kept{r.Session, copied(o)})
+					}
+					return result, problem
+				}))(o)
 		},
 	},
 	{
@@ -287,13 +297,14 @@ var clientFaults = []Fault{
 					next()
 				}
 			}),
-			wrapping("tools/call", server.Named("test_roots", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				fetched := r.Session.Value(rootsKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
-				if fetched.Swap(true) {
-					return object{"content": textOf("the same roots")}, nil
-				}
-				return next(ctx, r)
-			})),
+			wrapping("tools/call", server.Named("test_roots",
+				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+					fetched := r.Session.Value(rootsKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
+					if fetched.Swap(true) {
+						return object{"content": textOf("the same roots")}, nil
+					}
+					return next(ctx, r)
+				})),
 		),
 	},
 	{
@@ -301,7 +312,8 @@ var clientFaults = []Fault{
 		Summary:    "After a root without a name nothing is answered any more.",
 		Collateral: []string{"base.response.present", "roots.list-changed.refetch"},
 		Apply: hangingOn(rooted(func(roots list) bool {
-			return len(roots) == 1 && wire.At(roots[0], "name") == nil && wire.At(roots[0], "uri") == "file:///tmp" && wire.At(roots[0], "_meta") == nil
+			return len(roots) == 1 && wire.At(roots[0], "name") == nil && wire.At(roots[0], "uri") == "file:///tmp" &&
+				wire.At(roots[0], "_meta") == nil
 		})),
 	},
 	{
@@ -343,7 +355,8 @@ var clientFaults = []Fault{
 	{
 		ID: "elicitation.password", Requirement: "elicitation.request.no-sensitive",
 		Summary: "An elicitation asks for a password.",
-		Apply:   asking("password", object{"type": "string", "title": "Password", "description": "Enter your password."}),
+		Apply: asking("password", object{"type": "string", "title": "Password",
+			"description": "Enter your password."}),
 	},
 	{
 		ID: "elicitation.password-in-words", Requirement: "elicitation.request.no-sensitive",
@@ -429,7 +442,8 @@ var clientFaults = []Fault{
 		ID: "elicitation.optional-missed", Requirement: "elicitation.server.handle-accept", Form: ByValue,
 		Summary: "A call whose elicitation is accepted without what the form does not require ends in an internal error.",
 		Apply: erringOn("test_elicitation", server.InternalError, "Internal error", func(answer object) bool {
-			return answer["action"] == "accept" && textAt(answer, "content", "username") != "" && wire.At(answer, "content", "news") == nil
+			return answer["action"] == "accept" && textAt(answer, "content", "username") != "" &&
+				wire.At(answer, "content", "news") == nil
 		}),
 	},
 	{
@@ -459,9 +473,10 @@ var clientFaults = []Fault{
 	{
 		ID: "elicitation.content-required", Requirement: "elicitation.server.content-absent",
 		Summary: "A declined elicitation without content is an invalid answer for the server.",
-		Apply: erringOn("test_elicitation", server.InvalidParams, "Invalid params: content is missing", func(result object) bool {
-			return result["action"] == "decline" && result["content"] == nil
-		}),
+		Apply: erringOn("test_elicitation", server.InvalidParams, "Invalid params: content is missing",
+			func(result object) bool {
+				return result["action"] == "decline" && result["content"] == nil
+			}),
 	},
 	{
 		ID: "elicitation.content-missed", Requirement: "elicitation.server.content-absent",
@@ -473,33 +488,37 @@ var clientFaults = []Fault{
 	{
 		ID: "elicitation.enum-unchecked", Requirement: "elicitation.security.validate-content",
 		Summary: "Elicited values are taken although they are not among those that were listed.",
-		Apply: all(overhearing(), wrapping("tools/call", server.Named("test_elicitation", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			var colour any
-			result, problem := failing(func(answer object) bool {
-				colour = wire.At(answer, "content", "colour")
-				return false
-			})(ctx, r, next)
-			if colour, ok := colour.(string); ok {
-				return object{"content": textOf("User response: accept, " + colour)}, nil
-			}
-			return result, problem
-		}))),
+		Apply: all(overhearing(), wrapping("tools/call",
+			server.Named("test_elicitation",
+				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+					var colour any
+					result, problem := failing(func(answer object) bool {
+						colour = wire.At(answer, "content", "colour")
+						return false
+					})(ctx, r, next)
+					if colour, ok := colour.(string); ok {
+						return object{"content": textOf("User response: accept, " + colour)}, nil
+					}
+					return result, problem
+				}))),
 	},
 	{
 		ID: "elicitation.content-unchecked", Requirement: "elicitation.security.validate-content",
 		Summary: "Elicited content is used without looking at it.",
-		Apply: all(overhearing(), wrapping("tools/call", server.Named("test_elicitation", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			var content any
-			result, problem := failing(func(answer object) bool {
-				content = answer["content"]
-				return false
-			})(ctx, r, next)
-			if content != nil {
-				raw, _ := json.Marshal(content)
-				return object{"content": textOf("User response: accept, " + string(raw))}, nil
-			}
-			return result, problem
-		}))),
+		Apply: all(overhearing(), wrapping("tools/call",
+			server.Named("test_elicitation",
+				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+					var content any
+					result, problem := failing(func(answer object) bool {
+						content = answer["content"]
+						return false
+					})(ctx, r, next)
+					if content != nil {
+						raw, _ := json.Marshal(content)
+						return object{"content": textOf("User response: accept, " + string(raw))}, nil
+					}
+					return result, problem
+				}))),
 	},
 }
 

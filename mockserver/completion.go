@@ -32,9 +32,10 @@ var completionFaults = []Fault{
 	{
 		ID: "completion.undeclared-for-templates", Requirement: "completion.capability.declared", Form: ByValue,
 		Summary: "Completions are served, but not declared, and suggest something for templates alone.",
-		Apply: all(undeclared("completions"), answering("completion/complete", nothingSuggested(), func(r *server.Request) bool {
-			return wire.At(r.Params, "ref", "name") != nil
-		})),
+		Apply: all(undeclared("completions"), answering("completion/complete", nothingSuggested(),
+			func(r *server.Request) bool {
+				return wire.At(r.Params, "ref", "name") != nil
+			})),
 	},
 	{
 		ID: "completion.undeclared-code", Requirement: "completion.error.unsupported-code",
@@ -94,14 +95,15 @@ var completionFaults = []Fault{
 	{
 		ID: "completion.has-more-of-whole", Requirement: "completion.result.has-more-meaning",
 		Summary: "hasMore is true although the value is complete and the only one.",
-		Apply: wrapping("completion/complete", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			result, problem := next(ctx, r)
-			value := wire.At(r.Params, "argument", "value")
-			if values, _ := wire.At(result, "completion", "values").(list); len(values) == 1 && values[0] == value {
-				result.(object)["completion"].(object)["hasMore"] = true
-			}
-			return result, problem
-		}),
+		Apply: wrapping("completion/complete",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				result, problem := next(ctx, r)
+				value := wire.At(r.Params, "argument", "value")
+				if values, _ := wire.At(result, "completion", "values").(list); len(values) == 1 && values[0] == value {
+					result.(object)["completion"].(object)["hasMore"] = true
+				}
+				return result, problem
+			}),
 	},
 	{
 		ID: "completion.unknown-prompt-code", Requirement: "completion.error.invalid-prompt-code",

@@ -91,11 +91,12 @@ var keptFacts = []keptFact{
 	{
 		id: "offer", requirement: "resources.list-changed.sent",
 		forgotten: "the list of resources lacks the first one of each page, which nothing announces",
-		forgets: flagging("offer", wrapping("resources/list", server.Edit(func(r *server.Request, result map[string]any) {
-			if all, _ := result["resources"].(list); len(all) > 1 && forgotten(r.Session, "offer").Load() {
-				result["resources"] = all[1:]
-			}
-		}))),
+		forgets: flagging("offer", wrapping("resources/list",
+			server.Edit(func(r *server.Request, result map[string]any) {
+				if all, _ := result["resources"].(list); len(all) > 1 && forgotten(r.Session, "offer").Load() {
+					result["resources"] = all[1:]
+				}
+			}))),
 	},
 	{
 		id: "call", requirement: "base.response.present", forgotten: "the next call gets no answer",
@@ -171,7 +172,8 @@ var unrelatedActions = []unrelated{
 		id: "logged", summary: "a call that logs",
 		does: afterRequest("tools/call", func(r *server.Request) bool { return r.Params["name"] == "log_levels" }),
 	},
-	{id: "called", summary: "a call of a tool", does: afterRequest("tools/call", always), but: []string{"offer", "call"}},
+	{id: "called", summary: "a call of a tool", does: afterRequest("tools/call", always),
+		but: []string{"offer", "call"}},
 	{id: "unknown-notified", summary: "an unknown notification",
 		does: afterNotification(func(_ *server.Session, m *wire.Message) bool {
 			return m.Method == "notifications/mcpconform/no-such"
@@ -258,7 +260,8 @@ var factFaults = slices.Concat(
 
 // subscribedTo counts the subscriptions to the resource that a request names.
 func subscribedTo(r *server.Request) *atomic.Int64 {
-	return r.Session.Value(subscribedKey(member(r.Params, "uri")), func() any { return new(atomic.Int64) }).(*atomic.Int64)
+	return r.Session.Value(subscribedKey(member(r.Params, "uri")),
+		func() any { return new(atomic.Int64) }).(*atomic.Int64)
 }
 
 type subscribedKey string

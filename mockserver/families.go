@@ -114,8 +114,9 @@ func latin(text string) string {
 var familyFaults = []Fault{
 	{
 		ID: "base.id-digits-as-number", Requirement: "base.response.id-type-echo", Form: ByValue,
-		Summary:    "String ids of six digits and more come back as numbers.",
-		Collateral: []string{"base.request.string-id-served", "base.response.present", "base.response.id-echo", "base.response.only-to-requests"},
+		Summary: "String ids of six digits and more come back as numbers.",
+		Collateral: []string{"base.request.string-id-served", "base.response.present", "base.response.id-echo",
+			"base.response.only-to-requests"},
 		Apply: renamed(func(id string) any {
 			if digits.MatchString(id) {
 				return json.Number(strings.TrimLeft(strings.Trim(id, `"`), "0"))
@@ -125,8 +126,9 @@ var familyFaults = []Fault{
 	},
 	{
 		ID: "base.id-trimmed", Requirement: "base.request.string-id-served", Form: ByValue,
-		Summary:    "String ids come back without the blanks around them.",
-		Collateral: []string{"base.response.present", "base.response.once", "base.response.only-to-requests", "base.response.id-echo", "base.error.undetectable-id"},
+		Summary: "String ids come back without the blanks around them.",
+		Collateral: []string{"base.response.present", "base.response.once", "base.response.only-to-requests",
+			"base.response.id-echo", "base.error.undetectable-id"},
 		Apply: renamed(func(id string) any {
 			if s := strings.Trim(id, `"`); strings.HasPrefix(id, `"`) && strings.TrimSpace(s) != s {
 				return strings.TrimSpace(s)
@@ -166,12 +168,14 @@ var familyFaults = []Fault{
 	{
 		ID: "base.id-inherited-refused", Requirement: "base.request.string-id-served", Form: ByValue,
 		Summary: "A request whose id is the name of a member that every JavaScript object has is refused.",
-		Apply:   refusing("*", server.InternalError, func(r *server.Request) bool { return r.ID.String() == `"constructor"` }),
+		Apply: refusing("*", server.InternalError,
+			func(r *server.Request) bool { return r.ID.String() == `"constructor"` }),
 	},
 	{
 		ID: "base.negative-id-refused", Requirement: "base.request.integer-id-served", Form: ByValue,
 		Summary: "A request with a negative id is refused.",
-		Apply:   refusing("*", server.InvalidRequest, func(r *server.Request) bool { return strings.HasPrefix(r.ID.String(), "-") }),
+		Apply: refusing("*", server.InvalidRequest,
+			func(r *server.Request) bool { return strings.HasPrefix(r.ID.String(), "-") }),
 	},
 	{
 		ID: "base.id-beyond-31-bits-refused", Requirement: "base.request.integer-id-served", Form: ByValue,
@@ -205,7 +209,8 @@ var familyFaults = []Fault{
 		ID: "base.order-of-members", Requirement: "base.json.any-spelling", Form: ByValue,
 		Summary: "Requests that do not begin with the member jsonrpc are refused.",
 		Apply: respelled(func(raw []byte) bool {
-			return !bytes.HasPrefix(bytes.ReplaceAll(bytes.TrimSpace(raw), []byte(" "), nil), []byte(`{"jsonrpc"`)) && bytes.Contains(raw, []byte("mcpconform spelling"))
+			return !bytes.HasPrefix(bytes.ReplaceAll(bytes.TrimSpace(raw), []byte(" "), nil), []byte(`{"jsonrpc"`)) &&
+				bytes.Contains(raw, []byte("mcpconform spelling"))
 		}),
 	},
 	{
@@ -264,13 +269,16 @@ var familyFaults = []Fault{
 			inbound(func(raw []byte) []byte {
 				return bytes.Replace(raw, []byte(`"params":null`), []byte(`"params":{"mcpconform-null":true}`), 1)
 			}),
-			refusing("*", server.InternalError, func(r *server.Request) bool { return r.Params["mcpconform-null"] == true }),
+			refusing("*", server.InternalError, func(r *server.Request) bool {
+				return r.Params["mcpconform-null"] == true
+			}),
 		),
 	},
 	{
 		ID: "meta.inherited-refused", Requirement: "meta.attach.request", Form: ByValue,
 		Summary: "A _meta with the name of a member that every JavaScript object has is refused.",
-		Apply:   refusing("*", server.InternalError, func(r *server.Request) bool { return wire.At(r.Params, "_meta", "constructor") != nil }),
+		Apply: refusing("*", server.InternalError,
+			func(r *server.Request) bool { return wire.At(r.Params, "_meta", "constructor") != nil }),
 	},
 	{
 		ID: "meta.empty-refused", Requirement: "meta.attach.request", Form: ByValue,
@@ -283,7 +291,8 @@ var familyFaults = []Fault{
 	{
 		ID: "tools.name-prefix-served", Requirement: "tools.error.unknown-tool-protocol-error", Form: ByValue,
 		Summary: "The call of a tool whose name only begins like a known one gets a result.",
-		Apply:   answering("tools/call", object{"content": textOf("")}, fitting(func(s string) bool { return strings.HasSuffix(s, "/mcpconform") }, "name")),
+		Apply: answering("tools/call", object{"content": textOf("")},
+			fitting(func(s string) bool { return strings.HasSuffix(s, "/mcpconform") }, "name")),
 	},
 	{
 		ID: "tools.name-cut-at-null", Requirement: "tools.error.unknown-tool-protocol-error", Form: ByValue,
@@ -352,16 +361,17 @@ var familyFaults = []Fault{
 	{
 		ID: "prompts.text-as-latin-1", Requirement: "base.message.utf8-accepted", Form: ByValue,
 		Summary: "Prompts hold their arguments as if their bytes were ISO 8859-1.",
-		Apply: wrapping("prompts/get", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			if arguments, ok := r.Params["arguments"].(object); ok {
-				for name, v := range arguments {
-					if text, ok := v.(string); ok && !strings.Contains(text, "://") {
-						arguments[name] = latin(text)
+		Apply: wrapping("prompts/get",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				if arguments, ok := r.Params["arguments"].(object); ok {
+					for name, v := range arguments {
+						if text, ok := v.(string); ok && !strings.Contains(text, "://") {
+							arguments[name] = latin(text)
+						}
 					}
 				}
-			}
-			return next(ctx, r)
-		}),
+				return next(ctx, r)
+			}),
 	},
 	{
 		ID: "completion.value-regular-expression", Requirement: "completion.answered", Form: ByValue,
@@ -387,7 +397,8 @@ var familyFaults = []Fault{
 		ID: "resources.underscore-as-wildcard", Requirement: "resources.security.validate-uris", Form: ByValue,
 		Summary: "An underscore in the text of a template stands for any character.",
 		Apply: offering(func(c *server.Catalogue) {
-			c.Templates = append(c.Templates, templateOf("test://daily_notes/{id}", regexp.MustCompile("^test://daily.notes/(.+)$"), "id"))
+			c.Templates = append(c.Templates, templateOf("test://daily_notes/{id}",
+				regexp.MustCompile("^test://daily.notes/(.+)$"), "id"))
 		}),
 	},
 	{
@@ -424,8 +435,9 @@ var familyFaults = []Fault{
 	},
 	{
 		ID: "progress.token-32-bits", Requirement: "progress.token.active-request", Form: ByValue,
-		Summary:    "Progress tokens that are numbers are cut to 32 bits.",
-		Collateral: []string{"progress.value-increases", "progress.stop", "progress.in-progress", "progress.token.echo"},
+		Summary: "Progress tokens that are numbers are cut to 32 bits.",
+		Collateral: []string{"progress.value-increases", "progress.stop", "progress.in-progress",
+			"progress.token.echo"},
 		Apply: params(progressed, func(params object) {
 			if token, ok := params["progressToken"].(json.Number); ok {
 				if n, err := token.Int64(); err == nil && n > 1<<31-1 {
@@ -442,21 +454,24 @@ var familyFaults = []Fault{
 		}),
 	},
 	{
-		ID: "http.charset-quoted-refused", Requirement: "http.server.content-type-forms", Transports: overBothHTTP, Form: ByValue,
+		ID: "http.charset-quoted-refused", Requirement: "http.server.content-type-forms", Transports: overBothHTTP,
+		Form:    ByValue,
 		Summary: "A Content-Type whose charset stands in quotes is refused with 415.",
 		Apply: refusingHTTP(http.StatusUnsupportedMediaType, func(r *http.Request) bool {
 			return strings.Contains(r.Header.Get("Content-Type"), `"`)
 		}),
 	},
 	{
-		ID: "http.content-type-blank", Requirement: "http.server.content-type-forms", Transports: overBothHTTP, Form: ByValue,
+		ID: "http.content-type-blank", Requirement: "http.server.content-type-forms", Transports: overBothHTTP,
+		Form:    ByValue,
 		Summary: "A Content-Type with a blank before the semicolon is refused with 415.",
 		Apply: refusingHTTP(http.StatusUnsupportedMediaType, func(r *http.Request) bool {
 			return strings.Contains(r.Header.Get("Content-Type"), " ;")
 		}),
 	},
 	{
-		ID: "http.content-type-case", Requirement: "http.server.content-type-forms", Transports: overBothHTTP, Form: ByValue,
+		ID: "http.content-type-case", Requirement: "http.server.content-type-forms", Transports: overBothHTTP,
+		Form:    ByValue,
 		Summary: "A Content-Type in another case is refused with 415.",
 		Apply: refusingHTTP(http.StatusUnsupportedMediaType, func(r *http.Request) bool {
 			return strings.Contains(r.Header.Get("Content-Type"), "JSON")
@@ -468,12 +483,14 @@ var familyFaults = []Fault{
 		Apply:   notAccepting(func(accept string) bool { return strings.Contains(accept, "\t") }),
 	},
 	{
-		ID: "http.accept-anything-refused", Requirement: "http.server.accept-forms", Transports: overHTTP, Form: ByValue,
+		ID: "http.accept-anything-refused", Requirement: "http.server.accept-forms", Transports: overHTTP,
+		Form:    ByValue,
 		Summary: "An Accept header that names */* besides is refused with 406.",
 		Apply:   notAccepting(func(accept string) bool { return strings.Contains(accept, "*/*") }),
 	},
 	{
-		ID: "http.get-accept-weights-refused", Requirement: "http.server.accept-forms", Transports: overHTTP, Form: ByValue,
+		ID: "http.get-accept-weights-refused", Requirement: "http.server.accept-forms", Transports: overHTTP,
+		Form:       ByValue,
 		Summary:    "A GET whose Accept header has weights is refused with 406.",
 		Collateral: []string{"http.server.get-stream-or-405"},
 		Apply: refusingHTTP(http.StatusNotAcceptable, func(r *http.Request) bool {
@@ -484,29 +501,34 @@ var familyFaults = []Fault{
 		ID: "http.origin-suffix", Requirement: "http.server.origin-foreign", Transports: overHTTP, Form: ByValue,
 		Summary:    "An Origin that ends like a trusted one is trusted.",
 		Collateral: []string{"http.server.origin-every-request"},
-		Apply:      passing(server.ForeignOrigin, func(r *server.Reply) bool { return strings.HasSuffix(origin(r), "localhost") }),
+		Apply: passing(server.ForeignOrigin,
+			func(r *server.Reply) bool { return strings.HasSuffix(origin(r), "localhost") }),
 	},
 	{
 		ID: "http.origin-user", Requirement: "http.server.origin-foreign", Transports: overHTTP, Form: ByValue,
 		Summary:    "An Origin that begins with a trusted one and an at sign is trusted.",
 		Collateral: []string{"http.server.origin-every-request"},
-		Apply:      passing(server.ForeignOrigin, func(r *server.Reply) bool { return strings.HasPrefix(origin(r), "http://localhost@") }),
+		Apply: passing(server.ForeignOrigin,
+			func(r *server.Reply) bool { return strings.HasPrefix(origin(r), "http://localhost@") }),
 	},
 	{
 		ID: "http.origin-capitals", Requirement: "http.server.origin-foreign", Transports: overHTTP, Form: ByValue,
 		Summary:    "An Origin in capitals is not looked at.",
 		Collateral: []string{"http.server.origin-every-request"},
-		Apply:      passing(server.ForeignOrigin, func(r *server.Reply) bool { return strings.HasPrefix(origin(r), "HTTP:") }),
+		Apply: passing(server.ForeignOrigin,
+			func(r *server.Reply) bool { return strings.HasPrefix(origin(r), "HTTP:") }),
 	},
 	{
-		ID: "http.version-without-hyphens", Requirement: "http.server.version-header-invalid-400", Transports: overHTTP, Form: ByValue,
+		ID: "http.version-without-hyphens", Requirement: "http.server.version-header-invalid-400", Transports: overHTTP,
+		Form:    ByValue,
 		Summary: "MCP-Protocol-Version may have the date of a version in another form.",
 		Apply: passing(server.BadVersionHeader, func(r *server.Reply) bool {
 			return r.Request.Header.Get(versionHeader) == "20250618"
 		}),
 	},
 	{
-		ID: "stdio.null-in-array-kills", Requirement: "stdio.server.survives-non-message", Transports: stdio, Form: ByValue,
+		ID: "stdio.null-in-array-kills", Requirement: "stdio.server.survives-non-message", Transports: stdio,
+		Form:    ByValue,
 		Summary: "An array of null ends the process.",
 		Apply:   dying(func(line []byte) bool { return string(line) == "[null]" }),
 	},
@@ -521,12 +543,14 @@ var familyFaults = []Fault{
 		Apply:   dying(func(line []byte) bool { return bytes.HasSuffix(line, []byte(`\u00`)) }),
 	},
 	{
-		ID: "stdio.byte-order-mark-kills", Requirement: "stdio.server.survives-invalid-json", Transports: stdio, Form: ByValue,
+		ID: "stdio.byte-order-mark-kills", Requirement: "stdio.server.survives-invalid-json", Transports: stdio,
+		Form:    ByValue,
 		Summary: "A line that begins with a byte order mark ends the process.",
 		Apply:   dying(func(line []byte) bool { return bytes.HasPrefix(line, []byte("\xef\xbb\xbf")) }),
 	},
 	{
-		ID: "stdio.surrogate-bytes-kill", Requirement: "stdio.server.survives-invalid-utf8", Transports: stdio, Form: ByValue,
+		ID: "stdio.surrogate-bytes-kill", Requirement: "stdio.server.survives-invalid-utf8", Transports: stdio,
+		Form:    ByValue,
 		Summary: "A line with the bytes of a surrogate ends the process.",
 		Apply:   dying(func(line []byte) bool { return bytes.Contains(line, []byte("\xed\xa0\x80")) }),
 	},

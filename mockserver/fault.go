@@ -48,7 +48,8 @@ func topics() [][]Fault {
 	return [][]Fault{
 		baseFaults, metaFaults, lifecycleFaults, stdioFaults, pingFaults, progressFaults, cancellationFaults,
 		toolFaults, resourceFaults, promptFaults, contentFaults, completionFaults, loggingFaults, paginationFaults,
-		clientFaults, schemaFaults, httpFaults, authFaults, familyFaults, threadFaults, pairFaults, momentFaults, factFaults,
+		clientFaults, schemaFaults, httpFaults, authFaults, familyFaults, threadFaults, pairFaults, momentFaults,
+		factFaults,
 		bystanderFaults, divertedFaults,
 	}
 }

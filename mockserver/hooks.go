@@ -95,7 +95,8 @@ func item(method, member, key, value string, change func(item object)) apply {
 
 // called changes the results of one tool.
 func called(tool string, change func(result object)) apply {
-	return wrapping("tools/call", server.Named(tool, server.Edit(func(_ *server.Request, result map[string]any) { change(result) })))
+	return wrapping("tools/call", server.Named(tool,
+		server.Edit(func(_ *server.Request, result map[string]any) { change(result) })))
 }
 
 // blocks changes the content blocks of one tool's results.
@@ -206,12 +207,13 @@ func firstOnly(method string) apply {
 // tellingEarly has a tool tell of the change that it makes some time before it makes it, and not when it has.
 func tellingEarly(tool, method string, tell func(s *server.Session)) apply {
 	return all(
-		wrapping("tools/call", server.Named(tool, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			tell(r.Session)
-			r.Detach()
-			<-time.After(100 * time.Millisecond)
-			return next(ctx, r)
-		})),
+		wrapping("tools/call", server.Named(tool,
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				tell(r.Session)
+				r.Detach()
+				<-time.After(100 * time.Millisecond)
+				return next(ctx, r)
+			})),
 		sending(server.OnMessage(method, func(out *server.Outgoing) []*server.Outgoing {
 			if count(out.Session, method)%2 == 0 {
 				return nil

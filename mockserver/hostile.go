@@ -61,7 +61,8 @@ func HostileTexts() []HostileText {
 		}},
 		{"long number", many(noteBegins, "9", 900_000, "}}")},
 		{"long fraction", many(noteBegins+"0.", "3", 900_000, "}}")},
-		{"far exponents", noted(`[1e999999999,-1e999999999,1e-999999999,1E+99999999999999999999,9223372036854775808,-9223372036854775809,18446744073709551616,9007199254740993,-0,-0.0,1e400]`)},
+		{"far exponents",
+			noted(`[1e999999999,-1e999999999,1e-999999999,1E+99999999999999999999,9223372036854775808,-9223372036854775809,18446744073709551616,9007199254740993,-0,-0.0,1e400]`)},
 		{"long text", many(noteBegins+`"`, "x", 900_000, `"}}`)},
 		{"escapes alone", many(noteBegins+`"`, `\u0000`, 150_000, `"}}`)},
 		{"lone surrogates", many(noteBegins+`"`, `\ud800`, 100_000, `"}}`)},
@@ -70,18 +71,22 @@ func HostileTexts() []HostileText {
 		{"member twice", func() string {
 			return `{"jsonrpc":"2.0","method":"ping","method":"notifications/message","id":1,"id":2}`
 		}},
-		{"member many times", many(`{"jsonrpc":"2.0","method":"notifications/message","params":{`, `"a":1,`, 100_000, `"a":2}}`)},
+		{"member many times", many(`{"jsonrpc":"2.0","method":"notifications/message","params":{`, `"a":1,`, 100_000,
+			`"a":2}}`)},
 		{"mischief", noted(`"` + Mischief + `"`)},
-		{"mischievous method", func() string { return `{"jsonrpc":"2.0","id":"` + Mischief + `","method":"` + Mischief + `"}` }},
+		{"mischievous method",
+			func() string { return `{"jsonrpc":"2.0","id":"` + Mischief + `","method":"` + Mischief + `"}` }},
 		{"mischievous error", func() string {
-			return `{"jsonrpc":"2.0","id":` + idMark + `,"error":{"code":-32603,"message":"` + Mischief + `","data":"` + Mischief + `"}}`
+			return `{"jsonrpc":"2.0","id":` + idMark + `,"error":{"code":-32603,"message":"` + Mischief + `","data":"` +
+				Mischief + `"}}`
 		}},
 		{"bytes for a terminal", noted("\"\x1b[2J\x9b31m\x07\"")},
 		{"id of a megabyte", many(`{"jsonrpc":"2.0","id":"`, "i", 900_000, `","method":"ping"}`)},
 		{"id beyond every type", func() string { return `{"jsonrpc":"2.0","id":1e400,"method":"ping"}` }},
 		{"id that is an object", func() string { return `{"jsonrpc":"2.0","id":{"a":[]},"method":"ping"}` }},
 		{"method of a megabyte", many(`{"jsonrpc":"2.0","id":7,"method":"`, "m", 900_000, `"}`)},
-		{"large batch", many("[", `{"jsonrpc":"2.0","id":1,"method":"ping"},`, 15_000, `{"jsonrpc":"2.0","id":2,"method":"ping"}]`)},
+		{"large batch", many("[", `{"jsonrpc":"2.0","id":1,"method":"ping"},`, 15_000,
+			`{"jsonrpc":"2.0","id":2,"method":"ping"}]`)},
 		{"batch in batches", many("", "[", 400, strings.Repeat("]", 400))},
 		{"answer to nobody", many(`{"jsonrpc":"2.0","id":"nobody","result":{"a":"`, "x", 300_000, `"}}`)},
 		{"wrong result", func() string { return `{"jsonrpc":"2.0","id":` + idMark + `,"result":[]}` }},
@@ -89,9 +94,11 @@ func HostileTexts() []HostileText {
 			return `{"jsonrpc":"2.0","id":` + idMark + `,"result":{},"error":{"code":1e400,"message":7}}`
 		}},
 		{"list of everything", func() string {
-			return `{"jsonrpc":"2.0","id":` + idMark + `,"result":{"tools":[42,null,"text",[],{},{"name":7,"inputSchema":[]}],"resources":7,"prompts":{},"nextCursor":[]}}`
+			return `{"jsonrpc":"2.0","id":` + idMark +
+				`,"result":{"tools":[42,null,"text",[],{},{"name":7,"inputSchema":[]}],"resources":7,"prompts":{},"nextCursor":[]}}`
 		}},
-		{"progress of nobody", many(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"`, "p", 300_000, `","progress":1e400}}`)},
+		{"progress of nobody", many(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"`,
+			"p", 300_000, `","progress":1e400}}`)},
 		{"names of prototypes", noted(`{"__proto__":{"a":1},"constructor":{"prototype":{}},"":"","toString":null}`)},
 	}
 }
@@ -249,23 +256,30 @@ var hostilePeers = []HostilePeer{
 		s.Notify("notifications/message", map[string]any{"level": "info", "data": "more"})
 	})},
 	{Name: "flood of long notifications", Apply: flooding(func(s *server.Session, n int) {
-		s.Notify("notifications/message", map[string]any{"level": "info", "data": fmt.Sprint(n, strings.Repeat("x", 100_000))})
+		s.Notify("notifications/message", map[string]any{"level": "info",
+			"data": fmt.Sprint(n, strings.Repeat("x", 100_000))})
 	})},
 	{Name: "flood of requests", Apply: flooding(func(s *server.Session, n int) {
-		s.Send(&server.Outgoing{Kind: wire.Request, Method: "ping", Message: map[string]any{"jsonrpc": "2.0", "id": n, "method": "ping"}})
+		s.Send(&server.Outgoing{Kind: wire.Request, Method: "ping",
+			Message: map[string]any{"jsonrpc": "2.0", "id": n, "method": "ping"}})
 	})},
 	{Name: "flood of answers", Apply: flooding(func(s *server.Session, n int) {
-		s.Send(&server.Outgoing{Kind: wire.Result, Message: map[string]any{"jsonrpc": "2.0", "id": n, "result": map[string]any{}}})
+		s.Send(&server.Outgoing{Kind: wire.Result,
+			Message: map[string]any{"jsonrpc": "2.0", "id": n, "result": map[string]any{}}})
 	})},
 	{Name: "flood of progress", Apply: flooding(func(s *server.Session, n int) {
 		s.Notify("notifications/progress", map[string]any{"progressToken": n, "progress": n})
 	})},
-	{Name: "cursors without end", Apply: wrapping("*", endlessPages(func(n int64) string { return fmt.Sprint("page ", n) }))},
-	{Name: "cursors of a megabyte", Apply: wrapping("*", endlessPages(func(n int64) string { return fmt.Sprint(n, strings.Repeat("c", megabyte*9/10)) }))},
+	{Name: "cursors without end", Apply: wrapping("*",
+		endlessPages(func(n int64) string { return fmt.Sprint("page ", n) }))},
+	{Name: "cursors of a megabyte", Apply: wrapping("*",
+		endlessPages(func(n int64) string { return fmt.Sprint(n, strings.Repeat("c", megabyte*9/10)) }))},
 	{Name: "cursor in a circle", Apply: wrapping("*", endlessPages(func(int64) string { return "again" }))},
 	{Name: "empty cursor", Apply: wrapping("*", endlessPages(func(int64) string { return "" }))},
 	{Name: "URIs that explode", Apply: all(
-		items("resources/list", "resources", func(item object) { item["uri"] = "a:" + strings.Repeat("%2", 50_000) + "//[::1%25" }),
+		items("resources/list", "resources", func(item object) {
+			item["uri"] = "a:" + strings.Repeat("%2", 50_000) + "//[::1%25"
+		}),
 		items("resources/templates/list", "resourceTemplates", func(item object) {
 			item["uriTemplate"] = "x://" + strings.Repeat("{+a*,b:9999}{", 20_000)
 		}),
@@ -273,37 +287,51 @@ var hostilePeers = []HostilePeer{
 	{Name: "schemas that explode", Apply: items("tools/list", "tools", func(item object) {
 		item["inputSchema"] = object{
 			"type": "object", "$ref": "#/$defs/a", "$defs": object{
-				"a": object{"allOf": list{object{"$ref": "#/$defs/b"}, object{"$ref": "#/$defs/b"}}}, "b": object{"anyOf": list{object{"$ref": "#/$defs/a"}, true}},
+				"a": object{"allOf": list{object{"$ref": "#/$defs/b"}, object{"$ref": "#/$defs/b"}}},
+				"b": object{"anyOf": list{object{"$ref": "#/$defs/a"}, true}},
 			},
 			"required": list{"s", "l", "n", "o"}, "properties": object{
-				"s": object{"type": "string", "minLength": 1_000_000_000, "pattern": "^(((((a{100}){100}){100}){100})+)+$"},
+				"s": object{"type": "string", "minLength": 1_000_000_000,
+					"pattern": "^(((((a{100}){100}){100}){100})+)+$"},
 				"l": object{"type": "array", "minItems": 1_000_000_000, "uniqueItems": true},
 				"n": object{"type": "integer", "minimum": 1e300, "multipleOf": 1e-300},
-				"o": object{"type": "object", "minProperties": 1_000_000_000, "patternProperties": object{"(": object{}}},
+				"o": object{"type": "object", "minProperties": 1_000_000_000,
+					"patternProperties": object{"(": object{}}},
 			},
 		}
 	})},
 	{Name: "schemas elsewhere", Apply: items("tools/list", "tools", func(item object) {
-		item["inputSchema"] = object{"type": "object", "$ref": "file:///etc/passwd", "allOf": list{object{"$ref": "http://169.254.169.254/"}}, "$schema": "http://127.0.0.1:1/"}
+		item["inputSchema"] = object{"type": "object", "$ref": "file:///etc/passwd",
+			"allOf": list{object{"$ref": "http://169.254.169.254/"}}, "$schema": "http://127.0.0.1:1/"}
 	})},
 	{Name: "names of mischief", Apply: all(
-		items("tools/list", "tools", func(item object) { item["title"], item["description"] = unescaped(), unescaped() }),
+		items("tools/list", "tools", func(item object) {
+			item["title"], item["description"] = unescaped(), unescaped()
+		}),
 		func(o *server.Options) {
 			o.Info = map[string]any{"name": unescaped(), "title": unescaped(), "version": unescaped()}
 			o.Instructions = unescaped()
 		},
 	)},
 
-	{Name: "retry of years", Legal: true, Transports: overEither, Apply: eventful(func(e *server.Event) { e.Retry = "99999999999999" })},
-	{Name: "retry beyond every type", Legal: true, Transports: overEither, Apply: eventful(func(e *server.Event) { e.Retry = strings.Repeat("9", 1000) })},
+	{Name: "retry of years", Legal: true, Transports: overEither,
+		Apply: eventful(func(e *server.Event) { e.Retry = "99999999999999" })},
+	{Name: "retry beyond every type", Legal: true, Transports: overEither,
+		Apply: eventful(func(e *server.Event) { e.Retry = strings.Repeat("9", 1000) })},
 	{Name: "event ids of a megabyte", Transports: overEither, Apply: func(o *server.Options) {
 		var n atomic.Int64
 		eventful(func(e *server.Event) { e.ID = fmt.Sprint(n.Add(1), strings.Repeat("i", megabyte)) })(o)
 	}},
-	{Name: "event names of a megabyte", Transports: overEither, Apply: eventful(func(e *server.Event) { e.Raw = []byte("event: " + strings.Repeat("e", megabyte) + "\ndata: {}\n\n") })},
-	{Name: "comments of a megabyte", Transports: overEither, Apply: eventful(func(e *server.Event) { e.Comment = strings.Repeat("c", megabyte) })},
-	{Name: "fields without end", Transports: overEither, Apply: eventful(func(e *server.Event) { e.Raw = []byte(strings.Repeat("field: x\n", megabyte/4)) })},
-	{Name: "many lines of data", Transports: overEither, Apply: eventful(func(e *server.Event) { e.Raw = []byte(strings.Repeat("data\n", megabyte/2) + "\n") })},
+	{Name: "event names of a megabyte", Transports: overEither,
+		Apply: eventful(func(e *server.Event) {
+			e.Raw = []byte("event: " + strings.Repeat("e", megabyte) + "\ndata: {}\n\n")
+		})},
+	{Name: "comments of a megabyte", Transports: overEither,
+		Apply: eventful(func(e *server.Event) { e.Comment = strings.Repeat("c", megabyte) })},
+	{Name: "fields without end", Transports: overEither,
+		Apply: eventful(func(e *server.Event) { e.Raw = []byte(strings.Repeat("field: x\n", megabyte/4)) })},
+	{Name: "many lines of data", Transports: overEither,
+		Apply: eventful(func(e *server.Event) { e.Raw = []byte(strings.Repeat("data\n", megabyte/2) + "\n") })},
 	{Name: "headers, ten thousand", Transports: overEither, Apply: inHeads(func(r *server.Reply) {
 		for i := range 10_000 {
 			r.Header.Set(fmt.Sprint("X-", i), strings.Repeat("h", 80))

@@ -157,7 +157,8 @@ func ahead(data string) apply {
 		if e.Out == nil || e.Out.Method != "notifications/message" {
 			return []*server.Event{e}
 		}
-		return []*server.Event{{Session: e.Session, Out: e.Out, Stream: e.Stream, Name: "message", Data: []byte(data)}, e}
+		return []*server.Event{{Session: e.Session, Out: e.Out, Stream: e.Stream, Name: "message", Data: []byte(data)},
+			e}
 	})
 }
 
@@ -251,7 +252,8 @@ func historyOnGet(of func(e *server.Event) bool) apply {
 				var again []*server.Event
 				for _, e := range all {
 					if e.Out != nil && of(e) {
-						again = append(again, &server.Event{Session: e.Session, Out: e.Out, Stream: e.Stream, Name: e.Name, Data: e.Data})
+						again = append(again, &server.Event{Session: e.Session, Out: e.Out, Stream: e.Stream,
+							Name: e.Name, Data: e.Data})
 					}
 				}
 				return again
@@ -289,7 +291,8 @@ func replayingAll() apply {
 				if other == s || i < 0 {
 					continue
 				}
-				return slices.DeleteFunc(slices.Clone(all[i+1:]), func(e *server.Event) bool { return e.Stream != all[i].Stream })
+				return slices.DeleteFunc(slices.Clone(all[i+1:]),
+					func(e *server.Event) bool { return e.Stream != all[i].Stream })
 			}
 			return proposal
 		}
@@ -303,7 +306,8 @@ func greeting() apply {
 			return []*server.Event{e}
 		}
 		hello := e.Session.Notification("notifications/message", object{"level": "info", "data": "hello"})
-		return []*server.Event{{Session: e.Session, Out: hello, Stream: e.Stream, Name: "message", Data: []byte(text(hello.Message))}, e}
+		return []*server.Event{{Session: e.Session, Out: hello, Stream: e.Stream, Name: "message",
+			Data: []byte(text(hello.Message))}, e}
 	})
 }
 
@@ -405,7 +409,8 @@ func cancellingAll() apply {
 		})(o)
 		receiving(func(_ *server.Session, m *wire.Message, next func()) {
 			next()
-			if stop, ok := running.Load(wire.ReadID(wire.At(m.Params, "requestId")).Key()); ok && m.Method == cancelled {
+			if stop, ok := running.Load(wire.ReadID(wire.At(m.Params, "requestId")).Key()); ok &&
+				m.Method == cancelled {
 				stop.(context.CancelFunc)()
 			}
 		})(o)
@@ -440,18 +445,22 @@ var httpFaults = []Fault{
 		ID: "http.post-not-allowed", Requirement: "http.server.endpoint-post", Transports: overHTTP,
 		Summary:    "POST is refused with 405.",
 		Collateral: []string{"lifecycle.init.answered"},
-		Apply:      refusingHTTP(http.StatusMethodNotAllowed, func(r *http.Request) bool { return r.Method == http.MethodPost }),
+		Apply: refusingHTTP(http.StatusMethodNotAllowed,
+			func(r *http.Request) bool { return r.Method == http.MethodPost }),
 	},
 	{
 		ID: "http.origin-unchecked", Requirement: "http.server.origin-foreign", Transports: overHTTP,
 		Summary: "The Origin of the first request of a session is not checked.",
-		Apply:   passing(server.ForeignOrigin, func(r *server.Reply) bool { return r.Session == nil && origin(r) != "null" }),
+		Apply: passing(server.ForeignOrigin, func(r *server.Reply) bool {
+			return r.Session == nil && origin(r) != "null"
+		}),
 	},
 	{
 		ID: "http.origin-prefix", Requirement: "http.server.origin-foreign", Transports: overHTTP, Form: ByValue,
 		Summary:    "An Origin that begins like a trusted one is trusted.",
 		Collateral: []string{"http.server.origin-every-request"},
-		Apply:      passing(server.ForeignOrigin, func(r *server.Reply) bool { return strings.HasPrefix(origin(r), "http://localhost") }),
+		Apply: passing(server.ForeignOrigin,
+			func(r *server.Reply) bool { return strings.HasPrefix(origin(r), "http://localhost") }),
 	},
 	{
 		ID: "http.origin-of-host-header", Requirement: "http.server.origin-foreign", Transports: overHTTP,
@@ -464,12 +473,16 @@ var httpFaults = []Fault{
 		Apply:   passing(server.ForeignOrigin, func(r *server.Reply) bool { return origin(r) == "null" }),
 	},
 	{
-		ID: "http.origin-null-trusted-later", Requirement: "http.server.origin-null", Transports: overHTTP, Form: InSequence,
+		ID: "http.origin-null-trusted-later", Requirement: "http.server.origin-null", Transports: overHTTP,
+		Form:    InSequence,
 		Summary: "The Origin null is trusted within a session.",
-		Apply:   passing(server.ForeignOrigin, func(r *server.Reply) bool { return r.Session != nil && origin(r) == "null" }),
+		Apply: passing(server.ForeignOrigin, func(r *server.Reply) bool {
+			return r.Session != nil && origin(r) == "null"
+		}),
 	},
 	{
-		ID: "http.origin-checked-once", Requirement: "http.server.origin-every-request", Transports: overHTTP, Form: InSequence,
+		ID: "http.origin-checked-once", Requirement: "http.server.origin-every-request", Transports: overHTTP,
+		Form:       InSequence,
 		Summary:    "The Origin is checked for the first request of a session only.",
 		Collateral: []string{"http.server.origin-null"},
 		Apply:      passing(server.ForeignOrigin, func(r *server.Reply) bool { return r.Session != nil }),
@@ -477,7 +490,9 @@ var httpFaults = []Fault{
 	{
 		ID: "http.origin-get-unchecked", Requirement: "http.server.origin-every-request", Transports: overHTTP,
 		Summary: "The Origin of a GET is not checked.",
-		Apply:   passing(server.ForeignOrigin, func(r *server.Reply) bool { return r.Request.Method == http.MethodGet }),
+		Apply: passing(server.ForeignOrigin, func(r *server.Reply) bool {
+			return r.Request.Method == http.MethodGet
+		}),
 	},
 	{
 		ID: "http.origin-notification-unchecked", Requirement: "http.server.origin-every-request", Transports: overHTTP,
@@ -504,17 +519,20 @@ var httpFaults = []Fault{
 		Apply:   notAccepting(func(accept string) bool { return accept != strings.ToLower(accept) }),
 	},
 	{
-		ID: "http.session-header-lower-lost", Requirement: "http.server.header-names", Transports: overHTTP, Form: ByValue,
+		ID: "http.session-header-lower-lost", Requirement: "http.server.header-names", Transports: overHTTP,
+		Form:    ByValue,
 		Summary: "The id of a session is not found in a header whose name is in small letters.",
 		Apply:   blindTo("mcp-session-id"),
 	},
 	{
-		ID: "http.content-type-header-upper-lost", Requirement: "http.server.header-names", Transports: overHTTP, Form: ByValue,
+		ID: "http.content-type-header-upper-lost", Requirement: "http.server.header-names", Transports: overHTTP,
+		Form:    ByValue,
 		Summary: "The Content-Type is not found in a header whose name is in capitals.",
 		Apply:   blindTo("CONTENT-TYPE"),
 	},
 	{
-		ID: "http.version-header-lower-lost", Requirement: "http.server.header-names", Transports: overHTTP, Form: ByValue,
+		ID: "http.version-header-lower-lost", Requirement: "http.server.header-names", Transports: overHTTP,
+		Form:    ByValue,
 		Summary: "The version of the protocol is not found in a header whose name is in small letters.",
 		Apply:   blindTo("mcp-protocol-version"),
 	},
@@ -555,7 +573,8 @@ var httpFaults = []Fault{
 		}), peeking()),
 	},
 	{
-		ID: "http.charset-refused", Requirement: "http.server.content-type-forms", Transports: []string{"http", "sse"}, Form: ByValue,
+		ID: "http.charset-refused", Requirement: "http.server.content-type-forms", Transports: []string{"http", "sse"},
+		Form:    ByValue,
 		Summary: "A Content-Type other than just application/json is refused with 415.",
 		Apply: refusingHTTP(http.StatusUnsupportedMediaType, func(r *http.Request) bool {
 			return r.Method == http.MethodPost && r.Header.Get("Content-Type") != "application/json"
@@ -571,8 +590,9 @@ var httpFaults = []Fault{
 	},
 	{
 		ID: "http.refused-with-200", Requirement: "http.server.unacceptable-error-status", Transports: overHTTP,
-		Summary:    "A notification of an unknown method is refused with a JSON-RPC error and the status 200.",
-		Collateral: []string{"base.notification.unknown-no-response", "base.notification.no-response", "base.response.id-echo"},
+		Summary: "A notification of an unknown method is refused with a JSON-RPC error and the status 200.",
+		Collateral: []string{"base.notification.unknown-no-response", "base.notification.no-response",
+			"base.response.id-echo"},
 		Apply: all(peeking(), replying(server.Accepted, func(r *server.Reply) {
 			if posted(r.Request).Method == "notifications/mcpconform/no-such" {
 				r.Status = http.StatusOK
@@ -622,8 +642,9 @@ var httpFaults = []Fault{
 	},
 	{
 		ID: "http.response-withheld", Requirement: "http.server.sse-response-sent", Transports: overHTTP,
-		Summary:    "The stream of a request ends without the response.",
-		Collateral: []string{"http.server.sse-no-early-close", "tools.list.callable", "logging.filter.all-above", "logging.set-level.replaces"},
+		Summary: "The stream of a request ends without the response.",
+		Collateral: []string{"http.server.sse-no-early-close", "tools.list.callable", "logging.filter.all-above",
+			"logging.set-level.replaces"},
 		Apply: streaming(func(e *server.Event) []*server.Event {
 			if e.Out != nil && e.Out.Answers != nil && e.Out.Answers.Params["name"] == "test_tool_with_logging" {
 				return nil
@@ -636,7 +657,8 @@ var httpFaults = []Fault{
 		Summary:    "The stream of a request is closed before the response.",
 		Collateral: []string{"http.server.sse-response-sent", "tools.list.callable"},
 		Apply: streaming(func(e *server.Event) []*server.Event {
-			if e.Out != nil && e.Out.To != nil && e.Out.Method == "notifications/message" && e.Out.To.Params["name"] == "test_tool_with_logging" {
+			if e.Out != nil && e.Out.To != nil && e.Out.Method == "notifications/message" &&
+				e.Out.To.Params["name"] == "test_tool_with_logging" {
 				e.Cut = true
 			}
 			return []*server.Event{e}
@@ -646,8 +668,10 @@ var httpFaults = []Fault{
 		ID: "http.response-elsewhere", Requirement: "http.server.sse-own-response", Transports: overHTTP,
 		Summary: "The response to a ping comes on the stream of a call that is running.",
 		Collateral: []string{
-			"http.server.sse-no-early-close", "http.server.sse-response-sent", "http.server.multiple-streams", "ping.response-prompt", "cancellation.no-response",
-			"cancellation.ignore-unknown", "base.response.id-type-echo", "base.request.id-space-per-side", // whose checks ping during a call
+			"http.server.sse-no-early-close", "http.server.sse-response-sent", "http.server.multiple-streams",
+			"ping.response-prompt", "cancellation.no-response",
+			"cancellation.ignore-unknown", "base.response.id-type-echo",
+			"base.request.id-space-per-side", // whose checks ping during a call
 		},
 		Apply: all(
 			func(o *server.Options) { o.HTTP.AlwaysSSE = true },
@@ -663,10 +687,11 @@ var httpFaults = []Fault{
 		Summary:    "Progress of a call comes on the stream of another one.",
 		Collateral: []string{"http.server.replay-same-stream"}, // of a stream that is resumed
 		Apply: all(
-			wrapping("tools/call", server.Named("test_tool_with_progress", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				_ = r.Sleep(ctx, 50*time.Millisecond) // so that others run beside it
-				return next(ctx, r)
-			})),
+			wrapping("tools/call", server.Named("test_tool_with_progress",
+				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+					_ = r.Sleep(ctx, 50*time.Millisecond) // so that others run beside it
+					return next(ctx, r)
+				})),
 			messages(progressed, func(out *server.Outgoing) {
 				if out.To == nil {
 					return
@@ -683,7 +708,8 @@ var httpFaults = []Fault{
 		Apply:   func(o *server.Options) { o.Behaviour.HTTP.KeepOpen = func(*server.Request) bool { return true } },
 	},
 	{
-		ID: "http.stream-of-refused-call-kept-open", Requirement: "http.server.sse-close-after-response", Transports: overHTTP, Form: ByValue,
+		ID: "http.stream-of-refused-call-kept-open", Requirement: "http.server.sse-close-after-response",
+		Transports: overHTTP, Form: ByValue,
 		Summary: "Calls alone are answered with a stream, and that of a call of a tool that does not exist stays open after the error.",
 		Apply: func(o *server.Options) {
 			o.Behaviour.HTTP.Answer = func(r *server.Request) server.AnswerForm {
@@ -700,9 +726,10 @@ var httpFaults = []Fault{
 	},
 	{
 		ID: "http.hang-up-breaks-session", Requirement: "http.disconnect.survived", Transports: overHTTP,
-		Summary:    "When the client hangs up on a stream, nothing in its session is served any more.",
-		Collateral: []string{"http.server.get-close-tolerated", "http.server.get-stream-or-405", "http.server.origin-every-request"},
-		Apply:      fragile(func(r *http.Request) bool { return true }),
+		Summary: "When the client hangs up on a stream, nothing in its session is served any more.",
+		Collateral: []string{"http.server.get-close-tolerated", "http.server.get-stream-or-405",
+			"http.server.origin-every-request"},
+		Apply: fragile(func(r *http.Request) bool { return true }),
 	},
 	{
 		ID: "http.get-closed-breaks-session", Requirement: "http.server.get-close-tolerated", Transports: overHTTP,
@@ -715,21 +742,24 @@ var httpFaults = []Fault{
 		Summary: "The end of a connection cancels the request.",
 		Apply: all(
 			func(o *server.Options) { o.Behaviour.HTTP.CancelOnDisconnect, o.Behaviour.AnswerCancelled = true, true },
-			wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				result, problem := next(ctx, r)
-				if ctx.Err() != nil {
-					return nil, &wire.Error{Code: server.InternalError, Message: "Request cancelled: the client has disconnected"}
-				}
-				return result, problem
-			}),
+			wrapping("tools/call",
+				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+					result, problem := next(ctx, r)
+					if ctx.Err() != nil {
+						return nil, &wire.Error{Code: server.InternalError,
+							Message: "Request cancelled: the client has disconnected"}
+					}
+					return result, problem
+				}),
 		),
 		Collateral: []string{"cancellation.no-response"},
 	},
 	{
 		ID: "http.disconnect-forgets", Requirement: "http.server.disconnect-not-cancel", Transports: overHTTP,
-		Summary:    "A call is left unanswered if, when it is done, the client has not come back to its stream.",
-		Collateral: []string{"base.response.present", "http.server.sse-response-sent", "http.server.sse-no-early-close"},
-		Apply:      forgetting,
+		Summary: "A call is left unanswered if, when it is done, the client has not come back to its stream.",
+		Collateral: []string{"base.response.present", "http.server.sse-response-sent",
+			"http.server.sse-no-early-close"},
+		Apply: forgetting,
 	},
 	{
 		ID: "http.bad-body-accepted", Requirement: "http.server.survives-bad-body", Transports: overHTTP,
@@ -742,8 +772,9 @@ var httpFaults = []Fault{
 	},
 	{
 		ID: "http.bad-body-breaks-session", Requirement: "http.server.survives-bad-body", Transports: overHTTP,
-		Summary:    "After a message without jsonrpc nothing is answered in the session any more.",
-		Collateral: []string{"base.response.present", "http.server.sse-response-sent", "http.server.sse-no-early-close"},
+		Summary: "After a message without jsonrpc nothing is answered in the session any more.",
+		Collateral: []string{"base.response.present", "http.server.sse-response-sent",
+			"http.server.sse-no-early-close"},
 		Apply: all(
 			understanding(wire.JSONRPCMissing),
 			unresponsiveAfter(func(_ *server.Session, m *wire.Message) bool { return m.Has(wire.JSONRPCMissing) }),
@@ -752,7 +783,8 @@ var httpFaults = []Fault{
 	{
 		ID: "http.large-body-fails", Requirement: "http.message.large", Transports: overHTTP,
 		Summary: "A body of more than 512 KiB is answered with 500.",
-		Apply:   refusingHTTP(http.StatusInternalServerError, func(r *http.Request) bool { return r.ContentLength > 512<<10 }),
+		Apply: refusingHTTP(http.StatusInternalServerError,
+			func(r *http.Request) bool { return r.ContentLength > 512<<10 }),
 	},
 	{
 		ID: "http.large-body-cut", Requirement: "http.message.large", Transports: overHTTP,
@@ -778,7 +810,8 @@ var httpFaults = []Fault{
 			w.Header().Set("Content-Type", "text/html")
 			_, _ = io.WriteString(w, "<title>MCP server</title>")
 		}),
-		Collateral: []string{"http.server.origin-every-request", "http.server.session-missing-400", "http.server.session-ended-404"},
+		Collateral: []string{"http.server.origin-every-request", "http.server.session-missing-400",
+			"http.server.session-ended-404"},
 	},
 	{
 		ID: "http.resume-octets", Requirement: "http.server.get-stream-or-405", Transports: overHTTP, Form: InSequence,
@@ -791,7 +824,8 @@ var httpFaults = []Fault{
 		}),
 	},
 	{
-		ID: "http.resume-unknown-json", Requirement: "http.server.get-stream-or-405", Transports: overHTTP, Form: ByValue,
+		ID: "http.resume-unknown-json", Requirement: "http.server.get-stream-or-405", Transports: overHTTP,
+		Form:    ByValue,
 		Summary: "A GET with a Last-Event-ID that the server does not know is answered with 200 and JSON.",
 		Apply: between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if r.Method != http.MethodGet || !strings.HasPrefix(r.Header.Get(lastEventHeader), "mcpconform") {
@@ -809,9 +843,10 @@ var httpFaults = []Fault{
 	},
 	{
 		ID: "http.response-on-get", Requirement: "http.server.get-no-response", Transports: overHTTP,
-		Summary:    "The response to a request comes on the listening stream.",
-		Collateral: []string{"http.server.sse-no-early-close", "http.server.sse-response-sent", "resources.unsubscribe.accepted"},
-		Apply:      responses("resources/unsubscribe", func(out *server.Outgoing) { out.To = nil }),
+		Summary: "The response to a request comes on the listening stream.",
+		Collateral: []string{"http.server.sse-no-early-close", "http.server.sse-response-sent",
+			"resources.unsubscribe.accepted"},
+		Apply: responses("resources/unsubscribe", func(out *server.Outgoing) { out.To = nil }),
 	},
 	{
 		ID: "http.orphan-on-get", Requirement: "http.server.get-no-response", Transports: overHTTP,
@@ -830,8 +865,9 @@ var httpFaults = []Fault{
 	},
 	{
 		ID: "http.broadcast", Requirement: "http.server.no-broadcast", Transports: overHTTP,
-		Summary:    "Progress comes on the stream of the request and on the listening stream.",
-		Collateral: []string{"http.server.get-unrelated", "progress.value-increases", "progress.stop", "progress.in-progress"},
+		Summary: "Progress comes on the stream of the request and on the listening stream.",
+		Collateral: []string{"http.server.get-unrelated", "progress.value-increases", "progress.stop",
+			"progress.in-progress"},
 		Apply: sending(server.OnMessage(progressed, func(out *server.Outgoing) []*server.Outgoing {
 			again := out.Clone()
 			again.To = nil
@@ -850,23 +886,25 @@ var httpFaults = []Fault{
 	{
 		ID: "http.broadcast-update", Requirement: "http.server.no-broadcast", Transports: overHTTP,
 		Summary: "The update of a resource is announced on the stream of the call that made it and on the listening stream.",
-		Apply: sending(server.OnMessage("notifications/resources/updated", func(out *server.Outgoing) []*server.Outgoing {
-			sent := []*server.Outgoing{out}
-			for _, r := range out.Session.Running() {
-				if r.Method == "tools/call" {
-					again := out.Clone()
-					again.To = r
-					sent = append(sent, again)
+		Apply: sending(server.OnMessage("notifications/resources/updated",
+			func(out *server.Outgoing) []*server.Outgoing {
+				sent := []*server.Outgoing{out}
+				for _, r := range out.Session.Running() {
+					if r.Method == "tools/call" {
+						again := out.Clone()
+						again.To = r
+						sent = append(sent, again)
+					}
 				}
-			}
-			return sent
-		})),
+				return sent
+			})),
 	},
 	{
 		ID: "http.history-on-get", Requirement: "http.server.no-broadcast", Transports: overHTTP,
-		Summary:    "A listening stream begins with the progress that came on the streams of requests.",
-		Collateral: []string{"progress.value-increases", "progress.stop", "progress.in-progress", "http.server.get-unrelated", "cancellation.stop-processing"},
-		Apply:      historyOnGet(func(e *server.Event) bool { return e.Out.Method == progressed }),
+		Summary: "A listening stream begins with the progress that came on the streams of requests.",
+		Collateral: []string{"progress.value-increases", "progress.stop", "progress.in-progress",
+			"http.server.get-unrelated", "cancellation.stop-processing"},
+		Apply: historyOnGet(func(e *server.Event) bool { return e.Out.Method == progressed }),
 	},
 	{
 		ID: "http.listening-history", Requirement: "http.server.no-broadcast", Transports: overHTTP,
@@ -910,7 +948,8 @@ var httpFaults = []Fault{
 		Apply:   all(alwaysStreams, firstOfStream("0", []byte{})),
 	},
 	{
-		ID: "http.event-id-alone-of-beginnings", Requirement: "http.server.event-id-unique", Transports: overHTTP, Form: ByValue,
+		ID: "http.event-id-alone-of-beginnings", Requirement: "http.server.event-id-unique", Transports: overHTTP,
+		Form:    ByValue,
 		Summary: "Each stream begins with the id 0, without data.",
 		Apply:   all(alwaysStreams, firstOfStream("0", nil)),
 	},
@@ -943,19 +982,22 @@ var httpFaults = []Fault{
 		},
 	},
 	{
-		ID: "http.unknown-event-replays-listening", Requirement: "http.server.replay-same-stream", Transports: overHTTP, Form: ByValue,
+		ID: "http.unknown-event-replays-listening", Requirement: "http.server.replay-same-stream", Transports: overHTTP,
+		Form:    ByValue,
 		Summary: "For an event id that was never given all that came on listening streams is sent again.",
 		Apply: func(o *server.Options) {
 			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal, all []*server.Event) []*server.Event {
 				if slices.ContainsFunc(all, func(e *server.Event) bool { return e.ID == last }) {
 					return proposal
 				}
-				return slices.DeleteFunc(slices.Clone(all), func(e *server.Event) bool { return !strings.HasPrefix(e.Stream, "get:") })
+				return slices.DeleteFunc(slices.Clone(all),
+					func(e *server.Event) bool { return !strings.HasPrefix(e.Stream, "get:") })
 			}
 		},
 	},
 	{
-		ID: "http.resume-skips-after-third", Requirement: "http.server.event-id-cursor", Transports: overHTTP, Form: ByValue,
+		ID: "http.resume-skips-after-third", Requirement: "http.server.event-id-cursor", Transports: overHTTP,
+		Form:    ByValue,
 		Summary: "A stream that is resumed after its third event, or a later one, leaves out the one that follows.",
 		Apply: func(o *server.Options) {
 			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal, _ []*server.Event) []*server.Event {
@@ -990,7 +1032,8 @@ var httpFaults = []Fault{
 				if from < 0 {
 					return proposal
 				}
-				return slices.DeleteFunc(slices.Clone(all[from+1:]), func(e *server.Event) bool { return e.Stream != stream })
+				return slices.DeleteFunc(slices.Clone(all[from+1:]),
+					func(e *server.Event) bool { return e.Stream != stream })
 			}
 		},
 	},
@@ -1014,22 +1057,28 @@ var httpFaults = []Fault{
 		Apply:   confusing(),
 	},
 	{
-		ID: "http.same-id-call-lost", Requirement: "http.server.session-isolation", Transports: overHTTP, Form: BySession,
-		Summary:    "A call gets no response while another client's call with the same id is served.",
-		Collateral: []string{"base.response.present", "http.server.sse-response-sent", "http.server.sse-no-early-close"},
-		Apply:      losing("mcpconform-same-call"),
+		ID: "http.same-id-call-lost", Requirement: "http.server.session-isolation", Transports: overHTTP,
+		Form:    BySession,
+		Summary: "A call gets no response while another client's call with the same id is served.",
+		Collateral: []string{"base.response.present", "http.server.sse-response-sent",
+			"http.server.sse-no-early-close"},
+		Apply: losing("mcpconform-same-call"),
 	},
 	{
-		ID: "http.cancels-elsewhere", Requirement: "http.server.session-isolation", Transports: overHTTP, Form: BySession,
-		Summary:    "A cancellation ends the request of that id in whatever session.",
-		Collateral: []string{"base.response.present", "http.server.sse-response-sent", "http.server.sse-no-early-close", "cancellation.ignore-unknown"},
-		Apply:      cancellingAll(),
+		ID: "http.cancels-elsewhere", Requirement: "http.server.session-isolation", Transports: overHTTP,
+		Form:    BySession,
+		Summary: "A cancellation ends the request of that id in whatever session.",
+		Collateral: []string{"base.response.present", "http.server.sse-response-sent", "http.server.sse-no-early-close",
+			"cancellation.ignore-unknown"},
+		Apply: cancellingAll(),
 	},
 	{
-		ID: "http.cancels-the-last", Requirement: "http.server.session-isolation", Transports: overHTTP, Form: BySession,
-		Summary:    "If two clients have a call with the same id under way, a cancellation by either ends the call that began last.",
-		Collateral: []string{"base.response.present", "http.server.sse-response-sent", "http.server.sse-no-early-close"},
-		Apply:      cancellingTheLast,
+		ID: "http.cancels-the-last", Requirement: "http.server.session-isolation", Transports: overHTTP,
+		Form:    BySession,
+		Summary: "If two clients have a call with the same id under way, a cancellation by either ends the call that began last.",
+		Collateral: []string{"base.response.present", "http.server.sse-response-sent",
+			"http.server.sse-no-early-close"},
+		Apply: cancellingTheLast,
 	},
 	{
 		ID: "http.answers-mixed", Requirement: "http.server.session-isolation", Transports: overHTTP, Form: BySession,
@@ -1096,10 +1145,12 @@ var httpFaults = []Fault{
 	{
 		ID: "http.older-version-refused", Requirement: "lifecycle.operation.version", Transports: overHTTP,
 		Summary: "MCP-Protocol-Version may name the latest version only, whatever was agreed upon.",
-		Apply:   refusingHTTP(http.StatusBadRequest, func(r *http.Request) bool { return r.Header.Get(versionHeader) == "2025-03-26" }),
+		Apply: refusingHTTP(http.StatusBadRequest,
+			func(r *http.Request) bool { return r.Header.Get(versionHeader) == "2025-03-26" }),
 	},
 	{
-		ID: "http.initialize-needs-session", Requirement: "http.server.initialize-without-session", Transports: overHTTP,
+		ID: "http.initialize-needs-session", Requirement: "http.server.initialize-without-session",
+		Transports: overHTTP,
 		Summary:    "An initialize of a client without capabilities is refused because it has no session id.",
 		Collateral: []string{"base.support.other-components"},
 		Apply: all(refusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
@@ -1113,7 +1164,8 @@ var httpFaults = []Fault{
 		Apply:   replying(server.UnknownSession, func(r *server.Reply) { r.Status = http.StatusBadRequest }),
 	},
 	{
-		ID: "http.ended-session-responses", Requirement: "http.server.session-ended-404", Transports: overHTTP, Form: ByValue,
+		ID: "http.ended-session-responses", Requirement: "http.server.session-ended-404", Transports: overHTTP,
+		Form:    ByValue,
 		Summary: "A response that is posted in an ended session is answered with 202.",
 		Apply: all(peeking(), replying(server.UnknownSession, func(r *server.Reply) {
 			if posted(r.Request).IsResponse() {
@@ -1122,9 +1174,10 @@ var httpFaults = []Fault{
 		})),
 	},
 	{
-		ID: "http.ended-session-deleted", Requirement: "http.server.session-ended-404", Transports: overHTTP, WarnOnly: true,
-		Summary: "The DELETE of an ended session is answered with 204.",
-		Apply:   deletedWhere(server.UnknownSession),
+		ID: "http.ended-session-deleted", Requirement: "http.server.session-ended-404", Transports: overHTTP,
+		WarnOnly: true,
+		Summary:  "The DELETE of an ended session is answered with 204.",
+		Apply:    deletedWhere(server.UnknownSession),
 	},
 	{
 		ID: "http.delete-ignored", Requirement: "http.server.delete-session", Transports: overHTTP,
@@ -1147,14 +1200,16 @@ var httpFaults = []Fault{
 		}), peeking()),
 	},
 	{
-		ID: "http.version-required-notifications", Requirement: "http.server.version-header-missing", Transports: overHTTP, Form: ByValue,
+		ID: "http.version-required-notifications", Requirement: "http.server.version-header-missing",
+		Transports: overHTTP, Form: ByValue,
 		Summary: "A notification without MCP-Protocol-Version is refused.",
 		Apply: all(refusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
 			return posted(r).Kind == wire.Notification && r.Header.Get(versionHeader) == ""
 		}), peeking()),
 	},
 	{
-		ID: "http.version-required-get", Requirement: "http.server.version-header-missing", Transports: overHTTP, Form: ByValue,
+		ID: "http.version-required-get", Requirement: "http.server.version-header-missing", Transports: overHTTP,
+		Form:    ByValue,
 		Summary: "A GET without MCP-Protocol-Version is refused.",
 		Apply: refusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
 			return r.Method == http.MethodGet && r.Header.Get(versionHeader) == ""
@@ -1168,31 +1223,37 @@ var httpFaults = []Fault{
 		}),
 	},
 	{
-		ID: "http.version-unsupported-served", Requirement: "http.server.version-header-unsupported-400", Transports: overHTTP,
-		Summary: "MCP-Protocol-Version may name a version that is not supported.",
+		ID: "http.version-unsupported-served", Requirement: "http.server.version-header-unsupported-400",
+		Transports: overHTTP,
+		Summary:    "MCP-Protocol-Version may name a version that is not supported.",
 		Apply: passing(server.BadVersionHeader, func(r *server.Reply) bool {
 			return len(r.Request.Header.Get(versionHeader)) == len("2025-06-18")
 		}),
 	},
 	{
-		ID: "http.version-later-served", Requirement: "http.server.version-header-unsupported-400", Transports: overHTTP,
-		Summary: "MCP-Protocol-Version may name any later version.",
+		ID: "http.version-later-served", Requirement: "http.server.version-header-unsupported-400",
+		Transports: overHTTP,
+		Summary:    "MCP-Protocol-Version may name any later version.",
 		Apply: passing(server.BadVersionHeader, func(r *server.Reply) bool {
 			version := r.Request.Header.Get(versionHeader)
 			return len(version) == len("2025-06-18") && version > "2025-06-18"
 		}),
 	},
 	{
-		ID: "http.version-of-delete-unchecked", Requirement: "http.server.version-header-unsupported-400", Transports: overHTTP,
+		ID: "http.version-of-delete-unchecked", Requirement: "http.server.version-header-unsupported-400",
+		Transports: overHTTP,
 		Summary:    "MCP-Protocol-Version of a DELETE is not checked.",
 		Collateral: []string{"http.server.version-header-invalid-400"},
-		Apply:      passing(server.BadVersionHeader, func(r *server.Reply) bool { return r.Request.Method == http.MethodDelete }),
+		Apply: passing(server.BadVersionHeader,
+			func(r *server.Reply) bool { return r.Request.Method == http.MethodDelete }),
 	},
 	{
-		ID: "http.version-of-responses-unchecked", Requirement: "http.server.version-header-unsupported-400", Transports: overHTTP, Form: ByValue,
+		ID: "http.version-of-responses-unchecked", Requirement: "http.server.version-header-unsupported-400",
+		Transports: overHTTP, Form: ByValue,
 		Summary:    "MCP-Protocol-Version of a response is not checked.",
 		Collateral: []string{"http.server.version-header-invalid-400"},
-		Apply:      all(peeking(), passing(server.BadVersionHeader, func(r *server.Reply) bool { return posted(r.Request).IsResponse() })),
+		Apply: all(peeking(), passing(server.BadVersionHeader,
+			func(r *server.Reply) bool { return posted(r.Request).IsResponse() })),
 	},
 	{
 		ID: "sse.not-a-stream", Requirement: "sse.server.sse-endpoint", Transports: overSSE,
@@ -1265,7 +1326,8 @@ var httpFaults = []Fault{
 					r.Body = []byte(`{"jsonrpc":"2.0","id":` + m.ID.String() + `,"result":{}}`)
 				}
 			}),
-			sending(server.OnResponse("resources/unsubscribe", func(*server.Outgoing) []*server.Outgoing { return nil })),
+			sending(server.OnResponse("resources/unsubscribe",
+				func(*server.Outgoing) []*server.Outgoing { return nil })),
 		),
 	},
 	{

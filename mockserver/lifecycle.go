@@ -64,14 +64,16 @@ func ofOthers(o *server.Options) {
 		before(r.Session)
 		return next(ctx, r)
 	})(o)
-	wrapping("tools/call", server.Named("test_sampling", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-		if able.Load() > before(r.Session) && !r.Session.ClientHas("sampling") {
-			_, _ = r.Call(ctx, "sampling/createMessage", object{
-				"messages": list{object{"role": "user", "content": object{"type": "text", "text": "Hello"}}}, "maxTokens": 10,
-			})
-		}
-		return next(ctx, r)
-	}))(o)
+	wrapping("tools/call", server.Named("test_sampling",
+		func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if able.Load() > before(r.Session) && !r.Session.ClientHas("sampling") {
+				_, _ = r.Call(ctx, "sampling/createMessage", object{
+					"messages":  list{object{"role": "user", "content": object{"type": "text", "text": "Hello"}}},
+					"maxTokens": 10,
+				})
+			}
+			return next(ctx, r)
+		}))(o)
 }
 
 type ableKey struct{}
@@ -86,7 +88,8 @@ func choosing(version func(asked string) string) apply {
 func timedOut(do func(ctx context.Context, r *server.Request)) apply {
 	return wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 		result, problem := next(ctx, r)
-		if o, ok := result.(object); ok && ctx.Err() == nil && strings.Contains(text(o), context.DeadlineExceeded.Error()) {
+		if o, ok := result.(object); ok && ctx.Err() == nil &&
+			strings.Contains(text(o), context.DeadlineExceeded.Error()) {
 			do(ctx, r)
 		}
 		return result, problem
@@ -105,7 +108,9 @@ type waitingCalls struct {
 // time in all, whichever comes first.
 func renewed(idle, maximum time.Duration) apply {
 	waiting := func(s *server.Session) *waitingCalls {
-		return s.Value(waitingKey{}, func() any { return &waitingCalls{timers: make(map[*time.Timer]bool)} }).(*waitingCalls)
+		return s.Value(waitingKey{}, func() any {
+			return &waitingCalls{timers: make(map[*time.Timer]bool)}
+		}).(*waitingCalls)
 	}
 	return all(
 		func(o *server.Options) { o.CallTimeout = maximum },
@@ -187,9 +192,11 @@ var lifecycleFaults = []Fault{
 		Apply:      choosing(func(string) string { return "1.0.0" }),
 	},
 	{
-		ID: "lifecycle.version-forgotten", Requirement: "lifecycle.version.echo-supported", Form: BySession, Transports: overHTTP,
+		ID: "lifecycle.version-forgotten", Requirement: "lifecycle.version.echo-supported", Form: BySession,
+		Transports: overHTTP,
 		Summary:    "From the second session on, this revision is answered with an older one.",
-		Collateral: []string{"lifecycle.version.offer-other", "lifecycle.version.offer-latest", "lifecycle.operation.version"},
+		Collateral: []string{"lifecycle.version.offer-other", "lifecycle.version.offer-latest",
+			"lifecycle.operation.version"},
 		Apply: func(o *server.Options) {
 			var begun atomic.Int64
 			choosing(func(asked string) string {
@@ -287,7 +294,8 @@ var lifecycleFaults = []Fault{
 		ID: "lifecycle.never-ready", Requirement: "tools.list.answered",
 		Summary:    "The server takes every client for uninitialized, and refuses every request.",
 		Collateral: []string{"resources.list.answered", "prompts.list.answered", "ping.response-prompt"},
-		Apply:      refusing("*", server.InvalidRequest, func(r *server.Request) bool { return r.Method != "initialize" }),
+		Apply: refusing("*", server.InvalidRequest,
+			func(r *server.Request) bool { return r.Method != "initialize" }),
 	},
 	{
 		ID: "lifecycle.early-ping-ignored", Requirement: "lifecycle.init.client-early-ping",
@@ -338,7 +346,9 @@ var lifecycleFaults = []Fault{
 	{
 		ID: "lifecycle.timeout-none", Requirement: "lifecycle.timeout.established",
 		Summary: "A tool waits for the answer of the client for a day.",
-		Apply:   func(o *server.Options) { o.CallTimeout = 24 * time.Hour }, Collateral: []string{"lifecycle.timeout.maximum"},
+		Apply: func(o *server.Options) {
+			o.CallTimeout = 24 * time.Hour
+		}, Collateral: []string{"lifecycle.timeout.maximum"},
 	},
 	{
 		ID: "lifecycle.timeout-renewed", Requirement: "lifecycle.timeout.maximum",
@@ -371,26 +381,30 @@ var lifecycleFaults = []Fault{
 		ID: "lifecycle.sampling-undeclared", Requirement: "lifecycle.capability.server-uses-sampling",
 		Summary: "sampling/createMessage goes to clients that have not declared sampling.",
 		Apply: uninvited("sampling", "sampling/createMessage", object{
-			"messages": list{object{"role": "user", "content": object{"type": "text", "text": "Hello"}}}, "maxTokens": 10,
+			"messages":  list{object{"role": "user", "content": object{"type": "text", "text": "Hello"}}},
+			"maxTokens": 10,
 		}),
 	},
 	{
 		ID: "lifecycle.prompt-samples", Requirement: "lifecycle.capability.server-uses-sampling",
 		Summary: "A prompt asks for sampling, whether or not the client has declared it.",
-		Apply: wrapping("prompts/get", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			if once(r.Session, "prompt-samples") {
-				r.Detach()
-				_, _ = r.Call(ctx, "sampling/createMessage", object{
-					"messages": list{object{"role": "user", "content": object{"type": "text", "text": "Hello"}}}, "maxTokens": 10,
-				})
-			}
-			return next(ctx, r)
-		}),
+		Apply: wrapping("prompts/get",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				if once(r.Session, "prompt-samples") {
+					r.Detach()
+					_, _ = r.Call(ctx, "sampling/createMessage", object{
+						"messages":  list{object{"role": "user", "content": object{"type": "text", "text": "Hello"}}},
+						"maxTokens": 10,
+					})
+				}
+				return next(ctx, r)
+			}),
 	},
 	{
-		ID: "lifecycle.sampling-of-others", Requirement: "lifecycle.capability.server-uses-sampling", Transports: overHTTP,
-		Summary: "A tool asks for sampling if a client that came later has declared it, in whatever session.",
-		Apply:   ofOthers,
+		ID: "lifecycle.sampling-of-others", Requirement: "lifecycle.capability.server-uses-sampling",
+		Transports: overHTTP,
+		Summary:    "A tool asks for sampling if a client that came later has declared it, in whatever session.",
+		Apply:      ofOthers,
 	},
 	{
 		ID: "lifecycle.roots-undeclared", Requirement: "lifecycle.capability.server-uses-roots",
@@ -406,29 +420,35 @@ var lifecycleFaults = []Fault{
 		}),
 	},
 	{
-		ID: "lifecycle.tools-list-changed-undeclared", Requirement: "lifecycle.capability.server-emits-tools-list-changed",
-		Summary: "notifications/tools/list_changed is sent although tools.listChanged is not declared.",
-		Apply:   capability("tools", lacking("listChanged")),
+		ID:          "lifecycle.tools-list-changed-undeclared",
+		Requirement: "lifecycle.capability.server-emits-tools-list-changed",
+		Summary:     "notifications/tools/list_changed is sent although tools.listChanged is not declared.",
+		Apply:       capability("tools", lacking("listChanged")),
 	},
 	{
-		ID: "lifecycle.tools-list-changed-early", Requirement: "lifecycle.capability.server-emits-tools-list-changed", Transports: stdio,
-		Summary: "notifications/tools/list_changed, which is not declared, is sent before initialize is answered, and never again.",
-		Apply:   all(capability("tools", lacking("listChanged")), dropping("notifications/tools/list_changed"), beforeHandshake("notifications/tools/list_changed", nil)),
+		ID: "lifecycle.tools-list-changed-early", Requirement: "lifecycle.capability.server-emits-tools-list-changed",
+		Transports: stdio,
+		Summary:    "notifications/tools/list_changed, which is not declared, is sent before initialize is answered, and never again.",
+		Apply: all(capability("tools", lacking("listChanged")), dropping("notifications/tools/list_changed"),
+			beforeHandshake("notifications/tools/list_changed", nil)),
 	},
 	{
 		ID: "logging.undeclared-early", Requirement: "logging.capability.declared", Transports: stdio,
 		Summary: "A log message is sent before initialize is answered, although logging is not declared.",
-		Apply:   all(without("logging"), beforeHandshake("notifications/message", object{"level": "info", "data": "starting"})),
+		Apply: all(without("logging"), beforeHandshake("notifications/message",
+			object{"level": "info", "data": "starting"})),
 	},
 	{
-		ID: "lifecycle.prompts-list-changed-undeclared", Requirement: "lifecycle.capability.server-emits-prompts-list-changed",
-		Summary: "notifications/prompts/list_changed is sent although prompts.listChanged is false.",
-		Apply:   capability("prompts", having("listChanged", false)),
+		ID:          "lifecycle.prompts-list-changed-undeclared",
+		Requirement: "lifecycle.capability.server-emits-prompts-list-changed",
+		Summary:     "notifications/prompts/list_changed is sent although prompts.listChanged is false.",
+		Apply:       capability("prompts", having("listChanged", false)),
 	},
 	{
-		ID: "lifecycle.resources-list-changed-undeclared", Requirement: "lifecycle.capability.server-emits-resources-list-changed",
-		Summary: "notifications/resources/list_changed is sent although resources.listChanged is not declared.",
-		Apply:   capability("resources", lacking("listChanged")),
+		ID:          "lifecycle.resources-list-changed-undeclared",
+		Requirement: "lifecycle.capability.server-emits-resources-list-changed",
+		Summary:     "notifications/resources/list_changed is sent although resources.listChanged is not declared.",
+		Apply:       capability("resources", lacking("listChanged")),
 	},
 	{
 		ID: "lifecycle.updates-undeclared", Requirement: "lifecycle.capability.server-emits-resource-updates",
@@ -454,15 +474,18 @@ var lifecycleFaults = []Fault{
 		ID: "lifecycle.resources-refusal-code", Requirement: "lifecycle.capability.server-refuses-resources",
 		Summary: "A server without resources refuses resources/list with -32600.",
 		Collateral: []string{
-			"lifecycle.capability.server-refuses-resource-subscriptions", "tools.embedded-resource.resources-capability",
+			"lifecycle.capability.server-refuses-resource-subscriptions",
+			"tools.embedded-resource.resources-capability",
 			"tools.resource-link.resolvable", "base.error.method-not-found",
 		},
 		Apply: all(without("resources"), refusing("*", server.InvalidRequest, ofFeature("resources/"))),
 	},
 	{
-		ID: "lifecycle.subscriptions-refusal-code", Requirement: "lifecycle.capability.server-refuses-resource-subscriptions",
-		Summary: "A server without subscriptions refuses resources/subscribe with -32600.",
-		Apply:   all(without("resources.subscribe"), refusing("*", server.InvalidRequest, ofFeature("resources/subscribe"))),
+		ID:          "lifecycle.subscriptions-refusal-code",
+		Requirement: "lifecycle.capability.server-refuses-resource-subscriptions",
+		Summary:     "A server without subscriptions refuses resources/subscribe with -32600.",
+		Apply: all(without("resources.subscribe"),
+			refusing("*", server.InvalidRequest, ofFeature("resources/subscribe"))),
 	},
 	{
 		ID: "lifecycle.logging-refusal-code", Requirement: "lifecycle.capability.server-refuses-logging",

@@ -41,7 +41,8 @@ var loggingFaults = []Fault{
 			var all []*server.Outgoing
 			if once(out.Session, "logging.flood") {
 				for range flood {
-					all = append(all, out.Answers.Notification("notifications/message", object{"level": "emergency", "data": "called"}))
+					all = append(all, out.Answers.Notification("notifications/message",
+						object{"level": "emergency", "data": "called"}))
 				}
 			}
 			return append(all, out)
@@ -60,37 +61,40 @@ var loggingFaults = []Fault{
 	{
 		ID: "logging.first-level-stays", Requirement: "logging.set-level.replaces", Form: InSequence,
 		Summary: "A level that is less severe than the one before has no effect.",
-		Apply: wrapping("logging/setLevel", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			name, _ := r.Params["level"].(string)
-			level := slices.Index(logLevels, name)
-			most := r.Session.Value(levelKey{}, func() any { return new(int) }).(*int)
-			if level < 0 || level >= *most {
-				*most = max(level, *most)
-				return next(ctx, r)
-			}
-			return object{}, nil
-		}),
+		Apply: wrapping("logging/setLevel",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				name, _ := r.Params["level"].(string)
+				level := slices.Index(logLevels, name)
+				most := r.Session.Value(levelKey{}, func() any { return new(int) }).(*int)
+				if level < 0 || level >= *most {
+					*most = max(level, *most)
+					return next(ctx, r)
+				}
+				return object{}, nil
+			}),
 	},
 	{
 		ID: "logging.level-ignored", Requirement: "logging.filter.none-below",
 		Summary: "All messages are sent, whatever the level.",
-		Apply: wrapping("logging/setLevel", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			if slices.Contains(logLevels, member(r.Params, "level")) {
-				r.Params["level"] = "debug"
-			}
-			return next(ctx, r)
-		}),
+		Apply: wrapping("logging/setLevel",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				if slices.Contains(logLevels, member(r.Params, "level")) {
+					r.Params["level"] = "debug"
+				}
+				return next(ctx, r)
+			}),
 	},
 	{
 		ID: "logging.levels-reversed", Requirement: "logging.filter.none-below",
 		Summary:    "Messages that are more severe than the level are held back, not the others.",
 		Collateral: []string{"logging.filter.all-above", "logging.set-level.replaces"},
-		Apply: wrapping("logging/setLevel", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			if i := slices.Index(logLevels, member(r.Params, "level")); i >= 0 {
-				r.Params["level"] = logLevels[len(logLevels)-1-i]
-			}
-			return next(ctx, r)
-		}),
+		Apply: wrapping("logging/setLevel",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				if i := slices.Index(logLevels, member(r.Params, "level")); i >= 0 {
+					r.Params["level"] = logLevels[len(logLevels)-1-i]
+				}
+				return next(ctx, r)
+			}),
 	},
 	{
 		ID: "logging.level-exclusive", Requirement: "logging.filter.all-above",
@@ -100,7 +104,9 @@ var loggingFaults = []Fault{
 	{
 		ID: "logging.level-strict", Requirement: "logging.filter.all-above",
 		Summary: "Messages of the level itself are held back, unless there is none above it or below.",
-		Apply:   holdingBack(func(set, level string) bool { return set == level && set != "debug" && set != "emergency" }),
+		Apply: holdingBack(func(set, level string) bool {
+			return set == level && set != "debug" && set != "emergency"
+		}),
 	},
 	{
 		ID: "logging.alert-below-critical", Requirement: "logging.filter.all-above",
@@ -110,12 +116,13 @@ var loggingFaults = []Fault{
 	{
 		ID: "logging.notice-as-info", Requirement: "logging.filter.none-below",
 		Summary: "The level notice is taken for info.",
-		Apply: wrapping("logging/setLevel", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			if r.Params["level"] == "notice" {
-				r.Params["level"] = "info"
-			}
-			return next(ctx, r)
-		}),
+		Apply: wrapping("logging/setLevel",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				if r.Params["level"] == "notice" {
+					r.Params["level"] = "info"
+				}
+				return next(ctx, r)
+			}),
 	},
 	{
 		ID: "logging.slow-level-strict", Requirement: "logging.filter.all-above",
@@ -138,14 +145,15 @@ var loggingFaults = []Fault{
 	{
 		ID: "logging.refused-level-resets", Requirement: "logging.filter.none-below", Form: InSequence,
 		Summary: "A level that is refused puts the one in force back to info.",
-		Apply: wrapping("logging/setLevel", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			result, problem := next(ctx, r)
-			if problem != nil {
-				r.Params["level"] = "info"
-				_, _ = next(ctx, r)
-			}
-			return result, problem
-		}),
+		Apply: wrapping("logging/setLevel",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				result, problem := next(ctx, r)
+				if problem != nil {
+					r.Params["level"] = "info"
+					_, _ = next(ctx, r)
+				}
+				return result, problem
+			}),
 	},
 	{
 		ID: "logging.debug-silences", Requirement: "logging.filter.all-above",
@@ -210,11 +218,12 @@ var loggingFaults = []Fault{
 
 // slowing makes a tool take its time before it does anything.
 func slowing(tool string, delay time.Duration) apply {
-	return wrapping("tools/call", server.Named(tool, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-		r.Detach()
-		_ = r.Sleep(ctx, delay)
-		return next(ctx, r)
-	}))
+	return wrapping("tools/call", server.Named(tool,
+		func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			r.Detach()
+			_ = r.Sleep(ctx, delay)
+			return next(ctx, r)
+		}))
 }
 
 type (
@@ -237,10 +246,11 @@ func holdingBack(drop func(set, level string) bool) apply {
 }
 
 // keepsLevel makes each session remember the level that was set last; see levelOf.
-var keepsLevel = wrapping("logging/setLevel", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-	levelOf(r.Session).Store(member(r.Params, "level"))
-	return next(ctx, r)
-})
+var keepsLevel = wrapping("logging/setLevel",
+	func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		levelOf(r.Session).Store(member(r.Params, "level"))
+		return next(ctx, r)
+	})
 
 // levelOf returns where a session keeps the level that was set last.
 func levelOf(s *server.Session) *atomic.Value {

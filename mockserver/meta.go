@@ -114,24 +114,27 @@ var metaFaults = []Fault{
 		ID: "meta.initialize-refused", Requirement: "meta.attach.request",
 		Summary:    "An initialize with _meta is refused.",
 		Collateral: []string{"progress.request"},
-		Apply:      refusing("initialize", server.InvalidParams, func(r *server.Request) bool { return r.Params["_meta"] != nil }),
+		Apply: refusing("initialize", server.InvalidParams,
+			func(r *server.Request) bool { return r.Params["_meta"] != nil }),
 	},
 	{
 		ID: "meta.unsubscribe-refused", Requirement: "meta.attach.request",
 		Summary:    "A resources/unsubscribe with _meta is refused.",
 		Collateral: []string{"progress.request"},
-		Apply:      refusing("resources/unsubscribe", server.InvalidParams, func(r *server.Request) bool { return r.Params["_meta"] != nil }),
+		Apply: refusing("resources/unsubscribe", server.InvalidParams,
+			func(r *server.Request) bool { return r.Params["_meta"] != nil }),
 	},
 	{
 		ID: "meta.cursor-forgotten", Requirement: "meta.attach.request",
 		Summary:    "A list request with _meta gets the first page, whatever its cursor is.",
 		Collateral: []string{"progress.request"},
-		Apply: wrapping("tools/list", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			if r.Params["_meta"] != nil {
-				delete(r.Params, "cursor")
-			}
-			return next(ctx, r)
-		}),
+		Apply: wrapping("tools/list",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				if r.Params["_meta"] != nil {
+					delete(r.Params, "cursor")
+				}
+				return next(ctx, r)
+			}),
 	},
 	{
 		ID: "meta.notification-answered", Requirement: "meta.attach.notification",
@@ -142,7 +145,8 @@ var metaFaults = []Fault{
 				s.Send(&server.Outgoing{Session: s, Message: refusal(nil, server.InvalidParams, "Unexpected _meta")})
 			}
 		}),
-		Collateral: []string{"base.notification.no-response", "base.response.id-echo", "lifecycle.init.initialized-sent"},
+		Collateral: []string{"base.notification.no-response", "base.response.id-echo",
+			"lifecycle.init.initialized-sent"},
 	},
 	{
 		ID: "meta.result-refused", Requirement: "meta.attach.result",
@@ -164,7 +168,8 @@ var metaFaults = []Fault{
 	{
 		ID: "meta.empty-name-refused", Requirement: "meta.key.name-empty",
 		Summary: "Requests with a _meta key without a name are refused.",
-		Apply:   refusing("ping", server.InvalidParams, anyKey(func(key string) bool { return strings.HasSuffix(key, "/") })),
+		Apply: refusing("ping", server.InvalidParams,
+			anyKey(func(key string) bool { return strings.HasSuffix(key, "/") })),
 	},
 	{
 		ID: "meta.reserved-refused", Requirement: "meta.reserved.no-assumptions",

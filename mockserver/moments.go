@@ -66,7 +66,8 @@ func after(former, method string, problem *wire.Error) apply {
 			next()
 		}),
 		wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			if last := atomically[[2]string](r.Session, formerKey{}).Load(); last != nil && last[0] == former && last[1] == method {
+			if last := atomically[[2]string](r.Session, formerKey{}).Load(); last != nil && last[0] == former &&
+				last[1] == method {
 				return nil, problem
 			}
 			return next(ctx, r)
@@ -143,12 +144,13 @@ var momentFaults = []Fault{
 		ID: "tools.unknown-served-later", Requirement: "tools.error.unknown-tool-protocol-error", Form: InSequence,
 		Summary: "From the second call in a session on, an unknown tool gets a plain result.",
 		Apply: func(o *server.Options) {
-			wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				if count(r.Session, "calls so far") > 1 && unknownNamed(r) {
-					return object{"content": textOf("")}, nil
-				}
-				return next(ctx, r)
-			})(o)
+			wrapping("tools/call",
+				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+					if count(r.Session, "calls so far") > 1 && unknownNamed(r) {
+						return object{"content": textOf("")}, nil
+					}
+					return next(ctx, r)
+				})(o)
 		},
 	},
 	{
@@ -168,7 +170,8 @@ var momentFaults = []Fault{
 		Apply: robbing(func(take func(*server.Request)) apply {
 			return receiving(func(s *server.Session, m *wire.Message, next func()) {
 				running := s.Running()
-				if m.Method == cancelled && slices.ContainsFunc(running, func(r *server.Request) bool { return r.ID.Key() == named(m) }) {
+				if m.Method == cancelled && slices.ContainsFunc(running,
+					func(r *server.Request) bool { return r.ID.Key() == named(m) }) {
 					for _, r := range running {
 						take(r)
 					}
@@ -234,22 +237,26 @@ var momentFaults = []Fault{
 	{
 		ID: "moments.subscribe-once", Requirement: "resources.subscribe.accepted", Form: InSequence,
 		Summary: "A resource that was unsubscribed from cannot be subscribed to again.",
-		Apply: wrapping("resources/subscribe", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			if uri, _ := r.Params["uri"].(string); uri != "" && len(r.Session.Subscriptions()) == 0 && !once(r.Session, "subscribe "+uri) {
-				return nil, &wire.Error{Code: server.InternalError, Message: "Already subscribed"}
-			}
-			return next(ctx, r)
-		}),
+		Apply: wrapping("resources/subscribe",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				if uri, _ := r.Params["uri"].(string); uri != "" && len(r.Session.Subscriptions()) == 0 &&
+					!once(r.Session, "subscribe "+uri) {
+					return nil, &wire.Error{Code: server.InternalError, Message: "Already subscribed"}
+				}
+				return next(ctx, r)
+			}),
 	},
 	{
 		ID: "moments.error-sticks", Requirement: "prompts.list.answered", Form: InSequence,
 		Summary: "After a request of an unknown method, prompts/list is refused.",
-		Apply:   after("mcpconform/no-such-method", "prompts/list", &wire.Error{Code: server.InternalError, Message: "Method not found"}),
+		Apply: after("mcpconform/no-such-method", "prompts/list",
+			&wire.Error{Code: server.InternalError, Message: "Method not found"}),
 	},
 	{
 		ID: "moments.read-ends-with-subscription", Requirement: "resources.read.answered", Form: InSequence,
 		Summary: "Right after resources/unsubscribe a resource cannot be read.",
-		Apply:   after("resources/unsubscribe", "resources/read", &wire.Error{Code: -32002, Message: "Resource not found"}),
+		Apply: after("resources/unsubscribe", "resources/read",
+			&wire.Error{Code: -32002, Message: "Resource not found"}),
 	},
 	{
 		ID: "moments.get-after-complete", Requirement: "prompts.get.answered", Form: InSequence,
@@ -268,18 +275,20 @@ var momentFaults = []Fault{
 				}
 				next()
 			}),
-			wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				if atomically[bool](r.Session, abortedKey{}).Swap(nil) != nil {
-					return nil, &wire.Error{Code: server.InternalError, Message: "This operation was aborted"}
-				}
-				return next(ctx, r)
-			}),
+			wrapping("tools/call",
+				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+					if atomically[bool](r.Session, abortedKey{}).Swap(nil) != nil {
+						return nil, &wire.Error{Code: server.InternalError, Message: "This operation was aborted"}
+					}
+					return next(ctx, r)
+				}),
 		),
 	},
 	{
 		ID: "moments.current-id", Requirement: "base.response.once", Form: InSequence,
-		Summary:    "A call is answered with the id of the request that was read last.",
-		Collateral: []string{"base.response.present", "base.request.id-space-per-side", "cancellation.ignore-unknown", "progress.in-progress", "progress.stop"},
+		Summary: "A call is answered with the id of the request that was read last.",
+		Collateral: []string{"base.response.present", "base.request.id-space-per-side", "cancellation.ignore-unknown",
+			"progress.in-progress", "progress.stop"},
 		Apply: all(
 			receiving(func(s *server.Session, m *wire.Message, next func()) {
 				if m.Kind == wire.Request {
@@ -299,7 +308,9 @@ var momentFaults = []Fault{
 		Summary: "The request right after an unknown notification is lost, unless it is a ping.",
 		Apply: receiving(func(s *server.Session, m *wire.Message, next func()) {
 			strange := s.Value(strangeKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
-			if last := strange.Swap(m.Kind == wire.Notification && strings.HasPrefix(m.Method, "notifications/mcpconform/")); !last || m.Kind != wire.Request || m.Method == "ping" {
+			if last := strange.Swap(m.Kind == wire.Notification &&
+				strings.HasPrefix(m.Method, "notifications/mcpconform/")); !last || m.Kind != wire.Request ||
+				m.Method == "ping" {
 				next()
 			}
 		}),
@@ -308,7 +319,8 @@ var momentFaults = []Fault{
 		ID: "moments.lists-change-places", Requirement: "base.response.id-echo", Form: InSequence,
 		Summary: "The second of two lists that are asked for at once gets the answer of the first.",
 		Collateral: []string{
-			"schema.list-prompts-result", "schema.list-resources-result", "prompts.list.answered", "resources.list.answered", "prompts.list-changed.sent", "resources.list-changed.sent",
+			"schema.list-prompts-result", "schema.list-resources-result", "prompts.list.answered",
+			"resources.list.answered", "prompts.list-changed.sent", "resources.list-changed.sent",
 		},
 		Apply: changingPlaces,
 	},
@@ -320,7 +332,8 @@ var momentFaults = []Fault{
 				return next(ctx, r)
 			}
 			last := atomically[string](r.Session, formerListKey{}).Swap(&r.Method)
-			if cursor, _ := r.Params["cursor"].(string); r.Method == "tools/list" && len(cursor) > 30 && last != nil && *last != r.Method {
+			if cursor, _ := r.Params["cursor"].(string); r.Method == "tools/list" && len(cursor) > 30 && last != nil &&
+				*last != r.Method {
 				return nil, &wire.Error{Code: server.InvalidParams, Message: "Invalid cursor"}
 			}
 			return next(ctx, r)
@@ -328,7 +341,8 @@ var momentFaults = []Fault{
 	},
 	{
 		// https://github.com/HarperFast/harper/issues/1368
-		ID: "moments.session-resurrected", Requirement: "http.server.session-ended-404", Transports: overHTTP, Form: InSequence,
+		ID: "moments.session-resurrected", Requirement: "http.server.session-ended-404", Transports: overHTTP,
+		Form:    InSequence,
 		Summary: "A session that is deleted while a call is running lives on.",
 		Apply: aware(func(s *server.Session, w http.ResponseWriter, r *http.Request, next func()) {
 			if r.Method == http.MethodDelete && busy(s) {
@@ -339,7 +353,8 @@ var momentFaults = []Fault{
 		}),
 	},
 	{
-		ID: "moments.listening-end-takes-call", Requirement: "base.response.present", Transports: overHTTP, Form: InSequence,
+		ID: "moments.listening-end-takes-call", Requirement: "base.response.present", Transports: overHTTP,
+		Form:       InSequence,
 		Summary:    "When the client closes a listening stream, the calls that are running get no response.",
 		Collateral: []string{"http.server.sse-response-sent", "http.server.sse-no-early-close"},
 		Apply: robbing(func(take func(*server.Request)) apply {

@@ -121,8 +121,9 @@ func spoiling(foreign func(r *server.Request, cursor string) []*server.Session) 
 var paginationFaults = []Fault{
 	{
 		ID: "pagination.cursor-loops", Requirement: "pagination.operations",
-		Summary:    "The last page of prompts/list leads back to the first.",
-		Collateral: []string{"pagination.cursor.results-after", "prompts.name.unique", "pagination.server.stable-cursors"},
+		Summary: "The last page of prompts/list leads back to the first.",
+		Collateral: []string{"pagination.cursor.results-after", "prompts.name.unique",
+			"pagination.server.stable-cursors"},
 		Apply: all(
 			fromStart("prompts/list", func(r *server.Request) bool { return r.Params["cursor"] == "start" }),
 			results("prompts/list", func(result object) {
@@ -136,7 +137,8 @@ var paginationFaults = []Fault{
 		ID: "pagination.cursor-never-ends", Requirement: "pagination.operations",
 		Summary: "An empty last page gives the same cursor again.",
 		Apply: all(
-			answering("prompts/list", object{"prompts": list{}, "nextCursor": "more"}, func(r *server.Request) bool { return r.Params["cursor"] == "more" }),
+			answering("prompts/list", object{"prompts": list{}, "nextCursor": "more"},
+				func(r *server.Request) bool { return r.Params["cursor"] == "more" }),
 			results("prompts/list", func(result object) {
 				if result["nextCursor"] == nil {
 					result["nextCursor"] = "more"
@@ -200,7 +202,8 @@ var paginationFaults = []Fault{
 		Summary: "For a cursor without a letter or digit the first page is returned.",
 		Apply: fromStart("prompts/list", func(r *server.Request) bool {
 			cursor, ok := r.Params["cursor"].(string)
-			return ok && !strings.ContainsFunc(cursor, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) })
+			return ok && !strings.ContainsFunc(cursor,
+				func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) })
 		}),
 	},
 	{
@@ -241,7 +244,8 @@ var paginationFaults = []Fault{
 		})),
 	},
 	{
-		ID: "pagination.other-list-cursor-spoils", Requirement: "pagination.server.invalid-cursor-graceful", Form: ByValue,
+		ID: "pagination.other-list-cursor-spoils", Requirement: "pagination.server.invalid-cursor-graceful",
+		Form:    ByValue,
 		Summary: "After a cursor of another list the next two list requests of the session are refused with -32603.",
 		Apply: all(rememberingCursors(), spoiling(func(r *server.Request, cursor string) []*server.Session {
 			if method, known := issued(r.Session).Load(cursor); known && method != r.Method {
@@ -264,7 +268,8 @@ var paginationFaults = []Fault{
 		})),
 	},
 	{
-		ID: "pagination.other-session-cursor-spoils", Requirement: "pagination.server.invalid-cursor-graceful", Transports: overHTTP, Form: BySession,
+		ID: "pagination.other-session-cursor-spoils", Requirement: "pagination.server.invalid-cursor-graceful",
+		Transports: overHTTP, Form: BySession,
 		Summary: "After a cursor of another session the next two list requests of both sessions are refused with -32603.",
 		Apply: all(rememberingCursors(), spoiling(func(r *server.Request, cursor string) []*server.Session {
 			for _, s := range others(r.Session) {

@@ -18,7 +18,8 @@ import (
 
 // others returns the sessions beside one that have finished the handshake.
 func others(s *server.Session) []*server.Session {
-	return slices.DeleteFunc(s.Server.Sessions(), func(other *server.Session) bool { return other == s || !other.Initialized() })
+	return slices.DeleteFunc(s.Server.Sessions(),
+		func(other *server.Session) bool { return other == s || !other.Initialized() })
 }
 
 // sharedResource makes the watched resource one that all sessions share: a change that one
@@ -35,13 +36,14 @@ func sharedResource(o *server.Options) {
 			}
 		}
 	})(o)
-	wrapping("tools/call", server.Named("update_resource", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-		version.Add(1)
-		for _, s := range others(r.Session) {
-			s.Updated(watched)
-		}
-		return next(ctx, r)
-	}))(o)
+	wrapping("tools/call", server.Named("update_resource",
+		func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			version.Add(1)
+			for _, s := range others(r.Session) {
+				s.Updated(watched)
+			}
+			return next(ctx, r)
+		}))(o)
 }
 
 // sharedTools makes the list of tools one that all sessions share: when one client changes
@@ -50,7 +52,8 @@ func sharedTools(fits func(s *server.Session) bool) apply {
 	return func(o *server.Options) {
 		const changed = "notifications/tools/list_changed"
 		extra := &server.Tool{
-			Definition: object{"name": "extra_for_all", "description": "Comes and goes.", "inputSchema": object{"type": "object"}},
+			Definition: object{"name": "extra_for_all", "description": "Comes and goes.",
+				"inputSchema": object{"type": "object"}},
 			Call: func(context.Context, *server.Request, map[string]any) (any, *wire.Error) {
 				return object{"content": textOf("extra")}, nil
 			},
@@ -78,9 +81,10 @@ func sharedTools(fits func(s *server.Session) bool) apply {
 				result["tools"] = append(slices.Clip(tools), extra.Definition)
 			}
 		}))(o)
-		wrapping("tools/call", server.Named("extra_for_all", func(ctx context.Context, r *server.Request, _ server.Handler) (any, *wire.Error) {
-			return extra.Call(ctx, r, nil)
-		}))(o)
+		wrapping("tools/call", server.Named("extra_for_all",
+			func(ctx context.Context, r *server.Request, _ server.Handler) (any, *wire.Error) {
+				return extra.Call(ctx, r, nil)
+			}))(o)
 	}
 }
 
@@ -133,7 +137,8 @@ func (u *underWay) stopIf(id wire.ID) {
 
 // abortable gives each call of a tool to begun, with a function that ends the call with this answer. If begun returns
 // a function, that is called after the call.
-func abortable(result any, problem *wire.Error, begun func(r *server.Request, stop context.CancelFunc) (over func())) apply {
+func abortable(result any, problem *wire.Error,
+	begun func(r *server.Request, stop context.CancelFunc) (over func())) apply {
 	return wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 		within, stop := context.WithCancel(ctx)
 		defer stop()
@@ -308,18 +313,21 @@ func sharedLevel(o *server.Options) {
 func resubscribing(change func(ctx context.Context, r *server.Request, held int64, next server.Handler) (any, *wire.Error)) apply {
 	return func(o *server.Options) {
 		of := func(r *server.Request) *atomic.Int64 {
-			return r.Session.Value("subscribed "+member(r.Params, "uri"), func() any { return new(atomic.Int64) }).(*atomic.Int64)
+			return r.Session.Value("subscribed "+member(r.Params, "uri"),
+				func() any { return new(atomic.Int64) }).(*atomic.Int64)
 		}
-		wrapping("resources/subscribe", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			return change(ctx, r, of(r).Add(1), next)
-		})(o)
-		wrapping("resources/unsubscribe", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			n := of(r)
-			if n.Add(-1) < 0 {
-				n.Store(0)
-			}
-			return change(ctx, r, n.Load(), next)
-		})(o)
+		wrapping("resources/subscribe",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				return change(ctx, r, of(r).Add(1), next)
+			})(o)
+		wrapping("resources/unsubscribe",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				n := of(r)
+				if n.Add(-1) < 0 {
+					n.Store(0)
+				}
+				return change(ctx, r, n.Load(), next)
+			})(o)
 	}
 }
 
@@ -362,13 +370,14 @@ var pairFaults = []Fault{
 	{
 		ID: "tools.arguments-of-the-last", Requirement: "base.response.id-echo", Form: AtOnce, WarnOnly: true,
 		Summary: "Calls of a tool that run at the same time work with the arguments of the one that began last.",
-		Apply: wrapping("tools/call", server.Named("echo", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			last := r.Session.Value(argumentsKey{}, func() any { return new(atomic.Value) }).(*atomic.Value)
-			last.Store(r.Params)
-			_ = r.Sleep(ctx, 5*time.Millisecond)
-			r.Params, _ = last.Load().(object)
-			return next(ctx, r)
-		})),
+		Apply: wrapping("tools/call", server.Named("echo",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				last := r.Session.Value(argumentsKey{}, func() any { return new(atomic.Value) }).(*atomic.Value)
+				last.Store(r.Params)
+				_ = r.Sleep(ctx, 5*time.Millisecond)
+				r.Params, _ = last.Load().(object)
+				return next(ctx, r)
+			})),
 	},
 	{
 		ID: "tools.second-call-unanswered", Requirement: "base.response.present", Form: AtOnce,
@@ -408,7 +417,8 @@ var pairFaults = []Fault{
 	{
 		ID: "cancellation.refuses-neighbours", Requirement: "cancellation.either-side", Form: AtOnce,
 		Summary: "The cancellation of a call ends the others as well: they are answered as cancelled.",
-		Apply:   all(stoppable(nil, &wire.Error{Code: server.InternalError, Message: "Cancelled"}), cancelledTogether()),
+		Apply: all(stoppable(nil, &wire.Error{Code: server.InternalError, Message: "Cancelled"}),
+			cancelledTogether()),
 	},
 	{
 		ID: "progress.token-of-the-last", Requirement: "progress.value-increases", Form: AtOnce,
@@ -417,23 +427,27 @@ var pairFaults = []Fault{
 		Apply:      lastToken,
 	},
 	{
-		ID: "sampling.answers-in-order", Requirement: "base.response.correlated", Form: AtOnce, Collateral: []string{"cancellation.in-progress"},
-		Summary: "The server applies each answer of the client to the request that waits longest.",
-		Apply:   answersInOrder,
+		ID: "sampling.answers-in-order", Requirement: "base.response.correlated", Form: AtOnce,
+		Collateral: []string{"cancellation.in-progress"},
+		Summary:    "The server applies each answer of the client to the request that waits longest.",
+		Apply:      answersInOrder,
 	},
 	{
-		ID: "elicitation.answers-in-order", Requirement: "base.response.correlated", Form: AtOnce, Collateral: []string{"cancellation.in-progress"},
-		Summary: "A server without sampling takes an answer for that to the request that waits longest.",
-		Apply:   all(withoutTool("test_sampling"), answersInOrder),
+		ID: "elicitation.answers-in-order", Requirement: "base.response.correlated", Form: AtOnce,
+		Collateral: []string{"cancellation.in-progress"},
+		Summary:    "A server without sampling takes an answer for that to the request that waits longest.",
+		Apply:      all(withoutTool("test_sampling"), answersInOrder),
 	},
 	{
-		ID: "http.elicited-answers-mixed", Requirement: "http.server.session-isolation", Form: BySession, Transports: overHTTP,
-		Summary: "When a server without sampling elicits from two clients with the same id, the answer that comes first counts for both.",
+		ID: "http.elicited-answers-mixed", Requirement: "http.server.session-isolation", Form: BySession,
+		Transports: overHTTP,
+		Summary:    "When a server without sampling elicits from two clients with the same id, the answer that comes first counts for both.",
 		Apply: func(o *server.Options) {
 			withoutTool("test_sampling")(o)
 			var answers sync.Map
 			receiving(func(_ *server.Session, m *wire.Message, next func()) {
-				if name, _ := wire.At(m.Result, "content", "username").(string); strings.HasPrefix(name, "mcpconform-of-the-") {
+				if name, _ := wire.At(m.Result, "content", "username").(string); strings.HasPrefix(name,
+					"mcpconform-of-the-") {
 					m.Result, _ = answers.LoadOrStore(m.ID.Key(), m.Result)
 				}
 				next()
@@ -484,10 +498,11 @@ var pairFaults = []Fault{
 		ID: "resources.subscribed-anew-ends", Requirement: "resources.updated.sent", Form: InSequence,
 		Summary: "A client that has unsubscribed from a resource and subscribes again is not told any more that it has changed.",
 		Apply: all(
-			wrapping("resources/unsubscribe", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				twice(r.Session, member(r.Params, "uri")).Store(true)
-				return next(ctx, r)
-			}),
+			wrapping("resources/unsubscribe",
+				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+					twice(r.Session, member(r.Params, "uri")).Store(true)
+					return next(ctx, r)
+				}),
 			droppingUpdates(func(s *server.Session, uri string) bool { return twice(s, uri).Load() }),
 		),
 	},
@@ -506,10 +521,11 @@ var pairFaults = []Fault{
 					return 0
 				})
 			}),
-			wrapping("resources/subscribe", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				lastSubscription(r.Session).Store(member(r.Params, "uri"))
-				return next(ctx, r)
-			}),
+			wrapping("resources/subscribe",
+				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+					lastSubscription(r.Session).Store(member(r.Params, "uri"))
+					return next(ctx, r)
+				}),
 			droppingUpdates(func(s *server.Session, uri string) bool { return uri != lastSubscription(s).Load() }),
 		),
 	},
@@ -517,30 +533,36 @@ var pairFaults = []Fault{
 		ID: "resources.only-last-beside-clock", Requirement: "resources.updated.sent", Form: InSequence,
 		Summary: "A subscription ends the one before, and another resource changes by itself all the time.",
 		Apply: all(ticking,
-			wrapping("resources/subscribe", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				lastSubscription(r.Session).Store(member(r.Params, "uri"))
-				return next(ctx, r)
+			wrapping("resources/subscribe",
+				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+					lastSubscription(r.Session).Store(member(r.Params, "uri"))
+					return next(ctx, r)
+				}),
+			droppingUpdates(func(s *server.Session, uri string) bool {
+				return uri != clockURI && uri != lastSubscription(s).Load()
 			}),
-			droppingUpdates(func(s *server.Session, uri string) bool { return uri != clockURI && uri != lastSubscription(s).Load() }),
 		),
 	},
 	{
-		ID: "http.progress-of-same-token", Requirement: "progress.value-increases", Form: BySession, Transports: overHTTP,
-		Summary: "The progress for a token goes to the session that has used it last.",
-		Apply:   progressByToken,
+		ID: "http.progress-of-same-token", Requirement: "progress.value-increases", Form: BySession,
+		Transports: overHTTP,
+		Summary:    "The progress for a token goes to the session that has used it last.",
+		Apply:      progressByToken,
 	},
 	{
-		ID: "http.unsubscribes-all-sessions", Requirement: "resources.updated.sent", Form: BySession, Transports: overHTTP,
-		Summary: "When a client unsubscribes from a resource, the subscriptions of others to it end, too.",
-		Apply: all(sharedResource, wrapping("resources/unsubscribe", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			own := r.Session
-			for _, s := range others(own) {
-				r.Session = s
-				_, _ = next(ctx, r)
-			}
-			r.Session = own
-			return next(ctx, r)
-		})),
+		ID: "http.unsubscribes-all-sessions", Requirement: "resources.updated.sent", Form: BySession,
+		Transports: overHTTP,
+		Summary:    "When a client unsubscribes from a resource, the subscriptions of others to it end, too.",
+		Apply: all(sharedResource, wrapping("resources/unsubscribe",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				own := r.Session
+				for _, s := range others(own) {
+					r.Session = s
+					_, _ = next(ctx, r)
+				}
+				r.Session = own
+				return next(ctx, r)
+			})),
 	},
 	{
 		ID: "http.subscriber-of-last", Requirement: "resources.updated.sent", Form: BySession, Transports: overHTTP,
@@ -548,10 +570,11 @@ var pairFaults = []Fault{
 		Apply: func(o *server.Options) {
 			sharedResource(o)
 			var last sync.Map
-			wrapping("resources/subscribe", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				last.Store(member(r.Params, "uri"), r.Session)
-				return next(ctx, r)
-			})(o)
+			wrapping("resources/subscribe",
+				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+					last.Store(member(r.Params, "uri"), r.Session)
+					return next(ctx, r)
+				})(o)
 			sending(server.OnMessage("notifications/resources/updated", func(out *server.Outgoing) []*server.Outgoing {
 				if s, ok := last.Load(out.Params()["uri"]); ok && s != out.Session {
 					return nil
@@ -561,16 +584,18 @@ var pairFaults = []Fault{
 		},
 	},
 	{
-		ID: "http.subscribers-end-together", Requirement: "resources.updated.sent", Form: BySession, Transports: overHTTP,
-		Summary: "When a session ends, nobody is told any more that the resources have changed to which it had subscribed.",
+		ID: "http.subscribers-end-together", Requirement: "resources.updated.sent", Form: BySession,
+		Transports: overHTTP,
+		Summary:    "When a session ends, nobody is told any more that the resources have changed to which it had subscribed.",
 		Apply: func(o *server.Options) {
 			var lost sync.Map
-			wrapping("resources/subscribe", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				uri := member(r.Params, "uri")
-				lost.Delete(uri)
-				context.AfterFunc(r.Session.Context(), func() { lost.Store(uri, true) })
-				return next(ctx, r)
-			})(o)
+			wrapping("resources/subscribe",
+				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+					uri := member(r.Params, "uri")
+					lost.Delete(uri)
+					context.AfterFunc(r.Session.Context(), func() { lost.Store(uri, true) })
+					return next(ctx, r)
+				})(o)
 			sending(server.OnMessage("notifications/resources/updated", func(out *server.Outgoing) []*server.Outgoing {
 				if _, ended := lost.Load(out.Params()["uri"]); ended {
 					return nil
@@ -582,16 +607,18 @@ var pairFaults = []Fault{
 	{
 		ID: "http.update-told-to-one", Requirement: "resources.updated.sent", Form: BySession, Transports: overHTTP,
 		Summary: "Clients that have subscribed to a resource are told of a change only if they make it.",
-		Apply: all(sharedResource, sending(server.OnMessage("notifications/resources/updated", func(out *server.Outgoing) []*server.Outgoing {
-			if slices.ContainsFunc(out.Session.Running(), calling("update_resource")) {
-				return []*server.Outgoing{out}
-			}
-			return nil
-		}))),
+		Apply: all(sharedResource, sending(server.OnMessage("notifications/resources/updated",
+			func(out *server.Outgoing) []*server.Outgoing {
+				if slices.ContainsFunc(out.Session.Running(), calling("update_resource")) {
+					return []*server.Outgoing{out}
+				}
+				return nil
+			}))),
 	},
 	{
-		ID: "http.cursors-of-the-last", Requirement: "pagination.server.stable-cursors", Form: BySession, Transports: overHTTP,
-		Summary: "When a client reads a list from its beginning, the cursors of all others are refused.",
+		ID: "http.cursors-of-the-last", Requirement: "pagination.server.stable-cursors", Form: BySession,
+		Transports: overHTTP,
+		Summary:    "When a client reads a list from its beginning, the cursors of all others are refused.",
 		Apply: func(o *server.Options) {
 			var last sync.Map
 			wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
@@ -629,24 +656,28 @@ var pairFaults = []Fault{
 		},
 	},
 	{
-		ID: "http.initialize-once", Requirement: "http.server.initialize-without-session", Form: BySession, Transports: overHTTP,
-		Summary: "Only the first initialize is served, even when its session has ended.",
+		ID: "http.initialize-once", Requirement: "http.server.initialize-without-session", Form: BySession,
+		Transports: overHTTP,
+		Summary:    "Only the first initialize is served, even when its session has ended.",
 		Apply: func(o *server.Options) {
 			var served atomic.Bool
 			all(refusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
-				return posted(r).Method == "initialize" && posted(r).Kind == wire.Request && !served.CompareAndSwap(false, true)
+				return posted(r).Method == "initialize" && posted(r).Kind == wire.Request &&
+					!served.CompareAndSwap(false, true)
 			}), peeking())(o)
 		},
 	},
 	{
 		ID: "http.notices-to-the-last", Requirement: "resources.updated.sent", Form: BySession, Transports: overHTTP,
-		Collateral: []string{"resources.updated.only-subscribed", "tools.list-changed.sent", "resources.list-changed.sent", "prompts.list-changed.sent"},
-		Summary:    "Messages outside of requests go to the client that has connected last.",
+		Collateral: []string{"resources.updated.only-subscribed", "tools.list-changed.sent",
+			"resources.list-changed.sent", "prompts.list-changed.sent"},
+		Summary: "Messages outside of requests go to the client that has connected last.",
 		Apply: func(o *server.Options) {
 			var last atomic.Pointer[server.Session]
 			ready(func(s *server.Session) { last.Store(s) })(o)
 			sending(func(out *server.Outgoing) []*server.Outgoing {
-				if s := last.Load(); s != nil && s != out.Session && out.To == nil && out.Answers == nil && out.Kind == wire.Notification {
+				if s := last.Load(); s != nil && s != out.Session && out.To == nil && out.Answers == nil &&
+					out.Kind == wire.Notification {
 					moved := out.Clone()
 					moved.Session = s
 					s.Send(moved)
@@ -699,7 +730,8 @@ var pairFaults = []Fault{
 				next.ServeHTTP(w, r)
 			})(o)
 			sending(func(out *server.Outgoing) []*server.Outgoing {
-				if _, lost := second.Load(out.Session.ID); lost && out.To == nil && out.Answers == nil && streams.of(out.Session.ID).Load() < 2 {
+				if _, lost := second.Load(out.Session.ID); lost && out.To == nil && out.Answers == nil &&
+					streams.of(out.Session.ID).Load() < 2 {
 					return nil
 				}
 				return []*server.Outgoing{out}

@@ -92,7 +92,8 @@ var pingFaults = []Fault{
 		Summary: "The server sends more than a thousand pings at once.",
 		Apply: ready(func(s *server.Session) {
 			for i := range flood {
-				s.Send(&server.Outgoing{Session: s, Message: object{"jsonrpc": "2.0", "method": "ping", "id": "ping-" + strconv.Itoa(i)}})
+				s.Send(&server.Outgoing{Session: s,
+					Message: object{"jsonrpc": "2.0", "method": "ping", "id": "ping-" + strconv.Itoa(i)}})
 			}
 		}),
 	},

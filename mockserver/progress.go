@@ -37,20 +37,23 @@ var progressFaults = []Fault{
 	},
 	{
 		ID: "progress.token-small-letters", Requirement: "progress.token.active-request", Form: ByValue,
-		Summary:    "The progress token comes back in small letters.",
-		Collateral: []string{"progress.value-increases", "progress.stop", "progress.in-progress", "progress.token.echo"},
-		Apply:      tokens(strings.ToLower),
+		Summary: "The progress token comes back in small letters.",
+		Collateral: []string{"progress.value-increases", "progress.stop", "progress.in-progress",
+			"progress.token.echo"},
+		Apply: tokens(strings.ToLower),
 	},
 	{
 		ID: "progress.token-trimmed", Requirement: "progress.token.active-request", Form: ByValue,
-		Summary:    "The progress token comes back without the blanks around it.",
-		Collateral: []string{"progress.value-increases", "progress.stop", "progress.in-progress", "progress.token.echo"},
-		Apply:      tokens(strings.TrimSpace),
+		Summary: "The progress token comes back without the blanks around it.",
+		Collateral: []string{"progress.value-increases", "progress.stop", "progress.in-progress",
+			"progress.token.echo"},
+		Apply: tokens(strings.TrimSpace),
 	},
 	{
 		ID: "progress.token-decoded", Requirement: "progress.token.active-request", Form: ByValue,
-		Summary:    "The progress token comes back with its percent-encoding decoded.",
-		Collateral: []string{"progress.value-increases", "progress.stop", "progress.in-progress", "progress.token.echo"},
+		Summary: "The progress token comes back with its percent-encoding decoded.",
+		Collateral: []string{"progress.value-increases", "progress.stop", "progress.in-progress",
+			"progress.token.echo"},
 		Apply: tokens(func(token string) string {
 			if decoded, err := url.PathUnescape(token); err == nil {
 				return decoded
@@ -100,7 +103,8 @@ var progressFaults = []Fault{
 			var all []*server.Outgoing
 			if token, ok := out.Answers.Token(); ok && once(out.Session, "progress.flood") {
 				for i := range flood {
-					all = append(all, out.Answers.Notification(progressed, object{"progressToken": token, "progress": 1000 + i}))
+					all = append(all, out.Answers.Notification(progressed,
+						object{"progressToken": token, "progress": 1000 + i}))
 				}
 			}
 			return append(all, out)
@@ -129,7 +133,8 @@ var progressFaults = []Fault{
 		Summary: "Progress comes on the listening stream seconds after the response.",
 		Apply: sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
 			if token, ok := out.Answers.Token(); ok {
-				s, late := out.Session, object{"jsonrpc": "2.0", "method": progressed, "params": object{"progressToken": token, "progress": 999}}
+				s, late := out.Session, object{"jsonrpc": "2.0", "method": progressed,
+					"params": object{"progressToken": token, "progress": 999}}
 				time.AfterFunc(2*time.Second, func() { s.Send(&server.Outgoing{Session: s, Message: late}) })
 			}
 			return []*server.Outgoing{out}
@@ -176,7 +181,9 @@ var progressFaults = []Fault{
 		ID: "progress.token-object", Requirement: "progress.token.type",
 		Summary:    "The progress token is an object.",
 		Collateral: []string{"progress.token.active-request"},
-		Apply:      params(progressed, func(params object) { params["progressToken"] = object{"token": params["progressToken"]} }),
+		Apply: params(progressed, func(params object) {
+			params["progressToken"] = object{"token": params["progressToken"]}
+		}),
 	},
 	{
 		ID: "progress.of-client-needed", Requirement: "progress.none",
@@ -185,9 +192,10 @@ var progressFaults = []Fault{
 	},
 	{
 		ID: "progress.of-client-fails", Requirement: "progress.notify",
-		Summary:    "Any progress of the client makes the tool fail.",
-		Collateral: []string{"progress.value-float", "progress.total-float", "progress.omit-total", "progress.frequency"},
-		Apply:      all(noting, judgingProgress(func(reports list) bool { return len(reports) > 0 })),
+		Summary: "Any progress of the client makes the tool fail.",
+		Collateral: []string{"progress.value-float", "progress.total-float", "progress.omit-total",
+			"progress.frequency"},
+		Apply: all(noting, judgingProgress(func(reports list) bool { return len(reports) > 0 })),
 	},
 	{
 		ID: "progress.of-client-fraction", Requirement: "progress.value-float",
@@ -241,21 +249,22 @@ var noting = receiving(func(s *server.Session, m *wire.Message, next func()) {
 // judgingProgress makes the sampling tool fail if the progress that the client
 // reported during the call fits.
 func judgingProgress(fits func(reports list) bool) apply {
-	return wrapping("tools/call", server.Named("test_sampling", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-		reports := reportsOf(r.Session)
-		for len(reports) > 0 {
-			<-reports
-		}
-		result, problem := next(ctx, r)
-		var seen list
-		for len(reports) > 0 {
-			seen = append(seen, <-reports)
-		}
-		if o, ok := result.(object); ok && o["isError"] != true && fits(seen) {
-			return object{"content": textOf("The progress cannot be used"), "isError": true}, nil
-		}
-		return result, problem
-	}))
+	return wrapping("tools/call", server.Named("test_sampling",
+		func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			reports := reportsOf(r.Session)
+			for len(reports) > 0 {
+				<-reports
+			}
+			result, problem := next(ctx, r)
+			var seen list
+			for len(reports) > 0 {
+				seen = append(seen, <-reports)
+			}
+			if o, ok := result.(object); ok && o["isError"] != true && fits(seen) {
+				return object{"content": textOf("The progress cannot be used"), "isError": true}, nil
+			}
+			return result, problem
+		}))
 }
 
 // fractional fits reports of which one has a member with a fraction.

@@ -116,7 +116,8 @@ var promptFaults = []Fault{
 		Collateral: []string{"prompts.error.missing-argument-code"},
 		Apply: answering("prompts/get", hello(), func(r *server.Request) bool {
 			given, ok := r.Params["arguments"].(object)
-			return ok && r.Params["name"] == "test_prompt_with_arguments" && given["arg1"] != nil && given["arg2"] == nil
+			return ok && r.Params["name"] == "test_prompt_with_arguments" && given["arg1"] != nil &&
+				given["arg2"] == nil
 		}),
 	},
 	{
@@ -135,10 +136,11 @@ var promptFaults = []Fault{
 	{
 		ID: "prompts.messages-missing", Requirement: "schema.get-prompt-result",
 		Summary: "A prompt has prompt in place of messages.",
-		Apply: wrapping("prompts/get", server.Named("test_simple_prompt", server.Edit(func(_ *server.Request, result map[string]any) {
-			result["prompt"] = "This is a simple prompt."
-			delete(result, "messages")
-		}))),
+		Apply: wrapping("prompts/get", server.Named("test_simple_prompt",
+			server.Edit(func(_ *server.Request, result map[string]any) {
+				result["prompt"] = "This is a simple prompt."
+				delete(result, "messages")
+			}))),
 	},
 	{
 		ID: "prompts.content-string", Requirement: "schema.get-prompt-result",
@@ -160,7 +162,8 @@ var promptFaults = []Fault{
 	{
 		ID: "prompts.arguments-schema", Requirement: "schema.list-prompts-result",
 		Summary: "The arguments of a prompt are a JSON Schema, not an array.",
-		Apply:   prompt("travel", having("arguments", object{"type": "object", "properties": object{"country": object{"type": "string"}}})),
+		Apply: prompt("travel", having("arguments",
+			object{"type": "object", "properties": object{"country": object{"type": "string"}}})),
 	},
 	{
 		ID: "prompts.required-string", Requirement: "schema.list-prompts-result",

@@ -32,7 +32,8 @@ func foreign(r *server.Request) bool {
 }
 
 func passwd() object {
-	return object{"contents": list{object{"uri": "file:///etc/passwd", "mimeType": "text/plain", "text": "root:x:0:0::/root:/bin/sh\n"}}}
+	return object{"contents": list{object{"uri": "file:///etc/passwd", "mimeType": "text/plain",
+		"text": "root:x:0:0::/root:/bin/sh\n"}}}
 }
 
 // server/resources
@@ -74,12 +75,14 @@ var resourceFaults = []Fault{
 	{
 		ID: "resources.template-malformed", Requirement: "resources.template.rfc6570",
 		Summary: "An expression in a URI template is not closed.",
-		Apply:   item("resources/templates/list", "resourceTemplates", "name", "notes", having("uriTemplate", "test://notes/{name")),
+		Apply: item("resources/templates/list", "resourceTemplates", "name", "notes",
+			having("uriTemplate", "test://notes/{name")),
 	},
 	{
 		ID: "resources.template-braces", Requirement: "resources.template.rfc6570",
 		Summary: "A URI template has double braces.",
-		Apply:   item("resources/templates/list", "resourceTemplates", "name", "notes", having("uriTemplate", "test://notes/{{name}}")),
+		Apply: item("resources/templates/list", "resourceTemplates", "name", "notes",
+			having("uriTemplate", "test://notes/{{name}}")),
 	},
 	{
 		ID: "resources.template-not-found", Requirement: "resources.template.constructs-uris",
@@ -103,7 +106,8 @@ var resourceFaults = []Fault{
 	{
 		ID: "resources.template-mime-type", Requirement: "resources.template.mime-type-uniform",
 		Summary: "A template states another MIME type than its resources have.",
-		Apply:   item("resources/templates/list", "resourceTemplates", "name", "notes", having("mimeType", "text/markdown")),
+		Apply: item("resources/templates/list", "resourceTemplates", "name", "notes",
+			having("mimeType", "text/markdown")),
 	},
 	{
 		ID: "resources.change-unannounced", Requirement: "resources.list-changed.sent",
@@ -154,7 +158,8 @@ var resourceFaults = []Fault{
 	{
 		ID: "resources.updated-early", Requirement: "resources.updated.sent", Form: InSequence,
 		Summary: "A change of a resource under subscription is announced before it is made.",
-		Apply:   tellingEarly("update_resource", "notifications/resources/updated", func(s *server.Session) { s.Updated("test://watched-resource") }),
+		Apply: tellingEarly("update_resource", "notifications/resources/updated",
+			func(s *server.Session) { s.Updated("test://watched-resource") }),
 	},
 	{
 		ID: "resources.update-misnamed", Requirement: "resources.updated.sent",
@@ -179,14 +184,15 @@ var resourceFaults = []Fault{
 	{
 		ID: "resources.unsubscribe-all", Requirement: "resources.updated.sent",
 		Summary: "resources/unsubscribe ends the subscriptions to other resources, too.",
-		Apply: wrapping("resources/unsubscribe", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			result, problem := next(ctx, r)
-			for _, uri := range r.Session.Subscriptions() {
-				r.Params = object{"uri": uri}
-				_, _ = next(ctx, r)
-			}
-			return result, problem
-		}),
+		Apply: wrapping("resources/unsubscribe",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				result, problem := next(ctx, r)
+				for _, uri := range r.Session.Subscriptions() {
+					r.Params = object{"uri": uri}
+					_, _ = next(ctx, r)
+				}
+				return result, problem
+			}),
 	},
 	{
 		ID: "resources.update-unasked", Requirement: "resources.updated.only-subscribed",
@@ -214,12 +220,13 @@ var resourceFaults = []Fault{
 		ID: "resources.update-of-others", Requirement: "resources.updated.only-subscribed",
 		Summary:    "A client that has subscribed to any resource gets the updates of all.",
 		Collateral: []string{"resources.updated.ends-with-unsubscribe"},
-		Apply: wrapping("tools/call", server.Named("update_resource", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			if held := r.Session.Subscriptions(); len(held) == 1 && held[0] != watched {
-				r.Session.Notify("notifications/resources/updated", object{"uri": watched})
-			}
-			return next(ctx, r)
-		})),
+		Apply: wrapping("tools/call", server.Named("update_resource",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				if held := r.Session.Subscriptions(); len(held) == 1 && held[0] != watched {
+					r.Session.Notify("notifications/resources/updated", object{"uri": watched})
+				}
+				return next(ctx, r)
+			})),
 	},
 	{
 		ID: "resources.unsubscribe-forgotten", Requirement: "resources.updated.ends-with-unsubscribe",
@@ -227,11 +234,13 @@ var resourceFaults = []Fault{
 		Apply:   wrapping("resources/unsubscribe", server.Always(object{})),
 	},
 	{
-		ID: "resources.unsubscribe-forgotten-late", Requirement: "resources.updated.ends-with-unsubscribe", Form: InSequence,
+		ID: "resources.unsubscribe-forgotten-late", Requirement: "resources.updated.ends-with-unsubscribe",
+		Form:    InSequence,
 		Summary: "Updates go on after resources/unsubscribe, each 15 ms after the change.",
 		Apply: all(
 			wrapping("resources/unsubscribe", server.Always(object{})),
-			messages("notifications/resources/updated", func(out *server.Outgoing) { out.Delay = 15 * time.Millisecond }),
+			messages("notifications/resources/updated",
+				func(out *server.Outgoing) { out.Delay = 15 * time.Millisecond }),
 		),
 	},
 	{
@@ -243,7 +252,8 @@ var resourceFaults = []Fault{
 		ID: "resources.duplicate-over-pages", Requirement: "resources.uri.unique",
 		Summary:    "A resource is listed on every page.",
 		Collateral: []string{"pagination.cursor.results-after"},
-		Apply:      everyPage("resources/list", "resources", object{"uri": "test://static-text", "name": "static-text"}),
+		Apply: everyPage("resources/list", "resources",
+			object{"uri": "test://static-text", "name": "static-text"}),
 	},
 	{
 		ID: "resources.uri-with-space", Requirement: "resources.uri.rfc3986",
@@ -327,7 +337,8 @@ var resourceFaults = []Fault{
 		ID: "resources.not-found-internal", Requirement: "resources.error.not-found-code",
 		Summary: "A resource that does not exist beside others of the scheme test is refused with -32603.",
 		Apply: refusing("resources/read", server.InternalError, func(r *server.Request) bool {
-			return strings.HasSuffix(member(r.Params, "uri"), "/mcpconform-no-such-name") && strings.HasPrefix(member(r.Params, "uri"), "test:")
+			return strings.HasSuffix(member(r.Params, "uri"), "/mcpconform-no-such-name") &&
+				strings.HasPrefix(member(r.Params, "uri"), "test:")
 		}),
 	},
 	{
@@ -379,9 +390,10 @@ var resourceFaults = []Fault{
 	{
 		ID: "resources.contents-block", Requirement: "schema.read-resource-result",
 		Summary: "The contents of a resource are one object, not an array.",
-		Apply: wrapping("resources/read", server.Named("test://empty", server.Edit(func(_ *server.Request, result map[string]any) {
-			result["contents"] = object{"uri": "test://empty", "text": ""}
-		}))),
+		Apply: wrapping("resources/read", server.Named("test://empty",
+			server.Edit(func(_ *server.Request, result map[string]any) {
+				result["contents"] = object{"uri": "test://empty", "text": ""}
+			}))),
 	},
 	{
 		ID: "resources.contents-without-uri", Requirement: "schema.read-resource-result",

@@ -216,7 +216,8 @@ func (a *sessionRun) course() Course {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	c := Course{
-		Log: a.session.Log(), Finished: a.finished, GivenUp: a.givenUp, Begun: a.begun, Nearest: a.nearest, Mismatch: a.mismatch,
+		Log: a.session.Log(), Finished: a.finished, GivenUp: a.givenUp, Begun: a.begun, Nearest: a.nearest,
+		Mismatch: a.mismatch,
 	}
 	if a.over || len(a.steps) == 0 {
 		return c
@@ -272,7 +273,8 @@ func (a *sessionRun) choose(step script.Step, m *wire.Message) *script.Arm {
 			if a.bound.Match(arm.Pattern, m.Value()) == nil && a.fits(arm.Pattern, "", m, arm.Line) {
 				return arm
 			}
-		case m.IsResponse() && m.ID.Resembles(a.ours), m.Kind == wire.Request && m.Method != "initialize" && m.Method != "ping":
+		case m.IsResponse() && m.ID.Resembles(a.ours),
+			m.Kind == wire.Request && m.Method != "initialize" && m.Method != "ping":
 			return arm
 		}
 	}

@@ -101,7 +101,9 @@ var stdioFaults = []Fault{
 		ID: "stdio.banner", Requirement: "stdio.server.stdout-clean", Transports: stdio,
 		Summary: "A banner is printed on stdout at the start.",
 		Apply: func(o *server.Options) {
-			o.Behaviour.Stdio.Start = func(stdout, _ io.Writer) { _, _ = fmt.Fprintln(stdout, "MCP server running on stdio") }
+			o.Behaviour.Stdio.Start = func(stdout, _ io.Writer) {
+				_, _ = fmt.Fprintln(stdout, "MCP server running on stdio")
+			}
 		},
 	},
 	{
@@ -132,7 +134,8 @@ var stdioFaults = []Fault{
 		}),
 	},
 	{
-		ID: "stdio.blank-line-kills", Requirement: "stdio.server.survives-invalid-json", Transports: stdio, Form: ByValue,
+		ID: "stdio.blank-line-kills", Requirement: "stdio.server.survives-invalid-json", Transports: stdio,
+		Form:    ByValue,
 		Summary: "A blank line ends the process.",
 		Apply:   dying(func(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 }),
 	},
@@ -201,16 +204,18 @@ var stdioFaults = []Fault{
 	},
 	{
 		ID: "stdio.unicode-line-ends", Requirement: "stdio.message.only-newline-delimits", Transports: stdio,
-		Summary:    "U+0085 ends a line, too.",
-		Collateral: []string{"completion.answered", "base.request.string-id-served", "progress.token.any-means", "base.response.present", "base.response.id-echo", "cancellation.in-progress"},
+		Summary: "U+0085 ends a line, too.",
+		Collateral: []string{"completion.answered", "base.request.string-id-served", "progress.token.any-means",
+			"base.response.present", "base.response.id-echo", "cancellation.in-progress"},
 		Apply: inbound(func(raw []byte) []byte {
 			return bytes.ReplaceAll(raw, []byte("\u0085"), []byte("\n"))
 		}),
 	},
 	{
 		ID: "stdio.script-line-ends", Requirement: "stdio.message.only-newline-delimits", Transports: stdio,
-		Summary:    "U+2028 and U+2029 end a line, as in JavaScript.",
-		Collateral: []string{"completion.answered", "base.request.string-id-served", "progress.token.any-means", "progress.request", "base.response.present", "base.response.id-echo", "cancellation.in-progress"},
+		Summary: "U+2028 and U+2029 end a line, as in JavaScript.",
+		Collateral: []string{"completion.answered", "base.request.string-id-served", "progress.token.any-means",
+			"progress.request", "base.response.present", "base.response.id-echo", "cancellation.in-progress"},
 		Apply: inbound(func(raw []byte) []byte {
 			return []byte(strings.NewReplacer("\u2028", "\n", "\u2029", "\n").Replace(string(raw)))
 		}),

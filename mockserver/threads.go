@@ -109,7 +109,8 @@ func waitingForListening(o *server.Options) {
 
 // unasked is the answer to an initialize that asks for none.
 var unasked = object{"jsonrpc": "2.0", "id": nil, "result": object{
-	"protocolVersion": server.Version, "capabilities": object{}, "serverInfo": object{"name": "unasked", "version": "1"},
+	"protocolVersion": server.Version, "capabilities": object{},
+	"serverInfo": object{"name": "unasked", "version": "1"},
 }}
 
 // threadFaults were reported to the authors of real servers. Each names the thread.
@@ -129,10 +130,13 @@ var threadFaults = []Fault{
 	{
 		// https://github.com/MemPalace/mempalace/issues/2229
 		ID: "stdio.code-page-drops", Requirement: "base.message.utf8-accepted", Transports: stdio, Form: ByValue,
-		Collateral: []string{"base.response.present", "base.request.string-id-served", "progress.request", "tools.error.unknown-tool-protocol-error", "prompts.error.invalid-name-code", "completion.answered", "completion.error.invalid-prompt-code", "cancellation.in-progress"},
-		Summary:    "A line with a byte that Windows-1252 does not have is dropped.",
+		Collateral: []string{"base.response.present", "base.request.string-id-served", "progress.request",
+			"tools.error.unknown-tool-protocol-error", "prompts.error.invalid-name-code", "completion.answered",
+			"completion.error.invalid-prompt-code", "cancellation.in-progress"},
+		Summary: "A line with a byte that Windows-1252 does not have is dropped.",
 		Apply: inbound(func(raw []byte) []byte {
-			if utf8.Valid(raw) && slices.ContainsFunc(raw, func(c byte) bool { return strings.IndexByte("\x81\x8d\x8f\x90\x9d", c) >= 0 }) {
+			if utf8.Valid(raw) && slices.ContainsFunc(raw,
+				func(c byte) bool { return strings.IndexByte("\x81\x8d\x8f\x90\x9d", c) >= 0 }) {
 				return nil
 			}
 			return raw
@@ -187,13 +191,14 @@ var threadFaults = []Fault{
 		Summary: "A cancelled call is answered with an error of the code 0.",
 		Apply: all(
 			func(o *server.Options) { o.Behaviour.AnswerCancelled = true },
-			wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				result, problem := next(ctx, r)
-				if ctx.Err() != nil {
-					return nil, &wire.Error{Code: 0, Message: "Request cancelled"}
-				}
-				return result, problem
-			}),
+			wrapping("tools/call",
+				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+					result, problem := next(ctx, r)
+					if ctx.Err() != nil {
+						return nil, &wire.Error{Code: 0, Message: "Request cancelled"}
+					}
+					return result, problem
+				}),
 		),
 	},
 	{
@@ -202,7 +207,8 @@ var threadFaults = []Fault{
 		Collateral: []string{"http.server.sse-no-early-close", "tools.list.callable"},
 		Summary:    "Behind the events of its stream a call is answered with plain JSON.",
 		Apply: framing(func(out *server.Outgoing, frame []byte) []byte {
-			if out.Answers != nil && calling("test_tool_with_logging")(out.Answers) && !bytes.HasPrefix(frame, []byte("{")) {
+			if out.Answers != nil && calling("test_tool_with_logging")(out.Answers) &&
+				!bytes.HasPrefix(frame, []byte("{")) {
 				return append([]byte(text(out.Message)), '\n')
 			}
 			return frame
@@ -210,14 +216,17 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/modelcontextprotocol/ruby-sdk/issues/111
-		ID: "http.responses-move-to-get", Requirement: "http.server.get-no-response", Transports: overHTTP, Form: InSequence,
-		Summary:    "While a listening stream is open, the response to resources/templates/list comes on it, and the POST is answered with a note.",
-		Collateral: []string{"base.jsonrpc.version", "base.response.result-or-error", "http.server.json-one-object", "http.server.version-header-missing"},
-		Apply:      divertingToGet,
+		ID: "http.responses-move-to-get", Requirement: "http.server.get-no-response", Transports: overHTTP,
+		Form:    InSequence,
+		Summary: "While a listening stream is open, the response to resources/templates/list comes on it, and the POST is answered with a note.",
+		Collateral: []string{"base.jsonrpc.version", "base.response.result-or-error", "http.server.json-one-object",
+			"http.server.version-header-missing"},
+		Apply: divertingToGet,
 	},
 	{
 		// https://github.com/modelcontextprotocol/ruby-sdk/pull/114
-		ID: "http.other-notifications-200", Requirement: "http.server.notification-202", Transports: overHTTP, Form: ByValue,
+		ID: "http.other-notifications-200", Requirement: "http.server.notification-202", Transports: overHTTP,
+		Form:    ByValue,
 		Summary: "Notifications other than notifications/initialized are answered with 200.",
 		Apply: all(peeking(), replying(server.Accepted, func(r *server.Reply) {
 			if m := posted(r.Request); m.Kind == wire.Notification && m.Method != "notifications/initialized" {
@@ -265,32 +274,36 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/modelcontextprotocol/java-sdk/pull/839
-		ID: "http.updates-to-all", Requirement: "resources.updated.only-subscribed", Transports: overHTTP, Form: BySession,
+		ID: "http.updates-to-all", Requirement: "resources.updated.only-subscribed", Transports: overHTTP,
+		Form:       BySession,
 		Collateral: []string{"resources.updated.ends-with-unsubscribe"},
 		Summary:    "The update of a resource is announced to every session, if one of them has subscribed to it.",
-		Apply: wrapping("tools/call", server.Named("update_resource", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			result, problem := next(ctx, r)
-			if held := r.Session.Subscriptions(); len(held) > 0 {
-				for _, s := range r.Session.Server.Sessions() {
-					if s != r.Session && s.Initialized() {
-						s.Notify("notifications/resources/updated", object{"uri": watched})
+		Apply: wrapping("tools/call", server.Named("update_resource",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				result, problem := next(ctx, r)
+				if held := r.Session.Subscriptions(); len(held) > 0 {
+					for _, s := range r.Session.Server.Sessions() {
+						if s != r.Session && s.Initialized() {
+							s.Notify("notifications/resources/updated", object{"uri": watched})
+						}
 					}
 				}
-			}
-			return result, problem
-		})),
+				return result, problem
+			})),
 	},
 	{
 		// https://github.com/punkpeye/fastmcp/pull/316
 		ID: "completion.many-refused", Requirement: "completion.answered", Form: ByValue,
 		Summary: "A completion for which there are more than 100 values is refused with -32603.",
-		Apply: wrapping("completion/complete", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			result, problem := next(ctx, r)
-			if wire.At(result, "completion", "hasMore") == true {
-				return nil, &wire.Error{Code: server.InternalError, Message: "Too big: expected array to have <=100 items"}
-			}
-			return result, problem
-		}),
+		Apply: wrapping("completion/complete",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				result, problem := next(ctx, r)
+				if wire.At(result, "completion", "hasMore") == true {
+					return nil, &wire.Error{Code: server.InternalError,
+						Message: "Too big: expected array to have <=100 items"}
+				}
+				return result, problem
+			}),
 	},
 	{
 		// https://github.com/PrefectHQ/fastmcp/issues/5166
@@ -314,7 +327,8 @@ var threadFaults = []Fault{
 		Collateral: []string{"lifecycle.shutdown.stdio-server-exits"},
 		Summary:    "The response to a call that logs has the id of the request before it.",
 		Apply: all(numbering(), responses("tools/call", func(out *server.Outgoing) {
-			if last := preceding(out.Session).Load()[0]; last.Usable() && calling("test_tool_with_logging")(out.Answers) {
+			if last := preceding(out.Session).Load()[0]; last.Usable() &&
+				calling("test_tool_with_logging")(out.Answers) {
 				out.Message["id"] = json.RawMessage(last.String())
 			}
 		})),
@@ -378,19 +392,21 @@ var threadFaults = []Fault{
 		ID: "tools.arguments-lost", Requirement: "tools.list.callable", WarnOnly: true,
 		Collateral: []string{"tools.security.validate-inputs"},
 		Summary:    "Calls are served as if they had no arguments.",
-		Apply: wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			if _, ok := r.Params["arguments"].(object); ok {
-				r.Params["arguments"] = object{}
-			}
-			return next(ctx, r)
-		}),
+		Apply: wrapping("tools/call",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				if _, ok := r.Params["arguments"].(object); ok {
+					r.Params["arguments"] = object{}
+				}
+				return next(ctx, r)
+			}),
 	},
 	{
 		// https://github.com/affaan-m/ECC/pull/2670
 		ID: "meta.call-refused", Requirement: "meta.attach.request", Form: ByValue,
 		Collateral: []string{"progress.token.any-means", "progress.request", "tools.error.execution-as-result"},
 		Summary:    "A call with _meta is refused with -32602.",
-		Apply:      refusing("tools/call", server.InvalidParams, func(r *server.Request) bool { return r.Params["_meta"] != nil }),
+		Apply: refusing("tools/call", server.InvalidParams,
+			func(r *server.Request) bool { return r.Params["_meta"] != nil }),
 	},
 	{
 		// https://github.com/MemPalace/mempalace/issues/1574
@@ -473,16 +489,19 @@ var threadFaults = []Fault{
 	{
 		// https://github.com/DeusData/codebase-memory-mcp/issues/1247
 		ID: "pagination.only-page-repeats", Requirement: "pagination.operations",
-		Collateral: []string{"pagination.cursor.results-after", "prompts.name.unique", "pagination.server.stable-cursors", "pagination.error.invalid-cursor-code"},
-		Summary:    "prompts/list gives all on one page, with a cursor that leads to the same page.",
-		Apply:      answering("prompts/list", object{"prompts": list{object{"name": "test_simple_prompt"}}, "nextCursor": "8"}, always),
+		Collateral: []string{"pagination.cursor.results-after", "prompts.name.unique",
+			"pagination.server.stable-cursors", "pagination.error.invalid-cursor-code"},
+		Summary: "prompts/list gives all on one page, with a cursor that leads to the same page.",
+		Apply: answering("prompts/list", object{"prompts": list{object{"name": "test_simple_prompt"}},
+			"nextCursor": "8"}, always),
 	},
 	{
 		// https://github.com/sparfenyuk/mcp-proxy/issues/233
 		ID: "pagination.tools-cursor-dropped", Requirement: "pagination.cursor.results-after",
-		Collateral: []string{"pagination.operations", "tools.name.unique", "pagination.server.stable-cursors", "pagination.error.invalid-cursor-code"},
-		Summary:    "tools/list ignores the cursor.",
-		Apply:      fromStart("tools/list", always),
+		Collateral: []string{"pagination.operations", "tools.name.unique", "pagination.server.stable-cursors",
+			"pagination.error.invalid-cursor-code"},
+		Summary: "tools/list ignores the cursor.",
+		Apply:   fromStart("tools/list", always),
 	},
 	{
 		// https://github.com/modelcontextprotocol/python-sdk/issues/2961
@@ -495,12 +514,13 @@ var threadFaults = []Fault{
 					Read:       readingText(dotted),
 				})
 			}),
-			wrapping("resources/read", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				if uri := param(r, "uri"); regexp.MustCompile("^" + dotted + "$").MatchString(uri) {
-					r.Params["uri"] = dotted
-				}
-				return next(ctx, r)
-			}),
+			wrapping("resources/read",
+				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+					if uri := param(r, "uri"); regexp.MustCompile("^" + dotted + "$").MatchString(uri) {
+						r.Params["uri"] = dotted
+					}
+					return next(ctx, r)
+				}),
 		),
 	},
 	{
@@ -526,7 +546,8 @@ var threadFaults = []Fault{
 		ID: "resources.template-form-query-fails", Requirement: "resources.template.constructs-uris", Form: ByValue,
 		Summary: "A template with {?format} matches nothing but its own text.",
 		Apply: offering(func(c *server.Catalogue) {
-			c.Templates = append(c.Templates, templateOf("test://reports/{id}{?format}", regexp.MustCompile(`^test://reports/([^/]+)\{\?format\}$`), "id"))
+			c.Templates = append(c.Templates, templateOf("test://reports/{id}{?format}",
+				regexp.MustCompile(`^test://reports/([^/]+)\{\?format\}$`), "id"))
 		}),
 	},
 	{
@@ -534,14 +555,16 @@ var threadFaults = []Fault{
 		ID: "resources.template-plus-unreadable", Requirement: "resources.template.constructs-uris", Form: ByValue,
 		Summary: "A template with {+path} matches nothing but its own text.",
 		Apply: offering(func(c *server.Catalogue) {
-			c.Templates = append(c.Templates, templateOf("test://tree/{+path}", regexp.MustCompile(`^test://tree/\{\+path(\})$`), "path"))
+			c.Templates = append(c.Templates, templateOf("test://tree/{+path}",
+				regexp.MustCompile(`^test://tree/\{\+path(\})$`), "path"))
 		}),
 	},
 	{
 		// https://github.com/modelcontextprotocol/python-sdk/issues/342
 		ID: "resources.blob-base64url", Requirement: "resources.security.binary-encoded",
 		Summary: "Binary contents are in the alphabet for URLs.",
-		Apply:   contents("test://static-binary", having("blob", base64.URLEncoding.EncodeToString([]byte("\xfb\xff\xfe 1")))),
+		Apply: contents("test://static-binary",
+			having("blob", base64.URLEncoding.EncodeToString([]byte("\xfb\xff\xfe 1")))),
 	},
 	{
 		// https://github.com/langchain4j/langchain4j/issues/6279
@@ -591,24 +614,27 @@ var threadFaults = []Fault{
 		Apply: all(refusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
 			m := posted(r)
 			version, _ := wire.At(m.Params, "protocolVersion").(string)
-			return m.Method == "initialize" && !slices.Contains([]string{schema.Version, "2025-03-26", "2024-11-05"}, version)
+			return m.Method == "initialize" && !slices.Contains([]string{schema.Version, "2025-03-26", "2024-11-05"},
+				version)
 		}), peeking()),
 	},
 	{
 		// https://github.com/IBM/WxMCPServer/issues/3
-		ID: "lifecycle.version-placeholder", Requirement: "lifecycle.version.offer-other", Form: ByValue, WarnOnly: true,
-		Summary: "initialize without a version is answered with the version %params/protocolVersion%.",
-		Apply: wrapping("initialize", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			_, given := r.Params["protocolVersion"]
-			if !given {
-				r.Params["protocolVersion"] = schema.Version
-			}
-			result, problem := next(ctx, r)
-			if o, ok := result.(object); ok && !given {
-				o["protocolVersion"] = "%params/protocolVersion%"
-			}
-			return result, problem
-		}),
+		ID: "lifecycle.version-placeholder", Requirement: "lifecycle.version.offer-other", Form: ByValue,
+		WarnOnly: true,
+		Summary:  "initialize without a version is answered with the version %params/protocolVersion%.",
+		Apply: wrapping("initialize",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				_, given := r.Params["protocolVersion"]
+				if !given {
+					r.Params["protocolVersion"] = schema.Version
+				}
+				result, problem := next(ctx, r)
+				if o, ok := result.(object); ok && !given {
+					o["protocolVersion"] = "%params/protocolVersion%"
+				}
+				return result, problem
+			}),
 	},
 	{
 		// https://github.com/GopherSecurity/gopher-mcp/issues/183
@@ -620,7 +646,8 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/scalameta/metals/issues/8851
-		ID: "lifecycle.capability-members-refused", Requirement: "lifecycle.capability.client-additional", Form: ByValue,
+		ID: "lifecycle.capability-members-refused", Requirement: "lifecycle.capability.client-additional",
+		Form:    ByValue,
 		Summary: "A client whose capability elicitation has members is refused.",
 		Apply: refusing("initialize", server.InvalidParams, func(r *server.Request) bool {
 			o, _ := wire.At(r.Params, "capabilities", "elicitation").(object)
@@ -629,19 +656,22 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/modelcontextprotocol/python-sdk/issues/1311
-		ID: "ping.before-initialize-refused", Requirement: "lifecycle.init.client-early-ping", Transports: stdio, Form: InSequence,
+		ID: "ping.before-initialize-refused", Requirement: "lifecycle.init.client-early-ping", Transports: stdio,
+		Form:    InSequence,
 		Summary: "A ping before initialize is refused with -32602.",
 		Apply: all(
-			wrapping("initialize", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				once(r.Session, "begun")
-				return next(ctx, r)
-			}),
+			wrapping("initialize",
+				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+					once(r.Session, "begun")
+					return next(ctx, r)
+				}),
 			refusing("ping", server.InvalidParams, func(r *server.Request) bool { return once(r.Session, "begun") }),
 		),
 	},
 	{
 		// https://github.com/quarkiverse/quarkus-mcp-server/issues/469
-		ID: "ping.first-message-deafens", Requirement: "lifecycle.init.client-early-ping", Transports: stdio, Form: InSequence,
+		ID: "ping.first-message-deafens", Requirement: "lifecycle.init.client-early-ping", Transports: stdio,
+		Form:       InSequence,
 		Collateral: []string{"base.response.present"},
 		Summary:    "When the first message is a ping, nothing is answered.",
 		Apply: unresponsiveAfter(func(s *server.Session, m *wire.Message) bool {
@@ -679,7 +709,8 @@ var threadFaults = []Fault{
 		Collateral: []string{"base.response.only-to-requests", "base.error.parse-error"},
 		Summary:    "Errors that come with an HTTP error status have the id server-error.",
 		Apply: func(o *server.Options) {
-			for _, situation := range []server.Situation{server.MissingSession, server.UnknownSession, server.BadMessage, server.NotAcceptable, server.BadVersionHeader} {
+			for _, situation := range []server.Situation{server.MissingSession, server.UnknownSession,
+				server.BadMessage, server.NotAcceptable, server.BadVersionHeader} {
 				replying(situation, func(r *server.Reply) {
 					r.Header.Set("Content-Type", "application/json")
 					r.Body = []byte(`{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Bad Request"}}`)
@@ -712,8 +743,10 @@ var threadFaults = []Fault{
 	{
 		// https://github.com/agentic-hil/agentic-hil/issues/484
 		ID: "stdio.answers-in-code-page", Requirement: "base.message.utf8", Transports: stdio, Form: ByValue,
-		Collateral: []string{"base.json.well-formed", "base.json.any-spelling", "base.message.utf8-accepted", "base.response.present", "base.response.id-echo", "base.error.undetectable-id", "base.request.string-id-served", "base.response.only-to-requests", "progress.token.active-request"},
-		Summary:    "Lines are written in ISO 8859-1.",
+		Collateral: []string{"base.json.well-formed", "base.json.any-spelling", "base.message.utf8-accepted",
+			"base.response.present", "base.response.id-echo", "base.error.undetectable-id",
+			"base.request.string-id-served", "base.response.only-to-requests", "progress.token.active-request"},
+		Summary: "Lines are written in ISO 8859-1.",
 		Apply: framing(func(_ *server.Outgoing, frame []byte) []byte {
 			var written []byte
 			for _, c := range string(frame) {
@@ -728,8 +761,9 @@ var threadFaults = []Fault{
 	{
 		// https://github.com/open-metadata/OpenMetadata/issues/22423
 		ID: "http.answers-in-ascii", Requirement: "base.message.utf8-accepted", Transports: overHTTP, Form: ByValue,
-		Collateral: []string{"base.response.present", "base.response.id-echo", "base.request.string-id-served", "base.response.only-to-requests", "base.json.any-spelling", "progress.token.active-request"},
-		Summary:    "In answers over HTTP a question mark stands for each character outside ASCII.",
+		Collateral: []string{"base.response.present", "base.response.id-echo", "base.request.string-id-served",
+			"base.response.only-to-requests", "base.json.any-spelling", "progress.token.active-request"},
+		Summary: "In answers over HTTP a question mark stands for each character outside ASCII.",
 		Apply: framing(func(_ *server.Outgoing, frame []byte) []byte {
 			return []byte(strings.Map(func(c rune) rune {
 				if c > 127 {
@@ -768,10 +802,12 @@ var threadFaults = []Fault{
 		ID: "progress.token-fabricated", Requirement: "progress.token.active-request",
 		Collateral: []string{"progress.token.echo"},
 		Summary:    "Each call sends progress with a token of the server's own making.",
-		Apply: wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			r.Notify("notifications/progress", object{"progressToken": "tool-call-" + strings.Trim(r.ID.String(), `"`), "progress": 0, "total": 1})
-			return next(ctx, r)
-		}),
+		Apply: wrapping("tools/call",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				r.Notify("notifications/progress",
+					object{"progressToken": "tool-call-" + strings.Trim(r.ID.String(), `"`), "progress": 0, "total": 1})
+				return next(ctx, r)
+			}),
 	},
 	{
 		// https://github.com/infobip/infobip-openapi-mcp/pull/41
@@ -801,21 +837,24 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/rust-mcp-stack/rust-mcp-sdk/pull/169
-		ID: "http.session-id-outside-ascii", Requirement: "http.server.session-id-charset", Transports: overHTTP, Form: ByValue,
+		ID: "http.session-id-outside-ascii", Requirement: "http.server.session-id-charset", Transports: overHTTP,
+		Form:    ByValue,
 		Summary: "Session ids have a letter outside ASCII.",
 		Apply:   sessionIDs("séance-"),
 	},
 	{
 		// https://github.com/rust-mcp-stack/rust-mcp-sdk/pull/169
-		ID: "http.session-id-with-tab", Requirement: "http.server.session-id-charset", Transports: overHTTP, Form: ByValue,
+		ID: "http.session-id-with-tab", Requirement: "http.server.session-id-charset", Transports: overHTTP,
+		Form:    ByValue,
 		Summary: "Session ids have a tab.",
 		Apply:   sessionIDs("session\t"),
 	},
 	{
 		// https://github.com/aklivity/zilla/issues/2525
 		ID: "http.ended-session-200", Requirement: "http.server.session-ended-404", Transports: overHTTP,
-		Collateral: []string{"base.response.id-echo", "http.server.unacceptable-error-status", "http.server.delete-session"},
-		Summary:    "A POST of an ended session is answered with 200 and an error without an id.",
+		Collateral: []string{"base.response.id-echo", "http.server.unacceptable-error-status",
+			"http.server.delete-session"},
+		Summary: "A POST of an ended session is answered with 200 and an error without an id.",
 		Apply: replying(server.UnknownSession, func(r *server.Reply) {
 			if r.Request.Method == http.MethodPost {
 				r.Status, r.Body = http.StatusOK, []byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request"}}`)
@@ -824,7 +863,8 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/aipotheosis-labs/gate22/pull/137
-		ID: "http.delete-without-session-204", Requirement: "http.server.session-missing-400", Transports: overHTTP, Form: ByValue,
+		ID: "http.delete-without-session-204", Requirement: "http.server.session-missing-400", Transports: overHTTP,
+		Form:    ByValue,
 		Summary: "A DELETE without a session id is answered with 204.",
 		Apply:   deletedWhere(server.MissingSession),
 	},
@@ -861,7 +901,8 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/modelcontextprotocol/java-sdk/issues/1050
-		ID: "http.refusal-stream-open", Requirement: "http.server.sse-close-after-response", Transports: overHTTP, Form: ByValue,
+		ID: "http.refusal-stream-open", Requirement: "http.server.sse-close-after-response", Transports: overHTTP,
+		Form:    ByValue,
 		Summary: "The stream with the refusal of an unknown method stays open.",
 		Apply: func(o *server.Options) {
 			o.Behaviour.HTTP.KeepOpen = unknownMethod
@@ -879,7 +920,8 @@ var threadFaults = []Fault{
 		Collateral: []string{"base.response.id-echo"},
 		Summary:    "notifications/roots/list_changed is answered with an error without an id.",
 		Apply: reacting(wire.Notification, "notifications/roots/list_changed", func(*wire.Message) object {
-			return object{"jsonrpc": "2.0", "error": object{"code": server.MethodNotFound, "message": "Method not found"}}
+			return object{"jsonrpc": "2.0", "error": object{"code": server.MethodNotFound,
+				"message": "Method not found"}}
 		}),
 	},
 	{
@@ -897,7 +939,8 @@ var threadFaults = []Fault{
 		Collateral: []string{"resources.subscribe.accepted", "base.error.invalid-params"},
 		Summary:    "A subscription to a resource that does not exist gets no response.",
 		Apply: answering("resources/subscribe", server.NoAnswer, func(r *server.Request) bool {
-			return !slices.ContainsFunc(server.DefaultCatalogue().Resources, func(x *server.Resource) bool { return x.URI() == r.Params["uri"] })
+			return !slices.ContainsFunc(server.DefaultCatalogue().Resources,
+				func(x *server.Resource) bool { return x.URI() == r.Params["uri"] })
 		}),
 	},
 	{
@@ -922,7 +965,8 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/modelcontextprotocol/kotlin-sdk/issues/174
-		ID: "stdio.initialized-with-params-kills", Requirement: "meta.attach.notification", Transports: stdio, Form: ByValue,
+		ID: "stdio.initialized-with-params-kills", Requirement: "meta.attach.notification", Transports: stdio,
+		Form:    ByValue,
 		Summary: "notifications/initialized with params ends the process.",
 		Apply: dying(func(line []byte) bool {
 			m := wire.Parse(line)

@@ -46,7 +46,8 @@ func failing(fits func(result object) bool) server.Middleware {
 			select {
 			case answer := <-seen:
 				if fits(answer) {
-					return object{"content": list{object{"type": "text", "text": "unusable answer"}}, "isError": true}, nil
+					return object{"content": list{object{"type": "text", "text": "unusable answer"}}, "isError": true},
+						nil
 				}
 			default:
 				return result, problem
@@ -78,13 +79,14 @@ func failingOn(name string, fits func(result object) bool) apply {
 
 // erringOn is failingOn with an error in place of a result.
 func erringOn(name string, code int64, message string, fits func(result object) bool) apply {
-	return all(overhearing(), wrapping("tools/call", server.Named(name, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-		result, problem := failing(fits)(ctx, r, next)
-		if o, ok := result.(object); ok && o["isError"] == true {
-			return nil, &wire.Error{Code: code, Message: message}
-		}
-		return result, problem
-	})))
+	return all(overhearing(), wrapping("tools/call",
+		server.Named(name, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			result, problem := failing(fits)(ctx, r, next)
+			if o, ok := result.(object); ok && o["isError"] == true {
+				return nil, &wire.Error{Code: code, Message: message}
+			}
+			return result, problem
+		})))
 }
 
 // duplicated repeats the first item of a list at its end.
@@ -138,10 +140,11 @@ func addingSilently() apply {
 				},
 			})
 		}),
-		wrapping("tools/call", server.Named("toggle_tool", func(_ context.Context, r *server.Request, _ server.Handler) (any, *wire.Error) {
-			turn(r, false)
-			return object{"content": textOf("hidden")}, nil
-		})),
+		wrapping("tools/call", server.Named("toggle_tool",
+			func(_ context.Context, r *server.Request, _ server.Handler) (any, *wire.Error) {
+				turn(r, false)
+				return object{"content": textOf("hidden")}, nil
+			})),
 		sending(server.OnMessage("notifications/tools/list_changed", func(out *server.Outgoing) []*server.Outgoing {
 			if out.Session.Value(shownKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool).Load() {
 				return nil
@@ -261,13 +264,14 @@ var toolFaults = []Fault{
 	{
 		ID: "tools.removal-unannounced", Requirement: "tools.list-changed.sent",
 		Summary: "The addition of a tool is announced, its removal is not.",
-		Apply: sending(server.OnMessage("notifications/tools/list_changed", func(out *server.Outgoing) []*server.Outgoing {
-			n := out.Session.Value(changesKey{}, func() any { return new(atomic.Int64) }).(*atomic.Int64)
-			if n.Add(1)%2 == 0 {
-				return nil
-			}
-			return []*server.Outgoing{out}
-		})),
+		Apply: sending(server.OnMessage("notifications/tools/list_changed",
+			func(out *server.Outgoing) []*server.Outgoing {
+				n := out.Session.Value(changesKey{}, func() any { return new(atomic.Int64) }).(*atomic.Int64)
+				if n.Add(1)%2 == 0 {
+					return nil
+				}
+				return []*server.Outgoing{out}
+			})),
 	},
 	{
 		ID: "tools.late-duplicate", Requirement: "tools.name.unique",
@@ -339,7 +343,9 @@ var toolFaults = []Fault{
 		ID: "tools.structured-array", Requirement: "tools.structured-content.object",
 		Summary:    "structuredContent is an array.",
 		Collateral: []string{"tools.output-schema.conforms"},
-		Apply:      called("sum", func(result object) { result["structuredContent"] = list{result["structuredContent"]} }),
+		Apply: called("sum", func(result object) {
+			result["structuredContent"] = list{result["structuredContent"]}
+		}),
 	},
 	{
 		ID: "tools.structured-string", Requirement: "tools.structured-content.object",
@@ -388,7 +394,8 @@ var toolFaults = []Fault{
 		ID: "tools.structured-wrong-type-below-zero", Requirement: "tools.output-schema.conforms", Form: ByValue,
 		Summary: "A sum below zero comes as a string.",
 		Apply: called("sum", func(result object) {
-			if structured := text(object{"sum": wire.At(result, "structuredContent", "sum")}); strings.HasPrefix(structured, `{"sum":-`) {
+			if structured := text(object{"sum": wire.At(result, "structuredContent",
+				"sum")}); strings.HasPrefix(structured, `{"sum":-`) {
 				result["structuredContent"] = object{"sum": structured}
 				result["content"] = textOf(text(object{"sum": structured}))
 			}
@@ -400,10 +407,12 @@ var toolFaults = []Fault{
 		Apply: servingTool(object{
 			"name": "weigh", "annotations": object{"readOnlyHint": true},
 			"inputSchema": object{
-				"type": "object", "properties": object{"unit": object{"$ref": "#/$defs/unit"}}, "required": list{"unit"},
-				"$defs": object{"unit": object{"enum": list{"gram", "ounce", "stone"}}},
+				"type": "object", "properties": object{"unit": object{"$ref": "#/$defs/unit"}},
+				"required": list{"unit"},
+				"$defs":    object{"unit": object{"enum": list{"gram", "ounce", "stone"}}},
 			},
-			"outputSchema": object{"type": "object", "properties": object{"weight": object{"type": "number"}}, "required": list{"weight"}},
+			"outputSchema": object{"type": "object", "properties": object{"weight": object{"type": "number"}},
+				"required": list{"weight"}},
 		}, func(_ context.Context, r *server.Request) (any, *wire.Error) {
 			member := "weight"
 			if wire.At(r.Params, "arguments", "unit") == "stone" {
@@ -458,22 +467,24 @@ var toolFaults = []Fault{
 	{
 		ID: "tools.arguments-unchecked", Requirement: "tools.security.validate-inputs",
 		Summary: "Arguments are not checked against the input schema.",
-		Apply: wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			if _, ok := r.Params["arguments"].(object); !ok || unknownTool(r) || r.Params["name"] == "sum" {
-				return next(ctx, r)
-			}
-			return pardoning(object{"content": textOf("undefined")})(ctx, r, next)
-		}),
+		Apply: wrapping("tools/call",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				if _, ok := r.Params["arguments"].(object); !ok || unknownTool(r) || r.Params["name"] == "sum" {
+					return next(ctx, r)
+				}
+				return pardoning(object{"content": textOf("undefined")})(ctx, r, next)
+			}),
 	},
 	{
 		ID: "tools.missing-argument-accepted", Requirement: "tools.security.validate-inputs",
 		Summary: "A required argument may be missing.",
-		Apply: answering("tools/call", object{"content": textOf("NaN"), "structuredContent": object{"sum": 0}}, func(r *server.Request) bool {
-			given, ok := r.Params["arguments"].(object)
-			_, a := given["a"].(json.Number)
-			_, b := given["b"].(json.Number)
-			return ok && r.Params["name"] == "sum" && (a || b) && given["a"] != nil != (given["b"] != nil)
-		}),
+		Apply: answering("tools/call", object{"content": textOf("NaN"), "structuredContent": object{"sum": 0}},
+			func(r *server.Request) bool {
+				given, ok := r.Params["arguments"].(object)
+				_, a := given["a"].(json.Number)
+				_, b := given["b"].(json.Number)
+				return ok && r.Params["name"] == "sum" && (a || b) && given["a"] != nil != (given["b"] != nil)
+			}),
 		Collateral: []string{"tools.structured-content.text-copy"},
 	},
 	{
@@ -538,12 +549,14 @@ var toolFaults = []Fault{
 	{
 		ID: "tools.surplus-member-accepted", Requirement: "tools.security.validate-inputs", WarnOnly: true,
 		Summary: "A member that the input schema does not allow is dropped.",
-		Apply: wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			if given, _ := r.Params["arguments"].(object); len(given) > 0 && r.Params["name"] == "test_simple_text" {
-				r.Params["arguments"] = object{}
-			}
-			return next(ctx, r)
-		}),
+		Apply: wrapping("tools/call",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				if given, _ := r.Params["arguments"].(object); len(given) > 0 &&
+					r.Params["name"] == "test_simple_text" {
+					r.Params["arguments"] = object{}
+				}
+				return next(ctx, r)
+			}),
 	},
 	{
 		ID: "tools.arguments-required", Requirement: "tools.call.arguments-omitted",
@@ -567,7 +580,8 @@ var toolFaults = []Fault{
 		Apply: all(
 			offering(func(c *server.Catalogue) {
 				for _, tool := range c.Tools {
-					if properties, _ := wire.At(tool.Definition["inputSchema"], "properties").(object); len(properties) == 0 {
+					if properties, _ := wire.At(tool.Definition["inputSchema"],
+						"properties").(object); len(properties) == 0 {
 						tool.Definition["inputSchema"] = object{"type": "object"}
 					}
 				}

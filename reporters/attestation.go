@@ -111,7 +111,8 @@ func Attestation(w io.Writer, run *result.Run, of Attested) error {
 		"version": run.Tool.Version, "revision": run.Revision, "role": run.Role, "transport": run.Transport,
 		"target": target, "verdict": of.Verdict, "started": timestamp(run.Started, "2006-01-02T15:04:05Z"),
 	}
-	for name, set := range map[string]bool{"strict": run.Strict, "partial": run.Partial, "quick": run.Quick, "thorough": run.Thorough} {
+	for name, set := range map[string]bool{"strict": run.Strict, "partial": run.Partial, "quick": run.Quick,
+		"thorough": run.Thorough} {
 		if set {
 			annotations[name] = true
 		}
@@ -119,7 +120,8 @@ func Attestation(w io.Writer, run *result.Run, of Attested) error {
 	if run.Seed != 0 {
 		annotations["seed"] = run.Seed
 	}
-	s.Predicate.Configuration = append([]Descriptor{{Name: run.Tool.Name, Annotations: annotations}}, of.Configuration...)
+	s.Predicate.Configuration = append([]Descriptor{{Name: run.Tool.Name, Annotations: annotations}},
+		of.Configuration...)
 	return WriteJSON(w, s, "attestation")
 }
 
@@ -155,7 +157,8 @@ func ReadAttestation(r io.Reader) (s *Statement, signatures int, err error) {
 	}
 	if e.PayloadType != "" || e.Payload != nil {
 		if e.PayloadType != payloadType {
-			return nil, 0, fmt.Errorf("read attestation: the envelope holds %s, not %s", quote(e.PayloadType), payloadType)
+			return nil, 0, fmt.Errorf("read attestation: the envelope holds %s, not %s", quote(e.PayloadType),
+				payloadType)
 		}
 		text = e.Payload
 	}
@@ -169,7 +172,8 @@ func ReadAttestation(r io.Reader) (s *Statement, signatures int, err error) {
 	case s.Type != statementType:
 		return nil, 0, fmt.Errorf("read attestation: the statement is of type %s, not %s", quote(s.Type), statementType)
 	case s.PredicateType != TestResultType:
-		return nil, 0, fmt.Errorf("read attestation: the predicate is of type %s, not %s", quote(s.PredicateType), TestResultType)
+		return nil, 0, fmt.Errorf("read attestation: the predicate is of type %s, not %s", quote(s.PredicateType),
+			TestResultType)
 	}
 	return s, len(e.Signatures), nil
 }

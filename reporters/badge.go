@@ -22,7 +22,8 @@ func NewBadge(run *result.Run) (BadgeText, error) {
 	if err != nil {
 		return BadgeText{}, err
 	}
-	b := BadgeText{Label: "MCP " + line(run.Revision, limitName), Message: verdictName(run.Verdict), Verdict: run.Verdict}
+	b := BadgeText{Label: "MCP " + line(run.Revision, limitName), Message: verdictName(run.Verdict),
+		Verdict: run.Verdict}
 	if n := v.counts[outExpected]; n > 0 {
 		b.Message += fmt.Sprintf(", %d expected to fail", n)
 	}
@@ -77,9 +78,11 @@ func BadgeSVG(w io.Writer, b BadgeText) error {
 		at, width int
 		text      string
 	}{{badgeMargin, left - 2*badgeMargin, label}, {left + badgeMargin, right - 2*badgeMargin, message}} {
-		fmt.Fprintf(&texts, `    <text x="%d" y="14" textLength="%d">%s</text>`+"\n", t.at, t.width, html.EscapeString(t.text))
+		fmt.Fprintf(&texts, `    <text x="%d" y="14" textLength="%d">%s</text>`+"\n", t.at, t.width,
+			html.EscapeString(t.text))
 	}
-	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%[1]d" height="%[2]d" role="img" aria-label="%[3]s">
+	_, err := fmt.Fprintf(w,
+		`<svg xmlns="http://www.w3.org/2000/svg" width="%[1]d" height="%[2]d" role="img" aria-label="%[3]s">
   <title>%[3]s</title>
   <clipPath id="r"><rect width="%[1]d" height="%[2]d" rx="3"/></clipPath>
   <g clip-path="url(#r)">

@@ -36,7 +36,8 @@ func mdText(s string) string {
 	if strings.HasPrefix(escaped, "-") {
 		return `\` + escaped
 	}
-	if rest := strings.TrimLeft(escaped, "0123456789"); rest != escaped && (strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, ")")) {
+	if rest := strings.TrimLeft(escaped, "0123456789"); rest != escaped &&
+		(strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, ")")) {
 		return escaped[:len(escaped)-len(rest)] + `\` + rest
 	}
 	return escaped
@@ -365,7 +366,8 @@ func (c *checklist) closing() {
 	c.printf("| Requirement | Level | What it asks | Why nothing is observed |\n| --- | --- | --- | --- |\n")
 	for _, q := range c.unobservable {
 		c.printf("| %s | %s | %s | %s |\n", c.mdLink(q),
-			mdCell(line(q.Level, limitName)), mdCell(line(q.Summary, limitMessage)), mdCell(line(q.Reason, limitMessage)))
+			mdCell(line(q.Level, limitName)), mdCell(line(q.Summary, limitMessage)),
+			mdCell(line(q.Reason, limitMessage)))
 	}
 }
 
@@ -386,8 +388,9 @@ func Reproduce(w io.Writer, r Reproduction) error {
 	}
 	command := line(strings.Join(words, " "), limitEvent)
 	fence := strings.Repeat("`", max(3, backticks(command)+1))
-	_, err := fmt.Fprintf(w, "# How to repeat the run\n\n%ssh\n%s\n%s\n\nWhere %s stands, put the secret that was there.\n\n"+
-		"- Version: %s\n- Conformance class: %s\n- Platform: %s\n- Seed: %d\n",
+	_, err := fmt.Fprintf(w,
+		"# How to repeat the run\n\n%ssh\n%s\n%s\n\nWhere %s stands, put the secret that was there.\n\n"+
+			"- Version: %s\n- Conformance class: %s\n- Platform: %s\n- Seed: %d\n",
 		fence, command, fence, transport.Redacted, mdText(line(r.Tool.Name+" "+r.Tool.Version, limitName)),
 		mdCode(line(r.Class, limitName), false), mdText(line(r.Platform, limitName)), r.Seed)
 	return err

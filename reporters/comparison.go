@@ -41,7 +41,8 @@ func (v *view) compared() string {
 	}
 	breaking := v.Against.Breaking()
 	if breaking > 0 {
-		parts = append(parts, fmt.Sprintf("%d breaking %s of the offer", breaking, plural(breaking, "change", "changes")))
+		parts = append(parts, fmt.Sprintf("%d breaking %s of the offer", breaking,
+			plural(breaking, "change", "changes")))
 	}
 	if n := len(v.Against.Offer) - breaking; n > 0 {
 		parts = append(parts, fmt.Sprintf("%d other %s of the offer", n, plural(n, "change", "changes")))
@@ -69,7 +70,8 @@ func (v *view) decision() (exit, because string) {
 		}
 	}
 	count(len(a.New), "failure is new since "+v.base(), "failures are new since "+v.base())
-	count(len(a.Stale), "entry of the expected-failures file became stale", "entries of the expected-failures file became stale")
+	count(len(a.Stale), "entry of the expected-failures file became stale",
+		"entries of the expected-failures file became stale")
 	if a.FailOnBreaking {
 		count(a.Breaking(), "change of the offer breaks clients", "changes of the offer break clients")
 	}
@@ -107,22 +109,26 @@ func (v *view) comparisonNotes() []string {
 	}
 	var notes []string
 	if a.Base != v.Tool {
-		notes = append(notes, fmt.Sprintf("the earlier results are of %s %s", line(a.Base.Name, limitName), line(a.Base.Version, limitName)))
+		notes = append(notes, fmt.Sprintf("the earlier results are of %s %s", line(a.Base.Name, limitName),
+			line(a.Base.Version, limitName)))
 	}
 	if a.Left > 0 {
-		notes = append(notes, fmt.Sprintf("%d %s not compared: only one of the runs judged %s", a.Left, plural(a.Left, "requirement was", "requirements were"), plural(a.Left, "it", "them")))
+		notes = append(notes, fmt.Sprintf("%d %s not compared: only one of the runs judged %s", a.Left,
+			plural(a.Left, "requirement was", "requirements were"), plural(a.Left, "it", "them")))
 	}
 	if a.OfferUnknown != "" {
 		notes = append(notes, line(a.OfferUnknown, limitMessage))
 	}
 	if len(a.OfferIncomplete) > 0 {
-		notes = append(notes, "not all that the server lists could be compared: "+line(strings.Join(a.OfferIncomplete, ", "), limitName))
+		notes = append(notes, "not all that the server lists could be compared: "+
+			line(strings.Join(a.OfferIncomplete, ", "), limitName))
 	}
 	if a.FailOnBreaking {
 		notes = append(notes, "breaking changes of the offer count (--fail-on-breaking)")
 	}
 	if n := len(a.Unjudged); n > 0 {
-		notes = append(notes, fmt.Sprintf("%d %s not tried to the end in this run", n, plural(n, "requirement was", "requirements were")))
+		notes = append(notes, fmt.Sprintf("%d %s not tried to the end in this run", n,
+			plural(n, "requirement was", "requirements were")))
 	}
 	return notes
 }

@@ -436,7 +436,8 @@ func (c *console) expectedFailures() {
 		}
 		c.prose(c.paint("▲ Expected failure ", st), 2, line(x.ID, limitName)+" "+words, "")
 	}
-	c.prose("", 0, fmt.Sprintf("Expected failures: %d of %d listed failed as expected", as, len(c.ExpectedFailures)), "")
+	c.prose("", 0, fmt.Sprintf("Expected failures: %d of %d listed failed as expected", as, len(c.ExpectedFailures)),
+		"")
 	c.println("")
 }
 

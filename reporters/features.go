@@ -33,7 +33,8 @@ var featurePages = []struct{ name, page string }{
 	{"authorization", "basic/authorization"}, {"authorization", "basic/security_best_practices"},
 	{"tools", "server/tools"}, {"resources", "server/resources"}, {"prompts", "server/prompts"},
 	{"completion", "server/utilities/completion"}, {"logging", "server/utilities/logging"},
-	{"pagination", "server/utilities/pagination"}, {"sampling", "client/sampling"}, {"elicitation", "client/elicitation"},
+	{"pagination", "server/utilities/pagination"}, {"sampling", "client/sampling"},
+	{"elicitation", "client/elicitation"},
 	{"roots", "client/roots"}, {"progress", "basic/utilities/progress"},
 	{"cancellation", "basic/utilities/cancellation"}, {"ping", "basic/utilities/ping"},
 }

@@ -131,7 +131,8 @@ func GitHub(w io.Writer, members []Member) error {
 	for _, kind := range []string{"error", "warning", "notice"} {
 		list := byKind[kind]
 		if more := len(list) - maxAnnotations + 1; more > 1 {
-			list = append(slices.Clone(list[:maxAnnotations-1]), annotation{kind, fmt.Sprintf("%d more", more), "The log and the reports of this step list them all."})
+			list = append(slices.Clone(list[:maxAnnotations-1]),
+				annotation{kind, fmt.Sprintf("%d more", more), "The log and the reports of this step list them all."})
 		}
 		for _, a := range list {
 			fmt.Fprintf(&b, "::%s title=%s::%s\n", kind, escapeProperty(a.title), escapeData(a.text))
@@ -166,12 +167,14 @@ func StepSummary(w io.Writer, members []Member, limit int) error {
 			}
 			part = v.stepSummary(line(m.Name, limitName))
 		case m.Err != nil:
-			part = fmt.Sprintf("### %s: not tested\n\n%s\n\n", mdText(line(m.Name, limitName)), mdText(line(m.Err.Error(), limitMessage)))
+			part = fmt.Sprintf("### %s: not tested\n\n%s\n\n", mdText(line(m.Name, limitName)),
+				mdText(line(m.Err.Error(), limitMessage)))
 		}
 		const reserve = 100 // for the last line
 		if b.Len()+len(part)+reserve > limit {
 			if b.Len()+reserve <= limit {
-				fmt.Fprintf(&b, "%d more %s left out: the summary would be too long.\n", len(members)-i, plural(len(members)-i, "target is", "targets are"))
+				fmt.Fprintf(&b, "%d more %s left out: the summary would be too long.\n", len(members)-i,
+					plural(len(members)-i, "target is", "targets are"))
 			}
 			break
 		}
@@ -188,7 +191,8 @@ func (v *view) stepSummary(name string) string {
 		name = v.targetName()
 	}
 	fmt.Fprintf(&b, "### %s: %s\n\nMCP %s %s over %s: %s.\n\n", mdText(name), mdText(word),
-		mdText(line(v.Revision, limitName)), mdText(line(v.Role, limitName)), mdText(transportName(v.Transport)), mdText(detail))
+		mdText(line(v.Revision, limitName)), mdText(line(v.Role, limitName)), mdText(transportName(v.Transport)),
+		mdText(detail))
 	var counts []string
 	for _, o := range outcomes {
 		if n := v.counts[o]; n > 0 {
@@ -224,7 +228,8 @@ func (v *view) summaryTable(b *strings.Builder, title string, list []*result.Req
 		if v.Against != nil && v.isNew(q) {
 			mark = " (new)"
 		}
-		fmt.Fprintf(b, "| %s%s | %s | %s |\n", v.mdLink(q), mark, mdCell(line(q.Level, limitName)), mdCell(line(v.reason(q), limitBrief)))
+		fmt.Fprintf(b, "| %s%s | %s | %s |\n", v.mdLink(q), mark, mdCell(line(q.Level, limitName)),
+			mdCell(line(v.reason(q), limitBrief)))
 	}
 	b.WriteString("\n")
 	if more := len(list) - most; more > 0 {

@@ -25,7 +25,9 @@ var (
 	//go:embed report.js
 	htmlScript string
 
-	htmlTemplate = sync.OnceValue(func() *template.Template { return template.Must(template.New("report").Parse(htmlSource)) })
+	htmlTemplate = sync.OnceValue(func() *template.Template {
+		return template.Must(template.New("report").Parse(htmlSource))
+	})
 
 	// htmlPolicy lets the page run its own style and script, by their digests,
 	// and load or send nothing at all.
@@ -316,12 +318,14 @@ func (v *view) remarksTo(p *htmlPage, place anchors) {
 		if state == "" {
 			state = "failed as expected"
 		}
-		p.Expected = append(p.Expected, htmlExpected{line(x.ID, limitName), line(x.Reason, limitMessage), line(x.Expires, limitName), state})
+		p.Expected = append(p.Expected, htmlExpected{line(x.ID, limitName), line(x.Reason, limitMessage),
+			line(x.Expires, limitName), state})
 	}
 	for _, note := range v.Notes {
 		p.Notes = append(p.Notes, line(note, limitMessage))
 	}
-	p.addReasons(v, "Not used: the "+line(v.Role, limitName)+" never did what they are about", v.byReason(v.having(outNotUsed)), place)
+	p.addReasons(v, "Not used: the "+line(v.Role, limitName)+" never did what they are about",
+		v.byReason(v.having(outNotUsed)), place)
 	for _, kind := range unexercisedKinds {
 		p.addReasons(v, "Untested: "+cmp.Or(v.unexercised(kind), "other reasons"), v.reasonsOf(kind), place)
 	}
@@ -427,11 +431,13 @@ func (v *view) htmlFacts() []htmlFact {
 		add(htmlFact{Name: "Negotiated revision", Value: line(t.ProtocolVersion, limitName)})
 	}
 	add(htmlFact{Name: "Role and transport", Value: line(v.Role, limitName) + ", " + transportName(v.Transport)})
-	add(htmlFact{Name: v.addressName(), Value: address, Code: true, Link: t.URL != "" && isLinkable(address), Wide: t.URL == ""})
+	add(htmlFact{Name: v.addressName(), Value: address, Code: true, Link: t.URL != "" && isLinkable(address),
+		Wide: t.URL == ""})
 	if t.Title != "" {
 		add(htmlFact{Name: "Target name", Value: line(t.Name, limitName), Code: true})
 	}
-	add(htmlFact{Name: "Date", Value: fmt.Sprintf("%s, took %.1f s", timestamp(v.Started, "2006-01-02 15:04 UTC"), seconds(v.Seconds))})
+	add(htmlFact{Name: "Date", Value: fmt.Sprintf("%s, took %.1f s", timestamp(v.Started, "2006-01-02 15:04 UTC"),
+		seconds(v.Seconds))})
 	add(htmlFact{Name: "Tool", Value: line(v.Tool.Name+" "+v.Tool.Version, limitName)})
 	if t.SDK != nil {
 		add(htmlFact{Name: "SDK", Value: v.sdkName()})
@@ -446,8 +452,10 @@ func (v *view) htmlFacts() []htmlFact {
 func (v *view) htmlRow(q *result.Requirement, place anchors) htmlRow {
 	o := v.outcome(q)
 	row := htmlRow{
-		ID: line(q.ID, limitName), Anchor: place[q], Level: line(q.Level, limitName), Grade: strings.Join(grade(q), " · "),
-		Party: line(q.Party, limitName), Summary: line(q.Summary, limitMessage), Class: string(o), Mark: o.mark(), Label: o.label(),
+		ID: line(q.ID, limitName), Anchor: place[q], Level: line(q.Level, limitName),
+		Grade: strings.Join(grade(q), " · "),
+		Party: line(q.Party, limitName), Summary: line(q.Summary, limitMessage), Class: string(o), Mark: o.mark(),
+		Label:  o.label(),
 		Reason: line(q.Reason, limitMessage), Remark: v.reason(q), URL: v.link(q), Again: v.again(q),
 		Advice: line(v.advice(q), limitMessage), Omitted: omitted(q), Findings: v.htmlFindings(q.Findings),
 	}

@@ -105,7 +105,8 @@ func xmlText(s string) string {
 			b.WriteString("&lt;")
 		case r == '>':
 			b.WriteString("&gt;")
-		case r == '[' && strings.HasPrefix(s[i+1:], "[") && len(s) > i+2 && (s[i+2]|0x20) >= 'a' && (s[i+2]|0x20) <= 'z':
+		case r == '[' && strings.HasPrefix(s[i+1:], "[") && len(s) > i+2 && (s[i+2]|0x20) >= 'a' &&
+			(s[i+2]|0x20) <= 'z':
 			b.WriteString("[ ")
 		case r == '\n' || printable(r):
 			b.WriteRune(r)
@@ -138,7 +139,8 @@ func JUnit(w io.Writer, run *result.Run, opts JUnitOptions) error {
 		host = "localhost"
 	}
 	doc := junitSuites{
-		Name: fmt.Sprintf("%s: MCP %s %s", token(v.Tool.Name, "mcpconform"), token(v.Revision, "unknown"), token(v.Role, "unknown")),
+		Name: fmt.Sprintf("%s: MCP %s %s", token(v.Tool.Name, "mcpconform"), token(v.Revision, "unknown"),
+			token(v.Role, "unknown")),
 		Time: fmt.Sprintf("%.3f", seconds(v.Seconds)),
 	}
 	for _, p := range v.pages {
@@ -280,7 +282,8 @@ func (v *view) junitCase(q *result.Requirement, opts JUnitOptions) junitCase {
 		case v.isNew(q):
 			c.Failure = &junitProblem{Message: why, Type: token(q.Level, "unknown"), Text: xmlText(v.junitBody(q))}
 		default:
-			c.Skipped = &junitSkipped{Message: "broken, but not new since " + v.base() + ", so it does not count: " + why}
+			c.Skipped = &junitSkipped{Message: "broken, but not new since " + v.base() + ", so it does not count: " +
+				why}
 			out.WriteString(v.junitBody(q))
 		}
 	case outError:

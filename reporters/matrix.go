@@ -126,7 +126,8 @@ func MatrixMarkdown(w io.Writer, runs []*result.Run) error {
 		}
 		fmt.Fprintf(b, "\n| --- | --- | --- |%s\n", strings.Repeat(" --- |", len(m.views)))
 		for _, row := range rows[name] {
-			fmt.Fprintf(b, "| %s | %s | %s |", row.of.mdLink(row.any), mdCell(line(row.any.Level, limitName)), mdCell(basis(row.any)))
+			fmt.Fprintf(b, "| %s | %s | %s |", row.of.mdLink(row.any), mdCell(line(row.any.Level, limitName)),
+				mdCell(basis(row.any)))
 			for i, q := range row.cells {
 				if q == nil {
 					fmt.Fprint(b, " |")
@@ -202,7 +203,8 @@ func MatrixConsole(w io.Writer, runs []*result.Run, opts ConsoleOptions) error {
 	}
 	c.prose("", 0, strings.Join(legend, ", "), dim)
 	if left := len(m.rows) - shown; left > 0 {
-		c.prose("", 0, fmt.Sprintf("%d more have the same outcome in every run, and none of them is broken.", left), dim)
+		c.prose("", 0, fmt.Sprintf("%d more have the same outcome in every run, and none of them is broken.", left),
+			dim)
 	}
 	return c.w.Flush()
 }

@@ -43,7 +43,8 @@ const (
 )
 
 // outcomes in the order in which reports count them: what needs action first.
-var outcomes = []outcome{outFail, outError, outWarn, outDisputed, outExpected, outInconclusive, outNotUsed, outPass, outSkip}
+var outcomes = []outcome{outFail, outError, outWarn, outDisputed, outExpected, outInconclusive, outNotUsed, outPass,
+	outSkip}
 
 // mark is a sign that stays readable without colour and in any font.
 func (o outcome) mark() string {
@@ -308,7 +309,8 @@ func (v *view) basis() string {
 		if v.Strict {
 			of = "not followed, which counts because the run is strict"
 		}
-		parts = append(parts, fmt.Sprintf("%d %s %s", ignored, plural(ignored, "recommendation", "recommendations"), of))
+		parts = append(parts, fmt.Sprintf("%d %s %s", ignored, plural(ignored, "recommendation", "recommendations"),
+			of))
 	}
 	if broken == 0 && ignored == 0 && exercised > 0 && expected == 0 && disputed == 0 {
 		parts = append(parts, "none broken")
@@ -379,7 +381,8 @@ var unexercisedKinds = []result.Unexercised{result.NotProvoked, result.NeverDone
 
 // reasonsOf returns what is untested for reasons of one kind, by reason.
 func (v *view) reasonsOf(kind result.Unexercised) []*reasonGroup {
-	return v.byReason(slices.DeleteFunc(v.having(outInconclusive), func(q *result.Requirement) bool { return q.Unexercised != kind }))
+	return v.byReason(slices.DeleteFunc(v.having(outInconclusive),
+		func(q *result.Requirement) bool { return q.Unexercised != kind }))
 }
 
 // byReason groups requirements by their reasons: first the one that most have.

@@ -122,11 +122,13 @@ func SARIF(w io.Writer, run *result.Run, opts SARIFOptions) error {
 			Name: token(v.Tool.Name, "mcpconform"), Version: line(v.Tool.Version, limitName),
 			InformationURI: "https://github.com/mcpconform/mcpconform", Rules: []sarifRule{},
 		}},
-		AutomationDetails: sarifID{fmt.Sprintf("mcpconform/%s/%s/", token(v.Role, "unknown"), token(v.Transport, "unknown"))},
-		Results:           []sarifResult{}, ColumnKind: "unicodeCodePoints",
+		AutomationDetails: sarifID{fmt.Sprintf("mcpconform/%s/%s/", token(v.Role, "unknown"),
+			token(v.Transport, "unknown"))},
+		Results: []sarifResult{}, ColumnKind: "unicodeCodePoints",
 		Properties: map[string]string{
-			"revision": line(v.Revision, limitName), "role": line(v.Role, limitName), "transport": line(v.Transport, limitName),
-			"target": v.targetName(), "address": v.targetAddress(), "verdict": line(string(v.Verdict), limitName),
+			"revision": line(v.Revision, limitName), "role": line(v.Role, limitName),
+			"transport": line(v.Transport, limitName),
+			"target":    v.targetName(), "address": v.targetAddress(), "verdict": line(string(v.Verdict), limitName),
 		},
 	}
 	if v.Target.SDK != nil {
@@ -135,9 +137,11 @@ func SARIF(w io.Writer, run *result.Run, opts SARIFOptions) error {
 	if v.Against != nil {
 		out.Properties["against"] = v.compared()
 	}
-	invocation := sarifInvocation{ExecutionSuccessful: v.Verdict != result.Incomplete, StartTimeUTC: timestamp(v.Started, "2006-01-02T15:04:05Z")}
+	invocation := sarifInvocation{ExecutionSuccessful: v.Verdict != result.Incomplete,
+		StartTimeUTC: timestamp(v.Started, "2006-01-02T15:04:05Z")}
 	if v.Verdict == result.Incomplete {
-		invocation.ToolExecutionNotifications = []sarifNotification{{"error", sarifText{Text: "The run is incomplete: " + v.whyIncomplete() + "."}}}
+		invocation.ToolExecutionNotifications = []sarifNotification{{"error",
+			sarifText{Text: "The run is incomplete: " + v.whyIncomplete() + "."}}}
 	}
 	out.Invocations = []sarifInvocation{invocation}
 	location := safeURL(cmp.Or(opts.Location, DefaultLocation))
@@ -175,7 +179,8 @@ func (v *view) sarifRule(q *result.Requirement) sarifRule {
 	tags := []string{"mcp", token(q.Page, "page unknown"), token(q.Level, "level unknown")}
 	slices.Sort(tags)
 	return sarifRule{
-		ID: id, ShortDescription: sarifText{Text: summary}, FullDescription: sarifText{Text: summary}, Help: help, HelpURI: link,
+		ID: id, ShortDescription: sarifText{Text: summary}, FullDescription: sarifText{Text: summary}, Help: help,
+		HelpURI:              link,
 		DefaultConfiguration: sarifConfiguration{level},
 		Properties:           sarifTags{slices.Compact(tags)},
 	}
@@ -219,10 +224,12 @@ func (v *view) sarifResult(q *result.Requirement) (sarifResult, bool) {
 		lines = append(lines, v.knownUpstream(q))
 	}
 	// Brackets would be links, and braces placeholders.
-	r.Message.Text = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "{", "{{", "}", "}}").Replace(strings.Join(lines, "\n"))
+	r.Message.Text = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "{", "{{", "}",
+		"}}").Replace(strings.Join(lines, "\n"))
 	sum := sha256.Sum256([]byte(strings.Join([]string{v.Role, v.Transport, q.ID}, "\n")))
 	r.PartialFingerprints = map[string]string{
-		"primaryLocationLineHash": hex.EncodeToString(sum[:8]) + ":1", "mcpconformRequirement/v1": hex.EncodeToString(sum[:]),
+		"primaryLocationLineHash":  hex.EncodeToString(sum[:8]) + ":1",
+		"mcpconformRequirement/v1": hex.EncodeToString(sum[:]),
 	}
 	if v.Against != nil {
 		r.BaselineState = "unchanged"

@@ -18,13 +18,16 @@ var (
 	//go:embed site.html.tmpl
 	siteSource string
 
-	siteTemplate = sync.OnceValue(func() *template.Template { return template.Must(template.New("site").Parse(siteSource)) })
+	siteTemplate = sync.OnceValue(func() *template.Template {
+		return template.Must(template.New("site").Parse(siteSource))
+	})
 
 	//go:embed site.css
 	siteOwnStyle string
 
 	siteStyle  = htmlStyle + siteOwnStyle
-	sitePolicy = fmt.Sprintf("default-src 'none'; style-src '%s'; base-uri 'none'; form-action 'none'", cspDigest(siteStyle))
+	sitePolicy = fmt.Sprintf("default-src 'none'; style-src '%s'; base-uri 'none'; form-action 'none'",
+		cspDigest(siteStyle))
 )
 
 // SiteRun is a run that a site shows.
@@ -187,7 +190,8 @@ func siteTargets(runs []SiteRun) (targets []*siteTarget, files []SiteFile, err e
 		t.runs[group] = append(t.runs[group], siteEntry{SiteRun: r, view: v})
 	}
 	slices.SortFunc(targets, func(a, b *siteTarget) int {
-		return cmp.Or(strings.Compare(strings.ToLower(a.name), strings.ToLower(b.name)), strings.Compare(a.name, b.name))
+		return cmp.Or(strings.Compare(strings.ToLower(a.name), strings.ToLower(b.name)),
+			strings.Compare(a.name, b.name))
 	})
 	taken := make(map[string]bool)
 	for _, t := range targets {

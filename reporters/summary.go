@@ -75,7 +75,8 @@ func Summary(w io.Writer, members []Member, opts ConsoleOptions) error {
 			}
 			word, st = verdictName(m.Run.Verdict), verdictStyle(m.Run.Verdict)
 			var parts []string
-			for _, o := range []outcome{outFail, outError, outWarn, outDisputed, outExpected, outInconclusive, outNotUsed, outPass} {
+			for _, o := range []outcome{outFail, outError, outWarn, outDisputed, outExpected, outInconclusive,
+				outNotUsed, outPass} {
 				if n := v.counts[o]; n > 0 || o == outPass {
 					parts = append(parts, o.counted(n))
 				}

@@ -50,7 +50,8 @@ func (v *view) telling(f *result.Finding) []*result.Event {
 	}
 	kept := []*result.Event{best.request, best.answer}
 	for _, x := range exchanges {
-		if x.request != nil && slices.ContainsFunc(x.named, func(w string) bool { return !slices.Contains(best.named, w) }) {
+		if x.request != nil && slices.ContainsFunc(x.named,
+			func(w string) bool { return !slices.Contains(best.named, w) }) {
 			kept = append(kept, x.request)
 			break
 		}

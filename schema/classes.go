@@ -101,7 +101,8 @@ func DeriveClasses(catalogue []Requirement) []Class {
 	for _, role := range []Party{Server, Client} {
 		for _, transport := range []string{"stdio", "http", "sse", "custom"} {
 			for _, extent := range []string{CoreClass, ExtendedClass} {
-				c := Class{ID: ClassID(string(role), transport, extent), Revision: Version, Requirements: make(map[string][]string)}
+				c := Class{ID: ClassID(string(role), transport, extent), Revision: Version,
+					Requirements: make(map[string][]string)}
 				for _, q := range catalogue {
 					judged := q.JudgedParty()
 					must := q.Level == Must || q.Level == MustNot

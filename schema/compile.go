@@ -114,7 +114,8 @@ func appliedBy(s *jsonschema.Schema) applied {
 		}
 	}
 	a.below = append(a.below, s.PrefixItems...)
-	a.below = append(a.below, s.Items2020, s.Contains, s.PropertyNames, s.UnevaluatedItems, s.UnevaluatedProperties, s.ContentSchema)
+	a.below = append(a.below, s.Items2020, s.Contains, s.PropertyNames, s.UnevaluatedItems, s.UnevaluatedProperties,
+		s.ContentSchema)
 	return a
 }
 

@@ -98,7 +98,8 @@ func checkURICharacters(s, extra string) string {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		switch {
-		case isAlpha(c) || isDigit(c) || strings.IndexByte("-._~!$&'()*+,;=", c) >= 0 || strings.IndexByte(extra, c) >= 0:
+		case isAlpha(c) || isDigit(c) || strings.IndexByte("-._~!$&'()*+,;=", c) >= 0 ||
+			strings.IndexByte(extra, c) >= 0:
 		case isPercent(s, i):
 			i += 2
 		default:

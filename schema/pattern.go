@@ -37,7 +37,9 @@ func below(name, segments string, separator byte) bool {
 
 // IsLevel reports whether a pattern is a level.
 func IsLevel(pattern string) bool {
-	return slices.ContainsFunc(levels, func(level string) bool { return len(level) == len(pattern) && strings.EqualFold(level, pattern) })
+	return slices.ContainsFunc(levels, func(level string) bool {
+		return len(level) == len(pattern) && strings.EqualFold(level, pattern)
+	})
 }
 
 // CheckPattern returns an error unless the pattern names some requirement of
@@ -56,5 +58,6 @@ func CheckPattern(pattern string) error {
 	if strings.ContainsAny(pattern, "*?[") {
 		return fmt.Errorf("%q matches no requirement id", pattern)
 	}
-	return fmt.Errorf("%q is not a requirement id, page or level; the nearest ids are %s", pattern, strings.Join(Nearest(pattern, 3), ", "))
+	return fmt.Errorf("%q is not a requirement id, page or level; the nearest ids are %s", pattern,
+		strings.Join(Nearest(pattern, 3), ", "))
 }

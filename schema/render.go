@@ -101,7 +101,8 @@ func locate(root any, location []string) ([]segment, any) {
 
 // alternatives tells why a value follows no branch of a union: e has one cause for each. If a member of constants
 // tells the branches apart, its value selects the branches to consider.
-func (r *renderer) alternatives(e *jsonschema.ValidationError, of func(*jsonschema.Schema) []*jsonschema.Schema) []leaf {
+func (r *renderer) alternatives(e *jsonschema.ValidationError,
+	of func(*jsonschema.Schema) []*jsonschema.Schema) []leaf {
 	path, value := locate(r.value, e.InstanceLocation)
 	causes := e.Causes
 	if s := r.known.find(e.SchemaURL); s != nil && len(of(s)) == len(causes) {
@@ -356,7 +357,8 @@ var typeTexts = []struct{ name, text string }{
 func dependents(path []segment, keyword, because string, names []string) []leaf {
 	var leaves []leaf
 	for _, m := range firstFew(names) {
-		leaves = append(leaves, newLeaf(path, keyword, "member "+quote(m)+" is missing, which "+quote(because)+" requires"))
+		leaves = append(leaves, newLeaf(path, keyword,
+			"member "+quote(m)+" is missing, which "+quote(because)+" requires"))
 	}
 	return leaves
 }
@@ -373,7 +375,8 @@ type leaf struct {
 }
 
 func newLeaf(path []segment, keyword, message string) leaf {
-	return leaf{Violation: Violation{Pointer: pointer(path), Message: message, Keyword: keyword}, path: slices.Clone(path)}
+	return leaf{Violation: Violation{Pointer: pointer(path), Message: message, Keyword: keyword},
+		path: slices.Clone(path)}
 }
 
 func missing(path []segment, name string) leaf {

@@ -275,7 +275,9 @@ func NearestOf(names []string, name string, n int) []string {
 		costs[other] = unlikeness(name, other)
 	}
 	sorted := slices.Clone(names)
-	slices.SortFunc(sorted, func(a, b string) int { return cmp.Or(cmp.Compare(costs[a], costs[b]), strings.Compare(a, b)) })
+	slices.SortFunc(sorted, func(a, b string) int {
+		return cmp.Or(cmp.Compare(costs[a], costs[b]), strings.Compare(a, b))
+	})
 	return sorted[:min(n, len(sorted))]
 }
 

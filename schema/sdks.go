@@ -102,7 +102,8 @@ func KnownFaultsFor(requirement, command string, texts []string) []KnownFault {
 	var found []KnownFault
 	for _, f := range list {
 		named := func(part string) bool { return strings.Contains(command, part) }
-		if f.Fits(requirement, texts) && (command == "" || len(f.Command) == 0 || slices.ContainsFunc(f.Command, named)) {
+		if f.Fits(requirement, texts) && (command == "" || len(f.Command) == 0 ||
+			slices.ContainsFunc(f.Command, named)) {
 			found = append(found, f)
 		}
 	}

@@ -156,8 +156,9 @@ func compileIn(dialect *jsonschema.Draft, document any) (tool *Tool, err error) 
 	}
 	tool.schema, err = c.Compile(location)
 	if loader.url != "" {
-		return nil, unsupported("the schema refers to %s; nothing is loaded from elsewhere, only the schema itself and the dialects of JSON Schema are at hand",
-			quote(strings.TrimPrefix(loader.url, baseLocation)))
+		return nil,
+			unsupported("the schema refers to %s; nothing is loaded from elsewhere, only the schema itself and the dialects of JSON Schema are at hand",
+				quote(strings.TrimPrefix(loader.url, baseLocation)))
 	}
 	if err != nil {
 		return nil, toolSchemaError(err, document)
@@ -176,7 +177,8 @@ func toolSchemaError(err error, document any) error {
 	var invalid *jsonschema.SchemaValidationError
 	if errors.As(err, &invalid) {
 		if list, _ := new(schemas).explain(invalid.Err, document); len(list) > 0 {
-			return &ToolSchemaError{Violations: list, reason: "the schema is not valid in its dialect: " + list[0].String()}
+			return &ToolSchemaError{Violations: list,
+				reason: "the schema is not valid in its dialect: " + list[0].String()}
 		}
 	}
 	// The remaining errors are references that lead nowhere, clashing ids and the like.

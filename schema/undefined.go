@@ -72,7 +72,8 @@ func (w *undefinedWalk) value(value any, applied []*jsonschema.Schema, in string
 }
 
 func (w *undefinedWalk) object(value map[string]any, alternatives []*jsonschema.Schema, in string, depth int) {
-	if fitting := slices.DeleteFunc(slices.Clone(alternatives), func(s *jsonschema.Schema) bool { return !mayBe(s, value) }); len(fitting) > 0 {
+	if fitting := slices.DeleteFunc(slices.Clone(alternatives),
+		func(s *jsonschema.Schema) bool { return !mayBe(s, value) }); len(fitting) > 0 {
 		alternatives = fitting
 	}
 	if len(alternatives) > 1 {

@@ -114,7 +114,8 @@ func (s *clientRun) specs() ([]*tree.Spec, error) {
 	}
 	var specs []*tree.Spec
 	for _, scenario := range all {
-		named := len(s.Scenarios) == 0 || scenario.Name == client.Baseline || slices.ContainsFunc(s.Scenarios, scenario.Named)
+		named := len(s.Scenarios) == 0 || scenario.Name == client.Baseline ||
+			slices.ContainsFunc(s.Scenarios, scenario.Named)
 		if !scenario.Applies(s.Transport) || !named {
 			continue
 		}
@@ -122,7 +123,8 @@ func (s *clientRun) specs() ([]*tree.Spec, error) {
 		spec := s.spec(scenario.Name, scenario.Requirements, tree.Label(tree.KeySession, "scenario"))
 		s.shows(spec, scenario.Shows)
 		spec.Unit = scenario.Unit()
-		spec.Everywhere = scenario.Name == client.Baseline || scenario.Name == client.AuthorizationBaseline // others are judged by these
+		spec.Everywhere = scenario.Name == client.Baseline ||
+			scenario.Name == client.AuthorizationBaseline // others are judged by these
 		p := &scenarioRun{done: make(chan struct{})}
 		s.runs[scenario.Name] = p
 		spec.Await = func(context.Context) tree.Outcome {
@@ -144,14 +146,17 @@ func (s *clientRun) specs() ([]*tree.Spec, error) {
 func (s *clientRun) start(ctx context.Context, left []*tree.Spec) {
 	left = s.plainest(left, s.ruled(), func(spec *tree.Spec) trial { return scenarioTrial(s.scenario(spec.Name)) })
 	scenarios := slices.DeleteFunc(slices.Clone(s.all), func(c *client.Scenario) bool {
-		return c.Name != client.Baseline && !slices.ContainsFunc(left, func(spec *tree.Spec) bool { return spec.Name == c.Name })
+		return c.Name != client.Baseline && !slices.ContainsFunc(left,
+			func(spec *tree.Spec) bool { return spec.Name == c.Name })
 	})
 	for _, c := range scenarios {
 		s.ledger.Serve(s.source+c.Name, wire.Client, c.Requirements...)
 	}
 	s.engine = &client.Engine{
-		Transport: s.Transport, Launch: s.Launch, Bridge: s.Bridge, TransportCommand: s.TransportCommand, Trace: s.Trace, Timeout: s.Timeout, Parallel: s.Parallel,
-		Authorizes: s.Authorizes, Network: s.Network, GivesUpAfter: s.GivesUpAfter, Choice: family.Choice{Seed: s.Seed, Budget: s.Budget}, Needed: s.support(left),
+		Transport: s.Transport, Launch: s.Launch, Bridge: s.Bridge, TransportCommand: s.TransportCommand,
+		Trace: s.Trace, Timeout: s.Timeout, Parallel: s.Parallel,
+		Authorizes: s.Authorizes, Network: s.Network, GivesUpAfter: s.GivesUpAfter,
+		Choice: family.Choice{Seed: s.Seed, Budget: s.Budget}, Needed: s.support(left),
 		Done: func(t *client.T) {
 			p := s.runs[t.Scenario.Name]
 			p.t = t
@@ -221,7 +226,8 @@ func (s *clientRun) finish(ctx context.Context) {
 	}
 	s.notes = append(append(s.notes, endings(s.finished)...), s.deaths()...)
 	if s.engine.OneByOne() {
-		s.notes = append(s.notes, "the client did nothing while another process of it ran, so mcpconform launched one at a time, which takes longer")
+		s.notes = append(s.notes,
+			"the client did nothing while another process of it ran, so mcpconform launched one at a time, which takes longer")
 	}
 	s.ledger.Evidence.Revision = settled(s.finished)
 	s.ledger.Evidence.Partial = len(s.Scenarios) > 0
@@ -255,7 +261,8 @@ func (s *clientRun) missing() []string {
 	switch end := s.finished[0].Ending; {
 	case end.Attended:
 	case end.Late:
-		missing = append(missing, "the client did not end in the scenario "+client.Baseline+" and had to be stopped at the time limit; "+ending.Raise(ending.Timeout))
+		missing = append(missing, "the client did not end in the scenario "+client.Baseline+
+			" and had to be stopped at the time limit; "+ending.Raise(ending.Timeout))
 	case end.Exit != nil && *end.Exit != (wire.Exit{}):
 		died := fmt.Sprintf("the client %s in the scenario %s%s", end.Exit, client.Baseline, s.finished[0].RightAfter())
 		if words := s.lastWords(end); words != "" {
@@ -267,7 +274,8 @@ func (s *clientRun) missing() []string {
 		return q.Page == "basic/authorization" && ledger.Binds(q, wire.Client) && s.Selection.Includes(q, wire.Client)
 	})
 	if seeks && len(s.Scenarios) == 0 && !slices.ContainsFunc(s.finished, (*client.T).ObtainedToken) {
-		missing = append(missing, "the client is meant to seek authorization, and obtained no access token that it used")
+		missing = append(missing,
+			"the client is meant to seek authorization, and obtained no access token that it used")
 	}
 	return missing
 }
@@ -377,17 +385,20 @@ func endings(finished []*client.T) []string {
 	if len(late) == 0 {
 		return nil
 	}
-	return []string{"mcpconform stopped the client at the time limit in " + strings.Join(late, ", ") + "; " + ending.Raise(ending.Timeout)}
+	return []string{"mcpconform stopped the client at the time limit in " + strings.Join(late, ", ") + "; " +
+		ending.Raise(ending.Timeout)}
 }
 
 // ReferenceClient launches the reference client at a place, within this program.
 func ReferenceClient(p client.Endpoint, timeout time.Duration) transport.Func {
-	return transport.Func{Name: "the embedded reference client", Run: func(ctx context.Context, _ io.Reader, stdout, _ io.Writer) error {
-		c := reference.Standalone{URL: p.URL, Dial: p.Dial, Legacy: p.Transport == transport.NameSSE, Timeout: timeout, UserActions: p.UserActions, Output: stdout,
-			Authorizer: &reference.Authorizer{ID: p.ClientID, Secret: p.ClientSecret}}
-		if p.Transport == transport.NameStdio {
-			c.Launcher = transport.Func{Name: p.Scenario, Run: p.Serve}
-		}
-		return c.Run(ctx)
-	}}
+	return transport.Func{Name: "the embedded reference client",
+		Run: func(ctx context.Context, _ io.Reader, stdout, _ io.Writer) error {
+			c := reference.Standalone{URL: p.URL, Dial: p.Dial, Legacy: p.Transport == transport.NameSSE,
+				Timeout: timeout, UserActions: p.UserActions, Output: stdout,
+				Authorizer: &reference.Authorizer{ID: p.ClientID, Secret: p.ClientSecret}}
+			if p.Transport == transport.NameStdio {
+				c.Launcher = transport.Func{Name: p.Scenario, Run: p.Serve}
+			}
+			return c.Run(ctx)
+		}}
 }

@@ -96,35 +96,37 @@ func ClientCommand(program string, args ...string) Client {
 // scenario, several at the same time, with the URL of the server: it connects, uses
 // what is there, disconnects and returns. An error stands for a failed process.
 func ClientOverHTTP(connect func(ctx context.Context, url string) error) Client {
-	return Client{result.Target{Command: []string{"(in process)"}}, transport.NameHTTP, func(p client.Endpoint) (transport.Process, error) {
-		return transport.Func{Name: "client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
-			return connect(ctx, p.URL)
-		}}.Launch()
-	}}
+	return Client{result.Target{Command: []string{"(in process)"}}, transport.NameHTTP,
+		func(p client.Endpoint) (transport.Process, error) {
+			return transport.Func{Name: "client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
+				return connect(ctx, p.URL)
+			}}.Launch()
+		}}
 }
 
 // ClientOverPipes is ClientOverHTTP for the stdio transport: connect reads the
 // server's messages from in and writes its own to out, one a line.
 func ClientOverPipes(connect func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error) Client {
-	return Client{result.Target{Command: []string{"(in process)"}}, transport.NameStdio, func(p client.Endpoint) (transport.Process, error) {
-		return transport.Func{Name: "client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
-			server, err := transport.Func{Name: p.Scenario, Run: p.Serve}.Launch()
-			if err != nil {
-				return err
-			}
-			logged := make(chan struct{})
-			go func() {
-				defer close(logged)
-				_, _ = io.Copy(io.Discard, server.Stderr())
-			}()
-			defer func() {
-				server.Kill()
-				<-server.Done()
-				<-logged
-			}()
-			return connect(ctx, server.Stdout(), server.Stdin())
-		}}.Launch()
-	}}
+	return Client{result.Target{Command: []string{"(in process)"}}, transport.NameStdio,
+		func(p client.Endpoint) (transport.Process, error) {
+			return transport.Func{Name: "client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
+				server, err := transport.Func{Name: p.Scenario, Run: p.Serve}.Launch()
+				if err != nil {
+					return err
+				}
+				logged := make(chan struct{})
+				go func() {
+					defer close(logged)
+					_, _ = io.Copy(io.Discard, server.Stderr())
+				}()
+				defer func() {
+					server.Kill()
+					<-server.Done()
+					<-logged
+				}()
+				return connect(ctx, server.Stdout(), server.Stdin())
+			}}.Launch()
+		}}
 }
 
 // An Option of [ServerSuite] and [ClientSuite].
@@ -232,7 +234,8 @@ func ClientSuite(t *testing.T, c Client, options ...Option) {
 	t.Helper()
 	o := collect(options)
 	o.Target = c.target
-	report(t, o, wire.Client, ClientScenarios{Transport: c.transport, Launch: c.launch, Scenarios: o.scenarios, GivesUpAfter: o.settings.GivesUpAfter})
+	report(t, o, wire.Client, ClientScenarios{Transport: c.transport, Launch: c.launch, Scenarios: o.scenarios,
+		GivesUpAfter: o.settings.GivesUpAfter})
 }
 
 func collect(options []Option) *suite {
@@ -272,7 +275,8 @@ func report(t *testing.T, s *suite, p wire.Party, stimulus Stimulus) {
 	}
 	for _, e := range run.ExpectedFailures {
 		if e.Status == expected.Passed || e.Status == expected.Unmatched {
-			t.Errorf("%s no longer fails, although a failure was expected because of %s: remove the expectation", e.ID, e.Reason)
+			t.Errorf("%s no longer fails, although a failure was expected because of %s: remove the expectation", e.ID,
+				e.Reason)
 		}
 	}
 	if run.Verdict == result.Incomplete {

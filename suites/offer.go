@@ -25,14 +25,16 @@ func offer(t *check.Target) *result.Offer {
 	o := &result.Offer{Instructions: text(t.Init.Result(), "instructions")}
 	for _, l := range offeredLists {
 		list := t.List(l.method)
-		if read := list.Served() && list.Err == nil && !list.Endless && !list.Long; !read && t.Declares(wire.Capability(l.method)) {
+		if read := list.Served() && list.Err == nil && !list.Endless && !list.Long; !read &&
+			t.Declares(wire.Capability(l.method)) {
 			o.Incomplete = append(o.Incomplete, l.member)
 		}
 	}
 	for _, item := range t.Tools() {
 		o.Tools = append(o.Tools, result.OfferedTool{
 			Name: text(item, "name"), Title: text(item, "title"), Description: text(item, "description"),
-			InputSchema: raw(item, "inputSchema"), OutputSchema: raw(item, "outputSchema"), Annotations: raw(item, "annotations"),
+			InputSchema: raw(item, "inputSchema"), OutputSchema: raw(item, "outputSchema"),
+			Annotations: raw(item, "annotations"),
 		})
 	}
 	for _, item := range t.List("prompts/list").Items {
@@ -47,10 +49,12 @@ func offer(t *check.Target) *result.Offer {
 		o.Prompts = append(o.Prompts, p)
 	}
 	for _, item := range t.List("resources/list").Items {
-		o.Resources = append(o.Resources, result.OfferedResource{URI: text(item, "uri"), Name: text(item, "name"), MIMEType: text(item, "mimeType")})
+		o.Resources = append(o.Resources, result.OfferedResource{URI: text(item, "uri"), Name: text(item, "name"),
+			MIMEType: text(item, "mimeType")})
 	}
 	for _, item := range t.List("resources/templates/list").Items {
-		o.Templates = append(o.Templates, result.OfferedTemplate{URITemplate: text(item, "uriTemplate"), Name: text(item, "name")})
+		o.Templates = append(o.Templates, result.OfferedTemplate{URITemplate: text(item, "uriTemplate"),
+			Name: text(item, "name")})
 	}
 	o.Sort()
 	return o

@@ -57,7 +57,9 @@ func plainest(all []trial, before map[string]bool) map[string]bool {
 		leave(members)
 	}
 	for _, members := range order {
-		slices.SortStableFunc(members, func(a, b trial) int { return -cmp.Compare(share([]trial{a}), share([]trial{b})) })
+		slices.SortStableFunc(members, func(a, b trial) int {
+			return -cmp.Compare(share([]trial{a}), share([]trial{b}))
+		})
 		for _, t := range members {
 			leave([]trial{t})
 		}

@@ -344,7 +344,8 @@ func (r *run) selected(specs []*tree.Spec) string {
 	}
 	support := "!(" + tree.KeySession + ": isEmpty)" // any check or scenario
 	if !all {
-		support += " && (" + tree.AnyOf(tree.KeyPage, pages...) + " || " + tree.AnyOf(tree.KeySession, check.Shared.String()) + ")"
+		support += " && (" + tree.AnyOf(tree.KeyPage, pages...) + " || " +
+			tree.AnyOf(tree.KeySession, check.Shared.String()) + ")"
 	}
 	if len(excluded) > 0 {
 		support += " && !(" + tree.KeyID + ": isSubsetOf {" + strings.Join(excluded, ", ") + "})"
@@ -373,7 +374,8 @@ func (r *run) needed(left []*tree.Spec) []*tree.Spec {
 		if len(served[q.ID]) == 0 || !ledger.Binds(q, party) || !r.Selection.named(q) {
 			continue
 		}
-		if e := seen[ledger.Key{Requirement: q.ID, Party: party}]; e == nil || e.Exercised == 0 && len(e.Findings) == 0 {
+		if e := seen[ledger.Key{Requirement: q.ID, Party: party}]; e == nil ||
+			e.Exercised == 0 && len(e.Findings) == 0 {
 			unseen[q.Page] = true
 			all = all || !tried[q.Page]
 		}
@@ -471,7 +473,8 @@ func (r *run) conclude(ctx context.Context, outcomes []tree.Outcome) *result.Run
 	_, recorded := r.stimulus.(*recordedRun)
 	run := &result.Run{
 		Tool: r.Tool, Revision: schema.Version, Target: r.Target, Started: r.Trace.Start.UTC(),
-		Seconds: cmp.Or(r.lasted, time.Since(r.Trace.Start)).Seconds(), Strict: r.Strict, Notes: r.notes, Uncalled: r.uncalled, Offer: r.offer,
+		Seconds: cmp.Or(r.lasted, time.Since(r.Trace.Start)).Seconds(), Strict: r.Strict, Notes: r.notes,
+		Uncalled: r.uncalled, Offer: r.offer,
 		Login: r.login,
 		Seed:  r.Seed, Quick: r.Budget == result.Quick, Thorough: r.Budget == result.Thorough, Recorded: recorded,
 		Partial: r.Selection.Partial() || r.ledger.Evidence.Partial,

@@ -46,7 +46,8 @@ func CheckScripts(scripts []*script.Script, p wire.Party) error {
 			q, ok := schema.Lookup(id)
 			switch {
 			case !ok:
-				return fmt.Errorf("%s: there is no requirement %s; the nearest are %s", s.File, id, strings.Join(schema.Nearest(id, 3), ", "))
+				return fmt.Errorf("%s: there is no requirement %s; the nearest are %s", s.File, id,
+					strings.Join(schema.Nearest(id, 3), ", "))
 			case !q.Observable:
 				return fmt.Errorf("%s: the requirement %s cannot be observed", s.File, id)
 			case !ledger.Binds(q, p):

@@ -41,7 +41,9 @@ func (s Selection) Validate(p wire.Party, own ...schema.Requirement) error {
 		return err
 	}
 	catalogue = append(catalogue, own...)
-	if !slices.ContainsFunc(catalogue, func(r schema.Requirement) bool { return ledger.Binds(r, p) && s.Includes(r, p) }) {
+	if !slices.ContainsFunc(catalogue, func(r schema.Requirement) bool {
+		return ledger.Binds(r, p) && s.Includes(r, p)
+	}) {
 		filter := ""
 		if s.LabelFilter != "" {
 			filter = fmt.Sprintf("; label filter: %q", s.LabelFilter)

@@ -116,7 +116,8 @@ func (s *serverRun) specs() ([]*tree.Spec, error) {
 
 func (s *serverRun) start(ctx context.Context, left []*tree.Spec) {
 	s.engine = &check.Engine{
-		Dialer: s.Dialer, Trace: s.Trace, Timeout: s.Timeout, StartTimeout: s.StartTimeout, Parallel: s.Parallel, Settings: s.Settings, Restart: s.Restart, Login: s.Login,
+		Dialer: s.Dialer, Trace: s.Trace, Timeout: s.Timeout, StartTimeout: s.StartTimeout, Parallel: s.Parallel,
+		Settings: s.Settings, Restart: s.Restart, Login: s.Login,
 		Choice: family.Choice{Seed: s.Seed, Budget: s.Budget},
 	}
 	s.target, s.cause = s.engine.Prepare(ctx)
@@ -133,7 +134,9 @@ func (s *serverRun) start(ctx context.Context, left []*tree.Spec) {
 		s.cause = other
 	}
 	var checks []*check.Check
-	left = s.plainest(s.needed(left), s.seen(), func(spec *tree.Spec) trial { return checkTrial(s.checks[spec.Name], s.target) })
+	left = s.plainest(s.needed(left), s.seen(), func(spec *tree.Spec) trial {
+		return checkTrial(s.checks[spec.Name], s.target)
+	})
 	for _, spec := range left {
 		c := s.checks[spec.Name]
 		checks = append(checks, c)
@@ -174,7 +177,8 @@ func (s *serverRun) finish(ctx context.Context) {
 	}
 	s.offer = offer(s.target)
 	if s.target.Profile != "" {
-		s.notes = append(s.notes, "the server was recognised as "+s.target.Profile+"; its tools are known to be safe to call")
+		s.notes = append(s.notes, "the server was recognised as "+s.target.Profile+
+			"; its tools are known to be safe to call")
 	}
 	for _, cause := range []error{s.engine.Dead(), gone, s.overdue()} {
 		if s.ledger.Cause == nil {
@@ -183,7 +187,8 @@ func (s *serverRun) finish(ctx context.Context) {
 	}
 	s.ledger.Add(s.engine.Blame(slices.Collect(maps.Values(s.futures))))
 	if n := s.engine.Restarts(); n > 0 {
-		s.notes = append(s.notes, fmt.Sprintf("the server stopped answering and was started again, %d times in this run", n))
+		s.notes = append(s.notes,
+			fmt.Sprintf("the server stopped answering and was started again, %d times in this run", n))
 	}
 	if s.ledger.Cause != nil {
 		s.quoteStderr()
@@ -203,7 +208,8 @@ func (s *serverRun) overdue() error {
 		return nil
 	}
 	slices.Sort(late)
-	return fmt.Errorf("mcpconform ended checks that took too long: %s; %s", strings.Join(late, ", "), ending.Raise(ending.Timeout))
+	return fmt.Errorf("mcpconform ended checks that took too long: %s; %s", strings.Join(late, ", "),
+		ending.Raise(ending.Timeout))
 }
 
 // handshake records what it means when the handshake itself failed.
@@ -219,17 +225,20 @@ func (s *serverRun) handshake() {
 		// The page shows such an error, against its own text (docs/positions.md, unsupported-version).
 		const id = "lifecycle.version.offer-other"
 		rec := ledger.NewRecorder("lifecycle/handshake")
-		rec.Warn(id, wire.Server, "this revision was refused with an error instead of answered with another version", s.target.Init.Events()...)
+		rec.Warn(id, wire.Server, "this revision was refused with an error instead of answered with another version",
+			s.target.Init.Events()...)
 		s.ledger.Serve(rec.Source, wire.Server, id)
 		s.ledger.Add(rec.Record)
 		return
 	}
-	if s.cause == nil || s.target.Init == nil || errors.As(s.cause, &start) || errors.As(s.cause, &unauthorized) || errors.Is(s.cause, ending.ErrInterrupted) {
+	if s.cause == nil || s.target.Init == nil || errors.As(s.cause, &start) || errors.As(s.cause, &unauthorized) ||
+		errors.Is(s.cause, ending.ErrInterrupted) {
 		return
 	}
 	var timeout *client.TimeoutError
 	var refused *client.RefusedError
-	overHTTP := s.transport() == transport.NameHTTP || s.transport() == transport.NameSSE // it was reached, else the cause is a StartError
+	overHTTP := s.transport() == transport.NameHTTP ||
+		s.transport() == transport.NameSSE // it was reached, else the cause is a StartError
 	if !errors.As(s.cause, &timeout) && !errors.As(s.cause, &refused) && !overHTTP && !s.saidSomething() {
 		return // it ended before it was there
 	}

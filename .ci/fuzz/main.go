@@ -38,7 +38,9 @@ func run(w io.Writer, each time.Duration, only string) error {
 	if err != nil {
 		return err
 	}
-	listed, err := exec.Command("go", "list", "-f", `{{.ImportPath}}{{range .TestGoFiles}} {{$.Dir}}/{{.}}{{end}}{{range .XTestGoFiles}} {{$.Dir}}/{{.}}{{end}}`, "./...").Output()
+	listed, err := exec.Command("go", "list", "-f",
+		`{{.ImportPath}}{{range .TestGoFiles}} {{$.Dir}}/{{.}}{{end}}{{range .XTestGoFiles}} {{$.Dir}}/{{.}}{{end}}`,
+		"./...").Output()
 	if err != nil {
 		return fmt.Errorf("list the packages: %w", err)
 	}
@@ -64,18 +66,21 @@ func run(w io.Writer, each time.Duration, only string) error {
 		}
 		began := time.Now()
 		if built != t.pkg {
-			if out, err := exec.Command("go", "test", "-c", "-fuzz", ".", "-o", binary, t.pkg).CombinedOutput(); err != nil {
+			if out, err := exec.Command("go", "test", "-c", "-fuzz", ".", "-o", binary,
+				t.pkg).CombinedOutput(); err != nil {
 				return fmt.Errorf("build %s: %w\n%s", t.pkg, err, out)
 			}
 			built = t.pkg
 		}
-		cmd := exec.Command(binary, "-test.run", "^$", "-test.fuzz", "^"+t.name+"$", "-test.fuzztime", each.String(), "-test.fuzzminimizetime", "10x",
+		cmd := exec.Command(binary, "-test.run", "^$", "-test.fuzz", "^"+t.name+"$", "-test.fuzztime", each.String(),
+			"-test.fuzzminimizetime", "10x",
 			"-test.fuzzcachedir", filepath.Join(strings.TrimSpace(string(cache)), "fuzz", t.pkg))
 		cmd.Dir = t.dir // where testdata is
 		out, err := cmd.CombinedOutput()
 		inputs := count(string(out))
 		total += inputs
-		fmt.Fprintf(w, "%-16s %-48s %9d inputs %7s\n", t.name, t.pkg, inputs, time.Since(began).Round(100*time.Millisecond))
+		fmt.Fprintf(w, "%-16s %-48s %9d inputs %7s\n", t.name, t.pkg, inputs,
+			time.Since(began).Round(100*time.Millisecond))
 		if err != nil && !late(out) {
 			failed = append(failed, t.name)
 			fmt.Fprintf(w, "%s\n", out)
@@ -86,7 +91,8 @@ func run(w io.Writer, each time.Duration, only string) error {
 		return errors.New("no input was tried")
 	}
 	if len(failed) > 0 {
-		return fmt.Errorf("%s failed; the input is in testdata/fuzz of the package: mend the cause and keep it as a test", strings.Join(failed, ", "))
+		return fmt.Errorf("%s failed; the input is in testdata/fuzz of the package: mend the cause and keep it as a test",
+			strings.Join(failed, ", "))
 	}
 	return nil
 }
@@ -96,7 +102,8 @@ var function = regexp.MustCompile(`^func (Fuzz\w+)\(f \*testing\.F\)`)
 // late reports whether go test failed for no other reason than that its time was over before all
 // seeds were tried, and no input is to blame (https://go.dev/issue/48591).
 func late(out []byte) bool {
-	return bytes.Contains(out, []byte("context deadline exceeded")) && !bytes.Contains(out, []byte("Failing input written to")) && !bytes.Contains(out, []byte("seed corpus entry"))
+	return bytes.Contains(out, []byte("context deadline exceeded")) &&
+		!bytes.Contains(out, []byte("Failing input written to")) && !bytes.Contains(out, []byte("seed corpus entry"))
 }
 
 // find reads the test files of packages: a line each, the import path and then the files.

@@ -33,7 +33,8 @@ func tarGz(date time.Time, files []file) ([]byte, error) {
 	w := tar.NewWriter(compressed)
 	for _, f := range files {
 		if err := w.WriteHeader(&tar.Header{
-			Typeflag: tar.TypeReg, Name: f.name, Mode: int64(f.mode), Size: int64(len(f.data)), ModTime: date, Format: tar.FormatUSTAR,
+			Typeflag: tar.TypeReg, Name: f.name, Mode: int64(f.mode), Size: int64(len(f.data)), ModTime: date,
+			Format: tar.FormatUSTAR,
 		}); err != nil {
 			return nil, err
 		}

@@ -43,7 +43,8 @@ func (s *source) build(ctx context.Context, p platform) (program []byte, err err
 	// The version and commit are set here rather than read from git by go build, which
 	// would make them depend on the tags and the state of the checkout.
 	set := fmt.Sprintf("-s -w -X main.released=%s -X main.commit=%s", s.version.tag(), s.commit)
-	if _, err := s.output(s.goCommand(ctx, p, "build", "-trimpath", "-buildvcs=false", "-ldflags", set, "-o", path, command)); err != nil {
+	if _, err := s.output(s.goCommand(ctx, p, "build", "-trimpath", "-buildvcs=false", "-ldflags", set, "-o", path,
+		command)); err != nil {
 		return nil, err
 	}
 	return os.ReadFile(path)

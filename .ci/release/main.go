@@ -82,7 +82,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	for _, f := range files {
 		fmt.Fprintf(out, "%9d  %s\n", len(f.data), filepath.Join(*to, f.name))
 	}
-	fmt.Fprintf(out, "%s of commit %.12s, %d files (%.0f s)\n", version.tag(), src.commit, len(files), time.Since(start).Seconds())
+	fmt.Fprintf(out, "%s of commit %.12s, %d files (%.0f s)\n", version.tag(), src.commit, len(files),
+		time.Since(start).Seconds())
 	if !*check {
 		return nil
 	}
@@ -93,7 +94,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if differ := differences(files, again); len(differ) > 0 {
 		return fmt.Errorf("the second time, these files were different: %s", strings.Join(differ, ", "))
 	}
-	fmt.Fprintf(out, "made a second time, from a clone and with an empty build cache: the same bytes (%.0f s)\n", time.Since(start).Seconds())
+	fmt.Fprintf(out, "made a second time, from a clone and with an empty build cache: the same bytes (%.0f s)\n",
+		time.Since(start).Seconds())
 	return nil
 }
 

@@ -18,8 +18,10 @@ type platform struct {
 // platforms are all that a release is built for. The programs are linked statically, so
 // that one runs with either C library of Linux. Go 1.26 needs macOS 12.
 var platforms = []platform{
-	{"linux", "amd64", "linux", "x64", []string{"manylinux_2_17_x86_64", "manylinux2014_x86_64", "musllinux_1_1_x86_64"}},
-	{"linux", "arm64", "linux", "arm64", []string{"manylinux_2_17_aarch64", "manylinux2014_aarch64", "musllinux_1_1_aarch64"}},
+	{"linux", "amd64", "linux", "x64", []string{"manylinux_2_17_x86_64", "manylinux2014_x86_64",
+		"musllinux_1_1_x86_64"}},
+	{"linux", "arm64", "linux", "arm64", []string{"manylinux_2_17_aarch64", "manylinux2014_aarch64",
+		"musllinux_1_1_aarch64"}},
 	{"darwin", "amd64", "darwin", "x64", []string{"macosx_12_0_x86_64"}},
 	{"darwin", "arm64", "darwin", "arm64", []string{"macosx_12_0_arm64"}},
 	{"windows", "amd64", "win32", "x64", []string{"win_amd64"}},

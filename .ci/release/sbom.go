@@ -57,7 +57,8 @@ type (
 // billOfMaterials says what the program for a platform consists of.
 func (s *source) billOfMaterials(p platform, program []byte, modules []module) (file, error) {
 	sum := sha256.Sum256(program)
-	purl := fmt.Sprintf("pkg:golang/%s@%s?goarch=%s&goos=%s&type=module#%s", modulePath, s.version.tag(), p.arch, p.os, strings.TrimPrefix(command, "./"))
+	purl := fmt.Sprintf("pkg:golang/%s@%s?goarch=%s&goos=%s&type=module#%s", modulePath, s.version.tag(), p.arch, p.os,
+		strings.TrimPrefix(command, "./"))
 	b := bom{
 		Schema: "http://cyclonedx.org/schema/bom-1.6.schema.json", Format: "CycloneDX", SpecVersion: "1.6", Version: 1,
 		SerialNumber: "urn:uuid:" + uuid(sum),
@@ -65,7 +66,8 @@ func (s *source) billOfMaterials(p platform, program []byte, modules []module) (
 			Timestamp: s.date.Format(time.RFC3339),
 			Component: component{
 				Type: "application", Ref: purl, PURL: purl, Name: "mcpconform", Version: s.version.tag(),
-				Hashes: []componentHash{{"SHA-256", hex.EncodeToString(sum[:])}}, Licenses: []bomLicense{{"Apache-2.0"}},
+				Hashes:     []componentHash{{"SHA-256", hex.EncodeToString(sum[:])}},
+				Licenses:   []bomLicense{{"Apache-2.0"}},
 				Properties: []bomProperty{{"mcpconform:commit", s.commit}},
 			},
 		},

@@ -16,8 +16,11 @@ func (s *source) wheel(p platform, program []byte, licenses []file) (file, error
 	info := base + ".dist-info"
 
 	var metadata, wheel, record bytes.Buffer
-	fmt.Fprintf(&metadata, "Metadata-Version: 2.4\nName: mcpconform\nVersion: %s\nSummary: %s\n", s.version.python(), summary)
-	fmt.Fprintf(&metadata, "Keywords: mcp,model-context-protocol,conformance,testing\nProject-URL: Source, %s\nLicense-Expression: Apache-2.0\n", homepage)
+	fmt.Fprintf(&metadata, "Metadata-Version: 2.4\nName: mcpconform\nVersion: %s\nSummary: %s\n", s.version.python(),
+		summary)
+	fmt.Fprintf(&metadata,
+		"Keywords: mcp,model-context-protocol,conformance,testing\nProject-URL: Source, %s\nLicense-Expression: Apache-2.0\n",
+		homepage)
 	for _, l := range licenses {
 		fmt.Fprintf(&metadata, "License-File: %s\n", l.name)
 	}

@@ -299,7 +299,8 @@ func installCargo(ctx context.Context, from, to string, _ *Install, log io.Write
 	if err := command(ctx, source, log, "cargo", "build", "--target-dir", "target"); err != nil {
 		return err
 	}
-	if err := os.Rename(filepath.Join(source, "target", "debug", "rmcp-server"), filepath.Join(to, "rmcp-server")); err != nil {
+	if err := os.Rename(filepath.Join(source, "target", "debug", "rmcp-server"),
+		filepath.Join(to, "rmcp-server")); err != nil {
 		return err
 	}
 	return os.RemoveAll(source)

@@ -109,7 +109,8 @@ func (d *Data) outcomes(dir string) ([]outcome, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%s holds no results of a target: go run ./.ci/targets stability -n 1 -keep %s", dir, dir)
+		return nil, fmt.Errorf("%s holds no results of a target: go run ./.ci/targets stability -n 1 -keep %s", dir,
+			dir)
 	}
 	return all, nil
 }
@@ -119,7 +120,8 @@ func counts(outcomes []outcome) string {
 	b.WriteString("| target | package | transport | verdict | pass | fail | warn | inconclusive | skip |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, o := range outcomes {
 		t, n := o.subject.target, o.run.Counts()
-		fmt.Fprintf(&b, "| %s | %s %s | %s | %s | %d | %d | %d | %d | %d |\n", t.Name, t.Package, t.Version, o.subject.transport, o.run.Verdict,
+		fmt.Fprintf(&b, "| %s | %s %s | %s | %s | %d | %d | %d | %d | %d |\n", t.Name, t.Package, t.Version,
+			o.subject.transport, o.run.Verdict,
 			n[result.Pass], n[result.Fail], n[result.Warn], n[result.Inconclusive], n[result.Skip])
 	}
 	return b.String()
@@ -148,13 +150,15 @@ func findings(outcomes []outcome, known argued) string {
 	var b strings.Builder
 	for _, id := range slices.Sorted(maps.Keys(all)) {
 		q := all[id]
-		fmt.Fprintf(&b, "#### [`%s`](%s)\n\n%s, %s.", id, q.link, q.requirement.Level, cmp.Or(q.requirement.Standard, q.requirement.Basis))
+		fmt.Fprintf(&b, "#### [`%s`](%s)\n\n%s, %s.", id, q.link, q.requirement.Level,
+			cmp.Or(q.requirement.Standard, q.requirement.Basis))
 		for _, v := range []result.Verdict{result.Fail, result.Warn} {
 			if subjects := q.on[v]; len(subjects) > 0 {
 				fmt.Fprintf(&b, " %s: %s.", strings.ToUpper(string(v[:1]))+string(v[1:]), grouped(subjects))
 			}
 		}
-		fmt.Fprintf(&b, "\n\n- Why: %s\n- Against it, and the answer: %s\n\n", cmp.Or(known.Reasons[id], nothing), cmp.Or(known.Objections[id], nothing))
+		fmt.Fprintf(&b, "\n\n- Why: %s\n- Against it, and the answer: %s\n\n", cmp.Or(known.Reasons[id], nothing),
+			cmp.Or(known.Objections[id], nothing))
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

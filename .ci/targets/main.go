@@ -175,7 +175,8 @@ func (in *installer) prepare(repo string, target *Target, over string, values Va
 			return nil, err
 		}
 		if !ready {
-			return nil, fmt.Errorf("%s is not installed at the pinned version: go run ./.ci/targets install %s", target.Name, target.Name)
+			return nil, fmt.Errorf("%s is not installed at the pinned version: go run ./.ci/targets install %s",
+				target.Name, target.Name)
 		}
 	}
 	values.Cache, values.Repo = in.cache, repo

@@ -85,7 +85,8 @@ func (t *tester) round(ctx context.Context, server *Target, over string, ours, t
 		var env map[string]string
 		switch {
 		case l == theirs:
-			rival, err := t.in.prepare(t.repo, t.in.data.target(rivals[over]), over, Values{Tmp: dir, URL: run.URL, Server: run.Command})
+			rival, err := t.in.prepare(t.repo, t.in.data.target(rivals[over]), over,
+				Values{Tmp: dir, URL: run.URL, Server: run.Command})
 			if err != nil {
 				return err
 			}
@@ -122,7 +123,8 @@ func (l *lap) run(ctx context.Context, dir string, command []string, envs ...map
 	cmd.Env = environ(envs...)
 	spent, out, err := timed(cmd)
 	// Both testers exit with 1 when something failed, ours with 3 when it is incomplete.
-	if exit := new(exec.ExitError); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1 && exit.ExitCode() != 3) {
+	if exit := new(exec.ExitError); err != nil &&
+		(!errors.As(err, &exit) || exit.ExitCode() != 1 && exit.ExitCode() != 3) {
 		return fmt.Errorf("%s: %w\n%s", strings.Join(command, " "), err, out)
 	}
 	l.wall, l.cpu, l.memory = append(l.wall, spent.wall), append(l.cpu, spent.cpu), append(l.memory, spent.memory)
@@ -140,7 +142,8 @@ func (l *lap) text(ours *lap) string {
 	}
 	wall := median(l.wall)
 	return fmt.Sprintf("| %s | %s | %s | %.2f s | %.2f s | %d MB | %.1f |\n", l.server, l.contestant, tried,
-		wall.Seconds(), median(l.cpu).Seconds(), median(l.memory)/1024, float64(wall)/float64(max(1, median(ours.wall))))
+		wall.Seconds(), median(l.cpu).Seconds(), median(l.memory)/1024,
+		float64(wall)/float64(max(1, median(ours.wall))))
 }
 
 func environ(envs ...map[string]string) []string {

@@ -102,13 +102,15 @@ func (t *tester) scaled(ctx context.Context, s size, n int) (string, error) {
 		}
 		at := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 		run := &Run{URL: "http://" + at + server.PathMCP, Command: []string{self, scaleServer,
-			"-at", at, "-tools", strconv.Itoa(s.tools), "-result", strconv.Itoa(s.result), "-rate", strconv.Itoa(s.rate)}}
+			"-at", at, "-tools", strconv.Itoa(s.tools), "-result", strconv.Itoa(s.result), "-rate",
+			strconv.Itoa(s.rate)}}
 		stop, err := serve(ctx, t.repo, run)
 		if err != nil {
 			return "", err
 		}
 		file := filepath.Join(t.dir, "results.json")
-		err = l.run(ctx, t.dir, []string{t.program, "server", "-q", "--call-tools", "all", "--json", file, "--url", run.URL})
+		err = l.run(ctx, t.dir, []string{t.program, "server", "-q", "--call-tools", "all", "--json", file, "--url",
+			run.URL})
 		stop()
 		if err != nil {
 			return "", err
@@ -119,7 +121,8 @@ func (t *tester) scaled(ctx context.Context, s size, n int) (string, error) {
 		}
 		verdict = found.Verdict
 	}
-	return fmt.Sprintf("| %s | %s | %.2f s | %.2f s | %d MB |\n", s, verdict, median(l.wall).Seconds(), median(l.cpu).Seconds(), median(l.memory)/1024), nil
+	return fmt.Sprintf("| %s | %s | %.2f s | %.2f s | %d MB |\n", s, verdict, median(l.wall).Seconds(),
+		median(l.cpu).Seconds(), median(l.memory)/1024), nil
 }
 
 // serveScale is a server of some size, until the context ends.
@@ -142,8 +145,10 @@ func serveScale(ctx context.Context, args []string) error {
 	for i := range s.tools {
 		o.Catalogue.Tools = append(o.Catalogue.Tools, &server.Tool{
 			Definition: map[string]any{
-				"name": fmt.Sprintf("tool_%05d", i), "description": "One of many.", "annotations": map[string]any{"readOnlyHint": true},
-				"inputSchema": map[string]any{"type": "object", "properties": map[string]any{"n": map[string]any{"type": "integer"}}},
+				"name": fmt.Sprintf("tool_%05d", i), "description": "One of many.",
+				"annotations": map[string]any{"readOnlyHint": true},
+				"inputSchema": map[string]any{"type": "object",
+					"properties": map[string]any{"n": map[string]any{"type": "integer"}}},
 			},
 			Call: func(context.Context, *server.Request, map[string]any) (any, *wire.Error) {
 				return map[string]any{"content": []any{map[string]any{"type": "text", "text": text}}}, nil
@@ -157,7 +162,8 @@ func serveScale(ctx context.Context, args []string) error {
 			for n := 0; ; n++ {
 				select {
 				case <-tick.C:
-					session.Notify("notifications/message", map[string]any{"level": "info", "data": fmt.Sprintf("message %d", n)})
+					session.Notify("notifications/message",
+						map[string]any{"level": "info", "data": fmt.Sprintf("message %d", n)})
 				case <-ctx.Done():
 					return
 				}

@@ -26,7 +26,8 @@ type certifyFlags struct{ out, extent, attestation, badge string }
 func (f *certifyFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.out, "out", "", "write the bundle to `BUNDLE`, a zip archive")
-	choose(cmd, &f.extent, "class", schema.CoreClass, "certify against this conformance class of the role and transport",
+	choose(cmd, &f.extent, "class", schema.CoreClass,
+		"certify against this conformance class of the role and transport",
 		schema.CoreClass+"\twhat must be met", schema.ExtendedClass+"\tthat, and what is recommended or permitted")
 	if f := flags.Lookup("attestation"); f != nil {
 		f.Usage = "write an in-toto statement about the bundle to `FILE`"
@@ -41,7 +42,8 @@ func (f *certifyFlags) register(cmd *cobra.Command) {
 // partFlags make a run one of a part, waive something, or change what counts. No
 // certificate can be had of such a run.
 var partFlags = []string{
-	"quick", "select", "skip", "label-filter", "scenario", "shard", "scripts", "expected-failures", "expect-sdk", "strict",
+	"quick", "select", "skip", "label-filter", "scenario", "shard", "scripts", "expected-failures", "expect-sdk",
+	"strict",
 	"all", "serve", "servers", "list-scenarios",
 }
 
@@ -52,7 +54,8 @@ func (f *certifyFlags) check(cmd *cobra.Command, reports *reportFlags) error {
 	f.badge, reports.badge = reports.badge, ""
 	for _, name := range partFlags {
 		if cmd.Flags().Changed(name) {
-			return fmt.Errorf("--%s cannot be given: certify runs everything, waives nothing, and lets the class say what counts", name)
+			return fmt.Errorf("--%s cannot be given: certify runs everything, waives nothing, and lets the class say what counts",
+				name)
 		}
 	}
 	if f.out == "" || f.out == "-" {
@@ -102,11 +105,14 @@ func certifyServerCommand() *cobra.Command {
 				return err
 			}
 			for what, given := range map[string]bool{
-				"select": len(f.selection.Select) > 0, "skip": len(f.selection.Skip) > 0, "scripts": len(f.scripts.folders) > 0,
-				"expectedFailures": len(f.expected) > 0, "expectSDK": f.verdict.expectSDK, "strict": f.verdict.strict, "budget: quick": f.families.quick,
+				"select": len(f.selection.Select) > 0, "skip": len(f.selection.Skip) > 0,
+				"scripts":          len(f.scripts.folders) > 0,
+				"expectedFailures": len(f.expected) > 0, "expectSDK": f.verdict.expectSDK, "strict": f.verdict.strict,
+				"budget: quick": f.families.quick,
 			} {
 				if given {
-					return fmt.Errorf("the configuration has %s: certify runs everything, waives nothing, and lets the class say what counts; name another file with --config", what)
+					return fmt.Errorf("the configuration has %s: certify runs everything, waives nothing, and lets the class say what counts; name another file with --config",
+						what)
 				}
 			}
 			o, run, trace, err := f.test(cmd.Context(), args)
@@ -115,7 +121,8 @@ func certifyServerCommand() *cobra.Command {
 			}
 			s := o.Settings
 			return c.write(cmd.OutOrStdout(), &f.reports, run, trace, o.Redactor, f.limits.settings(map[string]any{
-				"callTools": s.CallTools, "toolRoles": s.ToolRoles, "trustedOrigins": s.TrustedOrigins, "public": s.Public,
+				"callTools": s.CallTools, "toolRoles": s.ToolRoles, "trustedOrigins": s.TrustedOrigins,
+				"public":    s.Public,
 				"protected": s.Authorization.Protected, "givesUpAfter": s.GivesUpAfter.String(),
 				// Not their values.
 				"secrets": len(s.Secrets), "personalData": len(s.Personal), "tokens": len(s.Authorization.Tokens()),
@@ -161,7 +168,8 @@ func (f *limitFlags) settings(of map[string]any) map[string]any {
 
 // write writes the bundle and the reports, and says what is certified. The exit code is
 // that of the verdict on the class.
-func (f *certifyFlags) write(w io.Writer, reports *reportFlags, run *result.Run, trace *wire.Trace, redactor *transport.Redactor, settings map[string]any) error {
+func (f *certifyFlags) write(w io.Writer, reports *reportFlags, run *result.Run, trace *wire.Trace,
+	redactor *transport.Redactor, settings map[string]any) error {
 	configuration, err := configuration(run, redactor, settings)
 	if err != nil {
 		return err
@@ -176,13 +184,15 @@ func (f *certifyFlags) write(w io.Writer, reports *reportFlags, run *result.Run,
 		return failed
 	}
 	if !reports.quiet {
-		fmt.Fprintf(guarded(reports.beside(w)), "%s: %s to %s, version %d: %s\n", f.out, manifest.Verdict, manifest.Class.ID, manifest.Class.Version, manifest.Counts)
+		fmt.Fprintf(guarded(reports.beside(w)), "%s: %s to %s, version %d: %s\n", f.out, manifest.Verdict,
+			manifest.Class.ID, manifest.Class.Version, manifest.Counts)
 	}
 	return ended(manifest.Verdict.ExitCode())
 }
 
 // writeBundle writes the bundle and what is about it.
-func (f *certifyFlags) writeBundle(run *result.Run, trace *wire.Trace, configuration bundle.Configuration) (bundle.Manifest, error) {
+func (f *certifyFlags) writeBundle(run *result.Run, trace *wire.Trace,
+	configuration bundle.Configuration) (bundle.Manifest, error) {
 	class, ok := schema.FindClass(schema.ClassID(run.Role, run.Transport, f.extent), 0)
 	if !ok {
 		return bundle.Manifest{}, fmt.Errorf("there is no conformance class of a %s over %q", run.Role, run.Transport)
@@ -227,10 +237,12 @@ func (f *certifyFlags) writeBundle(run *result.Run, trace *wire.Trace, configura
 }
 
 // configuration returns what the run was made with, without secrets.
-func configuration(run *result.Run, redactor *transport.Redactor, settings map[string]any) (bundle.Configuration, error) {
+func configuration(run *result.Run, redactor *transport.Redactor,
+	settings map[string]any) (bundle.Configuration, error) {
 	own := newRedactor(nil, os.Args[1:])
 	c := bundle.Configuration{
-		Role: run.Role, Command: run.Target.Command, URL: run.Target.URL, Seed: run.Seed, Thorough: run.Thorough, Settings: settings,
+		Role: run.Role, Command: run.Target.Command, URL: run.Target.URL, Seed: run.Seed, Thorough: run.Thorough,
+		Settings: settings,
 	}
 	for _, arg := range os.Args[1:] {
 		c.Arguments = append(c.Arguments, redactor.String(own.String(arg)))

@@ -157,14 +157,17 @@ func checklistMarkdown(w io.Writer, entries []entry) error {
 	fmt.Fprintf(&b, "# Requirements of MCP %s\n", schema.Version)
 	cell := strings.NewReplacer("|", "\\|", "\n", " ", "<", "&lt;")
 	_ = byPage(entries, func(page string, entries []entry) error {
-		fmt.Fprintf(&b, "\n## %s\n\n| Id | Level | Basis | Binds | Requirement | How it is tried, or why nothing is observed |\n|---|---|---|---|---|---|\n", page)
+		fmt.Fprintf(&b,
+			"\n## %s\n\n| Id | Level | Basis | Binds | Requirement | How it is tried, or why nothing is observed |\n|---|---|---|---|---|---|\n",
+			page)
 		for _, e := range entries {
 			how := e.How
 			if !e.Observable {
 				words := e.Unobserved.Words()
 				how = "*" + strings.ToUpper(words[:1]) + words[1:] + ".* " + how
 			}
-			fmt.Fprintf(&b, "| [%s](%s) | %s | %s | %s | %s | %s |\n", e.ID, e.URL, e.Level, cmp.Or(e.Standard, string(e.Basis)), e.Party, cell.Replace(e.Summary), cell.Replace(how))
+			fmt.Fprintf(&b, "| [%s](%s) | %s | %s | %s | %s | %s |\n", e.ID, e.URL, e.Level,
+				cmp.Or(e.Standard, string(e.Basis)), e.Party, cell.Replace(e.Summary), cell.Replace(how))
 		}
 		return nil
 	})

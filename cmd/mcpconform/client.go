@@ -35,14 +35,19 @@ func (f *clientFlags) register(cmd *cobra.Command) {
 	f.runFlags.register(cmd, wire.Client)
 	f.limits.registerTimeout(cmd, client.DefaultTimeout, "how long the client may take in one scenario")
 	flags := cmd.Flags()
-	choose(cmd, &f.transport, "transport", "", "transport (default: stdio if the arguments contain {command} or {config}, else http)",
-		transport.NameHTTP+"\tStreamable HTTP", transport.NameStdio+"\tthe client starts its server", transport.NameSSE+"\tthe older HTTP+SSE", transportWS+"\tWebSocket, a custom transport")
-	flags.StringVar(&f.bridge, "transport-command", "", "serve the client over a custom transport with the shell `COMMAND`, which passes messages on as lines of its stdin and stdout")
-	flags.StringSliceVar(&f.scenarios, "scenario", nil, "besides the baseline, run only the scenario `NAME`: a name or glob, repeatable")
+	choose(cmd, &f.transport, "transport", "",
+		"transport (default: stdio if the arguments contain {command} or {config}, else http)",
+		transport.NameHTTP+"\tStreamable HTTP", transport.NameStdio+"\tthe client starts its server",
+		transport.NameSSE+"\tthe older HTTP+SSE", transportWS+"\tWebSocket, a custom transport")
+	flags.StringVar(&f.bridge, "transport-command", "",
+		"serve the client over a custom transport with the shell `COMMAND`, which passes messages on as lines of its stdin and stdout")
+	flags.StringSliceVar(&f.scenarios, "scenario", nil,
+		"besides the baseline, run only the scenario `NAME`: a name or glob, repeatable")
 	flags.BoolVar(&f.serve, "serve", false, "launch nothing; wait for clients that you connect, until Ctrl-C")
 	flags.StringVar(&f.servers, "servers", "", "with --serve, list the scenarios in the mcpServers file `FILE`")
 	flags.BoolVar(&f.list, "list-scenarios", false, "list the scenarios and exit")
-	flags.BoolVar(&f.authorizes, "authorizes", false, "the client obtains authorization where a server requires it; not obtaining it is a failure")
+	flags.BoolVar(&f.authorizes, "authorizes", false,
+		"the client obtains authorization where a server requires it; not obtaining it is a failure")
 }
 
 func clientCommand() *cobra.Command {
@@ -120,7 +125,8 @@ func (f *clientFlags) test(cmd *cobra.Command, args []string) (clientOptions, *r
 func (f *clientFlags) announce(w io.Writer, endpoints []client.Endpoint) {
 	named := make(map[string]client.Endpoint, len(endpoints))
 	var instructed []client.Endpoint
-	fmt.Fprintln(w, "Connect the client to all of these servers or to those that matter, and use what they offer: list, call, read.")
+	fmt.Fprintln(w,
+		"Connect the client to all of these servers or to those that matter, and use what they offer: list, call, read.")
 	fmt.Fprintln(w, "Then disconnect the client, or leave it connected, and press Ctrl-C here to get the report.")
 	fmt.Fprintln(w)
 	for _, p := range endpoints {
@@ -138,7 +144,8 @@ func (f *clientFlags) announce(w io.Writer, endpoints []client.Endpoint) {
 		}
 	}
 	if len(instructed) > 0 {
-		fmt.Fprintln(w, "\nIn these scenarios, perform the user actions in this order when the client asks you or lets you:")
+		fmt.Fprintln(w,
+			"\nIn these scenarios, perform the user actions in this order when the client asks you or lets you:")
 		for _, p := range instructed {
 			fmt.Fprintf(w, "  %-30s %s\n", p.Scenario, p.UserActions)
 		}
@@ -186,7 +193,9 @@ func (f *clientFlags) listScenarios(w io.Writer) error {
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(w, "%-26s %-16s a server with one of the faults that mcpconform mock --list shows; run only if --scenario names it\n", client.FaultPrefix+"ID", "")
+	_, err = fmt.Fprintf(w,
+		"%-26s %-16s a server with one of the faults that mcpconform mock --list shows; run only if --scenario names it\n",
+		client.FaultPrefix+"ID", "")
 	return err
 }
 
@@ -208,7 +217,8 @@ func (f *clientFlags) bridged(o *clientOptions, args []string) error {
 		return errors.New("--serve cannot be given with --transport-command, which serves clients that are launched")
 	case len(args) == 0:
 		return errors.New("--transport-command needs COMMAND, the client; the embedded reference client does not speak other transports")
-	case !strings.Contains(f.bridge, transport.PortPlaceholder) && slices.ContainsFunc(args, func(a string) bool { return strings.Contains(a, transport.PortPlaceholder) }):
+	case !strings.Contains(f.bridge, transport.PortPlaceholder) &&
+		slices.ContainsFunc(args, func(a string) bool { return strings.Contains(a, transport.PortPlaceholder) }):
 		return errors.New("COMMAND contains {port}, and --transport-command does not; the two have to agree on it")
 	}
 	o.Transport, o.TransportCommand = transport.NameCustom, transport.Command{Args: transport.Shell(f.bridge)}
@@ -222,13 +232,15 @@ func (f *clientFlags) options(args []string) (clientOptions, error) {
 	}
 	o := clientOptions{
 		f.running(scripts),
-		suites.ClientScenarios{Transport: f.transport, Scenarios: f.scenarios, Authorizes: f.authorizes, GivesUpAfter: f.limits.givesUp},
+		suites.ClientScenarios{Transport: f.transport, Scenarios: f.scenarios, Authorizes: f.authorizes,
+			GivesUpAfter: f.limits.givesUp},
 	}
 	o.Redactor, o.Target.Command = newRedactor(nil, args), args
 	if err := f.limits.check(); err != nil {
 		return o, err
 	}
-	if _, err := f.selection.parties([]wire.Party{wire.Client}, suites.OwnRequirements(scripts, wire.Client)...); err != nil {
+	if _, err := f.selection.parties([]wire.Party{wire.Client},
+		suites.OwnRequirements(scripts, wire.Client)...); err != nil {
 		return o, err
 	}
 	scenarios, err := available(scripts)
@@ -238,7 +250,9 @@ func (f *clientFlags) options(args []string) (clientOptions, error) {
 	scenarios = append(scenarios, client.Faulty()...)
 	for _, name := range f.scenarios {
 		if !slices.ContainsFunc(scenarios, func(s *client.Scenario) bool { return s.Named(name) }) {
-			return o, fmt.Errorf("--scenario: no scenario is called %q; the nearest are %s; --list-scenarios lists them", name, nearest(name, scenarios, func(s *client.Scenario) string { return s.Name }))
+			return o,
+				fmt.Errorf("--scenario: no scenario is called %q; the nearest are %s; --list-scenarios lists them",
+					name, nearest(name, scenarios, func(s *client.Scenario) string { return s.Name }))
 		}
 	}
 	if o.Expected, err = f.verdict.expected(); err != nil {
@@ -247,7 +261,9 @@ func (f *clientFlags) options(args []string) (clientOptions, error) {
 	switch o.Transport {
 	case "":
 		o.Transport = transport.NameHTTP
-		if slices.ContainsFunc(args, func(a string) bool { return strings.Contains(a, "{command}") || strings.Contains(a, "{config}") }) {
+		if slices.ContainsFunc(args, func(a string) bool {
+			return strings.Contains(a, "{command}") || strings.Contains(a, "{config}")
+		}) {
 			o.Transport = transport.NameStdio
 		}
 	case transportWS:
@@ -274,12 +290,14 @@ func (f *clientFlags) options(args []string) (clientOptions, error) {
 	}
 	if len(args) == 0 {
 		if i, err := f.stdio.isolation(); err != nil || i.Any() {
-			return o, cmp.Or(err, errors.New("--sandbox, --target-memory and --target-processes are for clients that mcpconform starts; give COMMAND"))
+			return o, cmp.Or(err,
+				errors.New("--sandbox, --target-memory and --target-processes are for clients that mcpconform starts; give COMMAND"))
 		}
 		o.Target.Command = []string{"(embedded reference client)"}
 		if o.Transport == transport.NameStdio {
 			// Only a process can receive signals.
-			own := []string{self, "reference", "client", "--quiet", "--timeout", (f.limits.timeout / 6).String(), "--", "{command}"}
+			own := []string{self, "reference", "client", "--quiet", "--timeout", (f.limits.timeout / 6).String(), "--",
+				"{command}"}
 			o.Launch = client.Command{Args: own}.Launch
 			return o, nil
 		}
@@ -289,7 +307,8 @@ func (f *clientFlags) options(args []string) (clientOptions, error) {
 		return o, nil
 	}
 	if isURL(args[0]) {
-		return o, errors.New("COMMAND is a URL; give the command of a client, or test a server at a URL with mcpconform server --url URL")
+		return o,
+			errors.New("COMMAND is a URL; give the command of a client, or test a server at a URL with mcpconform server --url URL")
 	}
 	command, err := f.stdio.command(args)
 	if err != nil {
@@ -297,6 +316,7 @@ func (f *clientFlags) options(args []string) (clientOptions, error) {
 	}
 	command.Isolation.Shown = []string{self} // the browser
 	o.Redactor.AddEnv(command.Env...)
-	o.Launch = client.Command{Args: args, Dir: command.Dir, Env: command.Env, Given: f.stdio.given(), Browser: self + " " + browseName + " %s", Isolation: command.Isolation}.Launch
+	o.Launch = client.Command{Args: args, Dir: command.Dir, Env: command.Env, Given: f.stdio.given(),
+		Browser: self + " " + browseName + " %s", Isolation: command.Isolation}.Launch
 	return o, nil
 }

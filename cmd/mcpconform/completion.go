@@ -111,8 +111,10 @@ func elements(list func(cmd *cobra.Command, prefix string) []cobra.Completion) c
 var (
 	flagValues = map[string]cobra.CompletionFunc{
 		"select": elements(patterns), "skip": elements(patterns), "checklist --select": elements(checklistPatterns),
-		"scenario": elements(scenarios), "mock --fault": elements(serverFaults), "client --fault": elements(clientFaults),
-		"name": serverNames, "env": elements(variables), "bearer-env": elements(variables), "client-secret-env": elements(variables),
+		"scenario": elements(scenarios), "mock --fault": elements(serverFaults),
+		"client --fault": elements(clientFaults),
+		"name":           serverNames, "env": elements(variables), "bearer-env": elements(variables),
+		"client-secret-env": elements(variables),
 
 		"json": filesOf("json"), "against": filesOf("json"), "attestation": filesOf("json"), "servers": filesOf("json"),
 		"junit": filesOf("xml"), "sarif": filesOf("sarif", "json"), "markdown": filesOf("md"), "script": filesOf("md"),
@@ -123,12 +125,15 @@ var (
 		"scripts": folders, "cwd": folders, "sandbox-write": folders, "matrix --out": folders, "out": filesOf("zip"),
 		"unix-socket": anyFile,
 
-		"label-filter": nothing, "target-memory": nothing, "shard": nothing, "url": nothing, "header": nothing, "input": nothing, "start": nothing,
-		"transport-command": nothing, "listen": nothing, "http": nothing, "sse": nothing, "ws": nothing, "act": nothing, "client-id": nothing,
+		"label-filter": nothing, "target-memory": nothing, "shard": nothing, "url": nothing, "header": nothing,
+		"input": nothing, "start": nothing,
+		"transport-command": nothing, "listen": nothing, "http": nothing, "sse": nothing, "ws": nothing, "act": nothing,
+		"client-id": nothing,
 	}
 	// A program that is tested is completed like any file.
 	arguments = map[string]cobra.CompletionFunc{
-		"server": anyFile, "client": anyFile, "init": anyFile, "proxy": anyFile, "certify server": anyFile, "certify client": anyFile,
+		"server": anyFile, "client": anyFile, "init": anyFile, "proxy": anyFile, "certify server": anyFile,
+		"certify client":   anyFile,
 		"reference client": anyFile, "mock client": anyFile,
 		"explain": explainable, "report": filesOf("json"),
 		"judge": first(filesOf("jsonl")), "verify": first(filesOf("zip")), "matrix": first(folders),
@@ -144,7 +149,8 @@ func complete(cmd *cobra.Command) {
 	}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if values := valuesOf(cmd, f); values != nil {
-			_ = cmd.RegisterFlagCompletionFunc(f.Name, values) // fails only for a flag that is not there, or done already
+			_ = cmd.RegisterFlagCompletionFunc(f.Name,
+				values) // fails only for a flag that is not there, or done already
 		}
 	})
 	for _, c := range cmd.Commands() {
@@ -210,7 +216,8 @@ func patternsOf(catalogue []schema.Requirement, prefix string) []cobra.Completio
 		levels[strings.TrimSuffix(string(r.Level), " NOT")]++
 		pages[r.Page]++
 	}
-	return slices.Concat(counted(levels, "level"), counted(pages, "page"), globs(catalogue, prefix), ids(catalogue, prefix))
+	return slices.Concat(counted(levels, "level"), counted(pages, "page"), globs(catalogue, prefix),
+		ids(catalogue, prefix))
 }
 
 // ids offers the ids of requirements, of which there are hundreds, once something is typed.
@@ -267,7 +274,8 @@ func scenarios(_ *cobra.Command, prefix string) []cobra.Completion {
 	if strings.HasPrefix(prefix, client.FaultPrefix) {
 		list = append(list, client.Faulty()...)
 	} else {
-		all = append(all, cobra.CompletionWithDesc(client.FaultPrefix, "a server with one of the faults of mcpconform mock --list"))
+		all = append(all, cobra.CompletionWithDesc(client.FaultPrefix,
+			"a server with one of the faults of mcpconform mock --list"))
 	}
 	for _, s := range list {
 		all = append(all, cobra.CompletionWithDesc(s.Name, requirements(len(s.Requirements))))

@@ -30,9 +30,11 @@ type configFlags struct {
 func (f *configFlags) register(cmd *cobra.Command, usage string) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.file, "config", "", usage)
-	flags.StringVar(&f.from, "from", "", "take the server from the configuration `FILE` of a client: Claude, Cursor, VS Code, opencode, Codex, Zed and others")
+	flags.StringVar(&f.from, "from", "",
+		"take the server from the configuration `FILE` of a client: Claude, Cursor, VS Code, opencode, Codex, Zed and others")
 	flags.StringVar(&f.name, "name", "", "take the server `NAME` of the --from file")
-	flags.StringArrayVar(&f.inputs, "input", nil, "with --from, the value that the client would ask its user for as ${input:ID}, `ID=VALUE`, repeatable; or set MCPCONFORM_INPUT_ID")
+	flags.StringArrayVar(&f.inputs, "input", nil,
+		"with --from, the value that the client would ask its user for as ${input:ID}, `ID=VALUE`, repeatable; or set MCPCONFORM_INPUT_ID")
 }
 
 // configure reads the files and fills in what no flag says. It returns the
@@ -124,7 +126,8 @@ func (f *configFlags) load() (*config.Config, error) {
 		return c, nil
 	}
 	c, err := config.Load(config.DefaultFile, os.LookupEnv)
-	if missing := (*fs.PathError)(nil); errors.As(err, &missing) && errors.Is(err, fs.ErrNotExist) && missing.Path == config.DefaultFile {
+	if missing := (*fs.PathError)(nil); errors.As(err, &missing) && errors.Is(err, fs.ErrNotExist) &&
+		missing.Path == config.DefaultFile {
 		return new(config.Config), nil
 	}
 	return c, err
@@ -140,11 +143,13 @@ func (f *serverFlags) configureTarget(cmd *cobra.Command, args []string, t confi
 	case len(f.config.inputs) > 0 && f.config.from == "":
 		return nil, errors.New("--input needs --from; it fills in ${input:ID} of that file")
 	case f.config.from != "" && (len(args) > 0 || h.url != "" || h.bridge != ""):
-		return nil, errors.New("--from names the server; neither COMMAND nor --url nor --transport-command can be given with it")
+		return nil,
+			errors.New("--from names the server; neither COMMAND nor --url nor --transport-command can be given with it")
 	case len(args) > 0 || h.url != "" || h.bridge != "":
 		return args, nil
 	case f.config.from != "":
-		s, err := target.Load(f.config.from, f.config.name, target.Options{Lookup: os.LookupEnv, Inputs: named(f.config.inputs, "=")})
+		s, err := target.Load(f.config.from, f.config.name,
+			target.Options{Lookup: os.LookupEnv, Inputs: named(f.config.inputs, "=")})
 		if err != nil {
 			return nil, err
 		}
@@ -191,13 +196,18 @@ func (f *serverFlags) take(cmd *cobra.Command, s target.Server) {
 			f.settings.Secrets = append(slices.Clip(f.settings.Secrets), text)
 		}
 	}
-	if limit := min(s.Timeout, longestFromFile); limit > f.limits.timeout && f.limits.timeout == answerTimeout && !cmd.Flags().Changed("timeout") {
+	if limit := min(s.Timeout, longestFromFile); limit > f.limits.timeout && f.limits.timeout == answerTimeout &&
+		!cmd.Flags().Changed("timeout") {
 		f.limits.timeout = limit
-		s.Notes = append(s.Notes, fmt.Sprintf("%s: the client waits %v for the server %q; one answer may therefore take %v, unless --timeout says otherwise", f.config.from, s.Timeout, s.Name, limit))
+		s.Notes = append(s.Notes,
+			fmt.Sprintf("%s: the client waits %v for the server %q; one answer may therefore take %v, unless --timeout says otherwise",
+				f.config.from, s.Timeout, s.Name, limit))
 	}
 	if limit := min(s.StartTimeout, longestFromFile); limit > f.limits.startTime() && f.limits.start == 0 {
 		f.limits.start = limit
-		s.Notes = append(s.Notes, fmt.Sprintf("%s: the client waits %v for the start of the server %q; it may therefore take %v, unless --start-timeout says otherwise", f.config.from, s.StartTimeout, s.Name, limit))
+		s.Notes = append(s.Notes,
+			fmt.Sprintf("%s: the client waits %v for the start of the server %q; it may therefore take %v, unless --start-timeout says otherwise",
+				f.config.from, s.StartTimeout, s.Name, limit))
 	}
 	if f.reports.quiet {
 		return

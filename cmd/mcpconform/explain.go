@@ -51,7 +51,8 @@ func explainAny(w io.Writer, arg string) error {
 		return explain(w, r)
 	}
 	if !strings.ContainsAny(arg, "*?[") {
-		return fmt.Errorf("%q is not a requirement; the nearest are:\n  %s", arg, strings.Join(schema.Nearest(arg, 5), "\n  "))
+		return fmt.Errorf("%q is not a requirement; the nearest are:\n  %s", arg,
+			strings.Join(schema.Nearest(arg, 5), "\n  "))
 	}
 	switch err := schema.CheckPattern(arg); {
 	case errors.Is(err, path.ErrBadPattern):
@@ -126,11 +127,13 @@ func explain(w io.Writer, r schema.Requirement) error {
 	faults, _ := schema.KnownFaults() // the catalogue could be read, so these can
 	for _, f := range faults {
 		if slices.Contains(f.Requirements, r.ID) {
-			fmt.Fprintf(&b, "\nknown of     %s (%s)\n  %s\n             %s\n  to do      %s\n", f.SDK, f.Versions, f.Thread, f.Says, f.Advice)
+			fmt.Fprintf(&b, "\nknown of     %s (%s)\n  %s\n             %s\n  to do      %s\n", f.SDK, f.Versions,
+				f.Thread, f.Says, f.Advice)
 		}
 	}
 	for _, p := range schema.PositionsFor(r.ID) {
-		fmt.Fprintf(&b, "\nposition     %s\n  the text   %s\n  we take    %s\n  because    %s\n", p.Title, p.Ambiguity, p.Position, p.Reason)
+		fmt.Fprintf(&b, "\nposition     %s\n  the text   %s\n  we take    %s\n  because    %s\n", p.Title, p.Ambiguity,
+			p.Position, p.Reason)
 	}
 	for _, d := range schema.DisputesFor(r.ID) {
 		fmt.Fprintf(&b, "\ndisputed     %s; it counts only with --strict\n", d.Title)

@@ -48,7 +48,8 @@ func (f *judgingFlags) judging() suites.Options {
 
 // registerRole declares the flag for who is judged, where messages of both parties are there.
 func (f *judgingFlags) registerRole(cmd *cobra.Command, role *string, standard string, more ...string) {
-	choose(cmd, role, "role", standard, "judge this party", append([]string{string(wire.Server), string(wire.Client)}, more...)...)
+	choose(cmd, role, "role", standard, "judge this party",
+		append([]string{string(wire.Server), string(wire.Client)}, more...)...)
 }
 
 // runFlags are those of a run that sends something to a party.
@@ -86,7 +87,8 @@ type selectionFlags struct{ suites.Selection }
 func (f *selectionFlags) register(cmd *cobra.Command) {
 	registerPatterns(cmd, &f.Select, "select", "judge only these requirements: `ID`, glob, page or level, repeatable")
 	registerPatterns(cmd, &f.Skip, "skip", "leave out these requirements: `ID`, glob, page or level, repeatable")
-	cmd.Flags().StringVar(&f.LabelFilter, "label-filter", "", "judge only what matches a Ginkgo label filter, an `EXPRESSION` such as 'level: containsAny {MUST}'")
+	cmd.Flags().StringVar(&f.LabelFilter, "label-filter", "",
+		"judge only what matches a Ginkgo label filter, an `EXPRESSION` such as 'level: containsAny {MUST}'")
 }
 
 // registerPatterns declares a flag that takes patterns of requirements.
@@ -142,7 +144,8 @@ func (f *verdictFlags) register(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.strict, "strict", false, "count a broken SHOULD as a failure")
 	cmd.Flags().BoolVar(&f.expectSDK, "expect-sdk", false,
 		"do not count the failures that the SDK of the target is known to cause; if there are none left, the run fails")
-	cmd.Flags().StringVar(&f.file, "expected-failures", "", "do not count the failures that `FILE` lists; an entry that passes makes the run fail")
+	cmd.Flags().StringVar(&f.file, "expected-failures", "",
+		"do not count the failures that `FILE` lists; an entry that passes makes the run fail")
 }
 
 // expected returns what the file lists, or nil without one.
@@ -176,7 +179,8 @@ func (f *limitFlags) registerAnswer(cmd *cobra.Command, standard time.Duration) 
 }
 
 func (f *limitFlags) registerStart(cmd *cobra.Command) {
-	cmd.Flags().DurationVar(&f.start, "start-timeout", 0, "how long the server may take to start: over stdio until it answers initialize, with --start until it accepts connections (default: three times --timeout)")
+	cmd.Flags().DurationVar(&f.start, "start-timeout", 0,
+		"how long the server may take to start: over stdio until it answers initialize, with --start until it accepts connections (default: three times --timeout)")
 }
 
 // startTime is how long the server may take to start.
@@ -191,9 +195,12 @@ func (f *limitFlags) registerRun(cmd *cobra.Command, p wire.Party) {
 	if p == wire.Client {
 		of, parallel = "", "how many clients run at a time (default: twice the processors)"
 	}
-	flags.DurationVar(&f.givesUp, "gives-up-after", 0, "the "+string(p)+" gives up a request"+of+" after `TIME` at most, if nothing or only progress comes; longer waits are then reported")
+	flags.DurationVar(&f.givesUp, "gives-up-after", 0,
+		"the "+string(p)+" gives up a request"+of+
+			" after `TIME` at most, if nothing or only progress comes; longer waits are then reported")
 	flags.IntVar(&f.parallel, "parallel", 0, parallel)
-	flags.DurationVar(&f.run, "run-timeout", 0, "how long the whole run may take; the rest is then inconclusive (default: by the number of checks and --timeout, generously)")
+	flags.DurationVar(&f.run, "run-timeout", 0,
+		"how long the whole run may take; the rest is then inconclusive (default: by the number of checks and --timeout, generously)")
 }
 
 func (f *limitFlags) check() error {
@@ -229,9 +236,11 @@ func (f *familyFlags) budget() result.Budget {
 }
 
 func (f *familyFlags) register(cmd *cobra.Command) {
-	cmd.Flags().Uint64Var(&f.seed, "seed", 0, "choose other members of the large families of stimuli (docs/families.md), and another order of requests; the same seed chooses the same")
+	cmd.Flags().Uint64Var(&f.seed, "seed", 0,
+		"choose other members of the large families of stimuli (docs/families.md), and another order of requests; the same seed chooses the same")
 	cmd.Flags().BoolVar(&f.quick, "quick", false, "try each requirement once, in the plainest way: for every push")
-	cmd.Flags().BoolVar(&f.thorough, "thorough", false, "try all members of all families of stimuli, and longer sequences: for every night")
+	cmd.Flags().BoolVar(&f.thorough, "thorough", false,
+		"try all members of all families of stimuli, and longer sequences: for every night")
 	before := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
 		if f.quick && f.thorough {
@@ -248,7 +257,8 @@ func (f *familyFlags) register(cmd *cobra.Command) {
 type shardFlags struct{ index, of int }
 
 func (f *shardFlags) register(cmd *cobra.Command) {
-	cmd.Flags().Var(f, "shard", "run only the i-th of n parts, `I/N` from 1/N to N/N; mcpconform report merges their results.json")
+	cmd.Flags().Var(f, "shard",
+		"run only the i-th of n parts, `I/N` from 1/N to N/N; mcpconform report merges their results.json")
 }
 
 func (f *shardFlags) String() string {
@@ -280,7 +290,8 @@ func (f *shardFlags) Set(s string) error {
 type scriptFlags struct{ folders []string }
 
 func (f *scriptFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&f.folders, "scripts", nil, "run the scripts in the folder `DIR` as well (docs/scripts.md), repeatable")
+	cmd.Flags().StringArrayVar(&f.folders, "scripts", nil,
+		"run the scripts in the folder `DIR` as well (docs/scripts.md), repeatable")
 }
 
 // read returns the scripts for a party.

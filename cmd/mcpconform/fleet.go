@@ -28,8 +28,10 @@ type fleetFlags struct {
 }
 
 func (f *fleetFlags) register(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.all, "all", false, "test all servers of the --from file; {server} in the names of reports is the name of the server")
-	cmd.Flags().IntVar(&f.jobs, "jobs", 0, "with --all, how many servers are tested at a time (default: the number of processors)")
+	cmd.Flags().BoolVar(&f.all, "all", false,
+		"test all servers of the --from file; {server} in the names of reports is the name of the server")
+	cmd.Flags().IntVar(&f.jobs, "jobs", 0,
+		"with --all, how many servers are tested at a time (default: the number of processors)")
 }
 
 // serverPlaceholder stands for the name of a server in the path of a report.
@@ -38,7 +40,8 @@ const serverPlaceholder = "{server}"
 // aboutOne are the flags that are about one server: what they say, such as a token,
 // is nothing for the others.
 var aboutOne = []string{
-	"name", "url", "start", "transport", "transport-command", "header", "bearer-env", "client-id", "client-secret-env", "cert", "key", "unix-socket", "protected", "env", "cwd", "expected-failures", "against",
+	"name", "url", "start", "transport", "transport-command", "header", "bearer-env", "client-id", "client-secret-env",
+	"cert", "key", "unix-socket", "protected", "env", "cwd", "expected-failures", "against",
 }
 
 // checkFleet reports flags that do not go together.
@@ -234,8 +237,9 @@ func (f *reportFlags) of(name string, n int) (reportFlags, error) {
 	for i, file := range f.files() {
 		path := *file.path
 		if n > 1 && path != "" && !strings.Contains(path, serverPlaceholder) {
-			return own, fmt.Errorf("--%s: %d servers are tested, and each needs a file of its own; put %s in the name, as in %s",
-				file.flag, n, serverPlaceholder, serverPlaceholder+"-"+file.flag)
+			return own,
+				fmt.Errorf("--%s: %d servers are tested, and each needs a file of its own; put %s in the name, as in %s",
+					file.flag, n, serverPlaceholder, serverPlaceholder+"-"+file.flag)
 		}
 		*own.files()[i].path = strings.ReplaceAll(path, serverPlaceholder, name)
 	}

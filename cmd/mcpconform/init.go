@@ -47,7 +47,8 @@ filled in. Secrets are not written: the file refers to environment variables.`,
 				return err
 			}
 			target := config.Target{
-				Command: command, URL: f.http.url, Start: f.http.start, TransportCommand: f.http.bridge, Cwd: f.stdio.dir,
+				Command: command, URL: f.http.url, Start: f.http.start, TransportCommand: f.http.bridge,
+				Cwd: f.stdio.dir,
 				Env: named(f.stdio.env, "="), Headers: named(f.http.headers, ":"),
 			}
 			var found *check.Target
@@ -104,7 +105,8 @@ func (f *serverFlags) discover(
 	o.Trace = wire.NewTrace(wire.DefaultLimits)
 	found, err := prepare(cmd.Context(), o)
 	if err != nil {
-		fmt.Fprintf(cmd.ErrOrStderr(), "mcpconform: cannot find out what the server offers: %s\n", o.Redactor.String(err.Error()))
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcpconform: cannot find out what the server offers: %s\n",
+			o.Redactor.String(err.Error()))
 		return nil, nil, nil, exitError(exitIncomplete)
 	}
 	return found, suites.RecogniseSDK(o.Trace, wire.Server, o.Target.Command), o.Redactor, nil
@@ -114,7 +116,8 @@ func prepare(ctx context.Context, o serverOptions) (*check.Target, error) {
 	if o.Trace == nil {
 		o.Trace = wire.NewTrace(wire.DefaultLimits)
 	}
-	e := &check.Engine{Dialer: o.Dialer, Trace: o.Trace, Timeout: o.Timeout, StartTimeout: o.StartTimeout, Settings: o.Settings}
+	e := &check.Engine{Dialer: o.Dialer, Trace: o.Trace, Timeout: o.Timeout, StartTimeout: o.StartTimeout,
+		Settings: o.Settings}
 	defer e.Finish(ctx)
 	return e.Prepare(ctx)
 }

@@ -144,13 +144,16 @@ func newRoot() *cobra.Command {
 		if errors.As(err, &unknown) {
 			var flags []string
 			cmd.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
-			if near := schema.NearestOf(flags, unknown.GetSpecifiedName(), 1); schema.Resembles(unknown.GetSpecifiedName(), near[0]) {
+			if near := schema.NearestOf(flags, unknown.GetSpecifiedName(),
+				1); schema.Resembles(unknown.GetSpecifiedName(), near[0]) {
 				return fmt.Errorf("%w; did you mean --%s? %s --help lists the flags", err, near[0], cmd.CommandPath())
 			}
 		}
 		return fmt.Errorf("%w; %s --help lists the flags", err, cmd.CommandPath())
 	})
-	root.AddCommand(serverCommand(), clientCommand(), bridgeCommand(), browseCommand(), referenceCommand(), mockCommand(), initCommand(), proxyCommand(), judgeCommand(), checklistCommand(), explainCommand(), reportCommand(), certifyCommand(), verifyCommand(), matrixCommand(), versionCommand())
+	root.AddCommand(serverCommand(), clientCommand(), bridgeCommand(), browseCommand(), referenceCommand(),
+		mockCommand(), initCommand(), proxyCommand(), judgeCommand(), checklistCommand(), explainCommand(),
+		reportCommand(), certifyCommand(), verifyCommand(), matrixCommand(), versionCommand())
 	complete(root)
 	return root
 }

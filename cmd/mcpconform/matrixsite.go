@@ -46,11 +46,13 @@ bundle is verified; one that is refused is left out, and the exit code is 1.`,
 				return err
 			}
 			for _, f := range files {
-				if err := writeFile(filepath.Join(out, filepath.FromSlash(f.Name)), func(w io.Writer) error { _, err := w.Write(f.Content); return err }); err != nil {
+				if err := writeFile(filepath.Join(out, filepath.FromSlash(f.Name)),
+					func(w io.Writer) error { _, err := w.Write(f.Content); return err }); err != nil {
 					return err
 				}
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: %d runs on %d pages\n", filepath.Join(out, "index.html"), len(runs), len(files))
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: %d runs on %d pages\n", filepath.Join(out, "index.html"), len(runs),
+				len(files))
 			if refused {
 				return exitError(exitNotConformant)
 			}
@@ -90,7 +92,8 @@ func readRuns(dir string, say io.Writer) (runs []reporters.SiteRun, refused bool
 				return nil
 			}
 			if r.Run.Shard != nil {
-				fmt.Fprintf(say, "mcpconform: %s is left out: it is a shard; mcpconform report makes one result of all\n", path)
+				fmt.Fprintf(say,
+					"mcpconform: %s is left out: it is a shard; mcpconform report makes one result of all\n", path)
 				return nil
 			}
 		default:

@@ -59,7 +59,8 @@ func mockCommand() *cobra.Command {
 		},
 	}
 	faults.register(cmd, "ID, level, page, transports, broken requirement, summary")
-	cmd.Flags().StringVar(&file, "script", "", "run the script in `FILE` (docs/scripts.md); the exit code is 1 if it did not run to its end")
+	cmd.Flags().StringVar(&file, "script", "",
+		"run the script in `FILE` (docs/scripts.md); the exit code is 1 if it did not run to its end")
 	f.register(cmd)
 	cmd.AddCommand(mockClientCommand())
 	return cmd
@@ -77,7 +78,9 @@ func serveScript(cmd *cobra.Command, f *listenFlags, o server.Options, file stri
 		return err
 	}
 	stderr, redactor := cmd.ErrOrStderr(), newRedactor(nil, nil)
-	run, err := mockserver.RunScript(&o, s, func(line string) { fmt.Fprintln(stderr, "mcpconform: "+redactor.String(line)) })
+	run, err := mockserver.RunScript(&o, s, func(line string) {
+		fmt.Fprintln(stderr, "mcpconform: "+redactor.String(line))
+	})
 	if err != nil {
 		return err
 	}
@@ -110,7 +113,8 @@ func mockClientCommand() *cobra.Command {
 			for _, id := range faults.ids {
 				fault, ok := mockclient.Find(id)
 				if !ok {
-					return fmt.Errorf("no fault is called %q; the nearest are %s; mock client --list lists them", id, nearest(id, mockclient.Catalogue(), func(f mockclient.Fault) string { return f.ID }))
+					return fmt.Errorf("no fault is called %q; the nearest are %s; mock client --list lists them", id,
+						nearest(id, mockclient.Catalogue(), func(f mockclient.Fault) string { return f.ID }))
 				}
 				changes = append(changes, fault.Apply)
 			}
@@ -137,7 +141,8 @@ func listClientFaults(w io.Writer) error {
 		if scenario == "" {
 			scenario = client.Baseline
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.ID, f.Level(), f.Page(), transportNames(f.Transports), f.Requirement, scenario, f.Summary)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.ID, f.Level(), f.Page(), transportNames(f.Transports),
+			f.Requirement, scenario, f.Summary)
 	}
 	return t.Flush()
 }
@@ -148,10 +153,12 @@ func faulty(ids []string, transport string) (server.Options, error) {
 	for _, id := range ids {
 		fault, ok := mockserver.Find(id)
 		if !ok {
-			return server.Options{}, fmt.Errorf("no fault is called %q; the nearest are %s; mock --list lists them", id, nearest(id, mockserver.Catalogue(), func(f mockserver.Fault) string { return f.ID }))
+			return server.Options{}, fmt.Errorf("no fault is called %q; the nearest are %s; mock --list lists them", id,
+				nearest(id, mockserver.Catalogue(), func(f mockserver.Fault) string { return f.ID }))
 		}
 		if !fault.Shows(transport) {
-			return server.Options{}, fmt.Errorf("the fault %s can be seen only over %s", id, strings.Join(fault.Transports, " and "))
+			return server.Options{}, fmt.Errorf("the fault %s can be seen only over %s", id,
+				strings.Join(fault.Transports, " and "))
 		}
 		fault.Apply(&o)
 		o.Behaviour.Breaks = append(o.Behaviour.Breaks, fault.Requirement)
@@ -162,7 +169,8 @@ func faulty(ids []string, transport string) (server.Options, error) {
 func listFaults(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, f := range mockserver.Catalogue() {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", f.ID, f.Level(), f.Page(), transportNames(f.Transports), f.Requirement, f.Summary)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", f.ID, f.Level(), f.Page(), transportNames(f.Transports),
+			f.Requirement, f.Summary)
 	}
 	return t.Flush()
 }

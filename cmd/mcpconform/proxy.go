@@ -118,7 +118,8 @@ func (f *proxyFlags) relayStdio(ctx context.Context, o *suites.Options, args []s
 	o.Trace, o.Target.Command = relayedTrace(o.Limits), slices.Clone(args)
 	o.Redactor = newRedactor(command.Env, args)
 	d := &transport.Stdio{Launcher: command}
-	return d.RelayStdio(ctx, o.Trace.Connect(transport.NameStdio, "relayed session"), f.stdin, f.stdout, guarded(f.stderr))
+	return d.RelayStdio(ctx, o.Trace.Connect(transport.NameStdio, "relayed session"), f.stdin, f.stdout,
+		guarded(f.stderr))
 }
 
 // relayedTrace returns the trace of sessions that may last for days: its limits

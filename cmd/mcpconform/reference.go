@@ -35,7 +35,8 @@ type listenFlags struct {
 }
 
 func (f *listenFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.http, "http", "", "serve Streamable HTTP at `ADDR`, such as :8080 (loopback unless a host is named)")
+	cmd.Flags().StringVar(&f.http, "http", "",
+		"serve Streamable HTTP at `ADDR`, such as :8080 (loopback unless a host is named)")
 	cmd.Flags().StringVar(&f.sse, "sse", "", "serve the HTTP+SSE transport of 2024-11-05 at `ADDR`")
 	cmd.Flags().StringVar(&f.ws, "ws", "", "serve WebSocket, a custom transport, at `ADDR`")
 	cmd.MarkFlagsMutuallyExclusive("http", "sse", "ws")
@@ -121,7 +122,8 @@ func referenceServerCommand() *cobra.Command {
 		},
 	}
 	f.register(cmd)
-	cmd.Flags().BoolVar(&protected, "protected", false, "require access tokens, and serve as the authorization server that issues them to everybody")
+	cmd.Flags().BoolVar(&protected, "protected", false,
+		"require access tokens, and serve as the authorization server that issues them to everybody")
 	return cmd
 }
 
@@ -136,7 +138,8 @@ type standaloneFlags struct {
 func (f *standaloneFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	f.limits.registerAnswer(cmd, reference.DefaultTimeout)
-	flags.StringVar(&f.userActions, "act", os.Getenv("MCPCONFORM_ACT"), "the user actions: what to do where a user would decide (default: $MCPCONFORM_ACT)")
+	flags.StringVar(&f.userActions, "act", os.Getenv("MCPCONFORM_ACT"),
+		"the user actions: what to do where a user would decide (default: $MCPCONFORM_ACT)")
 	choose(cmd, &f.over, "transport", transportAuto, "transport at the URL",
 		transportAuto+"\tStreamable HTTP, or WebSocket if the URL says so", transport.NameSSE+"\tthe older HTTP+SSE")
 	registerQuiet(cmd, &f.quiet, "print only errors")
@@ -151,7 +154,8 @@ func (f *standaloneFlags) run(cmd *cobra.Command, args []string, changes ...func
 	if !f.quiet {
 		c.Output = discreet{cmd.OutOrStdout(), newRedactor(nil, args)}
 	}
-	if strings.HasPrefix(args[0], "http://") || strings.HasPrefix(args[0], "https://") || transport.IsWebSocket(args[0]) {
+	if strings.HasPrefix(args[0], "http://") || strings.HasPrefix(args[0], "https://") ||
+		transport.IsWebSocket(args[0]) {
 		if len(args) > 1 {
 			return errors.New("give either a URL alone, or a COMMAND after --")
 		}

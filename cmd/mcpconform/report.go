@@ -81,7 +81,8 @@ func readResults(path string) (*result.Run, error) {
 func (f *reportFlags) matrix(runs []*result.Run) error {
 	for _, file := range f.files() {
 		if *file.path != "" && file.path != &f.markdown {
-			return fmt.Errorf("--%s: several results can only be shown on the console or written with --markdown", file.flag)
+			return fmt.Errorf("--%s: several results can only be shown on the console or written with --markdown",
+				file.flag)
 		}
 	}
 	if f.base != nil {
@@ -102,7 +103,9 @@ func (f *reportFlags) matrix(runs []*result.Run) error {
 
 func (f *reportFlags) writeMatrix(runs []*result.Run) error {
 	if f.markdown != "" {
-		if err := writeFile(f.markdown, func(w io.Writer) error { return reporters.MatrixMarkdown(w, runs) }); err != nil {
+		if err := writeFile(f.markdown, func(w io.Writer) error {
+			return reporters.MatrixMarkdown(w, runs)
+		}); err != nil {
 			return err
 		}
 	}

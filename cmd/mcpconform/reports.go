@@ -43,8 +43,10 @@ func (f *reportFlags) files() []reportFile {
 		{"json", "Results", "write results.json to `FILE`", &f.json},
 		{"markdown", "Checklist", "write the checklist as Markdown to `FILE`", &f.markdown},
 		{"html", "HTML report", "write the report as an HTML page to `FILE`", &f.html},
-		{"attestation", "Attestation", "write an in-toto statement about the results of --json to `FILE`", &f.attestation},
-		{"badge", "Badge", "write a badge with the verdict to `FILE`: SVG or, if it ends in .json, for shields.io", &f.badge},
+		{"attestation", "Attestation", "write an in-toto statement about the results of --json to `FILE`",
+			&f.attestation},
+		{"badge", "Badge", "write a badge with the verdict to `FILE`: SVG or, if it ends in .json, for shields.io",
+			&f.badge},
 		{"trace", "Trace", "write everything that crossed the wire to `FILE` (JSON Lines)", &f.trace},
 	}
 }
@@ -55,14 +57,17 @@ func (f *reportFlags) register(cmd *cobra.Command) {
 		flags.StringVar(file.path, file.flag, "", file.usage)
 	}
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "list every requirement on the console")
-	flags.BoolVar(&f.github, "github", onGitHub(), "write annotations and a step summary for GitHub Actions; on by itself there")
+	flags.BoolVar(&f.github, "github", onGitHub(),
+		"write annotations and a step summary for GitHub Actions; on by itself there")
 	registerQuiet(cmd, &f.quiet, "print one line, the verdict, and errors")
 }
 
 // registerAgainst declares the flags of the commands that can compare.
 func (f *reportFlags) registerAgainst(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.failOnBreaking, "fail-on-breaking", false, "with --against: exit with 1 if what the server offers changed so that clients break")
-	cmd.Flags().StringVar(&f.against, "against", "", "compare with the earlier results.json `FILE`: only failures that are new then count")
+	cmd.Flags().BoolVar(&f.failOnBreaking, "fail-on-breaking", false,
+		"with --against: exit with 1 if what the server offers changed so that clients break")
+	cmd.Flags().StringVar(&f.against, "against", "",
+		"compare with the earlier results.json `FILE`: only failures that are new then count")
 }
 
 // checkBase reports earlier results with which a run cannot be compared, before the run.
@@ -120,7 +125,8 @@ func (f *reportFlags) check() error {
 		case err != nil:
 			return fmt.Errorf("--against: %w", err)
 		case base.Shard != nil:
-			return fmt.Errorf("--against: %s is shard %d of %d; mcpconform report makes one result of the shards", f.against, base.Shard.Index, base.Shard.Of)
+			return fmt.Errorf("--against: %s is shard %d of %d; mcpconform report makes one result of the shards",
+				f.against, base.Shard.Index, base.Shard.Of)
 		case f.failOnBreaking && base.Role != string(wire.Server):
 			return fmt.Errorf("--fail-on-breaking is about what servers offer; %s is about a %s", f.against, base.Role)
 		}
@@ -283,7 +289,8 @@ func sarifLocation(run *result.Run) string {
 // attest writes a statement about a run, whose results.json has the digest.
 func attest(w io.Writer, run *result.Run, digest []byte) error {
 	return reporters.Attestation(w, run, reporters.Attested{
-		Subjects: []reporters.Descriptor{reporters.SHA256("results.json", hex.EncodeToString(digest))}, Verdict: run.Verdict,
+		Subjects: []reporters.Descriptor{reporters.SHA256("results.json", hex.EncodeToString(digest))},
+		Verdict:  run.Verdict,
 	})
 }
 
@@ -319,7 +326,8 @@ func writeFile(path string, render func(io.Writer) error) error {
 			path = target
 		}
 	}
-	file, err := os.OpenFile(filepath.Join(filepath.Dir(path), "."+rand.Text()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	file, err := os.OpenFile(filepath.Join(filepath.Dir(path), "."+rand.Text()), os.O_WRONLY|os.O_CREATE|os.O_EXCL,
+		0o644)
 	if err != nil {
 		// A file can be there in a folder in which nothing else may be made.
 		if file, err = os.Create(path); err != nil {

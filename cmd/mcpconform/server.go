@@ -42,8 +42,10 @@ func (f *serverFlags) register(cmd *cobra.Command) {
 	f.http.registerLogin(cmd)
 	flags := cmd.Flags()
 	choose(cmd, &f.callTools, "call-tools", string(check.CallSafe), "which tools may be called",
-		string(check.CallNone)+"\tno tool", string(check.CallSafe)+"\ttools that are annotated read-only, or named in the configuration", string(check.CallAll)+"\tevery tool")
-	flags.BoolVar(&f.protected, "protected", false, "the server requires an access token of everybody; serving a request without one is a failure")
+		string(check.CallNone)+"\tno tool", string(check.CallSafe)+
+			"\ttools that are annotated read-only, or named in the configuration", string(check.CallAll)+"\tevery tool")
+	flags.BoolVar(&f.protected, "protected", false,
+		"the server requires an access token of everybody; serving a request without one is a failure")
 }
 
 // registerTarget declares the flags that say how a server is reached, and how fast it is.
@@ -131,7 +133,8 @@ func (f *serverFlags) options() (serverOptions, error) {
 	if err != nil {
 		return serverOptions{}, err
 	}
-	if _, err := f.selection.parties([]wire.Party{wire.Server}, suites.OwnRequirements(scripts, wire.Server)...); err != nil {
+	if _, err := f.selection.parties([]wire.Party{wire.Server},
+		suites.OwnRequirements(scripts, wire.Server)...); err != nil {
 		return serverOptions{}, err
 	}
 	redactor := newRedactor(nil, nil)
@@ -155,7 +158,8 @@ func (f *serverFlags) target(ctx context.Context, o *serverOptions, args []strin
 		}
 		o.Settings.GivesUpAfter = cmp.Or(o.Settings.GivesUpAfter, embeddedTime)
 		embedded := server.New(server.Options{CallTimeout: o.Settings.GivesUpAfter})
-		o.Dialer = &transport.Stdio{Launcher: transport.Func{Name: "the embedded reference server", Run: embedded.RunStdio}}
+		o.Dialer = &transport.Stdio{Launcher: transport.Func{Name: "the embedded reference server",
+			Run: embedded.RunStdio}}
 		o.Settings.CallTools = check.CallAll
 		o.Target.Command = []string{"(embedded reference server)"}
 		return func() {}, nil

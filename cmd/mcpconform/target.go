@@ -34,12 +34,16 @@ type stdioFlags struct {
 // register declares the flags for a party.
 func (f *stdioFlags) register(cmd *cobra.Command, p wire.Party) {
 	flags, party := cmd.Flags(), string(p)
-	flags.StringArrayVar(&f.env, "env", nil, "set an environment variable of the "+party+", `NAME=value`, or pass ours on, NAME; repeatable")
+	flags.StringArrayVar(&f.env, "env", nil, "set an environment variable of the "+party+
+		", `NAME=value`, or pass ours on, NAME; repeatable")
 	flags.BoolVar(&f.cleanEnv, "clean-env", false, "give the "+party+" only PATH, HOME and what --env names")
 	flags.StringVar(&f.dir, "cwd", "", "start the "+party+" in the folder `DIR`")
-	flags.BoolVar(&f.sandbox, "sandbox", false, "start the "+party+" in a sandbox (Linux, with bubblewrap): all folders read-only but empty temporary ones, and over stdio no network")
-	flags.StringArrayVar(&f.writable, "sandbox-write", nil, "with --sandbox, let the "+party+" write to the folder `DIR`, repeatable")
-	flags.Var(&f.memory, "target-memory", "end the "+party+" when its processes hold more memory than `SIZE`, such as 512M (Linux)")
+	flags.BoolVar(&f.sandbox, "sandbox", false, "start the "+party+
+		" in a sandbox (Linux, with bubblewrap): all folders read-only but empty temporary ones, and over stdio no network")
+	flags.StringArrayVar(&f.writable, "sandbox-write", nil,
+		"with --sandbox, let the "+party+" write to the folder `DIR`, repeatable")
+	flags.Var(&f.memory, "target-memory", "end the "+party+
+		" when its processes hold more memory than `SIZE`, such as 512M (Linux)")
 	flags.IntVar(&f.processes, "target-processes", 0, "end the "+party+" when it has more than `N` processes (Linux)")
 }
 
@@ -141,30 +145,36 @@ type httpFlags struct {
 
 func (f *httpFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.url, "url", "", "`URL` of a server over HTTP: http, https or unix:///path/to.sock?path=/mcp; or over WebSocket: ws or wss")
+	flags.StringVar(&f.url, "url", "",
+		"`URL` of a server over HTTP: http, https or unix:///path/to.sock?path=/mcp; or over WebSocket: ws or wss")
 	choose(cmd, &f.transport, "transport", transportAuto, "transport at the URL",
 		transportAuto+"\tfound out", transport.NameHTTP+"\tStreamable HTTP", transport.NameSSE+"\tthe older HTTP+SSE")
-	flags.StringArrayVar(&f.headers, "header", nil, "send the header `'Name: value'` with every HTTP request, repeatable; reports do not show it")
+	flags.StringArrayVar(&f.headers, "header", nil,
+		"send the header `'Name: value'` with every HTTP request, repeatable; reports do not show it")
 	flags.StringVar(&f.bearerEnv, "bearer-env", "", "send the bearer token in the environment variable `VAR`")
 	flags.BoolVar(&f.tls.Insecure, "insecure", false, "accept any TLS certificate")
 	flags.StringVar(&f.tls.CAFile, "cacert", "", "trust the certificates in `FILE` (PEM) as well")
 	flags.StringVar(&f.tls.CertFile, "cert", "", "show the client certificate in `FILE` (PEM)")
 	flags.StringVar(&f.tls.KeyFile, "key", "", "use the key in `FILE` (PEM) for the client certificate")
 	flags.StringVar(&f.socket, "unix-socket", "", "connect to the Unix socket `PATH`, whatever host the URL names")
-	flags.StringVar(&f.start, "start", "", "start the server with the shell `COMMAND` and stop it after the run; {port} in COMMAND and URL is a free port")
+	flags.StringVar(&f.start, "start", "",
+		"start the server with the shell `COMMAND` and stop it after the run; {port} in COMMAND and URL is a free port")
 }
 
 // registerLogin declares the flags that say how an access token is obtained.
 func (f *httpFlags) registerLogin(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.noLogin, "no-login", false, "obtain no access token when the server demands one")
-	flags.StringVar(&f.client.ClientID, "client-id", "", "log in as the client `ID` in place of a client that is registered for the run")
-	flags.StringVar(&f.clientSecret, "client-secret-env", "", "the secret of --client-id is in the environment variable `VAR`")
+	flags.StringVar(&f.client.ClientID, "client-id", "",
+		"log in as the client `ID` in place of a client that is registered for the run")
+	flags.StringVar(&f.clientSecret, "client-secret-env", "",
+		"the secret of --client-id is in the environment variable `VAR`")
 }
 
 // registerBridge declares the flag for servers over other transports.
 func (f *httpFlags) registerBridge(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.bridge, "transport-command", "", "reach a server over a custom transport through the shell `COMMAND`, which passes messages on as lines of its stdin and stdout; {url} in it is --url")
+	cmd.Flags().StringVar(&f.bridge, "transport-command", "",
+		"reach a server over a custom transport through the shell `COMMAND`, which passes messages on as lines of its stdin and stdout; {url} in it is --url")
 }
 
 // urlPlaceholder stands for --url in a transport command.
@@ -211,7 +221,8 @@ const transportAuto = "auto"
 
 // given reports whether any flag asks for a target over HTTP.
 func (f *httpFlags) given() bool {
-	return f.url != "" || f.start != "" || f.bridge != "" || f.socket != "" || len(f.headers) > 0 || f.bearerEnv != "" ||
+	return f.url != "" || f.start != "" || f.bridge != "" || f.socket != "" || len(f.headers) > 0 ||
+		f.bearerEnv != "" ||
 		f.tls != (transport.TLSOptions{}) || f.transport != transportAuto && f.transport != ""
 }
 
@@ -226,14 +237,17 @@ func (f *httpFlags) endpoint(args []string, timeout time.Duration) (transport.En
 	e := transport.Endpoint{URL: f.url, Header: make(http.Header), Socket: f.socket, Timeout: timeout}
 	switch {
 	case len(args) > 0 && f.url == "" && f.start == "":
-		return e, errors.New("COMMAND starts a server over stdio; --header, --bearer-env, --transport, --unix-socket and the flags for TLS need a server over HTTP (--url)")
+		return e,
+			errors.New("COMMAND starts a server over stdio; --header, --bearer-env, --transport, --unix-socket and the flags for TLS need a server over HTTP (--url)")
 	case len(args) > 0:
-		return e, errors.New("give either COMMAND (a server over stdio) or --url (a server over HTTP); --start COMMAND starts a server over HTTP")
+		return e,
+			errors.New("give either COMMAND (a server over stdio) or --url (a server over HTTP); --start COMMAND starts a server over HTTP")
 	case f.url == "":
 		return e, errors.New("--url is missing; it says where the server over HTTP is")
 	}
 	if f.transport != "" && f.transport != transportAuto && transport.IsWebSocket(f.url) {
-		return e, fmt.Errorf("--transport is %q, but the URL is that of a WebSocket; leave --transport out", f.transport)
+		return e, fmt.Errorf("--transport is %q, but the URL is that of a WebSocket; leave --transport out",
+			f.transport)
 	}
 	for _, h := range f.headers {
 		if err := transport.AddHeader(e.Header, h); err != nil {
@@ -246,7 +260,8 @@ func (f *httpFlags) endpoint(args []string, timeout time.Duration) (transport.En
 		}
 	}
 	if f.clientSecret != "" && (f.client.ClientID == "" || os.Getenv(f.clientSecret) == "") {
-		return e, fmt.Errorf("--client-secret-env needs --client-id, and a secret in the environment variable %s", f.clientSecret)
+		return e, fmt.Errorf("--client-secret-env needs --client-id, and a secret in the environment variable %s",
+			f.clientSecret)
 	}
 	if f.tls.KeyFile != "" && f.tls.CertFile == "" {
 		return e, errors.New("--key needs --cert")
@@ -273,7 +288,8 @@ func (f *httpFlags) endpoint(args []string, timeout time.Duration) (transport.En
 // target makes the server of the flags the run's target. The function that it
 // returns stops what was started. A server that cannot be reached is not an
 // error here: the run reports it.
-func (f *httpFlags) target(ctx context.Context, o *serverOptions, args []string, command transport.Command) (stop func(), err error) {
+func (f *httpFlags) target(ctx context.Context, o *serverOptions, args []string,
+	command transport.Command) (stop func(), err error) {
 	e, err := f.endpoint(args, o.Timeout)
 	if err != nil {
 		return nil, err

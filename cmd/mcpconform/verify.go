@@ -27,7 +27,8 @@ refused. Who made the bundle is not verified: that takes a signature (docs/certi
 			if err != nil {
 				return err
 			}
-			if err := bundle.Describe(discreet{guarded(cmd.OutOrStdout()), newRedactor(nil, nil)}, v, version()); err != nil {
+			if err := bundle.Describe(discreet{guarded(cmd.OutOrStdout()), newRedactor(nil, nil)}, v,
+				version()); err != nil {
 				return err
 			}
 			switch {
@@ -39,7 +40,8 @@ refused. Who made the bundle is not verified: that takes a signature (docs/certi
 			return ended(v.Manifest.Verdict.ExitCode())
 		},
 	}
-	cmd.Flags().StringVar(&attestation, "attestation", "", "also compare the in-toto statement in `FILE`: by itself, in a DSSE envelope or in a Sigstore bundle")
+	cmd.Flags().StringVar(&attestation, "attestation", "",
+		"also compare the in-toto statement in `FILE`: by itself, in a DSSE envelope or in a Sigstore bundle")
 	return cmd
 }
 

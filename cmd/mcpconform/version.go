@@ -74,7 +74,8 @@ func versionCommand() *cobra.Command {
 }
 
 func writeBuild(w io.Writer, b build) error {
-	_, err := fmt.Fprintf(w, "mcpconform %s\ncommit     %s\nGo         %s\nplatform   %s\n", b.Version, cmp.Or(b.Commit, "unknown"), b.Go, b.Platform)
+	_, err := fmt.Fprintf(w, "mcpconform %s\ncommit     %s\nGo         %s\nplatform   %s\n", b.Version,
+		cmp.Or(b.Commit, "unknown"), b.Go, b.Platform)
 	for _, r := range b.Revisions {
 		if err == nil {
 			_, err = fmt.Fprintf(w, "revision   %s\n", r)

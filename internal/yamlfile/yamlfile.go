@@ -279,7 +279,8 @@ func withoutValues(message string, err yaml.Error) string {
 	if err == nil {
 		return aliased.ReplaceAllString(message, "${1}…")
 	}
-	named := unknown != nil || strings.HasPrefix(message, "mapping key ") || strings.HasPrefix(message, "duplicate key ")
+	named := unknown != nil || strings.HasPrefix(message, "mapping key ") ||
+		strings.HasPrefix(message, "duplicate key ")
 	return quoted.ReplaceAllStringFunc(message, func(text string) string {
 		switch name := member.FindString(text[1:]); {
 		case !named:

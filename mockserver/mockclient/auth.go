@@ -25,7 +25,8 @@ const (
 	withoutSecret = "The token request lacks the secret that the client got at its registration"
 )
 
-var authFaults = slices.Concat(soughtFaults, discoveryFaults, resourceFaults, codeFaults, tokenEndpointFaults, tokenUseFaults)
+var authFaults = slices.Concat(soughtFaults, discoveryFaults, resourceFaults, codeFaults, tokenEndpointFaults,
+	tokenUseFaults)
 
 // soughtFaults are about whether the client seeks authorization at all.
 var soughtFaults = []Fault{
@@ -40,7 +41,8 @@ var soughtFaults = []Fault{
 		Apply:   repeatingRefused,
 	},
 	{
-		ID: "auth.lapsed-ignored", Requirement: "auth.client.handles-401", Transports: overHTTP, Scenario: lapsed, WarnOnly: true, Form: mockserver.InSequence,
+		ID: "auth.lapsed-ignored", Requirement: "auth.client.handles-401", Transports: overHTTP, Scenario: lapsed,
+		WarnOnly: true, Form: mockserver.InSequence,
 		Summary: "No new token is sought when the server answers 401 in the middle of a session.",
 		Apply:   seekingTokens(1),
 	},
@@ -81,37 +83,45 @@ var discoveryFaults = []Fault{
 		Apply:   documents(func(_ *http.Request, document object) { registersAtRoot(document) }),
 	},
 	{
-		ID: "auth.well-known-url-only", Requirement: "auth.client.parse-www-authenticate", Transports: overHTTP, Scenario: "auth/metadata-url",
-		Summary: "The client looks for the resource metadata at the well-known URL alone.",
-		Apply:   detouring("/documents/", "/.well-known/oauth-protected-resource"),
+		ID: "auth.well-known-url-only", Requirement: "auth.client.parse-www-authenticate", Transports: overHTTP,
+		Scenario: "auth/metadata-url",
+		Summary:  "The client looks for the resource metadata at the well-known URL alone.",
+		Apply:    detouring("/documents/", "/.well-known/oauth-protected-resource"),
 	},
 	{
-		ID: "auth.well-known-url-among-challenges", Requirement: "auth.client.parse-www-authenticate", Transports: overHTTP, Scenario: "auth/challenges",
+		ID: "auth.well-known-url-among-challenges", Requirement: "auth.client.parse-www-authenticate",
+		Transports: overHTTP, Scenario: "auth/challenges",
 		Summary: "The client reads no resource_metadata where a second field offers another scheme.",
 		Apply:   detouring("/documents/", "/.well-known/oauth-protected-resource/mcp"),
 	},
 	{
-		ID: "auth.well-known-url-among-listed", Requirement: "auth.client.parse-www-authenticate", Transports: overHTTP, Scenario: "auth/challenge-list",
-		Summary: "The client reads no resource_metadata where the field lists another scheme before.",
-		Apply:   detouring("/documents/", "/.well-known/oauth-protected-resource/mcp"),
+		ID: "auth.well-known-url-among-listed", Requirement: "auth.client.parse-www-authenticate", Transports: overHTTP,
+		Scenario: "auth/challenge-list",
+		Summary:  "The client reads no resource_metadata where the field lists another scheme before.",
+		Apply:    detouring("/documents/", "/.well-known/oauth-protected-resource/mcp"),
 	},
 	{
-		ID: "auth.issuer-path-first", Requirement: "auth.client.as-metadata-location", Transports: overHTTP, Scenario: "auth/issuer-path",
-		Summary: "The well-known part stands behind the path of the issuer.",
-		Apply:   detouring("/.well-known/oauth-authorization-server/tenant", "/tenant/one/.well-known/oauth-authorization-server"),
+		ID: "auth.issuer-path-first", Requirement: "auth.client.as-metadata-location", Transports: overHTTP,
+		Scenario: "auth/issuer-path",
+		Summary:  "The well-known part stands behind the path of the issuer.",
+		Apply: detouring("/.well-known/oauth-authorization-server/tenant",
+			"/tenant/one/.well-known/oauth-authorization-server"),
 	},
 	{
-		ID: "auth.issuer-not-compared", Requirement: "auth.client.as-metadata-issuer", Transports: overHTTP, Scenario: "auth/other-issuer",
-		Summary: "Metadata that name another issuer are used.",
+		ID: "auth.issuer-not-compared", Requirement: "auth.client.as-metadata-issuer", Transports: overHTTP,
+		Scenario: "auth/other-issuer",
+		Summary:  "Metadata that name another issuer are used.",
 		Apply: documents(func(r *http.Request, document object) {
 			if document["issuer"] != nil {
-				document["issuer"] = "http://" + r.URL.Host + strings.TrimPrefix(r.URL.Path, "/.well-known/oauth-authorization-server")
+				document["issuer"] = "http://" + r.URL.Host +
+					strings.TrimPrefix(r.URL.Path, "/.well-known/oauth-authorization-server")
 			}
 		}),
 	},
 	{
-		ID: "auth.resource-not-compared", Requirement: "auth.client.resource-metadata-check", Transports: overHTTP, Scenario: "auth/other-resource",
-		Summary: "Metadata of another resource are used.",
+		ID: "auth.resource-not-compared", Requirement: "auth.client.resource-metadata-check", Transports: overHTTP,
+		Scenario: "auth/other-resource",
+		Summary:  "Metadata of another resource are used.",
 		Apply: documents(func(r *http.Request, document object) {
 			if document["resource"] != nil {
 				document["resource"] = "http://" + r.URL.Host + "/mcp"
@@ -119,8 +129,9 @@ var discoveryFaults = []Fault{
 		}),
 	},
 	{
-		ID: "auth.one-server-only", Requirement: "auth.client.selects-as", Transports: overHTTP, Scenario: "auth/two-servers",
-		Summary: "The client gives up if there are two authorization servers to choose from.",
+		ID: "auth.one-server-only", Requirement: "auth.client.selects-as", Transports: overHTTP,
+		Scenario: "auth/two-servers",
+		Summary:  "The client gives up if there are two authorization servers to choose from.",
 		Apply: documents(func(_ *http.Request, document object) {
 			if servers, _ := document["authorization_servers"].(list); len(servers) > 1 {
 				document["authorization_servers"] = list{}
@@ -128,22 +139,26 @@ var discoveryFaults = []Fault{
 		}),
 	},
 	{
-		ID: "auth.other-origin-only", Requirement: "auth.client.as-location-free", Transports: overHTTP, Scenario: "auth/same-origin",
-		Summary: "The client gives up if the authorization server is on the origin of the protected server.",
+		ID: "auth.other-origin-only", Requirement: "auth.client.as-location-free", Transports: overHTTP,
+		Scenario: "auth/same-origin",
+		Summary:  "The client gives up if the authorization server is on the origin of the protected server.",
 		Apply: documents(func(r *http.Request, document object) {
-			if servers, _ := document["authorization_servers"].(list); slices.Contains(servers, any("http://"+r.URL.Host)) {
+			if servers, _ := document["authorization_servers"].(list); slices.Contains(servers,
+				any("http://"+r.URL.Host)) {
 				document["authorization_servers"] = list{}
 			}
 		}),
 	},
 	{
-		ID: "auth.registration-without-redirects", Requirement: "auth.client.dynamic-registration", Transports: overHTTP, Scenario: flow,
+		ID: "auth.registration-without-redirects", Requirement: "auth.client.dynamic-registration",
+		Transports: overHTTP, Scenario: flow,
 		Summary: "The registration has no redirect_uris.",
 		Apply:   registering(func(document object) { delete(document, "redirect_uris") }),
 	},
 	{
-		ID: "auth.guessed-registration", Requirement: "auth.client.other-client-id", Transports: overHTTP, Scenario: "auth/no-registration",
-		Summary: "If the metadata name no registration_endpoint, the client registers at /register.",
+		ID: "auth.guessed-registration", Requirement: "auth.client.other-client-id", Transports: overHTTP,
+		Scenario: "auth/no-registration",
+		Summary:  "If the metadata name no registration_endpoint, the client registers at /register.",
 		Apply: documents(func(_ *http.Request, document object) {
 			if document["registration_endpoint"] == nil {
 				registersAtRoot(document)
@@ -151,34 +166,41 @@ var discoveryFaults = []Fault{
 		}),
 	},
 	{
-		ID: "auth.other-redirect-scheme", Requirement: "auth.client.redirect-uri-scheme", Transports: overHTTP, Scenario: flow,
-		Summary: "The redirect URI is http on another host.",
+		ID: "auth.other-redirect-scheme", Requirement: "auth.client.redirect-uri-scheme", Transports: overHTTP,
+		Scenario: flow,
+		Summary:  "The redirect URI is http on another host.",
 		Apply: all(
-			registering(func(document object) { document["redirect_uris"] = list{"http://client.example.com/callback"} }),
+			registering(func(document object) {
+				document["redirect_uris"] = list{"http://client.example.com/callback"}
+			}),
 			requested(set("redirect_uri", "http://client.example.com/callback")),
 		),
 	},
 	{
-		ID: "auth.unregistered-redirect", Requirement: "auth.client.redirect-uri-registered", Transports: overHTTP, Scenario: flow,
-		Summary: "The redirect URI of the authorization request is not one of those that were registered.",
-		Apply:   requested(set("redirect_uri", "http://127.0.0.1:33418/other")),
+		ID: "auth.unregistered-redirect", Requirement: "auth.client.redirect-uri-registered", Transports: overHTTP,
+		Scenario: flow,
+		Summary:  "The redirect URI of the authorization request is not one of those that were registered.",
+		Apply:    requested(set("redirect_uri", "http://127.0.0.1:33418/other")),
 	},
 }
 
 // resourceFaults are about the parameter resource.
 var resourceFaults = []Fault{
 	{
-		ID: "auth.authorization-without-resource", Requirement: "auth.client.resource-authorization-request", Transports: overHTTP, Scenario: flow,
+		ID: "auth.authorization-without-resource", Requirement: "auth.client.resource-authorization-request",
+		Transports: overHTTP, Scenario: flow,
 		Summary: "The authorization request has no resource.",
 		Apply:   requested(without("resource")), Collateral: []string{"auth.client.resource-always-sent"},
 	},
 	{
-		ID: "auth.token-without-resource", Requirement: "auth.client.resource-token-request", Transports: overHTTP, Scenario: flow,
-		Summary: "The token request has no resource.",
-		Apply:   redeemed(without("resource")), Collateral: []string{"auth.client.resource-always-sent"},
+		ID: "auth.token-without-resource", Requirement: "auth.client.resource-token-request", Transports: overHTTP,
+		Scenario: flow,
+		Summary:  "The token request has no resource.",
+		Apply:    redeemed(without("resource")), Collateral: []string{"auth.client.resource-always-sent"},
 	},
 	{
-		ID: "auth.refresh-without-resource", Requirement: "auth.client.resource-token-request", Transports: overHTTP, Scenario: "auth/refresh", Form: mockserver.InSequence,
+		ID: "auth.refresh-without-resource", Requirement: "auth.client.resource-token-request", Transports: overHTTP,
+		Scenario: "auth/refresh", Form: mockserver.InSequence,
 		Summary: "The token request with a refresh token has no resource.",
 		Apply: redeemed(func(form url.Values) {
 			if form.Get("grant_type") == "refresh_token" {
@@ -188,8 +210,9 @@ var resourceFaults = []Fault{
 		Collateral: []string{"auth.client.resource-always-sent"},
 	},
 	{
-		ID: "auth.second-refresh-without-resource", Requirement: "auth.client.resource-token-request", Transports: overHTTP,
-		Scenario: "auth/refresh", Form: mockserver.InSequence,
+		ID: "auth.second-refresh-without-resource", Requirement: "auth.client.resource-token-request",
+		Transports: overHTTP,
+		Scenario:   "auth/refresh", Form: mockserver.InSequence,
 		Summary: "The second token request with a refresh token has no resource.",
 		Apply: func(c *client.Standalone) {
 			refreshed := false
@@ -205,35 +228,41 @@ var resourceFaults = []Fault{
 		Collateral: []string{"auth.client.resource-always-sent"},
 	},
 	{
-		ID: "auth.resource-if-supported", Requirement: "auth.client.resource-always-sent", Transports: overHTTP, Scenario: flow,
+		ID: "auth.resource-if-supported", Requirement: "auth.client.resource-always-sent", Transports: overHTTP,
+		Scenario:   flow,
 		Summary:    "The requests have no resource, since the metadata do not tell that it is supported.",
 		Apply:      all(requested(without("resource")), redeemed(without("resource"))),
 		Collateral: []string{"auth.client.resource-authorization-request", "auth.client.resource-token-request"},
 	},
 	{
-		ID: "auth.resource-elsewhere", Requirement: "auth.client.resource-identifies-server", Transports: overHTTP, Scenario: flow,
-		Summary: "The resource is another server.",
-		Apply:   resource(func(string) string { return "https://mcp.example.com/mcp" }),
+		ID: "auth.resource-elsewhere", Requirement: "auth.client.resource-identifies-server", Transports: overHTTP,
+		Scenario: flow,
+		Summary:  "The resource is another server.",
+		Apply:    resource(func(string) string { return "https://mcp.example.com/mcp" }),
 	},
 	{
-		ID: "auth.resource-with-query", Requirement: "auth.client.resource-canonical", Transports: overHTTP, Scenario: flow,
-		Summary: "The resource has a query.",
-		Apply:   resource(func(uri string) string { return uri + "?session=1" }),
+		ID: "auth.resource-with-query", Requirement: "auth.client.resource-canonical", Transports: overHTTP,
+		Scenario: flow,
+		Summary:  "The resource has a query.",
+		Apply:    resource(func(uri string) string { return uri + "?session=1" }),
 	},
 	{
-		ID: "auth.resource-without-path", Requirement: "auth.client.resource-most-specific", Transports: overHTTP, Scenario: flow,
-		Summary: "The resource lacks the path of the server.",
-		Apply:   resource(func(uri string) string { return strings.TrimSuffix(uri, "/mcp") }),
+		ID: "auth.resource-without-path", Requirement: "auth.client.resource-most-specific", Transports: overHTTP,
+		Scenario: flow,
+		Summary:  "The resource lacks the path of the server.",
+		Apply:    resource(func(uri string) string { return strings.TrimSuffix(uri, "/mcp") }),
 	},
 	{
-		ID: "auth.resource-without-scheme", Requirement: "auth.resource.has-scheme", Transports: overHTTP, Scenario: flow,
-		Summary: "The resource has no scheme.",
-		Apply:   resource(func(uri string) string { return strings.TrimPrefix(uri, "http://") }),
+		ID: "auth.resource-without-scheme", Requirement: "auth.resource.has-scheme", Transports: overHTTP,
+		Scenario: flow,
+		Summary:  "The resource has no scheme.",
+		Apply:    resource(func(uri string) string { return strings.TrimPrefix(uri, "http://") }),
 	},
 	{
-		ID: "auth.resource-with-fragment", Requirement: "auth.resource.no-fragment", Transports: overHTTP, Scenario: oddURL,
-		Summary: "The resource has the fragment of the URL that the client was given.",
-		Apply:   resource(func(uri string) string { return uri + "#start" }),
+		ID: "auth.resource-with-fragment", Requirement: "auth.resource.no-fragment", Transports: overHTTP,
+		Scenario: oddURL,
+		Summary:  "The resource has the fragment of the URL that the client was given.",
+		Apply:    resource(func(uri string) string { return uri + "#start" }),
 	},
 	{
 		ID: "auth.resource-in-capitals", Requirement: "auth.resource.lowercase", Transports: overHTTP, Scenario: oddURL,
@@ -241,9 +270,10 @@ var resourceFaults = []Fault{
 		Apply:   resource(func(uri string) string { return strings.Replace(uri, "localhost", "LocalHost", 1) }),
 	},
 	{
-		ID: "auth.resource-with-slash", Requirement: "auth.resource.no-trailing-slash", Transports: overHTTP, Scenario: "auth/root",
-		Summary: "The resource ends in a slash, which the URL that the client was given does not.",
-		Apply:   resource(func(uri string) string { return uri + "/" }),
+		ID: "auth.resource-with-slash", Requirement: "auth.resource.no-trailing-slash", Transports: overHTTP,
+		Scenario: "auth/root",
+		Summary:  "The resource ends in a slash, which the URL that the client was given does not.",
+		Apply:    resource(func(uri string) string { return uri + "/" }),
 	},
 }
 
@@ -280,7 +310,8 @@ var codeFaults = []Fault{
 		Apply:   redeemed(set("code_verifier", strings.Repeat("v", 43))),
 	},
 	{
-		ID: "auth.same-challenge", Requirement: "auth.client.pkce-fresh", Transports: overHTTP, Scenario: lapsed, Form: mockserver.InSequence,
+		ID: "auth.same-challenge", Requirement: "auth.client.pkce-fresh", Transports: overHTTP, Scenario: lapsed,
+		Form:    mockserver.InSequence,
 		Summary: "A second authorization request carries the code_challenge of the first.",
 		Apply:   sameChallenge,
 	},
@@ -290,19 +321,22 @@ var codeFaults = []Fault{
 		Apply:   stateAs(func(string) string { return "" }),
 	},
 	{
-		ID: "auth.same-state", Requirement: "auth.client.state-used", Transports: overHTTP, Scenario: lapsed, Form: mockserver.InSequence,
+		ID: "auth.same-state", Requirement: "auth.client.state-used", Transports: overHTTP, Scenario: lapsed,
+		Form:    mockserver.InSequence,
 		Summary: "A second authorization request carries the state of the first.",
 		Apply:   stateAs(func(string) string { return "constant" }),
 	},
 	{
-		ID: "auth.state-not-missed", Requirement: "auth.client.state-missing-discarded", Transports: overHTTP, Scenario: "auth/state-missing",
-		Summary: "A code is redeemed that came back without the state.",
-		Apply:   stateAs(func(state string) string { return state }),
+		ID: "auth.state-not-missed", Requirement: "auth.client.state-missing-discarded", Transports: overHTTP,
+		Scenario: "auth/state-missing",
+		Summary:  "A code is redeemed that came back without the state.",
+		Apply:    stateAs(func(state string) string { return state }),
 	},
 	{
-		ID: "auth.state-not-compared", Requirement: "auth.client.state-mismatch-discarded", Transports: overHTTP, Scenario: "auth/state-mismatch",
-		Summary: "A code is redeemed that came back with another state.",
-		Apply:   stateAs(func(state string) string { return state }),
+		ID: "auth.state-not-compared", Requirement: "auth.client.state-mismatch-discarded", Transports: overHTTP,
+		Scenario: "auth/state-mismatch",
+		Summary:  "A code is redeemed that came back with another state.",
+		Apply:    stateAs(func(state string) string { return state }),
 	},
 }
 
@@ -317,9 +351,10 @@ var tokenEndpointFaults = []Fault{
 		}),
 	},
 	{
-		ID: "auth.token-parameters-in-query", Requirement: "auth.client.token-request-form", Transports: overHTTP, Scenario: flow,
-		Summary: "The parameters of the token request are in the query.",
-		Apply:   seeking(tokenRequest, toQuery),
+		ID: "auth.token-parameters-in-query", Requirement: "auth.client.token-request-form", Transports: overHTTP,
+		Scenario: flow,
+		Summary:  "The parameters of the token request are in the query.",
+		Apply:    seeking(tokenRequest, toQuery),
 	},
 	{
 		ID: "auth.code-twice", Requirement: "auth.client.code-once", Transports: overHTTP, Scenario: lapsed,
@@ -346,18 +381,21 @@ var tokenEndpointFaults = []Fault{
 		}),
 	},
 	{
-		ID: "auth.no-secret-in-form", Requirement: "auth.client.token-endpoint-auth", Transports: overHTTP, Scenario: "auth/token-post",
-		Summary: withoutSecret + ", where client_secret_post is offered.",
-		Apply:   redeemed(without("client_secret")),
+		ID: "auth.no-secret-in-form", Requirement: "auth.client.token-endpoint-auth", Transports: overHTTP,
+		Scenario: "auth/token-post",
+		Summary:  withoutSecret + ", where client_secret_post is offered.",
+		Apply:    redeemed(without("client_secret")),
 	},
 	{
-		ID: "auth.no-secret-in-header", Requirement: "auth.client.token-endpoint-auth", Transports: overHTTP, Scenario: "auth/token-basic",
-		Summary: withoutSecret + ", where client_secret_basic is offered.",
-		Apply:   formed(func(_ url.Values, h http.Header) { h.Del("Authorization") }),
+		ID: "auth.no-secret-in-header", Requirement: "auth.client.token-endpoint-auth", Transports: overHTTP,
+		Scenario: "auth/token-basic",
+		Summary:  withoutSecret + ", where client_secret_basic is offered.",
+		Apply:    formed(func(_ url.Values, h http.Header) { h.Del("Authorization") }),
 	},
 	{
-		ID: "auth.secret-twice", Requirement: "auth.client.token-endpoint-auth", Transports: overHTTP, Scenario: "auth/token-basic",
-		Summary: "The token request has the secret in its header and in its form.",
+		ID: "auth.secret-twice", Requirement: "auth.client.token-endpoint-auth", Transports: overHTTP,
+		Scenario: "auth/token-basic",
+		Summary:  "The token request has the secret in its header and in its form.",
 		Apply: formed(func(form url.Values, h http.Header) {
 			if _, secret, ok := (&http.Request{Header: h}).BasicAuth(); ok {
 				form.Set("client_secret", secret)
@@ -365,7 +403,8 @@ var tokenEndpointFaults = []Fault{
 		}),
 	},
 	{
-		ID: "auth.secret-otherwise", Requirement: "auth.client.token-endpoint-auth", Transports: overHTTP, Scenario: "auth/token-basic", WarnOnly: true,
+		ID: "auth.secret-otherwise", Requirement: "auth.client.token-endpoint-auth", Transports: overHTTP,
+		Scenario: "auth/token-basic", WarnOnly: true,
 		Summary: "The token request has the secret in its form, where client_secret_basic alone is offered.",
 		Apply: formed(func(form url.Values, h http.Header) {
 			if id, secret, ok := (&http.Request{Header: h}).BasicAuth(); ok {
@@ -380,14 +419,16 @@ var tokenEndpointFaults = []Fault{
 // tokenUseFaults are about how the client shows its token.
 var tokenUseFaults = []Fault{
 	{
-		ID: "auth.no-token-in-notifications", Requirement: "auth.client.every-request", Transports: overHTTP, Scenario: flow,
-		Summary: "notifications/initialized comes without the access token.",
-		Apply:   headers(calls("notifications/initialized"), "Authorization"),
+		ID: "auth.no-token-in-notifications", Requirement: "auth.client.every-request", Transports: overHTTP,
+		Scenario: flow,
+		Summary:  "notifications/initialized comes without the access token.",
+		Apply:    headers(calls("notifications/initialized"), "Authorization"),
 	},
 	{
-		ID: "auth.no-token-in-responses", Requirement: "auth.client.every-request", Transports: overHTTP, Scenario: flow,
-		Summary: "Responses to requests of the server come without the access token.",
-		Apply:   headers(answers, "Authorization"),
+		ID: "auth.no-token-in-responses", Requirement: "auth.client.every-request", Transports: overHTTP,
+		Scenario: flow,
+		Summary:  "Responses to requests of the server come without the access token.",
+		Apply:    headers(answers, "Authorization"),
 	},
 	{
 		ID: "auth.no-token-in-get", Requirement: "auth.client.every-request", Transports: overHTTP, Scenario: flow,
@@ -400,35 +441,43 @@ var tokenUseFaults = []Fault{
 		Apply:   tokenAs(func(h *head, token string) { h.set("Authorization", "X-Access-Token: "+token) }),
 	},
 	{
-		ID: "auth.token-by-other-scheme", Requirement: "auth.client.bearer-header", Transports: overHTTP, Scenario: flow,
-		Summary: "The access token follows the scheme Token in Authorization.",
-		Apply:   tokenAs(func(h *head, token string) { h.set("Authorization", "Authorization: Token "+token) }),
+		ID: "auth.token-by-other-scheme", Requirement: "auth.client.bearer-header", Transports: overHTTP,
+		Scenario: flow,
+		Summary:  "The access token follows the scheme Token in Authorization.",
+		Apply:    tokenAs(func(h *head, token string) { h.set("Authorization", "Authorization: Token "+token) }),
 	},
 	{
 		ID: "auth.token-in-query", Requirement: "auth.client.no-token-in-query", Transports: overHTTP, Scenario: flow,
 		Summary: "The access token is in the query as well.",
-		Apply:   tokenAs(func(h *head, token string) { h.query("access_token=" + token) }), Collateral: []string{"auth.client.one-token-method"},
+		Apply: tokenAs(func(h *head, token string) {
+			h.query("access_token=" + token)
+		}), Collateral: []string{"auth.client.one-token-method"},
 	},
 	{
-		ID: "auth.token-in-two-places", Requirement: "auth.client.one-token-method", Transports: overHTTP, Scenario: flow,
-		Summary: "The access token is in X-Access-Token as well.",
-		Apply:   tokenAs(func(h *head, token string) { h.set("X-Access-Token", "X-Access-Token: "+token) }),
+		ID: "auth.token-in-two-places", Requirement: "auth.client.one-token-method", Transports: overHTTP,
+		Scenario: flow,
+		Summary:  "The access token is in X-Access-Token as well.",
+		Apply:    tokenAs(func(h *head, token string) { h.set("X-Access-Token", "X-Access-Token: "+token) }),
 	},
 	{
 		ID: "auth.foreign-token", Requirement: "auth.client.no-foreign-tokens", Transports: overHTTP, Scenario: flow,
-		Summary:    "In place of the access token comes one from elsewhere.",
-		Apply:      tokenAs(func(h *head, _ string) { h.set("Authorization", "Authorization: Bearer a-token-from-somewhere-else") }),
+		Summary: "In place of the access token comes one from elsewhere.",
+		Apply: tokenAs(func(h *head, _ string) {
+			h.set("Authorization", "Authorization: Bearer a-token-from-somewhere-else")
+		}),
 		Collateral: []string{"auth.client.request-with-token"},
 	},
 	{
-		ID: "auth.token-follows-redirect", Requirement: "auth.client.no-foreign-tokens", Transports: overHTTP, Scenario: "auth/redirect", WarnOnly: true,
+		ID: "auth.token-follows-redirect", Requirement: "auth.client.no-foreign-tokens", Transports: overHTTP,
+		Scenario: "auth/redirect", WarnOnly: true,
 		Summary: "The client follows a redirect to another origin and shows its access token there.",
 		Apply:   func(c *client.Standalone) { following(c, true) },
 	},
 	{
-		ID: "auth.token-never-shown", Requirement: "auth.client.request-with-token", Transports: overHTTP, Scenario: flow,
-		Summary: "The client obtains an access token and shows it in no request.",
-		Apply:   tokenAs(func(h *head, _ string) { h.set("Authorization") }),
+		ID: "auth.token-never-shown", Requirement: "auth.client.request-with-token", Transports: overHTTP,
+		Scenario: flow,
+		Summary:  "The client obtains an access token and shows it in no request.",
+		Apply:    tokenAs(func(h *head, _ string) { h.set("Authorization") }),
 	},
 }
 
@@ -444,11 +493,13 @@ func repeatingRefused(c *client.Standalone) {
 	roundTripping(func(next http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(r *http.Request) (*http.Response, error) {
 			for i := range 30 {
-				again, err := http.NewRequestWithContext(r.Context(), http.MethodPost, at, strings.NewReader(string(client.Marshal(object{
-					"jsonrpc": "2.0", "id": fmt.Sprint("again-", i), "method": "initialize", "params": object{
-						"protocolVersion": client.Version, "capabilities": object{}, "clientInfo": object{"name": "repeating", "version": "1"},
-					},
-				}))))
+				again, err := http.NewRequestWithContext(r.Context(), http.MethodPost, at,
+					strings.NewReader(string(client.Marshal(object{
+						"jsonrpc": "2.0", "id": fmt.Sprint("again-", i), "method": "initialize", "params": object{
+							"protocolVersion": client.Version, "capabilities": object{},
+							"clientInfo": object{"name": "repeating", "version": "1"},
+						},
+					}))))
 				if err != nil {
 					return nil, err
 				}

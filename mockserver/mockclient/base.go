@@ -76,9 +76,10 @@ var baseFaults = []Fault{
 	},
 	{
 		ID: "base.answers-none", Requirement: "base.response.present", Scenario: requests,
-		Summary:    "No request of the server is answered.",
-		Apply:      dropping(answers),
-		Collateral: []string{"architecture.client.routing", "http.client.messages-before-response", "ping.either-side", "ping.response-prompt"},
+		Summary: "No request of the server is answered.",
+		Apply:   dropping(answers),
+		Collateral: []string{"architecture.client.routing", "http.client.messages-before-response", "ping.either-side",
+			"ping.response-prompt"},
 	},
 	{
 		ID: "base.response-twice", Requirement: "base.response.once", Scenario: requests,
@@ -87,15 +88,17 @@ var baseFaults = []Fault{
 	},
 	{
 		ID: "base.response-other-id", Requirement: "base.response.only-to-requests", Scenario: requests,
-		Summary:    "An answer has an id that no request has.",
-		Apply:      replacing(replies("a word"), `"a word"`, `"another"`),
-		Collateral: []string{"base.params.omitted", "base.request.string-id-served", "base.response.present", "ping.either-side", "ping.response-prompt"},
+		Summary: "An answer has an id that no request has.",
+		Apply:   replacing(replies("a word"), `"a word"`, `"another"`),
+		Collateral: []string{"base.params.omitted", "base.request.string-id-served", "base.response.present",
+			"ping.either-side", "ping.response-prompt"},
 	},
 	{
 		ID: "base.response-without-id", Requirement: "base.response.id-echo", Scenario: requests,
-		Summary:    "A result has no id.",
-		Apply:      editing(replies("a word"), func(m object) { delete(m, "id") }),
-		Collateral: []string{"base.params.omitted", "base.request.string-id-served", "base.response.present", "ping.either-side", "ping.response-prompt"},
+		Summary: "A result has no id.",
+		Apply:   editing(replies("a word"), func(m object) { delete(m, "id") }),
+		Collateral: []string{"base.params.omitted", "base.request.string-id-served", "base.response.present",
+			"ping.either-side", "ping.response-prompt"},
 	},
 	{
 		ID: "base.id-as-number", Requirement: "base.response.id-type-echo", Scenario: requests,
@@ -104,9 +107,10 @@ var baseFaults = []Fault{
 	},
 	{
 		ID: "base.string-ids-as-zero", Requirement: "base.request.string-id-served", Scenario: requests,
-		Summary:    "A request whose id is a string is answered with the id 0.",
-		Apply:      editing(named, func(m object) { m["id"] = 0 }),
-		Collateral: []string{"base.response.present", "base.response.only-to-requests", "base.response.once", "ping.response-prompt"},
+		Summary: "A request whose id is a string is answered with the id 0.",
+		Apply:   editing(named, func(m object) { m["id"] = 0 }),
+		Collateral: []string{"base.response.present", "base.response.only-to-requests", "base.response.once",
+			"ping.response-prompt"},
 	},
 	{
 		ID: "base.stray-refused", Requirement: "base.response.only-to-requests", Scenario: "faults/responses",
@@ -118,22 +122,28 @@ var baseFaults = []Fault{
 					return []outgoing{out}
 				}
 				refused = true
-				return []outgoing{{Raw: []byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request"}}`)}, out}
+				return []outgoing{{Raw: []byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request"}}`)},
+					out}
 			}}
 		}),
 		Collateral: []string{"base.response.id-echo"},
 	},
 	{
 		ID: "base.neither-result-nor-error", Requirement: "base.response.result-or-error", Scenario: requests,
-		Summary:    "A response has neither result nor error.",
-		Apply:      editing(replies("a word"), func(m object) { delete(m, "result") }),
-		Collateral: []string{"architecture.client.routing", "base.params.omitted", "base.request.string-id-served", "base.response.present", "http.client.body-single-message", "http.client.messages-before-response", "ping.either-side", "ping.response-prompt"},
+		Summary: "A response has neither result nor error.",
+		Apply:   editing(replies("a word"), func(m object) { delete(m, "result") }),
+		Collateral: []string{"architecture.client.routing", "base.params.omitted", "base.request.string-id-served",
+			"base.response.present", "http.client.body-single-message", "http.client.messages-before-response",
+			"ping.either-side", "ping.response-prompt"},
 	},
 	{
 		ID: "base.error-and-result", Requirement: "base.response.not-both", Scenario: requests,
-		Summary:    "A response has both a result and an error.",
-		Apply:      editing(replies("a word"), func(m object) { m["error"] = object{"code": -32603, "message": "Internal error"} }),
-		Collateral: []string{"base.params.omitted", "base.request.string-id-served", "ping.either-side", "ping.response-prompt"},
+		Summary: "A response has both a result and an error.",
+		Apply: editing(replies("a word"), func(m object) {
+			m["error"] = object{"code": -32603, "message": "Internal error"}
+		}),
+		Collateral: []string{"base.params.omitted", "base.request.string-id-served", "ping.either-side",
+			"ping.response-prompt"},
 	},
 	{
 		ID: "base.result-array", Requirement: "base.response.result-object", Scenario: requests,
@@ -232,7 +242,8 @@ var baseFaults = []Fault{
 	{
 		ID: "base.parse-error-code", Requirement: "base.error.parse-error", Scenario: notJSON,
 		Summary: "Text that is not JSON is answered with -32603.",
-		Apply:   before(replies("after"), `{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Internal error"}}`),
+		Apply: before(replies("after"),
+			`{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Internal error"}}`),
 	},
 	{
 		ID: "base.parse-death", Requirement: "base.error.parse-survive", Scenario: notJSON,
@@ -274,7 +285,8 @@ var baseFaults = []Fault{
 		Summary: "A ping of the server with the id of a request that waits is refused, as if ids were shared.",
 		Apply: clashing(numbered, func(out outgoing) []outgoing {
 			out.Raw = client.Marshal(object{
-				"jsonrpc": "2.0", "id": json.RawMessage(wire.Parse(out.Raw).ID.String()), "error": object{"code": -32600, "message": "Invalid request"},
+				"jsonrpc": "2.0", "id": json.RawMessage(wire.Parse(out.Raw).ID.String()),
+				"error": object{"code": -32600, "message": "Invalid request"},
 			})
 			return []outgoing{out}
 		}),
@@ -294,41 +306,49 @@ var baseFaults = []Fault{
 				if !numbered(m) || !waiting(conn.Log(), m.ID) {
 					return []outgoing{out}
 				}
-				answer := client.Marshal(object{"jsonrpc": "2.0", "id": json.RawMessage(m.ID.String()), "result": object{"tools": list{}}})
+				answer := client.Marshal(object{"jsonrpc": "2.0", "id": json.RawMessage(m.ID.String()),
+					"result": object{"tools": list{}}})
 				_, _ = conn.Log().Append(wire.Event{Kind: wire.KindMessage, From: wire.Server, Raw: answer})
 				return nil
 			}}
 		}),
 	},
 	{
-		ID: "base.id-inherited-refused", Requirement: "base.request.string-id-served", Scenario: requests, Form: mockserver.ByValue,
+		ID: "base.id-inherited-refused", Requirement: "base.request.string-id-served", Scenario: requests,
+		Form:    mockserver.ByValue,
 		Summary: "A ping whose id is the name of a member that every JavaScript object has is refused.",
 		Apply:   refusing(replies("constructor")),
 	},
 	{
-		ID: "base.id-cut-to-32-bits", Requirement: "base.request.integer-id-served", Scenario: requests, Form: mockserver.ByValue,
-		Summary:    "The id of a ping comes back cut to 32 bits.",
-		Collateral: []string{"base.response.only-to-requests", "base.response.present", "base.response.id-echo", "base.response.once"},
-		Apply:      replacing(replies(2147483648), "2147483648", "-2147483648"),
+		ID: "base.id-cut-to-32-bits", Requirement: "base.request.integer-id-served", Scenario: requests,
+		Form:    mockserver.ByValue,
+		Summary: "The id of a ping comes back cut to 32 bits.",
+		Collateral: []string{"base.response.only-to-requests", "base.response.present", "base.response.id-echo",
+			"base.response.once"},
+		Apply: replacing(replies(2147483648), "2147483648", "-2147483648"),
 	},
 	{
-		ID: "base.spelling-refused", Requirement: "base.json.any-spelling", Scenario: requests, Form: mockserver.ByValue,
+		ID: "base.spelling-refused", Requirement: "base.json.any-spelling", Scenario: requests,
+		Form:    mockserver.ByValue,
 		Summary: "A ping with a blank before a colon is refused.",
 		Apply:   refusing(replies("spelling: blanks between tokens")),
 	},
 	{
-		ID: "base.spelling-ignored", Requirement: "base.json.any-spelling", Scenario: requests, Form: mockserver.ByValue,
+		ID: "base.spelling-ignored", Requirement: "base.json.any-spelling", Scenario: requests,
+		Form:       mockserver.ByValue,
 		Summary:    "A ping whose members stand in another order is not answered.",
 		Collateral: []string{"base.response.present"},
 		Apply:      dropping(replies("spelling: members in another order")),
 	},
 	{
-		ID: "base.meta-inherited-refused", Requirement: "meta.attach.request", Scenario: requests, Form: mockserver.ByValue,
+		ID: "base.meta-inherited-refused", Requirement: "meta.attach.request", Scenario: requests,
+		Form:    mockserver.ByValue,
 		Summary: "A ping with a _meta that has the name of a member that every JavaScript object has is refused.",
 		Apply:   refusing(replies("meta: a name of JavaScript")),
 	},
 	{
-		ID: "base.token-large-refused", Requirement: "progress.token.any-means", Scenario: requests, Form: mockserver.ByValue,
+		ID: "base.token-large-refused", Requirement: "progress.token.any-means", Scenario: requests,
+		Form:       mockserver.ByValue,
 		Summary:    "A ping whose progress token does not fit into 32 bits is refused.",
 		Collateral: []string{"progress.request"},
 		Apply:      refusing(replies("token: beyond 31 bits")),
@@ -373,15 +393,19 @@ var baseFaults = []Fault{
 		Collateral: []string{"base.response.id-echo"},
 	},
 	{
-		ID: "base.unknown-notification-refused", Requirement: "base.notification.unknown-no-response", Scenario: notifications,
-		Summary:    "An unknown notification is refused with an error.",
-		Apply:      before(replies("after-unknown"), `{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"Method not found"}}`),
+		ID: "base.unknown-notification-refused", Requirement: "base.notification.unknown-no-response",
+		Scenario: notifications,
+		Summary:  "An unknown notification is refused with an error.",
+		Apply: before(replies("after-unknown"),
+			`{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"Method not found"}}`),
 		Collateral: []string{"base.response.id-echo"},
 	},
 	{
-		ID: "base.malformed-notification-refused", Requirement: "base.notification.malformed-no-response", Scenario: notifications,
-		Summary:    "A malformed notification is refused with an error.",
-		Apply:      before(replies("after-malformed"), `{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"Invalid params"}}`),
+		ID: "base.malformed-notification-refused", Requirement: "base.notification.malformed-no-response",
+		Scenario: notifications,
+		Summary:  "A malformed notification is refused with an error.",
+		Apply: before(replies("after-malformed"),
+			`{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"Invalid params"}}`),
 		Collateral: []string{"base.response.id-echo"},
 	},
 	{
@@ -410,11 +434,13 @@ var baseFaults = []Fault{
 		ID: "base.error-data-death", Requirement: "base.error.data-free", Scenario: "features/errors",
 		Summary: "An error with data ends the client.",
 		Apply: dying(func(e *wire.Event) bool {
-			return e.Kind == wire.KindMessage && e.Msg.Kind == wire.ErrorResponse && wire.At(e.Msg.Value(), "error", "data") != nil
+			return e.Kind == wire.KindMessage && e.Msg.Kind == wire.ErrorResponse &&
+				wire.At(e.Msg.Value(), "error", "data") != nil
 		}),
 	},
 	{
-		ID: "base.error-null-data-death", Requirement: "base.error.data-free", Scenario: "features/errors", Form: mockserver.ByValue,
+		ID: "base.error-null-data-death", Requirement: "base.error.data-free", Scenario: "features/errors",
+		Form:    mockserver.ByValue,
 		Summary: "An error with data that is null ends the client.",
 		Apply: dying(func(e *wire.Event) bool {
 			if e.Kind != wire.KindMessage || e.Msg.Kind != wire.ErrorResponse {
@@ -486,17 +512,23 @@ var metaFaults = []Fault{
 		ID: "meta.array", Requirement: "meta.object", Summary: "_meta of a tool call is an array.",
 		Apply: params("tools/call", func(p object) { p["_meta"] = list{} }),
 	},
-	{ID: "meta.text", Requirement: "meta.object", Summary: "_meta is a string.", Apply: calling("ping", object{"_meta": "text"})},
+	{ID: "meta.text", Requirement: "meta.object", Summary: "_meta is a string.",
+		Apply: calling("ping", object{"_meta": "text"})},
 	metaKey("segments", "meta.key.segments", "A key of _meta has two slashes.", "com.example/a/b"),
-	metaKey("name-start", "meta.key.name-start", "The name of a key of _meta begins with a hyphen.", "com.example/-name"),
+	metaKey("name-start", "meta.key.name-start", "The name of a key of _meta begins with a hyphen.",
+		"com.example/-name"),
 	metaKey("name-end", "meta.key.name-end", "The name of a key of _meta ends with a dot.", "name."),
 	metaKey("name-interior", "meta.key.name-interior", "The name of a key of _meta holds a blank.", "a name"),
-	metaKey("prefix-form", "meta.key.prefix-form", "The prefix of a key of _meta has an empty label.", "com..example/name"),
+	metaKey("prefix-form", "meta.key.prefix-form", "The prefix of a key of _meta has an empty label.",
+		"com..example/name"),
 	metaKey("label-start", "meta.key.label-start", "A label of a prefix begins with a digit.", "com.1example/name"),
 	metaKey("label-end", "meta.key.label-end", "A label of a prefix ends with a hyphen.", "com.example-/name"),
-	metaKey("label-interior", "meta.key.label-interior", "A label of a prefix holds an underscore.", "com.exa_mple/name"),
-	metaKey("prefix-reserved", "meta.key.prefix-reserved", "A prefix is one that is reserved for MCP.", "tools.mcp.com/name"),
-	metaKey("own-prefix", "meta.key.prefix-reserved", "A key that MCP does not define has MCP's own prefix.", "modelcontextprotocol.io/trace"),
+	metaKey("label-interior", "meta.key.label-interior", "A label of a prefix holds an underscore.",
+		"com.exa_mple/name"),
+	metaKey("prefix-reserved", "meta.key.prefix-reserved", "A prefix is one that is reserved for MCP.",
+		"tools.mcp.com/name"),
+	metaKey("own-prefix", "meta.key.prefix-reserved", "A key that MCP does not define has MCP's own prefix.",
+		"modelcontextprotocol.io/trace"),
 	{
 		ID: "meta.request-refused", Requirement: "meta.attach.request", Scenario: requests,
 		Summary: "A ping with _meta is refused.",
@@ -505,7 +537,8 @@ var metaFaults = []Fault{
 }
 
 func metaKey(id, requirement, summary, key string) Fault {
-	return Fault{ID: "meta." + id, Requirement: requirement, Summary: summary, Apply: calling("ping", object{"_meta": object{key: 1}})}
+	return Fault{ID: "meta." + id, Requirement: requirement, Summary: summary,
+		Apply: calling("ping", object{"_meta": object{key: 1}})}
 }
 
 // served makes a response one of success.

@@ -162,21 +162,27 @@ const furtherParameters = "An authorization server ignores parameters that it do
 
 var authOddities = []Oddity{
 	{
-		ID: "auth.never", Summary: "The client seeks no authorization.", Why: "Authorization is optional.", Source: at("basic/authorization", "protocol-requirements"),
+		ID: "auth.never", Summary: "The client seeks no authorization.", Why: "Authorization is optional.",
+		Source:     at("basic/authorization", "protocol-requirements"),
 		Transports: overEitherHTTP, Scenarios: []string{"auth/*"}, Untried: []string{"auth.*"},
 		Apply: withoutAuthorization,
 	},
 	{
-		ID: "auth.scope", Summary: "The client asks for scopes.", Why: "scope is an optional parameter of OAuth 2.1.", Source: ofFlow, Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
+		ID: "auth.scope", Summary: "The client asks for scopes.", Why: "scope is an optional parameter of OAuth 2.1.",
+		Source: ofFlow, Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
 		Apply: asking(map[string]string{"scope": "tools:read tools:call offline_access"}),
 	},
 	{
-		ID: "auth.further-parameters", Summary: "The authorization request has prompt, login_hint, nonce and a parameter of the client's own.", Why: furtherParameters, Source: ofFlow,
+		ID:      "auth.further-parameters",
+		Summary: "The authorization request has prompt, login_hint, nonce and a parameter of the client's own.",
+		Why:     furtherParameters, Source: ofFlow,
 		Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
-		Apply: asking(map[string]string{"prompt": "consent", "login_hint": "someone@example.com", "nonce": "n-0S6_WzA2Mj", "com.example.theme": "dark"}),
+		Apply: asking(map[string]string{"prompt": "consent", "login_hint": "someone@example.com",
+			"nonce": "n-0S6_WzA2Mj", "com.example.theme": "dark"}),
 	},
 	{
-		ID: "auth.token-parameters", Summary: "The token request has scope and a parameter of the client's own.", Why: furtherParameters, Source: ofFlow, Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
+		ID: "auth.token-parameters", Summary: "The token request has scope and a parameter of the client's own.",
+		Why: furtherParameters, Source: ofFlow, Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
 		Apply: formed(func(form url.Values, _ http.Header) {
 			form.Set("scope", "tools:read")
 			form.Set("com.example.device", "17")
@@ -184,17 +190,21 @@ var authOddities = []Oddity{
 	},
 	{
 		ID: "auth.secret-basic", Summary: "The client registers for client_secret_basic and authenticates with it.",
-		Why: "Authorization servers serve confidential and public clients; this one offers the method.", Source: ofOverview, Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
+		Why:    "Authorization servers serve confidential and public clients; this one offers the method.",
+		Source: ofOverview, Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
 		Apply: secretly("client_secret_basic"),
 	},
 	{
 		ID: "auth.secret-post", Summary: "The client registers for client_secret_post and authenticates with it.",
-		Why: "Authorization servers serve confidential and public clients; this one offers the method.", Source: ofOverview, Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
+		Why:    "Authorization servers serve confidential and public clients; this one offers the method.",
+		Source: ofOverview, Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
 		Apply: secretly("client_secret_post"),
 	},
 	{
-		ID: "auth.rich-registration", Summary: "The registration names a URI, a logo, contacts, scopes and a version of the software.",
-		Why: "RFC 7591 defines these members and leaves the document open.", Source: ofRegistration, Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
+		ID:      "auth.rich-registration",
+		Summary: "The registration names a URI, a logo, contacts, scopes and a version of the software.",
+		Why:     "RFC 7591 defines these members and leaves the document open.", Source: ofRegistration,
+		Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
 		Apply: registering(func(d object) {
 			d["client_uri"], d["logo_uri"], d["contacts"] = "https://client.example.com", "https://client.example.com/logo.png", list{"ops@example.com"}
 			d["scope"], d["software_id"], d["software_version"], d["client_name#de"] = "tools:read", "4NRB1-0XZABZI9E6-5SM3R", "2.1", "Beispiel"
@@ -202,7 +212,8 @@ var authOddities = []Oddity{
 	},
 	{
 		ID: "auth.short-registration", Summary: "The registration has redirect_uris alone.",
-		Why: "All other members have defaults in RFC 7591; for the method that is client_secret_basic, which the answer may replace.", Source: ofRegistration, Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
+		Why:    "All other members have defaults in RFC 7591; for the method that is client_secret_basic, which the answer may replace.",
+		Source: ofRegistration, Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
 		Apply: registering(func(d object) {
 			for name := range d {
 				if name != "redirect_uris" {
@@ -213,15 +224,20 @@ var authOddities = []Oddity{
 	},
 	{
 		ID: "auth.several-redirects", Summary: "The client registers three redirect URIs, of which it uses one.",
-		Why: "redirect_uris is a list; the authorization request names one of them.", Source: at("basic/authorization", "open-redirection"), Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
+		Why:    "redirect_uris is a list; the authorization request names one of them.",
+		Source: at("basic/authorization", "open-redirection"), Transports: overEitherHTTP,
+		Scenarios: []string{"auth/*"},
 		Apply: registering(func(d object) {
 			uris, _ := d["redirect_uris"].(list)
-			d["redirect_uris"] = append(list{"http://localhost:1/other", "https://client.example.com/callback"}, uris...)
+			d["redirect_uris"] = append(list{"http://localhost:1/other", "https://client.example.com/callback"},
+				uris...)
 		}),
 	},
 	{
-		ID: "auth.registers-twice", Summary: "The client registers for client_secret_basic, and then once more as it is used to; it uses the second registration.",
-		Why: "Nothing says how often a client registers.", Source: ofRegistration, Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
+		ID:      "auth.registers-twice",
+		Summary: "The client registers for client_secret_basic, and then once more as it is used to; it uses the second registration.",
+		Why:     "Nothing says how often a client registers.", Source: ofRegistration, Transports: overEitherHTTP,
+		Scenarios: []string{"auth/*"},
 		Apply: roundTripping(func(next http.RoundTripper) http.RoundTripper {
 			return roundTrip(func(r *http.Request) (*http.Response, error) {
 				if stepOf(r) != registration {
@@ -243,7 +259,8 @@ var authOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "auth.reloads", Summary: "The user agent loads each authorization URL twice, and the second result counts.", Why: "A user may load a page again.", Source: ofFlow,
+		ID: "auth.reloads", Summary: "The user agent loads each authorization URL twice, and the second result counts.",
+		Why: "A user may load a page again.", Source: ofFlow,
 		Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
 		Apply: roundTripping(func(next http.RoundTripper) http.RoundTripper {
 			return roundTrip(func(r *http.Request) (*http.Response, error) {
@@ -257,7 +274,9 @@ var authOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "auth.metadata-again", Summary: "Each metadata document is fetched twice.", Why: "Nothing says how often a document is fetched.", Source: ofDiscovery, Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
+		ID: "auth.metadata-again", Summary: "Each metadata document is fetched twice.",
+		Why: "Nothing says how often a document is fetched.", Source: ofDiscovery, Transports: overEitherHTTP,
+		Scenarios: []string{"auth/*"},
 		Apply: roundTripping(func(next http.RoundTripper) http.RoundTripper {
 			return roundTrip(func(r *http.Request) (*http.Response, error) {
 				if stepOf(r) == wellKnown {
@@ -271,8 +290,10 @@ var authOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "auth.openid-first", Summary: "Before each metadata document of an authorization server, the client asks for that of OpenID Connect.",
-		Why: "RFC 8414 has to be used; that the client also knows another discovery is not excluded.", Source: at("basic/authorization", "server-metadata-discovery"),
+		ID:         "auth.openid-first",
+		Summary:    "Before each metadata document of an authorization server, the client asks for that of OpenID Connect.",
+		Why:        "RFC 8414 has to be used; that the client also knows another discovery is not excluded.",
+		Source:     at("basic/authorization", "server-metadata-discovery"),
 		Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
 		Apply: roundTripping(func(next http.RoundTripper) http.RoundTripper {
 			return roundTrip(func(r *http.Request) (*http.Response, error) {
@@ -290,24 +311,31 @@ var authOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "auth.metadata-cached", Summary: "Metadata documents are fetched once and then remembered, also for a second token.",
-		Why: "Nothing says how often a document is fetched.", Source: ofDiscovery, Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
-		Apply: roundTripping(caching),
+		ID:      "auth.metadata-cached",
+		Summary: "Metadata documents are fetched once and then remembered, also for a second token.",
+		Why:     "Nothing says how often a document is fetched.", Source: ofDiscovery, Transports: overEitherHTTP,
+		Scenarios: []string{"auth/*"},
+		Apply:     roundTripping(caching),
 	},
 	{
-		ID: "auth.plain-requests", Summary: "Requests for metadata have no Accept, and a User-Agent of the client's own.", Why: "HTTP requires neither.", Source: ofDiscovery, Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
+		ID:      "auth.plain-requests",
+		Summary: "Requests for metadata have no Accept, and a User-Agent of the client's own.",
+		Why:     "HTTP requires neither.", Source: ofDiscovery, Transports: overEitherHTTP,
+		Scenarios: []string{"auth/*"},
 		Apply: seeking(wellKnown, func(r *http.Request) {
 			r.Header.Del("Accept")
 			r.Header.Set("User-Agent", "example-client/2.1 (+https://client.example.com)")
 		}),
 	},
 	{
-		ID: "auth.with-version", Summary: "Requests for metadata have MCP-Protocol-Version.", Why: moreFields, Source: ofDiscovery, Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
+		ID: "auth.with-version", Summary: "Requests for metadata have MCP-Protocol-Version.", Why: moreFields,
+		Source: ofDiscovery, Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
 		Apply: seeking(wellKnown, func(r *http.Request) { r.Header.Set("Mcp-Protocol-Version", client.Version) }),
 	},
 	{
 		ID: "auth.refreshes-never", Summary: "A refresh token is not used; the client seeks authorization anew.",
-		Why: "Refresh tokens are optional to use (OAuth 2.1, section 1.3.2).", Source: at("basic/authorization", "token-theft"), Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
+		Why:    "Refresh tokens are optional to use (OAuth 2.1, section 1.3.2).",
+		Source: at("basic/authorization", "token-theft"), Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
 		Apply: roundTripping(func(next http.RoundTripper) http.RoundTripper {
 			return roundTrip(func(r *http.Request) (*http.Response, error) {
 				resp, err := next.RoundTrip(r)
@@ -320,7 +348,8 @@ var authOddities = []Oddity{
 	},
 	{
 		ID: "auth.scheme-case", Summary: "The scheme in Authorization is written bearer.",
-		Why: "Names of authentication schemes are case-insensitive in HTTP (RFC 9110, section 11.1).", Source: ofTokenUse, Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
+		Why:    "Names of authentication schemes are case-insensitive in HTTP (RFC 9110, section 11.1).",
+		Source: ofTokenUse, Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
 		Apply: heads(func(h *head) {
 			if scheme, token, ok := strings.Cut(h.get("Authorization"), " "); ok && scheme == "Bearer" {
 				h.set("Authorization", "Authorization: bearer "+token)
@@ -329,12 +358,15 @@ var authOddities = []Oddity{
 	},
 	{
 		ID: "auth.reads-first", Summary: "The client asks for the resource metadata before it sends any message.",
-		Why: "The metadata are public, and nothing says that a refusal has to come first.", Source: ofDiscovery, Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
+		Why: "The metadata are public, and nothing says that a refusal has to come first.", Source: ofDiscovery,
+		Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
 		Apply: looksFirst,
 	},
 	{
-		ID: "auth.redirect-without-token", Summary: "The client follows a redirect to another origin, without its access token.",
-		Why: "The token is for the server that was asked; nothing says that a redirect is not followed.", Source: at("basic/authorization", "token-handling"), Transports: overHTTP, Scenarios: []string{"auth/*"},
+		ID:      "auth.redirect-without-token",
+		Summary: "The client follows a redirect to another origin, without its access token.",
+		Why:     "The token is for the server that was asked; nothing says that a redirect is not followed.",
+		Source:  at("basic/authorization", "token-handling"), Transports: overHTTP, Scenarios: []string{"auth/*"},
 		Apply: func(c *client.Standalone) { following(c, false) },
 	},
 }
@@ -348,7 +380,8 @@ func caching(next http.RoundTripper) http.RoundTripper {
 			return next.RoundTrip(r)
 		}
 		if text := documents[key]; text != nil {
-			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(text)), Request: r}, nil
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{},
+				Body: io.NopCloser(bytes.NewReader(text)), Request: r}, nil
 		}
 		resp, err := next.RoundTrip(r)
 		if err != nil || resp.StatusCode != http.StatusOK {

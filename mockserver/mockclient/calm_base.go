@@ -32,33 +32,38 @@ const anyID = "A request has a string or integer id that its sender has not used
 
 var idOddities = []Oddity{
 	{
-		ID: "ids.words", Summary: "Ids are strings, as UUIDs are.", Why: anyID, Source: ofRequests, Scenarios: []string{requests},
+		ID: "ids.words", Summary: "Ids are strings, as UUIDs are.", Why: anyID, Source: ofRequests,
+		Scenarios: []string{requests},
 		Apply: numbering(func(n int64) wire.ID {
 			return wire.StringID(fmt.Sprintf("9b2e7c1a-0000-4000-8000-%012x", n*0x5DEECE66D&0xFFFFFFFFFFFF))
 		}),
 	},
 	{
-		ID: "ids.digits", Summary: "Ids are strings of digits.", Why: anyID, Source: ofRequests, Scenarios: []string{requests},
-		Apply: numbering(func(n int64) wire.ID { return wire.StringID(strconv.FormatInt(n, 10)) }),
+		ID: "ids.digits", Summary: "Ids are strings of digits.", Why: anyID, Source: ofRequests,
+		Scenarios: []string{requests},
+		Apply:     numbering(func(n int64) wire.ID { return wire.StringID(strconv.FormatInt(n, 10)) }),
 	},
 	{
 		ID: "ids.from-zero", Summary: "The first id is 0.", Why: anyID, Source: ofRequests,
 		Apply: numbering(func(n int64) wire.ID { return wire.IntID(n - 1) }),
 	},
 	{
-		ID: "ids.negative", Summary: "Ids are negative and fall.", Why: anyID, Source: ofRequests, Scenarios: []string{requests},
-		Apply: numbering(func(n int64) wire.ID { return wire.IntID(-n) }),
+		ID: "ids.negative", Summary: "Ids are negative and fall.", Why: anyID, Source: ofRequests,
+		Scenarios: []string{requests},
+		Apply:     numbering(func(n int64) wire.ID { return wire.IntID(-n) }),
 	},
 	{
 		ID: "ids.gaps", Summary: "Ids leave gaps and come in no order.", Why: anyID, Source: ofRequests,
 		Apply: numbering(func(n int64) wire.ID { return wire.IntID(n * 7919 % 1_000_003) }),
 	},
 	{
-		ID: "ids.huge", Summary: "Ids are beyond what a double holds exactly.", Why: anyID, Source: ofRequests, Scenarios: []string{requests},
-		Apply: numbering(func(n int64) wire.ID { return wire.IntID(math.MaxInt64 - n) }),
+		ID: "ids.huge", Summary: "Ids are beyond what a double holds exactly.", Why: anyID, Source: ofRequests,
+		Scenarios: []string{requests},
+		Apply:     numbering(func(n int64) wire.ID { return wire.IntID(math.MaxInt64 - n) }),
 	},
 	{
-		ID: "ids.letters", Summary: "Ids are strings with letters beyond ASCII, quotes, escapes and blanks.", Why: anyID, Source: ofRequests, Scenarios: []string{requests},
+		ID: "ids.letters", Summary: "Ids are strings with letters beyond ASCII, quotes, escapes and blanks.",
+		Why: anyID, Source: ofRequests, Scenarios: []string{requests},
 		Apply: numbering(func(n int64) wire.ID { return wire.StringID(fmt.Sprintf(" é\t\"%d\"\\ → 🎉\u2028", n)) }),
 	},
 	{
@@ -67,10 +72,13 @@ var idOddities = []Oddity{
 	},
 	{
 		ID: "ids.long", Summary: "Ids are strings of two thousand characters.", Why: anyID, Source: ofRequests,
-		Apply: numbering(func(n int64) wire.ID { return wire.StringID(fmt.Sprintf("%d-%s", n, strings.Repeat("long ", 400))) }),
+		Apply: numbering(func(n int64) wire.ID {
+			return wire.StringID(fmt.Sprintf("%d-%s", n, strings.Repeat("long ", 400)))
+		}),
 	},
 	{
-		ID: "ids.mixed", Summary: "Ids are strings and integers in turn.", Why: anyID, Source: ofRequests, Scenarios: []string{requests},
+		ID: "ids.mixed", Summary: "Ids are strings and integers in turn.", Why: anyID, Source: ofRequests,
+		Scenarios: []string{requests},
 		Apply: numbering(func(n int64) wire.ID {
 			if n%2 == 0 {
 				return wire.StringID("request " + strconv.FormatInt(n, 10))
@@ -85,7 +93,8 @@ var idOddities = []Oddity{
 	},
 	{
 		ID: "ids.of-the-other-side", Summary: "Ids of the client are equal to ids that the server uses.",
-		Why: "An id is unique among the requests of one requestor; each side counts for itself.", Source: ofRequests, Scenarios: []string{requests},
+		Why: "An id is unique among the requests of one requestor; each side counts for itself.", Source: ofRequests,
+		Scenarios: []string{requests},
 		Apply: numbering(func(n int64) wire.ID {
 			if n == 2 {
 				return wire.StringID("a word")
@@ -98,32 +107,38 @@ var idOddities = []Oddity{
 var messageOddities = []Oddity{
 	{
 		ID: "messages.old-version-served", Summary: "A ping with jsonrpc 1.0 is served.",
-		Why: "JSON-RPC 2.0, section 3, recommends to handle objects of version 1.0.", Source: ofMessages, Scenarios: []string{envelopes},
-		Apply: editing(replies("old-version"), served),
+		Why: "JSON-RPC 2.0, section 3, recommends to handle objects of version 1.0.", Source: ofMessages,
+		Scenarios: []string{envelopes},
+		Apply:     editing(replies("old-version"), served),
 	},
 	{
-		ID: "messages.reversed", Summary: "The members of each object come in another order, jsonrpc after method and params first.",
-		Why: "The members of a JSON object have no order.", Source: ofMessages, Scenarios: []string{requests},
+		ID:      "messages.reversed",
+		Summary: "The members of each object come in another order, jsonrpc after method and params first.",
+		Why:     "The members of a JSON object have no order.", Source: ofMessages, Scenarios: []string{requests},
 		Apply: spelled(anything, spelling{reverse: true}),
 	},
 	{
 		ID: "messages.escapes", Summary: "All letters in names and strings are written as \\u escapes.",
-		Why: "JSON allows the escape of any character, also in names.", Source: ofMessages, Scenarios: []string{requests},
-		Apply: spelled(anything, spelling{escape: true}),
+		Why: "JSON allows the escape of any character, also in names.", Source: ofMessages,
+		Scenarios: []string{requests},
+		Apply:     spelled(anything, spelling{escape: true}),
 	},
 	{
-		ID: "messages.solidus", Summary: "Slashes are escaped.", Why: "JSON allows the escape of the solidus.", Source: ofMessages,
-		Apply: spelled(anything, spelling{solidus: true}),
+		ID: "messages.solidus", Summary: "Slashes are escaped.", Why: "JSON allows the escape of the solidus.",
+		Source: ofMessages,
+		Apply:  spelled(anything, spelling{solidus: true}),
 	},
 	{
 		ID: "messages.blanks", Summary: "There are blanks and tabs between all tokens.",
-		Why: "JSON allows whitespace between tokens, and only newlines end a message.", Source: ofMessages, Scenarios: []string{"http/refused-message"},
-		Apply: spelled(anything, spelling{blank: " \t "}),
+		Why: "JSON allows whitespace between tokens, and only newlines end a message.", Source: ofMessages,
+		Scenarios: []string{"http/refused-message"},
+		Apply:     spelled(anything, spelling{blank: " \t "}),
 	},
 	{
 		ID: "messages.lines", Summary: "Each body is indented over several lines.", Transports: overEitherHTTP,
-		Why: "Newlines delimit messages over stdio alone; over HTTP a body is one message.", Source: at("basic/transports", "sending-messages-to-the-server"),
-		Apply: spelled(anything, spelling{blank: "\r\n  "}),
+		Why:    "Newlines delimit messages over stdio alone; over HTTP a body is one message.",
+		Source: at("basic/transports", "sending-messages-to-the-server"),
+		Apply:  spelled(anything, spelling{blank: "\r\n  "}),
 	},
 	{
 		ID: "messages.numbers", Summary: "Numbers in arguments are written with a fraction and an exponent.",
@@ -137,14 +152,17 @@ var messageOddities = []Oddity{
 	},
 	{
 		ID: "messages.members", Summary: "Messages have members beside those of JSON-RPC.",
-		Why: "Neither the text nor the schema closes the objects of messages.", Source: ofMessages, Scenarios: []string{requests, sampling},
-		Apply: editing(anything, func(m object) { m["com.example.trace"] = object{"span": list{1, nil, "x"}} }),
+		Why: "Neither the text nor the schema closes the objects of messages.", Source: ofMessages,
+		Scenarios: []string{requests, sampling},
+		Apply:     editing(anything, func(m object) { m["com.example.trace"] = object{"span": list{1, nil, "x"}} }),
 	},
 	{
 		ID: "messages.params-members", Summary: "Params have members that the method does not define.",
 		Why: "params is an object with any members: [key: string]: unknown.", Source: ofRequests,
-		Apply: editing(calls("initialize", "tools/list", "tools/call", "resources/list", "resources/read", "prompts/list", "prompts/get",
-			"completion/complete", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "resources/templates/list"), func(m object) {
+		Apply: editing(calls("initialize", "tools/list", "tools/call", "resources/list", "resources/read",
+			"prompts/list", "prompts/get",
+			"completion/complete", "logging/setLevel", "resources/subscribe", "resources/unsubscribe",
+			"resources/templates/list"), func(m object) {
 			p, _ := m["params"].(object)
 			if p == nil {
 				p = object{}
@@ -156,11 +174,12 @@ var messageOddities = []Oddity{
 	{
 		ID: "messages.params-empty", Summary: "If a method needs no params, they are an empty object.",
 		Why: "params is optional, and an empty object has no parameter.", Source: ofRequests,
-		Apply: editing(func(m *wire.Message) bool { return m.Kind == wire.Request || m.Kind == wire.Notification }, func(m object) {
-			if m["params"] == nil {
-				m["params"] = object{}
-			}
-		}),
+		Apply: editing(func(m *wire.Message) bool { return m.Kind == wire.Request || m.Kind == wire.Notification },
+			func(m object) {
+				if m["params"] == nil {
+					m["params"] = object{}
+				}
+			}),
 	},
 	{
 		ID: "messages.large", Summary: "A request has a quarter of a mebibyte.",
@@ -178,17 +197,20 @@ var messageOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "notifications.unknown", Summary: "The client sends a notification that the schema does not have, for an experimental capability that both sides may have.",
-		Why:    "experimental describes support for non-standard features, and a receiver ignores notifications that it does not know.",
-		Source: at("basic/lifecycle", "capability-negotiation"),
+		ID:      "notifications.unknown",
+		Summary: "The client sends a notification that the schema does not have, for an experimental capability that both sides may have.",
+		Why:     "experimental describes support for non-standard features, and a receiver ignores notifications that it does not know.",
+		Source:  at("basic/lifecycle", "capability-negotiation"),
 		Apply: changing(func(o *client.Options) {
 			o.Capabilities["experimental"] = object{"com.example/heartbeat": object{"every": 5}}
 		}),
 	},
 	{
-		ID: "notifications.leaving", Summary: "The client closes the connection when a notification with an unknown method comes, and ends with an error.",
-		Why: "The receiver sends no response; that it goes on, no page says.", Source: ofNotifications, Scenarios: []string{notifications, "exchange/beside", "sequences/session"},
-		Untried: unheard,
+		ID:      "notifications.leaving",
+		Summary: "The client closes the connection when a notification with an unknown method comes, and ends with an error.",
+		Why:     "The receiver sends no response; that it goes on, no page says.", Source: ofNotifications,
+		Scenarios: []string{notifications, "exchange/beside", "sequences/session"},
+		Untried:   unheard,
 		Apply: sendingOn(func(ctx context.Context, conn transport.Conn) {
 			if told(conn, unknownNotification) {
 				_ = conn.Close(ctx)
@@ -206,7 +228,8 @@ var messageOddities = []Oddity{
 
 // unheard are the requirements that a client leaves open which ends the session at a notification with an unknown
 // method.
-var unheard = []string{"base.notification.*", "meta.attach.notification", "cancellation.*", "*.list-changed.unsolicited", "logging.message.any-data"}
+var unheard = []string{"base.notification.*", "meta.attach.notification", "cancellation.*",
+	"*.list-changed.unsolicited", "logging.message.any-data"}
 
 func unknownNotification(m *wire.Message) bool {
 	return m.Kind == wire.Notification && strings.Contains(m.Method, "com.example")
@@ -222,7 +245,8 @@ func told(conn transport.Conn, of match) bool {
 // oddKeys returns metadata with all forms of keys that a client may choose.
 func oddKeys() object {
 	return object{
-		"com.example/a-b_c.d": 1, "io.example-host.x1/trace": "x", "a": nil, "Z9": list{}, "a.b-c_d": true, "com.example/": object{}, "x.y/z": 0.5,
+		"com.example/a-b_c.d": 1, "io.example-host.x1/trace": "x", "a": nil, "Z9": list{}, "a.b-c_d": true,
+		"com.example/": object{}, "x.y/z": 0.5,
 	}
 }
 
@@ -254,18 +278,21 @@ func withMeta(meta func() object) apply {
 var metaOddities = []Oddity{
 	{
 		ID: "meta.everywhere", Summary: "Every request, notification and result has _meta with keys of all forms.",
-		Why: "_meta attaches additional metadata to any interaction; an empty name is allowed, and a prefix is optional.", Source: ofMeta,
+		Why:       "_meta attaches additional metadata to any interaction; an empty name is allowed, and a prefix is optional.",
+		Source:    ofMeta,
 		Scenarios: []string{requests, sampling, elicitation, rootsSeen},
 		Apply:     withMeta(oddKeys),
 	},
 	{
 		ID: "meta.empty", Summary: "Every request, notification and result has an empty _meta.",
-		Why: "_meta is an object with any number of members, also none.", Source: ofMeta, Scenarios: []string{requests, sampling},
-		Apply: withMeta(func() object { return object{} }),
+		Why: "_meta is an object with any number of members, also none.", Source: ofMeta,
+		Scenarios: []string{requests, sampling},
+		Apply:     withMeta(func() object { return object{} }),
 	},
 	{
 		ID: "meta.in-items", Summary: "Roots and the content of sampled messages have _meta of their own.",
-		Why: "The definitions of Root and of content blocks have _meta.", Source: at("schema", "root"), Scenarios: []string{sampling, rootsSeen},
+		Why: "The definitions of Root and of content blocks have _meta.", Source: at("schema", "root"),
+		Scenarios: []string{sampling, rootsSeen},
 		Apply: all(amending("roots/list", func(r object) {
 			roots, _ := r["roots"].(list)
 			for i, root := range roots {
@@ -291,7 +318,8 @@ func failingWith(code int64, message string, data any) apply {
 var answerOddities = []Oddity{
 	{
 		ID: "results.members", Summary: "Results have members that their definitions do not have.",
-		Why: "Results may follow any JSON object structure.", Source: ofResponses, Scenarios: []string{sampling, elicitation, rootsSeen},
+		Why: "Results may follow any JSON object structure.", Source: ofResponses,
+		Scenarios: []string{sampling, elicitation, rootsSeen},
 		Apply: changing(func(o *client.Options) {
 			for method, serve := range o.Answers {
 				o.Answers[method] = func(ctx context.Context, params any) (any, *wire.Error) {
@@ -306,7 +334,8 @@ var answerOddities = []Oddity{
 	},
 	{
 		ID: "errors.data", Summary: "Errors have data: an object, a list, a text, a number or null.",
-		Why: "data is optional and its value is defined by the sender.", Source: at("schema", "jsonrpcerror"), Scenarios: []string{requests, "hostile/envelopes", sampling},
+		Why: "data is optional and its value is defined by the sender.", Source: at("schema", "jsonrpcerror"),
+		Scenarios: []string{requests, "hostile/envelopes", sampling},
 		Apply: editing(refusals, func(m object) {
 			kinds := list{object{"cause": list{}}, list{1}, "text", 7, nil, false}
 			if e, ok := m["error"].(object); ok {
@@ -316,28 +345,35 @@ var answerOddities = []Oddity{
 	},
 	{
 		ID: "errors.own-code", Summary: "Requests of the server are refused with codes of the application's own.",
-		Why: "Error codes are integers; JSON-RPC leaves all of them outside the reserved range to the application.", Source: ofResponses,
+		Why:       "Error codes are integers; JSON-RPC leaves all of them outside the reserved range to the application.",
+		Source:    ofResponses,
 		Scenarios: []string{sampling, rootsSeen, "acts/sampling", "acts/roots"},
-		Untried:   []string{"sampling.*", "roots.*", "base.error.invalid-params", "content.*", "meta.attach.*", "progress.*", "cancellation.*", "schema.*", "elicitation.*"},
-		Apply:     failingWith(4711, "This host says no.", object{"policy": "none"}),
+		Untried: []string{"sampling.*", "roots.*", "base.error.invalid-params", "content.*", "meta.attach.*",
+			"progress.*", "cancellation.*", "schema.*", "elicitation.*"},
+		Apply: failingWith(4711, "This host says no.", object{"policy": "none"}),
 	},
 	{
 		ID: "errors.server-range", Summary: "Requests of the server are refused with a code between -32099 and -32000.",
 		Why: "JSON-RPC reserves this range for errors that the implementation defines.", Source: ofResponses,
 		Scenarios: []string{sampling, rootsSeen, "acts/sampling", "acts/roots"},
-		Untried:   []string{"sampling.*", "roots.*", "base.error.invalid-params", "content.*", "meta.attach.*", "progress.*", "cancellation.*", "schema.*", "elicitation.*"},
-		Apply:     failingWith(-32050, "Unavailable", nil),
+		Untried: []string{"sampling.*", "roots.*", "base.error.invalid-params", "content.*", "meta.attach.*",
+			"progress.*", "cancellation.*", "schema.*", "elicitation.*"},
+		Apply: failingWith(-32050, "Unavailable", nil),
 	},
 	{
 		ID: "answers.late", Summary: "Answers that are not to a ping take half a second.",
 		Why: "Only a ping has to be answered promptly.", Source: at("basic/utilities/ping", "behavior-requirements"),
-		Scenarios: []string{sampling, elicitation, rootsSeen, "acts/elicitation", "acts/roots", "acts/sampling", "acts/root-folder"},
-		Untried:   []string{"sampling.security.validate-content"}, // the client does not wait until all is asked
-		Apply:     all(obedient, delaying(500*time.Millisecond, "sampling/createMessage", "elicitation/create", "roots/list")),
+		Scenarios: []string{sampling, elicitation, rootsSeen, "acts/elicitation", "acts/roots", "acts/sampling",
+			"acts/root-folder"},
+		Untried: []string{"sampling.security.validate-content"}, // the client does not wait until all is asked
+		Apply: all(obedient, delaying(500*time.Millisecond, "sampling/createMessage", "elicitation/create",
+			"roots/list")),
 	},
 	{
 		ID: "answers.out-of-order", Summary: "Pings are answered before requests that came earlier.",
-		Why: "Responses carry the id of their request; no order is given.", Source: ofResponses, Scenarios: []string{rootsSeen, sampling, elicitation},
-		Apply: all(obedient, delaying(40*time.Millisecond, "sampling/createMessage", "elicitation/create", "roots/list")),
+		Why: "Responses carry the id of their request; no order is given.", Source: ofResponses,
+		Scenarios: []string{rootsSeen, sampling, elicitation},
+		Apply: all(obedient, delaying(40*time.Millisecond, "sampling/createMessage", "elicitation/create",
+			"roots/list")),
 	},
 }

@@ -120,7 +120,8 @@ func (c *rewriter) Write(p []byte) (int, error) {
 			h := &head{line: lines[0], fields: lines[1:]}
 			c.rest, _ = strconv.Atoi(h.get("Content-Length"))
 			c.change(h)
-			if _, err := c.Conn.Write([]byte(h.line + "\r\n" + strings.Join(append(h.fields, ""), "\r\n") + "\r\n")); err != nil {
+			if _, err := c.Conn.Write([]byte(h.line + "\r\n" + strings.Join(append(h.fields, ""), "\r\n") +
+				"\r\n")); err != nil {
 				return 0, err
 			}
 			c.began, c.open = rest, c.rest > 0
@@ -210,16 +211,21 @@ const (
 
 var httpOddities = []Oddity{
 	{
-		ID: "http.accept-order", Summary: "Accept lists text/event-stream before application/json.", Why: bothListed, Source: ofSending, Transports: overHTTP,
+		ID: "http.accept-order", Summary: "Accept lists text/event-stream before application/json.", Why: bothListed,
+		Source: ofSending, Transports: overHTTP,
 		Apply: fields(http.MethodPost, "Accept", "Accept: text/event-stream, application/json"),
 	},
 	{
-		ID: "http.accept-weights", Summary: "Accept has weights and a wildcard.", Why: bothListed, Source: ofSending, Transports: overHTTP,
-		Apply: fields(http.MethodPost, "Accept", "Accept: application/json;q=0.9, text/event-stream; q=0.5, */*;q=0.1"),
+		ID: "http.accept-weights", Summary: "Accept has weights and a wildcard.", Why: bothListed, Source: ofSending,
+		Transports: overHTTP,
+		Apply: fields(http.MethodPost, "Accept",
+			"Accept: application/json;q=0.9, text/event-stream; q=0.5, */*;q=0.1"),
 	},
 	{
-		ID: "http.accept-parameters", Summary: "The types in Accept have parameters.", Why: bothListed, Source: ofSending, Transports: overHTTP,
-		Apply: fields(http.MethodPost, "Accept", `Accept: application/json; charset=utf-8, text/event-stream;charset="utf-8";q=1.0`),
+		ID: "http.accept-parameters", Summary: "The types in Accept have parameters.", Why: bothListed,
+		Source: ofSending, Transports: overHTTP,
+		Apply: fields(http.MethodPost, "Accept",
+			`Accept: application/json; charset=utf-8, text/event-stream;charset="utf-8";q=1.0`),
 	},
 	{
 		ID: "http.accept-two-fields", Summary: "Accept comes in two header fields.",
@@ -227,28 +233,34 @@ var httpOddities = []Oddity{
 		Apply: fields(http.MethodPost, "Accept", "Accept: application/json", "Accept: text/event-stream"),
 	},
 	{
-		ID: "http.accept-case", Summary: "The types in Accept have capitals, and empty elements stand between them.", Why: anyCase, Source: ofSending, Transports: overHTTP,
+		ID: "http.accept-case", Summary: "The types in Accept have capitals, and empty elements stand between them.",
+		Why: anyCase, Source: ofSending, Transports: overHTTP,
 		Apply: fields(http.MethodPost, "Accept", "Accept: Application/JSON,, Text/Event-Stream ,"),
 	},
 	{
-		ID: "http.accept-more", Summary: "Accept lists six further types.", Why: bothListed, Source: ofSending, Transports: overHTTP,
-		Apply: fields(http.MethodPost, "Accept", "Accept: text/html, text/plain;q=0.3, application/json, image/*, text/event-stream, application/xml, */*"),
+		ID: "http.accept-more", Summary: "Accept lists six further types.", Why: bothListed, Source: ofSending,
+		Transports: overHTTP,
+		Apply: fields(http.MethodPost, "Accept",
+			"Accept: text/html, text/plain;q=0.3, application/json, image/*, text/event-stream, application/xml, */*"),
 	},
 	{
 		ID: "http.get-accept", Summary: "Accept of a GET lists application/json beside text/event-stream.",
-		Why: "The GET has to list text/event-stream; other types are not excluded.", Source: ofListening, Transports: overEitherHTTP,
-		Apply: fields(http.MethodGet, "Accept", "Accept: application/json;q=0.1, text/event-stream"),
+		Why: "The GET has to list text/event-stream; other types are not excluded.", Source: ofListening,
+		Transports: overEitherHTTP,
+		Apply:      fields(http.MethodGet, "Accept", "Accept: application/json;q=0.1, text/event-stream"),
 	},
 	{
 		ID: "http.content-type-charset", Summary: "Content-Type is application/json; charset=utf-8.", Why: noMediaType, Source: ofSending, Transports: overEitherHTTP,
 		Apply: contentType("Content-Type: application/json; charset=utf-8"),
 	},
 	{
-		ID: "http.content-type-case", Summary: "Content-Type is Application/Json.", Why: anyCase, Source: ofSending, Transports: overEitherHTTP,
-		Apply: contentType("Content-Type: Application/Json"),
+		ID: "http.content-type-case", Summary: "Content-Type is Application/Json.", Why: anyCase, Source: ofSending,
+		Transports: overEitherHTTP,
+		Apply:      contentType("Content-Type: Application/Json"),
 	},
 	{
-		ID: "http.content-type-missing", Summary: "POSTs of messages have no Content-Type.", Why: noMediaType, Source: ofSending, Transports: overHTTP,
+		ID: "http.content-type-missing", Summary: "POSTs of messages have no Content-Type.", Why: noMediaType,
+		Source: ofSending, Transports: overHTTP,
 		Apply: heads(func(h *head) {
 			if h.get("Accept") == "application/json, text/event-stream" {
 				h.set("Content-Type")
@@ -256,17 +268,20 @@ var httpOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "http.names-lower", Summary: "All names of header fields are in lower case.", Why: anyCase, Source: ofSessions, Transports: overEitherHTTP,
+		ID: "http.names-lower", Summary: "All names of header fields are in lower case.", Why: anyCase,
+		Source: ofSessions, Transports: overEitherHTTP,
 		Scenarios: []string{"http/delete"},
 		Apply:     heads(func(h *head) { renamed(h, strings.ToLower) }),
 	},
 	{
-		ID: "http.names-upper", Summary: "All names of header fields are in capitals.", Why: anyCase, Source: ofSessions, Transports: overEitherHTTP,
+		ID: "http.names-upper", Summary: "All names of header fields are in capitals.", Why: anyCase,
+		Source: ofSessions, Transports: overEitherHTTP,
 		Apply: heads(func(h *head) { renamed(h, strings.ToUpper) }),
 	},
 	{
 		ID: "http.fields-reversed", Summary: "The header fields come in the reverse order.",
-		Why: "The order of fields with different names has no meaning in HTTP.", Source: at("basic/transports", "streamable-http"), Transports: overEitherHTTP,
+		Why:    "The order of fields with different names has no meaning in HTTP.",
+		Source: at("basic/transports", "streamable-http"), Transports: overEitherHTTP,
 		Apply: heads(func(h *head) {
 			for i, j := 0, len(h.fields)-1; i < j; i, j = i+1, j-1 {
 				h.fields[i], h.fields[j] = h.fields[j], h.fields[i]
@@ -275,7 +290,8 @@ var httpOddities = []Oddity{
 	},
 	{
 		ID: "http.blanks", Summary: "No blank, or several, stand between a field's name and its value, and after that.",
-		Why: "HTTP allows optional whitespace around the value of a field.", Source: at("basic/transports", "protocol-version-header"), Transports: overEitherHTTP,
+		Why:    "HTTP allows optional whitespace around the value of a field.",
+		Source: at("basic/transports", "protocol-version-header"), Transports: overEitherHTTP,
 		Apply: heads(func(h *head) {
 			for i, field := range h.fields {
 				name, value, _ := strings.Cut(field, ": ")
@@ -287,35 +303,42 @@ var httpOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "http.more-fields", Summary: "Requests have cookies, trace headers and a referrer.", Why: moreFields, Source: ofSending, Transports: overEitherHTTP,
+		ID: "http.more-fields", Summary: "Requests have cookies, trace headers and a referrer.", Why: moreFields,
+		Source: ofSending, Transports: overEitherHTTP,
 		Apply: heads(func(h *head) {
-			h.fields = append(h.fields, "Cookie: theme=dark; session=1", "Traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+			h.fields = append(h.fields, "Cookie: theme=dark; session=1",
+				"Traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 				"X-Request-Id: 17", "Accept-Language: de, en;q=0.5", "Cache-Control: no-cache", "DNT: 1")
 		}),
 	},
 	{
-		ID: "http.accept-encoding", Summary: "Requests accept compressed answers.", Why: moreFields, Source: ofSending, Transports: overEitherHTTP,
-		Apply: fields("", "Accept-Encoding", "Accept-Encoding: identity, gzip;q=0.5, br;q=0"),
+		ID: "http.accept-encoding", Summary: "Requests accept compressed answers.", Why: moreFields, Source: ofSending,
+		Transports: overEitherHTTP,
+		Apply:      fields("", "Accept-Encoding", "Accept-Encoding: identity, gzip;q=0.5, br;q=0"),
 	},
 	{
-		ID: "http.user-agent-none", Summary: "Requests have no User-Agent.", Why: "HTTP does not require the field.", Source: ofSending, Transports: overEitherHTTP,
+		ID: "http.user-agent-none", Summary: "Requests have no User-Agent.", Why: "HTTP does not require the field.",
+		Source: ofSending, Transports: overEitherHTTP,
 		Apply: fields("", "User-Agent"),
 	},
 	{
 		ID: "http.origin", Summary: "Requests have the Origin of the server itself, as those of a page that it serves.",
-		Why: "Servers validate Origin; a client may send it, and its own origin is a good one.", Source: at("basic/transports", "security-warning"), Transports: overEitherHTTP,
+		Why:    "Servers validate Origin; a client may send it, and its own origin is a good one.",
+		Source: at("basic/transports", "security-warning"), Transports: overEitherHTTP,
 		Apply: heads(func(h *head) {
 			h.fields = append(h.fields, "Origin: http://"+h.get("Host"), "Sec-Fetch-Site: same-origin")
 		}),
 	},
 	{
 		ID: "http.connection-close", Summary: "Each request asks for the connection to be closed.",
-		Why: "HTTP leaves the life of connections to both sides.", Source: at("basic/transports", "streamable-http"), Transports: overEitherHTTP,
-		Apply: fields("", "Connection", "Connection: close"),
+		Why: "HTTP leaves the life of connections to both sides.", Source: at("basic/transports", "streamable-http"),
+		Transports: overEitherHTTP,
+		Apply:      fields("", "Connection", "Connection: close"),
 	},
 	{
 		ID: "http.chunked", Summary: "The bodies of POSTs come in chunks, without Content-Length.",
-		Why: "HTTP has two ways to delimit a body; the text chooses none.", Source: ofSending, Transports: overEitherHTTP,
+		Why: "HTTP has two ways to delimit a body; the text chooses none.", Source: ofSending,
+		Transports: overEitherHTTP,
 		Apply: requestsAs(func(h *head) {
 			if h.get("Content-Length") != "" && h.get("Content-Length") != "0" {
 				h.set("Content-Length", "Transfer-Encoding: chunked")
@@ -351,12 +374,14 @@ var httpOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "http.expect", Summary: "POSTs expect 100-continue.", Why: "HTTP lets a client ask whether the server wants the body.", Source: ofSending, Transports: overEitherHTTP,
+		ID: "http.expect", Summary: "POSTs expect 100-continue.",
+		Why: "HTTP lets a client ask whether the server wants the body.", Source: ofSending, Transports: overEitherHTTP,
 		Apply: fields(http.MethodPost, "Expect", "Expect: 100-continue"),
 	},
 	{
 		ID: "http.absolute-target", Summary: "The request line has the whole URL.",
-		Why: "A server has to accept the absolute form of the request target, which clients send to proxies.", Source: ofSending, Transports: overEitherHTTP,
+		Why:    "A server has to accept the absolute form of the request target, which clients send to proxies.",
+		Source: ofSending, Transports: overEitherHTTP,
 		Apply: heads(func(h *head) {
 			method, rest, _ := strings.Cut(h.line, " ")
 			h.line = method + " http://" + h.get("Host") + rest
@@ -364,7 +389,8 @@ var httpOddities = []Oddity{
 	},
 	{
 		ID: "http.version-early", Summary: "initialize has MCP-Protocol-Version already.",
-		Why: "The field is required on subsequent requests, and not excluded on the first one.", Source: at("basic/transports", "protocol-version-header"), Transports: overHTTP,
+		Why:    "The field is required on subsequent requests, and not excluded on the first one.",
+		Source: at("basic/transports", "protocol-version-header"), Transports: overHTTP,
 		Scenarios: []string{lost, "lifecycle/refused"},
 		Apply: sending(calls("initialize"), func(_ *wire.Message, out outgoing) []outgoing {
 			out.Header = http.Header{"MCP-Protocol-Version": {client.Version}}
@@ -372,8 +398,9 @@ var httpOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "http.delete-fields", Summary: "DELETE has Accept and Content-Type.", Why: moreFields, Source: ofSessions, Transports: overHTTP,
-		Scenarios: []string{"http/delete", "http/plain"},
+		ID: "http.delete-fields", Summary: "DELETE has Accept and Content-Type.", Why: moreFields, Source: ofSessions,
+		Transports: overHTTP,
+		Scenarios:  []string{"http/delete", "http/plain"},
 		Apply: heads(func(h *head) {
 			if h.method() == http.MethodDelete {
 				h.fields = append(h.fields, "Accept: */*", "Content-Type: application/json")
@@ -381,18 +408,22 @@ var httpOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "http.never-listens", Summary: "The client opens no GET stream.", Why: mayListen, Source: ofListening, Transports: overHTTP,
-		Scenarios: []string{"http/listening", "http/plain", requests, sampling, lost, cutStream},
-		Untried:   []string{"http.client.get-*", "http.server.*", "*.list-changed.*", "logging.*", "http.get.*", "lifecycle.shutdown.http-close"},
-		Apply:     unlistening(nil),
+		ID: "http.never-listens", Summary: "The client opens no GET stream.", Why: mayListen, Source: ofListening,
+		Transports: overHTTP,
+		Scenarios:  []string{"http/listening", "http/plain", requests, sampling, lost, cutStream},
+		Untried: []string{"http.client.get-*", "http.server.*", "*.list-changed.*", "logging.*", "http.get.*",
+			"lifecycle.shutdown.http-close"},
+		Apply: unlistening(nil),
 	},
 	{
-		ID: "http.listens-first", Summary: "The GET stream is open before notifications/initialized.", Why: mayListen, Source: ofListening, Transports: overHTTP,
+		ID: "http.listens-first", Summary: "The GET stream is open before notifications/initialized.", Why: mayListen,
+		Source: ofListening, Transports: overHTTP,
 		Scenarios: []string{"http/listening", "http/plain", "lifecycle/early-ping"},
 		Apply:     unlistening(func(ctx context.Context, conn *transport.HTTPConn) { _, _ = conn.Listen(ctx) }),
 	},
 	{
-		ID: "http.listens-late", Summary: "The GET stream opens after all other requests.", Why: mayListen, Source: ofListening, Transports: overHTTP,
+		ID: "http.listens-late", Summary: "The GET stream opens after all other requests.", Why: mayListen,
+		Source: ofListening, Transports: overHTTP,
 		Scenarios: []string{"http/listening", "http/plain"}, Untried: []string{"http.client.get-*", "*.list-changed.*"},
 		Apply: all(func(c *client.Standalone) {
 			raw := connectionOf(c)
@@ -406,7 +437,8 @@ var httpOddities = []Oddity{
 	},
 	{
 		ID: "http.listens-thrice", Summary: "Three GET streams are open at the same time.", Why: mayListen,
-		Source: at("basic/transports", "multiple-connections"), Transports: overHTTP, Scenarios: []string{"http/listening", cutStream, lost},
+		Source: at("basic/transports", "multiple-connections"), Transports: overHTTP,
+		Scenarios: []string{"http/listening", cutStream, lost},
 		Apply: all(unlistening(func(ctx context.Context, conn *transport.HTTPConn) {
 			for range 3 {
 				_, _ = conn.Listen(ctx)
@@ -415,32 +447,40 @@ var httpOddities = []Oddity{
 	},
 	{
 		ID: "http.listens-in-turn", Summary: "GET streams are opened and closed again, without Last-Event-ID.",
-		Why: "The client may close a stream at any time; Last-Event-ID belongs to a GET that resumes a broken one.", Source: ofListening, Transports: overHTTP,
+		Why:    "The client may close a stream at any time; Last-Event-ID belongs to a GET that resumes a broken one.",
+		Source: ofListening, Transports: overHTTP,
 		Scenarios: []string{"http/listening", cutStream, "lists/changed"},
 		Apply:     onHTTP(func(ctx context.Context, conn *transport.HTTPConn) { reopening(ctx, conn, 4) }),
 	},
 	{
-		ID: "http.listens-briefly", Summary: "The only GET stream is closed as soon as it is open.", Why: mayListen, Source: ofListening, Transports: overHTTP,
-		Scenarios: []string{"http/listening", "http/plain"}, Untried: []string{"http.client.get-*", "*.list-changed.*", "lifecycle.shutdown.http-close"},
-		Apply: unlistening(func(ctx context.Context, conn *transport.HTTPConn) { reopening(ctx, conn, 1) }),
+		ID: "http.listens-briefly", Summary: "The only GET stream is closed as soon as it is open.", Why: mayListen,
+		Source: ofListening, Transports: overHTTP,
+		Scenarios: []string{"http/listening", "http/plain"},
+		Untried:   []string{"http.client.get-*", "*.list-changed.*", "lifecycle.shutdown.http-close"},
+		Apply:     unlistening(func(ctx context.Context, conn *transport.HTTPConn) { reopening(ctx, conn, 1) }),
 	},
 	{
-		ID: "http.preflights", Summary: "Before each message comes a preflight request with OPTIONS, without the headers of the session.",
-		Why: "Browsers ask whether a page may make a request; the page has no part in that.", Source: ofSending, Transports: overEitherHTTP,
+		ID:      "http.preflights",
+		Summary: "Before each message comes a preflight request with OPTIONS, without the headers of the session.",
+		Why:     "Browsers ask whether a page may make a request; the page has no part in that.", Source: ofSending,
+		Transports: overEitherHTTP,
 		Apply: func(c *client.Standalone) {
 			raw := connectionOf(c)
 			sendingOn(func(ctx context.Context, _ transport.Conn) {
 				if raw() != nil {
 					_, _ = raw().Do(ctx, transport.Request{Method: http.MethodOptions, Header: http.Header{
-						"Access-Control-Request-Method": {http.MethodPost}, "Access-Control-Request-Headers": {"content-type,mcp-session-id"},
+						"Access-Control-Request-Method":  {http.MethodPost},
+						"Access-Control-Request-Headers": {"content-type,mcp-session-id"},
 					}})
 				}
 			})(c)
 		},
 	},
 	{
-		ID: "http.resumes-behind-nothing", Summary: "A stream is resumed while it goes on, by the id of an event whose data is empty.",
-		Why: "Disconnection may occur at any time, and every event with an id sets the last id, whatever its data.", Source: at("basic/transports", "resumability-and-redelivery"),
+		ID:         "http.resumes-behind-nothing",
+		Summary:    "A stream is resumed while it goes on, by the id of an event whose data is empty.",
+		Why:        "Disconnection may occur at any time, and every event with an id sets the last id, whatever its data.",
+		Source:     at("basic/transports", "resumability-and-redelivery"),
 		Transports: overHTTP, Scenarios: []string{"exchange/frames"},
 		Apply: wrapping(func(conn transport.Conn) transport.Conn {
 			return &resumingBehind{conn, replies("behind an event whose data is empty"), "primed"}
@@ -448,20 +488,24 @@ var httpOddities = []Oddity{
 	},
 	{
 		ID: "http.leaves-streams", Summary: "Answers are still under way when the client deletes its session.",
-		Why: "A client that no longer needs a session deletes it; disconnection may occur at any time.", Source: ofSessions, Transports: overHTTP,
+		Why:    "A client that no longer needs a session deletes it; disconnection may occur at any time.",
+		Source: ofSessions, Transports: overHTTP,
 		Scenarios: []string{"http/delete", "http/plain"},
 		Apply: onHTTP(func(ctx context.Context, conn *transport.HTTPConn) {
 			if !conn.Log().Conversation().Declared(wire.Server, "tools") {
 				return
 			}
 			for _, id := range []string{"left-1", "left-2"} {
-				_, _ = conn.Send(ctx, outgoing{Raw: []byte(`{"jsonrpc":"2.0","id":"` + id + `","method":"tools/call","params":{"name":"slow","arguments":{"seconds":3}}}`)})
+				_, _ = conn.Send(ctx, outgoing{Raw: []byte(`{"jsonrpc":"2.0","id":"` + id +
+					`","method":"tools/call","params":{"name":"slow","arguments":{"seconds":3}}}`)})
 			}
 		}),
 	},
 	{
-		ID: "http.posts-in-turn", Summary: "Each message is sent once the head of the response to the one before has come.",
-		Why: "Each message is a request of its own; nothing says that two are under way at the same time.", Source: ofSending,
+		ID:         "http.posts-in-turn",
+		Summary:    "Each message is sent once the head of the response to the one before has come.",
+		Why:        "Each message is a request of its own; nothing says that two are under way at the same time.",
+		Source:     ofSending,
 		Transports: overHTTP, Scenarios: []string{"time/*", "http/listening"},
 		Apply: all(impatient, wrapping(func(conn transport.Conn) transport.Conn {
 			last := make(chan *wire.Event, 1)
@@ -547,7 +591,8 @@ var ofStdio = at("basic/transports", "stdio")
 
 var stdioOddities = []Oddity{
 	{
-		ID: "stdio.pieces", Summary: "A line is written in pieces of seven bytes.", Why: "Newlines delimit messages; how they are written is left open.",
+		ID: "stdio.pieces", Summary: "A line is written in pieces of seven bytes.",
+		Why:    "Newlines delimit messages; how they are written is left open.",
 		Source: ofStdio, Transports: overStdio,
 		Apply: inPieces(func(line []byte) (all [][]byte) {
 			for len(line) > 0 {
@@ -558,14 +603,18 @@ var stdioOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "stdio.newline-apart", Summary: "The newline is written by itself.", Why: "Newlines delimit messages; how they are written is left open.",
+		ID: "stdio.newline-apart", Summary: "The newline is written by itself.",
+		Why:    "Newlines delimit messages; how they are written is left open.",
 		Source: ofStdio, Transports: overStdio,
 		Apply: inPieces(func(line []byte) [][]byte { return [][]byte{line[:len(line)-1], line[len(line)-1:]} }),
 	},
 	{
-		ID: "stdio.hanging-up", Summary: "When a notification with an unknown method comes, the client closes stdin, and gives the server ten seconds to exit.",
-		Why: "A client shuts down by closing stdin, at any time, and what is a reasonable time to wait then is left open.", Source: at("basic/lifecycle", "stdio"), Transports: overStdio,
-		Scenarios: []string{notifications, "hostile/lists", "stdio/stubborn", "exchange/beside", "sequences/session"}, Untried: unheard,
+		ID:      "stdio.hanging-up",
+		Summary: "When a notification with an unknown method comes, the client closes stdin, and gives the server ten seconds to exit.",
+		Why:     "A client shuts down by closing stdin, at any time, and what is a reasonable time to wait then is left open.",
+		Source:  at("basic/lifecycle", "stdio"), Transports: overStdio,
+		Scenarios: []string{notifications, "hostile/lists", "stdio/stubborn", "exchange/beside", "sequences/session"},
+		Untried:   unheard,
 		Apply: func(c *client.Standalone) {
 			l := &launcher{Launcher: c.Launcher}
 			c.Launcher = l
@@ -582,12 +631,14 @@ var stdioOddities = []Oddity{
 		},
 	},
 	{
-		ID: "stdio.carriage-returns", Summary: "Lines end with CR LF.", Why: "The carriage return before the newline is whitespace of JSON.",
+		ID: "stdio.carriage-returns", Summary: "Lines end with CR LF.",
+		Why:    "The carriage return before the newline is whitespace of JSON.",
 		Source: ofStdio, Transports: overStdio,
 		Apply: rewriting(anything, func(text string) string { return text + "\r" }),
 	},
 	{
-		ID: "stdio.blanks", Summary: "Blanks stand before and after each message on its line.", Why: "Whitespace around a JSON text is part of it.",
+		ID: "stdio.blanks", Summary: "Blanks stand before and after each message on its line.",
+		Why:    "Whitespace around a JSON text is part of it.",
 		Source: ofStdio, Transports: overStdio,
 		Apply: rewriting(anything, func(text string) string { return " \t" + text + "  " }),
 	},
@@ -604,7 +655,8 @@ var stdioOddities = []Oddity{
 	},
 	{
 		ID: "stdio.closes-late", Summary: "A second passes between the last answer and the end of stdin.",
-		Why: "The client closes the input stream first; when is its own affair.", Source: at("basic/lifecycle", "stdio"), Transports: overStdio,
+		Why:    "The client closes the input stream first; when is its own affair.",
+		Source: at("basic/lifecycle", "stdio"), Transports: overStdio,
 		Scenarios: []string{"stdio/shutdown", "stdio/stubborn"},
 		Apply: closing(func(ctx context.Context, conn transport.Conn) error {
 			passes(ctx, time.Second)

@@ -31,29 +31,39 @@ func ping(id string) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"meth
 
 var handshakeOddities = []Oddity{
 	{
-		ID: "handshake.ping-early", Summary: "A ping follows initialize before that is answered.", Why: earlyPing, Source: ofInitialization,
+		ID: "handshake.ping-early", Summary: "A ping follows initialize before that is answered.", Why: earlyPing,
+		Source:    ofInitialization,
 		Scenarios: []string{"lifecycle/early-ping", "lifecycle/refused", "http/no-session"},
 		Apply:     followed(calls("initialize"), ping("early")),
 	},
 	{
-		ID: "handshake.pings-early", Summary: "Five pings follow initialize before that is answered.", Why: earlyPing, Source: ofInitialization,
+		ID: "handshake.pings-early", Summary: "Five pings follow initialize before that is answered.", Why: earlyPing,
+		Source:    ofInitialization,
 		Scenarios: []string{"lifecycle/early-ping", "lifecycle/refused", "http/no-session"},
-		Apply:     followed(calls("initialize"), ping("early-1"), ping("early-2"), ping("early-3"), ping("early-4"), ping("early-5")),
+		Apply: followed(calls("initialize"), ping("early-1"), ping("early-2"), ping("early-3"), ping("early-4"),
+			ping("early-5")),
 	},
 	{
-		ID: "handshake.ping-between", Summary: "A ping stands between the answer to initialize and notifications/initialized.",
-		Why: "The restriction on requests ends with the answer to initialize, and never holds for pings.", Source: ofInitialization,
-		Apply: before(calls("notifications/initialized"), ping("between")),
+		ID:      "handshake.ping-between",
+		Summary: "A ping stands between the answer to initialize and notifications/initialized.",
+		Why:     "The restriction on requests ends with the answer to initialize, and never holds for pings.",
+		Source:  ofInitialization,
+		Apply:   before(calls("notifications/initialized"), ping("between")),
 	},
 	{
-		ID: "handshake.initialized-overtaken", Summary: "notifications/initialized is on its way for 300 ms, and the first request arrives before it.", Transports: overHTTP,
-		Why: "Each message is a POST of its own, and one may overtake another.", Source: at("basic/transports", "sending-messages-to-the-server"),
-		Apply: wrapping(func(conn transport.Conn) transport.Conn { return &overtaken{Conn: conn} }),
+		ID:         "handshake.initialized-overtaken",
+		Summary:    "notifications/initialized is on its way for 300 ms, and the first request arrives before it.",
+		Transports: overHTTP,
+		Why:        "Each message is a POST of its own, and one may overtake another.",
+		Source:     at("basic/transports", "sending-messages-to-the-server"),
+		Apply:      wrapping(func(conn transport.Conn) transport.Conn { return &overtaken{Conn: conn} }),
 	},
 	{
-		ID: "handshake.initialized-late", Summary: "notifications/initialized comes a second after the answer to initialize.",
-		Why: "It says that the client is ready; no time is given.", Source: ofInitialization, Scenarios: []string{"lifecycle/early-ping", "http/listening"},
-		Apply: pausing(calls("notifications/initialized"), time.Second),
+		ID:      "handshake.initialized-late",
+		Summary: "notifications/initialized comes a second after the answer to initialize.",
+		Why:     "It says that the client is ready; no time is given.", Source: ofInitialization,
+		Scenarios: []string{"lifecycle/early-ping", "http/listening"},
+		Apply:     pausing(calls("notifications/initialized"), time.Second),
 	},
 	{
 		ID: "handshake.pause-after", Summary: "The first request comes a second after notifications/initialized.",
@@ -66,8 +76,9 @@ var handshakeOddities = []Oddity{
 		Apply: changing(func(o *client.Options) { o.Info = object{"name": "bare", "version": "0"} }),
 	},
 	{
-		ID: "handshake.odd-info", Summary: "clientInfo has letters beyond ASCII, an empty title, an empty version and a further member.",
-		Why: "The members are strings of any form, and the object is open.", Source: at("schema", "implementation"),
+		ID:      "handshake.odd-info",
+		Summary: "clientInfo has letters beyond ASCII, an empty title, an empty version and a further member.",
+		Why:     "The members are strings of any form, and the object is open.", Source: at("schema", "implementation"),
 		Apply: changing(func(o *client.Options) {
 			o.Info = object{"name": "kliënt 客户端 🤖", "title": "", "version": "", "com.example.build": 7}
 		}),
@@ -80,15 +91,18 @@ var handshakeOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "versions.also-older", Summary: "A client that also speaks the older versions goes on when the server answers with one of them.",
-		Why: "The server answers with another version that it supports; the client disconnects only if it does not support that.", Source: ofVersions,
+		ID:        "versions.also-older",
+		Summary:   "A client that also speaks the older versions goes on when the server answers with one of them.",
+		Why:       "The server answers with another version that it supports; the client disconnects only if it does not support that.",
+		Source:    ofVersions,
 		Scenarios: []string{"lifecycle/older-version", "lifecycle/newer-version", "lifecycle/no-version"},
 		Untried:   []string{"elicitation.*", "http.*", "base.*", "lifecycle.*"},
 		Apply:     func(c *client.Standalone) { c.Versions = []string{"2024-11-05", "2025-03-26"} },
 	},
 	{
-		ID: "versions.stays-silent", Summary: "A client leaves without a word, and with success, when the version is unknown to it.",
-		Why: "The client should disconnect; it owes no message and no exit code.", Source: ofVersions,
+		ID:      "versions.stays-silent",
+		Summary: "A client leaves without a word, and with success, when the version is unknown to it.",
+		Why:     "The client should disconnect; it owes no message and no exit code.", Source: ofVersions,
 		Scenarios: []string{"lifecycle/older-version", "lifecycle/newer-version", "lifecycle/no-version"},
 		Run: func(ctx context.Context, c client.Standalone) error {
 			err := c.Run(ctx)
@@ -100,8 +114,9 @@ var handshakeOddities = []Oddity{
 		},
 	},
 	{
-		ID: "versions.asks-again", Summary: "A client that does not know the version of the server tries once more in a new session.",
-		Why: "After it has disconnected, a client may connect again.", Source: ofVersions,
+		ID:      "versions.asks-again",
+		Summary: "A client that does not know the version of the server tries once more in a new session.",
+		Why:     "After it has disconnected, a client may connect again.", Source: ofVersions,
 		Scenarios: []string{"lifecycle/older-version", "lifecycle/newer-version", "lifecycle/no-version"},
 		Run: func(ctx context.Context, c client.Standalone) error {
 			err := c.Run(ctx)
@@ -131,7 +146,8 @@ func sleeping(pause time.Duration) apply {
 // declaring leaves the client with some capabilities alone, and with no answers to the
 // requests that belong to others.
 func declaring(capabilities object) apply {
-	methods := map[string]string{"roots": "roots/list", "sampling": "sampling/createMessage", "elicitation": "elicitation/create"}
+	methods := map[string]string{"roots": "roots/list", "sampling": "sampling/createMessage",
+		"elicitation": "elicitation/create"}
 	return changing(func(o *client.Options) {
 		o.Capabilities = object{}
 		for name, v := range capabilities {
@@ -147,40 +163,49 @@ func declaring(capabilities object) apply {
 
 var capabilityOddities = []Oddity{
 	{
-		ID: "capabilities.none", Summary: "The client declares no capability.", Why: optionalName, Source: ofCapabilities,
+		ID: "capabilities.none", Summary: "The client declares no capability.", Why: optionalName,
+		Source:    ofCapabilities,
 		Scenarios: []string{sampling, elicitation, rootsSeen, "acts/sampling", "acts/elicitation", "acts/roots"},
-		Untried:   []string{"roots.*", "sampling.*", "elicitation.*", "content.*", "schema.*", "progress.*", "cancellation.*", "base.*", "meta.*", "lifecycle.*"},
-		Apply:     declaring(object{}),
+		Untried: []string{"roots.*", "sampling.*", "elicitation.*", "content.*", "schema.*", "progress.*",
+			"cancellation.*", "base.*", "meta.*", "lifecycle.*"},
+		Apply: declaring(object{}),
 	},
 	{
-		ID: "capabilities.only-roots", Summary: "The client declares roots alone.", Why: optionalName, Source: ofCapabilities,
+		ID: "capabilities.only-roots", Summary: "The client declares roots alone.", Why: optionalName,
+		Source:    ofCapabilities,
 		Scenarios: []string{sampling, elicitation, rootsSeen, "acts/roots"},
-		Untried:   []string{"sampling.*", "elicitation.*", "content.*", "schema.*", "progress.*", "cancellation.*", "base.*", "meta.*", "lifecycle.*"},
-		Apply:     declaring(object{"roots": object{"listChanged": true}}),
+		Untried: []string{"sampling.*", "elicitation.*", "content.*", "schema.*", "progress.*", "cancellation.*",
+			"base.*", "meta.*", "lifecycle.*"},
+		Apply: declaring(object{"roots": object{"listChanged": true}}),
 	},
 	{
-		ID: "capabilities.only-sampling", Summary: "The client declares sampling alone.", Why: optionalName, Source: ofCapabilities,
+		ID: "capabilities.only-sampling", Summary: "The client declares sampling alone.", Why: optionalName,
+		Source:    ofCapabilities,
 		Scenarios: []string{sampling, elicitation, rootsSeen, "acts/sampling"},
 		Untried:   []string{"roots.*", "elicitation.*", "schema.*", "lifecycle.*"},
 		Apply:     declaring(object{"sampling": object{}}),
 	},
 	{
-		ID: "capabilities.only-elicitation", Summary: "The client declares elicitation alone.", Why: optionalName, Source: ofCapabilities,
+		ID: "capabilities.only-elicitation", Summary: "The client declares elicitation alone.", Why: optionalName,
+		Source:    ofCapabilities,
 		Scenarios: []string{sampling, elicitation, rootsSeen, "acts/elicitation"},
 		Untried:   []string{"roots.*", "sampling.*", "content.*", "schema.*", "base.*", "lifecycle.*"},
 		Apply:     declaring(object{"elicitation": object{}}),
 	},
 	{
-		ID: "capabilities.still-roots", Summary: "roots is declared with listChanged: false, and changes of the roots are not announced.",
-		Why: "listChanged says whether the client will emit notifications.", Source: at("client/roots", "capabilities"),
+		ID:        "capabilities.still-roots",
+		Summary:   "roots is declared with listChanged: false, and changes of the roots are not announced.",
+		Why:       "listChanged says whether the client will emit notifications.",
+		Source:    at("client/roots", "capabilities"),
 		Scenarios: []string{rootsSeen, "acts/roots", "acts/root-folder"},
 		Untried:   []string{"roots.*", "schema.*", "lifecycle.*"},
 		Apply: all(changing(func(o *client.Options) { o.Capabilities["roots"] = object{"listChanged": false} }),
 			dropping(calls("notifications/roots/list_changed"))),
 	},
 	{
-		ID: "capabilities.plain-roots", Summary: "roots is declared as an empty object, and changes of the roots are not announced.",
-		Why: "listChanged is optional.", Source: at("schema", "clientcapabilities"),
+		ID:      "capabilities.plain-roots",
+		Summary: "roots is declared as an empty object, and changes of the roots are not announced.",
+		Why:     "listChanged is optional.", Source: at("schema", "clientcapabilities"),
 		Scenarios: []string{rootsSeen, "acts/roots", "acts/root-folder"},
 		Untried:   []string{"roots.*", "schema.*", "lifecycle.*"},
 		Apply: all(changing(func(o *client.Options) { o.Capabilities["roots"] = object{} }),
@@ -188,17 +213,21 @@ var capabilityOddities = []Oddity{
 	},
 	{
 		ID: "capabilities.filled", Summary: "The capabilities sampling and elicitation have members.",
-		Why: "The schema has them as objects of any members.", Source: at("schema", "clientcapabilities"), Scenarios: []string{sampling, elicitation},
+		Why: "The schema has them as objects of any members.", Source: at("schema", "clientcapabilities"),
+		Scenarios: []string{sampling, elicitation},
 		Apply: changing(func(o *client.Options) {
 			o.Capabilities["sampling"] = object{"com.example.models": list{"small"}}
 			o.Capabilities["elicitation"] = object{"com.example.forms": true}
 		}),
 	},
 	{
-		ID: "capabilities.own", Summary: "The client declares experimental capabilities, and one that the schema does not have.",
-		Why: "This is not a closed set: any client can define its own, additional capabilities.", Source: at("schema", "clientcapabilities"),
+		ID:      "capabilities.own",
+		Summary: "The client declares experimental capabilities, and one that the schema does not have.",
+		Why:     "This is not a closed set: any client can define its own, additional capabilities.",
+		Source:  at("schema", "clientcapabilities"),
 		Apply: changing(func(o *client.Options) {
-			o.Capabilities["experimental"] = object{"com.example/notes": object{}, "plain": object{"depth": list{1, object{}}}}
+			o.Capabilities["experimental"] = object{"com.example/notes": object{},
+				"plain": object{"depth": list{1, object{}}}}
 			o.Capabilities["com.example.workspace"] = object{"readOnly": true}
 		}),
 	},
@@ -209,12 +238,14 @@ var nothingUsed = []string{"*"}
 
 var sessionOddities = []Oddity{
 	{
-		ID: "use.nothing", Summary: "The client leaves after the handshake.", Why: "One side ends the session when it likes to; nothing has to be used before.", Source: ofShutdown,
+		ID: "use.nothing", Summary: "The client leaves after the handshake.",
+		Why: "One side ends the session when it likes to; nothing has to be used before.", Source: ofShutdown,
 		Scenarios: []string{requests, "http/delete", lost, "stdio/shutdown", "capabilities/none"}, Untried: nothingUsed,
 		Apply: using(func(context.Context, *client.Session, client.Call) error { return nil }),
 	},
 	{
-		ID: "use.pings", Summary: "The client sends pings and nothing else, one each second.", Why: optionalUse, Source: at("basic/utilities/ping", "overview"),
+		ID: "use.pings", Summary: "The client sends pings and nothing else, one each second.", Why: optionalUse,
+		Source:    at("basic/utilities/ping", "overview"),
 		Scenarios: []string{requests, "http/delete", lost}, Untried: nothingUsed,
 		Apply: using(func(ctx context.Context, _ *client.Session, call client.Call) error {
 			for range 4 {
@@ -226,23 +257,29 @@ var sessionOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "use.waits", Summary: "The client sends nothing after the handshake, stays for five seconds and leaves.", Why: optionalUse,
-		Source: at("basic/lifecycle", "operation"), Scenarios: []string{"http/listening", "http/delete"}, Untried: nothingUsed,
+		ID: "use.waits", Summary: "The client sends nothing after the handshake, stays for five seconds and leaves.",
+		Why:    optionalUse,
+		Source: at("basic/lifecycle", "operation"), Scenarios: []string{"http/listening", "http/delete"},
+		Untried: nothingUsed,
 		Apply: using(func(ctx context.Context, _ *client.Session, _ client.Call) error {
 			passes(ctx, 5*time.Second)
 			return nil
 		}),
 	},
 	{
-		ID: "use.backwards", Summary: "Prompts, resources and tools are used in this order, and the log level is set last.",
-		Why: "The operation phase has no order.", Source: at("basic/lifecycle", "operation"), Scenarios: []string{"lists/pages"},
-		Untried: nothingUsed,
+		ID:      "use.backwards",
+		Summary: "Prompts, resources and tools are used in this order, and the log level is set last.",
+		Why:     "The operation phase has no order.", Source: at("basic/lifecycle", "operation"),
+		Scenarios: []string{"lists/pages"},
+		Untried:   nothingUsed,
 		Apply: using(func(ctx context.Context, s *client.Session, call client.Call) error {
 			for _, step := range []struct {
 				capability, method string
 				params             object
 			}{
-				{"completions", "completion/complete", object{"ref": object{"type": "ref/prompt", "name": "travel"}, "argument": object{"name": "country", "value": ""}}},
+				{"completions", "completion/complete",
+					object{"ref": object{"type": "ref/prompt", "name": "travel"},
+						"argument": object{"name": "country", "value": ""}}},
 				{"prompts", "prompts/list", nil},
 				{"resources", "resources/templates/list", nil},
 				{"resources", "resources/list", nil},
@@ -261,12 +298,16 @@ var sessionOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "use.slowly", Summary: "Half a second passes before each message.", Why: "No page gives a pace.", Source: at("basic/lifecycle", "operation"),
-		Apply: pausing(func(m *wire.Message) bool { return m.Method != "" && m.Method != "initialize" }, 100*time.Millisecond),
+		ID: "use.slowly", Summary: "Half a second passes before each message.", Why: "No page gives a pace.",
+		Source: at("basic/lifecycle", "operation"),
+		Apply: pausing(func(m *wire.Message) bool { return m.Method != "" && m.Method != "initialize" },
+			100*time.Millisecond),
 	},
 	{
-		ID: "sessions.probe", Summary: "The client opens a session only to see whether the server is there, and works in a second one.",
-		Why: "A server can handle several connections, and a session may end after the handshake.", Source: ofShutdown,
+		ID:        "sessions.probe",
+		Summary:   "The client opens a session only to see whether the server is there, and works in a second one.",
+		Why:       "A server can handle several connections, and a session may end after the handshake.",
+		Source:    ofShutdown,
 		Scenarios: []string{lost, "http/delete", "stdio/shutdown"},
 		Run: func(ctx context.Context, c client.Standalone) error {
 			probe := c
@@ -278,7 +319,8 @@ var sessionOddities = []Oddity{
 	},
 	{
 		ID: "sessions.two", Summary: "The client works in two sessions at the same time.",
-		Why: "A server can handle several connections, and each stands for itself.", Source: at("basic/transports", "streamable-http"),
+		Why:       "A server can handle several connections, and each stands for itself.",
+		Source:    at("basic/transports", "streamable-http"),
 		Scenarios: []string{lost, cutStream, "lists/pages", requests, "http/no-session"},
 		Run: func(ctx context.Context, c client.Standalone) error {
 			second := c
@@ -294,9 +336,12 @@ var sessionOddities = []Oddity{
 		},
 	},
 	{
-		ID: "sessions.declares-once", Summary: "In a session that replaces a lost one, the client declares no capability and uses none.",
-		Why: "Capabilities are negotiated in each session.", Source: at("basic/lifecycle", "capability-negotiation"), Transports: overHTTP,
-		Scenarios: []string{lost, "http/lost-again", "lists/lost-session"}, Untried: []string{"roots.*", "lifecycle.capability.client-emits-roots-list-changed"},
+		ID:      "sessions.declares-once",
+		Summary: "In a session that replaces a lost one, the client declares no capability and uses none.",
+		Why:     "Capabilities are negotiated in each session.",
+		Source:  at("basic/lifecycle", "capability-negotiation"), Transports: overHTTP,
+		Scenarios: []string{lost, "http/lost-again", "lists/lost-session"},
+		Untried:   []string{"roots.*", "lifecycle.capability.client-emits-roots-list-changed"},
 		Apply: func(c *client.Standalone) {
 			begun := 0
 			sending(anything, func(m *wire.Message, out outgoing) []outgoing {
@@ -313,7 +358,8 @@ var sessionOddities = []Oddity{
 	},
 	{
 		ID: "sessions.in-turn", Summary: "The client works in two sessions, one after the other.",
-		Why: "After a session a client may begin another one.", Source: ofShutdown, Scenarios: []string{lost, "lists/pages"},
+		Why: "After a session a client may begin another one.", Source: ofShutdown,
+		Scenarios: []string{lost, "lists/pages"},
 		Run: func(ctx context.Context, c client.Standalone) error {
 			if err := c.Run(ctx); err != nil {
 				return err
@@ -336,7 +382,8 @@ var sessionOddities = []Oddity{
 		},
 	},
 	{
-		ID: "exit.always-zero", Summary: "The client ends with success whatever has happened.", Why: "No page gives exit codes of clients.", Source: ofShutdown,
+		ID: "exit.always-zero", Summary: "The client ends with success whatever has happened.",
+		Why: "No page gives exit codes of clients.", Source: ofShutdown,
 		Scenarios: []string{"lifecycle/refused", "stdio/exits-early", "lifecycle/no-version", "auth/other-issuer"},
 		Run: func(ctx context.Context, c client.Standalone) error {
 			_ = c.Run(ctx)
@@ -344,7 +391,8 @@ var sessionOddities = []Oddity{
 		},
 	},
 	{
-		ID: "exit.always-one", Summary: "The client ends with a failure whatever has happened.", Why: "No page gives exit codes of clients.", Source: ofShutdown,
+		ID: "exit.always-one", Summary: "The client ends with a failure whatever has happened.",
+		Why: "No page gives exit codes of clients.", Source: ofShutdown,
 		Scenarios: []string{"lifecycle/refused", "stdio/exits-early", "lifecycle/no-version"},
 		Untried:   []string{"base.support.other-components", "lifecycle.error.missing-capability"},
 		Run: func(ctx context.Context, c client.Standalone) error {
@@ -353,17 +401,20 @@ var sessionOddities = []Oddity{
 		},
 	},
 	{
-		ID: "timeouts.short", Summary: "The client waits a third of a second for an answer, and cancels what takes longer.",
-		Why: "Timeouts are the client's choice, and may be different for each request.", Source: ofTimeouts,
+		ID:      "timeouts.short",
+		Summary: "The client waits a third of a second for an answer, and cancels what takes longer.",
+		Why:     "Timeouts are the client's choice, and may be different for each request.", Source: ofTimeouts,
 		Scenarios: []string{"time/silence", "time/silent-tool", "time/slow", "time/endless-progress"},
 		Apply:     impatient,
 	},
 	{
 		ID: "timeouts.leave", Summary: "The client leaves when an answer takes longer than a second.",
-		Why: "A sender should cancel what it gives up; the end of the session also tells the server that nobody waits.", Source: ofTimeouts,
+		Why:       "A sender should cancel what it gives up; the end of the session also tells the server that nobody waits.",
+		Source:    ofTimeouts,
 		Scenarios: []string{"time/silence", "time/silent-tool", "time/endless-progress"},
 		Untried: []string{
-			"lifecycle.timeout.cancel", "http.client.cancel-explicit", "cancellation.same-direction", "cancellation.in-progress", "cancellation.late-response",
+			"lifecycle.timeout.cancel", "http.client.cancel-explicit", "cancellation.same-direction",
+			"cancellation.in-progress", "cancellation.late-response",
 			"schema.cancelled-notification",
 		},
 		Run: func(ctx context.Context, c client.Standalone) error {
@@ -388,7 +439,8 @@ var sessionOddities = []Oddity{
 	},
 	{
 		ID: "exit.at-once", Summary: "The client sends a request and leaves without waiting for the answer.",
-		Why: "Either side may end the connection at any time during operation.", Source: ofShutdown, Scenarios: []string{"http/delete", "stdio/shutdown"},
+		Why: "Either side may end the connection at any time during operation.", Source: ofShutdown,
+		Scenarios: []string{"http/delete", "stdio/shutdown"},
 		Apply: further("tools", func(ctx context.Context, s *client.Session) {
 			_, _ = s.Start(ctx, "tools/call", object{"name": "slow", "arguments": object{"seconds": 5}})
 		}),

@@ -66,7 +66,8 @@ var keptFacts = []keptFact{
 		},
 	},
 	{
-		id: "request", requirement: "base.response.present", method: rootsList, forgotten: "the next request gets no answer",
+		id: "request", requirement: "base.response.present", method: rootsList,
+		forgotten:  "the next request gets no answer",
 		collateral: []string{"ping.either-side", "base.error.method-not-found", "roots.list.answered"},
 		forgets: func(lost loss) apply {
 			return answeringAt(func(c *wire.Conversation, request *wire.Event) bool {
@@ -94,7 +95,8 @@ func unchanging(c *client.Standalone) { c.UserActions += " roots=" }
 
 // onceLost replaces the answers to requests of a method once a fact is lost.
 func onceLost(lost loss, method string, by func(id wire.ID) []outgoing) apply {
-	return atMoment(method, func(c *wire.Conversation, request *wire.Event) bool { return lost(c, request.Seq) != nil }, by)
+	return atMoment(method, func(c *wire.Conversation, request *wire.Event) bool { return lost(c, request.Seq) != nil },
+		by)
 }
 
 // withoutField sends no more field of a name in the header of messages once a fact is lost.

@@ -28,43 +28,51 @@ const (
 // requests at the same time or in one order.
 var familyFaults = []Fault{
 	{
-		ID: "http.comment-within-death", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: framed, Form: mockserver.ByValue,
+		ID: "http.comment-within-death", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: framed,
+		Form:    mockserver.ByValue,
 		Summary: "A comment between the fields of an event ends the client.",
 		Apply:   dyingOfBytes(": between"),
 	},
 	{
-		ID: "http.retry-number-required", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: framed, Form: mockserver.ByValue,
+		ID: "http.retry-number-required", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: framed,
+		Form:    mockserver.ByValue,
 		Summary: "A field retry that is not a number ends the client.",
 		Apply:   dyingOfBytes("retry: soon"),
 	},
 	{
-		ID: "http.type-carried-over", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: framed, Form: mockserver.ByValue,
+		ID: "http.type-carried-over", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: framed,
+		Form:    mockserver.ByValue,
 		Summary: "The type of a block without data is that of the next event, which is ignored.",
 		Apply:   dropping(replies("event: a block with a type alone before it")),
 	},
 	{
-		ID: "http.legacy-carriage-returns-death", Requirement: "sse.client.message-events", Transports: []string{transport.NameSSE}, Scenario: framed, Form: mockserver.ByValue,
+		ID: "http.legacy-carriage-returns-death", Requirement: "sse.client.message-events",
+		Transports: []string{transport.NameSSE}, Scenario: framed, Form: mockserver.ByValue,
 		Summary: "Lines of an event stream of the older transport that end in CR alone end the client.",
 		Apply:   dyingOfBytes("}\r\r"),
 	},
 	{
-		ID: "http.empty-event-death", Requirement: "http.client.sse-syntax", WarnOnly: true, Transports: overHTTP, Scenario: framed, Form: mockserver.ByValue,
+		ID: "http.empty-event-death", Requirement: "http.client.sse-syntax", WarnOnly: true, Transports: overHTTP,
+		Scenario: framed, Form: mockserver.ByValue,
 		Summary: "An event whose data is empty ends the client.",
 		Apply:   dyingOfBytes("id: primed"),
 	},
 	{
-		ID: "stdio.line-of-64k-death", Requirement: "stdio.message.large", Transports: overStdio, Scenario: framed, Form: mockserver.ByValue,
+		ID: "stdio.line-of-64k-death", Requirement: "stdio.message.large", Transports: overStdio, Scenario: framed,
+		Form:       mockserver.ByValue,
 		Summary:    "A line that is longer than 64 KiB ends the client.",
 		Apply:      dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && len(e.Raw) > 64<<10 }),
 		Collateral: []string{"base.response.present"},
 	},
 	{
-		ID: "http.json-capitals-death", Requirement: "http.client.json-answer", Transports: overHTTP, Scenario: "http/json-answers", Form: mockserver.ByValue,
+		ID: "http.json-capitals-death", Requirement: "http.client.json-answer", Transports: overHTTP,
+		Scenario: "http/json-answers", Form: mockserver.ByValue,
 		Summary: "A JSON answer whose Content-Type has capitals ends the client.",
 		Apply:   dyingOfHead("Content-Type", "Application/JSON"),
 	},
 	{
-		ID: "logging.false-data-death", Requirement: "logging.message.any-data", Scenario: notifications, Form: mockserver.ByValue,
+		ID: "logging.false-data-death", Requirement: "logging.message.any-data", Scenario: notifications,
+		Form:    mockserver.ByValue,
 		Summary: "A log message whose data is false, zero, null or empty ends the client.",
 		Apply: dying(func(e *wire.Event) bool {
 			params, _ := message(e).Params.(object)
@@ -75,39 +83,47 @@ var familyFaults = []Fault{
 		Collateral: []string{"base.response.present"},
 	},
 	{
-		ID: "logging.large-number-death", Requirement: "logging.message.any-data", Scenario: notifications, Form: mockserver.ByValue,
+		ID: "logging.large-number-death", Requirement: "logging.message.any-data", Scenario: notifications,
+		Form:       mockserver.ByValue,
 		Summary:    "A log message whose data is a number beyond 64 bits ends the client.",
 		Apply:      dyingOf("notifications/message", "123456789012345678901234567890"),
 		Collateral: []string{"base.response.present"},
 	},
 	{
-		ID: "meta.text-inherited-refused", Requirement: "meta.attach.request", Scenario: requests, Form: mockserver.ByValue,
+		ID: "meta.text-inherited-refused", Requirement: "meta.attach.request", Scenario: requests,
+		Form:    mockserver.ByValue,
 		Summary: "A ping with the text __proto__ in its _meta is refused.",
 		Apply:   refusing(replies("text: a name of JavaScript")),
 	},
 	{
-		ID: "progress.large-death", Requirement: "progress.notify", Scenario: "features/progress", Form: mockserver.ByValue,
-		Summary:    "Progress beyond 64 bits ends the client.",
-		Apply:      dyingOfProgress(func(value float64) bool { return value > 1e19 }),
-		Collateral: []string{"progress.frequency", "progress.omit-total", "progress.total-float", "progress.value-float"},
+		ID: "progress.large-death", Requirement: "progress.notify", Scenario: "features/progress",
+		Form:    mockserver.ByValue,
+		Summary: "Progress beyond 64 bits ends the client.",
+		Apply:   dyingOfProgress(func(value float64) bool { return value > 1e19 }),
+		Collateral: []string{"progress.frequency", "progress.omit-total", "progress.total-float",
+			"progress.value-float"},
 	},
 	{
-		ID: "tools.recursive-schema-death", Requirement: "tools.input-schema.any-keyword", Scenario: "lists/schemas", Form: mockserver.ByValue,
+		ID: "tools.recursive-schema-death", Requirement: "tools.input-schema.any-keyword", Scenario: "lists/schemas",
+		Form:    mockserver.ByValue,
 		Summary: "A tool whose schema refers to itself ends the client.",
 		Apply:   dyingOf(`"$ref":"#"`),
 	},
 	{
-		ID: "elicitation.required-required", Requirement: "elicitation.schema.client-supports", Scenario: elicitation, Form: mockserver.ByValue,
+		ID: "elicitation.required-required", Requirement: "elicitation.schema.client-supports", Scenario: elicitation,
+		Form:    mockserver.ByValue,
 		Summary: "A form in which nothing is required is refused.",
 		Apply:   rejecting(replies("elicitation-optional")),
 	},
 	{
-		ID: "elicitation.names-required", Requirement: "elicitation.schema.client-supports", Scenario: elicitation, Form: mockserver.ByValue,
+		ID: "elicitation.names-required", Requirement: "elicitation.schema.client-supports", Scenario: elicitation,
+		Form:    mockserver.ByValue,
 		Summary: "An enum without names for its values is refused.",
 		Apply:   rejecting(replies("elicitation-bare-enum")),
 	},
 	{
-		ID: "sampling.empty-prompt-refused", Requirement: "sampling.request.optional-members", Scenario: sampling, Form: mockserver.ByValue,
+		ID: "sampling.empty-prompt-refused", Requirement: "sampling.request.optional-members", Scenario: sampling,
+		Form:    mockserver.ByValue,
 		Summary: "A sampling request whose system prompt is empty is refused.",
 		Apply:   rejecting(replies("sampling-option-1")),
 	},
@@ -131,7 +147,8 @@ var familyFaults = []Fault{
 		}), pausing(replies(keptIDs()...), 20*time.Millisecond)),
 	},
 	{
-		ID: "http.second-session-unannounced", Requirement: "lifecycle.init.initialized-sent", Transports: overHTTP, Scenario: lost, Form: mockserver.BySession,
+		ID: "http.second-session-unannounced", Requirement: "lifecycle.init.initialized-sent", Transports: overHTTP,
+		Scenario: lost, Form: mockserver.BySession,
 		Summary: "In the session that follows a lost one the client does not send initialized.",
 		Apply: func(c *client.Standalone) {
 			n := 0
@@ -145,7 +162,8 @@ var familyFaults = []Fault{
 		Collateral: []string{"lifecycle.init.initialized-before-operation"},
 	},
 	{
-		ID: "http.second-session-bare", Requirement: "lifecycle.init.request-client-info", Transports: overHTTP, Scenario: lost, Form: mockserver.BySession,
+		ID: "http.second-session-bare", Requirement: "lifecycle.init.request-client-info", Transports: overHTTP,
+		Scenario: lost, Form: mockserver.BySession,
 		Summary: "The initialize that follows a lost session has no clientInfo.",
 		Apply: func(c *client.Standalone) {
 			n := 0
@@ -158,7 +176,8 @@ var familyFaults = []Fault{
 		Collateral: []string{"schema.initialize-request"},
 	},
 	{
-		ID: "http.second-session-unversioned", Requirement: "http.client.version-header", Transports: overHTTP, Scenario: lost, Form: mockserver.BySession,
+		ID: "http.second-session-unversioned", Requirement: "http.client.version-header", Transports: overHTTP,
+		Scenario: lost, Form: mockserver.BySession,
 		Summary: "Requests in the session that follows a lost one lack MCP-Protocol-Version.",
 		Apply: comparedToFirst("Mcp-Session-Id", func(h *head, first string) {
 			if id := h.get("Mcp-Session-Id"); id != "" && id != first {
@@ -167,7 +186,8 @@ var familyFaults = []Fault{
 		}),
 	},
 	{
-		ID: "http.second-session-unnamed", Requirement: "http.client.session-header", Transports: overHTTP, Scenario: lost, Form: mockserver.BySession,
+		ID: "http.second-session-unnamed", Requirement: "http.client.session-header", Transports: overHTTP,
+		Scenario: lost, Form: mockserver.BySession,
 		Summary: "Requests in the session that follows a lost one lack Mcp-Session-Id.",
 		Apply: inLaterSession(later, func(_ string, out outgoing) []outgoing {
 			out.Header = http.Header{"Mcp-Session-Id": nil}
@@ -175,7 +195,8 @@ var familyFaults = []Fault{
 		}),
 	},
 	{
-		ID: "http.second-session-answers", Requirement: "http.client.session-header", Transports: overHTTP, Scenario: lost, Form: mockserver.BySession,
+		ID: "http.second-session-answers", Requirement: "http.client.session-header", Transports: overHTTP,
+		Scenario: lost, Form: mockserver.BySession,
 		Summary: "Responses in the session that follows a lost one name the lost one.",
 		Apply: inLaterSession((*wire.Message).IsResponse, func(first string, out outgoing) []outgoing {
 			out.Header = http.Header{"Mcp-Session-Id": {first}}
@@ -184,17 +205,20 @@ var familyFaults = []Fault{
 		Collateral: []string{"base.response.only-to-requests", "http.client.reinitialize-on-404"},
 	},
 	{
-		ID: "http.second-session-unanswered", Requirement: "base.response.present", Transports: overHTTP, Scenario: lost, Form: mockserver.BySession,
+		ID: "http.second-session-unanswered", Requirement: "base.response.present", Transports: overHTTP,
+		Scenario: lost, Form: mockserver.BySession,
 		Summary: "Requests of the server in the session that follows a lost one get no response.",
 		Apply:   inLaterSession((*wire.Message).IsResponse, func(string, outgoing) []outgoing { return nil }),
 	},
 	{
-		ID: "http.second-session-kept", Requirement: "http.client.delete-session", Transports: overHTTP, Scenario: lost, Form: mockserver.BySession,
+		ID: "http.second-session-kept", Requirement: "http.client.delete-session", Transports: overHTTP, Scenario: lost,
+		Form:    mockserver.BySession,
 		Summary: "The DELETE at the end names the session that was lost, not the one that followed it.",
 		Apply:   inFirstSession(http.MethodDelete),
 	},
 	{
-		ID: "http.later-session-version", Requirement: "http.client.version-header-negotiated", Transports: overHTTP, Scenario: "http/lost-again", Form: mockserver.BySession,
+		ID: "http.later-session-version", Requirement: "http.client.version-header-negotiated", Transports: overHTTP,
+		Scenario: "http/lost-again", Form: mockserver.BySession,
 		Summary: "MCP-Protocol-Version is that of the first session in all that follow.",
 		Apply: func(c *client.Standalone) {
 			c.Omissions.Version = true // it supports the older version of that session
@@ -206,7 +230,8 @@ var familyFaults = []Fault{
 		},
 	},
 	{
-		ID: "lifecycle.capabilities-kept", Requirement: "lifecycle.capability.client-uses-prompts", Transports: overHTTP, Scenario: lost, Form: mockserver.BySession,
+		ID: "lifecycle.capabilities-kept", Requirement: "lifecycle.capability.client-uses-prompts",
+		Transports: overHTTP, Scenario: lost, Form: mockserver.BySession,
 		Summary: "The client uses what the lost session had declared, and the one that follows does not.",
 		Apply: func(c *client.Standalone) {
 			raw := connectionOf(c)
@@ -225,7 +250,8 @@ var familyFaults = []Fault{
 		},
 	},
 	{
-		ID: "http.lost-answer-ignored", Requirement: "http.client.reinitialize-on-404", Transports: overHTTP, Scenario: "http/lost-answer", Form: mockserver.InSequence,
+		ID: "http.lost-answer-ignored", Requirement: "http.client.reinitialize-on-404", Transports: overHTTP,
+		Scenario: "http/lost-answer", Form: mockserver.InSequence,
 		Summary: "The client goes on in a session in which a response of its own was answered with 404.",
 		Apply:   func(c *client.Standalone) { c.Omissions.LostAnswer = true },
 	},
@@ -238,7 +264,8 @@ var familyFaults = []Fault{
 		}),
 	},
 	{
-		ID: "pagination.forgets-in-change", Requirement: "pagination.client.cursor-unmodified", Transports: overHTTP, Scenario: "lists/pages", Form: mockserver.InSequence,
+		ID: "pagination.forgets-in-change", Requirement: "pagination.client.cursor-unmodified", Transports: overHTTP,
+		Scenario: "lists/pages", Form: mockserver.InSequence,
 		Summary: "A client that learns that a list has changed while it reads it goes on with a cursor of its own.",
 		Apply: wrapping(func(conn transport.Conn) transport.Conn {
 			return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
@@ -250,7 +277,8 @@ var familyFaults = []Fault{
 		}),
 	},
 	{
-		ID: "http.unfinished-event-named", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: cutStream, Form: mockserver.InSequence,
+		ID: "http.unfinished-event-named", Requirement: "http.client.last-event-id", Transports: overHTTP,
+		Scenario: cutStream, Form: mockserver.InSequence,
 		Summary: "A stream that was cut within an event is resumed after that event.",
 		Apply: naming(func(last string) string {
 			if strings.HasPrefix(last, "cut") {
@@ -261,82 +289,99 @@ var familyFaults = []Fault{
 		Collateral: []string{"http.disconnect.survived"},
 	},
 	{
-		ID: "http.unfinished-event-read", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: cutStream, Form: mockserver.InSequence,
+		ID: "http.unfinished-event-read", Requirement: "http.client.sse-syntax", Transports: overHTTP,
+		Scenario: cutStream, Form: mockserver.InSequence,
 		Summary: "An event within which a stream was cut is read as a message.",
 		Apply: wrapping(func(conn transport.Conn) transport.Conn {
 			return &beforeResuming{Conn: conn, send: `{"jsonrpc":"2.0","id":"cut-within","result":{}}`}
 		}),
 	},
 	{
-		ID: "http.get-resumed-unnamed", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: listeningStream, Form: mockserver.InSequence,
+		ID: "http.get-resumed-unnamed", Requirement: "http.client.last-event-id", Transports: overHTTP,
+		Scenario: listeningStream, Form: mockserver.InSequence,
 		Summary: "A listening stream that was resumed and breaks again is asked for without Last-Event-ID.",
 		Apply:   resumingAs("resumed,once"),
 	},
 	{
-		ID: "http.get-unfinished-named", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: listeningStream, Form: mockserver.InSequence,
+		ID: "http.get-unfinished-named", Requirement: "http.client.last-event-id", Transports: overHTTP,
+		Scenario: listeningStream, Form: mockserver.InSequence,
 		Summary: "A listening stream that was cut within an event is resumed after that event.",
 		Apply:   resumingAs("resumed,once", "Last-Event-ID: not-finished"),
 	},
 	{
-		ID: "http.get-first-event-named", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: listeningStream, Form: mockserver.InSequence,
+		ID: "http.get-first-event-named", Requirement: "http.client.last-event-id", Transports: overHTTP,
+		Scenario: listeningStream, Form: mockserver.InSequence,
 		Summary: "A listening stream that breaks for the second time is resumed after the event that was named the first time.",
 		Apply:   resumingAs("resumed,once", "Last-Event-ID: listened+/=%20"),
 	},
 	{
-		ID: "http.get-empty-event-passed-over", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: listeningStream, Form: mockserver.ByValue,
+		ID: "http.get-empty-event-passed-over", Requirement: "http.client.last-event-id", Transports: overHTTP,
+		Scenario: listeningStream, Form: mockserver.ByValue,
 		Summary: "A listening stream on which an event with an id and empty data came last is resumed after the event before.",
 		Apply:   resumingAs("resumed,twice", "Last-Event-ID: resumed,once"),
 	},
 	{
-		ID: "http.get-event-encoded", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: listeningStream, Form: mockserver.ByValue,
+		ID: "http.get-event-encoded", Requirement: "http.client.last-event-id", Transports: overHTTP,
+		Scenario: listeningStream, Form: mockserver.ByValue,
 		Summary: "The id by which a listening stream is resumed is percent-encoded.",
 		Apply:   resumingAs("listened+/=%20", "Last-Event-ID: listened%2B%2F%3D%2520"),
 	},
 	{
-		ID: "http.broken-end-death", Requirement: "http.disconnect.survived", Transports: overHTTP, Scenario: "http/broken-end", Form: mockserver.InSequence,
+		ID: "http.broken-end-death", Requirement: "http.disconnect.survived", Transports: overHTTP,
+		Scenario: "http/broken-end", Form: mockserver.InSequence,
 		Summary: "A connection that breaks off behind an answer crashes the client.", Crashes: true,
 		Apply: dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindStreamEnd && strings.HasPrefix(e.Stream, "post:") && e.Note != ""
 		}),
 	},
 	{
-		ID: "http.session-header-lower-lost", Requirement: "http.client.session-header", Transports: overHTTP, Scenario: "http/lower-field", Form: mockserver.ByValue,
+		ID: "http.session-header-lower-lost", Requirement: "http.client.session-header", Transports: overHTTP,
+		Scenario: "http/lower-field", Form: mockserver.ByValue,
 		Summary: "The id of a session is not found in a field whose name is in small letters.",
 		Apply:   connections(func(conn net.Conn) net.Conn { return blindTo{conn, "mcp-session-id:"} }),
 	},
 	{
-		ID: "http.session-header-upper-lost", Requirement: "http.client.session-header", Transports: overHTTP, Scenario: "http/upper-field", Form: mockserver.ByValue,
+		ID: "http.session-header-upper-lost", Requirement: "http.client.session-header", Transports: overHTTP,
+		Scenario: "http/upper-field", Form: mockserver.ByValue,
 		Summary: "The id of a session is not found in a field whose name is in capitals.",
 		Apply:   connections(func(conn net.Conn) net.Conn { return blindTo{conn, "MCP-SESSION-ID:"} }),
 	},
 	{
-		ID: "tools.name-lowered", Requirement: "tools.call.listed-name", Scenario: "lists/tool-names", Form: mockserver.ByValue,
+		ID: "tools.name-lowered", Requirement: "tools.call.listed-name", Scenario: "lists/tool-names",
+		Form:    mockserver.ByValue,
 		Summary: "A tool is called by its name in small letters.",
 		Apply:   renaming("tools/call", "name", strings.ToLower),
 	},
 	{
-		ID: "tools.name-trimmed", Requirement: "tools.call.listed-name", Scenario: "lists/tool-names", Form: mockserver.ByValue,
+		ID: "tools.name-trimmed", Requirement: "tools.call.listed-name", Scenario: "lists/tool-names",
+		Form:    mockserver.ByValue,
 		Summary: "A tool is called by its name without the blanks around it.",
 		Apply:   renaming("tools/call", "name", strings.TrimSpace),
 	},
 	{
-		ID: "tools.name-composed", Requirement: "tools.call.listed-name", Scenario: "lists/tool-names", Form: mockserver.ByValue,
+		ID: "tools.name-composed", Requirement: "tools.call.listed-name", Scenario: "lists/tool-names",
+		Form:    mockserver.ByValue,
 		Summary: "A letter and its accent in the name of a tool are made one character.",
-		Apply:   renaming("tools/call", "name", func(name string) string { return strings.ReplaceAll(name, "e\u0301", "é") }),
+		Apply: renaming("tools/call", "name", func(name string) string {
+			return strings.ReplaceAll(name, "e\u0301", "é")
+		}),
 	},
 	{
-		ID: "tools.name-cut", Requirement: "tools.call.listed-name", Scenario: "lists/tool-names", Form: mockserver.ByValue,
+		ID: "tools.name-cut", Requirement: "tools.call.listed-name", Scenario: "lists/tool-names",
+		Form:    mockserver.ByValue,
 		Summary: "A tool is called by the first 64 characters of its name.",
 		Apply:   renaming("tools/call", "name", func(name string) string { return name[:min(len(name), 64)] }),
 	},
 	{
-		ID: "tools.name-death", Requirement: "tools.call.listed-name", Scenario: "lists/tool-names", Form: mockserver.ByValue,
+		ID: "tools.name-death", Requirement: "tools.call.listed-name", Scenario: "lists/tool-names",
+		Form:    mockserver.ByValue,
 		Summary: "A tool whose name has slashes ends the client.",
 		Apply:   dyingOf(`"inputSchema"`, "mcpconform/sub//../slash"),
 	},
 	{
 		// github.com/maximhq/bifrost/pull/1302
-		ID: "prompts.name-cleaned", Requirement: "prompts.get.listed-name", Scenario: "lists/prompt-names", Form: mockserver.ByValue,
+		ID: "prompts.name-cleaned", Requirement: "prompts.get.listed-name", Scenario: "lists/prompt-names",
+		Form:    mockserver.ByValue,
 		Summary: "Other characters than letters and digits in the name of a prompt become underscores.",
 		Apply: renaming("prompts/get", "name", func(name string) string {
 			return strings.Map(func(c rune) rune {
@@ -348,12 +393,14 @@ var familyFaults = []Fault{
 		}),
 	},
 	{
-		ID: "resources.uri-lowered", Requirement: "resources.uri-scheme.custom-allowed", Scenario: "lists/uris", Form: mockserver.ByValue,
+		ID: "resources.uri-lowered", Requirement: "resources.uri-scheme.custom-allowed", Scenario: "lists/uris",
+		Form:    mockserver.ByValue,
 		Summary: "A resource is read by its URI in small letters, those of the path included.",
 		Apply:   renaming("resources/read", "uri", strings.ToLower),
 	},
 	{
-		ID: "resources.uri-decoded", Requirement: "resources.uri-scheme.custom-allowed", Scenario: "lists/uris", Form: mockserver.ByValue,
+		ID: "resources.uri-decoded", Requirement: "resources.uri-scheme.custom-allowed", Scenario: "lists/uris",
+		Form:    mockserver.ByValue,
 		Summary: "A resource is read by its URI with the escapes decoded.",
 		Apply: renaming("resources/read", "uri", func(uri string) string {
 			if decoded, err := url.PathUnescape(uri); err == nil {
@@ -364,17 +411,20 @@ var familyFaults = []Fault{
 		Collateral: []string{"schema.read-resource-request"},
 	},
 	{
-		ID: "resources.uri-slash", Requirement: "resources.uri-scheme.custom-allowed", Scenario: "lists/uris", Form: mockserver.ByValue,
+		ID: "resources.uri-slash", Requirement: "resources.uri-scheme.custom-allowed", Scenario: "lists/uris",
+		Form:    mockserver.ByValue,
 		Summary: "A resource is read by its URI without the slash at the end.",
 		Apply:   renaming("resources/read", "uri", func(uri string) string { return strings.TrimRight(uri, "/") }),
 	},
 	{
-		ID: "resources.mime-parameter-death", Requirement: "resources.mime-type.any", Scenario: "lists/types", Form: mockserver.ByValue,
+		ID: "resources.mime-parameter-death", Requirement: "resources.mime-type.any", Scenario: "lists/types",
+		Form:    mockserver.ByValue,
 		Summary: "A resource whose mimeType has a parameter ends the client.",
 		Apply:   dyingOf("text/plain; charset=utf-8"),
 	},
 	{
-		ID: "content.fraction-death", Requirement: "content.annotations.optional", Scenario: "content/dates", Form: mockserver.ByValue,
+		ID: "content.fraction-death", Requirement: "content.annotations.optional", Scenario: "content/dates",
+		Form:    mockserver.ByValue,
 		Summary: "A date whose seconds have a fraction ends the client.",
 		Apply:   dyingOf(`"lastModified":"2025-01-12T15:00:58.250Z"`),
 	},
@@ -407,7 +457,8 @@ type beforeResuming struct {
 	once sync.Once
 }
 
-func (c *beforeResuming) Resume(ctx context.Context, lastEventID string, deliberate ...string) (*transport.Stream, error) {
+func (c *beforeResuming) Resume(ctx context.Context, lastEventID string,
+	deliberate ...string) (*transport.Stream, error) {
 	c.once.Do(func() { _, _ = c.Send(ctx, outgoing{Raw: []byte(c.send)}) })
 	r, ok := c.Conn.(resumer)
 	if !ok {

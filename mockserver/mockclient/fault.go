@@ -47,7 +47,8 @@ type Fault struct {
 // topics returns the faults by topic.
 func topics() [][]Fault {
 	return [][]Fault{
-		baseFaults, metaFaults, lifecycleFaults, timeFaults, utilityFaults, featureFaults, listFaults, toleranceFaults(), contentFaults(),
+		baseFaults, metaFaults, lifecycleFaults, timeFaults, utilityFaults, featureFaults, listFaults,
+		toleranceFaults(), contentFaults(),
 		schemaFaults(), httpFaults, authFaults, stdioFaults, familyFaults, threadFaults, momentFaults, factFaults,
 		leavingFaults(),
 	}

@@ -27,7 +27,8 @@ var featureFaults = []Fault{
 		Collateral: []string{"lifecycle.capability.client-refuses-sampling"},
 	},
 	{
-		ID: "sampling.undeclared-code", Requirement: "lifecycle.capability.client-refuses-sampling", Scenario: sampling, WarnOnly: true,
+		ID: "sampling.undeclared-code", Requirement: "lifecycle.capability.client-refuses-sampling", Scenario: sampling,
+		WarnOnly:   true,
 		Summary:    "sampling/createMessage, which is not declared, is refused with -32603.",
 		Collateral: []string{"base.error.invalid-params"}, // of elicitation
 		Apply: all(changing(func(o *client.Options) {
@@ -66,8 +67,9 @@ var featureFaults = []Fault{
 	},
 	{
 		ID: "sampling.content-unknown", Requirement: "content.block.known-type", Scenario: sampling,
-		Summary:    "A generated message has content of an unknown type.",
-		Apply:      amending("sampling/createMessage", func(r object) { r["content"] = object{"type": "video", "data": "AAAA"} }),
+		Summary: "A generated message has content of an unknown type.",
+		Apply: amending("sampling/createMessage",
+			func(r object) { r["content"] = object{"type": "video", "data": "AAAA"} }),
 		Collateral: []string{"sampling.message.content-kinds"},
 	},
 	{
@@ -122,7 +124,8 @@ var featureFaults = []Fault{
 		Collateral: []string{"base.response.present"},
 	},
 	{
-		ID: "elicitation.one-at-a-time", Requirement: "base.response.present", Scenario: "features/elicitation", Form: mockserver.AtOnce,
+		ID: "elicitation.one-at-a-time", Requirement: "base.response.present", Scenario: "features/elicitation",
+		Form:    mockserver.AtOnce,
 		Summary: "A form that comes while another one is open is never answered.",
 		Apply:   dropping(replies("elicitation-both-second")),
 	},
@@ -132,7 +135,8 @@ var featureFaults = []Fault{
 		Apply:   dyingOf(`"sampling-image"`),
 	},
 	{
-		ID: "sampling.media-last-death", Requirement: "base.response.present", Scenario: sampling, Form: mockserver.ByValue,
+		ID: "sampling.media-last-death", Requirement: "base.response.present", Scenario: sampling,
+		Form:    mockserver.ByValue,
 		Summary: "A sampling request whose last message is not text ends the client.",
 		Apply: dying(func(e *wire.Event) bool {
 			if e.Kind != wire.KindMessage {
@@ -175,7 +179,8 @@ var featureFaults = []Fault{
 		Collateral: []string{"lifecycle.capability.client-refuses-elicitation"},
 	},
 	{
-		ID: "elicitation.undeclared-code", Requirement: "lifecycle.capability.client-refuses-elicitation", Scenario: elicitation, WarnOnly: true,
+		ID: "elicitation.undeclared-code", Requirement: "lifecycle.capability.client-refuses-elicitation",
+		Scenario: elicitation, WarnOnly: true,
 		Summary:    "elicitation/create, which is not declared, is refused with -32603.",
 		Collateral: []string{"base.error.invalid-params"}, // of sampling
 		Apply: all(changing(func(o *client.Options) {
@@ -189,9 +194,10 @@ var featureFaults = []Fault{
 		Apply:   changing(func(o *client.Options) { delete(o.Answers, "elicitation/create") }),
 	},
 	{
-		ID: "elicitation.waits-for-own-call", Requirement: "elicitation.request.nested", Scenario: elicitation, WarnOnly: true,
-		Summary: "Forms are answered only when the client's own request has been.",
-		Apply:   heldBack(replies("elicitation-string")),
+		ID: "elicitation.waits-for-own-call", Requirement: "elicitation.request.nested", Scenario: elicitation,
+		WarnOnly: true,
+		Summary:  "Forms are answered only when the client's own request has been.",
+		Apply:    heldBack(replies("elicitation-string")),
 	},
 	{
 		ID: "elicitation.action-ok", Requirement: "elicitation.action.values", Scenario: elicitation,
@@ -234,8 +240,9 @@ var featureFaults = []Fault{
 		Collateral: []string{"elicitation.security.validate-content"},
 	},
 	{
-		ID: "elicitation.content-unchecked", Requirement: "elicitation.security.validate-content", Scenario: elicitation,
-		Summary: "A number beyond the bounds of the form is sent on.",
+		ID: "elicitation.content-unchecked", Requirement: "elicitation.security.validate-content",
+		Scenario: elicitation,
+		Summary:  "A number beyond the bounds of the form is sent on.",
 		Apply: amending("elicitation/create", func(r object) {
 			if content, ok := r["content"].(object); ok && content["number"] != nil {
 				content["number"] = 7
@@ -273,12 +280,14 @@ var featureFaults = []Fault{
 		Apply:   editingError(func(e object) { e["code"] = -32603 }),
 	},
 	{
-		ID: "elicitation.malformed-unanswered", Requirement: "base.response.present", Scenario: elicitation, Form: mockserver.ByValue,
+		ID: "elicitation.malformed-unanswered", Requirement: "base.response.present", Scenario: elicitation,
+		Form:    mockserver.ByValue,
 		Summary: "A form whose schema is not an object gets no answer.",
 		Apply:   dropping(replies("elicitation-broken")),
 	},
 	{
-		ID: "elicitation.malformed-last", Requirement: "base.response.present", Scenario: elicitation, Form: mockserver.InSequence,
+		ID: "elicitation.malformed-last", Requirement: "base.response.present", Scenario: elicitation,
+		Form:    mockserver.InSequence,
 		Summary: "After a form whose schema is not an object, no form is answered any more.",
 		Apply: wrapping(func(conn transport.Conn) transport.Conn {
 			return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
@@ -294,33 +303,39 @@ var featureFaults = []Fault{
 		}),
 	},
 	{
-		ID: "sampling.malformed-unanswered", Requirement: "base.response.present", Scenario: sampling, Form: mockserver.ByValue,
+		ID: "sampling.malformed-unanswered", Requirement: "base.response.present", Scenario: sampling,
+		Form:    mockserver.ByValue,
 		Summary: "A sampling request whose messages are not an array gets no answer.",
 		Apply:   dropping(replies("sampling-broken")), Collateral: []string{"sampling.error.returned"},
 	},
 	{
-		ID: "elicitation.invalid-params-as-unknown", Requirement: "base.error.invalid-params", Scenario: elicitation, Form: mockserver.ByValue,
+		ID: "elicitation.invalid-params-as-unknown", Requirement: "base.error.invalid-params", Scenario: elicitation,
+		Form:    mockserver.ByValue,
 		Summary: "A form whose schema is not an object is refused with -32601.",
 		Apply:   editingError(func(e object) { e["code"] = -32601 }),
 	},
 	{
-		ID: "sampling.invalid-params-as-unknown", Requirement: "base.error.invalid-params", Scenario: sampling, Form: mockserver.ByValue,
+		ID: "sampling.invalid-params-as-unknown", Requirement: "base.error.invalid-params", Scenario: sampling,
+		Form:    mockserver.ByValue,
 		Summary: "A sampling request whose messages are not an array is refused with -32601.",
 		Apply:   editingError(func(e object) { e["code"] = -32601 }),
 	},
 	{
-		ID: "elicitation.lengths-refused", Requirement: "elicitation.schema.client-supports", Scenario: elicitation, Form: mockserver.ByValue,
+		ID: "elicitation.lengths-refused", Requirement: "elicitation.schema.client-supports", Scenario: elicitation,
+		Form:    mockserver.ByValue,
 		Summary: "A form that limits the length of a text is refused.",
-		Apply: handling("elicitation/create", func(ctx context.Context, params any, serve client.Answer) (any, *wire.Error) {
-			if strings.Contains(fmt.Sprint(wire.At(params, "requestedSchema")), "minLength") {
-				return nil, &wire.Error{Code: -32602, Message: "Invalid params: unsupported schema"}
-			}
-			return serve(ctx, params)
-		}),
+		Apply: handling("elicitation/create",
+			func(ctx context.Context, params any, serve client.Answer) (any, *wire.Error) {
+				if strings.Contains(fmt.Sprint(wire.At(params, "requestedSchema")), "minLength") {
+					return nil, &wire.Error{Code: -32602, Message: "Invalid params: unsupported schema"}
+				}
+				return serve(ctx, params)
+			}),
 		Collateral: []string{"elicitation.schema.number-bounds"}, // the form with all kinds of property has both
 	},
 	{
-		ID: "elicitation.negative-refused", Requirement: "elicitation.schema.client-supports", Scenario: elicitation, Form: mockserver.ByValue,
+		ID: "elicitation.negative-refused", Requirement: "elicitation.schema.client-supports", Scenario: elicitation,
+		Form:    mockserver.ByValue,
 		Summary: "A form with an integer that has to be negative is refused.",
 		Apply:   refusing(replies("elicitation-negative")),
 	},
@@ -338,23 +353,30 @@ var featureFaults = []Fault{
 		object{"type": "audio", "data": "not Base64!", "mimeType": "audio/wav"}),
 	sampledContent("audio-without-type", "content.audio.mime-type", "Generated audio has no mimeType.",
 		object{"type": "audio", "data": "AAAA"}, "schema.create-message-result"),
-	sampledContent("audience-model", "content.annotations.audience-roles", "The audience of a generated text is the model.",
-		object{"type": "text", "text": "Hello.", "annotations": object{"audience": list{"model"}}}, "schema.create-message-result"),
+	sampledContent("audience-model", "content.annotations.audience-roles",
+		"The audience of a generated text is the model.",
+		object{"type": "text", "text": "Hello.", "annotations": object{"audience": list{"model"}}},
+		"schema.create-message-result"),
 	sampledContent("priority-high", "content.annotations.priority-range", "The priority of a generated text is 7.",
 		object{"type": "text", "text": "Hello.", "annotations": object{"priority": 7}}, "schema.create-message-result"),
-	sampledContent("modified-yesterday", "content.annotations.last-modified-format", "A generated text was last modified yesterday.",
+	sampledContent("modified-yesterday", "content.annotations.last-modified-format",
+		"A generated text was last modified yesterday.",
 		object{"type": "text", "text": "Hello.", "annotations": object{"lastModified": "yesterday"}}),
-	wrongAction("elicitation.accept-declines", "accept", "decline", "A form that the user sends off comes back as declined."),
-	wrongAction("elicitation.decline-cancels", "decline", "cancel", "A form that the user refuses comes back as cancelled."),
-	wrongAction("elicitation.cancel-declines", "cancel", "decline", "A form that the user closes comes back as declined."),
+	wrongAction("elicitation.accept-declines", "accept", "decline",
+		"A form that the user sends off comes back as declined."),
+	wrongAction("elicitation.decline-cancels", "decline", "cancel",
+		"A form that the user refuses comes back as cancelled."),
+	wrongAction("elicitation.cancel-declines", "cancel", "decline",
+		"A form that the user closes comes back as declined."),
 	{
 		ID: "elicitation.decline-error", Requirement: "elicitation.action.decline", Scenario: "acts/elicitation",
 		Summary: "A form that the user refuses comes back as an error.",
 		Apply:   refusing(replies("elicitation-decline")),
 	},
 	{
-		ID: "elicitation.content-declined", Requirement: "elicitation.content.only-with-accept", Scenario: "acts/elicitation",
-		Summary: "A form that the user refuses comes back with content.",
+		ID: "elicitation.content-declined", Requirement: "elicitation.content.only-with-accept",
+		Scenario: "acts/elicitation",
+		Summary:  "A form that the user refuses comes back with content.",
 		Apply: editing(replies("elicitation-decline"), func(m object) {
 			if r, ok := m["result"].(object); ok {
 				r["content"] = object{"string": "some text", "boolean": true}
@@ -372,7 +394,8 @@ var featureFaults = []Fault{
 		Apply: all(changing(func(o *client.Options) {
 			delete(o.Capabilities, "roots")
 			delete(o.Answers, "roots/list")
-		}), editing(replies("undeclared-roots"), func(m object) { m["error"] = object{"code": -32603, "message": "Internal error"} })),
+		}), editing(replies("undeclared-roots"),
+			func(m object) { m["error"] = object{"code": -32603, "message": "Internal error"} })),
 	},
 	{
 		ID: "roots.no-list", Requirement: "roots.list.answered", Scenario: rootsSeen,
@@ -386,7 +409,8 @@ var featureFaults = []Fault{
 		Apply:   rejecting(replies("roots-plain")),
 	},
 	{
-		ID: "roots.params-empty-refused", Requirement: "base.params.omitted", Scenario: rootsSeen, Form: mockserver.ByValue,
+		ID: "roots.params-empty-refused", Requirement: "base.params.omitted", Scenario: rootsSeen,
+		Form:    mockserver.ByValue,
 		Summary: "A request for the roots whose params are an empty object is refused.",
 		Apply:   rejecting(replies("roots-empty")),
 	},
@@ -408,7 +432,9 @@ var featureFaults = []Fault{
 	{
 		ID: "roots.name-number", Requirement: "schema.list-roots-result", Scenario: rootsSeen,
 		Summary: "The name of a root is a number.",
-		Apply:   serving("roots/list", func(any) any { return object{"roots": list{object{"uri": "file:///tmp", "name": 7}}} }),
+		Apply: serving("roots/list", func(any) any {
+			return object{"roots": list{object{"uri": "file:///tmp", "name": 7}}}
+		}),
 	},
 	{
 		ID: "roots.http", Requirement: "roots.root.file-uri", Scenario: rootsSeen,
@@ -470,7 +496,8 @@ var featureFaults = []Fault{
 	{
 		ID: "progress.token-as-text", Requirement: "progress.token.echo", Scenario: sampling,
 		Summary: "The progress token 0 comes back as a string.",
-		Apply:   before(replies("sampling-none"), `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"0","progress":1}}`),
+		Apply: before(replies("sampling-none"),
+			`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"0","progress":1}}`),
 	},
 	{
 		ID: "progress.flood", Requirement: "progress.rate-limit", Scenario: sampling, Transports: overStdio,
@@ -478,7 +505,9 @@ var featureFaults = []Fault{
 		Apply: sending(replies("sampling-none"), func(_ *wire.Message, out outgoing) []outgoing {
 			var all []outgoing
 			for i := range flood {
-				all = append(all, outgoing{Raw: fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":-1,"progress":%d}}`, 1000+i)})
+				all = append(all, outgoing{Raw: fmt.Appendf(nil,
+					`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":-1,"progress":%d}}`,
+					1000+i)})
 			}
 			return append(all, out)
 		}),
@@ -486,7 +515,8 @@ var featureFaults = []Fault{
 	{
 		ID: "progress.message-empty", Requirement: "progress.message-readable", Scenario: sampling,
 		Summary: "The message of progress is a space.",
-		Apply:   before(replies("sampling-none"), `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":-1,"progress":1,"message":" "}}`),
+		Apply: before(replies("sampling-none"),
+			`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":-1,"progress":1,"message":" "}}`),
 	},
 	{
 		ID: "sampling.waits-for-own-call", Requirement: "sampling.request.nested", Scenario: sampling, WarnOnly: true,
@@ -494,13 +524,15 @@ var featureFaults = []Fault{
 		Apply:   heldBack(replies("sampling-none")),
 	},
 	{
-		ID: "progress.after-cancellation", Requirement: "cancellation.stop-processing", Scenario: sampling, Transports: overStdio,
-		Summary: "Progress of a sampling request is reported well after its cancellation.",
-		Apply: all(dropping(replies("sampling-withdrawn")), sending(replies("after-sampling"), func(_ *wire.Message, out outgoing) []outgoing {
-			<-time.After(crossing)
-			progress := `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"sampling-withdrawn","progress":1}}`
-			return []outgoing{{Raw: []byte(progress)}, out}
-		})),
+		ID: "progress.after-cancellation", Requirement: "cancellation.stop-processing", Scenario: sampling,
+		Transports: overStdio,
+		Summary:    "Progress of a sampling request is reported well after its cancellation.",
+		Apply: all(dropping(replies("sampling-withdrawn")),
+			sending(replies("after-sampling"), func(_ *wire.Message, out outgoing) []outgoing {
+				<-time.After(crossing)
+				progress := `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"sampling-withdrawn","progress":1}}`
+				return []outgoing{{Raw: []byte(progress)}, out}
+			})),
 	},
 	{
 		ID: "progress.after-the-end", Requirement: "progress.in-progress", Scenario: sampling, Transports: overStdio,
@@ -509,12 +541,15 @@ var featureFaults = []Fault{
 		Collateral: []string{"progress.stop"},
 	},
 	{
-		ID: "progress.after-cancellation-posted", Requirement: "cancellation.stop-processing", Scenario: sampling, Transports: overHTTP, Form: mockserver.InSequence,
+		ID: "progress.after-cancellation-posted", Requirement: "cancellation.stop-processing", Scenario: sampling,
+		Transports: overHTTP, Form: mockserver.InSequence,
 		Summary: "Progress of a sampling request is posted well after its cancellation.",
-		Apply:   all(dropping(replies("sampling-withdrawn")), muchLater(replies("after-sampling"), progressOf(`"sampling-withdrawn"`, "1"))),
+		Apply: all(dropping(replies("sampling-withdrawn")),
+			muchLater(replies("after-sampling"), progressOf(`"sampling-withdrawn"`, "1"))),
 	},
 	{
-		ID: "progress.after-the-end-posted", Requirement: "progress.in-progress", Scenario: sampling, Transports: overHTTP, Form: mockserver.InSequence,
+		ID: "progress.after-the-end-posted", Requirement: "progress.in-progress", Scenario: sampling,
+		Transports: overHTTP, Form: mockserver.InSequence,
 		Summary:    "Progress of a request that was answered is posted well after that, before the answer to a later one.",
 		Apply:      muchLater(replies("after-sampling"), progressOf("0", "1")),
 		Collateral: []string{"progress.stop"},
@@ -543,8 +578,9 @@ var featureFaults = []Fault{
 		Apply:   before(replies("sampling-none"), progressOf("0", `"half"`)),
 	},
 	{
-		ID: "cancellation.answered-late", Requirement: "cancellation.no-response", Scenario: sampling, Transports: overStdio,
-		Summary: "A sampling request is answered well after its cancellation.",
+		ID: "cancellation.answered-late", Requirement: "cancellation.no-response", Scenario: sampling,
+		Transports: overStdio,
+		Summary:    "A sampling request is answered well after its cancellation.",
 		Apply: all(sending(replies("after-sampling"), func(_ *wire.Message, out outgoing) []outgoing {
 			<-time.After(crossing)
 			late := `{"jsonrpc":"2.0","id":"sampling-withdrawn","result":{"role":"assistant","model":"m","content":{"type":"text","text":"Hello."}}}`
@@ -553,27 +589,32 @@ var featureFaults = []Fault{
 		Collateral: []string{"cancellation.stop-processing"},
 	},
 	{
-		ID: "completion.total-death", Requirement: "completion.result.total-exceeds-values", Scenario: "features/completions",
+		ID: "completion.total-death", Requirement: "completion.result.total-exceeds-values",
+		Scenario:   "features/completions",
 		Summary:    "A total that exceeds the number of values ends the client.",
 		Apply:      dyingOf(`"hasMore":true`),
 		Collateral: []string{"completion.client.partial-results"},
 	},
 	{
-		ID: "completion.total-required", Requirement: "completion.client.partial-results", Scenario: "features/completions",
-		Summary: "A completion without a total ends the client.",
+		ID: "completion.total-required", Requirement: "completion.client.partial-results",
+		Scenario: "features/completions",
+		Summary:  "A completion without a total ends the client.",
 		Apply: dying(func(e *wire.Event) bool {
-			return e.Kind == wire.KindMessage && e.Msg.IsResponse() && wire.At(e.Msg.Result, "completion") != nil && wire.At(e.Msg.Result, "completion", "total") == nil
+			return e.Kind == wire.KindMessage && e.Msg.IsResponse() && wire.At(e.Msg.Result, "completion") != nil &&
+				wire.At(e.Msg.Result, "completion", "total") == nil
 		}),
 		Collateral: []string{"completion.result.total-exceeds-values"},
 	},
 	{
-		ID: "completion.context-dropped", Requirement: "completion.context.client-sends", Scenario: "features/completions",
-		Summary: "A second argument is completed without the first, which is settled.",
-		Apply:   params("completion/complete", func(p object) { delete(p, "context") }),
+		ID: "completion.context-dropped", Requirement: "completion.context.client-sends",
+		Scenario: "features/completions",
+		Summary:  "A second argument is completed without the first, which is settled.",
+		Apply:    params("completion/complete", func(p object) { delete(p, "context") }),
 	},
 	{
-		ID: "completion.context-renamed", Requirement: "completion.context.resolved-values", Scenario: "features/completions",
-		Summary: "The context of a completion names an argument that the prompt does not have.",
+		ID: "completion.context-renamed", Requirement: "completion.context.resolved-values",
+		Scenario: "features/completions",
+		Summary:  "The context of a completion names an argument that the prompt does not have.",
 		Apply: params("completion/complete", func(p object) {
 			if p["context"] != nil {
 				p["context"] = object{"arguments": object{"no-such-argument": "x"}}
@@ -583,9 +624,10 @@ var featureFaults = []Fault{
 	},
 	{
 		ID: "progress.notifications-death", Requirement: "progress.notify", Scenario: "features/progress",
-		Summary:    "A notification of progress ends the client.",
-		Apply:      dyingOf("still at it"),
-		Collateral: []string{"progress.frequency", "progress.omit-total", "progress.total-float", "progress.value-float"},
+		Summary: "A notification of progress ends the client.",
+		Apply:   dyingOf("still at it"),
+		Collateral: []string{"progress.frequency", "progress.omit-total", "progress.total-float",
+			"progress.value-float"},
 	},
 	{
 		ID: "progress.fraction-death", Requirement: "progress.value-float", Scenario: "features/progress",
@@ -609,7 +651,8 @@ var featureFaults = []Fault{
 		ID: "progress.total-required", Requirement: "progress.omit-total", Scenario: "features/progress",
 		Summary: "Progress without a total ends the client.",
 		Apply: dying(func(e *wire.Event) bool {
-			return e.Kind == wire.KindMessage && containsText(e, "notifications/progress") && !containsText(e, `"total"`)
+			return e.Kind == wire.KindMessage && containsText(e, "notifications/progress") &&
+				!containsText(e, `"total"`)
 		}),
 		Collateral: []string{"progress.frequency", "progress.notify", "progress.total-float", "progress.value-float"},
 	},
@@ -623,7 +666,8 @@ func generating(which func(params any) bool) apply {
 		serve := o.Answers[method]
 		o.Answers[method] = func(ctx context.Context, params any) (any, *wire.Error) {
 			if which(params) {
-				return object{"role": "assistant", "model": "m", "content": object{"type": "text", "text": "Hello."}}, nil
+				return object{"role": "assistant", "model": "m", "content": object{"type": "text", "text": "Hello."}},
+					nil
 			}
 			return serve(ctx, params)
 		}
@@ -648,7 +692,8 @@ func muchLater(which match, text string) apply {
 
 // progressOf returns a notification of progress; token and value are JSON.
 func progressOf(token, value string) string {
-	return `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + token + `,"progress":` + value + `}}`
+	return `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + token + `,"progress":` +
+		value + `}}`
 }
 
 // crossing is longer than a message may be under way.

@@ -119,7 +119,8 @@ func (c *held) Send(ctx context.Context, out transport.Outgoing) (*wire.Event, e
 		from := len(c.Log().Events())
 		if _, err := c.Log().Await(ctx, from, func(e *wire.Event) bool {
 			asked := c.Log().RequestOf(e)
-			return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && asked != nil && asked.Seq < from
+			return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && asked != nil &&
+				asked.Seq < from
 		}); err != nil {
 			return nil, err
 		}
@@ -147,7 +148,8 @@ func (c *askingFirst) Send(ctx context.Context, out transport.Outgoing) (*wire.E
 			return sent, err
 		}
 		if _, err := c.Log().Await(ctx, sent.Seq, func(e *wire.Event) bool {
-			return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && e.Msg.ID.Key() == id.Key()
+			return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() &&
+				e.Msg.ID.Key() == id.Key()
 		}); err != nil {
 			return nil, err
 		}
@@ -293,10 +295,13 @@ func serving(method string, result func(params any) any) apply {
 }
 
 // handling handles requests of a method that the client serves, with what has served them at hand.
-func handling(method string, handle func(ctx context.Context, params any, serve client.Answer) (any, *wire.Error)) apply {
+func handling(method string,
+	handle func(ctx context.Context, params any, serve client.Answer) (any, *wire.Error)) apply {
 	return changing(func(o *client.Options) {
 		if serve := o.Answers[method]; serve != nil {
-			o.Answers[method] = func(ctx context.Context, params any) (any, *wire.Error) { return handle(ctx, params, serve) }
+			o.Answers[method] = func(ctx context.Context, params any) (any, *wire.Error) {
+				return handle(ctx, params, serve)
+			}
 		}
 	})
 }
@@ -401,7 +406,8 @@ func whereItDies(conn transport.Conn) func(e *wire.Event) bool {
 // dyingOf ends the client when a message holds all the given parts.
 func dyingOf(parts ...string) apply {
 	return dying(func(e *wire.Event) bool {
-		return e.Kind == wire.KindMessage && !slices.ContainsFunc(parts, func(part string) bool { return !bytes.Contains(e.Raw, []byte(part)) })
+		return e.Kind == wire.KindMessage && !slices.ContainsFunc(parts,
+			func(part string) bool { return !bytes.Contains(e.Raw, []byte(part)) })
 	})
 }
 

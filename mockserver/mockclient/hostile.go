@@ -29,13 +29,15 @@ type HostilePeer struct {
 func Hostile() []HostilePeer {
 	var peers []HostilePeer
 	for _, text := range mockserver.HostileTexts() {
-		peers = append(peers, HostilePeer{Name: "text: " + text.Name, Run: func(ctx context.Context, c client.Standalone) error {
-			saysTo(&c, text)
-			return c.Run(ctx)
-		}})
+		peers = append(peers, HostilePeer{Name: "text: " + text.Name,
+			Run: func(ctx context.Context, c client.Standalone) error {
+				saysTo(&c, text)
+				return c.Run(ctx)
+			}})
 	}
 	for _, a := range attacks() {
-		peers = append(peers, HostilePeer{Name: a.name, Transports: []string{transport.NameHTTP, transport.NameSSE}, Run: a.run})
+		peers = append(peers, HostilePeer{Name: a.name, Transports: []string{transport.NameHTTP, transport.NameSSE},
+			Run: a.run})
 	}
 	for _, a := range frames() {
 		a.text = handshake + a.text
@@ -70,27 +72,30 @@ var hostilePeers = []HostilePeer{
 	{Name: "flood of notifications", Run: flooding(`{"jsonrpc":"2.0","method":"notifications/com.example/more"}`)},
 	{Name: "flood of requests", Run: flooding(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)},
 	{Name: "flood of long messages", Run: func(ctx context.Context, c client.Standalone) error {
-		return flooding(`{"jsonrpc":"2.0","method":"notifications/com.example/more","params":{"a":"`+strings.Repeat("x", 100_000)+`"}}`)(ctx, c)
+		return flooding(`{"jsonrpc":"2.0","method":"notifications/com.example/more","params":{"a":"`+
+			strings.Repeat("x", 100_000)+`"}}`)(ctx, c)
 	}},
-	{Name: "sessions without end", Transports: []string{transport.NameHTTP}, Run: func(ctx context.Context, c client.Standalone) error {
-		for range 50 {
-			again := c
-			again.Use = func(context.Context, *client.Session, client.Call) error { return nil }
-			if err := again.Run(ctx); err != nil {
-				return err
+	{Name: "sessions without end", Transports: []string{transport.NameHTTP},
+		Run: func(ctx context.Context, c client.Standalone) error {
+			for range 50 {
+				again := c
+				again.Use = func(context.Context, *client.Session, client.Call) error { return nil }
+				if err := again.Run(ctx); err != nil {
+					return err
+				}
 			}
-		}
-		return c.Run(ctx)
-	}},
-	{Name: "listening streams without end", Transports: []string{transport.NameHTTP}, Run: func(ctx context.Context, c client.Standalone) error {
-		c.Extra = func(ctx context.Context, s *client.Session) {
-			conn, ok := s.Conn.(*transport.HTTPConn)
-			for i := 0; ok && i < 300; i++ {
-				_, _ = conn.Listen(ctx)
+			return c.Run(ctx)
+		}},
+	{Name: "listening streams without end", Transports: []string{transport.NameHTTP},
+		Run: func(ctx context.Context, c client.Standalone) error {
+			c.Extra = func(ctx context.Context, s *client.Session) {
+				conn, ok := s.Conn.(*transport.HTTPConn)
+				for i := 0; ok && i < 300; i++ {
+					_, _ = conn.Listen(ctx)
+				}
 			}
-		}
-		return c.Run(ctx)
-	}},
+			return c.Run(ctx)
+		}},
 }
 
 // flooding sends the same again and again, and then goes on as an ordinary client.
@@ -212,23 +217,33 @@ func attacks() []attack {
 		{name: "headers without end", text: post, endless: "X-A: b\r\n"},
 		{name: "folded header", text: post + "X-A: b\r\n c\r\n\td\r\nContent-Length: 40\r\n\r\n" + pinged},
 		{name: "two lengths", text: post + "Content-Length: 5\r\nContent-Length: 40\r\n\r\n" + pinged},
-		{name: "length beside chunks", text: post + "Content-Length: 40\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + smuggled},
-		{name: "chunks in two spellings", text: post + "Transfer-Encoding: xchunked\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n" + smuggled},
+		{name: "length beside chunks", text: post +
+			"Content-Length: 40\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + smuggled},
+		{name: "chunks in two spellings", text: post +
+			"Transfer-Encoding: xchunked\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n" + smuggled},
 		{name: "length below zero", text: post + "Content-Length: -1\r\n\r\n" + pinged},
 		{name: "length beyond every type", text: post + "Content-Length: 99999999999999999999999\r\n\r\n" + pinged},
-		{name: "chunk beyond every type", text: post + "Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n" + pinged},
-		{name: "chunk extension without end", text: post + "Transfer-Encoding: chunked\r\n\r\n1;", endless: strings.Repeat("e", 1<<16)},
+		{name: "chunk beyond every type", text: post + "Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n" +
+			pinged},
+		{name: "chunk extension without end", text: post + "Transfer-Encoding: chunked\r\n\r\n1;",
+			endless: strings.Repeat("e", 1<<16)},
 		{name: "trailers without end", text: post + "Transfer-Encoding: chunked\r\n\r\n0\r\n", endless: "X-T: t\r\n"},
-		{name: "body without end", text: post + "Transfer-Encoding: chunked\r\n\r\n", endless: "10000\r\n" + strings.Repeat("b", 1<<16) + "\r\n"},
-		{name: "body of one byte a second", text: post + "Content-Length: 100000\r\n\r\n", endless: "b", each: time.Second},
+		{name: "body without end", text: post + "Transfer-Encoding: chunked\r\n\r\n",
+			endless: "10000\r\n" + strings.Repeat("b", 1<<16) + "\r\n"},
+		{name: "body of one byte a second", text: post + "Content-Length: 100000\r\n\r\n", endless: "b",
+			each: time.Second},
 		{name: "body that does not come", text: post + "Expect: 100-continue\r\nContent-Length: 40\r\n\r\n"},
-		{name: "bomb", text: post + "Content-Encoding: gzip\r\nContent-Length: 20\r\n\r\n\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xed\xc1\x01\x0d\x00\x00\x00"},
+		{name: "bomb", text: post +
+			"Content-Encoding: gzip\r\nContent-Length: 20\r\n\r\n\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xed\xc1\x01\x0d\x00\x00\x00"},
 		{name: "another protocol", text: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"},
 		{name: "TLS", text: "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + strings.Repeat("\x00", 500)},
 		{name: "bytes", text: strings.Repeat("\x00\xff\r\n", 10_000)},
-		{name: "path of a megabyte", text: "GET /" + strings.Repeat("%2e/", 1<<18) + " HTTP/1.1\r\nHost: {host}\r\n\r\n"},
-		{name: "requests without answers", text: strings.Repeat(strings.ReplaceAll(smuggled, "/smuggled", "{path}"), 500)},
-		{name: "methods that nobody knows", text: "BREW {path} HTTP/1.1\r\nHost: {host}\r\n\r\nCONNECT 169.254.169.254:80 HTTP/1.1\r\nHost: x\r\n\r\n"},
+		{name: "path of a megabyte", text: "GET /" + strings.Repeat("%2e/", 1<<18) +
+			" HTTP/1.1\r\nHost: {host}\r\n\r\n"},
+		{name: "requests without answers", text: strings.Repeat(strings.ReplaceAll(smuggled, "/smuggled", "{path}"),
+			500)},
+		{name: "methods that nobody knows",
+			text: "BREW {path} HTTP/1.1\r\nHost: {host}\r\n\r\nCONNECT 169.254.169.254:80 HTTP/1.1\r\nHost: x\r\n\r\n"},
 		{name: "another place", text: "GET http://169.254.169.254/latest/ HTTP/1.1\r\nHost: 169.254.169.254\r\n\r\n"},
 	}
 }
@@ -240,9 +255,12 @@ const handshake = "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: Upgrade\r\
 func frames() []attack {
 	return []attack{
 		{name: "frame beyond every type", text: "\x81\xff\xff\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x00abc"},
-		{name: "frame of exabytes", text: "\x81\xff\x0f\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x00", endless: strings.Repeat("x", 1<<16)},
-		{name: "fragments without end", text: "\x01\x81\x00\x00\x00\x00x", endless: strings.Repeat("\x00\x81\x00\x00\x00\x00x", 1000)},
-		{name: "empty fragments without end", text: "\x01\x80\x00\x00\x00\x00", endless: strings.Repeat("\x00\x80\x00\x00\x00\x00", 1000)},
+		{name: "frame of exabytes", text: "\x81\xff\x0f\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x00",
+			endless: strings.Repeat("x", 1<<16)},
+		{name: "fragments without end", text: "\x01\x81\x00\x00\x00\x00x",
+			endless: strings.Repeat("\x00\x81\x00\x00\x00\x00x", 1000)},
+		{name: "empty fragments without end", text: "\x01\x80\x00\x00\x00\x00",
+			endless: strings.Repeat("\x00\x80\x00\x00\x00\x00", 1000)},
 		{name: "continuation of nothing", text: "\x80\x81\x00\x00\x00\x00x"},
 		{name: "frame without mask", text: "\x81\x01x"},
 		{name: "reserved bits", text: "\xf1\x81\x00\x00\x00\x00x"},

@@ -40,25 +40,29 @@ var httpFaults = []Fault{
 		Apply:   headers(anything, "Accept", "text/event-stream"),
 	},
 	{
-		ID: "http.accept-sse-weightless", Requirement: "http.client.post-accept-sse", Transports: overHTTP, Form: mockserver.ByValue,
+		ID: "http.accept-sse-weightless", Requirement: "http.client.post-accept-sse", Transports: overHTTP,
+		Form:    mockserver.ByValue,
 		Summary: "Accept of a POST lists text/event-stream with the weight 0: as not acceptable.",
 		Apply:   headers(anything, "Accept", "application/json, text/event-stream;q=0.0"),
 	},
 	{
 		ID: "http.two-messages", Requirement: "http.client.body-single-message", Transports: overHTTP,
-		Summary:    "A POST carries two messages.",
-		Apply:      saying(`{"jsonrpc":"2.0","id":"p1","method":"ping"}` + "\n" + `{"jsonrpc":"2.0","id":"p2","method":"ping"}`),
+		Summary: "A POST carries two messages.",
+		Apply: saying(`{"jsonrpc":"2.0","id":"p1","method":"ping"}` + "\n" +
+			`{"jsonrpc":"2.0","id":"p2","method":"ping"}`),
 		Collateral: []string{"base.json.well-formed"},
 	},
 	{
 		ID: "http.put", Requirement: "http.client.post-method", Transports: overHTTP,
 		Summary: "A message is sent with PUT.",
-		Apply:   requesting(transport.Request{Method: http.MethodPut, Body: []byte(`{"jsonrpc":"2.0","id":"put","method":"ping"}`)}),
+		Apply: requesting(transport.Request{Method: http.MethodPut,
+			Body: []byte(`{"jsonrpc":"2.0","id":"put","method":"ping"}`)}),
 	},
 	{
 		ID: "http.get-accept", Requirement: "http.client.get-accept", Transports: overHTTP,
 		Summary: "The GET for the listening stream does not accept text/event-stream.",
-		Apply:   requesting(transport.Request{Method: http.MethodGet, Header: http.Header{"Accept": {"application/json"}}}),
+		Apply: requesting(transport.Request{Method: http.MethodGet,
+			Header: http.Header{"Accept": {"application/json"}}}),
 	},
 	{
 		ID: "http.no-session-header", Requirement: "http.client.session-header", Transports: overHTTP,
@@ -76,29 +80,34 @@ var httpFaults = []Fault{
 		Apply:   headers(later, "Mcp-Protocol-Version", "2024-11-05"),
 	},
 	{
-		ID: "http.version-header-twice", Requirement: "http.client.version-header", Transports: overHTTP, Form: mockserver.ByValue,
+		ID: "http.version-header-twice", Requirement: "http.client.version-header", Transports: overHTTP,
+		Form:       mockserver.ByValue,
 		Summary:    "MCP-Protocol-Version names the version twice, with a comma.",
 		Apply:      headers(later, "Mcp-Protocol-Version", "2025-06-18, 2025-06-18"),
 		Collateral: []string{"http.client.version-header-negotiated"},
 	},
 	{
-		ID: "http.lost-session-used", Requirement: "http.client.reinitialize-on-404", Transports: overHTTP, Scenario: lost,
-		Summary: "The client goes on in a session that was answered with 404.",
-		Apply:   func(c *client.Standalone) { c.Omissions.Lost = true },
+		ID: "http.lost-session-used", Requirement: "http.client.reinitialize-on-404", Transports: overHTTP,
+		Scenario: lost,
+		Summary:  "The client goes on in a session that was answered with 404.",
+		Apply:    func(c *client.Standalone) { c.Omissions.Lost = true },
 	},
 	{
 		// github.com/modelcontextprotocol/typescript-sdk/pull/2086
-		ID: "http.lost-session-used-again", Requirement: "http.client.reinitialize-on-404", Transports: overHTTP, Scenario: "http/lost-again", Form: mockserver.BySession,
+		ID: "http.lost-session-used-again", Requirement: "http.client.reinitialize-on-404", Transports: overHTTP,
+		Scenario: "http/lost-again", Form: mockserver.BySession,
 		Summary: "The client goes on in the second session that is answered with 404, after it has replaced the first.",
 		Apply:   func(c *client.Standalone) { c.Omissions.LostAgain = true },
 	},
 	{
-		ID: "http.lost-session-named", Requirement: "http.client.reinitialize-without-session-id", Transports: overHTTP, Scenario: lost,
-		Summary: "initialize after 404 carries the id of the lost session.",
-		Apply:   namingLost,
+		ID: "http.lost-session-named", Requirement: "http.client.reinitialize-without-session-id", Transports: overHTTP,
+		Scenario: lost,
+		Summary:  "initialize after 404 carries the id of the lost session.",
+		Apply:    namingLost,
 	},
 	{
-		ID: "http.lost-session-unauthorized", Requirement: "auth.client.every-request", Transports: overHTTP, Scenario: "auth/root", Form: mockserver.BySession,
+		ID: "http.lost-session-unauthorized", Requirement: "auth.client.every-request", Transports: overHTTP,
+		Scenario: "auth/root", Form: mockserver.BySession,
 		Summary: "initialize after 404 lacks the access token.",
 		Apply: func(c *client.Standalone) {
 			raw := connectionOf(c)
@@ -122,19 +131,22 @@ var httpFaults = []Fault{
 		}),
 	},
 	{
-		ID: "http.delete-elsewhere", Requirement: "http.client.delete-session", Transports: overHTTP, Scenario: "http/delete", Form: mockserver.ByValue,
+		ID: "http.delete-elsewhere", Requirement: "http.client.delete-session", Transports: overHTTP,
+		Scenario: "http/delete", Form: mockserver.ByValue,
 		Summary: "The DELETE goes to a path with the id of the session.",
 		Apply: closing(func(ctx context.Context, conn transport.Conn) error {
 			if raw, ok := conn.(*transport.HTTPConn); ok && raw.SessionID() != "" {
-				_, _ = raw.Do(ctx, transport.Request{Method: http.MethodDelete, Path: "/mcp/" + url.PathEscape(raw.SessionID()), Defaults: true})
+				_, _ = raw.Do(ctx, transport.Request{Method: http.MethodDelete,
+					Path: "/mcp/" + url.PathEscape(raw.SessionID()), Defaults: true})
 				raw.SetSession("", "")
 			}
 			return conn.Close(ctx)
 		}),
 	},
 	{
-		ID: "http.stream-outlives-session", Requirement: "lifecycle.shutdown.http-close", Transports: overHTTP, Scenario: "http/delete",
-		Summary: "The listening stream stays open for long after the DELETE.",
+		ID: "http.stream-outlives-session", Requirement: "lifecycle.shutdown.http-close", Transports: overHTTP,
+		Scenario: "http/delete",
+		Summary:  "The listening stream stays open for long after the DELETE.",
 		Apply: func(c *client.Standalone) {
 			raw := connectionOf(c)
 			doing(func(ctx context.Context, _ *client.Session) {
@@ -154,14 +166,16 @@ var httpFaults = []Fault{
 		Collateral: []string{"http.disconnect.survived"},
 	},
 	{
-		ID: "http.fallback-elsewhere", Requirement: "sse.client.fallback-get", Transports: overHTTP, Scenario: "http/legacy-only",
-		Summary: "A client whose POST is refused looks for the older transport at a path of its own choice.",
+		ID: "http.fallback-elsewhere", Requirement: "sse.client.fallback-get", Transports: overHTTP,
+		Scenario: "http/legacy-only",
+		Summary:  "A client whose POST is refused looks for the older transport at a path of its own choice.",
 		Apply: func(c *client.Standalone) {
 			c.Omissions.Legacy = true
 			wrapping(func(conn transport.Conn) transport.Conn {
 				return &closer{Conn: conn, close: func(ctx context.Context, conn transport.Conn) error {
 					if raw, ok := conn.(*transport.HTTPConn); ok && raw.SessionID() == "" {
-						_, _ = raw.Do(ctx, transport.Request{Method: http.MethodGet, Path: "/legacy/events", Header: http.Header{"Accept": {"text/event-stream"}}})
+						_, _ = raw.Do(ctx, transport.Request{Method: http.MethodGet, Path: "/legacy/events",
+							Header: http.Header{"Accept": {"text/event-stream"}}})
 					}
 					return conn.Close(ctx)
 				}}
@@ -169,26 +183,30 @@ var httpFaults = []Fault{
 		},
 	},
 	{
-		ID: "http.fallback-rare", Requirement: "sse.client.fallback-get", Transports: overHTTP, Scenario: "http/legacy-refused", Form: mockserver.ByValue,
+		ID: "http.fallback-rare", Requirement: "sse.client.fallback-get", Transports: overHTTP,
+		Scenario: "http/legacy-refused", Form: mockserver.ByValue,
 		Summary: "A client falls back to the older transport after 400, 404 and 405 alone.",
 		Apply:   func(c *client.Standalone) { c.Omissions.LegacyRare = true },
 	},
 	{
-		ID: "http.fallback-mixed", Requirement: "sse.client.fallback-stays-legacy", Transports: overHTTP, Scenario: "http/legacy-only",
-		Summary: "A client that has fallen back to the older transport posts to the URL of the server.",
+		ID: "http.fallback-mixed", Requirement: "sse.client.fallback-stays-legacy", Transports: overHTTP,
+		Scenario: "http/legacy-only",
+		Summary:  "A client that has fallen back to the older transport posts to the URL of the server.",
 		Apply: func(c *client.Standalone) {
 			doing(posting(c, func(u *url.URL) {}))(c)
 		},
 	},
 	{
-		ID: "http.absolute-endpoint-death", Requirement: "sse.client.post-to-endpoint", Transports: overSSE, Scenario: "sse/absolute-endpoint", Form: mockserver.ByValue,
+		ID: "http.absolute-endpoint-death", Requirement: "sse.client.post-to-endpoint", Transports: overSSE,
+		Scenario: "sse/absolute-endpoint", Form: mockserver.ByValue,
 		Summary: "An absolute URI in the endpoint event ends the client.",
 		Apply: dying(func(e *wire.Event) bool {
 			return e.SSE != nil && e.SSE.Event == "endpoint" && bytes.HasPrefix(e.Raw, []byte("http://"))
 		}),
 	},
 	{
-		ID: "http.posts-without-query", Requirement: "sse.client.post-to-endpoint", Transports: []string{transport.NameSSE}, Scenario: "sse/session",
+		ID: "http.posts-without-query", Requirement: "sse.client.post-to-endpoint",
+		Transports: []string{transport.NameSSE}, Scenario: "sse/session",
 		Summary: "A message is posted to the path of the endpoint event without its query.",
 		Apply: func(c *client.Standalone) {
 			doing(posting(c, func(u *url.URL) { u.Path = "/messages" }))(c)
@@ -200,30 +218,35 @@ var httpFaults = []Fault{
 		Apply: func(c *client.Standalone) { c.Omissions.Cut = true },
 	},
 	{
-		ID: "http.json-refused", Requirement: "http.client.json-answer", Transports: overHTTP, Scenario: "http/json-answers",
-		Summary: "A JSON answer ends the client.",
-		Apply:   dyingOfHead("Content-Type", "application/json; charset"),
+		ID: "http.json-refused", Requirement: "http.client.json-answer", Transports: overHTTP,
+		Scenario: "http/json-answers",
+		Summary:  "A JSON answer ends the client.",
+		Apply:    dyingOfHead("Content-Type", "application/json; charset"),
 	},
 	{
-		ID: "http.sse-refused", Requirement: "http.client.sse-answer", Transports: overHTTP, Scenario: "http/sse-answers",
-		Summary: "A stream of events whose answer has no id ends the client.",
+		ID: "http.sse-refused", Requirement: "http.client.sse-answer", Transports: overHTTP,
+		Scenario: "http/sse-answers",
+		Summary:  "A stream of events whose answer has no id ends the client.",
 		Apply: dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.SSE != nil && !e.SSE.HasID
 		}),
 		Collateral: []string{"http.server.event-ids"},
 	},
 	{
-		ID: "http.comment-death", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: "http/sse-fields",
-		Summary: "An event without the event field ends the client.",
+		ID: "http.comment-death", Requirement: "http.client.sse-syntax", Transports: overHTTP,
+		Scenario: "http/sse-fields",
+		Summary:  "An event without the event field ends the client.",
 		Apply: dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.SSE != nil && e.SSE.Event == ""
 		}),
 	},
 	{
-		ID: "http.comment-ends-event", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: "http/sse-fields", Form: mockserver.ByValue,
+		ID: "http.comment-ends-event", Requirement: "http.client.sse-syntax", Transports: overHTTP,
+		Scenario: "http/sse-fields", Form: mockserver.ByValue,
 		Summary: "A comment between two lines of data ends the event, and what it was is lost.",
 		Apply: dying(func(e *wire.Event) bool {
-			return e.Kind == wire.KindMessage && e.SSE != nil && strings.Contains(string(e.Raw), "\n") && e.SSE.Event == ""
+			return e.Kind == wire.KindMessage && e.SSE != nil && strings.Contains(string(e.Raw), "\n") &&
+				e.SSE.Event == ""
 		}),
 	},
 	{
@@ -234,35 +257,44 @@ var httpFaults = []Fault{
 		}),
 	},
 	{
-		ID: "http.legacy-lines-death", Requirement: "sse.client.message-events", Transports: []string{"sse"}, Scenario: "sse/spelling",
-		Summary: "An event of the older transport whose data comes in two lines ends the client.",
+		ID: "http.legacy-lines-death", Requirement: "sse.client.message-events", Transports: []string{"sse"},
+		Scenario: "sse/spelling",
+		Summary:  "An event of the older transport whose data comes in two lines ends the client.",
 		Apply: dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.SSE != nil && containsText(e, ",\n\"")
 		}),
 	},
 	{
-		ID: "http.event-id-required", Requirement: "http.server.event-ids", Transports: overHTTP, Scenario: "http/sse-answers",
-		Summary:    "An event without an id ends the client.",
-		Apply:      dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && e.SSE != nil && !e.SSE.HasID }),
+		ID: "http.event-id-required", Requirement: "http.server.event-ids", Transports: overHTTP,
+		Scenario: "http/sse-answers",
+		Summary:  "An event without an id ends the client.",
+		Apply: dying(func(e *wire.Event) bool {
+			return e.Kind == wire.KindMessage && e.SSE != nil && !e.SSE.HasID
+		}),
 		Collateral: []string{"http.client.sse-answer"},
 	},
 	{
-		ID: "http.messages-before-ignored", Requirement: "http.client.messages-before-response", Transports: overHTTP, Scenario: requests,
-		Summary:    "A message on a stream before the answer ends the client.",
-		Apply:      dyingOf(`"a word"`),
-		Collateral: []string{"architecture.client.routing", "base.response.present", "ping.either-side", "ping.response-prompt"},
+		ID: "http.messages-before-ignored", Requirement: "http.client.messages-before-response", Transports: overHTTP,
+		Scenario: requests,
+		Summary:  "A message on a stream before the answer ends the client.",
+		Apply:    dyingOf(`"a word"`),
+		Collateral: []string{"architecture.client.routing", "base.response.present", "ping.either-side",
+			"ping.response-prompt"},
 	},
 	{
-		ID: "http.get-405-death", Requirement: "http.client.get-405-tolerated", Transports: overHTTP, Scenario: "http/plain",
-		Summary: "405 for the GET ends the client.",
+		ID: "http.get-405-death", Requirement: "http.client.get-405-tolerated", Transports: overHTTP,
+		Scenario: "http/plain",
+		Summary:  "405 for the GET ends the client.",
 		Apply: dying(func(e *wire.Event) bool {
-			return e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusMethodNotAllowed && strings.HasPrefix(e.Stream, "get:")
+			return e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusMethodNotAllowed &&
+				strings.HasPrefix(e.Stream, "get:")
 		}),
 		Collateral: []string{"http.client.delete-405-tolerated"},
 	},
 	{
-		ID: "http.get-without-pause", Requirement: "http.client.get-405-tolerated", Transports: overHTTP, Scenario: "http/plain",
-		Summary: "The GET is repeated ten times a second although it is answered with 405.",
+		ID: "http.get-without-pause", Requirement: "http.client.get-405-tolerated", Transports: overHTTP,
+		Scenario: "http/plain",
+		Summary:  "The GET is repeated ten times a second although it is answered with 405.",
 		Apply: doing(func(ctx context.Context, s *client.Session) {
 			listener, ok := s.Conn.(interface {
 				Listen(ctx context.Context) (stream string, err error)
@@ -277,30 +309,37 @@ var httpFaults = []Fault{
 		}),
 	},
 	{
-		ID: "http.stream-ignored", Requirement: "http.client.get-stream-messages", Transports: overHTTP, Scenario: "http/listening",
+		ID: "http.stream-ignored", Requirement: "http.client.get-stream-messages", Transports: overHTTP,
+		Scenario:   "http/listening",
 		Summary:    "A ping on the listening stream is not answered.",
 		Apply:      dropping(replies("on-the-stream")),
 		Collateral: []string{"base.response.present"},
 	},
 	{
-		ID: "http.resumed-stream-ignored", Requirement: "http.client.get-stream-messages", Transports: overHTTP, Scenario: "http/listening", Form: mockserver.InSequence,
+		ID: "http.resumed-stream-ignored", Requirement: "http.client.get-stream-messages", Transports: overHTTP,
+		Scenario: "http/listening", Form: mockserver.InSequence,
 		Summary:    "A ping on the listening stream is not answered once that was resumed.",
 		Apply:      dropping(replies("on-the-stream-again")),
 		Collateral: []string{"base.response.present"},
 	},
 	{
-		ID: "http.stream-end-death", Requirement: "http.client.get-close-tolerated", Transports: overHTTP, Scenario: "http/listening",
-		Summary:    "The end of the listening stream ends the client.",
-		Apply:      dying(func(e *wire.Event) bool { return e.Kind == wire.KindStreamEnd && strings.HasPrefix(e.Stream, "get:") }),
+		ID: "http.stream-end-death", Requirement: "http.client.get-close-tolerated", Transports: overHTTP,
+		Scenario: "http/listening",
+		Summary:  "The end of the listening stream ends the client.",
+		Apply: dying(func(e *wire.Event) bool {
+			return e.Kind == wire.KindStreamEnd && strings.HasPrefix(e.Stream, "get:")
+		}),
 		Collateral: []string{"base.response.present", "http.client.get-stream-messages"},
 	},
 	{
-		ID: "http.delete-405-death", Requirement: "http.client.delete-405-tolerated", Transports: overHTTP, Scenario: "http/plain",
-		Summary: "405 for the DELETE is an error of the client.",
+		ID: "http.delete-405-death", Requirement: "http.client.delete-405-tolerated", Transports: overHTTP,
+		Scenario: "http/plain",
+		Summary:  "405 for the DELETE is an error of the client.",
 		Apply: closing(func(ctx context.Context, conn transport.Conn) error {
 			err := conn.Close(ctx)
 			if slices.ContainsFunc(conn.Log().Events(), func(e *wire.Event) bool {
-				return e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusMethodNotAllowed && strings.HasPrefix(e.Stream, "delete:")
+				return e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusMethodNotAllowed &&
+					strings.HasPrefix(e.Stream, "delete:")
 			}) {
 				err = errDead
 			}
@@ -309,13 +348,15 @@ var httpFaults = []Fault{
 		Collateral: []string{"http.client.get-405-tolerated"},
 	},
 	{
-		ID: "http.other-event-named", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: cutStream,
+		ID: "http.other-event-named", Requirement: "http.client.last-event-id", Transports: overHTTP,
+		Scenario:   cutStream,
 		Summary:    "A stream is resumed after another event than the last.",
 		Apply:      func(c *client.Standalone) { c.Omissions.Event = true },
 		Collateral: []string{"http.disconnect.survived"},
 	},
 	{
-		ID: "http.first-event-named", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: cutStream, Form: mockserver.InSequence,
+		ID: "http.first-event-named", Requirement: "http.client.last-event-id", Transports: overHTTP,
+		Scenario: cutStream, Form: mockserver.InSequence,
 		Summary:    "A stream is resumed after the first event that came on it.",
 		Apply:      naming(func(string) string { return "cut-soon" }),
 		Collateral: []string{"http.disconnect.survived"},
@@ -334,7 +375,8 @@ var httpFaults = []Fault{
 		Collateral: []string{"http.disconnect.survived"},
 	},
 	{
-		ID: "http.event-of-another-stream-named", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: cutStream, Form: mockserver.AtOnce,
+		ID: "http.event-of-another-stream-named", Requirement: "http.client.last-event-id", Transports: overHTTP,
+		Scenario: cutStream, Form: mockserver.AtOnce,
 		Summary: "A stream is resumed after the last event of any stream.",
 		Apply: func(c *client.Standalone) {
 			raw := connectionOf(c)
@@ -350,19 +392,23 @@ var httpFaults = []Fault{
 		Collateral: []string{"http.disconnect.survived"},
 	},
 	{
-		ID: "http.event-name-encoded", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: cutStream, Form: mockserver.ByValue,
+		ID: "http.event-name-encoded", Requirement: "http.client.last-event-id", Transports: overHTTP,
+		Scenario: cutStream, Form: mockserver.ByValue,
 		Summary:    "The id in Last-Event-ID is percent-encoded.",
 		Apply:      naming(url.QueryEscape),
 		Collateral: []string{"http.disconnect.survived"},
 	},
 	{
 		// github.com/junjiem/dify-plugin-agent-mcp_sse/pull/88
-		ID: "http.charset-unread", Requirement: "http.client.json-answer", Transports: overHTTP, Scenario: "http/json-answers", Form: mockserver.ByValue,
+		ID: "http.charset-unread", Requirement: "http.client.json-answer", Transports: overHTTP,
+		Scenario: "http/json-answers", Form: mockserver.ByValue,
 		Summary: "An answer whose Content-Type has a charset is passed over, and the client goes on.",
 		Apply: wrapping(func(conn transport.Conn) transport.Conn {
 			return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
-				if cursor, ok := wire.At(m.Params, "cursor").(string); ok && strings.Contains(typeOfPage(conn.Log(), cursor), "charset") {
-					out.Raw = client.Marshal(object{"jsonrpc": "2.0", "id": json.RawMessage(m.ID.String()), "method": "ping"})
+				if cursor, ok := wire.At(m.Params, "cursor").(string); ok &&
+					strings.Contains(typeOfPage(conn.Log(), cursor), "charset") {
+					out.Raw = client.Marshal(object{"jsonrpc": "2.0", "id": json.RawMessage(m.ID.String()),
+						"method": "ping"})
 				}
 				return []outgoing{out}
 			}}
@@ -384,40 +430,48 @@ var httpFaults = []Fault{
 		ID: "http.other-path", Requirement: "http.client.post-to-endpoint", Transports: overHTTP,
 		Summary: "A message is sent to another path.",
 		Apply: requesting(transport.Request{
-			Method: http.MethodPost, Path: "/mcp/messages", Body: []byte(`{"jsonrpc":"2.0","id":"elsewhere","method":"ping"}`),
+			Method: http.MethodPost, Path: "/mcp/messages",
+			Body: []byte(`{"jsonrpc":"2.0","id":"elsewhere","method":"ping"}`),
 		}),
 	},
 	{
-		ID: "http.legacy-first", Requirement: "sse.client.post-first", Transports: overHTTP, Scenario: "http/legacy-only",
-		Summary: "A GET for the legacy transport comes before any POST.",
-		Apply:   func(c *client.Standalone) { c.Legacy = strings.HasSuffix(c.URL, "/sse") },
+		ID: "http.legacy-first", Requirement: "sse.client.post-first", Transports: overHTTP,
+		Scenario: "http/legacy-only",
+		Summary:  "A GET for the legacy transport comes before any POST.",
+		Apply:    func(c *client.Standalone) { c.Legacy = strings.HasSuffix(c.URL, "/sse") },
 	},
 	{
-		ID: "http.session-required", Requirement: "http.server.session-id", Transports: overHTTP, Scenario: "http/no-session",
-		Summary: "A server that assigns no session id ends the client.",
+		ID: "http.session-required", Requirement: "http.server.session-id", Transports: overHTTP,
+		Scenario: "http/no-session",
+		Summary:  "A server that assigns no session id ends the client.",
 		Apply: dying(func(e *wire.Event) bool {
-			return e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusOK && strings.HasPrefix(e.Stream, "post:") &&
+			return e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusOK &&
+				strings.HasPrefix(e.Stream, "post:") &&
 				e.HTTP.Header.Get("Mcp-Session-Id") == "" && e.Seq < 6
 		}),
 	},
 	{
-		ID: "http.error-body-death", Requirement: "http.client.error-body-tolerated", Transports: overHTTP, Scenario: "http/refused-message",
+		ID: "http.error-body-death", Requirement: "http.client.error-body-tolerated", Transports: overHTTP,
+		Scenario:   "http/refused-message",
 		Summary:    "The client answers no ping after a refusal with a body.",
 		Apply:      dropping(replies("after-body")),
 		Collateral: []string{"base.response.present"},
 	},
 	{
-		ID: "http.torn-line-ends", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: "http/sse-torn", Form: mockserver.InSequence,
+		ID: "http.torn-line-ends", Requirement: "http.client.sse-syntax", Transports: overHTTP,
+		Scenario: "http/sse-torn", Form: mockserver.InSequence,
 		Summary: "A LF that comes in another piece of a stream than the CR before it ends a line of its own.",
 		Apply:   connections(func(conn net.Conn) net.Conn { return tornLineEnds{conn} }),
 	},
 	{
-		ID: "http.mark-read", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: "http/sse-marked", Form: mockserver.ByValue,
+		ID: "http.mark-read", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: "http/sse-marked",
+		Form:    mockserver.ByValue,
 		Summary: "A byte order mark at the beginning of a stream is read as a part of the first field.",
 		Apply:   connections(func(conn net.Conn) net.Conn { return markReader{conn} }),
 	},
 	{
-		ID: "http.legacy-mark-read", Requirement: "sse.client.message-events", Transports: []string{transport.NameSSE}, Scenario: "http/sse-marked", Form: mockserver.ByValue,
+		ID: "http.legacy-mark-read", Requirement: "sse.client.message-events", Transports: []string{transport.NameSSE},
+		Scenario: "http/sse-marked", Form: mockserver.ByValue,
 		Summary: "A byte order mark at the beginning of the stream of the older transport is read as a part of the first field.",
 		Apply:   connections(func(conn net.Conn) net.Conn { return markReader{conn} }),
 	},
@@ -427,9 +481,12 @@ var httpFaults = []Fault{
 		Apply:   dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && len(e.Raw) > 1<<20 }),
 	},
 	{
-		ID: "http.large-event-death", Requirement: "http.message.large", Transports: overHTTP, Scenario: "hostile/large", Form: mockserver.ByValue,
+		ID: "http.large-event-death", Requirement: "http.message.large", Transports: overHTTP,
+		Scenario: "hostile/large", Form: mockserver.ByValue,
 		Summary: "An answer of a mebibyte ends the client if it comes on an event stream.",
-		Apply:   dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && e.SSE != nil && len(e.Raw) > 1<<20 }),
+		Apply: dying(func(e *wire.Event) bool {
+			return e.Kind == wire.KindMessage && e.SSE != nil && len(e.Raw) > 1<<20
+		}),
 	},
 	{
 		ID: "http.large-lost", Requirement: "http.message.large", Transports: overHTTP, Scenario: "hostile/large",
@@ -456,7 +513,8 @@ func forgetting(size int) apply {
 			if cursor != nil && slices.ContainsFunc(conn.Log().Events(), func(e *wire.Event) bool {
 				return e.Kind == wire.KindMessage && len(e.Raw) > size && wire.At(e.Msg.Result, "nextCursor") == cursor
 			}) {
-				out.Raw = client.Marshal(object{"jsonrpc": "2.0", "id": json.RawMessage(m.ID.String()), "method": "ping"})
+				out.Raw = client.Marshal(object{"jsonrpc": "2.0", "id": json.RawMessage(m.ID.String()),
+					"method": "ping"})
 			}
 			return []outgoing{out}
 		}}
@@ -492,7 +550,8 @@ func requesting(r transport.Request) apply {
 			ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 			defer cancel()
 			id, version := raw().Session()
-			header := http.Header{"Accept": {"application/json, text/event-stream"}, "Content-Type": {"application/json"}}
+			header := http.Header{"Accept": {"application/json, text/event-stream"},
+				"Content-Type": {"application/json"}}
 			maps.Copy(header, r.Header)
 			header.Set("Mcp-Session-Id", id)
 			header.Set("Mcp-Protocol-Version", version)
@@ -543,7 +602,8 @@ func naming(change func(last string) string) apply {
 func typeOfPage(log *wire.Log, cursor string) string {
 	events := log.Events()
 	for _, page := range events {
-		if page.Kind != wire.KindMessage || page.From != wire.Server || wire.At(page.Msg.Value(), "result", "nextCursor") != any(cursor) {
+		if page.Kind != wire.KindMessage || page.From != wire.Server ||
+			wire.At(page.Msg.Value(), "result", "nextCursor") != any(cursor) {
 			continue
 		}
 		for _, e := range events {
@@ -563,7 +623,8 @@ var errNotResumed = errors.New("the stream cannot be resumed")
 func (c reposting) Resume(ctx context.Context, lastEventID string, _ ...string) (*transport.Stream, error) {
 	if raw, ok := c.Conn.(*transport.HTTPConn); ok {
 		_, _ = raw.Do(ctx, transport.Request{
-			Defaults: true, Header: http.Header{"Last-Event-Id": {lastEventID}}, Body: []byte(`{"jsonrpc":"2.0","id":"again","method":"ping"}`),
+			Defaults: true, Header: http.Header{"Last-Event-Id": {lastEventID}},
+			Body: []byte(`{"jsonrpc":"2.0","id":"again","method":"ping"}`),
 		})
 	}
 	return nil, errNotResumed
@@ -577,7 +638,8 @@ func posting(c *client.Standalone, change func(u *url.URL)) func(ctx context.Con
 			return
 		}
 		change(u)
-		r, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), strings.NewReader(`{"jsonrpc":"2.0","id":"elsewhere","method":"ping"}`))
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(),
+			strings.NewReader(`{"jsonrpc":"2.0","id":"elsewhere","method":"ping"}`))
 		if err != nil {
 			return
 		}

@@ -23,11 +23,14 @@ func leavingFaults() []Fault {
 	add("unknown-cancellation", "cancellation.ignore-unknown", notifications, "A cancellation of no request",
 		says(`"requestId":"never-used"`), "cancellation.ignore-completed", "cancellation.ignore-malformed")
 	add("tools-changed", "tools.list-changed.unsolicited", notifications, "News of changed tools",
-		says("notifications/tools/list_changed"), "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited")
+		says("notifications/tools/list_changed"), "prompts.list-changed.unsolicited",
+		"resources.list-changed.unsolicited")
 	add("prompts-changed", "prompts.list-changed.unsolicited", notifications, "News of changed prompts",
-		says("notifications/prompts/list_changed"), "tools.list-changed.unsolicited", "resources.list-changed.unsolicited")
+		says("notifications/prompts/list_changed"), "tools.list-changed.unsolicited",
+		"resources.list-changed.unsolicited")
 	add("resources-changed", "resources.list-changed.unsolicited", notifications, "News of changed resources",
-		says("notifications/resources/list_changed"), "tools.list-changed.unsolicited", "prompts.list-changed.unsolicited")
+		says("notifications/resources/list_changed"), "tools.list-changed.unsolicited",
+		"prompts.list-changed.unsolicited")
 	add("notification-meta", "meta.attach.notification", notifications, "A notification with _meta",
 		says(`"com.example/x":1`))
 	return faults

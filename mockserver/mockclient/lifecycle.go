@@ -22,14 +22,17 @@ var lifecycleFaults = []Fault{
 		ID: "lifecycle.list-second", Requirement: "lifecycle.init.first", Transports: overStdio,
 		Summary: "A ping and tools/list come before initialize.",
 		Apply: sending(calls("initialize"), func(_ *wire.Message, out outgoing) []outgoing {
-			return []outgoing{{Raw: []byte(`{"jsonrpc":"2.0","id":"first","method":"ping"}`)}, {Raw: []byte(`{"jsonrpc":"2.0","id":"early","method":"tools/list"}`)}, out}
+			return []outgoing{{Raw: []byte(`{"jsonrpc":"2.0","id":"first","method":"ping"}`)},
+				{Raw: []byte(`{"jsonrpc":"2.0","id":"early","method":"tools/list"}`)}, out}
 		}),
 	},
 	{
-		ID: "lifecycle.roots-change-early", Requirement: "lifecycle.capability.client-emits-roots-list-changed", Scenario: "lifecycle/slow-answer", Transports: overStdio,
+		ID: "lifecycle.roots-change-early", Requirement: "lifecycle.capability.client-emits-roots-list-changed",
+		Scenario: "lifecycle/slow-answer", Transports: overStdio,
 		Summary: "A change of the roots, which is not declared, is announced before initialize is answered.",
 		Apply: all(changing(func(o *client.Options) { o.Capabilities["roots"] = object{} }),
-			behind(calls("initialize"), `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`), dropping(calls("notifications/roots/list_changed"))),
+			behind(calls("initialize"), `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`),
+			dropping(calls("notifications/roots/list_changed"))),
 	},
 	{
 		ID: "lifecycle.never-initializes", Requirement: "lifecycle.init.client-initiates",
@@ -47,9 +50,10 @@ var lifecycleFaults = []Fault{
 		Apply:   params("initialize", func(p object) { p["protocolVersion"] = 20250618 }),
 	},
 	{
-		ID: "lifecycle.older-asked", Requirement: "lifecycle.version.client-latest", Scenario: "lifecycle/later-version",
-		Summary: "The client asks for an older version than the latest that it supports.",
-		Apply:   func(c *client.Standalone) { c.Versions = append(slices.Clip(c.Versions), schema.Published...) },
+		ID: "lifecycle.older-asked", Requirement: "lifecycle.version.client-latest",
+		Scenario: "lifecycle/later-version",
+		Summary:  "The client asks for an older version than the latest that it supports.",
+		Apply:    func(c *client.Standalone) { c.Versions = append(slices.Clip(c.Versions), schema.Published...) },
 	},
 	{
 		ID: "lifecycle.no-capabilities", Requirement: "lifecycle.init.request-capabilities",
@@ -67,9 +71,10 @@ var lifecycleFaults = []Fault{
 		Apply:   dropping(calls("notifications/initialized")),
 	},
 	{
-		ID: "lifecycle.initialized-early", Requirement: "lifecycle.init.initialized-after-result", Transports: overStdio,
-		Summary: "notifications/initialized comes before initialize.",
-		Apply:   before(calls("initialize"), `{"jsonrpc":"2.0","method":"notifications/initialized"}`),
+		ID: "lifecycle.initialized-early", Requirement: "lifecycle.init.initialized-after-result",
+		Transports: overStdio,
+		Summary:    "notifications/initialized comes before initialize.",
+		Apply:      before(calls("initialize"), `{"jsonrpc":"2.0","method":"notifications/initialized"}`),
 	},
 	{
 		ID: "lifecycle.does-not-wait", Requirement: "lifecycle.init.client-waits", Transports: overStdio,
@@ -77,29 +82,37 @@ var lifecycleFaults = []Fault{
 		Apply:   behind(calls("initialize"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
 	},
 	{
-		ID: "lifecycle.refusal-ignored", Requirement: "lifecycle.init.initialized-after-result", Scenario: "lifecycle/refused",
-		Summary: "The client goes on although initialize was answered with an error.",
-		Apply:   func(c *client.Standalone) { c.Omissions.Refusal = true },
+		ID: "lifecycle.refusal-ignored", Requirement: "lifecycle.init.initialized-after-result",
+		Scenario: "lifecycle/refused",
+		Summary:  "The client goes on although initialize was answered with an error.",
+		Apply:    func(c *client.Standalone) { c.Omissions.Refusal = true },
 	},
 	{
-		ID: "lifecycle.operation-before-initialized", Requirement: "lifecycle.init.initialized-before-operation", Transports: overStdio,
-		Summary: "Over stdio, notifications/initialized is sent once a first request was answered.",
-		Apply:   afterAnswer(calls("notifications/initialized"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
+		ID: "lifecycle.operation-before-initialized", Requirement: "lifecycle.init.initialized-before-operation",
+		Transports: overStdio,
+		Summary:    "Over stdio, notifications/initialized is sent once a first request was answered.",
+		Apply: afterAnswer(calls("notifications/initialized"),
+			`{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
 	},
 	{
-		ID: "lifecycle.initialized-after-operation", Requirement: "lifecycle.init.initialized-before-operation", Transports: overHTTP,
-		Summary: "notifications/initialized is sent once a first request was answered.",
-		Apply:   afterAnswer(calls("notifications/initialized"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
+		ID: "lifecycle.initialized-after-operation", Requirement: "lifecycle.init.initialized-before-operation",
+		Transports: overHTTP,
+		Summary:    "notifications/initialized is sent once a first request was answered.",
+		Apply: afterAnswer(calls("notifications/initialized"),
+			`{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
 	},
 	{
-		ID: "lifecycle.initialized-after-operation-older", Requirement: "lifecycle.init.initialized-before-operation", Transports: overSSE,
-		Summary: "Over HTTP+SSE, notifications/initialized is sent once a first request was answered.",
-		Apply:   afterAnswer(calls("notifications/initialized"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
+		ID: "lifecycle.initialized-after-operation-older", Requirement: "lifecycle.init.initialized-before-operation",
+		Transports: overSSE,
+		Summary:    "Over HTTP+SSE, notifications/initialized is sent once a first request was answered.",
+		Apply: afterAnswer(calls("notifications/initialized"),
+			`{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
 	},
 	{
-		ID: "lifecycle.made-up-version", Requirement: "lifecycle.version.client-supported", Scenario: "lifecycle/additions",
-		Summary: "initialize names a version that the client does not support itself.",
-		Apply:   params("initialize", func(p object) { p["protocolVersion"] = "1.0" }),
+		ID: "lifecycle.made-up-version", Requirement: "lifecycle.version.client-supported",
+		Scenario: "lifecycle/additions",
+		Summary:  "initialize names a version that the client does not support itself.",
+		Apply:    params("initialize", func(p object) { p["protocolVersion"] = "1.0" }),
 	},
 	{
 		ID: "lifecycle.invented-version", Requirement: "lifecycle.version.client-supported",
@@ -124,29 +137,34 @@ var lifecycleFaults = []Fault{
 		Apply:   func(c *client.Standalone) { c.Omissions.Version = true },
 	},
 	{
-		ID: "lifecycle.any-version-initialized", Requirement: "lifecycle.version.disconnect", Scenario: "lifecycle/no-version",
-		Summary: "The client accepts a version that does not exist, sends notifications/initialized and leaves.",
-		Apply: all(func(c *client.Standalone) { c.Omissions.Version = true }, wrapping(func(conn transport.Conn) transport.Conn {
-			return &dyingConn{Conn: conn, at: func(*wire.Event) bool {
-				return slices.ContainsFunc(conn.Log().Events(), func(e *wire.Event) bool {
-					return e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.Method == "notifications/initialized"
-				}) && heard(conn, `"1.0.0"`)
-			}}
-		})),
+		ID: "lifecycle.any-version-initialized", Requirement: "lifecycle.version.disconnect",
+		Scenario: "lifecycle/no-version",
+		Summary:  "The client accepts a version that does not exist, sends notifications/initialized and leaves.",
+		Apply: all(func(c *client.Standalone) { c.Omissions.Version = true },
+			wrapping(func(conn transport.Conn) transport.Conn {
+				return &dyingConn{Conn: conn, at: func(*wire.Event) bool {
+					return slices.ContainsFunc(conn.Log().Events(), func(e *wire.Event) bool {
+						return e.Kind == wire.KindMessage && e.From == wire.Client &&
+							e.Msg.Method == "notifications/initialized"
+					}) && heard(conn, `"1.0.0"`)
+				}}
+			})),
 	},
 	{
-		ID: "lifecycle.initialized-at-once", Requirement: "lifecycle.init.initialized-after-result", Scenario: "lifecycle/slow-answer", Transports: overStdio,
+		ID: "lifecycle.initialized-at-once", Requirement: "lifecycle.init.initialized-after-result",
+		Scenario: "lifecycle/slow-answer", Transports: overStdio,
 		Summary: "notifications/initialized follows initialize before that is answered.",
-		Apply: all(behind(calls("initialize"), `{"jsonrpc":"2.0","method":"notifications/initialized"}`), func(c *client.Standalone) {
-			first := true
-			sending(calls("notifications/initialized"), func(_ *wire.Message, out outgoing) []outgoing {
-				if first {
-					first = false
-					return []outgoing{out}
-				}
-				return nil
-			})(c)
-		}),
+		Apply: all(behind(calls("initialize"), `{"jsonrpc":"2.0","method":"notifications/initialized"}`),
+			func(c *client.Standalone) {
+				first := true
+				sending(calls("notifications/initialized"), func(_ *wire.Message, out outgoing) []outgoing {
+					if first {
+						first = false
+						return []outgoing{out}
+					}
+					return nil
+				})(c)
+			}),
 	},
 	{
 		ID: "lifecycle.version-hangs", Requirement: "lifecycle.version.disconnect", Scenario: "lifecycle/newer-version",
@@ -159,8 +177,9 @@ var lifecycleFaults = []Fault{
 		}),
 	},
 	{
-		ID: "lifecycle.mismatch-hangs", Requirement: "lifecycle.error.version-mismatch", Scenario: "lifecycle/older-version",
-		Summary: "The client hangs when the server has an older version.",
+		ID: "lifecycle.mismatch-hangs", Requirement: "lifecycle.error.version-mismatch",
+		Scenario: "lifecycle/older-version",
+		Summary:  "The client hangs when the server has an older version.",
 		Apply: closing(func(ctx context.Context, conn transport.Conn) error {
 			if heard(conn, `"2024-11-05"`) {
 				<-ctx.Done()
@@ -169,13 +188,16 @@ var lifecycleFaults = []Fault{
 		}),
 	},
 	{
-		ID: "lifecycle.instructions-required", Requirement: "lifecycle.init.instructions-optional", Scenario: "lifecycle/additions",
-		Summary:    "Instructions in the result of initialize end the client.",
-		Apply:      dyingOf(`"instructions":"Gr`),
-		Collateral: []string{"base.message.utf8-accepted", "lifecycle.capability.server-additional", "lifecycle.capability.server-experimental"},
+		ID: "lifecycle.instructions-required", Requirement: "lifecycle.init.instructions-optional",
+		Scenario: "lifecycle/additions",
+		Summary:  "Instructions in the result of initialize end the client.",
+		Apply:    dyingOf(`"instructions":"Gr`),
+		Collateral: []string{"base.message.utf8-accepted", "lifecycle.capability.server-additional",
+			"lifecycle.capability.server-experimental"},
 	},
 	{
-		ID: "lifecycle.early-ping-death", Requirement: "lifecycle.init.server-early-ping", Scenario: "lifecycle/early-ping",
+		ID: "lifecycle.early-ping-death", Requirement: "lifecycle.init.server-early-ping",
+		Scenario:   "lifecycle/early-ping",
 		Summary:    "A ping before the answer to initialize ends the client.",
 		Apply:      dyingOf(`"early-ping"`),
 		Collateral: []string{"lifecycle.init.server-early-logging"},
@@ -186,39 +208,47 @@ var lifecycleFaults = []Fault{
 		Apply:   refusing(replies("early-ping")),
 	},
 	{
-		ID: "ping.early-unanswered", Requirement: "ping.response-prompt", Scenario: "lifecycle/early-ping", Form: mockserver.InSequence,
+		ID: "ping.early-unanswered", Requirement: "ping.response-prompt", Scenario: "lifecycle/early-ping",
+		Form:       mockserver.InSequence,
 		Summary:    "A ping before the answer to initialize is never answered.",
 		Apply:      dropping(replies("early-ping")),
 		Collateral: []string{"base.response.present"},
 	},
 	{
-		ID: "lifecycle.earlier-version", Requirement: "lifecycle.version.disconnect", Scenario: "lifecycle/no-version", Form: mockserver.ByValue,
+		ID: "lifecycle.earlier-version", Requirement: "lifecycle.version.disconnect", Scenario: "lifecycle/no-version",
+		Form:    mockserver.ByValue,
 		Summary: "The client goes on with any version that sorts before its own.",
 		Apply:   func(c *client.Standalone) { c.Omissions.Version = true },
 	},
 	{
-		ID: "lifecycle.early-log-death", Requirement: "lifecycle.init.server-early-logging", Scenario: "lifecycle/early-ping",
+		ID: "lifecycle.early-log-death", Requirement: "lifecycle.init.server-early-logging",
+		Scenario:   "lifecycle/early-ping",
 		Summary:    "A log message before the answer to initialize ends the client.",
 		Apply:      dyingOf("not initialized yet"),
 		Collateral: []string{"lifecycle.init.server-early-ping"},
 	},
 	{
-		ID: "lifecycle.experimental-death", Requirement: "lifecycle.capability.server-experimental", Scenario: "lifecycle/additions",
-		Summary:    "An experimental capability of the server ends the client.",
-		Apply:      dyingOf("com.example/unknown"),
-		Collateral: []string{"base.message.utf8-accepted", "lifecycle.capability.server-additional", "lifecycle.init.instructions-optional"},
+		ID: "lifecycle.experimental-death", Requirement: "lifecycle.capability.server-experimental",
+		Scenario: "lifecycle/additions",
+		Summary:  "An experimental capability of the server ends the client.",
+		Apply:    dyingOf("com.example/unknown"),
+		Collateral: []string{"base.message.utf8-accepted", "lifecycle.capability.server-additional",
+			"lifecycle.init.instructions-optional"},
 	},
 	{
-		ID: "lifecycle.additional-death", Requirement: "lifecycle.capability.server-additional", Scenario: "lifecycle/additions",
-		Summary:    "A capability that is not known ends the client.",
-		Apply:      dyingOf("com.example.capability"),
-		Collateral: []string{"base.message.utf8-accepted", "lifecycle.capability.server-experimental", "lifecycle.init.instructions-optional"},
+		ID: "lifecycle.additional-death", Requirement: "lifecycle.capability.server-additional",
+		Scenario: "lifecycle/additions",
+		Summary:  "A capability that is not known ends the client.",
+		Apply:    dyingOf("com.example.capability"),
+		Collateral: []string{"base.message.utf8-accepted", "lifecycle.capability.server-experimental",
+			"lifecycle.init.instructions-optional"},
 	},
 	{
 		ID: "lifecycle.utf8-death", Requirement: "base.message.utf8-accepted", Scenario: "lifecycle/additions",
-		Summary:    "Letters beyond ASCII end the client.",
-		Apply:      dyingOf("你好"),
-		Collateral: []string{"base.response.present", "meta.attach.request", "lifecycle.capability.server-additional", "lifecycle.capability.server-experimental", "lifecycle.init.instructions-optional"},
+		Summary: "Letters beyond ASCII end the client.",
+		Apply:   dyingOf("你好"),
+		Collateral: []string{"base.response.present", "meta.attach.request", "lifecycle.capability.server-additional",
+			"lifecycle.capability.server-experimental", "lifecycle.init.instructions-optional"},
 	},
 	{
 		ID: "lifecycle.shutdown-request", Requirement: "lifecycle.shutdown.by-transport",
@@ -238,12 +268,14 @@ var lifecycleFaults = []Fault{
 		"ref": object{"type": "ref/prompt", "name": "greeting"}, "argument": object{"name": "name", "value": ""},
 	}),
 	{
-		ID: "lifecycle.uses-subscriptions", Requirement: "lifecycle.capability.client-uses-resource-subscriptions", Scenario: "capabilities/only-resources",
-		Summary: "resources/subscribe is sent although the server does not declare it.",
-		Apply:   calling("resources/subscribe", object{"uri": "test://static-text"}),
+		ID: "lifecycle.uses-subscriptions", Requirement: "lifecycle.capability.client-uses-resource-subscriptions",
+		Scenario: "capabilities/only-resources",
+		Summary:  "resources/subscribe is sent although the server does not declare it.",
+		Apply:    calling("resources/subscribe", object{"uri": "test://static-text"}),
 	},
 	{
-		ID: "lifecycle.uses-denied-subscriptions", Requirement: "lifecycle.capability.client-uses-resource-subscriptions", Scenario: "capabilities/only-resources",
+		ID:          "lifecycle.uses-denied-subscriptions",
+		Requirement: "lifecycle.capability.client-uses-resource-subscriptions", Scenario: "capabilities/only-resources",
 		Form:    mockserver.ByValue,
 		Summary: "resources/subscribe is sent where the member subscribe is there, although it is false.",
 		Apply: doing(func(ctx context.Context, s *client.Session) {
@@ -258,19 +290,23 @@ var lifecycleFaults = []Fault{
 		Apply:   changing(func(o *client.Options) { o.Capabilities["roots"] = object{} }),
 	},
 	{
-		ID: "lifecycle.roots-changes-undeclared-again", Requirement: "lifecycle.capability.client-emits-roots-list-changed", Transports: overHTTP, Scenario: lost, Form: mockserver.BySession,
+		ID:          "lifecycle.roots-changes-undeclared-again",
+		Requirement: "lifecycle.capability.client-emits-roots-list-changed", Transports: overHTTP, Scenario: lost,
+		Form:    mockserver.BySession,
 		Summary: "Changed roots are announced in a second session, in which nothing is declared.",
 		Apply:   declaringOnce,
 	},
 	{
-		ID: "lifecycle.nothing-without-capabilities", Requirement: "base.support.other-components", Scenario: "capabilities/none",
+		ID: "lifecycle.nothing-without-capabilities", Requirement: "base.support.other-components",
+		Scenario:   "capabilities/none",
 		Summary:    "The client ends when the server has no capability.",
 		Apply:      dyingOf(`"capabilities":{}`),
 		Collateral: []string{"lifecycle.error.missing-capability"},
 	},
 	{
-		ID: "lifecycle.missing-capability-hangs", Requirement: "lifecycle.error.missing-capability", Scenario: "capabilities/none",
-		Summary: "The client hangs when the server has no capability.",
+		ID: "lifecycle.missing-capability-hangs", Requirement: "lifecycle.error.missing-capability",
+		Scenario: "capabilities/none",
+		Summary:  "The client hangs when the server has no capability.",
 		Apply: closing(func(ctx context.Context, conn transport.Conn) error {
 			if heard(conn, `"capabilities":{}`) {
 				<-ctx.Done()
@@ -283,18 +319,21 @@ var lifecycleFaults = []Fault{
 
 // late reports whether an event is the answer to a request that was cancelled before.
 func late(log *wire.Log, e *wire.Event) bool {
-	return e.Kind == wire.KindMessage && e.Msg.IsResponse() && slices.ContainsFunc(log.Events(), func(c *wire.Event) bool {
-		return c.Kind == wire.KindMessage && c.Msg.Method == "notifications/cancelled" && c.Seq < e.Seq &&
-			wire.ReadID(wire.At(c.Msg.Params, "requestId")).Key() == e.Msg.ID.Key()
-	})
+	return e.Kind == wire.KindMessage && e.Msg.IsResponse() &&
+		slices.ContainsFunc(log.Events(), func(c *wire.Event) bool {
+			return c.Kind == wire.KindMessage && c.Msg.Method == "notifications/cancelled" && c.Seq < e.Seq &&
+				wire.ReadID(wire.At(c.Msg.Params, "requestId")).Key() == e.Msg.ID.Key()
+		})
 }
 
 func undeclared(capability, method string, params any) Fault {
-	declared := map[string]string{"tools": "prompts", "prompts": "tools", "resources": "tools", "logging": "features", "completions": "resources"}
+	declared := map[string]string{"tools": "prompts", "prompts": "tools", "resources": "tools", "logging": "features",
+		"completions": "resources"}
 	return Fault{
-		ID: "lifecycle.uses-" + capability, Requirement: "lifecycle.capability.client-uses-" + capability, Scenario: "capabilities/only-" + declared[capability],
-		Summary: method + " is sent although the server does not declare it.",
-		Apply:   calling(method, params),
+		ID: "lifecycle.uses-" + capability, Requirement: "lifecycle.capability.client-uses-" + capability,
+		Scenario: "capabilities/only-" + declared[capability],
+		Summary:  method + " is sent although the server does not declare it.",
+		Apply:    calling(method, params),
 	}
 }
 
@@ -378,16 +417,18 @@ var utilityFaults = []Fault{
 		Apply: doing(func(ctx context.Context, s *client.Session) {
 			for range flood {
 				_, _ = s.Call(ctx, "completion/complete", object{
-					"ref": object{"type": "ref/prompt", "name": "greeting"}, "argument": object{"name": "name", "value": ""},
+					"ref":      object{"type": "ref/prompt", "name": "greeting"},
+					"argument": object{"name": "name", "value": ""},
 				})
 			}
 		}),
 	},
 	{
 		ID: "ping.one-at-a-time", Requirement: "architecture.client.routing", Scenario: requests,
-		Summary:    "Requests of the server stay unanswered.",
-		Apply:      dropping(answers),
-		Collateral: []string{"base.response.present", "http.client.messages-before-response", "ping.either-side", "ping.response-prompt"},
+		Summary: "Requests of the server stay unanswered.",
+		Apply:   dropping(answers),
+		Collateral: []string{"base.response.present", "http.client.messages-before-response", "ping.either-side",
+			"ping.response-prompt"},
 	},
 	{
 		ID: "progress.token-refused", Requirement: "progress.request", Scenario: requests,
@@ -434,29 +475,34 @@ var utilityFaults = []Fault{
 				if before == nil || wire.At(m.Params, "cursor") == nil {
 					return []outgoing{out}
 				}
-				text := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + before.String() + `}}`
+				text := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + before.String() +
+					`}}`
 				return []outgoing{out, {Raw: []byte(text)}}
 			})(c)
 		},
 	},
 	{
-		ID: "cancellation.reason-outside-ascii", Requirement: "base.message.utf8-accepted", Scenario: notifications, Form: mockserver.ByValue,
+		ID: "cancellation.reason-outside-ascii", Requirement: "base.message.utf8-accepted", Scenario: notifications,
+		Form:       mockserver.ByValue,
 		Summary:    "A cancellation whose reason has characters outside ASCII ends the client.",
 		Apply:      dyingOf(`"notifications/cancelled"`, "不要 🙂"),
 		Collateral: []string{"base.response.present"},
 	},
 	{
 		ID: "cancellation.of-initialize", Requirement: "cancellation.not-initialize",
-		Summary:    "initialize is cancelled.",
-		Apply:      behind(calls("initialize"), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`),
+		Summary: "initialize is cancelled.",
+		Apply: behind(calls("initialize"),
+			`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`),
 		Collateral: []string{"http.client.session-header", "http.client.version-header"},
 	},
 	{
-		ID: "cancellation.of-slow-initialize", Requirement: "cancellation.not-initialize", Scenario: "lifecycle/unanswered",
-		Summary: "An initialize that is not answered in time is cancelled.",
+		ID: "cancellation.of-slow-initialize", Requirement: "cancellation.not-initialize",
+		Scenario: "lifecycle/unanswered",
+		Summary:  "An initialize that is not answered in time is cancelled.",
 		Apply: all(impatient, closing(func(ctx context.Context, conn transport.Conn) error {
 			if !heard(conn, "serverInfo") {
-				_, _ = conn.Send(ctx, outgoing{Raw: []byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"timed out"}}`)})
+				_, _ = conn.Send(ctx,
+					outgoing{Raw: []byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"timed out"}}`)})
 			}
 			return conn.Close(ctx)
 		})),
@@ -475,14 +521,16 @@ var utilityFaults = []Fault{
 		})),
 	},
 	{
-		ID: "cancellation.late-crash", Requirement: "cancellation.late-response", Scenario: "time/silence", Crashes: true,
+		ID: "cancellation.late-crash", Requirement: "cancellation.late-response", Scenario: "time/silence",
+		Crashes: true,
 		Summary: "An answer to a list request that was cancelled crashes the client.",
 		Apply: all(impatient, wrapping(func(conn transport.Conn) transport.Conn {
 			return &dyingConn{Conn: conn, at: func(e *wire.Event) bool { return late(conn.Log(), e) }}
 		})),
 	},
 	{
-		ID: "cancellation.late-hang", Requirement: "cancellation.late-response", Scenario: "time/silent-tool", Form: mockserver.InSequence,
+		ID: "cancellation.late-hang", Requirement: "cancellation.late-response", Scenario: "time/silent-tool",
+		Form:    mockserver.InSequence,
 		Summary: "The client hangs when a request that it has cancelled is answered.",
 		Apply: all(impatient, sendingOn(func(ctx context.Context, conn transport.Conn) {
 			if slices.ContainsFunc(conn.Log().Events(), func(e *wire.Event) bool { return late(conn.Log(), e) }) {
@@ -490,20 +538,30 @@ var utilityFaults = []Fault{
 			}
 		})),
 	},
-	ignoring("cancellation.unknown-silence", "cancellation.ignore-unknown", "The client answers no ping after cancellations of unknown requests.", "after-cancelled"),
-	ignoring("cancellation.completed-silence", "cancellation.ignore-completed", "The client answers no ping after cancellations of completed requests.", "after-cancelled"),
-	ignoring("cancellation.malformed-silence", "cancellation.ignore-malformed", "The client answers no ping after malformed cancellations.", "after-cancelled"),
-	ignoring("tools.change-silence", "tools.list-changed.unsolicited", "The client answers no ping after a change of the tools.", "after-changed"),
-	ignoring("prompts.change-silence", "prompts.list-changed.unsolicited", "The client answers no ping after a change of the prompts.", "after-changed"),
-	ignoring("resources.change-silence", "resources.list-changed.unsolicited", "The client answers no ping after a change of the resources.", "after-changed"),
-	ignoring("logging.data-silence", "logging.message.any-data", "The client answers no ping after a log message whose data is an object.", "logged: an object"),
-	ignoring("meta.notification-silence", "meta.attach.notification", "The client answers no ping after a notification with _meta.", "after-meta"),
+	ignoring("cancellation.unknown-silence", "cancellation.ignore-unknown",
+		"The client answers no ping after cancellations of unknown requests.", "after-cancelled"),
+	ignoring("cancellation.completed-silence", "cancellation.ignore-completed",
+		"The client answers no ping after cancellations of completed requests.", "after-cancelled"),
+	ignoring("cancellation.malformed-silence", "cancellation.ignore-malformed",
+		"The client answers no ping after malformed cancellations.", "after-cancelled"),
+	ignoring("tools.change-silence", "tools.list-changed.unsolicited",
+		"The client answers no ping after a change of the tools.", "after-changed"),
+	ignoring("prompts.change-silence", "prompts.list-changed.unsolicited",
+		"The client answers no ping after a change of the prompts.", "after-changed"),
+	ignoring("resources.change-silence", "resources.list-changed.unsolicited",
+		"The client answers no ping after a change of the resources.", "after-changed"),
+	ignoring("logging.data-silence", "logging.message.any-data",
+		"The client answers no ping after a log message whose data is an object.", "logged: an object"),
+	ignoring("meta.notification-silence", "meta.attach.notification",
+		"The client answers no ping after a notification with _meta.", "after-meta"),
 }
 
 // fenced are the requirements that each ping of the notifications scenario proves.
 var fenced = map[string][]string{
-	"after-cancelled": {"cancellation.ignore-unknown", "cancellation.ignore-completed", "cancellation.ignore-malformed"},
-	"after-changed":   {"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited"},
+	"after-cancelled": {"cancellation.ignore-unknown", "cancellation.ignore-completed",
+		"cancellation.ignore-malformed"},
+	"after-changed": {"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited",
+		"resources.list-changed.unsolicited"},
 }
 
 func ignoring(id, requirement, summary, fence string) Fault {

@@ -32,7 +32,8 @@ var listFaults = []Fault{
 		Apply:   func(c *client.Standalone) { c.Omissions.PageFrom = 1 },
 	},
 	{
-		ID: "pagination.first-page-again", Requirement: "pagination.client.both-flows", Scenario: "lists/changed", Form: mockserver.InSequence,
+		ID: "pagination.first-page-again", Requirement: "pagination.client.both-flows", Scenario: "lists/changed",
+		Form:    mockserver.InSequence,
 		Summary: "When a list is read again in the same session, its first page is taken for the whole.",
 		Apply:   func(c *client.Standalone) { c.Omissions.PageFrom = 2 },
 	},
@@ -69,7 +70,8 @@ var listFaults = []Fault{
 		Collateral: []string{"pagination.client.no-format-assumptions"},
 	},
 	{
-		ID: "pagination.cursor-written-anew", Requirement: "pagination.client.cursor-unmodified", Scenario: pages, Form: mockserver.ByValue,
+		ID: "pagination.cursor-written-anew", Requirement: "pagination.client.cursor-unmodified", Scenario: pages,
+		Form:    mockserver.ByValue,
 		Summary: "A cursor that is JSON is read and written again.",
 		Apply: cursors(func(cursor string) any {
 			var content any
@@ -96,7 +98,8 @@ var listFaults = []Fault{
 		Collateral: []string{"pagination.client.cursor-unmodified"},
 	},
 	{
-		ID: "pagination.cursor-carried-over", Requirement: "pagination.client.cursor-not-persisted", Scenario: "lists/lost-session",
+		ID: "pagination.cursor-carried-over", Requirement: "pagination.client.cursor-not-persisted",
+		Scenario:   "lists/lost-session",
 		Transports: []string{"http"},
 		Summary:    "A list is read on in a new session with a cursor of the lost one.",
 		Apply:      func(c *client.Standalone) { c.Omissions.Cursor = true },
@@ -132,8 +135,9 @@ var listFaults = []Fault{
 		}),
 	},
 	{
-		ID: "pagination.empty-cursor-dropped", Requirement: "pagination.client.no-format-assumptions", Scenario: pages, WarnOnly: true,
-		Summary: "A cursor that is the empty string is taken for the end.",
+		ID: "pagination.empty-cursor-dropped", Requirement: "pagination.client.no-format-assumptions", Scenario: pages,
+		WarnOnly: true,
+		Summary:  "A cursor that is the empty string is taken for the end.",
 		Apply: instead(func(m *wire.Message) bool {
 			cursor, ok := wire.At(m.Params, "cursor").(string)
 			return ok && cursor == ""
@@ -174,9 +178,10 @@ var listFaults = []Fault{
 		Apply:   calling("resources/unsubscribe", object{"uri": "test://never-subscribed"}),
 	},
 	{
-		ID: "pagination.empty-page-is-all", Requirement: "pagination.client.both-flows", Scenario: "lists/empty-first-page",
-		Summary: "An empty first page of a list is taken for the whole.",
-		Apply:   func(c *client.Standalone) { c.Omissions.PageFrom = 1 },
+		ID: "pagination.empty-page-is-all", Requirement: "pagination.client.both-flows",
+		Scenario: "lists/empty-first-page",
+		Summary:  "An empty first page of a list is taken for the whole.",
+		Apply:    func(c *client.Standalone) { c.Omissions.PageFrom = 1 },
 	},
 	{
 		ID: "pagination.offset", Requirement: "pagination.client.both-flows", Scenario: pages,
@@ -204,9 +209,10 @@ var listFaults = []Fault{
 		Apply:   dyingOf("mcpconform-part"),
 	},
 	{
-		ID: "resources.second-part-death", Requirement: "resources.updated.sub-resource", Scenario: "lists/sub-resource",
-		Form:    mockserver.InSequence,
-		Summary: "The second update of a resource below the one that was subscribed to ends the client.",
+		ID: "resources.second-part-death", Requirement: "resources.updated.sub-resource",
+		Scenario: "lists/sub-resource",
+		Form:     mockserver.InSequence,
+		Summary:  "The second update of a resource below the one that was subscribed to ends the client.",
 		Apply: wrapping(func(conn transport.Conn) transport.Conn {
 			updates := func(e *wire.Event) bool { return containsText(e, "mcpconform-part") }
 			return &dyingConn{Conn: conn, at: func(e *wire.Event) bool {
@@ -220,8 +226,9 @@ var listFaults = []Fault{
 		Apply:   dyingOf("inode/directory"),
 	},
 	{
-		ID: "resources.file-required", Requirement: "resources.uri-scheme.file-virtual", Scenario: "lists/virtual-files",
-		Summary: "Resources whose URIs name files are not read.",
+		ID: "resources.file-required", Requirement: "resources.uri-scheme.file-virtual",
+		Scenario: "lists/virtual-files",
+		Summary:  "Resources whose URIs name files are not read.",
 		Apply: instead(func(m *wire.Message) bool {
 			uri, _ := wire.At(m.Params, "uri").(string)
 			return m.Method == "resources/read" && strings.HasPrefix(uri, "file:")
@@ -231,7 +238,8 @@ var listFaults = []Fault{
 
 // cursorTypes are the requirements that a cursor of another type breaks.
 var cursorTypes = []string{
-	"schema.list-tools-request", "schema.list-resources-request", "schema.list-resource-templates-request", "schema.list-prompts-request",
+	"schema.list-tools-request", "schema.list-resources-request", "schema.list-resource-templates-request",
+	"schema.list-prompts-request",
 }
 
 // cursors changes the cursors of lists.
@@ -258,17 +266,23 @@ func instead(which match) apply {
 func toleranceFaults() []Fault {
 	var faults []Fault
 	metadata := []string{
-		"meta.attach.result", "meta.attach.objects", "meta.reserved.no-assumptions", "meta.key.name-characters", "meta.key.name-empty",
+		"meta.attach.result", "meta.attach.objects", "meta.reserved.no-assumptions", "meta.key.name-characters",
+		"meta.key.name-empty",
 	}
 	for _, f := range []struct{ id, requirement, scenario, what, text string }{
-		{"base.result-closed", "base.response.result-open", "exchange/open-results", "An additional member of a result", "com.example.addition"},
+		{"base.result-closed", "base.response.result-open", "exchange/open-results", "An additional member of a result",
+			"com.example.addition"},
 		{"meta.result-death", "meta.attach.result", "exchange/metadata", "Metadata in a result", `"_meta"`},
 		{"meta.objects-death", "meta.attach.objects", "exchange/metadata", "Metadata of a tool", `"_meta"`},
-		{"meta.reserved-death", "meta.reserved.no-assumptions", "exchange/metadata", "Metadata with a reserved key", "modelcontextprotocol.io/x"},
-		{"meta.characters-death", "meta.key.name-characters", "exchange/metadata", "A key with unusual characters", "a-b_c.d"},
-		{"meta.empty-name-death", "meta.key.name-empty", "exchange/metadata", "A key with an empty name", `"com.example/"`},
+		{"meta.reserved-death", "meta.reserved.no-assumptions", "exchange/metadata", "Metadata with a reserved key",
+			"modelcontextprotocol.io/x"},
+		{"meta.characters-death", "meta.key.name-characters", "exchange/metadata", "A key with unusual characters",
+			"a-b_c.d"},
+		{"meta.empty-name-death", "meta.key.name-empty", "exchange/metadata", "A key with an empty name",
+			`"com.example/"`},
 	} {
-		fault := Fault{ID: f.id, Requirement: f.requirement, Scenario: f.scenario, Summary: f.what + " ends the client.", Apply: dyingOf(f.text)}
+		fault := Fault{ID: f.id, Requirement: f.requirement, Scenario: f.scenario,
+			Summary: f.what + " ends the client.", Apply: dyingOf(f.text)}
 		if slices.Contains(metadata, f.requirement) {
 			fault.Collateral = metadata // they come together
 		}
@@ -276,7 +290,8 @@ func toleranceFaults() []Fault {
 	}
 	without := func(id, scenario, what, member, name string) Fault {
 		return Fault{
-			ID: "schema." + id, Requirement: "schema.optional-members", Scenario: scenario, Summary: what + " ends the client.",
+			ID: "schema." + id, Requirement: "schema.optional-members", Scenario: scenario,
+			Summary: what + " ends the client.",
 			Apply: dying(func(e *wire.Event) bool {
 				if e.Kind != wire.KindMessage {
 					return false
@@ -289,10 +304,12 @@ func toleranceFaults() []Fault {
 	return append(faults,
 		without("description-required", "exchange/bare", "A tool without a description", "tools", "description"),
 		// An ordinary server leaves these out.
-		without("resource-description-required", described, "A resource without a description", "resources", "description"),
+		without("resource-description-required", described, "A resource without a description", "resources",
+			"description"),
 		without("prompt-arguments-required", described, "A prompt without arguments", "prompts", "arguments"),
 		Fault{
-			ID: "schema.empty-list-death", Requirement: "schema.optional-members", Scenario: "content/empty", Crashes: true,
+			ID: "schema.empty-list-death", Requirement: "schema.optional-members", Scenario: "content/empty",
+			Crashes: true,
 			Summary: "An empty list of prompts crashes the client.", Apply: dyingOf(`{"prompts":[]}`),
 		},
 	)
@@ -315,8 +332,10 @@ func schemaFaults() []Fault {
 		id, requirement, method, member string
 		value                           any
 	}{
-		{"client-capabilities", "schema.client-capabilities", "initialize", "capabilities", object{"roots": object{"listChanged": "yes"}}},
-		{"implementation", "schema.implementation", "initialize", "clientInfo", object{"name": "mcpconform", "version": 1}},
+		{"client-capabilities", "schema.client-capabilities", "initialize", "capabilities",
+			object{"roots": object{"listChanged": "yes"}}},
+		{"implementation", "schema.implementation", "initialize", "clientInfo",
+			object{"name": "mcpconform", "version": 1}},
 		{"complete", "schema.complete-request", "completion/complete", "context", "none"},
 		{"set-level", "schema.set-level-request", "logging/setLevel", "level", "verbose"},
 		{"get-prompt", "schema.get-prompt-request", "prompts/get", "name", 7},
@@ -329,7 +348,8 @@ func schemaFaults() []Fault {
 		{"unsubscribe", "schema.unsubscribe-request", "resources/unsubscribe", "uri", 7},
 		{"call-tool", "schema.call-tool-request", "tools/call", "arguments", list{}},
 	} {
-		add(f.id, f.requirement, "The member "+f.member+" of the params of "+f.method+" has another type.", f.method, set(f.member, f.value))
+		add(f.id, f.requirement, "The member "+f.member+" of the params of "+f.method+" has another type.", f.method,
+			set(f.member, f.value))
 	}
 	faults = append(faults,
 		Fault{

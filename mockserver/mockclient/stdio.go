@@ -30,13 +30,15 @@ var stdioFaults = []Fault{
 		Apply:   saying("connected, sending requests"),
 	},
 	{
-		ID: "stdio.stderr-death", Requirement: "stdio.client.stderr-handling", Transports: overStdio, Scenario: "stdio/stderr",
-		Summary: "Output of the server on stderr ends the client.",
-		Apply:   dyingOfStderr(),
+		ID: "stdio.stderr-death", Requirement: "stdio.client.stderr-handling", Transports: overStdio,
+		Scenario: "stdio/stderr",
+		Summary:  "Output of the server on stderr ends the client.",
+		Apply:    dyingOfStderr(),
 	},
 	{
-		ID: "stdio.stderr-full", Requirement: "stdio.client.stderr-handling", Transports: overStdio, Scenario: "stdio/stderr",
-		Summary: "Much text on the server's stderr ends the client.",
+		ID: "stdio.stderr-full", Requirement: "stdio.client.stderr-handling", Transports: overStdio,
+		Scenario: "stdio/stderr",
+		Summary:  "Much text on the server's stderr ends the client.",
 		Apply: wrapping(func(conn transport.Conn) transport.Conn {
 			return &dyingConn{Conn: conn, at: func(last *wire.Event) bool {
 				size := 0
@@ -50,36 +52,47 @@ var stdioFaults = []Fault{
 		}),
 	},
 	{
-		ID: "stdio.crlf-death", Requirement: "stdio.message.crlf-accepted", Transports: overStdio, Scenario: "stdio/framing",
-		Summary:    "A line that ends with CR LF ends the client.",
-		Apply:      dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && bytes.HasSuffix(e.Raw, []byte("\r")) }),
-		Collateral: []string{"stdio.message.crlf-accepted", "stdio.message.split-writes", "stdio.message.several-per-write", "stdio.message.only-newline-delimits"},
+		ID: "stdio.crlf-death", Requirement: "stdio.message.crlf-accepted", Transports: overStdio,
+		Scenario: "stdio/framing",
+		Summary:  "A line that ends with CR LF ends the client.",
+		Apply: dying(func(e *wire.Event) bool {
+			return e.Kind == wire.KindMessage && bytes.HasSuffix(e.Raw, []byte("\r"))
+		}),
+		Collateral: []string{"stdio.message.crlf-accepted", "stdio.message.split-writes",
+			"stdio.message.several-per-write", "stdio.message.only-newline-delimits"},
 	},
 	{
-		ID: "stdio.piece-is-message", Requirement: "stdio.message.split-writes", Transports: overStdio, Scenario: "stdio/framing",
-		Summary: "A message that comes in several pieces ends the client.",
+		ID: "stdio.piece-is-message", Requirement: "stdio.message.split-writes", Transports: overStdio,
+		Scenario: "stdio/framing",
+		Summary:  "A message that comes in several pieces ends the client.",
 		Apply: wrapping(func(conn transport.Conn) transport.Conn {
 			return &dyingConn{Conn: conn, at: func(e *wire.Event) bool {
 				return e.Kind == wire.KindMessage && len(e.Raw) > 1<<10 && heard(conn, "ünïcödé")
 			}}
 		}),
-		Collateral: []string{"stdio.message.crlf-accepted", "stdio.message.split-writes", "stdio.message.several-per-write", "stdio.message.only-newline-delimits"},
+		Collateral: []string{"stdio.message.crlf-accepted", "stdio.message.split-writes",
+			"stdio.message.several-per-write", "stdio.message.only-newline-delimits"},
 	},
 	{
-		ID: "stdio.one-line-a-read", Requirement: "stdio.message.several-per-write", Transports: overStdio, Scenario: "stdio/framing",
-		Summary:    "A message that comes together with another ends the client.",
-		Apply:      dyingOf(`"data":"before"`),
-		Collateral: []string{"stdio.message.crlf-accepted", "stdio.message.split-writes", "stdio.message.several-per-write", "stdio.message.only-newline-delimits"},
+		ID: "stdio.one-line-a-read", Requirement: "stdio.message.several-per-write", Transports: overStdio,
+		Scenario: "stdio/framing",
+		Summary:  "A message that comes together with another ends the client.",
+		Apply:    dyingOf(`"data":"before"`),
+		Collateral: []string{"stdio.message.crlf-accepted", "stdio.message.split-writes",
+			"stdio.message.several-per-write", "stdio.message.only-newline-delimits"},
 	},
 	{
-		ID: "stdio.unicode-lines", Requirement: "stdio.message.only-newline-delimits", Transports: overStdio, Scenario: "stdio/framing",
-		Summary:    "A line separator of Unicode within a message ends the client.",
-		Apply:      dyingOf("two three"),
-		Collateral: []string{"stdio.message.crlf-accepted", "stdio.message.split-writes", "stdio.message.several-per-write", "stdio.message.only-newline-delimits"},
+		ID: "stdio.unicode-lines", Requirement: "stdio.message.only-newline-delimits", Transports: overStdio,
+		Scenario: "stdio/framing",
+		Summary:  "A line separator of Unicode within a message ends the client.",
+		Apply:    dyingOf("two three"),
+		Collateral: []string{"stdio.message.crlf-accepted", "stdio.message.split-writes",
+			"stdio.message.several-per-write", "stdio.message.only-newline-delimits"},
 	},
 	{
-		ID: "stdio.server-exit-hangs", Requirement: "lifecycle.shutdown.stdio-server-initiates", Transports: overStdio, Scenario: "stdio/exits-early",
-		Summary: "The client hangs when the server exits by itself.",
+		ID: "stdio.server-exit-hangs", Requirement: "lifecycle.shutdown.stdio-server-initiates", Transports: overStdio,
+		Scenario: "stdio/exits-early",
+		Summary:  "The client hangs when the server exits by itself.",
 		Apply: closing(func(ctx context.Context, conn transport.Conn) error {
 			if slices.ContainsFunc(conn.Log().Events(), func(e *wire.Event) bool { return e.Kind == wire.KindExit }) {
 				<-ctx.Done()
@@ -88,13 +101,15 @@ var stdioFaults = []Fault{
 		}),
 	},
 	{
-		ID: "stdio.killed-at-once", Requirement: "lifecycle.shutdown.stdio-close-stdin", Transports: overStdio, Scenario: "stdio/shutdown",
-		Summary: "The server is asked to end by a signal while its stdin is open.",
-		Apply:   leaving(func(p transport.Process) { _ = p.Terminate() }),
+		ID: "stdio.killed-at-once", Requirement: "lifecycle.shutdown.stdio-close-stdin", Transports: overStdio,
+		Scenario: "stdio/shutdown",
+		Summary:  "The server is asked to end by a signal while its stdin is open.",
+		Apply:    leaving(func(p transport.Process) { _ = p.Terminate() }),
 	},
 	{
-		ID: "stdio.no-time-to-exit", Requirement: "lifecycle.shutdown.stdio-wait", Transports: overStdio, Scenario: "stdio/stubborn",
-		Summary: "The server gets SIGTERM as soon as its stdin is closed.",
+		ID: "stdio.no-time-to-exit", Requirement: "lifecycle.shutdown.stdio-wait", Transports: overStdio,
+		Scenario: "stdio/stubborn",
+		Summary:  "The server gets SIGTERM as soon as its stdin is closed.",
 		Apply: leaving(func(p transport.Process) {
 			_ = p.Stdin().Close()
 			_ = p.Terminate()
@@ -102,16 +117,18 @@ var stdioFaults = []Fault{
 		Collateral: []string{"lifecycle.shutdown.stdio-close-stdin"},
 	},
 	{
-		ID: "stdio.no-sigterm", Requirement: "lifecycle.shutdown.stdio-sigterm", Transports: overStdio, Scenario: "stdio/stubborn",
-		Summary: "A server that does not exit gets SIGKILL without SIGTERM before.",
+		ID: "stdio.no-sigterm", Requirement: "lifecycle.shutdown.stdio-sigterm", Transports: overStdio,
+		Scenario: "stdio/stubborn",
+		Summary:  "A server that does not exit gets SIGKILL without SIGTERM before.",
 		Apply: leaving(func(p transport.Process) {
 			_ = p.Stdin().Close()
 		}),
 	},
 	{
-		ID: "stdio.left-behind", Requirement: "lifecycle.shutdown.stdio-sigkill", Transports: overStdio, Scenario: "stdio/stubborn",
-		Summary: "A server that outlives SIGTERM is left behind.",
-		Apply:   leavingBehind,
+		ID: "stdio.left-behind", Requirement: "lifecycle.shutdown.stdio-sigkill", Transports: overStdio,
+		Scenario: "stdio/stubborn",
+		Summary:  "A server that outlives SIGTERM is left behind.",
+		Apply:    leavingBehind,
 	},
 }
 

@@ -37,13 +37,15 @@ var threadFaults = []Fault{
 		Summary: "An elicitation is answered by a notification that the client invented.",
 		Apply: replying("elicitation/create", func(_ *wire.Event, m *wire.Message, _ outgoing) []outgoing {
 			return []outgoing{{Raw: client.Marshal(object{
-				"jsonrpc": "2.0", "method": "elicitation/response", "params": object{"elicitationId": m.ID.String(), "result": m.Result},
+				"jsonrpc": "2.0", "method": "elicitation/response",
+				"params": object{"elicitationId": m.ID.String(), "result": m.Result},
 			})}}
 		}),
 	},
 	{
 		// https://github.com/simonx1/ruby-mcp-client/pull/162
-		ID: "http.session-id-alphabet", Requirement: "http.client.session-header", Transports: overHTTP, Scenario: "http/delete", Form: mockserver.ByValue,
+		ID: "http.session-id-alphabet", Requirement: "http.client.session-header", Transports: overHTTP,
+		Scenario: "http/delete", Form: mockserver.ByValue,
 		Summary: "A session id that holds more than letters, digits, hyphens and underscores is not sent back.",
 		Apply: func(c *client.Standalone) {
 			raw := connectionOf(c)
@@ -59,7 +61,8 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/modelcontextprotocol/python-sdk/issues/1672
-		ID: "http.empty-data-death", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: framed, Form: mockserver.ByValue,
+		ID: "http.empty-data-death", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: framed,
+		Form:    mockserver.ByValue,
 		Summary: "An event that has an id and no data ends the client.",
 		Apply: dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindSSE && e.SSE != nil && e.SSE.HasID && len(e.Raw) == 0
@@ -67,7 +70,8 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/langchain4j/langchain4j/issues/3697
-		ID: "http.data-in-data-death", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: framed, Form: mockserver.ByValue,
+		ID: "http.data-in-data-death", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: framed,
+		Form:    mockserver.ByValue,
 		Summary: "The text data: within a message on an event stream ends the client.",
 		Apply: dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.SSE != nil && containsText(e, "data:")
@@ -76,7 +80,8 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/modelcontextprotocol/typescript-sdk/pull/2809
-		ID: "http.second-cut-unnamed", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: cutStream, Form: mockserver.InSequence,
+		ID: "http.second-cut-unnamed", Requirement: "http.client.last-event-id", Transports: overHTTP,
+		Scenario: cutStream, Form: mockserver.InSequence,
 		Summary: "A resumed stream that is cut before its first event is resumed without Last-Event-ID.",
 		Apply: changing(func(o *client.Options) {
 			resume, resumed := o.Resuming, ""
@@ -91,15 +96,19 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/modelcontextprotocol/java-sdk/issues/1136
-		ID: "http.unicode-lines-death", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: framed, Form: mockserver.ByValue,
+		ID: "http.unicode-lines-death", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: framed,
+		Form:    mockserver.ByValue,
 		Summary: "A line separator of Unicode in the data of an event ends the client.",
 		Apply: dying(func(e *wire.Event) bool {
-			return e.Kind == wire.KindMessage && e.SSE != nil && slices.ContainsFunc([]string{"\u2028", "\u2029", "\u0085"}, func(s string) bool { return containsText(e, s) })
+			return e.Kind == wire.KindMessage && e.SSE != nil &&
+				slices.ContainsFunc([]string{"\u2028", "\u2029", "\u0085"},
+					func(s string) bool { return containsText(e, s) })
 		}),
 	},
 	{
 		// https://github.com/anthropics/anthropic-sdk-typescript/issues/882
-		ID: "stdio.paragraph-separator-death", Requirement: "stdio.message.only-newline-delimits", Transports: overStdio, Scenario: framed, Form: mockserver.ByValue,
+		ID: "stdio.paragraph-separator-death", Requirement: "stdio.message.only-newline-delimits",
+		Transports: overStdio, Scenario: framed, Form: mockserver.ByValue,
 		Summary:    "A paragraph separator of Unicode within a message ends the client.",
 		Apply:      dyingOf("\u2029"),
 		Collateral: []string{"base.response.present"},
@@ -109,7 +118,8 @@ var threadFaults = []Fault{
 		ID: "ping.unknown", Requirement: "ping.response-prompt", Scenario: requests,
 		Summary: "A ping is refused as an unknown method.",
 		Apply: replying("ping", func(_ *wire.Event, m *wire.Message, _ outgoing) []outgoing {
-			return []outgoing{{Raw: []byte(`{"jsonrpc":"2.0","id":` + m.ID.String() + `,"error":{"code":-32601,"message":"Method not found"}}`)}}
+			return []outgoing{{Raw: []byte(`{"jsonrpc":"2.0","id":` + m.ID.String() +
+				`,"error":{"code":-32601,"message":"Method not found"}}`)}}
 		}),
 		Collateral: []string{"ping.either-side"},
 	},
@@ -122,30 +132,37 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/langchain4j/langchain4j/issues/4282
-		ID: "resources.template-closed", Requirement: "base.response.result-open", Scenario: "exchange/open-results", Form: mockserver.ByValue,
+		ID: "resources.template-closed", Requirement: "base.response.result-open", Scenario: "exchange/open-results",
+		Form:    mockserver.ByValue,
 		Summary: "A member of a resource template that the client does not know ends it.",
-		Apply:   dyingOfMember("resourceTemplates", "uriTemplate", "name", "title", "description", "mimeType", "annotations", "_meta"),
+		Apply: dyingOfMember("resourceTemplates", "uriTemplate", "name", "title", "description", "mimeType",
+			"annotations", "_meta"),
 	},
 	{
 		// https://github.com/modelcontextprotocol/java-sdk/issues/76
-		ID: "lifecycle.server-info-closed", Requirement: "base.response.result-open", Scenario: "exchange/open-results", Form: mockserver.ByValue,
+		ID: "lifecycle.server-info-closed", Requirement: "base.response.result-open", Scenario: "exchange/open-results",
+		Form:    mockserver.ByValue,
 		Summary: "A member of serverInfo that the client does not know ends it.",
 		Apply: dying(func(e *wire.Event) bool {
-			return e.Kind == wire.KindMessage && unknownMember(wire.At(e.Msg.Result, "serverInfo"), "name", "title", "version")
+			return e.Kind == wire.KindMessage &&
+				unknownMember(wire.At(e.Msg.Result, "serverInfo"), "name", "title", "version")
 		}),
 	},
 	{
 		// https://github.com/modelcontextprotocol/java-sdk/issues/748
-		ID: "http.accepted-typed-death", Requirement: "http.client.accepted", Transports: overHTTP, Scenario: framed, Form: mockserver.ByValue,
+		ID: "http.accepted-typed-death", Requirement: "http.client.accepted", Transports: overHTTP, Scenario: framed,
+		Form:    mockserver.ByValue,
 		Summary: "202 with a Content-Type ends the client.",
 		Apply: dying(func(e *wire.Event) bool {
-			return e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusAccepted && e.HTTP.Header.Get("Content-Type") != ""
+			return e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusAccepted &&
+				e.HTTP.Header.Get("Content-Type") != ""
 		}),
 		Collateral: []string{"base.response.present"},
 	},
 	{
 		// https://github.com/vercel/ai/issues/14413
-		ID: "http.version-not-lowered", Requirement: "http.client.version-header-negotiated", WarnOnly: true, Transports: overHTTP, Scenario: "lifecycle/older-version", Form: mockserver.ByValue,
+		ID: "http.version-not-lowered", Requirement: "http.client.version-header-negotiated", WarnOnly: true,
+		Transports: overHTTP, Scenario: "lifecycle/older-version", Form: mockserver.ByValue,
 		Summary: "MCP-Protocol-Version is that of the client although an older one was negotiated.",
 		Apply: all(
 			func(c *client.Standalone) { c.Versions = []string{"2025-03-26", "2024-11-05"} },
@@ -154,7 +171,8 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/modelcontextprotocol/java-sdk/pull/684
-		ID: "http.get-version-not-lowered", Requirement: "http.client.version-header-negotiated", WarnOnly: true, Transports: overHTTP, Scenario: "lifecycle/older-version", Form: mockserver.ByValue,
+		ID: "http.get-version-not-lowered", Requirement: "http.client.version-header-negotiated", WarnOnly: true,
+		Transports: overHTTP, Scenario: "lifecycle/older-version", Form: mockserver.ByValue,
 		Summary: "MCP-Protocol-Version of the GET is that of the client although an older one was negotiated.",
 		Apply: all(
 			func(c *client.Standalone) { c.Versions = []string{"2025-03-26", "2024-11-05"} },
@@ -191,7 +209,8 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/opensolon/solon-ai/issues/58
-		ID: "tools.schema-keyword-death", Requirement: "tools.input-schema.any-keyword", Scenario: "lists/schemas", Form: mockserver.ByValue,
+		ID: "tools.schema-keyword-death", Requirement: "tools.input-schema.any-keyword", Scenario: "lists/schemas",
+		Form:    mockserver.ByValue,
 		Summary: "additionalProperties that is an object in the schema of a tool ends the client.",
 		Apply: dying(func(e *wire.Event) bool {
 			tools, _ := wire.At(message(e).Result, "tools").(list)
@@ -213,13 +232,15 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/Kuadrant/mcp-gateway/issues/813
-		ID: "http.listens-in-lost-session", Requirement: "http.client.session-header", Transports: overHTTP, Scenario: lost, Form: mockserver.BySession,
+		ID: "http.listens-in-lost-session", Requirement: "http.client.session-header", Transports: overHTTP,
+		Scenario: lost, Form: mockserver.BySession,
 		Summary: "The GET in a new session names the session that was lost.",
 		Apply:   inFirstSession(http.MethodGet),
 	},
 	{
 		// https://github.com/google-antigravity/antigravity-cli/issues/510
-		ID: "roots.not-encoded", Requirement: "schema.list-roots-result", Scenario: "acts/root-folder", Form: mockserver.ByValue,
+		ID: "roots.not-encoded", Requirement: "schema.list-roots-result", Scenario: "acts/root-folder",
+		Form:    mockserver.ByValue,
 		Summary: "A root whose path holds characters beyond ASCII is listed with them as they are.",
 		Apply:   replacing(results, "%C3%A9", "é"),
 	},
@@ -241,7 +262,8 @@ var threadFaults = []Fault{
 				for _, e := range conn.Log().Events() {
 					if e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.Kind == wire.Request &&
 						string(client.Marshal(wire.At(m.Params, "requestId"))) == e.Msg.ID.String() {
-						return []outgoing{{Raw: bytes.Replace(e.Raw, []byte(e.Msg.ID.String()), []byte(`"again-`+e.Msg.ID.String()+`"`), 1)}}
+						return []outgoing{{Raw: bytes.Replace(e.Raw, []byte(e.Msg.ID.String()),
+							[]byte(`"again-`+e.Msg.ID.String()+`"`), 1)}}
 					}
 				}
 				return nil
@@ -250,19 +272,22 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/quarkiverse/quarkus-langchain4j/issues/2871
-		ID: "http.data-without-blank-death", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: framed, Form: mockserver.ByValue,
+		ID: "http.data-without-blank-death", Requirement: "http.client.sse-syntax", Transports: overHTTP,
+		Scenario: framed, Form: mockserver.ByValue,
 		Summary: "A field of an event stream without a blank behind its colon ends the client.",
 		Apply:   dyingOfBytes("\ndata:{"),
 	},
 	{
 		// https://github.com/FellouAI/eko/pull/287
-		ID: "http.carriage-returns-death", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: framed, Form: mockserver.ByValue,
+		ID: "http.carriage-returns-death", Requirement: "http.client.sse-syntax", Transports: overHTTP,
+		Scenario: framed, Form: mockserver.ByValue,
 		Summary: "Lines of an event stream that end in CR alone end the client.",
 		Apply:   dyingOfBytes("\rdata:", "}\r\r"),
 	},
 	{
 		// https://github.com/ThinkInAIXYZ/go-mcp/pull/136
-		ID: "http.stream-type-death", Requirement: "http.client.sse-answer", Transports: overHTTP, Scenario: "http/sse-answers", Form: mockserver.ByValue,
+		ID: "http.stream-type-death", Requirement: "http.client.sse-answer", Transports: overHTTP,
+		Scenario: "http/sse-answers", Form: mockserver.ByValue,
 		Summary: "A Content-Type of an event stream that is not spelled text/event-stream ends the client.",
 		Apply: dying(func(e *wire.Event) bool {
 			if e.Kind != wire.KindHTTPResponse {
@@ -291,13 +316,16 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/open-octo/octo-agent/pull/2026
-		ID: "tools.change-while-waiting", Requirement: "tools.list-changed.unsolicited", Scenario: notifications, Form: mockserver.InSequence,
+		ID: "tools.change-while-waiting", Requirement: "tools.list-changed.unsolicited", Scenario: notifications,
+		Form:    mockserver.InSequence,
 		Summary: "News of changed tools that come on the stream of a request that is open end the client.",
 		Apply: wrapping(func(conn transport.Conn) transport.Conn {
 			return &dyingConn{Conn: conn, at: func(e *wire.Event) bool {
-				return message(e).Method == "notifications/tools/list_changed" && strings.HasPrefix(e.Stream, "post:") &&
+				return message(e).Method == "notifications/tools/list_changed" &&
+					strings.HasPrefix(e.Stream, "post:") &&
 					slices.ContainsFunc(conn.Log().Conversation().Exchanges, func(x *wire.Exchange) bool {
-						return x.From() == wire.Client && x.Request.Seq < e.Seq && (x.Response == nil || x.Response.Seq > e.Seq)
+						return x.From() == wire.Client && x.Request.Seq < e.Seq &&
+							(x.Response == nil || x.Response.Seq > e.Seq)
 					})
 			}}
 		}),
@@ -305,15 +333,18 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/modelcontextprotocol/typescript-sdk/pull/1428
-		ID: "tools.structured-error-death", Requirement: "tools.result.structured-or-unstructured", Scenario: "content/failed-tool", Form: mockserver.ByValue,
+		ID: "tools.structured-error-death", Requirement: "tools.result.structured-or-unstructured",
+		Scenario: "content/failed-tool", Form: mockserver.ByValue,
 		Summary: "A tool error with structured content ends the client.",
 		Apply: dying(func(e *wire.Event) bool {
-			return wire.At(message(e).Result, "isError") == true && wire.At(message(e).Result, "structuredContent") != nil
+			return wire.At(message(e).Result, "isError") == true &&
+				wire.At(message(e).Result, "structuredContent") != nil
 		}),
 	},
 	{
 		// https://github.com/assistant-ui/assistant-ui/pull/5341
-		ID: "elicitation.booleans-as-text", Requirement: "elicitation.content.matches-schema", Scenario: elicitation, Form: mockserver.ByValue,
+		ID: "elicitation.booleans-as-text", Requirement: "elicitation.content.matches-schema", Scenario: elicitation,
+		Form:    mockserver.ByValue,
 		Summary: "Booleans are submitted as text.",
 		Apply: amending("elicitation/create", func(r object) {
 			content, _ := r["content"].(object)
@@ -327,7 +358,8 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/PrefectHQ/fastmcp/issues/1565
-		ID: "elicitation.enum-as-text", Requirement: "elicitation.content.matches-schema", Scenario: elicitation, Form: mockserver.ByValue,
+		ID: "elicitation.enum-as-text", Requirement: "elicitation.content.matches-schema", Scenario: elicitation,
+		Form:    mockserver.ByValue,
 		Summary: "Any text is submitted where the schema names values.",
 		Apply: changing(func(o *client.Options) {
 			const method = "elicitation/create"
@@ -349,18 +381,22 @@ var threadFaults = []Fault{
 		// https://github.com/mark3labs/mcp-go/issues/61
 		ID: "http.line-of-64k-death", Requirement: "http.message.large", Transports: overHTTP, Scenario: framed,
 		Summary: "A line of an event stream that is longer than 64 KiB ends the client.",
-		Apply:   dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && e.SSE != nil && len(e.Raw) > 64<<10 }),
+		Apply: dying(func(e *wire.Event) bool {
+			return e.Kind == wire.KindMessage && e.SSE != nil && len(e.Raw) > 64<<10
+		}),
 	},
 	{
 		// https://github.com/mark3labs/mcp-go/pull/230
-		ID: "http.notification-accept", Requirement: "http.client.post-accept-sse", Transports: overHTTP, Form: mockserver.ByValue,
+		ID: "http.notification-accept", Requirement: "http.client.post-accept-sse", Transports: overHTTP,
+		Form:       mockserver.ByValue,
 		Summary:    "The POST of a notification has no Accept; those of requests have.",
 		Apply:      headers(func(m *wire.Message) bool { return m.Kind == wire.Notification }, "Accept"),
 		Collateral: []string{"http.client.post-accept-json"},
 	},
 	{
 		// https://github.com/modelcontextprotocol/inspector/issues/905
-		ID: "http.initialized-session", Requirement: "http.client.session-header", Transports: overHTTP, Form: mockserver.ByValue,
+		ID: "http.initialized-session", Requirement: "http.client.session-header", Transports: overHTTP,
+		Form:    mockserver.ByValue,
 		Summary: "notifications/initialized is posted without Mcp-Session-Id; later requests have it.",
 		Apply:   headers(calls("notifications/initialized"), "Mcp-Session-Id"),
 	},
@@ -374,7 +410,8 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/langchain4j/langchain4j/pull/6175
-		ID: "time.lists-not-cancelled", Requirement: "lifecycle.timeout.cancel", Scenario: silence, Form: mockserver.ByValue,
+		ID: "time.lists-not-cancelled", Requirement: "lifecycle.timeout.cancel", Scenario: silence,
+		Form:    mockserver.ByValue,
 		Summary: "When requests are given up, only tool calls are cancelled.",
 		Apply: all(impatient, wrapping(func(conn transport.Conn) transport.Conn {
 			return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
@@ -390,17 +427,20 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/vercel/ai/issues/18075
-		ID: "time.initialize-without-limit", Requirement: "lifecycle.timeout.established", Scenario: "lifecycle/unanswered", Form: mockserver.ByValue,
+		ID: "time.initialize-without-limit", Requirement: "lifecycle.timeout.established",
+		Scenario: "lifecycle/unanswered", Form: mockserver.ByValue,
 		Summary: "initialize is awaited for ever.",
 		Apply:   patient,
 	},
 	{
 		// https://github.com/CALLE-AI/call-e-integrations/issues/110
-		ID: "http.stream-unread", Requirement: "http.client.sse-answer", Transports: overHTTP, Scenario: "http/sse-answers", Form: mockserver.ByValue,
+		ID: "http.stream-unread", Requirement: "http.client.sse-answer", Transports: overHTTP,
+		Scenario: "http/sse-answers", Form: mockserver.ByValue,
 		Summary: "An answer as an event stream is passed over, and the client goes on.",
 		Apply: wrapping(func(conn transport.Conn) transport.Conn {
 			return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
-				if cursor, ok := wire.At(m.Params, "cursor").(string); ok && strings.Contains(typeOfPage(conn.Log(), cursor), "event-stream") {
+				if cursor, ok := wire.At(m.Params, "cursor").(string); ok &&
+					strings.Contains(typeOfPage(conn.Log(), cursor), "event-stream") {
 					out.Raw = []byte(`{"jsonrpc":"2.0","id":` + m.ID.String() + `,"method":"ping"}`)
 				}
 				return []outgoing{out}

@@ -40,11 +40,13 @@ var timeFaults = []Fault{
 		Apply:   patient,
 	},
 	{
-		ID: "time.progress-resets", Requirement: "lifecycle.timeout.maximum", Scenario: endlessSteps, Form: mockserver.InSequence,
+		ID: "time.progress-resets", Requirement: "lifecycle.timeout.maximum", Scenario: endlessSteps,
+		Form:    mockserver.InSequence,
 		Summary: "Each progress notification begins the time limit anew, and nothing limits the whole.",
 		Apply: all(impatient, func(c *client.Standalone) {
 			c.Use = func(ctx context.Context, s *client.Session, _ client.Call) error {
-				p, err := s.Start(ctx, "tools/call", object{"name": "echo", "arguments": object{"text": "a"}, "_meta": object{"progressToken": "steps"}})
+				p, err := s.Start(ctx, "tools/call",
+					object{"name": "echo", "arguments": object{"text": "a"}, "_meta": object{"progressToken": "steps"}})
 				for from := 0; err == nil; {
 					var e *wire.Event
 					if e, err = s.AwaitEvent(ctx, from, "progress or answer", func(e *wire.Event) bool {
@@ -77,7 +79,8 @@ var timeFaults = []Fault{
 			c.Use = func(ctx context.Context, _ *client.Session, call client.Call) error {
 				brief, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 				_, _ = raw().Do(brief, transport.Request{
-					Defaults: true, Body: []byte(`{"jsonrpc":"2.0","id":"left","method":"tools/call","params":{"name":"echo","arguments":{"text":"a"}}}`),
+					Defaults: true,
+					Body:     []byte(`{"jsonrpc":"2.0","id":"left","method":"tools/call","params":{"name":"echo","arguments":{"text":"a"}}}`),
 				})
 				cancel()
 				_, err := call(ctx, "tools/list", nil)

@@ -159,7 +159,8 @@ func New(o Options) (*Server, error) {
 		o.Life = defaultLife
 	}
 	s := &Server{
-		options: o, issuer: u, clients: make(map[string]Client), codes: make(map[string]grant), tokens: make(map[string]grant),
+		options: o, issuer: u, clients: make(map[string]Client), codes: make(map[string]grant),
+		tokens:  make(map[string]grant),
 		refresh: make(map[string]grant), counts: make(map[Step]int),
 	}
 	for _, c := range o.Clients {
@@ -242,7 +243,8 @@ func normal(resource string) string {
 
 // ServeHTTP serves one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x := &httpCall{server: s, w: w, r: r, seen: Call{Method: r.Method, Path: r.URL.Path, Values: r.URL.Query(), At: time.Now()}}
+	x := &httpCall{server: s, w: w, r: r, seen: Call{Method: r.Method, Path: r.URL.Path, Values: r.URL.Query(),
+		At: time.Now()}}
 	base := strings.TrimSuffix(s.issuer.Path, "/")
 	serve := x.notFound
 	x.seen.Step = Other
@@ -399,8 +401,9 @@ func (x *httpCall) authorize() {
 		s.mu.Lock()
 		bound(s.codes)
 		s.codes[code] = grant{
-			client: c.ID, redirect: ask.Get("redirect_uri"), challenge: ask.Get("code_challenge"), resource: ask.Get("resource"),
-			expires: time.Now().Add(time.Minute),
+			client: c.ID, redirect: ask.Get("redirect_uri"), challenge: ask.Get("code_challenge"),
+			resource: ask.Get("resource"),
+			expires:  time.Now().Add(time.Minute),
 		}
 		s.mu.Unlock()
 		result.Set("code", code)

@@ -79,7 +79,8 @@ func basicAuth(r *http.Request) (id, secret string, ok bool) {
 
 // The parameters and members whose values are secret.
 var secrets = map[string]bool{
-	"code": true, "code_verifier": true, "access_token": true, "refresh_token": true, "id_token": true, "client_secret": true,
+	"code": true, "code_verifier": true, "access_token": true, "refresh_token": true, "id_token": true,
+	"client_secret":    true,
 	"client_assertion": true, "assertion": true, "password": true, "token": true, "registration_access_token": true,
 }
 

@@ -117,7 +117,8 @@ func (a *Authorizer) Token(ctx context.Context, endpoint string, challenges []st
 
 // resource returns the identifier of the server and its authorization servers
 // (RFC 9728, sections 3 and 5).
-func (a *Authorizer) resource(ctx context.Context, endpoint string, challenges []string) (resource string, issuers []string, err error) {
+func (a *Authorizer) resource(ctx context.Context, endpoint string,
+	challenges []string) (resource string, issuers []string, err error) {
 	u, err := url.Parse(endpoint)
 	if err != nil {
 		return "", nil, err
@@ -168,14 +169,16 @@ func (a *Authorizer) discover(ctx context.Context, issuer string) (authorization
 	if err != nil {
 		return s, err
 	}
-	at := url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/.well-known/oauth-authorization-server" + strings.TrimSuffix(u.Path, "/")}
+	at := url.URL{Scheme: u.Scheme, Host: u.Host,
+		Path: "/.well-known/oauth-authorization-server" + strings.TrimSuffix(u.Path, "/")}
 	if err := a.get(ctx, at.String(), &s); err != nil {
 		return s, unpublished(OfAuthorizationServer, "auth.as.metadata", "metadata of the authorization server", err)
 	}
 	switch {
 	case s.Issuer != issuer:
 		return s, broken(OfAuthorizationServer, "auth.as.metadata", fmt.Errorf(
-			"the metadata of the authorization server %s belong to %s", wire.Quote(issuer, 100), wire.Quote(s.Issuer, 100)))
+			"the metadata of the authorization server %s belong to %s", wire.Quote(issuer, 100),
+			wire.Quote(s.Issuer, 100)))
 	case !slices.Contains(s.Methods, "S256"):
 		// OAuth 2.1, section 7.5.2, recommends this list, and allows another way to tell of PKCE.
 		return s, undecided(string(OfAuthorizationServer), "mcpconform, which insists on this list",
@@ -187,7 +190,8 @@ func (a *Authorizer) discover(ctx context.Context, issuer string) (authorization
 
 // authorize goes through the authorization code flow.
 func (a *Authorizer) authorize(ctx context.Context, s authorizationServer, resource string) (string, error) {
-	a.grant = grant{client: a.ID, secret: a.Secret, endpoint: s.Token, resource: resource, basic: !slices.Contains(s.TokenAuth, authPost)}
+	a.grant = grant{client: a.ID, secret: a.Secret, endpoint: s.Token, resource: resource,
+		basic: !slices.Contains(s.TokenAuth, authPost)}
 	if s.Registration != "" && !a.Registered {
 		if err := a.register(ctx, s.Registration, s.tokenAuth()); err != nil {
 			return "", err
@@ -203,7 +207,8 @@ func (a *Authorizer) authorize(ctx context.Context, s authorizationServer, resou
 	a.learn(verifier, state, a.grant.secret)
 	digest := sha256.Sum256([]byte(verifier))
 	ask := url.Values{
-		"response_type": {"code"}, "client_id": {a.grant.client}, "redirect_uri": {callback}, "state": {state}, "resource": {resource},
+		"response_type": {"code"}, "client_id": {a.grant.client}, "redirect_uri": {callback}, "state": {state},
+		"resource":       {resource},
 		"code_challenge": {base64.RawURLEncoding.EncodeToString(digest[:])}, "code_challenge_method": {"S256"},
 	}
 	separator := "?"
@@ -223,12 +228,14 @@ func (a *Authorizer) authorize(ctx context.Context, s authorizationServer, resou
 	a.learn(result.Get("code"))
 	switch {
 	case result.Get("state") != state:
-		return "", broken(OfAuthorizationServer, "auth.as.oauth21", errors.New("the authorization came back with another state"))
+		return "", broken(OfAuthorizationServer, "auth.as.oauth21",
+			errors.New("the authorization came back with another state"))
 	case result.Get("code") == "":
 		return "", ungranted(fmt.Errorf("the authorization was refused: %s", wire.Quote(result.Get("error"), 60)))
 	}
 	return a.redeem(ctx, url.Values{
-		"grant_type": {"authorization_code"}, "code": {result.Get("code")}, "redirect_uri": {callback}, "code_verifier": {verifier},
+		"grant_type": {"authorization_code"}, "code": {result.Get("code")}, "redirect_uri": {callback},
+		"code_verifier": {verifier},
 	})
 }
 
@@ -241,8 +248,10 @@ func (a *Authorizer) register(ctx context.Context, endpoint, method string) erro
 		Method string `json:"token_endpoint_auth_method"`
 	}
 	err := a.object(ctx, http.MethodPost, endpoint, typed("application/json"), Marshal(map[string]any{
-		"client_name": "mcpconform reference client", "redirect_uris": []string{callback}, "token_endpoint_auth_method": method,
-		"grant_types": []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"},
+		"client_name": "mcpconform reference client", "redirect_uris": []string{callback},
+		"token_endpoint_auth_method": method,
+		"grant_types":                []string{"authorization_code", "refresh_token"},
+		"response_types":             []string{"code"},
 	}), &answer)
 	if err != nil {
 		return unregistered(err)
@@ -277,7 +286,8 @@ func (a *Authorizer) redeem(ctx context.Context, form url.Values) (string, error
 	}
 	a.learn(answer.Token, answer.Refresh)
 	if answer.Token == "" || !strings.EqualFold(answer.Type, "Bearer") {
-		return "", broken(OfAuthorizationServer, "auth.as.oauth21", errors.New("the token request was answered without a bearer token"))
+		return "", broken(OfAuthorizationServer, "auth.as.oauth21",
+			errors.New("the token request was answered without a bearer token"))
 	}
 	a.refresh = answer.Refresh
 	return answer.Token, nil
@@ -291,7 +301,8 @@ func (a *Authorizer) get(ctx context.Context, at string, document any) error {
 func typed(kind string) http.Header { return http.Header{"Content-Type": {kind}} }
 
 // object makes a request and reads the JSON object of the answer.
-func (a *Authorizer) object(ctx context.Context, method, at string, header http.Header, body []byte, document any) error {
+func (a *Authorizer) object(ctx context.Context, method, at string, header http.Header, body []byte,
+	document any) error {
 	resp, err := a.do(ctx, method, at, header, body)
 	if err != nil {
 		return err
@@ -316,13 +327,15 @@ func (a *Authorizer) object(ctx context.Context, method, at string, header http.
 
 // do makes a request. It refuses to do so without TLS, except on this machine
 // (basic/authorization#communication-security), and follows no redirects.
-func (a *Authorizer) do(ctx context.Context, method, at string, header http.Header, body []byte) (*http.Response, error) {
+func (a *Authorizer) do(ctx context.Context, method, at string, header http.Header,
+	body []byte) (*http.Response, error) {
 	u, err := url.Parse(at)
 	if err != nil {
 		return nil, err
 	}
 	if u.Scheme != "https" && !transport.Loopback(u.Hostname()) {
-		return nil, broken(OfAuthorizationServer, "auth.as.https", fmt.Errorf("%s is not reached over TLS", wire.Quote(u.Host, 80)))
+		return nil, broken(OfAuthorizationServer, "auth.as.https",
+			fmt.Errorf("%s is not reached over TLS", wire.Quote(u.Host, 80)))
 	}
 	r, err := http.NewRequestWithContext(ctx, method, at, strings.NewReader(string(body)))
 	if err != nil {
@@ -394,7 +407,8 @@ func (c *standaloneSession) authorize(ctx context.Context, head *wire.Event) err
 
 // reauthorize repeats, with a new token, a request that was refused in the middle
 // of a session.
-func (c *standaloneSession) reauthorize(ctx context.Context, x *Exchange, method string, params map[string]any) (*Exchange, error) {
+func (c *standaloneSession) reauthorize(ctx context.Context, x *Exchange, method string,
+	params map[string]any) (*Exchange, error) {
 	conn, ok := c.session.Conn.(interface{ Authorize(token string) })
 	if !ok {
 		return x, nil

@@ -137,7 +137,8 @@ func (e *ClosedError) Unwrap() error {
 // stopped reports whether the event says that reading was stopped because the
 // peer had sent more than the limits allow.
 func stopped(e *wire.Event) bool {
-	return e != nil && (e.Kind == wire.KindNote || e.Kind == wire.KindStreamEnd) && strings.HasPrefix(e.Note, wire.Stopped)
+	return e != nil && (e.Kind == wire.KindNote || e.Kind == wire.KindStreamEnd) &&
+		strings.HasPrefix(e.Note, wire.Stopped)
 }
 
 // DescribeEnd says in a clause how a connection ended.
@@ -225,7 +226,8 @@ func (s *Session) serve(ctx context.Context) {
 	for from := 0; ; {
 		e, err := s.Log().Await(ctx, from, func(e *wire.Event) bool {
 			// The members of a batch are not served (changelog#major-changes).
-			return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.Request && e.Msg.ID.Usable() && !e.Member
+			return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.Request &&
+				e.Msg.ID.Usable() && !e.Member
 		})
 		if err != nil {
 			return
@@ -332,7 +334,8 @@ func (s *Session) Start(ctx context.Context, method string, params any, opts ...
 }
 
 // StartID is Start with an id of the caller's choice.
-func (s *Session) StartID(ctx context.Context, id wire.ID, method string, params any, opts ...Option) (*Pending, error) {
+func (s *Session) StartID(ctx context.Context, id wire.ID, method string, params any,
+	opts ...Option) (*Pending, error) {
 	body := call(method, params)
 	body.ID = json.RawMessage(id.String())
 	return s.StartRaw(ctx, id, method, Marshal(body), opts...)
@@ -345,12 +348,14 @@ func (s *Session) Used(id wire.ID) bool {
 }
 
 // StartRaw sends bytes that hold, or stand for, a request with the given id.
-func (s *Session) StartRaw(ctx context.Context, id wire.ID, method string, raw []byte, opts ...Option) (*Pending, error) {
+func (s *Session) StartRaw(ctx context.Context, id wire.ID, method string, raw []byte,
+	opts ...Option) (*Pending, error) {
 	s.usedIDs.Store(id.Key(), true)
 	sent, err := s.Send(ctx, raw, opts...)
 	var closed *ClosedError
 	if errors.As(err, &closed) {
-		closed.Awaited = "answer to " + method // whether the connection ended just before or after it was sent is chance
+		closed.Awaited = "answer to " +
+			method // whether the connection ended just before or after it was sent is chance
 	}
 	if err != nil {
 		return nil, err
@@ -429,7 +434,8 @@ func (p *Pending) fence(ctx context.Context) bool {
 // server that belong to no request.
 func (s *Session) HasListeningStream() bool {
 	return slices.ContainsFunc(s.Log().Conversation().HTTP, func(x *wire.HTTPExchange) bool {
-		return x.Method() == http.MethodGet && x.Status() == http.StatusOK && x.MediaType() == "text/event-stream" && x.End == nil
+		return x.Method() == http.MethodGet && x.Status() == http.StatusOK && x.MediaType() == "text/event-stream" &&
+			x.End == nil
 	})
 }
 
@@ -550,9 +556,11 @@ func (p *Pending) Answers(e *wire.Event) bool {
 // await waits for an event. If none comes, the error says why. The log records a
 // timeout, so that a judge can tell a missing answer from an unfinished wait. The limit
 // may grow while it passes.
-func (s *Session) await(ctx context.Context, limit func() (limit, slowest time.Duration), from int, awaited string, match func(*wire.Event) bool) (*wire.Event, error) {
+func (s *Session) await(ctx context.Context, limit func() (limit, slowest time.Duration), from int, awaited string,
+	match func(*wire.Event) bool) (*wire.Event, error) {
 	ends := func(e *wire.Event) bool {
-		return e.Kind == wire.KindExit || e.Kind == wire.KindClose && e.From == wire.Server || e.Kind == wire.KindNote && stopped(e)
+		return e.Kind == wire.KindExit || e.Kind == wire.KindClose && e.From == wire.Server ||
+			e.Kind == wire.KindNote && stopped(e)
 	}
 	most, slowest := limit()
 	before := s.Log().Events()
@@ -598,7 +606,8 @@ func (s *Session) await(ctx context.Context, limit func() (limit, slowest time.D
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		}
-		return nil, s.timeout(&TimeoutError{Awaited: awaited, After: most + machine.granted, Slowest: slowest, Doubtful: slowest > 0 && s.hurry.Load() == 1})
+		return nil, s.timeout(&TimeoutError{Awaited: awaited, After: most + machine.granted, Slowest: slowest,
+			Doubtful: slowest > 0 && s.hurry.Load() == 1})
 	}
 }
 
@@ -644,7 +653,8 @@ func (s *Session) cause(ctx context.Context, end *wire.Event) *wire.Event {
 }
 
 // AwaitEvent waits for an event after a position in the log.
-func (s *Session) AwaitEvent(ctx context.Context, from int, awaited string, match func(*wire.Event) bool) (*wire.Event, error) {
+func (s *Session) AwaitEvent(ctx context.Context, from int, awaited string, match func(*wire.Event) bool) (*wire.Event,
+	error) {
 	return s.await(ctx, s.always, from, awaited, match)
 }
 
@@ -765,7 +775,8 @@ func (s *Session) InitializeParams() map[string]any {
 func (s *Session) Initialize(ctx context.Context) (*Exchange, error) {
 	var opts []Option
 	if s.Options.Version != Version {
-		opts = append(opts, Deliberately("lifecycle.version.client-latest")) // whatever it asks for, it supports this one
+		opts = append(opts,
+			Deliberately("lifecycle.version.client-latest")) // whatever it asks for, it supports this one
 	}
 	x, err := s.Call(ctx, "initialize", s.InitializeParams(), opts...)
 	s.Init = x
@@ -791,12 +802,14 @@ type RefusedError struct{ Exchange *Exchange }
 func (e *RefusedError) Error() string {
 	switch x := e.Exchange; {
 	case x.Error() != nil:
-		return fmt.Sprintf("initialize was answered with error %d: %s", x.Error().Code, wire.Quote(x.Error().Message, 120))
+		return fmt.Sprintf("initialize was answered with error %d: %s", x.Error().Code,
+			wire.Quote(x.Error().Message, 120))
 	case x.Response == nil && x.Head != nil && x.Head.HTTP.Header.Get("Location") != "":
 		return fmt.Sprintf("initialize was answered with HTTP status %d, which leads to %s: redirects are not followed, name the endpoint itself",
 			x.Head.HTTP.Status, wire.Quote(x.Head.HTTP.Header.Get("Location"), 120))
 	case x.Response == nil && x.Head != nil && x.Body != nil:
-		return fmt.Sprintf("initialize was answered with HTTP status %d: %s", x.Head.HTTP.Status, wire.Quote(strings.TrimSpace(string(x.Body.Raw)), 120))
+		return fmt.Sprintf("initialize was answered with HTTP status %d: %s", x.Head.HTTP.Status,
+			wire.Quote(strings.TrimSpace(string(x.Body.Raw)), 120))
 	case x.Response == nil && x.Head != nil:
 		return fmt.Sprintf("initialize was answered with HTTP status %d", x.Head.HTTP.Status)
 	}

@@ -143,7 +143,9 @@ func (c Standalone) Run(ctx context.Context) error {
 
 // leave closes a connection when an event of the server has come, unless that ends before.
 func (c *standaloneSession) leave(ctx context.Context, conn transport.Conn, at func(e *wire.Event) bool) {
-	if _, err := conn.Log().Await(ctx, 0, func(e *wire.Event) bool { return e.From == wire.Server && at(e) }); err == nil {
+	if _, err := conn.Log().Await(ctx, 0, func(e *wire.Event) bool {
+		return e.From == wire.Server && at(e)
+	}); err == nil {
 		c.left.Store(true)
 		_ = conn.Close(ctx)
 	}
@@ -286,7 +288,8 @@ func (c *standaloneSession) handshake(ctx context.Context) error {
 		return &RefusedError{Exchange: x}
 	}
 	// A client disconnects when it cannot use the version (basic/lifecycle#version-negotiation).
-	if version, _ := x.Result()["protocolVersion"].(string); version != Version && !slices.Contains(c.Versions, version) && !c.Omissions.Version {
+	if version, _ := x.Result()["protocolVersion"].(string); version != Version &&
+		!slices.Contains(c.Versions, version) && !c.Omissions.Version {
 		return &UnsupportedVersionError{Version: version}
 	}
 	c.say("connected to %v", wire.At(x.Result(), "serverInfo", "name"))
@@ -295,7 +298,8 @@ func (c *standaloneSession) handshake(ctx context.Context) error {
 
 // use uses all that the server declares.
 func (c *standaloneSession) use(ctx context.Context) error {
-	steps := []func(context.Context) error{c.ping, c.logging, c.tools, c.resources, c.prompts, c.roots, c.changes, c.ping}
+	steps := []func(context.Context) error{
+		c.ping, c.logging, c.tools, c.resources, c.prompts, c.roots, c.changes, c.ping}
 	if c.Use != nil {
 		steps = []func(context.Context) error{func(ctx context.Context) error { return c.Use(ctx, c.session, c.call) }}
 	}
@@ -385,7 +389,8 @@ const maxRenewals = 3
 // more, and makes the request again (basic/transports#session-management). A list
 // begins again at its first page: cursors do not carry over into another session
 // (server/utilities/pagination#implementation-guidelines).
-func (c *standaloneSession) renew(ctx context.Context, x *Exchange, method string, params map[string]any) (*Exchange, error) {
+func (c *standaloneSession) renew(ctx context.Context, x *Exchange, method string,
+	params map[string]any) (*Exchange, error) {
 	conn, ok := c.conn.(interface {
 		Session() (id, version string)
 		SetSession(id, version string)
@@ -551,13 +556,15 @@ func (c *standaloneSession) prompts(ctx context.Context) error {
 
 // complete returns a suggestion of the server for an argument of a prompt, of which
 // others are settled, or, without one, a text that is also a URI.
-func (c *standaloneSession) complete(ctx context.Context, prompt any, name string, settled map[string]any) (string, error) {
+func (c *standaloneSession) complete(ctx context.Context, prompt any, name string,
+	settled map[string]any) (string, error) {
 	const fallback = "test://static-text"
 	if !c.session.Capability("completions") {
 		return fallback, nil
 	}
 	params := map[string]any{
-		"ref": map[string]any{"type": "ref/prompt", "name": prompt}, "argument": map[string]any{"name": name, "value": ""},
+		"ref":      map[string]any{"type": "ref/prompt", "name": prompt},
+		"argument": map[string]any{"name": name, "value": ""},
 	}
 	if len(settled) > 0 {
 		params["context"] = map[string]any{"arguments": maps.Clone(settled)}
@@ -604,7 +611,8 @@ func (c *standaloneSession) changes(ctx context.Context) error {
 		events := c.session.Log().Events()
 		var stale []string
 		for _, e := range events[seen:] {
-			if e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.Notification && relisted[e.Msg.Method].method != "" &&
+			if e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.Notification &&
+				relisted[e.Msg.Method].method != "" &&
 				!slices.Contains(stale, e.Msg.Method) {
 				stale = append(stale, e.Msg.Method)
 			}
@@ -655,7 +663,8 @@ func (c *standaloneSession) answers() map[string]Answer {
 			}
 			for _, m := range messages {
 				if !usable(wire.At(m, "content")) {
-					return nil, &wire.Error{Code: -32602, Message: "Invalid params: the content is neither text nor an image nor audio"}
+					return nil, &wire.Error{Code: -32602,
+						Message: "Invalid params: the content is neither text nor an image nor audio"}
 				}
 			}
 			if c.actions.next("sampling") == "reject" {

@@ -29,7 +29,8 @@ const folderLook = 50 * time.Millisecond
 
 // newUserActions reads topics with what to do: "elicitation=decline sampling=reject".
 func newUserActions(told string) *userActions {
-	a := &userActions{pending: make(map[string][]string), roots: []any{map[string]any{"uri": "file:///tmp", "name": "tmp"}}}
+	a := &userActions{pending: make(map[string][]string),
+		roots: []any{map[string]any{"uri": "file:///tmp", "name": "tmp"}}}
 	for topic := range strings.FieldsSeq(told) {
 		name, what, _ := strings.Cut(topic, "=")
 		if name == "roots" && filepath.IsAbs(what) {
@@ -67,7 +68,8 @@ func (a *userActions) list() []any {
 	list := append([]any{}, a.roots...)
 	if a.folderExists() {
 		a.listed = true
-		list = append(list, map[string]any{"uri": (&url.URL{Scheme: "file", Path: filepath.ToSlash(a.folder)}).String(), "name": "a folder"})
+		list = append(list, map[string]any{"uri": (&url.URL{Scheme: "file", Path: filepath.ToSlash(a.folder)}).String(),
+			"name": "a folder"})
 	}
 	return list
 }

@@ -110,7 +110,8 @@ func checkPattern(v any) error {
 func checkPlaceholder(text string) error {
 	if m := captures.FindStringSubmatch(text); m != nil {
 		if _, taken := kinds[m[1]]; taken || m[1] == "absent" {
-			return fmt.Errorf("${%s}: %s names a kind of value, so that nothing can be captured under this name", text, m[1])
+			return fmt.Errorf("${%s}: %s names a kind of value, so that nothing can be captured under this name", text,
+				m[1])
 		}
 		if text = m[2]; text == "" {
 			return nil

@@ -255,7 +255,8 @@ func (p *parser) set(name, value string) error {
 		}
 		s.Capabilities = object
 	default:
-		return fmt.Errorf("there is no setting %q; there are requirements, level, needs, transports, session and capabilities", name)
+		return fmt.Errorf("there is no setting %q; there are requirements, level, needs, transports, session and capabilities",
+			name)
 	}
 	return nil
 }
@@ -340,7 +341,8 @@ func (p *parser) steps(blocks []block, inArm bool) (steps []Step, rest []block, 
 		b := blocks[0]
 		known, ok := attributes[b.role]
 		if !ok {
-			return nil, nil, p.errorf(b.line, "there is no block %q; there are send, expect, never, when, otherwise, end and inconclusive", b.role)
+			return nil, nil, p.errorf(b.line,
+				"there is no block %q; there are send, expect, never, when, otherwise, end and inconclusive", b.role)
 		}
 		for name := range b.attributes {
 			if !slices.Contains(known, name) {
@@ -418,7 +420,8 @@ func (p *parser) step(b block) (Step, error) {
 // json decodes the text of a block.
 func (p *parser) json(b block) (any, error) {
 	if b.language != "json" {
-		return nil, p.errorf(b.line, "the language of the block is %s; it takes json, or text to send a text as it is", b.language)
+		return nil, p.errorf(b.line, "the language of the block is %s; it takes json, or text to send a text as it is",
+			b.language)
 	}
 	v, issues, err := wire.Decode([]byte(b.text))
 	switch syntax := (*wire.SyntaxError)(nil); {

@@ -85,7 +85,9 @@ func (b *Behaviour) Wrap(method string, m Middleware) {
 	if before := methods[method]; before != nil {
 		outer := m
 		m = func(ctx context.Context, r *Request, next Handler) (any, *wire.Error) {
-			return outer(ctx, r, func(ctx context.Context, r *Request) (any, *wire.Error) { return before(ctx, r, next) })
+			return outer(ctx, r, func(ctx context.Context, r *Request) (any, *wire.Error) {
+				return before(ctx, r, next)
+			})
 		}
 	}
 	methods[method] = m

@@ -114,7 +114,8 @@ func readOnly(name, title, description string, input o, serve call) *Tool {
 func changing(name, title, description string, serve call) *Tool {
 	t := readOnly(name, title, description, clone(noArguments).(o), serve)
 	t.Definition["annotations"] = o{
-		"title": title, "readOnlyHint": false, "destructiveHint": false, "idempotentHint": false, "openWorldHint": false,
+		"title": title, "readOnlyHint": false, "destructiveHint": false, "idempotentHint": false,
+		"openWorldHint": false,
 	}
 	return t
 }
@@ -135,8 +136,10 @@ func defaultTools() []*Tool {
 		readOnly("test_audio_content", "Audio", "Returns a moment of silence.", none(), fixed(audioBlock())),
 		readOnly("test_embedded_resource", "Embedded resource", "Returns an embedded text resource.", none(),
 			fixed(embeddedBlock("test://embedded-resource"))),
-		readOnly("test_multiple_content_types", "Several kinds of content", "Returns text, an image and a resource.", none(),
-			fixed(textBlock("Multiple content types test:"), imageBlock(), embeddedBlock("test://mixed-content-resource"))),
+		readOnly("test_multiple_content_types", "Several kinds of content", "Returns text, an image and a resource.",
+			none(),
+			fixed(textBlock("Multiple content types test:"), imageBlock(),
+				embeddedBlock("test://mixed-content-resource"))),
 		readOnly("test_tool_with_logging", "Logging", "Sends three log messages.", none(), logThrice),
 		readOnly("test_tool_with_progress", "Progress", "Reports progress in three steps.", none(), progressThrice),
 		readOnly("test_error_handling", "Failure", "Always fails.", none(),
@@ -157,8 +160,10 @@ func defaultTools() []*Tool {
 		sumTool(),
 		readOnly("resource_links", "Resource links", "Returns links to resources, one of which no list shows.", none(),
 			fixed(
-				o{"type": "resource_link", "uri": "test://static-text", "name": "static-text", "mimeType": "text/plain"},
-				o{"type": "resource_link", "uri": "test://template/7/data", "name": "template-7", "mimeType": "application/json"},
+				o{"type": "resource_link", "uri": "test://static-text", "name": "static-text",
+					"mimeType": "text/plain"},
+				o{"type": "resource_link", "uri": "test://template/7/data", "name": "template-7",
+					"mimeType": "application/json"},
 			)),
 		readOnly("annotated_content", "Annotated content", "Returns content with annotations.", none(),
 			fixed(
@@ -288,7 +293,8 @@ func slow(ctx context.Context, r *Request, arguments map[string]any) (any, *wire
 
 // ask sends the client a request that needs a capability, and passes the result on.
 // Without the capability, or with an error, the tool fails.
-func ask(ctx context.Context, r *Request, capability, method string, params o, use func(result any) (o, error)) (any, *wire.Error) {
+func ask(ctx context.Context, r *Request, capability, method string, params o, use func(result any) (o, error)) (any,
+	*wire.Error) {
 	s := r.Session
 	if !s.Server.behaviour.IgnoreCapabilities {
 		if !s.ClientHas(capability) {
@@ -345,7 +351,8 @@ func sample(ctx context.Context, r *Request, arguments map[string]any) (any, *wi
 			if err != nil || member(block, "mimeType") == "" {
 				return nil, errors.New("the media block lacks valid data or a mimeType")
 			}
-			return content(textBlock(fmt.Sprintf("LLM response: %d bytes of %s", len(data), member(block, "type")))), nil
+			return content(textBlock(fmt.Sprintf("LLM response: %d bytes of %s", len(data), member(block, "type")))),
+				nil
 		}
 		return nil, errors.New("the content is not text, image or audio")
 	})
@@ -353,18 +360,21 @@ func sample(ctx context.Context, r *Request, arguments map[string]any) (any, *wi
 
 func elicit(ctx context.Context, r *Request, arguments map[string]any) (any, *wire.Error) {
 	schema := schemaOf(o{
-		"username": o{"type": "string", "title": "Name", "description": "How you want to be called", "minLength": 1, "maxLength": 100},
-		"email":    o{"type": "string", "title": "Address", "description": "Where you can be reached", "format": "email"},
-		"age":      o{"type": "integer", "title": "Age", "minimum": 0, "maximum": 150},
-		"rating":   o{"type": "number", "title": "Rating", "description": "How much you like this", "minimum": 0, "maximum": 5},
-		"news":     o{"type": "boolean", "title": "News", "description": "Whether you want to hear more", "default": false},
+		"username": o{"type": "string", "title": "Name", "description": "How you want to be called", "minLength": 1,
+			"maxLength": 100},
+		"email": o{"type": "string", "title": "Address", "description": "Where you can be reached", "format": "email"},
+		"age":   o{"type": "integer", "title": "Age", "minimum": 0, "maximum": 150},
+		"rating": o{"type": "number", "title": "Rating", "description": "How much you like this", "minimum": 0,
+			"maximum": 5},
+		"news": o{"type": "boolean", "title": "News", "description": "Whether you want to hear more", "default": false},
 		"colour": o{
 			"type": "string", "title": "Colour", "description": "The one that you like best",
 			"enum": a{"red", "green", "blue"}, "enumNames": a{"Red", "Green", "Blue"},
 		},
 	}, "username", "email")
 	params := o{
-		"message": member(arguments, "message"), "requestedSchema": schema, "_meta": o{"progressToken": r.Session.newToken()},
+		"message": member(arguments, "message"), "requestedSchema": schema,
+		"_meta": o{"progressToken": r.Session.newToken()},
 	}
 	return ask(ctx, r, "elicitation", "elicitation/create", params, func(result any) (o, error) {
 		switch action := wire.At(result, "action"); action {
@@ -456,7 +466,8 @@ func defaultResources() []*Resource {
 		},
 		Read: func(context.Context, *Request) ([]any, *wire.Error) {
 			return a{o{
-				"uri": "test://static-binary", "mimeType": "image/png", "blob": base64.StdEncoding.EncodeToString(pixel),
+				"uri": "test://static-binary", "mimeType": "image/png",
+				"blob": base64.StdEncoding.EncodeToString(pixel),
 			}}, nil
 		},
 	}
@@ -469,7 +480,8 @@ func defaultResources() []*Resource {
 			n := r.Session.watched()
 			r.Session.mu.Lock()
 			defer r.Session.mu.Unlock()
-			return a{o{"uri": watchedURI, "mimeType": "text/plain", "text": fmt.Sprintf("Version %d of the watched resource.", *n)}}, nil
+			return a{o{"uri": watchedURI, "mimeType": "text/plain",
+				"text": fmt.Sprintf("Version %d of the watched resource.", *n)}}, nil
 		},
 	}
 	several := &Resource{
@@ -498,7 +510,8 @@ func defaultTemplates() []*Template {
 	data.Definition["annotations"] = o{"audience": a{"assistant"}, "priority": 0.5}
 	templates := []*Template{data}
 	for _, kind := range []string{"notes", "letters", "lists", "drafts"} {
-		templates = append(templates, template("test://"+kind+"/", "", "name", "text/plain", startingWith("first", "second", "third"),
+		templates = append(templates, template("test://"+kind+"/", "", "name", "text/plain",
+			startingWith("first", "second", "third"),
 			func(uri, name string) string { return "The text " + name + " among the " + kind + "." }))
 	}
 	return templates
@@ -506,7 +519,8 @@ func defaultTemplates() []*Template {
 
 // template returns a template with one variable between two fixed parts. The
 // variable takes letters, digits and hyphens.
-func template(before, after, variable, mimeType string, completer Completer, text func(uri, value string) string) *Template {
+func template(before, after, variable, mimeType string, completer Completer,
+	text func(uri, value string) string) *Template {
 	name := strings.Trim(strings.TrimPrefix(before, "test://"), "/")
 	return &Template{
 		Definition: o{
@@ -559,13 +573,16 @@ var cities = map[string][]string{
 func defaultPrompts() []*Prompt {
 	return []*Prompt{
 		{
-			Definition: o{"name": "test_simple_prompt", "title": "Simple prompt", "description": "A prompt without arguments."},
-			Get:        fixedPrompt(textBlock("This is a simple prompt for testing.")),
+			Definition: o{"name": "test_simple_prompt", "title": "Simple prompt",
+				"description": "A prompt without arguments."},
+			Get: fixedPrompt(textBlock("This is a simple prompt for testing.")),
 		},
 		{
 			Definition: o{
-				"name": "test_prompt_with_arguments", "title": "Prompt with arguments", "description": "A prompt with two arguments.",
-				"arguments": a{argument("arg1", "The first argument", true), argument("arg2", "The second argument", true)},
+				"name": "test_prompt_with_arguments", "title": "Prompt with arguments",
+				"description": "A prompt with two arguments.",
+				"arguments": a{argument("arg1", "The first argument", true),
+					argument("arg2", "The second argument", true)},
 			},
 			Get: func(_ context.Context, _ *Request, arguments map[string]string) ([]any, *wire.Error) {
 				line := fmt.Sprintf("Prompt with arguments: arg1='%s', arg2='%s'", arguments["arg1"], arguments["arg2"])
@@ -578,8 +595,9 @@ func defaultPrompts() []*Prompt {
 		},
 		{
 			Definition: o{
-				"name": "test_prompt_with_embedded_resource", "title": "Prompt with a resource", "description": "A prompt that embeds a resource.",
-				"arguments": a{argument("resourceUri", "The URI of the resource to embed", true)},
+				"name": "test_prompt_with_embedded_resource", "title": "Prompt with a resource",
+				"description": "A prompt that embeds a resource.",
+				"arguments":   a{argument("resourceUri", "The URI of the resource to embed", true)},
 			},
 			Get: func(ctx context.Context, r *Request, arguments map[string]string) ([]any, *wire.Error) {
 				uri := arguments["resourceUri"]
@@ -591,25 +609,31 @@ func defaultPrompts() []*Prompt {
 					o{"role": "user", "content": textBlock("Please process the embedded resource above.")},
 				}, nil
 			},
-			Complete: map[string]Completer{"resourceUri": startingWith("test://static-binary", "test://static-text", watchedURI)},
+			Complete: map[string]Completer{"resourceUri": startingWith("test://static-binary", "test://static-text",
+				watchedURI)},
 		},
 		{
-			Definition: o{"name": "test_prompt_with_image", "title": "Prompt with an image", "description": "A prompt with an image."},
-			Get:        fixedPrompt(imageBlock(), textBlock("Please analyze the image above.")),
+			Definition: o{"name": "test_prompt_with_image", "title": "Prompt with an image",
+				"description": "A prompt with an image."},
+			Get: fixedPrompt(imageBlock(), textBlock("Please analyze the image above.")),
 		},
 		{
-			Definition: o{"name": "prompt_with_audio", "title": "Prompt with audio", "description": "A prompt with a moment of silence."},
-			Get:        fixedPrompt(audioBlock(), textBlock("What do you hear?")),
+			Definition: o{"name": "prompt_with_audio", "title": "Prompt with audio",
+				"description": "A prompt with a moment of silence."},
+			Get: fixedPrompt(audioBlock(), textBlock("What do you hear?")),
 		},
 		{
-			Definition: o{"name": "prompt_with_resource_link", "description": "A prompt with a link to a resource, and an answer."},
+			Definition: o{"name": "prompt_with_resource_link",
+				"description": "A prompt with a link to a resource, and an answer."},
 			Get: func(context.Context, *Request, map[string]string) ([]any, *wire.Error) {
 				return a{
 					o{"role": "user", "content": o{
-						"type": "resource_link", "uri": "test://static-text", "name": "static-text", "mimeType": "text/plain",
+						"type": "resource_link", "uri": "test://static-text", "name": "static-text",
+						"mimeType": "text/plain",
 					}},
 					o{"role": "assistant", "content": o{
-						"type": "text", "text": "I have read it.", "annotations": o{"audience": a{"user"}, "priority": 0.2},
+						"type": "text", "text": "I have read it.",
+						"annotations": o{"audience": a{"user"}, "priority": 0.2},
 					}},
 				}, nil
 			},

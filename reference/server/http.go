@@ -235,7 +235,8 @@ func (l listener) Accept() (net.Conn, error) {
 // Serve serves connections of a listener until the context ends, and then stops
 // in an orderly way. It closes the listener.
 func (h *HTTPServer) Serve(ctx context.Context, l net.Listener) error {
-	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 64 << 10}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener{l, h.server.options.Behaviour.HTTP.Connection}) }()
 	select {
@@ -333,7 +334,8 @@ func (h *HTTPServer) serve(w http.ResponseWriter, r *http.Request) {
 	if x.refuseForeign() || x.unauthorized() {
 		return
 	}
-	if (r.URL.Path != PathMCP || h.server.options.HTTP.NoStreamable) && x.refuse(NotFound, http.StatusNotFound, "no such path") {
+	if (r.URL.Path != PathMCP || h.server.options.HTTP.NoStreamable) &&
+		x.refuse(NotFound, http.StatusNotFound, "no such path") {
 		return
 	}
 	switch r.Method {
@@ -424,7 +426,8 @@ func (x *httpCall) record(e wire.Event) {
 func (x *httpCall) refuseForeign() (done bool) {
 	options := x.http.server.options.HTTP
 	local, _ := x.r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	if local != nil && isLoopback(local.String()) && !isLoopback(x.r.Host) && !slices.Contains(options.Hosts, x.r.Host) {
+	if local != nil && isLoopback(local.String()) && !isLoopback(x.r.Host) &&
+		!slices.Contains(options.Hosts, x.r.Host) {
 		if x.refuse(ForeignHost, http.StatusForbidden, "the Host header does not name a trusted host") {
 			return true
 		}
@@ -484,7 +487,8 @@ func (x *httpCall) head(reply *Reply) {
 	if reply.Status != http.StatusNoContent && reply.Body != nil {
 		x.w.Header().Set("Content-Length", strconv.Itoa(len(reply.Body)))
 	}
-	x.record(wire.Event{Kind: wire.KindHTTPResponse, From: wire.Server, HTTP: transport.SentHead(reply.Status, x.w.Header())})
+	x.record(wire.Event{Kind: wire.KindHTTPResponse, From: wire.Server,
+		HTTP: transport.SentHead(reply.Status, x.w.Header())})
 	x.w.WriteHeader(reply.Status)
 }
 
@@ -537,7 +541,8 @@ func (x *httpCall) notAllowed() {
 func (x *httpCall) badVersion() (done bool) {
 	for _, version := range x.r.Header.Values(headerVersion) {
 		if !slices.Contains(x.http.server.options.Versions, version) {
-			return x.refuse(BadVersionHeader, http.StatusBadRequest, "the MCP-Protocol-Version header does not name a supported version")
+			return x.refuse(BadVersionHeader, http.StatusBadRequest,
+				"the MCP-Protocol-Version header does not name a supported version")
 		}
 	}
 	return false
@@ -678,7 +683,8 @@ func (x *httpCall) get() {
 	if x.badVersion() {
 		return
 	}
-	if !x.accepts(typeSSE) && x.refuse(NotAcceptable, http.StatusNotAcceptable, "the Accept header does not name "+typeSSE) {
+	if !x.accepts(typeSSE) && x.refuse(NotAcceptable, http.StatusNotAcceptable,
+		"the Accept header does not name "+typeSSE) {
 		return
 	}
 	if x.noSession() {
@@ -693,7 +699,8 @@ func (x *httpCall) get() {
 			position += len(s.events)
 			// An event without an id leaves the reader at the one before: it would get it again and again. A response
 			// has to come.
-			replay = slices.DeleteFunc(slices.Clone(s.events), func(e *Event) bool { return e.ID == "" && e.Out != nil && e.Out.Method != "" })
+			replay = slices.DeleteFunc(slices.Clone(s.events),
+				func(e *Event) bool { return e.ID == "" && e.Out != nil && e.Out.Method != "" })
 		}
 		if hook := x.http.server.behaviour.HTTP.Replay; hook != nil {
 			replay = hook(x.session, last, replay, x.link.all())

@@ -44,7 +44,8 @@ const legacyParam = "sessionId"
 // probesAgain reports whether a client that had a session probes the transport of the server again, before it begins
 // another session (basic/transports#backwards-compatibility).
 func (x *httpCall) probesAgain() bool {
-	if x.r.Method != http.MethodPost || x.r.URL.Path != PathSSE || x.recorder.log == nil || !initializes(wire.Parse(x.body)) {
+	if x.r.Method != http.MethodPost || x.r.URL.Path != PathSSE || x.recorder.log == nil ||
+		!initializes(wire.Parse(x.body)) {
 		return false
 	}
 	return slices.ContainsFunc(x.recorder.log.Events(), func(e *wire.Event) bool {
@@ -89,7 +90,8 @@ func (x *httpCall) serveLegacy() {
 // legacyStream opens a session that lives as long as the stream.
 func (x *httpCall) legacyStream() {
 	h := x.http
-	if !x.accepts(typeSSE) && x.refuse(NotAcceptable, http.StatusNotAcceptable, "the Accept header does not name "+typeSSE) {
+	if !x.accepts(typeSSE) && x.refuse(NotAcceptable, http.StatusNotAcceptable,
+		"the Accept header does not name "+typeSSE) {
 		return
 	}
 	id := rand.Text()
@@ -158,7 +160,8 @@ func (x *httpCall) legacyPost() {
 		if !m.IsResponse() {
 			x.id = m.ID
 		}
-		if f := x.http.server.behaviour.refuse(m); f != nil && x.refuseWith(BadMessage, http.StatusBadRequest, &f.rpcErr, nil) {
+		if f := x.http.server.behaviour.refuse(m); f != nil &&
+			x.refuseWith(BadMessage, http.StatusBadRequest, &f.rpcErr, nil) {
 			return
 		}
 	}

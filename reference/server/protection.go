@@ -42,7 +42,8 @@ type Denial struct {
 }
 
 // InvalidToken is the denial of a token that is not valid.
-var InvalidToken = &Denial{http.StatusUnauthorized, "invalid_token", "the access token is not known, has expired, or is for another resource"}
+var InvalidToken = &Denial{http.StatusUnauthorized, "invalid_token",
+	"the access token is not known, has expired, or is for another resource"}
 
 // InsufficientScope is the denial of a token whose scope does not suffice.
 var InsufficientScope = &Denial{http.StatusForbidden, "insufficient_scope", "the access token does not allow this"}
@@ -166,7 +167,8 @@ func (x *httpCall) unauthorized() (done bool) {
 		// (OAuth 2.1, section 5.3.2).
 		return x.deny(p, Unauthorized, &Denial{http.StatusUnauthorized, "", "an access token is needed"})
 	case len(header) > 1 || !bearerToken.MatchString(token):
-		return x.deny(p, MalformedToken, &Denial{http.StatusBadRequest, "invalid_request", "the Authorization header does not hold an access token"})
+		return x.deny(p, MalformedToken, &Denial{http.StatusBadRequest, "invalid_request",
+			"the Authorization header does not hold an access token"})
 	}
 	d := p.Verify(token, x.resource(p), x.r)
 	switch {

@@ -119,5 +119,7 @@ func isURI(text string) bool {
 	if err != nil || u.Scheme == "" {
 		return false
 	}
-	return !strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune("\"<>\\^`{|}", c) })
+	return !strings.ContainsFunc(text, func(c rune) bool {
+		return c <= ' ' || c > '~' || strings.ContainsRune("\"<>\\^`{|}", c)
+	})
 }

@@ -230,7 +230,8 @@ func (s *Session) register(r *Request) *wire.Error {
 	defer s.mu.Unlock()
 	key := r.ID.Key()
 	if _, taken := s.running[key]; taken {
-		return &wire.Error{Code: InvalidRequest, Message: "Invalid request: a request with this id is still in progress"}
+		return &wire.Error{Code: InvalidRequest,
+			Message: "Invalid request: a request with this id is still in progress"}
 	}
 	if len(s.running) >= maxRunning {
 		return &wire.Error{Code: InternalError, Message: "Too many requests are in progress"}
@@ -387,7 +388,8 @@ type CallError struct {
 }
 
 func (e *CallError) Error() string {
-	return fmt.Sprintf("the client answered %s with error %d: %s", e.Method, e.RPCError.Code, oneLine(e.RPCError.Message))
+	return fmt.Sprintf("the client answered %s with error %d: %s", e.Method, e.RPCError.Code,
+		oneLine(e.RPCError.Message))
 }
 
 // Call sends the client a request that is not related to one of its own requests,
@@ -479,7 +481,8 @@ func (s *Session) answered(m *wire.Message) {
 // ends the wait for one.
 func (s *Session) spoiled(m *wire.Message) {
 	if m.IsResponse() {
-		s.answered(&wire.Message{Kind: wire.ErrorResponse, ID: m.ID, Error: &wire.Error{Code: InvalidRequest, Message: "the response is malformed"}})
+		s.answered(&wire.Message{Kind: wire.ErrorResponse, ID: m.ID,
+			Error: &wire.Error{Code: InvalidRequest, Message: "the response is malformed"}})
 	}
 }
 

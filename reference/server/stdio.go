@@ -40,7 +40,8 @@ func (s *Server) RunStdio(ctx context.Context, stdin io.Reader, stdout, stderr i
 		b.Stdio.Start(stdout, stderr)
 	}
 	read := func(lines chan<- line, gone <-chan struct{}) { readLines(stdin, s.options.MaxMessage, lines, gone) }
-	l := &streamLink{name: transport.NameStdio, in: transport.Stdin, out: transport.Stdout, write: writeTo(stdout), hooks: b.Stdio}
+	l := &streamLink{name: transport.NameStdio, in: transport.Stdin, out: transport.Stdout, write: writeTo(stdout),
+		hooks: b.Stdio}
 	err := s.runStream(ctx, l, read)
 	if err == nil && b.Stdio.ExitCode != 0 {
 		err = &ExitError{b.Stdio.ExitCode}
@@ -57,7 +58,8 @@ func writeTo(w io.Writer) func([]byte) error {
 }
 
 // runStream serves one client over a stream of messages.
-func (s *Server) runStream(ctx context.Context, l *streamLink, read func(lines chan<- line, gone <-chan struct{})) error {
+func (s *Server) runStream(ctx context.Context, l *streamLink,
+	read func(lines chan<- line, gone <-chan struct{})) error {
 	log := s.connect(l.name)
 	if log != nil {
 		defer log.End()
@@ -191,7 +193,8 @@ func (l *streamLink) serve(ctx context.Context, lines <-chan line) error {
 		}
 		if in.dropped > 0 {
 			l.session.emit((&refusal{rpcErr: wire.Error{
-				Code: InvalidRequest, Message: fmt.Sprintf("The message is longer than %d bytes", l.server.options.MaxMessage),
+				Code: InvalidRequest, Message: fmt.Sprintf("The message is longer than %d bytes",
+					l.server.options.MaxMessage),
 			}}).outgoing(l.session))
 			continue
 		}

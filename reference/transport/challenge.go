@@ -74,7 +74,8 @@ func (c *Challenge) add(name, value string) {
 // leading returns the token with which a text begins.
 func leading(text string) string {
 	end := strings.IndexFunc(text, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r))
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("!#$%&'*+-.^_`|~", r))
 	})
 	if end < 0 {
 		return text

@@ -31,7 +31,8 @@ const (
 )
 
 func (n nearness) String() string {
-	return [...]string{"a link-local address", "an address of this machine", "an address of a private network", "a public address"}[n]
+	return [...]string{"a link-local address", "an address of this machine", "an address of a private network",
+		"a public address"}[n]
 }
 
 // netip does not know these networks: "this network" leads to this machine, operators use shared addresses (RFC 6598)
@@ -79,7 +80,8 @@ func (e Endpoint) Document(rawURL string) (Endpoint, error) {
 		return e, errors.New("not a URL")
 	}
 	if s := strings.ToLower(there.Scheme); s != "http" && s != "https" || there.Hostname() == "" {
-		return e, fmt.Errorf("%s is not the URL of a document: mcpconform fetches http:// and https:// for a peer", wire.Quote(rawURL, 120))
+		return e, fmt.Errorf("%s is not the URL of a document: mcpconform fetches http:// and https:// for a peer",
+			wire.Quote(rawURL, 120))
 	}
 	there.User = nil
 	mine, socket, err := parseURL(e.URL)

@@ -178,7 +178,8 @@ func override(h, over http.Header) {
 func (c *HTTPConn) Send(ctx context.Context, m Outgoing) (*wire.Event, error) {
 	msg := c.log.Parse(m.Raw)
 	o := &outbound{
-		method: http.MethodPost, url: c.site.url, header: c.header(http.MethodPost), body: nonNil(m.Raw), message: true, parsed: msg,
+		method: http.MethodPost, url: c.site.url, header: c.header(http.MethodPost), body: nonNil(m.Raw), message: true,
+		parsed:     msg,
 		deliberate: m.Deliberate, patience: c.site.timeout, ordinary: m.ordinary(msg) && c.listens(),
 	}
 	if !acknowledged(msg) {
@@ -408,7 +409,8 @@ func (c *HTTPConn) listener(over http.Header, barren int) *outbound {
 		case dropped || c.leaving.Load() || c.ctx.Err() != nil:
 		case errors.Is(x.err, syscall.ECONNREFUSED):
 			// Nobody is left to answer.
-			_, _ = c.log.Append(wire.Event{Kind: wire.KindClose, From: wire.Server, Stream: x.stream, Note: x.err.Error()})
+			_, _ = c.log.Append(wire.Event{Kind: wire.KindClose, From: wire.Server, Stream: x.stream,
+				Note: x.err.Error()})
 		case x.head != nil && x.head.HTTP.Status == http.StatusOK && x.events:
 			c.running.Go(func() { c.listenAgain(x, barren) })
 		}

@@ -480,7 +480,8 @@ func (x *roundTrip) readBody(resp *http.Response, mediaType, encoding string) st
 		// No message, whatever it holds.
 	} else if !unencoded(encoding) {
 		e.Note = "the body is encoded as " + wire.Quote(encoding, 40) + ", which the request did not ask for"
-	} else if msg := x.link.log.Parse(e.Raw); speaksRPC(msg) || x.dueMessage() && mediaType == typeJSON && resp.StatusCode/100 == 2 && (end == "" || e.Dropped > 0) {
+	} else if msg := x.link.log.Parse(e.Raw); speaksRPC(msg) ||
+		x.dueMessage() && mediaType == typeJSON && resp.StatusCode/100 == 2 && (end == "" || e.Dropped > 0) {
 		e.Kind, e.Msg = wire.KindMessage, msg
 	}
 	if x.emit(e) != nil {
@@ -515,7 +516,8 @@ func readBody(ctx context.Context, body io.Reader, limit int64) ([]byte, error) 
 // Streamable HTTP the answer to a request must, other answers may hold anything
 // (basic/transports#sending-messages-to-the-server).
 func (x *roundTrip) dueMessage() bool {
-	return x.link.log.Transport == NameHTTP && x.sent != nil && x.sent.Msg != nil && (x.sent.Msg.Kind == wire.Request || x.sent.Msg.Kind == wire.Batch)
+	return x.link.log.Transport == NameHTTP && x.sent != nil && x.sent.Msg != nil &&
+		(x.sent.Msg.Kind == wire.Request || x.sent.Msg.Kind == wire.Batch)
 }
 
 // speaksRPC reports whether a message declares itself as JSON-RPC. An {"error": …} of another kind does not.

@@ -96,7 +96,8 @@ type site struct {
 // end is missing. Otherwise it returns false, so that secrets do not leave the
 // server.
 func (e Endpoint) Moved(head *wire.Event) (Endpoint, bool) {
-	if head == nil || head.HTTP.Status != http.StatusTemporaryRedirect && head.HTTP.Status != http.StatusPermanentRedirect {
+	if head == nil || head.HTTP.Status != http.StatusTemporaryRedirect &&
+		head.HTTP.Status != http.StatusPermanentRedirect {
 		return e, false
 	}
 	from, err := url.Parse(e.URL)
@@ -264,7 +265,8 @@ func parseURL(raw string) (u *url.URL, socket string, err error) {
 	case u.Scheme == "unix":
 		return nil, "", errors.New("the URL does not name a socket; write unix:///path/to.sock?path=/mcp")
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, "", errors.New("the URL must begin with http://, https://, unix://, ws:// or wss://; --transport-command reaches servers over other transports")
+		return nil, "",
+			errors.New("the URL must begin with http://, https://, unix://, ws:// or wss://; --transport-command reaches servers over other transports")
 	case u.Hostname() == "":
 		return nil, "", errors.New("the URL does not name a host")
 	}
@@ -320,7 +322,8 @@ func AddBearer(h http.Header, variable string) error {
 		return fmt.Errorf("the environment variable %s, which should hold a bearer token, is empty", variable)
 	}
 	if !httpguts.ValidHeaderFieldValue(token) {
-		return fmt.Errorf("the token in the environment variable %s has characters that are not allowed in a header", variable)
+		return fmt.Errorf("the token in the environment variable %s has characters that are not allowed in a header",
+			variable)
 	}
 	h.Set("Authorization", "Bearer "+token)
 	return nil

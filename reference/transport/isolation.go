@@ -52,7 +52,8 @@ func (i Isolation) Check() error {
 func (i Isolation) exceeded(processes int, memory int64) string {
 	switch {
 	case i.Memory > 0 && memory > i.Memory:
-		return fmt.Sprintf("its processes held %s of memory, and its limit is %s", megabytes(memory), megabytes(i.Memory))
+		return fmt.Sprintf("its processes held %s of memory, and its limit is %s", megabytes(memory),
+			megabytes(i.Memory))
 	case i.Processes > 0 && processes > i.Processes:
 		return fmt.Sprintf("it had %d processes, and its limit is %d", processes, i.Processes)
 	}
@@ -76,7 +77,8 @@ const statusFile = 3
 // wrap returns the command line of bubblewrap that runs a command in a sandbox.
 func (i Isolation) wrap(bwrap, dir string, args []string) []string {
 	line := []string{
-		bwrap, "--die-with-parent", "--new-session", "--unshare-all", "--cap-drop", "ALL", "--json-status-fd", strconv.Itoa(statusFile),
+		bwrap, "--die-with-parent", "--new-session", "--unshare-all", "--cap-drop", "ALL", "--json-status-fd",
+		strconv.Itoa(statusFile),
 		"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc",
 	}
 	if i.Network {
@@ -113,7 +115,8 @@ func paths(dir string, args []string) []string {
 	}
 	show(dir)
 	for _, arg := range args {
-		for _, word := range strings.FieldsFunc(arg, func(r rune) bool { return strings.ContainsRune(" \t\n=;'\"", r) }) {
+		for _, word := range strings.FieldsFunc(arg,
+			func(r rune) bool { return strings.ContainsRune(" \t\n=;'\"", r) }) {
 			if _, err := os.Stat(word); err == nil && filepath.IsAbs(word) {
 				show(filepath.Clean(word))
 			}

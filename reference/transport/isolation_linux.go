@@ -38,7 +38,8 @@ func sandboxable(i Isolation) error {
 	words := bytes.TrimSpace(said.Bytes())
 	words = words[:min(len(words), 1<<10)]
 	return fmt.Errorf("this machine gives bubblewrap no sandbox: %q (%w). It needs version 0.7 or later and user namespaces, which "+
-		"containers and some systems refuse to all but root (kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns, docker --privileged)", words, err)
+		"containers and some systems refuse to all but root (kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns, docker --privileged)",
+		words, err)
 }
 
 func limitable() error {

@@ -51,7 +51,8 @@ func (x *roundTrip) roundTrip(req *http.Request) (*http.Response, error) {
 	if req.GetBody != nil {
 		again.Body, _ = req.GetBody() // of bytes in memory, which cannot fail
 	}
-	x.link.note(x.stream + ": the connection was kept from an earlier exchange, and the server sent no response on it; the request is sent again on a new one")
+	x.link.note(x.stream +
+		": the connection was kept from an earlier exchange, and the server sent no response on it; the request is sent again on a new one")
 	if resp, newer := s.transport.RoundTrip(again); newer == nil {
 		return resp, nil
 	}

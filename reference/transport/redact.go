@@ -156,7 +156,8 @@ func (r *Redactor) Event(e *wire.Event) *wire.Event {
 	if e.HTTP != nil {
 		head := *e.HTTP
 		head.Method, head.URL, head.Header = r.String(head.Method), r.String(head.URL), r.Header(head.Header)
-		changed = changed || head.Method != e.HTTP.Method || head.URL != e.HTTP.URL || !sameHeader(head.Header, e.HTTP.Header)
+		changed = changed || head.Method != e.HTTP.Method || head.URL != e.HTTP.URL ||
+			!sameHeader(head.Header, e.HTTP.Header)
 		clean.HTTP = &head
 	}
 	if !changed {

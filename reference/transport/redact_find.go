@@ -97,7 +97,8 @@ func find[T string | []byte](n *needles, text T, i int) int {
 	}
 	if text[i] == '\\' && i+1 < len(text) {
 		// By far the most escapes are simple ones.
-		if meaning := shortMeanings[text[i+1]]; meaning != 0 && meaning != '\\' && len(n.byFirst['\\'])+len(n.byFirst[meaning]) == 0 {
+		if meaning := shortMeanings[text[i+1]]; meaning != 0 && meaning != '\\' && len(n.byFirst['\\'])+
+			len(n.byFirst[meaning]) == 0 {
 			return -1
 		}
 	}
@@ -170,7 +171,8 @@ func compare[T string | []byte](text T, at *state, needle string, torn bool) (en
 		n := 0
 		for level := range maxEscapes + 1 {
 			t := decode(text, at.text, level)
-			if next := (state{at.text + t.width, at.needle + t.size}); strings.HasPrefix(rest, string(t.bytes[:t.size])) && !slices.Contains(ways[:n], next) {
+			if next := (state{at.text + t.width, at.needle + t.size}); strings.HasPrefix(rest,
+				string(t.bytes[:t.size])) && !slices.Contains(ways[:n], next) {
 				ways[n] = next
 				n++
 			}
@@ -186,7 +188,8 @@ func compare[T string | []byte](text T, at *state, needle string, torn bool) (en
 	}
 	// A backslash that was taken for itself may be half of an escape.
 	end = at.text
-	if end < len(text) && needle[len(needle)-1] == '\\' && text[end-1] == '\\' && unpaired(text, end-1) && strings.IndexByte(shortEscapes, text[end]) >= 0 {
+	if end < len(text) && needle[len(needle)-1] == '\\' && text[end-1] == '\\' && unpaired(text, end-1) &&
+		strings.IndexByte(shortEscapes, text[end]) >= 0 {
 		end++
 	}
 	return end, nil

@@ -16,7 +16,8 @@ import (
 // need these.
 func harmless(name string) bool {
 	switch strings.ToLower(name) {
-	case "accept", "accept-language", "accept-encoding", "content-type", "content-length", "host", "origin", "user-agent",
+	case "accept", "accept-language", "accept-encoding", "content-type", "content-length", "host", "origin",
+		"user-agent",
 		"last-event-id", "mcp-session-id", "mcp-protocol-version", "www-authenticate", "proxy-authenticate":
 		return true
 	}
@@ -75,7 +76,8 @@ var placeholders = regexp.MustCompile(`^(?:\$[A-Z][A-Z0-9_]*|\$\{[^{}]*\}|\$\(.*
 var words = []string{
 	"bearer", "default", "development", "disable", "disabled", "enable", "enabled", "oauth2", "optional", "production",
 	"required", "streamable-http",
-	"boolean", "client", "initialize", "integer", "jsonrpc", "method", "number", "object", "params", "prompts", "resources", "result",
+	"boolean", "client", "initialize", "integer", "jsonrpc", "method", "number", "object", "params", "prompts",
+	"resources", "result",
 	"server", "string",
 }
 
@@ -84,7 +86,8 @@ var words = []string{
 // reference to a variable, or a placeholder for a secret.
 func ordinary(value string) bool {
 	switch {
-	case len(value) < shortestSecret, value == Redacted, revisions.MatchString(value), slices.Contains(words, strings.ToLower(value)):
+	case len(value) < shortestSecret, value == Redacted, revisions.MatchString(value),
+		slices.Contains(words, strings.ToLower(value)):
 		return true
 	case strings.Trim(value, "0123456789.") == "" && len(value) < 10:
 		return true
@@ -104,10 +107,12 @@ func ordinary(value string) bool {
 }
 
 // secretWords are parts of names of what is secret.
-var secretWords = []string{"auth", "cookie", "token", "secret", "key", "passw", "passphrase", "credential", "signature", "jwt", "bearer"}
+var secretWords = []string{"auth", "cookie", "token", "secret", "key", "passw", "passphrase", "credential", "signature",
+	"jwt", "bearer"}
 
 // otherWords hold a part of a secret's name by chance.
-var otherWords = strings.NewReplacer("authoriz", "auth", "authoris", "auth", "author", "", "keyboard", "", "keymap", "", "monkey", "", "tokenizer", "")
+var otherWords = strings.NewReplacer("authoriz", "auth", "authoris", "auth", "author", "", "keyboard", "", "keymap", "",
+	"monkey", "", "tokenizer", "")
 
 // secretName reports whether a name is typical of secrets.
 func secretName(name string) bool {
@@ -125,8 +130,10 @@ func secretName(name string) bool {
 
 // describing holds the last words of names that describe a secret, such as its place, without containing it.
 var describing = []string{
-	"alg", "algorithm", "audience", "count", "dir", "domain", "enabled", "endpoint", "env", "expiry", "file", "format", "header", "host", "issuer",
-	"length", "limit", "method", "methods", "mode", "name", "path", "port", "prefix", "provider", "realm", "scope", "scopes", "size", "sock",
+	"alg", "algorithm", "audience", "count", "dir", "domain", "enabled", "endpoint", "env", "expiry", "file", "format",
+	"header", "host", "issuer",
+	"length", "limit", "method", "methods", "mode", "name", "path", "port", "prefix", "provider", "realm", "scope",
+	"scopes", "size", "sock",
 	"socket", "timeout", "ttl", "type", "user", "username", "var", "version",
 }
 
@@ -228,7 +235,8 @@ func (r *Redactor) AddSettings(section map[string]string) {
 func (r *Redactor) AddArgs(args ...string) {
 	for i, arg := range args {
 		r.addArg(arg)
-		if !strings.HasPrefix(arg, "-") || strings.Contains(arg, "=") || i+1 == len(args) || strings.HasPrefix(args[i+1], "-") {
+		if !strings.HasPrefix(arg, "-") || strings.Contains(arg, "=") || i+1 == len(args) ||
+			strings.HasPrefix(args[i+1], "-") {
 			continue
 		}
 		switch next := args[i+1]; arg {
@@ -250,7 +258,8 @@ func (r *Redactor) addUser(value string) {
 }
 
 func (r *Redactor) addArg(arg string) {
-	if name, value, ok := strings.Cut(arg, ":"); ok && secretName(name) && !strings.ContainsAny(name, ` =/"{`) && !strings.HasPrefix(value, "//") {
+	if name, value, ok := strings.Cut(arg, ":"); ok && secretName(name) && !strings.ContainsAny(name, ` =/"{`) &&
+		!strings.HasPrefix(value, "//") {
 		r.addHeader(name, []string{value})
 		return
 	}

@@ -86,8 +86,10 @@ func (r *HTTPRelay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	o := &outbound{
-		method: req.Method, url: r.target(req.URL), header: r.header(req), message: req.Method == http.MethodPost && l.log.Transport != NameOAuth,
-		confidential: l.log.Transport == NameOAuth, relay: w, omitEnd: r.transport == NameSSE && req.Method == http.MethodPost,
+		method: req.Method, url: r.target(req.URL), header: r.header(req), message: req.Method == http.MethodPost &&
+			l.log.Transport != NameOAuth,
+		confidential: l.log.Transport == NameOAuth, relay: w, omitEnd: r.transport == NameSSE &&
+			req.Method == http.MethodPost,
 	}
 	if len(body) > 0 || o.message {
 		o.body = nonNil(body)
@@ -177,7 +179,8 @@ func (r *HTTPRelay) link(req *http.Request, msg *wire.Message) *httpLink {
 // endpoint, and neither names a session nor asks for events nor says that it is JSON-RPC. So
 // clients fetch metadata and tokens where an authorization server is on the same origin.
 func (r *HTTPRelay) beside(req *http.Request, msg *wire.Message) bool {
-	events := slices.ContainsFunc(req.Header.Values("Accept"), func(v string) bool { return strings.Contains(strings.ToLower(v), typeEvents) })
+	events := slices.ContainsFunc(req.Header.Values("Accept"),
+		func(v string) bool { return strings.Contains(strings.ToLower(v), typeEvents) })
 	elsewhere := strings.TrimSuffix(req.URL.Path, "/") != strings.TrimSuffix(r.site.url.Path, "/")
 	return elsewhere && !speaksRPC(msg) && !events && req.Header.Get(headerSession) == ""
 }
@@ -239,7 +242,8 @@ type relayBody struct {
 }
 
 func newRelayBody(resp *http.Response, to http.ResponseWriter) *relayBody {
-	return &relayBody{ReadCloser: resp.Body, to: to, stream: strings.HasPrefix(strings.ToLower(resp.Header.Get("Content-Type")), typeEvents)}
+	return &relayBody{ReadCloser: resp.Body, to: to,
+		stream: strings.HasPrefix(strings.ToLower(resp.Header.Get("Content-Type")), typeEvents)}
 }
 
 func (b *relayBody) Read(p []byte) (int, error) {

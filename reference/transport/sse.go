@@ -177,7 +177,8 @@ func endpointURL(base *url.URL, ref string) (*url.URL, error) {
 		return nil, errors.New("the data of the endpoint event is not a URI: " + wire.Quote(ref, 80))
 	}
 	if origin(u) != origin(base) {
-		return nil, fmt.Errorf("the endpoint event names another origin, %s, to which mcpconform sends nothing", wire.Quote(origin(u), 120))
+		return nil, fmt.Errorf("the endpoint event names another origin, %s, to which mcpconform sends nothing",
+			wire.Quote(origin(u), 120))
 	}
 	u.User, u.Fragment, u.RawFragment = nil, "", ""
 	return u, nil
@@ -228,7 +229,8 @@ func (c *SSEConn) header(method string) http.Header {
 func (c *SSEConn) Send(ctx context.Context, m Outgoing) (*wire.Event, error) {
 	msg := c.log.Parse(m.Raw)
 	o := &outbound{
-		method: http.MethodPost, url: c.post, header: c.header(http.MethodPost), body: nonNil(m.Raw), message: true, parsed: msg,
+		method: http.MethodPost, url: c.post, header: c.header(http.MethodPost), body: nonNil(m.Raw), message: true,
+		parsed:     msg,
 		deliberate: m.Deliberate, patience: c.site.timeout, omitEnd: true, ordinary: m.ordinary(msg),
 	}
 	if !acknowledged(msg) {

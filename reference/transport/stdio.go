@@ -89,7 +89,8 @@ func (d *Stdio) launch(log *wire.Log) (*StdioConn, error) {
 		log.End()
 		return nil, &StartError{Target: d.Launcher.String(), Err: err, Process: true}
 	}
-	c := &StdioConn{dialer: d, log: log, proc: proc, writes: make(chan write), done: make(chan struct{}), closing: make(chan struct{})}
+	c := &StdioConn{dialer: d, log: log, proc: proc, writes: make(chan write), done: make(chan struct{}),
+		closing: make(chan struct{})}
 	_, _ = log.Append(wire.Event{Kind: wire.KindStart, From: wire.Server, Note: d.Launcher.String()})
 	return c, nil
 }
@@ -180,7 +181,8 @@ func (c *StdioConn) awaitOutput(drained <-chan struct{}) {
 		return
 	}
 	if awaitRest(c.proc, drained) {
-		c.note(fmt.Sprintf("another process kept the %[1]s's output open after the %[1]s had exited", c.dialer.process()))
+		c.note(fmt.Sprintf("another process kept the %[1]s's output open after the %[1]s had exited",
+			c.dialer.process()))
 	}
 }
 

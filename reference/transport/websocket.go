@@ -74,13 +74,17 @@ func (d *WebSocket) dial(ctx context.Context, log *wire.Log, pass func(raw []byt
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, s.timeout, &TimeoutError{Missed: "the handshake of the WebSocket was not answered", After: s.timeout})
+	ctx, cancel := context.WithTimeoutCause(ctx, s.timeout,
+		&TimeoutError{Missed: "the handshake of the WebSocket was not answered", After: s.timeout})
 	defer cancel()
 	frames := newFrames(log.Limits().Message)
-	handshake := http.Client{Transport: framed{s.transport, frames}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	socket, answer, err := websocket.Dial(ctx, s.url.String(), &websocket.DialOptions{ //nolint:bodyclose // Dial has closed it
-		HTTPClient: &handshake, HTTPHeader: s.header, Host: s.header.Get("Host"), Subprotocols: []string{Subprotocol}, OnPingReceived: frames.pinged,
-	})
+	handshake := http.Client{Transport: framed{s.transport, frames},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	socket, answer, err := websocket.Dial(ctx, s.url.String(),
+		&websocket.DialOptions{ //nolint:bodyclose // Dial has closed it
+			HTTPClient: &handshake, HTTPHeader: s.header, Host: s.header.Get("Host"),
+			Subprotocols: []string{Subprotocol}, OnPingReceived: frames.pinged,
+		})
 	if err != nil {
 		if err = s.refusal(answer, err); ctx.Err() != nil {
 			err = context.Cause(ctx)
@@ -90,10 +94,12 @@ func (d *WebSocket) dial(ctx context.Context, log *wire.Log, pass func(raw []byt
 		return nil, &StartError{Target: s.name, Err: err}
 	}
 	if socket.Subprotocol() != Subprotocol {
-		_, _ = log.Append(wire.Event{Kind: wire.KindNote, Note: "the server did not choose the WebSocket subprotocol " + Subprotocol})
+		_, _ = log.Append(wire.Event{Kind: wire.KindNote,
+			Note: "the server did not choose the WebSocket subprotocol " + Subprotocol})
 	}
 	frames.use(socket)
-	c := &WebSocketConn{frames: frames, log: log, pass: pass, sending: make(chan struct{}, 1), done: make(chan struct{})}
+	c := &WebSocketConn{frames: frames, log: log, pass: pass, sending: make(chan struct{}, 1),
+		done: make(chan struct{})}
 	go c.run()
 	return c, nil
 }
@@ -109,14 +115,16 @@ func (s *site) refusal(answer *http.Response, err error) error {
 	case answer.StatusCode == http.StatusSwitchingProtocols:
 		return fmt.Errorf("the handshake of the WebSocket is wrong: %w", errors.Unwrap(err))
 	}
-	status := fmt.Sprintf("the server answered the handshake of the WebSocket with status %d, not with 101", answer.StatusCode)
+	status := fmt.Sprintf("the server answered the handshake of the WebSocket with status %d, not with 101",
+		answer.StatusCode)
 	if to := answer.Header.Get("Location"); answer.StatusCode/100 == 3 && to != "" {
 		status += "; redirects are not followed, and this one leads to " + wire.Quote(s.redact.rawURL(to), 200)
 	}
 	if answer.StatusCode == http.StatusUnauthorized {
 		status += "; --header or --bearer-env gives it credentials"
 	}
-	if slices.Contains([]int{http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable}, answer.StatusCode) {
+	if slices.Contains([]int{http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed,
+		http.StatusNotAcceptable}, answer.StatusCode) {
 		status += "; the URL of a server over HTTP begins with http:// or https://"
 	}
 	return errors.New(status)
@@ -158,7 +166,8 @@ func (c *WebSocketConn) Send(ctx context.Context, m Outgoing) (*wire.Event, erro
 		return nil, fmt.Errorf("write to the WebSocket: %w", context.Cause(ctx))
 	}
 	// It is recorded before it is written, so that the answer comes later.
-	sent, err := c.log.Append(wire.Event{Kind: wire.KindMessage, From: wire.Client, Stream: StreamWebSocket, Raw: m.Raw, Deliberate: m.Deliberate})
+	sent, err := c.log.Append(wire.Event{Kind: wire.KindMessage, From: wire.Client, Stream: StreamWebSocket, Raw: m.Raw,
+		Deliberate: m.Deliberate})
 	if err != nil {
 		return nil, err
 	}
@@ -180,10 +189,12 @@ func (c *WebSocketConn) run() {
 	for {
 		raw, dropped, err := c.frames.Read()
 		if err != nil {
-			_, _ = c.log.Append(wire.Event{Kind: wire.KindClose, From: wire.Server, Stream: StreamWebSocket, Note: DescribeClose("the server", err)})
+			_, _ = c.log.Append(wire.Event{Kind: wire.KindClose, From: wire.Server, Stream: StreamWebSocket,
+				Note: DescribeClose("the server", err)})
 			return
 		}
-		_, err = c.log.Append(wire.Event{Kind: wire.KindMessage, From: wire.Server, Stream: StreamWebSocket, Raw: raw, Dropped: dropped})
+		_, err = c.log.Append(wire.Event{Kind: wire.KindMessage, From: wire.Server, Stream: StreamWebSocket, Raw: raw,
+			Dropped: dropped})
 		if err == nil && dropped > 0 {
 			err = fmt.Errorf("a message is longer than %d bytes", c.log.Limits().Message)
 		}
@@ -238,7 +249,8 @@ func (f *Frames) use(socket *websocket.Conn) {
 // of which has so many bytes. Pages of other origins are refused.
 func AcceptFrames(w http.ResponseWriter, r *http.Request, most int) (*Frames, error) {
 	f := newFrames(most)
-	socket, err := websocket.Accept(hijacked{w, f}, r, &websocket.AcceptOptions{Subprotocols: []string{Subprotocol}, OnPingReceived: f.pinged})
+	socket, err := websocket.Accept(hijacked{w, f}, r,
+		&websocket.AcceptOptions{Subprotocols: []string{Subprotocol}, OnPingReceived: f.pinged})
 	if err != nil {
 		return nil, err
 	}
@@ -349,7 +361,8 @@ func (f *Frames) Read() (raw []byte, dropped int64, err error) {
 		raw, err = io.ReadAll(io.LimitReader(payload{frame, f}, int64(f.most)+1))
 	}
 	var closed websocket.CloseError
-	if f.reading.Err() != nil && !errors.As(err, &closed) { // what the peer said of its end counts, even if we stopped after that
+	if f.reading.Err() != nil && !errors.As(err,
+		&closed) { // what the peer said of its end counts, even if we stopped after that
 		err = context.Cause(f.reading)
 	}
 	if err != nil {
@@ -394,7 +407,8 @@ func DescribeClose(peer string, err error) string {
 	var closed websocket.CloseError
 	switch {
 	case errors.As(err, &closed) && closed.Reason != "":
-		return fmt.Sprintf("%s closed the WebSocket with code %d and the reason %s", peer, closed.Code, wire.Quote(closed.Reason, 200))
+		return fmt.Sprintf("%s closed the WebSocket with code %d and the reason %s", peer, closed.Code,
+			wire.Quote(closed.Reason, 200))
 	case errors.As(err, &closed) && closed.Code == websocket.StatusNoStatusRcvd:
 		return peer + " closed the WebSocket without a code"
 	case errors.As(err, &closed):

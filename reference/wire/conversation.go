@@ -572,7 +572,8 @@ func (l *Log) LastAnswer(until time.Duration) (last *Event) {
 	defer l.reading.Unlock()
 	l.readOn(l.Events())
 	for _, x := range l.conversation.Exchanges {
-		if x.From() == Client && x.Request.At <= until && x.Response != nil && (last == nil || x.Response.Seq > last.Seq) {
+		if x.From() == Client && x.Request.At <= until && x.Response != nil &&
+			(last == nil || x.Response.Seq > last.Seq) {
 			last = x.Response
 		}
 	}

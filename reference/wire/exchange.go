@@ -165,7 +165,9 @@ func (x *HTTPExchange) CutEvent() *Event {
 	if len(x.Sent) == 0 || !x.Complete() {
 		return nil
 	}
-	i := slices.IndexFunc(x.Others, func(e *Event) bool { return e.Kind == KindSSE && strings.Contains(e.Note, InsideEvent) })
+	i := slices.IndexFunc(x.Others, func(e *Event) bool {
+		return e.Kind == KindSSE && strings.Contains(e.Note, InsideEvent)
+	})
 	if i < 0 {
 		return nil
 	}

@@ -253,7 +253,8 @@ func parse(raw []byte, said *said) *Message {
 		defer decoding.Unlock()
 	}
 	// A copy would double what a trace holds.
-	d := decoder{raw: unsafe.String(unsafe.SliceData(raw), len(raw)), said: said, members: envelopes.Get().(map[string]any)}
+	d := decoder{raw: unsafe.String(unsafe.SliceData(raw), len(raw)), said: said,
+		members: envelopes.Get().(map[string]any)}
 	v, err := d.decode()
 	m.Issues, m.weight = d.issues, d.weight
 	switch {

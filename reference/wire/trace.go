@@ -240,7 +240,8 @@ func (l *Log) Append(e Event) (*Event, error) {
 	if e.Msg != nil {
 		// A batch is a fault, but what it holds can still be understood.
 		for _, m := range e.Msg.Batch {
-			member := &Event{Kind: e.Kind, From: e.From, Stream: e.Stream, Raw: m.Raw, Msg: m, Member: true, Deliberate: e.Deliberate}
+			member := &Event{Kind: e.Kind, From: e.From, Stream: e.Stream, Raw: m.Raw, Msg: m, Member: true,
+				Deliberate: e.Deliberate}
 			l.weigh(member.size())
 			l.add(member)
 		}

@@ -205,7 +205,9 @@ func Write(w io.Writer, c Contents) (Manifest, error) {
 	}{
 		{ResultsFile, func(w io.Writer) error { return reporters.JSON(w, c.Run) }},
 		{TraceFile, func(w io.Writer) error { _, err := c.Trace.WriteTo(w); return err }},
-		{ConfigurationFile, func(w io.Writer) error { return reporters.WriteJSON(w, c.Configuration, "configuration") }},
+		{ConfigurationFile, func(w io.Writer) error {
+			return reporters.WriteJSON(w, c.Configuration, "configuration")
+		}},
 		{ChecklistFile, func(w io.Writer) error { return reporters.Checklist(w, c.Run) }},
 		{ReproduceFile, func(w io.Writer) error { return reporters.Reproduce(w, reproduction(m, c.Configuration)) }},
 		// It has the digests of those before.
@@ -263,7 +265,8 @@ func Attest(w io.Writer, run *result.Run, m Manifest, name string, archive []byt
 	}
 	of := reporters.Attested{
 		Subjects: []reporters.Descriptor{reporters.SHA256(name, d.file(name).SHA256)}, Verdict: m.Verdict,
-		Configuration: []reporters.Descriptor{reporters.SHA256(fmt.Sprintf("%s version %d", m.Class.ID, m.Class.Version), m.Class.SHA256)},
+		Configuration: []reporters.Descriptor{reporters.SHA256(fmt.Sprintf("%s version %d", m.Class.ID,
+			m.Class.Version), m.Class.SHA256)},
 	}
 	for _, f := range m.Files {
 		if f.Name == ConfigurationFile {

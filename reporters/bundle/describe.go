@@ -56,17 +56,21 @@ func Describe(w io.Writer, v *Verification, own string) error {
 		fmt.Fprintf(b, "made by    %s\n", reporters.Line(m.Tool.Name+" "+m.Tool.Version+" on "+m.Platform.String()))
 		if v.Run != nil {
 			t := v.Run.Target
-			fmt.Fprintf(b, "target     %s\n", reporters.Line(strings.TrimSpace(t.Name+" "+t.Version)+", a "+v.Run.Role+" over "+v.Run.Transport))
-			fmt.Fprintf(b, "run        %s, %.1f s\n", v.Run.Started.UTC().Format("2006-01-02 15:04:05 UTC"), v.Run.Seconds)
+			fmt.Fprintf(b, "target     %s\n", reporters.Line(strings.TrimSpace(t.Name+" "+t.Version)+", a "+v.Run.Role+
+				" over "+v.Run.Transport))
+			fmt.Fprintf(b, "run        %s, %.1f s\n", v.Run.Started.UTC().Format("2006-01-02 15:04:05 UTC"),
+				v.Run.Seconds)
 		}
-		fmt.Fprintf(b, "class      %s\n", reporters.Line(fmt.Sprintf("%s, version %d, SHA-256 %s", m.Class.ID, m.Class.Version, m.Class.SHA256)))
+		fmt.Fprintf(b, "class      %s\n", reporters.Line(fmt.Sprintf("%s, version %d, SHA-256 %s", m.Class.ID,
+			m.Class.Version, m.Class.SHA256)))
 		fmt.Fprintf(b, "verdict    %s: %s\n\n", reporters.Line(string(m.Verdict)), m.Counts)
 		if m.Tool.Version != own {
 			agrees := "whose catalogue of requirements is the same"
 			if v.OtherCatalogue {
 				agrees = "whose catalogue of requirements is another"
 			}
-			fmt.Fprintf(b, "It was made by version %s; this is version %s, %s.\n", reporters.Line(m.Tool.Version), reporters.Line(own), agrees)
+			fmt.Fprintf(b, "It was made by version %s; this is version %s, %s.\n", reporters.Line(m.Tool.Version),
+				reporters.Line(own), agrees)
 		}
 	}
 	if len(v.Refusals) > 0 {
@@ -77,13 +81,19 @@ func Describe(w io.Writer, v *Verification, own string) error {
 		return Refusals(w, v)
 	}
 	if v.OtherCatalogue {
-		fmt.Fprintf(b, "NOT VERIFIED: its requirements are not those of this version (catalogue %s). Verify it with the version that made it.\n", reporters.Line(m.CatalogueSHA256))
+		fmt.Fprintf(b,
+			"NOT VERIFIED: its requirements are not those of this version (catalogue %s). Verify it with the version that made it.\n",
+			reporters.Line(m.CatalogueSHA256))
 		return b.Flush()
 	}
 	r := v.Rechecked
 	fmt.Fprintln(b, "ACCEPTED: files, class, completeness and verdict agree with each other and with the trace.")
-	fmt.Fprintf(b, "Recomputed: the rules judged the trace again and found the same about %d requirements; %d events that findings quote are in it.\n", r.Judged, r.Events)
-	fmt.Fprintf(b, "Not recomputed: %d verdicts rest on what only the checks of the run could know, and %d requirements were not exercised", r.Provoked, r.Silent)
+	fmt.Fprintf(b,
+		"Recomputed: the rules judged the trace again and found the same about %d requirements; %d events that findings quote are in it.\n",
+		r.Judged, r.Events)
+	fmt.Fprintf(b,
+		"Not recomputed: %d verdicts rest on what only the checks of the run could know, and %d requirements were not exercised",
+		r.Provoked, r.Silent)
 	if n := len(r.Unknown); n > 0 {
 		fmt.Fprintf(b, "; %d depend on secrets, which the trace does not have (%s)", n, strings.Join(r.Unknown, ", "))
 	}
@@ -94,6 +104,7 @@ func Describe(w io.Writer, v *Verification, own string) error {
 		}
 		fmt.Fprintf(b, ".\nAttested: the statement is about this bundle; %s", signatures)
 	}
-	fmt.Fprintln(b, ".\nNot verified: who made the bundle. Only a signature shows that nobody made up all of it (docs/certification.md).")
+	fmt.Fprintln(b,
+		".\nNot verified: who made the bundle. Only a signature shows that nobody made up all of it (docs/certification.md).")
 	return b.Flush()
 }

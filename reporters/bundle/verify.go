@@ -68,7 +68,8 @@ func (v *Verification) Attestation(statement io.Reader, archive io.Reader) error
 	}
 	passed := s.Predicate.Result == reporters.TestPassed || s.Predicate.Result == reporters.TestWarned
 	if passed != (v.Manifest.Verdict == result.Conformant) {
-		v.refuse(attestation, "says %s; the verdict of the manifest is %s", wire.Quote(string(s.Predicate.Result), 40), v.Manifest.Verdict)
+		v.refuse(attestation, "says %s; the verdict of the manifest is %s", wire.Quote(string(s.Predicate.Result), 40),
+			v.Manifest.Verdict)
 	}
 	return nil
 }
@@ -88,7 +89,8 @@ func Verify(r io.ReaderAt, size int64, now time.Time) *Verification {
 	if files == nil {
 		return v
 	}
-	manifest, results, configuration := v.read(files, ManifestFile), v.read(files, ResultsFile), v.read(files, ConfigurationFile)
+	manifest, results, configuration := v.read(files, ManifestFile), v.read(files, ResultsFile), v.read(files,
+		ConfigurationFile)
 	v.readManifest(manifest)
 	trace := v.readTrace(files)
 	for _, name := range []string{ChecklistFile, ReproduceFile} {
@@ -106,7 +108,8 @@ func Verify(r io.ReaderAt, size int64, now time.Time) *Verification {
 	v.origin()
 	v.whole()
 	v.run(now)
-	v.rendered(ChecklistFile, "the checklist that follows from results.json", func(w io.Writer) error { return reporters.Checklist(w, v.Run) })
+	v.rendered(ChecklistFile, "the checklist that follows from results.json",
+		func(w io.Writer) error { return reporters.Checklist(w, v.Run) })
 	if v.OtherCatalogue || trace == nil {
 		return v
 	}
@@ -157,7 +160,9 @@ func (v *Verification) open(r io.ReaderAt, size int64) map[string]*zip.File {
 		v.refuse(wholeBundle, "is not a zip archive, or something follows the archive")
 		return nil
 	case length > mostDirectory || start+length != size-endLength:
-		v.refuse(wholeBundle, "has a directory of %d bytes at byte %d; it should take at most %d bytes and stand right before the end", length, start, mostDirectory)
+		v.refuse(wholeBundle,
+			"has a directory of %d bytes at byte %d; it should take at most %d bytes and stand right before the end",
+			length, start, mostDirectory)
 		return nil
 	}
 	archive, err := zip.NewReader(r, size)
@@ -362,7 +367,8 @@ func (v *Verification) readConfiguration(text []byte) {
 		{"thorough", fmt.Sprint(c.Thorough), fmt.Sprint(run.Thorough)},
 	} {
 		if m.got != m.want {
-			v.refuse(ConfigurationFile, "has the %s %s; results.json has %s", m.what, wire.Quote(m.got, 200), wire.Quote(m.want, 200))
+			v.refuse(ConfigurationFile, "has the %s %s; results.json has %s", m.what, wire.Quote(m.got, 200),
+				wire.Quote(m.want, 200))
 		}
 	}
 	v.rendered(ReproduceFile, "what follows from the manifest and the configuration", func(w io.Writer) error {
@@ -386,10 +392,12 @@ func (v *Verification) rendered(name, what string, render func(io.Writer) error)
 func (v *Verification) origin() {
 	m := v.Manifest
 	if m.Tool != v.Run.Tool {
-		v.refuse(ManifestFile, "was made by %s %s, and results.json by %s %s", m.Tool.Name, m.Tool.Version, v.Run.Tool.Name, v.Run.Tool.Version)
+		v.refuse(ManifestFile, "was made by %s %s, and results.json by %s %s", m.Tool.Name, m.Tool.Version,
+			v.Run.Tool.Name, v.Run.Tool.Version)
 	}
 	if m.Revision != v.Run.Revision {
-		v.refuse(ManifestFile, "is about revision %s, and results.json about %s", wire.Quote(m.Revision, 40), wire.Quote(v.Run.Revision, 40))
+		v.refuse(ManifestFile, "is about revision %s, and results.json about %s", wire.Quote(m.Revision, 40),
+			wire.Quote(v.Run.Revision, 40))
 	}
 	own, err := schema.CatalogueDigest()
 	if err != nil {
@@ -428,14 +436,17 @@ func (v *Verification) whole() {
 	case !known && v.OtherCatalogue:
 		return
 	case !known:
-		v.refuse(ManifestFile, "names the class %s, version %d, which does not exist", wire.Quote(m.Class.ID, 80), m.Class.Version)
+		v.refuse(ManifestFile, "names the class %s, version %d, which does not exist", wire.Quote(m.Class.ID, 80),
+			m.Class.Version)
 		return
 	case class.SHA256 != m.Class.SHA256 || class.Digest() != m.Class.SHA256:
-		v.refuse(ManifestFile, "says that the class %s, version %d, has the SHA-256 %s; it has %s", class.ID, class.Version, wire.Quote(m.Class.SHA256, 80), class.SHA256)
+		v.refuse(ManifestFile, "says that the class %s, version %d, has the SHA-256 %s; it has %s", class.ID,
+			class.Version, wire.Quote(m.Class.SHA256, 80), class.SHA256)
 		return
 	}
 	if want := schema.ClassID(run.Role, run.Transport, class.Extent()); class.ID != want {
-		v.refuse(ManifestFile, "names the class %s; a %s over %s belongs to %s", class.ID, run.Role, run.Transport, want)
+		v.refuse(ManifestFile, "names the class %s; a %s over %s belongs to %s", class.ID, run.Role, run.Transport,
+			want)
 		return
 	}
 	for _, id := range class.IDs() {

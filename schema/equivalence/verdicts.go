@@ -43,7 +43,8 @@ func compareVerdicts(ours, theirs []byte, dir string) (found []string, examples 
 		}
 		for i, value := range cases.Wider {
 			if !touched(cases.Definition) {
-				found = append(found, fmt.Sprintf("%s has a wider example, but no difference that is meant", cases.Definition))
+				found = append(found, fmt.Sprintf("%s has a wider example, but no difference that is meant",
+					cases.Definition))
 			}
 			judge(value, fmt.Sprintf("wider example %d", i), true, false)
 		}

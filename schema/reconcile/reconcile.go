@@ -106,7 +106,8 @@ func (r *report) coverage(spec *specification, requirements []schema.Requirement
 			count.observable++
 		}
 		if s := seen[req.ID]; req.Basis == schema.ByKeyword && !slices.ContainsFunc(s, req.Level.AsStrongAs) {
-			r.gap("%s rests on a keyword as %s, but the keywords that it covers say %v", req.ID, req.Level, slices.Compact(slices.Sorted(slices.Values(s))))
+			r.gap("%s rests on a keyword as %s, but the keywords that it covers say %v", req.ID, req.Level,
+				slices.Compact(slices.Sorted(slices.Values(s))))
 		}
 	}
 }
@@ -143,7 +144,8 @@ func (r *report) texts(spec *specification, requirements []schema.Requirement) {
 			case missing != "":
 				r.gap("%s: its text on page %s %s", req.ID, place.Page, missing)
 			case found.anchor != place.Anchor:
-				r.gap("%s: its text %q leads to the section %q of page %s, not to %q", req.ID, place.Text, found.anchor, place.Page, place.Anchor)
+				r.gap("%s: its text %q leads to the section %q of page %s, not to %q", req.ID, place.Text, found.anchor,
+					place.Page, place.Anchor)
 			case i == 0 && req.Basis == schema.ByKeyword && !says(found.sentences, req.Level):
 				r.gap("%s: the sentence does not have the keyword %s: %q", req.ID, req.Level, found.sentences)
 			}
@@ -172,7 +174,8 @@ func (r *report) wording(spec *specification, requirements []schema.Requirement)
 func (r *report) print(out io.Writer) {
 	fmt.Fprintf(out, "%-32s %8s %8s %8s %8s %10s\n", "page", "keywords", "covered", "excused", "entries", "observable")
 	line := func(name string, c pageCount) {
-		fmt.Fprintf(out, "%-32s %8d %8d %8d %8d %10d\n", name, c.occurrences, c.covered, c.excused, c.requirements, c.observable)
+		fmt.Fprintf(out, "%-32s %8d %8d %8d %8d %10d\n", name, c.occurrences, c.covered, c.excused, c.requirements,
+			c.observable)
 	}
 	var total pageCount
 	for _, name := range slices.Sorted(maps.Keys(r.pages)) {

@@ -47,7 +47,8 @@ func readSpecification(checkout string) (*specification, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.add(legacy, filepath.Join(checkout, "docs", "specification", filepath.FromSlash(legacy)+".mdx")); err != nil {
+	if err := s.add(legacy, filepath.Join(checkout, "docs", "specification",
+		filepath.FromSlash(legacy)+".mdx")); err != nil {
 		return nil, err
 	}
 	types, err := os.ReadFile(filepath.Join(checkout, "schema", schema.Version, "schema.ts"))

@@ -25,7 +25,8 @@ var (
 
 // blocks returns what the readers of a page see, without diagrams.
 func blocks(text string) []block {
-	if _, rest, ok := strings.Cut(strings.TrimPrefix(text, "---\n"), "\n---\n"); ok && strings.HasPrefix(text, "---\n") {
+	if _, rest, ok := strings.Cut(strings.TrimPrefix(text, "---\n"), "\n---\n"); ok &&
+		strings.HasPrefix(text, "---\n") {
 		text = rest
 	}
 	var list []block

@@ -31,7 +31,8 @@ type announcedLater struct {
 func (u *announcedLater) begin(t *Target) {
 	for _, l := range listMembers {
 		list := t.List(l.method)
-		if t.Declares(wire.Capability(l.method)+".listChanged") && list.Served() && list.Err == nil && len(list.Items) == 0 {
+		if t.Declares(wire.Capability(l.method)+".listChanged") && list.Served() && list.Err == nil &&
+			len(list.Items) == 0 {
 			u.methods = append(u.methods, l.method)
 		}
 	}
@@ -71,7 +72,8 @@ func (e *Engine) announced(ctx context.Context) bool {
 		}
 		feature, ok := strings.CutSuffix(event.Msg.Method, "/list_changed")
 		feature = strings.TrimPrefix(feature, "notifications/")
-		return ok && slices.ContainsFunc(e.announcedLater.methods, func(method string) bool { return strings.HasPrefix(method, feature+"/") })
+		return ok && slices.ContainsFunc(e.announcedLater.methods,
+			func(method string) bool { return strings.HasPrefix(method, feature+"/") })
 	}
 	wait := time.Duration(0)
 	if slices.Contains(e.announcedLater.methods, "tools/list") {
@@ -79,7 +81,8 @@ func (e *Engine) announced(ctx context.Context) bool {
 	}
 	limit, stop := context.WithTimeout(ctx, max(0, wait))
 	defer stop()
-	known := slices.ContainsFunc(e.Trace.Logs(), func(l *wire.Log) bool { return slices.ContainsFunc(l.Events(), announces) })
+	known := slices.ContainsFunc(e.Trace.Logs(),
+		func(l *wire.Log) bool { return slices.ContainsFunc(l.Events(), announces) })
 	for from := 0; ; known = false { // a call of a tool may have announced something else before
 		if !known {
 			if _, err := e.first.Log().Await(limit, from, announces); err != nil {

@@ -32,7 +32,8 @@ func (e *Engine) Blame(futures []*Future) ledger.Record {
 			return rec.Record
 		}
 	}
-	if cause == nil || errors.Is(cause, wire.ErrFlood) || e.processPerSession() { // what the limits end is not the server's doing
+	if cause == nil || errors.Is(cause, wire.ErrFlood) ||
+		e.processPerSession() { // what the limits end is not the server's doing
 		return rec.Record
 	}
 	suspects := culprits(e.Trace.Logs())
@@ -57,7 +58,8 @@ func (e *Engine) Blame(futures []*Future) ledger.Record {
 	shown := suspects[max(0, len(suspects)-maxCulprits):]
 	message := "after this message"
 	if len(suspects) > 1 {
-		message = fmt.Sprintf("after one of %d messages that it had not answered yet, of which the last %d are shown,", len(suspects), len(shown))
+		message = fmt.Sprintf("after one of %d messages that it had not answered yet, of which the last %d are shown,",
+			len(suspects), len(shown))
 	}
 	rec.Warn(downRequirement, wire.Server, message+" the server answered nothing any more: "+cause.Error()+
 		"; with --start mcpconform can start it again and find out which one it is", shown...)
@@ -78,7 +80,9 @@ func (a *attempt) broughtDown(down error) {
 		return
 	}
 	r := a.outcome.recorder()
-	r.Fail(downRequirement, wire.Server, "the server went down after this, although nothing else was sent at the time: "+down.Error(), found[0].Evidence...)
+	r.Fail(downRequirement, wire.Server,
+		"the server went down after this, although nothing else was sent at the time: "+down.Error(),
+		found[0].Evidence...)
 	a.outcome.Record = r.Record
 }
 
@@ -112,7 +116,8 @@ type outgoing struct {
 // broken reports whether an HTTP status says that the server is broken, or the server behind a gateway. A refusal to
 // serve (503) may have other reasons.
 func broken(head *wire.Event) bool {
-	return head != nil && head.Kind == wire.KindHTTPResponse && head.HTTP.Status >= 500 && head.HTTP.Status != http.StatusServiceUnavailable
+	return head != nil && head.Kind == wire.KindHTTPResponse && head.HTTP.Status >= 500 &&
+		head.HTTP.Status != http.StatusServiceUnavailable
 }
 
 // metBroken reports whether a response in a session of the check said that the server was broken. In its own session

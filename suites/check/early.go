@@ -47,7 +47,8 @@ func (a *openedEarly) find(label, of string) int {
 
 // leave keeps a session that is open for who asks for one of its label and client.
 func (a *openedEarly) leave(label string, s *client.Session) {
-	opens := &opening{label: label, client: clientOf(client.Version, s.Options.Capabilities), done: make(chan struct{}), session: s}
+	opens := &opening{label: label, client: clientOf(client.Version, s.Options.Capabilities), done: make(chan struct{}),
+		session: s}
 	close(opens.done)
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -98,7 +99,8 @@ func (p *phase) openForAgain(ctx context.Context) {
 	for _, f := range inOrder(again) {
 		k, o := f.where()
 		reuses := f.Check.Needs.Session == Own || f.Check.Needs.Session == Shared
-		if reuses && k.group == "" && !slices.ContainsFunc(keys, func(known key) bool { return known == k || known.lends(k) }) {
+		if reuses && k.group == "" && !slices.ContainsFunc(keys,
+			func(known key) bool { return known == k || known.lends(k) }) {
 			keys = append(keys, k)
 			p.openEarly(ctx, OwnLabel, o)
 		}

@@ -145,7 +145,8 @@ func (e *Engine) launch(ctx context.Context) (started func(*wire.Log), err error
 		limit, stop := context.WithTimeout(context.Background(), max(slowStart, 3*e.pace.Start()))
 		defer stop()
 		_, _ = log.Await(limit, 0, func(e *wire.Event) bool {
-			return e.From == wire.Server && (e.Kind == wire.KindMessage || e.Kind == wire.KindClose || e.Kind == wire.KindExit)
+			return e.From == wire.Server && (e.Kind == wire.KindMessage || e.Kind == wire.KindClose ||
+				e.Kind == wire.KindExit)
 		})
 	}, nil
 }
@@ -204,7 +205,8 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	}
 	if err = e.establish(ctx); errors.As(err, &refused) {
 		err = &LoginError{refused, steps, &client.DutyError{
-			Duty: client.Undecided, Candidates: [2]string{string(client.OfServer), string(client.OfAuthorizationServer)},
+			Duty: client.Undecided, Candidates: [2]string{string(client.OfServer),
+				string(client.OfAuthorizationServer)},
 			Advice: "compare the issuer, the audience and the scopes of the token with what the server expects",
 			Err:    errors.New("the server refuses the access token that its own authorization server has just issued for it"),
 		}}
@@ -411,7 +413,8 @@ func (e *Engine) alone(ctx context.Context, c *Check, time int) (a attempt) {
 		}
 	}
 	if err != nil {
-		return attempt{outcome: Outcome{Check: c, Verdict: Inconclusive, Reason: "no session could be opened for the check: " + ending.Longer(err).Error()}, unanswered: true}
+		return attempt{outcome: Outcome{Check: c, Verdict: Inconclusive,
+			Reason: "no session could be opened for the check: " + ending.Longer(err).Error()}, unanswered: true}
 	}
 	return e.execute(ctx, c, s, time, false)
 }
@@ -467,7 +470,9 @@ func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time 
 	if aborted { // what it found may come of being ended
 		return attempt{outcome: c.cutShort(ByLimit, errDown), unanswered: true}
 	}
-	a := attempt{outcome: t.outcome, doubtful: t.doubtful, disturbed: t.disturbed || t.legalCallFailed(mark), unanswered: t.noAnswer || t.serverGone(), interference: t.interference(running, mark), several: len(t.sessions()) > 1, confirmation: early}
+	a := attempt{outcome: t.outcome, doubtful: t.doubtful, disturbed: t.disturbed || t.legalCallFailed(mark),
+		unanswered: t.noAnswer || t.serverGone(), interference: t.interference(running, mark),
+		several: len(t.sessions()) > 1, confirmation: early}
 	if t.outcome.Verdict == Failed && t.metCutAnswer() {
 		a.tellsNothing(cutAnswer)
 		a.unanswered = false

@@ -119,7 +119,8 @@ func hintOfOutput(l *wire.Log) string {
 	if stray == "" || spoke {
 		return ""
 	}
-	return "the first line on stdout is not a message: " + wire.Quote(stray, 60) + "; what is not a message belongs on stderr"
+	return "the first line on stdout is not a message: " + wire.Quote(stray, 60) +
+		"; what is not a message belongs on stderr"
 }
 
 // hintOfResponse says what an answer to initialize shows that is not a result.

@@ -37,7 +37,8 @@ func (t *T) DoOn(conn *transport.HTTPConn, r transport.Request) *transport.Respo
 
 // DoEach is DoOn with each of the requests on its own connection, a few at a time. A slow step, such as a handshake,
 // then passes once for all of them. Each response is judged in turn, with the evidence of its request alone.
-func (t *T) DoEach(conns []*transport.HTTPConn, requests []transport.Request, judge func(i int, r *transport.Response)) {
+func (t *T) DoEach(conns []*transport.HTTPConn, requests []transport.Request,
+	judge func(i int, r *transport.Response)) {
 	replies := make([]reply, len(requests))
 	concurrently(len(requests), func(i int) { replies[i] = t.ask(conns[i], requests[i]) })
 	for i, r := range replies {
@@ -84,10 +85,12 @@ func (t *T) ask(conn *transport.HTTPConn, r transport.Request) (got reply) {
 	again := client.Options{Limited: t.engine.limits.wait}
 	for tries := 1; ; tries++ {
 		if tries == 2 {
-			r.Deliberate = append(slices.Clip(r.Deliberate), "base.request.id-unique") // in case that it did reach the server
+			r.Deliberate = append(slices.Clip(r.Deliberate),
+				"base.request.id-unique") // in case that it did reach the server
 		}
 		got = t.askOnce(conn, r)
-		if got.response == nil || !wire.Unreached(got.response.Head) || !again.Passes(t.Context, got.response.Head, len(got.response.Messages) > 0, tries) {
+		if got.response == nil || !wire.Unreached(got.response.Head) ||
+			!again.Passes(t.Context, got.response.Head, len(got.response.Messages) > 0, tries) {
 			return got
 		}
 	}
@@ -96,7 +99,8 @@ func (t *T) ask(conn *transport.HTTPConn, r transport.Request) (got reply) {
 func (t *T) askOnce(conn *transport.HTTPConn, r transport.Request) (got reply) {
 	r.Defaults = true
 	ctx, cancel := context.WithTimeoutCause(t.Context, t.engine.Timeout,
-		&client.TimeoutError{Awaited: "end of the response to a " + cmp.Or(r.Method, http.MethodPost), After: t.engine.Timeout})
+		&client.TimeoutError{Awaited: "end of the response to a " + cmp.Or(r.Method, http.MethodPost),
+			After: t.engine.Timeout})
 	defer cancel()
 	s, err := conn.Open(ctx, r)
 	if err != nil {

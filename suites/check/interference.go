@@ -33,10 +33,13 @@ type interference struct {
 // interference returns what disturbed the check, which began at a mark of its
 // session's log.
 func (t *T) interference(ctx context.Context, mark int) (i interference) {
-	if i.limit = t.limited(mark); i.limit != nil || t.outcome.Verdict == Skipped || t.outcome.Verdict == Passed && len(t.rec.Record.Findings()) == 0 {
+	if i.limit = t.limited(mark); i.limit != nil || t.outcome.Verdict == Skipped ||
+		t.outcome.Verdict == Passed && len(t.rec.Record.Findings()) == 0 {
 		return i
 	}
-	i.lost = slices.ContainsFunc(t.sessions(), func(s *client.Session) bool { return full(s) || lost(ctx, s, t.noAnswer) })
+	i.lost = slices.ContainsFunc(t.sessions(), func(s *client.Session) bool {
+		return full(s) || lost(ctx, s, t.noAnswer)
+	})
 	if i.lost {
 		for _, s := range t.sessions() {
 			i.posts, i.age = max(i.posts, posts(s)), max(i.age, age(s))
@@ -66,7 +69,8 @@ func age(s *client.Session) time.Duration {
 
 // sessions returns the check's own session, if any, and those that it opened.
 func (t *T) sessions() []*client.Session {
-	return slices.DeleteFunc(append([]*client.Session{t.Session}, t.extra...), func(s *client.Session) bool { return s == nil })
+	return slices.DeleteFunc(append([]*client.Session{t.Session}, t.extra...),
+		func(s *client.Session) bool { return s == nil })
 }
 
 // limited returns the response with which a request of the check was refused
@@ -117,7 +121,8 @@ func (t *T) endedBeneath(ctx context.Context) bool {
 		return false
 	}
 	return !slices.ContainsFunc(findings, func(f ledger.Finding) bool {
-		return !slices.ContainsFunc(t.sessions(), func(s *client.Session) bool { return ends404(s, f.Evidence) && forgotten(ctx, s) })
+		return !slices.ContainsFunc(t.sessions(),
+			func(s *client.Session) bool { return ends404(s, f.Evidence) && forgotten(ctx, s) })
 	})
 }
 
@@ -183,7 +188,8 @@ func lost(ctx context.Context, s *client.Session, doubt bool) bool {
 		switch {
 		case e.Kind == wire.KindHTTPRequest && e.HTTP.Method == http.MethodDelete && leaving == "":
 			leaving = e.Stream
-		case e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusNotFound && (leaving == "" || e.Stream == leaving):
+		case e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusNotFound &&
+			(leaving == "" || e.Stream == leaving):
 			notFound = true
 		}
 	}
@@ -336,7 +342,8 @@ func (t *T) busy(request, answer *wire.Event) bool {
 		c := s.Log().Conversation()
 		return slices.ContainsFunc(c.Exchanges, func(x *wire.Exchange) bool {
 			end := ended(c, x)
-			return x.From() == wire.Client && x.Request != request && !before(answer, x.Request) && (end == nil || !before(end, request))
+			return x.From() == wire.Client && x.Request != request && !before(answer, x.Request) &&
+				(end == nil || !before(end, request))
 		})
 	})
 }
@@ -348,7 +355,8 @@ func ended(c *wire.Conversation, x *wire.Exchange) *wire.Event {
 		return x.Response
 	}
 	carrier := c.Carrier(x.Request)
-	if carrier == nil || carrier.End == nil || carrier.End.From != wire.Server || carrier.OK() && carrier.MediaType() == "text/event-stream" {
+	if carrier == nil || carrier.End == nil || carrier.End.From != wire.Server ||
+		carrier.OK() && carrier.MediaType() == "text/event-stream" {
 		return nil
 	}
 	return carrier.End
@@ -375,7 +383,8 @@ func (t *Target) refusesAll(ping *client.Exchange) *refusal {
 
 // passing reports whether an HTTP status is due to the client or to the moment.
 func passing(status int) bool {
-	return slices.Contains([]int{http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusServiceUnavailable}, status)
+	return slices.Contains([]int{http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusServiceUnavailable},
+		status)
 }
 
 // howRefused returns the refusal in an answer. The text of the answer precedes its HTTP status.
@@ -390,7 +399,8 @@ func howRefused(x *client.Exchange) (refusal, bool) {
 // checks give then.
 const (
 	sseRequirement = "http.server.sse-response-sent"
-	cutAnswer      = "an answer came in an SSE event without the empty line that ends it, and does not count: see " + sseRequirement
+	cutAnswer      = "an answer came in an SSE event without the empty line that ends it, and does not count: see " +
+		sseRequirement
 )
 
 // metCutAnswer reports whether the findings show a request with its answer in an unfinished SSE event: no empty line
@@ -399,7 +409,8 @@ func (t *T) metCutAnswer() bool {
 	if slices.Contains(t.check.Requirements, sseRequirement) {
 		return false
 	}
-	return slices.ContainsFunc(t.rec.Record.Findings(), func(f ledger.Finding) bool { return slices.ContainsFunc(f.Evidence, t.cut) })
+	return slices.ContainsFunc(t.rec.Record.Findings(),
+		func(f ledger.Finding) bool { return slices.ContainsFunc(f.Evidence, t.cut) })
 }
 
 // cut reports whether an event belongs to a request with its answer in such an event, in any session.
@@ -465,7 +476,8 @@ func (e *Engine) limitsConcurrency(ctx context.Context, refusals []refused) bool
 // limited reports whether one of the requests was refused only because of others, which is tried unless it is known.
 // It begins with the last request: a check mostly ends on it. A request that is refused the first time leaves its
 // session to the next.
-func (e *Engine) limited(ctx context.Context, label string, known *experiment, refusals []refused, try func(ctx context.Context, s *client.Session, how refusal, again func() bool) bool) bool {
+func (e *Engine) limited(ctx context.Context, label string, known *experiment, refusals []refused,
+	try func(ctx context.Context, s *client.Session, how refusal, again func() bool) bool) bool {
 	if len(refusals) == 0 {
 		return false
 	}
@@ -532,7 +544,8 @@ func repeating(ctx context.Context, s *client.Session, r refused) (refused func(
 		params = rest
 	}
 	return func() bool {
-		x, err := s.Call(limit, r.request.Msg.Method, params, client.Deliberately(ledger.Anything)) // out of its context
+		x, err := s.Call(limit, r.request.Msg.Method, params,
+			client.Deliberately(ledger.Anything)) // out of its context
 		return err == nil && slices.ContainsFunc(x.Events(), func(e *wire.Event) bool {
 			how, ok := refusing(e)
 			return ok && how == r.how
@@ -658,7 +671,8 @@ func (e *Engine) limitsRate(ctx context.Context, refusals []refused) bool {
 // ratable returns the refusals that may be due to how many requests there were.
 func ratable(refusals []refused) []refused {
 	return slices.DeleteFunc(slices.Clone(refusals), func(r refused) bool {
-		return r.request.Msg.Method != "tools/call" && r.request.Msg.Method != "completion/complete" && !r.how.temporary()
+		return r.request.Msg.Method != "tools/call" && r.request.Msg.Method != "completion/complete" &&
+			!r.how.temporary()
 	})
 }
 

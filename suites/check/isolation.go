@@ -126,7 +126,8 @@ func (e *Engine) together(ctx context.Context, now []*Future, later func() []*Fu
 			p.again, p.held = append(p.again, p.held...), nil
 		}
 		giveUp(p.held, e.GivenUp())
-		if kept := e.announcedLater.take(); len(kept) > 0 && ctx.Err() == nil && e.GivenUp() == nil && e.announced(ctx) {
+		if kept := e.announcedLater.take(); len(kept) > 0 && ctx.Err() == nil && e.GivenUp() == nil &&
+			e.announced(ctx) {
 			p.again = append(p.again, e.tryAnnounced(ctx, kept)...)
 		} else {
 			giveUp(kept, nil)
@@ -246,7 +247,9 @@ func (q *queue) pop(ready func(*Check) bool, idle func(waiting int)) *Future {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for {
-		i := slices.IndexFunc(q.waiting, func(f *Future) bool { return (!f.Check.Needs.Late || q.waiting[0].Check.Needs.Late) && ready(f.Check) })
+		i := slices.IndexFunc(q.waiting, func(f *Future) bool {
+			return (!f.Check.Needs.Late || q.waiting[0].Check.Needs.Late) && ready(f.Check)
+		})
 		if i >= 0 {
 			f := q.waiting[i]
 			q.waiting = slices.Delete(q.waiting, i, i+1)
@@ -460,7 +463,8 @@ func (e *Engine) fenceShared(ctx context.Context) error {
 // does not if one of these may be run in a session of the others, as it would use ids twice, or if the session has to
 // stay as it is.
 func (p *phase) lendShared(ctx context.Context) {
-	if !p.processPerSession() || p.shared == nil || p.unshared.Load() || len(p.announcedLater.methods) > 0 || ctx.Err() != nil || p.fenceShared(ctx) != nil || !tidy(p.shared) {
+	if !p.processPerSession() || p.shared == nil || p.unshared.Load() || len(p.announcedLater.methods) > 0 ||
+		ctx.Err() != nil || p.fenceShared(ctx) != nil || !tidy(p.shared) {
 		return
 	}
 	p.pool.expect(ofCapable)
@@ -502,7 +506,8 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 			continue
 		}
 		probed = true
-		if len(unanswered) >= maxUnanswered && !e.wasDown() && before.unanswered && !before.doubtful && !before.lost && before.limit == nil {
+		if len(unanswered) >= maxUnanswered && !e.wasDown() && before.unanswered && !before.doubtful && !before.lost &&
+			before.limit == nil {
 			f.keep() // enough of them got no answer alone, either
 			continue
 		}
@@ -530,7 +535,8 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 			}
 			continue
 		case before.mine() && f.last.outcome.Verdict == Passed && !w.failsLater(ctx, f):
-			f.last.outcome.note("it failed while other checks ran, but passed when it ran alone: " + before.outcome.Record.Findings()[0].Message)
+			f.last.outcome.note("it failed while other checks ran, but passed when it ran alone: " +
+				before.outcome.Record.Findings()[0].Message)
 		}
 		giveUp(unanswered, nil)
 		unanswered = nil
@@ -602,7 +608,8 @@ func (e *Engine) ready(ctx context.Context, doubt bool) error {
 func (e *Engine) excuse(ctx context.Context, f *Future, again func()) {
 	for n := 1; f.last.limit != nil && again != nil; n++ {
 		if n == maxLimited || !e.limits.wait(ctx, client.RetryAfter(f.last.limit)) {
-			f.last.tellsNothing(fmt.Sprintf("the server refuses requests because there are too many (HTTP status %d)", f.last.limit.HTTP.Status))
+			f.last.tellsNothing(fmt.Sprintf("the server refuses requests because there are too many (HTTP status %d)",
+				f.last.limit.HTTP.Status))
 			return
 		}
 		again()
@@ -682,7 +689,8 @@ func (w *worker) execute(ctx context.Context, f *Future) {
 		f.last = w.engine.execute(ctx, f.Check, s, further, false)
 		if !f.last.lost {
 			// A check that is run once more must not meet what it sent before.
-			if f.last.unanswered || f.last.limit != nil || f.last.outcome.Verdict != Passed && w.engine.fence(ctx, s) != nil {
+			if f.last.unanswered || f.last.limit != nil ||
+				f.last.outcome.Verdict != Passed && w.engine.fence(ctx, s) != nil {
 				w.drop(ctx)
 			}
 			return
@@ -808,6 +816,7 @@ func (t *T) unopenedFor() bool {
 func (e *Engine) opensAnother() bool {
 	logs := e.Trace.Logs()
 	return e.processPerSession() && len(logs) > 1 && slices.ContainsFunc(logs[1:], func(l *wire.Log) bool {
-		return slices.ContainsFunc(l.Requests(wire.Client, "initialize"), func(x *wire.Exchange) bool { return x.Result() != nil })
+		return slices.ContainsFunc(l.Requests(wire.Client, "initialize"),
+			func(x *wire.Exchange) bool { return x.Result() != nil })
 	})
 }

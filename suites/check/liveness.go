@@ -30,7 +30,8 @@ type UnresponsiveError struct {
 }
 
 func (e *UnresponsiveError) Error() string {
-	return fmt.Sprintf("the server answers no request %s: there was no answer to %s within %v; ", e.Since, strings.Join(e.Unanswered, ", "), e.After) + ending.Raise(ending.Timeout)
+	return fmt.Sprintf("the server answers no request %s: there was no answer to %s within %v; ", e.Since,
+		strings.Join(e.Unanswered, ", "), e.After) + ending.Raise(ending.Timeout)
 }
 
 // liveness is the engine's knowledge about whether the target answers. Its lock is never held during a request to the
@@ -229,10 +230,13 @@ func (e *Engine) waits(l *wire.Log, x *wire.Exchange) bool {
 	if x.From() != wire.Client || x.Cancelled != nil || x.Method() == "tools/call" {
 		return false
 	}
-	if carrier := l.Carrier(x.Request); carrier != nil && (carrier.Status() >= 400 || carrier.End != nil && l.Transport == transport.NameHTTP) {
+	if carrier := l.Carrier(x.Request); carrier != nil &&
+		(carrier.Status() >= 400 || carrier.End != nil && l.Transport == transport.NameHTTP) {
 		return false
 	}
-	return !slices.ContainsFunc(l.Events(), func(e *wire.Event) bool { return e.Kind == wire.KindExit || e.Kind == wire.KindClose })
+	return !slices.ContainsFunc(l.Events(), func(e *wire.Event) bool {
+		return e.Kind == wire.KindExit || e.Kind == wire.KindClose
+	})
 }
 
 // askWhetherAlive asks the target whether it answers, in the session of its last answer and in a new one. It stops after two
@@ -446,7 +450,8 @@ func (e *Engine) exhausts(ctx context.Context, s *client.Session, method string,
 		return nil
 	}
 	asked := s.Log().Requests(wire.Client, method)
-	unresponsive.Since, unresponsive.Worn = fmt.Sprintf("to a process beyond the first %d", answered), asked[len(asked)-1].Request
+	unresponsive.Since, unresponsive.Worn = fmt.Sprintf("to a process beyond the first %d",
+		answered), asked[len(asked)-1].Request
 	return unresponsive
 }
 
@@ -560,7 +565,8 @@ func (e *Engine) ensureUp(ctx context.Context) error {
 		if len(suspects) > maxSuspects {
 			suspects = append(suspects[:maxSuspects:maxSuspects], "others")
 		}
-		l.dead = fmt.Errorf("the server no longer answers an initialize, since %s: %w", strings.Join(suspects, ", "), err)
+		l.dead = fmt.Errorf("the server no longer answers an initialize, since %s: %w", strings.Join(suspects, ", "),
+			err)
 	}
 	return l.dead
 }
@@ -643,7 +649,8 @@ func answers(l *wire.Log, e *wire.Event) bool {
 	switch {
 	case e.Kind == wire.KindHTTPResponse:
 		return e.HTTP.Status >= 400 && strings.HasPrefix(e.Stream, "post:") && !asksNothing(l.Carrier(e))
-	case e.Kind != wire.KindMessage || e.From != wire.Server || !e.Msg.IsResponse() || strings.HasPrefix(e.Stream, "delete:"):
+	case e.Kind != wire.KindMessage || e.From != wire.Server || !e.Msg.IsResponse() ||
+		strings.HasPrefix(e.Stream, "delete:"):
 		return false
 	}
 	if request := l.RequestOf(e); request != nil {

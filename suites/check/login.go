@@ -136,7 +136,8 @@ type recorder struct {
 func (r *recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 	r.count++
 	stream := LoginLabel + ":" + strconv.Itoa(r.count)
-	head := &wire.Head{Method: request.Method, URL: r.redactor.URL(request.URL), Header: r.redactor.Header(request.Header)}
+	head := &wire.Head{Method: request.Method, URL: r.redactor.URL(request.URL),
+		Header: r.redactor.Header(request.Header)}
 	r.append(wire.Event{Kind: wire.KindHTTPRequest, From: wire.Client, Stream: stream, HTTP: head})
 	resp, err := r.next.RoundTrip(request)
 	if err == nil {

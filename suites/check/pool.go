@@ -91,7 +91,9 @@ func (p *pool) plan(checks []*Check, processPerSession, slow bool) {
 // groupWaits reports whether a key belongs to a group with a check that may wait long. No other checks use the sessions
 // of a group. With fewer sessions, the waits would follow each other and lengthen the run.
 func groupWaits(checks []*Check, k key) bool {
-	return slices.ContainsFunc(checks, func(c *Check) bool { return c.Needs.Group != "" && c.takesLong() && c.key() == k })
+	return slices.ContainsFunc(checks, func(c *Check) bool {
+		return c.Needs.Group != "" && c.takesLong() && c.key() == k
+	})
 }
 
 // clientOf returns a name for all handshakes that show the server the same client. The server sees only the
@@ -211,7 +213,8 @@ func (p *pool) empty() []*client.Session {
 // itself: one initialize was served, in the ordinary way, and nothing is left undone in it.
 func reusable(s *client.Session) (as key, ok bool) {
 	log := s.Log()
-	inits := slices.DeleteFunc(log.Requests(wire.Client, "initialize"), func(x *wire.Exchange) bool { return x.Result() == nil })
+	inits := slices.DeleteFunc(log.Requests(wire.Client, "initialize"),
+		func(x *wire.Exchange) bool { return x.Result() == nil })
 	if len(inits) != 1 || inits[0].Result()["protocolVersion"] != client.Version || !tidy(s) {
 		return key{}, false
 	}
@@ -221,7 +224,8 @@ func reusable(s *client.Session) (as key, ok bool) {
 	params, _ := inits[0].Request.Msg.Params.(map[string]any)
 	capabilities, _ := params["capabilities"].(map[string]any)
 	s.Init = inits[0]
-	return key{client: clientOf(client.Version, capabilities)}, initialized && params["protocolVersion"] == client.Version
+	return key{client: clientOf(client.Version, capabilities)},
+		initialized && params["protocolVersion"] == client.Version
 }
 
 // tidy reports whether a session continues, and neither a tool nor this side owes an answer.
@@ -231,19 +235,22 @@ func tidy(s *client.Session) bool {
 			return false
 		}
 	}
-	return !closed(s) && !slices.ContainsFunc(s.Log().Events(), func(e *wire.Event) bool { return e.Kind == wire.KindTimeout })
+	return !closed(s) && !slices.ContainsFunc(s.Log().Events(),
+		func(e *wire.Event) bool { return e.Kind == wire.KindTimeout })
 }
 
 // closed reports whether the connection of a session has ended.
 func closed(s *client.Session) bool {
-	return slices.ContainsFunc(s.Log().Events(), func(e *wire.Event) bool { return e.Kind == wire.KindExit || e.Kind == wire.KindClose })
+	return slices.ContainsFunc(s.Log().Events(),
+		func(e *wire.Event) bool { return e.Kind == wire.KindExit || e.Kind == wire.KindClose })
 }
 
 // putBack gives a session back after a check, or closes it if that may have left
 // something behind.
 func (e *Engine) putBack(ctx context.Context, k key, s *client.Session, a *attempt) {
 	// The latest request of the server is being answered.
-	if ctx.Err() != nil || a.outcome.Verdict == Broken || a.unanswered || a.lost || !tidy(s) && (e.fence(ctx, s) != nil || !tidy(s)) {
+	if ctx.Err() != nil || a.outcome.Verdict == Broken || a.unanswered || a.lost ||
+		!tidy(s) && (e.fence(ctx, s) != nil || !tidy(s)) {
 		e.close(ctx, s)
 		s = nil
 	}

@@ -132,7 +132,8 @@ func (e *Engine) probeTools(ctx context.Context, checks []*Check, s *client.Sess
 		resources := t.List("resources/list").Items
 		for _, resource := range resources[:min(len(resources), maxWatched)] {
 			if uri, ok := resource["uri"].(string); ok {
-				if x, err := s.Call(ctx, "resources/subscribe", map[string]any{"uri": uri}); err == nil && x.Result() != nil {
+				if x, err := s.Call(ctx, "resources/subscribe", map[string]any{"uri": uri}); err == nil &&
+					x.Result() != nil {
 					subscribed = append(subscribed, uri)
 				}
 			}

@@ -17,7 +17,8 @@ func (t *T) Sharing() []*Check {
 
 // sharing reports whether a check can be run beside other requests in its session.
 func sharing(c *Check) bool {
-	return (c.Needs.Session == Shared || c.Needs.Beside) && !c.Needs.Concurrent && !c.Needs.Patient && !c.Needs.Late && !c.takesLong()
+	return (c.Needs.Session == Shared || c.Needs.Beside) && !c.Needs.Concurrent && !c.Needs.Patient && !c.Needs.Late &&
+		!c.takesLong()
 }
 
 // Found returns the requirements with findings in the last execution of another check alone, as far as that has

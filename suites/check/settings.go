@@ -78,7 +78,8 @@ type Authorization struct {
 
 // Tokens returns the tokens that there are.
 func (a Authorization) Tokens() []string {
-	return slices.DeleteFunc([]string{a.Expired, a.OtherAudience, a.OtherIssuer, a.OtherUser, a.Narrow}, func(s string) bool { return s == "" })
+	return slices.DeleteFunc([]string{a.Expired, a.OtherAudience, a.OtherIssuer, a.OtherUser, a.Narrow},
+		func(s string) bool { return s == "" })
 }
 
 // Given returns the options that the settings come from, as [schema.Hint] names them.

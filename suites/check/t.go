@@ -53,7 +53,8 @@ type T struct {
 
 func newT(ctx context.Context, e *Engine, c *Check, s *client.Session) *T {
 	rec := ledger.NewRecorder(c.Name)
-	return &T{Context: ctx, Session: s, Target: e.target, engine: e, check: c, rec: rec, outcome: Outcome{Check: c, Record: rec.Record}}
+	return &T{Context: ctx, Session: s, Target: e.target, engine: e, check: c, rec: rec,
+		outcome: Outcome{Check: c, Record: rec.Record}}
 }
 
 // stop unwinds the body of a check that has come to its verdict.
@@ -258,7 +259,8 @@ func (t *T) Must(err error) {
 // something in a session of the check.
 func (t *T) wasServed() bool {
 	return !t.engine.processPerSession() && slices.ContainsFunc(t.sessions(), func(s *client.Session) bool {
-		return slices.ContainsFunc(s.Log().Events(), func(e *wire.Event) bool { return e.Kind == wire.KindHTTPResponse })
+		return slices.ContainsFunc(s.Log().Events(),
+			func(e *wire.Event) bool { return e.Kind == wire.KindHTTPResponse })
 	})
 }
 
@@ -459,7 +461,8 @@ func (t *T) Settle() {
 		}
 		// Other checks judge a stream that is held open.
 		_, _ = t.Session.AwaitEvent(t.Context, sent.Seq, "end of the response to a POST", func(e *wire.Event) bool {
-			return e.Stream == sent.Stream && (e.Kind == wire.KindStreamEnd || e.Kind == wire.KindMessage && e.From == wire.Server)
+			return e.Stream == sent.Stream && (e.Kind == wire.KindStreamEnd ||
+				e.Kind == wire.KindMessage && e.From == wire.Server)
 		})
 	}
 	t.unawaited = nil

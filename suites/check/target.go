@@ -111,7 +111,8 @@ func (t *Target) discover(ctx context.Context, s *client.Session, ask func(conte
 			t.Lists[list.Method] = list
 		}
 		// A server may leave other sessions waiting as long as this one is open.
-		if unresponsive != nil && late(pinged) && !slices.ContainsFunc(rest, func(l *List) bool { return len(l.Pages) > 0 }) {
+		if unresponsive != nil && late(pinged) &&
+			!slices.ContainsFunc(rest, func(l *List) bool { return len(l.Pages) > 0 }) {
 			return unresponsive
 		}
 		break
@@ -250,7 +251,8 @@ func replay(sent []*client.Exchange) func(params any) (*client.Exchange, error) 
 			switch {
 			case x.Result() == nil && x.Deferred() && len(sent) > 0:
 				// It was sent again, after a while.
-			case x.Response == nil && !refused, x.Cancelled != nil && (x.Response == nil || x.Cancelled.Seq < x.Response.Seq):
+			case x.Response == nil && !refused, x.Cancelled != nil &&
+				(x.Response == nil || x.Cancelled.Seq < x.Response.Seq):
 				return nil, errNotRecorded
 			default:
 				return x, nil
@@ -306,7 +308,8 @@ func StandardAnswers() map[string]client.Answer {
 		},
 		"sampling/createMessage": func(_ context.Context, params any) (any, *wire.Error) {
 			if !Sampleable(params) {
-				return nil, &wire.Error{Code: -32602, Message: "Invalid params: a message is neither text, image nor audio"}
+				return nil, &wire.Error{Code: -32602,
+					Message: "Invalid params: a message is neither text, image nor audio"}
 			}
 			return map[string]any{
 				"role": "assistant", "model": "mcpconform", "stopReason": "endTurn",

@@ -92,7 +92,8 @@ func (t *T) vary(members []family.Member, try func(m family.Member), concurrent 
 			}
 		}
 		if v.late {
-			t.Note("the server is slow: mcpconform did not try %d of %d values", len(members)-len(v.Tried), len(members))
+			t.Note("the server is slow: mcpconform did not try %d of %d values", len(members)-len(v.Tried),
+				len(members))
 		}
 	}()
 	for i, m := range members {

@@ -23,12 +23,15 @@ const officialFlow = "auth/metadata-default"
 
 // flowRequirements are those that every run through the flow can judge.
 var flowRequirements = []string{
-	"auth.client.resource-authorization-request", "auth.client.resource-token-request", "auth.client.resource-always-sent",
+	"auth.client.resource-authorization-request", "auth.client.resource-token-request",
+	"auth.client.resource-always-sent",
 	"auth.client.resource-identifies-server", "auth.client.resource-canonical", "auth.client.resource-most-specific",
 	"auth.resource.has-scheme", "auth.resource.no-fragment", "auth.resource.lowercase",
 	"auth.client.redirect-uri-scheme", "auth.client.redirect-uri-registered", "auth.client.state-used",
-	"auth.client.pkce-challenge", "auth.client.pkce-verifier", "auth.client.pkce-s256", "auth.client.token-request-form",
-	"auth.client.request-with-token", "auth.client.bearer-header", "auth.client.one-token-method", "auth.client.every-request",
+	"auth.client.pkce-challenge", "auth.client.pkce-verifier", "auth.client.pkce-s256",
+	"auth.client.token-request-form",
+	"auth.client.request-with-token", "auth.client.bearer-header", "auth.client.one-token-method",
+	"auth.client.every-request",
 	"auth.client.no-token-in-query", "auth.client.no-foreign-tokens",
 }
 
@@ -37,32 +40,39 @@ const unreached = "the client did not get that far in the flow; it may need a us
 // authScenarios are the scenarios of basic/authorization.
 var authScenarios = []*Scenario{
 	authScenario(AuthorizationBaseline, append([]string{
-		"auth.http-conform", "auth.client.handles-401", "auth.client.resource-metadata", "auth.client.as-metadata", "auth.client.dynamic-registration",
+		"auth.http-conform", "auth.client.handles-401", "auth.client.resource-metadata", "auth.client.as-metadata",
+		"auth.client.dynamic-registration",
 	}, flowRequirements...), func() *AuthorizationSetup { return &AuthorizationSetup{} }, judgeAuthorizationBaseline),
 	tokenAuthScenario("auth/token-basic", "auth/token-endpoint-auth-basic", authserver.AuthBasic),
 	tokenAuthScenario("auth/token-post", "auth/token-endpoint-auth-post", authserver.AuthPost),
 	tokenAuthScenario("auth/token-none", "auth/token-endpoint-auth-none", authserver.AuthNone),
-	authScenario("auth/redirect", []string{"auth.client.no-foreign-tokens"}, func() *AuthorizationSetup { return &AuthorizationSetup{Redirects: true} }, func(t *T) {
-		const id = "auth.client.no-foreign-tokens"
-		switch f := t.Flow; {
-		case f.followed != nil:
-			// The text speaks of tokens that were issued elsewhere; for the target this is one.
-			t.Warning(id, "the client follows a redirect to another origin and sends its access token there", f.followed)
-		case f.redirected:
-			t.Exercised(id)
-		default:
-			t.Inconclusive("the client sent no message after the handshake that could be answered with a redirect", id)
-		}
-	}),
-	authScenario("auth/same-origin", []string{"auth.client.as-location-free"}, func() *AuthorizationSetup { return &AuthorizationSetup{Together: true} }, func(t *T) {
-		t.judgeCompleted("auth.client.as-location-free", "if the authorization server is on the origin of the protected server")
-	}),
+	authScenario("auth/redirect", []string{"auth.client.no-foreign-tokens"},
+		func() *AuthorizationSetup { return &AuthorizationSetup{Redirects: true} }, func(t *T) {
+			const id = "auth.client.no-foreign-tokens"
+			switch f := t.Flow; {
+			case f.followed != nil:
+				// The text speaks of tokens that were issued elsewhere; for the target this is one.
+				t.Warning(id, "the client follows a redirect to another origin and sends its access token there",
+					f.followed)
+			case f.redirected:
+				t.Exercised(id)
+			default:
+				t.Inconclusive("the client sent no message after the handshake that could be answered with a redirect",
+					id)
+			}
+		}),
+	authScenario("auth/same-origin", []string{"auth.client.as-location-free"},
+		func() *AuthorizationSetup { return &AuthorizationSetup{Together: true} }, func(t *T) {
+			t.judgeCompleted("auth.client.as-location-free",
+				"if the authorization server is on the origin of the protected server")
+		}),
 	authScenario("auth/metadata-url", []string{"auth.client.parse-www-authenticate"}, func() *AuthorizationSetup {
 		// Only the header says where the metadata are, among parameters whose values hold commas and quotes.
 		return &AuthorizationSetup{Protection: server.Protection{
 			MetadataPath: elsewhere,
 			Challenge: func(metadata, code string) []string {
-				return []string{coded(`Bearer realm="mcpconform, \"protected\"", hint="a=b, c", resource_metadata="`+metadata+`"`, code)}
+				return []string{coded(`Bearer realm="mcpconform, \"protected\"", hint="a=b, c", resource_metadata="`+
+					metadata+`"`, code)}
 			},
 		}}
 	}, func(t *T) { t.judgeMetadataFound(elsewhere) }),
@@ -71,7 +81,8 @@ var authScenarios = []*Scenario{
 		return &AuthorizationSetup{Protection: server.Protection{
 			MetadataPath: elsewhere,
 			Challenge: func(metadata, code string) []string {
-				return []string{coded(`Bearer realm="mcpconform", resource_metadata="`+metadata+`"`, code), `Basic realm="staff"`}
+				return []string{coded(`Bearer realm="mcpconform", resource_metadata="`+metadata+`"`, code),
+					`Basic realm="staff"`}
 			},
 		}}
 	}, func(t *T) { t.judgeMetadataFound(elsewhere) }),
@@ -80,7 +91,8 @@ var authScenarios = []*Scenario{
 		return &AuthorizationSetup{Protection: server.Protection{
 			MetadataPath: elsewhere,
 			Challenge: func(metadata, code string) []string {
-				return []string{coded(`Basic realm="staff, all of them", bearer realm="mcpconform", resource_metadata="`+metadata+`"`, code)}
+				return []string{coded(`Basic realm="staff, all of them", bearer realm="mcpconform", resource_metadata="`+metadata+`"`,
+					code)}
 			},
 		}}
 	}, func(t *T) { t.judgeMetadataFound(elsewhere) }),
@@ -97,7 +109,9 @@ var authScenarios = []*Scenario{
 			document["issuer"] = otherIssuer
 		}}}}
 	}, func(t *T) {
-		t.judgeRefused("auth.client.as-metadata-issuer", "the metadata of the authorization server name the issuer "+otherIssuer+", not the issuer that the client had asked for", authserver.Metadata)
+		t.judgeRefused("auth.client.as-metadata-issuer",
+			"the metadata of the authorization server name the issuer "+otherIssuer+
+				", not the issuer that the client had asked for", authserver.Metadata)
 	}),
 	authScenario("auth/other-resource", []string{"auth.client.resource-metadata-check"}, func() *AuthorizationSetup {
 		return &AuthorizationSetup{Protection: server.Protection{Metadata: func(document map[string]any) {
@@ -109,34 +123,42 @@ var authScenarios = []*Scenario{
 	authScenario("auth/state-missing", []string{"auth.client.state-missing-discarded"}, func() *AuthorizationSetup {
 		return redirecting(func(result url.Values) { result.Del("state") })
 	}, func(t *T) {
-		t.judgeDiscarded("auth.client.state-missing-discarded", "the redirect came back without the state that the client had sent")
+		t.judgeDiscarded("auth.client.state-missing-discarded",
+			"the redirect came back without the state that the client had sent")
 	}),
 	authScenario("auth/state-mismatch", []string{"auth.client.state-mismatch-discarded"}, func() *AuthorizationSetup {
 		return redirecting(func(result url.Values) { result.Set("state", "mcpconform-another-state") })
 	}, func(t *T) {
-		t.judgeDiscarded("auth.client.state-mismatch-discarded", "the redirect came back with another state than the client had sent")
+		t.judgeDiscarded("auth.client.state-mismatch-discarded",
+			"the redirect came back with another state than the client had sent")
 	}),
 	authScenario("auth/no-registration", []string{"auth.client.other-client-id"}, func() *AuthorizationSetup {
-		return &AuthorizationSetup{Servers: []authserver.Options{{NoRegistration: true}}, Client: &authserver.Client{ID: "mcpconform-registered-client", Secret: "mcpconform-client-secret"}}
+		return &AuthorizationSetup{Servers: []authserver.Options{{NoRegistration: true}},
+			Client: &authserver.Client{ID: "mcpconform-registered-client", Secret: "mcpconform-client-secret"}}
 	}, judgeNoRegistration),
-	authScenario("auth/lapsed", []string{"auth.client.handles-401", "auth.client.pkce-fresh", "auth.client.code-once"}, func() *AuthorizationSetup {
-		return &AuthorizationSetup{Lapse: true, Servers: []authserver.Options{{NoRefresh: true}}}
-	}, judgeLapsed),
-	authScenario("auth/refresh", []string{"auth.client.resource-token-request"}, func() *AuthorizationSetup { return &AuthorizationSetup{Lapse: true} }, nil),
-	authScenario("auth/odd-url", []string{"auth.resource.lowercase", "auth.resource.no-fragment", "auth.client.resource-canonical"}, func() *AuthorizationSetup {
+	authScenario("auth/lapsed", []string{"auth.client.handles-401", "auth.client.pkce-fresh", "auth.client.code-once"},
+		func() *AuthorizationSetup {
+			return &AuthorizationSetup{Lapse: true, Servers: []authserver.Options{{NoRefresh: true}}}
+		}, judgeLapsed),
+	authScenario("auth/refresh", []string{"auth.client.resource-token-request"},
+		func() *AuthorizationSetup { return &AuthorizationSetup{Lapse: true} }, nil),
+	authScenario("auth/odd-url", []string{"auth.resource.lowercase", "auth.resource.no-fragment",
+		"auth.client.resource-canonical"}, func() *AuthorizationSetup {
 		return &AuthorizationSetup{URL: func(u *url.URL) {
 			u.Host, u.Fragment = "LocalHost:"+u.Port(), "start"
 		}}
 	}, nil),
-	authScenario("auth/root", []string{"auth.resource.no-trailing-slash", "auth.client.every-request"}, func() *AuthorizationSetup {
-		return &AuthorizationSetup{
-			URL: func(u *url.URL) { u.Path = "" },
-			Protection: server.Protection{MetadataPath: server.WellKnownResource, Metadata: func(document map[string]any) {
-				resource, _ := document["resource"].(string)
-				document["resource"] = strings.TrimSuffix(resource, server.PathMCP)
-			}},
-		}
-	}, judgeAuthorizedAgain),
+	authScenario("auth/root", []string{"auth.resource.no-trailing-slash", "auth.client.every-request"},
+		func() *AuthorizationSetup {
+			return &AuthorizationSetup{
+				URL: func(u *url.URL) { u.Path = "" },
+				Protection: server.Protection{MetadataPath: server.WellKnownResource,
+					Metadata: func(document map[string]any) {
+						resource, _ := document["resource"].(string)
+						document["resource"] = strings.TrimSuffix(resource, server.PathMCP)
+					}},
+			}
+		}, judgeAuthorizedAgain),
 }
 
 // elsewhere is a path of resource metadata that only the header names.
@@ -148,7 +170,8 @@ func redirecting(change func(url.Values)) *AuthorizationSetup {
 
 func authScenario(name string, requirements []string, setup func() *AuthorizationSetup, judge func(*T)) *Scenario {
 	s := &Scenario{
-		Name: name, Requirements: requirements, Transports: []string{transport.NameHTTP, transport.NameSSE}, Needs: unreached, Authorization: setup, Official: officialFlow,
+		Name: name, Requirements: requirements, Transports: []string{transport.NameHTTP, transport.NameSSE},
+		Needs: unreached, Authorization: setup, Official: officialFlow,
 		// Judge says what a client does at a server that refuses it.
 		Options: func(*ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{HTTP: server.HTTP{Middleware: atRoot}}}
@@ -221,7 +244,8 @@ func atRoot(next http.Handler) http.Handler {
 // soughtAuthorization reports whether the client has asked for metadata or for anything
 // at an authorization server.
 func (t *T) soughtAuthorization() bool {
-	return t.Flow != nil && (len(t.Flow.steps(authserver.Metadata, authserver.Registration, authserver.Authorization, authserver.Token, authserver.Other)) > 0 ||
+	return t.Flow != nil && (len(t.Flow.steps(authserver.Metadata, authserver.Registration, authserver.Authorization,
+		authserver.Token, authserver.Other)) > 0 ||
 		len(t.Flow.asked("/.well-known/")) > 0 || len(t.Flow.asked(elsewhere)) > 0)
 }
 
@@ -249,7 +273,8 @@ func (t *T) controlPasses(id string) bool {
 	case t.AuthorizationBaseline == nil:
 		t.Inconclusive("the scenario "+AuthorizationBaseline+" was not run, so there is nothing to compare with", id)
 	case !t.AuthorizationBaseline.ObtainedToken():
-		t.Inconclusive("the client obtains no token in the scenario "+AuthorizationBaseline+", so there is nothing to compare with", id)
+		t.Inconclusive("the client obtains no token in the scenario "+AuthorizationBaseline+
+			", so there is nothing to compare with", id)
 	default:
 		return true
 	}
@@ -268,7 +293,8 @@ func (t *T) judgeCompleted(id, when string) {
 
 // lastStep returns the last request of the flow.
 func (t *T) lastStep() []*wire.Event {
-	all := t.Flow.steps(authserver.Metadata, authserver.Registration, authserver.Authorization, authserver.Token, authserver.Other)
+	all := t.Flow.steps(authserver.Metadata, authserver.Registration, authserver.Authorization, authserver.Token,
+		authserver.Other)
 	if len(all) > 0 {
 		return []*wire.Event{all[len(all)-1].Event}
 	}
@@ -290,7 +316,8 @@ func (t *T) judgeRefused(id, because string, first authserver.Step) {
 		for _, s := range t.Flow.steps(authserver.Metadata) {
 			proof = append(proof, s.Event)
 		}
-		t.Violation(id, "the client goes on although "+because, append(append(proof, t.Flow.documents...), after[0].Event)...)
+		t.Violation(id, "the client goes on although "+because,
+			append(append(proof, t.Flow.documents...), after[0].Event)...)
 	case first != "" && len(t.Flow.steps(first)) == 0, len(t.Flow.documents) == 0:
 	case t.controlPasses(id):
 		t.Exercised(id)
@@ -332,7 +359,8 @@ func (t *T) judgeMetadataFound(path string) {
 	case len(t.Flow.asked(path)) > 0:
 		t.Exercised(id)
 	case t.soughtAuthorization(), !t.Ending.Attended && t.controlPasses(id):
-		t.Violation(id, "the client never asks for the resource metadata at the URL that the WWW-Authenticate header names",
+		t.Violation(id,
+			"the client never asks for the resource metadata at the URL that the WWW-Authenticate header names",
 			append(lastEvents(t.last(), 2), t.lastStep()...)...)
 	}
 }
@@ -358,7 +386,9 @@ func judgeNoRegistration(t *T) {
 	}
 	for _, s := range t.Flow.steps(authserver.Other) {
 		if s.Method == http.MethodPost && strings.HasSuffix(s.Path, "/register") {
-			t.Violation(id, "the client registers at a guessed endpoint, which the metadata do not name, instead of using the client id that it was given", s.Event)
+			t.Violation(id,
+				"the client registers at a guessed endpoint, which the metadata do not name, instead of using the client id that it was given",
+				s.Event)
 			return
 		}
 	}
@@ -387,7 +417,8 @@ func (t *T) judgeLapse(lapse int) bool {
 			when = "a second time in a session"
 		}
 		if t.Ending.Exit != nil && t.controlPasses(again) {
-			t.Warning(again, "the client asks for no new token when the server answers 401 "+when, lastEvents(t.last(), 4)...)
+			t.Warning(again, "the client asks for no new token when the server answers 401 "+when,
+				lastEvents(t.last(), 4)...)
 		}
 		t.Inconclusive("the client did not ask for authorization again", fresh)
 		return false
@@ -405,7 +436,8 @@ func (t *T) judgeLapse(lapse int) bool {
 		}
 		// A state that can be guessed does not protect (basic/authorization#open-redirection).
 		if state := first.Values.Get("state"); state != "" && state == second.Values.Get("state") {
-			t.Warning("auth.client.state-used", "two authorization requests carry the same state", first.Event, second.Event)
+			t.Warning("auth.client.state-used", "two authorization requests carry the same state", first.Event,
+				second.Event)
 		}
 	}
 	return true
@@ -437,14 +469,16 @@ func judgeAuthorizedAgain(t *T) {
 		}
 	}
 	if len(bare) > 0 && !t.soughtSince(lost) {
-		t.Violation(id, "after a lost session, the client began a new one without the access token that it has", append([]*wire.Event{lost}, bare[:2]...)...)
+		t.Violation(id, "after a lost session, the client began a new one without the access token that it has",
+			append([]*wire.Event{lost}, bare[:2]...)...)
 	}
 }
 
 // soughtSince reports whether the client has sent a request to an authorization server after an
 // event.
 func (t *T) soughtSince(e *wire.Event) bool {
-	return slices.ContainsFunc(t.Flow.steps(authserver.Authorization, authserver.Token), func(s Step) bool { return s.Event.At >= e.At })
+	return slices.ContainsFunc(t.Flow.steps(authserver.Authorization, authserver.Token),
+		func(s Step) bool { return s.Event.At >= e.At })
 }
 
 // maxRefusals is how many refused requests a client may send without seeking
@@ -468,7 +502,9 @@ func judgeAuthorizationBaseline(t *T) {
 	case refused == 0:
 		return // it has sent no request
 	case !t.soughtAuthorization() && refused > maxRefusals:
-		t.Violation(handles, fmt.Sprintf("the client has sent %d requests that were refused with 401, and does not seek authorization", refused), head)
+		t.Violation(handles,
+			fmt.Sprintf("the client has sent %d requests that were refused with 401, and does not seek authorization",
+				refused), head)
 		return
 	case !t.soughtAuthorization() && t.Authorizes && !t.Ending.Attended:
 		for _, id := range []string{handles, "auth.http-conform"} {
@@ -485,7 +521,8 @@ func judgeAuthorizationBaseline(t *T) {
 	case len(about) > 0 && t.Flow.reached():
 		t.Exercised(metadata)
 	case len(about) == 0:
-		t.Violation(metadata, "the client looks for an authorization server without asking for the resource metadata", t.lastStep()...)
+		t.Violation(metadata, "the client looks for an authorization server without asking for the resource metadata",
+			t.lastStep()...)
 	}
 	t.judgeServerMetadata()
 	t.judgeRegistration()
@@ -493,7 +530,8 @@ func judgeAuthorizationBaseline(t *T) {
 
 // reached reports whether the client sent a request to an authorization server.
 func (f *Flow) reached() bool {
-	return len(f.steps(authserver.Metadata, authserver.Registration, authserver.Authorization, authserver.Token, authserver.Other)) > 0
+	return len(f.steps(authserver.Metadata, authserver.Registration, authserver.Authorization, authserver.Token,
+		authserver.Other)) > 0
 }
 
 // guessable are names that many servers give their endpoints. Ours have others.
@@ -505,7 +543,8 @@ func (t *T) judgeServerMetadata() {
 	used := t.Flow.steps(authserver.Registration, authserver.Authorization, authserver.Token)
 	for _, s := range t.Flow.steps(authserver.Other) {
 		if slices.Contains(guessable, s.Path[strings.LastIndexByte(s.Path, '/')+1:]) {
-			t.Violation(id, "the client uses "+s.Method+" "+wire.Quote(s.Path, 80)+", which the metadata do not name", s.Event)
+			t.Violation(id, "the client uses "+s.Method+" "+wire.Quote(s.Path, 80)+", which the metadata do not name",
+				s.Event)
 		}
 	}
 	if known && len(used) > 0 {
@@ -518,7 +557,8 @@ func (t *T) judgeRegistration() {
 	registrations := t.Flow.steps(authserver.Registration)
 	for _, s := range registrations {
 		t.Check(id, s.Status/100 == 2, s.Event).
-			To(BeTrueBecause("the registration request was refused with HTTP status %d: %s", s.Status, wire.Show(s.Answer["error_description"])))
+			To(BeTrueBecause("the registration request was refused with HTTP status %d: %s", s.Status,
+				wire.Show(s.Answer["error_description"])))
 	}
 	if len(registrations) == 0 && len(t.Flow.steps(authserver.Authorization)) > 0 {
 		t.Inconclusive("the client has a client id of its own and does not register", id)
@@ -573,7 +613,8 @@ func (t *T) judgeAuthorization(s Step) {
 	const challenged = "auth.client.pkce-challenge"
 	if t.Check(challenged, s).To(haveParameter("code_challenge")) {
 		formed := isVerifier // a plain challenge is the verifier itself
-		if t.Check("auth.client.pkce-s256", s).To(haveParameter("code_challenge_method", "S256"), "although S256 is offered") {
+		if t.Check("auth.client.pkce-s256", s).To(haveParameter("code_challenge_method", "S256"),
+			"although S256 is offered") {
 			formed = isS256Challenge
 		}
 		t.Check(challenged, formed(s.Values.Get("code_challenge")), s.Event).
@@ -601,8 +642,10 @@ func (t *T) judgeAuthorization(s Step) {
 func (t *T) judgeTokenRequest(s Step) {
 	t.judgeResourceParameter(s, "auth.client.resource-token-request")
 	const form = "auth.client.token-request-form"
-	t.Check(form, s.Method == http.MethodPost, s.Event).To(BeTrueBecause("the token request is a %s, not a POST", s.Method))
-	t.Check(form, s.InQuery, s.Event).To(BeFalseBecause("the parameters of the token request are in the query of the URI, not in the body"))
+	t.Check(form, s.Method == http.MethodPost, s.Event).To(BeTrueBecause("the token request is a %s, not a POST",
+		s.Method))
+	t.Check(form, s.InQuery,
+		s.Event).To(BeFalseBecause("the parameters of the token request are in the query of the URI, not in the body"))
 	t.judgeCredentials(s)
 	t.judgeCodeOnce(s)
 	if s.Values.Get("grant_type") != "authorization_code" {
@@ -615,10 +658,12 @@ func (t *T) judgeTokenRequest(s Step) {
 		if a.Server != s.Server || a.Answer["code"] != s.Values.Get("code") || challenge == "" {
 			continue
 		}
-		ok := authserver.Challenge(verifier) == challenge || a.Values.Get("code_challenge_method") != "S256" && verifier == challenge
+		ok := authserver.Challenge(verifier) == challenge ||
+			a.Values.Get("code_challenge_method") != "S256" && verifier == challenge
 		if t.Check(id, s, a.Event).To(haveParameter("code_verifier")) &&
 			t.Check(id, ok, a.Event, s.Event).To(BeTrueBecause("the code_verifier does not match the code_challenge")) {
-			t.Check(id, isVerifier(verifier), s.Event).To(BeTrueBecause("the code_verifier does not have the form that PKCE prescribes"))
+			t.Check(id, isVerifier(verifier),
+				s.Event).To(BeTrueBecause("the code_verifier does not have the form that PKCE prescribes"))
 		}
 	}
 }
@@ -628,12 +673,14 @@ func (t *T) judgeTokenRequest(s Step) {
 func (t *T) judgeCredentials(s Step) {
 	const id = "auth.client.token-endpoint-auth"
 	if len(s.Auth) > 1 {
-		t.Violation(id, "the token request authenticates the client in more than one way: "+strings.Join(s.Auth, ", "), s.Event)
+		t.Violation(id, "the token request authenticates the client in more than one way: "+strings.Join(s.Auth, ", "),
+			s.Event)
 		return
 	}
 	for _, r := range t.Flow.steps(authserver.Registration) {
 		granted, _ := r.Answer["token_endpoint_auth_method"].(string)
-		if r.Client == "" || r.Client != s.Client && s.Client != "" || r.Server != s.Server || r.Answer["client_secret"] == nil {
+		if r.Client == "" || r.Client != s.Client && s.Client != "" || r.Server != s.Server ||
+			r.Answer["client_secret"] == nil {
 			continue
 		}
 		asked, _ := r.Body["token_endpoint_auth_method"].(string)
@@ -642,11 +689,16 @@ func (t *T) judgeCredentials(s Step) {
 		}
 		switch {
 		case len(s.Auth) == 0 && asked == granted:
-			t.Violation(id, "the token request does not authenticate the client, which got a secret at its registration", r.Event, s.Event)
+			t.Violation(id,
+				"the token request does not authenticate the client, which got a secret at its registration", r.Event,
+				s.Event)
 		case len(s.Auth) == 0:
-			t.Warning(id, "the token request does not authenticate the client, although the authorization server has given it a secret and the method "+granted, r.Event, s.Event)
+			t.Warning(id,
+				"the token request does not authenticate the client, although the authorization server has given it a secret and the method "+granted,
+				r.Event, s.Event)
 		case s.Auth[0] != granted:
-			t.Warning(id, "the client authenticates itself by "+s.Auth[0]+"; the authorization server offers "+granted, r.Event, s.Event)
+			t.Warning(id, "the client authenticates itself by "+s.Auth[0]+"; the authorization server offers "+granted,
+				r.Event, s.Event)
 		default:
 			t.Exercised(id)
 		}
@@ -659,8 +711,10 @@ func (t *T) judgeCredentials(s Step) {
 func (t *T) judgeCodeOnce(s Step) {
 	code := s.Values.Get("code")
 	for _, earlier := range t.Flow.steps(authserver.Token) {
-		if code != "" && earlier.At.Before(s.At) && earlier.Server == s.Server && earlier.Values.Get("code") == code && earlier.Status/100 == 2 {
-			t.Violation("auth.client.code-once", "the client redeems a code a second time, after it got a token for it", earlier.Event, s.Event)
+		if code != "" && earlier.At.Before(s.At) && earlier.Server == s.Server && earlier.Values.Get("code") == code &&
+			earlier.Status/100 == 2 {
+			t.Violation("auth.client.code-once", "the client redeems a code a second time, after it got a token for it",
+				earlier.Event, s.Event)
 			return
 		}
 	}
@@ -668,7 +722,8 @@ func (t *T) judgeCodeOnce(s Step) {
 
 // judgeResourceParameter judges the parameter resource (RFC 8707, section 2).
 func (t *T) judgeResourceParameter(s Step, id string) {
-	t.Check("auth.client.resource-always-sent", s).To(haveParameter("resource"), "although it is required even if the metadata do not mention it")
+	t.Check("auth.client.resource-always-sent", s).To(haveParameter("resource"),
+		"although it is required even if the metadata do not mention it")
 	if !t.Check(id, s).To(haveParameter("resource")) {
 		return
 	}
@@ -694,17 +749,21 @@ func (t *T) judgeResourceURI(text string, e *wire.Event) {
 		To(BeTrueBecause("%s has capitals in scheme or host", shown))
 	own := t.Flow.endpoint
 	path, mine := strings.TrimSuffix(u.Path, "/"), strings.TrimSuffix(own.Path, "/")
-	identifies := strings.EqualFold(u.Scheme, own.Scheme) && u.Port() == own.Port() && transport.Loopback(u.Hostname()) &&
+	identifies := strings.EqualFold(u.Scheme, own.Scheme) && u.Port() == own.Port() &&
+		transport.Loopback(u.Hostname()) &&
 		(path == mine || strings.HasPrefix(mine, path+"/"))
 	if !t.Check("auth.client.resource-identifies-server", identifies, e).
-		To(BeTrueBecause("%s is not the server to which the client sends the token, %s", shown, wire.Quote(own.String(), 120))) {
+		To(BeTrueBecause("%s is not the server to which the client sends the token, %s", shown,
+			wire.Quote(own.String(), 120))) {
 		return
 	}
 	t.Check("auth.client.resource-canonical", u.RawQuery == "" && u.User == nil && u.Path == u.EscapedPath(), e).
 		To(BeTrueBecause("%s is not the canonical URI of the server", shown))
-	t.Check("auth.client.resource-most-specific", path == mine, e).To(BeTrueBecause("%s leaves out the path of the server", shown))
+	t.Check("auth.client.resource-most-specific", path == mine,
+		e).To(BeTrueBecause("%s leaves out the path of the server", shown))
 	if !strings.HasSuffix(own.Path, "/") {
-		t.Check("auth.resource.no-trailing-slash", strings.HasSuffix(text, "/"), e).To(BeFalseBecause("%s ends in a slash", shown))
+		t.Check("auth.resource.no-trailing-slash", strings.HasSuffix(text, "/"),
+			e).To(BeFalseBecause("%s ends in a slash", shown))
 	}
 }
 
@@ -714,7 +773,8 @@ func (t *T) judgeUse() {
 	issued := len(t.Flow.tokens()) > 0
 	evidence := lastEvents(t.last(), 2)
 	used := slices.ContainsFunc(shown, func(s Shown) bool { return s.Ours })
-	elsewhereShown := slices.ContainsFunc(shown, func(s Shown) bool { return len(s.Places) > 0 && !s.Ours && s.Token == "" })
+	elsewhereShown := slices.ContainsFunc(shown,
+		func(s Shown) bool { return len(s.Places) > 0 && !s.Ours && s.Token == "" })
 	if issued && (used || elsewhereShown) {
 		t.Exercised("auth.client.request-with-token")
 	} else if issued && t.Ending.Exit != nil {
@@ -722,7 +782,8 @@ func (t *T) judgeUse() {
 	}
 	for _, s := range shown {
 		if s.Token != "" && !s.Ours && !t.configured() {
-			t.Violation("auth.client.no-foreign-tokens", "the client sends a token that was not issued by the authorization server of this server", evidence...)
+			t.Violation("auth.client.no-foreign-tokens",
+				"the client sends a token that was not issued by the authorization server of this server", evidence...)
 		}
 		if !issued {
 			continue
@@ -732,7 +793,8 @@ func (t *T) judgeUse() {
 				t.Violation("auth.client.bearer-header", "the client sends its token in "+place, evidence...)
 			}
 			if place == "the query" {
-				t.Violation("auth.client.no-token-in-query", "the client sends its token in the query of a URI", evidence...)
+				t.Violation("auth.client.no-token-in-query", "the client sends its token in the query of a URI",
+					evidence...)
 			}
 		}
 		if s.Ours {

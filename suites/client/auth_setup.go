@@ -84,7 +84,8 @@ const mostLapses = 2
 
 // protect makes a server's options those of a protected one, and starts its
 // authorization servers. The function that it returns stops them.
-func (e *Engine) protect(ctx context.Context, setup *AuthorizationSetup, endpoint *Endpoint, o *server.Options, label string) (*Flow, func(), error) {
+func (e *Engine) protect(ctx context.Context, setup *AuthorizationSetup, endpoint *Endpoint, o *server.Options,
+	label string) (*Flow, func(), error) {
 	f := &Flow{setup: setup}
 	protection := setup.Protection
 	var stops []func()
@@ -272,13 +273,15 @@ func (f *Flow) wasRedirected() bool {
 func (f *Flow) elsewhere(log *wire.Log) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		shows := slices.ContainsFunc(f.tokens(), func(token string) bool {
-			return strings.Contains(r.URL.RawQuery, token) || slices.ContainsFunc(slices.Collect(maps.Values(r.Header)), func(values []string) bool {
-				return strings.Contains(strings.Join(values, "\n"), token)
-			})
+			return strings.Contains(r.URL.RawQuery, token) ||
+				slices.ContainsFunc(slices.Collect(maps.Values(r.Header)), func(values []string) bool {
+					return strings.Contains(strings.Join(values, "\n"), token)
+				})
 		})
-		e, _ := log.Append(wire.Event{Kind: wire.KindHTTPRequest, From: wire.Client, Stream: "redirected", HTTP: &wire.Head{
-			Method: r.Method, URL: "http://" + r.Host + r.URL.Path, Header: http.Header{},
-		}})
+		e, _ := log.Append(wire.Event{Kind: wire.KindHTTPRequest, From: wire.Client, Stream: "redirected",
+			HTTP: &wire.Head{
+				Method: r.Method, URL: "http://" + r.Host + r.URL.Path, Header: http.Header{},
+			}})
 		f.mu.Lock()
 		if shows && f.followed == nil {
 			f.followed = e

@@ -25,24 +25,31 @@ type combined struct {
 // Scenarios with such requests are therefore not combined with scenarios that ask the client.
 var combinedLaunches = []combined{
 	{"additions", []string{
-		"lifecycle/early-ping", "lifecycle/additions", "exchange/open-results", "exchange/requests", "lists/changed", "http/sse-fields",
-		"lifecycle/slow-answer", "features/completions", "content/failed-tool", "lists/sub-resource", "lists/directory", schemas, "hostile/large", "content/dates",
+		"lifecycle/early-ping", "lifecycle/additions", "exchange/open-results", "exchange/requests", "lists/changed",
+		"http/sse-fields",
+		"lifecycle/slow-answer", "features/completions", "content/failed-tool", "lists/sub-resource", "lists/directory",
+		schemas, "hostile/large", "content/dates",
 	}},
 	{"bare", []string{"exchange/bare", framed, "lists/whole", "http/sse-crlf", "http/delete", sequenced}},
 	{"pages", []string{
-		"lists/pages", "features/roots", "exchange/beside", "features/progress", "http/sse-answers", "http/sse-marked", "http/listening", "acts/elicitation", "acts/sampling", "acts/root-folder",
+		"lists/pages", "features/roots", "exchange/beside", "features/progress", "http/sse-answers", "http/sse-marked",
+		"http/listening", "acts/elicitation", "acts/sampling", "acts/root-folder",
 	}},
 	{"features", []string{
-		"features/sampling", "features/elicitation", "content/plain", "content/described", "capabilities/bare-resources", "lists/cut-characters", "http/sse-idle", "http/no-session",
+		"features/sampling", "features/elicitation", "content/plain", "content/described",
+		"capabilities/bare-resources", "lists/cut-characters", "http/sse-idle", "http/no-session",
 		brokenEnd, "lists/tool-names", "lists/prompt-names", "lists/uris", "lists/types",
 	}},
-	{"plain", []string{"capabilities/only-tools", "exchange/metadata", "features/errors", "http/json-answers", "http/plain", "sse/absolute-endpoint", "stdio/shutdown"}},
-	{"resources", []string{"capabilities/only-resources", "lists/virtual-files", "http/sse-torn", "http/lower-field", "sse/session", "stdio/stderr"}},
+	{"plain", []string{"capabilities/only-tools", "exchange/metadata", "features/errors", "http/json-answers",
+		"http/plain", "sse/absolute-endpoint", "stdio/shutdown"}},
+	{"resources", []string{"capabilities/only-resources", "lists/virtual-files", "http/sse-torn", "http/lower-field",
+		"sse/session", "stdio/stderr"}},
 	// Many clients read only the first page of a list, or do not read on when the connection is cut.
 	{"first-page", []string{"lists/empty-first-page", "acts/roots", "http/upper-field", "capabilities/only-features"}},
 	{"endless", []string{"lists/endless", "time/slow", "stdio/framing"}},
 	// An unreadable message excuses errors without an id. No scenario of the next launch does.
-	{"unreadable", []string{"hostile/not-json", "faults/requests", "faults/lines", "faults/answers", "faults/streams", "faults/events"}},
+	{"unreadable", []string{"hostile/not-json", "faults/requests", "faults/lines", "faults/answers", "faults/streams",
+		"faults/events"}},
 	{"responses", []string{"faults/responses", "faults/ids", "faults/results", "faults/endless-list"}},
 	{"prompts", []string{"capabilities/only-prompts", "http/refused-message", "sse/spelling"}},
 	// Clients use nothing of empty lists. The other scenarios of this launch are about other moments.
@@ -53,7 +60,8 @@ var combinedLaunches = []combined{
 	{"tenant", []string{"auth/token-basic", "auth/challenges", "auth/issuer-path", "auth/refresh"}},
 	{"origin", []string{"auth/token-post", "auth/challenge-list", "auth/same-origin", "auth/lapsed"}},
 	{"registered", []string{"auth/no-registration", "auth/root"}},
-	{"documents", []string{"auth/token-none", "auth/metadata-url", "auth/two-servers", "auth/redirect", "auth/odd-url"}},
+	{"documents", []string{"auth/token-none", "auth/metadata-url", "auth/two-servers", "auth/redirect",
+		"auth/odd-url"}},
 }
 
 // Unit names the launch that the scenario needs: its own, or a combined one.

@@ -42,9 +42,11 @@ func registered(e Endpoint) [][2]string {
 	if e.ClientID == "" {
 		return nil
 	}
-	context, _ := json.Marshal(map[string]string{"name": e.Official, "client_id": e.ClientID, "client_secret": e.ClientSecret})
+	context, _ := json.Marshal(map[string]string{"name": e.Official, "client_id": e.ClientID,
+		"client_secret": e.ClientSecret})
 	return [][2]string{
-		{"MCPCONFORM_CLIENT_ID", e.ClientID}, {"MCPCONFORM_CLIENT_SECRET", e.ClientSecret}, {"MCP_CONFORMANCE_CONTEXT", string(context)},
+		{"MCPCONFORM_CLIENT_ID", e.ClientID}, {"MCPCONFORM_CLIENT_SECRET", e.ClientSecret},
+		{"MCP_CONFORMANCE_CONTEXT", string(context)},
 	}
 }
 
@@ -62,7 +64,8 @@ func (c Command) Launch(e Endpoint) (transport.Process, error) {
 	for _, v := range append(registered(e), [][2]string{
 		{"MCPCONFORM_URL", e.URL}, {"MCPCONFORM_COMMAND", strings.Join(e.Command, " ")},
 		{"MCPCONFORM_SCENARIO", e.Scenario}, {"MCPCONFORM_TRANSPORT", e.Transport}, {"MCPCONFORM_ACT", e.UserActions},
-		{"MCP_CONFORMANCE_SCENARIO", cmp.Or(e.Official, official)}, {"MCP_CONFORMANCE_PROTOCOL_VERSION", schema.Version},
+		{"MCP_CONFORMANCE_SCENARIO", cmp.Or(e.Official, official)},
+		{"MCP_CONFORMANCE_PROTOCOL_VERSION", schema.Version},
 		{"BROWSER", c.Browser},
 	}...) {
 		if !slices.Contains(c.Given, v[0]) && (v[0] != "BROWSER" || v[1] != "") {

@@ -13,9 +13,12 @@ import (
 
 // odd lists the requirements about content that the ordinary server sends and the plain one does not.
 var odd = []string{
-	"content.annotations.optional", "content.annotations.audience-several", "prompts.message.content-kinds", "resources.read.several-contents",
-	"tools.result.structured-or-unstructured", "tools.result.mixed-content", "tools.result.resource-links", "tools.resource-link.unlisted",
-	"tools.result.embedded-resources", "tools.result.image", "tools.result.audio", "tools.output-schema.optional", "logging.default.server-decides", "logging.message.logger-optional",
+	"content.annotations.optional", "content.annotations.audience-several", "prompts.message.content-kinds",
+	"resources.read.several-contents",
+	"tools.result.structured-or-unstructured", "tools.result.mixed-content", "tools.result.resource-links",
+	"tools.resource-link.unlisted",
+	"tools.result.embedded-resources", "tools.result.image", "tools.result.audio", "tools.output-schema.optional",
+	"logging.default.server-decides", "logging.message.logger-optional",
 	"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited",
 }
 
@@ -54,7 +57,8 @@ var contentScenarios = []*Scenario{
 		},
 		Judge: func(t *T) {
 			if x := t.sent("tools/call"); x != nil && x.Result()["structuredContent"] != nil {
-				t.JudgeContinued("the first tool failed, and its result had structured content", "tools.result.structured-or-unstructured")
+				t.JudgeContinued("the first tool failed, and its result had structured content",
+					"tools.result.structured-or-unstructured")
 			}
 		},
 	},
@@ -80,10 +84,12 @@ var none = map[string]any{} // annotations that say nothing
 // optional are members that the items of a list may have (schema#tool, schema#resource, schema#resourcetemplate,
 // schema#prompt), with values that say nothing new.
 var optional = map[string]map[string]any{
-	"tools/list":               {"title": "A title", "description": "A description.", "annotations": none},
-	"resources/list":           {"title": "A title", "description": "A description.", "mimeType": "text/plain", "annotations": none},
-	"resources/templates/list": {"title": "A title", "description": "A description.", "mimeType": "text/plain", "annotations": none},
-	"prompts/list":             {"title": "A title", "description": "A description.", "arguments": []any{}},
+	"tools/list": {"title": "A title", "description": "A description.", "annotations": none},
+	"resources/list": {"title": "A title", "description": "A description.", "mimeType": "text/plain",
+		"annotations": none},
+	"resources/templates/list": {"title": "A title", "description": "A description.", "mimeType": "text/plain",
+		"annotations": none},
+	"prompts/list": {"title": "A title", "description": "A description.", "arguments": []any{}},
 }
 
 // described returns the options of a server whose lists leave out none of the optional members.
@@ -142,11 +148,13 @@ func judgeEmpty(t *T) {
 		case continues, exit != nil && *exit == (wire.Exit{}):
 			t.Exercised(optionalMembers)
 		case exit == nil:
-			t.Inconclusive("the client was stopped"+after+": it may wait for items, or may not have read the list", optionalMembers)
+			t.Inconclusive("the client was stopped"+after+": it may wait for items, or may not have read the list",
+				optionalMembers)
 		case slip != "":
 			t.Violation(optionalMembers, "the client "+exit.String()+" and wrote "+slip+twin, proof...)
 		default:
-			t.Inconclusive("the client "+exit.String()+after+": it may have no work, or may not have read the list", optionalMembers)
+			t.Inconclusive("the client "+exit.String()+after+": it may have no work, or may not have read the list",
+				optionalMembers)
 		}
 		return
 	}
@@ -189,7 +197,8 @@ func plain(*ScenarioRun) server.Options {
 			"prompts/get": server.EditItems("messages", func(message map[string]any) { message["content"] = text }),
 		},
 		Send: func(out *server.Outgoing) []*server.Outgoing {
-			if out.Kind == wire.Notification && (out.Method == "notifications/message" || strings.HasSuffix(out.Method, "/list_changed")) {
+			if out.Kind == wire.Notification && (out.Method == "notifications/message" ||
+				strings.HasSuffix(out.Method, "/list_changed")) {
 				return nil
 			}
 			return []*server.Outgoing{out}

@@ -232,7 +232,8 @@ func (t *T) steady(missing []deed) (confirmed []deed, why string) {
 		again = t.second()
 	}
 	if again == nil {
-		return missing, "; mcpconform launched it with this only once, so the client may do something else at each launch"
+		return missing,
+			"; mcpconform launched it with this only once, so the client may do something else at each launch"
 	}
 	done := again.deeds()
 	confirmed = slices.DeleteFunc(slices.Clone(missing), func(d deed) bool {
@@ -363,7 +364,8 @@ func (t *T) judgeCoped(after string, proof []*wire.Event, ids ...string) {
 	case decided && ok, end.Exit != nil && (*end.Exit == (wire.Exit{}) || t.asked(http.MethodDelete) || end.reports()):
 		t.Exercised(ids...)
 	case end.Exit != nil:
-		t.Inconclusive("the client "+end.Exit.String()+" after "+after+", and mcpconform cannot tell whether it reported that or failed", ids...)
+		t.Inconclusive("the client "+end.Exit.String()+" after "+after+
+			", and mcpconform cannot tell whether it reported that or failed", ids...)
 	}
 }
 
@@ -443,7 +445,8 @@ func (t *T) judgeTolerated(instead string, ids ...string) {
 			coped := func(other judge.Tolerance) bool {
 				return other.Requirement == fatal.Requirement && c.Survived(other.Message)
 			}
-			if slices.Contains(ids, fatal.Requirement) && !c.Survived(fatal.Message) && !slices.ContainsFunc(tolerances, coped) {
+			if slices.Contains(ids, fatal.Requirement) && !c.Survived(fatal.Message) &&
+				!slices.ContainsFunc(tolerances, coped) {
 				t.Violation(fatal.Requirement, message, fatal.Message)
 			}
 		}

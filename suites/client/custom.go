@@ -183,7 +183,8 @@ func (b *bridged) one(ctx context.Context) (served bool, err error) {
 		case <-wait.C:
 		}
 		exit := p.Exit()
-		return false, fmt.Errorf("the command %s before a client had come; the end of its output: %s", exit.String(), wire.Quote(cmp.Or(strings.TrimSpace(output.String()), "(none)"), 400))
+		return false, fmt.Errorf("the command %s before a client had come; the end of its output: %s", exit.String(),
+			wire.Quote(cmp.Or(strings.TrimSpace(output.String()), "(none)"), 400))
 	}
 	connected.Store(true)
 	b.listens()

@@ -19,12 +19,15 @@ var exchangeScenarios = []*Scenario{
 	{
 		Name: "exchange/requests",
 		Requirements: []string{
-			"ping.either-side", "ping.response-prompt", "base.request.string-id-served", "base.request.integer-id-served",
+			"ping.either-side", "ping.response-prompt", "base.request.string-id-served",
+			"base.request.integer-id-served",
 			"base.error.method-not-found", "meta.attach.request", "base.params.open", "base.params.omitted",
 			"base.request.id-space-per-side", "architecture.client.routing", "base.jsonrpc.member-case",
-			"http.client.messages-before-response", "base.json.any-spelling", "base.response.id-type-echo", "progress.request", "progress.token.any-means",
+			"http.client.messages-before-response", "base.json.any-spelling", "base.response.id-type-echo",
+			"progress.request", "progress.token.any-means",
 		},
-		Shows:    []string{"base.response.*", "base.error.*", "base.notification.no-response", "ping.response-empty", "progress.token.unique"},
+		Shows: []string{"base.response.*", "base.error.*", "base.notification.no-response", "ping.response-empty",
+			"progress.token.unique"},
 		Families: []string{"ids", "tokens", "meta-values", "spellings", "strings"},
 		Needs:    needsToAsk,
 		Options:  Scripted(askEverything),
@@ -33,10 +36,13 @@ var exchangeScenarios = []*Scenario{
 	{
 		Name: "exchange/beside",
 		Requirements: []string{
-			"ping.either-side", "ping.response-prompt", "base.request.string-id-served", "base.request.integer-id-served", "base.error.method-not-found",
-			"meta.attach.request", "base.params.open", "base.params.omitted", "base.request.id-space-per-side", "progress.request", "progress.token.any-means",
+			"ping.either-side", "ping.response-prompt", "base.request.string-id-served",
+			"base.request.integer-id-served", "base.error.method-not-found",
+			"meta.attach.request", "base.params.open", "base.params.omitted", "base.request.id-space-per-side",
+			"progress.request", "progress.token.any-means",
 			"base.notification.unknown-no-response", "meta.attach.notification",
-			"cancellation.ignore-unknown", "cancellation.ignore-completed", "cancellation.ignore-malformed", "base.message.utf8-accepted",
+			"cancellation.ignore-unknown", "cancellation.ignore-completed", "cancellation.ignore-malformed",
+			"base.message.utf8-accepted",
 		},
 		Shows: []string{"base.response.*", "base.error.*", "base.jsonrpc.member-case", "ping.response-empty"},
 		Needs: needsToAsk,
@@ -54,7 +60,8 @@ var exchangeScenarios = []*Scenario{
 	{
 		Name: framed, Transports: standardTransports(),
 		Requirements: []string{
-			"http.client.sse-syntax", "sse.client.message-events", "stdio.message.only-newline-delimits", "http.message.large", "stdio.message.large",
+			"http.client.sse-syntax", "sse.client.message-events", "stdio.message.only-newline-delimits",
+			"http.message.large", "stdio.message.large",
 			"http.client.accepted",
 		},
 		Families: []string{"frames", "events", "types-of-nothing"},
@@ -70,7 +77,8 @@ var exchangeScenarios = []*Scenario{
 	{
 		Name: told, Families: []string{"log-data"},
 		Requirements: []string{
-			"base.notification.unknown-no-response", "base.notification.malformed-no-response", "meta.attach.notification",
+			"base.notification.unknown-no-response", "base.notification.malformed-no-response",
+			"meta.attach.notification",
 			"cancellation.ignore-unknown", "cancellation.ignore-completed", "cancellation.ignore-malformed",
 			"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited",
 			"logging.message.any-data", "base.message.utf8-accepted",
@@ -80,7 +88,8 @@ var exchangeScenarios = []*Scenario{
 		Options: Scripted(notifyEverything),
 		Judge: func(t *T) {
 			judgeTold(t)
-			t.judgeVaried(loggedID, t.Choice.Draw("log-data", told), "behind a log message whose data is", "logging.message.any-data")
+			t.judgeVaried(loggedID, t.Choice.Draw("log-data", told), "behind a log message whose data is",
+				"logging.message.any-data")
 		},
 	},
 }
@@ -94,11 +103,14 @@ func judgeTold(t *T) {
 		"after-unknown":   {"base.notification.unknown-no-response"},
 		"after-meta":      {"meta.attach.notification"},
 		"after-malformed": {"base.notification.malformed-no-response"},
-		"after-cancelled": {"cancellation.ignore-unknown", "cancellation.ignore-completed", "cancellation.ignore-malformed"},
-		afterReason:       {"base.message.utf8-accepted"},
-		"after-changed":   {"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited"},
+		"after-cancelled": {"cancellation.ignore-unknown", "cancellation.ignore-completed",
+			"cancellation.ignore-malformed"},
+		afterReason: {"base.message.utf8-accepted"},
+		"after-changed": {"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited",
+			"resources.list-changed.unsolicited"},
 	}
-	for _, fence := range []string{"after-unknown", "after-meta", "after-malformed", "after-cancelled", afterReason, "after-changed"} {
+	for _, fence := range []string{"after-unknown", "after-meta", "after-malformed", "after-cancelled", afterReason,
+		"after-changed"} {
 		x := t.Asked(fence)
 		if x == nil {
 			continue
@@ -142,9 +154,12 @@ func judgeTold(t *T) {
 
 // noticed describes the notifications that the server sends before each of these pings.
 var noticed = map[string]string{
-	"after-unknown": "notifications with unknown methods", "after-meta": "a notification with _meta, which it ignored without", "after-malformed": "malformed notifications",
-	"after-cancelled": "cancellations that name no request in progress", afterReason: "the cancellation of a ping with a reason outside ASCII",
-	"after-changed": "notifications that lists have changed",
+	"after-unknown":   "notifications with unknown methods",
+	"after-meta":      "a notification with _meta, which it ignored without",
+	"after-malformed": "malformed notifications",
+	"after-cancelled": "cancellations that name no request in progress",
+	afterReason:       "the cancellation of a ping with a reason outside ASCII",
+	"after-changed":   "notifications that lists have changed",
 }
 
 // freeToEnd reports whether a client may end the session and still satisfy a requirement, because that only forbids a
@@ -179,7 +194,8 @@ func (t *T) silentTo(x *judge.Exchange) bool {
 func (t *T) silentUntil(request, until *wire.Event) bool {
 	return slices.ContainsFunc(t.Conversations, func(c *judge.Conversation) bool {
 		return slices.ContainsFunc(c.Events, func(e *wire.Event) bool {
-			return e.Kind == wire.KindTimeout && e.Conn == request.Conn && e.Seq > request.Seq && (until == nil || e.Seq < until.Seq)
+			return e.Kind == wire.KindTimeout && e.Conn == request.Conn && e.Seq > request.Seq &&
+				(until == nil || e.Seq < until.Seq)
 		})
 	})
 }
@@ -223,8 +239,10 @@ var (
 )
 
 var pings = []pinged{
-	{"a word", nil, []string{"base.request.string-id-served", "ping.either-side", "ping.response-prompt", "base.params.omitted"}, byID, family.Of("a word")},
-	{"1234", map[string]any{}, []string{"base.request.string-id-served", "base.params.omitted"}, byID, family.Of("1234")},
+	{"a word", nil, []string{"base.request.string-id-served", "ping.either-side", "ping.response-prompt",
+		"base.params.omitted"}, byID, family.Of("a word")},
+	{"1234", map[string]any{}, []string{"base.request.string-id-served", "base.params.omitted"}, byID,
+		family.Of("1234")},
 	{"", nil, []string{"base.request.string-id-served"}, byID, family.Of("")},
 	{"ключ-鍵-🔑", nil, []string{"base.request.string-id-served"}, byID, family.Of("ключ-鍵-🔑")},
 	{" pad ", nil, []string{"base.request.string-id-served"}, byID, family.Of(" pad ")},
@@ -233,8 +251,10 @@ var pings = []pinged{
 	{1<<53 - 1, nil, []string{"base.request.integer-id-served"}, byID, family.Of(1<<53 - 1)},
 	{"with-meta", map[string]any{"_meta": someMeta}, []string{"meta.attach.request"}, byMeta, family.Of(someMeta)},
 	{"with-member", someParams, []string{"base.params.open"}, byParams, family.Of(someParams)},
-	{"with-token", map[string]any{"_meta": map[string]any{"progressToken": "Ω-token"}}, []string{"progress.request", "progress.token.any-means"}, byToken, family.Of("Ω-token")},
-	{"with-number", map[string]any{"_meta": map[string]any{"progressToken": -5}}, []string{"progress.request", "progress.token.any-means"}, byToken, family.Of(-5)},
+	{"with-token", map[string]any{"_meta": map[string]any{"progressToken": "Ω-token"}},
+		[]string{"progress.request", "progress.token.any-means"}, byToken, family.Of("Ω-token")},
+	{"with-number", map[string]any{"_meta": map[string]any{"progressToken": -5}},
+		[]string{"progress.request", "progress.token.any-means"}, byToken, family.Of(-5)},
 }
 
 // familyPings returns further pings with ids, progress tokens and metadata from families (docs/families.md). They are
@@ -256,13 +276,17 @@ func familyPings(c family.Choice) []pinged {
 		}
 	}
 	for _, m := range c.Draw("tokens", scenario) {
-		all = append(all, pinged{"token: " + m.Is, map[string]any{"_meta": map[string]any{"progressToken": m.Value()}}, []string{"progress.request", "progress.token.any-means"}, byToken, m})
+		all = append(all, pinged{"token: " + m.Is, map[string]any{"_meta": map[string]any{"progressToken": m.Value()}},
+			[]string{"progress.request", "progress.token.any-means"}, byToken, m})
 	}
 	for _, m := range c.Draw("meta-values", scenario) {
-		all = append(all, pinged{"meta: " + m.Is, map[string]any{"_meta": m.Value()}, []string{"meta.attach.request"}, byMeta, m})
+		all = append(all, pinged{"meta: " + m.Is, map[string]any{"_meta": m.Value()}, []string{"meta.attach.request"},
+			byMeta, m})
 	}
 	for _, m := range c.Draw("strings", scenario) {
-		all = append(all, pinged{"text: " + m.Is, map[string]any{"_meta": map[string]any{"com.example/text": m.Value()}}, []string{"meta.attach.request"}, byText, m})
+		all = append(all, pinged{"text: " + m.Is,
+			map[string]any{"_meta": map[string]any{"com.example/text": m.Value()}}, []string{"meta.attach.request"},
+			byText, m})
 	}
 	return all
 }
@@ -272,7 +296,8 @@ func spelled(c family.Choice) []family.Member {
 	members := c.Draw("spellings", "exchange/requests")
 	for i, m := range members {
 		id := spelledID + m.Is
-		members[i] = m.With(map[string]string{"id": id, "escaped": family.Escaped(id), "method": "ping", "escaped-method": family.Escaped("ping")})
+		members[i] = m.With(map[string]string{"id": id, "escaped": family.Escaped(id), "method": "ping",
+			"escaped-method": family.Escaped("ping")})
 	}
 	return members
 }
@@ -364,7 +389,8 @@ func (t *T) judgeAlike() {
 		case len(one) > 0 && len(other) > 0:
 			t.Exercised(id)
 		case len(one)+len(other) > 1:
-			t.Violation(id, "two pings at once whose ids are "+pair[0].String()+" and "+pair[1].String()+" were both answered under one of the ids", append(one, other...)...)
+			t.Violation(id, "two pings at once whose ids are "+pair[0].String()+" and "+pair[1].String()+
+				" were both answered under one of the ids", append(one, other...)...)
 			return
 		}
 	}
@@ -392,7 +418,8 @@ func (a *Asker) clashes() []wire.ID {
 // a value of the other type. It returns nil if there is none.
 func clashing(c *judge.Conversation, x *judge.Exchange) *judge.Exchange {
 	i := slices.IndexFunc(c.Exchanges, func(y *judge.Exchange) bool {
-		return y.From() == wire.Client && y.Request.Msg.ID.Resembles(x.Request.Msg.ID) && y.Request.Seq < x.Request.Seq &&
+		return y.From() == wire.Client && y.Request.Msg.ID.Resembles(x.Request.Msg.ID) &&
+			y.Request.Seq < x.Request.Seq &&
 			(y.Response == nil || y.Response.Seq > x.Request.Seq)
 	})
 	if i < 0 {
@@ -429,7 +456,8 @@ func (t *T) judgeClash(c *judge.Conversation, x *judge.Exchange, served bool) {
 	}
 	switch next := wentOn(c, own, x); {
 	case next != nil:
-		t.Violation("base.request.id-space-per-side", "the client took a ping with the id of its own request for the answer to that request, and never answered the ping",
+		t.Violation("base.request.id-space-per-side",
+			"the client took a ping with the id of its own request for the answer to that request, and never answered the ping",
 			own.Request, x.Request, next)
 	case served:
 		t.judgePing(x, "base.request.id-space-per-side", "")
@@ -447,9 +475,11 @@ func judgeEverything(t *T) {
 		case last, first != nil && t.replied(first):
 			t.Exercised(id)
 		case t.silentTo(first):
-			t.Violation(id, "the client answers no request of the server while it waits for an answer itself", first.Request)
+			t.Violation(id, "the client answers no request of the server while it waits for an answer itself",
+				first.Request)
 		case t.lost(first) != "":
-			t.Violation(id, t.lost(first)+" when a request of the server came while it waited for an answer itself", first.Request)
+			t.Violation(id, t.lost(first)+" when a request of the server came while it waited for an answer itself",
+				first.Request)
 		}
 	}
 	t.judgeVaried(spelledID, spelled(t.Choice), "as", "base.json.any-spelling")
@@ -485,7 +515,8 @@ func judgePings(t *T) {
 				}
 				for _, id := range p.requirements {
 					switch of := id == ofString || id == ofInteger; {
-					case served[kind], served[!kind] && of, len(served) == 0 && (id == "ping.either-side" || id == "ping.response-prompt"):
+					case served[kind], served[!kind] && of,
+						len(served) == 0 && (id == "ping.either-side" || id == "ping.response-prompt"):
 						if message, proof := t.flaw(x, id, p.sent()); message != "" {
 							found[p.with].Add(p.member, id, message, false, proof)
 						} else if x.Response != nil {
@@ -508,9 +539,11 @@ func judgePings(t *T) {
 	}
 	for _, id := range append([]string{"unknown-method", "unknown-case", "unknown-kin"}, unknownAgain...) {
 		if x, ok := t.Answered(id); ok {
-			t.Check("base.error.method-not-found", Named("a request of the unknown method "+x.Method(), x)).To(HaveErrorCode(-32601))
+			t.Check("base.error.method-not-found",
+				Named("a request of the unknown method "+x.Method(), x)).To(HaveErrorCode(-32601))
 		} else if t.lost(x) != "" {
-			t.Violation("base.error.method-not-found", t.lost(x)+" after a request of the unknown method "+x.Method(), x.Request)
+			t.Violation("base.error.method-not-found", t.lost(x)+" after a request of the unknown method "+x.Method(),
+				x.Request)
 		}
 	}
 	if x, ok := t.Answered("last-ping"); ok && served[true] {
@@ -542,9 +575,11 @@ func (t *T) flaw(x *judge.Exchange, id, sent string) (message string, proof []*w
 		return t.lost(x) + " instead of answering " + ping, []*wire.Event{request}
 	case response == nil:
 	case id == "ping.response-prompt" && t.afterGivingUp(request, response) != nil:
-		return ping + " was answered only after the client had given up its own request", []*wire.Event{request, t.afterGivingUp(request, response), response}
+		return ping + " was answered only after the client had given up its own request",
+			[]*wire.Event{request, t.afterGivingUp(request, response), response}
 	case id == "ping.response-prompt" && t.silentUntil(request, response) && t.behindOwn(request, response) != nil:
-		return ping + " was not answered in time, but only when the client had the answer to its own request", []*wire.Event{request, t.behindOwn(request, response), response}
+		return ping + " was not answered in time, but only when the client had the answer to its own request",
+			[]*wire.Event{request, t.behindOwn(request, response), response}
 	case response.Msg.Kind != wire.Result:
 		return ping + " was answered with an error", []*wire.Event{request, response}
 	}
@@ -572,7 +607,8 @@ func (t *T) afterGivingUp(request, response *wire.Event) *wire.Event {
 // behindOwn returns the answer to an own request of the client that came between a ping and its response, or nil.
 func (t *T) behindOwn(request, response *wire.Event) *wire.Event {
 	for _, x := range t.Requests() {
-		if r := x.Response; r != nil && x.Request.Conn == request.Conn && x.Request.Seq < request.Seq && request.Seq < r.Seq && r.Seq < response.Seq {
+		if r := x.Response; r != nil && x.Request.Conn == request.Conn && x.Request.Seq < request.Seq &&
+			request.Seq < r.Seq && r.Seq < response.Seq {
 			return r
 		}
 	}
@@ -596,7 +632,8 @@ func notifyEverything(a *Asker) {
 	if !a.Fence("before") || !notifyUnknown(a) {
 		return
 	}
-	for _, params := range []map[string]any{nil, {}, {"progressToken": map[string]any{}, "progress": "much"}, {"progressToken": "no-such-token", "progress": 1}} {
+	for _, params := range []map[string]any{nil, {}, {"progressToken": map[string]any{}, "progress": "much"},
+		{"progressToken": "no-such-token", "progress": 1}} {
 		a.Notify("notifications/progress", params, "*")
 	}
 	a.Notify("notifications/message", map[string]any{"level": "loud"}, "*")
@@ -610,7 +647,8 @@ func notifyEverything(a *Asker) {
 		return
 	}
 	a.Vary(loggedID, a.Choice.Draw("log-data", told), func(id string, m family.Member) {
-		a.Notify("notifications/message", map[string]any{"level": "emergency", "logger": "a logger", "data": json.RawMessage(jsonText(m))})
+		a.Notify("notifications/message", map[string]any{"level": "emergency", "logger": "a logger",
+			"data": json.RawMessage(jsonText(m))})
 		a.Fence(id)
 	})
 }
@@ -641,7 +679,8 @@ func notifyCancelled(a *Asker) bool {
 		return false
 	}
 	a.Send(map[string]any{"id": "cancelled for a reason", "method": "ping"})
-	a.Notify("notifications/cancelled", map[string]any{"requestId": "cancelled for a reason", "reason": "nicht mehr nötig – 不要 🙂"})
+	a.Notify("notifications/cancelled", map[string]any{"requestId": "cancelled for a reason",
+		"reason": "nicht mehr nötig – 不要 🙂"})
 	return a.Fence(afterReason)
 }
 

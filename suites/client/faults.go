@@ -27,22 +27,28 @@ func Faulty() []*Scenario {
 }
 
 // unjudgeable lists the faults of servers that lose or change their input before the harness can judge it.
-var unjudgeable = []string{"stdio.first-line-only", "stdio.chunk-is-message", "http.history-on-get", "http.listening-history", "http.log-history-on-get"}
+var unjudgeable = []string{"stdio.first-line-only", "stdio.chunk-is-message", "http.history-on-get",
+	"http.listening-history", "http.log-history-on-get"}
 
 // faultScenarios have servers with faults of one kind, several if they do not hide one another. A client may react to
 // them as it likes. Its messages are judged like all others.
 var faultScenarios = []*Scenario{
-	faulty("faults/responses", "base.response-twice", "base.invented-response", "base.error-stack-trace", "progress.after-response",
+	faulty("faults/responses", "base.response-twice", "base.invented-response", "base.error-stack-trace",
+		"progress.after-response",
 		"progress.not-growing", "cancellation.unknown-answered"),
 	faulty("faults/ids", "base.id-as-string", "base.request-id-reused"),
-	faulty("faults/results", "tools.content-block", "tools.structured-wrong-type", "resources.text-and-blob", "prompts.role-system",
+	faulty("faults/results", "tools.content-block", "tools.structured-wrong-type", "resources.text-and-blob",
+		"prompts.role-system",
 		"completion.too-many-values", "logging.message-for-data"),
-	faulty("faults/lists", "tools.duplicate-over-pages", "tools.name-missing", "resources.name-missing", "prompts.name-missing",
+	faulty("faults/lists", "tools.duplicate-over-pages", "tools.name-missing", "resources.name-missing",
+		"prompts.name-missing",
 		"resources.uri-relative", "pagination.next-cursor-number"),
 	faulty("faults/endless-list", "pagination.cursor-never-ends"),
 	faulty("faults/circular-list", "pagination.cursor-loops"),
-	long(faulty("faults/requests", "sampling.messages-string", "elicitation.nested-object", "roots.params-array", "base.request-id-null")),
-	faulty("faults/undeclared", "lifecycle.sampling-undeclared", "tools.undeclared", "logging.undeclared", "lifecycle.updates-undeclared"),
+	long(faulty("faults/requests", "sampling.messages-string", "elicitation.nested-object", "roots.params-array",
+		"base.request-id-null")),
+	faulty("faults/undeclared", "lifecycle.sampling-undeclared", "tools.undeclared", "logging.undeclared",
+		"lifecycle.updates-undeclared"),
 	faulty("faults/handshake", "lifecycle.no-server-info", "schema.capability-boolean"),
 	faulty("faults/lines", "stdio.banner", "stdio.log-on-stdout", "stdio.blank-lines"),
 	faulty("faults/answers", "http.json-array"),

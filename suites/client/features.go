@@ -22,7 +22,8 @@ var featureScenarios = []*Scenario{
 			"sampling.error.returned", "lifecycle.capability.client-refuses-sampling", "base.error.invalid-params",
 			"sampling.security.validate-content", "sampling.max-tokens.limit", "base.response.present",
 		},
-		Shows:   []string{"base.response.once", "ping.response-prompt", "sampling.*", "content.*", "progress.*", "cancellation.*", "schema.create-message-result", "schema.progress-notification"},
+		Shows: []string{"base.response.once", "ping.response-prompt", "sampling.*", "content.*", "progress.*",
+			"cancellation.*", "schema.create-message-result", "schema.progress-notification"},
 		Needs:   needsToAsk,
 		Options: Scripted(askSampling),
 		Judge: func(t *T) {
@@ -30,14 +31,16 @@ var featureScenarios = []*Scenario{
 				t.judgeRefusal("undeclared-sampling", "lifecycle.capability.client-refuses-sampling")
 				return
 			}
-			t.Inconclusive("the client declares sampling, so it has nothing to refuse", "lifecycle.capability.client-refuses-sampling")
+			t.Inconclusive("the client declares sampling, so it has nothing to refuse",
+				"lifecycle.capability.client-refuses-sampling")
 			t.judgeSampling()
 		},
 	},
 	{
 		Name: "features/elicitation",
 		Requirements: []string{
-			"elicitation.schema.client-supports", "elicitation.schema.number-bounds", "lifecycle.capability.client-refuses-elicitation",
+			"elicitation.schema.client-supports", "elicitation.schema.number-bounds",
+			"lifecycle.capability.client-refuses-elicitation",
 			"base.error.invalid-params", "base.response.present",
 		},
 		Shows:   []string{"elicitation.*", "schema.elicit-result", "ping.response-prompt"},
@@ -48,7 +51,8 @@ var featureScenarios = []*Scenario{
 				t.judgeRefusal("undeclared-elicitation", "lifecycle.capability.client-refuses-elicitation")
 				return
 			}
-			t.Inconclusive("the client declares elicitation, so it has nothing to refuse", "lifecycle.capability.client-refuses-elicitation")
+			t.Inconclusive("the client declares elicitation, so it has nothing to refuse",
+				"lifecycle.capability.client-refuses-elicitation")
 			if c := t.Handshake(); c != nil && c.Version < server.Version {
 				t.Inconclusive("the negotiated version has no elicitation", "elicitation.schema.client-supports",
 					"elicitation.schema.number-bounds", "lifecycle.capability.client-refuses-elicitation")
@@ -60,7 +64,8 @@ var featureScenarios = []*Scenario{
 			if ok && plain.Result() == nil && t.controlled(plainForm) {
 				t.judgeForm(plainForm, "elicitation.schema.client-supports")
 			} else if !ok || plain.Result() == nil {
-				t.Inconclusive("the client answers no elicitation request with a result", "elicitation.schema.client-supports",
+				t.Inconclusive("the client answers no elicitation request with a result",
+					"elicitation.schema.client-supports",
 					"elicitation.schema.number-bounds", "base.error.invalid-params")
 				return
 			}
@@ -77,15 +82,18 @@ var featureScenarios = []*Scenario{
 		},
 	},
 	{
-		Name:         "features/roots",
-		Requirements: []string{"roots.list.current", "cancellation.either-side", "cancellation.race", "base.response.present"},
-		Shows:        []string{"roots.*", "schema.list-roots-result", "base.params.*", "meta.attach.request", "progress.request", "ping.response-prompt"},
-		Needs:        needsToAsk,
-		Options:      Scripted(askRoots),
+		Name: "features/roots",
+		Requirements: []string{"roots.list.current", "cancellation.either-side", "cancellation.race",
+			"base.response.present"},
+		Shows: []string{"roots.*", "schema.list-roots-result", "base.params.*", "meta.attach.request",
+			"progress.request", "ping.response-prompt"},
+		Needs:   needsToAsk,
+		Options: Scripted(askRoots),
 		Judge: func(t *T) {
 			for _, after := range cancelled {
 				if x, ok := t.Answered(after); ok && x.Response.Msg.Kind == wire.Result {
-					t.Tolerated(x.Response, "answered the ping behind the cancellation of requests to it", "cancellation.either-side", "cancellation.race")
+					t.Tolerated(x.Response, "answered the ping behind the cancellation of requests to it",
+						"cancellation.either-side", "cancellation.race")
 				} else if before, served := t.Answered("before-cancelling"); served && t.lost(x) != "" {
 					for _, id := range []string{"cancellation.either-side", "cancellation.race"} {
 						t.Violation(id, t.lost(x)+" after requests to it were cancelled", x.Request)
@@ -109,7 +117,8 @@ var featureScenarios = []*Scenario{
 	{
 		Name: progressed, Families: []string{"progress-values"}, Narrows: "progress-values",
 		Requirements: []string{
-			"progress.notify", "progress.value-float", "progress.total-float", "progress.frequency", "progress.omit-total", "progress.none",
+			"progress.notify", "progress.value-float", "progress.total-float", "progress.frequency",
+			"progress.omit-total", "progress.none",
 		},
 		Needs: "the client did not ask for the progress of a request",
 		Options: func(run *ScenarioRun) server.Options {
@@ -120,7 +129,8 @@ var featureScenarios = []*Scenario{
 			t.judgeTolerated("progress of every request that asks for it", "progress.none")
 			for _, x := range t.Requests() {
 				if x.Token != nil && len(x.Progress) > 0 {
-					t.JudgeContinued(t.offered("progress was reported up to ", "progress was reported"), "progress.notify", "progress.value-float", "progress.total-float",
+					t.JudgeContinued(t.offered("progress was reported up to ", "progress was reported"),
+						"progress.notify", "progress.value-float", "progress.total-float",
 						"progress.frequency", "progress.omit-total")
 					return
 				}
@@ -130,7 +140,8 @@ var featureScenarios = []*Scenario{
 	{
 		Name: "features/completions",
 		Requirements: []string{
-			"completion.result.total-exceeds-values", "completion.client.partial-results", "completion.context.client-sends",
+			"completion.result.total-exceeds-values", "completion.client.partial-results",
+			"completion.context.client-sends",
 		},
 		Shows: []string{"completion.*"},
 		Needs: "the client requested no completions",
@@ -172,7 +183,9 @@ var featureScenarios = []*Scenario{
 					case on:
 						t.Exercised("base.error.data-free")
 					case copes && t.brokeOff():
-						t.Violation("base.error.data-free", "the client goes on after an error without data, and ended after one with data", x.Events()...)
+						t.Violation("base.error.data-free",
+							"the client goes on after an error without data, and ended after one with data",
+							x.Events()...)
 					}
 				}
 			}
@@ -213,7 +226,8 @@ func (t *T) judgeSampling() {
 	t.judgeLater(plain)
 	if plain == nil || plain.Result() == nil {
 		t.Inconclusive("the client answers no sampling request with a generated message",
-			"sampling.request.optional-members", "sampling.include-context.optional", "sampling.metadata.free-form", "sampling.error.returned",
+			"sampling.request.optional-members", "sampling.include-context.optional", "sampling.metadata.free-form",
+			"sampling.error.returned",
 			"base.error.invalid-params", "sampling.security.validate-content", "sampling.max-tokens.limit")
 		return
 	}
@@ -222,7 +236,8 @@ func (t *T) judgeSampling() {
 	for _, m := range sampledMedia {
 		x := t.Asked(m.id)
 		if lost := t.lost(x); lost != "" {
-			t.Violation("base.response.present", lost+" after a sampling request with content that is not text; plain ones got answers", x.Request)
+			t.Violation("base.response.present",
+				lost+" after a sampling request with content that is not text; plain ones got answers", x.Request)
 		}
 	}
 	t.judgeLikePlain("sampling-full", "sampling.request.optional-members")
@@ -235,7 +250,8 @@ func (t *T) judgeSampling() {
 	t.judgeLikePlain("sampling-metadata", "sampling.metadata.free-form")
 	if x, ok := t.Answered("sampling-foreign-metadata"); ok && x.Result() == nil {
 		// The model provider decides the form of metadata and may refuse these.
-		t.Inconclusive("the client or its model provider refuses metadata of an invented form", "sampling.metadata.free-form")
+		t.Inconclusive("the client or its model provider refuses metadata of an invented form",
+			"sampling.metadata.free-form")
 	}
 	const returned = "sampling.error.returned"
 	if x, ok := t.Answered("sampling-broken"); ok {
@@ -250,7 +266,8 @@ func (t *T) judgeSampling() {
 		case ok && x.Response.Msg.Kind == wire.ErrorResponse && t.controlled(id):
 			refused++
 		case t.lost(x) != "":
-			t.Violation("sampling.security.validate-content", t.lost(x)+" after a sampling request with malformed content", x.Request)
+			t.Violation("sampling.security.validate-content",
+				t.lost(x)+" after a sampling request with malformed content", x.Request)
 		}
 	}
 	if refused == len(malformed) { // the passive rules see those that are served
@@ -273,8 +290,10 @@ func (t *T) judgeInstead(x *judge.Exchange) {
 		if e.From != wire.Client || e.Seq < x.Request.Seq || e.Msg.Kind != wire.Notification {
 			continue
 		}
-		if holds(e.Msg.Params, isResult) && holds(e.Msg.Params, func(v any) bool { return v == x.Request.Msg.ID.Loose() || v == x.Request.Msg.ID.String() }) {
-			t.Violation(id, "in place of a response came a notification "+wire.Quote(e.Msg.Method, 60)+", which names the request and holds what its result would", x.Request, e)
+		if holds(e.Msg.Params, isResult) && holds(e.Msg.Params,
+			func(v any) bool { return v == x.Request.Msg.ID.Loose() || v == x.Request.Msg.ID.String() }) {
+			t.Violation(id, "in place of a response came a notification "+wire.Quote(e.Msg.Method, 60)+
+				", which names the request and holds what its result would", x.Request, e)
 			return
 		}
 	}
@@ -338,15 +357,18 @@ func (t *T) judgeLikePlain(id, requirement string) (served bool) {
 	x, ok := t.Answered(id)
 	switch {
 	case ok && x.Result() == nil && (x.Error() == nil || !asInvalid(x.Error().Code) || !t.controlled(id)):
-		t.Inconclusive("the client refused a form of the request; its user may do so, or it may limit how often a server asks", requirement)
+		t.Inconclusive("the client refused a form of the request; its user may do so, or it may limit how often a server asks",
+			requirement)
 	case ok:
 		check := t.Check
 		if x.Method() == "sampling/createMessage" && x.Error() != nil && x.Error().Code == internalError {
 			check = t.WarnUnless // its model provider may have failed
 		}
-		return check(requirement, Named("this form of the request", x)).To(HaveResult(), "although plain ones got results")
+		return check(requirement, Named("this form of the request", x)).To(HaveResult(),
+			"although plain ones got results")
 	case t.lost(x) != "":
-		t.Violation(requirement, t.lost(x)+" after this form of the request, although a plain one got a result", x.Request)
+		t.Violation(requirement, t.lost(x)+" after this form of the request, although a plain one got a result",
+			x.Request)
 	}
 	return false
 }
@@ -355,10 +377,13 @@ func (t *T) judgeLikePlain(id, requirement string) (served bool) {
 // before and after them. The passive rules judge that each has its own answer.
 func (t *T) judgeBoth(feature string) {
 	for _, asked := range []struct{ id, which, others string }{
-		{"-both", "-first", ""}, {"-both", "-second", ""}, {"-beside", "-second", ", of which the other was cancelled,"},
+		{"-both", "-first", ""}, {"-both", "-second", ""},
+		{"-beside", "-second", ", of which the other was cancelled,"},
 	} {
 		if x, ok := t.Answered(feature + asked.id + asked.which); x != nil && !ok && t.controlled(feature+asked.id) {
-			t.Violation("base.response.present", "one of two requests that were open at once"+asked.others+" was not answered; the same request was before and after them", x.Request)
+			t.Violation("base.response.present",
+				"one of two requests that were open at once"+asked.others+
+					" was not answered; the same request was before and after them", x.Request)
 		}
 	}
 }
@@ -372,11 +397,13 @@ func (t *T) judgeOpen(id, what string) {
 	switch {
 	case ping == nil || alive && ping.Result() == nil:
 	case alive && answered && open.Response.Seq < ping.Response.Seq && ping.Response.At-ping.Request.At >= prompt:
-		t.Violation(requirement, "a ping that came while "+what+" was open was answered only after that", open.Request, ping.Request, open.Response, ping.Response)
+		t.Violation(requirement, "a ping that came while "+what+" was open was answered only after that", open.Request,
+			ping.Request, open.Response, ping.Response)
 	case alive:
 		t.Exercised(requirement)
 	case answered && t.requestsAfter(t.conversationOf(open), open.Response):
-		t.Violation(requirement, "a ping that came while "+what+" was open was not answered, although that was", open.Request, ping.Request, open.Response)
+		t.Violation(requirement, "a ping that came while "+what+" was open was not answered, although that was",
+			open.Request, ping.Request, open.Response)
 	}
 }
 
@@ -385,7 +412,8 @@ func (t *T) judgeOpen(id, what string) {
 func (t *T) judgeForm(id, requirement string) {
 	x, ok := t.Answered(id)
 	if ok && x.Result() != nil && x.Result()["action"] != "accept" {
-		t.Inconclusive("the client did not accept every form, which its user may decide, so its support for all kinds of property is unknown", requirement)
+		t.Inconclusive("the client did not accept every form, which its user may decide, so its support for all kinds of property is unknown",
+			requirement)
 		return
 	}
 	t.judgeLikePlain(id, requirement)
@@ -400,7 +428,8 @@ func (t *T) judgeInvalidParams(id, what string) {
 		return
 	}
 	if code := x.Response.Msg.Error.Code; code != -32602 && (!asInvalid(code) || !t.controlled(id)) {
-		t.Inconclusive("the client refused invalid params with another code; its user may have refused the request", requirement)
+		t.Inconclusive("the client refused invalid params with another code; its user may have refused the request",
+			requirement)
 		return
 	}
 	t.Check(requirement, Named(what, x)).To(HaveErrorCode(-32602))
@@ -424,7 +453,8 @@ func sampleText(text string) map[string]any {
 
 // samplingOptions are optional members of sampling requests, alone and empty.
 var samplingOptions = []map[string]any{
-	{"systemPrompt": "Be brief."}, {"systemPrompt": ""}, {"temperature": 0}, {"stopSequences": []any{"END", "\n\n"}}, {"stopSequences": []any{}},
+	{"systemPrompt": "Be brief."}, {"systemPrompt": ""}, {"temperature": 0}, {"stopSequences": []any{"END", "\n\n"}},
+	{"stopSequences": []any{}},
 	{"modelPreferences": map[string]any{}}, {"modelPreferences": map[string]any{"hints": []any{}}},
 	{"modelPreferences": map[string]any{"costPriority": 0, "speedPriority": 1}}, {"maxTokens": 100_000},
 }
@@ -443,7 +473,8 @@ func askSampling(a *Asker) {
 	const method = "sampling/createMessage"
 	plain := map[string]any{"messages": []any{sampleText("Say hello.")}, "maxTokens": 50}
 	if !a.Has("sampling") {
-		a.Ask("undeclared-sampling", method, plain, "sampling.capability.declared", "lifecycle.capability.server-uses-sampling")
+		a.Ask("undeclared-sampling", method, plain, "sampling.capability.declared",
+			"lifecycle.capability.server-uses-sampling")
 		a.Fence("after-sampling")
 		return
 	}
@@ -463,7 +494,8 @@ func askSampling(a *Asker) {
 	a.AskLike("sampling-full", method, with(map[string]any{
 		"messages": []any{
 			sampleText("What is the answer?"),
-			map[string]any{"role": "assistant", "content": map[string]any{"type": "text", "text": "To which question?"}},
+			map[string]any{"role": "assistant", "content": map[string]any{"type": "text",
+				"text": "To which question?"}},
 			sampleText("To any."),
 		},
 		"systemPrompt": "Be brief.", "temperature": 0.5, "stopSequences": []any{"END"}, "includeContext": "none",
@@ -474,20 +506,23 @@ func askSampling(a *Asker) {
 		},
 	}), plain)
 	for i, context := range []string{"none", "thisServer", "allServers"} {
-		a.AskLike("sampling-"+context, method, tracked(with(map[string]any{"includeContext": context}), firstSamplingToken-i), plain)
+		a.AskLike("sampling-"+context, method, tracked(with(map[string]any{"includeContext": context}),
+			firstSamplingToken-i), plain)
 	}
 	a.AskLike("sampling-metadata", method, with(map[string]any{"metadata": map[string]any{}}), plain)
 	a.AskUser("sampling-foreign-metadata", method, with(map[string]any{
 		"metadata": map[string]any{"com.example/nested": map[string]any{"list": []any{1, nil, "x"}}, "plain": true},
 	}))
-	a.AskUser("sampling-short", method, map[string]any{"messages": []any{sampleText("Tell a long story about the sea.")}, "maxTokens": 2})
+	a.AskUser("sampling-short", method,
+		map[string]any{"messages": []any{sampleText("Tell a long story about the sea.")}, "maxTokens": 2})
 	a.AskLike("sampling-broken", method, map[string]any{"messages": "none at all", "maxTokens": 10}, plain, "*")
 	for _, malformed := range []struct {
 		id      string
 		content map[string]any
 	}{
 		{"sampling-no-text", map[string]any{"type": "text"}},
-		{"sampling-not-base64", map[string]any{"type": "image", "data": "this is not Base64!", "mimeType": "image/png"}},
+		{"sampling-not-base64", map[string]any{"type": "image", "data": "this is not Base64!",
+			"mimeType": "image/png"}},
 		{"sampling-unknown-type", map[string]any{"type": "com.example/smell", "data": "AAAA"}},
 	} {
 		a.AskLike(malformed.id, method, with(map[string]any{
@@ -512,7 +547,8 @@ func askSampling(a *Asker) {
 		a.AskUser(m.id, method, with(map[string]any{"messages": messages}))
 	}
 	a.company = false
-	a.AskBoth("sampling-both", method, tracked(with(nil), "sampling-first"), tracked(with(nil), "sampling-second"), plain, false)
+	a.AskBoth("sampling-both", method, tracked(with(nil), "sampling-first"), tracked(with(nil), "sampling-second"),
+		plain, false)
 	a.AskBoth("sampling-beside", method, with(nil), with(nil), plain, true)
 	a.AskPinging("sampling-open", method, with(map[string]any{"messages": []any{sampleText("Take your time.")}}))
 	a.Withdraw("sampling-withdrawn", method, tracked(with(nil), "sampling-withdrawn"))
@@ -523,7 +559,8 @@ var forms = []struct {
 	name     string
 	property map[string]any
 }{
-	{"string", map[string]any{"type": "string", "title": "Name", "description": "Any name", "minLength": 2, "maxLength": 40}},
+	{"string", map[string]any{"type": "string", "title": "Name", "description": "Any name", "minLength": 2,
+		"maxLength": 40}},
 	{"email", map[string]any{"type": "string", "format": "email"}},
 	{"uri", map[string]any{"type": "string", "format": "uri"}},
 	{"date", map[string]any{"type": "string", "format": "date"}},
@@ -600,7 +637,8 @@ func askElicitation(a *Asker) {
 		}
 	}
 	a.AskUser("elicitation-all", method, form(all...))
-	a.AskLike("elicitation-broken", method, map[string]any{"message": "Please fill in.", "requestedSchema": "none"}, plain, "*")
+	a.AskLike("elicitation-broken", method, map[string]any{"message": "Please fill in.", "requestedSchema": "none"},
+		plain, "*")
 	for _, name := range bareForms {
 		if !a.overdue() {
 			a.AskLike("elicitation-"+name, method, form(name), plain)
@@ -617,7 +655,8 @@ func askElicitation(a *Asker) {
 		}
 	}
 	a.company = false
-	a.AskBoth("elicitation-both", method, tracked(form("string"), "elicitation-first"), tracked(form("integer"), "elicitation-second"), plain, false)
+	a.AskBoth("elicitation-both", method, tracked(form("string"), "elicitation-first"),
+		tracked(form("integer"), "elicitation-second"), plain, false)
 	a.AskBoth("elicitation-beside", method, form("string"), form("string"), plain, true)
 	unhasty := form("string")
 	unhasty["message"] = "Please take your time, and fill in: string"
@@ -655,7 +694,8 @@ func askRoots(a *Asker) {
 			}
 		}
 		a.Send(map[string]any{"id": "roots-cancelled", "method": method})
-		a.Notify("notifications/cancelled", map[string]any{"requestId": "roots-cancelled", "reason": "no longer needed"})
+		a.Notify("notifications/cancelled", map[string]any{"requestId": "roots-cancelled",
+			"reason": "no longer needed"})
 		a.Fence(cancelled[1])
 		a.AskBoth("roots-both", method, map[string]any{}, map[string]any{}, map[string]any{}, false)
 		a.AskPinging(rootsUnhurried, method, tracked(map[string]any{}, rootsUnhurried))
@@ -703,7 +743,8 @@ func (t *T) judgeRootsForms() {
 
 func (t *T) judgeRootsForm(id, requirement string) {
 	if x, ok := t.Answered(id); ok && x.Error() != nil && x.Error().Code == internalError {
-		t.Inconclusive("the client could not list its roots when it was asked in this form, but that may happen in any form (client/roots#error-handling)", requirement)
+		t.Inconclusive("the client could not list its roots when it was asked in this form, but that may happen in any form (client/roots#error-handling)",
+			requirement)
 		return
 	}
 	t.judgeLikePlain(id, requirement)
@@ -746,7 +787,8 @@ func progressing(values []family.Member) server.Middleware {
 			r.Notify("notifications/progress", params)
 		}
 		for _, value := range values {
-			r.Notify("notifications/progress", map[string]any{"progressToken": token, "progress": json.Number(value.Raw()), "message": "far on"})
+			r.Notify("notifications/progress", map[string]any{"progressToken": token,
+				"progress": json.Number(value.Raw()), "message": "far on"})
 		}
 		delete(r.Params, "_meta") // so that nothing else reports progress
 		return next(ctx, r)
@@ -778,10 +820,12 @@ func (t *T) judgeContext(c *judge.Conversation) {
 		if x.Method() != "completion/complete" {
 			continue
 		}
-		prompt, argument := wire.At(x.Request.Msg.Params, "ref", "name"), wire.At(x.Request.Msg.Params, "argument", "name")
+		prompt, argument := wire.At(x.Request.Msg.Params, "ref", "name"), wire.At(x.Request.Msg.Params, "argument",
+			"name")
 		for _, earlier := range all[:i] {
 			name, _ := wire.At(earlier.Request.Msg.Params, "argument", "name").(string)
-			if earlier.Method() != x.Method() || prompt == nil || wire.At(earlier.Request.Msg.Params, "ref", "name") != prompt || name == argument ||
+			if earlier.Method() != x.Method() || prompt == nil ||
+				wire.At(earlier.Request.Msg.Params, "ref", "name") != prompt || name == argument ||
 				earlier.Response == nil || earlier.Response.Seq > x.Request.Seq {
 				continue
 			}
@@ -792,9 +836,12 @@ func (t *T) judgeContext(c *judge.Conversation) {
 			suggested, _ := wire.At(earlier.Result(), "completion", "values").([]any)
 			for _, use := range all[i:] {
 				value := wire.At(use.Request.Msg.Params, "arguments", name)
-				if use.Method() == "prompts/get" && wire.At(use.Request.Msg.Params, "name") == prompt && value != nil && slices.Contains(suggested, value) {
-					t.Warning(id, "the completion of "+wire.Show(argument)+" was requested without the argument "+wire.Quote(name, 40)+
-						", for which the client had got suggestions and used one", earlier.Request, earlier.Response, x.Request, use.Request)
+				if use.Method() == "prompts/get" && wire.At(use.Request.Msg.Params, "name") == prompt && value != nil &&
+					slices.Contains(suggested, value) {
+					t.Warning(id, "the completion of "+wire.Show(argument)+" was requested without the argument "+
+						wire.Quote(name, 40)+
+						", for which the client had got suggestions and used one", earlier.Request, earlier.Response,
+						x.Request, use.Request)
 					return
 				}
 			}

@@ -188,13 +188,15 @@ func (t *T) judgeAcceptances() {
 		for i := range 3 { // the head may come later than the first of them
 			x, ok := t.Answered(acceptedID + m.Is + afterwards + strconv.Itoa(i))
 			if !ok && t.lost(x) != "" {
-				t.Violation(id, t.lost(x)+" after a 202 without a body that has the Content-Type "+m.String(), x.Request)
+				t.Violation(id, t.lost(x)+" after a 202 without a body that has the Content-Type "+m.String(),
+					x.Request)
 				return
 			} else if ok {
 				last = x
 			}
 		}
-		t.Tolerated(last.Response, "answered a ping behind a 202 without a body that has the Content-Type "+m.String(), id)
+		t.Tolerated(last.Response, "answered a ping behind a 202 without a body that has the Content-Type "+m.String(),
+			id)
 	}
 }
 
@@ -222,13 +224,15 @@ func (t *T) unread(members []family.Member) (m family.Member, lost *judge.Exchan
 			for i, x := range all {
 				cursor, more := wire.At(x.Result(), "nextCursor").(string)
 				carrier := c.Carrier(x.Request)
-				if !more || carrier == nil || carrier.Head == nil || carrier.Head.HTTP.Header.Get("Content-Type") != m.Str() || !follows(t.Baseline, x.Method()) {
+				if !more || carrier == nil || carrier.Head == nil ||
+					carrier.Head.HTTP.Header.Get("Content-Type") != m.Str() || !follows(t.Baseline, x.Method()) {
 					continue
 				}
 				followed := slices.ContainsFunc(all, func(y *judge.Exchange) bool {
 					return y.Method() == x.Method() && wire.At(y.Request.Msg.Params, "cursor") == any(cursor)
 				})
-				switch next := slices.IndexFunc(all[i+1:], func(y *judge.Exchange) bool { return y.Request.Seq > x.Response.Seq && operation(y.Method()) }); {
+				switch next := slices.IndexFunc(all[i+1:],
+					func(y *judge.Exchange) bool { return y.Request.Seq > x.Response.Seq && operation(y.Method()) }); {
 				case followed:
 					read = true
 				case next >= 0 && all[i+1+next].Method() != x.Method():
@@ -270,7 +274,8 @@ func (t *T) judgeHeads(after string, members []family.Member, ids ...string) {
 		}
 	}
 	if m, x := t.unread(members); x != nil {
-		t.Violation(ids[0], "the client goes on, but does not use the cursor in an answer of the type "+m.String()+", as it does with an ordinary server", append(x.Events(), t.headOf(x))...)
+		t.Violation(ids[0], "the client goes on, but does not use the cursor in an answer of the type "+m.String()+
+			", as it does with an ordinary server", append(x.Events(), t.headOf(x))...)
 		t.Inconclusive("the client reads no answer of the type "+m.String(), ids[1:]...)
 		return
 	}

@@ -77,7 +77,8 @@ var hostileScenarios = []*Scenario{
 					t.recorder().Note("base.error.invalid-request", wire.Client, "a ping with jsonrpc 1.0 is served")
 					continue
 				}
-				t.Check("base.error.invalid-request", Named("a message that is not a valid request", r), t.sentWith(id)).
+				t.Check("base.error.invalid-request", Named("a message that is not a valid request", r),
+					t.sentWith(id)).
 					To(HaveErrorCode(-32600))
 			}
 		},
@@ -93,7 +94,8 @@ var hostileScenarios = []*Scenario{
 				t.Exercised("architecture.client.routing")
 			}
 			if died := t.died(); died != "" {
-				t.Violation("base.error.parse-survive", "the client "+died+" after invalid and unusual messages", lastEvents(t.last(), 4)...)
+				t.Violation("base.error.parse-survive", "the client "+died+" after invalid and unusual messages",
+					lastEvents(t.last(), 4)...)
 			}
 		},
 	},
@@ -102,7 +104,8 @@ var hostileScenarios = []*Scenario{
 		// judged like all others.
 		Name: "hostile/lists",
 		Requirements: []string{
-			"schema.call-tool-request", "schema.read-resource-request", "schema.get-prompt-request", "schema.list-tools-request",
+			"schema.call-tool-request", "schema.read-resource-request", "schema.get-prompt-request",
+			"schema.list-tools-request",
 			"schema.list-resources-request", "schema.list-prompts-request",
 		},
 		Needs:  needsList,
@@ -110,7 +113,9 @@ var hostileScenarios = []*Scenario{
 		Options: func(*ScenarioRun) server.Options {
 			methods := make(map[string]server.Middleware)
 			for method, member := range listed {
-				methods[method] = server.Edit(func(_ *server.Request, result map[string]any) { breakList(result, member) })
+				methods[method] = server.Edit(func(_ *server.Request, result map[string]any) {
+					breakList(result, member)
+				})
 			}
 			return server.Options{Behaviour: server.Behaviour{Breaks: []string{"*"}, Methods: methods}}
 		},
@@ -125,16 +130,19 @@ var hostileScenarios = []*Scenario{
 				"*": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 					result, rpcErr := next(ctx, r)
 					object, ok := result.(map[string]any)
-					if !ok || listed[r.Method] == "" || r.Session.Value(r.Method, func() any { return new(counter) }).(*counter).next() > 0 {
+					if !ok || listed[r.Method] == "" ||
+						r.Session.Value(r.Method, func() any { return new(counter) }).(*counter).next() > 0 {
 						return result, rpcErr
 					}
 					n := r.Session.Value("large", func() any { return new(counter) }).(*counter).next()
 					if n == 1 {
 						// Over HTTP, the notification before the answer turns the answer into an event stream.
-						r.Notify("notifications/message", map[string]any{"level": "emergency", "data": "the answer is long"})
+						r.Notify("notifications/message",
+							map[string]any{"level": "emergency", "data": "the answer is long"})
 					}
 					if n < 2 {
-						object[filling] = strings.Repeat("a line of sixty-four characters, which repeats a great many times ", 1<<14)
+						object[filling] = strings.Repeat("a line of sixty-four characters, which repeats a great many times ",
+							1<<14)
 					}
 					return result, rpcErr
 				},
@@ -167,10 +175,14 @@ func (t *T) judgeLarge(id string) {
 			cursor, more := x.Result()["nextCursor"].(string)
 			switch {
 			case x.Cancelled != nil && x.Cancelled.At-answer.At >= prompt:
-				t.Violation(id, "an answer of a mebibyte came, but the client waited on and gave the request up", x.Request, answer, x.Cancelled)
+				t.Violation(id, "an answer of a mebibyte came, but the client waited on and gave the request up",
+					x.Request, answer, x.Cancelled)
 				return
-			case more && t.requestsAfter(c, answer) && !readsOn(c, x.Method(), cursor) && t.Baseline.readsOn(x.Method()):
-				t.Violation(id, "the client did not use the nextCursor of an answer of a mebibyte, although it uses that of others", x.Request, answer)
+			case more && t.requestsAfter(c, answer) && !readsOn(c, x.Method(), cursor) &&
+				t.Baseline.readsOn(x.Method()):
+				t.Violation(id,
+					"the client did not use the nextCursor of an answer of a mebibyte, although it uses that of others",
+					x.Request, answer)
 				return
 			}
 		}
@@ -186,7 +198,8 @@ func (t *T) readsOn(method string) bool {
 		return false
 	}
 	cursor, more := first.Result()["nextCursor"].(string)
-	return more && slices.ContainsFunc(t.Conversations, func(c *judge.Conversation) bool { return readsOn(c, method, cursor) })
+	return more && slices.ContainsFunc(t.Conversations,
+		func(c *judge.Conversation) bool { return readsOn(c, method, cursor) })
 }
 
 // readsOn reports whether the client requested a page of a list with a cursor.
@@ -210,8 +223,10 @@ func makeNoise(a *Asker) {
 		`{"jsonrpc":"2.0","id":{"a":1},"error":{"code":"none"}}`,
 		"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":\"\xff\xfe \xed\xa0\x80\"}}",
 		`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"\ud800 \u0000"}}`,
-		`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":` + strings.Repeat("[", 2000) + strings.Repeat("]", 2000) + `}}`,
-		`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":` + strings.Repeat("9", 10_000) + `}}`,
+		`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":` +
+			strings.Repeat("[", 2000) + strings.Repeat("]", 2000) + `}}`,
+		`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":` +
+			strings.Repeat("9", 10_000) + `}}`,
 		"\ufeff" + `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"marked"}}`,
 		"",
 	} {

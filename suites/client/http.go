@@ -55,8 +55,9 @@ func renamed(name, field, how string) *Scenario {
 
 var httpScenarios = []*Scenario{
 	{
-		Name: jsonAnswers, Transports: overHTTP(), Requirements: []string{"http.client.json-answer"}, Families: []string{"json-types"},
-		Needs: "the client did not begin a session",
+		Name: jsonAnswers, Transports: overHTTP(), Requirements: []string{"http.client.json-answer"},
+		Families: []string{"json-types"},
+		Needs:    "the client did not begin a session",
 		Options: func(run *ScenarioRun) server.Options {
 			// A tool that asks the client reaches only a client that listens with GET.
 			return server.Options{CallTimeout: run.Patience / 20, Behaviour: server.Behaviour{HTTP: server.HTTP{
@@ -65,7 +66,8 @@ var httpScenarios = []*Scenario{
 			}}}
 		},
 		Judge: func(t *T) {
-			t.judgeHeads("all answers came as JSON", t.Choice.Draw("json-types", jsonAnswers), "http.client.json-answer")
+			t.judgeHeads("all answers came as JSON", t.Choice.Draw("json-types", jsonAnswers),
+				"http.client.json-answer")
 		},
 	},
 	{
@@ -79,15 +81,19 @@ var httpScenarios = []*Scenario{
 			return o
 		},
 		Judge: func(t *T) {
-			t.judgeHeads("all answers came as SSE streams, without event ids", t.Choice.Draw("stream-types", sseAnswers),
+			t.judgeHeads("all answers came as SSE streams, without event ids",
+				t.Choice.Draw("stream-types", sseAnswers),
 				"http.client.sse-answer", "http.server.event-ids")
 		},
 	},
 	spelling("fields", "with comments and unknown fields, also between lines of data", func(_, several string) []byte {
-		return lines("\n", ": a comment", "unknown: field", "data: "+strings.ReplaceAll(several, "\n", "\n: a comment\nunknown: field\n:\ndata: "), "nonsense", ":")
+		return lines("\n", ": a comment", "unknown: field",
+			"data: "+strings.ReplaceAll(several, "\n", "\n: a comment\nunknown: field\n:\ndata: "), "nonsense", ":")
 	}),
 	spelling("crlf", "with CRLF at the ends of lines, and data in several lines", linesWithCRLF),
-	inPieces(spelling("torn", "with CRLF at the ends of lines, data in several lines, and in pieces, of which some end between a CR and its LF", linesWithCRLF)),
+	inPieces(spelling("torn",
+		"with CRLF at the ends of lines, data in several lines, and in pieces, of which some end between a CR and its LF",
+		linesWithCRLF)),
 	long(hasty(spelling("cr", "with CR at the ends of lines", func(data, _ string) []byte {
 		return lines("\r", "data: "+data, "event:message")
 	}))),
@@ -122,9 +128,10 @@ var httpScenarios = []*Scenario{
 	renamed("http/lower-field", "mcp-session-id", "small letters"),
 	renamed("http/upper-field", "MCP-SESSION-ID", "capitals"),
 	{
-		Name: "http/delete", Transports: overHTTP(), Requirements: []string{"http.client.delete-session", "lifecycle.shutdown.http-close"},
-		Shows: []string{"http.client.session-header"},
-		Needs: needsEnd,
+		Name: "http/delete", Transports: overHTTP(),
+		Requirements: []string{"http.client.delete-session", "lifecycle.shutdown.http-close"},
+		Shows:        []string{"http.client.session-header"},
+		Needs:        needsEnd,
 		Options: func(*ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{
 				Breaks: []string{"http.server.delete-session"},
@@ -148,20 +155,23 @@ var httpScenarios = []*Scenario{
 	},
 	{
 		Name: "http/listening", Transports: overHTTP(),
-		Requirements: []string{"http.client.get-stream-messages", "http.client.get-close-tolerated", "http.client.last-event-id"},
-		Needs:        "the client opened no listening stream with GET",
-		Options:      listening,
+		Requirements: []string{"http.client.get-stream-messages", "http.client.get-close-tolerated",
+			"http.client.last-event-id"},
+		Needs:   "the client opened no listening stream with GET",
+		Options: listening,
 		Judge: func(t *T) {
 			if x := t.Asked("on-the-stream"); x != nil {
 				switch {
 				case x.Response != nil:
 					t.Exercised("http.client.get-stream-messages")
 				case t.lost(x) != "":
-					t.Violation("http.client.get-stream-messages", t.lost(x)+" after a ping on the listening stream", x.Request)
+					t.Violation("http.client.get-stream-messages", t.lost(x)+" after a ping on the listening stream",
+						x.Request)
 				}
 				_, next := t.brokenAt(resumedID)
 				emptied, again := t.brokenAt(emptiedID)
-				if emptied != nil && again == nil || next != nil && next.HTTP.Header.Get("Last-Event-Id") == unlistenedID {
+				if emptied != nil && again == nil ||
+					next != nil && next.HTTP.Header.Get("Last-Event-Id") == unlistenedID {
 					// The client continued to listen. It then left after an event without text, or named an event
 					// that never existed, which may explain its end.
 					t.Exercised("http.client.get-close-tolerated")
@@ -170,7 +180,9 @@ var httpScenarios = []*Scenario{
 				}
 			}
 			if x, ok := t.Answered(resumedPing); x != nil && !ok && t.silentUntil(x.Request, t.leftAt(x)) {
-				t.Violation("http.client.get-stream-messages", "the client does not answer a ping on a listening stream that it has opened again; it answered one on the first", x.Request)
+				t.Violation("http.client.get-stream-messages",
+					"the client does not answer a ping on a listening stream that it has opened again; it answered one on the first",
+					x.Request)
 			}
 			t.judgeListenedOn()
 		},
@@ -187,34 +199,40 @@ var httpScenarios = []*Scenario{
 	{
 		Name: "http/lost-session", Transports: overHTTP(),
 		Requirements: []string{"http.client.reinitialize-on-404", "http.client.reinitialize-without-session-id"},
-		Shows: []string{"lifecycle.init.initialized-sent", "lifecycle.init.request-client-info", "http.client.version-header", "http.client.session-header",
-			"lifecycle.capability.client-emits-roots-list-changed", "lifecycle.capability.client-uses-*", "http.client.delete-session", "base.response.present"},
+		Shows: []string{"lifecycle.init.initialized-sent", "lifecycle.init.request-client-info",
+			"http.client.version-header", "http.client.session-header",
+			"lifecycle.capability.client-emits-roots-list-changed", "lifecycle.capability.client-uses-*",
+			"http.client.delete-session", "base.response.present"},
 		Needs:   "the client sent no request with a session id after the handshake",
 		Options: losing,
 		Judge:   judgeLost(0),
 	},
 	{
-		Name: "http/lost-answer", Transports: overHTTP(), After: []string{"http/lost-session"}, Excused: staying, Requirements: []string{"http.client.reinitialize-on-404"},
-		Needs:   "the client answered no ping with a session id",
-		Options: losingAnswer,
-		Judge:   judgeLostAnswer,
+		Name: "http/lost-answer", Transports: overHTTP(), After: []string{"http/lost-session"}, Excused: staying,
+		Requirements: []string{"http.client.reinitialize-on-404"},
+		Needs:        "the client answered no ping with a session id",
+		Options:      losingAnswer,
+		Judge:        judgeLostAnswer,
 	},
 	{
-		Name: "http/lost-again", Transports: overHTTP(), After: []string{"http/lost-session"}, Excused: staying, Requirements: []string{"http.client.reinitialize-on-404"},
-		Shows:   []string{"http.client.version-header-negotiated"},
-		Needs:   "the client did not begin a new session when it lost the first one, or sent too few requests in the new one",
-		Options: losingTwice,
-		Judge:   judgeLost(1),
+		Name: "http/lost-again", Transports: overHTTP(), After: []string{"http/lost-session"}, Excused: staying,
+		Requirements: []string{"http.client.reinitialize-on-404"},
+		Shows:        []string{"http.client.version-header-negotiated"},
+		Needs:        "the client did not begin a new session when it lost the first one, or sent too few requests in the new one",
+		Options:      losingTwice,
+		Judge:        judgeLost(1),
 	},
 	{
-		Name: "http/refused-message", Transports: overHTTP(), Requirements: []string{"http.client.error-body-tolerated"},
-		Needs:   needsToAsk,
-		Options: refusing,
+		Name: "http/refused-message", Transports: overHTTP(),
+		Requirements: []string{"http.client.error-body-tolerated"},
+		Needs:        needsToAsk,
+		Options:      refusing,
 		Judge: func(t *T) {
 			const id = "http.client.error-body-tolerated"
 			if _, ok := t.Answered("after-bare"); !ok {
 				if t.Asked("refused-bare") != nil {
-					t.Inconclusive("the client does not go on after a refusal of a message, whether or not it has a body", id)
+					t.Inconclusive("the client does not go on after a refusal of a message, whether or not it has a body",
+						id)
 				}
 				return
 			}
@@ -222,7 +240,9 @@ var httpScenarios = []*Scenario{
 			case ok:
 				t.Tolerated(x.Response, "answered the ping behind a refusal with an error in its body", id)
 			case t.lost(x) != "":
-				t.Violation(id, t.lost(x)+" after a refusal with an error in its body; after one without a body it answered", lastEvents(t.last(), 4)...)
+				t.Violation(id,
+					t.lost(x)+" after a refusal with an error in its body; after one without a body it answered",
+					lastEvents(t.last(), 4)...)
 			case x == nil && t.Asked("refused-body") != nil && t.silentTo(t.Asked("refused-body")):
 				t.Inconclusive("the client did not answer all pings", id)
 			}
@@ -231,10 +251,11 @@ var httpScenarios = []*Scenario{
 	{
 		// Some clients wait for long when a stream is cut twice.
 		Name: "http/cut-stream", Transports: overHTTP(), Long: true,
-		Requirements: []string{"http.client.resume-get", "http.client.last-event-id", "http.disconnect.survived", "http.client.sse-syntax"},
-		Needs:        "the client did not ask for the rest of a stream that was cut; resuming is optional",
-		Options:      cutting,
-		Judge:        judgeCut,
+		Requirements: []string{"http.client.resume-get", "http.client.last-event-id", "http.disconnect.survived",
+			"http.client.sse-syntax"},
+		Needs:   "the client did not ask for the rest of a stream that was cut; resuming is optional",
+		Options: cutting,
+		Judge:   judgeCut,
 	},
 	{
 		Name: "sse/session", Transports: []string{transport.NameSSE},
@@ -253,16 +274,18 @@ var httpScenarios = []*Scenario{
 	{
 		// A client that only appends the announced path to the address of the server copes with a path, and not with
 		// an absolute URI.
-		Name: "sse/absolute-endpoint", Transports: []string{transport.NameSSE}, Requirements: []string{"sse.client.post-to-endpoint"},
-		Needs:   "the client did not connect",
-		Options: announcing,
+		Name: "sse/absolute-endpoint", Transports: []string{transport.NameSSE},
+		Requirements: []string{"sse.client.post-to-endpoint"},
+		Needs:        "the client did not connect",
+		Options:      announcing,
 		Judge: func(t *T) {
 			t.JudgeContinued("the endpoint event names an absolute URI", "sse.client.post-to-endpoint")
 		},
 	},
 	{
-		Name: "sse/spelling", Transports: []string{transport.NameSSE}, Requirements: []string{"sse.client.message-events"},
-		Needs: "the client did not get through the handshake",
+		Name: "sse/spelling", Transports: []string{transport.NameSSE},
+		Requirements: []string{"sse.client.message-events"},
+		Needs:        "the client did not get through the handshake",
 		Options: func(*ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{HTTP: server.HTTP{Event: func(e *server.Event) []*server.Event {
 				if e.Out == nil {
@@ -314,10 +337,12 @@ var httpScenarios = []*Scenario{
 			case legacy:
 				t.Exercised("sse.client.fallback-get")
 			case t.first == nil:
-				t.Inconclusive("run the scenario http/legacy-only as well; it shows whether the client falls back at all", "sse.client.fallback-get")
+				t.Inconclusive("run the scenario http/legacy-only as well; it shows whether the client falls back at all",
+					"sse.client.fallback-get")
 			case !t.interrupted():
-				t.Violation("sse.client.fallback-get", fmt.Sprintf("after its POST was refused with %d, the client does not look for the older transport with a GET, as it does after 405",
-					refused.HTTP.Status), refused)
+				t.Violation("sse.client.fallback-get",
+					fmt.Sprintf("after its POST was refused with %d, the client does not look for the older transport with a GET, as it does after 405",
+						refused.HTTP.Status), refused)
 			}
 		},
 	},
@@ -325,7 +350,8 @@ var httpScenarios = []*Scenario{
 
 // refusals lists statuses for the refusal of a POST. None is an example of the text, and none has a meaning of its
 // own for clients, as 401 has.
-var refusals = []int{http.StatusNotAcceptable, http.StatusGone, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity}
+var refusals = []int{http.StatusNotAcceptable, http.StatusGone, http.StatusUnsupportedMediaType,
+	http.StatusUnprocessableEntity}
 
 // refusingPosts speaks the older transport alone, and refuses a POST to its event stream with another status than
 // 405: the client falls back after any 4xx (basic/transports#backwards-compatibility).
@@ -336,7 +362,8 @@ func refusingPosts(run *ScenarioRun) server.Options {
 		Behaviour: server.Behaviour{
 			Breaks: []string{"sse.server.sse-endpoint"},
 			HTTP: server.HTTP{Reply: func(r *server.Reply) {
-				if r.Request.Method == http.MethodPost && r.Request.URL.Path == server.PathSSE && r.Status == http.StatusMethodNotAllowed {
+				if r.Request.Method == http.MethodPost && r.Request.URL.Path == server.PathSSE &&
+					r.Status == http.StatusMethodNotAllowed {
 					r.Status = status
 				}
 			}},
@@ -349,7 +376,8 @@ func refusingPosts(run *ScenarioRun) server.Options {
 func (t *T) fallback() (refused *wire.Event, legacy bool) {
 	for _, c := range t.Conversations {
 		for _, x := range c.HTTP {
-			if m := x.Message(); x.Method() == http.MethodPost && m != nil && m.Msg.Method == "initialize" && x.Head != nil && x.Head.HTTP.Status/100 == 4 &&
+			if m := x.Message(); x.Method() == http.MethodPost && m != nil && m.Msg.Method == "initialize" &&
+				x.Head != nil && x.Head.HTTP.Status/100 == 4 &&
 				(refused == nil || x.Head.At < refused.At) {
 				refused = x.Head
 			}
@@ -612,7 +640,8 @@ func listening(run *ScenarioRun) server.Options {
 				switch last {
 				case listenedID:
 				case resumedID:
-					return []*server.Event{{Session: s, Name: "message", ID: emptiedID, Retry: "20", Data: []byte{}, Cut: true}}
+					return []*server.Event{{Session: s, Name: "message", ID: emptiedID, Retry: "20", Data: []byte{},
+						Cut: true}}
 				default:
 					return proposal
 				}
@@ -621,7 +650,8 @@ func listening(run *ScenarioRun) server.Options {
 					return append([]*server.Event{next}, proposal...)
 				}
 				return []*server.Event{next, {
-					Session: s, Raw: []byte("event: message\nid: " + unlistenedID + "\ndata: {\"jsonrpc\":\"2.0\",\"me"), Cut: true,
+					Session: s, Raw: []byte("event: message\nid: " + unlistenedID +
+						"\ndata: {\"jsonrpc\":\"2.0\",\"me"), Cut: true,
 				}}
 			},
 		},
@@ -650,7 +680,8 @@ func opens(e *wire.Event) bool {
 // nextEvent returns the next event for a resumed listening stream.
 func nextEvent(s *server.Session) *server.Event {
 	message := map[string]any{
-		"jsonrpc": "2.0", "method": "notifications/message", "params": map[string]any{"level": "emergency", "data": "the connection breaks now"},
+		"jsonrpc": "2.0", "method": "notifications/message",
+		"params": map[string]any{"level": "emergency", "data": "the connection breaks now"},
 	}
 	text, _ := json.Marshal(message) // never fails
 	return &server.Event{
@@ -661,7 +692,8 @@ func nextEvent(s *server.Session) *server.Event {
 
 // leftAt returns the event with which the client closed the stream that had brought it a request, or nil.
 func (t *T) leftAt(x *judge.Exchange) *wire.Event {
-	if stream := t.conversationOf(x).Carrier(x.Request); stream != nil && stream.End != nil && stream.End.From == wire.Client {
+	if stream := t.conversationOf(x).Carrier(x.Request); stream != nil && stream.End != nil &&
+		stream.End.From == wire.Client {
 		return stream.End
 	}
 	return nil
@@ -678,12 +710,15 @@ func (t *T) judgeListenedOn() {
 	}
 	switch named := first.HTTP.Header.Get("Last-Event-Id"); named {
 	case "":
-		t.Inconclusive("the client opens a new listening stream after the server has ended the first, and does not resume it", id)
+		t.Inconclusive("the client opens a new listening stream after the server has ended the first, and does not resume it",
+			id)
 		return
 	case listenedID:
 		t.Exercised(id)
 	default:
-		t.Violation(id, "the client resumed its listening stream after another event than the last one that it received", ended, first)
+		t.Violation(id,
+			"the client resumed its listening stream after another event than the last one that it received", ended,
+			first)
 		return
 	}
 	broken, second := t.brokenAt(resumedID)
@@ -695,12 +730,17 @@ func (t *T) judgeListenedOn() {
 		t.Exercised(id)
 		t.judgeEmptied()
 	case "":
-		t.Violation(id, "the connection of a resumed listening stream broke, and the client sent a GET without Last-Event-ID; the server cannot repeat what the client missed",
+		t.Violation(id,
+			"the connection of a resumed listening stream broke, and the client sent a GET without Last-Event-ID; the server cannot repeat what the client missed",
 			broken, second)
 	case unlistenedID:
-		t.Violation(id, "the client resumed its listening stream with the id of an event that was cut, so it never gets the content of that event", broken, second)
+		t.Violation(id,
+			"the client resumed its listening stream with the id of an event that was cut, so it never gets the content of that event",
+			broken, second)
 	default:
-		t.Violation(id, "the client resumed its listening stream after another event than the last one that it received", broken, second)
+		t.Violation(id,
+			"the client resumed its listening stream after another event than the last one that it received", broken,
+			second)
 	}
 }
 
@@ -807,20 +847,24 @@ func (b broken) Read([]byte) (int, error) { return 0, b.err }
 
 // refuse answers a request with an error status in place of the server, and
 // records the exchange.
-func refuse(w http.ResponseWriter, r *http.Request, s *server.Session, name string, body []byte, status int, answer string) {
+func refuse(w http.ResponseWriter, r *http.Request, s *server.Session, name string, body []byte, status int,
+	answer string) {
 	log, stream := s.Log(), strings.ToLower(r.Method)+":"+name
 	if body != nil {
 		_, _ = log.Append(wire.Event{Kind: wire.KindMessage, From: wire.Client, Stream: stream, Raw: body})
 	}
-	_, _ = log.Append(wire.Event{Kind: wire.KindHTTPRequest, From: wire.Client, Stream: stream, HTTP: transport.ReceivedHead(r)})
+	_, _ = log.Append(wire.Event{Kind: wire.KindHTTPRequest, From: wire.Client, Stream: stream,
+		HTTP: transport.ReceivedHead(r)})
 	header := http.Header{}
 	if answer != "" {
 		header.Set("Content-Type", "application/json")
 	}
-	_, _ = log.Append(wire.Event{Kind: wire.KindHTTPResponse, From: wire.Server, Stream: stream, Deliberate: []string{"*"},
-		HTTP: &wire.Head{Status: status, Header: header}})
+	_, _ = log.Append(wire.Event{Kind: wire.KindHTTPResponse, From: wire.Server, Stream: stream,
+		Deliberate: []string{"*"},
+		HTTP:       &wire.Head{Status: status, Header: header}})
 	if answer != "" {
-		_, _ = log.Append(wire.Event{Kind: wire.KindMessage, From: wire.Server, Stream: stream, Raw: []byte(answer), Deliberate: []string{"*"}})
+		_, _ = log.Append(wire.Event{Kind: wire.KindMessage, From: wire.Server, Stream: stream, Raw: []byte(answer),
+			Deliberate: []string{"*"}})
 	}
 	_, _ = log.Append(wire.Event{Kind: wire.KindStreamEnd, From: wire.Server, Stream: stream})
 	maps.Copy(w.Header(), header)
@@ -851,7 +895,8 @@ func refusing(run *ScenarioRun) server.Options {
 					refuse(w, r, s, "refused-bare", body, http.StatusBadRequest, "")
 					return
 				case wire.StringID("refused-body").Key():
-					refuse(w, r, s, "refused-body", body, http.StatusBadRequest, `{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid Request"}}`)
+					refuse(w, r, s, "refused-body", body, http.StatusBadRequest,
+						`{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid Request"}}`)
 					return
 				}
 			}
@@ -886,7 +931,8 @@ func (t *T) judgeStrays() {
 				continue
 			}
 			if u, err := url.Parse(e.HTTP.URL); err == nil && u.Path == server.PathMessages {
-				t.Violation("sse.client.post-to-endpoint", "a message was posted without the query of the URI that the endpoint event names", c.Events[0], e)
+				t.Violation("sse.client.post-to-endpoint",
+					"a message was posted without the query of the URI that the endpoint event names", c.Events[0], e)
 				return
 			}
 		}
@@ -903,7 +949,8 @@ func straying(*ScenarioRun) server.Options {
 	o.Behaviour.HTTP.Middleware = func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			s := known.only()
-			if r.Method != http.MethodPost || s == nil || r.URL.Path == server.PathMessages && strings.Contains(r.URL.RawQuery, s.ID) {
+			if r.Method != http.MethodPost || s == nil ||
+				r.URL.Path == server.PathMessages && strings.Contains(r.URL.RawQuery, s.ID) {
 				next.ServeHTTP(w, r)
 				return
 			}
@@ -1078,7 +1125,8 @@ func (l *loser) takes(id string, body []byte) (name string, again bool) {
 	defer l.mu.Unlock()
 	again = l.lost[id]
 	if !again && body != nil {
-		if m := wire.Parse(body); (m.Kind == wire.Request && !l.answers || m.IsResponse() && l.answers) && l.begins(id, m) {
+		if m := wire.Parse(body); (m.Kind == wire.Request && !l.answers || m.IsResponse() && l.answers) &&
+			l.begins(id, m) {
 			l.lost[id] = true
 		}
 	}
@@ -1107,12 +1155,14 @@ func (t *T) losses() (all []loss) {
 // continues in the lost session. Over stdio it comes to its end without the server process, which has ended.
 func staying(t *T) string {
 	if all := t.losses(); len(all) > 0 {
-		if first := all[0]; len(t.begunSince(first.session, first.head)) == 0 && t.requestsAfter(first.session, first.head) {
+		if first := all[0]; len(t.begunSince(first.session, first.head)) == 0 &&
+			t.requestsAfter(first.session, first.head) {
 			return "the client still sends requests in a lost session"
 		}
 		return ""
 	}
-	if ok, decided, _ := t.Continued(); t.Transport == transport.NameStdio && ok && decided && len(t.Conversations) == 1 && len(t.Requests()) > 0 {
+	if ok, decided, _ := t.Continued(); t.Transport == transport.NameStdio && ok && decided &&
+		len(t.Conversations) == 1 && len(t.Requests()) > 0 {
 		return "the client does not start the server again when its process has ended"
 	}
 	return ""
@@ -1146,10 +1196,12 @@ func judgeLostAnswer(t *T) {
 	begun := t.begunSince(first, lost)
 	for _, x := range requests(first) {
 		carrier := first.Carrier(x.Request)
-		if carrier == nil || x.Request.Seq < lost.Seq || x.Request.At-lost.At < judge.Crossing || len(begun) > 0 && begun[0].Request.At < x.Request.At {
+		if carrier == nil || x.Request.Seq < lost.Seq || x.Request.At-lost.At < judge.Crossing ||
+			len(begun) > 0 && begun[0].Request.At < x.Request.At {
 			continue
 		}
-		t.Violation(id, "a response of the client was answered with 404, but the client still sends requests in that session",
+		t.Violation(id,
+			"a response of the client was answered with 404, but the client still sends requests in that session",
 			first.Carrier(lost).Request, lost, carrier.Request, x.Request)
 		return
 	}
@@ -1168,7 +1220,8 @@ func (t *T) judgeReplaced(first *judge.Conversation, lost *wire.Event) {
 		t.Exercised(again)
 		if carrier := c.Carrier(e); carrier != nil {
 			h := carrier.Request
-			t.Check(bare, len(h.HTTP.Header.Values("Mcp-Session-Id")) == 0, h, e).To(BeTrueBecause("the initialize after 404 carries a session id"))
+			t.Check(bare, len(h.HTTP.Header.Values("Mcp-Session-Id")) == 0, h,
+				e).To(BeTrueBecause("the initialize after 404 carries a session id"))
 		}
 		t.judgeMoved(first, c)
 		return
@@ -1176,12 +1229,15 @@ func (t *T) judgeReplaced(first *judge.Conversation, lost *wire.Event) {
 	asked := first.Carrier(lost).Request
 	var further []*wire.Event
 	for _, x := range requests(first) {
-		if carrier := first.Carrier(x.Request); x.Request.Seq > lost.Seq && x.Request.At-lost.At >= judge.Crossing && carrier != nil {
+		if carrier := first.Carrier(x.Request); x.Request.Seq > lost.Seq && x.Request.At-lost.At >= judge.Crossing &&
+			carrier != nil {
 			further = append(further, carrier.Request, x.Request)
 		}
 	}
 	if len(further) > 0 {
-		t.Violation(again, fmt.Sprintf("after the 404 the client sent %d more requests in the lost session and no initialize to begin a new one", len(further)/2),
+		t.Violation(again,
+			fmt.Sprintf("after the 404 the client sent %d more requests in the lost session and no initialize to begin a new one",
+				len(further)/2),
 			append([]*wire.Event{asked, lost}, further[:2]...)...)
 		return
 	}
@@ -1189,7 +1245,8 @@ func (t *T) judgeReplaced(first *judge.Conversation, lost *wire.Event) {
 	if t.Ending.Exit != nil {
 		ended = t.Ending.Exit.String()
 	}
-	t.Warning(again, "after the 404 the client "+ended+"; with an initialize it could have begun a new session", append(first.Carrier(lost).Sent, asked, lost)...)
+	t.Warning(again, "after the 404 the client "+ended+"; with an initialize it could have begun a new session",
+		append(first.Carrier(lost).Sent, asked, lost)...)
 }
 
 // begunSince returns the requests with which the client began sessions after one was lost, in the
@@ -1198,7 +1255,8 @@ func (t *T) begunSince(first *judge.Conversation, lost *wire.Event) (all []*judg
 	for _, c := range t.Conversations {
 		for _, x := range c.Exchanges {
 			e := x.Request
-			if (c != first || e.Seq > lost.Seq) && e.At >= lost.At && x.From() == wire.Client && x.Method() == "initialize" {
+			if (c != first || e.Seq > lost.Seq) && e.At >= lost.At && x.From() == wire.Client &&
+				x.Method() == "initialize" {
 				all = append(all, x)
 			}
 		}
@@ -1231,9 +1289,11 @@ func (t *T) judgeMoved(lost, renewed *judge.Conversation) {
 		}
 	}
 	if x, ok := t.Answered(renewedID); !ok && t.silentTo(x) {
-		t.Violation("base.response.present", "the client does not answer a ping in the session that it began after a lost one", began, x.Request)
+		t.Violation("base.response.present",
+			"the client does not answer a ping in the session that it began after a lost one", began, x.Request)
 	}
-	listens := slices.ContainsFunc(renewed.HTTP, func(x *wire.HTTPExchange) bool { return x.Method() == http.MethodGet })
+	listens := slices.ContainsFunc(renewed.HTTP,
+		func(x *wire.HTTPExchange) bool { return x.Method() == http.MethodGet })
 	for _, x := range lost.HTTP {
 		if x.Method() != http.MethodGet || renewed.Initialized == nil || stoppedListening(lost, x.Request) {
 			continue
@@ -1241,7 +1301,8 @@ func (t *T) judgeMoved(lost, renewed *judge.Conversation) {
 		// A request that was under way when the session was lost is no sign against a client that listens in the new
 		// one.
 		if since := x.Request.At - renewed.Initialized.At; since >= judge.Crossing || since > 0 && !listens {
-			t.Violation(id, "the client has begun a new session but listens with the id of the lost one", began, x.Request)
+			t.Violation(id, "the client has begun a new session but listens with the id of the lost one", began,
+				x.Request)
 			return
 		}
 	}
@@ -1255,7 +1316,8 @@ func (t *T) judgeMoved(lost, renewed *judge.Conversation) {
 // sessions (basic/transports#session-management).
 func (t *T) judgeSecondEnd(lost, renewed *judge.Conversation) {
 	const id = "http.client.delete-session"
-	if t.Baseline == nil || renewed.Initialized == nil || t.Ending.Exit == nil || worse(*t.Ending.Exit, wire.Exit{}) || !t.Baseline.asked(http.MethodDelete) {
+	if t.Baseline == nil || renewed.Initialized == nil || t.Ending.Exit == nil || worse(*t.Ending.Exit, wire.Exit{}) ||
+		!t.Baseline.asked(http.MethodDelete) {
 		return
 	}
 	ends := func(x *wire.HTTPExchange) bool { return x.Method() == http.MethodDelete }
@@ -1272,7 +1334,8 @@ func (t *T) judgeSecondEnd(lost, renewed *judge.Conversation) {
 // knows of the loss.
 func stoppedListening(c *judge.Conversation, before *wire.Event) bool {
 	return slices.ContainsFunc(c.HTTP, func(x *wire.HTTPExchange) bool {
-		return x.Method() == http.MethodGet && x.OK() && x.End != nil && x.End.From == wire.Server && x.End.Seq < before.Seq
+		return x.Method() == http.MethodGet && x.OK() && x.End != nil && x.End.From == wire.Server &&
+			x.End.Seq < before.Seq
 	})
 }
 
@@ -1293,7 +1356,8 @@ const (
 // id nor its data count (HTML Standard, section 9.2.6).
 const (
 	unfinishedID = "cut-within"
-	unfinished   = "id: " + unfinishedID + "\nevent: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":\"" + unfinishedID + "\",\"method\":\"ping\"}\n"
+	unfinished   = "id: " + unfinishedID + "\nevent: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":\"" + unfinishedID +
+		"\",\"method\":\"ping\"}\n"
 )
 
 // cutting cuts the stream of the first request after the handshake within an event before the answer. It cuts the
@@ -1322,7 +1386,8 @@ func cutting(run *ScenarioRun) server.Options {
 			return
 		}
 		from = log.Len()
-		s.Send(&server.Outgoing{Kind: wire.Request, Method: "ping", Message: map[string]any{"jsonrpc": "2.0", "id": besideID, "method": "ping"}})
+		s.Send(&server.Outgoing{Kind: wire.Request, Method: "ping",
+			Message: map[string]any{"jsonrpc": "2.0", "id": besideID, "method": "ping"}})
 		a.await(soon, run.Patience, from, besideID)
 	}
 	told := func(a *Asker) {
@@ -1349,7 +1414,8 @@ func cutting(run *ScenarioRun) server.Options {
 					e.ID, e.Retry = cutHere, "100"
 				case 2:
 					e.ID = cutAgain
-					return []*server.Event{{Session: e.Session, Stream: e.Stream, Raw: []byte(unfinished), Cut: true}, e}
+					return []*server.Event{{Session: e.Session, Stream: e.Stream, Raw: []byte(unfinished), Cut: true},
+						e}
 				}
 				return []*server.Event{e}
 			}, Replay: func(s *server.Session, last string, proposal, _ []*server.Event) []*server.Event {
@@ -1400,7 +1466,8 @@ func judgeCut(t *T) {
 			named := e.HTTP.Header.Values("Last-Event-Id")
 			if len(named) == 0 && t.listensTwice(c) {
 				t.Exercised(resuming)
-				t.Violation(last, "after its stream was cut, the client sent another GET without Last-Event-ID, so the server cannot repeat what the client missed",
+				t.Violation(last,
+					"after its stream was cut, the client sent another GET without Last-Event-ID, so the server cannot repeat what the client missed",
 					broken, e)
 				break
 			}
@@ -1441,7 +1508,9 @@ func (t *T) judgeUnfinished(c *judge.Conversation, broken *wire.Event) {
 		return e.From == wire.Client && e.Msg.IsResponse() && e.Msg.ID.Key() == wire.StringID(unfinishedID).Key()
 	})
 	if i >= 0 {
-		t.Violation(id, "the client answered a ping in an event that ended with its stream, before the blank line; such an event is to be discarded", broken, c.Messages[i])
+		t.Violation(id,
+			"the client answered a ping in an event that ended with its stream, before the blank line; such an event is to be discarded",
+			broken, c.Messages[i])
 		return
 	}
 	t.Exercised(id)
@@ -1454,9 +1523,10 @@ func resumesListening(c *judge.Conversation, last string, get *wire.Event) bool 
 		return false
 	}
 	i := slices.IndexFunc(c.HTTP, func(x *wire.HTTPExchange) bool {
-		return x.Method() == http.MethodGet && slices.ContainsFunc(slices.Concat(x.Messages, x.Others), func(e *wire.Event) bool {
-			return e.SSE != nil && e.SSE.ID == last && e.From == wire.Server
-		})
+		return x.Method() == http.MethodGet && slices.ContainsFunc(slices.Concat(x.Messages, x.Others),
+			func(e *wire.Event) bool {
+				return e.SSE != nil && e.SSE.ID == last && e.From == wire.Server
+			})
 	})
 	if i < 0 {
 		return false
@@ -1464,7 +1534,8 @@ func resumesListening(c *judge.Conversation, last string, get *wire.Event) bool 
 	// The server may see that the client has closed a stream after the next request.
 	end := c.HTTP[i].End
 	closed := end != nil && (end.Seq < get.Seq || end.From == wire.Client && end.At-get.At < judge.Crossing)
-	return closed || slices.ContainsFunc(c.HTTP, func(x *wire.HTTPExchange) bool { return x.Request.HTTP.Header.Get("Last-Event-Id") == cutHere })
+	return closed || slices.ContainsFunc(c.HTTP,
+		func(x *wire.HTTPExchange) bool { return x.Request.HTTP.Header.Get("Last-Event-Id") == cutHere })
 }
 
 // judgeSurvivedCut judges whether the client survives the cut of an answer's stream. It may wait for the answer, give
@@ -1493,7 +1564,9 @@ func (t *T) listensTwice(c *judge.Conversation) bool {
 			if x.Method() != http.MethodGet || x.Resumes() {
 				continue
 			}
-			open = slices.DeleteFunc(open, func(y *wire.HTTPExchange) bool { return y.End != nil && y.End.Seq < x.Request.Seq })
+			open = slices.DeleteFunc(open, func(y *wire.HTTPExchange) bool {
+				return y.End != nil && y.End.Seq < x.Request.Seq
+			})
 			open = append(open, x)
 			n = max(n, len(open))
 		}
@@ -1528,7 +1601,8 @@ func judgeFallback(t *T) {
 		return
 	}
 	t.Exercised("sse.client.fallback-get")
-	t.Check("sse.client.post-first", first.HTTP.Method == http.MethodPost, first).To(BeTrueBecause("the first request to the URL is a %s, not a POST", first.HTTP.Method))
+	t.Check("sse.client.post-first", first.HTTP.Method == http.MethodPost,
+		first).To(BeTrueBecause("the first request to the URL is a %s, not a POST", first.HTTP.Method))
 	if legacy {
 		t.judgeStays(get)
 		t.Exercised("sse.client.post-to-endpoint", "sse.client.message-events")
@@ -1540,8 +1614,10 @@ func judgeFallback(t *T) {
 func (t *T) judgeLookedElsewhere(first *wire.Event) {
 	for _, c := range t.Conversations {
 		for _, x := range c.HTTP {
-			if x.Method() == http.MethodGet && x.Request.At > first.At && strings.Contains(x.Request.HTTP.Header.Get("Accept"), "text/event-stream") {
-				t.Violation("sse.client.fallback-get", "after its POST was refused, the client looks for an event stream at another URL", first, x.Request)
+			if x.Method() == http.MethodGet && x.Request.At > first.At &&
+				strings.Contains(x.Request.HTTP.Header.Get("Accept"), "text/event-stream") {
+				t.Violation("sse.client.fallback-get",
+					"after its POST was refused, the client looks for an event stream at another URL", first, x.Request)
 				return
 			}
 		}
@@ -1565,7 +1641,9 @@ func (t *T) judgeStays(get *wire.Event) {
 			if m := x.Message(); m != nil && (m.Msg.Method == "initialize" || m.Msg.Method == "ping" && !moved) {
 				continue // a further session begins like the first one, and a ping may be sent beside initialize
 			}
-			t.Violation(id, "the client has fallen back to the older transport, and posts a message to the URL of the server", get, x.Request)
+			t.Violation(id,
+				"the client has fallen back to the older transport, and posts a message to the URL of the server", get,
+				x.Request)
 			return
 		}
 	}

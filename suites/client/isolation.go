@@ -59,7 +59,8 @@ func (t *T) noteDifference(before *T) {
 	found := before.recorder().Record
 	for _, k := range found.Keys() {
 		if all := found[k].Findings; len(all) > 0 {
-			t.recorder().Note(k.Requirement, k.Party, "it failed while other clients ran, but passed when it ran alone: "+all[0].Message)
+			t.recorder().Note(k.Requirement, k.Party,
+				"it failed while other clients ran, but passed when it ran alone: "+all[0].Message)
 		}
 	}
 }
@@ -139,7 +140,8 @@ func (e *Engine) launchedAgain(ctx context.Context, again *T) bool {
 // lasting runs the baseline again if the client gave up the ordinary server before it used it, because everything
 // else is compared with the baseline. A client that has ended twice without a message is not launched any more.
 func (e *Engine) lasting(ctx context.Context, t *T) *T {
-	gaveUp := len(t.Conversations) > 0 && len(t.Requests()) == 0 && t.Ending.Exit != nil && *t.Ending.Exit != wire.Exit{}
+	gaveUp := len(t.Conversations) > 0 && len(t.Requests()) == 0 && t.Ending.Exit != nil &&
+		*t.Ending.Exit != wire.Exit{}
 	if !gaveUp && !t.mute() || t.Ending.Attended {
 		return t
 	}
@@ -174,7 +176,8 @@ func (e *Engine) secondBaseline(ctx context.Context) func() *T {
 
 // mute reports whether the client ended without having sent anything.
 func (t *T) mute() bool {
-	return t.Ending.Exit != nil && !slices.ContainsFunc(t.Conversations, func(c *judge.Conversation) bool { return spoke(c.Events) })
+	return t.Ending.Exit != nil && !slices.ContainsFunc(t.Conversations,
+		func(c *judge.Conversation) bool { return spoke(c.Events) })
 }
 
 // spoke reports whether the client sent anything on a connection.

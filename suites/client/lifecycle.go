@@ -63,9 +63,11 @@ var lifecycleScenarios = []*Scenario{
 			}
 			switch asked := askedVersion(c); {
 			case asked >= laterVersion:
-				t.Inconclusive("the client asks for version "+asked+", and none that is later was published", "lifecycle.version.client-latest", "lifecycle.error.version-mismatch")
+				t.Inconclusive("the client asks for version "+asked+", and none that is later was published",
+					"lifecycle.version.client-latest", "lifecycle.error.version-mismatch")
 			default: // the passive rules judge whether it goes on
-				t.judgeCoped("initialize was answered with a later version", lastEvents(c, 3), "lifecycle.error.version-mismatch")
+				t.judgeCoped("initialize was answered with a later version", lastEvents(c, 3),
+					"lifecycle.error.version-mismatch")
 			}
 		},
 	},
@@ -84,7 +86,8 @@ var lifecycleScenarios = []*Scenario{
 		Options: func(*ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{
 				"initialize": func(context.Context, *server.Request, server.Handler) (any, *wire.Error) {
-					return nil, &wire.Error{Code: server.InternalError, Message: "Internal error: the server cannot serve"}
+					return nil, &wire.Error{Code: server.InternalError,
+						Message: "Internal error: the server cannot serve"}
 				},
 			}}}
 		},
@@ -121,7 +124,8 @@ var lifecycleScenarios = []*Scenario{
 				asked, early := false, false
 				for _, e := range c.Messages {
 					switch {
-					case e.From != wire.Client || e.Msg.Kind == wire.Invalid || e.Msg.IsResponse() || e.Msg.Method == "ping":
+					case e.From != wire.Client || e.Msg.Kind == wire.Invalid || e.Msg.IsResponse() ||
+						e.Msg.Method == "ping":
 					case e == c.Init.Request:
 						asked = true
 					case e.Seq < c.Init.Response.Seq:
@@ -132,15 +136,17 @@ var lifecycleScenarios = []*Scenario{
 					}
 				}
 				if !early {
-					t.Exercised("lifecycle.init.client-waits", "lifecycle.init.initialized-after-result", "lifecycle.init.first")
+					t.Exercised("lifecycle.init.client-waits", "lifecycle.init.initialized-after-result",
+						"lifecycle.init.first")
 				}
 			}
 		},
 	},
 	{
 		Name: "lifecycle/unanswered", Patient: true,
-		Requirements: []string{"cancellation.not-initialize", "lifecycle.timeout.established", "lifecycle.error.request-timeout"},
-		Needs:        "the client did not send initialize",
+		Requirements: []string{"cancellation.not-initialize", "lifecycle.timeout.established",
+			"lifecycle.error.request-timeout"},
+		Needs: "the client did not send initialize",
 		Options: func(*ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{
 				Breaks: []string{"base.response.present", "lifecycle.init.answered", "http.server.sse-no-early-close"},
@@ -164,7 +170,8 @@ var lifecycleScenarios = []*Scenario{
 					result, rpcErr := next(ctx, r)
 					early := &Asker{Request: r, Patience: run.Patience / 5}
 					r.Detach()
-					early.Notify("notifications/message", map[string]any{"level": "info", "data": "not initialized yet"})
+					early.Notify("notifications/message",
+						map[string]any{"level": "info", "data": "not initialized yet"})
 					// Over HTTP the client may wait for the id of the session.
 					early.AskUser("early-ping", "ping", nil)
 					return result, rpcErr
@@ -179,14 +186,17 @@ var lifecycleScenarios = []*Scenario{
 			case ok:
 				t.judgePing(x, "ping.response-prompt", "")
 			case x != nil && c != nil && c.Initialized != nil && answeredSince(c, x.Request):
-				t.Violation("ping.response-prompt", "a ping before the answer to initialize got no answer, neither then nor later, although the client went on", x.Request)
+				t.Violation("ping.response-prompt",
+					"a ping before the answer to initialize got no answer, neither then nor later, although the client went on",
+					x.Request)
 			}
 		},
 	},
 	{
 		Name: "lifecycle/additions",
 		Requirements: []string{
-			"lifecycle.capability.server-experimental", "lifecycle.capability.server-additional", "lifecycle.init.instructions-optional",
+			"lifecycle.capability.server-experimental", "lifecycle.capability.server-additional",
+			"lifecycle.init.instructions-optional",
 			"base.message.utf8-accepted", "lifecycle.version.client-supported",
 		},
 		Options: func(*ScenarioRun) server.Options {
@@ -209,14 +219,16 @@ var lifecycleScenarios = []*Scenario{
 				return
 			}
 			t.JudgeContinued("the initialize result came with instructions, and with capabilities that the revision does not have",
-				"lifecycle.capability.server-experimental", "lifecycle.capability.server-additional", "lifecycle.init.instructions-optional",
+				"lifecycle.capability.server-experimental", "lifecycle.capability.server-additional",
+				"lifecycle.init.instructions-optional",
 				"base.message.utf8-accepted")
 		},
 	},
 	{
 		Name: "exchange/metadata",
 		Requirements: []string{
-			"meta.attach.result", "meta.attach.objects", "meta.reserved.no-assumptions", "meta.key.name-characters", "meta.key.name-empty",
+			"meta.attach.result", "meta.attach.objects", "meta.reserved.no-assumptions", "meta.key.name-characters",
+			"meta.key.name-empty",
 		},
 		Needs: needsList,
 		Options: editing([]string{"meta.key.prefix-reserved"}, func(result map[string]any) {
@@ -231,7 +243,8 @@ var lifecycleScenarios = []*Scenario{
 			}
 		}),
 		Judge: func(t *T) {
-			t.JudgeContinued("lists came with metadata", "meta.attach.result", "meta.attach.objects", "meta.reserved.no-assumptions",
+			t.JudgeContinued("lists came with metadata", "meta.attach.result", "meta.attach.objects",
+				"meta.reserved.no-assumptions",
 				"meta.key.name-characters", "meta.key.name-empty")
 		},
 	},
@@ -249,7 +262,8 @@ var lifecycleScenarios = []*Scenario{
 			}
 		}),
 		Judge: func(t *T) {
-			t.JudgeContinued("results came with additional members, and so did what they list", "base.response.result-open")
+			t.JudgeContinued("results came with additional members, and so did what they list",
+				"base.response.result-open")
 		},
 	},
 	{
@@ -275,7 +289,8 @@ var lifecycleScenarios = []*Scenario{
 	},
 	{
 		Name: "capabilities/none", Requirements: []string{
-			"base.support.other-components", "lifecycle.error.missing-capability", "lifecycle.capability.client-uses-tools",
+			"base.support.other-components", "lifecycle.error.missing-capability",
+			"lifecycle.capability.client-uses-tools",
 			"lifecycle.capability.client-uses-prompts", "lifecycle.capability.client-uses-resources",
 			"lifecycle.capability.client-uses-resource-subscriptions", "lifecycle.capability.client-uses-logging",
 			"lifecycle.capability.client-uses-completions",
@@ -289,7 +304,8 @@ var lifecycleScenarios = []*Scenario{
 			switch {
 			case c == nil, ordinary == nil, ordinary.Initialized == nil:
 			case c.Initialized == nil:
-				t.Violation(others, "the client broke off the handshake with a server that has no capability", lastEvents(c, 3)...)
+				t.Violation(others, "the client broke off the handshake with a server that has no capability",
+					lastEvents(c, 3)...)
 				t.judgeCoped(when, lastEvents(c, 3), missing)
 			default:
 				t.judgeCoped(when, lastEvents(c, 3), others, missing)
@@ -349,7 +365,8 @@ func (t *T) judgeAgreed() (judged bool) {
 		return false
 	}
 	if askedVersion(c) == c.Version && !t.interrupted() {
-		t.Check("lifecycle.version.client-supported", c.Initialized != nil || len(t.Requests()) > 0, c.Init.Events()...).
+		t.Check("lifecycle.version.client-supported", c.Initialized != nil || len(t.Requests()) > 0,
+			c.Init.Events()...).
 			To(BeTrueBecause(gaveUpVersion))
 	}
 	return true
@@ -381,7 +398,8 @@ func added(v any) {
 // required holds the members that items of lists and names of peers need, and the members that say how an item is
 // used.
 var required = map[string]bool{
-	"name": true, "version": true, "uri": true, "uriTemplate": true, "inputSchema": true, "arguments": true, "required": true,
+	"name": true, "version": true, "uri": true, "uriTemplate": true, "inputSchema": true, "arguments": true,
+	"required": true,
 }
 
 // bare removes all optional members from an item of a list.
@@ -475,7 +493,8 @@ func lacking(name string, capabilities ...string) *Scenario {
 // used one here, the passive rules report that. A client that crashed or hung before has not abstained.
 func judgeAbstains(t *T) {
 	c := t.Handshake()
-	if c == nil || c.Initialized == nil || t.Ending.crash() != "" || t.Ending.uncaught() || t.Ending.Late && t.Baseline.Ending.Exit != nil {
+	if c == nil || c.Initialized == nil || t.Ending.crash() != "" || t.Ending.uncaught() ||
+		t.Ending.Late && t.Baseline.Ending.Exit != nil {
 		return
 	}
 	for _, u := range uses {
@@ -510,12 +529,14 @@ func judgeBaseline(t *T) {
 	}
 	// A client that does not support the version in the answer rightly leaves.
 	if asked := askedVersion(c); !gaveUp || asked == c.Version {
-		t.Check("lifecycle.init.instructions-optional", gaveUp, lastEvents(c, 3)...).To(BeFalseBecause("the client gave up after the handshake"))
+		t.Check("lifecycle.init.instructions-optional", gaveUp,
+			lastEvents(c, 3)...).To(BeFalseBecause("the client gave up after the handshake"))
 		if asked == c.Version {
 			t.Check("lifecycle.version.client-supported", gaveUp, lastEvents(c, 3)...).To(BeFalseBecause(gaveUpVersion))
 		}
 	} else {
-		t.Inconclusive("the client disconnected from a server that answered with another version than the one it had asked for", "lifecycle.init.instructions-optional")
+		t.Inconclusive("the client disconnected from a server that answered with another version than the one it had asked for",
+			"lifecycle.init.instructions-optional")
 	}
 	judgePaging(t)
 }
@@ -533,8 +554,10 @@ func (t *T) judgeName(c *judge.Conversation) {
 	switch asked := askedVersion(c); {
 	case asked == server.Version:
 		t.Exercised(id)
-	case digits(asked) == digits(server.Version) || strings.ReplaceAll(server.Version, "-", "") == strings.ReplaceAll(strings.TrimPrefix(asked, "v"), "-", ""):
-		t.Violation(id, "the client asks for version "+wire.Quote(asked, 40)+"; the name of the revision is "+server.Version, c.Init.Request)
+	case digits(asked) == digits(server.Version) ||
+		strings.ReplaceAll(server.Version, "-", "") == strings.ReplaceAll(strings.TrimPrefix(asked, "v"), "-", ""):
+		t.Violation(id, "the client asks for version "+wire.Quote(asked, 40)+"; the name of the revision is "+
+			server.Version, c.Init.Request)
 	default:
 		t.Inconclusive("the client asks for another revision than "+server.Version, id)
 	}
@@ -550,7 +573,8 @@ func judgeUnusable(t *T) {
 	}
 	for _, c := range t.Conversations {
 		if on := goesOnAfterInit(c); on != nil {
-			t.Violation(id, "the client goes on with version "+wire.Quote(c.Version, 40)+", which it did not ask for and which does not exist",
+			t.Violation(id, "the client goes on with version "+wire.Quote(c.Version, 40)+
+				", which it did not ask for and which does not exist",
 				c.Init.Request, c.Init.Response, on)
 			t.judgeCoped("the server answered with a version that does not exist", lastEvents(c, 3), copes)
 			return
@@ -564,7 +588,8 @@ func judgeUnusable(t *T) {
 		t.Exercised(id)
 		t.judgeCoped("the server answered with a version that does not exist", lastEvents(c, 3), copes)
 	case t.Ending.Late && !t.Ending.Busy && t.Baseline.Ending.Exit != nil:
-		t.Violation(id, timedOut("the client does not disconnect from a server whose version does not exist"), c.Init.Response)
+		t.Violation(id, timedOut("the client does not disconnect from a server whose version does not exist"),
+			c.Init.Response)
 	}
 }
 
@@ -579,7 +604,8 @@ func goesOnAfterInit(c *judge.Conversation) *wire.Event {
 		if (c.Initialized == nil || e.Seq < c.Initialized.Seq) && e.At-c.Init.Response.At < judge.Crossing {
 			continue
 		}
-		if e.From == wire.Client && e.Seq > c.Init.Response.Seq && (e.Msg.Kind == wire.Request && e.Msg.Method != "ping" || e.Msg.Kind == wire.Notification) {
+		if e.From == wire.Client && e.Seq > c.Init.Response.Seq &&
+			(e.Msg.Kind == wire.Request && e.Msg.Method != "ping" || e.Msg.Kind == wire.Notification) {
 			return e
 		}
 	}
@@ -615,7 +641,8 @@ func judgeUnanswered(t *T) {
 		t.Exercised(cancels, limits, copes)
 	case t.Ending.Late:
 		t.judgeWaiting(asked, limits)
-		t.Inconclusive(timedOut("the client still waited for the answer to initialize at the time limit of the scenario"), cancels, copes)
+		t.Inconclusive(timedOut("the client still waited for the answer to initialize at the time limit of the scenario"),
+			cancels, copes)
 	}
 }
 

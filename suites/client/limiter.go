@@ -57,7 +57,8 @@ func newLaunchLimiter(parallel int) *launchLimiter {
 		parallel = 2 * runtime.GOMAXPROCS(0)
 	}
 	return &launchLimiter{
-		working: parallel, present: make(chan struct{}, presence*parallel), hanging: make(chan struct{}), over: make(chan struct{}), opened: make(chan struct{}),
+		working: parallel, present: make(chan struct{}, presence*parallel), hanging: make(chan struct{}),
+		over: make(chan struct{}), opened: make(chan struct{}),
 	}
 }
 

@@ -163,7 +163,8 @@ func (e *stdioEndpoint) serve(conn net.Conn, f *frames) {
 	})
 	done := make(chan error, 1)
 	workers.Go(func() {
-		done <- server.New(o).RunStdio(ctx, input, frameWriter{f, frameOutput}, &stderrLog{to: frameWriter{f, frameError}, note: note})
+		done <- server.New(o).RunStdio(ctx, input, frameWriter{f, frameOutput},
+			&stderrLog{to: frameWriter{f, frameError}, note: note})
 	})
 	code := 0
 	select {
@@ -173,12 +174,14 @@ func (e *stdioEndpoint) serve(conn net.Conn, f *frames) {
 			code = exit.Code
 		}
 		_ = f.write(frameExit, []byte{byte(code)})
-		note(wire.Event{Kind: wire.KindExit, From: wire.Server, Exit: &wire.Exit{Code: code}, Deliberate: o.Behaviour.Breaks})
+		note(wire.Event{Kind: wire.KindExit, From: wire.Server, Exit: &wire.Exit{Code: code},
+			Deliberate: o.Behaviour.Breaks})
 	case <-lost:
 		if e.ctx.Err() == nil && !e.left.Load() {
 			// Only SIGKILL ends a bridge without a frame.
 			note(wire.Event{Kind: wire.KindSignal, From: wire.Client, Note: "SIGKILL"})
-			note(wire.Event{Kind: wire.KindExit, From: wire.Server, Exit: &wire.Exit{Code: -1, Signal: "killed"}, Deliberate: o.Behaviour.Breaks})
+			note(wire.Event{Kind: wire.KindExit, From: wire.Server, Exit: &wire.Exit{Code: -1, Signal: "killed"},
+				Deliberate: o.Behaviour.Breaks})
 		}
 		cancel()
 		<-done //nolint:errcheck // it was told to end
@@ -225,6 +228,7 @@ type stderrLog struct {
 }
 
 func (w *stderrLog) Write(p []byte) (int, error) {
-	w.note(wire.Event{Kind: wire.KindStderr, From: wire.Server, Stream: transport.Stderr, Raw: append([]byte(nil), p...)})
+	w.note(wire.Event{Kind: wire.KindStderr, From: wire.Server, Stream: transport.Stderr,
+		Raw: append([]byte(nil), p...)})
 	return w.to.Write(p)
 }

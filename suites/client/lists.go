@@ -68,7 +68,8 @@ var listScenarios = []*Scenario{
 		Judge: func(t *T) {
 			for _, c := range t.Conversations {
 				for _, e := range c.Messages {
-					if uri, _ := wire.At(e.Msg.Params, "uri").(string); e.From == wire.Server && strings.HasSuffix(uri, subResource) {
+					if uri, _ := wire.At(e.Msg.Params, "uri").(string); e.From == wire.Server &&
+						strings.HasSuffix(uri, subResource) {
 						t.JudgeContinued("updates named a resource below the one that the client had subscribed to",
 							"resources.updated.sub-resource")
 						return
@@ -92,7 +93,8 @@ var listScenarios = []*Scenario{
 		},
 		Judge: func(t *T) {
 			if x := t.sent("resources/list"); x != nil && x.Result() != nil {
-				t.JudgeContinued("a resource of the scheme file was of the type inode/directory", "resources.uri-scheme.file-xdg-mime")
+				t.JudgeContinued("a resource of the scheme file was of the type inode/directory",
+					"resources.uri-scheme.file-xdg-mime")
 			}
 		},
 	},
@@ -109,19 +111,22 @@ var listScenarios = []*Scenario{
 				case strings.HasPrefix(given, torn):
 					t.Exercised(id)
 				case strings.ContainsRune(given, '\uFFFD'):
-					t.Violation(id, "a character that was written in two pieces was read as other characters: "+wire.Show(given), x.Request)
+					t.Violation(id, "a character that was written in two pieces was read as other characters: "+
+						wire.Show(given), x.Request)
 					return
 				}
 			}
 		},
 	},
 	{
-		Name: schemas, Families: []string{"tool-schemas"}, Narrows: "tool-schemas", Requirements: []string{"tools.input-schema.any-keyword"},
-		Needs:   "the client did not request the list of tools",
-		Options: schematic,
+		Name: schemas, Families: []string{"tool-schemas"}, Narrows: "tool-schemas",
+		Requirements: []string{"tools.input-schema.any-keyword"},
+		Needs:        "the client did not request the list of tools",
+		Options:      schematic,
 		Judge: func(t *T) {
 			if t.sent("tools/list") != nil {
-				t.JudgeContinued(t.offered("a tool came whose input schema is ", "tools came whose input schemas are valid"), "tools.input-schema.any-keyword")
+				t.JudgeContinued(t.offered("a tool came whose input schema is ",
+					"tools came whose input schemas are valid"), "tools.input-schema.any-keyword")
 			}
 		},
 	},
@@ -133,10 +138,11 @@ var listScenarios = []*Scenario{
 		Judge:        judgeWhole,
 	},
 	{
-		Name:         "lists/changed",
-		Requirements: []string{"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited", "pagination.client.both-flows"},
-		Shows:        []string{"base.notification.no-response"},
-		Needs:        needsList,
+		Name: "lists/changed",
+		Requirements: []string{"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited",
+			"resources.list-changed.unsolicited", "pagination.client.both-flows"},
+		Shows: []string{"base.notification.no-response"},
+		Needs: needsList,
 		Options: func(*ScenarioRun) server.Options {
 			methods := make(map[string]server.Middleware)
 			for method, member := range listed {
@@ -144,7 +150,8 @@ var listScenarios = []*Scenario{
 					methods[method] = changing(method, member)
 				}
 			}
-			return server.Options{PageSize: changedPage, Behaviour: server.Behaviour{Methods: methods, Breaks: []string{"http.server.sse-related-messages"}}}
+			return server.Options{PageSize: changedPage,
+				Behaviour: server.Behaviour{Methods: methods, Breaks: []string{"http.server.sse-related-messages"}}}
 		},
 		Judge: func(t *T) {
 			for method, member := range listed {
@@ -164,7 +171,8 @@ var listScenarios = []*Scenario{
 			for method, member := range listed {
 				methods[method] = endless(member)
 			}
-			return server.Options{PageSize: 10_000, Behaviour: server.Behaviour{Methods: methods, Breaks: []string{"*"}}}
+			return server.Options{PageSize: 10_000,
+				Behaviour: server.Behaviour{Methods: methods, Breaks: []string{"*"}}}
 		},
 		Judge: func(t *T) {
 			for _, x := range t.Requests() {
@@ -175,26 +183,34 @@ var listScenarios = []*Scenario{
 				if text, ok := cursor.(string); ok && turned(text) > 0 {
 					t.Exercised("pagination.client.cursor-unmodified")
 				} else {
-					t.Violation("pagination.client.cursor-unmodified", "the cursor "+wire.Show(cursor)+" did not come from the server", x.Request)
+					t.Violation("pagination.client.cursor-unmodified",
+						"the cursor "+wire.Show(cursor)+" did not come from the server", x.Request)
 					return
 				}
 			}
 		},
 	},
 	{
-		Name: "lists/virtual-files", Requirements: []string{"resources.uri-scheme.file-virtual", "resources.uri-scheme.custom-allowed"},
+		Name: "lists/virtual-files", Requirements: []string{"resources.uri-scheme.file-virtual",
+			"resources.uri-scheme.custom-allowed"},
 		Needs:   "the client did not read a resource",
 		Options: virtual,
 		Judge: func(t *T) {
 			const id, custom = "resources.uri-scheme.file-virtual", "resources.uri-scheme.custom-allowed"
-			if list := t.Baseline.sent("resources/list"); t.sent("resources/read") != nil && list != nil && list.Result() != nil &&
+			if list := t.Baseline.sent("resources/list"); t.sent("resources/read") != nil && list != nil &&
+				list.Result() != nil &&
 				t.Baseline.sent("resources/read") == nil && t.Baseline.Ending.Exit != nil {
-				t.Violation(custom, "the client reads no resource whose URI has a scheme of the server's own, although it reads those whose scheme is file", list.Events()...)
+				t.Violation(custom,
+					"the client reads no resource whose URI has a scheme of the server's own, although it reads those whose scheme is file",
+					list.Events()...)
 			}
 			switch x := t.sent("resources/read"); {
-			case !t.Baseline.readFromList("resources/list") || t.sent("resources/list") == nil || t.Ending.Attended && x == nil:
+			case !t.Baseline.readFromList("resources/list") || t.sent("resources/list") == nil ||
+				t.Ending.Attended && x == nil:
 			case x == nil:
-				t.Violation(id, "the client reads no resource if the URIs name files that do not exist, although it does read resources in the baseline", lastEvents(t.last(), 4)...)
+				t.Violation(id,
+					"the client reads no resource if the URIs name files that do not exist, although it does read resources in the baseline",
+					lastEvents(t.last(), 4)...)
 			default:
 				t.Tolerated(x.Request, "asked for a resource whose URI names a file that does not exist", id)
 			}
@@ -209,7 +225,8 @@ func updating(times int) server.Middleware {
 		result, rpcErr := next(ctx, r)
 		if uri, ok := r.Params["uri"].(string); ok && rpcErr == nil {
 			for range times {
-				r.Notify("notifications/resources/updated", map[string]any{"uri": strings.TrimSuffix(uri, "/") + subResource})
+				r.Notify("notifications/resources/updated",
+					map[string]any{"uri": strings.TrimSuffix(uri, "/") + subResource})
 			}
 		}
 		return result, rpcErr
@@ -273,8 +290,9 @@ func (t *T) judgeReadAgain(method string) (whole bool) {
 		case begun-readOn < t.Baseline.unprompted(method):
 		default:
 			if t.requestsAfter(c, again.Response) {
-				t.Warning(id, "the client has read the list to its end; when it reads it again in the same session, it takes the first page, "+
-					"which is empty and has a nextCursor, for the whole", again.Request, again.Response)
+				t.Warning(id,
+					"the client has read the list to its end; when it reads it again in the same session, it takes the first page, "+
+						"which is empty and has a nextCursor, for the whole", again.Request, again.Response)
 			}
 			return false
 		}
@@ -327,7 +345,9 @@ func virtual(*ScenarioRun) server.Options {
 		Behaviour: server.Behaviour{Methods: map[string]server.Middleware{
 			"resources/list": server.EditItems("resources", rename),
 			"resources/read": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				return reading(ctx, r, func(ctx context.Context, r *server.Request) (any, *wire.Error) { return own(ctx, r, next) })
+				return reading(ctx, r, func(ctx context.Context, r *server.Request) (any, *wire.Error) {
+					return own(ctx, r, next)
+				})
 			},
 		}},
 	}
@@ -389,11 +409,13 @@ var pages = []struct {
 	cursor func(method string) string
 	looks  string
 }{
-	{2, func(method string) string { return "\t " + method + " → 次 🎉 \u2028 \"{}\" %20&+= " }, "with unusual characters"},
+	{2, func(method string) string { return "\t " + method + " → 次 🎉 \u2028 \"{}\" %20&+= " },
+		"with unusual characters"},
 	{1, func(method string) string { return strings.Repeat(method+"/", 400) }, "with several thousand characters"},
 	{1, func(method string) string { return "00" + strconv.Itoa(len(method)) }, "that has only digits"},
 	{1, func(method string) string { return "re\u0301sume\u0301 " + method }, "with combining characters"},
-	{1, func(method string) string { return `{"of" : "` + method + `", "after": 1.0, "after": 2e0}` }, "that is JSON, with blanks, a fraction and a member twice"},
+	{1, func(method string) string { return `{"of" : "` + method + `", "after": 1.0, "after": 2e0}` },
+		"that is JSON, with blanks, a fraction and a member twice"},
 	{1, func(method string) string { return method + "/4A==" }, "that looks like Base64"},
 	{0, func(method string) string { return "page=3&of=" + method }, "on an empty page"},
 	{7, func(string) string { return "" }, "that is the empty string"},
@@ -536,7 +558,8 @@ func schematic(run *ScenarioRun) server.Options {
 			}
 			for i, m := range members {
 				items = append(items, map[string]any{
-					"name": prefix + strconv.Itoa(i), "description": "Its schema: " + m.Is + ".", "inputSchema": json.RawMessage(m.Raw()),
+					"name": prefix + strconv.Itoa(i), "description": "Its schema: " + m.Is + ".",
+					"inputSchema": json.RawMessage(m.Raw()),
 				})
 			}
 			result["tools"] = items
@@ -580,10 +603,12 @@ func judgeEmptyFirst(t *T) {
 		first := t.sent(method)
 		switch {
 		case first == nil || first.Result() == nil:
-		case slices.ContainsFunc(t.Conversations, func(c *judge.Conversation) bool { return readsOn(c, method, secondPage+method) }):
+		case slices.ContainsFunc(t.Conversations,
+			func(c *judge.Conversation) bool { return readsOn(c, method, secondPage+method) }):
 			t.Exercised(id)
 		case t.sent(use.method) == nil && t.Baseline.readFromList(method) && !t.interrupted():
-			t.Violation(id, "the client takes the first page of "+method+", which is empty and has a nextCursor, for the whole list: it then does without "+
+			t.Violation(id, "the client takes the first page of "+method+
+				", which is empty and has a nextCursor, for the whole list: it then does without "+
 				use.method+", which it uses with an ordinary server", first.Events()...)
 		}
 	}
@@ -628,7 +653,8 @@ func losingPages(*ScenarioRun) server.Options {
 			if given, ok := r.Params["cursor"].(string); ok {
 				own, marked := strings.CutSuffix(given, mark)
 				if !marked {
-					return nil, &wire.Error{Code: server.InvalidParams, Message: "Invalid params: the cursor does not belong to this session"}
+					return nil, &wire.Error{Code: server.InvalidParams,
+						Message: "Invalid params: the cursor does not belong to this session"}
 				}
 				r.Params["cursor"] = own
 			}
@@ -713,7 +739,8 @@ func judgePages(t *T) {
 // used names, for each list, the method that uses an item and the member that
 // names it, in the list and in the params.
 var used = map[string]struct{ method, key string }{
-	"tools/list": {"tools/call", "name"}, "resources/list": {"resources/read", "uri"}, "prompts/list": {"prompts/get", "name"},
+	"tools/list": {"tools/call", "name"}, "resources/list": {"resources/read", "uri"},
+	"prompts/list": {"prompts/get", "name"},
 }
 
 // judgeWhole compares two uses of the same lists: here they come in one piece, and in the baseline in pages. A client
@@ -730,7 +757,8 @@ func judgeWhole(t *T) {
 			return x.Method() == method && wire.At(x.Request.Msg.Params, "cursor") != nil
 		})
 		paged, whole := base.sent(method), t.sent(method)
-		if paged == nil || whole == nil || whole.Result() == nil || paged.Result() == nil || paged.Result()["nextCursor"] == nil {
+		if paged == nil || whole == nil || whole.Result() == nil || paged.Result() == nil ||
+			paged.Result()["nextCursor"] == nil {
 			continue
 		}
 		if paging {
@@ -754,7 +782,8 @@ func judgeWhole(t *T) {
 		}
 		if found && missed != "" {
 			t.Violation(id, "the client reads only the first page of "+method+": it uses "+wire.Quote(missed, 60)+
-				" if the list comes in one piece, but not if that item is on a further page", append(paged.Events(), whole.Events()...)...)
+				" if the list comes in one piece, but not if that item is on a further page",
+				append(paged.Events(), whole.Events()...)...)
 		}
 	}
 }
@@ -780,11 +809,13 @@ func (t *T) judgeCursor(c *judge.Conversation, x *judge.Exchange, given any) int
 	}
 	for method := range listed {
 		if pageOf(method, given) >= 0 {
-			t.Violation("pagination.cursor.same-operation", "a cursor of "+method+" was sent with "+x.Method(), x.Request)
+			t.Violation("pagination.cursor.same-operation", "a cursor of "+method+" was sent with "+x.Method(),
+				x.Request)
 			return -1
 		}
 	}
-	t.Violation("pagination.client.cursor-unmodified", "the cursor "+wire.Show(given)+" did not come from the server", issued(c, x)...)
+	t.Violation("pagination.client.cursor-unmodified", "the cursor "+wire.Show(given)+" did not come from the server",
+		issued(c, x)...)
 	return -1
 }
 
@@ -817,11 +848,14 @@ func (t *T) judgeReached(c *judge.Conversation, method string, reached int, last
 	}
 	// It does read further pages, and has stopped before the last.
 	const opaque, size = "pagination.client.no-format-assumptions", "pagination.client.no-fixed-page-size"
-	if here, there := extentOf(c, method), t.Baseline.extent(method); there.pages <= here.pages || there.items <= here.items {
-		t.Inconclusive("the client stopped reading "+method+" after as much as it reads of a list with ordinary cursors", opaque, size)
+	if here, there := extentOf(c, method), t.Baseline.extent(method); there.pages <= here.pages ||
+		there.items <= here.items {
+		t.Inconclusive("the client stopped reading "+method+
+			" after as much as it reads of a list with ordinary cursors", opaque, size)
 		return
 	}
-	message := "the client stopped reading " + method + ": it did not use the cursor " + pages[reached].looks + ", although it used those before"
+	message := "the client stopped reading " + method + ": it did not use the cursor " + pages[reached].looks +
+		", although it used those before"
 	items, _ := last.Result()[listed[method]].([]any)
 	switch {
 	case pages[reached].cursor(method) == "":
@@ -829,7 +863,8 @@ func (t *T) judgeReached(c *judge.Conversation, method string, reached int, last
 		// only makes no exception.
 		t.Warning(opaque, message, last.Events()...)
 	case len(items) == 0:
-		t.Violation(size, "the client stopped reading "+method+" after an empty page, although that has a nextCursor", last.Events()...)
+		t.Violation(size, "the client stopped reading "+method+" after an empty page, although that has a nextCursor",
+			last.Events()...)
 	default:
 		t.Violation(opaque, message, last.Events()...)
 	}
@@ -875,7 +910,8 @@ func extentOf(c *judge.Conversation, method string) extent {
 func (t *T) judgeNumbered(c *judge.Conversation, method string) {
 	var first *judge.Exchange
 	for _, x := range requests(c) {
-		switch cursor, paged := wire.At(x.Request.Msg.Params, "cursor"), first != nil && first.Response != nil && first.Response.Seq < x.Request.Seq; {
+		switch cursor, paged := wire.At(x.Request.Msg.Params, "cursor"), first != nil && first.Response != nil &&
+			first.Response.Seq < x.Request.Seq; {
 		case x.Method() != method || cursor != nil:
 		case first == nil:
 			first = x
@@ -885,9 +921,11 @@ func (t *T) judgeNumbered(c *judge.Conversation, method string) {
 			params, _ := x.Request.Msg.Params.(map[string]any)
 			for name, v := range params {
 				_, number := v.(json.Number)
-				if old, had := before[name]; next != nil && (number || v == next) && (!had || !reflect.DeepEqual(old, v)) {
-					t.Violation("pagination.client.both-flows", "the client asks for a further page of "+method+" by the member "+wire.Quote(name, 40)+
-						" in place of the cursor", first.Response, x.Request)
+				if old, had := before[name]; next != nil && (number || v == next) &&
+					(!had || !reflect.DeepEqual(old, v)) {
+					t.Violation("pagination.client.both-flows",
+						"the client asks for a further page of "+method+" by the member "+wire.Quote(name, 40)+
+							" in place of the cursor", first.Response, x.Request)
 					return
 				}
 			}
@@ -909,10 +947,13 @@ func (t *T) judgeEnd(c *judge.Conversation, method string) {
 		if cursor == nil {
 			readings++
 		}
-		if last != nil && cursor != nil && readings == 1 && last.Response != nil && last.Response.Seq < x.Request.Seq && last.Result() != nil {
+		if last != nil && cursor != nil && readings == 1 && last.Response != nil && last.Response.Seq < x.Request.Seq &&
+			last.Result() != nil {
 			again, _ := cursor.(string)
 			if _, more := last.Result()["nextCursor"]; !more && !before[again] {
-				t.Violation("pagination.client.missing-cursor-ends", "the client requests a further page of "+method+" after a page without nextCursor", last.Response, x.Request)
+				t.Violation("pagination.client.missing-cursor-ends",
+					"the client requests a further page of "+method+" after a page without nextCursor", last.Response,
+					x.Request)
 				return
 			}
 		}

@@ -41,13 +41,15 @@ func (m *parameter) FailureMessage(actual any) string {
 	if value == "" {
 		return fmt.Sprintf("the %s request has no %s", s.Step, m.name)
 	}
-	return fmt.Sprintf("the %s request has the %s %s, not %s", s.Step, m.name, wire.Quote(value, 40), strings.Join(m.values, " or "))
+	return fmt.Sprintf("the %s request has the %s %s, not %s", s.Step, m.name, wire.Quote(value, 40),
+		strings.Join(m.values, " or "))
 }
 
 // NegatedFailureMessage implements types.GomegaMatcher.
 func (m *parameter) NegatedFailureMessage(actual any) string {
 	s, _ := actual.(Step)
-	return fmt.Sprintf("the %s request has the %s %s; another one, or none, was expected", s.Step, m.name, wire.Quote(s.Values.Get(m.name), 40))
+	return fmt.Sprintf("the %s request has the %s %s; another one, or none, was expected", s.Step, m.name,
+		wire.Quote(s.Values.Get(m.name), 40))
 }
 
 // Evidence returns the head of the request.

@@ -164,7 +164,8 @@ func (e *Engine) Serve(ctx context.Context, scenarios []*Scenario, announce func
 
 // all runs every scenario in a goroutine of its own, unless a combined launch has settled it. It judges each as soon
 // as the scenario and the baseline have ended.
-func (e *Engine) all(ctx context.Context, scenarios []*Scenario, combinedLaunches map[int]*combinedRun, run func(t *T, w *waiter) error) ([]*T, error) {
+func (e *Engine) all(ctx context.Context, scenarios []*Scenario, combinedLaunches map[int]*combinedRun,
+	run func(t *T, w *waiter) error) ([]*T, error) {
 	if e.Timeout <= 0 {
 		e.Timeout = DefaultTimeout
 	}
@@ -295,7 +296,8 @@ func (e *Engine) alone(ctx context.Context, u unit, launch func(*T)) {
 
 // newRun returns the run of a scenario before it begins.
 func (e *Engine) newRun(s *Scenario) *T {
-	return &T{Scenario: s, Transport: e.Transport, Authorizes: e.Authorizes, GivesUpAfter: e.GivesUpAfter, Choice: e.Choice, second: e.second}
+	return &T{Scenario: s, Transport: e.Transport, Authorizes: e.Authorizes, GivesUpAfter: e.GivesUpAfter,
+		Choice: e.Choice, second: e.second}
 }
 
 // awaitBaselines waits for the ends of the baselines of a scenario.
@@ -328,7 +330,8 @@ type unit struct {
 func units(scenarios []*Scenario, combinedLaunches map[int]*combinedRun) []unit {
 	var all []unit
 	for i, s := range scenarios {
-		if j := combinedLaunches[i]; j != nil && !slices.ContainsFunc(all, func(u unit) bool { return u.combined == j }) {
+		if j := combinedLaunches[i]; j != nil &&
+			!slices.ContainsFunc(all, func(u unit) bool { return u.combined == j }) {
 			all = append(all, unit{combined: j})
 		}
 		all = append(all, unit{alone: s, index: i, combined: combinedLaunches[i]})
@@ -361,7 +364,8 @@ func (u unit) scenario() *Scenario {
 func (e *Engine) depends(u unit) bool {
 	s := u.scenario()
 	_, asks := e.Needed[s.Name]
-	asks = asks || u.alone == nil && slices.ContainsFunc(u.combined.members, func(t *T) bool { return e.Needed[t.Scenario.Name] != nil })
+	asks = asks || u.alone == nil && slices.ContainsFunc(u.combined.members,
+		func(t *T) bool { return e.Needed[t.Scenario.Name] != nil })
 	unlocked := s.Authorization == nil || s.Name == AuthorizationBaseline || e.authBaseline == nil
 	return s.Name == Baseline || asks || !unlocked || e.first(s) != nil || u.alone != nil && u.combined != nil
 }
@@ -538,7 +542,8 @@ func (e *Engine) launch(ctx context.Context, t *T, w *waiter) (beside bool, err 
 // prepare prepares a scenario run. The caller removes the folder, also after an error.
 func (e *Engine) prepare(t *T) (run *ScenarioRun, dir string, remove func(), err error) {
 	patience := min(5*time.Second, e.Timeout/3)
-	run = &ScenarioRun{Scenario: t.Scenario, Patience: patience, UserPatience: patience, Choice: t.Choice, courses: new(courses), part: t.part}
+	run = &ScenarioRun{Scenario: t.Scenario, Patience: patience, UserPatience: patience, Choice: t.Choice,
+		courses: new(courses), part: t.part}
 	t.courses, t.left = run.courses, &run.left
 	if dir, remove, err = transport.TempDir(); err != nil {
 		return run, "", func() {}, fmt.Errorf("make a folder for the client: %w", err)
@@ -571,7 +576,8 @@ func (e *Engine) open(ctx context.Context, t *T, run *ScenarioRun, dir string) (
 	// When the client is gone the server is stopped, even in the middle of an answer.
 	o.Behaviour.Breaks = append(o.Behaviour.Breaks, "http.server.sse-no-early-close", "http.server.sse-response-sent")
 	o.Behaviour.Wrap("*", awaitingInitialized)
-	endpoint := Endpoint{Scenario: s.Name, UserActions: strings.ReplaceAll(s.UserActions, folder, run.Folder), Transport: e.Transport, Dir: dir, Official: s.Official}
+	endpoint := Endpoint{Scenario: s.Name, UserActions: strings.ReplaceAll(s.UserActions, folder, run.Folder),
+		Transport: e.Transport, Dir: dir, Official: s.Official}
 	switch {
 	case e.Transport == transport.NameStdio:
 		return e.serveStdio(&endpoint, s, o), endpoint, nil
@@ -636,7 +642,8 @@ func (e *Engine) serveStdio(endpoint *Endpoint, s *Scenario, o server.Options) s
 	endpoint.Command = append(e.Bridge[:len(e.Bridge):len(e.Bridge)], e.bridges.listener.Addr().String(), token)
 	endpoint.Serve = server.New(o).RunStdio
 	final := func(context.Context) bool { return true } // shut waits for a server process that is left behind
-	return scenarioServer{settle: final, leave: func() { bridged.left.Store(true) }, shut: func(ctx context.Context) { e.bridges.shut(ctx, token) }}
+	return scenarioServer{settle: final, leave: func() { bridged.left.Store(true) },
+		shut: func(ctx context.Context) { e.bridges.shut(ctx, token) }}
 }
 
 func (e *Engine) serveHTTP(ctx context.Context, endpoint *Endpoint, t *T, o server.Options) (scenarioServer, error) {
@@ -681,7 +688,8 @@ func (e *Engine) serveHTTP(ctx context.Context, endpoint *Endpoint, t *T, o serv
 }
 
 // await waits until the client ends, and stops one that does not.
-func (e *Engine) await(ctx context.Context, p transport.Process, t *T, run *ScenarioRun, s *slot, server scenarioServer) Ending {
+func (e *Engine) await(ctx context.Context, p transport.Process, t *T, run *ScenarioRun, s *slot,
+	server scenarioServer) Ending {
 	_ = p.Stdin().Close()
 	output := &tail{}
 	var readers sync.WaitGroup
@@ -727,7 +735,8 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, run *Scen
 	look := time.NewTicker(quiet / 2)
 	defer look.Stop()
 	began := time.Now()
-	heard := &activity{logs: func() []*wire.Log { return t.logs(e.Trace) }, first: began, any: began, client: began, message: began}
+	heard := &activity{logs: func() []*wire.Log { return t.logs(e.Trace) }, first: began, any: began, client: began,
+		message: began}
 	late := func() Ending { return Ending{Late: true, Busy: time.Since(heard.any) < e.busy()} }
 	for {
 		select {
@@ -758,7 +767,8 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, run *Scen
 		}
 		// A client that has not spoken yet may be starting on a busy machine. After it has spoken, a client that is
 		// kept waiting does nothing.
-		if heard.events > 0 && (time.Since(heard.any) >= quiet || time.Since(began) >= e.Timeout/4 || run.Scenario.Patient && heard.sent > 0) {
+		if heard.events > 0 && (time.Since(heard.any) >= quiet || time.Since(began) >= e.Timeout/4 ||
+			run.Scenario.Patient && heard.sent > 0) {
 			s.idle()
 		}
 		// Only the baseline tells how long the client takes.

@@ -99,8 +99,10 @@ const Baseline = "baseline"
 
 // Scenarios returns the scenarios of an ordinary run, the baseline first.
 func Scenarios() []*Scenario {
-	return slices.Concat(lifecycleScenarios, exchangeScenarios, sequenceScenarios, featureScenarios, listScenarios, shownScenarios,
-		contentScenarios, timeScenarios, userActionScenarios, hostileScenarios, faultScenarios, httpScenarios, authScenarios, stdioScenarios)
+	return slices.Concat(lifecycleScenarios, exchangeScenarios, sequenceScenarios, featureScenarios, listScenarios,
+		shownScenarios,
+		contentScenarios, timeScenarios, userActionScenarios, hostileScenarios, faultScenarios, httpScenarios,
+		authScenarios, stdioScenarios)
 }
 
 // ScenarioRun is one scenario while it runs.
@@ -223,7 +225,8 @@ const SourcePrefix = "scenario: "
 func (t *T) Record() ledger.Record {
 	r := t.recorder()
 	for _, id := range t.Scenario.Requirements {
-		if e := r.Record.At(id, wire.Client); e.Exercised == 0 && len(e.Skipped) == 0 && e.Error == "" && len(e.Inconclusive) == 0 {
+		if e := r.Record.At(id, wire.Client); e.Exercised == 0 && len(e.Skipped) == 0 && e.Error == "" &&
+			len(e.Inconclusive) == 0 {
 			switch {
 			case t.Ending.NotRun:
 				r.NotRun(id, wire.Client, t.Ending.Skipped)
@@ -262,7 +265,8 @@ func (t *T) had(need string) bool {
 	case strings.HasPrefix(need, needsRequest):
 		return len(t.Requests()) > 0
 	case need == needsList:
-		return slices.ContainsFunc(t.Requests(), func(x *judge.Exchange) bool { return strings.HasSuffix(x.Method(), "/list") })
+		return slices.ContainsFunc(t.Requests(),
+			func(x *judge.Exchange) bool { return strings.HasSuffix(x.Method(), "/list") })
 	}
 	return false
 }
@@ -333,7 +337,8 @@ func (t *T) WarnUnless(id string, actual any, events ...*wire.Event) *match.Expe
 	return t.expect(id, actual, events, t.Warning)
 }
 
-func (t *T) expect(id string, actual any, events []*wire.Event, unmet func(id, message string, events ...*wire.Event)) *match.Expectation {
+func (t *T) expect(id string, actual any, events []*wire.Event,
+	unmet func(id, message string, events ...*wire.Event)) *match.Expectation {
 	return match.Expect(actual, func() { t.Exercised(id) }, func(message string, shown []*wire.Event) {
 		proof := slices.Clone(events)
 		for _, e := range shown {

@@ -52,7 +52,8 @@ func (run *ScenarioRun) During(script Script) server.Middleware {
 		if r.Session.Value(once, func() any { return first }) == any(first) {
 			r.Withhold()
 			began, _ := r.Session.Value("scripts began", func() any { return time.Now() }).(time.Time)
-			a := &Asker{Request: r, Patience: run.Patience, UserPatience: run.UserPatience, Choice: run.Choice, began: began}
+			a := &Asker{Request: r, Patience: run.Patience, UserPatience: run.UserPatience, Choice: run.Choice,
+				began: began}
 			script(a)
 			if a.hasLeft(0) && !a.leaves {
 				run.left.Store(true)
@@ -86,7 +87,8 @@ func (a *Asker) Send(members map[string]any, breaks ...string) {
 		kind = wire.Request
 	}
 	method, _ := message["method"].(string)
-	out := &server.Outgoing{Session: a.Request.Session, Kind: kind, Method: method, To: a.Request, Message: message, Deliberate: breaks}
+	out := &server.Outgoing{Session: a.Request.Session, Kind: kind, Method: method, To: a.Request, Message: message,
+		Deliberate: breaks}
 	if text, err := json.Marshal(message); err == nil {
 		if raw := wire.RawSeparators(text); len(raw) != len(text) {
 			out.Raw = raw
@@ -269,7 +271,8 @@ func (a *Asker) AtOnce(method string, params map[string]any, ids ...wire.ID) {
 	defer cancel()
 	for _, id := range ids {
 		if e, err := log.Await(ctx, from, func(e *wire.Event) bool {
-			return e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.IsResponse() && e.Msg.ID.Key() == id.Key() || hangsUp(e)
+			return e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.IsResponse() &&
+				e.Msg.ID.Key() == id.Key() || hangsUp(e)
 		}); err != nil || hangsUp(e) {
 			a.Silent = true
 			a.missed(from, began, answerTo(method))
@@ -340,7 +343,8 @@ const shortest = 4
 // was asked.
 func requestsAfter(log *wire.Log, from int) bool {
 	for _, e := range log.Events()[from:] {
-		if e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.Kind == wire.Request && operation(e.Msg.Method) {
+		if e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.Kind == wire.Request &&
+			operation(e.Msg.Method) {
 			return true
 		}
 	}

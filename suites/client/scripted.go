@@ -63,7 +63,8 @@ func (t *T) judgeScript(s *script.Script, courses []mockserver.Course, requireme
 		case c.Begun && (short == nil || c.Line >= short.Line):
 			short = &courses[i]
 		case !c.Begun && missing == "":
-			missing = fmt.Sprintf("%s:%d: the client never sent %s, with which the script begins%s", s.File, c.Line, c.Awaits, nearest(c))
+			missing = fmt.Sprintf("%s:%d: the client never sent %s, with which the script begins%s", s.File, c.Line,
+				c.Awaits, nearest(c))
 		}
 	}
 	switch {
@@ -71,7 +72,8 @@ func (t *T) judgeScript(s *script.Script, courses []mockserver.Course, requireme
 	case finished:
 		t.Exercised(requirements...)
 	case short != nil:
-		t.Violation(requirements[0], fmt.Sprintf("%s:%d: the session ended before %s came%s", s.File, short.Line, short.Awaits, nearest(*short)),
+		t.Violation(requirements[0], fmt.Sprintf("%s:%d: the session ended before %s came%s", s.File, short.Line,
+			short.Awaits, nearest(*short)),
 			append(lastEvents(t.conversation(short.Log), 4), t.event(short.Log, short.Nearest))...)
 	case missing != "":
 		t.Inconclusive(missing, requirements...)

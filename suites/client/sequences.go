@@ -27,7 +27,8 @@ var sequenceScenarios = []*Scenario{{
 	Name:         sequenced,
 	Requirements: []string{"base.response.present", "ping.either-side", "base.error.method-not-found"},
 	Shows: []string{
-		"base.response.*", "ping.*", "roots.list.answered", "sampling.capability.honoured", "elicitation.capability.honoured", "elicitation.content.*",
+		"base.response.*", "ping.*", "roots.list.answered", "sampling.capability.honoured",
+		"elicitation.capability.honoured", "elicitation.content.*",
 		"cancellation.*", "base.notification.*", "*.list-changed.unsolicited", "logging.message.*", "progress.*",
 		"roots.list-changed.notify", "http.client.session-header", "http.client.version-header",
 	},
@@ -246,28 +247,34 @@ func (p *sequencer) vocabulary() {
 		}
 		p.words = append(p.words, &w)
 	}
-	add(asked{Word: about("ping"), what: "a ping whose id is a string", method: "ping", requirement: "ping.either-side", ids: ofText})
-	add(asked{Word: about("ping"), what: "a ping whose id is an integer", method: "ping", requirement: "ping.either-side", ids: ofInteger})
+	add(asked{Word: about("ping"), what: "a ping whose id is a string", method: "ping", requirement: "ping.either-side",
+		ids: ofText})
+	add(asked{Word: about("ping"), what: "a ping whose id is an integer", method: "ping",
+		requirement: "ping.either-side", ids: ofInteger})
 	unknown := about("unknown")
 	unknown.Refused = true
-	add(asked{Word: unknown, what: "a request of an unknown method", method: "com.example/no-such-method", requirement: "base.error.method-not-found"})
+	add(asked{Word: unknown, what: "a request of an unknown method", method: "com.example/no-such-method",
+		requirement: "base.error.method-not-found"})
 	if len(p.words) < 3 {
 		p.words = nil
 		return // other scenarios judge that
 	}
 	if p.Has("roots") {
-		add(asked{Word: about("user", "roots"), what: "roots/list", method: "roots/list", requirement: "roots.list.answered", user: true})
+		add(asked{Word: about("user", "roots"), what: "roots/list", method: "roots/list",
+			requirement: "roots.list.answered", user: true})
 	}
 	if p.Has("sampling") {
 		add(asked{
-			Word: about("user"), what: "a sampling request", method: "sampling/createMessage", requirement: "sampling.capability.honoured", user: true,
+			Word: about("user"), what: "a sampling request", method: "sampling/createMessage",
+			requirement: "sampling.capability.honoured", user: true,
 			params: map[string]any{"messages": []any{sampleText("Say hello.")}, "maxTokens": 50},
 		})
 	}
 	if p.Has("elicitation") && p.Request.Session.Version() >= server.Version {
 		for _, name := range []string{"string", "integer"} {
 			add(asked{
-				Word: about("user"), what: "a form for a value of type " + name, method: "elicitation/create", requirement: "elicitation.capability.honoured", user: true,
+				Word: about("user"), what: "a form for a value of type " + name, method: "elicitation/create",
+				requirement: "elicitation.capability.honoured", user: true,
 				params: form(name),
 			})
 		}
@@ -284,21 +291,24 @@ func about(topics ...string) model.Word { return model.Word{Topics: topics} }
 func (p *sequencer) allNews() []news {
 	c := p.Request.Session.Log().Conversation()
 	all := []news{{
-		model.Notice{Topics: []string{"unknown", "user"}}, "sends an unknown notification", "base.notification.unknown-no-response",
+		model.Notice{Topics: []string{"unknown", "user"}}, "sends an unknown notification",
+		"base.notification.unknown-no-response",
 		func() { p.Notify("notifications/com.example/unknown", nil) },
 	}}
 	for _, list := range []string{"tools", "prompts", "resources"} {
 		if c.Declared(wire.Server, list+".listChanged") {
 			all = append(all, news{
-				model.Notice{Topics: []string{"roots"}}, "sends that the " + list + " have changed", list + ".list-changed.unsolicited",
+				model.Notice{Topics: []string{"roots"}}, "sends that the " + list + " have changed",
+				list + ".list-changed.unsolicited",
 				func() { p.Notify("notifications/"+list+"/list_changed", nil) },
 			})
 		}
 	}
 	if c.Declared(wire.Server, "logging") {
-		all = append(all, news{model.Notice{Topics: []string{"user"}}, "sends a log message", "logging.default.server-decides", func() {
-			p.Notify("notifications/message", map[string]any{"level": "emergency", "data": "a sequence"})
-		}})
+		all = append(all, news{model.Notice{Topics: []string{"user"}}, "sends a log message",
+			"logging.default.server-decides", func() {
+				p.Notify("notifications/message", map[string]any{"level": "emergency", "data": "a sequence"})
+			}})
 	}
 	report := func(token any, breaks ...string) {
 		p.progress++
@@ -306,7 +316,8 @@ func (p *sequencer) allNews() []news {
 	}
 	if token, ok := p.Request.Token(); ok {
 		delete(p.Request.Params, "_meta") // so that nothing else reports progress
-		all = append(all, news{model.Notice{Topics: []string{"user"}}, "reports progress of the request that waits", "progress.notify", func() { report(token) }})
+		all = append(all, news{model.Notice{Topics: []string{"user"}}, "reports progress of the request that waits",
+			"progress.notify", func() { report(token) }})
 	}
 	var ended any = "no-such-token"
 	for _, x := range c.Exchanges {
@@ -315,7 +326,8 @@ func (p *sequencer) allNews() []news {
 		}
 	}
 	return append(all, news{
-		model.Notice{Topics: []string{"user"}}, "reports progress of a request that is over", "base.notification.malformed-no-response",
+		model.Notice{Topics: []string{"user"}}, "reports progress of a request that is over",
+		"base.notification.malformed-no-response",
 		func() { report(ended, "*") },
 	})
 }
@@ -398,7 +410,8 @@ func (p *sequencer) send(w *asked, number, word int) *sent {
 // cancel cancels a request. breaks names the requirements that this breaks, other than that the request has to be
 // under way.
 func (p *sequencer) cancel(id wire.ID, breaks ...string) {
-	p.Notify("notifications/cancelled", map[string]any{"requestId": json.RawMessage(id.String()), "reason": "no longer needed"}, breaks...)
+	p.Notify("notifications/cancelled", map[string]any{"requestId": json.RawMessage(id.String()),
+		"reason": "no longer needed"}, breaks...)
 }
 
 // answer waits for the answer to a request, and returns nil if none comes.
@@ -470,7 +483,8 @@ func (p *sequencer) judge(r *sent) *stumble {
 		if p.patience == 0 && !r.user {
 			p.missed(r.from, r.began, answerTo(r.method))
 		}
-		return &stumble{word: r.word, missing: true, problem: r.what + " gets no answer", requirement: "base.response.present", events: proof}
+		return &stumble{word: r.word, missing: true, problem: r.what + " gets no answer",
+			requirement: "base.response.present", events: proof}
 	case r.word == slow, p.asExpected(r.asked, e), r.user && (e.Msg.Error == nil || !asInvalid(e.Msg.Error.Code)):
 		p.served++
 		return nil
@@ -570,8 +584,9 @@ func (p *sequencer) replay(sequence []model.Action) (s *stumble, ok bool) {
 
 // toleratedBy names the requirements that have a client tolerate an action.
 var toleratedBy = map[model.Kind]string{
-	model.Cancel: "cancellation.either-side", model.CancelEnded: "cancellation.ignore-completed", model.CancelUnknown: "cancellation.ignore-unknown",
-	model.Malformed: "base.notification.malformed-no-response",
+	model.Cancel: "cancellation.either-side", model.CancelEnded: "cancellation.ignore-completed",
+	model.CancelUnknown: "cancellation.ignore-unknown",
+	model.Malformed:     "base.notification.malformed-no-response",
 }
 
 // blame returns the requirement that a client breaks if it ends after some actions. This is the requirement to
@@ -600,8 +615,10 @@ func (p *sequencer) blame(last []model.Action) string {
 // describe puts a sequence in words. The server does not wait between actions without a semicolon between them.
 func (p *sequencer) describe(sequence []model.Action) string {
 	said := map[model.Kind]string{
-		model.Finish: "waits for the other one", model.Cancel: "cancels it", model.CancelEnded: "cancels a request that was answered",
-		model.CancelUnknown: "cancels a request that was never made", model.Malformed: "sends notifications/progress without params",
+		model.Finish: "waits for the other one", model.Cancel: "cancels it",
+		model.CancelEnded:   "cancels a request that was answered",
+		model.CancelUnknown: "cancels a request that was never made",
+		model.Malformed:     "sends notifications/progress without params",
 	}
 	var b strings.Builder
 	gap := ""
@@ -637,13 +654,15 @@ func judgeSequences(t *T) {
 		case c.stumble != nil:
 			t.Violation(c.stumble.requirement, c.stumble.message(), c.stumble.events...)
 		case c.left && gone != "" && freeToEnd(c.blamed):
-			t.Inconclusive(gone+" when the server did this: "+c.told, append(slices.Clone(t.Scenario.Requirements), c.blamed)...)
+			t.Inconclusive(gone+" when the server did this: "+c.told,
+				append(slices.Clone(t.Scenario.Requirements), c.blamed)...)
 		case c.left && gone != "":
 			t.Violation(c.blamed, gone+" when the server did this: "+c.told, lastEvents(t.last(), 6)...)
 		case c.served > 0 && !c.left:
 			t.Exercised(t.Scenario.Requirements...)
 		case !c.left:
-			t.Inconclusive("the client does not answer pings and refuse unknown methods soon enough for a sequence of them", t.Scenario.Requirements...)
+			t.Inconclusive("the client does not answer pings and refuse unknown methods soon enough for a sequence of them",
+				t.Scenario.Requirements...)
 		}
 	}
 }

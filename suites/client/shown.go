@@ -32,21 +32,25 @@ type shown struct {
 
 var shownScenarios = []*Scenario{
 	shown{
-		scenario: "lists/tool-names", family: "names", requirement: "tools.call.listed-name", method: "tools/list", named: true,
-		one: "a tool came whose name is ", several: "tools came with unusual names",
+		scenario: "lists/tool-names", family: "names", requirement: "tools.call.listed-name", method: "tools/list",
+		named: true,
+		one:   "a tool came whose name is ", several: "tools came with unusual names",
 		item: func(_ int, m family.Member) map[string]any {
-			return map[string]any{"name": m.Value(), "description": "Its name: " + m.Is + ".", "inputSchema": map[string]any{"type": "object"}}
+			return map[string]any{"name": m.Value(), "description": "Its name: " + m.Is + ".",
+				"inputSchema": map[string]any{"type": "object"}}
 		},
 	}.list(),
 	shown{
-		scenario: "lists/prompt-names", family: "names", requirement: "prompts.get.listed-name", method: "prompts/list", named: true,
-		one: "a prompt came whose name is ", several: "prompts came with unusual names",
+		scenario: "lists/prompt-names", family: "names", requirement: "prompts.get.listed-name", method: "prompts/list",
+		named: true,
+		one:   "a prompt came whose name is ", several: "prompts came with unusual names",
 		item: func(_ int, m family.Member) map[string]any {
 			return map[string]any{"name": m.Value(), "description": "Its name: " + m.Is + "."}
 		},
 	}.list(),
 	shown{
-		scenario: "lists/uris", family: "uris", requirement: "resources.uri-scheme.custom-allowed", method: "resources/list", named: true,
+		scenario: "lists/uris", family: "uris", requirement: "resources.uri-scheme.custom-allowed",
+		method: "resources/list", named: true,
 		one: "a resource came whose URI is ", several: "resources came with unusual URIs",
 		item: func(n int, m family.Member) map[string]any {
 			return map[string]any{"uri": m.Value(), "name": "uri-" + strconv.Itoa(n), "mimeType": "text/plain"}
@@ -158,9 +162,12 @@ func (t *T) judgeNames(s shown) {
 			for _, m := range members {
 				switch {
 				case s.method == "resources/list" && sameURI(given, m.Str()):
-					t.recorder().Note(s.requirement, wire.Client, "the client reads "+wire.Quote(given, 60)+", which is the same as the listed "+m.String()+" once both are normalised")
+					t.recorder().Note(s.requirement, wire.Client,
+						"the client reads "+wire.Quote(given, 60)+", which is the same as the listed "+m.String()+
+							" once both are normalised")
 				case resembles(given, m.Str()):
-					found.Add(m, s.requirement, "the client uses "+wire.Quote(given, 60)+" of "+s.method+", which lists "+m.String(), false, []*wire.Event{list, x.Request})
+					found.Add(m, s.requirement, "the client uses "+wire.Quote(given, 60)+" of "+s.method+
+						", which lists "+m.String(), false, []*wire.Event{list, x.Request})
 				}
 			}
 		}
@@ -263,14 +270,16 @@ func likenesses(text string) []string {
 
 // dated is a server that dates the changes of resources and blocks of content.
 var dated = &Scenario{
-	Name: "content/dates", Families: []string{"dates"}, Narrows: "dates", Requirements: []string{"content.annotations.optional"},
-	Needs: "the client requested no list of resources, and called no tool",
+	Name: "content/dates", Families: []string{"dates"}, Narrows: "dates",
+	Requirements: []string{"content.annotations.optional"},
+	Needs:        "the client requested no list of resources, and called no tool",
 	Options: func(run *ScenarioRun) server.Options {
 		s := shown{
 			scenario: "content/dates", family: "dates", method: "resources/list",
 			item: func(n int, m family.Member) map[string]any {
 				return map[string]any{
-					"uri": "test://dated/" + strconv.Itoa(n), "name": "dated-" + strconv.Itoa(n), "annotations": map[string]any{"lastModified": m.Value()},
+					"uri": "test://dated/" + strconv.Itoa(n), "name": "dated-" + strconv.Itoa(n),
+					"annotations": map[string]any{"lastModified": m.Value()},
 				}
 			},
 		}
@@ -282,7 +291,8 @@ var dated = &Scenario{
 			}
 			content = slices.Clone(content)
 			for _, item := range s.items(run.Choice) {
-				content = append(content, map[string]any{"type": "text", "text": "It has a date.", "annotations": item["annotations"]})
+				content = append(content, map[string]any{"type": "text", "text": "It has a date.",
+					"annotations": item["annotations"]})
 			}
 			result["content"] = content
 		}))
@@ -290,7 +300,8 @@ var dated = &Scenario{
 	},
 	Judge: func(t *T) {
 		if t.sent("resources/list") != nil || t.sent("tools/call") != nil {
-			t.JudgeContinued(t.offered("something came whose lastModified is ", "resources and content came with every form of lastModified"), "content.annotations.optional")
+			t.JudgeContinued(t.offered("something came whose lastModified is ",
+				"resources and content came with every form of lastModified"), "content.annotations.optional")
 		}
 	},
 }

@@ -40,8 +40,9 @@ var stdioScenarios = []*Scenario{
 		Judge: func(t *T) { t.JudgeContinued("the server wrote to stderr", "stdio.client.stderr-handling") },
 	},
 	{
-		Name: "stdio/exits-early", Transports: overStdio(), Requirements: []string{"lifecycle.shutdown.stdio-server-initiates"},
-		Needs: needsRequest,
+		Name: "stdio/exits-early", Transports: overStdio(),
+		Requirements: []string{"lifecycle.shutdown.stdio-server-initiates"},
+		Needs:        needsRequest,
 		Options: func(*ScenarioRun) server.Options {
 			var o server.Options
 			o.Behaviour.Breaks = []string{"*"}
@@ -56,11 +57,13 @@ var stdioScenarios = []*Scenario{
 			switch c := t.Handshake(); {
 			case c == nil || len(requests(c)) == 0:
 			case t.Ending.Late && t.Baseline.Ending.Exit != nil:
-				t.Violation(id, timedOut("the client hangs when the server process ends by itself"), lastEvents(c, 3)...)
+				t.Violation(id, timedOut("the client hangs when the server process ends by itself"),
+					lastEvents(c, 3)...)
 			case t.died() != "":
 				t.Violation(id, "the client "+t.died()+" when the server process ends by itself", lastEvents(c, 3)...)
 			case t.Ending.uncaught():
-				t.Inconclusive("the client ended with a stack trace when the server process ended by itself, so it may have reported that or failed", id)
+				t.Inconclusive("the client ended with a stack trace when the server process ended by itself, so it may have reported that or failed",
+					id)
 			default:
 				t.Exercised(id)
 			}
@@ -75,7 +78,8 @@ var stdioScenarios = []*Scenario{
 	{
 		Name: "stdio/stubborn", Transports: overStdio(), Long: true, IgnoreSIGTERM: true,
 		Requirements: []string{
-			"lifecycle.shutdown.stdio-close-stdin", "lifecycle.shutdown.stdio-wait", "lifecycle.shutdown.stdio-sigterm", "lifecycle.shutdown.stdio-sigkill",
+			"lifecycle.shutdown.stdio-close-stdin", "lifecycle.shutdown.stdio-wait", "lifecycle.shutdown.stdio-sigterm",
+			"lifecycle.shutdown.stdio-sigkill",
 		},
 		Needs: needsEnd,
 		Options: func(*ScenarioRun) server.Options {
@@ -109,7 +113,8 @@ func framing(run *ScenarioRun) server.Options {
 		}
 		line := append(frame[:len(frame)-1:len(frame)-1], "\r\n"...)
 		if together.Load() {
-			line = append([]byte(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"before"}}`+"\n"), line...)
+			line = append([]byte(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"before"}}`+"\n"),
+				line...)
 		}
 		return line
 	}
@@ -127,7 +132,8 @@ func judgeFraming(t *T) {
 	case x == nil || decided && ok:
 		t.JudgeContinued("lines came in pieces and ended with CR LF", form...)
 	default:
-		t.Inconclusive("the client answers no ping after a log message, even if the message comes in a write of its own", append(form, several)...)
+		t.Inconclusive("the client answers no ping after a log message, even if the message comes in a write of its own",
+			append(form, several)...)
 	}
 }
 
@@ -159,12 +165,15 @@ func judgeShutdown(t *T) {
 			t.Exercised(first)
 			t.Exercised(wait)
 		case closed == nil || closed.At-signalled.At >= inOrder:
-			t.Violation(first, "the server process got "+signalled.Note+" while its stdin was open; the client has to close stdin first", signalled)
+			t.Violation(first, "the server process got "+signalled.Note+
+				" while its stdin was open; the client has to close stdin first", signalled)
 		case signalled.At-closed.At < atOnce:
-			t.Violation(wait, "the server process got "+signalled.Note+" as soon as its stdin was closed; it needs time to exit by itself", closed, signalled)
+			t.Violation(wait, "the server process got "+signalled.Note+
+				" as soon as its stdin was closed; it needs time to exit by itself", closed, signalled)
 		case signalled.At-closed.At < inOrder:
 			t.Exercised(first)
-			t.Inconclusive("the server process got "+signalled.Note+" so soon after the end of its stdin that a busy machine may be the reason", wait)
+			t.Inconclusive("the server process got "+signalled.Note+
+				" so soon after the end of its stdin that a busy machine may be the reason", wait)
 		default:
 			t.Exercised(first)
 			t.Exercised(wait)
@@ -191,7 +200,9 @@ func judgeStubborn(t *T) {
 		terminated, killed := signalNamed(c.Events, "SIGTERM"), signalNamed(c.Events, "SIGKILL")
 		switch {
 		case signalled == nil:
-			t.Violation(term, "the client left behind a server process that does not exit when its stdin is closed; SIGTERM was expected", closed)
+			t.Violation(term,
+				"the client left behind a server process that does not exit when its stdin is closed; SIGTERM was expected",
+				closed)
 		case killed != nil && (terminated == nil || killed.Seq < terminated.Seq):
 			t.Violation(term, "the server process got SIGKILL without a SIGTERM before it", closed, signalled, killed)
 		case terminated == nil:
@@ -200,7 +211,8 @@ func judgeStubborn(t *T) {
 			t.Exercised(term)
 		}
 		t.Check(kill, killed != nil, closed, signalled).
-			To(BeTrueBecause("the client %s and left a server process behind that does not exit on SIGTERM; SIGKILL was expected", t.Ending.Exit))
+			To(BeTrueBecause("the client %s and left a server process behind that does not exit on SIGTERM; SIGKILL was expected",
+				t.Ending.Exit))
 	}
 }
 

@@ -130,7 +130,8 @@ func answeringLate(which func(method string) bool) func(*ScenarioRun) server.Opt
 				case <-mine.late:
 				}
 				if r.Method == "tools/call" { // a tool might ask the client
-					return map[string]any{"content": []any{map[string]any{"type": "text", "text": "too late"}}, "isError": true}, nil
+					return map[string]any{"content": []any{map[string]any{"type": "text", "text": "too late"}},
+						"isError": true}, nil
 				}
 				ctx = r.Session.Context()
 			case first.up.Load() && first.further.next() == 1:
@@ -140,7 +141,8 @@ func answeringLate(which func(method string) bool) func(*ScenarioRun) server.Opt
 				answered, cancel := context.WithTimeout(ctx, run.Patience/20)
 				defer cancel()
 				_, _ = log.Await(answered, from, func(e *wire.Event) bool {
-					return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && e.Msg.ID.Key() == first.id.Key()
+					return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() &&
+						e.Msg.ID.Key() == first.id.Key()
 				})
 				// Over HTTP each answer has a stream of its own, and the client need not read them in this order.
 				_ = r.Sleep(ctx, run.Patience/100)
@@ -161,7 +163,8 @@ func answeringLate(which func(method string) bool) func(*ScenarioRun) server.Opt
 }
 
 // silences lists the requirements that a server breaks if it leaves a request unanswered.
-var silences = []string{"base.response.present", "http.server.sse-no-early-close", "lifecycle.timeout.established", "lifecycle.timeout.cancel"}
+var silences = []string{"base.response.present", "http.server.sse-no-early-close", "lifecycle.timeout.established",
+	"lifecycle.timeout.cancel"}
 
 // judgeLate judges whether a client continues if a cancelled request is answered, as it did when no answer came. Its
 // end shows nothing, unless it has more to do and needs no list for it that it gave up.
@@ -174,7 +177,8 @@ func judgeLate(t *T) {
 			}
 			ordinary := t.Baseline.Ending.Exit
 			blame := func(how string) string {
-				return "the client " + how + " when a request that it had cancelled was answered; without the answer it went on"
+				return "the client " + how +
+					" when a request that it had cancelled was answered; without the answer it went on"
 			}
 			message := ""
 			switch {
@@ -268,7 +272,8 @@ func (t *T) givenUp(x *judge.Exchange) bool {
 	}
 	for _, c := range t.Conversations {
 		for _, e := range c.Events {
-			if e.Conn == x.Request.Conn && e.Seq > x.Request.Seq && e.From == wire.Client && e.Kind == wire.KindClose && !t.Ending.Late {
+			if e.Conn == x.Request.Conn && e.Seq > x.Request.Seq && e.From == wire.Client && e.Kind == wire.KindClose &&
+				!t.Ending.Late {
 				return true
 			}
 		}
@@ -311,8 +316,9 @@ func (t *T) judgeWaiting(x *judge.Exchange, ids ...string) {
 		case t.GivesUpAfter == 0:
 			t.Inconclusive(stillWaiting+"; say with --gives-up-after how long it waits", id)
 		case after >= t.GivesUpAfter+givingUp:
-			t.Violation(id, fmt.Sprintf("the client still waits for the answer to %s after %s; it is to give up after %s",
-				x.Method(), after.Round(time.Second), t.GivesUpAfter), x.Request)
+			t.Violation(id,
+				fmt.Sprintf("the client still waits for the answer to %s after %s; it is to give up after %s",
+					x.Method(), after.Round(time.Second), t.GivesUpAfter), x.Request)
 		default:
 			t.Inconclusive(timedOut(stillWaiting), id)
 		}
@@ -337,8 +343,9 @@ func (t *T) judgeRenewing(x *judge.Exchange, id string) {
 		t.Inconclusive(timedOut(stillWaiting), id)
 		return
 	}
-	t.Warning(id, fmt.Sprintf("the client gives up a tool call after %s without an answer, but still waits after %s if progress comes; it needs a maximum time as well",
-		took.Round(time.Second), after.Round(time.Second)), x.Request)
+	t.Warning(id,
+		fmt.Sprintf("the client gives up a tool call after %s without an answer, but still waits after %s if progress comes; it needs a maximum time as well",
+			took.Round(time.Second), after.Round(time.Second)), x.Request)
 }
 
 // tookToGiveUp returns how long the client waited for a call before it gave up, in the scenario that this one
@@ -393,7 +400,8 @@ func judgeSilence(t *T, tool bool) {
 		return
 	}
 	x := open[0]
-	ids := []string{"lifecycle.timeout.established", "lifecycle.timeout.stop-waiting", "lifecycle.error.request-timeout"}
+	ids := []string{"lifecycle.timeout.established", "lifecycle.timeout.stop-waiting",
+		"lifecycle.error.request-timeout"}
 	if tool {
 		ids = append(ids, "tools.client.timeouts")
 	}
@@ -403,15 +411,20 @@ func judgeSilence(t *T, tool bool) {
 			limits = append(limits, "tools.client.timeouts")
 		}
 		t.judgeWaiting(x, limits...)
-		t.Inconclusive(timedOut(stillWaiting), slices.DeleteFunc(slices.Clone(timeoutRequirements), func(id string) bool { return slices.Contains(limits, id) })...)
+		t.Inconclusive(timedOut(stillWaiting), slices.DeleteFunc(slices.Clone(timeoutRequirements),
+			func(id string) bool { return slices.Contains(limits, id) })...)
 		return
 	}
 	if died := t.died(); died != "" && x.Cancelled == nil {
-		t.Violation("lifecycle.error.request-timeout", "the client "+died+" when "+x.Method()+" was not answered", x.Request)
+		t.Violation("lifecycle.error.request-timeout", "the client "+died+" when "+x.Method()+" was not answered",
+			x.Request)
 		return
 	}
-	if waits := x.Cancelled != nil && t.Ending.Late && !t.Ending.Busy && t.Baseline.Ending.Exit != nil && !t.heardSince(x.Cancelled); waits {
-		t.Violation("lifecycle.timeout.stop-waiting", timedOut("the client has cancelled "+x.Method()+" and goes on waiting for its response"), x.Request, x.Cancelled)
+	if waits := x.Cancelled != nil && t.Ending.Late && !t.Ending.Busy && t.Baseline.Ending.Exit != nil &&
+		!t.heardSince(x.Cancelled); waits {
+		t.Violation("lifecycle.timeout.stop-waiting",
+			timedOut("the client has cancelled "+x.Method()+" and goes on waiting for its response"), x.Request,
+			x.Cancelled)
 		ids = slices.DeleteFunc(ids, func(id string) bool { return id == "lifecycle.timeout.stop-waiting" })
 	}
 	t.Exercised(ids...)
@@ -422,12 +435,16 @@ func judgeSilence(t *T, tool bool) {
 			t.Exercised("http.client.cancel-explicit")
 		}
 	case t.wentOn(x) != nil:
-		t.Violation("lifecycle.timeout.cancel", "the client gave "+x.Method()+" up and went on without a cancellation", x.Request, t.wentOn(x))
+		t.Violation("lifecycle.timeout.cancel", "the client gave "+x.Method()+" up and went on without a cancellation",
+			x.Request, t.wentOn(x))
 		if left := t.hungUp(x); left != nil {
-			t.Violation("http.client.cancel-explicit", "the client closed the stream of "+x.Method()+" and did not cancel the request", x.Request, left, t.wentOn(x))
+			t.Violation("http.client.cancel-explicit",
+				"the client closed the stream of "+x.Method()+" and did not cancel the request", x.Request, left,
+				t.wentOn(x))
 		}
 	default:
 		// The end of the client also tells its own server process that it no longer waits.
-		t.Inconclusive("the client ended instead of cancelling the request", "lifecycle.timeout.cancel", "http.client.cancel-explicit")
+		t.Inconclusive("the client ended instead of cancelling the request", "lifecycle.timeout.cancel",
+			"http.client.cancel-explicit")
 	}
 }

@@ -80,7 +80,8 @@ func askActions(a *Asker) {
 	}
 	refused := 0
 	ask := func(id string) {
-		if m := a.AskUser(id, "elicitation/create", form("string", "boolean")); m != nil && m.Kind == wire.ErrorResponse {
+		if m := a.AskUser(id, "elicitation/create", form("string", "boolean")); m != nil &&
+			m.Kind == wire.ErrorResponse {
 			refused++
 		}
 	}
@@ -124,7 +125,8 @@ func (t *T) judgeLimited() bool {
 		if id := "elicitation.action." + action; i < n {
 			t.Exercised(id)
 		} else {
-			t.Inconclusive("the client refuses every form with an error instead of acting as the user; it may limit how often a server asks", id)
+			t.Inconclusive("the client refuses every form with an error instead of acting as the user; it may limit how often a server asks",
+				id)
 		}
 	}
 	return true
@@ -157,7 +159,8 @@ func judgeElicitationActions(t *T) {
 	case len(shown) == 0:
 		return
 	case len(came) == 1:
-		t.Inconclusive(ignoresInstructions+": each form got "+wire.Quote(slices.Collect(maps.Keys(came))[0], 40), ids...)
+		t.Inconclusive(ignoresInstructions+": each form got "+wire.Quote(slices.Collect(maps.Keys(came))[0], 40),
+			ids...)
 		return
 	case followed == 0:
 		t.Inconclusive(ignoresInstructions+": no form got the action that it says", ids...)
@@ -167,7 +170,8 @@ func judgeElicitationActions(t *T) {
 	}
 	for _, action := range actions {
 		if x, ok := t.Answered("elicitation-" + action); ok {
-			t.Check("elicitation.action."+action, Named("the form for which the user's action was "+action, x)).To(HaveMember("action", action))
+			t.Check("elicitation.action."+action,
+				Named("the form for which the user's action was "+action, x)).To(HaveMember("action", action))
 		}
 	}
 }
@@ -193,7 +197,8 @@ func judgeRejection(t *T) {
 			t.Exercised(id)
 			return
 		}
-		t.Inconclusive("the client refused the sampling request that the user was to reject, but the next one too, so the reason may be another", id)
+		t.Inconclusive("the client refused the sampling request that the user was to reject, but the next one too, so the reason may be another",
+			id)
 	default:
 		// Only an example has the code.
 		t.WarnUnless(id, Named("a sampling request that the user rejected", rejected)).To(HaveErrorCode(-1))
@@ -213,7 +218,8 @@ func askChanges(a *Asker) {
 	for i := range len(rootSteps) + 1 {
 		from := log.Len()
 		list := a.AskUser(rootList(i), "roots/list", nil)
-		if i > 0 && before != nil && list != nil && rootChange(wire.At(before.Result, "roots"), wire.At(list.Result, "roots")) == "" && vain > 0 {
+		if i > 0 && before != nil && list != nil &&
+			rootChange(wire.At(before.Result, "roots"), wire.At(list.Result, "roots")) == "" && vain > 0 {
 			return // neither a change nor a notification
 		}
 		if before = list; i == len(rootSteps) || !a.Has("roots.listChanged") {
@@ -266,7 +272,8 @@ func judgeChanges(t *T) {
 		}
 		one := change{was: was, after: is, kind: rootChange(was.Result()["roots"], is.Result()["roots"])}
 		for _, e := range c.Events {
-			between := was.Request.Seq < e.Seq && e.Seq < is.Request.Seq && e.Conn == was.Request.Conn && e.Conn == is.Request.Conn
+			between := was.Request.Seq < e.Seq && e.Seq < is.Request.Seq && e.Conn == was.Request.Conn &&
+				e.Conn == is.Request.Conn
 			if between && isRootChange(e) {
 				one.announced = true
 				one.later = one.later || e.Seq > was.Response.Seq
@@ -297,7 +304,8 @@ func judgeChanges(t *T) {
 		case one.announced || words >= differing:
 			t.Exercised(every) // over HTTP a notification may come before or after the change
 		case words > 0:
-			t.Violation(every, "the client sent no notification of this change: "+one.kind+" a root", one.was.Response, one.after.Response)
+			t.Violation(every, "the client sent no notification of this change: "+one.kind+" a root", one.was.Response,
+				one.after.Response)
 		}
 	}
 }
@@ -355,7 +363,8 @@ func askFolder(a *Asker, dir string) {
 	if os.RemoveAll(dir) != nil {
 		return
 	}
-	_, _ = log.Append(wire.Event{Kind: wire.KindNote, From: wire.Server, Note: "the folder " + filepath.Base(dir) + " was removed"})
+	_, _ = log.Append(wire.Event{Kind: wire.KindNote, From: wire.Server,
+		Note: "the folder " + filepath.Base(dir) + " was removed"})
 	announces := a.Has("roots.listChanged")
 	for i := range folderLists {
 		if announces || i > 0 {
@@ -432,10 +441,12 @@ func judgeFolder(t *T) {
 	case still && !told && late:
 		t.Inconclusive("the client noticed only after its last roots/list that the folder was gone", accessible)
 	default:
-		t.Check(accessible, still, gone.Events()...).To(BeFalseBecause("roots/list names a folder that no longer exists"))
+		t.Check(accessible, still,
+			gone.Events()...).To(BeFalseBecause("roots/list names a folder that no longer exists"))
 	}
 	if silent && c != nil && !c.Declared(wire.Client, "roots.listChanged") {
-		t.Inconclusive("the client does not announce changes of its roots, and its lists do not tell whether it watches them", monitor)
+		t.Inconclusive("the client does not announce changes of its roots, and its lists do not tell whether it watches them",
+			monitor)
 		return
 	}
 	t.Check(monitor, silent, gone.Events()...).

@@ -77,7 +77,9 @@ func (t *T) recordVaried(found *family.Findings) {
 // passedOver reports whether the client answered a later request of the server, and this
 // one not.
 func (t *T) passedOver(x *judge.Exchange) bool {
-	return x != nil && x.Response == nil && slices.ContainsFunc(t.conversationOf(x).Exchanges, func(y *judge.Exchange) bool {
-		return y.From() == wire.Server && y.Request.Conn == x.Request.Conn && y.Request.Seq > x.Request.Seq && y.Response != nil
-	})
+	return x != nil && x.Response == nil && slices.ContainsFunc(t.conversationOf(x).Exchanges,
+		func(y *judge.Exchange) bool {
+			return y.From() == wire.Server && y.Request.Conn == x.Request.Conn && y.Request.Seq > x.Request.Seq &&
+				y.Response != nil
+		})
 }

@@ -52,7 +52,8 @@ func (c *Comparison) Breaking() int {
 type ComparisonError struct{ What, Base, Run string }
 
 func (e *ComparisonError) Error() string {
-	return fmt.Sprintf("the earlier results are about the %s %q, this run about %q; only results of the same role, revision and transport can be compared", e.What, e.Base, e.Run)
+	return fmt.Sprintf("the earlier results are about the %s %q, this run about %q; only results of the same role, revision and transport can be compared",
+		e.What, e.Base, e.Run)
 }
 
 // Breaks reports whether a requirement is broken in a way that the verdict rests on.
@@ -66,7 +67,8 @@ func (r *Run) Breaks(q *Requirement) bool {
 // Compare compares a run with an earlier one. The error is a *ComparisonError.
 func Compare(base, run *Run) (*Comparison, error) {
 	for _, m := range [][3]string{
-		{"role", base.Role, run.Role}, {"revision", base.Revision, run.Revision}, {"transport", base.Transport, run.Transport},
+		{"role", base.Role, run.Role}, {"revision", base.Revision, run.Revision},
+		{"transport", base.Transport, run.Transport},
 	} {
 		if m[1] != m[2] {
 			return nil, &ComparisonError{m[0], m[1], m[2]}

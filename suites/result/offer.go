@@ -131,5 +131,6 @@ func brief(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	return strings.ToValidUTF8(s[:n], "") + fmt.Sprintf("… [%d bytes left out, sha256 %x]", len(s)-n, sha256.Sum256([]byte(s)))
+	return strings.ToValidUTF8(s[:n], "") + fmt.Sprintf("… [%d bytes left out, sha256 %x]", len(s)-n,
+		sha256.Sum256([]byte(s)))
 }

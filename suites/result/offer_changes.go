@@ -32,10 +32,14 @@ func Changes(before, after *Run) []OfferChange {
 	}
 	c := &offerComparer{before: before.Offer, after: after.Offer}
 	c.capabilities(nil, object(before.Target.Capabilities), object(after.Target.Capabilities))
-	items(c, OfferTools, "tool", before.Offer.Tools, after.Offer.Tools, func(t OfferedTool) string { return t.Name }, c.tool)
-	items(c, OfferPrompts, "prompt", before.Offer.Prompts, after.Offer.Prompts, func(p OfferedPrompt) string { return p.Name }, c.prompt)
-	items(c, OfferResources, "resource", before.Offer.Resources, after.Offer.Resources, func(r OfferedResource) string { return r.URI }, c.resource)
-	items(c, OfferTemplates, "template", before.Offer.Templates, after.Offer.Templates, func(t OfferedTemplate) string { return t.URITemplate }, c.template)
+	items(c, OfferTools, "tool", before.Offer.Tools, after.Offer.Tools, func(t OfferedTool) string { return t.Name },
+		c.tool)
+	items(c, OfferPrompts, "prompt", before.Offer.Prompts, after.Offer.Prompts,
+		func(p OfferedPrompt) string { return p.Name }, c.prompt)
+	items(c, OfferResources, "resource", before.Offer.Resources, after.Offer.Resources,
+		func(r OfferedResource) string { return r.URI }, c.resource)
+	items(c, OfferTemplates, "template", before.Offer.Templates, after.Offer.Templates,
+		func(t OfferedTemplate) string { return t.URITemplate }, c.template)
 	if what := textChange(before.Offer.Instructions, after.Offer.Instructions); what != "" {
 		c.say("instructions", "", what, false)
 	}
@@ -208,13 +212,15 @@ func (c *offerComparer) resource(before, after OfferedResource) {
 		c.say("resource", after.URI, "its name was "+inQuotes(before.Name)+" and is "+inQuotes(after.Name), false)
 	}
 	if before.MIMEType != after.MIMEType {
-		c.say("resource", after.URI, "its MIME type was "+inQuotes(before.MIMEType)+" and is "+inQuotes(after.MIMEType)+", which may break clients", false)
+		c.say("resource", after.URI, "its MIME type was "+inQuotes(before.MIMEType)+" and is "+inQuotes(after.MIMEType)+
+			", which may break clients", false)
 	}
 }
 
 func (c *offerComparer) template(before, after OfferedTemplate) {
 	if before.Name != after.Name {
-		c.say("template", after.URITemplate, "its name was "+inQuotes(before.Name)+" and is "+inQuotes(after.Name), false)
+		c.say("template", after.URITemplate, "its name was "+inQuotes(before.Name)+" and is "+inQuotes(after.Name),
+			false)
 	}
 }
 

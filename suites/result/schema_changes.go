@@ -78,7 +78,8 @@ func (c *schemaComparer) place(path string) string {
 // compared are the keywords with rules of their own, and those that say nothing about values.
 var compared = []string{
 	"type", "enum", "const", "properties", "required", "additionalProperties", "items", "uniqueItems", "pattern",
-	"$schema", "$id", "$comment", "$ref", "$defs", "definitions", "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly",
+	"$schema", "$id", "$comment", "$ref", "$defs", "definitions", "title", "description", "default", "examples",
+	"deprecated", "readOnly", "writeOnly",
 }
 
 // bounds are keywords with a number: true for those that narrow where it rises.

@@ -39,7 +39,8 @@ be broken: that the other side copes with what is permitted is an entry of its o
 ` + "`mcpconform explain ID` shows basis, position and sentence of a requirement.\n"
 
 var (
-	bases  = []schema.Basis{schema.ByKeyword, schema.BySchema, schema.ByStandard, schema.ByStatement, schema.ByExample, schema.ByImplication}
+	bases = []schema.Basis{schema.ByKeyword, schema.BySchema, schema.ByStandard, schema.ByStatement, schema.ByExample,
+		schema.ByImplication}
 	levels = []schema.Level{schema.Must, schema.MustNot, schema.Should, schema.ShouldNot, schema.May}
 )
 
@@ -69,10 +70,12 @@ func DescribeGrading(regradings []Regrading, requirements []schema.Requirement) 
 		}
 		before[r.Basis][r.Level]--
 		before[r.Basis][g.Before]++
-		fmt.Fprintf(&rows, "| [%s](%s) | %s | %s | %s | %s |\n", g.ID, r.URL(), g.Before, r.Level, r.Basis, prose(g.Why))
+		fmt.Fprintf(&rows, "| [%s](%s) | %s | %s | %s | %s |\n", g.ID, r.URL(), g.Before, r.Level, r.Basis,
+			prose(g.Why))
 	}
 	fmt.Fprintf(&b, gradingHead, schema.Version)
-	fmt.Fprintf(&b, "\n## Counts\n\nRequirements by basis and level. The number in brackets is the count without the changes of level that follow from the basis.\n\n| Basis |")
+	fmt.Fprintf(&b,
+		"\n## Counts\n\nRequirements by basis and level. The number in brackets is the count without the changes of level that follow from the basis.\n\n| Basis |")
 	for _, l := range levels {
 		fmt.Fprintf(&b, " %s |", l)
 	}
@@ -99,6 +102,8 @@ func DescribeGrading(regradings []Regrading, requirements []schema.Requirement) 
 		row(string(basis), []schema.Basis{basis})
 	}
 	row("all", bases)
-	fmt.Fprintf(&b, "\n## Changed levels\n\n%d requirements have another level than before they had a basis.\n\n| Requirement | Before | Now | Basis | Why |\n| --- | --- | --- | --- | --- |\n%s", len(regradings), rows.String())
+	fmt.Fprintf(&b,
+		"\n## Changed levels\n\n%d requirements have another level than before they had a basis.\n\n| Requirement | Before | Now | Basis | Why |\n| --- | --- | --- | --- | --- |\n%s",
+		len(regradings), rows.String())
 	return []byte(b.String()), nil
 }

@@ -109,7 +109,8 @@ func Part[E any](t *testing.T, items []E, n int) []E {
 
 // Begins reports whether an id begins with one of several prefixes, which have commas between them.
 func Begins(id, prefixes string) bool {
-	return slices.ContainsFunc(strings.Split(prefixes, ","), func(prefix string) bool { return strings.HasPrefix(id, prefix) })
+	return slices.ContainsFunc(strings.Split(prefixes, ","),
+		func(prefix string) bool { return strings.HasPrefix(id, prefix) })
 }
 
 // first is the part with which a test begins.

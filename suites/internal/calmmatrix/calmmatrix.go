@@ -29,7 +29,8 @@ import (
 )
 
 var (
-	only  = flag.String("oddity", "", "try only the oddities whose id begins with this, or with one of several with commas between them, each alone over each of its transports")
+	only = flag.String("oddity", "",
+		"try only the oddities whose id begins with this, or with one of several with commas between them, each alone over each of its transports")
 	whole = flag.Bool("whole", false, "try each oddity alone over each of its transports")
 	seeds = flag.Int("seeds", 0, "make each run with this many seeds; by default a run has one of the first three")
 )
@@ -329,7 +330,8 @@ func (m *Matrix) problems(t *testing.T, a attempt, reference map[string]result.V
 			}
 		}
 		for _, h := range run.Harness {
-			problems = append(problems, fmt.Sprintf("mcpconform has sent a faulty message: %s: %s %v", h.Check, h.Message, h.Evidence))
+			problems = append(problems, fmt.Sprintf("mcpconform has sent a faulty message: %s: %s %v", h.Check,
+				h.Message, h.Evidence))
 		}
 	})
 	return problems
@@ -373,14 +375,18 @@ func (m *Matrix) text() []byte {
 		}
 	}
 	sorted := slices.Clone(m.Oddities)
-	slices.SortStableFunc(sorted, func(a, b Oddity) int { return cmp.Compare(first[a.Source.Page], first[b.Source.Page]) })
+	slices.SortStableFunc(sorted, func(a, b Oddity) int {
+		return cmp.Compare(first[a.Source.Page], first[b.Source.Page])
+	})
 	var b bytes.Buffer
 	b.WriteString(m.Head)
 	page := ""
 	for _, o := range sorted {
 		if o.Source.Page != page {
 			page = o.Source.Page
-			fmt.Fprintf(&b, "\n## %s\n\n| oddity | on the wire | why it is legal | over | not tried |\n|---|---|---|---|---|\n", page)
+			fmt.Fprintf(&b,
+				"\n## %s\n\n| oddity | on the wire | why it is legal | over | not tried |\n|---|---|---|---|---|\n",
+				page)
 		}
 		over := strings.Join(o.Transports, ", ")
 		if len(o.Transports) == len(m.transports()) {
@@ -390,7 +396,8 @@ func (m *Matrix) text() []byte {
 		if len(o.Untried) > 0 {
 			untried = "`" + strings.Join(o.Untried, "` `") + "`"
 		}
-		killmatrix.Row(&b, []string{"`" + o.ID + "`", o.Summary, fmt.Sprintf("%s ([%s](%s))", o.Why, o.Source.Anchor, o.Source.URL(schema.Version)), over, untried})
+		killmatrix.Row(&b, []string{"`" + o.ID + "`", o.Summary,
+			fmt.Sprintf("%s ([%s](%s))", o.Why, o.Source.Anchor, o.Source.URL(schema.Version)), over, untried})
 	}
 	return b.Bytes()
 }

@@ -163,11 +163,14 @@ func read(fsys fs.FS) (map[string]*Family, error) {
 				return nil, fmt.Errorf("read family: %w", f.Errorf([]any{"members", i}, "%s", err))
 			}
 		}
-		if len(family.Members) == 0 || !family.Members[0].Plain() || family.Members[0].Thorough || family.Members[0].Sampled {
-			return nil, fmt.Errorf("read family: %w", f.Errorf(nil, "the first member is not %q, or not always drawn", plain))
+		if len(family.Members) == 0 || !family.Members[0].Plain() || family.Members[0].Thorough ||
+			family.Members[0].Sampled {
+			return nil, fmt.Errorf("read family: %w",
+				f.Errorf(nil, "the first member is not %q, or not always drawn", plain))
 		}
 		if n := family.sampled(); family.Sample > n || family.Sample == 0 && n > 0 {
-			return nil, fmt.Errorf("read family: %w", f.Errorf(nil, "a sample of %d from %d sampled members", family.Sample, n))
+			return nil, fmt.Errorf("read family: %w",
+				f.Errorf(nil, "a sample of %d from %d sampled members", family.Sample, n))
 		}
 		family.Members[0].control = family.Control
 		all[family.Name] = family

@@ -37,10 +37,13 @@ const MostNamed = 3
 // Add adds what a member shows of a requirement.
 func (f *Findings) Add(m Member, requirement, message string, warnOnly bool, proof []*wire.Event) {
 	proof = slices.Clone(proof) // the caller's may go on
-	i := slices.IndexFunc(f.All, func(x *Finding) bool { return x.Requirement == requirement && x.WarnOnly == warnOnly })
+	i := slices.IndexFunc(f.All, func(x *Finding) bool {
+		return x.Requirement == requirement && x.WarnOnly == warnOnly
+	})
 	if i < 0 {
 		f.All = append(f.All, &Finding{
-			Requirement: requirement, WarnOnly: warnOnly, Smallest: m, Shown: []Member{m}, Message: message, Proof: proof,
+			Requirement: requirement, WarnOnly: warnOnly, Smallest: m, Shown: []Member{m}, Message: message,
+			Proof: proof,
 		})
 		return
 	}

@@ -83,7 +83,8 @@ func (p Played) reports() map[string]func(io.Writer) error {
 		"results.json": func(w io.Writer) error { return reporters.JSON(w, run) },
 		"statement.json": func(w io.Writer) error {
 			return reporters.Attestation(w, run, reporters.Attested{
-				Subjects: []reporters.Descriptor{reporters.SHA256("results.json", strings.Repeat("0", 64))}, Verdict: run.Verdict,
+				Subjects: []reporters.Descriptor{reporters.SHA256("results.json", strings.Repeat("0", 64))},
+				Verdict:  run.Verdict,
 			})
 		},
 		"junit.xml":     func(w io.Writer) error { return reporters.JUnit(w, run, reporters.JUnitOptions{}) },
@@ -141,7 +142,8 @@ var ballast = sync.OnceValue(func() []byte { return make([]byte, memory) })
 // a quarter.
 func NewMeter() *Meter {
 	_ = ballast()
-	m := &Meter{percent: debug.SetGCPercent(25), settling: 10 * time.Second, stop: make(chan struct{}), stopped: make(chan struct{})}
+	m := &Meter{percent: debug.SetGCPercent(25), settling: 10 * time.Second, stop: make(chan struct{}),
+		stopped: make(chan struct{})}
 	// Descriptors that the program opens once for all pipes and sockets are there from now on.
 	if r, w, err := os.Pipe(); err == nil {
 		_, _ = r.Close(), w.Close()
@@ -211,7 +213,8 @@ func (m *Meter) Faults(most uint64) []string {
 		what  string
 		were  int
 		count func() int
-	}{{"goroutines", m.running, runtime.NumGoroutine}, {"open files", m.files, leftover.Descriptors}, {"temporary files", m.temps, temps}} {
+	}{{"goroutines", m.running, runtime.NumGoroutine}, {"open files", m.files, leftover.Descriptors},
+		{"temporary files", m.temps, temps}} {
 		now := left.count()
 		for now > left.were && time.Now().Before(deadline) {
 			time.Sleep(time.Millisecond) //nolint:forbidigo // what ends by itself cannot be awaited

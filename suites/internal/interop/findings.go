@@ -88,7 +88,8 @@ func (k *Findings) Save(t *testing.T) {
 
 // compare returns the verdicts fail, warn and error of a run, and its differences
 // from the file, with their details.
-func (k *Findings) compare(key string, part bool, run *result.Run) (found map[string]result.Verdict, odd map[string]string) {
+func (k *Findings) compare(key string, part bool,
+	run *result.Run) (found map[string]result.Verdict, odd map[string]string) {
 	found, odd = make(map[string]result.Verdict), make(map[string]string)
 	k.mu.Lock()
 	known := maps.Clone(k.Targets[key])

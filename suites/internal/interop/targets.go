@@ -68,7 +68,8 @@ func (s *Targets) List(t *testing.T, kind, over string) []string {
 
 // Each runs a test for each target of a kind over transports, a few at a time: a peer spends most
 // of its time starting and waiting, so that there are more of them than processors.
-func (s *Targets) Each(t *testing.T, kind string, atATime int, transports []string, test func(t *testing.T, name, over string)) {
+func (s *Targets) Each(t *testing.T, kind string, atATime int, transports []string,
+	test func(t *testing.T, name, over string)) {
 	t.Helper()
 	var running sync.WaitGroup
 	slots := make(chan struct{}, atATime)

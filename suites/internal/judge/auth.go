@@ -15,14 +15,16 @@ var authRules = []Rule{
 	{
 		Name: "authorization challenges",
 		Requirements: []string{
-			"auth.server.www-authenticate", "auth.server.www-authenticate-metadata-url", "auth.server.no-data-unauthorized",
+			"auth.server.www-authenticate", "auth.server.www-authenticate-metadata-url",
+			"auth.server.no-data-unauthorized",
 		},
 		Judge: judgeChallenges,
 	},
 	{
 		Name: "forms of challenges",
 		Requirements: []string{
-			"auth.server.challenge-parameters", "auth.server.challenge-parameters-once", "auth.server.challenge-characters",
+			"auth.server.challenge-parameters", "auth.server.challenge-parameters-once",
+			"auth.server.challenge-characters",
 			"auth.server.error-code-status", "auth.server.no-error-without-token",
 		},
 		Judge: judgeChallengeForms,
@@ -30,7 +32,8 @@ var authRules = []Rule{
 	{
 		Name: "access tokens",
 		Requirements: []string{
-			"auth.client.every-request", "auth.client.bearer-header", "auth.client.no-token-in-query", "auth.client.one-token-method",
+			"auth.client.every-request", "auth.client.bearer-header", "auth.client.no-token-in-query",
+			"auth.client.one-token-method",
 		},
 		Judge: judgeAccess,
 	},
@@ -59,7 +62,8 @@ func judgeChallenges(c *Conversation, rec *Recorder) {
 		case at == "" && len(challenges) > 0 && !slices.ContainsFunc(challenges, ofOAuth):
 			// Parties may agree on a strategy of their own (basic/index#auth).
 			rec.Note("auth.server.www-authenticate-metadata-url", wire.Server,
-				"the challenge of an answer with status 401 has the scheme "+wire.Quote(challenges[0].Scheme, 40)+", which is not that of OAuth")
+				"the challenge of an answer with status 401 has the scheme "+wire.Quote(challenges[0].Scheme, 40)+
+					", which is not that of OAuth")
 		case at == "":
 			rec.Fail("auth.server.www-authenticate-metadata-url", wire.Server,
 				"an answer with status 401 does not say where the resource metadata is", evidence...)
@@ -69,7 +73,8 @@ func judgeChallenges(c *Conversation, rec *Recorder) {
 		}
 		for _, m := range x.Messages {
 			if m.Msg.Kind == wire.Result {
-				rec.Fail("auth.server.no-data-unauthorized", wire.Server, "an answer with status 401 holds a result", append(evidence, m)...)
+				rec.Fail("auth.server.no-data-unauthorized", wire.Server, "an answer with status 401 holds a result",
+					append(evidence, m)...)
 			}
 		}
 	}
@@ -83,7 +88,8 @@ func ofOAuth(c transport.Challenge) bool {
 
 // errorStatus is the status that belongs to each error code of a challenge.
 var errorStatus = map[string]int{
-	"invalid_request": http.StatusBadRequest, "invalid_token": http.StatusUnauthorized, "insufficient_scope": http.StatusForbidden,
+	"invalid_request": http.StatusBadRequest, "invalid_token": http.StatusUnauthorized,
+	"insufficient_scope": http.StatusForbidden,
 }
 
 // describing are the parameters of a challenge that say what went wrong, error first.
@@ -122,12 +128,14 @@ func judgeChallengeForm(x *wire.HTTPExchange, challenge transport.Challenge, rec
 				return r < ' ' || r > '~' || r == '"' || r == '\\' || r == ' ' && name == "error_uri"
 			})
 			rec.Check(odd < 0, "auth.server.challenge-characters", wire.Server,
-				"the parameter "+name+" of a challenge is "+wire.Quote(value, 100)+", which has a character that it may not have", x.Events()...)
+				"the parameter "+name+" of a challenge is "+wire.Quote(value, 100)+
+					", which has a character that it may not have", x.Events()...)
 		}
 	}
 	if status, ok := errorStatus[challenge.Parameters["error"]]; ok {
 		rec.Check(x.Status() == status, "auth.server.error-code-status", wire.Server, fmt.Sprintf(
-			"the error code %s came with HTTP status %d, not with %d", challenge.Parameters["error"], x.Status(), status), x.Events()...)
+			"the error code %s came with HTTP status %d, not with %d", challenge.Parameters["error"], x.Status(),
+			status), x.Events()...)
 	}
 	header := x.Request.HTTP.Header
 	if header.Get("Authorization") == "" && header.Get("Cookie") == "" && !tokenInQuery(x.Request.HTTP.URL) {
@@ -151,20 +159,24 @@ func judgeAccess(c *Conversation, rec *Recorder) {
 	for _, x := range c.HTTP {
 		header := x.Request.HTTP.Header.Values("Authorization")
 		if tokenInQuery(x.Request.HTTP.URL) {
-			rec.Fail("auth.client.no-token-in-query", wire.Client, "the query of a request holds an access token", x.Request)
+			rec.Fail("auth.client.no-token-in-query", wire.Client, "the query of a request holds an access token",
+				x.Request)
 			if len(header) > 0 {
-				rec.Fail("auth.client.one-token-method", wire.Client, "a request holds an access token in its header and in its query", x.Request)
+				rec.Fail("auth.client.one-token-method", wire.Client,
+					"a request holds an access token in its header and in its query", x.Request)
 			}
 		} else if len(header) > 0 {
 			rec.Pass("auth.client.no-token-in-query", wire.Client)
-			rec.Check(len(header) == 1, "auth.client.one-token-method", wire.Client, "a request has more than one Authorization header", x.Request)
+			rec.Check(len(header) == 1, "auth.client.one-token-method", wire.Client,
+				"a request has more than one Authorization header", x.Request)
 		}
 		if len(header) > 0 && strings.HasPrefix(strings.ToLower(header[0]), "bearer ") {
 			rec.Pass("auth.client.bearer-header", wire.Client)
 		}
 		if admitted != nil && x.Request.Seq > admitted.Seq {
 			rec.Check(len(header) > 0, "auth.client.every-request", wire.Client,
-				"a request has no Authorization header, although earlier requests on the same connection have one", x.Events()...)
+				"a request has no Authorization header, although earlier requests on the same connection have one",
+				x.Events()...)
 		}
 		if len(header) > 0 && x.Head != nil && (admitted == nil || x.Head.Seq < admitted.Seq) {
 			admitted = x.Head

@@ -52,7 +52,8 @@ func judgeCompletionRequests(c *Conversation, rec *Recorder) {
 	}
 }
 
-func judgeCompletionRequest(x *Exchange, prompts map[string]listedPrompt, templates map[string]map[string]bool, rec *Recorder) {
+func judgeCompletionRequest(x *Exchange, prompts map[string]listedPrompt, templates map[string]map[string]bool,
+	rec *Recorder) {
 	params := x.Request.Msg.Params
 	var known map[string]bool
 	listed := false
@@ -88,7 +89,8 @@ func judgeCompletionRequest(x *Exchange, prompts map[string]listedPrompt, templa
 		}
 	}
 	rec.Check(strange == "", "completion.context.resolved-values", wire.Client,
-		"context.arguments names "+wire.Quote(strange, 60)+", which is not an argument of the prompt or template that the ref names", x.Request)
+		"context.arguments names "+wire.Quote(strange, 60)+
+			", which is not an argument of the prompt or template that the ref names", x.Request)
 	if strange == "" {
 		// A context that was left out proves nothing: what the user has settled is unknown.
 		rec.Pass("completion.context.client-sends", wire.Client)
@@ -145,7 +147,8 @@ func judgeCompletionResults(c *Conversation, rec *Recorder) {
 			continue
 		}
 		n := float64(len(values))
-		rec.Check(total >= n, "completion.result.total-meaning", wire.Server, "total is smaller than the number of values", x.Events()...)
+		rec.Check(total >= n, "completion.result.total-meaning", wire.Server,
+			"total is smaller than the number of values", x.Events()...)
 		if wentOn && total > n {
 			rec.Pass("completion.result.total-exceeds-values", wire.Client)
 		}

@@ -16,7 +16,8 @@ var contentRules = []Rule{
 		Requirements: []string{
 			"content.block.known-type", "content.image.base64", "content.audio.base64", "content.image.mime-type",
 			"content.audio.mime-type", "content.embedded.uri-valid", "content.embedded.mime-type-present",
-			"resources.contents.text-or-blob", "resources.contents.text-only-textual", "resources.security.binary-encoded",
+			"resources.contents.text-or-blob", "resources.contents.text-only-textual",
+			"resources.security.binary-encoded",
 		},
 		Judge: judgeContent,
 	},
@@ -157,13 +158,17 @@ func judgeBlock(p *piece, rec *Recorder) {
 	}
 	if data, ok := p.value["data"].(string); ok {
 		problem := schema.CheckFormat("byte", data)
-		rec.Check(problem == "", "content."+kind+".base64", p.event.From, "the data of an "+kind+" block is "+problem, p.evidence()...)
+		rec.Check(problem == "", "content."+kind+".base64", p.event.From, "the data of an "+kind+" block is "+problem,
+			p.evidence()...)
 	}
 	mimeType, ok := p.value["mimeType"].(string)
 	rec.Check(ok && isMIMEType(mimeType), "content."+kind+".mime-type", p.event.From,
 		mimeProblem("an "+kind+" block", p.value), p.evidence()...)
-	if of, _, _ := strings.Cut(strings.ToLower(mimeType), "/"); of != kind && slices.Contains([]string{"text", "image", "audio", "font"}, of) {
-		rec.Warn("content."+kind+".mime-type", p.event.From, "the mimeType of an "+kind+" block is "+wire.Quote(mimeType, 60)+", which is not that of an "+kind, p.evidence()...)
+	if of, _, _ := strings.Cut(strings.ToLower(mimeType), "/"); of != kind &&
+		slices.Contains([]string{"text", "image", "audio", "font"}, of) {
+		rec.Warn("content."+kind+".mime-type", p.event.From,
+			"the mimeType of an "+kind+" block is "+wire.Quote(mimeType, 60)+", which is not that of an "+kind,
+			p.evidence()...)
 	}
 }
 
@@ -182,7 +187,8 @@ func judgeContents(p *piece, rec *Recorder) {
 	rec.Check(hasText != hasBlob, "resources.contents.text-or-blob", p.event.From, message, p.evidence()...)
 	if text, ok := blob.(string); ok {
 		problem := schema.CheckFormat("byte", text)
-		rec.Check(problem == "", "resources.security.binary-encoded", p.event.From, "the blob of "+what+" is "+problem, p.evidence()...)
+		rec.Check(problem == "", "resources.security.binary-encoded", p.event.From, "the blob of "+what+" is "+problem,
+			p.evidence()...)
 	}
 	if text, ok := p.value["text"].(string); ok && !hasBlob {
 		mimeType, _ := p.value["mimeType"].(string)
@@ -190,11 +196,13 @@ func judgeContents(p *piece, rec *Recorder) {
 		switch {
 		case binary(mimeType) && strings.ContainsAny(text, "\u0000\uFFFD"):
 			rec.Fail("resources.security.binary-encoded", p.event.From,
-				what+" is of the type "+wire.Quote(mimeType, 60)+" and came as text, which has lost some bytes", p.evidence()...)
+				what+" is of the type "+wire.Quote(mimeType, 60)+" and came as text, which has lost some bytes",
+				p.evidence()...)
 		case p.event.From != wire.Server || mimeType == "" || anyBytes(mimeType):
 		default:
 			rec.Check(!binary(mimeType), textual, wire.Server,
-				what+" is of the type "+wire.Quote(mimeType, 60)+", which is not text, but came in the member text", p.evidence()...)
+				what+" is of the type "+wire.Quote(mimeType, 60)+", which is not text, but came in the member text",
+				p.evidence()...)
 		}
 	}
 	if !p.embedded {
@@ -289,12 +297,14 @@ func judgeContentsAnnotations(p *piece, annotations map[string]any, rec *Recorde
 	if audience, given := annotations["audience"]; given {
 		list, ok := audience.([]any)
 		rec.Check(ok && roles(list), "content.annotations.audience-roles", p.event.From,
-			"the audience of a resource's contents is "+wire.Quote(wire.Show(audience), 80)+", not a list of user and assistant", p.evidence()...)
+			"the audience of a resource's contents is "+wire.Quote(wire.Show(audience), 80)+
+				", not a list of user and assistant", p.evidence()...)
 	}
 	if priority, given := annotations["priority"]; given {
 		v, ok := floatOf(priority)
 		rec.Check(ok && v >= 0 && v <= 1, "content.annotations.priority-range", p.event.From,
-			"the priority of a resource's contents is "+wire.Quote(wire.Show(priority), 40)+", not a number from 0 to 1", p.evidence()...)
+			"the priority of a resource's contents is "+wire.Quote(wire.Show(priority), 40)+
+				", not a number from 0 to 1", p.evidence()...)
 	}
 }
 

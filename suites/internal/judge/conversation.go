@@ -87,13 +87,15 @@ type messageFaults struct {
 
 // NewConversation reads a connection's log.
 func NewConversation(l *wire.Log) *Conversation {
-	c := &Conversation{Conversation: l.Conversation(), Log: l, Transport: l.Transport, faults: make(map[wire.Party]*messageFaults)}
+	c := &Conversation{Conversation: l.Conversation(), Log: l, Transport: l.Transport,
+		faults: make(map[wire.Party]*messageFaults)}
 	c.foreign = findForeign(c.Events, c.Transport)
 	if hops := findHops(c.HTTP); len(c.foreign) > 0 || len(hops) > 0 {
 		c.Conversation = wire.Converse(c.Transport, c.Events, c.foreign, hops)
 	}
 	for _, p := range []wire.Party{wire.Client, wire.Server} {
-		c.faults[p] = &messageFaults{unreadable: -1, nullID: -1, open: math.MaxInt, otherIDs: make(map[string]int), invalid: make(map[string]int), strays: make(map[string]int)}
+		c.faults[p] = &messageFaults{unreadable: -1, nullID: -1, open: math.MaxInt, otherIDs: make(map[string]int),
+			invalid: make(map[string]int), strays: make(map[string]int)}
 	}
 	for _, e := range c.Messages {
 		c.faults[e.From].add(e)
@@ -165,7 +167,8 @@ func misspelledID(message any) wire.ID {
 func brokenOnPurpose(x *Exchange) bool {
 	return slices.ContainsFunc(x.Request.Deliberate, func(id string) bool {
 		q, known := schema.Lookup(id)
-		return !known || q.Page != "basic/transports" && q.Page != "basic/lifecycle" && !strings.HasPrefix(q.Page, string(x.From())+"/")
+		return !known || q.Page != "basic/transports" && q.Page != "basic/lifecycle" &&
+			!strings.HasPrefix(q.Page, string(x.From())+"/")
 	})
 }
 

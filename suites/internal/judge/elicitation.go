@@ -55,7 +55,8 @@ var (
 	booleanMembers = []string{"type", "title", "description", "default"}
 
 	advanced = []string{
-		"$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "const", "pattern",
+		"$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "const",
+		"pattern",
 		"multipleOf", "exclusiveMinimum", "exclusiveMaximum", "patternProperties", "propertyNames", "minProperties",
 		"maxProperties", "dependencies", "dependentRequired", "dependentSchemas", "unevaluatedProperties",
 	}
@@ -114,7 +115,8 @@ func judgeProperty(name string, property map[string]any, e *wire.Event, rec *Rec
 // composite reports whether a property is an object or an array.
 func composite(property any) bool {
 	kind := wire.At(property, "type")
-	return kind == "object" || kind == "array" || wire.At(property, "properties") != nil || wire.At(property, "items") != nil
+	return kind == "object" || kind == "array" || wire.At(property, "properties") != nil ||
+		wire.At(property, "items") != nil
 }
 
 // judgeMembers judges that a schema has no members but those of its definition.
@@ -143,13 +145,15 @@ func judgeEnum(about string, property map[string]any, e *wire.Event, rec *Record
 	values, ok := property["enum"].([]any)
 	names, named := property["enumNames"].([]any)
 	if ok && named {
-		rec.Check(len(values) == len(names), "elicitation.schema.enum-names", wire.Server, fmt.Sprintf("%s has %d enumNames for %d values", about, len(names), len(values)), e)
+		rec.Check(len(values) == len(names), "elicitation.schema.enum-names", wire.Server,
+			fmt.Sprintf("%s has %d enumNames for %d values", about, len(names), len(values)), e)
 	}
 	// The definition of a string leaves room for any further member, so that the schema of the message finds nothing
 	// (schema#enumschema).
 	for _, member := range []string{"enum", "enumNames"} {
 		if v, has := property[member]; has && !texts(v) {
-			rec.Warn("elicitation.schema.no-advanced", wire.Server, about+" has the member "+wire.Quote(member, 60)+", which is not a list of strings", e)
+			rec.Warn("elicitation.schema.no-advanced", wire.Server,
+				about+" has the member "+wire.Quote(member, 60)+", which is not a list of strings", e)
 		}
 	}
 }
@@ -166,7 +170,8 @@ func judgeElicitResult(x *Exchange, rec *Recorder) {
 	result := x.Result()
 	if result == nil {
 		if e := x.Response.Msg.Error; fractional && e != nil && e.Code == -32602 {
-			rec.Fail("elicitation.schema.number-bounds", wire.Client, "a request whose numbers have fractional bounds was refused", x.Events()...)
+			rec.Fail("elicitation.schema.number-bounds", wire.Client,
+				"a request whose numbers have fractional bounds was refused", x.Events()...)
 		}
 		return
 	}
@@ -182,7 +187,8 @@ func judgeElicitResult(x *Exchange, rec *Recorder) {
 		}
 	case "decline", "cancel":
 		rec.Pass("elicitation.action.values", wire.Client)
-		rec.Check(!has, "elicitation.content.only-with-accept", wire.Client, "the result of action "+wire.Show(result["action"])+" has content", x.Events()...)
+		rec.Check(!has, "elicitation.content.only-with-accept", wire.Client,
+			"the result of action "+wire.Show(result["action"])+" has content", x.Events()...)
 	}
 }
 
@@ -233,7 +239,8 @@ func unfitting(requested, content map[string]any) (reason string, outside bool) 
 }
 
 func unfit(property map[string]any, v any) (reason string, outside bool) {
-	if choices, ok := property["enum"].([]any); ok && !slices.ContainsFunc(choices, func(c any) bool { return same(c, v) }) {
+	if choices, ok := property["enum"].([]any); ok &&
+		!slices.ContainsFunc(choices, func(c any) bool { return same(c, v) }) {
 		return "is not one of the values of its enum", false
 	}
 	switch property["type"] {

@@ -59,9 +59,11 @@ var (
 var envelopeRules = []Rule{{
 	Name: "envelope",
 	Requirements: []string{
-		"base.json.well-formed", "base.json.unique-names", "base.message.utf8", "base.json.object", "base.batch.not-sent",
+		"base.json.well-formed", "base.json.unique-names", "base.message.utf8", "base.json.object",
+		"base.batch.not-sent",
 		"base.jsonrpc.version", "schema.jsonrpc-message",
-		"base.jsonrpc.method-string", "base.jsonrpc.params-object", "base.jsonrpc.rpc-prefix", "base.request.id-present",
+		"base.jsonrpc.method-string", "base.jsonrpc.params-object", "base.jsonrpc.rpc-prefix",
+		"base.request.id-present",
 		"base.request.id-type", "base.request.id-not-null", "base.notification.no-id",
 		"base.response.result-or-error", "base.response.not-both",
 		"base.response.result-object", "base.error.object", "base.error.code-present",
@@ -115,13 +117,15 @@ func judgeEnvelope(c *Conversation, rec *Recorder) {
 			}
 		}
 		if isRequestMethod(e.Msg) {
-			rec.Fail("base.request.id-present", e.From, e.Msg.Method+" is the method of a request, but the message has no id", e)
+			rec.Fail("base.request.id-present", e.From,
+				e.Msg.Method+" is the method of a request, but the message has no id", e)
 		}
 		if e.Msg.Params != nil && !broken["base.jsonrpc.params-object"] {
 			rec.Pass("base.jsonrpc.params-object", e.From)
 		}
 		if strings.HasPrefix(e.Msg.Method, "rpc.") {
-			rec.Fail("base.jsonrpc.rpc-prefix", e.From, "the method name "+wire.Quote(e.Msg.Method, 60)+" is reserved", e)
+			rec.Fail("base.jsonrpc.rpc-prefix", e.From, "the method name "+wire.Quote(e.Msg.Method, 60)+" is reserved",
+				e)
 		} else if e.Msg.Method != "" {
 			rec.Pass("base.jsonrpc.rpc-prefix", e.From)
 		}
@@ -267,7 +271,8 @@ func judgeErrorCode(e *wire.Event, quotable int, rec *Recorder) {
 	rec.Check(!reserved || implementation || specified[code], "base.error.reserved-codes", e.From,
 		"the error's code "+wire.Show(wire.At(e.Msg.Value(), "error", "code"))+" is reserved and not assigned", e)
 	if len(stackFrame.FindAllString(e.Msg.Error.Message, fewFrames)) == fewFrames {
-		rec.Fail("base.error.message-concise", e.From, "the error's message is a stack trace in place of one concise sentence", e)
+		rec.Fail("base.error.message-concise", e.From,
+			"the error's message is a stack trace in place of one concise sentence", e)
 		return
 	}
 	rec.Check(len(e.Msg.Error.Message) <= conciseMessage+2*quotable, "base.error.message-concise", e.From,

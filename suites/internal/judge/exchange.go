@@ -41,7 +41,8 @@ func judgeRequestIDs(c *Conversation, rec *Recorder) {
 				seen[x.From()][id.Key()] = x.Request
 				continue
 			}
-			rec.Fail("base.request.id-unique", x.From(), "the id "+id.String()+" was used before in this session", first, x.Request)
+			rec.Fail("base.request.id-unique", x.From(), "the id "+id.String()+" was used before in this session",
+				first, x.Request)
 			continue
 		}
 		seen[x.From()][id.Key()] = x.Request
@@ -53,7 +54,8 @@ func judgeRequestIDs(c *Conversation, rec *Recorder) {
 // conversation: where the server has assigned no session id, nothing tells two clients at one URL apart
 // (basic/transports#session-management).
 func (c *Conversation) unnamed(e *wire.Event) bool {
-	return e.From == wire.Client && c.Transport == transport.NameHTTP && c.Handshaken() && c.sessionID() == "" && e.Seq > c.Init.Request.Seq
+	return e.From == wire.Client && c.Transport == transport.NameHTTP && c.Handshaken() && c.sessionID() == "" &&
+		e.Seq > c.Init.Request.Seq
 }
 
 func judgeResponses(c *Conversation, rec *Recorder) {
@@ -61,7 +63,8 @@ func judgeResponses(c *Conversation, rec *Recorder) {
 		responder := x.From().Peer()
 		switch {
 		case len(x.Further) > 0 && len(x.Further) > c.othersWith(x):
-			rec.Fail("base.response.once", responder, fmt.Sprintf("the request got %d responses", 1+len(x.Further)), x.Events()...)
+			rec.Fail("base.response.once", responder, fmt.Sprintf("the request got %d responses", 1+len(x.Further)),
+				x.Events()...)
 		case x.Response != nil:
 			rec.Pass("base.response.once", responder)
 			rec.Pass("base.response.present", responder)
@@ -120,7 +123,8 @@ func (c *Conversation) unanswered(timeout *wire.Event, told map[*Exchange]bool) 
 	}
 	for _, x := range c.Exchanges {
 		if x.Method() == method && x.From() != timeout.From && x.Response == nil && !told[x] &&
-			(x.Cancelled == nil || x.Cancelled.Seq > timeout.Seq) && x.Request.Seq < timeout.Seq && x.Request.Msg.ID.Usable() {
+			(x.Cancelled == nil || x.Cancelled.Seq > timeout.Seq) && x.Request.Seq < timeout.Seq &&
+			x.Request.Msg.ID.Usable() {
 			told[x] = true
 			return x
 		}
@@ -137,10 +141,13 @@ func (c *Conversation) leftUnread(x *Exchange, until *wire.Event) bool {
 	if c.Transport != transport.NameHTTP || x.From() != wire.Server || stream == nil {
 		return false
 	}
-	left := stream.End != nil && stream.End.From == wire.Client && x.Request.Seq < stream.End.Seq && stream.End.Seq < until.Seq
-	return left && (c.givenUp(stream, x) || slices.ContainsFunc(slices.Concat(stream.Sent, stream.Messages), func(e *wire.Event) bool {
-		return e.Seq < x.Request.Seq && e.Kind == wire.KindMessage && (e.Msg.Kind == wire.Invalid || len(e.Msg.Issues) > 0)
-	}))
+	left := stream.End != nil && stream.End.From == wire.Client && x.Request.Seq < stream.End.Seq &&
+		stream.End.Seq < until.Seq
+	return left && (c.givenUp(stream, x) || slices.ContainsFunc(slices.Concat(stream.Sent, stream.Messages),
+		func(e *wire.Event) bool {
+			return e.Seq < x.Request.Seq && e.Kind == wire.KindMessage &&
+				(e.Msg.Kind == wire.Invalid || len(e.Msg.Issues) > 0)
+		}))
 }
 
 // givenUp reports whether the client cancelled the request to which a stream belongs soon after x came
@@ -164,7 +171,8 @@ func (c *Conversation) givenUp(stream *wire.HTTPExchange, x *Exchange) bool {
 // request by the time of an event. Other rules judge that the id is missing.
 func (c *Conversation) refusedUnnamed(x *Exchange, at *wire.Event) bool {
 	return slices.ContainsFunc(c.Events[x.Request.Seq:at.Seq], func(e *wire.Event) bool {
-		return e.Kind == wire.KindMessage && e.From != x.From() && e.Msg.Kind == wire.ErrorResponse && !e.Msg.ID.Usable() &&
+		return e.Kind == wire.KindMessage && e.From != x.From() && e.Msg.Kind == wire.ErrorResponse &&
+			!e.Msg.ID.Usable() &&
 			!c.answersUnreadable(e)
 	})
 }
@@ -199,7 +207,8 @@ func judgeStray(c *Conversation, rec *Recorder) {
 			case stray.Awaited && c.faults[e.From.Peer()].open < e.Seq:
 				// It may answer a request that got no other answer.
 			case answered != nil:
-				rec.Fail("base.response.only-to-requests", e.From, "a response was answered, as if it were a request", answered, e)
+				rec.Fail("base.response.only-to-requests", e.From, "a response was answered, as if it were a request",
+					answered, e)
 			case cause.Msg.Kind == wire.Notification && !stray.Awaited:
 				rec.Fail("base.notification.no-response", e.From, "a notification was answered", cause, e)
 			}
@@ -207,7 +216,8 @@ func judgeStray(c *Conversation, rec *Recorder) {
 				rec.Pass("base.error.undetectable-id", e.From)
 			}
 		case c.strayWith(e) != nil:
-			rec.Fail("base.response.only-to-requests", e.From, "a response was answered, as if it were a request", c.strayWith(e), e)
+			rec.Fail("base.response.only-to-requests", e.From, "a response was answered, as if it were a request",
+				c.strayWith(e), e)
 		case c.answersUnreadable(e):
 			rec.Fail("base.error.undetectable-id", e.From,
 				"an error for a message without a readable id carries the id "+e.Msg.ID.String(), before(cause, e)...)
@@ -281,7 +291,8 @@ func (c *Conversation) strayWith(e *wire.Event) *wire.Event {
 // it and its last response: one more response may be for each.
 func (c *Conversation) othersWith(x *Exchange) (n int) {
 	for _, e := range c.Events[x.Request.Seq:x.Further[len(x.Further)-1].Seq] {
-		if e.Kind == wire.KindMessage && e.From == x.From() && e.Msg.Kind == wire.Invalid && e.Msg.ID.Key() == x.Request.Msg.ID.Key() {
+		if e.Kind == wire.KindMessage && e.From == x.From() && e.Msg.Kind == wire.Invalid &&
+			e.Msg.ID.Key() == x.Request.Msg.ID.Key() {
 			n++
 		}
 	}

@@ -20,7 +20,8 @@ var httpRules = []Rule{
 		Requirements: []string{
 			"http.client.post-per-message", "http.client.post-to-endpoint", "http.client.post-method",
 			"http.client.post-accept-json", "http.client.post-accept-sse", "http.client.body-single-message",
-			"http.client.get-accept", "http.client.get-405-tolerated", "http.client.resume-get", "http.client.delete-session",
+			"http.client.get-accept", "http.client.get-405-tolerated", "http.client.resume-get",
+			"http.client.delete-session",
 		},
 		Judge: judgeHTTPRequests,
 	},
@@ -40,7 +41,8 @@ var httpRules = []Rule{
 			"http.server.session-id-charset", "http.server.session-id-at-initialization",
 			"http.server.initialize-without-session", "http.client.session-header", "http.client.version-header",
 			"http.client.version-header-negotiated", "http.client.reinitialize-on-404",
-			"http.client.reinitialize-without-session-id", "http.client.delete-session", "http.client.delete-405-tolerated",
+			"http.client.reinitialize-without-session-id", "http.client.delete-session",
+			"http.client.delete-405-tolerated",
 		},
 		Judge: judgeHTTPSessions,
 	},
@@ -67,7 +69,8 @@ func deliberate(x *wire.HTTPExchange) bool {
 // unauthorized reports whether a request was refused because it lacks authorization. Such a refusal says nothing
 // about the request itself (basic/authorization#error-handling).
 func unauthorized(x *wire.HTTPExchange) bool {
-	return x.Status() == http.StatusUnauthorized || x.Status() == http.StatusForbidden && x.Head.HTTP.Header.Get(headerChallenge) != ""
+	return x.Status() == http.StatusUnauthorized ||
+		x.Status() == http.StatusForbidden && x.Head.HTTP.Header.Get(headerChallenge) != ""
 }
 
 // names reports whether an Accept header names a media type as supported. A wildcard names
@@ -121,7 +124,8 @@ func judgeHTTPRequests(c *Conversation, rec *Recorder) {
 		}
 		if last := x.Request.HTTP.Header.Get(headerLast); last != "" {
 			rec.Check(x.Method() == http.MethodGet && (endpoint == "" || location(x.Request.HTTP.URL) == endpoint),
-				"http.client.resume-get", wire.Client, "a stream was resumed with something other than a GET at the MCP endpoint", x.Events()...)
+				"http.client.resume-get", wire.Client,
+				"a stream was resumed with something other than a GET at the MCP endpoint", x.Events()...)
 		}
 		if x.Method() == http.MethodDelete && x.Request.HTTP.Header.Get(headerSession) != "" && endpoint != "" {
 			rec.Check(location(x.Request.HTTP.URL) == endpoint, "http.client.delete-session", wire.Client,
@@ -143,7 +147,8 @@ func (c *Conversation) judgePost(x *wire.HTTPExchange, endpoint string, rec *Rec
 	array := x.Sent[0].Msg.Kind == wire.Batch
 	batch := len(x.Sent) > 1 || array
 	if !array || !c.Older() {
-		rec.Check(!batch, "http.client.post-per-message", wire.Client, "several messages came in one request", x.Events()...)
+		rec.Check(!batch, "http.client.post-per-message", wire.Client, "several messages came in one request",
+			x.Events()...)
 		valid := !batch && x.Sent[0].Msg.Kind != wire.Invalid && x.Sent[0].Dropped == 0
 		problem := "the body is not a single message"
 		if !batch && !valid {
@@ -185,7 +190,8 @@ func (r *repeats) hurried(x *wire.HTTPExchange) bool {
 func (c *Conversation) judgeDeclined(x *wire.HTTPExchange, hurried bool, rec *Recorder) {
 	const id = "http.client.get-405-tolerated"
 	if hurried {
-		rec.Fail(id, wire.Client, "the client repeated the GET at once although it had been answered with 405", x.Events()...)
+		rec.Fail(id, wire.Client, "the client repeated the GET at once although it had been answered with 405",
+			x.Events()...)
 		return
 	}
 	for _, later := range c.HTTP {
@@ -224,20 +230,25 @@ func judgeAcknowledged(x *wire.HTTPExchange, id, what string, rec *Recorder) {
 	problem := errorIn(x.Messages)
 	switch status := x.Status(); {
 	case x.OK() && problem != nil:
-		rec.Fail(refused, wire.Server, fmt.Sprintf("a %s was refused with an error in the body, but with HTTP status %d, not with an error status", what, status), x.Events(problem)...)
+		rec.Fail(refused, wire.Server,
+			fmt.Sprintf("a %s was refused with an error in the body, but with HTTP status %d, not with an error status",
+				what, status), x.Events(problem)...)
 	case x.OK():
 		rec.Check(status == http.StatusAccepted, id, wire.Server,
 			fmt.Sprintf("an accepted %s was answered with HTTP status %d, not with 202", what, status), x.Events()...)
 	case status >= 400:
 		rec.Pass(refused, wire.Server)
 	default:
-		rec.Fail(refused, wire.Server, fmt.Sprintf("a %s was answered with HTTP status %d, not with 202 or an error status", what, status), x.Events()...)
+		rec.Fail(refused, wire.Server,
+			fmt.Sprintf("a %s was answered with HTTP status %d, not with 202 or an error status", what, status),
+			x.Events()...)
 	}
 	if x.Status() != http.StatusAccepted || x.End == nil {
 		return
 	}
 	if body := append(x.Messages[:len(x.Messages):len(x.Messages)], x.Others...); len(body) > 0 {
-		rec.Fail("http.server.accepted-no-body", wire.Server, "the answer 202 to a "+what+" has a body", x.Events(body[0])...)
+		rec.Fail("http.server.accepted-no-body", wire.Server, "the answer 202 to a "+what+" has a body",
+			x.Events(body[0])...)
 	} else {
 		rec.Pass("http.server.accepted-no-body", wire.Server)
 	}
@@ -251,11 +262,13 @@ func (c *Conversation) judgeRefusedAnswer(x *wire.HTTPExchange, m *wire.Event, r
 	if wire.TooMany(x.Head) {
 		return
 	}
-	if asked == nil || asked.Cancelled != nil && asked.Cancelled.Seq < x.Head.Seq || asked.Response != m || x.Status()/100 != 4 || x.Status() == http.StatusNotFound ||
+	if asked == nil || asked.Cancelled != nil && asked.Cancelled.Seq < x.Head.Seq || asked.Response != m ||
+		x.Status()/100 != 4 || x.Status() == http.StatusNotFound ||
 		deliberate(x) || unauthorized(x) {
 		return
 	}
-	if h := x.Request.HTTP.Header; h.Get(headerSession) != c.sessionID() || len(h.Values(headerVersion)) > 0 && h.Get(headerVersion) != c.Version {
+	if h := x.Request.HTTP.Header; h.Get(headerSession) != c.sessionID() ||
+		len(h.Values(headerVersion)) > 0 && h.Get(headerVersion) != c.Version {
 		return // the server may have refused the header
 	}
 	if asking := c.Carrier(asked.Request); asking != nil && asking.End != nil && asking.End.Seq < x.Head.Seq {
@@ -273,7 +286,8 @@ func (c *Conversation) judgeRefusedAnswer(x *wire.HTTPExchange, m *wire.Event, r
 		}
 	}
 	rec.Warn("http.server.response-202", wire.Server,
-		fmt.Sprintf("the response to a request of the server's own was refused with HTTP status %d", x.Status()), x.Events(asked.Request)...)
+		fmt.Sprintf("the response to a request of the server's own was refused with HTTP status %d", x.Status()),
+		x.Events(asked.Request)...)
 }
 
 func errorIn(messages []*wire.Event) *wire.Event {
@@ -300,11 +314,13 @@ func (c *Conversation) judgeRequestAnswer(x *wire.HTTPExchange, m *wire.Event, r
 	}
 	switch kind := x.MediaType(); {
 	case x.Status() == http.StatusAccepted && len(x.Messages) == 0 && kind != typeEvents:
-		rec.Fail(id, wire.Server, "a request was answered with 202 and no body, not with JSON or an event stream", x.Events()...)
+		rec.Fail(id, wire.Server, "a request was answered with 202 and no body, not with JSON or an event stream",
+			x.Events()...)
 	case kind == typeJSON:
 		c.judgeJSON(x, m, rec)
 		if len(x.Messages) == 1 && looksLikeEvents(x.Messages[0].Raw) {
-			rec.Fail(id, wire.Server, "the body is an event stream, although its Content-Type says "+typeJSON, x.Events(x.Messages...)...)
+			rec.Fail(id, wire.Server, "the body is an event stream, although its Content-Type says "+typeJSON,
+				x.Events(x.Messages...)...)
 			return
 		}
 		rec.Pass(id, wire.Server)
@@ -313,9 +329,11 @@ func (c *Conversation) judgeRequestAnswer(x *wire.HTTPExchange, m *wire.Event, r
 		rec.Pass(id, wire.Server)
 		c.judgeUnderstood(x, m, "http.client.sse-answer", rec)
 	case kind == "":
-		rec.Fail(id, wire.Server, "the answer to a request has no Content-Type, or one that cannot be read", x.Events(x.Others...)...)
+		rec.Fail(id, wire.Server, "the answer to a request has no Content-Type, or one that cannot be read",
+			x.Events(x.Others...)...)
 	default:
-		rec.Fail(id, wire.Server, "the answer to a request has the Content-Type "+wire.Quote(kind, 60)+", not "+typeJSON+" or "+typeEvents, x.Events(first(x.Others)...)...)
+		rec.Fail(id, wire.Server, "the answer to a request has the Content-Type "+wire.Quote(kind, 60)+", not "+
+			typeJSON+" or "+typeEvents, x.Events(first(x.Others)...)...)
 	}
 }
 
@@ -360,7 +378,8 @@ func (c *Conversation) judgeFurtherSession(x *wire.HTTPExchange, rec *Recorder) 
 	}
 	if served && !deliberate(x) && x.Request.HTTP.Header.Get("Origin") == "" {
 		rec.Fail("http.server.initialize-without-session", wire.Server,
-			fmt.Sprintf("an initialize was refused with HTTP status %d although the session before it had ended", x.Status()), x.Events()...)
+			fmt.Sprintf("an initialize was refused with HTTP status %d although the session before it had ended",
+				x.Status()), x.Events()...)
 	}
 }
 
@@ -382,7 +401,8 @@ func sessionLives(logs []*wire.Log) []sessionLife {
 		if !c.Handshaken() {
 			continue
 		}
-		life := sessionLife{asked: wire.At(c.Init.Request.Msg.Params, "protocolVersion"), begun: c.Init.Response.At, ended: math.MaxInt64, left: math.MaxInt64}
+		life := sessionLife{asked: wire.At(c.Init.Request.Msg.Params, "protocolVersion"), begun: c.Init.Response.At,
+			ended: math.MaxInt64, left: math.MaxInt64}
 		for _, x := range c.HTTP {
 			if x.Method() == http.MethodDelete {
 				life.left = min(life.left, x.Request.At)
@@ -420,7 +440,8 @@ func (c *Conversation) legacy() bool {
 // judgeUnderstood counts an answer that the client has obviously read: the answer
 // to initialize, if the client went on after it.
 func (c *Conversation) judgeUnderstood(x *wire.HTTPExchange, m *wire.Event, id string, rec *Recorder) {
-	if c.Init != nil && c.Init.Request == m && c.Handshaken() && c.Initialized != nil && c.Initialized.Seq > x.Head.Seq {
+	if c.Init != nil && c.Init.Request == m && c.Handshaken() && c.Initialized != nil &&
+		c.Initialized.Seq > x.Head.Seq {
 		rec.Pass(id, wire.Client)
 	}
 }
@@ -447,7 +468,8 @@ func (c *Conversation) judgeJSON(x *wire.HTTPExchange, m *wire.Event, rec *Recor
 	case answer.Msg.Kind == wire.Batch:
 		rec.Fail(id, wire.Server, "the JSON answer to a request is an array", x.Events(answer)...)
 	case answer.Msg.Kind == wire.Invalid:
-		rec.Fail(id, wire.Server, "the JSON answer to a request is not a JSON-RPC message: "+faults(answer.Msg), x.Events(answer)...)
+		rec.Fail(id, wire.Server, "the JSON answer to a request is not a JSON-RPC message: "+faults(answer.Msg),
+			x.Events(answer)...)
 	default:
 		rec.Fail(id, wire.Server, "the JSON answer to a request is a "+answer.Msg.Kind.String(), x.Events(answer)...)
 	}
@@ -467,7 +489,8 @@ func (c *Conversation) judgeGets(rec *Recorder) {
 			return // the session has ended
 		}
 		h := x.Request.HTTP.Header
-		if x.Method() != http.MethodGet || x.Head == nil || deliberate(x) && !x.Resumes() || x.Request.Seq < c.Init.Response.Seq ||
+		if x.Method() != http.MethodGet || x.Head == nil || deliberate(x) && !x.Resumes() ||
+			x.Request.Seq < c.Init.Response.Seq ||
 			h.Get(headerSession) != session || h.Get("Origin") != "" || !names(h, typeEvents) ||
 			h.Get(headerVersion) != "" && h.Get(headerVersion) != c.Version || // a version that may have to be refused
 			location(x.Request.HTTP.URL) != location(c.HTTP[0].Request.HTTP.URL) {
@@ -477,11 +500,14 @@ func (c *Conversation) judgeGets(rec *Recorder) {
 			// A server may refuse to resume a stream, or answer 204, which ends the attempts (SSE standard). A
 			// successful answer has to be a stream.
 			if x.Status() == http.StatusOK && x.MediaType() != typeEvents {
-				rec.Fail(id, wire.Server, "the GET with Last-Event-ID was answered with the Content-Type "+wire.Quote(x.MediaType(), 60)+", not with an event stream", x.Events()...)
+				rec.Fail(id, wire.Server, "the GET with Last-Event-ID was answered with the Content-Type "+
+					wire.Quote(x.MediaType(), 60)+", not with an event stream", x.Events()...)
 			}
 			continue
 		}
-		open = slices.DeleteFunc(open, func(other *wire.HTTPExchange) bool { return other.End != nil && other.End.Seq < x.Request.Seq })
+		open = slices.DeleteFunc(open, func(other *wire.HTTPExchange) bool {
+			return other.End != nil && other.End.Seq < x.Request.Seq
+		})
 		busy := len(open) > 0
 		switch status := x.Status(); {
 		case x.OK() && x.MediaType() == typeEvents:
@@ -492,24 +518,32 @@ func (c *Conversation) judgeGets(rec *Recorder) {
 		case status == http.StatusUnauthorized && x.Head.HTTP.Header.Get("WWW-Authenticate") != "":
 			// Authorization comes first (basic/authorization#authorization-flow-steps).
 		case wire.TooMany(x.Head):
-			rec.Note(id, wire.Server, fmt.Sprintf("a listening stream was refused because there were too many requests: HTTP status %d", status))
+			rec.Note(id, wire.Server,
+				fmt.Sprintf("a listening stream was refused because there were too many requests: HTTP status %d",
+					status))
 		case busy && status >= 400:
 			rec.Note(id, wire.Server, fmt.Sprintf("a second listening stream was refused with HTTP status %d", status))
 		case wire.Unreached(x.Head) && slices.ContainsFunc(c.HTTP[i+1:], func(later *wire.HTTPExchange) bool {
 			return later.Method() == http.MethodGet && !wire.Unreached(later.Head)
 		}):
-			rec.Note(id, wire.Server, fmt.Sprintf("a listening stream was refused with HTTP status %d and opened again later", status))
+			rec.Note(id, wire.Server,
+				fmt.Sprintf("a listening stream was refused with HTTP status %d and opened again later", status))
 		case status == http.StatusNotFound && session != "" && (offered || c.ended(x.Head)):
 			// How a client learns that the session has ended (#session-management).
 			rec.Note(id, wire.Server, "a listening stream could not be opened, or not be opened again: HTTP status 404")
 		case status >= 400 && !c.Ready(x.Request):
-			rec.Note(id, wire.Server, fmt.Sprintf("before notifications/initialized the GET was refused with HTTP status %d", status))
+			rec.Note(id, wire.Server,
+				fmt.Sprintf("before notifications/initialized the GET was refused with HTTP status %d", status))
 		case status >= 400 && !c.accepts():
-			rec.Note(id, wire.Server, fmt.Sprintf("the server refused every request of the session, and the GET with HTTP status %d", status))
+			rec.Note(id, wire.Server,
+				fmt.Sprintf("the server refused every request of the session, and the GET with HTTP status %d", status))
 		case x.OK():
-			rec.Fail(id, wire.Server, "the GET was answered with the Content-Type "+wire.Quote(x.MediaType(), 60)+", not with an event stream", x.Events()...)
+			rec.Fail(id, wire.Server, "the GET was answered with the Content-Type "+wire.Quote(x.MediaType(), 60)+
+				", not with an event stream", x.Events()...)
 		default:
-			rec.Fail(id, wire.Server, fmt.Sprintf("the GET was answered with HTTP status %d, not with an event stream or 405", status), x.Events()...)
+			rec.Fail(id, wire.Server,
+				fmt.Sprintf("the GET was answered with HTTP status %d, not with an event stream or 405", status),
+				x.Events()...)
 		}
 	}
 }
@@ -557,7 +591,8 @@ func (c *Conversation) judgeGivenIDs(rec *Recorder) {
 			continue
 		}
 		for _, v := range values {
-			rec.Check(visible(v), charset, wire.Server, "the session id "+wire.Quote(v, 80)+" has characters that are not visible ASCII", x.Head)
+			rec.Check(visible(v), charset, wire.Server,
+				"the session id "+wire.Quote(v, 80)+" has characters that are not visible ASCII", x.Head)
 		}
 		m := x.Message()
 		initializes := m != nil && m.Msg.Method == "initialize"
@@ -568,8 +603,10 @@ func (c *Conversation) judgeGivenIDs(rec *Recorder) {
 			continue
 		}
 		// A server may take a client that names no session for a new one.
-		if own := x.Request.HTTP.Header.Get(headerSession); own != "" && len(values) > 0 && values[0] != head.HTTP.Header.Get(headerSession) && values[0] != own {
-			rec.Fail(at, wire.Server, "an answer after the initialization gives another session id", head, x.Request, x.Head)
+		if own := x.Request.HTTP.Header.Get(headerSession); own != "" && len(values) > 0 &&
+			values[0] != head.HTTP.Header.Get(headerSession) && values[0] != own {
+			rec.Fail(at, wire.Server, "an answer after the initialization gives another session id", head, x.Request,
+				x.Head)
 		}
 	}
 }
@@ -607,7 +644,8 @@ func (c *Conversation) judgeLaterHeaders(rec *Recorder) {
 		if initializes {
 			if lost != nil {
 				rec.Pass("http.client.reinitialize-on-404", wire.Client)
-				rec.Check(len(x.Request.HTTP.Header.Values(headerSession)) == 0, "http.client.reinitialize-without-session-id", wire.Client,
+				rec.Check(len(x.Request.HTTP.Header.Values(headerSession)) == 0,
+					"http.client.reinitialize-without-session-id", wire.Client,
 					"the initialize after 404 carries a session id", x.Events()...)
 				lost, stuck = nil, nil
 			}
@@ -623,14 +661,16 @@ func (c *Conversation) judgeLaterHeaders(rec *Recorder) {
 		if c.answersEarly(m) || c.early(x, m, opened, told) || lost != nil && barePing(x, m) {
 			continue // it may have been sent before the answer was read, or once the session was lost
 		}
-		if x.Method() == http.MethodGet && (x.Resumes() || c.Initialized == nil) && told == nil && len(x.Request.HTTP.Header.Values(headerVersion)) == 0 {
+		if x.Method() == http.MethodGet && (x.Resumes() || c.Initialized == nil) && told == nil &&
+			len(x.Request.HTTP.Header.Values(headerVersion)) == 0 {
 			judgeSessionHeader(x, id, rec)
 			continue // it asks for the rest of the stream whose body has the version, or never read that
 		}
 		if told == nil {
 			told = x
 		}
-		if named := x.Request.HTTP.Header.Get(headerSession); named != id && former[named] && !c.knew(x.Request, opened) {
+		if named := x.Request.HTTP.Header.Get(headerSession); named != id && former[named] &&
+			!c.knew(x.Request, opened) {
 			continue // on its way when the next session began
 		}
 		judgeSessionHeader(x, id, rec)
@@ -745,17 +785,20 @@ func judgeVersionHeader(x *wire.HTTPExchange, version string, rec *Recorder) {
 		if slices.Contains([]string{"2024-11-05", "2025-03-26"}, version) {
 			return // these revisions do not have the header
 		}
-		rec.Fail("http.client.version-header", wire.Client, "a request after the initialization lacks MCP-Protocol-Version", x.Events()...)
+		rec.Fail("http.client.version-header", wire.Client,
+			"a request after the initialization lacks MCP-Protocol-Version", x.Events()...)
 		return
 	}
 	named := len(values) == 1 && (values[0] == version || revisionName.MatchString(values[0]))
 	rec.Check(named, "http.client.version-header", wire.Client,
-		"MCP-Protocol-Version is "+wire.Quote(strings.Join(values, ", "), 60)+", which is not a protocol version", x.Events()...)
+		"MCP-Protocol-Version is "+wire.Quote(strings.Join(values, ", "), 60)+", which is not a protocol version",
+		x.Events()...)
 	if version == "" || !named {
 		return
 	}
 	rec.Check(len(values) == 1 && values[0] == version, "http.client.version-header-negotiated", wire.Client,
-		"MCP-Protocol-Version is "+wire.Quote(strings.Join(values, ", "), 60)+", not the negotiated version "+wire.Quote(version, 40), x.Events()...)
+		"MCP-Protocol-Version is "+wire.Quote(strings.Join(values, ", "), 60)+", not the negotiated version "+
+			wire.Quote(version, 40), x.Events()...)
 }
 
 func judgeDelete(x *wire.HTTPExchange, id string, declined *repeats, rec *Recorder) {

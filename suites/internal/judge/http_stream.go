@@ -41,7 +41,8 @@ func judgeStreams(c *Conversation, rec *Recorder) {
 			continue
 		}
 		judgeEventData(x, rec)
-		if m := x.Message(); m != nil && m.Msg.Kind == wire.Request && len(m.Msg.Issues) == 0 && x.Method() == http.MethodPost {
+		if m := x.Message(); m != nil && m.Msg.Kind == wire.Request && len(m.Msg.Issues) == 0 &&
+			x.Method() == http.MethodPost {
 			c.judgeRequestStream(x, m, rec)
 		}
 		if x.Method() == http.MethodGet && !x.Resumes() {
@@ -86,7 +87,8 @@ func (c *Conversation) judgeRequestStream(x *wire.HTTPExchange, m *wire.Event, r
 			continue
 		}
 		if r := c.Of(e); r != nil && r != request {
-			rec.Fail("http.server.sse-own-response", wire.Server, "the stream of a request carries the response to another request", x.Events(e)...)
+			rec.Fail("http.server.sse-own-response", wire.Server,
+				"the stream of a request carries the response to another request", x.Events(e)...)
 			continue
 		}
 		if c.Of(e) == request && answer == nil {
@@ -109,12 +111,15 @@ func (c *Conversation) judgeRequestStream(x *wire.HTTPExchange, m *wire.Event, r
 	}
 	how, proof := "", []*wire.Event{x.End}
 	if cut := x.CutEvent(); cut != nil {
-		how, proof = ": it ended inside an event, and an event counts only with an empty line after it", []*wire.Event{cut, x.End}
+		how, proof = ": it ended inside an event, and an event counts only with an empty line after it", []*wire.Event{cut,
+			x.End}
 	} else if !c.resumedOpen(x) {
-		rec.Fail("http.server.sse-no-early-close", wire.Server, "the server ended the stream before the response", x.Events(proof...)...)
+		rec.Fail("http.server.sse-no-early-close", wire.Server, "the server ended the stream before the response",
+			x.Events(proof...)...)
 	}
 	if request.Response == nil && !c.notResumed(x) {
-		rec.Fail("http.server.sse-response-sent", wire.Server, "the stream ended without the response"+how, x.Events(proof...)...)
+		rec.Fail("http.server.sse-response-sent", wire.Server, "the stream ended without the response"+how,
+			x.Events(proof...)...)
 	}
 }
 
@@ -227,7 +232,8 @@ func (c *Conversation) judgeListening(x *wire.HTTPExchange, answers []int, rec *
 		}
 	}
 	// Something was asked and answered elsewhere while the stream was open.
-	i, _ := slices.BinarySearchFunc(c.Exchanges, x.Head.Seq, func(r *Exchange, seq int) int { return r.Request.Seq - seq })
+	i, _ := slices.BinarySearchFunc(c.Exchanges, x.Head.Seq,
+		func(r *Exchange, seq int) int { return r.Request.Seq - seq })
 	end := len(c.Events)
 	if x.End != nil {
 		end = x.End.Seq
@@ -248,7 +254,8 @@ func (c *Conversation) judgeServerMessages(rec *Recorder) {
 	open := c.openStreams()
 	for _, e := range c.Messages {
 		x := c.Carrier(e)
-		if e.From != wire.Server || e.Member || x == nil || x.Head == nil || e.Msg.IsResponse() || x.MediaType() != typeEvents {
+		if e.From != wire.Server || e.Member || x == nil || x.Head == nil || e.Msg.IsResponse() ||
+			x.MediaType() != typeEvents {
 			continue
 		}
 		key, seen := "", map[string]sighting(nil)
@@ -266,15 +273,18 @@ func (c *Conversation) judgeServerMessages(rec *Recorder) {
 				asked := c.Carrier(r.Request)
 				rec.Check(asked == x || asked == nil || asked.Method() == http.MethodGet,
 					"http.server.sse-related-messages", wire.Server,
-					"the stream of a request carries the cancellation of a request that was sent on another stream", r.Request, e)
+					"the stream of a request carries the cancellation of a request that was sent on another stream",
+					r.Request, e)
 			}
 		}
 		if seen != nil && !x.Resumes() {
 			before, again := seen[key]
 			// A token may serve a later request, whose progress then reads the same.
 			reused := e.Msg.Kind == wire.Notification && c.Of(before.event) != c.Of(e)
-			if again && !reused && before.x != x && before.event.Raw != nil && string(before.event.Raw) == string(e.Raw) && !before.x.Resumes() {
-				rec.Fail("http.server.no-broadcast", wire.Server, "the same message came on two streams", before.event, e)
+			if again && !reused && before.x != x && before.event.Raw != nil &&
+				string(before.event.Raw) == string(e.Raw) && !before.x.Resumes() {
+				rec.Fail("http.server.no-broadcast", wire.Server, "the same message came on two streams", before.event,
+					e)
 				continue
 			}
 			seen[key] = sighting{e, x}
@@ -336,10 +346,12 @@ func (c *Conversation) judgeProgressStream(x *wire.HTTPExchange, e *wire.Event, 
 			rec.Pass(listening, wire.Server)
 		}
 	case x.Method() == http.MethodPost:
-		rec.Fail(own, wire.Server, "the stream "+x.Stream+carrying(x)+" carries progress of the request with the id "+r.Request.Msg.ID.String()+", which was sent on the stream "+r.Request.Stream,
+		rec.Fail(own, wire.Server, "the stream "+x.Stream+carrying(x)+" carries progress of the request with the id "+
+			r.Request.Msg.ID.String()+", which was sent on the stream "+r.Request.Stream,
 			chronological(append(slices.Clone(x.Sent), r.Request, e)...)...)
 	case r.Response == nil || r.Response.Seq > e.Seq:
-		rec.Fail(listening, wire.Server, "the listening stream carries progress of a request that is still running", r.Request, x.Request, e)
+		rec.Fail(listening, wire.Server, "the listening stream carries progress of a request that is still running",
+			r.Request, x.Request, e)
 	}
 }
 
@@ -425,7 +437,8 @@ func judgeEventIDs(c *Conversation, rec *Recorder) {
 			seen[e.SSE.ID] = idEvent{e, owner, before.position} // what was announced so
 			stream.history[before.position] = e
 		default:
-			rec.Fail("http.server.event-id-unique", wire.Server, "two events carry the id "+wire.Quote(e.SSE.ID, 80), before.event, e)
+			rec.Fail("http.server.event-id-unique", wire.Server, "two events carry the id "+wire.Quote(e.SSE.ID, 80),
+				before.event, e)
 		}
 	}
 	for _, x := range c.HTTP {
@@ -437,7 +450,8 @@ func judgeEventIDs(c *Conversation, rec *Recorder) {
 
 // judgeReplay judges what a resumed stream brings: events of the stream that
 // it resumes, from the named one on.
-func (c *Conversation) judgeReplay(x, original *wire.HTTPExchange, bound map[*wire.HTTPExchange]*wire.HTTPExchange, seen map[string]idEvent, history []*wire.Event, rec *Recorder) {
+func (c *Conversation) judgeReplay(x, original *wire.HTTPExchange, bound map[*wire.HTTPExchange]*wire.HTTPExchange,
+	seen map[string]idEvent, history []*wire.Event, rec *Recorder) {
 	const same, cursor = "http.server.replay-same-stream", "http.server.event-id-cursor"
 	from := seen[x.Request.HTTP.Header.Get(headerLast)]
 	expected := from.position + 1
@@ -445,7 +459,9 @@ func (c *Conversation) judgeReplay(x, original *wire.HTTPExchange, bound map[*wi
 	for _, e := range slices.Concat(x.Messages, x.Others) {
 		if c.belongsElsewhere(e, original) {
 			r := c.Of(e).Request
-			rec.Fail(same, wire.Server, "the GET resumes the stream "+original.Stream+carrying(original)+", and brings a message about the request with the id "+r.Msg.ID.String()+", which was sent on the stream "+r.Stream,
+			rec.Fail(same, wire.Server, "the GET resumes the stream "+original.Stream+carrying(original)+
+				", and brings a message about the request with the id "+r.Msg.ID.String()+
+				", which was sent on the stream "+r.Stream,
 				chronological(append(slices.Clone(original.Sent), from.event, r, x.Request, e)...)...)
 			return
 		}
@@ -457,17 +473,23 @@ func (c *Conversation) judgeReplay(x, original *wire.HTTPExchange, bound map[*wi
 		case known.stream != original && c.wouldHaveCome(known, original, bound):
 			continue
 		case known.stream != original:
-			rec.Fail(same, wire.Server, "the GET resumes the stream "+original.Stream+carrying(original)+", and brings the event with the id "+wire.Quote(e.SSE.ID, 80)+" of the stream "+known.stream.Stream+carrying(known.stream),
-				chronological(slices.Concat(original.Sent, known.stream.Sent, []*wire.Event{from.event, known.event, x.Request, e})...)...)
+			rec.Fail(same, wire.Server, "the GET resumes the stream "+original.Stream+carrying(original)+
+				", and brings the event with the id "+wire.Quote(e.SSE.ID, 80)+" of the stream "+known.stream.Stream+
+				carrying(known.stream),
+				chronological(slices.Concat(original.Sent, known.stream.Sent,
+					[]*wire.Event{from.event, known.event, x.Request, e})...)...)
 			return
 		case known.position <= from.position:
-			rec.Fail(cursor, wire.Server, "the resumed stream repeats an event that Last-Event-ID reports as received", x.Request, from.event, e)
+			rec.Fail(cursor, wire.Server, "the resumed stream repeats an event that Last-Event-ID reports as received",
+				x.Request, from.event, e)
 			return
 		case known.position <= expected || expected >= len(history) || history[expected].Kind != wire.KindMessage:
 		case known.event == e && !replayed:
 			continue // it came for the first time, and a server need not replay what came before it
 		default:
-			rec.Fail(cursor, wire.Server, "the resumed stream leaves out an event after the one that Last-Event-ID names", x.Request, from.event, history[expected], e)
+			rec.Fail(cursor, wire.Server,
+				"the resumed stream leaves out an event after the one that Last-Event-ID names", x.Request, from.event,
+				history[expected], e)
 			return
 		}
 		expected = known.position + 1
@@ -482,8 +504,10 @@ func (c *Conversation) judgeReplay(x, original *wire.HTTPExchange, bound map[*wi
 // wouldHaveCome reports whether an event may belong to a listening stream that was broken off: it came on another
 // stream while no connection carried the first. A server may have one sequence of events for all its own messages. It
 // cannot tell a returning client without Last-Event-ID from a second stream (docs/positions.md, listening-again).
-func (c *Conversation) wouldHaveCome(known idEvent, original *wire.HTTPExchange, bound map[*wire.HTTPExchange]*wire.HTTPExchange) bool {
-	if known.stream.Method() != http.MethodGet || original.Method() != http.MethodGet || known.event.Msg == nil || known.event.Msg.IsResponse() {
+func (c *Conversation) wouldHaveCome(known idEvent, original *wire.HTTPExchange,
+	bound map[*wire.HTTPExchange]*wire.HTTPExchange) bool {
+	if known.stream.Method() != http.MethodGet || original.Method() != http.MethodGet || known.event.Msg == nil ||
+		known.event.Msg.IsResponse() {
 		return false
 	}
 	return !slices.ContainsFunc(c.HTTP, func(x *wire.HTTPExchange) bool {

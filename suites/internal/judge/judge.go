@@ -62,7 +62,8 @@ const Anything = ledger.Anything
 // Rules returns all rules.
 func Rules() []Rule {
 	return slices.Concat(envelopeRules, exchangeRules, schemaRules, metaRules, lifecycleRules, stdioRules,
-		utilityRules, rateRules, samplingRules, rootRules, elicitationRules, listRules, toolRules, contentRules, resourceRules,
+		utilityRules, rateRules, samplingRules, rootRules, elicitationRules, listRules, toolRules, contentRules,
+		resourceRules,
 		promptRules, completionRules, loggingRules, toleratedRules, httpRules, httpStreamRules, sseRules, authRules)
 }
 
@@ -83,7 +84,9 @@ func Judge(logs []*wire.Log, options Options) Report {
 		}
 		if c.later() {
 			// A message that is wrong in this revision may be right in theirs.
-			maps.DeleteFunc(found, func(k Key, _ *ledger.Entry) bool { return !strings.HasPrefix(k.Requirement, "lifecycle.version.") })
+			maps.DeleteFunc(found, func(k Key, _ *ledger.Entry) bool {
+				return !strings.HasPrefix(k.Requirement, "lifecycle.version.")
+			})
 		}
 		report.Add(found)
 	}

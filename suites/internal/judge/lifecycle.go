@@ -18,7 +18,8 @@ var lifecycleRules = []Rule{
 		Requirements: []string{
 			"lifecycle.init.first", "lifecycle.init.client-initiates", "lifecycle.init.answered",
 			"lifecycle.init.result-capabilities", "lifecycle.init.result-server-info", "lifecycle.init.request-version",
-			"lifecycle.init.request-capabilities", "lifecycle.init.request-client-info", "lifecycle.init.initialized-sent",
+			"lifecycle.init.request-capabilities", "lifecycle.init.request-client-info",
+			"lifecycle.init.initialized-sent",
 			"lifecycle.init.initialized-after-result", "lifecycle.init.initialized-before-operation",
 			"lifecycle.init.client-waits", "lifecycle.init.server-waits",
 			"lifecycle.init.result-version",
@@ -26,9 +27,10 @@ var lifecycleRules = []Rule{
 		Judge: judgeHandshake,
 	},
 	{
-		Name:         "versions",
-		Requirements: []string{"lifecycle.version.client-supported", "lifecycle.version.client-latest", "lifecycle.version.offer-other"},
-		Judge:        judgeVersions,
+		Name: "versions",
+		Requirements: []string{"lifecycle.version.client-supported", "lifecycle.version.client-latest",
+			"lifecycle.version.offer-other"},
+		Judge: judgeVersions,
 	},
 	{Name: "capabilities", Requirements: gateRequirements(), Judge: judgeGates},
 	{
@@ -49,7 +51,8 @@ func judgeHandshake(c *Conversation, rec *Recorder) {
 	if c.Init == nil || c.Init.From() != wire.Client {
 		// Pings may come early; over HTTP they then belong to no session.
 		if early := c.firstOtherThan("ping"); early != nil && early.From == wire.Client {
-			rec.Fail("lifecycle.init.client-initiates", wire.Client, "the session does not begin with initialize", early)
+			rec.Fail("lifecycle.init.client-initiates", wire.Client, "the session does not begin with initialize",
+				early)
 		}
 		return
 	}
@@ -122,7 +125,8 @@ func (c *Conversation) judgeFirst(p wire.Party, first, began *wire.Event, rec *R
 func (c *Conversation) firstMeaningful() *wire.Event {
 	for _, e := range c.Messages {
 		head := c.Head(e)
-		refusal := e.From == wire.Server && head != nil && head.HTTP.Status >= http.StatusBadRequest && !e.Msg.ID.Usable()
+		refusal := e.From == wire.Server && head != nil && head.HTTP.Status >= http.StatusBadRequest &&
+			!e.Msg.ID.Usable()
 		if e.Msg.Kind != wire.Invalid && !refusal && !wire.TooMany(head) {
 			return e
 		}
@@ -146,11 +150,13 @@ func (c *Conversation) judgeEarly(x *Exchange, answer *wire.Event, rec *Recorder
 	switch {
 	case x == c.Init || x.Method() == "ping", x.Method() == "initialize" && x.Error() != nil, x.Deferred():
 	case x.From() == wire.Client && (answer == nil || x.Request.Seq < answer.Seq):
-		rec.Fail("lifecycle.init.client-waits", wire.Client, x.Method()+" was sent before initialize was answered", x.Request)
+		rec.Fail("lifecycle.init.client-waits", wire.Client, x.Method()+" was sent before initialize was answered",
+			x.Request)
 	case x.From() == wire.Client:
 		rec.Pass("lifecycle.init.client-waits", wire.Client)
 	case !c.Ready(x.Request):
-		rec.Fail("lifecycle.init.server-waits", wire.Server, x.Method()+" was sent before notifications/initialized", x.Request)
+		rec.Fail("lifecycle.init.server-waits", wire.Server, x.Method()+" was sent before notifications/initialized",
+			x.Request)
 	default:
 		rec.Pass("lifecycle.init.server-waits", wire.Server)
 	}
@@ -165,7 +171,8 @@ func (c *Conversation) judgeInitialized(answer *wire.Event, rec *Recorder) {
 	served := slices.IndexFunc(early, func(x *Exchange) bool { return c.end(x) != math.MaxInt })
 	switch {
 	case c.Initialized != nil && c.Initialized.Seq < answer.Seq:
-		rec.Fail(inTime, wire.Client, "notifications/initialized came before the answer to initialize", c.Initialized, answer)
+		rec.Fail(inTime, wire.Client, "notifications/initialized came before the answer to initialize", c.Initialized,
+			answer)
 	case c.Initialized != nil:
 		rec.Pass(sent, wire.Client)
 		rec.Pass(inTime, wire.Client)
@@ -174,7 +181,8 @@ func (c *Conversation) judgeInitialized(answer *wire.Event, rec *Recorder) {
 		rec.Fail(sent, wire.Client, "notifications/initialized was never sent", answer, early[served].Request)
 	case len(early) > 0 && c.wentOn(early[0].Request):
 		x := early[0]
-		rec.Warn(before, wire.Client, x.Method()+" was sent before notifications/initialized, and has no answer yet", x.Request)
+		rec.Warn(before, wire.Client, x.Method()+" was sent before notifications/initialized, and has no answer yet",
+			x.Request)
 	}
 }
 
@@ -189,7 +197,8 @@ func (c *Conversation) judgeOrder(early []*Exchange, answer *wire.Event, rec *Re
 		answered := x.Response != nil && x.Response.Seq < c.Initialized.Seq
 		switch {
 		case answered && c.Initialized.At-x.Request.At >= overtaking:
-			rec.Fail(before, wire.Client, message+", which came only after the answer", x.Request, x.Response, c.Initialized)
+			rec.Fail(before, wire.Client, message+", which came only after the answer", x.Request, x.Response,
+				c.Initialized)
 			return
 		case inOrder && c.knew(x.Request, answer):
 			rec.Fail(before, wire.Client, message, x.Request, c.Initialized)
@@ -200,7 +209,8 @@ func (c *Conversation) judgeOrder(early []*Exchange, answer *wire.Event, rec *Re
 	case len(early) == 0:
 		rec.Pass(before, wire.Client)
 	case inOrder:
-		rec.Warn(before, wire.Client, early[0].Method()+" was sent before notifications/initialized", early[0].Request, c.Initialized)
+		rec.Warn(before, wire.Client, early[0].Method()+" was sent before notifications/initialized", early[0].Request,
+			c.Initialized)
 		return
 	}
 	if !inOrder {
@@ -252,8 +262,10 @@ func judgeVersions(c *Conversation, rec *Recorder) {
 	}
 	switch {
 	case c.Initialized != nil:
-		rec.Fail("lifecycle.version.client-latest", wire.Client, "the client asked for version "+asked+" and goes on with "+c.Version+
-			", which is later: a client that supports the later version must ask for it, and any other must disconnect", c.Init.Request, c.Init.Response, c.Initialized)
+		rec.Fail("lifecycle.version.client-latest", wire.Client,
+			"the client asked for version "+asked+" and goes on with "+c.Version+
+				", which is later: a client that supports the later version must ask for it, and any other must disconnect",
+			c.Init.Request, c.Init.Response, c.Initialized)
 	case c.finished(wire.Client):
 		rec.Pass("lifecycle.version.client-latest", wire.Client) // it left
 	}
@@ -285,9 +297,12 @@ var gates = []gate{
 	{wire.Server, "sampling/createMessage", wire.Client, "lifecycle.capability.server-uses-sampling"},
 	{wire.Server, "roots/list", wire.Client, "lifecycle.capability.server-uses-roots"},
 	{wire.Server, "elicitation/create", wire.Client, "lifecycle.capability.server-uses-elicitation"},
-	{wire.Server, "notifications/tools/list_changed", wire.Server, "lifecycle.capability.server-emits-tools-list-changed"},
-	{wire.Server, "notifications/prompts/list_changed", wire.Server, "lifecycle.capability.server-emits-prompts-list-changed"},
-	{wire.Server, "notifications/resources/list_changed", wire.Server, "lifecycle.capability.server-emits-resources-list-changed"},
+	{wire.Server, "notifications/tools/list_changed", wire.Server,
+		"lifecycle.capability.server-emits-tools-list-changed"},
+	{wire.Server, "notifications/prompts/list_changed", wire.Server,
+		"lifecycle.capability.server-emits-prompts-list-changed"},
+	{wire.Server, "notifications/resources/list_changed", wire.Server,
+		"lifecycle.capability.server-emits-resources-list-changed"},
 	{wire.Server, "notifications/resources/updated", wire.Server, "lifecycle.capability.server-emits-resource-updates"},
 	{wire.Server, "notifications/message", wire.Server, "logging.capability.declared"},
 	{wire.Client, "tools/list", wire.Server, "lifecycle.capability.client-uses-tools"},
@@ -301,7 +316,8 @@ var gates = []gate{
 	{wire.Client, "resources/unsubscribe", wire.Server, "lifecycle.capability.client-uses-resource-subscriptions"},
 	{wire.Client, "logging/setLevel", wire.Server, "lifecycle.capability.client-uses-logging"},
 	{wire.Client, "completion/complete", wire.Server, "lifecycle.capability.client-uses-completions"},
-	{wire.Client, "notifications/roots/list_changed", wire.Client, "lifecycle.capability.client-emits-roots-list-changed"},
+	{wire.Client, "notifications/roots/list_changed", wire.Client,
+		"lifecycle.capability.client-emits-roots-list-changed"},
 }
 
 func gateRequirements() []string {
@@ -327,7 +343,8 @@ func judgeGates(c *Conversation, rec *Recorder) {
 			if g.sender == e.From && g.method == e.Msg.Method && (g.declarer == e.From || informed) {
 				capability := wire.Capability(g.method)
 				rec.Check(c.Declared(g.declarer, capability), g.requirement, e.From,
-					e.Msg.Method+" was sent although the "+string(g.declarer)+" has not declared the capability "+capability, declaring(c, g.declarer, e)...)
+					e.Msg.Method+" was sent although the "+string(g.declarer)+" has not declared the capability "+
+						capability, declaring(c, g.declarer, e)...)
 			}
 		}
 	}
@@ -345,7 +362,8 @@ func (c *Conversation) informed(e *wire.Event) bool {
 	if e.From == wire.Server {
 		return e.Seq > c.Init.Request.Seq
 	}
-	return e.Seq > c.Init.Response.Seq && (c.Initialized != nil && c.Initialized.Seq < e.Seq || c.knew(e, c.Init.Response))
+	return e.Seq > c.Init.Response.Seq && (c.Initialized != nil && c.Initialized.Seq < e.Seq ||
+		c.knew(e, c.Init.Response))
 }
 
 // introduced holds the revision that introduced a method, for methods that came
@@ -382,7 +400,8 @@ func judgeNegotiated(c *Conversation, rec *Recorder) {
 		}
 		switch since := introduced[e.Msg.Method]; {
 		case endMethods[e.Msg.Method] && !c.extended():
-			rec.Fail("lifecycle.shutdown.by-transport", e.From, e.Msg.Method+" is not a message of MCP: a session ends with its transport", e)
+			rec.Fail("lifecycle.shutdown.by-transport", e.From,
+				e.Msg.Method+" is not a message of MCP: a session ends with its transport", e)
 		case since > c.Version && revisionName.MatchString(c.Version):
 			message := e.Msg.Method + " was introduced by revision " + since + ", but " + c.Version + " was negotiated"
 			if feature, _, _ := strings.Cut(e.Msg.Method, "/"); c.Declared(e.From.Peer(), feature) {
@@ -448,7 +467,8 @@ func (c *Conversation) finished(p wire.Party) bool {
 		switch e := c.Events[i]; {
 		case e.Kind == wire.KindExit && p == wire.Server,
 			e.Kind == wire.KindClose && e.From == p,
-			e.Kind == wire.KindStreamEnd && e.From == wire.Client && c.Transport == "sse" && strings.HasPrefix(e.Stream, "get:"),
+			e.Kind == wire.KindStreamEnd && e.From == wire.Client && c.Transport == "sse" &&
+				strings.HasPrefix(e.Stream, "get:"),
 			e.Kind == wire.KindHTTPRequest && e.HTTP != nil && e.HTTP.Method == "DELETE":
 			return true
 		}

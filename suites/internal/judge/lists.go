@@ -102,7 +102,8 @@ func judgeUnique(c *Conversation, rec *Recorder, method, member, key, id string)
 			case again == nil:
 				rec.Pass(id, wire.Server)
 			case once[name] || changed(changes, l.asked.Seq, again):
-				rec.Note(id, wire.Server, "some items are listed twice in listings during which the list may have changed")
+				rec.Note(id, wire.Server,
+					"some items are listed twice in listings during which the list may have changed")
 			default:
 				rec.Fail(id, wire.Server, message(name), l.seen[name], again)
 			}
@@ -148,7 +149,8 @@ func judgeListChanges(c *Conversation, rec *Recorder, feature, key string) {
 			announced := len(changes) > 0 && changes[len(changes)-1].Seq > before.asked.Seq
 			if announced || c.wentOn(l.complete) && c.listens(before.asked, l.complete) {
 				rec.Check(announced, feature+".list-changed.sent", wire.Server,
-					"the list has changed, but "+listChanged(feature)+" did not come", before.complete, l.asked, l.complete)
+					"the list has changed, but "+listChanged(feature)+" did not come", before.complete, l.asked,
+					l.complete)
 			}
 		}
 		before = l

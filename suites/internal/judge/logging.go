@@ -14,7 +14,8 @@ var loggingRules = []Rule{
 	{Name: "log level", Requirements: []string{"logging.filter.none-below"}, Judge: judgeLogLevel},
 	{Name: "logger names", Requirements: []string{"logging.server.consistent-loggers"}, Judge: judgeLoggers},
 	{
-		Name: "log contents", Requirements: []string{"logging.security.no-credentials", "logging.security.no-personal-data"},
+		Name: "log contents", Requirements: []string{"logging.security.no-credentials",
+			"logging.security.no-personal-data"},
 		Judge: judgeLogContents,
 	},
 }
@@ -70,7 +71,9 @@ func endOf(l *wire.Log, stream string) *wire.Event {
 		return nil
 	}
 	events := l.Events()
-	if i := slices.IndexFunc(events, func(e *wire.Event) bool { return e.Kind == wire.KindStreamEnd && e.Stream == stream }); i >= 0 {
+	if i := slices.IndexFunc(events, func(e *wire.Event) bool {
+		return e.Kind == wire.KindStreamEnd && e.Stream == stream
+	}); i >= 0 {
 		return events[i]
 	}
 	return nil
@@ -105,10 +108,12 @@ func judgeLogLevel(c *Conversation, rec *Recorder) {
 			pending++
 		case x != nil && x.From() == wire.Client && x.Method() == "logging/setLevel" && e == x.Response:
 			pending--
-			if _, ok := severity(wire.At(x.Request.Msg.Params, "level")); ok && pending == 0 && e.Msg.Kind == wire.Result {
+			if _, ok := severity(wire.At(x.Request.Msg.Params, "level")); ok && pending == 0 &&
+				e.Msg.Kind == wire.Result {
 				set = x
 			}
-		case set == nil || e.From != wire.Server || e.Msg.Kind != wire.Notification || e.Msg.Method != "notifications/message":
+		case set == nil || e.From != wire.Server || e.Msg.Kind != wire.Notification ||
+			e.Msg.Method != "notifications/message":
 		case c.Transport != "stdio" && born[e.Stream] < set.Response.Seq && e.Stream != set.Response.Stream:
 			// A message on another stream may have been sent before.
 		case c.queued(e, set.Response):
@@ -120,12 +125,15 @@ func judgeLogLevel(c *Conversation, rec *Recorder) {
 			}
 			lets := func(other int) bool { return level >= other }
 			if level < least && rec.trace.levels.Elsewhere(e.Conn, set.Request.At, e.At, lets) {
-				rec.Note(id, wire.Server, "the level that one client sets seems to hold for all clients: a message of level "+LogLevels[level]+
-					" came to a client that had set "+LogLevels[least])
+				rec.Note(id, wire.Server,
+					"the level that one client sets seems to hold for all clients: a message of level "+
+						LogLevels[level]+
+						" came to a client that had set "+LogLevels[least])
 				continue
 			}
 			rec.Check(level >= least, id, wire.Server,
-				"a message of level "+LogLevels[level]+" came although the client has set the level "+LogLevels[least], set.Request, set.Response, e)
+				"a message of level "+LogLevels[level]+" came although the client has set the level "+LogLevels[least],
+				set.Request, set.Response, e)
 		}
 	}
 }
@@ -201,7 +209,8 @@ func judgeLoggers(c *Conversation, rec *Recorder) {
 			rec.Pass(id, wire.Server)
 		default:
 			told[name] = true
-			rec.Fail(id, wire.Server, "the logger "+wire.Quote(name, 60)+" was spelled differently in an earlier message", before, e)
+			rec.Fail(id, wire.Server, "the logger "+wire.Quote(name, 60)+
+				" was spelled differently in an earlier message", before, e)
 		}
 	}
 }

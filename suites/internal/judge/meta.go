@@ -29,7 +29,8 @@ func judgeMeta(c *Conversation, rec *Recorder) {
 		}
 		if params, ok := e.Msg.Params.(map[string]any); ok && e.Msg.Kind != wire.Result && !ownMeta[e.Msg.Method] {
 			if meta, has := params["_meta"]; has && !isObject(meta) {
-				rec.Fail("meta.object", e.From, "_meta of the params is "+wire.Quote(wire.Show(meta), 60)+", not an object", e)
+				rec.Fail("meta.object", e.From, "_meta of the params is "+wire.Quote(wire.Show(meta), 60)+
+					", not an object", e)
 			}
 		}
 		walkMeta(payload(e.Msg), 0, func(meta any) {
@@ -50,7 +51,8 @@ func judgeMeta(c *Conversation, rec *Recorder) {
 // definitions of all other params do not have it.
 var ownMeta = map[string]bool{
 	"ping": true, "roots/list": true, "notifications/initialized": true, "notifications/roots/list_changed": true,
-	"notifications/tools/list_changed": true, "notifications/prompts/list_changed": true, "notifications/resources/list_changed": true,
+	"notifications/tools/list_changed": true, "notifications/prompts/list_changed": true,
+	"notifications/resources/list_changed": true,
 }
 
 func isObject(v any) bool {
@@ -133,7 +135,8 @@ func judgeMetaKey(key string, returned bool, e *wire.Event, rec *Recorder) {
 	check(alphanumeric(name[0]), "meta.key.name-start", "has a name that does not start with a letter or digit")
 	check(alphanumeric(name[len(name)-1]), "meta.key.name-end", "has a name that does not end with a letter or digit")
 	check(each(name, func(b byte) bool { return alphanumeric(b) || b == '-' || b == '_' || b == '.' }),
-		"meta.key.name-interior", "has a name with a character other than letters, digits, hyphens, underscores and dots")
+		"meta.key.name-interior",
+		"has a name with a character other than letters, digits, hyphens, underscores and dots")
 }
 
 // judgePrefix judges the prefix of a key. Allowed says whether it may be a
@@ -147,7 +150,8 @@ func judgePrefix(prefix string, allowed bool, check func(ok bool, id, message st
 			continue
 		}
 		check(letter(label[0]), "meta.key.label-start", "has a prefix label that does not start with a letter")
-		check(alphanumeric(label[len(label)-1]), "meta.key.label-end", "has a prefix label that does not end with a letter or digit")
+		check(alphanumeric(label[len(label)-1]), "meta.key.label-end",
+			"has a prefix label that does not end with a letter or digit")
 		check(each(label, func(b byte) bool { return alphanumeric(b) || b == '-' }),
 			"meta.key.label-interior", "has a prefix label with a character other than letters, digits and hyphens")
 	}
@@ -163,12 +167,15 @@ func judgePrefix(prefix string, allowed bool, check func(ok bool, id, message st
 // drafts have defined: an implementation of several revisions may send them
 // (docs/positions.md, published-keys).
 var published = map[string]bool{
-	"modelcontextprotocol.io/task": true, "modelcontextprotocol.io/related-task": true, "modelcontextprotocol.io/model-immediate-response": true,
-	"modelcontextprotocol.io/protocolVersion": true, "modelcontextprotocol.io/mcpProtocolVersion": true,
+	"modelcontextprotocol.io/task": true, "modelcontextprotocol.io/related-task": true,
+	"modelcontextprotocol.io/model-immediate-response": true,
+	"modelcontextprotocol.io/protocolVersion":          true, "modelcontextprotocol.io/mcpProtocolVersion": true,
 	"modelcontextprotocol.io/clientInfo": true, "modelcontextprotocol.io/clientCapabilities": true,
-	"modelcontextprotocol.io/serverInfo": true, "modelcontextprotocol.io/serverCapabilities": true, "modelcontextprotocol.io/capabilities": true,
-	"modelcontextprotocol.io/sessionId": true, "modelcontextprotocol.io/subscriptionId": true, "modelcontextprotocol.io/logLevel": true,
-	"modelcontextprotocol.io/cache": true,
+	"modelcontextprotocol.io/serverInfo": true, "modelcontextprotocol.io/serverCapabilities": true,
+	"modelcontextprotocol.io/capabilities": true,
+	"modelcontextprotocol.io/sessionId":    true, "modelcontextprotocol.io/subscriptionId": true,
+	"modelcontextprotocol.io/logLevel": true,
+	"modelcontextprotocol.io/cache":    true,
 }
 
 func letter(b byte) bool       { return b|0x20 >= 'a' && b|0x20 <= 'z' }

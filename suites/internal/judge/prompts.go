@@ -4,9 +4,10 @@ import "github.com/mcpconform/mcpconform/reference/wire"
 
 var promptRules = []Rule{
 	{
-		Name:         "prompts",
-		Requirements: []string{"prompts.name.unique", "prompts.message.role-speaker", "prompts.argument.required-given"},
-		Judge:        judgePrompts,
+		Name: "prompts",
+		Requirements: []string{"prompts.name.unique", "prompts.message.role-speaker",
+			"prompts.argument.required-given"},
+		Judge: judgePrompts,
 	},
 }
 
@@ -77,7 +78,8 @@ func judgeGiven(x *Exchange, prompts map[string]listedPrompt, rec *Recorder) {
 		}
 		some = true
 		if _, ok := given[argument]; !ok {
-			rec.Fail(id, wire.Client, "prompts/get for "+wire.Quote(name, 60)+" lacks a required argument", p.listed, x.Request)
+			rec.Fail(id, wire.Client, "prompts/get for "+wire.Quote(name, 60)+" lacks a required argument", p.listed,
+				x.Request)
 			return
 		}
 	}

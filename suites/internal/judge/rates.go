@@ -16,9 +16,10 @@ const flood = 1000
 
 var rateRules = []Rule{
 	{
-		Name:         "rates",
-		Requirements: []string{"ping.not-excessive", "progress.rate-limit", "logging.rate-limit", "completion.client.debounce"},
-		Judge:        judgeRates,
+		Name: "rates",
+		Requirements: []string{"ping.not-excessive", "progress.rate-limit", "logging.rate-limit",
+			"completion.client.debounce"},
+		Judge: judgeRates,
 	},
 	{Name: "progress message", Requirements: []string{"progress.message-readable"}, Judge: judgeProgressMessage},
 }
@@ -55,7 +56,8 @@ func judgeRates(c *Conversation, rec *Recorder) {
 				first++
 			}
 			if first+flood < len(events) {
-				rec.Fail(k.Requirement, k.Party, fmt.Sprintf("more than %d %s were sent within a second", flood, events[first].Msg.Method),
+				rec.Fail(k.Requirement, k.Party,
+					fmt.Sprintf("more than %d %s were sent within a second", flood, events[first].Msg.Method),
 					events[first], events[first+flood])
 			}
 		}
@@ -75,8 +77,11 @@ func judgeProgressMessage(c *Conversation, rec *Recorder) {
 			continue
 		}
 		if text, ok := wire.At(e.Msg.Params, "message").(string); ok {
-			says := strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsSymbol(r) })
-			rec.Check(says, "progress.message-readable", e.From, "the message of the progress is "+wire.Quote(text, 80)+", which tells the user nothing", e)
+			says := strings.ContainsFunc(text, func(r rune) bool {
+				return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsSymbol(r)
+			})
+			rec.Check(says, "progress.message-readable", e.From,
+				"the message of the progress is "+wire.Quote(text, 80)+", which tells the user nothing", e)
 		}
 	}
 }

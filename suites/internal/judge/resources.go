@@ -51,11 +51,13 @@ func judgeIdentifiers(c *Conversation, rec *Recorder) {
 			judgeURI(uri, p.evidence(), rec)
 		}
 		if t, ok := p.value["mimeType"].(string); ok {
-			rec.Check(isMIMEType(t), "resources.mime-type.syntax", wire.Server, mimeProblem("a resource", p.value), p.evidence()...)
+			rec.Check(isMIMEType(t), "resources.mime-type.syntax", wire.Server, mimeProblem("a resource", p.value),
+				p.evidence()...)
 		}
 	})
 	for _, e := range c.Messages {
-		if e.From == wire.Server && e.Msg.Kind == wire.Notification && e.Msg.Method == "notifications/resources/updated" {
+		if e.From == wire.Server && e.Msg.Kind == wire.Notification &&
+			e.Msg.Method == "notifications/resources/updated" {
 			if uri, ok := wire.At(e.Msg.Params, "uri").(string); ok {
 				judgeURI(uri, []*wire.Event{e}, rec)
 			}
@@ -66,7 +68,8 @@ func judgeIdentifiers(c *Conversation, rec *Recorder) {
 
 func judgeURI(uri string, evidence []*wire.Event, rec *Recorder) {
 	problem := schema.CheckFormat("uri", uri)
-	rec.Check(problem == "", "resources.uri.rfc3986", wire.Server, "the uri "+wire.Quote(uri, 80)+" is "+problem, evidence...)
+	rec.Check(problem == "", "resources.uri.rfc3986", wire.Server, "the uri "+wire.Quote(uri, 80)+" is "+problem,
+		evidence...)
 	if s, ok := scheme(uri); ok && !standardSchemes[strings.ToLower(s)] {
 		rec.Check(isScheme(s), "resources.uri-scheme.custom-rfc3986", wire.Server,
 			"the scheme "+wire.Quote(s, 60)+" does not follow RFC 3986", evidence...)
@@ -102,7 +105,9 @@ func judgeSizes(c *Conversation, rec *Recorder) {
 					delete(resources, uri)
 				case size < 0:
 					delete(resources, uri)
-					rec.Fail("resources.size.raw-bytes", wire.Server, "the listed size of "+wire.Quote(uri, 60)+" is negative; a size is a number of bytes", x.Response)
+					rec.Fail("resources.size.raw-bytes", wire.Server,
+						"the listed size of "+wire.Quote(uri, 60)+" is negative; a size is a number of bytes",
+						x.Response)
 				case known == nil || known.size != size:
 					resources[uri] = &sized{listed: x.Response, size: size}
 				}
@@ -125,7 +130,8 @@ func judgeSizes(c *Conversation, rec *Recorder) {
 				rec.Pass("resources.size.raw-bytes", wire.Server)
 			case known.off != nil && reflect.DeepEqual(contents, known.off.Result()["contents"]):
 				rec.Fail("resources.size.raw-bytes", wire.Server,
-					"the listed size of "+wire.Quote(uri, 60)+" is not the number of bytes that its blob holds", known.listed, x.Request, x.Response)
+					"the listed size of "+wire.Quote(uri, 60)+" is not the number of bytes that its blob holds",
+					known.listed, x.Request, x.Response)
 			default:
 				known.off = x
 			}
@@ -168,7 +174,8 @@ func judgeSubscriptions(c *Conversation, rec *Recorder) {
 		switch {
 		case x != nil && x.From() == wire.Client && e == x.Response:
 			roundTrip = max(roundTrip, x.Request.Seq)
-			if s := byURI[uri]; x.Method() == "resources/unsubscribe" && s != nil && !s.asked && e.Msg.Kind == wire.Result {
+			if s := byURI[uri]; x.Method() == "resources/unsubscribe" && s != nil && !s.asked &&
+				e.Msg.Kind == wire.Result {
 				s.ended = e
 			}
 		case x != nil && x.From() == wire.Client && e == x.Request && x.Method() == "resources/subscribe":
@@ -181,13 +188,15 @@ func judgeSubscriptions(c *Conversation, rec *Recorder) {
 			if s != nil {
 				s.asked = false
 			}
-		case e.From == wire.Server && e.Msg.Kind == wire.Notification && e.Msg.Method == "notifications/resources/updated":
+		case e.From == wire.Server && e.Msg.Kind == wire.Notification &&
+			e.Msg.Method == "notifications/resources/updated":
 			updated, ok := wire.At(e.Msg.Params, "uri").(string)
 			if !ok {
 				continue
 			}
 			rec.Check(some, "resources.updated.only-subscribed", wire.Server,
-				"an update of "+wire.Quote(updated, 60)+" came although the client has not subscribed to any resource", e)
+				"an update of "+wire.Quote(updated, 60)+" came although the client has not subscribed to any resource",
+				e)
 			s := byURI[updated]
 			switch {
 			case s == nil && covered(byURI, updated):
@@ -199,10 +208,12 @@ func judgeSubscriptions(c *Conversation, rec *Recorder) {
 			case s == nil && some:
 				// The server chooses the names of sub-resources.
 				rec.Warn("resources.updated.only-subscribed", wire.Server,
-					"an update of "+wire.Quote(updated, 60)+" came, but the client has subscribed neither to it nor to a resource above it", e)
+					"an update of "+wire.Quote(updated, 60)+
+						" came, but the client has subscribed neither to it nor to a resource above it", e)
 			case s != nil && !covered(byURI, updated) && c.past(s, e, roundTrip):
 				rec.Fail("resources.updated.ends-with-unsubscribe", wire.Server,
-					"an update of "+wire.Quote(updated, 60)+" came although the client had unsubscribed from it", c.Of(s.ended).Request, s.ended, e)
+					"an update of "+wire.Quote(updated, 60)+" came although the client had unsubscribed from it",
+					c.Of(s.ended).Request, s.ended, e)
 			}
 		}
 	}
@@ -254,7 +265,8 @@ func judgeCustomSchemes(c *Conversation, rec *Recorder) {
 		switch s, ok := scheme(uri); {
 		case x.Method() == "resources/list":
 			listedURIs(x, listed)
-		case x.Method() == "resources/read" && x.Result() != nil && listed[uri] && ok && !standardSchemes[strings.ToLower(s)]:
+		case x.Method() == "resources/read" && x.Result() != nil && listed[uri] && ok &&
+			!standardSchemes[strings.ToLower(s)]:
 			rec.Pass("resources.uri-scheme.custom-allowed", wire.Client)
 		}
 	}

@@ -137,7 +137,8 @@ func (c *Conversation) judgeLaterMembers(rec *Recorder) {
 			if !hasMember(payload, m.path) {
 				continue
 			}
-			message := "the member " + strings.Join(m.path, ".") + " of " + m.method + " was introduced by revision " + m.since +
+			message := "the member " + strings.Join(m.path, ".") + " of " + m.method + " was introduced by revision " +
+				m.since +
 				", but " + c.Version + " was negotiated"
 			if m.asks {
 				rec.Warn(id, e.From, message, x.Events()...)

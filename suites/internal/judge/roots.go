@@ -20,7 +20,8 @@ var rootRules = []Rule{{
 	Judge: judgeRoots,
 }}
 
-var roots = feature{capability: "roots", method: "roots/list", declared: "roots.capability.declared", honoured: "roots.list.answered"}
+var roots = feature{capability: "roots", method: "roots/list", declared: "roots.capability.declared",
+	honoured: "roots.list.answered"}
 
 // client/roots
 func judgeRoots(c *Conversation, rec *Recorder) {
@@ -48,9 +49,12 @@ func judgeNoRoots(c *Conversation, x *Exchange, rec *Recorder) {
 	switch {
 	case answer.Kind == wire.Result && c.Declared(wire.Client, "roots"):
 		rec.Fail("roots.list.answered", wire.Client, "the result has no list of roots", x.Events()...)
-	case answer.Kind == wire.ErrorResponse && answer.Error != nil && answer.Error.HasCode && !c.Declared(wire.Client, "roots"):
+	case answer.Kind == wire.ErrorResponse && answer.Error != nil && answer.Error.HasCode &&
+		!c.Declared(wire.Client, "roots"):
 		rec.Check(answer.Error.Code == -32601, "roots.error.unsupported", wire.Client,
-			"a client that does not declare roots answers with error "+wire.Show(wire.At(answer.Value(), "error", "code"))+", not -32601", declaring(c, wire.Client, x.Events()...)...)
+			"a client that does not declare roots answers with error "+
+				wire.Show(wire.At(answer.Value(), "error", "code"))+", not -32601",
+			declaring(c, wire.Client, x.Events()...)...)
 	}
 }
 
@@ -62,10 +66,12 @@ func judgeRootList(x *Exchange, list []any, rec *Recorder) {
 			continue // the schema judges it
 		}
 		shown := "the root " + wire.Quote(uri, 80)
-		rec.Check(len(uri) >= 7 && strings.EqualFold(uri[:7], "file://"), "roots.root.file-uri", wire.Client, shown+" is not a file:// URI", x.Events()...)
+		rec.Check(len(uri) >= 7 && strings.EqualFold(uri[:7], "file://"), "roots.root.file-uri", wire.Client,
+			shown+" is not a file:// URI", x.Events()...)
 		rec.Check(!seen[uri], "roots.root.uri-unique", wire.Client, shown+" is listed twice", x.Events()...)
 		seen[uri] = true
-		rec.Check(!traverses(uri), "roots.security.validate-uris", wire.Client, shown+" has a dot-dot segment", x.Events()...)
+		rec.Check(!traverses(uri), "roots.security.validate-uris", wire.Client, shown+" has a dot-dot segment",
+			x.Events()...)
 	}
 }
 
@@ -108,12 +114,14 @@ func (c *Conversation) judgeRootChange(before, after *Exchange, changes []*wire.
 	if sameRoots(before, after) {
 		return
 	}
-	i, _ := slices.BinarySearchFunc(changes, min(before.Request.Seq, after.Request.Seq), func(e *wire.Event, seq int) int { return e.Seq - seq })
+	i, _ := slices.BinarySearchFunc(changes, min(before.Request.Seq, after.Request.Seq),
+		func(e *wire.Event, seq int) int { return e.Seq - seq })
 	if before.Request.Stream != transport.Stdout && before.Request.Stream != transport.Stdin {
 		i = 0 // over HTTP answers and notifications overtake each other
 	}
 	if announced := i < len(changes); announced || c.wentOn(after.Response) {
 		rec.Check(announced, "roots.list-changed.notify", wire.Client,
-			"the roots have changed, but no notifications/roots/list_changed came", before.Response, after.Request, after.Response)
+			"the roots have changed, but no notifications/roots/list_changed came", before.Response, after.Request,
+			after.Response)
 	}
 }

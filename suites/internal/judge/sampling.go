@@ -63,8 +63,10 @@ func judgeFeature(c *Conversation, f feature, rec *Recorder, visit func(x *Excha
 				waiting = nil
 			}
 		case x.Method() == f.method:
-			if end := held[x]; end != nil && x.Cancelled == nil && f.nested != "" && declared && e.At-end.At < Crossing {
-				rec.Warn(f.nested, wire.Client, x.Method()+" was answered only when the client's own request had ended", x.Request, end, e)
+			if end := held[x]; end != nil && x.Cancelled == nil && f.nested != "" && declared &&
+				e.At-end.At < Crossing {
+				rec.Warn(f.nested, wire.Client, x.Method()+" was answered only when the client's own request had ended",
+					x.Request, end, e)
 			}
 			c.judgeOffer(f, declared, x, rec)
 			if p, ok := nested[x]; ok && f.nested != "" && declared && open > 0 && p == period {
@@ -85,7 +87,8 @@ func (c *Conversation) judgeOffer(f feature, declared bool, x *Exchange, rec *Re
 	answer := x.Response.Msg
 	proof := declaring(c, wire.Client, x.Events()...)
 	if answer.Kind == wire.Result && (declared || supports(x)) {
-		rec.Check(declared, f.declared, wire.Client, x.Method()+" was served although the client has not declared "+f.capability, proof...)
+		rec.Check(declared, f.declared, wire.Client,
+			x.Method()+" was served although the client has not declared "+f.capability, proof...)
 		if !declared {
 			return
 		}
@@ -98,8 +101,10 @@ func (c *Conversation) judgeOffer(f feature, declared bool, x *Exchange, rec *Re
 			rec.Pass(f.refused, wire.Client)
 		case answer.Kind == wire.ErrorResponse:
 			// basic/lifecycle#operation names no code.
-			rec.Warn(f.refused, wire.Client, "the client has not declared "+f.capability+" and answers "+x.Method()+" with the error "+
-				wire.Show(wire.At(answer.Value(), "error", "code"))+"; -32601, for a method that is not available, was expected", proof...)
+			rec.Warn(f.refused, wire.Client, "the client has not declared "+f.capability+" and answers "+x.Method()+
+				" with the error "+
+				wire.Show(wire.At(answer.Value(), "error", "code"))+
+				"; -32601, for a method that is not available, was expected", proof...)
 		default:
 			// A form that is declined is refused as well; no sentence names the way (docs/positions.md, leniency).
 			rec.Note(f.refused, wire.Client, "the client has not declared "+f.capability+
@@ -110,7 +115,8 @@ func (c *Conversation) judgeOffer(f feature, declared bool, x *Exchange, rec *Re
 	if unknown && malformed(x.Request, rec) {
 		return // what the code has to be then is base.error.invalid-params
 	}
-	rec.Check(!unknown, f.honoured, wire.Client, "the client has declared "+f.capability+", but answers "+x.Method()+" with -32601", proof...)
+	rec.Check(!unknown, f.honoured, wire.Client,
+		"the client has declared "+f.capability+", but answers "+x.Method()+" with -32601", proof...)
 }
 
 var sampling = feature{
@@ -142,7 +148,8 @@ func judgeSamplingRequest(x *Exchange, rec *Recorder) {
 			continue
 		}
 		n, ok := number(v)
-		rec.Check(ok && n.Sign() >= 0 && n.Cmp(big.NewRat(1, 1)) <= 0, "sampling.preferences.priority-range", wire.Server,
+		rec.Check(ok && n.Sign() >= 0 && n.Cmp(big.NewRat(1, 1)) <= 0, "sampling.preferences.priority-range",
+			wire.Server,
 			name+" is "+wire.Show(v)+", not a number from 0 to 1", x.Request)
 	}
 }
@@ -183,21 +190,25 @@ func judgeSamplingResult(x *Exchange, rec *Recorder) {
 		return
 	}
 	if faulty != "" {
-		rec.Fail("sampling.security.validate-content", wire.Client, "a message with invalid content was answered with a generation: "+faulty, x.Events()...)
+		rec.Fail("sampling.security.validate-content", wire.Client,
+			"a message with invalid content was answered with a generation: "+faulty, x.Events()...)
 	}
 	judgeSamplingContent(result["content"], x.Response, x.Events(), rec)
 	if role, ok := result["role"].(string); ok {
-		rec.Check(role != "user", "sampling.result.role-assistant", wire.Client, "the role of the generated message is user, not assistant", x.Events()...)
+		rec.Check(role != "user", "sampling.result.role-assistant", wire.Client,
+			"the role of the generated message is user, not assistant", x.Events()...)
 	}
 	if model, ok := result["model"].(string); ok {
-		rec.Check(strings.TrimSpace(model) != "", "sampling.result.model-named", wire.Client, "model is empty", x.Events()...)
+		rec.Check(strings.TrimSpace(model) != "", "sampling.result.model-named", wire.Client, "model is empty",
+			x.Events()...)
 	}
 	text, ok := wire.At(result, "content", "text").(string)
 	limit, given := number(wire.At(x.Request.Msg.Params, "maxTokens"))
 	if ok && given && limit.Sign() > 0 {
 		words := big.NewRat(int64(len(strings.Fields(text))-extraWords), wordsPerToken)
 		rec.Check(words.Cmp(limit) <= 0, "sampling.max-tokens.limit", wire.Client,
-			"the generation has many more words than the tokens that maxTokens allows: "+strconv.Itoa(len(strings.Fields(text))), x.Events()...)
+			"the generation has many more words than the tokens that maxTokens allows: "+
+				strconv.Itoa(len(strings.Fields(text))), x.Events()...)
 	}
 }
 

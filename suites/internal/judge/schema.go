@@ -242,7 +242,8 @@ func saying(def string, e *wire.Event) (said, bool) {
 	return said{def, text}, !e.Member && e.Dropped == 0 && len(text) <= maxValidatedText
 }
 
-func (known validated) judge(revision *schema.Revision, def string, value func() any, e *wire.Event) []schema.Violation {
+func (known validated) judge(revision *schema.Revision, def string, value func() any,
+	e *wire.Event) []schema.Violation {
 	key, short := saying(def, e)
 	if known == nil || !short {
 		return revision.Validate(def, value())
@@ -258,7 +259,8 @@ func (known validated) judge(revision *schema.Revision, def string, value func()
 }
 
 // report judges the value of a message by a definition and attributes what is wrong with it.
-func report(revision *schema.Revision, def, id string, value func() any, e *wire.Event, evidence []*wire.Event, rec *Recorder) {
+func report(revision *schema.Revision, def, id string, value func() any, e *wire.Event, evidence []*wire.Event,
+	rec *Recorder) {
 	clean := true
 	for _, v := range rec.trace.validated.judge(revision, def, value, e) {
 		broken := refine(def, id, v)
@@ -297,9 +299,11 @@ var parts = map[string][]struct {
 	id   string
 }{
 	"InitializeRequest": {
-		{[]string{"params", "capabilities"}, "schema.client-capabilities"}, {[]string{"params", "clientInfo"}, "schema.implementation"},
+		{[]string{"params", "capabilities"}, "schema.client-capabilities"},
+		{[]string{"params", "clientInfo"}, "schema.implementation"},
 	},
-	"InitializeResult": {{[]string{"capabilities"}, "schema.server-capabilities"}, {[]string{"serverInfo"}, "schema.implementation"}},
+	"InitializeResult": {{[]string{"capabilities"}, "schema.server-capabilities"},
+		{[]string{"serverInfo"}, "schema.implementation"}},
 }
 
 // fractionalCount reports whether the fault is a number with a fraction where an

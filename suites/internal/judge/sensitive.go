@@ -38,7 +38,8 @@ var (
 		regexp.MustCompile(`\b(?:enter|type|type in|provide|give|give us|give me|supply|input|paste|fill in|what is|what's|tell|tell us|tell me|share|confirm|send|send us|submit|specify) ` +
 			`(?:in |us |me )?your ` + between + nouns + ends),
 		// In a row of things that belong to the user.
-		regexp.MustCompile(`\b(?:enter|provide|give|give us|give me|supply|input|fill in) your [a-z0-9]+ and ` + between + nouns + ends),
+		regexp.MustCompile(`\b(?:enter|provide|give|give us|give me|supply|input|fill in) your [a-z0-9]+ and ` +
+			between + nouns + ends),
 	}
 	// owned is a label that names a secret of the user.
 	owned = regexp.MustCompile(`^(?:please )?your ` + between + nouns + ends)
@@ -88,7 +89,8 @@ func demandsSecret(text string) bool {
 	return slices.ContainsFunc(sentences.Split(plain(text), -1), func(s string) bool {
 		return !denied.MatchString(s) && slices.ContainsFunc(demanded, func(re *regexp.Regexp) bool {
 			found := re.FindStringSubmatch(s)
-			return found != nil && !about.MatchString(found[1]) && (!ambiguous.MatchString(found[2]) || strings.Contains(found[0], "your "))
+			return found != nil && !about.MatchString(found[1]) &&
+				(!ambiguous.MatchString(found[2]) || strings.Contains(found[0], "your "))
 		})
 	})
 }
@@ -104,7 +106,8 @@ func isOwned(label string) bool {
 func namesSecret(label string, number bool) bool {
 	label = strings.TrimRight(plain(label), " :?.*")
 	found := named.FindStringSubmatch(label)
-	return found != nil && !about.MatchString(found[1]) && !acted.MatchString(label) && (!number || digits.MatchString(found[2]))
+	return found != nil && !about.MatchString(found[1]) && !acted.MatchString(label) &&
+		(!number || digits.MatchString(found[2]))
 }
 
 // judgeSensitive judges what the user is asked to type, by the message of a request and
@@ -134,7 +137,8 @@ func judgeSensitive(message string, properties map[string]any, names []string, e
 			fail("the description of " + about + " asks for a secret: " + wire.Quote(description, 120))
 		case namesSecret(cmp.Or(title, name), number), namesSecret(description, number):
 			clean = false
-			rec.Warn(id, wire.Server, about+" reads like the name of a secret, but a label does not prove what the user is asked for", e)
+			rec.Warn(id, wire.Server,
+				about+" reads like the name of a secret, but a label does not prove what the user is asked for", e)
 		}
 	}
 	if typed && demandsSecret(message) {

@@ -16,8 +16,10 @@ import (
 var sseRules = []Rule{{
 	Name: "HTTP+SSE",
 	Requirements: []string{
-		"sse.server.sse-endpoint", "sse.server.post-endpoint", "sse.server.endpoint-event", "sse.server.endpoint-event-first",
-		"sse.server.endpoint-event-uri", "sse.server.message-events", "sse.server.message-json", "sse.server.responses-on-stream",
+		"sse.server.sse-endpoint", "sse.server.post-endpoint", "sse.server.endpoint-event",
+		"sse.server.endpoint-event-first",
+		"sse.server.endpoint-event-uri", "sse.server.message-events", "sse.server.message-json",
+		"sse.server.responses-on-stream",
 		"sse.client.post-to-endpoint", "sse.client.message-events",
 	},
 	Judge: judgeSSE,
@@ -33,7 +35,8 @@ func judgeSSE(c *Conversation, rec *Recorder) {
 		// A GET of a foreign origin has to be refused, and a GET for something
 		// else, such as JSON, does not ask for a stream.
 		h := x.Request.HTTP.Header
-		if x.Method() == http.MethodGet && !deliberate(x) && h.Get("Origin") == "" && (h.Get("Accept") == "" || names(h, typeEvents) || names(h, "*/*")) {
+		if x.Method() == http.MethodGet && !deliberate(x) && h.Get("Origin") == "" &&
+			(h.Get("Accept") == "" || names(h, typeEvents) || names(h, "*/*")) {
 			stream = x
 			break
 		}
@@ -43,7 +46,8 @@ func judgeSSE(c *Conversation, rec *Recorder) {
 	}
 	if !stream.OK() || stream.MediaType() != typeEvents {
 		// If nothing is there, the stream is elsewhere.
-		if stream.Status() != http.StatusUnauthorized && stream.Status() != http.StatusNotFound && !rec.trace.listens(stream) {
+		if stream.Status() != http.StatusUnauthorized && stream.Status() != http.StatusNotFound &&
+			!rec.trace.listens(stream) {
 			rec.Fail("sse.server.sse-endpoint", wire.Server,
 				fmt.Sprintf("the GET was answered with HTTP status %d and the Content-Type %s, not with 200 and an event stream",
 					stream.Status(), wire.Quote(stream.MediaType(), 60)), stream.Events()...)
@@ -118,12 +122,14 @@ func judgeEndpointEvent(c *Conversation, stream *wire.HTTPExchange, rec *Recorde
 		// that goes first has not waited, and a limit may have kept the event out of
 		// the record.
 		if stream.End != nil && stream.End.From == wire.Server && !stream.Cut() {
-			rec.Fail("sse.server.endpoint-event", wire.Server, "the stream ended without an endpoint event", stream.Events(stream.End)...)
+			rec.Fail("sse.server.endpoint-event", wire.Server, "the stream ended without an endpoint event",
+				stream.Events(stream.End)...)
 		}
 		return nil
 	}
 	rec.Pass("sse.server.endpoint-event", wire.Server)
-	rec.Check(first == endpoint, "sse.server.endpoint-event-first", wire.Server, "another event came before the endpoint event", first, endpoint)
+	rec.Check(first == endpoint, "sse.server.endpoint-event-first", wire.Server,
+		"another event came before the endpoint event", first, endpoint)
 	text := string(endpoint.Raw)
 	_, err := url.Parse(text)
 	switch {
@@ -145,7 +151,8 @@ func judgeMessageEvent(e *wire.Event, rec *Recorder) {
 	switch {
 	case e.Msg.Has(wire.TooDeep), e.Msg.Has(wire.TooLarge), e.Dropped > 0:
 	case e.Msg.Kind == wire.Invalid, e.Msg.Kind == wire.Batch:
-		rec.Fail("sse.server.message-json", wire.Server, "the data of a message event is not one JSON-RPC message: "+faults(e.Msg), e)
+		rec.Fail("sse.server.message-json", wire.Server,
+			"the data of a message event is not one JSON-RPC message: "+faults(e.Msg), e)
 	default:
 		rec.Pass("sse.server.message-json", wire.Server)
 	}
@@ -156,7 +163,8 @@ func judgeMessageEvent(e *wire.Event, rec *Recorder) {
 // that the server speaks only the older transport.
 func streamable(x, stream *wire.HTTPExchange) bool {
 	h := x.Request.HTTP.Header
-	return location(x.Request.HTTP.URL) == location(stream.Request.HTTP.URL) && names(h, typeJSON) && names(h, typeEvents)
+	return location(x.Request.HTTP.URL) == location(stream.Request.HTTP.URL) && names(h, typeJSON) &&
+		names(h, typeEvents)
 }
 
 // judgeLegacyPost judges a message of the client and what became of it.
@@ -167,7 +175,8 @@ func (c *Conversation) judgeLegacyPost(x, stream *wire.HTTPExchange, announced *
 	target, err := resolve(stream.Request.HTTP.URL, string(announced.Raw))
 	if err == nil {
 		rec.Check(x.Method() == http.MethodPost && leadsTo(x.Request.HTTP.URL, target) && x.Request.Seq > announced.Seq,
-			"sse.client.post-to-endpoint", wire.Client, "a message was not posted to the announced URI", append([]*wire.Event{announced}, x.Events()...)...)
+			"sse.client.post-to-endpoint", wire.Client, "a message was not posted to the announced URI",
+			append([]*wire.Event{announced}, x.Events()...)...)
 	}
 	m := x.Message()
 	if m == nil || m.Msg.Kind == wire.Invalid || len(m.Msg.Issues) > 0 || deliberate(x) || x.Head == nil ||
@@ -204,7 +213,8 @@ func (c *Conversation) judgeLegacyPost(x, stream *wire.HTTPExchange, announced *
 			rec.Pass("sse.client.message-events", wire.Client)
 		}
 	case inBody != nil:
-		rec.Fail("sse.server.responses-on-stream", wire.Server, "the response came in the answer to the POST, not on the stream", x.Events(inBody)...)
+		rec.Fail("sse.server.responses-on-stream", wire.Server,
+			"the response came in the answer to the POST, not on the stream", x.Events(inBody)...)
 	}
 }
 

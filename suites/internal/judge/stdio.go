@@ -241,7 +241,9 @@ func slowestStart(logs []*wire.Log) time.Duration {
 			continue
 		}
 		events := l.Events()
-		if i := slices.IndexFunc(events, func(e *wire.Event) bool { return e.Kind == wire.KindMessage && e.From == wire.Server }); i >= 0 {
+		if i := slices.IndexFunc(events, func(e *wire.Event) bool {
+			return e.Kind == wire.KindMessage && e.From == wire.Server
+		}); i >= 0 {
 			slowest = max(slowest, events[i].At-events[0].At)
 		}
 	}

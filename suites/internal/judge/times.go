@@ -26,12 +26,14 @@ const (
 // nothing, and neither does what else it sent, which may have been written before, however much of it there is. Nor
 // has it read what it refused by an HTTP status, as busy servers do.
 func (c *Conversation) knew(later, earlier *wire.Event) bool {
-	if x := c.Carrier(earlier); x != nil && earlier.From == wire.Client && x.Head != nil && x.Status() >= http.StatusBadRequest {
+	if x := c.Carrier(earlier); x != nil && earlier.From == wire.Client && x.Head != nil &&
+		x.Status() >= http.StatusBadRequest {
 		return false
 	}
 	gap := later.At - earlier.At
 	return gap >= Crossing && within(c.answeredOn(earlier.Stream), earlier.Seq) < later.Seq ||
-		gap >= overtaking && earlier.From == wire.Server && c.Transport == transport.NameHTTP && later.Seq < c.asksAtOnce()
+		gap >= overtaking && earlier.From == wire.Server && c.Transport == transport.NameHTTP &&
+			later.Seq < c.asksAtOnce()
 }
 
 // asksAtOnce returns the position of the first POST with a request that a client made while another was open.
@@ -67,7 +69,8 @@ func (c *Conversation) asksAtOnce() int {
 // Servers keep messages for which they have no stream, and send them as soon as the client listens.
 func (c *Conversation) queued(e, before *wire.Event) bool {
 	x := c.Carrier(e)
-	return x != nil && x.Method() == http.MethodGet && x.Head != nil && x.Head.Seq > before.Seq && e.At-x.Head.At < Crossing
+	return x != nil && x.Method() == http.MethodGet && x.Head != nil && x.Head.Seq > before.Seq &&
+		e.At-x.Head.At < Crossing
 }
 
 // sentAfter reports whether a message was certainly sent after an earlier one of

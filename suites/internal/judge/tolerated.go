@@ -14,8 +14,10 @@ var toleratedRules = []Rule{{
 		"content.annotations.optional", "content.annotations.audience-several", "prompts.message.content-kinds",
 		"resources.uri-scheme.file-xdg-mime", "resources.read.several-contents",
 		"tools.result.structured-or-unstructured", "tools.result.mixed-content", "tools.result.resource-links",
-		"tools.resource-link.unlisted", "tools.result.embedded-resources", "tools.result.image", "tools.result.audio", "tools.output-schema.optional",
-		"logging.default.server-decides", "logging.message.any-data", "logging.message.logger-optional", "progress.none",
+		"tools.resource-link.unlisted", "tools.result.embedded-resources", "tools.result.image", "tools.result.audio",
+		"tools.output-schema.optional",
+		"logging.default.server-decides", "logging.message.any-data", "logging.message.logger-optional",
+		"progress.none",
 		"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited",
 	},
 	Judge: func(c *Conversation, rec *Recorder) {

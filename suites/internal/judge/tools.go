@@ -165,7 +165,8 @@ func judgeToolLists(c *Conversation, rec *Recorder) {
 				rec.Note(ids[s.member], wire.Server, what+" was not judged: "+schemaErr.Error())
 				continue
 			}
-			rec.Check(s.err == nil, ids[s.member], wire.Server, what+" is not a valid JSON Schema: "+reason(s.err), t.listed)
+			rec.Check(s.err == nil, ids[s.member], wire.Server, what+" is not a valid JSON Schema: "+reason(s.err),
+				t.listed)
 		}
 	}
 	judgeUnique(c, rec, "tools/list", "tools", "name", "tools.name.unique")
@@ -232,7 +233,8 @@ func judgeToolResult(c *Conversation, x *Exchange, t *tool, rec *Recorder) {
 	if t != nil && t.output() != nil && !failed {
 		events := []*wire.Event{t.listed, x.Request, x.Response}
 		rec.Check(has, "tools.output-schema.structured-present", wire.Server,
-			"the tool "+wire.Quote(t.name, 60)+" lists an output schema, but its result has no structuredContent", events...)
+			"the tool "+wire.Quote(t.name, 60)+" lists an output schema, but its result has no structuredContent",
+			events...)
 		if has {
 			judgeConforms(t.output().Validate(structured), events, rec)
 		}
@@ -241,7 +243,8 @@ func judgeToolResult(c *Conversation, x *Exchange, t *tool, rec *Recorder) {
 	for _, block := range blocks {
 		if wire.At(block, "type") == "resource" {
 			rec.Check(c.Declared(wire.Server, "resources"), "tools.embedded-resource.resources-capability", wire.Server,
-				"a tool result embeds a resource, but the server does not declare resources", declaring(c, wire.Server, x.Events()...)...)
+				"a tool result embeds a resource, but the server does not declare resources",
+				declaring(c, wire.Server, x.Events()...)...)
 		}
 	}
 }
@@ -254,7 +257,8 @@ func judgeConforms(broken []schema.Violation, events []*wire.Event, rec *Recorde
 	case broken[0].Keyword == schema.Undecided:
 		rec.Note(id, wire.Server, broken[0].Message)
 	default:
-		rec.Fail(id, wire.Server, "structuredContent does not fit the tool's output schema: "+broken[0].String(), events...)
+		rec.Fail(id, wire.Server, "structuredContent does not fit the tool's output schema: "+broken[0].String(),
+			events...)
 	}
 }
 

@@ -24,7 +24,8 @@ func UndefinedMembers(logs []*wire.Log, party wire.Party) []string {
 			continue
 		}
 		for _, e := range l.Events() {
-			if e.Kind == wire.KindMessage && e.From == party && e.Dropped == 0 && !slices.Contains(e.Deliberate, Anything) {
+			if e.Kind == wire.KindMessage && e.From == party && e.Dropped == 0 &&
+				!slices.Contains(e.Deliberate, Anything) {
 				u.look(l, e)
 			}
 		}
@@ -96,10 +97,12 @@ func (u *undefined) tell(method string, m schema.UndefinedMember) {
 func (u *undefined) notes() []string {
 	var notes []string
 	if len(u.slips) > 0 {
-		notes = append(notes, "revision "+schema.Version+" does not define these members; they may be misspelled: "+listed(u.slips))
+		notes = append(notes, "revision "+schema.Version+" does not define these members; they may be misspelled: "+
+			listed(u.slips))
 	}
 	if len(u.others) > 0 {
-		notes = append(notes, "revision "+schema.Version+" does not define these members, which may be added: "+listed(u.others))
+		notes = append(notes, "revision "+schema.Version+" does not define these members, which may be added: "+
+			listed(u.others))
 	}
 	return notes
 }

@@ -27,9 +27,10 @@ var utilityRules = []Rule{
 		Judge: judgeProgress,
 	},
 	{
-		Name:         "cancellation",
-		Requirements: []string{"cancellation.same-direction", "cancellation.in-progress", "cancellation.not-initialize"},
-		Judge:        judgeCancellation,
+		Name: "cancellation",
+		Requirements: []string{"cancellation.same-direction", "cancellation.in-progress",
+			"cancellation.not-initialize"},
+		Judge: judgeCancellation,
 	},
 	{
 		Name:         "cancelled requests",
@@ -54,8 +55,10 @@ func judgeProgress(c *Conversation, rec *Recorder) {
 			asked = c.tokenTexts()
 		}
 		token := wire.At(e.Msg.Params, "progressToken")
-		if x := asked[e.From.Peer()][tokenText(token)]; x != nil && x.Request.Seq < e.Seq && wire.ReadID(token).Usable() {
-			rec.Fail("progress.token.echo", e.From, "the token "+wire.Show(x.Token)+" came back as "+wire.Show(token), x.Request, e)
+		if x := asked[e.From.Peer()][tokenText(token)]; x != nil && x.Request.Seq < e.Seq &&
+			wire.ReadID(token).Usable() {
+			rec.Fail("progress.token.echo", e.From, "the token "+wire.Show(x.Token)+" came back as "+wire.Show(token),
+				x.Request, e)
 			continue
 		}
 		rec.Fail("progress.token.active-request", e.From, "no request has the progress token "+wire.Show(token), e)
@@ -93,11 +96,13 @@ func judgeTokens(c *Conversation, rec *Recorder) {
 		}
 		key := wire.TokenKey(x.Token)
 		y := latest[x.From()][key]
-		switch running := y != nil && c.end(y) > x.Request.Seq && !c.overtook(x, y.Cancelled) && !wire.TooMany(y.Head); {
+		switch running := y != nil && c.end(y) > x.Request.Seq && !c.overtook(x, y.Cancelled) &&
+			!wire.TooMany(y.Head); {
 		case !running:
 			rec.Pass("progress.token.unique", x.From())
 		case !c.unnamed(x.Request):
-			rec.Fail("progress.token.unique", x.From(), "the progress token "+wire.Show(x.Token)+" belongs to another request that is still running",
+			rec.Fail("progress.token.unique", x.From(),
+				"the progress token "+wire.Show(x.Token)+" belongs to another request that is still running",
 				y.Request, x.Request)
 		}
 		if y == nil || c.end(x) > c.end(y) {
@@ -197,9 +202,10 @@ func ratio(n json.Number) (*big.Rat, bool) {
 // (basic/transports#listening-for-messages-from-the-server). A cancellation with
 // the id of another request, in whatever JSON type, means that one.
 func mayBeLost(c *Conversation, cancelled *wire.Event, id wire.ID) bool {
-	return c.Transport == transport.NameHTTP && cancelled.From == wire.Server && !slices.ContainsFunc(c.Exchanges, func(x *Exchange) bool {
-		return x.Request.Msg.ID.Resembles(id)
-	})
+	return c.Transport == transport.NameHTTP && cancelled.From == wire.Server &&
+		!slices.ContainsFunc(c.Exchanges, func(x *Exchange) bool {
+			return x.Request.Msg.ID.Resembles(id)
+		})
 }
 
 // basic/utilities/cancellation#behavior-requirements
@@ -217,11 +223,13 @@ func judgeCancellation(c *Conversation, rec *Recorder) {
 			continue // the cancellation has overtaken the request
 		}
 		if x == nil && mayBeLost(c, e, id) {
-			rec.Note("cancellation.same-direction", e.From, "a cancellation names the id "+id.String()+", but no request with it ever came")
+			rec.Note("cancellation.same-direction", e.From,
+				"a cancellation names the id "+id.String()+", but no request with it ever came")
 			continue
 		}
 		if x == nil {
-			rec.Fail("cancellation.same-direction", e.From, "the sender of the cancellation has made no request with the id "+id.String(), e)
+			rec.Fail("cancellation.same-direction", e.From,
+				"the sender of the cancellation has made no request with the id "+id.String(), e)
 			continue
 		}
 		rec.Pass("cancellation.same-direction", e.From)
@@ -231,7 +239,9 @@ func judgeCancellation(c *Conversation, rec *Recorder) {
 			rec.Fail("cancellation.not-initialize", e.From, "initialize was cancelled", x.Request, e)
 		}
 		if use := c.used(x, e); use != nil {
-			rec.Fail("cancellation.in-progress", e.From, "the sender cancelled a request although it had already used the response", x.Request, x.Response, use, e)
+			rec.Fail("cancellation.in-progress", e.From,
+				"the sender cancelled a request although it had already used the response", x.Request, x.Response, use,
+				e)
 		} else {
 			rec.Pass("cancellation.in-progress", e.From)
 		}
@@ -253,7 +263,8 @@ func (c *Conversation) used(x *Exchange, before *wire.Event) *wire.Event {
 		repeats = func(e *wire.Event) bool {
 			return e.Msg.Method == x.Method() && wire.At(e.Msg.Params, "cursor") == cursor
 		}
-	} else if text, ok := wire.At(x.Result(), "content", "text").(string); ok && x.Method() == sampling.method && len(text) >= telling {
+	} else if text, ok := wire.At(x.Result(), "content", "text").(string); ok && x.Method() == sampling.method &&
+		len(text) >= telling {
 		repeats = func(e *wire.Event) bool {
 			blocks, _ := wire.At(e.Msg.Result, "content").([]any)
 			return slices.ContainsFunc(blocks, func(block any) bool {
@@ -269,7 +280,8 @@ func (c *Conversation) used(x *Exchange, before *wire.Event) *wire.Event {
 		case e.From != x.From() || !repeats(e):
 		case e.Seq < x.Response.Seq:
 			return nil
-		case e.Stream == before.Stream, before.At-e.At >= overtaking && (c.follows(e, before) || c.sentAfter(before, e)):
+		case e.Stream == before.Stream, before.At-e.At >= overtaking &&
+			(c.follows(e, before) || c.sentAfter(before, e)):
 			return e
 		}
 	}
@@ -330,7 +342,8 @@ func (c *Conversation) unknown(x *Exchange) bool {
 	begun := len(x.Progress) > 0 && x.Progress[0].Seq < x.Cancelled.Seq
 	overtaken := x.Cancelled.Stream != x.Request.Stream && x.Cancelled.At-x.Request.At < Crossing
 	carrier := c.Carrier(x.Cancelled)
-	stateless := c.Transport == transport.NameHTTP && carrier != nil && carrier.Request.HTTP.Header.Get(headerSession) == ""
+	stateless := c.Transport == transport.NameHTTP && carrier != nil &&
+		carrier.Request.HTTP.Header.Get(headerSession) == ""
 	return !begun && overtaken || x.From() == wire.Client && stateless
 }
 
@@ -385,15 +398,20 @@ const doneShare = 4
 // A response within the grace may have been on its way. A response that the transport demands is not a finding.
 // Silence counts if the request would have lasted beyond the grace, and once the connection was watched for longer
 // than it took the request to report something.
-func judgeAfterCancellation(x *Exchange, read int, grace time.Duration, owed, lasts bool, watched time.Duration, rec *Recorder) {
+func judgeAfterCancellation(x *Exchange, read int, grace time.Duration, owed, lasts bool, watched time.Duration,
+	rec *Recorder) {
 	receiver := x.From().Peer()
 	const noResponse, stops = "cancellation.no-response", "cancellation.stop-processing"
 	switch r := x.Response; {
 	case owed:
 	case r != nil && (failsAs(stated, r) || r.At-x.Cancelled.At >= Crossing && failsAs(cancelled, r)):
-		rec.Fail(noResponse, receiver, "the request was cancelled and then answered with a response that says so; a cancelled request gets no response", x.Request, x.Cancelled, r)
+		rec.Fail(noResponse, receiver,
+			"the request was cancelled and then answered with a response that says so; a cancelled request gets no response",
+			x.Request, x.Cancelled, r)
 	case r != nil && r.Seq > read && r.At-x.Cancelled.At >= max(grace, (r.At-x.Request.At)/doneShare):
-		rec.Fail(noResponse, receiver, "the request was answered although it had been cancelled well before; a cancelled request gets no response", x.Request, x.Cancelled, r)
+		rec.Fail(noResponse, receiver,
+			"the request was answered although it had been cancelled well before; a cancelled request gets no response",
+			x.Request, x.Cancelled, r)
 	case r == nil && read != math.MaxInt && watched >= Crossing:
 		rec.Pass(noResponse, receiver)
 	}
@@ -404,7 +422,8 @@ func judgeAfterCancellation(x *Exchange, read int, grace time.Duration, owed, la
 	case late < len(x.Progress) && (x.Response == nil || x.Progress[late].Seq < x.Response.Seq):
 		// A receiver that cannot cancel a request may ignore the cancellation
 		// (basic/utilities/cancellation#behavior-requirements): the request is then still in progress.
-		rec.Fail(stops, receiver, "a progress notification came well after the cancellation", x.Request, x.Cancelled, x.Progress[late])
+		rec.Fail(stops, receiver, "a progress notification came well after the cancellation", x.Request, x.Cancelled,
+			x.Progress[late])
 	case lasts && read != math.MaxInt && watched >= max(Crossing, x.Progress[0].At-x.Request.At):
 		rec.Pass(stops, receiver)
 	}

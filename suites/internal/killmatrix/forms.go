@@ -45,7 +45,8 @@ type Exception struct {
 // formNames are those of the derived forms.
 var formNames = []string{"session", "concurrent", "sequence", "in-order"}
 
-var form = flag.String("form", "", "try all faults in this form, also those that are excused: "+strings.Join(formNames, ", "))
+var form = flag.String("form", "", "try all faults in this form, also those that are excused: "+
+	strings.Join(formNames, ", "))
 
 // ReadForms reads the exceptions.
 func ReadForms(t *testing.T, file string) Forms {
@@ -60,7 +61,8 @@ func ReadForms(t *testing.T, file string) Forms {
 	}
 	for _, e := range slices.Concat(f.Servers, f.Clients) {
 		if excused := e.Why != ""; excused == (e.As != "" || e.In != "") || excused && f.Reasons[e.Why] == "" {
-			t.Errorf("%s %v: it needs a known reason, or where it is found: another requirement, another scenario or both", e.Form, e.Faults)
+			t.Errorf("%s %v: it needs a known reason, or where it is found: another requirement, another scenario or both",
+				e.Form, e.Faults)
 		}
 	}
 	return f
@@ -136,17 +138,20 @@ func (d Derived) try(t *testing.T, exceptions []Exception, strict bool) {
 	case is && e.Why != "" && e.Why != byChance:
 		t.Errorf("%s is found, although the exceptions say: %s", wanted, e.Why)
 	case !is && e.Why == "":
-		t.Errorf("%s is not found, but %v: %s\nmend the check, or state in fixtures/forms.yaml why this form need not be found", wanted, found, d.Summary)
+		t.Errorf("%s is not found, but %v: %s\nmend the check, or state in fixtures/forms.yaml why this form need not be found",
+			wanted, found, d.Summary)
 	}
 }
 
 // TryForms tries a part of the forms that have to be found, and a larger part of the cheap ones. With -form or -fault
 // it tries all the forms that these name, also the excused ones.
-func TryForms(t *testing.T, exceptions []Exception, derived []Derived, cheap bool, try func(t *testing.T, test func(t *testing.T))) {
+func TryForms(t *testing.T, exceptions []Exception, derived []Derived, cheap bool,
+	try func(t *testing.T, test func(t *testing.T))) {
 	t.Helper()
 	chosen := *form != "" || *only != ""
 	derived = slices.DeleteFunc(slices.Clone(derived), func(d Derived) bool {
-		return !brief.Begins(d.ID, *only) || *form != "" && d.Form != *form || !chosen && exceptionOf(exceptions, d.ID, d.Form).Why != ""
+		return !brief.Begins(d.ID, *only) || *form != "" && d.Form != *form ||
+			!chosen && exceptionOf(exceptions, d.ID, d.Form).Why != ""
 	})
 	if !chosen {
 		n := formsOneOf()
@@ -237,7 +242,8 @@ func WriteForms(b *bytes.Buffer, reasons map[string]string, exceptions []Excepti
 
 // countForms writes a table with the number of faults in each form, and of those that are found in another way.
 func countForms(b *bytes.Buffer, exceptions []Exception, derived []Derived) {
-	Row(b, []string{"form", "faults", "found", "found under another requirement", "found in another scenario", "excused", "survivors"})
+	Row(b, []string{"form", "faults", "found", "found under another requirement", "found in another scenario",
+		"excused", "survivors"})
 	b.WriteString("|---|---:|---:|---:|---:|---:|---:|\n")
 	for _, form := range formNames {
 		var all, as, in, why int

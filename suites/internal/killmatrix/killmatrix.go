@@ -27,8 +27,10 @@ import (
 var (
 	update = flag.Bool("update", false, "write the kill and calm matrices")
 	seed   = flag.Uint64("seed", 0, "choose the members of families with this seed")
-	mode   = flag.String("budget", result.Default.String(), "run as --quick or --thorough does, and tell which faults the run misses: quick or thorough")
-	only   = flag.String("fault", "", "try only the faults whose id begins with this, or one of these set apart by commas; -update then leaves the others unchanged")
+	mode   = flag.String("budget", result.Default.String(),
+		"run as --quick or --thorough does, and tell which faults the run misses: quick or thorough")
+	only = flag.String("fault", "",
+		"try only the faults whose id begins with this, or one of these set apart by commas; -update then leaves the others unchanged")
 )
 
 // Update reports whether the tables are to be written.
@@ -217,7 +219,8 @@ func (f Fault) trySelected(t *testing.T) {
 		t.Fatalf("%s is not in the results of a run that selects it", f.Requirement)
 	}
 	if q := run.Requirements[i]; !f.caught(q) {
-		t.Errorf("where it alone is selected, %s is %s, not %s: %s\nname it under Shows in a check that shows the fault", q.ID, q.Verdict, f.want(), Why(q))
+		t.Errorf("where it alone is selected, %s is %s, not %s: %s\nname it under Shows in a check that shows the fault",
+			q.ID, q.Verdict, f.want(), Why(q))
 	}
 }
 
@@ -234,7 +237,8 @@ func (m *Matrix) detection(t *testing.T, kills []*kill) {
 				missed = append(missed, m.Faults[i].ID)
 			}
 		}
-		t.Logf("%s: a %s run catches %d of %d; it misses %s", f.name, Budget(), tried-len(missed), tried, strings.Join(missed, ", "))
+		t.Logf("%s: a %s run catches %d of %d; it misses %s", f.name, Budget(), tried-len(missed), tried,
+			strings.Join(missed, ", "))
 	}
 }
 
@@ -246,7 +250,8 @@ func (m *Matrix) compare(t *testing.T, written string, kills []*kill) {
 		by, ok := before[f.ID]
 		switch {
 		case kills[i] == nil && !ok:
-			t.Fatalf("%s does not have the fault %s, which was not tried: run this test with -fault %[2]s -update", m.File, f.ID)
+			t.Fatalf("%s does not have the fault %s, which was not tried: run this test with -fault %[2]s -update",
+				m.File, f.ID)
 		case kills[i] == nil:
 			kills[i] = &kill{by: by}
 		case *update || !ok:
@@ -292,7 +297,8 @@ func without(all, some []string) []string {
 func judged(f Fault, run *result.Run) kill {
 	var k kill
 	if !slices.ContainsFunc(run.Requirements, func(q result.Requirement) bool { return q.ID == f.Requirement }) {
-		k.problems = append(k.problems, f.Requirement+" is not a requirement on the target; if it is new, run go generate ./schema")
+		k.problems = append(k.problems, f.Requirement+
+			" is not a requirement on the target; if it is new, run go generate ./schema")
 	}
 	for _, q := range run.Requirements {
 		found := q.Verdict == result.Fail || q.Verdict == result.Warn || q.Verdict == result.Error
@@ -357,7 +363,8 @@ func (m *Matrix) text(kills []*kill) []byte {
 		if f.Form != "" {
 			summary += " *(" + f.Form + ")*"
 		}
-		cells := []string{"`" + f.ID + "`", summary, "`" + f.Requirement + "`", string(r.Level), strings.Join(kills[i].by, ", ")}
+		cells := []string{"`" + f.ID + "`", summary, "`" + f.Requirement + "`", string(r.Level),
+			strings.Join(kills[i].by, ", ")}
 		if m.Scenarios {
 			cells = slices.Insert(cells, 4, f.Scenario)
 		}

@@ -39,7 +39,8 @@ const methodNotFound = -32601
 // revision, or nil. A name that was never published is a finding and no such reason.
 func (l *Ledger) OtherRevision() error {
 	if v := l.Evidence.Revision; v != "" && v != schema.Version && schema.IsPublished(v) {
-		return fmt.Errorf("the %s speaks another revision, %s: only %s is tested", l.Party, wire.Quote(v, 40), schema.Version)
+		return fmt.Errorf("the %s speaks another revision, %s: only %s is tested", l.Party, wire.Quote(v, 40),
+			schema.Version)
 	}
 	return nil
 }
@@ -50,11 +51,13 @@ func (l *Ledger) OtherRevision() error {
 func (l *Ledger) shortfall(selected []schema.Requirement) (missing, unused []string) {
 	for _, log := range l.Evidence.Logs {
 		if log.Cut() {
-			missing = append(missing, "a limit of mcpconform ended the record of the connection "+log.ID+", so the rest was not judged")
+			missing = append(missing, "a limit of mcpconform ended the record of the connection "+log.ID+
+				", so the rest was not judged")
 			break
 		}
 		if l.unread(log) {
-			missing = append(missing, "a message on the connection "+log.ID+" goes beyond the limits of mcpconform and was not read")
+			missing = append(missing, "a message on the connection "+log.ID+
+				" goes beyond the limits of mcpconform and was not read")
 			break
 		}
 	}
@@ -94,7 +97,8 @@ func (l *Ledger) shortfall(selected []schema.Requirement) (missing, unused []str
 	}
 	switch {
 	case !offered && asked != "":
-		return append(missing, fmt.Sprintf("no handshake led to revision %s; the client asked for %s", schema.Version, wire.Quote(asked, 40))), nil
+		return append(missing, fmt.Sprintf("no handshake led to revision %s; the client asked for %s", schema.Version,
+			wire.Quote(asked, 40))), nil
 	case !offered:
 		return append(missing, "no handshake led to revision "+schema.Version), nil
 	case !completed:

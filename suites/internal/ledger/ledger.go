@@ -104,7 +104,8 @@ var weights = []result.Verdict{result.Skip, result.Inconclusive, result.Pass, re
 
 // Worst returns the worst verdict that a record alone gives to a selected requirement, and says why. A verdict that
 // rests on disputed findings alone counts less than others, unless strict.
-func (l *Ledger) Worst(record Record, strict bool, selected func(Key) (schema.Requirement, bool)) (worst result.Verdict, contested bool, message string) {
+func (l *Ledger) Worst(record Record, strict bool, selected func(Key) (schema.Requirement, bool)) (worst result.Verdict,
+	contested bool, message string) {
 	worst, message = result.Skip, "it said nothing about the selected requirements"
 	best := 0
 	for _, k := range record.Keys() {
@@ -205,7 +206,9 @@ func inOrder(findings []Finding) []Finding {
 			}
 		}
 		at := 2 * rank(f)
-		if slices.ContainsFunc(findings[:i], func(g Finding) bool { return g.Message == f.Message && rank(g) == rank(f) }) {
+		if slices.ContainsFunc(findings[:i], func(g Finding) bool {
+			return g.Message == f.Message && rank(g) == rank(f)
+		}) {
 			at++
 		}
 		ranks[at] = append(ranks[at], f)
@@ -252,7 +255,8 @@ func (l *Ledger) untried(q schema.Requirement, e *Entry) (result.Verdict, result
 	case l.Evidence.Longer[q.ID]:
 		return result.Inconclusive, result.NotRun, result.QuickOnly
 	case l.Passive && !served:
-		return result.Inconclusive, result.NotProvoked, "it has to be provoked, as mcpconform " + string(l.Party) + " does"
+		return result.Inconclusive, result.NotProvoked,
+			"it has to be provoked, as mcpconform " + string(l.Party) + " does"
 	case !served && l.Evidence.Partial:
 		return result.Inconclusive, result.NotRun, "no check or scenario of this run tries it"
 	case !served:
@@ -262,7 +266,8 @@ func (l *Ledger) untried(q schema.Requirement, e *Entry) (result.Verdict, result
 	if len(l.hints(q)) > 0 {
 		kind = result.NotProvoked // the user can name what provokes it
 	}
-	return result.Inconclusive, kind, l.withHelp("the "+string(l.Party)+" did nothing in this run that this is about", q)
+	return result.Inconclusive, kind, l.withHelp("the "+string(l.Party)+" did nothing in this run that this is about",
+		q)
 }
 
 // unused records on an inconclusive requirement that the target never made its use, or why the run cannot know it.
@@ -270,7 +275,8 @@ func (l *Ledger) untried(q schema.Requirement, e *Entry) (result.Verdict, result
 // it did not try, and a shard calls only a part of the tools.
 func (l *Ledger) unused(q schema.Requirement, r *result.Requirement) {
 	use, ok := schema.UseOf(q, schema.Party(l.Party))
-	partly := l.Passive || l.Cause != nil || l.Evidence.Partial || l.Evidence.Elsewhere != nil || l.Evidence.Longer != nil
+	partly := l.Passive || l.Cause != nil || l.Evidence.Partial || l.Evidence.Elsewhere != nil ||
+		l.Evidence.Longer != nil
 	if !ok || partly || r.Verdict != result.Inconclusive || r.Unexercised == result.NotRun {
 		return
 	}
@@ -339,7 +345,8 @@ func (l *Ledger) findings(findings []Finding) []result.Finding {
 		for i, e := range evidence {
 			evidence[i] = l.Redactor.Event(e)
 		}
-		out = append(out, result.Finding{Check: f.Source, Message: f.Message, Repeated: f.Repeated, Disputed: f.Disputed, Evidence: result.NewEvents(evidence, f.Message)})
+		out = append(out, result.Finding{Check: f.Source, Message: f.Message, Repeated: f.Repeated,
+			Disputed: f.Disputed, Evidence: result.NewEvents(evidence, f.Message)})
 	}
 	return out
 }
@@ -347,7 +354,8 @@ func (l *Ledger) findings(findings []Finding) []result.Finding {
 // Conclude fills in what the ledger says of a run with its requirements, beside these: its
 // verdict and the findings on mcpconform itself. Expected failures do not count
 // until they expire. All secrets are taken out of the run.
-func (l *Ledger) Conclude(run *result.Run, catalogue []schema.Requirement, expectations []expected.Entry, today time.Time) {
+func (l *Ledger) Conclude(run *result.Run, catalogue []schema.Requirement, expectations []expected.Entry,
+	today time.Time) {
 	run.Format, run.Role, run.Transport = result.Format, string(l.Party), l.Transport
 	if !l.Passive {
 		run.Harness = l.Own()

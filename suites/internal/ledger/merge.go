@@ -65,8 +65,10 @@ func sorted(shards []*result.Run) ([]*result.Run, error) {
 func gathered(shards []*result.Run) *result.Run {
 	first := shards[0]
 	run := &result.Run{
-		Format: result.Format, Tool: first.Tool, Revision: first.Revision, Role: first.Role, Transport: first.Transport, Target: first.Target,
-		Started: first.Started, Strict: first.Strict, Seed: first.Seed, Quick: first.Quick, Thorough: first.Thorough, Partial: first.Shard.Partial,
+		Format: result.Format, Tool: first.Tool, Revision: first.Revision, Role: first.Role, Transport: first.Transport,
+		Target:  first.Target,
+		Started: first.Started, Strict: first.Strict, Seed: first.Seed, Quick: first.Quick, Thorough: first.Thorough,
+		Partial: first.Shard.Partial,
 	}
 	for _, r := range shards {
 		if run.Target.Name == "" && r.Target.Name != "" {
@@ -119,7 +121,8 @@ func expectAgain(run, shard *result.Run, today time.Time) {
 // together reports why two shards are not of one run.
 func together(a, b *result.Run) error {
 	differ := func(what, x, y string) error {
-		return fmt.Errorf("the shards are not of one run: shard %d has %s %s, shard %d %s", a.Shard.Index, what, x, b.Shard.Index, y)
+		return fmt.Errorf("the shards are not of one run: shard %d has %s %s, shard %d %s", a.Shard.Index, what, x,
+			b.Shard.Index, y)
 	}
 	for _, m := range []struct{ what, a, b string }{
 		{"the version of mcpconform", a.Tool.Name + " " + a.Tool.Version, b.Tool.Name + " " + b.Tool.Version},
@@ -141,15 +144,18 @@ func together(a, b *result.Run) error {
 		return differ("the target", quoted(a.Target.URL), quoted(b.Target.URL))
 	}
 	// A target that could not be started did not give its name.
-	if x, y := a.Target.Name+" "+a.Target.Version, b.Target.Name+" "+b.Target.Version; a.Target.Name != "" && b.Target.Name != "" && x != y {
+	if x, y := a.Target.Name+" "+a.Target.Version, b.Target.Name+" "+b.Target.Version; a.Target.Name != "" &&
+		b.Target.Name != "" && x != y {
 		return differ("the target", quoted(x), quoted(y))
 	}
-	same := a.Shard.Plan == b.Shard.Plan && slices.EqualFunc(a.Requirements, b.Requirements, func(p, q result.Requirement) bool { return p.ID == q.ID }) &&
+	same := a.Shard.Plan == b.Shard.Plan && slices.EqualFunc(a.Requirements, b.Requirements,
+		func(p, q result.Requirement) bool { return p.ID == q.ID }) &&
 		slices.EqualFunc(a.ExpectedFailures, b.ExpectedFailures, func(x, y result.ExpectedFailure) bool {
 			return x.ID == y.ID && x.Reason == y.Reason && x.Expires == y.Expires
 		})
 	if !same {
-		return fmt.Errorf("the shards are not of one run: shards %d and %d were made with other selections, scripts or expected failures", a.Shard.Index, b.Shard.Index)
+		return fmt.Errorf("the shards are not of one run: shards %d and %d were made with other selections, scripts or expected failures",
+			a.Shard.Index, b.Shard.Index)
 	}
 	return nil
 }

@@ -116,12 +116,15 @@ func (k *rechecker) whole(catalogue []schema.Requirement) {
 // requirement compares one requirement with the catalogue and the trace.
 func (k *rechecker) requirement(q schema.Requirement, r *result.Requirement) {
 	stated := result.Requirement{
-		ID: q.ID, Level: string(q.Level), Basis: string(q.Basis), Standard: q.Standard, Party: string(q.Party), Page: q.Page,
-		Anchor: q.Anchor, Lead: q.Lead, Text: q.Text, Summary: q.Summary, Observable: q.Observable, Unobserved: q.Unobserved,
+		ID: q.ID, Level: string(q.Level), Basis: string(q.Basis), Standard: q.Standard, Party: string(q.Party),
+		Page:   q.Page,
+		Anchor: q.Anchor, Lead: q.Lead, Text: q.Text, Summary: q.Summary, Observable: q.Observable,
+		Unobserved: q.Unobserved,
 	}
 	claimed := result.Requirement{
 		ID: r.ID, Level: r.Level, Basis: r.Basis, Standard: r.Standard, Party: r.Party, Page: r.Page,
-		Anchor: r.Anchor, Lead: r.Lead, Text: r.Text, Summary: r.Summary, Observable: r.Observable, Unobserved: r.Unobserved,
+		Anchor: r.Anchor, Lead: r.Lead, Text: r.Text, Summary: r.Summary, Observable: r.Observable,
+		Unobserved: r.Unobserved,
 	}
 	if !reflect.DeepEqual(stated, claimed) {
 		k.say(q.ID, "level, text or place differ from the catalogue: %s there is %q", q.Level, q.Summary)
@@ -169,7 +172,8 @@ func (k *rechecker) findings(q schema.Requirement, r *result.Requirement, e *Ent
 				sees = false
 				continue
 			}
-			k.say(q.ID, "the trace does not show what %q is said to have found: %s", f.Check, wire.Quote(f.Message, 200))
+			k.say(q.ID, "the trace does not show what %q is said to have found: %s", f.Check,
+				wire.Quote(f.Message, 200))
 		}
 	}
 	missing := 0
@@ -183,7 +187,8 @@ func (k *rechecker) findings(q schema.Requirement, r *result.Requirement, e *Ent
 		case k.redacted(g):
 			sees = false
 		default:
-			k.say(q.ID, "the trace shows a finding of %q that the results leave out: %s", g.Check, wire.Quote(g.Message, 200))
+			k.say(q.ID, "the trace shows a finding of %q that the results leave out: %s", g.Check,
+				wire.Quote(g.Message, 200))
 		}
 	}
 	return sees
@@ -232,7 +237,8 @@ func (k *rechecker) verdictOf(q schema.Requirement, r *result.Requirement, e *En
 	case r.Exercised < least:
 		k.say(q.ID, "the trace shows it exercised %d times, and the results %d times", least, r.Exercised)
 	case onlyRules && least == 0 && r.Exercised > 0:
-		k.say(q.ID, "rules alone serve it and the trace never shows it exercised, and the results %d times", r.Exercised)
+		k.say(q.ID, "rules alone serve it and the trace never shows it exercised, and the results %d times",
+			r.Exercised)
 	}
 	want, _ := Decide(q, &all)
 	if (want == result.Pass || want == result.Inconclusive) && !q.Observable {
@@ -249,7 +255,8 @@ func (k *rechecker) verdictOf(q schema.Requirement, r *result.Requirement, e *En
 		k.say(q.ID, "the verdict is said to be %s; %s follows from the findings and counts", r.Verdict, want)
 	}
 	if r.NotUsed != "" && (r.Verdict != result.Inconclusive || k.used().seen[r.NotUsed]) {
-		k.say(q.ID, "it is said to be about what the target does not use, %q; the trace or the verdict says otherwise", r.NotUsed)
+		k.say(q.ID, "it is said to be about what the target does not use, %q; the trace or the verdict says otherwise",
+			r.NotUsed)
 	}
 	contested := disputed(inOrder(all.Findings))
 	if (contested == nil) != (r.Disputed == nil) || contested != nil && !reflect.DeepEqual(contested, r.Disputed) {
@@ -260,7 +267,9 @@ func (k *rechecker) verdictOf(q schema.Requirement, r *result.Requirement, e *En
 // skipped returns the verdict on what is said not to apply: a check or scenario may know,
 // but whether a capability is declared shows in the trace.
 func (k *rechecker) skipped(q schema.Requirement, r *result.Requirement) result.Verdict {
-	if strings.Contains(r.Reason, "does not declare") && r.Reason == fmt.Sprintf("the %s does not declare %s", k.Party, afterParty(q.Capability)) && k.undeclared(q) == "" {
+	if strings.Contains(r.Reason, "does not declare") &&
+		r.Reason == fmt.Sprintf("the %s does not declare %s", k.Party, afterParty(q.Capability)) &&
+		k.undeclared(q) == "" {
 		return result.Inconclusive
 	}
 	return result.Skip
@@ -277,11 +286,13 @@ func (k *rechecker) evidence(id string, events []result.Event) {
 		at := address(e.Connection, e.Seq)
 		seen := k.events[at]
 		if seen == nil {
-			k.say(id, "a finding quotes event %d of the connection %s, which the trace does not have", e.Seq, wire.Quote(e.Connection, 40))
+			k.say(id, "a finding quotes event %d of the connection %s, which the trace does not have", e.Seq,
+				wire.Quote(e.Connection, 40))
 			continue
 		}
 		if !e.Quotes(seen) {
-			k.say(id, "a finding quotes event %d of the connection %s otherwise than the trace has it", e.Seq, wire.Quote(e.Connection, 40))
+			k.say(id, "a finding quotes event %d of the connection %s otherwise than the trace has it", e.Seq,
+				wire.Quote(e.Connection, 40))
 			continue
 		}
 		k.quoted[at] = true
@@ -310,7 +321,8 @@ func (k *rechecker) target() {
 			s, _ := wire.At(said, path...).(string)
 			return s
 		}
-		if text(member, "name") != t.Name || text(member, "title") != t.Title || text(member, "version") != t.Version || text("protocolVersion") != t.ProtocolVersion {
+		if text(member, "name") != t.Name || text(member, "title") != t.Title || text(member, "version") != t.Version ||
+			text("protocolVersion") != t.ProtocolVersion {
 			continue
 		}
 		var declared any
@@ -323,7 +335,9 @@ func (k *rechecker) target() {
 			}
 		}
 	}
-	k.say("", "the target is said to be %s, version %s: in the trace nobody introduces itself so, with these capabilities", wire.Quote(t.Name, 80), wire.Quote(t.Version, 40))
+	k.say("",
+		"the target is said to be %s, version %s: in the trace nobody introduces itself so, with these capabilities",
+		wire.Quote(t.Name, 80), wire.Quote(t.Version, 40))
 }
 
 // quiet is how long a run may go on, in seconds, after the last event: the judge needs
@@ -376,6 +390,7 @@ func (k *rechecker) overall(catalogue []schema.Requirement) {
 	case why != "":
 		k.say("", "the verdict is said to be %s; it should be %s: %s", claimed, want, why)
 	default:
-		k.say("", "the verdict is said to be %s, with the reason %q; %s follows from those on the requirements", claimed, k.run.Reason, want)
+		k.say("", "the verdict is said to be %s, with the reason %q; %s follows from those on the requirements",
+			claimed, k.run.Reason, want)
 	}
 }

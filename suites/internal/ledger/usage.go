@@ -192,12 +192,14 @@ func (u *usage) unused(use schema.Use, forbidden []string) (why string, ok bool)
 	n := len(u.tools)
 	switch {
 	case slices.ContainsFunc(left, func(name string) bool { return slices.Contains(forbidden, name) }):
-		return fmt.Sprintf("%s; %d of its %d tools were not called (%s--call-tools=all)", never, len(left), n, result.Helps), false
+		return fmt.Sprintf("%s; %d of its %d tools were not called (%s--call-tools=all)", never, len(left), n,
+			result.Helps), false
 	case len(left) > 0:
 		return "", false // the checks say which tool they lack
 	case !worked:
 		help := "in toolRoles, arguments with which a tool works"
-		return fmt.Sprintf("%s; each call of its tools was answered with isError (%s%s)", never, result.Helps, help), false
+		return fmt.Sprintf("%s; each call of its tools was answered with isError (%s%s)", never, result.Helps, help),
+			false
 	case n == 0:
 		return never, true
 	}
@@ -208,7 +210,8 @@ func (u *usage) unused(use schema.Use, forbidden []string) (why string, ok bool)
 func (s session) offers(use schema.Use, p wire.Party) bool {
 	methods := use.Methods
 	if len(methods) == 0 && p == wire.Server {
-		methods = []string{"sampling/createMessage", "elicitation/create", "roots/list"} // all that a server may ask for
+		methods = []string{"sampling/createMessage", "elicitation/create",
+			"roots/list"} // all that a server may ask for
 	}
 	for _, m := range methods {
 		need := wire.Capability(m)

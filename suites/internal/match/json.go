@@ -55,7 +55,8 @@ func (m *haveMember) FailureMessage(actual any) string {
 		return err.Error()
 	case object == nil:
 		a, _ := answerOf(actual)
-		return fmt.Sprintf("%s was answered with %s, not with a result whose %s is %s", a.request, a, m.name, wire.Show(m.want))
+		return fmt.Sprintf("%s was answered with %s, not with a result whose %s is %s", a.request, a, m.name,
+			wire.Show(m.want))
 	case !has:
 		return fmt.Sprintf("%s has no member %s; %s was expected", name, m.name, wire.Show(m.want))
 	}

@@ -125,7 +125,8 @@ func (a *answer) String() string {
 	case a.response == nil:
 		return "no answer"
 	case a.error() != nil:
-		return "error " + a.code() + ": " + wire.Quote(strings.Join(strings.Fields(a.error().Message), " "), 120) // on one line
+		return "error " + a.code() + ": " + wire.Quote(strings.Join(strings.Fields(a.error().Message), " "),
+			120) // on one line
 	case a.response.Msg.Kind != wire.Result:
 		return "a message that is not a response"
 	}
@@ -228,7 +229,8 @@ func HaveResult() types.GomegaMatcher {
 // Succeed matches the call of a tool, or another request, that got a result
 // without isError.
 func Succeed() types.GomegaMatcher {
-	return &answered{func(a *answer) bool { return a.result() != nil && a.result()["isError"] != true }, "a plain result", "an error or a result with isError"}
+	return &answered{func(a *answer) bool { return a.result() != nil && a.result()["isError"] != true },
+		"a plain result", "an error or a result with isError"}
 }
 
 // HaveError matches a request that got a JSON-RPC error.
@@ -246,7 +248,8 @@ func HaveErrorCode(codes ...int64) types.GomegaMatcher {
 
 // HaveHTTPStatus matches what HTTP answered with one of the statuses.
 func HaveHTTPStatus(statuses ...int) types.GomegaMatcher {
-	return &answered{func(a *answer) bool { return slices.Contains(statuses, a.status) }, alternatives(statuses), "another status"}
+	return &answered{func(a *answer) bool { return slices.Contains(statuses, a.status) }, alternatives(statuses),
+		"another status"}
 }
 
 // BeAccepted matches what HTTP answered with a status of success.

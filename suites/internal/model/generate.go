@@ -39,7 +39,8 @@ func newGenerator(r *rand.Rand, o *Options) *generator {
 	s := newState(o)
 	return &generator{
 		state: s, random: r, last: symbol{kind: Await}, lastRequest: symbol{kind: Await},
-		followed: make(map[[2]symbol]int), beside: make(map[symbol]int), together: make(map[[2]symbol]bool), unsatisfied: s.duties(),
+		followed: make(map[[2]symbol]int), beside: make(map[symbol]int), together: make(map[[2]symbol]bool),
+		unsatisfied: s.duties(),
 	}
 }
 
@@ -81,7 +82,8 @@ func (s *state) duties() []duty {
 		if s.Works > 0 {
 			all = append(all, duty{then: word, beside: true})
 			if slices.Contains(w.Topics, s.WorkTopic) {
-				all = append(all, duty{first: symbol{kind: Cancel}, then: word}, duty{first: ended(symbol{kind: Work}), then: word})
+				all = append(all, duty{first: symbol{kind: Cancel}, then: word},
+					duty{first: ended(symbol{kind: Work}), then: word})
 			}
 		}
 	}
@@ -171,7 +173,8 @@ func (g *generator) step() {
 		return
 	}
 	switch {
-	case g.beside[symbol{kind: Work}] == 0 && len(g.running) < min(2, g.Works) && len(g.all) > 2 && g.enabled(Action{Kind: Work}):
+	case g.beside[symbol{kind: Work}] == 0 && len(g.running) < min(2, g.Works) && len(g.all) > 2 &&
+		g.enabled(Action{Kind: Work}):
 		// Two that take their time come soon, and go on until all was done beside them.
 		choices = []Action{{Kind: Work}}
 	case len(due) > 0 && g.random.IntN(4) > 0:
@@ -262,7 +265,8 @@ func (g *generator) spare(a Action) bool {
 		if g.finishes == 0 && g.Finishes > 0 && len(g.running) == 0 {
 			needed++ // one is not cancelled
 		}
-		if (a.Kind == Drop || len(g.running) > 0) && slices.ContainsFunc(g.unsatisfied, func(d duty) bool { return d.beside }) {
+		if (a.Kind == Drop || len(g.running) > 0) &&
+			slices.ContainsFunc(g.unsatisfied, func(d duty) bool { return d.beside }) {
 			needed++ // one more to do the rest beside
 		}
 		return g.works+needed < g.Works

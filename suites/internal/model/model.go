@@ -98,7 +98,8 @@ type state struct {
 }
 
 func newState(o *Options) *state {
-	return &state{Options: o, set: make(map[string]bool), changing: make(map[string]bool), asked: make(map[int]int), times: make(map[int]int), cancelled: make(map[symbol]int)}
+	return &state{Options: o, set: make(map[string]bool), changing: make(map[string]bool), asked: make(map[int]int),
+		times: make(map[int]int), cancelled: make(map[symbol]int)}
 }
 
 // enabled reports whether that may be done now.

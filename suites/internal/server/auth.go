@@ -17,7 +17,8 @@ import (
 
 // unauthorized is for checks that need neither a session nor the user's token.
 var unauthorized = check.Needs{
-	Session: check.None, Transports: []string{transport.NameHTTP, transport.NameSSE}, Unauthorized: true, Authorization: true,
+	Session: check.None, Transports: []string{transport.NameHTTP, transport.NameSSE}, Unauthorized: true,
+	Authorization: true,
 }
 
 // authorizedSession is a session with the user's token, which a check may spoil.
@@ -40,7 +41,8 @@ var authChecks = []*check.Check{
 				for _, header := range []string{token, "Basic " + token} {
 					t.Clear()
 					if r := tryAuthorization(t, header); authorized(t, r) {
-						t.Warning(missing, "a request was served because its Authorization header holds the token, although the scheme is not Bearer")
+						t.Warning(missing,
+							"a request was served because its Authorization header holds the token, although the scheme is not Bearer")
 						break
 					}
 				}
@@ -67,9 +69,10 @@ var authChecks = []*check.Check{
 		},
 	},
 	{
-		Name:         "auth/challenge",
-		Requirements: []string{"auth.http-conform", "auth.server.www-authenticate", "auth.server.www-authenticate-metadata-url"},
-		Needs:        unauthorized,
+		Name: "auth/challenge",
+		Requirements: []string{"auth.http-conform", "auth.server.www-authenticate",
+			"auth.server.www-authenticate-metadata-url"},
+		Needs: unauthorized,
 		Body: func(t *check.T) {
 			// Each refusal, of POST and of GET, says where the resource metadata are. The rule judges single answers.
 			r := protected(t)
@@ -81,7 +84,8 @@ var authChecks = []*check.Check{
 			at := challengeOf(r)["resource_metadata"]
 			if _, err := metadata(t, r); at == "" && err != nil {
 				reached(t, err)
-				t.Violation("auth.http-conform", "the 401 does not lead to the resource metadata: no challenge names them, and "+err.Error())
+				t.Violation("auth.http-conform",
+					"the 401 does not lead to the resource metadata: no challenge names them, and "+err.Error())
 			}
 			t.Exercised("auth.http-conform")
 			if at == "" {
@@ -102,7 +106,8 @@ var authChecks = []*check.Check{
 	{
 		Name: "auth/challenge-forms",
 		Requirements: []string{
-			"auth.server.challenge-parameters", "auth.server.challenge-parameters-once", "auth.server.challenge-characters",
+			"auth.server.challenge-parameters", "auth.server.challenge-parameters-once",
+			"auth.server.challenge-characters",
 			"auth.server.error-code-status", "auth.server.no-error-without-token",
 		},
 		Needs: unauthorized,
@@ -116,8 +121,10 @@ var authChecks = []*check.Check{
 	{
 		Name: "auth/resource-metadata",
 		Requirements: []string{
-			"auth.server.resource-metadata", "auth.server.metadata-authorization-servers", "auth.server.metadata-resource",
-			"auth.resource.has-scheme", "auth.resource.no-fragment", "auth.resource.lowercase", "auth.resource.no-trailing-slash",
+			"auth.server.resource-metadata", "auth.server.metadata-authorization-servers",
+			"auth.server.metadata-resource",
+			"auth.resource.has-scheme", "auth.resource.no-fragment", "auth.resource.lowercase",
+			"auth.resource.no-trailing-slash",
 			"auth.secure-communication",
 		},
 		Needs: unauthorized,
@@ -161,16 +168,18 @@ var authChecks = []*check.Check{
 		},
 	},
 	{
-		Name:         "auth/invalid-token",
-		Requirements: []string{"auth.server.invalid-token-401", "auth.server.validation-failure-challenge", "auth.server.no-data-unauthorized"},
-		Needs:        unauthorized,
+		Name: "auth/invalid-token",
+		Requirements: []string{"auth.server.invalid-token-401", "auth.server.validation-failure-challenge",
+			"auth.server.no-data-unauthorized"},
+		Needs: unauthorized,
 		Body: func(t *check.T) {
 			f := forger(t, protected(t))
 			for _, token := range []string{madeUp, f.unsigned(), f.signed()} {
 				t.Clear()
 				t.Secret(token)
 				r := tryAuthorization(t, "Bearer "+token)
-				if t.Check("auth.server.invalid-token-401", r).To(HaveHTTPStatus(http.StatusUnauthorized), "with a made-up token") {
+				if t.Check("auth.server.invalid-token-401", r).To(HaveHTTPStatus(http.StatusUnauthorized),
+					"with a made-up token") {
 					disclosed(t, "auth.server.no-data-unauthorized", r)
 					judgeFailureChallenge(t, r)
 				}
@@ -187,13 +196,16 @@ var authChecks = []*check.Check{
 			for _, header := range []string{"Bearer", "Bearer two words", `Bearer "quo,ted"`} {
 				t.Clear()
 				r := tryAuthorization(t, header)
-				t.Check("auth.server.malformed-400", r).To(HaveHTTPStatus(http.StatusBadRequest, http.StatusUnauthorized), "with the header \"Authorization: %s\"", header)
+				t.Check("auth.server.malformed-400",
+					r).To(HaveHTTPStatus(http.StatusBadRequest, http.StatusUnauthorized),
+					"with the header \"Authorization: %s\"", header)
 				const challenge = "auth.server.refusal-challenge"
 				switch {
 				case r.Status == http.StatusBadRequest && challenged(r):
 					t.Exercised(challenge)
 				case r.Status == http.StatusBadRequest:
-					t.Warning(challenge, "the answer with HTTP status 400 to a malformed token has no WWW-Authenticate header")
+					t.Warning(challenge,
+						"the answer with HTTP status 400 to a malformed token has no WWW-Authenticate header")
 				case r.Status == http.StatusUnauthorized:
 					t.Note("an Authorization header without a well-formed token is answered with 401, as an invalid token is")
 				}
@@ -217,7 +229,8 @@ var authChecks = []*check.Check{
 			}
 			if r := tryAuthorization(t, "Bearer  "+token); !authorized(t, r) {
 				// The grammar has 1*SP, and no sentence mentions it.
-				t.Warning(spelling, "the server refuses the token if two spaces separate it from the scheme: "+Describe(r))
+				t.Warning(spelling, "the server refuses the token if two spaces separate it from the scheme: "+
+					Describe(r))
 			}
 			t.Clear()
 			s := t.Connect(client.Options{})
@@ -250,7 +263,8 @@ var authChecks = []*check.Check{
 				{"auth.server.token-validated", "the first half of the valid token", token[:len(token)/2]},
 				{"auth.server.token-validated", "a JWT without signature", f.unsigned()},
 				{"auth.server.other-tokens-refused", "a JWT that was signed with an unknown key", f.signed()},
-				{"auth.server.other-tokens-refused", "a token of another authorization server", t.Target.Settings.Authorization.OtherIssuer},
+				{"auth.server.other-tokens-refused", "a token of another authorization server",
+					t.Target.Settings.Authorization.OtherIssuer},
 			} {
 				t.Clear()
 				if c.token == "" {
@@ -266,7 +280,8 @@ var authChecks = []*check.Check{
 			if other := otherCase(token); other != token {
 				t.Secret(other)
 				if r := tryAuthorization(t, "Bearer "+other); authorized(t, r) {
-					t.Warning("auth.server.token-validated", "the server served a request whose token had its capital and small letters swapped")
+					t.Warning("auth.server.token-validated",
+						"the server served a request whose token had its capital and small letters swapped")
 				}
 			}
 		},
@@ -318,7 +333,8 @@ var authChecks = []*check.Check{
 			}
 			t.Expect(begun).To(HaveHTTPStatus(http.StatusForbidden), "for a request beyond the scope of its token")
 			if !challenged(begun) {
-				t.Violation("auth.server.refusal-challenge", "the answer with HTTP status 403 to a request beyond the scope of its token has no WWW-Authenticate header")
+				t.Violation("auth.server.refusal-challenge",
+					"the answer with HTTP status 403 to a request beyond the scope of its token has no WWW-Authenticate header")
 			}
 		},
 	},
@@ -375,9 +391,11 @@ var authChecks = []*check.Check{
 					t.Clear()
 					r.Header, r.Deliberate = http.Header{"Authorization": authorization}, []string{"*"}
 					answer := t.Do(r)
-					refused := t.Check(id, answer).ToNot(BeAccepted(), "for a %s within the session %s", cmp.Or(r.Method, http.MethodPost), bearing(authorization))
+					refused := t.Check(id, answer).ToNot(BeAccepted(), "for a %s within the session %s",
+						cmp.Or(r.Method, http.MethodPost), bearing(authorization))
 					if !refused && ErrorIn(answer) == nil && session != "" && authorization == nil {
-						t.Violation("security.session.not-authentication", "the session id alone, without a token, lets a "+cmp.Or(r.Method, http.MethodPost)+" pass")
+						t.Violation("security.session.not-authentication",
+							"the session id alone, without a token, lets a "+cmp.Or(r.Method, http.MethodPost)+" pass")
 					}
 					if !refused && r.Method == http.MethodDelete {
 						return // the session is gone
@@ -503,7 +521,8 @@ func begin(t *check.T, conn *transport.HTTPConn, path string) *transport.Respons
 		},
 	})})
 	if ResultIn(r) != nil {
-		t.DoOn(conn, transport.Request{Path: path, Deliberate: []string{"*"}, Body: []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)})
+		t.DoOn(conn, transport.Request{Path: path, Deliberate: []string{"*"},
+			Body: []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)})
 	}
 	return r
 }
@@ -536,7 +555,8 @@ func control(t *check.T) string {
 // admitted fails the check of the valid token when the server no longer accepts it.
 func admitted(t *check.T, x *client.Exchange) {
 	if x.Head != nil && x.Head.HTTP.Status == http.StatusUnauthorized {
-		t.Fail("the server accepted the token at the beginning of the session, but refuses it with HTTP status 401 for %s", x.Request.Msg.Method)
+		t.Fail("the server accepted the token at the beginning of the session, but refuses it with HTTP status 401 for %s",
+			x.Request.Msg.Method)
 	}
 }
 

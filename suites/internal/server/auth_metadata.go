@@ -103,7 +103,8 @@ func document(t *check.T, at string) (map[string]any, error) {
 		return nil, fmt.Errorf("the document at %s is not a JSON object", wire.Quote(at, 120))
 	}
 	if kind := r.Header.Get("Content-Type"); !strings.HasPrefix(strings.ToLower(kind), "application/json") {
-		return nil, fmt.Errorf("the document at %s has the content type %s, not application/json", wire.Quote(at, 120), wire.Quote(kind, 60))
+		return nil, fmt.Errorf("the document at %s has the content type %s, not application/json", wire.Quote(at, 120),
+			wire.Quote(kind, 60))
 	}
 	return object, nil
 }
@@ -150,7 +151,8 @@ func judgeResource(t *check.T, value any) {
 	}
 	u, err := url.Parse(resource)
 	if err != nil || u.Scheme == "" || u.Host == "" {
-		t.Violation("auth.resource.has-scheme", "resource is "+wire.Quote(resource, 120)+", which has no scheme and host")
+		t.Violation("auth.resource.has-scheme", "resource is "+wire.Quote(resource, 120)+
+			", which has no scheme and host")
 		return
 	}
 	if strings.Contains(resource, "#") {
@@ -159,7 +161,8 @@ func judgeResource(t *check.T, value any) {
 	scheme, rest, _ := strings.Cut(resource, "://")
 	host, _, _ := strings.Cut(rest, "/")
 	if scheme != strings.ToLower(scheme) || host != strings.ToLower(host) {
-		t.Violation("auth.resource.lowercase", "resource is "+wire.Quote(resource, 120)+", with capitals in scheme or host")
+		t.Violation("auth.resource.lowercase", "resource is "+wire.Quote(resource, 120)+
+			", with capitals in scheme or host")
 	}
 	a := t.Target.Settings.Authorization
 	e, _ := t.Endpoint()
@@ -176,7 +179,8 @@ func judgeResource(t *check.T, value any) {
 func compareResource(t *check.T, id string, named, inUse *url.URL, stated bool) {
 	mine, theirs := strings.TrimSuffix(inUse.Path, "/"), strings.TrimSuffix(named.Path, "/")
 	switch {
-	case !stated && transport.Loopback(inUse.Hostname()) && !transport.Loopback(named.Hostname()) && named.Scheme == "https":
+	case !stated && transport.Loopback(inUse.Hostname()) && !transport.Loopback(named.Hostname()) &&
+		named.Scheme == "https":
 		// A server is often tried on another machine than it is meant for.
 		t.Inconclusive("the metadata name %s, and the server was reached at %s: set authorization.resource in the configuration if the first is its public URL",
 			wire.Quote(named.String(), 120), wire.Quote(inUse.Scheme+"://"+inUse.Host, 120))
@@ -209,7 +213,8 @@ func sameOrigin(a, b *url.URL) bool {
 func judgeTransportSecurity(t *check.T, metadataURL string, issuers []string) {
 	const id = "auth.secure-communication"
 	e, _ := t.Endpoint()
-	for what, raw := range map[string]string{"the server is reached at": e.URL, "the resource metadata are at": metadataURL} {
+	for what, raw := range map[string]string{"the server is reached at": e.URL,
+		"the resource metadata are at": metadataURL} {
 		if u, err := url.Parse(raw); err == nil && raw != "" {
 			plainHTTP(t, id, what, u)
 		}
@@ -254,7 +259,8 @@ func judgeIssuer(t *check.T, issuer string) (unreached string) {
 	if err != nil || u.Host == "" {
 		return "the authorization server is named " + wire.Quote(issuer, 120) + ", which is not a URL"
 	}
-	at := url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/.well-known/oauth-authorization-server" + strings.TrimSuffix(u.Path, "/")}
+	at := url.URL{Scheme: u.Scheme, Host: u.Host,
+		Path: "/.well-known/oauth-authorization-server" + strings.TrimSuffix(u.Path, "/")}
 	found, err := document(t, at.String())
 	var silent *unreachedError
 	if errors.As(err, &silent) {
@@ -266,21 +272,27 @@ func judgeIssuer(t *check.T, issuer string) (unreached string) {
 			t.Violation(id, "there are no metadata of an authorization server: "+err.Error())
 			return ""
 		}
-		t.Warning(id, "the authorization server publishes its metadata where OpenID Connect expects them, not where RFC 8414 does by default")
+		t.Warning(id,
+			"the authorization server publishes its metadata where OpenID Connect expects them, not where RFC 8414 does by default")
 	}
 	switch named, ok := found["issuer"].(string); {
 	case !ok:
-		t.Violation(id, "the issuer in the metadata of the authorization server is "+wire.Show(found["issuer"])+", not a string")
+		t.Violation(id, "the issuer in the metadata of the authorization server is "+wire.Show(found["issuer"])+
+			", not a string")
 	case named == issuer:
 	case strings.TrimSuffix(named, "/") == strings.TrimSuffix(issuer, "/"):
-		t.Warning(id, fmt.Sprintf("the metadata name the issuer %s, and the resource metadata name it %s: the two differ by a slash", wire.Quote(named, 120), wire.Quote(issuer, 120)))
+		t.Warning(id,
+			fmt.Sprintf("the metadata name the issuer %s, and the resource metadata name it %s: the two differ by a slash",
+				wire.Quote(named, 120), wire.Quote(issuer, 120)))
 	default:
-		t.Violation(id, fmt.Sprintf("the metadata of the authorization server %s name another issuer, %s", wire.Quote(issuer, 120), wire.Quote(named, 120)))
+		t.Violation(id, fmt.Sprintf("the metadata of the authorization server %s name another issuer, %s",
+			wire.Quote(issuer, 120), wire.Quote(named, 120)))
 	}
 	t.Exercised(id)
 	const registration = "auth.as.dynamic-registration"
 	if endpoint, _ := found["registration_endpoint"].(string); endpoint == "" {
-		t.Violation(registration, "the metadata of the authorization server "+wire.Quote(issuer, 120)+" do not name a registration_endpoint")
+		t.Violation(registration, "the metadata of the authorization server "+wire.Quote(issuer, 120)+
+			" do not name a registration_endpoint")
 	}
 	t.Exercised(registration, "auth.as.https")
 	plainHTTP(t, "auth.as.https", "an authorization server is at", u)
@@ -292,7 +304,8 @@ func judgeIssuer(t *check.T, issuer string) (unreached string) {
 	}
 	methods, _ := found["code_challenge_methods_supported"].([]any)
 	if !slices.Contains(methods, any("S256")) {
-		t.Note("the metadata of the authorization server %s do not say that it knows PKCE with S256", wire.Quote(issuer, 120))
+		t.Note("the metadata of the authorization server %s do not say that it knows PKCE with S256",
+			wire.Quote(issuer, 120))
 	}
 	return ""
 }

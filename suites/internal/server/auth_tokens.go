@@ -62,7 +62,8 @@ func forger(t *check.T, refused *transport.Response) forgery {
 		},
 	}
 	_, token, _ := strings.Cut(t.Authorization(), " ")
-	if parts := strings.Split(strings.TrimSpace(token), "."); len(parts) == 3 && decode(parts[0]) != nil && decode(parts[1]) != nil {
+	if parts := strings.Split(strings.TrimSpace(token), "."); len(parts) == 3 && decode(parts[0]) != nil &&
+		decode(parts[1]) != nil {
 		f.header, f.claims = decode(parts[0]), decode(parts[1])
 	} else if document, err := metadata(t, refused); err == nil {
 		if issuers := issuersOf(document); len(issuers) > 0 {
@@ -87,7 +88,8 @@ func forger(t *check.T, refused *transport.Response) forgery {
 
 // unsigned returns a JWT that claims to need no signature.
 func (f forgery) unsigned() string {
-	return segment(map[string]any{"alg": "none", "typ": cmp.Or[any](f.header["typ"], "at+jwt")}) + "." + segment(f.claims) + "."
+	return segment(map[string]any{"alg": "none", "typ": cmp.Or[any](f.header["typ"], "at+jwt")}) + "." +
+		segment(f.claims) + "."
 }
 
 // signed returns a JWT that was signed with a new key, or "" if none can be made. It

@@ -29,7 +29,8 @@ var baseChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// An id may be any string: the answer carries it unchanged.
 			t.Vary(slices.DeleteFunc(t.Draw("ids"), isNumber), func(m family.Member) {
-				t.Check("base.request.string-id-served", t.Await(t.StartID(m.ID(), t.NoOp(), nil))).To(HaveResult(), "with the id %s", m)
+				t.Check("base.request.string-id-served", t.Await(t.StartID(m.ID(), t.NoOp(), nil))).To(HaveResult(),
+					"with the id %s", m)
 			})
 		},
 	},
@@ -42,15 +43,17 @@ var baseChecks = []*check.Check{
 			// Zero, negative and large numbers are ids like others.
 			members := slices.DeleteFunc(t.Draw("ids"), func(m family.Member) bool { return !isNumber(m) })
 			t.Vary(members, func(m family.Member) {
-				t.Check("base.request.integer-id-served", t.Await(t.StartID(m.ID(), t.NoOp(), nil))).To(HaveResult(), "with the id %s", m)
+				t.Check("base.request.integer-id-served", t.Await(t.StartID(m.ID(), t.NoOp(), nil))).To(HaveResult(),
+					"with the id %s", m)
 			})
 		},
 	},
 	{
 		Name:         "base/refused-ids",
 		Requirements: []string{"base.response.id-echo"},
-		Needs:        check.Needs{Session: check.Own, Late: true}, // ids that are served are sent before, in the shared one
-		Families:     []string{"ids"},
+		Needs: check.Needs{Session: check.Own,
+			Late: true}, // ids that are served are sent before, in the shared one
+		Families: []string{"ids"},
 		Body: func(t *check.T) {
 			// The code that refuses a request may treat its id otherwise than the code that serves it.
 			refusedUnderIDs(t, t.Draw("ids"))
@@ -68,7 +71,8 @@ var baseChecks = []*check.Check{
 			})
 			for i, m := range members {
 				id := spellingID + m.Is
-				members[i] = m.With(map[string]string{"id": id, "escaped": family.Escaped(id), "method": t.NoOp(), "escaped-method": family.Escaped(t.NoOp())})
+				members[i] = m.With(map[string]string{"id": id, "escaped": family.Escaped(id), "method": t.NoOp(),
+					"escaped-method": family.Escaped(t.NoOp())})
 			}
 			servesStringIDs(t)
 			t.Vary(members, func(m family.Member) {
@@ -87,7 +91,8 @@ var baseChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// An unknown method is refused, with params and without. So is one that is nearly a known one.
 			refused := func(method string, params any) *Expectation {
-				return t.Check("base.error.method-not-found", t.Call(method, params, client.Deliberately("lifecycle.capability.experimental-gated")))
+				return t.Check("base.error.method-not-found",
+					t.Call(method, params, client.Deliberately("lifecycle.capability.experimental-gated")))
 			}
 			members := t.Draw("methods-unknown")
 			for i, m := range members {
@@ -112,14 +117,16 @@ var baseChecks = []*check.Check{
 			// is tolerated, as servers have to protect themselves. The characters have three bytes each, so that one
 			// lies across the end of each block that the server reads.
 			id := wire.StringID("mcpconform" + strings.Repeat("你好", 25_000))
-			x, err := t.Session.StartRaw(t.Context, id, t.NoOp(), []byte(`{"jsonrpc":"2.0","id":`+id.String()+`,"method":"`+t.NoOp()+`"}`))
+			x, err := t.Session.StartRaw(t.Context, id, t.NoOp(),
+				[]byte(`{"jsonrpc":"2.0","id":`+id.String()+`,"method":"`+t.NoOp()+`"}`))
 			if err != nil {
 				t.Inconclusive("a request with an id of 150000 bytes cannot be sent: %v", err)
 			}
 			limit, stop := context.WithTimeout(t.Context, t.Session.Options.Timeout)
 			defer stop()
 			e, err := t.Session.Log().Await(limit, x.Request.Seq+1, func(e *wire.Event) bool {
-				return x.Answers(e) || e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind != wire.Notification &&
+				return x.Answers(e) || e.Kind == wire.KindMessage && e.From == wire.Server &&
+					e.Msg.Kind != wire.Notification &&
 					(!e.Msg.ID.Usable() || resembles(e, id))
 			})
 			if err != nil {
@@ -156,10 +163,13 @@ var baseChecks = []*check.Check{
 					t.Note("the server refuses all calls in the same way: %s", Describe(x))
 				case bad.capability == "resources.subscribe" && refusesAllResources(t, x):
 					t.Note("%s is refused in the same way for a listed resource: %s", bad.method, Describe(x))
-				case strings.HasPrefix(bad.method, "resources/") && (len(bad.params) > 0 || bad.dispensable) && refusedWith(x, -32002):
-					t.Note("%s with the params %s is refused like a resource that does not exist", bad.method, quote(jsonValue(bad.params)))
+				case strings.HasPrefix(bad.method, "resources/") && (len(bad.params) > 0 || bad.dispensable) &&
+					refusedWith(x, -32002):
+					t.Note("%s with the params %s is refused like a resource that does not exist", bad.method,
+						quote(jsonValue(bad.params)))
 				default:
-					t.Check("base.error.invalid-params", x).To(HaveErrorCode(-32602), "with the params %s", quote(jsonValue(bad.params)))
+					t.Check("base.error.invalid-params", x).To(HaveErrorCode(-32602), "with the params %s",
+						quote(jsonValue(bad.params)))
 				}
 			}
 			for _, place := range stringPlaces {
@@ -169,14 +179,16 @@ var baseChecks = []*check.Check{
 				t.Vary(t.Draw("not-strings", place.method), func(m family.Member) {
 					x := t.Call(place.method, place.params(m.Value()), client.Deliberately("*"))
 					switch {
-					case m.Value() == nil && place.dispensable && x.Result() != nil, place.optional && x.Result() != nil:
+					case m.Value() == nil && place.dispensable && x.Result() != nil,
+						place.optional && x.Result() != nil:
 						return // like a member that is not there
 					case place.method == "resources/read" && refusedWith(x, -32002):
 						return // like a resource that does not exist
 					case nothingToServe(t, x), place.method == "tools/call" && refusesAllCalls(t, x):
 						return
 					}
-					t.Check("base.error.invalid-params", x).To(HaveErrorCode(-32602), "with %s as the %s", m, place.member)
+					t.Check("base.error.invalid-params", x).To(HaveErrorCode(-32602), "with %s as the %s", m,
+						place.member)
 				})
 			}
 			if !tried {
@@ -254,7 +266,9 @@ var baseChecks = []*check.Check{
 		Needs:        repeated(check.Needs{Session: check.Own}),
 		Body: func(t *check.T) {
 			// A server that ends because of it has not responded (basic/index#notifications).
-			silentUntil(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{"not":"an id"}}}`, t.FenceMildly)
+			silentUntil(t,
+				`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{"not":"an id"}}}`,
+				t.FenceMildly)
 			silentUntil(t, `{"jsonrpc":"2.0","method":"notifications/progress","params":{}}`, t.FenceMildly)
 		},
 	},
@@ -274,7 +288,8 @@ var baseChecks = []*check.Check{
 			if err == nil {
 				_, err = t.Session.Call(t.Context, t.NoOp(), nil)
 			}
-			t.Expect(t.Since(mark)).ToNot(resultFor("wrong-case", "wrong-case-too"), "for a message with members spelled ID, METHOD or Method")
+			t.Expect(t.Since(mark)).ToNot(resultFor("wrong-case", "wrong-case-too"),
+				"for a message with members spelled ID, METHOD or Method")
 			if err != nil {
 				// Another requirement says that the server survives them.
 				t.Inconclusive("after messages with members spelled ID, METHOD or Method: %s", err)
@@ -288,7 +303,8 @@ var baseChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// The revision removed batches: whatever comes back, it does not answer the members.
 			mark := t.Mark()
-			t.Send("["+string(plainRaw(t, wire.StringID("batch-1")))+","+string(plainRaw(t, wire.StringID("batch-2")))+"]", client.Deliberately("*"))
+			t.Send("["+string(plainRaw(t, wire.StringID("batch-1")))+","+string(plainRaw(t, wire.StringID("batch-2")))+
+				"]", client.Deliberately("*"))
 			t.Send("["+string(plainRaw(t, wire.StringID("batch-3")))+"]", client.Deliberately("*"))
 			t.Fence()
 			t.Expect(t.Since(mark)).ToNot(resultFor("batch-1", "batch-2", "batch-3"), "for a member of a batch")
@@ -305,7 +321,8 @@ var baseChecks = []*check.Check{
 				t.Expect(t.Call(method, nil)).To(HaveResult())
 				t.Expect(t.Call(method, map[string]any{})).To(HaveResult())
 				t.About("meta.attach.request")
-				t.Expect(t.Call(method, map[string]any{"_meta": map[string]any{"example.com/mcpconform": "any"}})).To(HaveResult())
+				t.Expect(t.Call(method,
+					map[string]any{"_meta": map[string]any{"example.com/mcpconform": "any"}})).To(HaveResult())
 				if method != "ping" {
 					t.About("base.params.open")
 					t.Expect(t.Call(method, map[string]any{"mcpconform": true})).To(HaveResult())
@@ -330,7 +347,8 @@ var baseChecks = []*check.Check{
 					}
 					t.Must(err)
 					if !worked(with) && worked(t.Call(rpc.Method, rpc.Params)) {
-						t.Expect(with).To(Succeed(), "with the member %s in its params, while it works without", more.member)
+						t.Expect(with).To(Succeed(), "with the member %s in its params, while it works without",
+							more.member)
 					}
 				}
 			}
@@ -362,22 +380,26 @@ var baseChecks = []*check.Check{
 						continue
 					}
 					if again := t.Call(known.Method, known.Params); worked(again) && alike(again, control) {
-						t.Expect(with).To(Succeed(), "with the member %s in its params, while it works without", more.name)
-						t.Fail("with the member %s beside the cursor, %s gives another page than without", more.name, known.Method)
+						t.Expect(with).To(Succeed(), "with the member %s in its params, while it works without",
+							more.name)
+						t.Fail("with the member %s beside the cursor, %s gives another page than without", more.name,
+							known.Method)
 					}
 				}
 			}
 		},
 	},
 	{
-		Name:         "base/meta-keys",
-		Requirements: []string{"meta.key.name-characters", "meta.key.name-empty", "meta.reserved.no-assumptions", "meta.attach.request"},
-		Families:     []string{"meta-values"},
+		Name: "base/meta-keys",
+		Requirements: []string{"meta.key.name-characters", "meta.key.name-empty", "meta.reserved.no-assumptions",
+			"meta.attach.request"},
+		Families: []string{"meta-values"},
 		Body: func(t *check.T) {
 			servesMeta(t)
 			for _, method := range slices.Concat([]string{t.NoOp()}, t.Served()[:min(1, len(t.Served()))]) {
 				t.Vary(t.Draw("meta-values", method), func(m family.Member) {
-					t.Check("meta.attach.request", t.Call(method, map[string]any{"_meta": m.Value()})).To(HaveResult(), "with the _meta %s", m)
+					t.Check("meta.attach.request", t.Call(method, map[string]any{"_meta": m.Value()})).To(HaveResult(),
+						"with the _meta %s", m)
 				})
 			}
 			t.Clear()
@@ -385,12 +407,15 @@ var baseChecks = []*check.Check{
 				id   string
 				meta map[string]any
 			}{
-				{"meta.key.name-characters", map[string]any{"plain": 1, "with-hyphen_and.dot": true, "com.example/name": nil}},
+				{"meta.key.name-characters", map[string]any{"plain": 1, "with-hyphen_and.dot": true,
+					"com.example/name": nil}},
 				{"meta.key.name-empty", map[string]any{"com.example/": "empty name"}},
-				{"meta.reserved.no-assumptions", map[string]any{"modelcontextprotocol.io/unknown": map[string]any{"any": []any{}}}},
+				{"meta.reserved.no-assumptions",
+					map[string]any{"modelcontextprotocol.io/unknown": map[string]any{"any": []any{}}}},
 			} {
 				t.About(v.id)
-				t.Expect(t.Call(t.NoOp(), map[string]any{"_meta": v.meta}, client.Deliberately("meta.key.prefix-reserved"))).To(HaveResult())
+				t.Expect(t.Call(t.NoOp(), map[string]any{"_meta": v.meta},
+					client.Deliberately("meta.key.prefix-reserved"))).To(HaveResult())
 			}
 		},
 	},
@@ -436,7 +461,8 @@ var baseChecks = []*check.Check{
 			t.About("base.request.string-id-served")
 			// The id alone decides, even if it has the type of the other request's.
 			e, err := t.Session.AwaitEvent(t.Context, digits.Request.Seq+1, "answer to ping", func(e *wire.Event) bool {
-				return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && e.Msg.ID.Resembles(digits.ID)
+				return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() &&
+					e.Msg.ID.Resembles(digits.ID)
 			})
 			t.Must(err)
 			t.Show(e)
@@ -529,19 +555,23 @@ func refusedUnderIDs(t *check.T, members []family.Member) {
 		}
 		tried[of.Key()] = true
 		p := t.StartID(of, method, nil, known)
-		e, err := t.Session.AwaitEvent(t.Context, p.Request.Seq+1, "error for an unknown method", func(e *wire.Event) bool {
-			return over(e, p) || e.Kind == wire.KindMessage && e.From == wire.Server && refusesUnknown(e) && !awaited(t, e)
-		})
+		e, err := t.Session.AwaitEvent(t.Context, p.Request.Seq+1, "error for an unknown method",
+			func(e *wire.Event) bool {
+				return over(e, p) || e.Kind == wire.KindMessage && e.From == wire.Server && refusesUnknown(e) &&
+					!awaited(t, e)
+			})
 		switch {
 		case timedOut(err):
 			silent = true
 		case err != nil:
 			t.Must(err)
-		case e.Kind != wire.KindMessage || e.Msg.Kind != wire.ErrorResponse || t.Refused(p.Request, e) && !e.Msg.ID.Usable():
+		case e.Kind != wire.KindMessage || e.Msg.Kind != wire.ErrorResponse ||
+			t.Refused(p.Request, e) && !e.Msg.ID.Usable():
 		case tried[e.Msg.ID.Key()], e.Msg.ID.Resembles(of):
 			// It is right, a second one to an earlier request, or has the wrong type, which the rules judge.
 		default:
-			t.Violation(id, "the error for an unknown method has "+theID(e)+", and the request had the id "+of.String()+" ("+m.Is+")", p.Request, e)
+			t.Violation(id, "the error for an unknown method has "+theID(e)+", and the request had the id "+of.String()+
+				" ("+m.Is+")", p.Request, e)
 		}
 	})
 	switch {
@@ -694,7 +724,8 @@ func endOf(t *check.T, sent *wire.Event) {
 	limit, stop := context.WithTimeout(t.Context, t.Session.Options.Timeout)
 	defer stop()
 	_, _ = t.Session.Log().Await(limit, sent.Seq, func(e *wire.Event) bool {
-		return e.Stream == sent.Stream && (e.Kind == wire.KindStreamEnd || e.Kind == wire.KindMessage && e.From == wire.Server)
+		return e.Stream == sent.Stream && (e.Kind == wire.KindStreamEnd ||
+			e.Kind == wire.KindMessage && e.From == wire.Server)
 	})
 }
 
@@ -745,16 +776,24 @@ var stringPlaces = []struct {
 	// dispensable is as in invalidCalls; an optional member need not be looked at.
 	dispensable, optional bool
 }{
-	{"tools", "tools/call", "name", func(v any) map[string]any { return map[string]any{"name": v, "arguments": map[string]any{}} }, false, false},
+	{"tools", "tools/call", "name", func(v any) map[string]any {
+		return map[string]any{"name": v, "arguments": map[string]any{}}
+	}, false, false},
 	{"prompts", "prompts/get", "name", func(v any) map[string]any { return map[string]any{"name": v} }, false, false},
-	{"resources", "resources/read", "uri", func(v any) map[string]any { return map[string]any{"uri": v} }, false, false},
-	{"logging", "logging/setLevel", "level", func(v any) map[string]any { return map[string]any{"level": v} }, true, false},
+	{"resources", "resources/read", "uri", func(v any) map[string]any { return map[string]any{"uri": v} }, false,
+		false},
+	{"logging", "logging/setLevel", "level", func(v any) map[string]any { return map[string]any{"level": v} }, true,
+		false},
 	{"tools", "tools/list", "cursor", func(v any) map[string]any { return map[string]any{"cursor": v} }, false, true},
-	{"prompts", "prompts/list", "cursor", func(v any) map[string]any { return map[string]any{"cursor": v} }, false, true},
-	{"resources", "resources/list", "cursor", func(v any) map[string]any { return map[string]any{"cursor": v} }, false, true},
-	{"resources", "resources/templates/list", "cursor", func(v any) map[string]any { return map[string]any{"cursor": v} }, false, true},
+	{"prompts", "prompts/list", "cursor", func(v any) map[string]any { return map[string]any{"cursor": v} }, false,
+		true},
+	{"resources", "resources/list", "cursor", func(v any) map[string]any { return map[string]any{"cursor": v} }, false,
+		true},
+	{"resources", "resources/templates/list", "cursor",
+		func(v any) map[string]any { return map[string]any{"cursor": v} }, false, true},
 	{"completions", "completion/complete", "name of a prompt", func(v any) map[string]any {
-		return map[string]any{"ref": map[string]any{"type": "ref/prompt", "name": v}, "argument": map[string]any{"name": "x", "value": ""}}
+		return map[string]any{"ref": map[string]any{"type": "ref/prompt", "name": v},
+			"argument": map[string]any{"name": "x", "value": ""}}
 	}, false, false},
 }
 
@@ -767,7 +806,8 @@ func notObjects(t *check.T) {
 			if x.Result() != nil && (!worked(x) || m.Value() == nil || m.Raw() == "[]") {
 				return
 			}
-			if x.Result() == nil && !refusedWith(x, -32602) && !works(t, method, map[string]any{"name": name, "arguments": map[string]any{}}) {
+			if x.Result() == nil && !refusedWith(x, -32602) &&
+				!works(t, method, map[string]any{"name": name, "arguments": map[string]any{}}) {
 				return // what is wrong is not the arguments
 			}
 			t.Check("base.error.invalid-params", x).To(HaveErrorCode(-32602), "with %s as the arguments", m)
@@ -785,7 +825,8 @@ func notObjects(t *check.T) {
 	}
 	const most = 5 // of which one should work
 	tried := false
-	tools := slices.DeleteFunc(slowLast(t, callable(t)), func(tool map[string]any) bool { return requires(tool) > 0 || t.Target.Known(tool) })
+	tools := slices.DeleteFunc(slowLast(t, callable(t)),
+		func(tool map[string]any) bool { return requires(tool) > 0 || t.Target.Known(tool) })
 	for _, tool := range tools[:min(len(tools), most)] {
 		if served("tools/call", tool["name"]) {
 			try("tools/call", tool["name"])
@@ -904,7 +945,8 @@ func sameIDWithin(t *check.T, call check.Call, id string, from int) (tried bool,
 	p := t.StartID(wire.StringID(id), "tools/call", call.Params())
 	inTime := true // for a server that does not wait long for an answer
 	for {
-		e, err := t.Session.AwaitEvent(t.Context, from, "answer to tools/call", func(e *wire.Event) bool { return over(e, p) || asksAnything(e) })
+		e, err := t.Session.AwaitEvent(t.Context, from, "answer to tools/call",
+			func(e *wire.Event) bool { return over(e, p) || asksAnything(e) })
 		if err != nil || over(e, p) {
 			x, err := p.Await(t.Context)
 			t.Show(x.Response)
@@ -989,7 +1031,8 @@ func servedBeside(t *check.T, id wire.ID, open *wire.Event) bool {
 	defer meanwhile(t, p, open)()
 	limit, stop := context.WithTimeout(t.Context, prompt)
 	defer stop()
-	if _, err := t.Session.Log().Await(limit, p.Request.Seq+1, func(e *wire.Event) bool { return over(e, p) }); err != nil {
+	if _, err := t.Session.Log().Await(limit, p.Request.Seq+1,
+		func(e *wire.Event) bool { return over(e, p) }); err != nil {
 		answerOpen(t, open)
 		t.Await(p)
 		return false
@@ -1039,7 +1082,8 @@ func alike(x, control *client.Exchange) bool {
 	for name, v := range control.Result() {
 		items, list := v.([]any)
 		others, _ := x.Result()[name].([]any)
-		if list && len(items) > 0 && strings.HasSuffix(x.Method(), "/list") && (len(others) == 0 || string(client.Marshal(items[0])) != string(client.Marshal(others[0]))) {
+		if list && len(items) > 0 && strings.HasSuffix(x.Method(), "/list") &&
+			(len(others) == 0 || string(client.Marshal(items[0])) != string(client.Marshal(others[0]))) {
 			return false
 		}
 	}
@@ -1171,7 +1215,8 @@ func answersNothing(t *check.T, e *wire.Event) bool {
 func callsAtOnce(t *check.T) {
 	call := toolFor(t, "slow", "progress")
 	both := []*client.Pending{
-		t.Start("tools/call", withToken(call.Params(), "mcpconform-one")), t.Start("tools/call", withToken(call.Params(), "mcpconform-another")),
+		t.Start("tools/call", withToken(call.Params(), "mcpconform-one")),
+		t.Start("tools/call", withToken(call.Params(), "mcpconform-another")),
 	}
 	open := stillOpen(t, both, t.Session.Options.Timeout)
 	if len(open) == 0 {
@@ -1180,7 +1225,8 @@ func callsAtOnce(t *check.T) {
 	}
 	control, err := t.Open(client.Options{}).Call(t.Context, "tools/call", call.Params())
 	if err != nil {
-		t.Inconclusive("the server does not answer the tool %q when it is called alone in another session: %v", call.Tool, err)
+		t.Inconclusive("the server does not answer the tool %q when it is called alone in another session: %v",
+			call.Tool, err)
 	}
 	t.Assume(control).To(BeAnswered(), "when the tool is called alone")
 	// A server may do one thing after the other (docs/positions.md, requests-beside-others).
@@ -1234,7 +1280,8 @@ func answersInAnyOrder(t *check.T) {
 		p := t.Start("tools/call", call.Params())
 		calls = append(calls, p)
 		limit, stop := context.WithTimeout(t.Context, prompt)
-		e, err := t.Session.Log().Await(limit, p.Request.Seq+1, func(e *wire.Event) bool { return over(e, p) || asks(e, method) })
+		e, err := t.Session.Log().Await(limit, p.Request.Seq+1,
+			func(e *wire.Event) bool { return over(e, p) || asks(e, method) })
 		stop()
 		if err != nil || !asks(e, method) {
 			break
@@ -1257,7 +1304,8 @@ func answersInAnyOrder(t *check.T) {
 	}
 	seeThrough(t, calls, mark, method, reply, asked)
 	if !both {
-		t.Inconclusive("in two calls at the same time, the tool %q sends no request that mcpconform can answer", call.Tool)
+		t.Inconclusive("in two calls at the same time, the tool %q sends no request that mcpconform can answer",
+			call.Tool)
 	}
 	shown := false
 	for i, p := range calls {
@@ -1286,7 +1334,8 @@ func marked(method string, params any, text string) map[string]any {
 		property, _ := at(params, "requestedSchema", "properties", name).(map[string]any)
 		most, bounded := property["maxLength"].(json.Number)
 		room, _ := most.Float64()
-		if property["type"] == "string" && property["format"] == nil && property["enum"] == nil && (!bounded || room >= float64(len(text))) {
+		if property["type"] == "string" && property["format"] == nil && property["enum"] == nil &&
+			(!bounded || room >= float64(len(text))) {
 			content[name] = text
 		}
 	}
@@ -1322,10 +1371,13 @@ func requestsAtOnce(t *check.T) {
 		switch strange, swapped := crossed(t, requests); {
 		case strange == nil:
 		case swapped:
-			t.Violation("base.response.id-echo", "some of the "+requests[0].method+" requests that were open at the same time got each other's results"+alone, strange...)
+			t.Violation("base.response.id-echo",
+				"some of the "+requests[0].method+" requests that were open at the same time got each other's results"+
+					alone, strange...)
 		default:
 			// The server decides what a request does with its params.
-			t.Warning("base.response.id-echo", "one of the "+requests[0].method+" requests that were open at the same time got the result of another"+alone, strange...)
+			t.Warning("base.response.id-echo", "one of the "+requests[0].method+
+				" requests that were open at the same time got the result of another"+alone, strange...)
 		}
 	}
 }
@@ -1376,7 +1428,8 @@ func tellingRequests(t *check.T) (kinds [][]telling) {
 		var requests []telling
 		for i := range several {
 			text := fmt.Sprintf("%s at once %d", marker, i)
-			requests = append(requests, telling{method, params(text), func(x *client.Exchange) bool { return gives(x, text) }})
+			requests = append(requests, telling{method, params(text),
+				func(x *client.Exchange) bool { return gives(x, text) }})
 		}
 		kinds = append(kinds, requests)
 	}
@@ -1391,11 +1444,13 @@ func tellingRequests(t *check.T) (kinds [][]telling) {
 	for _, uri := range resourceURIs(t, several) {
 		params := map[string]any{"uri": uri}
 		alone := t.Call("resources/read", params).Result()["contents"]
-		if alone == nil || slices.ContainsFunc(contents, func(other any) bool { return reflect.DeepEqual(alone, other) }) {
+		if alone == nil || slices.ContainsFunc(contents,
+			func(other any) bool { return reflect.DeepEqual(alone, other) }) {
 			continue
 		}
 		contents = append(contents, alone)
-		reads = append(reads, telling{"resources/read", params, func(x *client.Exchange) bool { return reflect.DeepEqual(x.Result()["contents"], alone) }})
+		reads = append(reads, telling{"resources/read", params,
+			func(x *client.Exchange) bool { return reflect.DeepEqual(x.Result()["contents"], alone) }})
 	}
 	if len(reads) > 1 {
 		kinds = append(kinds, reads)

@@ -47,7 +47,8 @@ func (w *work) keepRunning() bool {
 		return false
 	}
 	var err error
-	w.running, err = w.session.Start(w.t.Context, "tools/call", withToken(w.call.Params(), "mcpconform-beside-"+w.session.NextID().String()))
+	w.running, err = w.session.Start(w.t.Context, "tools/call",
+		withToken(w.call.Params(), "mcpconform-beside-"+w.session.NextID().String()))
 	w.t.Must(err)
 	w.t.Show(w.running.Request)
 	underWay(w.t, w.session, w.running)
@@ -123,7 +124,8 @@ func checksBeside(t *check.T) {
 			continue
 		}
 		known := t.Found(c)
-		if found := slices.DeleteFunc(accused(record), func(id string) bool { return slices.Contains(known, id) }); len(found) > 0 {
+		if found := slices.DeleteFunc(accused(record),
+			func(id string) bool { return slices.Contains(known, id) }); len(found) > 0 {
 			suspects[c] = found
 		}
 	}
@@ -189,7 +191,8 @@ func unsuspect(w *work, suspects map[*check.Check][]string) {
 // accused returns the requirements that a server was found to break otherwise than by refusing something.
 func accused(record ledger.Record) (ids []string) {
 	for _, k := range record.Keys() {
-		if k.Party == wire.Server && slices.ContainsFunc(record[k].Findings, func(f ledger.Finding) bool { return !declined(f.Evidence) }) {
+		if k.Party == wire.Server && slices.ContainsFunc(record[k].Findings,
+			func(f ledger.Finding) bool { return !declined(f.Evidence) }) {
 			ids = append(ids, k.Requirement)
 		}
 	}
@@ -199,9 +202,13 @@ func accused(record ledger.Record) (ids []string) {
 // declined reports whether the evidence of a finding holds the refusal of a legal message, or no answer at all. An
 // error without an id refuses no request.
 func declined(evidence []*wire.Event) bool {
-	return !slices.ContainsFunc(evidence, func(e *wire.Event) bool { return e.From == wire.Server && e.Kind == wire.KindMessage }) ||
+	return !slices.ContainsFunc(evidence, func(e *wire.Event) bool {
+		return e.From == wire.Server && e.Kind == wire.KindMessage
+	}) ||
 		slices.ContainsFunc(evidence, func(e *wire.Event) bool {
-			return e.Kind == wire.KindHTTPResponse && e.HTTP.Status >= 400 || e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.ErrorResponse && e.Msg.ID.Usable()
+			return e.Kind == wire.KindHTTPResponse && e.HTTP.Status >= 400 ||
+				e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.ErrorResponse &&
+					e.Msg.ID.Usable()
 		})
 }
 
@@ -248,7 +255,8 @@ func briefly(t *check.T, call check.Call) bool {
 	p := t.Start("tools/call", call.Params())
 	limit, stop := context.WithTimeout(t.Context, prompt)
 	defer stop()
-	if _, err := t.Session.Log().Await(limit, p.Request.Seq+1, func(e *wire.Event) bool { return over(e, p) }); err != nil {
+	if _, err := t.Session.Log().Await(limit, p.Request.Seq+1,
+		func(e *wire.Event) bool { return over(e, p) }); err != nil {
 		cancel(t, p.ID)
 		return false
 	}

@@ -87,7 +87,8 @@ const (
 func quietActs(t *check.T) (acts []act) {
 	for _, role := range []string{"progress", "log-levels", "log", "sampling", "elicitation"} {
 		if call, ok := t.Target.ToolFor(role); ok {
-			acts = append(acts, act{did: "called the tool " + quote(call.Tool), do: func(s *scene) { s.callTool(call) }})
+			acts = append(acts, act{did: "called the tool " + quote(call.Tool),
+				do: func(s *scene) { s.callTool(call) }})
 		}
 	}
 	return acts
@@ -265,7 +266,8 @@ func (s *scene) await() (lost [cast]*client.Exchange) {
 		if s.calls[i] == nil {
 			return
 		}
-		if x, err := s.calls[i].Await(s.t.Context); err != nil || x.Error() != nil && cancels.MatchString(x.Error().Message) {
+		if x, err := s.calls[i].Await(s.t.Context); err != nil ||
+			x.Error() != nil && cancels.MatchString(x.Error().Message) {
 			lost[i] = x
 		}
 	})

@@ -23,7 +23,8 @@ func cancel(t *check.T, id wire.ID, opts ...client.Option) {
 
 // cancellation is the message that cancels a request of ours.
 func cancellation(id wire.ID) string {
-	return `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id.String() + `,"reason":"mcpconform no longer needs it"}}`
+	return `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id.String() +
+		`,"reason":"mcpconform no longer needs it"}}`
 }
 
 // late declares a cancellation of a request that is over, or was never made.
@@ -37,7 +38,8 @@ var cancellationChecks = []*check.Check{
 		Needs:        repeated(check.Needs{Session: check.Own}),
 		Body: func(t *check.T) {
 			// Ids that no request has had, of either type.
-			silent(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"mcpconform-never-used","reason":"none"}}`)
+			silent(t,
+				`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"mcpconform-never-used","reason":"none"}}`)
 			silent(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":987654321}}`)
 		},
 	},
@@ -49,7 +51,8 @@ var cancellationChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// A request that has been answered, once and once more.
 			x := t.Call(t.NoOp(), nil)
-			raw := fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s}}`, x.Request.Msg.ID)
+			raw := fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s}}`,
+				x.Request.Msg.ID)
 			silent(t, raw)
 			silent(t, raw)
 		},
@@ -60,7 +63,8 @@ var cancellationChecks = []*check.Check{
 		Needs:        repeated(check.Needs{Session: check.Own}),
 		Body: func(t *check.T) {
 			all := []string{
-				``, `,"params":{}`, `,"params":{"reason":"no id"}`, `,"params":{"requestId":null}`, `,"params":{"requestId":true}`,
+				``, `,"params":{}`, `,"params":{"reason":"no id"}`, `,"params":{"requestId":null}`,
+				`,"params":{"requestId":true}`,
 				`,"params":{"requestId":[1]}`, `,"params":{"requestId":"x","reason":7}`,
 			}
 			for _, params := range all[:t.Most(len(all), 2)] {
@@ -138,8 +142,9 @@ var cancellationChecks = []*check.Check{
 	{
 		Name:         "cancellation/in-flight",
 		Requirements: []string{"cancellation.no-response"},
-		Shows:        []string{"base.response.present", "cancellation.either-side", "http.server.notification-202", "progress.value-increases"},
-		Needs:        calling("slow"),
+		Shows: []string{"base.response.present", "cancellation.either-side", "http.server.notification-202",
+			"progress.value-increases"},
+		Needs: calling("slow"),
 		Body: func(t *check.T) {
 			// A slow call is cancelled, and the same one made again, which takes as long: when that is answered, an
 			// answer to the first would have come. The rule tells a crossing answer from one that was sent in spite
@@ -155,7 +160,8 @@ var cancellationChecks = []*check.Check{
 			t.Fence() // it has read the cancellation
 			t.Fence() // and nothing of before that is on its way
 			// A string is as good an id as a number.
-			text := t.StartID(wire.StringID("mcpconform-cancelled-text"), "tools/call", withToken(call.Params(), "mcpconform-cancelled-text"))
+			text := t.StartID(wire.StringID("mcpconform-cancelled-text"), "tools/call",
+				withToken(call.Params(), "mcpconform-cancelled-text"))
 			underWay(t, t.Session, text)
 			if !finished(t, text) {
 				cancel(t, text.ID)
@@ -232,11 +238,14 @@ func lateResponse(role string) *check.Check {
 					// The call was waiting for our answer: one that comes now, and once more, did not cross the
 					// cancellation.
 					if answers = append(answers, answer); len(answers) == 2 {
-						t.Violation("cancellation.no-response", "twice, a call that waited for the client's answer was cancelled and was answered all the same; a cancelled request gets no response", answers...)
+						t.Violation("cancellation.no-response",
+							"twice, a call that waited for the client's answer was cancelled and was answered all the same; a cancelled request gets no response",
+							answers...)
 					}
 				}
 				if request != nil {
-					respond(t, request, []map[string]any{reply, tooLate}[given%2], client.Deliberately("cancellation.no-response"))
+					respond(t, request, []map[string]any{reply, tooLate}[given%2],
+						client.Deliberately("cancellation.no-response"))
 					t.Fence()
 					given++
 				} else if len(answers) != 1 {
@@ -274,9 +283,12 @@ func keptOn(t *check.T, call check.Call, kept *client.Pending) {
 	case t.Context.Err() != nil:
 		t.Must(err)
 	case err != nil && endsElsewhere(t, call, client.Options{}):
-		t.Violation("base.response.present", "when one call was cancelled, another open call got no answer; the same call was answered later", x.Request)
-	case x.Error() != nil && cancels.MatchString(x.Error().Message), x.Result()["isError"] == true && cancels.MatchString(texts(x)):
-		t.Violation("cancellation.either-side", "when one call was cancelled, another open call was answered as if it had been cancelled too",
+		t.Violation("base.response.present",
+			"when one call was cancelled, another open call got no answer; the same call was answered later", x.Request)
+	case x.Error() != nil && cancels.MatchString(x.Error().Message),
+		x.Result()["isError"] == true && cancels.MatchString(texts(x)):
+		t.Violation("cancellation.either-side",
+			"when one call was cancelled, another open call was answered as if it had been cancelled too",
 			x.Request, x.Response)
 	}
 }
@@ -315,12 +327,15 @@ func endsElsewhere(t *check.T, call check.Call, options client.Options) bool {
 // an earlier cancellation keeps the call from being answered. If the call ends without an answer, the cancelled
 // request is awaited as well.
 func awaitSlow(t *check.T, call check.Call, p *client.Pending, cancelled ...*client.Pending) {
-	e, err := t.Session.AwaitEvent(t.Context, p.Request.Seq+1, "the end of a slow tool", func(e *wire.Event) bool { return over(e, p) })
+	e, err := t.Session.AwaitEvent(t.Context, p.Request.Seq+1, "the end of a slow tool",
+		func(e *wire.Event) bool { return over(e, p) })
 	if err != nil && t.Context.Err() == nil {
 		cancel(t, p.ID)
 		t.Fence()
 		if endsElsewhere(t, call, client.Options{}) {
-			t.Violation("base.response.present", "after a call was cancelled, the server no longer answers the same call; in another session it does", p.Request)
+			t.Violation("base.response.present",
+				"after a call was cancelled, the server no longer answers the same call; in another session it does",
+				p.Request)
 		}
 		t.Inconclusive("the slow tool takes longer than mcpconform waits for an answer: configure a call that ends sooner")
 	}
@@ -356,7 +371,8 @@ func abandoned(t *check.T, call check.Call, method string, patient bool) (asked,
 	}
 	cancel(t, p.ID)
 	withdrawn := func(e *wire.Event) bool {
-		return tells(e, "notifications/cancelled") && wire.ReadID(at(e.Msg.Params, "requestId")).Key() == request.Msg.ID.Key()
+		return tells(e, "notifications/cancelled") &&
+			wire.ReadID(at(e.Msg.Params, "requestId")).Key() == request.Msg.ID.Key()
 	}
 	within := func(d time.Duration, fits func(*wire.Event) bool) bool {
 		limit, stop := context.WithTimeout(t.Context, d)
@@ -408,12 +424,15 @@ func answeredAtOnce(t *check.T, control *client.Pending, cancelled ...*client.Pe
 	var shown []*wire.Event
 	for _, p := range cancelled {
 		answer, told := answeredNevertheless(t, p), cancellationOf(t, p)
-		if answer == nil || told == nil || answer.Seq < told.Seq || answer.At-told.At >= judge.Crossing || 2*(answer.At-p.Request.At) > ended.At-control.Request.At {
+		if answer == nil || told == nil || answer.Seq < told.Seq || answer.At-told.At >= judge.Crossing ||
+			2*(answer.At-p.Request.At) > ended.At-control.Request.At {
 			return
 		}
 		shown = append(shown, p.Request, told, answer)
 	}
-	t.Violation("cancellation.no-response", "two calls were answered right after their cancellation, long before such a call ends; a cancelled request gets no response", shown...)
+	t.Violation("cancellation.no-response",
+		"two calls were answered right after their cancellation, long before such a call ends; a cancelled request gets no response",
+		shown...)
 }
 
 // cancellationOf returns the message with which a request of ours was first cancelled, or nil.

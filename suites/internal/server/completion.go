@@ -66,7 +66,8 @@ var completionChecks = []*check.Check{
 				}
 			}
 			t.Clear()
-			if i := slices.IndexFunc(failed, func(x *client.Exchange) bool { return refusedWith(x, -32603) }); i >= 0 && answered > 0 {
+			if i := slices.IndexFunc(failed, func(x *client.Exchange) bool { return refusedWith(x, -32603) }); i >= 0 &&
+				answered > 0 {
 				t.Expect(failed[i]).To(HaveResult(), "for one of several arguments")
 			}
 			switch {
@@ -88,7 +89,9 @@ var completionChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// A user may type anything; the server suggests fitting values, or nothing.
 			all := completables(t)
-			i := slices.IndexFunc(all, func(c completable) bool { return t.Call("completion/complete", c.params("")).Result() != nil })
+			i := slices.IndexFunc(all, func(c completable) bool {
+				return t.Call("completion/complete", c.params("")).Result() != nil
+			})
 			if i < 0 {
 				t.Inconclusive("the server completes no argument before the other arguments have values")
 			}
@@ -99,7 +102,8 @@ var completionChecks = []*check.Check{
 					t.Note("the value %s is refused: %s", m, Describe(x))
 					return
 				}
-				t.Check("completion.answered", x).To(HaveResult(), "for the value %s of the argument %s", m, quote(all[i].name))
+				t.Check("completion.answered", x).To(HaveResult(), "for the value %s of the argument %s", m,
+					quote(all[i].name))
 			})
 		},
 	},
@@ -124,7 +128,8 @@ var completionChecks = []*check.Check{
 				params["context"] = map[string]any{"arguments": map[string]any{c.others[0]: value}}
 				with := t.Call("completion/complete", params)
 				if !suggested && refusedWith(with, -32602) {
-					t.Note("a value that was made up for %s was refused as context: %s", wire.Quote(c.others[0], 60), Describe(with))
+					t.Note("a value that was made up for %s was refused as context: %s", wire.Quote(c.others[0], 60),
+						Describe(with))
 					continue
 				}
 				if without.Result() != nil {
@@ -142,7 +147,8 @@ var completionChecks = []*check.Check{
 			}
 			for _, given := range []map[string]any{{"arguments": map[string]any{}}, {}} {
 				params["context"] = given
-				t.Expect(t.Call("completion/complete", params)).To(HaveResult(), "with the context %s, and not without it", client.Marshal(given))
+				t.Expect(t.Call("completion/complete", params)).To(HaveResult(),
+					"with the context %s, and not without it", client.Marshal(given))
 			}
 		},
 	},
@@ -165,7 +171,8 @@ var completionChecks = []*check.Check{
 				x := t.Call("completion/complete", c.params(""), client.Deliberately("*"))
 				switch {
 				case offered(x):
-					t.Check("completion.capability.declared", x).ToNot(HaveResult(), "although the server does not declare completions")
+					t.Check("completion.capability.declared", x).ToNot(HaveResult(),
+						"although the server does not declare completions")
 					return
 				case x.Result() != nil:
 					empty = true
@@ -184,12 +191,14 @@ var completionChecks = []*check.Check{
 		Needs:        check.Needs{Server: "completions"},
 		Families:     []string{"names-unknown"},
 		Body: func(t *check.T) {
-			t.Vary(unlisted(t.Target.List("prompts/list").Items, t.Draw("names-unknown"), prompts(t)), func(m family.Member) {
-				c := completable{ref: map[string]any{"type": "ref/prompt", "name": m.Str()}, name: "argument"}
-				if x := t.Call("completion/complete", c.params("")); !sameName(m, x) {
-					t.Check("completion.error.invalid-prompt-code", x).To(HaveErrorCode(-32602), "for a prompt that does not exist, %s", m)
-				}
-			})
+			t.Vary(unlisted(t.Target.List("prompts/list").Items, t.Draw("names-unknown"), prompts(t)),
+				func(m family.Member) {
+					c := completable{ref: map[string]any{"type": "ref/prompt", "name": m.Str()}, name: "argument"}
+					if x := t.Call("completion/complete", c.params("")); !sameName(m, x) {
+						t.Check("completion.error.invalid-prompt-code", x).To(HaveErrorCode(-32602),
+							"for a prompt that does not exist, %s", m)
+					}
+				})
 		},
 	},
 	{
@@ -198,8 +207,11 @@ var completionChecks = []*check.Check{
 		Needs:        check.Needs{Server: "completions"},
 		Body: func(t *check.T) {
 			c := completables(t)[0]
-			t.Expect(t.Call("completion/complete", map[string]any{"ref": c.ref}, client.Deliberately("*"))).To(HaveErrorCode(-32602))
-			t.Expect(t.Call("completion/complete", map[string]any{"ref": c.ref, "argument": map[string]any{"value": ""}}, client.Deliberately("*"))).To(HaveErrorCode(-32602))
+			t.Expect(t.Call("completion/complete", map[string]any{"ref": c.ref},
+				client.Deliberately("*"))).To(HaveErrorCode(-32602))
+			t.Expect(t.Call("completion/complete",
+				map[string]any{"ref": c.ref, "argument": map[string]any{"value": ""}},
+				client.Deliberately("*"))).To(HaveErrorCode(-32602))
 		},
 	},
 	{
@@ -214,15 +226,21 @@ var completionChecks = []*check.Check{
 				how    string
 				params map[string]any
 			}{
-				{"with a ref of an unknown type", map[string]any{"ref": map[string]any{"type": "ref/mcpconform", "name": "x", "uri": "x:y"}, "argument": argument}},
+				{"with a ref of an unknown type",
+					map[string]any{"ref": map[string]any{"type": "ref/mcpconform", "name": "x", "uri": "x:y"},
+						"argument": argument}},
 				{"with a ref that is a string", map[string]any{"ref": noPrompt, "argument": argument}},
 				{"with an argument that is a string", map[string]any{"ref": c.ref, "argument": c.name}},
-				{"with a ref without a name", map[string]any{"ref": map[string]any{"type": "ref/prompt"}, "argument": argument}},
-				{"with an array as the value", map[string]any{"ref": c.ref, "argument": map[string]any{"name": c.name, "value": []any{1}}}},
-				{"with a number as the value", map[string]any{"ref": c.ref, "argument": map[string]any{"name": c.name, "value": 1}}},
+				{"with a ref without a name", map[string]any{"ref": map[string]any{"type": "ref/prompt"},
+					"argument": argument}},
+				{"with an array as the value", map[string]any{"ref": c.ref,
+					"argument": map[string]any{"name": c.name, "value": []any{1}}}},
+				{"with a number as the value", map[string]any{"ref": c.ref,
+					"argument": map[string]any{"name": c.name, "value": 1}}},
 			} {
 				t.Clear()
-				t.Check("completion.security.validate-inputs", t.Call("completion/complete", bad.params, client.Deliberately("*"))).
+				t.Check("completion.security.validate-inputs",
+					t.Call("completion/complete", bad.params, client.Deliberately("*"))).
 					ToNot(HaveResult(), "%s", bad.how)
 			}
 			t.Call("completion/complete", c.params(""))

@@ -47,7 +47,8 @@ var elicitationChecks = []*check.Check{
 				// The server may refuse the call whatever the answer is.
 				declined, _ := converse(t, call, elicit, always(map[string]any{"action": "decline"}))
 				if declined.Result() != nil {
-					t.Expect(x).To(HaveResult(), "when the tool %q gets fitting data, and not when it is declined", call.Tool)
+					t.Expect(x).To(HaveResult(), "when the tool %q gets fitting data, and not when it is declined",
+						call.Tool)
 				}
 			}
 			if !worked(x) {
@@ -67,7 +68,8 @@ var elicitationChecks = []*check.Check{
 					return map[string]any{"action": "accept", "content": v.fill(request)}
 				})
 				t.Show(x.Events()...)
-				t.Check("elicitation.server.handle-accept", other).ToNot(HaveErrorCode(-32603), "when the content has %s, for the tool %q, which works with full content", v.what, call.Tool)
+				t.Check("elicitation.server.handle-accept", other).ToNot(HaveErrorCode(-32603),
+					"when the content has %s, for the tool %q, which works with full content", v.what, call.Tool)
 			}
 			t.Fence()
 		},
@@ -75,7 +77,8 @@ var elicitationChecks = []*check.Check{
 	{
 		Name: "elicitation/refuse",
 		Requirements: []string{
-			"elicitation.server.handle-decline", "elicitation.server.handle-cancel", "elicitation.server.content-absent",
+			"elicitation.server.handle-decline", "elicitation.server.handle-cancel",
+			"elicitation.server.content-absent",
 		},
 		Needs: byHand("elicitation"),
 		Body: func(t *check.T) {
@@ -97,11 +100,13 @@ var elicitationChecks = []*check.Check{
 					return map[string]any{"action": action, "content": form(request)}
 				}, client.Deliberately("elicitation.content.only-with-accept"))
 				if worked(full) {
-					t.Check("elicitation.server.content-absent", x).To(Succeed(), "when the answer holds nothing but the action %s, and not when it has content as well", action)
+					t.Check("elicitation.server.content-absent", x).To(Succeed(),
+						"when the answer holds nothing but the action %s, and not when it has content as well", action)
 				}
 				if refusedWith(x, -32603) && !ofUser.MatchString(x.Error().Message) {
 					if control, _ := converse(t, call, elicit, accept); worked(control) {
-						t.Check("elicitation.server.handle-"+action, x).ToNot(HaveErrorCode(-32603), "when the user's action is %s", action)
+						t.Check("elicitation.server.handle-"+action, x).ToNot(HaveErrorCode(-32603),
+							"when the user's action is %s", action)
 					}
 				}
 			}
@@ -222,7 +227,8 @@ func freeText(request *wire.Event) (name string, fits func(text string) bool) {
 	properties, _ := at(request.Msg.Params, "requestedSchema", "properties").(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		p, _ := properties[name].(map[string]any)
-		if _, filled := form(request)[name]; !filled || p["type"] != "string" || p["enum"] != nil || p["format"] != nil || p["pattern"] != nil {
+		if _, filled := form(request)[name]; !filled || p["type"] != "string" || p["enum"] != nil ||
+			p["format"] != nil || p["pattern"] != nil {
 			continue
 		}
 		limit := func(member string, otherwise int64) int64 {

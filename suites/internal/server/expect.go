@@ -49,6 +49,7 @@ func servesStringIDs(t *check.T) {
 // resultFor matches messages if one of them is a result with one of the ids.
 func resultFor(ids ...string) types.GomegaMatcher {
 	return Carry("a result", func(e *wire.Event) bool {
-		return e.Msg.Kind == wire.Result && slices.ContainsFunc(ids, func(id string) bool { return e.Msg.ID.Key() == wire.StringID(id).Key() })
+		return e.Msg.Kind == wire.Result && slices.ContainsFunc(ids,
+			func(id string) bool { return e.Msg.ID.Key() == wire.StringID(id).Key() })
 	})
 }

@@ -168,7 +168,9 @@ func (p *sequenceRun) subscriptionKept() *fact {
 	subscriptions := uris[:1]
 	if changed != "" {
 		subscriptions = []string{changed}
-		if i := slices.IndexFunc(uris, func(uri string) bool { return uri != changed && !within(changed, uri) }); i >= 0 {
+		if i := slices.IndexFunc(uris, func(uri string) bool {
+			return uri != changed && !within(changed, uri)
+		}); i >= 0 {
 			subscriptions = append(subscriptions, uris[i])
 		}
 	}
@@ -237,7 +239,8 @@ func (p *sequenceRun) rootsKept() *fact {
 	}
 	p.options.Notices = []model.Notice{{}, {Turns: rootsFact}}
 	return &fact{name: rootsFact, id: "roots.list-changed.refetch", call: call, expects: func(set bool) []expectation {
-		return []expectation{{"the root " + rootWhile(set), func(e *wire.Event) bool { return namesRoot(e, rootWhile(set)) }}}
+		return []expectation{{"the root " + rootWhile(set),
+			func(e *wire.Event) bool { return namesRoot(e, rootWhile(set)) }}}
 	}}
 }
 
@@ -345,7 +348,8 @@ func (p *sequenceRun) probe(c *course, a model.Action) *misstep {
 	if f.shared && p.changedElsewhere(c, f) {
 		p.Disturbed("while the tool %q was called, other sessions set the log level", f.call.Tool)
 	}
-	return &misstep{kind: lost, word: factWord - a.Word, set: set, message: "does not bring " + missing.what + " any more"}
+	return &misstep{kind: lost, word: factWord - a.Word, set: set,
+		message: "does not bring " + missing.what + " any more"}
 }
 
 // changedElsewhere reports whether another session may have set a log level since this one has.

@@ -62,7 +62,8 @@ var httpChecks = []*check.Check{
 				t.Inconclusive("a second notifications/initialized is answered with HTTP status %d", status)
 			}
 			if r := t.Do(transport.Request{Body: []byte(bareNotification)}); r.Status/100 != 2 {
-				t.Fail("notifications/initialized without params is answered with HTTP status %d, although it is taken with empty ones", r.Status)
+				t.Fail("notifications/initialized without params is answered with HTTP status %d, although it is taken with empty ones",
+					r.Status)
 			}
 		},
 	},
@@ -107,7 +108,8 @@ var httpChecks = []*check.Check{
 			// null-origin).
 			const id = "http.server.origin-null"
 			foreignTo(t, "null")
-			tryOrigins(t, []http.Header{originHeader("null")}, func(_ int, r *transport.Response) { refuseOrigin(t, id, "null", r) })
+			tryOrigins(t, []http.Header{originHeader("null")},
+				func(_ int, r *transport.Response) { refuseOrigin(t, id, "null", r) })
 			t.Clear()
 			r := plainRequest(t)
 			r.Header, r.Deliberate = originHeader("null"), []string{"*"}
@@ -155,7 +157,8 @@ var httpChecks = []*check.Check{
 					continue
 				}
 				t.Clear()
-				r := t.Do(transport.Request{Method: method, Header: originHeader(foreign[0]), Deliberate: []string{"*"}})
+				r := t.Do(transport.Request{Method: method, Header: originHeader(foreign[0]),
+					Deliberate: []string{"*"}})
 				if r.Status/100 == 2 || t.Do(transport.Request{Method: method}).Status/100 == 2 {
 					refuseOrigin(t, id, foreign[0], r)
 				}
@@ -214,7 +217,8 @@ var httpChecks = []*check.Check{
 			for _, name := range []string{"bodies-broken", "bodies-lenient", "bodies-not-messages"} {
 				t.VaryInTurn(t.Draw(name), func(m family.Member) {
 					// A message with an id may pass for a response or a notification, and those are simply accepted.
-					turnedDown(t, m.Raw(), name == "bodies-lenient" || name == "bodies-not-messages" && strings.Contains(m.Raw(), `"id"`))
+					turnedDown(t, m.Raw(), name == "bodies-lenient" ||
+						name == "bodies-not-messages" && strings.Contains(m.Raw(), `"id"`))
 					servedWhen(t, "after "+m.String(), t.Do(plainRequest(t)), id)
 				})
 			}
@@ -244,7 +248,8 @@ var httpChecks = []*check.Check{
 // largeRequest returns a request of more than 1 MiB, made in one piece: copies of
 // it would count in what a run takes.
 func largeRequest(id wire.ID, method string) []byte {
-	before := `{"jsonrpc":"2.0","id":` + id.String() + `,"method":"` + method + `","params":{"_meta":{"example.com/filler":"`
+	before := `{"jsonrpc":"2.0","id":` + id.String() + `,"method":"` + method +
+		`","params":{"_meta":{"example.com/filler":"`
 	const size, after = 1 << 20, `"}}}`
 	raw := append(make([]byte, 0, len(before)+size+len(after)), before...)
 	for range size {
@@ -383,7 +388,8 @@ func foreignTo(t *check.T, given ...string) []string {
 
 // sites returns the trusted origins that are those of a site.
 func sites(trusted []string) []string {
-	return slices.DeleteFunc(slices.Clone(trusted), func(origin string) bool { return !strings.Contains(origin, "://") })
+	return slices.DeleteFunc(slices.Clone(trusted),
+		func(origin string) bool { return !strings.Contains(origin, "://") })
 }
 
 const withTrusted = "with the origin %s, which the server trusts according to the configuration"
@@ -444,7 +450,8 @@ func headerNames(t *check.T) {
 			servedWhen(t, "with the header "+header+" written "+name, send(name, ordinary[header]), id)
 			if header == headerVersion && refused {
 				r := send(name, notAVersion)
-				t.Check(id, r).To(HaveHTTPStatus(http.StatusBadRequest), "with the version %q in the header %s, as with it in the header %s", notAVersion, name, header)
+				t.Check(id, r).To(HaveHTTPStatus(http.StatusBadRequest),
+					"with the version %q in the header %s, as with it in the header %s", notAVersion, name, header)
 			}
 		}
 	}
@@ -468,11 +475,14 @@ func turnedDown(t *check.T, raw string, lenient bool) {
 	case r.Status/100 == 2 && lenient:
 		t.Note("the body %s is accepted", wire.Quote(raw, 60))
 	case r.Status < 400:
-		t.Violation(id, fmt.Sprintf("a body that is not a message was answered with HTTP status %d and no JSON-RPC error", r.Status))
+		t.Violation(id,
+			fmt.Sprintf("a body that is not a message was answered with HTTP status %d and no JSON-RPC error",
+				r.Status))
 	default:
 		t.Note("a body that is not a message is answered with HTTP status %d", r.Status)
 	}
-	if e == nil || lenient || !e.Msg.Error.HasCode || !wire.Parse([]byte(raw)).Has(wire.NotJSON) || strings.TrimSpace(raw) == "" {
+	if e == nil || lenient || !e.Msg.Error.HasCode || !wire.Parse([]byte(raw)).Has(wire.NotJSON) ||
+		strings.TrimSpace(raw) == "" {
 		return
 	}
 	t.Exercised("base.error.parse-error")
@@ -524,12 +534,14 @@ func boundToLoopback(t *check.T) {
 		there.Host = outside
 		// The note shows the answer: another server may have accepted the connection.
 		if head := t.HeadAt(there.String()); head != nil {
-			t.Fail("the local server can be reached at %s, where it answers with HTTP status %d; it should listen at the loopback interface only", outside, head.HTTP.Status)
+			t.Fail("the local server can be reached at %s, where it answers with HTTP status %d; it should listen at the loopback interface only",
+				outside, head.HTTP.Status)
 		}
 		silent = outside
 	}
 	if silent != "" {
-		t.Inconclusive("a connection to %s is accepted, and an HTTP request there is not answered: whether it is the server that listens there is not known", silent)
+		t.Inconclusive("a connection to %s is accepted, and an HTTP request there is not answered: whether it is the server that listens there is not known",
+			silent)
 	}
 	if tried == 0 {
 		t.Inconclusive("the only address of this machine is the loopback one")

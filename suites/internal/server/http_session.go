@@ -37,10 +37,12 @@ var httpSessionChecks = []*check.Check{
 			}
 			trials := []*trial{
 				{what: "the POST of a request", request: func() transport.Request { return plainRequest(t) }},
-				{what: "the POST of a notification", request: func() transport.Request { return transport.Request{Body: []byte(strangeNotification)} }},
+				{what: "the POST of a notification",
+					request: func() transport.Request { return transport.Request{Body: []byte(strangeNotification)} }},
 			}
 			if listens(t) {
-				trials = append(trials, &trial{what: "a GET", request: func() transport.Request { return transport.Request{Method: http.MethodGet} }})
+				trials = append(trials, &trial{what: "a GET",
+					request: func() transport.Request { return transport.Request{Method: http.MethodGet} }})
 			}
 			refused := ""
 			var served []*trial
@@ -57,8 +59,10 @@ var httpSessionChecks = []*check.Check{
 					served = append(served, v)
 				case r.Method == http.MethodGet && status == http.StatusMethodNotAllowed:
 					// 405 is one of the two answers to a GET (basic/transports#listening-for-messages-from-the-server).
-				case r.Method != http.MethodGet && t.Do(v.request()).Status/100 != 2: // the twin of a GET is the listening stream
-				case t.Check(id, v.answer).To(HaveHTTPStatus(http.StatusBadRequest), "for %s without the session id, with which it is accepted", v.what):
+				case r.Method != http.MethodGet &&
+					t.Do(v.request()).Status/100 != 2: // the twin of a GET is the listening stream
+				case t.Check(id, v.answer).To(HaveHTTPStatus(http.StatusBadRequest),
+					"for %s without the session id, with which it is accepted", v.what):
 					refused = v.what
 				}
 			}
@@ -68,15 +72,18 @@ var httpSessionChecks = []*check.Check{
 					continue
 				}
 				t.Clear()
-				t.Check(id, v.answer).To(HaveHTTPStatus(http.StatusBadRequest), "for %s without a session id, although %s needs one", v.what, refused)
+				t.Check(id, v.answer).To(HaveHTTPStatus(http.StatusBadRequest),
+					"for %s without a session id, although %s needs one", v.what, refused)
 			}
 			if refused == "" {
 				t.Skip("the server serves requests without a session id")
 			}
 			// A DELETE that names no session may not be served at all; but it cannot end one.
 			t.Clear()
-			if r := t.Do(transport.Request{Method: http.MethodDelete, Header: http.Header{headerSession: nil}, Deliberate: []string{"*"}}); r.Status/100 == 2 {
-				t.Check(id, r).To(HaveHTTPStatus(http.StatusBadRequest), "for a DELETE without a session id, although %s needs one", refused)
+			if r := t.Do(transport.Request{Method: http.MethodDelete, Header: http.Header{headerSession: nil},
+				Deliberate: []string{"*"}}); r.Status/100 == 2 {
+				t.Check(id, r).To(HaveHTTPStatus(http.StatusBadRequest),
+					"for a DELETE without a session id, although %s needs one", refused)
 			}
 			// The text does not say how a server treats an id that it never gave (docs/positions.md,
 			// unknown-session-id).
@@ -102,7 +109,8 @@ var httpSessionChecks = []*check.Check{
 			if deleted.Status/100 != 2 {
 				t.Exercised(deletes)
 				undeleted(t, deleted)
-				t.Inconclusive("the server does not let a client end the session: it answers DELETE with HTTP status %d", deleted.Status)
+				t.Inconclusive("the server does not let a client end the session: it answers DELETE with HTTP status %d",
+					deleted.Status)
 			}
 			const stray = `{"jsonrpc":"2.0","id":"mcpconform-none","result":{}}`
 			requests := []transport.Request{plainRequest(t), {Body: []byte(strangeNotification)}, {Body: []byte(stray)}}
@@ -118,7 +126,8 @@ var httpSessionChecks = []*check.Check{
 				got := t.Do(r)
 				mayGoOn(t, deleted, got)
 				if got.Status/100 == 2 && i == 0 {
-					t.Violation(deletes, "the DELETE was answered with success, but the session continues: a ping in it was served")
+					t.Violation(deletes,
+						"the DELETE was answered with success, but the session continues: a ping in it was served")
 				}
 				if string(r.Body) == stray && got.Status == http.StatusBadRequest {
 					continue // as what answers nothing may be in any session
@@ -132,9 +141,10 @@ var httpSessionChecks = []*check.Check{
 		},
 	},
 	{
-		Name:         "http/initialize-again",
-		Requirements: []string{"http.server.initialize-without-session", "http.server.session-id-unique", "http.server.session-id-secure", "security.session.id-non-deterministic"},
-		Needs:        check.Needs{Session: check.Fresh, Transports: []string{transport.NameHTTP}, Options: capable},
+		Name: "http/initialize-again",
+		Requirements: []string{"http.server.initialize-without-session", "http.server.session-id-unique",
+			"http.server.session-id-secure", "security.session.id-non-deterministic"},
+		Needs: check.Needs{Session: check.Fresh, Transports: []string{transport.NameHTTP}, Options: capable},
 		Body: func(t *check.T) {
 			// New sessions are opened while another lives, and each gets an id of its own.
 			ids := map[string]bool{t.HTTP().SessionID(): true}
@@ -149,7 +159,8 @@ var httpSessionChecks = []*check.Check{
 				if refused := (*client.RefusedError)(nil); errors.As(err, &refused) {
 					// The control: whether the server serves another client like the first one (docs/positions.md,
 					// several-clients).
-					if _, closed := t.Connect(capable).Initialize(t.Context); closed != nil || x.Head.HTTP.Status != http.StatusBadRequest {
+					if _, closed := t.Connect(capable).Initialize(t.Context); closed != nil ||
+						x.Head.HTTP.Status != http.StatusBadRequest {
 						t.Inconclusive("the server does not serve a further client: %v", err)
 					}
 					t.Expect(x).ToNot(HaveHTTPStatus(http.StatusBadRequest), "without a session id")
@@ -164,10 +175,12 @@ var httpSessionChecks = []*check.Check{
 			if given := slices.Sorted(maps.Keys(ids)); len(ids) == 4 && !ids[""] {
 				quoted := wire.Quote(strings.Join(given, ", "), 200)
 				if spread(given) < unguessable {
-					t.Violation("http.server.session-id-secure", "the session ids can be guessed, as they differ too little: "+quoted)
+					t.Violation("http.server.session-id-secure",
+						"the session ids can be guessed, as they differ too little: "+quoted)
 				}
 				if spread(given) < derivable {
-					t.Violation("security.session.id-non-deterministic", "the session ids follow from each other: "+quoted)
+					t.Violation("security.session.id-non-deterministic",
+						"the session ids follow from each other: "+quoted)
 				}
 			}
 			if len(ids) == 1 {
@@ -187,8 +200,9 @@ var httpSessionChecks = []*check.Check{
 	{
 		Name:         "http/session-answers",
 		Requirements: []string{"http.server.session-isolation"},
-		Needs:        check.Needs{Transports: []string{transport.NameHTTP}, Long: true, ToolRoles: answering, Lacking: calling(answering...).Lacking},
-		Body:         func(t *check.T) { isolatedAnswers(t, "http.server.session-isolation") },
+		Needs: check.Needs{Transports: []string{transport.NameHTTP}, Long: true, ToolRoles: answering,
+			Lacking: calling(answering...).Lacking},
+		Body: func(t *check.T) { isolatedAnswers(t, "http.server.session-isolation") },
 	},
 	{
 		Name:         "http/version-missing",
@@ -200,11 +214,13 @@ var httpSessionChecks = []*check.Check{
 			r.Header, r.Deliberate = http.Header{headerVersion: nil}, []string{"http.client.version-header"}
 			got := t.Do(r)
 			if got.Status == http.StatusBadRequest && t.HTTP().SessionID() == "" && !speaks(t, assumedVersion) {
-				t.Inconclusive("the server has no sessions, and does not speak revision %s, which it has to assume without a version header", assumedVersion)
+				t.Inconclusive("the server has no sessions, and does not speak revision %s, which it has to assume without a version header",
+					assumedVersion)
 			}
 			served(t, got, "http.server.version-header-missing")
 			for _, method := range t.Served() {
-				r.Body = client.Marshal(map[string]any{"jsonrpc": "2.0", "id": "mcpconform-" + method, "method": method})
+				r.Body = client.Marshal(map[string]any{"jsonrpc": "2.0", "id": "mcpconform-" + method,
+					"method": method})
 				served(t, t.Do(r), "http.server.version-header-missing")
 			}
 			// Nor does it take the header to accept a notification, or to open a stream.
@@ -219,7 +235,8 @@ var httpSessionChecks = []*check.Check{
 					continue
 				}
 				other.Header, other.Deliberate = r.Header, r.Deliberate
-				t.Check("http.server.version-header-missing", t.Do(other)).ToNot(HaveHTTPStatus(http.StatusBadRequest), "for %s without a version header", what)
+				t.Check("http.server.version-header-missing", t.Do(other)).ToNot(HaveHTTPStatus(http.StatusBadRequest),
+					"for %s without a version header", what)
 			}
 		},
 	},
@@ -312,12 +329,14 @@ func listens(t *check.T) bool {
 	defer cancel()
 	for n := 1; ; n++ {
 		e, err := t.Session.Log().Await(ctx, 0, func(e *wire.Event) bool {
-			return e.Stream == fmt.Sprint("get:", n) && (e.Kind == wire.KindHTTPResponse || e.Kind == wire.KindStreamEnd)
+			return e.Stream == fmt.Sprint("get:", n) &&
+				(e.Kind == wire.KindHTTPResponse || e.Kind == wire.KindStreamEnd)
 		})
 		if err == nil && wire.Unreached(e) {
 			continue // the session may try again
 		}
-		return err == nil && e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusOK && check.Streams(e.HTTP.Header)
+		return err == nil && e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusOK &&
+			check.Streams(e.HTTP.Header)
 	}
 }
 
@@ -353,7 +372,8 @@ func wrongVersions(t *check.T, id string, versions ...string) {
 	}
 	for _, version := range versions {
 		t.Clear()
-		r := t.Do(transport.Request{Method: http.MethodDelete, Header: http.Header{headerVersion: {version}}, Deliberate: []string{"*"}})
+		r := t.Do(transport.Request{Method: http.MethodDelete, Header: http.Header{headerVersion: {version}},
+			Deliberate: []string{"*"}})
 		if !t.Check(id, r).ToNot(BeAccepted(), "for a DELETE with the version header %q", version) {
 			return
 		}
@@ -407,14 +427,16 @@ func isolated(t *check.T, id string) {
 		same := wire.StringID(fmt.Sprintf("mcpconform-same-%d", i))
 		right, err := t.Session.StartID(t.Context, same, t.NoOp(), nil)
 		t.Must(err)
-		wrong, err := other.StartID(t.Context, same, unknownMethod, nil, client.Deliberately("lifecycle.capability.experimental-gated"))
+		wrong, err := other.StartID(t.Context, same, unknownMethod, nil,
+			client.Deliberately("lifecycle.capability.experimental-gated"))
 		t.Must(err)
 		a := t.Await(right)
 		b, err := wrong.Await(t.Context)
 		t.Show(b.Response)
 		t.Must(err)
 		t.Expect(a).ToNot(HaveError(), "although the error was for another client's request with the same id")
-		if !t.Check(id, b).ToNot(HaveResult(), "although the result was for another client's request with the same id") {
+		if !t.Check(id, b).ToNot(HaveResult(),
+			"although the result was for another client's request with the same id") {
 			return
 		}
 	}
@@ -422,7 +444,8 @@ func isolated(t *check.T, id string) {
 	isolatedCalls(t, other, id)
 	for _, s := range []*client.Session{t.Session, other} {
 		for _, e := range s.Log().Events() {
-			if e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && e.Msg.ID.Usable() && !asked(s, e) {
+			if e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && e.Msg.ID.Usable() &&
+				!asked(s, e) {
 				t.Violation(id, "a client got a response to a request that it never made", e)
 			}
 		}
@@ -447,7 +470,8 @@ func isolatedCalls(t *check.T, other *client.Session, id string) {
 	tokens := []string{"mcpconform-first", "mcpconform-second"}
 	var calls []*client.Pending
 	for i, s := range both {
-		p, err := s.StartID(t.Context, wire.StringID("mcpconform-same-call"), "tools/call", withToken(call.Params(), tokens[i]))
+		p, err := s.StartID(t.Context, wire.StringID("mcpconform-same-call"), "tools/call",
+			withToken(call.Params(), tokens[i]))
 		t.Must(err)
 		underWay(t, s, p)
 		calls = append(calls, p)
@@ -455,7 +479,8 @@ func isolatedCalls(t *check.T, other *client.Session, id string) {
 	// The rules judge the progress of calls with the same token.
 	var alike []*client.Pending
 	for _, s := range both {
-		p, err := s.StartID(t.Context, wire.StringID("mcpconform-same-token"), "tools/call", withToken(call.Params(), "mcpconform-same-token"))
+		p, err := s.StartID(t.Context, wire.StringID("mcpconform-same-token"), "tools/call",
+			withToken(call.Params(), "mcpconform-same-token"))
 		t.Must(err)
 		alike = append(alike, p)
 	}
@@ -509,7 +534,8 @@ func askInEach(t *check.T, call check.Call, role, id string) (shown bool) {
 	free, next := sync.OnceFunc(func() { close(both) }), sync.OnceFunc(func() { close(answered) })
 	defer free()
 	sessions := []*client.Session{
-		t.Open(marking(method, texted[0], both, func(context.Context, string) { next() })), t.Open(marking(method, texted[1], answered, nil)),
+		t.Open(marking(method, texted[0], both, func(context.Context, string) { next() })),
+		t.Open(marking(method, texted[1], answered, nil)),
 	}
 	var calls []*client.Pending
 	for _, s := range sessions {
@@ -517,7 +543,8 @@ func askInEach(t *check.T, call check.Call, role, id string) (shown bool) {
 		t.Must(err)
 		t.Show(p.Request)
 		limit, stop := context.WithTimeout(t.Context, prompt)
-		e, err := s.Log().Await(limit, p.Request.Seq+1, func(e *wire.Event) bool { return over(e, p) || asks(e, method) })
+		e, err := s.Log().Await(limit, p.Request.Seq+1,
+			func(e *wire.Event) bool { return over(e, p) || asks(e, method) })
 		stop()
 		if err != nil || !asks(e, method) {
 			t.Inconclusive("the tool %q does not ask two clients at the same time", call.Tool)
@@ -534,7 +561,8 @@ func askInEach(t *check.T, call check.Call, role, id string) (shown bool) {
 			t.Inconclusive("the tool %q does not answer although its request was answered: %v", call.Tool, err)
 		}
 		if strings.Contains(texts(x), texted[1-i]) {
-			t.Violation(id, "the server took the answer of one client for that of another client, which it asked at the same time")
+			t.Violation(id,
+				"the server took the answer of one client for that of another client, which it asked at the same time")
 			return true
 		}
 		shown = shown || strings.Contains(texts(x), texted[i])

@@ -102,7 +102,8 @@ var httpStreamChecks = []*check.Check{
 				t.Inconclusive("the tool %q does not answer: %v", call.Tool, err)
 			}
 			if done.Response != nil && done.Response.Seq < before {
-				t.Inconclusive("the tool %q answers at once: name one that takes a second for the tool role %q in the configuration", call.Tool, "slow")
+				t.Inconclusive("the tool %q answers at once: name one that takes a second for the tool role %q in the configuration",
+					call.Tool, "slow")
 			}
 		},
 	},
@@ -144,7 +145,8 @@ var httpStreamChecks = []*check.Check{
 						sent += len(told)
 						if twice := broadcast(told); twice != nil {
 							t.Show(twice...)
-							t.Fail("the server sent the same notifications for one call of %q on two streams", call.Tool)
+							t.Fail("the server sent the same notifications for one call of %q on two streams",
+								call.Tool)
 						}
 					}
 				}
@@ -300,14 +302,16 @@ var httpStreamChecks = []*check.Check{
 				t.Inconclusive("the slow tool takes longer than mcpconform waits for an answer: configure a call that ends sooner")
 			case x.Error() != nil && cancels.MatchString(x.Error().Message):
 				t.Show(x.Response)
-				t.Violation("http.server.disconnect-not-cancel", "when the connection of a call was dropped, another one that was under way was answered as cancelled")
+				t.Violation("http.server.disconnect-not-cancel",
+					"when the connection of a call was dropped, another one that was under way was answered as cancelled")
 			}
 		},
 	},
 	{
 		Name:         "http/delete-crossing",
 		Requirements: []string{"http.server.session-ended-404"},
-		Needs:        check.Needs{Session: check.Fresh, Transports: []string{transport.NameHTTP}, ToolRoles: []string{"slow"}, Lacking: calling("slow").Lacking, Long: true},
+		Needs: check.Needs{Session: check.Fresh, Transports: []string{transport.NameHTTP},
+			ToolRoles: []string{"slow"}, Lacking: calling("slow").Lacking, Long: true},
 		Body: func(t *check.T) {
 			// A DELETE crosses a call that is running. The session ends all the same, and the end of the call does
 			// not bring it back, which the same call in another session shows.
@@ -321,14 +325,17 @@ var httpStreamChecks = []*check.Check{
 			t.Must(err)
 			r := t.Do(transport.Request{Method: http.MethodDelete})
 			if r.Status/100 != 2 {
-				t.Inconclusive("the server does not let a client end the session: it answers DELETE with HTTP status %d", r.Status)
+				t.Inconclusive("the server does not let a client end the session: it answers DELETE with HTTP status %d",
+					r.Status)
 			}
-			for _, when := range []string{"while a call was running", "while a call was running, and after the time that the call takes"} {
+			for _, when := range []string{"while a call was running",
+				"while a call was running, and after the time that the call takes"} {
 				request := plainRequest(t)
 				request.Deliberate = []string{"*"}
 				got := t.Do(request)
 				mayGoOn(t, r, got)
-				if !t.Check(ended, got).To(HaveHTTPStatus(http.StatusNotFound), "in a session that a DELETE has ended %s", when) {
+				if !t.Check(ended, got).To(HaveHTTPStatus(http.StatusNotFound),
+					"in a session that a DELETE has ended %s", when) {
 					return
 				}
 				if _, err := twin.Await(t.Context); err != nil {
@@ -343,8 +350,10 @@ var httpStreamChecks = []*check.Check{
 		Needs:        overHTTPCalling("progress"),
 		Body: func(t *check.T) {
 			// A stream that has brought the response should end, also if that is an error.
-			unknown := client.Marshal(map[string]any{"jsonrpc": "2.0", "id": json.RawMessage(t.Session.NextID().String()), "method": unknownMethod})
-			requests := []transport.Request{plainRequest(t), {Body: unknown, Defaults: true, Deliberate: []string{"lifecycle.capability.experimental-gated"}}}
+			unknown := client.Marshal(map[string]any{"jsonrpc": "2.0",
+				"id": json.RawMessage(t.Session.NextID().String()), "method": unknownMethod})
+			requests := []transport.Request{plainRequest(t),
+				{Body: unknown, Defaults: true, Deliberate: []string{"lifecycle.capability.experimental-gated"}}}
 			if t.Session.Capability("tools") {
 				// Some answer calls alone with a stream.
 				requests = append(requests, callRequest(t, check.Call{Tool: noTool}, "mcpconform-stream-ends-unknown"))
@@ -363,12 +372,14 @@ var httpStreamChecks = []*check.Check{
 				streams++
 				// The rule finds out whether the response is missing.
 				if answer, ended := readTo(t, s); answer != nil && !ended {
-					t.Violation("http.server.sse-close-after-response", "the stream of the request is still open long after the response")
+					t.Violation("http.server.sse-close-after-response",
+						"the stream of the request is still open long after the response")
 				}
 				s.Close()
 			}
 			if streams == 0 {
-				t.Inconclusive("no request was answered with an event stream: name a tool for the role %q in the configuration", "progress")
+				t.Inconclusive("no request was answered with an event stream: name a tool for the role %q in the configuration",
+					"progress")
 			}
 		},
 	},
@@ -430,7 +441,8 @@ var httpStreamChecks = []*check.Check{
 			_, last := drop(t, call, false)
 			twin := t.Start("tools/call", withToken(call.Params(), "mcpconform-beside-resumed"))
 			ended := func(ctx context.Context) bool {
-				_, err := t.Session.Log().Await(ctx, twin.Request.Seq+1, func(e *wire.Event) bool { return over(e, twin) })
+				_, err := t.Session.Log().Await(ctx, twin.Request.Seq+1,
+					func(e *wire.Event) bool { return over(e, twin) })
 				return err == nil
 			}
 			resumed := resume(t, last)
@@ -498,14 +510,16 @@ var httpStreamChecks = []*check.Check{
 				t.Skip("without sessions all streams belong to one client")
 			}
 			other := t.Open(check.Capable())
-			p, err := other.StartID(t.Context, wire.StringID("mcpconform-elsewhere"), "tools/call", withToken(call.Params(), "mcpconform-elsewhere"))
+			p, err := other.StartID(t.Context, wire.StringID("mcpconform-elsewhere"), "tools/call",
+				withToken(call.Params(), "mcpconform-elsewhere"))
 			t.Must(err)
 			if _, err := p.Await(t.Context); err != nil {
 				t.Inconclusive("the tool %q does not answer: %v", call.Tool, err)
 			}
 			first := ""
 			for _, e := range other.Log().Events() {
-				if e.SSE != nil && e.SSE.ID != "" && e.Stream == p.Request.Stream && e.Kind == wire.KindMessage && !e.Msg.IsResponse() {
+				if e.SSE != nil && e.SSE.ID != "" && e.Stream == p.Request.Stream && e.Kind == wire.KindMessage &&
+					!e.Msg.IsResponse() {
 					first = e.SSE.ID
 					break
 				}
@@ -515,7 +529,8 @@ var httpStreamChecks = []*check.Check{
 			}
 			t.Show(p.Request)
 			if e := replayed(t, first, "the Last-Event-ID of another session", func(e *wire.Event) bool {
-				return e.Msg != nil && (at(e.Msg.Params, "progressToken") == "mcpconform-elsewhere" || e.Msg.IsResponse() && e.Msg.ID.Key() == p.ID.Key())
+				return e.Msg != nil && (at(e.Msg.Params, "progressToken") == "mcpconform-elsewhere" ||
+					e.Msg.IsResponse() && e.Msg.ID.Key() == p.ID.Key())
 			}); e != nil {
 				t.Show(e)
 				t.Fail("a GET with an event id of another session brought a message of that session")
@@ -534,12 +549,14 @@ var httpStreamChecks = []*check.Check{
 			left, first := leave(t, call)
 			dropped, last := drop(t, call, false)
 			if answer := responseIn(dropped); answer != nil {
-				t.Inconclusive("the tool %q was answered before the connection could be dropped: name one that takes a second for the tool role %q in the configuration", call.Tool, "slow")
+				t.Inconclusive("the tool %q was answered before the connection could be dropped: name one that takes a second for the tool role %q in the configuration",
+					call.Tool, "slow")
 			}
 			// A further call, which ends later, shows how long the answer is worth waiting for.
 			twin := t.Start("tools/call", withToken(call.Params(), "mcpconform-beside"))
 			answer := responseOn(t, resume(t, last), func(ctx context.Context) bool {
-				e, err := t.Session.Log().Await(ctx, twin.Request.Seq+1, func(e *wire.Event) bool { return over(e, twin) })
+				e, err := t.Session.Log().Await(ctx, twin.Request.Seq+1,
+					func(e *wire.Event) bool { return over(e, twin) })
 				return err == nil && twin.Answers(e) && e.Msg.Kind == wire.Result
 			})
 			switch {
@@ -665,7 +682,8 @@ func callRequest(t *check.T, call check.Call, token string) transport.Request {
 // callRequestOf is callRequest with an id.
 func callRequestOf(id wire.ID, call check.Call, token string) transport.Request {
 	return transport.Request{Body: client.Marshal(map[string]any{
-		"jsonrpc": "2.0", "id": json.RawMessage(id.String()), "method": "tools/call", "params": withToken(call.Params(), token),
+		"jsonrpc": "2.0", "id": json.RawMessage(id.String()), "method": "tools/call",
+		"params": withToken(call.Params(), token),
 	}), Defaults: true}
 }
 
@@ -715,7 +733,8 @@ func drop(t *check.T, call check.Call, beside bool) (dropped *transport.Stream, 
 	}
 	switch {
 	case !streamed:
-		t.Inconclusive("the tool %q is answered without an event stream: name one that reports progress slowly for the tool role %q in the configuration", call.Tool, "progress")
+		t.Inconclusive("the tool %q is answered without an event stream: name one that reports progress slowly for the tool role %q in the configuration",
+			call.Tool, "progress")
 	case last == "":
 		t.Inconclusive("the server does not send event ids before the response, so there is nothing to resume")
 	}
@@ -790,7 +809,8 @@ func endsLater(t *check.T, left *transport.Stream, first string) {
 	case answer != nil && answer.Msg.Kind == wire.ErrorResponse && cancels.MatchString(answer.Msg.Error.Message):
 		t.Show(answer)
 		t.Fail("the request whose connection was dropped was answered as cancelled")
-	case answer == nil && len(resumed.Response().Messages) > 0 && t.Session.Log().Exchange(left.Request()).Response == nil:
+	case answer == nil && len(resumed.Response().Messages) > 0 &&
+		t.Session.Log().Exchange(left.Request()).Response == nil:
 		t.Show(resumed.Response().Messages...)
 		t.Fail("the request whose connection was dropped was never answered: its stream, when resumed later, brings earlier messages and no response")
 	}
@@ -803,7 +823,8 @@ func eventIDs(t *check.T, call check.Call) (ids []string) {
 	t.Must(err)
 	defer s.Close()
 	if !check.Streams(s.Head.HTTP.Header) {
-		t.Inconclusive("the tool %q is answered without an event stream: name one that reports progress for the tool role %q in the configuration", call.Tool, "progress")
+		t.Inconclusive("the tool %q is answered without an event stream: name one that reports progress for the tool role %q in the configuration",
+			call.Tool, "progress")
 	}
 	limit, stop := context.WithTimeout(t.Context, t.Session.Options.Timeout)
 	defer stop()
@@ -848,7 +869,8 @@ func resume(t *check.T, last string) *transport.Stream {
 	s := goOn(t, last, "the GET that resumes the stream")
 	if s.Head.HTTP.Status != http.StatusOK {
 		s.Close()
-		t.Inconclusive("the server does not resume the stream: it answers the GET with HTTP status %d", s.Head.HTTP.Status)
+		t.Inconclusive("the server does not resume the stream: it answers the GET with HTTP status %d",
+			s.Head.HTTP.Status)
 	}
 	return s
 }

@@ -36,8 +36,10 @@ var lifecycleChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// A server that supports the requested version answers with that one. The run goes on only if it does.
 			t.Show(t.Target.Init.Events()...)
-			if v, _ := t.Target.Init.Result()["protocolVersion"].(string); v != client.Version && digits(v) == digits(client.Version) {
-				t.Violation("lifecycle.version.revision-name", "the revision is called "+quote(v)+", not "+quote(client.Version))
+			if v, _ := t.Target.Init.Result()["protocolVersion"].(string); v != client.Version &&
+				digits(v) == digits(client.Version) {
+				t.Violation("lifecycle.version.revision-name",
+					"the revision is called "+quote(v)+", not "+quote(client.Version))
 			}
 			t.Expect(t.Target.Init).To(HaveMember("protocolVersion", client.Version))
 		},
@@ -65,7 +67,8 @@ var lifecycleChecks = []*check.Check{
 	unsupportedVersion("lifecycle/version-unsupported", impossibleVersion),
 	unsupportedVersion("lifecycle/version-of-the-future", futureVersion),
 	// Names of another form, of which each costs a process over stdio.
-	unsupportedVersion("lifecycle/version-misspelled", client.Version+"-mcpconform", transport.NameHTTP, transport.NameSSE),
+	unsupportedVersion("lifecycle/version-misspelled", client.Version+"-mcpconform", transport.NameHTTP,
+		transport.NameSSE),
 	unsupportedVersion("lifecycle/version-of-another-form", "1.0.0", transport.NameHTTP, transport.NameSSE),
 	{
 		Name:         "lifecycle/version-latest-offered",
@@ -77,7 +80,8 @@ var lifecycleChecks = []*check.Check{
 			x := asksFor(t, impossibleVersion)
 			if x == nil {
 				s := t.Connect(ofVersion(impossibleVersion, capable))
-				x = t.CallOn(s, "initialize", s.InitializeParams(), client.Deliberately("lifecycle.version.client-supported"))
+				x = t.CallOn(s, "initialize", s.InitializeParams(),
+					client.Deliberately("lifecycle.version.client-supported"))
 			}
 			t.Show(x.Events()...)
 			offered, _ := x.Result()["protocolVersion"].(string)
@@ -97,13 +101,15 @@ var lifecycleChecks = []*check.Check{
 		Body:         incompleteInitialize,
 	},
 	{
-		Name:         "lifecycle/initialize-without-id",
-		Requirements: []string{"base.notification.no-response", "lifecycle.capability.client-additional", "lifecycle.capability.client-experimental"},
-		Needs:        check.Needs{Session: check.Raw, Options: experimental(additional(offeringAllBut("sampling")))},
+		Name: "lifecycle/initialize-without-id",
+		Requirements: []string{"base.notification.no-response", "lifecycle.capability.client-additional",
+			"lifecycle.capability.client-experimental"},
+		Needs: check.Needs{Session: check.Raw, Options: experimental(additional(offeringAllBut("sampling")))},
 		Body: func(t *check.T) {
 			// Many servers treat messages before the handshake in other code than messages after it.
 			params := t.Session.InitializeParams()
-			sent := t.Send(string(client.Marshal(map[string]any{"jsonrpc": "2.0", "method": "initialize", "params": params})), client.Deliberately("*"))
+			sent := t.Send(string(client.Marshal(map[string]any{"jsonrpc": "2.0", "method": "initialize",
+				"params": params})), client.Deliberately("*"))
 			t.Settle()
 			x, err := t.Session.Call(t.Context, "initialize", params)
 			named := func(e *wire.Event) bool {
@@ -113,9 +119,10 @@ var lifecycleChecks = []*check.Check{
 				_ = t.Session.Fence(t.Context) // the answer that says what it answers may come as well
 			}
 			if slices.ContainsFunc(t.Since(0), named) { // otherwise what has no id may be the answer to this one
-				t.Expect(t.Since(0)).ToNot(Carry("an answer to an initialize without an id (a notification)", func(e *wire.Event) bool {
-					return answersNothing(t, e) && !t.Refused(sent, e)
-				}))
+				t.Expect(t.Since(0)).ToNot(Carry("an answer to an initialize without an id (a notification)",
+					func(e *wire.Event) bool {
+						return answersNothing(t, e) && !t.Refused(sent, e)
+					}))
 			}
 			if err == nil && x.Result() != nil {
 				t.Notify("notifications/initialized", nil)
@@ -155,10 +162,12 @@ var lifecycleChecks = []*check.Check{
 	{
 		Name: "lifecycle/other-client",
 		Requirements: []string{
-			"lifecycle.capability.server-uses-sampling", "lifecycle.capability.server-uses-roots", "lifecycle.capability.server-uses-elicitation",
+			"lifecycle.capability.server-uses-sampling", "lifecycle.capability.server-uses-roots",
+			"lifecycle.capability.server-uses-elicitation",
 		},
 		Needs: waiting(check.Needs{
-			Session: check.Fresh, Transports: []string{transport.NameHTTP, transport.NameSSE}, ToolRoles: offers, Lacking: calling(offers...).Lacking,
+			Session: check.Fresh, Transports: []string{transport.NameHTTP, transport.NameSSE}, ToolRoles: offers,
+			Lacking: calling(offers...).Lacking,
 		}),
 		Body: func(t *check.T) {
 			// The capabilities of another client say nothing about this one. It connects just before each call, so
@@ -170,7 +179,8 @@ var lifecycleChecks = []*check.Check{
 			var open []*client.Pending
 			for range t.Most(5, 1) {
 				other := t.Connect(capable)
-				if x, err := other.Call(t.Context, "initialize", other.InitializeParams()); err != nil || x.Result() == nil {
+				if x, err := other.Call(t.Context, "initialize", other.InitializeParams()); err != nil ||
+					x.Result() == nil {
 					t.Inconclusive("the server does not serve a second client")
 				}
 				for _, role := range offers {
@@ -201,7 +211,8 @@ var lifecycleChecks = []*check.Check{
 				t.Inconclusive("the server does not speak revision %s", t.Session.Options.Version)
 			}
 			// Over HTTP, with the older version in the header.
-			t.Expect(t.Call(t.NoOp(), nil)).To(HaveResult(), "in a session of the older revision on which the server agreed")
+			t.Expect(t.Call(t.NoOp(), nil)).To(HaveResult(),
+				"in a session of the older revision on which the server agreed")
 			tempt(t)
 			t.Fence()
 		},
@@ -209,7 +220,8 @@ var lifecycleChecks = []*check.Check{
 	{
 		Name:         "lifecycle/exit",
 		Requirements: []string{"lifecycle.shutdown.stdio-server-exits"},
-		Needs:        check.Needs{Session: check.Own, Group: lastInProcess, Options: lowIDsFree(capable), Late: true, Transports: []string{"stdio"}},
+		Needs: check.Needs{Session: check.Own, Group: lastInProcess, Options: lowIDsFree(capable), Late: true,
+			Transports: []string{"stdio"}},
 		Body: func(t *check.T) {
 			// Closing stdin is what tells a stdio server to end. The rule finds out whether it does. State that a
 			// session has in the server, such as a subscription, is not a reason to stay. The answers to these
@@ -342,7 +354,8 @@ func incompleteInitialize(t *check.T) {
 var capable = check.Capable()
 
 func unsupportedVersion(name, version string, transports ...string) *check.Check {
-	needs := check.Needs{Session: check.Raw, Options: ofVersion(version, offeringAllBut("elicitation")), Transports: transports, Turn: unsupportedVersions}
+	needs := check.Needs{Session: check.Raw, Options: ofVersion(version, offeringAllBut("elicitation")),
+		Transports: transports, Turn: unsupportedVersions}
 	if version != impossibleVersion {
 		// The first one shows whether the version is supported that the server offers to all of them, and may have
 		// asked for the others as well.
@@ -361,7 +374,8 @@ func unsupportedVersion(name, version string, transports ...string) *check.Check
 				if s == nil {
 					s = t.Connect(ofVersion(version, capable))
 				}
-				x, err = s.Call(t.Context, "initialize", s.InitializeParams(), client.Deliberately("lifecycle.version.client-supported"))
+				x, err = s.Call(t.Context, "initialize", s.InitializeParams(),
+					client.Deliberately("lifecycle.version.client-supported"))
 			}
 			t.Show(x.Events()...)
 			if err != nil && !errors.Is(err, wire.ErrFlood) && t.Context.Err() == nil {
@@ -370,7 +384,8 @@ func unsupportedVersion(name, version string, transports ...string) *check.Check
 			t.Must(err)
 			if refusedWith(x, -32602) {
 				// The page's own example does so, against its own text.
-				t.Warning("lifecycle.version.offer-other", "an unsupported version was refused with an error instead of answered with another version")
+				t.Warning("lifecycle.version.offer-other",
+					"an unsupported version was refused with an error instead of answered with another version")
 				return
 			}
 			t.Expect(x).To(HaveResult())
@@ -394,8 +409,10 @@ func unsupportedVersion(name, version string, transports ...string) *check.Check
 					return
 				}
 				s := t.Connect(ofVersion(offered, capable))
-				again := t.CallOn(s, "initialize", s.InitializeParams(), client.Deliberately("lifecycle.version.client-supported"))
-				t.Expect(again).To(HaveMember("protocolVersion", offered), "when the client asks for the version that the server offered")
+				again := t.CallOn(s, "initialize", s.InitializeParams(),
+					client.Deliberately("lifecycle.version.client-supported"))
+				t.Expect(again).To(HaveMember("protocolVersion", offered),
+					"when the client asks for the version that the server offered")
 			}
 		},
 	}
@@ -414,7 +431,8 @@ func asksInProcess(t *check.T, versions ...string) {
 	for _, version := range versions {
 		params := t.Session.InitializeParams()
 		params["protocolVersion"] = version
-		if x, err := t.Session.Call(t.Context, "initialize", params, client.Deliberately("*")); err != nil || x.Result() == nil {
+		if x, err := t.Session.Call(t.Context, "initialize", params, client.Deliberately("*")); err != nil ||
+			x.Result() == nil {
 			return
 		}
 	}
@@ -448,7 +466,8 @@ func supportsInHeader(t *check.T) {
 	if with(impossibleVersion).Status != http.StatusBadRequest {
 		return // it does not look at the header, as another check finds
 	}
-	t.Check("lifecycle.version.echo-supported", with(t.Session.Options.Version)).To(HaveHTTPStatus(http.StatusBadRequest),
+	t.Check("lifecycle.version.echo-supported",
+		with(t.Session.Options.Version)).To(HaveHTTPStatus(http.StatusBadRequest),
 		"with a version in the header on which the server does not agree in initialize")
 }
 
@@ -473,8 +492,10 @@ var refusals = []struct {
 	capability, name string
 	calls            []check.RPC
 }{
-	{"tools", "tools", []check.RPC{{Method: "tools/list"}, {Method: "tools/call", Params: map[string]any{"name": "mcpconform-none", "arguments": map[string]any{}}}}},
-	{"prompts", "prompts", []check.RPC{{Method: "prompts/list"}, {Method: "prompts/get", Params: map[string]any{"name": "mcpconform-none"}}}},
+	{"tools", "tools", []check.RPC{{Method: "tools/list"},
+		{Method: "tools/call", Params: map[string]any{"name": "mcpconform-none", "arguments": map[string]any{}}}}},
+	{"prompts", "prompts", []check.RPC{{Method: "prompts/list"},
+		{Method: "prompts/get", Params: map[string]any{"name": "mcpconform-none"}}}},
 	{"resources", "resources", []check.RPC{
 		{Method: "resources/list"}, {Method: "resources/templates/list"},
 		{Method: "resources/read", Params: map[string]any{"uri": "mcpconform://none"}},
@@ -595,7 +616,8 @@ func giveUp(t *check.T, open []*client.Pending) {
 	limit, stop := context.WithTimeout(t.Context, patience)
 	defer stop()
 	for _, p := range open {
-		if _, err := t.Session.Log().Await(limit, p.Request.Seq+1, func(e *wire.Event) bool { return over(e, p) }); err != nil {
+		if _, err := t.Session.Log().Await(limit, p.Request.Seq+1,
+			func(e *wire.Event) bool { return over(e, p) }); err != nil {
 			cancel(t, p.ID)
 		}
 	}
@@ -637,14 +659,16 @@ func init() {
 					x := t.Call(c.Method, c.Params, client.Deliberately("*"))
 					switch {
 					case offered(x) && r.capability != "logging" && r.capability != "resources.subscribe":
-						t.Check(declaredBy[r.capability], x).ToNot(HaveResult(), "although the server does not declare %s", r.capability)
+						t.Check(declaredBy[r.capability], x).ToNot(HaveResult(),
+							"although the server does not declare %s", r.capability)
 						return
 					case x.Result() != nil:
 						// A level and a subscription that are taken emit nothing by that alone; the rules see what is
 						// emitted.
 						t.Note("%s is answered with a result, although %s is not declared", c.Method, r.capability)
 					case x.Error() != nil:
-						t.WarnUnless(refuses, x).To(HaveErrorCode(-32601), "although the server does not declare %s", r.capability)
+						t.WarnUnless(refuses, x).To(HaveErrorCode(-32601), "although the server does not declare %s",
+							r.capability)
 					}
 				}
 			},

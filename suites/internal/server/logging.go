@@ -21,8 +21,9 @@ var loggingChecks = []*check.Check{
 	{
 		Name:         "logging/all-levels",
 		Requirements: []string{"logging.set-level.all-levels"},
-		Shows:        []string{"schema.set-level-result", "base.response.result-object", "base.response.result-or-error"},
-		Needs:        check.Needs{Session: check.Own, Server: "logging"},
+		Shows: []string{"schema.set-level-result", "base.response.result-object",
+			"base.response.result-or-error"},
+		Needs: check.Needs{Session: check.Own, Server: "logging"},
 		Body: func(t *check.T) {
 			// The eight levels of RFC 5424, from the least severe to the most severe.
 			var set []*client.Exchange
@@ -45,7 +46,8 @@ var loggingChecks = []*check.Check{
 		Families:     []string{"levels-unknown"},
 		Body: func(t *check.T) {
 			t.Vary(t.Draw("levels-unknown"), func(m family.Member) {
-				t.Check("logging.error.invalid-level-code", t.Call("logging/setLevel", map[string]any{"level": m.Str()}, client.Deliberately("*"))).
+				t.Check("logging.error.invalid-level-code",
+					t.Call("logging/setLevel", map[string]any{"level": m.Str()}, client.Deliberately("*"))).
 					To(HaveErrorCode(-32602), "for the level %s", m)
 			})
 		},
@@ -53,7 +55,8 @@ var loggingChecks = []*check.Check{
 	{
 		Name:         "logging/level-in-force",
 		Requirements: []string{"logging.set-level.replaces", "logging.filter.all-above", "logging.filter.none-below"},
-		Needs:        check.Needs{Session: check.Own, Server: "logging", ToolRoles: []string{"log-levels", "log"}, Long: true},
+		Needs: check.Needs{Session: check.Own, Server: "logging", ToolRoles: []string{"log-levels", "log"},
+			Long: true},
 		Body: func(t *check.T) {
 			// The same call with the level low, high and low again. A rule of package judge finds messages below the
 			// level.
@@ -79,7 +82,9 @@ var loggingChecks = []*check.Check{
 				if len(came) == 0 && held(t, call, high, []string{high}) != "" {
 					t.Inconclusive("%s", rateLimited)
 				}
-				t.Violation("logging.set-level.replaces", "a message of level "+missing+" came after the level was set to debug, but not after debug was set a second time")
+				t.Violation("logging.set-level.replaces",
+					"a message of level "+missing+
+						" came after the level was set to debug, but not after debug was set a second time")
 				return
 			}
 			if took < busy && t.Further() {
@@ -116,7 +121,8 @@ func eachAtOnce(t *check.T, call check.Call, seen []string) bool {
 		if errs[i] != nil {
 			return false
 		}
-		if x, err := s.Call(t.Context, "logging/setLevel", map[string]any{"level": judge.LogLevels[i]}); err != nil || x.Result() == nil {
+		if x, err := s.Call(t.Context, "logging/setLevel", map[string]any{"level": judge.LogLevels[i]}); err != nil ||
+			x.Result() == nil {
 			return false
 		}
 	}
@@ -166,10 +172,12 @@ func eachLevel(t *check.T, call check.Call, seen, levels []string) {
 			continue
 		}
 		i := slices.Index(judge.LogLevels, level)
-		enough := slices.DeleteFunc(slices.Clone(seen), func(s string) bool { return slices.Index(judge.LogLevels, s) < i })
+		enough := slices.DeleteFunc(slices.Clone(seen),
+			func(s string) bool { return slices.Index(judge.LogLevels, s) < i })
 		came := logged(t, call, []string{level}, enough)
 		if len(came) > 0 && slices.Index(judge.LogLevels, came[0]) < i && persists(t, call, []string{level}, came[0]) {
-			t.Violation("logging.filter.none-below", "a message of level "+came[0]+" comes each time although the level is set to "+level)
+			t.Violation("logging.filter.none-below",
+				"a message of level "+came[0]+" comes each time although the level is set to "+level)
 			return
 		}
 		if missing := absent(enough, came); missing != "" {
@@ -196,7 +204,8 @@ func refusedLevel(t *check.T, call check.Call, seen []string) {
 	}
 	levels := []string{high, unknown}
 	if came := logged(t, call, levels, nil); len(came) > 0 && came[0] != high && persists(t, call, levels, came[0]) {
-		t.Warning("logging.filter.none-below", "after a level that does not exist was refused, a message of level "+came[0]+" comes although the level is set to "+high)
+		t.Warning("logging.filter.none-below", "after a level that does not exist was refused, a message of level "+
+			came[0]+" comes although the level is set to "+high)
 	}
 }
 
@@ -216,9 +225,11 @@ func persists(t *check.T, call check.Call, levels []string, level string) bool {
 // level is high.
 func heldBack(t *check.T, call check.Call) {
 	if seen := logged(t, call, []string{"emergency"}, nil); len(seen) > 0 {
-		if missing := held(t, call, "debug", seen); missing != "" && held(t, call, "emergency", []string{missing}) == "" {
+		if missing := held(t, call, "debug", seen); missing != "" &&
+			held(t, call, "emergency", []string{missing}) == "" {
 			t.About("logging.filter.all-above")
-			t.Fail("a message of level %s came after the level was set to emergency, but not after it was set to debug", missing)
+			t.Fail("a message of level %s came after the level was set to emergency, but not after it was set to debug",
+				missing)
 		}
 	}
 	lowered(t, call)
@@ -228,10 +239,11 @@ func heldBack(t *check.T, call check.Call) {
 // lowered ends the body if the tool logs in a new session with the level at debug: in this
 // session, in which the level was higher before, debug did not replace that.
 func lowered(t *check.T, call check.Call) {
-	before := slices.ContainsFunc(t.Session.Log().Requests(wire.Client, "logging/setLevel"), func(x *wire.Exchange) bool {
-		level, _ := at(x.Request.Msg.Params, "level").(string)
-		return level != "debug" && x.Result() != nil
-	})
+	before := slices.ContainsFunc(t.Session.Log().Requests(wire.Client, "logging/setLevel"),
+		func(x *wire.Exchange) bool {
+			level, _ := at(x.Request.Msg.Params, "level").(string)
+			return level != "debug" && x.Result() != nil
+		})
 	if !before {
 		return
 	}
@@ -245,7 +257,8 @@ func lowered(t *check.T, call check.Call) {
 		if level := levelOf(e); level != "" && held(t, call, "debug", []string{level}) != "" {
 			t.Show(e)
 			t.About("logging.set-level.replaces")
-			t.Fail("a message of level %s comes in a new session with the level debug, but not in a session where debug replaced a higher level", level)
+			t.Fail("a message of level %s comes in a new session with the level debug, but not in a session where debug replaced a higher level",
+				level)
 		}
 	}
 }

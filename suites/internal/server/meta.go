@@ -32,7 +32,8 @@ func initializesBeside(t *check.T) {
 	t.Assume(initialize(params)).To(HaveResult(), "for a plain initialize")
 	for _, more := range anyMembers {
 		t.About(more.id)
-		t.Expect(initialize(more.add(params, "initialize"))).To(HaveResult(), "for initialize with the member %s in its params", more.name)
+		t.Expect(initialize(more.add(params, "initialize"))).To(HaveResult(),
+			"for initialize with the member %s in its params", more.name)
 	}
 	t.About("meta.attach.notification")
 	t.Assume(x).To(HaveResult(), "for initialize with metadata")
@@ -41,9 +42,10 @@ func initializesBeside(t *check.T) {
 // basic#meta
 var metaChecks = []*check.Check{
 	{
-		Name:         "meta/notification",
-		Requirements: []string{"meta.attach.notification", "meta.attach.request", "base.params.open", "progress.request"},
-		Needs:        check.Needs{Session: check.Raw, Options: offeringAllBut("roots")},
+		Name: "meta/notification",
+		Requirements: []string{"meta.attach.notification", "meta.attach.request", "base.params.open",
+			"progress.request"},
+		Needs: check.Needs{Session: check.Raw, Options: offeringAllBut("roots")},
 		Body: func(t *check.T) {
 			// Notifications may carry metadata, the one that ends the handshake too.
 			initializesBeside(t)
@@ -53,7 +55,8 @@ var metaChecks = []*check.Check{
 			t.Notify("notifications/cancelled", map[string]any{"requestId": 0, "_meta": anyMeta}, late)
 			t.Await(gone)
 			t.Fence()
-			t.Expect(t.Since(mark)).ToNot(Carry("an answer to a notification with _meta", func(e *wire.Event) bool { return answersNothing(t, e) }))
+			t.Expect(t.Since(mark)).ToNot(Carry("an answer to a notification with _meta",
+				func(e *wire.Event) bool { return answersNothing(t, e) }))
 			for _, method := range t.Served() {
 				t.Expect(t.Call(method, nil)).To(HaveResult()) // the session is open
 			}

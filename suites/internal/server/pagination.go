@@ -41,17 +41,20 @@ var paginationChecks = []*check.Check{
 					t.Show(page.Events()...)
 				}
 				if list.Endless {
-					t.Fail("%s does not end: after %d pages it gives a further cursor, or one that it gave before", l.method, len(list.Pages))
+					t.Fail("%s does not end: after %d pages it gives a further cursor, or one that it gave before",
+						l.method, len(list.Pages))
 				}
 				if list.Long {
 					long = l.method
 				}
-				if x := refusedPage(list); x != nil && stays(t, l.method, func(again *check.List) bool { return refusedPage(again) != nil }) {
+				if x := refusedPage(list); x != nil &&
+					stays(t, l.method, func(again *check.List) bool { return refusedPage(again) != nil }) {
 					t.Expect(x).To(HaveResult(), "with a cursor that the server gave just before")
 				}
 			}
 			if long != "" {
-				t.Inconclusive("%s still brings something new after %d pages, and mcpconform does not read further", long, len(t.Target.List(long).Pages))
+				t.Inconclusive("%s still brings something new after %d pages, and mcpconform does not read further",
+					long, len(t.Target.List(long).Pages))
 			}
 			if read == 0 {
 				t.Skip("the server does not declare a feature with a list")
@@ -89,7 +92,8 @@ var paginationChecks = []*check.Check{
 			}
 			// Twice in a row: a server that keeps the place in the session goes on from there.
 			twice := func() [2]*client.Exchange {
-				return [2]*client.Exchange{t.Call(method, map[string]any{"cursor": own}), t.Call(method, map[string]any{"cursor": own})}
+				return [2]*client.Exchange{t.Call(method, map[string]any{"cursor": own}),
+					t.Call(method, map[string]any{"cursor": own})}
 			}
 			again := twice()
 			t.Show(x.Events()...)
@@ -97,7 +101,8 @@ var paginationChecks = []*check.Check{
 			t.Expect(again[1]).To(HaveResult(), "with a cursor that it has just served")
 			for _, l := range lists {
 				other := func(uses [2]*client.Exchange) int { // the first that gives another page, or -1
-					return slices.IndexFunc(uses[:], func(use *client.Exchange) bool { return !beginAlike(use, x, l.member, l.key) })
+					return slices.IndexFunc(uses[:],
+						func(use *client.Exchange) bool { return !beginAlike(use, x, l.member, l.key) })
 				}
 				n := other(again)
 				if l.method != method || n < 0 {
@@ -105,11 +110,13 @@ var paginationChecks = []*check.Check{
 				}
 				// The list may have changed in between.
 				anew := t.Call(method, nil)
-				t.Assume(keys(anew, l.member, l.key)).To(EqualJSON(keys(first, l.member, l.key)), "for the first page, read again")
+				t.Assume(keys(anew, l.member, l.key)).To(EqualJSON(keys(first, l.member, l.key)),
+					"for the first page, read again")
 				if other(twice()) < 0 {
 					t.Inconclusive("a cursor led to another page for a while only: the list may have changed")
 				}
-				t.Expect(keys(again[n], l.member, l.key)).To(EqualJSON(keys(x, l.member, l.key)), "for a cursor that is used again")
+				t.Expect(keys(again[n], l.member, l.key)).To(EqualJSON(keys(x, l.member, l.key)),
+					"for a cursor that is used again")
 			}
 		},
 	},
@@ -121,10 +128,11 @@ var paginationChecks = []*check.Check{
 			found := false
 			for _, l := range lists {
 				list := t.Target.List(l.method)
-				if page, name := overlap(list, l.member, l.key); page != nil && stays(t, l.method, func(again *check.List) bool {
-					page, _ := overlap(again, l.member, l.key)
-					return page != nil && sameItems(list, again)
-				}) {
+				if page, name := overlap(list, l.member, l.key); page != nil &&
+					stays(t, l.method, func(again *check.List) bool {
+						page, _ := overlap(again, l.member, l.key)
+						return page != nil && sameItems(list, again)
+					}) {
 					t.Show(page.Events()...)
 					t.Fail("a page of %s repeats %s, which an earlier page has as well", l.method, wire.Quote(name, 60))
 				}
@@ -159,7 +167,8 @@ var paginationChecks = []*check.Check{
 				t.Vary(t.Draw("cursors-unknown", l.method), func(m family.Member) {
 					x := t.Call(l.method, map[string]any{"cursor": m.Str()}, client.Deliberately("*"))
 					if m.Plain() || m.Str() == notBase64 || x.Error() != nil {
-						t.Check("pagination.error.invalid-cursor-code", x).To(HaveErrorCode(-32602), "with the cursor %s, which the server never gave", m)
+						t.Check("pagination.error.invalid-cursor-code", x).To(HaveErrorCode(-32602),
+							"with the cursor %s, which the server never gave", m)
 					}
 				})
 			}
@@ -174,7 +183,8 @@ var paginationChecks = []*check.Check{
 		Needs:        check.Needs{Session: check.Own},
 		Families:     []string{"cursors-unknown"},
 		Body: func(t *check.T) {
-			served := slices.DeleteFunc(slices.Clone(lists), func(l listOperation) bool { return !t.Target.List(l.method).Served() })
+			served := slices.DeleteFunc(slices.Clone(lists),
+				func(l listOperation) bool { return !t.Target.List(l.method).Served() })
 			if len(served) == 0 {
 				t.Skip("the server does not declare a feature with a list")
 			}
@@ -198,7 +208,8 @@ var paginationChecks = []*check.Check{
 	{
 		Name: "pagination/derived-cursors",
 		Requirements: []string{
-			"pagination.error.invalid-cursor-code", "pagination.server.invalid-cursor-graceful", "pagination.server.stable-cursors",
+			"pagination.error.invalid-cursor-code", "pagination.server.invalid-cursor-graceful",
+			"pagination.server.stable-cursors",
 		},
 		Needs:    waiting(check.Needs{Session: check.Own, Lacking: unpaged}),
 		Families: []string{"cursors-derived"},
@@ -262,7 +273,8 @@ func derived(cursor string) map[string]string {
 	all := []rune(cursor)
 	last := max(0, len(all)-1)
 	return map[string]string{
-		"cursor": cursor, "cut": string(all[:last]), "half": string(all[:len(all)/2]), "rest": string(all[len(all)-last:]),
+		"cursor": cursor, "cut": string(all[:last]), "half": string(all[:len(all)/2]),
+		"rest": string(all[len(all)-last:]),
 		"case": otherCase(cursor),
 	}
 }
@@ -281,25 +293,30 @@ func deriving(t *check.T, l listOperation, first *client.Exchange, made map[stri
 	once := false // it serves each cursor, which pagination/stable-cursors judges
 	t.VaryInTurn(members, func(m family.Member) {
 		if m.Plain() {
-			t.Assume(t.Call(l.method, map[string]any{"cursor": own})).To(HaveResult(), "with a cursor that the server has just given")
+			t.Assume(t.Call(l.method, map[string]any{"cursor": own})).To(HaveResult(),
+				"with a cursor that the server has just given")
 			once = t.Call(l.method, map[string]any{"cursor": own}).Result() == nil
 			return
 		}
 		if x := t.Call(l.method, map[string]any{"cursor": m.Str()}, client.Deliberately("*")); x.Error() != nil {
-			t.Check("pagination.error.invalid-cursor-code", x).To(HaveErrorCode(-32602), "with the cursor %s, which the server did not give so", m)
+			t.Check("pagination.error.invalid-cursor-code", x).To(HaveErrorCode(-32602),
+				"with the cursor %s, which the server did not give so", m)
 		}
 		again := t.Call(l.method, map[string]any{"cursor": own})
 		if again.Result() != nil {
 			return
 		}
 		anew := t.Call(l.method, nil)
-		if t.Check("pagination.server.invalid-cursor-graceful", anew).To(HaveResult(), "without a cursor, after the cursor %s was sent", m) && !once &&
+		if t.Check("pagination.server.invalid-cursor-graceful", anew).To(HaveResult(),
+			"without a cursor, after the cursor %s was sent", m) && !once &&
 			reflect.DeepEqual(keys(anew, l.member, l.key), keys(first, l.member, l.key)) {
-			t.Check("pagination.server.stable-cursors", again).To(HaveResult(), "with a cursor that it had served before %s was sent", m)
+			t.Check("pagination.server.stable-cursors", again).To(HaveResult(),
+				"with a cursor that it had served before %s was sent", m)
 		}
 	})
 	t.Clear()
-	t.Check("pagination.server.invalid-cursor-graceful", t.Call(l.method, nil)).To(HaveResult(), "without a cursor, after cursors that were made from one of its own")
+	t.Check("pagination.server.invalid-cursor-graceful", t.Call(l.method, nil)).To(HaveResult(),
+		"without a cursor, after cursors that were made from one of its own")
 }
 
 // refusedPage returns the last page of a list if it was refused although a page gave a
@@ -385,7 +402,8 @@ func beginAlike(a, b *client.Exchange, member, key string) bool {
 		a, short, long = b, long, short
 	}
 	_, more := nextCursor(a)
-	return slices.EqualFunc(short, long[:len(short)], func(a, b any) bool { return reflect.DeepEqual(a, b) }) && (more || len(short) == len(long))
+	return slices.EqualFunc(short, long[:len(short)], func(a, b any) bool { return reflect.DeepEqual(a, b) }) &&
+		(more || len(short) == len(long))
 }
 
 // keys returns what identifies the items of a page, in order.

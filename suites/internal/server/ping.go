@@ -35,13 +35,15 @@ var pingChecks = []*check.Check{
 			call := toolFor(t, "ping")
 			mark := t.Mark()
 			t.Attempt(call.Params())
-			t.Assume(t.Since(mark)).To(Carry("a ping", func(e *wire.Event) bool { return asks(e, "ping") }), "when the tool %q was called", call.Tool)
+			t.Assume(t.Since(mark)).To(Carry("a ping", func(e *wire.Event) bool { return asks(e, "ping") }),
+				"when the tool %q was called", call.Tool)
 		},
 	},
 	{
-		Name:         "ping/before-initialized",
-		Requirements: []string{"ping.response-prompt", "lifecycle.init.server-waits", "lifecycle.init.client-early-ping"},
-		Needs:        check.Needs{Session: check.Raw, Options: capable, Long: true},
+		Name: "ping/before-initialized",
+		Requirements: []string{"ping.response-prompt", "lifecycle.init.server-waits",
+			"lifecycle.init.client-early-ping"},
+		Needs: check.Needs{Session: check.Raw, Options: capable, Long: true},
 		Body: func(t *check.T) {
 			initializesBesidePings(t)
 			holdBack(t)
@@ -140,7 +142,8 @@ func holdBack(t *check.T) {
 	limit, stop := context.WithTimeout(t.Context, t.Soon(check.Later))
 	defer stop()
 	_, _ = t.Session.Log().Await(limit, t.Mark(), func(e *wire.Event) bool {
-		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.Request && e.Msg.Method != "ping"
+		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.Request &&
+			e.Msg.Method != "ping"
 	})
 	t.Exercised("lifecycle.init.server-waits")
 }

@@ -36,12 +36,14 @@ var progressChecks = []*check.Check{
 				without := t.Call(method, nil)
 				t.Expect(without).To(HaveResult(), "without a progress token")
 				for _, token := range []any{"mcpconform-any", 8} {
-					t.Expect(t.Call(method, withToken(nil, token))).To(HaveResult(), "with the progress token %s", quote(token))
+					t.Expect(t.Call(method, withToken(nil, token))).To(HaveResult(), "with the progress token %s",
+						quote(token))
 				}
 			}
 			if t.Session.Capability("tools") {
 				// A request that is refused has no progress to report either.
-				t.Call("tools/call", withToken(map[string]any{"name": "mcpconform-no-such-tool", "arguments": map[string]any{}}, "mcpconform-refused"))
+				t.Call("tools/call", withToken(map[string]any{"name": "mcpconform-no-such-tool",
+					"arguments": map[string]any{}}, "mcpconform-refused"))
 			}
 			t.Vary(t.Draw("tokens"), func(m family.Member) {
 				t.Check("progress.token.any-means", t.Call(methods[len(methods)-1], withToken(nil, m.Value()))).
@@ -89,7 +91,8 @@ var progressChecks = []*check.Check{
 			if control.Result() == nil {
 				t.Note("without a progress token, the tool %q gives %s", call.Tool, Describe(control))
 			}
-			if !slices.ContainsFunc(t.Since(mark), func(e *wire.Event) bool { return e.Msg.Method == "notifications/progress" }) {
+			if !slices.ContainsFunc(t.Since(mark),
+				func(e *wire.Event) bool { return e.Msg.Method == "notifications/progress" }) {
 				t.Note("the tool %q reported no progress", call.Tool)
 			}
 		},
@@ -144,14 +147,16 @@ func progressOfOurs(role string) *check.Check {
 			}
 			if !worked(control) {
 				t.Show(control.Events()...)
-				t.Expect(with(ourProgress[0].reports)).ToNot(Succeed(), "only when the client reports progress of %s to the tool %q", method, call.Tool)
+				t.Expect(with(ourProgress[0].reports)).ToNot(Succeed(),
+					"only when the client reports progress of %s to the tool %q", method, call.Tool)
 				t.Inconclusive("the tool %q fails whether or not the client reports progress", call.Tool)
 			}
 			for _, v := range ourProgress {
 				if x := with(v.reports[:t.Most(len(v.reports), 10)]); !worked(x) && worked(with(nil)) {
 					t.Clear()
 					t.Show(control.Events()...)
-					t.Check(v.id, x).To(Succeed(), "when the client reports %s progress of %s to the tool %q", v.what, method, call.Tool)
+					t.Check(v.id, x).To(Succeed(), "when the client reports %s progress of %s to the tool %q", v.what,
+						method, call.Tool)
 				}
 			}
 		},
@@ -209,7 +214,8 @@ func twice(t *check.T, call check.Call, method string, reply func(*wire.Event) m
 
 // seeThrough answers what the server asks after a mark, but for what was answered, until the
 // calls have ended.
-func seeThrough(t *check.T, calls []*client.Pending, mark int, method string, reply func(*wire.Event) map[string]any, answered []*wire.Event) {
+func seeThrough(t *check.T, calls []*client.Pending, mark int, method string, reply func(*wire.Event) map[string]any,
+	answered []*wire.Event) {
 	over := func(e *wire.Event) bool {
 		return slices.ContainsFunc(calls, func(p *client.Pending) bool { return p.Answers(e) })
 	}
@@ -235,8 +241,10 @@ var ourProgress = []struct {
 	id, what string
 	reports  []map[string]any
 }{
-	{"progress.notify", "some", []map[string]any{{"progress": 1, "total": 2}, {"progress": 2, "total": 2, "message": "done"}}},
-	{"progress.value-float", "fractional", []map[string]any{{"progress": 0.25, "total": 1}, {"progress": 0.5, "total": 1}}},
+	{"progress.notify", "some", []map[string]any{{"progress": 1, "total": 2},
+		{"progress": 2, "total": 2, "message": "done"}}},
+	{"progress.value-float", "fractional", []map[string]any{{"progress": 0.25, "total": 1},
+		{"progress": 0.5, "total": 1}}},
 	{"progress.total-float", "fractions of", []map[string]any{{"progress": 1, "total": 1.5}}},
 	{"progress.omit-total", "without a total,", []map[string]any{{"progress": 1}, {"progress": 2}}},
 	{"progress.frequency", "a lot of", often(100)},

@@ -51,7 +51,8 @@ var promptChecks = []*check.Check{
 				case x.Result() != nil:
 					got++
 				case strange(x):
-					t.Fail("the listed prompt %s is refused like one that does not exist: %s", wire.Quote(name, 60), Describe(x))
+					t.Fail("the listed prompt %s is refused like one that does not exist: %s", wire.Quote(name, 60),
+						Describe(x))
 				default:
 					t.Note("prompts/get failed for the listed prompt %s: %s", wire.Quote(name, 60), Describe(x))
 				}
@@ -80,7 +81,8 @@ var promptChecks = []*check.Check{
 					continue // the prompt is gone, or what it needs is
 				}
 				tried++
-				t.Expect(without).To(HaveResult(), "for the prompt %s, which accepts empty arguments, without the member arguments", quote(p["name"]))
+				t.Expect(without).To(HaveResult(),
+					"for the prompt %s, which accepts empty arguments, without the member arguments", quote(p["name"]))
 			}
 			if tried == 0 {
 				t.Inconclusive("the server lists no prompt without required arguments")
@@ -93,15 +95,17 @@ var promptChecks = []*check.Check{
 		Needs:        check.Needs{Server: "prompts"},
 		Families:     []string{"names-unknown"},
 		Body: func(t *check.T) {
-			t.Vary(unlisted(t.Target.List("prompts/list").Items, t.Draw("names-unknown"), prompts(t)), func(m family.Member) {
-				x := t.Call("prompts/get", map[string]any{"name": m.Str()})
-				if nothingToServe(t, x) {
-					t.Skip("the server has no prompts, and does not serve prompts/get")
-				}
-				if !sameName(m, x) {
-					t.Check("prompts.error.invalid-name-code", x).To(HaveErrorCode(-32602), "for a prompt that does not exist, %s", m)
-				}
-			})
+			t.Vary(unlisted(t.Target.List("prompts/list").Items, t.Draw("names-unknown"), prompts(t)),
+				func(m family.Member) {
+					x := t.Call("prompts/get", map[string]any{"name": m.Str()})
+					if nothingToServe(t, x) {
+						t.Skip("the server has no prompts, and does not serve prompts/get")
+					}
+					if !sameName(m, x) {
+						t.Check("prompts.error.invalid-name-code", x).To(HaveErrorCode(-32602),
+							"for a prompt that does not exist, %s", m)
+					}
+				})
 		},
 	},
 	{
@@ -129,9 +133,12 @@ var promptChecks = []*check.Check{
 					t.Show(control.Events()...)
 					less := maps.Clone(full["arguments"].(map[string]any))
 					delete(less, missing)
-					x := t.Call("prompts/get", map[string]any{"name": p["name"], "arguments": less}, client.Deliberately("*"))
-					t.Check("prompts.arguments.validated", x).ToNot(HaveResult(), "for the prompt %q without its required argument %s", name, quote(missing))
-					if !t.Check("prompts.error.missing-argument-code", x).To(HaveErrorCode(-32602), "for the prompt %q without its required argument %s", name, quote(missing)) {
+					x := t.Call("prompts/get", map[string]any{"name": p["name"], "arguments": less},
+						client.Deliberately("*"))
+					t.Check("prompts.arguments.validated", x).ToNot(HaveResult(),
+						"for the prompt %q without its required argument %s", name, quote(missing))
+					if !t.Check("prompts.error.missing-argument-code", x).To(HaveErrorCode(-32602),
+						"for the prompt %q without its required argument %s", name, quote(missing)) {
 						break
 					}
 				}
@@ -139,8 +146,10 @@ var promptChecks = []*check.Check{
 				t.Clear()
 				t.Show(t.Listed("prompts/list", "prompts", name))
 				x := t.Call("prompts/get", map[string]any{"name": p["name"]}, client.Deliberately("*"))
-				t.Check("prompts.arguments.validated", x).ToNot(HaveResult(), "for the prompt %q without arguments, of which it requires %s", name, quote(required[0]))
-				t.Check("prompts.error.missing-argument-code", x).To(HaveErrorCode(-32602), "for the prompt %q without arguments, of which it requires %s", name, quote(required[0]))
+				t.Check("prompts.arguments.validated", x).ToNot(HaveResult(),
+					"for the prompt %q without arguments, of which it requires %s", name, quote(required[0]))
+				t.Check("prompts.error.missing-argument-code", x).To(HaveErrorCode(-32602),
+					"for the prompt %q without arguments, of which it requires %s", name, quote(required[0]))
 			}
 			if tried == 0 {
 				t.Inconclusive("the server lists no prompt with a required argument that accepts made-up values")
@@ -166,7 +175,8 @@ var promptChecks = []*check.Check{
 					wrong[name] = map[string]any{"not": []any{"a string"}}
 				}
 				t.Clear()
-				x := t.Call("prompts/get", map[string]any{"name": p["name"], "arguments": wrong}, client.Deliberately("*"))
+				x := t.Call("prompts/get", map[string]any{"name": p["name"], "arguments": wrong},
+					client.Deliberately("*"))
 				t.Expect(x).ToNot(HaveResult(), "with arguments that are not strings")
 			}
 			if tried == 0 {

@@ -49,7 +49,8 @@ var resourceChecks = []*check.Check{
 			t.Must(list.Err)
 			if len(list.Pages) > 0 && refusedWith(list.Pages[0], -32601) {
 				t.Show(list.Pages[0].Events()...)
-				t.Warning("resources.templates.answered", "the server declares resources, but does not know resources/templates/list")
+				t.Warning("resources.templates.answered",
+					"the server declares resources, but does not know resources/templates/list")
 				return
 			}
 			listed(t, "resources/templates/list")
@@ -77,12 +78,14 @@ var resourceChecks = []*check.Check{
 				}
 				switch problem := x.Error(); {
 				case strange(x):
-					t.Fail("the listed resource %s is refused like one that does not exist: %s", wire.Quote(uri, 60), Describe(x))
+					t.Fail("the listed resource %s is refused like one that does not exist: %s", wire.Quote(uri, 60),
+						Describe(x))
 				case problem != nil:
 					t.Note("the listed resource %s could not be read: %s", wire.Quote(uri, 60), Describe(x))
 				case x.Result() != nil:
 					read++
-					if contents, _ := x.Result()["contents"].([]any); len(contents) == 1 && at(contents[0], "blob") != nil {
+					if contents, _ := x.Result()["contents"].([]any); len(contents) == 1 &&
+						at(contents[0], "blob") != nil {
 						t.Call("resources/read", map[string]any{"uri": uri})
 					}
 				}
@@ -99,7 +102,8 @@ var resourceChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// Only values that the server itself suggests are sure to fit.
 			alike := func(x *client.Exchange, uri string) bool {
-				return x.Error() != nil && refusedAlike(x, t.Call("resources/read", map[string]any{"uri": noResource}), noResource, uri)
+				return x.Error() != nil && refusedAlike(x, t.Call("resources/read", map[string]any{"uri": noResource}),
+					noResource, uri)
 			}
 			found := 0
 			for _, template := range templates(t) {
@@ -110,7 +114,8 @@ var resourceChecks = []*check.Check{
 						if !suggested && constructs(template) {
 							continue // the value was ours
 						}
-						t.Fail("the template %s gives %s, which is %s", wire.Quote(template, 60), wire.Quote(uri, 60), problem)
+						t.Fail("the template %s gives %s, which is %s", wire.Quote(template, 60), wire.Quote(uri, 60),
+							problem)
 					}
 					x := t.Call("resources/read", map[string]any{"uri": uri})
 					if hasContents(x) {
@@ -120,7 +125,8 @@ var resourceChecks = []*check.Check{
 					}
 				}
 				if suggested && missing == len(uris) && len(filledVariables(template)) == 1 {
-					t.Fail("the server does not find a resource for the template %s, filled in with values that it suggests itself", wire.Quote(template, 60))
+					t.Fail("the server does not find a resource for the template %s, filled in with values that it suggests itself",
+						wire.Quote(template, 60))
 				}
 			}
 			if found == 0 {
@@ -138,7 +144,8 @@ var resourceChecks = []*check.Check{
 			for _, item := range t.Target.List("resources/templates/list").Items {
 				template, _ := item["uriTemplate"].(string)
 				stated, ok := item["mimeType"].(string)
-				if !ok || template == "" || schema.CheckFormat("uri-template", template) != "" || compared >= t.Most(maxRead, 2) {
+				if !ok || template == "" || schema.CheckFormat("uri-template", template) != "" ||
+					compared >= t.Most(maxRead, 2) {
 					continue
 				}
 				uris, _ := expansions(t, template)
@@ -155,7 +162,8 @@ var resourceChecks = []*check.Check{
 					if actual, ok := at(contents[0], "mimeType").(string); ok {
 						compared++
 						if essence(actual) != essence(stated) {
-							t.Fail("the template states the type %s, but %s has the type %s", quote(stated), wire.Quote(uri, 60), quote(actual))
+							t.Fail("the template states the type %s, but %s has the type %s", quote(stated),
+								wire.Quote(uri, 60), quote(actual))
 						}
 					}
 				}
@@ -191,7 +199,8 @@ var resourceChecks = []*check.Check{
 			}
 			// A text that is not a URI is an invalid parameter as well (docs/positions.md, no-uri-code).
 			for _, uri := range []string{"", "mcpconform no uri"} {
-				if x := t.Call("resources/read", map[string]any{"uri": uri}, client.Deliberately("*")); x.Error() != nil {
+				if x := t.Call("resources/read", map[string]any{"uri": uri},
+					client.Deliberately("*")); x.Error() != nil {
 					t.Expect(x).To(HaveErrorCode(-32002, -32602))
 				}
 			}
@@ -207,13 +216,15 @@ var resourceChecks = []*check.Check{
 			read := func(uri string) *client.Exchange {
 				return t.Call("resources/read", map[string]any{"uri": uri}, client.Deliberately("*"))
 			}
-			for _, uri := range slices.Concat([]string{"", "mcpconform no uri", "://", "../../../../etc/passwd"}, climbing(t), []string{"\u0000"}) {
+			for _, uri := range slices.Concat([]string{"", "mcpconform no uri", "://", "../../../../etc/passwd"},
+				climbing(t), []string{"\u0000"}) {
 				if slices.Contains(known, uri) || anythingMatches(t) {
 					continue
 				}
 				x := read(uri)
 				if hasContents(x) && (leaks(x) || !isClimbing(uri) || !hasContents(read(beside(uri)))) {
-					t.Violation("resources.security.validate-uris", "the server returned contents for "+wire.Quote(uri, 80), x.Events()...)
+					t.Violation("resources.security.validate-uris",
+						"the server returned contents for "+wire.Quote(uri, 80), x.Events()...)
 				}
 			}
 			t.Clear()
@@ -221,15 +232,18 @@ var resourceChecks = []*check.Check{
 			t.Fence()
 			// The control: the server still serves a valid URI.
 			for _, uri := range known[:min(len(known), 1)] {
-				t.Expect(t.Call("resources/read", map[string]any{"uri": uri})).To(BeAnswered(), "with the URI of a listed resource, after invalid ones")
+				t.Expect(t.Call("resources/read", map[string]any{"uri": uri})).To(BeAnswered(),
+					"with the URI of a listed resource, after invalid ones")
 			}
 		},
 	},
 	{
 		Name:         "resources/subscribe",
 		Requirements: []string{"resources.subscribe.accepted", "resources.unsubscribe.accepted"},
-		Shows:        []string{"base.response.present", "base.error.code-integer", "base.response.result-or-error", "schema.subscribe-result", "schema.unsubscribe-result", "base.response.result-object", "sse.server.responses-on-stream", "http.server.get-no-response"},
-		Needs:        check.Needs{Session: check.Own, Server: "resources.subscribe"},
+		Shows: []string{"base.response.present", "base.error.code-integer", "base.response.result-or-error",
+			"schema.subscribe-result", "schema.unsubscribe-result", "base.response.result-object",
+			"sse.server.responses-on-stream", "http.server.get-no-response"},
+		Needs: check.Needs{Session: check.Own, Server: "resources.subscribe"},
 		Body: func(t *check.T) {
 			// Some resources may never change, so that there is nothing to subscribe to. Those of templates are not
 			// listed.
@@ -254,7 +268,8 @@ var resourceChecks = []*check.Check{
 						continue
 					}
 					if others {
-						t.Inconclusive("the server refuses subscriptions to %d of its resources, but may grant them to others", len(tried))
+						t.Inconclusive("the server refuses subscriptions to %d of its resources, but may grant them to others",
+							len(tried))
 					}
 				}
 				t.Expect(x).To(HaveResult(), "for the resource %s, as for each before it", wire.Quote(uri, 60))
@@ -278,8 +293,9 @@ var resourceChecks = []*check.Check{
 			"resources.updated.sent", "resources.updated.only-subscribed", "resources.updated.ends-with-unsubscribe",
 		},
 		Shows: []string{"schema.resource-updated-notification"},
-		Needs: check.Needs{Session: check.Own, Server: "resources.subscribe", ToolRoles: []string{"resource-update"}, Long: true},
-		Body:  resourceUpdates,
+		Needs: check.Needs{Session: check.Own, Server: "resources.subscribe", ToolRoles: []string{"resource-update"},
+			Long: true},
+		Body: resourceUpdates,
 	},
 	{
 		Name:         "resources/list-changed",
@@ -352,17 +368,23 @@ func resourceUpdates(t *check.T) {
 		needsListening(t)
 		// The control is as long a wait without the call: a resource that differs at each reading, such as a clock,
 		// shows nothing.
-		if e, err := t.Session.AwaitNotification(t.Context, t.Mark(), "notifications/resources/updated"); !timedOut(err) {
+		if e, err := t.Session.AwaitNotification(t.Context, t.Mark(),
+			"notifications/resources/updated"); !timedOut(err) {
 			t.Show(e)
 			t.Must(err)
-			t.Inconclusive("notifications/resources/updated came only after %v; %s", 2*t.Session.Options.Timeout, ending.Raise(ending.Timeout))
+			t.Inconclusive("notifications/resources/updated came only after %v; %s", 2*t.Session.Options.Timeout,
+				ending.Raise(ending.Timeout))
 		}
 		later := read()
-		changed := slices.IndexFunc(subscribed, func(uri string) bool { return changedSince(uri) && reflect.DeepEqual(after[uri], later[uri]) })
+		changed := slices.IndexFunc(subscribed, func(uri string) bool {
+			return changedSince(uri) && reflect.DeepEqual(after[uri], later[uri])
+		})
 		if changed < 0 {
-			t.Inconclusive("the resources that changed while the tool %q was called change without it as well", call.Tool)
+			t.Inconclusive("the resources that changed while the tool %q was called change without it as well",
+				call.Tool)
 		}
-		t.Fail("the resource %s changed while the client was subscribed to it, but notifications/resources/updated did not come", wire.Quote(subscribed[changed], 60))
+		t.Fail("the resource %s changed while the client was subscribed to it, but notifications/resources/updated did not come",
+			wire.Quote(subscribed[changed], 60))
 	}
 	t.Must(err)
 	// How long an update takes that should not come.
@@ -420,7 +442,8 @@ func misnamed(t *check.T, update *wire.Event, before map[string]any, subscribed 
 		if uri == named || before[uri] == nil || after == nil || reflect.DeepEqual(before[uri], after) {
 			continue
 		}
-		e, err := t.Session.AwaitEvent(t.Context, update.Seq, "an update of "+wire.Quote(uri, 60), func(e *wire.Event) bool { return updates(e, uri) })
+		e, err := t.Session.AwaitEvent(t.Context, update.Seq, "an update of "+wire.Quote(uri, 60),
+			func(e *wire.Event) bool { return updates(e, uri) })
 		t.Show(e)
 		switch {
 		case !timedOut(err):
@@ -466,7 +489,9 @@ func within(part, uri string) bool { return strings.HasPrefix(part, strings.Trim
 func updatedSince(t *check.T, since []*wire.Event, changed string, ended map[string]bool) bool {
 	came := false
 	for _, uri := range slices.Sorted(maps.Keys(ended)) {
-		i := slices.IndexFunc(since, func(e *wire.Event) bool { return uri == changed && updateOf(e, uri) }) // others may change by themselves
+		i := slices.IndexFunc(since, func(e *wire.Event) bool {
+			return uri == changed && updateOf(e, uri)
+		}) // others may change by themselves
 		j := slices.IndexFunc(since, func(e *wire.Event) bool {
 			part, _ := at(e.Msg.Params, "uri").(string)
 			return e.Msg.Method == "notifications/resources/updated" && within(part, uri) && !ended[part]
@@ -475,10 +500,12 @@ func updatedSince(t *check.T, since []*wire.Event, changed string, ended map[str
 		case !ended[uri]:
 		case i >= 0:
 			t.Violation("resources.updated.ends-with-unsubscribe",
-				"an update of "+wire.Quote(uri, 60)+" came for a change that was made after the client had unsubscribed from it", since[i])
+				"an update of "+wire.Quote(uri, 60)+
+					" came for a change that was made after the client had unsubscribed from it", since[i])
 		case j >= 0:
 			t.Violation("resources.updated.only-subscribed",
-				"an update of a part of "+wire.Quote(uri, 60)+" came after the client had unsubscribed from that", since[j])
+				"an update of a part of "+wire.Quote(uri, 60)+" came after the client had unsubscribed from that",
+				since[j])
 		}
 		came = came || i >= 0 || j >= 0
 	}
@@ -521,7 +548,8 @@ func updateOf(e *wire.Event, uri string) bool {
 // one alone, which is not its parent: an update may name a sub-resource
 // (schema#resourceupdatednotification).
 func updatedBesides(t *check.T, changed string, change func()) {
-	i := slices.IndexFunc(resourceURIs(t, maxRead), func(uri string) bool { return !strings.HasPrefix(changed, strings.TrimSuffix(uri, "/")) })
+	i := slices.IndexFunc(resourceURIs(t, maxRead),
+		func(uri string) bool { return !strings.HasPrefix(changed, strings.TrimSuffix(uri, "/")) })
 	if changed == "" || i < 0 {
 		return
 	}
@@ -537,7 +565,8 @@ func updatedBesides(t *check.T, changed string, change func()) {
 	for _, e := range t.Since(mark) {
 		if updateOf(e, changed) {
 			t.Violation("resources.updated.only-subscribed",
-				"an update of "+wire.Quote(changed, 60)+" came although the client was subscribed to another resource alone", e)
+				"an update of "+wire.Quote(changed, 60)+
+					" came although the client was subscribed to another resource alone", e)
 			break
 		}
 	}
@@ -568,7 +597,8 @@ func updatedAgain(t *check.T, call check.Call, uri, when string) {
 		if !reflect.DeepEqual(after, contents(t, uri)) {
 			return
 		}
-		t.Fail("the resource %s changed again%s while the client was subscribed to it, but notifications/resources/updated did not come", wire.Quote(uri, 60), when)
+		t.Fail("the resource %s changed again%s while the client was subscribed to it, but notifications/resources/updated did not come",
+			wire.Quote(uri, 60), when)
 	}
 	t.Must(err)
 }
@@ -626,7 +656,8 @@ func updatedElsewhere(t *check.T, call check.Call, uri string) {
 	}
 	params := map[string]any{"uri": uri}
 	other := t.Connect(check.Capable())
-	if _, err := other.Initialize(t.Context); err != nil || t.CallOn(other, "resources/subscribe", params).Result() == nil {
+	if _, err := other.Initialize(t.Context); err != nil ||
+		t.CallOn(other, "resources/subscribe", params).Result() == nil {
 		return
 	}
 	t.Clear()
@@ -733,7 +764,8 @@ func refusesAllResources(t *check.T, x *client.Exchange) bool {
 	if len(uris) == 0 || how == "" || refusedWith(x, -32602) {
 		return false
 	}
-	return refusalOf(t.Call(x.Method(), map[string]any{"uri": uris[0]}, client.Deliberately("resources.unsubscribe.after-subscribe"))) == how
+	return refusalOf(t.Call(x.Method(), map[string]any{"uri": uris[0]},
+		client.Deliberately("resources.unsubscribe.after-subscribe"))) == how
 }
 
 // resourceURIs returns the URIs of listed resources, up to a bound.
@@ -751,7 +783,8 @@ func resourceURIs(t *check.T, most int) []string {
 func templates(t *check.T) []string {
 	var all []string
 	for _, item := range t.Target.List("resources/templates/list").Items {
-		if s, ok := item["uriTemplate"].(string); ok && len(all) < maxTemplates && schema.CheckFormat("uri-template", s) == "" {
+		if s, ok := item["uriTemplate"].(string); ok && len(all) < maxTemplates &&
+			schema.CheckFormat("uri-template", s) == "" {
 			all = append(all, s)
 		}
 	}
@@ -782,7 +815,9 @@ func noResources(t *check.T) []family.Member {
 // encodedLast returns a URI with its last letter or digit percent-encoded. It identifies the same resource (RFC 3986,
 // section 6.2.2.2). The result is "" if its path has neither.
 func encodedLast(uri string) string {
-	at := strings.LastIndexFunc(uri, func(c rune) bool { return c < unicode.MaxASCII && (unicode.IsLetter(c) || unicode.IsDigit(c)) })
+	at := strings.LastIndexFunc(uri, func(c rune) bool {
+		return c < unicode.MaxASCII && (unicode.IsLetter(c) || unicode.IsDigit(c))
+	})
 	if path := strings.LastIndex(uri, "/"); at <= path || strings.ContainsAny(uri, "%?#") {
 		return ""
 	}
@@ -853,7 +888,8 @@ func essence(mimeType string) string {
 // refusedAlike reports whether something known was refused in the same words as
 // something unknown.
 func refusedAlike(x, unknown *client.Exchange, unknownName, name string) bool {
-	return x.Error() != nil && unknown.Error() != nil && x.Error().Code == unknown.Error().Code && x.Error().Message != "" &&
+	return x.Error() != nil && unknown.Error() != nil && x.Error().Code == unknown.Error().Code &&
+		x.Error().Message != "" &&
 		strings.Contains(unknown.Error().Message, unknownName) &&
 		x.Error().Message == strings.ReplaceAll(unknown.Error().Message, unknownName, name)
 }
@@ -910,7 +946,8 @@ func takenForPatterns(t *check.T, known []string) {
 		scheme := strings.Index(uri, "://") + len("://")
 		special := start + strings.IndexAny(part, "._")
 		letter := strings.LastIndexFunc(uri[:start+len(part)], func(c rune) bool { return 'a' <= c && c <= 'w' })
-		if scheme < len("://") || special < max(start, scheme) || letter < max(start, scheme) || tried == most || followable(uri) && !strings.HasPrefix(uri, "file:") {
+		if scheme < len("://") || special < max(start, scheme) || letter < max(start, scheme) || tried == most ||
+			followable(uri) && !strings.HasPrefix(uri, "file:") {
 			return
 		}
 		other, control := uri[:special]+"x"+uri[special+1:], uri[:letter]+"x"+uri[letter+1:]
@@ -922,8 +959,9 @@ func takenForPatterns(t *check.T, known []string) {
 		right := read(uri)
 		wrong := read(other)
 		if hasContents(right) && hasContents(wrong) && sameContents(right, wrong) && !hasContents(read(control)) {
-			t.Violation("resources.security.validate-uris", "the contents of "+wire.Quote(uri, 80)+" came for "+wire.Quote(other, 80)+
-				", as if the one were a pattern", slices.Concat(right.Events(), wrong.Events())...)
+			t.Violation("resources.security.validate-uris",
+				"the contents of "+wire.Quote(uri, 80)+" came for "+wire.Quote(other, 80)+
+					", as if the one were a pattern", slices.Concat(right.Events(), wrong.Events())...)
 		}
 	}
 	for _, uri := range known {
@@ -936,7 +974,8 @@ func takenForPatterns(t *check.T, known []string) {
 		if i < 0 {
 			continue
 		}
-		if uris, _ := expansions(t, template); len(uris) > 0 && strings.Contains(uris[0], literals[i]) && schema.CheckFormat("uri", uris[0]) == "" {
+		if uris, _ := expansions(t, template); len(uris) > 0 && strings.Contains(uris[0], literals[i]) &&
+			schema.CheckFormat("uri", uris[0]) == "" {
 			try(uris[0], literals[i])
 		}
 	}
@@ -944,14 +983,16 @@ func takenForPatterns(t *check.T, known []string) {
 
 // mayHave reports whether a URI belongs to a listed resource or may come from a template.
 func mayHave(t *check.T, known []string, uri string) bool {
-	return slices.Contains(known, uri) || slices.ContainsFunc(templates(t), func(template string) bool { return mayGive(template, uri) })
+	return slices.Contains(known, uri) || slices.ContainsFunc(templates(t),
+		func(template string) bool { return mayGive(template, uri) })
 }
 
 // mayGive reports whether a template may give a URI, if its expressions can be anything. A
 // regular expression of a template of megabytes could not be compiled.
 func mayGive(template, uri string) bool {
 	literals := []string{""} // before, between and after the expressions
-	eachExpression(template, func(literal string) { literals[len(literals)-1] += literal }, func(byte, []string) { literals = append(literals, "") })
+	eachExpression(template, func(literal string) { literals[len(literals)-1] += literal },
+		func(byte, []string) { literals = append(literals, "") })
 	if len(literals) == 1 {
 		return uri == literals[0]
 	}
@@ -997,7 +1038,9 @@ func leaks(x *client.Exchange) bool {
 func takesPaths(t *check.T, uri string) bool {
 	scheme, _, _ := strings.Cut(uri, ":")
 	return slices.ContainsFunc(templates(t), func(s string) bool {
-		return strings.HasPrefix(s, scheme+":") && (strings.Contains(s, "{+") || strings.Contains(s, "{/") || strings.Contains(s, "{#") || strings.Contains(s, "*}"))
+		return strings.HasPrefix(s, scheme+":") &&
+			(strings.Contains(s, "{+") || strings.Contains(s, "{/") || strings.Contains(s, "{#") ||
+				strings.Contains(s, "*}"))
 	})
 }
 
@@ -1041,7 +1084,8 @@ func filledIn(t *check.T) (uris []string, others bool) {
 	for _, template := range usable {
 		filled, suggested := expansions(t, template)
 		filled = slices.DeleteFunc(filled, func(uri string) bool {
-			return schema.CheckFormat("uri", uri) != "" || !hasContents(t.Call("resources/read", map[string]any{"uri": uri}))
+			return schema.CheckFormat("uri", uri) != "" ||
+				!hasContents(t.Call("resources/read", map[string]any{"uri": uri}))
 		})
 		uris = append(uris, filled...)
 		others = others || !suggested || len(filled) == 0

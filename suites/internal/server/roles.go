@@ -45,7 +45,8 @@ func toolFor(t *check.T, roles ...string) check.Call {
 }
 
 func unknown(role string) string {
-	return fmt.Sprintf("no tool that may be called is known to %s: name one for the tool role %q in the configuration", roles[role].does, role)
+	return fmt.Sprintf("no tool that may be called is known to %s: name one for the tool role %q in the configuration",
+		roles[role].does, role)
 }
 
 // calling is a session for calls in any of the tool roles. Without such a tool the
@@ -144,7 +145,8 @@ const maxAsked = 50
 
 // converse makes a call and answers each request of a method that comes before
 // its end with what reply returns. It returns the call and these requests.
-func converse(t *check.T, call check.Call, method string, reply func(request *wire.Event) map[string]any, opts ...client.Option) (*client.Exchange, []*wire.Event) {
+func converse(t *check.T, call check.Call, method string, reply func(request *wire.Event) map[string]any,
+	opts ...client.Option) (*client.Exchange, []*wire.Event) {
 	p := t.Start("tools/call", call.Params())
 	var asked []*wire.Event
 	for from := p.Request.Seq + 1; ; {
@@ -212,7 +214,8 @@ func tells(e *wire.Event, method string) bool {
 
 // asks reports whether an event is a request of the server.
 func asks(e *wire.Event, method string) bool {
-	return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.Request && e.Msg.Method == method && e.Msg.ID.Usable()
+	return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.Request &&
+		e.Msg.Method == method && e.Msg.ID.Usable()
 }
 
 // refusedWith reports whether a request got an error with one of the codes.

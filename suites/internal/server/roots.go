@@ -190,7 +190,8 @@ func asksWithin(t *check.T) time.Duration {
 // quiet is how long ago something happened that may make a server ask for the roots.
 func (r rooted) quiet(t *check.T) (ago time.Duration) {
 	for _, e := range r.Log().Events() {
-		if e.Kind == wire.KindMessage && slices.Contains([]string{"notifications/initialized", rootsChanged}, e.Msg.Method) {
+		if e.Kind == wire.KindMessage && slices.Contains([]string{"notifications/initialized", rootsChanged},
+			e.Msg.Method) {
 			ago = t.Ago(e)
 		}
 	}
@@ -208,7 +209,8 @@ func ignored(t *check.T) (longest time.Duration) {
 		told := slices.IndexFunc(events, func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.Method == rootsChanged
 		})
-		if told >= 0 && !slices.ContainsFunc(events, func(e *wire.Event) bool { return e.Kind == wire.KindClose || e.Kind == wire.KindExit }) {
+		if told >= 0 && !slices.ContainsFunc(events,
+			func(e *wire.Event) bool { return e.Kind == wire.KindClose || e.Kind == wire.KindExit }) {
 			longest = max(longest, t.Ago(events[told]))
 		}
 	}
@@ -233,7 +235,8 @@ var rootChecks = []*check.Check{
 	{
 		Name: "roots/kinds",
 		Requirements: []string{
-			"roots.root.name-optional", "roots.list.multiple", "roots.root.file-or-directory", "roots.server.unavailable",
+			"roots.root.name-optional", "roots.list.multiple", "roots.root.file-or-directory",
+			"roots.server.unavailable",
 			"meta.attach.objects",
 		},
 		Needs: rooting,
@@ -251,10 +254,12 @@ var rootChecks = []*check.Check{
 			}{
 				{"roots.root.name-optional", []any{root("file:///tmp", map[string]any{"name": "Temporary files"})}},
 				{"roots.root.name-optional", []any{root("file:///tmp", nil)}},
-				{"roots.list.multiple", []any{root("file:///tmp", nil), root("file:///", map[string]any{"name": "All"})}},
+				{"roots.list.multiple", []any{root("file:///tmp", nil),
+					root("file:///", map[string]any{"name": "All"})}},
 				{"roots.root.file-or-directory", []any{root("file:///etc/hosts", nil)}},
 				{"roots.server.unavailable", []any{root(missingFolder, map[string]any{"name": "Gone"})}},
-				{"meta.attach.objects", []any{root("file:///tmp", map[string]any{"_meta": map[string]any{"example.com/mcpconform": 1}})}},
+				{"meta.attach.objects", []any{root("file:///tmp",
+					map[string]any{"_meta": map[string]any{"example.com/mcpconform": 1}})}},
 			} {
 				t.About(v.id)
 				r.change(t, v.roots...)
@@ -357,7 +362,8 @@ var rootChecks = []*check.Check{
 				if x := r.useTool(t); x != nil && r.asked() == 0 {
 					if others := rootIn(t, texts(x)); others != "" {
 						t.Show(x.Events()...)
-						t.Violation("http.server.session-isolation", "the server never asked this client for its roots; the result of its tool call holds those of another client: "+quote(others))
+						t.Violation("http.server.session-isolation",
+							"the server never asked this client for its roots; the result of its tool call holds those of another client: "+quote(others))
 					}
 				}
 				t.Inconclusive(noRootsAsked)
@@ -378,7 +384,8 @@ var rootChecks = []*check.Check{
 				}
 				if others := []string{second, first}[i]; x != nil && strings.Contains(texts(x), others) {
 					t.Show(x.Events()...)
-					t.Violation("http.server.session-isolation", "the result of one client's tool call holds the roots of another client: "+quote(others))
+					t.Violation("http.server.session-isolation",
+						"the result of one client's tool call holds the roots of another client: "+quote(others))
 				}
 			}
 		},
@@ -395,7 +402,8 @@ var rootChecks = []*check.Check{
 				r.change(t, root("file:///tmp", nil), root("file:///", nil))
 				r.change(t)
 			}
-			t.Must(r.Notify(t.Context, rootsChanged, map[string]any{"_meta": map[string]any{"example.com/mcpconform": "any"}}))
+			t.Must(r.Notify(t.Context, rootsChanged,
+				map[string]any{"_meta": map[string]any{"example.com/mcpconform": "any"}}))
 			t.FenceOn(r.Session)
 			r.use(t)
 			t.FenceOn(r.Session)

@@ -44,17 +44,23 @@ var samplingChecks = []*check.Check{
 				changes  map[string]any
 			}{
 				{"sampling.result.stop-reason-optional", "stopReason is left out", map[string]any{"stopReason": nil}},
-				{"sampling.result.stop-reason-open", "stopReason is not one of the listed values", map[string]any{"stopReason": "mcpconform/other"}},
-				{"sampling.max-tokens.fewer", "the generation is very short", map[string]any{"content": map[string]any{"type": "text", "text": "A"}}},
-				{"sampling.preferences.advisory", "the model fits no hint", map[string]any{"model": "no-model-that-was-hinted-at"}},
-				{"base.response.result-open", "the result has a member that is not defined", map[string]any{"mcpconform": true}},
-				{"meta.attach.result", "the result has _meta", map[string]any{"_meta": map[string]any{"example.com/mcpconform": []any{}}}},
+				{"sampling.result.stop-reason-open", "stopReason is not one of the listed values",
+					map[string]any{"stopReason": "mcpconform/other"}},
+				{"sampling.max-tokens.fewer", "the generation is very short",
+					map[string]any{"content": map[string]any{"type": "text", "text": "A"}}},
+				{"sampling.preferences.advisory", "the model fits no hint",
+					map[string]any{"model": "no-model-that-was-hinted-at"}},
+				{"base.response.result-open", "the result has a member that is not defined",
+					map[string]any{"mcpconform": true}},
+				{"meta.attach.result", "the result has _meta",
+					map[string]any{"_meta": map[string]any{"example.com/mcpconform": []any{}}}},
 			} {
 				x, _ := converse(t, call, createMessage, always(generation(v.changes)))
 				if !worked(x) && worked(working(t, call, createMessage, ordinary)) {
 					t.Clear()
 					t.Show(control.Events()...)
-					t.Check(v.id, x).To(Succeed(), "when %s, for the tool %q, which works with an ordinary answer", v.when, call.Tool)
+					t.Check(v.id, x).To(Succeed(), "when %s, for the tool %q, which works with an ordinary answer",
+						v.when, call.Tool)
 				}
 			}
 			t.Fence()
@@ -75,15 +81,20 @@ var samplingChecks = []*check.Check{
 				content map[string]any
 			}{
 				{"has a type that does not exist", map[string]any{"type": "mcpconform-unknown", "text": marker}},
-				{"is an image whose data is not base64", map[string]any{"type": "image", "mimeType": "image/png", "data": marker}},
-				{"is audio whose data is not base64", map[string]any{"type": "audio", "mimeType": "audio/wav", "data": marker}},
-				{"is a text that is an object", map[string]any{"type": "text", "text": map[string]any{"not a text": marker}}},
+				{"is an image whose data is not base64",
+					map[string]any{"type": "image", "mimeType": "image/png", "data": marker}},
+				{"is audio whose data is not base64",
+					map[string]any{"type": "audio", "mimeType": "audio/wav", "data": marker}},
+				{"is a text that is an object", map[string]any{"type": "text",
+					"text": map[string]any{"not a text": marker}}},
 			} {
 				t.Clear()
-				x, _ := converse(t, call, createMessage, always(generation(map[string]any{"content": v.content})), client.Deliberately("*"))
+				x, _ := converse(t, call, createMessage, always(generation(map[string]any{"content": v.content})),
+					client.Deliberately("*"))
 				if used(x, marker) {
-					t.Violation("sampling.security.validate-content", "the content of the sampled message "+v.wrong+", and the tool "+quote(call.Tool)+
-						" used it in its result; an error or a result with isError was expected")
+					t.Violation("sampling.security.validate-content",
+						"the content of the sampled message "+v.wrong+", and the tool "+quote(call.Tool)+
+							" used it in its result; an error or a result with isError was expected")
 				}
 				noticed = noticed || !worked(x)
 			}

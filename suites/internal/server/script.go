@@ -23,7 +23,9 @@ func Scripted(s *script.Script, requirements ...string) *check.Check {
 	if len(s.Needs) > 0 {
 		needs.Server = s.Needs[0]
 	}
-	answered := slices.DeleteFunc(s.Methods(), func(method string) bool { return strings.HasPrefix(method, "notifications/") })
+	answered := slices.DeleteFunc(s.Methods(), func(method string) bool {
+		return strings.HasPrefix(method, "notifications/")
+	})
 	switch {
 	case s.Session == script.Raw:
 		needs.Session = check.Raw
@@ -143,14 +145,16 @@ func (r *scriptRequest) answers(e *wire.Event) bool {
 	if r == nil || !e.Msg.IsResponse() {
 		return false
 	}
-	return e.Msg.ID.Resembles(r.id) || !e.Msg.ID.Usable() && e.Stream == r.event.Stream && strings.HasPrefix(e.Stream, "post:")
+	return e.Msg.ID.Resembles(r.id) || !e.Msg.ID.Usable() && e.Stream == r.event.Stream &&
+		strings.HasPrefix(e.Stream, "post:")
 }
 
 // await returns the next matching message of the server that no step has used yet, or the reason why none can come. r
 // is the request whose response is awaited, or nil.
 func (p *scriptRun) await(what string, r *scriptRequest, fits func(e *wire.Event) bool) (*wire.Event, error) {
 	e, err := p.t.Session.AwaitEvent(p.t.Context, p.from, what, func(e *wire.Event) bool {
-		if e.Kind == wire.KindStreamEnd && r != nil && e.Stream == r.event.Stream && strings.HasPrefix(e.Stream, "post:") {
+		if e.Kind == wire.KindStreamEnd && r != nil && e.Stream == r.event.Stream &&
+			strings.HasPrefix(e.Stream, "post:") {
 			return true // no response can come any more
 		}
 		return e.Kind == wire.KindMessage && e.From == wire.Server && !p.taken[e] && fits(e)
@@ -247,7 +251,8 @@ func (p *scriptRun) never(step script.Step) {
 		for _, r := range p.all {
 			// An answer that does not come is judged elsewhere.
 			_, _ = p.t.Session.AwaitEvent(p.t.Context, r.event.Seq, "answer to "+r.method, func(e *wire.Event) bool {
-				return e.Kind == wire.KindMessage && e.From == wire.Server && r.answers(e) || e.Kind == wire.KindStreamEnd && e.Stream == r.event.Stream
+				return e.Kind == wire.KindMessage && e.From == wire.Server && r.answers(e) ||
+					e.Kind == wire.KindStreamEnd && e.Stream == r.event.Stream
 			})
 		}
 	}

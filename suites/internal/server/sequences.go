@@ -28,7 +28,8 @@ var sequenceChecks = []*check.Check{
 		Requirements: []string{"base.response.present", "base.response.once", "base.response.id-echo"},
 		Shows: slices.Concat(
 			[]string{
-				"pagination.server.stable-cursors", "logging.filter.*", "resources.updated.sent", "resources.updated.ends-with-unsubscribe",
+				"pagination.server.stable-cursors", "logging.filter.*", "resources.updated.sent",
+				"resources.updated.ends-with-unsubscribe",
 				"roots.list-changed.refetch", "*.list-changed.sent", "progress.token.echo",
 			},
 			slices.Sorted(maps.Values(answeredBy)), slices.Sorted(maps.Values(tolerated)),
@@ -406,7 +407,8 @@ func (p *sequenceRun) run(s *client.Session, sequence []model.Action) *misstep {
 // messagesSince returns the last messages of a session after a position in its log.
 func messagesSince(s *client.Session, from int) []*wire.Event {
 	const most = 10
-	all := slices.DeleteFunc(slices.Clone(s.Log().Events()[from:]), func(e *wire.Event) bool { return e.Kind != wire.KindMessage })
+	all := slices.DeleteFunc(slices.Clone(s.Log().Events()[from:]),
+		func(e *wire.Event) bool { return e.Kind != wire.KindMessage })
 	return all[max(0, len(all)-most):]
 }
 
@@ -454,7 +456,8 @@ func (p *sequenceRun) drop(s *client.Session) {
 	limit, stop := context.WithTimeout(p.Context, head)
 	defer stop()
 	id := s.NextID()
-	if stream, err := s.Conn.(*transport.HTTPConn).Open(limit, callRequestOf(id, *p.slow, "mcpconform-hung-up-"+id.String())); err == nil {
+	if stream, err := s.Conn.(*transport.HTTPConn).Open(limit,
+		callRequestOf(id, *p.slow, "mcpconform-hung-up-"+id.String())); err == nil {
 		stream.Close()
 	}
 	_ = p.cancel(s, id)
@@ -469,7 +472,8 @@ func (p *sequenceRun) judge(c *course, awaited []*requested) *misstep {
 		case errors.Is(err, errMissing) && slices.ContainsFunc(c.session.Log().Events()[r.Request.Seq:], unnamed):
 			continue // it may be the answer, and the rules judge that
 		case errors.Is(err, errMissing):
-			return &misstep{kind: noAnswer, word: wordOf(r.action), early: r.early, waited: true, message: "gets no answer"}
+			return &misstep{kind: noAnswer, word: wordOf(r.action), early: r.early, waited: true,
+				message: "gets no answer"}
 		case err != nil:
 			return p.ended(wordOf(r.action), err)
 		case x.Result() == nil && wire.TooMany(x.Head):
@@ -485,7 +489,8 @@ func (p *sequenceRun) judge(c *course, awaited []*requested) *misstep {
 		w := p.words[r.action.Word]
 		switch problem := x.Result() == nil; {
 		case problem != w.Refused:
-			return &misstep{kind: unserved, word: wordOf(r.action), early: r.early, broken: x.Response == nil, message: "gives " + Describe(x)}
+			return &misstep{kind: unserved, word: wordOf(r.action), early: r.early, broken: x.Response == nil,
+				message: "gives " + Describe(x)}
 		case !problem && ofOther(w.method, x.Result()):
 			return &misstep{kind: ofAnother, word: wordOf(r.action), message: "gives the result of another request"}
 		}
@@ -502,7 +507,8 @@ func (p *sequenceRun) judge(c *course, awaited []*requested) *misstep {
 		if x := c.session.Log().Exchange(e); x != nil && len(x.Further) > 0 {
 			for _, r := range c.made {
 				if r.Request == x.Request {
-					return &misstep{kind: answeredTwice, word: wordOf(r.action), message: fmt.Sprintf("gets %d answers", 1+len(x.Further))}
+					return &misstep{kind: answeredTwice, word: wordOf(r.action),
+						message: fmt.Sprintf("gets %d answers", 1+len(x.Further))}
 				}
 			}
 		}
@@ -590,7 +596,8 @@ func (p *sequenceRun) ended(word int, err error) *misstep {
 
 // resultOf names the member that tells the result of a method from those of others.
 var resultOf = map[string]string{
-	"tools/call": "content", "resources/read": "contents", "prompts/get": "messages", "completion/complete": "completion",
+	"tools/call": "content", "resources/read": "contents", "prompts/get": "messages",
+	"completion/complete": "completion",
 }
 
 // ofOther reports whether the result of a request is that of another one.
@@ -669,7 +676,8 @@ func (p *sequenceRun) confirmed(w *misstep) bool {
 		}
 		found = again
 		if p.words[w.word].fickle && slices.ContainsFunc(found.sequence, p.calls) {
-			p.Note("%s %s after a call of a tool that may have changed something: %s", name, w.message, p.describe(found.sequence))
+			p.Note("%s %s after a call of a tool that may have changed something: %s", name, w.message,
+				p.describe(found.sequence))
 			return false
 		}
 	}
@@ -687,7 +695,8 @@ func (p *sequenceRun) confirmed(w *misstep) bool {
 			w, found, name = same, again, p.subject(same)
 		}
 	}
-	message := fmt.Sprintf("%s %s, although it is answered when it is sent alone; here the client does this: %s", name, found.message, p.describe(found.sequence))
+	message := fmt.Sprintf("%s %s, although it is answered when it is sent alone; here the client does this: %s", name,
+		found.message, p.describe(found.sequence))
 	switch {
 	case w.kind == answeredTwice:
 		p.Violation("base.response.once", message, found.events...)
@@ -723,7 +732,8 @@ func (p *sequenceRun) later(w *misstep) *misstep {
 
 // calls reports whether an action calls a tool.
 func (p *sequenceRun) calls(a model.Action) bool {
-	return a.Kind == model.Work || a.Kind == model.Drop || a.Kind == model.Probe || a.Kind == model.Ask && p.words[a.Word].method == "tools/call"
+	return a.Kind == model.Work || a.Kind == model.Drop || a.Kind == model.Probe ||
+		a.Kind == model.Ask && p.words[a.Word].method == "tools/call"
 }
 
 // tolerated names the requirements by which a server lives with an action.
@@ -731,7 +741,8 @@ var tolerated = map[model.Kind]string{
 	model.Cancel: "cancellation.either-side", model.CancelEnded: "cancellation.ignore-completed",
 	model.CancelUnknown: "cancellation.ignore-unknown", model.CancelNext: "cancellation.ignore-unknown",
 	model.Notify: "base.notification.unknown-no-response", model.Malformed: "base.notification.malformed-no-response",
-	model.Listen: "http.server.get-close-tolerated", model.Unlisten: "http.server.get-close-tolerated", model.Drop: "http.disconnect.survived",
+	model.Listen: "http.server.get-close-tolerated", model.Unlisten: "http.server.get-close-tolerated",
+	model.Drop: "http.disconnect.survived",
 }
 
 // blamed returns the requirement that a server breaks if it ends during a sequence, or refuses a request that it

@@ -26,8 +26,9 @@ var sseChecks = []*check.Check{
 	{
 		Name:         "sse/session-answers",
 		Requirements: []string{"sse.server.session-isolation"},
-		Needs:        check.Needs{Transports: []string{transport.NameSSE}, ToolRoles: answering, Lacking: calling(answering...).Lacking},
-		Body:         func(t *check.T) { isolatedAnswers(t, "sse.server.session-isolation") },
+		Needs: check.Needs{Transports: []string{transport.NameSSE}, ToolRoles: answering,
+			Lacking: calling(answering...).Lacking},
+		Body: func(t *check.T) { isolatedAnswers(t, "sse.server.session-isolation") },
 	},
 	{
 		Name:         "sse/origin",
@@ -46,7 +47,9 @@ var sseChecks = []*check.Check{
 			}
 			if header, ok := rebound(t); ok {
 				t.Clear()
-				if t.DialSSE(header).HTTP.Status/100 == 2 && postLegacy(t, plainRaw(t, t.Session.NextID()), header, client.Deliberately("*")).HTTP.Status/100 == 2 {
+				if t.DialSSE(header).HTTP.Status/100 == 2 &&
+					postLegacy(t, plainRaw(t, t.Session.NextID()), header,
+						client.Deliberately("*")).HTTP.Status/100 == 2 {
 					t.Violation("sse.server.origin-foreign", reboundServed)
 				}
 			}
@@ -73,7 +76,8 @@ var sseChecks = []*check.Check{
 			// A body is JSON even if its media type has a charset.
 			t.Fence()
 			t.VaryInTurn(t.Draw("content-types"), func(m family.Member) {
-				head := postLegacy(t, plainRaw(t, t.Session.NextID()), http.Header{"Content-Type": {m.Str()}}, client.Deliberately("*"))
+				head := postLegacy(t, plainRaw(t, t.Session.NextID()), http.Header{"Content-Type": {m.Str()}},
+					client.Deliberately("*"))
 				t.Check("http.server.content-type-forms", head).ToNot(BeTurnedDown(), "with the Content-Type %s", m)
 			})
 			t.Fence()

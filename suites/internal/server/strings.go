@@ -52,7 +52,8 @@ var stringChecks = []*check.Check{
 
 // stringsAnswered answers the request of a tool with each text of the family. The server still has to answer the
 // call, and may treat the text as it likes. reply returns nil for a text that does not fit the request.
-func stringsAnswered(t *check.T, call check.Call, method string, reply func(text string) func(request *wire.Event) map[string]any) {
+func stringsAnswered(t *check.T, call check.Call, method string,
+	reply func(text string) func(request *wire.Event) map[string]any) {
 	asks := true
 	t.VaryInTurn(t.Draw("strings"), func(m family.Member) {
 		answer := reply(m.Str())
@@ -64,8 +65,9 @@ func stringsAnswered(t *check.T, call check.Call, method string, reply func(text
 			return
 		}
 		if damage := misread(textsIn(x.Result()), m.Str()); damage != "" {
-			t.Violation("base.message.utf8-accepted", "the tool "+quote(call.Tool)+" was answered with "+m.String()+" and tells "+wire.Quote(damage, 60)+
-				", as if its bytes were not UTF-8", x.Events()...)
+			t.Violation("base.message.utf8-accepted",
+				"the tool "+quote(call.Tool)+" was answered with "+m.String()+" and tells "+wire.Quote(damage, 60)+
+					", as if its bytes were not UTF-8", x.Events()...)
 		}
 	})
 	if !asks {
@@ -110,11 +112,14 @@ func givenBack(t *check.T, send func(text string) *client.Exchange) {
 	// A tool may take long over any text, but hardly over those alone that some encodings lack.
 	const few = 3
 	if answersAll && lost >= few-1 {
-		t.Violation("base.response.present", fmt.Sprintf("no response came for %d texts with characters outside ASCII, and one for each other text", lost))
+		t.Violation("base.response.present",
+			fmt.Sprintf("no response came for %d texts with characters outside ASCII, and one for each other text",
+				lost))
 	}
 	if served == 0 && len(unread) >= few {
-		t.Violation("base.message.utf8-accepted", "each text with characters outside ASCII is answered with an error, and no other is: "+
-			Describe(unread[0]), unread[0].Events()...)
+		t.Violation("base.message.utf8-accepted",
+			"each text with characters outside ASCII is answered with an error, and no other is: "+
+				Describe(unread[0]), unread[0].Events()...)
 	}
 }
 
@@ -128,7 +133,8 @@ func longAnswered(t *check.T, method string, params map[string]any) {
 		return
 	}
 	t.Clear()
-	if x, err := t.Session.Call(t.Context, t.NoOp(), meta("example.com/text", longText)); err != nil || x.Result() == nil {
+	if x, err := t.Session.Call(t.Context, t.NoOp(), meta("example.com/text", longText)); err != nil ||
+		x.Result() == nil {
 		return // other checks judge that
 	}
 	x, err := t.Session.Call(t.Context, method, params)
@@ -202,9 +208,12 @@ var beyondASCII = regexp.MustCompile(`[^\x00-\x7f]+`)
 
 // windows are the characters that Windows-1252 has in the place of the control characters
 // of ISO 8859-1.
-var windows = strings.NewReplacer("\u0080", "€", "\u0082", "‚", "\u0083", "ƒ", "\u0084", "„", "\u0085", "…", "\u0086", "†",
-	"\u0087", "‡", "\u0088", "ˆ", "\u0089", "‰", "\u008a", "Š", "\u008b", "‹", "\u008c", "Œ", "\u008e", "Ž", "\u0091", "‘",
-	"\u0092", "’", "\u0093", "“", "\u0094", "”", "\u0095", "•", "\u0096", "–", "\u0097", "—", "\u0098", "˜", "\u0099", "™",
+var windows = strings.NewReplacer("\u0080", "€", "\u0082", "‚", "\u0083", "ƒ", "\u0084", "„", "\u0085", "…", "\u0086",
+	"†",
+	"\u0087", "‡", "\u0088", "ˆ", "\u0089", "‰", "\u008a", "Š", "\u008b", "‹", "\u008c", "Œ", "\u008e", "Ž", "\u0091",
+	"‘",
+	"\u0092", "’", "\u0093", "“", "\u0094", "”", "\u0095", "•", "\u0096", "–", "\u0097", "—", "\u0098", "˜", "\u0099",
+	"™",
 	"\u009a", "š", "\u009b", "›", "\u009c", "œ", "\u009e", "ž", "\u009f", "Ÿ")
 
 // harmless are the names of tools that do nothing with a text but give it back.

@@ -73,9 +73,10 @@ func leaveOpen(t *check.T, role string) *unanswered {
 		u.method, u.reply = elicit, accept
 	}
 	u.pending = t.Start("tools/call", call.Params())
-	e, err := t.Session.AwaitEvent(t.Context, u.pending.Request.Seq+1, "request within a call", func(e *wire.Event) bool {
-		return asks(e, u.method) || over(e, u.pending)
-	})
+	e, err := t.Session.AwaitEvent(t.Context, u.pending.Request.Seq+1, "request within a call",
+		func(e *wire.Event) bool {
+			return asks(e, u.method) || over(e, u.pending)
+		})
 	mayYetAsk(t, call, u.method, err)
 	t.Must(err)
 	if over(e, u.pending) {
@@ -140,7 +141,8 @@ func (u *unanswered) judgeProgressing() {
 		u.Show(sign)
 		u.Exercised(timeoutMaximum)
 		// Other requests of the call are given up with it.
-		if u.await(u.request.Seq+1, u.Soon(check.AtOnce), func(e *wire.Event) bool { return over(e, u.pending) }) == nil {
+		if u.await(u.request.Seq+1, u.Soon(check.AtOnce),
+			func(e *wire.Event) bool { return over(e, u.pending) }) == nil {
 			u.release()
 		}
 	case !u.pending.Answers(sign):
@@ -182,14 +184,17 @@ func (u *unanswered) cancels(e *wire.Event) bool {
 // how the request was left open.
 func (u *unanswered) waits(id, how string) {
 	waited := u.Ago(u.request)
-	again := u.await(u.request.Seq+1, 0, func(e *wire.Event) bool { return asks(e, u.method) && e.At-u.request.At >= judge.Crossing })
+	again := u.await(u.request.Seq+1, 0, func(e *wire.Event) bool {
+		return asks(e, u.method) && e.At-u.request.At >= judge.Crossing
+	})
 	_, err := u.Session.Call(u.Context, u.NoOp(), nil)
 	u.release()
 	switch {
 	case err != nil:
 		u.Inconclusive("while %s was open, the server answered nothing", u.method)
 	case again != nil:
-		u.Inconclusive("the tool %q sent %s again while it was open, so it is not known for which answer it waits", u.call.Tool, u.method)
+		u.Inconclusive("the tool %q sent %s again while it was open, so it is not known for which answer it waits",
+			u.call.Tool, u.method)
 	}
 	u.Violation(id, fmt.Sprintf("the server still waits for the answer to %s%s after %s; it is to give up after %s",
 		u.method, how, waited.Round(time.Second), u.Target.Settings.GivesUpAfter), u.pending.Request, u.request)
@@ -217,8 +222,9 @@ func (u *unanswered) stopsWaiting(cancelled *wire.Event, d time.Duration) {
 	case !endsElsewhere(u.T, u.call, check.Capable()): // it gets its answer there
 		u.Inconclusive("the call of the tool %q does not end even when %s is answered", u.call.Tool, u.method)
 	default:
-		u.Violation(timeoutStopWaiting, fmt.Sprintf("the server has cancelled %s and the call of the tool %q goes on waiting for its response",
-			u.method, u.call.Tool), u.pending.Request, u.request, cancelled)
+		u.Violation(timeoutStopWaiting,
+			fmt.Sprintf("the server has cancelled %s and the call of the tool %q goes on waiting for its response",
+				u.method, u.call.Tool), u.pending.Request, u.request, cancelled)
 	}
 }
 
@@ -236,8 +242,9 @@ func (u *unanswered) ended(answer *wire.Event) {
 	}
 	waited := u.waited(answer)
 	u.Exercised(timeoutEstablished, timeoutStopWaiting)
-	u.Violation(timeoutCancel, fmt.Sprintf("the server gave %s up and ended the call after %s without a cancellation; with an answer the call ended at once",
-		u.method, waited.Round(time.Millisecond)), u.pending.Request, u.request, answer)
+	u.Violation(timeoutCancel,
+		fmt.Sprintf("the server gave %s up and ended the call after %s without a cancellation; with an answer the call ended at once",
+			u.method, waited.Round(time.Millisecond)), u.pending.Request, u.request, answer)
 }
 
 // waited returns how long the server waited before it ended the call. A tool that does not wait
@@ -246,7 +253,8 @@ func (u *unanswered) waited(answer *wire.Event) time.Duration {
 	waited := answer.At - u.request.At
 	control, asked := converse(u.T, u.call, u.method, u.reply)
 	if len(asked) == 0 || control.Response == nil || waited < 2*(control.Response.At-asked[0].At)+judge.Crossing {
-		u.Inconclusive("the tool %q may not wait for the answer to %s: its call ends as soon as with an answer", u.call.Tool, u.method)
+		u.Inconclusive("the tool %q may not wait for the answer to %s: its call ends as soon as with an answer",
+			u.call.Tool, u.method)
 	}
 	return waited
 }
@@ -257,7 +265,8 @@ func (u *unanswered) release() {
 	since := u.Since(u.request.Seq)
 	for _, e := range since {
 		withdrawn := func(m *wire.Event) bool {
-			return m.Msg.Method == "notifications/cancelled" && wire.ReadID(at(m.Msg.Params, "requestId")).Key() == e.Msg.ID.Key()
+			return m.Msg.Method == "notifications/cancelled" &&
+				wire.ReadID(at(m.Msg.Params, "requestId")).Key() == e.Msg.ID.Key()
 		}
 		if asks(e, u.method) && !slices.ContainsFunc(since, withdrawn) {
 			respond(u.T, e, map[string]any{"error": map[string]any{"code": -1, "message": "User rejected the request"}})

@@ -90,9 +90,11 @@ var toolChecks = []*check.Check{
 				if sameName(m, x) {
 					return
 				}
-				if t.Check("tools.error.unknown-tool-protocol-error", x).To(HaveError(), "for a tool that does not exist, %s", m) {
+				if t.Check("tools.error.unknown-tool-protocol-error", x).To(HaveError(),
+					"for a tool that does not exist, %s", m) {
 					t.Show(x.Events()...)
-					t.Check("tools.error.unknown-tool-code", x).To(HaveErrorCode(-32602), "for a tool that does not exist, %s", m)
+					t.Check("tools.error.unknown-tool-code", x).To(HaveErrorCode(-32602),
+						"for a tool that does not exist, %s", m)
 				}
 			})
 		},
@@ -151,11 +153,13 @@ var toolChecks = []*check.Check{
 							continue
 						}
 						// Whether it answers these does not matter here.
-						_, _ = t.Session.Call(t.Context, "tools/call", map[string]any{"name": name, "arguments": others})
+						_, _ = t.Session.Call(t.Context, "tools/call",
+							map[string]any{"name": name, "arguments": others})
 					}
 				}
 				strange := func(x *client.Exchange) bool {
-					return refusedWith(x, -32601) && !ofClient.MatchString(x.Error().Message) || refusedAlike(x, unknown, noTool, name)
+					return refusedWith(x, -32601) && !ofClient.MatchString(x.Error().Message) ||
+						refusedAlike(x, unknown, noTool, name)
 				}
 				if !strange(x) {
 					continue
@@ -202,7 +206,8 @@ var toolChecks = []*check.Check{
 							continue
 						}
 					}
-					t.Expect(without).To(Succeed(), "for the tool %q, which accepts empty arguments, without the member arguments", tool["name"])
+					t.Expect(without).To(Succeed(),
+						"for the tool %q, which accepts empty arguments, without the member arguments", tool["name"])
 					return
 				}
 			}
@@ -248,7 +253,8 @@ var toolChecks = []*check.Check{
 				otherRules(t, tools, broken)
 			}
 			if tried == 0 {
-				t.Inconclusive("no tool that may be called takes arguments and succeeds with generated ones; " + nothingCallable)
+				t.Inconclusive("no tool that may be called takes arguments and succeeds with generated ones; " +
+					nothingCallable)
 			}
 		},
 	},
@@ -289,12 +295,14 @@ var toolChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// The calls that the configuration names show the judge results of each kind.
 			named, called := 0, 0
-			for _, role := range []string{"structured", "image", "audio", "resource-link", "embedded-resource", "mixed-content"} {
+			for _, role := range []string{"structured", "image", "audio", "resource-link", "embedded-resource",
+				"mixed-content"} {
 				if call, ok := t.Target.ToolFor(role); ok {
 					named++
 					x := t.Call("tools/call", call.Params())
 					if x.Result() == nil {
-						t.Note("the tool %q, which is named for the role %s, gives no result: %s", call.Tool, role, Describe(x))
+						t.Note("the tool %q, which is named for the role %s, gives no result: %s", call.Tool, role,
+							Describe(x))
 						continue
 					}
 					called++
@@ -329,7 +337,8 @@ var toolChecks = []*check.Check{
 					continue
 				}
 				subscribed := t.Call("resources/subscribe", map[string]any{"uri": uri}, client.Deliberately("*"))
-				t.Expect(subscribed).To(HaveResult(), "for the link to %s, which cannot be read (%s)", wire.Quote(uri, 60), Describe(read))
+				t.Expect(subscribed).To(HaveResult(), "for the link to %s, which cannot be read (%s)",
+					wire.Quote(uri, 60), Describe(read))
 				t.Call("resources/unsubscribe", map[string]any{"uri": uri}, client.Deliberately("*"))
 			}
 			if tried == 0 {
@@ -370,7 +379,9 @@ func argumentsLost(t *check.T, refused map[string]*client.Exchange) {
 		proof = append(proof, x.Events()...)
 	}
 	if len(words) > 1 {
-		t.Warning("tools.list.callable", "each of the "+strconv.Itoa(len(words))+" tools that require arguments refuses arguments that fit its inputSchema, as if they were missing", proof...)
+		t.Warning("tools.list.callable", "each of the "+strconv.Itoa(len(words))+
+			" tools that require arguments refuses arguments that fit its inputSchema, as if they were missing",
+			proof...)
 	}
 }
 
@@ -398,8 +409,10 @@ func refusesEmpty(t *check.T, tool map[string]any, refused *client.Exchange) {
 		}
 		again := t.Attempt(map[string]any{"name": name, "arguments": map[string]any{}})
 		if again != nil && !worked(again) {
-			t.Warning("tools.list.callable", "the tool "+quote(name)+", whose inputSchema has no properties, refuses empty arguments but serves the call "+how,
-				slices.Concat([]*wire.Event{t.Listed("tools/list", "tools", name)}, refused.Events(), served.Events(), again.Events())...)
+			t.Warning("tools.list.callable", "the tool "+quote(name)+
+				", whose inputSchema has no properties, refuses empty arguments but serves the call "+how,
+				slices.Concat([]*wire.Event{t.Listed("tools/list", "tools", name)}, refused.Events(), served.Events(),
+					again.Events())...)
 		}
 		return
 	}
@@ -437,13 +450,16 @@ func refuses(t *check.T, tool map[string]any, m values.Mutation, control ...*wir
 		message := fmt.Sprintf("a call of the tool %s with arguments that break the keyword %s of its inputSchema (%s) was served; an error or a result with isError was expected",
 			quote(tool["name"]), keyword, m.Detail)
 		name, _ := tool["name"].(string)
-		found("tools.security.validate-inputs", message, slices.Concat([]*wire.Event{t.Listed("tools/list", "tools", name)}, control, x.Events())...)
+		found("tools.security.validate-inputs", message,
+			slices.Concat([]*wire.Event{t.Listed("tools/list", "tools", name)}, control, x.Events())...)
 		return false
 	}
 	// An error that valid arguments meet as well is not about the arguments, and what is not an object is refused
 	// before it comes to the tool (base/invalid-params).
-	if x.Error() != nil && m.Name != "not-an-object" && (refusedWith(x, -32602) || len(control) > 0 || accepted(t, tool) != nil) {
-		t.WarnUnless("tools.error.invalid-arguments-form", x).To(HaveErrorCode(-32602), "with arguments of %s that break its inputSchema (%s)", quote(tool["name"]), m.Detail)
+	if x.Error() != nil && m.Name != "not-an-object" &&
+		(refusedWith(x, -32602) || len(control) > 0 || accepted(t, tool) != nil) {
+		t.WarnUnless("tools.error.invalid-arguments-form", x).To(HaveErrorCode(-32602),
+			"with arguments of %s that break its inputSchema (%s)", quote(tool["name"]), m.Detail)
 	}
 	return true
 }
@@ -569,7 +585,8 @@ func failed(t *check.T) bool {
 			if arguments == nil {
 				break
 			}
-			x, err := t.Session.Call(t.Context, "tools/call", map[string]any{"name": tool["name"], "arguments": arguments})
+			x, err := t.Session.Call(t.Context, "tools/call",
+				map[string]any{"name": tool["name"], "arguments": arguments})
 			if err != nil || x.Response == nil || x.Response.At-x.Request.At > prompt {
 				break // other requirements judge that
 			}
@@ -773,12 +790,13 @@ func linked(t *check.T) []string {
 // The check needs a tool that changes the list.
 func changing(feature string) check.Needs {
 	role := feature + "-change"
-	return check.Needs{Session: check.Own, Group: lastInProcess, Options: lowIDsFree(capable), Server: feature + ".listChanged", ToolRoles: []string{role}, Lacking: func(target *check.Target) string {
-		if _, ok := target.ToolFor(role); ok {
-			return ""
-		}
-		return "no known tool changes the list: name one for the tool role " + role + " in the configuration"
-	}}
+	return check.Needs{Session: check.Own, Group: lastInProcess, Options: lowIDsFree(capable),
+		Server: feature + ".listChanged", ToolRoles: []string{role}, Lacking: func(target *check.Target) string {
+			if _, ok := target.ToolFor(role); ok {
+				return ""
+			}
+			return "no known tool changes the list: name one for the tool role " + role + " in the configuration"
+		}}
 }
 
 // listChanged calls the tool that changes a list and wants the notification, provided that the list is another one
@@ -842,7 +860,8 @@ func changedAtNotice(t *check.T, call check.Call, feature string) {
 		}
 		return nil
 	}) {
-		t.Fail("the list had not changed yet when %s came; it changed later in the call without another notification", method)
+		t.Fail("the list had not changed yet when %s came; it changed later in the call without another notification",
+			method)
 	}
 }
 
@@ -894,7 +913,8 @@ func changedAfterListening(t *check.T, call check.Call, feature string) {
 		stillAnnounced(t, call, feature, second.Name, "a second listening stream had been opened and closed")
 	}
 	if closed := t.HTTP().ListenAnew(t.Context); closed != "" && listensIn(t.Session) {
-		stillAnnounced(t, call, feature, closed, "the listening stream had been closed and another one opened in its place")
+		stillAnnounced(t, call, feature, closed,
+			"the listening stream had been closed and another one opened in its place")
 	}
 }
 
@@ -972,9 +992,11 @@ func changedElsewhere(t *check.T, call check.Call, feature string) {
 		return
 	}
 	_, err := other.AwaitNotification(t.Context, mark, "notifications/"+feature+"/list_changed")
-	if again := check.ReadList(t.Context, other, feature+"/list"); timedOut(err) && listensIn(other) && sameItems(after, again) {
+	if again := check.ReadList(t.Context, other, feature+"/list"); timedOut(err) && listensIn(other) &&
+		sameItems(after, again) {
 		t.Show(after.Pages[len(after.Pages)-1].Events()...)
-		t.Fail("the call of one client also changed the list of another client, which received no notifications/%s/list_changed", feature)
+		t.Fail("the call of one client also changed the list of another client, which received no notifications/%s/list_changed",
+			feature)
 	}
 }
 

@@ -80,7 +80,8 @@ func (s *Suite) build() map[types.CodeLocation]*Spec {
 	ginkgo.Describe("MCP", ginkgo.Ordered, ginkgo.ContinueOnFailure, func() {
 		for first := 0; first < len(s.Specs); {
 			last := first
-			for last < len(s.Specs) && s.Specs[last].Page == s.Specs[first].Page && s.Specs[last].Judges == s.Specs[first].Judges {
+			for last < len(s.Specs) && s.Specs[last].Page == s.Specs[first].Page &&
+				s.Specs[last].Judges == s.Specs[first].Judges {
 				last++
 			}
 			specs, from := s.Specs[first:last], first
@@ -98,13 +99,15 @@ func (s *Suite) build() map[types.CodeLocation]*Spec {
 }
 
 // preview returns the specs that the filter leaves, in their order: all without one.
-func (s *Suite) preview(byLocation map[types.CodeLocation]*Spec, config types.SuiteConfig, reporter types.ReporterConfig) []*Spec {
+func (s *Suite) preview(byLocation map[types.CodeLocation]*Spec, config types.SuiteConfig,
+	reporter types.ReporterConfig) []*Spec {
 	if s.Filter == "" {
 		return s.Specs
 	}
 	var left []*Spec
 	for _, r := range ginkgo.PreviewSpecs(description, config, reporter).SpecReports {
-		if spec := byLocation[r.LeafNodeLocation]; spec != nil && !r.State.Is(types.SpecStateSkipped|types.SpecStatePending) {
+		if spec := byLocation[r.LeafNodeLocation]; spec != nil &&
+			!r.State.Is(types.SpecStateSkipped|types.SpecStatePending) {
 			left = append(left, spec)
 		}
 	}

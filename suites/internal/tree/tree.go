@@ -123,7 +123,8 @@ var escape = strings.NewReplacer("/", "-", " ", "-")
 
 // Labels returns the labels of a requirement on a party.
 func Labels(q schema.Requirement, party string) []string {
-	labels := []string{Label(KeyID, q.ID), Label(KeyLevel, string(q.Level)), Label(KeyPage, q.Page), Label(KeyParty, party)}
+	labels := []string{Label(KeyID, q.ID), Label(KeyLevel, string(q.Level)), Label(KeyPage, q.Page),
+		Label(KeyParty, party)}
 	for _, t := range q.Transports {
 		labels = append(labels, Label(KeyTransport, t))
 	}

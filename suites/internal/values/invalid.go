@@ -168,7 +168,8 @@ func (b *breaker) try(r rule, object, changed string, value any) bool {
 		return false
 	}
 	list := b.tool.ValidateWithin(value, &b.work)
-	if len(list) != 1 || list[0].Pointer != object && list[0].Pointer != changed || !slices.Contains(r.keywords, list[0].Keyword) {
+	if len(list) != 1 || list[0].Pointer != object && list[0].Pointer != changed ||
+		!slices.Contains(r.keywords, list[0].Keyword) {
 		return false
 	}
 	m := Mutation{r.name, list[0].Pointer, list[0].Keyword, list[0].Message, value}

@@ -250,9 +250,11 @@ var kindOrder = []string{"string", "number", "integer", "boolean", "object", "ar
 var about = map[string]string{
 	"properties": "object", "required": "object", "additionalProperties": "object", "patternProperties": "object",
 	"minProperties": "object", "maxProperties": "object", "propertyNames": "object", "dependentRequired": "object",
-	"items": "array", "prefixItems": "array", "minItems": "array", "maxItems": "array", "uniqueItems": "array", "contains": "array",
+	"items": "array", "prefixItems": "array", "minItems": "array", "maxItems": "array", "uniqueItems": "array",
+	"contains":  "array",
 	"minLength": "string", "maxLength": "string", "pattern": "string", "format": "string",
-	"minimum": "number", "maximum": "number", "exclusiveMinimum": "number", "exclusiveMaximum": "number", "multipleOf": "number",
+	"minimum": "number", "maximum": "number", "exclusiveMinimum": "number", "exclusiveMaximum": "number",
+	"multipleOf": "number",
 }
 
 // kindsOf returns the types that all parts of a variant allow, those first that

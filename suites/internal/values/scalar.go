@@ -103,11 +103,14 @@ var formats = map[string]string{
 	"uri": "https://example.com/%[1]s", "url": "https://example.com/%[1]s", "iri": "https://example.com/%[1]s",
 	"uri-reference": "https://example.com/%[1]s", "iri-reference": "https://example.com/%[1]s",
 	"uri-template": "https://example.com/%[1]s{id}",
-	"date":         "2025-01-%02[2]d", "date-time": "2025-01-%02[2]dT12:00:00Z", "time": "12:00:%02[2]dZ", "duration": "P%[2]dD",
-	"uuid": "123e4567-e89b-42d3-a456-4266141740%02[2]d", "uuid4": "123e4567-e89b-42d3-a456-4266141740%02[2]d",
+	"date":         "2025-01-%02[2]d", "date-time": "2025-01-%02[2]dT12:00:00Z", "time": "12:00:%02[2]dZ",
+	"duration": "P%[2]dD",
+	"uuid":     "123e4567-e89b-42d3-a456-4266141740%02[2]d", "uuid4": "123e4567-e89b-42d3-a456-4266141740%02[2]d",
 	"guid": "123e4567-e89b-42d3-a456-4266141740%02[2]d",
-	"ipv4": "192.0.2.%[2]d", "ipv6": "2001:db8::%[2]d", "hostname": "host%[1]s.example.com", "idn-hostname": "host%[1]s.example.com",
-	"cidrv4": "192.0.%[2]d.0/24", "cidrv6": "2001:db8:%[2]d::/48", "ipv4network": "192.0.%[2]d.0/24", "ipv6network": "2001:db8:%[2]d::/48",
+	"ipv4": "192.0.2.%[2]d", "ipv6": "2001:db8::%[2]d", "hostname": "host%[1]s.example.com",
+	"idn-hostname": "host%[1]s.example.com",
+	"cidrv4":       "192.0.%[2]d.0/24", "cidrv6": "2001:db8:%[2]d::/48", "ipv4network": "192.0.%[2]d.0/24",
+	"ipv6network":  "2001:db8:%[2]d::/48",
 	"json-pointer": "/a%[1]s", "relative-json-pointer": "1/a%[1]s", "regex": "a%[1]s",
 	"byte": "MD%02[2]d", "base64": "MD%02[2]d", "base64url": "MD%02[2]d", "json-string": "%[2]d",
 	"path": "/tmp/example%[1]s", "file-path": "/tmp/example%[1]s", "directory-path": "/tmp/example%[1]s",
@@ -147,7 +150,8 @@ func match(pattern string, more, k int, work *int) (string, bool) {
 	}
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
-		parsed, err = syntax.Parse(lookaround.ReplaceAllString(unicode.ReplaceAllString(pattern, `\x{$1}`), ""), syntax.Perl)
+		parsed, err = syntax.Parse(lookaround.ReplaceAllString(unicode.ReplaceAllString(pattern, `\x{$1}`), ""),
+			syntax.Perl)
 	}
 	if err != nil {
 		return "", false
@@ -295,7 +299,8 @@ func (n *numberRange) from(x *big.Rat, k int) *big.Rat {
 	if n.step != nil {
 		step = n.step
 		q := new(big.Rat).Quo(x, step)
-		x = new(big.Rat).Mul(step, new(big.Rat).SetInt(new(big.Int).Div(q.Num(), q.Denom()))) // the denominator is positive
+		x = new(big.Rat).Mul(step, new(big.Rat).SetInt(new(big.Int).Div(q.Num(),
+			q.Denom()))) // the denominator is positive
 	}
 	return new(big.Rat).Add(x, steps.Mul(steps, step))
 }

@@ -182,7 +182,8 @@ func (c *Config) load(name string, lookup func(string) (string, bool)) error {
 		return err
 	}
 	for _, settle := range []func(*yamlfile.File) error{
-		func(f *yamlfile.File) error { return c.Target.settle(f, lookup) }, c.settleRun, c.settleToolRoles, c.settleSelection, c.settleOrigins,
+		func(f *yamlfile.File) error { return c.Target.settle(f, lookup) }, c.settleRun, c.settleToolRoles,
+		c.settleSelection, c.settleOrigins,
 		func(f *yamlfile.File) error { return c.settleMarkers(f, lookup) },
 		func(f *yamlfile.File) error { return c.Authorization.settle(f, lookup) },
 	} {
@@ -211,11 +212,13 @@ func (t *Target) settle(f *yamlfile.File, lookup func(string) (string, bool)) er
 	at := func(member ...any) []any { return append([]any{"target"}, member...) }
 	switch {
 	case len(t.Command) > 0 && t.URL != "":
-		return f.Errorf(at("url"), "give either command (a server over stdio) or url (a server over HTTP); start is the command that starts a server over HTTP")
+		return f.Errorf(at("url"),
+			"give either command (a server over stdio) or url (a server over HTTP); start is the command that starts a server over HTTP")
 	case f.Has(at("command")...) && (len(t.Command) == 0 || t.Command[0] == ""):
 		return f.Errorf(at("command"), "the command does not name a program")
 	case t.TransportCommand != "" && (len(t.Command) > 0 || t.Start != "" || len(t.Headers) > 0):
-		return f.Errorf(at("transportCommand"), "transportCommand makes the connection itself; command, start and headers cannot be given with it")
+		return f.Errorf(at("transportCommand"),
+			"transportCommand makes the connection itself; command, start and headers cannot be given with it")
 	case t.Start != "" && t.URL == "":
 		return f.Errorf(at("start"), "start needs url, the address of the server over HTTP")
 	case len(t.Headers) > 0 && t.URL == "":
@@ -246,9 +249,11 @@ func (c *Config) settleRun(f *yamlfile.File) error {
 	switch {
 	case c.Revision != "" && c.Revision != schema.Version:
 		return f.Errorf([]any{"revision"}, "revision %q is not supported; %s is", c.Revision, schema.Version)
-	case c.CallTools != "" && !slices.Contains([]check.CallMode{check.CallNone, check.CallSafe, check.CallAll}, c.CallTools):
+	case c.CallTools != "" && !slices.Contains([]check.CallMode{check.CallNone, check.CallSafe, check.CallAll},
+		c.CallTools):
 		return f.Errorf([]any{"callTools"}, "callTools is %q; it takes none, safe or all", c.CallTools)
-	case c.Budget != "" && !slices.Contains([]string{result.Quick.String(), result.Default.String(), result.Thorough.String()}, c.Budget):
+	case c.Budget != "" && !slices.Contains([]string{result.Quick.String(), result.Default.String(),
+		result.Thorough.String()}, c.Budget):
 		return f.Errorf([]any{"budget"}, "budget is %q; it takes quick, default or thorough", c.Budget)
 	}
 	for member, positive := range map[string]bool{
@@ -290,7 +295,8 @@ func (c *Config) settleToolRoles(f *yamlfile.File) error {
 func (a *Authorization) settle(f *yamlfile.File, lookup func(string) (string, bool)) error {
 	at := func(member string) []any { return []any{"authorization", member} }
 	for member, token := range map[string]*string{
-		"expired": &a.Expired, "otherAudience": &a.OtherAudience, "otherIssuer": &a.OtherIssuer, "otherUser": &a.OtherUser, "narrow": &a.Narrow,
+		"expired": &a.Expired, "otherAudience": &a.OtherAudience, "otherIssuer": &a.OtherIssuer,
+		"otherUser": &a.OtherUser, "narrow": &a.Narrow,
 	} {
 		v, err := target.Expand(*token, lookup)
 		switch {
@@ -347,7 +353,8 @@ func (c *Config) settleOrigins(f *yamlfile.File) error {
 	for i, origin := range c.TrustedOrigins {
 		if u, err := url.Parse(origin); origin != "*" && origin != "null" &&
 			(err != nil || u.Scheme == "" || u.Host == "" || origin != u.Scheme+"://"+u.Host) {
-			return f.Errorf([]any{"trustedOrigins", i}, "%q is not an origin such as https://app.example:8443, nor null, nor * for all", origin)
+			return f.Errorf([]any{"trustedOrigins", i},
+				"%q is not an origin such as https://app.example:8443, nor null, nor * for all", origin)
 		}
 	}
 	return nil
@@ -361,7 +368,8 @@ func (c *Config) settleMarkers(f *yamlfile.File, lookup func(string) (string, bo
 				return f.Errorf([]any{member, i}, "%s", err)
 			}
 			if len(v) < ShortestMarker {
-				return f.Errorf([]any{member, i}, "the text has %d bytes; it needs at least %d to be told from other text", len(v), ShortestMarker)
+				return f.Errorf([]any{member, i},
+					"the text has %d bytes; it needs at least %d to be told from other text", len(v), ShortestMarker)
 			}
 			markers[i] = v
 		}

@@ -77,7 +77,8 @@ func (e *entry) disabled() (string, error) {
 // server reads the members. Nothing is filled in yet.
 func (e *entry) server() (s Server, err error) {
 	if e.members["source"] == "extension" {
-		return s, errors.New("source: the server comes from an extension of the client, which mcpconform does not have; give its command or --url instead of --from")
+		return s,
+			errors.New("source: the server comes from an extension of the client, which mcpconform does not have; give its command or --url instead of --from")
 	}
 	if s.Transport, err = e.kind(); err != nil {
 		return s, err
@@ -137,7 +138,9 @@ func (e *entry) kind() (string, error) {
 	case "", "stdio", "local", "remote", "command", "ws", "websocket":
 		return "", nil
 	}
-	return "", fmt.Errorf("type: servers of the type %q run inside the client; mcpconform tests those with a command or a url", kind)
+	return "",
+		fmt.Errorf("type: servers of the type %q run inside the client; mcpconform tests those with a command or a url",
+			kind)
 }
 
 // command returns the program and its arguments.
@@ -369,15 +372,20 @@ func addTexts(to *map[string]string, v any) error {
 
 // harmless are members that say nothing about how a server is started or reached.
 var harmless = []string{
-	"name", "title", "description", "display_name", "displayName", "note", "notes", "comment", "tags", "version", "icon", "iconUrl", "iconPath", "logoUrl",
-	"provider", "providerUrl", "gallery", "registryUrl", "serverInstructions", "instructions", "chatMenu", "extensionName", "bundled", "dev", "source", "settings", "remote",
-	"autoApprove", "alwaysAllow", "trust", "required", "tools", "includeTools", "excludeTools", "enabledTools", "disabledTools", "enabled_tools", "disabled_tools",
-	"available_tools", "approval", "default_tools_approval_mode", "supports_parallel_tool_calls", "autoStart", "startup", "readOnly", "args", "faviconUrl",
+	"name", "title", "description", "display_name", "displayName", "note", "notes", "comment", "tags", "version",
+	"icon", "iconUrl", "iconPath", "logoUrl",
+	"provider", "providerUrl", "gallery", "registryUrl", "serverInstructions", "instructions", "chatMenu",
+	"extensionName", "bundled", "dev", "source", "settings", "remote",
+	"autoApprove", "alwaysAllow", "trust", "required", "tools", "includeTools", "excludeTools", "enabledTools",
+	"disabledTools", "enabled_tools", "disabled_tools",
+	"available_tools", "approval", "default_tools_approval_mode", "supports_parallel_tool_calls", "autoStart",
+	"startup", "readOnly", "args", "faviconUrl",
 }
 
 // useless are members that mcpconform cannot follow, with what to do instead.
 var useless = map[string]string{
-	"oauth": signIn, "auth": signIn, "authorization": signIn, "authProviderType": signIn, "scopes": signIn, "oauth_resource": signIn, "useOAuth": signIn,
+	"oauth": signIn, "auth": signIn, "authorization": signIn, "authProviderType": signIn, "scopes": signIn,
+	"oauth_resource": signIn, "useOAuth": signIn,
 	"headersHelper":   "is a program that makes headers, which is not run; give the headers with --header",
 	"bearer_token":    "is not used, as the client refuses it too; name a variable with bearer_token_env_var",
 	"sandbox":         unboxed,
@@ -396,7 +404,8 @@ func (e *entry) unused() []string {
 	for _, name := range slices.Sorted(maps.Keys(e.left)) {
 		v := e.left[name]
 		switch {
-		case slices.Contains(harmless, name), strings.HasPrefix(name, "_"), strings.HasPrefix(name, "$"), strings.HasPrefix(name, "//"), v == nil, v == false:
+		case slices.Contains(harmless, name), strings.HasPrefix(name, "_"), strings.HasPrefix(name, "$"),
+			strings.HasPrefix(name, "//"), v == nil, v == false:
 		case useless[name] != "":
 			all = append(all, name+" "+useless[name])
 		default:

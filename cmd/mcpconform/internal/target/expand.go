@@ -35,7 +35,8 @@ var reference = regexp.MustCompile(`\$\{\{[^{}]*\}\}|\$\{[^{}]*\}|\{(?:env|file)
 func (e *expander) expand(text string) (string, error) {
 	var failed error
 	expanded := reference.ReplaceAllStringFunc(text, func(found string) string {
-		value, err := e.value(strings.TrimSpace(strings.Trim(strings.TrimPrefix(found, "$"), "{}")), strings.HasPrefix(found, "${{"))
+		value, err := e.value(strings.TrimSpace(strings.Trim(strings.TrimPrefix(found, "$"), "{}")),
+			strings.HasPrefix(found, "${{"))
 		if err != nil && failed == nil {
 			failed = err
 		}
@@ -66,7 +67,8 @@ func (e *expander) value(inner string, templated bool) (string, error) {
 	}
 	name, fallback, optional := strings.Cut(strings.TrimPrefix(inner, "env:"), ":-")
 	if kind, _, found := strings.Cut(name, ":"); found && transport.IsVariable(kind) {
-		return "", fmt.Errorf("only the client can fill in ${%s:…}; write its value, or a variable such as ${env:NAME}", kind)
+		return "", fmt.Errorf("only the client can fill in ${%s:…}; write its value, or a variable such as ${env:NAME}",
+			kind)
 	}
 	if v, ok := e.Lookup(name); ok && (v != "" || !optional) {
 		return v, nil
@@ -114,7 +116,9 @@ func (e *expander) input(id string) (string, error) {
 		if in.description != "" {
 			asked = fmt.Sprintf(" (%q)", in.description)
 		}
-		return "", fmt.Errorf("${input:%s} is a value that the client asks its user for%s; set the environment variable %s, or give --input %s=VALUE", id, asked, inputVariable(id), id)
+		return "",
+			fmt.Errorf("${input:%s} is a value that the client asks its user for%s; set the environment variable %s, or give --input %s=VALUE",
+				id, asked, inputVariable(id), id)
 	}
 	if in.password || !declared {
 		e.secrets = append(e.secrets, value)
@@ -173,7 +177,8 @@ func (e *expander) workspace() string {
 }
 
 // settingsFolders are those of clients, inside of a workspace.
-var settingsFolders = []string{".vscode", ".cursor", ".zed", ".codex", ".gemini", ".roo", ".kiro", ".opencode", ".continue"}
+var settingsFolders = []string{".vscode", ".cursor", ".zed", ".codex", ".gemini", ".roo", ".kiro", ".opencode",
+	".continue"}
 
 // plainVariable is a whole value in the form of Gemini CLI.
 var plainVariable = regexp.MustCompile(`^\$[A-Za-z_][A-Za-z0-9_]*$`)
@@ -288,7 +293,8 @@ func variables(text string) (map[string]string, error) {
 		value = strings.TrimSpace(value)
 		switch quote := value; {
 		case len(quote) > 1 && quote[0] == '"' && strings.LastIndexByte(quote, '"') > 0:
-			value = strings.NewReplacer(`\n`, "\n", `\"`, `"`, `\\`, `\`).Replace(quote[1:strings.LastIndexByte(quote, '"')])
+			value = strings.NewReplacer(`\n`, "\n", `\"`, `"`, `\\`,
+				`\`).Replace(quote[1:strings.LastIndexByte(quote, '"')])
 		case len(quote) > 1 && quote[0] == '\'' && strings.LastIndexByte(quote, '\'') > 0:
 			value = quote[1:strings.LastIndexByte(quote, '\'')]
 		default:

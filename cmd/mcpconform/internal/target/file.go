@@ -125,7 +125,8 @@ func (f *file) find(top object) error {
 			continue
 		}
 		if found = append(found, at); len(found) > 1 {
-			f.notes = append(f.notes, fmt.Sprintf("the servers of the member %s are left out, because the file has %s as well", at, found[0]))
+			f.notes = append(f.notes,
+				fmt.Sprintf("the servers of the member %s are left out, because the file has %s as well", at, found[0]))
 			continue
 		}
 		f.at, f.servers, f.inputs = at, servers, inputs(top["inputs"])
@@ -179,7 +180,9 @@ func (f *file) folder(top object) {
 		}
 	}
 	if elsewhere > 0 {
-		f.notes = append(f.notes, fmt.Sprintf("%d servers below projects are left out, because they are those of other folders; run mcpconform there", elsewhere))
+		f.notes = append(f.notes,
+			fmt.Sprintf("%d servers below projects are left out, because they are those of other folders; run mcpconform there",
+				elsewhere))
 	}
 }
 
