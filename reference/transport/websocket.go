@@ -80,11 +80,11 @@ func (d *WebSocket) dial(ctx context.Context, log *wire.Log, pass func(raw []byt
 	frames := newFrames(log.Limits().Message)
 	handshake := http.Client{Transport: framed{s.transport, frames},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	socket, answer, err := websocket.Dial(ctx, s.url.String(),
-		&websocket.DialOptions{ //nolint:bodyclose // Dial has closed it
-			HTTPClient: &handshake, HTTPHeader: s.header, Host: s.header.Get("Host"),
-			Subprotocols: []string{Subprotocol}, OnPingReceived: frames.pinged,
-		})
+	options := websocket.DialOptions{
+		HTTPClient: &handshake, HTTPHeader: s.header, Host: s.header.Get("Host"),
+		Subprotocols: []string{Subprotocol}, OnPingReceived: frames.pinged,
+	}
+	socket, answer, err := websocket.Dial(ctx, s.url.String(), &options) //nolint:bodyclose // Dial has closed it
 	if err != nil {
 		if err = s.refusal(answer, err); ctx.Err() != nil {
 			err = context.Cause(ctx)
