@@ -53,7 +53,7 @@ func TestUndefinedMembers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`revision 2025-06-18 does not define these members, and others may be meant: "list_changed" of ServerCapabilities.tools (listChanged), "annotation" of Tool (annotations)`,
+		`revision 2025-06-18 does not define these members; they may be misspelled: "list_changed" of ServerCapabilities.tools (listChanged), "annotation" of Tool (annotations)`,
 		`revision 2025-06-18 does not define these members, which may be added: "own0" of Tool, "own1" of Tool, "own2" of Tool, "own3" of Tool and 2 more`,
 	} {
 		if !slices.Contains(run.Notes, want) {

@@ -576,7 +576,7 @@ func TestClientsThatExcludeEachOther(t *testing.T) {
 					t.Errorf("%s is %s: %s %+v", id, q.Verdict, q.Reason, q.Findings)
 				}
 			}
-			if noted := strings.Contains(strings.Join(found.Notes, "\n"), "launched once at a time"); noted != excludes && name != "waits" { // those may get their turn in time
+			if noted := strings.Contains(strings.Join(found.Notes, "\n"), "launched it once at a time"); noted != excludes && name != "waits" { // those may get their turn in time
 				t.Errorf("the notes are %q", found.Notes)
 			}
 		})
