@@ -4,7 +4,7 @@
 // each. Without either it tries one in six faults of servers by their requirement alone, one in 32 in whole runs, one
 // in six faults of clients, and one in eight or fewer of the oddities, sequences and hostile peers.
 //
-// MCPCONFORM_WHOLE=8, which .ci/run sets, tries each fault by its requirement, one in eight in whole runs, one in
+// MCPCONFORM_WHOLE=12, which .ci/run sets, tries each fault by its requirement, one in twelve in whole runs, one in
 // forty of the other forms, each oddity over one of its transports, and all floods. MCPCONFORM_WHOLE=1 tries
 // everything. MCPCONFORM_PART chooses which part it is; 0 is the default, so that the change is to blame for what
 // fails. A nightly run may take another part each time: MCPCONFORM_PART=$(date +%s) .ci/run.
