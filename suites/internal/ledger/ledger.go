@@ -266,7 +266,7 @@ func (l *Ledger) untried(q schema.Requirement, e *Entry) (result.Verdict, result
 	if len(l.hints(q)) > 0 {
 		kind = result.NotProvoked // the user can name what provokes it
 	}
-	return result.Inconclusive, kind, l.withHelp("the "+string(l.Party)+" did nothing in this run that this is about",
+	return result.Inconclusive, kind, l.withHelp("the "+string(l.Party)+" did nothing of this kind in this run",
 		q)
 }
 
