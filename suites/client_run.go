@@ -144,7 +144,7 @@ func (s *clientRun) specs() ([]*tree.Spec, error) {
 
 // start runs the scenarios that are left and, in any case, the baseline.
 func (s *clientRun) start(ctx context.Context, left []*tree.Spec) {
-	left = s.plainest(left, s.ruled(), func(spec *tree.Spec) trial { return scenarioTrial(s.scenario(spec.Name)) })
+	left = s.plainest(left, s.ruled, func(spec *tree.Spec) trial { return scenarioTrial(s.scenario(spec.Name)) })
 	scenarios := slices.DeleteFunc(slices.Clone(s.all), func(c *client.Scenario) bool {
 		return c.Name != client.Baseline && !slices.ContainsFunc(left,
 			func(spec *tree.Spec) bool { return spec.Name == c.Name })

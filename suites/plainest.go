@@ -71,9 +71,9 @@ func plainest(all []trial, before map[string]bool) map[string]bool {
 	return names
 }
 
-// plainest returns the specs that a quick run makes, and notes what only a longer run tries. In another run it returns
-// all.
-func (r *run) plainest(specs []*tree.Spec, before map[string]bool, of func(*tree.Spec) trial) []*tree.Spec {
+// plainest returns the specs that a quick run makes, and notes what only a longer run tries. before returns the
+// requirements that were tried already. In another run plainest returns all.
+func (r *run) plainest(specs []*tree.Spec, before func() map[string]bool, of func(*tree.Spec) trial) []*tree.Spec {
 	if r.Budget != result.Quick {
 		return specs
 	}
@@ -81,7 +81,7 @@ func (r *run) plainest(specs []*tree.Spec, before map[string]bool, of func(*tree
 	for i, s := range specs {
 		trials[i] = of(s)
 	}
-	kept := plainest(trials, before)
+	kept := plainest(trials, before())
 	r.ledger.Evidence.Longer = make(map[string]bool)
 	return slices.DeleteFunc(slices.Clone(specs), func(s *tree.Spec) bool {
 		if kept[s.Name] {

@@ -134,7 +134,7 @@ func (s *serverRun) start(ctx context.Context, left []*tree.Spec) {
 		s.cause = other
 	}
 	var checks []*check.Check
-	left = s.plainest(s.needed(left), s.seen(), func(spec *tree.Spec) trial {
+	left = s.plainest(s.needed(left), s.seen, func(spec *tree.Spec) trial {
 		return checkTrial(s.checks[spec.Name], s.target)
 	})
 	for _, spec := range left {
