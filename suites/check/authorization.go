@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"iter"
 	"net/http"
 	"net/url"
 
@@ -28,28 +29,37 @@ func (e *UnauthorizedError) Error() string {
 	return what + " (HTTP status 401): give an access token (--bearer-env VAR, or target.headers in the configuration)"
 }
 
-// unauthorized returns an *UnauthorizedError if the server has refused the first
-// session because it lacks authorization, else the error.
-func (e *Engine) unauthorized(err error) error {
-	for _, l := range e.Trace.Logs()[e.loggedIn:] {
-		if l.Label != FirstLabel {
-			continue
+// unauthorized returns an *UnauthorizedError if the server has refused the first session because it lacks
+// authorization, else the error. Logs before a position are those of an earlier try.
+func (e *Engine) unauthorized(from int, err error) error {
+	for l, event := range e.refusals(from) {
+		asked := ""
+		if request := posted(l, event); request != nil {
+			asked = request.Msg.Method
 		}
-		for _, event := range l.Events() {
-			if event.Kind != wire.KindHTTPResponse || event.HTTP.Status != http.StatusUnauthorized {
-				continue
-			}
-			asked := ""
-			if request := posted(l, event); request != nil {
-				asked = request.Msg.Method
-			}
-			if err != nil || asked != "" {
-				e.target.Unauthorized = asked
-				return &UnauthorizedError{Given: e.token() != "", Asked: asked}
-			}
+		if err != nil || asked != "" {
+			e.target.Unauthorized = asked
+			return &UnauthorizedError{Given: e.token() != "", Asked: asked}
 		}
 	}
 	return err
+}
+
+// refusals yields the responses with status 401 in the first session, in the logs from a position on.
+func (e *Engine) refusals(from int) iter.Seq2[*wire.Log, *wire.Event] {
+	return func(yield func(*wire.Log, *wire.Event) bool) {
+		for _, l := range e.Trace.Logs()[from:] {
+			if l.Label != FirstLabel {
+				continue
+			}
+			for _, event := range l.Events() {
+				refused := event.Kind == wire.KindHTTPResponse && event.HTTP.Status == http.StatusUnauthorized
+				if refused && !yield(l, event) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // NoAuthorization is why checks about authorization do not apply to a server.

@@ -42,7 +42,6 @@ type Engine struct {
 	// Login obtains an access token if the server demands one and the user gave none. Nil: that is not tried.
 	Login *Login
 
-	loggedIn       int      // how many logs the trace had when the login ended
 	sharing        []*Check // see T.Sharing
 	pace           client.Pace
 	liveness       liveness
@@ -217,6 +216,7 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 // establish opens the first session and reads the offers of the target.
 func (e *Engine) establish(ctx context.Context) error {
 	e.target = &Target{Transport: e.Dialer.Transport(), Settings: e.Settings}
+	from := len(e.Trace.Logs())
 	s, err := e.openFirst(ctx)
 	for range maxMoves {
 		d, ok := e.moved(ctx, s, err)
@@ -229,7 +229,7 @@ func (e *Engine) establish(ctx context.Context) error {
 	}
 	e.first, e.shared = s, s
 	if err != nil {
-		return e.explained(e.unauthorized(err))
+		return e.explained(e.unauthorized(from, err))
 	}
 	ask := func(ctx context.Context) error { return e.ask(ctx, ctx, e.Timeout, s.Log()) }
 	err = e.target.discover(ctx, s, ask)
@@ -244,7 +244,7 @@ func (e *Engine) establish(ctx context.Context) error {
 		e.liveness.giveUp(err)
 		return ending.Longer(err)
 	}
-	if err := e.unauthorized(nil); err != nil {
+	if err := e.unauthorized(from, nil); err != nil {
 		return err
 	}
 	return e.target.complete()

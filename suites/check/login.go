@@ -104,21 +104,13 @@ func (e *Engine) login(ctx context.Context, refused *UnauthorizedError) ([]clien
 	endpoint.Header.Set("Authorization", "Bearer "+token)
 	redactor.AddTarget(endpoint.Header, "")
 	e.Settings.Secrets = append(slices.Clip(e.Settings.Secrets), token)
-	e.loggedIn = len(e.Trace.Logs())
 	return a.Steps(), nil
 }
 
 // challenges returns those of the last refusal in the first session.
 func (e *Engine) challenges() (values []string) {
-	for _, l := range e.Trace.Logs() {
-		if l.Label != FirstLabel {
-			continue
-		}
-		for _, event := range l.Events() {
-			if event.Kind == wire.KindHTTPResponse && event.HTTP.Status == http.StatusUnauthorized {
-				values = event.HTTP.Header.Values("Www-Authenticate")
-			}
-		}
+	for _, event := range e.refusals(0) {
+		values = event.HTTP.Header.Values("Www-Authenticate")
 	}
 	return values
 }
