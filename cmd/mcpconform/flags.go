@@ -94,16 +94,23 @@ func (f *selectionFlags) register(cmd *cobra.Command) {
 // registerPatterns declares a flag that takes patterns of requirements.
 func registerPatterns(cmd *cobra.Command, patterns *[]string, name, usage string) {
 	cmd.Flags().StringSliceVar(patterns, name, nil, usage)
-	before := cmd.PreRunE
-	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+	validate(cmd, func() error {
 		// A script whose variable is empty passes that: it would choose everything.
 		if cmd.Flags().Changed(name) && len(*patterns) == 0 {
 			return fmt.Errorf("--%s is empty; it takes an ID, glob, page or level", name)
 		}
-		if before != nil {
-			return before(cmd, args)
-		}
 		return nil
+	})
+}
+
+// validate has a command call valid before it runs, and before what it was told to call so far.
+func validate(cmd *cobra.Command, valid func() error) {
+	before := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if err := valid(); err != nil || before == nil {
+			return err
+		}
+		return before(cmd, args)
 	}
 }
 
@@ -241,16 +248,12 @@ func (f *familyFlags) register(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.quick, "quick", false, "try each requirement once, in the plainest way: for every push")
 	cmd.Flags().BoolVar(&f.thorough, "thorough", false,
 		"try all members of all families of stimuli, and longer sequences: for every night")
-	before := cmd.PreRunE
-	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+	validate(cmd, func() error {
 		if f.quick && f.thorough {
 			return errors.New("--quick and --thorough cannot be given together: one tries less than usual, the other more")
 		}
-		if before != nil {
-			return before(cmd, args)
-		}
 		return nil
-	}
+	})
 }
 
 // shardFlags choose a part of the run: --shard i/n.
