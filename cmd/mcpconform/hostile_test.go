@@ -86,9 +86,9 @@ func swallow(c net.Conn) {
 	}
 }
 
-// goesOn is a peer that answers and then says the same without end, each time
+// endlessly is a peer that answers and then says the same without end, each time
 // after a wait in which nothing comes from the other side.
-func goesOn(text, endless string, wait time.Duration) func(net.Conn) {
+func endlessly(text, endless string, wait time.Duration) func(net.Conn) {
 	return func(c net.Conn) {
 		swallow(c)
 		_, err := io.WriteString(c, text)
@@ -184,12 +184,12 @@ func TestHostilePeers(t *testing.T) {
 			_, _ = io.WriteString(c, asJSON+"\r\n")
 			bytewise(answer)(c)
 		}, "no answer to initialize"},
-		{"endless headers", "", goesOn(ok, "X-Header: "+strings.Repeat("x", 1000)+"\r\n", 0), "headers exceeded"},
-		{"endless header", "", goesOn(ok+"X-Header: ", strings.Repeat("x", 1000), 0), "headers exceeded"},
-		{"endless body", "", goesOn(asJSON+"\r\n", strings.Repeat("[", 1000), 0), "initialize"},
-		{"comments without end", "", goesOn(asSSE, ": still here\n\n", 0), "initialize"},
-		{"comments now and then", "", goesOn(asSSE, ": still here\n\n", hostileLimit/10), "no answer to initialize"},
-		{"endless event", "", goesOn(asSSE, "data: x\n", 0), "initialize"},
+		{"endless headers", "", endlessly(ok, "X-Header: "+strings.Repeat("x", 1000)+"\r\n", 0), "headers exceeded"},
+		{"endless header", "", endlessly(ok+"X-Header: ", strings.Repeat("x", 1000), 0), "headers exceeded"},
+		{"endless body", "", endlessly(asJSON+"\r\n", strings.Repeat("[", 1000), 0), "initialize"},
+		{"comments without end", "", endlessly(asSSE, ": still here\n\n", 0), "initialize"},
+		{"comments now and then", "", endlessly(asSSE, ": still here\n\n", hostileLimit/10), "no answer to initialize"},
+		{"endless event", "", endlessly(asSSE, "data: x\n", 0), "initialize"},
 		{"length too long", "", says(asJSON + "Content-Length: 1000\r\n\r\n" + answer), "its head declares 1000"},
 		{"length too short", "", says(asJSON + "Content-Length: 20\r\n\r\n" + answer), "initialize"},
 		{"negative length", "", says(asJSON + "Content-Length: -5\r\n\r\n" + answer), "Content-Length"},
@@ -197,9 +197,9 @@ func TestHostilePeers(t *testing.T) {
 		{"broken chunks", "", says(asJSON + "Transfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n{}"), "initialize"},
 		{"folded header", "", says(asJSON + "X-Header: a\r\n b\r\n\tc\r\nContent-Length: 1000\r\n\r\n" + answer), "its head declares 1000"},
 		{"length beside chunks", "", says(asJSON + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"a\":\r\n0\r\n\r\n" + asJSON + "\r\n" + answer), "initialize"},
-		{"endless trailers", "", goesOn(asJSON+"Transfer-Encoding: chunked\r\n\r\n0\r\n", "X-T: t\r\n", 0), "initialize"},
-		{"endless chunk extension", "", goesOn(asJSON+"Transfer-Encoding: chunked\r\n\r\n1;", strings.Repeat("e", 1000), 0), "initialize"},
-		{"endless hints", "", goesOn("", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", 0), "initialize"},
+		{"endless trailers", "", endlessly(asJSON+"Transfer-Encoding: chunked\r\n\r\n0\r\n", "X-T: t\r\n", 0), "initialize"},
+		{"endless chunk extension", "", endlessly(asJSON+"Transfer-Encoding: chunked\r\n\r\n1;", strings.Repeat("e", 1000), 0), "initialize"},
+		{"endless hints", "", endlessly("", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", 0), "initialize"},
 		{"status 500", "", says("HTTP/1.1 500 Internal Server Error\r\nContent-Length: 5\r\n\r\noops\n"), "HTTP status 500"},
 		{"status 404", "", says("HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\n\r\noops\n"), "HTTP status 404"},
 		{"no content", "", says("HTTP/1.1 204 No Content\r\n\r\n"), "initialize"},
@@ -212,8 +212,8 @@ func TestHostilePeers(t *testing.T) {
 		{"another protocol", "", says("220 mail.example ESMTP\r\n"), "malformed HTTP"},
 		{"TLS", "", says("\x15\x03\x01\x00\x02\x02\x16"), "initialize"},
 		{"never answers", "sse", func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }, "within 300ms"},
-		{"no endpoint", "sse", goesOn(asSSE, ": still here\n\n", hostileLimit/10), "no endpoint event"},
-		{"endless comments", "sse", goesOn(asSSE, ": still here\n\n", time.Millisecond), "endpoint"}, // a flood may be cut before the time is over
+		{"no endpoint", "sse", endlessly(asSSE, ": still here\n\n", hostileLimit/10), "no endpoint event"},
+		{"endless comments", "sse", endlessly(asSSE, ": still here\n\n", time.Millisecond), "endpoint"}, // a flood may be cut before the time is over
 		{"ends early", "sse", says(asSSE + ": bye\n\n"), "ended before the endpoint event"},
 		{"HTML", "sse", says(ok + "Content-Type: text/html\r\nContent-Length: 14\r\n\r\n<html>a</html>"), "text/html"},
 		{"status 500", "sse", says("HTTP/1.1 500 Internal Server Error\r\nContent-Length: 5\r\n\r\noops\n"), "HTTP status 500"},
@@ -338,7 +338,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		}
 	}
 	t.Run("endpoint event", func(t *testing.T) {
-		s := listen(t, goesOn(asSSE+"event: endpoint\ndata: "+other.URL+"/messages\n\n", ":\n\n", hostileLimit/10))
+		s := listen(t, endlessly(asSSE+"event: endpoint\ndata: "+other.URL+"/messages\n\n", ":\n\n", hostileLimit/10))
 		o := conduct(t, nil, "--timeout=5s", "--url", "http://"+s+"/sse", "--transport=sse", "--header", "X-Own: own-s3cret")
 		o.wantHostile(t, exitIncomplete, "names another origin") // for which the text has no rule
 	})

@@ -84,8 +84,8 @@ func TestOutcomes(t *testing.T) {
 		}
 		for _, id := range []string{"a.first", "a.second"} {
 			seen := o.Record[ledger.Key{Requirement: id, Party: wire.Server}]
-			if refusalsOf := seen != nil && seen.Exercised > 0 && len(seen.Findings) == 0; refusalsOf != (c.verdict == check.Passed) {
-				t.Errorf("%s: %s is exercised: %v", c.name, id, refusalsOf)
+			if satisfied := seen != nil && seen.Exercised > 0 && len(seen.Findings) == 0; satisfied != (c.verdict == check.Passed) {
+				t.Errorf("%s: %s is exercised: %v", c.name, id, satisfied)
 			}
 		}
 	}

@@ -25,12 +25,12 @@ func TestExpectations(t *testing.T) {
 	}
 	const message = "ping was answered with a result, not with error -32601"
 	for _, tt := range []struct {
-		name    string
-		body    func(t *T)
-		verdict Verdict
-		reason  string
-		found   *finding
-		isOpen  bool
+		name      string
+		body      func(t *T)
+		verdict   Verdict
+		reason    string
+		found     *finding
+		continues bool
 	}{
 		{"met", func(t *T) { t.Expect(x).To(match.HaveResult()) }, Passed, "", nil, true},
 		{"unmet", func(t *T) { t.Expect(x).To(match.HaveErrorCode(-32601)) }, Failed, "", &finding{requirement: "first", message: message}, false},
@@ -51,11 +51,11 @@ func TestExpectations(t *testing.T) {
 		{"mistake", func(t *T) { t.Expect(7).To(match.HaveResult()) }, Broken, "", nil, false},
 	} {
 		c := newT(t.Context(), &Engine{}, &Check{Name: "topic/check", Requirements: []string{"first"}}, nil)
-		isOpen := false
-		c.check.Body = func(t *T) { tt.body(t); isOpen = true }
+		continues := false
+		c.check.Body = func(t *T) { tt.body(t); continues = true }
 		c.body()
-		if c.outcome.Verdict != tt.verdict || tt.reason != "" && c.outcome.Reason != tt.reason || isOpen != tt.isOpen {
-			t.Errorf("%s: %s: %s; it goes on: %t", tt.name, c.outcome.Verdict, c.outcome.Reason, isOpen)
+		if c.outcome.Verdict != tt.verdict || tt.reason != "" && c.outcome.Reason != tt.reason || continues != tt.continues {
+			t.Errorf("%s: %s: %s; it goes on: %t", tt.name, c.outcome.Verdict, c.outcome.Reason, continues)
 		}
 		if tt.found == nil {
 			if found := c.rec.Record.Findings(); len(found) > 0 {

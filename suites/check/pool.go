@@ -24,7 +24,7 @@ type pool struct {
 // key names the sessions that do for the same checks.
 type key struct {
 	client string // that a server sees: it cannot tell the clients of two sessions with the same one apart
-	group  string // see Needs.Among
+	group  string // see Needs.Group
 }
 
 var (

@@ -194,7 +194,7 @@ func (v *variation) doubtful(members []family.Member) []family.Member {
 	if len(v.All) == 0 {
 		return members
 	}
-	group := func(all []family.Member, m family.Member) bool {
+	holds := func(all []family.Member, m family.Member) bool {
 		return slices.ContainsFunc(all, func(other family.Member) bool { return other.Is == m.Is })
 	}
 	return slices.DeleteFunc(slices.Clone(members), func(m family.Member) bool {
@@ -203,9 +203,9 @@ func (v *variation) doubtful(members []family.Member) []family.Member {
 			if shown[0].Plain() {
 				shown = shown[:min(len(shown), 1+family.MostNamed)]
 			}
-			return group(shown, m)
+			return holds(shown, m)
 		})
-		return !m.Plain() && !shows && group(v.Tried, m)
+		return !m.Plain() && !shows && holds(v.Tried, m)
 	})
 }
 

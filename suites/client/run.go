@@ -641,8 +641,8 @@ func (e *Engine) serveStdio(endpoint *Endpoint, s *Scenario, o server.Options) s
 	token := e.bridges.open(bridged)
 	endpoint.Command = append(e.Bridge[:len(e.Bridge):len(e.Bridge)], e.bridges.listener.Addr().String(), token)
 	endpoint.Serve = server.New(o).RunStdio
-	final := func(context.Context) bool { return true } // shut waits for a server process that is left behind
-	return scenarioServer{settle: final, leave: func() { bridged.left.Store(true) },
+	atOnce := func(context.Context) bool { return true } // shut waits for a server process that is left behind
+	return scenarioServer{settle: atOnce, leave: func() { bridged.left.Store(true) },
 		shut: func(ctx context.Context) { e.bridges.shut(ctx, token) }}
 }
 

@@ -50,7 +50,7 @@ var (
 type scene struct {
 	t        *check.T
 	sessions []*client.Session
-	calls    [cast]*client.Pending // slow ones, with the same id, by session
+	calls    [cast]*client.Pending // slow ones, by session
 	levels   [cast][]string        // what a call logs in a session that stands by
 	uri      string                // the resource to which the oldest session has subscribed
 }
@@ -320,7 +320,7 @@ func (s *scene) begin(i int, id string) {
 	}
 }
 
-// cancel has the acting session cancel a request by its id, if there are calls with the ids of these.
+// cancel has the acting session cancel the request with an id, if the sessions have calls under way.
 func (s *scene) cancel(id string) {
 	if s.calls[oldest] != nil {
 		_ = s.sessions[actor].Notify(s.t.Context, "notifications/cancelled", map[string]any{"requestId": id}, late)
