@@ -17,8 +17,8 @@ import (
 // wait for that. Other lists may well be empty for good, and have only the time of the other checks.
 const announcing = 5 * time.Second
 
-// announcedLater are the checks that found nothing to try because a list was empty. The server may still announce a change
-// of that list.
+// announcedLater are the checks that found nothing to try because a list was empty. The server may still announce a
+// change of that list.
 type announcedLater struct {
 	mu      sync.Mutex
 	methods []string // of those lists

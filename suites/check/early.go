@@ -11,8 +11,8 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// openedEarly holds sessions that are opened before a check needs them, while no other session is being opened. Over stdio
-// each one costs the start of a process.
+// openedEarly holds sessions that are opened before a check needs them, while no other session is being opened. Over
+// stdio each one costs the start of a process.
 type openedEarly struct {
 	mu       sync.Mutex
 	openings []*opening

@@ -91,8 +91,8 @@ func (t *T) limited(mark int) *wire.Event {
 	return nil
 }
 
-// legalCallFailed reports whether a check beside others was inconclusive while a legal call was refused or failed. Others
-// may have made too many calls (server/tools#security-considerations).
+// legalCallFailed reports whether a check beside others was inconclusive while a legal call was refused or failed.
+// Others may have made too many calls (server/tools#security-considerations).
 func (t *T) legalCallFailed(mark int) bool {
 	if !t.concurrent || t.outcome.Verdict != Inconclusive {
 		return false

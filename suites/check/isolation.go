@@ -750,7 +750,8 @@ func (w *worker) drop(ctx context.Context) {
 	}
 }
 
-// processPerSession reports whether each connection is a separate process. No check can then harm the process of another.
+// processPerSession reports whether each connection is a separate process. No check can then harm the process of
+// another.
 func (e *Engine) processPerSession() bool { return e.Dialer.Transport() == transport.NameStdio }
 
 // maxExcluded is how many processes may end at once before no more are started beside the first one.

@@ -239,8 +239,9 @@ func (e *Engine) waits(l *wire.Log, x *wire.Exchange) bool {
 	})
 }
 
-// askWhetherAlive asks the target whether it answers, in the session of its last answer and in a new one. It stops after two
-// time limits without an answer in the silent sessions. A target that cannot be started again is then given up.
+// askWhetherAlive asks the target whether it answers, in the session of its last answer and in a new one. It stops
+// after two time limits without an answer in the silent sessions. A target that cannot be started again is then given
+// up.
 func (e *Engine) askWhetherAlive(ctx context.Context, since time.Duration, silent []*wire.Log) {
 	inAll := !e.heard(since - e.Timeout/silence)
 	if inAll {
@@ -273,8 +274,8 @@ func (e *Engine) askWhetherAlive(ctx context.Context, since time.Duration, silen
 	l.hang()
 }
 
-// askOldAndNew asks the target in the session of its last answer and, if that is of use, in a new one. It returns nil if
-// either is answered.
+// askOldAndNew asks the target in the session of its last answer and, if that is of use, in a new one. It returns nil
+// if either is answered.
 func (e *Engine) askOldAndNew(ctx context.Context, limit time.Duration, silent []*wire.Log) error {
 	last := e.lastToAnswer()
 	if last != nil && !e.processPerSession() && e.exclusive.Load() {

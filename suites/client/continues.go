@@ -418,8 +418,8 @@ func (t *T) blame(instead string) string {
 	return timedOut("the client hangs" + after)
 }
 
-// RightAfter says, in a clause, after which result, other than that of a ping, the client sent no further message; "" if
-// it went on after each.
+// RightAfter says, in a clause, after which result, other than that of a ping, the client sent no further message; ""
+// if it went on after each.
 func (t *T) RightAfter() string {
 	for _, c := range slices.Backward(t.Conversations) {
 		for _, x := range slices.Backward(c.Exchanges) {

@@ -24,9 +24,10 @@
 //
 // # Company
 //
-// One launch may serve several scenarios, a combined launch (combined.go), at no further cost. A scenario may join one if it does
-// not hide the others, even if some clients do not survive it. A combined launch with a finding costs one more launch: its
-// scenarios run again in parts or alone. Scenarios of authorization have combined launches of their own.
+// One launch may serve several scenarios, a combined launch (combined.go), at no further cost. A scenario may join one
+// if it does not hide the others, even if some clients do not survive it. A combined launch with a finding costs one
+// more launch: its scenarios run again in parts or alone. Scenarios of authorization have combined launches of their
+// own.
 //
 // A scenario whose server breaks rules on purpose (Breaks, Faults) keeps the rules from judging the answers to its
 // requests. It must not join scenarios that depend on them. After names the scenarios that decide whether this one

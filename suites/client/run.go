@@ -809,8 +809,8 @@ func (e *Engine) expected(t *T) time.Duration {
 func (e *Engine) limit(t *T) time.Duration { return e.Timeout + e.expected(t) }
 
 // silent reports whether a client that has spoken has sent nothing for so long that no more may come. idle means: it
-// had all its answers. A client that still looks for news has twice the time. In the run that confirms its silence, it has
-// the whole time limit, and at least the time after which the user says that it gives up a request.
+// had all its answers. A client that still looks for news has twice the time. In the run that confirms its silence, it
+// has the whole time limit, and at least the time after which the user says that it gives up a request.
 func (e *Engine) silent(t *T, run *ScenarioRun, heard *activity) (silent, idle bool) {
 	idleTime, waiting := e.silence(run)
 	looking := time.Since(heard.any) < e.busy()

@@ -339,8 +339,8 @@ func (a *Asker) Withdraw(id, method string, params map[string]any) {
 // answer count.
 const shortest = 4
 
-// requestsAfter reports whether the client continued with other requests. It was then neither about to end nor busy when it
-// was asked.
+// requestsAfter reports whether the client continued with other requests. It was then neither about to end nor busy
+// when it was asked.
 func requestsAfter(log *wire.Log, from int) bool {
 	for _, e := range log.Events()[from:] {
 		if e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.Kind == wire.Request &&

@@ -38,8 +38,8 @@ func (g *generator) rounds() {
 			}
 		}
 	}
-	// These requests have run for so long that they may be over, and nobody saw whether they were answered. All that has
-	// to be done beside a request is done again, beside one whose answer is awaited.
+	// These requests have run for so long that they may be over, and nobody saw whether they were answered. All that
+	// has to be done beside a request is done again, beside one whose answer is awaited.
 	for _, n := range slices.Clone(g.running) {
 		g.do(Action{Kind: Cancel, Of: n})
 	}

@@ -94,8 +94,8 @@ var loggingChecks = []*check.Check{
 				refusedLevel(t, call, first)
 				return
 			}
-			// For a slow tool, and in a quick run, the check tries only one more level. It divides the messages, or is above all of them
-			// if they have one level.
+			// For a slow tool, and in a quick run, the check tries only one more level. It divides the messages, or is
+			// above all of them if they have one level.
 			middle := first[len(first)/2]
 			if len(first) == 1 {
 				middle = "emergency"
