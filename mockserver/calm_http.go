@@ -147,6 +147,25 @@ func identified(id func(unique string) string) apply {
 	return func(o *server.Options) { o.Behaviour.HTTP.SessionID = func() string { return id(rand.Text()) } }
 }
 
+// streamless are the requirements that a server leaves open if it answers each request with JSON alone.
+var streamless = []string{
+	"progress.*", "logging.*", "lifecycle.timeout.*", "lifecycle.error.request-timeout", "http.server.*",
+	"cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing",
+	"cancellation.late-response", "progress.token.echo", "progress.value-increases", "progress.token.active-request",
+	"progress.in-progress", "progress.stop", "logging.set-level.replaces", "logging.filter.none-below",
+	"logging.security.no-credentials", "logging.security.no-personal-data", "logging.filter.all-above",
+	"schema.cancelled-notification", "schema.logging-message-notification", "schema.progress-notification",
+}
+
+// unlistened are the requirements that a server without listening streams leaves open.
+var unlistened = []string{
+	"lifecycle.capability.server-emits-tools-list-changed", "lifecycle.capability.server-emits-prompts-list-changed",
+	"lifecycle.capability.server-emits-resources-list-changed", "lifecycle.capability.server-emits-resource-updates",
+	"http.server.*", "tools.list-changed.sent", "resources.list-changed.sent", "resources.updated.sent",
+	"prompts.list-changed.sent", "resources.updated.only-subscribed", "schema.resource-updated-notification",
+	"resources.updated.ends-with-unsubscribe",
+}
+
 // basic/transports#streamable-http
 var httpOddities = []Oddity{
 	{
@@ -162,14 +181,8 @@ var httpOddities = []Oddity{
 		Transports: overHTTP,
 		Why:        "The server either initiates a stream or returns JSON.",
 		Source:     at("basic/transports#sending-messages-to-the-server"), Changes: "form of answers",
-		Untried: []string{"progress.*", "logging.*", "lifecycle.timeout.*", "lifecycle.error.request-timeout",
-			"http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing",
-			"cancellation.late-response", "progress.token.echo", "progress.value-increases",
-			"progress.token.active-request", "progress.in-progress", "progress.stop", "logging.set-level.replaces",
-			"logging.filter.none-below", "logging.security.no-credentials", "logging.security.no-personal-data",
-			"logging.filter.all-above", "schema.cancelled-notification", "schema.logging-message-notification",
-			"schema.progress-notification"},
-		Apply: inForm(server.AnswerJSON),
+		Untried: streamless,
+		Apply:   inForm(server.AnswerJSON),
 	},
 	{
 		ID:         "http.requests-unheard",
@@ -222,30 +235,18 @@ var httpOddities = []Oddity{
 	},
 	{
 		ID: "http.405-bare", Summary: "405 comes without a body and without the header Allow.", Transports: overHTTP,
-		Why:    "The text asks for the status alone.",
-		Source: at("basic/transports#listening-for-messages-from-the-server"),
-		Untried: []string{"lifecycle.capability.server-emits-tools-list-changed",
-			"lifecycle.capability.server-emits-prompts-list-changed",
-			"lifecycle.capability.server-emits-resources-list-changed",
-			"lifecycle.capability.server-emits-resource-updates", "http.server.*", "tools.list-changed.sent",
-			"resources.list-changed.sent", "resources.updated.sent", "prompts.list-changed.sent",
-			"resources.updated.only-subscribed", "schema.resource-updated-notification",
-			"resources.updated.ends-with-unsubscribe"},
+		Why:     "The text asks for the status alone.",
+		Source:  at("basic/transports#listening-for-messages-from-the-server"),
+		Untried: unlistened,
 		Apply: all(serve(func(o *server.HTTPOptions) { o.NoGet, o.NoDelete = true, true }),
 			refusedWith(0, "", "", server.MethodNotAllowed),
 			replying(server.MethodNotAllowed, func(r *server.Reply) { r.Header.Del("Allow") })),
 	},
 	{
 		ID: "http.405-page", Summary: "405 comes with a page in HTML.", Transports: overHTTP,
-		Why:    "The text asks for the status alone.",
-		Source: at("basic/transports#listening-for-messages-from-the-server"),
-		Untried: []string{"lifecycle.capability.server-emits-tools-list-changed",
-			"lifecycle.capability.server-emits-prompts-list-changed",
-			"lifecycle.capability.server-emits-resources-list-changed",
-			"lifecycle.capability.server-emits-resource-updates", "http.server.*", "tools.list-changed.sent",
-			"resources.list-changed.sent", "resources.updated.sent", "prompts.list-changed.sent",
-			"resources.updated.only-subscribed", "schema.resource-updated-notification",
-			"resources.updated.ends-with-unsubscribe"},
+		Why:     "The text asks for the status alone.",
+		Source:  at("basic/transports#listening-for-messages-from-the-server"),
+		Untried: unlistened,
 		Apply: all(serve(func(o *server.HTTPOptions) { o.NoGet, o.NoDelete = true, true }),
 			refusedWith(0, "text/html; charset=iso-8859-1", "<h1>Method Not Allowed</h1>\xe9",
 				server.MethodNotAllowed)),

@@ -47,6 +47,12 @@ func periodically(every time.Duration, times int, do func(s *server.Session)) ap
 	})
 }
 
+// announcingIdly announces every ten seconds that a list of a feature has changed.
+func announcingIdly(feature string) apply {
+	return periodically(10*time.Second, 30,
+		func(s *server.Session) { s.Notify("notifications/"+feature+"/list_changed", nil) })
+}
+
 // pings sends a ping and waits for the answer.
 func pings(s *server.Session) { _, _ = s.Call(s.Context(), "ping", nil) }
 
@@ -68,6 +74,18 @@ func afterInitialize(do func(s *server.Session)) apply {
 		}
 		return []*server.Outgoing{out}
 	}))
+}
+
+// featureless are the requirements that a server without any feature leaves open.
+var featureless = []string{
+	"ping.not-excessive", "base.*", "meta.object", "meta.attach.*", "meta.key.*", "lifecycle.init.server-waits",
+	"http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing",
+	"cancellation.no-response", "cancellation.late-response", "ping.no-params", "progress.*", "tools.*",
+	"resources.*", "content.*", "prompts.*", "completion.*", "logging.*", "pagination.operations",
+	"pagination.server.stable-cursors", "pagination.server.invalid-cursor-graceful",
+	"pagination.error.invalid-cursor-code", "sampling.*", "lifecycle.timeout.*", "lifecycle.error.request-timeout",
+	"roots.root.name-optional", "roots.list.multiple", "roots.server.unavailable", "elicitation.*", "schema.*",
+	"roots.list-changed.refetch", "roots.root.file-or-directory", "pagination.cursor.results-after",
 }
 
 // basic/lifecycle
@@ -207,16 +225,8 @@ var lifecycleOddities = []Oddity{
 	{
 		ID: "lifecycle.nothing-declared", Summary: "The server declares no capability and offers nothing but ping.",
 		Why: "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
-		Untried: []string{"ping.not-excessive", "base.*", "meta.object", "meta.attach.*", "meta.key.*",
-			"lifecycle.init.server-waits", "http.server.*", "cancellation.same-direction", "cancellation.in-progress",
-			"cancellation.stop-processing", "cancellation.no-response", "cancellation.late-response", "ping.no-params",
-			"progress.*", "tools.*", "resources.*", "content.*", "prompts.*", "completion.*", "logging.*",
-			"pagination.operations", "pagination.server.stable-cursors", "pagination.server.invalid-cursor-graceful",
-			"pagination.error.invalid-cursor-code", "sampling.*", "lifecycle.timeout.*",
-			"lifecycle.error.request-timeout", "roots.root.name-optional", "roots.list.multiple",
-			"roots.server.unavailable", "elicitation.*", "schema.*", "roots.list-changed.refetch",
-			"roots.root.file-or-directory", "pagination.cursor.results-after"},
-		Apply: onlyOffering(),
+		Untried: featureless,
+		Apply:   onlyOffering(),
 	},
 	{
 		ID: "lifecycle.only-tools", Summary: "The server offers tools and nothing else.",
@@ -278,16 +288,8 @@ var lifecycleOddities = []Oddity{
 		ID:      "lifecycle.only-completions",
 		Summary: "The server declares completions, although it has neither prompts nor resources.",
 		Why:     "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
-		Untried: []string{"ping.not-excessive", "base.*", "meta.object", "meta.attach.*", "meta.key.*",
-			"lifecycle.init.server-waits", "http.server.*", "cancellation.same-direction", "cancellation.in-progress",
-			"cancellation.stop-processing", "cancellation.no-response", "cancellation.late-response", "ping.no-params",
-			"progress.*", "tools.*", "resources.*", "content.*", "prompts.*", "completion.*", "logging.*",
-			"pagination.operations", "pagination.server.stable-cursors", "pagination.server.invalid-cursor-graceful",
-			"pagination.error.invalid-cursor-code", "sampling.*", "lifecycle.timeout.*",
-			"lifecycle.error.request-timeout", "roots.root.name-optional", "roots.list.multiple",
-			"roots.server.unavailable", "elicitation.*", "schema.*", "roots.list-changed.refetch",
-			"roots.root.file-or-directory", "pagination.cursor.results-after"},
-		Apply: onlyOffering("completions"),
+		Untried: featureless,
+		Apply:   onlyOffering("completions"),
 	},
 	{
 		ID:      "lifecycle.no-logging-or-completions",

@@ -386,8 +386,7 @@ var resourceOddities = []Oddity{
 		Summary: "Every ten seconds a change of the list of resources is announced, although there is none.",
 		Why:     "The notification may be issued without any previous subscription.",
 		Source:  at("schema#resourcelistchangednotification"),
-		Apply: periodically(10*time.Second, 30,
-			func(s *server.Session) { s.Notify("notifications/resources/list_changed", nil) }),
+		Apply:   announcingIdly("resources"),
 	},
 	{
 		ID: "resources.order-changes", Summary: "Each reading of resources/list has the resources in another order.",
@@ -599,8 +598,7 @@ var promptOddities = []Oddity{
 		Summary: "Every ten seconds a change of the prompts is announced, although there is none.",
 		Why:     "The notification says that the list may be read again.",
 		Source:  at("server/prompts#list-changed-notification"),
-		Apply: periodically(10*time.Second, 30,
-			func(s *server.Session) { s.Notify("notifications/prompts/list_changed", nil) }),
+		Apply:   announcingIdly("prompts"),
 	},
 	{
 		ID: "prompts.ask-roots", Summary: "prompts/get asks the client for its roots, if there are any.",

@@ -180,8 +180,7 @@ var toolOddities = []Oddity{
 		Summary: "Every ten seconds a change of the tools is announced, although there is none.",
 		Why:     "The notification says that the list may be read again.",
 		Source:  at("server/tools#list-changed-notification"),
-		Apply: periodically(10*time.Second, 30,
-			func(s *server.Session) { s.Notify("notifications/tools/list_changed", nil) }),
+		Apply:   announcingIdly("tools"),
 	},
 	{
 		ID: "tools.order-changes", Summary: "Each reading of tools/list has the tools in another order.",

@@ -435,9 +435,8 @@ var familyFaults = []Fault{
 	},
 	{
 		ID: "progress.token-32-bits", Requirement: "progress.token.active-request", Form: ByValue,
-		Summary: "Progress tokens that are numbers are cut to 32 bits.",
-		Collateral: []string{"progress.value-increases", "progress.stop", "progress.in-progress",
-			"progress.token.echo"},
+		Summary:    "Progress tokens that are numbers are cut to 32 bits.",
+		Collateral: ofForeignToken,
 		Apply: params(progressed, func(params object) {
 			if token, ok := params["progressToken"].(json.Number); ok {
 				if n, err := token.Int64(); err == nil && n > 1<<31-1 {

@@ -23,6 +23,11 @@ func tokens(change func(token string) string) apply {
 	})
 }
 
+// ofForeignToken are the further requirements that are broken if progress has another token than its request.
+var ofForeignToken = []string{
+	"progress.value-increases", "progress.stop", "progress.in-progress", "progress.token.echo",
+}
+
 // basic/utilities/progress
 var progressFaults = []Fault{
 	{
@@ -37,23 +42,20 @@ var progressFaults = []Fault{
 	},
 	{
 		ID: "progress.token-small-letters", Requirement: "progress.token.active-request", Form: ByValue,
-		Summary: "The progress token comes back in small letters.",
-		Collateral: []string{"progress.value-increases", "progress.stop", "progress.in-progress",
-			"progress.token.echo"},
-		Apply: tokens(strings.ToLower),
+		Summary:    "The progress token comes back in small letters.",
+		Collateral: ofForeignToken,
+		Apply:      tokens(strings.ToLower),
 	},
 	{
 		ID: "progress.token-trimmed", Requirement: "progress.token.active-request", Form: ByValue,
-		Summary: "The progress token comes back without the blanks around it.",
-		Collateral: []string{"progress.value-increases", "progress.stop", "progress.in-progress",
-			"progress.token.echo"},
-		Apply: tokens(strings.TrimSpace),
+		Summary:    "The progress token comes back without the blanks around it.",
+		Collateral: ofForeignToken,
+		Apply:      tokens(strings.TrimSpace),
 	},
 	{
 		ID: "progress.token-decoded", Requirement: "progress.token.active-request", Form: ByValue,
-		Summary: "The progress token comes back with its percent-encoding decoded.",
-		Collateral: []string{"progress.value-increases", "progress.stop", "progress.in-progress",
-			"progress.token.echo"},
+		Summary:    "The progress token comes back with its percent-encoding decoded.",
+		Collateral: ofForeignToken,
 		Apply: tokens(func(token string) string {
 			if decoded, err := url.PathUnescape(token); err == nil {
 				return decoded

@@ -30,6 +30,12 @@ func numbering(id func(n int64) wire.ID) apply {
 
 const anyID = "A request has a string or integer id that its sender has not used before; the text wants no order and no form."
 
+// unserving are the requirements that a client leaves open if it refuses the requests of the server.
+var unserving = []string{
+	"sampling.*", "roots.*", "base.error.invalid-params", "content.*", "meta.attach.*", "progress.*",
+	"cancellation.*", "schema.*", "elicitation.*",
+}
+
 var idOddities = []Oddity{
 	{
 		ID: "ids.words", Summary: "Ids are strings, as UUIDs are.", Why: anyID, Source: ofRequests,
@@ -348,17 +354,15 @@ var answerOddities = []Oddity{
 		Why:       "Error codes are integers; JSON-RPC leaves all of them outside the reserved range to the application.",
 		Source:    ofResponses,
 		Scenarios: []string{sampling, rootsSeen, "acts/sampling", "acts/roots"},
-		Untried: []string{"sampling.*", "roots.*", "base.error.invalid-params", "content.*", "meta.attach.*",
-			"progress.*", "cancellation.*", "schema.*", "elicitation.*"},
-		Apply: failingWith(4711, "This host says no.", object{"policy": "none"}),
+		Untried:   unserving,
+		Apply:     failingWith(4711, "This host says no.", object{"policy": "none"}),
 	},
 	{
 		ID: "errors.server-range", Summary: "Requests of the server are refused with a code between -32099 and -32000.",
 		Why: "JSON-RPC reserves this range for errors that the implementation defines.", Source: ofResponses,
 		Scenarios: []string{sampling, rootsSeen, "acts/sampling", "acts/roots"},
-		Untried: []string{"sampling.*", "roots.*", "base.error.invalid-params", "content.*", "meta.attach.*",
-			"progress.*", "cancellation.*", "schema.*", "elicitation.*"},
-		Apply: failingWith(-32050, "Unavailable", nil),
+		Untried:   unserving,
+		Apply:     failingWith(-32050, "Unavailable", nil),
 	},
 	{
 		ID: "answers.late", Summary: "Answers that are not to a ping take half a second.",

@@ -103,6 +103,11 @@ func leafing(enough func(pages, items int) bool) apply {
 	})
 }
 
+// longLists are the scenarios that show how far a client reads a list.
+var longLists = []string{
+	"lists/pages", "lists/whole", "lists/endless", "hostile/large", "lists/lost-session", "lists/cut-characters",
+}
+
 var utilityOddities = []Oddity{
 	{
 		ID: "ping.often", Summary: "A ping stands before each other request.",
@@ -439,14 +444,13 @@ var useOddities = []Oddity{
 		}),
 	},
 	{
-		ID:      "pages.first-only",
-		Summary: "The client reads only the first page of each list that has an item, and uses the first item alone.",
-		Why:     "After receiving a cursor, the client can continue; a user who has found what was wanted does not.",
-		Source:  ofPagination,
-		Scenarios: []string{"lists/pages", "lists/whole", "lists/endless", "hostile/large", "lists/lost-session",
-			"lists/cut-characters"},
-		Untried: nothingUsed,
-		Apply:   leafing(func(_, items int) bool { return items > 0 }),
+		ID:        "pages.first-only",
+		Summary:   "The client reads only the first page of each list that has an item, and uses the first item alone.",
+		Why:       "After receiving a cursor, the client can continue; a user who has found what was wanted does not.",
+		Source:    ofPagination,
+		Scenarios: longLists,
+		Untried:   nothingUsed,
+		Apply:     leafing(func(_, items int) bool { return items > 0 }),
 	},
 	{
 		ID:      "pages.back",
@@ -457,22 +461,20 @@ var useOddities = []Oddity{
 	},
 	{
 		ID: "pages.few", Summary: "The client reads at most three pages of each list, and uses the first item alone.",
-		Why:    "After receiving a cursor, the client can continue; nothing says that it has to, or how far.",
-		Source: ofPagination,
-		Scenarios: []string{"lists/pages", "lists/whole", "lists/endless", "hostile/large", "lists/lost-session",
-			"lists/cut-characters"},
-		Untried: nothingUsed,
-		Apply:   leafing(func(pages, _ int) bool { return pages == 3 }),
+		Why:       "After receiving a cursor, the client can continue; nothing says that it has to, or how far.",
+		Source:    ofPagination,
+		Scenarios: longLists,
+		Untried:   nothingUsed,
+		Apply:     leafing(func(pages, _ int) bool { return pages == 3 }),
 	},
 	{
-		ID:      "pages.until-found",
-		Summary: "The client reads each list until it has found the item that it wants, which is the fifth, and uses the first alone.",
-		Why:     "After receiving a cursor, the client can continue; a user who has found what was wanted does not.",
-		Source:  ofPagination,
-		Scenarios: []string{"lists/pages", "lists/whole", "lists/endless", "hostile/large", "lists/lost-session",
-			"lists/cut-characters"},
-		Untried: nothingUsed,
-		Apply:   leafing(func(_, items int) bool { return items >= 5 }),
+		ID:        "pages.until-found",
+		Summary:   "The client reads each list until it has found the item that it wants, which is the fifth, and uses the first alone.",
+		Why:       "After receiving a cursor, the client can continue; a user who has found what was wanted does not.",
+		Source:    ofPagination,
+		Scenarios: longLists,
+		Untried:   nothingUsed,
+		Apply:     leafing(func(_, items int) bool { return items >= 5 }),
 	},
 	{
 		ID: "pages.again", Summary: "A page is requested twice with the same cursor.",

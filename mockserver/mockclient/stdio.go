@@ -11,6 +11,12 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
+// framings are the requirements on the framing of messages that one launch tries together.
+var framings = []string{
+	"stdio.message.crlf-accepted", "stdio.message.split-writes", "stdio.message.several-per-write",
+	"stdio.message.only-newline-delimits",
+}
+
 var stdioFaults = []Fault{
 	{
 		ID: "stdio.no-newline", Requirement: "stdio.message.newline-delimited", Transports: overStdio,
@@ -58,8 +64,7 @@ var stdioFaults = []Fault{
 		Apply: dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && bytes.HasSuffix(e.Raw, []byte("\r"))
 		}),
-		Collateral: []string{"stdio.message.crlf-accepted", "stdio.message.split-writes",
-			"stdio.message.several-per-write", "stdio.message.only-newline-delimits"},
+		Collateral: framings,
 	},
 	{
 		ID: "stdio.piece-is-message", Requirement: "stdio.message.split-writes", Transports: overStdio,
@@ -70,24 +75,21 @@ var stdioFaults = []Fault{
 				return e.Kind == wire.KindMessage && len(e.Raw) > 1<<10 && heard(conn, "ünïcödé")
 			}}
 		}),
-		Collateral: []string{"stdio.message.crlf-accepted", "stdio.message.split-writes",
-			"stdio.message.several-per-write", "stdio.message.only-newline-delimits"},
+		Collateral: framings,
 	},
 	{
 		ID: "stdio.one-line-a-read", Requirement: "stdio.message.several-per-write", Transports: overStdio,
-		Scenario: "stdio/framing",
-		Summary:  "A message that comes together with another ends the client.",
-		Apply:    dyingOf(`"data":"before"`),
-		Collateral: []string{"stdio.message.crlf-accepted", "stdio.message.split-writes",
-			"stdio.message.several-per-write", "stdio.message.only-newline-delimits"},
+		Scenario:   "stdio/framing",
+		Summary:    "A message that comes together with another ends the client.",
+		Apply:      dyingOf(`"data":"before"`),
+		Collateral: framings,
 	},
 	{
 		ID: "stdio.unicode-lines", Requirement: "stdio.message.only-newline-delimits", Transports: overStdio,
-		Scenario: "stdio/framing",
-		Summary:  "A line separator of Unicode within a message ends the client.",
-		Apply:    dyingOf("two three"),
-		Collateral: []string{"stdio.message.crlf-accepted", "stdio.message.split-writes",
-			"stdio.message.several-per-write", "stdio.message.only-newline-delimits"},
+		Scenario:   "stdio/framing",
+		Summary:    "A line separator of Unicode within a message ends the client.",
+		Apply:      dyingOf("two three"),
+		Collateral: framings,
 	},
 	{
 		ID: "stdio.server-exit-hangs", Requirement: "lifecycle.shutdown.stdio-server-initiates", Transports: overStdio,
