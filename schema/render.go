@@ -229,16 +229,6 @@ func ends(errorKind jsonschema.ErrorKind, path []segment, value any) []leaf {
 		keyword = k[0]
 	}
 	name := subject(path)
-	one := func(format string, args ...any) []leaf {
-		return []leaf{newLeaf(path, keyword, fmt.Sprintf(format, args...))}
-	}
-	if got, what, relation, want, ok := sizeOf(errorKind); ok {
-		return one("%s has %d %s, %s %d", name, got, what, relation, want)
-	}
-	if relation, want := boundOf(errorKind); want != nil {
-		f, _ := want.Float64()
-		return one("%s is %s, %s %s", name, show(value), relation, show(f))
-	}
 	switch k := errorKind.(type) {
 	case *kind.InvalidJsonValue:
 		return []leaf{newLeaf(path, "type", name+" is "+show(value))}
@@ -275,32 +265,45 @@ func ends(errorKind jsonschema.ErrorKind, path []segment, value any) []leaf {
 			leaves = append(leaves, newLeaf(path, keyword, "member "+quote(m)+" is not allowed"))
 		}
 		return leaves
-	case *kind.PropertyNames:
-		return one("the name of member %s is not allowed", quote(k.Property))
 	case *kind.FalseSchema:
 		return []leaf{newLeaf(path, "false", name+" is not allowed")}
-	case *kind.Pattern:
-		return one("%s is %s, which does not match the pattern %s", name, show(value), quote(k.Want))
-	case *kind.Format:
-		var reason malformed
-		if errors.As(k.Err, &reason) {
-			return one("%s is %s, %s", name, show(value), reason)
-		}
-		return one("%s is %s, not of the format %s", name, show(value), quote(k.Want))
-	case *kind.AdditionalItems:
-		return one("%s has %d items too many", name, k.Count)
-	case *kind.UniqueItems:
-		return one("items %d and %d of %s are equal", k.Duplicates[0], k.Duplicates[1], name)
-	case *kind.Contains:
-		return one("%s has no item of the kind that it must contain", name)
 	case *kind.Not:
 		return []leaf{newLeaf(path, "not", name+" is "+show(value)+", which is excluded")}
-	case *kind.OneOf:
-		return one("%s fits two alternatives of which exactly one may fit", name)
 	case *kind.RefCycle:
 		return []leaf{newLeaf(path, circle, "the references of the schema go in a circle")}
 	}
-	return one("%s does not follow the keyword %s", name, quote(keyword))
+	return []leaf{newLeaf(path, keyword, sentence(errorKind, name, value, keyword))}
+}
+
+// sentence says what an error is about in a sentence of its own.
+func sentence(errorKind jsonschema.ErrorKind, name string, value any, keyword string) string {
+	if got, what, relation, want, ok := sizeOf(errorKind); ok {
+		return fmt.Sprintf("%s has %d %s, %s %d", name, got, what, relation, want)
+	}
+	if relation, want := boundOf(errorKind); want != nil {
+		f, _ := want.Float64()
+		return fmt.Sprintf("%s is %s, %s %s", name, show(value), relation, show(f))
+	}
+	switch k := errorKind.(type) {
+	case *kind.PropertyNames:
+		return fmt.Sprintf("the name of member %s is not allowed", quote(k.Property))
+	case *kind.Pattern:
+		return fmt.Sprintf("%s is %s, which does not match the pattern %s", name, show(value), quote(k.Want))
+	case *kind.Format:
+		if reason := malformed(""); errors.As(k.Err, &reason) {
+			return fmt.Sprintf("%s is %s, %s", name, show(value), reason)
+		}
+		return fmt.Sprintf("%s is %s, not of the format %s", name, show(value), quote(k.Want))
+	case *kind.AdditionalItems:
+		return fmt.Sprintf("%s has %d items too many", name, k.Count)
+	case *kind.UniqueItems:
+		return fmt.Sprintf("items %d and %d of %s are equal", k.Duplicates[0], k.Duplicates[1], name)
+	case *kind.Contains:
+		return name + " has no item of the kind that it must contain"
+	case *kind.OneOf:
+		return name + " fits two alternatives of which exactly one may fit"
+	}
+	return fmt.Sprintf("%s does not follow the keyword %s", name, quote(keyword))
 }
 
 // sizeOf tells how many of what there are, and how that relates to the limit. It says false of other errors.

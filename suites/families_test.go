@@ -206,7 +206,7 @@ func checksDrawing(t *testing.T, name string) func(choice family.Choice) time.Du
 	}
 	t.Cleanup(stop)
 	return func(choice family.Choice) time.Duration {
-		e := &check.Engine{Dialer: dialer, Trace: wire.NewTrace(wire.DefaultLimits), Choice: choice, Settings: check.Settings{CallTools: check.CallAll, ToolRoles: roles}}
+		e := &check.Engine{Options: check.Options{Dialer: dialer, Trace: wire.NewTrace(wire.DefaultLimits), Choice: choice, Settings: check.Settings{CallTools: check.CallAll, ToolRoles: roles}}}
 		if _, err := e.Prepare(t.Context()); err != nil {
 			t.Fatal(err)
 		}

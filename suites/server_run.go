@@ -115,11 +115,11 @@ func (s *serverRun) specs() ([]*tree.Spec, error) {
 }
 
 func (s *serverRun) start(ctx context.Context, left []*tree.Spec) {
-	s.engine = &check.Engine{
+	s.engine = &check.Engine{Options: check.Options{
 		Dialer: s.Dialer, Trace: s.Trace, Timeout: s.Timeout, StartTimeout: s.StartTimeout, Parallel: s.Parallel,
 		Settings: s.Settings, Restart: s.Restart, Login: s.Login,
 		Choice: family.Choice{Seed: s.Seed, Budget: s.Budget},
-	}
+	}}
 	s.target, s.cause = s.engine.Prepare(ctx)
 	if s.cause != nil && ctx.Err() != nil {
 		s.cause = ending.Cause(ctx)

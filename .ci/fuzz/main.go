@@ -57,7 +57,7 @@ func run(w io.Writer, each time.Duration, only string) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	binary, built := filepath.Join(dir, "fuzz.test"), "" // of one package at a time
+	f := fuzzer{binary: filepath.Join(dir, "fuzz.test"), cache: strings.TrimSpace(string(cache)), each: each}
 	var total int64
 	var failed []string
 	for _, t := range targets {
@@ -65,18 +65,10 @@ func run(w io.Writer, each time.Duration, only string) error {
 			continue
 		}
 		began := time.Now()
-		if built != t.pkg {
-			if out, err := exec.Command("go", "test", "-c", "-fuzz", ".", "-o", binary,
-				t.pkg).CombinedOutput(); err != nil {
-				return fmt.Errorf("build %s: %w\n%s", t.pkg, err, out)
-			}
-			built = t.pkg
+		if err := f.build(t); err != nil {
+			return err
 		}
-		cmd := exec.Command(binary, "-test.run", "^$", "-test.fuzz", "^"+t.name+"$", "-test.fuzztime", each.String(),
-			"-test.fuzzminimizetime", "10x",
-			"-test.fuzzcachedir", filepath.Join(strings.TrimSpace(string(cache)), "fuzz", t.pkg))
-		cmd.Dir = t.dir // where testdata is
-		out, err := cmd.CombinedOutput()
+		out, err := f.try(t)
 		inputs := count(string(out))
 		total += inputs
 		fmt.Fprintf(w, "%-16s %-48s %9d inputs %7s\n", t.name, t.pkg, inputs,
@@ -95,6 +87,34 @@ func run(w io.Writer, each time.Duration, only string) error {
 			strings.Join(failed, ", "))
 	}
 	return nil
+}
+
+// fuzzer tries the targets of one package at a time.
+type fuzzer struct {
+	binary string // the tests of the package
+	built  string // the package
+	cache  string // the folder of Go's build cache
+	each   time.Duration
+}
+
+// build builds the tests of the package of a target, unless they are there.
+func (f *fuzzer) build(t target) error {
+	if f.built == t.pkg {
+		return nil
+	}
+	if out, err := exec.Command("go", "test", "-c", "-fuzz", ".", "-o", f.binary, t.pkg).CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w\n%s", t.pkg, err, out)
+	}
+	f.built = t.pkg
+	return nil
+}
+
+// try tries a target for a while and returns what it prints.
+func (f *fuzzer) try(t target) ([]byte, error) {
+	cmd := exec.Command(f.binary, "-test.run", "^$", "-test.fuzz", "^"+t.name+"$", "-test.fuzztime", f.each.String(),
+		"-test.fuzzminimizetime", "10x", "-test.fuzzcachedir", filepath.Join(f.cache, "fuzz", t.pkg))
+	cmd.Dir = t.dir // where testdata is
+	return cmd.CombinedOutput()
 }
 
 var function = regexp.MustCompile(`^func (Fuzz\w+)\(f \*testing\.F\)`)

@@ -243,32 +243,13 @@ func (f *clientFlags) options(args []string) (clientOptions, error) {
 		suites.OwnRequirements(scripts, wire.Client)...); err != nil {
 		return o, err
 	}
-	scenarios, err := available(scripts)
-	if err != nil {
+	if err := f.known(scripts); err != nil {
 		return o, err
-	}
-	scenarios = append(scenarios, client.Faulty()...)
-	for _, name := range f.scenarios {
-		if !slices.ContainsFunc(scenarios, func(s *client.Scenario) bool { return s.Named(name) }) {
-			return o,
-				fmt.Errorf("--scenario: no scenario is called %q; the nearest are %s; --list-scenarios lists them",
-					name, nearest(name, scenarios, func(s *client.Scenario) string { return s.Name }))
-		}
 	}
 	if o.Expected, err = f.verdict.expected(); err != nil {
 		return o, err
 	}
-	switch o.Transport {
-	case "":
-		o.Transport = transport.NameHTTP
-		if slices.ContainsFunc(args, func(a string) bool {
-			return strings.Contains(a, "{command}") || strings.Contains(a, "{config}")
-		}) {
-			o.Transport = transport.NameStdio
-		}
-	case transportWS:
-		o.Transport = transport.NameCustom
-	}
+	o.Transport = transportFor(o.Transport, args)
 	if f.bridge != "" {
 		if err := f.bridged(&o, args); err != nil {
 			return o, err
@@ -289,22 +270,7 @@ func (f *clientFlags) options(args []string) (clientOptions, error) {
 		return o, nil
 	}
 	if len(args) == 0 {
-		if i, err := f.stdio.isolation(); err != nil || i.Any() {
-			return o, cmp.Or(err,
-				errors.New("--sandbox, --target-memory and --target-processes are for clients that mcpconform starts; give COMMAND"))
-		}
-		o.Target.Command = []string{"(embedded reference client)"}
-		if o.Transport == transport.NameStdio {
-			// Only a process can receive signals.
-			own := []string{self, "reference", "client", "--quiet", "--timeout", (f.limits.timeout / 6).String(), "--",
-				"{command}"}
-			o.Launch = client.Command{Args: own}.Launch
-			return o, nil
-		}
-		o.Launch = func(p client.Endpoint) (transport.Process, error) {
-			return suites.ReferenceClient(p, f.limits.timeout/6).Launch()
-		}
-		return o, nil
+		return o, f.embedded(&o, self)
 	}
 	if isURL(args[0]) {
 		return o,
@@ -319,4 +285,54 @@ func (f *clientFlags) options(args []string) (clientOptions, error) {
 	o.Launch = client.Command{Args: args, Dir: command.Dir, Env: command.Env, Given: f.stdio.given(),
 		Browser: self + " " + browseName + " %s", Isolation: command.Isolation}.Launch
 	return o, nil
+}
+
+// known returns an error if a scenario that the user names does not exist.
+func (f *clientFlags) known(scripts []*script.Script) error {
+	scenarios, err := available(scripts)
+	if err != nil {
+		return err
+	}
+	scenarios = append(scenarios, client.Faulty()...)
+	for _, name := range f.scenarios {
+		if !slices.ContainsFunc(scenarios, func(s *client.Scenario) bool { return s.Named(name) }) {
+			return fmt.Errorf("--scenario: no scenario is called %q; the nearest are %s; --list-scenarios lists them",
+				name, nearest(name, scenarios, func(s *client.Scenario) string { return s.Name }))
+		}
+	}
+	return nil
+}
+
+// transportFor returns the transport that a name, or the placeholders in a command, ask for.
+func transportFor(name string, args []string) string {
+	launches := func(arg string) bool { return strings.Contains(arg, "{command}") || strings.Contains(arg, "{config}") }
+	switch {
+	case name == transportWS:
+		return transport.NameCustom
+	case name != "":
+		return name
+	case slices.ContainsFunc(args, launches):
+		return transport.NameStdio
+	}
+	return transport.NameHTTP
+}
+
+// embedded makes the reference client the target; self is the path of this program.
+func (f *clientFlags) embedded(o *clientOptions, self string) error {
+	if i, err := f.stdio.isolation(); err != nil || i.Any() {
+		return cmp.Or(err, errors.New("--sandbox, --target-memory and --target-processes are for clients that "+
+			"mcpconform starts; give COMMAND"))
+	}
+	o.Target.Command = []string{"(embedded reference client)"}
+	patience := f.limits.timeout / 6
+	if o.Transport == transport.NameStdio {
+		// Only a process can receive signals.
+		own := []string{self, "reference", "client", "--quiet", "--timeout", patience.String(), "--", "{command}"}
+		o.Launch = client.Command{Args: own}.Launch
+		return nil
+	}
+	o.Launch = func(p client.Endpoint) (transport.Process, error) {
+		return suites.ReferenceClient(p, patience).Launch()
+	}
+	return nil
 }

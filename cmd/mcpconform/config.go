@@ -59,26 +59,12 @@ func (f *serverFlags) apply(cmd *cobra.Command, c *config.Config, args []string)
 	if !changed("scripts") {
 		f.scripts.folders = c.Scripts
 	}
-	if c.Limits.Timeout > 0 && !changed("timeout") {
-		f.limits.timeout = c.Limits.Timeout
-	}
-	if c.Limits.Start > 0 && !changed("start-timeout") {
-		f.limits.start = c.Limits.Start
-	}
-	if c.Limits.Run > 0 && !changed("run-timeout") {
-		f.limits.run = c.Limits.Run
-	}
+	f.limit(changed, c.Limits)
 	if !changed("sandbox") {
 		f.stdio.sandbox = c.Sandbox
 	}
 	if c.Sandbox && !changed("sandbox-write") {
 		f.stdio.writable = c.SandboxWrite
-	}
-	if c.Limits.TargetMemory > 0 && !changed("target-memory") {
-		f.stdio.memory = c.Limits.TargetMemory
-	}
-	if c.Limits.TargetProcesses > 0 && !changed("target-processes") {
-		f.stdio.processes = c.Limits.TargetProcesses
 	}
 	if c.CallTools != "" && !changed("call-tools") {
 		f.callTools = string(c.CallTools)
@@ -97,15 +83,6 @@ func (f *serverFlags) apply(cmd *cobra.Command, c *config.Config, args []string)
 		TrustedOrigins: c.TrustedOrigins, Public: c.Public,
 	}
 	f.settings.Authorization.Protected = f.settings.Authorization.Protected || f.protected
-	f.bytes = wire.DefaultLimits
-	if c.Limits.Message > 0 {
-		f.bytes.Message = c.Limits.Message
-	}
-	if c.Limits.Total > 0 {
-		f.bytes.Run = c.Limits.Total
-		f.bytes.Total = min(f.bytes.Total, c.Limits.Total)
-		boundMemory(c.Limits.Total)
-	}
 	var err error
 	if f.expected, err = f.verdict.expected(); err != nil {
 		return nil, err
@@ -114,6 +91,34 @@ func (f *serverFlags) apply(cmd *cobra.Command, c *config.Config, args []string)
 		f.expected = c.Expected.Entries
 	}
 	return f.configureTarget(cmd, args, c.Target)
+}
+
+// limit takes the limits of a configuration for which no flag was given.
+func (f *serverFlags) limit(changed func(flag string) bool, l config.Limits) {
+	for flag, limit := range map[string]struct{ of, given *time.Duration }{
+		"timeout":       {&f.limits.timeout, &l.Timeout},
+		"start-timeout": {&f.limits.start, &l.Start},
+		"run-timeout":   {&f.limits.run, &l.Run},
+	} {
+		if *limit.given > 0 && !changed(flag) {
+			*limit.of = *limit.given
+		}
+	}
+	if l.TargetMemory > 0 && !changed("target-memory") {
+		f.stdio.memory = l.TargetMemory
+	}
+	if l.TargetProcesses > 0 && !changed("target-processes") {
+		f.stdio.processes = l.TargetProcesses
+	}
+	f.bytes = wire.DefaultLimits
+	if l.Message > 0 {
+		f.bytes.Message = l.Message
+	}
+	if l.Total > 0 {
+		f.bytes.Run = l.Total
+		f.bytes.Total = min(f.bytes.Total, l.Total)
+		boundMemory(l.Total)
+	}
 }
 
 // load returns the configuration, which is empty if there is no file.

@@ -177,6 +177,22 @@ func defaultTools() []*Tool {
 				"type": "number", "minimum": 0, "maximum": 60, "description": "How long it takes; 2 by default.",
 			}}), slow),
 		readOnly("log_levels", "Log levels", "Sends one log message of each level.", none(), logAll),
+	}
+	tools = append(tools, changingTools()...)
+	tools[0].Definition["_meta"] = o{"com.example.mcpconform/kind": "fixture"}
+	for _, name := range []string{"test_sampling", "test_elicitation", "test_roots"} {
+		for _, t := range tools {
+			if t.Name() == name {
+				t.Definition["annotations"].(o)["openWorldHint"] = true
+			}
+		}
+	}
+	return tools
+}
+
+// changingTools returns the tools that change a list or a resource.
+func changingTools() []*Tool {
+	return []*Tool{
 		changing("toggle_tool", "Change the tools", "Adds a tool to the list, or removes it again.",
 			func(_ context.Context, r *Request, _ map[string]any) (any, *wire.Error) {
 				return toggled(r.Session.ToggleTool(extraTool())), nil
@@ -196,15 +212,6 @@ func defaultTools() []*Tool {
 				return content(textBlock("updated")), nil
 			}),
 	}
-	tools[0].Definition["_meta"] = o{"com.example.mcpconform/kind": "fixture"}
-	for _, name := range []string{"test_sampling", "test_elicitation", "test_roots"} {
-		for _, t := range tools {
-			if t.Name() == name {
-				t.Definition["annotations"].(o)["openWorldHint"] = true
-			}
-		}
-	}
-	return tools
 }
 
 func toggled(added bool) o {
@@ -570,7 +577,10 @@ var cities = map[string][]string{
 	"Peru":   {"Arequipa", "Cusco", "Lima"},
 }
 
-func defaultPrompts() []*Prompt {
+func defaultPrompts() []*Prompt { return append(promptsWithContent(), travelPrompt()) }
+
+// promptsWithContent are the prompts of the official tool, and one for each further type of content.
+func promptsWithContent() []*Prompt {
 	return []*Prompt{
 		{
 			Definition: o{"name": "test_simple_prompt", "title": "Simple prompt",
@@ -593,25 +603,7 @@ func defaultPrompts() []*Prompt {
 				"arg2": startingWith("value1", "value2"),
 			},
 		},
-		{
-			Definition: o{
-				"name": "test_prompt_with_embedded_resource", "title": "Prompt with a resource",
-				"description": "A prompt that embeds a resource.",
-				"arguments":   a{argument("resourceUri", "The URI of the resource to embed", true)},
-			},
-			Get: func(ctx context.Context, r *Request, arguments map[string]string) ([]any, *wire.Error) {
-				uri := arguments["resourceUri"]
-				if !isURI(uri) {
-					return nil, invalid("resourceUri is not a URI")
-				}
-				return a{
-					o{"role": "user", "content": embeddedBlock(uri)},
-					o{"role": "user", "content": textBlock("Please process the embedded resource above.")},
-				}, nil
-			},
-			Complete: map[string]Completer{"resourceUri": startingWith("test://static-binary", "test://static-text",
-				watchedURI)},
-		},
+		embeddingPrompt(),
 		{
 			Definition: o{"name": "test_prompt_with_image", "title": "Prompt with an image",
 				"description": "A prompt with an image."},
@@ -638,30 +630,58 @@ func defaultPrompts() []*Prompt {
 				}, nil
 			},
 		},
-		{
-			Definition: o{
-				"name": "travel", "title": "Travel", "description": "A prompt whose arguments complete each other.",
-				"arguments": a{argument("country", "Where to go", true), argument("city", "Where to stay", false)},
-			},
-			Get: func(_ context.Context, _ *Request, arguments map[string]string) ([]any, *wire.Error) {
-				where := arguments["country"]
-				if city := arguments["city"]; city != "" {
-					where = city + ", " + where
+	}
+}
+
+// embeddingPrompt returns a prompt that embeds the resource of which it is given the URI.
+func embeddingPrompt() *Prompt {
+	return &Prompt{
+		Definition: o{
+			"name": "test_prompt_with_embedded_resource", "title": "Prompt with a resource",
+			"description": "A prompt that embeds a resource.",
+			"arguments":   a{argument("resourceUri", "The URI of the resource to embed", true)},
+		},
+		Get: func(_ context.Context, _ *Request, arguments map[string]string) ([]any, *wire.Error) {
+			uri := arguments["resourceUri"]
+			if !isURI(uri) {
+				return nil, invalid("resourceUri is not a URI")
+			}
+			return a{
+				o{"role": "user", "content": embeddedBlock(uri)},
+				o{"role": "user", "content": textBlock("Please process the embedded resource above.")},
+			}, nil
+		},
+		Complete: map[string]Completer{"resourceUri": startingWith("test://static-binary", "test://static-text",
+			watchedURI)},
+	}
+}
+
+// travelPrompt returns a prompt with arguments that complete each other.
+func travelPrompt() *Prompt {
+	countries := []string{"France", "Japan", "Peru"}
+	return &Prompt{
+		Definition: o{
+			"name": "travel", "title": "Travel", "description": "A prompt whose arguments complete each other.",
+			"arguments": a{argument("country", "Where to go", true), argument("city", "Where to stay", false)},
+		},
+		Get: func(_ context.Context, _ *Request, arguments map[string]string) ([]any, *wire.Error) {
+			where := arguments["country"]
+			if city := arguments["city"]; city != "" {
+				where = city + ", " + where
+			}
+			return a{o{"role": "user", "content": textBlock("Plan a journey to " + where + ".")}}, nil
+		},
+		Complete: map[string]Completer{
+			"country": startingWith(countries...),
+			"city": func(typed string, resolved map[string]string) []string {
+				if fit, ok := cities[resolved["country"]]; ok {
+					return startingWith(fit...)(typed, nil)
 				}
-				return a{o{"role": "user", "content": textBlock("Plan a journey to " + where + ".")}}, nil
-			},
-			Complete: map[string]Completer{
-				"country": startingWith("France", "Japan", "Peru"),
-				"city": func(typed string, resolved map[string]string) []string {
-					if fit, ok := cities[resolved["country"]]; ok {
-						return startingWith(fit...)(typed, nil)
-					}
-					var all []string
-					for _, country := range []string{"France", "Japan", "Peru"} {
-						all = append(all, cities[country]...)
-					}
-					return startingWith(all...)(typed, nil)
-				},
+				var all []string
+				for _, country := range countries {
+					all = append(all, cities[country]...)
+				}
+				return startingWith(all...)(typed, nil)
 			},
 		},
 	}

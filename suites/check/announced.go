@@ -150,8 +150,9 @@ func (e *Engine) tryAnnounced(ctx context.Context, kept []*Future) (again []*Fut
 	for _, f := range kept {
 		if f.Check.Needs.Session == Shared || f.Check.Needs.Session == Own && f.Check.Needs.Group == "" {
 			e.first.Answer(f.Check.options().Answers)
-			f.last = e.execute(ctx, f.Check, e.first, further, false)
-			e.excuse(ctx, f, nil)
+			play := func() { f.last = e.execute(ctx, f.Check, e.first, further, false) }
+			play()
+			e.settle(ctx, f, play)
 		}
 		f.keep()
 	}

@@ -132,6 +132,26 @@ func (t *T) metBroken(mark int) bool {
 	})
 }
 
+// sentIn returns the messages of a conversation over HTTP.
+func sentIn(c *wire.Conversation) (sent []outgoing) {
+	for _, x := range c.HTTP {
+		if x.Method() != http.MethodPost {
+			continue
+		}
+		for _, e := range x.Sent {
+			m := outgoing{event: e, answered: x.Head != nil, lost: x.End != nil && transport.Gone(x.End)}
+			if asked := c.Of(e); asked != nil && asked.Request == e && x.OK() {
+				m.answered = asked.Response != nil
+			}
+			if broken(x.Head) {
+				m.broke = x.Head
+			}
+			sent = append(sent, m)
+		}
+	}
+	return sent
+}
+
 // culprits returns the messages that may have brought down a server over HTTP by the end of a trace.
 func culprits(logs []*wire.Log) []*wire.Event {
 	var sent []outgoing
@@ -142,21 +162,7 @@ func culprits(logs []*wire.Log) []*wire.Event {
 			continue
 		}
 		c := l.Conversation()
-		for _, x := range c.HTTP {
-			if x.Method() != http.MethodPost {
-				continue
-			}
-			for _, e := range x.Sent {
-				m := outgoing{event: e, answered: x.Head != nil, lost: x.End != nil && transport.Gone(x.End)}
-				if asked := c.Of(e); asked != nil && asked.Request == e && x.OK() {
-					m.answered = asked.Response != nil
-				}
-				if broken(x.Head) {
-					m.broke = x.Head
-				}
-				sent = append(sent, m)
-			}
-		}
+		sent = append(sent, sentIn(c)...)
 		for _, e := range c.Events {
 			switch {
 			case e.From != wire.Server:

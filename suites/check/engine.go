@@ -1,13 +1,11 @@
 package check
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
@@ -22,6 +20,23 @@ import (
 // after the other; the engine starts their checks ahead, and each spec awaits
 // the future of its own.
 type Engine struct {
+	Options
+
+	target *Target
+	connections
+	repeatable
+	members
+	pace           client.Pace
+	liveness       liveness
+	limits         limits
+	concurrency    concurrency
+	announcedLater announcedLater
+	queue          *queue         // of the checks that are run at the same time
+	closers        sync.WaitGroup // all that Finish waits for
+}
+
+// Options of an engine.
+type Options struct {
 	Dialer transport.Dialer
 	Trace  *wire.Trace
 	// Timeout of one answer. Zero: client.DefaultTimeout.
@@ -41,32 +56,6 @@ type Engine struct {
 	Restart func(context.Context) error
 	// Login obtains an access token if the server demands one and the user gave none. Nil: that is not tried.
 	Login *Login
-
-	sharing        []*Check // see T.Sharing
-	pace           client.Pace
-	liveness       liveness
-	limits         limits
-	announcedLater announcedLater
-	asks           []string // requests that show whether the target answers
-	pool           pool
-	launches       chan struct{} // holds an entry for each process that is starting
-	queue          *queue        // of the checks that are run at the same time
-	openedEarly    openedEarly
-	concurrency    concurrency
-	found          sync.Map      // by check: the requirements of which its last execution alone found something
-	varied         sync.Map      // by check and number of the family: the first [variation]
-	tries          chan struct{} // holds an entry for each member of a family that is tried beside others
-	target         *Target
-	first          *client.Session
-	shared         *client.Session // the first one, or a second one
-	sharedHung     atomic.Bool     // the shared session answers no request any more
-	left           atomic.Bool     // the shared session was closed before the end
-	exclusive      atomic.Bool     // the target opens no session while another one is open
-	opened         sync.Map        // the sessions that were connected and not closed
-	unwatch        func()          // ends the watch over the target; nil before it has begun
-	watching       sync.WaitGroup
-	closers        sync.WaitGroup
-	closing        sync.WaitGroup // of sessions
 }
 
 // FirstLabel is the label of the log of the first session.
@@ -98,76 +87,6 @@ var (
 	errExcluded  = errors.New("the server ends each process that is started while another one runs")
 	errWaits     = errors.New("the server leaves an initialize unanswered as long as another session is open")
 )
-
-func (e *Engine) connect(ctx context.Context, label string, o client.Options) (*client.Session, error) {
-	if o.Timeout == 0 {
-		o.Timeout = e.Timeout
-	}
-	if e.target != nil {
-		o.NoOp = e.target.noOp
-	}
-	o.StartTimeout, o.Limited, o.Pace = cmp.Or(o.StartTimeout, e.StartTimeout), e.limits.wait, &e.pace
-	if !e.processPerSession() {
-		o.Beside = e.Trace.Logs
-	}
-	started, err := e.launch(ctx)
-	if err != nil {
-		return nil, err
-	}
-	log := e.Trace.Connect(e.Dialer.Transport(), label)
-	conn, err := e.Dialer.Dial(ctx, log)
-	e.closers.Go(func() { started(log) })
-	if err != nil {
-		return nil, err
-	}
-	s := client.New(conn, o)
-	e.opened.Store(s, true)
-	return s, nil
-}
-
-// launch waits until there is a processor for one more process to start. The returned function waits until the
-// process has written something or has ended.
-func (e *Engine) launch(ctx context.Context) (started func(*wire.Log), err error) {
-	if !e.processPerSession() {
-		return func(*wire.Log) {}, nil
-	}
-	select {
-	case e.launches <- struct{}{}:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	return func(log *wire.Log) {
-		defer func() {
-			<-e.launches
-			e.queue.wake() // a check may wait for its process to be started
-		}()
-		limit, stop := context.WithTimeout(context.Background(), max(slowStart, 3*e.pace.Start()))
-		defer stop()
-		_, _ = log.Await(limit, 0, func(e *wire.Event) bool {
-			return e.From == wire.Server && (e.Kind == wire.KindMessage || e.Kind == wire.KindClose ||
-				e.Kind == wire.KindExit)
-		})
-	}, nil
-}
-
-// slowStart is how long a process that writes nothing counts as starting, unless others
-// took nearly as long.
-const slowStart = 2 * time.Second
-
-// close shuts a session down in the background; Finish waits for it.
-func (e *Engine) close(ctx context.Context, s *client.Session) {
-	e.closing.Add(1)
-	e.opened.Delete(s)
-	e.closers.Go(func() {
-		defer e.closing.Done()
-		if e.GivenUp() != nil && !e.processPerSession() {
-			limit, stop := context.WithTimeout(ctx, AtOnce) // nothing will answer the end of the session
-			defer stop()
-			ctx = limit
-		}
-		_ = s.Close(ctx)
-	})
-}
 
 // Prepare opens the first session and reads the offers of the target. The error says why the session was not
 // established. It is a *transport.StartError if the target could not be started or reached.
@@ -303,10 +222,10 @@ func (e *Engine) Start(ctx context.Context, checks []*Check, cause error) []*Fut
 	}
 	if cause == nil {
 		e.announcedLater.begin(e.target)
-		e.asks = append([]string{"ping"}, e.target.answered()...)
+		e.liveness.asks = append([]string{"ping"}, e.target.answered()...)
 		watched, stop := context.WithCancel(ctx)
-		e.unwatch = stop
-		e.watching.Go(func() { e.watch(watched) })
+		e.liveness.unwatch = stop
+		e.liveness.watching.Go(func() { e.watch(watched) })
 		e.share(ctx, checks)
 		e.target.probed = make(chan struct{})
 	}
@@ -440,13 +359,9 @@ func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time 
 	t := newT(limit, e, c, s)
 	t.allowance = allowance
 	t.concurrent, t.time = concurrent, time
-	var early *confirmation
 	if s != nil && c.Needs.Brief {
 		s.Hurry(time)
 		defer s.Hurry(0)
-		if time == first && e.processPerSession() {
-			early = e.confirmEarly(ctx, c, s)
-		}
 	}
 	mark := 0
 	if s != nil {
@@ -454,7 +369,6 @@ func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time 
 	}
 	t.body()
 	t.Session = s // it may have gone on in another one, which is among those that it opened
-	early.waited()
 	aborted := errors.Is(context.Cause(limit), errDown)
 	if !concurrent {
 		e.found.Store(c, found(t.rec.Record))
@@ -470,9 +384,9 @@ func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time 
 	if aborted { // what it found may come of being ended
 		return attempt{outcome: c.cutShort(ByLimit, errDown), unanswered: true}
 	}
-	a := attempt{outcome: t.outcome, doubtful: t.doubtful, disturbed: t.disturbed || t.legalCallFailed(mark),
+	a := attempt{outcome: t.outcome, late: t.late, disturbed: t.disturbed || t.legalCallFailed(mark),
 		unanswered: t.noAnswer || t.serverGone(), interference: t.interference(running, mark),
-		several: len(t.sessions()) > 1, confirmation: early}
+		several: len(t.sessions()) > 1}
 	if t.outcome.Verdict == Failed && t.metCutAnswer() {
 		a.tellsNothing(cutAnswer)
 		a.unanswered = false
@@ -502,23 +416,14 @@ func found(r ledger.Record) (ids []string) {
 // Finish closes every session and waits until all processes and goroutines of
 // the run have ended.
 func (e *Engine) Finish(ctx context.Context) {
-	if e.unwatch != nil {
-		e.unwatch()
-		e.watching.Wait()
+	if e.liveness.unwatch != nil {
+		e.liveness.unwatch()
+		e.liveness.watching.Wait()
 	}
 	if e.shared != nil && !e.left.Load() {
 		e.closeShared(ctx)
 	}
 	e.closers.Wait()
-}
-
-// closeShared closes the first session and the shared one.
-func (e *Engine) closeShared(ctx context.Context) {
-	e.left.Store(true)
-	e.close(ctx, e.first)
-	if e.shared != e.first {
-		e.close(ctx, e.shared)
-	}
 }
 
 // Alive returns nil if the target still answers: in the shared session or, if that has ended, in a new one.

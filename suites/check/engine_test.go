@@ -21,11 +21,11 @@ import (
 )
 
 func engine(timeout time.Duration) *check.Engine {
-	return &check.Engine{
+	return &check.Engine{Options: check.Options{
 		Dialer:  &transport.Stdio{Launcher: transport.Func{Name: "reference", Run: server.New(server.Options{}).RunStdio}},
 		Trace:   wire.NewTrace(wire.DefaultLimits),
 		Timeout: timeout,
-	}
+	}}
 }
 
 // run runs one check and returns its outcome.

@@ -32,7 +32,7 @@ func listing(t *testing.T) *wire.Trace {
 
 // The last answer that lists an item is shown, without most of the others.
 func TestListed(t *testing.T) {
-	c := &T{engine: &Engine{Trace: listing(t)}}
+	c := &T{engine: &Engine{Options: Options{Trace: listing(t)}}}
 	e := c.Listed("tools/list", "tools", "add")
 	if e == nil || !strings.Contains(string(e.Raw), `{"name":"add","inputSchema":{"required":["a"]}}`) {
 		t.Fatalf("listed: %+v", e)

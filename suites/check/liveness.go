@@ -54,6 +54,10 @@ type liveness struct {
 	suspects     []string      // checks that may have brought it down
 
 	askedAt time.Duration // when the target was last asked whether it answers, and did
+
+	asks     []string // requests that show whether the target answers
+	unwatch  func()   // ends the watch over the target; nil before it has begun
+	watching sync.WaitGroup
 }
 
 const (
@@ -472,10 +476,10 @@ func isAnswer(e *wire.Event) bool { return e.From == wire.Server && e.Msg.IsResp
 
 // questions returns requests that show whether the target answers: a ping and a list that it has answered.
 func (e *Engine) questions() []string {
-	if e.asks == nil { // while the lists are read for the first time
+	if e.liveness.asks == nil { // while the lists are read for the first time
 		return append([]string{"ping"}, e.target.answered()...)
 	}
-	return e.asks
+	return e.liveness.asks
 }
 
 // open opens an initialised session, calls use with it unless that is nil, and closes
@@ -492,18 +496,8 @@ func (e *Engine) open(ctx context.Context, label string, o client.Options, use f
 	return use(s)
 }
 
-// initialized returns an initialised session: one that was opened early for the same, or a new one. With an error,
-// nothing is left of it.
+// initialized connects a session and initialises it. With an error, nothing is left of it.
 func (e *Engine) initialized(ctx context.Context, label string, o client.Options) (*client.Session, error) {
-	if s := e.openedEarly.take(label, o); s != nil {
-		s.Answer(o.Answers)
-		return s, nil
-	}
-	return e.openNew(ctx, label, o)
-}
-
-// openNew connects a session and initialises it.
-func (e *Engine) openNew(ctx context.Context, label string, o client.Options) (*client.Session, error) {
 	s, err := e.connect(ctx, label, o)
 	if err != nil {
 		return nil, err

@@ -2,10 +2,17 @@ package check
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 )
+
+// repeatable are the checks that others may repeat.
+type repeatable struct {
+	sharing []*Check // see [T.Sharing]
+	found   sync.Map // by check: the requirements of which its last execution alone found something
+}
 
 // Sharing returns the checks of the run that can be tried on the target beside other requests in
 // their session, whatever these are.
@@ -44,7 +51,7 @@ func (t *T) Repeat(c *Check, s *client.Session) ledger.Record {
 		t.noAnswer = true
 		t.end(Inconclusive, "in the check "+c.Name+", even when nothing else runs: "+again.outcome.Reason)
 	}
-	t.noAnswer, t.doubtful = true, again.doubtful
+	t.noAnswer, t.late = true, again.late
 	for _, k := range again.rec.Record.Keys() {
 		for _, f := range again.rec.Record[k].Findings {
 			if c.Needs.Beside {

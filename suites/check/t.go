@@ -44,7 +44,7 @@ type T struct {
 	concurrent bool // others are run at the same time, and the check is run again if anything is wrong
 	time       int  // the first execution is beside others
 	noAnswer   bool // the check ended because an answer did not come
-	doubtful   bool // it may have been only late
+	late       bool // it may only have been late
 	disturbed  bool // it ended because of what other checks did
 	about      string
 	mild       bool // what fails the body is only a warning
@@ -234,7 +234,7 @@ func (t *T) Must(err error) {
 		t.noAnswer = true
 		t.end(Inconclusive, ending.Longer(err).Error())
 	case errors.As(err, &timeout):
-		t.noAnswer, t.doubtful = true, timeout.Doubtful
+		t.noAnswer, t.late = true, timeout.Doubtful
 		t.Show(t.lastWords(err)...)
 		t.Fail("%s", ending.Longer(err))
 	case errors.As(err, &closed), errors.Is(err, transport.ErrClosed):

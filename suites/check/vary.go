@@ -12,6 +12,12 @@ import (
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
+// members are those of families that the checks of a run try.
+type members struct {
+	varied sync.Map      // by check and number of the family: the first [variation]
+	tries  chan struct{} // holds an entry for each member that is tried beside others
+}
+
 // Draw returns the members of a family that the check tries in this run, the plain one first. The check has to
 // declare the family. Each place where the check sends a large family gets a sample of its own. A quick run draws like
 // others, since the check may leave out some: [T.Vary] tries the first of those that are left.

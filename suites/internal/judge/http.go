@@ -488,12 +488,7 @@ func (c *Conversation) judgeGets(rec *Recorder) {
 		if x.Method() == http.MethodDelete && x.OK() {
 			return // the session has ended
 		}
-		h := x.Request.HTTP.Header
-		if x.Method() != http.MethodGet || x.Head == nil || deliberate(x) && !x.Resumes() ||
-			x.Request.Seq < c.Init.Response.Seq ||
-			h.Get(headerSession) != session || h.Get("Origin") != "" || !names(h, typeEvents) ||
-			h.Get(headerVersion) != "" && h.Get(headerVersion) != c.Version || // a version that may have to be refused
-			location(x.Request.HTTP.URL) != location(c.HTTP[0].Request.HTTP.URL) {
+		if !c.asksToListen(x, session) {
 			continue
 		}
 		if x.Resumes() {
@@ -508,7 +503,7 @@ func (c *Conversation) judgeGets(rec *Recorder) {
 		open = slices.DeleteFunc(open, func(other *wire.HTTPExchange) bool {
 			return other.End != nil && other.End.Seq < x.Request.Seq
 		})
-		busy := len(open) > 0
+		why := c.mayRefuse(x, c.HTTP[i+1:], len(open) > 0, offered)
 		switch status := x.Status(); {
 		case x.OK() && x.MediaType() == typeEvents:
 			open, offered = append(open, x), true
@@ -517,26 +512,8 @@ func (c *Conversation) judgeGets(rec *Recorder) {
 			rec.Pass(id, wire.Server)
 		case status == http.StatusUnauthorized && x.Head.HTTP.Header.Get("WWW-Authenticate") != "":
 			// Authorization comes first (basic/authorization#authorization-flow-steps).
-		case wire.TooMany(x.Head):
-			rec.Note(id, wire.Server,
-				fmt.Sprintf("a listening stream was refused because there were too many requests: HTTP status %d",
-					status))
-		case busy && status >= 400:
-			rec.Note(id, wire.Server, fmt.Sprintf("a second listening stream was refused with HTTP status %d", status))
-		case wire.Unreached(x.Head) && slices.ContainsFunc(c.HTTP[i+1:], func(later *wire.HTTPExchange) bool {
-			return later.Method() == http.MethodGet && !wire.Unreached(later.Head)
-		}):
-			rec.Note(id, wire.Server,
-				fmt.Sprintf("a listening stream was refused with HTTP status %d and opened again later", status))
-		case status == http.StatusNotFound && session != "" && (offered || c.ended(x.Head)):
-			// How a client learns that the session has ended (#session-management).
-			rec.Note(id, wire.Server, "a listening stream could not be opened, or not be opened again: HTTP status 404")
-		case status >= 400 && !c.Ready(x.Request):
-			rec.Note(id, wire.Server,
-				fmt.Sprintf("before notifications/initialized the GET was refused with HTTP status %d", status))
-		case status >= 400 && !c.accepts():
-			rec.Note(id, wire.Server,
-				fmt.Sprintf("the server refused every request of the session, and the GET with HTTP status %d", status))
+		case why != "":
+			rec.Note(id, wire.Server, fmt.Sprintf("%s: HTTP status %d", why, status))
 		case x.OK():
 			rec.Fail(id, wire.Server, "the GET was answered with the Content-Type "+wire.Quote(x.MediaType(), 60)+
 				", not with an event stream", x.Events()...)
@@ -546,6 +523,43 @@ func (c *Conversation) judgeGets(rec *Recorder) {
 				x.Events()...)
 		}
 	}
+}
+
+// asksToListen reports whether an exchange is a GET that asks for a listening stream of the session, as an ordinary
+// client does.
+func (c *Conversation) asksToListen(x *wire.HTTPExchange, session string) bool {
+	h := x.Request.HTTP.Header
+	version := h.Get(headerVersion) // another one may have to be refused
+	return x.Method() == http.MethodGet && x.Head != nil && (!deliberate(x) || x.Resumes()) &&
+		x.Request.Seq >= c.Init.Response.Seq && h.Get(headerSession) == session && h.Get("Origin") == "" &&
+		names(h, typeEvents) && (version == "" || version == c.Version) &&
+		location(x.Request.HTTP.URL) == location(c.HTTP[0].Request.HTTP.URL)
+}
+
+// mayRefuse returns the reason for which a server may refuse a listening stream, or "". busy says that another one is
+// open, offered that one was opened before.
+func (c *Conversation) mayRefuse(x *wire.HTTPExchange, later []*wire.HTTPExchange, busy, offered bool) string {
+	status := x.Status()
+	switch {
+	case wire.TooMany(x.Head):
+		return "a listening stream was refused because there were too many requests"
+	case status < 400:
+		return ""
+	case busy:
+		return "a second listening stream was refused"
+	case wire.Unreached(x.Head) && slices.ContainsFunc(later, func(other *wire.HTTPExchange) bool {
+		return other.Method() == http.MethodGet && !wire.Unreached(other.Head)
+	}):
+		return "a listening stream was refused and opened again later"
+	case status == http.StatusNotFound && c.sessionID() != "" && (offered || c.ended(x.Head)):
+		// How a client learns that the session has ended (#session-management).
+		return "a listening stream could not be opened, or not be opened again"
+	case !c.Ready(x.Request):
+		return "before notifications/initialized the GET was refused"
+	case !c.accepts():
+		return "the server refused every request of the session, and the GET"
+	}
+	return ""
 }
 
 // sessionID returns the session id that came with the initialize result, or "".

@@ -61,55 +61,66 @@ func (l *Ledger) shortfall(selected []schema.Requirement) (missing, unused []str
 			break
 		}
 	}
-	offered, completed, answered := false, false, false
-	asked := "" // the last other revision that a client asked for
-	declared, used := make(map[string]bool), make(map[string]bool)
+	a := accomplished{declared: make(map[string]bool), used: make(map[string]bool)}
 	for _, log := range l.Evidence.Logs {
-		if log.Transport == transport.NameOAuth {
-			continue
-		}
-		c := log.Conversation()
-		if c.Init != nil && l.Party == wire.Client {
-			if v, _ := wire.At(c.Init.Request.Msg.Params, "protocolVersion").(string); v != schema.Version {
-				asked = v
-			}
-		}
-		if !c.Handshaken() || c.Version != schema.Version {
-			continue
-		}
-		offered = true
-		if c.Initialized == nil {
-			continue
-		}
-		completed = true
-		for name := range c.Capabilities[l.Party] {
-			declared[name] = declared[name] || c.Declared(l.Party, name)
-		}
-		for _, x := range c.Exchanges {
-			if x == c.Init || x.Response == nil || x.Request.Seq < c.Init.Response.Seq {
-				continue
-			}
-			answered = answered || x.Result() != nil && (l.Party == wire.Client || x.From() == wire.Client)
-			if failed := x.Error(); x.From() == l.Party.Peer() && (failed == nil || failed.Code != methodNotFound) {
-				used[wire.Capability(x.Method())] = true
-			}
+		if log.Transport != transport.NameOAuth {
+			a.add(log.Conversation(), l.Party)
 		}
 	}
 	switch {
-	case !offered && asked != "":
+	case !a.offered && a.asked != "":
 		return append(missing, fmt.Sprintf("no handshake led to revision %s; the client asked for %s", schema.Version,
-			wire.Quote(asked, 40))), nil
-	case !offered:
+			wire.Quote(a.asked, 40))), nil
+	case !a.offered:
 		return append(missing, "no handshake led to revision "+schema.Version), nil
-	case !completed:
+	case !a.completed:
 		return append(missing, "the handshake was not completed: notifications/initialized was never sent"), nil
-	case !answered:
+	case !a.answered:
 		missing = append(missing, "no request after the handshake was answered with a result")
 	}
 	unused = slices.DeleteFunc(l.capabilities(selected), func(name string) bool {
-		return l.Evidence.Partial || !declared[name] || used[name]
+		return l.Evidence.Partial || !a.declared[name] || a.used[name]
 	})
 	return append(missing, l.Evidence.Missing...), unused
+}
+
+// accomplished is what the conversations of a run came to.
+type accomplished struct {
+	offered   bool            // a handshake led to the revision
+	completed bool            // and was completed
+	answered  bool            // a request after it was answered with a result
+	asked     string          // the last other revision that a client asked for
+	declared  map[string]bool // capabilities of the party
+	used      map[string]bool // capabilities that its peer has used
+}
+
+// add takes in a conversation.
+func (a *accomplished) add(c *wire.Conversation, party wire.Party) {
+	if c.Init != nil && party == wire.Client {
+		if v, _ := wire.At(c.Init.Request.Msg.Params, "protocolVersion").(string); v != schema.Version {
+			a.asked = v
+		}
+	}
+	if !c.Handshaken() || c.Version != schema.Version {
+		return
+	}
+	a.offered = true
+	if c.Initialized == nil {
+		return
+	}
+	a.completed = true
+	for name := range c.Capabilities[party] {
+		a.declared[name] = a.declared[name] || c.Declared(party, name)
+	}
+	for _, x := range c.Exchanges {
+		if x == c.Init || x.Response == nil || x.Request.Seq < c.Init.Response.Seq {
+			continue
+		}
+		a.answered = a.answered || x.Result() != nil && (party == wire.Client || x.From() == wire.Client)
+		if failed := x.Error(); x.From() == party.Peer() && (failed == nil || failed.Code != methodNotFound) {
+			a.used[wire.Capability(x.Method())] = true
+		}
+	}
 }
 
 // unusedBy says which capabilities of a party nothing used.

@@ -283,13 +283,21 @@ func mergeRequirement(shards []*result.Run, i int, missing string) result.Requir
 			merged.Notes = once(merged.Notes, n, maxNotes)
 		}
 	}
-	var repeated []result.Finding
 	for _, r := range order {
-		q := &r.Requirements[i]
-		if rankOf(r, q) == decides && q.Disputed == nil {
+		if q := &r.Requirements[i]; rankOf(r, q) == decides && q.Disputed == nil {
 			merged.Disputed = nil // some of the findings that decide are not disputed
 		}
-		for _, f := range q.Findings {
+	}
+	mergeFindings(&merged, order, i)
+	return merged
+}
+
+// mergeFindings takes the findings of all shards on a requirement, each message once for each check. The first check
+// with a message comes before others with the same.
+func mergeFindings(merged *result.Requirement, order []*result.Run, i int) {
+	var repeated []result.Finding
+	for _, r := range order {
+		for _, f := range r.Requirements[i].Findings {
 			same := func(g result.Finding) bool { return g.Message == f.Message }
 			alike := func(g result.Finding) bool { return same(g) && g.Check == f.Check }
 			said := false
@@ -314,7 +322,6 @@ func mergeRequirement(shards []*result.Run, i int, missing string) result.Requir
 		merged.Findings = merged.Findings[:maxFindings]
 		merged.Omitted += more
 	}
-	return merged
 }
 
 // located returns a finding whose evidence says in which shard's trace it is.

@@ -308,43 +308,22 @@ func kindOf(value any) string {
 // alternatives lists ways to make a value, the best first.
 func (p *proposal) alternatives(v variant, at spot) (list []alternative) {
 	kinds, hinted := kindsOf(v)
-	var constants, preferred, listed, last []any
-	lists := 0 // that exclude all other values
-	for _, s := range v.parts {
-		if c, ok := s["const"]; ok {
-			constants = append(constants, c)
-			lists++
-		}
-		if d, ok := s["default"]; ok {
-			preferred = append(preferred, d)
-		}
-		if list := items(s["enum"]); len(list) > 0 {
-			listed = append(listed, list...)
-			lists++
-		}
-	}
-	in := map[string]int{} // in how many lists a value is, if there are several
-	for _, value := range slices.Concat(constants, listed) {
-		if lists > 1 {
-			in[keyOf(value)]++
-		}
-	}
-	for _, s := range v.parts {
-		preferred = append(preferred, items(s["examples"])...)
-	}
+	given := givenIn(v)
+	lists := given.lists
+	var last []any
 	add := func(values ...any) {
 		for _, value := range values {
 			list = append(list, alternative{variant: v, value: value})
 		}
 	}
 	text := textOf(v)
-	for _, values := range [][]any{constants, preferred, listed} {
+	for _, values := range [][]any{given.constants, given.preferred, given.listed} {
 		for i := range values {
 			value := values[(i+at.vary)%len(values)]
 			switch kind := kindOf(value); {
 			case !slices.Contains(kinds, kind) && (kind != "number" || !slices.Contains(kinds, "integer")):
 			case len(list) >= maxTries:
-			case lists > 1 && in[keyOf(value)] < lists:
+			case lists > 1 && given.in[keyOf(value)] < lists:
 			case lists == 0 && p.probe && (kind == "object" || kind == "array" || kind == "null"):
 			case lists == 0 && value == "" && text.format != "":
 				last = append(last, value)
@@ -379,6 +358,40 @@ func (p *proposal) alternatives(v variant, at spot) (list []alternative) {
 	}
 	add(last...)
 	return list
+}
+
+// given are the values that a schema names.
+type given struct {
+	constants, preferred, listed []any
+	lists                        int            // that exclude all other values
+	in                           map[string]int // in how many lists a value is, if there are several
+}
+
+// givenIn returns the values that the parts of a variant name.
+func givenIn(v variant) (g given) {
+	var examples []any
+	for _, s := range v.parts {
+		if c, ok := s["const"]; ok {
+			g.constants = append(g.constants, c)
+			g.lists++
+		}
+		if d, ok := s["default"]; ok {
+			g.preferred = append(g.preferred, d)
+		}
+		if list := items(s["enum"]); len(list) > 0 {
+			g.listed = append(g.listed, list...)
+			g.lists++
+		}
+		examples = append(examples, items(s["examples"])...)
+	}
+	g.preferred = append(g.preferred, examples...)
+	if g.lists > 1 {
+		g.in = make(map[string]int)
+		for _, value := range slices.Concat(g.constants, g.listed) {
+			g.in[keyOf(value)]++
+		}
+	}
+	return g
 }
 
 func items(value any) []any {

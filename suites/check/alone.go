@@ -1,0 +1,172 @@
+package check
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/suites/internal/ending"
+)
+
+// inTurn runs checks alone, one after the other.
+func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
+	e.toTheEnd()
+	if e.bounded() && e.shared != nil {
+		e.closeShared(ctx) // a server may serve one session at a time
+	}
+	checks = inOrder(checks)
+	w := worker{engine: e}
+	defer w.drop(ctx)
+	var unanswered []*Future // in a row
+	probed := false
+	for _, f := range checks {
+		before := f.last
+		if e.bounded() {
+			e.closing.Wait()
+		}
+		// A session that is opened for the check shows as well that the target lives.
+		probed = probed || !e.isDown() && w.session(ctx, f) != nil
+		if cause := e.ready(ctx, len(unanswered) > 0 || !probed); cause != nil {
+			f.giveUp(cause)
+			continue
+		}
+		probed = true
+		if len(unanswered) >= maxUnanswered && !e.wasDown() && before.unanswered && !before.late && !before.lost &&
+			before.limit == nil {
+			f.keep() // enough of them got no answer alone, either
+			continue
+		}
+		again := func() { w.execute(ctx, f) }
+		again()
+		e.settle(ctx, f, again)
+		switch {
+		case ctx.Err() != nil:
+			f.last = before // the second execution was cut short
+			f.giveUp(ending.Cause(ctx))
+			continue
+		case f.last.unanswered:
+			unanswered = append(unanswered, f)
+			if down := e.noteUnanswered(ctx, f.Check); down != nil {
+				f.last.broughtDown(down)
+			}
+			if cause := e.GivenUp(); cause != nil {
+				giveUp(unanswered, cause)
+				unanswered = nil
+			}
+			continue
+		}
+		f.noteDifference(before)
+		giveUp(unanswered, nil)
+		unanswered = nil
+		f.keep()
+	}
+	giveUp(unanswered, nil)
+}
+
+// inOrder sorts checks that are run in turn: those that can use the same process follow each other, and those that can
+// use any come last.
+func inOrder(checks []*Future) []*Future {
+	return slices.SortedStableFunc(slices.Values(checks), func(a, b *Future) int {
+		ka, _ := a.where()
+		kb, _ := b.where()
+		switch {
+		case ka == kb:
+			return cmp.Compare(a.Check.Needs.Session, b.Check.Needs.Session)
+		case ka == anyClient:
+			return 1
+		case kb == anyClient:
+			return -1
+		}
+		return ka.compare(kb)
+	})
+}
+
+// giveUp ends checks for a cause, or with what they have if it is nil.
+func giveUp(checks []*Future, cause error) {
+	for _, f := range checks {
+		if cause == nil {
+			f.keep()
+		} else {
+			f.giveUp(cause)
+		}
+	}
+}
+
+// ready waits until the target can be tried, and returns the reason if it cannot.
+// It is probed where it is in doubt whether it lives.
+func (e *Engine) ready(ctx context.Context, doubt bool) error {
+	if cause := e.GivenUp(); cause != nil {
+		return cause
+	}
+	if doubt && !e.processPerSession() {
+		if err := e.ensureUp(ctx); err != nil {
+			return err
+		}
+	}
+	e.limits.settle(ctx)
+	if ctx.Err() != nil {
+		return ending.Cause(ctx)
+	}
+	return nil
+}
+
+// worker keeps a session for checks that are run alone, one after the other: they get
+// the same one as long as all goes well.
+type worker struct {
+	engine *Engine
+	key    key
+	used   *client.Session
+}
+
+// session returns the session for a check that can use one that others have used, or nil.
+func (w *worker) session(ctx context.Context, f *Future) *client.Session {
+	c := f.Check
+	if c.Needs.Session != Own && c.Needs.Session != Shared || w.engine.GivenUp() != nil {
+		return nil
+	}
+	k, o := f.where()
+	// What was found may come of what the client can do.
+	lends := w.key == k || w.key.lends(k) && !f.last.mine()
+	if w.used != nil && (closed(w.used) || !lends) {
+		w.drop(ctx)
+	}
+	if w.used == nil {
+		if w.engine.exclusive.Load() {
+			w.engine.closing.Wait()
+		}
+		s, err := w.engine.initialized(ctx, OwnLabel, o)
+		if err != nil {
+			return nil
+		}
+		w.used, w.key = s, k
+	}
+	serve(w.used, w.key, c)
+	return w.used
+}
+
+// execute runs a check alone, in a session that others have used before it
+// unless they have disturbed it, or cost it.
+func (w *worker) execute(ctx context.Context, f *Future) {
+	if s := w.session(ctx, f); s != nil {
+		f.last = w.engine.execute(ctx, f.Check, s, further, false)
+		// A check that is run once more must not meet what it sent before.
+		if f.last.unanswered || f.last.lost || f.last.limit != nil ||
+			f.last.outcome.Verdict != Passed && w.engine.fence(ctx, s) != nil {
+			w.drop(ctx)
+		}
+		return
+	}
+	if w.used != nil && w.engine.bounded() {
+		w.drop(ctx) // a server may bound how many sessions it keeps
+		w.engine.closing.Wait()
+	}
+	f.last = w.engine.alone(ctx, f.Check, further)
+}
+
+func (w *worker) drop(ctx context.Context) {
+	if w.used != nil {
+		w.engine.close(ctx, w.used)
+		w.used = nil
+	}
+}
