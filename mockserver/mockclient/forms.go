@@ -25,20 +25,24 @@ func (f Fault) In(form mockserver.Form) (Fault, bool) {
 	if form == mockserver.BySession || f.Form != "" || f.Crashes || !f.momentary() {
 		return Fault{}, false
 	}
-	faulty := f.Apply
 	f.ID += "/" + string(form)
 	f.Form = form
 	if company, ok := inCompany[f.Scenario]; ok && form == mockserver.AtOnce {
 		f.Scenario = company
 	}
-	f.Apply = func(c *client.Standalone) {
+	f.Apply = inForm(form, f.Apply)
+	return f, true
+}
+
+// inForm applies a change only to what the client sends at the times of a form.
+func inForm(form mockserver.Form, change apply) apply {
+	return func(c *client.Standalone) {
 		g := &gate{form: form}
 		before := *c
-		faulty(c)
+		change(c)
 		c.Wrap = g.wrap(before.Wrap, c.Wrap)
 		c.Change = g.change(before.Change, c.Change)
 	}
-	return f, true
 }
 
 // inOrder returns the fault of a client that ends in order where this one dies.
@@ -68,14 +72,6 @@ func (c *recorded) Log() *wire.Log { return c.log }
 
 // inCompany are the scenarios that send requests beside others which another scenario sends one after the other.
 var inCompany = map[string]string{requests: "exchange/beside", notifications: "exchange/beside"}
-
-// busily applies a change only to what the client sends while another request of the server is open.
-func busily(change apply) apply {
-	return func(c *client.Standalone) {
-		f, _ := Fault{Apply: change}.In(mockserver.AtOnce)
-		f.Apply(c)
-	}
-}
 
 // momentary reports whether a client with the fault differs from the reference client by
 // messages alone that it sends otherwise.
