@@ -10,11 +10,11 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// In returns the fault in another form: the server misbehaves in all sessions but its
+// In returns a fault in another form: the server misbehaves in all sessions but its
 // first, only while other requests of the session are in progress, or only from the second
 // request and notification of a method on. It reports false if the fault is one of what
 // the server offers or of the transport as a whole, which is the same at every time.
-func (f Fault) In(form Form) (Fault, bool) {
+func In(f Fault, form Form) (Fault, bool) {
 	var probe server.Options
 	f.Apply(&probe)
 	if !momentary(probe) || f.Form != "" {

@@ -25,7 +25,7 @@ var derivedForms = []mockserver.Form{mockserver.BySession, mockserver.AtOnce, mo
 func formsOfServers() (derived []killmatrix.Derived) {
 	for _, plain := range mockserver.Catalogue() {
 		for _, form := range derivedForms {
-			f, ok := plain.In(form)
+			f, ok := mockserver.In(plain, form)
 			over := transport.NameHTTP
 			if !f.Shows(over) {
 				over = f.Transports[0]
@@ -68,7 +68,7 @@ func TestFormsPage(t *testing.T) {
 	var clients []killmatrix.Derived
 	for _, plain := range mockclient.Catalogue() {
 		for _, form := range derivedForms {
-			if _, ok := plain.In(form); ok {
+			if _, ok := mockclient.In(plain, form); ok {
 				clients = append(clients, killmatrix.Derived{ID: plain.ID, Form: string(form)})
 			}
 		}
@@ -113,7 +113,8 @@ tries all of one form, ` + "`-fault PREFIX`" + ` all forms of some faults, and b
 
 // A fault in another form leaves the first session as it is, and shows in the next one.
 func TestFormsOfMoments(t *testing.T) {
-	if _, ok := (mockserver.Fault{Apply: func(o *server.Options) { o.Without = []string{"tools"} }}).In(mockserver.BySession); ok {
+	if _, ok := mockserver.In(
+		mockserver.Fault{Apply: func(o *server.Options) { o.Without = []string{"tools"} }}, mockserver.BySession); ok {
 		t.Error("what a server offers is the same at every time")
 	}
 }

@@ -13,16 +13,16 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// In returns the fault in another form: the client misbehaves only in messages that it sends while another request of
+// In returns a fault in another form: the client misbehaves only in messages that it sends while another request of
 // the server waits for its answer, or only from the second message of a kind on. It reports false for a fault in the
 // offers, omissions or single acts of the client, which do not depend on the moment. It also reports false for the
 // form of sessions, since most clients have one session. A client that crashes has a form of its own: it ends in
 // order there.
-func (f Fault) In(form mockserver.Form) (Fault, bool) {
+func In(f Fault, form mockserver.Form) (Fault, bool) {
 	if form == mockserver.InOrder {
-		return f.inOrder()
+		return endingInOrder(f)
 	}
-	if form == mockserver.BySession || f.Form != "" || f.Crashes || !f.momentary() {
+	if form == mockserver.BySession || f.Form != "" || f.Crashes || !momentary(f) {
 		return Fault{}, false
 	}
 	f.ID += "/" + string(form)
@@ -45,8 +45,8 @@ func inForm(form mockserver.Form, change apply) apply {
 	}
 }
 
-// inOrder returns the fault of a client that ends in order where this one dies.
-func (f Fault) inOrder() (Fault, bool) {
+// endingInOrder returns the fault of a client that ends in order where this one dies.
+func endingInOrder(f Fault) (Fault, bool) {
 	var c client.Standalone
 	f.Apply(&c)
 	if f.Form == mockserver.InOrder || f.Crashes || c.Wrap == nil || whereItDies(c.Wrap(unconnected())) == nil {
@@ -73,9 +73,9 @@ func (c *recorded) Log() *wire.Log { return c.log }
 // inCompany are the scenarios that send requests beside others which another scenario sends one after the other.
 var inCompany = map[string]string{requests: "exchange/beside", notifications: "exchange/beside"}
 
-// momentary reports whether a client with the fault differs from the reference client by
+// momentary reports whether a client with a fault differs from the reference client by
 // messages alone that it sends otherwise.
-func (f Fault) momentary() bool {
+func momentary(f Fault) bool {
 	var c client.Standalone
 	f.Apply(&c)
 	within := transport.Conn(new(sender))

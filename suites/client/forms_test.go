@@ -18,7 +18,7 @@ func TestForms(t *testing.T) {
 	var derived []killmatrix.Derived
 	for _, plain := range mockclient.Catalogue() {
 		for _, form := range []mockserver.Form{mockserver.AtOnce, mockserver.InSequence, mockserver.InOrder} {
-			if f, ok := plain.In(form); ok {
+			if f, ok := mockclient.In(plain, form); ok {
 				derived = append(derived, killmatrix.Derived{
 					ID: plain.ID, Form: string(form), Requirement: f.Requirement, Summary: f.Summary, Scenario: f.Scenario,
 					Run: func(ctx context.Context, scenario string) (*result.Run, error) {
