@@ -28,7 +28,7 @@ func emptyArguments(r *server.Request) bool {
 	return given && len(arguments) == 0 && !UnknownTool(r)
 }
 
-// erringOn is failingOn with an error in place of a result.
+// erringOn is FailingOn with an error in place of a result.
 func erringOn(name string, code int64, message string, fits func(result object) bool) apply {
 	return All(Overhearing(), Wrapping("tools/call",
 		server.Named(name, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {

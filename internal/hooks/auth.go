@@ -8,6 +8,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 )
 
+// The tokens that a protected server knows.
 const (
 	GoodToken   = "mcpconform-good-token-7c1e"
 	NarrowToken = "mcpconform-narrow-token-7c1e" // does not allow tools/call
@@ -22,6 +23,7 @@ func Protected(o *server.Options) {
 	}
 }
 
+// Verify judges a token.
 func Verify(token, _ string, r *http.Request) *server.Denial {
 	switch {
 	case token == NarrowToken && Calls(r):
@@ -78,6 +80,7 @@ func Challenging(challenge func(metadata, code string) []string) apply {
 	return Protecting(func(p *server.Protection) { p.Challenge = challenge })
 }
 
+// IssuerMetadata is the path of the metadata of the authorization server.
 const IssuerMetadata = "/.well-known/oauth-authorization-server"
 
 // Issuing serves other metadata of the authorization server.

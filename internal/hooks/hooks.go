@@ -1,3 +1,11 @@
+// Package hooks has what faults and oddities of servers are made of: functions that change one thing in what the
+// reference server does, and what several of them know of its requests and sessions.
+//
+// The names are imported with a dot, so that a row of a catalogue reads as a sentence:
+//
+//	Apply: Refusing("ping", server.MethodNotFound, Always),
+//
+// Package clienthooks is its twin for clients.
 package hooks
 
 import (
@@ -10,8 +18,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// The functions in this file make faults out of the hooks of a behaviour.
-// They leave in place what other faults have put there.
+// The functions in this file change the behaviour of a server. They keep the changes that were made before.
 
 type (
 	apply  = func(o *server.Options)

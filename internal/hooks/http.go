@@ -76,7 +76,7 @@ func Between(serve func(w http.ResponseWriter, r *http.Request, next http.Handle
 
 type postedKey struct{}
 
-// Peeking lets posted tell what a request carries.
+// Peeking lets Posted tell what a request carries.
 func Peeking() apply {
 	return Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		body, err := io.ReadAll(io.LimitReader(r.Body, 16<<20))

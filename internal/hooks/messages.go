@@ -15,6 +15,7 @@ func Understanding(faults ...wire.IssueCode) apply {
 	return func(o *server.Options) { o.Behaviour.Valid = func(m *wire.Message) bool { return m.Has(faults...) } }
 }
 
+// IsCode reports whether an error has a code.
 func IsCode(problem object, code int64) bool { return problem["code"] == code }
 
 const (

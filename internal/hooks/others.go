@@ -18,6 +18,7 @@ type Pick func(others []*server.Session) []*server.Session
 // Trigger calls do with each session that acts in a certain way.
 type Trigger func(do func(s *server.Session)) apply
 
+// OnBegin is the trigger of sessions that finish the handshake.
 func OnBegin(do func(s *server.Session)) apply { return Ready(do) }
 
 // ToOthers does something to other sessions when one acts.

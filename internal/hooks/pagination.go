@@ -24,7 +24,7 @@ type issuedKey struct{}
 // Issued are the cursors that a session was given, each with the method of its list.
 func Issued(s *server.Session) *sync.Map { return Keys(s, issuedKey{}) }
 
-// RememberingCursors keeps what issued returns.
+// RememberingCursors keeps what Issued returns.
 func RememberingCursors() apply {
 	return Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 		result, problem := next(ctx, r)
@@ -54,4 +54,5 @@ func MadeFrom(r *server.Request, like func(cursor, given string) bool) (given st
 // BegunWith fits what is cut off a cursor, if more than a few characters are left.
 func BegunWith(cursor, given string) bool { return len(cursor) > 8 && strings.HasPrefix(given, cursor) }
 
+// LongerThan fits a given cursor with something behind it.
 func LongerThan(cursor, given string) bool { return strings.HasPrefix(cursor, given) }

@@ -9,6 +9,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
+// HoldsWide reports whether a text holds characters beyond ASCII.
 func HoldsWide(text string) bool {
 	return strings.ContainsFunc(text, func(c rune) bool { return c > unicode.MaxASCII })
 }
@@ -30,10 +31,12 @@ func Fitting(fits func(s string) bool, path ...string) func(r *server.Request) b
 	}
 }
 
+// Equal fits some texts.
 func Equal(want ...string) func(string) bool {
 	return func(s string) bool { return slices.Contains(want, s) }
 }
 
+// Holding fits texts that hold a part.
 func Holding(part string) func(string) bool {
 	return func(s string) bool { return strings.Contains(s, part) }
 }
@@ -41,8 +44,10 @@ func Holding(part string) func(string) bool {
 // Capitalized reports whether a text reads like a name of the catalogue with capitals for small letters.
 func Capitalized(s string) bool { return strings.HasPrefix(s, "TEST_") }
 
+// LogLevels are the levels, the lowest first.
 var LogLevels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 
+// Member returns a member that is a string, or "".
 func Member(o object, name string) string {
 	s, _ := o[name].(string)
 	return s

@@ -23,6 +23,7 @@ func ServingTool(definition object, serve func(ctx context.Context, r *server.Re
 	})
 }
 
+// ClockURI is a resource that changes by itself.
 const ClockURI = "memo://clock"
 
 // Clock offers a resource that differs at each reading, before all others.
@@ -128,6 +129,7 @@ func FailingOn(name string, fits func(result object) bool) apply {
 	return All(Overhearing(), Wrapping("tools/call", server.Named(name, Failing(fits))))
 }
 
+// TextOf returns content that is one text.
 func TextOf(s string) list { return list{object{"type": "text", "text": s}} }
 
 // Pardoning answers refused calls with a result.

@@ -26,7 +26,7 @@ var momentFaults = []Fault{
 		ID: "ping.refused-when-busy", Requirement: "ping.response-prompt", Scenario: "exchange/beside",
 		Form:       mockserver.AtOnce,
 		Summary:    "A ping is refused while another one waits for its answer.",
-		Apply:      InForm(mockserver.AtOnce, Refusing(Replies("a word"))),
+		Apply:      Busily(Refusing(Replies("a word"))),
 		Collateral: []string{"base.request.string-id-served", "ping.either-side", "base.params.omitted"},
 	},
 	{

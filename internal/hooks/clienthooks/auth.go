@@ -100,6 +100,7 @@ func RoundTripping(wrap func(next http.RoundTripper) http.RoundTripper) apply {
 	}
 }
 
+// RoundTrip sends a request of the flow.
 type RoundTrip func(r *http.Request) (*http.Response, error)
 
 func (f RoundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
@@ -115,6 +116,7 @@ const (
 	TokenRequest
 )
 
+// StepOf returns to which step of the flow a request belongs.
 func StepOf(r *http.Request) step {
 	switch {
 	case strings.HasPrefix(r.URL.Path, "/.well-known/"):
@@ -165,6 +167,7 @@ func Registering(change func(document object)) apply {
 	})
 }
 
+// SetBody gives a request another body.
 func SetBody(r *http.Request, text []byte) {
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
 	r.GetBody = nil

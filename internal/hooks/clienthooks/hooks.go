@@ -1,3 +1,5 @@
+// Package clienthooks has what faults and oddities of clients are made of, as package hooks has it for servers.
+// Its names are imported with a dot.
 package clienthooks
 
 import (
@@ -15,17 +17,13 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
+// The functions in this file use the hooks of the reference client. They keep the hooks that were set before.
+
 type (
+	apply    = func(c *client.Standalone)
+	object   = map[string]any
+	list     = []any
 	outgoing = transport.Outgoing
-)
-
-// The functions in this file make faults out of the hooks of the reference
-// client. They keep the hooks that other faults have set.
-
-type (
-	apply  = func(c *client.Standalone)
-	object = map[string]any
-	list   = []any
 	// match reports whether a fault is about a message.
 	match = func(m *wire.Message) bool
 )
@@ -243,6 +241,7 @@ func Headers(which match, name string, values ...string) apply {
 // Flood is more messages than a limiter lets pass within a second.
 const Flood = 1200
 
+// Anything matches every message.
 func Anything(*wire.Message) bool { return true }
 
 // Calls matches requests and notifications of methods.
@@ -255,7 +254,7 @@ func Calls(methods ...string) match {
 // Later matches all messages except initialize.
 func Later(m *wire.Message) bool { return m.Method != "initialize" }
 
-// Results matches results, refusals error responses, answers both.
+// Results matches results, Refusals error responses, Answers both.
 func Results(m *wire.Message) bool  { return m.Kind == wire.Result }
 func Refusals(m *wire.Message) bool { return m.Kind == wire.ErrorResponse }
 func Answers(m *wire.Message) bool  { return m.IsResponse() }
@@ -352,6 +351,7 @@ func Notifying(method string, params any) apply {
 	return Doing(func(ctx context.Context, s *client.Session) { _ = s.Notify(ctx, method, params) })
 }
 
+// Doing does something before the client leaves.
 func Doing(action func(ctx context.Context, s *client.Session)) apply {
 	return func(c *client.Standalone) {
 		before := c.Extra
@@ -420,6 +420,7 @@ func SendingOn(before func(ctx context.Context, conn transport.Conn)) apply {
 	return Wrapping(func(conn transport.Conn) transport.Conn { return &Beforehand{conn, before} })
 }
 
+// Beforehand is a connection on which something is done before each message.
 type Beforehand struct {
 	transport.Conn
 	before func(ctx context.Context, conn transport.Conn)
@@ -435,6 +436,7 @@ func Closing(close func(ctx context.Context, conn transport.Conn) error) apply {
 	return Wrapping(func(conn transport.Conn) transport.Conn { return &Closer{Conn: conn, OnClose: close} })
 }
 
+// Closer is a connection that is closed in another way.
 type Closer struct {
 	transport.Conn
 	OnClose func(ctx context.Context, conn transport.Conn) error
@@ -442,6 +444,7 @@ type Closer struct {
 
 func (c *Closer) Close(ctx context.Context) error { return c.OnClose(ctx, c.Conn) }
 
+// ContainsText reports whether the bytes of an event contain a text.
 func ContainsText(e *wire.Event, text string) bool { return bytes.Contains(e.Raw, []byte(text)) }
 
 // DyingOfStderr ends the client once the server has written to stderr.

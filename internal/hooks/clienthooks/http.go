@@ -18,6 +18,7 @@ type Head struct {
 	Fields []string // name, colon, value
 }
 
+// Method returns the HTTP method.
 func (h *Head) Method() string {
 	method, _, _ := strings.Cut(h.Line, " ")
 	return method
@@ -89,6 +90,7 @@ type rewriter struct {
 	open  bool   // a head was sent
 }
 
+// HeadEnd separates a head from its body.
 const HeadEnd = "\r\n\r\n"
 
 func (c *rewriter) Write(p []byte) (int, error) {

@@ -9,10 +9,10 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// Numbered matches the answers to requests whose ids are numbers, named those to
-// requests whose ids are strings.
+// Numbered matches the answers to requests whose ids are numbers.
 func Numbered(m *wire.Message) bool { return m.IsResponse() && !Named(m) }
 
+// Named matches the answers to requests whose ids are strings.
 func Named(m *wire.Message) bool { return m.IsResponse() && strings.HasPrefix(m.ID.Key(), `"`) }
 
 // Served makes a response one of success.

@@ -1,5 +1,6 @@
 package clienthooks
 
+// The scenarios that faults and oddities name.
 const (
 	Requests        = "exchange/requests"
 	Notifications   = "exchange/notifications"

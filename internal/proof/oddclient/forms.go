@@ -25,10 +25,14 @@ func In(f mockclient.Fault, form mockserver.Form) (mockclient.Fault, bool) {
 	}
 	f.ID += "/" + string(form)
 	f.Form = form
-	if company, ok := inCompany[f.Scenario]; ok && form == mockserver.AtOnce {
+	if form == mockserver.InSequence {
+		f.Apply = FromSecond(f.Apply)
+		return f, true
+	}
+	if company, ok := inCompany[f.Scenario]; ok {
 		f.Scenario = company
 	}
-	f.Apply = InForm(form, f.Apply)
+	f.Apply = Busily(f.Apply)
 	return f, true
 }
 

@@ -1,3 +1,5 @@
+// Package oddclient has the clients that prove the harness and that the command does not run: oddities, hostile
+// clients, and the forms of the faults of package mockclient. It is to clients what package oddserver is to servers.
 package oddclient
 
 import (

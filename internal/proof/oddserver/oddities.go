@@ -1,3 +1,11 @@
+// Package oddserver has the servers that prove the harness and that the command does not serve.
+//
+// An oddity is a legal server that a check could accuse. The calm matrix (docs/calm-matrix.md) proves that nothing is
+// found. Untried names the requirements that cannot be tried with it.
+//
+// A hostile server (hostile.go) is a row as well. Every run on one has to end in time, in order and with a report.
+//
+// The forms (forms.go) are derived from the faults of package mockserver. Package oddclient is the twin for clients.
 package oddserver
 
 import (

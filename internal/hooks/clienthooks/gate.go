@@ -6,16 +6,20 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// InForm applies a change only to what the client sends at the times of a form.
-func InForm(form mockserver.Form, change apply) apply {
+// Busily applies a change only to what the client sends while another request of the server is open.
+func Busily(change apply) apply { return gateOf(true, change) }
+
+// FromSecond applies a change only to what the client sends from the second message of a kind on.
+func FromSecond(change apply) apply { return gateOf(false, change) }
+
+func gateOf(beside bool, change apply) apply {
 	return func(c *client.Standalone) {
-		g := &gate{form: form}
+		g := &gate{beside: beside}
 		before := *c
 		change(c)
 		c.Wrap = g.wrap(before.Wrap, c.Wrap)
@@ -25,7 +29,7 @@ func InForm(form mockserver.Form, change apply) apply {
 
 // gate decides at which times a client misbehaves.
 type gate struct {
-	form     mockserver.Form
+	beside   bool // while another request is open, not from the second message of a kind on
 	mu       sync.Mutex
 	read     int               // events of the log
 	log      *wire.Log         // of the connection
@@ -35,9 +39,9 @@ type gate struct {
 	sent     map[string]int    // messages by kind
 }
 
-// beside is how long an answer is held back in the form of requests at once, so that it is not
+// besideAfter is how long an answer is held back that depends on other requests, so that it is not
 // sent before the client has read what came with the request.
-const beside = 10 * time.Millisecond
+const besideAfter = 10 * time.Millisecond
 
 // wrap returns what wraps a connection now in one way, now in the other.
 func (g *gate) wrap(plain, faulty func(transport.Conn) transport.Conn) func(transport.Conn) transport.Conn {
@@ -110,7 +114,7 @@ func (g *gate) serves(ctx context.Context, method string) bool {
 // request is open or not.
 func (g *gate) wrong(kind string, beside bool) bool {
 	g.sent[kind]++
-	if g.form == mockserver.AtOnce {
+	if g.beside {
 		return beside
 	}
 	return g.sent[kind] > 1
@@ -118,11 +122,11 @@ func (g *gate) wrong(kind string, beside bool) bool {
 
 // wait lets requests arrive that are sent together with one that is served.
 func (g *gate) wait(ctx context.Context) {
-	if g.form != mockserver.AtOnce {
+	if !g.beside {
 		return
 	}
 	select {
-	case <-time.After(beside):
+	case <-time.After(besideAfter):
 	case <-ctx.Done():
 	}
 }
