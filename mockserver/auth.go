@@ -6,66 +6,17 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 
+	. "github.com/mcpconform/mcpconform/internal/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 )
 
 // The tokens that a protected mock server knows. They are published, so that a
 // run can be told of them.
 const (
-	GoodToken     = "mcpconform-good-token-7c1e"
 	ExpiredToken  = "mcpconform-expired-token-7c1e"
 	AudienceToken = "mcpconform-token-for-another-7c1e"
-	NarrowToken   = "mcpconform-narrow-token-7c1e" // does not allow tools/call
-	UserToken     = "mcpconform-token-of-another-user-7c1e"
 )
-
-// Protected makes a server demand access tokens.
-func Protected(o *server.Options) {
-	if o.HTTP.Protection == nil {
-		peeking()(o)
-		o.HTTP.Protection = &server.Protection{Verify: bound()}
-	}
-}
-
-func verify(token, _ string, r *http.Request) *server.Denial {
-	switch {
-	case token == NarrowToken && Calls(r):
-		return server.InsufficientScope
-	case token == GoodToken || token == NarrowToken || token == UserToken:
-		return nil
-	}
-	return server.InvalidToken
-}
-
-// bound binds each session to the token of the first request that names it. That request comes from the owner of the
-// session.
-func bound() func(token, resource string, r *http.Request) *server.Denial {
-	var owners sync.Map
-	return func(token, resource string, r *http.Request) *server.Denial {
-		if denial := verify(token, resource, r); denial != nil {
-			return denial
-		}
-		if session := r.Header.Get(sessionHeader); session != "" {
-			if owner, _ := owners.LoadOrStore(session, token); owner != token {
-				return server.InsufficientScope
-			}
-		}
-		return nil
-	}
-}
-
-// Calls reports whether a request calls a tool.
-func Calls(r *http.Request) bool { return posted(r).Method == "tools/call" }
-
-// protecting changes how a protected server protects itself.
-func protecting(change func(p *server.Protection)) apply {
-	return all(Protected, func(o *server.Options) { change(o.HTTP.Protection) })
-}
-
-// protectedWith is a protected server with further faults.
-func protectedWith(changes ...apply) apply { return all(append([]apply{Protected}, changes...)...) }
 
 // trusting accepts invalid tokens.
 func trusting(fits func(token string, r *http.Request) bool) apply {
@@ -79,7 +30,7 @@ func trusting(fits func(token string, r *http.Request) bool) apply {
 
 // judging changes the judgement of tokens.
 func judging(change func(token string, r *http.Request, d *server.Denial) *server.Denial) apply {
-	return protecting(func(p *server.Protection) {
+	return Protecting(func(p *server.Protection) {
 		before := p.Verify
 		p.Verify = func(token, resource string, r *http.Request) *server.Denial {
 			return change(token, r, before(token, resource, r))
@@ -87,31 +38,13 @@ func judging(change func(token string, r *http.Request, d *server.Denial) *serve
 	})
 }
 
-// naming changes the resource metadata.
-func naming(change func(document object)) apply {
-	return protecting(func(p *server.Protection) {
-		before := p.Metadata
-		p.Metadata = func(document object) {
-			if before != nil {
-				before(document)
-			}
-			change(document)
-		}
-	})
-}
-
 // resourceURI changes the member resource of the metadata.
 func resourceURI(change func(uri string) string) apply {
-	return naming(func(document object) {
+	return Naming(func(document object) {
 		if uri, ok := document["resource"].(string); ok {
 			document["resource"] = change(uri)
 		}
 	})
-}
-
-// challenging changes the WWW-Authenticate header.
-func challenging(challenge func(metadata, code string) []string) apply {
-	return protecting(func(p *server.Protection) { p.Challenge = challenge })
 }
 
 // explaining adds parameters to the challenge of a token that was refused.
@@ -127,37 +60,13 @@ func explaining(parameters string) func(metadata, code string) []string {
 
 // refusingSpelling takes no token from an Authorization header that begins in a certain way.
 func refusingSpelling(beginning string) apply {
-	return protectedWith(between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	return ProtectedWith(Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		if strings.HasPrefix(r.Header.Get("Authorization"), beginning) {
 			r.Header.Set("Authorization", "Bearer none")
 		}
 		next.ServeHTTP(w, r)
 	}))
 }
-
-const issuerMetadata = "/.well-known/oauth-authorization-server"
-
-// issuing serves other metadata of the authorization server.
-func issuing(change func(document object)) apply {
-	return protectedWith(between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		if r.URL.Path != issuerMetadata {
-			next.ServeHTTP(w, r)
-			return
-		}
-		issuer := "http://" + r.Host
-		document := object{
-			"issuer": issuer, "authorization_endpoint": issuer + "/authorize", "token_endpoint": issuer + "/token",
-			"registration_endpoint": issuer + "/register", "response_types_supported": list{"code"},
-			"code_challenge_methods_supported": list{"S256"},
-		}
-		change(document)
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(document)
-	}))
-}
-
-// bearing reports whether a request shows a token, valid or not.
-func bearing(r *http.Request) bool { return r.Header.Get("Authorization") != "" }
 
 // jwt returns the header of a JWT, or nil.
 func jwt(token string) object { return part(token, 0) }
@@ -183,8 +92,8 @@ func part(token string, n int) object {
 
 // openSession lets those requests of a session pass that fit, whatever their token.
 func openSession(fits func(r *http.Request) bool) apply {
-	open := func(r *server.Reply) bool { return r.Request.Header.Get(sessionHeader) != "" && fits(r.Request) }
-	return protectedWith(passing(server.Unauthorized, open))
+	open := func(r *server.Reply) bool { return r.Request.Header.Get(SessionHeader) != "" && fits(r.Request) }
+	return ProtectedWith(Passing(server.Unauthorized, open))
 }
 
 // The requirements that a server with a wrong challenge cannot meet.
@@ -197,33 +106,33 @@ const (
 // Authorization.
 var authFaults = []Fault{
 	{
-		ID: "auth.missing-token-403", Requirement: "auth.server.missing-token-401", Transports: overHTTP,
+		ID: "auth.missing-token-403", Requirement: "auth.server.missing-token-401", Transports: OverHTTP,
 		Summary: "Requests without a token are refused with HTTP status 403.",
-		Apply: protectedWith(replying(server.Unauthorized, func(r *server.Reply) {
-			if !bearing(r.Request) {
+		Apply: ProtectedWith(Replying(server.Unauthorized, func(r *server.Reply) {
+			if !Bearing(r.Request) {
 				r.Status = http.StatusForbidden
 			}
 		})),
 	},
 	{
-		ID: "auth.missing-token-error", Requirement: "auth.server.missing-token-401", Transports: overHTTP,
+		ID: "auth.missing-token-error", Requirement: "auth.server.missing-token-401", Transports: OverHTTP,
 		Summary: "Requests without a token get a JSON-RPC error with HTTP status 200.",
 		Collateral: []string{
 			"http.server.notification-202", "http.server.response-202", "http.server.accepted-no-body",
 			"http.server.get-stream-or-405",
 			"auth.server.validates-first", "http.server.unacceptable-error-status", "base.response.id-echo",
 		},
-		Apply: protectedWith(replying(server.Unauthorized, func(r *server.Reply) {
-			if !bearing(r.Request) {
+		Apply: ProtectedWith(Replying(server.Unauthorized, func(r *server.Reply) {
+			if !Bearing(r.Request) {
 				r.Status = http.StatusOK
 				r.Header.Del("Www-Authenticate")
 			}
 		})),
 	},
 	{
-		ID: "auth.token-in-query", Requirement: "auth.server.query-token-ignored", Transports: overHTTP,
+		ID: "auth.token-in-query", Requirement: "auth.server.query-token-ignored", Transports: OverHTTP,
 		Summary: "A token in the query is as good as one in the header.",
-		Apply: protectedWith(between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		Apply: ProtectedWith(Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if token := r.URL.Query().Get("access_token"); token != "" {
 				r.Header.Set("Authorization", "Bearer "+token)
 			}
@@ -231,9 +140,9 @@ var authFaults = []Fault{
 		})),
 	},
 	{
-		ID: "auth.any-scheme", Requirement: "auth.server.missing-token-401", WarnOnly: true, Transports: overHTTP,
+		ID: "auth.any-scheme", Requirement: "auth.server.missing-token-401", WarnOnly: true, Transports: OverHTTP,
 		Summary: "The token is the last word of the Authorization header, whatever the scheme.",
-		Apply: protectedWith(between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		Apply: ProtectedWith(Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if words := strings.Fields(r.Header.Get("Authorization")); len(words) > 0 {
 				r.Header.Set("Authorization", "Bearer "+words[len(words)-1])
 			}
@@ -242,25 +151,25 @@ var authFaults = []Fault{
 		Collateral: []string{"auth.server.malformed-400"},
 	},
 	{
-		ID: "auth.no-challenge", Requirement: "auth.server.www-authenticate", Transports: overHTTP,
+		ID: "auth.no-challenge", Requirement: "auth.server.www-authenticate", Transports: OverHTTP,
 		Summary:    "Answers with HTTP status 401 have no WWW-Authenticate header.",
 		Collateral: []string{"auth.server.refusal-challenge", challengeURL, challengeCode},
-		Apply:      challenging(func(string, string) []string { return nil }),
+		Apply:      Challenging(func(string, string) []string { return nil }),
 	},
 	{
-		ID: "auth.get-without-challenge", Requirement: "auth.server.www-authenticate", Transports: overHTTP,
+		ID: "auth.get-without-challenge", Requirement: "auth.server.www-authenticate", Transports: OverHTTP,
 		Summary:    "The 401 answer to a GET has no WWW-Authenticate header.",
 		Collateral: []string{challengeURL},
-		Apply: protectedWith(replying(server.Unauthorized, func(r *server.Reply) {
+		Apply: ProtectedWith(Replying(server.Unauthorized, func(r *server.Reply) {
 			if r.Request.Method == http.MethodGet {
 				r.Header.Del("Www-Authenticate")
 			}
 		})),
 	},
 	{
-		ID: "auth.challenge-without-metadata", Requirement: challengeURL, Transports: overHTTP,
+		ID: "auth.challenge-without-metadata", Requirement: challengeURL, Transports: OverHTTP,
 		Summary: "The challenge names a realm, but no resource_metadata.",
-		Apply: challenging(func(_, code string) []string {
+		Apply: Challenging(func(_, code string) []string {
 			challenge := `Bearer realm="mcp"`
 			if code != "" {
 				challenge += `, error="` + code + `"`
@@ -269,17 +178,17 @@ var authFaults = []Fault{
 		}),
 	},
 	{
-		ID: "auth.metadata-url-relative", Requirement: challengeURL, Transports: overHTTP,
+		ID: "auth.metadata-url-relative", Requirement: challengeURL, Transports: OverHTTP,
 		Summary: "The resource_metadata of the challenge is a path.",
-		Apply: challenging(func(_, code string) []string {
+		Apply: Challenging(func(_, code string) []string {
 			return []string{`Bearer resource_metadata="/.well-known/oauth-protected-resource", error="` + code + `"`}
 		}),
 		Collateral: []string{challengeCode},
 	},
 	{
-		ID: "auth.metadata-url-dead", Requirement: challengeURL, Transports: overHTTP,
+		ID: "auth.metadata-url-dead", Requirement: challengeURL, Transports: OverHTTP,
 		Summary: "There is nothing at the resource_metadata of the challenge.",
-		Apply: challenging(func(metadata, code string) []string {
+		Apply: Challenging(func(metadata, code string) []string {
 			challenge := `Bearer resource_metadata="` + metadata + `/none"`
 			if code != "" {
 				challenge += `, error="` + code + `"`
@@ -288,160 +197,160 @@ var authFaults = []Fault{
 		}),
 	},
 	{
-		ID: "auth.basic-scheme", Requirement: "auth.http-conform", Transports: overHTTP,
+		ID: "auth.basic-scheme", Requirement: "auth.http-conform", Transports: OverHTTP,
 		Summary:    "The challenge is of the scheme Basic, and there are no resource metadata.",
 		Collateral: []string{challengeURL, challengeCode, "auth.server.resource-metadata"},
-		Apply: all(challenging(func(string, string) []string { return []string{`Basic realm="mcp"`} }),
-			replying(server.ResourceMetadata, func(r *server.Reply) {
+		Apply: All(Challenging(func(string, string) []string { return []string{`Basic realm="mcp"`} }),
+			Replying(server.ResourceMetadata, func(r *server.Reply) {
 				r.Status, r.Body = http.StatusNotFound, []byte("not found")
 			})),
 	},
 	{
-		ID: "auth.no-metadata", Requirement: "auth.server.resource-metadata", Transports: overHTTP,
+		ID: "auth.no-metadata", Requirement: "auth.server.resource-metadata", Transports: OverHTTP,
 		Summary:    "There are no resource metadata.",
 		Collateral: []string{challengeURL},
-		Apply: protectedWith(replying(server.ResourceMetadata, func(r *server.Reply) {
+		Apply: ProtectedWith(Replying(server.ResourceMetadata, func(r *server.Reply) {
 			r.Status, r.Body = http.StatusNotFound, []byte("not found")
 		})),
 	},
 	{
-		ID: "auth.metadata-html", Requirement: "auth.server.resource-metadata", Transports: overHTTP,
+		ID: "auth.metadata-html", Requirement: "auth.server.resource-metadata", Transports: OverHTTP,
 		Summary:    "The resource metadata are text/html.",
 		Collateral: []string{challengeURL},
-		Apply: protectedWith(replying(server.ResourceMetadata, func(r *server.Reply) {
+		Apply: ProtectedWith(Replying(server.ResourceMetadata, func(r *server.Reply) {
 			r.Header.Set("Content-Type", "text/html")
 		})),
 	},
 	{
-		ID: "auth.metadata-array", Requirement: "auth.server.resource-metadata", Transports: overHTTP,
+		ID: "auth.metadata-array", Requirement: "auth.server.resource-metadata", Transports: OverHTTP,
 		Summary:    "The resource metadata are an array.",
 		Collateral: []string{challengeURL},
-		Apply: protectedWith(replying(server.ResourceMetadata, func(r *server.Reply) {
+		Apply: ProtectedWith(Replying(server.ResourceMetadata, func(r *server.Reply) {
 			r.Body = slices.Concat([]byte("["), r.Body, []byte("]"))
 		})),
 	},
 	{
-		ID: "auth.metadata-guarded", Requirement: "auth.server.resource-metadata", Transports: overHTTP,
+		ID: "auth.metadata-guarded", Requirement: "auth.server.resource-metadata", Transports: OverHTTP,
 		Summary:    "The resource metadata can only be read with a token.",
 		Collateral: []string{challengeURL},
-		Apply: protectedWith(replying(server.ResourceMetadata, func(r *server.Reply) {
-			if !bearing(r.Request) {
+		Apply: ProtectedWith(Replying(server.ResourceMetadata, func(r *server.Reply) {
+			if !Bearing(r.Request) {
 				r.Status, r.Body = http.StatusUnauthorized, []byte("{}")
 			}
 		})),
 	},
 	{
-		ID: "auth.no-servers", Requirement: "auth.server.metadata-authorization-servers", Transports: overHTTP,
+		ID: "auth.no-servers", Requirement: "auth.server.metadata-authorization-servers", Transports: OverHTTP,
 		Summary: "The resource metadata have no authorization_servers.",
-		Apply:   naming(lacking("authorization_servers")),
+		Apply:   Naming(Lacking("authorization_servers")),
 	},
 	{
-		ID: "auth.empty-servers", Requirement: "auth.server.metadata-authorization-servers", Transports: overHTTP,
+		ID: "auth.empty-servers", Requirement: "auth.server.metadata-authorization-servers", Transports: OverHTTP,
 		Summary: "The authorization_servers are an empty array.",
-		Apply:   naming(having("authorization_servers", list{})),
+		Apply:   Naming(Having("authorization_servers", list{})),
 	},
 	{
-		ID: "auth.servers-string", Requirement: "auth.server.metadata-authorization-servers", Transports: overHTTP,
+		ID: "auth.servers-string", Requirement: "auth.server.metadata-authorization-servers", Transports: OverHTTP,
 		Summary: "The authorization_servers are one string.",
-		Apply: naming(func(document object) {
+		Apply: Naming(func(document object) {
 			document["authorization_servers"] = document["authorization_servers"].(list)[0]
 		}),
 	},
 	{
-		ID: "auth.no-resource", Requirement: "auth.server.metadata-resource", Transports: overHTTP,
+		ID: "auth.no-resource", Requirement: "auth.server.metadata-resource", Transports: OverHTTP,
 		Summary: "The resource metadata have no resource.",
-		Apply:   naming(lacking("resource")),
+		Apply:   Naming(Lacking("resource")),
 	},
 	{
-		ID: "auth.resource-elsewhere", Requirement: "auth.server.metadata-resource", Transports: overHTTP,
+		ID: "auth.resource-elsewhere", Requirement: "auth.server.metadata-resource", Transports: OverHTTP,
 		Summary: "The resource metadata are for another port.",
 		Apply:   resourceURI(func(string) string { return "http://127.0.0.1:1/mcp" }),
 	},
 	{
-		ID: "auth.resource-other-path", Requirement: "auth.server.metadata-resource", Transports: overHTTP,
+		ID: "auth.resource-other-path", Requirement: "auth.server.metadata-resource", Transports: OverHTTP,
 		Summary: "The resource in the metadata has the path of the metadata.",
 		Apply: resourceURI(func(uri string) string {
 			return strings.TrimSuffix(uri, "/mcp") + server.WellKnownResource
 		}),
 	},
 	{
-		ID: "auth.resource-root", Requirement: "auth.server.metadata-resource", WarnOnly: true, Transports: overHTTP,
+		ID: "auth.resource-root", Requirement: "auth.server.metadata-resource", WarnOnly: true, Transports: OverHTTP,
 		Summary: "The resource in the metadata is the origin of the server, without its path.",
 		Apply:   resourceURI(func(uri string) string { return strings.TrimSuffix(uri, "/mcp") }),
 	},
 	{
-		ID: "auth.resource-without-scheme", Requirement: "auth.resource.has-scheme", Transports: overHTTP,
+		ID: "auth.resource-without-scheme", Requirement: "auth.resource.has-scheme", Transports: OverHTTP,
 		Summary: "The resource in the metadata begins with the host.",
 		Apply:   resourceURI(func(uri string) string { return strings.TrimPrefix(uri, "http://") }),
 	},
 	{
-		ID: "auth.resource-fragment", Requirement: "auth.resource.no-fragment", Transports: overHTTP,
+		ID: "auth.resource-fragment", Requirement: "auth.resource.no-fragment", Transports: OverHTTP,
 		Summary: "The resource in the metadata has a fragment.",
 		Apply:   resourceURI(func(uri string) string { return uri + "#mcp" }),
 	},
 	{
-		ID: "auth.resource-capitals", Requirement: "auth.resource.lowercase", Transports: overHTTP,
+		ID: "auth.resource-capitals", Requirement: "auth.resource.lowercase", Transports: OverHTTP,
 		Summary: "The scheme of the resource in the metadata is in capitals.",
 		Apply:   resourceURI(func(uri string) string { return strings.Replace(uri, "http", "HTTP", 1) }),
 	},
 	{
-		ID: "auth.resource-slash", Requirement: "auth.resource.no-trailing-slash", Transports: overHTTP,
+		ID: "auth.resource-slash", Requirement: "auth.resource.no-trailing-slash", Transports: OverHTTP,
 		Summary: "The resource in the metadata has a final slash.",
 		Apply:   resourceURI(func(uri string) string { return uri + "/" }),
 	},
 	{
-		ID: "auth.issuer-plain-http", Requirement: "auth.secure-communication", Transports: overHTTP,
+		ID: "auth.issuer-plain-http", Requirement: "auth.secure-communication", Transports: OverHTTP,
 		Summary: "The resource metadata name an authorization server without TLS on another host.",
-		Apply:   naming(having("authorization_servers", list{"http://issuer.mcpconform.invalid"})),
+		Apply:   Naming(Having("authorization_servers", list{"http://issuer.mcpconform.invalid"})),
 	},
 	{
-		ID: "auth.issuer-no-metadata", Requirement: "auth.as.metadata", Transports: overHTTP,
+		ID: "auth.issuer-no-metadata", Requirement: "auth.as.metadata", Transports: OverHTTP,
 		Summary: "The authorization server publishes no metadata.",
-		Apply: protectedWith(refusingHTTP(http.StatusNotFound,
-			func(r *http.Request) bool { return r.URL.Path == issuerMetadata })),
+		Apply: ProtectedWith(RefusingHTTP(http.StatusNotFound,
+			func(r *http.Request) bool { return r.URL.Path == IssuerMetadata })),
 	},
 	{
-		ID: "auth.issuer-other", Requirement: "auth.as.metadata", Transports: overHTTP,
+		ID: "auth.issuer-other", Requirement: "auth.as.metadata", Transports: OverHTTP,
 		Summary: "The metadata of the authorization server name another issuer.",
-		Apply:   issuing(having("issuer", "https://issuer.mcpconform.invalid")),
+		Apply:   Issuing(Having("issuer", "https://issuer.mcpconform.invalid")),
 	},
 	{
-		ID: "auth.issuer-slash", Requirement: "auth.as.metadata", WarnOnly: true, Transports: overHTTP,
+		ID: "auth.issuer-slash", Requirement: "auth.as.metadata", WarnOnly: true, Transports: OverHTTP,
 		Summary: "The issuer in the metadata of the authorization server has a slash more.",
-		Apply:   issuing(func(document object) { document["issuer"] = document["issuer"].(string) + "/" }),
+		Apply:   Issuing(func(document object) { document["issuer"] = document["issuer"].(string) + "/" }),
 	},
 	{
-		ID: "auth.no-registration", Requirement: "auth.as.dynamic-registration", Transports: overHTTP,
+		ID: "auth.no-registration", Requirement: "auth.as.dynamic-registration", Transports: OverHTTP,
 		Summary: "The authorization server offers no dynamic registration.",
-		Apply:   issuing(lacking("registration_endpoint")),
+		Apply:   Issuing(Lacking("registration_endpoint")),
 	},
 	{
-		ID: "auth.token-endpoint-plain-http", Requirement: "auth.as.https", Transports: overHTTP,
+		ID: "auth.token-endpoint-plain-http", Requirement: "auth.as.https", Transports: OverHTTP,
 		Summary: "The token endpoint is on another host without TLS.",
-		Apply:   issuing(having("token_endpoint", "http://issuer.mcpconform.invalid/token")),
+		Apply:   Issuing(Having("token_endpoint", "http://issuer.mcpconform.invalid/token")),
 	},
 	{
-		ID: "auth.token-forgotten", Requirement: "auth.server.valid-token-accepted", Transports: overHTTP,
+		ID: "auth.token-forgotten", Requirement: "auth.server.valid-token-accepted", Transports: OverHTTP,
 		Summary: "A ping is refused with 401 although its token is the one with which the session began.",
 		Apply: judging(func(token string, r *http.Request, d *server.Denial) *server.Denial {
-			if posted(r).Method == "ping" && posted(r).ID.Usable() && token == GoodToken {
+			if Posted(r).Method == "ping" && Posted(r).ID.Usable() && token == GoodToken {
 				return server.InvalidToken
 			}
 			return d
 		}),
 	},
 	{
-		ID: "auth.scheme-case", Requirement: "auth.server.scheme-any-case", Transports: overHTTP,
+		ID: "auth.scheme-case", Requirement: "auth.server.scheme-any-case", Transports: OverHTTP,
 		Summary: "The scheme has to be spelled Bearer.",
 		Apply:   refusingSpelling("bearer "),
 	},
 	{
-		ID: "auth.scheme-spaces", Requirement: "auth.server.scheme-any-case", WarnOnly: true, Transports: overHTTP,
+		ID: "auth.scheme-spaces", Requirement: "auth.server.scheme-any-case", WarnOnly: true, Transports: OverHTTP,
 		Summary: "One space has to stand between the scheme and the token.",
 		Apply:   refusingSpelling("Bearer  "),
 	},
 	{
-		ID: "auth.any-token", Requirement: "auth.server.token-validated", Transports: overHTTP,
+		ID: "auth.any-token", Requirement: "auth.server.token-validated", Transports: OverHTTP,
 		Summary: "Any text in the form of a token is accepted.",
 		Collateral: []string{
 			"auth.server.other-tokens-refused", "auth.server.audience-validated", "auth.server.expired-token-401",
@@ -450,33 +359,33 @@ var authFaults = []Fault{
 		Apply: trusting(func(token string, _ *http.Request) bool { return token != NarrowToken }),
 	},
 	{
-		ID: "auth.token-length", Requirement: "auth.server.token-validated", Transports: overHTTP,
+		ID: "auth.token-length", Requirement: "auth.server.token-validated", Transports: OverHTTP,
 		Summary: "A token is compared with the good one by its beginning only.",
 		Apply:   trusting(func(token string, _ *http.Request) bool { return strings.HasPrefix(token, GoodToken[:12]) }),
 	},
 	{
-		ID: "auth.token-and-more", Requirement: "auth.server.token-validated", Transports: overHTTP,
+		ID: "auth.token-and-more", Requirement: "auth.server.token-validated", Transports: OverHTTP,
 		Summary: "Any text that begins with the good token is accepted.",
 		Apply:   trusting(func(token string, _ *http.Request) bool { return strings.HasPrefix(token, GoodToken) }),
 	},
 	{
-		ID: "auth.token-beginning", Requirement: "auth.server.token-validated", Transports: overHTTP,
+		ID: "auth.token-beginning", Requirement: "auth.server.token-validated", Transports: OverHTTP,
 		Summary: "A beginning of the good token is taken for it.",
 		Apply:   trusting(func(token string, _ *http.Request) bool { return strings.HasPrefix(GoodToken, token) }),
 	},
 	{
-		ID: "auth.token-other-case", Requirement: "auth.server.token-validated", WarnOnly: true, Transports: overHTTP,
+		ID: "auth.token-other-case", Requirement: "auth.server.token-validated", WarnOnly: true, Transports: OverHTTP,
 		Summary: "Tokens are compared without regard to case.",
 		Apply:   trusting(func(token string, _ *http.Request) bool { return strings.EqualFold(token, GoodToken) }),
 	},
 	{
-		ID: "auth.unsigned-jwt", Requirement: "auth.server.token-validated", Transports: overHTTP,
+		ID: "auth.unsigned-jwt", Requirement: "auth.server.token-validated", Transports: OverHTTP,
 		Summary:    "A JWT of the algorithm none is taken for good.",
 		Collateral: []string{"auth.server.invalid-token-401"},
 		Apply:      trusting(func(token string, _ *http.Request) bool { return jwt(token)["alg"] == "none" }),
 	},
 	{
-		ID: "auth.unverified-jwt", Requirement: "auth.server.other-tokens-refused", Transports: overHTTP,
+		ID: "auth.unverified-jwt", Requirement: "auth.server.other-tokens-refused", Transports: OverHTTP,
 		Summary:    "The signature of a JWT is not verified.",
 		Collateral: []string{"auth.server.invalid-token-401"},
 		Apply: trusting(func(token string, _ *http.Request) bool {
@@ -485,7 +394,7 @@ var authFaults = []Fault{
 		}),
 	},
 	{
-		ID: "auth.issuer-trusted", Requirement: "auth.server.other-tokens-refused", Transports: overHTTP,
+		ID: "auth.issuer-trusted", Requirement: "auth.server.other-tokens-refused", Transports: OverHTTP,
 		Summary:    "A JWT that names the issuer of the metadata and the server itself is taken for good, whoever signed it.",
 		Collateral: []string{"auth.server.invalid-token-401"},
 		Apply: trusting(func(token string, r *http.Request) bool {
@@ -495,17 +404,17 @@ var authFaults = []Fault{
 		}),
 	},
 	{
-		ID: "auth.other-audience", Requirement: "auth.server.audience-validated", Transports: overHTTP,
+		ID: "auth.other-audience", Requirement: "auth.server.audience-validated", Transports: OverHTTP,
 		Summary: "A token for another resource is taken for good.",
 		Apply:   trusting(func(token string, _ *http.Request) bool { return token == AudienceToken }),
 	},
 	{
-		ID: "auth.expired-served", Requirement: "auth.server.expired-token-401", Transports: overHTTP,
+		ID: "auth.expired-served", Requirement: "auth.server.expired-token-401", Transports: OverHTTP,
 		Summary: "An expired token is taken for good.",
 		Apply:   trusting(func(token string, _ *http.Request) bool { return token == ExpiredToken }),
 	},
 	{
-		ID: "auth.expired-403", Requirement: "auth.server.expired-token-401", Transports: overHTTP,
+		ID: "auth.expired-403", Requirement: "auth.server.expired-token-401", Transports: OverHTTP,
 		Summary:    "An expired token is refused with HTTP status 403.",
 		Collateral: []string{codeStatus},
 		Apply: judging(func(token string, _ *http.Request, d *server.Denial) *server.Denial {
@@ -517,7 +426,7 @@ var authFaults = []Fault{
 		}),
 	},
 	{
-		ID: "auth.invalid-token-403", Requirement: "auth.server.invalid-token-401", Transports: overHTTP,
+		ID: "auth.invalid-token-403", Requirement: "auth.server.invalid-token-401", Transports: OverHTTP,
 		Summary:    "Tokens that are not known are refused with HTTP status 403.",
 		Collateral: []string{codeStatus},
 		Apply: judging(func(token string, _ *http.Request, d *server.Denial) *server.Denial {
@@ -528,7 +437,7 @@ var authFaults = []Fault{
 		}),
 	},
 	{
-		ID: "auth.invalid-token-500", Requirement: "auth.server.invalid-token-401", Transports: overHTTP,
+		ID: "auth.invalid-token-500", Requirement: "auth.server.invalid-token-401", Transports: OverHTTP,
 		Summary:    "A JWT that cannot be verified ends in HTTP status 500.",
 		Collateral: []string{codeStatus},
 		Apply: judging(func(token string, _ *http.Request, d *server.Denial) *server.Denial {
@@ -540,10 +449,10 @@ var authFaults = []Fault{
 		}),
 	},
 	{
-		ID: "auth.error-code", Requirement: challengeCode, Transports: overHTTP,
+		ID: "auth.error-code", Requirement: challengeCode, Transports: OverHTTP,
 		Summary:    "The challenge for an invalid token has the error code insufficient_scope.",
 		Collateral: []string{codeStatus},
-		Apply: challenging(func(metadata, code string) []string {
+		Apply: Challenging(func(metadata, code string) []string {
 			challenge := `Bearer resource_metadata="` + metadata + `"`
 			if code != "" {
 				challenge += `, error="insufficient_scope"`
@@ -552,55 +461,55 @@ var authFaults = []Fault{
 		}),
 	},
 	{
-		ID: "auth.error-missing", Requirement: challengeCode, WarnOnly: true, Transports: overHTTP,
+		ID: "auth.error-missing", Requirement: challengeCode, WarnOnly: true, Transports: OverHTTP,
 		Summary: "The challenge for an invalid token has no error code.",
-		Apply: challenging(func(metadata, _ string) []string {
+		Apply: Challenging(func(metadata, _ string) []string {
 			return []string{`Bearer resource_metadata="` + metadata + `"`}
 		}),
 	},
 	{
-		ID: "auth.forbidden-without-challenge", Requirement: "auth.server.refusal-challenge", Transports: overHTTP,
+		ID: "auth.forbidden-without-challenge", Requirement: "auth.server.refusal-challenge", Transports: OverHTTP,
 		Summary: "403 comes without a challenge.",
-		Apply:   protectedWith(replying(server.Forbidden, func(r *server.Reply) { r.Header.Del("Www-Authenticate") })),
+		Apply:   ProtectedWith(Replying(server.Forbidden, func(r *server.Reply) { r.Header.Del("Www-Authenticate") })),
 	},
 	{
 		ID: "auth.malformed-without-challenge", Requirement: "auth.server.refusal-challenge", WarnOnly: true,
-		Transports: overHTTP,
+		Transports: OverHTTP,
 		Summary:    "400 for a malformed token comes without a challenge.",
-		Apply: protectedWith(replying(server.MalformedToken,
+		Apply: ProtectedWith(Replying(server.MalformedToken,
 			func(r *server.Reply) { r.Header.Del("Www-Authenticate") })),
 	},
 	{
-		ID: "auth.challenge-bare", Requirement: "auth.server.challenge-parameters", Transports: overHTTP,
+		ID: "auth.challenge-bare", Requirement: "auth.server.challenge-parameters", Transports: OverHTTP,
 		Summary: "The challenge of an answer with status 403 is the word Bearer.",
-		Apply: protectedWith(replying(server.Forbidden,
+		Apply: ProtectedWith(Replying(server.Forbidden,
 			func(r *server.Reply) { r.Header.Set("Www-Authenticate", "Bearer") })),
 	},
 	{
-		ID: "auth.challenge-repeats", Requirement: "auth.server.challenge-parameters-once", Transports: overHTTP,
+		ID: "auth.challenge-repeats", Requirement: "auth.server.challenge-parameters-once", Transports: OverHTTP,
 		Summary: "A challenge describes the error in two languages, by two parameters of the same name.",
-		Apply:   challenging(explaining(`, error_description="No such token", error_description="Kein solches Token"`)),
+		Apply:   Challenging(explaining(`, error_description="No such token", error_description="Kein solches Token"`)),
 	},
 	{
-		ID: "auth.challenge-quotes", Requirement: "auth.server.challenge-characters", Transports: overHTTP,
+		ID: "auth.challenge-quotes", Requirement: "auth.server.challenge-characters", Transports: OverHTTP,
 		Summary: "The error_description of a challenge has quotation marks in it.",
-		Apply:   challenging(explaining(`, error_description="The token is not \"valid\""`)),
+		Apply:   Challenging(explaining(`, error_description="The token is not \"valid\""`)),
 	},
 	{
-		ID: "auth.challenge-error-uri", Requirement: "auth.server.challenge-characters", Transports: overHTTP,
+		ID: "auth.challenge-error-uri", Requirement: "auth.server.challenge-characters", Transports: OverHTTP,
 		Summary: "The error_uri of a challenge has a space in it.",
-		Apply:   challenging(explaining(`, error_uri="https://example.com/invalid token"`)),
+		Apply:   Challenging(explaining(`, error_uri="https://example.com/invalid token"`)),
 	},
 	{
-		ID: "auth.malformed-401", Requirement: "auth.server.error-code-status", Transports: overHTTP,
+		ID: "auth.malformed-401", Requirement: "auth.server.error-code-status", Transports: OverHTTP,
 		Summary: "The error code invalid_request comes with HTTP status 401.",
-		Apply: protectedWith(replying(server.MalformedToken,
+		Apply: ProtectedWith(Replying(server.MalformedToken,
 			func(r *server.Reply) { r.Status = http.StatusUnauthorized })),
 	},
 	{
-		ID: "auth.error-without-token", Requirement: "auth.server.no-error-without-token", Transports: overHTTP,
+		ID: "auth.error-without-token", Requirement: "auth.server.no-error-without-token", Transports: OverHTTP,
 		Summary: "The challenge has the error code invalid_token where there was no token.",
-		Apply: challenging(func(metadata, code string) []string {
+		Apply: Challenging(func(metadata, code string) []string {
 			if code == "" {
 				code = "invalid_token"
 			}
@@ -608,19 +517,19 @@ var authFaults = []Fault{
 		}),
 	},
 	{
-		ID: "auth.other-scheme", Requirement: challengeCode, Transports: overHTTP,
+		ID: "auth.other-scheme", Requirement: challengeCode, Transports: OverHTTP,
 		Summary: "The challenge is of the scheme OAuth.",
-		Apply: challenging(func(metadata, code string) []string {
+		Apply: Challenging(func(metadata, code string) []string {
 			return []string{`OAuth resource_metadata="` + metadata + `", error="` + code + `"`}
 		}),
 	},
 	{
-		ID: "auth.narrow-served", Requirement: "auth.server.insufficient-scope-403", Transports: overHTTP,
+		ID: "auth.narrow-served", Requirement: "auth.server.insufficient-scope-403", Transports: OverHTTP,
 		Summary: "The scope of a token does not matter.",
 		Apply:   trusting(func(token string, _ *http.Request) bool { return token == NarrowToken }),
 	},
 	{
-		ID: "auth.narrow-401", Requirement: "auth.server.insufficient-scope-403", Transports: overHTTP,
+		ID: "auth.narrow-401", Requirement: "auth.server.insufficient-scope-403", Transports: OverHTTP,
 		Summary:    "A request beyond the scope of its token is refused with HTTP status 401.",
 		Collateral: []string{codeStatus},
 		Apply: judging(func(_ string, _ *http.Request, d *server.Denial) *server.Denial {
@@ -631,53 +540,53 @@ var authFaults = []Fault{
 		}),
 	},
 	{
-		ID: "auth.malformed-500", Requirement: "auth.server.malformed-400", Transports: overHTTP,
+		ID: "auth.malformed-500", Requirement: "auth.server.malformed-400", Transports: OverHTTP,
 		Summary:    "An Authorization header without a token ends in HTTP status 500.",
 		Collateral: []string{codeStatus},
-		Apply: protectedWith(replying(server.MalformedToken,
+		Apply: ProtectedWith(Replying(server.MalformedToken,
 			func(r *server.Reply) { r.Status = http.StatusInternalServerError })),
 	},
 	{
-		ID: "auth.malformed-served", Requirement: "auth.server.malformed-400", Transports: overHTTP,
+		ID: "auth.malformed-served", Requirement: "auth.server.malformed-400", Transports: OverHTTP,
 		Summary: "A request with an Authorization header without a token is served.",
-		Apply:   protectedWith(passing(server.MalformedToken, func(*server.Reply) bool { return true })),
+		Apply:   ProtectedWith(Passing(server.MalformedToken, func(*server.Reply) bool { return true })),
 	},
 	{
-		ID: "auth.session-of-anyone", Requirement: "security.session.bound-to-user", Transports: overHTTP,
+		ID: "auth.session-of-anyone", Requirement: "security.session.bound-to-user", Transports: OverHTTP,
 		Summary: "A session can be used with the token of another user.",
-		Apply:   protecting(func(p *server.Protection) { p.Verify = verify }),
+		Apply:   Protecting(func(p *server.Protection) { p.Verify = Verify }),
 	},
 	{
-		ID: "auth.session-is-enough", Requirement: "security.session.not-authentication", Transports: overHTTP,
+		ID: "auth.session-is-enough", Requirement: "security.session.not-authentication", Transports: OverHTTP,
 		Summary:    "Within a session, no token is needed.",
 		Collateral: []string{"auth.server.validates-first"},
 		Apply:      openSession(func(*http.Request) bool { return true }),
 	},
 	{
-		ID: "auth.get-open", Requirement: "auth.server.validates-first", Transports: overHTTP,
+		ID: "auth.get-open", Requirement: "auth.server.validates-first", Transports: OverHTTP,
 		Summary:    "The listening stream of a session can be opened without a token.",
 		Collateral: []string{"security.session.not-authentication"},
 		Apply:      openSession(func(r *http.Request) bool { return r.Method == http.MethodGet }),
 	},
 	{
-		ID: "auth.delete-open", Requirement: "auth.server.validates-first", Transports: overHTTP,
+		ID: "auth.delete-open", Requirement: "auth.server.validates-first", Transports: OverHTTP,
 		Summary:    "A session can be ended without a token.",
 		Collateral: []string{"security.session.not-authentication"},
 		Apply:      openSession(func(r *http.Request) bool { return r.Method == http.MethodDelete }),
 	},
 	{
-		ID: "auth.refused-with-result", Requirement: "auth.server.no-data-unauthorized", Transports: overHTTP,
+		ID: "auth.refused-with-result", Requirement: "auth.server.no-data-unauthorized", Transports: OverHTTP,
 		Summary: "The 401 answer to an initialize holds the result.",
-		Apply: protectedWith(passing(server.Unauthorized,
-			func(r *server.Reply) bool { return posted(r.Request).Method == "initialize" }),
-			replying(server.AnsweredJSON, func(r *server.Reply) {
+		Apply: ProtectedWith(Passing(server.Unauthorized,
+			func(r *server.Reply) bool { return Posted(r.Request).Method == "initialize" }),
+			Replying(server.AnsweredJSON, func(r *server.Reply) {
 				scheme, token, _ := strings.Cut(r.Request.Header.Get("Authorization"), " ")
-				if posted(r.Request).Method == "initialize" &&
+				if Posted(r.Request).Method == "initialize" &&
 					!(strings.EqualFold(scheme, "Bearer") && strings.TrimLeft(token, " ") == GoodToken) {
 					r.Status = http.StatusUnauthorized
 					challenge := `Bearer resource_metadata="http://` + r.Request.Host + server.WellKnownResource +
 						`/mcp"`
-					if bearing(r.Request) {
+					if Bearing(r.Request) {
 						challenge += `, error="invalid_token"`
 					}
 					r.Header.Set("Www-Authenticate", challenge)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	. "github.com/mcpconform/mcpconform/internal/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
@@ -23,14 +24,9 @@ func unknownRef(r *server.Request) bool {
 	return ok && kind != "ref/prompt" && kind != "ref/resource"
 }
 
-// logged changes the text of log messages; no check awaits one.
-func logged(change func(raw string) string) apply {
-	return messages("notifications/message", func(out *server.Outgoing) { out.Raw = []byte(change(text(out.Message))) })
-}
-
 // reacting sends something in answer to notifications and responses that fit.
 func reacting(kind wire.Kind, method string, answer func(m *wire.Message) object) apply {
-	return receiving(func(s *server.Session, m *wire.Message, next func()) {
+	return Receiving(func(s *server.Session, m *wire.Message, next func()) {
 		next()
 		if m.Kind == kind && (method == "" || m.Method == method) {
 			s.Send(&server.Outgoing{Session: s, Message: answer(m)})
@@ -53,7 +49,7 @@ func ownIDs(s *server.Session) *sync.Map {
 }
 
 // keepsOwnIDs makes each session remember its own requests; see ownIDs.
-var keepsOwnIDs = sending(func(out *server.Outgoing) []*server.Outgoing {
+var keepsOwnIDs = Sending(func(out *server.Outgoing) []*server.Outgoing {
 	if id, ok := out.Message["id"].(json.RawMessage); ok && out.Kind == wire.Request {
 		ownIDs(out.Session).Store(string(id), true)
 	}
@@ -66,12 +62,12 @@ var baseFaults = []Fault{
 		ID: "base.unknown-method-ignored", Requirement: "base.response.present",
 		Summary:    "Requests of unknown methods get no response.",
 		Collateral: []string{"base.error.method-not-found"},
-		Apply:      answering("*", server.NoAnswer, unknownMethod),
+		Apply:      Answering("*", server.NoAnswer, unknownMethod),
 	},
 	{
 		ID: "base.member-case-ignored", Requirement: "base.jsonrpc.member-case",
 		Summary: "Members are read without regard to case: METHOD is as good as method.",
-		Apply: inbound(func(raw []byte) []byte {
+		Apply: Inbound(func(raw []byte) []byte {
 			return []byte(strings.NewReplacer(`"ID":`, `"id":`, `"METHOD":`, `"method":`, `"Method":`,
 				`"method":`).Replace(string(raw)))
 		}),
@@ -80,36 +76,36 @@ var baseFaults = []Fault{
 		ID: "base.log-trailing-comma", Requirement: "base.json.well-formed",
 		Summary:    "Log messages are JSON with a comma before the last brace.",
 		Collateral: []string{"stdio.server.stdout-clean"},
-		Apply:      logged(func(raw string) string { return strings.TrimSuffix(raw, "}") + ",}" }),
+		Apply:      Logged(func(raw string) string { return strings.TrimSuffix(raw, "}") + ",}" }),
 	},
 	{
 		ID: "base.log-lone-surrogate", Requirement: "base.json.well-formed", WarnOnly: true,
 		Summary: "Log messages hold half a surrogate pair.",
-		Apply:   logged(func(raw string) string { return strings.Replace(raw, `"logger":"`, `"logger":"\ud83d`, 1) }),
+		Apply:   Logged(func(raw string) string { return strings.Replace(raw, `"logger":"`, `"logger":"\ud83d`, 1) }),
 	},
 	{
 		ID: "base.byte-order-mark", Requirement: "base.json.well-formed",
 		Summary: "Each message begins with a byte order mark.",
-		Apply: framing(func(_ *server.Outgoing, frame []byte) []byte {
+		Apply: Framing(func(_ *server.Outgoing, frame []byte) []byte {
 			return append([]byte("\xef\xbb\xbf"), frame...)
 		}),
 	},
 	{
 		ID: "base.duplicate-member", Requirement: "base.json.unique-names",
 		Summary: "Responses name the member jsonrpc twice.",
-		Apply: responses("*", func(out *server.Outgoing) {
-			out.Raw = []byte(`{"jsonrpc":"2.0",` + strings.TrimPrefix(text(out.Message), "{"))
+		Apply: Responses("*", func(out *server.Outgoing) {
+			out.Raw = []byte(`{"jsonrpc":"2.0",` + strings.TrimPrefix(Text(out.Message), "{"))
 		}),
 	},
 	{
 		ID: "base.jsonrpc-missing", Requirement: "base.jsonrpc.version",
 		Summary: "Responses lack the member jsonrpc.",
-		Apply:   responses("*", func(out *server.Outgoing) { delete(out.Message, "jsonrpc") }),
+		Apply:   Responses("*", func(out *server.Outgoing) { delete(out.Message, "jsonrpc") }),
 	},
 	{
 		ID: "base.jsonrpc-number", Requirement: "base.jsonrpc.version",
 		Summary: "The member jsonrpc of notifications is the number 2.0.",
-		Apply: sending(func(out *server.Outgoing) []*server.Outgoing {
+		Apply: Sending(func(out *server.Outgoing) []*server.Outgoing {
 			if out.Kind == wire.Notification {
 				out.Message["jsonrpc"] = json.Number("2.0")
 			}
@@ -119,24 +115,24 @@ var baseFaults = []Fault{
 	{
 		ID: "base.jsonrpc-1.0", Requirement: "base.jsonrpc.version",
 		Summary: `Errors carry "jsonrpc": "1.0".`,
-		Apply:   problems("*", func(out *server.Outgoing, _ object) { out.Message["jsonrpc"] = "1.0" }),
+		Apply:   Problems("*", func(out *server.Outgoing, _ object) { out.Message["jsonrpc"] = "1.0" }),
 	},
 	{
 		ID: "base.method-number", Requirement: "base.jsonrpc.method-string",
 		Summary:    "The method of log messages is a number.",
 		Collateral: []string{"stdio.server.stdout-clean"},
-		Apply:      messages("notifications/message", func(out *server.Outgoing) { out.Message["method"] = 7 }),
+		Apply:      Messages("notifications/message", func(out *server.Outgoing) { out.Message["method"] = 7 }),
 	},
 	{
 		ID: "base.params-array", Requirement: "base.jsonrpc.params-object",
 		Summary: "The params of notifications/tools/list_changed are an empty array.",
-		Apply: messages("notifications/tools/list_changed",
+		Apply: Messages("notifications/tools/list_changed",
 			func(out *server.Outgoing) { out.Message["params"] = list{} }),
 	},
 	{
 		ID: "base.params-null", Requirement: "base.jsonrpc.params-object",
 		Summary: "The params of requests and notifications that need none are null.",
-		Apply: sending(func(out *server.Outgoing) []*server.Outgoing {
+		Apply: Sending(func(out *server.Outgoing) []*server.Outgoing {
 			if _, ok := out.Message["params"]; !ok && out.Method != "" {
 				out.Message["params"] = nil
 			}
@@ -146,19 +142,19 @@ var baseFaults = []Fault{
 	{
 		ID: "base.rpc-method", Requirement: "base.jsonrpc.rpc-prefix",
 		Summary: "A notification rpc.ready follows the handshake.",
-		Apply:   ready(func(s *server.Session) { s.Notify("rpc.ready", nil) }),
+		Apply:   Ready(func(s *server.Session) { s.Notify("rpc.ready", nil) }),
 	},
 	{
 		ID: "base.response-twice", Requirement: "base.response.once",
 		Summary: "Each response is sent twice.",
-		Apply: sending(server.OnResponse("*", func(out *server.Outgoing) []*server.Outgoing {
+		Apply: Sending(server.OnResponse("*", func(out *server.Outgoing) []*server.Outgoing {
 			return []*server.Outgoing{out, out.Clone()}
 		})),
 	},
 	{
 		ID: "base.error-and-result", Requirement: "base.response.once",
 		Summary: "A request that is refused gets the error and then an empty result.",
-		Apply: sending(server.OnResponse("prompts/get", func(out *server.Outgoing) []*server.Outgoing {
+		Apply: Sending(server.OnResponse("prompts/get", func(out *server.Outgoing) []*server.Outgoing {
 			if out.Kind != wire.ErrorResponse {
 				return []*server.Outgoing{out}
 			}
@@ -171,7 +167,7 @@ var baseFaults = []Fault{
 	{
 		ID: "base.reserved-code", Requirement: "base.error.reserved-codes",
 		Summary: "A reference of unknown type is refused with the code -32100.",
-		Apply:   refusing("completion/complete", -32100, unknownRef),
+		Apply:   Refusing("completion/complete", -32100, unknownRef),
 	},
 	{
 		ID: "base.parse-error-code", Requirement: "base.error.parse-error",
@@ -191,11 +187,11 @@ var baseFaults = []Fault{
 	{
 		ID: "base.invalid-request-served", Requirement: "base.error.invalid-request",
 		Summary: "A request whose method is a number gets a result.",
-		Apply: all(
+		Apply: All(
 			func(o *server.Options) {
 				o.Behaviour.Valid = func(m *wire.Message) bool { return m.Has(wire.MethodType) && m.ID.Usable() }
 			},
-			receiving(func(s *server.Session, m *wire.Message, next func()) {
+			Receiving(func(s *server.Session, m *wire.Message, next func()) {
 				if m.Has(wire.MethodType) {
 					s.Send(&server.Outgoing{Session: s,
 						Message: object{"jsonrpc": "2.0", "id": json.RawMessage(m.ID.String()), "result": object{}}})
@@ -208,14 +204,14 @@ var baseFaults = []Fault{
 	{
 		ID: "base.id-unchecked", Requirement: "base.response.id-echo",
 		Summary: "Requests are served whatever the type of their id is.",
-		Apply:   understanding(wire.IDType),
+		Apply:   Understanding(wire.IDType),
 	},
 	{
-		ID: "base.invalid-request-over-http", Requirement: "base.error.invalid-request", Transports: overHTTP,
+		ID: "base.invalid-request-over-http", Requirement: "base.error.invalid-request", Transports: OverHTTP,
 		Summary: "Over HTTP, JSON that is not a request is refused as if it were not JSON.",
-		Apply: sending(func(out *server.Outgoing) []*server.Outgoing {
+		Apply: Sending(func(out *server.Outgoing) []*server.Outgoing {
 			if problem := out.RPCError(); problem != nil && out.Answers == nil &&
-				isCode(problem, server.InvalidRequest) {
+				IsCode(problem, server.InvalidRequest) {
 				problem["code"] = server.ParseError
 			}
 			return []*server.Outgoing{out}
@@ -224,9 +220,9 @@ var baseFaults = []Fault{
 	{
 		ID: "base.invalid-request-code", Requirement: "base.error.invalid-request",
 		Summary: "JSON that is not a request is refused with -32603.",
-		Apply: sending(func(out *server.Outgoing) []*server.Outgoing {
+		Apply: Sending(func(out *server.Outgoing) []*server.Outgoing {
 			if problem := out.RPCError(); problem != nil && out.Answers == nil &&
-				isCode(problem, server.InvalidRequest) {
+				IsCode(problem, server.InvalidRequest) {
 				problem["code"] = server.InternalError
 			}
 			return []*server.Outgoing{out}
@@ -235,31 +231,31 @@ var baseFaults = []Fault{
 	{
 		ID: "base.unknown-method-code", Requirement: "base.error.method-not-found",
 		Summary: "Requests of unknown methods are refused with -32600.",
-		Apply:   recoding("*", server.MethodNotFound, server.InvalidRequest),
+		Apply:   Recoding("*", server.MethodNotFound, server.InvalidRequest),
 	},
 	{
 		ID: "base.unknown-method-result", Requirement: "base.error.method-not-found",
 		Summary: "Requests of unknown methods get an empty result.",
-		Apply:   answering("*", object{}, unknownMethod),
+		Apply:   Answering("*", object{}, unknownMethod),
 	},
 	{
 		ID: "base.unknown-method-of-feature", Requirement: "base.error.method-not-found",
 		Summary: "Requests of unknown methods that begin with prompts/ are refused with -32602.",
-		Apply: refusing("*", server.InvalidParams, func(r *server.Request) bool {
+		Apply: Refusing("*", server.InvalidParams, func(r *server.Request) bool {
 			return strings.HasPrefix(r.Method, "prompts/") && r.Method != "prompts/list" && r.Method != "prompts/get"
 		}),
 	},
 	{
 		ID: "base.method-beginning", Requirement: "base.error.method-not-found", Form: ByValue,
 		Summary: "Requests of methods whose name begins like ping, in whatever case, are taken for pings.",
-		Apply: answering("*", object{}, func(r *server.Request) bool {
+		Apply: Answering("*", object{}, func(r *server.Request) bool {
 			return r.Method != "ping" && strings.HasPrefix(strings.ToLower(r.Method), "ping")
 		}),
 	},
 	{
 		ID: "base.invalid-params-code", Requirement: "base.error.invalid-params",
 		Summary: "A call without a name is refused with -32603.",
-		Apply: refusing("tools/call", server.InternalError, func(r *server.Request) bool {
+		Apply: Refusing("tools/call", server.InternalError, func(r *server.Request) bool {
 			_, ok := r.Params["name"].(string)
 			return !ok
 		}),
@@ -267,7 +263,7 @@ var baseFaults = []Fault{
 	{
 		ID: "base.invalid-params-parse-error", Requirement: "base.error.invalid-params",
 		Summary: "Params that do not fit are refused with -32700.",
-		Apply: refusing("prompts/get", server.ParseError, func(r *server.Request) bool {
+		Apply: Refusing("prompts/get", server.ParseError, func(r *server.Request) bool {
 			_, ok := r.Params["name"].(string)
 			return !ok
 		}),
@@ -275,47 +271,47 @@ var baseFaults = []Fault{
 	{
 		ID: "base.params-strict", Requirement: "base.params.open",
 		Summary: "List requests with members beside cursor and _meta are refused.",
-		Apply:   refusing("*", server.InvalidParams, hasUndefined),
+		Apply:   Refusing("*", server.InvalidParams, hasUndefined),
 	},
 	{
 		ID: "base.params-strict-call", Requirement: "base.params.open",
 		Summary: "A tools/call with a member that the revision does not define is refused.",
-		Apply:   refusing("tools/call", server.InvalidParams, hasUndefined),
+		Apply:   Refusing("tools/call", server.InvalidParams, hasUndefined),
 	},
 	{
 		ID: "base.params-strict-read", Requirement: "base.params.open",
 		Summary: "A resources/read with a member that the revision does not define is refused.",
-		Apply:   refusing("resources/read", server.InvalidParams, hasUndefined),
+		Apply:   Refusing("resources/read", server.InvalidParams, hasUndefined),
 	},
 	{
 		ID: "base.params-strict-get", Requirement: "base.params.open",
 		Summary: "A prompts/get with a member that the revision does not define is refused.",
-		Apply:   refusing("prompts/get", server.InvalidParams, hasUndefined),
+		Apply:   Refusing("prompts/get", server.InvalidParams, hasUndefined),
 	},
 	{
 		ID: "base.params-strict-complete", Requirement: "base.params.open",
 		Summary: "A completion/complete with a member that the revision does not define is refused.",
-		Apply:   refusing("completion/complete", server.InvalidParams, hasUndefined),
+		Apply:   Refusing("completion/complete", server.InvalidParams, hasUndefined),
 	},
 	{
 		ID: "base.params-strict-initialize", Requirement: "base.params.open",
 		Summary: "An initialize with a member that the revision does not define is refused.",
-		Apply:   refusing("initialize", server.InvalidParams, hasUndefined),
+		Apply:   Refusing("initialize", server.InvalidParams, hasUndefined),
 	},
 	{
 		ID: "base.params-strict-set-level", Requirement: "base.params.open",
 		Summary: "A logging/setLevel with a member that the revision does not define is refused.",
-		Apply:   refusing("logging/setLevel", server.InvalidParams, hasUndefined),
+		Apply:   Refusing("logging/setLevel", server.InvalidParams, hasUndefined),
 	},
 	{
 		ID: "base.params-strict-subscribe", Requirement: "base.params.open",
 		Summary: "A resources/subscribe with a member that the revision does not define is refused.",
-		Apply:   refusing("resources/subscribe", server.InvalidParams, hasUndefined),
+		Apply:   Refusing("resources/subscribe", server.InvalidParams, hasUndefined),
 	},
 	{
 		ID: "base.params-required", Requirement: "base.params.omitted",
 		Summary: "A list request with empty params is refused.",
-		Apply: refusing("resources/list", server.InvalidParams, func(r *server.Request) bool {
+		Apply: Refusing("resources/list", server.InvalidParams, func(r *server.Request) bool {
 			return r.Message.Params != nil && len(r.Params) == 0
 		}),
 	},
@@ -342,13 +338,13 @@ var baseFaults = []Fault{
 	{
 		ID: "base.request-id-reused", Requirement: "base.request.id-unique",
 		Summary: "Two pings of the server have the same id.",
-		Apply:   all(pinging(object{"id": "ping"}), pinging(object{"id": "ping"})),
+		Apply:   All(pinging(object{"id": "ping"}), pinging(object{"id": "ping"})),
 	},
 	{
 		ID: "base.id-spaces-mixed", Requirement: "base.request.id-space-per-side",
 		Collateral: []string{"base.request.integer-id-served"},
 		Summary:    "Requests with ids from 1000000 on are taken for the server's own and refused.",
-		Apply: refusing("ping", server.InvalidRequest, func(r *server.Request) bool {
+		Apply: Refusing("ping", server.InvalidRequest, func(r *server.Request) bool {
 			return slices.Contains([]string{"1000000", "1000001", "1000002"}, r.ID.String())
 		}),
 	},
@@ -356,9 +352,9 @@ var baseFaults = []Fault{
 		ID: "base.id-space-shared", Requirement: "base.request.id-space-per-side", Form: AtOnce,
 		Summary:    "A request with the id of an open request of the server is taken for the answer to that.",
 		Collateral: []string{"base.response.present"},
-		Apply: all(
+		Apply: All(
 			keepsOwnIDs,
-			receiving(func(s *server.Session, m *wire.Message, next func()) {
+			Receiving(func(s *server.Session, m *wire.Message, next func()) {
 				if _, open := ownIDs(s).LoadAndDelete(m.ID.String()); open && m.Kind == wire.Request {
 					m.Kind, m.Result = wire.Result, object{}
 				}
@@ -370,9 +366,9 @@ var baseFaults = []Fault{
 		ID: "base.id-space-forgets", Requirement: "base.request.id-space-per-side", Form: AtOnce,
 		Summary:    "A request with the id of an open request of the server makes that forget what it waits for.",
 		Collateral: []string{"cancellation.in-progress"},
-		Apply: all(
+		Apply: All(
 			keepsOwnIDs,
-			receiving(func(s *server.Session, m *wire.Message, next func()) {
+			Receiving(func(s *server.Session, m *wire.Message, next func()) {
 				if _, open := ownIDs(s).LoadAndDelete(m.ID.String()); open || !m.IsResponse() {
 					next()
 				}
@@ -383,7 +379,7 @@ var baseFaults = []Fault{
 		ID: "base.string-id-refused", Requirement: "base.request.string-id-served",
 		Summary:    "Requests whose id is a string are refused.",
 		Collateral: []string{"base.message.utf8-accepted", "stdio.message.only-newline-delimits"},
-		Apply: refusing("*", server.InvalidRequest, func(r *server.Request) bool {
+		Apply: Refusing("*", server.InvalidRequest, func(r *server.Request) bool {
 			return strings.HasPrefix(r.ID.String(), `"`)
 		}),
 	},
@@ -391,12 +387,12 @@ var baseFaults = []Fault{
 		ID: "base.refusals-unsent", Requirement: "base.response.present", Form: ByValue,
 		Summary:    "A read of a URI without a scheme, and a completion for a reference of an unknown type, are refused in silence.",
 		Collateral: []string{"resources.error.not-found-code"},
-		Apply: all(
-			answering("resources/read", server.NoAnswer, func(r *server.Request) bool {
+		Apply: All(
+			Answering("resources/read", server.NoAnswer, func(r *server.Request) bool {
 				uri, _ := r.Params["uri"].(string)
 				return strings.HasPrefix(uri, "mcpconform no")
 			}),
-			answering("completion/complete", server.NoAnswer, func(r *server.Request) bool {
+			Answering("completion/complete", server.NoAnswer, func(r *server.Request) bool {
 				return wire.At(r.Params, "ref", "type") == "ref/mcpconform"
 			}),
 		),
@@ -405,14 +401,14 @@ var baseFaults = []Fault{
 		ID: "base.string-id-unanswered", Requirement: "base.request.string-id-served",
 		Summary:    "Requests whose id is a string are read as if they had none.",
 		Collateral: []string{"base.response.present"},
-		Apply: answering("*", server.NoAnswer, func(r *server.Request) bool {
+		Apply: Answering("*", server.NoAnswer, func(r *server.Request) bool {
 			return strings.HasPrefix(r.ID.String(), `"`)
 		}),
 	},
 	{
 		ID: "base.ids-as-text", Requirement: "base.request.string-id-served", Form: AtOnce,
 		Summary: "A request is refused while another one has an id of the same text.",
-		Apply: refusing("ping", server.InvalidRequest, func(r *server.Request) bool {
+		Apply: Refusing("ping", server.InvalidRequest, func(r *server.Request) bool {
 			return slices.ContainsFunc(r.Session.Running(),
 				func(other *server.Request) bool { return other != r && other.ID.Resembles(r.ID) })
 		}),
@@ -422,7 +418,7 @@ var baseFaults = []Fault{
 		Summary: "The response to a request has the id of another one that is running, if its text is the same.",
 		Collateral: []string{"base.response.once", "base.request.string-id-served", "ping.response-empty",
 			"schema.call-tool-result", "progress.in-progress", "progress.stop"},
-		Apply: responses("ping", func(out *server.Outgoing) {
+		Apply: Responses("ping", func(out *server.Outgoing) {
 			for _, other := range out.Session.Running() {
 				if other != out.Answers && other.ID.Resembles(out.Answers.ID) {
 					out.Message["id"] = json.RawMessage(other.ID.String())
@@ -433,20 +429,20 @@ var baseFaults = []Fault{
 	{
 		ID: "base.empty-string-id-refused", Requirement: "base.request.string-id-served", Form: ByValue,
 		Summary: "A request whose id is the empty string is refused.",
-		Apply:   refusing("*", server.InvalidRequest, func(r *server.Request) bool { return r.ID.String() == `""` }),
+		Apply:   Refusing("*", server.InvalidRequest, func(r *server.Request) bool { return r.ID.String() == `""` }),
 	},
 	{
 		ID: "base.zero-id-ignored", Requirement: "base.request.integer-id-served", Form: ByValue,
 		Summary:    "A request with the id 0 is taken for a notification.",
 		Collateral: []string{"base.response.present"},
-		Apply:      answering("*", server.NoAnswer, func(r *server.Request) bool { return r.ID.String() == "0" }),
+		Apply:      Answering("*", server.NoAnswer, func(r *server.Request) bool { return r.ID.String() == "0" }),
 	},
 	{
 		ID: "base.large-id-cut", Requirement: "base.request.integer-id-served", Form: ByValue,
 		Summary: "Ids are cut to 32 bits in the response.",
 		Collateral: []string{"base.response.id-echo", "base.error.undetectable-id", "base.response.once",
 			"base.response.present", "base.response.only-to-requests"},
-		Apply: responses("*", func(out *server.Outgoing) {
+		Apply: Responses("*", func(out *server.Outgoing) {
 			if n, err := strconv.ParseInt(out.Answers.ID.String(), 10, 64); err == nil && n > 0 {
 				out.Message["id"] = uint32(n)
 			}
@@ -456,8 +452,8 @@ var baseFaults = []Fault{
 		ID: "base.error-id-null", Requirement: "base.response.id-echo",
 		Summary:    "Errors for unknown methods have the id null.",
 		Collateral: []string{"base.error.method-not-found", "base.response.present"},
-		Apply: problems("*", func(out *server.Outgoing, problem object) {
-			if isCode(problem, server.MethodNotFound) {
+		Apply: Problems("*", func(out *server.Outgoing, problem object) {
+			if IsCode(problem, server.MethodNotFound) {
 				out.Message["id"] = nil
 			}
 		}),
@@ -466,8 +462,8 @@ var baseFaults = []Fault{
 		ID: "base.error-id-missing", Requirement: "base.response.id-echo",
 		Summary:    "Errors for unknown methods have no id.",
 		Collateral: []string{"base.error.method-not-found", "base.response.present"},
-		Apply: problems("*", func(out *server.Outgoing, problem object) {
-			if isCode(problem, server.MethodNotFound) {
+		Apply: Problems("*", func(out *server.Outgoing, problem object) {
+			if IsCode(problem, server.MethodNotFound) {
 				delete(out.Message, "id")
 			}
 		}),
@@ -475,7 +471,7 @@ var baseFaults = []Fault{
 	{
 		ID: "base.id-as-string", Requirement: "base.response.id-type-echo",
 		Summary: "Responses carry the id as a string, whatever it was.",
-		Apply: responses("*", func(out *server.Outgoing) {
+		Apply: Responses("*", func(out *server.Outgoing) {
 			if id := out.Answers.ID.String(); !strings.HasPrefix(id, `"`) {
 				out.Message["id"] = id
 			}
@@ -487,7 +483,7 @@ var baseFaults = []Fault{
 		Collateral: []string{"base.response.present", "base.response.once", "base.response.id-echo",
 			"base.request.string-id-served", "base.response.only-to-requests", "schema.call-tool-result",
 			"progress.in-progress", "progress.stop"},
-		Apply: responses("*", func(out *server.Outgoing) {
+		Apply: Responses("*", func(out *server.Outgoing) {
 			if id, err := strconv.Atoi(strings.Trim(out.Answers.ID.String(), `"`)); err == nil {
 				out.Message["id"] = id
 			}
@@ -496,7 +492,7 @@ var baseFaults = []Fault{
 	{
 		ID: "base.responses-answered", Requirement: "base.response.only-to-requests",
 		Summary: "A response that nobody asked for is answered with an error.",
-		Apply: receiving(func(s *server.Session, m *wire.Message, next func()) {
+		Apply: Receiving(func(s *server.Session, m *wire.Message, next func()) {
 			next()
 			if m.IsResponse() && m.ID.String() == `"mcpconform-stray"` {
 				s.Send(&server.Outgoing{Session: s,
@@ -508,7 +504,7 @@ var baseFaults = []Fault{
 		ID: "base.responses-refused", Requirement: "base.response.only-to-requests",
 		Summary:    "An error that nobody asked for is answered with an error without an id.",
 		Collateral: []string{"base.response.id-echo"},
-		Apply: receiving(func(s *server.Session, m *wire.Message, next func()) {
+		Apply: Receiving(func(s *server.Session, m *wire.Message, next func()) {
 			next()
 			if m.Kind == wire.ErrorResponse && m.ID.String() == `"mcpconform-stray-too"` {
 				s.Send(&server.Outgoing{Session: s, Message: refusal(nil, server.InvalidRequest, "No such request")})
@@ -519,7 +515,7 @@ var baseFaults = []Fault{
 		ID: "base.invented-response", Requirement: "base.response.only-to-requests",
 		Summary:    "After the handshake comes a result that belongs to no request.",
 		Collateral: []string{"meta.attach.notification"},
-		Apply: ready(func(s *server.Session) {
+		Apply: Ready(func(s *server.Session) {
 			s.Send(&server.Outgoing{Session: s, Message: object{"jsonrpc": "2.0", "id": "hello", "result": object{}}})
 		}),
 	},
@@ -527,12 +523,12 @@ var baseFaults = []Fault{
 		ID: "base.void-result-dropped", Requirement: "base.response.result-or-error",
 		Summary:    "The response to resources/unsubscribe has neither result nor error.",
 		Collateral: []string{"resources.unsubscribe.accepted", "base.response.present", "stdio.server.stdout-clean"},
-		Apply:      responses("resources/unsubscribe", func(out *server.Outgoing) { delete(out.Message, "result") }),
+		Apply:      Responses("resources/unsubscribe", func(out *server.Outgoing) { delete(out.Message, "result") }),
 	},
 	{
 		ID: "base.error-null-beside-result", Requirement: "base.response.not-both",
 		Summary: "Results come with an error that is null.",
-		Apply: responses("tools/list", func(out *server.Outgoing) {
+		Apply: Responses("tools/list", func(out *server.Outgoing) {
 			if out.Kind == wire.Result {
 				out.Message["error"] = nil
 			}
@@ -541,19 +537,19 @@ var baseFaults = []Fault{
 	{
 		ID: "base.result-null-beside-error", Requirement: "base.response.not-both",
 		Summary: "Errors come with a result that is null.",
-		Apply:   problems("*", func(out *server.Outgoing, _ object) { out.Message["result"] = nil }),
+		Apply:   Problems("*", func(out *server.Outgoing, _ object) { out.Message["result"] = nil }),
 	},
 	{
 		ID: "base.result-null", Requirement: "base.response.result-object",
 		Summary:    "The result of resources/unsubscribe is null.",
 		Collateral: []string{"resources.unsubscribe.accepted"},
-		Apply:      resultOf("resources/unsubscribe", nil),
+		Apply:      ResultOf("resources/unsubscribe", nil),
 	},
 	{
 		ID: "base.result-string", Requirement: "base.response.result-object",
 		Summary:    `The result of resources/unsubscribe is the string "ok".`,
 		Collateral: []string{"resources.unsubscribe.accepted"},
-		Apply:      resultOf("resources/unsubscribe", "ok"),
+		Apply:      ResultOf("resources/unsubscribe", "ok"),
 	},
 	{
 		ID: "base.error-string", Requirement: "base.error.object",
@@ -568,7 +564,7 @@ var baseFaults = []Fault{
 	{
 		ID: "base.error-message-missing", Requirement: "base.error.message-present",
 		Summary: "Errors have no message.",
-		Apply:   problems("*", func(_ *server.Outgoing, problem object) { delete(problem, "message") }),
+		Apply:   Problems("*", func(_ *server.Outgoing, problem object) { delete(problem, "message") }),
 	},
 	{
 		ID: "base.error-code-string", Requirement: "base.error.code-integer",
@@ -579,7 +575,7 @@ var baseFaults = []Fault{
 		ID: "base.error-code-string-subscribing", Requirement: "base.error.code-integer",
 		Summary:    "The code of the error for a subscription to a resource that does not exist is a string.",
 		Collateral: []string{"base.error.invalid-params"},
-		Apply: problems("resources/subscribe",
+		Apply: Problems("resources/subscribe",
 			func(_ *server.Outgoing, problem object) { problem["code"] = "RESOURCE_NOT_FOUND" }),
 	},
 	{
@@ -590,14 +586,14 @@ var baseFaults = []Fault{
 	{
 		ID: "base.error-message-object", Requirement: "base.error.message-string",
 		Summary: "The message of errors is an object.",
-		Apply: problems("*", func(_ *server.Outgoing, problem object) {
+		Apply: Problems("*", func(_ *server.Outgoing, problem object) {
 			problem["message"] = object{"en": problem["message"]}
 		}),
 	},
 	{
 		ID: "base.error-stack-trace", Requirement: "base.error.message-concise",
 		Summary: "The message of errors is a stack trace.",
-		Apply: problems("*", func(_ *server.Outgoing, problem object) {
+		Apply: Problems("*", func(_ *server.Outgoing, problem object) {
 			problem["message"] = "Error: refused" +
 				strings.Repeat("\n    at Object.handle (/srv/app/node_modules/server/index.js:1:1)", 3)
 		}),
@@ -622,7 +618,7 @@ var baseFaults = []Fault{
 		ID: "base.malformed-notification-answered", Requirement: "base.notification.malformed-no-response",
 		Summary:    "A notification with wrong params is answered with an error.",
 		Collateral: []string{"base.notification.no-response", "base.response.id-echo"},
-		Apply: receiving(func(s *server.Session, m *wire.Message, next func()) {
+		Apply: Receiving(func(s *server.Session, m *wire.Message, next func()) {
 			next()
 			if m.Kind == wire.Notification && m.Method == "notifications/progress" &&
 				wire.At(m.Params, "progressToken") == nil {
@@ -632,15 +628,15 @@ var baseFaults = []Fault{
 	},
 	{
 		ID: "base.malformed-notification-kills", Requirement: "base.notification.malformed-no-response", WarnOnly: true,
-		Transports: stdio,
+		Transports: OverStdio,
 		Summary:    "A notification with wrong params ends the process.",
 		Apply:      dyingOf(`"notifications/progress","params":{}}`),
 	},
 	{
 		ID: "base.notification-with-id", Requirement: "base.notification.no-id",
 		Summary: "A log message carries an id.",
-		Apply: messages("notifications/message", func(out *server.Outgoing) {
-			if once(out.Session, "log") {
+		Apply: Messages("notifications/message", func(out *server.Outgoing) {
+			if Once(out.Session, "log") {
 				out.Message["id"] = "log"
 			}
 		}),
@@ -648,7 +644,7 @@ var baseFaults = []Fault{
 	{
 		ID: "base.batch-sent", Requirement: "base.batch.not-sent",
 		Summary: "Log messages are sent as arrays of one.",
-		Apply:   logged(func(raw string) string { return "[" + raw + "]" }),
+		Apply:   Logged(func(raw string) string { return "[" + raw + "]" }),
 	},
 	{
 		ID: "base.batch-served", Requirement: "base.batch.not-served",
@@ -656,9 +652,9 @@ var baseFaults = []Fault{
 		Apply:   func(o *server.Options) { o.Behaviour.Batches = true },
 	},
 	{
-		ID: "base.batch-of-one-served", Requirement: "base.batch.not-served", Transports: stdio,
+		ID: "base.batch-of-one-served", Requirement: "base.batch.not-served", Transports: OverStdio,
 		Summary: "A batch with one member is taken for that.",
-		Apply: inbound(func(raw []byte) []byte {
+		Apply: Inbound(func(raw []byte) []byte {
 			var batch []json.RawMessage
 			if json.Unmarshal(raw, &batch) == nil && len(batch) == 1 {
 				return batch[0]
@@ -669,22 +665,22 @@ var baseFaults = []Fault{
 	{
 		ID: "base.latin-1", Requirement: "base.message.utf8",
 		Summary: "The log is written in ISO 8859-1.",
-		Apply:   logged(func(raw string) string { return strings.Replace(raw, `"logger":"`, "\"logger\":\"\xfc", 1) }),
+		Apply:   Logged(func(raw string) string { return strings.Replace(raw, `"logger":"`, "\"logger\":\"\xfc", 1) }),
 	},
 	{
-		ID: "base.utf8-refused", Requirement: "base.message.utf8-accepted", Transports: overHTTP,
+		ID: "base.utf8-refused", Requirement: "base.message.utf8-accepted", Transports: OverHTTP,
 		Collateral: []string{"base.request.string-id-served"},
 		Summary:    "A request with an id that is not ASCII is answered with HTTP status 400.",
-		Apply: all(refusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
-			return strings.Contains(posted(r).ID.String(), "Grüße")
-		}), peeking()),
+		Apply: All(RefusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
+			return strings.Contains(Posted(r).ID.String(), "Grüße")
+		}), Peeking()),
 	},
 	{
 		ID: "base.utf8-mangled", Requirement: "base.message.utf8-accepted",
 		Summary: "Characters outside ASCII in an id come back as question marks.",
 		Collateral: []string{"base.request.string-id-served", "base.response.id-echo", "base.response.present",
 			"base.response.only-to-requests", "stdio.message.only-newline-delimits"},
-		Apply: framing(func(out *server.Outgoing, frame []byte) []byte {
+		Apply: Framing(func(out *server.Outgoing, frame []byte) []byte {
 			if out.Answers == nil || out.Answers.Method != "ping" {
 				return frame
 			}
@@ -696,7 +692,7 @@ var baseFaults = []Fault{
 		Summary: "An e and an accent come back as one character.",
 		Collateral: []string{"base.request.string-id-served", "progress.token.active-request", "base.response.present",
 			"base.response.only-to-requests", "base.response.id-echo", "base.error.undetectable-id"},
-		Apply: framing(func(_ *server.Outgoing, frame []byte) []byte {
+		Apply: Framing(func(_ *server.Outgoing, frame []byte) []byte {
 			return bytes.ReplaceAll(frame, []byte("e\u0301"), []byte("\u00e9"))
 		}),
 	},
@@ -704,7 +700,7 @@ var baseFaults = []Fault{
 		ID: "base.utf8-cut-apart", Requirement: "base.message.utf8-accepted",
 		Summary:    "Input is decoded piece by piece, so that a character at the end of 64 KiB is lost.",
 		Collateral: []string{"base.response.present", "base.response.only-to-requests", "base.response.id-echo"},
-		Apply: framing(func(out *server.Outgoing, frame []byte) []byte {
+		Apply: Framing(func(out *server.Outgoing, frame []byte) []byte {
 			if out.Answers == nil || out.Answers.Method != "ping" || len(frame) < 64<<10 {
 				return frame
 			}
@@ -717,7 +713,7 @@ var baseFaults = []Fault{
 		}),
 	},
 	{
-		ID: "base.utf8-cut-by-reads", Requirement: "stdio.message.split-writes", Transports: stdio,
+		ID: "base.utf8-cut-by-reads", Requirement: "stdio.message.split-writes", Transports: OverStdio,
 		Summary: "Each read of stdin is decoded by itself, so that a character that comes in two is lost.",
 		Collateral: []string{"base.message.utf8-accepted", "base.response.present", "base.response.only-to-requests",
 			"base.response.id-echo"},
@@ -726,21 +722,14 @@ var baseFaults = []Fault{
 	{
 		ID: "base.method-and-result", Requirement: "schema.jsonrpc-message",
 		Summary: "Responses to tools/list repeat the method.",
-		Apply:   responses("tools/list", func(out *server.Outgoing) { out.Message["method"] = "tools/list" }),
+		Apply:   Responses("tools/list", func(out *server.Outgoing) { out.Message["method"] = "tools/list" }),
 	},
 }
 
-// understanding serves messages although they have one of these faults.
-func understanding(faults ...wire.IssueCode) apply {
-	return func(o *server.Options) { o.Behaviour.Valid = func(m *wire.Message) bool { return m.Has(faults...) } }
-}
-
-func isCode(problem object, code int64) bool { return problem["code"] == code }
-
 // parseErrors changes the error for input that is not JSON.
 func parseErrors(change func(out *server.Outgoing)) apply {
-	return sending(func(out *server.Outgoing) []*server.Outgoing {
-		if problem := out.RPCError(); problem != nil && out.Answers == nil && isCode(problem, server.ParseError) {
+	return Sending(func(out *server.Outgoing) []*server.Outgoing {
+		if problem := out.RPCError(); problem != nil && out.Answers == nil && IsCode(problem, server.ParseError) {
 			change(out)
 		}
 		return []*server.Outgoing{out}
@@ -750,7 +739,7 @@ func parseErrors(change func(out *server.Outgoing)) apply {
 // refError changes the error for a reference of unknown type; no check looks at
 // the form of that error.
 func refError(change func(out *server.Outgoing, problem object)) apply {
-	return problems("completion/complete", func(out *server.Outgoing, problem object) {
+	return Problems("completion/complete", func(out *server.Outgoing, problem object) {
 		if unknownRef(out.Answers) {
 			change(out, problem)
 		}

@@ -4,29 +4,23 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"sync"
 	"sync/atomic"
 
+	. "github.com/mcpconform/mcpconform/internal/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
 // The faults in this file do to other sessions what belongs to the one that acts.
 
-// pick chooses among the other sessions, oldest first.
-type pick func(others []*server.Session) []*server.Session
-
 func theNewest(others []*server.Session) []*server.Session { return others[max(0, len(others)-1):] }
 func theOldest(others []*server.Session) []*server.Session { return others[:min(1, len(others))] }
 func theOthers(others []*server.Session) []*server.Session { return others }
 
-// trigger calls do with each session that acts in a certain way.
-type trigger func(do func(s *server.Session)) apply
-
 // onMessage fits messages of a method, once they are served.
-func onMessage(method string) trigger {
+func onMessage(method string) Trigger {
 	return func(do func(s *server.Session)) apply {
-		return receiving(func(s *server.Session, m *wire.Message, next func()) {
+		return Receiving(func(s *server.Session, m *wire.Message, next func()) {
 			next()
 			if m.Method == method {
 				do(s)
@@ -37,7 +31,7 @@ func onMessage(method string) trigger {
 
 // onUnknown fits requests of a method that the server does not know.
 func onUnknown(do func(s *server.Session)) apply {
-	return wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+	return Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 		result, problem := next(ctx, r)
 		if problem != nil && problem.Code == server.MethodNotFound {
 			do(r.Session)
@@ -47,20 +41,20 @@ func onUnknown(do func(s *server.Session)) apply {
 }
 
 func onBadMessage(do func(s *server.Session)) apply {
-	return all(aware(func(s *server.Session, w http.ResponseWriter, r *http.Request, next func()) {
+	return All(aware(func(s *server.Session, w http.ResponseWriter, r *http.Request, next func()) {
 		next()
-		if r.Method == http.MethodPost && posted(r).Kind == wire.Invalid {
+		if r.Method == http.MethodPost && Posted(r).Kind == wire.Invalid {
 			do(s)
 		}
-	}), peeking())
+	}), Peeking())
 }
 
 // onHangUp fits listening streams that have ended. A resumed one has a Last-Event-ID.
-func onHangUp(resumed bool) trigger {
+func onHangUp(resumed bool) Trigger {
 	return func(do func(s *server.Session)) apply {
 		return aware(func(s *server.Session, w http.ResponseWriter, r *http.Request, next func()) {
 			next()
-			if r.Method == http.MethodGet && (r.Header.Get(lastEventHeader) != "") == resumed {
+			if r.Method == http.MethodGet && (r.Header.Get(LastEventHeader) != "") == resumed {
 				do(s)
 			}
 		})
@@ -68,37 +62,12 @@ func onHangUp(resumed bool) trigger {
 }
 
 func onEnd(do func(s *server.Session)) apply {
-	return ready(func(s *server.Session) { context.AfterFunc(s.Context(), func() { do(s) }) })
-}
-
-func onBegin(do func(s *server.Session)) apply { return ready(do) }
-
-// toOthers does something to other sessions when one acts.
-func toOthers(on trigger, which pick, do func(s *server.Session)) apply {
-	return on(func(s *server.Session) {
-		for _, other := range which(others(s)) {
-			do(other)
-		}
-	})
-}
-
-// endsOthers ends other sessions.
-func endsOthers(on trigger, which pick) apply {
-	var ended sync.Map
-	alive := func(others []*server.Session) []*server.Session {
-		return which(slices.DeleteFunc(others, func(s *server.Session) bool { return knows(&ended, s.ID) }))
-	}
-	return all(
-		refusingHTTP(http.StatusNotFound, func(r *http.Request) bool {
-			return idOf(r) != "" && knows(&ended, idOf(r))
-		}),
-		toOthers(on, alive, func(s *server.Session) { ended.Store(s.ID, true) }),
-	)
+	return Ready(func(s *server.Session) { context.AfterFunc(s.Context(), func() { do(s) }) })
 }
 
 // stopsCalls leaves the calls of other sessions that are under way without answer.
-func stopsCalls(on trigger, which pick) apply {
-	return all(stoppable(server.NoAnswer, nil), toOthers(on, which, func(s *server.Session) {
+func stopsCalls(on Trigger, which Pick) apply {
+	return All(stoppable(server.NoAnswer, nil), ToOthers(on, which, func(s *server.Session) {
 		u := underWayOf(s)
 		u.Lock()
 		defer u.Unlock()
@@ -109,22 +78,22 @@ func stopsCalls(on trigger, which pick) apply {
 }
 
 // raisesLevels sets the log level of other sessions.
-func raisesLevels(on trigger, which pick) apply {
-	return toOthers(on, which, func(s *server.Session) { s.SetLevel("error") })
+func raisesLevels(on Trigger, which Pick) apply {
+	return ToOthers(on, which, func(s *server.Session) { s.SetLevel("error") })
 }
 
 // endsSubscriptions tells other sessions no more of changes.
-func endsSubscriptions(on trigger, which pick) apply {
+func endsSubscriptions(on Trigger, which Pick) apply {
 	flag := func(s *server.Session) *atomic.Bool {
 		return s.Value(unsubscribedKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
 	}
-	return all(
-		wrapping("resources/subscribe",
+	return All(
+		Wrapping("resources/subscribe",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				flag(r.Session).Store(false)
 				return next(ctx, r)
 			}),
-		toOthers(on, which, func(s *server.Session) { flag(s).Store(true) }),
+		ToOthers(on, which, func(s *server.Session) { flag(s).Store(true) }),
 		droppingUpdates(func(s *server.Session, _ string) bool { return flag(s).Load() }),
 	)
 }
@@ -134,12 +103,12 @@ type unsubscribedKey struct{}
 const rootsChanged = "notifications/roots/list_changed"
 
 // diverted sends messages of a method to other sessions.
-func diverted(method string, which pick) apply {
-	return sending(server.OnMessage(method, func(out *server.Outgoing) []*server.Outgoing {
+func diverted(method string, which Pick) apply {
+	return Sending(server.OnMessage(method, func(out *server.Outgoing) []*server.Outgoing {
 		if out.To == nil {
 			return []*server.Outgoing{out}
 		}
-		for _, other := range which(others(out.Session)) {
+		for _, other := range which(Others(out.Session)) {
 			moved := out.Clone()
 			moved.Session, moved.To = other, nil
 			other.Send(moved)
@@ -149,22 +118,22 @@ func diverted(method string, which pick) apply {
 }
 
 // asksElsewhere has a tool ask another client in place of the one that calls it.
-func asksElsewhere(tool, capability, method string, params object, which pick) apply {
+func asksElsewhere(tool, capability, method string, params object, which Pick) apply {
 	ask := func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-		able := slices.DeleteFunc(others(r.Session), func(s *server.Session) bool { return !s.ClientHas(capability) })
+		able := slices.DeleteFunc(Others(r.Session), func(s *server.Session) bool { return !s.ClientHas(capability) })
 		asked := which(able)
 		if len(asked) == 0 {
 			return next(ctx, r)
 		}
 		r.Detach()
-		result, err := asked[0].Call(ctx, method, copied(params))
+		result, err := asked[0].Call(ctx, method, Copied(params))
 		if err != nil {
-			return object{"content": textOf(err.Error()), "isError": true}, nil
+			return object{"content": TextOf(err.Error()), "isError": true}, nil
 		}
 		answer, _ := result.(object)
-		return object{"content": textOf(text(answer))}, nil
+		return object{"content": TextOf(Text(answer))}, nil
 	}
-	return wrapping("tools/call", server.Named(tool, ask))
+	return Wrapping("tools/call", server.Named(tool, ask))
 }
 
 var bystanderFaults = func() (faults []Fault) {
@@ -172,21 +141,21 @@ var bystanderFaults = func() (faults []Fault) {
 	type kind struct {
 		name, summary string
 		requirement   string
-		do            func(on trigger, which pick) apply
+		do            func(on Trigger, which Pick) apply
 		collateral    []string
 	}
 	const isolation = "http.server.session-isolation"
-	ends := kind{"ends", "session of another client ends", isolation, endsOthers, nil}
+	ends := kind{"ends", "session of another client ends", isolation, EndsOthers, nil}
 	stops := kind{"stops-calls-of", "session gets no answer to its calls", isolation, stopsCalls, unanswered}
 	levels := kind{
 		"raises-level-of", "session gets the log level error", "logging.filter.all-above", raisesLevels,
 		[]string{"logging.set-level.replaces", "logging.filter.none-below"},
 	}
 	updates := kind{"unsubscribes", "session is told of no changes", "resources.updated.sent", endsSubscriptions, nil}
-	picks := map[string]pick{"newest": theNewest, "oldest": theOldest, "others": theOthers}
+	picks := map[string]Pick{"newest": theNewest, "oldest": theOldest, "others": theOthers}
 	for _, row := range []struct {
 		on, summary string
-		trigger     trigger
+		trigger     Trigger
 		which       string
 		kinds       []kind
 	}{
@@ -195,19 +164,19 @@ var bystanderFaults = func() (faults []Fault) {
 		{"bad-message", "a message is not JSON", onBadMessage, "others", []kind{ends, stops}},
 		{"unknown-method", "a request is of an unknown method", onUnknown, "newest", []kind{ends, stops}},
 		{"unknown-method", "a request is of an unknown method", onUnknown, "oldest", []kind{levels}},
-		{"cancel", "a request is cancelled", onMessage(cancelled), "oldest", []kind{ends, updates}},
+		{"cancel", "a request is cancelled", onMessage(Cancelled), "oldest", []kind{ends, updates}},
 		{"subscribe", "a client subscribes", onMessage("resources/subscribe"), "newest", []kind{stops}},
 		{"unsubscribe", "a client unsubscribes", onMessage("resources/unsubscribe"), "oldest", []kind{ends, updates}},
 		{"set-level", "a log level is set", onMessage("logging/setLevel"), "others", []kind{stops}},
 		{"roots", "the roots of a client change", onMessage(rootsChanged), "others", []kind{ends, stops, levels}},
 		{"hang-up", "a client closes a listening stream", onHangUp(false), "oldest", []kind{ends, updates}},
 		{"resume", "a stream is resumed", onHangUp(true), "newest", []kind{ends, stops}},
-		{"begin", "a session begins", onBegin, "oldest", []kind{stops, levels, updates}},
+		{"begin", "a session begins", OnBegin, "oldest", []kind{stops, levels, updates}},
 	} {
 		for _, k := range row.kinds {
 			faults = append(faults, Fault{
 				ID: "http." + row.on + "-" + k.name + "-" + row.which, Requirement: k.requirement,
-				Transports: overHTTP, Form: BySession, Collateral: k.collateral,
+				Transports: OverHTTP, Form: BySession, Collateral: k.collateral,
 				Summary: "When " + row.summary + ", the " + row.which + " " + k.summary + ".",
 				Apply:   func(o *server.Options) { k.do(row.trigger, picks[row.which])(o) },
 			})
@@ -230,7 +199,7 @@ var (
 var divertedFaults = func() (faults []Fault) {
 	picks := []struct {
 		name string
-		pick pick
+		pick Pick
 	}{{"newest", theNewest}, {"oldest", theOldest}}
 	for _, over := range []string{"http", "sse"} {
 		add := func(id, summary string, change apply, collateral ...string) {
@@ -241,7 +210,7 @@ var divertedFaults = func() (faults []Fault) {
 		}
 		for _, p := range picks {
 			to := " goes to the " + p.name + " session of another client."
-			add("progress-to-the-"+p.name, "The progress of a call"+to, diverted(progressed, p.pick),
+			add("progress-to-the-"+p.name, "The progress of a call"+to, diverted(Progressed, p.pick),
 				"progress.token.active-request", "progress.in-progress")
 			add("log-to-the-"+p.name, "What a call logs"+to, diverted("notifications/message", p.pick),
 				"logging.filter.all-above", "logging.filter.none-below", "logging.set-level.replaces")

@@ -9,22 +9,21 @@ import (
 	"sync/atomic"
 	"time"
 
+	. "github.com/mcpconform/mcpconform/internal/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-const cancelled = "notifications/cancelled"
-
 // cancelling sends notifications/cancelled after the handshake.
 func cancelling(params object) apply {
-	return ready(func(s *server.Session) { s.Notify(cancelled, copied(params)) })
+	return Ready(func(s *server.Session) { s.Notify(Cancelled, Copied(params)) })
 }
 
 // answeringCancelled answers cancellations that fit with an error.
 func answeringCancelled(fits func(id any) bool) apply {
-	return receiving(func(s *server.Session, m *wire.Message, next func()) {
+	return Receiving(func(s *server.Session, m *wire.Message, next func()) {
 		next()
-		if m.Method == cancelled && fits(wire.At(m.Params, "requestId")) {
+		if m.Method == Cancelled && fits(wire.At(m.Params, "requestId")) {
 			s.Send(&server.Outgoing{Session: s, Message: refusal(nil, server.InvalidParams, "No such request")})
 		}
 	})
@@ -42,8 +41,8 @@ var cancellationFaults = []Fault{
 		ID: "cancellation.ignored", Requirement: "cancellation.no-response",
 		Summary:    "Cancellations are not read.",
 		Collateral: []string{"cancellation.stop-processing"},
-		Apply: receiving(func(_ *server.Session, m *wire.Message, next func()) {
-			if m.Method != cancelled {
+		Apply: Receiving(func(_ *server.Session, m *wire.Message, next func()) {
+			if m.Method != Cancelled {
 				next()
 			}
 		}),
@@ -51,7 +50,7 @@ var cancellationFaults = []Fault{
 	{
 		ID: "cancellation.partial-result", Requirement: "cancellation.no-response", Form: InSequence,
 		Summary: "A slow call that is cancelled is answered at once with what there is so far.",
-		Apply:   endingCancelled("slow", object{"content": textOf("Half of it is done.")}, nil),
+		Apply:   endingCancelled("slow", object{"content": TextOf("Half of it is done.")}, nil),
 	},
 	{
 		ID: "cancellation.asking-answered", Requirement: "cancellation.no-response", Form: InSequence,
@@ -63,8 +62,8 @@ var cancellationFaults = []Fault{
 		ID: "cancellation.reason-required", Requirement: "cancellation.no-response",
 		Summary:    "Cancellations that give no reason are not read.",
 		Collateral: []string{"cancellation.stop-processing"},
-		Apply: receiving(func(_ *server.Session, m *wire.Message, next func()) {
-			if m.Method != cancelled || wire.At(m.Params, "reason") != nil {
+		Apply: Receiving(func(_ *server.Session, m *wire.Message, next func()) {
+			if m.Method != Cancelled || wire.At(m.Params, "reason") != nil {
 				next()
 			}
 		}),
@@ -73,8 +72,8 @@ var cancellationFaults = []Fault{
 		ID: "cancellation.numbers-only", Requirement: "cancellation.no-response",
 		Summary:    "Cancellations of requests whose ids are strings are not read.",
 		Collateral: []string{"cancellation.stop-processing"},
-		Apply: receiving(func(_ *server.Session, m *wire.Message, next func()) {
-			if _, text := wire.At(m.Params, "requestId").(string); m.Method != cancelled || !text {
+		Apply: Receiving(func(_ *server.Session, m *wire.Message, next func()) {
+			if _, text := wire.At(m.Params, "requestId").(string); m.Method != Cancelled || !text {
 				next()
 			}
 		}),
@@ -83,7 +82,7 @@ var cancellationFaults = []Fault{
 		ID: "cancellation.keeps-lock", Requirement: "base.response.present",
 		Summary:    "After the cancellation of a slow call no other call is answered in the session.",
 		Collateral: []string{"cancellation.ignore-unknown"}, // where the session of the cancellation is used again
-		Apply: wrapping("tools/call", server.Named("slow",
+		Apply: Wrapping("tools/call", server.Named("slow",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				locked := r.Session.Value(lockKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
 				if locked.Load() {
@@ -99,8 +98,8 @@ var cancellationFaults = []Fault{
 	{
 		ID: "cancellation.number-for-string", Requirement: "cancellation.ignore-unknown",
 		Summary: "A cancellation that names a string of digits is taken to mean the number.",
-		Apply: receiving(func(_ *server.Session, m *wire.Message, next func()) {
-			if params, ok := m.Params.(map[string]any); ok && m.Method == cancelled {
+		Apply: Receiving(func(_ *server.Session, m *wire.Message, next func()) {
+			if params, ok := m.Params.(map[string]any); ok && m.Method == Cancelled {
 				if id, ok := params["requestId"].(string); ok && id != "" && strings.Trim(id, "0123456789") == "" {
 					params["requestId"] = json.Number(id)
 				}
@@ -122,18 +121,18 @@ var cancellationFaults = []Fault{
 	{
 		ID: "cancellation.late-progress", Requirement: "cancellation.stop-processing",
 		Summary: "Well after the cancellation of a request, progress of it is reported once more.",
-		Apply: receiving(func(s *server.Session, m *wire.Message, next func()) {
+		Apply: Receiving(func(s *server.Session, m *wire.Message, next func()) {
 			next()
 			tokens := s.Value(tokensKey{}, func() any { return new(sync.Map) }).(*sync.Map)
 			if token := wire.At(m.Params, "_meta", "progressToken"); m.Kind == wire.Request &&
 				token == "mcpconform-cancelled" {
 				tokens.Store(m.ID.Key(), true)
 			}
-			if m.Method != cancelled {
+			if m.Method != Cancelled {
 				return
 			}
 			if _, ours := tokens.LoadAndDelete(wire.ReadID(wire.At(m.Params, "requestId")).Key()); ours {
-				late := s.Notification(progressed, object{"progressToken": "mcpconform-cancelled", "progress": 999})
+				late := s.Notification(Progressed, object{"progressToken": "mcpconform-cancelled", "progress": 999})
 				late.Delay = 500 * time.Millisecond
 				s.Send(late)
 			}
@@ -155,10 +154,10 @@ var cancellationFaults = []Fault{
 		ID: "cancellation.burst-loses-request", Requirement: "cancellation.race",
 		Summary:    "After several cancellations in a row the next request is lost.",
 		Collateral: []string{"base.response.present", "cancellation.ignore-unknown"},
-		Apply: receiving(func(s *server.Session, m *wire.Message, next func()) {
+		Apply: Receiving(func(s *server.Session, m *wire.Message, next func()) {
 			run := s.Value(burstKey{}, func() any { return new(atomic.Int32) }).(*atomic.Int32)
 			switch {
-			case m.Method == cancelled:
+			case m.Method == Cancelled:
 				run.Add(1)
 			case m.Method == "ping" && run.Swap(0) > 2:
 				return
@@ -170,15 +169,15 @@ var cancellationFaults = []Fault{
 		ID: "cancellation.call-race-loses-request", Requirement: "cancellation.race", Form: InSequence,
 		Summary:    "After the cancellation of a call of a tool that was answered before, the next request is lost.",
 		Collateral: []string{"base.response.present"},
-		Apply: all(
-			responses("tools/call", func(out *server.Outgoing) {
-				keys(out.Session, endedCallsKey{}).Store(out.Answers.ID.Key(), true)
+		Apply: All(
+			Responses("tools/call", func(out *server.Outgoing) {
+				Keys(out.Session, endedCallsKey{}).Store(out.Answers.ID.Key(), true)
 			}),
-			receiving(func(s *server.Session, m *wire.Message, next func()) {
-				_, late := keys(s, endedCallsKey{}).LoadAndDelete(named(m))
+			Receiving(func(s *server.Session, m *wire.Message, next func()) {
+				_, late := Keys(s, endedCallsKey{}).LoadAndDelete(named(m))
 				lost := s.Value(lostKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
 				switch {
-				case m.Method == cancelled && late:
+				case m.Method == Cancelled && late:
 					lost.Store(true)
 				case m.Kind == wire.Request && lost.Swap(false):
 					return
@@ -191,8 +190,8 @@ var cancellationFaults = []Fault{
 		ID: "cancellation.late-response-deafens", Requirement: "cancellation.late-response",
 		Summary:    "After the response to a request that the server has cancelled, nothing is answered any more.",
 		Collateral: []string{"base.response.present"},
-		Apply: all(
-			messages(cancelled, func(out *server.Outgoing) {
+		Apply: All(
+			Messages(Cancelled, func(out *server.Outgoing) {
 				if id, ok := out.Params()["requestId"].(json.RawMessage); ok {
 					withdrawn(out.Session).Store(string(id), true)
 				}
@@ -206,17 +205,17 @@ var cancellationFaults = []Fault{
 	{
 		ID: "cancellation.of-the-answered", Requirement: "cancellation.in-progress",
 		Summary: "The server cancels its sampling request behind the result of the tool, which holds the sampled text.",
-		Apply: all(
-			receiving(func(s *server.Session, m *wire.Message, next func()) {
+		Apply: All(
+			Receiving(func(s *server.Session, m *wire.Message, next func()) {
 				if _, sampled := wire.At(m.Result, "content", "text").(string); sampled {
 					answered(s).Store(&m.ID)
 				}
 				next()
 			}),
-			sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
+			Sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
 				sent := []*server.Outgoing{out}
 				if id := answered(out.Session).Swap(nil); id != nil {
-					sent = append(sent, out.Answers.Notification(cancelled,
+					sent = append(sent, out.Answers.Notification(Cancelled,
 						object{"requestId": json.RawMessage(id.String()), "reason": "no longer needed"}))
 				}
 				return sent
@@ -244,9 +243,9 @@ var cancellationFaults = []Fault{
 		ID: "cancellation.malformed-answered", Requirement: "cancellation.ignore-malformed",
 		Summary:    "A cancellation without an id is answered with an error.",
 		Collateral: []string{"base.notification.no-response", "base.response.id-echo"},
-		Apply: receiving(func(s *server.Session, m *wire.Message, next func()) {
+		Apply: Receiving(func(s *server.Session, m *wire.Message, next func()) {
 			next()
-			if m.Method == cancelled && wire.At(m.Params, "reason") == "no id" {
+			if m.Method == Cancelled && wire.At(m.Params, "reason") == "no id" {
 				s.Send(&server.Outgoing{Session: s,
 					Message: refusal(nil, server.InvalidParams, "requestId is missing")})
 			}
@@ -295,15 +294,15 @@ func unheeded(o *server.Options) {
 	ids := func(s *server.Session) *sync.Map {
 		return s.Value(unheededKey{}, func() any { return new(sync.Map) }).(*sync.Map)
 	}
-	all(
-		receiving(func(s *server.Session, m *wire.Message, next func()) {
-			if m.Method != cancelled {
+	All(
+		Receiving(func(s *server.Session, m *wire.Message, next func()) {
+			if m.Method != Cancelled {
 				next()
 			} else if id := wire.ReadID(wire.At(m.Params, "requestId")); id.Usable() {
 				ids(s).Store(id.Key(), true)
 			}
 		}),
-		sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
+		Sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
 			if _, gone := ids(out.Session).Load(out.Answers.ID.Key()); gone {
 				return nil
 			}
@@ -314,9 +313,9 @@ func unheeded(o *server.Options) {
 
 // endingCancelled answers calls of a tool that are cancelled, and no others that are.
 func endingCancelled(tool string, result any, problem *wire.Error) apply {
-	return all(
+	return All(
 		func(o *server.Options) { o.Behaviour.AnswerCancelled = true },
-		wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		Wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			served, refused := next(ctx, r)
 			switch {
 			case ctx.Err() == nil:

@@ -8,13 +8,14 @@ import (
 	"sync"
 	"sync/atomic"
 
+	. "github.com/mcpconform/mcpconform/internal/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
 // requested changes the requested schema of elicitations.
 func requested(change func(schema object)) apply {
-	return params("elicitation/create", func(params object) {
+	return Params("elicitation/create", func(params object) {
 		if schema, ok := params["requestedSchema"].(object); ok {
 			change(schema)
 		}
@@ -36,7 +37,7 @@ func property(name string, change func(property object)) apply {
 func asking(name string, schema object) apply {
 	return requested(func(requested object) {
 		if properties, ok := requested["properties"].(object); ok {
-			properties[name] = copied(schema)
+			properties[name] = Copied(schema)
 		}
 	})
 }
@@ -64,10 +65,10 @@ func rooted(fits func(roots list) bool) func(result object) bool {
 
 // silentOn leaves a call of a tool without a response if what the client answers it fits.
 func silentOn(tool string, fits func(answer object) bool) apply {
-	return all(overhearing(), wrapping("tools/call",
+	return All(Overhearing(), Wrapping("tools/call",
 		server.Named(tool, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			silent := false
-			result, problem := failing(func(answer object) bool {
+			result, problem := Failing(func(answer object) bool {
 				silent = silent || fits(answer)
 				return false
 			})(ctx, r, next)
@@ -84,7 +85,7 @@ var clientFaults = []Fault{
 		ID: "sampling.resource-content", Requirement: "sampling.message.content-kinds",
 		Summary:    "A sampling message holds a resource.",
 		Collateral: []string{"content.block.known-type", "schema.create-message-request"},
-		Apply: params("sampling/createMessage", func(params object) {
+		Apply: Params("sampling/createMessage", func(params object) {
 			params["messages"].(list)[0].(object)["content"] = object{
 				"type": "resource", "resource": object{"uri": "test://static-text", "mimeType": "text/plain",
 					"text": "x"},
@@ -94,12 +95,12 @@ var clientFaults = []Fault{
 	{
 		ID: "sampling.no-max-tokens", Requirement: "schema.create-message-request",
 		Summary: "sampling/createMessage has no maxTokens.",
-		Apply:   params("sampling/createMessage", lacking("maxTokens")),
+		Apply:   Params("sampling/createMessage", Lacking("maxTokens")),
 	},
 	{
 		ID: "sampling.messages-string", Requirement: "schema.create-message-request",
 		Summary: "sampling/createMessage has a prompt in place of messages.",
-		Apply: params("sampling/createMessage", func(params object) {
+		Apply: Params("sampling/createMessage", func(params object) {
 			params["prompt"] = "Say hello."
 			delete(params, "messages")
 		}),
@@ -108,12 +109,12 @@ var clientFaults = []Fault{
 		ID: "sampling.priority-percent", Requirement: "sampling.preferences.priority-range",
 		Summary:    "A priority among the model preferences is 50.",
 		Collateral: []string{"schema.create-message-request"},
-		Apply:      params("sampling/createMessage", having("modelPreferences", object{"costPriority": 50})),
+		Apply:      Params("sampling/createMessage", Having("modelPreferences", object{"costPriority": 50})),
 	},
 	{
 		ID: "sampling.content-unchecked", Requirement: "sampling.security.validate-content",
 		Summary: "The content of a sampling result is used without looking at it.",
-		Apply: wrapping("tools/call", server.Named("test_sampling",
+		Apply: Wrapping("tools/call", server.Named("test_sampling",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				if _, ok := wire.At(r.Params, "arguments", "prompt").(string); !ok || !r.Session.ClientHas("sampling") {
 					return next(ctx, r)
@@ -123,23 +124,23 @@ var clientFaults = []Fault{
 					"maxTokens": 100,
 				})
 				if err != nil {
-					return object{"content": textOf(err.Error()), "isError": true}, nil
+					return object{"content": TextOf(err.Error()), "isError": true}, nil
 				}
 				raw, _ := json.Marshal(wire.At(result, "content"))
-				return object{"content": textOf("LLM response: " + string(raw))}, nil
+				return object{"content": TextOf("LLM response: " + string(raw))}, nil
 			})),
 	},
 	{
 		ID: "sampling.stop-reason-required", Requirement: "sampling.result.stop-reason-optional",
 		Summary: "A sampling result without stopReason makes the tool fail.",
-		Apply: failingOn("test_sampling", func(result object) bool {
+		Apply: FailingOn("test_sampling", func(result object) bool {
 			return result["model"] != nil && result["stopReason"] == nil
 		}),
 	},
 	{
 		ID: "sampling.stop-reason-closed", Requirement: "sampling.result.stop-reason-open",
 		Summary: "An unknown stopReason makes the tool fail.",
-		Apply: failingOn("test_sampling", func(result object) bool {
+		Apply: FailingOn("test_sampling", func(result object) bool {
 			reason, ok := result["stopReason"].(string)
 			return ok && reason != "endTurn"
 		}),
@@ -147,7 +148,7 @@ var clientFaults = []Fault{
 	{
 		ID: "sampling.short-answer-refused", Requirement: "sampling.max-tokens.fewer",
 		Summary: "A very short generation makes the tool fail.",
-		Apply: failingOn("test_sampling", func(result object) bool {
+		Apply: FailingOn("test_sampling", func(result object) bool {
 			text, ok := wire.At(result, "content", "text").(string)
 			return ok && len(text) < 5
 		}),
@@ -155,7 +156,7 @@ var clientFaults = []Fault{
 	{
 		ID: "sampling.model-refused", Requirement: "sampling.preferences.advisory",
 		Summary: "A model that was not hinted at makes the tool fail.",
-		Apply: failingOn("test_sampling", func(result object) bool {
+		Apply: FailingOn("test_sampling", func(result object) bool {
 			model, ok := result["model"].(string)
 			return ok && model != "mcpconform"
 		}),
@@ -163,7 +164,7 @@ var clientFaults = []Fault{
 	{
 		ID: "sampling.result-closed", Requirement: "base.response.result-open",
 		Summary: "A sampling result with a member that is not defined makes the tool fail.",
-		Apply:   failingOn("test_sampling", func(result object) bool { return result["mcpconform"] != nil }),
+		Apply:   FailingOn("test_sampling", func(result object) bool { return result["mcpconform"] != nil }),
 	},
 	{
 		ID: "sampling.error-data-text", Requirement: "base.error.data-free",
@@ -179,20 +180,20 @@ var clientFaults = []Fault{
 		Collateral: []string{"http.server.sse-response-sent", "http.server.sse-no-early-close"},
 		Summary:    "A call gets no response if the text that was sampled for it has a null character.",
 		Apply: silentOn("test_sampling", func(answer object) bool {
-			return strings.Contains(textAt(answer, "content", "text"), "\x00")
+			return strings.Contains(TextAt(answer, "content", "text"), "\x00")
 		}),
 	},
 	{
 		ID: "sampling.text-as-latin-1", Requirement: "base.message.utf8-accepted", Form: ByValue,
 		Summary: "The sampled text is read as if its bytes were ISO 8859-1.",
-		Apply:   texts("test_sampling", latin),
+		Apply:   Texts("test_sampling", latin),
 	},
 	{
 		ID: "elicitation.beyond-basic-plane-hangs", Requirement: "base.response.present", Form: ByValue,
 		Collateral: []string{"http.server.sse-response-sent", "http.server.sse-no-early-close"},
 		Summary:    "A call gets no response if a user enters a character that UTF-16 writes as a surrogate pair.",
 		Apply: silentOn("test_elicitation", func(answer object) bool {
-			return strings.ContainsFunc(textAt(answer, "content", "username"), func(c rune) bool { return c > 0xffff })
+			return strings.ContainsFunc(TextAt(answer, "content", "username"), func(c rune) bool { return c > 0xffff })
 		}),
 	},
 	{
@@ -200,7 +201,7 @@ var clientFaults = []Fault{
 		Collateral: []string{"roots.server.unavailable"},
 		Summary:    "After a root whose name has quotes nothing is answered any more.",
 		Apply: hangingOn(rooted(func(roots list) bool {
-			return len(roots) > 0 && strings.Contains(textAt(roots[0], "name"), `"`)
+			return len(roots) > 0 && strings.Contains(TextAt(roots[0], "name"), `"`)
 		})),
 	},
 	{
@@ -208,37 +209,37 @@ var clientFaults = []Fault{
 		Collateral: []string{"roots.server.unavailable"},
 		Summary:    "After a root whose path has an encoded null character nothing is answered any more.",
 		Apply: hangingOn(rooted(func(roots list) bool {
-			return len(roots) > 0 && strings.Contains(textAt(roots[0], "uri"), "%00")
+			return len(roots) > 0 && strings.Contains(TextAt(roots[0], "uri"), "%00")
 		})),
 	},
 	{
-		ID: "http.roots-of-the-last-refetched", Requirement: "roots.list-changed.refetch", Transports: overHTTP,
+		ID: "http.roots-of-the-last-refetched", Requirement: "roots.list-changed.refetch", Transports: OverHTTP,
 		Form:    BySession,
 		Summary: "Only the client that was asked for its roots last is asked for them again.",
 		Apply: func(o *server.Options) {
 			var last atomic.Pointer[server.Session]
-			receiving(func(s *server.Session, m *wire.Message, next func()) {
+			Receiving(func(s *server.Session, m *wire.Message, next func()) {
 				if m.Method != "notifications/roots/list_changed" || last.Load() == s {
 					next()
 				}
 			})(o)
-			wrapping("tools/call", server.Named("test_roots",
+			Wrapping("tools/call", server.Named("test_roots",
 				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 					fetched := r.Session.Value(rootsKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
 					last.Store(r.Session)
 					if fetched.Swap(true) {
-						return object{"content": textOf("the same roots")}, nil
+						return object{"content": TextOf("the same roots")}, nil
 					}
 					return next(ctx, r)
 				}))(o)
 		},
 	},
 	{
-		ID: "http.roots-of-all", Requirement: "http.server.session-isolation", Transports: overHTTP, Form: BySession,
+		ID: "http.roots-of-all", Requirement: "http.server.session-isolation", Transports: OverHTTP, Form: BySession,
 		Summary: "A tool that tells the roots of a client tells those of the others as well.",
 		Apply: func(o *server.Options) {
 			var told sync.Map // by session
-			wrapping("tools/call", server.Named("test_roots",
+			Wrapping("tools/call", server.Named("test_roots",
 				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 					result, problem := next(ctx, r)
 					content, _ := wire.At(result, "content").(list)
@@ -246,7 +247,7 @@ var clientFaults = []Fault{
 						return result, problem
 					}
 					told.Store(r.Session, content[0])
-					for _, other := range others(r.Session) {
+					for _, other := range Others(r.Session) {
 						if block, ok := told.Load(other); ok {
 							content = append(slices.Clip(content), block)
 						}
@@ -258,15 +259,15 @@ var clientFaults = []Fault{
 	{
 		ID: "roots.params-array", Requirement: "base.jsonrpc.params-object",
 		Summary: "The params of roots/list are an empty array.",
-		Apply:   messages("roots/list", func(out *server.Outgoing) { out.Message["params"] = list{} }),
+		Apply:   Messages("roots/list", func(out *server.Outgoing) { out.Message["params"] = list{} }),
 	},
 	{
 		ID: "roots.meta", Requirement: "meta.object",
 		Summary: "The _meta of roots/list is an array.",
-		Apply:   params("roots/list", having("_meta", list{})),
+		Apply:   Params("roots/list", Having("_meta", list{})),
 	},
 	{
-		ID: "roots.of-the-first-client", Requirement: "http.server.session-isolation", Transports: overHTTP,
+		ID: "roots.of-the-first-client", Requirement: "http.server.session-isolation", Transports: OverHTTP,
 		Form:    BySession,
 		Summary: "The roots of the first client are kept, and hold for all others, which are not asked for theirs.",
 		Apply: func(o *server.Options) {
@@ -275,14 +276,14 @@ var clientFaults = []Fault{
 				result  any
 			}
 			var first atomic.Pointer[kept]
-			wrapping("tools/call", server.Named("test_roots",
+			Wrapping("tools/call", server.Named("test_roots",
 				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 					if k := first.Load(); k != nil && k.session != r.Session {
-						return copied(k.result.(object)), nil
+						return Copied(k.result.(object)), nil
 					}
 					result, problem := next(ctx, r)
 					if o, ok := result.(object); ok && problem == nil && o["isError"] != true {
-						first.CompareAndSwap(nil, &kept{r.Session, copied(o)})
+						first.CompareAndSwap(nil, &kept{r.Session, Copied(o)})
 					}
 					return result, problem
 				}))(o)
@@ -291,17 +292,17 @@ var clientFaults = []Fault{
 	{
 		ID: "roots.not-refetched", Requirement: "roots.list-changed.refetch",
 		Summary: "The roots are fetched once, and never again.",
-		Apply: all(
-			receiving(func(_ *server.Session, m *wire.Message, next func()) {
+		Apply: All(
+			Receiving(func(_ *server.Session, m *wire.Message, next func()) {
 				if m.Method != "notifications/roots/list_changed" {
 					next()
 				}
 			}),
-			wrapping("tools/call", server.Named("test_roots",
+			Wrapping("tools/call", server.Named("test_roots",
 				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 					fetched := r.Session.Value(rootsKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
 					if fetched.Swap(true) {
-						return object{"content": textOf("the same roots")}, nil
+						return object{"content": TextOf("the same roots")}, nil
 					}
 					return next(ctx, r)
 				})),
@@ -361,7 +362,7 @@ var clientFaults = []Fault{
 	{
 		ID: "elicitation.password-in-words", Requirement: "elicitation.request.no-sensitive",
 		Summary: "The message of an elicitation asks for the user's password.",
-		Apply:   params("elicitation/create", having("message", "To go on, please enter your password.")),
+		Apply:   Params("elicitation/create", Having("message", "To go on, please enter your password.")),
 	},
 	{
 		ID: "elicitation.token-named", Requirement: "elicitation.request.no-sensitive", WarnOnly: true,
@@ -371,7 +372,7 @@ var clientFaults = []Fault{
 	{
 		ID: "sampling.tools-of-later-revision", Requirement: "lifecycle.operation.version", WarnOnly: true,
 		Summary: "A sampling request offers tools, which only a later revision knows.",
-		Apply:   params("sampling/createMessage", having("tools", list{})),
+		Apply:   Params("sampling/createMessage", Having("tools", list{})),
 	},
 	{
 		ID: "elicitation.nested-object", Requirement: "elicitation.schema.flat",
@@ -398,12 +399,12 @@ var clientFaults = []Fault{
 	{
 		ID: "elicitation.pattern", Requirement: "elicitation.schema.no-advanced",
 		Summary: "A requested property has a pattern.",
-		Apply:   property("username", having("pattern", "^[a-z]+$")),
+		Apply:   property("username", Having("pattern", "^[a-z]+$")),
 	},
 	{
 		ID: "elicitation.one-of", Requirement: "elicitation.schema.no-advanced",
 		Summary: "The requested schema has anyOf.",
-		Apply:   requested(having("anyOf", list{object{"required": list{"username"}}})),
+		Apply:   requested(Having("anyOf", list{object{"required": list{"username"}}})),
 	},
 	{
 		ID: "elicitation.format-uuid", Requirement: "elicitation.schema.formats",
@@ -423,12 +424,12 @@ var clientFaults = []Fault{
 	{
 		ID: "elicitation.no-message", Requirement: "schema.elicit-request",
 		Summary: "An elicitation has no message.",
-		Apply:   params("elicitation/create", lacking("message")),
+		Apply:   Params("elicitation/create", Lacking("message")),
 	},
 	{
 		ID: "elicitation.schema-misnamed", Requirement: "schema.elicit-request",
 		Summary: "An elicitation has schema in place of requestedSchema.",
-		Apply: params("elicitation/create", func(params object) {
+		Apply: Params("elicitation/create", func(params object) {
 			params["schema"] = params["requestedSchema"]
 			delete(params, "requestedSchema")
 		}),
@@ -442,7 +443,7 @@ var clientFaults = []Fault{
 		ID: "elicitation.optional-missed", Requirement: "elicitation.server.handle-accept", Form: ByValue,
 		Summary: "A call whose elicitation is accepted without what the form does not require ends in an internal error.",
 		Apply: erringOn("test_elicitation", server.InternalError, "Internal error", func(answer object) bool {
-			return answer["action"] == "accept" && textAt(answer, "content", "username") != "" &&
+			return answer["action"] == "accept" && TextAt(answer, "content", "username") != "" &&
 				wire.At(answer, "content", "news") == nil
 		}),
 	},
@@ -481,23 +482,23 @@ var clientFaults = []Fault{
 	{
 		ID: "elicitation.content-missed", Requirement: "elicitation.server.content-absent",
 		Summary: "A call whose elicitation is cancelled without content fails.",
-		Apply: failingOn("test_elicitation", func(result object) bool {
+		Apply: FailingOn("test_elicitation", func(result object) bool {
 			return result["action"] == "cancel" && result["content"] == nil
 		}),
 	},
 	{
 		ID: "elicitation.enum-unchecked", Requirement: "elicitation.security.validate-content",
 		Summary: "Elicited values are taken although they are not among those that were listed.",
-		Apply: all(overhearing(), wrapping("tools/call",
+		Apply: All(Overhearing(), Wrapping("tools/call",
 			server.Named("test_elicitation",
 				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 					var colour any
-					result, problem := failing(func(answer object) bool {
+					result, problem := Failing(func(answer object) bool {
 						colour = wire.At(answer, "content", "colour")
 						return false
 					})(ctx, r, next)
 					if colour, ok := colour.(string); ok {
-						return object{"content": textOf("User response: accept, " + colour)}, nil
+						return object{"content": TextOf("User response: accept, " + colour)}, nil
 					}
 					return result, problem
 				}))),
@@ -505,17 +506,17 @@ var clientFaults = []Fault{
 	{
 		ID: "elicitation.content-unchecked", Requirement: "elicitation.security.validate-content",
 		Summary: "Elicited content is used without looking at it.",
-		Apply: all(overhearing(), wrapping("tools/call",
+		Apply: All(Overhearing(), Wrapping("tools/call",
 			server.Named("test_elicitation",
 				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 					var content any
-					result, problem := failing(func(answer object) bool {
+					result, problem := Failing(func(answer object) bool {
 						content = answer["content"]
 						return false
 					})(ctx, r, next)
 					if content != nil {
 						raw, _ := json.Marshal(content)
-						return object{"content": textOf("User response: accept, " + string(raw))}, nil
+						return object{"content": TextOf("User response: accept, " + string(raw))}, nil
 					}
 					return result, problem
 				}))),

@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 
+	. "github.com/mcpconform/mcpconform/internal/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
 // suggested changes the completion object of results.
 func suggested(change func(completion object)) apply {
-	return results("completion/complete", func(result object) {
+	return Results("completion/complete", func(result object) {
 		if completion, ok := result["completion"].(object); ok {
 			change(completion)
 		}
@@ -27,12 +28,12 @@ var completionFaults = []Fault{
 	{
 		ID: "completion.undeclared", Requirement: "completion.capability.declared",
 		Summary: "Completions are served, but not declared.",
-		Apply:   undeclared("completions"),
+		Apply:   Undeclared("completions"),
 	},
 	{
 		ID: "completion.undeclared-for-templates", Requirement: "completion.capability.declared", Form: ByValue,
 		Summary: "Completions are served, but not declared, and suggest something for templates alone.",
-		Apply: all(undeclared("completions"), answering("completion/complete", nothingSuggested(),
+		Apply: All(Undeclared("completions"), Answering("completion/complete", nothingSuggested(),
 			func(r *server.Request) bool {
 				return wire.At(r.Params, "ref", "name") != nil
 			})),
@@ -40,19 +41,19 @@ var completionFaults = []Fault{
 	{
 		ID: "completion.undeclared-code", Requirement: "completion.error.unsupported-code",
 		Summary: "A server without completions refuses completion/complete with -32600.",
-		Apply:   all(without("completions"), refusing("completion/complete", server.InvalidRequest, always)),
+		Apply:   All(Without("completions"), Refusing("completion/complete", server.InvalidRequest, Always)),
 	},
 	{
 		ID: "completion.refused", Requirement: "completion.answered",
 		Summary: "Completing the variable of a template is refused with -32603.",
-		Apply: refusing("completion/complete", server.InternalError, func(r *server.Request) bool {
+		Apply: Refusing("completion/complete", server.InternalError, func(r *server.Request) bool {
 			return wire.At(r.Params, "ref", "uri") == "test://notes/{name}"
 		}),
 	},
 	{
 		ID: "completion.empty-context-refused", Requirement: "completion.context.accepted", Form: ByValue,
 		Summary: "A completion whose context has no arguments is refused.",
-		Apply: refusing("completion/complete", server.InvalidParams, func(r *server.Request) bool {
+		Apply: Refusing("completion/complete", server.InvalidParams, func(r *server.Request) bool {
 			given, ok := r.Params["context"].(object)
 			return ok && given["arguments"] == nil
 		}),
@@ -60,7 +61,7 @@ var completionFaults = []Fault{
 	{
 		ID: "completion.context-refused", Requirement: "completion.context.accepted",
 		Summary: "A completion with context is refused.",
-		Apply: refusing("completion/complete", server.InvalidParams, func(r *server.Request) bool {
+		Apply: Refusing("completion/complete", server.InvalidParams, func(r *server.Request) bool {
 			return r.Params["context"] != nil
 		}),
 	},
@@ -80,22 +81,22 @@ var completionFaults = []Fault{
 	{
 		ID: "completion.total-zero", Requirement: "completion.result.total-meaning",
 		Summary: "total is 0 whatever the number of values.",
-		Apply:   suggested(having("total", 0)),
+		Apply:   suggested(Having("total", 0)),
 	},
 	{
 		ID: "completion.has-more-always", Requirement: "completion.result.has-more-meaning",
 		Summary: "hasMore is true although all values are there.",
-		Apply:   suggested(having("hasMore", true)),
+		Apply:   suggested(Having("hasMore", true)),
 	},
 	{
 		ID: "completion.has-more-never", Requirement: "completion.result.has-more-meaning",
 		Summary: "hasMore is false although total is larger than the number of values.",
-		Apply:   suggested(having("hasMore", false)),
+		Apply:   suggested(Having("hasMore", false)),
 	},
 	{
 		ID: "completion.has-more-of-whole", Requirement: "completion.result.has-more-meaning",
 		Summary: "hasMore is true although the value is complete and the only one.",
-		Apply: wrapping("completion/complete",
+		Apply: Wrapping("completion/complete",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				result, problem := next(ctx, r)
 				value := wire.At(r.Params, "argument", "value")
@@ -108,33 +109,33 @@ var completionFaults = []Fault{
 	{
 		ID: "completion.unknown-prompt-code", Requirement: "completion.error.invalid-prompt-code",
 		Summary: "Completing an argument of an unknown prompt is refused with -32603.",
-		Apply: refusing("completion/complete", server.InternalError, func(r *server.Request) bool {
+		Apply: Refusing("completion/complete", server.InternalError, func(r *server.Request) bool {
 			return wire.At(r.Params, "ref", "name") == noName
 		}),
 	},
 	{
 		ID: "completion.unknown-prompt-empty", Requirement: "completion.error.invalid-prompt-code",
 		Summary: "Completing an argument of an unknown prompt suggests nothing.",
-		Apply: answering("completion/complete", nothingSuggested(), func(r *server.Request) bool {
+		Apply: Answering("completion/complete", nothingSuggested(), func(r *server.Request) bool {
 			return wire.At(r.Params, "ref", "name") == noName
 		}),
 	},
 	{
 		ID: "completion.missing-argument-code", Requirement: "completion.error.missing-argument-code",
 		Summary: "A completion without argument is refused with -32603.",
-		Apply: refusing("completion/complete", server.InternalError, func(r *server.Request) bool {
+		Apply: Refusing("completion/complete", server.InternalError, func(r *server.Request) bool {
 			return r.Params["ref"] != nil && r.Params["argument"] == nil
 		}),
 	},
 	{
 		ID: "completion.anything-completed", Requirement: "completion.security.validate-inputs",
 		Summary: "A reference of unknown type gets a result.",
-		Apply:   answering("completion/complete", nothingSuggested(), unknownRef),
+		Apply:   Answering("completion/complete", nothingSuggested(), unknownRef),
 	},
 	{
 		ID: "completion.value-unchecked", Requirement: "completion.security.validate-inputs",
 		Summary: "A value that is not a string gets a result.",
-		Apply: answering("completion/complete", nothingSuggested(), func(r *server.Request) bool {
+		Apply: Answering("completion/complete", nothingSuggested(), func(r *server.Request) bool {
 			_, isArray := wire.At(r.Params, "argument", "value").(list)
 			return isArray
 		}),
@@ -142,7 +143,7 @@ var completionFaults = []Fault{
 	{
 		ID: "completion.number-completed", Requirement: "completion.security.validate-inputs", Form: ByValue,
 		Summary: "A value that is a number gets a result.",
-		Apply: answering("completion/complete", nothingSuggested(), func(r *server.Request) bool {
+		Apply: Answering("completion/complete", nothingSuggested(), func(r *server.Request) bool {
 			_, isNumber := wire.At(r.Params, "argument", "value").(json.Number)
 			return isNumber
 		}),
@@ -160,7 +161,7 @@ var completionFaults = []Fault{
 	{
 		ID: "completion.flat", Requirement: "schema.complete-result",
 		Summary: "The values stand in the result itself, not in completion.",
-		Apply: results("completion/complete", func(result object) {
+		Apply: Results("completion/complete", func(result object) {
 			for name, v := range result["completion"].(object) {
 				result[name] = v
 			}

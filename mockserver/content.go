@@ -1,8 +1,10 @@
 package mockserver
 
+import . "github.com/mcpconform/mcpconform/internal/hooks"
+
 // media changes the image or audio blocks of a tool's results.
 func media(tool string, change func(block object)) apply {
-	return blocks(tool, func(block object) {
+	return Blocks(tool, func(block object) {
 		if block["type"] == "image" || block["type"] == "audio" {
 			change(block)
 		}
@@ -11,7 +13,7 @@ func media(tool string, change func(block object)) apply {
 
 // embedded changes the resource in the blocks of a tool's results.
 func embedded(tool string, change func(resource object)) apply {
-	return blocks(tool, func(block object) {
+	return Blocks(tool, func(block object) {
 		if inner, ok := block["resource"].(object); ok {
 			change(inner)
 		}
@@ -20,7 +22,7 @@ func embedded(tool string, change func(resource object)) apply {
 
 // annotated changes the annotations of a tool's blocks.
 func annotated(change func(annotations object)) apply {
-	return blocks("annotated_content", func(block object) {
+	return Blocks("annotated_content", func(block object) {
 		if annotations, ok := block["annotations"].(object); ok {
 			change(annotations)
 		}
@@ -32,53 +34,53 @@ var contentFaults = []Fault{
 	{
 		ID: "content.image-data-url", Requirement: "content.image.base64",
 		Summary: "The data of an image is a data URL.",
-		Apply:   media("test_image_content", having("data", "data:image/png;base64,iVBORw0KGgo=")),
+		Apply:   media("test_image_content", Having("data", "data:image/png;base64,iVBORw0KGgo=")),
 	},
 	{
 		ID: "content.image-base64url", Requirement: "content.image.base64",
 		Summary: "The data of an image is in the alphabet for URLs.",
-		Apply:   media("test_image_content", having("data", "_-8=")),
+		Apply:   media("test_image_content", Having("data", "_-8=")),
 	},
 	{
 		ID: "content.image-unpadded", Requirement: "content.image.base64",
 		Summary: "The data of an image lacks the padding of base64.",
-		Apply:   media("test_image_content", having("data", "aGVsbG8")),
+		Apply:   media("test_image_content", Having("data", "aGVsbG8")),
 	},
 	{
 		ID: "content.audio-line-breaks", Requirement: "content.audio.base64",
 		Summary: "The data of audio is base64 with line breaks.",
-		Apply:   media("test_audio_content", having("data", "UklG\nRg==")),
+		Apply:   media("test_audio_content", Having("data", "UklG\nRg==")),
 	},
 	{
 		ID: "content.image-mime-type-missing", Requirement: "content.image.mime-type",
 		Summary:    "An image has no mimeType.",
 		Collateral: []string{"schema.call-tool-result"},
-		Apply:      media("test_image_content", lacking("mimeType")),
+		Apply:      media("test_image_content", Lacking("mimeType")),
 	},
 	{
 		ID: "content.image-mime-type-short", Requirement: "content.image.mime-type",
 		Summary: `The mimeType of an image is "png".`,
-		Apply:   media("test_image_content", having("mimeType", "png")),
+		Apply:   media("test_image_content", Having("mimeType", "png")),
 	},
 	{
 		ID: "content.image-of-text", Requirement: "content.image.mime-type", WarnOnly: true,
 		Summary: "The mimeType of an image is that of plain text.",
-		Apply:   media("test_image_content", having("mimeType", "text/plain")),
+		Apply:   media("test_image_content", Having("mimeType", "text/plain")),
 	},
 	{
 		ID: "content.image-without-data", Requirement: "schema.call-tool-result",
 		Summary: "An image has no data.",
-		Apply:   media("test_image_content", lacking("data")),
+		Apply:   media("test_image_content", Lacking("data")),
 	},
 	{
 		ID: "content.audio-mime-type-short", Requirement: "content.audio.mime-type",
 		Summary: `The mimeType of audio is "wav".`,
-		Apply:   media("test_audio_content", having("mimeType", "wav")),
+		Apply:   media("test_audio_content", Having("mimeType", "wav")),
 	},
 	{
 		ID: "content.embedded-uri-path", Requirement: "content.embedded.uri-valid",
 		Summary:    "The uri of an embedded resource is a path.",
-		Apply:      embedded("test_embedded_resource", having("uri", "/etc/hosts")),
+		Apply:      embedded("test_embedded_resource", Having("uri", "/etc/hosts")),
 		Collateral: []string{"resources.uri.rfc3986"},
 	},
 	{
@@ -93,12 +95,12 @@ var contentFaults = []Fault{
 	{
 		ID: "content.unknown-type", Requirement: "content.block.known-type",
 		Summary: "A block has the type video.",
-		Apply:   blocks("test_simple_text", having("type", "video")),
+		Apply:   Blocks("test_simple_text", Having("type", "video")),
 	},
 	{
 		ID: "content.json-type", Requirement: "content.block.known-type",
 		Summary: "A block has the type json.",
-		Apply: blocks("test_simple_text", func(block object) {
+		Apply: Blocks("test_simple_text", func(block object) {
 			block["type"], block["json"] = "json", object{}
 			delete(block, "text")
 		}),
@@ -106,31 +108,31 @@ var contentFaults = []Fault{
 	{
 		ID: "content.audience-system", Requirement: "content.annotations.audience-roles",
 		Summary: "An audience names the role system.",
-		Apply:   annotated(having("audience", list{"system"})),
+		Apply:   annotated(Having("audience", list{"system"})),
 	},
 	{
 		ID: "content.audience-string", Requirement: "content.annotations.audience-roles",
 		Summary: "An audience is a string.",
-		Apply:   annotated(having("audience", "user")),
+		Apply:   annotated(Having("audience", "user")),
 	},
 	{
 		ID: "content.priority-over-one", Requirement: "content.annotations.priority-range",
 		Summary: "A priority is 10.",
-		Apply:   annotated(having("priority", 10)),
+		Apply:   annotated(Having("priority", 10)),
 	},
 	{
 		ID: "content.embedded-audience-system", Requirement: "content.annotations.audience-roles",
 		Summary: "The audience of an embedded resource's contents names the role system.",
-		Apply:   embedded("test_embedded_resource", having("annotations", object{"audience": list{"system"}})),
+		Apply:   embedded("test_embedded_resource", Having("annotations", object{"audience": list{"system"}})),
 	},
 	{
 		ID: "content.embedded-priority-over-one", Requirement: "content.annotations.priority-range",
 		Summary: "The priority of an embedded resource's contents is 10.",
-		Apply:   embedded("test_embedded_resource", having("annotations", object{"priority": 10})),
+		Apply:   embedded("test_embedded_resource", Having("annotations", object{"priority": 10})),
 	},
 	{
 		ID: "content.last-modified-unix", Requirement: "content.annotations.last-modified-format",
 		Summary: "lastModified is a date as HTTP writes it.",
-		Apply:   annotated(having("lastModified", "Wed, 18 Jun 2025 09:00:00 GMT")),
+		Apply:   annotated(Having("lastModified", "Wed, 18 Jun 2025 09:00:00 GMT")),
 	},
 }

@@ -12,7 +12,7 @@
 // # Writing a fault
 //
 // A fault names the requirement that it breaks, says in one line how the wire differs, and overrides the behaviour of
-// the reference server. The helpers of hooks.go make most faults one to three lines. Its other members:
+// the reference server. Package hooks makes most faults one to three lines. Its other members:
 //
 //   - Collateral names the requirements that break as well.
 //   - Form says what the fault takes to show if the plain stimulus misses it: another value, a second session,
@@ -27,13 +27,6 @@
 // is there, beside a call, or a second time. fixtures/forms.yaml excuses only a form that makes no sense, with the
 // reason.
 //
-// # Oddities and attacks
-//
-// An oddity (calm*.go) is a legal peer that a check could accuse. The calm matrix (docs/calm-matrix.md) proves that
-// nothing is found. Untried names the requirements that cannot be tried with it.
-//
-// A hostile peer (hostile.go) is a row as well. Every run on one has to end in time, in order and with a report.
-//
-// Both matrices run in virtual time (testing/synctest). A fault may wait for a channel, a timer or a condition of its
+// The matrix runs in virtual time (testing/synctest). A fault may wait for a channel, a timer or a condition of its
 // own run. Sockets, files and a lock that is held across a wait keep virtual time from passing.
 package mockserver

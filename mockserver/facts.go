@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	. "github.com/mcpconform/mcpconform/internal/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
@@ -54,16 +55,16 @@ var keptFacts = []keptFact{
 		id: "subscription", requirement: "resources.updated.sent",
 		forgotten:  "the subscription to a resource brings no more updates",
 		collateral: []string{"http.server.get-unrelated"},
-		forgets: flagging("subscription", all(
-			wrapping("resources/subscribe", func(
+		forgets: flagging("subscription", All(
+			Wrapping("resources/subscribe", func(
 				ctx context.Context, r *server.Request, next server.Handler,
 			) (any, *wire.Error) {
-				if r.Params["uri"] == watched {
+				if r.Params["uri"] == WatchedURI {
 					forgotten(r.Session, "subscription").Store(false)
 				}
 				return next(ctx, r)
 			}),
-			sending(server.OnMessage("notifications/resources/updated", func(out *server.Outgoing) []*server.Outgoing {
+			Sending(server.OnMessage("notifications/resources/updated", func(out *server.Outgoing) []*server.Outgoing {
 				if forgotten(out.Session, "subscription").Load() {
 					return nil
 				}
@@ -74,7 +75,7 @@ var keptFacts = []keptFact{
 	{
 		id: "roots", requirement: "roots.list-changed.refetch",
 		forgotten: "a tool shows the roots that it has shown before",
-		forgets: flagging("roots", wrapping("tools/call", server.Named("test_roots", func(
+		forgets: flagging("roots", Wrapping("tools/call", server.Named("test_roots", func(
 			ctx context.Context, r *server.Request, next server.Handler,
 		) (any, *wire.Error) {
 			shown := atomically[any](r.Session, rootsShownKey{})
@@ -91,7 +92,7 @@ var keptFacts = []keptFact{
 	{
 		id: "offer", requirement: "resources.list-changed.sent",
 		forgotten: "the list of resources lacks the first one of each page, which nothing announces",
-		forgets: flagging("offer", wrapping("resources/list",
+		forgets: flagging("offer", Wrapping("resources/list",
 			server.Edit(func(r *server.Request, result map[string]any) {
 				if all, _ := result["resources"].(list); len(all) > 1 && forgotten(r.Session, "offer").Load() {
 					result["resources"] = all[1:]
@@ -100,7 +101,7 @@ var keptFacts = []keptFact{
 	},
 	{
 		id: "call", requirement: "base.response.present", forgotten: "the next call gets no answer",
-		forgets: flagging("call", wrapping("tools/call", func(
+		forgets: flagging("call", Wrapping("tools/call", func(
 			ctx context.Context, r *server.Request, next server.Handler,
 		) (any, *wire.Error) {
 			if forgotten(r.Session, "call").Swap(false) {
@@ -116,7 +117,7 @@ type rootsShownKey struct{}
 // afterRequest does something after the request of a method, if it fits.
 func afterRequest(method string, fits func(r *server.Request) bool) func(then func(s *server.Session)) apply {
 	return func(then func(s *server.Session)) apply {
-		return wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		return Wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			result, problem := next(ctx, r)
 			if fits(r) {
 				then(r.Session)
@@ -129,7 +130,7 @@ func afterRequest(method string, fits func(r *server.Request) bool) func(then fu
 // afterNotification does something after a notification, if it fits.
 func afterNotification(fits func(s *server.Session, m *wire.Message) bool) func(then func(s *server.Session)) apply {
 	return func(then func(s *server.Session)) apply {
-		return receiving(func(s *server.Session, m *wire.Message, next func()) {
+		return Receiving(func(s *server.Session, m *wire.Message, next func()) {
 			next()
 			if m.Kind == wire.Notification && fits(s, m) {
 				then(s)
@@ -139,23 +140,23 @@ func afterNotification(fits func(s *server.Session, m *wire.Message) bool) func(
 }
 
 // aboutOthers fits requests about anything but the resource that changes.
-func aboutOthers(r *server.Request) bool { return r.Params["uri"] != watched }
+func aboutOthers(r *server.Request) bool { return r.Params["uri"] != WatchedURI }
 
 var unrelatedActions = []unrelated{
-	{id: "ping", summary: "a ping", does: afterRequest("ping", always)},
-	{id: "tools", summary: "the list of tools was read", does: afterRequest("tools/list", always),
+	{id: "ping", summary: "a ping", does: afterRequest("ping", Always)},
+	{id: "tools", summary: "the list of tools was read", does: afterRequest("tools/list", Always),
 		but: []string{"offer", "call"}},
-	{id: "prompts", summary: "the list of prompts was read", does: afterRequest("prompts/list", always),
+	{id: "prompts", summary: "the list of prompts was read", does: afterRequest("prompts/list", Always),
 		but: []string{"offer", "call"}},
 	{
 		id: "resources", summary: "the list of resources was read",
-		does: afterRequest("resources/list", always), but: []string{"offer", "call"},
+		does: afterRequest("resources/list", Always), but: []string{"offer", "call"},
 	},
-	{id: "templates", summary: "the list of templates was read", does: afterRequest("resources/templates/list", always),
+	{id: "templates", summary: "the list of templates was read", does: afterRequest("resources/templates/list", Always),
 		but: []string{"offer", "call"}},
-	{id: "prompt", summary: "a prompt was taken", does: afterRequest("prompts/get", always)},
+	{id: "prompt", summary: "a prompt was taken", does: afterRequest("prompts/get", Always)},
 	{id: "read", summary: "another resource was read", does: afterRequest("resources/read", aboutOthers)},
-	{id: "completion", summary: "a completion", does: afterRequest("completion/complete", always)},
+	{id: "completion", summary: "a completion", does: afterRequest("completion/complete", Always)},
 	{
 		id: "other-subscribed", summary: "a subscription to another resource",
 		does: afterRequest("resources/subscribe", aboutOthers),
@@ -166,13 +167,13 @@ var unrelatedActions = []unrelated{
 	},
 	{
 		id: "level-set", summary: "the log level was set",
-		does: afterRequest("logging/setLevel", always), but: []string{"level"},
+		does: afterRequest("logging/setLevel", Always), but: []string{"level"},
 	},
 	{
 		id: "logged", summary: "a call that logs",
 		does: afterRequest("tools/call", func(r *server.Request) bool { return r.Params["name"] == "log_levels" }),
 	},
-	{id: "called", summary: "a call of a tool", does: afterRequest("tools/call", always),
+	{id: "called", summary: "a call of a tool", does: afterRequest("tools/call", Always),
 		but: []string{"offer", "call"}},
 	{id: "unknown-notified", summary: "an unknown notification",
 		does: afterNotification(func(_ *server.Session, m *wire.Message) bool {
@@ -237,14 +238,14 @@ var factFaults = slices.Concat(
 		{
 			ID: "facts.subscription-counted", Requirement: "resources.updated.ends-with-unsubscribe", Form: InSequence,
 			Summary: "A subscription that was asked for twice has to be ended twice.",
-			Apply: all(
-				wrapping("resources/subscribe", func(
+			Apply: All(
+				Wrapping("resources/subscribe", func(
 					ctx context.Context, r *server.Request, next server.Handler,
 				) (any, *wire.Error) {
 					subscribedTo(r).Add(1)
 					return next(ctx, r)
 				}),
-				wrapping("resources/unsubscribe", func(
+				Wrapping("resources/unsubscribe", func(
 					ctx context.Context, r *server.Request, next server.Handler,
 				) (any, *wire.Error) {
 					if subscribedTo(r).Add(-1) > 0 {
@@ -260,7 +261,7 @@ var factFaults = slices.Concat(
 
 // subscribedTo counts the subscriptions to the resource that a request names.
 func subscribedTo(r *server.Request) *atomic.Int64 {
-	return r.Session.Value(subscribedKey(member(r.Params, "uri")),
+	return r.Session.Value(subscribedKey(Member(r.Params, "uri")),
 		func() any { return new(atomic.Int64) }).(*atomic.Int64)
 }
 

@@ -7,6 +7,12 @@ import (
 	"github.com/mcpconform/mcpconform/schema"
 )
 
+type (
+	apply  = func(o *server.Options)
+	object = map[string]any
+	list   = []any
+)
+
 // Fault is one way to break one requirement.
 type Fault struct {
 	// ID is stable and unique: topic, dot, what is wrong in kebab case.

@@ -13,86 +13,25 @@ import (
 	"sync/atomic"
 	"time"
 
+	. "github.com/mcpconform/mcpconform/internal/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-var (
-	overHTTP = []string{"http"}
-	overSSE  = []string{"sse"}
-)
-
 const (
-	sessionHeader   = "Mcp-Session-Id"
-	versionHeader   = "Mcp-Protocol-Version"
-	lastEventHeader = "Last-Event-Id"
+	versionHeader = "Mcp-Protocol-Version"
 
 	// fromTheBeginning is an event id that is never given.
 	fromTheBeginning = "0"
 )
 
-// replying changes the responses in a situation.
-func replying(situation server.Situation, change func(r *server.Reply)) apply {
-	return func(o *server.Options) {
-		before := o.Behaviour.HTTP.Reply
-		o.Behaviour.HTTP.Reply = func(r *server.Reply) {
-			if before != nil {
-				before(r)
-			}
-			if r.Situation == situation {
-				change(r)
-			}
-		}
-	}
-}
-
 // deletedWhere answers a DELETE with 204 in a situation in which there is nothing to delete.
 func deletedWhere(situation server.Situation) apply {
-	return replying(situation, func(r *server.Reply) {
+	return Replying(situation, func(r *server.Reply) {
 		if r.Request.Method == http.MethodDelete {
 			r.Status, r.Body = http.StatusNoContent, nil
 		}
 	})
-}
-
-// passing serves requests that are to be refused.
-func passing(situation server.Situation, fits func(r *server.Reply) bool) apply {
-	return replying(situation, func(r *server.Reply) { r.Pass = r.Pass || fits(r) })
-}
-
-// between stands around the handler of all requests.
-func between(serve func(w http.ResponseWriter, r *http.Request, next http.Handler)) apply {
-	return func(o *server.Options) {
-		before := o.Behaviour.HTTP.Middleware
-		o.Behaviour.HTTP.Middleware = func(next http.Handler) http.Handler {
-			if before != nil {
-				next = before(next)
-			}
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { serve(w, r, next) })
-		}
-	}
-}
-
-type postedKey struct{}
-
-// peeking lets posted tell what a request carries.
-func peeking() apply {
-	return between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		body, err := io.ReadAll(io.LimitReader(r.Body, 16<<20))
-		if err == nil && len(body) > 0 {
-			r = r.WithContext(context.WithValue(r.Context(), postedKey{}, wire.Parse(body)))
-		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		next.ServeHTTP(w, r)
-	})
-}
-
-// posted returns the message in the body of a request; never nil.
-func posted(r *http.Request) *wire.Message {
-	if m, ok := r.Context().Value(postedKey{}).(*wire.Message); ok {
-		return m
-	}
-	return &wire.Message{}
 }
 
 // blindTo does not find a header whose name is spelled like this.
@@ -116,44 +55,9 @@ func (c blind) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// notAccepting refuses POSTs with 406 because of their Accept header, whose lines are joined.
-func notAccepting(refused func(accept string) bool) apply {
-	return refusingHTTP(http.StatusNotAcceptable, func(r *http.Request) bool {
-		return r.Method == http.MethodPost && refused(strings.Join(r.Header.Values("Accept"), ","))
-	})
-}
-
-// refusingHTTP answers requests that fit with an HTTP status.
-func refusingHTTP(status int, fits func(r *http.Request) bool) apply {
-	return between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		if fits(r) {
-			http.Error(w, http.StatusText(status), status)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// streaming hooks into the events of all streams.
-func streaming(hook func(e *server.Event) []*server.Event) apply {
-	return func(o *server.Options) {
-		before := o.Behaviour.HTTP.Event
-		o.Behaviour.HTTP.Event = func(e *server.Event) []*server.Event {
-			if before == nil {
-				return hook(e)
-			}
-			var events []*server.Event
-			for _, e := range before(e) {
-				events = append(events, hook(e)...)
-			}
-			return events
-		}
-	}
-}
-
 // ahead puts an event with some data before log messages.
 func ahead(data string) apply {
-	return streaming(func(e *server.Event) []*server.Event {
+	return Streaming(func(e *server.Event) []*server.Event {
 		if e.Out == nil || e.Out.Method != "notifications/message" {
 			return []*server.Event{e}
 		}
@@ -165,13 +69,13 @@ func ahead(data string) apply {
 // strayRef reports whether a request is the completion of a reference of
 // unknown type, whose answer hardly matters.
 func strayRef(r *http.Request) bool {
-	kind, ok := wire.At(posted(r).Params, "ref", "type").(string)
+	kind, ok := wire.At(Posted(r).Params, "ref", "type").(string)
 	return ok && kind != "ref/prompt" && kind != "ref/resource"
 }
 
 // misanswered changes the answer to such a request.
 func misanswered(change func(r *server.Reply)) apply {
-	return all(peeking(), replying(server.AnsweredJSON, func(r *server.Reply) {
+	return All(Peeking(), Replying(server.AnsweredJSON, func(r *server.Reply) {
 		if strayRef(r.Request) {
 			change(r)
 		}
@@ -179,9 +83,9 @@ func misanswered(change func(r *server.Reply)) apply {
 }
 
 // ofHostHeader trusts what is one site to a browser.
-var ofHostHeader = all(
-	passing(server.ForeignHost, func(*server.Reply) bool { return true }),
-	passing(server.ForeignOrigin, func(r *server.Reply) bool { return origin(r) == "http://"+r.Request.Host }),
+var ofHostHeader = All(
+	Passing(server.ForeignHost, func(*server.Reply) bool { return true }),
+	Passing(server.ForeignOrigin, func(r *server.Reply) bool { return origin(r) == "http://"+r.Request.Host }),
 )
 
 func origin(r *server.Reply) string { return r.Request.Header.Get("Origin") }
@@ -201,8 +105,8 @@ func elsewhere(r *server.Request) *server.Request {
 func fragile(fits func(r *http.Request) bool) apply {
 	return func(o *server.Options) {
 		var broken sync.Map
-		between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-			id := r.Header.Get(sessionHeader)
+		Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			id := r.Header.Get(SessionHeader)
 			if _, gone := broken.Load(id); gone && id != "" && r.Method != http.MethodDelete {
 				http.Error(w, "broken pipe", http.StatusInternalServerError)
 				return
@@ -237,10 +141,10 @@ func onOthers(last string, all []*server.Event) []*server.Event {
 
 // historyOnGet has a listening stream begin with messages that came on others.
 func historyOnGet(of func(e *server.Event) bool) apply {
-	return all(
-		between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-			if r.Method == http.MethodGet && r.Header.Get(lastEventHeader) == "" {
-				r.Header.Set(lastEventHeader, fromTheBeginning)
+	return All(
+		Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if r.Method == http.MethodGet && r.Header.Get(LastEventHeader) == "" {
+				r.Header.Set(LastEventHeader, fromTheBeginning)
 			}
 			next.ServeHTTP(w, r)
 		}),
@@ -271,7 +175,7 @@ func replayingAll() apply {
 			sessions = make(map[*server.Session]string)
 			events   = make(map[*server.Session][]*server.Event)
 		)
-		streaming(func(e *server.Event) []*server.Event {
+		Streaming(func(e *server.Event) []*server.Event {
 			mu.Lock()
 			defer mu.Unlock()
 			if e.ID != "" {
@@ -301,13 +205,13 @@ func replayingAll() apply {
 
 // greeting sends a log message as the first event of a legacy stream.
 func greeting() apply {
-	return streaming(func(e *server.Event) []*server.Event {
+	return Streaming(func(e *server.Event) []*server.Event {
 		if e.Out != nil {
 			return []*server.Event{e}
 		}
 		hello := e.Session.Notification("notifications/message", object{"level": "info", "data": "hello"})
 		return []*server.Event{{Session: e.Session, Out: hello, Stream: e.Stream, Name: "message",
-			Data: []byte(text(hello.Message))}, e}
+			Data: []byte(Text(hello.Message))}, e}
 	})
 }
 
@@ -319,7 +223,7 @@ func confusing() apply {
 			problem *wire.Error
 		}
 		var answers sync.Map
-		wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			if !strings.Contains(r.ID.String(), "mcpconform-same") {
 				return next(ctx, r)
 			}
@@ -334,7 +238,7 @@ func confusing() apply {
 // the id. It does so where the answer tells whose it is.
 func mixingAnswers(o *server.Options) {
 	var answers sync.Map
-	receiving(func(_ *server.Session, m *wire.Message, next func()) {
+	Receiving(func(_ *server.Session, m *wire.Message, next func()) {
 		if text, _ := wire.At(m.Result, "content", "text").(string); strings.HasPrefix(text, "mcpconform-of-the-") {
 			m.Result, _ = answers.LoadOrStore(m.ID.Key(), m.Result)
 		}
@@ -351,7 +255,7 @@ func forgetting(o *server.Options) {
 		left  sync.Map // the calls that were hung up on
 		back  sync.Map // those to which the client came back
 	)
-	streaming(func(e *server.Event) []*server.Event {
+	Streaming(func(e *server.Event) []*server.Event {
 		r := e.Out.To
 		if e.Out.Answers != nil {
 			r = e.Out.Answers
@@ -368,17 +272,17 @@ func forgetting(o *server.Options) {
 		}
 		return []*server.Event{e}
 	})(o)
-	between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		session := r.Header.Get(sessionHeader)
-		if of, ok := calls.Load(call{session, r.Header.Get(lastEventHeader)}); ok {
+	Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		session := r.Header.Get(SessionHeader)
+		if of, ok := calls.Load(call{session, r.Header.Get(LastEventHeader)}); ok {
 			back.Store(of, true)
 		}
 		next.ServeHTTP(w, r)
-		if r.Context().Err() != nil && posted(r).Method == "tools/call" {
-			left.Store(call{session, posted(r).ID.Key()}, true)
+		if r.Context().Err() != nil && Posted(r).Method == "tools/call" {
+			left.Store(call{session, Posted(r).ID.Key()}, true)
 		}
 	})(o)
-	peeking()(o)
+	Peeking()(o)
 }
 
 // losing leaves the calls with an id without response while another one with it
@@ -386,7 +290,7 @@ func forgetting(o *server.Options) {
 func losing(id string) apply {
 	return func(o *server.Options) {
 		var serving atomic.Int64
-		wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		Wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			if r.ID.Key() != wire.StringID(id).Key() {
 				return next(ctx, r)
 			}
@@ -407,10 +311,10 @@ func cancellingAll() apply {
 			running.Store(r.ID.Key(), stop)
 			return nil
 		})(o)
-		receiving(func(_ *server.Session, m *wire.Message, next func()) {
+		Receiving(func(_ *server.Session, m *wire.Message, next func()) {
 			next()
 			if stop, ok := running.Load(wire.ReadID(wire.At(m.Params, "requestId")).Key()); ok &&
-				m.Method == cancelled {
+				m.Method == Cancelled {
 				stop.(context.CancelFunc)()
 			}
 		})(o)
@@ -428,8 +332,8 @@ func cancellingTheLast(o *server.Options) {
 		last.Store(r.ID.Key(), begun{r.Session, stop})
 		return nil
 	})(o)
-	receiving(func(s *server.Session, m *wire.Message, next func()) {
-		if found, ok := last.Load(named(m)); ok && m.Method == cancelled {
+	Receiving(func(s *server.Session, m *wire.Message, next func()) {
+		if found, ok := last.Load(named(m)); ok && m.Method == Cancelled {
 			own := slices.ContainsFunc(s.Running(), func(r *server.Request) bool { return r.ID.Key() == named(m) })
 			if call := found.(begun); own && call.session != s {
 				call.stop()
@@ -442,159 +346,159 @@ func cancellingTheLast(o *server.Options) {
 // basic/transports#streamable-http and the legacy HTTP+SSE transport
 var httpFaults = []Fault{
 	{
-		ID: "http.post-not-allowed", Requirement: "http.server.endpoint-post", Transports: overHTTP,
+		ID: "http.post-not-allowed", Requirement: "http.server.endpoint-post", Transports: OverHTTP,
 		Summary:    "POST is refused with 405.",
 		Collateral: []string{"lifecycle.init.answered"},
-		Apply: refusingHTTP(http.StatusMethodNotAllowed,
+		Apply: RefusingHTTP(http.StatusMethodNotAllowed,
 			func(r *http.Request) bool { return r.Method == http.MethodPost }),
 	},
 	{
-		ID: "http.origin-unchecked", Requirement: "http.server.origin-foreign", Transports: overHTTP,
+		ID: "http.origin-unchecked", Requirement: "http.server.origin-foreign", Transports: OverHTTP,
 		Summary: "The Origin of the first request of a session is not checked.",
-		Apply: passing(server.ForeignOrigin, func(r *server.Reply) bool {
+		Apply: Passing(server.ForeignOrigin, func(r *server.Reply) bool {
 			return r.Session == nil && origin(r) != "null"
 		}),
 	},
 	{
-		ID: "http.origin-prefix", Requirement: "http.server.origin-foreign", Transports: overHTTP, Form: ByValue,
+		ID: "http.origin-prefix", Requirement: "http.server.origin-foreign", Transports: OverHTTP, Form: ByValue,
 		Summary:    "An Origin that begins like a trusted one is trusted.",
 		Collateral: []string{"http.server.origin-every-request"},
-		Apply: passing(server.ForeignOrigin,
+		Apply: Passing(server.ForeignOrigin,
 			func(r *server.Reply) bool { return strings.HasPrefix(origin(r), "http://localhost") }),
 	},
 	{
-		ID: "http.origin-of-host-header", Requirement: "http.server.origin-foreign", Transports: overHTTP,
+		ID: "http.origin-of-host-header", Requirement: "http.server.origin-foreign", Transports: OverHTTP,
 		Summary: "An Origin that is the one of the Host header is trusted, whatever that names.",
 		Apply:   ofHostHeader,
 	},
 	{
-		ID: "http.origin-null-trusted", Requirement: "http.server.origin-null", Transports: overHTTP,
+		ID: "http.origin-null-trusted", Requirement: "http.server.origin-null", Transports: OverHTTP,
 		Summary: "The Origin null is trusted.",
-		Apply:   passing(server.ForeignOrigin, func(r *server.Reply) bool { return origin(r) == "null" }),
+		Apply:   Passing(server.ForeignOrigin, func(r *server.Reply) bool { return origin(r) == "null" }),
 	},
 	{
-		ID: "http.origin-null-trusted-later", Requirement: "http.server.origin-null", Transports: overHTTP,
+		ID: "http.origin-null-trusted-later", Requirement: "http.server.origin-null", Transports: OverHTTP,
 		Form:    InSequence,
 		Summary: "The Origin null is trusted within a session.",
-		Apply: passing(server.ForeignOrigin, func(r *server.Reply) bool {
+		Apply: Passing(server.ForeignOrigin, func(r *server.Reply) bool {
 			return r.Session != nil && origin(r) == "null"
 		}),
 	},
 	{
-		ID: "http.origin-checked-once", Requirement: "http.server.origin-every-request", Transports: overHTTP,
+		ID: "http.origin-checked-once", Requirement: "http.server.origin-every-request", Transports: OverHTTP,
 		Form:       InSequence,
 		Summary:    "The Origin is checked for the first request of a session only.",
 		Collateral: []string{"http.server.origin-null"},
-		Apply:      passing(server.ForeignOrigin, func(r *server.Reply) bool { return r.Session != nil }),
+		Apply:      Passing(server.ForeignOrigin, func(r *server.Reply) bool { return r.Session != nil }),
 	},
 	{
-		ID: "http.origin-get-unchecked", Requirement: "http.server.origin-every-request", Transports: overHTTP,
+		ID: "http.origin-get-unchecked", Requirement: "http.server.origin-every-request", Transports: OverHTTP,
 		Summary: "The Origin of a GET is not checked.",
-		Apply: passing(server.ForeignOrigin, func(r *server.Reply) bool {
+		Apply: Passing(server.ForeignOrigin, func(r *server.Reply) bool {
 			return r.Request.Method == http.MethodGet
 		}),
 	},
 	{
-		ID: "http.origin-notification-unchecked", Requirement: "http.server.origin-every-request", Transports: overHTTP,
+		ID: "http.origin-notification-unchecked", Requirement: "http.server.origin-every-request", Transports: OverHTTP,
 		Summary: "The Origin of a POST with a notification is not checked.",
-		Apply: all(passing(server.ForeignOrigin, func(r *server.Reply) bool {
-			return posted(r.Request).Kind == wire.Notification
-		}), peeking()),
+		Apply: All(Passing(server.ForeignOrigin, func(r *server.Reply) bool {
+			return Posted(r.Request).Kind == wire.Notification
+		}), Peeking()),
 	},
 	{
-		ID: "http.origin-response-unchecked", Requirement: "http.server.origin-every-request", Transports: overHTTP,
+		ID: "http.origin-response-unchecked", Requirement: "http.server.origin-every-request", Transports: OverHTTP,
 		Summary: "The Origin of a POST with a response is not checked.",
-		Apply: all(passing(server.ForeignOrigin, func(r *server.Reply) bool {
-			return posted(r.Request).Kind == wire.Result
-		}), peeking()),
+		Apply: All(Passing(server.ForeignOrigin, func(r *server.Reply) bool {
+			return Posted(r.Request).Kind == wire.Result
+		}), Peeking()),
 	},
 	{
-		ID: "http.accept-verbatim", Requirement: "http.server.accept-forms", Transports: overHTTP, Form: ByValue,
+		ID: "http.accept-verbatim", Requirement: "http.server.accept-forms", Transports: OverHTTP, Form: ByValue,
 		Summary: "An Accept header with quality values is refused with 406.",
-		Apply:   notAccepting(func(accept string) bool { return strings.Contains(accept, ";q=") }),
+		Apply:   NotAccepting(func(accept string) bool { return strings.Contains(accept, ";q=") }),
 	},
 	{
-		ID: "http.accept-case", Requirement: "http.server.accept-forms", Transports: overHTTP, Form: ByValue,
+		ID: "http.accept-case", Requirement: "http.server.accept-forms", Transports: OverHTTP, Form: ByValue,
 		Summary: "Media types in the Accept header are compared with regard to case.",
-		Apply:   notAccepting(func(accept string) bool { return accept != strings.ToLower(accept) }),
+		Apply:   NotAccepting(func(accept string) bool { return accept != strings.ToLower(accept) }),
 	},
 	{
-		ID: "http.session-header-lower-lost", Requirement: "http.server.header-names", Transports: overHTTP,
+		ID: "http.session-header-lower-lost", Requirement: "http.server.header-names", Transports: OverHTTP,
 		Form:    ByValue,
 		Summary: "The id of a session is not found in a header whose name is in small letters.",
 		Apply:   blindTo("mcp-session-id"),
 	},
 	{
-		ID: "http.content-type-header-upper-lost", Requirement: "http.server.header-names", Transports: overHTTP,
+		ID: "http.content-type-header-upper-lost", Requirement: "http.server.header-names", Transports: OverHTTP,
 		Form:    ByValue,
 		Summary: "The Content-Type is not found in a header whose name is in capitals.",
 		Apply:   blindTo("CONTENT-TYPE"),
 	},
 	{
-		ID: "http.version-header-lower-lost", Requirement: "http.server.header-names", Transports: overHTTP,
+		ID: "http.version-header-lower-lost", Requirement: "http.server.header-names", Transports: OverHTTP,
 		Form:    ByValue,
 		Summary: "The version of the protocol is not found in a header whose name is in small letters.",
 		Apply:   blindTo("mcp-protocol-version"),
 	},
 	{
-		ID: "http.notification-200", Requirement: "http.server.notification-202", Transports: overHTTP,
+		ID: "http.notification-200", Requirement: "http.server.notification-202", Transports: OverHTTP,
 		Summary: "Notifications are answered with 200.",
-		Apply: all(peeking(), replying(server.Accepted, func(r *server.Reply) {
-			if posted(r.Request).Kind == wire.Notification {
+		Apply: All(Peeking(), Replying(server.Accepted, func(r *server.Reply) {
+			if Posted(r.Request).Kind == wire.Notification {
 				r.Status = http.StatusOK
 			}
 		})),
 	},
 	{
-		ID: "http.notification-204", Requirement: "http.server.notification-202", Transports: overHTTP,
+		ID: "http.notification-204", Requirement: "http.server.notification-202", Transports: OverHTTP,
 		Summary: "Notifications are answered with 204.",
-		Apply: all(peeking(), replying(server.Accepted, func(r *server.Reply) {
-			if posted(r.Request).Kind == wire.Notification {
+		Apply: All(Peeking(), Replying(server.Accepted, func(r *server.Reply) {
+			if Posted(r.Request).Kind == wire.Notification {
 				r.Status = http.StatusNoContent
 			}
 		})),
 	},
 	{
-		ID: "http.response-200", Requirement: "http.server.response-202", Transports: overHTTP,
+		ID: "http.response-200", Requirement: "http.server.response-202", Transports: OverHTTP,
 		Summary: "Responses are answered with 200.",
-		Apply: all(peeking(), replying(server.Accepted, func(r *server.Reply) {
-			if posted(r.Request).IsResponse() {
+		Apply: All(Peeking(), Replying(server.Accepted, func(r *server.Reply) {
+			if Posted(r.Request).IsResponse() {
 				r.Status = http.StatusOK
 			}
 		})),
 	},
 	{
-		ID: "http.response-refused", Requirement: "http.server.response-202", Transports: overHTTP, WarnOnly: true,
+		ID: "http.response-refused", Requirement: "http.server.response-202", Transports: OverHTTP, WarnOnly: true,
 		Collateral: []string{"cancellation.in-progress"}, // it cancels the request whose response it refused
 		Summary:    "The response to a ping is refused with 400, as if only requests may be posted.",
-		Apply: all(refusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
-			result, ok := posted(r).Result.(object)
+		Apply: All(RefusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
+			result, ok := Posted(r).Result.(object)
 			return ok && len(result) == 0
-		}), peeking()),
+		}), Peeking()),
 	},
 	{
 		ID: "http.charset-refused", Requirement: "http.server.content-type-forms", Transports: []string{"http", "sse"},
 		Form:    ByValue,
 		Summary: "A Content-Type other than just application/json is refused with 415.",
-		Apply: refusingHTTP(http.StatusUnsupportedMediaType, func(r *http.Request) bool {
+		Apply: RefusingHTTP(http.StatusUnsupportedMediaType, func(r *http.Request) bool {
 			return r.Method == http.MethodPost && r.Header.Get("Content-Type") != "application/json"
 		}),
 	},
 	{
-		ID: "http.accepted-with-body", Requirement: "http.server.accepted-no-body", Transports: overHTTP,
+		ID: "http.accepted-with-body", Requirement: "http.server.accepted-no-body", Transports: OverHTTP,
 		Summary: `202 comes with the body "Accepted".`,
-		Apply: replying(server.Accepted, func(r *server.Reply) {
+		Apply: Replying(server.Accepted, func(r *server.Reply) {
 			r.Header.Set("Content-Type", "text/plain")
 			r.Body = []byte("Accepted")
 		}),
 	},
 	{
-		ID: "http.refused-with-200", Requirement: "http.server.unacceptable-error-status", Transports: overHTTP,
+		ID: "http.refused-with-200", Requirement: "http.server.unacceptable-error-status", Transports: OverHTTP,
 		Summary: "A notification of an unknown method is refused with a JSON-RPC error and the status 200.",
 		Collateral: []string{"base.notification.unknown-no-response", "base.notification.no-response",
 			"base.response.id-echo"},
-		Apply: all(peeking(), replying(server.Accepted, func(r *server.Reply) {
-			if posted(r.Request).Method == "notifications/mcpconform/no-such" {
+		Apply: All(Peeking(), Replying(server.Accepted, func(r *server.Reply) {
+			if Posted(r.Request).Method == "notifications/mcpconform/no-such" {
 				r.Status = http.StatusOK
 				r.Header.Set("Content-Type", "application/json")
 				r.Body = []byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"Method not found"}}`)
@@ -602,13 +506,13 @@ var httpFaults = []Fault{
 		})),
 	},
 	{
-		ID: "http.answer-untyped", Requirement: "http.server.request-answer-type", Transports: overHTTP,
+		ID: "http.answer-untyped", Requirement: "http.server.request-answer-type", Transports: OverHTTP,
 		Summary:    "An answer in JSON has the type text/plain.",
 		Collateral: []string{"completion.security.validate-inputs", "base.response.present"},
 		Apply:      misanswered(func(r *server.Reply) { r.Header.Set("Content-Type", "text/plain") }),
 	},
 	{
-		ID: "http.request-accepted", Requirement: "http.server.request-answer-type", Transports: overHTTP,
+		ID: "http.request-accepted", Requirement: "http.server.request-answer-type", Transports: OverHTTP,
 		Summary:    "A request is answered with 202 and nothing else.",
 		Collateral: []string{"completion.security.validate-inputs", "base.response.present"},
 		Apply: misanswered(func(r *server.Reply) {
@@ -617,35 +521,35 @@ var httpFaults = []Fault{
 		}),
 	},
 	{
-		ID: "http.json-array", Requirement: "http.server.json-one-object", Transports: overHTTP,
+		ID: "http.json-array", Requirement: "http.server.json-one-object", Transports: OverHTTP,
 		Summary:    "A JSON answer is an array of one response.",
 		Collateral: []string{"base.batch.not-sent"},
 		Apply:      misanswered(func(r *server.Reply) { r.Body = []byte("[" + string(r.Body) + "]") }),
 	},
 	{
-		ID: "http.json-empty", Requirement: "http.server.json-one-object", Transports: overHTTP,
+		ID: "http.json-empty", Requirement: "http.server.json-one-object", Transports: OverHTTP,
 		Summary:    "A JSON answer has an empty body.",
 		Collateral: []string{"completion.security.validate-inputs", "base.response.present"},
 		Apply:      misanswered(func(r *server.Reply) { r.Body = []byte{} }),
 	},
 	{
-		ID: "http.event-not-json", Requirement: "http.server.sse-event-data", Transports: overHTTP,
+		ID: "http.event-not-json", Requirement: "http.server.sse-event-data", Transports: OverHTTP,
 		Summary:    "An event carries the text ok.",
 		Collateral: []string{"base.json.well-formed"},
 		Apply:      ahead("ok"),
 	},
 	{
-		ID: "http.event-string", Requirement: "base.json.object", Transports: overHTTP,
+		ID: "http.event-string", Requirement: "base.json.object", Transports: OverHTTP,
 		Summary:    "An event carries a JSON string.",
 		Collateral: []string{"http.server.sse-event-data"},
 		Apply:      ahead(`"ok"`),
 	},
 	{
-		ID: "http.response-withheld", Requirement: "http.server.sse-response-sent", Transports: overHTTP,
+		ID: "http.response-withheld", Requirement: "http.server.sse-response-sent", Transports: OverHTTP,
 		Summary: "The stream of a request ends without the response.",
 		Collateral: []string{"http.server.sse-no-early-close", "tools.list.callable", "logging.filter.all-above",
 			"logging.set-level.replaces"},
-		Apply: streaming(func(e *server.Event) []*server.Event {
+		Apply: Streaming(func(e *server.Event) []*server.Event {
 			if e.Out != nil && e.Out.Answers != nil && e.Out.Answers.Params["name"] == "test_tool_with_logging" {
 				return nil
 			}
@@ -653,10 +557,10 @@ var httpFaults = []Fault{
 		}),
 	},
 	{
-		ID: "http.stream-cut", Requirement: "http.server.sse-no-early-close", Transports: overHTTP,
+		ID: "http.stream-cut", Requirement: "http.server.sse-no-early-close", Transports: OverHTTP,
 		Summary:    "The stream of a request is closed before the response.",
 		Collateral: []string{"http.server.sse-response-sent", "tools.list.callable"},
-		Apply: streaming(func(e *server.Event) []*server.Event {
+		Apply: Streaming(func(e *server.Event) []*server.Event {
 			if e.Out != nil && e.Out.To != nil && e.Out.Method == "notifications/message" &&
 				e.Out.To.Params["name"] == "test_tool_with_logging" {
 				e.Cut = true
@@ -665,7 +569,7 @@ var httpFaults = []Fault{
 		}),
 	},
 	{
-		ID: "http.response-elsewhere", Requirement: "http.server.sse-own-response", Transports: overHTTP,
+		ID: "http.response-elsewhere", Requirement: "http.server.sse-own-response", Transports: OverHTTP,
 		Summary: "The response to a ping comes on the stream of a call that is running.",
 		Collateral: []string{
 			"http.server.sse-no-early-close", "http.server.sse-response-sent", "http.server.multiple-streams",
@@ -673,9 +577,9 @@ var httpFaults = []Fault{
 			"cancellation.ignore-unknown", "base.response.id-type-echo",
 			"base.request.id-space-per-side", // whose checks ping during a call
 		},
-		Apply: all(
+		Apply: All(
 			func(o *server.Options) { o.HTTP.AlwaysSSE = true },
-			responses("ping", func(out *server.Outgoing) {
+			Responses("ping", func(out *server.Outgoing) {
 				if other := elsewhere(out.Answers); other != nil {
 					out.To = other
 				}
@@ -683,16 +587,16 @@ var httpFaults = []Fault{
 		),
 	},
 	{
-		ID: "http.progress-elsewhere", Requirement: "http.server.sse-related-messages", Transports: overHTTP,
+		ID: "http.progress-elsewhere", Requirement: "http.server.sse-related-messages", Transports: OverHTTP,
 		Summary:    "Progress of a call comes on the stream of another one.",
 		Collateral: []string{"http.server.replay-same-stream"}, // of a stream that is resumed
-		Apply: all(
-			wrapping("tools/call", server.Named("test_tool_with_progress",
+		Apply: All(
+			Wrapping("tools/call", server.Named("test_tool_with_progress",
 				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 					_ = r.Sleep(ctx, 50*time.Millisecond) // so that others run beside it
 					return next(ctx, r)
 				})),
-			messages(progressed, func(out *server.Outgoing) {
+			Messages(Progressed, func(out *server.Outgoing) {
 				if out.To == nil {
 					return
 				}
@@ -703,13 +607,13 @@ var httpFaults = []Fault{
 		),
 	},
 	{
-		ID: "http.stream-kept-open", Requirement: "http.server.sse-close-after-response", Transports: overHTTP,
+		ID: "http.stream-kept-open", Requirement: "http.server.sse-close-after-response", Transports: OverHTTP,
 		Summary: "The stream of a request stays open after the response.",
 		Apply:   func(o *server.Options) { o.Behaviour.HTTP.KeepOpen = func(*server.Request) bool { return true } },
 	},
 	{
 		ID: "http.stream-of-refused-call-kept-open", Requirement: "http.server.sse-close-after-response",
-		Transports: overHTTP, Form: ByValue,
+		Transports: OverHTTP, Form: ByValue,
 		Summary: "Calls alone are answered with a stream, and that of a call of a tool that does not exist stays open after the error.",
 		Apply: func(o *server.Options) {
 			o.Behaviour.HTTP.Answer = func(r *server.Request) server.AnswerForm {
@@ -725,24 +629,24 @@ var httpFaults = []Fault{
 		},
 	},
 	{
-		ID: "http.hang-up-breaks-session", Requirement: "http.disconnect.survived", Transports: overHTTP,
+		ID: "http.hang-up-breaks-session", Requirement: "http.disconnect.survived", Transports: OverHTTP,
 		Summary: "When the client hangs up on a stream, nothing in its session is served any more.",
 		Collateral: []string{"http.server.get-close-tolerated", "http.server.get-stream-or-405",
 			"http.server.origin-every-request"},
 		Apply: fragile(func(r *http.Request) bool { return true }),
 	},
 	{
-		ID: "http.get-closed-breaks-session", Requirement: "http.server.get-close-tolerated", Transports: overHTTP,
+		ID: "http.get-closed-breaks-session", Requirement: "http.server.get-close-tolerated", Transports: OverHTTP,
 		Summary:    "When the client closes the listening stream, nothing in its session is served any more.",
 		Collateral: []string{"http.disconnect.survived", "http.server.get-stream-or-405"},
 		Apply:      fragile(func(r *http.Request) bool { return r.Method == http.MethodGet }),
 	},
 	{
-		ID: "http.disconnect-cancels", Requirement: "http.server.disconnect-not-cancel", Transports: overHTTP,
+		ID: "http.disconnect-cancels", Requirement: "http.server.disconnect-not-cancel", Transports: OverHTTP,
 		Summary: "The end of a connection cancels the request.",
-		Apply: all(
+		Apply: All(
 			func(o *server.Options) { o.Behaviour.HTTP.CancelOnDisconnect, o.Behaviour.AnswerCancelled = true, true },
-			wrapping("tools/call",
+			Wrapping("tools/call",
 				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 					result, problem := next(ctx, r)
 					if ctx.Err() != nil {
@@ -755,54 +659,54 @@ var httpFaults = []Fault{
 		Collateral: []string{"cancellation.no-response"},
 	},
 	{
-		ID: "http.disconnect-forgets", Requirement: "http.server.disconnect-not-cancel", Transports: overHTTP,
+		ID: "http.disconnect-forgets", Requirement: "http.server.disconnect-not-cancel", Transports: OverHTTP,
 		Summary: "A call is left unanswered if, when it is done, the client has not come back to its stream.",
 		Collateral: []string{"base.response.present", "http.server.sse-response-sent",
 			"http.server.sse-no-early-close"},
 		Apply: forgetting,
 	},
 	{
-		ID: "http.bad-body-accepted", Requirement: "http.server.survives-bad-body", Transports: overHTTP,
+		ID: "http.bad-body-accepted", Requirement: "http.server.survives-bad-body", Transports: OverHTTP,
 		Summary: "A body that is not a message is answered with 200 and nothing else.",
-		Apply: replying(server.BadMessage, func(r *server.Reply) {
+		Apply: Replying(server.BadMessage, func(r *server.Reply) {
 			r.Status, r.Body = http.StatusOK, nil
 			r.Header.Del("Content-Type")
 		}),
 		Collateral: []string{"base.error.invalid-request", "base.error.parse-survive"},
 	},
 	{
-		ID: "http.bad-body-breaks-session", Requirement: "http.server.survives-bad-body", Transports: overHTTP,
+		ID: "http.bad-body-breaks-session", Requirement: "http.server.survives-bad-body", Transports: OverHTTP,
 		Summary: "After a message without jsonrpc nothing is answered in the session any more.",
 		Collateral: []string{"base.response.present", "http.server.sse-response-sent",
 			"http.server.sse-no-early-close"},
-		Apply: all(
-			understanding(wire.JSONRPCMissing),
+		Apply: All(
+			Understanding(wire.JSONRPCMissing),
 			unresponsiveAfter(func(_ *server.Session, m *wire.Message) bool { return m.Has(wire.JSONRPCMissing) }),
 		),
 	},
 	{
-		ID: "http.large-body-fails", Requirement: "http.message.large", Transports: overHTTP,
+		ID: "http.large-body-fails", Requirement: "http.message.large", Transports: OverHTTP,
 		Summary: "A body of more than 512 KiB is answered with 500.",
-		Apply: refusingHTTP(http.StatusInternalServerError,
+		Apply: RefusingHTTP(http.StatusInternalServerError,
 			func(r *http.Request) bool { return r.ContentLength > 512<<10 }),
 	},
 	{
-		ID: "http.large-body-cut", Requirement: "http.message.large", Transports: overHTTP,
+		ID: "http.large-body-cut", Requirement: "http.message.large", Transports: OverHTTP,
 		Summary: "Only the first 512 KiB of a body are read.",
-		Apply: between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		Apply: Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			r.Body = io.NopCloser(io.LimitReader(r.Body, 512<<10))
 			next.ServeHTTP(w, r)
 		}),
 	},
 	{
-		ID: "http.get-not-found", Requirement: "http.server.get-stream-or-405", Transports: overHTTP,
+		ID: "http.get-not-found", Requirement: "http.server.get-stream-or-405", Transports: OverHTTP,
 		Summary: "GET is answered with 404.",
-		Apply:   refusingHTTP(http.StatusNotFound, func(r *http.Request) bool { return r.Method == http.MethodGet }),
+		Apply:   RefusingHTTP(http.StatusNotFound, func(r *http.Request) bool { return r.Method == http.MethodGet }),
 	},
 	{
-		ID: "http.get-page", Requirement: "http.server.get-stream-or-405", Transports: overHTTP,
+		ID: "http.get-page", Requirement: "http.server.get-stream-or-405", Transports: OverHTTP,
 		Summary: "GET is answered with a page in HTML.",
-		Apply: between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		Apply: Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if r.Method != http.MethodGet {
 				next.ServeHTTP(w, r)
 				return
@@ -814,21 +718,21 @@ var httpFaults = []Fault{
 			"http.server.session-ended-404"},
 	},
 	{
-		ID: "http.resume-octets", Requirement: "http.server.get-stream-or-405", Transports: overHTTP, Form: InSequence,
+		ID: "http.resume-octets", Requirement: "http.server.get-stream-or-405", Transports: OverHTTP, Form: InSequence,
 		Collateral: []string{"http.server.event-id-cursor"},
 		Summary:    "A stream that is resumed has the Content-Type application/octet-stream.",
-		Apply: replying(server.ListeningSSE, func(r *server.Reply) {
-			if r.Request.Header.Get(lastEventHeader) != "" {
+		Apply: Replying(server.ListeningSSE, func(r *server.Reply) {
+			if r.Request.Header.Get(LastEventHeader) != "" {
 				r.Header.Set("Content-Type", "application/octet-stream")
 			}
 		}),
 	},
 	{
-		ID: "http.resume-unknown-json", Requirement: "http.server.get-stream-or-405", Transports: overHTTP,
+		ID: "http.resume-unknown-json", Requirement: "http.server.get-stream-or-405", Transports: OverHTTP,
 		Form:    ByValue,
 		Summary: "A GET with a Last-Event-ID that the server does not know is answered with 200 and JSON.",
-		Apply: between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-			if r.Method != http.MethodGet || !strings.HasPrefix(r.Header.Get(lastEventHeader), "mcpconform") {
+		Apply: Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if r.Method != http.MethodGet || !strings.HasPrefix(r.Header.Get(LastEventHeader), "mcpconform") {
 				next.ServeHTTP(w, r)
 				return
 			}
@@ -837,56 +741,56 @@ var httpFaults = []Fault{
 		}),
 	},
 	{
-		ID: "http.progress-on-get", Requirement: "http.server.get-unrelated", Transports: overHTTP,
+		ID: "http.progress-on-get", Requirement: "http.server.get-unrelated", Transports: OverHTTP,
 		Summary: "Progress of a call comes on the listening stream.",
-		Apply:   messages(progressed, func(out *server.Outgoing) { out.To = nil }),
+		Apply:   Messages(Progressed, func(out *server.Outgoing) { out.To = nil }),
 	},
 	{
-		ID: "http.response-on-get", Requirement: "http.server.get-no-response", Transports: overHTTP,
+		ID: "http.response-on-get", Requirement: "http.server.get-no-response", Transports: OverHTTP,
 		Summary: "The response to a request comes on the listening stream.",
 		Collateral: []string{"http.server.sse-no-early-close", "http.server.sse-response-sent",
 			"resources.unsubscribe.accepted"},
-		Apply: responses("resources/unsubscribe", func(out *server.Outgoing) { out.To = nil }),
+		Apply: Responses("resources/unsubscribe", func(out *server.Outgoing) { out.To = nil }),
 	},
 	{
-		ID: "http.orphan-on-get", Requirement: "http.server.get-no-response", Transports: overHTTP,
+		ID: "http.orphan-on-get", Requirement: "http.server.get-no-response", Transports: OverHTTP,
 		Summary:    "The response to a call whose connection broke comes on the listening stream.",
 		Collateral: []string{"http.server.sse-no-early-close", "http.server.sse-response-sent"},
-		Apply: responses("tools/call", func(out *server.Outgoing) {
+		Apply: Responses("tools/call", func(out *server.Outgoing) {
 			if strings.Contains(out.Answers.ID.String(), "mcpconform-orphan") {
 				out.To = nil
 			}
 		}),
 	},
 	{
-		ID: "http.one-at-a-time", Requirement: "http.server.multiple-streams", Transports: overHTTP,
+		ID: "http.one-at-a-time", Requirement: "http.server.multiple-streams", Transports: OverHTTP,
 		Summary: "While a tool is at work, other requests are refused.",
-		Apply:   refusing("ping", server.InternalError, func(r *server.Request) bool { return busy(r.Session) }),
+		Apply:   Refusing("ping", server.InternalError, func(r *server.Request) bool { return Busy(r.Session) }),
 	},
 	{
-		ID: "http.broadcast", Requirement: "http.server.no-broadcast", Transports: overHTTP,
+		ID: "http.broadcast", Requirement: "http.server.no-broadcast", Transports: OverHTTP,
 		Summary: "Progress comes on the stream of the request and on the listening stream.",
 		Collateral: []string{"http.server.get-unrelated", "progress.value-increases", "progress.stop",
 			"progress.in-progress"},
-		Apply: sending(server.OnMessage(progressed, func(out *server.Outgoing) []*server.Outgoing {
+		Apply: Sending(server.OnMessage(Progressed, func(out *server.Outgoing) []*server.Outgoing {
 			again := out.Clone()
 			again.To = nil
 			return []*server.Outgoing{out, again}
 		})),
 	},
 	{
-		ID: "http.broadcast-log", Requirement: "http.server.no-broadcast", Transports: overHTTP,
+		ID: "http.broadcast-log", Requirement: "http.server.no-broadcast", Transports: OverHTTP,
 		Summary: "Log messages come on the stream of the request and on the listening stream.",
-		Apply: sending(server.OnMessage("notifications/message", func(out *server.Outgoing) []*server.Outgoing {
+		Apply: Sending(server.OnMessage("notifications/message", func(out *server.Outgoing) []*server.Outgoing {
 			again := out.Clone()
 			again.To = nil
 			return []*server.Outgoing{out, again}
 		})),
 	},
 	{
-		ID: "http.broadcast-update", Requirement: "http.server.no-broadcast", Transports: overHTTP,
+		ID: "http.broadcast-update", Requirement: "http.server.no-broadcast", Transports: OverHTTP,
 		Summary: "The update of a resource is announced on the stream of the call that made it and on the listening stream.",
-		Apply: sending(server.OnMessage("notifications/resources/updated",
+		Apply: Sending(server.OnMessage("notifications/resources/updated",
 			func(out *server.Outgoing) []*server.Outgoing {
 				sent := []*server.Outgoing{out}
 				for _, r := range out.Session.Running() {
@@ -900,31 +804,31 @@ var httpFaults = []Fault{
 			})),
 	},
 	{
-		ID: "http.history-on-get", Requirement: "http.server.no-broadcast", Transports: overHTTP,
+		ID: "http.history-on-get", Requirement: "http.server.no-broadcast", Transports: OverHTTP,
 		Summary: "A listening stream begins with the progress that came on the streams of requests.",
 		Collateral: []string{"progress.value-increases", "progress.stop", "progress.in-progress",
 			"http.server.get-unrelated", "cancellation.stop-processing"},
-		Apply: historyOnGet(func(e *server.Event) bool { return e.Out.Method == progressed }),
+		Apply: historyOnGet(func(e *server.Event) bool { return e.Out.Method == Progressed }),
 	},
 	{
-		ID: "http.listening-history", Requirement: "http.server.no-broadcast", Transports: overHTTP,
+		ID: "http.listening-history", Requirement: "http.server.no-broadcast", Transports: OverHTTP,
 		Summary: "A listening stream begins with the notifications that came on earlier listening streams.",
 		Apply: historyOnGet(func(e *server.Event) bool {
 			return e.Out.Kind == wire.Notification && strings.HasPrefix(e.Stream, "get:")
 		}),
 	},
 	{
-		ID: "http.log-history-on-get", Requirement: "http.server.no-broadcast", Transports: overHTTP, Form: ByValue,
+		ID: "http.log-history-on-get", Requirement: "http.server.no-broadcast", Transports: OverHTTP, Form: ByValue,
 		Summary: "A listening stream begins with the log messages that came on the streams of requests.",
 		Apply: historyOnGet(func(e *server.Event) bool {
 			return e.Out.Method == "notifications/message" && strings.HasPrefix(e.Stream, "post:")
 		}),
 	},
 	{
-		ID: "http.event-ids-per-stream", Requirement: "http.server.event-id-unique", Transports: overHTTP,
+		ID: "http.event-ids-per-stream", Requirement: "http.server.event-id-unique", Transports: OverHTTP,
 		Summary:    "Event ids count from 1 on each stream.",
 		Collateral: []string{"http.server.replay-same-stream", "http.server.event-id-cursor", "base.response.once"},
-		Apply: streaming(func(e *server.Event) []*server.Event {
+		Apply: Streaming(func(e *server.Event) []*server.Event {
 			if _, n, ok := strings.Cut(e.ID, "-"); ok {
 				e.ID = n
 			}
@@ -932,10 +836,10 @@ var httpFaults = []Fault{
 		}),
 	},
 	{
-		ID: "http.event-ids-of-listening", Requirement: "http.server.event-id-unique", Transports: overHTTP,
+		ID: "http.event-ids-of-listening", Requirement: "http.server.event-id-unique", Transports: OverHTTP,
 		Summary:    "Event ids count from 1 on each listening stream.",
 		Collateral: []string{"http.server.replay-same-stream", "http.server.event-id-cursor"},
-		Apply: streaming(func(e *server.Event) []*server.Event {
+		Apply: Streaming(func(e *server.Event) []*server.Event {
 			if _, n, ok := strings.Cut(e.ID, "-"); ok && strings.HasPrefix(e.Stream, "get:") {
 				e.ID = "listening-" + n
 			}
@@ -943,24 +847,24 @@ var httpFaults = []Fault{
 		}),
 	},
 	{
-		ID: "http.event-id-of-beginnings", Requirement: "http.server.event-id-unique", Transports: overHTTP,
+		ID: "http.event-id-of-beginnings", Requirement: "http.server.event-id-unique", Transports: OverHTTP,
 		Summary: "Each stream begins with an event that has the id 0 and empty data.",
-		Apply:   all(alwaysStreams, firstOfStream("0", []byte{})),
+		Apply:   All(AlwaysStreams, FirstOfStream("0", []byte{})),
 	},
 	{
-		ID: "http.event-id-alone-of-beginnings", Requirement: "http.server.event-id-unique", Transports: overHTTP,
+		ID: "http.event-id-alone-of-beginnings", Requirement: "http.server.event-id-unique", Transports: OverHTTP,
 		Form:    ByValue,
 		Summary: "Each stream begins with the id 0, without data.",
-		Apply:   all(alwaysStreams, firstOfStream("0", nil)),
+		Apply:   All(AlwaysStreams, FirstOfStream("0", nil)),
 	},
 	{
-		ID: "http.replays-other-sessions", Requirement: "http.server.replay-same-stream", Transports: overHTTP,
+		ID: "http.replays-other-sessions", Requirement: "http.server.replay-same-stream", Transports: OverHTTP,
 		Summary:    "A client is sent again what belongs to another session, if it knows the event id.",
 		Collateral: []string{"progress.token.active-request", "base.response.only-to-requests"},
 		Apply:      replayingAll(),
 	},
 	{
-		ID: "http.replays-everything", Requirement: "http.server.replay-same-stream", Transports: overHTTP,
+		ID: "http.replays-everything", Requirement: "http.server.replay-same-stream", Transports: OverHTTP,
 		Summary:    "A resumed stream begins with what came on the other streams.",
 		Collateral: []string{"http.server.sse-no-early-close"}, // of a call whose response it brings
 		Apply: func(o *server.Options) {
@@ -970,7 +874,7 @@ var httpFaults = []Fault{
 		},
 	},
 	{
-		ID: "http.unknown-event-replays", Requirement: "http.server.replay-same-stream", Transports: overHTTP,
+		ID: "http.unknown-event-replays", Requirement: "http.server.replay-same-stream", Transports: OverHTTP,
 		Summary: "For an event id that was never given everything is sent again.",
 		Apply: func(o *server.Options) {
 			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal, all []*server.Event) []*server.Event {
@@ -982,7 +886,7 @@ var httpFaults = []Fault{
 		},
 	},
 	{
-		ID: "http.unknown-event-replays-listening", Requirement: "http.server.replay-same-stream", Transports: overHTTP,
+		ID: "http.unknown-event-replays-listening", Requirement: "http.server.replay-same-stream", Transports: OverHTTP,
 		Form:    ByValue,
 		Summary: "For an event id that was never given all that came on listening streams is sent again.",
 		Apply: func(o *server.Options) {
@@ -996,7 +900,7 @@ var httpFaults = []Fault{
 		},
 	},
 	{
-		ID: "http.resume-skips-after-third", Requirement: "http.server.event-id-cursor", Transports: overHTTP,
+		ID: "http.resume-skips-after-third", Requirement: "http.server.event-id-cursor", Transports: OverHTTP,
 		Form:    ByValue,
 		Summary: "A stream that is resumed after its third event, or a later one, leaves out the one that follows.",
 		Apply: func(o *server.Options) {
@@ -1010,7 +914,7 @@ var httpFaults = []Fault{
 		},
 	},
 	{
-		ID: "http.resumed-anew", Requirement: "http.server.event-id-cursor", Transports: overHTTP, Form: InSequence,
+		ID: "http.resumed-anew", Requirement: "http.server.event-id-cursor", Transports: OverHTTP, Form: InSequence,
 		Summary: "A stream that is resumed for the second time begins where it began the first time.",
 		Apply: func(o *server.Options) {
 			var begun sync.Map // by session and stream
@@ -1038,7 +942,7 @@ var httpFaults = []Fault{
 		},
 	},
 	{
-		ID: "http.replay-too-early", Requirement: "http.server.event-id-cursor", Transports: overHTTP,
+		ID: "http.replay-too-early", Requirement: "http.server.event-id-cursor", Transports: OverHTTP,
 		Summary: "A resumed stream begins with the event that is named.",
 		Apply: func(o *server.Options) {
 			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal, all []*server.Event) []*server.Event {
@@ -1052,12 +956,12 @@ var httpFaults = []Fault{
 		},
 	},
 	{
-		ID: "http.sessions-mixed", Requirement: "http.server.session-isolation", Transports: overHTTP, Form: BySession,
+		ID: "http.sessions-mixed", Requirement: "http.server.session-isolation", Transports: OverHTTP, Form: BySession,
 		Summary: "Requests of two sessions with the same id get the same answer.",
 		Apply:   confusing(),
 	},
 	{
-		ID: "http.same-id-call-lost", Requirement: "http.server.session-isolation", Transports: overHTTP,
+		ID: "http.same-id-call-lost", Requirement: "http.server.session-isolation", Transports: OverHTTP,
 		Form:    BySession,
 		Summary: "A call gets no response while another client's call with the same id is served.",
 		Collateral: []string{"base.response.present", "http.server.sse-response-sent",
@@ -1065,7 +969,7 @@ var httpFaults = []Fault{
 		Apply: losing("mcpconform-same-call"),
 	},
 	{
-		ID: "http.cancels-elsewhere", Requirement: "http.server.session-isolation", Transports: overHTTP,
+		ID: "http.cancels-elsewhere", Requirement: "http.server.session-isolation", Transports: OverHTTP,
 		Form:    BySession,
 		Summary: "A cancellation ends the request of that id in whatever session.",
 		Collateral: []string{"base.response.present", "http.server.sse-response-sent", "http.server.sse-no-early-close",
@@ -1073,7 +977,7 @@ var httpFaults = []Fault{
 		Apply: cancellingAll(),
 	},
 	{
-		ID: "http.cancels-the-last", Requirement: "http.server.session-isolation", Transports: overHTTP,
+		ID: "http.cancels-the-last", Requirement: "http.server.session-isolation", Transports: OverHTTP,
 		Form:    BySession,
 		Summary: "If two clients have a call with the same id under way, a cancellation by either ends the call that began last.",
 		Collateral: []string{"base.response.present", "http.server.sse-response-sent",
@@ -1081,12 +985,12 @@ var httpFaults = []Fault{
 		Apply: cancellingTheLast,
 	},
 	{
-		ID: "http.answers-mixed", Requirement: "http.server.session-isolation", Transports: overHTTP, Form: BySession,
+		ID: "http.answers-mixed", Requirement: "http.server.session-isolation", Transports: OverHTTP, Form: BySession,
 		Summary: "When the server asks two clients with the same id, the answer that comes first counts for both.",
 		Apply:   mixingAnswers,
 	},
 	{
-		ID: "http.session-id-counts", Requirement: "security.session.id-non-deterministic", Transports: overHTTP,
+		ID: "http.session-id-counts", Requirement: "security.session.id-non-deterministic", Transports: OverHTTP,
 		Summary:    "The ids of sessions are session-1, session-2 and so on.",
 		Collateral: []string{"http.server.session-id-secure"},
 		Apply: func(o *server.Options) {
@@ -1095,7 +999,7 @@ var httpFaults = []Fault{
 		},
 	},
 	{
-		ID: "http.session-id-time", Requirement: "http.server.session-id-secure", Transports: overHTTP,
+		ID: "http.session-id-time", Requirement: "http.server.session-id-secure", Transports: OverHTTP,
 		Summary:    "The ids of sessions are the time in nanoseconds.",
 		Collateral: []string{"security.session.id-non-deterministic"},
 		Apply: func(o *server.Options) {
@@ -1104,12 +1008,12 @@ var httpFaults = []Fault{
 		},
 	},
 	{
-		ID: "http.late-session-id", Requirement: "http.server.session-id-at-initialization", Transports: overHTTP,
+		ID: "http.late-session-id", Requirement: "http.server.session-id-at-initialization", Transports: OverHTTP,
 		Summary: "The answers to notifications name another session id.",
-		Apply:   replying(server.Accepted, func(r *server.Reply) { r.Header.Set(sessionHeader, "another-session") }),
+		Apply:   Replying(server.Accepted, func(r *server.Reply) { r.Header.Set(SessionHeader, "another-session") }),
 	},
 	{
-		ID: "http.session-id-with-space", Requirement: "http.server.session-id-charset", Transports: overHTTP,
+		ID: "http.session-id-with-space", Requirement: "http.server.session-id-charset", Transports: OverHTTP,
 		Summary:    "Session ids have a space.",
 		Collateral: []string{"http.server.session-id-secure", "security.session.id-non-deterministic"},
 		Apply: func(o *server.Options) {
@@ -1125,16 +1029,16 @@ var httpFaults = []Fault{
 		},
 	},
 	{
-		ID: "http.missing-session-401", Requirement: "http.server.session-missing-400", Transports: overHTTP,
+		ID: "http.missing-session-401", Requirement: "http.server.session-missing-400", Transports: OverHTTP,
 		Summary:    "A request without session id is refused with 401.",
 		Collateral: []string{"auth.server.www-authenticate", challengeURL},
-		Apply:      replying(server.MissingSession, func(r *server.Reply) { r.Status = http.StatusUnauthorized }),
+		Apply:      Replying(server.MissingSession, func(r *server.Reply) { r.Status = http.StatusUnauthorized }),
 	},
 	{
-		ID: "http.get-needs-no-session", Requirement: "http.server.session-missing-400", Transports: overHTTP,
+		ID: "http.get-needs-no-session", Requirement: "http.server.session-missing-400", Transports: OverHTTP,
 		Summary: "A GET without session id opens a stream, where a POST is refused.",
-		Apply: between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-			if r.Method != http.MethodGet || r.Header.Get(sessionHeader) != "" || r.URL.Path != server.PathMCP {
+		Apply: Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if r.Method != http.MethodGet || r.Header.Get(SessionHeader) != "" || r.URL.Path != server.PathMCP {
 				next.ServeHTTP(w, r)
 				return
 			}
@@ -1143,136 +1047,136 @@ var httpFaults = []Fault{
 		}),
 	},
 	{
-		ID: "http.older-version-refused", Requirement: "lifecycle.operation.version", Transports: overHTTP,
+		ID: "http.older-version-refused", Requirement: "lifecycle.operation.version", Transports: OverHTTP,
 		Summary: "MCP-Protocol-Version may name the latest version only, whatever was agreed upon.",
-		Apply: refusingHTTP(http.StatusBadRequest,
+		Apply: RefusingHTTP(http.StatusBadRequest,
 			func(r *http.Request) bool { return r.Header.Get(versionHeader) == "2025-03-26" }),
 	},
 	{
 		ID: "http.initialize-needs-session", Requirement: "http.server.initialize-without-session",
-		Transports: overHTTP,
+		Transports: OverHTTP,
 		Summary:    "An initialize of a client without capabilities is refused because it has no session id.",
 		Collateral: []string{"base.support.other-components"},
-		Apply: all(refusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
-			declared, _ := wire.At(posted(r).Params, "capabilities").(object)
-			return posted(r).Method == "initialize" && len(declared) == 0
-		}), peeking()),
+		Apply: All(RefusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
+			declared, _ := wire.At(Posted(r).Params, "capabilities").(object)
+			return Posted(r).Method == "initialize" && len(declared) == 0
+		}), Peeking()),
 	},
 	{
-		ID: "http.ended-session-400", Requirement: "http.server.session-ended-404", Transports: overHTTP,
+		ID: "http.ended-session-400", Requirement: "http.server.session-ended-404", Transports: OverHTTP,
 		Summary: "A request of an ended session is refused with 400.",
-		Apply:   replying(server.UnknownSession, func(r *server.Reply) { r.Status = http.StatusBadRequest }),
+		Apply:   Replying(server.UnknownSession, func(r *server.Reply) { r.Status = http.StatusBadRequest }),
 	},
 	{
-		ID: "http.ended-session-responses", Requirement: "http.server.session-ended-404", Transports: overHTTP,
+		ID: "http.ended-session-responses", Requirement: "http.server.session-ended-404", Transports: OverHTTP,
 		Form:    ByValue,
 		Summary: "A response that is posted in an ended session is answered with 202.",
-		Apply: all(peeking(), replying(server.UnknownSession, func(r *server.Reply) {
-			if posted(r.Request).IsResponse() {
+		Apply: All(Peeking(), Replying(server.UnknownSession, func(r *server.Reply) {
+			if Posted(r.Request).IsResponse() {
 				r.Status, r.Body = http.StatusAccepted, nil
 			}
 		})),
 	},
 	{
-		ID: "http.ended-session-deleted", Requirement: "http.server.session-ended-404", Transports: overHTTP,
+		ID: "http.ended-session-deleted", Requirement: "http.server.session-ended-404", Transports: OverHTTP,
 		WarnOnly: true,
 		Summary:  "The DELETE of an ended session is answered with 204.",
 		Apply:    deletedWhere(server.UnknownSession),
 	},
 	{
-		ID: "http.delete-ignored", Requirement: "http.server.delete-session", Transports: overHTTP,
+		ID: "http.delete-ignored", Requirement: "http.server.delete-session", Transports: OverHTTP,
 		Summary:    "DELETE is answered with success, and the session goes on.",
 		Collateral: []string{"http.server.session-ended-404"},
 		Apply:      func(o *server.Options) { o.Behaviour.HTTP.KeepSession = true },
 	},
 	{
-		ID: "http.delete-fails", Requirement: "http.server.delete-session", Transports: overHTTP,
+		ID: "http.delete-fails", Requirement: "http.server.delete-session", Transports: OverHTTP,
 		Summary: "DELETE is answered with 500.",
-		Apply: refusingHTTP(http.StatusInternalServerError, func(r *http.Request) bool {
+		Apply: RefusingHTTP(http.StatusInternalServerError, func(r *http.Request) bool {
 			return r.Method == http.MethodDelete && r.Header.Get("Origin") == ""
 		}),
 	},
 	{
-		ID: "http.version-required", Requirement: "http.server.version-header-missing", Transports: overHTTP,
+		ID: "http.version-required", Requirement: "http.server.version-header-missing", Transports: OverHTTP,
 		Summary: "A request without MCP-Protocol-Version is refused.",
-		Apply: all(refusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
-			return r.Method == http.MethodPost && posted(r).Method != "initialize" && r.Header.Get(versionHeader) == ""
-		}), peeking()),
+		Apply: All(RefusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
+			return r.Method == http.MethodPost && Posted(r).Method != "initialize" && r.Header.Get(versionHeader) == ""
+		}), Peeking()),
 	},
 	{
 		ID: "http.version-required-notifications", Requirement: "http.server.version-header-missing",
-		Transports: overHTTP, Form: ByValue,
+		Transports: OverHTTP, Form: ByValue,
 		Summary: "A notification without MCP-Protocol-Version is refused.",
-		Apply: all(refusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
-			return posted(r).Kind == wire.Notification && r.Header.Get(versionHeader) == ""
-		}), peeking()),
+		Apply: All(RefusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
+			return Posted(r).Kind == wire.Notification && r.Header.Get(versionHeader) == ""
+		}), Peeking()),
 	},
 	{
-		ID: "http.version-required-get", Requirement: "http.server.version-header-missing", Transports: overHTTP,
+		ID: "http.version-required-get", Requirement: "http.server.version-header-missing", Transports: OverHTTP,
 		Form:    ByValue,
 		Summary: "A GET without MCP-Protocol-Version is refused.",
-		Apply: refusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
+		Apply: RefusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
 			return r.Method == http.MethodGet && r.Header.Get(versionHeader) == ""
 		}),
 	},
 	{
-		ID: "http.version-unchecked", Requirement: "http.server.version-header-invalid-400", Transports: overHTTP,
+		ID: "http.version-unchecked", Requirement: "http.server.version-header-invalid-400", Transports: OverHTTP,
 		Summary: "MCP-Protocol-Version may hold anything that is not a version.",
-		Apply: passing(server.BadVersionHeader, func(r *server.Reply) bool {
+		Apply: Passing(server.BadVersionHeader, func(r *server.Reply) bool {
 			return len(r.Request.Header.Get(versionHeader)) != len("2025-06-18")
 		}),
 	},
 	{
 		ID: "http.version-unsupported-served", Requirement: "http.server.version-header-unsupported-400",
-		Transports: overHTTP,
+		Transports: OverHTTP,
 		Summary:    "MCP-Protocol-Version may name a version that is not supported.",
-		Apply: passing(server.BadVersionHeader, func(r *server.Reply) bool {
+		Apply: Passing(server.BadVersionHeader, func(r *server.Reply) bool {
 			return len(r.Request.Header.Get(versionHeader)) == len("2025-06-18")
 		}),
 	},
 	{
 		ID: "http.version-later-served", Requirement: "http.server.version-header-unsupported-400",
-		Transports: overHTTP,
+		Transports: OverHTTP,
 		Summary:    "MCP-Protocol-Version may name any later version.",
-		Apply: passing(server.BadVersionHeader, func(r *server.Reply) bool {
+		Apply: Passing(server.BadVersionHeader, func(r *server.Reply) bool {
 			version := r.Request.Header.Get(versionHeader)
 			return len(version) == len("2025-06-18") && version > "2025-06-18"
 		}),
 	},
 	{
 		ID: "http.version-of-delete-unchecked", Requirement: "http.server.version-header-unsupported-400",
-		Transports: overHTTP,
+		Transports: OverHTTP,
 		Summary:    "MCP-Protocol-Version of a DELETE is not checked.",
 		Collateral: []string{"http.server.version-header-invalid-400"},
-		Apply: passing(server.BadVersionHeader,
+		Apply: Passing(server.BadVersionHeader,
 			func(r *server.Reply) bool { return r.Request.Method == http.MethodDelete }),
 	},
 	{
 		ID: "http.version-of-responses-unchecked", Requirement: "http.server.version-header-unsupported-400",
-		Transports: overHTTP, Form: ByValue,
+		Transports: OverHTTP, Form: ByValue,
 		Summary:    "MCP-Protocol-Version of a response is not checked.",
 		Collateral: []string{"http.server.version-header-invalid-400"},
-		Apply: all(peeking(), passing(server.BadVersionHeader,
-			func(r *server.Reply) bool { return posted(r.Request).IsResponse() })),
+		Apply: All(Peeking(), Passing(server.BadVersionHeader,
+			func(r *server.Reply) bool { return Posted(r.Request).IsResponse() })),
 	},
 	{
-		ID: "sse.not-a-stream", Requirement: "sse.server.sse-endpoint", Transports: overSSE,
+		ID: "sse.not-a-stream", Requirement: "sse.server.sse-endpoint", Transports: OverSSE,
 		Summary: "The GET is answered with text/plain.",
-		Apply:   replying(server.LegacySSE, func(r *server.Reply) { r.Header.Set("Content-Type", "text/plain") }),
+		Apply:   Replying(server.LegacySSE, func(r *server.Reply) { r.Header.Set("Content-Type", "text/plain") }),
 	},
 	{
-		ID: "sse.post-fails", Requirement: "sse.server.post-endpoint", Transports: overSSE,
+		ID: "sse.post-fails", Requirement: "sse.server.post-endpoint", Transports: OverSSE,
 		Summary: "Notifications are taken, but answered with 500.",
-		Apply: all(peeking(), replying(server.LegacyAccepted, func(r *server.Reply) {
-			if posted(r.Request).Kind == wire.Notification {
+		Apply: All(Peeking(), Replying(server.LegacyAccepted, func(r *server.Reply) {
+			if Posted(r.Request).Kind == wire.Notification {
 				r.Status = http.StatusInternalServerError
 			}
 		})),
 	},
 	{
-		ID: "sse.no-endpoint", Requirement: "sse.server.endpoint-event", Transports: overSSE,
+		ID: "sse.no-endpoint", Requirement: "sse.server.endpoint-event", Transports: OverSSE,
 		Summary: "The stream ends without an endpoint event.",
-		Apply: streaming(func(e *server.Event) []*server.Event {
+		Apply: Streaming(func(e *server.Event) []*server.Event {
 			if e.Out == nil {
 				return []*server.Event{{Session: e.Session, Comment: "hello", Raw: []byte(": hello\n\n"), Cut: true}}
 			}
@@ -1280,28 +1184,28 @@ var httpFaults = []Fault{
 		}),
 	},
 	{
-		ID: "sse.endpoint-second", Requirement: "sse.server.endpoint-event-first", Transports: overSSE,
+		ID: "sse.endpoint-second", Requirement: "sse.server.endpoint-event-first", Transports: OverSSE,
 		Summary:    "A message precedes the endpoint event.",
 		Collateral: []string{"lifecycle.init.first"},
 		Apply:      greeting(),
 	},
 	{
-		ID: "sse.speaks-first", Requirement: "lifecycle.init.first", Transports: overSSE, WarnOnly: true,
+		ID: "sse.speaks-first", Requirement: "lifecycle.init.first", Transports: OverSSE, WarnOnly: true,
 		Summary:    "A log message is sent before the client can send anything.",
 		Collateral: []string{"sse.server.endpoint-event-first"},
 		Apply:      greeting(),
 	},
 	{
-		ID: "sse.endpoint-json", Requirement: "sse.server.endpoint-event-uri", Transports: overSSE,
+		ID: "sse.endpoint-json", Requirement: "sse.server.endpoint-event-uri", Transports: OverSSE,
 		Summary: "The endpoint event holds a JSON object.",
 		Apply: func(o *server.Options) {
 			o.Behaviour.HTTP.Endpoint = func(uri string) string { return `{"uri": "` + uri + `"}` }
 		},
 	},
 	{
-		ID: "sse.event-type", Requirement: "sse.server.message-events", Transports: overSSE,
+		ID: "sse.event-type", Requirement: "sse.server.message-events", Transports: OverSSE,
 		Summary: "Log messages come as events of the type log.",
-		Apply: streaming(func(e *server.Event) []*server.Event {
+		Apply: Streaming(func(e *server.Event) []*server.Event {
 			if e.Out != nil && e.Out.Method == "notifications/message" {
 				e.Name = "log"
 			}
@@ -1309,56 +1213,56 @@ var httpFaults = []Fault{
 		}),
 	},
 	{
-		ID: "sse.event-not-json", Requirement: "sse.server.message-json", Transports: overSSE,
+		ID: "sse.event-not-json", Requirement: "sse.server.message-json", Transports: OverSSE,
 		Summary:    "A message event carries the text ok.",
 		Collateral: []string{"base.json.well-formed"},
 		Apply:      ahead("ok"),
 	},
 	{
-		ID: "sse.response-in-post", Requirement: "sse.server.responses-on-stream", Transports: overSSE,
+		ID: "sse.response-in-post", Requirement: "sse.server.responses-on-stream", Transports: OverSSE,
 		Summary: "The response to resources/unsubscribe comes in the answer to the POST.",
-		Apply: all(
-			peeking(),
-			replying(server.LegacyAccepted, func(r *server.Reply) {
-				if m := posted(r.Request); m.Method == "resources/unsubscribe" {
+		Apply: All(
+			Peeking(),
+			Replying(server.LegacyAccepted, func(r *server.Reply) {
+				if m := Posted(r.Request); m.Method == "resources/unsubscribe" {
 					r.Status = http.StatusOK
 					r.Header.Set("Content-Type", "application/json")
 					r.Body = []byte(`{"jsonrpc":"2.0","id":` + m.ID.String() + `,"result":{}}`)
 				}
 			}),
-			sending(server.OnResponse("resources/unsubscribe",
+			Sending(server.OnResponse("resources/unsubscribe",
 				func(*server.Outgoing) []*server.Outgoing { return nil })),
 		),
 	},
 	{
-		ID: "sse.sessions-mixed", Requirement: "sse.server.session-isolation", Transports: overSSE, Form: BySession,
+		ID: "sse.sessions-mixed", Requirement: "sse.server.session-isolation", Transports: OverSSE, Form: BySession,
 		Summary: "Requests of two sessions with the same id get the same answer.",
 		Apply:   confusing(),
 	},
 	{
-		ID: "sse.answers-mixed", Requirement: "sse.server.session-isolation", Transports: overSSE, Form: BySession,
+		ID: "sse.answers-mixed", Requirement: "sse.server.session-isolation", Transports: OverSSE, Form: BySession,
 		Summary: "When the server asks two clients with the same id, the answer that comes first counts for both.",
 		Apply:   mixingAnswers,
 	},
 	{
-		ID: "sse.cancels-elsewhere", Requirement: "sse.server.session-isolation", Transports: overSSE, Form: BySession,
+		ID: "sse.cancels-elsewhere", Requirement: "sse.server.session-isolation", Transports: OverSSE, Form: BySession,
 		Summary:    "A cancellation ends the request of that id in whatever session.",
 		Collateral: []string{"base.response.present", "cancellation.ignore-unknown"},
 		Apply:      cancellingAll(),
 	},
 	{
-		ID: "sse.origin-unchecked", Requirement: "sse.server.origin-foreign", Transports: overSSE,
+		ID: "sse.origin-unchecked", Requirement: "sse.server.origin-foreign", Transports: OverSSE,
 		Summary: "The Origin is not checked, unless it is null.",
-		Apply:   passing(server.ForeignOrigin, func(r *server.Reply) bool { return origin(r) != "null" }),
+		Apply:   Passing(server.ForeignOrigin, func(r *server.Reply) bool { return origin(r) != "null" }),
 	},
 	{
-		ID: "sse.origin-of-host-header", Requirement: "sse.server.origin-foreign", Transports: overSSE,
+		ID: "sse.origin-of-host-header", Requirement: "sse.server.origin-foreign", Transports: OverSSE,
 		Summary: "An Origin that is the one of the Host header is trusted, whatever that names.",
 		Apply:   ofHostHeader,
 	},
 	{
-		ID: "sse.origin-null-trusted", Requirement: "sse.server.origin-null", Transports: overSSE,
+		ID: "sse.origin-null-trusted", Requirement: "sse.server.origin-null", Transports: OverSSE,
 		Summary: "The Origin null is trusted.",
-		Apply:   passing(server.ForeignOrigin, func(r *server.Reply) bool { return origin(r) == "null" }),
+		Apply:   Passing(server.ForeignOrigin, func(r *server.Reply) bool { return origin(r) == "null" }),
 	},
 }

@@ -3,22 +3,13 @@ package mockserver
 import (
 	"context"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	. "github.com/mcpconform/mcpconform/internal/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
-
-// capability changes one declared capability.
-func capability(name string, change func(capability object)) apply {
-	return results("initialize", func(result object) {
-		if declared, ok := result["capabilities"].(object)[name].(object); ok {
-			change(declared)
-		}
-	})
-}
 
 // asked reports the version that initialize asks for.
 func asked(r *server.Request) string {
@@ -43,7 +34,7 @@ func bare(r *server.Request) bool {
 
 // uninvited sends a request for something that the client has not declared.
 func uninvited(capability, method string, params object) apply {
-	return ready(func(s *server.Session) {
+	return Ready(func(s *server.Session) {
 		if !s.ClientHas(capability) {
 			_, _ = s.Call(s.Context(), method, params)
 		}
@@ -57,14 +48,14 @@ func ofOthers(o *server.Options) {
 	before := func(s *server.Session) int64 {
 		return s.Value(ableKey{}, func() any { return able.Load() }).(int64)
 	}
-	wrapping("initialize", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+	Wrapping("initialize", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 		if wire.At(r.Params, "capabilities", "sampling") != nil {
 			able.Add(1)
 		}
 		before(r.Session)
 		return next(ctx, r)
 	})(o)
-	wrapping("tools/call", server.Named("test_sampling",
+	Wrapping("tools/call", server.Named("test_sampling",
 		func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			if able.Load() > before(r.Session) && !r.Session.ClientHas("sampling") {
 				_, _ = r.Call(ctx, "sampling/createMessage", object{
@@ -83,65 +74,6 @@ func choosing(version func(asked string) string) apply {
 	return func(o *server.Options) { o.Behaviour.Lifecycle.Version = version }
 }
 
-// timedOut runs when a tool call is about to end because the client did not answer
-// what it asked.
-func timedOut(do func(ctx context.Context, r *server.Request)) apply {
-	return wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-		result, problem := next(ctx, r)
-		if o, ok := result.(object); ok && ctx.Err() == nil &&
-			strings.Contains(text(o), context.DeadlineExceeded.Error()) {
-			do(ctx, r)
-		}
-		return result, problem
-	})
-}
-
-type waitingKey struct{}
-
-// waitingCalls are the calls of tools that wait, with when they give up.
-type waitingCalls struct {
-	mu     sync.Mutex
-	timers map[*time.Timer]bool
-}
-
-// renewed gives up what a call waits for after a time without progress of it, or after a
-// time in all, whichever comes first.
-func renewed(idle, maximum time.Duration) apply {
-	waiting := func(s *server.Session) *waitingCalls {
-		return s.Value(waitingKey{}, func() any {
-			return &waitingCalls{timers: make(map[*time.Timer]bool)}
-		}).(*waitingCalls)
-	}
-	return all(
-		func(o *server.Options) { o.CallTimeout = maximum },
-		wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			ctx, stop := context.WithCancelCause(ctx)
-			defer stop(nil)
-			timer, calls := time.AfterFunc(idle, func() { stop(context.DeadlineExceeded) }), waiting(r.Session)
-			calls.mu.Lock()
-			calls.timers[timer] = true
-			calls.mu.Unlock()
-			defer func() {
-				calls.mu.Lock()
-				defer calls.mu.Unlock()
-				delete(calls.timers, timer)
-				timer.Stop()
-			}()
-			return next(ctx, r)
-		}),
-		receiving(func(s *server.Session, m *wire.Message, next func()) {
-			if calls := waiting(s); m.Method == "notifications/progress" {
-				calls.mu.Lock()
-				for timer := range calls.timers {
-					timer.Reset(idle)
-				}
-				calls.mu.Unlock()
-			}
-			next()
-		}),
-	)
-}
-
 type gaveUpKey struct{}
 
 // gaveUp says whether a request of the server has timed out.
@@ -154,36 +86,36 @@ var lifecycleFaults = []Fault{
 	{
 		ID: "lifecycle.initialize-refused", Requirement: "lifecycle.init.answered",
 		Summary: "initialize is refused with -32603.",
-		Apply:   refusing("initialize", server.InternalError, always),
+		Apply:   Refusing("initialize", server.InternalError, Always),
 	},
 	{
 		ID: "lifecycle.initialize-ignored", Requirement: "lifecycle.init.answered",
 		Summary:    "initialize is never answered.",
 		Collateral: []string{"base.response.present"},
-		Apply:      answering("initialize", server.NoAnswer, always),
+		Apply:      Answering("initialize", server.NoAnswer, Always),
 	},
 	{
 		ID: "lifecycle.no-version", Requirement: "lifecycle.init.result-version",
 		Summary:    "The answer to initialize names no protocol version.",
 		Collateral: []string{"lifecycle.version.echo-supported", "lifecycle.version.offer-other"},
-		Apply:      results("initialize", lacking("protocolVersion")),
+		Apply:      Results("initialize", Lacking("protocolVersion")),
 	},
 	{
 		ID: "lifecycle.version-number", Requirement: "lifecycle.init.result-version",
 		Summary:    "The protocol version in the answer to initialize is a number.",
 		Collateral: []string{"lifecycle.version.echo-supported", "lifecycle.version.offer-other"},
-		Apply:      results("initialize", having("protocolVersion", 20250618)),
+		Apply:      Results("initialize", Having("protocolVersion", 20250618)),
 	},
 	{
 		ID: "lifecycle.no-capabilities", Requirement: "lifecycle.init.result-capabilities",
 		Summary:    "The answer to initialize has no capabilities.",
 		Collateral: undeclaredAll,
-		Apply:      results("initialize", lacking("capabilities")),
+		Apply:      Results("initialize", Lacking("capabilities")),
 	},
 	{
 		ID: "lifecycle.no-server-info", Requirement: "lifecycle.init.result-server-info",
 		Summary: "The answer to initialize has no serverInfo.",
-		Apply:   results("initialize", lacking("serverInfo")),
+		Apply:   Results("initialize", Lacking("serverInfo")),
 	},
 	{
 		ID: "lifecycle.own-version", Requirement: "lifecycle.version.echo-supported",
@@ -193,7 +125,7 @@ var lifecycleFaults = []Fault{
 	},
 	{
 		ID: "lifecycle.version-forgotten", Requirement: "lifecycle.version.echo-supported", Form: BySession,
-		Transports: overHTTP,
+		Transports: OverHTTP,
 		Summary:    "From the second session on, this revision is answered with an older one.",
 		Collateral: []string{"lifecycle.version.offer-other", "lifecycle.version.offer-latest",
 			"lifecycle.operation.version"},
@@ -235,7 +167,7 @@ var lifecycleFaults = []Fault{
 		Apply:   choosing(func(asked string) string { return max(asked, server.Version) }),
 	},
 	{
-		ID: "lifecycle.version-prefix", Requirement: "lifecycle.version.offer-other", Transports: overHTTP,
+		ID: "lifecycle.version-prefix", Requirement: "lifecycle.version.offer-other", Transports: OverHTTP,
 		Collateral: []string{"lifecycle.version.echo-supported"},
 		Summary:    "A version that begins like a supported one is echoed.",
 		Apply: choosing(func(asked string) string {
@@ -259,12 +191,12 @@ var lifecycleFaults = []Fault{
 	{
 		ID: "lifecycle.version-error", Requirement: "lifecycle.version.offer-other", WarnOnly: true,
 		Summary: "A version that is not supported is refused with -32602.",
-		Apply:   refusing("initialize", server.InvalidParams, unsupported),
+		Apply:   Refusing("initialize", server.InvalidParams, unsupported),
 	},
 	{
 		ID: "lifecycle.version-error-older", Requirement: "lifecycle.version.offer-other", WarnOnly: true,
 		Summary: "The server supports this revision alone, and refuses older ones as well with -32602.",
-		Apply: refusing("initialize", server.InvalidParams, func(r *server.Request) bool {
+		Apply: Refusing("initialize", server.InvalidParams, func(r *server.Request) bool {
 			return asked(r) != server.Version
 		}),
 	},
@@ -272,7 +204,7 @@ var lifecycleFaults = []Fault{
 		ID: "lifecycle.version-internal-error", Requirement: "lifecycle.version.offer-other",
 		Collateral: []string{"base.error.invalid-params"},
 		Summary:    "A version that is not supported is refused with -32603.",
-		Apply:      refusing("initialize", server.InternalError, unsupported),
+		Apply:      Refusing("initialize", server.InternalError, unsupported),
 	},
 	{
 		ID: "lifecycle.oldest-version", Requirement: "lifecycle.version.offer-latest",
@@ -294,45 +226,45 @@ var lifecycleFaults = []Fault{
 		ID: "lifecycle.never-ready", Requirement: "tools.list.answered",
 		Summary:    "The server takes every client for uninitialized, and refuses every request.",
 		Collateral: []string{"resources.list.answered", "prompts.list.answered", "ping.response-prompt"},
-		Apply: refusing("*", server.InvalidRequest,
+		Apply: Refusing("*", server.InvalidRequest,
 			func(r *server.Request) bool { return r.Method != "initialize" }),
 	},
 	{
 		ID: "lifecycle.early-ping-ignored", Requirement: "lifecycle.init.client-early-ping",
 		Summary:    "A ping before notifications/initialized gets no response.",
 		Collateral: []string{"base.response.present", "ping.response-prompt"},
-		Apply: answering("ping", server.NoAnswer, func(r *server.Request) bool {
+		Apply: Answering("ping", server.NoAnswer, func(r *server.Request) bool {
 			return !r.Session.Initialized()
 		}),
 	},
 	{
 		ID: "lifecycle.roots-too-early", Requirement: "lifecycle.init.server-waits",
 		Summary: "roots/list follows right after the answer to initialize.",
-		Apply: sending(server.OnResponse("initialize", func(out *server.Outgoing) []*server.Outgoing {
+		Apply: Sending(server.OnResponse("initialize", func(out *server.Outgoing) []*server.Outgoing {
 			return append([]*server.Outgoing{out}, earlyRoots(out, 0)...)
 		})),
 	},
 	{
 		ID: "lifecycle.roots-by-timer", Requirement: "lifecycle.init.server-waits",
 		Summary: "roots/list follows 150 ms after the answer to initialize, whatever the client has sent by then.",
-		Apply: sending(server.OnResponse("initialize", func(out *server.Outgoing) []*server.Outgoing {
+		Apply: Sending(server.OnResponse("initialize", func(out *server.Outgoing) []*server.Outgoing {
 			return append([]*server.Outgoing{out}, earlyRoots(out, 150*time.Millisecond)...)
 		})),
 	},
 	{
 		ID: "lifecycle.experimental-refused", Requirement: "lifecycle.capability.client-experimental",
 		Summary: "A client that declares experimental capabilities is refused.",
-		Apply:   refusing("initialize", server.InvalidParams, declares("experimental")),
+		Apply:   Refusing("initialize", server.InvalidParams, declares("experimental")),
 	},
 	{
 		ID: "lifecycle.unknown-capability-refused", Requirement: "lifecycle.capability.client-additional",
 		Summary: "A client that declares unknown capabilities is refused.",
-		Apply:   refusing("initialize", server.InvalidParams, declares("mcpconform/unlisted")),
+		Apply:   Refusing("initialize", server.InvalidParams, declares("mcpconform/unlisted")),
 	},
 	{
 		ID: "lifecycle.bare-client-refused", Requirement: "base.support.other-components",
 		Summary: "A client that declares no capability is refused.",
-		Apply:   refusing("initialize", server.InvalidParams, bare),
+		Apply:   Refusing("initialize", server.InvalidParams, bare),
 	},
 	{
 		ID: "lifecycle.missing-capability-hangs", Requirement: "lifecycle.error.missing-capability",
@@ -353,17 +285,17 @@ var lifecycleFaults = []Fault{
 	{
 		ID: "lifecycle.timeout-renewed", Requirement: "lifecycle.timeout.maximum",
 		Summary: "A tool waits a minute for the answer of the client, and a minute more after each report of progress.",
-		Apply:   renewed(time.Minute, 24*time.Hour),
+		Apply:   Renewed(time.Minute, 24*time.Hour),
 	},
 	{
 		ID: "lifecycle.timeout-uncancelled", Requirement: "lifecycle.timeout.cancel",
 		Summary: "The server does not cancel the requests that it gives up.",
-		Apply:   dropping(cancelled),
+		Apply:   Dropping(Cancelled),
 	},
 	{
 		ID: "lifecycle.timeout-hangs", Requirement: "lifecycle.timeout.stop-waiting",
 		Summary: "A call goes on waiting after the server has cancelled the request that it waits for.",
-		Apply: timedOut(func(ctx context.Context, r *server.Request) {
+		Apply: TimedOut(func(ctx context.Context, r *server.Request) {
 			r.Detach()
 			<-ctx.Done()
 		}),
@@ -372,8 +304,8 @@ var lifecycleFaults = []Fault{
 		ID: "lifecycle.timeout-deafens", Requirement: "lifecycle.error.request-timeout",
 		Summary:    "After a request of its own has timed out, the server answers nothing any more.",
 		Collateral: []string{"base.response.present"},
-		Apply: all(
-			timedOut(func(_ context.Context, r *server.Request) { gaveUp(r.Session).Store(true) }),
+		Apply: All(
+			TimedOut(func(_ context.Context, r *server.Request) { gaveUp(r.Session).Store(true) }),
 			unresponsiveAfter(func(s *server.Session, _ *wire.Message) bool { return gaveUp(s).Load() }),
 		),
 	},
@@ -388,9 +320,9 @@ var lifecycleFaults = []Fault{
 	{
 		ID: "lifecycle.prompt-samples", Requirement: "lifecycle.capability.server-uses-sampling",
 		Summary: "A prompt asks for sampling, whether or not the client has declared it.",
-		Apply: wrapping("prompts/get",
+		Apply: Wrapping("prompts/get",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				if once(r.Session, "prompt-samples") {
+				if Once(r.Session, "prompt-samples") {
 					r.Detach()
 					_, _ = r.Call(ctx, "sampling/createMessage", object{
 						"messages":  list{object{"role": "user", "content": object{"type": "text", "text": "Hello"}}},
@@ -402,7 +334,7 @@ var lifecycleFaults = []Fault{
 	},
 	{
 		ID: "lifecycle.sampling-of-others", Requirement: "lifecycle.capability.server-uses-sampling",
-		Transports: overHTTP,
+		Transports: OverHTTP,
 		Summary:    "A tool asks for sampling if a client that came later has declared it, in whatever session.",
 		Apply:      ofOthers,
 	},
@@ -423,38 +355,38 @@ var lifecycleFaults = []Fault{
 		ID:          "lifecycle.tools-list-changed-undeclared",
 		Requirement: "lifecycle.capability.server-emits-tools-list-changed",
 		Summary:     "notifications/tools/list_changed is sent although tools.listChanged is not declared.",
-		Apply:       capability("tools", lacking("listChanged")),
+		Apply:       Capability("tools", Lacking("listChanged")),
 	},
 	{
 		ID: "lifecycle.tools-list-changed-early", Requirement: "lifecycle.capability.server-emits-tools-list-changed",
-		Transports: stdio,
+		Transports: OverStdio,
 		Summary:    "notifications/tools/list_changed, which is not declared, is sent before initialize is answered, and never again.",
-		Apply: all(capability("tools", lacking("listChanged")), dropping("notifications/tools/list_changed"),
+		Apply: All(Capability("tools", Lacking("listChanged")), Dropping("notifications/tools/list_changed"),
 			beforeHandshake("notifications/tools/list_changed", nil)),
 	},
 	{
-		ID: "logging.undeclared-early", Requirement: "logging.capability.declared", Transports: stdio,
+		ID: "logging.undeclared-early", Requirement: "logging.capability.declared", Transports: OverStdio,
 		Summary: "A log message is sent before initialize is answered, although logging is not declared.",
-		Apply: all(without("logging"), beforeHandshake("notifications/message",
+		Apply: All(Without("logging"), beforeHandshake("notifications/message",
 			object{"level": "info", "data": "starting"})),
 	},
 	{
 		ID:          "lifecycle.prompts-list-changed-undeclared",
 		Requirement: "lifecycle.capability.server-emits-prompts-list-changed",
 		Summary:     "notifications/prompts/list_changed is sent although prompts.listChanged is false.",
-		Apply:       capability("prompts", having("listChanged", false)),
+		Apply:       Capability("prompts", Having("listChanged", false)),
 	},
 	{
 		ID:          "lifecycle.resources-list-changed-undeclared",
 		Requirement: "lifecycle.capability.server-emits-resources-list-changed",
 		Summary:     "notifications/resources/list_changed is sent although resources.listChanged is not declared.",
-		Apply:       capability("resources", lacking("listChanged")),
+		Apply:       Capability("resources", Lacking("listChanged")),
 	},
 	{
 		ID: "lifecycle.updates-undeclared", Requirement: "lifecycle.capability.server-emits-resource-updates",
 		Summary:    "notifications/resources/updated is sent although resources.subscribe is not declared.",
 		Collateral: []string{"resources.updated.only-subscribed"},
-		Apply: all(without("resources.subscribe"), ready(func(s *server.Session) {
+		Apply: All(Without("resources.subscribe"), Ready(func(s *server.Session) {
 			s.Notify("notifications/resources/updated", object{"uri": "test://static-text"})
 		})),
 	},
@@ -462,13 +394,13 @@ var lifecycleFaults = []Fault{
 		ID: "lifecycle.tools-refusal-code", Requirement: "lifecycle.capability.server-refuses-tools",
 		Summary:    "A server without tools refuses tools/list with -32600.",
 		Collateral: []string{"base.error.method-not-found"},
-		Apply:      all(without("tools"), refusing("*", server.InvalidRequest, ofFeature("tools/"))),
+		Apply:      All(Without("tools"), Refusing("*", server.InvalidRequest, ofFeature("tools/"))),
 	},
 	{
 		ID: "lifecycle.prompts-refusal-code", Requirement: "lifecycle.capability.server-refuses-prompts",
 		Summary:    "A server without prompts refuses prompts/list with -32600.",
 		Collateral: []string{"base.error.method-not-found"},
-		Apply:      all(without("prompts"), refusing("*", server.InvalidRequest, ofFeature("prompts/"))),
+		Apply:      All(Without("prompts"), Refusing("*", server.InvalidRequest, ofFeature("prompts/"))),
 	},
 	{
 		ID: "lifecycle.resources-refusal-code", Requirement: "lifecycle.capability.server-refuses-resources",
@@ -478,50 +410,48 @@ var lifecycleFaults = []Fault{
 			"tools.embedded-resource.resources-capability",
 			"tools.resource-link.resolvable", "base.error.method-not-found",
 		},
-		Apply: all(without("resources"), refusing("*", server.InvalidRequest, ofFeature("resources/"))),
+		Apply: All(Without("resources"), Refusing("*", server.InvalidRequest, ofFeature("resources/"))),
 	},
 	{
 		ID:          "lifecycle.subscriptions-refusal-code",
 		Requirement: "lifecycle.capability.server-refuses-resource-subscriptions",
 		Summary:     "A server without subscriptions refuses resources/subscribe with -32600.",
-		Apply: all(without("resources.subscribe"),
-			refusing("*", server.InvalidRequest, ofFeature("resources/subscribe"))),
+		Apply: All(Without("resources.subscribe"),
+			Refusing("*", server.InvalidRequest, ofFeature("resources/subscribe"))),
 	},
 	{
 		ID: "lifecycle.logging-refusal-code", Requirement: "lifecycle.capability.server-refuses-logging",
 		Summary: "A server without logging refuses logging/setLevel with -32600.",
-		Apply:   all(without("logging"), refusing("*", server.InvalidRequest, ofFeature("logging/"))),
+		Apply:   All(Without("logging"), Refusing("*", server.InvalidRequest, ofFeature("logging/"))),
 	},
 	{
 		ID: "lifecycle.later-revision", Requirement: "lifecycle.operation.version",
 		Summary: "A notification of a later revision is sent.",
-		Apply: ready(func(s *server.Session) {
+		Apply: Ready(func(s *server.Session) {
 			s.Notify("notifications/elicitation/complete", object{"elicitationId": "1"})
 		}),
 	},
 	{
 		ID: "lifecycle.unagreed-extension", Requirement: "lifecycle.capability.experimental-gated",
 		Summary: "A request of an extension that nobody agreed on is sent.",
-		Apply:   ready(func(s *server.Session) { _, _ = s.Call(s.Context(), "com.example/telemetry", nil) }),
+		Apply:   Ready(func(s *server.Session) { _, _ = s.Call(s.Context(), "com.example/telemetry", nil) }),
 	},
 	{
 		ID: "lifecycle.farewell", Requirement: "lifecycle.shutdown.by-transport",
 		Summary: "A notification notifications/shutdown is sent.",
-		Apply:   ready(func(s *server.Session) { s.Notify("notifications/shutdown", nil) }),
+		Apply:   Ready(func(s *server.Session) { s.Notify("notifications/shutdown", nil) }),
 	},
 	{
-		ID: "lifecycle.lingers", Requirement: "lifecycle.shutdown.stdio-server-exits", Transports: stdio,
+		ID: "lifecycle.lingers", Requirement: "lifecycle.shutdown.stdio-server-exits", Transports: OverStdio,
 		Summary: "The process runs on when its stdin is closed.",
 		Apply:   lingering(func(*server.Session) bool { return true }),
 	},
 	{
-		ID: "lifecycle.lingers-subscribed", Requirement: "lifecycle.shutdown.stdio-server-exits", Transports: stdio,
+		ID: "lifecycle.lingers-subscribed", Requirement: "lifecycle.shutdown.stdio-server-exits", Transports: OverStdio,
 		Summary: "The process runs on when its stdin is closed while there are subscriptions.",
 		Apply:   lingering(func(s *server.Session) bool { return len(s.Subscriptions()) > 0 }),
 	},
 }
-
-var stdio = []string{"stdio"}
 
 // lingering keeps the process alive after the end of a session that fits.
 func lingering(fits func(s *server.Session) bool) apply {
@@ -543,7 +473,7 @@ func ofFeature(prefix string) func(r *server.Request) bool {
 
 // unresponsiveAfter leaves everything unanswered from the first message that fits on.
 func unresponsiveAfter(fits func(s *server.Session, m *wire.Message) bool) apply {
-	return receiving(func(s *server.Session, m *wire.Message, next func()) {
+	return Receiving(func(s *server.Session, m *wire.Message, next func()) {
 		unresponsive := s.Value(unresponsiveKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
 		if fits(s, m) {
 			unresponsive.Store(true)
@@ -558,7 +488,7 @@ type unresponsiveKey struct{}
 
 // beforeHandshake sends a notification before initialize is answered.
 func beforeHandshake(method string, params object) apply {
-	return sending(server.OnResponse("initialize", func(out *server.Outgoing) []*server.Outgoing {
+	return Sending(server.OnResponse("initialize", func(out *server.Outgoing) []*server.Outgoing {
 		message := object{"jsonrpc": "2.0", "method": method}
 		if params != nil {
 			message["params"] = params

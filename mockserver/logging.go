@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	. "github.com/mcpconform/mcpconform/internal/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
@@ -20,15 +21,13 @@ func setting(levels ...string) func(r *server.Request) bool {
 	}
 }
 
-var logLevels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
-
 // server/utilities/logging
 var loggingFaults = []Fault{
 	{
 		ID: "logging.logger-spelled-twice", Requirement: "logging.server.consistent-loggers",
 		Summary: "Every other log message spells the name of its logger with a capital.",
-		Apply: sending(server.OnMessage("notifications/message", func(out *server.Outgoing) []*server.Outgoing {
-			if name, ok := out.Params()["logger"].(string); ok && name != "" && count(out.Session, "logged")%2 == 0 {
+		Apply: Sending(server.OnMessage("notifications/message", func(out *server.Outgoing) []*server.Outgoing {
+			if name, ok := out.Params()["logger"].(string); ok && name != "" && Count(out.Session, "logged")%2 == 0 {
 				out.Params()["logger"] = strings.ToUpper(name[:1]) + name[1:]
 			}
 			return []*server.Outgoing{out}
@@ -37,10 +36,10 @@ var loggingFaults = []Fault{
 	{
 		ID: "logging.flood", Requirement: "logging.rate-limit",
 		Summary: "The first call of a tool logs more than a thousand messages.",
-		Apply: sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
+		Apply: Sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
 			var all []*server.Outgoing
-			if once(out.Session, "logging.flood") {
-				for range flood {
+			if Once(out.Session, "logging.flood") {
+				for range Flood {
 					all = append(all, out.Answers.Notification("notifications/message",
 						object{"level": "emergency", "data": "called"}))
 				}
@@ -51,20 +50,20 @@ var loggingFaults = []Fault{
 	{
 		ID: "logging.undeclared", Requirement: "logging.capability.declared",
 		Summary: "Log messages are sent, but logging is not declared.",
-		Apply:   undeclared("logging"),
+		Apply:   Undeclared("logging"),
 	},
 	{
 		ID: "logging.notice-refused", Requirement: "logging.set-level.all-levels",
 		Summary: "The levels notice, alert and emergency are refused.",
-		Apply:   refusing("logging/setLevel", server.InvalidParams, setting("notice", "alert", "emergency")),
+		Apply:   Refusing("logging/setLevel", server.InvalidParams, setting("notice", "alert", "emergency")),
 	},
 	{
 		ID: "logging.first-level-stays", Requirement: "logging.set-level.replaces", Form: InSequence,
 		Summary: "A level that is less severe than the one before has no effect.",
-		Apply: wrapping("logging/setLevel",
+		Apply: Wrapping("logging/setLevel",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				name, _ := r.Params["level"].(string)
-				level := slices.Index(logLevels, name)
+				level := slices.Index(LogLevels, name)
 				most := r.Session.Value(levelKey{}, func() any { return new(int) }).(*int)
 				if level < 0 || level >= *most {
 					*most = max(level, *most)
@@ -76,9 +75,9 @@ var loggingFaults = []Fault{
 	{
 		ID: "logging.level-ignored", Requirement: "logging.filter.none-below",
 		Summary: "All messages are sent, whatever the level.",
-		Apply: wrapping("logging/setLevel",
+		Apply: Wrapping("logging/setLevel",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				if slices.Contains(logLevels, member(r.Params, "level")) {
+				if slices.Contains(LogLevels, Member(r.Params, "level")) {
 					r.Params["level"] = "debug"
 				}
 				return next(ctx, r)
@@ -88,10 +87,10 @@ var loggingFaults = []Fault{
 		ID: "logging.levels-reversed", Requirement: "logging.filter.none-below",
 		Summary:    "Messages that are more severe than the level are held back, not the others.",
 		Collateral: []string{"logging.filter.all-above", "logging.set-level.replaces"},
-		Apply: wrapping("logging/setLevel",
+		Apply: Wrapping("logging/setLevel",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				if i := slices.Index(logLevels, member(r.Params, "level")); i >= 0 {
-					r.Params["level"] = logLevels[len(logLevels)-1-i]
+				if i := slices.Index(LogLevels, Member(r.Params, "level")); i >= 0 {
+					r.Params["level"] = LogLevels[len(LogLevels)-1-i]
 				}
 				return next(ctx, r)
 			}),
@@ -116,7 +115,7 @@ var loggingFaults = []Fault{
 	{
 		ID: "logging.notice-as-info", Requirement: "logging.filter.none-below",
 		Summary: "The level notice is taken for info.",
-		Apply: wrapping("logging/setLevel",
+		Apply: Wrapping("logging/setLevel",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				if r.Params["level"] == "notice" {
 					r.Params["level"] = "info"
@@ -127,7 +126,7 @@ var loggingFaults = []Fault{
 	{
 		ID: "logging.slow-level-strict", Requirement: "logging.filter.all-above",
 		Summary: "A tool that logs takes a while, and messages of the level itself are held back in the middle of the order.",
-		Apply: all(
+		Apply: All(
 			slowing("log_levels", 700*time.Millisecond),
 			holdingBack(func(set, level string) bool { return set == level && set == "warning" }),
 		),
@@ -135,7 +134,7 @@ var loggingFaults = []Fault{
 	{
 		ID: "logging.very-slow-level-strict", Requirement: "logging.filter.all-above",
 		Summary: "A tool that logs takes long, and messages of the level itself are held back in the middle of the order.",
-		Apply: all(
+		Apply: All(
 			slowing("log_levels", 1200*time.Millisecond),
 			holdingBack(func(set, level string) bool {
 				return set == level && slices.Contains([]string{"warning", "error"}, set)
@@ -145,7 +144,7 @@ var loggingFaults = []Fault{
 	{
 		ID: "logging.refused-level-resets", Requirement: "logging.filter.none-below", Form: InSequence,
 		Summary: "A level that is refused puts the one in force back to info.",
-		Apply: wrapping("logging/setLevel",
+		Apply: Wrapping("logging/setLevel",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				result, problem := next(ctx, r)
 				if problem != nil {
@@ -163,27 +162,27 @@ var loggingFaults = []Fault{
 	{
 		ID: "logging.invalid-level-code", Requirement: "logging.error.invalid-level-code",
 		Summary: "An unknown level is refused with -32603.",
-		Apply:   refusing("logging/setLevel", server.InternalError, setting("mcpconform", "")),
+		Apply:   Refusing("logging/setLevel", server.InternalError, setting("mcpconform", "")),
 	},
 	{
 		ID: "logging.invalid-level-accepted", Requirement: "logging.error.invalid-level-code",
 		Summary: "An unknown level is accepted.",
-		Apply:   answering("logging/setLevel", object{}, setting("mcpconform", "")),
+		Apply:   Answering("logging/setLevel", object{}, setting("mcpconform", "")),
 	},
 	{
 		ID: "logging.level-case-ignored", Requirement: "logging.error.invalid-level-code", Form: ByValue,
 		Summary: "A level in capitals is accepted.",
-		Apply:   answering("logging/setLevel", object{}, setting("ERROR")),
+		Apply:   Answering("logging/setLevel", object{}, setting("ERROR")),
 	},
 	{
 		ID: "logging.level-abbreviated", Requirement: "logging.error.invalid-level-code", Form: ByValue,
 		Summary: `The level "warn" is taken for warning.`,
-		Apply:   answering("logging/setLevel", object{}, setting("warn")),
+		Apply:   Answering("logging/setLevel", object{}, setting("warn")),
 	},
 	{
 		ID: "logging.warn", Requirement: "schema.logging-message-notification",
 		Summary: `The level of log messages is "warn".`,
-		Apply: params("notifications/message", func(params object) {
+		Apply: Params("notifications/message", func(params object) {
 			if params["level"] == "info" {
 				params["level"] = "warn"
 			}
@@ -192,7 +191,7 @@ var loggingFaults = []Fault{
 	{
 		ID: "logging.message-for-data", Requirement: "schema.logging-message-notification",
 		Summary: "Log messages have message in place of data.",
-		Apply: params("notifications/message", func(params object) {
+		Apply: Params("notifications/message", func(params object) {
 			params["message"] = params["data"]
 			delete(params, "data")
 		}),
@@ -200,25 +199,25 @@ var loggingFaults = []Fault{
 	{
 		ID: "logging.password", Requirement: "logging.security.no-credentials",
 		Summary: "A log message holds a password, in the midst of its data.",
-		Apply: params("notifications/message", having("data", object{
+		Apply: Params("notifications/message", Having("data", object{
 			"login": list{"admin", "password=mcpconform-reference-password;"},
 		})),
 	},
 	{
 		ID: "logging.personal-data", Requirement: "logging.security.no-personal-data",
 		Summary: "A log message holds the address of a person.",
-		Apply:   params("notifications/message", having("data", "mail sent to jane.roe@example.com")),
+		Apply:   Params("notifications/message", Having("data", "mail sent to jane.roe@example.com")),
 	},
 	{
 		ID: "logging.set-level-members", Requirement: "schema.set-level-result", WarnOnly: true,
 		Summary: "The result of logging/setLevel repeats the level.",
-		Apply:   results("logging/setLevel", having("level", "info")),
+		Apply:   Results("logging/setLevel", Having("level", "info")),
 	},
 }
 
 // slowing makes a tool take its time before it does anything.
 func slowing(tool string, delay time.Duration) apply {
-	return wrapping("tools/call", server.Named(tool,
+	return Wrapping("tools/call", server.Named(tool,
 		func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			r.Detach()
 			_ = r.Sleep(ctx, delay)
@@ -233,11 +232,11 @@ type (
 
 // holdingBack drops log messages by the level that was set last and their own.
 func holdingBack(drop func(set, level string) bool) apply {
-	return all(
+	return All(
 		keepsLevel,
-		sending(server.OnMessage("notifications/message", func(out *server.Outgoing) []*server.Outgoing {
+		Sending(server.OnMessage("notifications/message", func(out *server.Outgoing) []*server.Outgoing {
 			set, _ := levelOf(out.Session).Load().(string)
-			if drop(set, member(out.Params(), "level")) {
+			if drop(set, Member(out.Params(), "level")) {
 				return nil
 			}
 			return []*server.Outgoing{out}
@@ -246,18 +245,13 @@ func holdingBack(drop func(set, level string) bool) apply {
 }
 
 // keepsLevel makes each session remember the level that was set last; see levelOf.
-var keepsLevel = wrapping("logging/setLevel",
+var keepsLevel = Wrapping("logging/setLevel",
 	func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-		levelOf(r.Session).Store(member(r.Params, "level"))
+		levelOf(r.Session).Store(Member(r.Params, "level"))
 		return next(ctx, r)
 	})
 
 // levelOf returns where a session keeps the level that was set last.
 func levelOf(s *server.Session) *atomic.Value {
 	return s.Value(setKey{}, func() any { return new(atomic.Value) }).(*atomic.Value)
-}
-
-func member(o object, name string) string {
-	s, _ := o[name].(string)
-	return s
 }

@@ -5,12 +5,13 @@ import (
 	"context"
 	"strings"
 
+	. "github.com/mcpconform/mcpconform/internal/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
 // metaKey puts metadata with one key into list results.
-func metaKey(key string) apply { return results("tools/list", having("_meta", object{key: true})) }
+func metaKey(key string) apply { return Results("tools/list", Having("_meta", object{key: true})) }
 
 // metaOf returns the keys of a request's metadata.
 func metaOf(r *server.Request) []string {
@@ -51,12 +52,12 @@ var metaFaults = []Fault{
 	{
 		ID: "meta.not-an-object", Requirement: "meta.object",
 		Summary: "The _meta of results is a string.",
-		Apply:   results("prompts/list", having("_meta", "v1")),
+		Apply:   Results("prompts/list", Having("_meta", "v1")),
 	},
 	{
 		ID: "meta.null", Requirement: "meta.object",
 		Summary: "The _meta of tools is null.",
-		Apply:   items("tools/list", "tools", having("_meta", nil)),
+		Apply:   Items("tools/list", "tools", Having("_meta", nil)),
 	},
 	{
 		ID: "meta.two-slashes", Requirement: "meta.key.segments",
@@ -106,7 +107,7 @@ var metaFaults = []Fault{
 	{
 		ID: "meta.request-refused", Requirement: "meta.attach.request",
 		Summary: "Requests with _meta are refused.",
-		Apply: refusing("*", server.InvalidParams, anyKey(func(key string) bool {
+		Apply: Refusing("*", server.InvalidParams, anyKey(func(key string) bool {
 			return key == "example.com/mcpconform"
 		})),
 	},
@@ -114,21 +115,21 @@ var metaFaults = []Fault{
 		ID: "meta.initialize-refused", Requirement: "meta.attach.request",
 		Summary:    "An initialize with _meta is refused.",
 		Collateral: []string{"progress.request"},
-		Apply: refusing("initialize", server.InvalidParams,
+		Apply: Refusing("initialize", server.InvalidParams,
 			func(r *server.Request) bool { return r.Params["_meta"] != nil }),
 	},
 	{
 		ID: "meta.unsubscribe-refused", Requirement: "meta.attach.request",
 		Summary:    "A resources/unsubscribe with _meta is refused.",
 		Collateral: []string{"progress.request"},
-		Apply: refusing("resources/unsubscribe", server.InvalidParams,
+		Apply: Refusing("resources/unsubscribe", server.InvalidParams,
 			func(r *server.Request) bool { return r.Params["_meta"] != nil }),
 	},
 	{
 		ID: "meta.cursor-forgotten", Requirement: "meta.attach.request",
 		Summary:    "A list request with _meta gets the first page, whatever its cursor is.",
 		Collateral: []string{"progress.request"},
-		Apply: wrapping("tools/list",
+		Apply: Wrapping("tools/list",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				if r.Params["_meta"] != nil {
 					delete(r.Params, "cursor")
@@ -139,7 +140,7 @@ var metaFaults = []Fault{
 	{
 		ID: "meta.notification-answered", Requirement: "meta.attach.notification",
 		Summary: "A notification with _meta is answered with an error.",
-		Apply: receiving(func(s *server.Session, m *wire.Message, next func()) {
+		Apply: Receiving(func(s *server.Session, m *wire.Message, next func()) {
 			next()
 			if m.Kind == wire.Notification && wire.At(m.Params, "_meta") != nil {
 				s.Send(&server.Outgoing{Session: s, Message: refusal(nil, server.InvalidParams, "Unexpected _meta")})
@@ -151,7 +152,7 @@ var metaFaults = []Fault{
 	{
 		ID: "meta.result-refused", Requirement: "meta.attach.result",
 		Summary: "A result of the client that has _meta is taken for malformed.",
-		Apply:   failingOn("test_sampling", func(result object) bool { return result["_meta"] != nil }),
+		Apply:   FailingOn("test_sampling", func(result object) bool { return result["_meta"] != nil }),
 	},
 	{
 		ID: "meta.root-kills", Requirement: "meta.attach.objects",
@@ -161,20 +162,20 @@ var metaFaults = []Fault{
 	{
 		ID: "meta.hyphen-refused", Requirement: "meta.key.name-characters",
 		Summary: "Requests whose _meta keys have other characters than letters are refused.",
-		Apply: refusing("ping", server.InvalidParams, anyKey(func(key string) bool {
+		Apply: Refusing("ping", server.InvalidParams, anyKey(func(key string) bool {
 			return strings.ContainsAny(key, "-_")
 		})),
 	},
 	{
 		ID: "meta.empty-name-refused", Requirement: "meta.key.name-empty",
 		Summary: "Requests with a _meta key without a name are refused.",
-		Apply: refusing("ping", server.InvalidParams,
+		Apply: Refusing("ping", server.InvalidParams,
 			anyKey(func(key string) bool { return strings.HasSuffix(key, "/") })),
 	},
 	{
 		ID: "meta.reserved-refused", Requirement: "meta.reserved.no-assumptions",
 		Summary: "Requests with an unknown _meta key of MCP's own prefix are refused.",
-		Apply: refusing("ping", server.InvalidParams, anyKey(func(key string) bool {
+		Apply: Refusing("ping", server.InvalidParams, anyKey(func(key string) bool {
 			return strings.HasPrefix(key, "modelcontextprotocol.io/")
 		})),
 	},

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	. "github.com/mcpconform/mcpconform/internal/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
@@ -29,8 +30,8 @@ type (
 
 // whileBusy leaves the requests of a method unanswered that come while a call is running.
 func whileBusy(method string) apply {
-	return wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-		if busy(r.Session) {
+	return Wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		if Busy(r.Session) {
 			return server.NoAnswer, nil
 		}
 		return next(ctx, r)
@@ -42,19 +43,14 @@ func atomically[T any](s *server.Session, key any) *atomic.Pointer[T] {
 	return s.Value(key, func() any { return new(atomic.Pointer[T]) }).(*atomic.Pointer[T])
 }
 
-// keys is a set of ids that the goroutines of a session share.
-func keys(s *server.Session, key any) *sync.Map {
-	return s.Value(key, func() any { return new(sync.Map) }).(*sync.Map)
-}
-
 // named returns the key of the id in a cancellation.
 func named(m *wire.Message) string { return wire.ReadID(wire.At(m.Params, "requestId")).Key() }
 
 // after answers requests of a method with an error if the last request before was of another
 // method.
 func after(former, method string, problem *wire.Error) apply {
-	return all(
-		receiving(func(s *server.Session, m *wire.Message, next func()) {
+	return All(
+		Receiving(func(s *server.Session, m *wire.Message, next func()) {
 			if m.Kind == wire.Request {
 				last := atomically[[2]string](s, formerKey{})
 				before := last.Load()
@@ -65,7 +61,7 @@ func after(former, method string, problem *wire.Error) apply {
 			}
 			next()
 		}),
-		wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		Wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			if last := atomically[[2]string](r.Session, formerKey{}).Load(); last != nil && last[0] == former &&
 				last[1] == method {
 				return nil, problem
@@ -77,10 +73,10 @@ func after(former, method string, problem *wire.Error) apply {
 
 // robbing leaves requests without a response, which do chooses by a function that takes one.
 func robbing(do func(take func(*server.Request)) apply) apply {
-	take := func(r *server.Request) { keys(r.Session, takenKey{}).Store(r.ID.Key(), true) }
-	return all(do(take), sending(func(out *server.Outgoing) []*server.Outgoing {
+	take := func(r *server.Request) { Keys(r.Session, takenKey{}).Store(r.ID.Key(), true) }
+	return All(do(take), Sending(func(out *server.Outgoing) []*server.Outgoing {
 		if out.Answers != nil {
-			if _, taken := keys(out.Session, takenKey{}).Load(out.Answers.ID.Key()); taken {
+			if _, taken := Keys(out.Session, takenKey{}).Load(out.Answers.ID.Key()); taken {
 				return nil
 			}
 		}
@@ -92,13 +88,13 @@ func robbing(do func(take func(*server.Request)) apply) apply {
 func aware(hook func(s *server.Session, w http.ResponseWriter, r *http.Request, next func())) apply {
 	return func(o *server.Options) {
 		var sessions sync.Map
-		wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			sessions.Store(r.Session.ID, r.Session)
 			return next(ctx, r)
 		})(o)
-		between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			serve := func() { next.ServeHTTP(w, r) }
-			if s, ok := sessions.Load(r.Header.Get(sessionHeader)); ok {
+			if s, ok := sessions.Load(r.Header.Get(SessionHeader)); ok {
 				hook(s.(*server.Session), w, r, serve)
 			} else {
 				serve()
@@ -110,7 +106,7 @@ func aware(hook func(s *server.Session, w http.ResponseWriter, r *http.Request, 
 // changingPlaces swaps the answers of two lists that are requested at the same time.
 func changingPlaces(o *server.Options) {
 	for _, method := range []string{"prompts/list", "resources/list"} {
-		wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		Wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			if err := r.Sleep(ctx, time.Millisecond); err != nil {
 				return nil, &wire.Error{Code: server.InternalError, Message: err.Error()}
 			}
@@ -144,10 +140,10 @@ var momentFaults = []Fault{
 		ID: "tools.unknown-served-later", Requirement: "tools.error.unknown-tool-protocol-error", Form: InSequence,
 		Summary: "From the second call in a session on, an unknown tool gets a plain result.",
 		Apply: func(o *server.Options) {
-			wrapping("tools/call",
+			Wrapping("tools/call",
 				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-					if count(r.Session, "calls so far") > 1 && unknownNamed(r) {
-						return object{"content": textOf("")}, nil
+					if Count(r.Session, "calls so far") > 1 && unknownNamed(r) {
+						return object{"content": TextOf("")}, nil
 					}
 					return next(ctx, r)
 				})(o)
@@ -168,9 +164,9 @@ var momentFaults = []Fault{
 		ID: "moments.cancel-takes-all", Requirement: "base.response.present", Form: InSequence,
 		Summary: "The cancellation of a call takes all other calls that are running with it.",
 		Apply: robbing(func(take func(*server.Request)) apply {
-			return receiving(func(s *server.Session, m *wire.Message, next func()) {
+			return Receiving(func(s *server.Session, m *wire.Message, next func()) {
 				running := s.Running()
-				if m.Method == cancelled && slices.ContainsFunc(running,
+				if m.Method == Cancelled && slices.ContainsFunc(running,
 					func(r *server.Request) bool { return r.ID.Key() == named(m) }) {
 					for _, r := range running {
 						take(r)
@@ -185,14 +181,14 @@ var momentFaults = []Fault{
 		Collateral: []string{"cancellation.ignore-unknown"},
 		Summary:    "The cancellation of an unknown request takes the call that is running.",
 		Apply: robbing(func(take func(*server.Request)) apply {
-			return receiving(func(s *server.Session, m *wire.Message, next func()) {
-				if m.Method == cancelled && !knows(keys(s, seenKey{}), named(m)) {
+			return Receiving(func(s *server.Session, m *wire.Message, next func()) {
+				if m.Method == Cancelled && !Knows(Keys(s, seenKey{}), named(m)) {
 					for _, r := range s.Running() {
 						take(r)
 					}
 				}
 				if m.Kind == wire.Request {
-					keys(s, seenKey{}).Store(m.ID.Key(), true)
+					Keys(s, seenKey{}).Store(m.ID.Key(), true)
 				}
 				next()
 			})
@@ -202,11 +198,11 @@ var momentFaults = []Fault{
 		ID: "moments.early-cancel-remembered", Requirement: "cancellation.ignore-unknown", Form: InSequence,
 		Summary:    "A request is not answered whose id was in a cancellation before it came.",
 		Collateral: []string{"base.response.present"},
-		Apply: receiving(func(s *server.Session, m *wire.Message, next func()) {
-			if m.Method == cancelled {
-				keys(s, namedKey{}).Store(named(m), true)
+		Apply: Receiving(func(s *server.Session, m *wire.Message, next func()) {
+			if m.Method == Cancelled {
+				Keys(s, namedKey{}).Store(named(m), true)
 			}
-			if _, withdrawn := keys(s, namedKey{}).Load(m.ID.Key()); m.Kind != wire.Request || !withdrawn {
+			if _, withdrawn := Keys(s, namedKey{}).Load(m.ID.Key()); m.Kind != wire.Request || !withdrawn {
 				next()
 			}
 		}),
@@ -214,19 +210,19 @@ var momentFaults = []Fault{
 	{
 		ID: "moments.late-cancel-answered-again", Requirement: "base.response.once", Form: InSequence,
 		Summary: "The cancellation of a list request that was answered has it answered again.",
-		Apply: all(
-			sending(func(out *server.Outgoing) []*server.Outgoing {
+		Apply: All(
+			Sending(func(out *server.Outgoing) []*server.Outgoing {
 				if out.Answers != nil && out.Answers.Method == "prompts/list" {
-					keys(out.Session, sentKey{}).Store(out.Answers.ID.Key(), out.Clone())
+					Keys(out.Session, sentKey{}).Store(out.Answers.ID.Key(), out.Clone())
 				}
 				return []*server.Outgoing{out}
 			}),
-			receiving(func(s *server.Session, m *wire.Message, next func()) {
+			Receiving(func(s *server.Session, m *wire.Message, next func()) {
 				next()
-				if m.Method != cancelled {
+				if m.Method != Cancelled {
 					return
 				}
-				if out, ok := keys(s, sentKey{}).LoadAndDelete(named(m)); ok {
+				if out, ok := Keys(s, sentKey{}).LoadAndDelete(named(m)); ok {
 					again := out.(*server.Outgoing)
 					again.To = nil
 					s.Send(again)
@@ -237,10 +233,10 @@ var momentFaults = []Fault{
 	{
 		ID: "moments.subscribe-once", Requirement: "resources.subscribe.accepted", Form: InSequence,
 		Summary: "A resource that was unsubscribed from cannot be subscribed to again.",
-		Apply: wrapping("resources/subscribe",
+		Apply: Wrapping("resources/subscribe",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				if uri, _ := r.Params["uri"].(string); uri != "" && len(r.Session.Subscriptions()) == 0 &&
-					!once(r.Session, "subscribe "+uri) {
+					!Once(r.Session, "subscribe "+uri) {
 					return nil, &wire.Error{Code: server.InternalError, Message: "Already subscribed"}
 				}
 				return next(ctx, r)
@@ -266,16 +262,16 @@ var momentFaults = []Fault{
 	{
 		ID: "moments.aborted-for-good", Requirement: "tools.list.callable", Form: InSequence, WarnOnly: true,
 		Summary: "After the cancellation of a call that was running the next call is refused as aborted.",
-		Apply: all(
-			receiving(func(s *server.Session, m *wire.Message, next func()) {
+		Apply: All(
+			Receiving(func(s *server.Session, m *wire.Message, next func()) {
 				for _, r := range s.Running() {
-					if m.Method == cancelled && r.ID.Key() == named(m) && r.Method == "tools/call" {
+					if m.Method == Cancelled && r.ID.Key() == named(m) && r.Method == "tools/call" {
 						atomically[bool](s, abortedKey{}).Store(new(bool))
 					}
 				}
 				next()
 			}),
-			wrapping("tools/call",
+			Wrapping("tools/call",
 				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 					if atomically[bool](r.Session, abortedKey{}).Swap(nil) != nil {
 						return nil, &wire.Error{Code: server.InternalError, Message: "This operation was aborted"}
@@ -289,14 +285,14 @@ var momentFaults = []Fault{
 		Summary: "A call is answered with the id of the request that was read last.",
 		Collateral: []string{"base.response.present", "base.request.id-space-per-side", "cancellation.ignore-unknown",
 			"progress.in-progress", "progress.stop"},
-		Apply: all(
-			receiving(func(s *server.Session, m *wire.Message, next func()) {
+		Apply: All(
+			Receiving(func(s *server.Session, m *wire.Message, next func()) {
 				if m.Kind == wire.Request {
 					atomically[wire.ID](s, lastIDKey{}).Store(&m.ID)
 				}
 				next()
 			}),
-			responses("tools/call", func(out *server.Outgoing) {
+			Responses("tools/call", func(out *server.Outgoing) {
 				if last := atomically[wire.ID](out.Session, lastIDKey{}).Load(); last != nil {
 					out.Message["id"] = json.RawMessage(last.String())
 				}
@@ -306,7 +302,7 @@ var momentFaults = []Fault{
 	{
 		ID: "moments.strange-notifications-swallow", Requirement: "base.response.present", Form: InSequence,
 		Summary: "The request right after an unknown notification is lost, unless it is a ping.",
-		Apply: receiving(func(s *server.Session, m *wire.Message, next func()) {
+		Apply: Receiving(func(s *server.Session, m *wire.Message, next func()) {
 			strange := s.Value(strangeKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
 			if last := strange.Swap(m.Kind == wire.Notification &&
 				strings.HasPrefix(m.Method, "notifications/mcpconform/")); !last || m.Kind != wire.Request ||
@@ -327,7 +323,7 @@ var momentFaults = []Fault{
 	{
 		ID: "moments.cursor-of-the-last-list", Requirement: "pagination.server.stable-cursors", Form: InSequence,
 		Summary: "A cursor of tools/list is refused once another list was asked for.",
-		Apply: wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		Apply: Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			if !strings.HasSuffix(r.Method, "/list") {
 				return next(ctx, r)
 			}
@@ -341,11 +337,11 @@ var momentFaults = []Fault{
 	},
 	{
 		// https://github.com/HarperFast/harper/issues/1368
-		ID: "moments.session-resurrected", Requirement: "http.server.session-ended-404", Transports: overHTTP,
+		ID: "moments.session-resurrected", Requirement: "http.server.session-ended-404", Transports: OverHTTP,
 		Form:    InSequence,
 		Summary: "A session that is deleted while a call is running lives on.",
 		Apply: aware(func(s *server.Session, w http.ResponseWriter, r *http.Request, next func()) {
-			if r.Method == http.MethodDelete && busy(s) {
+			if r.Method == http.MethodDelete && Busy(s) {
 				w.WriteHeader(http.StatusNoContent)
 				return
 			}
@@ -353,7 +349,7 @@ var momentFaults = []Fault{
 		}),
 	},
 	{
-		ID: "moments.listening-end-takes-call", Requirement: "base.response.present", Transports: overHTTP,
+		ID: "moments.listening-end-takes-call", Requirement: "base.response.present", Transports: OverHTTP,
 		Form:       InSequence,
 		Summary:    "When the client closes a listening stream, the calls that are running get no response.",
 		Collateral: []string{"http.server.sse-response-sent", "http.server.sse-no-early-close"},
@@ -369,12 +365,12 @@ var momentFaults = []Fault{
 		}),
 	},
 	{
-		ID: "moments.get-takes-streams", Requirement: "base.response.present", Transports: overHTTP, Form: InSequence,
+		ID: "moments.get-takes-streams", Requirement: "base.response.present", Transports: OverHTTP, Form: InSequence,
 		Summary:    "When a listening stream is opened, the calls that are running get no response.",
 		Collateral: []string{"http.server.sse-response-sent", "http.server.sse-no-early-close"},
 		Apply: robbing(func(take func(*server.Request)) apply {
 			return aware(func(s *server.Session, _ http.ResponseWriter, r *http.Request, next func()) {
-				if r.Method == http.MethodGet && r.Header.Get(lastEventHeader) == "" {
+				if r.Method == http.MethodGet && r.Header.Get(LastEventHeader) == "" {
 					for _, r := range s.Running() {
 						take(r)
 					}
@@ -394,10 +390,4 @@ func left(r *http.Request) bool {
 	case <-time.After(50 * time.Millisecond):
 		return false
 	}
-}
-
-// knows reports whether a set holds a key.
-func knows(set *sync.Map, key string) bool {
-	_, ok := set.Load(key)
-	return ok
 }

@@ -3,17 +3,17 @@ package mockserver
 import (
 	"context"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"unicode"
 
+	. "github.com/mcpconform/mcpconform/internal/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
 // refusedCursor changes the code with which cursors are refused.
 func refusedCursor(code int64) apply {
-	return wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+	return Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 		result, problem := next(ctx, r)
 		if _, paged := r.Params["cursor"]; paged && problem != nil {
 			problem = &wire.Error{Code: code, Message: "Invalid cursor"}
@@ -22,22 +22,12 @@ func refusedCursor(code int64) apply {
 	})
 }
 
-// fromStart answers requests that fit as if they had no cursor.
-func fromStart(method string, fits func(r *server.Request) bool) apply {
-	return wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-		if fits(r) {
-			delete(r.Params, "cursor")
-		}
-		return next(ctx, r)
-	})
-}
-
 type placeKey struct{}
 
 // remembering keeps the place of a listing in the session: every known cursor leads to the page after the latest one,
 // whichever page gave the cursor.
 func remembering(method, member string) apply {
-	return wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+	return Wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 		place := r.Session.Value(placeKey{}, func() any { return new(atomic.Value) }).(*atomic.Value)
 		cursor, paged := r.Params["cursor"].(string)
 		if given, _ := place.Load().(string); paged && len(cursor) > 30 && given != "" {
@@ -55,52 +45,16 @@ func remembering(method, member string) apply {
 }
 
 type (
-	issuedKey    struct{}
 	spoiltKey    struct{}
 	forgottenKey struct{}
 )
-
-// issued are the cursors that a session was given, each with the method of its list.
-func issued(s *server.Session) *sync.Map { return keys(s, issuedKey{}) }
-
-// rememberingCursors keeps what issued returns.
-func rememberingCursors() apply {
-	return wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-		result, problem := next(ctx, r)
-		if cursor, more := wire.At(result, "nextCursor").(string); more {
-			issued(r.Session).Store(cursor, r.Method)
-		}
-		return result, problem
-	})
-}
-
-// madeFrom returns a cursor that the session was given and from which another one was made, as like
-// says, or "".
-func madeFrom(r *server.Request, like func(cursor, given string) bool) (given string) {
-	cursor, ok := r.Params["cursor"].(string)
-	if _, known := issued(r.Session).Load(cursor); !ok || known {
-		return ""
-	}
-	issued(r.Session).Range(func(key, _ any) bool {
-		if like(cursor, key.(string)) {
-			given = key.(string)
-		}
-		return given == ""
-	})
-	return given
-}
-
-// begunWith fits what is cut off a cursor, if more than a few characters are left.
-func begunWith(cursor, given string) bool { return len(cursor) > 8 && strings.HasPrefix(given, cursor) }
-
-func longerThan(cursor, given string) bool { return strings.HasPrefix(cursor, given) }
 
 // spoiling refuses the next two list requests of the sessions that foreign names because of a cursor.
 func spoiling(foreign func(r *server.Request, cursor string) []*server.Session) apply {
 	left := func(s *server.Session) *atomic.Int64 {
 		return s.Value(spoiltKey{}, func() any { return new(atomic.Int64) }).(*atomic.Int64)
 	}
-	return wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+	return Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 		if !strings.HasSuffix(r.Method, "/list") {
 			return next(ctx, r)
 		}
@@ -124,9 +78,9 @@ var paginationFaults = []Fault{
 		Summary: "The last page of prompts/list leads back to the first.",
 		Collateral: []string{"pagination.cursor.results-after", "prompts.name.unique",
 			"pagination.server.stable-cursors"},
-		Apply: all(
-			fromStart("prompts/list", func(r *server.Request) bool { return r.Params["cursor"] == "start" }),
-			results("prompts/list", func(result object) {
+		Apply: All(
+			FromStart("prompts/list", func(r *server.Request) bool { return r.Params["cursor"] == "start" }),
+			Results("prompts/list", func(result object) {
 				if result["nextCursor"] == nil {
 					result["nextCursor"] = "start"
 				}
@@ -136,10 +90,10 @@ var paginationFaults = []Fault{
 	{
 		ID: "pagination.cursor-never-ends", Requirement: "pagination.operations",
 		Summary: "An empty last page gives the same cursor again.",
-		Apply: all(
-			answering("prompts/list", object{"prompts": list{}, "nextCursor": "more"},
+		Apply: All(
+			Answering("prompts/list", object{"prompts": list{}, "nextCursor": "more"},
 				func(r *server.Request) bool { return r.Params["cursor"] == "more" }),
-			results("prompts/list", func(result object) {
+			Results("prompts/list", func(result object) {
 				if result["nextCursor"] == nil {
 					result["nextCursor"] = "more"
 				}
@@ -152,15 +106,15 @@ var paginationFaults = []Fault{
 		Collateral: []string{
 			"pagination.operations", "pagination.error.invalid-cursor-code",
 		},
-		Apply: fromStart("resources/templates/list", always),
+		Apply: FromStart("resources/templates/list", Always),
 	},
 	{
 		ID: "pagination.pages-overlap", Requirement: "pagination.cursor.results-after",
 		Summary: "Each page of resources/templates/list begins with the last item of the page before.",
-		Apply: wrapping("resources/templates/list", server.Edit(func(r *server.Request, result map[string]any) {
+		Apply: Wrapping("resources/templates/list", server.Edit(func(r *server.Request, result map[string]any) {
 			items, _ := result["resourceTemplates"].(list)
 			last := r.Session.Value(lastItemKey{}, func() any { return new(atomic.Value) }).(*atomic.Value)
-			if before := last.Swap(copied(items[len(items)-1].(object))); r.Params["cursor"] != nil && before != nil {
+			if before := last.Swap(Copied(items[len(items)-1].(object))); r.Params["cursor"] != nil && before != nil {
 				result["resourceTemplates"] = append(list{before}, items...)
 			}
 		})),
@@ -168,17 +122,17 @@ var paginationFaults = []Fault{
 	{
 		ID: "pagination.cursor-used-up", Requirement: "pagination.server.stable-cursors", Form: InSequence,
 		Summary: "A cursor of tools/list is refused the second time.",
-		Apply: refusing("tools/list", server.InvalidParams, func(r *server.Request) bool {
+		Apply: Refusing("tools/list", server.InvalidParams, func(r *server.Request) bool {
 			cursor, ok := r.Params["cursor"].(string)
-			return ok && len(cursor) > 30 && !once(r.Session, cursor)
+			return ok && len(cursor) > 30 && !Once(r.Session, cursor)
 		}),
 	},
 	{
 		ID: "pagination.cursor-drifts", Requirement: "pagination.server.stable-cursors", Form: InSequence,
 		Summary: "A cursor of tools/list leads to fewer items the second time.",
-		Apply: wrapping("tools/list", server.Edit(func(r *server.Request, result map[string]any) {
+		Apply: Wrapping("tools/list", server.Edit(func(r *server.Request, result map[string]any) {
 			cursor, ok := r.Params["cursor"].(string)
-			if all, _ := result["tools"].(list); ok && len(all) > 1 && !once(r.Session, cursor) {
+			if all, _ := result["tools"].(list); ok && len(all) > 1 && !Once(r.Session, cursor) {
 				result["tools"] = all[1:]
 			}
 		})),
@@ -192,7 +146,7 @@ var paginationFaults = []Fault{
 	{
 		ID: "pagination.invalid-cursor-accepted", Requirement: "pagination.error.invalid-cursor-code",
 		Summary: "For an invalid cursor the first page is returned.",
-		Apply: fromStart("tools/list", func(r *server.Request) bool {
+		Apply: FromStart("tools/list", func(r *server.Request) bool {
 			cursor, ok := r.Params["cursor"].(string)
 			return ok && len(cursor) < 30
 		}),
@@ -200,7 +154,7 @@ var paginationFaults = []Fault{
 	{
 		ID: "pagination.cursor-of-symbols-accepted", Requirement: "pagination.error.invalid-cursor-code", Form: ByValue,
 		Summary: "For a cursor without a letter or digit the first page is returned.",
-		Apply: fromStart("prompts/list", func(r *server.Request) bool {
+		Apply: FromStart("prompts/list", func(r *server.Request) bool {
 			cursor, ok := r.Params["cursor"].(string)
 			return ok && !strings.ContainsFunc(cursor,
 				func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) })
@@ -231,15 +185,15 @@ var paginationFaults = []Fault{
 	{
 		ID: "pagination.cut-cursor-code", Requirement: "pagination.error.invalid-cursor-code", Form: ByValue,
 		Summary: "A cursor whose end is missing is refused with -32603.",
-		Apply: all(rememberingCursors(), refusing("resources/list", server.InternalError, func(r *server.Request) bool {
-			return madeFrom(r, begunWith) != ""
+		Apply: All(RememberingCursors(), Refusing("resources/list", server.InternalError, func(r *server.Request) bool {
+			return MadeFrom(r, BegunWith) != ""
 		})),
 	},
 	{
 		ID: "pagination.other-list-cursor-code", Requirement: "pagination.error.invalid-cursor-code", Form: ByValue,
 		Summary: "A cursor of another list is refused with -32002.",
-		Apply: all(rememberingCursors(), refusing("*", -32002, func(r *server.Request) bool {
-			method, known := issued(r.Session).Load(param(r, "cursor"))
+		Apply: All(RememberingCursors(), Refusing("*", -32002, func(r *server.Request) bool {
+			method, known := Issued(r.Session).Load(Param(r, "cursor"))
 			return known && method != r.Method
 		})),
 	},
@@ -247,8 +201,8 @@ var paginationFaults = []Fault{
 		ID: "pagination.other-list-cursor-spoils", Requirement: "pagination.server.invalid-cursor-graceful",
 		Form:    ByValue,
 		Summary: "After a cursor of another list the next two list requests of the session are refused with -32603.",
-		Apply: all(rememberingCursors(), spoiling(func(r *server.Request, cursor string) []*server.Session {
-			if method, known := issued(r.Session).Load(cursor); known && method != r.Method {
+		Apply: All(RememberingCursors(), spoiling(func(r *server.Request, cursor string) []*server.Session {
+			if method, known := Issued(r.Session).Load(cursor); known && method != r.Method {
 				return []*server.Session{r.Session}
 			}
 			return nil
@@ -257,23 +211,23 @@ var paginationFaults = []Fault{
 	{
 		ID: "pagination.longer-cursor-forgets", Requirement: "pagination.server.stable-cursors", Form: ByValue,
 		Summary: "A cursor is refused once it was sent with something behind it, until the list is read from its beginning.",
-		Apply: all(rememberingCursors(), refusing("prompts/list", server.InvalidParams, func(r *server.Request) bool {
-			forgotten := keys(r.Session, forgottenKey{})
+		Apply: All(RememberingCursors(), Refusing("prompts/list", server.InvalidParams, func(r *server.Request) bool {
+			forgotten := Keys(r.Session, forgottenKey{})
 			if r.Params["cursor"] == nil {
 				forgotten.Clear()
-			} else if given := madeFrom(r, longerThan); given != "" {
+			} else if given := MadeFrom(r, LongerThan); given != "" {
 				forgotten.Store(given, true)
 			}
-			return knows(forgotten, param(r, "cursor"))
+			return Knows(forgotten, Param(r, "cursor"))
 		})),
 	},
 	{
 		ID: "pagination.other-session-cursor-spoils", Requirement: "pagination.server.invalid-cursor-graceful",
-		Transports: overHTTP, Form: BySession,
+		Transports: OverHTTP, Form: BySession,
 		Summary: "After a cursor of another session the next two list requests of both sessions are refused with -32603.",
-		Apply: all(rememberingCursors(), spoiling(func(r *server.Request, cursor string) []*server.Session {
-			for _, s := range others(r.Session) {
-				if _, theirs := issued(s).Load(cursor); theirs && !knows(issued(r.Session), cursor) {
+		Apply: All(RememberingCursors(), spoiling(func(r *server.Request, cursor string) []*server.Session {
+			for _, s := range Others(r.Session) {
+				if _, theirs := Issued(s).Load(cursor); theirs && !Knows(Issued(r.Session), cursor) {
 					return []*server.Session{r.Session, s}
 				}
 			}
@@ -283,7 +237,7 @@ var paginationFaults = []Fault{
 	{
 		ID: "pagination.next-cursor-null", Requirement: "schema.list-prompts-result",
 		Summary: "The last page has a nextCursor that is null.",
-		Apply: results("prompts/list", func(result object) {
+		Apply: Results("prompts/list", func(result object) {
 			if result["nextCursor"] == nil {
 				result["nextCursor"] = nil
 			}
@@ -292,7 +246,7 @@ var paginationFaults = []Fault{
 	{
 		ID: "pagination.next-cursor-number", Requirement: "schema.list-resource-templates-result",
 		Summary: "The nextCursor is a number.",
-		Apply:   results("resources/templates/list", having("nextCursor", 2)),
+		Apply:   Results("resources/templates/list", Having("nextCursor", 2)),
 	},
 }
 

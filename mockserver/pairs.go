@@ -6,110 +6,27 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	. "github.com/mcpconform/mcpconform/internal/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// others returns the sessions beside one that have finished the handshake.
-func others(s *server.Session) []*server.Session {
-	return slices.DeleteFunc(s.Server.Sessions(),
-		func(other *server.Session) bool { return other == s || !other.Initialized() })
-}
-
-// sharedResource makes the watched resource one that all sessions share: a change that one
-// client causes is announced to each that has subscribed.
-func sharedResource(o *server.Options) {
-	var version atomic.Int64
-	offering(func(c *server.Catalogue) {
-		for _, r := range c.Resources {
-			if r.URI() == watched {
-				r.Read = func(context.Context, *server.Request) ([]any, *wire.Error) {
-					text := "Version " + strconv.FormatInt(version.Load(), 10) + " of the watched resource."
-					return list{object{"uri": watched, "mimeType": "text/plain", "text": text}}, nil
-				}
-			}
-		}
-	})(o)
-	wrapping("tools/call", server.Named("update_resource",
-		func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			version.Add(1)
-			for _, s := range others(r.Session) {
-				s.Updated(watched)
-			}
-			return next(ctx, r)
-		}))(o)
-}
-
-// sharedTools makes the list of tools one that all sessions share: when one client changes
-// it, each that fits is told.
-func sharedTools(fits func(s *server.Session) bool) apply {
-	return func(o *server.Options) {
-		const changed = "notifications/tools/list_changed"
-		extra := &server.Tool{
-			Definition: object{"name": "extra_for_all", "description": "Comes and goes.",
-				"inputSchema": object{"type": "object"}},
-			Call: func(context.Context, *server.Request, map[string]any) (any, *wire.Error) {
-				return object{"content": textOf("extra")}, nil
-			},
-		}
-		var there atomic.Bool
-		offering(func(c *server.Catalogue) {
-			for _, t := range c.Tools {
-				if t.Name() == "toggle_tool" {
-					t.Call = func(_ context.Context, r *server.Request, _ map[string]any) (any, *wire.Error) {
-						for now := there.Load(); !there.CompareAndSwap(now, !now); now = there.Load() {
-						}
-						r.Session.Notify(changed, nil)
-						for _, s := range others(r.Session) {
-							if fits(s) {
-								s.Notify(changed, nil)
-							}
-						}
-						return object{"content": textOf("changed")}, nil
-					}
-				}
-			}
-		})(o)
-		wrapping("tools/list", server.Edit(func(_ *server.Request, result map[string]any) {
-			if tools, _ := result["tools"].(list); result["nextCursor"] == nil && there.Load() {
-				result["tools"] = append(slices.Clip(tools), extra.Definition)
-			}
-		}))(o)
-		wrapping("tools/call", server.Named("extra_for_all",
-			func(ctx context.Context, r *server.Request, _ server.Handler) (any, *wire.Error) {
-				return extra.Call(ctx, r, nil)
-			}))(o)
-	}
-}
-
 // withoutTool leaves out a tool.
 func withoutTool(name string) apply {
-	return offering(func(c *server.Catalogue) {
+	return Offering(func(c *server.Catalogue) {
 		c.Tools = slices.DeleteFunc(c.Tools, func(t *server.Tool) bool { return t.Name() == name })
 	})
 }
 
-// beside counts the calls of tools that a session has under way, and tells one more from
-// the first.
-func beside(serve func(ctx context.Context, r *server.Request, n int64, next server.Handler) (any, *wire.Error)) apply {
-	return wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-		running := r.Session.Value(besideKey{}, func() any { return new(atomic.Int64) }).(*atomic.Int64)
-		defer running.Add(-1)
-		return serve(ctx, r, running.Add(1), next)
-	})
-}
-
 type (
-	besideKey struct{}
-	callsKey  struct{}
-	tokenKey  struct{}
-	askedKey  struct{}
+	callsKey struct{}
+	tokenKey struct{}
+	askedKey struct{}
 
 	argumentsKey struct{}
 )
@@ -139,7 +56,7 @@ func (u *underWay) stopIf(id wire.ID) {
 // a function, that is called after the call.
 func abortable(result any, problem *wire.Error,
 	begun func(r *server.Request, stop context.CancelFunc) (over func())) apply {
-	return wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+	return Wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 		within, stop := context.WithCancel(ctx)
 		defer stop()
 		over := begun(r, stop)
@@ -171,9 +88,9 @@ func stoppable(result any, problem *wire.Error) apply {
 
 // cancelledTogether makes a cancellation of a call that is under way stop all calls of the session.
 func cancelledTogether() apply {
-	return receiving(func(s *server.Session, m *wire.Message, next func()) {
+	return Receiving(func(s *server.Session, m *wire.Message, next func()) {
 		next()
-		if m.Method == cancelled {
+		if m.Method == Cancelled {
 			underWayOf(s).stopIf(wire.ReadID(wire.At(m.Params, "requestId")))
 		}
 	})
@@ -183,14 +100,14 @@ func cancelledTogether() apply {
 // the session.
 func leftTogether(o *server.Options) {
 	var sessions sync.Map
-	ready(func(s *server.Session) { sessions.Store(s.ID, s) })(o)
-	between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	Ready(func(s *server.Session) { sessions.Store(s.ID, s) })(o)
+	Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		next.ServeHTTP(w, r)
-		if s, ok := sessions.Load(idOf(r)); ok && r.Method == http.MethodPost && r.Context().Err() != nil {
-			underWayOf(s.(*server.Session)).stopIf(posted(r).ID)
+		if s, ok := sessions.Load(IDOf(r)); ok && r.Method == http.MethodPost && r.Context().Err() != nil {
+			underWayOf(s.(*server.Session)).stopIf(Posted(r).ID)
 		}
 	})(o)
-	peeking()(o)
+	Peeking()(o)
 }
 
 // lastToken gives all progress of a session the token of the call that began last.
@@ -199,13 +116,13 @@ func lastToken(o *server.Options) {
 		return s.Value(tokenKey{}, func() any { return new(atomic.Value) }).(*atomic.Value)
 	}
 	type box struct{ token any }
-	wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+	Wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 		if token, ok := r.Token(); ok {
 			of(r.Session).Store(box{token})
 		}
 		return next(ctx, r)
 	})(o)
-	messages(progressed, func(out *server.Outgoing) {
+	Messages(Progressed, func(out *server.Outgoing) {
 		if last, ok := of(out.Session).Load().(box); ok {
 			out.Params()["progressToken"] = last.token
 		}
@@ -215,13 +132,13 @@ func lastToken(o *server.Options) {
 // progressByToken sends the progress for a token to the session that used it last.
 func progressByToken(o *server.Options) {
 	var owners sync.Map
-	wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+	Wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 		if token, ok := r.Token(); ok {
 			owners.Store(token, r)
 		}
 		return next(ctx, r)
 	})(o)
-	sending(server.OnMessage(progressed, func(out *server.Outgoing) []*server.Outgoing {
+	Sending(server.OnMessage(Progressed, func(out *server.Outgoing) []*server.Outgoing {
 		owner, ok := owners.Load(out.Params()["progressToken"])
 		if r, _ := owner.(*server.Request); ok && r.Session != out.Session {
 			moved := out.Clone()
@@ -242,7 +159,7 @@ func answersInOrder(o *server.Options) {
 	of := func(s *server.Session) *waiting {
 		return s.Value(askedKey{}, func() any { return new(waiting) }).(*waiting)
 	}
-	sending(func(out *server.Outgoing) []*server.Outgoing {
+	Sending(func(out *server.Outgoing) []*server.Outgoing {
 		if out.Kind == wire.Request {
 			if id, ok := out.Message["id"].(json.RawMessage); ok {
 				w := of(out.Session)
@@ -253,7 +170,7 @@ func answersInOrder(o *server.Options) {
 		}
 		return []*server.Outgoing{out}
 	})(o)
-	receiving(func(s *server.Session, m *wire.Message, next func()) {
+	Receiving(func(s *server.Session, m *wire.Message, next func()) {
 		if m.IsResponse() {
 			w := of(s)
 			w.Lock()
@@ -273,7 +190,7 @@ func crossing(method string) apply {
 		result any
 		other  chan any
 	}
-	return wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+	return Wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 		r.Detach()
 		result, problem := next(ctx, r)
 		if problem != nil {
@@ -295,32 +212,19 @@ func crossing(method string) apply {
 	})
 }
 
-// sharedLevel keeps one log level for all sessions.
-func sharedLevel(o *server.Options) {
-	wrapping("logging/setLevel", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-		result, problem := next(ctx, r)
-		if problem == nil {
-			for _, s := range others(r.Session) {
-				s.SetLevel(member(r.Params, "level"))
-			}
-		}
-		return result, problem
-	})(o)
-}
-
 // resubscribing stands around subscriptions and their ends, and counts which are held for a
 // resource.
 func resubscribing(change func(ctx context.Context, r *server.Request, held int64, next server.Handler) (any, *wire.Error)) apply {
 	return func(o *server.Options) {
 		of := func(r *server.Request) *atomic.Int64 {
-			return r.Session.Value("subscribed "+member(r.Params, "uri"),
+			return r.Session.Value("subscribed "+Member(r.Params, "uri"),
 				func() any { return new(atomic.Int64) }).(*atomic.Int64)
 		}
-		wrapping("resources/subscribe",
+		Wrapping("resources/subscribe",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				return change(ctx, r, of(r).Add(1), next)
 			})(o)
-		wrapping("resources/unsubscribe",
+		Wrapping("resources/unsubscribe",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				n := of(r)
 				if n.Add(-1) < 0 {
@@ -343,16 +247,13 @@ func lastSubscription(s *server.Session) *atomic.Value {
 
 // droppingUpdates sends no updates of resources that fit.
 func droppingUpdates(fits func(s *server.Session, uri string) bool) apply {
-	return sending(server.OnMessage("notifications/resources/updated", func(out *server.Outgoing) []*server.Outgoing {
-		if fits(out.Session, member(out.Params(), "uri")) {
+	return Sending(server.OnMessage("notifications/resources/updated", func(out *server.Outgoing) []*server.Outgoing {
+		if fits(out.Session, Member(out.Params(), "uri")) {
 			return nil
 		}
 		return []*server.Outgoing{out}
 	}))
 }
-
-// idOf returns the session id of an HTTP request.
-func idOf(r *http.Request) string { return r.Header.Get(sessionHeader) }
 
 // pairFaults show when there are two of something.
 var pairFaults = []Fault{
@@ -370,7 +271,7 @@ var pairFaults = []Fault{
 	{
 		ID: "tools.arguments-of-the-last", Requirement: "base.response.id-echo", Form: AtOnce, WarnOnly: true,
 		Summary: "Calls of a tool that run at the same time work with the arguments of the one that began last.",
-		Apply: wrapping("tools/call", server.Named("echo",
+		Apply: Wrapping("tools/call", server.Named("echo",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				last := r.Session.Value(argumentsKey{}, func() any { return new(atomic.Value) }).(*atomic.Value)
 				last.Store(r.Params)
@@ -382,7 +283,7 @@ var pairFaults = []Fault{
 	{
 		ID: "tools.second-call-unanswered", Requirement: "base.response.present", Form: AtOnce,
 		Summary: "A call that begins while another one runs is not answered.",
-		Apply: beside(func(ctx context.Context, r *server.Request, n int64, next server.Handler) (any, *wire.Error) {
+		Apply: Beside(func(ctx context.Context, r *server.Request, n int64, next server.Handler) (any, *wire.Error) {
 			r.Detach()
 			if n > 1 {
 				return server.NoAnswer, nil
@@ -393,15 +294,15 @@ var pairFaults = []Fault{
 	{
 		ID: "tools.unknown-served-when-busy", Requirement: "tools.error.unknown-tool-protocol-error", Form: AtOnce,
 		Summary: "The call of an unknown tool gets a plain result while another call is in progress.",
-		Apply: answering("tools/call", object{"content": textOf("")}, func(r *server.Request) bool {
+		Apply: Answering("tools/call", object{"content": TextOf("")}, func(r *server.Request) bool {
 			return unknownNamed(r) && len(r.Session.Running()) > 1
 		}),
 	},
 	{
-		ID: "http.second-call-unanswered", Requirement: "base.response.present", Form: AtOnce, Transports: overHTTP,
+		ID: "http.second-call-unanswered", Requirement: "base.response.present", Form: AtOnce, Transports: OverHTTP,
 		Collateral: []string{"http.server.disconnect-not-cancel"},
 		Summary:    "A call that begins while another one runs is not answered.",
-		Apply: beside(func(ctx context.Context, r *server.Request, n int64, next server.Handler) (any, *wire.Error) {
+		Apply: Beside(func(ctx context.Context, r *server.Request, n int64, next server.Handler) (any, *wire.Error) {
 			if n > 1 {
 				<-ctx.Done()
 				return server.NoAnswer, nil
@@ -412,12 +313,12 @@ var pairFaults = []Fault{
 	{
 		ID: "cancellation.ends-neighbours", Requirement: "base.response.present", Form: AtOnce,
 		Summary: "The cancellation of a call ends the others as well: they are not answered.",
-		Apply:   all(stoppable(server.NoAnswer, nil), cancelledTogether()),
+		Apply:   All(stoppable(server.NoAnswer, nil), cancelledTogether()),
 	},
 	{
 		ID: "cancellation.refuses-neighbours", Requirement: "cancellation.either-side", Form: AtOnce,
 		Summary: "The cancellation of a call ends the others as well: they are answered as cancelled.",
-		Apply: all(stoppable(nil, &wire.Error{Code: server.InternalError, Message: "Cancelled"}),
+		Apply: All(stoppable(nil, &wire.Error{Code: server.InternalError, Message: "Cancelled"}),
 			cancelledTogether()),
 	},
 	{
@@ -436,16 +337,16 @@ var pairFaults = []Fault{
 		ID: "elicitation.answers-in-order", Requirement: "base.response.correlated", Form: AtOnce,
 		Collateral: []string{"cancellation.in-progress"},
 		Summary:    "A server without sampling takes an answer for that to the request that waits longest.",
-		Apply:      all(withoutTool("test_sampling"), answersInOrder),
+		Apply:      All(withoutTool("test_sampling"), answersInOrder),
 	},
 	{
 		ID: "http.elicited-answers-mixed", Requirement: "http.server.session-isolation", Form: BySession,
-		Transports: overHTTP,
+		Transports: OverHTTP,
 		Summary:    "When a server without sampling elicits from two clients with the same id, the answer that comes first counts for both.",
 		Apply: func(o *server.Options) {
 			withoutTool("test_sampling")(o)
 			var answers sync.Map
-			receiving(func(_ *server.Session, m *wire.Message, next func()) {
+			Receiving(func(_ *server.Session, m *wire.Message, next func()) {
 				if name, _ := wire.At(m.Result, "content", "username").(string); strings.HasPrefix(name,
 					"mcpconform-of-the-") {
 					m.Result, _ = answers.LoadOrStore(m.ID.Key(), m.Result)
@@ -457,7 +358,7 @@ var pairFaults = []Fault{
 	{
 		ID: "pagination.one-reader", Requirement: "pagination.server.stable-cursors", Form: AtOnce,
 		Summary: "When a list is read anew, the cursors of the reading before are refused.",
-		Apply: wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		Apply: Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			reading := r.Session.Value("readings of "+r.Method, func() any { return new(atomic.Int64) }).(*atomic.Int64)
 			if cursor, ok := r.Params["cursor"].(string); !ok {
 				reading.Add(1)
@@ -486,9 +387,9 @@ var pairFaults = []Fault{
 	{
 		ID: "resources.subscribed-twice-ends", Requirement: "resources.updated.sent", Form: InSequence,
 		Summary: "A client that subscribes to a resource twice is not told any more that it has changed.",
-		Apply: all(
+		Apply: All(
 			resubscribing(func(ctx context.Context, r *server.Request, held int64, next server.Handler) (any, *wire.Error) {
-				twice(r.Session, member(r.Params, "uri")).Store(r.Method == "resources/subscribe" && held > 1)
+				twice(r.Session, Member(r.Params, "uri")).Store(r.Method == "resources/subscribe" && held > 1)
 				return next(ctx, r)
 			}),
 			droppingUpdates(func(s *server.Session, uri string) bool { return twice(s, uri).Load() }),
@@ -497,10 +398,10 @@ var pairFaults = []Fault{
 	{
 		ID: "resources.subscribed-anew-ends", Requirement: "resources.updated.sent", Form: InSequence,
 		Summary: "A client that has unsubscribed from a resource and subscribes again is not told any more that it has changed.",
-		Apply: all(
-			wrapping("resources/unsubscribe",
+		Apply: All(
+			Wrapping("resources/unsubscribe",
 				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-					twice(r.Session, member(r.Params, "uri")).Store(true)
+					twice(r.Session, Member(r.Params, "uri")).Store(true)
 					return next(ctx, r)
 				}),
 			droppingUpdates(func(s *server.Session, uri string) bool { return twice(s, uri).Load() }),
@@ -509,21 +410,21 @@ var pairFaults = []Fault{
 	{
 		ID: "resources.only-last-listed-last", Requirement: "resources.updated.sent", Form: InSequence,
 		Summary: "A subscription ends the one before, and the resource that changes is the last of the list.",
-		Apply: all(
-			offering(func(c *server.Catalogue) {
+		Apply: All(
+			Offering(func(c *server.Catalogue) {
 				slices.SortStableFunc(c.Resources, func(a, b *server.Resource) int {
 					switch {
-					case a.URI() == watched:
+					case a.URI() == WatchedURI:
 						return 1
-					case b.URI() == watched:
+					case b.URI() == WatchedURI:
 						return -1
 					}
 					return 0
 				})
 			}),
-			wrapping("resources/subscribe",
+			Wrapping("resources/subscribe",
 				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-					lastSubscription(r.Session).Store(member(r.Params, "uri"))
+					lastSubscription(r.Session).Store(Member(r.Params, "uri"))
 					return next(ctx, r)
 				}),
 			droppingUpdates(func(s *server.Session, uri string) bool { return uri != lastSubscription(s).Load() }),
@@ -532,31 +433,31 @@ var pairFaults = []Fault{
 	{
 		ID: "resources.only-last-beside-clock", Requirement: "resources.updated.sent", Form: InSequence,
 		Summary: "A subscription ends the one before, and another resource changes by itself all the time.",
-		Apply: all(ticking,
-			wrapping("resources/subscribe",
+		Apply: All(Ticking,
+			Wrapping("resources/subscribe",
 				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-					lastSubscription(r.Session).Store(member(r.Params, "uri"))
+					lastSubscription(r.Session).Store(Member(r.Params, "uri"))
 					return next(ctx, r)
 				}),
 			droppingUpdates(func(s *server.Session, uri string) bool {
-				return uri != clockURI && uri != lastSubscription(s).Load()
+				return uri != ClockURI && uri != lastSubscription(s).Load()
 			}),
 		),
 	},
 	{
 		ID: "http.progress-of-same-token", Requirement: "progress.value-increases", Form: BySession,
-		Transports: overHTTP,
+		Transports: OverHTTP,
 		Summary:    "The progress for a token goes to the session that has used it last.",
 		Apply:      progressByToken,
 	},
 	{
 		ID: "http.unsubscribes-all-sessions", Requirement: "resources.updated.sent", Form: BySession,
-		Transports: overHTTP,
+		Transports: OverHTTP,
 		Summary:    "When a client unsubscribes from a resource, the subscriptions of others to it end, too.",
-		Apply: all(sharedResource, wrapping("resources/unsubscribe",
+		Apply: All(SharedResource, Wrapping("resources/unsubscribe",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				own := r.Session
-				for _, s := range others(own) {
+				for _, s := range Others(own) {
 					r.Session = s
 					_, _ = next(ctx, r)
 				}
@@ -565,17 +466,17 @@ var pairFaults = []Fault{
 			})),
 	},
 	{
-		ID: "http.subscriber-of-last", Requirement: "resources.updated.sent", Form: BySession, Transports: overHTTP,
+		ID: "http.subscriber-of-last", Requirement: "resources.updated.sent", Form: BySession, Transports: OverHTTP,
 		Summary: "Only the client that subscribed to a resource last is told that it has changed.",
 		Apply: func(o *server.Options) {
-			sharedResource(o)
+			SharedResource(o)
 			var last sync.Map
-			wrapping("resources/subscribe",
+			Wrapping("resources/subscribe",
 				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-					last.Store(member(r.Params, "uri"), r.Session)
+					last.Store(Member(r.Params, "uri"), r.Session)
 					return next(ctx, r)
 				})(o)
-			sending(server.OnMessage("notifications/resources/updated", func(out *server.Outgoing) []*server.Outgoing {
+			Sending(server.OnMessage("notifications/resources/updated", func(out *server.Outgoing) []*server.Outgoing {
 				if s, ok := last.Load(out.Params()["uri"]); ok && s != out.Session {
 					return nil
 				}
@@ -585,18 +486,18 @@ var pairFaults = []Fault{
 	},
 	{
 		ID: "http.subscribers-end-together", Requirement: "resources.updated.sent", Form: BySession,
-		Transports: overHTTP,
+		Transports: OverHTTP,
 		Summary:    "When a session ends, nobody is told any more that the resources have changed to which it had subscribed.",
 		Apply: func(o *server.Options) {
 			var lost sync.Map
-			wrapping("resources/subscribe",
+			Wrapping("resources/subscribe",
 				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-					uri := member(r.Params, "uri")
+					uri := Member(r.Params, "uri")
 					lost.Delete(uri)
 					context.AfterFunc(r.Session.Context(), func() { lost.Store(uri, true) })
 					return next(ctx, r)
 				})(o)
-			sending(server.OnMessage("notifications/resources/updated", func(out *server.Outgoing) []*server.Outgoing {
+			Sending(server.OnMessage("notifications/resources/updated", func(out *server.Outgoing) []*server.Outgoing {
 				if _, ended := lost.Load(out.Params()["uri"]); ended {
 					return nil
 				}
@@ -605,9 +506,9 @@ var pairFaults = []Fault{
 		},
 	},
 	{
-		ID: "http.update-told-to-one", Requirement: "resources.updated.sent", Form: BySession, Transports: overHTTP,
+		ID: "http.update-told-to-one", Requirement: "resources.updated.sent", Form: BySession, Transports: OverHTTP,
 		Summary: "Clients that have subscribed to a resource are told of a change only if they make it.",
-		Apply: all(sharedResource, sending(server.OnMessage("notifications/resources/updated",
+		Apply: All(SharedResource, Sending(server.OnMessage("notifications/resources/updated",
 			func(out *server.Outgoing) []*server.Outgoing {
 				if slices.ContainsFunc(out.Session.Running(), calling("update_resource")) {
 					return []*server.Outgoing{out}
@@ -617,11 +518,11 @@ var pairFaults = []Fault{
 	},
 	{
 		ID: "http.cursors-of-the-last", Requirement: "pagination.server.stable-cursors", Form: BySession,
-		Transports: overHTTP,
+		Transports: OverHTTP,
 		Summary:    "When a client reads a list from its beginning, the cursors of all others are refused.",
 		Apply: func(o *server.Options) {
 			var last sync.Map
-			wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				if cursor, there := r.Params["cursor"].(string); !there {
 					last.Store(r.Method, r.Session)
 				} else if s, _ := last.Load(r.Method); s != r.Session && len(cursor) > 30 {
@@ -632,24 +533,24 @@ var pairFaults = []Fault{
 		},
 	},
 	{
-		ID: "http.change-told-to-one", Requirement: "tools.list-changed.sent", Form: BySession, Transports: overHTTP,
+		ID: "http.change-told-to-one", Requirement: "tools.list-changed.sent", Form: BySession, Transports: OverHTTP,
 		Summary: "When a call changes the tools of all clients, only the one that made it is told.",
-		Apply:   sharedTools(func(*server.Session) bool { return false }),
+		Apply:   SharedTools(func(*server.Session) bool { return false }),
 	},
 	{
-		ID: "http.delete-ends-all", Requirement: "http.server.session-isolation", Form: BySession, Transports: overHTTP,
+		ID: "http.delete-ends-all", Requirement: "http.server.session-isolation", Form: BySession, Transports: OverHTTP,
 		Summary: "A DELETE ends all sessions.",
 		Apply: func(o *server.Options) {
 			var ended sync.Map
-			between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-				if _, gone := ended.Load(idOf(r)); gone && idOf(r) != "" {
+			Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+				if _, gone := ended.Load(IDOf(r)); gone && IDOf(r) != "" {
 					http.Error(w, "no such session", http.StatusNotFound)
 					return
 				}
 				next.ServeHTTP(w, r)
 			})(o)
-			replying(server.DeletedSession, func(r *server.Reply) {
-				for _, s := range others(r.Session) {
+			Replying(server.DeletedSession, func(r *server.Reply) {
+				for _, s := range Others(r.Session) {
 					ended.Store(s.ID, true)
 				}
 			})(o)
@@ -657,25 +558,25 @@ var pairFaults = []Fault{
 	},
 	{
 		ID: "http.initialize-once", Requirement: "http.server.initialize-without-session", Form: BySession,
-		Transports: overHTTP,
+		Transports: OverHTTP,
 		Summary:    "Only the first initialize is served, even when its session has ended.",
 		Apply: func(o *server.Options) {
 			var served atomic.Bool
-			all(refusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
-				return posted(r).Method == "initialize" && posted(r).Kind == wire.Request &&
+			All(RefusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
+				return Posted(r).Method == "initialize" && Posted(r).Kind == wire.Request &&
 					!served.CompareAndSwap(false, true)
-			}), peeking())(o)
+			}), Peeking())(o)
 		},
 	},
 	{
-		ID: "http.notices-to-the-last", Requirement: "resources.updated.sent", Form: BySession, Transports: overHTTP,
+		ID: "http.notices-to-the-last", Requirement: "resources.updated.sent", Form: BySession, Transports: OverHTTP,
 		Collateral: []string{"resources.updated.only-subscribed", "tools.list-changed.sent",
 			"resources.list-changed.sent", "prompts.list-changed.sent"},
 		Summary: "Messages outside of requests go to the client that has connected last.",
 		Apply: func(o *server.Options) {
 			var last atomic.Pointer[server.Session]
-			ready(func(s *server.Session) { last.Store(s) })(o)
-			sending(func(out *server.Outgoing) []*server.Outgoing {
+			Ready(func(s *server.Session) { last.Store(s) })(o)
+			Sending(func(out *server.Outgoing) []*server.Outgoing {
 				if s := last.Load(); s != nil && s != out.Session && out.To == nil && out.Answers == nil &&
 					out.Kind == wire.Notification {
 					moved := out.Clone()
@@ -688,27 +589,27 @@ var pairFaults = []Fault{
 		},
 	},
 	{
-		ID: "http.hang-up-ends-others", Requirement: "base.response.present", Form: AtOnce, Transports: overHTTP,
+		ID: "http.hang-up-ends-others", Requirement: "base.response.present", Form: AtOnce, Transports: OverHTTP,
 		Collateral: []string{"http.server.sse-response-sent", "http.server.sse-no-early-close"},
 		Summary:    "When the connection of a call breaks, no call of its session that is under way is answered.",
-		Apply:      all(stoppable(server.NoAnswer, nil), leftTogether),
+		Apply:      All(stoppable(server.NoAnswer, nil), leftTogether),
 	},
 	{
-		ID: "http.get-second-silent", Requirement: "tools.list-changed.sent", Form: InSequence, Transports: overHTTP,
+		ID: "http.get-second-silent", Requirement: "tools.list-changed.sent", Form: InSequence, Transports: OverHTTP,
 		Collateral: []string{"resources.list-changed.sent", "prompts.list-changed.sent"},
 		Summary:    "Nothing comes on a listening stream that was opened after the first one of the session had been closed.",
 		Apply: func(o *server.Options) {
 			var begun, ended sync.Map
-			between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-				if id := idOf(r); r.Method == http.MethodGet && id != "" {
+			Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+				if id := IDOf(r); r.Method == http.MethodGet && id != "" {
 					if _, again := begun.LoadOrStore(id, true); !again {
 						defer ended.Store(id, true)
 					}
 				}
 				next.ServeHTTP(w, r)
 			})(o)
-			sending(func(out *server.Outgoing) []*server.Outgoing {
-				if knows(&ended, out.Session.ID) && out.To == nil && out.Answers == nil {
+			Sending(func(out *server.Outgoing) []*server.Outgoing {
+				if Knows(&ended, out.Session.ID) && out.To == nil && out.Answers == nil {
 					return nil
 				}
 				return []*server.Outgoing{out}
@@ -716,20 +617,20 @@ var pairFaults = []Fault{
 		},
 	},
 	{
-		ID: "http.second-get-takes-over", Requirement: "tools.list-changed.sent", Form: AtOnce, Transports: overHTTP,
+		ID: "http.second-get-takes-over", Requirement: "tools.list-changed.sent", Form: AtOnce, Transports: OverHTTP,
 		Collateral: []string{"resources.list-changed.sent", "prompts.list-changed.sent"},
 		Summary:    "Once a second listening stream was opened and closed, nothing comes on the first.",
 		Apply: func(o *server.Options) {
 			streams := new(listening)
 			streams.counting()(o)
 			var second sync.Map
-			between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-				if r.Method == http.MethodGet && idOf(r) != "" && streams.of(idOf(r)).Load() > 0 {
-					second.Store(idOf(r), true)
+			Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+				if r.Method == http.MethodGet && IDOf(r) != "" && streams.of(IDOf(r)).Load() > 0 {
+					second.Store(IDOf(r), true)
 				}
 				next.ServeHTTP(w, r)
 			})(o)
-			sending(func(out *server.Outgoing) []*server.Outgoing {
+			Sending(func(out *server.Outgoing) []*server.Outgoing {
 				if _, lost := second.Load(out.Session.ID); lost && out.To == nil && out.Answers == nil &&
 					streams.of(out.Session.ID).Load() < 2 {
 					return nil

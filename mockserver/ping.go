@@ -5,14 +5,15 @@ import (
 	"strconv"
 	"time"
 
+	. "github.com/mcpconform/mcpconform/internal/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
 // pinging sends a ping after the handshake.
 func pinging(message object) apply {
-	return ready(func(s *server.Session) {
-		ping := copied(message)
+	return Ready(func(s *server.Session) {
+		ping := Copied(message)
 		ping["jsonrpc"], ping["method"] = "2.0", "ping"
 		s.Send(&server.Outgoing{Session: s, Message: ping})
 	})
@@ -23,38 +24,38 @@ var pingFaults = []Fault{
 	{
 		ID: "ping.not-empty", Requirement: "ping.response-empty",
 		Summary: `The result of ping is {"message": "pong"}.`,
-		Apply:   results("ping", having("message", "pong")),
+		Apply:   Results("ping", Having("message", "pong")),
 	},
 	{
 		ID: "ping.refused", Requirement: "ping.response-prompt",
 		Summary: "Pings are refused with -32600.",
-		Apply:   refusing("ping", server.InvalidRequest, always),
+		Apply:   Refusing("ping", server.InvalidRequest, Always),
 	},
 	{
 		ID: "ping.unknown", Requirement: "ping.either-side",
 		Summary:    "Pings are refused with -32601.",
 		Collateral: []string{"ping.response-prompt"},
-		Apply:      refusing("ping", server.MethodNotFound, always),
+		Apply:      Refusing("ping", server.MethodNotFound, Always),
 	},
 	{
 		ID: "ping.silent", Requirement: "ping.response-prompt",
 		Summary:    "No ping is answered.",
 		Collateral: []string{"base.response.present", "lifecycle.init.client-early-ping"},
-		Apply:      answering("ping", server.NoAnswer, always),
+		Apply:      Answering("ping", server.NoAnswer, Always),
 	},
 	{
 		ID: "ping.refused-before-initialized", Requirement: "ping.response-prompt",
 		Collateral: []string{"lifecycle.init.client-early-ping"},
 		Summary:    "Pings are refused with -32602 until notifications/initialized has come.",
-		Apply: refusing("ping", server.InvalidParams, func(r *server.Request) bool {
+		Apply: Refusing("ping", server.InvalidParams, func(r *server.Request) bool {
 			return !r.Session.Initialized()
 		}),
 	},
 	{
-		ID: "ping.behind-calls-over-http", Requirement: "ping.response-prompt", Transports: overHTTP,
+		ID: "ping.behind-calls-over-http", Requirement: "ping.response-prompt", Transports: OverHTTP,
 		Summary:    "Over HTTP, too, requests of a session are served one after the other.",
 		Collateral: []string{"http.server.multiple-streams"},
-		Apply: wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		Apply: Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			turn := r.Session.Value(turnKey{}, func() any { return make(chan struct{}, 1) }).(chan struct{})
 			select {
 			case turn <- struct{}{}:
@@ -68,9 +69,9 @@ var pingFaults = []Fault{
 		ID: "ping.behind-slow-call", Requirement: "ping.response-prompt",
 		Summary:    "Pings wait until the calls before them have ended.",
 		Collateral: []string{"base.response.present"}, // of a ping that is sent before the call gets what it asks for
-		Apply: wrapping("ping", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		Apply: Wrapping("ping", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			r.Detach()
-			for busy(r.Session) && ctx.Err() == nil {
+			for Busy(r.Session) && ctx.Err() == nil {
 				_ = r.Sleep(ctx, 5*time.Millisecond)
 			}
 			return next(ctx, r)
@@ -80,7 +81,7 @@ var pingFaults = []Fault{
 		ID: "ping.meta-refused", Requirement: "meta.attach.request",
 		Summary:    "A ping with params is refused.",
 		Collateral: []string{"progress.request"},
-		Apply:      refusing("ping", server.InvalidParams, func(r *server.Request) bool { return len(r.Params) > 0 }),
+		Apply:      Refusing("ping", server.InvalidParams, func(r *server.Request) bool { return len(r.Params) > 0 }),
 	},
 	{
 		ID: "ping.params", Requirement: "ping.no-params",
@@ -88,25 +89,15 @@ var pingFaults = []Fault{
 		Apply:   pinging(object{"id": "p", "params": object{"timestamp": 0}}),
 	},
 	{
-		ID: "ping.flood", Requirement: "ping.not-excessive", Transports: stdio,
+		ID: "ping.flood", Requirement: "ping.not-excessive", Transports: OverStdio,
 		Summary: "The server sends more than a thousand pings at once.",
-		Apply: ready(func(s *server.Session) {
-			for i := range flood {
+		Apply: Ready(func(s *server.Session) {
+			for i := range Flood {
 				s.Send(&server.Outgoing{Session: s,
 					Message: object{"jsonrpc": "2.0", "method": "ping", "id": "ping-" + strconv.Itoa(i)}})
 			}
 		}),
 	},
-}
-
-// busy reports whether a tool is at work.
-func busy(s *server.Session) bool {
-	for _, r := range s.Running() {
-		if r.Method == "tools/call" {
-			return true
-		}
-	}
-	return false
 }
 
 type turnKey struct{}

@@ -8,15 +8,14 @@ import (
 	"strings"
 	"time"
 
+	. "github.com/mcpconform/mcpconform/internal/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-const progressed = "notifications/progress"
-
 // tokens changes the progress tokens that are strings.
 func tokens(change func(token string) string) apply {
-	return params(progressed, func(params object) {
+	return Params(Progressed, func(params object) {
 		if token, ok := params["progressToken"].(string); ok {
 			params["progressToken"] = change(token)
 		}
@@ -34,7 +33,7 @@ var progressFaults = []Fault{
 		ID: "progress.token-as-string", Requirement: "progress.token.echo",
 		Summary:    "The progress token comes back as a string.",
 		Collateral: []string{"progress.value-increases", "progress.stop", "progress.in-progress"},
-		Apply: params(progressed, func(params object) {
+		Apply: Params(Progressed, func(params object) {
 			if token, ok := params["progressToken"].(json.Number); ok {
 				params["progressToken"] = string(token)
 			}
@@ -66,12 +65,12 @@ var progressFaults = []Fault{
 	{
 		ID: "progress.not-growing", Requirement: "progress.value-increases",
 		Summary: "The progress value stays the same.",
-		Apply:   params(progressed, having("progress", 1)),
+		Apply:   Params(Progressed, Having("progress", 1)),
 	},
 	{
 		ID: "progress.counts-down", Requirement: "progress.value-increases",
 		Summary: "The progress value falls.",
-		Apply: params(progressed, func(params object) {
+		Apply: Params(Progressed, func(params object) {
 			if v, ok := params["progress"].(float64); ok {
 				params["progress"] = 100 - v
 			}
@@ -80,20 +79,20 @@ var progressFaults = []Fault{
 	{
 		ID: "progress.unasked", Requirement: "progress.token.active-request",
 		Summary: "Progress is reported with a token of the server's own.",
-		Apply: sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
-			early := out.Answers.Notification(progressed, object{"progressToken": "own", "progress": 1})
+		Apply: Sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
+			early := out.Answers.Notification(Progressed, object{"progressToken": "own", "progress": 1})
 			return []*server.Outgoing{early, out}
 		})),
 	},
 	{
 		ID: "progress.after-response", Requirement: "progress.stop", Form: InSequence,
 		Summary: "Progress goes on after the response.",
-		Apply: sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
+		Apply: Sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
 			token, ok := out.Answers.Token()
 			if !ok {
 				return []*server.Outgoing{out}
 			}
-			late := out.Answers.Notification(progressed, object{"progressToken": token, "progress": 999})
+			late := out.Answers.Notification(Progressed, object{"progressToken": token, "progress": 999})
 			return []*server.Outgoing{out, late}
 		})),
 		Collateral: []string{"progress.in-progress", "progress.token.active-request"},
@@ -101,11 +100,11 @@ var progressFaults = []Fault{
 	{
 		ID: "progress.flood", Requirement: "progress.rate-limit",
 		Summary: "Before the first response, progress is reported more than a thousand times.",
-		Apply: sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
+		Apply: Sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
 			var all []*server.Outgoing
-			if token, ok := out.Answers.Token(); ok && once(out.Session, "progress.flood") {
-				for i := range flood {
-					all = append(all, out.Answers.Notification(progressed,
+			if token, ok := out.Answers.Token(); ok && Once(out.Session, "progress.flood") {
+				for i := range Flood {
+					all = append(all, out.Answers.Notification(Progressed,
 						object{"progressToken": token, "progress": 1000 + i}))
 				}
 			}
@@ -115,27 +114,27 @@ var progressFaults = []Fault{
 	{
 		ID: "progress.message-empty", Requirement: "progress.message-readable",
 		Summary: "The message of progress is three dots.",
-		Apply:   params(progressed, having("message", "...")),
+		Apply:   Params(Progressed, Having("message", "...")),
 	},
 	{
 		ID: "progress.after-refusal", Requirement: "progress.in-progress",
 		Summary: "After a call was refused, progress reports it as complete.",
-		Apply: sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
+		Apply: Sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
 			token, ok := out.Answers.Token()
 			if !ok || out.RPCError() == nil {
 				return []*server.Outgoing{out}
 			}
-			late := out.Answers.Notification(progressed, object{"progressToken": token, "progress": 1, "total": 1})
+			late := out.Answers.Notification(Progressed, object{"progressToken": token, "progress": 1, "total": 1})
 			return []*server.Outgoing{out, late}
 		})),
 		Collateral: []string{"progress.stop", "progress.token.active-request"},
 	},
 	{
-		ID: "progress.on-another-stream", Requirement: "progress.stop", Transports: overHTTP,
+		ID: "progress.on-another-stream", Requirement: "progress.stop", Transports: OverHTTP,
 		Summary: "Progress comes on the listening stream seconds after the response.",
-		Apply: sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
+		Apply: Sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
 			if token, ok := out.Answers.Token(); ok {
-				s, late := out.Session, object{"jsonrpc": "2.0", "method": progressed,
+				s, late := out.Session, object{"jsonrpc": "2.0", "method": Progressed,
 					"params": object{"progressToken": token, "progress": 999}}
 				time.AfterFunc(2*time.Second, func() { s.Send(&server.Outgoing{Session: s, Message: late}) })
 			}
@@ -146,7 +145,7 @@ var progressFaults = []Fault{
 	{
 		ID: "progress.token-refused-completing", Requirement: "progress.request",
 		Summary: "A completion/complete with a progress token is refused.",
-		Apply: refusing("completion/complete", server.InvalidParams, func(r *server.Request) bool {
+		Apply: Refusing("completion/complete", server.InvalidParams, func(r *server.Request) bool {
 			_, ok := r.Token()
 			return ok
 		}),
@@ -155,7 +154,7 @@ var progressFaults = []Fault{
 		ID: "progress.token-refused", Requirement: "progress.request",
 		Summary:    "Requests with a progress token are refused.",
 		Collateral: []string{"progress.token.any-means"},
-		Apply: refusing("ping", server.InvalidParams, func(r *server.Request) bool {
+		Apply: Refusing("ping", server.InvalidParams, func(r *server.Request) bool {
 			_, ok := r.Token()
 			return ok
 		}),
@@ -163,7 +162,7 @@ var progressFaults = []Fault{
 	{
 		ID: "progress.empty-token-refused", Requirement: "progress.token.any-means", Form: ByValue,
 		Summary: "A progress token that is the empty string is refused.",
-		Apply: refusing("*", server.InvalidParams, func(r *server.Request) bool {
+		Apply: Refusing("*", server.InvalidParams, func(r *server.Request) bool {
 			token, ok := r.Token()
 			return ok && token == ""
 		}),
@@ -171,60 +170,60 @@ var progressFaults = []Fault{
 	{
 		ID: "progress.value-string", Requirement: "schema.progress-notification",
 		Summary: `The progress value is a text such as "50%".`,
-		Apply:   params(progressed, having("progress", "50%")),
+		Apply:   Params(Progressed, Having("progress", "50%")),
 	},
 	{
 		ID: "progress.token-missing", Requirement: "schema.progress-notification",
 		Summary:    "Progress notifications have no token.",
 		Collateral: []string{"progress.token.active-request", "progress.token.type"},
-		Apply:      params(progressed, lacking("progressToken")),
+		Apply:      Params(Progressed, Lacking("progressToken")),
 	},
 	{
 		ID: "progress.token-object", Requirement: "progress.token.type",
 		Summary:    "The progress token is an object.",
 		Collateral: []string{"progress.token.active-request"},
-		Apply: params(progressed, func(params object) {
+		Apply: Params(Progressed, func(params object) {
 			params["progressToken"] = object{"token": params["progressToken"]}
 		}),
 	},
 	{
 		ID: "progress.of-client-needed", Requirement: "progress.none",
 		Summary: "A sampling request that the client answers without reporting progress makes the tool fail.",
-		Apply:   all(noting, judgingProgress(func(reports list) bool { return len(reports) == 0 })),
+		Apply:   All(noting, judgingProgress(func(reports list) bool { return len(reports) == 0 })),
 	},
 	{
 		ID: "progress.of-client-fails", Requirement: "progress.notify",
 		Summary: "Any progress of the client makes the tool fail.",
 		Collateral: []string{"progress.value-float", "progress.total-float", "progress.omit-total",
 			"progress.frequency"},
-		Apply: all(noting, judgingProgress(func(reports list) bool { return len(reports) > 0 })),
+		Apply: All(noting, judgingProgress(func(reports list) bool { return len(reports) > 0 })),
 	},
 	{
 		ID: "progress.of-client-fraction", Requirement: "progress.value-float",
 		Summary: "A progress value of the client that is a fraction makes the tool fail.",
-		Apply:   all(noting, judgingProgress(fractional("progress"))),
+		Apply:   All(noting, judgingProgress(fractional("progress"))),
 	},
 	{
 		ID: "progress.of-client-total-fraction", Requirement: "progress.total-float",
 		Summary: "A total of the client that is a fraction makes the tool fail.",
-		Apply:   all(noting, judgingProgress(fractional("total"))),
+		Apply:   All(noting, judgingProgress(fractional("total"))),
 	},
 	{
 		ID: "progress.of-client-no-total", Requirement: "progress.omit-total",
 		Summary: "Progress of the client without a total makes the tool fail.",
-		Apply: all(noting, judgingProgress(func(reports list) bool {
+		Apply: All(noting, judgingProgress(func(reports list) bool {
 			return slices.ContainsFunc(reports, func(r any) bool { return wire.At(r, "total") == nil })
 		})),
 	},
 	{
 		ID: "progress.of-client-often", Requirement: "progress.frequency",
 		Summary: "More than ten progress notifications of the client make the tool fail.",
-		Apply:   all(noting, judgingProgress(func(reports list) bool { return len(reports) > 10 })),
+		Apply:   All(noting, judgingProgress(func(reports list) bool { return len(reports) > 10 })),
 	},
 	{
 		ID: "progress.token-shared", Requirement: "progress.token.unique", Form: AtOnce,
 		Summary: "All sampling requests have the same progress token.",
-		Apply: params("sampling/createMessage", func(params object) {
+		Apply: Params("sampling/createMessage", func(params object) {
 			params["_meta"] = object{"progressToken": "sampling"}
 		}),
 	},
@@ -238,8 +237,8 @@ func reportsOf(s *server.Session) chan any {
 }
 
 // noting keeps the progress that the client reports.
-var noting = receiving(func(s *server.Session, m *wire.Message, next func()) {
-	if m.Kind == wire.Notification && m.Method == progressed {
+var noting = Receiving(func(s *server.Session, m *wire.Message, next func()) {
+	if m.Kind == wire.Notification && m.Method == Progressed {
 		select {
 		case reportsOf(s) <- m.Params:
 		default:
@@ -251,7 +250,7 @@ var noting = receiving(func(s *server.Session, m *wire.Message, next func()) {
 // judgingProgress makes the sampling tool fail if the progress that the client
 // reported during the call fits.
 func judgingProgress(fits func(reports list) bool) apply {
-	return wrapping("tools/call", server.Named("test_sampling",
+	return Wrapping("tools/call", server.Named("test_sampling",
 		func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			reports := reportsOf(r.Session)
 			for len(reports) > 0 {
@@ -263,7 +262,7 @@ func judgingProgress(fits func(reports list) bool) apply {
 				seen = append(seen, <-reports)
 			}
 			if o, ok := result.(object); ok && o["isError"] != true && fits(seen) {
-				return object{"content": textOf("The progress cannot be used"), "isError": true}, nil
+				return object{"content": TextOf("The progress cannot be used"), "isError": true}, nil
 			}
 			return result, problem
 		}))

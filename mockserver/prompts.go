@@ -1,17 +1,18 @@
 package mockserver
 
 import (
+	. "github.com/mcpconform/mcpconform/internal/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 )
 
 // prompt changes the listed entry of a prompt.
 func prompt(name string, change func(entry object)) apply {
-	return item("prompts/list", "prompts", "name", name, change)
+	return Item("prompts/list", "prompts", "name", name, change)
 }
 
 // spoken changes the messages of a prompt.
 func spoken(name string, change func(message object)) apply {
-	return wrapping("prompts/get", server.Named(name, server.EditItems("messages", change)))
+	return Wrapping("prompts/get", server.Named(name, server.EditItems("messages", change)))
 }
 
 func hello() object {
@@ -24,22 +25,22 @@ var promptFaults = []Fault{
 		ID: "prompts.undeclared", Requirement: "prompts.capability.declared",
 		Summary:    "Prompts are served, but not declared.",
 		Collateral: []string{"lifecycle.capability.server-emits-prompts-list-changed"},
-		Apply:      undeclared("prompts"),
+		Apply:      Undeclared("prompts"),
 	},
 	{
 		ID: "prompts.list-refused", Requirement: "prompts.list.answered",
 		Summary: "prompts/list is refused with -32603.",
-		Apply:   refusing("prompts/list", server.InternalError, always),
+		Apply:   Refusing("prompts/list", server.InternalError, Always),
 	},
 	{
 		ID: "prompts.get-no-method", Requirement: "prompts.get.answered",
 		Summary: "Getting a listed prompt is refused with -32601.",
-		Apply:   refusing("prompts/get", server.MethodNotFound, calling("prompt_with_audio")),
+		Apply:   Refusing("prompts/get", server.MethodNotFound, calling("prompt_with_audio")),
 	},
 	{
 		ID: "prompts.arguments-required", Requirement: "prompts.get.arguments-omitted",
 		Summary: "prompts/get without the member arguments is refused.",
-		Apply: refusing("prompts/get", server.InvalidParams, func(r *server.Request) bool {
+		Apply: Refusing("prompts/get", server.InvalidParams, func(r *server.Request) bool {
 			_, given := r.Params["arguments"]
 			return !given && r.Params["name"] == "test_simple_prompt"
 		}),
@@ -47,7 +48,7 @@ var promptFaults = []Fault{
 	{
 		ID: "prompts.change-unannounced", Requirement: "prompts.list-changed.sent",
 		Summary: "The list changes without notifications/prompts/list_changed.",
-		Apply:   dropping("notifications/prompts/list_changed"),
+		Apply:   Dropping("notifications/prompts/list_changed"),
 	},
 	{
 		ID: "prompts.list-grows", Requirement: "prompts.list-changed.sent",
@@ -57,7 +58,7 @@ var promptFaults = []Fault{
 	{
 		ID: "prompts.change-announced-once", Requirement: "prompts.list-changed.sent", Form: InSequence,
 		Summary: "Only the first change of the list in a session is announced.",
-		Apply:   firstOnly("notifications/prompts/list_changed"),
+		Apply:   FirstOnly("notifications/prompts/list_changed"),
 	},
 	{
 		ID: "prompts.duplicate-name", Requirement: "prompts.name.unique",
@@ -68,27 +69,27 @@ var promptFaults = []Fault{
 		ID: "prompts.role-system", Requirement: "prompts.message.role-speaker",
 		Summary:    "A prompt message has the role system.",
 		Collateral: []string{"schema.get-prompt-result"},
-		Apply:      spoken("test_simple_prompt", having("role", "system")),
+		Apply:      spoken("test_simple_prompt", Having("role", "system")),
 	},
 	{
 		ID: "prompts.unknown-code", Requirement: "prompts.error.invalid-name-code",
 		Summary: "An unknown prompt is refused with -32603.",
-		Apply:   refusing("prompts/get", server.InternalError, calling(noName)),
+		Apply:   Refusing("prompts/get", server.InternalError, calling(noName)),
 	},
 	{
 		ID: "prompts.inherited-name", Requirement: "prompts.error.invalid-name-code", Form: ByValue,
 		Summary: "A prompt with the name of a member that every JavaScript object has is refused with -32603.",
-		Apply:   refusing("prompts/get", server.InternalError, calling("toString")),
+		Apply:   Refusing("prompts/get", server.InternalError, calling("toString")),
 	},
 	{
 		ID: "prompts.unknown-accepted", Requirement: "prompts.error.invalid-name-code",
 		Summary: "An unknown prompt has messages.",
-		Apply:   answering("prompts/get", object{"messages": list{}}, calling(noName)),
+		Apply:   Answering("prompts/get", object{"messages": list{}}, calling(noName)),
 	},
 	{
 		ID: "prompts.missing-argument-code", Requirement: "prompts.error.missing-argument-code",
 		Summary: "A missing argument is refused with -32603.",
-		Apply: refusing("prompts/get", server.InternalError, func(r *server.Request) bool {
+		Apply: Refusing("prompts/get", server.InternalError, func(r *server.Request) bool {
 			given, ok := r.Params["arguments"].(object)
 			return ok && r.Params["name"] == "travel" && given["country"] == nil
 		}),
@@ -97,7 +98,7 @@ var promptFaults = []Fault{
 		ID: "prompts.missing-argument-accepted", Requirement: "prompts.arguments.validated",
 		Summary:    "A required argument may be missing.",
 		Collateral: []string{"prompts.error.missing-argument-code"},
-		Apply: answering("prompts/get", hello(), func(r *server.Request) bool {
+		Apply: Answering("prompts/get", hello(), func(r *server.Request) bool {
 			given, ok := r.Params["arguments"].(object)
 			return ok && r.Params["name"] == "travel" && given["country"] == nil
 		}),
@@ -106,7 +107,7 @@ var promptFaults = []Fault{
 		ID: "prompts.omitted-arguments-accepted", Requirement: "prompts.arguments.validated", Form: ByValue,
 		Summary:    "A prompt with required arguments may be asked for without any arguments.",
 		Collateral: []string{"prompts.error.missing-argument-code"},
-		Apply: answering("prompts/get", hello(), func(r *server.Request) bool {
+		Apply: Answering("prompts/get", hello(), func(r *server.Request) bool {
 			return r.Params["name"] == "travel" && r.Params["arguments"] == nil
 		}),
 	},
@@ -114,7 +115,7 @@ var promptFaults = []Fault{
 		ID: "prompts.second-argument-unchecked", Requirement: "prompts.arguments.validated",
 		Summary:    "Only the first required argument has to be there.",
 		Collateral: []string{"prompts.error.missing-argument-code"},
-		Apply: answering("prompts/get", hello(), func(r *server.Request) bool {
+		Apply: Answering("prompts/get", hello(), func(r *server.Request) bool {
 			given, ok := r.Params["arguments"].(object)
 			return ok && r.Params["name"] == "test_prompt_with_arguments" && given["arg1"] != nil &&
 				given["arg2"] == nil
@@ -123,7 +124,7 @@ var promptFaults = []Fault{
 	{
 		ID: "prompts.argument-types-unchecked", Requirement: "prompts.arguments.validated",
 		Summary: "Arguments that are not strings are accepted.",
-		Apply: answering("prompts/get", hello(), func(r *server.Request) bool {
+		Apply: Answering("prompts/get", hello(), func(r *server.Request) bool {
 			given, _ := r.Params["arguments"].(object)
 			for _, v := range given {
 				if _, ok := v.(string); !ok {
@@ -136,7 +137,7 @@ var promptFaults = []Fault{
 	{
 		ID: "prompts.messages-missing", Requirement: "schema.get-prompt-result",
 		Summary: "A prompt has prompt in place of messages.",
-		Apply: wrapping("prompts/get", server.Named("test_simple_prompt",
+		Apply: Wrapping("prompts/get", server.Named("test_simple_prompt",
 			server.Edit(func(_ *server.Request, result map[string]any) {
 				result["prompt"] = "This is a simple prompt."
 				delete(result, "messages")
@@ -145,12 +146,12 @@ var promptFaults = []Fault{
 	{
 		ID: "prompts.content-string", Requirement: "schema.get-prompt-result",
 		Summary: "The content of a prompt message is a string.",
-		Apply:   spoken("test_simple_prompt", having("content", "This is a simple prompt.")),
+		Apply:   spoken("test_simple_prompt", Having("content", "This is a simple prompt.")),
 	},
 	{
 		ID: "prompts.late-content-string", Requirement: "schema.get-prompt-result",
 		Summary: "The content of a message is a string, in a prompt that has come into the list.",
-		Apply:   spoken("extra", having("content", "extra")),
+		Apply:   spoken("extra", Having("content", "extra")),
 	},
 	{
 		ID: "prompts.content-array", Requirement: "schema.get-prompt-result",
@@ -162,7 +163,7 @@ var promptFaults = []Fault{
 	{
 		ID: "prompts.arguments-schema", Requirement: "schema.list-prompts-result",
 		Summary: "The arguments of a prompt are a JSON Schema, not an array.",
-		Apply: prompt("travel", having("arguments",
+		Apply: prompt("travel", Having("arguments",
 			object{"type": "object", "properties": object{"country": object{"type": "string"}}})),
 	},
 	{
@@ -175,6 +176,6 @@ var promptFaults = []Fault{
 	{
 		ID: "prompts.name-missing", Requirement: "schema.list-prompts-result",
 		Summary: "A prompt has no name.",
-		Apply:   prompt("prompt_with_audio", lacking("name")),
+		Apply:   prompt("prompt_with_audio", Lacking("name")),
 	},
 }

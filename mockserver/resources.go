@@ -6,18 +6,19 @@ import (
 	"sync/atomic"
 	"time"
 
+	. "github.com/mcpconform/mcpconform/internal/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
 // resource changes the listed entry of a resource.
 func resource(uri string, change func(entry object)) apply {
-	return item("resources/list", "resources", "uri", uri, change)
+	return Item("resources/list", "resources", "uri", uri, change)
 }
 
 // contents changes what reading a resource returns.
 func contents(uri string, change func(contents object)) apply {
-	return wrapping("resources/read", server.Named(uri, server.EditItems("contents", change)))
+	return Wrapping("resources/read", server.Named(uri, server.EditItems("contents", change)))
 }
 
 // reading fits reads of a URI.
@@ -45,49 +46,49 @@ var resourceFaults = []Fault{
 			"lifecycle.capability.server-emits-resources-list-changed", "tools.embedded-resource.resources-capability",
 			"lifecycle.capability.server-refuses-resource-subscriptions",
 		},
-		Apply: undeclared("resources"),
+		Apply: Undeclared("resources"),
 	},
 	{
 		ID: "resources.list-refused", Requirement: "resources.list.answered",
 		Summary: "resources/list is refused with -32603.",
-		Apply:   refusing("resources/list", server.InternalError, always),
+		Apply:   Refusing("resources/list", server.InternalError, Always),
 	},
 	{
 		ID: "resources.read-unknown", Requirement: "resources.read.answered",
 		Summary: "A listed resource cannot be found.",
-		Apply:   refusing("resources/read", server.ResourceNotFound, reading("test://empty")),
+		Apply:   Refusing("resources/read", server.ResourceNotFound, reading("test://empty")),
 	},
 	{
 		ID: "resources.read-no-method", Requirement: "resources.read.answered",
 		Summary: "Reading a listed resource is refused with -32601.",
-		Apply:   refusing("resources/read", server.MethodNotFound, reading("test://empty")),
+		Apply:   Refusing("resources/read", server.MethodNotFound, reading("test://empty")),
 	},
 	{
 		ID: "resources.templates-refused", Requirement: "resources.templates.answered",
 		Summary: "resources/templates/list is refused with -32603.",
-		Apply:   refusing("resources/templates/list", server.InternalError, always),
+		Apply:   Refusing("resources/templates/list", server.InternalError, Always),
 	},
 	{
 		ID: "resources.templates-unknown", Requirement: "resources.templates.answered", WarnOnly: true,
 		Summary: "resources/templates/list is an unknown method.",
-		Apply:   refusing("resources/templates/list", server.MethodNotFound, always),
+		Apply:   Refusing("resources/templates/list", server.MethodNotFound, Always),
 	},
 	{
 		ID: "resources.template-malformed", Requirement: "resources.template.rfc6570",
 		Summary: "An expression in a URI template is not closed.",
-		Apply: item("resources/templates/list", "resourceTemplates", "name", "notes",
-			having("uriTemplate", "test://notes/{name")),
+		Apply: Item("resources/templates/list", "resourceTemplates", "name", "notes",
+			Having("uriTemplate", "test://notes/{name")),
 	},
 	{
 		ID: "resources.template-braces", Requirement: "resources.template.rfc6570",
 		Summary: "A URI template has double braces.",
-		Apply: item("resources/templates/list", "resourceTemplates", "name", "notes",
-			having("uriTemplate", "test://notes/{{name}}")),
+		Apply: Item("resources/templates/list", "resourceTemplates", "name", "notes",
+			Having("uriTemplate", "test://notes/{{name}}")),
 	},
 	{
 		ID: "resources.template-not-found", Requirement: "resources.template.constructs-uris",
 		Summary: "The resources of a template cannot be found.",
-		Apply: refusing("resources/read", server.ResourceNotFound, func(r *server.Request) bool {
+		Apply: Refusing("resources/read", server.ResourceNotFound, func(r *server.Request) bool {
 			uri, _ := r.Params["uri"].(string)
 			return strings.HasPrefix(uri, "test://notes/")
 		}),
@@ -95,7 +96,7 @@ var resourceFaults = []Fault{
 	{
 		ID: "resources.template-no-uri", Requirement: "resources.template.constructs-uris",
 		Summary: "A URI template fills in to something without a scheme.",
-		Apply: offering(func(c *server.Catalogue) {
+		Apply: Offering(func(c *server.Catalogue) {
 			for _, t := range c.Templates {
 				if t.Definition["name"] == "notes" {
 					t.Definition["uriTemplate"] = "/notes/{name}"
@@ -106,13 +107,13 @@ var resourceFaults = []Fault{
 	{
 		ID: "resources.template-mime-type", Requirement: "resources.template.mime-type-uniform",
 		Summary: "A template states another MIME type than its resources have.",
-		Apply: item("resources/templates/list", "resourceTemplates", "name", "notes",
-			having("mimeType", "text/markdown")),
+		Apply: Item("resources/templates/list", "resourceTemplates", "name", "notes",
+			Having("mimeType", "text/markdown")),
 	},
 	{
 		ID: "resources.change-unannounced", Requirement: "resources.list-changed.sent",
 		Summary: "The list changes without notifications/resources/list_changed.",
-		Apply:   dropping("notifications/resources/list_changed"),
+		Apply:   Dropping("notifications/resources/list_changed"),
 	},
 	{
 		ID: "resources.list-grows", Requirement: "resources.list-changed.sent",
@@ -122,49 +123,49 @@ var resourceFaults = []Fault{
 	{
 		ID: "resources.change-announced-once", Requirement: "resources.list-changed.sent",
 		Summary: "Only the first change of the list in a session is announced.",
-		Apply:   firstOnly("notifications/resources/list_changed"),
+		Apply:   FirstOnly("notifications/resources/list_changed"),
 	},
 	{
 		ID: "resources.update-of-another", Requirement: "resources.updated.only-subscribed",
 		Summary:    "Updates name a resource that nobody has subscribed to.",
 		Collateral: []string{"resources.updated.sent"},
-		Apply:      params("notifications/resources/updated", having("uri", "mcpconform-unrelated://x")),
+		Apply:      Params("notifications/resources/updated", Having("uri", "mcpconform-unrelated://x")),
 	},
 	{
 		ID: "resources.subscribe-refused", Requirement: "resources.subscribe.accepted",
 		Summary: "resources/subscribe is refused with -32601 although it is declared.",
-		Apply:   refusing("resources/subscribe", server.MethodNotFound, always),
+		Apply:   Refusing("resources/subscribe", server.MethodNotFound, Always),
 	},
 	{
 		ID: "resources.subscribe-failing", Requirement: "resources.subscribe.accepted",
 		Summary: "resources/subscribe is declared, but fails with -32603 for each resource.",
-		Apply:   refusing("resources/subscribe", server.InternalError, always),
+		Apply:   Refusing("resources/subscribe", server.InternalError, Always),
 	},
 	{
 		ID: "resources.unsubscribe-refused", Requirement: "resources.unsubscribe.accepted",
 		Summary: "resources/unsubscribe is refused with -32601.",
-		Apply:   refusing("resources/unsubscribe", server.MethodNotFound, always),
+		Apply:   Refusing("resources/unsubscribe", server.MethodNotFound, Always),
 	},
 	{
 		ID: "resources.update-unannounced", Requirement: "resources.updated.sent",
 		Summary: "A resource under subscription changes without a notification.",
-		Apply:   dropping("notifications/resources/updated"),
+		Apply:   Dropping("notifications/resources/updated"),
 	},
 	{
 		ID: "resources.update-announced-once", Requirement: "resources.updated.sent",
 		Summary: "Only the first change of a resource under subscription is announced.",
-		Apply:   firstOnly("notifications/resources/updated"),
+		Apply:   FirstOnly("notifications/resources/updated"),
 	},
 	{
 		ID: "resources.updated-early", Requirement: "resources.updated.sent", Form: InSequence,
 		Summary: "A change of a resource under subscription is announced before it is made.",
-		Apply: tellingEarly("update_resource", "notifications/resources/updated",
+		Apply: TellingEarly("update_resource", "notifications/resources/updated",
 			func(s *server.Session) { s.Updated("test://watched-resource") }),
 	},
 	{
 		ID: "resources.update-misnamed", Requirement: "resources.updated.sent",
 		Summary: "With several subscriptions, an update names another resource than the changed one.",
-		Apply: messages("notifications/resources/updated", func(out *server.Outgoing) {
+		Apply: Messages("notifications/resources/updated", func(out *server.Outgoing) {
 			for _, uri := range out.Session.Subscriptions() {
 				if uri != out.Params()["uri"] {
 					out.Params()["uri"] = uri
@@ -176,7 +177,7 @@ var resourceFaults = []Fault{
 	{
 		ID: "resources.unsubscribe-nothing-internal", Requirement: "base.error.invalid-params", Form: ByValue,
 		Summary: "resources/unsubscribe without a URI is refused with -32603.",
-		Apply: refusing("resources/unsubscribe", server.InternalError, func(r *server.Request) bool {
+		Apply: Refusing("resources/unsubscribe", server.InternalError, func(r *server.Request) bool {
 			_, given := r.Params["uri"]
 			return !given
 		}),
@@ -184,7 +185,7 @@ var resourceFaults = []Fault{
 	{
 		ID: "resources.unsubscribe-all", Requirement: "resources.updated.sent",
 		Summary: "resources/unsubscribe ends the subscriptions to other resources, too.",
-		Apply: wrapping("resources/unsubscribe",
+		Apply: Wrapping("resources/unsubscribe",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				result, problem := next(ctx, r)
 				for _, uri := range r.Session.Subscriptions() {
@@ -197,14 +198,14 @@ var resourceFaults = []Fault{
 	{
 		ID: "resources.update-unasked", Requirement: "resources.updated.only-subscribed",
 		Summary: "Updates are sent although nobody has subscribed.",
-		Apply: ready(func(s *server.Session) {
-			s.Notify("notifications/resources/updated", object{"uri": watched})
+		Apply: Ready(func(s *server.Session) {
+			s.Notify("notifications/resources/updated", object{"uri": WatchedURI})
 		}),
 	},
 	{
 		ID: "resources.parts-after-unsubscribe", Requirement: "resources.updated.only-subscribed",
 		Summary: "Updates of a part of a resource go on when the resource was unsubscribed from.",
-		Apply: wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		Apply: Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			left := r.Session.Value("unsubscribed", func() any { return new(atomic.Value) }).(*atomic.Value)
 			if uri, ok := left.Load().(string); ok && r.Method == "ping" {
 				r.Session.Notify("notifications/resources/updated", object{"uri": uri + "/part"})
@@ -220,10 +221,10 @@ var resourceFaults = []Fault{
 		ID: "resources.update-of-others", Requirement: "resources.updated.only-subscribed",
 		Summary:    "A client that has subscribed to any resource gets the updates of all.",
 		Collateral: []string{"resources.updated.ends-with-unsubscribe"},
-		Apply: wrapping("tools/call", server.Named("update_resource",
+		Apply: Wrapping("tools/call", server.Named("update_resource",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				if held := r.Session.Subscriptions(); len(held) == 1 && held[0] != watched {
-					r.Session.Notify("notifications/resources/updated", object{"uri": watched})
+				if held := r.Session.Subscriptions(); len(held) == 1 && held[0] != WatchedURI {
+					r.Session.Notify("notifications/resources/updated", object{"uri": WatchedURI})
 				}
 				return next(ctx, r)
 			})),
@@ -231,15 +232,15 @@ var resourceFaults = []Fault{
 	{
 		ID: "resources.unsubscribe-forgotten", Requirement: "resources.updated.ends-with-unsubscribe",
 		Summary: "Updates go on after resources/unsubscribe.",
-		Apply:   wrapping("resources/unsubscribe", server.Always(object{})),
+		Apply:   Wrapping("resources/unsubscribe", server.Always(object{})),
 	},
 	{
 		ID: "resources.unsubscribe-forgotten-late", Requirement: "resources.updated.ends-with-unsubscribe",
 		Form:    InSequence,
 		Summary: "Updates go on after resources/unsubscribe, each 15 ms after the change.",
-		Apply: all(
-			wrapping("resources/unsubscribe", server.Always(object{})),
-			messages("notifications/resources/updated",
+		Apply: All(
+			Wrapping("resources/unsubscribe", server.Always(object{})),
+			Messages("notifications/resources/updated",
 				func(out *server.Outgoing) { out.Delay = 15 * time.Millisecond }),
 		),
 	},
@@ -258,34 +259,34 @@ var resourceFaults = []Fault{
 	{
 		ID: "resources.uri-with-space", Requirement: "resources.uri.rfc3986",
 		Summary: "A URI has a space.",
-		Apply:   resource("test://empty", having("uri", "test://an empty one")),
+		Apply:   resource("test://empty", Having("uri", "test://an empty one")),
 	},
 	{
 		ID: "resources.uri-relative", Requirement: "resources.uri.rfc3986",
 		Summary: "A URI has no scheme.",
-		Apply:   resource("test://empty", having("uri", "empty.txt")),
+		Apply:   resource("test://empty", Having("uri", "empty.txt")),
 	},
 	{
 		ID: "resources.scheme-with-underscore", Requirement: "resources.uri-scheme.custom-rfc3986",
 		Summary:    "The scheme of a URI has an underscore.",
 		Collateral: []string{"resources.uri.rfc3986"},
-		Apply:      resource("test://empty", having("uri", "my_notes://empty")),
+		Apply:      resource("test://empty", Having("uri", "my_notes://empty")),
 	},
 	{
 		ID: "resources.mime-type-extension", Requirement: "resources.mime-type.syntax",
 		Summary: "The MIME type of a resource is a file name extension.",
-		Apply:   resource("test://empty", having("mimeType", "txt")),
+		Apply:   resource("test://empty", Having("mimeType", "txt")),
 	},
 	{
 		ID: "resources.text-and-blob", Requirement: "resources.contents.text-or-blob",
 		Summary: "Contents have both text and blob.",
-		Apply:   contents(watched, having("blob", "dGV4dA==")),
+		Apply:   contents(WatchedURI, Having("blob", "dGV4dA==")),
 	},
 	{
 		ID: "resources.neither-text-nor-blob", Requirement: "resources.contents.text-or-blob",
 		Summary:    "Contents have neither text nor blob.",
 		Collateral: []string{"schema.read-resource-result"},
-		Apply:      contents("test://static-text", lacking("text")),
+		Apply:      contents("test://static-text", Lacking("text")),
 	},
 	{
 		ID: "resources.binary-as-text", Requirement: "resources.security.binary-encoded",
@@ -306,17 +307,17 @@ var resourceFaults = []Fault{
 	{
 		ID: "resources.late-without-uri", Requirement: "schema.read-resource-result",
 		Summary: "The contents of a resource that has come into the list have no uri.",
-		Apply:   contents("test://extra", lacking("uri")),
+		Apply:   contents("test://extra", Lacking("uri")),
 	},
 	{
 		ID: "resources.blob-hexadecimal", Requirement: "resources.security.binary-encoded",
 		Summary: "A blob is hexadecimal with colons in place of base64.",
-		Apply:   contents("test://static-binary", having("blob", "89:50:4e:47")),
+		Apply:   contents("test://static-binary", Having("blob", "89:50:4e:47")),
 	},
 	{
 		ID: "resources.blob-data-url", Requirement: "resources.security.binary-encoded",
 		Summary: "A blob is a data URL.",
-		Apply:   contents("test://static-binary", having("blob", "data:image/png;base64,iVBORw0KGgo=")),
+		Apply:   contents("test://static-binary", Having("blob", "data:image/png;base64,iVBORw0KGgo=")),
 	},
 	{
 		ID: "resources.size-of-base64", Requirement: "resources.size.raw-bytes",
@@ -326,30 +327,30 @@ var resourceFaults = []Fault{
 	{
 		ID: "resources.size-negative", Requirement: "resources.size.raw-bytes", Form: ByValue,
 		Summary: "The size of an empty resource is -1.",
-		Apply:   resource("test://empty", having("size", -1)),
+		Apply:   resource("test://empty", Having("size", -1)),
 	},
 	{
 		ID: "resources.not-found-code", Requirement: "resources.error.not-found-code",
 		Summary: "A resource that does not exist is refused with -32602.",
-		Apply:   recoding("resources/read", server.ResourceNotFound, server.InvalidParams),
+		Apply:   Recoding("resources/read", server.ResourceNotFound, server.InvalidParams),
 	},
 	{
 		ID: "resources.not-found-internal", Requirement: "resources.error.not-found-code",
 		Summary: "A resource that does not exist beside others of the scheme test is refused with -32603.",
-		Apply: refusing("resources/read", server.InternalError, func(r *server.Request) bool {
-			return strings.HasSuffix(member(r.Params, "uri"), "/mcpconform-no-such-name") &&
-				strings.HasPrefix(member(r.Params, "uri"), "test:")
+		Apply: Refusing("resources/read", server.InternalError, func(r *server.Request) bool {
+			return strings.HasSuffix(Member(r.Params, "uri"), "/mcpconform-no-such-name") &&
+				strings.HasPrefix(Member(r.Params, "uri"), "test:")
 		}),
 	},
 	{
 		ID: "resources.not-found-empty", Requirement: "resources.error.not-found-code",
 		Summary: "A resource that does not exist has empty contents.",
-		Apply:   answering("resources/read", object{"contents": list{}}, foreign),
+		Apply:   Answering("resources/read", object{"contents": list{}}, foreign),
 	},
 	{
 		ID: "resources.scheme-unknown-method", Requirement: "resources.error.not-found-code",
 		Summary: "A URI of an unknown scheme is refused with -32601.",
-		Apply:   refusing("resources/read", server.MethodNotFound, foreign),
+		Apply:   Refusing("resources/read", server.MethodNotFound, foreign),
 	},
 	{
 		ID: "resources.scheme-kills", Requirement: "resources.error.not-found-code",
@@ -360,7 +361,7 @@ var resourceFaults = []Fault{
 	{
 		ID: "resources.no-uri-internal", Requirement: "resources.error.not-found-code",
 		Summary: "Reading something that is not a URI is refused with -32603.",
-		Apply: refusing("resources/read", server.InternalError, func(r *server.Request) bool {
+		Apply: Refusing("resources/read", server.InternalError, func(r *server.Request) bool {
 			uri, ok := r.Params["uri"].(string)
 			return ok && !strings.Contains(uri, ":")
 		}),
@@ -368,7 +369,7 @@ var resourceFaults = []Fault{
 	{
 		ID: "resources.path-traversal", Requirement: "resources.security.validate-uris",
 		Summary: "Dot segments in a URI lead to any file.",
-		Apply: answering("resources/read", passwd(), func(r *server.Request) bool {
+		Apply: Answering("resources/read", passwd(), func(r *server.Request) bool {
 			uri, _ := r.Params["uri"].(string)
 			return strings.Contains(uri, "../etc/passwd")
 		}),
@@ -376,7 +377,7 @@ var resourceFaults = []Fault{
 	{
 		ID: "resources.escaped-traversal", Requirement: "resources.security.validate-uris",
 		Summary: "Escaped dot segments in a URI lead to any file.",
-		Apply: answering("resources/read", passwd(), func(r *server.Request) bool {
+		Apply: Answering("resources/read", passwd(), func(r *server.Request) bool {
 			uri, _ := r.Params["uri"].(string)
 			return strings.Contains(uri, "%2e%2e%2f")
 		}),
@@ -384,13 +385,13 @@ var resourceFaults = []Fault{
 	{
 		ID: "resources.no-uri-read", Requirement: "resources.security.validate-uris",
 		Summary: "The empty URI has contents.",
-		Apply: answering("resources/read", object{"contents": list{object{"uri": "test://empty", "text": ""}}},
+		Apply: Answering("resources/read", object{"contents": list{object{"uri": "test://empty", "text": ""}}},
 			func(r *server.Request) bool { return r.Params["uri"] == "" }),
 	},
 	{
 		ID: "resources.contents-block", Requirement: "schema.read-resource-result",
 		Summary: "The contents of a resource are one object, not an array.",
-		Apply: wrapping("resources/read", server.Named("test://empty",
+		Apply: Wrapping("resources/read", server.Named("test://empty",
 			server.Edit(func(_ *server.Request, result map[string]any) {
 				result["contents"] = object{"uri": "test://empty", "text": ""}
 			}))),
@@ -398,27 +399,27 @@ var resourceFaults = []Fault{
 	{
 		ID: "resources.contents-without-uri", Requirement: "schema.read-resource-result",
 		Summary: "The contents of a resource have no uri.",
-		Apply:   contents("test://static-text", lacking("uri")),
+		Apply:   contents("test://static-text", Lacking("uri")),
 	},
 	{
 		ID: "resources.name-missing", Requirement: "schema.list-resources-result",
 		Summary: "A resource has no name.",
-		Apply:   resource("test://empty", lacking("name")),
+		Apply:   resource("test://empty", Lacking("name")),
 	},
 	{
 		ID: "resources.size-string", Requirement: "schema.list-resources-result",
 		Summary: "The size of a resource is a string.",
-		Apply:   resource("test://empty", having("size", "0 bytes")),
+		Apply:   resource("test://empty", Having("size", "0 bytes")),
 	},
 	{
 		ID: "resources.mime-type-null", Requirement: "schema.list-resources-result",
 		Summary: "The mimeType of a resource is null.",
-		Apply:   resource("test://empty", having("mimeType", nil)),
+		Apply:   resource("test://empty", Having("mimeType", nil)),
 	},
 	{
 		ID: "resources.template-uri", Requirement: "schema.list-resource-templates-result",
 		Summary: "A template has uri in place of uriTemplate.",
-		Apply: item("resources/templates/list", "resourceTemplates", "name", "notes", func(entry object) {
+		Apply: Item("resources/templates/list", "resourceTemplates", "name", "notes", func(entry object) {
 			entry["uri"] = entry["uriTemplate"]
 			delete(entry, "uriTemplate")
 		}),
@@ -426,21 +427,16 @@ var resourceFaults = []Fault{
 	{
 		ID: "resources.subscribe-null", Requirement: "schema.subscribe-result", WarnOnly: true,
 		Summary: "The result of resources/subscribe repeats the uri.",
-		Apply:   results("resources/subscribe", having("uri", "test://static-text")),
+		Apply:   Results("resources/subscribe", Having("uri", "test://static-text")),
 	},
 	{
 		ID: "resources.unsubscribe-members", Requirement: "schema.unsubscribe-result", WarnOnly: true,
 		Summary: "The result of resources/unsubscribe has a member success.",
-		Apply:   results("resources/unsubscribe", having("success", true)),
+		Apply:   Results("resources/unsubscribe", Having("success", true)),
 	},
 	{
 		ID: "resources.updated-without-uri", Requirement: "schema.resource-updated-notification",
 		Summary: "notifications/resources/updated does not say which resource.",
-		Apply:   params("notifications/resources/updated", lacking("uri")),
+		Apply:   Params("notifications/resources/updated", Lacking("uri")),
 	},
 }
-
-const watched = "test://watched-resource"
-
-// pardoned answers refused requests of a method with a result.
-func pardoned(method string, result object) apply { return wrapping(method, pardoning(result)) }

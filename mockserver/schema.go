@@ -1,6 +1,7 @@
 package mockserver
 
 import (
+	. "github.com/mcpconform/mcpconform/internal/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 )
 
@@ -9,22 +10,22 @@ var schemaFaults = []Fault{
 	{
 		ID: "schema.server-version-missing", Requirement: "schema.implementation",
 		Summary: "serverInfo has no version.",
-		Apply:   results("initialize", func(result object) { delete(result["serverInfo"].(object), "version") }),
+		Apply:   Results("initialize", func(result object) { delete(result["serverInfo"].(object), "version") }),
 	},
 	{
 		ID: "schema.server-name-null", Requirement: "schema.implementation",
 		Summary: "The name in serverInfo is null.",
-		Apply:   results("initialize", func(result object) { result["serverInfo"].(object)["name"] = nil }),
+		Apply:   Results("initialize", func(result object) { result["serverInfo"].(object)["name"] = nil }),
 	},
 	{
 		ID: "schema.capability-boolean", Requirement: "schema.server-capabilities",
 		Summary: "The capability logging is true in place of an object.",
-		Apply:   results("initialize", func(result object) { result["capabilities"].(object)["logging"] = true }),
+		Apply:   Results("initialize", func(result object) { result["capabilities"].(object)["logging"] = true }),
 	},
 	{
 		ID: "schema.capability-flag-string", Requirement: "schema.server-capabilities",
 		Summary: "tools.listChanged is a string.",
-		Apply:   capability("tools", having("listChanged", "true")),
+		Apply:   Capability("tools", Having("listChanged", "true")),
 		Collateral: []string{
 			"lifecycle.capability.server-emits-tools-list-changed",
 		},
@@ -33,21 +34,21 @@ var schemaFaults = []Fault{
 		ID: "schema.capabilities-array", Requirement: "schema.server-capabilities",
 		Summary:    "The capabilities are an array of names.",
 		Collateral: undeclaredAll,
-		Apply:      results("initialize", having("capabilities", list{"tools"})),
+		Apply:      Results("initialize", Having("capabilities", list{"tools"})),
 	},
 	{
 		ID: "schema.instructions-array", Requirement: "schema.initialize-result",
 		Summary: "The instructions are an array of lines.",
-		Apply:   results("initialize", having("instructions", list{"Be kind."})),
+		Apply:   Results("initialize", Having("instructions", list{"Be kind."})),
 	},
 	{
 		ID: "schema.client-notification", Requirement: "schema.server-notification",
 		Summary: "The server sends notifications/initialized.",
-		Apply:   ready(func(s *server.Session) { s.Notify("notifications/initialized", nil) }),
+		Apply:   Ready(func(s *server.Session) { s.Notify("notifications/initialized", nil) }),
 	},
 	{
 		ID: "schema.client-request", Requirement: "schema.server-request",
 		Summary: "The server sends tools/list.",
-		Apply:   ready(func(s *server.Session) { _, _ = s.Call(s.Context(), "tools/list", nil) }),
+		Apply:   Ready(func(s *server.Session) { _, _ = s.Call(s.Context(), "tools/list", nil) }),
 	},
 }

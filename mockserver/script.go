@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	. "github.com/mcpconform/mcpconform/internal/hooks"
 	"github.com/mcpconform/mcpconform/reference/script"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -54,12 +55,12 @@ func RunScript(o *server.Options, s *script.Script, report func(line string)) (*
 		return nil, &script.Error{File: s.File, Line: line, Message: "never is for scripts that test servers"}
 	}
 	p := &ScriptRun{script: s, report: report}
-	receiving(func(session *server.Session, m *wire.Message, next func()) {
+	Receiving(func(session *server.Session, m *wire.Message, next func()) {
 		if m.Kind == wire.Request || !p.of(session).take(m, nil) {
 			next()
 		}
 	})(o)
-	wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+	Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 		a := p.of(r.Session)
 		if !a.take(r.Message, r) {
 			return next(ctx, r)
@@ -71,7 +72,7 @@ func RunScript(o *server.Options, s *script.Script, report func(line string)) (*
 		}
 		return a.await(ctx, r)
 	})(o)
-	sending(func(out *server.Outgoing) []*server.Outgoing {
+	Sending(func(out *server.Outgoing) []*server.Outgoing {
 		if out.Answers != nil {
 			p.of(out.Session).replace(out)
 		}

@@ -9,13 +9,14 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	. "github.com/mcpconform/mcpconform/internal/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
 // frames changes the lines of a method's messages.
 func frames(method string, change func(frame []byte) []byte) apply {
-	return framing(func(out *server.Outgoing, frame []byte) []byte {
+	return Framing(func(out *server.Outgoing, frame []byte) []byte {
 		if out.Method == method {
 			return change(frame)
 		}
@@ -64,7 +65,7 @@ func firstLine(chunk []byte) []byte {
 // basic/transports#stdio
 var stdioFaults = []Fault{
 	{
-		ID: "stdio.shared-line", Requirement: "stdio.message.newline-delimited", Transports: stdio,
+		ID: "stdio.shared-line", Requirement: "stdio.message.newline-delimited", Transports: OverStdio,
 		Summary:    "Log messages are not ended by a newline.",
 		Collateral: []string{"base.json.well-formed"},
 		Apply: frames("notifications/message", func(frame []byte) []byte {
@@ -72,7 +73,7 @@ var stdioFaults = []Fault{
 		}),
 	},
 	{
-		ID: "stdio.pretty-printed", Requirement: "stdio.message.no-embedded-newlines", Transports: stdio,
+		ID: "stdio.pretty-printed", Requirement: "stdio.message.no-embedded-newlines", Transports: OverStdio,
 		Summary:    "Log messages are indented JSON over several lines.",
 		Collateral: []string{"base.json.well-formed", "stdio.server.stdout-clean"},
 		Apply: frames("notifications/message", func(frame []byte) []byte {
@@ -82,15 +83,15 @@ var stdioFaults = []Fault{
 		}),
 	},
 	{
-		ID: "stdio.long-lines-broken", Requirement: "stdio.message.no-embedded-newlines", Transports: stdio,
+		ID: "stdio.long-lines-broken", Requirement: "stdio.message.no-embedded-newlines", Transports: OverStdio,
 		Summary:    "Messages are broken into lines of 64 KiB.",
 		Collateral: []string{"base.response.present", "base.json.well-formed"},
-		Apply: framing(func(_ *server.Outgoing, frame []byte) []byte {
+		Apply: Framing(func(_ *server.Outgoing, frame []byte) []byte {
 			return bytes.Join(slices.Collect(slices.Chunk(frame, 64<<10)), []byte("\n"))
 		}),
 	},
 	{
-		ID: "stdio.raw-newline-in-string", Requirement: "stdio.message.no-embedded-newlines", Transports: stdio,
+		ID: "stdio.raw-newline-in-string", Requirement: "stdio.message.no-embedded-newlines", Transports: OverStdio,
 		Summary:    "A newline in the text of log messages is not escaped.",
 		Collateral: []string{"base.json.well-formed", "stdio.server.stdout-clean"},
 		Apply: frames("notifications/message", func(frame []byte) []byte {
@@ -98,7 +99,7 @@ var stdioFaults = []Fault{
 		}),
 	},
 	{
-		ID: "stdio.banner", Requirement: "stdio.server.stdout-clean", Transports: stdio,
+		ID: "stdio.banner", Requirement: "stdio.server.stdout-clean", Transports: OverStdio,
 		Summary: "A banner is printed on stdout at the start.",
 		Apply: func(o *server.Options) {
 			o.Behaviour.Stdio.Start = func(stdout, _ io.Writer) {
@@ -107,79 +108,79 @@ var stdioFaults = []Fault{
 		},
 	},
 	{
-		ID: "stdio.log-on-stdout", Requirement: "stdio.server.stdout-clean", Transports: stdio,
+		ID: "stdio.log-on-stdout", Requirement: "stdio.server.stdout-clean", Transports: OverStdio,
 		Summary: "Log lines are written to stdout between the messages.",
-		Apply: responses("tools/call", func(out *server.Outgoing) {
-			out.Raw = []byte("[INFO] tools/call done\n" + text(out.Message))
+		Apply: Responses("tools/call", func(out *server.Outgoing) {
+			out.Raw = []byte("[INFO] tools/call done\n" + Text(out.Message))
 		}),
 	},
 	{
-		ID: "stdio.json-log-on-stdout", Requirement: "stdio.server.stdout-clean", Transports: stdio,
+		ID: "stdio.json-log-on-stdout", Requirement: "stdio.server.stdout-clean", Transports: OverStdio,
 		Summary:    "Log lines in JSON are written to stdout between the messages.",
 		Collateral: []string{"base.jsonrpc.version", "base.response.result-or-error"},
-		Apply: responses("tools/call", func(out *server.Outgoing) {
-			out.Raw = []byte(`{"level":"info","msg":"tools/call done"}` + "\n" + text(out.Message))
+		Apply: Responses("tools/call", func(out *server.Outgoing) {
+			out.Raw = []byte(`{"level":"info","msg":"tools/call done"}` + "\n" + Text(out.Message))
 		}),
 	},
 	{
-		ID: "stdio.blank-lines", Requirement: "stdio.server.stdout-clean", Transports: stdio,
+		ID: "stdio.blank-lines", Requirement: "stdio.server.stdout-clean", Transports: OverStdio,
 		Summary: "Messages have a blank line between them.",
-		Apply:   framing(func(_ *server.Outgoing, frame []byte) []byte { return append(frame, '\n') }),
+		Apply:   Framing(func(_ *server.Outgoing, frame []byte) []byte { return append(frame, '\n') }),
 	},
 	{
-		ID: "stdio.bad-json-kills", Requirement: "stdio.server.survives-invalid-json", Transports: stdio,
+		ID: "stdio.bad-json-kills", Requirement: "stdio.server.survives-invalid-json", Transports: OverStdio,
 		Summary: "A line that is not JSON ends the process.",
 		Apply: dying(func(line []byte) bool {
 			return len(line) > 0 && !json.Valid(line) && line[0] != '{' && utf8.Valid(line)
 		}),
 	},
 	{
-		ID: "stdio.blank-line-kills", Requirement: "stdio.server.survives-invalid-json", Transports: stdio,
+		ID: "stdio.blank-line-kills", Requirement: "stdio.server.survives-invalid-json", Transports: OverStdio,
 		Form:    ByValue,
 		Summary: "A blank line ends the process.",
 		Apply:   dying(func(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 }),
 	},
 	{
-		ID: "stdio.broken-message-kills", Requirement: "base.error.parse-survive", Transports: stdio,
+		ID: "stdio.broken-message-kills", Requirement: "base.error.parse-survive", Transports: OverStdio,
 		Summary: "A message that is broken off ends the process.",
 		Apply: dying(func(line []byte) bool {
 			return !json.Valid(line) && bytes.HasPrefix(line, []byte("{")) && utf8.Valid(line)
 		}),
 	},
 	{
-		ID: "stdio.bad-json-deafens", Requirement: "stdio.server.survives-invalid-json", Transports: stdio,
+		ID: "stdio.bad-json-deafens", Requirement: "stdio.server.survives-invalid-json", Transports: OverStdio,
 		Summary:    "After a line that is not JSON nothing is answered any more.",
 		Collateral: []string{"base.error.parse-survive", "base.response.present"},
-		Apply: all(
+		Apply: All(
 			func(o *server.Options) { o.Behaviour.Valid = func(m *wire.Message) bool { return m.Has(wire.NotJSON) } },
 			unresponsiveAfter(func(_ *server.Session, m *wire.Message) bool { return m.Has(wire.NotJSON) }),
 		),
 	},
 	{
-		ID: "stdio.null-kills", Requirement: "stdio.server.survives-non-message", Transports: stdio, Form: ByValue,
+		ID: "stdio.null-kills", Requirement: "stdio.server.survives-non-message", Transports: OverStdio, Form: ByValue,
 		Summary: "A line with JSON null ends the process.",
 		Apply:   dying(func(line []byte) bool { return string(line) == "null" }),
 	},
 	{
-		ID: "stdio.batch-kills", Requirement: "stdio.server.survives-non-message", Transports: stdio, Form: ByValue,
+		ID: "stdio.batch-kills", Requirement: "stdio.server.survives-non-message", Transports: OverStdio, Form: ByValue,
 		Summary:    "A line with an array ends the process.",
 		Collateral: []string{"base.batch.not-served"},
 		Apply:      dying(func(line []byte) bool { return json.Valid(line) && line[0] == '[' }),
 	},
 	{
-		ID: "stdio.stray-response-kills", Requirement: "stdio.server.survives-non-message", Transports: stdio,
+		ID: "stdio.stray-response-kills", Requirement: "stdio.server.survives-non-message", Transports: OverStdio,
 		Summary: "A response that nobody asked for ends the process.",
 		Apply:   dyingOf(`"mcpconform-stray"`),
 	},
 	{
-		ID: "stdio.bad-utf8-kills", Requirement: "stdio.server.survives-invalid-utf8", Transports: stdio,
+		ID: "stdio.bad-utf8-kills", Requirement: "stdio.server.survives-invalid-utf8", Transports: OverStdio,
 		Summary: "A line that is not UTF-8 ends the process.",
 		Apply:   dying(func(line []byte) bool { return !utf8.Valid(line) }),
 	},
 	{
-		ID: "stdio.crlf-refused", Requirement: "stdio.message.crlf-accepted", Transports: stdio,
+		ID: "stdio.crlf-refused", Requirement: "stdio.message.crlf-accepted", Transports: OverStdio,
 		Summary: "A line that ends with a carriage return is dropped.",
-		Apply: inbound(func(raw []byte) []byte {
+		Apply: Inbound(func(raw []byte) []byte {
 			if bytes.HasSuffix(raw, []byte("\r")) {
 				return nil
 			}
@@ -187,7 +188,7 @@ var stdioFaults = []Fault{
 		}),
 	},
 	{
-		ID: "stdio.chunk-is-message", Requirement: "stdio.message.split-writes", Transports: stdio,
+		ID: "stdio.chunk-is-message", Requirement: "stdio.message.split-writes", Transports: OverStdio,
 		Summary:    "Each read of stdin is taken for a whole message.",
 		Collateral: []string{"stdio.message.large", "base.response.id-echo", "base.response.present"},
 		Apply: chunks(func(chunk []byte) []byte {
@@ -198,37 +199,37 @@ var stdioFaults = []Fault{
 		}),
 	},
 	{
-		ID: "stdio.first-line-only", Requirement: "stdio.message.several-per-write", Transports: stdio,
+		ID: "stdio.first-line-only", Requirement: "stdio.message.several-per-write", Transports: OverStdio,
 		Summary: "Only the first line of each read of stdin is served.",
 		Apply:   chunks(firstLine),
 	},
 	{
-		ID: "stdio.unicode-line-ends", Requirement: "stdio.message.only-newline-delimits", Transports: stdio,
+		ID: "stdio.unicode-line-ends", Requirement: "stdio.message.only-newline-delimits", Transports: OverStdio,
 		Summary: "U+0085 ends a line, too.",
 		Collateral: []string{"completion.answered", "base.request.string-id-served", "progress.token.any-means",
 			"base.response.present", "base.response.id-echo", "cancellation.in-progress"},
-		Apply: inbound(func(raw []byte) []byte {
+		Apply: Inbound(func(raw []byte) []byte {
 			return bytes.ReplaceAll(raw, []byte("\u0085"), []byte("\n"))
 		}),
 	},
 	{
-		ID: "stdio.script-line-ends", Requirement: "stdio.message.only-newline-delimits", Transports: stdio,
+		ID: "stdio.script-line-ends", Requirement: "stdio.message.only-newline-delimits", Transports: OverStdio,
 		Summary: "U+2028 and U+2029 end a line, as in JavaScript.",
 		Collateral: []string{"completion.answered", "base.request.string-id-served", "progress.token.any-means",
 			"progress.request", "base.response.present", "base.response.id-echo", "cancellation.in-progress"},
-		Apply: inbound(func(raw []byte) []byte {
+		Apply: Inbound(func(raw []byte) []byte {
 			return []byte(strings.NewReplacer("\u2028", "\n", "\u2029", "\n").Replace(string(raw)))
 		}),
 	},
 	{
-		ID: "stdio.long-line-kills", Requirement: "stdio.message.large", Transports: stdio,
+		ID: "stdio.long-line-kills", Requirement: "stdio.message.large", Transports: OverStdio,
 		Summary: "A line longer than 64 KiB ends the process.",
 		Apply:   dying(func(line []byte) bool { return len(line) > 64<<10 }),
 	},
 	{
-		ID: "stdio.long-line-dropped", Requirement: "stdio.message.large", Transports: stdio,
+		ID: "stdio.long-line-dropped", Requirement: "stdio.message.large", Transports: OverStdio,
 		Summary: "A line longer than 512 KiB is dropped without an answer.",
-		Apply: inbound(func(raw []byte) []byte {
+		Apply: Inbound(func(raw []byte) []byte {
 			if len(raw) > 512<<10 {
 				return nil
 			}
@@ -237,9 +238,9 @@ var stdioFaults = []Fault{
 		Collateral: []string{"base.response.present"},
 	},
 	{
-		ID: "stdio.long-line-cut", Requirement: "stdio.message.large", Transports: stdio,
+		ID: "stdio.long-line-cut", Requirement: "stdio.message.large", Transports: OverStdio,
 		Collateral: []string{"base.response.id-echo", "base.response.present"}, // what is left of the line has no id
 		Summary:    "Only the first 512 KiB of a line are read.",
-		Apply:      inbound(func(raw []byte) []byte { return raw[:min(len(raw), 512<<10)] }),
+		Apply:      Inbound(func(raw []byte) []byte { return raw[:min(len(raw), 512<<10)] }),
 	},
 }

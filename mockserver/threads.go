@@ -16,6 +16,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	. "github.com/mcpconform/mcpconform/internal/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
@@ -37,7 +38,7 @@ func preceding(s *server.Session) *atomic.Pointer[[2]wire.ID] {
 
 // numbering keeps these ids.
 func numbering() apply {
-	return receiving(func(s *server.Session, m *wire.Message, next func()) {
+	return Receiving(func(s *server.Session, m *wire.Message, next func()) {
 		if m.Kind == wire.Request {
 			p := preceding(s)
 			last := p.Load()
@@ -57,9 +58,9 @@ func (l *listening) of(session string) *atomic.Int64 {
 
 // counting counts a GET for as long as it lasts.
 func (l *listening) counting() apply {
-	return between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	return Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		if r.Method == http.MethodGet {
-			n := l.of(r.Header.Get(sessionHeader))
+			n := l.of(r.Header.Get(SessionHeader))
 			n.Add(1)
 			defer n.Add(-1)
 		}
@@ -71,26 +72,26 @@ func (l *listening) counting() apply {
 func divertingToGet(o *server.Options) {
 	streams := new(listening)
 	streams.counting()(o)
-	responses("resources/templates/list", func(out *server.Outgoing) {
+	Responses("resources/templates/list", func(out *server.Outgoing) {
 		if streams.of(out.Session.ID).Load() > 0 {
 			out.To = nil
 		}
 	})(o)
 	accepted := func(r *server.Reply) {
-		if posted(r.Request).Method == "resources/templates/list" && streams.of(r.Session.ID).Load() > 0 {
+		if Posted(r.Request).Method == "resources/templates/list" && streams.of(r.Session.ID).Load() > 0 {
 			r.Header.Set("Content-Type", "application/json")
 			r.Status, r.Body = http.StatusOK, []byte(`{"accepted":true}`)
 		}
 	}
-	replying(server.AnsweredSSE, accepted)(o)
-	peeking()(o)
+	Replying(server.AnsweredSSE, accepted)(o)
+	Peeking()(o)
 }
 
 // waitingForListening serves no POST of a session while it has a listening stream.
 func waitingForListening(o *server.Options) {
 	var streams sync.Map
-	between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		id := r.Header.Get(sessionHeader)
+	Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		id := r.Header.Get(SessionHeader)
 		if r.Method == http.MethodGet {
 			gone := make(chan struct{})
 			streams.Store(id, gone)
@@ -120,7 +121,7 @@ var threadFaults = []Fault{
 		ID: "base.ids-forgotten", Requirement: "base.response.only-to-requests",
 		Collateral: []string{"base.response.present"},
 		Summary:    "Responses to requests with a string id have the id null, others 0.",
-		Apply: responses("*", func(out *server.Outgoing) {
+		Apply: Responses("*", func(out *server.Outgoing) {
 			out.Message["id"] = 0
 			if strings.HasPrefix(out.Answers.ID.String(), `"`) {
 				out.Message["id"] = nil
@@ -129,12 +130,12 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/MemPalace/mempalace/issues/2229
-		ID: "stdio.code-page-drops", Requirement: "base.message.utf8-accepted", Transports: stdio, Form: ByValue,
+		ID: "stdio.code-page-drops", Requirement: "base.message.utf8-accepted", Transports: OverStdio, Form: ByValue,
 		Collateral: []string{"base.response.present", "base.request.string-id-served", "progress.request",
 			"tools.error.unknown-tool-protocol-error", "prompts.error.invalid-name-code", "completion.answered",
 			"completion.error.invalid-prompt-code", "cancellation.in-progress"},
 		Summary: "A line with a byte that Windows-1252 does not have is dropped.",
-		Apply: inbound(func(raw []byte) []byte {
+		Apply: Inbound(func(raw []byte) []byte {
 			if utf8.Valid(raw) && slices.ContainsFunc(raw,
 				func(c byte) bool { return strings.IndexByte("\x81\x8d\x8f\x90\x9d", c) >= 0 }) {
 				return nil
@@ -144,9 +145,9 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/andresharpe/dotbot/pull/650
-		ID: "base.parse-error-stale-id", Requirement: "base.response.once", Transports: stdio, Form: InSequence,
+		ID: "base.parse-error-stale-id", Requirement: "base.response.once", Transports: OverStdio, Form: InSequence,
 		Summary: "The error for input that is not JSON has the id of the request before it.",
-		Apply: all(numbering(), parseErrors(func(out *server.Outgoing) {
+		Apply: All(numbering(), parseErrors(func(out *server.Outgoing) {
 			if last := preceding(out.Session).Load()[1]; last.Usable() {
 				out.Message["id"] = json.RawMessage(last.String())
 			}
@@ -157,15 +158,15 @@ var threadFaults = []Fault{
 		ID: "base.params-absent-refused", Requirement: "tools.list.answered",
 		Collateral: []string{"resources.list.answered", "resources.templates.answered", "prompts.list.answered"},
 		Summary:    "A list request without params is refused.",
-		Apply: refusing("*", server.InternalError, func(r *server.Request) bool {
+		Apply: Refusing("*", server.InternalError, func(r *server.Request) bool {
 			return strings.HasSuffix(r.Method, "/list") && r.Message.Params == nil
 		}),
 	},
 	{
 		// https://github.com/open-metadata/OpenMetadata/issues/32213
-		ID: "http.unknown-method-500", Requirement: "base.error.method-not-found", Transports: overHTTP,
+		ID: "http.unknown-method-500", Requirement: "base.error.method-not-found", Transports: OverHTTP,
 		Summary: "A request of an unknown method is answered with HTTP status 500 and a text.",
-		Apply: replying(server.AnsweredJSON, func(r *server.Reply) {
+		Apply: Replying(server.AnsweredJSON, func(r *server.Reply) {
 			if bytes.Contains(r.Body, []byte(`"code":-32601`)) {
 				r.Header.Set("Content-Type", "text/plain")
 				r.Status, r.Body = http.StatusInternalServerError, []byte("Missing handler for request type")
@@ -177,11 +178,11 @@ var threadFaults = []Fault{
 		ID: "cancellation.of-the-last-deafens", Requirement: "base.response.present", Form: InSequence,
 		Collateral: []string{"cancellation.either-side"},
 		Summary:    "After a cancellation of the request that was answered last nothing is answered any more.",
-		Apply: all(
-			responses("*", func(out *server.Outgoing) { doneOf(out.Session).Store(out.Answers.ID.Key()) }),
+		Apply: All(
+			Responses("*", func(out *server.Outgoing) { doneOf(out.Session).Store(out.Answers.ID.Key()) }),
 			unresponsiveAfter(func(s *server.Session, m *wire.Message) bool {
 				last, _ := doneOf(s).Load().(string)
-				return m.Method == cancelled && wire.ReadID(wire.At(m.Params, "requestId")).Key() == last
+				return m.Method == Cancelled && wire.ReadID(wire.At(m.Params, "requestId")).Key() == last
 			}),
 		),
 	},
@@ -189,9 +190,9 @@ var threadFaults = []Fault{
 		// https://github.com/modelcontextprotocol/python-sdk/pull/2493
 		ID: "cancellation.answered-with-error", Requirement: "cancellation.no-response",
 		Summary: "A cancelled call is answered with an error of the code 0.",
-		Apply: all(
+		Apply: All(
 			func(o *server.Options) { o.Behaviour.AnswerCancelled = true },
-			wrapping("tools/call",
+			Wrapping("tools/call",
 				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 					result, problem := next(ctx, r)
 					if ctx.Err() != nil {
@@ -203,20 +204,20 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/mark3labs/mcp-go/issues/742
-		ID: "http.json-behind-events", Requirement: "http.server.sse-response-sent", Transports: overHTTP,
+		ID: "http.json-behind-events", Requirement: "http.server.sse-response-sent", Transports: OverHTTP,
 		Collateral: []string{"http.server.sse-no-early-close", "tools.list.callable"},
 		Summary:    "Behind the events of its stream a call is answered with plain JSON.",
-		Apply: framing(func(out *server.Outgoing, frame []byte) []byte {
+		Apply: Framing(func(out *server.Outgoing, frame []byte) []byte {
 			if out.Answers != nil && calling("test_tool_with_logging")(out.Answers) &&
 				!bytes.HasPrefix(frame, []byte("{")) {
-				return append([]byte(text(out.Message)), '\n')
+				return append([]byte(Text(out.Message)), '\n')
 			}
 			return frame
 		}),
 	},
 	{
 		// https://github.com/modelcontextprotocol/ruby-sdk/issues/111
-		ID: "http.responses-move-to-get", Requirement: "http.server.get-no-response", Transports: overHTTP,
+		ID: "http.responses-move-to-get", Requirement: "http.server.get-no-response", Transports: OverHTTP,
 		Form:    InSequence,
 		Summary: "While a listening stream is open, the response to resources/templates/list comes on it, and the POST is answered with a note.",
 		Collateral: []string{"base.jsonrpc.version", "base.response.result-or-error", "http.server.json-one-object",
@@ -225,11 +226,11 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/modelcontextprotocol/ruby-sdk/pull/114
-		ID: "http.other-notifications-200", Requirement: "http.server.notification-202", Transports: overHTTP,
+		ID: "http.other-notifications-200", Requirement: "http.server.notification-202", Transports: OverHTTP,
 		Form:    ByValue,
 		Summary: "Notifications other than notifications/initialized are answered with 200.",
-		Apply: all(peeking(), replying(server.Accepted, func(r *server.Reply) {
-			if m := posted(r.Request); m.Kind == wire.Notification && m.Method != "notifications/initialized" {
+		Apply: All(Peeking(), Replying(server.Accepted, func(r *server.Reply) {
+			if m := Posted(r.Request); m.Kind == wire.Notification && m.Method != "notifications/initialized" {
 				r.Status = http.StatusOK
 			}
 		})),
@@ -238,13 +239,13 @@ var threadFaults = []Fault{
 		// https://github.com/modelcontextprotocol/go-sdk/pull/424
 		ID: "tools.failure-content-null", Requirement: "schema.call-tool-result",
 		Summary: "The content of a tool that fails is null.",
-		Apply:   called("test_error_handling", having("content", nil)),
+		Apply:   Called("test_error_handling", Having("content", nil)),
 	},
 	{
 		// https://github.com/modelcontextprotocol/go-sdk/pull/418
 		ID: "tools.structured-null", Requirement: "tools.structured-content.object",
 		Summary: "A tool without structured content has null for it.",
-		Apply:   called("test_simple_text", having("structuredContent", nil)),
+		Apply:   Called("test_simple_text", Having("structuredContent", nil)),
 	},
 	{
 		// https://github.com/use-novamira/novamira/issues/82
@@ -260,7 +261,7 @@ var threadFaults = []Fault{
 		ID: "base.empty-result-array", Requirement: "base.response.result-object",
 		Collateral: []string{"ping.response-prompt", "resources.subscribe.accepted", "logging.set-level.all-levels"},
 		Summary:    "Results without members are an empty array.",
-		Apply: responses("*", func(out *server.Outgoing) {
+		Apply: Responses("*", func(out *server.Outgoing) {
 			if result := out.Result(); result != nil && len(result) == 0 {
 				out.Message["result"] = list{}
 			}
@@ -274,17 +275,17 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/modelcontextprotocol/java-sdk/pull/839
-		ID: "http.updates-to-all", Requirement: "resources.updated.only-subscribed", Transports: overHTTP,
+		ID: "http.updates-to-all", Requirement: "resources.updated.only-subscribed", Transports: OverHTTP,
 		Form:       BySession,
 		Collateral: []string{"resources.updated.ends-with-unsubscribe"},
 		Summary:    "The update of a resource is announced to every session, if one of them has subscribed to it.",
-		Apply: wrapping("tools/call", server.Named("update_resource",
+		Apply: Wrapping("tools/call", server.Named("update_resource",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				result, problem := next(ctx, r)
 				if held := r.Session.Subscriptions(); len(held) > 0 {
 					for _, s := range r.Session.Server.Sessions() {
 						if s != r.Session && s.Initialized() {
-							s.Notify("notifications/resources/updated", object{"uri": watched})
+							s.Notify("notifications/resources/updated", object{"uri": WatchedURI})
 						}
 					}
 				}
@@ -295,7 +296,7 @@ var threadFaults = []Fault{
 		// https://github.com/punkpeye/fastmcp/pull/316
 		ID: "completion.many-refused", Requirement: "completion.answered", Form: ByValue,
 		Summary: "A completion for which there are more than 100 values is refused with -32603.",
-		Apply: wrapping("completion/complete",
+		Apply: Wrapping("completion/complete",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				result, problem := next(ctx, r)
 				if wire.At(result, "completion", "hasMore") == true {
@@ -309,8 +310,8 @@ var threadFaults = []Fault{
 		// https://github.com/PrefectHQ/fastmcp/issues/5166
 		ID: "resources.escaped-unreadable", Requirement: "resources.read.answered", Form: ByValue,
 		Summary: "A listed resource whose URI has an escape cannot be found.",
-		Apply: all(
-			offering(func(c *server.Catalogue) {
+		Apply: All(
+			Offering(func(c *server.Catalogue) {
 				c.Resources = append(c.Resources, &server.Resource{
 					Definition: object{"uri": "test://caf%C3%A9", "name": "café", "mimeType": "text/plain"},
 					Read: func(context.Context, *server.Request) ([]any, *wire.Error) {
@@ -318,7 +319,7 @@ var threadFaults = []Fault{
 					},
 				})
 			}),
-			refusing("resources/read", -32002, reading("test://caf%C3%A9")),
+			Refusing("resources/read", -32002, reading("test://caf%C3%A9")),
 		),
 	},
 	{
@@ -326,7 +327,7 @@ var threadFaults = []Fault{
 		ID: "tools.logging-shifts-id", Requirement: "base.response.once", Form: InSequence,
 		Collateral: []string{"lifecycle.shutdown.stdio-server-exits"},
 		Summary:    "The response to a call that logs has the id of the request before it.",
-		Apply: all(numbering(), responses("tools/call", func(out *server.Outgoing) {
+		Apply: All(numbering(), Responses("tools/call", func(out *server.Outgoing) {
 			if last := preceding(out.Session).Load()[0]; last.Usable() &&
 				calling("test_tool_with_logging")(out.Answers) {
 				out.Message["id"] = json.RawMessage(last.String())
@@ -335,23 +336,23 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/modelcontextprotocol/inspector/issues/2187
-		ID: "http.get-blocks-posts", Requirement: "base.response.present", Transports: overHTTP, Form: AtOnce,
+		ID: "http.get-blocks-posts", Requirement: "base.response.present", Transports: OverHTTP, Form: AtOnce,
 		Summary: "While a listening stream is open, no POST of its session is served.",
 		Apply:   waitingForListening,
 	},
 	{
 		// https://github.com/PhilflowIO/dav-mcp/issues/31
-		ID: "http.heartbeat-event", Requirement: "http.server.sse-event-data", Transports: overHTTP,
+		ID: "http.heartbeat-event", Requirement: "http.server.sse-event-data", Transports: OverHTTP,
 		Collateral: []string{"base.jsonrpc.version", "base.response.result-or-error"},
 		Summary:    "An event carries a heartbeat in JSON that is not a message.",
 		Apply:      ahead(`{"type":"heartbeat"}`),
 	},
 	{
 		// https://github.com/0xMassi/webclaw/pull/112
-		ID: "stdio.burst-loses-responses", Requirement: "base.response.present", Transports: stdio, Form: AtOnce,
+		ID: "stdio.burst-loses-responses", Requirement: "base.response.present", Transports: OverStdio, Form: AtOnce,
 		Collateral: []string{"lifecycle.error.missing-capability", "progress.request"},
 		Summary:    "A request that runs beside more than seven others gets no response.",
-		Apply: wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		Apply: Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			r.Detach()
 			if r.Sleep(ctx, 5*time.Millisecond) == nil && len(r.Session.Running()) > 8 {
 				return server.NoAnswer, nil
@@ -379,7 +380,7 @@ var threadFaults = []Fault{
 		// https://github.com/php-mcp/server/issues/53
 		ID: "tools.arguments-array-internal", Requirement: "base.error.invalid-params", Form: ByValue,
 		Summary: "A call whose arguments are an array is refused with -32603.",
-		Apply:   refusing("tools/call", server.InternalError, ofType("an array", "arguments")),
+		Apply:   Refusing("tools/call", server.InternalError, ofType("an array", "arguments")),
 	},
 	{
 		// https://github.com/sourcemeta/one/pull/964
@@ -392,7 +393,7 @@ var threadFaults = []Fault{
 		ID: "tools.arguments-lost", Requirement: "tools.list.callable", WarnOnly: true,
 		Collateral: []string{"tools.security.validate-inputs"},
 		Summary:    "Calls are served as if they had no arguments.",
-		Apply: wrapping("tools/call",
+		Apply: Wrapping("tools/call",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				if _, ok := r.Params["arguments"].(object); ok {
 					r.Params["arguments"] = object{}
@@ -405,26 +406,26 @@ var threadFaults = []Fault{
 		ID: "meta.call-refused", Requirement: "meta.attach.request", Form: ByValue,
 		Collateral: []string{"progress.token.any-means", "progress.request", "tools.error.execution-as-result"},
 		Summary:    "A call with _meta is refused with -32602.",
-		Apply: refusing("tools/call", server.InvalidParams,
+		Apply: Refusing("tools/call", server.InvalidParams,
 			func(r *server.Request) bool { return r.Params["_meta"] != nil }),
 	},
 	{
 		// https://github.com/MemPalace/mempalace/issues/1574
 		ID: "tools.missing-argument-server-error", Requirement: "tools.error.invalid-arguments-form",
 		Summary: "Arguments that do not fit are refused with -32000.",
-		Apply:   wrapping("tools/call", server.Named("sum", server.Recode(server.InvalidParams, -32000))),
+		Apply:   Wrapping("tools/call", server.Named("sum", server.Recode(server.InvalidParams, -32000))),
 	},
 	{
 		// https://github.com/MemPalace/mempalace/issues/929
 		ID: "tools.text-outside-ascii-refused", Requirement: "base.message.utf8-accepted", Form: ByValue,
 		Summary: "A call of echo with text outside ASCII is refused with -32000.",
-		Apply:   refusing("tools/call", -32000, fitting(holdsWide, "arguments", "text")),
+		Apply:   Refusing("tools/call", -32000, Fitting(HoldsWide, "arguments", "text")),
 	},
 	{
 		// https://github.com/ganhammar/hass-mcp-server/issues/82
-		ID: "http.failure-500", Requirement: "tools.error.execution-as-result", Transports: overHTTP,
+		ID: "http.failure-500", Requirement: "tools.error.execution-as-result", Transports: OverHTTP,
 		Summary: "The failure of a tool is answered with HTTP status 500 and a text.",
-		Apply: replying(server.AnsweredJSON, func(r *server.Reply) {
+		Apply: Replying(server.AnsweredJSON, func(r *server.Reply) {
 			if bytes.Contains(r.Body, []byte(`"isError":true`)) {
 				r.Header.Set("Content-Type", "text/plain")
 				r.Status, r.Body = http.StatusInternalServerError, []byte("500 Internal Server Error")
@@ -451,7 +452,7 @@ var threadFaults = []Fault{
 		// https://github.com/cloudflare/mcp-server-cloudflare/issues/12
 		ID: "tools.result-wrapped", Requirement: "schema.call-tool-result",
 		Summary: "The result of a tool stands in a member toolResult.",
-		Apply: called("test_simple_text", func(result object) {
+		Apply: Called("test_simple_text", func(result object) {
 			result["toolResult"] = object{"content": result["content"]}
 			delete(result, "content")
 		}),
@@ -460,18 +461,18 @@ var threadFaults = []Fault{
 		// https://github.com/Apicurio/apicurio-registry/pull/6899
 		ID: "meta.result-null", Requirement: "meta.object",
 		Summary: "The _meta of tool results is null.",
-		Apply:   results("tools/call", having("_meta", nil)),
+		Apply:   Results("tools/call", Having("_meta", nil)),
 	},
 	{
 		// https://github.com/cyanheads/obsidian-mcp-server/issues/108
 		ID: "tools.structured-surplus", Requirement: "tools.output-schema.conforms",
 		Summary: "Structured content has a member that the output schema does not allow.",
-		Apply: all(
+		Apply: All(
 			tool("sum", func(tool object) { tool["outputSchema"].(object)["additionalProperties"] = false }),
-			called("sum", func(result object) {
+			Called("sum", func(result object) {
 				if structured, ok := result["structuredContent"].(object); ok {
 					structured["notes"] = list{}
-					result["content"] = textOf(text(structured))
+					result["content"] = TextOf(Text(structured))
 				}
 			}),
 		),
@@ -480,7 +481,7 @@ var threadFaults = []Fault{
 		// https://github.com/Hmbown/Codewhale/issues/5335
 		ID: "tools.next-cursor-null", Requirement: "schema.list-tools-result",
 		Summary: "The last page of the tools has a nextCursor that is null.",
-		Apply: results("tools/list", func(result object) {
+		Apply: Results("tools/list", func(result object) {
 			if result["nextCursor"] == nil {
 				result["nextCursor"] = nil
 			}
@@ -492,8 +493,8 @@ var threadFaults = []Fault{
 		Collateral: []string{"pagination.cursor.results-after", "prompts.name.unique",
 			"pagination.server.stable-cursors", "pagination.error.invalid-cursor-code"},
 		Summary: "prompts/list gives all on one page, with a cursor that leads to the same page.",
-		Apply: answering("prompts/list", object{"prompts": list{object{"name": "test_simple_prompt"}},
-			"nextCursor": "8"}, always),
+		Apply: Answering("prompts/list", object{"prompts": list{object{"name": "test_simple_prompt"}},
+			"nextCursor": "8"}, Always),
 	},
 	{
 		// https://github.com/sparfenyuk/mcp-proxy/issues/233
@@ -501,23 +502,23 @@ var threadFaults = []Fault{
 		Collateral: []string{"pagination.operations", "tools.name.unique", "pagination.server.stable-cursors",
 			"pagination.error.invalid-cursor-code"},
 		Summary: "tools/list ignores the cursor.",
-		Apply:   fromStart("tools/list", always),
+		Apply:   FromStart("tools/list", Always),
 	},
 	{
 		// https://github.com/modelcontextprotocol/python-sdk/issues/2961
 		ID: "resources.dot-as-pattern", Requirement: "resources.security.validate-uris", Form: ByValue,
 		Summary: "A dot in the URI of a resource stands for any character.",
-		Apply: all(
-			offering(func(c *server.Catalogue) {
+		Apply: All(
+			Offering(func(c *server.Catalogue) {
 				c.Resources = append(c.Resources, &server.Resource{
-					Definition: object{"uri": dotted, "name": "notes", "mimeType": "text/plain"},
-					Read:       readingText(dotted),
+					Definition: object{"uri": DottedURI, "name": "notes", "mimeType": "text/plain"},
+					Read:       ReadingText(DottedURI),
 				})
 			}),
-			wrapping("resources/read",
+			Wrapping("resources/read",
 				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-					if uri := param(r, "uri"); regexp.MustCompile("^" + dotted + "$").MatchString(uri) {
-						r.Params["uri"] = dotted
+					if uri := Param(r, "uri"); regexp.MustCompile("^" + DottedURI + "$").MatchString(uri) {
+						r.Params["uri"] = DottedURI
 					}
 					return next(ctx, r)
 				}),
@@ -527,26 +528,26 @@ var threadFaults = []Fault{
 		// https://github.com/modelcontextprotocol/python-sdk/issues/2961
 		ID: "resources.template-dot-as-pattern", Requirement: "resources.security.validate-uris", Form: ByValue,
 		Summary: "A dot in the text of a template stands for any character.",
-		Apply: offering(func(c *server.Catalogue) {
+		Apply: Offering(func(c *server.Catalogue) {
 			pattern := regexp.MustCompile("^test://files/([^/]+).json$")
-			c.Templates = append(c.Templates, templateOf("test://files/{id}.json", pattern, "id"))
+			c.Templates = append(c.Templates, TemplateOf("test://files/{id}.json", pattern, "id"))
 		}),
 	},
 	{
 		// https://github.com/modelcontextprotocol/java-sdk/issues/596
 		ID: "resources.template-query-unreadable", Requirement: "resources.template.constructs-uris", Form: ByValue,
 		Summary: "The question mark in the text of a template makes the character before it optional.",
-		Apply: offering(func(c *server.Catalogue) {
+		Apply: Offering(func(c *server.Catalogue) {
 			pattern := regexp.MustCompile("^test://search?q=([^/]+)$")
-			c.Templates = append(c.Templates, templateOf("test://search?q={text}", pattern, "text"))
+			c.Templates = append(c.Templates, TemplateOf("test://search?q={text}", pattern, "text"))
 		}),
 	},
 	{
 		// https://github.com/PrefectHQ/fastmcp/issues/4250
 		ID: "resources.template-form-query-fails", Requirement: "resources.template.constructs-uris", Form: ByValue,
 		Summary: "A template with {?format} matches nothing but its own text.",
-		Apply: offering(func(c *server.Catalogue) {
-			c.Templates = append(c.Templates, templateOf("test://reports/{id}{?format}",
+		Apply: Offering(func(c *server.Catalogue) {
+			c.Templates = append(c.Templates, TemplateOf("test://reports/{id}{?format}",
 				regexp.MustCompile(`^test://reports/([^/]+)\{\?format\}$`), "id"))
 		}),
 	},
@@ -554,8 +555,8 @@ var threadFaults = []Fault{
 		// https://github.com/laravel/mcp/issues/329
 		ID: "resources.template-plus-unreadable", Requirement: "resources.template.constructs-uris", Form: ByValue,
 		Summary: "A template with {+path} matches nothing but its own text.",
-		Apply: offering(func(c *server.Catalogue) {
-			c.Templates = append(c.Templates, templateOf("test://tree/{+path}",
+		Apply: Offering(func(c *server.Catalogue) {
+			c.Templates = append(c.Templates, TemplateOf("test://tree/{+path}",
 				regexp.MustCompile(`^test://tree/\{\+path(\})$`), "path"))
 		}),
 	},
@@ -564,7 +565,7 @@ var threadFaults = []Fault{
 		ID: "resources.blob-base64url", Requirement: "resources.security.binary-encoded",
 		Summary: "Binary contents are in the alphabet for URLs.",
 		Apply: contents("test://static-binary",
-			having("blob", base64.URLEncoding.EncodeToString([]byte("\xfb\xff\xfe 1")))),
+			Having("blob", base64.URLEncoding.EncodeToString([]byte("\xfb\xff\xfe 1")))),
 	},
 	{
 		// https://github.com/langchain4j/langchain4j/issues/6279
@@ -580,7 +581,7 @@ var threadFaults = []Fault{
 		// https://github.com/GopherSecurity/gopher-mcp/issues/206
 		ID: "resources.contents-counted", Requirement: "schema.read-resource-result",
 		Summary: "The result of resources/read counts the contents and does not hold them.",
-		Apply: results("resources/read", func(result object) {
+		Apply: Results("resources/read", func(result object) {
 			contents, _ := result["contents"].(list)
 			delete(result, "contents")
 			result["contentCount"] = len(contents)
@@ -591,11 +592,11 @@ var threadFaults = []Fault{
 		ID: "logging.declared-not-served", Requirement: "logging.set-level.all-levels",
 		Collateral: []string{"logging.error.invalid-level-code"},
 		Summary:    "logging is declared, and logging/setLevel refused with -32601.",
-		Apply:      refusing("logging/setLevel", server.MethodNotFound, always),
+		Apply:      Refusing("logging/setLevel", server.MethodNotFound, Always),
 	},
 	{
 		// https://github.com/php-mcp/server/issues/34
-		ID: "lifecycle.newest-always", Requirement: "lifecycle.version.echo-supported", Transports: overHTTP,
+		ID: "lifecycle.newest-always", Requirement: "lifecycle.version.echo-supported", Transports: OverHTTP,
 		Summary: "initialize is answered with the newest version, whichever was asked for.",
 		Apply:   choosing(func(string) string { return schema.Version }),
 	},
@@ -608,22 +609,22 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/xpzouying/xiaohongshu-mcp/issues/697
-		ID: "lifecycle.version-refused-by-status", Requirement: "lifecycle.version.offer-other", Transports: overHTTP,
+		ID: "lifecycle.version-refused-by-status", Requirement: "lifecycle.version.offer-other", Transports: OverHTTP,
 		Collateral: []string{"lifecycle.version.offer-latest", "lifecycle.error.version-mismatch"},
 		Summary:    "initialize with a version that is not supported is answered with 400.",
-		Apply: all(refusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
-			m := posted(r)
+		Apply: All(RefusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
+			m := Posted(r)
 			version, _ := wire.At(m.Params, "protocolVersion").(string)
 			return m.Method == "initialize" && !slices.Contains([]string{schema.Version, "2025-03-26", "2024-11-05"},
 				version)
-		}), peeking()),
+		}), Peeking()),
 	},
 	{
 		// https://github.com/IBM/WxMCPServer/issues/3
 		ID: "lifecycle.version-placeholder", Requirement: "lifecycle.version.offer-other", Form: ByValue,
 		WarnOnly: true,
 		Summary:  "initialize without a version is answered with the version %params/protocolVersion%.",
-		Apply: wrapping("initialize",
+		Apply: Wrapping("initialize",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				_, given := r.Params["protocolVersion"]
 				if !given {
@@ -640,7 +641,7 @@ var threadFaults = []Fault{
 		// https://github.com/GopherSecurity/gopher-mcp/issues/183
 		ID: "lifecycle.client-version-internal", Requirement: "base.error.invalid-params", Form: ByValue,
 		Summary: "initialize without the version of the client is refused with -32603.",
-		Apply: refusing("initialize", server.InternalError, func(r *server.Request) bool {
+		Apply: Refusing("initialize", server.InternalError, func(r *server.Request) bool {
 			return wire.At(r.Params, "clientInfo", "version") == nil
 		}),
 	},
@@ -649,33 +650,33 @@ var threadFaults = []Fault{
 		ID: "lifecycle.capability-members-refused", Requirement: "lifecycle.capability.client-additional",
 		Form:    ByValue,
 		Summary: "A client whose capability elicitation has members is refused.",
-		Apply: refusing("initialize", server.InvalidParams, func(r *server.Request) bool {
+		Apply: Refusing("initialize", server.InvalidParams, func(r *server.Request) bool {
 			o, _ := wire.At(r.Params, "capabilities", "elicitation").(object)
 			return len(o) > 0
 		}),
 	},
 	{
 		// https://github.com/modelcontextprotocol/python-sdk/issues/1311
-		ID: "ping.before-initialize-refused", Requirement: "lifecycle.init.client-early-ping", Transports: stdio,
+		ID: "ping.before-initialize-refused", Requirement: "lifecycle.init.client-early-ping", Transports: OverStdio,
 		Form:    InSequence,
 		Summary: "A ping before initialize is refused with -32602.",
-		Apply: all(
-			wrapping("initialize",
+		Apply: All(
+			Wrapping("initialize",
 				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-					once(r.Session, "begun")
+					Once(r.Session, "begun")
 					return next(ctx, r)
 				}),
-			refusing("ping", server.InvalidParams, func(r *server.Request) bool { return once(r.Session, "begun") }),
+			Refusing("ping", server.InvalidParams, func(r *server.Request) bool { return Once(r.Session, "begun") }),
 		),
 	},
 	{
 		// https://github.com/quarkiverse/quarkus-mcp-server/issues/469
-		ID: "ping.first-message-deafens", Requirement: "lifecycle.init.client-early-ping", Transports: stdio,
+		ID: "ping.first-message-deafens", Requirement: "lifecycle.init.client-early-ping", Transports: OverStdio,
 		Form:       InSequence,
 		Collateral: []string{"base.response.present"},
 		Summary:    "When the first message is a ping, nothing is answered.",
 		Apply: unresponsiveAfter(func(s *server.Session, m *wire.Message) bool {
-			return once(s, "begun") && m.Method == "ping"
+			return Once(s, "begun") && m.Method == "ping"
 		}),
 	},
 	{
@@ -692,26 +693,26 @@ var threadFaults = []Fault{
 		ID: "base.initialize-without-id-answered", Requirement: "base.notification.no-response", Form: ByValue,
 		Collateral: []string{"base.response.id-echo", "base.response.once"},
 		Summary:    "An initialize without an id is answered with the id null; over Streamable HTTP in place of the status 400.",
-		Apply: all(
-			reacting(wire.Notification, "initialize", func(*wire.Message) object { return copied(unasked) }),
-			replying(server.MissingSession, func(r *server.Reply) {
-				if posted(r.Request).Method == "initialize" {
+		Apply: All(
+			reacting(wire.Notification, "initialize", func(*wire.Message) object { return Copied(unasked) }),
+			Replying(server.MissingSession, func(r *server.Reply) {
+				if Posted(r.Request).Method == "initialize" {
 					r.Header.Set("Content-Type", "application/json")
-					r.Status, r.Body = http.StatusOK, []byte(text(unasked))
+					r.Status, r.Body = http.StatusOK, []byte(Text(unasked))
 				}
 			}),
-			peeking(),
+			Peeking(),
 		),
 	},
 	{
 		// https://github.com/anthropics/claude-code/issues/45368
-		ID: "http.error-id-invented", Requirement: "base.error.undetectable-id", Transports: overHTTP,
+		ID: "http.error-id-invented", Requirement: "base.error.undetectable-id", Transports: OverHTTP,
 		Collateral: []string{"base.response.only-to-requests", "base.error.parse-error"},
 		Summary:    "Errors that come with an HTTP error status have the id server-error.",
 		Apply: func(o *server.Options) {
 			for _, situation := range []server.Situation{server.MissingSession, server.UnknownSession,
 				server.BadMessage, server.NotAcceptable, server.BadVersionHeader} {
-				replying(situation, func(r *server.Reply) {
+				Replying(situation, func(r *server.Reply) {
 					r.Header.Set("Content-Type", "application/json")
 					r.Body = []byte(`{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Bad Request"}}`)
 				})(o)
@@ -720,10 +721,10 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/sagemcp/sagemcp/pull/29
-		ID: "stdio.null-for-notification", Requirement: "stdio.server.stdout-clean", Transports: stdio,
+		ID: "stdio.null-for-notification", Requirement: "stdio.server.stdout-clean", Transports: OverStdio,
 		Collateral: []string{"base.json.object"},
 		Summary:    "A notification is answered with a line that holds null.",
-		Apply: receiving(func(s *server.Session, m *wire.Message, next func()) {
+		Apply: Receiving(func(s *server.Session, m *wire.Message, next func()) {
 			next()
 			if m.Kind == wire.Notification {
 				s.Send(&server.Outgoing{Session: s, Message: object{}, Raw: []byte("null")})
@@ -732,22 +733,22 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/TSavo/printify-mcp/issues/3
-		ID: "stdio.log-on-refusal", Requirement: "stdio.server.stdout-clean", Transports: stdio, Form: ByValue,
+		ID: "stdio.log-on-refusal", Requirement: "stdio.server.stdout-clean", Transports: OverStdio, Form: ByValue,
 		Summary: "The refusal of an unknown tool is also written to stdout as a line of text.",
-		Apply: responses("tools/call", func(out *server.Outgoing) {
+		Apply: Responses("tools/call", func(out *server.Outgoing) {
 			if out.RPCError() != nil && unknownNamed(out.Answers) {
-				out.Raw = []byte("Error: unknown tool\n" + text(out.Message))
+				out.Raw = []byte("Error: unknown tool\n" + Text(out.Message))
 			}
 		}),
 	},
 	{
 		// https://github.com/agentic-hil/agentic-hil/issues/484
-		ID: "stdio.answers-in-code-page", Requirement: "base.message.utf8", Transports: stdio, Form: ByValue,
+		ID: "stdio.answers-in-code-page", Requirement: "base.message.utf8", Transports: OverStdio, Form: ByValue,
 		Collateral: []string{"base.json.well-formed", "base.json.any-spelling", "base.message.utf8-accepted",
 			"base.response.present", "base.response.id-echo", "base.error.undetectable-id",
 			"base.request.string-id-served", "base.response.only-to-requests", "progress.token.active-request"},
 		Summary: "Lines are written in ISO 8859-1.",
-		Apply: framing(func(_ *server.Outgoing, frame []byte) []byte {
+		Apply: Framing(func(_ *server.Outgoing, frame []byte) []byte {
 			var written []byte
 			for _, c := range string(frame) {
 				if c > 255 {
@@ -760,11 +761,11 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/open-metadata/OpenMetadata/issues/22423
-		ID: "http.answers-in-ascii", Requirement: "base.message.utf8-accepted", Transports: overHTTP, Form: ByValue,
+		ID: "http.answers-in-ascii", Requirement: "base.message.utf8-accepted", Transports: OverHTTP, Form: ByValue,
 		Collateral: []string{"base.response.present", "base.response.id-echo", "base.request.string-id-served",
 			"base.response.only-to-requests", "base.json.any-spelling", "progress.token.active-request"},
 		Summary: "In answers over HTTP a question mark stands for each character outside ASCII.",
-		Apply: framing(func(_ *server.Outgoing, frame []byte) []byte {
+		Apply: Framing(func(_ *server.Outgoing, frame []byte) []byte {
 			return []byte(strings.Map(func(c rune) rune {
 				if c > 127 {
 					return '?'
@@ -775,10 +776,10 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/ruvnet/ruflo/issues/2426
-		ID: "stdio.answer-cut", Requirement: "base.json.well-formed", Transports: stdio, Form: ByValue,
+		ID: "stdio.answer-cut", Requirement: "base.json.well-formed", Transports: OverStdio, Form: ByValue,
 		Collateral: []string{"base.response.present", "stdio.server.stdout-clean"},
 		Summary:    "A line is cut after 64 KiB.",
-		Apply: framing(func(_ *server.Outgoing, frame []byte) []byte {
+		Apply: Framing(func(_ *server.Outgoing, frame []byte) []byte {
 			if len(frame) > 64<<10 {
 				return append(bytes.Clone(frame[:64<<10]), '\n')
 			}
@@ -790,8 +791,8 @@ var threadFaults = []Fault{
 		ID: "base.long-answer-lost", Requirement: "base.response.present", Form: ByValue,
 		Collateral: []string{"stdio.message.large", "http.message.large"},
 		Summary:    "A response of more than 256 KiB is not sent.",
-		Apply: sending(server.OnResponse("*", func(out *server.Outgoing) []*server.Outgoing {
-			if len(text(out.Message)) > 256<<10 {
+		Apply: Sending(server.OnResponse("*", func(out *server.Outgoing) []*server.Outgoing {
+			if len(Text(out.Message)) > 256<<10 {
 				return nil
 			}
 			return []*server.Outgoing{out}
@@ -802,7 +803,7 @@ var threadFaults = []Fault{
 		ID: "progress.token-fabricated", Requirement: "progress.token.active-request",
 		Collateral: []string{"progress.token.echo"},
 		Summary:    "Each call sends progress with a token of the server's own making.",
-		Apply: wrapping("tools/call",
+		Apply: Wrapping("tools/call",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				r.Notify("notifications/progress",
 					object{"progressToken": "tool-call-" + strings.Trim(r.ID.String(), `"`), "progress": 0, "total": 1})
@@ -813,15 +814,15 @@ var threadFaults = []Fault{
 		// https://github.com/infobip/infobip-openapi-mcp/pull/41
 		ID: "progress.total-null", Requirement: "schema.progress-notification",
 		Summary: "The total of progress is null.",
-		Apply:   params("notifications/progress", having("total", nil)),
+		Apply:   Params("notifications/progress", Having("total", nil)),
 	},
 	{
 		// https://github.com/shaun0927/openchrome/pull/954
 		ID: "progress.last-repeated", Requirement: "progress.value-increases",
 		Summary: "The last progress of a call is reported twice.",
-		Apply: sending(server.OnMessage("notifications/progress", func(out *server.Outgoing) []*server.Outgoing {
+		Apply: Sending(server.OnMessage("notifications/progress", func(out *server.Outgoing) []*server.Outgoing {
 			p := out.Params()
-			if p["total"] != nil && text(object{"v": p["progress"]}) == text(object{"v": p["total"]}) {
+			if p["total"] != nil && Text(object{"v": p["progress"]}) == Text(object{"v": p["total"]}) {
 				return []*server.Outgoing{out, out.Clone()}
 			}
 			return []*server.Outgoing{out}
@@ -829,33 +830,33 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/supabase/mcp/issues/400
-		ID: "http.delete-not-found", Requirement: "http.server.delete-session", Transports: overHTTP,
+		ID: "http.delete-not-found", Requirement: "http.server.delete-session", Transports: OverHTTP,
 		Summary: "The DELETE of a live session is answered with 404, and the session goes on.",
-		Apply: refusingHTTP(http.StatusNotFound, func(r *http.Request) bool {
+		Apply: RefusingHTTP(http.StatusNotFound, func(r *http.Request) bool {
 			return r.Method == http.MethodDelete && r.Header.Get("Origin") == ""
 		}),
 	},
 	{
 		// https://github.com/rust-mcp-stack/rust-mcp-sdk/pull/169
-		ID: "http.session-id-outside-ascii", Requirement: "http.server.session-id-charset", Transports: overHTTP,
+		ID: "http.session-id-outside-ascii", Requirement: "http.server.session-id-charset", Transports: OverHTTP,
 		Form:    ByValue,
 		Summary: "Session ids have a letter outside ASCII.",
 		Apply:   sessionIDs("séance-"),
 	},
 	{
 		// https://github.com/rust-mcp-stack/rust-mcp-sdk/pull/169
-		ID: "http.session-id-with-tab", Requirement: "http.server.session-id-charset", Transports: overHTTP,
+		ID: "http.session-id-with-tab", Requirement: "http.server.session-id-charset", Transports: OverHTTP,
 		Form:    ByValue,
 		Summary: "Session ids have a tab.",
 		Apply:   sessionIDs("session\t"),
 	},
 	{
 		// https://github.com/aklivity/zilla/issues/2525
-		ID: "http.ended-session-200", Requirement: "http.server.session-ended-404", Transports: overHTTP,
+		ID: "http.ended-session-200", Requirement: "http.server.session-ended-404", Transports: OverHTTP,
 		Collateral: []string{"base.response.id-echo", "http.server.unacceptable-error-status",
 			"http.server.delete-session"},
 		Summary: "A POST of an ended session is answered with 200 and an error without an id.",
-		Apply: replying(server.UnknownSession, func(r *server.Reply) {
+		Apply: Replying(server.UnknownSession, func(r *server.Reply) {
 			if r.Request.Method == http.MethodPost {
 				r.Status, r.Body = http.StatusOK, []byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request"}}`)
 			}
@@ -863,45 +864,45 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/aipotheosis-labs/gate22/pull/137
-		ID: "http.delete-without-session-204", Requirement: "http.server.session-missing-400", Transports: overHTTP,
+		ID: "http.delete-without-session-204", Requirement: "http.server.session-missing-400", Transports: OverHTTP,
 		Form:    ByValue,
 		Summary: "A DELETE without a session id is answered with 204.",
 		Apply:   deletedWhere(server.MissingSession),
 	},
 	{
 		// https://github.com/bcurts/agentchattr/issues/80
-		ID: "http.session-id-twice", Requirement: "http.server.session-id-at-initialization", Transports: overHTTP,
+		ID: "http.session-id-twice", Requirement: "http.server.session-id-at-initialization", Transports: OverHTTP,
 		Summary: "The answer to initialize has the header with the session id twice.",
 		Apply: func(o *server.Options) {
 			for _, situation := range []server.Situation{server.AnsweredJSON, server.AnsweredSSE} {
-				replying(situation, func(r *server.Reply) {
-					r.Header[sessionHeader] = slices.Repeat(r.Header[sessionHeader], 2)
+				Replying(situation, func(r *server.Reply) {
+					r.Header[SessionHeader] = slices.Repeat(r.Header[SessionHeader], 2)
 				})(o)
 			}
 		},
 	},
 	{
 		// https://github.com/modelcontextprotocol/csharp-sdk/issues/788
-		ID: "http.client-version-500", Requirement: "base.error.invalid-params", Transports: overHTTP, Form: ByValue,
+		ID: "http.client-version-500", Requirement: "base.error.invalid-params", Transports: OverHTTP, Form: ByValue,
 		Summary: "initialize without the version of the client ends in HTTP status 500.",
-		Apply: all(refusingHTTP(http.StatusInternalServerError, func(r *http.Request) bool {
-			info, _ := wire.At(posted(r).Params, "clientInfo").(object)
-			return posted(r).Method == "initialize" && info["name"] != nil && info["version"] == nil
-		}), peeking()),
+		Apply: All(RefusingHTTP(http.StatusInternalServerError, func(r *http.Request) bool {
+			info, _ := wire.At(Posted(r).Params, "clientInfo").(object)
+			return Posted(r).Method == "initialize" && info["name"] != nil && info["version"] == nil
+		}), Peeking()),
 	},
 	{
 		// https://github.com/hyperdxio/hyperdx/issues/2686
-		ID: "http.notification-without-params-400", Requirement: "base.params.omitted", Transports: overHTTP,
+		ID: "http.notification-without-params-400", Requirement: "base.params.omitted", Transports: OverHTTP,
 		Summary: "A notification without params is refused with 400.",
-		Apply: all(peeking(), replying(server.Accepted, func(r *server.Reply) {
-			if m := posted(r.Request); m.Kind == wire.Notification && m.Params == nil {
+		Apply: All(Peeking(), Replying(server.Accepted, func(r *server.Reply) {
+			if m := Posted(r.Request); m.Kind == wire.Notification && m.Params == nil {
 				r.Status = http.StatusBadRequest
 			}
 		})),
 	},
 	{
 		// https://github.com/modelcontextprotocol/java-sdk/issues/1050
-		ID: "http.refusal-stream-open", Requirement: "http.server.sse-close-after-response", Transports: overHTTP,
+		ID: "http.refusal-stream-open", Requirement: "http.server.sse-close-after-response", Transports: OverHTTP,
 		Form:    ByValue,
 		Summary: "The stream with the refusal of an unknown method stays open.",
 		Apply: func(o *server.Options) {
@@ -938,7 +939,7 @@ var threadFaults = []Fault{
 		ID: "resources.subscribe-unknown-silent", Requirement: "base.response.present",
 		Collateral: []string{"resources.subscribe.accepted", "base.error.invalid-params"},
 		Summary:    "A subscription to a resource that does not exist gets no response.",
-		Apply: answering("resources/subscribe", server.NoAnswer, func(r *server.Request) bool {
+		Apply: Answering("resources/subscribe", server.NoAnswer, func(r *server.Request) bool {
 			return !slices.ContainsFunc(server.DefaultCatalogue().Resources,
 				func(x *server.Resource) bool { return x.URI() == r.Params["uri"] })
 		}),
@@ -948,24 +949,24 @@ var threadFaults = []Fault{
 		ID: "resources.templates-null", Requirement: "schema.list-resource-templates-result", Form: ByValue,
 		Collateral: []string{"tools.resource-link.resolvable"},
 		Summary:    "The list of templates is null where there are none.",
-		Apply: all(
-			offering(func(c *server.Catalogue) { c.Templates = nil }),
-			results("resources/templates/list", having("resourceTemplates", nil)),
+		Apply: All(
+			Offering(func(c *server.Catalogue) { c.Templates = nil }),
+			Results("resources/templates/list", Having("resourceTemplates", nil)),
 		),
 	},
 	{
 		// https://github.com/ag2ai/ag2/issues/3249
 		ID: "resources.template-escapes", Requirement: "resources.template.constructs-uris", Form: ByValue,
 		Summary: "A template does not match a URI in which the value that the server suggests is encoded.",
-		Apply: offering(func(c *server.Catalogue) {
-			t := templateOf("test://papers/{name}", regexp.MustCompile(`^test://papers/([\w. ]+)$`), "name")
+		Apply: Offering(func(c *server.Catalogue) {
+			t := TemplateOf("test://papers/{name}", regexp.MustCompile(`^test://papers/([\w. ]+)$`), "name")
 			t.Complete["name"] = func(string, map[string]string) []string { return []string{"hello world.txt"} }
 			c.Templates = append(c.Templates, t)
 		}),
 	},
 	{
 		// https://github.com/modelcontextprotocol/kotlin-sdk/issues/174
-		ID: "stdio.initialized-with-params-kills", Requirement: "meta.attach.notification", Transports: stdio,
+		ID: "stdio.initialized-with-params-kills", Requirement: "meta.attach.notification", Transports: OverStdio,
 		Form:    ByValue,
 		Summary: "notifications/initialized with params ends the process.",
 		Apply: dying(func(line []byte) bool {
@@ -975,7 +976,7 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/paiml/paiml-mcp-agent-toolkit/issues/648
-		ID: "stdio.unknown-method-kills", Requirement: "base.error.method-not-found", Transports: stdio,
+		ID: "stdio.unknown-method-kills", Requirement: "base.error.method-not-found", Transports: OverStdio,
 		Collateral: []string{"stdio.server.survives-non-message", "base.response.present"},
 		Summary:    "A request of an unknown method ends the process.",
 		Apply: dying(func(line []byte) bool {
@@ -985,21 +986,21 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/open-agreements/open-agreements/pull/116
-		ID: "stdio.content-length", Requirement: "stdio.server.stdout-clean", Transports: stdio,
+		ID: "stdio.content-length", Requirement: "stdio.server.stdout-clean", Transports: OverStdio,
 		Collateral: []string{"stdio.message.newline-delimited"},
 		Summary:    "Messages are written behind a header Content-Length, and not ended by a newline.",
-		Apply: framing(func(_ *server.Outgoing, frame []byte) []byte {
+		Apply: Framing(func(_ *server.Outgoing, frame []byte) []byte {
 			body := bytes.TrimSuffix(frame, []byte("\n"))
 			return fmt.Appendf(nil, "Content-Length: %d\r\nContent-Type: application/json\r\n\r\n%s", len(body), body)
 		}),
 	},
 	{
 		// https://github.com/simonlin1212/Vibe-Research/issues/27
-		ID: "stdio.answers-lost-in-code-page", Requirement: "base.response.present", Transports: stdio, Form: ByValue,
+		ID: "stdio.answers-lost-in-code-page", Requirement: "base.response.present", Transports: OverStdio, Form: ByValue,
 		Collateral: []string{"tools.error.unknown-tool-protocol-error"},
 		Summary:    "The response to a call is not sent if it has characters that an encoding of the system lacks.",
-		Apply: sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
-			if strings.ContainsAny(text(out.Message), "\u00a0🎉ï") {
+		Apply: Sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
+			if strings.ContainsAny(Text(out.Message), "\u00a0🎉ï") {
 				return nil
 			}
 			return []*server.Outgoing{out}
@@ -1007,42 +1008,9 @@ var threadFaults = []Fault{
 	},
 }
 
-const dotted = "test://notes.v1/readme.txt"
-
-// readingText reads a text at a URI.
-func readingText(uri string) func(context.Context, *server.Request) ([]any, *wire.Error) {
-	return func(context.Context, *server.Request) ([]any, *wire.Error) {
-		return list{object{"uri": uri, "mimeType": "text/plain", "text": "open"}}, nil
-	}
-}
-
-// templateOf returns a template whose URIs are those that a pattern fits; its groups are the variables.
-func templateOf(uriTemplate string, pattern *regexp.Regexp, variables ...string) *server.Template {
-	return &server.Template{
-		Definition: object{"uriTemplate": uriTemplate, "name": variables[0], "mimeType": "text/plain"},
-		Match: func(uri string) (map[string]string, bool) {
-			groups := pattern.FindStringSubmatch(uri)
-			if groups == nil {
-				return nil, false
-			}
-			values := map[string]string{"": uri}
-			for i, name := range variables {
-				values[name] = groups[i+1]
-			}
-			return values, true
-		},
-		Read: func(ctx context.Context, r *server.Request, values map[string]string) ([]any, *wire.Error) {
-			return readingText(values[""])(ctx, r)
-		},
-		Complete: map[string]server.Completer{
-			variables[0]: func(string, map[string]string) []string { return []string{"1", "2"} },
-		},
-	}
-}
-
 // argumentsForNone leaves out arguments that are not an object.
 func argumentsForNone(method string) apply {
-	return wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+	return Wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 		if _, ok := r.Params["arguments"].(object); !ok {
 			delete(r.Params, "arguments")
 		}

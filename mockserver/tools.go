@@ -7,13 +7,14 @@ import (
 	"strings"
 	"sync/atomic"
 
+	. "github.com/mcpconform/mcpconform/internal/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
 // tool changes the definition of one tool.
 func tool(name string, change func(tool object)) apply {
-	return item("tools/list", "tools", "name", name, change)
+	return Item("tools/list", "tools", "name", name, change)
 }
 
 // calling fits calls of a tool.
@@ -21,67 +22,17 @@ func calling(name string) func(r *server.Request) bool {
 	return func(r *server.Request) bool { return r.Params["name"] == name }
 }
 
-// unknownTool fits calls of tools that do not exist.
-func unknownTool(r *server.Request) bool {
-	name, _ := r.Params["name"].(string)
-	return !slices.ContainsFunc(server.DefaultCatalogue().Tools, func(t *server.Tool) bool { return t.Name() == name })
-}
-
 // emptyArguments fits calls of tools that exist whose arguments are an empty object.
 func emptyArguments(r *server.Request) bool {
 	arguments, given := r.Params["arguments"].(object)
-	return given && len(arguments) == 0 && !unknownTool(r)
+	return given && len(arguments) == 0 && !UnknownTool(r)
 }
 
-// failing fails a call if a result that the client gave in the course of it
-// fits. It needs overhearing.
-func failing(fits func(result object) bool) server.Middleware {
-	return func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-		seen := r.Session.Value(answersKey{}, func() any { return make(chan object, 64) }).(chan object)
-		for len(seen) > 0 {
-			<-seen
-		}
-		result, problem := next(ctx, r)
-		for {
-			select {
-			case answer := <-seen:
-				if fits(answer) {
-					return object{"content": list{object{"type": "text", "text": "unusable answer"}}, "isError": true},
-						nil
-				}
-			default:
-				return result, problem
-			}
-		}
-	}
-}
-
-type answersKey struct{}
-
-// overhearing keeps the client's results for failing.
-func overhearing() apply {
-	return receiving(func(s *server.Session, m *wire.Message, next func()) {
-		if result, ok := m.Result.(object); ok && m.Kind == wire.Result {
-			seen := s.Value(answersKey{}, func() any { return make(chan object, 64) }).(chan object)
-			select {
-			case seen <- result:
-			default:
-			}
-		}
-		next()
-	})
-}
-
-// failingOn makes a tool fail when the client answers it in a way that fits.
-func failingOn(name string, fits func(result object) bool) apply {
-	return all(overhearing(), wrapping("tools/call", server.Named(name, failing(fits))))
-}
-
-// erringOn is failingOn with an error in place of a result.
+// erringOn is FailingOn with an error in place of a result.
 func erringOn(name string, code int64, message string, fits func(result object) bool) apply {
-	return all(overhearing(), wrapping("tools/call",
+	return All(Overhearing(), Wrapping("tools/call",
 		server.Named(name, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			result, problem := failing(fits)(ctx, r, next)
+			result, problem := Failing(fits)(ctx, r, next)
 			if o, ok := result.(object); ok && o["isError"] == true {
 				return nil, &wire.Error{Code: code, Message: message}
 			}
@@ -91,7 +42,7 @@ func erringOn(name string, code int64, message string, fits func(result object) 
 
 // duplicated repeats the first item of a list at its end.
 func duplicated(method, member string) apply {
-	return results(method, func(result object) {
+	return Results(method, func(result object) {
 		if all, ok := result[member].(list); ok && len(all) > 0 && result["nextCursor"] == nil {
 			result[member] = append(slices.Clip(all), all[0])
 		}
@@ -100,9 +51,9 @@ func duplicated(method, member string) apply {
 
 // everyPage puts an item on every page of a list.
 func everyPage(method, member string, extra object) apply {
-	return results(method, func(result object) {
+	return Results(method, func(result object) {
 		if all, ok := result[member].(list); ok {
-			result[member] = append(list{copied(extra)}, all...)
+			result[member] = append(list{Copied(extra)}, all...)
 		}
 	})
 }
@@ -120,7 +71,7 @@ func addingSilently() apply {
 		return &server.Tool{
 			Definition: object{"name": "more", "inputSchema": object{"type": "object"}},
 			Call: func(context.Context, *server.Request, map[string]any) (any, *wire.Error) {
-				return object{"content": textOf("more")}, nil
+				return object{"content": TextOf("more")}, nil
 			},
 		}
 	}
@@ -130,22 +81,22 @@ func addingSilently() apply {
 			r.Session.ToggleTool(more())
 		}
 	}
-	return all(
-		offering(func(c *server.Catalogue) {
+	return All(
+		Offering(func(c *server.Catalogue) {
 			c.Tools = append(c.Tools, &server.Tool{
 				Definition: object{"name": "show_more", "inputSchema": object{"type": "object"}},
 				Call: func(_ context.Context, r *server.Request, _ map[string]any) (any, *wire.Error) {
 					turn(r, true)
-					return object{"content": textOf("shown")}, nil
+					return object{"content": TextOf("shown")}, nil
 				},
 			})
 		}),
-		wrapping("tools/call", server.Named("toggle_tool",
+		Wrapping("tools/call", server.Named("toggle_tool",
 			func(_ context.Context, r *server.Request, _ server.Handler) (any, *wire.Error) {
 				turn(r, false)
-				return object{"content": textOf("hidden")}, nil
+				return object{"content": TextOf("hidden")}, nil
 			})),
-		sending(server.OnMessage("notifications/tools/list_changed", func(out *server.Outgoing) []*server.Outgoing {
+		Sending(server.OnMessage("notifications/tools/list_changed", func(out *server.Outgoing) []*server.Outgoing {
 			if out.Session.Value(shownKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool).Load() {
 				return nil
 			}
@@ -153,8 +104,6 @@ func addingSilently() apply {
 		})),
 	)
 }
-
-func textOf(s string) list { return list{object{"type": "text", "text": s}} }
 
 // measure is a tool whose arguments have to follow all kinds of rules.
 func measure() *server.Tool {
@@ -170,7 +119,7 @@ func measure() *server.Tool {
 			"required": list{"count", "mode"},
 		}},
 		Call: func(context.Context, *server.Request, map[string]any) (any, *wire.Error) {
-			return object{"content": textOf("measured")}, nil
+			return object{"content": TextOf("measured")}, nil
 		},
 	}
 }
@@ -179,17 +128,17 @@ func measure() *server.Tool {
 // goes by another.
 func misjudging(argument string, change func(schema object)) apply {
 	listed := measure().Definition["inputSchema"]
-	return all(
-		offering(func(c *server.Catalogue) {
+	return All(
+		Offering(func(c *server.Catalogue) {
 			t := measure()
 			change(t.Definition["inputSchema"].(object)["properties"].(object)[argument].(object))
 			c.Tools = append(c.Tools, t)
 		}),
-		tool("measure", having("inputSchema", listed)),
+		tool("measure", Having("inputSchema", listed)),
 	)
 }
 
-func unchecked(argument, keyword string) apply { return misjudging(argument, lacking(keyword)) }
+func unchecked(argument, keyword string) apply { return misjudging(argument, Lacking(keyword)) }
 
 // server/tools
 var toolFaults = []Fault{
@@ -199,18 +148,18 @@ var toolFaults = []Fault{
 		Collateral: []string{
 			"lifecycle.capability.server-emits-tools-list-changed",
 		},
-		Apply: undeclared("tools"),
+		Apply: Undeclared("tools"),
 	},
 	{
 		ID: "tools.list-refused", Requirement: "tools.list.answered",
 		Summary: "tools/list is refused with -32603.",
-		Apply:   refusing("tools/list", server.InternalError, always),
+		Apply:   Refusing("tools/list", server.InternalError, Always),
 	},
 	{
 		ID: "tools.second-page-refused", Requirement: "pagination.operations",
 		Collateral: []string{"pagination.error.invalid-cursor-code"},
 		Summary:    "The second page of tools/list is refused.",
-		Apply: refusing("tools/list", server.InternalError, func(r *server.Request) bool {
+		Apply: Refusing("tools/list", server.InternalError, func(r *server.Request) bool {
 			cursor, ok := r.Params["cursor"].(string)
 			return ok && len(cursor) > 30
 		}),
@@ -218,7 +167,7 @@ var toolFaults = []Fault{
 	{
 		ID: "tools.listed-but-unknown", Requirement: "tools.list.callable",
 		Summary: "A tool is listed, and unknown when it is called.",
-		Apply: offering(func(c *server.Catalogue) {
+		Apply: Offering(func(c *server.Catalogue) {
 			for _, t := range c.Tools {
 				if t.Name() == "resource_links" || t.Name() == "annotated_content" {
 					t.Call = func(_ context.Context, r *server.Request, _ map[string]any) (any, *wire.Error) {
@@ -232,12 +181,12 @@ var toolFaults = []Fault{
 	{
 		ID: "tools.listed-but-no-method", Requirement: "tools.list.callable",
 		Summary: "Calling a listed tool is refused with -32601.",
-		Apply:   refusing("tools/call", server.MethodNotFound, calling("annotated_content")),
+		Apply:   Refusing("tools/call", server.MethodNotFound, calling("annotated_content")),
 	},
 	{
 		ID: "tools.change-unannounced", Requirement: "tools.list-changed.sent",
 		Summary: "The list changes without notifications/tools/list_changed.",
-		Apply:   dropping("notifications/tools/list_changed"),
+		Apply:   Dropping("notifications/tools/list_changed"),
 	},
 	{
 		ID: "tools.change-unannounced-when-added", Requirement: "tools.list-changed.sent",
@@ -252,19 +201,19 @@ var toolFaults = []Fault{
 	{
 		ID: "tools.change-announced-once", Requirement: "tools.list-changed.sent", Form: InSequence,
 		Summary: "Only the first change of the list in a session is announced.",
-		Apply:   firstOnly("notifications/tools/list_changed"),
+		Apply:   FirstOnly("notifications/tools/list_changed"),
 	},
 	{
 		ID: "tools.announced-early", Requirement: "tools.list-changed.sent", Form: InSequence,
 		Summary: "A change of the list is announced before it is made.",
-		Apply: tellingEarly("toggle_tool", "notifications/tools/list_changed", func(s *server.Session) {
+		Apply: TellingEarly("toggle_tool", "notifications/tools/list_changed", func(s *server.Session) {
 			s.Notify("notifications/tools/list_changed", nil)
 		}),
 	},
 	{
 		ID: "tools.removal-unannounced", Requirement: "tools.list-changed.sent",
 		Summary: "The addition of a tool is announced, its removal is not.",
-		Apply: sending(server.OnMessage("notifications/tools/list_changed",
+		Apply: Sending(server.OnMessage("notifications/tools/list_changed",
 			func(out *server.Outgoing) []*server.Outgoing {
 				n := out.Session.Value(changesKey{}, func() any { return new(atomic.Int64) }).(*atomic.Int64)
 				if n.Add(1)%2 == 0 {
@@ -276,11 +225,11 @@ var toolFaults = []Fault{
 	{
 		ID: "tools.late-duplicate", Requirement: "tools.name.unique",
 		Summary: "A tool that has come into the list has the name of another one.",
-		Apply: results("tools/list", func(result object) {
+		Apply: Results("tools/list", func(result object) {
 			all, _ := result["tools"].(list)
 			for _, tool := range all {
 				if tool, ok := tool.(object); ok && tool["name"] == "extra" {
-					result["tools"] = append(slices.Clip(all), copied(tool))
+					result["tools"] = append(slices.Clip(all), Copied(tool))
 				}
 			}
 		}),
@@ -288,7 +237,7 @@ var toolFaults = []Fault{
 	{
 		ID: "tools.late-content-missing", Requirement: "schema.call-tool-result",
 		Summary: "A tool that has come into the list gives a result without content.",
-		Apply:   called("extra", lacking("content")),
+		Apply:   Called("extra", Lacking("content")),
 	},
 	{
 		ID: "tools.duplicate-name", Requirement: "tools.name.unique",
@@ -306,28 +255,28 @@ var toolFaults = []Fault{
 	{
 		ID: "tools.input-schema-type", Requirement: "tools.input-schema.valid",
 		Summary: `An input schema has a property of the type "str".`,
-		Apply: tool("echo", having("inputSchema", object{
+		Apply: tool("echo", Having("inputSchema", object{
 			"type": "object", "properties": object{"text": object{"type": "str"}}, "required": list{"text"},
 		})),
 	},
 	{
 		ID: "tools.input-schema-required", Requirement: "tools.input-schema.valid",
 		Summary: "In an input schema, required stands in the property as a boolean.",
-		Apply: tool("echo", having("inputSchema", object{
+		Apply: tool("echo", Having("inputSchema", object{
 			"type": "object", "properties": object{"text": object{"type": "string", "required": true}},
 		})),
 	},
 	{
 		ID: "tools.output-schema-type", Requirement: "tools.output-schema.valid",
 		Summary: `An output schema has a property of the type "float".`,
-		Apply: tool("sum", having("outputSchema", object{
+		Apply: tool("sum", Having("outputSchema", object{
 			"type": "object", "properties": object{"sum": object{"type": "float"}}, "required": list{"sum"},
 		})),
 	},
 	{
 		ID: "tools.dangling-link", Requirement: "tools.resource-link.resolvable",
 		Summary: "A tool returns a link to a resource that cannot be read.",
-		Apply: blocks("resource_links", func(block object) {
+		Apply: Blocks("resource_links", func(block object) {
 			if block["uri"] == "test://static-text" {
 				block["uri"] = "test://nowhere"
 			}
@@ -337,13 +286,13 @@ var toolFaults = []Fault{
 		ID: "tools.resources-undeclared", Requirement: "tools.embedded-resource.resources-capability",
 		Summary:    "Tools embed resources, but the server offers no resources.",
 		Collateral: []string{"tools.resource-link.resolvable"},
-		Apply:      without("resources"),
+		Apply:      Without("resources"),
 	},
 	{
 		ID: "tools.structured-array", Requirement: "tools.structured-content.object",
 		Summary:    "structuredContent is an array.",
 		Collateral: []string{"tools.output-schema.conforms"},
-		Apply: called("sum", func(result object) {
+		Apply: Called("sum", func(result object) {
 			result["structuredContent"] = list{result["structuredContent"]}
 		}),
 	},
@@ -351,23 +300,23 @@ var toolFaults = []Fault{
 		ID: "tools.structured-string", Requirement: "tools.structured-content.object",
 		Summary:    "structuredContent is JSON in a string.",
 		Collateral: []string{"tools.output-schema.conforms"},
-		Apply:      called("sum", having("structuredContent", `{"sum":3}`)),
+		Apply:      Called("sum", Having("structuredContent", `{"sum":3}`)),
 	},
 	{
 		ID: "tools.structured-without-text", Requirement: "tools.structured-content.text-copy",
 		Summary: "Structured content is not repeated as text.",
-		Apply:   called("sum", having("content", textOf("Done."))),
+		Apply:   Called("sum", Having("content", TextOf("Done."))),
 	},
 	{
 		ID: "tools.structured-missing", Requirement: "tools.output-schema.structured-present",
 		Summary: "A tool with an output schema returns text only.",
-		Apply:   called("sum", lacking("structuredContent")),
+		Apply:   Called("sum", Lacking("structuredContent")),
 	},
 	{
 		ID: "tools.structured-missing-for-zero", Requirement: "tools.output-schema.structured-present", Form: ByValue,
 		Summary: "A sum of zero comes as text only.",
-		Apply: called("sum", func(result object) {
-			if text(object{"sum": wire.At(result, "structuredContent", "sum")}) == `{"sum":0}` {
+		Apply: Called("sum", func(result object) {
+			if Text(object{"sum": wire.At(result, "structuredContent", "sum")}) == `{"sum":0}` {
 				delete(result, "structuredContent")
 			}
 		}),
@@ -375,7 +324,7 @@ var toolFaults = []Fault{
 	{
 		ID: "tools.structured-text-of-before", Requirement: "tools.structured-content.text-copy",
 		Summary: "The text beside structured content is that of the call before.",
-		Apply: wrapping("tools/call", server.Named("sum", server.Edit(func(r *server.Request, result map[string]any) {
+		Apply: Wrapping("tools/call", server.Named("sum", server.Edit(func(r *server.Request, result map[string]any) {
 			before := r.Session.Value(beforeKey{}, func() any { return new(atomic.Value) }).(*atomic.Value)
 			if old := before.Swap(result["content"]); old != nil {
 				result["content"] = old
@@ -385,26 +334,26 @@ var toolFaults = []Fault{
 	{
 		ID: "tools.structured-wrong-type", Requirement: "tools.output-schema.conforms",
 		Summary: "A number of the output schema comes as a string.",
-		Apply: called("sum", func(result object) {
+		Apply: Called("sum", func(result object) {
 			result["structuredContent"] = object{"sum": "3"}
-			result["content"] = textOf(`{"sum":"3"}`)
+			result["content"] = TextOf(`{"sum":"3"}`)
 		}),
 	},
 	{
 		ID: "tools.structured-wrong-type-below-zero", Requirement: "tools.output-schema.conforms", Form: ByValue,
 		Summary: "A sum below zero comes as a string.",
-		Apply: called("sum", func(result object) {
-			if structured := text(object{"sum": wire.At(result, "structuredContent",
+		Apply: Called("sum", func(result object) {
+			if structured := Text(object{"sum": wire.At(result, "structuredContent",
 				"sum")}); strings.HasPrefix(structured, `{"sum":-`) {
 				result["structuredContent"] = object{"sum": structured}
-				result["content"] = textOf(text(object{"sum": structured}))
+				result["content"] = TextOf(Text(object{"sum": structured}))
 			}
 		}),
 	},
 	{
 		ID: "tools.structured-misnamed-for-one-kind", Requirement: "tools.output-schema.conforms", Form: ByValue,
 		Summary: "The result of a tool has another member than its output schema requires, for one of the values that an argument may have.",
-		Apply: servingTool(object{
+		Apply: ServingTool(object{
 			"name": "weigh", "annotations": object{"readOnlyHint": true},
 			"inputSchema": object{
 				"type": "object", "properties": object{"unit": object{"$ref": "#/$defs/unit"}},
@@ -418,67 +367,67 @@ var toolFaults = []Fault{
 			if wire.At(r.Params, "arguments", "unit") == "stone" {
 				member = "stones"
 			}
-			return object{"structuredContent": object{member: 3}, "content": textOf(text(object{member: 3}))}, nil
+			return object{"structuredContent": object{member: 3}, "content": TextOf(Text(object{member: 3}))}, nil
 		}),
 	},
 	{
 		ID: "tools.structured-misnamed", Requirement: "tools.output-schema.conforms",
 		Summary: "A required member of the output schema has another name in the result.",
-		Apply: called("sum", func(result object) {
+		Apply: Called("sum", func(result object) {
 			result["structuredContent"] = object{"result": 3}
-			result["content"] = textOf(`{"result":3}`)
+			result["content"] = TextOf(`{"result":3}`)
 		}),
 	},
 	{
 		ID: "tools.unknown-as-result", Requirement: "tools.error.unknown-tool-protocol-error",
 		Summary: "The call of an unknown tool gets a result with isError.",
-		Apply:   answering("tools/call", object{"content": textOf("Unknown tool"), "isError": true}, unknownNamed),
+		Apply:   Answering("tools/call", object{"content": TextOf("Unknown tool"), "isError": true}, unknownNamed),
 	},
 	{
 		ID: "tools.unknown-as-success", Requirement: "tools.error.unknown-tool-protocol-error",
 		Summary: "The call of an unknown tool gets a plain result.",
-		Apply:   answering("tools/call", object{"content": textOf("")}, unknownNamed),
+		Apply:   Answering("tools/call", object{"content": TextOf("")}, unknownNamed),
 	},
 	{
 		ID: "tools.unknown-code-method", Requirement: "tools.error.unknown-tool-code",
 		Summary: "The call of an unknown tool is refused with -32601.",
-		Apply:   refusing("tools/call", server.MethodNotFound, unknownNamed),
+		Apply:   Refusing("tools/call", server.MethodNotFound, unknownNamed),
 	},
 	{
 		ID: "tools.unknown-code-internal", Requirement: "tools.error.unknown-tool-code",
 		Summary: "The call of an unknown tool is refused with -32603.",
-		Apply:   refusing("tools/call", server.InternalError, unknownNamed),
+		Apply:   Refusing("tools/call", server.InternalError, unknownNamed),
 	},
 	{
 		ID: "tools.inherited-name-code", Requirement: "tools.error.unknown-tool-code", Form: ByValue,
 		Summary: "The call of a tool with the name of a member that every JavaScript object has is refused with -32603.",
-		Apply:   refusing("tools/call", server.InternalError, calling("constructor")),
+		Apply:   Refusing("tools/call", server.InternalError, calling("constructor")),
 	},
 	{
 		ID: "tools.inherited-name-result", Requirement: "tools.error.unknown-tool-protocol-error", Form: ByValue,
 		Summary: "The call of a tool with the name of a member that every JavaScript object has gets a result.",
-		Apply:   answering("tools/call", object{"content": textOf("[object Undefined]")}, calling("toString")),
+		Apply:   Answering("tools/call", object{"content": TextOf("[object Undefined]")}, calling("toString")),
 	},
 	{
 		ID: "tools.invalid-arguments-code", Requirement: "tools.error.invalid-arguments-form",
 		Summary: "Arguments that do not fit are refused with -32603.",
-		Apply:   wrapping("tools/call", server.Named("sum", server.Recode(server.InvalidParams, server.InternalError))),
+		Apply:   Wrapping("tools/call", server.Named("sum", server.Recode(server.InvalidParams, server.InternalError))),
 	},
 	{
 		ID: "tools.arguments-unchecked", Requirement: "tools.security.validate-inputs",
 		Summary: "Arguments are not checked against the input schema.",
-		Apply: wrapping("tools/call",
+		Apply: Wrapping("tools/call",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				if _, ok := r.Params["arguments"].(object); !ok || unknownTool(r) || r.Params["name"] == "sum" {
+				if _, ok := r.Params["arguments"].(object); !ok || UnknownTool(r) || r.Params["name"] == "sum" {
 					return next(ctx, r)
 				}
-				return pardoning(object{"content": textOf("undefined")})(ctx, r, next)
+				return Pardoning(object{"content": TextOf("undefined")})(ctx, r, next)
 			}),
 	},
 	{
 		ID: "tools.missing-argument-accepted", Requirement: "tools.security.validate-inputs",
 		Summary: "A required argument may be missing.",
-		Apply: answering("tools/call", object{"content": textOf("NaN"), "structuredContent": object{"sum": 0}},
+		Apply: Answering("tools/call", object{"content": TextOf("NaN"), "structuredContent": object{"sum": 0}},
 			func(r *server.Request) bool {
 				given, ok := r.Params["arguments"].(object)
 				_, a := given["a"].(json.Number)
@@ -535,12 +484,12 @@ var toolFaults = []Fault{
 	{
 		ID: "tools.fraction-accepted", Requirement: "tools.security.validate-inputs",
 		Summary: "A fraction is accepted where the input schema wants an integer.",
-		Apply:   misjudging("count", having("type", "number")),
+		Apply:   misjudging("count", Having("type", "number")),
 	},
 	{
 		ID: "tools.null-accepted", Requirement: "tools.security.validate-inputs",
 		Summary: "null is accepted for a required argument.",
-		Apply: answering("tools/call", object{"content": textOf("null")}, func(r *server.Request) bool {
+		Apply: Answering("tools/call", object{"content": TextOf("null")}, func(r *server.Request) bool {
 			given, _ := r.Params["arguments"].(object)
 			text, ok := given["text"]
 			return ok && text == nil
@@ -549,7 +498,7 @@ var toolFaults = []Fault{
 	{
 		ID: "tools.surplus-member-accepted", Requirement: "tools.security.validate-inputs", WarnOnly: true,
 		Summary: "A member that the input schema does not allow is dropped.",
-		Apply: wrapping("tools/call",
+		Apply: Wrapping("tools/call",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				if given, _ := r.Params["arguments"].(object); len(given) > 0 &&
 					r.Params["name"] == "test_simple_text" {
@@ -561,8 +510,8 @@ var toolFaults = []Fault{
 	{
 		ID: "tools.arguments-required", Requirement: "tools.call.arguments-omitted",
 		Summary: "A call without the member arguments is refused.",
-		Apply: refusing("tools/call", server.InvalidParams, func(r *server.Request) bool {
-			return r.Params["arguments"] == nil && !unknownTool(r)
+		Apply: Refusing("tools/call", server.InvalidParams, func(r *server.Request) bool {
+			return r.Params["arguments"] == nil && !UnknownTool(r)
 		}),
 	},
 	{
@@ -570,15 +519,15 @@ var toolFaults = []Fault{
 		ID: "tools.empty-arguments-refused", Requirement: "tools.list.callable", WarnOnly: true,
 		Collateral: []string{"tools.error.execution-as-result"},
 		Summary:    "A call whose arguments are an empty object is refused, and one without the member arguments is served.",
-		Apply:      refusing("tools/call", server.InvalidParams, emptyArguments),
+		Apply:      Refusing("tools/call", server.InvalidParams, emptyArguments),
 	},
 	{
 		// https://github.com/php-mcp/server/issues/26
 		ID: "tools.empty-arguments-as-array", Requirement: "tools.list.callable", WarnOnly: true, Form: ByValue,
 		Collateral: []string{"tools.error.execution-as-result"},
 		Summary:    "Tools without parameters refuse a call without arguments, or with an empty object of them, as if they were an array; any arguments are served.",
-		Apply: all(
-			offering(func(c *server.Catalogue) {
+		Apply: All(
+			Offering(func(c *server.Catalogue) {
 				for _, tool := range c.Tools {
 					if properties, _ := wire.At(tool.Definition["inputSchema"],
 						"properties").(object); len(properties) == 0 {
@@ -586,65 +535,65 @@ var toolFaults = []Fault{
 					}
 				}
 			}),
-			refusing("tools/call", server.InvalidParams, func(r *server.Request) bool {
-				return emptyArguments(r) || r.Params["arguments"] == nil && !unknownTool(r)
+			Refusing("tools/call", server.InvalidParams, func(r *server.Request) bool {
+				return emptyArguments(r) || r.Params["arguments"] == nil && !UnknownTool(r)
 			}),
 		),
 	},
 	{
 		ID: "tools.failure-as-error", Requirement: "tools.error.execution-as-result",
 		Summary: "A failure inside a tool is reported as a JSON-RPC error.",
-		Apply:   refusing("tools/call", server.InternalError, calling("test_error_handling")),
+		Apply:   Refusing("tools/call", server.InternalError, calling("test_error_handling")),
 	},
 	{
 		ID: "tools.failure-unmarked", Requirement: "tools.error.execution-as-result",
 		Summary: "A failure inside a tool is reported without isError.",
-		Apply:   called("test_error_handling", lacking("isError")),
+		Apply:   Called("test_error_handling", Lacking("isError")),
 	},
 	{
 		ID: "tools.content-missing", Requirement: "schema.call-tool-result",
 		Summary: "A tool result has no content.",
-		Apply:   called("annotated_content", lacking("content")),
+		Apply:   Called("annotated_content", Lacking("content")),
 	},
 	{
 		ID: "tools.content-string", Requirement: "schema.call-tool-result",
 		Summary: "The content of a tool result is a string.",
-		Apply:   called("annotated_content", having("content", "plain text")),
+		Apply:   Called("annotated_content", Having("content", "plain text")),
 	},
 	{
 		ID: "tools.content-block", Requirement: "schema.call-tool-result",
 		Summary: "The content of a tool result is one block, not an array.",
-		Apply:   called("annotated_content", having("content", object{"type": "text", "text": "x"})),
+		Apply:   Called("annotated_content", Having("content", object{"type": "text", "text": "x"})),
 	},
 	{
 		ID: "tools.is-error-string", Requirement: "schema.call-tool-result",
 		Summary: `isError is the string "false".`,
-		Apply:   called("annotated_content", having("isError", "false")),
+		Apply:   Called("annotated_content", Having("isError", "false")),
 	},
 	{
 		ID: "tools.text-number", Requirement: "schema.call-tool-result",
 		Summary: "The text of a block is a number.",
-		Apply:   blocks("annotated_content", having("text", 42)),
+		Apply:   Blocks("annotated_content", Having("text", 42)),
 	},
 	{
 		ID: "tools.name-missing", Requirement: "schema.list-tools-result",
 		Summary: "A tool has no name.",
-		Apply:   tool("annotated_content", lacking("name")),
+		Apply:   tool("annotated_content", Lacking("name")),
 	},
 	{
 		ID: "tools.input-schema-missing", Requirement: "schema.list-tools-result",
 		Summary: "A tool has no inputSchema.",
-		Apply:   tool("annotated_content", lacking("inputSchema")),
+		Apply:   tool("annotated_content", Lacking("inputSchema")),
 	},
 	{
 		ID: "tools.input-schema-empty", Requirement: "schema.list-tools-result",
 		Summary: "An inputSchema is empty, without a type.",
-		Apply:   tool("annotated_content", having("inputSchema", object{})),
+		Apply:   tool("annotated_content", Having("inputSchema", object{})),
 	},
 	{
 		ID: "tools.input-schema-array", Requirement: "schema.list-tools-result",
 		Summary: "An inputSchema has another type than object.",
-		Apply:   tool("annotated_content", having("inputSchema", object{"type": "array"})),
+		Apply:   tool("annotated_content", Having("inputSchema", object{"type": "array"})),
 	},
 	{
 		ID: "tools.hint-string", Requirement: "schema.list-tools-result",
@@ -656,12 +605,12 @@ var toolFaults = []Fault{
 	{
 		ID: "tools.description-null", Requirement: "schema.list-tools-result",
 		Summary: "The description of a tool is null.",
-		Apply:   tool("annotated_content", having("description", nil)),
+		Apply:   tool("annotated_content", Having("description", nil)),
 	},
 	{
 		ID: "tools.object-by-name", Requirement: "schema.list-tools-result",
 		Summary: "The tools are an object by name, not an array.",
-		Apply: results("tools/list", func(result object) {
+		Apply: Results("tools/list", func(result object) {
 			byName := object{}
 			all, _ := result["tools"].(list)
 			for _, t := range all {
@@ -676,30 +625,19 @@ var toolFaults = []Fault{
 // unknownNamed fits well-formed calls of tools that do not exist.
 func unknownNamed(r *server.Request) bool {
 	name, ok := r.Params["name"].(string)
-	return ok && name != "extra" && unknownTool(r)
-}
-
-// pardoning answers refused calls with a result.
-func pardoning(result object) server.Middleware {
-	return func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-		given, problem := next(ctx, r)
-		if problem != nil {
-			return copied(result), nil
-		}
-		return given, problem
-	}
+	return ok && name != "extra" && UnknownTool(r)
 }
 
 // growing gives a list one more item when a session reads it to its end again, and takes away
 // the tool that would change it.
 func growing(feature, toggle string, more object) apply {
-	return all(
-		offering(func(c *server.Catalogue) {
+	return All(
+		Offering(func(c *server.Catalogue) {
 			c.Tools = slices.DeleteFunc(c.Tools, func(t *server.Tool) bool { return t.Name() == toggle })
 		}),
-		wrapping(feature+"/list", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		Wrapping(feature+"/list", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			result, rpcErr := next(ctx, r)
-			if page, ok := result.(object); ok && page["nextCursor"] == nil && !once(r.Session, feature+" listed") {
+			if page, ok := result.(object); ok && page["nextCursor"] == nil && !Once(r.Session, feature+" listed") {
 				items, _ := page[feature].(list)
 				page[feature] = append(slices.Clip(items), more)
 			}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/mcpconform/mcpconform/internal/wellformed"
+	"github.com/mcpconform/mcpconform/internal/proof/wellformed"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 

@@ -6,10 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/net/html"
-
-	"github.com/mcpconform/mcpconform/internal/wellformed"
+	"github.com/mcpconform/mcpconform/internal/proof/wellformed"
 	"github.com/mcpconform/mcpconform/suites/result"
+	"golang.org/x/net/html"
 )
 
 // parseHTML parses strictly enough for what we write: it returns the elements

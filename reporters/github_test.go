@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpconform/mcpconform/internal/wellformed"
+	"github.com/mcpconform/mcpconform/internal/proof/wellformed"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 

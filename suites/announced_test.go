@@ -3,8 +3,8 @@ package suites_test
 import (
 	"testing"
 
+	"github.com/mcpconform/mcpconform/internal/proof/brief"
 	"github.com/mcpconform/mcpconform/suites/check"
-	"github.com/mcpconform/mcpconform/suites/internal/brief"
 )
 
 // The run reads and tries a list that a server announces some time after the handshake: an early empty list is not

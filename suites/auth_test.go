@@ -10,15 +10,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/mcpconform/mcpconform/internal/virtual"
+	"github.com/mcpconform/mcpconform/internal/hooks"
+	"github.com/mcpconform/mcpconform/internal/proof/brief"
+	"github.com/mcpconform/mcpconform/internal/proof/killmatrix"
+	"github.com/mcpconform/mcpconform/internal/proof/virtual"
 	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
-	"github.com/mcpconform/mcpconform/suites/internal/brief"
-	"github.com/mcpconform/mcpconform/suites/internal/killmatrix"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -62,7 +62,7 @@ func TestProtectedServer(t *testing.T) {
 		t.Run(over, func(t *testing.T) {
 			t.Parallel()
 			o := serverOptions()
-			mockserver.Protected(&o)
+			hooks.Protected(&o)
 			run := conducted(t, over, o)
 			if all := found(t, run); len(all) > 0 || run.Verdict != result.Conformant {
 				t.Errorf("the verdict is %s: %v %s", run.Verdict, all, run.Reason)
@@ -118,7 +118,7 @@ func bareAt(t *testing.T, a check.Authorization, open func(*testing.T) transport
 // Without a token the run says what is missing, and judges what it can.
 func TestProtectedServerWithoutToken(t *testing.T) {
 	o := serverOptions()
-	mockserver.Protected(&o)
+	hooks.Protected(&o)
 	run := bare(t, o, check.Authorization{Expired: mockserver.ExpiredToken})
 	if run.Verdict != result.Incomplete || !strings.Contains(run.Reason, "give an access token") {
 		t.Errorf("the verdict is %s: %s", run.Verdict, run.Reason)
@@ -173,9 +173,9 @@ func TestForeignGateway(t *testing.T) {
 func TestPartlyProtectedServer(t *testing.T) {
 	brief.WholeRuns(t)
 	o := serverOptions()
-	mockserver.Protected(&o)
+	hooks.Protected(&o)
 	o.Behaviour.HTTP.Reply = func(r *server.Reply) {
-		r.Pass = r.Situation == server.Unauthorized && r.Request.Header.Get("Authorization") == "" && !mockserver.Calls(r.Request)
+		r.Pass = r.Situation == server.Unauthorized && r.Request.Header.Get("Authorization") == "" && !hooks.Calls(r.Request)
 	}
 	run := bare(t, o, check.Authorization{Methods: []string{"tools/call"}})
 	if all := found(t, run); len(all) > 0 {
@@ -191,9 +191,9 @@ func TestPartlyProtectedServer(t *testing.T) {
 func TestPartlyProtectedServerWithToken(t *testing.T) {
 	brief.WholeRuns(t)
 	o := serverOptions()
-	mockserver.Protected(&o)
+	hooks.Protected(&o)
 	o.Behaviour.HTTP.Reply = func(r *server.Reply) {
-		r.Pass = r.Situation == server.Unauthorized && !mockserver.Calls(r.Request)
+		r.Pass = r.Situation == server.Unauthorized && !hooks.Calls(r.Request)
 	}
 	run := bareAt(t, check.Authorization{Methods: []string{"tools/call"}}, func(t *testing.T) transport.Dialer {
 		dialer, stop, err := serve(t.Context(), transport.NameHTTP, o)
@@ -218,7 +218,7 @@ func TestNoTokenIsShown(t *testing.T) { virtual.Test(t, testNoTokenIsShown) }
 
 func testNoTokenIsShown(t *testing.T) {
 	o := serverOptions()
-	mockserver.Protected(&o)
+	hooks.Protected(&o)
 	dialer, stop, err := serve(t.Context(), transport.NameHTTP, o)
 	if err != nil {
 		t.Fatal(err)
@@ -239,7 +239,7 @@ func testNoTokenIsShown(t *testing.T) {
 	if err := json.NewEncoder(&left).Encode(run); err != nil {
 		t.Fatal(err)
 	}
-	for _, token := range append(authorization.Tokens(), mockserver.GoodToken, mockserver.GoodToken[:20]) {
+	for _, token := range append(authorization.Tokens(), hooks.GoodToken, hooks.GoodToken[:20]) {
 		if strings.Contains(left.String(), token) {
 			t.Errorf("%s is shown", token)
 		}

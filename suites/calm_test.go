@@ -4,9 +4,9 @@ import (
 	"context"
 	"testing"
 
-	"github.com/mcpconform/mcpconform/mockserver"
-	"github.com/mcpconform/mcpconform/suites/internal/brief"
-	"github.com/mcpconform/mcpconform/suites/internal/calmmatrix"
+	"github.com/mcpconform/mcpconform/internal/proof/brief"
+	"github.com/mcpconform/mcpconform/internal/proof/calmmatrix"
+	"github.com/mcpconform/mcpconform/internal/proof/oddserver"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -14,7 +14,7 @@ import (
 // are not accused of anything.
 func TestCalmMatrix(t *testing.T) {
 	brief.WholeRuns(t)
-	oddities := mockserver.Oddities()
+	oddities := oddserver.Oddities()
 	m := calmmatrix.Matrix{
 		File: "../docs/calm-matrix.md",
 		Head: "# Calm matrix\n\n" +

@@ -11,9 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/virtual"
-	"github.com/mcpconform/mcpconform/mockserver"
-	"github.com/mcpconform/mcpconform/mockserver/mockclient"
+	"github.com/mcpconform/mcpconform/internal/proof/brief"
+	"github.com/mcpconform/mcpconform/internal/proof/hostile"
+	"github.com/mcpconform/mcpconform/internal/proof/oddclient"
+	"github.com/mcpconform/mcpconform/internal/proof/oddserver"
+	"github.com/mcpconform/mcpconform/internal/proof/virtual"
 	reference "github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -22,8 +24,6 @@ import (
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/client"
-	"github.com/mcpconform/mcpconform/suites/internal/brief"
-	"github.com/mcpconform/mcpconform/suites/internal/hostile"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -60,7 +60,7 @@ func corpusOf[E any](t *testing.T, rows []E, transports func(E) []string) []corp
 
 // TestHostileServers meets the hostile servers of the corpus over each transport.
 func TestHostileServers(t *testing.T) {
-	for _, c := range corpusOf(t, mockserver.Hostile(), func(p mockserver.HostilePeer) []string { return p.Transports }) {
+	for _, c := range corpusOf(t, oddserver.Hostile(), func(p oddserver.HostilePeer) []string { return p.Transports }) {
 		t.Run(c.row.Name+" over "+c.over, func(t *testing.T) {
 			hostile.Test(t, func(t *testing.T) (p hostile.Played) {
 				virtual.Test(t, func(t *testing.T) {
@@ -96,7 +96,7 @@ func play(t *testing.T, legal bool, s suites.Stimulus) hostile.Played {
 
 // TestHostileClients meets the hostile clients of the corpus over each transport.
 func TestHostileClients(t *testing.T) {
-	for _, c := range corpusOf(t, mockclient.Hostile(), func(p mockclient.HostilePeer) []string { return p.Transports }) {
+	for _, c := range corpusOf(t, oddclient.Hostile(), func(p oddclient.HostilePeer) []string { return p.Transports }) {
 		t.Run(c.row.Name+" over "+c.over, func(t *testing.T) {
 			hostile.Test(t, func(t *testing.T) (p hostile.Played) {
 				virtual.Test(t, func(t *testing.T) {
@@ -127,13 +127,13 @@ func clientAt(p client.Endpoint) reference.Standalone {
 
 // meeting is a hostile client that meets a hostile server.
 type meeting struct {
-	client mockclient.HostilePeer
-	server mockserver.HostilePeer
+	client oddclient.HostilePeer
+	server oddserver.HostilePeer
 }
 
 // meetings returns pairs in which each client and each server that speaks a transport occurs.
 func meetings() []meeting {
-	clients, servers := mockclient.Hostile(), mockserver.Hostile()
+	clients, servers := oddclient.Hostile(), oddserver.Hostile()
 	var all []meeting
 	for i := range max(len(clients), len(servers)) {
 		all = append(all, meeting{clients[i%len(clients)], servers[(i*7+3)%len(servers)]})
@@ -177,7 +177,7 @@ func TestHostileBothSides(t *testing.T) {
 
 // relayed plays a client against a server with the proxy between them, until the client or
 // the context ends.
-func relayed(ctx context.Context, t *testing.T, over string, trace *wire.Trace, o server.Options, peer mockclient.HostilePeer) {
+func relayed(ctx context.Context, t *testing.T, over string, trace *wire.Trace, o server.Options, peer oddclient.HostilePeer) {
 	t.Helper()
 	if over == transport.NameStdio {
 		d := &transport.Stdio{Launcher: transport.Func{Name: "server", Run: server.New(o).RunStdio}, ExitWait: time.Second}

@@ -3,10 +3,10 @@ package suites_test
 import (
 	"testing"
 
+	"github.com/mcpconform/mcpconform/internal/proof/brief"
 	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/schema"
-	"github.com/mcpconform/mcpconform/suites/internal/brief"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/virtual"
-	"github.com/mcpconform/mcpconform/mockserver"
+	"github.com/mcpconform/mcpconform/internal/proof/oddserver"
+	"github.com/mcpconform/mcpconform/internal/proof/virtual"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -121,8 +121,8 @@ func TestFirstSessionOnly(t *testing.T) {
 
 // applyOddity adds an oddity to the options of a server.
 func applyOddity(o *server.Options, id string) {
-	i := slices.IndexFunc(mockserver.Oddities(), func(o mockserver.Oddity) bool { return o.ID == id })
-	mockserver.Oddities()[i].Apply(o)
+	i := slices.IndexFunc(oddserver.Oddities(), func(o oddserver.Oddity) bool { return o.ID == id })
+	oddserver.Oddities()[i].Apply(o)
 }
 
 // handshakes runs all checks against a server over Streamable HTTP, and returns how long that takes.

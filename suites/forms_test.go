@@ -7,14 +7,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/mcpconform/mcpconform/internal/virtual"
+	"github.com/mcpconform/mcpconform/internal/proof/brief"
+	"github.com/mcpconform/mcpconform/internal/proof/killmatrix"
+	"github.com/mcpconform/mcpconform/internal/proof/oddclient"
+	"github.com/mcpconform/mcpconform/internal/proof/oddserver"
+	"github.com/mcpconform/mcpconform/internal/proof/virtual"
 	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/mockserver/mockclient"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
-	"github.com/mcpconform/mcpconform/suites/internal/brief"
-	"github.com/mcpconform/mcpconform/suites/internal/killmatrix"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -25,7 +26,7 @@ var derivedForms = []mockserver.Form{mockserver.BySession, mockserver.AtOnce, mo
 func formsOfServers() (derived []killmatrix.Derived) {
 	for _, plain := range mockserver.Catalogue() {
 		for _, form := range derivedForms {
-			f, ok := plain.In(form)
+			f, ok := oddserver.In(plain, form)
 			over := transport.NameHTTP
 			if !f.Shows(over) {
 				over = f.Transports[0]
@@ -68,7 +69,7 @@ func TestFormsPage(t *testing.T) {
 	var clients []killmatrix.Derived
 	for _, plain := range mockclient.Catalogue() {
 		for _, form := range derivedForms {
-			if _, ok := plain.In(form); ok {
+			if _, ok := oddclient.In(plain, form); ok {
 				clients = append(clients, killmatrix.Derived{ID: plain.ID, Form: string(form)})
 			}
 		}
@@ -113,7 +114,8 @@ tries all of one form, ` + "`-fault PREFIX`" + ` all forms of some faults, and b
 
 // A fault in another form leaves the first session as it is, and shows in the next one.
 func TestFormsOfMoments(t *testing.T) {
-	if _, ok := (mockserver.Fault{Apply: func(o *server.Options) { o.Without = []string{"tools"} }}).In(mockserver.BySession); ok {
+	if _, ok := oddserver.In(
+		mockserver.Fault{Apply: func(o *server.Options) { o.Without = []string{"tools"} }}, mockserver.BySession); ok {
 		t.Error("what a server offers is the same at every time")
 	}
 }

@@ -11,15 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
-	"github.com/mcpconform/mcpconform/internal/leftover"
+	"github.com/mcpconform/mcpconform/internal/proof/brief"
+	"github.com/mcpconform/mcpconform/internal/proof/leftover"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites"
-	"github.com/mcpconform/mcpconform/suites/internal/brief"
 	"github.com/mcpconform/mcpconform/suites/result"
+	"go.uber.org/goleak"
 )
 
 // shook is a script that answers initialize and goes on.

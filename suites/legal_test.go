@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/proof/brief"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
-	"github.com/mcpconform/mcpconform/suites/internal/brief"
 )
 
 // wrap puts a middleware around a method of the server under test.

@@ -12,8 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/hooks"
 	"github.com/mcpconform/mcpconform/internal/profile"
-	"github.com/mcpconform/mcpconform/internal/virtual"
+	"github.com/mcpconform/mcpconform/internal/proof/brief"
+	"github.com/mcpconform/mcpconform/internal/proof/killmatrix"
+	"github.com/mcpconform/mcpconform/internal/proof/virtual"
 	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/authserver"
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -22,8 +25,6 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
-	"github.com/mcpconform/mcpconform/suites/internal/brief"
-	"github.com/mcpconform/mcpconform/suites/internal/killmatrix"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -111,7 +112,7 @@ func serve(ctx context.Context, over string, o server.Options) (dialer transport
 		protection := *o.HTTP.Protection
 		as.Protect(&protection, true)
 		o.HTTP.Protection = &protection
-		at.Header = http.Header{"Authorization": {"Bearer " + mockserver.GoodToken}}
+		at.Header = http.Header{"Authorization": {"Bearer " + hooks.GoodToken}}
 	}
 	s := server.New(o)
 	ctx, cancel := context.WithCancel(ctx)
@@ -151,7 +152,7 @@ func listen(t *testing.T, h http.Handler) transport.Endpoint {
 
 // authorization is what a run is told of a protected mock server.
 var authorization = check.Authorization{
-	Expired: mockserver.ExpiredToken, OtherAudience: mockserver.AudienceToken, OtherUser: mockserver.UserToken, Narrow: mockserver.NarrowToken,
+	Expired: mockserver.ExpiredToken, OtherAudience: mockserver.AudienceToken, OtherUser: hooks.UserToken, Narrow: hooks.NarrowToken,
 	NarrowRequest: check.RPC{Method: "tools/call", Params: map[string]any{"name": "test_simple_text", "arguments": map[string]any{}}},
 }
 

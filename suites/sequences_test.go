@@ -7,13 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpconform/mcpconform/internal/virtual"
+	"github.com/mcpconform/mcpconform/internal/proof/brief"
+	"github.com/mcpconform/mcpconform/internal/proof/oddserver"
+	"github.com/mcpconform/mcpconform/internal/proof/virtual"
 	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
-	"github.com/mcpconform/mcpconform/suites/internal/brief"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -50,7 +51,7 @@ func ordered(t *testing.T, over string, seed uint64, o server.Options) (findings
 // TestSequencesAccuseNobody plays the sequences of many seeds with servers that are odd and legal.
 func TestSequencesAccuseNobody(t *testing.T) {
 	brief.WholeRuns(t)
-	oddities := slices.DeleteFunc(mockserver.Oddities(), func(o mockserver.Oddity) bool {
+	oddities := slices.DeleteFunc(oddserver.Oddities(), func(o oddserver.Oddity) bool {
 		topic, _, _ := strings.Cut(o.ID, ".")
 		return !slices.Contains([]string{"moments", "message", "cancellation", "ping"}, topic)
 	})

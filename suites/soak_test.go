@@ -11,8 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/leftover"
-	"github.com/mcpconform/mcpconform/internal/virtual"
+	"github.com/mcpconform/mcpconform/internal/proof/brief"
+	"github.com/mcpconform/mcpconform/internal/proof/leftover"
+	"github.com/mcpconform/mcpconform/internal/proof/virtual"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/transport/memory"
@@ -21,7 +22,6 @@ import (
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
 	suiteclient "github.com/mcpconform/mcpconform/suites/client"
-	"github.com/mcpconform/mcpconform/suites/internal/brief"
 )
 
 var soak = flag.Int("soak", 0, "how many runs TestSoak makes in this process, and how many thousand messages TestSoakProxy passes on (default: a few)")

@@ -12,10 +12,9 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
-
+	"github.com/mcpconform/mcpconform/internal/proof/killmatrix"
 	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/mockserver/mockclient"
-	"github.com/mcpconform/mcpconform/suites/internal/killmatrix"
 )
 
 // thread is a bug report about a server or a client, and a fault of the catalogues that has the same form.

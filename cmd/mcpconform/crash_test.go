@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/leftover"
+	"github.com/mcpconform/mcpconform/internal/proof/leftover"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/wellformed"
+	"github.com/mcpconform/mcpconform/internal/proof/wellformed"
 	"github.com/mcpconform/mcpconform/reference/transport"
 )
 

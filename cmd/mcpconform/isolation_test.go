@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/mcpconform/mcpconform/internal/leftover"
+	"github.com/mcpconform/mcpconform/internal/proof/leftover"
 	"github.com/mcpconform/mcpconform/reference/transport"
 )
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	. "github.com/mcpconform/mcpconform/internal/hooks/clienthooks"
 	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -12,112 +13,109 @@ import (
 )
 
 const (
-	requests      = "exchange/requests"
-	notifications = "exchange/notifications"
-	envelopes     = "hostile/envelopes"
-	notJSON       = "hostile/not-json"
+	notJSON = "hostile/not-json"
 )
 
 var baseFaults = []Fault{
 	{
 		ID: "base.truncated", Requirement: "base.json.well-formed",
 		Summary:    "A message breaks off before its end.",
-		Apply:      saying(`{"jsonrpc":"2.0","id":"cut","method":"ping"`),
+		Apply:      Saying(`{"jsonrpc":"2.0","id":"cut","method":"ping"`),
 		Collateral: []string{"http.client.body-single-message"},
 	},
 	{
 		ID: "base.duplicate-member", Requirement: "base.json.unique-names",
 		Summary: "A message has a member twice.",
-		Apply:   saying(`{"jsonrpc":"2.0","id":"double","method":"ping","method":"ping"}`),
+		Apply:   Saying(`{"jsonrpc":"2.0","id":"double","method":"ping","method":"ping"}`),
 	},
 	{
 		ID: "base.message-string", Requirement: "base.json.object",
 		Summary:    "A message is a string.",
-		Apply:      saying(`"ping"`),
+		Apply:      Saying(`"ping"`),
 		Collateral: []string{"http.client.body-single-message"},
 	},
 	{
 		ID: "base.jsonrpc-1.0", Requirement: "base.jsonrpc.version",
 		Summary: "jsonrpc is 1.0.",
-		Apply:   saying(`{"jsonrpc":"1.0","id":"old","method":"ping"}`),
+		Apply:   Saying(`{"jsonrpc":"1.0","id":"old","method":"ping"}`),
 	},
 	{
 		ID: "base.method-number", Requirement: "base.jsonrpc.method-string",
 		Summary:    "method is a number.",
-		Apply:      saying(`{"jsonrpc":"2.0","id":"number","method":7}`),
+		Apply:      Saying(`{"jsonrpc":"2.0","id":"number","method":7}`),
 		Collateral: []string{"http.client.body-single-message"},
 	},
 	{
 		ID: "base.params-array", Requirement: "base.jsonrpc.params-object",
 		Summary: "params is an array.",
-		Apply:   saying(`{"jsonrpc":"2.0","id":"array","method":"ping","params":[]}`),
+		Apply:   Saying(`{"jsonrpc":"2.0","id":"array","method":"ping","params":[]}`),
 	},
 	{
 		ID: "base.rpc-method", Requirement: "base.jsonrpc.rpc-prefix",
 		Summary:    "A method begins with rpc.",
-		Apply:      calling("rpc.discover", nil),
+		Apply:      Calling("rpc.discover", nil),
 		Collateral: []string{"lifecycle.capability.experimental-gated"},
 	},
 	{
-		ID: "base.member-case-ignored", Requirement: "base.jsonrpc.member-case", Scenario: requests,
+		ID: "base.member-case-ignored", Requirement: "base.jsonrpc.member-case", Scenario: Requests,
 		Summary: "A message with the members ID and METHOD is answered like a ping.",
-		Apply:   before(replies("after-wrong-case"), `{"jsonrpc":"2.0","id":"wrong-case","result":{}}`),
+		Apply:   Before(Replies("after-wrong-case"), `{"jsonrpc":"2.0","id":"wrong-case","result":{}}`),
 	},
 	{
 		ID: "base.batch", Requirement: "base.batch.not-sent",
 		Summary:    "Two requests come in an array.",
-		Apply:      saying(`[{"jsonrpc":"2.0","id":"b1","method":"ping"},{"jsonrpc":"2.0","id":"b2","method":"ping"}]`),
+		Apply:      Saying(`[{"jsonrpc":"2.0","id":"b1","method":"ping"},{"jsonrpc":"2.0","id":"b2","method":"ping"}]`),
 		Collateral: []string{"http.client.body-single-message", "http.client.post-per-message"},
 	},
 	{
-		ID: "base.batch-served", Requirement: "base.batch.not-served", Scenario: envelopes,
+		ID: "base.batch-served", Requirement: "base.batch.not-served", Scenario: Envelopes,
 		Summary: "A request of a batch is answered with a result.",
-		Apply:   before(replies("after-batch"), `{"jsonrpc":"2.0","id":"batch-1","result":{}}`),
+		Apply:   Before(Replies("after-batch"), `{"jsonrpc":"2.0","id":"batch-1","result":{}}`),
 	},
 	{
-		ID: "base.answers-none", Requirement: "base.response.present", Scenario: requests,
+		ID: "base.answers-none", Requirement: "base.response.present", Scenario: Requests,
 		Summary: "No request of the server is answered.",
-		Apply:   dropping(answers),
+		Apply:   Dropping(Answers),
 		Collateral: []string{"architecture.client.routing", "http.client.messages-before-response", "ping.either-side",
 			"ping.response-prompt"},
 	},
 	{
-		ID: "base.response-twice", Requirement: "base.response.once", Scenario: requests,
+		ID: "base.response-twice", Requirement: "base.response.once", Scenario: Requests,
 		Summary: "Requests of the server are answered twice.",
-		Apply:   twice(results),
+		Apply:   Twice(Results),
 	},
 	{
-		ID: "base.response-other-id", Requirement: "base.response.only-to-requests", Scenario: requests,
+		ID: "base.response-other-id", Requirement: "base.response.only-to-requests", Scenario: Requests,
 		Summary: "An answer has an id that no request has.",
-		Apply:   replacing(replies("a word"), `"a word"`, `"another"`),
+		Apply:   Replacing(Replies("a word"), `"a word"`, `"another"`),
 		Collateral: []string{"base.params.omitted", "base.request.string-id-served", "base.response.present",
 			"ping.either-side", "ping.response-prompt"},
 	},
 	{
-		ID: "base.response-without-id", Requirement: "base.response.id-echo", Scenario: requests,
+		ID: "base.response-without-id", Requirement: "base.response.id-echo", Scenario: Requests,
 		Summary: "A result has no id.",
-		Apply:   editing(replies("a word"), func(m object) { delete(m, "id") }),
+		Apply:   Editing(Replies("a word"), func(m object) { delete(m, "id") }),
 		Collateral: []string{"base.params.omitted", "base.request.string-id-served", "base.response.present",
 			"ping.either-side", "ping.response-prompt"},
 	},
 	{
-		ID: "base.id-as-number", Requirement: "base.response.id-type-echo", Scenario: requests,
+		ID: "base.id-as-number", Requirement: "base.response.id-type-echo", Scenario: Requests,
 		Summary: "The id \"1234\" comes back as a number.",
-		Apply:   replacing(replies("1234"), `"1234"`, "1234"),
+		Apply:   Replacing(Replies("1234"), `"1234"`, "1234"),
 	},
 	{
-		ID: "base.string-ids-as-zero", Requirement: "base.request.string-id-served", Scenario: requests,
+		ID: "base.string-ids-as-zero", Requirement: "base.request.string-id-served", Scenario: Requests,
 		Summary: "A request whose id is a string is answered with the id 0.",
-		Apply:   editing(named, func(m object) { m["id"] = 0 }),
+		Apply:   Editing(Named, func(m object) { m["id"] = 0 }),
 		Collateral: []string{"base.response.present", "base.response.only-to-requests", "base.response.once",
 			"ping.response-prompt"},
 	},
 	{
 		ID: "base.stray-refused", Requirement: "base.response.only-to-requests", Scenario: "faults/responses",
 		Summary: "A response that the client did not ask for is answered with an error without an id.",
-		Apply: wrapping(func(conn transport.Conn) transport.Conn {
+		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
 			refused := false
-			return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
+			return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
 				if refused || !heard(conn, `"id":"hello"`) {
 					return []outgoing{out}
 				}
@@ -129,98 +127,98 @@ var baseFaults = []Fault{
 		Collateral: []string{"base.response.id-echo"},
 	},
 	{
-		ID: "base.neither-result-nor-error", Requirement: "base.response.result-or-error", Scenario: requests,
+		ID: "base.neither-result-nor-error", Requirement: "base.response.result-or-error", Scenario: Requests,
 		Summary: "A response has neither result nor error.",
-		Apply:   editing(replies("a word"), func(m object) { delete(m, "result") }),
+		Apply:   Editing(Replies("a word"), func(m object) { delete(m, "result") }),
 		Collateral: []string{"architecture.client.routing", "base.params.omitted", "base.request.string-id-served",
 			"base.response.present", "http.client.body-single-message", "http.client.messages-before-response",
 			"ping.either-side", "ping.response-prompt"},
 	},
 	{
-		ID: "base.error-and-result", Requirement: "base.response.not-both", Scenario: requests,
+		ID: "base.error-and-result", Requirement: "base.response.not-both", Scenario: Requests,
 		Summary: "A response has both a result and an error.",
-		Apply: editing(replies("a word"), func(m object) {
+		Apply: Editing(Replies("a word"), func(m object) {
 			m["error"] = object{"code": -32603, "message": "Internal error"}
 		}),
 		Collateral: []string{"base.params.omitted", "base.request.string-id-served", "ping.either-side",
 			"ping.response-prompt"},
 	},
 	{
-		ID: "base.result-array", Requirement: "base.response.result-object", Scenario: requests,
+		ID: "base.result-array", Requirement: "base.response.result-object", Scenario: Requests,
 		Summary: "A result is an array.",
-		Apply:   editing(replies("a word"), func(m object) { m["result"] = list{} }),
+		Apply:   Editing(Replies("a word"), func(m object) { m["result"] = list{} }),
 	},
 	{
-		ID: "base.error-text", Requirement: "base.error.object", Scenario: requests,
+		ID: "base.error-text", Requirement: "base.error.object", Scenario: Requests,
 		Summary:    "An error is a text.",
-		Apply:      editing(refusals, func(m object) { m["error"] = "Method not found" }),
+		Apply:      Editing(Refusals, func(m object) { m["error"] = "Method not found" }),
 		Collateral: []string{"base.error.method-not-found"},
 	},
 	{
-		ID: "base.error-without-code", Requirement: "base.error.code-present", Scenario: requests,
+		ID: "base.error-without-code", Requirement: "base.error.code-present", Scenario: Requests,
 		Summary:    "An error has no code.",
 		Apply:      editingError(func(e object) { delete(e, "code") }),
 		Collateral: []string{"base.error.method-not-found"},
 	},
 	{
-		ID: "base.error-without-message", Requirement: "base.error.message-present", Scenario: requests,
+		ID: "base.error-without-message", Requirement: "base.error.message-present", Scenario: Requests,
 		Summary: "An error has no message.",
 		Apply:   editingError(func(e object) { delete(e, "message") }),
 	},
 	{
-		ID: "base.error-code-text", Requirement: "base.error.code-integer", Scenario: requests,
+		ID: "base.error-code-text", Requirement: "base.error.code-integer", Scenario: Requests,
 		Summary:    "The code of an error is a string.",
 		Apply:      editingError(func(e object) { e["code"] = "-32601" }),
 		Collateral: []string{"base.error.method-not-found"},
 	},
 	{
-		ID: "base.error-message-number", Requirement: "base.error.message-string", Scenario: requests,
+		ID: "base.error-message-number", Requirement: "base.error.message-string", Scenario: Requests,
 		Summary: "The message of an error is a number.",
 		Apply:   editingError(func(e object) { e["message"] = 32601 }),
 	},
 	{
-		ID: "base.error-message-dump", Requirement: "base.error.message-concise", Scenario: requests,
+		ID: "base.error-message-dump", Requirement: "base.error.message-concise", Scenario: Requests,
 		Summary: "The message of an error is a dump of all that the client knows.",
 		Apply: editingError(func(e object) {
 			e["message"] = "Method not found\n" + strings.Repeat("handlers[sampling/createMessage] = function\n", 40)
 		}),
 	},
 	{
-		ID: "base.reserved-code", Requirement: "base.error.reserved-codes", Scenario: requests,
+		ID: "base.reserved-code", Requirement: "base.error.reserved-codes", Scenario: Requests,
 		Summary:    "An error has a reserved code that has no meaning.",
 		Apply:      editingError(func(e object) { e["code"] = -32650 }),
 		Collateral: []string{"base.error.method-not-found"},
 	},
 	{
-		ID: "base.unknown-method-code", Requirement: "base.error.method-not-found", Scenario: requests,
+		ID: "base.unknown-method-code", Requirement: "base.error.method-not-found", Scenario: Requests,
 		Summary: "A request of an unknown method is refused with -32603.",
 		Apply:   editingError(func(e object) { e["code"] = -32603 }),
 	},
 	{
-		ID: "base.unknown-method-result", Requirement: "base.error.method-not-found", Scenario: requests,
+		ID: "base.unknown-method-result", Requirement: "base.error.method-not-found", Scenario: Requests,
 		Summary: "A request of an unknown method is answered with a result.",
-		Apply:   editing(refusals, served),
+		Apply:   Editing(Refusals, Served),
 	},
 	{
-		ID: "base.unknown-method-death", Requirement: "base.error.method-not-found", Scenario: requests,
+		ID: "base.unknown-method-death", Requirement: "base.error.method-not-found", Scenario: Requests,
 		Summary:    "A request of an unknown method ends the client.",
-		Apply:      dyingOf("com.example/no-such-method"),
+		Apply:      DyingOf("com.example/no-such-method"),
 		Collateral: []string{"base.response.present"},
 	},
 	{
 		ID: "base.unreadable-id-guessed", Requirement: "base.error.undetectable-id", Scenario: notJSON,
 		Summary: "Text that is not JSON is answered with an error whose id is a guess.",
-		Apply:   before(replies("after"), `{"jsonrpc":"2.0","id":0,"error":{"code":-32700,"message":"Parse error"}}`),
+		Apply:   Before(Replies("after"), `{"jsonrpc":"2.0","id":0,"error":{"code":-32700,"message":"Parse error"}}`),
 	},
 	{
 		ID: "base.refuses-after-noise", Requirement: "base.error.parse-survive", Scenario: notJSON,
 		Summary: "After a text that is not JSON all pings are refused.",
-		Apply:   refusing(replies("after")),
+		Apply:   Refusing(Replies("after")),
 	},
 	{
-		ID: "base.unknown-kin-code", Requirement: "base.error.method-not-found", Scenario: requests,
+		ID: "base.unknown-kin-code", Requirement: "base.error.method-not-found", Scenario: Requests,
 		Summary: "A request of an unknown method whose name begins like that of a known one is refused with -32602.",
-		Apply: editing(replies("unknown-kin"), func(m object) {
+		Apply: Editing(Replies("unknown-kin"), func(m object) {
 			m["error"] = object{"code": -32602, "message": "Invalid params"}
 		}),
 	},
@@ -230,60 +228,60 @@ var baseFaults = []Fault{
 		Apply:   editingError(func(e object) { e["code"] = -32603 }),
 	},
 	{
-		ID: "base.invalid-request-code", Requirement: "base.error.invalid-request", Scenario: envelopes,
+		ID: "base.invalid-request-code", Requirement: "base.error.invalid-request", Scenario: Envelopes,
 		Summary: "A message that is not a request is refused with -32603.",
 		Apply:   editingError(func(e object) { e["code"] = -32603 }),
 	},
 	{
-		ID: "base.invalid-request-served", Requirement: "base.error.invalid-request", Scenario: envelopes,
+		ID: "base.invalid-request-served", Requirement: "base.error.invalid-request", Scenario: Envelopes,
 		Summary: "A message without method gets a result.",
-		Apply:   before(replies("after"), `{"jsonrpc":"2.0","id":"no-method","result":{}}`),
+		Apply:   Before(Replies("after"), `{"jsonrpc":"2.0","id":"no-method","result":{}}`),
 	},
 	{
 		ID: "base.parse-error-code", Requirement: "base.error.parse-error", Scenario: notJSON,
 		Summary: "Text that is not JSON is answered with -32603.",
-		Apply: before(replies("after"),
+		Apply: Before(Replies("after"),
 			`{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Internal error"}}`),
 	},
 	{
 		ID: "base.parse-death", Requirement: "base.error.parse-survive", Scenario: notJSON,
 		Summary:    "Text that is not JSON ends the client.",
-		Apply:      dyingOf("not JSON at all"),
+		Apply:      DyingOf("not JSON at all"),
 		Collateral: []string{"base.response.present"},
 	},
 	{
 		ID: "base.request-without-id", Requirement: "base.request.id-present",
 		Summary: "A request has no id.",
-		Apply:   saying(`{"jsonrpc":"2.0","method":"tools/list"}`),
+		Apply:   Saying(`{"jsonrpc":"2.0","method":"tools/list"}`),
 	},
 	{
 		ID: "base.request-id-fraction", Requirement: "base.request.id-type",
 		Summary: "The id of a request has a fraction.",
-		Apply:   saying(`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`),
+		Apply:   Saying(`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`),
 	},
 	{
 		ID: "base.request-id-object", Requirement: "base.request.id-type",
 		Summary: "The id of a request is an object.",
-		Apply:   saying(`{"jsonrpc":"2.0","id":{},"method":"ping"}`),
+		Apply:   Saying(`{"jsonrpc":"2.0","id":{},"method":"ping"}`),
 	},
 	{
 		ID: "base.request-id-null", Requirement: "base.request.id-not-null",
 		Summary: "The id of a request is null.",
-		Apply:   saying(`{"jsonrpc":"2.0","id":null,"method":"ping"}`),
+		Apply:   Saying(`{"jsonrpc":"2.0","id":null,"method":"ping"}`),
 	},
 	{
 		ID: "base.request-id-reused", Requirement: "base.request.id-unique",
 		Summary: "Two requests have the same id.",
-		Apply: doing(func(ctx context.Context, s *client.Session) {
+		Apply: Doing(func(ctx context.Context, s *client.Session) {
 			if p, err := s.StartID(ctx, wire.IntID(1), "ping", nil); err == nil {
 				_, _ = p.Await(ctx)
 			}
 		}),
 	},
 	{
-		ID: "base.id-spaces-mixed", Requirement: "base.request.id-space-per-side", Scenario: requests,
+		ID: "base.id-spaces-mixed", Requirement: "base.request.id-space-per-side", Scenario: Requests,
 		Summary: "A ping of the server with the id of a request that waits is refused, as if ids were shared.",
-		Apply: clashing(numbered, func(out outgoing) []outgoing {
+		Apply: clashing(Numbered, func(out outgoing) []outgoing {
 			out.Raw = client.Marshal(object{
 				"jsonrpc": "2.0", "id": json.RawMessage(wire.Parse(out.Raw).ID.String()),
 				"error": object{"code": -32600, "message": "Invalid request"},
@@ -292,18 +290,18 @@ var baseFaults = []Fault{
 		}),
 	},
 	{
-		ID: "base.id-spaces-loose", Requirement: "base.request.id-space-per-side", Scenario: requests,
+		ID: "base.id-spaces-loose", Requirement: "base.request.id-space-per-side", Scenario: Requests,
 		Summary:    "The client does not answer a ping with the id of one of its waiting requests.",
-		Apply:      clashing(named, func(outgoing) []outgoing { return nil }),
+		Apply:      clashing(Named, func(outgoing) []outgoing { return nil }),
 		Collateral: []string{"base.response.present"},
 	},
 	{
 		// github.com/Gitlawb/zero/pull/942
-		ID: "base.id-spaces-mistaken", Requirement: "base.request.id-space-per-side", Scenario: requests,
+		ID: "base.id-spaces-mistaken", Requirement: "base.request.id-space-per-side", Scenario: Requests,
 		Summary: "A ping of the server with the id of a request that waits is taken for the answer to that: the client goes on, and the ping stays unanswered.",
-		Apply: wrapping(func(conn transport.Conn) transport.Conn {
-			return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
-				if !numbered(m) || !waiting(conn.Log(), m.ID) {
+		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
+			return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
+				if !Numbered(m) || !waiting(conn.Log(), m.ID) {
 					return []outgoing{out}
 				}
 				answer := client.Marshal(object{"jsonrpc": "2.0", "id": json.RawMessage(m.ID.String()),
@@ -314,126 +312,126 @@ var baseFaults = []Fault{
 		}),
 	},
 	{
-		ID: "base.id-inherited-refused", Requirement: "base.request.string-id-served", Scenario: requests,
+		ID: "base.id-inherited-refused", Requirement: "base.request.string-id-served", Scenario: Requests,
 		Form:    mockserver.ByValue,
 		Summary: "A ping whose id is the name of a member that every JavaScript object has is refused.",
-		Apply:   refusing(replies("constructor")),
+		Apply:   Refusing(Replies("constructor")),
 	},
 	{
-		ID: "base.id-cut-to-32-bits", Requirement: "base.request.integer-id-served", Scenario: requests,
+		ID: "base.id-cut-to-32-bits", Requirement: "base.request.integer-id-served", Scenario: Requests,
 		Form:    mockserver.ByValue,
 		Summary: "The id of a ping comes back cut to 32 bits.",
 		Collateral: []string{"base.response.only-to-requests", "base.response.present", "base.response.id-echo",
 			"base.response.once"},
-		Apply: replacing(replies(2147483648), "2147483648", "-2147483648"),
+		Apply: Replacing(Replies(2147483648), "2147483648", "-2147483648"),
 	},
 	{
-		ID: "base.spelling-refused", Requirement: "base.json.any-spelling", Scenario: requests,
+		ID: "base.spelling-refused", Requirement: "base.json.any-spelling", Scenario: Requests,
 		Form:    mockserver.ByValue,
 		Summary: "A ping with a blank before a colon is refused.",
-		Apply:   refusing(replies("spelling: blanks between tokens")),
+		Apply:   Refusing(Replies("spelling: blanks between tokens")),
 	},
 	{
-		ID: "base.spelling-ignored", Requirement: "base.json.any-spelling", Scenario: requests,
+		ID: "base.spelling-ignored", Requirement: "base.json.any-spelling", Scenario: Requests,
 		Form:       mockserver.ByValue,
 		Summary:    "A ping whose members stand in another order is not answered.",
 		Collateral: []string{"base.response.present"},
-		Apply:      dropping(replies("spelling: members in another order")),
+		Apply:      Dropping(Replies("spelling: members in another order")),
 	},
 	{
-		ID: "base.meta-inherited-refused", Requirement: "meta.attach.request", Scenario: requests,
+		ID: "base.meta-inherited-refused", Requirement: "meta.attach.request", Scenario: Requests,
 		Form:    mockserver.ByValue,
 		Summary: "A ping with a _meta that has the name of a member that every JavaScript object has is refused.",
-		Apply:   refusing(replies("meta: a name of JavaScript")),
+		Apply:   Refusing(Replies("meta: a name of JavaScript")),
 	},
 	{
-		ID: "base.token-large-refused", Requirement: "progress.token.any-means", Scenario: requests,
+		ID: "base.token-large-refused", Requirement: "progress.token.any-means", Scenario: Requests,
 		Form:       mockserver.ByValue,
 		Summary:    "A ping whose progress token does not fit into 32 bits is refused.",
 		Collateral: []string{"progress.request"},
-		Apply:      refusing(replies("token: beyond 31 bits")),
+		Apply:      Refusing(Replies("token: beyond 31 bits")),
 	},
 	{
-		ID: "base.id-trimmed", Requirement: "base.request.string-id-served", Scenario: requests,
+		ID: "base.id-trimmed", Requirement: "base.request.string-id-served", Scenario: Requests,
 		Summary:    "The id of a ping loses the blanks around it.",
-		Apply:      replacing(replies(" pad "), `" pad "`, `"pad"`),
+		Apply:      Replacing(Replies(" pad "), `" pad "`, `"pad"`),
 		Collateral: []string{"base.response.only-to-requests", "base.response.present"},
 	},
 	{
-		ID: "base.string-id-refused", Requirement: "base.request.string-id-served", Scenario: requests,
+		ID: "base.string-id-refused", Requirement: "base.request.string-id-served", Scenario: Requests,
 		Summary: "A ping whose id is a string of letters beyond ASCII is refused.",
-		Apply:   refusing(replies("ключ-鍵-🔑", "")),
+		Apply:   Refusing(Replies("ключ-鍵-🔑", "")),
 	},
 	{
-		ID: "base.negative-id-refused", Requirement: "base.request.integer-id-served", Scenario: requests,
+		ID: "base.negative-id-refused", Requirement: "base.request.integer-id-served", Scenario: Requests,
 		Summary: "A ping whose id is negative is refused.",
-		Apply:   refusing(replies(-7)),
+		Apply:   Refusing(Replies(-7)),
 	},
 	{
-		ID: "base.large-id-cut", Requirement: "base.request.integer-id-served", Scenario: requests,
+		ID: "base.large-id-cut", Requirement: "base.request.integer-id-served", Scenario: Requests,
 		Summary:    "A ping with a large id is answered with another id.",
-		Apply:      replacing(replies(1<<53-1), "9007199254740991", "9007199254740992"),
+		Apply:      Replacing(Replies(1<<53-1), "9007199254740991", "9007199254740992"),
 		Collateral: []string{"base.response.only-to-requests", "base.response.present"},
 	},
 	{
-		ID: "base.params-strict", Requirement: "base.params.open", Scenario: requests,
+		ID: "base.params-strict", Requirement: "base.params.open", Scenario: Requests,
 		Summary: "A ping with an additional member in its params is refused.",
-		Apply:   refusing(replies("with-member")),
+		Apply:   Refusing(Replies("with-member")),
 	},
 	{
-		ID: "base.params-required", Requirement: "base.params.omitted", Scenario: requests,
+		ID: "base.params-required", Requirement: "base.params.omitted", Scenario: Requests,
 		Summary:    "A ping without params is refused.",
-		Apply:      refusing(replies("a word")),
+		Apply:      Refusing(Replies("a word")),
 		Collateral: []string{"base.request.string-id-served", "ping.either-side", "ping.response-prompt"},
 	},
 	{
 		ID: "base.notification-answered", Requirement: "base.notification.no-response", Scenario: "lists/changed",
 		Summary:    "A notification of the server is answered.",
-		Apply:      before(calls("tools/call"), `{"jsonrpc":"2.0","id":null,"result":{}}`),
+		Apply:      Before(Calls("tools/call"), `{"jsonrpc":"2.0","id":null,"result":{}}`),
 		Collateral: []string{"base.response.id-echo"},
 	},
 	{
 		ID: "base.unknown-notification-refused", Requirement: "base.notification.unknown-no-response",
-		Scenario: notifications,
+		Scenario: Notifications,
 		Summary:  "An unknown notification is refused with an error.",
-		Apply: before(replies("after-unknown"),
+		Apply: Before(Replies("after-unknown"),
 			`{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"Method not found"}}`),
 		Collateral: []string{"base.response.id-echo"},
 	},
 	{
 		ID: "base.malformed-notification-refused", Requirement: "base.notification.malformed-no-response",
-		Scenario: notifications,
+		Scenario: Notifications,
 		Summary:  "A malformed notification is refused with an error.",
-		Apply: before(replies("after-malformed"),
+		Apply: Before(Replies("after-malformed"),
 			`{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"Invalid params"}}`),
 		Collateral: []string{"base.response.id-echo"},
 	},
 	{
 		ID: "base.notification-with-id", Requirement: "base.notification.no-id",
 		Summary:    "notifications/initialized has an id.",
-		Apply:      editing(calls("notifications/initialized"), func(m object) { m["id"] = "n1" }),
+		Apply:      Editing(Calls("notifications/initialized"), func(m object) { m["id"] = "n1" }),
 		Collateral: []string{"lifecycle.init.initialized-sent"},
 	},
 	{
 		ID: "base.utf-16-surrogate", Requirement: "base.message.utf8",
 		Summary: "A message holds bytes that are not UTF-8.",
-		Apply:   saying("{\"jsonrpc\":\"2.0\",\"id\":\"\xed\xa0\x80\",\"method\":\"ping\"}"),
+		Apply:   Saying("{\"jsonrpc\":\"2.0\",\"id\":\"\xed\xa0\x80\",\"method\":\"ping\"}"),
 	},
 	{
 		ID: "base.unknown-methods-used", Requirement: "lifecycle.capability.experimental-gated",
 		Summary: "The client sends a request of an unknown method, without any capability for it.",
-		Apply:   calling("com.example/extension", nil),
+		Apply:   Calling("com.example/extension", nil),
 	},
 	{
 		ID: "base.method-and-result", Requirement: "schema.jsonrpc-message",
 		Summary:    "A message has both a method and a result.",
-		Apply:      saying(`{"jsonrpc":"2.0","id":"both","method":"ping","result":{}}`),
+		Apply:      Saying(`{"jsonrpc":"2.0","id":"both","method":"ping","result":{}}`),
 		Collateral: []string{"base.response.only-to-requests"},
 	},
 	{
 		ID: "base.error-data-death", Requirement: "base.error.data-free", Scenario: "features/errors",
 		Summary: "An error with data ends the client.",
-		Apply: dying(func(e *wire.Event) bool {
+		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.Msg.Kind == wire.ErrorResponse &&
 				wire.At(e.Msg.Value(), "error", "data") != nil
 		}),
@@ -442,7 +440,7 @@ var baseFaults = []Fault{
 		ID: "base.error-null-data-death", Requirement: "base.error.data-free", Scenario: "features/errors",
 		Form:    mockserver.ByValue,
 		Summary: "An error with data that is null ends the client.",
-		Apply: dying(func(e *wire.Event) bool {
+		Apply: Dying(func(e *wire.Event) bool {
 			if e.Kind != wire.KindMessage || e.Msg.Kind != wire.ErrorResponse {
 				return false
 			}
@@ -454,18 +452,18 @@ var baseFaults = []Fault{
 	{
 		ID: "base.server-method", Requirement: "schema.client-request",
 		Summary: "The client sends a request that only servers send.",
-		Apply:   calling("roots/list", nil),
+		Apply:   Calling("roots/list", nil),
 	},
 	{
 		ID: "base.server-notification", Requirement: "schema.client-notification",
 		Summary: "The client sends a notification that only servers send.",
-		Apply:   notifying("notifications/tools/list_changed", nil),
+		Apply:   Notifying("notifications/tools/list_changed", nil),
 	},
 }
 
 // editingError changes the error objects of responses.
 func editingError(change func(e object)) apply {
-	return editing(refusals, func(m object) {
+	return Editing(Refusals, func(m object) {
 		if e, ok := m["error"].(object); ok {
 			change(e)
 		}
@@ -476,8 +474,8 @@ func editingError(change func(e object)) apply {
 // waiting request of the client. An id that is a string also counts as the number in
 // it.
 func clashing(which match, hook func(out outgoing) []outgoing) apply {
-	return wrapping(func(conn transport.Conn) transport.Conn {
-		return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
+	return Wrapping(func(conn transport.Conn) transport.Conn {
+		return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
 			if which(m) && waiting(conn.Log(), m.ID) {
 				return hook(out)
 			}
@@ -502,18 +500,13 @@ func waiting(log *wire.Log, id wire.ID) bool {
 	return wait
 }
 
-// numbered matches the answers to requests whose ids are numbers, named those to
-// requests whose ids are strings.
-func numbered(m *wire.Message) bool { return m.IsResponse() && !named(m) }
-func named(m *wire.Message) bool    { return m.IsResponse() && strings.HasPrefix(m.ID.Key(), `"`) }
-
 var metaFaults = []Fault{
 	{
 		ID: "meta.array", Requirement: "meta.object", Summary: "_meta of a tool call is an array.",
-		Apply: params("tools/call", func(p object) { p["_meta"] = list{} }),
+		Apply: Params("tools/call", func(p object) { p["_meta"] = list{} }),
 	},
 	{ID: "meta.text", Requirement: "meta.object", Summary: "_meta is a string.",
-		Apply: calling("ping", object{"_meta": "text"})},
+		Apply: Calling("ping", object{"_meta": "text"})},
 	metaKey("segments", "meta.key.segments", "A key of _meta has two slashes.", "com.example/a/b"),
 	metaKey("name-start", "meta.key.name-start", "The name of a key of _meta begins with a hyphen.",
 		"com.example/-name"),
@@ -530,19 +523,13 @@ var metaFaults = []Fault{
 	metaKey("own-prefix", "meta.key.prefix-reserved", "A key that MCP does not define has MCP's own prefix.",
 		"modelcontextprotocol.io/trace"),
 	{
-		ID: "meta.request-refused", Requirement: "meta.attach.request", Scenario: requests,
+		ID: "meta.request-refused", Requirement: "meta.attach.request", Scenario: Requests,
 		Summary: "A ping with _meta is refused.",
-		Apply:   refusing(replies("with-meta")),
+		Apply:   Refusing(Replies("with-meta")),
 	},
 }
 
 func metaKey(id, requirement, summary, key string) Fault {
 	return Fault{ID: "meta." + id, Requirement: requirement, Summary: summary,
-		Apply: calling("ping", object{"_meta": object{key: 1}})}
-}
-
-// served makes a response one of success.
-func served(m object) {
-	delete(m, "error")
-	m["result"] = object{}
+		Apply: Calling("ping", object{"_meta": object{key: 1}})}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	. "github.com/mcpconform/mcpconform/internal/hooks/clienthooks"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
@@ -20,14 +21,14 @@ func contentFaults() []Fault {
 			Collateral: collateral,
 		})
 	}
-	add("content.annotations-death", "content.annotations.optional", "Content with annotations", dyingOf(`"audience"`),
+	add("content.annotations-death", "content.annotations.optional", "Content with annotations", DyingOf(`"audience"`),
 		"content.annotations.audience-several")
 	add("content.audience-death", "content.annotations.audience-several", "Content for two audiences",
-		dyingOf(`["user","assistant"]`), "content.annotations.optional")
+		DyingOf(`["user","assistant"]`), "content.annotations.optional")
 	add("prompts.resource-death", "prompts.message.content-kinds", "A prompt with an embedded resource",
-		dyingOf(`"messages"`, `"resource"`))
+		DyingOf(`"messages"`, `"resource"`))
 	add("resources.two-contents-death", "resources.read.several-contents", "A resource with two contents",
-		dying(func(e *wire.Event) bool {
+		Dying(func(e *wire.Event) bool {
 			if e.Kind != wire.KindMessage {
 				return false
 			}
@@ -35,33 +36,33 @@ func contentFaults() []Fault {
 			return len(contents) > 1
 		}))
 	add("tools.structured-death", "tools.result.structured-or-unstructured", "A tool result with structured content",
-		dyingOf(`"structuredContent"`))
+		DyingOf(`"structuredContent"`))
 	add("tools.mixed-death", "tools.result.mixed-content", "A tool result with a text and an image",
-		dyingOf(`"Multiple content types test:"`))
-	add("tools.image-death", "tools.result.image", "A tool result with an image", dyingOf(`"type":"image"`))
+		DyingOf(`"Multiple content types test:"`))
+	add("tools.image-death", "tools.result.image", "A tool result with an image", DyingOf(`"type":"image"`))
 	// https://github.com/frontman-ai/frontman/issues/1545
-	add("tools.audio-death", "tools.result.audio", "A tool result with audio", dyingOf(`"type":"audio"`),
+	add("tools.audio-death", "tools.result.audio", "A tool result with audio", DyingOf(`"type":"audio"`),
 		"base.response.present") // a sampling request with audio ends it as well
 	add("tools.embedded-death", "tools.result.embedded-resources", "A tool result with an embedded resource",
-		dyingOf("test://embedded-resource"))
+		DyingOf("test://embedded-resource"))
 	add("tools.link-death", "tools.result.resource-links", "A tool result with a link to a resource",
-		dyingOf(`"resource_link"`))
+		DyingOf(`"resource_link"`))
 	add("tools.output-schema-death", "tools.output-schema.optional", "A tool with an output schema",
-		dyingOf(`"outputSchema"`))
+		DyingOf(`"outputSchema"`))
 	add("logging.unasked-death", "logging.default.server-decides", "A log message without any level set",
-		all(instead(calls("logging/setLevel")), dyingOf("notifications/message")), "logging.message.logger-optional")
+		All(Instead(Calls("logging/setLevel")), DyingOf("notifications/message")), "logging.message.logger-optional")
 	add("logging.logger-death", "logging.message.logger-optional", "A log message with a logger",
-		dyingOf("notifications/message", `"logger"`))
+		DyingOf("notifications/message", `"logger"`))
 	return append(faults,
 		Fault{
 			ID: "tools.unlisted-link-hangs", Requirement: "tools.resource-link.unlisted", Scenario: plainContent,
 			Summary: "A link to a resource that is not in the list, which came before, makes the client hang.",
-			Apply: all(instead(func(m *wire.Message) bool {
+			Apply: All(Instead(func(m *wire.Message) bool {
 				return wire.At(m.Params, "name") == "resource_links" &&
 					wire.At(m.Params, "_meta") != nil // the call before that
-			}), calling("tools/call", object{"name": "resource_links", "arguments": object{}}),
-				closing(func(ctx context.Context, conn transport.Conn) error {
-					if last := lastResult(conn); last != nil && containsText(last, `"resource_link"`) {
+			}), Calling("tools/call", object{"name": "resource_links", "arguments": object{}}),
+				Closing(func(ctx context.Context, conn transport.Conn) error {
+					if last := lastResult(conn); last != nil && ContainsText(last, `"resource_link"`) {
 						<-ctx.Done()
 					}
 					return conn.Close(ctx)
@@ -72,13 +73,13 @@ func contentFaults() []Fault {
 			ID: "resources.subscriptions-required", Requirement: "resources.capability.features-independent",
 			Scenario: "capabilities/bare-resources",
 			Summary:  "A server that declares resources alone ends the client.",
-			Apply:    dyingOf(`"resources":{}`),
+			Apply:    DyingOf(`"resources":{}`),
 		},
 		Fault{
 			ID: "resources.known-schemes-only", Requirement: "resources.uri-scheme.custom-allowed",
 			Scenario: "lists/virtual-files",
 			Summary:  "Resources whose URIs have a scheme of the server's own are not read.",
-			Apply: instead(func(m *wire.Message) bool {
+			Apply: Instead(func(m *wire.Message) bool {
 				uri, _ := wire.At(m.Params, "uri").(string)
 				return m.Method == "resources/read" && !strings.HasPrefix(uri, "file:")
 			}),
@@ -86,8 +87,8 @@ func contentFaults() []Fault {
 		Fault{
 			ID: "progress.required", Requirement: "progress.none", Scenario: "features/progress",
 			Summary: "A tool result of which no progress was reported ends the client.",
-			Apply: wrapping(func(conn transport.Conn) transport.Conn {
-				return &dyingConn{Conn: conn, at: func(e *wire.Event) bool {
+			Apply: Wrapping(func(conn transport.Conn) transport.Conn {
+				return &DyingConn{Conn: conn, At: func(e *wire.Event) bool {
 					return e.Kind == wire.KindMessage && wire.At(e.Msg.Result, "content") != nil &&
 						!heard(conn, "notifications/progress")
 				}}

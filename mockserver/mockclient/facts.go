@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	. "github.com/mcpconform/mcpconform/internal/hooks/clienthooks"
 	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -41,7 +42,7 @@ var keptFacts = []keptFact{
 		id: "roots", requirement: "roots.list-changed.notify", method: rootsList,
 		forgotten: "roots/list has no more roots, which nothing announces",
 		forgets: func(lost loss) apply {
-			return all(unchanging, onceLost(lost, rootsList, func(id wire.ID) []outgoing {
+			return All(unchanging, onceLost(lost, rootsList, func(id wire.ID) []outgoing {
 				return []outgoing{{Raw: []byte(`{"jsonrpc":"2.0","id":` + id.String() + `,"result":{"roots":[]}}`)}}
 			}))
 		},
@@ -78,13 +79,13 @@ var keptFacts = []keptFact{
 		},
 	},
 	{
-		id: "session", requirement: "http.client.session-header", transports: overHTTP,
+		id: "session", requirement: "http.client.session-header", transports: OverHTTP,
 		forgotten:  "messages lack Mcp-Session-Id",
 		collateral: []string{"http.client.reinitialize-on-404", "base.response.present", "ping.either-side"},
 		forgets:    withoutField("Mcp-Session-Id"),
 	},
 	{
-		id: "version", requirement: "http.client.version-header", transports: overHTTP,
+		id: "version", requirement: "http.client.version-header", transports: OverHTTP,
 		forgotten: "messages lack MCP-Protocol-Version",
 		forgets:   withoutField("Mcp-Protocol-Version"),
 	},
@@ -102,8 +103,8 @@ func onceLost(lost loss, method string, by func(id wire.ID) []outgoing) apply {
 // withoutField sends no more field of a name in the header of messages once a fact is lost.
 func withoutField(name string) func(lost loss) apply {
 	return func(lost loss) apply {
-		return wrapping(func(conn transport.Conn) transport.Conn {
-			return &sender{Conn: conn, hook: func(_ *wire.Message, out outgoing) []outgoing {
+		return Wrapping(func(conn transport.Conn) transport.Conn {
+			return &Sender{Conn: conn, Hook: func(_ *wire.Message, out outgoing) []outgoing {
 				if c := conn.Log().Conversation(); lost(c, math.MaxInt) != nil {
 					out.Header = http.Header{name: nil}
 				}
@@ -115,7 +116,7 @@ func withoutField(name string) func(lost loss) apply {
 
 // on is when the server sends a request or notification of a method.
 func on(method string) moment {
-	return func(_ *wire.Conversation, e *wire.Event) bool { return calls(method)(e.Msg) }
+	return func(_ *wire.Conversation, e *wire.Event) bool { return Calls(method)(e.Msg) }
 }
 
 // servedByUser are the facts whose loss the user may explain if other requests have asked him before.
@@ -151,7 +152,7 @@ var unrelatedActions = []unrelated{
 			x := c.Newest(wire.Server, cancelsID(e))
 			return on(cancelledNews)(c, e) && x != nil && (x.Response == nil || x.Response.Seq > e.Seq)
 		},
-		with: all(obedient, delaying(20*time.Millisecond, rootsList, createMessage, createForm))},
+		with: All(Obedient, Delaying(20*time.Millisecond, rootsList, createMessage, createForm))},
 }
 
 // after returns the loss of the fact by an unrelated action that comes once the fact was shown.
@@ -179,9 +180,9 @@ func (k keptFact) forgetting(u unrelated) Fault {
 		changes = append(changes, u.with)
 	}
 	return Fault{
-		ID: "facts." + k.id + "-forgotten-after-" + u.id, Requirement: k.requirement, Scenario: sequences,
+		ID: "facts." + k.id + "-forgotten-after-" + u.id, Requirement: k.requirement, Scenario: Sequences,
 		Form: mockserver.InSequence, Transports: k.transports, Collateral: k.collateral,
-		Summary: "After " + u.summary + ", " + k.forgotten + ".", Apply: all(changes...),
+		Summary: "After " + u.summary + ", " + k.forgotten + ".", Apply: All(changes...),
 	}
 }
 

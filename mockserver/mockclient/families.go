@@ -12,69 +12,64 @@ import (
 	"sync/atomic"
 	"time"
 
+	. "github.com/mcpconform/mcpconform/internal/hooks/clienthooks"
 	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-const (
-	cutStream       = "http/cut-stream"
-	listeningStream = "http/listening"
-	lost            = "http/lost-session"
-)
-
 // familyFaults show with another value than the plain one, in a second session, with two
 // requests at the same time or in one order.
 var familyFaults = []Fault{
 	{
-		ID: "http.comment-within-death", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: framed,
+		ID: "http.comment-within-death", Requirement: "http.client.sse-syntax", Transports: OverHTTP, Scenario: Framed,
 		Form:    mockserver.ByValue,
 		Summary: "A comment between the fields of an event ends the client.",
 		Apply:   dyingOfBytes(": between"),
 	},
 	{
-		ID: "http.retry-number-required", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: framed,
+		ID: "http.retry-number-required", Requirement: "http.client.sse-syntax", Transports: OverHTTP, Scenario: Framed,
 		Form:    mockserver.ByValue,
 		Summary: "A field retry that is not a number ends the client.",
 		Apply:   dyingOfBytes("retry: soon"),
 	},
 	{
-		ID: "http.type-carried-over", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: framed,
+		ID: "http.type-carried-over", Requirement: "http.client.sse-syntax", Transports: OverHTTP, Scenario: Framed,
 		Form:    mockserver.ByValue,
 		Summary: "The type of a block without data is that of the next event, which is ignored.",
-		Apply:   dropping(replies("event: a block with a type alone before it")),
+		Apply:   Dropping(Replies("event: a block with a type alone before it")),
 	},
 	{
 		ID: "http.legacy-carriage-returns-death", Requirement: "sse.client.message-events",
-		Transports: []string{transport.NameSSE}, Scenario: framed, Form: mockserver.ByValue,
+		Transports: []string{transport.NameSSE}, Scenario: Framed, Form: mockserver.ByValue,
 		Summary: "Lines of an event stream of the older transport that end in CR alone end the client.",
 		Apply:   dyingOfBytes("}\r\r"),
 	},
 	{
-		ID: "http.empty-event-death", Requirement: "http.client.sse-syntax", WarnOnly: true, Transports: overHTTP,
-		Scenario: framed, Form: mockserver.ByValue,
+		ID: "http.empty-event-death", Requirement: "http.client.sse-syntax", WarnOnly: true, Transports: OverHTTP,
+		Scenario: Framed, Form: mockserver.ByValue,
 		Summary: "An event whose data is empty ends the client.",
 		Apply:   dyingOfBytes("id: primed"),
 	},
 	{
-		ID: "stdio.line-of-64k-death", Requirement: "stdio.message.large", Transports: overStdio, Scenario: framed,
+		ID: "stdio.line-of-64k-death", Requirement: "stdio.message.large", Transports: OverStdio, Scenario: Framed,
 		Form:       mockserver.ByValue,
 		Summary:    "A line that is longer than 64 KiB ends the client.",
-		Apply:      dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && len(e.Raw) > 64<<10 }),
+		Apply:      Dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && len(e.Raw) > 64<<10 }),
 		Collateral: []string{"base.response.present"},
 	},
 	{
-		ID: "http.json-capitals-death", Requirement: "http.client.json-answer", Transports: overHTTP,
+		ID: "http.json-capitals-death", Requirement: "http.client.json-answer", Transports: OverHTTP,
 		Scenario: "http/json-answers", Form: mockserver.ByValue,
 		Summary: "A JSON answer whose Content-Type has capitals ends the client.",
 		Apply:   dyingOfHead("Content-Type", "Application/JSON"),
 	},
 	{
-		ID: "logging.false-data-death", Requirement: "logging.message.any-data", Scenario: notifications,
+		ID: "logging.false-data-death", Requirement: "logging.message.any-data", Scenario: Notifications,
 		Form:    mockserver.ByValue,
 		Summary: "A log message whose data is false, zero, null or empty ends the client.",
-		Apply: dying(func(e *wire.Event) bool {
+		Apply: Dying(func(e *wire.Event) bool {
 			params, _ := message(e).Params.(object)
 			data, ok := params["data"]
 			number, isNumber := number(data)
@@ -83,17 +78,17 @@ var familyFaults = []Fault{
 		Collateral: []string{"base.response.present"},
 	},
 	{
-		ID: "logging.large-number-death", Requirement: "logging.message.any-data", Scenario: notifications,
+		ID: "logging.large-number-death", Requirement: "logging.message.any-data", Scenario: Notifications,
 		Form:       mockserver.ByValue,
 		Summary:    "A log message whose data is a number beyond 64 bits ends the client.",
-		Apply:      dyingOf("notifications/message", "123456789012345678901234567890"),
+		Apply:      DyingOf("notifications/message", "123456789012345678901234567890"),
 		Collateral: []string{"base.response.present"},
 	},
 	{
-		ID: "meta.text-inherited-refused", Requirement: "meta.attach.request", Scenario: requests,
+		ID: "meta.text-inherited-refused", Requirement: "meta.attach.request", Scenario: Requests,
 		Form:    mockserver.ByValue,
 		Summary: "A ping with the text __proto__ in its _meta is refused.",
-		Apply:   refusing(replies("text: a name of JavaScript")),
+		Apply:   Refusing(Replies("text: a name of JavaScript")),
 	},
 	{
 		ID: "progress.large-death", Requirement: "progress.notify", Scenario: "features/progress",
@@ -107,31 +102,31 @@ var familyFaults = []Fault{
 		ID: "tools.recursive-schema-death", Requirement: "tools.input-schema.any-keyword", Scenario: "lists/schemas",
 		Form:    mockserver.ByValue,
 		Summary: "A tool whose schema refers to itself ends the client.",
-		Apply:   dyingOf(`"$ref":"#"`),
+		Apply:   DyingOf(`"$ref":"#"`),
 	},
 	{
-		ID: "elicitation.required-required", Requirement: "elicitation.schema.client-supports", Scenario: elicitation,
+		ID: "elicitation.required-required", Requirement: "elicitation.schema.client-supports", Scenario: Elicitation,
 		Form:    mockserver.ByValue,
 		Summary: "A form in which nothing is required is refused.",
-		Apply:   rejecting(replies("elicitation-optional")),
+		Apply:   Rejecting(Replies("elicitation-optional")),
 	},
 	{
-		ID: "elicitation.names-required", Requirement: "elicitation.schema.client-supports", Scenario: elicitation,
+		ID: "elicitation.names-required", Requirement: "elicitation.schema.client-supports", Scenario: Elicitation,
 		Form:    mockserver.ByValue,
 		Summary: "An enum without names for its values is refused.",
-		Apply:   rejecting(replies("elicitation-bare-enum")),
+		Apply:   Rejecting(Replies("elicitation-bare-enum")),
 	},
 	{
-		ID: "sampling.empty-prompt-refused", Requirement: "sampling.request.optional-members", Scenario: sampling,
+		ID: "sampling.empty-prompt-refused", Requirement: "sampling.request.optional-members", Scenario: Sampling,
 		Form:    mockserver.ByValue,
 		Summary: "A sampling request whose system prompt is empty is refused.",
-		Apply:   rejecting(replies("sampling-option-1")),
+		Apply:   Rejecting(Replies("sampling-option-1")),
 	},
 	{
-		ID: "cancellation.of-all", Requirement: "base.response.present", Scenario: rootsSeen, Form: mockserver.AtOnce,
+		ID: "cancellation.of-all", Requirement: "base.response.present", Scenario: RootsSeen, Form: mockserver.AtOnce,
 		Summary: "The cancellation of a request ends all requests that are open.",
-		Apply: all(wrapping(func(conn transport.Conn) transport.Conn {
-			return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
+		Apply: All(Wrapping(func(conn transport.Conn) transport.Conn {
+			return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
 				if !m.IsResponse() {
 					return []outgoing{out}
 				}
@@ -144,15 +139,15 @@ var familyFaults = []Fault{
 				}
 				return []outgoing{out}
 			}}
-		}), pausing(replies(keptIDs()...), 20*time.Millisecond)),
+		}), Pausing(Replies(keptIDs()...), 20*time.Millisecond)),
 	},
 	{
-		ID: "http.second-session-unannounced", Requirement: "lifecycle.init.initialized-sent", Transports: overHTTP,
-		Scenario: lost, Form: mockserver.BySession,
+		ID: "http.second-session-unannounced", Requirement: "lifecycle.init.initialized-sent", Transports: OverHTTP,
+		Scenario: LostSession, Form: mockserver.BySession,
 		Summary: "In the session that follows a lost one the client does not send initialized.",
 		Apply: func(c *client.Standalone) {
 			n := 0
-			sending(calls("notifications/initialized"), func(_ *wire.Message, out outgoing) []outgoing {
+			Sending(Calls("notifications/initialized"), func(_ *wire.Message, out outgoing) []outgoing {
 				if n++; n > 1 {
 					return nil
 				}
@@ -162,12 +157,12 @@ var familyFaults = []Fault{
 		Collateral: []string{"lifecycle.init.initialized-before-operation"},
 	},
 	{
-		ID: "http.second-session-bare", Requirement: "lifecycle.init.request-client-info", Transports: overHTTP,
-		Scenario: lost, Form: mockserver.BySession,
+		ID: "http.second-session-bare", Requirement: "lifecycle.init.request-client-info", Transports: OverHTTP,
+		Scenario: LostSession, Form: mockserver.BySession,
 		Summary: "The initialize that follows a lost session has no clientInfo.",
 		Apply: func(c *client.Standalone) {
 			n := 0
-			params("initialize", func(p object) {
+			Params("initialize", func(p object) {
 				if n++; n > 1 {
 					delete(p, "clientInfo")
 				}
@@ -176,27 +171,27 @@ var familyFaults = []Fault{
 		Collateral: []string{"schema.initialize-request"},
 	},
 	{
-		ID: "http.second-session-unversioned", Requirement: "http.client.version-header", Transports: overHTTP,
-		Scenario: lost, Form: mockserver.BySession,
+		ID: "http.second-session-unversioned", Requirement: "http.client.version-header", Transports: OverHTTP,
+		Scenario: LostSession, Form: mockserver.BySession,
 		Summary: "Requests in the session that follows a lost one lack MCP-Protocol-Version.",
-		Apply: comparedToFirst("Mcp-Session-Id", func(h *head, first string) {
-			if id := h.get("Mcp-Session-Id"); id != "" && id != first {
-				h.set("Mcp-Protocol-Version")
+		Apply: comparedToFirst("Mcp-Session-Id", func(h *Head, first string) {
+			if id := h.Get("Mcp-Session-Id"); id != "" && id != first {
+				h.Set("Mcp-Protocol-Version")
 			}
 		}),
 	},
 	{
-		ID: "http.second-session-unnamed", Requirement: "http.client.session-header", Transports: overHTTP,
-		Scenario: lost, Form: mockserver.BySession,
+		ID: "http.second-session-unnamed", Requirement: "http.client.session-header", Transports: OverHTTP,
+		Scenario: LostSession, Form: mockserver.BySession,
 		Summary: "Requests in the session that follows a lost one lack Mcp-Session-Id.",
-		Apply: inLaterSession(later, func(_ string, out outgoing) []outgoing {
+		Apply: inLaterSession(Later, func(_ string, out outgoing) []outgoing {
 			out.Header = http.Header{"Mcp-Session-Id": nil}
 			return []outgoing{out}
 		}),
 	},
 	{
-		ID: "http.second-session-answers", Requirement: "http.client.session-header", Transports: overHTTP,
-		Scenario: lost, Form: mockserver.BySession,
+		ID: "http.second-session-answers", Requirement: "http.client.session-header", Transports: OverHTTP,
+		Scenario: LostSession, Form: mockserver.BySession,
 		Summary: "Responses in the session that follows a lost one name the lost one.",
 		Apply: inLaterSession((*wire.Message).IsResponse, func(first string, out outgoing) []outgoing {
 			out.Header = http.Header{"Mcp-Session-Id": {first}}
@@ -205,44 +200,44 @@ var familyFaults = []Fault{
 		Collateral: []string{"base.response.only-to-requests", "http.client.reinitialize-on-404"},
 	},
 	{
-		ID: "http.second-session-unanswered", Requirement: "base.response.present", Transports: overHTTP,
-		Scenario: lost, Form: mockserver.BySession,
+		ID: "http.second-session-unanswered", Requirement: "base.response.present", Transports: OverHTTP,
+		Scenario: LostSession, Form: mockserver.BySession,
 		Summary: "Requests of the server in the session that follows a lost one get no response.",
 		Apply:   inLaterSession((*wire.Message).IsResponse, func(string, outgoing) []outgoing { return nil }),
 	},
 	{
-		ID: "http.second-session-kept", Requirement: "http.client.delete-session", Transports: overHTTP, Scenario: lost,
+		ID: "http.second-session-kept", Requirement: "http.client.delete-session", Transports: OverHTTP, Scenario: LostSession,
 		Form:    mockserver.BySession,
 		Summary: "The DELETE at the end names the session that was lost, not the one that followed it.",
 		Apply:   inFirstSession(http.MethodDelete),
 	},
 	{
-		ID: "http.later-session-version", Requirement: "http.client.version-header-negotiated", Transports: overHTTP,
+		ID: "http.later-session-version", Requirement: "http.client.version-header-negotiated", Transports: OverHTTP,
 		Scenario: "http/lost-again", Form: mockserver.BySession,
 		Summary: "MCP-Protocol-Version is that of the first session in all that follow.",
 		Apply: func(c *client.Standalone) {
 			c.Omissions.Version = true // it supports the older version of that session
-			comparedToFirst("Mcp-Protocol-Version", func(h *head, first string) {
-				if h.get("Mcp-Session-Id") != "" {
-					h.set("Mcp-Protocol-Version", "Mcp-Protocol-Version: "+first)
+			comparedToFirst("Mcp-Protocol-Version", func(h *Head, first string) {
+				if h.Get("Mcp-Session-Id") != "" {
+					h.Set("Mcp-Protocol-Version", "Mcp-Protocol-Version: "+first)
 				}
 			})(c)
 		},
 	},
 	{
 		ID: "lifecycle.capabilities-kept", Requirement: "lifecycle.capability.client-uses-prompts",
-		Transports: overHTTP, Scenario: lost, Form: mockserver.BySession,
+		Transports: OverHTTP, Scenario: LostSession, Form: mockserver.BySession,
 		Summary: "The client uses what the lost session had declared, and the one that follows does not.",
 		Apply: func(c *client.Standalone) {
-			raw := connectionOf(c)
+			raw := ConnectionOf(c)
 			first := ""
-			sending(anything, func(_ *wire.Message, out outgoing) []outgoing {
+			Sending(Anything, func(_ *wire.Message, out outgoing) []outgoing {
 				if first == "" {
 					first = raw().SessionID()
 				}
 				return []outgoing{out}
 			})(c)
-			doing(func(ctx context.Context, s *client.Session) {
+			Doing(func(ctx context.Context, s *client.Session) {
 				if raw() != nil && raw().SessionID() != first && !s.Capability("prompts") {
 					_, _ = s.Call(ctx, "prompts/list", nil)
 				}
@@ -250,25 +245,25 @@ var familyFaults = []Fault{
 		},
 	},
 	{
-		ID: "http.lost-answer-ignored", Requirement: "http.client.reinitialize-on-404", Transports: overHTTP,
+		ID: "http.lost-answer-ignored", Requirement: "http.client.reinitialize-on-404", Transports: OverHTTP,
 		Scenario: "http/lost-answer", Form: mockserver.InSequence,
 		Summary: "The client goes on in a session in which a response of its own was answered with 404.",
 		Apply:   func(c *client.Standalone) { c.Omissions.LostAnswer = true },
 	},
 	{
-		ID: "progress.token-kept", Requirement: "progress.token.unique", Scenario: requests, Form: mockserver.AtOnce,
+		ID: "progress.token-kept", Requirement: "progress.token.unique", Scenario: Requests, Form: mockserver.AtOnce,
 		Summary: "Two requests that are open at the same time have one progress token.",
-		Apply: further("tools", func(ctx context.Context, s *client.Session) {
+		Apply: Further("tools", func(ctx context.Context, s *client.Session) {
 			meta := object{"progressToken": "kept"}
-			together(ctx, s, "tools/call", slowCall(0.2, meta), slowCall(0.2, meta))
+			Together(ctx, s, "tools/call", SlowCall(0.2, meta), SlowCall(0.2, meta))
 		}),
 	},
 	{
-		ID: "pagination.forgets-in-change", Requirement: "pagination.client.cursor-unmodified", Transports: overHTTP,
+		ID: "pagination.forgets-in-change", Requirement: "pagination.client.cursor-unmodified", Transports: OverHTTP,
 		Scenario: "lists/pages", Form: mockserver.InSequence,
 		Summary: "A client that learns that a list has changed while it reads it goes on with a cursor of its own.",
-		Apply: wrapping(func(conn transport.Conn) transport.Conn {
-			return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
+		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
+			return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
 				if cursor, ok := wire.At(m.Params, "cursor").(string); ok && heard(conn, "list_changed") {
 					out.Raw = []byte(strings.Replace(string(out.Raw), string(client.Marshal(cursor)), `"0"`, 1))
 				}
@@ -277,8 +272,8 @@ var familyFaults = []Fault{
 		}),
 	},
 	{
-		ID: "http.unfinished-event-named", Requirement: "http.client.last-event-id", Transports: overHTTP,
-		Scenario: cutStream, Form: mockserver.InSequence,
+		ID: "http.unfinished-event-named", Requirement: "http.client.last-event-id", Transports: OverHTTP,
+		Scenario: CutStream, Form: mockserver.InSequence,
 		Summary: "A stream that was cut within an event is resumed after that event.",
 		Apply: naming(func(last string) string {
 			if strings.HasPrefix(last, "cut") {
@@ -289,80 +284,80 @@ var familyFaults = []Fault{
 		Collateral: []string{"http.disconnect.survived"},
 	},
 	{
-		ID: "http.unfinished-event-read", Requirement: "http.client.sse-syntax", Transports: overHTTP,
-		Scenario: cutStream, Form: mockserver.InSequence,
+		ID: "http.unfinished-event-read", Requirement: "http.client.sse-syntax", Transports: OverHTTP,
+		Scenario: CutStream, Form: mockserver.InSequence,
 		Summary: "An event within which a stream was cut is read as a message.",
-		Apply: wrapping(func(conn transport.Conn) transport.Conn {
+		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
 			return &beforeResuming{Conn: conn, send: `{"jsonrpc":"2.0","id":"cut-within","result":{}}`}
 		}),
 	},
 	{
-		ID: "http.get-resumed-unnamed", Requirement: "http.client.last-event-id", Transports: overHTTP,
-		Scenario: listeningStream, Form: mockserver.InSequence,
+		ID: "http.get-resumed-unnamed", Requirement: "http.client.last-event-id", Transports: OverHTTP,
+		Scenario: ListeningStream, Form: mockserver.InSequence,
 		Summary: "A listening stream that was resumed and breaks again is asked for without Last-Event-ID.",
-		Apply:   resumingAs("resumed,once"),
+		Apply:   ResumingAs("resumed,once"),
 	},
 	{
-		ID: "http.get-unfinished-named", Requirement: "http.client.last-event-id", Transports: overHTTP,
-		Scenario: listeningStream, Form: mockserver.InSequence,
+		ID: "http.get-unfinished-named", Requirement: "http.client.last-event-id", Transports: OverHTTP,
+		Scenario: ListeningStream, Form: mockserver.InSequence,
 		Summary: "A listening stream that was cut within an event is resumed after that event.",
-		Apply:   resumingAs("resumed,once", "Last-Event-ID: not-finished"),
+		Apply:   ResumingAs("resumed,once", "Last-Event-ID: not-finished"),
 	},
 	{
-		ID: "http.get-first-event-named", Requirement: "http.client.last-event-id", Transports: overHTTP,
-		Scenario: listeningStream, Form: mockserver.InSequence,
+		ID: "http.get-first-event-named", Requirement: "http.client.last-event-id", Transports: OverHTTP,
+		Scenario: ListeningStream, Form: mockserver.InSequence,
 		Summary: "A listening stream that breaks for the second time is resumed after the event that was named the first time.",
-		Apply:   resumingAs("resumed,once", "Last-Event-ID: listened+/=%20"),
+		Apply:   ResumingAs("resumed,once", "Last-Event-ID: listened+/=%20"),
 	},
 	{
-		ID: "http.get-empty-event-passed-over", Requirement: "http.client.last-event-id", Transports: overHTTP,
-		Scenario: listeningStream, Form: mockserver.ByValue,
+		ID: "http.get-empty-event-passed-over", Requirement: "http.client.last-event-id", Transports: OverHTTP,
+		Scenario: ListeningStream, Form: mockserver.ByValue,
 		Summary: "A listening stream on which an event with an id and empty data came last is resumed after the event before.",
-		Apply:   resumingAs("resumed,twice", "Last-Event-ID: resumed,once"),
+		Apply:   ResumingAs("resumed,twice", "Last-Event-ID: resumed,once"),
 	},
 	{
-		ID: "http.get-event-encoded", Requirement: "http.client.last-event-id", Transports: overHTTP,
-		Scenario: listeningStream, Form: mockserver.ByValue,
+		ID: "http.get-event-encoded", Requirement: "http.client.last-event-id", Transports: OverHTTP,
+		Scenario: ListeningStream, Form: mockserver.ByValue,
 		Summary: "The id by which a listening stream is resumed is percent-encoded.",
-		Apply:   resumingAs("listened+/=%20", "Last-Event-ID: listened%2B%2F%3D%2520"),
+		Apply:   ResumingAs("listened+/=%20", "Last-Event-ID: listened%2B%2F%3D%2520"),
 	},
 	{
-		ID: "http.broken-end-death", Requirement: "http.disconnect.survived", Transports: overHTTP,
+		ID: "http.broken-end-death", Requirement: "http.disconnect.survived", Transports: OverHTTP,
 		Scenario: "http/broken-end", Form: mockserver.InSequence,
 		Summary: "A connection that breaks off behind an answer crashes the client.", Crashes: true,
-		Apply: dying(func(e *wire.Event) bool {
+		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindStreamEnd && strings.HasPrefix(e.Stream, "post:") && e.Note != ""
 		}),
 	},
 	{
-		ID: "http.session-header-lower-lost", Requirement: "http.client.session-header", Transports: overHTTP,
+		ID: "http.session-header-lower-lost", Requirement: "http.client.session-header", Transports: OverHTTP,
 		Scenario: "http/lower-field", Form: mockserver.ByValue,
 		Summary: "The id of a session is not found in a field whose name is in small letters.",
-		Apply:   connections(func(conn net.Conn) net.Conn { return blindTo{conn, "mcp-session-id:"} }),
+		Apply:   Connections(func(conn net.Conn) net.Conn { return blindTo{conn, "mcp-session-id:"} }),
 	},
 	{
-		ID: "http.session-header-upper-lost", Requirement: "http.client.session-header", Transports: overHTTP,
+		ID: "http.session-header-upper-lost", Requirement: "http.client.session-header", Transports: OverHTTP,
 		Scenario: "http/upper-field", Form: mockserver.ByValue,
 		Summary: "The id of a session is not found in a field whose name is in capitals.",
-		Apply:   connections(func(conn net.Conn) net.Conn { return blindTo{conn, "MCP-SESSION-ID:"} }),
+		Apply:   Connections(func(conn net.Conn) net.Conn { return blindTo{conn, "MCP-SESSION-ID:"} }),
 	},
 	{
 		ID: "tools.name-lowered", Requirement: "tools.call.listed-name", Scenario: "lists/tool-names",
 		Form:    mockserver.ByValue,
 		Summary: "A tool is called by its name in small letters.",
-		Apply:   renaming("tools/call", "name", strings.ToLower),
+		Apply:   Renaming("tools/call", "name", strings.ToLower),
 	},
 	{
 		ID: "tools.name-trimmed", Requirement: "tools.call.listed-name", Scenario: "lists/tool-names",
 		Form:    mockserver.ByValue,
 		Summary: "A tool is called by its name without the blanks around it.",
-		Apply:   renaming("tools/call", "name", strings.TrimSpace),
+		Apply:   Renaming("tools/call", "name", strings.TrimSpace),
 	},
 	{
 		ID: "tools.name-composed", Requirement: "tools.call.listed-name", Scenario: "lists/tool-names",
 		Form:    mockserver.ByValue,
 		Summary: "A letter and its accent in the name of a tool are made one character.",
-		Apply: renaming("tools/call", "name", func(name string) string {
+		Apply: Renaming("tools/call", "name", func(name string) string {
 			return strings.ReplaceAll(name, "e\u0301", "é")
 		}),
 	},
@@ -370,20 +365,20 @@ var familyFaults = []Fault{
 		ID: "tools.name-cut", Requirement: "tools.call.listed-name", Scenario: "lists/tool-names",
 		Form:    mockserver.ByValue,
 		Summary: "A tool is called by the first 64 characters of its name.",
-		Apply:   renaming("tools/call", "name", func(name string) string { return name[:min(len(name), 64)] }),
+		Apply:   Renaming("tools/call", "name", func(name string) string { return name[:min(len(name), 64)] }),
 	},
 	{
 		ID: "tools.name-death", Requirement: "tools.call.listed-name", Scenario: "lists/tool-names",
 		Form:    mockserver.ByValue,
 		Summary: "A tool whose name has slashes ends the client.",
-		Apply:   dyingOf(`"inputSchema"`, "mcpconform/sub//../slash"),
+		Apply:   DyingOf(`"inputSchema"`, "mcpconform/sub//../slash"),
 	},
 	{
 		// github.com/maximhq/bifrost/pull/1302
 		ID: "prompts.name-cleaned", Requirement: "prompts.get.listed-name", Scenario: "lists/prompt-names",
 		Form:    mockserver.ByValue,
 		Summary: "Other characters than letters and digits in the name of a prompt become underscores.",
-		Apply: renaming("prompts/get", "name", func(name string) string {
+		Apply: Renaming("prompts/get", "name", func(name string) string {
 			return strings.Map(func(c rune) rune {
 				if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' {
 					return c
@@ -396,13 +391,13 @@ var familyFaults = []Fault{
 		ID: "resources.uri-lowered", Requirement: "resources.uri-scheme.custom-allowed", Scenario: "lists/uris",
 		Form:    mockserver.ByValue,
 		Summary: "A resource is read by its URI in small letters, those of the path included.",
-		Apply:   renaming("resources/read", "uri", strings.ToLower),
+		Apply:   Renaming("resources/read", "uri", strings.ToLower),
 	},
 	{
 		ID: "resources.uri-decoded", Requirement: "resources.uri-scheme.custom-allowed", Scenario: "lists/uris",
 		Form:    mockserver.ByValue,
 		Summary: "A resource is read by its URI with the escapes decoded.",
-		Apply: renaming("resources/read", "uri", func(uri string) string {
+		Apply: Renaming("resources/read", "uri", func(uri string) string {
 			if decoded, err := url.PathUnescape(uri); err == nil {
 				return decoded
 			}
@@ -414,39 +409,39 @@ var familyFaults = []Fault{
 		ID: "resources.uri-slash", Requirement: "resources.uri-scheme.custom-allowed", Scenario: "lists/uris",
 		Form:    mockserver.ByValue,
 		Summary: "A resource is read by its URI without the slash at the end.",
-		Apply:   renaming("resources/read", "uri", func(uri string) string { return strings.TrimRight(uri, "/") }),
+		Apply:   Renaming("resources/read", "uri", func(uri string) string { return strings.TrimRight(uri, "/") }),
 	},
 	{
 		ID: "resources.mime-parameter-death", Requirement: "resources.mime-type.any", Scenario: "lists/types",
 		Form:    mockserver.ByValue,
 		Summary: "A resource whose mimeType has a parameter ends the client.",
-		Apply:   dyingOf("text/plain; charset=utf-8"),
+		Apply:   DyingOf("text/plain; charset=utf-8"),
 	},
 	{
 		ID: "content.fraction-death", Requirement: "content.annotations.optional", Scenario: "content/dates",
 		Form:    mockserver.ByValue,
 		Summary: "A date whose seconds have a fraction ends the client.",
-		Apply:   dyingOf(`"lastModified":"2025-01-12T15:00:58.250Z"`),
+		Apply:   DyingOf(`"lastModified":"2025-01-12T15:00:58.250Z"`),
 	},
 	{
-		ID: "roots.one-at-a-time", Requirement: "base.response.present", Scenario: rootsSeen, Form: mockserver.AtOnce,
+		ID: "roots.one-at-a-time", Requirement: "base.response.present", Scenario: RootsSeen, Form: mockserver.AtOnce,
 		Summary: "A request for the roots that comes while another one is open is never answered.",
-		Apply:   dropping(replies("roots-both-second")),
+		Apply:   Dropping(Replies("roots-both-second")),
 	},
 	{
-		ID: "ping.behind-form", Requirement: "ping.response-prompt", Scenario: elicitation, Form: mockserver.AtOnce,
+		ID: "ping.behind-form", Requirement: "ping.response-prompt", Scenario: Elicitation, Form: mockserver.AtOnce,
 		Summary: "A ping that comes while a form is open is answered after the user has filled it in.",
-		Apply:   all(slowly("elicitation/create", "take your time"), behindAnswer("elicitation-open")),
+		Apply:   All(Slowly("elicitation/create", "take your time"), BehindAnswer("elicitation-open")),
 	},
 	{
-		ID: "ping.behind-sampling", Requirement: "ping.response-prompt", Scenario: sampling, Form: mockserver.AtOnce,
+		ID: "ping.behind-sampling", Requirement: "ping.response-prompt", Scenario: Sampling, Form: mockserver.AtOnce,
 		Summary: "A ping that comes while a model is asked is answered after the model has.",
-		Apply:   all(slowly("sampling/createMessage", "Take your time"), behindAnswer("sampling-open")),
+		Apply:   All(Slowly("sampling/createMessage", "Take your time"), BehindAnswer("sampling-open")),
 	},
 	{
-		ID: "ping.behind-roots", Requirement: "ping.response-prompt", Scenario: rootsSeen, Form: mockserver.AtOnce,
+		ID: "ping.behind-roots", Requirement: "ping.response-prompt", Scenario: RootsSeen, Form: mockserver.AtOnce,
 		Summary: "A ping that comes while roots are listed is answered after that.",
-		Apply:   all(slowly("roots/list", "roots-unhurried"), behindAnswer("roots-unhurried")),
+		Apply:   All(Slowly("roots/list", "roots-unhurried"), BehindAnswer("roots-unhurried")),
 	},
 }
 
@@ -460,28 +455,19 @@ type beforeResuming struct {
 func (c *beforeResuming) Resume(ctx context.Context, lastEventID string,
 	deliberate ...string) (*transport.Stream, error) {
 	c.once.Do(func() { _, _ = c.Send(ctx, outgoing{Raw: []byte(c.send)}) })
-	r, ok := c.Conn.(resumer)
+	r, ok := c.Conn.(Resumer)
 	if !ok {
 		return nil, errNotResumed
 	}
 	return r.Resume(ctx, lastEventID, deliberate...)
 }
 
-// resumingAs gives the GET that resumes a stream after an event other fields in place of Last-Event-ID.
-func resumingAs(last string, fields ...string) apply {
-	return heads(func(h *head) {
-		if h.method() == http.MethodGet && h.get("Last-Event-ID") == last {
-			h.set("Last-Event-ID", fields...)
-		}
-	})
-}
-
 // comparedToFirst changes the heads of requests as soon as one had a header field, the first value of which it gets.
-func comparedToFirst(field string, change func(h *head, first string)) apply {
+func comparedToFirst(field string, change func(h *Head, first string)) apply {
 	return func(c *client.Standalone) {
 		var first atomic.Pointer[string]
-		heads(func(h *head) {
-			if value := h.get(field); value != "" {
+		Heads(func(h *Head) {
+			if value := h.Get(field); value != "" {
 				first.CompareAndSwap(nil, &value)
 			}
 			if value := first.Load(); value != nil {
@@ -494,9 +480,9 @@ func comparedToFirst(field string, change func(h *head, first string)) apply {
 // inLaterSession changes matching messages in all sessions after the first. It gets the id of the first session.
 func inLaterSession(fits match, change func(first string, out outgoing) []outgoing) apply {
 	return func(c *client.Standalone) {
-		raw := connectionOf(c)
+		raw := ConnectionOf(c)
 		first := ""
-		sending(anything, func(m *wire.Message, out outgoing) []outgoing {
+		Sending(Anything, func(m *wire.Message, out outgoing) []outgoing {
 			id := raw().SessionID()
 			if first == "" {
 				first = id
@@ -511,9 +497,9 @@ func inLaterSession(fits match, change func(first string, out outgoing) []outgoi
 
 // inFirstSession has requests with an HTTP method name the first session.
 func inFirstSession(method string) apply {
-	return comparedToFirst("Mcp-Session-Id", func(h *head, first string) {
-		if h.method() == method {
-			h.set("Mcp-Session-Id", "Mcp-Session-Id: "+first)
+	return comparedToFirst("Mcp-Session-Id", func(h *Head, first string) {
+		if h.Method() == method {
+			h.Set("Mcp-Session-Id", "Mcp-Session-Id: "+first)
 		}
 	})
 }
@@ -528,43 +514,6 @@ func (c blindTo) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	copy(p[:n], bytes.ReplaceAll(p[:n], []byte(c.field), []byte("x"+c.field[1:])))
 	return n, err
-}
-
-// renaming changes the member by which a method names what it uses.
-func renaming(method, member string, change func(name string) string) apply {
-	return params(method, func(p object) {
-		if name, ok := p[member].(string); ok {
-			p[member] = change(name)
-		}
-	})
-}
-
-// slowly takes three seconds for the answer to requests of a method that hold a text.
-func slowly(method, text string) apply {
-	return changing(func(o *client.Options) {
-		serve := o.Answers[method]
-		o.Answers[method] = func(ctx context.Context, params any) (any, *wire.Error) {
-			if bytes.Contains(client.Marshal(params), []byte(text)) && !passes(ctx, 3*time.Second) {
-				return nil, nil
-			}
-			return serve(ctx, params)
-		}
-	})
-}
-
-// behindAnswer holds the answer to a ping back that was sent with a request, until that is answered.
-func behindAnswer(id string) apply {
-	return wrapping(func(conn transport.Conn) transport.Conn {
-		return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
-			if replies(id + "-pinged")(m) {
-				// The connection ends the wait.
-				_, _ = conn.Log().Await(context.Background(), 0, func(e *wire.Event) bool {
-					return e.Kind == wire.KindMessage && e.From == wire.Client && replies(id)(e.Msg)
-				})
-			}
-			return []outgoing{out}
-		}}
-	})
 }
 
 // keptIDs are the ids of pings that are open while others are cancelled.

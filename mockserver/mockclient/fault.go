@@ -14,7 +14,15 @@ import (
 
 	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
+)
+
+type (
+	apply  = func(c *client.Standalone)
+	object = map[string]any
+	list   = []any
+	match  = func(m *wire.Message) bool
 )
 
 // Fault is one way to break one requirement.

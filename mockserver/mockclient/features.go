@@ -7,92 +7,87 @@ import (
 	"strings"
 	"time"
 
+	. "github.com/mcpconform/mcpconform/internal/hooks/clienthooks"
 	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-const (
-	sampling    = "features/sampling"
-	elicitation = "features/elicitation"
-	rootsSeen   = "features/roots"
-)
-
 var featureFaults = []Fault{
 	{
-		ID: "sampling.undeclared", Requirement: "sampling.capability.declared", Scenario: sampling,
+		ID: "sampling.undeclared", Requirement: "sampling.capability.declared", Scenario: Sampling,
 		Summary:    "sampling/createMessage is served although sampling is not declared.",
-		Apply:      changing(func(o *client.Options) { delete(o.Capabilities, "sampling") }),
+		Apply:      Changing(func(o *client.Options) { delete(o.Capabilities, "sampling") }),
 		Collateral: []string{"lifecycle.capability.client-refuses-sampling"},
 	},
 	{
-		ID: "sampling.undeclared-code", Requirement: "lifecycle.capability.client-refuses-sampling", Scenario: sampling,
+		ID: "sampling.undeclared-code", Requirement: "lifecycle.capability.client-refuses-sampling", Scenario: Sampling,
 		WarnOnly:   true,
 		Summary:    "sampling/createMessage, which is not declared, is refused with -32603.",
 		Collateral: []string{"base.error.invalid-params"}, // of elicitation
-		Apply: all(changing(func(o *client.Options) {
+		Apply: All(Changing(func(o *client.Options) {
 			delete(o.Capabilities, "sampling")
 			delete(o.Answers, "sampling/createMessage")
 		}), editingError(func(e object) { e["code"] = -32603 })),
 	},
 	{
-		ID: "sampling.unknown", Requirement: "sampling.capability.honoured", Scenario: sampling,
+		ID: "sampling.unknown", Requirement: "sampling.capability.honoured", Scenario: Sampling,
 		Summary:    "sampling is declared, but sampling/createMessage is unknown.",
-		Apply:      changing(func(o *client.Options) { delete(o.Answers, "sampling/createMessage") }),
+		Apply:      Changing(func(o *client.Options) { delete(o.Answers, "sampling/createMessage") }),
 		Collateral: []string{"base.error.invalid-params"},
 	},
 	{
-		ID: "sampling.role-user", Requirement: "sampling.result.role-assistant", Scenario: sampling,
+		ID: "sampling.role-user", Requirement: "sampling.result.role-assistant", Scenario: Sampling,
 		Summary: "The role of a generated message is user.",
-		Apply:   amending("sampling/createMessage", func(r object) { r["role"] = "user" }),
+		Apply:   Amending("sampling/createMessage", func(r object) { r["role"] = "user" }),
 	},
 	{
-		ID: "sampling.no-model", Requirement: "sampling.result.model-named", Scenario: sampling,
+		ID: "sampling.no-model", Requirement: "sampling.result.model-named", Scenario: Sampling,
 		Summary: "A generated message names no model.",
-		Apply:   amending("sampling/createMessage", func(r object) { r["model"] = "" }),
+		Apply:   Amending("sampling/createMessage", func(r object) { r["model"] = "" }),
 	},
 	{
-		ID: "sampling.resource", Requirement: "sampling.message.content-kinds", Scenario: sampling,
+		ID: "sampling.resource", Requirement: "sampling.message.content-kinds", Scenario: Sampling,
 		Summary: "A generated message is an embedded resource.",
-		Apply: amending("sampling/createMessage", func(r object) {
+		Apply: Amending("sampling/createMessage", func(r object) {
 			r["content"] = object{"type": "resource", "resource": object{"uri": "file:///a", "text": "a"}}
 		}),
 		Collateral: []string{"content.block.known-type"},
 	},
 	{
-		ID: "sampling.stop-reason-number", Requirement: "schema.create-message-result", Scenario: sampling,
+		ID: "sampling.stop-reason-number", Requirement: "schema.create-message-result", Scenario: Sampling,
 		Summary: "stopReason is a number.",
-		Apply:   amending("sampling/createMessage", func(r object) { r["stopReason"] = 1 }),
+		Apply:   Amending("sampling/createMessage", func(r object) { r["stopReason"] = 1 }),
 	},
 	{
-		ID: "sampling.content-unknown", Requirement: "content.block.known-type", Scenario: sampling,
+		ID: "sampling.content-unknown", Requirement: "content.block.known-type", Scenario: Sampling,
 		Summary: "A generated message has content of an unknown type.",
-		Apply: amending("sampling/createMessage",
+		Apply: Amending("sampling/createMessage",
 			func(r object) { r["content"] = object{"type": "video", "data": "AAAA"} }),
 		Collateral: []string{"sampling.message.content-kinds"},
 	},
 	{
-		ID: "sampling.limit-ignored", Requirement: "sampling.max-tokens.limit", Scenario: sampling,
+		ID: "sampling.limit-ignored", Requirement: "sampling.max-tokens.limit", Scenario: Sampling,
 		Summary: "A generated message is many times longer than maxTokens.",
-		Apply: amending("sampling/createMessage", func(r object) {
+		Apply: Amending("sampling/createMessage", func(r object) {
 			r["content"] = object{"type": "text", "text": strings.Repeat("one word after another ", 400)}
 		}),
 	},
 	{
-		ID: "sampling.broken-served", Requirement: "sampling.error.returned", Scenario: sampling,
+		ID: "sampling.broken-served", Requirement: "sampling.error.returned", Scenario: Sampling,
 		Summary:    "A sampling request without messages is answered with a message.",
 		Apply:      generating(func(params any) bool { _, ok := wire.At(params, "messages").(list); return !ok }),
 		Collateral: []string{"base.error.invalid-params"},
 	},
 	{
-		ID: "sampling.broken-death", Requirement: "sampling.error.returned", Scenario: sampling,
+		ID: "sampling.broken-death", Requirement: "sampling.error.returned", Scenario: Sampling,
 		Summary:    "A sampling request whose messages are not an array ends the client.",
-		Apply:      dyingOf("none at all"),
+		Apply:      DyingOf("none at all"),
 		Collateral: []string{"base.response.present"},
 	},
 	{
-		ID: "sampling.content-unchecked", Requirement: "sampling.security.validate-content", Scenario: sampling,
+		ID: "sampling.content-unchecked", Requirement: "sampling.security.validate-content", Scenario: Sampling,
 		Summary: "An image that is not Base64 is answered with a message.",
 		Apply: generating(func(params any) bool {
 			messages, _ := wire.At(params, "messages").(list)
@@ -100,7 +95,7 @@ var featureFaults = []Fault{
 		}),
 	},
 	{
-		ID: "sampling.text-unchecked", Requirement: "sampling.security.validate-content", Scenario: sampling,
+		ID: "sampling.text-unchecked", Requirement: "sampling.security.validate-content", Scenario: Sampling,
 		Summary: "A text block without a text is answered with a message.",
 		Apply: generating(func(params any) bool {
 			messages, _ := wire.At(params, "messages").(list)
@@ -108,9 +103,9 @@ var featureFaults = []Fault{
 		}),
 	},
 	{
-		ID: "sampling.few-tokens-ignored", Requirement: "sampling.max-tokens.limit", Scenario: sampling,
+		ID: "sampling.few-tokens-ignored", Requirement: "sampling.max-tokens.limit", Scenario: Sampling,
 		Summary: "A generated message has forty words although maxTokens is 2.",
-		Apply: editing(replies("sampling-short"), func(m object) {
+		Apply: Editing(Replies("sampling-short"), func(m object) {
 			if r, ok := m["result"].(object); ok {
 				r["content"] = object{"type": "text", "text": strings.Repeat("one word after another ", 10)}
 			}
@@ -118,27 +113,27 @@ var featureFaults = []Fault{
 	},
 	{
 		// github.com/helidon-io/helidon-mcp/issues/181
-		ID: "sampling.ids-mixed", Requirement: "base.response.once", Scenario: sampling, Form: mockserver.AtOnce,
+		ID: "sampling.ids-mixed", Requirement: "base.response.once", Scenario: Sampling, Form: mockserver.AtOnce,
 		Summary:    "Both of two sampling requests at once are answered with the id of the second.",
-		Apply:      replacing(replies("sampling-both-first"), "sampling-both-first", "sampling-both-second"),
+		Apply:      Replacing(Replies("sampling-both-first"), "sampling-both-first", "sampling-both-second"),
 		Collateral: []string{"base.response.present"},
 	},
 	{
 		ID: "elicitation.one-at-a-time", Requirement: "base.response.present", Scenario: "features/elicitation",
 		Form:    mockserver.AtOnce,
 		Summary: "A form that comes while another one is open is never answered.",
-		Apply:   dropping(replies("elicitation-both-second")),
+		Apply:   Dropping(Replies("elicitation-both-second")),
 	},
 	{
-		ID: "sampling.image-death", Requirement: "base.response.present", Scenario: sampling, Form: mockserver.ByValue,
+		ID: "sampling.image-death", Requirement: "base.response.present", Scenario: Sampling, Form: mockserver.ByValue,
 		Summary: "A sampling request with an image ends the client.",
-		Apply:   dyingOf(`"sampling-image"`),
+		Apply:   DyingOf(`"sampling-image"`),
 	},
 	{
-		ID: "sampling.media-last-death", Requirement: "base.response.present", Scenario: sampling,
+		ID: "sampling.media-last-death", Requirement: "base.response.present", Scenario: Sampling,
 		Form:    mockserver.ByValue,
 		Summary: "A sampling request whose last message is not text ends the client.",
-		Apply: dying(func(e *wire.Event) bool {
+		Apply: Dying(func(e *wire.Event) bool {
 			if e.Kind != wire.KindMessage {
 				return false
 			}
@@ -147,24 +142,24 @@ var featureFaults = []Fault{
 		}),
 	},
 	{
-		ID: "sampling.all-cancelled", Requirement: "base.response.present", Scenario: sampling, Form: mockserver.AtOnce,
+		ID: "sampling.all-cancelled", Requirement: "base.response.present", Scenario: Sampling, Form: mockserver.AtOnce,
 		Summary: "The cancellation of one sampling request silences another one that is open.",
-		Apply:   dropping(replies("sampling-beside-second")),
+		Apply:   Dropping(Replies("sampling-beside-second")),
 	},
 	{
-		ID: "sampling.options-refused", Requirement: "sampling.request.optional-members", Scenario: sampling,
+		ID: "sampling.options-refused", Requirement: "sampling.request.optional-members", Scenario: Sampling,
 		Summary: "A sampling request with all members is refused.",
-		Apply:   rejecting(replies("sampling-full")),
+		Apply:   Rejecting(Replies("sampling-full")),
 	},
 	{
-		ID: "sampling.context-refused", Requirement: "sampling.include-context.optional", Scenario: sampling,
+		ID: "sampling.context-refused", Requirement: "sampling.include-context.optional", Scenario: Sampling,
 		Summary: "A sampling request that asks for context is refused.",
-		Apply:   rejecting(replies("sampling-thisServer")),
+		Apply:   Rejecting(Replies("sampling-thisServer")),
 	},
 	{
-		ID: "sampling.metadata-refused", Requirement: "sampling.metadata.free-form", Scenario: sampling,
+		ID: "sampling.metadata-refused", Requirement: "sampling.metadata.free-form", Scenario: Sampling,
 		Summary: "A sampling request with metadata is refused.",
-		Apply:   rejecting(replies("sampling-metadata", "sampling-foreign-metadata")),
+		Apply:   Rejecting(Replies("sampling-metadata", "sampling-foreign-metadata")),
 	},
 	{
 		ID: "sampling.rejection-code", Requirement: "sampling.error.user-rejected", Scenario: "acts/sampling",
@@ -173,63 +168,63 @@ var featureFaults = []Fault{
 		Apply:      editingError(func(e object) { e["code"] = -32603 }),
 	},
 	{
-		ID: "elicitation.undeclared", Requirement: "elicitation.capability.declared", Scenario: elicitation,
+		ID: "elicitation.undeclared", Requirement: "elicitation.capability.declared", Scenario: Elicitation,
 		Summary:    "elicitation/create is served although elicitation is not declared.",
-		Apply:      changing(func(o *client.Options) { delete(o.Capabilities, "elicitation") }),
+		Apply:      Changing(func(o *client.Options) { delete(o.Capabilities, "elicitation") }),
 		Collateral: []string{"lifecycle.capability.client-refuses-elicitation"},
 	},
 	{
 		ID: "elicitation.undeclared-code", Requirement: "lifecycle.capability.client-refuses-elicitation",
-		Scenario: elicitation, WarnOnly: true,
+		Scenario: Elicitation, WarnOnly: true,
 		Summary:    "elicitation/create, which is not declared, is refused with -32603.",
 		Collateral: []string{"base.error.invalid-params"}, // of sampling
-		Apply: all(changing(func(o *client.Options) {
+		Apply: All(Changing(func(o *client.Options) {
 			delete(o.Capabilities, "elicitation")
 			delete(o.Answers, "elicitation/create")
 		}), editingError(func(e object) { e["code"] = -32603 })),
 	},
 	{
-		ID: "elicitation.unknown", Requirement: "elicitation.capability.honoured", Scenario: elicitation,
+		ID: "elicitation.unknown", Requirement: "elicitation.capability.honoured", Scenario: Elicitation,
 		Summary: "elicitation is declared, but elicitation/create is unknown.",
-		Apply:   changing(func(o *client.Options) { delete(o.Answers, "elicitation/create") }),
+		Apply:   Changing(func(o *client.Options) { delete(o.Answers, "elicitation/create") }),
 	},
 	{
-		ID: "elicitation.waits-for-own-call", Requirement: "elicitation.request.nested", Scenario: elicitation,
+		ID: "elicitation.waits-for-own-call", Requirement: "elicitation.request.nested", Scenario: Elicitation,
 		WarnOnly: true,
 		Summary:  "Forms are answered only when the client's own request has been.",
-		Apply:    heldBack(replies("elicitation-string")),
+		Apply:    HeldBack(Replies("elicitation-string")),
 	},
 	{
-		ID: "elicitation.action-ok", Requirement: "elicitation.action.values", Scenario: elicitation,
+		ID: "elicitation.action-ok", Requirement: "elicitation.action.values", Scenario: Elicitation,
 		Summary: "The action is ok.",
-		Apply:   amending("elicitation/create", func(r object) { r["action"] = "ok" }),
+		Apply:   Amending("elicitation/create", func(r object) { r["action"] = "ok" }),
 	},
 	{
-		ID: "elicitation.content-text", Requirement: "schema.elicit-result", Scenario: elicitation,
+		ID: "elicitation.content-text", Requirement: "schema.elicit-result", Scenario: Elicitation,
 		Summary: "The content of a form is a text.",
-		Apply:   amending("elicitation/create", func(r object) { r["content"] = "some text" }),
+		Apply:   Amending("elicitation/create", func(r object) { r["content"] = "some text" }),
 	},
 	{
-		ID: "elicitation.no-content", Requirement: "elicitation.content.with-accept", Scenario: elicitation,
+		ID: "elicitation.no-content", Requirement: "elicitation.content.with-accept", Scenario: Elicitation,
 		Summary: "A form is accepted without content.",
-		Apply:   amending("elicitation/create", func(r object) { delete(r, "content") }),
+		Apply:   Amending("elicitation/create", func(r object) { delete(r, "content") }),
 	},
 	{
-		ID: "elicitation.content-nested", Requirement: "elicitation.content.primitive-values", Scenario: elicitation,
+		ID: "elicitation.content-nested", Requirement: "elicitation.content.primitive-values", Scenario: Elicitation,
 		Summary:    "A value of the content is an object.",
-		Apply:      amending("elicitation/create", func(r object) { r["content"] = object{"string": object{}} }),
+		Apply:      Amending("elicitation/create", func(r object) { r["content"] = object{"string": object{}} }),
 		Collateral: []string{"elicitation.content.matches-schema", "elicitation.security.validate-content"},
 	},
 	{
-		ID: "elicitation.content-unfitting", Requirement: "elicitation.content.matches-schema", Scenario: elicitation,
+		ID: "elicitation.content-unfitting", Requirement: "elicitation.content.matches-schema", Scenario: Elicitation,
 		Summary:    "The content of a form lacks a required value.",
-		Apply:      amending("elicitation/create", func(r object) { r["content"] = object{} }),
+		Apply:      Amending("elicitation/create", func(r object) { r["content"] = object{} }),
 		Collateral: []string{"elicitation.security.validate-content"},
 	},
 	{
-		ID: "elicitation.falsy-dropped", Requirement: "elicitation.content.matches-schema", Scenario: elicitation,
+		ID: "elicitation.falsy-dropped", Requirement: "elicitation.content.matches-schema", Scenario: Elicitation,
 		Summary: "Values that are 0 or false are left out of the content of a form.",
-		Apply: amending("elicitation/create", func(r object) {
+		Apply: Amending("elicitation/create", func(r object) {
 			content, _ := r["content"].(object)
 			for name, v := range content {
 				if v == false || v == json.Number("0") {
@@ -241,9 +236,9 @@ var featureFaults = []Fault{
 	},
 	{
 		ID: "elicitation.content-unchecked", Requirement: "elicitation.security.validate-content",
-		Scenario: elicitation,
+		Scenario: Elicitation,
 		Summary:  "A number beyond the bounds of the form is sent on.",
-		Apply: amending("elicitation/create", func(r object) {
+		Apply: Amending("elicitation/create", func(r object) {
 			if content, ok := r["content"].(object); ok && content["number"] != nil {
 				content["number"] = 7
 			}
@@ -251,21 +246,21 @@ var featureFaults = []Fault{
 		Collateral: []string{"elicitation.content.matches-schema", "elicitation.schema.number-bounds"},
 	},
 	{
-		ID: "elicitation.enum-refused", Requirement: "elicitation.schema.client-supports", Scenario: elicitation,
+		ID: "elicitation.enum-refused", Requirement: "elicitation.schema.client-supports", Scenario: Elicitation,
 		Summary: "A form with an enum is refused.",
-		Apply:   refusing(replies("elicitation-enum")),
+		Apply:   Refusing(Replies("elicitation-enum")),
 	},
 	{
-		ID: "elicitation.enum-death", Requirement: "elicitation.schema.client-supports", Scenario: elicitation,
+		ID: "elicitation.enum-death", Requirement: "elicitation.schema.client-supports", Scenario: Elicitation,
 		Summary:    "A form with an enum ends the client.",
-		Apply:      dyingOf("Please fill in: enum"),
+		Apply:      DyingOf("Please fill in: enum"),
 		Collateral: []string{"base.response.present"},
 	},
 	{
-		ID: "elicitation.boolean-silence", Requirement: "elicitation.schema.client-supports", Scenario: elicitation,
+		ID: "elicitation.boolean-silence", Requirement: "elicitation.schema.client-supports", Scenario: Elicitation,
 		Summary: "After a form with a boolean the client answers nothing any more, not even pings.",
-		Apply: wrapping(func(conn transport.Conn) transport.Conn {
-			return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
+		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
+			return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
 				if m.IsResponse() && heard(conn, "Please fill in: boolean") {
 					return nil
 				}
@@ -275,27 +270,27 @@ var featureFaults = []Fault{
 		Collateral: []string{"base.response.present"},
 	},
 	{
-		ID: "elicitation.invalid-params-code", Requirement: "base.error.invalid-params", Scenario: elicitation,
+		ID: "elicitation.invalid-params-code", Requirement: "base.error.invalid-params", Scenario: Elicitation,
 		Summary: "A form whose schema is not an object is refused with -32603.",
 		Apply:   editingError(func(e object) { e["code"] = -32603 }),
 	},
 	{
-		ID: "elicitation.malformed-unanswered", Requirement: "base.response.present", Scenario: elicitation,
+		ID: "elicitation.malformed-unanswered", Requirement: "base.response.present", Scenario: Elicitation,
 		Form:    mockserver.ByValue,
 		Summary: "A form whose schema is not an object gets no answer.",
-		Apply:   dropping(replies("elicitation-broken")),
+		Apply:   Dropping(Replies("elicitation-broken")),
 	},
 	{
-		ID: "elicitation.malformed-last", Requirement: "base.response.present", Scenario: elicitation,
+		ID: "elicitation.malformed-last", Requirement: "base.response.present", Scenario: Elicitation,
 		Form:    mockserver.InSequence,
 		Summary: "After a form whose schema is not an object, no form is answered any more.",
-		Apply: wrapping(func(conn transport.Conn) transport.Conn {
-			return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
+		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
+			return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
 				x := conn.Log().Conversation().Newest(wire.Server, m.ID)
 				broken := func(m *wire.Message) bool {
 					return m.Kind == wire.Request && m.ID.Key() == wire.StringID("elicitation-broken").Key()
 				}
-				if m.IsResponse() && x != nil && x.Method() == "elicitation/create" && told(conn, broken) {
+				if m.IsResponse() && x != nil && x.Method() == "elicitation/create" && Told(conn, broken) {
 					return nil
 				}
 				return []outgoing{out}
@@ -303,28 +298,28 @@ var featureFaults = []Fault{
 		}),
 	},
 	{
-		ID: "sampling.malformed-unanswered", Requirement: "base.response.present", Scenario: sampling,
+		ID: "sampling.malformed-unanswered", Requirement: "base.response.present", Scenario: Sampling,
 		Form:    mockserver.ByValue,
 		Summary: "A sampling request whose messages are not an array gets no answer.",
-		Apply:   dropping(replies("sampling-broken")), Collateral: []string{"sampling.error.returned"},
+		Apply:   Dropping(Replies("sampling-broken")), Collateral: []string{"sampling.error.returned"},
 	},
 	{
-		ID: "elicitation.invalid-params-as-unknown", Requirement: "base.error.invalid-params", Scenario: elicitation,
+		ID: "elicitation.invalid-params-as-unknown", Requirement: "base.error.invalid-params", Scenario: Elicitation,
 		Form:    mockserver.ByValue,
 		Summary: "A form whose schema is not an object is refused with -32601.",
 		Apply:   editingError(func(e object) { e["code"] = -32601 }),
 	},
 	{
-		ID: "sampling.invalid-params-as-unknown", Requirement: "base.error.invalid-params", Scenario: sampling,
+		ID: "sampling.invalid-params-as-unknown", Requirement: "base.error.invalid-params", Scenario: Sampling,
 		Form:    mockserver.ByValue,
 		Summary: "A sampling request whose messages are not an array is refused with -32601.",
 		Apply:   editingError(func(e object) { e["code"] = -32601 }),
 	},
 	{
-		ID: "elicitation.lengths-refused", Requirement: "elicitation.schema.client-supports", Scenario: elicitation,
+		ID: "elicitation.lengths-refused", Requirement: "elicitation.schema.client-supports", Scenario: Elicitation,
 		Form:    mockserver.ByValue,
 		Summary: "A form that limits the length of a text is refused.",
-		Apply: handling("elicitation/create",
+		Apply: Handling("elicitation/create",
 			func(ctx context.Context, params any, serve client.Answer) (any, *wire.Error) {
 				if strings.Contains(fmt.Sprint(wire.At(params, "requestedSchema")), "minLength") {
 					return nil, &wire.Error{Code: -32602, Message: "Invalid params: unsupported schema"}
@@ -334,15 +329,15 @@ var featureFaults = []Fault{
 		Collateral: []string{"elicitation.schema.number-bounds"}, // the form with all kinds of property has both
 	},
 	{
-		ID: "elicitation.negative-refused", Requirement: "elicitation.schema.client-supports", Scenario: elicitation,
+		ID: "elicitation.negative-refused", Requirement: "elicitation.schema.client-supports", Scenario: Elicitation,
 		Form:    mockserver.ByValue,
 		Summary: "A form with an integer that has to be negative is refused.",
-		Apply:   refusing(replies("elicitation-negative")),
+		Apply:   Refusing(Replies("elicitation-negative")),
 	},
 	{
-		ID: "elicitation.fractions-refused", Requirement: "elicitation.schema.number-bounds", Scenario: elicitation,
+		ID: "elicitation.fractions-refused", Requirement: "elicitation.schema.number-bounds", Scenario: Elicitation,
 		Summary:    "A form with a number whose bounds have fractions is refused.",
-		Apply:      refusing(replies("elicitation-number")),
+		Apply:      Refusing(Replies("elicitation-number")),
 		Collateral: []string{"elicitation.schema.client-supports"},
 	},
 	sampledContent("image-not-base64", "content.image.base64", "The data of a generated image are not Base64.",
@@ -371,90 +366,90 @@ var featureFaults = []Fault{
 	{
 		ID: "elicitation.decline-error", Requirement: "elicitation.action.decline", Scenario: "acts/elicitation",
 		Summary: "A form that the user refuses comes back as an error.",
-		Apply:   refusing(replies("elicitation-decline")),
+		Apply:   Refusing(Replies("elicitation-decline")),
 	},
 	{
 		ID: "elicitation.content-declined", Requirement: "elicitation.content.only-with-accept",
 		Scenario: "acts/elicitation",
 		Summary:  "A form that the user refuses comes back with content.",
-		Apply: editing(replies("elicitation-decline"), func(m object) {
+		Apply: Editing(Replies("elicitation-decline"), func(m object) {
 			if r, ok := m["result"].(object); ok {
 				r["content"] = object{"string": "some text", "boolean": true}
 			}
 		}),
 	},
 	{
-		ID: "roots.undeclared", Requirement: "roots.capability.declared", Scenario: rootsSeen,
+		ID: "roots.undeclared", Requirement: "roots.capability.declared", Scenario: RootsSeen,
 		Summary: "roots/list is served although roots is not declared.",
-		Apply:   changing(func(o *client.Options) { delete(o.Capabilities, "roots") }),
+		Apply:   Changing(func(o *client.Options) { delete(o.Capabilities, "roots") }),
 	},
 	{
-		ID: "roots.refused-code", Requirement: "roots.error.unsupported", Scenario: rootsSeen,
+		ID: "roots.refused-code", Requirement: "roots.error.unsupported", Scenario: RootsSeen,
 		Summary: "roots/list, which is not declared, is refused with -32603.",
-		Apply: all(changing(func(o *client.Options) {
+		Apply: All(Changing(func(o *client.Options) {
 			delete(o.Capabilities, "roots")
 			delete(o.Answers, "roots/list")
-		}), editing(replies("undeclared-roots"),
+		}), Editing(Replies("undeclared-roots"),
 			func(m object) { m["error"] = object{"code": -32603, "message": "Internal error"} })),
 	},
 	{
-		ID: "roots.no-list", Requirement: "roots.list.answered", Scenario: rootsSeen,
+		ID: "roots.no-list", Requirement: "roots.list.answered", Scenario: RootsSeen,
 		Summary:    "The result of roots/list has no roots.",
-		Apply:      serving("roots/list", func(any) any { return object{} }),
+		Apply:      Serving("roots/list", func(any) any { return object{} }),
 		Collateral: []string{"schema.list-roots-result"},
 	},
 	{
-		ID: "roots.params-required", Requirement: "base.params.omitted", Scenario: rootsSeen, Form: mockserver.ByValue,
+		ID: "roots.params-required", Requirement: "base.params.omitted", Scenario: RootsSeen, Form: mockserver.ByValue,
 		Summary: "A request for the roots without params is refused.",
-		Apply:   rejecting(replies("roots-plain")),
+		Apply:   Rejecting(Replies("roots-plain")),
 	},
 	{
-		ID: "roots.params-empty-refused", Requirement: "base.params.omitted", Scenario: rootsSeen,
+		ID: "roots.params-empty-refused", Requirement: "base.params.omitted", Scenario: RootsSeen,
 		Form:    mockserver.ByValue,
 		Summary: "A request for the roots whose params are an empty object is refused.",
-		Apply:   rejecting(replies("roots-empty")),
+		Apply:   Rejecting(Replies("roots-empty")),
 	},
 	{
-		ID: "roots.meta-refused", Requirement: "meta.attach.request", Scenario: rootsSeen, Form: mockserver.ByValue,
+		ID: "roots.meta-refused", Requirement: "meta.attach.request", Scenario: RootsSeen, Form: mockserver.ByValue,
 		Summary: "A request for the roots with _meta is refused.",
-		Apply:   rejecting(replies("roots-meta")),
+		Apply:   Rejecting(Replies("roots-meta")),
 	},
 	{
-		ID: "roots.params-strict", Requirement: "base.params.open", Scenario: rootsSeen, Form: mockserver.ByValue,
+		ID: "roots.params-strict", Requirement: "base.params.open", Scenario: RootsSeen, Form: mockserver.ByValue,
 		Summary: "A request for the roots with an additional member in its params is refused.",
-		Apply:   rejecting(replies("roots-open")),
+		Apply:   Rejecting(Replies("roots-open")),
 	},
 	{
-		ID: "roots.token-refused", Requirement: "progress.request", Scenario: rootsSeen, Form: mockserver.ByValue,
+		ID: "roots.token-refused", Requirement: "progress.request", Scenario: RootsSeen, Form: mockserver.ByValue,
 		Summary: "A request for the roots with a progress token is refused.",
-		Apply:   rejecting(replies("roots-token")),
+		Apply:   Rejecting(Replies("roots-token")),
 	},
 	{
-		ID: "roots.name-number", Requirement: "schema.list-roots-result", Scenario: rootsSeen,
+		ID: "roots.name-number", Requirement: "schema.list-roots-result", Scenario: RootsSeen,
 		Summary: "The name of a root is a number.",
-		Apply: serving("roots/list", func(any) any {
+		Apply: Serving("roots/list", func(any) any {
 			return object{"roots": list{object{"uri": "file:///tmp", "name": 7}}}
 		}),
 	},
 	{
-		ID: "roots.http", Requirement: "roots.root.file-uri", Scenario: rootsSeen,
+		ID: "roots.http", Requirement: "roots.root.file-uri", Scenario: RootsSeen,
 		Summary: "A root is an http URI.",
-		Apply:   serving("roots/list", rooted("http://example.com/")),
+		Apply:   Serving("roots/list", rooted("http://example.com/")),
 	},
 	{
-		ID: "roots.twice", Requirement: "roots.root.uri-unique", Scenario: rootsSeen,
+		ID: "roots.twice", Requirement: "roots.root.uri-unique", Scenario: RootsSeen,
 		Summary: "A root is listed twice.",
-		Apply:   serving("roots/list", rooted("file:///tmp", "file:///tmp")),
+		Apply:   Serving("roots/list", rooted("file:///tmp", "file:///tmp")),
 	},
 	{
-		ID: "roots.climbing", Requirement: "roots.security.validate-uris", Scenario: rootsSeen,
+		ID: "roots.climbing", Requirement: "roots.security.validate-uris", Scenario: RootsSeen,
 		Summary: "The URI of a root climbs out of a folder.",
-		Apply:   serving("roots/list", rooted("file:///tmp/../etc")),
+		Apply:   Serving("roots/list", rooted("file:///tmp/../etc")),
 	},
 	{
 		ID: "roots.change-unannounced", Requirement: "roots.list-changed.notify", Scenario: "acts/roots",
 		Summary: "The roots change without a notification.",
-		Apply:   dropping(calls("notifications/roots/list_changed")),
+		Apply:   Dropping(Calls("notifications/roots/list_changed")),
 	},
 	{
 		ID: "roots.removal-unannounced", Requirement: "roots.list-changed.every-change", Scenario: "acts/roots",
@@ -484,27 +479,27 @@ var featureFaults = []Fault{
 	{
 		ID: "roots.fixed-list", Requirement: "roots.client.validate-accessible", Scenario: "acts/root-folder",
 		Summary: "The client declares roots without listChanged, and lists a root whose folder does not exist any more.",
-		Apply: all(remembering(), dropping(calls("notifications/roots/list_changed")),
-			changing(func(o *client.Options) { o.Capabilities["roots"] = object{} })),
+		Apply: All(remembering(), Dropping(Calls("notifications/roots/list_changed")),
+			Changing(func(o *client.Options) { o.Capabilities["roots"] = object{} })),
 	},
 	{
 		ID: "roots.unwatched", Requirement: "roots.client.monitor-changes", Scenario: "acts/root-folder",
 		Summary:    "The client never shows that the folder of a root is gone.",
-		Apply:      all(remembering(), dropping(calls("notifications/roots/list_changed"))),
+		Apply:      All(remembering(), Dropping(Calls("notifications/roots/list_changed"))),
 		Collateral: []string{"roots.client.validate-accessible"},
 	},
 	{
-		ID: "progress.token-as-text", Requirement: "progress.token.echo", Scenario: sampling,
+		ID: "progress.token-as-text", Requirement: "progress.token.echo", Scenario: Sampling,
 		Summary: "The progress token 0 comes back as a string.",
-		Apply: before(replies("sampling-none"),
+		Apply: Before(Replies("sampling-none"),
 			`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"0","progress":1}}`),
 	},
 	{
-		ID: "progress.flood", Requirement: "progress.rate-limit", Scenario: sampling, Transports: overStdio,
+		ID: "progress.flood", Requirement: "progress.rate-limit", Scenario: Sampling, Transports: OverStdio,
 		Summary: "Before a response, progress is reported more than a thousand times.",
-		Apply: sending(replies("sampling-none"), func(_ *wire.Message, out outgoing) []outgoing {
+		Apply: Sending(Replies("sampling-none"), func(_ *wire.Message, out outgoing) []outgoing {
 			var all []outgoing
-			for i := range flood {
+			for i := range Flood {
 				all = append(all, outgoing{Raw: fmt.Appendf(nil,
 					`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":-1,"progress":%d}}`,
 					1000+i)})
@@ -513,93 +508,93 @@ var featureFaults = []Fault{
 		}),
 	},
 	{
-		ID: "progress.message-empty", Requirement: "progress.message-readable", Scenario: sampling,
+		ID: "progress.message-empty", Requirement: "progress.message-readable", Scenario: Sampling,
 		Summary: "The message of progress is a space.",
-		Apply: before(replies("sampling-none"),
+		Apply: Before(Replies("sampling-none"),
 			`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":-1,"progress":1,"message":" "}}`),
 	},
 	{
-		ID: "sampling.waits-for-own-call", Requirement: "sampling.request.nested", Scenario: sampling, WarnOnly: true,
+		ID: "sampling.waits-for-own-call", Requirement: "sampling.request.nested", Scenario: Sampling, WarnOnly: true,
 		Summary: "Sampling requests are answered only when the client's own request has been.",
-		Apply:   heldBack(replies("sampling-none")),
+		Apply:   HeldBack(Replies("sampling-none")),
 	},
 	{
-		ID: "progress.after-cancellation", Requirement: "cancellation.stop-processing", Scenario: sampling,
-		Transports: overStdio,
+		ID: "progress.after-cancellation", Requirement: "cancellation.stop-processing", Scenario: Sampling,
+		Transports: OverStdio,
 		Summary:    "Progress of a sampling request is reported well after its cancellation.",
-		Apply: all(dropping(replies("sampling-withdrawn")),
-			sending(replies("after-sampling"), func(_ *wire.Message, out outgoing) []outgoing {
+		Apply: All(Dropping(Replies("sampling-withdrawn")),
+			Sending(Replies("after-sampling"), func(_ *wire.Message, out outgoing) []outgoing {
 				<-time.After(crossing)
 				progress := `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"sampling-withdrawn","progress":1}}`
 				return []outgoing{{Raw: []byte(progress)}, out}
 			})),
 	},
 	{
-		ID: "progress.after-the-end", Requirement: "progress.in-progress", Scenario: sampling, Transports: overStdio,
+		ID: "progress.after-the-end", Requirement: "progress.in-progress", Scenario: Sampling, Transports: OverStdio,
 		Summary:    "Progress of a request that was answered comes behind the answer to a later one.",
-		Apply:      behind(replies("after-sampling"), progressOf("0", "1")),
+		Apply:      Behind(Replies("after-sampling"), progressOf("0", "1")),
 		Collateral: []string{"progress.stop"},
 	},
 	{
-		ID: "progress.after-cancellation-posted", Requirement: "cancellation.stop-processing", Scenario: sampling,
-		Transports: overHTTP, Form: mockserver.InSequence,
+		ID: "progress.after-cancellation-posted", Requirement: "cancellation.stop-processing", Scenario: Sampling,
+		Transports: OverHTTP, Form: mockserver.InSequence,
 		Summary: "Progress of a sampling request is posted well after its cancellation.",
-		Apply: all(dropping(replies("sampling-withdrawn")),
-			muchLater(replies("after-sampling"), progressOf(`"sampling-withdrawn"`, "1"))),
+		Apply: All(Dropping(Replies("sampling-withdrawn")),
+			muchLater(Replies("after-sampling"), progressOf(`"sampling-withdrawn"`, "1"))),
 	},
 	{
-		ID: "progress.after-the-end-posted", Requirement: "progress.in-progress", Scenario: sampling,
-		Transports: overHTTP, Form: mockserver.InSequence,
+		ID: "progress.after-the-end-posted", Requirement: "progress.in-progress", Scenario: Sampling,
+		Transports: OverHTTP, Form: mockserver.InSequence,
 		Summary:    "Progress of a request that was answered is posted well after that, before the answer to a later one.",
-		Apply:      muchLater(replies("after-sampling"), progressOf("0", "1")),
+		Apply:      muchLater(Replies("after-sampling"), progressOf("0", "1")),
 		Collateral: []string{"progress.stop"},
 	},
 	{
-		ID: "progress.not-growing-here", Requirement: "progress.value-increases", Scenario: sampling,
+		ID: "progress.not-growing-here", Requirement: "progress.value-increases", Scenario: Sampling,
 		Summary: "Two notifications of progress have the same value.",
-		Apply: sending(replies("sampling-none"), func(_ *wire.Message, out outgoing) []outgoing {
+		Apply: Sending(Replies("sampling-none"), func(_ *wire.Message, out outgoing) []outgoing {
 			return []outgoing{{Raw: []byte(progressOf("0", "1"))}, {Raw: []byte(progressOf("0", "1"))}, out}
 		}),
 	},
 	{
-		ID: "progress.token-invented", Requirement: "progress.token.active-request", Scenario: sampling,
+		ID: "progress.token-invented", Requirement: "progress.token.active-request", Scenario: Sampling,
 		Summary: "Progress is reported with a token that no request has carried.",
-		Apply:   before(replies("sampling-none"), progressOf(`"invented"`, "1")),
+		Apply:   Before(Replies("sampling-none"), progressOf(`"invented"`, "1")),
 	},
 	{
-		ID: "progress.behind-the-answer", Requirement: "progress.stop", Scenario: sampling, Transports: overStdio,
+		ID: "progress.behind-the-answer", Requirement: "progress.stop", Scenario: Sampling, Transports: OverStdio,
 		Summary:    "Progress is reported after the answer.",
-		Apply:      behind(replies("sampling-none"), progressOf("0", "1")),
+		Apply:      Behind(Replies("sampling-none"), progressOf("0", "1")),
 		Collateral: []string{"progress.in-progress"},
 	},
 	{
-		ID: "progress.value-text", Requirement: "schema.progress-notification", Scenario: sampling,
+		ID: "progress.value-text", Requirement: "schema.progress-notification", Scenario: Sampling,
 		Summary: "The progress value is a string.",
-		Apply:   before(replies("sampling-none"), progressOf("0", `"half"`)),
+		Apply:   Before(Replies("sampling-none"), progressOf("0", `"half"`)),
 	},
 	{
-		ID: "cancellation.answered-late", Requirement: "cancellation.no-response", Scenario: sampling,
-		Transports: overStdio,
+		ID: "cancellation.answered-late", Requirement: "cancellation.no-response", Scenario: Sampling,
+		Transports: OverStdio,
 		Summary:    "A sampling request is answered well after its cancellation.",
-		Apply: all(sending(replies("after-sampling"), func(_ *wire.Message, out outgoing) []outgoing {
+		Apply: All(Sending(Replies("after-sampling"), func(_ *wire.Message, out outgoing) []outgoing {
 			<-time.After(crossing)
 			late := `{"jsonrpc":"2.0","id":"sampling-withdrawn","result":{"role":"assistant","model":"m","content":{"type":"text","text":"Hello."}}}`
 			return []outgoing{{Raw: []byte(late)}, out}
-		}), dropping(replies("sampling-withdrawn"))),
+		}), Dropping(Replies("sampling-withdrawn"))),
 		Collateral: []string{"cancellation.stop-processing"},
 	},
 	{
 		ID: "completion.total-death", Requirement: "completion.result.total-exceeds-values",
 		Scenario:   "features/completions",
 		Summary:    "A total that exceeds the number of values ends the client.",
-		Apply:      dyingOf(`"hasMore":true`),
+		Apply:      DyingOf(`"hasMore":true`),
 		Collateral: []string{"completion.client.partial-results"},
 	},
 	{
 		ID: "completion.total-required", Requirement: "completion.client.partial-results",
 		Scenario: "features/completions",
 		Summary:  "A completion without a total ends the client.",
-		Apply: dying(func(e *wire.Event) bool {
+		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.Msg.IsResponse() && wire.At(e.Msg.Result, "completion") != nil &&
 				wire.At(e.Msg.Result, "completion", "total") == nil
 		}),
@@ -609,13 +604,13 @@ var featureFaults = []Fault{
 		ID: "completion.context-dropped", Requirement: "completion.context.client-sends",
 		Scenario: "features/completions",
 		Summary:  "A second argument is completed without the first, which is settled.",
-		Apply:    params("completion/complete", func(p object) { delete(p, "context") }),
+		Apply:    Params("completion/complete", func(p object) { delete(p, "context") }),
 	},
 	{
 		ID: "completion.context-renamed", Requirement: "completion.context.resolved-values",
 		Scenario: "features/completions",
 		Summary:  "The context of a completion names an argument that the prompt does not have.",
-		Apply: params("completion/complete", func(p object) {
+		Apply: Params("completion/complete", func(p object) {
 			if p["context"] != nil {
 				p["context"] = object{"arguments": object{"no-such-argument": "x"}}
 			}
@@ -625,34 +620,34 @@ var featureFaults = []Fault{
 	{
 		ID: "progress.notifications-death", Requirement: "progress.notify", Scenario: "features/progress",
 		Summary: "A notification of progress ends the client.",
-		Apply:   dyingOf("still at it"),
+		Apply:   DyingOf("still at it"),
 		Collateral: []string{"progress.frequency", "progress.omit-total", "progress.total-float",
 			"progress.value-float"},
 	},
 	{
 		ID: "progress.fraction-death", Requirement: "progress.value-float", Scenario: "features/progress",
 		Summary:    "Progress with a fraction ends the client.",
-		Apply:      dyingOf("notifications/progress", `"progress":0.25`),
+		Apply:      DyingOf("notifications/progress", `"progress":0.25`),
 		Collateral: []string{"progress.frequency", "progress.notify", "progress.omit-total", "progress.total-float"},
 	},
 	{
 		ID: "progress.total-fraction-death", Requirement: "progress.total-float", Scenario: "features/progress",
 		Summary:    "A total with a fraction ends the client.",
-		Apply:      dyingOf("notifications/progress", `"total":25.5`),
+		Apply:      DyingOf("notifications/progress", `"total":25.5`),
 		Collateral: []string{"progress.frequency", "progress.notify", "progress.omit-total", "progress.value-float"},
 	},
 	{
 		ID: "progress.many-death", Requirement: "progress.frequency", Scenario: "features/progress",
 		Summary:    "Much progress ends the client.",
-		Apply:      dyingOf("notifications/progress", `"progress":24.5`),
+		Apply:      DyingOf("notifications/progress", `"progress":24.5`),
 		Collateral: []string{"progress.notify", "progress.omit-total", "progress.total-float", "progress.value-float"},
 	},
 	{
 		ID: "progress.total-required", Requirement: "progress.omit-total", Scenario: "features/progress",
 		Summary: "Progress without a total ends the client.",
-		Apply: dying(func(e *wire.Event) bool {
-			return e.Kind == wire.KindMessage && containsText(e, "notifications/progress") &&
-				!containsText(e, `"total"`)
+		Apply: Dying(func(e *wire.Event) bool {
+			return e.Kind == wire.KindMessage && ContainsText(e, "notifications/progress") &&
+				!ContainsText(e, `"total"`)
 		}),
 		Collateral: []string{"progress.frequency", "progress.notify", "progress.total-float", "progress.value-float"},
 	},
@@ -661,7 +656,7 @@ var featureFaults = []Fault{
 // generating answers sampling requests with a message if their params are so, and
 // others as before.
 func generating(which func(params any) bool) apply {
-	return changing(func(o *client.Options) {
+	return Changing(func(o *client.Options) {
 		const method = "sampling/createMessage"
 		serve := o.Answers[method]
 		o.Answers[method] = func(ctx context.Context, params any) (any, *wire.Error) {
@@ -677,14 +672,14 @@ func generating(which func(params any) bool) apply {
 // sampledContent is a fault of the content of generated messages.
 func sampledContent(id, requirement, summary string, content object, collateral ...string) Fault {
 	return Fault{
-		ID: "content." + id, Requirement: requirement, Scenario: sampling, Summary: summary, Collateral: collateral,
-		Apply: amending("sampling/createMessage", func(r object) { r["content"] = content }),
+		ID: "content." + id, Requirement: requirement, Scenario: Sampling, Summary: summary, Collateral: collateral,
+		Apply: Amending("sampling/createMessage", func(r object) { r["content"] = content }),
 	}
 }
 
 // muchLater sends a text before a message, both so late that no other message can have overtaken them.
 func muchLater(which match, text string) apply {
-	return sending(which, func(_ *wire.Message, out outgoing) []outgoing {
+	return Sending(which, func(_ *wire.Message, out outgoing) []outgoing {
 		<-time.After(4 * crossing)
 		return []outgoing{{Raw: []byte(text)}, out}
 	})
@@ -712,7 +707,7 @@ func rooted(uris ...string) func(any) any {
 func wrongAction(id, action, as, summary string) Fault {
 	return Fault{
 		ID: id, Requirement: "elicitation.action." + action, Scenario: "acts/elicitation", Summary: summary,
-		Apply: editing(replies("elicitation-"+action), func(m object) { m["result"] = object{"action": as} }),
+		Apply: Editing(Replies("elicitation-"+action), func(m object) { m["result"] = object{"action": as} }),
 	}
 }
 
@@ -720,7 +715,7 @@ func wrongAction(id, action, as, summary string) Fault {
 func firstOnly(n int) apply {
 	return func(c *client.Standalone) {
 		left := n
-		sending(calls("notifications/roots/list_changed"), func(_ *wire.Message, out outgoing) []outgoing {
+		Sending(Calls("notifications/roots/list_changed"), func(_ *wire.Message, out outgoing) []outgoing {
 			if left--; left < 0 {
 				return nil
 			}
@@ -733,7 +728,7 @@ func firstOnly(n int) apply {
 func remembering() apply {
 	return func(c *client.Standalone) {
 		var first any
-		amending("roots/list", func(r object) {
+		Amending("roots/list", func(r object) {
 			if first == nil {
 				first = r["roots"]
 			}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	. "github.com/mcpconform/mcpconform/internal/hooks/clienthooks"
 	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -23,96 +24,94 @@ import (
 type outgoing = transport.Outgoing
 
 var (
-	overHTTP  = []string{transport.NameHTTP}
-	overStdio = []string{transport.NameStdio}
-	overSSE   = []string{transport.NameSSE}
+	overSSE = []string{transport.NameSSE}
 )
 
 var httpFaults = []Fault{
 	{
-		ID: "http.accept-json-only", Requirement: "http.client.post-accept-sse", Transports: overHTTP,
+		ID: "http.accept-json-only", Requirement: "http.client.post-accept-sse", Transports: OverHTTP,
 		Summary: "Accept of a POST has application/json alone.",
-		Apply:   headers(anything, "Accept", "application/json"),
+		Apply:   Headers(Anything, "Accept", "application/json"),
 	},
 	{
-		ID: "http.accept-sse-only", Requirement: "http.client.post-accept-json", Transports: overHTTP,
+		ID: "http.accept-sse-only", Requirement: "http.client.post-accept-json", Transports: OverHTTP,
 		Summary: "Accept of a POST has text/event-stream alone.",
-		Apply:   headers(anything, "Accept", "text/event-stream"),
+		Apply:   Headers(Anything, "Accept", "text/event-stream"),
 	},
 	{
-		ID: "http.accept-sse-weightless", Requirement: "http.client.post-accept-sse", Transports: overHTTP,
+		ID: "http.accept-sse-weightless", Requirement: "http.client.post-accept-sse", Transports: OverHTTP,
 		Form:    mockserver.ByValue,
 		Summary: "Accept of a POST lists text/event-stream with the weight 0: as not acceptable.",
-		Apply:   headers(anything, "Accept", "application/json, text/event-stream;q=0.0"),
+		Apply:   Headers(Anything, "Accept", "application/json, text/event-stream;q=0.0"),
 	},
 	{
-		ID: "http.two-messages", Requirement: "http.client.body-single-message", Transports: overHTTP,
+		ID: "http.two-messages", Requirement: "http.client.body-single-message", Transports: OverHTTP,
 		Summary: "A POST carries two messages.",
-		Apply: saying(`{"jsonrpc":"2.0","id":"p1","method":"ping"}` + "\n" +
+		Apply: Saying(`{"jsonrpc":"2.0","id":"p1","method":"ping"}` + "\n" +
 			`{"jsonrpc":"2.0","id":"p2","method":"ping"}`),
 		Collateral: []string{"base.json.well-formed"},
 	},
 	{
-		ID: "http.put", Requirement: "http.client.post-method", Transports: overHTTP,
+		ID: "http.put", Requirement: "http.client.post-method", Transports: OverHTTP,
 		Summary: "A message is sent with PUT.",
 		Apply: requesting(transport.Request{Method: http.MethodPut,
 			Body: []byte(`{"jsonrpc":"2.0","id":"put","method":"ping"}`)}),
 	},
 	{
-		ID: "http.get-accept", Requirement: "http.client.get-accept", Transports: overHTTP,
+		ID: "http.get-accept", Requirement: "http.client.get-accept", Transports: OverHTTP,
 		Summary: "The GET for the listening stream does not accept text/event-stream.",
 		Apply: requesting(transport.Request{Method: http.MethodGet,
 			Header: http.Header{"Accept": {"application/json"}}}),
 	},
 	{
-		ID: "http.no-session-header", Requirement: "http.client.session-header", Transports: overHTTP,
+		ID: "http.no-session-header", Requirement: "http.client.session-header", Transports: OverHTTP,
 		Summary: "Requests after the initialization lack Mcp-Session-Id.",
-		Apply:   headers(later, "Mcp-Session-Id"),
+		Apply:   Headers(Later, "Mcp-Session-Id"),
 	},
 	{
-		ID: "http.no-version-header", Requirement: "http.client.version-header", Transports: overHTTP,
+		ID: "http.no-version-header", Requirement: "http.client.version-header", Transports: OverHTTP,
 		Summary: "Requests after the initialization lack MCP-Protocol-Version.",
-		Apply:   headers(later, "Mcp-Protocol-Version"),
+		Apply:   Headers(Later, "Mcp-Protocol-Version"),
 	},
 	{
-		ID: "http.other-version-header", Requirement: "http.client.version-header-negotiated", Transports: overHTTP,
+		ID: "http.other-version-header", Requirement: "http.client.version-header-negotiated", Transports: OverHTTP,
 		Summary: "MCP-Protocol-Version is not the negotiated version.",
-		Apply:   headers(later, "Mcp-Protocol-Version", "2024-11-05"),
+		Apply:   Headers(Later, "Mcp-Protocol-Version", "2024-11-05"),
 	},
 	{
-		ID: "http.version-header-twice", Requirement: "http.client.version-header", Transports: overHTTP,
+		ID: "http.version-header-twice", Requirement: "http.client.version-header", Transports: OverHTTP,
 		Form:       mockserver.ByValue,
 		Summary:    "MCP-Protocol-Version names the version twice, with a comma.",
-		Apply:      headers(later, "Mcp-Protocol-Version", "2025-06-18, 2025-06-18"),
+		Apply:      Headers(Later, "Mcp-Protocol-Version", "2025-06-18, 2025-06-18"),
 		Collateral: []string{"http.client.version-header-negotiated"},
 	},
 	{
-		ID: "http.lost-session-used", Requirement: "http.client.reinitialize-on-404", Transports: overHTTP,
-		Scenario: lost,
+		ID: "http.lost-session-used", Requirement: "http.client.reinitialize-on-404", Transports: OverHTTP,
+		Scenario: LostSession,
 		Summary:  "The client goes on in a session that was answered with 404.",
 		Apply:    func(c *client.Standalone) { c.Omissions.Lost = true },
 	},
 	{
 		// github.com/modelcontextprotocol/typescript-sdk/pull/2086
-		ID: "http.lost-session-used-again", Requirement: "http.client.reinitialize-on-404", Transports: overHTTP,
+		ID: "http.lost-session-used-again", Requirement: "http.client.reinitialize-on-404", Transports: OverHTTP,
 		Scenario: "http/lost-again", Form: mockserver.BySession,
 		Summary: "The client goes on in the second session that is answered with 404, after it has replaced the first.",
 		Apply:   func(c *client.Standalone) { c.Omissions.LostAgain = true },
 	},
 	{
-		ID: "http.lost-session-named", Requirement: "http.client.reinitialize-without-session-id", Transports: overHTTP,
-		Scenario: lost,
+		ID: "http.lost-session-named", Requirement: "http.client.reinitialize-without-session-id", Transports: OverHTTP,
+		Scenario: LostSession,
 		Summary:  "initialize after 404 carries the id of the lost session.",
 		Apply:    namingLost,
 	},
 	{
-		ID: "http.lost-session-unauthorized", Requirement: "auth.client.every-request", Transports: overHTTP,
+		ID: "http.lost-session-unauthorized", Requirement: "auth.client.every-request", Transports: OverHTTP,
 		Scenario: "auth/root", Form: mockserver.BySession,
 		Summary: "initialize after 404 lacks the access token.",
 		Apply: func(c *client.Standalone) {
-			raw := connectionOf(c)
+			raw := ConnectionOf(c)
 			lost := false
-			sending(anything, func(m *wire.Message, out outgoing) []outgoing {
+			Sending(Anything, func(m *wire.Message, out outgoing) []outgoing {
 				if lost = lost || raw() != nil && raw().SessionID() != ""; lost && m.Method == "initialize" {
 					out.Header = http.Header{"Authorization": nil}
 				}
@@ -121,9 +120,9 @@ var httpFaults = []Fault{
 		},
 	},
 	{
-		ID: "http.no-delete", Requirement: "http.client.delete-session", Transports: overHTTP, Scenario: "http/delete",
+		ID: "http.no-delete", Requirement: "http.client.delete-session", Transports: OverHTTP, Scenario: "http/delete",
 		Summary: "The client ends without a DELETE for its session.",
-		Apply: closing(func(ctx context.Context, conn transport.Conn) error {
+		Apply: Closing(func(ctx context.Context, conn transport.Conn) error {
 			if named, ok := conn.(interface{ SetSession(id, version string) }); ok {
 				named.SetSession("", "")
 			}
@@ -131,10 +130,10 @@ var httpFaults = []Fault{
 		}),
 	},
 	{
-		ID: "http.delete-elsewhere", Requirement: "http.client.delete-session", Transports: overHTTP,
+		ID: "http.delete-elsewhere", Requirement: "http.client.delete-session", Transports: OverHTTP,
 		Scenario: "http/delete", Form: mockserver.ByValue,
 		Summary: "The DELETE goes to a path with the id of the session.",
-		Apply: closing(func(ctx context.Context, conn transport.Conn) error {
+		Apply: Closing(func(ctx context.Context, conn transport.Conn) error {
 			if raw, ok := conn.(*transport.HTTPConn); ok && raw.SessionID() != "" {
 				_, _ = raw.Do(ctx, transport.Request{Method: http.MethodDelete,
 					Path: "/mcp/" + url.PathEscape(raw.SessionID()), Defaults: true})
@@ -144,12 +143,12 @@ var httpFaults = []Fault{
 		}),
 	},
 	{
-		ID: "http.stream-outlives-session", Requirement: "lifecycle.shutdown.http-close", Transports: overHTTP,
+		ID: "http.stream-outlives-session", Requirement: "lifecycle.shutdown.http-close", Transports: OverHTTP,
 		Scenario: "http/delete",
 		Summary:  "The listening stream stays open for long after the DELETE.",
 		Apply: func(c *client.Standalone) {
-			raw := connectionOf(c)
-			doing(func(ctx context.Context, _ *client.Session) {
+			raw := ConnectionOf(c)
+			Doing(func(ctx context.Context, _ *client.Session) {
 				if raw() == nil {
 					return
 				}
@@ -160,19 +159,19 @@ var httpFaults = []Fault{
 		},
 	},
 	{
-		ID: "http.resumes-by-post", Requirement: "http.client.resume-get", Transports: overHTTP, Scenario: cutStream,
+		ID: "http.resumes-by-post", Requirement: "http.client.resume-get", Transports: OverHTTP, Scenario: CutStream,
 		Summary:    "A stream that was cut is resumed by a POST.",
-		Apply:      wrapping(func(conn transport.Conn) transport.Conn { return reposting{conn} }),
+		Apply:      Wrapping(func(conn transport.Conn) transport.Conn { return reposting{conn} }),
 		Collateral: []string{"http.disconnect.survived"},
 	},
 	{
-		ID: "http.fallback-elsewhere", Requirement: "sse.client.fallback-get", Transports: overHTTP,
+		ID: "http.fallback-elsewhere", Requirement: "sse.client.fallback-get", Transports: OverHTTP,
 		Scenario: "http/legacy-only",
 		Summary:  "A client whose POST is refused looks for the older transport at a path of its own choice.",
 		Apply: func(c *client.Standalone) {
 			c.Omissions.Legacy = true
-			wrapping(func(conn transport.Conn) transport.Conn {
-				return &closer{Conn: conn, close: func(ctx context.Context, conn transport.Conn) error {
+			Wrapping(func(conn transport.Conn) transport.Conn {
+				return &Closer{Conn: conn, OnClose: func(ctx context.Context, conn transport.Conn) error {
 					if raw, ok := conn.(*transport.HTTPConn); ok && raw.SessionID() == "" {
 						_, _ = raw.Do(ctx, transport.Request{Method: http.MethodGet, Path: "/legacy/events",
 							Header: http.Header{"Accept": {"text/event-stream"}}})
@@ -183,24 +182,24 @@ var httpFaults = []Fault{
 		},
 	},
 	{
-		ID: "http.fallback-rare", Requirement: "sse.client.fallback-get", Transports: overHTTP,
+		ID: "http.fallback-rare", Requirement: "sse.client.fallback-get", Transports: OverHTTP,
 		Scenario: "http/legacy-refused", Form: mockserver.ByValue,
 		Summary: "A client falls back to the older transport after 400, 404 and 405 alone.",
 		Apply:   func(c *client.Standalone) { c.Omissions.LegacyRare = true },
 	},
 	{
-		ID: "http.fallback-mixed", Requirement: "sse.client.fallback-stays-legacy", Transports: overHTTP,
+		ID: "http.fallback-mixed", Requirement: "sse.client.fallback-stays-legacy", Transports: OverHTTP,
 		Scenario: "http/legacy-only",
 		Summary:  "A client that has fallen back to the older transport posts to the URL of the server.",
 		Apply: func(c *client.Standalone) {
-			doing(posting(c, func(u *url.URL) {}))(c)
+			Doing(posting(c, func(u *url.URL) {}))(c)
 		},
 	},
 	{
 		ID: "http.absolute-endpoint-death", Requirement: "sse.client.post-to-endpoint", Transports: overSSE,
 		Scenario: "sse/absolute-endpoint", Form: mockserver.ByValue,
 		Summary: "An absolute URI in the endpoint event ends the client.",
-		Apply: dying(func(e *wire.Event) bool {
+		Apply: Dying(func(e *wire.Event) bool {
 			return e.SSE != nil && e.SSE.Event == "endpoint" && bytes.HasPrefix(e.Raw, []byte("http://"))
 		}),
 	},
@@ -209,50 +208,50 @@ var httpFaults = []Fault{
 		Transports: []string{transport.NameSSE}, Scenario: "sse/session",
 		Summary: "A message is posted to the path of the endpoint event without its query.",
 		Apply: func(c *client.Standalone) {
-			doing(posting(c, func(u *url.URL) { u.Path = "/messages" }))(c)
+			Doing(posting(c, func(u *url.URL) { u.Path = "/messages" }))(c)
 		},
 	},
 	{
-		ID: "http.cut-is-the-end", Requirement: "http.disconnect.survived", Transports: overHTTP, Scenario: cutStream,
+		ID: "http.cut-is-the-end", Requirement: "http.disconnect.survived", Transports: OverHTTP, Scenario: CutStream,
 		Summary: "The end of a connection before its answer crashes the client.", Crashes: true,
 		Apply: func(c *client.Standalone) { c.Omissions.Cut = true },
 	},
 	{
-		ID: "http.json-refused", Requirement: "http.client.json-answer", Transports: overHTTP,
+		ID: "http.json-refused", Requirement: "http.client.json-answer", Transports: OverHTTP,
 		Scenario: "http/json-answers",
 		Summary:  "A JSON answer ends the client.",
 		Apply:    dyingOfHead("Content-Type", "application/json; charset"),
 	},
 	{
-		ID: "http.sse-refused", Requirement: "http.client.sse-answer", Transports: overHTTP,
+		ID: "http.sse-refused", Requirement: "http.client.sse-answer", Transports: OverHTTP,
 		Scenario: "http/sse-answers",
 		Summary:  "A stream of events whose answer has no id ends the client.",
-		Apply: dying(func(e *wire.Event) bool {
+		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.SSE != nil && !e.SSE.HasID
 		}),
 		Collateral: []string{"http.server.event-ids"},
 	},
 	{
-		ID: "http.comment-death", Requirement: "http.client.sse-syntax", Transports: overHTTP,
+		ID: "http.comment-death", Requirement: "http.client.sse-syntax", Transports: OverHTTP,
 		Scenario: "http/sse-fields",
 		Summary:  "An event without the event field ends the client.",
-		Apply: dying(func(e *wire.Event) bool {
+		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.SSE != nil && e.SSE.Event == ""
 		}),
 	},
 	{
-		ID: "http.comment-ends-event", Requirement: "http.client.sse-syntax", Transports: overHTTP,
+		ID: "http.comment-ends-event", Requirement: "http.client.sse-syntax", Transports: OverHTTP,
 		Scenario: "http/sse-fields", Form: mockserver.ByValue,
 		Summary: "A comment between two lines of data ends the event, and what it was is lost.",
-		Apply: dying(func(e *wire.Event) bool {
+		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.SSE != nil && strings.Contains(string(e.Raw), "\n") &&
 				e.SSE.Event == ""
 		}),
 	},
 	{
-		ID: "http.idle-death", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: "http/sse-idle",
+		ID: "http.idle-death", Requirement: "http.client.sse-syntax", Transports: OverHTTP, Scenario: "http/sse-idle",
 		Summary: "A block of an event stream without data ends the client.",
-		Apply: dying(func(e *wire.Event) bool {
+		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindSSE && e.SSE != nil && e.SSE.Event == "message" && len(e.Raw) == 0
 		}),
 	},
@@ -260,42 +259,42 @@ var httpFaults = []Fault{
 		ID: "http.legacy-lines-death", Requirement: "sse.client.message-events", Transports: []string{"sse"},
 		Scenario: "sse/spelling",
 		Summary:  "An event of the older transport whose data comes in two lines ends the client.",
-		Apply: dying(func(e *wire.Event) bool {
-			return e.Kind == wire.KindMessage && e.SSE != nil && containsText(e, ",\n\"")
+		Apply: Dying(func(e *wire.Event) bool {
+			return e.Kind == wire.KindMessage && e.SSE != nil && ContainsText(e, ",\n\"")
 		}),
 	},
 	{
-		ID: "http.event-id-required", Requirement: "http.server.event-ids", Transports: overHTTP,
+		ID: "http.event-id-required", Requirement: "http.server.event-ids", Transports: OverHTTP,
 		Scenario: "http/sse-answers",
 		Summary:  "An event without an id ends the client.",
-		Apply: dying(func(e *wire.Event) bool {
+		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.SSE != nil && !e.SSE.HasID
 		}),
 		Collateral: []string{"http.client.sse-answer"},
 	},
 	{
-		ID: "http.messages-before-ignored", Requirement: "http.client.messages-before-response", Transports: overHTTP,
-		Scenario: requests,
+		ID: "http.messages-before-ignored", Requirement: "http.client.messages-before-response", Transports: OverHTTP,
+		Scenario: Requests,
 		Summary:  "A message on a stream before the answer ends the client.",
-		Apply:    dyingOf(`"a word"`),
+		Apply:    DyingOf(`"a word"`),
 		Collateral: []string{"architecture.client.routing", "base.response.present", "ping.either-side",
 			"ping.response-prompt"},
 	},
 	{
-		ID: "http.get-405-death", Requirement: "http.client.get-405-tolerated", Transports: overHTTP,
+		ID: "http.get-405-death", Requirement: "http.client.get-405-tolerated", Transports: OverHTTP,
 		Scenario: "http/plain",
 		Summary:  "405 for the GET ends the client.",
-		Apply: dying(func(e *wire.Event) bool {
+		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusMethodNotAllowed &&
 				strings.HasPrefix(e.Stream, "get:")
 		}),
 		Collateral: []string{"http.client.delete-405-tolerated"},
 	},
 	{
-		ID: "http.get-without-pause", Requirement: "http.client.get-405-tolerated", Transports: overHTTP,
+		ID: "http.get-without-pause", Requirement: "http.client.get-405-tolerated", Transports: OverHTTP,
 		Scenario: "http/plain",
 		Summary:  "The GET is repeated ten times a second although it is answered with 405.",
-		Apply: doing(func(ctx context.Context, s *client.Session) {
+		Apply: Doing(func(ctx context.Context, s *client.Session) {
 			listener, ok := s.Conn.(interface {
 				Listen(ctx context.Context) (stream string, err error)
 			})
@@ -309,61 +308,61 @@ var httpFaults = []Fault{
 		}),
 	},
 	{
-		ID: "http.stream-ignored", Requirement: "http.client.get-stream-messages", Transports: overHTTP,
+		ID: "http.stream-ignored", Requirement: "http.client.get-stream-messages", Transports: OverHTTP,
 		Scenario:   "http/listening",
 		Summary:    "A ping on the listening stream is not answered.",
-		Apply:      dropping(replies("on-the-stream")),
+		Apply:      Dropping(Replies("on-the-stream")),
 		Collateral: []string{"base.response.present"},
 	},
 	{
-		ID: "http.resumed-stream-ignored", Requirement: "http.client.get-stream-messages", Transports: overHTTP,
+		ID: "http.resumed-stream-ignored", Requirement: "http.client.get-stream-messages", Transports: OverHTTP,
 		Scenario: "http/listening", Form: mockserver.InSequence,
 		Summary:    "A ping on the listening stream is not answered once that was resumed.",
-		Apply:      dropping(replies("on-the-stream-again")),
+		Apply:      Dropping(Replies("on-the-stream-again")),
 		Collateral: []string{"base.response.present"},
 	},
 	{
-		ID: "http.stream-end-death", Requirement: "http.client.get-close-tolerated", Transports: overHTTP,
+		ID: "http.stream-end-death", Requirement: "http.client.get-close-tolerated", Transports: OverHTTP,
 		Scenario: "http/listening",
 		Summary:  "The end of the listening stream ends the client.",
-		Apply: dying(func(e *wire.Event) bool {
+		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindStreamEnd && strings.HasPrefix(e.Stream, "get:")
 		}),
 		Collateral: []string{"base.response.present", "http.client.get-stream-messages"},
 	},
 	{
-		ID: "http.delete-405-death", Requirement: "http.client.delete-405-tolerated", Transports: overHTTP,
+		ID: "http.delete-405-death", Requirement: "http.client.delete-405-tolerated", Transports: OverHTTP,
 		Scenario: "http/plain",
 		Summary:  "405 for the DELETE is an error of the client.",
-		Apply: closing(func(ctx context.Context, conn transport.Conn) error {
+		Apply: Closing(func(ctx context.Context, conn transport.Conn) error {
 			err := conn.Close(ctx)
 			if slices.ContainsFunc(conn.Log().Events(), func(e *wire.Event) bool {
 				return e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusMethodNotAllowed &&
 					strings.HasPrefix(e.Stream, "delete:")
 			}) {
-				err = errDead
+				err = ErrDead
 			}
 			return err
 		}),
 		Collateral: []string{"http.client.get-405-tolerated"},
 	},
 	{
-		ID: "http.other-event-named", Requirement: "http.client.last-event-id", Transports: overHTTP,
-		Scenario:   cutStream,
+		ID: "http.other-event-named", Requirement: "http.client.last-event-id", Transports: OverHTTP,
+		Scenario:   CutStream,
 		Summary:    "A stream is resumed after another event than the last.",
 		Apply:      func(c *client.Standalone) { c.Omissions.Event = true },
 		Collateral: []string{"http.disconnect.survived"},
 	},
 	{
-		ID: "http.first-event-named", Requirement: "http.client.last-event-id", Transports: overHTTP,
-		Scenario: cutStream, Form: mockserver.InSequence,
+		ID: "http.first-event-named", Requirement: "http.client.last-event-id", Transports: OverHTTP,
+		Scenario: CutStream, Form: mockserver.InSequence,
 		Summary:    "A stream is resumed after the first event that came on it.",
 		Apply:      naming(func(string) string { return "cut-soon" }),
 		Collateral: []string{"http.disconnect.survived"},
 	},
 	{
-		ID: "http.earlier-event-named-again", Requirement: "http.client.last-event-id", Transports: overHTTP,
-		Scenario: cutStream, Form: mockserver.InSequence,
+		ID: "http.earlier-event-named-again", Requirement: "http.client.last-event-id", Transports: OverHTTP,
+		Scenario: CutStream, Form: mockserver.InSequence,
 		Summary: "A resumed stream that is cut behind a further event is resumed after the event that was named before.",
 		Apply: func(c *client.Standalone) {
 			first := ""
@@ -375,11 +374,11 @@ var httpFaults = []Fault{
 		Collateral: []string{"http.disconnect.survived"},
 	},
 	{
-		ID: "http.event-of-another-stream-named", Requirement: "http.client.last-event-id", Transports: overHTTP,
-		Scenario: cutStream, Form: mockserver.AtOnce,
+		ID: "http.event-of-another-stream-named", Requirement: "http.client.last-event-id", Transports: OverHTTP,
+		Scenario: CutStream, Form: mockserver.AtOnce,
 		Summary: "A stream is resumed after the last event of any stream.",
 		Apply: func(c *client.Standalone) {
-			raw := connectionOf(c)
+			raw := ConnectionOf(c)
 			naming(func(last string) string {
 				for _, e := range slices.Backward(raw().Log().Events()) {
 					if e.SSE != nil && e.SSE.HasID {
@@ -392,19 +391,19 @@ var httpFaults = []Fault{
 		Collateral: []string{"http.disconnect.survived"},
 	},
 	{
-		ID: "http.event-name-encoded", Requirement: "http.client.last-event-id", Transports: overHTTP,
-		Scenario: cutStream, Form: mockserver.ByValue,
+		ID: "http.event-name-encoded", Requirement: "http.client.last-event-id", Transports: OverHTTP,
+		Scenario: CutStream, Form: mockserver.ByValue,
 		Summary:    "The id in Last-Event-ID is percent-encoded.",
 		Apply:      naming(url.QueryEscape),
 		Collateral: []string{"http.disconnect.survived"},
 	},
 	{
 		// github.com/junjiem/dify-plugin-agent-mcp_sse/pull/88
-		ID: "http.charset-unread", Requirement: "http.client.json-answer", Transports: overHTTP,
+		ID: "http.charset-unread", Requirement: "http.client.json-answer", Transports: OverHTTP,
 		Scenario: "http/json-answers", Form: mockserver.ByValue,
 		Summary: "An answer whose Content-Type has a charset is passed over, and the client goes on.",
-		Apply: wrapping(func(conn transport.Conn) transport.Conn {
-			return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
+		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
+			return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
 				if cursor, ok := wire.At(m.Params, "cursor").(string); ok &&
 					strings.Contains(typeOfPage(conn.Log(), cursor), "charset") {
 					out.Raw = client.Marshal(object{"jsonrpc": "2.0", "id": json.RawMessage(m.ID.String()),
@@ -415,19 +414,19 @@ var httpFaults = []Fault{
 		}),
 	},
 	{
-		ID: "http.no-event-named", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: cutStream,
+		ID: "http.no-event-named", Requirement: "http.client.last-event-id", Transports: OverHTTP, Scenario: CutStream,
 		Summary:    "A stream is resumed without Last-Event-ID.",
 		Apply:      func(c *client.Standalone) { c.Omissions.Unnamed = true },
 		Collateral: []string{"http.disconnect.survived"},
 	},
 	{
-		ID: "http.array", Requirement: "http.client.post-per-message", Transports: overHTTP,
+		ID: "http.array", Requirement: "http.client.post-per-message", Transports: OverHTTP,
 		Summary:    "A POST carries an array of messages.",
-		Apply:      saying(`[{"jsonrpc":"2.0","id":"p1","method":"ping"},{"jsonrpc":"2.0","id":"p2","method":"ping"}]`),
+		Apply:      Saying(`[{"jsonrpc":"2.0","id":"p1","method":"ping"},{"jsonrpc":"2.0","id":"p2","method":"ping"}]`),
 		Collateral: []string{"base.batch.not-sent", "http.client.body-single-message"},
 	},
 	{
-		ID: "http.other-path", Requirement: "http.client.post-to-endpoint", Transports: overHTTP,
+		ID: "http.other-path", Requirement: "http.client.post-to-endpoint", Transports: OverHTTP,
 		Summary: "A message is sent to another path.",
 		Apply: requesting(transport.Request{
 			Method: http.MethodPost, Path: "/mcp/messages",
@@ -435,80 +434,80 @@ var httpFaults = []Fault{
 		}),
 	},
 	{
-		ID: "http.legacy-first", Requirement: "sse.client.post-first", Transports: overHTTP,
+		ID: "http.legacy-first", Requirement: "sse.client.post-first", Transports: OverHTTP,
 		Scenario: "http/legacy-only",
 		Summary:  "A GET for the legacy transport comes before any POST.",
 		Apply:    func(c *client.Standalone) { c.Legacy = strings.HasSuffix(c.URL, "/sse") },
 	},
 	{
-		ID: "http.session-required", Requirement: "http.server.session-id", Transports: overHTTP,
+		ID: "http.session-required", Requirement: "http.server.session-id", Transports: OverHTTP,
 		Scenario: "http/no-session",
 		Summary:  "A server that assigns no session id ends the client.",
-		Apply: dying(func(e *wire.Event) bool {
+		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusOK &&
 				strings.HasPrefix(e.Stream, "post:") &&
 				e.HTTP.Header.Get("Mcp-Session-Id") == "" && e.Seq < 6
 		}),
 	},
 	{
-		ID: "http.error-body-death", Requirement: "http.client.error-body-tolerated", Transports: overHTTP,
+		ID: "http.error-body-death", Requirement: "http.client.error-body-tolerated", Transports: OverHTTP,
 		Scenario:   "http/refused-message",
 		Summary:    "The client answers no ping after a refusal with a body.",
-		Apply:      dropping(replies("after-body")),
+		Apply:      Dropping(Replies("after-body")),
 		Collateral: []string{"base.response.present"},
 	},
 	{
-		ID: "http.torn-line-ends", Requirement: "http.client.sse-syntax", Transports: overHTTP,
+		ID: "http.torn-line-ends", Requirement: "http.client.sse-syntax", Transports: OverHTTP,
 		Scenario: "http/sse-torn", Form: mockserver.InSequence,
 		Summary: "A LF that comes in another piece of a stream than the CR before it ends a line of its own.",
-		Apply:   connections(func(conn net.Conn) net.Conn { return tornLineEnds{conn} }),
+		Apply:   Connections(func(conn net.Conn) net.Conn { return tornLineEnds{conn} }),
 	},
 	{
-		ID: "http.mark-read", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: "http/sse-marked",
+		ID: "http.mark-read", Requirement: "http.client.sse-syntax", Transports: OverHTTP, Scenario: "http/sse-marked",
 		Form:    mockserver.ByValue,
 		Summary: "A byte order mark at the beginning of a stream is read as a part of the first field.",
-		Apply:   connections(func(conn net.Conn) net.Conn { return markReader{conn} }),
+		Apply:   Connections(func(conn net.Conn) net.Conn { return markReader{conn} }),
 	},
 	{
 		ID: "http.legacy-mark-read", Requirement: "sse.client.message-events", Transports: []string{transport.NameSSE},
 		Scenario: "http/sse-marked", Form: mockserver.ByValue,
 		Summary: "A byte order mark at the beginning of the stream of the older transport is read as a part of the first field.",
-		Apply:   connections(func(conn net.Conn) net.Conn { return markReader{conn} }),
+		Apply:   Connections(func(conn net.Conn) net.Conn { return markReader{conn} }),
 	},
 	{
-		ID: "http.large-death", Requirement: "http.message.large", Transports: overHTTP, Scenario: "hostile/large",
+		ID: "http.large-death", Requirement: "http.message.large", Transports: OverHTTP, Scenario: "hostile/large",
 		Summary: "A message of a mebibyte ends the client.",
-		Apply:   dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && len(e.Raw) > 1<<20 }),
+		Apply:   Dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && len(e.Raw) > 1<<20 }),
 	},
 	{
-		ID: "http.large-event-death", Requirement: "http.message.large", Transports: overHTTP,
+		ID: "http.large-event-death", Requirement: "http.message.large", Transports: OverHTTP,
 		Scenario: "hostile/large", Form: mockserver.ByValue,
 		Summary: "An answer of a mebibyte ends the client if it comes on an event stream.",
-		Apply: dying(func(e *wire.Event) bool {
+		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.SSE != nil && len(e.Raw) > 1<<20
 		}),
 	},
 	{
-		ID: "http.large-lost", Requirement: "http.message.large", Transports: overHTTP, Scenario: "hostile/large",
+		ID: "http.large-lost", Requirement: "http.message.large", Transports: OverHTTP, Scenario: "hostile/large",
 		Summary: "A page of a mebibyte is taken for the last one.",
 		Apply:   forgetting(1 << 20),
 	},
 	{
-		ID: "stdio.large-lost", Requirement: "stdio.message.large", Transports: overStdio, Scenario: "hostile/large",
+		ID: "stdio.large-lost", Requirement: "stdio.message.large", Transports: OverStdio, Scenario: "hostile/large",
 		Summary: "A page on a line of a mebibyte is taken for the last one.",
 		Apply:   forgetting(1 << 20),
 	},
 	{
-		ID: "stdio.large-death", Requirement: "stdio.message.large", Transports: overStdio, Scenario: "hostile/large",
+		ID: "stdio.large-death", Requirement: "stdio.message.large", Transports: OverStdio, Scenario: "hostile/large",
 		Summary: "A line of a mebibyte ends the client.",
-		Apply:   dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && len(e.Raw) > 1<<20 }),
+		Apply:   Dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && len(e.Raw) > 1<<20 }),
 	},
 }
 
 // forgetting stops reading a list after a page of more than size bytes.
 func forgetting(size int) apply {
-	return wrapping(func(conn transport.Conn) transport.Conn {
-		return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
+	return Wrapping(func(conn transport.Conn) transport.Conn {
+		return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
 			cursor := wire.At(m.Params, "cursor")
 			if cursor != nil && slices.ContainsFunc(conn.Log().Events(), func(e *wire.Event) bool {
 				return e.Kind == wire.KindMessage && len(e.Raw) > size && wire.At(e.Msg.Result, "nextCursor") == cursor
@@ -521,29 +520,11 @@ func forgetting(size int) apply {
 	})
 }
 
-// withHTTP passes the connection to tell before it is wrapped.
-func withHTTP(tell func(conn *transport.HTTPConn)) apply {
-	return wrapping(func(conn transport.Conn) transport.Conn {
-		if raw, ok := conn.(*transport.HTTPConn); ok {
-			tell(raw)
-		}
-		return conn
-	})
-}
-
-// connectionOf returns what returns the client's latest connection before it was wrapped,
-// or nil.
-func connectionOf(c *client.Standalone) func() *transport.HTTPConn {
-	var raw *transport.HTTPConn
-	withHTTP(func(conn *transport.HTTPConn) { raw = conn })(c)
-	return func() *transport.HTTPConn { return raw }
-}
-
 // requesting sends an additional HTTP request, with the headers that the session needs.
 func requesting(r transport.Request) apply {
 	return func(c *client.Standalone) {
-		raw := connectionOf(c)
-		doing(func(ctx context.Context, _ *client.Session) {
+		raw := ConnectionOf(c)
+		Doing(func(ctx context.Context, _ *client.Session) {
 			if raw() == nil {
 				return
 			}
@@ -563,9 +544,9 @@ func requesting(r transport.Request) apply {
 
 // namingLost sends the id of the first session with every later initialize.
 func namingLost(c *client.Standalone) {
-	raw := connectionOf(c)
+	raw := ConnectionOf(c)
 	lost := ""
-	sending(anything, func(m *wire.Message, out outgoing) []outgoing {
+	Sending(Anything, func(m *wire.Message, out outgoing) []outgoing {
 		if raw() != nil && lost == "" {
 			lost, _ = raw().Session()
 		}
@@ -578,14 +559,14 @@ func namingLost(c *client.Standalone) {
 
 // dyingOfHead ends the client when a response has a header field with a value.
 func dyingOfHead(name, value string) apply {
-	return dying(func(e *wire.Event) bool {
+	return Dying(func(e *wire.Event) bool {
 		return e.Kind == wire.KindHTTPResponse && strings.Contains(e.HTTP.Header.Get(name), value)
 	})
 }
 
 // naming resumes streams after another event.
 func naming(change func(last string) string) apply {
-	return changing(func(o *client.Options) {
+	return Changing(func(o *client.Options) {
 		resume := o.Resuming
 		o.Resuming = func(last string) (string, bool) {
 			if resume != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	. "github.com/mcpconform/mcpconform/internal/hooks/clienthooks"
 	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -14,40 +15,40 @@ import (
 
 var lifecycleFaults = []Fault{
 	{
-		ID: "lifecycle.list-first", Requirement: "lifecycle.init.first", Transports: overStdio,
+		ID: "lifecycle.list-first", Requirement: "lifecycle.init.first", Transports: OverStdio,
 		Summary: "The first request is tools/list.",
-		Apply:   before(calls("initialize"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
+		Apply:   Before(Calls("initialize"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
 	},
 	{
-		ID: "lifecycle.list-second", Requirement: "lifecycle.init.first", Transports: overStdio,
+		ID: "lifecycle.list-second", Requirement: "lifecycle.init.first", Transports: OverStdio,
 		Summary: "A ping and tools/list come before initialize.",
-		Apply: sending(calls("initialize"), func(_ *wire.Message, out outgoing) []outgoing {
+		Apply: Sending(Calls("initialize"), func(_ *wire.Message, out outgoing) []outgoing {
 			return []outgoing{{Raw: []byte(`{"jsonrpc":"2.0","id":"first","method":"ping"}`)},
 				{Raw: []byte(`{"jsonrpc":"2.0","id":"early","method":"tools/list"}`)}, out}
 		}),
 	},
 	{
 		ID: "lifecycle.roots-change-early", Requirement: "lifecycle.capability.client-emits-roots-list-changed",
-		Scenario: "lifecycle/slow-answer", Transports: overStdio,
+		Scenario: "lifecycle/slow-answer", Transports: OverStdio,
 		Summary: "A change of the roots, which is not declared, is announced before initialize is answered.",
-		Apply: all(changing(func(o *client.Options) { o.Capabilities["roots"] = object{} }),
-			behind(calls("initialize"), `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`),
-			dropping(calls("notifications/roots/list_changed"))),
+		Apply: All(Changing(func(o *client.Options) { o.Capabilities["roots"] = object{} }),
+			Behind(Calls("initialize"), `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`),
+			Dropping(Calls("notifications/roots/list_changed"))),
 	},
 	{
 		ID: "lifecycle.never-initializes", Requirement: "lifecycle.init.client-initiates",
 		Summary: "A request comes before initialize.",
-		Apply:   before(calls("initialize"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
+		Apply:   Before(Calls("initialize"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
 	},
 	{
 		ID: "lifecycle.no-version", Requirement: "lifecycle.init.request-version",
 		Summary: "initialize names no version.",
-		Apply:   params("initialize", func(p object) { delete(p, "protocolVersion") }),
+		Apply:   Params("initialize", func(p object) { delete(p, "protocolVersion") }),
 	},
 	{
 		ID: "lifecycle.version-number", Requirement: "schema.initialize-request",
 		Summary: "The version in initialize is a number.",
-		Apply:   params("initialize", func(p object) { p["protocolVersion"] = 20250618 }),
+		Apply:   Params("initialize", func(p object) { p["protocolVersion"] = 20250618 }),
 	},
 	{
 		ID: "lifecycle.older-asked", Requirement: "lifecycle.version.client-latest",
@@ -58,28 +59,28 @@ var lifecycleFaults = []Fault{
 	{
 		ID: "lifecycle.no-capabilities", Requirement: "lifecycle.init.request-capabilities",
 		Summary: "initialize has no capabilities.",
-		Apply:   params("initialize", func(p object) { delete(p, "capabilities") }),
+		Apply:   Params("initialize", func(p object) { delete(p, "capabilities") }),
 	},
 	{
 		ID: "lifecycle.no-client-info", Requirement: "lifecycle.init.request-client-info",
 		Summary: "initialize has no clientInfo.",
-		Apply:   params("initialize", func(p object) { delete(p, "clientInfo") }),
+		Apply:   Params("initialize", func(p object) { delete(p, "clientInfo") }),
 	},
 	{
 		ID: "lifecycle.no-initialized", Requirement: "lifecycle.init.initialized-sent",
 		Summary: "notifications/initialized is never sent.",
-		Apply:   dropping(calls("notifications/initialized")),
+		Apply:   Dropping(Calls("notifications/initialized")),
 	},
 	{
 		ID: "lifecycle.initialized-early", Requirement: "lifecycle.init.initialized-after-result",
-		Transports: overStdio,
+		Transports: OverStdio,
 		Summary:    "notifications/initialized comes before initialize.",
-		Apply:      before(calls("initialize"), `{"jsonrpc":"2.0","method":"notifications/initialized"}`),
+		Apply:      Before(Calls("initialize"), `{"jsonrpc":"2.0","method":"notifications/initialized"}`),
 	},
 	{
-		ID: "lifecycle.does-not-wait", Requirement: "lifecycle.init.client-waits", Transports: overStdio,
+		ID: "lifecycle.does-not-wait", Requirement: "lifecycle.init.client-waits", Transports: OverStdio,
 		Summary: "A request follows initialize before that is answered.",
-		Apply:   behind(calls("initialize"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
+		Apply:   Behind(Calls("initialize"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
 	},
 	{
 		ID: "lifecycle.refusal-ignored", Requirement: "lifecycle.init.initialized-after-result",
@@ -89,46 +90,46 @@ var lifecycleFaults = []Fault{
 	},
 	{
 		ID: "lifecycle.operation-before-initialized", Requirement: "lifecycle.init.initialized-before-operation",
-		Transports: overStdio,
+		Transports: OverStdio,
 		Summary:    "Over stdio, notifications/initialized is sent once a first request was answered.",
-		Apply: afterAnswer(calls("notifications/initialized"),
+		Apply: AfterAnswer(Calls("notifications/initialized"),
 			`{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
 	},
 	{
 		ID: "lifecycle.initialized-after-operation", Requirement: "lifecycle.init.initialized-before-operation",
-		Transports: overHTTP,
+		Transports: OverHTTP,
 		Summary:    "notifications/initialized is sent once a first request was answered.",
-		Apply: afterAnswer(calls("notifications/initialized"),
+		Apply: AfterAnswer(Calls("notifications/initialized"),
 			`{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
 	},
 	{
 		ID: "lifecycle.initialized-after-operation-older", Requirement: "lifecycle.init.initialized-before-operation",
 		Transports: overSSE,
 		Summary:    "Over HTTP+SSE, notifications/initialized is sent once a first request was answered.",
-		Apply: afterAnswer(calls("notifications/initialized"),
+		Apply: AfterAnswer(Calls("notifications/initialized"),
 			`{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
 	},
 	{
 		ID: "lifecycle.made-up-version", Requirement: "lifecycle.version.client-supported",
 		Scenario: "lifecycle/additions",
 		Summary:  "initialize names a version that the client does not support itself.",
-		Apply:    params("initialize", func(p object) { p["protocolVersion"] = "1.0" }),
+		Apply:    Params("initialize", func(p object) { p["protocolVersion"] = "1.0" }),
 	},
 	{
 		ID: "lifecycle.invented-version", Requirement: "lifecycle.version.client-supported",
 		Summary: "initialize names a version that was never published.",
-		Apply:   params("initialize", func(p object) { p["protocolVersion"] = "2025-01-07" }),
+		Apply:   Params("initialize", func(p object) { p["protocolVersion"] = "2025-01-07" }),
 	},
 	{
 		ID: "lifecycle.version-misspelled", Requirement: "lifecycle.version.revision-name",
 		Summary:    "initialize names the version 2025-6-18.",
-		Apply:      params("initialize", func(p object) { p["protocolVersion"] = "2025-6-18" }),
+		Apply:      Params("initialize", func(p object) { p["protocolVersion"] = "2025-6-18" }),
 		Collateral: []string{"lifecycle.version.client-supported"},
 	},
 	{
 		ID: "lifecycle.leaves-good-version", Requirement: "lifecycle.version.client-supported",
 		Summary:    "The client leaves although the server has accepted its version.",
-		Apply:      dyingOf(`"serverInfo"`),
+		Apply:      DyingOf(`"serverInfo"`),
 		Collateral: []string{"lifecycle.init.instructions-optional"},
 	},
 	{
@@ -140,9 +141,9 @@ var lifecycleFaults = []Fault{
 		ID: "lifecycle.any-version-initialized", Requirement: "lifecycle.version.disconnect",
 		Scenario: "lifecycle/no-version",
 		Summary:  "The client accepts a version that does not exist, sends notifications/initialized and leaves.",
-		Apply: all(func(c *client.Standalone) { c.Omissions.Version = true },
-			wrapping(func(conn transport.Conn) transport.Conn {
-				return &dyingConn{Conn: conn, at: func(*wire.Event) bool {
+		Apply: All(func(c *client.Standalone) { c.Omissions.Version = true },
+			Wrapping(func(conn transport.Conn) transport.Conn {
+				return &DyingConn{Conn: conn, At: func(*wire.Event) bool {
 					return slices.ContainsFunc(conn.Log().Events(), func(e *wire.Event) bool {
 						return e.Kind == wire.KindMessage && e.From == wire.Client &&
 							e.Msg.Method == "notifications/initialized"
@@ -152,12 +153,12 @@ var lifecycleFaults = []Fault{
 	},
 	{
 		ID: "lifecycle.initialized-at-once", Requirement: "lifecycle.init.initialized-after-result",
-		Scenario: "lifecycle/slow-answer", Transports: overStdio,
+		Scenario: "lifecycle/slow-answer", Transports: OverStdio,
 		Summary: "notifications/initialized follows initialize before that is answered.",
-		Apply: all(behind(calls("initialize"), `{"jsonrpc":"2.0","method":"notifications/initialized"}`),
+		Apply: All(Behind(Calls("initialize"), `{"jsonrpc":"2.0","method":"notifications/initialized"}`),
 			func(c *client.Standalone) {
 				first := true
-				sending(calls("notifications/initialized"), func(_ *wire.Message, out outgoing) []outgoing {
+				Sending(Calls("notifications/initialized"), func(_ *wire.Message, out outgoing) []outgoing {
 					if first {
 						first = false
 						return []outgoing{out}
@@ -169,7 +170,7 @@ var lifecycleFaults = []Fault{
 	{
 		ID: "lifecycle.version-hangs", Requirement: "lifecycle.version.disconnect", Scenario: "lifecycle/newer-version",
 		Summary: "The client neither goes on nor leaves when it does not know the version.",
-		Apply: closing(func(ctx context.Context, conn transport.Conn) error {
+		Apply: Closing(func(ctx context.Context, conn transport.Conn) error {
 			if heard(conn, "2031-01-01") {
 				<-ctx.Done()
 			}
@@ -180,7 +181,7 @@ var lifecycleFaults = []Fault{
 		ID: "lifecycle.mismatch-hangs", Requirement: "lifecycle.error.version-mismatch",
 		Scenario: "lifecycle/older-version",
 		Summary:  "The client hangs when the server has an older version.",
-		Apply: closing(func(ctx context.Context, conn transport.Conn) error {
+		Apply: Closing(func(ctx context.Context, conn transport.Conn) error {
 			if heard(conn, `"2024-11-05"`) {
 				<-ctx.Done()
 			}
@@ -191,7 +192,7 @@ var lifecycleFaults = []Fault{
 		ID: "lifecycle.instructions-required", Requirement: "lifecycle.init.instructions-optional",
 		Scenario: "lifecycle/additions",
 		Summary:  "Instructions in the result of initialize end the client.",
-		Apply:    dyingOf(`"instructions":"Gr`),
+		Apply:    DyingOf(`"instructions":"Gr`),
 		Collateral: []string{"base.message.utf8-accepted", "lifecycle.capability.server-additional",
 			"lifecycle.capability.server-experimental"},
 	},
@@ -199,19 +200,19 @@ var lifecycleFaults = []Fault{
 		ID: "lifecycle.early-ping-death", Requirement: "lifecycle.init.server-early-ping",
 		Scenario:   "lifecycle/early-ping",
 		Summary:    "A ping before the answer to initialize ends the client.",
-		Apply:      dyingOf(`"early-ping"`),
+		Apply:      DyingOf(`"early-ping"`),
 		Collateral: []string{"lifecycle.init.server-early-logging"},
 	},
 	{
 		ID: "ping.early-refused", Requirement: "ping.response-prompt", Scenario: "lifecycle/early-ping",
 		Summary: "A ping before the answer to initialize is answered with an error.",
-		Apply:   refusing(replies("early-ping")),
+		Apply:   Refusing(Replies("early-ping")),
 	},
 	{
 		ID: "ping.early-unanswered", Requirement: "ping.response-prompt", Scenario: "lifecycle/early-ping",
 		Form:       mockserver.InSequence,
 		Summary:    "A ping before the answer to initialize is never answered.",
-		Apply:      dropping(replies("early-ping")),
+		Apply:      Dropping(Replies("early-ping")),
 		Collateral: []string{"base.response.present"},
 	},
 	{
@@ -224,14 +225,14 @@ var lifecycleFaults = []Fault{
 		ID: "lifecycle.early-log-death", Requirement: "lifecycle.init.server-early-logging",
 		Scenario:   "lifecycle/early-ping",
 		Summary:    "A log message before the answer to initialize ends the client.",
-		Apply:      dyingOf("not initialized yet"),
+		Apply:      DyingOf("not initialized yet"),
 		Collateral: []string{"lifecycle.init.server-early-ping"},
 	},
 	{
 		ID: "lifecycle.experimental-death", Requirement: "lifecycle.capability.server-experimental",
 		Scenario: "lifecycle/additions",
 		Summary:  "An experimental capability of the server ends the client.",
-		Apply:    dyingOf("com.example/unknown"),
+		Apply:    DyingOf("com.example/unknown"),
 		Collateral: []string{"base.message.utf8-accepted", "lifecycle.capability.server-additional",
 			"lifecycle.init.instructions-optional"},
 	},
@@ -239,26 +240,26 @@ var lifecycleFaults = []Fault{
 		ID: "lifecycle.additional-death", Requirement: "lifecycle.capability.server-additional",
 		Scenario: "lifecycle/additions",
 		Summary:  "A capability that is not known ends the client.",
-		Apply:    dyingOf("com.example.capability"),
+		Apply:    DyingOf("com.example.capability"),
 		Collateral: []string{"base.message.utf8-accepted", "lifecycle.capability.server-experimental",
 			"lifecycle.init.instructions-optional"},
 	},
 	{
 		ID: "lifecycle.utf8-death", Requirement: "base.message.utf8-accepted", Scenario: "lifecycle/additions",
 		Summary: "Letters beyond ASCII end the client.",
-		Apply:   dyingOf("你好"),
+		Apply:   DyingOf("你好"),
 		Collateral: []string{"base.response.present", "meta.attach.request", "lifecycle.capability.server-additional",
 			"lifecycle.capability.server-experimental", "lifecycle.init.instructions-optional"},
 	},
 	{
 		ID: "lifecycle.shutdown-request", Requirement: "lifecycle.shutdown.by-transport",
 		Summary: "The client sends a request to shut the session down.",
-		Apply:   calling("shutdown", nil),
+		Apply:   Calling("shutdown", nil),
 	},
 	{
 		ID: "lifecycle.later-feature", Requirement: "lifecycle.operation.version",
 		Summary: "The client sends a request that only a later version has.",
-		Apply:   calling("tasks/list", nil),
+		Apply:   Calling("tasks/list", nil),
 	},
 	undeclared("tools", "tools/list", nil),
 	undeclared("prompts", "prompts/list", nil),
@@ -271,14 +272,14 @@ var lifecycleFaults = []Fault{
 		ID: "lifecycle.uses-subscriptions", Requirement: "lifecycle.capability.client-uses-resource-subscriptions",
 		Scenario: "capabilities/only-resources",
 		Summary:  "resources/subscribe is sent although the server does not declare it.",
-		Apply:    calling("resources/subscribe", object{"uri": "test://static-text"}),
+		Apply:    Calling("resources/subscribe", object{"uri": "test://static-text"}),
 	},
 	{
 		ID:          "lifecycle.uses-denied-subscriptions",
 		Requirement: "lifecycle.capability.client-uses-resource-subscriptions", Scenario: "capabilities/only-resources",
 		Form:    mockserver.ByValue,
 		Summary: "resources/subscribe is sent where the member subscribe is there, although it is false.",
-		Apply: doing(func(ctx context.Context, s *client.Session) {
+		Apply: Doing(func(ctx context.Context, s *client.Session) {
 			if wire.At(s.Init.Result(), "capabilities", "resources", "subscribe") != nil {
 				_, _ = s.Call(ctx, "resources/subscribe", object{"uri": "test://static-text"})
 			}
@@ -287,27 +288,27 @@ var lifecycleFaults = []Fault{
 	{
 		ID: "lifecycle.roots-changes-undeclared", Requirement: "lifecycle.capability.client-emits-roots-list-changed",
 		Summary: "Changed roots are announced although roots.listChanged is not declared.",
-		Apply:   changing(func(o *client.Options) { o.Capabilities["roots"] = object{} }),
+		Apply:   Changing(func(o *client.Options) { o.Capabilities["roots"] = object{} }),
 	},
 	{
 		ID:          "lifecycle.roots-changes-undeclared-again",
-		Requirement: "lifecycle.capability.client-emits-roots-list-changed", Transports: overHTTP, Scenario: lost,
+		Requirement: "lifecycle.capability.client-emits-roots-list-changed", Transports: OverHTTP, Scenario: LostSession,
 		Form:    mockserver.BySession,
 		Summary: "Changed roots are announced in a second session, in which nothing is declared.",
-		Apply:   declaringOnce,
+		Apply:   DeclaringOnce,
 	},
 	{
 		ID: "lifecycle.nothing-without-capabilities", Requirement: "base.support.other-components",
 		Scenario:   "capabilities/none",
 		Summary:    "The client ends when the server has no capability.",
-		Apply:      dyingOf(`"capabilities":{}`),
+		Apply:      DyingOf(`"capabilities":{}`),
 		Collateral: []string{"lifecycle.error.missing-capability"},
 	},
 	{
 		ID: "lifecycle.missing-capability-hangs", Requirement: "lifecycle.error.missing-capability",
 		Scenario: "capabilities/none",
 		Summary:  "The client hangs when the server has no capability.",
-		Apply: closing(func(ctx context.Context, conn transport.Conn) error {
+		Apply: Closing(func(ctx context.Context, conn transport.Conn) error {
 			if heard(conn, `"capabilities":{}`) {
 				<-ctx.Done()
 			}
@@ -333,25 +334,14 @@ func undeclared(capability, method string, params any) Fault {
 		ID: "lifecycle.uses-" + capability, Requirement: "lifecycle.capability.client-uses-" + capability,
 		Scenario: "capabilities/only-" + declared[capability],
 		Summary:  method + " is sent although the server does not declare it.",
-		Apply:    calling(method, params),
+		Apply:    Calling(method, params),
 	}
-}
-
-// declaringOnce declares nothing in any initialize but the first.
-func declaringOnce(c *client.Standalone) {
-	again := false
-	params("initialize", func(p object) {
-		if again {
-			p["capabilities"] = object{}
-		}
-		again = true
-	})(c)
 }
 
 // heard reports whether the server has sent a message that holds a text.
 func heard(conn transport.Conn, text string) bool {
 	for _, e := range conn.Log().Events() {
-		if e.Kind == wire.KindMessage && e.From == wire.Server && containsText(e, text) {
+		if e.Kind == wire.KindMessage && e.From == wire.Server && ContainsText(e, text) {
 			return true
 		}
 	}
@@ -360,62 +350,62 @@ func heard(conn transport.Conn, text string) bool {
 
 var utilityFaults = []Fault{
 	{
-		ID: "ping.refused", Requirement: "ping.response-prompt", Scenario: requests,
+		ID: "ping.refused", Requirement: "ping.response-prompt", Scenario: Requests,
 		Summary:    "A ping is refused with an error.",
-		Apply:      refusing(results),
+		Apply:      Refusing(Results),
 		Collateral: []string{"ping.either-side"},
 	},
 	{
-		ID: "ping.refused-later", Requirement: "ping.response-prompt", Scenario: requests,
+		ID: "ping.refused-later", Requirement: "ping.response-prompt", Scenario: Requests,
 		Summary: "Pings are refused once requests of unknown methods have come.",
-		Apply:   refusing(replies("last-ping")),
+		Apply:   Refusing(Replies("last-ping")),
 	},
 	{
-		ID: "ping.behind-own", Requirement: "ping.response-prompt", Scenario: requests,
+		ID: "ping.behind-own", Requirement: "ping.response-prompt", Scenario: Requests,
 		Summary: "A ping is answered only when the client's own request has been.",
-		Apply:   heldBack(replies("a word", "last-ping")),
+		Apply:   HeldBack(Replies("a word", "last-ping")),
 	},
 	{
-		ID: "cancellation.death", Requirement: "cancellation.either-side", Scenario: rootsSeen,
+		ID: "cancellation.death", Requirement: "cancellation.either-side", Scenario: RootsSeen,
 		Summary:    "A cancellation by the server ends the client.",
-		Apply:      dyingOf("notifications/cancelled"),
+		Apply:      DyingOf("notifications/cancelled"),
 		Collateral: append([]string{"base.response.present", "cancellation.race"}, fenced["after-cancelled"]...),
 	},
 	{
-		ID: "cancellation.pings-refused", Requirement: "cancellation.race", Scenario: rootsSeen,
+		ID: "cancellation.pings-refused", Requirement: "cancellation.race", Scenario: RootsSeen,
 		Summary: "Pings are refused once requests were cancelled.",
-		Apply:   refusing(replies("after-cancelling")),
+		Apply:   Refusing(Replies("after-cancelling")),
 	},
 	{
-		ID: "ping.one-way", Requirement: "ping.either-side", Scenario: requests,
+		ID: "ping.one-way", Requirement: "ping.either-side", Scenario: Requests,
 		Summary:    "A ping of the server is refused: only clients may send them.",
-		Apply:      refusing(results),
+		Apply:      Refusing(Results),
 		Collateral: []string{"ping.response-prompt"},
 	},
 	{
-		ID: "ping.result-filled", Requirement: "ping.response-empty", Scenario: requests,
+		ID: "ping.result-filled", Requirement: "ping.response-empty", Scenario: Requests,
 		Summary: "The result of a ping holds something.",
-		Apply:   editing(replies("last-ping"), func(m object) { m["result"] = object{"ok": true} }),
+		Apply:   Editing(Replies("last-ping"), func(m object) { m["result"] = object{"ok": true} }),
 	},
 	{
 		ID: "ping.params", Requirement: "ping.no-params",
 		Summary: "A ping has parameters.",
-		Apply:   calling("ping", object{"time": 1}),
+		Apply:   Calling("ping", object{"time": 1}),
 	},
 	{
-		ID: "ping.flood", Requirement: "ping.not-excessive", Transports: overStdio,
+		ID: "ping.flood", Requirement: "ping.not-excessive", Transports: OverStdio,
 		Summary: "The client pings more than a thousand times in a row.",
-		Apply: doing(func(ctx context.Context, s *client.Session) {
-			for range flood {
+		Apply: Doing(func(ctx context.Context, s *client.Session) {
+			for range Flood {
 				_, _ = s.Call(ctx, "ping", nil)
 			}
 		}),
 	},
 	{
-		ID: "completion.flood", Requirement: "completion.client.debounce", Transports: overStdio,
+		ID: "completion.flood", Requirement: "completion.client.debounce", Transports: OverStdio,
 		Summary: "The client requests the same completion more than a thousand times in a row.",
-		Apply: doing(func(ctx context.Context, s *client.Session) {
-			for range flood {
+		Apply: Doing(func(ctx context.Context, s *client.Session) {
+			for range Flood {
 				_, _ = s.Call(ctx, "completion/complete", object{
 					"ref":      object{"type": "ref/prompt", "name": "greeting"},
 					"argument": object{"name": "name", "value": ""},
@@ -424,33 +414,33 @@ var utilityFaults = []Fault{
 		}),
 	},
 	{
-		ID: "ping.one-at-a-time", Requirement: "architecture.client.routing", Scenario: requests,
+		ID: "ping.one-at-a-time", Requirement: "architecture.client.routing", Scenario: Requests,
 		Summary: "Requests of the server stay unanswered.",
-		Apply:   dropping(answers),
+		Apply:   Dropping(Answers),
 		Collateral: []string{"base.response.present", "http.client.messages-before-response", "ping.either-side",
 			"ping.response-prompt"},
 	},
 	{
-		ID: "progress.token-refused", Requirement: "progress.request", Scenario: requests,
+		ID: "progress.token-refused", Requirement: "progress.request", Scenario: Requests,
 		Summary:    "A ping with a progress token is refused.",
-		Apply:      refusing(replies("with-token", "with-number")),
+		Apply:      Refusing(Replies("with-token", "with-number")),
 		Collateral: []string{"progress.token.any-means"},
 	},
 	{
-		ID: "progress.number-refused", Requirement: "progress.token.any-means", Scenario: requests,
+		ID: "progress.number-refused", Requirement: "progress.token.any-means", Scenario: Requests,
 		Summary:    "A ping whose progress token is a number is refused.",
-		Apply:      refusing(replies("with-number")),
+		Apply:      Refusing(Replies("with-number")),
 		Collateral: []string{"progress.request"},
 	},
 	{
 		ID: "progress.token-object", Requirement: "progress.token.type",
 		Summary: "A progress token is an object.",
-		Apply:   calling("ping", object{"_meta": object{"progressToken": object{}}}),
+		Apply:   Calling("ping", object{"_meta": object{"progressToken": object{}}}),
 	},
 	{
-		ID: "progress.token-reused", Requirement: "progress.token.unique", Transports: overStdio,
+		ID: "progress.token-reused", Requirement: "progress.token.unique", Transports: OverStdio,
 		Summary: "Two requests that are under way have the same progress token.",
-		Apply: doing(func(ctx context.Context, s *client.Session) {
+		Apply: Doing(func(ctx context.Context, s *client.Session) {
 			call := object{"name": "slow", "arguments": object{"seconds": 0.3}, "_meta": object{"progressToken": "one"}}
 			first, err := s.Start(ctx, "tools/call", call)
 			if err != nil {
@@ -463,14 +453,14 @@ var utilityFaults = []Fault{
 	{
 		ID: "cancellation.of-nothing", Requirement: "cancellation.same-direction",
 		Summary: "The client cancels a request that it never sent.",
-		Apply:   notifying("notifications/cancelled", object{"requestId": "never-sent"}),
+		Apply:   Notifying("notifications/cancelled", object{"requestId": "never-sent"}),
 	},
 	{
-		ID: "cancellation.of-the-past", Requirement: "cancellation.in-progress", Transports: overStdio,
+		ID: "cancellation.of-the-past", Requirement: "cancellation.in-progress", Transports: OverStdio,
 		Summary: "The client cancels the request for a page when it has asked for the next one.",
 		Apply: func(c *client.Standalone) {
 			var page atomic.Pointer[wire.ID]
-			sending(calls("tools/list"), func(m *wire.Message, out outgoing) []outgoing {
+			Sending(Calls("tools/list"), func(m *wire.Message, out outgoing) []outgoing {
 				before := page.Swap(&m.ID)
 				if before == nil || wire.At(m.Params, "cursor") == nil {
 					return []outgoing{out}
@@ -482,16 +472,16 @@ var utilityFaults = []Fault{
 		},
 	},
 	{
-		ID: "cancellation.reason-outside-ascii", Requirement: "base.message.utf8-accepted", Scenario: notifications,
+		ID: "cancellation.reason-outside-ascii", Requirement: "base.message.utf8-accepted", Scenario: Notifications,
 		Form:       mockserver.ByValue,
 		Summary:    "A cancellation whose reason has characters outside ASCII ends the client.",
-		Apply:      dyingOf(`"notifications/cancelled"`, "不要 🙂"),
+		Apply:      DyingOf(`"notifications/cancelled"`, "不要 🙂"),
 		Collateral: []string{"base.response.present"},
 	},
 	{
 		ID: "cancellation.of-initialize", Requirement: "cancellation.not-initialize",
 		Summary: "initialize is cancelled.",
-		Apply: behind(calls("initialize"),
+		Apply: Behind(Calls("initialize"),
 			`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`),
 		Collateral: []string{"http.client.session-header", "http.client.version-header"},
 	},
@@ -499,7 +489,7 @@ var utilityFaults = []Fault{
 		ID: "cancellation.of-slow-initialize", Requirement: "cancellation.not-initialize",
 		Scenario: "lifecycle/unanswered",
 		Summary:  "An initialize that is not answered in time is cancelled.",
-		Apply: all(impatient, closing(func(ctx context.Context, conn transport.Conn) error {
+		Apply: All(Impatient, Closing(func(ctx context.Context, conn transport.Conn) error {
 			if !heard(conn, "serverInfo") {
 				_, _ = conn.Send(ctx,
 					outgoing{Raw: []byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"timed out"}}`)})
@@ -510,29 +500,29 @@ var utilityFaults = []Fault{
 	{
 		ID: "cancellation.race-death", Requirement: "cancellation.race", Scenario: "features/roots",
 		Summary:    "The client answers no ping after a cancellation that crosses the answer.",
-		Apply:      dropping(replies("after-cancelling")),
+		Apply:      Dropping(Replies("after-cancelling")),
 		Collateral: []string{"base.response.present", "cancellation.either-side"},
 	},
 	{
 		ID: "cancellation.late-death", Requirement: "cancellation.late-response", Scenario: "time/silent-tool",
 		Summary: "An answer to a request that was cancelled ends the client.",
-		Apply: all(impatient, wrapping(func(conn transport.Conn) transport.Conn {
-			return &dyingConn{Conn: conn, at: func(e *wire.Event) bool { return late(conn.Log(), e) }}
+		Apply: All(Impatient, Wrapping(func(conn transport.Conn) transport.Conn {
+			return &DyingConn{Conn: conn, At: func(e *wire.Event) bool { return late(conn.Log(), e) }}
 		})),
 	},
 	{
 		ID: "cancellation.late-crash", Requirement: "cancellation.late-response", Scenario: "time/silence",
 		Crashes: true,
 		Summary: "An answer to a list request that was cancelled crashes the client.",
-		Apply: all(impatient, wrapping(func(conn transport.Conn) transport.Conn {
-			return &dyingConn{Conn: conn, at: func(e *wire.Event) bool { return late(conn.Log(), e) }}
+		Apply: All(Impatient, Wrapping(func(conn transport.Conn) transport.Conn {
+			return &DyingConn{Conn: conn, At: func(e *wire.Event) bool { return late(conn.Log(), e) }}
 		})),
 	},
 	{
 		ID: "cancellation.late-hang", Requirement: "cancellation.late-response", Scenario: "time/silent-tool",
 		Form:    mockserver.InSequence,
 		Summary: "The client hangs when a request that it has cancelled is answered.",
-		Apply: all(impatient, sendingOn(func(ctx context.Context, conn transport.Conn) {
+		Apply: All(Impatient, SendingOn(func(ctx context.Context, conn transport.Conn) {
 			if slices.ContainsFunc(conn.Log().Events(), func(e *wire.Event) bool { return late(conn.Log(), e) }) {
 				<-ctx.Done()
 			}
@@ -566,7 +556,7 @@ var fenced = map[string][]string{
 
 func ignoring(id, requirement, summary, fence string) Fault {
 	return Fault{
-		ID: id, Requirement: requirement, Scenario: notifications, Summary: summary, Apply: dropping(replies(fence)),
+		ID: id, Requirement: requirement, Scenario: Notifications, Summary: summary, Apply: Dropping(Replies(fence)),
 		Collateral: append([]string{"base.response.present"}, fenced[fence]...),
 	}
 }

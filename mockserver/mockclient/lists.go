@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	. "github.com/mcpconform/mcpconform/internal/hooks/clienthooks"
 	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -19,7 +20,7 @@ var listFaults = []Fault{
 	{
 		ID: "pagination.cursor-cleaned", Requirement: "pagination.client.cursor-unmodified", Scenario: pages,
 		Summary: "Unusual characters of a cursor are replaced.",
-		Apply:   replacing(anything, "→ 次", "-> ?"),
+		Apply:   Replacing(Anything, "→ 次", "-> ?"),
 	},
 	{
 		ID: "pagination.cursor-trimmed", Requirement: "pagination.client.cursor-unmodified", Scenario: pages,
@@ -46,7 +47,7 @@ var listFaults = []Fault{
 	{
 		ID: "pagination.cursor-encoded", Requirement: "pagination.client.cursor-unmodified", Scenario: pages,
 		Summary: "A cursor is escaped as in a URL.",
-		Apply: replacing(func(m *wire.Message) bool {
+		Apply: Replacing(func(m *wire.Message) bool {
 			cursor, _ := wire.At(m.Params, "cursor").(string)
 			return strings.HasPrefix(cursor, "page=3")
 		}, "&", "%26"),
@@ -94,7 +95,7 @@ var listFaults = []Fault{
 	{
 		ID: "http.character-torn", Requirement: "base.message.utf8-accepted", Scenario: "lists/cut-characters",
 		Summary:    "A character that comes in two pieces is read as several invalid ones.",
-		Apply:      replacing(anything, "次", "\uFFFD\uFFFD\uFFFD"),
+		Apply:      Replacing(Anything, "次", "\uFFFD\uFFFD\uFFFD"),
 		Collateral: []string{"pagination.client.cursor-unmodified"},
 	},
 	{
@@ -107,12 +108,12 @@ var listFaults = []Fault{
 	{
 		ID: "pagination.cursor-elsewhere", Requirement: "pagination.cursor.same-operation", Scenario: pages,
 		Summary: "A cursor of one list is used for another.",
-		Apply:   calling("prompts/list", object{"cursor": "page=3&of=tools/list"}),
+		Apply:   Calling("prompts/list", object{"cursor": "page=3&of=tools/list"}),
 	},
 	{
 		ID: "pagination.cursor-kept", Requirement: "pagination.cursor.same-operation", Scenario: pages,
 		Summary: "A list is begun with the last cursor of another one.",
-		Apply: params("prompts/list", func(p object) {
+		Apply: Params("prompts/list", func(p object) {
 			if p["cursor"] == nil {
 				p["cursor"] = "last of tools/list"
 			}
@@ -121,7 +122,7 @@ var listFaults = []Fault{
 	{
 		ID: "pagination.stops-at-empty", Requirement: "pagination.client.no-fixed-page-size", Scenario: pages,
 		Summary: "An empty page is taken for the end.",
-		Apply: instead(func(m *wire.Message) bool {
+		Apply: Instead(func(m *wire.Message) bool {
 			cursor, _ := wire.At(m.Params, "cursor").(string)
 			return strings.HasPrefix(cursor, "page=3")
 		}),
@@ -129,7 +130,7 @@ var listFaults = []Fault{
 	{
 		ID: "pagination.long-cursor-dropped", Requirement: "pagination.client.no-format-assumptions", Scenario: pages,
 		Summary: "A cursor of several thousand characters is not used.",
-		Apply: instead(func(m *wire.Message) bool {
+		Apply: Instead(func(m *wire.Message) bool {
 			cursor, _ := wire.At(m.Params, "cursor").(string)
 			return len(cursor) > 1000
 		}),
@@ -138,7 +139,7 @@ var listFaults = []Fault{
 		ID: "pagination.empty-cursor-dropped", Requirement: "pagination.client.no-format-assumptions", Scenario: pages,
 		WarnOnly: true,
 		Summary:  "A cursor that is the empty string is taken for the end.",
-		Apply: instead(func(m *wire.Message) bool {
+		Apply: Instead(func(m *wire.Message) bool {
 			cursor, ok := wire.At(m.Params, "cursor").(string)
 			return ok && cursor == ""
 		}),
@@ -146,12 +147,12 @@ var listFaults = []Fault{
 	{
 		ID: "pagination.goes-on", Requirement: "pagination.client.missing-cursor-ends", Scenario: pages,
 		Summary: "A list is read on after its last page, with the cursor of that page.",
-		Apply:   calling("resources/templates/list", object{"cursor": "last of resources/templates/list"}),
+		Apply:   Calling("resources/templates/list", object{"cursor": "last of resources/templates/list"}),
 	},
 	{
 		ID: "completion.ref-name", Requirement: "completion.ref.kinds",
 		Summary: "The reference of a completion has an unknown type.",
-		Apply: params("completion/complete", func(p object) {
+		Apply: Params("completion/complete", func(p object) {
 			if ref, ok := p["ref"].(object); ok {
 				ref["type"] = "ref/tool"
 			}
@@ -161,7 +162,7 @@ var listFaults = []Fault{
 	{
 		ID: "completion.argument-unknown", Requirement: "completion.argument.current-value",
 		Summary: "The client completes an argument that the prompt does not have.",
-		Apply: params("completion/complete", func(p object) {
+		Apply: Params("completion/complete", func(p object) {
 			if argument, ok := p["argument"].(object); ok {
 				argument["name"] = "no-such-argument"
 			}
@@ -170,12 +171,12 @@ var listFaults = []Fault{
 	{
 		ID: "prompts.argument-missing", Requirement: "prompts.argument.required-given",
 		Summary: "A prompt is asked for without its required arguments.",
-		Apply:   params("prompts/get", func(p object) { delete(p, "arguments") }),
+		Apply:   Params("prompts/get", func(p object) { delete(p, "arguments") }),
 	},
 	{
 		ID: "resources.unsubscribe-first", Requirement: "resources.unsubscribe.after-subscribe",
 		Summary: "resources/unsubscribe names a resource that was not subscribed to.",
-		Apply:   calling("resources/unsubscribe", object{"uri": "test://never-subscribed"}),
+		Apply:   Calling("resources/unsubscribe", object{"uri": "test://never-subscribed"}),
 	},
 	{
 		ID: "pagination.empty-page-is-all", Requirement: "pagination.client.both-flows",
@@ -186,7 +187,7 @@ var listFaults = []Fault{
 	{
 		ID: "pagination.offset", Requirement: "pagination.client.both-flows", Scenario: pages,
 		Summary: "Further pages are asked for by an offset in place of the cursor.",
-		Apply: editing(anything, func(m object) {
+		Apply: Editing(Anything, func(m object) {
 			if p, ok := m["params"].(object); ok && p["cursor"] != nil {
 				delete(p, "cursor")
 				p["offset"] = 2
@@ -196,7 +197,7 @@ var listFaults = []Fault{
 	{
 		ID: "pagination.cursor-renamed", Requirement: "pagination.client.both-flows", Scenario: pages,
 		Summary: "The cursor is sent in a member of another name.",
-		Apply: editing(anything, func(m object) {
+		Apply: Editing(Anything, func(m object) {
 			if p, ok := m["params"].(object); ok && p["cursor"] != nil {
 				p["nextCursor"] = p["cursor"]
 				delete(p, "cursor")
@@ -206,16 +207,16 @@ var listFaults = []Fault{
 	{
 		ID: "resources.part-death", Requirement: "resources.updated.sub-resource", Scenario: "lists/sub-resource",
 		Summary: "An update of a resource below the one that was subscribed to ends the client.",
-		Apply:   dyingOf("mcpconform-part"),
+		Apply:   DyingOf("mcpconform-part"),
 	},
 	{
 		ID: "resources.second-part-death", Requirement: "resources.updated.sub-resource",
 		Scenario: "lists/sub-resource",
 		Form:     mockserver.InSequence,
 		Summary:  "The second update of a resource below the one that was subscribed to ends the client.",
-		Apply: wrapping(func(conn transport.Conn) transport.Conn {
-			updates := func(e *wire.Event) bool { return containsText(e, "mcpconform-part") }
-			return &dyingConn{Conn: conn, at: func(e *wire.Event) bool {
+		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
+			updates := func(e *wire.Event) bool { return ContainsText(e, "mcpconform-part") }
+			return &DyingConn{Conn: conn, At: func(e *wire.Event) bool {
 				return updates(e) && slices.ContainsFunc(conn.Log().Events()[:e.Seq], updates)
 			}}
 		}),
@@ -223,13 +224,13 @@ var listFaults = []Fault{
 	{
 		ID: "resources.directory-death", Requirement: "resources.uri-scheme.file-xdg-mime", Scenario: "lists/directory",
 		Summary: "A resource that is a directory ends the client.",
-		Apply:   dyingOf("inode/directory"),
+		Apply:   DyingOf("inode/directory"),
 	},
 	{
 		ID: "resources.file-required", Requirement: "resources.uri-scheme.file-virtual",
 		Scenario: "lists/virtual-files",
 		Summary:  "Resources whose URIs name files are not read.",
-		Apply: instead(func(m *wire.Message) bool {
+		Apply: Instead(func(m *wire.Message) bool {
 			uri, _ := wire.At(m.Params, "uri").(string)
 			return m.Method == "resources/read" && strings.HasPrefix(uri, "file:")
 		}),
@@ -244,20 +245,12 @@ var cursorTypes = []string{
 
 // cursors changes the cursors of lists.
 func cursors(change func(cursor string) any) apply {
-	return editing(anything, func(m object) {
+	return Editing(Anything, func(m object) {
 		if p, ok := m["params"].(object); ok {
 			if cursor, ok := p["cursor"].(string); ok {
 				p["cursor"] = change(cursor)
 			}
 		}
-	})
-}
-
-// instead sends a ping in place of a request.
-func instead(which match) apply {
-	return editing(which, func(m object) {
-		m["method"] = "ping"
-		delete(m, "params")
 	})
 }
 
@@ -282,7 +275,7 @@ func toleranceFaults() []Fault {
 			`"com.example/"`},
 	} {
 		fault := Fault{ID: f.id, Requirement: f.requirement, Scenario: f.scenario,
-			Summary: f.what + " ends the client.", Apply: dyingOf(f.text)}
+			Summary: f.what + " ends the client.", Apply: DyingOf(f.text)}
 		if slices.Contains(metadata, f.requirement) {
 			fault.Collateral = metadata // they come together
 		}
@@ -292,7 +285,7 @@ func toleranceFaults() []Fault {
 		return Fault{
 			ID: "schema." + id, Requirement: "schema.optional-members", Scenario: scenario,
 			Summary: what + " ends the client.",
-			Apply: dying(func(e *wire.Event) bool {
+			Apply: Dying(func(e *wire.Event) bool {
 				if e.Kind != wire.KindMessage {
 					return false
 				}
@@ -310,7 +303,7 @@ func toleranceFaults() []Fault {
 		Fault{
 			ID: "schema.empty-list-death", Requirement: "schema.optional-members", Scenario: "content/empty",
 			Crashes: true,
-			Summary: "An empty list of prompts crashes the client.", Apply: dyingOf(`{"prompts":[]}`),
+			Summary: "An empty list of prompts crashes the client.", Apply: DyingOf(`{"prompts":[]}`),
 		},
 	)
 }
@@ -322,7 +315,7 @@ func schemaFaults() []Fault {
 	var faults []Fault
 	add := func(id, requirement, summary, method string, change func(p object)) {
 		faults = append(faults, Fault{
-			ID: "schema." + id, Requirement: requirement, Summary: summary, Apply: params(method, change),
+			ID: "schema." + id, Requirement: requirement, Summary: summary, Apply: Params(method, change),
 			// A client has to subscribe before it unsubscribes.
 			Collateral: []string{"resources.unsubscribe.after-subscribe"},
 		})
@@ -355,7 +348,7 @@ func schemaFaults() []Fault {
 		Fault{
 			ID: "schema.cancelled", Requirement: "schema.cancelled-notification",
 			Summary: "The reason in notifications/cancelled is a number.",
-			Apply: doing(func(ctx context.Context, s *client.Session) {
+			Apply: Doing(func(ctx context.Context, s *client.Session) {
 				call := object{"name": "slow", "arguments": object{"seconds": 0.3}}
 				if p, err := s.Start(ctx, "tools/call", call); err == nil {
 					_ = s.Notify(ctx, "notifications/cancelled", object{"requestId": p.ID, "reason": 7})

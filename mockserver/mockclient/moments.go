@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	. "github.com/mcpconform/mcpconform/internal/hooks/clienthooks"
 	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -12,7 +13,6 @@ import (
 )
 
 const (
-	sequences      = "sequences/session"
 	rootsList      = "roots/list"
 	createMessage  = "sampling/createMessage"
 	createForm     = "elicitation/create"
@@ -26,11 +26,11 @@ var momentFaults = []Fault{
 		ID: "ping.refused-when-busy", Requirement: "ping.response-prompt", Scenario: "exchange/beside",
 		Form:       mockserver.AtOnce,
 		Summary:    "A ping is refused while another one waits for its answer.",
-		Apply:      busily(refusing(replies("a word"))),
+		Apply:      Busily(Refusing(Replies("a word"))),
 		Collateral: []string{"base.request.string-id-served", "ping.either-side", "base.params.omitted"},
 	},
 	{
-		ID: "moments.roots-refused-after-change", Requirement: "roots.list.answered", Scenario: sequences,
+		ID: "moments.roots-refused-after-change", Requirement: "roots.list.answered", Scenario: Sequences,
 		Form:    mockserver.InSequence,
 		Summary: "Right after the news of a changed list roots/list is refused.",
 		Apply: atMoment(rootsList, rightAfter(func(_ *wire.Conversation, e *wire.Event) bool {
@@ -39,19 +39,19 @@ var momentFaults = []Fault{
 		}), refused(-32602, "Invalid params")),
 	},
 	{
-		ID: "moments.error-sticks", Requirement: "roots.list.answered", Scenario: sequences,
+		ID: "moments.error-sticks", Requirement: "roots.list.answered", Scenario: Sequences,
 		Form:    mockserver.InSequence,
 		Summary: "Right after a request of an unknown method roots/list is refused as unknown.",
 		Apply:   atMoment(rootsList, behindRequest(unknownRequest), refused(-32601, "Method not found")),
 	},
 	{
-		ID: "moments.sampling-lost-behind-form", Requirement: "base.response.present", Scenario: sequences,
+		ID: "moments.sampling-lost-behind-form", Requirement: "base.response.present", Scenario: Sequences,
 		Form:    mockserver.InSequence,
 		Summary: "A sampling request that comes right behind a form gets no response.",
 		Apply:   atMoment(createMessage, behindRequest(createForm), unanswered),
 	},
 	{
-		ID: "moments.form-lost-behind-log", Requirement: "base.response.present", Scenario: sequences,
+		ID: "moments.form-lost-behind-log", Requirement: "base.response.present", Scenario: Sequences,
 		Form:    mockserver.InSequence,
 		Summary: "A form that comes right behind a log message gets no response.",
 		Apply: atMoment(createForm, rightAfter(func(_ *wire.Conversation, e *wire.Event) bool {
@@ -59,7 +59,7 @@ var momentFaults = []Fault{
 		}), unanswered),
 	},
 	{
-		ID: "moments.ping-refused-after-late-cancellation", Requirement: "ping.either-side", Scenario: sequences,
+		ID: "moments.ping-refused-after-late-cancellation", Requirement: "ping.either-side", Scenario: Sequences,
 		Form:    mockserver.InSequence,
 		Summary: "Right after the cancellation of a request that was answered a ping whose id is an integer is refused as cancelled.",
 		Apply: atMoment("ping", func(c *wire.Conversation, request *wire.Event) bool {
@@ -68,18 +68,18 @@ var momentFaults = []Fault{
 	},
 	{
 		ID: "moments.form-refused-after-cancellation", Requirement: "elicitation.capability.honoured",
-		Scenario: sequences, Form: mockserver.InSequence,
+		Scenario: Sequences, Form: mockserver.InSequence,
 		Summary: "Right after the cancellation of a request that was never made a form is refused.",
 		Apply: atMoment(createForm, rightAfter(func(c *wire.Conversation, e *wire.Event) bool {
 			return e.Msg.Method == cancelledNews && c.Newest(wire.Server, cancelsID(e)) == nil
 		}), refused(-32602, "Invalid params")),
 	},
 	{
-		ID: "moments.late-cancellation-deafens", Requirement: "base.response.present", Scenario: sequences,
+		ID: "moments.late-cancellation-deafens", Requirement: "base.response.present", Scenario: Sequences,
 		Form:    mockserver.InSequence,
 		Summary: "After the cancellation of a form that was answered nothing is answered any more.",
-		Apply: wrapping(func(conn transport.Conn) transport.Conn {
-			return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
+		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
+			return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
 				if m.IsResponse() && slices.ContainsFunc(conn.Log().Events(),
 					func(e *wire.Event) bool { return cancelsForm(conn.Log(), e) }) {
 					return nil
@@ -89,11 +89,11 @@ var momentFaults = []Fault{
 		}),
 	},
 	{
-		ID: "moments.late-cancellation-death", Requirement: "base.response.present", Scenario: sequences,
+		ID: "moments.late-cancellation-death", Requirement: "base.response.present", Scenario: Sequences,
 		Form:    mockserver.InSequence,
 		Summary: "The cancellation of a form that was answered ends the client.",
-		Apply: wrapping(func(conn transport.Conn) transport.Conn {
-			return &dyingConn{Conn: conn, at: func(e *wire.Event) bool { return cancelsForm(conn.Log(), e) }}
+		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
+			return &DyingConn{Conn: conn, At: func(e *wire.Event) bool { return cancelsForm(conn.Log(), e) }}
 		}),
 		Collateral: []string{"cancellation.ignore-completed"},
 	},
@@ -111,8 +111,8 @@ func atMoment(method string, at moment, by func(id wire.ID) []outgoing) apply {
 
 // answeringAt replaces the answers to requests that come at a moment.
 func answeringAt(at moment, by func(id wire.ID) []outgoing) apply {
-	return wrapping(func(conn transport.Conn) transport.Conn {
-		return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
+	return Wrapping(func(conn transport.Conn) transport.Conn {
+		return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
 			if m.IsResponse() {
 				c := conn.Log().Conversation()
 				if x := c.Newest(wire.Server, m.ID); x != nil && at(c, x.Request) {
@@ -127,7 +127,7 @@ func answeringAt(at moment, by func(id wire.ID) []outgoing) apply {
 // rightAfter is when the last message of the server before is of a kind.
 func rightAfter(is moment) moment {
 	return func(c *wire.Conversation, request *wire.Event) bool {
-		last := lastBefore(c, request, anything)
+		last := lastBefore(c, request, Anything)
 		return last != nil && is(c, last)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	. "github.com/mcpconform/mcpconform/internal/hooks/clienthooks"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -19,34 +20,34 @@ var framings = []string{
 
 var stdioFaults = []Fault{
 	{
-		ID: "stdio.no-newline", Requirement: "stdio.message.newline-delimited", Transports: overStdio,
+		ID: "stdio.no-newline", Requirement: "stdio.message.newline-delimited", Transports: OverStdio,
 		Summary:    "Two messages stand on one line.",
-		Apply:      saying(`{"jsonrpc":"2.0","id":"l1","method":"ping"}{"jsonrpc":"2.0","id":"l2","method":"ping"}`),
+		Apply:      Saying(`{"jsonrpc":"2.0","id":"l1","method":"ping"}{"jsonrpc":"2.0","id":"l2","method":"ping"}`),
 		Collateral: []string{"base.json.well-formed"},
 	},
 	{
-		ID: "stdio.indented", Requirement: "stdio.message.no-embedded-newlines", Transports: overStdio,
+		ID: "stdio.indented", Requirement: "stdio.message.no-embedded-newlines", Transports: OverStdio,
 		Summary:    "A message spans several lines.",
-		Apply:      saying("{\n  \"jsonrpc\": \"2.0\",\n  \"id\": \"lines\",\n  \"method\": \"ping\"\n}"),
+		Apply:      Saying("{\n  \"jsonrpc\": \"2.0\",\n  \"id\": \"lines\",\n  \"method\": \"ping\"\n}"),
 		Collateral: []string{"base.json.well-formed", "stdio.client.stdin-clean"},
 	},
 	{
-		ID: "stdio.chatter", Requirement: "stdio.client.stdin-clean", Transports: overStdio,
+		ID: "stdio.chatter", Requirement: "stdio.client.stdin-clean", Transports: OverStdio,
 		Summary: "A line that is not a message is written to the server.",
-		Apply:   saying("connected, sending requests"),
+		Apply:   Saying("connected, sending requests"),
 	},
 	{
-		ID: "stdio.stderr-death", Requirement: "stdio.client.stderr-handling", Transports: overStdio,
+		ID: "stdio.stderr-death", Requirement: "stdio.client.stderr-handling", Transports: OverStdio,
 		Scenario: "stdio/stderr",
 		Summary:  "Output of the server on stderr ends the client.",
-		Apply:    dyingOfStderr(),
+		Apply:    DyingOfStderr(),
 	},
 	{
-		ID: "stdio.stderr-full", Requirement: "stdio.client.stderr-handling", Transports: overStdio,
+		ID: "stdio.stderr-full", Requirement: "stdio.client.stderr-handling", Transports: OverStdio,
 		Scenario: "stdio/stderr",
 		Summary:  "Much text on the server's stderr ends the client.",
-		Apply: wrapping(func(conn transport.Conn) transport.Conn {
-			return &dyingConn{Conn: conn, at: func(last *wire.Event) bool {
+		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
+			return &DyingConn{Conn: conn, At: func(last *wire.Event) bool {
 				size := 0
 				for _, e := range conn.Log().Events() {
 					if e.Kind == wire.KindStderr && e.Seq <= last.Seq {
@@ -58,44 +59,44 @@ var stdioFaults = []Fault{
 		}),
 	},
 	{
-		ID: "stdio.crlf-death", Requirement: "stdio.message.crlf-accepted", Transports: overStdio,
+		ID: "stdio.crlf-death", Requirement: "stdio.message.crlf-accepted", Transports: OverStdio,
 		Scenario: "stdio/framing",
 		Summary:  "A line that ends with CR LF ends the client.",
-		Apply: dying(func(e *wire.Event) bool {
+		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && bytes.HasSuffix(e.Raw, []byte("\r"))
 		}),
 		Collateral: framings,
 	},
 	{
-		ID: "stdio.piece-is-message", Requirement: "stdio.message.split-writes", Transports: overStdio,
+		ID: "stdio.piece-is-message", Requirement: "stdio.message.split-writes", Transports: OverStdio,
 		Scenario: "stdio/framing",
 		Summary:  "A message that comes in several pieces ends the client.",
-		Apply: wrapping(func(conn transport.Conn) transport.Conn {
-			return &dyingConn{Conn: conn, at: func(e *wire.Event) bool {
+		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
+			return &DyingConn{Conn: conn, At: func(e *wire.Event) bool {
 				return e.Kind == wire.KindMessage && len(e.Raw) > 1<<10 && heard(conn, "ünïcödé")
 			}}
 		}),
 		Collateral: framings,
 	},
 	{
-		ID: "stdio.one-line-a-read", Requirement: "stdio.message.several-per-write", Transports: overStdio,
+		ID: "stdio.one-line-a-read", Requirement: "stdio.message.several-per-write", Transports: OverStdio,
 		Scenario:   "stdio/framing",
 		Summary:    "A message that comes together with another ends the client.",
-		Apply:      dyingOf(`"data":"before"`),
+		Apply:      DyingOf(`"data":"before"`),
 		Collateral: framings,
 	},
 	{
-		ID: "stdio.unicode-lines", Requirement: "stdio.message.only-newline-delimits", Transports: overStdio,
+		ID: "stdio.unicode-lines", Requirement: "stdio.message.only-newline-delimits", Transports: OverStdio,
 		Scenario:   "stdio/framing",
 		Summary:    "A line separator of Unicode within a message ends the client.",
-		Apply:      dyingOf("two three"),
+		Apply:      DyingOf("two three"),
 		Collateral: framings,
 	},
 	{
-		ID: "stdio.server-exit-hangs", Requirement: "lifecycle.shutdown.stdio-server-initiates", Transports: overStdio,
+		ID: "stdio.server-exit-hangs", Requirement: "lifecycle.shutdown.stdio-server-initiates", Transports: OverStdio,
 		Scenario: "stdio/exits-early",
 		Summary:  "The client hangs when the server exits by itself.",
-		Apply: closing(func(ctx context.Context, conn transport.Conn) error {
+		Apply: Closing(func(ctx context.Context, conn transport.Conn) error {
 			if slices.ContainsFunc(conn.Log().Events(), func(e *wire.Event) bool { return e.Kind == wire.KindExit }) {
 				<-ctx.Done()
 			}
@@ -103,13 +104,13 @@ var stdioFaults = []Fault{
 		}),
 	},
 	{
-		ID: "stdio.killed-at-once", Requirement: "lifecycle.shutdown.stdio-close-stdin", Transports: overStdio,
+		ID: "stdio.killed-at-once", Requirement: "lifecycle.shutdown.stdio-close-stdin", Transports: OverStdio,
 		Scenario: "stdio/shutdown",
 		Summary:  "The server is asked to end by a signal while its stdin is open.",
 		Apply:    leaving(func(p transport.Process) { _ = p.Terminate() }),
 	},
 	{
-		ID: "stdio.no-time-to-exit", Requirement: "lifecycle.shutdown.stdio-wait", Transports: overStdio,
+		ID: "stdio.no-time-to-exit", Requirement: "lifecycle.shutdown.stdio-wait", Transports: OverStdio,
 		Scenario: "stdio/stubborn",
 		Summary:  "The server gets SIGTERM as soon as its stdin is closed.",
 		Apply: leaving(func(p transport.Process) {
@@ -119,7 +120,7 @@ var stdioFaults = []Fault{
 		Collateral: []string{"lifecycle.shutdown.stdio-close-stdin"},
 	},
 	{
-		ID: "stdio.no-sigterm", Requirement: "lifecycle.shutdown.stdio-sigterm", Transports: overStdio,
+		ID: "stdio.no-sigterm", Requirement: "lifecycle.shutdown.stdio-sigterm", Transports: OverStdio,
 		Scenario: "stdio/stubborn",
 		Summary:  "A server that does not exit gets SIGKILL without SIGTERM before.",
 		Apply: leaving(func(p transport.Process) {
@@ -127,35 +128,23 @@ var stdioFaults = []Fault{
 		}),
 	},
 	{
-		ID: "stdio.left-behind", Requirement: "lifecycle.shutdown.stdio-sigkill", Transports: overStdio,
+		ID: "stdio.left-behind", Requirement: "lifecycle.shutdown.stdio-sigkill", Transports: OverStdio,
 		Scenario: "stdio/stubborn",
 		Summary:  "A server that outlives SIGTERM is left behind.",
 		Apply:    leavingBehind,
 	},
 }
 
-// launcher remembers the process that was launched last.
-type launcher struct {
-	transport.Launcher
-	process transport.Process
-}
-
-func (l *launcher) Launch() (transport.Process, error) {
-	p, err := l.Launcher.Launch()
-	l.process = p
-	return p, err
-}
-
 // leaving does something with the server's process before the connection is
 // closed, and then kills it.
 func leaving(action func(p transport.Process)) apply {
 	return func(c *client.Standalone) {
-		l := &launcher{Launcher: c.Launcher}
+		l := &Launcher{Launcher: c.Launcher}
 		c.Launcher = l
-		closing(func(ctx context.Context, conn transport.Conn) error {
-			action(l.process)
-			linger(l.process)
-			l.process.Kill()
+		Closing(func(ctx context.Context, conn transport.Conn) error {
+			action(l.Process)
+			linger(l.Process)
+			l.Process.Kill()
 			return conn.Close(ctx)
 		})(c)
 	}
@@ -167,12 +156,12 @@ func leavingBehind(c *client.Standalone) {
 		command.Abandoned = true
 		c.Launcher = command
 	}
-	l := &launcher{Launcher: c.Launcher}
+	l := &Launcher{Launcher: c.Launcher}
 	c.Launcher = l
-	closing(func(context.Context, transport.Conn) error {
-		_ = l.process.Stdin().Close()
-		linger(l.process)
-		_ = l.process.Terminate()
+	Closing(func(context.Context, transport.Conn) error {
+		_ = l.Process.Stdin().Close()
+		linger(l.Process)
+		_ = l.Process.Terminate()
 		return nil
 	})(c)
 }

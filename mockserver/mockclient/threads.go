@@ -12,28 +12,27 @@ import (
 	"sync/atomic"
 	"time"
 
+	. "github.com/mcpconform/mcpconform/internal/hooks/clienthooks"
 	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-const framed = "exchange/frames"
-
 // threadFaults were reported to the authors of real clients. Each names the thread.
 var threadFaults = []Fault{
 	{
 		// https://github.com/profullstack/sh1pt/issues/705
-		ID: "http.lines-death", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: "http/sse-crlf",
+		ID: "http.lines-death", Requirement: "http.client.sse-syntax", Transports: OverHTTP, Scenario: "http/sse-crlf",
 		Summary: "An event whose data comes in several lines ends the client.",
-		Apply: dying(func(e *wire.Event) bool {
-			return e.Kind == wire.KindMessage && e.SSE != nil && containsText(e, ",\n\"")
+		Apply: Dying(func(e *wire.Event) bool {
+			return e.Kind == wire.KindMessage && e.SSE != nil && ContainsText(e, ",\n\"")
 		}),
 		Collateral: []string{"base.response.present"},
 	},
 	{
 		// https://github.com/simonx1/ruby-mcp-client/pull/159
-		ID: "elicitation.answer-invented", Requirement: "base.response.present", Scenario: elicitation,
+		ID: "elicitation.answer-invented", Requirement: "base.response.present", Scenario: Elicitation,
 		Summary: "An elicitation is answered by a notification that the client invented.",
 		Apply: replying("elicitation/create", func(_ *wire.Event, m *wire.Message, _ outgoing) []outgoing {
 			return []outgoing{{Raw: client.Marshal(object{
@@ -44,12 +43,12 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/simonx1/ruby-mcp-client/pull/162
-		ID: "http.session-id-alphabet", Requirement: "http.client.session-header", Transports: overHTTP,
+		ID: "http.session-id-alphabet", Requirement: "http.client.session-header", Transports: OverHTTP,
 		Scenario: "http/delete", Form: mockserver.ByValue,
 		Summary: "A session id that holds more than letters, digits, hyphens and underscores is not sent back.",
 		Apply: func(c *client.Standalone) {
-			raw := connectionOf(c)
-			sending(later, func(_ *wire.Message, out outgoing) []outgoing {
+			raw := ConnectionOf(c)
+			Sending(Later, func(_ *wire.Message, out outgoing) []outgoing {
 				if raw() != nil && strings.ContainsFunc(raw().SessionID(), func(r rune) bool {
 					return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
 				}) {
@@ -61,29 +60,29 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/modelcontextprotocol/python-sdk/issues/1672
-		ID: "http.empty-data-death", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: framed,
+		ID: "http.empty-data-death", Requirement: "http.client.sse-syntax", Transports: OverHTTP, Scenario: Framed,
 		Form:    mockserver.ByValue,
 		Summary: "An event that has an id and no data ends the client.",
-		Apply: dying(func(e *wire.Event) bool {
+		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindSSE && e.SSE != nil && e.SSE.HasID && len(e.Raw) == 0
 		}),
 	},
 	{
 		// https://github.com/langchain4j/langchain4j/issues/3697
-		ID: "http.data-in-data-death", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: framed,
+		ID: "http.data-in-data-death", Requirement: "http.client.sse-syntax", Transports: OverHTTP, Scenario: Framed,
 		Form:    mockserver.ByValue,
 		Summary: "The text data: within a message on an event stream ends the client.",
-		Apply: dying(func(e *wire.Event) bool {
-			return e.Kind == wire.KindMessage && e.SSE != nil && containsText(e, "data:")
+		Apply: Dying(func(e *wire.Event) bool {
+			return e.Kind == wire.KindMessage && e.SSE != nil && ContainsText(e, "data:")
 		}),
 		Collateral: []string{"base.response.present"},
 	},
 	{
 		// https://github.com/modelcontextprotocol/typescript-sdk/pull/2809
-		ID: "http.second-cut-unnamed", Requirement: "http.client.last-event-id", Transports: overHTTP,
-		Scenario: cutStream, Form: mockserver.InSequence,
+		ID: "http.second-cut-unnamed", Requirement: "http.client.last-event-id", Transports: OverHTTP,
+		Scenario: CutStream, Form: mockserver.InSequence,
 		Summary: "A resumed stream that is cut before its first event is resumed without Last-Event-ID.",
-		Apply: changing(func(o *client.Options) {
+		Apply: Changing(func(o *client.Options) {
 			resume, resumed := o.Resuming, ""
 			o.Resuming = func(last string) (string, bool) {
 				if last != "" && last == resumed {
@@ -96,26 +95,26 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/modelcontextprotocol/java-sdk/issues/1136
-		ID: "http.unicode-lines-death", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: framed,
+		ID: "http.unicode-lines-death", Requirement: "http.client.sse-syntax", Transports: OverHTTP, Scenario: Framed,
 		Form:    mockserver.ByValue,
 		Summary: "A line separator of Unicode in the data of an event ends the client.",
-		Apply: dying(func(e *wire.Event) bool {
+		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.SSE != nil &&
 				slices.ContainsFunc([]string{"\u2028", "\u2029", "\u0085"},
-					func(s string) bool { return containsText(e, s) })
+					func(s string) bool { return ContainsText(e, s) })
 		}),
 	},
 	{
 		// https://github.com/anthropics/anthropic-sdk-typescript/issues/882
 		ID: "stdio.paragraph-separator-death", Requirement: "stdio.message.only-newline-delimits",
-		Transports: overStdio, Scenario: framed, Form: mockserver.ByValue,
+		Transports: OverStdio, Scenario: Framed, Form: mockserver.ByValue,
 		Summary:    "A paragraph separator of Unicode within a message ends the client.",
-		Apply:      dyingOf("\u2029"),
+		Apply:      DyingOf("\u2029"),
 		Collateral: []string{"base.response.present"},
 	},
 	{
 		// https://github.com/vercel/ai/pull/15701
-		ID: "ping.unknown", Requirement: "ping.response-prompt", Scenario: requests,
+		ID: "ping.unknown", Requirement: "ping.response-prompt", Scenario: Requests,
 		Summary: "A ping is refused as an unknown method.",
 		Apply: replying("ping", func(_ *wire.Event, m *wire.Message, _ outgoing) []outgoing {
 			return []outgoing{{Raw: []byte(`{"jsonrpc":"2.0","id":` + m.ID.String() +
@@ -127,7 +126,7 @@ var threadFaults = []Fault{
 		// https://github.com/vercel/ai/pull/16353
 		ID: "logging.message-death", Requirement: "logging.message.logger-optional", Scenario: plainContent,
 		Summary:    "A log message ends the client.",
-		Apply:      dyingOf("notifications/message"),
+		Apply:      DyingOf("notifications/message"),
 		Collateral: []string{"logging.default.server-decides"},
 	},
 	{
@@ -143,17 +142,17 @@ var threadFaults = []Fault{
 		ID: "lifecycle.server-info-closed", Requirement: "base.response.result-open", Scenario: "exchange/open-results",
 		Form:    mockserver.ByValue,
 		Summary: "A member of serverInfo that the client does not know ends it.",
-		Apply: dying(func(e *wire.Event) bool {
+		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage &&
 				unknownMember(wire.At(e.Msg.Result, "serverInfo"), "name", "title", "version")
 		}),
 	},
 	{
 		// https://github.com/modelcontextprotocol/java-sdk/issues/748
-		ID: "http.accepted-typed-death", Requirement: "http.client.accepted", Transports: overHTTP, Scenario: framed,
+		ID: "http.accepted-typed-death", Requirement: "http.client.accepted", Transports: OverHTTP, Scenario: Framed,
 		Form:    mockserver.ByValue,
 		Summary: "202 with a Content-Type ends the client.",
-		Apply: dying(func(e *wire.Event) bool {
+		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusAccepted &&
 				e.HTTP.Header.Get("Content-Type") != ""
 		}),
@@ -162,29 +161,29 @@ var threadFaults = []Fault{
 	{
 		// https://github.com/vercel/ai/issues/14413
 		ID: "http.version-not-lowered", Requirement: "http.client.version-header-negotiated", WarnOnly: true,
-		Transports: overHTTP, Scenario: "lifecycle/older-version", Form: mockserver.ByValue,
+		Transports: OverHTTP, Scenario: "lifecycle/older-version", Form: mockserver.ByValue,
 		Summary: "MCP-Protocol-Version is that of the client although an older one was negotiated.",
-		Apply: all(
+		Apply: All(
 			func(c *client.Standalone) { c.Versions = []string{"2025-03-26", "2024-11-05"} },
-			headers(later, "Mcp-Protocol-Version", client.Version),
+			Headers(Later, "Mcp-Protocol-Version", client.Version),
 		),
 	},
 	{
 		// https://github.com/modelcontextprotocol/java-sdk/pull/684
 		ID: "http.get-version-not-lowered", Requirement: "http.client.version-header-negotiated", WarnOnly: true,
-		Transports: overHTTP, Scenario: "lifecycle/older-version", Form: mockserver.ByValue,
+		Transports: OverHTTP, Scenario: "lifecycle/older-version", Form: mockserver.ByValue,
 		Summary: "MCP-Protocol-Version of the GET is that of the client although an older one was negotiated.",
-		Apply: all(
+		Apply: All(
 			func(c *client.Standalone) { c.Versions = []string{"2025-03-26", "2024-11-05"} },
-			fields(http.MethodGet, "Mcp-Protocol-Version", "Mcp-Protocol-Version: "+client.Version),
+			Fields(http.MethodGet, "Mcp-Protocol-Version", "Mcp-Protocol-Version: "+client.Version),
 		),
 	},
 	{
 		// https://github.com/BaseIntelligence/bounty-challenge/issues/6313
-		ID: "base.ids-alike", Requirement: "base.response.id-type-echo", Scenario: requests, Form: mockserver.AtOnce,
+		ID: "base.ids-alike", Requirement: "base.response.id-type-echo", Scenario: Requests, Form: mockserver.AtOnce,
 		Summary: "Two open requests whose ids differ in their type alone are both answered with the id of the later one.",
-		Apply: all(wrapping(func(conn transport.Conn) transport.Conn {
-			return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
+		Apply: All(Wrapping(func(conn transport.Conn) transport.Conn {
+			return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
 				if !m.IsResponse() {
 					return []outgoing{out}
 				}
@@ -193,14 +192,14 @@ var threadFaults = []Fault{
 				}
 				return []outgoing{out}
 			}}
-		}), pausing(answers, 20*time.Millisecond)),
+		}), Pausing(Answers, 20*time.Millisecond)),
 		Collateral: []string{"base.response.once", "base.response.present"},
 	},
 	{
 		// https://github.com/modelcontextprotocol/typescript-sdk/issues/966
 		ID: "elicitation.content-null", Requirement: "schema.elicit-result", Scenario: "acts/elicitation",
 		Summary: "The content of an elicitation that was declined is null.",
-		Apply: amending("elicitation/create", func(r object) {
+		Apply: Amending("elicitation/create", func(r object) {
 			if r["action"] != "accept" {
 				r["content"] = nil
 			}
@@ -212,7 +211,7 @@ var threadFaults = []Fault{
 		ID: "tools.schema-keyword-death", Requirement: "tools.input-schema.any-keyword", Scenario: "lists/schemas",
 		Form:    mockserver.ByValue,
 		Summary: "additionalProperties that is an object in the schema of a tool ends the client.",
-		Apply: dying(func(e *wire.Event) bool {
+		Apply: Dying(func(e *wire.Event) bool {
 			tools, _ := wire.At(message(e).Result, "tools").(list)
 			return slices.ContainsFunc(tools, func(tool any) bool {
 				_, in := wire.At(tool, "inputSchema", "additionalProperties").(object)
@@ -232,8 +231,8 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/Kuadrant/mcp-gateway/issues/813
-		ID: "http.listens-in-lost-session", Requirement: "http.client.session-header", Transports: overHTTP,
-		Scenario: lost, Form: mockserver.BySession,
+		ID: "http.listens-in-lost-session", Requirement: "http.client.session-header", Transports: OverHTTP,
+		Scenario: LostSession, Form: mockserver.BySession,
 		Summary: "The GET in a new session names the session that was lost.",
 		Apply:   inFirstSession(http.MethodGet),
 	},
@@ -242,20 +241,20 @@ var threadFaults = []Fault{
 		ID: "roots.not-encoded", Requirement: "schema.list-roots-result", Scenario: "acts/root-folder",
 		Form:    mockserver.ByValue,
 		Summary: "A root whose path holds characters beyond ASCII is listed with them as they are.",
-		Apply:   replacing(results, "%C3%A9", "é"),
+		Apply:   Replacing(Results, "%C3%A9", "é"),
 	},
 	{
 		// https://github.com/kirodotdev/Kiro/issues/8960
 		ID: "tools.link-death", Requirement: "tools.result.resource-links", Scenario: plainContent,
 		Summary: "A link to a resource in the result of a tool ends the client.",
-		Apply:   dyingOf(`"resource_link"`),
+		Apply:   DyingOf(`"resource_link"`),
 	},
 	{
 		// https://github.com/simonx1/ruby-mcp-client/pull/178
 		ID: "time.sent-again", Requirement: "lifecycle.timeout.cancel", Scenario: silence,
 		Summary: "A request that is given up is sent again and not cancelled.",
-		Apply: all(impatient, wrapping(func(conn transport.Conn) transport.Conn {
-			return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
+		Apply: All(Impatient, Wrapping(func(conn transport.Conn) transport.Conn {
+			return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
 				if m.Method != "notifications/cancelled" {
 					return []outgoing{out}
 				}
@@ -272,24 +271,24 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/quarkiverse/quarkus-langchain4j/issues/2871
-		ID: "http.data-without-blank-death", Requirement: "http.client.sse-syntax", Transports: overHTTP,
-		Scenario: framed, Form: mockserver.ByValue,
+		ID: "http.data-without-blank-death", Requirement: "http.client.sse-syntax", Transports: OverHTTP,
+		Scenario: Framed, Form: mockserver.ByValue,
 		Summary: "A field of an event stream without a blank behind its colon ends the client.",
 		Apply:   dyingOfBytes("\ndata:{"),
 	},
 	{
 		// https://github.com/FellouAI/eko/pull/287
-		ID: "http.carriage-returns-death", Requirement: "http.client.sse-syntax", Transports: overHTTP,
-		Scenario: framed, Form: mockserver.ByValue,
+		ID: "http.carriage-returns-death", Requirement: "http.client.sse-syntax", Transports: OverHTTP,
+		Scenario: Framed, Form: mockserver.ByValue,
 		Summary: "Lines of an event stream that end in CR alone end the client.",
 		Apply:   dyingOfBytes("\rdata:", "}\r\r"),
 	},
 	{
 		// https://github.com/ThinkInAIXYZ/go-mcp/pull/136
-		ID: "http.stream-type-death", Requirement: "http.client.sse-answer", Transports: overHTTP,
+		ID: "http.stream-type-death", Requirement: "http.client.sse-answer", Transports: OverHTTP,
 		Scenario: "http/sse-answers", Form: mockserver.ByValue,
 		Summary: "A Content-Type of an event stream that is not spelled text/event-stream ends the client.",
-		Apply: dying(func(e *wire.Event) bool {
+		Apply: Dying(func(e *wire.Event) bool {
 			if e.Kind != wire.KindHTTPResponse {
 				return false
 			}
@@ -300,7 +299,7 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/punkpeye/mcp-remote/issues/155
-		ID: "ping.once", Requirement: "base.response.present", Scenario: requests, Form: mockserver.InSequence,
+		ID: "ping.once", Requirement: "base.response.present", Scenario: Requests, Form: mockserver.InSequence,
 		Summary: "Only the first ping is answered.",
 		Apply: func(c *client.Standalone) {
 			answered := false
@@ -316,11 +315,11 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/open-octo/octo-agent/pull/2026
-		ID: "tools.change-while-waiting", Requirement: "tools.list-changed.unsolicited", Scenario: notifications,
+		ID: "tools.change-while-waiting", Requirement: "tools.list-changed.unsolicited", Scenario: Notifications,
 		Form:    mockserver.InSequence,
 		Summary: "News of changed tools that come on the stream of a request that is open end the client.",
-		Apply: wrapping(func(conn transport.Conn) transport.Conn {
-			return &dyingConn{Conn: conn, at: func(e *wire.Event) bool {
+		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
+			return &DyingConn{Conn: conn, At: func(e *wire.Event) bool {
 				return message(e).Method == "notifications/tools/list_changed" &&
 					strings.HasPrefix(e.Stream, "post:") &&
 					slices.ContainsFunc(conn.Log().Conversation().Exchanges, func(x *wire.Exchange) bool {
@@ -336,17 +335,17 @@ var threadFaults = []Fault{
 		ID: "tools.structured-error-death", Requirement: "tools.result.structured-or-unstructured",
 		Scenario: "content/failed-tool", Form: mockserver.ByValue,
 		Summary: "A tool error with structured content ends the client.",
-		Apply: dying(func(e *wire.Event) bool {
+		Apply: Dying(func(e *wire.Event) bool {
 			return wire.At(message(e).Result, "isError") == true &&
 				wire.At(message(e).Result, "structuredContent") != nil
 		}),
 	},
 	{
 		// https://github.com/assistant-ui/assistant-ui/pull/5341
-		ID: "elicitation.booleans-as-text", Requirement: "elicitation.content.matches-schema", Scenario: elicitation,
+		ID: "elicitation.booleans-as-text", Requirement: "elicitation.content.matches-schema", Scenario: Elicitation,
 		Form:    mockserver.ByValue,
 		Summary: "Booleans are submitted as text.",
-		Apply: amending("elicitation/create", func(r object) {
+		Apply: Amending("elicitation/create", func(r object) {
 			content, _ := r["content"].(object)
 			for name, value := range content {
 				if value, ok := value.(bool); ok {
@@ -358,10 +357,10 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/PrefectHQ/fastmcp/issues/1565
-		ID: "elicitation.enum-as-text", Requirement: "elicitation.content.matches-schema", Scenario: elicitation,
+		ID: "elicitation.enum-as-text", Requirement: "elicitation.content.matches-schema", Scenario: Elicitation,
 		Form:    mockserver.ByValue,
 		Summary: "Any text is submitted where the schema names values.",
-		Apply: changing(func(o *client.Options) {
+		Apply: Changing(func(o *client.Options) {
 			const method = "elicitation/create"
 			serve := o.Answers[method]
 			o.Answers[method] = func(ctx context.Context, params any) (any, *wire.Error) {
@@ -379,32 +378,32 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/mark3labs/mcp-go/issues/61
-		ID: "http.line-of-64k-death", Requirement: "http.message.large", Transports: overHTTP, Scenario: framed,
+		ID: "http.line-of-64k-death", Requirement: "http.message.large", Transports: OverHTTP, Scenario: Framed,
 		Summary: "A line of an event stream that is longer than 64 KiB ends the client.",
-		Apply: dying(func(e *wire.Event) bool {
+		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.SSE != nil && len(e.Raw) > 64<<10
 		}),
 	},
 	{
 		// https://github.com/mark3labs/mcp-go/pull/230
-		ID: "http.notification-accept", Requirement: "http.client.post-accept-sse", Transports: overHTTP,
+		ID: "http.notification-accept", Requirement: "http.client.post-accept-sse", Transports: OverHTTP,
 		Form:       mockserver.ByValue,
 		Summary:    "The POST of a notification has no Accept; those of requests have.",
-		Apply:      headers(func(m *wire.Message) bool { return m.Kind == wire.Notification }, "Accept"),
+		Apply:      Headers(func(m *wire.Message) bool { return m.Kind == wire.Notification }, "Accept"),
 		Collateral: []string{"http.client.post-accept-json"},
 	},
 	{
 		// https://github.com/modelcontextprotocol/inspector/issues/905
-		ID: "http.initialized-session", Requirement: "http.client.session-header", Transports: overHTTP,
+		ID: "http.initialized-session", Requirement: "http.client.session-header", Transports: OverHTTP,
 		Form:    mockserver.ByValue,
 		Summary: "notifications/initialized is posted without Mcp-Session-Id; later requests have it.",
-		Apply:   headers(calls("notifications/initialized"), "Mcp-Session-Id"),
+		Apply:   Headers(Calls("notifications/initialized"), "Mcp-Session-Id"),
 	},
 	{
 		// https://github.com/modelcontextprotocol/python-sdk/issues/2546
-		ID: "stdio.content-length", Requirement: "stdio.client.stdin-clean", Transports: overStdio,
+		ID: "stdio.content-length", Requirement: "stdio.client.stdin-clean", Transports: OverStdio,
 		Summary: "A header Content-Length precedes each message.",
-		Apply: rewriting(anything, func(text string) string {
+		Apply: Rewriting(Anything, func(text string) string {
 			return fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(text), text)
 		}),
 	},
@@ -413,8 +412,8 @@ var threadFaults = []Fault{
 		ID: "time.lists-not-cancelled", Requirement: "lifecycle.timeout.cancel", Scenario: silence,
 		Form:    mockserver.ByValue,
 		Summary: "When requests are given up, only tool calls are cancelled.",
-		Apply: all(impatient, wrapping(func(conn transport.Conn) transport.Conn {
-			return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
+		Apply: All(Impatient, Wrapping(func(conn transport.Conn) transport.Conn {
+			return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
 				if m.Method == "notifications/cancelled" {
 					id := wire.ReadID(wire.At(m.Params, "requestId"))
 					if x := conn.Log().Conversation().Newest(wire.Client, id); x == nil || x.Method() != "tools/call" {
@@ -434,11 +433,11 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/CALLE-AI/call-e-integrations/issues/110
-		ID: "http.stream-unread", Requirement: "http.client.sse-answer", Transports: overHTTP,
+		ID: "http.stream-unread", Requirement: "http.client.sse-answer", Transports: OverHTTP,
 		Scenario: "http/sse-answers", Form: mockserver.ByValue,
 		Summary: "An answer as an event stream is passed over, and the client goes on.",
-		Apply: wrapping(func(conn transport.Conn) transport.Conn {
-			return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
+		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
+			return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
 				if cursor, ok := wire.At(m.Params, "cursor").(string); ok &&
 					strings.Contains(typeOfPage(conn.Log(), cursor), "event-stream") {
 					out.Raw = []byte(`{"jsonrpc":"2.0","id":` + m.ID.String() + `,"method":"ping"}`)
@@ -449,7 +448,7 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/modelcontextprotocol/php-sdk/pull/401
-		ID: "http.crlf-death", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: "http/sse-crlf",
+		ID: "http.crlf-death", Requirement: "http.client.sse-syntax", Transports: OverHTTP, Scenario: "http/sse-crlf",
 		Summary: "Lines of an event stream that end in CR LF end the client.",
 		Apply:   dyingOfBytes("}\r\n\r\n"),
 	},
@@ -474,7 +473,7 @@ func number(v any) (float64, bool) {
 
 // dyingOfProgress ends the client when a notification reports certain progress.
 func dyingOfProgress(of func(value float64) bool) apply {
-	return dying(func(e *wire.Event) bool {
+	return Dying(func(e *wire.Event) bool {
 		value, ok := number(wire.At(message(e).Params, "progress"))
 		return ok && of(value)
 	})
@@ -482,8 +481,8 @@ func dyingOfProgress(of func(value float64) bool) apply {
 
 // replying replaces the answers to requests of a method.
 func replying(method string, hook func(request *wire.Event, m *wire.Message, out outgoing) []outgoing) apply {
-	return wrapping(func(conn transport.Conn) transport.Conn {
-		return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
+	return Wrapping(func(conn transport.Conn) transport.Conn {
+		return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
 			if m.IsResponse() {
 				if x := conn.Log().Conversation().Newest(wire.Server, m.ID); x != nil && x.Method() == method {
 					return hook(x.Request, m, out)
@@ -497,7 +496,7 @@ func replying(method string, hook func(request *wire.Event, m *wire.Message, out
 // dyingOfMember ends the client when an item of a list has a member besides those that
 // it knows.
 func dyingOfMember(member string, known ...string) apply {
-	return dying(func(e *wire.Event) bool {
+	return Dying(func(e *wire.Event) bool {
 		items, _ := wire.At(message(e).Result, member).(list)
 		return slices.ContainsFunc(items, func(item any) bool { return unknownMember(item, known...) })
 	})
@@ -526,7 +525,7 @@ func dyingOfBytes(texts ...string) apply {
 			conn, err := dial(ctx, network, addr)
 			return &listener{Conn: conn, texts: texts, heard: &heard}, err
 		}
-		dying(func(*wire.Event) bool { return heard.Load() })(c)
+		Dying(func(*wire.Event) bool { return heard.Load() })(c)
 	}
 }
 

@@ -4,14 +4,12 @@ import (
 	"context"
 	"time"
 
+	. "github.com/mcpconform/mcpconform/internal/hooks/clienthooks"
 	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
-
-// impatient soon stops waiting for an answer.
-func impatient(c *client.Standalone) { c.Timeout = 300 * time.Millisecond }
 
 // patient waits for an answer as long as it takes.
 func patient(c *client.Standalone) { c.Timeout = time.Hour }
@@ -43,7 +41,7 @@ var timeFaults = []Fault{
 		ID: "time.progress-resets", Requirement: "lifecycle.timeout.maximum", Scenario: endlessSteps,
 		Form:    mockserver.InSequence,
 		Summary: "Each progress notification begins the time limit anew, and nothing limits the whole.",
-		Apply: all(impatient, func(c *client.Standalone) {
+		Apply: All(Impatient, func(c *client.Standalone) {
 			c.Use = func(ctx context.Context, s *client.Session, _ client.Call) error {
 				p, err := s.Start(ctx, "tools/call",
 					object{"name": "echo", "arguments": object{"text": "a"}, "_meta": object{"progressToken": "steps"}})
@@ -64,18 +62,18 @@ var timeFaults = []Fault{
 	{
 		ID: "time.waits-on", Requirement: "lifecycle.timeout.stop-waiting", Scenario: silence,
 		Summary: "A request that was cancelled is awaited for ever.",
-		Apply:   all(impatient, wrapping(func(conn transport.Conn) transport.Conn { return waiter{conn} })),
+		Apply:   All(Impatient, Wrapping(func(conn transport.Conn) transport.Conn { return waiter{conn} })),
 	},
 	{
 		ID: "time.crash", Requirement: "lifecycle.error.request-timeout", Scenario: silence,
 		Summary: "A missing answer crashes the client.",
-		Apply:   all(impatient, wrapping(func(conn transport.Conn) transport.Conn { return &crasher{Conn: conn} })),
+		Apply:   All(Impatient, Wrapping(func(conn transport.Conn) transport.Conn { return &crasher{Conn: conn} })),
 	},
 	{
-		ID: "time.hangs-up", Requirement: "http.client.cancel-explicit", Transports: overHTTP, Scenario: silentTool,
+		ID: "time.hangs-up", Requirement: "http.client.cancel-explicit", Transports: OverHTTP, Scenario: silentTool,
 		Summary: "The connection of a tool call that is given up is closed, and the call is not cancelled.",
 		Apply: func(c *client.Standalone) {
-			raw := connectionOf(c)
+			raw := ConnectionOf(c)
 			c.Use = func(ctx context.Context, _ *client.Session, call client.Call) error {
 				brief, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 				_, _ = raw().Do(brief, transport.Request{
@@ -92,12 +90,12 @@ var timeFaults = []Fault{
 	{
 		ID: "lifecycle.timeout-silent", Requirement: "lifecycle.timeout.cancel", Scenario: "time/silence",
 		Summary: "A request that is given up is not cancelled.",
-		Apply:   all(impatient, dropping(calls("notifications/cancelled"))),
+		Apply:   All(Impatient, Dropping(Calls("notifications/cancelled"))),
 	},
 	{
 		ID: "http.cancel-by-hanging-up", Requirement: "lifecycle.timeout.cancel", Scenario: "time/silent-tool",
 		Summary: "A tool call that is given up is not cancelled.",
-		Apply:   all(impatient, dropping(calls("notifications/cancelled"))),
+		Apply:   All(Impatient, Dropping(Calls("notifications/cancelled"))),
 	},
 }
 
@@ -106,7 +104,7 @@ type waiter struct{ transport.Conn }
 
 func (c waiter) Send(ctx context.Context, out transport.Outgoing) (*wire.Event, error) {
 	sent, err := c.Conn.Send(ctx, out)
-	if calls("notifications/cancelled")(wire.Parse(out.Raw)) {
+	if Calls("notifications/cancelled")(wire.Parse(out.Raw)) {
 		<-time.After(time.Minute)
 	}
 	return sent, err
@@ -119,7 +117,7 @@ type crasher struct {
 }
 
 func (c *crasher) Send(ctx context.Context, out transport.Outgoing) (*wire.Event, error) {
-	if c.crashed = c.crashed || calls("notifications/cancelled")(wire.Parse(out.Raw)); c.crashed {
+	if c.crashed = c.crashed || Calls("notifications/cancelled")(wire.Parse(out.Raw)); c.crashed {
 		return &wire.Event{Kind: wire.KindNote}, crash{}
 	}
 	return c.Conn.Send(ctx, out)

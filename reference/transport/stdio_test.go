@@ -21,8 +21,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/mcpconform/mcpconform/internal/leftover"
+	"github.com/mcpconform/mcpconform/internal/proof/leftover"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/virtual"
+	"github.com/mcpconform/mcpconform/internal/proof/virtual"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/transport/memory"
 	"github.com/mcpconform/mcpconform/reference/wire"

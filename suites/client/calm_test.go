@@ -7,15 +7,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpconform/mcpconform/mockserver/mockclient"
+	"github.com/mcpconform/mcpconform/internal/proof/brief"
+	"github.com/mcpconform/mcpconform/internal/proof/calmmatrix"
+	"github.com/mcpconform/mcpconform/internal/proof/oddclient"
 	reference "github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/transport/memory"
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/client"
-	"github.com/mcpconform/mcpconform/suites/internal/brief"
-	"github.com/mcpconform/mcpconform/suites/internal/calmmatrix"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -27,7 +27,7 @@ const part = 24
 // may be accused.
 func TestCalmMatrix(t *testing.T) {
 	brief.WholeRuns(t)
-	oddities := mockclient.Oddities()
+	oddities := oddclient.Oddities()
 	over := []string{transport.NameStdio, transport.NameHTTP, transport.NameSSE}
 	m := calmmatrix.Matrix{
 		File: "../../docs/calm-matrix-clients.md",
@@ -40,7 +40,7 @@ func TestCalmMatrix(t *testing.T) {
 			"`kill-matrix-clients.md`.\n",
 		OneOf: brief.Usual(8), Partial: true,
 		Run: func(ctx context.Context, seed uint64, transport string, chosen ...int) (*result.Run, error) {
-			var odd []mockclient.Oddity
+			var odd []oddclient.Oddity
 			var scenarios []string // none for all
 			for _, i := range chosen {
 				odd = append(odd, oddities[i])
@@ -64,7 +64,7 @@ func TestCalmMatrix(t *testing.T) {
 
 // meeting returns the scenarios in which an oddity is tried: those that it names, and
 // a part of the others, which differs from one oddity to the next.
-func meeting(o mockclient.Oddity, offset int) []string {
+func meeting(o oddclient.Oddity, offset int) []string {
 	names := slices.Clone(o.Scenarios)
 	for i, s := range client.Scenarios() {
 		if (i+offset)%part == 0 {
@@ -75,7 +75,7 @@ func meeting(o mockclient.Oddity, offset int) []string {
 }
 
 // calmRun runs scenarios against a client with oddities.
-func calmRun(ctx context.Context, seed uint64, over string, scenarios []string, odd []mockclient.Oddity) (*result.Run, error) {
+func calmRun(ctx context.Context, seed uint64, over string, scenarios []string, odd []oddclient.Oddity) (*result.Run, error) {
 	s := suites.ClientScenarios{
 		Transport: over, Scenarios: scenarios, Bridge: []string{"bridge"}, Network: new(memory.Network),
 		Launch: func(p client.Endpoint) (transport.Process, error) {
@@ -87,7 +87,7 @@ func calmRun(ctx context.Context, seed uint64, over string, scenarios []string, 
 				if p.Transport == transport.NameStdio {
 					c.Launcher = transport.Func{Name: p.Scenario, Run: p.Serve}
 				}
-				return mockclient.Start(ctx, c, odd...)
+				return oddclient.Start(ctx, c, odd...)
 			}}.Launch()
 		},
 	}
@@ -106,7 +106,7 @@ func TestOdditiesAreSound(t *testing.T) {
 		places[schema.Source{Page: r.Page, Anchor: r.Anchor}] = true
 	}
 	seen := make(map[string]bool)
-	for _, o := range mockclient.Oddities() {
+	for _, o := range oddclient.Oddities() {
 		if seen[o.ID] {
 			t.Errorf("two oddities are named %s", o.ID)
 		}

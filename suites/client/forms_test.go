@@ -4,10 +4,11 @@ import (
 	"context"
 	"testing"
 
-	"github.com/mcpconform/mcpconform/internal/virtual"
+	"github.com/mcpconform/mcpconform/internal/proof/killmatrix"
+	"github.com/mcpconform/mcpconform/internal/proof/oddclient"
+	"github.com/mcpconform/mcpconform/internal/proof/virtual"
 	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/mockserver/mockclient"
-	"github.com/mcpconform/mcpconform/suites/internal/killmatrix"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -18,7 +19,7 @@ func TestForms(t *testing.T) {
 	var derived []killmatrix.Derived
 	for _, plain := range mockclient.Catalogue() {
 		for _, form := range []mockserver.Form{mockserver.AtOnce, mockserver.InSequence, mockserver.InOrder} {
-			if f, ok := plain.In(form); ok {
+			if f, ok := oddclient.In(plain, form); ok {
 				derived = append(derived, killmatrix.Derived{
 					ID: plain.ID, Form: string(form), Requirement: f.Requirement, Summary: f.Summary, Scenario: f.Scenario,
 					Run: func(ctx context.Context, scenario string) (*result.Run, error) {

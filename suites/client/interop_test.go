@@ -13,11 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/proof/brief"
+	"github.com/mcpconform/mcpconform/internal/proof/interop"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/client"
-	"github.com/mcpconform/mcpconform/suites/internal/brief"
-	"github.com/mcpconform/mcpconform/suites/internal/interop"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 

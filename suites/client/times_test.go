@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/virtual"
-	"github.com/mcpconform/mcpconform/mockserver/mockclient"
+	"github.com/mcpconform/mcpconform/internal/proof/oddclient"
+	"github.com/mcpconform/mcpconform/internal/proof/virtual"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites"
@@ -53,7 +53,7 @@ func TestClientThatAsksForTwoThings(t *testing.T) {
 // A client may send nothing before it has the head of the response to its last message. It can still cancel a request
 // without an answer.
 func TestClientThatSendsInTurn(t *testing.T) {
-	odd := slices.DeleteFunc(mockclient.Oddities(), func(o mockclient.Oddity) bool { return o.ID != "http.posts-in-turn" })
+	odd := slices.DeleteFunc(oddclient.Oddities(), func(o oddclient.Oddity) bool { return o.ID != "http.posts-in-turn" })
 	for _, scenario := range []string{"time/silence", "time/silent-tool"} {
 		var run *result.Run
 		virtual.Test(t, func(t *testing.T) {

@@ -1,0 +1,335 @@
+package oddclient
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	. "github.com/mcpconform/mcpconform/internal/hooks/clienthooks"
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+)
+
+var (
+	ofOverview     = at("basic/authorization", "overview")
+	ofFlow         = at("basic/authorization", "authorization-flow-steps")
+	ofRegistration = at("basic/authorization", "dynamic-client-registration")
+	ofDiscovery    = at("basic/authorization", "authorization-server-location")
+	ofTokenUse     = at("basic/authorization", "token-requirements")
+)
+
+// asking adds parameters to the authorization request.
+func asking(parameters map[string]string) apply {
+	return Requested(func(query url.Values) {
+		for name, v := range parameters {
+			query.Set(name, v)
+		}
+	})
+}
+
+// secretly registers the client with a secret, and shows that by Basic authentication
+// or in the form, where the authorization server offers the method.
+func secretly(method string) apply {
+	return func(c *client.Standalone) {
+		offered := true
+		reading(func(d object) {
+			if methods, ok := d["token_endpoint_auth_methods_supported"].(list); ok {
+				offered = slices.Contains(methods, any(method))
+			}
+		})(c)
+		Registering(func(document object) {
+			if offered {
+				document["token_endpoint_auth_method"] = method
+			}
+		})(c)
+		Formed(func(form url.Values, h http.Header) {
+			if secret := form.Get("client_secret"); secret != "" && offered && method == "client_secret_basic" {
+				r := http.Request{Header: h}
+				r.SetBasicAuth(url.QueryEscape(form.Get("client_id")), url.QueryEscape(secret))
+				form.Del("client_id")
+				form.Del("client_secret")
+			}
+		})(c)
+	}
+}
+
+// reading looks at each metadata document that comes.
+func reading(look func(document object)) apply {
+	return RoundTripping(func(next http.RoundTripper) http.RoundTripper {
+		return RoundTrip(func(r *http.Request) (*http.Response, error) {
+			resp, err := next.RoundTrip(r)
+			if err == nil && StepOf(r) == WellKnown {
+				var document object
+				if json.Unmarshal(Reread(resp), &document) == nil {
+					look(document)
+				}
+			}
+			return resp, err
+		})
+	})
+}
+
+const furtherParameters = "An authorization server ignores parameters that it does not know (OAuth 2.1, section 3.1)."
+
+var authOddities = []Oddity{
+	{
+		ID: "auth.never", Summary: "The client seeks no authorization.", Why: "Authorization is optional.",
+		Source:     at("basic/authorization", "protocol-requirements"),
+		Transports: overEitherHTTP, Scenarios: []string{"auth/*"}, Untried: []string{"auth.*"},
+		Apply: WithoutAuthorization,
+	},
+	{
+		ID: "auth.scope", Summary: "The client asks for scopes.", Why: "scope is an optional parameter of OAuth 2.1.",
+		Source: ofFlow, Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
+		Apply: asking(map[string]string{"scope": "tools:read tools:call offline_access"}),
+	},
+	{
+		ID:      "auth.further-parameters",
+		Summary: "The authorization request has prompt, login_hint, nonce and a parameter of the client's own.",
+		Why:     furtherParameters, Source: ofFlow,
+		Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
+		Apply: asking(map[string]string{"prompt": "consent", "login_hint": "someone@example.com",
+			"nonce": "n-0S6_WzA2Mj", "com.example.theme": "dark"}),
+	},
+	{
+		ID: "auth.token-parameters", Summary: "The token request has scope and a parameter of the client's own.",
+		Why: furtherParameters, Source: ofFlow, Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
+		Apply: Formed(func(form url.Values, _ http.Header) {
+			form.Set("scope", "tools:read")
+			form.Set("com.example.device", "17")
+		}),
+	},
+	{
+		ID: "auth.secret-basic", Summary: "The client registers for client_secret_basic and authenticates with it.",
+		Why:    "Authorization servers serve confidential and public clients; this one offers the method.",
+		Source: ofOverview, Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
+		Apply: secretly("client_secret_basic"),
+	},
+	{
+		ID: "auth.secret-post", Summary: "The client registers for client_secret_post and authenticates with it.",
+		Why:    "Authorization servers serve confidential and public clients; this one offers the method.",
+		Source: ofOverview, Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
+		Apply: secretly("client_secret_post"),
+	},
+	{
+		ID:      "auth.rich-registration",
+		Summary: "The registration names a URI, a logo, contacts, scopes and a version of the software.",
+		Why:     "RFC 7591 defines these members and leaves the document open.", Source: ofRegistration,
+		Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
+		Apply: Registering(func(d object) {
+			d["client_uri"], d["logo_uri"], d["contacts"] = "https://client.example.com", "https://client.example.com/logo.png", list{"ops@example.com"}
+			d["scope"], d["software_id"], d["software_version"], d["client_name#de"] = "tools:read", "4NRB1-0XZABZI9E6-5SM3R", "2.1", "Beispiel"
+		}),
+	},
+	{
+		ID: "auth.short-registration", Summary: "The registration has redirect_uris alone.",
+		Why:    "All other members have defaults in RFC 7591; for the method that is client_secret_basic, which the answer may replace.",
+		Source: ofRegistration, Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
+		Apply: Registering(func(d object) {
+			for name := range d {
+				if name != "redirect_uris" {
+					delete(d, name)
+				}
+			}
+		}),
+	},
+	{
+		ID: "auth.several-redirects", Summary: "The client registers three redirect URIs, of which it uses one.",
+		Why:    "redirect_uris is a list; the authorization request names one of them.",
+		Source: at("basic/authorization", "open-redirection"), Transports: overEitherHTTP,
+		Scenarios: []string{"auth/*"},
+		Apply: Registering(func(d object) {
+			uris, _ := d["redirect_uris"].(list)
+			d["redirect_uris"] = append(list{"http://localhost:1/other", "https://client.example.com/callback"},
+				uris...)
+		}),
+	},
+	{
+		ID:      "auth.registers-twice",
+		Summary: "The client registers for client_secret_basic, and then once more as it is used to; it uses the second registration.",
+		Why:     "Nothing says how often a client registers.", Source: ofRegistration, Transports: overEitherHTTP,
+		Scenarios: []string{"auth/*"},
+		Apply: RoundTripping(func(next http.RoundTripper) http.RoundTripper {
+			return RoundTrip(func(r *http.Request) (*http.Response, error) {
+				if StepOf(r) != Registration {
+					return next.RoundTrip(r)
+				}
+				var document object
+				raw, _ := io.ReadAll(r.Body)
+				SetBody(r, raw)
+				if json.Unmarshal(raw, &document) == nil {
+					document["token_endpoint_auth_method"] = "client_secret_basic"
+					first := r.Clone(r.Context())
+					SetBody(first, client.Marshal(document))
+					if resp, err := next.RoundTrip(first); err == nil {
+						_ = Reread(resp)
+					}
+				}
+				return next.RoundTrip(r)
+			})
+		}),
+	},
+	{
+		ID: "auth.reloads", Summary: "The user agent loads each authorization URL twice, and the second result counts.",
+		Why: "A user may load a page again.", Source: ofFlow,
+		Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
+		Apply: RoundTripping(func(next http.RoundTripper) http.RoundTripper {
+			return RoundTrip(func(r *http.Request) (*http.Response, error) {
+				if StepOf(r) == Authorization {
+					if resp, err := next.RoundTrip(r.Clone(r.Context())); err == nil {
+						_ = Reread(resp)
+					}
+				}
+				return next.RoundTrip(r)
+			})
+		}),
+	},
+	{
+		ID: "auth.metadata-again", Summary: "Each metadata document is fetched twice.",
+		Why: "Nothing says how often a document is fetched.", Source: ofDiscovery, Transports: overEitherHTTP,
+		Scenarios: []string{"auth/*"},
+		Apply: RoundTripping(func(next http.RoundTripper) http.RoundTripper {
+			return RoundTrip(func(r *http.Request) (*http.Response, error) {
+				if StepOf(r) == WellKnown {
+					if first, err := next.RoundTrip(r.Clone(r.Context())); err == nil {
+						_, _ = io.Copy(io.Discard, first.Body)
+						_ = first.Body.Close()
+					}
+				}
+				return next.RoundTrip(r)
+			})
+		}),
+	},
+	{
+		ID:         "auth.openid-first",
+		Summary:    "Before each metadata document of an authorization server, the client asks for that of OpenID Connect.",
+		Why:        "RFC 8414 has to be used; that the client also knows another discovery is not excluded.",
+		Source:     at("basic/authorization", "server-metadata-discovery"),
+		Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
+		Apply: RoundTripping(func(next http.RoundTripper) http.RoundTripper {
+			return RoundTrip(func(r *http.Request) (*http.Response, error) {
+				const known = "/.well-known/oauth-authorization-server"
+				if strings.HasPrefix(r.URL.Path, known) {
+					probe := r.Clone(r.Context())
+					probe.URL.Path = "/.well-known/openid-configuration" + strings.TrimPrefix(r.URL.Path, known)
+					if first, err := next.RoundTrip(probe); err == nil {
+						_, _ = io.Copy(io.Discard, first.Body)
+						_ = first.Body.Close()
+					}
+				}
+				return next.RoundTrip(r)
+			})
+		}),
+	},
+	{
+		ID:      "auth.metadata-cached",
+		Summary: "Metadata documents are fetched once and then remembered, also for a second token.",
+		Why:     "Nothing says how often a document is fetched.", Source: ofDiscovery, Transports: overEitherHTTP,
+		Scenarios: []string{"auth/*"},
+		Apply:     RoundTripping(caching),
+	},
+	{
+		ID:      "auth.plain-requests",
+		Summary: "Requests for metadata have no Accept, and a User-Agent of the client's own.",
+		Why:     "HTTP requires neither.", Source: ofDiscovery, Transports: overEitherHTTP,
+		Scenarios: []string{"auth/*"},
+		Apply: Seeking(WellKnown, func(r *http.Request) {
+			r.Header.Del("Accept")
+			r.Header.Set("User-Agent", "example-client/2.1 (+https://client.example.com)")
+		}),
+	},
+	{
+		ID: "auth.with-version", Summary: "Requests for metadata have MCP-Protocol-Version.", Why: moreFields,
+		Source: ofDiscovery, Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
+		Apply: Seeking(WellKnown, func(r *http.Request) { r.Header.Set("Mcp-Protocol-Version", client.Version) }),
+	},
+	{
+		ID: "auth.refreshes-never", Summary: "A refresh token is not used; the client seeks authorization anew.",
+		Why:    "Refresh tokens are optional to use (OAuth 2.1, section 1.3.2).",
+		Source: at("basic/authorization", "token-theft"), Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
+		Apply: RoundTripping(func(next http.RoundTripper) http.RoundTripper {
+			return RoundTrip(func(r *http.Request) (*http.Response, error) {
+				resp, err := next.RoundTrip(r)
+				if err == nil && StepOf(r) == TokenRequest && resp.StatusCode == http.StatusOK {
+					Rewritten(resp, func(d object) { delete(d, "refresh_token") })
+				}
+				return resp, err
+			})
+		}),
+	},
+	{
+		ID: "auth.scheme-case", Summary: "The scheme in Authorization is written bearer.",
+		Why:    "Names of authentication schemes are case-insensitive in HTTP (RFC 9110, section 11.1).",
+		Source: ofTokenUse, Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
+		Apply: Heads(func(h *Head) {
+			if scheme, token, ok := strings.Cut(h.Get("Authorization"), " "); ok && scheme == "Bearer" {
+				h.Set("Authorization", "Authorization: bearer "+token)
+			}
+		}),
+	},
+	{
+		ID: "auth.reads-first", Summary: "The client asks for the resource metadata before it sends any message.",
+		Why: "The metadata are public, and nothing says that a refusal has to come first.", Source: ofDiscovery,
+		Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
+		Apply: looksFirst,
+	},
+	{
+		ID:      "auth.redirect-without-token",
+		Summary: "The client follows a redirect to another origin, without its access token.",
+		Why:     "The token is for the server that was asked; nothing says that a redirect is not followed.",
+		Source:  at("basic/authorization", "token-handling"), Transports: OverHTTP, Scenarios: []string{"auth/*"},
+		Apply: func(c *client.Standalone) { Following(c, false) },
+	},
+}
+
+// caching fetches each metadata document once.
+func caching(next http.RoundTripper) http.RoundTripper {
+	documents := make(map[string][]byte)
+	return RoundTrip(func(r *http.Request) (*http.Response, error) {
+		key := r.URL.String()
+		if StepOf(r) != WellKnown {
+			return next.RoundTrip(r)
+		}
+		if text := documents[key]; text != nil {
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{},
+				Body: io.NopCloser(bytes.NewReader(text)), Request: r}, nil
+		}
+		resp, err := next.RoundTrip(r)
+		if err != nil || resp.StatusCode != http.StatusOK {
+			return resp, err
+		}
+		documents[key] = Reread(resp)
+		return resp, nil
+	})
+}
+
+// looksFirst asks for the resource metadata before the first message.
+func looksFirst(c *client.Standalone) {
+	if c.URL == "" {
+		return
+	}
+	RoundTripping(func(next http.RoundTripper) http.RoundTripper { return next })(c)
+	sender, at := c.Authorizer.Transport, c.URL
+	looked := false
+	Wrapping(func(conn transport.Conn) transport.Conn {
+		if looked {
+			return conn
+		}
+		looked = true
+		u, err := url.Parse(at)
+		if err != nil {
+			return conn
+		}
+		u.Path, u.Fragment = "/.well-known/oauth-protected-resource"+strings.TrimSuffix(u.Path, "/"), ""
+		if r, err := http.NewRequest(http.MethodGet, u.String(), nil); err == nil {
+			if resp, err := sender.RoundTrip(r); err == nil {
+				_ = Reread(resp)
+			}
+		}
+		return conn
+	})(c)
+}

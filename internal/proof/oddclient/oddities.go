@@ -1,0 +1,209 @@
+// Package oddclient has the clients that prove the harness and that the command does not run: oddities, hostile
+// clients, and the forms of the faults of package mockclient. It is to clients what package oddserver is to servers.
+package oddclient
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	. "github.com/mcpconform/mcpconform/internal/hooks/clienthooks"
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
+)
+
+type (
+	apply    = func(c *client.Standalone)
+	object   = map[string]any
+	list     = []any
+	match    = func(m *wire.Message) bool
+	outgoing = transport.Outgoing
+)
+
+// Oddity is one way in which a client may differ from most others and yet keep to the specification. A finding on it
+// is a false accusation.
+type Oddity struct {
+	// ID is stable and unique: topic, dot, what is odd in kebab case.
+	ID string
+	// Summary says in one line how the wire differs.
+	Summary string
+	// Why says in one line why that is legal.
+	Why string
+	// Source is the place that allows it, or the place that would have to forbid it and does not.
+	Source schema.Source
+	// Transports on which the oddity shows; none means all.
+	Transports []string
+	// Scenarios in which the oddity shows besides those in which everything does.
+	Scenarios []string
+	// Untried lists requirements that a client with this oddity leaves open; an asterisk
+	// at the end stands for the rest of the id.
+	Untried []string
+	// Apply adds the oddity to a client; it may be nil. Several can be added to the same.
+	Apply func(c *client.Standalone)
+	// Run, unless nil, runs the client in place of its own method.
+	Run func(ctx context.Context, c client.Standalone) error
+}
+
+// Oddities returns all oddities, grouped by topic. The caller owns the slice.
+func Oddities() []Oddity {
+	return slices.Concat(idOddities, messageOddities, metaOddities, answerOddities, handshakeOddities,
+		capabilityOddities, sessionOddities,
+		httpOddities, stdioOddities, utilityOddities, useOddities, samplingOddities, elicitationOddities, rootOddities,
+		authOddities, familyOddities)
+}
+
+var overEitherHTTP = []string{transport.NameHTTP, transport.NameSSE}
+
+// Start runs the client with the oddities.
+func Start(ctx context.Context, c client.Standalone, oddities ...Oddity) error {
+	run := func(ctx context.Context, c client.Standalone) error { return c.Run(ctx) }
+	for _, o := range oddities {
+		if o.Apply != nil {
+			o.Apply(&c)
+		}
+		if o.Run != nil {
+			run = o.Run
+		}
+	}
+	return run(ctx, c)
+}
+
+// at is a place in the specification.
+func at(page, anchor string) schema.Source { return schema.Source{Page: page, Anchor: anchor} }
+
+// followed sends further texts as soon as a message is under way.
+func followed(which match, texts ...string) apply {
+	return Wrapping(func(conn transport.Conn) transport.Conn { return &companion{Conn: conn, of: which, texts: texts} })
+}
+
+type companion struct {
+	transport.Conn
+	of    match
+	texts []string
+}
+
+func (c *companion) Send(ctx context.Context, out transport.Outgoing) (*wire.Event, error) {
+	sent, err := c.Conn.Send(ctx, out)
+	if err == nil && c.of(wire.Parse(out.Raw)) {
+		for _, text := range c.texts {
+			_, _ = c.Conn.Send(ctx, outgoing{Raw: []byte(text)})
+		}
+	}
+	return sent, err
+}
+
+// answering answers requests of methods in another way.
+func answering(answer func(params any) (any, *wire.Error), methods ...string) apply {
+	return Changing(func(o *client.Options) {
+		for _, method := range methods {
+			o.Answers[method] = func(_ context.Context, params any) (any, *wire.Error) { return answer(params) }
+		}
+	})
+}
+
+// using replaces what the client does between handshake and shutdown.
+func using(use func(ctx context.Context, s *client.Session, call client.Call) error) apply {
+	return func(c *client.Standalone) { c.Use = use }
+}
+
+// spelling is a way to write JSON.
+type spelling struct {
+	reverse bool   // members in the reverse order of their names
+	blank   string // between any two tokens
+	escape  bool   // \u escapes for every letter
+	solidus bool   // \/ for /
+	number  func(n json.Number) string
+}
+
+// spelled writes messages in another spelling of the same JSON.
+func spelled(which match, s spelling) apply {
+	return Rewriting(which, func(text string) string {
+		decoder := json.NewDecoder(strings.NewReader(text))
+		decoder.UseNumber()
+		var message any
+		if decoder.Decode(&message) != nil {
+			return text
+		}
+		var b strings.Builder
+		s.write(&b, message)
+		return b.String()
+	})
+}
+
+func (s spelling) write(b *strings.Builder, v any) {
+	switch v := v.(type) {
+	case object:
+		names := make([]string, 0, len(v))
+		for name := range v {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		if s.reverse {
+			slices.Reverse(names)
+		}
+		b.WriteString("{" + s.blank)
+		for i, name := range names {
+			if i > 0 {
+				b.WriteString("," + s.blank)
+			}
+			s.write(b, name)
+			b.WriteString(s.blank + ":" + s.blank)
+			s.write(b, v[name])
+			b.WriteString(s.blank)
+		}
+		b.WriteString("}")
+	case list:
+		b.WriteString("[" + s.blank)
+		for i, item := range v {
+			if i > 0 {
+				b.WriteString("," + s.blank)
+			}
+			s.write(b, item)
+			b.WriteString(s.blank)
+		}
+		b.WriteString("]")
+	case string:
+		b.WriteString(s.text(v))
+	case json.Number:
+		if s.number != nil {
+			b.WriteString(s.number(v))
+			return
+		}
+		b.WriteString(v.String())
+	default:
+		b.Write(client.Marshal(v))
+	}
+}
+
+func (s spelling) text(v string) string {
+	plain := client.Marshal(v)
+	if s.solidus {
+		plain = bytes.ReplaceAll(plain, []byte("/"), []byte(`\/`))
+	}
+	if !s.escape {
+		return string(plain)
+	}
+	// Escapes stay as they are.
+	var b strings.Builder
+	const digits = "0123456789abcdef"
+	for i := 0; i < len(plain); i++ {
+		switch c := plain[i]; {
+		case c == '\\':
+			n := 2
+			if plain[i+1] == 'u' {
+				n = 6
+			}
+			b.Write(plain[i : i+n])
+			i += n - 1
+		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '/':
+			b.WriteString(`\u00` + string(digits[c>>4]) + string(digits[c&15]))
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
