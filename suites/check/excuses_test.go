@@ -8,8 +8,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/mcpconform/mcpconform/internal/virtual"
-	"github.com/mcpconform/mcpconform/mockserver"
+	"github.com/mcpconform/mcpconform/internal/proof/oddserver"
+	"github.com/mcpconform/mcpconform/internal/proof/virtual"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/transport/memory"
@@ -100,8 +100,8 @@ func accused(t *testing.T, over string, o server.Options) (names []string) {
 // odd returns the options of a server with an oddity.
 func odd(t *testing.T, id string) server.Options {
 	t.Helper()
-	all := mockserver.Oddities()
-	i := slices.IndexFunc(all, func(o mockserver.Oddity) bool { return o.ID == id })
+	all := oddserver.Oddities()
+	i := slices.IndexFunc(all, func(o oddserver.Oddity) bool { return o.ID == id })
 	if i < 0 {
 		t.Fatalf("there is no oddity %s", id)
 	}
