@@ -22,7 +22,6 @@ import (
 type (
 	apply    = func(c *client.Standalone)
 	object   = map[string]any
-	list     = []any
 	outgoing = transport.Outgoing
 	// match reports whether a fault is about a message.
 	match = func(m *wire.Message) bool

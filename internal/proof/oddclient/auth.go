@@ -327,7 +327,8 @@ func looksFirst(c *client.Standalone) {
 		u.Path, u.Fragment = "/.well-known/oauth-protected-resource"+strings.TrimSuffix(u.Path, "/"), ""
 		if r, err := http.NewRequest(http.MethodGet, u.String(), nil); err == nil {
 			if resp, err := sender.RoundTrip(r); err == nil {
-				_ = Reread(resp)
+				_, _ = io.Copy(io.Discard, resp.Body)
+				_ = resp.Body.Close()
 			}
 		}
 		return conn
