@@ -255,9 +255,11 @@ func (f *httpFlags) endpoint(args []string, timeout time.Duration) (transport.En
 		}
 	}
 	if f.bearerEnv != "" {
-		if err := transport.AddBearer(e.Header, f.bearerEnv); err != nil {
+		token, err := transport.BearerFrom(f.bearerEnv)
+		if err != nil {
 			return e, fmt.Errorf("--bearer-env: %w", err)
 		}
+		e.Token = token
 	}
 	if f.clientSecret != "" && (f.client.ClientID == "" || os.Getenv(f.clientSecret) == "") {
 		return e, fmt.Errorf("--client-secret-env needs --client-id, and a secret in the environment variable %s",
@@ -282,6 +284,9 @@ func (f *httpFlags) endpoint(args []string, timeout time.Duration) (transport.En
 	}
 	e.Redactor = transport.NewRedactor(e.Header, plain.URL)
 	e.Redactor.AddEnv(os.Environ()...)
+	if e.Token != nil {
+		e.Redactor.Add(e.Token.Token(context.Background()))
+	}
 	return e, nil
 }
 
@@ -302,7 +307,7 @@ func (f *httpFlags) target(ctx context.Context, o *serverOptions, args []string,
 	}
 	o.Trace, o.Redactor = wire.NewTrace(o.Limits), e.Redactor
 	o.Secrets(o.Redactor)
-	if token := bearer(e.Header); token != "" {
+	if token := bearer(e.Authorization(ctx)); token != "" {
 		// The access token of the session must not turn up in log messages either.
 		o.Settings.Secrets = append(slices.Clip(o.Settings.Secrets), token)
 	}
@@ -343,9 +348,9 @@ func (f *httpFlags) target(ctx context.Context, o *serverOptions, args []string,
 	return stop, nil
 }
 
-// bearer returns the access token among headers, or "".
-func bearer(h http.Header) string {
-	kind, token, _ := strings.Cut(strings.TrimSpace(h.Get("Authorization")), " ")
+// bearer returns the access token in the value of an Authorization header, or "".
+func bearer(value string) string {
+	kind, token, _ := strings.Cut(strings.TrimSpace(value), " ")
 	if token = strings.TrimSpace(token); !strings.EqualFold(kind, "Bearer") || len(token) < shortestToken {
 		return ""
 	}

@@ -48,35 +48,20 @@ func wrapping(wrap func(conn transport.Conn) transport.Conn) apply {
 	}
 }
 
-type (
-	resumer interface {
-		Resume(ctx context.Context, lastEventID string, deliberate ...string) (*transport.Stream, error)
-	}
-	authorizer interface{ Authorize(token string) }
-)
+type resumer interface {
+	Resume(ctx context.Context, lastEventID string, deliberate ...string) (*transport.Stream, error)
+}
 
-// able returns a wrapped connection that resumes streams and takes tokens as the one
-// within does.
+// able returns a wrapped connection that resumes streams as the one within does.
 func able(wrapped, within transport.Conn) transport.Conn {
-	a, authorizes := within.(authorizer)
-	r, resumes := within.(resumer)
-	if own, ok := wrapped.(resumer); ok {
-		r = own
-	}
-	switch {
-	case wrapped == within, !authorizes:
+	r, ok := within.(resumer)
+	if _, own := wrapped.(resumer); own || wrapped == within || !ok {
 		return wrapped
-	case resumes:
-		return &struct {
-			transport.Conn
-			authorizer
-			resumer
-		}{wrapped, a, r}
 	}
 	return &struct {
 		transport.Conn
-		authorizer
-	}{wrapped, a}
+		resumer
+	}{wrapped, r}
 }
 
 // sender is a connection that sends other messages than it is given.
