@@ -97,6 +97,7 @@ func (f *serverFlags) apply(cmd *cobra.Command, c *config.Config, args []string)
 		TrustedOrigins: c.TrustedOrigins, Public: c.Public,
 	}
 	f.settings.Authorization.Protected = f.settings.Authorization.Protected || f.protected
+	f.http.login.configure(cmd, c.Login)
 	f.bytes = wire.DefaultLimits
 	if c.Limits.Message > 0 {
 		f.bytes.Message = c.Limits.Message

@@ -24,6 +24,8 @@ type Login struct {
 	Scope string
 	// Consent, unless nil, asks a user who has to agree.
 	Consent *client.Consent
+	// SecondUser logs in a second time, as another user.
+	SecondUser bool
 }
 
 // LoginLabel is the label of the log of a login.
