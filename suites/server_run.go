@@ -87,6 +87,9 @@ func (s *serverRun) limit(n int) time.Duration {
 	// A run over stdio starts about a dozen processes.
 	const starts = 12
 	limit += starts * max(0, s.StartTimeout-client.StartTimes*answer)
+	if l := s.Login; l != nil && l.Consent != nil {
+		limit += l.Consent.Wait
+	}
 	if patience := s.Settings.GivesUpAfter; patience > 0 {
 		// Two tools, and each once more, alone.
 		limit += 4 * (patience + 2*check.GivingUp)
@@ -157,17 +160,19 @@ func (s *serverRun) finish(ctx context.Context) {
 	if ctx.Err() != nil && s.cause == nil {
 		s.cause = ending.Cause(ctx)
 	}
-	s.judging = judge.Options{Secrets: s.target.Settings.Secrets, Personal: s.target.Settings.Personal}
+	s.judging = judge.Options{Secrets: slices.Concat(s.target.Settings.Secrets, s.engine.Tokens()),
+		Personal: s.target.Settings.Personal}
 	s.ledger.NotRun, s.ledger.Cause = s.cause, s.cause
 	s.ledger.Given = s.target.Settings.Given()
-	if e := transport.EndpointOf(s.Dialer); e != nil && e.Header.Get("Authorization") != "" {
+	if e := transport.EndpointOf(s.Dialer); e != nil && (e.Token != nil || e.Header.Get("Authorization") != "") {
 		s.ledger.Given = append(s.ledger.Given, "--bearer-env")
 	}
 	if s.target.Init != nil && s.target.Init.Result() != nil {
 		s.ledger.Declared = func(_ wire.Party, capability string) bool { return s.target.Declares(capability) }
 	}
 	s.handshake()
-	if failed := new(check.LoginError); errors.As(s.cause, &failed) {
+	lapsed := s.engine.Lapsed()
+	if failed := new(check.LoginError); errors.As(cmp.Or(s.cause, lapsed), &failed) {
 		s.login = failed.Result()
 	}
 	s.describe(&s.Target)
@@ -180,7 +185,7 @@ func (s *serverRun) finish(ctx context.Context) {
 		s.notes = append(s.notes, "the server was recognised as "+s.target.Profile+
 			"; its tools are known to be safe to call")
 	}
-	for _, cause := range []error{s.engine.Dead(), gone, s.overdue()} {
+	for _, cause := range []error{lapsed, s.engine.Dead(), gone, s.overdue()} {
 		if s.ledger.Cause == nil {
 			s.ledger.Cause = cause
 		}

@@ -128,7 +128,7 @@ var (
 		"label-filter": nothing, "target-memory": nothing, "shard": nothing, "url": nothing, "header": nothing,
 		"input": nothing, "start": nothing,
 		"transport-command": nothing, "listen": nothing, "http": nothing, "sse": nothing, "ws": nothing, "act": nothing,
-		"client-id": nothing,
+		"client-id": nothing, "scope": nothing,
 	}
 	// A program that is tested is completed like any file.
 	arguments = map[string]cobra.CompletionFunc{

@@ -83,6 +83,7 @@ func (f *serverFlags) apply(cmd *cobra.Command, c *config.Config, args []string)
 		TrustedOrigins: c.TrustedOrigins, Public: c.Public,
 	}
 	f.settings.Authorization.Protected = f.settings.Authorization.Protected || f.protected
+	f.http.login.configure(cmd, c.Login)
 	var err error
 	if f.expected, err = f.verdict.expected(); err != nil {
 		return nil, err

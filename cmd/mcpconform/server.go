@@ -39,7 +39,7 @@ func (f *serverFlags) register(cmd *cobra.Command) {
 	f.config.register(cmd, "read the configuration from `FILE` (default: "+config.DefaultFile+", if it exists)")
 	f.registerTarget(cmd)
 	f.fleet.register(cmd)
-	f.http.registerLogin(cmd)
+	f.http.login.register(cmd)
 	flags := cmd.Flags()
 	choose(cmd, &f.callTools, "call-tools", string(check.CallSafe), "which tools may be called",
 		string(check.CallNone)+"\tno tool", string(check.CallSafe)+

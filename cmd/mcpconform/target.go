@@ -16,7 +16,6 @@ import (
 	"github.com/mcpconform/mcpconform/cmd/mcpconform/internal/config"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
-	"github.com/mcpconform/mcpconform/suites/check"
 )
 
 // stdioFlags say how a target that is a program is launched.
@@ -134,9 +133,7 @@ type httpFlags struct {
 	url, transport string
 	headers        []string
 	bearerEnv      string
-	noLogin        bool
-	client         check.Login // the id; the secret is read when it is needed
-	clientSecret   string      // name of the variable
+	login          loginFlags
 	tls            transport.TLSOptions
 	socket         string
 	start          string
@@ -159,16 +156,6 @@ func (f *httpFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.socket, "unix-socket", "", "connect to the Unix socket `PATH`, whatever host the URL names")
 	flags.StringVar(&f.start, "start", "",
 		"start the server with the shell `COMMAND` and stop it after the run; {port} in COMMAND and URL is a free port")
-}
-
-// registerLogin declares the flags that say how an access token is obtained.
-func (f *httpFlags) registerLogin(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.BoolVar(&f.noLogin, "no-login", false, "obtain no access token when the server demands one")
-	flags.StringVar(&f.client.ClientID, "client-id", "",
-		"log in as the client `ID` in place of a client that is registered for the run")
-	flags.StringVar(&f.clientSecret, "client-secret-env", "",
-		"the secret of --client-id is in the environment variable `VAR`")
 }
 
 // registerBridge declares the flag for servers over other transports.
@@ -255,13 +242,14 @@ func (f *httpFlags) endpoint(args []string, timeout time.Duration) (transport.En
 		}
 	}
 	if f.bearerEnv != "" {
-		if err := transport.AddBearer(e.Header, f.bearerEnv); err != nil {
+		token, err := transport.BearerFrom(f.bearerEnv)
+		if err != nil {
 			return e, fmt.Errorf("--bearer-env: %w", err)
 		}
+		e.Token = token
 	}
-	if f.clientSecret != "" && (f.client.ClientID == "" || os.Getenv(f.clientSecret) == "") {
-		return e, fmt.Errorf("--client-secret-env needs --client-id, and a secret in the environment variable %s",
-			f.clientSecret)
+	if err := f.login.check(); err != nil {
+		return e, err
 	}
 	if f.tls.KeyFile != "" && f.tls.CertFile == "" {
 		return e, errors.New("--key needs --cert")
@@ -282,6 +270,9 @@ func (f *httpFlags) endpoint(args []string, timeout time.Duration) (transport.En
 	}
 	e.Redactor = transport.NewRedactor(e.Header, plain.URL)
 	e.Redactor.AddEnv(os.Environ()...)
+	if e.Token != nil {
+		e.Redactor.Add(e.Token.Token(context.Background()))
+	}
 	return e, nil
 }
 
@@ -302,7 +293,7 @@ func (f *httpFlags) target(ctx context.Context, o *serverOptions, args []string,
 	}
 	o.Trace, o.Redactor = wire.NewTrace(o.Limits), e.Redactor
 	o.Secrets(o.Redactor)
-	if token := bearer(e.Header); token != "" {
+	if token := bearer(e.Authorization(ctx)); token != "" {
 		// The access token of the session must not turn up in log messages either.
 		o.Settings.Secrets = append(slices.Clip(o.Settings.Secrets), token)
 	}
@@ -335,17 +326,13 @@ func (f *httpFlags) target(ctx context.Context, o *serverOptions, args []string,
 		o.Target.URL = e.String()
 	}
 	o.Dialer = f.dialer(e)
-	if !f.noLogin {
-		login := f.client
-		login.ClientSecret = os.Getenv(f.clientSecret)
-		o.Login = &login
-	}
+	o.Login = f.login.login()
 	return stop, nil
 }
 
-// bearer returns the access token among headers, or "".
-func bearer(h http.Header) string {
-	kind, token, _ := strings.Cut(strings.TrimSpace(h.Get("Authorization")), " ")
+// bearer returns the access token in the value of an Authorization header, or "".
+func bearer(value string) string {
+	kind, token, _ := strings.Cut(strings.TrimSpace(value), " ")
 	if token = strings.TrimSpace(token); !strings.EqualFold(kind, "Bearer") || len(token) < shortestToken {
 		return ""
 	}

@@ -32,6 +32,8 @@ type Options struct {
 	NoRegistration bool
 	// NoRefresh issues no refresh tokens.
 	NoRefresh bool
+	// KeepRefresh issues no new refresh token for an old one, which stays good.
+	KeepRefresh bool
 	// TokenAuth is the only method of client authentication that the token endpoint
 	// offers, one of those of [Methods]; "" offers all of them.
 	TokenAuth string
@@ -483,7 +485,9 @@ func (x *httpCall) token() {
 		if g, ok = s.refresh[old]; !ok {
 			errorCode, description = "invalid_grant", "the refresh token is not known"
 		}
-		delete(s.refresh, old) // a public client gets a new one at each use (basic/authorization#token-theft)
+		if !s.options.KeepRefresh {
+			delete(s.refresh, old) // a public client gets a new one at each use (basic/authorization#token-theft)
+		}
 	default:
 		errorCode, description = "unsupported_grant_type", "the grant type is not supported"
 	}
@@ -539,7 +543,7 @@ func (x *httpCall) issue(g grant) {
 	answer := map[string]any{
 		"access_token": token, "token_type": "Bearer", "expires_in": int(s.options.Life / time.Second),
 	}
-	if !s.options.NoRefresh {
+	if !s.options.NoRefresh && (!s.options.KeepRefresh || x.seen.Values.Get("refresh_token") == "") {
 		next := rand.Text()
 		bound(s.refresh)
 		s.refresh[next] = g

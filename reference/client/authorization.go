@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -14,6 +15,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,27 +24,41 @@ import (
 )
 
 // Authorizer obtains access tokens for a protected server, as the page
-// basic/authorization says. There is no user: it requests the authorization URL
-// itself, and expects an immediate redirect.
+// basic/authorization says. It requests the authorization URL itself, and follows redirects. A user is asked only if
+// they do not lead back to the client.
 type Authorizer struct {
 	// ID and Secret of a client that is registered already; they are used if the
 	// authorization server offers no registration, or if Registered is set.
 	ID, Secret string
 	Registered bool
+	// Scope is what to ask for, separated by blanks; "" leaves that to the authorization server.
+	Scope string
+	// Consent, unless nil, asks a user who has to agree.
+	Consent *Consent
 	// Transport of the requests; nil is one that fetches only what a server may name: see
 	// [transport.Endpoint.Document].
 	Transport http.RoundTripper
 	// From is how the protected server is reached; its URL is that of [Authorizer.Token].
 	From transport.Endpoint
-	// Wrap, unless nil, stands around what makes a request, such as to record it.
-	Wrap func(http.RoundTripper) http.RoundTripper
+	// Log, unless nil, returns the log for the next request. Those that have a Transport of their own are not recorded.
+	Log func() *wire.Log
 	// Learn, unless nil, is told of each secret that the flow makes or gets, before it is used.
 	Learn func(secrets ...string)
 
 	server  string // URL of the protected server
-	refresh string // refresh token of the last grant
+	refresh string // the last refresh token
 	grant   grant
 	steps   []FlowStep
+	// What the last flow has found.
+	found  authorizationServer
+	scopes []string // that the resource metadata name
+}
+
+// Access is an access token.
+type Access struct {
+	Token   string
+	Expires time.Time // zero if the authorization server does not say
+	Scope   string    // "" if the authorization server does not say
 }
 
 // grant is what refreshing the last token needs.
@@ -59,10 +75,6 @@ const (
 	authPost  = "client_secret_post"
 )
 
-// callback is the redirect URI. Nothing listens there: the client reads the redirect
-// and does not follow it.
-const callback = "http://127.0.0.1:33418/callback"
-
 const maxDocument = 1 << 20
 
 // authorizationServer is the metadata of one (RFC 8414, section 2).
@@ -71,6 +83,7 @@ type authorizationServer struct {
 	Authorization string   `json:"authorization_endpoint"`
 	Token         string   `json:"token_endpoint"`
 	Registration  string   `json:"registration_endpoint"`
+	Scopes        []string `json:"scopes_supported"`
 	Methods       []string `json:"code_challenge_methods_supported"`
 	TokenAuth     []string `json:"token_endpoint_auth_methods_supported"`
 }
@@ -88,19 +101,19 @@ func (s authorizationServer) tokenAuth() string {
 }
 
 // Token returns an access token for the server at a URL that has refused a request
-// with the given challenges.
-func (a *Authorizer) Token(ctx context.Context, endpoint string, challenges []string) (string, error) {
+// with the given challenges. It refreshes the last one if that is possible.
+func (a *Authorizer) Token(ctx context.Context, endpoint string, challenges []string) (Access, error) {
 	a.server, a.steps = endpoint, nil
 	if a.refresh != "" {
-		form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {a.refresh}}
-		a.refresh = ""
-		if token, err := a.redeem(ctx, form); err == nil {
-			return token, nil
+		access, err := a.redeem(ctx, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {a.refresh}})
+		if err == nil {
+			return access, nil
 		}
+		a.refresh = ""
 	}
 	resource, issuers, err := a.resource(ctx, endpoint, challenges)
 	if err != nil {
-		return "", err
+		return Access{}, err
 	}
 	var errs error
 	for _, issuer := range issuers {
@@ -110,9 +123,31 @@ func (a *Authorizer) Token(ctx context.Context, endpoint string, challenges []st
 			errs = errors.Join(errs, err)
 			continue
 		}
-		return a.authorize(ctx, s, resource)
+		a.found = s
+		return a.authorize(ctx, resource)
 	}
-	return "", fmt.Errorf("no authorization server can be used: %w", errs)
+	return Access{}, fmt.Errorf("no authorization server can be used: %w", errs)
+}
+
+// Again returns a further token of the authorization server that the last flow has found, for the same client. It asks
+// no user. A resource that is not "" stands in place of the server, a scope in place of that of [Authorizer].
+func (a *Authorizer) Again(ctx context.Context, resource, scope string) (Access, error) {
+	if a.found.Token == "" {
+		return Access{}, errors.New("there was no login")
+	}
+	b := *a
+	b.ID, b.Secret, b.Registered = a.grant.client, a.grant.secret, true
+	b.Consent, b.refresh, b.steps = nil, "", nil
+	b.Scope = cmp.Or(scope, a.Scope)
+	return b.authorize(ctx, cmp.Or(resource, a.grant.resource))
+}
+
+// Scopes returns those that the resource metadata of the last flow name, or else the authorization server.
+func (a *Authorizer) Scopes() []string {
+	if len(a.scopes) > 0 {
+		return a.scopes
+	}
+	return a.found.Scopes
 }
 
 // resource returns the identifier of the server and its authorization servers
@@ -132,9 +167,10 @@ func (a *Authorizer) resource(ctx context.Context, endpoint string,
 	var document struct {
 		Resource string   `json:"resource"`
 		Servers  []string `json:"authorization_servers"`
+		Scopes   []string `json:"scopes_supported"`
 	}
 	for _, at := range locations {
-		if err = a.get(ctx, at, &document); err == nil {
+		if err = a.get(ctx, OfServer, at, &document); err == nil {
 			break
 		}
 	}
@@ -146,6 +182,7 @@ func (a *Authorizer) resource(ctx context.Context, endpoint string,
 		return "", nil, broken(OfServer, "auth.server.metadata-resource",
 			fmt.Errorf("the resource metadata are for %s", wire.Quote(document.Resource, 100)))
 	}
+	a.scopes = document.Scopes
 	named.Scheme, named.Host = strings.ToLower(named.Scheme), strings.ToLower(named.Host)
 	if len(document.Servers) == 0 {
 		return "", nil, broken(OfServer, "auth.server.metadata-authorization-servers",
@@ -171,7 +208,7 @@ func (a *Authorizer) discover(ctx context.Context, issuer string) (authorization
 	}
 	at := url.URL{Scheme: u.Scheme, Host: u.Host,
 		Path: "/.well-known/oauth-authorization-server" + strings.TrimSuffix(u.Path, "/")}
-	if err := a.get(ctx, at.String(), &s); err != nil {
+	if err := a.get(ctx, Undecided, at.String(), &s); err != nil {
 		return s, unpublished(OfAuthorizationServer, "auth.as.metadata", "metadata of the authorization server", err)
 	}
 	switch {
@@ -189,70 +226,71 @@ func (a *Authorizer) discover(ctx context.Context, issuer string) (authorization
 }
 
 // authorize goes through the authorization code flow.
-func (a *Authorizer) authorize(ctx context.Context, s authorizationServer, resource string) (string, error) {
+func (a *Authorizer) authorize(ctx context.Context, resource string) (Access, error) {
+	s := a.found
+	verifier, state := rand.Text()+rand.Text(), rand.Text()
+	back, err := a.Consent.listen(state)
+	if err != nil {
+		return Access{}, err
+	}
+	defer back.close()
 	a.grant = grant{client: a.ID, secret: a.Secret, endpoint: s.Token, resource: resource,
 		basic: !slices.Contains(s.TokenAuth, authPost)}
 	if s.Registration != "" && !a.Registered {
-		if err := a.register(ctx, s.Registration, s.tokenAuth()); err != nil {
-			return "", err
+		if err := a.register(ctx, back.uri); err != nil {
+			return Access{}, err
 		}
 	}
 	if a.grant.client == "" {
-		return "", &DutyError{
+		return Access{}, &DutyError{
 			Duty: OfNobody, Advice: "register a client by hand and give its id (--client-id)",
 			Err: errors.New("the authorization server offers no registration, and no client id is configured"),
 		}
 	}
-	verifier, state := rand.Text()+rand.Text(), rand.Text()
 	a.learn(verifier, state, a.grant.secret)
 	digest := sha256.Sum256([]byte(verifier))
 	ask := url.Values{
-		"response_type": {"code"}, "client_id": {a.grant.client}, "redirect_uri": {callback}, "state": {state},
+		"response_type": {"code"}, "client_id": {a.grant.client}, "redirect_uri": {back.uri}, "state": {state},
 		"resource":       {resource},
 		"code_challenge": {base64.RawURLEncoding.EncodeToString(digest[:])}, "code_challenge_method": {"S256"},
+	}
+	if a.Scope != "" {
+		ask.Set("scope", a.Scope)
 	}
 	separator := "?"
 	if strings.Contains(s.Authorization, "?") {
 		separator = "&"
 	}
-	resp, err := a.do(ctx, http.MethodGet, s.Authorization+separator+ask.Encode(), nil, nil)
+	result, err := a.granted(ctx, s.Authorization+separator+ask.Encode(), back, state)
 	if err != nil {
-		return "", err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	back, err := url.Parse(resp.Header.Get("Location"))
-	if err != nil || resp.StatusCode/100 != 3 || !strings.HasPrefix(back.String(), callback+"?") {
-		return "", unredirected(resp.StatusCode)
-	}
-	result := back.Query()
-	a.learn(result.Get("code"))
-	switch {
-	case result.Get("state") != state:
-		return "", broken(OfAuthorizationServer, "auth.as.oauth21",
-			errors.New("the authorization came back with another state"))
-	case result.Get("code") == "":
-		return "", ungranted(fmt.Errorf("the authorization was refused: %s", wire.Quote(result.Get("error"), 60)))
+		return Access{}, err
 	}
 	return a.redeem(ctx, url.Values{
-		"grant_type": {"authorization_code"}, "code": {result.Get("code")}, "redirect_uri": {callback},
+		"grant_type": {"authorization_code"}, "code": {result.Get("code")}, "redirect_uri": {back.uri},
 		"code_verifier": {verifier},
 	})
 }
 
 // register registers the client (RFC 7591, section 3). The server may decide on another
 // method of client authentication than the one that is asked for.
-func (a *Authorizer) register(ctx context.Context, endpoint, method string) error {
+func (a *Authorizer) register(ctx context.Context, redirect string) error {
 	var answer struct {
 		ID     string `json:"client_id"`
 		Secret string `json:"client_secret"`
 		Method string `json:"token_endpoint_auth_method"`
 	}
-	err := a.object(ctx, http.MethodPost, endpoint, typed("application/json"), Marshal(map[string]any{
-		"client_name": "mcpconform reference client", "redirect_uris": []string{callback},
+	method := a.found.tokenAuth()
+	request := map[string]any{
+		"client_name": "mcpconform reference client", "redirect_uris": []string{redirect},
 		"token_endpoint_auth_method": method,
 		"grant_types":                []string{"authorization_code", "refresh_token"},
 		"response_types":             []string{"code"},
-	}), &answer)
+	}
+	if a.Scope != "" {
+		request["scope"] = a.Scope
+	}
+	err := a.object(ctx, query{named: OfAuthorizationServer, method: http.MethodPost, at: a.found.Registration,
+		header: typed("application/json"), body: Marshal(request)}, &answer)
 	if err != nil {
 		return unregistered(err)
 	}
@@ -262,7 +300,7 @@ func (a *Authorizer) register(ctx context.Context, endpoint, method string) erro
 }
 
 // redeem makes a token request.
-func (a *Authorizer) redeem(ctx context.Context, form url.Values) (string, error) {
+func (a *Authorizer) redeem(ctx context.Context, form url.Values) (Access, error) {
 	form.Set("resource", a.grant.resource)
 	header := typed("application/x-www-form-urlencoded")
 	switch {
@@ -276,34 +314,70 @@ func (a *Authorizer) redeem(ctx context.Context, form url.Values) (string, error
 		form.Set("client_id", a.grant.client)
 	}
 	var answer struct {
-		Token   string `json:"access_token"`
-		Type    string `json:"token_type"`
-		Refresh string `json:"refresh_token"`
+		Token   string  `json:"access_token"`
+		Type    string  `json:"token_type"`
+		Life    seconds `json:"expires_in"`
+		Scope   string  `json:"scope"`
+		Refresh string  `json:"refresh_token"`
 	}
-	err := a.object(ctx, http.MethodPost, a.grant.endpoint, header, []byte(form.Encode()), &answer)
+	asked := time.Now()
+	err := a.object(ctx, query{named: OfAuthorizationServer, method: http.MethodPost, at: a.grant.endpoint,
+		header: header, body: []byte(form.Encode())}, &answer)
 	if err != nil {
-		return "", a.unredeemed(err)
+		return Access{}, a.unredeemed(err)
 	}
 	a.learn(answer.Token, answer.Refresh)
-	if answer.Token == "" || !strings.EqualFold(answer.Type, "Bearer") {
-		return "", broken(OfAuthorizationServer, "auth.as.oauth21",
-			errors.New("the token request was answered without a bearer token"))
+	switch {
+	case answer.Token == "" || answer.Type == "":
+		return Access{}, broken(OfAuthorizationServer, "auth.as.oauth21",
+			errors.New("the answer to the token request lacks access_token or token_type"))
+	case !strings.EqualFold(answer.Type, "Bearer"):
+		return Access{}, undecided(string(OfAuthorizationServer), "mcpconform, which sends bearer tokens alone",
+			"make the authorization server issue bearer tokens to this client",
+			fmt.Errorf("the token request was answered with a token of the type %s", wire.Quote(answer.Type, 40)))
 	}
-	a.refresh = answer.Refresh
-	return answer.Token, nil
+	// Without a new refresh token, the old one stays good (OAuth 2.1, section 4.3.2).
+	a.refresh = cmp.Or(answer.Refresh, a.refresh)
+	access := Access{Token: answer.Token, Scope: cmp.Or(answer.Scope, a.Scope)}
+	if answer.Life > 0 {
+		access.Expires = asked.Add(time.Duration(answer.Life) * time.Second)
+	}
+	return access, nil
 }
 
-func (a *Authorizer) get(ctx context.Context, at string, document any) error {
-	return a.object(ctx, http.MethodGet, at, nil, nil, document)
+// seconds is a number of seconds. Some servers write it as a text, or with a fraction.
+type seconds float64
+
+// UnmarshalJSON reads what is a number, and takes anything else for none.
+func (s *seconds) UnmarshalJSON(raw []byte) error {
+	n, err := strconv.ParseFloat(strings.Trim(string(raw), `"`), 64)
+	if err == nil && n > 0 && n < 1e9 {
+		*s = seconds(n)
+	}
+	return nil
+}
+
+func (a *Authorizer) get(ctx context.Context, named Duty, at string, document any) error {
+	return a.object(ctx, query{named: named, method: http.MethodGet, at: at}, document)
+}
+
+// query is a request of the flow.
+type query struct {
+	// named is the party that has named the address. Undecided: the server has named the host, and the specification
+	// the rest.
+	named      Duty
+	method, at string
+	header     http.Header
+	body       []byte
+	jar        http.CookieJar // or nil
 }
 
 // typed returns a header with the type of a body.
 func typed(kind string) http.Header { return http.Header{"Content-Type": {kind}} }
 
 // object makes a request and reads the JSON object of the answer.
-func (a *Authorizer) object(ctx context.Context, method, at string, header http.Header, body []byte,
-	document any) error {
-	resp, err := a.do(ctx, method, at, header, body)
+func (a *Authorizer) object(ctx context.Context, q query, document any) error {
+	resp, err := a.do(ctx, q)
 	if err != nil {
 		return err
 	}
@@ -327,43 +401,31 @@ func (a *Authorizer) object(ctx context.Context, method, at string, header http.
 
 // do makes a request. It refuses to do so without TLS, except on this machine
 // (basic/authorization#communication-security), and follows no redirects.
-func (a *Authorizer) do(ctx context.Context, method, at string, header http.Header,
-	body []byte) (*http.Response, error) {
-	u, err := url.Parse(at)
+func (a *Authorizer) do(ctx context.Context, q query) (*http.Response, error) {
+	u, err := url.Parse(q.at)
 	if err != nil {
 		return nil, err
 	}
 	if u.Scheme != "https" && !transport.Loopback(u.Hostname()) {
-		return nil, broken(OfAuthorizationServer, "auth.as.https",
-			fmt.Errorf("%s is not reached over TLS", wire.Quote(u.Host, 80)))
+		return nil, plain(q.named, u)
 	}
-	r, err := http.NewRequestWithContext(ctx, method, at, strings.NewReader(string(body)))
+	r, err := http.NewRequestWithContext(ctx, q.method, q.at, bytes.NewReader(q.body))
 	if err != nil {
 		return nil, err
 	}
 	r.Header.Set("Accept", "application/json")
-	maps.Copy(r.Header, header)
-	from := a.From
-	from.URL = a.server
-	document, err := from.Document(at)
+	r.Header.Set("User-Agent", "mcpconform")
+	maps.Copy(r.Header, q.header)
+	sender, err := a.sender(q.at)
 	if err != nil {
 		return nil, err
 	}
-	sender := a.Transport
-	if sender == nil {
-		if sender, err = document.RoundTripper(); err != nil {
-			return nil, err
-		}
-	}
-	if a.Wrap != nil {
-		sender = a.Wrap(sender)
-	}
 	c := http.Client{
-		Transport: sender, Timeout: documentTime,
+		Transport: sender, Timeout: documentTime, Jar: q.jar,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	resp, err := c.Do(r)
-	a.asked(method, u, resp, err)
+	a.asked(q.method, u, resp, err)
 	if err != nil {
 		var failed *url.Error
 		if errors.As(err, &failed) {
@@ -372,6 +434,24 @@ func (a *Authorizer) do(ctx context.Context, method, at string, header http.Head
 		return nil, &unansweredError{err}
 	}
 	return resp, nil
+}
+
+// sender returns what makes a request to an address.
+func (a *Authorizer) sender(at string) (http.RoundTripper, error) {
+	from := a.From
+	from.URL = a.server
+	document, err := from.Document(at)
+	if err != nil {
+		return nil, err
+	}
+	if a.Transport != nil {
+		return a.Transport, nil
+	}
+	var log *wire.Log
+	if a.Log != nil {
+		log = a.Log()
+	}
+	return document.RoundTripper(log)
 }
 
 const documentTime = 10 * time.Second
@@ -396,12 +476,12 @@ func (c *standaloneSession) authorize(ctx context.Context, head *wire.Event) err
 		return errors.New("authorization: the server refuses every access token")
 	}
 	c.say("the server requires authorization")
-	token, err := c.Authorizer.Token(ctx, c.URL, head.HTTP.Header.Values("Www-Authenticate"))
+	access, err := c.Authorizer.Token(ctx, c.URL, head.HTTP.Header.Values("Www-Authenticate"))
 	if err != nil {
 		c.say("no authorization: %v", err)
 		return fmt.Errorf("authorization: %w", err)
 	}
-	c.token = token
+	c.token.Set(access.Token)
 	return nil
 }
 
@@ -409,13 +489,8 @@ func (c *standaloneSession) authorize(ctx context.Context, head *wire.Event) err
 // of a session.
 func (c *standaloneSession) reauthorize(ctx context.Context, x *Exchange, method string,
 	params map[string]any) (*Exchange, error) {
-	conn, ok := c.session.Conn.(interface{ Authorize(token string) })
-	if !ok {
-		return x, nil
-	}
 	if err := c.authorize(ctx, x.Head); err != nil {
 		return x, err
 	}
-	conn.Authorize(c.token)
 	return c.call(ctx, method, params)
 }

@@ -138,9 +138,22 @@ func unredirected(status int) error {
 	}
 	return &DutyError{
 		Duty: OfNobody, Err: fmt.Errorf("%w: it waits for a user", err),
-		Advice: "nobody can consent here; let the authorization server grant a test client at once, " +
-			"or give an access token (--bearer-env VAR)",
+		Advice: "run mcpconform in a terminal, or with --browser, and consent yourself; or let the authorization server " +
+			"grant a test client at once; or give an access token (--bearer-env VAR)",
 	}
+}
+
+// plain returns the error of an address that is not reached over TLS.
+func plain(named Duty, u *url.URL) error {
+	err := fmt.Errorf("%s is not reached over TLS", wire.Quote(u.Host, 80))
+	switch named {
+	case OfServer:
+		return broken(OfServer, "auth.secure-communication", err)
+	case OfAuthorizationServer:
+		return broken(OfAuthorizationServer, "auth.as.https", err)
+	}
+	return undecided(string(OfServer)+", which names the address", string(OfAuthorizationServer),
+		"find out whether the authorization server can be reached over https, and let the resource metadata name it so", err)
 }
 
 // unregistered returns the error of a registration. An authorization server should register clients, but need not

@@ -118,7 +118,8 @@ func (c Standalone) Run(ctx context.Context) error {
 	if c.Dial != nil && c.Authorizer.Transport == nil {
 		c.Authorizer.Transport = &http.Transport{DialContext: c.Dial, DisableKeepAlives: true}
 	}
-	s := &standaloneSession{Standalone: c, trace: wire.NewTrace(c.Limits), actions: newUserActions(c.UserActions)}
+	s := &standaloneSession{Standalone: c, trace: wire.NewTrace(c.Limits), actions: newUserActions(c.UserActions),
+		token: transport.NewBearer("")}
 	err := s.connect(ctx)
 	defer s.leaving.Wait()
 	if s.session == nil {
@@ -158,8 +159,8 @@ type standaloneSession struct {
 	session        *Session
 	conn           transport.Conn // before it was wrapped
 	replaced       int            // how many lost sessions were replaced already
-	token          string         // access token, or ""
-	authorizations int            // how often authorization was sought
+	token          *transport.Bearer
+	authorizations int // how often authorization was sought
 	actions        *userActions
 	looked         int             // how far answerLost has read the log
 	responding     map[string]bool // the streams on which the client responded
@@ -200,10 +201,8 @@ func (c *standaloneSession) connect(ctx context.Context) error {
 func (c *standaloneSession) reach(ctx context.Context) error {
 	// The head of a JSON answer comes only with the answer, so this limit is longer
 	// than that of the session, which decides.
-	endpoint := transport.Endpoint{URL: c.URL, Dial: c.Dial, Timeout: 2 * max(c.Timeout, DefaultTimeout)}
-	if c.token != "" {
-		endpoint.Header = http.Header{"Authorization": {"Bearer " + c.token}}
-	}
+	endpoint := transport.Endpoint{URL: c.URL, Token: c.token, Dial: c.Dial,
+		Timeout: 2 * max(c.Timeout, DefaultTimeout)}
 	if c.URL == "" {
 		return c.open(ctx, &transport.Stdio{Launcher: c.Launcher})
 	}

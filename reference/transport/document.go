@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -92,6 +91,7 @@ func (e Endpoint) Document(rawURL string) (Endpoint, error) {
 	if near == "" {
 		near = socket
 	}
+	e.Token = nil // it is for the protocol alone
 	if !strings.EqualFold(mine.Host, there.Host) || !strings.EqualFold(mine.Scheme, there.Scheme) {
 		e.Header, e.Socket = nil, ""
 		if e.TLS != nil {
@@ -115,15 +115,6 @@ func (e Endpoint) Document(rawURL string) (Endpoint, error) {
 		}
 	}
 	return e, nil
-}
-
-// RoundTripper returns what makes single requests to the endpoint.
-func (e Endpoint) RoundTripper() (http.RoundTripper, error) {
-	s, err := e.site()
-	if err != nil {
-		return nil, err
-	}
-	return s.transport, nil
 }
 
 // lead is where a peer leads.

@@ -127,7 +127,7 @@ func (c *HTTPConn) SetSession(id, version string) {
 
 // header returns the header of a request as the specification wants it.
 func (c *HTTPConn) header(method string) http.Header {
-	h := c.common()
+	h := c.site.common(c.ctx)
 	fill(h, "User-Agent", "mcpconform")
 	switch method {
 	case http.MethodPost:

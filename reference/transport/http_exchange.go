@@ -50,7 +50,6 @@ type httpLink struct {
 	cancel  context.CancelCauseFunc
 	running sync.WaitGroup
 	reached atomic.Bool // a connection to the server was established once
-	bearer  atomic.Pointer[string]
 	flood   sync.Once
 	closing atomic.Bool
 	// shutting is closed once no further exchanges are wanted, and shutDown once
@@ -69,22 +68,6 @@ func newHTTPLink(s *site, log *wire.Log) *httpLink {
 		log: log, site: s, ctx: ctx, cancel: cancel, shutting: make(chan struct{}), shutDown: make(chan struct{}),
 		counts: make(map[string]int), open: make(map[*roundTrip]struct{}),
 	}
-}
-
-// Authorize makes later requests carry an access token
-// (basic/authorization#token-requirements).
-func (l *httpLink) Authorize(token string) {
-	l.site.redact.Add(token)
-	l.bearer.Store(&token)
-}
-
-// common returns the header that every request has.
-func (l *httpLink) common() http.Header {
-	h := l.site.header.Clone()
-	if token := l.bearer.Load(); token != nil {
-		h.Set("Authorization", "Bearer "+*token)
-	}
-	return h
 }
 
 // Log of the connection.
@@ -338,7 +321,7 @@ func (x *roundTrip) perform(req *http.Request) string {
 		limit = time.AfterFunc(x.patience, func() { x.cancel(x.timeoutError()) })
 		defer limit.Stop()
 	}
-	resp, err := x.roundTrip(req)
+	resp, err := x.authorized(req)
 	if limit != nil {
 		limit.Stop()
 	}

@@ -30,6 +30,8 @@ type Endpoint struct {
 	// Header goes with every request, and never to another host: redirects are
 	// recorded, not followed. See also Moved.
 	Header http.Header
+	// Token, unless nil, yields the access token of each request.
+	Token TokenSource
 	// Socket is the path of a Unix socket to connect to, whatever the URL's host.
 	Socket string
 	// Dial, unless nil, makes the connections, instead of the machine's network.
@@ -81,6 +83,7 @@ type site struct {
 	name      string // for messages, without secrets
 	url       *url.URL
 	header    http.Header
+	tokens    TokenSource     // nil for none
 	transport *http.Transport // with a connection for each exchange
 	kept      *http.Transport
 	// unkept says for all links to the server that no connections are kept. Nil: that they never are.
@@ -136,7 +139,8 @@ func (e Endpoint) site() (*site, error) {
 	if e.Socket != "" {
 		socket = e.Socket
 	}
-	s := &site{name: e.String(), url: u, header: e.Header.Clone(), timeout: e.Timeout, redact: e.redactor()}
+	s := &site{name: e.String(), url: u, header: e.Header.Clone(), tokens: e.Token, timeout: e.Timeout,
+		redact: e.redactor()}
 	s.elsewhere = e.Dial != nil || socket == "" && !Loopback(u.Hostname())
 	if s.timeout == 0 {
 		s.timeout = defaultHTTPTimeout
@@ -309,23 +313,6 @@ func AddHeader(h http.Header, line string) error {
 		return fmt.Errorf("the value of header %s has characters that are not allowed there", name)
 	}
 	h.Add(name, value)
-	return nil
-}
-
-// AddBearer adds the bearer token that an environment variable holds.
-func AddBearer(h http.Header, variable string) error {
-	token := strings.TrimSpace(os.Getenv(variable))
-	if token == "" && !IsVariable(variable) {
-		return errors.New("the text is not the name of an environment variable; put the token into one and give its name")
-	}
-	if token == "" {
-		return fmt.Errorf("the environment variable %s, which should hold a bearer token, is empty", variable)
-	}
-	if !httpguts.ValidHeaderFieldValue(token) {
-		return fmt.Errorf("the token in the environment variable %s has characters that are not allowed in a header",
-			variable)
-	}
-	h.Set("Authorization", "Bearer "+token)
 	return nil
 }
 

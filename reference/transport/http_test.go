@@ -990,10 +990,10 @@ func TestAddHeader(t *testing.T) {
 		}
 	}
 	t.Setenv("TEST_TOKEN", "hunter22\n")
-	if err := AddBearer(h, "TEST_TOKEN"); err != nil || h.Get("Authorization") != "Bearer hunter22" {
-		t.Errorf("%v, %v", h, err)
+	if b, err := BearerFrom("TEST_TOKEN"); err != nil || b.Token(t.Context()) != "hunter22" {
+		t.Errorf("%v, %v", b, err)
 	}
-	if err := AddBearer(h, "TEST_TOKEN_MISSING"); err == nil {
+	if _, err := BearerFrom("TEST_TOKEN_MISSING"); err == nil {
 		t.Error("a variable that is not set is accepted")
 	}
 }

@@ -47,16 +47,22 @@ func (x *roundTrip) roundTrip(req *http.Request) (*http.Response, error) {
 		return resp, err
 	}
 	s.unkept.Store(true)
-	again := req.Clone(x.ctx)
-	if req.GetBody != nil {
-		again.Body, _ = req.GetBody() // of bytes in memory, which cannot fail
-	}
+	again := x.repeated(req)
 	x.link.note(x.stream +
 		": the connection was kept from an earlier exchange, and the server sent no response on it; the request is sent again on a new one")
 	if resp, newer := s.transport.RoundTrip(again); newer == nil {
 		return resp, nil
 	}
 	return nil, err // what ended the first attempt may have ended the server
+}
+
+// repeated returns a request that may be sent once more.
+func (x *roundTrip) repeated(req *http.Request) *http.Request {
+	again := req.Clone(x.ctx)
+	if req.GetBody != nil {
+		again.Body, _ = req.GetBody() // of bytes in memory, which cannot fail
+	}
+	return again
 }
 
 // endKept closes what is idle.

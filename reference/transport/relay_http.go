@@ -217,7 +217,7 @@ func (r *HTTPRelay) header(req *http.Request) http.Header {
 	for _, name := range hopByHop {
 		h.Del(name)
 	}
-	maps.Copy(h, r.site.header)
+	maps.Copy(h, r.site.common(req.Context()))
 	return h
 }
 

@@ -210,7 +210,7 @@ func (c *SSEConn) onEnd(_ *roundTrip, dropped bool) {
 }
 
 func (c *SSEConn) header(method string) http.Header {
-	h := c.common()
+	h := c.site.common(c.ctx)
 	fill(h, "User-Agent", "mcpconform")
 	if method == http.MethodPost {
 		fill(h, "Content-Type", typeJSON)

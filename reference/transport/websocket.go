@@ -81,7 +81,7 @@ func (d *WebSocket) dial(ctx context.Context, log *wire.Log, pass func(raw []byt
 	handshake := http.Client{Transport: framed{s.transport, frames},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	options := websocket.DialOptions{
-		HTTPClient: &handshake, HTTPHeader: s.header, Host: s.header.Get("Host"),
+		HTTPClient: &handshake, HTTPHeader: s.common(ctx), Host: s.header.Get("Host"),
 		Subprotocols: []string{Subprotocol}, OnPingReceived: frames.pinged,
 	}
 	socket, answer, err := websocket.Dial(ctx, s.url.String(), &options) //nolint:bodyclose // Dial has closed it

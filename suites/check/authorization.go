@@ -79,10 +79,10 @@ func (e *Engine) servesAnyone() bool {
 	return e.token() == "" && e.target.Unauthorized == "" && e.target.Init != nil && e.target.Init.Result() != nil
 }
 
-// token returns the value of the Authorization header that the user gave, or "".
+// token returns the value of the Authorization header that the user or a login gave, or "".
 func (e *Engine) token() string {
 	if endpoint := transport.EndpointOf(e.Dialer); endpoint != nil {
-		return endpoint.Header.Get("Authorization")
+		return endpoint.Authorization(context.Background())
 	}
 	return ""
 }
@@ -100,6 +100,8 @@ func (t *T) admitted(x *client.Exchange) {
 // refused because it lacks authorization.
 func (t *T) Admitted(head *wire.Event, asked string) {
 	switch {
+	case head.HTTP.Status == http.StatusUnauthorized && t.engine.Lapsed() != nil:
+		t.Inconclusive("%s", t.engine.Lapsed())
 	case head.HTTP.Status == http.StatusUnauthorized:
 		t.Inconclusive("%s", &UnauthorizedError{Given: t.engine.token() != "", Asked: asked})
 	case head.HTTP.Status == http.StatusForbidden && head.HTTP.Header.Get("Www-Authenticate") != "":
@@ -107,7 +109,7 @@ func (t *T) Admitted(head *wire.Event, asked string) {
 	}
 }
 
-// Authorization returns the value of the Authorization header that the user
+// Authorization returns the value of the Authorization header that the user or a login
 // gave, or "".
 func (t *T) Authorization() string { return t.engine.token() }
 
@@ -131,7 +133,7 @@ func (t *T) Bearing(authorization string) *transport.HTTPConn {
 
 // withoutCredentials returns the endpoint without credentials.
 func (t *T) withoutCredentials(e transport.Endpoint) transport.Endpoint {
-	e.Redactor = t.redactor(e)
+	e.Redactor, e.Token = t.redactor(e), nil
 	e.Header = e.Header.Clone()
 	e.Header.Del("Authorization")
 	if u, err := url.Parse(e.URL); err == nil && u.User != nil {

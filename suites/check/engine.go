@@ -23,6 +23,7 @@ type Engine struct {
 	Options
 
 	target *Target
+	tokens *tokens // of the login; nil without one
 	connections
 	repeatable
 	members
@@ -114,21 +115,19 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	if e.Login == nil || !errors.As(err, &refused) || refused.Given || transport.EndpointOf(e.Dialer) == nil {
 		return e.target, err
 	}
-	steps, err := e.login(ctx, refused)
+	source, err := e.login(ctx, refused)
 	if err != nil {
 		return e.target, err
 	}
+	e.tokens = source
 	if e.first != nil {
 		e.close(ctx, e.first)
 	}
 	if err = e.establish(ctx); errors.As(err, &refused) {
-		err = &LoginError{refused, steps, &client.DutyError{
-			Duty: client.Undecided, Candidates: [2]string{string(client.OfServer),
-				string(client.OfAuthorizationServer)},
-			Advice: "compare the issuer, the audience and the scopes of the token with what the server expects",
-			Err:    errors.New("the server refuses the access token that its own authorization server has just issued for it"),
-		}}
+		return e.target, source.fail(refusedAgain(errors.New(
+			"the server refuses the access token that its own authorization server has just issued for it")))
 	}
+	source.accepted()
 	return e.target, err
 }
 

@@ -212,7 +212,7 @@ func (t *T) DialSSE(more http.Header) (head *wire.Event) {
 func (t *T) HeadAt(url string) *wire.Event {
 	e, _ := t.Endpoint()
 	e.Redactor = t.redactor(e)
-	e.URL, e.Header = url, nil
+	e.URL, e.Header, e.Token = url, nil, nil
 	limit, stop := context.WithTimeout(t.Context, t.engine.Timeout)
 	defer stop()
 	log := t.engine.Trace.Connect(t.Target.Transport, t.check.Name)

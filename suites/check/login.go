@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -19,6 +20,12 @@ import (
 type Login struct {
 	// ClientID and ClientSecret are of a client that is registered already. With an id, no client is registered.
 	ClientID, ClientSecret string
+	// Scope is what to ask for; "" leaves that to the authorization server.
+	Scope string
+	// Consent, unless nil, asks a user who has to agree.
+	Consent *client.Consent
+	// SecondUser logs in a second time, as another user.
+	SecondUser bool
 }
 
 // LoginLabel is the label of the log of a login.
@@ -29,12 +36,18 @@ type LoginError struct {
 	Refused *UnauthorizedError
 	Steps   []client.FlowStep
 	Cause   *client.DutyError
+	// Again says that there was a token, which has lapsed.
+	Again bool
 }
 
 // Error returns the paragraph for the user: each step, the cause, and whose duty was broken.
 func (e *LoginError) Error() string {
 	var b strings.Builder
 	b.WriteString("mcpconform cannot log in.")
+	if e.Again {
+		b.Reset()
+		b.WriteString("The access token has lapsed, and mcpconform cannot get another one.")
+	}
 	for i, step := range e.Steps {
 		fmt.Fprintf(&b, " (%d) %s: %s.", i+1, step.Asked, step.Came)
 	}
@@ -68,43 +81,26 @@ func (e *LoginError) Result() *result.Login {
 // Unwrap returns the refusal and the cause.
 func (e *LoginError) Unwrap() []error { return []error{e.Refused, e.Cause} }
 
-// login obtains an access token after the first session was refused, and puts it into the endpoint. It returns the
-// steps that led to the token, or the refusal with the reason why there is none.
-func (e *Engine) login(ctx context.Context, refused *UnauthorizedError) ([]client.FlowStep, error) {
+// login obtains an access token after the first session was refused, and makes it the source of the endpoint.
+func (e *Engine) login(ctx context.Context, refused *UnauthorizedError) (*tokens, error) {
 	endpoint := transport.EndpointOf(e.Dialer)
-	redactor := endpoint.Redactor
-	if redactor == nil {
-		redactor = transport.NewRedactor(endpoint.Header, endpoint.URL)
-		endpoint.Redactor = redactor
+	if endpoint.Redactor == nil {
+		endpoint.Redactor = transport.NewRedactor(endpoint.Header, endpoint.URL)
 	}
-	log := e.Trace.Connect(transport.NameOAuth, LoginLabel)
-	defer log.End()
-	redactor.Add(e.Login.ClientSecret)
-	a := client.Authorizer{
-		ID: e.Login.ClientID, Secret: e.Login.ClientSecret, Registered: e.Login.ClientID != "",
-		From: *endpoint, Learn: redactor.Add,
+	endpoint.Redactor.Add(e.Login.ClientSecret)
+	s := &tokens{url: endpoint.URL, challenges: e.challenges(), refused: refused, turn: make(chan struct{}, 1),
+		issued: make(map[string]bool)}
+	s.ctx = ctx //nolint:fatcontext // a renewal belongs to the run, not to the request that needs it
+	s.authorizer = client.Authorizer{
+		ID: e.Login.ClientID, Secret: e.Login.ClientSecret, Registered: e.Login.ClientID != "", Scope: e.Login.Scope,
+		Consent: e.Login.Consent, From: *endpoint, Learn: endpoint.Redactor.Add,
+		Log: func() *wire.Log { return e.Trace.Connect(transport.NameOAuth, LoginLabel) },
 	}
-	sent := recorder{log: log, redactor: redactor}
-	a.Wrap = func(next http.RoundTripper) http.RoundTripper {
-		sent.next = next
-		return &sent
+	if err := s.obtain(); err != nil {
+		return nil, err
 	}
-	token, err := a.Token(ctx, endpoint.URL, e.challenges())
-	if err != nil {
-		var cause *client.DutyError
-		if !errors.As(err, &cause) {
-			cause = &client.DutyError{Duty: client.OfNobody, Err: err}
-		}
-		return nil, &LoginError{refused, a.Steps(), cause}
-	}
-	endpoint.Header = endpoint.Header.Clone()
-	if endpoint.Header == nil {
-		endpoint.Header = make(http.Header)
-	}
-	endpoint.Header.Set("Authorization", "Bearer "+token)
-	redactor.AddTarget(endpoint.Header, "")
-	e.Settings.Secrets = append(slices.Clip(e.Settings.Secrets), token)
-	return a.Steps(), nil
+	endpoint.Token = s
+	return s, nil
 }
 
 // challenges returns those of the last refusal in the first session.
@@ -115,31 +111,153 @@ func (e *Engine) challenges() (values []string) {
 	return values
 }
 
-// recorder records the heads of the requests of a login, and of their answers. It leaves the bodies out: they hold
-// what must be in no trace.
-type recorder struct {
-	next     http.RoundTripper
-	log      *wire.Log
-	redactor *transport.Redactor
-	count    int
+// tokens is the source of the access tokens of a login. It renews the token once for all requests that need that.
+type tokens struct {
+	ctx        context.Context
+	authorizer client.Authorizer
+	url        string
+	challenges []string
+	refused    *UnauthorizedError
+	turn       chan struct{} // holds an entry while a token is obtained
+
+	mu     sync.Mutex
+	access client.Access
+	since  time.Time       // of access
+	issued map[string]bool // all tokens of the login
+	works  bool            // the server has accepted one
+	early  int             // how often the server has refused a token before its end
+	failed *LoginError     // why there is no newer token
 }
 
-// RoundTrip implements [http.RoundTripper].
-func (r *recorder) RoundTrip(request *http.Request) (*http.Response, error) {
-	r.count++
-	stream := LoginLabel + ":" + strconv.Itoa(r.count)
-	head := &wire.Head{Method: request.Method, URL: r.redactor.URL(request.URL),
-		Header: r.redactor.Header(request.Header)}
-	r.append(wire.Event{Kind: wire.KindHTTPRequest, From: wire.Client, Stream: stream, HTTP: head})
-	resp, err := r.next.RoundTrip(request)
+// mostEarly bounds how often a token is renewed that the server refuses although it should be good.
+const mostEarly = 20
+
+// obtain logs in, or refreshes the token. The caller has the turn, or is alone.
+func (s *tokens) obtain() error {
+	asked := time.Now()
+	access, err := s.authorizer.Token(s.ctx, s.url, s.challenges)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err == nil {
-		head := &wire.Head{Status: resp.StatusCode, Header: r.redactor.Header(resp.Header)}
-		r.append(wire.Event{Kind: wire.KindHTTPResponse, From: wire.Server, Stream: stream, HTTP: head})
+		s.access, s.since, s.issued[access.Token] = access, asked, true
+		return nil
 	}
-	r.append(wire.Event{Kind: wire.KindStreamEnd, From: wire.Server, Stream: stream})
-	return resp, err
+	return s.fail(err)
 }
 
-func (r *recorder) append(e wire.Event) {
-	_, _ = r.log.Append(e) // a flood is not recorded any further
+// fail returns the error that says why there is no token. The lock is held.
+func (s *tokens) fail(err error) *LoginError {
+	var cause *client.DutyError
+	if !errors.As(err, &cause) {
+		cause = &client.DutyError{Duty: client.OfNobody, Err: err}
+	}
+	failed := &LoginError{Refused: s.refused, Steps: s.authorizer.Steps(), Cause: cause, Again: s.works}
+	if s.works && s.ctx.Err() == nil {
+		s.failed = failed
+	}
+	return failed
+}
+
+// Token returns the token, or a new one if its end is near.
+func (s *tokens) Token(ctx context.Context) string {
+	s.mu.Lock()
+	access, since, works := s.access, s.since, s.works
+	s.mu.Unlock()
+	if !works || access.Expires.IsZero() {
+		return access.Token
+	}
+	life := access.Expires.Sub(since)
+	if time.Until(access.Expires) > min(life/10, nearEnd) {
+		return access.Token
+	}
+	return s.after(ctx, access.Token)
+}
+
+// nearEnd is how long before its end a token is renewed, if it lives long enough.
+const nearEnd = 10 * time.Second
+
+// Refused returns another token after the server has refused one, unless it has refused one token of the login after the
+// other.
+func (s *tokens) Refused(ctx context.Context, token string) string {
+	s.mu.Lock()
+	known := s.works && s.issued[token]
+	if known && token == s.access.Token && (s.access.Expires.IsZero() || time.Now().Before(s.access.Expires)) {
+		s.early++
+		if s.early > mostEarly && s.failed == nil {
+			_ = s.fail(refusedAgain(fmt.Errorf(
+				"the server has refused %d access tokens of the login before their end", mostEarly)))
+		}
+	}
+	s.mu.Unlock()
+	if !known {
+		return ""
+	}
+	if next := s.after(ctx, token); next != token {
+		return next
+	}
+	return ""
+}
+
+// after returns the token that follows one, which may be there already. It returns the same one if there is no other.
+func (s *tokens) after(ctx context.Context, token string) string {
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return token
+	}
+	if current, failed := s.current(); current != token || failed != nil {
+		return current
+	}
+	s.authorizer.Consent = nil // nobody is asked twice
+	if s.obtain() != nil {
+		return token
+	}
+	current, _ := s.current()
+	return current
+}
+
+// current returns the last token, and why there is no newer one.
+func (s *tokens) current() (string, *LoginError) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.access.Token, s.failed
+}
+
+// accepted notes that the server has accepted a token.
+func (s *tokens) accepted() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.works = true
+}
+
+// refusedAgain returns the error of a server that refuses the tokens of its own authorization server.
+func refusedAgain(err error) error {
+	return &client.DutyError{
+		Duty:       client.Undecided,
+		Candidates: [2]string{string(client.OfServer), string(client.OfAuthorizationServer)},
+		Advice:     "compare the issuer, the audience and the scopes of the token with what the server expects",
+		Err:        err,
+	}
+}
+
+// Lapsed returns why the access token of the login has lapsed without another one; nil if it has not.
+func (e *Engine) Lapsed() error {
+	if e.tokens == nil {
+		return nil
+	}
+	if _, failed := e.tokens.current(); failed != nil {
+		return failed
+	}
+	return nil
+}
+
+// Tokens returns the access tokens of the login.
+func (e *Engine) Tokens() []string {
+	if e.tokens == nil {
+		return nil
+	}
+	e.tokens.mu.Lock()
+	defer e.tokens.mu.Unlock()
+	return slices.Sorted(maps.Keys(e.tokens.issued))
 }

@@ -49,35 +49,21 @@ func Wrapping(wrap func(conn transport.Conn) transport.Conn) apply {
 	}
 }
 
-type (
-	Resumer interface {
-		Resume(ctx context.Context, lastEventID string, deliberate ...string) (*transport.Stream, error)
-	}
-	authorizer interface{ Authorize(token string) }
-)
+// Resumer is a connection that resumes streams.
+type Resumer interface {
+	Resume(ctx context.Context, lastEventID string, deliberate ...string) (*transport.Stream, error)
+}
 
-// able returns a wrapped connection that resumes streams and takes tokens as the one
-// within does.
+// able returns a wrapped connection that resumes streams as the one within does.
 func able(wrapped, within transport.Conn) transport.Conn {
-	a, authorizes := within.(authorizer)
-	r, resumes := within.(Resumer)
-	if own, ok := wrapped.(Resumer); ok {
-		r = own
-	}
-	switch {
-	case wrapped == within, !authorizes:
+	r, ok := within.(Resumer)
+	if _, own := wrapped.(Resumer); own || wrapped == within || !ok {
 		return wrapped
-	case resumes:
-		return &struct {
-			transport.Conn
-			authorizer
-			Resumer
-		}{wrapped, a, r}
 	}
 	return &struct {
 		transport.Conn
-		authorizer
-	}{wrapped, a}
+		Resumer
+	}{wrapped, r}
 }
 
 // Sender is a connection that sends other messages than it is given.

@@ -45,6 +45,8 @@ type Config struct {
 	Public bool `yaml:"public"`
 	// Authorization says how a server over HTTP is protected.
 	Authorization Authorization `yaml:"authorization"`
+	// Login says how an access token is obtained if that server demands one.
+	Login Login `yaml:"login"`
 	// Secrets and Personal must not turn up in log messages. Secrets are kept
 	// out of reports, too. Variables are expanded.
 	Secrets  []string `yaml:"secrets"`
@@ -103,6 +105,31 @@ type Authorization struct {
 	Narrow        string   `yaml:"narrow"`
 	NarrowRequest Request  `yaml:"narrowRequest"`
 }
+
+// Login is false in the file, or an object.
+type Login struct {
+	Off             bool   `yaml:"-"`
+	ClientID        string `yaml:"clientId"`
+	ClientSecretEnv string `yaml:"clientSecretEnv"` // name of the variable
+	Scope           string `yaml:"scope"`
+	SecondUser      bool   `yaml:"secondUser"`
+}
+
+// UnmarshalYAML reads either form.
+func (l *Login) UnmarshalYAML(read func(any) error) error {
+	var on any
+	if err := read(&on); err != nil {
+		return err
+	}
+	if value, ok := on.(bool); ok {
+		l.Off = !value
+		return nil
+	}
+	type object Login
+	return read((*object)(l))
+}
+
+var _ yaml.InterfaceUnmarshaler = (*Login)(nil)
 
 // Request is a method with its params.
 type Request struct {
