@@ -3,10 +3,12 @@ package mockclient
 import (
 	"bytes"
 	"context"
+	"io"
 	"net"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
@@ -145,6 +147,58 @@ func (c *rewriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// listeningForOne closes the listening stream behind each message, and opens another one without Last-Event-ID.
+func listeningForOne(c *client.Standalone) {
+	var heard sync.Map
+	connections(func(conn net.Conn) net.Conn {
+		return &closingBehind{rewriter: &rewriter{Conn: conn}, heard: &heard, method: http.MethodGet}
+	})(c)
+}
+
+// closingBehind is a connection that is closed behind the first message on the stream of a request, unless that
+// resumes another one, and behind one with an id if it is to be resumed. What the server has sent behind the message is
+// lost.
+type closingBehind struct {
+	*rewriter
+	method        string
+	heard         *sync.Map // ids of events that were the last before a connection was closed
+	listens, over bool
+	text          []byte // what has come
+}
+
+func (c *closingBehind) Write(p []byte) (int, error) {
+	c.change = func(h *head) {
+		if _, heard := c.heard.Load(h.get("Last-Event-Id")); heard && c.method == http.MethodGet {
+			h.set("Last-Event-Id")
+		}
+		c.listens = h.method() == c.method && h.get("Mcp-Session-Id") != "" && h.get("Last-Event-Id") == ""
+	}
+	return c.rewriter.Write(p)
+}
+
+func (c *closingBehind) Read(p []byte) (int, error) {
+	if c.over {
+		_ = c.Close()
+		return 0, io.EOF
+	}
+	n, err := c.Conn.Read(p)
+	if !c.listens {
+		return n, err
+	}
+	before := len(c.text)
+	c.text = append(c.text, p[:n]...)
+	if head, event, ok := bytes.Cut(c.text, []byte("\ndata: ")); ok {
+		_, id, named := bytes.Cut(head, []byte("\nid: "))
+		if data, _, ok := bytes.Cut(event, []byte("\n\n")); ok && (named || c.method == http.MethodGet) {
+			id, _, _ = bytes.Cut(id, []byte("\n"))
+			c.heard.Store(string(id), true)
+			c.over = true
+			n = len(head) + len("\ndata: ") + len(data) + len("\n\n") - before
+		}
+	}
+	return n, err
+}
+
 // unlistening does not open the GET stream by itself.
 func unlistening(meanwhile func(ctx context.Context, conn *transport.HTTPConn)) apply {
 	return wrapping(func(conn transport.Conn) transport.Conn {
@@ -199,6 +253,45 @@ func reopening(ctx context.Context, conn *transport.HTTPConn, times int) {
 		passes(ctx, 20*time.Millisecond)
 		s.Close()
 	}
+}
+
+// atMessages does something at each message of the server on the streams of the client's requests of one kind.
+func atMessages(kind string, action func(ctx context.Context, conn *transport.HTTPConn, e *wire.Event)) apply {
+	return wrapping(func(conn transport.Conn) transport.Conn {
+		raw, ok := conn.(*transport.HTTPConn)
+		if !ok {
+			return conn
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		c := &watched{Conn: conn, cancel: cancel, done: make(chan struct{})}
+		go func() {
+			defer close(c.done)
+			for from := 0; ; {
+				e, err := raw.Log().Await(ctx, from, func(e *wire.Event) bool {
+					return e.Kind == wire.KindMessage && e.From == wire.Server && strings.HasPrefix(e.Stream, kind)
+				})
+				if err != nil {
+					return
+				}
+				action(ctx, raw, e)
+				from = e.Seq + 1
+			}
+		}()
+		return c
+	})
+}
+
+// watched is a connection beside which a goroutine runs until it is closed.
+type watched struct {
+	transport.Conn
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+func (c *watched) Close(ctx context.Context) error {
+	c.cancel()
+	<-c.done
+	return c.Conn.Close(ctx)
 }
 
 const (
@@ -458,6 +551,35 @@ var httpOddities = []Oddity{
 		Scenarios: []string{"http/listening", "http/plain"},
 		Untried:   []string{"http.client.get-*", "*.list-changed.*", "lifecycle.shutdown.http-close"},
 		Apply:     unlistening(func(ctx context.Context, conn *transport.HTTPConn) { reopening(ctx, conn, 1) }),
+	},
+	{
+		ID:      "http.listens-for-one",
+		Summary: "The GET stream is closed behind the first message on it, and opened again without Last-Event-ID.",
+		Why:     mayListen, Source: ofListening, Transports: overHTTP,
+		Scenarios: []string{"http/listening", cutStream, lost, "lists/changed", notifications, requests, sampling},
+		Apply:     listeningForOne,
+	},
+	{
+		ID:      "http.resumes-behind-each",
+		Summary: "The stream of a POST is closed behind the first event with an id, and resumed from there.",
+		Why:     "Disconnection may occur at any time, and a client resumes if it wishes to.",
+		Source:  at("basic/transports", "resumability-and-redelivery"), Transports: overHTTP,
+		Scenarios: []string{cutStream, requests, notifications, sampling},
+		Apply: connections(func(conn net.Conn) net.Conn {
+			return &closingBehind{rewriter: &rewriter{Conn: conn}, heard: new(sync.Map), method: http.MethodPost}
+		}),
+	},
+	{
+		ID:      "http.leaves-answered-streams",
+		Summary: "The stream of a POST is closed as soon as the response to the request has come on it.",
+		Why:     "Disconnection may occur at any time; the server need not send anything behind the response.",
+		Source:  ofSending, Transports: overHTTP,
+		Scenarios: []string{cutStream, "http/broken-end", "http/sse-answers", requests, "time/*"},
+		Apply: atMessages("post:", func(_ context.Context, conn *transport.HTTPConn, e *wire.Event) {
+			if e.Msg.IsResponse() {
+				conn.Drop(e.Stream)
+			}
+		}),
 	},
 	{
 		ID:      "http.preflights",
