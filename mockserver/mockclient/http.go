@@ -315,6 +315,13 @@ var httpFaults = []Fault{
 		Collateral: []string{"base.response.present"},
 	},
 	{
+		ID: "http.stream-left-unanswered", Requirement: "http.client.get-stream-messages", Transports: OverHTTP,
+		Scenario:   "http/listening",
+		Summary:    "The listening stream is closed behind each message, and a ping on it is not answered.",
+		Apply:      All(ListeningForOne, Dropping(Replies("on-the-stream", "on-the-stream-resent"))),
+		Collateral: []string{"base.response.present"},
+	},
+	{
 		ID: "http.resumed-stream-ignored", Requirement: "http.client.get-stream-messages", Transports: OverHTTP,
 		Scenario: "http/listening", Form: mockserver.InSequence,
 		Summary:    "A ping on the listening stream is not answered once that was resumed.",

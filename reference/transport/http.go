@@ -456,6 +456,23 @@ func (c *HTTPConn) ListenAnew(ctx context.Context) (closed string) {
 	return x.stream
 }
 
+// Drop closes a stream, as a client may at any time, and waits until its end is recorded. It does nothing if the
+// stream has ended.
+func (c *HTTPConn) Drop(stream string) {
+	c.mu.Lock()
+	var open *roundTrip
+	for x := range c.open {
+		if x.stream == stream {
+			open = x
+		}
+	}
+	c.mu.Unlock()
+	if open != nil {
+		open.cancel(errDropped)
+		<-open.done
+	}
+}
+
 // get returns a GET that opens a stream. A server may hold back its head until
 // there is something to send.
 func (c *HTTPConn) get(over http.Header) *outbound {

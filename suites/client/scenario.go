@@ -391,9 +391,16 @@ func requests(c *judge.Conversation) []*judge.Exchange {
 // operation reports whether a method belongs to neither handshake nor liveness.
 func operation(method string) bool { return method != "initialize" && method != "ping" }
 
-// Asked returns the server's request whose id is the given text, or nil; only
-// scripts send such ids.
+// Asked returns the server's request whose id is the given text, or nil; only scripts send such ids. If the request was
+// sent again because it may have been lost with its stream, it returns the second one.
 func (t *T) Asked(id string) *judge.Exchange {
+	if again := t.requestOf(id + resent); again != nil {
+		return again
+	}
+	return t.requestOf(id)
+}
+
+func (t *T) requestOf(id string) *judge.Exchange {
 	for _, c := range t.Conversations {
 		for _, x := range c.Exchanges {
 			if x.From() == wire.Server && x.Request.Msg.ID.Key() == wire.StringID(id).Key() {

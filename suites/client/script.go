@@ -4,11 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
+	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
 
 // Script acts for a server while a client waits for an answer. The client's request is its first one after the
@@ -77,7 +80,10 @@ func Scripted(script Script) func(*ScenarioRun) server.Options {
 
 // Send sends one message, given by its members without jsonrpc. breaks names the
 // requirements that it breaks on purpose.
-func (a *Asker) Send(members map[string]any, breaks ...string) {
+func (a *Asker) Send(members map[string]any, breaks ...string) { a.sendOn(a.Request, members, breaks) }
+
+// sendOn is Send on the stream of a request. Nil stands for the listening stream of the session.
+func (a *Asker) sendOn(to *server.Request, members map[string]any, breaks []string) {
 	message := map[string]any{"jsonrpc": "2.0"}
 	for name, v := range members {
 		message[name] = v
@@ -87,7 +93,7 @@ func (a *Asker) Send(members map[string]any, breaks ...string) {
 		kind = wire.Request
 	}
 	method, _ := message["method"].(string)
-	out := &server.Outgoing{Session: a.Request.Session, Kind: kind, Method: method, To: a.Request, Message: message,
+	out := &server.Outgoing{Session: a.Request.Session, Kind: kind, Method: method, To: to, Message: message,
 		Deliberate: breaks}
 	if text, err := json.Marshal(message); err == nil {
 		if raw := wire.RawSeparators(text); len(raw) != len(text) {
@@ -119,19 +125,24 @@ func (a *Asker) Notify(method string, params map[string]any, breaks ...string) {
 // Ask sends a request and waits for the answer, which is nil if none comes. The log
 // then holds a time-out.
 func (a *Asker) Ask(id any, method string, params map[string]any, breaks ...string) *wire.Message {
-	return a.ask(answerTo(method), id, method, params, breaks)
+	return a.ask(a.Request, answerTo(method), id, method, params, breaks)
+}
+
+// PingListening is Ask for a ping on the listening stream of the session.
+func (a *Asker) PingListening(id string) *wire.Message {
+	return a.ask(nil, answerTo("ping"), id, "ping", nil, nil)
 }
 
 // Try is Ask for a request in a form that the scenario judges. If no answer comes, the time-out in the log does not
 // mean that a response is due.
 func (a *Asker) Try(id any, method string, params map[string]any, breaks ...string) *wire.Message {
-	return a.ask("answer to a "+method+" in a form that is tried", id, method, params, breaks)
+	return a.ask(a.Request, "answer to a "+method+" in a form that is tried", id, method, params, breaks)
 }
 
 // AskUser is Ask for a request that may wait for a user: a missing answer is not
 // recorded.
 func (a *Asker) AskUser(id any, method string, params map[string]any, breaks ...string) *wire.Message {
-	return a.ask("", id, method, params, breaks)
+	return a.ask(a.Request, "", id, method, params, breaks)
 }
 
 // AskLike is AskUser for a form of a request, after a plain form was served. If this form is refused, it sends the
@@ -157,7 +168,7 @@ func (a *Asker) AskLike(id, method string, params, plain map[string]any, breaks 
 		served := a.AskUser(id+control, method, plain) != nil
 		a.Silent = false
 		if a.Fence(id + "-alive") {
-			a.missed(from, began, answerTo(method))
+			a.missed(id, from, began, answerTo(method))
 			a.Silent = !served
 		}
 	case m == nil && a.Silent && a.responsive:
@@ -183,9 +194,10 @@ func (a *Asker) Greet(id string) {
 // answerTo returns the note of a time-out that tells the rules that a response is due.
 func answerTo(method string) string { return "answer to " + method }
 
-// ask sends a request and waits for the answer. missing is the note of the time-out if none comes. If missing is
-// empty, the client may wait for its user.
-func (a *Asker) ask(missing string, id any, method string, params map[string]any, breaks []string) *wire.Message {
+// ask sends a request on the stream of another one, as sendOn does, and waits for the answer. missing is the note of
+// the time-out if none comes. If missing is empty, the client may wait for its user.
+func (a *Asker) ask(to *server.Request, missing string, id any, method string, params map[string]any,
+	breaks []string) *wire.Message {
 	if a.Silent {
 		return nil
 	}
@@ -198,17 +210,24 @@ func (a *Asker) ask(missing string, id any, method string, params map[string]any
 		message["params"] = params
 	}
 	beside := a.accompany(identifier(id).String())
-	a.Send(message, breaks...)
-	patience := a.Patience
-	if missing == "" {
-		patience = max(a.Patience, a.UserPatience)
+	a.sendOn(to, message, breaks)
+	patience := max(a.Patience, a.UserPatience)
+	if missing != "" {
+		patience = a.Patience
+		var stop context.CancelFunc
+		ctx, stop = a.whileCarried(ctx, from, id)
+		defer stop()
 	}
 	e, astray := a.await(ctx, patience, from, id)
+	if e == nil && missing != "" && a.unread(id) {
+		a.Silent = true
+		return a.resend(id, method, params, breaks)
+	}
 	if e != nil {
 		if beside != "" {
-			if other, _ := a.await(ctx, a.Patience, from, beside); other == nil {
+			if other, _ := a.await(a.Request.Session.Context(), a.Patience, from, beside); other == nil {
 				a.Silent = true
-				a.missed(from, began, answerTo("ping"))
+				a.missed(beside, from, began, answerTo("ping"))
 			}
 		}
 		if missing == "" {
@@ -218,9 +237,90 @@ func (a *Asker) ask(missing string, id any, method string, params map[string]any
 	}
 	a.Silent = !astray
 	if missing != "" {
-		a.missed(from, began, missing)
+		a.missed(id, from, began, missing)
 	}
 	return nil
+}
+
+// resent ends the id of a request that is sent again because it may have been lost with its stream.
+const resent = "-resent"
+
+// unread reports whether a request of the script may not have reached the client. It went to a stream that the client
+// had closed, as it may at any time, or that ended before the client had the time to read the request.
+func (a *Asker) unread(id any) bool {
+	log := a.Request.Session.Log()
+	if log.Transport != transport.NameHTTP {
+		return false
+	}
+	c := log.Conversation()
+	x := c.Newest(wire.Server, identifier(id))
+	return x == nil || x.Response == nil && judge.Unread(c, x.Request, len(c.Events))
+}
+
+// whileCarried returns a context that ends soon after the end of the stream that carries a request.
+func (a *Asker) whileCarried(ctx context.Context, from int, id any) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	wanted, stream := identifier(id), ""
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		if _, err := a.Request.Session.Log().Await(ctx, from, func(e *wire.Event) bool {
+			if e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.Request &&
+				e.Msg.ID.Key() == wanted.Key() {
+				stream = e.Stream
+			}
+			return e.Kind == wire.KindStreamEnd && e.Stream == stream && stream != ""
+		}); err != nil {
+			return
+		}
+		soon, stop := context.WithTimeout(ctx, 2*judge.Crossing)
+		defer stop()
+		<-soon.Done()
+		if a.unread(id) {
+			cancel()
+		}
+	})
+	return ctx, func() { cancel(); watch.Wait() }
+}
+
+// resend sends a request once more that may have been lost with its stream, under an id that tells that, and on the
+// listening stream if the client has one. It returns the answer, or nil. The second one that gets no answer is missed,
+// wherever it went.
+func (a *Asker) resend(id any, method string, params map[string]any, breaks []string) *wire.Message {
+	name, ok := id.(string)
+	log, ctx := a.Request.Session.Log(), a.Request.Session.Context()
+	if !ok || !a.listened() {
+		return nil
+	}
+	from, began := log.Len(), time.Now()
+	message := map[string]any{"id": name + resent, "method": method}
+	if params != nil {
+		message["params"] = params
+	}
+	a.sendOn(nil, message, breaks)
+	e, _ := a.await(ctx, a.Patience, from, name+resent)
+	switch {
+	case e != nil:
+		a.Silent = false
+		return e.Msg
+	case log.Asked(wire.Server, wire.StringID(name+resent)): // it was sent
+		a.unanswered(from, began, answerTo(method))
+	}
+	return nil
+}
+
+// listened reports whether the client has a listening stream open. It may be opening one.
+func (a *Asker) listened() bool {
+	log := a.Request.Session.Log()
+	soon, cancel := context.WithTimeout(a.Request.Session.Context(), a.Patience/listeningTime)
+	defer cancel()
+	for from := log.Len(); !stillListens(log.Events()); {
+		e, err := log.Await(soon, from, listens)
+		if err != nil {
+			return false
+		}
+		from = e.Seq + 1
+	}
+	return true
 }
 
 // accompany sends a ping before the request with an id, if the script sends its requests beside pings. It returns the
@@ -234,9 +334,16 @@ func (a *Asker) accompany(id string) string {
 	return id
 }
 
-// missed records in the log that an answer did not come in time. If the client has left in the meantime, it must have
-// had the time to answer and have continued with something else instead.
-func (a *Asker) missed(from int, began time.Time, note string) {
+// missed records in the log that the answer to a request did not come in time, if the request has reached the client.
+func (a *Asker) missed(id any, from int, began time.Time, note string) {
+	if !a.unread(id) {
+		a.unanswered(from, began, note)
+	}
+}
+
+// unanswered records in the log that an answer did not come in time. If the client has left in the meantime, it must
+// have had the time to answer and have continued with something else instead.
+func (a *Asker) unanswered(from int, began time.Time, note string) {
 	log := a.Request.Session.Log()
 	if !a.hasLeft(from) || time.Since(began) > a.Patience/shortest && requestsAfter(log, from) {
 		_, _ = log.Append(wire.Event{Kind: wire.KindTimeout, From: wire.Client, Note: note})
@@ -275,7 +382,7 @@ func (a *Asker) AtOnce(method string, params map[string]any, ids ...wire.ID) {
 				e.Msg.ID.Key() == id.Key() || hangsUp(e)
 		}); err != nil || hangsUp(e) {
 			a.Silent = true
-			a.missed(from, began, answerTo(method))
+			a.missed(id, from, began, answerTo(method))
 			return
 		}
 	}

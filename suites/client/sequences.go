@@ -473,15 +473,15 @@ func (p *sequencer) asExpected(w *asked, e *wire.Event) bool {
 // judge waits for the answer to a request and returns its fault, or nil.
 func (p *sequencer) judge(r *sent) *stumble {
 	e := p.answer(r)
-	if e == nil && p.hasLeft(r.from) {
-		p.left = true
+	if e == nil && (p.hasLeft(r.from) || p.unread(r.id)) {
+		p.left = true // or it does not read the stream any more
 		return nil
 	}
 	proof := p.Request.Session.Log().Conversation().Newest(wire.Server, r.id).Events()
 	switch {
 	case e == nil:
 		if p.patience == 0 && !r.user {
-			p.missed(r.from, r.began, answerTo(r.method))
+			p.missed(r.id, r.from, r.began, answerTo(r.method))
 		}
 		return &stumble{word: r.word, missing: true, problem: r.what + " gets no answer",
 			requirement: "base.response.present", events: proof}
@@ -563,10 +563,10 @@ func (p *sequencer) lasts(s *stumble, control *asked, gone bool) bool {
 func (p *sequencer) deaf() bool {
 	p.patience = p.Patience / 2
 	ping := p.send(p.words[0], 0, 0)
-	if p.left || p.answer(ping) != nil || p.hasLeft(ping.from) {
+	if p.left || p.answer(ping) != nil || p.hasLeft(ping.from) || p.unread(ping.id) {
 		return false
 	}
-	p.missed(ping.from, ping.began, answerTo(ping.method))
+	p.missed(ping.id, ping.from, ping.began, answerTo(ping.method))
 	return true
 }
 

@@ -74,10 +74,14 @@ func (t *T) recordVaried(found *family.Findings) {
 	}
 }
 
-// passedOver reports whether the client answered a later request of the server, and this
-// one not.
+// passedOver reports whether the client answered a later request of the server, and this one not, although it must
+// have read it.
 func (t *T) passedOver(x *judge.Exchange) bool {
-	return x != nil && x.Response == nil && slices.ContainsFunc(t.conversationOf(x).Exchanges,
+	if x == nil || x.Response != nil {
+		return false
+	}
+	c := t.conversationOf(x)
+	return !judge.Unread(c.Conversation, x.Request, len(c.Events)) && slices.ContainsFunc(c.Exchanges,
 		func(y *judge.Exchange) bool {
 			return y.From() == wire.Server && y.Request.Conn == x.Request.Conn && y.Request.Seq > x.Request.Seq &&
 				y.Response != nil

@@ -3,10 +3,12 @@ package clienthooks
 import (
 	"bytes"
 	"context"
+	"io"
 	"net"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -128,6 +130,64 @@ func (c *rewriter) Write(p []byte) (int, error) {
 		}
 	}
 	return len(p), nil
+}
+
+// ListeningForOne closes the listening stream behind each message, and opens another one without Last-Event-ID.
+func ListeningForOne(c *client.Standalone) { ClosingBehind(http.MethodGet)(c) }
+
+// ClosingBehind closes the stream of each request with a method behind the first message on it: for a POST only if
+// that has an event id, by which the client resumes the stream.
+func ClosingBehind(method string) apply {
+	return func(c *client.Standalone) {
+		var heard sync.Map
+		Connections(func(conn net.Conn) net.Conn {
+			return &closingBehind{rewriter: &rewriter{Conn: conn}, heard: &heard, method: method}
+		})(c)
+	}
+}
+
+// closingBehind is a connection that is closed behind the first message on the stream of a request, unless that
+// resumes another one, and behind one with an id if it is to be resumed. What the server has sent behind the message is
+// lost.
+type closingBehind struct {
+	*rewriter
+	method        string
+	heard         *sync.Map // ids of events that were the last before a connection was closed
+	listens, over bool
+	text          []byte // what has come
+}
+
+func (c *closingBehind) Write(p []byte) (int, error) {
+	c.change = func(h *Head) {
+		if _, heard := c.heard.Load(h.Get("Last-Event-Id")); heard && c.method == http.MethodGet {
+			h.Set("Last-Event-Id")
+		}
+		c.listens = h.Method() == c.method && h.Get("Mcp-Session-Id") != "" && h.Get("Last-Event-Id") == ""
+	}
+	return c.rewriter.Write(p)
+}
+
+func (c *closingBehind) Read(p []byte) (int, error) {
+	if c.over {
+		_ = c.Close()
+		return 0, io.EOF
+	}
+	n, err := c.Conn.Read(p)
+	if !c.listens {
+		return n, err
+	}
+	before := len(c.text)
+	c.text = append(c.text, p[:n]...)
+	if head, event, ok := bytes.Cut(c.text, []byte("\ndata: ")); ok {
+		_, id, named := bytes.Cut(head, []byte("\nid: "))
+		if data, _, ok := bytes.Cut(event, []byte("\n\n")); ok && (named || c.method == http.MethodGet) {
+			id, _, _ = bytes.Cut(id, []byte("\n"))
+			c.heard.Store(string(id), true)
+			c.over = true
+			n = len(head) + len("\ndata: ") + len(data) + len("\n\n") - before
+		}
+	}
+	return n, err
 }
 
 // ResumingAs gives the GET that resumes a stream after an event other fields in place of Last-Event-ID.

@@ -86,6 +86,45 @@ func reopening(ctx context.Context, conn *transport.HTTPConn, times int) {
 	}
 }
 
+// atMessages does something at each message of the server on the streams of the client's requests of one kind.
+func atMessages(kind string, action func(ctx context.Context, conn *transport.HTTPConn, e *wire.Event)) apply {
+	return Wrapping(func(conn transport.Conn) transport.Conn {
+		raw, ok := conn.(*transport.HTTPConn)
+		if !ok {
+			return conn
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		c := &watched{Conn: conn, cancel: cancel, done: make(chan struct{})}
+		go func() {
+			defer close(c.done)
+			for from := 0; ; {
+				e, err := raw.Log().Await(ctx, from, func(e *wire.Event) bool {
+					return e.Kind == wire.KindMessage && e.From == wire.Server && strings.HasPrefix(e.Stream, kind)
+				})
+				if err != nil {
+					return
+				}
+				action(ctx, raw, e)
+				from = e.Seq + 1
+			}
+		}()
+		return c
+	})
+}
+
+// watched is a connection beside which a goroutine runs until it is closed.
+type watched struct {
+	transport.Conn
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+func (c *watched) Close(ctx context.Context) error {
+	c.cancel()
+	<-c.done
+	return c.Conn.Close(ctx)
+}
+
 const (
 	bothListed  = "Accept lists both content types; HTTP leaves order, weights, parameters and further types to the client."
 	anyCase     = "Names of header fields and media types are case-insensitive in HTTP."
@@ -343,6 +382,33 @@ var httpOddities = []Oddity{
 		Scenarios: []string{"http/listening", "http/plain"},
 		Untried:   []string{"http.client.get-*", "*.list-changed.*", "lifecycle.shutdown.http-close"},
 		Apply:     unlistening(func(ctx context.Context, conn *transport.HTTPConn) { reopening(ctx, conn, 1) }),
+	},
+	{
+		ID:      "http.listens-for-one",
+		Summary: "The GET stream is closed behind the first message on it, and opened again without Last-Event-ID.",
+		Why:     mayListen, Source: ofListening, Transports: OverHTTP,
+		Scenarios: []string{"http/listening", CutStream, LostSession, "lists/changed", Notifications, Requests, Sampling},
+		Apply:     ListeningForOne,
+	},
+	{
+		ID:      "http.resumes-behind-each",
+		Summary: "The stream of a POST is closed behind the first event with an id, and resumed from there.",
+		Why:     "Disconnection may occur at any time, and a client resumes if it wishes to.",
+		Source:  at("basic/transports", "resumability-and-redelivery"), Transports: OverHTTP,
+		Scenarios: []string{CutStream, Requests, Notifications, Sampling},
+		Apply:     ClosingBehind(http.MethodPost),
+	},
+	{
+		ID:      "http.leaves-answered-streams",
+		Summary: "The stream of a POST is closed as soon as the response to the request has come on it.",
+		Why:     "Disconnection may occur at any time; the server need not send anything behind the response.",
+		Source:  ofSending, Transports: OverHTTP,
+		Scenarios: []string{CutStream, "http/broken-end", "http/sse-answers", Requests, "time/*"},
+		Apply: atMessages("post:", func(_ context.Context, conn *transport.HTTPConn, e *wire.Event) {
+			if e.Msg.IsResponse() {
+				conn.Drop(e.Stream)
+			}
+		}),
 	},
 	{
 		ID:      "http.preflights",

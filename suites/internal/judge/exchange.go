@@ -114,9 +114,9 @@ func judgeEcho(x *Exchange, responder wire.Party, rec *Recorder) {
 	}
 }
 
-// unanswered returns the request that a timeout tells of, if it stayed without
-// any response: the first one of its method that no timeout has told of yet.
-func (c *Conversation) unanswered(timeout *wire.Event, told map[*Exchange]bool) *Exchange {
+// unanswered returns the request that a timeout tells of, if it stayed without any response. That is the first one of
+// its method that no timeout has told of yet. A request that may have been lost with its stream comes last.
+func (c *Conversation) unanswered(timeout *wire.Event, told map[*Exchange]bool) (found *Exchange) {
 	method, ok := strings.CutPrefix(timeout.Note, "answer to ")
 	if !ok {
 		return nil
@@ -125,11 +125,16 @@ func (c *Conversation) unanswered(timeout *wire.Event, told map[*Exchange]bool) 
 		if x.Method() == method && x.From() != timeout.From && x.Response == nil && !told[x] &&
 			(x.Cancelled == nil || x.Cancelled.Seq > timeout.Seq) && x.Request.Seq < timeout.Seq &&
 			x.Request.Msg.ID.Usable() {
-			told[x] = true
-			return x
+			found = x
+			if !Unread(c.Conversation, x.Request, timeout.Seq) {
+				break
+			}
 		}
 	}
-	return nil
+	if found != nil {
+		told[found] = true
+	}
+	return found
 }
 
 // leftUnread reports whether the client closed the stream of a request and may not have read the request. It may have

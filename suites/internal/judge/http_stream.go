@@ -379,6 +379,13 @@ type eventStream struct {
 	ended bool
 }
 
+// leftBehind reports whether a client that resumes a stream may have closed it behind an event, before it read the next
+// one.
+func (c *Conversation) leftBehind(s *eventStream, last string, get *wire.Event) bool {
+	i := slices.IndexFunc(s.history, func(e *wire.Event) bool { return e.SSE.ID == last })
+	return i >= 0 && i+1 < len(s.history) && Unread(c.Conversation, s.history[i+1], get.Seq)
+}
+
 // basic/transports#resumability-and-redelivery
 func judgeEventIDs(c *Conversation, rec *Recorder) {
 	if c.Transport != transport.NameHTTP {
@@ -399,7 +406,9 @@ func judgeEventIDs(c *Conversation, rec *Recorder) {
 		if e == x.Request && x.Resumes() {
 			last := x.Request.HTTP.Header.Get(headerLast)
 			// Any stream that broke off with this id may be meant.
-			ok := slices.ContainsFunc(carriers[last], func(s *eventStream) bool { return s.last == last || !s.ended })
+			ok := slices.ContainsFunc(carriers[last], func(s *eventStream) bool {
+				return s.last == last || !s.ended || c.leftBehind(s, last, e)
+			})
 			if known, found := seen[last]; found && x.Method() == http.MethodGet {
 				bound[x] = known.stream
 				carried[known.stream].ended = false

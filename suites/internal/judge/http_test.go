@@ -69,7 +69,7 @@ func headers(pairs ...string) http.Header {
 // ask sends a request and returns its stream.
 func (s *httpScript) ask(method, url, body string, h http.Header) string {
 	s.n++
-	stream := fmt.Sprintf("x:%d", s.n)
+	stream := s.newest()
 	if body != "" || method == http.MethodPost {
 		s.add(wire.Event{Kind: wire.KindMessage, From: wire.Client, Stream: stream, Raw: []byte(body)})
 	}
@@ -101,6 +101,11 @@ func (s *httpScript) empty(stream, id string) {
 func (s *httpScript) end(stream string) {
 	s.add(wire.Event{Kind: wire.KindStreamEnd, From: wire.Server, Stream: stream})
 }
+
+// newest is the name of the stream that was opened last.
+func (s *httpScript) newest() string { return fmt.Sprintf("x:%d", s.n) }
+
+func (s *httpScript) endLast() { s.end(s.newest()) }
 
 const mcp = "http://localhost/mcp"
 
@@ -491,7 +496,20 @@ func TestHTTPRules(t *testing.T) {
 				s.get(later(headerLast, "1"), 200, "text/event-stream")
 			},
 			func(s *httpScript) {
+				s.handshake().stream(callSix, true, "1", progSix, "2", doneSix).wait(time.Second).endLast()
+				s.get(later(headerLast, "1"), 200, "text/event-stream")
+			},
+		},
+		{
+			"http.client.last-event-id", wire.Client,
+			func(s *httpScript) { // which left before the second event could arrive, and the server saw nothing of that
 				s.handshake().stream(callSix, false, "1", progSix, "2", doneSix)
+				s.get(later(headerLast, "1"), 200, "text/event-stream")
+			},
+			func(s *httpScript) { // although it has answered the second event
+				s.handshake().stream(callSix, true, "1", progSix, "2", serverAsk)
+				stream := s.newest()
+				s.post(clientSay, later(), 202, "", "").end(stream)
 				s.get(later(headerLast, "1"), 200, "text/event-stream")
 			},
 		},
@@ -510,7 +528,7 @@ func TestHTTPRules(t *testing.T) {
 				s.add(wire.Event{Kind: wire.KindStreamEnd, From: wire.Client, Stream: x})
 				y := s.get(later(headerLast, "1"), 200, "text/event-stream")
 				s.event(y, "2", serverAsk)
-				s.end(y)
+				s.wait(time.Second).end(y)
 				s.get(later(headerLast, "1"), 200, "text/event-stream")
 			},
 		},

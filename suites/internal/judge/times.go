@@ -3,6 +3,7 @@ package judge
 import (
 	"math"
 	"net/http"
+	"slices"
 	"sort"
 	"time"
 
@@ -34,6 +35,29 @@ func (c *Conversation) knew(later, earlier *wire.Event) bool {
 	return gap >= Crossing && within(c.answeredOn(earlier.Stream), earlier.Seq) < later.Seq ||
 		gap >= overtaking && earlier.From == wire.Server && c.Transport == transport.NameHTTP &&
 			later.Seq < c.asksAtOnce()
+}
+
+// Unread reports whether a message of a server may have been lost with its stream, which ended soon after it. The
+// receiver may have closed the stream before it read the message, and each side may do so at any time
+// (basic/transports#sending-messages-to-the-server). It has read the message if, before a position in the log, it
+// answered that or a later request on the stream, or resumed the stream behind the message.
+func Unread(c *wire.Conversation, e *wire.Event, until int) bool {
+	stream := c.Carrier(e)
+	if e.From != wire.Server || stream == nil || stream.End == nil || stream.End.Seq < e.Seq ||
+		stream.End.At-e.At > Crossing {
+		return false
+	}
+	named := make(map[string]bool)
+	for _, x := range c.HTTP {
+		if last := x.Request.HTTP.Header.Get(headerLast); last != "" && e.Seq < x.Request.Seq && x.Request.Seq < until {
+			named[last] = true
+		}
+	}
+	return !slices.ContainsFunc(c.Exchanges, func(x *Exchange) bool {
+		return x.Request.Stream == e.Stream && x.Request.Seq >= e.Seq && x.Response != nil && x.Response.Seq < until
+	}) && !slices.ContainsFunc(c.Events[e.Seq:stream.End.Seq], func(later *wire.Event) bool {
+		return later.Stream == e.Stream && later.SSE != nil && later.SSE.HasID && named[later.SSE.ID]
+	})
 }
 
 // asksAtOnce returns the position of the first POST with a request that a client made while another was open.
