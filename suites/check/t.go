@@ -35,6 +35,7 @@ type T struct {
 	premises  []*wire.Event
 	// The messages that Send sent since the last Fence and that need no answer.
 	unawaited []*wire.Event
+	fence     *wire.Event // the request of the last Fence
 	outcome   Outcome
 	rec       *ledger.Recorder
 	varied    *variation // while members of a family are tried
@@ -441,7 +442,21 @@ func (t *T) offers(s *client.Session, method string) {
 // server was going to answer at once to an earlier message has then arrived.
 func (t *T) Fence() {
 	t.Settle()
-	t.FenceOn(t.Session)
+	t.fence = t.FenceOn(t.Session)
+}
+
+// Fenced is Fence, unless nothing was sent in the session since the last one.
+func (t *T) Fenced() {
+	all := t.Session.Log().Events()
+	for i := len(all) - 1; t.fence != nil && i >= 0; i-- {
+		switch e := all[i]; {
+		case e == t.fence:
+			return
+		case e.From == wire.Client && (e.Stream == "" || e.Stream != t.fence.Stream):
+			i = 0 // something was sent
+		}
+	}
+	t.Fence()
 }
 
 // FenceMildly is Fence for a server that no sentence obliges to continue: a missing answer is only a warning.
@@ -469,12 +484,13 @@ func (t *T) Settle() {
 }
 
 // FenceOn is Fence on another session.
-func (t *T) FenceOn(s *client.Session) {
+func (t *T) FenceOn(s *client.Session) (sent *wire.Event) {
 	x, err := s.Call(t.Context, s.NoOp(), nil)
 	if err != nil {
 		t.Show(x.Events()...)
 	}
 	t.Must(err)
+	return x.Request
 }
 
 // Mark returns a position in the session's log, for Since.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -19,9 +18,9 @@ type members struct {
 }
 
 // Draw returns the members of a family that the check tries in this run, the plain one first. The check has to
-// declare the family. Each place where the check sends a large family gets a sample of its own. A quick run draws like
+// declare the family. Each check gets a sample of its own from a large family. A quick run draws like
 // others, since the check may leave out some: [T.Vary] tries the first of those that are left.
-func (t *T) Draw(name string, place ...string) []family.Member {
+func (t *T) Draw(name string) []family.Member {
 	if !slices.Contains(t.check.Families, name) {
 		panic(fmt.Sprintf("the check %s does not declare the family %s", t.check.Name, name))
 	}
@@ -29,7 +28,23 @@ func (t *T) Draw(name string, place ...string) []family.Member {
 	if !t.Further() {
 		choice.Budget = result.Default
 	}
-	return choice.Draw(name, strings.Join(append([]string{t.check.Name}, place...), " "))
+	return choice.Draw(name, t.check.Name)
+}
+
+// DrawFew is Draw for a further place where the server gets such values. Only a thorough run tries there more than the
+// plain member and those that are to be tried everywhere.
+func (t *T) DrawFew(name string) []family.Member {
+	return slices.DeleteFunc(t.Draw(name), func(m family.Member) bool {
+		return !m.Plain() && !m.Everywhere && !t.Thorough()
+	})
+}
+
+// DrawAt is Draw for the first of several places of a check, and DrawFew for the others.
+func (t *T) DrawAt(place int, name string) []family.Member {
+	if place == 0 {
+		return t.Draw(name)
+	}
+	return t.DrawFew(name)
 }
 
 // Random returns the source of the random choices of the check in this run.

@@ -48,6 +48,9 @@ type Member struct {
 	Times int `yaml:"times"`
 	// Sampled members are drawn in part: they are like others that are always drawn.
 	Sampled bool `yaml:"sampled"`
+	// Everywhere marks what breaks the code behind a place, and is drawn at each place. The others break what reads and
+	// writes all messages: they are drawn at the first place only.
+	Everywhere bool `yaml:"everywhere"`
 	// Thorough members are drawn only by a thorough run.
 	Thorough bool `yaml:"thorough"`
 

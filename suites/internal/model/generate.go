@@ -15,8 +15,14 @@ func Generate(r *rand.Rand, o Options) []Action {
 	for len(g.all)+len(g.unsatisfied) < o.Length {
 		g.step()
 	}
+	for g.finishes < g.Finishes && len(g.running) < maxRunning && g.enabled(Action{Kind: Work}) {
+		g.do(Action{Kind: Work})
+	}
 	g.finish()
-	for _, d := range slices.Clone(g.unsatisfied) {
+	for due := slices.Clone(g.unsatisfied); len(due) > 0; {
+		next := max(0, slices.IndexFunc(due, g.begun))
+		d := due[next]
+		due = slices.Delete(due, next, next+1)
 		g.fulfil(d)
 	}
 	return append(g.all, g.rest()...)
@@ -55,12 +61,21 @@ type duty struct {
 // duties returns what has to be in a sequence: what shares a topic follows each other, and is open at the same time;
 // all follows what is refused and the cancellation of what is unknown; what is about the topic of the requests that
 // take their time follows the cancellation of one; all is done beside one; and a request of each word is cancelled
-// after it was answered, and made again.
+// after it was answered, and made again. A word that is answered by the code of another one is only done beside one.
 func (s *state) duties() []duty {
 	var all []duty
 	for i, w := range s.Words {
 		word := symbol{Ask, i}
+		if s.Works > 0 {
+			all = append(all, duty{then: word, beside: true})
+		}
+		if w.Alike {
+			continue
+		}
 		for j, then := range s.Words {
+			if then.Alike {
+				continue
+			}
 			toggles := i == j && w.Sets+w.Unsets != ""
 			if (w.Refused || share(w.Topics, then.Topics)) && !toggles {
 				all = append(all, duty{first: word, then: symbol{Ask, j}})
@@ -79,12 +94,9 @@ func (s *state) duties() []duty {
 				all = append(all, duty{first: symbol{Notify, j}, then: word})
 			}
 		}
-		if s.Works > 0 {
-			all = append(all, duty{then: word, beside: true})
-			if slices.Contains(w.Topics, s.WorkTopic) {
-				all = append(all, duty{first: symbol{kind: Cancel}, then: word},
-					duty{first: ended(symbol{kind: Work}), then: word})
-			}
+		if s.Works > 0 && slices.Contains(w.Topics, s.WorkTopic) {
+			all = append(all, duty{first: symbol{kind: Cancel}, then: word},
+				duty{first: ended(symbol{kind: Work}), then: word})
 		}
 	}
 	for j := range max(1, len(s.Notices)) {
@@ -342,13 +354,19 @@ func (g *generator) fulfil(d duty) {
 		g.do(Action{Kind: Await})
 	}
 	g.prepare(d.then)
-	if !d.beside || len(g.running) == 0 {
+	if !d.beside && !g.begun(d) || d.beside && len(g.running) == 0 {
 		g.make(first)
 	}
 	if d.then.kind == CancelEnded && len(g.open) > 0 {
 		g.do(Action{Kind: Await})
 	}
 	g.make(d.then)
+}
+
+// begun reports whether the first half of a duty was the last thing that was done.
+func (g *generator) begun(d duty) bool {
+	return !d.beside && d.first == g.last && !g.satisfied(d) &&
+		(!d.atOnce || slices.ContainsFunc(g.open, func(n int) bool { return g.request(n) == d.first }))
 }
 
 // make does something, and what it takes before.

@@ -46,6 +46,9 @@ type Word struct {
 	Sets, Unsets string
 	// Kept says that its answer is a fact by itself: it is asked before everything else, and after it.
 	Kept bool
+	// Alike says that another word is answered by the same code: what has to follow each word does not have to follow
+	// this one.
+	Alike bool
 	// Most is how often it is asked; 0 for as often as may be.
 	Most int
 }

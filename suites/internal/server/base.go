@@ -56,7 +56,7 @@ var baseChecks = []*check.Check{
 		Families: []string{"ids"},
 		Body: func(t *check.T) {
 			// The code that refuses a request may treat its id otherwise than the code that serves it.
-			refusedUnderIDs(t, t.Draw("ids"))
+			refusedUnderIDs(t, t.DrawFew("ids"))
 		},
 	},
 	{
@@ -172,23 +172,26 @@ var baseChecks = []*check.Check{
 						quote(jsonValue(bad.params)))
 				}
 			}
-			for _, place := range stringPlaces {
-				if !t.Session.Capability(place.capability) || place.optional && !t.Target.List(place.method).Served() {
+			place := 0
+			for _, of := range stringPlaces {
+				if !t.Session.Capability(of.capability) || of.optional && !t.Target.List(of.method).Served() {
 					continue
 				}
-				t.Vary(t.Draw("not-strings", place.method), func(m family.Member) {
-					x := t.Call(place.method, place.params(m.Value()), client.Deliberately("*"))
+				members := t.DrawAt(place, "not-strings")
+				place++
+				t.Vary(members, func(m family.Member) {
+					x := t.Call(of.method, of.params(m.Value()), client.Deliberately("*"))
 					switch {
-					case m.Value() == nil && place.dispensable && x.Result() != nil,
-						place.optional && x.Result() != nil:
+					case m.Value() == nil && of.dispensable && x.Result() != nil,
+						of.optional && x.Result() != nil:
 						return // like a member that is not there
-					case place.method == "resources/read" && refusedWith(x, -32002):
+					case of.method == "resources/read" && refusedWith(x, -32002):
 						return // like a resource that does not exist
-					case nothingToServe(t, x), place.method == "tools/call" && refusesAllCalls(t, x):
+					case nothingToServe(t, x), of.method == "tools/call" && refusesAllCalls(t, x):
 						return
 					}
 					t.Check("base.error.invalid-params", x).To(HaveErrorCode(-32602), "with %s as the %s", m,
-						place.member)
+						of.member)
 				})
 			}
 			if !tried {
@@ -215,7 +218,7 @@ var baseChecks = []*check.Check{
 				`{"jsonrpc":"2.0","id":987654321,"result":{"tools":[]}}`,
 				`{"jsonrpc":"2.0","id":"mcpconform-stray-too","error":{"code":-32603,"message":"stray"}}`,
 			} {
-				t.Fence() // what answers something before is not mistaken for an answer to this
+				t.Fenced() // what answers something before is not mistaken for an answer to this
 				mark := t.Mark()
 				sent := t.Send(raw, client.Deliberately("*"))
 				t.About(survivesNonMessage(t))
@@ -233,20 +236,21 @@ var baseChecks = []*check.Check{
 			silent(t, `{"jsonrpc":"2.0","method":"notifications/mcpconform/no-such"}`)
 			// Without an id, the method of a request is that of an unknown notification.
 			t.About("base.notification.no-response")
-			requests := []check.RPC{{Method: t.NoOp()}}
+			requests, raws := []check.RPC{{Method: t.NoOp()}}, []string(nil)
 			for _, feature := range refusals {
 				if t.Session.Capability(feature.capability) && feature.capability != "logging" {
 					requests = append(requests, feature.calls...)
 				}
 			}
 			for _, r := range requests[:t.Most(len(requests), 1)] {
-				t.Clear()
 				message := map[string]any{"jsonrpc": "2.0", "method": r.Method}
 				if r.Params != nil {
 					message["params"] = r.Params
 				}
-				silent(t, string(client.Marshal(message)))
+				raws = append(raws, string(client.Marshal(message)))
 			}
+			t.Clear()
+			silent(t, raws...)
 		},
 		Needs: repeated(check.Needs{Session: check.Own}),
 	},
@@ -266,10 +270,9 @@ var baseChecks = []*check.Check{
 		Needs:        repeated(check.Needs{Session: check.Own}),
 		Body: func(t *check.T) {
 			// A server that ends because of it has not responded (basic/index#notifications).
-			silentUntil(t,
+			silentUntil(t, t.FenceMildly,
 				`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{"not":"an id"}}}`,
-				t.FenceMildly)
-			silentUntil(t, `{"jsonrpc":"2.0","method":"notifications/progress","params":{}}`, t.FenceMildly)
+				`{"jsonrpc":"2.0","method":"notifications/progress","params":{}}`)
 		},
 	},
 	{
@@ -311,83 +314,11 @@ var baseChecks = []*check.Check{
 		},
 	},
 	{
-		Name:         "base/extra-members",
-		Requirements: []string{"base.params.open", "base.params.omitted", "meta.attach.request"},
-		Body: func(t *check.T) {
-			// Params are open: a member that the revision does not define is not a reason to refuse a request.
-			methods := append([]string{t.NoOp()}, t.Served()...)
-			for _, method := range methods[:t.Most(len(methods), 2)] {
-				t.About("base.params.omitted")
-				t.Expect(t.Call(method, nil)).To(HaveResult())
-				t.Expect(t.Call(method, map[string]any{})).To(HaveResult())
-				t.About("meta.attach.request")
-				t.Expect(t.Call(method,
-					map[string]any{"_meta": map[string]any{"example.com/mcpconform": "any"}})).To(HaveResult())
-				if method != "ping" {
-					t.About("base.params.open")
-					t.Expect(t.Call(method, map[string]any{"mcpconform": true})).To(HaveResult())
-				}
-			}
-			for _, rpc := range workingCalls(t) {
-				for _, more := range []struct {
-					id, member string
-					value      any
-				}{
-					{"base.params.open", "mcpconform", true},
-					{"meta.attach.request", "_meta", map[string]any{"example.com/mcpconform": "any"}},
-				} {
-					t.Clear()
-					t.About(more.id)
-					params := maps.Clone(rpc.Params)
-					params[more.member] = more.value
-					with, err := t.Session.Call(t.Context, rpc.Method, params)
-					t.Show(with.Events()...)
-					if timedOut(err) && rpc.Method == "tools/call" {
-						continue // a tool may take its time
-					}
-					t.Must(err)
-					if !worked(with) && worked(t.Call(rpc.Method, rpc.Params)) {
-						t.Expect(with).To(Succeed(), "with the member %s in its params, while it works without",
-							more.member)
-					}
-				}
-			}
-		},
-	},
-	{
-		Name:         "base/members-beside",
-		Requirements: []string{"base.params.open", "meta.attach.request", "progress.request"},
-		Needs:        check.Needs{Session: check.Own, Beside: true},
-		Body: func(t *check.T) {
-			// Each method has a reader of its own for its params. The check adds members that any request may have to
-			// requests with a known answer.
-			for _, known := range slices.Concat(furtherPages(t), settings(t), workingCalls(t)) {
-				t.About("base.response.present")
-				control := t.Call(known.Method, known.Params)
-				if !worked(control) {
-					continue
-				}
-				for _, more := range anyMembers {
-					t.Clear()
-					t.About(more.id)
-					with, err := t.Session.Call(t.Context, known.Method, more.add(known.Params, known.Method))
-					t.Show(with.Events()...)
-					if timedOut(err) && known.Method == "tools/call" {
-						continue // a tool may take its time
-					}
-					t.Must(err)
-					if alike(with, control) {
-						continue
-					}
-					if again := t.Call(known.Method, known.Params); worked(again) && alike(again, control) {
-						t.Expect(with).To(Succeed(), "with the member %s in its params, while it works without",
-							more.name)
-						t.Fail("with the member %s beside the cursor, %s gives another page than without", more.name,
-							known.Method)
-					}
-				}
-			}
-		},
+		Name: "base/extra-members",
+		Requirements: []string{"base.params.open", "base.params.omitted", "meta.attach.request",
+			"progress.request"},
+		Needs: check.Needs{Session: check.Own, Beside: true},
+		Body:  extraMembers,
 	},
 	{
 		Name: "base/meta-keys",
@@ -396,8 +327,9 @@ var baseChecks = []*check.Check{
 		Families: []string{"meta-values"},
 		Body: func(t *check.T) {
 			servesMeta(t)
-			for _, method := range slices.Concat([]string{t.NoOp()}, t.Served()[:min(1, len(t.Served()))]) {
-				t.Vary(t.Draw("meta-values", method), func(m family.Member) {
+			methods := slices.Concat([]string{t.NoOp()}, t.Served()[:min(1, len(t.Served()))])
+			for i, method := range methods {
+				t.Vary(t.DrawAt(i, "meta-values"), func(m family.Member) {
 					t.Check("meta.attach.request", t.Call(method, map[string]any{"_meta": m.Value()})).To(HaveResult(),
 						"with the _meta %s", m)
 				})
@@ -665,7 +597,7 @@ func invalidRequests(t *check.T) {
 			break
 		}
 		t.Clear()
-		t.Fence()
+		t.Fenced()
 		own := wire.StringID(fmt.Sprintf("mcpconform-invalid-%d", i))
 		mark := t.Mark()
 		sent := t.Send(fmt.Sprintf(v.raw, own, t.NoOp()), client.Deliberately("*"))
@@ -800,8 +732,11 @@ var stringPlaces = []struct {
 // notObjects sends arguments that are not an object to a tool and a prompt without required arguments. A server may
 // take null for no arguments, and also the empty array, since some languages write an empty object so.
 func notObjects(t *check.T) {
+	place := 0
 	try := func(method string, name any) {
-		t.Vary(t.Draw("not-objects"), func(m family.Member) {
+		members := t.DrawAt(place, "not-objects")
+		place++
+		t.Vary(members, func(m family.Member) {
 			x := t.Call(method, map[string]any{"name": name, "arguments": m.Value()}, client.Deliberately("*"))
 			if x.Result() != nil && (!worked(x) || m.Value() == nil || m.Raw() == "[]") {
 				return
@@ -1051,25 +986,85 @@ func worksAlone(t *check.T, call check.Call) bool {
 	return err == nil && worked(x)
 }
 
-// anyMember is a member that the params of any request may have beside those of its method.
+// anyMember is a member that the params of any request, or their _meta, may have beside those of its method.
 type anyMember struct {
 	id, name string
+	inMeta   bool
 	value    func(of string) any
 }
 
 var anyMembers = []anyMember{
-	{"base.params.open", "mcpconform", func(string) any { return true }},
-	{"meta.attach.request", "_meta", func(string) any { return map[string]any{"example.com/mcpconform": "any"} }},
-	{"progress.request", "_meta.progressToken", func(of string) any { return "mcpconform-beside-" + of }},
+	{"base.params.open", "mcpconform", false, func(string) any { return true }},
+	{"meta.attach.request", "example.com/mcpconform", true, func(string) any { return "any" }},
+	{"progress.request", "progressToken", true, func(of string) any { return "mcpconform-beside-" + of }},
+}
+
+// extraMembers adds members that any request may have to the params of requests with a known answer: each method has
+// a reader of its own for its params, which are open. The members are added one by one if not all together are taken.
+func extraMembers(t *check.T) {
+	var all []check.RPC
+	for _, method := range append([]string{t.NoOp()}, t.Served()...) {
+		t.About("base.params.omitted")
+		t.Expect(t.Call(method, map[string]any{})).To(HaveResult())
+		all = append(all, check.RPC{Method: method})
+	}
+	for _, known := range slices.Concat(all, furtherPages(t), settings(t), workingCalls(t)) {
+		t.Clear()
+		t.About("base.response.present")
+		control := t.Call(known.Method, known.Params)
+		if known.Params == nil {
+			t.About("base.params.omitted")
+			t.Expect(control).To(HaveResult())
+		}
+		members := anyMembers
+		if known.Method == "ping" {
+			members = members[1:]
+		}
+		if !worked(control) || takesAll(t, known, control, members...) {
+			continue
+		}
+		for _, more := range members {
+			t.Clear()
+			t.About(more.id)
+			if takesAll(t, known, control, more) {
+				continue
+			}
+			with := t.Call(known.Method, more.add(known.Params, known.Method))
+			if again := t.Call(known.Method, known.Params); worked(again) && alike(again, control) {
+				t.Expect(with).To(Succeed(), "with the member %s in its params, while it works without", more.name)
+				t.Fail("with the member %s beside the cursor, %s gives another page than without", more.name,
+					known.Method)
+			}
+		}
+	}
+}
+
+// takesAll reports whether a request with further members is served like the one without. A tool may take its time.
+func takesAll(t *check.T, known check.RPC, control *client.Exchange, members ...anyMember) bool {
+	params := known.Params
+	for _, more := range members {
+		params = more.add(params, known.Method)
+	}
+	with, err := t.Session.Call(t.Context, known.Method, params)
+	t.Show(with.Events()...)
+	if timedOut(err) && known.Method == "tools/call" {
+		return true
+	}
+	t.Must(err)
+	return alike(with, control)
 }
 
 // add returns the params with the member.
 func (m anyMember) add(params map[string]any, method string) map[string]any {
-	with := maps.Clone(params)
-	if m.name == "_meta.progressToken" {
-		return withToken(params, m.value(method))
+	with := maps.Collect(maps.All(params))
+	if !m.inMeta {
+		with[m.name] = m.value(method)
+		return with
 	}
-	with[m.name] = m.value(method)
+	before, _ := with["_meta"].(map[string]any)
+	meta := maps.Collect(maps.All(before))
+	meta[m.name] = m.value(method)
+	with["_meta"] = meta
 	return with
 }
 
@@ -1190,19 +1185,35 @@ func refusesUnnamed(e *wire.Event) bool {
 	return e.Msg.Kind == wire.ErrorResponse && !e.Msg.ID.Usable()
 }
 
-// silent sends a notification and fails if anything answers it before a ping
-// that follows it is answered.
-func silent(t *check.T, raw string) { silentUntil(t, raw, t.Fence) }
+// silent sends notifications and fails if anything answers them before a ping that follows them is answered. They are
+// sent in pairs, since more in a row are a burst, and one by one if something answers a pair.
+func silent(t *check.T, raws ...string) {
+	for pair := range slices.Chunk(raws, 2) {
+		t.Clear()
+		silentUntil(t, t.Fence, pair...)
+	}
+}
 
 // silentUntil is silent with a fence of the caller's.
-func silentUntil(t *check.T, raw string, fence func()) {
-	t.Fence() // what answers something before is not mistaken for an answer to this
+func silentUntil(t *check.T, fence func(), raws ...string) {
+	t.Fenced() // what answers something before is not mistaken for an answer to this
 	mark := t.Mark()
-	sent := t.Send(raw, client.Deliberately("*"))
+	var sent []*wire.Event
+	for _, raw := range raws {
+		sent = append(sent, t.Send(raw, client.Deliberately("*")))
+	}
 	fence()
-	t.Expect(t.Since(mark)).ToNot(Carry("an answer to a notification", func(e *wire.Event) bool {
-		return answersNothing(t, e) && !t.Refused(sent, e)
-	}))
+	answers := func(e *wire.Event) bool {
+		return answersNothing(t, e) &&
+			!slices.ContainsFunc(sent, func(sent *wire.Event) bool { return t.Refused(sent, e) })
+	}
+	if len(raws) > 1 && slices.ContainsFunc(t.Since(mark), answers) {
+		for _, raw := range raws {
+			t.Clear()
+			silentUntil(t, fence, raw)
+		}
+	}
+	t.Expect(t.Since(mark)).ToNot(Carry("an answer to a notification", answers))
 }
 
 // answersNothing reports whether a message is a response to no request of the session.
@@ -1385,8 +1396,7 @@ func requestsAtOnce(t *check.T) {
 // crossed sends requests at the same time, a few times. It returns the exchanges of the requests that got the result
 // of another one. swapped says that this other request got a wrong result as well.
 func crossed(t *check.T, requests []telling) (strange []*wire.Event, swapped bool) {
-	const rounds = 3
-	for range rounds {
+	for range t.Most(2, 1) {
 		var started []*client.Pending
 		for _, r := range requests {
 			started = append(started, t.Start(r.method, r.params))

@@ -95,7 +95,7 @@ var completionChecks = []*check.Check{
 			if i < 0 {
 				t.Inconclusive("the server completes no argument before the other arguments have values")
 			}
-			t.Vary(t.Draw("strings"), func(m family.Member) {
+			t.Vary(t.DrawFew("strings"), func(m family.Member) {
 				x := t.Call("completion/complete", all[i].params(m.Str()))
 				if refusedWith(x, -32602) {
 					// A reader may limit the strings that it takes (RFC 8259, section 9), and a server the values.
@@ -191,7 +191,7 @@ var completionChecks = []*check.Check{
 		Needs:        check.Needs{Server: "completions"},
 		Families:     []string{"names-unknown"},
 		Body: func(t *check.T) {
-			t.Vary(unlisted(t.Target.List("prompts/list").Items, t.Draw("names-unknown"), prompts(t)),
+			t.Vary(unlisted(t.Target.List("prompts/list").Items, t.DrawFew("names-unknown"), prompts(t)),
 				func(m family.Member) {
 					c := completable{ref: map[string]any{"type": "ref/prompt", "name": m.Str()}, name: "argument"}
 					if x := t.Call("completion/complete", c.params("")); !sameName(m, x) {

@@ -127,7 +127,7 @@ var httpChecks = []*check.Check{
 			const id = "http.server.origin-every-request"
 			foreign := foreignTo(t)
 			served(t, t.Do(plainRequest(t)), id)
-			for _, origin := range foreign {
+			for _, origin := range foreign[:min(len(foreign), 2)] {
 				t.Clear()
 				r := plainRequest(t)
 				r.Header, r.Deliberate = originHeader(origin), []string{"*"}

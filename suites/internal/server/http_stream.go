@@ -140,7 +140,6 @@ var httpStreamChecks = []*check.Check{
 						t.Inconclusive("the tool %q could not be called: %v", call.Tool, err)
 					}
 					t.Fence()
-					t.Fence() // other streams may lag behind
 					for _, told := range notifications(sentOnce(t, mark)) {
 						sent += len(told)
 						if twice := broadcast(told); twice != nil {

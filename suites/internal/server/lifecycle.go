@@ -177,7 +177,7 @@ var lifecycleChecks = []*check.Check{
 				t.Skip("without sessions the server cannot tell clients apart")
 			}
 			var open []*client.Pending
-			for range t.Most(5, 1) {
+			for range t.Most(3, 1) {
 				other := t.Connect(capable)
 				if x, err := other.Call(t.Context, "initialize", other.InitializeParams()); err != nil ||
 					x.Result() == nil {
@@ -599,7 +599,7 @@ func tempt(t *check.T) {
 	for _, call := range calls {
 		open = append(open, t.Start("tools/call", call.Params()))
 	}
-	const few = 5 // of each other kind
+	const few = 2 // of each other kind
 	for _, uri := range resourceURIs(t, few) {
 		open = append(open, t.Start("resources/read", map[string]any{"uri": uri}))
 	}

@@ -160,20 +160,18 @@ var paginationChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// The form of cursors belongs to the server: one that reads like an offset may be as good as one that it
 			// gave. But for the texts that no server gives, only the error is judged.
-			for _, l := range lists {
-				if !t.Target.List(l.method).Served() {
-					continue
-				}
-				t.Vary(t.Draw("cursors-unknown", l.method), func(m family.Member) {
+			served := servedLists(t)
+			if len(served) == 0 {
+				t.Skip("the server does not declare a feature with a list")
+			}
+			for i, l := range served {
+				t.Vary(t.DrawAt(i, "cursors-unknown"), func(m family.Member) {
 					x := t.Call(l.method, map[string]any{"cursor": m.Str()}, client.Deliberately("*"))
 					if m.Plain() || m.Str() == notBase64 || x.Error() != nil {
 						t.Check("pagination.error.invalid-cursor-code", x).To(HaveErrorCode(-32602),
 							"with the cursor %s, which the server never gave", m)
 					}
 				})
-			}
-			if len(t.Target.Lists) == 0 {
-				t.Skip("the server does not declare a feature with a list")
 			}
 		},
 	},
@@ -183,14 +181,13 @@ var paginationChecks = []*check.Check{
 		Needs:        check.Needs{Session: check.Own},
 		Families:     []string{"cursors-unknown"},
 		Body: func(t *check.T) {
-			served := slices.DeleteFunc(slices.Clone(lists),
-				func(l listOperation) bool { return !t.Target.List(l.method).Served() })
+			served := servedLists(t)
 			if len(served) == 0 {
 				t.Skip("the server does not declare a feature with a list")
 			}
 			// Each text goes to one list, and the next text to the next: what breaks at a text does so in what all
 			// lists share.
-			drawn := t.Draw("cursors-unknown")
+			drawn := t.DrawFew("cursors-unknown")
 			t.VaryInTurn(drawn, func(m family.Member) {
 				turn := slices.IndexFunc(drawn, func(other family.Member) bool { return other.Is == m.Is })
 				l := served[turn%len(served)]
@@ -242,7 +239,7 @@ var paginationChecks = []*check.Check{
 				made := derived(own)
 				made["of-list"], _ = nextCursor(first[read[(i+1)%len(read)].method])
 				made["of-session"] = theirs[l.method]
-				deriving(t, l, first[l.method], made)
+				deriving(t, l, first[l.method], t.DrawAt(i, "cursors-derived"), made)
 			}
 			if other == nil {
 				return
@@ -254,6 +251,12 @@ var paginationChecks = []*check.Check{
 			}
 		},
 	},
+}
+
+// servedLists returns the lists that the server serves.
+func servedLists(t *check.T) []listOperation {
+	return slices.DeleteFunc(slices.Clone(lists),
+		func(l listOperation) bool { return !t.Target.List(l.method).Served() })
 }
 
 // otherClient opens another session where that is with the same server; nil if there is none.
@@ -281,10 +284,10 @@ func derived(cursor string) map[string]string {
 
 // deriving sends what was made of the cursor of a list's first page. After each the cursor
 // itself still has to lead to the next page, unless the list has changed.
-func deriving(t *check.T, l listOperation, first *client.Exchange, made map[string]string) {
+func deriving(t *check.T, l listOperation, first *client.Exchange, drawn []family.Member, made map[string]string) {
 	own := made["cursor"]
 	var members []family.Member
-	for _, m := range t.Draw("cursors-derived", l.method) {
+	for _, m := range drawn {
 		// Nothing may be left of it, there may be no other list or client, or theirs is the same.
 		if m = m.With(made); m.Plain() || m.Str() != "" && m.Str() != own {
 			members = append(members, m)

@@ -95,7 +95,7 @@ var promptChecks = []*check.Check{
 		Needs:        check.Needs{Server: "prompts"},
 		Families:     []string{"names-unknown"},
 		Body: func(t *check.T) {
-			t.Vary(unlisted(t.Target.List("prompts/list").Items, t.Draw("names-unknown"), prompts(t)),
+			t.Vary(unlisted(t.Target.List("prompts/list").Items, t.DrawFew("names-unknown"), prompts(t)),
 				func(m family.Member) {
 					x := t.Call("prompts/get", map[string]any{"name": m.Str()})
 					if nothingToServe(t, x) {

@@ -283,7 +283,7 @@ var rootChecks = []*check.Check{
 			if !r.use(t) {
 				t.Inconclusive(noRootsAsked)
 			}
-			t.VaryInTurn(t.Draw("strings"), func(m family.Member) {
+			t.VaryInTurn(t.DrawFew("strings"), func(m family.Member) {
 				before := r.asked()
 				r.change(t, root("file:///mcpconform/"+url.PathEscape(m.Str()), map[string]any{"name": m.Str()}))
 				if r.useTool(t) == nil {

@@ -122,7 +122,7 @@ func (p *sequenceRun) vocabulary() {
 		p.add(method, nil).Kept = true
 		if _, more := nextCursor(p.Target.List(method).Pages[0]); more {
 			w := p.add(method, nil)
-			w.id, w.paged, w.fickle = "pagination.server.stable-cursors", true, true
+			w.id, w.paged, w.fickle, w.Alike = "pagination.server.stable-cursors", true, true, !p.Thorough()
 		}
 	}
 	for _, rpc := range workingCalls(p.T) {
@@ -148,7 +148,7 @@ func topics(method string, params map[string]any) []string {
 
 // How long sequences are, and how much of a run is spent on them.
 const (
-	sequenceLength = 400
+	sequenceLength = 150
 	thoroughLength = 3000
 	mostWorks      = 10
 	mostCalls      = 15 // of a tool that is quick

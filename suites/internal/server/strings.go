@@ -30,7 +30,7 @@ var stringChecks = []*check.Check{
 			if call == nil {
 				t.Inconclusive("no tool that may be called gives back a string that it is given")
 			}
-			givenBack(t, func(text string) *client.Exchange { return t.Attempt(call(text)) })
+			givenBack(t, t.Draw("strings"), func(text string) *client.Exchange { return t.Attempt(call(text)) })
 			longAnswered(t, "tools/call", call(longText))
 		},
 	},
@@ -44,7 +44,8 @@ var stringChecks = []*check.Check{
 			if params == nil {
 				t.Inconclusive("the server lists no prompt whose messages hold one of its arguments")
 			}
-			givenBack(t, func(text string) *client.Exchange { return t.Call("prompts/get", params(text)) })
+			givenBack(t, t.DrawFew("strings"),
+				func(text string) *client.Exchange { return t.Call("prompts/get", params(text)) })
 			longAnswered(t, "prompts/get", params(longText))
 		},
 	},
@@ -55,7 +56,7 @@ var stringChecks = []*check.Check{
 func stringsAnswered(t *check.T, call check.Call, method string,
 	reply func(text string) func(request *wire.Event) map[string]any) {
 	asks := true
-	t.VaryInTurn(t.Draw("strings"), func(m family.Member) {
+	t.VaryInTurn(t.DrawFew("strings"), func(m family.Member) {
 		answer := reply(m.Str())
 		if answer == nil || !asks {
 			return
@@ -82,11 +83,11 @@ const marker = "mcpconform echo 7f3a"
 // givenBack sends the family of strings to a tool or prompt that gives back the plain one. A text may be refused, or
 // come back changed by intent; but one whose bytes were read in another encoding was not read. The same holds if the
 // server answers each text outside ASCII with an internal error, and calls none of them invalid.
-func givenBack(t *check.T, send func(text string) *client.Exchange) {
+func givenBack(t *check.T, members []family.Member, send func(text string) *client.Exchange) {
 	served, unread := 0, []*client.Exchange(nil)
 	lost := 0 // texts beyond ASCII for which nothing came back
 	answersAll := true
-	t.Vary(t.Draw("strings"), func(m family.Member) {
+	t.Vary(members, func(m family.Member) {
 		wide := beyondASCII.MatchString(m.Str()) && utf8.ValidString(m.Str())
 		x := send(m.Str())
 		if x == nil {

@@ -830,24 +830,27 @@ func listChanged(t *check.T, feature string) {
 		return
 	}
 	for range most - 1 {
-		t.Clear()
-		before, mark = after, e.Seq+1
-		if x := t.Attempt(call.Params()); x == nil || x.Result() == nil {
-			return
+		after, mark = silently(t, t.Session, call, feature)
+		if after == nil {
+			continue
 		}
-		after = check.ReadList(t.Context, t.Session, feature+"/list")
-		if !whole(before) || !whole(after) || sameItems(before, after) {
-			return
-		}
-		e, err = t.Session.AwaitNotification(t.Context, mark, "notifications/"+feature+"/list_changed")
+		_, err = t.Session.AwaitNotification(t.Context, mark, "notifications/"+feature+"/list_changed")
 		if timedOut(err) {
 			unannounced(t, feature, after)
 		}
 		t.Must(err)
 	}
 	changedAtNotice(t, call, feature)
-	changedElsewhere(t, call, feature)
-	changedAfterListening(t, call, feature)
+	// Sessions and streams are the same for all features.
+	all := []string{"tools", "resources", "prompts"}
+	leads := slices.IndexFunc(all, func(f string) bool {
+		_, ok := t.Target.ToolFor(f + "-change")
+		return ok && t.Session.Capability(f+".listChanged")
+	})
+	if feature == all[leads] || t.Thorough() {
+		changedElsewhere(t, call, feature)
+		changedAfterListening(t, call, feature)
+	}
 }
 
 // changedAtNotice tests that a client reads the new list if it reads it as soon as it is told of a change.
@@ -907,7 +910,7 @@ func changedAfterListening(t *check.T, call check.Call, feature string) {
 	}
 	if second, err := t.OpenStream(transport.Request{Method: http.MethodGet}); err == nil { // a refusal is not judged here
 		for range 2 { // so that there is something to resume
-			announces(t, call, feature)
+			silently(t, t.Session, call, feature)
 		}
 		second.Close()
 		stillAnnounced(t, call, feature, second.Name, "a second listening stream had been opened and closed")
@@ -918,23 +921,36 @@ func changedAfterListening(t *check.T, call check.Call, feature string) {
 	}
 }
 
-// announces makes a call that changes a list, and returns the list if it has changed and nothing soon says so.
-func announces(t *check.T, call check.Call, feature string) (unannounced *check.List) {
+// silently makes a call that changes a list for a session. It returns the list if that has changed and nothing soon
+// says so in the session, with where the call began in its log. The list is read only if nothing says so: then the call is made again, between two readings,
+// and once more, since a call may undo what the one before it has done.
+func silently(t *check.T, s *client.Session, call check.Call, feature string) (after *check.List, mark int) {
 	t.Clear()
-	before, mark := check.ReadList(t.Context, t.Session, feature+"/list"), t.Mark()
-	if x := t.Attempt(call.Params()); x == nil || x.Result() == nil {
-		return nil
+	announced := func() bool {
+		mark = s.Log().Len()
+		if x := t.Attempt(call.Params()); x == nil || x.Result() == nil {
+			return true // nothing has changed
+		}
+		soon, stop := context.WithTimeout(t.Context, t.Soon(check.Later))
+		defer stop()
+		_, err := s.AwaitNotification(soon, mark, "notifications/"+feature+"/list_changed")
+		return err == nil
 	}
-	list := check.ReadList(t.Context, t.Session, feature+"/list")
-	if !whole(before) || !whole(list) || sameItems(before, list) {
-		return nil
+	if announced() {
+		return nil, mark
 	}
-	soon, stop := context.WithTimeout(t.Context, t.Soon(check.Later))
-	defer stop()
-	if _, err := t.Session.AwaitNotification(soon, mark, "notifications/"+feature+"/list_changed"); err == nil {
-		return nil
+	for range 2 {
+		before := check.ReadList(t.Context, s, feature+"/list")
+		if announced() {
+			continue
+		}
+		if after = check.ReadList(t.Context, s, feature+"/list"); !whole(before) || !whole(after) ||
+			sameItems(before, after) {
+			break
+		}
+		return after, mark
 	}
-	return list
+	return nil, mark
 }
 
 // stillAnnounced judges whether a change of a list is announced after a listening stream was closed by us. The server
@@ -943,7 +959,7 @@ func announces(t *check.T, call check.Call, feature string) (unannounced *check.
 // without a replay, nobody can tell.
 func stillAnnounced(t *check.T, call check.Call, feature, closed, after string) {
 	from := t.Mark()
-	list := announces(t, call, feature)
+	list, mark := silently(t, t.Session, call, feature)
 	known := make(map[string]bool) // the events that had come
 	first := ""
 	for _, e := range t.Session.Log().Events()[:from] {
@@ -960,7 +976,7 @@ func stillAnnounced(t *check.T, call check.Call, feature, closed, after string) 
 	}
 	resumed := goOn(t, first, "the GET that resumes a listening stream")
 	defer resumed.Close()
-	_, err := t.Session.AwaitEvent(t.Context, from, "notification after a stream was closed", func(e *wire.Event) bool {
+	_, err := t.Session.AwaitEvent(t.Context, mark, "notification after a stream was closed", func(e *wire.Event) bool {
 		return tells(e, "notifications/"+feature+"/list_changed") && !(e.SSE != nil && known[e.SSE.ID])
 	})
 	replays := slices.ContainsFunc(resumed.Response().Events, func(e *wire.Event) bool {
@@ -983,12 +999,8 @@ func changedElsewhere(t *check.T, call check.Call, feature string) {
 	if _, err := other.Initialize(t.Context); err != nil {
 		return
 	}
-	before, mark := check.ReadList(t.Context, other, feature+"/list"), other.Log().Len()
-	if x := t.Attempt(call.Params()); x == nil || x.Result() == nil {
-		return
-	}
-	after := check.ReadList(t.Context, other, feature+"/list")
-	if !whole(before) || !whole(after) || sameItems(before, after) {
+	after, mark := silently(t, other, call, feature)
+	if after == nil {
 		return
 	}
 	_, err := other.AwaitNotification(t.Context, mark, "notifications/"+feature+"/list_changed")
