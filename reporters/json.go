@@ -154,7 +154,7 @@ func validate(run *result.Run) error {
 		return fmt.Errorf("unknown verdict %s of the run", quote(string(run.Verdict)))
 	}
 	switch run.Role {
-	case "server", "client":
+	case "server", "client", "authorization-server":
 	default:
 		return fmt.Errorf("unknown role %s of the target", quote(run.Role))
 	}

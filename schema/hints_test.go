@@ -48,7 +48,7 @@ func TestHintsAreThoseOfRequirements(t *testing.T) {
 		if !used[h.Text] {
 			t.Errorf("no requirement has the hint %q", h.Text)
 		}
-		if h.Party != schema.Server && h.Party != schema.Client && h.Party != schema.Both {
+		if !slices.Contains([]schema.Party{schema.Server, schema.Client, schema.Both, schema.AuthorizationServer}, h.Party) {
 			t.Errorf("%q is a hint for %q", h.Text, h.Party)
 		}
 	}

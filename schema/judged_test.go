@@ -22,10 +22,10 @@ func judgedFault(r schema.Requirement) string {
 		return ""
 	}
 	switch r.JudgedParty() {
-	case schema.Server, schema.Client, schema.Both:
+	case schema.Server, schema.Client, schema.Both, schema.AuthorizationServer:
 		return ""
 	}
-	return "it is observable, but neither at a server nor at a client"
+	return "it is observable, but at none of the parties that are judged"
 }
 
 func TestJudgedParty(t *testing.T) {

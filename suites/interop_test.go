@@ -102,3 +102,30 @@ func processesOf(command []string) string {
 	}
 	return ""
 }
+
+// TestInteropAuthorization runs the checks of authorization servers against real ones.
+func TestInteropAuthorization(t *testing.T) {
+	targets := interop.Open(t, "..")
+	known := interop.Load(t, "../fixtures/targets/authorization-findings.yaml", *updateFindings)
+	over := []string{transport.NameHTTP}
+	targets.Each(t, "authorization-server", serversAtATime, over, func(t *testing.T, name, over string) {
+		target := targets.Show(t, name, over, []string{"-port", freePort(t)}, nil)
+		trace := wire.NewTrace(wire.DefaultLimits)
+		server, err := transport.Start{
+			Command:  transport.Command{Args: target.Command, Env: target.Environ()},
+			Endpoint: transport.Endpoint{URL: target.URL}, Log: trace.Connect(over, "server process"),
+		}.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { server.Stop(t.Context()) }()
+		checks := suites.AuthorizationChecks{Endpoint: server.Endpoint, Resource: "https://mcp.example/mcp"}
+		run, _, err := suites.Run(t.Context(), checks, suites.Options{Trace: trace})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Log(interop.Summary(run))
+		known.Check(t, name+" "+over, false, run)
+	})
+	known.Save(t)
+}

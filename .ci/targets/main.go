@@ -112,7 +112,7 @@ func open() (in *installer, repo string, err error) {
 
 func list(data *Data, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("list", flag.ContinueOnError)
-	kind := flags.String("kind", "", "only this `kind`: server, client or tool")
+	kind := flags.String("kind", "", "only this `kind`: server, client, authorization-server or tool")
 	transport := flags.String("transport", "", "only with this `transport`: stdio, http, sse or ws")
 	if err := flags.Parse(args); err != nil {
 		return err

@@ -65,7 +65,8 @@ func (d *Data) subjects(names []string) ([]subject, error) {
 	}
 	var all []subject
 	for _, target := range d.Targets {
-		if target.Kind == "tool" || len(names) > 0 && !wanted[target.Name] {
+		tested := target.Kind == "server" || target.Kind == "client"
+		if !tested || len(names) > 0 && !wanted[target.Name] {
 			continue
 		}
 		for _, over := range transports {

@@ -206,7 +206,11 @@ func (f *limitFlags) registerRun(cmd *cobra.Command, p wire.Party) {
 		"the "+string(p)+" gives up a request"+of+
 			" after `TIME` at most, if nothing or only progress comes; longer waits are then reported")
 	flags.IntVar(&f.parallel, "parallel", 0, parallel)
-	flags.DurationVar(&f.run, "run-timeout", 0,
+	f.registerRunTimeout(cmd)
+}
+
+func (f *limitFlags) registerRunTimeout(cmd *cobra.Command) {
+	cmd.Flags().DurationVar(&f.run, "run-timeout", 0,
 		"how long the whole run may take; the rest is then inconclusive (default: by the number of checks and --timeout, generously)")
 }
 

@@ -33,7 +33,9 @@ func TestOptionsOfHints(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	commands := map[schema.Party]*cobra.Command{schema.Server: serverCommand(), schema.Client: clientCommand()}
+	commands := map[schema.Party]*cobra.Command{
+		schema.Server: serverCommand(), schema.Client: clientCommand(), schema.AuthorizationServer: authorizationCommand(),
+	}
 	acts := slices.Concat(schema.Methods(schema.Client), schema.NotificationMethods(schema.Client))
 	for _, h := range hints {
 		for _, option := range h.Options {

@@ -37,15 +37,21 @@ const loginTime = 5 * time.Minute
 func (f *loginFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.none, "no-login", false, "obtain no access token when the server demands one")
-	flags.StringVar(&f.client, "client-id", "",
-		"log in as the client `ID` in place of a client that is registered for the run")
-	flags.StringVar(&f.clientSecret, "client-secret-env", "",
-		"the secret of --client-id is in the environment variable `VAR`")
+	f.registerClient(cmd)
 	flags.StringVar(&f.scope, "scope", "", "log in for the scopes `'SCOPE ...'`")
 	flags.BoolVar(&f.secondUser, "second-user", false,
 		"log in a second time, as another user, whom the server must keep out of the first user's sessions")
 	flags.BoolVar(&f.browser, "browser", false, "open the browser where a user has to agree to a login")
 	flags.DurationVar(&f.wait, "login-timeout", loginTime, "wait so long for the user")
+}
+
+// registerClient declares the flags for a client that an authorization server knows.
+func (f *loginFlags) registerClient(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.client, "client-id", "",
+		"log in as the client `ID` in place of a client that is registered for the run")
+	flags.StringVar(&f.clientSecret, "client-secret-env", "",
+		"the secret of --client-id is in the environment variable `VAR`")
 }
 
 // configure takes from the configuration what no flag says.

@@ -22,10 +22,11 @@ func referenceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "reference", Short: "Run a reference peer by itself",
 		Example: `  mcpconform reference server --http :8080
+  mcpconform reference authorization-server --http :9000
   mcpconform reference client http://localhost:8080/mcp`,
 		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(referenceServerCommand(), referenceClientCommand())
+	cmd.AddCommand(referenceServerCommand(), referenceClientCommand(), referenceAuthorizationCommand())
 	return cmd
 }
 
@@ -88,7 +89,7 @@ func (f *listenFlags) serve(ctx context.Context, o server.Options, stderr io.Wri
 	}
 	origin := "http://" + l.Addr().String()
 	fmt.Fprintf(stderr, "mcpconform: serving at %s%s\n", origin, path)
-	if p := o.HTTP.Protection; p != nil {
+	if p := o.HTTP.Protection; p != nil && p.Verify == nil {
 		as, err := authserver.New(authserver.Options{Issuer: origin})
 		if err != nil {
 			return err
@@ -106,17 +107,21 @@ const tokenLife = 24 * time.Hour
 func referenceServerCommand() *cobra.Command {
 	var f listenFlags
 	var protected bool
+	var by authserver.Verifier
 	cmd := &cobra.Command{
 		Use:   "server [flags]",
 		Short: "Serve every feature of the revision, over stdio unless a flag names another transport",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var o server.Options
-			if protected {
+			if protected || by.Issuer != "" {
 				if f.http == "" && f.sse == "" {
-					return errors.New("--protected needs a server over HTTP: --http or --sse")
+					return errors.New("--protected and --protected-by need a server over HTTP: --http or --sse")
 				}
 				o.HTTP.Protection = &server.Protection{}
+			}
+			if by.Issuer != "" {
+				by.Protect(o.HTTP.Protection)
 			}
 			return f.serve(cmd.Context(), o, cmd.ErrOrStderr())
 		},
@@ -124,6 +129,9 @@ func referenceServerCommand() *cobra.Command {
 	f.register(cmd)
 	cmd.Flags().BoolVar(&protected, "protected", false,
 		"require access tokens, and serve as the authorization server that issues them to everybody")
+	cmd.Flags().StringVar(&by.Issuer, "protected-by", "",
+		"require access tokens of the authorization server with this issuer `URL`, which have to be JWTs (RFC 9068)")
+	cmd.MarkFlagsMutuallyExclusive("protected", "protected-by")
 	return cmd
 }
 

@@ -141,21 +141,27 @@ type httpFlags struct {
 }
 
 func (f *httpFlags) register(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringVar(&f.url, "url", "",
+	f.registerAddress(cmd,
 		"`URL` of a server over HTTP: http, https or unix:///path/to.sock?path=/mcp; or over WebSocket: ws or wss")
+	flags := cmd.Flags()
 	choose(cmd, &f.transport, "transport", transportAuto, "transport at the URL",
 		transportAuto+"\tfound out", transport.NameHTTP+"\tStreamable HTTP", transport.NameSSE+"\tthe older HTTP+SSE")
+	flags.StringVar(&f.bearerEnv, "bearer-env", "", "send the bearer token in the environment variable `VAR`")
+	flags.StringVar(&f.start, "start", "",
+		"start the server with the shell `COMMAND` and stop it after the run; {port} in COMMAND and URL is a free port")
+}
+
+// registerAddress declares the flags that say where a party over HTTP is, and how it is reached.
+func (f *httpFlags) registerAddress(cmd *cobra.Command, usage string) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.url, "url", "", usage)
 	flags.StringArrayVar(&f.headers, "header", nil,
 		"send the header `'Name: value'` with every HTTP request, repeatable; reports do not show it")
-	flags.StringVar(&f.bearerEnv, "bearer-env", "", "send the bearer token in the environment variable `VAR`")
 	flags.BoolVar(&f.tls.Insecure, "insecure", false, "accept any TLS certificate")
 	flags.StringVar(&f.tls.CAFile, "cacert", "", "trust the certificates in `FILE` (PEM) as well")
 	flags.StringVar(&f.tls.CertFile, "cert", "", "show the client certificate in `FILE` (PEM)")
 	flags.StringVar(&f.tls.KeyFile, "key", "", "use the key in `FILE` (PEM) for the client certificate")
 	flags.StringVar(&f.socket, "unix-socket", "", "connect to the Unix socket `PATH`, whatever host the URL names")
-	flags.StringVar(&f.start, "start", "",
-		"start the server with the shell `COMMAND` and stop it after the run; {port} in COMMAND and URL is a free port")
 }
 
 // registerBridge declares the flag for servers over other transports.

@@ -6,8 +6,6 @@ package authserver
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -17,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/go-jose/go-jose/v4"
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -32,8 +32,6 @@ type Options struct {
 	NoRegistration bool
 	// NoRefresh issues no refresh tokens.
 	NoRefresh bool
-	// KeepRefresh issues no new refresh token for an old one, which stays good.
-	KeepRefresh bool
 	// TokenAuth is the only method of client authentication that the token endpoint
 	// offers, one of those of [Methods]; "" offers all of them.
 	TokenAuth string
@@ -47,11 +45,52 @@ type Options struct {
 	// Redirect changes the parameters with which an authorization comes back;
 	// it may be nil.
 	Redirect func(result url.Values)
+	// SignedTokens are access tokens that name their audience: JWTs (RFC 9068). Others mean nothing to a client.
+	SignedTokens bool
+	// Faults change what the server does for others to find.
+	Faults Faults
 	// Log, unless nil, records every call, without secrets.
 	Log *wire.Log
 	// Seen, unless nil, is told of every call as it ends.
 	Seen func(Call)
 }
+
+// Faults are ways in which a server breaks its duties. The zero value breaks none.
+type Faults struct {
+	// Ignored are the rules that the server does not keep.
+	Ignored []Rule
+	// SameRedirect compares a redirect URI with a registered one; nil is [SameRedirect].
+	SameRedirect func(registered, used string) bool
+	// Deny, unless nil, returns the error code with which a call is refused, or "".
+	Deny func(Call) string
+	// Answer, unless nil, changes an answer before it is sent, and returns its status. The body of a redirect is nil.
+	Answer func(c Call, status int, header http.Header, body map[string]any) int
+}
+
+// Rule is a rule that a server keeps.
+type Rule string
+
+// The rules.
+const (
+	KnownClient       Rule = "no redirect for an unknown client"
+	KnownRedirect     Rule = "no redirect to a URI that is not registered"
+	SomeRedirect      Rule = "a client registers a redirect URI"
+	SafeRedirects     Rule = "registered redirect URIs are https or loopback"
+	KnownResponseType Rule = "the response type is code"
+	ChallengeRequired Rule = "a code challenge is required"
+	ChallengeMethod   Rule = "the challenge method is S256"
+	VerifierRequired  Rule = "a code verifier is required"
+	VerifierMatches   Rule = "the code verifier matches the challenge"
+	CodeOnce          Rule = "a code is good for one use"
+	CodeOfClient      Rule = "a code is good for its client"
+	SecretRequired    Rule = "a client that has a secret sends it"
+	SecretMatches     Rule = "the secret of a client is the right one"
+	RefreshRotated    Rule = "a refresh token is replaced at each use"
+	RefreshOnce       Rule = "a refresh token is good for one use"
+	RefreshOfClient   Rule = "a refresh token is good for its client"
+	ResourceRequired  Rule = "a resource is named"
+	TokenOfResource   Rule = "an access token is for the resource that was asked for"
+)
 
 // Client is a registered client.
 type Client struct {
@@ -113,6 +152,7 @@ const (
 	pathRegister  = "/clients/enrol"
 	pathAuthorize = "/consent/ask"
 	pathToken     = "/consent/redeem" //nolint:gosec // a path
+	pathKeys      = "/consent/keys"
 )
 
 // WellKnown stands before the path of an issuer in the address of its metadata
@@ -139,6 +179,8 @@ type Server struct {
 	tokens  map[string]grant // by access token
 	refresh map[string]grant
 	counts  map[Step]int
+	key     jose.JSONWebKey // that verifies signed tokens
+	signer  jose.Signer     // nil without signed tokens
 }
 
 // grant is what a code or a token stands for.
@@ -147,6 +189,8 @@ type grant struct {
 	redirect  string
 	challenge string
 	resource  string
+	family    string // of all that comes from one code
+	used      bool   // a code, or a refresh token
 	expires   time.Time
 	revoked   bool
 }
@@ -168,8 +212,16 @@ func New(o Options) (*Server, error) {
 	for _, c := range o.Clients {
 		s.clients[c.ID] = c
 	}
+	if o.SignedTokens {
+		if s.key, s.signer, err = signingKey(); err != nil {
+			return nil, fmt.Errorf("make the key of signed tokens: %w", err)
+		}
+	}
 	return s, nil
 }
+
+// keeps reports whether the server keeps a rule.
+func (s *Server) keeps(r Rule) bool { return !slices.Contains(s.options.Faults.Ignored, r) }
 
 // Issuer returns the identifier of the server.
 func (s *Server) Issuer() string { return s.options.Issuer }
@@ -259,12 +311,19 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.seen.Step, serve = Authorization, x.authorize
 	case r.URL.Path == base+pathToken:
 		x.seen.Step, serve = Token, x.token
+	case r.URL.Path == base+pathKeys && s.signer != nil && r.Method == http.MethodGet:
+		serve = x.keys
 	}
-	if err := x.read(); err != nil {
-		x.record()
+	err := x.read()
+	x.record()
+	switch code := x.denied(); {
+	case err != nil && x.seen.Step == Registration:
+		x.refuse(http.StatusBadRequest, "invalid_client_metadata", err.Error())
+	case err != nil:
 		x.refuse(http.StatusBadRequest, "invalid_request", err.Error())
-	} else {
-		x.record()
+	case code != "":
+		x.refuse(http.StatusBadRequest, code, "the request is not accepted")
+	default:
 		serve()
 	}
 	if s.options.Seen != nil {
@@ -282,6 +341,14 @@ type httpCall struct {
 	stream string
 }
 
+// denied returns the error code with which a faulty server refuses the call, or "".
+func (x *httpCall) denied() string {
+	if x.server.options.Faults.Deny == nil {
+		return ""
+	}
+	return x.server.options.Faults.Deny(x.seen)
+}
+
 // metadata serves the metadata (RFC 8414, section 3.2).
 func (x *httpCall) metadata() {
 	s := x.server
@@ -293,6 +360,11 @@ func (x *httpCall) metadata() {
 		"grant_types_supported":                 []any{"authorization_code", "refresh_token"},
 		"code_challenge_methods_supported":      []any{"S256"},
 		"token_endpoint_auth_methods_supported": s.methods(),
+		// RFC 9207, section 3.
+		"authorization_response_iss_parameter_supported": true,
+	}
+	if s.signer != nil {
+		document["jwks_uri"] = s.endpoint(pathKeys)
 	}
 	if !s.options.NoRegistration {
 		document["registration_endpoint"] = s.endpoint(pathRegister)
@@ -313,13 +385,18 @@ func (s *Server) methods() []string {
 // register registers a client (RFC 7591, section 3.1). If the method that it asks for
 // is not offered, it gets the first that is.
 func (x *httpCall) register() {
+	s := x.server
 	redirects, ok := texts(x.seen.Body["redirect_uris"])
-	if !ok || len(redirects) == 0 {
+	switch {
+	case !ok, len(redirects) == 0 && s.keeps(SomeRedirect):
 		x.refuse(http.StatusBadRequest, "invalid_redirect_uri", "redirect_uris is not an array of URIs")
+		return
+	case !s.options.Lenient && s.keeps(SafeRedirects) && slices.ContainsFunc(redirects, unsafeRedirect):
+		x.refuse(http.StatusBadRequest, "invalid_redirect_uri",
+			"a redirect URI has to be one of https, of loopback, or of a scheme with a period, and has no fragment")
 		return
 	}
 	c := Client{ID: "client-" + rand.Text(), Redirects: redirects}
-	s := x.server
 	method, _ := x.seen.Body["token_endpoint_auth_method"].(string)
 	if offered := s.methods(); !slices.Contains(offered, method) {
 		method = offered[0]
@@ -360,92 +437,19 @@ func texts(v any) ([]string, bool) {
 	return all, ok
 }
 
-// authorize grants what is asked for and sends the user agent back at once.
-func (x *httpCall) authorize() {
-	s, ask := x.server, x.seen.Values
-	x.seen.Client = ask.Get("client_id")
-	s.mu.Lock()
-	c, known := s.clients[x.seen.Client]
-	s.mu.Unlock()
-	redirect := ask.Get("redirect_uri")
-	if redirect == "" && len(c.Redirects) == 1 {
-		redirect = c.Redirects[0]
-	}
-	// A redirect never goes to an address that is not the client's
-	// (basic/authorization#open-redirection).
-	target, err := url.Parse(redirect)
+// unsafeRedirect reports whether a redirect URI is none that a client may register (RFC 7591, section 5, OAuth 2.1,
+// section 2.3).
+func unsafeRedirect(raw string) bool {
+	u, err := url.Parse(raw)
 	switch {
-	case !known:
-		x.refuse(http.StatusBadRequest, "invalid_client", "the client is not known")
-		return
-	case err != nil || !target.IsAbs() || !c.redirectsTo(target):
-		x.refuse(http.StatusBadRequest, "invalid_request", "the redirect_uri is not one of the client's")
-		return
-	}
-	result := make(url.Values)
-	if state := ask.Get("state"); state != "" {
-		result.Set("state", state)
-	}
-	errorCode := ""
-	switch {
-	case ask.Get("response_type") != "code":
-		errorCode = "unsupported_response_type"
-	case s.options.Lenient:
-	case ask.Get("code_challenge") == "" || ask.Get("code_challenge_method") != "S256":
-		errorCode = "invalid_request"
-	case ask.Get("resource") == "":
-		errorCode = "invalid_target"
-	}
-	if errorCode != "" {
-		result.Set("error", errorCode)
-	} else {
-		code := rand.Text()
-		s.mu.Lock()
-		bound(s.codes)
-		s.codes[code] = grant{
-			client: c.ID, redirect: ask.Get("redirect_uri"), challenge: ask.Get("code_challenge"),
-			resource: ask.Get("resource"),
-			expires:  time.Now().Add(time.Minute),
-		}
-		s.mu.Unlock()
-		result.Set("code", code)
-	}
-	if s.options.Redirect != nil {
-		s.options.Redirect(result)
-	}
-	query := target.Query()
-	x.seen.Answer = make(map[string]any)
-	for name := range result {
-		query.Set(name, result.Get(name))
-		x.seen.Answer[name] = result.Get(name)
-	}
-	target.RawQuery = query.Encode()
-	x.w.Header().Set("Location", target.String())
-	x.head(http.StatusFound)
-	x.end()
-}
-
-// redirectsTo reports whether a URI is registered. Only the port of a loopback
-// address may differ (OAuth 2.1, section 8.4.2).
-func (c Client) redirectsTo(u *url.URL) bool {
-	return len(c.Redirects) == 0 || slices.ContainsFunc(c.Redirects, func(registered string) bool {
-		return SameRedirect(registered, u.String())
-	})
-}
-
-// SameRedirect compares a redirect URI with a registered one: exactly, but for
-// the port of a loopback address.
-func SameRedirect(registered, used string) bool {
-	if registered == used {
+	case err != nil, !u.IsAbs(), strings.Contains(raw, "#"):
 		return true
+	case u.Scheme == "https":
+		return u.Host == ""
+	case u.Scheme == "http":
+		return !transport.Loopback(u.Hostname())
 	}
-	a, errA := url.Parse(registered)
-	b, errB := url.Parse(used)
-	if errA != nil || errB != nil || a.Hostname() != b.Hostname() || !transport.Loopback(a.Hostname()) {
-		return false
-	}
-	a.Host, b.Host = a.Hostname(), b.Hostname()
-	return a.String() == b.String()
+	return !strings.Contains(u.Scheme, ".") // private-use
 }
 
 // bound forgets a grant when there are too many.
@@ -459,100 +463,6 @@ func bound(grants map[string]grant) {
 	}
 }
 
-// token redeems a code or a refresh token.
-func (x *httpCall) token() {
-	s, form := x.server, x.seen.Values
-	if x.r.Method != http.MethodPost {
-		x.w.Header().Set("Allow", http.MethodPost)
-		x.refuse(http.StatusMethodNotAllowed, "invalid_request", "a token request is a POST")
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c, known := s.clients[x.seen.Client]
-	if !known || c.Secret != "" && c.Secret != x.secret {
-		x.refuse(http.StatusUnauthorized, "invalid_client", "the client is not known, or its secret is wrong")
-		return
-	}
-	var g grant
-	errorCode, description := "", ""
-	switch form.Get("grant_type") {
-	case "authorization_code":
-		g, errorCode, description = s.redeem(form)
-	case "refresh_token":
-		old := form.Get("refresh_token")
-		var ok bool
-		if g, ok = s.refresh[old]; !ok {
-			errorCode, description = "invalid_grant", "the refresh token is not known"
-		}
-		if !s.options.KeepRefresh {
-			delete(s.refresh, old) // a public client gets a new one at each use (basic/authorization#token-theft)
-		}
-	default:
-		errorCode, description = "unsupported_grant_type", "the grant type is not supported"
-	}
-	resource := form.Get("resource")
-	switch {
-	case errorCode != "":
-	case g.client != c.ID:
-		errorCode, description = "invalid_grant", "the grant is another client's"
-	case resource == "" && !s.options.Lenient, resource != "" && g.resource != "" && !Same(resource, g.resource):
-		errorCode, description = "invalid_target", "the resource is missing, or not the one that the authorization is for"
-	}
-	if errorCode != "" {
-		x.refuse(http.StatusBadRequest, errorCode, description)
-		return
-	}
-	if g.resource == "" {
-		g.resource = resource
-	}
-	x.issue(g)
-}
-
-// redeem returns what a code stands for. A code is good for one use.
-func (s *Server) redeem(form url.Values) (g grant, errorCode, description string) {
-	code := form.Get("code")
-	g, ok := s.codes[code]
-	delete(s.codes, code)
-	verifier := form.Get("code_verifier")
-	switch {
-	case !ok || time.Now().After(g.expires):
-		return g, "invalid_grant", "the code is not known, was used already, or has expired"
-	case g.redirect != "" && form.Get("redirect_uri") != "" && g.redirect != form.Get("redirect_uri"):
-		return g, "invalid_grant", "the redirect_uri is not that of the authorization request"
-	case s.options.Lenient:
-	case g.challenge != Challenge(verifier):
-		return g, "invalid_grant", "the code_verifier does not match the code_challenge"
-	}
-	return g, "", ""
-}
-
-// Challenge returns the S256 challenge of a PKCE verifier.
-func Challenge(verifier string) string {
-	sum := sha256.Sum256([]byte(verifier))
-	return base64.RawURLEncoding.EncodeToString(sum[:])
-}
-
-// issue answers with an access token. The lock is held.
-func (x *httpCall) issue(g grant) {
-	s := x.server
-	token := rand.Text()
-	g.expires = time.Now().Add(s.options.Life)
-	bound(s.tokens)
-	s.tokens[token] = g
-	answer := map[string]any{
-		"access_token": token, "token_type": "Bearer", "expires_in": int(s.options.Life / time.Second),
-	}
-	if !s.options.NoRefresh && (!s.options.KeepRefresh || x.seen.Values.Get("refresh_token") == "") {
-		next := rand.Text()
-		bound(s.refresh)
-		s.refresh[next] = g
-		answer["refresh_token"] = next
-	}
-	x.w.Header().Set("Cache-Control", "no-store")
-	x.answer(http.StatusOK, answer)
-}
-
 func (x *httpCall) notFound() {
 	x.refuse(http.StatusNotFound, "not_found", "there is nothing at this address")
 }
@@ -563,15 +473,27 @@ func (x *httpCall) refuse(status int, code, text string) {
 }
 
 func (x *httpCall) answer(status int, body map[string]any) {
+	if x.seen.Step == Token || x.seen.Step == Registration {
+		x.w.Header().Set("Cache-Control", "no-store")
+	}
+	x.w.Header().Set("Content-Type", "application/json")
+	status = x.changed(status, body)
 	x.seen.Answer = body
 	raw, err := json.Marshal(body)
 	if err != nil {
 		status, raw = http.StatusInternalServerError, []byte(`{"error":"server_error"}`)
 	}
-	x.w.Header().Set("Content-Type", "application/json")
 	x.w.Header().Set("Content-Length", strconv.Itoa(len(raw)))
 	x.head(status)
 	_, _ = x.w.Write(raw) // the client may be gone
 	x.recordBody(wire.Server, body)
 	x.end()
+}
+
+// changed lets a faulty server change an answer.
+func (x *httpCall) changed(status int, body map[string]any) int {
+	if x.server.options.Faults.Answer == nil {
+		return status
+	}
+	return x.server.options.Faults.Answer(x.seen, status, x.w.Header(), body)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/authserver"
+	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
@@ -113,9 +114,6 @@ func TestFlow(t *testing.T) {
 	if f.server.Valid(token, "http://127.0.0.1:2/other") {
 		t.Error("the token is good for another resource")
 	}
-	if status, _ := f.redeem(metadata["token_endpoint"], form); status != http.StatusBadRequest {
-		t.Errorf("a used code is answered with status %d", status)
-	}
 	refresh := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {answer["refresh_token"].(string)}, "client_id": {id}, "resource": {resource}}
 	status, again := f.redeem(metadata["token_endpoint"], refresh)
 	if status != http.StatusOK || again["refresh_token"] == answer["refresh_token"] {
@@ -123,6 +121,12 @@ func TestFlow(t *testing.T) {
 	}
 	if status, _ := f.redeem(metadata["token_endpoint"], refresh); status != http.StatusBadRequest {
 		t.Errorf("a used refresh token is answered with status %d", status)
+	}
+	if f.server.Valid(token, resource) {
+		t.Error("a used refresh token leaves the tokens of its family good")
+	}
+	if status, _ := f.redeem(metadata["token_endpoint"], form); status != http.StatusBadRequest {
+		t.Errorf("a used code is answered with status %d", status)
 	}
 	f.server.Revoke()
 	if f.server.Valid(token, resource) {
@@ -198,6 +202,46 @@ func TestSameRedirect(t *testing.T) {
 	} {
 		if got := authserver.SameRedirect(tt.registered, tt.used); got != tt.want {
 			t.Errorf("%s for %s: %t", tt.used, tt.registered, got)
+		}
+	}
+}
+
+// A verifier takes the signed tokens of an issuer for a resource, and no others.
+func TestVerifier(t *testing.T) {
+	var as *authserver.Server
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { as.ServeHTTP(w, r) }))
+	defer site.Close()
+	other := begin(t, authserver.Options{SignedTokens: true})
+	var err error
+	if as, err = authserver.New(authserver.Options{Issuer: site.URL, SignedTokens: true, Life: time.Minute}); err != nil {
+		t.Fatal(err)
+	}
+	token := func(s *authserver.Server) string {
+		f := &flow{t, s, nil}
+		metadata, id := f.client()
+		back := f.authorize(metadata["authorization_endpoint"], ask(id))
+		_, answer := f.redeem(metadata["token_endpoint"], url.Values{
+			"grant_type": {"authorization_code"}, "code": {back.Get("code")}, "code_verifier": {verifier}, "client_id": {id},
+			"resource": {resource},
+		})
+		return answer["access_token"].(string)
+	}
+	var p server.Protection
+	(&authserver.Verifier{Issuer: site.URL}).Protect(&p)
+	good := token(as)
+	r := httptest.NewRequest(http.MethodPost, resource, nil)
+	for _, tt := range []struct {
+		name, token, resource string
+		want                  *server.Denial
+	}{
+		{"good", good, resource, nil},
+		{"for another resource", good, "http://127.0.0.1:2/other", server.InvalidToken},
+		{"of another issuer", token(other.server), resource, server.InvalidToken},
+		{"changed", good[:len(good)-4] + "AAAA", resource, server.InvalidToken},
+		{"no JWT", "opaque", resource, server.InvalidToken},
+	} {
+		if got := p.Verify(tt.token, tt.resource, r); got != tt.want {
+			t.Errorf("%s: got %v", tt.name, got)
 		}
 	}
 }

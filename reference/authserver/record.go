@@ -96,19 +96,22 @@ func (x *httpCall) record() {
 	x.server.mu.Unlock()
 	head := transport.ReceivedHead(x.r)
 	u := url.URL{Scheme: x.server.issuer.Scheme, Host: x.r.Host, Path: x.r.URL.Path}
-	u.RawQuery = form(x.r.URL.Query())
+	u.RawQuery = Form(x.r.URL.Query())
 	head.URL = u.String()
 	x.seen.Event = x.append(wire.Event{Kind: wire.KindHTTPRequest, From: wire.Client, HTTP: head})
 	switch {
 	case x.seen.Body != nil:
 		x.recordBody(wire.Client, x.seen.Body)
 	case x.r.Method == http.MethodPost:
-		x.append(wire.Event{Kind: wire.KindBody, From: wire.Client, Raw: []byte(form(x.seen.Values))})
+		x.append(wire.Event{Kind: wire.KindBody, From: wire.Client, Raw: []byte(Form(x.seen.Values))})
 	}
 }
 
-// form returns parameters as text, without secrets.
-func form(values url.Values) string {
+// Secret reports whether the value of a parameter or of a member is secret.
+func Secret(name string) bool { return secrets[name] }
+
+// Form returns parameters as text, without secrets.
+func Form(values url.Values) string {
 	clean := make(url.Values)
 	for name, list := range values {
 		for _, v := range list {
@@ -140,15 +143,20 @@ func (x *httpCall) head(status int) {
 	x.w.WriteHeader(status)
 }
 
-// recordBody records a JSON body without secrets.
-func (x *httpCall) recordBody(from wire.Party, body map[string]any) {
+// Object returns a copy of an object without secrets.
+func Object(body map[string]any) map[string]any {
 	clean := maps.Clone(body)
 	for name := range clean {
 		if secrets[name] {
 			clean[name] = transport.Redacted
 		}
 	}
-	raw, err := json.Marshal(clean)
+	return clean
+}
+
+// recordBody records a JSON body without secrets.
+func (x *httpCall) recordBody(from wire.Party, body map[string]any) {
+	raw, err := json.Marshal(Object(body))
 	if err != nil {
 		return
 	}

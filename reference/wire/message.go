@@ -18,10 +18,11 @@ import (
 // Party is one side of a connection.
 type Party string
 
-// The two sides.
+// The two sides, and the party that issues tokens to the one for the other. In a log, it is the server of what asks it.
 const (
-	Client Party = "client"
-	Server Party = "server"
+	Client              Party = "client"
+	Server              Party = "server"
+	AuthorizationServer Party = "authorization-server"
 )
 
 // Peer returns the other side.

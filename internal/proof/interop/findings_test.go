@@ -10,7 +10,8 @@ import (
 
 // A reader of a finding learns why the text supports it, and what speaks against it.
 func TestFindingsAreArgued(t *testing.T) {
-	for _, path := range []string{"../../../fixtures/targets/findings.yaml", "../../../fixtures/targets/client-findings.yaml"} {
+	for _, name := range []string{"findings", "client-findings", "authorization-findings"} {
+		path := "../../../fixtures/targets/" + name + ".yaml"
 		k := Load(t, path, false)
 		found := make(map[string]bool)
 		for id, why := range k.Timing {

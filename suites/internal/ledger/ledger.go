@@ -67,6 +67,9 @@ func (l *Ledger) Add(r Record) {
 
 // Binds reports whether a requirement is judged on a party.
 func Binds(q schema.Requirement, p wire.Party) bool {
+	if p == wire.AuthorizationServer {
+		return q.Party == schema.AuthorizationServer // also what is judged where a server names it
+	}
 	judged := q.JudgedParty()
 	return judged == schema.Both || judged == schema.Party(p)
 }
@@ -319,7 +322,7 @@ func (l *Ledger) Own() []result.Finding {
 	}
 	var own []Finding
 	for _, k := range l.record.Keys() {
-		if k.Party == l.Party {
+		if k.Party != l.Party.Peer() {
 			continue
 		}
 		for _, f := range l.record[k].Findings {
@@ -344,6 +347,11 @@ func (l *Ledger) findings(findings []Finding) []result.Finding {
 		}
 		for i, e := range evidence {
 			evidence[i] = l.Redactor.Event(e)
+			if l.Party == wire.AuthorizationServer && e.From == wire.Server {
+				named := *evidence[i]
+				named.From = l.Party // in a log, it is the server
+				evidence[i] = &named
+			}
 		}
 		out = append(out, result.Finding{Check: f.Source, Message: f.Message, Repeated: f.Repeated,
 			Disputed: f.Disputed, Evidence: result.NewEvents(evidence, f.Message)})

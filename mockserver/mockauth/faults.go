@@ -1,0 +1,602 @@
+package mockauth
+
+import (
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/authserver"
+)
+
+var metadataFaults = []Fault{
+	{
+		ID: "metadata.missing", Requirement: "auth.as.metadata", Summary: "There are no metadata.",
+		Apply: func(s *Setup) { s.Wrap = without(authserver.WellKnown) },
+	},
+	{
+		ID: "metadata.openid-only", Requirement: "auth.as.metadata", WarnOnly: true,
+		Summary: "The metadata are only where OpenID Connect has them.",
+		Apply: requesting(func(r *http.Request) {
+			switch r.URL.Path {
+			case authserver.WellKnown:
+				r.URL.Path = "/nothing"
+			case "/.well-known/openid-configuration":
+				r.URL.Path = authserver.WellKnown
+			}
+		}),
+	},
+	{
+		ID: "metadata.other-issuer", Requirement: "auth.as.metadata", Summary: "The metadata name another issuer.",
+		Apply: with(map[string]any{"issuer": "https://other.example"}),
+	},
+	{
+		ID: "metadata.issuer-slash", Requirement: "auth.as.metadata", WarnOnly: true,
+		Summary: "The issuer in the metadata has a final slash, the given one has none.",
+		Apply:   document(func(d map[string]any) { d["issuer"] = d["issuer"].(string) + "/" }),
+	},
+	{
+		ID: "metadata.text", Requirement: "auth.as.metadata", Summary: "The metadata are of the type text/plain.",
+		Apply: answering(authserver.Metadata, func(_ authserver.Call, status int, h http.Header, _ map[string]any) int {
+			h.Set("Content-Type", "text/plain")
+			return status
+		}),
+	},
+	{
+		ID: "metadata.no-response-types", Requirement: "auth.as.metadata-members",
+		Summary: "The metadata have no response_types_supported.",
+		Apply:   with(map[string]any{"response_types_supported": nil}),
+	},
+	{
+		ID: "metadata.no-token-endpoint", Requirement: "auth.as.metadata-members",
+		Summary: "The metadata have no token_endpoint.", Apply: with(map[string]any{"token_endpoint": nil}),
+	},
+	{
+		ID: "metadata.list-as-text", Requirement: "auth.as.metadata-members",
+		Summary: "scopes_supported is one text.", Apply: with(map[string]any{"scopes_supported": "read write"}),
+	},
+	{
+		ID: "metadata.empty-list", Requirement: "auth.as.metadata-members",
+		Summary: "scopes_supported is an empty array.", Apply: with(map[string]any{"scopes_supported": []any{}}),
+	},
+	{
+		ID: "metadata.relative-endpoint", Requirement: "auth.as.metadata-members",
+		Summary: "revocation_endpoint is a path.", Apply: with(map[string]any{"revocation_endpoint": "/revoke"}),
+	},
+	{
+		ID: "metadata.fragment", Requirement: "auth.as.metadata-members",
+		Summary: "authorization_endpoint has a fragment.",
+		Apply: document(func(d map[string]any) {
+			d["authorization_endpoint"] = d["authorization_endpoint"].(string) + "#start"
+		}),
+	},
+	{
+		ID: "metadata.http", Requirement: "auth.as.https", Summary: "revocation_endpoint is http at a public host.",
+		Apply: with(map[string]any{"revocation_endpoint": "http://issuer.example.com/revoke"}),
+	},
+	{
+		ID: "metadata.plain-only", Requirement: "auth.as.pkce-s256",
+		Summary: "The metadata list only the method plain of PKCE.",
+		Apply:   with(map[string]any{"code_challenge_methods_supported": []any{"plain"}}),
+	},
+}
+
+var registrationFaults = []Fault{
+	{
+		ID: "registration.none", Requirement: "auth.as.dynamic-registration",
+		Summary: "The server registers no clients.", Apply: func(s *Setup) { s.NoRegistration = true },
+	},
+	{
+		ID: "registration.broken", Requirement: "auth.as.dynamic-registration",
+		Summary: "Every registration is refused.",
+		Apply: denying(authserver.Registration, "invalid_client_metadata",
+			func(authserver.Call) bool { return true }),
+	},
+	{
+		ID: "registration.no-client-id", Requirement: "auth.as.registration-answer",
+		Summary: "The answer to a registration has no client_id.",
+		// Without an id, nothing else can be tried, and the registration itself is of no use.
+		Apply: succeeding(authserver.Registration, map[string]any{"client_id": nil}),
+	},
+	{
+		ID: "registration.no-redirects", Requirement: "auth.as.registration-answer",
+		Summary: "The answer to a registration has no redirect_uris.",
+		Apply:   succeeding(authserver.Registration, map[string]any{"redirect_uris": nil}),
+	},
+	{
+		ID: "registration.no-expiry", Requirement: "auth.as.registration-answer",
+		Summary: "A secret comes without client_secret_expires_at.",
+		Apply:   succeeding(authserver.Registration, map[string]any{"client_secret_expires_at": nil}),
+	},
+	{
+		ID: "registration.status-200", Requirement: "auth.as.registration-answer", WarnOnly: true,
+		Summary: "A registration is answered with status 200.",
+		Apply: answering(authserver.Registration, func(_ authserver.Call, status int, _ http.Header, _ map[string]any) int {
+			if status == http.StatusCreated {
+				return http.StatusOK
+			}
+			return status
+		}),
+	},
+	{
+		ID: "registration.text", Requirement: "auth.as.registration-answer",
+		Summary: "The answer to a registration is of the type text/plain.",
+		Apply: answering(authserver.Registration, func(_ authserver.Call, status int, h http.Header, _ map[string]any) int {
+			if status == http.StatusCreated {
+				h.Set("Content-Type", "text/plain")
+			}
+			return status
+		}),
+	},
+	{
+		ID: "registration.no-error-code", Requirement: "auth.as.registration-error",
+		Summary: "The refusal of a registration has a message and no error.",
+		Apply:   failing(authserver.Registration, 0, map[string]any{"error": nil, "message": "no"}),
+	},
+	{
+		ID: "registration.error-status", Requirement: "auth.as.registration-error", WarnOnly: true,
+		Summary: "A registration is refused with status 422.", Apply: failing(authserver.Registration, 422, nil),
+	},
+	{
+		ID: "registration.strict", Requirement: "auth.as.registration-unknown-members",
+		Summary: "A registration with an unknown member is refused.",
+		Apply: denying(authserver.Registration, "invalid_client_metadata", func(c authserver.Call) bool {
+			for name := range c.Body {
+				if !slices.Contains(knownMembers, name) {
+					return true
+				}
+			}
+			return false
+		}),
+	},
+	{
+		ID: "registration.http-redirect", Requirement: "auth.as.registered-redirects",
+		Summary: "A redirect URI with http at another host is registered.", Apply: ignoring(authserver.SafeRedirects),
+	},
+	{
+		ID: "registration.without-redirect", Requirement: "auth.as.registered-redirects",
+		Summary: "A client without redirect URIs is registered.", Apply: ignoring(authserver.SomeRedirect),
+	},
+}
+
+var authorizationFaults = []Fault{
+	{
+		ID: "redirect.prefix", Requirement: "auth.as.exact-redirect-uri",
+		Summary: "A redirect URI may go on after the registered one.",
+		Apply: matching(func(registered, used string) bool {
+			return strings.HasPrefix(used, registered+"/") || strings.HasPrefix(used, registered+"more")
+		}),
+	},
+	{
+		ID: "redirect.query", Requirement: "auth.as.exact-redirect-uri",
+		Summary: "A redirect URI may have another query.",
+		Apply: matching(func(registered, used string) bool {
+			before, _, _ := strings.Cut(used, "?")
+			return before == registered
+		}),
+	},
+	{
+		ID: "redirect.slash", Requirement: "auth.as.exact-redirect-uri",
+		Summary: "A redirect URI may have a final slash.",
+		Apply:   matching(func(registered, used string) bool { return strings.TrimSuffix(used, "/") == registered }),
+	},
+	{
+		ID: "redirect.case", Requirement: "auth.as.exact-redirect-uri",
+		Summary: "Redirect URIs are compared without regard to case.", Apply: matching(strings.EqualFold),
+	},
+	{
+		ID: "redirect.port", Requirement: "auth.as.exact-redirect-uri",
+		Summary: "A redirect URI may have any port, also beyond loopback.",
+		Apply: matching(func(registered, used string) bool {
+			return strings.Replace(used, ":8443", "", 1) == registered
+		}),
+	},
+	{
+		ID: "redirect.subdomain", Requirement: "auth.as.exact-redirect-uri",
+		Summary: "A redirect URI may be at a subdomain.",
+		Apply: matching(func(registered, used string) bool {
+			return strings.Replace(used, "sub.", "", 1) == registered
+		}),
+	},
+	{
+		ID: "redirect.dots", Requirement: "auth.as.exact-redirect-uri",
+		Summary: "A redirect URI is compared up to the length of the registered path, and dots lead out of it.",
+		Apply: matching(func(registered, used string) bool {
+			return strings.HasPrefix(used, registered) && strings.Contains(used, "/../")
+		}),
+	},
+	{
+		ID: "redirect.loopback-path", Requirement: "auth.as.exact-redirect-uri",
+		Summary: "A loopback redirect URI may have any path.",
+		Apply: matching(func(registered, used string) bool {
+			a, errA := url.Parse(registered)
+			b, errB := url.Parse(used)
+			return errA == nil && errB == nil && a.Hostname() == "127.0.0.1" && b.Hostname() == "127.0.0.1"
+		}),
+	},
+	{
+		ID: "redirect.loopback-port", Requirement: "auth.as.loopback-port",
+		Summary: "A loopback redirect URI must have the registered port.",
+		Apply: func(s *Setup) {
+			s.Faults.SameRedirect = func(registered, used string) bool { return registered == used }
+		},
+	},
+	{
+		ID: "redirect.query-replaced", Requirement: "auth.as.redirect-query",
+		Summary: "The answer replaces the query of the redirect URI.",
+		Apply: location(func(_ authserver.Call, to *url.URL) {
+			q := to.Query()
+			q.Del("tenant")
+			to.RawQuery = q.Encode()
+		}),
+	},
+	{
+		ID: "redirect.unknown-client", Requirement: "auth.as.no-untrusted-redirect",
+		Summary: "The error about an unknown client goes to the redirect URI of the request.",
+		Apply:   ignoring(authserver.KnownClient),
+	},
+	{
+		ID: "redirect.error-anywhere", Requirement: "auth.as.no-untrusted-redirect",
+		Summary: "The error about a redirect URI goes to that redirect URI.", Apply: ignoring(authserver.KnownRedirect),
+	},
+	{
+		ID: "authorization.any-response-type", Requirement: "auth.as.response-type",
+		Summary: "Every response type leads to a code.", Apply: ignoring(authserver.KnownResponseType),
+	},
+	{
+		ID: "authorization.error-page", Requirement: "auth.as.authorization-error",
+		Summary: "Errors are shown on a page.",
+		Apply: answering(authserver.Authorization, func(_ authserver.Call, status int, h http.Header, _ map[string]any) int {
+			if !strings.Contains(h.Get("Location"), "error=") {
+				return status
+			}
+			h.Del("Location")
+			return http.StatusBadRequest
+		}),
+	},
+	{
+		ID: "authorization.error-characters", Requirement: "auth.as.authorization-error",
+		Summary: "The error code has quotation marks.",
+		Apply:   onError(func(v url.Values) { v.Set("error", `"`+v.Get("error")+`"`) }),
+	},
+	{
+		ID: "state.dropped", Requirement: "auth.as.state", Summary: "The redirect has no state.",
+		Apply: redirecting(func(v url.Values) { v.Del("state") }),
+	},
+	{
+		ID: "state.error", Requirement: "auth.as.state", Summary: "The redirect with an error has no state.",
+		Apply: onError(func(v url.Values) { v.Del("state") }),
+	},
+	{
+		ID: "state.encoded-twice", Requirement: "auth.as.state", Summary: "The state is encoded twice.",
+		Apply: redirecting(func(v url.Values) { v.Set("state", url.QueryEscape(v.Get("state"))) }),
+	},
+	{
+		ID: "state.cut", Requirement: "auth.as.state", Summary: "A state is cut after 255 characters.",
+		Apply: redirecting(func(v url.Values) { v.Set("state", v.Get("state")[:min(255, len(v.Get("state")))]) }),
+	},
+	{
+		ID: "iss.missing", Requirement: "auth.as.iss", Summary: "iss is promised and does not come.",
+		Apply: redirecting(func(v url.Values) { v.Del("iss") }),
+	},
+	{
+		ID: "iss.other", Requirement: "auth.as.iss", Summary: "iss is another issuer.",
+		Apply: redirecting(func(v url.Values) { v.Set("iss", "https://other.example") }),
+	},
+	{
+		ID: "iss.error", Requirement: "auth.as.iss", Summary: "iss does not come with an error.",
+		Apply: onError(func(v url.Values) { v.Del("iss") }),
+	},
+	{
+		ID: "cors.any", Requirement: "auth.as.no-cors",
+		Summary: "The authorization endpoint allows scripts of every site.",
+		Apply: answering(authserver.Authorization, func(_ authserver.Call, status int, h http.Header, _ map[string]any) int {
+			h.Set("Access-Control-Allow-Origin", "*")
+			return status
+		}),
+	},
+	{
+		ID: "pkce.optional", Requirement: "auth.as.pkce-required",
+		Summary: "A public client gets tokens without PKCE.", Apply: ignoring(authserver.ChallengeRequired),
+	},
+	{
+		ID: "pkce.any-method", Requirement: "auth.as.challenge-method",
+		Summary: "Every code_challenge_method is accepted.", Apply: ignoring(authserver.ChallengeMethod),
+	},
+	{
+		ID: "pkce.plain", Requirement: "auth.as.challenge-method", WarnOnly: true,
+		Summary: "The method plain is accepted, and not listed.",
+		Apply: requesting(func(r *http.Request) {
+			q := r.URL.Query()
+			if q.Get("code_challenge_method") != "plain" {
+				return
+			}
+			q.Set("code_challenge_method", "S256")
+			q.Set("code_challenge", authserver.Challenge(q.Get("code_challenge")))
+			r.URL.RawQuery = q.Encode()
+		}),
+	},
+	{
+		ID: "pkce.verifier-optional", Requirement: "auth.as.pkce-verified",
+		Summary: "A code is redeemed without a verifier.", Apply: ignoring(authserver.VerifierRequired),
+	},
+	{
+		ID: "pkce.unverified", Requirement: "auth.as.pkce-verified",
+		Summary: "A code is redeemed with any verifier.", Apply: ignoring(authserver.VerifierMatches),
+	},
+	{
+		ID: "pkce.refused", Requirement: "auth.as.pkce-s256",
+		Summary: "The right verifier is refused.",
+		Apply: answering(authserver.Token, func(c authserver.Call, status int, _ http.Header, body map[string]any) int {
+			if status != http.StatusOK || !c.Values.Has("code_verifier") {
+				return status
+			}
+			clear(body)
+			body["error"] = "invalid_grant"
+			return http.StatusBadRequest
+		}),
+		// Nobody can log in there.
+		Collateral: []string{"auth.as.offered-methods", "auth.as.secret-in-body"},
+	},
+	{
+		ID: "parameters.strict-authorization", Requirement: "auth.as.unknown-parameters",
+		Summary: "An unknown parameter of an authorization request is refused.",
+		Apply:   denying(authserver.Authorization, "invalid_request", unknown),
+	},
+	{
+		ID: "parameters.strict-token", Requirement: "auth.as.unknown-parameters",
+		Summary: "An unknown parameter of a token request is refused.",
+		Apply:   denying(authserver.Token, "invalid_request", unknown),
+	},
+	{
+		ID: "parameters.resource", Requirement: "auth.as.unknown-parameters",
+		Summary: "The parameter resource of an authorization request is refused.",
+		Apply: both(ignoring(authserver.ResourceRequired), denying(authserver.Authorization, "invalid_request",
+			func(c authserver.Call) bool { return c.Values.Has("resource") })),
+	},
+	{
+		ID: "parameters.empty-scope", Requirement: "auth.as.empty-parameters",
+		Summary: "An empty scope of an authorization request is refused.",
+		Apply:   denying(authserver.Authorization, "invalid_scope", empty("scope")),
+	},
+	{
+		ID: "parameters.empty-secret", Requirement: "auth.as.empty-parameters",
+		Summary: "An empty client_secret of a public client is refused.",
+		Apply:   denying(authserver.Token, "invalid_client", empty("client_secret")),
+	},
+}
+
+var tokenFaults = []Fault{
+	{
+		ID: "code.again", Requirement: "auth.as.code-once", Summary: "A code is redeemed again and again.",
+		Apply: ignoring(authserver.CodeOnce),
+	},
+	{
+		ID: "code.other-client", Requirement: "auth.as.code-of-client",
+		Summary: "A code is redeemed for another client.", Apply: ignoring(authserver.CodeOfClient),
+	},
+	{
+		ID: "token.status", Requirement: "auth.as.token-answer", Summary: "A token comes with status 201.",
+		Apply: answering(authserver.Token, func(_ authserver.Call, status int, _ http.Header, _ map[string]any) int {
+			if status == http.StatusOK {
+				return http.StatusCreated
+			}
+			return status
+		}),
+	},
+	{
+		ID: "token.no-type", Requirement: "auth.as.token-answer", Summary: "A token comes without token_type.",
+		Apply: succeeding(authserver.Token, map[string]any{"token_type": nil}),
+	},
+	{
+		ID: "token.no-token", Requirement: "auth.as.token-answer",
+		Summary: "The token is called token, not access_token.",
+		Apply:   succeeding(authserver.Token, map[string]any{"access_token": nil, "token": "a-token-of-some-length"}),
+	},
+	{
+		ID: "token.text", Requirement: "auth.as.token-answer",
+		Summary: "The answer with a token is of the type text/html.",
+		Apply: answering(authserver.Token, func(_ authserver.Call, status int, h http.Header, _ map[string]any) int {
+			if status == http.StatusOK {
+				h.Set("Content-Type", "text/html")
+			}
+			return status
+		}),
+	},
+	{
+		ID: "token.life-as-text", Requirement: "auth.as.token-answer", Summary: "expires_in is a text.",
+		Apply: succeeding(authserver.Token, map[string]any{"expires_in": "3600"}),
+	},
+	{
+		ID: "token.stored", Requirement: "auth.as.no-store", Summary: "Answers with tokens may be stored.",
+		Apply: answering(authserver.Token, func(_ authserver.Call, status int, h http.Header, _ map[string]any) int {
+			h.Del("Cache-Control")
+			return status
+		}),
+	},
+	{
+		ID: "token.refreshed-stored", Requirement: "auth.as.no-store",
+		Summary: "Answers to the use of a refresh token may be stored.",
+		Apply: answering(authserver.Token, func(c authserver.Call, status int, h http.Header, _ map[string]any) int {
+			if c.Values.Get("grant_type") == "refresh_token" {
+				h.Set("Cache-Control", "no-cache")
+			}
+			return status
+		}),
+	},
+	{
+		ID: "token.error-200", Requirement: "auth.as.token-error", Summary: "Errors have status 200.",
+		Apply: answering(authserver.Token, func(c authserver.Call, status int, _ http.Header, _ map[string]any) int {
+			if status == http.StatusBadRequest {
+				return http.StatusOK
+			}
+			return status
+		}),
+	},
+	{
+		ID: "token.error-500", Requirement: "auth.as.token-error", Summary: "A made-up grant type ends in status 500.",
+		Apply: answering(authserver.Token, func(c authserver.Call, status int, _ http.Header, _ map[string]any) int {
+			if c.Values.Get("grant_type") == "mcpconform" {
+				return http.StatusInternalServerError
+			}
+			return status
+		}),
+	},
+	{
+		ID: "token.error-message", Requirement: "auth.as.token-error", Summary: "Errors have a message and no code.",
+		Apply: failing(authserver.Token, 0, map[string]any{"error": nil, "message": "no"}),
+	},
+	{
+		ID: "token.error-object", Requirement: "auth.as.token-error", Summary: "The error is an object.",
+		Apply: failing(authserver.Token, 0, map[string]any{"error": map[string]any{"code": "invalid_grant"}}),
+	},
+	{
+		ID: "token.error-characters", Requirement: "auth.as.token-error", Summary: "The error has a line break.",
+		Apply: failing(authserver.Token, 0, map[string]any{"error": "invalid\ngrant"}),
+	},
+	{
+		ID: "token.error-code", Requirement: "auth.as.token-error", WarnOnly: true,
+		Summary: "Every error is called invalid_request.",
+		Apply:   failing(authserver.Token, 0, map[string]any{"error": "invalid_request"}),
+	},
+	{
+		ID: "client.status", Requirement: "auth.as.client-challenge",
+		Summary: "Wrong credentials in the header are answered with status 400.",
+		Apply: answering(authserver.Token, func(c authserver.Call, status int, _ http.Header, _ map[string]any) int {
+			if status == http.StatusUnauthorized {
+				return http.StatusBadRequest
+			}
+			return status
+		}),
+	},
+	{
+		ID: "client.no-challenge", Requirement: "auth.as.client-challenge",
+		Summary: "Status 401 comes without WWW-Authenticate.",
+		Apply: answering(authserver.Token, func(_ authserver.Call, status int, h http.Header, _ map[string]any) int {
+			h.Del("WWW-Authenticate")
+			return status
+		}),
+	},
+	{
+		ID: "client.secret-optional", Requirement: "auth.as.client-authenticated",
+		Summary: "A client that has a secret needs not send it.", Apply: ignoring(authserver.SecretRequired),
+	},
+	{
+		ID: "client.any-secret", Requirement: "auth.as.client-authenticated",
+		Summary:    "Every secret is right.",
+		Apply:      ignoring(authserver.SecretMatches),
+		Collateral: []string{"auth.as.client-challenge"}, // nothing is wrong with a wrong secret
+	},
+	{
+		ID: "client.no-post", Requirement: "auth.as.secret-in-body",
+		Summary: "The metadata offer client_secret_basic and none, not client_secret_post.",
+		Apply:   with(map[string]any{"token_endpoint_auth_methods_supported": []any{"none", "client_secret_basic"}}),
+	},
+	{
+		ID: "client.post-refused", Requirement: "auth.as.secret-in-body",
+		Summary:    "The right secret in the body is refused.",
+		Apply:      refusing(authserver.AuthPost),
+		Collateral: []string{"auth.as.offered-methods"}, // which has it in the metadata
+	},
+	{
+		ID: "client.basic-refused", Requirement: "auth.as.offered-methods",
+		Summary: "The right secret in the header is refused, and offered.", Apply: refusing(authserver.AuthBasic),
+	},
+	{
+		ID: "token.other-audience", Requirement: "auth.as.audience",
+		Summary: "The audience of each access token is the issuer.", Apply: ignoring(authserver.TokenOfResource),
+	},
+	{
+		ID: "token.short", Requirement: "auth.as.unguessable", Summary: "Access tokens have eight characters.",
+		Apply: answering(authserver.Token, func(_ authserver.Call, status int, _ http.Header, body map[string]any) int {
+			if text, ok := body["access_token"].(string); ok {
+				body["access_token"] = text[len(text)-8:]
+			}
+			return status
+		}),
+	},
+	{
+		ID: "token.same", Requirement: "auth.as.unguessable", Summary: "Everybody gets the same access token.",
+		Apply: succeeding(authserver.Token, map[string]any{"access_token": "one-access-token-for-everybody-in-the-world"}),
+	},
+}
+
+var refreshFaults = []Fault{
+	{
+		ID: "refresh.same", Requirement: "auth.as.rotate-refresh-tokens",
+		Summary: "The use of a refresh token gives the same one again.", Apply: ignoring(authserver.RefreshRotated),
+	},
+	{
+		ID: "refresh.none", Requirement: "auth.as.rotate-refresh-tokens",
+		Summary: "The use of a refresh token gives none.",
+		Apply: answering(authserver.Token, func(c authserver.Call, status int, _ http.Header, body map[string]any) int {
+			if c.Values.Get("grant_type") == "refresh_token" {
+				delete(body, "refresh_token")
+			}
+			return status
+		}),
+	},
+	{
+		ID: "refresh.again", Requirement: "auth.as.refresh-once",
+		Summary: "A used refresh token goes on working.", Apply: ignoring(authserver.RefreshOnce),
+	},
+	{
+		ID: "refresh.other-client", Requirement: "auth.as.refresh-of-client",
+		Summary: "A refresh token works for another client.", Apply: ignoring(authserver.RefreshOfClient),
+	},
+}
+
+var (
+	knownMembers = []string{"client_name", "redirect_uris", "token_endpoint_auth_method", "grant_types",
+		"response_types", "application_type"}
+	knownParameters = []string{"response_type", "client_id", "client_secret", "redirect_uri", "state", "scope",
+		"resource", "code_challenge", "code_challenge_method", "code_verifier", "grant_type", "code", "refresh_token"}
+)
+
+func unknown(c authserver.Call) bool {
+	for name := range c.Values {
+		if !slices.Contains(knownParameters, name) {
+			return true
+		}
+	}
+	return false
+}
+
+func empty(name string) func(authserver.Call) bool {
+	return func(c authserver.Call) bool { return c.Values.Has(name) && c.Values.Get(name) == "" }
+}
+
+// onError changes the parameters of redirects with an error.
+func onError(change func(url.Values)) apply {
+	return redirecting(func(v url.Values) {
+		if v.Has("error") {
+			change(v)
+		}
+	})
+}
+
+// refusing refuses the right secret where a client sends it in a way.
+func refusing(method string) apply {
+	return answering(authserver.Token, func(c authserver.Call, status int, _ http.Header, body map[string]any) int {
+		if status != http.StatusOK || !slices.Contains(c.Auth, method) {
+			return status
+		}
+		clear(body)
+		body["error"] = "unauthorized_client"
+		return http.StatusBadRequest
+	})
+}
+
+// without has nothing below a path.
+func without(prefix string) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasPrefix(path.Clean(r.URL.Path), prefix) {
+				http.NotFound(w, r)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}

@@ -1,0 +1,164 @@
+package suites_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/proof/brief"
+	"github.com/mcpconform/mcpconform/internal/proof/calmmatrix"
+	"github.com/mcpconform/mcpconform/internal/proof/killmatrix"
+	"github.com/mcpconform/mcpconform/mockserver/mockauth"
+	"github.com/mcpconform/mcpconform/reference/authserver"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/transport/memory"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites"
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+// authorized runs the checks against an authorization server in this process.
+func authorized(ctx context.Context, setup *mockauth.Setup, o suites.Options) (*result.Run, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Hour)
+	defer cancel()
+	network := new(memory.Network)
+	l, err := network.Listen()
+	if err != nil {
+		return nil, err
+	}
+	origin := "http://" + l.Addr().String()
+	h, target, err := setup.Serve(origin)
+	if err != nil {
+		return nil, err
+	}
+	s := &http.Server{Handler: h}
+	var served sync.WaitGroup
+	served.Go(func() { _ = s.Serve(l) })
+	defer served.Wait()
+	defer s.Close()
+	checks := suites.AuthorizationChecks{Endpoint: transport.Endpoint{URL: target, Dial: network.Dial}}
+	if !setup.Protects {
+		checks.Resource = mockauth.Resource
+	}
+	if c := setup.Given; c != nil {
+		checks.ClientID, checks.ClientSecret, checks.RedirectURI = c.ID, c.Secret, c.Redirects[0]
+	}
+	o.Limits = wire.DefaultLimits
+	if o.Trace == nil {
+		o.Trace = wire.NewTrace(o.Limits)
+	}
+	run, _, err := suites.Run(ctx, checks, o)
+	return run, err
+}
+
+// Nothing secret is in the results and in the trace, whatever the authorization server does: echoes it, or refuses it.
+func TestAuthorizationSecrets(t *testing.T) {
+	for _, f := range append(mockauth.Faults(), mockauth.Fault{ID: "none", Apply: func(*mockauth.Setup) {}}) {
+		setup := mockauth.New()
+		f.Apply(setup)
+		secrets, public := make(map[string]bool), make(map[string]bool)
+		setup.Seen = func(c authserver.Call) {
+			for _, challenge := range c.Values["code_challenge"] {
+				public[challenge] = public[challenge] || c.Values.Get("code_challenge_method") == "S256"
+			}
+			for _, name := range []string{"code", "code_verifier", "client_secret", "access_token", "refresh_token"} {
+				text, _ := c.Answer[name].(string)
+				for _, secret := range append(c.Values[name], text) {
+					secrets[secret] = len(secret) > 19 // shorter ones are made up
+				}
+			}
+		}
+		o := suites.Options{Trace: wire.NewTrace(wire.DefaultLimits)}
+		run, err := authorized(t.Context(), setup, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var output strings.Builder
+		if _, err := o.Trace.WriteTo(&output); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.NewEncoder(&output).Encode(run); err != nil {
+			t.Fatal(err)
+		}
+		for secret, is := range secrets {
+			if is && !public[secret] && strings.Contains(output.String(), secret) {
+				t.Errorf("%s: the output holds %q", f.ID, secret)
+			}
+		}
+	}
+}
+
+// TestAuthorizationKillMatrix proves the checks of authorization servers.
+func TestAuthorizationKillMatrix(t *testing.T) {
+	m := killmatrix.Matrix{
+		File: "../docs/kill-matrix-authorization.md",
+		Head: "# Kill matrix of authorization servers\n\n" +
+			"Each fault of the mock authorization server, the requirement that it breaks, and the checks that catch it.\n" +
+			"A fault that nothing catches fails the build, and so does a finding that a fault did not announce.\n" +
+			"Written by `go test ./suites -run TestAuthorizationKillMatrix -update`.\n",
+	}
+	for _, f := range mockauth.Faults() {
+		try := func(ctx context.Context, selected ...string) (*result.Run, error) {
+			setup := mockauth.New()
+			f.Apply(setup)
+			return authorized(ctx, setup, suites.Options{Selection: suites.Selection{Select: selected}})
+		}
+		m.Faults = append(m.Faults, killmatrix.Fault{
+			ID: f.ID, Requirement: f.Requirement, Summary: f.Summary, Collateral: f.Collateral, WarnOnly: f.WarnOnly,
+			Run:      func(ctx context.Context) (*result.Run, error) { return try(ctx) },
+			Selected: func(ctx context.Context) (*result.Run, error) { return try(ctx, f.Requirement) },
+		})
+	}
+	m.Test(t)
+}
+
+// TestAuthorizationCalmMatrix is its counterpart: authorization servers that are odd and legal are accused of nothing.
+func TestAuthorizationCalmMatrix(t *testing.T) {
+	oddities := mockauth.Oddities()
+	m := calmmatrix.Matrix{
+		File: "../docs/calm-matrix-authorization.md",
+		Head: "# Calm matrix of authorization servers\n\n" +
+			"Each legal oddity of the mock authorization server, and what makes it legal. The checks find nothing on a\n" +
+			"server with it, and whatever passes on the reference passes there, but for what cannot be tried.\n" +
+			"Written by `go test ./suites -run TestAuthorizationCalmMatrix -update`.\n",
+		Run: func(ctx context.Context, seed uint64, _ string, chosen ...int) (*result.Run, error) {
+			setup := mockauth.New()
+			for _, i := range chosen {
+				oddities[i].Apply(setup)
+			}
+			return authorized(ctx, setup, suites.Options{Seed: seed})
+		},
+	}
+	for _, o := range oddities {
+		m.Oddities = append(m.Oddities, calmmatrix.Oddity{
+			ID: o.ID, Summary: o.Summary, Why: o.Why, Source: o.Source(), Transports: []string{transport.NameHTTP},
+			Untried: o.Untried, Changes: "the server",
+		})
+	}
+	m.Test(t)
+}
+
+// TestEveryAuthorizationRequirementIsProved wants the reference to meet each requirement that can be observed, and a
+// fault that breaks it.
+func TestEveryAuthorizationRequirementIsProved(t *testing.T) {
+	brief.WholeRuns(t)
+	run, err := authorized(t.Context(), mockauth.New(), suites.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	exonerated(t, run)
+	for _, q := range run.Requirements {
+		proved := slices.ContainsFunc(mockauth.Faults(), func(f mockauth.Fault) bool { return f.Requirement == q.ID })
+		if q.Observable && (q.Verdict != result.Pass || !proved) {
+			t.Errorf("%s is %s, %s; a fault breaks it: %t", q.ID, q.Verdict, q.Reason, proved)
+		}
+	}
+	if run.Verdict != result.Conformant {
+		t.Errorf("the verdict is %s: %s", run.Verdict, run.Reason)
+	}
+}
