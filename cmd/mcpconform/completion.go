@@ -128,7 +128,8 @@ var (
 		"label-filter": nothing, "target-memory": nothing, "shard": nothing, "url": nothing, "header": nothing,
 		"input": nothing, "start": nothing,
 		"transport-command": nothing, "listen": nothing, "http": nothing, "sse": nothing, "ws": nothing, "act": nothing,
-		"client-id": nothing, "scope": nothing,
+		"client-id": nothing, "redirect-uri": nothing, "resource": nothing, "scope": nothing, "issuer": nothing,
+		"protected-by": nothing,
 	}
 	// A program that is tested is completed like any file.
 	arguments = map[string]cobra.CompletionFunc{
@@ -137,7 +138,8 @@ var (
 		"reference client": anyFile, "mock client": anyFile,
 		"explain": explainable, "report": filesOf("json"),
 		"judge": first(filesOf("jsonl")), "verify": first(filesOf("zip")), "matrix": first(folders),
-		"mock": nothing, "reference": nothing, "reference server": nothing, "checklist": nothing, "version": nothing,
+		"mock": nothing, "reference": nothing, "reference server": nothing,
+		"authorization": nothing, "reference authorization-server": nothing, "checklist": nothing, "version": nothing,
 	}
 )
 

@@ -269,8 +269,8 @@ func (l *Ledger) untried(q schema.Requirement, e *Entry) (result.Verdict, result
 	if len(l.hints(q)) > 0 {
 		kind = result.NotProvoked // the user can name what provokes it
 	}
-	return result.Inconclusive, kind, l.withHelp("the "+string(l.Party)+" did nothing of this kind in this run",
-		q)
+	return result.Inconclusive, kind, l.withHelp("the "+strings.ReplaceAll(string(l.Party), "-", " ")+
+		" did nothing of this kind in this run", q)
 }
 
 // unused records on an inconclusive requirement that the target never made its use, or why the run cannot know it.
