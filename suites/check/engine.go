@@ -42,7 +42,9 @@ type Engine struct {
 	// Login obtains an access token if the server demands one and the user gave none. Nil: that is not tried.
 	Login *Login
 
-	tokens         *tokens  // of the login; nil without one
+	tokens         *tokens // of the login; nil without one
+	second         *tokens // of the login as another user
+	secondFailed   error
 	sharing        []*Check // see T.Sharing
 	pace           client.Pace
 	liveness       liveness
@@ -196,11 +198,11 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	if e.Login == nil || !errors.As(err, &refused) || refused.Given || transport.EndpointOf(e.Dialer) == nil {
 		return e.target, err
 	}
-	source, err := e.login(ctx, refused)
+	source, err := e.login(ctx, refused, "")
 	if err != nil {
 		return e.target, err
 	}
-	e.tokens = source
+	e.tokens, transport.EndpointOf(e.Dialer).Token = source, source
 	if e.first != nil {
 		e.close(ctx, e.first)
 	}
@@ -209,6 +211,9 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 			"the server refuses the access token that its own authorization server has just issued for it")))
 	}
 	source.accepted()
+	if err == nil {
+		e.loginSecond(ctx)
+	}
 	return e.target, err
 }
 
