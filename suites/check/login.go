@@ -241,20 +241,16 @@ func (s *tokens) Token(ctx context.Context) string {
 // nearEnd is how long before its end a token is renewed, if it lives long enough.
 const nearEnd = 10 * time.Second
 
-// Refused returns another token after the server has refused one, unless it has refused one token of the login after the
-// other.
+// Refused returns another token after the server has refused one, unless it refuses one good token after the other.
 func (s *tokens) Refused(ctx context.Context, token string) string {
 	s.mu.Lock()
-	known := s.works && s.issued[token]
-	if known && token == s.access.Token && (s.access.Expires.IsZero() || time.Now().Before(s.access.Expires)) {
+	renewable := s.works && s.issued[token]
+	if renewable && token == s.access.Token && (s.access.Expires.IsZero() || time.Now().Before(s.access.Expires)) {
 		s.early++
-		if s.early > mostEarly && s.failed == nil {
-			_ = s.fail(refusedAgain(fmt.Errorf(
-				"the server has refused %d access tokens of the login before their end", mostEarly)))
-		}
+		renewable = s.early <= mostEarly
 	}
 	s.mu.Unlock()
-	if !known {
+	if !renewable {
 		return ""
 	}
 	if next := s.after(ctx, token); next != token {

@@ -238,12 +238,15 @@ var authChecks = []*check.Check{
 			t.Show(x.Events()...)
 			admitted(t, x)
 			t.Must(err)
-			for _, method := range append([]string{"ping"}, t.Target.Methods()...) {
+			for _, method := range append([]string{"ping", "ping"}, t.Target.Methods()...) {
 				t.Clear()
 				x, err := s.Call(t.Context, method, nil)
 				t.Show(x.Events()...)
 				admitted(t, x)
 				t.Must(err)
+			}
+			if t.Target.Transport == transport.NameHTTP {
+				admitsAll(t)
 			}
 		},
 	},
@@ -386,38 +389,24 @@ var authChecks = []*check.Check{
 		Requirements: []string{"auth.server.validates-first", "security.session.not-authentication"},
 		Needs:        authorizedSession,
 		Body: func(t *check.T) {
-			// Within a session that a valid token has begun, each request is judged by its own token: POST, GET and
-			// in the end DELETE. If the user names the methods that need a token, the others need none.
+			// Within a session that a valid token has begun, each message is judged by its own token. If the user names
+			// the methods that need a token, the others need none.
 			const id = "auth.server.validates-first"
 			protected(t)
 			control(t)
 			session := t.HTTP().SessionID()
-			some := len(t.Target.Settings.Authorization.Methods) > 0
-			request := func() transport.Request {
-				if !some {
-					return plainRequest(t)
-				}
-				return transport.Request{Body: rpc(t.Session.NextID(), needsToken(t))}
-			}
-			t.Clear()
-			t.Assume(t.Do(request())).To(HaveResult(), "even with the valid token")
-			for _, authorization := range [][]string{nil, {"Bearer " + madeUp}} {
-				requests := []transport.Request{request()}
-				if listens(t) && !some {
-					requests = append(requests, transport.Request{Method: http.MethodGet})
-				}
-				if session != "" && !some {
-					requests = append(requests, transport.Request{Method: http.MethodDelete})
-				}
-				for _, r := range requests {
+			messages := inbound(t)
+			for _, authorization := range useless(t) {
+				for _, m := range messages {
 					t.Clear()
-					r.Header, r.Deliberate = http.Header{"Authorization": authorization}, []string{"*"}
+					r := m.request()
+					r.Header, r.Deliberate = authorization.header(), []string{"*"}
 					answer := t.Do(r)
-					refused := t.Check(id, answer).ToNot(BeAccepted(), "for a %s within the session %s",
-						cmp.Or(r.Method, http.MethodPost), bearing(authorization))
-					if !refused && ErrorIn(answer) == nil && session != "" && authorization == nil {
+					refused := t.Check(id, answer).ToNot(BeAccepted(), "for %s within the session %s", m.what,
+						authorization.what)
+					if !refused && ErrorIn(answer) == nil && session != "" && authorization.value == "" {
 						t.Violation("security.session.not-authentication",
-							"the session id alone, without a token, lets a "+cmp.Or(r.Method, http.MethodPost)+" pass")
+							"the session id alone, without a token, lets "+m.what+" pass")
 					}
 					if !refused && r.Method == http.MethodDelete {
 						return // the session is gone
@@ -425,20 +414,33 @@ var authChecks = []*check.Check{
 				}
 			}
 			t.Clear()
-			served(t, t.Do(request()), id)
+			served(t, t.Do(messages[0].request()), id) // what was refused had no effect
 			if session == "" {
 				t.Exercised(id)
 				t.Skip("the server assigns no session ids")
 			}
 		},
 	},
-}
-
-func bearing(authorization []string) string {
-	if len(authorization) == 0 {
-		return "without a token"
-	}
-	return "with a made-up token"
+	{
+		Name:         "auth/at-the-door",
+		Requirements: []string{"auth.server.validates-first"},
+		Needs:        unauthorized,
+		Body: func(t *check.T) {
+			// Outside of a session, no message passes without a valid token either.
+			protected(t)
+			if t.Target.Transport != transport.NameHTTP || len(t.Target.Settings.Authorization.Methods) > 0 {
+				t.Skip("not each message needs a token, or has an answer of its own")
+			}
+			for _, authorization := range useless(t) {
+				conn := t.Bearing(authorization.value)
+				for _, m := range strays() {
+					t.Clear()
+					t.Check("auth.server.validates-first", t.DoOn(conn, m.request())).ToNot(BeAccepted(),
+						"for %s outside of a session %s", m.what, authorization.what)
+				}
+			}
+		},
+	},
 }
 
 // madeUp has the form of a token, and no server has issued it.
