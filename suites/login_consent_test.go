@@ -156,7 +156,8 @@ func TestLoginWithoutConsent(t *testing.T) {
 			if run.Login == nil {
 				t.Fatalf("the results have no login: %s", run.Reason)
 			}
-			want := "## " + tt.name + "\n\n> " + strings.ReplaceAll(run.Login.Text, tt.c.URL, "https://mcp.example") + "\n"
+			want := "## " + tt.name + "\n\n> " +
+				strings.ReplaceAll(run.Login.Text, tt.c.URL, "https://mcp.example") + "\n"
 			if !strings.Contains(string(page), want) {
 				t.Errorf("docs/authorization.md lacks:\n%s", want)
 			}

@@ -112,7 +112,8 @@ func (e *Engine) loginSecond(ctx context.Context) {
 	}
 }
 
-// SecondUser returns an access token of another user, from the settings or by a login. The error says why there is none.
+// SecondUser returns an access token of another user, from the settings or by a login. The error says why there is
+// none.
 func (t *T) SecondUser() (string, error) {
 	switch configured := t.Target.Settings.Authorization.OtherUser; {
 	case configured != "":
@@ -125,8 +126,8 @@ func (t *T) SecondUser() (string, error) {
 	return t.engine.second.Token(t.Context), nil
 }
 
-// Grant returns a further token of the login, and names the scopes that the two servers know. A resource or a scope that
-// is not "" is asked for in place of that of the login. Reports do not show the token.
+// Grant returns a further token of the login. A resource or a scope that is not "" is asked for in place of that of the
+// login. Reports do not show the token.
 func (t *T) Grant(resource, scope string) (access client.Access, err error) {
 	s := t.engine.tokens
 	if s == nil {

@@ -91,8 +91,7 @@ func outlived(t *check.T) {
 	}
 }
 
-// narrowed judges a token of a single scope: what is refused with it, although the token of the login is accepted, has to
-// be refused for its scope.
+// narrowed judges a token of a single scope. The server has to answer 403 to what it refuses only with that token.
 func narrowed(t *check.T) {
 	const id = "auth.server.insufficient-scope-403"
 	if t.Target.Transport != transport.NameHTTP {

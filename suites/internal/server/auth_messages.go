@@ -40,8 +40,9 @@ func strays() []message {
 	}
 }
 
-// inbound returns the messages that the server accepts in the session of the check with the valid token: first a request,
-// last a DELETE, which is not tried before. If the user names the methods that need a token, there is one of these alone.
+// inbound returns the messages that the server accepts in the session of the check with the valid token. The first is a
+// request. The last is a DELETE, which is not tried before. If the user names the methods that need a token, there is
+// only a request of the first of them.
 func inbound(t *check.T) []message {
 	if len(t.Target.Settings.Authorization.Methods) > 0 {
 		request := message{"a request", func() transport.Request {
@@ -94,8 +95,8 @@ func useless(t *check.T) []authorization {
 	return all
 }
 
-// admitsAll fails the check if the server refuses the valid token for any kind of message in a session that it has begun.
-// It does not judge refusals for other reasons.
+// admitsAll fails the check if the server refuses the valid token for any kind of message in a session that the token has
+// begun. It does not judge refusals for other reasons.
 func admitsAll(t *check.T) {
 	conn := t.Bearing(t.Authorization())
 	if !authorized(t, begin(t, conn, "")) {
