@@ -9,6 +9,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
 // The tokens that a protected mock server knows. They are published, so that a
@@ -573,6 +574,61 @@ var authFaults = []Fault{
 		Summary:    "A session can be ended without a token.",
 		Collateral: []string{"security.session.not-authentication"},
 		Apply:      openSession(func(r *http.Request) bool { return r.Method == http.MethodDelete }),
+	},
+	{
+		ID: "auth.notification-open", Requirement: "auth.server.validates-first", Transports: OverHTTP,
+		Summary:    "Within a session, notifications need no token.",
+		Collateral: []string{"security.session.not-authentication"},
+		Apply: openSession(func(r *http.Request) bool {
+			return r.Method == http.MethodPost && Posted(r).Kind == wire.Notification
+		}),
+	},
+	{
+		ID: "auth.response-open", Requirement: "auth.server.validates-first", Transports: OverHTTP,
+		Summary:    "Within a session, responses need no token.",
+		Collateral: []string{"security.session.not-authentication"},
+		Apply: openSession(func(r *http.Request) bool {
+			return r.Method == http.MethodPost && Posted(r).IsResponse()
+		}),
+	},
+	{
+		ID: "auth.notification-at-door", Requirement: "auth.server.validates-first", Transports: OverHTTP,
+		Summary: "A notification that names no session is accepted without a token.",
+		Apply: ProtectedWith(Replying(server.Unauthorized, func(r *server.Reply) {
+			if q := r.Request; q.Method == http.MethodPost && q.Header.Get(SessionHeader) == "" &&
+				Posted(q).Kind == wire.Notification {
+				r.Status, r.Body, r.Header = http.StatusAccepted, nil, make(http.Header)
+			}
+		})),
+	},
+	{
+		ID: "auth.expired-in-session", Requirement: "auth.server.validates-first", Transports: OverHTTP,
+		Summary: "Within a session, an expired token is taken for good.",
+		Apply: trusting(func(token string, r *http.Request) bool {
+			return token == ExpiredToken && r.Header.Get(SessionHeader) != ""
+		}),
+	},
+	{
+		ID: "auth.notification-refused", Requirement: "auth.server.valid-token-accepted", Transports: OverHTTP,
+		Summary:    "A notification about a cancelled request is refused with 401, although its token is valid.",
+		Collateral: []string{"meta.attach.notification"},
+		Apply: judging(func(_ string, r *http.Request, d *server.Denial) *server.Denial {
+			if Posted(r).Method == "notifications/cancelled" {
+				return server.InvalidToken
+			}
+			return d
+		}),
+	},
+	{
+		ID: "auth.delete-refused", Requirement: "auth.server.valid-token-accepted", Transports: OverHTTP,
+		Summary:    "A DELETE is refused with 401, although its token is valid.",
+		Collateral: []string{"http.server.delete-session"},
+		Apply: judging(func(_ string, r *http.Request, d *server.Denial) *server.Denial {
+			if r.Method == http.MethodDelete {
+				return server.InvalidToken
+			}
+			return d
+		}),
 	},
 	{
 		ID: "auth.refused-with-result", Requirement: "auth.server.no-data-unauthorized", Transports: OverHTTP,

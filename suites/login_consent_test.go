@@ -82,7 +82,7 @@ type browser struct {
 	back    []int // the statuses of what came back
 }
 
-func (b *browser) show(page string) error {
+func (b *browser) show(page, _ string) error {
 	b.pages = append(b.pages, page)
 	b.opening.Go(func() {
 		u, err := url.Parse(page)
@@ -141,9 +141,9 @@ func TestLoginWithoutConsent(t *testing.T) {
 	}{
 		{"The user does not agree", consenting{refused: true}, client.Consent{Wait: time.Minute}},
 		{"Nobody answers", consenting{}, client.Consent{Wait: 10 * time.Millisecond,
-			Show: func(string) error { return nil }}},
+			Show: func(string, string) error { return nil }}},
 		{"There is no browser", consenting{}, client.Consent{Wait: time.Minute,
-			Show: func(string) error { return os.ErrNotExist }}},
+			Show: func(string, string) error { return os.ErrNotExist }}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.c.start(t)
@@ -156,7 +156,8 @@ func TestLoginWithoutConsent(t *testing.T) {
 			if run.Login == nil {
 				t.Fatalf("the results have no login: %s", run.Reason)
 			}
-			want := "## " + tt.name + "\n\n> " + strings.ReplaceAll(run.Login.Text, tt.c.URL, "https://mcp.example") + "\n"
+			want := "## " + tt.name + "\n\n> " +
+				strings.ReplaceAll(run.Login.Text, tt.c.URL, "https://mcp.example") + "\n"
 			if !strings.Contains(string(page), want) {
 				t.Errorf("docs/authorization.md lacks:\n%s", want)
 			}

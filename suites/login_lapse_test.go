@@ -26,6 +26,9 @@ type guarded struct {
 	// front stands before both; it may be nil.
 	front func(next http.Handler) http.Handler
 	open  bool // the server demands no token
+	login check.Login
+	// protect changes how the server protects itself; it may be nil.
+	protect func(p *server.Protection)
 
 	mu    sync.Mutex
 	asked map[authserver.Step]int
@@ -54,6 +57,9 @@ func (g *guarded) conduct(t *testing.T, ids ...string) (run *result.Run) {
 		}
 		o, p := serverOptions(), new(server.Protection)
 		as.Protect(p, true)
+		if g.protect != nil {
+			g.protect(p)
+		}
 		if !g.open {
 			o.HTTP.Protection = p
 		}
@@ -64,7 +70,7 @@ func (g *guarded) conduct(t *testing.T, ids ...string) (run *result.Run) {
 			s = elsewhere(handler, as)
 		}
 		run, _, err = suites.Run(t.Context(), suites.ServerChecks{
-			Dialer: &transport.HTTP{Endpoint: below(at, server.PathMCP)}, Login: new(check.Login),
+			Dialer: &transport.HTTP{Endpoint: below(at, server.PathMCP)}, Login: &g.login,
 			Settings: check.Settings{CallTools: check.CallAll, ToolRoles: roles},
 		}, suites.Options{Selection: suites.Selection{Select: ids}})
 		if err != nil {

@@ -99,7 +99,7 @@ func terminal(w io.Writer) bool {
 }
 
 // show shows a page to the user.
-func (f *loginFlags) show(page string) error {
+func (f *loginFlags) show(page, user string) error {
 	doing := "open this page and log in"
 	if f.browser {
 		if err := browse(page); err != nil {
@@ -109,6 +109,9 @@ func (f *loginFlags) show(page string) error {
 	}
 	if f.stderr == nil {
 		return nil
+	}
+	if user != "" {
+		doing += " as " + user
 	}
 	_, err := fmt.Fprintf(guarded(f.stderr), "mcpconform: %s; mcpconform waits %v for that:\n  %s\n", doing,
 		cmp.Or(f.wait, loginTime), page)

@@ -268,6 +268,13 @@ func (s *Server) Good(token string) bool {
 	return s.tokens[token].good()
 }
 
+// User returns the user whom a token stands for: each registered client has one of its own, as nobody logs in here.
+func (s *Server) User(token string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tokens[token].client
+}
+
 func (g grant) good() bool { return !g.revoked && time.Now().Before(g.expires) }
 
 // Valid reports whether a token is one of this server, for a resource, and has

@@ -20,6 +20,7 @@ func (s *Server) Protect(p *server.Protection, sameOrigin bool) {
 		}
 		return before(token, resource, r)
 	}
+	p.User = s.User
 	if sameOrigin {
 		p.Elsewhere = s
 	}

@@ -33,6 +33,8 @@ type Authorizer struct {
 	Registered bool
 	// Scope is what to ask for, separated by blanks; "" leaves that to the authorization server.
 	Scope string
+	// User is who has to log in, if not just anybody.
+	User string
 	// Consent, unless nil, asks a user who has to agree.
 	Consent *Consent
 	// Transport of the requests; nil is one that fetches only what a server may name: see

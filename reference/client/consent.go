@@ -17,8 +17,9 @@ import (
 
 // Consent lets a user agree to what an authorization server does not grant at once.
 type Consent struct {
-	// Show shows the address of a page to the user, and returns at once.
-	Show func(page string) error
+	// Show shows the address of a page to the user, and returns at once. It is told who has to log in, if not just
+	// anybody.
+	Show func(page, user string) error
 	// Wait is how long the user has.
 	Wait time.Duration
 }
@@ -110,7 +111,7 @@ func (a *Authorizer) granted(ctx context.Context, page string, back *loopback, s
 	case asked && (a.Consent == nil || resp.StatusCode/100 == 4 || resp.StatusCode/100 == 5):
 		return nil, unredirected(resp.StatusCode)
 	case asked:
-		if result, err = a.Consent.wait(ctx, page, back); err != nil {
+		if result, err = a.Consent.wait(ctx, page, a.User, back); err != nil {
 			return nil, err
 		}
 		a.steps = append(a.steps, FlowStep{"the user, on this page, in a browser", "a redirect to mcpconform"})
@@ -156,8 +157,8 @@ func (a *Authorizer) follow(ctx context.Context, page, back string) (*http.Respo
 }
 
 // wait shows a page to the user, and waits until the browser comes back.
-func (c *Consent) wait(ctx context.Context, page string, back *loopback) (url.Values, error) {
-	if err := c.Show(page); err != nil {
+func (c *Consent) wait(ctx context.Context, page, user string, back *loopback) (url.Values, error) {
+	if err := c.Show(page, user); err != nil {
 		return nil, &DutyError{Duty: OfNobody, Err: fmt.Errorf("the page for the user could not be shown: %w", err),
 			Advice: "run mcpconform in a terminal without --browser, and open the address that it prints"}
 	}

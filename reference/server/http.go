@@ -307,9 +307,10 @@ type httpCall struct {
 	name     string
 	id       wire.ID // of the request in the body, for refusals
 	link     *httpLink
-	starting bool // the body holds an initialize, and its session is not settled
-	isNew    bool // the response is to carry the id of a new session
-	abrupt   bool // the connection is to break off
+	user     string // who sends the request, if that is known
+	starting bool   // the body holds an initialize, and its session is not settled
+	isNew    bool   // the response is to carry the id of a new session
+	abrupt   bool   // the connection is to break off
 	breaks   []string
 }
 
@@ -333,6 +334,9 @@ func (h *HTTPServer) serve(w http.ResponseWriter, r *http.Request) {
 	x.begin()
 	if x.refuseForeign() || x.unauthorized() {
 		return
+	}
+	if x.session != nil && x.session.user != x.user {
+		x.session, x.link = nil, nil // that of another user, which this one must not even know of
 	}
 	if (r.URL.Path != PathMCP || h.server.options.HTTP.NoStreamable) &&
 		x.refuse(NotFound, http.StatusNotFound, "no such path") {
@@ -576,7 +580,7 @@ func (x *httpCall) noSession() (done bool) {
 func (x *httpCall) start() {
 	x.link = &httpLink{http: x.http, recorder: x.recorder}
 	x.session = x.http.begin(transport.NameHTTP, x.http.newID(), x.recorder, x.link)
-	x.link.session = x.session
+	x.link.session, x.session.user = x.session, x.user
 	x.session.begin()
 }
 

@@ -22,6 +22,9 @@ type Protection struct {
 	// Verify says why a token is not valid for a request to a resource, or returns
 	// nil.
 	Verify func(token, resource string, r *http.Request) *Denial
+	// User returns the user whom a valid token stands for. A session serves the user alone who has begun it
+	// (basic/security_best_practices#session-hijacking). Nil: users are not told apart.
+	User func(token string) string
 	// MetadataPath is where the resource metadata are; "" is the well-known
 	// address that belongs to the resource (RFC 9728, section 3.1).
 	MetadataPath string
@@ -173,6 +176,9 @@ func (x *httpCall) unauthorized() (done bool) {
 	d := p.Verify(token, x.resource(p), x.r)
 	switch {
 	case d == nil:
+		if p.User != nil {
+			x.user = p.User(token)
+		}
 		return false
 	case d.Status == http.StatusForbidden:
 		return x.deny(p, Forbidden, d)

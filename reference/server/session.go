@@ -38,6 +38,7 @@ type Session struct {
 	ID string
 
 	link   link
+	user   string // who has begun the session, if that is known
 	log    *wire.Log
 	secret []byte // signs cursors
 	ctx    context.Context

@@ -24,6 +24,7 @@ type connections struct {
 	pool       pool
 	launches   chan struct{}  // holds an entry for each process that is starting
 	closing    sync.WaitGroup // of sessions
+	closers    sync.WaitGroup // all that Finish waits for
 }
 
 func (e *Engine) connect(ctx context.Context, label string, o client.Options) (*client.Session, error) {

@@ -23,7 +23,7 @@ type Engine struct {
 	Options
 
 	target *Target
-	tokens *tokens // of the login; nil without one
+	logins
 	connections
 	repeatable
 	members
@@ -32,8 +32,7 @@ type Engine struct {
 	limits         limits
 	concurrency    concurrency
 	announcedLater announcedLater
-	queue          *queue         // of the checks that are run at the same time
-	closers        sync.WaitGroup // all that Finish waits for
+	queue          *queue // of the checks that are run at the same time
 }
 
 // Options of an engine.
@@ -115,11 +114,11 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	if e.Login == nil || !errors.As(err, &refused) || refused.Given || transport.EndpointOf(e.Dialer) == nil {
 		return e.target, err
 	}
-	source, err := e.login(ctx, refused)
+	source, err := e.login(ctx, refused, "")
 	if err != nil {
 		return e.target, err
 	}
-	e.tokens = source
+	e.tokens, transport.EndpointOf(e.Dialer).Token = source, source
 	if e.first != nil {
 		e.close(ctx, e.first)
 	}
@@ -128,6 +127,9 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 			"the server refuses the access token that its own authorization server has just issued for it")))
 	}
 	source.accepted()
+	if err == nil {
+		e.loginSecond(ctx)
+	}
 	return e.target, err
 }
 

@@ -16,6 +16,13 @@ import (
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
+// logins are the tokens that the run obtained.
+type logins struct {
+	tokens       *tokens // nil without a login
+	second       *tokens // of the login as another user
+	secondFailed error
+}
+
 // Login says how to obtain an access token when a server demands one and the user gave none.
 type Login struct {
 	// ClientID and ClientSecret are of a client that is registered already. With an id, no client is registered.
@@ -81,8 +88,8 @@ func (e *LoginError) Result() *result.Login {
 // Unwrap returns the refusal and the cause.
 func (e *LoginError) Unwrap() []error { return []error{e.Refused, e.Cause} }
 
-// login obtains an access token after the first session was refused, and makes it the source of the endpoint.
-func (e *Engine) login(ctx context.Context, refused *UnauthorizedError) (*tokens, error) {
+// login obtains an access token after the first session was refused, for the user or for somebody else.
+func (e *Engine) login(ctx context.Context, refused *UnauthorizedError, user string) (*tokens, error) {
 	endpoint := transport.EndpointOf(e.Dialer)
 	if endpoint.Redactor == nil {
 		endpoint.Redactor = transport.NewRedactor(endpoint.Header, endpoint.URL)
@@ -93,15 +100,81 @@ func (e *Engine) login(ctx context.Context, refused *UnauthorizedError) (*tokens
 	s.ctx = ctx //nolint:fatcontext // a renewal belongs to the run, not to the request that needs it
 	s.authorizer = client.Authorizer{
 		ID: e.Login.ClientID, Secret: e.Login.ClientSecret, Registered: e.Login.ClientID != "", Scope: e.Login.Scope,
-		Consent: e.Login.Consent, From: *endpoint, Learn: endpoint.Redactor.Add,
+		User: user, Consent: e.Login.Consent, From: *endpoint, Learn: endpoint.Redactor.Add,
 		Log: func() *wire.Log { return e.Trace.Connect(transport.NameOAuth, LoginLabel) },
 	}
 	if err := s.obtain(); err != nil {
 		return nil, err
 	}
-	endpoint.Token = s
 	return s, nil
 }
+
+// loginSecond logs in as another user. The run does not depend on it.
+func (e *Engine) loginSecond(ctx context.Context) {
+	if !e.Login.SecondUser || e.Settings.Authorization.OtherUser != "" {
+		return
+	}
+	if e.second, e.secondFailed = e.login(ctx, e.tokens.refused, "another user"); e.second != nil {
+		e.second.accepted()
+	}
+}
+
+// SecondUser returns an access token of another user, from the settings or by a login. The error says why there is
+// none.
+func (t *T) SecondUser() (string, error) {
+	switch configured := t.Target.Settings.Authorization.OtherUser; {
+	case configured != "":
+		return configured, nil
+	case t.engine.secondFailed != nil:
+		return "", fmt.Errorf("the login of the second user failed: %w", t.engine.secondFailed)
+	case t.engine.second == nil:
+		return "", errors.New("no token of another user was given: log in as one (--second-user), or set authorization.otherUser in the configuration")
+	}
+	return t.engine.second.Token(t.Context), nil
+}
+
+// Grant returns a further token of the login. A resource or a scope that is not "" is asked for in place of that of the
+// login. Reports do not show the token.
+func (t *T) Grant(resource, scope string) (access client.Access, err error) {
+	s := t.engine.tokens
+	if s == nil {
+		return access, errors.New("mcpconform has not logged in")
+	}
+	t.yield(func() {
+		select {
+		case s.turn <- struct{}{}:
+			access, err = s.authorizer.Again(t.Context, resource, scope)
+			<-s.turn
+		case <-t.Context.Done():
+			err = context.Cause(t.Context)
+		}
+	})
+	return access, err
+}
+
+// Scopes returns the scopes of the login's token, and those that the servers know.
+func (t *T) Scopes() (granted string, known []string) {
+	s := t.engine.tokens
+	if s == nil {
+		return "", nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.access.Scope, s.authorizer.Scopes()
+}
+
+// Lapse waits until a token has lapsed. It reports false at once if that takes longer than an answer may.
+func (t *T) Lapse(access client.Access) bool {
+	wait := time.Until(access.Expires)
+	if access.Expires.IsZero() || wait > t.engine.Timeout {
+		return false
+	}
+	t.Pause(wait + lapseGrace)
+	return true
+}
+
+// lapseGrace is how much later than the authorization server says a token has lapsed for sure: it counts whole seconds.
+const lapseGrace = time.Second
 
 // challenges returns those of the last refusal in the first session.
 func (e *Engine) challenges() (values []string) {
@@ -176,20 +249,16 @@ func (s *tokens) Token(ctx context.Context) string {
 // nearEnd is how long before its end a token is renewed, if it lives long enough.
 const nearEnd = 10 * time.Second
 
-// Refused returns another token after the server has refused one, unless it has refused one token of the login after the
-// other.
+// Refused returns another token after the server has refused one, unless it refuses one good token after the other.
 func (s *tokens) Refused(ctx context.Context, token string) string {
 	s.mu.Lock()
-	known := s.works && s.issued[token]
-	if known && token == s.access.Token && (s.access.Expires.IsZero() || time.Now().Before(s.access.Expires)) {
+	renewable := s.works && s.issued[token]
+	if renewable && token == s.access.Token && (s.access.Expires.IsZero() || time.Now().Before(s.access.Expires)) {
 		s.early++
-		if s.early > mostEarly && s.failed == nil {
-			_ = s.fail(refusedAgain(fmt.Errorf(
-				"the server has refused %d access tokens of the login before their end", mostEarly)))
-		}
+		renewable = s.early <= mostEarly
 	}
 	s.mu.Unlock()
-	if !known {
+	if !renewable {
 		return ""
 	}
 	if next := s.after(ctx, token); next != token {

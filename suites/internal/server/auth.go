@@ -238,12 +238,15 @@ var authChecks = []*check.Check{
 			t.Show(x.Events()...)
 			admitted(t, x)
 			t.Must(err)
-			for _, method := range append([]string{"ping"}, t.Target.Methods()...) {
+			for _, method := range append([]string{"ping", "ping"}, t.Target.Methods()...) {
 				t.Clear()
 				x, err := s.Call(t.Context, method, nil)
 				t.Show(x.Events()...)
 				admitted(t, x)
 				t.Must(err)
+			}
+			if t.Target.Transport == transport.NameHTTP {
+				admitsAll(t)
 			}
 		},
 	},
@@ -292,10 +295,18 @@ var authChecks = []*check.Check{
 		Needs:        unauthorized,
 		Body: func(t *check.T) {
 			protected(t)
-			token := given(t, t.Target.Settings.Authorization.OtherAudience, "otherAudience")
 			control(t)
+			token, doubt := t.Target.Settings.Authorization.OtherAudience, ""
+			if token == "" {
+				token, doubt = otherAudience(t)
+			}
 			t.Clear()
-			if r := tryAuthorization(t, "Bearer "+token); authorized(t, r) {
+			switch r := tryAuthorization(t, "Bearer "+token); {
+			case !authorized(t, r):
+			case doubt != "":
+				t.Inconclusive("the server has served a request with a token that was asked for another resource, but %s: set authorization.otherAudience in the configuration",
+					doubt)
+			default:
 				t.Fail("a request with a token for another resource was served")
 			}
 		},
@@ -306,9 +317,13 @@ var authChecks = []*check.Check{
 		Needs:        unauthorized,
 		Body: func(t *check.T) {
 			protected(t)
-			r := tryAuthorization(t, "Bearer "+given(t, t.Target.Settings.Authorization.Expired, "expired"))
-			t.Expect(r).To(HaveHTTPStatus(http.StatusUnauthorized), "with an expired token")
-			judgeFailureChallenge(t, r)
+			if configured := t.Target.Settings.Authorization.Expired; configured != "" {
+				r := tryAuthorization(t, "Bearer "+configured)
+				t.Expect(r).To(HaveHTTPStatus(http.StatusUnauthorized), "with an expired token")
+				judgeFailureChallenge(t, r)
+				return
+			}
+			outlived(t)
 		},
 	},
 	{
@@ -318,7 +333,10 @@ var authChecks = []*check.Check{
 		Body: func(t *check.T) {
 			protected(t)
 			a := t.Target.Settings.Authorization
-			given(t, a.Narrow, "narrow")
+			if a.Narrow == "" {
+				narrowed(t)
+				return
+			}
 			if t.Target.Transport != transport.NameHTTP {
 				t.Inconclusive("over HTTP+SSE the answer to a single request does not have its own HTTP status")
 			}
@@ -345,7 +363,14 @@ var authChecks = []*check.Check{
 		Body: func(t *check.T) {
 			protected(t)
 			control(t)
-			other := "Bearer " + given(t, t.Target.Settings.Authorization.OtherUser, "otherUser")
+			token, err := t.SecondUser()
+			if err != nil {
+				t.Inconclusive("%v", err)
+			}
+			if sub := claimOf(token, "sub"); sub != nil && sub == claimOf(t.Authorization(), "sub") {
+				t.Inconclusive("both logins are of the same user, %s: log in as another one", wire.Show(sub))
+			}
+			other := "Bearer " + token
 			if t.HTTP().SessionID() == "" {
 				t.Skip("the server assigns no session ids")
 			}
@@ -364,38 +389,24 @@ var authChecks = []*check.Check{
 		Requirements: []string{"auth.server.validates-first", "security.session.not-authentication"},
 		Needs:        authorizedSession,
 		Body: func(t *check.T) {
-			// Within a session that a valid token has begun, each request is judged by its own token: POST, GET and
-			// in the end DELETE. If the user names the methods that need a token, the others need none.
+			// Within a session that a valid token has begun, each message is judged by its own token. If the user names
+			// the methods that need a token, the others need none.
 			const id = "auth.server.validates-first"
 			protected(t)
 			control(t)
 			session := t.HTTP().SessionID()
-			some := len(t.Target.Settings.Authorization.Methods) > 0
-			request := func() transport.Request {
-				if !some {
-					return plainRequest(t)
-				}
-				return transport.Request{Body: rpc(t.Session.NextID(), needsToken(t))}
-			}
-			t.Clear()
-			t.Assume(t.Do(request())).To(HaveResult(), "even with the valid token")
-			for _, authorization := range [][]string{nil, {"Bearer " + madeUp}} {
-				requests := []transport.Request{request()}
-				if listens(t) && !some {
-					requests = append(requests, transport.Request{Method: http.MethodGet})
-				}
-				if session != "" && !some {
-					requests = append(requests, transport.Request{Method: http.MethodDelete})
-				}
-				for _, r := range requests {
+			messages := inbound(t)
+			for _, authorization := range useless(t) {
+				for _, m := range messages {
 					t.Clear()
-					r.Header, r.Deliberate = http.Header{"Authorization": authorization}, []string{"*"}
+					r := m.request()
+					r.Header, r.Deliberate = authorization.header(), []string{"*"}
 					answer := t.Do(r)
-					refused := t.Check(id, answer).ToNot(BeAccepted(), "for a %s within the session %s",
-						cmp.Or(r.Method, http.MethodPost), bearing(authorization))
-					if !refused && ErrorIn(answer) == nil && session != "" && authorization == nil {
+					refused := t.Check(id, answer).ToNot(BeAccepted(), "for %s within the session %s", m.what,
+						authorization.what)
+					if !refused && ErrorIn(answer) == nil && session != "" && authorization.value == "" {
 						t.Violation("security.session.not-authentication",
-							"the session id alone, without a token, lets a "+cmp.Or(r.Method, http.MethodPost)+" pass")
+							"the session id alone, without a token, lets "+m.what+" pass")
 					}
 					if !refused && r.Method == http.MethodDelete {
 						return // the session is gone
@@ -403,28 +414,33 @@ var authChecks = []*check.Check{
 				}
 			}
 			t.Clear()
-			served(t, t.Do(request()), id)
+			served(t, t.Do(messages[0].request()), id) // what was refused had no effect
 			if session == "" {
 				t.Exercised(id)
 				t.Skip("the server assigns no session ids")
 			}
 		},
 	},
-}
-
-func bearing(authorization []string) string {
-	if len(authorization) == 0 {
-		return "without a token"
-	}
-	return "with a made-up token"
-}
-
-// given ends the body unless the user has given a token for it.
-func given(t *check.T, token, member string) string {
-	if token == "" {
-		t.Inconclusive("no such token was given: set authorization.%s in the configuration", member)
-	}
-	return token
+	{
+		Name:         "auth/at-the-door",
+		Requirements: []string{"auth.server.validates-first"},
+		Needs:        unauthorized,
+		Body: func(t *check.T) {
+			// Outside of a session, no message passes without a valid token either.
+			protected(t)
+			if t.Target.Transport != transport.NameHTTP || len(t.Target.Settings.Authorization.Methods) > 0 {
+				t.Skip("not each message needs a token, or has an answer of its own")
+			}
+			for _, authorization := range useless(t) {
+				conn := t.Bearing(authorization.value)
+				for _, m := range strays() {
+					t.Clear()
+					t.Check("auth.server.validates-first", t.DoOn(conn, m.request())).ToNot(BeAccepted(),
+						"for %s outside of a session %s", m.what, authorization.what)
+				}
+			}
+		},
+	},
 }
 
 // madeUp has the form of a token, and no server has issued it.
