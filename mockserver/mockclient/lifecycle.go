@@ -154,17 +154,13 @@ var lifecycleFaults = []Fault{
 		ID: "lifecycle.initialized-at-once", Requirement: "lifecycle.init.initialized-after-result",
 		Scenario: "lifecycle/slow-answer", Transports: overStdio,
 		Summary: "notifications/initialized follows initialize before that is answered.",
-		Apply: all(behind(calls("initialize"), `{"jsonrpc":"2.0","method":"notifications/initialized"}`),
-			func(c *client.Standalone) {
-				first := true
-				sending(calls("notifications/initialized"), func(_ *wire.Message, out outgoing) []outgoing {
-					if first {
-						first = false
-						return []outgoing{out}
-					}
-					return nil
-				})(c)
-			}),
+		Apply:   announcingAtOnce,
+	},
+	{
+		ID: "lifecycle.initialized-at-once-http", Requirement: "lifecycle.init.initialized-after-result",
+		Scenario: "lifecycle/slow-answer", Transports: overHTTP,
+		Summary: "Over HTTP, notifications/initialized follows initialize before that is answered.",
+		Apply:   announcingAtOnce,
 	},
 	{
 		ID: "lifecycle.version-hangs", Requirement: "lifecycle.version.disconnect", Scenario: "lifecycle/newer-version",
@@ -569,4 +565,27 @@ func ignoring(id, requirement, summary, fence string) Fault {
 		ID: id, Requirement: requirement, Scenario: notifications, Summary: summary, Apply: dropping(replies(fence)),
 		Collateral: append([]string{"base.response.present"}, fenced[fence]...),
 	}
+}
+
+// announcingAtOnce sends notifications/initialized behind initialize, while that is under way, and not again.
+func announcingAtOnce(c *client.Standalone) {
+	wrapping(func(conn transport.Conn) transport.Conn { return &hasty{conn} })(c)
+	dropping(calls("notifications/initialized"))(c)
+}
+
+// hasty is a connection that sends notifications/initialized with initialize, whatever the answer to it is.
+type hasty struct{ transport.Conn }
+
+func (c *hasty) Send(ctx context.Context, out outgoing) (*wire.Event, error) {
+	sent, err := c.Conn.Send(ctx, out)
+	if err != nil || wire.Parse(out.Raw).Method != "initialize" {
+		return sent, err
+	}
+	text := []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	if raw, ok := c.Conn.(*transport.HTTPConn); ok {
+		_, err = raw.Open(ctx, transport.Request{Defaults: true, Body: text})
+	} else {
+		_, err = c.Conn.Send(ctx, outgoing{Raw: text})
+	}
+	return sent, err
 }
