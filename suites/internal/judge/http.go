@@ -723,10 +723,9 @@ func bare(x *wire.HTTPExchange) bool {
 }
 
 // early reports whether a request may have been on its way when initialize was answered, so that its sender did not
-// know the session: a ping at any time, and notifications as well, anything else only before the client has shown
-// that it read the answer, as it does by notifications/initialized, or by a response to what came after the answer. That
-// notification counts as sent before the answer was read only if it came right behind initialize. A request that comes
-// long after that was sent after it.
+// know the session: a ping at any time, and notifications as well, anything else only before the client has shown that
+// it read the answer. It shows that by notifications/initialized, unless that came right behind initialize, or by a
+// response to what came after the answer. A request that comes long after that was sent after it.
 func (c *Conversation) early(x *wire.HTTPExchange, m, opened *wire.Event, told *wire.HTTPExchange) bool {
 	if c.knew(x.Request, opened) || told != nil && x.Request.At-told.Request.At >= overtaking {
 		return false
