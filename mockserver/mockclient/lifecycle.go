@@ -155,17 +155,13 @@ var lifecycleFaults = []Fault{
 		ID: "lifecycle.initialized-at-once", Requirement: "lifecycle.init.initialized-after-result",
 		Scenario: "lifecycle/slow-answer", Transports: OverStdio,
 		Summary: "notifications/initialized follows initialize before that is answered.",
-		Apply: All(Behind(Calls("initialize"), `{"jsonrpc":"2.0","method":"notifications/initialized"}`),
-			func(c *client.Standalone) {
-				first := true
-				Sending(Calls("notifications/initialized"), func(_ *wire.Message, out outgoing) []outgoing {
-					if first {
-						first = false
-						return []outgoing{out}
-					}
-					return nil
-				})(c)
-			}),
+		Apply:   announcingAtOnce,
+	},
+	{
+		ID: "lifecycle.initialized-at-once-http", Requirement: "lifecycle.init.initialized-after-result",
+		Scenario: "lifecycle/slow-answer", Transports: OverHTTP,
+		Summary: "Over HTTP, notifications/initialized follows initialize before that is answered.",
+		Apply:   announcingAtOnce,
 	},
 	{
 		ID: "lifecycle.version-hangs", Requirement: "lifecycle.version.disconnect", Scenario: "lifecycle/newer-version",
@@ -559,4 +555,27 @@ func ignoring(id, requirement, summary, fence string) Fault {
 		ID: id, Requirement: requirement, Scenario: Notifications, Summary: summary, Apply: Dropping(Replies(fence)),
 		Collateral: append([]string{"base.response.present"}, fenced[fence]...),
 	}
+}
+
+// announcingAtOnce sends notifications/initialized behind initialize, while that is under way, and not again.
+func announcingAtOnce(c *client.Standalone) {
+	Wrapping(func(conn transport.Conn) transport.Conn { return &hasty{conn} })(c)
+	Dropping(Calls("notifications/initialized"))(c)
+}
+
+// hasty is a connection that sends notifications/initialized with initialize, whatever the answer to it is.
+type hasty struct{ transport.Conn }
+
+func (c *hasty) Send(ctx context.Context, out outgoing) (*wire.Event, error) {
+	sent, err := c.Conn.Send(ctx, out)
+	if err != nil || wire.Parse(out.Raw).Method != "initialize" {
+		return sent, err
+	}
+	text := []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	if raw, ok := c.Conn.(*transport.HTTPConn); ok {
+		_, err = raw.Open(ctx, transport.Request{Defaults: true, Body: text})
+	} else {
+		_, err = c.Conn.Send(ctx, outgoing{Raw: text})
+	}
+	return sent, err
 }

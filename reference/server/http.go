@@ -267,13 +267,14 @@ func (h *HTTPServer) Serve(ctx context.Context, l net.Listener) error {
 type recorder struct {
 	server *Server
 	log    *wire.Log
+	ahead  bool // it holds a notification that overtook an initialize, and waits for that; guarded by the HTTPServer
 
 	mu     sync.Mutex
 	counts map[string]int
 }
 
-func (h *HTTPServer) newRecorder(name string) *recorder {
-	r := &recorder{server: h.server, log: h.server.connect(name), counts: make(map[string]int)}
+func (h *HTTPServer) newRecorder(name string, ahead bool) *recorder {
+	r := &recorder{server: h.server, log: h.server.connect(name), ahead: ahead, counts: make(map[string]int)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if name != transport.NameOAuth {
@@ -384,16 +385,22 @@ func (x *httpCall) find() *wire.Message {
 	if r := h.logs[id]; given && r != nil {
 		x.recorder = r // that of a session that has ended
 	}
-	h.mu.Unlock()
 	x.starting = m != nil && initializes(m) && !given
-	switch {
-	case x.starting:
+	if x.starting {
 		x.link = nil
-		x.recorder = h.newRecorder(transport.NameHTTP)
+		// A notification travels by itself, and may overtake the initialize that was sent before it.
+		if x.recorder != nil && x.recorder.ahead {
+			x.recorder.ahead = false
+		} else {
+			x.recorder = nil
+		}
+	}
+	h.mu.Unlock()
+	switch {
 	case x.link != nil:
 		x.session, x.recorder = x.link.session, x.link.recorder
 	case x.recorder == nil:
-		x.recorder = h.newRecorder(transport.NameHTTP)
+		x.recorder = h.newRecorder(transport.NameHTTP, m != nil && m.Kind == wire.Notification && !given)
 	}
 	return m
 }

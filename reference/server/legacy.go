@@ -66,7 +66,7 @@ func (x *httpCall) serveLegacy() {
 	case link != nil:
 		x.session, x.recorder = link.session, link.recorder
 	case opens || x.recorder == nil || x.probesAgain():
-		x.recorder = h.newRecorder(transport.NameSSE)
+		x.recorder = h.newRecorder(transport.NameSSE, false)
 	}
 	x.begin()
 	if x.refuseForeign() || x.unauthorized() {

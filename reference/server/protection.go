@@ -123,7 +123,7 @@ func (x *httpCall) apart() {
 	if x.recorder != nil {
 		return
 	}
-	x.recorder = h.newRecorder(transport.NameOAuth)
+	x.recorder = h.newRecorder(transport.NameOAuth, false)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.oauth == nil {

@@ -737,9 +737,9 @@ func bare(x *wire.HTTPExchange) bool {
 }
 
 // early reports whether a request may have been on its way when initialize was answered, so that its sender did not
-// know the session: a ping at any time, and notifications as well, anything else only before the client has shown
-// that it read the answer, as it does by notifications/initialized, or by a response to what came after the answer. A
-// request that comes long after that was sent after it.
+// know the session: a ping at any time, and notifications as well, anything else only before the client has shown that
+// it read the answer. It shows that by notifications/initialized, unless that came right behind initialize, or by a
+// response to what came after the answer. A request that comes long after that was sent after it.
 func (c *Conversation) early(x *wire.HTTPExchange, m, opened *wire.Event, told *wire.HTTPExchange) bool {
 	if c.knew(x.Request, opened) || told != nil && x.Request.At-told.Request.At >= overtaking {
 		return false
@@ -749,6 +749,9 @@ func (c *Conversation) early(x *wire.HTTPExchange, m, opened *wire.Event, told *
 		return told == nil && len(x.Request.HTTP.Header.Values(headerSession)) == 0 // whichever version it hopes for
 	case m != nil && told == nil && m.Msg.Method == "ping" && len(x.Request.HTTP.Header.Values(headerVersion)) == 0:
 		return true // the head of the answer has the session id, and only its body the version
+	case m != nil && m.Msg.Method == "notifications/initialized":
+		return m == c.Initialized && len(x.Request.HTTP.Header.Values(headerSession)) == 0 &&
+			m.At-c.Init.Request.At < Crossing
 	case m == nil || !bare(x):
 		return false
 	case m.Msg.Method == "ping":
@@ -757,7 +760,7 @@ func (c *Conversation) early(x *wire.HTTPExchange, m, opened *wire.Event, told *
 		asked := c.Of(m)
 		return told == nil && (asked == nil || asked.Request.Stream != opened.Stream || asked.Request.Seq < opened.Seq)
 	}
-	return m.Msg.Method != "notifications/initialized" && (told == nil || m.Msg.Kind == wire.Notification)
+	return told == nil || m.Msg.Kind == wire.Notification
 }
 
 // answersEarly reports whether a message responds to a request that the server

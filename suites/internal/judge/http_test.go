@@ -983,8 +983,14 @@ func TestMessagesOvertakeEachOtherOverHTTP(t *testing.T) {
 			s.initialize(bare, "abc").wait(overtaking).post(callSix, bare, 400, "", "").post(ready, later(), 202, "", "")
 		}, true},
 		{"initialized without the session", "http.client.session-header", func(s *httpScript) {
-			s.initialize(bare, "abc").post(ready, bare, 202, "", "")
+			s.initialize(bare, "abc").wait(Crossing).post(ready, bare, 202, "", "").ping()
 		}, true},
+		{"initialized right behind initialize", "http.client.session-header", func(s *httpScript) {
+			s.initialize(bare, "abc").post(ready, bare, 202, "", "").ping()
+		}, false},
+		{"initialized right behind initialize, with a version", "http.client.version-header", func(s *httpScript) {
+			s.initialize(bare, "abc").post(ready, headers(headerVersion, "2025-06-18"), 202, "", "").ping()
+		}, false},
 		{"requests of the session before", "http.client.session-header", func(s *httpScript) {
 			s.handshake().ping().initialize(bare, "def").post(pingFive, later(), 404, "", "")
 		}, false},

@@ -15,8 +15,9 @@ import (
 const (
 	// Crossing is how long one may take to or from a busy receiver.
 	Crossing = 200 * time.Millisecond
-	// overtaking is how much later one may arrive than others that were sent after
-	// it: over HTTP, and where a peer has each answer written when it can.
+	// overtaking is how much later one may arrive than others that were sent after it. It counts only where nothing that
+	// the peer answered shows that it was past the message: a POST of its own is not ordered
+	// (basic/transports#sending-messages-to-the-server), and a notification may follow its cause late.
 	overtaking = time.Second
 	// Apart is how long a response is held back to see whether what is missing was sent only after it.
 	Apart = overtaking + Crossing
@@ -99,13 +100,10 @@ func (c *Conversation) queued(e, before *wire.Event) bool {
 
 // sentAfter reports whether a message was certainly sent after an earlier one of
 // the same party, although it came on another stream: its sender has in between
-// answered what was asked after the earlier one had come, and both did not come
-// close to each other.
+// answered what was asked after the earlier one had come. Threads may write both at the same time, so both did not come
+// within Crossing.
 func (c *Conversation) sentAfter(later, earlier *wire.Event) bool {
-	if later.At-earlier.At < overtaking {
-		return false
-	}
-	return within(c.askedBy(later.From.Peer()), earlier.Seq) < later.Seq
+	return later.At-earlier.At >= Crossing && within(c.askedBy(later.From.Peer()), earlier.Seq) < later.Seq
 }
 
 // A span is the time between a request and its response.
