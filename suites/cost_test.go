@@ -198,7 +198,7 @@ func TestSelectionCostsWhatItSelectsOfClients(t *testing.T) {
 // order is sent side by side, and what takes many exchanges is begun early.
 func TestLatentServer(t *testing.T) {
 	brief.WholeRuns(t)
-	const latency, most = 200 * time.Millisecond, 200 // exchanges one after the other; sessions that stand by wait for all else
+	const latency, most = 200 * time.Millisecond, 230 // exchanges one after the other; sessions that stand by wait for all else
 	for _, over := range []string{transport.NameHTTP, transport.NameSSE} {
 		t.Run(over, inVirtualTime(func(t *testing.T) {
 			o := serverOptions()

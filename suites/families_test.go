@@ -255,7 +255,7 @@ func TestQuick(t *testing.T) {
 	// Where waiting takes no time, what is repeated for a while is repeated as often as may be.
 	for over, most := range map[string]map[result.Budget]int{
 		transport.NameStdio: {result.Default: 2800, result.Quick: 900},
-		transport.NameHTTP:  {result.Default: 3300, result.Quick: 1100},
+		transport.NameHTTP:  {result.Default: 3500, result.Quick: 1100},
 	} {
 		runs, sent := make(map[result.Budget]*result.Run), make(map[result.Budget]int)
 		for _, budget := range []result.Budget{result.Default, result.Quick} {

@@ -923,7 +923,7 @@ func changedAfterListening(t *check.T, call check.Call, feature string) {
 
 // silently makes a call that changes a list for a session. It returns the list if that has changed and nothing soon
 // says so in the session, with where the call began in its log. The list is read only if nothing says so: then the call is made again, between two readings,
-// and once more, since a call may undo what the one before it has done.
+// and once more, since a call may undo what another one has done.
 func silently(t *check.T, s *client.Session, call check.Call, feature string) (after *check.List, mark int) {
 	t.Clear()
 	announced := func() bool {
@@ -944,11 +944,10 @@ func silently(t *check.T, s *client.Session, call check.Call, feature string) (a
 		if announced() {
 			continue
 		}
-		if after = check.ReadList(t.Context, s, feature+"/list"); !whole(before) || !whole(after) ||
-			sameItems(before, after) {
-			break
+		after = check.ReadList(t.Context, s, feature+"/list")
+		if whole(before) && whole(after) && !sameItems(before, after) {
+			return after, mark
 		}
-		return after, mark
 	}
 	return nil, mark
 }
