@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	. "github.com/mcpconform/mcpconform/internal/hooks"
+	. "github.com/mcpconform/mcpconform/internal/proof/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	. "github.com/mcpconform/mcpconform/internal/hooks"
+	. "github.com/mcpconform/mcpconform/internal/proof/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )

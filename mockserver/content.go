@@ -1,6 +1,6 @@
 package mockserver
 
-import . "github.com/mcpconform/mcpconform/internal/hooks"
+import . "github.com/mcpconform/mcpconform/internal/proof/hooks"
 
 // media changes the image or audio blocks of a tool's results.
 func media(tool string, change func(block object)) apply {

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"unicode"
 
-	. "github.com/mcpconform/mcpconform/internal/hooks"
+	. "github.com/mcpconform/mcpconform/internal/proof/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )

@@ -16,7 +16,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	. "github.com/mcpconform/mcpconform/internal/hooks"
+	. "github.com/mcpconform/mcpconform/internal/proof/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
@@ -996,7 +996,8 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/simonlin1212/Vibe-Research/issues/27
-		ID: "stdio.answers-lost-in-code-page", Requirement: "base.response.present", Transports: OverStdio, Form: ByValue,
+		ID: "stdio.answers-lost-in-code-page", Requirement: "base.response.present", Transports: OverStdio,
+		Form:       ByValue,
 		Collateral: []string{"tools.error.unknown-tool-protocol-error"},
 		Summary:    "The response to a call is not sent if it has characters that an encoding of the system lacks.",
 		Apply: Sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {

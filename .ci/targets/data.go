@@ -110,7 +110,8 @@ func (d *Data) check(dir string) error {
 			if len(t.Transports[name].Command) == 0 {
 				bad("%s: no command for %s", t.Name, name)
 			}
-			if needsURL := strings.HasSuffix(t.Kind, "server") && name != "stdio"; needsURL != (t.Transports[name].URL != "") {
+			if needsURL := strings.HasSuffix(t.Kind, "server") &&
+				name != "stdio"; needsURL != (t.Transports[name].URL != "") {
 				bad("%s: servers over HTTP, and only these, have a url: %s", t.Name, name)
 			}
 		}

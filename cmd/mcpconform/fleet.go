@@ -40,7 +40,8 @@ const serverPlaceholder = "{server}"
 // aboutOne are the flags that are about one server: what they say, such as a token,
 // is nothing for the others.
 var aboutOne = []string{
-	"name", "url", "start", "transport", "transport-command", "header", "bearer-env", "client-id", "client-secret-env", "scope",
+	"name", "url", "start", "transport", "transport-command", "header", "bearer-env", "client-id", "client-secret-env",
+	"scope",
 	"second-user",
 	"cert", "key", "unix-socket", "protected", "env", "cwd", "expected-failures", "against",
 }

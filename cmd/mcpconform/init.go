@@ -116,8 +116,9 @@ func prepare(ctx context.Context, o serverOptions) (*check.Target, error) {
 	if o.Trace == nil {
 		o.Trace = wire.NewTrace(wire.DefaultLimits)
 	}
-	e := &check.Engine{Options: check.Options{Dialer: o.Dialer, Trace: o.Trace, Timeout: o.Timeout, StartTimeout: o.StartTimeout,
-		Settings: o.Settings}}
+	e := &check.Engine{Options: check.Options{Dialer: o.Dialer, Trace: o.Trace, Timeout: o.Timeout,
+		StartTimeout: o.StartTimeout,
+		Settings:     o.Settings}}
 	defer e.Finish(ctx)
 	return e.Prepare(ctx)
 }

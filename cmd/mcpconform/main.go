@@ -151,7 +151,8 @@ func newRoot() *cobra.Command {
 		}
 		return fmt.Errorf("%w; %s --help lists the flags", err, cmd.CommandPath())
 	})
-	root.AddCommand(serverCommand(), clientCommand(), authorizationCommand(), bridgeCommand(), browseCommand(), referenceCommand(),
+	root.AddCommand(serverCommand(), clientCommand(), authorizationCommand(), bridgeCommand(), browseCommand(),
+		referenceCommand(),
 		mockCommand(), initCommand(), proxyCommand(), judgeCommand(), checklistCommand(), explainCommand(),
 		reportCommand(), certifyCommand(), verifyCommand(), matrixCommand(), versionCommand())
 	complete(root)

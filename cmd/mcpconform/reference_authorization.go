@@ -37,7 +37,8 @@ func (f *authorizationServerFlags) register(cmd *cobra.Command) {
 	flags.BoolVar(&f.options.NoRegistration, "no-registration", false, "register no clients")
 	flags.BoolVar(&f.options.NoRefresh, "no-refresh", false, "issue no refresh tokens")
 	flags.DurationVar(&f.options.Life, "token-life", time.Hour, "how long an access token is valid")
-	choose(cmd, &f.options.TokenAuth, "token-auth", "", "offer only this method of client authentication (default: all)",
+	choose(cmd, &f.options.TokenAuth, "token-auth", "",
+		"offer only this method of client authentication (default: all)",
 		authserver.AuthNone+"\tpublic clients", authserver.AuthPost+"\ta secret in the body",
 		authserver.AuthBasic+"\ta secret in the header")
 }

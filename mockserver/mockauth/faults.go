@@ -112,22 +112,24 @@ var registrationFaults = []Fault{
 	{
 		ID: "registration.status-200", Requirement: "auth.as.registration-answer", WarnOnly: true,
 		Summary: "A registration is answered with status 200.",
-		Apply: answering(authserver.Registration, func(_ authserver.Call, status int, _ http.Header, _ map[string]any) int {
-			if status == http.StatusCreated {
-				return http.StatusOK
-			}
-			return status
-		}),
+		Apply: answering(authserver.Registration,
+			func(_ authserver.Call, status int, _ http.Header, _ map[string]any) int {
+				if status == http.StatusCreated {
+					return http.StatusOK
+				}
+				return status
+			}),
 	},
 	{
 		ID: "registration.text", Requirement: "auth.as.registration-answer",
 		Summary: "The answer to a registration is of the type text/plain.",
-		Apply: answering(authserver.Registration, func(_ authserver.Call, status int, h http.Header, _ map[string]any) int {
-			if status == http.StatusCreated {
-				h.Set("Content-Type", "text/plain")
-			}
-			return status
-		}),
+		Apply: answering(authserver.Registration,
+			func(_ authserver.Call, status int, h http.Header, _ map[string]any) int {
+				if status == http.StatusCreated {
+					h.Set("Content-Type", "text/plain")
+				}
+				return status
+			}),
 	},
 	{
 		ID: "registration.no-error-code", Requirement: "auth.as.registration-error",
@@ -247,13 +249,14 @@ var authorizationFaults = []Fault{
 	{
 		ID: "authorization.error-page", Requirement: "auth.as.authorization-error",
 		Summary: "Errors are shown on a page.",
-		Apply: answering(authserver.Authorization, func(_ authserver.Call, status int, h http.Header, _ map[string]any) int {
-			if !strings.Contains(h.Get("Location"), "error=") {
-				return status
-			}
-			h.Del("Location")
-			return http.StatusBadRequest
-		}),
+		Apply: answering(authserver.Authorization,
+			func(_ authserver.Call, status int, h http.Header, _ map[string]any) int {
+				if !strings.Contains(h.Get("Location"), "error=") {
+					return status
+				}
+				h.Del("Location")
+				return http.StatusBadRequest
+			}),
 	},
 	{
 		ID: "authorization.error-characters", Requirement: "auth.as.authorization-error",
@@ -291,10 +294,11 @@ var authorizationFaults = []Fault{
 	{
 		ID: "cors.any", Requirement: "auth.as.no-cors",
 		Summary: "The authorization endpoint allows scripts of every site.",
-		Apply: answering(authserver.Authorization, func(_ authserver.Call, status int, h http.Header, _ map[string]any) int {
-			h.Set("Access-Control-Allow-Origin", "*")
-			return status
-		}),
+		Apply: answering(authserver.Authorization,
+			func(_ authserver.Call, status int, h http.Header, _ map[string]any) int {
+				h.Set("Access-Control-Allow-Origin", "*")
+				return status
+			}),
 	},
 	{
 		ID: "pkce.optional", Requirement: "auth.as.pkce-required",
@@ -518,7 +522,8 @@ var tokenFaults = []Fault{
 	},
 	{
 		ID: "token.same", Requirement: "auth.as.unguessable", Summary: "Everybody gets the same access token.",
-		Apply: succeeding(authserver.Token, map[string]any{"access_token": "one-access-token-for-everybody-in-the-world"}),
+		Apply: succeeding(authserver.Token,
+			map[string]any{"access_token": "one-access-token-for-everybody-in-the-world"}),
 	},
 }
 

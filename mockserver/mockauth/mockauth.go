@@ -186,13 +186,14 @@ func failing(step authserver.Step, status int, members map[string]any) apply {
 
 // location changes where redirects go.
 func location(change func(c authserver.Call, to *url.URL)) apply {
-	return answering(authserver.Authorization, func(c authserver.Call, status int, h http.Header, _ map[string]any) int {
-		if to, err := url.Parse(h.Get("Location")); err == nil && h.Get("Location") != "" {
-			change(c, to)
-			h.Set("Location", to.String())
-		}
-		return status
-	})
+	return answering(authserver.Authorization,
+		func(c authserver.Call, status int, h http.Header, _ map[string]any) int {
+			if to, err := url.Parse(h.Get("Location")); err == nil && h.Get("Location") != "" {
+				change(c, to)
+				h.Set("Location", to.String())
+			}
+			return status
+		})
 }
 
 // requesting changes requests before the server sees them.

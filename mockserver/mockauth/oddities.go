@@ -19,7 +19,8 @@ const (
 // What takes a code.
 var takesCode = []string{
 	"auth.as.exact-redirect-uri", "auth.as.loopback-port", "auth.as.redirect-query", "auth.as.no-untrusted-redirect",
-	"auth.as.response-type", "auth.as.authorization-error", "auth.as.pkce-*", "auth.as.challenge-method", "auth.as.state",
+	"auth.as.response-type", "auth.as.authorization-error", "auth.as.pkce-*", "auth.as.challenge-method",
+	"auth.as.state",
 	"auth.as.iss", "auth.as.unknown-parameters", "auth.as.empty-parameters", "auth.as.code-*", "auth.as.token-answer",
 	"auth.as.no-store", "auth.as.client-authenticated", "auth.as.secret-in-body", "auth.as.offered-methods",
 	"auth.as.refresh-*", "auth.as.rotate-refresh-tokens", "auth.as.unguessable", "auth.as.audience",
@@ -57,7 +58,8 @@ var oddities = []Oddity{
 			"subject_types_supported": []any{"public"}, "userinfo_endpoint": "https://issuer.example.com/me",
 			"claims_parameter_supported": false, "x-more": map[string]any{"a": 1},
 			"code_challenge_methods_supported": []any{"plain", "S256"},
-			"token_endpoint_auth_methods_supported": []any{"private_key_jwt", "client_secret_basic", "client_secret_post",
+			"token_endpoint_auth_methods_supported": []any{"private_key_jwt", "client_secret_basic",
+				"client_secret_post",
 				"none", "tls_client_auth"},
 		}),
 	},
@@ -68,7 +70,8 @@ var oddities = []Oddity{
 		Apply: document(func(d map[string]any) {
 			for name := range d {
 				switch name {
-				case "issuer", "authorization_endpoint", "token_endpoint", "response_types_supported", "registration_endpoint":
+				case "issuer", "authorization_endpoint", "token_endpoint", "response_types_supported",
+					"registration_endpoint":
 				default:
 					delete(d, name)
 				}
@@ -102,11 +105,12 @@ var oddities = []Oddity{
 	{
 		ID: "registration.admits", Summary: "It registers only clients that show a token.", Anchor: registration,
 		Why: "Authorization servers can have a registration policy.",
-		Apply: answering(authserver.Registration, func(_ authserver.Call, _ int, _ http.Header, body map[string]any) int {
-			clear(body)
-			body["error"] = "invalid_token"
-			return http.StatusUnauthorized
-		}),
+		Apply: answering(authserver.Registration,
+			func(_ authserver.Call, _ int, _ http.Header, body map[string]any) int {
+				clear(body)
+				body["error"] = "invalid_token"
+				return http.StatusUnauthorized
+			}),
 		Untried: slices.Concat([]string{"auth.as.dynamic-registration", "auth.as.token-error", "auth.as.no-cors"},
 			takesCode, takesRegistration),
 	},
@@ -146,12 +150,13 @@ var oddities = []Oddity{
 	{
 		ID: "redirect.303", Summary: "Redirects have status 303.", Anchor: "authorization-flow-steps",
 		Why: "Any redirection may be used; 303 is the one for forms (OAuth 2.1, section 7.5.3).",
-		Apply: answering(authserver.Authorization, func(_ authserver.Call, status int, _ http.Header, _ map[string]any) int {
-			if status == http.StatusFound {
-				return http.StatusSeeOther
-			}
-			return status
-		}),
+		Apply: answering(authserver.Authorization,
+			func(_ authserver.Call, status int, _ http.Header, _ map[string]any) int {
+				if status == http.StatusFound {
+					return http.StatusSeeOther
+				}
+				return status
+			}),
 	},
 	{
 		ID: "redirect.pages", Summary: "A page sets a cookie and redirects at once, before the user agent comes back.",
@@ -162,23 +167,25 @@ var oddities = []Oddity{
 		ID: "redirect.error-html", Summary: "An unknown client is told so on a page with status 200.",
 		Anchor: "open-redirection",
 		Why:    "The resource owner is to be informed (OAuth 2.1, section 4.1.2.1).",
-		Apply: answering(authserver.Authorization, func(_ authserver.Call, status int, h http.Header, _ map[string]any) int {
-			if status >= 400 {
-				h.Set("Content-Type", "text/html")
-				return http.StatusOK
-			}
-			return status
-		}),
+		Apply: answering(authserver.Authorization,
+			func(_ authserver.Call, status int, h http.Header, _ map[string]any) int {
+				if status >= 400 {
+					h.Set("Content-Type", "text/html")
+					return http.StatusOK
+				}
+				return status
+			}),
 	},
 	{
 		ID: "authorization.asks", Summary: "The authorization endpoint shows a page on which a user has to act.",
 		Anchor: "roles",
 		Why:    "It is responsible for interacting with the user.",
-		Apply: answering(authserver.Authorization, func(_ authserver.Call, status int, h http.Header, _ map[string]any) int {
-			h.Del("Location")
-			h.Set("Content-Type", "text/html; charset=utf-8")
-			return http.StatusOK
-		}),
+		Apply: answering(authserver.Authorization,
+			func(_ authserver.Call, status int, h http.Header, _ map[string]any) int {
+				h.Del("Location")
+				h.Set("Content-Type", "text/html; charset=utf-8")
+				return http.StatusOK
+			}),
 		Untried: takesCode,
 	},
 	{

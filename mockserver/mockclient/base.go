@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	. "github.com/mcpconform/mcpconform/internal/hooks/clienthooks"
+	. "github.com/mcpconform/mcpconform/internal/proof/hooks/clienthooks"
 	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	. "github.com/mcpconform/mcpconform/internal/hooks/clienthooks"
+	. "github.com/mcpconform/mcpconform/internal/proof/hooks/clienthooks"
 	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -206,10 +206,11 @@ var familyFaults = []Fault{
 		Apply:   inLaterSession((*wire.Message).IsResponse, func(string, outgoing) []outgoing { return nil }),
 	},
 	{
-		ID: "http.second-session-kept", Requirement: "http.client.delete-session", Transports: OverHTTP, Scenario: LostSession,
-		Form:    mockserver.BySession,
-		Summary: "The DELETE at the end names the session that was lost, not the one that followed it.",
-		Apply:   inFirstSession(http.MethodDelete),
+		ID: "http.second-session-kept", Requirement: "http.client.delete-session", Transports: OverHTTP,
+		Scenario: LostSession,
+		Form:     mockserver.BySession,
+		Summary:  "The DELETE at the end names the session that was lost, not the one that followed it.",
+		Apply:    inFirstSession(http.MethodDelete),
 	},
 	{
 		ID: "http.later-session-version", Requirement: "http.client.version-header-negotiated", Transports: OverHTTP,

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	. "github.com/mcpconform/mcpconform/internal/hooks/clienthooks"
+	. "github.com/mcpconform/mcpconform/internal/proof/hooks/clienthooks"
 	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"

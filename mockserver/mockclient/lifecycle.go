@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync/atomic"
 
-	. "github.com/mcpconform/mcpconform/internal/hooks/clienthooks"
+	. "github.com/mcpconform/mcpconform/internal/proof/hooks/clienthooks"
 	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -288,10 +288,11 @@ var lifecycleFaults = []Fault{
 	},
 	{
 		ID:          "lifecycle.roots-changes-undeclared-again",
-		Requirement: "lifecycle.capability.client-emits-roots-list-changed", Transports: OverHTTP, Scenario: LostSession,
-		Form:    mockserver.BySession,
-		Summary: "Changed roots are announced in a second session, in which nothing is declared.",
-		Apply:   DeclaringOnce,
+		Requirement: "lifecycle.capability.client-emits-roots-list-changed", Transports: OverHTTP,
+		Scenario: LostSession,
+		Form:     mockserver.BySession,
+		Summary:  "Changed roots are announced in a second session, in which nothing is declared.",
+		Apply:    DeclaringOnce,
 	},
 	{
 		ID: "lifecycle.nothing-without-capabilities", Requirement: "base.support.other-components",

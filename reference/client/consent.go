@@ -103,13 +103,13 @@ const mostHops = 10
 
 // granted makes the authorization request and returns the parameters with which the browser comes back.
 func (a *Authorizer) granted(ctx context.Context, page string, back *loopback, state string) (url.Values, error) {
-	resp, result, err := a.follow(ctx, page, back.uri)
+	status, result, err := a.follow(ctx, page, back.uri)
 	asked := result == nil
 	switch {
 	case err != nil:
 		return nil, err
-	case asked && (a.Consent == nil || resp.StatusCode/100 == 4 || resp.StatusCode/100 == 5):
-		return nil, unredirected(resp.StatusCode)
+	case asked && (a.Consent == nil || status/100 == 4 || status/100 == 5):
+		return nil, unredirected(status)
 	case asked:
 		if result, err = a.Consent.wait(ctx, page, a.User, back); err != nil {
 			return nil, err
@@ -131,26 +131,29 @@ func (a *Authorizer) granted(ctx context.Context, page string, back *loopback, s
 	return result, nil
 }
 
-// follow requests a page, and follows redirects until one leads back. The parameters are those of that one; they are
-// nil if a page waits for the user.
-func (a *Authorizer) follow(ctx context.Context, page, back string) (*http.Response, url.Values, error) {
+// follow requests a page, and follows redirects until one leads back. It returns the last HTTP status and the
+// parameters of that redirect, which are nil if a page waits for the user.
+func (a *Authorizer) follow(ctx context.Context, page, back string) (status int, result url.Values, err error) {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
-		return nil, nil, err
+		return 0, nil, err
 	}
 	for hop := 0; ; hop++ {
 		resp, err := a.do(ctx, query{named: OfAuthorizationServer, method: http.MethodGet, at: page,
 			header: http.Header{"Accept": {"text/html,application/json;q=0.9"}}, jar: jar})
 		if err != nil {
-			return nil, nil, err
+			return 0, nil, err
 		}
 		_ = resp.Body.Close()
+		if resp.StatusCode/100 != 3 || resp.Header.Get("Location") == "" || hop == mostHops {
+			return resp.StatusCode, nil, nil
+		}
 		to, err := resp.Location()
 		switch {
-		case resp.StatusCode/100 != 3 || err != nil || hop == mostHops:
-			return resp, nil, nil
+		case err != nil:
+			return 0, nil, ungranted(fmt.Errorf("the authorization request was redirected: %w", err))
 		case strings.HasPrefix(to.String(), back+"?"):
-			return resp, to.Query(), nil
+			return resp.StatusCode, to.Query(), nil
 		}
 		page = to.String()
 	}

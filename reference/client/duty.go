@@ -153,7 +153,8 @@ func plain(named Duty, u *url.URL) error {
 		return broken(OfAuthorizationServer, "auth.as.https", err)
 	}
 	return undecided(string(OfServer)+", which names the address", string(OfAuthorizationServer),
-		"find out whether the authorization server can be reached over https, and let the resource metadata name it so", err)
+		"find out whether the authorization server can be reached over https, and let the resource metadata name it so",
+		err)
 }
 
 // unregistered returns the error of a registration. An authorization server should register clients, but need not

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	. "github.com/mcpconform/mcpconform/internal/hooks/clienthooks"
+	. "github.com/mcpconform/mcpconform/internal/proof/hooks/clienthooks"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"

@@ -3,7 +3,7 @@ package oddclient
 import (
 	"reflect"
 
-	. "github.com/mcpconform/mcpconform/internal/hooks/clienthooks"
+	. "github.com/mcpconform/mcpconform/internal/proof/hooks/clienthooks"
 	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/mockserver/mockclient"
 	"github.com/mcpconform/mcpconform/reference/client"

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	. "github.com/mcpconform/mcpconform/internal/hooks/clienthooks"
+	. "github.com/mcpconform/mcpconform/internal/proof/hooks/clienthooks"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -387,8 +387,9 @@ var httpOddities = []Oddity{
 		ID:      "http.listens-for-one",
 		Summary: "The GET stream is closed behind the first message on it, and opened again without Last-Event-ID.",
 		Why:     mayListen, Source: ofListening, Transports: OverHTTP,
-		Scenarios: []string{"http/listening", CutStream, LostSession, "lists/changed", Notifications, Requests, Sampling},
-		Apply:     ListeningForOne,
+		Scenarios: []string{"http/listening", CutStream, LostSession, "lists/changed", Notifications, Requests,
+			Sampling},
+		Apply: ListeningForOne,
 	},
 	{
 		ID:      "http.resumes-behind-each",

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	. "github.com/mcpconform/mcpconform/internal/hooks/clienthooks"
+	. "github.com/mcpconform/mcpconform/internal/proof/hooks/clienthooks"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -241,8 +241,9 @@ var sessionOddities = []Oddity{
 	{
 		ID: "use.nothing", Summary: "The client leaves after the handshake.",
 		Why: "One side ends the session when it likes to; nothing has to be used before.", Source: ofShutdown,
-		Scenarios: []string{Requests, "http/delete", LostSession, "stdio/shutdown", "capabilities/none"}, Untried: nothingUsed,
-		Apply: using(func(context.Context, *client.Session, client.Call) error { return nil }),
+		Scenarios: []string{Requests, "http/delete", LostSession, "stdio/shutdown", "capabilities/none"},
+		Untried:   nothingUsed,
+		Apply:     using(func(context.Context, *client.Session, client.Call) error { return nil }),
 	},
 	{
 		ID: "use.pings", Summary: "The client sends pings and nothing else, one each second.", Why: optionalUse,

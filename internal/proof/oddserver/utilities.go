@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	. "github.com/mcpconform/mcpconform/internal/hooks"
+	. "github.com/mcpconform/mcpconform/internal/proof/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )

@@ -102,7 +102,8 @@ var authorizationChecks = []Check{
 		},
 	},
 	{
-		Name: "authorization/errors", Requirements: []string{"auth.as.authorization-error", "auth.as.state", "auth.as.iss"},
+		Name: "authorization/errors", Requirements: []string{"auth.as.authorization-error", "auth.as.state",
+			"auth.as.iss"},
 		Body: func(t *T) {
 			t.twins = t.begin(t.ordinary()).code().events
 			f := t.begin(t.ordinary())
@@ -141,7 +142,8 @@ var authorizationChecks = []Check{
 			a := f.authorize("an authorization request with the Origin of another site")
 			allowed := a.header.Get("Access-Control-Allow-Origin")
 			t.fact("auth.as.no-cors", allowed != "*" && allowed != origin, a.asked+
-				" was answered with Access-Control-Allow-Origin: "+wire.Quote(allowed, 80)+"; the header was to be absent", a)
+				" was answered with Access-Control-Allow-Origin: "+wire.Quote(allowed, 80)+
+				"; the header was to be absent", a)
 		},
 	},
 	{
@@ -159,7 +161,8 @@ var authorizationChecks = []Check{
 				return
 			}
 			f.form.Set("code", a.param("code"))
-			t.expect("auth.as.pkce-required", f.redeem("a token request for a code that was asked for without code_challenge")).
+			t.expect("auth.as.pkce-required",
+				f.redeem("a token request for a code that was asked for without code_challenge")).
 				ToNot(beIssued())
 		},
 	},
@@ -170,7 +173,8 @@ var authorizationChecks = []Check{
 			t.twins = t.begin(t.ordinary()).code().events
 			f := t.begin(t.ordinary())
 			f.ask.Set("code_challenge_method", "S999")
-			t.expect(id, f.authorize("an authorization request with a made-up code_challenge_method")).ToNot(leadToCode())
+			t.expect(id,
+				f.authorize("an authorization request with a made-up code_challenge_method")).ToNot(leadToCode())
 			listed, known := t.document.object["code_challenge_methods_supported"].([]any)
 			if !known || slices.Contains(listed, any("plain")) {
 				return
@@ -197,9 +201,11 @@ var authorizationChecks = []Check{
 			c := t.ordinary()
 			t.twin(c)
 			each(map[string]func(*flow){
-				"another code_verifier":              func(f *flow) { f.form.Set("code_verifier", t.secretText()) },
-				"the challenge as the code_verifier": func(f *flow) { f.form.Set("code_verifier", f.ask.Get("code_challenge")) },
-				"no code_verifier":                   func(f *flow) { f.form.Del("code_verifier") },
+				"another code_verifier": func(f *flow) { f.form.Set("code_verifier", t.secretText()) },
+				"the challenge as the code_verifier": func(f *flow) {
+					f.form.Set("code_verifier", f.ask.Get("code_challenge"))
+				},
+				"no code_verifier": func(f *flow) { f.form.Del("code_verifier") },
 			}, func(what string, change func(*flow)) {
 				f := t.begin(c)
 				f.code()

@@ -28,7 +28,8 @@ type Check struct {
 // Checks returns all checks, in the order of their pages.
 func Checks() []*Check {
 	var all []*Check
-	for _, c := range slices.Concat(metadataChecks, registrationChecks, authorizationChecks, tokenChecks, refreshChecks) {
+	for _, c := range slices.Concat(metadataChecks, registrationChecks, authorizationChecks, tokenChecks,
+		refreshChecks) {
 		all = append(all, &c)
 	}
 	return all

@@ -71,7 +71,8 @@ func metadataOf(method string, redirects ...string) map[string]any {
 
 // register asks for a registration.
 func (t *T) register(asked string, metadata map[string]any) *answer {
-	a, err := t.userAgent().send(request{asked: asked, method: http.MethodPost, url: t.endpoint("registration_endpoint"),
+	a, err := t.userAgent().send(request{asked: asked, method: http.MethodPost,
+		url:    t.endpoint("registration_endpoint"),
 		object: metadata})
 	t.must(err)
 	if t.registered == nil {
@@ -190,7 +191,8 @@ func (t *T) begin(c *client) *flow {
 		"response_type": {"code"}, "client_id": {c.id}, "redirect_uri": {c.redirect}, "state": {rand.Text()},
 		"code_challenge": {authserver.Challenge(f.verifier)}, "code_challenge_method": {"S256"},
 	}
-	f.form = url.Values{"grant_type": {"authorization_code"}, "redirect_uri": {c.redirect}, "code_verifier": {f.verifier}}
+	f.form = url.Values{"grant_type": {"authorization_code"}, "redirect_uri": {c.redirect},
+		"code_verifier": {f.verifier}}
 	for name, value := range map[string]string{"resource": t.Resource, "scope": t.Scope} {
 		if value != "" {
 			f.ask.Set(name, value)

@@ -43,7 +43,8 @@ var refreshChecks = []Check{
 			f, token := t.refreshable(c)
 			f.authenticate(other)
 			f.refreshing(token)
-			t.expect("auth.as.refresh-of-client", f.redeem("a request of another client than the refresh token is for")).
+			t.expect("auth.as.refresh-of-client",
+				f.redeem("a request of another client than the refresh token is for")).
 				ToNot(beIssued())
 		},
 	},

@@ -51,7 +51,8 @@ var tokenChecks = []Check{
 					f.form.Del(try.name)
 				}
 				a := f.redeem("a token request with " + try.what)
-				refused := t.expect(id, a).To(haveStatus(http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden)) &&
+				refused := t.expect(id, a).To(haveStatus(http.StatusBadRequest, http.StatusUnauthorized,
+					http.StatusForbidden)) &&
 					t.expect(id, a).To(haveMember("error"))
 				if refused {
 					t.fact(id, errorCode(a.text("error")), "the error is "+wire.Quote(a.text("error"), 80)+
@@ -139,7 +140,8 @@ var tokenChecks = []Check{
 					t.without("the metadata offer no client a secret")
 				}
 				t.fact(id, t.document.object["token_endpoint_auth_methods_supported"] == nil,
-					fmt.Sprintf("the metadata offer %q; client_secret_post has to be there for clients that have a secret", offered),
+					fmt.Sprintf("the metadata offer %q; client_secret_post has to be there for clients that have a secret",
+						offered),
 					t.document)
 				return
 			}
@@ -188,14 +190,16 @@ var tokenChecks = []Check{
 				t.without("the access tokens do not tell a client their audience")
 			}
 			general := slices.ContainsFunc(audience, func(one string) bool {
-				return authserver.Same(one, t.Resource) || strings.HasPrefix(t.Resource, strings.TrimSuffix(one, "/")+"/")
+				return authserver.Same(one, t.Resource) ||
+					strings.HasPrefix(t.Resource, strings.TrimSuffix(one, "/")+"/")
 			})
 			own := !slices.ContainsFunc(audience, func(one string) bool {
 				return !same(one, t.issuer) && one != t.ordinary().id
 			})
 			if !general && !own {
 				// The server may map the resource to an audience of another name.
-				t.untried("the access token has the audience %q; whether that stands for the resource cannot be told", audience)
+				t.untried("the access token has the audience %q; whether that stands for the resource cannot be told",
+					audience)
 			}
 			t.fact("auth.as.audience", general, fmt.Sprintf("the access token for the resource %s has the audience %q",
 				wire.Quote(t.Resource, 120), audience), a)
@@ -220,8 +224,9 @@ var tokenChecks = []Check{
 				})
 			}
 			if c := t.ordinary(); c.secret != "" && !t.given() {
-				t.fact(id, len(c.secret) >= enough, fmt.Sprintf("a client_secret has %d characters, which cannot hold 128 bits",
-					len(c.secret)), c.answer)
+				t.fact(id, len(c.secret) >= enough,
+					fmt.Sprintf("a client_secret has %d characters, which cannot hold 128 bits",
+						len(c.secret)), c.answer)
 			}
 		},
 	},

@@ -22,7 +22,8 @@ const elsewhere = "https://resource.mcpconform.invalid/mcp"
 func otherAudience(t *check.T) (token, doubt string) {
 	access, err := t.Grant(elsewhere, "")
 	if err != nil {
-		t.Inconclusive("there is no token for another resource: %v; set authorization.otherAudience in the configuration", err)
+		t.Inconclusive("there is no token for another resource: %v; set authorization.otherAudience in the configuration",
+			err)
 	}
 	t.Secret(access.Token)
 	switch audience := claimOf(access.Token, "aud"); {
