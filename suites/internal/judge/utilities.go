@@ -326,9 +326,14 @@ func judgeCancelled(c *Conversation, rec *Recorder) {
 		// (docs/positions.md, cancelled-post).
 		r := x.Response
 		owed := c.Transport == transport.NameHTTP && p == wire.Client && r != nil && r.SSE == nil
-		lasts := x.Response == nil && len(x.Progress) > 0 &&
-			lasting(x, durations()) > x.Cancelled.At-x.Request.At+Crossing
-		judgeAfterCancellation(x, read, owed, lasts, c.Events[len(c.Events)-1].At-x.Cancelled.At, rec)
+		grace := Crossing
+		if x.Method() == "ping" || strings.HasSuffix(x.Method(), "/list") {
+			// There is nothing to stop, and a receiver may ignore the cancellation of what cannot be cancelled
+			// (basic/utilities/cancellation#behavior-requirements). Beyond a second it has ignored one that it could heed.
+			grace = overtaking
+		}
+		lasts := x.Response == nil && len(x.Progress) > 0 && lasting(x, durations()) > x.Cancelled.At-x.Request.At+grace
+		judgeAfterCancellation(x, read, grace, owed, lasts, c.Events[len(c.Events)-1].At-x.Cancelled.At, rec)
 	}
 }
 
@@ -391,11 +396,11 @@ func lasting(x *Exchange, durations map[string]time.Duration) time.Duration {
 const doneShare = 4
 
 // judgeAfterCancellation judges a cancelled request whose cancellation has been dealt with at a position in the log.
-// A thread may have begun to write the response when another one read the cancellation, and Crossing is the time that a
-// busy receiver gets to write it. A response that the transport demands is not a finding. Silence counts if the request
-// would have lasted beyond that time, and once the connection was watched for longer than it took the request to report
-// something.
-func judgeAfterCancellation(x *Exchange, read int, owed, lasts bool, watched time.Duration, rec *Recorder) {
+// A thread may have begun to write the response when another one read the cancellation: a response within the grace is
+// no finding, and neither is one that the transport demands. Silence counts if the request would have lasted beyond the
+// grace, and once the connection was watched for longer than it took the request to report something.
+func judgeAfterCancellation(x *Exchange, read int, grace time.Duration, owed, lasts bool, watched time.Duration,
+	rec *Recorder) {
 	receiver := x.From().Peer()
 	const noResponse, stops = "cancellation.no-response", "cancellation.stop-processing"
 	switch r := x.Response; {
@@ -404,7 +409,7 @@ func judgeAfterCancellation(x *Exchange, read int, owed, lasts bool, watched tim
 		rec.Fail(noResponse, receiver,
 			"the request was cancelled and then answered with a response that says so; a cancelled request gets no response",
 			x.Request, x.Cancelled, r)
-	case r != nil && r.Seq > read && r.At-x.Cancelled.At >= max(Crossing, (r.At-x.Request.At)/doneShare):
+	case r != nil && r.Seq > read && r.At-x.Cancelled.At >= max(grace, (r.At-x.Request.At)/doneShare):
 		rec.Fail(noResponse, receiver,
 			"the request was answered although it had been cancelled well before; a cancelled request gets no response",
 			x.Request, x.Cancelled, r)
@@ -412,7 +417,7 @@ func judgeAfterCancellation(x *Exchange, read int, owed, lasts bool, watched tim
 		rec.Pass(noResponse, receiver)
 	}
 	late := sort.Search(len(x.Progress), func(i int) bool {
-		return x.Progress[i].Seq > read && x.Progress[i].At-x.Cancelled.At >= Crossing
+		return x.Progress[i].Seq > read && x.Progress[i].At-x.Cancelled.At >= grace
 	})
 	switch {
 	case late < len(x.Progress) && (x.Response == nil || x.Progress[late].Seq < x.Response.Seq):
