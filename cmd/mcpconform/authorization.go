@@ -30,7 +30,7 @@ func (f *authorizationFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.checks.RedirectURI, "redirect-uri", "", "the redirect `URI` of --client-id")
 	flags.StringVar(&f.checks.Resource, "resource", "",
-		"ask for tokens for the resource `URI` (default: that of the server at --url, if it is no issuer)")
+		"ask for tokens for the resource `URI` (default: that of the server at --url, if it is not an issuer)")
 	flags.StringVar(&f.checks.Scope, "scope", "", "ask for tokens with this `SCOPE`")
 }
 

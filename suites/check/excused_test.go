@@ -7,7 +7,8 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 )
 
-// TestExcused tells which row of the table fits an attempt. Rows that need an experiment are proved by TestExcuses.
+// TestExcused tells which row of the table fits an attempt. TestExcuses and the calm matrix prove rows that need an
+// experiment.
 func TestExcused(t *testing.T) {
 	failed := Outcome{Check: &Check{Name: "a/b", Requirements: []string{"a.b"}}, Verdict: Failed}
 	found := failed

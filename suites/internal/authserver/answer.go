@@ -86,7 +86,7 @@ type answered struct {
 func (m *answered) Match(actual any) (bool, error) {
 	a, ok := actual.(*answer)
 	if !ok {
-		return false, fmt.Errorf("a %T is no answer of an authorization server", actual)
+		return false, fmt.Errorf("a %T is not an answer of an authorization server", actual)
 	}
 	return m.fits(a), nil
 }
