@@ -122,6 +122,7 @@ var authFaults = []Fault{
 			"http.server.notification-202", "http.server.response-202", "http.server.accepted-no-body",
 			"http.server.get-stream-or-405",
 			"auth.server.validates-first", "http.server.unacceptable-error-status", "base.response.id-echo",
+			"base.response.only-to-requests", "base.notification.no-response",
 		},
 		Apply: ProtectedWith(Replying(server.Unauthorized, func(r *server.Reply) {
 			if !Bearing(r.Request) {
@@ -411,8 +412,9 @@ var authFaults = []Fault{
 	},
 	{
 		ID: "auth.expired-served", Requirement: "auth.server.expired-token-401", Transports: OverHTTP,
-		Summary: "An expired token is taken for good.",
-		Apply:   trusting(func(token string, _ *http.Request) bool { return token == ExpiredToken }),
+		Summary:    "An expired token is taken for good.",
+		Collateral: []string{"auth.server.validates-first"},
+		Apply:      trusting(func(token string, _ *http.Request) bool { return token == ExpiredToken }),
 	},
 	{
 		ID: "auth.expired-403", Requirement: "auth.server.expired-token-401", Transports: OverHTTP,

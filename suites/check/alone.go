@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/internal/ending"
 )
 
@@ -37,7 +38,10 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 			f.keep() // enough of them got no answer alone, either
 			continue
 		}
-		again := func() { w.execute(ctx, f) }
+		again := func() {
+			w.execute(ctx, f)
+			f.last.doubted = before.mine() && w.used != nil && f.Check.reuses() && !choosesIDs(w.used, w.mark)
+		}
 		again()
 		e.settle(ctx, f, again)
 		switch {
@@ -117,12 +121,13 @@ type worker struct {
 	engine *Engine
 	key    key
 	used   *client.Session
+	mark   int // of its log, when the last check was run in it
 }
 
 // session returns the session for a check that can use one that others have used, or nil.
 func (w *worker) session(ctx context.Context, f *Future) *client.Session {
 	c := f.Check
-	if c.Needs.Session != Own && c.Needs.Session != Shared || w.engine.GivenUp() != nil {
+	if !c.reuses() || w.engine.GivenUp() != nil {
 		return nil
 	}
 	k, o := f.where()
@@ -149,6 +154,7 @@ func (w *worker) session(ctx context.Context, f *Future) *client.Session {
 // unless they have disturbed it, or cost it.
 func (w *worker) execute(ctx context.Context, f *Future) {
 	if s := w.session(ctx, f); s != nil {
+		w.mark = s.Log().Len()
 		f.last = w.engine.execute(ctx, f.Check, s, further, false)
 		// A check that is run once more must not meet what it sent before.
 		if f.last.unanswered || f.last.lost || f.last.limit != nil ||
@@ -169,4 +175,23 @@ func (w *worker) drop(ctx context.Context) {
 		w.engine.close(ctx, w.used)
 		w.used = nil
 	}
+}
+
+// choosesIDs reports whether requests since a mark had other ids than a session gives them: to run such a check again
+// in the session would use its ids twice.
+func choosesIDs(s *client.Session, mark int) bool {
+	give := s.Options.ID
+	if give == nil {
+		give = wire.IntID
+	}
+	exchanges := s.Log().Conversation().Exchanges
+	given := make(map[string]bool)
+	for _, x := range exchanges {
+		if x.From() == wire.Client {
+			given[give(int64(len(given)+1)).Key()] = true
+		}
+	}
+	return slices.ContainsFunc(exchanges, func(x *wire.Exchange) bool {
+		return x.From() == wire.Client && x.Request.Seq >= mark && !given[x.Request.Msg.ID.Key()]
+	})
 }

@@ -20,6 +20,7 @@ type attempt struct {
 	left       bool // its session was left to others
 	late       bool // the answer may only have been late: a learned limit decided
 	disturbed  bool // other checks kept it from a verdict
+	doubted    bool // an earlier attempt found something, and this one can be followed by another in its session
 	interference
 	refusals     []refused // of a failed check
 	several      bool      // it used more than one session

@@ -202,6 +202,9 @@ func (c *Check) key() key {
 	return key{clientOf(cmp.Or(c.options().Version, client.Version), c.options().Capabilities), c.Needs.Group}
 }
 
+// reuses reports whether the check can be run in a session that others have used.
+func (c *Check) reuses() bool { return c.Needs.Session == Own || c.Needs.Session == Shared }
+
 // leaves reports whether the check may leave a session that others can use.
 func (c *Check) leaves() bool { return c.Needs.Session == Raw && c.Needs.Options.Version == "" }
 

@@ -26,6 +26,8 @@ func TestExcused(t *testing.T) {
 		"too many requests, once more":   {attempt{outcome: failed, interference: interference{limit: tooMany}}, map[string]int{"too-many-requests": 2}, "too-many-requests"},
 		"a late answer":                  {attempt{outcome: failed, late: true}, nil, "late-answer"},
 		"a late answer, again":           {attempt{outcome: failed, late: true}, map[string]int{"late-answer": 1}, ""},
+		"a pass, after a finding":        {attempt{outcome: Outcome{Check: failed.Check, Verdict: Passed}, doubted: true}, nil, "second-time"},
+		"a second pass":                  {attempt{outcome: Outcome{Check: failed.Check, Verdict: Passed}, doubted: true}, map[string]int{"second-time": 1}, ""},
 		"a lost session":                 {attempt{outcome: failed, interference: interference{lost: true}}, nil, "session-lost"},
 		"a lost session and a warning":   {attempt{outcome: found, interference: interference{lost: true}}, nil, "session-lost"},
 		"a lost session, nothing found":  {attempt{outcome: Outcome{Check: failed.Check, Verdict: Passed}, interference: interference{lost: true}}, nil, ""},

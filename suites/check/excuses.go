@@ -45,6 +45,13 @@ var excuses = []excuse{
 		},
 	},
 	{
+		// What failed beside others may need a second time in the same session to show.
+		name: "second-time", again: 1, stands: true,
+		fits: func(_ context.Context, _ *Engine, a *attempt) string {
+			return reason(a.doubted && a.outcome.Verdict == Passed, "it may fail only the second time in a session")
+		},
+	},
+	{
 		name: "session-lost", again: maxLost - 1, stands: true,
 		fits: func(_ context.Context, _ *Engine, a *attempt) string {
 			return reason(a.lost && a.accuses(), "the server ended the session")

@@ -104,7 +104,7 @@ var lifecycleScenarios = []*Scenario{
 		Requirements: []string{
 			"lifecycle.init.client-waits", "lifecycle.init.initialized-after-result", "lifecycle.init.first",
 		},
-		Shows: []string{"lifecycle.capability.client-emits-roots-list-changed"},
+		Shows: []string{"lifecycle.capability.client-emits-roots-list-changed", "http.client.session-header"},
 		Needs: needsHandshake,
 		Options: func(run *ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{
