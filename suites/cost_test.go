@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/proof/brief"
+	"github.com/mcpconform/mcpconform/internal/proof/oddserver"
+	"github.com/mcpconform/mcpconform/internal/proof/virtual"
 	reference "github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -225,6 +227,44 @@ func TestLatentServer(t *testing.T) {
 				t.Errorf("%s: %s", run.Verdict, run.Reason)
 			}
 		}))
+	}
+}
+
+// TestStreamsNoticedLate bounds what a server costs that writes to a stream for two seconds after the client has closed
+// it. What it sent there is not missing, so that no check waits for it.
+func TestStreamsNoticedLate(t *testing.T) {
+	brief.WholeRuns(t)
+	const late = "http.close-noticed-late"
+	took := func(id string) (took time.Duration) {
+		virtual.Test(t, func(t *testing.T) {
+			o := serverOptions()
+			for _, odd := range oddserver.Oddities() {
+				if odd.ID == id {
+					odd.Apply(&o)
+				}
+			}
+			dialer, stop, err := serve(t.Context(), transport.NameHTTP, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer stop()
+			began := time.Now()
+			run, _, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: dialer,
+				Settings: check.Settings{CallTools: check.CallAll, ToolRoles: roles}}, suites.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			took = time.Since(began)
+			if run.Verdict != result.Conformant {
+				t.Errorf("%s: %s", run.Verdict, run.Reason)
+			}
+		})
+		return took
+	}
+	ordinary, odd := took(""), took(late)
+	t.Logf("%v with the oddity, %v without it", odd, ordinary)
+	if odd > ordinary+5*time.Second {
+		t.Errorf("a run takes %v with the oddity %s, and %v without it", odd, late, ordinary)
 	}
 }
 
