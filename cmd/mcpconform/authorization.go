@@ -49,6 +49,7 @@ what takes a code is otherwise untested, and the report says so.
 
 ` + exitCodes,
 		Example: `  mcpconform authorization --url https://issuer.example
+  mcpconform authorization --url https://issuer.example --resource https://mcp.example/mcp
   mcpconform authorization --url https://mcp.example/mcp --html report.html
   mcpconform authorization --url https://issuer.example --client-id my-client --client-secret-env SECRET`,
 		Args: cobra.NoArgs,

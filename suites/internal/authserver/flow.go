@@ -286,6 +286,9 @@ func (f *flow) code() *answer {
 	if a.page() {
 		f.t.untried("the authorization endpoint shows a page on which a user has to act")
 	}
+	if f.t.Resource == "" && a.param("error") == "invalid_target" {
+		f.t.untried("the server wants to know for which resource an access token is: give it with --resource")
+	}
 	f.t.assume(a).To(leadToCode())
 	f.form.Set("code", a.param("code"))
 	return a
