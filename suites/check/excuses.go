@@ -94,8 +94,8 @@ var excuses = []excuse{
 		name: "short-sessions",
 		fits: func(ctx context.Context, e *Engine, a *attempt) string {
 			return reason(a.lost && a.accuses() && e.shortLived(ctx, a.interference),
-				"the server ends sessions of its "+
-					"own accord, and ended this session before the check came to a verdict")
+				"the server ends sessions of its own accord, "+
+					"and ended this session before the check came to a verdict")
 		},
 	},
 	{

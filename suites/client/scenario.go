@@ -49,7 +49,7 @@ type Scenario struct {
 	// Long says that many clients wait in the scenario for something that does not come. It begins before others,
 	// which use the time.
 	Long bool
-	// After names scenarios. One of them, over each transport, tells whether this one can show anything. Moot says
+	// After names scenarios. One of them, over each transport, tells whether this one can show anything. Excused says
 	// why it cannot, from the acts of the client there, or "".
 	After   []string
 	Excused func(first *T) string
