@@ -13,7 +13,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/proof/brief"
 	"github.com/mcpconform/mcpconform/internal/proof/calmmatrix"
 	"github.com/mcpconform/mcpconform/internal/proof/killmatrix"
-	"github.com/mcpconform/mcpconform/mockserver/mockauth"
+	"github.com/mcpconform/mcpconform/internal/proof/mockauth"
 	"github.com/mcpconform/mcpconform/reference/authserver"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/transport/memory"
