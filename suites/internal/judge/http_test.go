@@ -1068,6 +1068,44 @@ func TestMessagesOvertakeEachOtherOverHTTP(t *testing.T) {
 	}
 }
 
+// TestSampledTextUsed: a server knows a sampled text once the client has answered, the server has taken the answer, and
+// no other answer says the same.
+func TestSampledTextUsed(t *testing.T) {
+	const (
+		id     = "cancellation.in-progress"
+		sample = `{"jsonrpc":"2.0","id":"s1","method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"?"}}],"maxTokens":9}}`
+		answer = `{"jsonrpc":"2.0","id":"s1","result":{"role":"assistant","model":"m","content":{"type":"text","text":"a sampled text"}}}`
+		result = `{"jsonrpc":"2.0","id":6,"result":{"content":[{"type":"text","text":"a sampled text"}]}}`
+		cancel = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"s1"}}`
+	)
+	second := func(text string) string { return strings.ReplaceAll(text, "s1", "s2") }
+	for _, tt := range []struct {
+		name    string
+		status  int  // of the POST with the answer
+		another bool // request is answered with the same text
+		broken  bool
+	}{
+		{"used", 202, false, true},
+		{"refused", 503, false, false},
+		{"known from another answer", 202, true, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newHTTPScript(t, "http").handshake()
+			asks := s.ask(http.MethodPost, mcp, strings.ReplaceAll(callSix, "6", "8"), later())
+			s.head(asks, 200, headers("Content-Type", "text/event-stream"))
+			s.event(asks, "", sample)
+			s.post(answer, later(), tt.status, "", "")
+			if tt.another {
+				s.event(asks, "", second(sample))
+				s.post(second(answer), later(), 202, "", "")
+			}
+			s.stream(callSix, false, "", result).wait(overtaking).ping()
+			s.event(asks, "", cancel)
+			expectSeen(t, s.log, id, wire.Server, tt.broken)
+		})
+	}
+}
+
 // A server may have sent a request before the client listened.
 func TestCancelledRequestNeverCame(t *testing.T) {
 	const id = "cancellation.same-direction"

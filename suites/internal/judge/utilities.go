@@ -254,30 +254,56 @@ func judgeCancellation(c *Conversation, rec *Recorder) {
 // telling is the length in bytes from which nobody repeats a text by chance.
 const telling = 8
 
-// used returns the message in which the sender of a request made use of the response, certainly before an event; nil
-// if there is none. It repeats what its sender had not said before and knows from the response alone: a cursor, or a
-// sampled text.
-func (c *Conversation) used(x *Exchange, before *wire.Event) *wire.Event {
-	repeats := func(*wire.Event) bool { return false }
+// told is what the sender of a request can only know from the response: a cursor, or a sampled text. It is empty where
+// there is no such thing, and where the sender refused the message that held the response.
+func (c *Conversation) told(x *Exchange) string {
+	if x.Response == nil {
+		return ""
+	}
+	if head := c.Head(x.Response); head != nil && x.Response.From == wire.Client &&
+		head.HTTP.Status >= http.StatusBadRequest {
+		return ""
+	}
 	if cursor, ok := x.Result()["nextCursor"].(string); ok {
-		repeats = func(e *wire.Event) bool {
-			return e.Msg.Method == x.Method() && wire.At(e.Msg.Params, "cursor") == cursor
-		}
-	} else if text, ok := wire.At(x.Result(), "content", "text").(string); ok && x.Method() == sampling.method &&
-		len(text) >= telling {
-		repeats = func(e *wire.Event) bool {
-			blocks, _ := wire.At(e.Msg.Result, "content").([]any)
-			return slices.ContainsFunc(blocks, func(block any) bool {
-				said, ok := wire.At(block, "text").(string)
-				return ok && strings.Contains(said, text)
-			})
+		return cursor
+	}
+	text, _ := wire.At(x.Result(), "content", "text").(string)
+	if x.Method() == sampling.method && len(text) >= telling {
+		return text
+	}
+	return ""
+}
+
+// makesUse reports whether a message of the sender says what a response to its request told.
+func makesUse(e *wire.Event, x *Exchange, told string) bool {
+	if x.Method() != sampling.method {
+		return e.Msg.Method == x.Method() && wire.At(e.Msg.Params, "cursor") == told
+	}
+	blocks, _ := wire.At(e.Msg.Result, "content").([]any)
+	return slices.ContainsFunc(blocks, func(block any) bool {
+		said, ok := wire.At(block, "text").(string)
+		return ok && strings.Contains(said, told)
+	})
+}
+
+// used returns the message in which the sender of a request made use of the response, certainly before an event; nil
+// if there is none. The sender had not said before what it repeats, and no other response told it the same.
+func (c *Conversation) used(x *Exchange, before *wire.Event) *wire.Event {
+	told := c.told(x)
+	if told == "" {
+		return nil
+	}
+	elsewhere := math.MaxInt // the position of the first response that told it the same
+	for _, other := range c.Exchanges {
+		if other != x && other.From() == x.From() && c.told(other) == told {
+			elsewhere = min(elsewhere, other.Response.Seq)
 		}
 	}
 	for _, e := range c.Messages {
 		switch {
-		case e.Seq >= before.Seq || x.Response == nil:
+		case e.Seq >= before.Seq || e.Seq > elsewhere:
 			return nil
-		case e.From != x.From() || !repeats(e):
+		case e.From != x.From() || !makesUse(e, x, told):
 		case e.Seq < x.Response.Seq:
 			return nil
 		case c.follows(e, before), c.sentAfter(before, e):

@@ -282,6 +282,7 @@ func TestSchemaMembers(t *testing.T) {
 		{"top", at("properties"), tags(Config{})},
 		{"target", at("properties", "target", "properties"), tags(Target{})},
 		{"limits", at("properties", "limits", "properties"), tags(Limits{})},
+		{"login", at("properties", "login", "properties"), tags(Login{})[1:]}, // the first is no member of the file
 		{"call", at("$defs", "call", "properties"), tags(Call{})},
 		{"expected failure", at("$defs", "expectedFailure", "properties"), tags(expected.Entry{})},
 		{"toolRoles", at("properties", "toolRoles", "properties"), roles},
