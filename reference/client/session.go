@@ -152,8 +152,21 @@ func DescribeEnd(e *wire.Event) string {
 		return "the server closed its " + e.Stream
 	case e.Note != "":
 		return e.Note
+	case unknown(e):
+		return "the server answered 404, so it no longer knows the session"
 	}
 	return "the connection ended"
+}
+
+// unknown reports whether an event is an answer to a message of a session that the server does not know.
+func unknown(e *wire.Event) bool {
+	return e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusNotFound
+}
+
+// lost reports whether the server has last said that it does not know the session.
+func (s *Session) lost() bool {
+	conn, ok := s.Conn.(interface{ Lost() bool })
+	return ok && conn.Lost()
 }
 
 // New starts a session on a connection: from now on requests of the server are
@@ -558,36 +571,38 @@ func (p *Pending) Answers(e *wire.Event) bool {
 // may grow while it passes.
 func (s *Session) await(ctx context.Context, limit func() (limit, slowest time.Duration), from int, awaited string,
 	match func(*wire.Event) bool) (*wire.Event, error) {
-	ends := func(e *wire.Event) bool {
-		return e.Kind == wire.KindExit || e.Kind == wire.KindClose && e.From == wire.Server ||
-			e.Kind == wire.KindNote && stopped(e)
-	}
 	most, slowest := limit()
-	before := s.Log().Events()
-	before = before[:min(from, len(before))]
-	open := min(int(s.open.Load()), len(before)) // which an earlier wait has seen
-	if i := slices.IndexFunc(before[open:], ends); i < 0 {
-		s.open.Store(int64(max(open, len(before))))
-	} else {
-		i += open
-		waiting, cancel := context.WithTimeout(ctx, most)
-		defer cancel()
-		// No further event comes, although the process may still run.
-		return nil, &ClosedError{Awaited: awaited, Cause: s.cause(waiting, before[i])}
+	if err := s.over(ctx, most, from, awaited); err != nil {
+		return nil, err
 	}
-	var end *wire.Event // of the connection
+	var end, gone *wire.Event // of the connection, and of a session that the server no longer knows
 	machine := contention{conn: s.Conn}
 	for began := time.Now(); ; {
 		due := began.Add(most + machine.granted)
 		waiting, cancel := context.WithDeadline(ctx, due)
 		e, err := s.Log().Await(waiting, from, func(e *wire.Event) bool {
-			if ends(e) {
+			switch {
+			case ends(e):
 				end = e
-				return true
+			case match(e):
+			case gone == nil && unknown(e) && s.lost():
+				gone = e
+			default:
+				return false
 			}
-			return match(e)
+			return true
 		})
-		if err != nil && end == nil && waiting.Err() != nil && ctx.Err() == nil {
+		passed := err != nil && end == nil && waiting.Err() != nil && ctx.Err() == nil
+		switch {
+		case err == nil && e == gone:
+			// Nothing further is sent in a session that has ended, but other streams may still bring what is under way.
+			most, slowest, began = endGrace, 0, time.Now()
+			cancel()
+			continue
+		case passed && gone != nil && s.lost():
+			cancel()
+			return nil, &ClosedError{Awaited: awaited, Cause: gone}
+		case passed:
 			if slowest > 0 {
 				s.Options.Pace.overslept(time.Since(due))
 			}
@@ -611,6 +626,28 @@ func (s *Session) await(ctx context.Context, limit func() (limit, slowest time.D
 	}
 }
 
+// ends reports whether an event ends the connection.
+func ends(e *wire.Event) bool {
+	return e.Kind == wire.KindExit || e.Kind == wire.KindClose && e.From == wire.Server ||
+		e.Kind == wire.KindNote && stopped(e)
+}
+
+// over returns a *ClosedError if the connection ended before a position of the log. No further event comes then,
+// although the process may still run.
+func (s *Session) over(ctx context.Context, most time.Duration, from int, awaited string) error {
+	before := s.Log().Events()
+	before = before[:min(from, len(before))]
+	open := min(int(s.open.Load()), len(before)) // which an earlier wait has seen
+	i := slices.IndexFunc(before[open:], ends)
+	if i < 0 {
+		s.open.Store(int64(max(open, len(before))))
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	return &ClosedError{Awaited: awaited, Cause: s.cause(ctx, before[open+i])}
+}
+
 func (s *Session) timeout(late *TimeoutError) error {
 	e := wire.Event{Kind: wire.KindTimeout, From: wire.Server, Note: late.Awaited}
 	if late.Doubtful {
@@ -623,9 +660,9 @@ func (s *Session) timeout(late *TimeoutError) error {
 // always is a limit that does not change.
 func (s *Session) always() (limit, slowest time.Duration) { return s.Options.Timeout, 0 }
 
-// exitGrace is how long a server that has closed its output may take to exit.
-// After that, the closing itself counts as the cause.
-const exitGrace = 250 * time.Millisecond
+// endGrace is how long after the beginning of an end the rest of it may take. A server that has closed its output may
+// exit, and what is under way in a session that the server has ended may arrive.
+const endGrace = 250 * time.Millisecond
 
 // launched reports whether a process was started for the connection.
 func launched(log *wire.Log) bool {
@@ -637,7 +674,7 @@ func launched(log *wire.Log) bool {
 func (s *Session) cause(ctx context.Context, end *wire.Event) *wire.Event {
 	if launched(s.Log()) && (end == nil || end.Kind == wire.KindClose) {
 		// A process that dies closes its pipes first.
-		ctx, cancel := context.WithTimeout(ctx, exitGrace)
+		ctx, cancel := context.WithTimeout(ctx, endGrace)
 		defer cancel()
 		_, _ = s.Log().Await(ctx, 0, func(e *wire.Event) bool { return e.Kind == wire.KindExit })
 	}

@@ -859,6 +859,8 @@ func refuse(w http.ResponseWriter, r *http.Request, s *server.Session, name stri
 func refusing(run *ScenarioRun) server.Options {
 	o := Scripted(func(a *Asker) {
 		a.AskUser("refused-bare", "ping", nil)
+		// A client may answer what comes next before it has read the refusal.
+		_ = a.Request.Sleep(a.Request.Session.Context(), 2*judge.Crossing)
 		a.leaves = a.AskUser("after-bare", "ping", nil) == nil
 		a.AskUser("refused-body", "ping", nil)
 		a.Fence("after-body")
