@@ -17,6 +17,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/mcpconform/mcpconform/internal/proof/brief"
@@ -65,6 +66,9 @@ type Matrix struct {
 	// transports only with MCPCONFORM_WHOLE=1: otherwise over one, which is another one with the next
 	// MCPCONFORM_PART. It does not count with -oddity and -whole.
 	OneOf int
+	// Limit is how long a run may take. Waits for what never comes run beside each other, so a legal peer costs few.
+	// Zero sets none.
+	Limit time.Duration
 	// Partial says that Run makes only a part of a run, unless [Whole] says otherwise.
 	// Each oddity then has runs of its own over all of its transports, and what was not
 	// tried in them is not compared.
@@ -317,6 +321,9 @@ func (m *Matrix) problems(t *testing.T, a attempt, reference map[string]result.V
 		if err != nil {
 			problems = append(problems, err.Error())
 			return
+		}
+		if took := time.Duration(run.Seconds * float64(time.Second)); m.Limit > 0 && took > m.Limit {
+			problems = append(problems, fmt.Sprintf("the run took %v, and may take %v", took, m.Limit))
 		}
 		for _, q := range run.Requirements {
 			switch q.Verdict {

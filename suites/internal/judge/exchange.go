@@ -276,8 +276,12 @@ func before(cause, e *wire.Event) []*wire.Event {
 
 // answersUnreadable reports whether an error can be the answer to a message that
 // was not a readable request. A receiver may be unable to tell what a message
-// with any fault is: then its answer, if there is one, cannot carry an id.
+// with any fault is: then its answer, if there is one, cannot carry an id. Over HTTP, the answer to a POST comes in
+// its own response (basic/transports#sending-messages-to-the-server).
 func (c *Conversation) answersUnreadable(e *wire.Event) bool {
+	if x := c.Carrier(e); x != nil && x.Message() != nil && x.Message().Msg.Kind == wire.Request {
+		return false
+	}
 	first := c.faults[e.From.Peer()].unreadable
 	return first >= 0 && first < e.Seq && e.Msg.Kind == wire.ErrorResponse
 }

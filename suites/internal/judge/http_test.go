@@ -1106,6 +1106,14 @@ func TestSampledTextUsed(t *testing.T) {
 	}
 }
 
+// TestErrorInAnswerToReadableRequest: over HTTP, the answer to a request is no answer to an unreadable message before.
+func TestErrorInAnswerToReadableRequest(t *testing.T) {
+	const foreign = `{"jsonrpc":"2.0","id":"Gr??e","error":{"code":-32601,"message":"no"}}`
+	s := newHTTPScript(t, "http").handshake().post("no JSON", later(), 400, "", "")
+	s.post(`{"jsonrpc":"2.0","id":"Grüße","method":"x"}`, later(), 200, "application/json", foreign)
+	expectSeen(t, s.log, "base.response.only-to-requests", wire.Server, true)
+}
+
 // A server may have sent a request before the client listened.
 func TestCancelledRequestNeverCame(t *testing.T) {
 	const id = "cancellation.same-direction"
