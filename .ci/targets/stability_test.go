@@ -87,7 +87,10 @@ func TestReplaceBetween(t *testing.T) {
 func TestDocuments(t *testing.T) {
 	for path, names := range map[string][]string{
 		"../../docs/stability.md": {"idle", "busy"}, "../../docs/performance.md": {"race"},
-		"../../docs/interop.md": {"servers", "clients", "findings on servers", "findings on clients"},
+		"../../docs/interop.md": {
+			"servers", "clients", "authorization servers", "findings on servers", "findings on clients",
+			"findings on authorization servers",
+		},
 	} {
 		raw, err := os.ReadFile(path)
 		if err != nil {
