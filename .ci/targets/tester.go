@@ -83,8 +83,8 @@ type usage struct {
 	memory    int64 // the largest resident set, in kB
 }
 
-// run tests the subject once.
-func (t *tester) run(ctx context.Context, s subject) (_ *result.Run, _ usage, err error) {
+// run tests the subject once, with further arguments of mcpconform.
+func (t *tester) run(ctx context.Context, s subject, more ...string) (_ *result.Run, _ usage, err error) {
 	dir, err := os.MkdirTemp(t.dir, "run")
 	if err != nil {
 		return nil, usage{}, err
@@ -106,7 +106,7 @@ func (t *tester) run(ctx context.Context, s subject) (_ *result.Run, _ usage, er
 		}
 		defer stop()
 	}
-	args := append(s.arguments(run), "-q", "--json", file)
+	args := append(append(s.arguments(run), more...), "-q", "--json", file)
 	if s.target.Kind == "client" || s.transport == "stdio" {
 		args = append(append(args, "--"), run.Command...)
 	}
