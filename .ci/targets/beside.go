@@ -62,7 +62,7 @@ func beside(ctx context.Context, in *installer, repo string, args []string, out 
 		return err
 	}
 	defer t.close()
-	ours, _, err := t.run(ctx, subject{in.data.target(besideClient), "http"}, "--select", "auth.*", "--authorizes")
+	ours, _, err := t.run(ctx, subject{in.data.target(besideClient), "http"}, "--select", "auth.*")
 	if err != nil {
 		return err
 	}

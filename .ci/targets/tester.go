@@ -146,6 +146,9 @@ func (s subject) arguments(run *Run) []string {
 	default:
 		args = []string{"server", "--transport", s.transport, "--url", run.URL, "--start", shellWords(run.Command)}
 	}
+	if run.Authorizes {
+		args = append(args, "--authorizes")
+	}
 	if run.Client != "" {
 		args = append(args, "--client-id", run.Client)
 	}
