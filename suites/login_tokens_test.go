@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -97,6 +98,18 @@ func TestLoginTokens(t *testing.T) {
 	issued := func(p *server.Protection, token string) bool { return p.User(token) != "" }
 	second := check.Login{SecondUser: true}
 	short := authserver.Options{Life: 5 * time.Second}
+	strict := authserver.Options{
+		Metadata: func(document map[string]any) {
+			document["token_endpoint_auth_methods_supported"] = []string{authserver.AuthBasic, authserver.AuthPost}
+		},
+		Faults: authserver.Faults{Deny: func(c authserver.Call) string {
+			basic := slices.Equal(c.Auth, []string{authserver.AuthBasic}) && c.Values.Has("client_id")
+			if c.Step == authserver.Token && !basic {
+				return "invalid_client"
+			}
+			return ""
+		}},
+	}
 	for _, tt := range []struct {
 		name    string
 		g       *guarded
@@ -110,6 +123,8 @@ func TestLoginTokens(t *testing.T) {
 		{name: "opaque", g: &guarded{login: second, options: short},
 			want: map[string]result.Verdict{audience: result.Pass, expired: result.Pass, scope: result.Inconclusive,
 				ofUser: result.Pass}},
+		{name: "a client that is registered for client_secret_basic, and names itself in the body", g: &guarded{options: strict},
+			want: map[string]result.Verdict{audience: result.Pass}},
 		{name: "any issued token", g: &guarded{protect: lax(issued), options: short}, jwt: true,
 			want: map[string]result.Verdict{audience: result.Fail, expired: result.Inconclusive,
 				ofUser: result.Inconclusive}},

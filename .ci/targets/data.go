@@ -49,10 +49,15 @@ type Transport struct {
 	Env     map[string]string `yaml:"env"`
 	URL     string            `yaml:"url"`
 	Port    int               `yaml:"port"`
+	Client  string            `yaml:"client"`
+	// Authorizes says that the client obtains an access token where a server demands one.
+	Authorizes bool `yaml:"authorizes"`
 }
 
+const authorizationServer = "authorization-server"
+
 var (
-	kinds      = []string{"server", "client", "authorization-server", "tool"}
+	kinds      = []string{"server", "client", authorizationServer, "tool"}
 	transports = []string{"stdio", "http", "sse", "ws"}
 )
 
@@ -180,6 +185,9 @@ type Run struct {
 	Command []string          `json:"command"`
 	Env     map[string]string `json:"env,omitempty"`
 	URL     string            `json:"url,omitempty"`
+	Client  string            `json:"client,omitempty"` // the id of the client to log in as
+	// Authorizes says that the client obtains an access token.
+	Authorizes bool `json:"authorizes,omitempty"`
 }
 
 // fill returns the transport with its placeholders replaced.
@@ -197,7 +205,7 @@ func (t *Transport) fill(v Values) (*Run, error) {
 		}
 		return s
 	}
-	run := &Run{URL: text(t.URL)}
+	run := &Run{URL: text(t.URL), Client: t.Client, Authorizes: t.Authorizes}
 	for _, argument := range t.Command {
 		if argument == "{server}" && len(v.Server) > 0 {
 			run.Command = append(run.Command, v.Server...)

@@ -52,7 +52,7 @@ func init() {
 		},
 		"go": {
 			program: "go",
-			inputs:  func(*Install) []string { return []string{"go.mod", "go.sum"} },
+			inputs:  inputsGo,
 			pinned:  pinnedLine("go.mod", func(pkg, version string) string { return pkg + " " + version }),
 			install: installGo,
 			made:    func(i *Install) []string { return slices.Sorted(maps.Keys(i.Programs)) },
@@ -261,6 +261,17 @@ func installNPM(ctx context.Context, from, to string, _ *Install, log io.Writer)
 		}
 	}
 	return command(ctx, to, log, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+}
+
+// inputsGo are the module's files, and the source of the programs that are in it.
+func inputsGo(install *Install) []string {
+	files := []string{"go.mod", "go.sum"}
+	for _, name := range slices.Sorted(maps.Keys(install.Programs)) {
+		if own, ok := strings.CutPrefix(install.Programs[name], "./"); ok {
+			files = append(files, filepath.Join(own, "main.go"))
+		}
+	}
+	return files
 }
 
 func installGo(ctx context.Context, from, to string, install *Install, log io.Writer) error {

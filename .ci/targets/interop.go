@@ -26,9 +26,19 @@ type argued struct {
 	Seldom     map[string]string `yaml:"seldom"`
 }
 
-// argued reads what the file of findings on servers or clients says.
+// judged are the kinds of targets that runs judge, and the files of their findings.
+var judged = []struct{ kind, file string }{
+	{"server", "findings.yaml"}, {"client", "client-findings.yaml"}, {authorizationServer, "authorization-findings.yaml"},
+}
+
+// argued reads what the file of findings on a kind of targets says.
 func (in *installer) argued(kind string) (known argued, err error) {
-	file := map[string]string{"server": "findings.yaml", "client": "client-findings.yaml"}[kind]
+	var file string
+	for _, j := range judged {
+		if j.kind == kind {
+			file = j.file
+		}
+	}
 	raw, err := os.ReadFile(filepath.Join(in.dir, file))
 	if err == nil {
 		err = yaml.Unmarshal(raw, &known)
@@ -60,16 +70,17 @@ func interop(in *installer, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for _, kind := range []string{"server", "client"} {
-		known, err := in.argued(kind)
+	for _, j := range judged {
+		known, err := in.argued(j.kind)
 		if err != nil {
 			return err
 		}
-		runs := slices.DeleteFunc(slices.Clone(outcomes), func(o outcome) bool { return o.subject.target.Kind != kind })
+		runs := slices.DeleteFunc(slices.Clone(outcomes), func(o outcome) bool { return o.subject.target.Kind != j.kind })
 		if len(runs) == 0 {
 			continue // what is written of them stays
 		}
-		parts := map[string]string{kind + "s": counts(runs), "findings on " + kind + "s": findings(runs, known)}
+		name := strings.ReplaceAll(j.kind, "-", " ") + "s"
+		parts := map[string]string{name: counts(runs), "findings on " + name: findings(runs, known)}
 		for _, name := range slices.Sorted(maps.Keys(parts)) {
 			if *doc == "" {
 				fmt.Fprintf(out, "%s\n\n%s\n", name, parts[name])

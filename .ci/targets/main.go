@@ -7,6 +7,7 @@
 //	targets show [flags] TARGET TRANSPORT [SERVER ARG…]
 //	targets stability [-n N] [-load] [-doc FILE] [TARGET…]   run again and again: which verdicts differ
 //	targets race [-n N] [-doc FILE]                          beside the official package: time and memory
+//	targets beside [-doc FILE]                               beside the official package: what each tries of authorization
 //	targets interop [-doc FILE] DIR                          what the runs found whose results are in DIR
 //	targets scale [-n N] [-doc FILE]                         on servers that grow: time and memory
 //
@@ -49,7 +50,7 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
-	const usage = "usage: targets install [NAME…] | list | show TARGET TRANSPORT [SERVER ARG…] | stability [TARGET…] | race | scale | interop DIR"
+	const usage = "usage: targets install [NAME…] | list | show TARGET TRANSPORT [SERVER ARG…] | stability [TARGET…] | race | beside | scale | interop DIR"
 	if len(args) == 0 {
 		return errors.New(usage)
 	}
@@ -78,6 +79,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return stability(ctx, in, repo, args[1:], out)
 	case "race":
 		return race(ctx, in, repo, args[1:], out)
+	case "beside":
+		return beside(ctx, in, repo, args[1:], out)
 	case "interop":
 		return interop(in, args[1:], out)
 	case "scale":

@@ -86,8 +86,11 @@ func TestReplaceBetween(t *testing.T) {
 // TestDocuments sees that the pages have the places that the commands write to.
 func TestDocuments(t *testing.T) {
 	for path, names := range map[string][]string{
-		"../../docs/stability.md": {"idle", "busy"}, "../../docs/performance.md": {"race"},
-		"../../docs/interop.md": {"servers", "clients", "findings on servers", "findings on clients"},
+		"../../docs/stability.md": {"idle", "busy"}, "../../docs/authorization.md": {"beside"}, "../../docs/performance.md": {"race"},
+		"../../docs/interop.md": {
+			"servers", "clients", "authorization servers", "findings on servers", "findings on clients",
+			"findings on authorization servers",
+		},
 	} {
 		raw, err := os.ReadFile(path)
 		if err != nil {

@@ -53,7 +53,7 @@ type subject struct {
 
 func (s subject) String() string { return s.target.Name + " " + s.transport }
 
-// subjects returns the servers and clients with these names, or all of them, over each
+// subjects returns the targets with these names, or all of them but the tools, over each
 // of their transports.
 func (d *Data) subjects(names []string) ([]subject, error) {
 	wanted := make(map[string]bool)
@@ -65,8 +65,7 @@ func (d *Data) subjects(names []string) ([]subject, error) {
 	}
 	var all []subject
 	for _, target := range d.Targets {
-		tested := target.Kind == "server" || target.Kind == "client"
-		if !tested || len(names) > 0 && !wanted[target.Name] {
+		if target.Kind == "tool" || len(names) > 0 && !wanted[target.Name] {
 			continue
 		}
 		for _, over := range transports {
@@ -84,8 +83,8 @@ type usage struct {
 	memory    int64 // the largest resident set, in kB
 }
 
-// run tests the subject once.
-func (t *tester) run(ctx context.Context, s subject) (_ *result.Run, _ usage, err error) {
+// run tests the subject once, with further arguments of mcpconform.
+func (t *tester) run(ctx context.Context, s subject, more ...string) (_ *result.Run, _ usage, err error) {
 	dir, err := os.MkdirTemp(t.dir, "run")
 	if err != nil {
 		return nil, usage{}, err
@@ -100,13 +99,14 @@ func (t *tester) run(ctx context.Context, s subject) (_ *result.Run, _ usage, er
 		return nil, usage{}, err
 	}
 	file := filepath.Join(dir, "results.json")
-	args := []string{s.target.Kind, "-q", "--json", file}
-	switch {
-	case s.target.Kind == "client":
-		args = append(args, "--transport", s.transport)
-	case s.transport != "stdio":
-		args = append(args, "--transport", s.transport, "--url", run.URL, "--start", shellWords(run.Command))
+	if s.target.Kind == authorizationServer { // whose command starts nothing
+		stop, err := serve(ctx, dir, run)
+		if err != nil {
+			return nil, usage{}, err
+		}
+		defer stop()
 	}
+	args := append(append(s.arguments(run), more...), "-q", "--json", file)
 	if s.target.Kind == "client" || s.transport == "stdio" {
 		args = append(append(args, "--"), run.Command...)
 	}
@@ -131,6 +131,28 @@ func (t *tester) run(ctx context.Context, s subject) (_ *result.Run, _ usage, er
 	}
 	found, err := readRun(file)
 	return found, spent, err
+}
+
+// arguments returns those of mcpconform that say how the target is reached.
+func (s subject) arguments(run *Run) []string {
+	var args []string
+	switch {
+	case s.target.Kind == authorizationServer:
+		args = []string{"authorization", "--url", run.URL, "--resource", "https://mcp.example/mcp"}
+	case s.target.Kind == "client":
+		args = []string{"client", "--transport", s.transport}
+	case s.transport == "stdio":
+		args = []string{"server"}
+	default:
+		args = []string{"server", "--transport", s.transport, "--url", run.URL, "--start", shellWords(run.Command)}
+	}
+	if run.Authorizes {
+		args = append(args, "--authorizes")
+	}
+	if run.Client != "" {
+		args = append(args, "--client-id", run.Client)
+	}
+	return args
 }
 
 // readRun reads a results.json.

@@ -125,7 +125,7 @@ func (a *Authorizer) Token(ctx context.Context, endpoint string, challenges []st
 			errs = errors.Join(errs, err)
 			continue
 		}
-		a.found = s
+		a.found, a.grant = s, grant{}
 		return a.authorize(ctx, resource)
 	}
 	return Access{}, fmt.Errorf("no authorization server can be used: %w", errs)
@@ -138,7 +138,7 @@ func (a *Authorizer) Again(ctx context.Context, resource, scope string) (Access,
 		return Access{}, errors.New("there was no login")
 	}
 	b := *a
-	b.ID, b.Secret, b.Registered = a.grant.client, a.grant.secret, true
+	b.Registered = true
 	b.Consent, b.refresh, b.steps = nil, "", nil
 	b.Scope = cmp.Or(scope, a.Scope)
 	return b.authorize(ctx, cmp.Or(resource, a.grant.resource))
@@ -236,8 +236,10 @@ func (a *Authorizer) authorize(ctx context.Context, resource string) (Access, er
 		return Access{}, err
 	}
 	defer back.close()
-	a.grant = grant{client: a.ID, secret: a.Secret, endpoint: s.Token, resource: resource,
-		basic: !slices.Contains(s.TokenAuth, authPost)}
+	if a.grant.client == "" { // the client is not that of a login before
+		a.grant = grant{client: a.ID, secret: a.Secret, basic: !slices.Contains(s.TokenAuth, authPost)}
+	}
+	a.grant.endpoint, a.grant.resource = s.Token, resource
 	if s.Registration != "" && !a.Registered {
 		if err := a.register(ctx, back.uri); err != nil {
 			return Access{}, err
@@ -304,6 +306,8 @@ func (a *Authorizer) register(ctx context.Context, redirect string) error {
 // redeem makes a token request.
 func (a *Authorizer) redeem(ctx context.Context, form url.Values) (Access, error) {
 	form.Set("resource", a.grant.resource)
+	// It may stand beside an Authorization header, and there are servers that insist on it.
+	form.Set("client_id", a.grant.client)
 	header := typed("application/x-www-form-urlencoded")
 	switch {
 	case a.grant.secret != "" && a.grant.basic:
@@ -311,9 +315,6 @@ func (a *Authorizer) redeem(ctx context.Context, form url.Values) (Access, error
 		header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(plain)))
 	case a.grant.secret != "":
 		form.Set("client_secret", a.grant.secret)
-		fallthrough
-	default:
-		form.Set("client_id", a.grant.client)
 	}
 	var answer struct {
 		Token   string  `json:"access_token"`

@@ -138,7 +138,9 @@ func launching(t *testing.T, targets *interop.Targets, bridge, name, over string
 	if over == webSocket {
 		over = transport.NameCustom
 	}
-	return suites.ClientScenarios{Transport: over, Launch: c.Launch, Bridge: []string{bridge, "bridge"}}, suites.Options{Timeout: 30 * time.Second, Parallel: 1, Target: result.Target{Command: target.Command}}
+	return suites.ClientScenarios{
+		Transport: over, Launch: c.Launch, Bridge: []string{bridge, "bridge"}, Authorizes: target.Authorizes,
+	}, suites.Options{Timeout: 30 * time.Second, Parallel: 1, Target: result.Target{Command: target.Command}}
 }
 
 // table is the one in docs/clients.md, between two marks.

@@ -24,6 +24,9 @@ type Target struct {
 	Command []string          `json:"command"`
 	Env     map[string]string `json:"env"` // in addition to ours
 	URL     string            `json:"url"`
+	Client  string            `json:"client"` // the id of the client to log in as, if one is registered
+	// Authorizes says that the client obtains an access token where a server demands one.
+	Authorizes bool `json:"authorizes"`
 }
 
 // Open finds the targets of the repository at a path, or skips the test when

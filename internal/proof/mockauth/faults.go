@@ -500,12 +500,19 @@ var tokenFaults = []Fault{
 	{
 		ID: "client.post-refused", Requirement: "auth.as.secret-in-body",
 		Summary:    "The right secret in the body is refused.",
-		Apply:      refusing(authserver.AuthPost),
+		Apply:      refusing(by(authserver.AuthPost)),
 		Collateral: []string{"auth.as.offered-methods"}, // which has it in the metadata
 	},
 	{
 		ID: "client.basic-refused", Requirement: "auth.as.offered-methods",
-		Summary: "The right secret in the header is refused, and offered.", Apply: refusing(authserver.AuthBasic),
+		Summary: "The right secret in the header is refused, and offered.", Apply: refusing(by(authserver.AuthBasic)),
+	},
+	{
+		ID: "client.basic-and-id", Requirement: "auth.as.offered-methods",
+		Summary: "The right secret in the header is refused unless the body has the client_id too.",
+		Apply: both(
+			with(map[string]any{"token_endpoint_auth_methods_supported": []any{authserver.AuthBasic, authserver.AuthPost}}),
+			refusing(func(c authserver.Call) bool { return by(authserver.AuthBasic)(c) && !c.Values.Has("client_id") })),
 	},
 	{
 		ID: "token.other-audience", Requirement: "auth.as.audience",
@@ -581,10 +588,15 @@ func onError(change func(url.Values)) apply {
 	})
 }
 
-// refusing refuses the right secret where a client sends it in a way.
-func refusing(method string) apply {
+// by tells the token requests whose client authenticates by a method.
+func by(method string) func(authserver.Call) bool {
+	return func(c authserver.Call) bool { return slices.Contains(c.Auth, method) }
+}
+
+// refusing refuses token requests that are in order.
+func refusing(fits func(authserver.Call) bool) apply {
 	return answering(authserver.Token, func(c authserver.Call, status int, _ http.Header, body map[string]any) int {
-		if status != http.StatusOK || !slices.Contains(c.Auth, method) {
+		if status != http.StatusOK || !fits(c) {
 			return status
 		}
 		clear(body)

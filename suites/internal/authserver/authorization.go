@@ -303,7 +303,7 @@ func otherRedirects(registered string) map[string]string {
 		"another host":           other(func(u *url.URL) { u.Host = "other.example" }),
 		"a longer host":          other(func(u *url.URL) { u.Host = u.Hostname() + ".other.example" }),
 		"a subdomain":            other(func(u *url.URL) { u.Host = "sub." + u.Host }),
-		"another port":           other(func(u *url.URL) { u.Scheme, u.Host = "https", u.Hostname()+":8443" }),
+		"https at another port":  other(func(u *url.URL) { u.Scheme, u.Host = "https", u.Hostname()+":8443" }),
 		"a user before the host": disguised(registered),
 	}
 }

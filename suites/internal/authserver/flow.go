@@ -205,7 +205,8 @@ func (t *T) begin(c *client) *flow {
 	return f
 }
 
-// authenticate has a client identify itself in the token request.
+// authenticate has a client identify itself in the token request. The client_id may stand beside an Authorization
+// header. A server that insists on it breaks one duty and not all that take a token.
 func (f *flow) authenticate(c *client) {
 	f.header.Del("Authorization")
 	f.form.Del("client_secret")
@@ -214,7 +215,6 @@ func (f *flow) authenticate(c *client) {
 	case authserver.AuthPost:
 		f.form.Set("client_secret", c.secret)
 	case authserver.AuthBasic:
-		f.form.Del("client_id")
 		f.basic(c.id, c.secret)
 	}
 }

@@ -170,6 +170,9 @@ var tokenChecks = []Check{
 				tried = true
 				f := t.begin(c)
 				f.code()
+				if m == authserver.AuthBasic { // a client that authenticates need not name itself (OAuth 2.1, section 4.1.3)
+					f.form.Del("client_id")
+				}
 				t.expect("auth.as.offered-methods", f.redeem("a token request of a client that is registered for "+m)).
 					ToNot(beRefused())
 			}
