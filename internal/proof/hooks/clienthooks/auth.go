@@ -167,6 +167,46 @@ func Registering(change func(document object)) apply {
 	})
 }
 
+// EndingAt ends the client before a step of the flow.
+func EndingAt(which step) apply {
+	return RoundTripping(func(next http.RoundTripper) http.RoundTripper {
+		return RoundTrip(func(r *http.Request) (*http.Response, error) {
+			if StepOf(r) == which {
+				return nil, ErrDead
+			}
+			return next.RoundTrip(r)
+		})
+	})
+}
+
+// Repeatable returns a copy of a request with its body.
+func Repeatable(r *http.Request) *http.Request {
+	body, _ := io.ReadAll(r.Body)
+	SetBody(r, body)
+	again := r.Clone(r.Context())
+	SetBody(again, body)
+	return again
+}
+
+// Returned changes the parameters with which an authorization comes back.
+func Returned(change func(result url.Values)) apply {
+	return RoundTripping(func(next http.RoundTripper) http.RoundTripper {
+		return RoundTrip(func(r *http.Request) (*http.Response, error) {
+			resp, err := next.RoundTrip(r)
+			if err != nil || StepOf(r) != Authorization || resp.StatusCode/100 != 3 {
+				return resp, err
+			}
+			if back, err := url.Parse(resp.Header.Get("Location")); err == nil {
+				result := back.Query()
+				change(result)
+				back.RawQuery = result.Encode()
+				resp.Header.Set("Location", back.String())
+			}
+			return resp, nil
+		})
+	})
+}
+
 // SetBody gives a request another body.
 func SetBody(r *http.Request, text []byte) {
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
