@@ -105,11 +105,11 @@ type RoundTrip func(r *http.Request) (*http.Response, error)
 
 func (f RoundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// step is a request of the flow.
-type step int
+// Step is a request of the flow.
+type Step int
 
 const (
-	OtherStep step = iota
+	OtherStep Step = iota
 	WellKnown
 	Registration
 	Authorization
@@ -117,7 +117,7 @@ const (
 )
 
 // StepOf returns to which step of the flow a request belongs.
-func StepOf(r *http.Request) step {
+func StepOf(r *http.Request) Step {
 	switch {
 	case strings.HasPrefix(r.URL.Path, "/.well-known/"):
 		return WellKnown
@@ -132,7 +132,7 @@ func StepOf(r *http.Request) step {
 }
 
 // Seeking changes the requests of one step.
-func Seeking(which step, change func(r *http.Request)) apply {
+func Seeking(which Step, change func(r *http.Request)) apply {
 	return RoundTripping(func(next http.RoundTripper) http.RoundTripper {
 		return RoundTrip(func(r *http.Request) (*http.Response, error) {
 			if StepOf(r) == which {
@@ -168,7 +168,7 @@ func Registering(change func(document object)) apply {
 }
 
 // EndingAt ends the client before a step of the flow.
-func EndingAt(which step) apply {
+func EndingAt(which Step) apply {
 	return RoundTripping(func(next http.RoundTripper) http.RoundTripper {
 		return RoundTrip(func(r *http.Request) (*http.Response, error) {
 			if StepOf(r) == which {
