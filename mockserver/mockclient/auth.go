@@ -1,7 +1,9 @@
 package mockclient
 
 import (
+	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,6 +14,8 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks/clienthooks"
 	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
 // The scenarios in which faults of authorization show.
@@ -22,8 +26,8 @@ const (
 	withoutSecret = "The token request lacks the secret that the client got at its registration"
 )
 
-var authFaults = slices.Concat(soughtFaults, discoveryFaults, resourceFaults, codeFaults, tokenEndpointFaults,
-	tokenUseFaults)
+var authFaults = slices.Concat(soughtFaults, discoveryFaults, strayFaults, resourceFaults, codeFaults,
+	tokenEndpointFaults, tokenUseFaults)
 
 // soughtFaults are about whether the client seeks authorization at all.
 var soughtFaults = []Fault{
@@ -36,6 +40,24 @@ var soughtFaults = []Fault{
 		ID: "auth.repeats-refused", Requirement: "auth.client.handles-401", Transports: OverHTTP, Scenario: flow,
 		Summary: "initialize, refused with 401, is repeated 30 times in place of seeking authorization.",
 		Apply:   repeatingRefused,
+	},
+	{
+		ID: "auth.repeats-with-refused-token", Requirement: "auth.client.handles-401", Transports: OverHTTP,
+		Scenario: "auth/refused-tokens",
+		Summary:  "initialize, refused with 401 although it shows a token, is repeated 30 times with that token.",
+		Apply:    Closing(repeatingToken),
+	},
+	{
+		ID: "auth.ends-before-registration", Requirement: "auth.client.handles-401", Transports: OverHTTP, Scenario: flow,
+		Summary: "A client that is meant to log in reads the metadata, and ends.", Apply: EndingAt(Registration),
+	},
+	{
+		ID: "auth.ends-before-authorization", Requirement: "auth.client.handles-401", Transports: OverHTTP, Scenario: flow,
+		Summary: "A client that is meant to log in registers, and ends.", Apply: EndingAt(Authorization),
+	},
+	{
+		ID: "auth.ends-with-code", Requirement: "auth.client.handles-401", Transports: OverHTTP, Scenario: flow,
+		Summary: "A client that is meant to log in gets a code, and ends.", Apply: EndingAt(TokenRequest),
 	},
 	{
 		ID: "auth.lapsed-ignored", Requirement: "auth.client.handles-401", Transports: OverHTTP, Scenario: lapsed,
@@ -126,6 +148,17 @@ var discoveryFaults = []Fault{
 		}),
 	},
 	{
+		ID: "auth.sibling-resource-used", Requirement: "auth.client.resource-metadata-check", Transports: OverHTTP,
+		Scenario: "auth/sibling-resource",
+		Summary:  "Metadata are used if the path of the server begins with that of their resource, whatever follows.",
+		Apply: documents(func(r *http.Request, document object) {
+			at, _ := document["resource"].(string)
+			if own := "http://" + r.URL.Host + "/mcp"; at != "" && strings.HasPrefix(own, at) {
+				document["resource"] = own
+			}
+		}),
+	},
+	{
 		ID: "auth.one-server-only", Requirement: "auth.client.selects-as", Transports: OverHTTP,
 		Scenario: "auth/two-servers",
 		Summary:  "The client gives up if there are two authorization servers to choose from.",
@@ -140,8 +173,11 @@ var discoveryFaults = []Fault{
 		Scenario: "auth/same-origin",
 		Summary:  "The client gives up if the authorization server is on the origin of the protected server.",
 		Apply: documents(func(r *http.Request, document object) {
-			if servers, _ := document["authorization_servers"].(list); slices.Contains(servers,
-				any("http://"+r.URL.Host)) {
+			servers, _ := document["authorization_servers"].(list)
+			if slices.ContainsFunc(servers, func(v any) bool {
+				issuer, err := url.Parse(fmt.Sprint(v))
+				return err == nil && issuer.Host == r.URL.Host
+			}) {
 				document["authorization_servers"] = list{}
 			}
 		}),
@@ -149,8 +185,9 @@ var discoveryFaults = []Fault{
 	{
 		ID: "auth.registration-without-redirects", Requirement: "auth.client.dynamic-registration",
 		Transports: OverHTTP, Scenario: flow,
-		Summary: "The registration has no redirect_uris.",
-		Apply:   Registering(func(document object) { delete(document, "redirect_uris") }),
+		Summary:    "The registration has no redirect_uris.",
+		Apply:      Registering(func(document object) { delete(document, "redirect_uris") }),
+		Collateral: []string{"auth.client.handles-401"},
 	},
 	{
 		ID: "auth.guessed-registration", Requirement: "auth.client.other-client-id", Transports: OverHTTP,
@@ -179,6 +216,49 @@ var discoveryFaults = []Fault{
 		Summary:  "The redirect URI of the authorization request is not one of those that were registered.",
 		Apply:    Requested(set("redirect_uri", "http://127.0.0.1:33418/other")),
 	},
+}
+
+// strayFaults are of clients that look for metadata where they are not, and give up if something else is there.
+var strayFaults = []Fault{
+	stray("auth.stopped-by-401", "auth/well-known-401", "401", "/documents/", "/.well-known/oauth-protected-resource/mcp",
+		"auth.client.parse-www-authenticate", http.StatusUnauthorized),
+	stray("auth.stopped-by-page", "auth/well-known-page", "a page", "/documents/",
+		"/.well-known/oauth-protected-resource/mcp", "auth.client.parse-www-authenticate", http.StatusOK),
+	stray("auth.stopped-by-redirect", "auth/well-known-redirect", "a redirect", "/documents/",
+		"/.well-known/oauth-protected-resource/mcp", "auth.client.parse-www-authenticate", http.StatusFound),
+	stray("auth.stopped-by-401-of-issuer", "auth/well-known-401", "401",
+		"/.well-known/oauth-authorization-server/tenant", "/.well-known/oauth-authorization-server",
+		"auth.client.as-metadata-location", http.StatusUnauthorized),
+	stray("auth.stopped-by-page-of-issuer", "auth/well-known-page", "a page",
+		"/.well-known/oauth-authorization-server/tenant", "/.well-known/openid-configuration/tenant/one",
+		"auth.client.as-metadata-location", http.StatusOK),
+	stray("auth.stopped-by-redirect-of-issuer", "auth/well-known-redirect", "a redirect",
+		"/.well-known/oauth-authorization-server/tenant", "/tenant/one/.well-known/openid-configuration",
+		"auth.client.as-metadata-location", http.StatusFound),
+}
+
+// stray is the fault of a client that asks for a document at another place of the host first.
+func stray(id, scenario, answer, prefix, first, requirement string, status int) Fault {
+	return Fault{
+		ID: id, Requirement: requirement, Transports: OverHTTP, Scenario: scenario,
+		Summary: "The client looks for metadata at " + first + " first, and gives up if the answer is " + answer + ".",
+		Apply: RoundTripping(func(next http.RoundTripper) http.RoundTripper {
+			return RoundTrip(func(r *http.Request) (*http.Response, error) {
+				if !strings.HasPrefix(r.URL.Path, prefix) {
+					return next.RoundTrip(r)
+				}
+				probe := r.Clone(r.Context())
+				probe.URL.Path = first
+				if resp, err := next.RoundTrip(probe); err == nil {
+					_ = Reread(resp)
+					if resp.StatusCode == status {
+						return nil, ErrDead
+					}
+				}
+				return next.RoundTrip(r)
+			})
+		}),
+	}
 }
 
 // resourceFaults are about the parameter resource.
@@ -330,6 +410,12 @@ var codeFaults = []Fault{
 		Apply:    stateAs(func(state string) string { return state }),
 	},
 	{
+		ID: "auth.iss-not-compared", Requirement: "auth.client.iss-compared", Transports: OverHTTP,
+		Scenario: "auth/iss-mismatch",
+		Summary:  "A code is redeemed that came back with the iss of another authorization server.",
+		Apply:    Returned(func(result url.Values) { result.Del("iss") }),
+	},
+	{
 		ID: "auth.state-not-compared", Requirement: "auth.client.state-mismatch-discarded", Transports: OverHTTP,
 		Scenario: "auth/state-mismatch",
 		Summary:  "A code is redeemed that came back with another state.",
@@ -361,21 +447,61 @@ var tokenEndpointFaults = []Fault{
 				if StepOf(r) != TokenRequest {
 					return next.RoundTrip(r)
 				}
-				body, _ := io.ReadAll(r.Body)
-				SetBody(r, body)
+				again := Repeatable(r)
 				resp, err := next.RoundTrip(r)
 				if err != nil {
 					return resp, err
 				}
 				_ = Reread(resp)
-				again := r.Clone(r.Context())
-				SetBody(again, body)
 				if second, err := next.RoundTrip(again); err == nil {
 					_ = Reread(second)
 				}
 				return resp, nil
 			})
 		}),
+	},
+	{
+		ID: "auth.code-to-other-server", Requirement: "auth.client.token-request-issuer", Transports: OverHTTP,
+		Scenario: "auth/two-servers",
+		Summary:  "The code is sent to the other authorization server first.",
+		Apply:    sendingToOther,
+	},
+	{
+		ID: "auth.token-request-follows-redirect", Requirement: "auth.client.token-request-issuer", Transports: OverHTTP,
+		Scenario: "auth/token-redirect", WarnOnly: true,
+		Summary: "The token request follows a redirect to another origin.",
+		Apply: RoundTripping(func(next http.RoundTripper) http.RoundTripper {
+			return RoundTrip(func(r *http.Request) (*http.Response, error) {
+				if StepOf(r) != TokenRequest {
+					return next.RoundTrip(r)
+				}
+				again := Repeatable(r)
+				resp, err := next.RoundTrip(r)
+				if err != nil || resp.StatusCode != http.StatusTemporaryRedirect {
+					return resp, err
+				}
+				_ = Reread(resp)
+				if again.URL, err = resp.Location(); err != nil {
+					return nil, err
+				}
+				again.Host = ""
+				return next.RoundTrip(again)
+			})
+		}),
+	},
+	{
+		ID: "auth.old-refresh-token", Requirement: "auth.client.refresh-replaced", Transports: OverHTTP,
+		Scenario: "auth/refresh", Form: mockserver.InSequence,
+		Summary: "The second refresh uses the refresh token of the first.",
+		Apply: func(c *client.Standalone) {
+			first := ""
+			redeemed(func(form url.Values) {
+				if form.Has("refresh_token") {
+					first = cmp.Or(first, form.Get("refresh_token"))
+					form.Set("refresh_token", first)
+				}
+			})(c)
+		},
 	},
 	{
 		ID: "auth.no-secret-in-form", Requirement: "auth.client.token-endpoint-auth", Transports: OverHTTP,
@@ -472,9 +598,10 @@ var tokenUseFaults = []Fault{
 	},
 	{
 		ID: "auth.token-never-shown", Requirement: "auth.client.request-with-token", Transports: OverHTTP,
-		Scenario: flow,
-		Summary:  "The client obtains an access token and shows it in no request.",
-		Apply:    TokenAs(func(h *Head, _ string) { h.Set("Authorization") }),
+		Scenario:   flow,
+		Summary:    "The client obtains an access token and shows it in no request.",
+		Apply:      TokenAs(func(h *Head, _ string) { h.Set("Authorization") }),
+		Collateral: []string{"auth.client.handles-401"},
 	},
 }
 
@@ -484,14 +611,8 @@ func repeatingRefused(c *client.Standalone) {
 	at := c.URL
 	RoundTripping(func(next http.RoundTripper) http.RoundTripper {
 		return RoundTrip(func(r *http.Request) (*http.Response, error) {
-			for i := range 30 {
-				again, err := http.NewRequestWithContext(r.Context(), http.MethodPost, at,
-					strings.NewReader(string(client.Marshal(object{
-						"jsonrpc": "2.0", "id": fmt.Sprint("again-", i), "method": "initialize", "params": object{
-							"protocolVersion": client.Version, "capabilities": object{},
-							"clientInfo": object{"name": "repeating", "version": "1"},
-						},
-					}))))
+			for i := range most {
+				again, err := http.NewRequestWithContext(r.Context(), http.MethodPost, at, bytes.NewReader(initialize(i)))
 				if err != nil {
 					return nil, err
 				}
@@ -504,6 +625,64 @@ func repeatingRefused(c *client.Standalone) {
 				_ = Reread(resp)
 			}
 			return nil, ErrDead
+		})
+	})(c)
+}
+
+// most is how often a refused request is repeated.
+const most = 30
+
+// initialize returns an initialize with an id of its own.
+func initialize(i int) []byte {
+	return client.Marshal(object{
+		"jsonrpc": "2.0", "id": fmt.Sprint("again-", i), "method": "initialize", "params": object{
+			"protocolVersion": client.Version, "capabilities": object{},
+			"clientInfo": object{"name": "repeating", "version": "1"},
+		},
+	})
+}
+
+// repeatingToken sends the first request again and again if the server refuses it with a token.
+func repeatingToken(ctx context.Context, conn transport.Conn) error {
+	shown, refused := false, false
+	for _, e := range conn.Log().Events() {
+		switch e.Kind {
+		case wire.KindHTTPRequest:
+			shown = e.HTTP.Header.Get("Authorization") != ""
+		case wire.KindHTTPResponse:
+			refused = e.HTTP.Status == http.StatusUnauthorized
+		}
+	}
+	for i := 0; shown && refused && i < most; i++ {
+		if _, err := conn.Send(ctx, transport.Outgoing{Raw: initialize(i)}); err != nil {
+			break
+		}
+	}
+	return conn.Close(ctx)
+}
+
+// sendingToOther sends each token request to the second authorization server first.
+func sendingToOther(c *client.Standalone) {
+	var issuers []*url.URL
+	documents(func(_ *http.Request, document object) {
+		named, _ := document["authorization_servers"].(list)
+		for _, v := range named {
+			if issuer, err := url.Parse(fmt.Sprint(v)); err == nil {
+				issuers = append(issuers, issuer)
+			}
+		}
+	})(c)
+	RoundTripping(func(next http.RoundTripper) http.RoundTripper {
+		return RoundTrip(func(r *http.Request) (*http.Response, error) {
+			if StepOf(r) == TokenRequest && len(issuers) > 1 {
+				first := Repeatable(r)
+				first.URL.Host, first.Host = issuers[1].Host, ""
+				first.URL.Path = issuers[1].Path + strings.TrimPrefix(r.URL.Path, issuers[0].Path)
+				if resp, err := next.RoundTrip(first); err == nil {
+					_ = Reread(resp)
+				}
+			}
+			return next.RoundTrip(r)
 		})
 	})(c)
 }
@@ -601,33 +780,19 @@ func sameChallenge(c *client.Standalone) {
 // stateAs changes the state of authorization requests, and makes the client take what comes
 // back for the answer to its request, whatever state it has.
 func stateAs(change func(state string) string) apply {
-	return RoundTripping(func(next http.RoundTripper) http.RoundTripper {
-		return RoundTrip(func(r *http.Request) (*http.Response, error) {
-			if StepOf(r) != Authorization {
-				return next.RoundTrip(r)
-			}
-			parameters := r.URL.Query()
-			own := parameters.Get("state")
-			if sent := change(own); sent == "" {
+	own := ""
+	return All(
+		// The outermost change comes last.
+		Requested(func(parameters url.Values) {
+			if sent := change(parameters.Get("state")); sent == "" {
 				parameters.Del("state")
 			} else {
 				parameters.Set("state", sent)
 			}
-			r = r.Clone(r.Context())
-			r.URL.RawQuery = parameters.Encode()
-			resp, err := next.RoundTrip(r)
-			if err != nil {
-				return resp, err
-			}
-			if back, err := url.Parse(resp.Header.Get("Location")); err == nil && resp.StatusCode/100 == 3 {
-				result := back.Query()
-				result.Set("state", own)
-				back.RawQuery = result.Encode()
-				resp.Header.Set("Location", back.String())
-			}
-			return resp, nil
-		})
-	})
+		}),
+		Requested(func(parameters url.Values) { own = parameters.Get("state") }),
+		Returned(func(result url.Values) { result.Set("state", own) }),
+	)
 }
 
 // toQuery moves the form of a request into its query.

@@ -8,6 +8,8 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -45,6 +47,8 @@ type Options struct {
 	// Redirect changes the parameters with which an authorization comes back;
 	// it may be nil.
 	Redirect func(result url.Values)
+	// NotFound, unless nil, answers requests for addresses that the server does not have, in place of an error in JSON.
+	NotFound func(path string) Page
 	// SignedTokens are access tokens that name their audience: JWTs (RFC 9068). Others mean nothing to a client.
 	SignedTokens bool
 	// Faults change what the server does for others to find.
@@ -53,6 +57,13 @@ type Options struct {
 	Log *wire.Log
 	// Seen, unless nil, is told of every call as it ends.
 	Seen func(Call)
+}
+
+// Page is an answer that is none of OAuth.
+type Page struct {
+	Status int
+	Header http.Header
+	Body   string
 }
 
 // Faults are ways in which a server breaks its duties. The zero value breaks none.
@@ -471,6 +482,10 @@ func bound(grants map[string]grant) {
 }
 
 func (x *httpCall) notFound() {
+	if x.server.options.NotFound != nil {
+		x.show(x.server.options.NotFound(x.r.URL.Path))
+		return
+	}
 	x.refuse(http.StatusNotFound, "not_found", "there is nothing at this address")
 }
 
@@ -494,6 +509,16 @@ func (x *httpCall) answer(status int, body map[string]any) {
 	x.head(status)
 	_, _ = x.w.Write(raw) // the client may be gone
 	x.recordBody(wire.Server, body)
+	x.end()
+}
+
+// show answers with a page.
+func (x *httpCall) show(p Page) {
+	maps.Copy(x.w.Header(), p.Header)
+	x.w.Header().Set("Content-Length", strconv.Itoa(len(p.Body)))
+	x.head(p.Status)
+	_, _ = io.WriteString(x.w, p.Body) // the client may be gone
+	x.append(wire.Event{Kind: wire.KindBody, From: wire.Server, Raw: []byte(p.Body)})
 	x.end()
 }
 

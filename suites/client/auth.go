@@ -29,7 +29,7 @@ var flowRequirements = []string{
 	"auth.resource.has-scheme", "auth.resource.no-fragment", "auth.resource.lowercase",
 	"auth.client.redirect-uri-scheme", "auth.client.redirect-uri-registered", "auth.client.state-used",
 	"auth.client.pkce-challenge", "auth.client.pkce-verifier", "auth.client.pkce-s256",
-	"auth.client.token-request-form",
+	"auth.client.token-request-form", "auth.client.token-request-issuer",
 	"auth.client.request-with-token", "auth.client.bearer-header", "auth.client.one-token-method",
 	"auth.client.every-request",
 	"auth.client.no-token-in-query", "auth.client.no-foreign-tokens",
@@ -47,7 +47,7 @@ var authScenarios = []*Scenario{
 	tokenAuthScenario("auth/token-post", "auth/token-endpoint-auth-post", authserver.AuthPost),
 	tokenAuthScenario("auth/token-none", "auth/token-endpoint-auth-none", authserver.AuthNone),
 	authScenario("auth/redirect", []string{"auth.client.no-foreign-tokens"},
-		func() *AuthorizationSetup { return &AuthorizationSetup{Redirects: true} }, func(t *T) {
+		func() *AuthorizationSetup { return &AuthorizationSetup{Redirects: redirectedMessage} }, func(t *T) {
 			const id = "auth.client.no-foreign-tokens"
 			switch f := t.Flow; {
 			case f.followed != nil:
@@ -99,11 +99,10 @@ var authScenarios = []*Scenario{
 	authScenario("auth/issuer-path", []string{"auth.client.as-metadata-location"}, func() *AuthorizationSetup {
 		return &AuthorizationSetup{Servers: []authserver.Options{{Issuer: "/tenant/one"}}}
 	}, judgeIssuerPath),
-	authScenario("auth/two-servers", []string{"auth.client.selects-as"}, func() *AuthorizationSetup {
-		return &AuthorizationSetup{Servers: make([]authserver.Options, 2)}
-	}, func(t *T) {
-		t.judgeCompleted("auth.client.selects-as", "if there are two authorization servers to choose from")
-	}),
+	authScenario("auth/two-servers", []string{"auth.client.selects-as", "auth.client.token-request-issuer"},
+		func() *AuthorizationSetup { return &AuthorizationSetup{Servers: make([]authserver.Options, 2)} }, func(t *T) {
+			t.judgeCompleted("auth.client.selects-as", "if there are two authorization servers to choose from")
+		}),
 	authScenario("auth/other-issuer", []string{"auth.client.as-metadata-issuer"}, func() *AuthorizationSetup {
 		return &AuthorizationSetup{Servers: []authserver.Options{{Metadata: func(document map[string]any) {
 			document["issuer"] = otherIssuer
@@ -140,8 +139,8 @@ var authScenarios = []*Scenario{
 		func() *AuthorizationSetup {
 			return &AuthorizationSetup{Lapse: true, Servers: []authserver.Options{{NoRefresh: true}}}
 		}, judgeLapsed),
-	authScenario("auth/refresh", []string{"auth.client.resource-token-request"},
-		func() *AuthorizationSetup { return &AuthorizationSetup{Lapse: true} }, nil),
+	authScenario("auth/refresh", []string{"auth.client.resource-token-request", "auth.client.refresh-replaced"},
+		func() *AuthorizationSetup { return &AuthorizationSetup{Lapse: true} }, judgeRefreshed),
 	authScenario("auth/odd-url", []string{"auth.resource.lowercase", "auth.resource.no-fragment",
 		"auth.client.resource-canonical"}, func() *AuthorizationSetup {
 		return &AuthorizationSetup{URL: func(u *url.URL) {
@@ -244,9 +243,7 @@ func atRoot(next http.Handler) http.Handler {
 // soughtAuthorization reports whether the client has asked for metadata or for anything
 // at an authorization server.
 func (t *T) soughtAuthorization() bool {
-	return t.Flow != nil && (len(t.Flow.steps(authserver.Metadata, authserver.Registration, authserver.Authorization,
-		authserver.Token, authserver.Other)) > 0 ||
-		len(t.Flow.asked("/.well-known/")) > 0 || len(t.Flow.asked(elsewhere)) > 0)
+	return t.Flow != nil && (t.Flow.reached() || len(t.Flow.asked("/.well-known/")) > 0 || len(t.Flow.asked(elsewhere)) > 0)
 }
 
 // reasonUnauthorized says why nothing is known of the authorization of a client that
@@ -293,8 +290,7 @@ func (t *T) judgeCompleted(id, when string) {
 
 // lastStep returns the last request of the flow.
 func (t *T) lastStep() []*wire.Event {
-	all := t.Flow.steps(authserver.Metadata, authserver.Registration, authserver.Authorization, authserver.Token,
-		authserver.Other)
+	all := t.Flow.steps(everyStep...)
 	if len(all) > 0 {
 		return []*wire.Event{all[len(all)-1].Event}
 	}
@@ -367,9 +363,10 @@ func (t *T) judgeMetadataFound(path string) {
 
 func judgeIssuerPath(t *T) {
 	const id = "auth.client.as-metadata-location"
-	others := t.Flow.steps(authserver.Other)
+	further := func(s Step) bool { return s.Server != 0 } // the others have no path
+	others := slices.DeleteFunc(t.Flow.steps(authserver.Other), further)
 	switch {
-	case len(t.Flow.steps(authserver.Metadata)) > 0:
+	case len(slices.DeleteFunc(t.Flow.steps(authserver.Metadata), further)) > 0:
 		t.Exercised(id)
 	case len(others) > 0:
 		t.Violation(id, "the client never asks for the metadata at "+t.Flow.servers[0].MetadataPath(), others[0].Event)
@@ -508,7 +505,8 @@ func judgeAuthorizationBaseline(t *T) {
 		return
 	case !t.soughtAuthorization() && t.Authorizes && !t.Ending.Attended:
 		for _, id := range []string{handles, "auth.http-conform"} {
-			t.Violation(id, "the client does not seek authorization when the server answers 401", head)
+			t.Violation(id, "the client is meant to log in, and does not seek authorization when the server answers 401. "+
+				t.endedAt(), head)
 		}
 		return
 	case !t.soughtAuthorization():
@@ -526,12 +524,12 @@ func judgeAuthorizationBaseline(t *T) {
 	}
 	t.judgeServerMetadata()
 	t.judgeRegistration()
+	t.judgeTokenless()
 }
 
 // reached reports whether the client sent a request to an authorization server.
 func (f *Flow) reached() bool {
-	return len(f.steps(authserver.Metadata, authserver.Registration, authserver.Authorization, authserver.Token,
-		authserver.Other)) > 0
+	return len(f.steps(everyStep...)) > 0
 }
 
 // guessable are names that many servers give their endpoints. Ours have others.
@@ -646,6 +644,7 @@ func (t *T) judgeTokenRequest(s Step) {
 		s.Method))
 	t.Check(form, s.InQuery,
 		s.Event).To(BeFalseBecause("the parameters of the token request are in the query of the URI, not in the body"))
+	t.judgeTokenIssuer(s)
 	t.judgeCredentials(s)
 	t.judgeCodeOnce(s)
 	if s.Values.Get("grant_type") != "authorization_code" {

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -36,10 +35,18 @@ type AuthorizationSetup struct {
 	Client *authserver.Client
 	// Lapse revokes all tokens twice, in the middle of a session.
 	Lapse bool
-	// Redirects answers one message in the middle of a session with a redirect to
-	// another origin.
-	Redirects bool
+	// Redirects names what is answered with a redirect to another origin: one message in the middle of a session, or
+	// token requests. Nothing is if it is "".
+	Redirects redirected
 }
+
+// redirected is what is answered with a redirect to another origin.
+type redirected string
+
+const (
+	redirectedMessage redirected = "message"
+	redirectedToken   redirected = "token request"
+)
 
 // Flow is how a client obtained a token, and how it used it. It is complete
 // once the scenario has been run.
@@ -48,23 +55,26 @@ type Flow struct {
 	endpoint *url.URL // URL that the client was given
 	servers  []*authserver.Server
 	logs     []*wire.Log // of the authorization servers
+	stops    []func()    // stop the servers that were started
 
 	mu        sync.Mutex
 	exchanges []Step
 	shown     []Shown
-	documents []*wire.Event // requests to the protected server for metadata documents
-	posts     int           // messages with a valid token since the tokens lapsed last
-	lapses    []int         // the numbers of exchanges when the tokens lapsed
+	documents []*wire.Event       // requests to the protected server for metadata documents
+	statuses  map[*wire.Event]int // of the answers to these requests
+	posts     int                 // messages with a valid token since the tokens lapsed last
+	lapses    int                 // how often the tokens have lapsed
 
 	target     string      // of the redirect, or ""
 	redirected bool        // a message was answered with the redirect
-	followed   *wire.Event // the first request at the target that shows a token
+	followed   *wire.Event // the first request at the target that shows a token or a code
 }
 
 // Step is one request to an authorization server.
 type Step struct {
 	authserver.Call
 	Server int // position among the servers
+	Lapses int // of the tokens before it
 }
 
 // Shown is one request that showed an access token to the protected server.
@@ -88,60 +98,15 @@ func (e *Engine) protect(ctx context.Context, setup *AuthorizationSetup, endpoin
 	label string) (*Flow, func(), error) {
 	f := &Flow{setup: setup}
 	protection := setup.Protection
-	var stops []func()
-	stop := func() {
-		for _, s := range stops {
-			s()
-		}
-		for _, l := range f.logs {
-			l.End()
-		}
-	}
-	options := setup.Servers
-	if len(options) == 0 {
-		options = []authserver.Options{{}}
-	}
 	mine, err := url.Parse(endpoint.URL)
+	if err == nil && setup.Redirects != "" {
+		err = e.serveTarget(ctx, f, label)
+	}
+	if err == nil {
+		err = e.serveIssuers(ctx, f, &protection, mine.Host, label)
+	}
 	if err != nil {
-		return nil, stop, err
-	}
-	for i, so := range options {
-		origin, listener := "http://"+mine.Host, net.Listener(nil)
-		if !setup.Together {
-			if listener, err = e.listen(); err != nil {
-				return nil, stop, fmt.Errorf("listen as authorization server: %w", err)
-			}
-			origin = "http://" + listener.Addr().String()
-		}
-		so.Issuer = origin + so.Issuer
-		so.Lenient = true
-		so.Log = e.Trace.Connect(transport.NameOAuth, label)
-		f.logs = append(f.logs, so.Log)
-		so.Seen = func(x authserver.Call) { f.step(Step{x, i}) }
-		if setup.Client != nil {
-			so.Clients = append(so.Clients, *setup.Client)
-		}
-		as, err := authserver.New(so)
-		if err != nil {
-			return nil, stop, err
-		}
-		f.servers = append(f.servers, as)
-		protection.Issuers = append(protection.Issuers, as.Issuer())
-		if setup.Together {
-			protection.Elsewhere = as
-		} else {
-			stops = append(stops, serveHandler(ctx, listener, as))
-		}
-	}
-	if setup.Redirects {
-		listener, err := e.listen()
-		if err != nil {
-			return nil, stop, fmt.Errorf("listen as the target of a redirect: %w", err)
-		}
-		f.target = "http://" + listener.Addr().String()
-		log := e.Trace.Connect(transport.NameOAuth, label)
-		f.logs = append(f.logs, log)
-		stops = append(stops, serveHandler(ctx, listener, f.elsewhere(log)))
+		return nil, f.stop, err
 	}
 	given := *mine
 	if setup.URL != nil {
@@ -164,7 +129,72 @@ func (e *Engine) protect(ctx context.Context, setup *AuthorizationSetup, endpoin
 	}
 	endpoint.URL = given.String()
 	f.endpoint = &given
-	return f, stop, nil
+	return f, f.stop, nil
+}
+
+// stop stops what was started for the flow.
+func (f *Flow) stop() {
+	for _, s := range f.stops {
+		s()
+	}
+	for _, l := range f.logs {
+		l.End()
+	}
+}
+
+// serveTarget starts the other origin to which a request is redirected.
+func (e *Engine) serveTarget(ctx context.Context, f *Flow, label string) error {
+	listener, err := e.listen()
+	if err != nil {
+		return fmt.Errorf("listen as the target of a redirect: %w", err)
+	}
+	f.target = "http://" + listener.Addr().String()
+	log := e.Trace.Connect(transport.NameOAuth, label)
+	f.logs = append(f.logs, log)
+	f.stops = append(f.stops, serveHandler(ctx, listener, f.elsewhere(log)))
+	return nil
+}
+
+// serveIssuers starts the authorization servers, which the protected server trusts from then on. host is that of the
+// protected server.
+func (e *Engine) serveIssuers(ctx context.Context, f *Flow, protection *server.Protection, host, label string) error {
+	options := f.setup.Servers
+	if len(options) == 0 {
+		options = []authserver.Options{{}}
+	}
+	for i, so := range options {
+		listener := net.Listener(nil)
+		if !f.setup.Together {
+			var err error
+			if listener, err = e.listen(); err != nil {
+				return fmt.Errorf("listen as authorization server: %w", err)
+			}
+			host = listener.Addr().String()
+		}
+		so.Issuer = "http://" + host + so.Issuer
+		so.Lenient = true
+		so.Log = e.Trace.Connect(transport.NameOAuth, label)
+		f.logs = append(f.logs, so.Log)
+		so.Seen = func(x authserver.Call) { f.step(Step{Call: x, Server: i}) }
+		if f.setup.Redirects == redirectedToken {
+			so.Faults.Answer = f.redirectsToken
+		}
+		if f.setup.Client != nil {
+			so.Clients = append(so.Clients, *f.setup.Client)
+		}
+		as, err := authserver.New(so)
+		if err != nil {
+			return err
+		}
+		f.servers = append(f.servers, as)
+		protection.Issuers = append(protection.Issuers, as.Issuer())
+		if f.setup.Together {
+			protection.Elsewhere = as
+		} else {
+			f.stops = append(f.stops, serveHandler(ctx, listener, as))
+		}
+	}
+	return nil
 }
 
 // canonical returns the canonical URI of a server (basic/authorization#canonical-server-uri).
@@ -193,6 +223,7 @@ func serveHandler(ctx context.Context, l net.Listener, h http.Handler) (stop fun
 func (f *Flow) step(s Step) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	s.Lapses = f.lapses
 	if len(f.exchanges) < maxSteps {
 		f.exchanges = append(f.exchanges, s)
 	}
@@ -210,15 +241,15 @@ func (f *Flow) verify(token, _ string, r *http.Request) *server.Denial {
 		return slices.ContainsFunc(f.servers, func(s *authserver.Server) bool { return s.Good(token) })
 	}
 	f.mu.Lock()
-	if f.setup.Lapse && len(f.lapses) < mostLapses && r.Method == http.MethodPost && good() {
+	if f.setup.Lapse && f.lapses < mostLapses && r.Method == http.MethodPost && good() {
 		if f.posts++; f.posts == handshakePosts+1 {
-			f.posts, f.lapses = 0, append(f.lapses, len(f.exchanges))
+			f.posts, f.lapses = 0, f.lapses+1
 			for _, s := range f.servers {
 				s.Revoke()
 			}
 		}
 	}
-	lapsed := len(f.lapses) > 0
+	lapsed := f.lapses > 0
 	f.mu.Unlock()
 	if lapsed && r.Method == http.MethodGet && f.issued(token) {
 		return nil // a client whose listening stream is refused beside its request may authorize twice at the same time
@@ -246,7 +277,7 @@ func (f *Flow) watch(next http.Handler) http.Handler {
 // the first one with a token that belongs neither to the handshake nor to liveness.
 func (f *Flow) redirects(r *http.Request, body []byte) bool {
 	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if f.target == "" || r.Method != http.MethodPost || !f.issued(token) {
+	if f.setup.Redirects != redirectedMessage || r.Method != http.MethodPost || !f.issued(token) {
 		return false
 	}
 	if m := wire.Parse(body); m.Kind != wire.Request || !operation(m.Method) {
@@ -268,16 +299,29 @@ func (f *Flow) wasRedirected() bool {
 	return f.redirected
 }
 
-// elsewhere serves the target of the redirect, which has nothing to offer. It records requests without their headers,
-// which may hold a token.
+// redirectsToken redirects a token request to the other origin, where it would be the same request (RFC 9110,
+// section 15.4.8). No token comes with the redirect.
+func (f *Flow) redirectsToken(c authserver.Call, status int, header http.Header, body map[string]any) int {
+	if c.Step != authserver.Token {
+		return status
+	}
+	clear(body)
+	header.Set("Location", f.target+c.Path)
+	return http.StatusTemporaryRedirect
+}
+
+// elsewhere serves the target of the redirect, which has nothing to offer. It records requests without their headers
+// and bodies, which may hold a token or a code.
 func (f *Flow) elsewhere(log *wire.Log) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		shows := slices.ContainsFunc(f.tokens(), func(token string) bool {
-			return strings.Contains(r.URL.RawQuery, token) ||
-				slices.ContainsFunc(slices.Collect(maps.Values(r.Header)), func(values []string) bool {
-					return strings.Contains(strings.Join(values, "\n"), token)
-				})
-		})
+		body, _ := peek(w, r)
+		sent := []string{r.URL.RawQuery, string(body)}
+		for _, values := range r.Header {
+			sent = append(sent, values...)
+		}
+		all := strings.Join(sent, "\n")
+		shows := slices.ContainsFunc(append(f.tokens(), f.answers(authserver.Authorization, "code")...),
+			func(secret string) bool { return strings.Contains(all, secret) })
 		e, _ := log.Append(wire.Event{Kind: wire.KindHTTPRequest, From: wire.Client, Stream: "redirected",
 			HTTP: &wire.Head{
 				Method: r.Method, URL: "http://" + r.Host + r.URL.Path, Header: http.Header{},
@@ -329,13 +373,14 @@ func (f *Flow) note(r *http.Request, body string) {
 const inAuthorization = "the Authorization header"
 
 // tokens returns the access tokens that were issued.
-func (f *Flow) tokens() []string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (f *Flow) tokens() []string { return f.answers(authserver.Token, "access_token") }
+
+// answers returns a member of the answers to a step.
+func (f *Flow) answers(step authserver.Step, member string) []string {
 	var all []string
-	for _, s := range f.exchanges {
-		if token, ok := s.Answer["access_token"].(string); ok && s.Step == authserver.Token {
-			all = append(all, token)
+	for _, s := range f.steps(step) {
+		if text, ok := s.Answer[member].(string); ok && text != "" {
+			all = append(all, text)
 		}
 	}
 	return all
@@ -357,12 +402,9 @@ func (f *Flow) steps(kinds ...authserver.Step) []Step {
 // sought returns the first request for authorization after a number of lapses and before the next one, or nil. A user
 // agent may load the same address several times.
 func (f *Flow) sought(lapses int) *Step {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	bounds := append(append([]int{0}, f.lapses...), len(f.exchanges))
-	for i := bounds[lapses]; i < bounds[lapses+1]; i++ {
-		if s := &f.exchanges[i]; s.Step == authserver.Authorization {
-			return s
+	for _, s := range f.steps(authserver.Authorization) {
+		if s.Lapses == lapses {
+			return &s
 		}
 	}
 	return nil
@@ -377,13 +419,19 @@ func (f *Flow) presented() []Shown {
 
 // documentsFrom collects the requests to the protected server that are not MCP.
 func (f *Flow) documentsFrom(logs []*wire.Log) {
+	f.statuses = make(map[*wire.Event]int)
 	for _, l := range logs {
 		if l.Transport != transport.NameOAuth || slices.Contains(f.logs, l) {
 			continue
 		}
+		open := make(map[string]*wire.Event) // requests, by stream
 		for _, e := range l.Events() {
-			if e.Kind == wire.KindHTTPRequest {
+			switch e.Kind {
+			case wire.KindHTTPRequest:
 				f.documents = append(f.documents, e)
+				open[e.Stream] = e
+			case wire.KindHTTPResponse:
+				f.statuses[open[e.Stream]] = e.HTTP.Status
 			}
 		}
 	}

@@ -57,11 +57,13 @@ var combinedLaunches = []combined{
 	{"older", []string{"lifecycle/older-version", "faults/lists"}},
 	{"undeclared", []string{"faults/undeclared", "faults/circular-list"}},
 	// Clients of the official tool go through the ordinary flow for a method of client authentication.
-	{"tenant", []string{"auth/token-basic", "auth/challenges", "auth/issuer-path", "auth/refresh"}},
-	{"origin", []string{"auth/token-post", "auth/challenge-list", "auth/same-origin", "auth/lapsed"}},
+	{"tenant", []string{"auth/token-basic", "auth/challenges", "auth/issuer-path", "auth/refresh",
+		"auth/well-known-401"}},
+	{"origin", []string{"auth/token-post", "auth/challenge-list", "auth/same-origin", "auth/lapsed",
+		"auth/well-known-page"}},
 	{"registered", []string{"auth/no-registration", "auth/root"}},
 	{"documents", []string{"auth/token-none", "auth/metadata-url", "auth/two-servers", "auth/redirect",
-		"auth/odd-url"}},
+		"auth/odd-url", "auth/well-known-redirect"}},
 }
 
 // Unit names the launch that the scenario needs: its own, or a combined one.

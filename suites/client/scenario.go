@@ -102,7 +102,7 @@ func Scenarios() []*Scenario {
 	return slices.Concat(lifecycleScenarios, exchangeScenarios, sequenceScenarios, featureScenarios, listScenarios,
 		shownScenarios,
 		contentScenarios, timeScenarios, userActionScenarios, hostileScenarios, faultScenarios, httpScenarios,
-		authScenarios, stdioScenarios)
+		authScenarios, authShapes, stdioScenarios)
 }
 
 // ScenarioRun is one scenario while it runs.

@@ -73,6 +73,8 @@ func reading(look func(document object)) apply {
 	})
 }
 
+var longState = strings.Repeat("&=+%/ ?#", 75)
+
 const furtherParameters = "An authorization server ignores parameters that it does not know (OAuth 2.1, section 3.1)."
 
 var authOddities = []Oddity{
@@ -230,7 +232,7 @@ var authOddities = []Oddity{
 		Summary: "Metadata documents are fetched once and then remembered, also for a second token.",
 		Why:     "Nothing says how often a document is fetched.", Source: ofDiscovery, Transports: overEitherHTTP,
 		Scenarios: []string{"auth/*"},
-		Apply:     RoundTripping(caching),
+		Apply:     RoundTripping(remembering(WellKnown)),
 	},
 	{
 		ID:      "auth.plain-requests",
@@ -278,6 +280,120 @@ var authOddities = []Oddity{
 		Apply: looksFirst,
 	},
 	{
+		ID:      "auth.well-known-first",
+		Summary: "The client asks for the resource metadata at the well-known addresses before it asks at the URL of the challenge.",
+		Why:     "Nothing forbids a request for another document; what the challenge names counts.", Source: ofDiscovery,
+		Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
+		Apply: RoundTripping(func(next http.RoundTripper) http.RoundTripper {
+			return RoundTrip(func(r *http.Request) (*http.Response, error) {
+				if strings.HasPrefix(r.URL.Path, "/documents/") {
+					const known = "/.well-known/oauth-protected-resource"
+					for _, path := range []string{known + "/mcp", known, "/.well-known/oauth-authorization-server"} {
+						probe := r.Clone(r.Context())
+						probe.URL.Path = path
+						if resp, err := next.RoundTrip(probe); err == nil {
+							_ = Reread(resp)
+						}
+					}
+				}
+				return next.RoundTrip(r)
+			})
+		}),
+	},
+	{
+		ID:      "auth.redirect-for-each-server",
+		Summary: "The client has a redirect URI for each authorization server, and does not look at iss.",
+		Why:     "OAuth 2.1 (draft 13), section 7.14.2, has distinct redirect URIs as a defence in place of iss.",
+		Source:  at("basic/authorization", "security-considerations"), Transports: overEitherHTTP,
+		Scenarios: []string{"auth/*"}, Untried: []string{"auth.client.iss-compared"},
+		Apply: All(
+			Returned(func(result url.Values) { result.Del("iss") }),
+			backTo(true, func(uri *url.URL, r *http.Request) { uri.Path += "/" + r.URL.Port() }),
+		),
+	},
+	{
+		ID:      "auth.other-port",
+		Summary: "The client waits for the redirect at another loopback port than the one that it has registered.",
+		Why:     "An authorization server lets a loopback redirect URI have any port (OAuth 2.1, section 8.4.2).",
+		Source:  at("basic/authorization", "open-redirection"), Transports: overEitherHTTP,
+		Scenarios: []string{"auth/*"},
+		Apply:     backTo(false, func(uri *url.URL, _ *http.Request) { uri.Host = "127.0.0.1:33499" }),
+	},
+	{
+		ID: "auth.long-state", Summary: "The state has 600 characters, of which some have to be escaped.",
+		Why:    "Nothing limits the length of a state, which may be any printable text (OAuth 2.1, appendix A.5).",
+		Source: at("basic/authorization", "open-redirection"), Transports: overEitherHTTP,
+		Scenarios: []string{"auth/*"},
+		Apply: All(
+			Requested(func(query url.Values) { query.Set("state", query.Get("state")+longState) }),
+			Returned(func(result url.Values) {
+				if state, ok := strings.CutSuffix(result.Get("state"), longState); ok {
+					result.Set("state", state)
+				}
+			}),
+		),
+	},
+	{
+		ID:      "auth.follows-redirects",
+		Summary: "The client follows redirects of metadata documents and of its authorization request.",
+		Why:     "Nothing says whether a client follows a redirect to another address of the same host.",
+		Source:  ofDiscovery, Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
+		Apply: RoundTripping(func(next http.RoundTripper) http.RoundTripper {
+			return RoundTrip(func(r *http.Request) (*http.Response, error) {
+				resp, err := next.RoundTrip(r)
+				for range 3 {
+					if err != nil || r.Method != http.MethodGet || resp.StatusCode/100 != 3 {
+						break
+					}
+					to, bad := resp.Request.URL.Parse(resp.Header.Get("Location"))
+					if bad != nil || to.Host != r.URL.Host {
+						break
+					}
+					_ = Reread(resp)
+					r = r.Clone(r.Context())
+					r.URL = to
+					resp, err = next.RoundTrip(r)
+				}
+				return resp, err
+			})
+		}),
+	},
+	{
+		ID: "auth.refreshes-early", Summary: "Each token that comes with a refresh token is refreshed before it is used.",
+		Why:    "Nothing says when a client refreshes its token.",
+		Source: at("basic/authorization", "token-theft"), Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
+		Apply: RoundTripping(func(next http.RoundTripper) http.RoundTripper {
+			return RoundTrip(func(r *http.Request) (*http.Response, error) {
+				if StepOf(r) != TokenRequest {
+					return next.RoundTrip(r)
+				}
+				again := Repeatable(r)
+				resp, err := next.RoundTrip(r)
+				if err != nil || resp.StatusCode != http.StatusOK {
+					return resp, err
+				}
+				var answer object
+				if json.Unmarshal(Reread(resp), &answer) != nil || answer["refresh_token"] == nil {
+					return resp, nil
+				}
+				raw, _ := io.ReadAll(again.Body)
+				form, _ := url.ParseQuery(string(raw))
+				for _, name := range []string{"code", "code_verifier", "redirect_uri"} {
+					form.Del(name)
+				}
+				form.Set("grant_type", "refresh_token")
+				form.Set("refresh_token", answer["refresh_token"].(string))
+				SetBody(again, []byte(form.Encode()))
+				return next.RoundTrip(again)
+			})
+		}),
+	},
+	{
+		ID: "auth.registers-once", Summary: "The client keeps its registration when it seeks authorization anew.",
+		Why: "Nothing says how often a client registers.", Source: ofRegistration, Transports: overEitherHTTP,
+		Scenarios: []string{"auth/*"}, Apply: RoundTripping(remembering(Registration)),
+	},
+	{
 		ID:      "auth.redirect-without-token",
 		Summary: "The client follows a redirect to another origin, without its access token.",
 		Why:     "The token is for the server that was asked; nothing says that a redirect is not followed.",
@@ -286,25 +402,84 @@ var authOddities = []Oddity{
 	},
 }
 
-// caching fetches each metadata document once.
-func caching(next http.RoundTripper) http.RoundTripper {
-	documents := make(map[string][]byte)
-	return RoundTrip(func(r *http.Request) (*http.Response, error) {
-		key := r.URL.String()
-		if StepOf(r) != WellKnown {
-			return next.RoundTrip(r)
+// remembering makes each request of a step once, and takes the answer again after that.
+func remembering(which Step) func(next http.RoundTripper) http.RoundTripper {
+	return func(next http.RoundTripper) http.RoundTripper {
+		answers := make(map[string][]byte)
+		return RoundTrip(func(r *http.Request) (*http.Response, error) {
+			key := r.URL.String()
+			if StepOf(r) != which {
+				return next.RoundTrip(r)
+			}
+			if text := answers[key]; text != nil {
+				return &http.Response{StatusCode: http.StatusOK, Header: http.Header{},
+					Body: io.NopCloser(bytes.NewReader(text)), Request: r}, nil
+			}
+			resp, err := next.RoundTrip(r)
+			if err != nil || resp.StatusCode/100 != 2 {
+				return resp, err
+			}
+			answers[key] = Reread(resp)
+			return resp, nil
+		})
+	}
+}
+
+// backTo has the browser come back to another redirect URI than that of the reference client. It is registered or not.
+// The reference client takes what comes for the answer to its own.
+func backTo(registered bool, change func(uri *url.URL, r *http.Request)) apply {
+	changed := func(own string, r *http.Request) string {
+		uri, err := url.Parse(own)
+		if err != nil {
+			return own
 		}
-		if text := documents[key]; text != nil {
-			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{},
-				Body: io.NopCloser(bytes.NewReader(text)), Request: r}, nil
-		}
-		resp, err := next.RoundTrip(r)
-		if err != nil || resp.StatusCode != http.StatusOK {
-			return resp, err
-		}
-		documents[key] = Reread(resp)
-		return resp, nil
-	})
+		change(uri, r)
+		return uri.String()
+	}
+	own := ""
+	return All(
+		Seeking(Registration, func(r *http.Request) {
+			if !registered {
+				return
+			}
+			var document object
+			raw, _ := io.ReadAll(r.Body)
+			if json.Unmarshal(raw, &document) == nil {
+				uris, _ := document["redirect_uris"].(list)
+				for i, v := range uris {
+					text, _ := v.(string)
+					uris[i] = changed(text, r)
+				}
+				raw = client.Marshal(document)
+			}
+			SetBody(r, raw)
+		}),
+		Seeking(TokenRequest, func(r *http.Request) {
+			raw, _ := io.ReadAll(r.Body)
+			form, _ := url.ParseQuery(string(raw))
+			if form.Has("redirect_uri") {
+				form.Set("redirect_uri", changed(form.Get("redirect_uri"), r))
+			}
+			SetBody(r, []byte(form.Encode()))
+		}),
+		RoundTripping(func(next http.RoundTripper) http.RoundTripper {
+			return RoundTrip(func(r *http.Request) (*http.Response, error) {
+				if StepOf(r) != Authorization {
+					return next.RoundTrip(r)
+				}
+				parameters := r.URL.Query()
+				own = parameters.Get("redirect_uri")
+				parameters.Set("redirect_uri", changed(own, r))
+				r = r.Clone(r.Context())
+				r.URL.RawQuery = parameters.Encode()
+				resp, err := next.RoundTrip(r)
+				if err == nil {
+					resp.Header.Set("Location", strings.Replace(resp.Header.Get("Location"), changed(own, r), own, 1))
+				}
+				return resp, err
+			})
+		}),
+	)
 }
 
 // looksFirst asks for the resource metadata before the first message.

@@ -105,11 +105,11 @@ type RoundTrip func(r *http.Request) (*http.Response, error)
 
 func (f RoundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// step is a request of the flow.
-type step int
+// Step is a request of the flow.
+type Step int
 
 const (
-	OtherStep step = iota
+	OtherStep Step = iota
 	WellKnown
 	Registration
 	Authorization
@@ -117,7 +117,7 @@ const (
 )
 
 // StepOf returns to which step of the flow a request belongs.
-func StepOf(r *http.Request) step {
+func StepOf(r *http.Request) Step {
 	switch {
 	case strings.HasPrefix(r.URL.Path, "/.well-known/"):
 		return WellKnown
@@ -132,7 +132,7 @@ func StepOf(r *http.Request) step {
 }
 
 // Seeking changes the requests of one step.
-func Seeking(which step, change func(r *http.Request)) apply {
+func Seeking(which Step, change func(r *http.Request)) apply {
 	return RoundTripping(func(next http.RoundTripper) http.RoundTripper {
 		return RoundTrip(func(r *http.Request) (*http.Response, error) {
 			if StepOf(r) == which {
@@ -164,6 +164,46 @@ func Registering(change func(document object)) apply {
 			raw = client.Marshal(document)
 		}
 		SetBody(r, raw)
+	})
+}
+
+// EndingAt ends the client before a step of the flow.
+func EndingAt(which Step) apply {
+	return RoundTripping(func(next http.RoundTripper) http.RoundTripper {
+		return RoundTrip(func(r *http.Request) (*http.Response, error) {
+			if StepOf(r) == which {
+				return nil, ErrDead
+			}
+			return next.RoundTrip(r)
+		})
+	})
+}
+
+// Repeatable returns a copy of a request with its body.
+func Repeatable(r *http.Request) *http.Request {
+	body, _ := io.ReadAll(r.Body)
+	SetBody(r, body)
+	again := r.Clone(r.Context())
+	SetBody(again, body)
+	return again
+}
+
+// Returned changes the parameters with which an authorization comes back.
+func Returned(change func(result url.Values)) apply {
+	return RoundTripping(func(next http.RoundTripper) http.RoundTripper {
+		return RoundTrip(func(r *http.Request) (*http.Response, error) {
+			resp, err := next.RoundTrip(r)
+			if err != nil || StepOf(r) != Authorization || resp.StatusCode/100 != 3 {
+				return resp, err
+			}
+			if back, err := url.Parse(resp.Header.Get("Location")); err == nil {
+				result := back.Query()
+				change(result)
+				back.RawQuery = result.Encode()
+				resp.Header.Set("Location", back.String())
+			}
+			return resp, nil
+		})
 	})
 }
 
