@@ -611,6 +611,25 @@ var authFaults = []Fault{
 		}),
 	},
 	{
+		ID: "auth.refused-delete-ends", Requirement: "auth.server.validates-first", Transports: OverHTTP,
+		Summary: "A DELETE without a valid token is refused, and ends the session.",
+		Apply: BeforeRefusal(func(r *http.Request, _ *wire.Message) bool {
+			return r.Method == http.MethodDelete
+		}),
+	},
+	{
+		ID: "auth.refused-call-done", Requirement: "auth.server.validates-first", Transports: OverHTTP,
+		Summary: "A call without a valid token is refused, and the tool has run.",
+		Apply:   BeforeRefusal(func(_ *http.Request, m *wire.Message) bool { return m.Method == "tools/call" }),
+	},
+	{
+		ID: "auth.refused-cancellation-done", Requirement: "auth.server.validates-first", Transports: OverHTTP,
+		Summary: "A notification about a cancelled request without a valid token is refused, and ends the request.",
+		Apply: BeforeRefusal(func(_ *http.Request, m *wire.Message) bool {
+			return m.Method == "notifications/cancelled"
+		}),
+	},
+	{
 		ID: "auth.notification-refused", Requirement: "auth.server.valid-token-accepted", Transports: OverHTTP,
 		Summary:    "A notification about a cancelled request is refused with 401, although its token is valid.",
 		Collateral: []string{"meta.attach.notification"},

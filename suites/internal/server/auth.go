@@ -414,12 +414,24 @@ var authChecks = []*check.Check{
 				}
 			}
 			t.Clear()
-			served(t, t.Do(messages[0].request()), id) // what was refused had no effect
+			served(t, t.Do(messages[0].request()), id)
 			if session == "" {
 				t.Exercised(id)
 				t.Skip("the server assigns no session ids")
 			}
 		},
+	},
+	{
+		Name: "auth/refused-delete", Requirements: []string{validatesFirst}, Needs: authorizedSession,
+		Body: refusedDelete,
+	},
+	{
+		Name: "auth/refused-call", Requirements: []string{validatesFirst}, Needs: authorizedSession,
+		Body: refusedCall,
+	},
+	{
+		Name: "auth/refused-cancellation", Requirements: []string{validatesFirst}, Needs: authorizedSession,
+		Body: refusedCancellation,
 	},
 	{
 		Name:         "auth/at-the-door",
