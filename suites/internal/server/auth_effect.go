@@ -9,9 +9,9 @@ import (
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
 )
 
-// A request that is refused for its token must have no effect: servers "MUST validate access tokens before processing the
-// request" (basic/authorization#access-token-privilege-restriction). Each check compares a refused message with the same
-// message and a valid token.
+// A request that is refused for its token must have no effect: servers "MUST validate access tokens before processing
+// the request" (basic/authorization#access-token-privilege-restriction). Each check compares a refused message with the
+// same message and a valid token.
 
 const validatesFirst = "auth.server.validates-first"
 
