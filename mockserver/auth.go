@@ -39,6 +39,16 @@ func judging(change func(token string, r *http.Request, d *server.Denial) *serve
 	})
 }
 
+// denying refuses requests that fit with 401, whatever their token.
+func denying(fits func(r *http.Request) bool) apply {
+	return judging(func(_ string, r *http.Request, d *server.Denial) *server.Denial {
+		if fits(r) {
+			return server.InvalidToken
+		}
+		return d
+	})
+}
+
 // resourceURI changes the member resource of the metadata.
 func resourceURI(change func(uri string) string) apply {
 	return Naming(func(document object) {
@@ -136,6 +146,16 @@ var authFaults = []Fault{
 		Summary: "A token in the query is as good as one in the header.",
 		Apply: ProtectedWith(Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if token := r.URL.Query().Get("access_token"); token != "" {
+				r.Header.Set("Authorization", "Bearer "+token)
+			}
+			next.ServeHTTP(w, r)
+		})),
+	},
+	{
+		ID: "auth.token-in-query-in-session", Requirement: "auth.server.query-token-ignored", Transports: OverHTTP,
+		Summary: "Within a session, a token in the query is as good as one in the header.",
+		Apply: ProtectedWith(Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if token := r.URL.Query().Get("access_token"); token != "" && r.Header.Get(SessionHeader) != "" {
 				r.Header.Set("Authorization", "Bearer "+token)
 			}
 			next.ServeHTTP(w, r)
@@ -560,6 +580,27 @@ var authFaults = []Fault{
 		Apply:   Protecting(func(p *server.Protection) { p.Verify = Verify }),
 	},
 	{
+		ID: "auth.get-of-anyone", Requirement: "security.session.bound-to-user", Transports: OverHTTP,
+		Summary: "The listening stream of a session can be opened with the token of another user.",
+		Apply: trusting(func(token string, r *http.Request) bool {
+			return token == UserToken && r.Method == http.MethodGet
+		}),
+	},
+	{
+		ID: "auth.delete-of-anyone", Requirement: "security.session.bound-to-user", Transports: OverHTTP,
+		Summary: "A session can be ended with the token of another user.",
+		Apply: trusting(func(token string, r *http.Request) bool {
+			return token == UserToken && r.Method == http.MethodDelete
+		}),
+	},
+	{
+		ID: "auth.session-of-second", Requirement: "security.session.bound-to-user", Transports: OverHTTP,
+		Summary: "The session of the second user can be used with the token of the first.",
+		Apply: trusting(func(token string, r *http.Request) bool {
+			return token == GoodToken && r.Header.Get(SessionHeader) != ""
+		}),
+	},
+	{
 		ID: "auth.session-is-enough", Requirement: "security.session.not-authentication", Transports: OverHTTP,
 		Summary:    "Within a session, no token is needed.",
 		Collateral: []string{"auth.server.validates-first"},
@@ -611,26 +652,53 @@ var authFaults = []Fault{
 		}),
 	},
 	{
+		ID: "auth.refused-delete-ends", Requirement: "auth.server.validates-first", Transports: OverHTTP,
+		Summary: "A DELETE without a valid token is refused, and ends the session.",
+		Apply: BeforeRefusal(func(r *http.Request, _ *wire.Message) bool {
+			return r.Method == http.MethodDelete
+		}),
+	},
+	{
+		ID: "auth.refused-call-done", Requirement: "auth.server.validates-first", Transports: OverHTTP,
+		Summary: "A call without a valid token is refused, and the tool has run.",
+		Apply:   BeforeRefusal(func(_ *http.Request, m *wire.Message) bool { return m.Method == "tools/call" }),
+	},
+	{
+		ID: "auth.refused-cancellation-done", Requirement: "auth.server.validates-first", Transports: OverHTTP,
+		Summary: "A notification about a cancelled request without a valid token is refused, and ends the request.",
+		Apply: BeforeRefusal(func(_ *http.Request, m *wire.Message) bool {
+			return m.Method == "notifications/cancelled"
+		}),
+	},
+	{
 		ID: "auth.notification-refused", Requirement: "auth.server.valid-token-accepted", Transports: OverHTTP,
 		Summary:    "A notification about a cancelled request is refused with 401, although its token is valid.",
 		Collateral: []string{"meta.attach.notification"},
-		Apply: judging(func(_ string, r *http.Request, d *server.Denial) *server.Denial {
-			if Posted(r).Method == "notifications/cancelled" {
-				return server.InvalidToken
-			}
-			return d
-		}),
+		Apply:      denying(func(r *http.Request) bool { return Posted(r).Method == "notifications/cancelled" }),
 	},
 	{
 		ID: "auth.delete-refused", Requirement: "auth.server.valid-token-accepted", Transports: OverHTTP,
 		Summary:    "A DELETE is refused with 401, although its token is valid.",
 		Collateral: []string{"http.server.delete-session"},
-		Apply: judging(func(_ string, r *http.Request, d *server.Denial) *server.Denial {
-			if r.Method == http.MethodDelete {
-				return server.InvalidToken
-			}
-			return d
+		Apply:      denying(func(r *http.Request) bool { return r.Method == http.MethodDelete }),
+	},
+	{
+		ID: "auth.get-refused", Requirement: "auth.server.valid-token-accepted", Transports: OverHTTP,
+		Summary: "A GET is refused with 401, although its token is valid.",
+		Apply:   denying(func(r *http.Request) bool { return r.Method == http.MethodGet }),
+	},
+	{
+		ID: "auth.response-refused", Requirement: "auth.server.valid-token-accepted", Transports: OverHTTP,
+		Summary:    "A response to no request is refused with 401, although its token is valid.",
+		Collateral: []string{"http.server.session-ended-404"},
+		Apply: denying(func(r *http.Request) bool {
+			return Posted(r).IsResponse() && strings.HasPrefix(Posted(r).ID.String(), `"`)
 		}),
+	},
+	{
+		ID: "auth.list-refused", Requirement: "auth.server.valid-token-accepted", Transports: OverHTTP,
+		Summary: "prompts/list is refused with 401, although its token is valid.",
+		Apply:   denying(func(r *http.Request) bool { return Posted(r).Method == "prompts/list" }),
 	},
 	{
 		ID: "auth.refused-with-result", Requirement: "auth.server.no-data-unauthorized", Transports: OverHTTP,

@@ -1,11 +1,14 @@
 package hooks
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"sync"
 
 	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
 // The tokens that a protected server knows.
@@ -61,6 +64,31 @@ func Protecting(change func(p *server.Protection)) apply {
 
 // ProtectedWith is a protected server with further faults.
 func ProtectedWith(changes ...apply) apply { return All(append([]apply{Protected}, changes...)...) }
+
+// BeforeRefusal has a protected server carry out requests of sessions without the good token, before it refuses them.
+// Those that fit are carried out; fits may change them.
+func BeforeRefusal(fits func(done *http.Request, m *wire.Message) bool) apply {
+	return ProtectedWith(Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		const good = "Bearer " + GoodToken
+		done := r.Clone(r.Context())
+		done.Body = io.NopCloser(bytes.NewReader(body))
+		done.Header.Set("Authorization", good)
+		if r.Header.Get(SessionHeader) != "" && r.Header.Get("Authorization") != good && fits(done, wire.Parse(body)) {
+			next.ServeHTTP(unread{make(http.Header)}, done)
+		}
+		next.ServeHTTP(w, r)
+	}))
+}
+
+// unread takes an answer that nobody reads.
+type unread struct{ header http.Header }
+
+func (u unread) Header() http.Header              { return u.header }
+func (unread) Write(text []byte) (n int, _ error) { return len(text), nil }
+func (unread) WriteHeader(int)                    {}
+func (unread) Flush()                             {}
 
 // Naming changes the resource metadata.
 func Naming(change func(document object)) apply {

@@ -7,6 +7,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
 // challengedWith spells the challenge of a protected server. The parameter error is empty
@@ -223,6 +224,17 @@ var authOddities = []Oddity{
 		Source:  at("basic/transports#sending-messages-to-the-server"),
 		Untried: []string{"http.server.json-one-object"},
 		Apply:   ProtectedWith(AlwaysStreams),
+	},
+	{
+		ID: "auth.ends-session", Summary: "A request without a valid token ends the session that it names.",
+		Transports: OverHTTP,
+		Why:        "The server may terminate the session at any time.",
+		Source:     at("basic/transports#session-management"),
+		Untried:    []string{"auth.server.validates-first", "security.session.bound-to-user"},
+		Apply: BeforeRefusal(func(done *http.Request, _ *wire.Message) bool {
+			done.Method = http.MethodDelete
+			return true
+		}),
 	},
 	{
 		ID: "auth.other-paths", Summary: "A protected server answers addresses that it does not know with 401, too.",

@@ -66,6 +66,9 @@ var authChecks = []*check.Check{
 			if r := tryAuthorizationAt(t, url, ""); authorized(t, r) {
 				t.Fail("a request without an Authorization header was served because its query holds the token")
 			}
+			if t.Target.Transport == transport.NameHTTP {
+				queriedInSession(t, url)
+			}
 		},
 	},
 	{
@@ -222,21 +225,12 @@ var authChecks = []*check.Check{
 			if r := begin(t, t.Bearing(""), ""); t.Target.Transport == transport.NameHTTP && authorized(t, r) {
 				t.Inconclusive("the server begins a session without a token, so mcpconform cannot see whether the given token is valid")
 			}
-			token := control(t)
-			const spelling = "auth.server.scheme-any-case"
-			if r := tryAuthorization(t, "bearer "+token); !authorized(t, r) {
-				t.Violation(spelling, "the server refuses the token if the scheme is spelled bearer: "+Describe(r))
-			}
-			if r := tryAuthorization(t, "Bearer  "+token); !authorized(t, r) {
-				// The grammar has 1*SP, and no sentence mentions it.
-				t.Warning(spelling, "the server refuses the token if two spaces separate it from the scheme: "+
-					Describe(r))
-			}
-			t.Clear()
 			s := t.Connect(client.Options{})
 			x, err := s.Initialize(t.Context)
 			t.Show(x.Events()...)
-			admitted(t, x)
+			if x.Head != nil && x.Head.HTTP.Status == http.StatusUnauthorized {
+				control(t)
+			}
 			t.Must(err)
 			for _, method := range append([]string{"ping", "ping"}, t.Target.Methods()...) {
 				t.Clear()
@@ -247,6 +241,17 @@ var authChecks = []*check.Check{
 			}
 			if t.Target.Transport == transport.NameHTTP {
 				admitsAll(t)
+			}
+			t.Clear()
+			token := control(t)
+			const spelling = "auth.server.scheme-any-case"
+			if r := tryAuthorization(t, "bearer "+token); !authorized(t, r) {
+				t.Violation(spelling, "the server refuses the token if the scheme is spelled bearer: "+Describe(r))
+			}
+			if r := tryAuthorization(t, "Bearer  "+token); !authorized(t, r) {
+				// The grammar has 1*SP, and no sentence mentions it.
+				t.Warning(spelling, "the server refuses the token if two spaces separate it from the scheme: "+
+					Describe(r))
 			}
 		},
 	},
@@ -379,9 +384,11 @@ var authChecks = []*check.Check{
 			}
 			t.Clear()
 			t.Assume(t.Do(plainRequest(t))).To(BeAccepted(), "within the session with its own token")
-			r := plainRequest(t)
-			r.Header, r.Deliberate = http.Header{"Authorization": {other}}, []string{"*"}
-			t.Expect(t.Do(r)).ToNot(BeAccepted(), "within the session of one user with the token of another")
+			intruded(t, t.HTTP(), other, "the session of one user with the token of another")
+			conn := t.Bearing(other)
+			if authorized(t, begin(t, conn, "")) && conn.SessionID() != "" {
+				intruded(t, conn, t.Authorization(), "the session of the other user with the token of the first")
+			}
 		},
 	},
 	{
@@ -414,12 +421,24 @@ var authChecks = []*check.Check{
 				}
 			}
 			t.Clear()
-			served(t, t.Do(messages[0].request()), id) // what was refused had no effect
+			served(t, t.Do(messages[0].request()), id)
 			if session == "" {
 				t.Exercised(id)
 				t.Skip("the server assigns no session ids")
 			}
 		},
+	},
+	{
+		Name: "auth/refused-delete", Requirements: []string{validatesFirst}, Needs: authorizedSession,
+		Body: refusedDelete,
+	},
+	{
+		Name: "auth/refused-call", Requirements: []string{validatesFirst}, Needs: authorizedSession,
+		Body: refusedCall,
+	},
+	{
+		Name: "auth/refused-cancellation", Requirements: []string{validatesFirst}, Needs: authorizedSession,
+		Body: refusedCancellation,
 	},
 	{
 		Name:         "auth/at-the-door",

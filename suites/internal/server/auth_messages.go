@@ -95,6 +95,36 @@ func useless(t *check.T) []authorization {
 	return all
 }
 
+// intruded sends each kind of message in a session with the authorization of another user. The DELETE is the last.
+func intruded(t *check.T, conn *transport.HTTPConn, authorization, where string) {
+	ping := sent("a request", string(rpc(wire.StringID("mcpconform-intruder"), check.RPC{Method: t.NoOp()})))
+	for _, m := range append([]message{ping}, strays()...) {
+		t.Clear()
+		r := m.request()
+		r.Header = http.Header{"Authorization": {authorization}}
+		t.Expect(t.DoOn(conn, r)).ToNot(BeAccepted(), "for %s within %s", m.what, where)
+	}
+}
+
+// queriedInSession sends a request, in a session that the valid token has begun, with this token in the query alone.
+func queriedInSession(t *check.T, url string) {
+	conn := t.Bearing(t.Authorization())
+	if !authorized(t, begin(t, conn, "")) {
+		return
+	}
+	request := needsToken(t)
+	if request.Method == "" || request.Method == "initialize" {
+		request = check.RPC{Method: "ping"}
+	}
+	try := func(path string, id int64) bool {
+		return authorized(t, t.DoOn(conn, transport.Request{Path: path, Body: rpc(wire.IntID(id), request),
+			Header: authorization{}.header(), Deliberate: []string{"*"}}))
+	}
+	if t.Clear(); !try("", 3) && try(url, 4) {
+		t.Fail("within a session, a request without an Authorization header was served because its query holds the token")
+	}
+}
+
 // admitsAll fails the check if the server refuses the valid token for any kind of message in a session that the token has
 // begun. It does not judge refusals for other reasons.
 func admitsAll(t *check.T) {
