@@ -121,12 +121,36 @@ func TestSubjects(t *testing.T) {
 	data := &Data{Targets: []*Target{
 		{Name: "s", Kind: "server", Transports: map[string]*Transport{"http": {}, "stdio": {}}},
 		{Name: "t", Kind: "tool", Transports: map[string]*Transport{"http": {}}},
+		{Name: "a", Kind: authorizationServer, Transports: map[string]*Transport{"http": {}}},
 	}}
 	all, err := data.subjects(nil)
-	if err != nil || len(all) != 2 || all[0].String() != "s stdio" || all[1].String() != "s http" {
+	if err != nil || len(all) != 3 || all[0].String() != "s stdio" || all[1].String() != "s http" ||
+		all[2].String() != "a http" {
 		t.Errorf("got %v, %v", all, err)
 	}
 	if _, err := data.subjects([]string{"x"}); err == nil {
 		t.Error("an unknown target is accepted")
+	}
+}
+
+func TestArguments(t *testing.T) {
+	run := &Run{Command: []string{"x", "1"}, URL: "http://127.0.0.1:1/mcp"}
+	for _, c := range []struct {
+		kind, over string
+		run        Run
+		want       string
+	}{
+		{"server", "stdio", *run, "server"},
+		{"server", "http", *run, "server --transport http --url http://127.0.0.1:1/mcp --start exec 'x' '1'"},
+		{"client", "http", Run{Authorizes: true}, "client --transport http --authorizes"},
+		{
+			authorizationServer, "http", Run{URL: "http://127.0.0.1:1", Client: "c"},
+			"authorization --url http://127.0.0.1:1 --resource https://mcp.example/mcp --client-id c",
+		},
+	} {
+		got := strings.Join(subject{&Target{Kind: c.kind}, c.over}.arguments(&c.run), " ")
+		if got != c.want {
+			t.Errorf("%s over %s: got %q, want %q", c.kind, c.over, got, c.want)
+		}
 	}
 }
