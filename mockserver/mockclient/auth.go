@@ -665,7 +665,10 @@ func repeatingToken(ctx context.Context, conn transport.Conn) error {
 func sendingToOther(c *client.Standalone) {
 	var issuers []*url.URL
 	documents(func(_ *http.Request, document object) {
-		named, _ := document["authorization_servers"].(list)
+		named, ok := document["authorization_servers"].(list)
+		if ok {
+			issuers = nil
+		}
 		for _, v := range named {
 			if issuer, err := url.Parse(fmt.Sprint(v)); err == nil {
 				issuers = append(issuers, issuer)
