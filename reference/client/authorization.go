@@ -31,7 +31,8 @@ type Authorizer struct {
 	// authorization server offers no registration, or if Registered is set.
 	ID, Secret string
 	Registered bool
-	// Scope is what to ask for, separated by blanks; "" leaves that to the authorization server.
+	// Scope is what to ask for, separated by blanks. "" stands for what the challenge names, or else the resource
+	// metadata (RFC 9728, section 2), or else the authorization server.
 	Scope string
 	// User is who has to log in, if not just anybody.
 	User string
@@ -54,6 +55,7 @@ type Authorizer struct {
 	// What the last flow has found.
 	found  authorizationServer
 	scopes []string // that the resource metadata name
+	needed string   // scope that the challenge names
 }
 
 // Access is an access token.
@@ -113,6 +115,7 @@ func (a *Authorizer) Token(ctx context.Context, endpoint string, challenges []st
 		}
 		a.refresh = ""
 	}
+	a.needed = transport.Challenges(challenges).Parameters()["scope"]
 	resource, issuers, err := a.resource(ctx, endpoint, challenges)
 	if err != nil {
 		return Access{}, err
@@ -143,6 +146,9 @@ func (a *Authorizer) Again(ctx context.Context, resource, scope string) (Access,
 	b.Scope = cmp.Or(scope, a.Scope)
 	return b.authorize(ctx, cmp.Or(resource, a.grant.resource))
 }
+
+// scope returns what to ask for, or "".
+func (a *Authorizer) scope() string { return cmp.Or(a.Scope, a.needed, strings.Join(a.scopes, " ")) }
 
 // Scopes returns those that the resource metadata of the last flow name, or else the authorization server.
 func (a *Authorizer) Scopes() []string {
@@ -258,8 +264,8 @@ func (a *Authorizer) authorize(ctx context.Context, resource string) (Access, er
 		"resource":       {resource},
 		"code_challenge": {base64.RawURLEncoding.EncodeToString(digest[:])}, "code_challenge_method": {"S256"},
 	}
-	if a.Scope != "" {
-		ask.Set("scope", a.Scope)
+	if scope := a.scope(); scope != "" {
+		ask.Set("scope", scope)
 	}
 	separator := "?"
 	if strings.Contains(s.Authorization, "?") {
@@ -290,8 +296,8 @@ func (a *Authorizer) register(ctx context.Context, redirect string) error {
 		"grant_types":                []string{"authorization_code", "refresh_token"},
 		"response_types":             []string{"code"},
 	}
-	if a.Scope != "" {
-		request["scope"] = a.Scope
+	if scope := a.scope(); scope != "" {
+		request["scope"] = scope
 	}
 	err := a.object(ctx, query{named: OfAuthorizationServer, method: http.MethodPost, at: a.found.Registration,
 		header: typed("application/json"), body: Marshal(request)}, &answer)
@@ -341,7 +347,7 @@ func (a *Authorizer) redeem(ctx context.Context, form url.Values) (Access, error
 	}
 	// Without a new refresh token, the old one stays good (OAuth 2.1, section 4.3.2).
 	a.refresh = cmp.Or(answer.Refresh, a.refresh)
-	access := Access{Token: answer.Token, Scope: cmp.Or(answer.Scope, a.Scope)}
+	access := Access{Token: answer.Token, Scope: cmp.Or(answer.Scope, a.scope())}
 	if answer.Life > 0 {
 		access.Expires = asked.Add(time.Duration(answer.Life) * time.Second)
 	}

@@ -150,6 +150,7 @@ var tokenChecks = []Check{
 				t.without("the authorization server gives no client a secret")
 			}
 			c.method = authserver.AuthPost
+			t.twin(t.ordinary())
 			f := t.begin(c)
 			f.code()
 			t.expect(id, f.redeem("a token request with the secret in the body")).ToNot(beRefused())
