@@ -112,7 +112,7 @@ var secretWords = []string{"auth", "cookie", "token", "secret", "key", "passw", 
 
 // otherWords hold a part of a secret's name by chance.
 var otherWords = strings.NewReplacer("authoriz", "auth", "authoris", "auth", "author", "", "keyboard", "", "keymap", "",
-	"monkey", "", "tokenizer", "")
+	"monkey", "", "tokenizer", "", "allow-credentials", "")
 
 // secretName reports whether a name is typical of secrets.
 func secretName(name string) bool {
