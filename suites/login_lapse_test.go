@@ -27,6 +27,8 @@ type guarded struct {
 	front func(next http.Handler) http.Handler
 	open  bool // the server demands no token
 	login check.Login
+	// barred keeps the run from logging in. It may be given a token.
+	barred, given bool
 	// protect changes how the server protects itself; it may be nil.
 	protect func(p *server.Protection)
 
@@ -69,9 +71,16 @@ func (g *guarded) conduct(t *testing.T, ids ...string) (run *result.Run) {
 		if g.open {
 			s = elsewhere(handler, as)
 		}
+		endpoint, login := below(at, server.PathMCP), &g.login
+		if g.barred {
+			login = nil
+		}
+		if g.given {
+			endpoint.Header = http.Header{"Authorization": {"Bearer " + as.Issue(endpoint.URL, time.Hour)}}
+		}
 		run, _, err = suites.Run(t.Context(), suites.ServerChecks{
-			Dialer: &transport.HTTP{Endpoint: below(at, server.PathMCP)}, Login: &g.login,
-			Settings: check.Settings{CallTools: check.CallAll, ToolRoles: roles},
+			Dialer: &transport.HTTP{Endpoint: endpoint}, Login: login,
+			Settings: check.Settings{CallTools: check.CallAll, ToolRoles: roles, GivesUpAfter: time.Minute},
 		}, suites.Options{Selection: suites.Selection{Select: ids}})
 		if err != nil {
 			t.Fatal(err)

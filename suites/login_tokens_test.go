@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/proof/brief"
 	"github.com/mcpconform/mcpconform/reference/authserver"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/suites/check"
@@ -156,5 +157,34 @@ func TestLoginTokens(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestProtectedReference: a run that is told the URL alone leaves nothing inconclusive on the protected reference server
+// that the login can reach.
+func TestProtectedReference(t *testing.T) {
+	brief.WholeRuns(t)
+	options := authserver.Options{Life: 5 * time.Second, Scopes: []string{"read", "call"}, SignedTokens: true}
+	exercised := func(run *result.Run) (n int) {
+		for _, q := range run.Requirements {
+			if q.Verdict == result.Pass || q.Verdict == result.Fail || q.Verdict == result.Warn {
+				n++
+			}
+		}
+		return n
+	}
+	none := (&guarded{options: options, barred: true}).conduct(t)
+	given := (&guarded{options: options, barred: true, given: true}).conduct(t)
+	run := (&guarded{options: options, login: check.Login{SecondUser: true}}).conduct(t)
+	found(t, run)
+	for _, q := range run.Requirements {
+		if q.Verdict == result.Inconclusive {
+			t.Errorf("%s is inconclusive: %s", q.ID, q.Reason)
+		}
+	}
+	n, one, all := exercised(none), exercised(given), exercised(run)
+	t.Logf("requirements exercised: without a token %d, with one %d, with the login %d", n, one, all)
+	if n >= one || one >= all {
+		t.Error("the login was not needed")
 	}
 }

@@ -33,6 +33,7 @@ func referenceCommand() *cobra.Command {
 // listenFlags choose the transport of a server that runs by itself.
 type listenFlags struct {
 	http, sse, ws string
+	issuing       authserver.Options // of the authorization server that is served with a protected server
 }
 
 func (f *listenFlags) register(cmd *cobra.Command) {
@@ -90,7 +91,9 @@ func (f *listenFlags) serve(ctx context.Context, o server.Options, stderr io.Wri
 	origin := "http://" + l.Addr().String()
 	fmt.Fprintf(stderr, "mcpconform: serving at %s%s\n", origin, path)
 	if p := o.HTTP.Protection; p != nil && p.Verify == nil {
-		as, err := authserver.New(authserver.Options{Issuer: origin})
+		issuing := f.issuing
+		issuing.Issuer = origin
+		as, err := authserver.New(issuing)
 		if err != nil {
 			return err
 		}
@@ -114,6 +117,12 @@ func referenceServerCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var o server.Options
+			switch changed := cmd.Flags().Changed; {
+			case changed("token-life") && !protected:
+				return errors.New("--token-life needs --protected")
+			case changed("scopes") && !protected && by.Issuer == "":
+				return errors.New("--scopes needs --protected or --protected-by")
+			}
 			if protected || by.Issuer != "" {
 				if f.http == "" && f.sse == "" {
 					return errors.New("--protected and --protected-by need a server over HTTP: --http or --sse")
@@ -121,6 +130,7 @@ func referenceServerCommand() *cobra.Command {
 				o.HTTP.Protection = &server.Protection{}
 			}
 			if by.Issuer != "" {
+				by.Scopes = f.issuing.Scopes
 				by.Protect(o.HTTP.Protection)
 			}
 			return f.serve(cmd.Context(), o, cmd.ErrOrStderr())
@@ -131,6 +141,10 @@ func referenceServerCommand() *cobra.Command {
 		"require access tokens, and serve as the authorization server that issues them to everybody")
 	cmd.Flags().StringVar(&by.Issuer, "protected-by", "",
 		"require access tokens of the authorization server with this issuer `URL`, which have to be JWTs (RFC 9068)")
+	cmd.Flags().StringSliceVar(&f.issuing.Scopes, "scopes", nil,
+		"with access tokens: name these `SCOPE,...`, and require the last one for tool calls")
+	cmd.Flags().DurationVar(&f.issuing.Life, "token-life", time.Hour,
+		"with --protected: how long an access token is valid")
 	cmd.MarkFlagsMutuallyExclusive("protected", "protected-by")
 	return cmd
 }

@@ -36,6 +36,8 @@ func (f *authorizationServerFlags) register(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.redirects, "redirect-uri", nil, "a redirect `URI` of --client-id, repeatable")
 	flags.BoolVar(&f.options.NoRegistration, "no-registration", false, "register no clients")
 	flags.BoolVar(&f.options.NoRefresh, "no-refresh", false, "issue no refresh tokens")
+	flags.StringSliceVar(&f.options.Scopes, "scopes", nil,
+		"know these `SCOPE,...`, which a token has unless fewer are asked for")
 	flags.DurationVar(&f.options.Life, "token-life", time.Hour, "how long an access token is valid")
 	choose(cmd, &f.options.TokenAuth, "token-auth", "",
 		"offer only this method of client authentication (default: all)",

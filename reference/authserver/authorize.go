@@ -1,10 +1,12 @@
 package authserver
 
 import (
+	"cmp"
 	"crypto/rand"
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -67,9 +69,13 @@ func (x *httpCall) unauthorized() string {
 		return "invalid_request"
 	case ask.Get("resource") == "" && s.keeps(ResourceRequired):
 		return "invalid_target"
+	case len(s.options.Scopes) > 0 && slices.ContainsFunc(strings.Fields(ask.Get("scope")), s.unknownScope):
+		return "invalid_scope"
 	}
 	return ""
 }
+
+func (s *Server) unknownScope(scope string) bool { return !slices.Contains(s.options.Scopes, scope) }
 
 // repeated reports whether a parameter occurs more than once. There may be several resources (RFC 8707, section 2).
 func repeated(values url.Values) bool {
@@ -93,7 +99,7 @@ func (s *Server) code(c Client, ask url.Values) string {
 	bound(s.codes)
 	s.codes[code] = grant{
 		client: c.ID, redirect: ask.Get("redirect_uri"), challenge: challenge, resource: ask.Get("resource"),
-		family: code, expires: time.Now().Add(time.Minute),
+		scope: cmp.Or(ask.Get("scope"), strings.Join(s.options.Scopes, " ")), family: code, expires: time.Now().Add(time.Minute),
 	}
 	return code
 }

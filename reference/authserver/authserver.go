@@ -37,6 +37,8 @@ type Options struct {
 	// TokenAuth is the only method of client authentication that the token endpoint
 	// offers, one of those of [Methods]; "" offers all of them.
 	TokenAuth string
+	// Scopes are those that the server knows, and that a token has unless fewer are asked for. None: there are no scopes.
+	Scopes []string
 	// Life of an access token; zero is an hour.
 	Life time.Duration
 	// Lenient accepts requests that lack a parameter, so that the rest of the flow can be judged as well. The
@@ -200,6 +202,7 @@ type grant struct {
 	redirect  string
 	challenge string
 	resource  string
+	scope     string
 	family    string // of all that comes from one code
 	used      bool   // a code, or a refresh token
 	expires   time.Time
@@ -249,7 +252,8 @@ func (s *Server) Issue(resource string, life time.Duration) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	token := rand.Text()
-	s.tokens[token] = grant{resource: resource, expires: time.Now().Add(life)}
+	s.tokens[token] = grant{resource: resource, scope: strings.Join(s.options.Scopes, " "),
+		expires: time.Now().Add(life)}
 	return token
 }
 
@@ -284,6 +288,13 @@ func (s *Server) User(token string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.tokens[token].client
+}
+
+// scope returns what a token allows.
+func (s *Server) scope(token string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tokens[token].scope
 }
 
 func (g grant) good() bool { return !g.revoked && time.Now().Before(g.expires) }
@@ -386,6 +397,9 @@ func (x *httpCall) metadata() {
 	}
 	if !s.options.NoRegistration {
 		document["registration_endpoint"] = s.endpoint(pathRegister)
+	}
+	if len(s.options.Scopes) > 0 {
+		document["scopes_supported"] = s.options.Scopes
 	}
 	if s.options.Metadata != nil {
 		s.options.Metadata(document)

@@ -213,7 +213,8 @@ func TestVerifier(t *testing.T) {
 	defer site.Close()
 	other := begin(t, authserver.Options{SignedTokens: true})
 	var err error
-	if as, err = authserver.New(authserver.Options{Issuer: site.URL, SignedTokens: true, Life: time.Minute}); err != nil {
+	if as, err = authserver.New(authserver.Options{Issuer: site.URL, SignedTokens: true, Life: time.Minute,
+		Scopes: []string{"read", "call"}}); err != nil {
 		t.Fatal(err)
 	}
 	token := func(s *authserver.Server) string {
@@ -227,8 +228,14 @@ func TestVerifier(t *testing.T) {
 		return answer["access_token"].(string)
 	}
 	var p server.Protection
-	(&authserver.Verifier{Issuer: site.URL}).Protect(&p)
+	(&authserver.Verifier{Issuer: site.URL, Scopes: []string{"read", "call"}}).Protect(&p)
 	good := token(as)
+	if !p.Allows(good, "tools/call") || p.Allows("opaque", "tools/call") || !p.Allows("opaque", "ping") {
+		t.Error("the last scope does not decide on tool calls")
+	}
+	if p.User(good) == "" || p.User(good) == p.User(token(as)) {
+		t.Error("two clients have the same user, or none")
+	}
 	r := httptest.NewRequest(http.MethodPost, resource, nil)
 	for _, tt := range []struct {
 		name, token, resource string

@@ -2,6 +2,8 @@ package authserver
 
 import (
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/server"
 )
@@ -21,7 +23,25 @@ func (s *Server) Protect(p *server.Protection, sameOrigin bool) {
 		return before(token, resource, r)
 	}
 	p.User = s.User
+	limit(p, s.options.Scopes, s.scope)
 	if sameOrigin {
 		p.Elsewhere = s
+	}
+}
+
+// limit has a server name scopes in its metadata, and demand the last one of them for tool calls.
+func limit(p *server.Protection, scopes []string, of func(token string) string) {
+	if len(scopes) == 0 {
+		return
+	}
+	before := p.Metadata
+	p.Metadata = func(document map[string]any) {
+		document["scopes_supported"] = scopes
+		if before != nil {
+			before(document)
+		}
+	}
+	p.Allows = func(token, method string) bool {
+		return method != "tools/call" || slices.Contains(strings.Fields(of(token)), scopes[len(scopes)-1])
 	}
 }

@@ -163,6 +163,9 @@ func (x *httpCall) issue(c Client, g grant, form url.Values) {
 	answer := map[string]any{
 		"access_token": token, "token_type": "Bearer", "expires_in": int(s.options.Life / time.Second),
 	}
+	if len(s.options.Scopes) > 0 {
+		answer["scope"] = g.scope
+	}
 	switch {
 	case s.options.NoRefresh:
 	case !s.keeps(RefreshRotated) && form.Get("refresh_token") != "":
@@ -183,8 +186,8 @@ func (s *Server) sign(c Client, g grant) string {
 		audience = s.options.Issuer
 	}
 	token, err := jwt.Signed(s.signer).Claims(map[string]any{
-		"iss": s.options.Issuer, "sub": "user", "aud": audience, "client_id": c.ID, "jti": rand.Text(),
-		"iat": time.Now().Unix(), "exp": g.expires.Unix(),
+		"iss": s.options.Issuer, "sub": c.ID, "aud": audience, "client_id": c.ID, "jti": rand.Text(),
+		"iat": time.Now().Unix(), "exp": g.expires.Unix(), "scope": g.scope,
 	}).Serialize()
 	if err != nil {
 		return rand.Text() // never with this key

@@ -22,6 +22,8 @@ import (
 // metadata of the issuer. It is safe for concurrent use.
 type Verifier struct {
 	Issuer string
+	// Scopes are those that a server demands: the last one for tool calls. None: it demands none.
+	Scopes []string
 	// Client makes the requests; nil is that of net/http with a time limit.
 	Client *http.Client
 
@@ -44,6 +46,22 @@ func (v *Verifier) Protect(p *server.Protection) {
 		}
 		return nil
 	}
+	p.User = func(token string) string { return claimsOf(token).Subject }
+	limit(p, v.Scopes, func(token string) string { return claimsOf(token).Scope })
+}
+
+// scoped are the claims of an access token (RFC 9068, section 2.2).
+type scoped struct {
+	jwt.Claims
+	Scope string `json:"scope"`
+}
+
+// claimsOf returns the claims of a token that was verified before.
+func claimsOf(token string) (c scoped) {
+	if signed, err := jwt.ParseSigned(token, signatures); err == nil {
+		_ = signed.UnsafeClaimsWithoutVerification(&c)
+	}
+	return c
 }
 
 // verify says why a token is not one of the issuer for a resource that is valid now.

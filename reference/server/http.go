@@ -333,7 +333,7 @@ func (h *HTTPServer) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	m := x.find()
 	x.begin()
-	if x.refuseForeign() || x.unauthorized() {
+	if x.refuseForeign() || x.unauthorized(m) {
 		return
 	}
 	if x.session != nil && x.session.user != x.user {

@@ -69,7 +69,7 @@ func (x *httpCall) serveLegacy() {
 		x.recorder = h.newRecorder(transport.NameSSE, false)
 	}
 	x.begin()
-	if x.refuseForeign() || x.unauthorized() {
+	if x.refuseForeign() || x.unauthorized(nil) {
 		return
 	}
 	switch {

@@ -25,6 +25,8 @@ type Protection struct {
 	// User returns the user whom a valid token stands for. A session serves the user alone who has begun it
 	// (basic/security_best_practices#session-hijacking). Nil: users are not told apart.
 	User func(token string) string
+	// Allows reports whether the scope of a valid token allows a request over Streamable HTTP; it may be nil.
+	Allows func(token, method string) bool
 	// MetadataPath is where the resource metadata are; "" is the well-known
 	// address that belongs to the resource (RFC 9728, section 3.1).
 	MetadataPath string
@@ -154,9 +156,9 @@ func (x *httpCall) serveResourceMetadata(p *Protection) {
 	x.reply(ResourceMetadata, http.StatusOK, http.Header{"Content-Type": {typeJSON}}, jsonOf(document))
 }
 
-// unauthorized refuses a request without a valid access token
-// (basic/authorization#token-handling).
-func (x *httpCall) unauthorized() (done bool) {
+// unauthorized refuses a request without a valid access token (basic/authorization#token-handling), or with one whose
+// scope does not allow the message that it carries.
+func (x *httpCall) unauthorized(m *wire.Message) (done bool) {
 	p := x.http.server.options.HTTP.Protection
 	if p == nil {
 		return false
@@ -174,6 +176,9 @@ func (x *httpCall) unauthorized() (done bool) {
 			"the Authorization header does not hold an access token"})
 	}
 	d := p.Verify(token, x.resource(p), x.r)
+	if d == nil && p.Allows != nil && m != nil && !p.Allows(token, m.Method) {
+		d = InsufficientScope
+	}
 	switch {
 	case d == nil:
 		if p.User != nil {

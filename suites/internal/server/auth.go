@@ -502,14 +502,18 @@ func tryAuthorizationAt(t *check.T, path, authorization string) *transport.Respo
 }
 
 // needsToken returns the request, beyond initialize, that needs authorization: of the
-// first method that the user names, or of the one that was refused. Its params are
-// such that it works as far as the lists of the server tell. It has no method if the
-// session itself needs authorization.
+// first method that the user names, or of the one that was refused. It has no method if
+// the session itself needs authorization.
 func needsToken(t *check.T) check.RPC {
 	method := t.Target.Unauthorized
 	if methods := t.Target.Settings.Authorization.Methods; len(methods) > 0 {
 		method = methods[0]
 	}
+	return requestOf(t, method)
+}
+
+// requestOf returns a request whose params are such that it works, as far as the lists of the server tell.
+func requestOf(t *check.T, method string) check.RPC {
 	request := check.RPC{Method: method}
 	switch method {
 	case "tools/call":

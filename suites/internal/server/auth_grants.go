@@ -128,13 +128,16 @@ func refusedForScope(t *check.T, id string, access client.Access) bool {
 	if r.Status == http.StatusUnauthorized {
 		return false // the token may be of no use here for another reason than its scope
 	}
-	for n, method := range t.Target.Methods() {
+	for n, method := range append(t.Target.Methods(), "tools/call") {
 		if r.Status/100 != 2 {
 			break
 		}
+		if method == "tools/call" && len(t.Target.Tools()) == 0 {
+			continue
+		}
 		t.Clear()
 		r = t.DoOn(conn, transport.Request{Deliberate: []string{"*"},
-			Body: rpc(wire.IntID(int64(n)+2), check.RPC{Method: method})})
+			Body: rpc(wire.IntID(int64(n)+2), requestOf(t, method))})
 	}
 	if r.Status/100 == 2 {
 		return false
