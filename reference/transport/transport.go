@@ -42,6 +42,15 @@ func Loopback(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
+// Private reports whether a host, without a port, belongs to a private network.
+func Private(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	if err == nil {
+		return ip.IsPrivate() || ip.IsLinkLocalUnicast()
+	}
+	return !strings.Contains(host, ".") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal")
+}
+
 // Outgoing is one message to send.
 type Outgoing struct {
 	Raw []byte

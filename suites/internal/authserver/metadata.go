@@ -2,7 +2,6 @@ package authserver
 
 import (
 	"fmt"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -150,8 +149,7 @@ func (t *T) plainHTTP(name string, u *url.URL) {
 		return
 	}
 	message := "the " + name + " is at " + wire.Quote(u.Scheme+"://"+u.Host, 120) + ", without TLS"
-	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && ip.IsPrivate() || err != nil &&
-		!strings.Contains(u.Hostname(), ".") {
+	if transport.Private(u.Hostname()) {
 		t.Warn("auth.as.https", party, message, t.document.events...) // a public front may stand before it
 		return
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -232,20 +231,11 @@ func plainHTTP(t *check.T, id, what string, u *url.URL) {
 		return
 	}
 	message := what + " " + wire.Quote(u.Scheme+"://"+u.Host, 120) + ", without TLS"
-	if inner(u.Hostname()) {
-		t.Warning(id, message)
+	if transport.Private(u.Hostname()) {
+		t.Warning(id, message) // a public front may stand before it
 		return
 	}
 	t.Violation(id, message)
-}
-
-// inner reports whether a host belongs to a private network. A public front may stand before it.
-func inner(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	if err == nil {
-		return ip.IsPrivate() || ip.IsLinkLocalUnicast()
-	}
-	return !strings.Contains(host, ".") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal")
 }
 
 // maxIssuers is how many authorization servers are looked at.
