@@ -69,7 +69,11 @@ func TestIncompleteClients(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			run := conducted(t, suites.ClientScenarios{Transport: transport.NameHTTP, Authorizes: tt.authorizes, Launch: inProcess(tt.run)}, suites.Options{Timeout: 20 * time.Second})
+			options := suites.Options{Timeout: 20 * time.Second}
+			if tt.authorizes { // without the requirement that fails for that
+				options.Selection.Skip = []string{"auth.client.handles-401"}
+			}
+			run := conducted(t, suites.ClientScenarios{Transport: transport.NameHTTP, Authorizes: tt.authorizes, Launch: inProcess(tt.run)}, options)
 			if run.Verdict != result.Incomplete || !strings.Contains(run.Reason, tt.want) {
 				t.Errorf("the verdict is %s: %s; want %s", run.Verdict, run.Reason, tt.want)
 				for id, v := range verdicts(run) {
