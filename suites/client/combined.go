@@ -206,7 +206,8 @@ func (r *combinedRun) judge(baseline, authBaseline *T) {
 	c := r.t.continuation()
 	r.satisfied = r.t.Ending.Exit != nil && r.undisturbed() && c.worked
 	for _, t := range r.members {
-		t.Conversations, t.Ending, t.Baseline, t.Folder, t.courses = r.t.Conversations, r.t.Ending, baseline, r.t.Folder, r.t.courses
+		t.Conversations, t.Ending, t.Baseline = r.t.Conversations, r.t.Ending, baseline
+		t.Folder, t.Notes = r.t.Folder, r.t.Notes
 		t.Flow, t.AuthorizationBaseline = r.t.Flow, authBaseline
 		t.judge()
 	}

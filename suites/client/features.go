@@ -115,7 +115,7 @@ var featureScenarios = []*Scenario{
 		},
 	},
 	{
-		Name: progressed, Families: []string{"progress-values"}, Narrows: "progress-values",
+		Name: progressed, Families: []string{"progress-values"}, Smaller: narrowed("progress-values"),
 		Requirements: []string{
 			"progress.notify", "progress.value-float", "progress.total-float", "progress.frequency",
 			"progress.omit-total", "progress.none",

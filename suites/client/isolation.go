@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
-	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
 
@@ -75,49 +74,22 @@ func (e *Engine) repeat(ctx context.Context, t *T) *T {
 	return again
 }
 
-// narrowed repeats a scenario that the client did not survive, to find the member of a family that stops it; the
-// server sends all members at once. It runs the scenario without them, with one half of them, and with half of those,
-// until one is left. It returns the run with the fewest members that still stops the client.
-func (e *Engine) narrowed(ctx context.Context, t *T) *T {
-	stopped := func(t *T) bool {
-		ok, decided, _ := t.Continued()
-		return decided && !ok && t.accused()
-	}
-	name := t.Scenario.Narrows
-	if name == "" || !stopped(t) || t.Ending.Attended {
+// smaller returns the run of a scenario with the smallest part of its stimuli that shows what the run has found. That
+// the client hangs is known.
+func (e *Engine) smaller(ctx context.Context, t *T) *T {
+	if t.Scenario.Smaller == nil {
 		return t
 	}
-	with := func(members []family.Member) *T { // nil if nothing is shown
+	return t.Scenario.Smaller(t, func(limit func(*T)) *T {
 		again := e.fresh(t)
-		only := []string{}
-		for _, m := range members {
-			only = append(only, m.Is)
-		}
-		again.Choice.Only, again.confirms = map[string][]string{name: only}, false // that it hangs is known
+		again.confirms = false
+		limit(again)
 		if !e.launchedAgain(ctx, again) {
 			return nil
 		}
-		if again.judge(); !stopped(again) {
-			return nil
-		}
+		again.judge()
 		return again
-	}
-	if plain := with(nil); plain != nil {
-		return plain
-	}
-	least, members := t, t.Choice.Draw(name, t.Scenario.Name)[1:]
-	for len(members) > 0 {
-		half, rest := members[:(len(members)+1)/2], members[(len(members)+1)/2:]
-		switch again := with(half); {
-		case again == nil:
-			members = rest
-		case len(half) == 1:
-			return again
-		default:
-			least, members = again, half
-		}
-	}
-	return least
+	})
 }
 
 // fresh returns the run of a scenario that follows on another.
@@ -189,7 +161,7 @@ func spoke(events []*wire.Event) bool {
 
 // keep takes the outcome of a scenario. It may only run parts of the scenario again, to find a smaller cause.
 func (e *Engine) keep(ctx context.Context, i int, t *T) {
-	e.finish(i, e.shortened(ctx, e.narrowed(ctx, t)))
+	e.finish(i, e.smaller(ctx, t))
 }
 
 // finish records the outcome of a scenario and reports it. Nothing else does so.

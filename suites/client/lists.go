@@ -119,7 +119,7 @@ var listScenarios = []*Scenario{
 		},
 	},
 	{
-		Name: schemas, Families: []string{"tool-schemas"}, Narrows: "tool-schemas",
+		Name: schemas, Families: []string{"tool-schemas"}, Smaller: narrowed("tool-schemas"),
 		Requirements: []string{"tools.input-schema.any-keyword"},
 		Needs:        "the client did not request the list of tools",
 		Options:      schematic,
@@ -531,7 +531,7 @@ const schemas = "lists/schemas"
 // offered says in words which members of the scenario's family the server sent besides the plain one. It puts one
 // before a single member, and several before more.
 func (t *T) offered(one, several string) string {
-	all := t.Choice.Draw(t.Scenario.Narrows, t.Scenario.Name)
+	all := t.Choice.Draw(t.Scenario.Families[0], t.Scenario.Name)
 	members := all[1:]
 	switch len(members) {
 	case 0:

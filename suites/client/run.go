@@ -297,7 +297,7 @@ func (e *Engine) alone(ctx context.Context, u unit, launch func(*T)) {
 // newRun returns the run of a scenario before it begins.
 func (e *Engine) newRun(s *Scenario) *T {
 	return &T{Scenario: s, Transport: e.Transport, Authorizes: e.Authorizes, GivesUpAfter: e.GivesUpAfter,
-		Choice: e.Choice, second: e.second}
+		Timeout: e.Timeout, Choice: e.Choice, second: e.second}
 }
 
 // awaitBaselines waits for the ends of the baselines of a scenario.
@@ -384,6 +384,12 @@ func (t *T) judge() {
 		}
 	}()
 	t.Scenario.Judge(t)
+}
+
+// judgeAgain forgets what was recorded, and judges once more.
+func (t *T) judgeAgain() {
+	t.rec = nil
+	t.judge()
 }
 
 // accused reports whether the scenario has findings.
@@ -543,8 +549,8 @@ func (e *Engine) launch(ctx context.Context, t *T, w *waiter) (beside bool, err 
 func (e *Engine) prepare(t *T) (run *ScenarioRun, dir string, remove func(), err error) {
 	patience := min(5*time.Second, e.Timeout/3)
 	run = &ScenarioRun{Scenario: t.Scenario, Patience: patience, UserPatience: patience, Choice: t.Choice,
-		courses: new(courses), part: t.part}
-	t.courses, t.left = run.courses, &run.left
+		Part: t.Part, Notes: new(Notes)}
+	t.Notes, t.left = run.Notes, &run.left
 	if dir, remove, err = transport.TempDir(); err != nil {
 		return run, "", func() {}, fmt.Errorf("make a folder for the client: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,7 +18,6 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 	"github.com/mcpconform/mcpconform/suites/internal/match"
-	"github.com/mcpconform/mcpconform/suites/internal/model"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -32,9 +32,10 @@ type Scenario struct {
 	Shows []string
 	// Families are those of the stimuli that the scenario draws.
 	Families []string
-	// Narrows names one of the families whose members come all at once. After a finding, the scenario runs again with
-	// parts of them until one is left.
-	Narrows string
+	// Smaller runs the scenario again with parts of its stimuli, after a finding that no more than a part of them may
+	// have caused. It returns the run with the smallest part that shows the same, or the one that it was given. It is
+	// nil if the scenario has no parts.
+	Smaller func(t *T, again Again) *T
 	// Transports on which the scenario makes sense; none means all.
 	Transports []string
 	// UserActions tells the client the decisions of a user: topics with actions, such as
@@ -117,9 +118,38 @@ type ScenarioRun struct {
 	// remove.
 	Folder string
 
-	left    atomic.Bool // the client ended a session in the middle of a script
-	courses *courses
-	part    []model.Action // of the sequence that is run; nil for all
+	// Part and Notes are those of the [T].
+	Part  any
+	Notes *Notes
+
+	left atomic.Bool // the client ended a session in the middle of a script
+}
+
+// Again runs a scenario once more and judges it. limit changes the run before it begins. Again returns nil if the
+// client cannot be launched.
+type Again func(limit func(*T)) *T
+
+// Notes are what the server of a scenario notes for its judge.
+type Notes struct {
+	mu  sync.Mutex
+	all []any
+}
+
+// Add adds a note.
+func (n *Notes) Add(one any) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.all = append(n.all, one)
+}
+
+// All returns the notes. There are none if the client was not launched.
+func (n *Notes) All() []any {
+	if n == nil {
+		return nil
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.all)
 }
 
 // Ending tells how the client under test ended in a scenario.
@@ -197,12 +227,16 @@ type T struct {
 	Authorizes bool
 	// GivesUpAfter is that of the [Engine].
 	GivesUpAfter time.Duration
+	// Timeout is that of the [Engine].
+	Timeout time.Duration
 	// Choice is that of the [ScenarioRun].
 	Choice family.Choice
+	// Part is the part of the stimuli that the scenario is limited to; nil for all.
+	Part any
+	// Notes are what the scenario's server noted for its judge; nil if the client was not launched.
+	Notes *Notes
 
-	left    *atomic.Bool   // of the ScenarioRun; nil if the client was not launched
-	courses *courses       // of the ScenarioRun
-	part    []model.Action // of the sequence that is run; nil for all
+	left *atomic.Bool // of the ScenarioRun; nil if the client was not launched
 
 	second    func() *T     // another run of the baseline, which is made when it is first asked for and may be nil; nil if there can be none
 	continued *continuation // what Continued has found; nil before

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -34,9 +33,13 @@ var sequenceScenarios = []*Scenario{{
 	},
 	Needs: needsToAsk,
 	Options: func(run *ScenarioRun) server.Options {
-		return Scripted(func(a *Asker) { run.courses.add(runSequence(a, run.part)) })(run)
+		return Scripted(func(a *Asker) {
+			part, _ := run.Part.([]model.Action)
+			run.Notes.Add(new(runSequence(a, part)))
+		})(run)
 	},
-	Judge: judgeSequences,
+	Judge:   judgeSequences,
+	Smaller: shortened,
 }}
 
 // asked is a request to the client, with its answer to the request alone.
@@ -142,45 +145,24 @@ type sent struct {
 	began time.Time
 }
 
-// courses holds the outcomes of the sequences of a scenario run. Each session runs one sequence.
-type courses struct {
-	mu  sync.Mutex
-	all []course
-}
-
-func (c *courses) add(one course) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.all = append(c.all, one)
-}
-
-func (c *courses) list() []course {
-	if c == nil {
-		return nil // the client was not launched
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.all)
-}
-
-// fatal returns the first course after which the client was gone or answered nothing any more, or nil.
-func (c *courses) fatal() *course {
-	all := c.list()
-	if i := slices.IndexFunc(all, func(one course) bool { return one.fatal != nil }); i >= 0 {
-		return &all[i]
-	}
-	return nil
-}
-
-// excuse takes back the faults of courses in which the client lost a capability.
-func (c *courses) excuse() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for i := range c.all {
-		if c.all[i].unserved {
-			c.all[i].stumble = nil
+// courses returns the outcomes of the sequences of a scenario run. Each session runs one sequence.
+func courses(t *T) []*course {
+	var all []*course
+	for _, one := range t.Notes.All() {
+		if c, ok := one.(*course); ok {
+			all = append(all, c)
 		}
 	}
+	return all
+}
+
+// fatalCourse returns the first course after which the client was gone or answered nothing any more, or nil.
+func fatalCourse(t *T) *course {
+	all := courses(t)
+	if i := slices.IndexFunc(all, func(one *course) bool { return one.fatal != nil }); i >= 0 {
+		return all[i]
+	}
+	return nil
 }
 
 // runSequence runs a sequence in a session: the one of this seed, or part if that is given. It repeats a faulty
@@ -647,7 +629,7 @@ func (p *sequencer) describe(sequence []model.Action) string {
 
 // judgeSequences judges the outcomes of the sequences.
 func judgeSequences(t *T) {
-	for _, c := range t.courses.list() {
+	for _, c := range courses(t) {
 		switch gone := t.gone(); {
 		case c.stumble != nil && c.stumble.warns:
 			t.Warning(c.stumble.requirement, c.stumble.message(), c.stumble.events...)
@@ -680,48 +662,49 @@ const mostShortenings = 12
 // shortened repeats a scenario with parts of a sequence after which the client was gone, answered nothing any more or
 // had lost a capability. It returns the run with the smallest part that has the same effect. The loss of a capability
 // counts only if it comes again, and does not come from the number of requests.
-func (e *Engine) shortened(ctx context.Context, t *T) *T {
-	c := t.courses.fatal()
+func shortened(t *T, again Again) *T {
+	c := fatalCourse(t)
 	if c == nil || !t.accused() {
 		return t
 	}
 	least := t
-	if !t.Ending.Attended && (!c.unserved || e.servesAll(ctx, t, c.asked)) {
-		least = e.smallest(ctx, t, c)
+	if !t.Ending.Attended && (!c.unserved || servesAll(again, c.asked)) {
+		least = smallest(t, again, c)
 	}
 	if c.unserved && least == t {
-		t.courses.excuse()
-		t.rec = nil
-		t.judge()
+		for _, c := range courses(t) {
+			if c.unserved {
+				c.stumble = nil
+			}
+		}
+		t.judgeAgain()
 	}
 	return least
 }
 
 // servesAll reports whether the client serves the requests of a user in a sequence without what else the server did.
 // A client may limit how often it asks its user (client/sampling#security-considerations).
-func (e *Engine) servesAll(ctx context.Context, t *T, asked []model.Action) bool {
-	again := e.fresh(t)
-	again.part, again.confirms = asked, false
-	return e.launchedAgain(ctx, again) && again.courses.fatal() == nil &&
-		slices.ContainsFunc(again.courses.list(), func(c course) bool { return c.served > 0 && !c.left })
+func servesAll(again Again, asked []model.Action) bool {
+	t := again(func(t *T) { t.Part = asked })
+	return t != nil && fatalCourse(t) == nil &&
+		slices.ContainsFunc(courses(t), func(c *course) bool { return c.served > 0 && !c.left })
 }
 
 // smallest repeats a scenario with smaller and smaller parts of a sequence.
-func (e *Engine) smallest(ctx context.Context, t *T, c *course) *T {
+func smallest(t *T, again Again, c *course) *T {
 	least, launches, began := t, 0, time.Now()
 	fatal := func(part []model.Action) (failed, ok bool) {
-		if launches++; launches > mostShortenings || time.Since(began) > e.Timeout {
+		if launches++; launches > mostShortenings || time.Since(began) > t.Timeout {
 			return false, false
 		}
-		again := e.fresh(t)
-		again.part, again.confirms = part, false // that it answers nothing more is known
-		if !e.launchedAgain(ctx, again) {
+		t := again(func(t *T) { t.Part = part })
+		if t == nil {
 			return false, false
 		}
-		if again.judge(); again.courses.fatal() == nil || !again.accused() {
+		if fatalCourse(t) == nil || !t.accused() {
 			return false, true
 		}
-		least = again
+		least = t
 		return true, true
 	}
 	for size := 8; ; size *= 4 {

@@ -74,7 +74,7 @@ var shownScenarios = []*Scenario{
 func (s shown) list() *Scenario {
 	use := used[s.method]
 	return &Scenario{
-		Name: s.scenario, Families: []string{s.family}, Narrows: s.family, Requirements: []string{s.requirement},
+		Name: s.scenario, Families: []string{s.family}, Smaller: narrowed(s.family), Requirements: []string{s.requirement},
 		Needs: "the client used no item of " + s.method,
 		Options: func(run *ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{
@@ -270,7 +270,7 @@ func likenesses(text string) []string {
 
 // dated is a server that dates the changes of resources and blocks of content.
 var dated = &Scenario{
-	Name: "content/dates", Families: []string{"dates"}, Narrows: "dates",
+	Name: "content/dates", Families: []string{"dates"}, Smaller: narrowed("dates"),
 	Requirements: []string{"content.annotations.optional"},
 	Needs:        "the client requested no list of resources, and called no tool",
 	Options: func(run *ScenarioRun) server.Options {

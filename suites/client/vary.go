@@ -87,3 +87,45 @@ func (t *T) passedOver(x *judge.Exchange) bool {
 				y.Response != nil
 		})
 }
+
+// narrowed returns the search for the member of a family that stops the client. The server sends all members at once.
+// The scenario runs without them, with one half of them, and with half of those, until one is left. The run with the
+// fewest members that still stops the client counts.
+func narrowed(name string) func(t *T, again Again) *T {
+	stopped := func(t *T) bool {
+		ok, decided, _ := t.Continued()
+		return decided && !ok && t.accused()
+	}
+	return func(t *T, again Again) *T {
+		if !stopped(t) || t.Ending.Attended {
+			return t
+		}
+		with := func(members []family.Member) *T { // nil if nothing is shown
+			only := []string{}
+			for _, m := range members {
+				only = append(only, m.Is)
+			}
+			t := again(func(t *T) { t.Choice.Only = map[string][]string{name: only} })
+			if t == nil || !stopped(t) {
+				return nil
+			}
+			return t
+		}
+		if plain := with(nil); plain != nil {
+			return plain
+		}
+		least, members := t, t.Choice.Draw(name, t.Scenario.Name)[1:]
+		for len(members) > 0 {
+			half, rest := members[:(len(members)+1)/2], members[(len(members)+1)/2:]
+			switch t := with(half); {
+			case t == nil:
+				members = rest
+			case len(half) == 1:
+				return t
+			default:
+				least, members = t, half
+			}
+		}
+		return least
+	}
+}
