@@ -104,13 +104,12 @@ func (s *clientRun) limit(n int) time.Duration {
 
 // specs returns one for each scenario of the transport.
 func (s *clientRun) specs() ([]*tree.Spec, error) {
-	scripted, err := ScriptScenarios(s.Scripts)
+	all, err := OrdinaryScenarios(s.Scripts)
 	if err != nil {
 		return nil, err
 	}
-	all := slices.Concat(client.Scenarios(), scripted)
 	if len(s.Scenarios) > 0 {
-		all = append(all, client.Faulty()...)
+		all = append(all, FaultScenarios()...)
 	}
 	var specs []*tree.Spec
 	for _, scenario := range all {
@@ -122,7 +121,7 @@ func (s *clientRun) specs() ([]*tree.Spec, error) {
 		s.all = append(s.all, scenario)
 		spec := s.spec(scenario.Name, scenario.Requirements, tree.Label(tree.KeySession, "scenario"))
 		s.shows(spec, scenario.Shows)
-		spec.Unit = scenario.Unit()
+		spec.Unit = unit(scenario)
 		spec.Everywhere = scenario.Name == client.Baseline ||
 			scenario.Name == client.AuthorizationBaseline // others are judged by these
 		p := &scenarioRun{done: make(chan struct{})}
@@ -142,6 +141,16 @@ func (s *clientRun) specs() ([]*tree.Spec, error) {
 	return specs, nil
 }
 
+// unit names the launch that a scenario needs: its own, or a combined one.
+func unit(s *client.Scenario) string {
+	for _, j := range client.CombinedLaunches() {
+		if slices.Contains(j.Scenarios, s.Name) {
+			return j.Title()
+		}
+	}
+	return s.Name
+}
+
 // start runs the scenarios that are left and, in any case, the baseline.
 func (s *clientRun) start(ctx context.Context, left []*tree.Spec) {
 	left = s.plainest(left, s.ruled, func(spec *tree.Spec) trial { return scenarioTrial(s.scenario(spec.Name)) })
@@ -157,6 +166,7 @@ func (s *clientRun) start(ctx context.Context, left []*tree.Spec) {
 		Trace: s.Trace, Timeout: s.Timeout, Parallel: s.Parallel,
 		Authorizes: s.Authorizes, Network: s.Network, GivesUpAfter: s.GivesUpAfter,
 		Choice: family.Choice{Seed: s.Seed, Budget: s.Budget}, Needed: s.support(left),
+		Combined: client.CombinedLaunches(),
 		Done: func(t *client.T) {
 			p := s.runs[t.Scenario.Name]
 			p.t = t

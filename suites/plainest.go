@@ -161,7 +161,7 @@ func checkTrial(c *check.Check, t *check.Target) trial {
 // scenarioTrial returns a scenario as a trial on a client. What a client does is known only when it has done it: so
 // what a scenario needs is a matter of cost.
 func scenarioTrial(s *client.Scenario) trial {
-	x := trial{name: s.Name, unit: s.Unit(), requirements: s.Requirements, patient: s.Patient}
+	x := trial{name: s.Name, unit: unit(s), requirements: s.Requirements, patient: s.Patient}
 	x.cost = 1 + costTool*len(s.After)
 	if s.Needs != "" || s.UserActions != "" {
 		x.cost += costTool

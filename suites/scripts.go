@@ -89,10 +89,10 @@ func scriptChecks(scripts []*script.Script) []*check.Check {
 	return checks
 }
 
-// ScriptScenarios returns the scenarios that run scripts against clients. The error
-// is that of a script that cannot run against them.
-func ScriptScenarios(scripts []*script.Script) ([]*client.Scenario, error) {
-	var scenarios []*client.Scenario
+// OrdinaryScenarios returns the scenarios of an ordinary run, the baseline first, and those of scripts.
+// The error is that of a script that cannot run against them.
+func OrdinaryScenarios(scripts []*script.Script) ([]*client.Scenario, error) {
+	scenarios := client.Scenarios()
 	for _, s := range scripts {
 		scenario, err := client.ScriptScenario(s, serves(s)...)
 		if err != nil {
@@ -102,3 +102,6 @@ func ScriptScenarios(scripts []*script.Script) ([]*client.Scenario, error) {
 	}
 	return scenarios, nil
 }
+
+// FaultScenarios returns the scenarios of servers with a single fault. They run only if a user names them.
+func FaultScenarios() []*client.Scenario { return client.Faulty() }

@@ -168,11 +168,11 @@ func (f *clientFlags) announce(w io.Writer, endpoints []client.Endpoint) {
 // available returns all scenarios: those that are built in, and those that run
 // the user's scripts.
 func available(scripts []*script.Script) ([]*client.Scenario, error) {
-	scripted, err := suites.ScriptScenarios(scripts)
+	scenarios, err := suites.OrdinaryScenarios(scripts)
 	if err != nil {
 		return nil, fmt.Errorf("--scripts: %w", err)
 	}
-	return append(client.Scenarios(), scripted...), nil
+	return scenarios, nil
 }
 
 func (f *clientFlags) listScenarios(w io.Writer) error {
@@ -293,7 +293,7 @@ func (f *clientFlags) known(scripts []*script.Script) error {
 	if err != nil {
 		return err
 	}
-	scenarios = append(scenarios, client.Faulty()...)
+	scenarios = append(scenarios, suites.FaultScenarios()...)
 	for _, name := range f.scenarios {
 		if !slices.ContainsFunc(scenarios, func(s *client.Scenario) bool { return s.Named(name) }) {
 			return fmt.Errorf("--scenario: no scenario is called %q; the nearest are %s; --list-scenarios lists them",

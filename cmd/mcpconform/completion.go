@@ -271,10 +271,10 @@ func counted(of map[string]int, kind string) []cobra.Completion {
 // scenarios offers those of clients; those with a single fault, of which there are
 // hundreds, once their prefix is typed.
 func scenarios(_ *cobra.Command, prefix string) []cobra.Completion {
-	list := client.Scenarios()
+	list, _ := suites.OrdinaryScenarios(nil) // only a script can be mistaken
 	var all []cobra.Completion
 	if strings.HasPrefix(prefix, client.FaultPrefix) {
-		list = append(list, client.Faulty()...)
+		list = append(list, suites.FaultScenarios()...)
 	} else {
 		all = append(all, cobra.CompletionWithDesc(client.FaultPrefix,
 			"a server with one of the faults of mcpconform mock --list"))

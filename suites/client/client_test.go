@@ -104,7 +104,7 @@ func TestCombinedLaunchesSpareOthers(t *testing.T) {
 					continue
 				}
 				// At a server of an older version the client leaves before it meets the company.
-				alone := s.Name == "faults/lists" || !slices.ContainsFunc(client.Together(s.Name), func(other string) bool {
+				alone := s.Name == "faults/lists" || !slices.ContainsFunc(together(s.Name), func(other string) bool {
 					return other != s.Name && slices.ContainsFunc(client.Scenarios(), func(o *client.Scenario) bool { return o.Name == other && o.Applies(over) })
 				})
 				got := launched[s.Name]
@@ -117,6 +117,16 @@ func TestCombinedLaunchesSpareOthers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// together returns the scenarios of a scenario's combined launch, or the scenario alone.
+func together(scenario string) []string {
+	for _, j := range client.CombinedLaunches() {
+		if slices.Contains(j.Scenarios, scenario) {
+			return j.Scenarios
+		}
+	}
+	return []string{scenario}
 }
 
 // lister lists tools and, but for the scenarios in which it forgets them, prompts.
@@ -239,7 +249,7 @@ func TestMootScenarios(t *testing.T) {
 func TestCombinedLaunchInHalves(t *testing.T) {
 	var mu sync.Mutex
 	launched := make(map[string]int)
-	conducted(t, suites.ClientScenarios{Scenarios: client.Together("lists/pages"), Launch: func(p client.Endpoint) (transport.Process, error) {
+	conducted(t, suites.ClientScenarios{Scenarios: together("lists/pages"), Launch: func(p client.Endpoint) (transport.Process, error) {
 		mu.Lock()
 		launched[p.Scenario]++
 		mu.Unlock()
@@ -284,7 +294,7 @@ func TestCombinedLaunchWithoutCulprit(t *testing.T) {
 	}
 	var mu sync.Mutex
 	launched := make(map[string]int)
-	run := conducted(t, suites.ClientScenarios{Scenarios: client.Together(culprit), Launch: func(p client.Endpoint) (transport.Process, error) {
+	run := conducted(t, suites.ClientScenarios{Scenarios: together(culprit), Launch: func(p client.Endpoint) (transport.Process, error) {
 		mu.Lock()
 		launched[p.Scenario]++
 		mu.Unlock()
@@ -297,7 +307,7 @@ func TestCombinedLaunchWithoutCulprit(t *testing.T) {
 	if found := verdicts(run); found[fault.Requirement] == "" {
 		t.Errorf("the fault is not found: %v", found)
 	}
-	for _, name := range append(client.Together(culprit), "together/pages", "together/pages/rest") {
+	for _, name := range append(together(culprit), "together/pages", "together/pages/rest") {
 		ran := launched[name] > 0
 		if want := name == culprit || strings.HasPrefix(name, "together/"); ran != want {
 			t.Errorf("the client was launched %d times for %s", launched[name], name)
@@ -755,7 +765,7 @@ func hangsOnce(t *testing.T, limit time.Duration) {
 	began := time.Now()
 	var mu sync.Mutex
 	launched := make(map[string]int)
-	run := conduct(t, suites.ClientScenarios{Network: new(memory.Network), Scenarios: client.Together(culprit), Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
+	run := conduct(t, suites.ClientScenarios{Network: new(memory.Network), Scenarios: together(culprit), Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
 		mu.Lock()
 		launched[p.Scenario]++
 		mu.Unlock()

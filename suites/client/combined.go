@@ -13,17 +13,17 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// combined is a combined launch: one server plays several scenarios at once, and none hides the subject of another.
+// Combined is a combined launch: one server plays several scenarios at once, and none hides the subject of another.
 // This saves the client's start for each of them. If the client comes through, a scenario without findings needs no
 // launch of its own. The others run in smaller combined launches or alone, and only the last run of each counts.
-type combined struct {
-	name      string
-	scenarios []string
+type Combined struct {
+	Name      string
+	Scenarios []string
 }
 
 // combinedLaunches lists the combined launches. Answers to a request that is broken on purpose are not judged.
 // Scenarios with such requests are therefore not combined with scenarios that ask the client.
-var combinedLaunches = []combined{
+var combinedLaunches = []Combined{
 	{"additions", []string{
 		"lifecycle/early-ping", "lifecycle/additions", "exchange/open-results", "exchange/requests", "lists/changed",
 		"http/sse-fields",
@@ -66,23 +66,22 @@ var combinedLaunches = []combined{
 		"auth/odd-url", "auth/well-known-redirect"}},
 }
 
-// Unit names the launch that the scenario needs: its own, or a combined one.
-func (s *Scenario) Unit() string {
-	for _, j := range combinedLaunches {
-		if slices.Contains(j.scenarios, s.Name) {
-			return j.title()
-		}
+// CombinedLaunches returns the combined launches.
+func CombinedLaunches() []Combined { return slices.Clone(combinedLaunches) }
+
+// Title is the name of the launch in place of a scenario's name. A client may tell by it whether the server is
+// protected.
+func (j Combined) Title() string {
+	if strings.HasPrefix(j.Scenarios[0], "auth/") {
+		return "auth/together/" + j.Name
 	}
-	return s.Name
+	return "together/" + j.Name
 }
 
-// title is the name of the launch in place of a scenario's name. A client may tell by it whether the server is
-// protected.
-func (j combined) title() string {
-	if strings.HasPrefix(j.scenarios[0], "auth/") {
-		return "auth/together/" + j.name
-	}
-	return "together/" + j.name
+// Among returns the scenarios of the launch that are among others.
+func (j Combined) Among(scenarios []*Scenario) []*Scenario {
+	return slices.DeleteFunc(slices.Clone(scenarios),
+		func(s *Scenario) bool { return !slices.Contains(j.Scenarios, s.Name) })
 }
 
 // combinedRun is one launch for several scenarios.
@@ -98,20 +97,14 @@ type combinedRun struct {
 // combinedRuns returns the combined launches with several scenarios to run, by the indices of the scenarios.
 func (e *Engine) combinedRuns(scenarios []*Scenario) map[int]*combinedRun {
 	runs := make(map[int]*combinedRun)
-	for _, j := range combinedLaunches {
-		var members []*Scenario
-		var at []int
-		for i, s := range scenarios {
-			if slices.Contains(j.scenarios, s.Name) {
-				members, at = append(members, s), append(at, i)
-			}
-		}
+	for _, j := range e.Combined {
+		members := j.Among(scenarios)
 		if len(members) < 2 {
 			continue
 		}
-		run := e.combinedRun(j.title(), members)
-		for _, i := range at {
-			runs[i] = run
+		run := e.combinedRun(j.Title(), members)
+		for _, s := range members {
+			runs[slices.Index(scenarios, s)] = run
 		}
 	}
 	return runs
@@ -119,9 +112,17 @@ func (e *Engine) combinedRuns(scenarios []*Scenario) map[int]*combinedRun {
 
 // combinedRun makes one launch for the scenarios.
 func (e *Engine) combinedRun(title string, scenarios []*Scenario) *combinedRun {
-	together := &Scenario{Name: title, Official: scenarios[0].Official}
-	run := &combinedRun{t: e.newRun(together), done: make(chan struct{})}
+	run := &combinedRun{t: e.newRun(Combine(title, scenarios)), done: make(chan struct{})}
 	run.t.combined = true
+	for _, s := range scenarios {
+		run.members = append(run.members, e.newRun(s))
+	}
+	return run
+}
+
+// Combine returns the scenario whose server plays several scenarios at once.
+func Combine(title string, scenarios []*Scenario) *Scenario {
+	together := &Scenario{Name: title, Official: scenarios[0].Official}
 	var parts []func(*ScenarioRun) server.Options
 	var setups []func() *AuthorizationSetup
 	for _, s := range scenarios {
@@ -132,7 +133,6 @@ func (e *Engine) combinedRun(title string, scenarios []*Scenario) *combinedRun {
 		if s.Authorization != nil {
 			setups = append(setups, s.Authorization)
 		}
-		run.members = append(run.members, e.newRun(s))
 	}
 	together.Options = func(run *ScenarioRun) server.Options {
 		var all server.Options
@@ -146,7 +146,7 @@ func (e *Engine) combinedRun(title string, scenarios []*Scenario) *combinedRun {
 	if len(setups) > 0 {
 		together.Authorization = func() *AuthorizationSetup { return protectedLike(setups) }
 	}
-	return run
+	return together
 }
 
 // fewest is the least number of scenarios for which a further combined launch is worthwhile.

@@ -81,6 +81,10 @@ func (t *T) comparedWith(base *T) continuation {
 	return c
 }
 
+// leftOut names a few of the requests that the client sends at the ordinary server and did not send here. It returns ""
+// if there are none.
+func (t *T) leftOut() string { return some(t.continuation().undone) }
+
 // deed is a request by which a client does its work, or a notification: its method and what it is about.
 type deed struct {
 	method   string

@@ -104,7 +104,7 @@ func someScenarios(t *testing.T) []string {
 		if combined[s.Name] {
 			continue
 		}
-		together := client.Together(s.Name)
+		together := together(s.Name)
 		for _, name := range together {
 			combined[name] = true
 		}

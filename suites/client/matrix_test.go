@@ -90,7 +90,7 @@ func faultyRun(ctx context.Context, f mockclient.Fault) (*result.Run, error) {
 		return nil, err
 	}
 	s := suites.ClientScenarios{
-		Transport: f.Transport(), Scenarios: client.Together(f.Scenario), Bridge: []string{self}, Network: new(memory.Network), GivesUpAfter: limit / 2,
+		Transport: f.Transport(), Scenarios: together(f.Scenario), Bridge: []string{self}, Network: new(memory.Network), GivesUpAfter: limit / 2,
 		Authorizes: strings.HasPrefix(f.Scenario, "auth/"),
 		Launch: func(p client.Endpoint) (transport.Process, error) {
 			program, err := transport.Func{Name: "faulty client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {

@@ -74,6 +74,8 @@ type Engine struct {
 	GivesUpAfter time.Duration
 	// Choice of the members of families that are sent to the client.
 	Choice family.Choice
+	// Combined are the launches that serve several scenarios at once.
+	Combined []Combined
 	// Parallel is how many clients run at a time. Zero: twice the processors.
 	Parallel int
 	// Done is called with each scenario that has ended, also by several goroutines

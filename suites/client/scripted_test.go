@@ -58,7 +58,7 @@ func TestScriptsForServers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := suites.ScriptScenarios([]*script.Script{s}); err == nil || !strings.HasPrefix(err.Error(), "s/never.md:4: never is for scripts") {
+	if _, err := suites.OrdinaryScenarios([]*script.Script{s}); err == nil || !strings.HasPrefix(err.Error(), "s/never.md:4: never is for scripts") {
 		t.Errorf("got %v", err)
 	}
 }

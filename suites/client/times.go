@@ -186,8 +186,8 @@ func judgeLate(t *T) {
 				t.Exercised(lateResponse)
 			case t.died() != "":
 				message = blame(t.died())
-			case x.Method() == "tools/call" && t.brokeOff() && len(t.continuation().undone) > 0:
-				message = blame("ended without " + some(t.continuation().undone))
+			case x.Method() == "tools/call" && t.brokeOff() && t.leftOut() != "":
+				message = blame("ended without " + t.leftOut())
 			case t.Ending.Late && !t.Ending.Busy && ordinary != nil && !t.heardSince(r):
 				message = timedOut(blame("hangs"))
 			}
