@@ -348,8 +348,8 @@ func FuzzRecorded(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	clients := readRecording(trace.Logs())
-	clients.says = slices.DeleteFunc(clients.says, func(said []*wire.Event) bool { return len(said) == 0 })
+	recorded := readRecording(trace.Logs())
+	recorded.says = slices.DeleteFunc(recorded.says, func(said []*wire.Event) bool { return len(said) == 0 })
 	all, err := schema.Catalogue()
 	if err != nil {
 		f.Fatal(err)
@@ -363,7 +363,7 @@ func FuzzRecorded(f *testing.F) {
 		one := []string{all[m.IntN(len(all))].Page}
 		for _, s := range []suites.Stimulus{
 			suites.ServerChecks{Dialer: &transport.Stdio{Launcher: servers.server(m, changes)}, Settings: check.Settings{CallTools: check.CallAll}},
-			suites.ClientScenarios{Network: new(memory.Network), Scenarios: []string{scenarios[m.IntN(len(scenarios))].Name}, Launch: clients.client(m, changes)},
+			suites.ClientScenarios{Network: new(memory.Network), Scenarios: []string{scenarios[m.IntN(len(scenarios))].Name}, Launch: recorded.client(m, changes)},
 		} {
 			o := suites.Options{Timeout: time.Second}
 			if _, server := s.(suites.ServerChecks); server {
