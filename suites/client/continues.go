@@ -154,6 +154,7 @@ func (t *T) deeds() []deed {
 	return all
 }
 
+// rootsChanged is the method with which a client tells that its roots have changed.
 const rootsChanged = "notifications/roots/list_changed"
 
 // listedBy returns the items of a list that the client has received, by their URI template, URI or name.

@@ -251,7 +251,7 @@ func changing(method, member string) server.Middleware {
 	return func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 		announced := r.Session.Value("changed "+member, func() any { return new(counter) }).(*counter)
 		serve := func() (any, *wire.Error) { return next(ctx, r) }
-		if announced.n.Load() > 0 {
+		if announced.count() > 0 {
 			serve = func() (any, *wire.Error) { return emptyBefore(method, member)(ctx, r, next) }
 		}
 		result, rpcErr := serve()

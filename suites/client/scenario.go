@@ -315,6 +315,7 @@ const (
 	needsToTell    = needsRequest + ", so the server could not send anything while it waits"
 )
 
+// recorder returns the recorder of the scenario, for what the other methods do not record.
 func (t *T) recorder() *ledger.Recorder {
 	if t.rec == nil {
 		t.rec = ledger.NewRecorder(SourcePrefix + t.Scenario.Name)
@@ -409,6 +410,7 @@ func (t *T) Requests() []*judge.Exchange {
 	return all
 }
 
+// requests returns the client's requests in a conversation after the handshake, apart from pings.
 func requests(c *judge.Conversation) []*judge.Exchange {
 	if !c.Handshaken() {
 		return nil
@@ -460,6 +462,7 @@ func lastEvents(c *judge.Conversation, n int) []*wire.Event {
 	return c.Messages[max(0, len(c.Messages)-n):]
 }
 
+// last returns the newest conversation, or nil.
 func (t *T) last() *judge.Conversation {
 	if len(t.Conversations) == 0 {
 		return nil

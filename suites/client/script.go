@@ -488,6 +488,7 @@ func (a *Asker) await(ctx context.Context, patience time.Duration, from int, id 
 // id.
 const astrayShare = 8
 
+// identifier returns the id that a script gives a request.
 func identifier(id any) wire.ID {
 	switch id := id.(type) {
 	case string:

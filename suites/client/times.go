@@ -14,10 +14,14 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
 
+// counter counts events, such as the requests of a session.
 type counter struct{ n atomic.Int64 }
 
 // next returns 0, 1, 2 …
 func (c *counter) next() int { return int(c.n.Add(1) - 1) }
+
+// count returns how many events were counted.
+func (c *counter) count() int { return int(c.n.Load()) }
 
 var timeoutRequirements = []string{
 	"lifecycle.timeout.established", "lifecycle.timeout.cancel", "lifecycle.timeout.stop-waiting",
