@@ -18,6 +18,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/client"
+	clients "github.com/mcpconform/mcpconform/suites/internal/client"
 	"github.com/mcpconform/mcpconform/suites/internal/ending"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
@@ -143,7 +144,7 @@ func (s *clientRun) specs() ([]*tree.Spec, error) {
 
 // unit names the launch that a scenario needs: its own, or a combined one.
 func unit(s *client.Scenario) string {
-	for _, j := range client.CombinedLaunches() {
+	for _, j := range clients.CombinedLaunches() {
 		if slices.Contains(j.Scenarios, s.Name) {
 			return j.Title()
 		}
@@ -166,7 +167,7 @@ func (s *clientRun) start(ctx context.Context, left []*tree.Spec) {
 		Trace: s.Trace, Timeout: s.Timeout, Parallel: s.Parallel,
 		Authorizes: s.Authorizes, Network: s.Network, GivesUpAfter: s.GivesUpAfter,
 		Choice: family.Choice{Seed: s.Seed, Budget: s.Budget}, Needed: s.support(left),
-		Combined: client.CombinedLaunches(),
+		Combined: clients.CombinedLaunches(),
 		Done: func(t *client.T) {
 			p := s.runs[t.Scenario.Name]
 			p.t = t

@@ -21,6 +21,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/client"
+	clients "github.com/mcpconform/mcpconform/suites/internal/client"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/internal/server"
 	"github.com/mcpconform/mcpconform/suites/result"
@@ -62,7 +63,7 @@ func TestFamilies(t *testing.T) {
 			drawn[name] = append(drawn[name], c.Name)
 		}
 	}
-	for _, s := range client.Scenarios() {
+	for _, s := range clients.Scenarios() {
 		for _, name := range s.Families {
 			drawn[name] = append(drawn[name], s.Name+" (clients)")
 		}
@@ -158,8 +159,8 @@ func cost(t *testing.T, name string) string {
 // scenariosDrawing returns what plays the scenarios that draw from a family, and says how long they take.
 func scenariosDrawing(t *testing.T, name string) func(choice family.Choice) time.Duration {
 	over := transport.NameHTTP
-	scenarios := client.Scenarios()[:1] // the baseline
-	for _, s := range client.Scenarios() {
+	scenarios := clients.Scenarios()[:1] // the baseline
+	for _, s := range clients.Scenarios() {
 		if slices.Contains(s.Families, name) {
 			scenarios = append(scenarios, s)
 			if !s.Applies(over) {

@@ -11,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/client"
+	clients "github.com/mcpconform/mcpconform/suites/internal/client"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 	"github.com/mcpconform/mcpconform/suites/internal/server"
 	"github.com/mcpconform/mcpconform/suites/result"
@@ -92,9 +93,9 @@ func scriptChecks(scripts []*script.Script) []*check.Check {
 // OrdinaryScenarios returns the scenarios of an ordinary run, the baseline first, and those of scripts.
 // The error is that of a script that cannot run against them.
 func OrdinaryScenarios(scripts []*script.Script) ([]*client.Scenario, error) {
-	scenarios := client.Scenarios()
+	scenarios := clients.Scenarios()
 	for _, s := range scripts {
-		scenario, err := client.ScriptScenario(s, serves(s)...)
+		scenario, err := clients.ScriptScenario(s, serves(s)...)
 		if err != nil {
 			return nil, err
 		}
@@ -104,4 +105,4 @@ func OrdinaryScenarios(scripts []*script.Script) ([]*client.Scenario, error) {
 }
 
 // FaultScenarios returns the scenarios of servers with a single fault. They run only if a user names them.
-func FaultScenarios() []*client.Scenario { return client.Faulty() }
+func FaultScenarios() []*client.Scenario { return clients.Faulty() }

@@ -7,6 +7,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/client"
+	clients "github.com/mcpconform/mcpconform/suites/internal/client"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 	"github.com/mcpconform/mcpconform/suites/internal/server"
 )
@@ -33,7 +34,7 @@ func Served(parties ...wire.Party) map[string][]string {
 	for _, c := range server.Checks() {
 		add(c.Name, wire.Server, c.Requirements...)
 	}
-	for _, s := range client.Scenarios() {
+	for _, s := range clients.Scenarios() {
 		add(client.SourcePrefix+s.Name, wire.Client, s.Requirements...)
 	}
 	return served

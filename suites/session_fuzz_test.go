@@ -27,6 +27,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
 	suiteclient "github.com/mcpconform/mcpconform/suites/client"
+	clients "github.com/mcpconform/mcpconform/suites/internal/client"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
@@ -354,7 +355,7 @@ func FuzzRecorded(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	scenarios := suiteclient.Scenarios()
+	scenarios := clients.Scenarios()
 	for seed := range uint64(8) {
 		f.Add(seed, uint8(seed))
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
 	suiteclient "github.com/mcpconform/mcpconform/suites/client"
+	clients "github.com/mcpconform/mcpconform/suites/internal/client"
 )
 
 var soak = flag.Int("soak", 0, "how many runs TestSoak makes in this process, and how many thousand messages TestSoakProxy passes on (default: a few)")
@@ -68,7 +69,7 @@ func TestSoak(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scenarios := suiteclient.Scenarios()
+	scenarios := clients.Scenarios()
 	once := func(n int) {
 		switch n % 6 {
 		case 0:

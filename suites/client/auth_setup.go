@@ -1,8 +1,10 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -37,37 +39,37 @@ type AuthorizationSetup struct {
 	Lapse bool
 	// Redirects names what is answered with a redirect to another origin: one message in the middle of a session, or
 	// token requests. Nothing is if it is "".
-	Redirects redirected
+	Redirects Redirected
 }
 
-// redirected is what is answered with a redirect to another origin.
-type redirected string
+// Redirected is what is answered with a redirect to another origin.
+type Redirected string
 
 const (
-	redirectedMessage redirected = "message"
-	redirectedToken   redirected = "token request"
+	RedirectedMessage Redirected = "message"
+	RedirectedToken   Redirected = "token request"
 )
 
 // Flow is how a client obtained a token, and how it used it. It is complete
 // once the scenario has been run.
 type Flow struct {
-	setup    *AuthorizationSetup
-	endpoint *url.URL // URL that the client was given
-	servers  []*authserver.Server
+	Setup    *AuthorizationSetup
+	Endpoint *url.URL // URL that the client was given
+	Servers  []*authserver.Server
 	logs     []*wire.Log // of the authorization servers
 	stops    []func()    // stop the servers that were started
 
 	mu        sync.Mutex
 	exchanges []Step
 	shown     []Shown
-	documents []*wire.Event       // requests to the protected server for metadata documents
-	statuses  map[*wire.Event]int // of the answers to these requests
+	Documents []*wire.Event       // requests to the protected server for metadata documents
+	Statuses  map[*wire.Event]int // of the answers to these requests
 	posts     int                 // messages with a valid token since the tokens lapsed last
-	lapses    int                 // how often the tokens have lapsed
+	Lapses    int                 // how often the tokens have lapsed
 
 	target     string      // of the redirect, or ""
-	redirected bool        // a message was answered with the redirect
-	followed   *wire.Event // the first request at the target that shows a token or a code
+	Redirected bool        // a message was answered with the redirect
+	Followed   *wire.Event // the first request at the target that shows a token or a code
 }
 
 // Step is one request to an authorization server.
@@ -96,7 +98,7 @@ const mostLapses = 2
 // authorization servers. The function that it returns stops them.
 func (e *Engine) protect(ctx context.Context, setup *AuthorizationSetup, endpoint *Endpoint, o *server.Options,
 	label string) (*Flow, func(), error) {
-	f := &Flow{setup: setup}
+	f := &Flow{Setup: setup}
 	protection := setup.Protection
 	mine, err := url.Parse(endpoint.URL)
 	if err == nil && setup.Redirects != "" {
@@ -128,7 +130,7 @@ func (e *Engine) protect(ctx context.Context, setup *AuthorizationSetup, endpoin
 		return f.watch(next)
 	}
 	endpoint.URL = given.String()
-	f.endpoint = &given
+	f.Endpoint = &given
 	return f, f.stop, nil
 }
 
@@ -158,13 +160,13 @@ func (e *Engine) serveTarget(ctx context.Context, f *Flow, label string) error {
 // serveIssuers starts the authorization servers, which the protected server trusts from then on. host is that of the
 // protected server.
 func (e *Engine) serveIssuers(ctx context.Context, f *Flow, protection *server.Protection, host, label string) error {
-	options := f.setup.Servers
+	options := f.Setup.Servers
 	if len(options) == 0 {
 		options = []authserver.Options{{}}
 	}
 	for i, so := range options {
 		listener := net.Listener(nil)
-		if !f.setup.Together {
+		if !f.Setup.Together {
 			var err error
 			if listener, err = e.listen(); err != nil {
 				return fmt.Errorf("listen as authorization server: %w", err)
@@ -176,19 +178,19 @@ func (e *Engine) serveIssuers(ctx context.Context, f *Flow, protection *server.P
 		so.Log = e.Trace.Connect(transport.NameOAuth, label)
 		f.logs = append(f.logs, so.Log)
 		so.Seen = func(x authserver.Call) { f.step(Step{Call: x, Server: i}) }
-		if f.setup.Redirects == redirectedToken {
+		if f.Setup.Redirects == RedirectedToken {
 			so.Faults.Answer = f.redirectsToken
 		}
-		if f.setup.Client != nil {
-			so.Clients = append(so.Clients, *f.setup.Client)
+		if f.Setup.Client != nil {
+			so.Clients = append(so.Clients, *f.Setup.Client)
 		}
 		as, err := authserver.New(so)
 		if err != nil {
 			return err
 		}
-		f.servers = append(f.servers, as)
+		f.Servers = append(f.Servers, as)
 		protection.Issuers = append(protection.Issuers, as.Issuer())
-		if f.setup.Together {
+		if f.Setup.Together {
 			protection.Elsewhere = as
 		} else {
 			f.stops = append(f.stops, serveHandler(ctx, listener, as))
@@ -223,7 +225,7 @@ func serveHandler(ctx context.Context, l net.Listener, h http.Handler) (stop fun
 func (f *Flow) step(s Step) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s.Lapses = f.lapses
+	s.Lapses = f.Lapses
 	if len(f.exchanges) < maxSteps {
 		f.exchanges = append(f.exchanges, s)
 	}
@@ -231,25 +233,25 @@ func (f *Flow) step(s Step) {
 
 // issued reports whether one of the authorization servers has issued a token.
 func (f *Flow) issued(token string) bool {
-	return slices.ContainsFunc(f.servers, func(s *authserver.Server) bool { return s.Issued(token) })
+	return slices.ContainsFunc(f.Servers, func(s *authserver.Server) bool { return s.Issued(token) })
 }
 
 // verify accepts the tokens of the scenario's authorization servers, also those for
 // another resource, so that the rest of the flow can be judged.
 func (f *Flow) verify(token, _ string, r *http.Request) *server.Denial {
 	good := func() bool {
-		return slices.ContainsFunc(f.servers, func(s *authserver.Server) bool { return s.Good(token) })
+		return slices.ContainsFunc(f.Servers, func(s *authserver.Server) bool { return s.Good(token) })
 	}
 	f.mu.Lock()
-	if f.setup.Lapse && f.lapses < mostLapses && r.Method == http.MethodPost && good() {
+	if f.Setup.Lapse && f.Lapses < mostLapses && r.Method == http.MethodPost && good() {
 		if f.posts++; f.posts == handshakePosts+1 {
-			f.posts, f.lapses = 0, f.lapses+1
-			for _, s := range f.servers {
+			f.posts, f.Lapses = 0, f.Lapses+1
+			for _, s := range f.Servers {
 				s.Revoke()
 			}
 		}
 	}
-	lapsed := f.lapses > 0
+	lapsed := f.Lapses > 0
 	f.mu.Unlock()
 	if lapsed && r.Method == http.MethodGet && f.issued(token) {
 		return nil // a client whose listening stream is refused beside its request may authorize twice at the same time
@@ -263,7 +265,7 @@ func (f *Flow) verify(token, _ string, r *http.Request) *server.Denial {
 // watch records where each request carries tokens.
 func (f *Flow) watch(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := peek(w, r) // the server sees the error, too
+		body, _ := PeekBody(w, r) // the server sees the error, too
 		f.note(r, string(body))
 		if f.redirects(r, body) {
 			http.Redirect(w, r, f.target+r.URL.Path, http.StatusTemporaryRedirect)
@@ -277,18 +279,18 @@ func (f *Flow) watch(next http.Handler) http.Handler {
 // the first one with a token that belongs neither to the handshake nor to liveness.
 func (f *Flow) redirects(r *http.Request, body []byte) bool {
 	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if f.setup.Redirects != redirectedMessage || r.Method != http.MethodPost || !f.issued(token) {
+	if f.Setup.Redirects != RedirectedMessage || r.Method != http.MethodPost || !f.issued(token) {
 		return false
 	}
-	if m := wire.Parse(body); m.Kind != wire.Request || !operation(m.Method) {
+	if m := wire.Parse(body); m.Kind != wire.Request || !IsOperation(m.Method) {
 		return false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.redirected {
+	if f.Redirected {
 		return false
 	}
-	f.redirected = true
+	f.Redirected = true
 	return true
 }
 
@@ -296,7 +298,7 @@ func (f *Flow) redirects(r *http.Request, body []byte) bool {
 func (f *Flow) wasRedirected() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.redirected
+	return f.Redirected
 }
 
 // redirectsToken redirects a token request to the other origin, where it would be the same request (RFC 9110,
@@ -314,21 +316,21 @@ func (f *Flow) redirectsToken(c authserver.Call, status int, header http.Header,
 // and bodies, which may hold a token or a code.
 func (f *Flow) elsewhere(log *wire.Log) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := peek(w, r)
+		body, _ := PeekBody(w, r)
 		sent := []string{r.URL.RawQuery, string(body)}
 		for _, values := range r.Header {
 			sent = append(sent, values...)
 		}
 		all := strings.Join(sent, "\n")
-		shows := slices.ContainsFunc(append(f.tokens(), f.answers(authserver.Authorization, "code")...),
+		shows := slices.ContainsFunc(append(f.Tokens(), f.answers(authserver.Authorization, "code")...),
 			func(secret string) bool { return strings.Contains(all, secret) })
 		e, _ := log.Append(wire.Event{Kind: wire.KindHTTPRequest, From: wire.Client, Stream: "redirected",
 			HTTP: &wire.Head{
 				Method: r.Method, URL: "http://" + r.Host + r.URL.Path, Header: http.Header{},
 			}})
 		f.mu.Lock()
-		if shows && f.followed == nil {
-			f.followed = e
+		if shows && f.Followed == nil {
+			f.Followed = e
 		}
 		f.mu.Unlock()
 		http.NotFound(w, r)
@@ -341,10 +343,10 @@ func (f *Flow) note(r *http.Request, body string) {
 	if scheme, token, ok := strings.Cut(header, " "); ok && strings.EqualFold(scheme, "Bearer") {
 		s.Token = strings.TrimSpace(token)
 		s.Ours = f.issued(s.Token)
-		s.Good = slices.ContainsFunc(f.servers, func(as *authserver.Server) bool { return as.Good(s.Token) })
-		s.Places = append(s.Places, inAuthorization)
+		s.Good = slices.ContainsFunc(f.Servers, func(as *authserver.Server) bool { return as.Good(s.Token) })
+		s.Places = append(s.Places, InAuthorization)
 	}
-	for _, token := range f.tokens() {
+	for _, token := range f.Tokens() {
 		for name, values := range r.Header {
 			others := strings.Join(values, "\n")
 			if name == "Authorization" {
@@ -369,16 +371,16 @@ func (f *Flow) note(r *http.Request, body string) {
 	}
 }
 
-// inAuthorization is the place of a token where it belongs.
-const inAuthorization = "the Authorization header"
+// InAuthorization is the place of a token where it belongs.
+const InAuthorization = "the Authorization header"
 
-// tokens returns the access tokens that were issued.
-func (f *Flow) tokens() []string { return f.answers(authserver.Token, "access_token") }
+// Tokens returns the access tokens that were issued.
+func (f *Flow) Tokens() []string { return f.answers(authserver.Token, "access_token") }
 
 // answers returns a member of the answers to a step.
 func (f *Flow) answers(step authserver.Step, member string) []string {
 	var all []string
-	for _, s := range f.steps(step) {
+	for _, s := range f.Steps(step) {
 		if text, ok := s.Answer[member].(string); ok && text != "" {
 			all = append(all, text)
 		}
@@ -386,8 +388,8 @@ func (f *Flow) answers(step authserver.Step, member string) []string {
 	return all
 }
 
-// steps returns the requests of a kind to the authorization servers.
-func (f *Flow) steps(kinds ...authserver.Step) []Step {
+// Steps returns the requests of a kind to the authorization servers.
+func (f *Flow) Steps(kinds ...authserver.Step) []Step {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var all []Step
@@ -399,19 +401,8 @@ func (f *Flow) steps(kinds ...authserver.Step) []Step {
 	return all
 }
 
-// sought returns the first request for authorization after a number of lapses and before the next one, or nil. A user
-// agent may load the same address several times.
-func (f *Flow) sought(lapses int) *Step {
-	for _, s := range f.steps(authserver.Authorization) {
-		if s.Lapses == lapses {
-			return &s
-		}
-	}
-	return nil
-}
-
-// presented returns the requests that showed a token.
-func (f *Flow) presented() []Shown {
+// Presented returns the requests that showed a token.
+func (f *Flow) Presented() []Shown {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.shown)
@@ -419,7 +410,7 @@ func (f *Flow) presented() []Shown {
 
 // documentsFrom collects the requests to the protected server that are not MCP.
 func (f *Flow) documentsFrom(logs []*wire.Log) {
-	f.statuses = make(map[*wire.Event]int)
+	f.Statuses = make(map[*wire.Event]int)
 	for _, l := range logs {
 		if l.Transport != transport.NameOAuth || slices.Contains(f.logs, l) {
 			continue
@@ -428,23 +419,79 @@ func (f *Flow) documentsFrom(logs []*wire.Log) {
 		for _, e := range l.Events() {
 			switch e.Kind {
 			case wire.KindHTTPRequest:
-				f.documents = append(f.documents, e)
+				f.Documents = append(f.Documents, e)
 				open[e.Stream] = e
 			case wire.KindHTTPResponse:
-				f.statuses[open[e.Stream]] = e.HTTP.Status
+				f.Statuses[open[e.Stream]] = e.HTTP.Status
 			}
 		}
 	}
 }
 
-// asked returns the requests for documents of the protected server whose paths begin
+// DocumentsAt returns the requests for documents of the protected server whose paths begin
 // with a prefix.
-func (f *Flow) asked(prefix string) []*wire.Event {
+func (f *Flow) DocumentsAt(prefix string) []*wire.Event {
 	var all []*wire.Event
-	for _, e := range f.documents {
+	for _, e := range f.Documents {
 		if u, err := url.Parse(e.HTTP.URL); err == nil && strings.HasPrefix(u.Path, prefix) {
 			all = append(all, e)
 		}
 	}
 	return all
 }
+
+// MetadataElsewhere is a path of resource metadata that only the header names.
+const MetadataElsewhere = "/documents/about-this-resource"
+
+// SoughtAuthorization reports whether the client has asked for metadata or for anything
+// at an authorization server.
+func (t *T) SoughtAuthorization() bool {
+	return t.Flow != nil && (t.Flow.Reached() || len(t.Flow.DocumentsAt("/.well-known/")) > 0 ||
+		len(t.Flow.DocumentsAt(MetadataElsewhere)) > 0)
+}
+
+// ReasonUnauthorized says why nothing is known of the authorization of a client that
+// did not seek it.
+func (t *T) ReasonUnauthorized() string {
+	switch {
+	case t.Ending.Skipped != "":
+		return t.Ending.Skipped
+	case len(t.Conversations) == 0:
+		return "the client did not connect in scenario " + t.Scenario.Name
+	}
+	return "the client does not seek authorization when a server answers 401, which is optional"
+}
+
+// ObtainedToken reports whether the client got a token and used it.
+func (t *T) ObtainedToken() bool {
+	return t.Flow != nil && slices.ContainsFunc(t.Flow.Presented(), func(s Shown) bool { return s.Ours })
+}
+
+// Reached reports whether the client sent a request to an authorization server.
+func (f *Flow) Reached() bool {
+	return len(f.Steps(EveryStep...)) > 0
+}
+
+// EveryStep are the requests to an authorization server.
+var EveryStep = []authserver.Step{authserver.Metadata, authserver.Registration, authserver.Authorization,
+	authserver.Token, authserver.Other}
+
+// maxPeek bounds a body that is read ahead.
+const maxPeek = 16 << 20
+
+// PeekBody reads the body of a request and lets it be read once more, with the same error. A client that dies has not
+// sent the rest.
+func PeekBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxPeek))
+	again := io.Reader(bytes.NewReader(body))
+	if err != nil {
+		again = io.MultiReader(again, broken{err})
+	}
+	r.Body = io.NopCloser(again)
+	return body, err
+}
+
+// broken is a body that cannot be read further.
+type broken struct{ err error }
+
+func (b broken) Read([]byte) (int, error) { return 0, b.err }

@@ -16,6 +16,7 @@ import (
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/client"
+	clients "github.com/mcpconform/mcpconform/suites/internal/client"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -66,7 +67,7 @@ func TestCalmMatrix(t *testing.T) {
 // a part of the others, which differs from one oddity to the next.
 func meeting(o oddclient.Oddity, offset int) []string {
 	names := slices.Clone(o.Scenarios)
-	for i, s := range client.Scenarios() {
+	for i, s := range clients.Scenarios() {
 		if (i+offset)%part == 0 {
 			names = append(names, s.Name)
 		}
@@ -118,7 +119,7 @@ func TestOdditiesAreSound(t *testing.T) {
 			t.Errorf("%s: the catalogue has no requirement at %s#%s", o.ID, o.Source.Page, o.Source.Anchor)
 		}
 		for _, pattern := range o.Scenarios {
-			if !slices.ContainsFunc(client.Scenarios(), func(s *client.Scenario) bool { return s.Named(pattern) }) {
+			if !slices.ContainsFunc(clients.Scenarios(), func(s *client.Scenario) bool { return s.Named(pattern) }) {
 				t.Errorf("%s: there is no scenario %s", o.ID, pattern)
 			}
 		}

@@ -29,6 +29,7 @@ import (
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/client"
+	clients "github.com/mcpconform/mcpconform/suites/internal/client"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -99,13 +100,13 @@ func TestCombinedLaunchesSpareOthers(t *testing.T) {
 			if run.Verdict != result.Conformant {
 				t.Errorf("the run is %s: %s", run.Verdict, run.Reason)
 			}
-			for _, s := range client.Scenarios() {
+			for _, s := range clients.Scenarios() {
 				if !s.Applies(over) {
 					continue
 				}
 				// At a server of an older version the client leaves before it meets the company.
 				alone := s.Name == "faults/lists" || !slices.ContainsFunc(together(s.Name), func(other string) bool {
-					return other != s.Name && slices.ContainsFunc(client.Scenarios(), func(o *client.Scenario) bool { return o.Name == other && o.Applies(over) })
+					return other != s.Name && slices.ContainsFunc(clients.Scenarios(), func(o *client.Scenario) bool { return o.Name == other && o.Applies(over) })
 				})
 				got := launched[s.Name]
 				if got == 0 && s.Excused != nil {
@@ -121,7 +122,7 @@ func TestCombinedLaunchesSpareOthers(t *testing.T) {
 
 // together returns the scenarios of a scenario's combined launch, or the scenario alone.
 func together(scenario string) []string {
-	for _, j := range client.CombinedLaunches() {
+	for _, j := range clients.CombinedLaunches() {
 		if slices.Contains(j.Scenarios, scenario) {
 			return j.Scenarios
 		}
@@ -912,7 +913,7 @@ func TestClientThatCannotBeStarted(t *testing.T) {
 
 func TestScenariosAreSound(t *testing.T) {
 	names := make(map[string]bool)
-	for i, s := range client.Scenarios() {
+	for i, s := range clients.Scenarios() {
 		if (s.Name == client.Baseline) != (i == 0) {
 			t.Errorf("scenario %d is %s", i, s.Name)
 		}

@@ -21,54 +21,6 @@ type Combined struct {
 	Scenarios []string
 }
 
-// combinedLaunches lists the combined launches. Answers to a request that is broken on purpose are not judged.
-// Scenarios with such requests are therefore not combined with scenarios that ask the client.
-var combinedLaunches = []Combined{
-	{"additions", []string{
-		"lifecycle/early-ping", "lifecycle/additions", "exchange/open-results", "exchange/requests", "lists/changed",
-		"http/sse-fields",
-		"lifecycle/slow-answer", "features/completions", "content/failed-tool", "lists/sub-resource", "lists/directory",
-		schemas, "hostile/large", "content/dates",
-	}},
-	{"bare", []string{"exchange/bare", framed, "lists/whole", "http/sse-crlf", "http/delete", sequenced}},
-	{"pages", []string{
-		"lists/pages", "features/roots", "exchange/beside", "features/progress", "http/sse-answers", "http/sse-marked",
-		"http/listening", "acts/elicitation", "acts/sampling", "acts/root-folder",
-	}},
-	{"features", []string{
-		"features/sampling", "features/elicitation", "content/plain", "content/described",
-		"capabilities/bare-resources", "lists/cut-characters", "http/sse-idle", "http/no-session",
-		brokenEnd, "lists/tool-names", "lists/prompt-names", "lists/uris", "lists/types",
-	}},
-	{"plain", []string{"capabilities/only-tools", "exchange/metadata", "features/errors", "http/json-answers",
-		"http/plain", "sse/absolute-endpoint", "stdio/shutdown"}},
-	{"resources", []string{"capabilities/only-resources", "lists/virtual-files", "http/sse-torn", "http/lower-field",
-		"sse/session", "stdio/stderr"}},
-	// Many clients read only the first page of a list, or do not read on when the connection is cut.
-	{"first-page", []string{"lists/empty-first-page", "acts/roots", "http/upper-field", "capabilities/only-features"}},
-	{"endless", []string{"lists/endless", "time/slow", "stdio/framing"}},
-	// An unreadable message excuses errors without an id. No scenario of the next launch does.
-	{"unreadable", []string{"hostile/not-json", "faults/requests", "faults/lines", "faults/answers", "faults/streams",
-		"faults/events"}},
-	{"responses", []string{"faults/responses", "faults/ids", "faults/results", "faults/endless-list"}},
-	{"prompts", []string{"capabilities/only-prompts", "http/refused-message", "sse/spelling"}},
-	// Clients use nothing of empty lists. The other scenarios of this launch are about other moments.
-	{"empty", []string{"content/empty", told, "stdio/stubborn"}},
-	{"older", []string{"lifecycle/older-version", "faults/lists"}},
-	{"undeclared", []string{"faults/undeclared", "faults/circular-list"}},
-	// Clients of the official tool go through the ordinary flow for a method of client authentication.
-	{"tenant", []string{"auth/token-basic", "auth/challenges", "auth/issuer-path", "auth/refresh",
-		"auth/well-known-401"}},
-	{"origin", []string{"auth/token-post", "auth/challenge-list", "auth/same-origin", "auth/lapsed",
-		"auth/well-known-page"}},
-	{"registered", []string{"auth/no-registration", "auth/root"}},
-	{"documents", []string{"auth/token-none", "auth/metadata-url", "auth/two-servers", "auth/redirect",
-		"auth/odd-url", "auth/well-known-redirect"}},
-}
-
-// CombinedLaunches returns the combined launches.
-func CombinedLaunches() []Combined { return slices.Clone(combinedLaunches) }
-
 // Title is the name of the launch in place of a scenario's name. A client may tell by it whether the server is
 // protected.
 func (j Combined) Title() string {
@@ -218,11 +170,11 @@ func (r *combinedRun) judge(baseline, authBaseline *T) {
 // have caused it.
 func (r *combinedRun) attribute() {
 	for _, t := range r.members {
-		for _, k := range t.recorder().Record.Keys() {
+		for _, k := range t.Recorder().Record.Keys() {
 			if !t.Scenario.about(k.Requirement) && slices.ContainsFunc(r.members, func(other *T) bool {
-				return other.Scenario.about(k.Requirement) && other.hasFindings(k.Requirement)
+				return other.Scenario.about(k.Requirement) && other.HasFindings(k.Requirement)
 			}) {
-				delete(t.recorder().Record, k)
+				delete(t.Recorder().Record, k)
 			}
 		}
 	}
@@ -246,7 +198,7 @@ func (r *combinedRun) undisturbed() bool { return !r.t.leftUnanswered() && !r.t.
 // way than with an ordinary server. Or the member is about the handshake, and the client left then: it has seen no
 // other member. Or the client has to be stopped at an ordinary server as well: it hardly does more alone.
 func (r *combinedRun) settles(t *T) bool {
-	left := t.Scenario.Needs == needsHandshake && t.Ending.Exit != nil && len(t.Requests()) == 0
+	left := t.Scenario.Needs == NeedsHandshake && t.Ending.Exit != nil && len(t.Requests()) == 0
 	stays := t.Baseline != nil && t.Baseline.Ending.Late
 	return t.cleared() && (r.through || r.satisfied && t.judgedWhole() || left || stays)
 }
@@ -255,19 +207,19 @@ func (r *combinedRun) settles(t *T) bool {
 // all were exercised.
 func (t *T) judgedWhole() bool {
 	return t.Scenario.Judge == nil || !slices.ContainsFunc(t.Scenario.Requirements, func(id string) bool {
-		return t.recorder().Record.At(id, wire.Client).Exercised == 0
+		return t.Recorder().Record.At(id, wire.Client).Exercised == 0
 	})
 }
 
 // unjudged reports whether the harness failed to judge a requirement.
 func (t *T) unjudged() bool {
 	return slices.ContainsFunc(t.Scenario.Requirements, func(id string) bool {
-		return t.recorder().Record.At(id, wire.Client).Error != ""
+		return t.Recorder().Record.At(id, wire.Client).Error != ""
 	})
 }
 
 // cleared reports whether the scenario was judged, and nothing was found.
-func (t *T) cleared() bool { return !t.accused() && !t.unjudged() }
+func (t *T) cleared() bool { return !t.Accused() && !t.unjudged() }
 
 // leftUnanswered reports whether the client missed a time limit.
 func (t *T) leftUnanswered() bool {
@@ -311,7 +263,7 @@ func (r *combinedRun) of(s *Scenario) *T {
 // from there.
 func (r *combinedRun) stuck(s *Scenario) bool {
 	_, t := r.last(s)
-	return t.Ending.Late && !t.Ending.Busy && t.accused()
+	return t.Ending.Late && !t.Ending.Busy && t.Accused()
 }
 
 // merge adds options to others. It panics if both set an option that only one can set. A test finds such a fault in
@@ -329,7 +281,8 @@ func merge(into, more reflect.Value) {
 		outer, inner := into.Interface().(func(http.Handler) http.Handler), more.Interface().(func(http.Handler) http.Handler)
 		into.Set(reflect.ValueOf(func(h http.Handler) http.Handler { return outer(inner(h)) }))
 	case into.Type() == reflect.TypeFor[func(*server.Event) []*server.Event]() && !into.IsZero():
-		first, second := into.Interface().(func(*server.Event) []*server.Event), more.Interface().(func(*server.Event) []*server.Event)
+		first, second := into.Interface().(func(*server.Event) []*server.Event),
+			more.Interface().(func(*server.Event) []*server.Event)
 		into.Set(reflect.ValueOf(func(e *server.Event) []*server.Event {
 			var all []*server.Event
 			for _, e := range first(e) {

@@ -1,86 +1,6 @@
 package client
 
-import (
-	"slices"
-	"strings"
-	"testing"
-	"time"
-
-	"github.com/mcpconform/mcpconform/reference/transport"
-	"github.com/mcpconform/mcpconform/schema"
-)
-
-// TestCombinedLaunches holds the list of combined launches to their needs. Their scenarios exist and want nothing of their own from the
-// launch, and one server can play all of them.
-func TestCombinedLaunches(t *testing.T) {
-	seen, topics := make(map[string]bool), make(map[string]bool)
-	for _, j := range CombinedLaunches() {
-		for _, name := range j.Scenarios {
-			i := slices.IndexFunc(Scenarios(), func(s *Scenario) bool { return s.Name == name })
-			if i < 0 || seen[name] {
-				t.Errorf("%s: scenario %s does not exist or is in two joints", j.Name, name)
-				continue
-			}
-			seen[name] = true
-			s := Scenarios()[i]
-			if s.Judge == nil && s.Faults == nil || s.Patient || s.Path != "" {
-				t.Errorf("%s: scenario %s wants a launch of its own", j.Name, name)
-			}
-			for told := range strings.FieldsSeq(s.UserActions) {
-				topic, _, _ := strings.Cut(told, "=")
-				if topics[j.Name+topic] {
-					t.Errorf("%s: scenario %s is about the %s of the user, like another", j.Name, name, topic)
-				}
-				topics[j.Name+topic] = true
-			}
-			first := Scenarios()[slices.IndexFunc(Scenarios(), func(s *Scenario) bool { return s.Name == j.Scenarios[0] })]
-			if s.Official != first.Official && s.Official != officialFlow || (s.Authorization == nil) != (first.Authorization == nil) {
-				t.Errorf("%s: scenario %s wants another launch than %s", j.Name, name, first.Name)
-			}
-		}
-	}
-	for _, over := range []string{transport.NameHTTP, transport.NameSSE, transport.NameStdio} {
-		for _, together := range allTogether(over) {
-			o := together.Options(&ScenarioRun{Scenario: together, Patience: time.Second, UserPatience: time.Second})
-			if together.Authorization != nil {
-				together.Authorization()
-			} else if o.Behaviour.Methods == nil && len(o.Without) == 0 && together.Faults == nil {
-				t.Errorf("%s over %s: the server behaves as any other", together.Name, over)
-			}
-		}
-	}
-}
-
-// allTogether returns the scenarios of the combined launches over a transport.
-func allTogether(over string) []*Scenario {
-	scenarios := slices.DeleteFunc(Scenarios(), func(s *Scenario) bool { return !s.Applies(over) })
-	var all []*Scenario
-	for _, j := range CombinedLaunches() {
-		if members := j.Among(scenarios); len(members) > 1 {
-			all = append(all, Combine(j.Title(), members))
-		}
-	}
-	return all
-}
-
-// TestCombinedLaunchesThatAsk wants the answers of a client to the requests of a combined launch to be judged. The
-// breaches of its server have to be of the kind that leaves the answers open to judgement.
-func TestCombinedLaunchesThatAsk(t *testing.T) {
-	for _, j := range CombinedLaunches() {
-		members := j.Among(Scenarios())
-		if !slices.ContainsFunc(members, func(s *Scenario) bool { return s.Needs == needsToAsk }) {
-			continue
-		}
-		together := Combine(j.Title(), members)
-		o := together.Options(&ScenarioRun{Scenario: together, Patience: time.Second, UserPatience: time.Second})
-		for _, id := range o.Behaviour.Breaks {
-			q, known := schema.Lookup(id)
-			if !known || q.Page != "basic/transports" && q.Page != "basic/lifecycle" && !strings.HasPrefix(q.Page, "server/") {
-				t.Errorf("%s breaks %s in each request, so that no answer to it is judged", together.Name, id)
-			}
-		}
-	}
-}
+import "testing"
 
 // TestSuspectsDoNotWait: a scenario that is in no further combined launch does not wait for it.
 func TestSuspectsDoNotWait(t *testing.T) {
@@ -112,7 +32,7 @@ func TestOthersFindings(t *testing.T) {
 		member.Violation(id, "it ends in a slash")
 	}
 	j.attribute()
-	if !j.members[0].accused() || j.members[1].accused() {
+	if !j.members[0].Accused() || j.members[1].Accused() {
 		t.Error("the finding counts for another scenario than the one that is about it")
 	}
 }
@@ -121,7 +41,7 @@ func TestOthersFindings(t *testing.T) {
 // server.
 func TestRedirectedIsThrough(t *testing.T) {
 	for _, redirected := range []bool{false, true} {
-		r := &combinedRun{t: &T{Scenario: &Scenario{}, Flow: &Flow{redirected: redirected, shown: []Shown{{Ours: true}}}}}
+		r := &combinedRun{t: &T{Scenario: &Scenario{}, Flow: &Flow{Redirected: redirected, shown: []Shown{{Ours: true}}}}}
 		if r.came() != redirected {
 			t.Errorf("redirected: %v; came through: %v", redirected, !redirected)
 		}

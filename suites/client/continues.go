@@ -58,15 +58,15 @@ func (t *T) comparedWith(base *T) continuation {
 	case t.Handshake() == nil:
 		return stopped("the client broke off the handshake")
 	case len(base.Requests()) > 0 && len(t.Requests()) == 0:
-		return stopped(needsRequest + "; with an ordinary server it does")
+		return stopped(NeedsRequest + "; with an ordinary server it does")
 	case mine.Late && !theirs.Late:
-		return stopped(timedOut("the client was still waiting when mcpconform stopped it; with an ordinary server it ends by itself"))
+		return stopped(TimedOut("the client was still waiting when mcpconform stopped it; with an ordinary server it ends by itself"))
 	}
 	missing, changed := t.missing(base)
 	undone := slices.Concat(missing, changed)
 	c := continuation{decided: true, undone: undone, worked: len(undone) == 0}
 	switch mine, theirs := t.Ending, base.Ending; {
-	case mine.Exit != nil && theirs.Exit != nil && worse(*mine.Exit, *theirs.Exit):
+	case mine.Exit != nil && theirs.Exit != nil && WorseExit(*mine.Exit, *theirs.Exit):
 		c.how = "the client " + mine.Exit.String() + ", while it " + theirs.Exit.String() + " with an ordinary server"
 	case mine.Exit == nil || c.worked:
 		c.ok = true
@@ -81,9 +81,9 @@ func (t *T) comparedWith(base *T) continuation {
 	return c
 }
 
-// leftOut names a few of the requests that the client sends at the ordinary server and did not send here. It returns ""
+// LeftOut names a few of the requests that the client sends at the ordinary server and did not send here. It returns ""
 // if there are none.
-func (t *T) leftOut() string { return some(t.continuation().undone) }
+func (t *T) LeftOut() string { return some(t.continuation().undone) }
 
 // deed is a request by which a client does its work, or a notification: its method and what it is about.
 type deed struct {
@@ -144,8 +144,8 @@ func (t *T) deeds() []deed {
 		}
 		for _, e := range c.Messages {
 			own := e.From == wire.Client && e.Seq > c.Init.Response.Seq
-			asks := e.Msg.Kind == wire.Request && operation(e.Msg.Method)
-			tells := e.Msg.Kind == wire.Notification && e.Msg.Method == rootsChanged
+			asks := e.Msg.Kind == wire.Request && IsOperation(e.Msg.Method)
+			tells := e.Msg.Kind == wire.Notification && e.Msg.Method == RootsChanged
 			if d := deedOf(e.Msg); own && (asks || tells) && !slices.Contains(all, d) {
 				all = append(all, d)
 			}
@@ -154,8 +154,8 @@ func (t *T) deeds() []deed {
 	return all
 }
 
-// rootsChanged is the method with which a client tells that its roots have changed.
-const rootsChanged = "notifications/roots/list_changed"
+// RootsChanged is the method with which a client tells that its roots have changed.
+const RootsChanged = "notifications/roots/list_changed"
 
 // listedBy returns the items of a list that the client has received, by their URI template, URI or name.
 func (t *T) listedBy(method string) map[string]any {
@@ -164,7 +164,7 @@ func (t *T) listedBy(method string) map[string]any {
 		if x.Method() != method {
 			continue
 		}
-		items, _ := x.Result()[listed[method]].([]any)
+		items, _ := x.Result()[Listed[method]].([]any)
 		for _, item := range items {
 			for _, key := range []string{"uriTemplate", "uri", "name"} {
 				if id, ok := wire.At(item, key).(string); ok {
@@ -213,7 +213,7 @@ func (t *T) missing(base *T) (missing, changed []deed) {
 			most = min(most, len(here))
 		}
 		switch done := number(mine, d.method); {
-		case slices.Contains(mine, d), d.method != rootsChanged && !serves(c, d.method):
+		case slices.Contains(mine, d), d.method != RootsChanged && !serves(c, d.method):
 		case d.list == "", done < most && reflect.DeepEqual(here[d.item], there[d.item]):
 			missing = append(missing, d)
 		case done < most && d.argument == "":
@@ -295,7 +295,7 @@ var digits = regexp.MustCompile("[0-9]+")
 
 // unserved reports whether a request of the client failed or was given up.
 func unserved(t *T, x *judge.Exchange) bool {
-	carrier := t.conversationOf(x).Carrier(x.Request)
+	carrier := t.ConversationOf(x).Carrier(x.Request)
 	refused := carrier != nil && carrier.Head != nil && carrier.Head.HTTP.Status >= http.StatusBadRequest
 	return x.Error() != nil || x.Cancelled != nil || x.Result()["isError"] == true || refused
 }
@@ -309,7 +309,7 @@ func (t *T) stoppedAt() *judge.Exchange {
 			continue
 		}
 		end := cmp.Or(x.Cancelled, x.Response, x.Request)
-		if t.requestsAfter(t.conversationOf(x), end) {
+		if t.RequestsAfter(t.ConversationOf(x), end) {
 			return nil
 		}
 		last = x
@@ -319,9 +319,9 @@ func (t *T) stoppedAt() *judge.Exchange {
 
 // paused returns the time between the last message of the server and the end of the session by the client.
 func (t *T) paused() time.Duration {
-	c := t.last()
+	c := t.Last()
 	left := slices.IndexFunc(c.Events, func(e *wire.Event) bool {
-		return hangsUp(e) || e.Kind == wire.KindHTTPRequest && e.HTTP.Method == http.MethodDelete
+		return HangsUp(e) || e.Kind == wire.KindHTTPRequest && e.HTTP.Method == http.MethodDelete
 	})
 	if left < 0 {
 		return 0
@@ -334,56 +334,34 @@ func (t *T) paused() time.Duration {
 	return 0
 }
 
-// timedOut adds advice to a finding on a client that was ended at the time limit: how to give it longer.
-func timedOut(what string) string { return what + "; " + ending.Raise(ending.Timeout) }
+// TimedOut adds advice to a finding on a client that was ended at the time limit: how to give it longer.
+func TimedOut(what string) string { return what + "; " + ending.Raise(ending.Timeout) }
 
-// worse reports whether only the first exit is a failure, or only the first was caused by a signal. All exit codes of
-// failures are equally bad.
-func worse(mine, theirs wire.Exit) bool {
+// WorseExit reports whether only the first exit is a failure, or only the first was caused by a signal. All exit
+// codes of failures are equally bad.
+func WorseExit(mine, theirs wire.Exit) bool {
 	return mine != wire.Exit{} && theirs == wire.Exit{} || mine.Signal != "" && theirs.Signal == ""
 }
 
-// died says how the client crashed: it ended as no program ends by intent. It returns "" if the client did not crash,
+// Died says how the client crashed: it ended as no program ends by intent. It returns "" if the client did not crash,
 // or crashes with an ordinary server as well.
-func (t *T) died() string {
-	if t.Baseline == nil || t.Baseline.Ending.Exit == nil || t.Baseline.Ending.crash() != "" {
+func (t *T) Died() string {
+	if t.Baseline == nil || t.Baseline.Ending.Exit == nil || t.Baseline.Ending.Crash() != "" {
 		return ""
 	}
-	return t.Ending.crash()
+	return t.Ending.Crash()
 }
 
-// judgeCoped judges requirements that a client satisfies by coping with something. It may continue, end in order, or
-// end with a report of the fault.
-func (t *T) judgeCoped(after string, proof []*wire.Event, ids ...string) {
-	ok, decided, _ := t.Continued()
-	end := t.Ending
-	switch died := t.died(); {
-	case died != "":
-		for _, id := range ids {
-			t.Violation(id, "the client "+died+" after "+after, proof...)
-		}
-	case end.Late && !end.Busy && t.Baseline.Ending.Exit != nil:
-		for _, id := range ids {
-			t.Violation(id, timedOut("the client hangs after "+after), proof...)
-		}
-	case decided && ok, end.Exit != nil && (*end.Exit == (wire.Exit{}) || t.asked(http.MethodDelete) || end.reports()):
-		t.Exercised(ids...)
-	case end.Exit != nil:
-		t.Inconclusive("the client "+end.Exit.String()+" after "+after+
-			", and mcpconform cannot tell whether it reported that or failed", ids...)
-	}
-}
-
-// lost says how the client ended or hung if it did not answer a request of the script. It is "" if the client
+// Lost says how the client ended or hung if it did not answer a request of the script. It is "" if the client
 // answered, or if nothing follows from the silence.
-func (t *T) lost(x *judge.Exchange) string {
+func (t *T) Lost(x *judge.Exchange) string {
 	switch {
 	case x == nil || x.Response != nil:
 		return ""
-	case t.silentTo(x):
+	case t.SilentTo(x):
 		return "the client does not answer"
-	case t.died() != "":
-		return "the client " + t.died()
+	case t.Died() != "":
+		return "the client " + t.Died()
 	case t.abandoned(x):
 		return "the client ended the session"
 	}
@@ -401,14 +379,14 @@ func (t *T) JudgeContinued(after string, ids ...string) {
 		t.Exercised(ids...)
 	default:
 		for _, id := range ids {
-			t.Violation(id, after+": "+how, lastEvents(t.last(), 4)...)
+			t.Violation(id, after+": "+how, LastEvents(t.Last(), 4)...)
 		}
 	}
 }
 
-// blame says that the client ended, or hangs, after a message of the ordinary server, while it goes on with this one,
+// Blame says that the client ended, or hangs, after a message of the ordinary server, while it goes on with this one,
 // which sends something else instead; "" if it does not come further here.
-func (t *T) blame(instead string) string {
+func (t *T) Blame(instead string) string {
 	base := t.Baseline
 	if base == nil {
 		return ""
@@ -420,7 +398,7 @@ func (t *T) blame(instead string) string {
 	if exit := base.Ending.Exit; exit != nil {
 		return "the client " + exit.String() + after
 	}
-	return timedOut("the client hangs" + after)
+	return TimedOut("the client hangs" + after)
 }
 
 // RightAfter says, in a clause, after which result, other than that of a ping, the client sent no further message; ""
@@ -436,11 +414,11 @@ func (t *T) RightAfter() string {
 	return ""
 }
 
-// judgeTolerated judges what a client must tolerate. The ordinary server sends it, and this scenario's server does
+// JudgeTolerated judges what a client must tolerate. The ordinary server sends it, and this scenario's server does
 // not. If the client gets further here than there, it did not tolerate the last such message there. It is not blamed
 // if it had coped before with another message of the same requirement.
-func (t *T) judgeTolerated(instead string, ids ...string) {
-	message := t.blame(instead)
+func (t *T) JudgeTolerated(instead string, ids ...string) {
+	message := t.Blame(instead)
 	if message == "" {
 		return
 	}
@@ -461,18 +439,18 @@ func (t *T) judgeTolerated(instead string, ids ...string) {
 // abandoned reports whether the client ended instead of answering a request, although
 // it does not end there with an ordinary server.
 func (t *T) abandoned(x *judge.Exchange) bool {
-	return x.Response == nil && t.brokeOff()
+	return x.Response == nil && t.BrokeOff()
 }
 
-// brokeOff reports whether the client ended earlier than with an ordinary server.
-func (t *T) brokeOff() bool {
+// BrokeOff reports whether the client ended earlier than with an ordinary server.
+func (t *T) BrokeOff() bool {
 	ok, decided, _ := t.Continued()
 	return decided && !ok && t.Ending.Exit != nil
 }
 
-// interrupted reports whether the client was stopped although it did not just wait. Its omissions are then not
+// Interrupted reports whether the client was stopped although it did not just wait. Its omissions are then not
 // judged.
-func (t *T) interrupted() bool { return t.Ending.Attended || t.Ending.Late && t.Ending.Busy }
+func (t *T) Interrupted() bool { return t.Ending.Attended || t.Ending.Late && t.Ending.Busy }
 
 // Tolerated passes requirements that a client satisfies by continuing after something legal. The proof is a message
 // behind that, of the client or for it, and did says what the client had done by then. If the client then stopped
@@ -484,7 +462,7 @@ func (t *T) Tolerated(proof *wire.Event, did string, ids ...string) {
 		return
 	}
 	for _, id := range ids {
-		t.recorder().Record.At(id, wire.Client).Exercised = 0
+		t.Recorder().Record.At(id, wire.Client).Exercised = 0
 	}
 	t.Inconclusive("the client did not go on when it had "+did, ids...)
 }
@@ -493,5 +471,11 @@ func (t *T) Tolerated(proof *wire.Event, did string, ids ...string) {
 // answer may be the reason.
 func (t *T) stoppedBehind(answer *wire.Event) bool {
 	ok, _, how := t.Continued()
-	return !ok && how != "" && !t.heardSince(answer)
+	return !ok && how != "" && !t.HeardSince(answer)
+}
+
+// Listed names the member of the result of each list operation.
+var Listed = map[string]string{
+	"tools/list": "tools", "resources/list": "resources",
+	"resources/templates/list": "resourceTemplates", "prompts/list": "prompts",
 }

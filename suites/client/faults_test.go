@@ -14,6 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/client"
+	clients "github.com/mcpconform/mcpconform/suites/internal/client"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -24,7 +25,7 @@ func TestFaultyServers(t *testing.T) {
 	parts := [][]string{{"faults/*"}}
 	if brief.Usual(4) == 0 {
 		var names []string
-		for _, s := range client.Faulty() {
+		for _, s := range clients.Faulty() {
 			names = append(names, s.Name)
 		}
 		parts = slices.Collect(slices.Chunk(names, atOnce))

@@ -18,6 +18,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/client"
+	clients "github.com/mcpconform/mcpconform/suites/internal/client"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -100,7 +101,7 @@ func someScenarios(t *testing.T) []string {
 	t.Helper()
 	var launches [][]string
 	combined := make(map[string]bool)
-	for _, s := range client.Scenarios() {
+	for _, s := range clients.Scenarios() {
 		if combined[s.Name] {
 			continue
 		}

@@ -25,7 +25,7 @@ type attempt struct {
 func (t *T) final() bool {
 	ok, decided, _ := t.Continued()
 	brokenOff := decided && !ok && (t.Ending.Exit != nil || t.Ending.Silent)
-	return !brokenOff && !t.leftUnanswered() || t.Ending.Attended || !t.accused()
+	return !brokenOff && !t.leftUnanswered() || t.Ending.Attended || !t.Accused()
 }
 
 // later schedules another run of a scenario for the time when all others have ended.
@@ -44,7 +44,7 @@ func (e *Engine) inTurn(ctx context.Context) {
 	for _, a := range e.again {
 		all.Go(func() {
 			alone := e.repeat(ctx, a.t)
-			if alone != a.t && !alone.accused() {
+			if alone != a.t && !alone.Accused() {
 				alone.noteDifference(a.t)
 			}
 			e.keep(ctx, a.index, alone)
@@ -55,10 +55,10 @@ func (e *Engine) inTurn(ctx context.Context) {
 
 // noteDifference notes the findings of an earlier run of the scenario that this run does not have.
 func (t *T) noteDifference(before *T) {
-	found := before.recorder().Record
+	found := before.Recorder().Record
 	for _, k := range found.Keys() {
 		if all := found[k].Findings; len(all) > 0 {
-			t.recorder().Note(k.Requirement, k.Party,
+			t.Recorder().Note(k.Requirement, k.Party,
 				"it failed while other clients ran, but passed when it ran alone: "+all[0].Message)
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/client"
+	clients "github.com/mcpconform/mcpconform/suites/internal/client"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -64,7 +65,7 @@ func (p crashing) Exit() wire.Exit {
 // run.
 func TestSelectedFaults(t *testing.T) {
 	scenarios := make(map[string]*client.Scenario)
-	for _, s := range slices.Concat(client.Scenarios(), client.Faulty()) {
+	for _, s := range slices.Concat(clients.Scenarios(), clients.Faulty()) {
 		scenarios[s.Name] = s
 	}
 	for _, f := range mockclient.Catalogue() {
@@ -138,7 +139,7 @@ func TestEveryRequirementIsProved(t *testing.T) {
 	broken := make(map[string]bool)
 	for _, f := range mockclient.Catalogue() {
 		broken[f.Requirement] = true
-		if !slices.ContainsFunc(client.Scenarios(), func(s *client.Scenario) bool {
+		if !slices.ContainsFunc(clients.Scenarios(), func(s *client.Scenario) bool {
 			return s.Applies(f.Transport()) && (s.Name == f.Scenario || f.Scenario == "")
 		}) {
 			t.Errorf("%s: there is no scenario %q over %s", f.ID, f.Scenario, f.Transport())

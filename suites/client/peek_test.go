@@ -18,7 +18,7 @@ func TestPeekEndsTwiceInTheSameWay(t *testing.T) {
 		}
 		r := httptest.NewRequest(http.MethodPost, "/mcp", body)
 		for range 2 {
-			text, got := peek(httptest.NewRecorder(), r)
+			text, got := PeekBody(httptest.NewRecorder(), r)
 			if string(text) != `{"jsonrpc":` || !errors.Is(got, err) {
 				t.Errorf("with %v: %q, %v", err, text, got)
 			}

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -381,21 +382,21 @@ func (t *T) judge() {
 	defer func() {
 		if p := recover(); p != nil {
 			for _, id := range t.Scenario.Requirements {
-				t.recorder().Error(id, wire.Client, fmt.Sprintf("panic: %v\n%s", p, debug.Stack()))
+				t.Recorder().Error(id, wire.Client, fmt.Sprintf("panic: %v\n%s", p, debug.Stack()))
 			}
 		}
 	}()
 	t.Scenario.Judge(t)
 }
 
-// judgeAgain forgets what was recorded, and judges once more.
-func (t *T) judgeAgain() {
+// JudgeAgain forgets what was recorded, and judges once more.
+func (t *T) JudgeAgain() {
 	t.rec = nil
 	t.judge()
 }
 
-// accused reports whether the scenario has findings.
-func (t *T) accused() bool { return len(t.recorder().Record.Findings()) > 0 }
+// Accused reports whether the scenario has findings.
+func (t *T) Accused() bool { return len(t.Recorder().Record.Findings()) > 0 }
 
 // logs returns the connections of the scenario, without those of an earlier run.
 func (t *T) logs(trace *wire.Trace) []*wire.Log {
@@ -435,8 +436,8 @@ func (e *Engine) unauthorized(ctx context.Context, s *Scenario) string {
 	case <-ctx.Done():
 		return cutShort(ctx)
 	}
-	if !e.authBaseline.soughtAuthorization() {
-		return e.authBaseline.reasonUnauthorized()
+	if !e.authBaseline.SoughtAuthorization() {
+		return e.authBaseline.ReasonUnauthorized()
 	}
 	return ""
 }
@@ -494,7 +495,7 @@ func (e *Engine) runScenario(ctx context.Context, t *T, w *waiter) error {
 		return nil
 	}
 	if first := e.first(t.Scenario); first != nil {
-		t.first = first.t
+		t.Preceding = first.t
 	}
 	beside, err := e.launch(ctx, t, w)
 	// Clients that hang are all launched at once, so this one may not have had the time to speak.
@@ -556,7 +557,7 @@ func (e *Engine) prepare(t *T) (run *ScenarioRun, dir string, remove func(), err
 	if dir, remove, err = transport.TempDir(); err != nil {
 		return run, "", func() {}, fmt.Errorf("make a folder for the client: %w", err)
 	}
-	if strings.Contains(t.Scenario.UserActions, folder) {
+	if strings.Contains(t.Scenario.UserActions, FolderPlaceholder) {
 		if run.Folder, err = os.MkdirTemp(dir, "root-é%41-"); err != nil {
 			return run, dir, remove, fmt.Errorf("make a folder for the client: %w", err)
 		}
@@ -577,14 +578,14 @@ func (e *Engine) open(ctx context.Context, t *T, run *ScenarioRun, dir string) (
 	}
 	o.Trace, o.Label = e.Trace, s.Name
 	if o.Catalogue == nil {
-		o.Catalogue = catalogue()
+		o.Catalogue = Catalogue()
 	}
 	o.CallTimeout = cmp.Or(o.CallTimeout, run.UserPatience)
 	o.Behaviour.HTTP.Reply = anyMediaType(o.Behaviour.HTTP.Reply)
 	// When the client is gone the server is stopped, even in the middle of an answer.
 	o.Behaviour.Breaks = append(o.Behaviour.Breaks, "http.server.sse-no-early-close", "http.server.sse-response-sent")
 	o.Behaviour.Wrap("*", awaitingInitialized)
-	endpoint := Endpoint{Scenario: s.Name, UserActions: strings.ReplaceAll(s.UserActions, folder, run.Folder),
+	endpoint := Endpoint{Scenario: s.Name, UserActions: strings.ReplaceAll(s.UserActions, FolderPlaceholder, run.Folder),
 		Transport: e.Transport, Dir: dir, Official: s.Official}
 	switch {
 	case e.Transport == transport.NameStdio:
@@ -611,9 +612,9 @@ func anyMediaType(more func(*server.Reply)) func(*server.Reply) {
 	}
 }
 
-// catalogue returns the catalogue of a scenario's server. It is that of the reference server, but the slow tool takes
+// Catalogue returns the catalogue of a scenario's server. It is that of the reference server, but the slow tool takes
 // no seconds unless the client asks for them.
-func catalogue() *server.Catalogue {
+func Catalogue() *server.Catalogue {
 	c := server.DefaultCatalogue()
 	for _, tool := range c.Tools {
 		if tool.Name() != "slow" {
@@ -804,13 +805,13 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, run *Scen
 func (e *Engine) expected(t *T) time.Duration {
 	known := e.GivesUpAfter
 	if known == 0 {
-		known = renewals * t.tookToGiveUp()
+		known = Renewals * t.TookToGiveUp()
 	}
 	// A time that was only observed, and not stated by the user, does not extend the limit of the scenario.
-	if !t.Scenario.Patient || known == 0 || e.GivesUpAfter == 0 && known+2*givingUp > e.Timeout {
+	if !t.Scenario.Patient || known == 0 || e.GivesUpAfter == 0 && known+2*GiveUpDelay > e.Timeout {
 		return 0
 	}
-	return known + 2*givingUp
+	return known + 2*GiveUpDelay
 }
 
 // limit returns how long the client may take in a scenario.
@@ -826,7 +827,7 @@ func (e *Engine) silent(t *T, run *ScenarioRun, heard *activity) (silent, idle b
 		idleTime, waiting = 2*idleTime, 2*waiting
 	}
 	if t.confirms {
-		whole := max(e.Timeout, e.GivesUpAfter+2*givingUp)
+		whole := max(e.Timeout, e.GivesUpAfter+2*GiveUpDelay)
 		idleTime, waiting = max(idleTime, whole), max(waiting, whole)
 	}
 	// A client that asks for authorization may wait for a browser.
@@ -970,3 +971,52 @@ func (t *tail) String() string {
 	defer t.mu.Unlock()
 	return string(t.text[max(0, len(t.text)-maxOutput):])
 }
+
+// spoil gives a server faults of the catalogue.
+func spoil(o *server.Options, ids []string) {
+	for _, id := range ids {
+		if f, ok := mockserver.Find(id); ok {
+			f.Apply(o)
+		}
+	}
+	o.Behaviour.Wrap("*", Unhurried)
+	o.Behaviour.Breaks = append(o.Behaviour.Breaks, judge.Anything)
+}
+
+// awaitingInitialized holds back the answers to a client's requests until notifications/initialized is there, or has
+// had the time to come. The notification may travel beside the first request. If it comes only after the answer, the
+// client has waited for the answer (basic/lifecycle#initialization).
+func awaitingInitialized(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+	if !IsOperation(r.Method) || r.Session.Version() == "" || r.Session.Initialized() {
+		return next(ctx, r)
+	}
+	r.Withhold()
+	until := r.Session.Value(initializedDue{}, func() any { return time.Now().Add(judge.Apart) }).(time.Time)
+	due, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	_, _ = r.Session.Log().Await(due, 0, func(e *wire.Event) bool {
+		return e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.Method == "notifications/initialized"
+	})
+	return next(ctx, r)
+}
+
+// initializedDue is the key of the time by which a session has to become operational.
+type initializedDue struct{}
+
+// swiftPages is how many pages of a list come at once.
+const swiftPages = 200
+
+// Unhurried slows down a client that has read many pages of a list. A client that reads for ever would otherwise fill
+// the trace.
+func Unhurried(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+	if Listed[r.Method] != "" && r.Params["cursor"] != nil {
+		read := r.Session.Value("pages of "+r.Method, func() any { return new(Counter) }).(*Counter)
+		if read.Next() >= swiftPages {
+			_ = r.Sleep(ctx, 100*time.Millisecond)
+		}
+	}
+	return next(ctx, r)
+}
+
+// FolderPlaceholder stands in UserActions for the path of the scenario's empty folder.
+const FolderPlaceholder = "{folder}"

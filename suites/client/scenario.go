@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/server"
-	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
@@ -90,21 +89,19 @@ func (s *Scenario) about(id string) bool {
 	return slices.Contains(s.Requirements, id) || slices.ContainsFunc(s.Shows, q.Matches)
 }
 
-func long(s *Scenario) *Scenario {
-	s.Long = true
-	return s
-}
-
 // Baseline is the name of the scenario with which the others are compared.
 const Baseline = "baseline"
 
-// Scenarios returns the scenarios of an ordinary run, the baseline first.
-func Scenarios() []*Scenario {
-	return slices.Concat(lifecycleScenarios, exchangeScenarios, sequenceScenarios, featureScenarios, listScenarios,
-		shownScenarios,
-		contentScenarios, timeScenarios, userActionScenarios, hostileScenarios, faultScenarios, httpScenarios,
-		authScenarios, authShapes, stdioScenarios)
-}
+// AuthorizationBaseline is the name of the scenario that shows whether a client seeks authorization, an optional
+// feature. The other scenarios of authorization run only if it does.
+const AuthorizationBaseline = "auth/flow"
+
+// FaultPrefix begins the names of the scenarios whose server has one fault of
+// the catalogue of package mockserver.
+const FaultPrefix = "fault/"
+
+// ScriptPrefix begins the names of the scenarios that run scripts of the user.
+const ScriptPrefix = "script/"
 
 // ScenarioRun is one scenario while it runs.
 type ScenarioRun struct {
@@ -180,8 +177,8 @@ const (
 	statusRustPanic = 101
 )
 
-// crash says how a process crashed: it ended as no program ends by intent. It returns "" if it did not.
-func (e Ending) crash() string {
+// Crash says how a process crashed: it ended as no program ends by intent. It returns "" if it did not.
+func (e Ending) Crash() string {
 	switch exit := e.Exit; {
 	case exit == nil:
 		return ""
@@ -199,13 +196,10 @@ func (e Ending) crash() string {
 // stackTrace matches the beginning of the output of runtimes for an uncaught exception.
 var stackTrace = regexp.MustCompile(`(?m)^Traceback \(most recent call last\):|^\s+at \S.*:\d+|^Exception in thread |^Unhandled exception|^fatal error: |panicked at `)
 
-// uncaught reports whether the client may have ended because of an unexpected exception.
-func (e Ending) uncaught() bool {
+// Uncaught reports whether the client may have ended because of an unexpected exception.
+func (e Ending) Uncaught() bool {
 	return e.Exit != nil && *e.Exit != (wire.Exit{}) && stackTrace.MatchString(e.Output)
 }
-
-// reports reports whether the client wrote something before its end, other than the trace of an exception.
-func (e Ending) reports() bool { return strings.TrimSpace(e.Output) != "" && !e.uncaught() }
 
 // T holds the record of one scenario for its judgement.
 type T struct {
@@ -241,13 +235,13 @@ type T struct {
 	second    func() *T     // another run of the baseline, which is made when it is first asked for and may be nil; nil if there can be none
 	continued *continuation // what Continued has found; nil before
 
-	before   *T   // the same client in an earlier run of the scenario alone; nil if this is the first
-	first    *T   // the same client in the scenario that this one follows on; nil if that is not run
-	after    int  // connections that the trace held when the run began
-	confirms bool // the client was seen to hang in an earlier run, and has the whole time limit
-	idle     bool // the client was stopped because it sent nothing, although it had all its answers
-	combined bool // the run is for several scenarios, which are run alone if the client does not come through
-	rec      *ledger.Recorder
+	before    *T   // the same client in an earlier run of the scenario alone; nil if this is the first
+	Preceding *T   // the same client in the scenario that this one follows on; nil if that is not run
+	after     int  // connections that the trace held when the run began
+	confirms  bool // the client was seen to hang in an earlier run, and has the whole time limit
+	idle      bool // the client was stopped because it sent nothing, although it had all its answers
+	combined  bool // the run is for several scenarios, which are run alone if the client does not come through
+	rec       *ledger.Recorder
 }
 
 // SourcePrefix stands before the name of a scenario where it is the source of
@@ -257,7 +251,7 @@ const SourcePrefix = "scenario: "
 // Record returns what the scenario recorded, with a reason for each of its
 // requirements that it could not judge.
 func (t *T) Record() ledger.Record {
-	r := t.recorder()
+	r := t.Recorder()
 	for _, id := range t.Scenario.Requirements {
 		if e := r.Record.At(id, wire.Client); e.Exercised == 0 && len(e.Skipped) == 0 && e.Error == "" &&
 			len(e.Inconclusive) == 0 {
@@ -294,11 +288,11 @@ func (t *T) reasonInconclusive() string {
 // one.
 func (t *T) had(need string) bool {
 	switch {
-	case need == needsEnd:
+	case need == NeedsEnd:
 		return t.Ending.Exit != nil
-	case strings.HasPrefix(need, needsRequest):
+	case strings.HasPrefix(need, NeedsRequest):
 		return len(t.Requests()) > 0
-	case need == needsList:
+	case need == NeedsList:
 		return slices.ContainsFunc(t.Requests(),
 			func(x *judge.Exchange) bool { return strings.HasSuffix(x.Method(), "/list") })
 	}
@@ -307,57 +301,57 @@ func (t *T) had(need string) bool {
 
 // Many scenarios need these acts of the client. Each text says that the client did not do it.
 const (
-	needsHandshake = "the client did not complete a handshake"
-	needsEnd       = "the client did not end by itself"
-	needsRequest   = "the client sent no request other than pings after the handshake"
-	needsList      = "the client requested no list"
-	needsToAsk     = needsRequest + ", so the server could not ask it anything while it waits"
-	needsToTell    = needsRequest + ", so the server could not send anything while it waits"
+	NeedsHandshake = "the client did not complete a handshake"
+	NeedsEnd       = "the client did not end by itself"
+	NeedsRequest   = "the client sent no request other than pings after the handshake"
+	NeedsList      = "the client requested no list"
+	NeedsToAsk     = NeedsRequest + ", so the server could not ask it anything while it waits"
+	NeedsToTell    = NeedsRequest + ", so the server could not send anything while it waits"
 )
 
-// recorder returns the recorder of the scenario, for what the other methods do not record.
-func (t *T) recorder() *ledger.Recorder {
+// Recorder returns the recorder of the scenario, for what the other methods do not record.
+func (t *T) Recorder() *ledger.Recorder {
 	if t.rec == nil {
 		t.rec = ledger.NewRecorder(SourcePrefix + t.Scenario.Name)
 	}
 	return t.rec
 }
 
-// hasFindings reports whether the scenario found that the client breaks a
+// HasFindings reports whether the scenario found that the client breaks a
 // requirement.
-func (t *T) hasFindings(id string) bool {
-	return len(t.recorder().Record.At(id, wire.Client).Findings) > 0
+func (t *T) HasFindings(id string) bool {
+	return len(t.Recorder().Record.At(id, wire.Client).Findings) > 0
 }
 
 // Exercised counts that the client satisfied a requirement.
 func (t *T) Exercised(ids ...string) {
 	for _, id := range ids {
-		t.recorder().Pass(id, wire.Client)
+		t.Recorder().Pass(id, wire.Client)
 	}
 }
 
 // Violation records that the client broke a requirement. The events are the
 // proof, oldest first.
 func (t *T) Violation(id, message string, events ...*wire.Event) {
-	t.recorder().Fail(id, wire.Client, message, events...)
+	t.Recorder().Fail(id, wire.Client, message, events...)
 }
 
 // Warning records a violation that only warns, whatever the level.
 func (t *T) Warning(id, message string, events ...*wire.Event) {
-	t.recorder().Warn(id, wire.Client, message, events...)
+	t.Recorder().Warn(id, wire.Client, message, events...)
 }
 
 // Inconclusive says why the scenario cannot tell whether requirements are satisfied.
 func (t *T) Inconclusive(reason string, ids ...string) {
 	for _, id := range ids {
-		t.recorder().Inconclusive(id, wire.Client, reason)
+		t.Recorder().Inconclusive(id, wire.Client, reason)
 	}
 }
 
 // Skip says why requirements do not apply to the client.
 func (t *T) Skip(reason string, ids ...string) {
 	for _, id := range ids {
-		t.recorder().Skip(id, wire.Client, reason)
+		t.Recorder().Skip(id, wire.Client, reason)
 	}
 }
 
@@ -391,7 +385,7 @@ func (t *T) expect(id string, actual any, events []*wire.Event,
 func (t *T) Handshake() *judge.Conversation {
 	var first *judge.Conversation
 	for _, c := range t.Conversations {
-		if len(requests(c)) > 0 {
+		if len(RequestsOf(c)) > 0 {
 			return c
 		}
 		if first == nil && c.Handshaken() {
@@ -405,27 +399,27 @@ func (t *T) Handshake() *judge.Conversation {
 func (t *T) Requests() []*judge.Exchange {
 	var all []*judge.Exchange
 	for _, c := range t.Conversations {
-		all = append(all, requests(c)...)
+		all = append(all, RequestsOf(c)...)
 	}
 	return all
 }
 
-// requests returns the client's requests in a conversation after the handshake, apart from pings.
-func requests(c *judge.Conversation) []*judge.Exchange {
+// RequestsOf returns the client's requests in a conversation after the handshake, apart from pings.
+func RequestsOf(c *judge.Conversation) []*judge.Exchange {
 	if !c.Handshaken() {
 		return nil
 	}
 	var all []*judge.Exchange
 	for _, x := range c.Exchanges {
-		if x.From() == wire.Client && operation(x.Method()) && x.Request.Seq > c.Init.Response.Seq {
+		if x.From() == wire.Client && IsOperation(x.Method()) && x.Request.Seq > c.Init.Response.Seq {
 			all = append(all, x)
 		}
 	}
 	return all
 }
 
-// operation reports whether a method belongs to neither handshake nor liveness.
-func operation(method string) bool { return method != "initialize" && method != "ping" }
+// IsOperation reports whether a method belongs to neither handshake nor liveness.
+func IsOperation(method string) bool { return method != "initialize" && method != "ping" }
 
 // Asked returns the server's request whose id is the given text, or nil; only scripts send such ids. If the request was
 // sent again because it may have been lost with its stream, it returns the second one.
@@ -454,27 +448,27 @@ func (t *T) Answered(id string) (x *judge.Exchange, ok bool) {
 	return x, x != nil && x.Response != nil
 }
 
-// lastEvents returns the last messages of a conversation.
-func lastEvents(c *judge.Conversation, n int) []*wire.Event {
+// LastEvents returns the last messages of a conversation.
+func LastEvents(c *judge.Conversation, n int) []*wire.Event {
 	if c == nil {
 		return nil
 	}
 	return c.Messages[max(0, len(c.Messages)-n):]
 }
 
-// last returns the newest conversation, or nil.
-func (t *T) last() *judge.Conversation {
+// Last returns the newest conversation, or nil.
+func (t *T) Last() *judge.Conversation {
 	if len(t.Conversations) == 0 {
 		return nil
 	}
 	return t.Conversations[len(t.Conversations)-1]
 }
 
-func overHTTP() []string { return []string{transport.NameHTTP} }
+// Counter counts events, such as the requests of a session.
+type Counter struct{ n atomic.Int64 }
 
-// standardTransports returns the transports that the specification defines and requirements are about.
-func standardTransports() []string {
-	return []string{transport.NameHTTP, transport.NameSSE, transport.NameStdio}
-}
+// Next returns 0, 1, 2 …
+func (c *Counter) Next() int { return int(c.n.Add(1) - 1) }
 
-func overStdio() []string { return []string{transport.NameStdio} }
+// Count returns how many events were counted.
+func (c *Counter) Count() int { return int(c.n.Load()) }

@@ -3,7 +3,9 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,15 +34,15 @@ type Asker struct {
 
 	// company says that each request is sent beside a ping. The answer to a request may depend on the other requests
 	// that the client has to answer.
-	company bool
+	BesidePings bool
 
-	leaves     bool // the client need not stay to the end of the script
+	MayLeave   bool // the client need not stay to the end of the script
 	raw        bool // raw texts were sent, with ids that the log does not know
-	responsive bool // the client has answered the ping of Greet
+	Responsive bool // the client has answered the ping of Greet
 	answered   bool // a request that may wait for a user was answered
 	attended   bool // one took longer than without a user
 	lost       int  // requests of Vary that were not answered
-	began      time.Time
+	Began      time.Time
 }
 
 // During returns the middleware, for all methods, that runs a script once in a
@@ -48,7 +50,7 @@ type Asker struct {
 func (run *ScenarioRun) During(script Script) server.Middleware {
 	once := new(struct{ _ byte }) // each script has a key of its own
 	return func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-		if !operation(r.Method) || !r.Session.Initialized() {
+		if !IsOperation(r.Method) || !r.Session.Initialized() {
 			return next(ctx, r)
 		}
 		first := make(chan struct{})
@@ -56,9 +58,9 @@ func (run *ScenarioRun) During(script Script) server.Middleware {
 			r.Withhold()
 			began, _ := r.Session.Value("scripts began", func() any { return time.Now() }).(time.Time)
 			a := &Asker{Request: r, Patience: run.Patience, UserPatience: run.UserPatience, Choice: run.Choice,
-				began: began}
+				Began: began}
 			script(a)
-			if a.hasLeft(0) && !a.leaves {
+			if a.HasLeft(0) && !a.MayLeave {
 				run.left.Store(true)
 			}
 		}
@@ -125,12 +127,12 @@ func (a *Asker) Notify(method string, params map[string]any, breaks ...string) {
 // Ask sends a request and waits for the answer, which is nil if none comes. The log
 // then holds a time-out.
 func (a *Asker) Ask(id any, method string, params map[string]any, breaks ...string) *wire.Message {
-	return a.ask(a.Request, answerTo(method), id, method, params, breaks)
+	return a.ask(a.Request, AnswerTo(method), id, method, params, breaks)
 }
 
 // PingListening is Ask for a ping on the listening stream of the session.
 func (a *Asker) PingListening(id string) *wire.Message {
-	return a.ask(nil, answerTo("ping"), id, "ping", nil, nil)
+	return a.ask(nil, AnswerTo("ping"), id, "ping", nil, nil)
 }
 
 // Try is Ask for a request in a form that the scenario judges. If no answer comes, the time-out in the log does not
@@ -146,8 +148,8 @@ func (a *Asker) AskUser(id any, method string, params map[string]any, breaks ...
 }
 
 // AskLike is AskUser for a form of a request, after a plain form was served. If this form is refused, it sends the
-// plain one again under the id with [control] behind it. The client may refuse everything from some point on, because
-// its user has had enough or because it limits how often it is asked.
+// plain one again under the id with [ControlSuffix] behind it. The client may refuse everything from some point on,
+// because its user has had enough or because it limits how often it is asked.
 //
 // If no answer comes, a ping tells a client that waits for its user from one that hangs. If all others were answered
 // at once, no user is asked about a request that breaks something. The response is then due, and the plain form shows
@@ -161,17 +163,17 @@ func (a *Asker) AskLike(id, method string, params, plain map[string]any, breaks 
 	from, began := a.Request.Session.Log().Len(), time.Now()
 	switch m := a.AskUser(id, method, params, breaks...); {
 	case m != nil && m.Kind == wire.ErrorResponse:
-		m = a.AskUser(id+control, method, plain)
+		m = a.AskUser(id+ControlSuffix, method, plain)
 		return m != nil && m.Kind == wire.Result
-	case m == nil && a.Silent && a.responsive && len(breaks) > 0 && a.answered && !a.attended:
+	case m == nil && a.Silent && a.Responsive && len(breaks) > 0 && a.answered && !a.attended:
 		a.Silent = false
-		served := a.AskUser(id+control, method, plain) != nil
+		served := a.AskUser(id+ControlSuffix, method, plain) != nil
 		a.Silent = false
 		if a.Fence(id + "-alive") {
-			a.missed(id, from, began, answerTo(method))
+			a.Missed(id, from, began, AnswerTo(method))
 			a.Silent = !served
 		}
-	case m == nil && a.Silent && a.responsive:
+	case m == nil && a.Silent && a.Responsive:
 		a.Silent = false
 		a.Fence(id + "-alive")
 		a.Silent = true
@@ -182,17 +184,17 @@ func (a *Asker) AskLike(id, method string, params, plain map[string]any, breaks 
 // unattended is the longest time for an answer that a client gives without its user.
 const unattended = time.Second
 
-// control ends the id of the request that is sent after a refusal.
-const control = "-control"
+// ControlSuffix ends the id of the request that is sent after a refusal.
+const ControlSuffix = "-control"
 
 // Greet pings the client to learn whether it answers pings at all. It may not.
 func (a *Asker) Greet(id string) {
-	a.responsive = a.AskUser(id, "ping", nil) != nil
+	a.Responsive = a.AskUser(id, "ping", nil) != nil
 	a.Silent = false
 }
 
-// answerTo returns the note of a time-out that tells the rules that a response is due.
-func answerTo(method string) string { return "answer to " + method }
+// AnswerTo returns the note of a time-out that tells the rules that a response is due.
+func AnswerTo(method string) string { return "answer to " + method }
 
 // ask sends a request on the stream of another one, as sendOn does, and waits for the answer. missing is the note of
 // the time-out if none comes. If missing is empty, the client may wait for its user.
@@ -205,11 +207,11 @@ func (a *Asker) ask(to *server.Request, missing string, id any, method string, p
 	ctx := a.Request.Session.Context()
 	log := a.Request.Session.Log()
 	from, began := log.Len(), time.Now()
-	message := map[string]any{"id": json.RawMessage(identifier(id).String()), "method": method}
+	message := map[string]any{"id": json.RawMessage(Identifier(id).String()), "method": method}
 	if params != nil {
 		message["params"] = params
 	}
-	beside := a.accompany(identifier(id).String())
+	beside := a.Accompany(Identifier(id).String())
 	a.sendOn(to, message, breaks)
 	patience := max(a.Patience, a.UserPatience)
 	if missing != "" {
@@ -218,16 +220,16 @@ func (a *Asker) ask(to *server.Request, missing string, id any, method string, p
 		ctx, stop = a.whileCarried(ctx, from, id)
 		defer stop()
 	}
-	e, astray := a.await(ctx, patience, from, id)
-	if e == nil && missing != "" && a.unread(id) {
+	e, astray := a.Await(ctx, patience, from, id)
+	if e == nil && missing != "" && a.Unread(id) {
 		a.Silent = true
 		return a.resend(id, method, params, breaks)
 	}
 	if e != nil {
 		if beside != "" {
-			if other, _ := a.await(a.Request.Session.Context(), a.Patience, from, beside); other == nil {
+			if other, _ := a.Await(a.Request.Session.Context(), a.Patience, from, beside); other == nil {
 				a.Silent = true
-				a.missed(beside, from, began, answerTo("ping"))
+				a.Missed(beside, from, began, AnswerTo("ping"))
 			}
 		}
 		if missing == "" {
@@ -237,7 +239,7 @@ func (a *Asker) ask(to *server.Request, missing string, id any, method string, p
 	}
 	a.Silent = !astray
 	if missing != "" {
-		a.missed(id, from, began, missing)
+		a.Missed(id, from, began, missing)
 	}
 	return nil
 }
@@ -245,22 +247,22 @@ func (a *Asker) ask(to *server.Request, missing string, id any, method string, p
 // resent ends the id of a request that is sent again because it may have been lost with its stream.
 const resent = "-resent"
 
-// unread reports whether a request of the script may not have reached the client. It went to a stream that the client
+// Unread reports whether a request of the script may not have reached the client. It went to a stream that the client
 // had closed, as it may at any time, or that ended before the client had the time to read the request.
-func (a *Asker) unread(id any) bool {
+func (a *Asker) Unread(id any) bool {
 	log := a.Request.Session.Log()
 	if log.Transport != transport.NameHTTP {
 		return false
 	}
 	c := log.Conversation()
-	x := c.Newest(wire.Server, identifier(id))
+	x := c.Newest(wire.Server, Identifier(id))
 	return x == nil || x.Response == nil && judge.Unread(c, x.Request, len(c.Events))
 }
 
 // whileCarried returns a context that ends soon after the end of the stream that carries a request.
 func (a *Asker) whileCarried(ctx context.Context, from int, id any) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	wanted, stream := identifier(id), ""
+	wanted, stream := Identifier(id), ""
 	var watch sync.WaitGroup
 	watch.Go(func() {
 		if _, err := a.Request.Session.Log().Await(ctx, from, func(e *wire.Event) bool {
@@ -275,7 +277,7 @@ func (a *Asker) whileCarried(ctx context.Context, from int, id any) (context.Con
 		soon, stop := context.WithTimeout(ctx, 2*judge.Crossing)
 		defer stop()
 		<-soon.Done()
-		if a.unread(id) {
+		if a.Unread(id) {
 			cancel()
 		}
 	})
@@ -297,13 +299,13 @@ func (a *Asker) resend(id any, method string, params map[string]any, breaks []st
 		message["params"] = params
 	}
 	a.sendOn(nil, message, breaks)
-	e, _ := a.await(ctx, a.Patience, from, name+resent)
+	e, _ := a.Await(ctx, a.Patience, from, name+resent)
 	switch {
 	case e != nil:
 		a.Silent = false
 		return e.Msg
 	case log.Asked(wire.Server, wire.StringID(name+resent)): // it was sent
-		a.unanswered(from, began, answerTo(method))
+		a.unanswered(from, began, AnswerTo(method))
 	}
 	return nil
 }
@@ -311,10 +313,10 @@ func (a *Asker) resend(id any, method string, params map[string]any, breaks []st
 // listened reports whether the client has a listening stream open. It may be opening one.
 func (a *Asker) listened() bool {
 	log := a.Request.Session.Log()
-	soon, cancel := context.WithTimeout(a.Request.Session.Context(), a.Patience/listeningTime)
+	soon, cancel := context.WithTimeout(a.Request.Session.Context(), a.Patience/ListeningTime)
 	defer cancel()
-	for from := log.Len(); !stillListens(log.Events()); {
-		e, err := log.Await(soon, from, listens)
+	for from := log.Len(); !StillListens(log.Events()); {
+		e, err := log.Await(soon, from, Listens)
 		if err != nil {
 			return false
 		}
@@ -323,10 +325,10 @@ func (a *Asker) listened() bool {
 	return true
 }
 
-// accompany sends a ping before the request with an id, if the script sends its requests beside pings. It returns the
+// Accompany sends a ping before the request with an id, if the script sends its requests beside pings. It returns the
 // id of the ping.
-func (a *Asker) accompany(id string) string {
-	if !a.company {
+func (a *Asker) Accompany(id string) string {
+	if !a.BesidePings {
 		return ""
 	}
 	id = "before " + id
@@ -334,9 +336,9 @@ func (a *Asker) accompany(id string) string {
 	return id
 }
 
-// missed records in the log that the answer to a request did not come in time, if the request has reached the client.
-func (a *Asker) missed(id any, from int, began time.Time, note string) {
-	if !a.unread(id) {
+// Missed records in the log that the answer to a request did not come in time, if the request has reached the client.
+func (a *Asker) Missed(id any, from int, began time.Time, note string) {
+	if !a.Unread(id) {
 		a.unanswered(from, began, note)
 	}
 }
@@ -345,131 +347,49 @@ func (a *Asker) missed(id any, from int, began time.Time, note string) {
 // have had the time to answer and have continued with something else instead.
 func (a *Asker) unanswered(from int, began time.Time, note string) {
 	log := a.Request.Session.Log()
-	if !a.hasLeft(from) || time.Since(began) > a.Patience/shortest && requestsAfter(log, from) {
+	if !a.HasLeft(from) || time.Since(began) > a.Patience/shortest && requestsAfter(log, from) {
 		_, _ = log.Append(wire.Event{Kind: wire.KindTimeout, From: wire.Client, Note: note})
 	}
 }
 
-// hasLeft reports whether the session has ended, or the client closed the connection from an event on.
-func (a *Asker) hasLeft(from int) bool {
+// HasLeft reports whether the session has ended, or the client closed the connection from an event on.
+func (a *Asker) HasLeft(from int) bool {
 	s := a.Request.Session
-	return s.Context().Err() != nil || slices.ContainsFunc(s.Log().Events()[from:], hangsUp)
+	return s.Context().Err() != nil || slices.ContainsFunc(s.Log().Events()[from:], HangsUp)
 }
 
-// hangsUp reports whether an event shows the client closing the connection. Nothing can come from it after that. Over
+// HangsUp reports whether an event shows the client closing the connection. Nothing can come from it after that. Over
 // stdio the session continues until the server has exited (basic/lifecycle#shutdown).
-func hangsUp(e *wire.Event) bool { return e.Kind == wire.KindClose && e.From == wire.Client }
-
-// AtOnce sends requests of one method, all of them before it waits for the answers.
-func (a *Asker) AtOnce(method string, params map[string]any, ids ...wire.ID) {
-	if a.Silent {
-		return
-	}
-	log := a.Request.Session.Log()
-	from, began := log.Len(), time.Now()
-	for _, id := range ids {
-		message := map[string]any{"id": json.RawMessage(id.String()), "method": method}
-		if params != nil {
-			message["params"] = params
-		}
-		a.Send(message)
-	}
-	ctx, cancel := context.WithTimeout(a.Request.Session.Context(), a.Patience)
-	defer cancel()
-	for _, id := range ids {
-		if e, err := log.Await(ctx, from, func(e *wire.Event) bool {
-			return e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.IsResponse() &&
-				e.Msg.ID.Key() == id.Key() || hangsUp(e)
-		}); err != nil || hangsUp(e) {
-			a.Silent = true
-			a.missed(id, from, began, answerTo(method))
-			return
-		}
-	}
-}
-
-// AskBoth sends two requests that may wait for a user, waits for the answers, and then sends the plain request. The
-// plain one tells a client that accepts no more requests from one that mixes them up. If the first is to be
-// withdrawn, it is cancelled as soon as both were sent.
-func (a *Asker) AskBoth(id, method string, first, second, plain map[string]any, withdrawn bool) {
-	if a.Silent || a.overdue() {
-		return
-	}
-	from := a.Request.Session.Log().Len()
-	both := [2]string{id + "-first", id + "-second"}
-	a.Send(map[string]any{"id": both[0], "method": method, "params": first})
-	a.Send(map[string]any{"id": both[1], "method": method, "params": second})
-	waiting := both[:]
-	if withdrawn {
-		a.Notify("notifications/cancelled", map[string]any{"requestId": both[0], "reason": "no longer needed"})
-		waiting = both[1:]
-	}
-	for _, one := range waiting {
-		if e, _ := a.await(a.Request.Session.Context(), max(a.Patience, a.UserPatience), from, one); e == nil {
-			break
-		}
-	}
-	a.AskUser(id+control, method, plain)
-}
-
-// AskPinging sends a request that may wait for a user, and at once a ping, to which the client has
-// answered before.
-func (a *Asker) AskPinging(id, method string, params map[string]any) {
-	if a.Silent || !a.responsive || a.overdue() {
-		return
-	}
-	from := a.Request.Session.Log().Len()
-	a.Send(map[string]any{"id": id, "method": method, "params": params})
-	a.Send(map[string]any{"id": id + pinging, "method": "ping"})
-	for _, one := range []string{id + pinging, id} {
-		a.await(a.Request.Session.Context(), max(a.Patience, a.UserPatience), from, one)
-	}
-}
-
-// pinging ends the id of a ping that is sent while another request is open.
-const pinging = "-pinged"
-
-// Withdraw sends a request that may wait for a user, and cancels it. Two pings serve the passive rules: the answer to
-// the first shows that the client has read the cancellation, and a message after the second was not already on its
-// way.
-func (a *Asker) Withdraw(id, method string, params map[string]any) {
-	if a.Silent {
-		return
-	}
-	a.Send(map[string]any{"id": id, "method": method, "params": params})
-	a.Notify("notifications/cancelled", map[string]any{"requestId": id, "reason": "no longer needed"})
-	a.Fence(id + "-read")
-	a.Fence(id + "-past")
-}
+func HangsUp(e *wire.Event) bool { return e.Kind == wire.KindClose && e.From == wire.Client }
 
 // shortest is the share of the patience that a client must have stayed before it left. Only then does a missing
 // answer count.
 const shortest = 4
 
-// requestsAfter reports whether the client continued with other requests. It was then neither about to end nor busy
+// RequestsAfter reports whether the client continued with other requests. It was then neither about to end nor busy
 // when it was asked.
 func requestsAfter(log *wire.Log, from int) bool {
 	for _, e := range log.Events()[from:] {
 		if e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.Kind == wire.Request &&
-			operation(e.Msg.Method) {
+			IsOperation(e.Msg.Method) {
 			return true
 		}
 	}
 	return false
 }
 
-// await waits for the client's response to an id. If the client sends a response under an id of no request, await
+// Await waits for the client's response to an id. If the client sends a response under an id of no request, await
 // waits only a little longer, since the client does answer, but under a wrong id.
-func (a *Asker) await(ctx context.Context, patience time.Duration, from int, id any) (_ *wire.Event, astray bool) {
+func (a *Asker) Await(ctx context.Context, patience time.Duration, from int, id any) (_ *wire.Event, astray bool) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer func() { cancel() }()
-	log, wanted := a.Request.Session.Log(), identifier(id)
+	log, wanted := a.Request.Session.Log(), Identifier(id)
 	for {
 		e, err := log.Await(ctx, from, func(e *wire.Event) bool {
-			return e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.IsResponse() || hangsUp(e)
+			return e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.IsResponse() || HangsUp(e)
 		})
 		switch {
-		case err != nil, hangsUp(e):
+		case err != nil, HangsUp(e):
 			return nil, astray
 		case e.Msg.ID.Resembles(wanted):
 			return e, false
@@ -488,8 +408,8 @@ func (a *Asker) await(ctx context.Context, patience time.Duration, from int, id 
 // id.
 const astrayShare = 8
 
-// identifier returns the id that a script gives a request.
-func identifier(id any) wire.ID {
+// Identifier returns the id that a script gives a request.
+func Identifier(id any) wire.ID {
 	switch id := id.(type) {
 	case string:
 		return wire.StringID(id)
@@ -520,14 +440,33 @@ func (a *Asker) Late(patience time.Duration, ids ...string) {
 	ctx, cancel := context.WithTimeout(a.Request.Session.Context(), patience)
 	defer cancel()
 	for _, id := range ids {
-		if e, _ := a.await(ctx, patience, 0, id); e == nil {
+		if e, _ := a.Await(ctx, patience, 0, id); e == nil {
 			return
 		}
 	}
 }
 
-// latePatience is how long to wait for a response that need not come.
-const latePatience = time.Second / 2
-
 // Has reports whether the client declared a capability.
 func (a *Asker) Has(capability string) bool { return a.Request.Session.ClientHas(capability) }
+
+// ListeningTime is the part of the patience that a client has to resume its listening stream.
+const ListeningTime = 20
+
+// StillListens reports whether the listening stream that was opened last has not ended.
+func StillListens(events []*wire.Event) bool {
+	open := ""
+	for _, e := range events {
+		switch {
+		case Listens(e):
+			open = e.Stream
+		case e.Kind == wire.KindStreamEnd && e.Stream == open:
+			open = ""
+		}
+	}
+	return open != ""
+}
+
+// Listens matches the answer to a GET with which the client listens.
+func Listens(e *wire.Event) bool {
+	return e.Kind == wire.KindHTTPResponse && strings.HasPrefix(e.Stream, "get:") && e.HTTP.Status == http.StatusOK
+}

@@ -1,12 +1,9 @@
 package client
 
 import (
-	"slices"
 	"time"
 
-	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
-	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
 
 // Vary sends members of a family, one after the other. ask sends one and waits for an answer under the id. A client
@@ -14,7 +11,7 @@ import (
 // patience, since its own request waits meanwhile.
 func (a *Asker) Vary(prefix string, members []family.Member, ask func(id string, m family.Member)) {
 	for _, m := range members {
-		if a.Silent || a.overdue() {
+		if a.Silent || a.Overdue() {
 			return
 		}
 		id := prefix + m.Is
@@ -26,106 +23,8 @@ func (a *Asker) Vary(prefix string, members []family.Member, ask func(id string,
 	}
 }
 
-// overdue reports whether the scripts have kept the client's request waiting for long.
-func (a *Asker) overdue() bool { return time.Since(a.began) > a.Patience }
+// Overdue reports whether the scripts have kept the client's request waiting for long.
+func (a *Asker) Overdue() bool { return time.Since(a.Began) > a.Patience }
 
 // maxLost is the number of unanswered requests after which a script gives up. Each of them takes its time.
 const maxLost = 2
-
-// judgeVaried judges the answers to pings that carry the members of a family. how says how a ping was sent.
-func (t *T) judgeVaried(prefix string, members []family.Member, how, id string) {
-	t.judgeVariedBy(prefix, members, how, func(family.Member) string { return id })
-}
-
-// judgeVariedBy is judgeVaried for a requirement that depends on the member.
-func (t *T) judgeVariedBy(prefix string, members []family.Member, how string, of func(m family.Member) (id string)) {
-	plain, ok := t.Answered(prefix + members[0].Is)
-	if !ok || plain.Result() == nil {
-		for _, m := range members[1:] {
-			t.Inconclusive("the client answers no ping of this scenario with a result", of(m))
-		}
-		return
-	}
-	found := &family.Findings{Tried: members[:1]}
-	for _, m := range members[1:] {
-		sent := "sent " + how + " " + m.String()
-		switch x, ok := t.Answered(prefix + m.Is); {
-		case ok && x.Result() != nil:
-			t.Tolerated(x.Response, "answered a ping that was "+sent, of(m))
-		case ok:
-			found.Add(m, of(m), "a ping was refused when it was "+sent, false, x.Events())
-		case t.silentTo(x), t.passedOver(x):
-			found.Add(m, of(m), "a ping was not answered when it was "+sent, false, []*wire.Event{x.Request})
-		case t.lost(x) != "":
-			found.Add(m, of(m), t.lost(x)+" when a ping was "+sent, false, []*wire.Event{x.Request})
-		}
-	}
-	t.recordVaried(found)
-}
-
-// recordVaried records the findings on the members of a family.
-func (t *T) recordVaried(found *family.Findings) {
-	for _, f := range found.All {
-		if f.WarnOnly {
-			t.Warning(f.Requirement, found.Text(f), f.Proof...)
-		} else {
-			t.Violation(f.Requirement, found.Text(f), f.Proof...)
-		}
-	}
-}
-
-// passedOver reports whether the client answered a later request of the server, and this one not, although it must
-// have read it.
-func (t *T) passedOver(x *judge.Exchange) bool {
-	if x == nil || x.Response != nil {
-		return false
-	}
-	c := t.conversationOf(x)
-	return !judge.Unread(c.Conversation, x.Request, len(c.Events)) && slices.ContainsFunc(c.Exchanges,
-		func(y *judge.Exchange) bool {
-			return y.From() == wire.Server && y.Request.Conn == x.Request.Conn && y.Request.Seq > x.Request.Seq &&
-				y.Response != nil
-		})
-}
-
-// narrowed returns the search for the member of a family that stops the client. The server sends all members at once.
-// The scenario runs without them, with one half of them, and with half of those, until one is left. The run with the
-// fewest members that still stops the client counts.
-func narrowed(name string) func(t *T, again Again) *T {
-	stopped := func(t *T) bool {
-		ok, decided, _ := t.Continued()
-		return decided && !ok && t.accused()
-	}
-	return func(t *T, again Again) *T {
-		if !stopped(t) || t.Ending.Attended {
-			return t
-		}
-		with := func(members []family.Member) *T { // nil if nothing is shown
-			only := []string{}
-			for _, m := range members {
-				only = append(only, m.Is)
-			}
-			t := again(func(t *T) { t.Choice.Only = map[string][]string{name: only} })
-			if t == nil || !stopped(t) {
-				return nil
-			}
-			return t
-		}
-		if plain := with(nil); plain != nil {
-			return plain
-		}
-		least, members := t, t.Choice.Draw(name, t.Scenario.Name)[1:]
-		for len(members) > 0 {
-			half, rest := members[:(len(members)+1)/2], members[(len(members)+1)/2:]
-			switch t := with(half); {
-			case t == nil:
-				members = rest
-			case len(half) == 1:
-				return t
-			default:
-				least, members = t, half
-			}
-		}
-		return least
-	}
-}

@@ -11,12 +11,9 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/client"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
 )
-
-// AuthorizationBaseline is the name of the scenario that shows whether a client seeks authorization, an optional
-// feature. The other scenarios of authorization run only if it does.
-const AuthorizationBaseline = "auth/flow"
 
 // officialFlow is the scenario of the official tool in which a client obtains a token.
 const officialFlow = "auth/metadata-default"
@@ -38,23 +35,26 @@ var flowRequirements = []string{
 const unreached = "the client did not get that far in the flow; it may need a user who opens the authorization URL in a browser"
 
 // authScenarios are the scenarios of basic/authorization.
-var authScenarios = []*Scenario{
-	authScenario(AuthorizationBaseline, append([]string{
+var authScenarios = []*client.Scenario{
+	authScenario(client.AuthorizationBaseline, append([]string{
 		"auth.http-conform", "auth.client.handles-401", "auth.client.resource-metadata", "auth.client.as-metadata",
 		"auth.client.dynamic-registration",
-	}, flowRequirements...), func() *AuthorizationSetup { return &AuthorizationSetup{} }, judgeAuthorizationBaseline),
+	}, flowRequirements...), func() *client.AuthorizationSetup { return &client.AuthorizationSetup{} },
+		judgeAuthorizationBaseline),
 	tokenAuthScenario("auth/token-basic", "auth/token-endpoint-auth-basic", authserver.AuthBasic),
 	tokenAuthScenario("auth/token-post", "auth/token-endpoint-auth-post", authserver.AuthPost),
 	tokenAuthScenario("auth/token-none", "auth/token-endpoint-auth-none", authserver.AuthNone),
 	authScenario("auth/redirect", []string{"auth.client.no-foreign-tokens"},
-		func() *AuthorizationSetup { return &AuthorizationSetup{Redirects: redirectedMessage} }, func(t *T) {
+		func() *client.AuthorizationSetup {
+			return &client.AuthorizationSetup{Redirects: client.RedirectedMessage}
+		}, func(t *client.T) {
 			const id = "auth.client.no-foreign-tokens"
 			switch f := t.Flow; {
-			case f.followed != nil:
+			case f.Followed != nil:
 				// The text speaks of tokens that were issued elsewhere; for the target this is one.
 				t.Warning(id, "the client follows a redirect to another origin and sends its access token there",
-					f.followed)
-			case f.redirected:
+					f.Followed)
+			case f.Redirected:
 				t.Exercised(id)
 			default:
 				t.Inconclusive("the client sent no message after the handshake that could be answered with a redirect",
@@ -62,94 +62,98 @@ var authScenarios = []*Scenario{
 			}
 		}),
 	authScenario("auth/same-origin", []string{"auth.client.as-location-free"},
-		func() *AuthorizationSetup { return &AuthorizationSetup{Together: true} }, func(t *T) {
-			t.judgeCompleted("auth.client.as-location-free",
+		func() *client.AuthorizationSetup { return &client.AuthorizationSetup{Together: true} }, func(t *client.T) {
+			judgeCompleted(t, "auth.client.as-location-free",
 				"if the authorization server is on the origin of the protected server")
 		}),
-	authScenario("auth/metadata-url", []string{"auth.client.parse-www-authenticate"}, func() *AuthorizationSetup {
+	authScenario("auth/metadata-url", []string{"auth.client.parse-www-authenticate"}, func() *client.AuthorizationSetup {
 		// Only the header says where the metadata are, among parameters whose values hold commas and quotes.
-		return &AuthorizationSetup{Protection: server.Protection{
-			MetadataPath: elsewhere,
+		return &client.AuthorizationSetup{Protection: server.Protection{
+			MetadataPath: client.MetadataElsewhere,
 			Challenge: func(metadata, code string) []string {
 				return []string{coded(`Bearer realm="mcpconform, \"protected\"", hint="a=b, c", resource_metadata="`+
 					metadata+`"`, code)}
 			},
 		}}
-	}, func(t *T) { t.judgeMetadataFound(elsewhere) }),
-	authScenario("auth/challenges", []string{"auth.client.parse-www-authenticate"}, func() *AuthorizationSetup {
+	}, func(t *client.T) { judgeMetadataFound(t, client.MetadataElsewhere) }),
+	authScenario("auth/challenges", []string{"auth.client.parse-www-authenticate"}, func() *client.AuthorizationSetup {
 		// A response may offer several schemes, in as many lines (RFC 9110, section 11.6.1).
-		return &AuthorizationSetup{Protection: server.Protection{
-			MetadataPath: elsewhere,
+		return &client.AuthorizationSetup{Protection: server.Protection{
+			MetadataPath: client.MetadataElsewhere,
 			Challenge: func(metadata, code string) []string {
 				return []string{coded(`Bearer realm="mcpconform", resource_metadata="`+metadata+`"`, code),
 					`Basic realm="staff"`}
 			},
 		}}
-	}, func(t *T) { t.judgeMetadataFound(elsewhere) }),
-	authScenario("auth/challenge-list", []string{"auth.client.parse-www-authenticate"}, func() *AuthorizationSetup {
+	}, func(t *client.T) { judgeMetadataFound(t, client.MetadataElsewhere) }),
+	authScenario("auth/challenge-list", []string{"auth.client.parse-www-authenticate"}, func() *client.AuthorizationSetup {
 		// The same in one line, and the case of a scheme means nothing (RFC 9110, section 11.1).
-		return &AuthorizationSetup{Protection: server.Protection{
-			MetadataPath: elsewhere,
+		return &client.AuthorizationSetup{Protection: server.Protection{
+			MetadataPath: client.MetadataElsewhere,
 			Challenge: func(metadata, code string) []string {
 				return []string{coded(`Basic realm="staff, all of them", bearer realm="mcpconform", resource_metadata="`+metadata+`"`,
 					code)}
 			},
 		}}
-	}, func(t *T) { t.judgeMetadataFound(elsewhere) }),
-	authScenario("auth/issuer-path", []string{"auth.client.as-metadata-location"}, func() *AuthorizationSetup {
-		return &AuthorizationSetup{Servers: []authserver.Options{{Issuer: "/tenant/one"}}}
+	}, func(t *client.T) { judgeMetadataFound(t, client.MetadataElsewhere) }),
+	authScenario("auth/issuer-path", []string{"auth.client.as-metadata-location"}, func() *client.AuthorizationSetup {
+		return &client.AuthorizationSetup{Servers: []authserver.Options{{Issuer: "/tenant/one"}}}
 	}, judgeIssuerPath),
 	authScenario("auth/two-servers", []string{"auth.client.selects-as", "auth.client.token-request-issuer"},
-		func() *AuthorizationSetup { return &AuthorizationSetup{Servers: make([]authserver.Options, 2)} }, func(t *T) {
-			t.judgeCompleted("auth.client.selects-as", "if there are two authorization servers to choose from")
+		func() *client.AuthorizationSetup {
+			return &client.AuthorizationSetup{Servers: make([]authserver.Options, 2)}
+		}, func(t *client.T) {
+			judgeCompleted(t, "auth.client.selects-as", "if there are two authorization servers to choose from")
 		}),
-	authScenario("auth/other-issuer", []string{"auth.client.as-metadata-issuer"}, func() *AuthorizationSetup {
-		return &AuthorizationSetup{Servers: []authserver.Options{{Metadata: func(document map[string]any) {
+	authScenario("auth/other-issuer", []string{"auth.client.as-metadata-issuer"}, func() *client.AuthorizationSetup {
+		return &client.AuthorizationSetup{Servers: []authserver.Options{{Metadata: func(document map[string]any) {
 			document["issuer"] = otherIssuer
 		}}}}
-	}, func(t *T) {
-		t.judgeRefused("auth.client.as-metadata-issuer",
+	}, func(t *client.T) {
+		judgeRefused(t, "auth.client.as-metadata-issuer",
 			"the metadata of the authorization server name the issuer "+otherIssuer+
 				", not the issuer that the client had asked for", authserver.Metadata)
 	}),
-	authScenario("auth/other-resource", []string{"auth.client.resource-metadata-check"}, func() *AuthorizationSetup {
-		return &AuthorizationSetup{Protection: server.Protection{Metadata: func(document map[string]any) {
-			document["resource"] = "https://resource.mcpconform.invalid/mcp"
-		}}}
-	}, func(t *T) {
-		t.judgeRefused("auth.client.resource-metadata-check", "the resource metadata are about another resource", "")
-	}),
-	authScenario("auth/state-missing", []string{"auth.client.state-missing-discarded"}, func() *AuthorizationSetup {
+	authScenario("auth/other-resource", []string{"auth.client.resource-metadata-check"},
+		func() *client.AuthorizationSetup {
+			return &client.AuthorizationSetup{Protection: server.Protection{Metadata: func(document map[string]any) {
+				document["resource"] = "https://resource.mcpconform.invalid/mcp"
+			}}}
+		}, func(t *client.T) {
+			judgeRefused(t, "auth.client.resource-metadata-check", "the resource metadata are about another resource", "")
+		}),
+	authScenario("auth/state-missing", []string{"auth.client.state-missing-discarded"}, func() *client.AuthorizationSetup {
 		return redirecting(func(result url.Values) { result.Del("state") })
-	}, func(t *T) {
-		t.judgeDiscarded("auth.client.state-missing-discarded",
+	}, func(t *client.T) {
+		judgeDiscarded(t, "auth.client.state-missing-discarded",
 			"the redirect came back without the state that the client had sent")
 	}),
-	authScenario("auth/state-mismatch", []string{"auth.client.state-mismatch-discarded"}, func() *AuthorizationSetup {
-		return redirecting(func(result url.Values) { result.Set("state", "mcpconform-another-state") })
-	}, func(t *T) {
-		t.judgeDiscarded("auth.client.state-mismatch-discarded",
-			"the redirect came back with another state than the client had sent")
-	}),
-	authScenario("auth/no-registration", []string{"auth.client.other-client-id"}, func() *AuthorizationSetup {
-		return &AuthorizationSetup{Servers: []authserver.Options{{NoRegistration: true}},
+	authScenario("auth/state-mismatch", []string{"auth.client.state-mismatch-discarded"},
+		func() *client.AuthorizationSetup {
+			return redirecting(func(result url.Values) { result.Set("state", "mcpconform-another-state") })
+		}, func(t *client.T) {
+			judgeDiscarded(t, "auth.client.state-mismatch-discarded",
+				"the redirect came back with another state than the client had sent")
+		}),
+	authScenario("auth/no-registration", []string{"auth.client.other-client-id"}, func() *client.AuthorizationSetup {
+		return &client.AuthorizationSetup{Servers: []authserver.Options{{NoRegistration: true}},
 			Client: &authserver.Client{ID: "mcpconform-registered-client", Secret: "mcpconform-client-secret"}}
 	}, judgeNoRegistration),
 	authScenario("auth/lapsed", []string{"auth.client.handles-401", "auth.client.pkce-fresh", "auth.client.code-once"},
-		func() *AuthorizationSetup {
-			return &AuthorizationSetup{Lapse: true, Servers: []authserver.Options{{NoRefresh: true}}}
+		func() *client.AuthorizationSetup {
+			return &client.AuthorizationSetup{Lapse: true, Servers: []authserver.Options{{NoRefresh: true}}}
 		}, judgeLapsed),
 	authScenario("auth/refresh", []string{"auth.client.resource-token-request", "auth.client.refresh-replaced"},
-		func() *AuthorizationSetup { return &AuthorizationSetup{Lapse: true} }, judgeRefreshed),
+		func() *client.AuthorizationSetup { return &client.AuthorizationSetup{Lapse: true} }, judgeRefreshed),
 	authScenario("auth/odd-url", []string{"auth.resource.lowercase", "auth.resource.no-fragment",
-		"auth.client.resource-canonical"}, func() *AuthorizationSetup {
-		return &AuthorizationSetup{URL: func(u *url.URL) {
+		"auth.client.resource-canonical"}, func() *client.AuthorizationSetup {
+		return &client.AuthorizationSetup{URL: func(u *url.URL) {
 			u.Host, u.Fragment = "LocalHost:"+u.Port(), "start"
 		}}
 	}, nil),
 	authScenario("auth/root", []string{"auth.resource.no-trailing-slash", "auth.client.every-request"},
-		func() *AuthorizationSetup {
-			return &AuthorizationSetup{
+		func() *client.AuthorizationSetup {
+			return &client.AuthorizationSetup{
 				URL: func(u *url.URL) { u.Path = "" },
 				Protection: server.Protection{MetadataPath: server.WellKnownResource,
 					Metadata: func(document map[string]any) {
@@ -160,27 +164,25 @@ var authScenarios = []*Scenario{
 		}, judgeAuthorizedAgain),
 }
 
-// elsewhere is a path of resource metadata that only the header names.
-const elsewhere = "/documents/about-this-resource"
-
-func redirecting(change func(url.Values)) *AuthorizationSetup {
-	return &AuthorizationSetup{Servers: []authserver.Options{{Redirect: change}}}
+func redirecting(change func(url.Values)) *client.AuthorizationSetup {
+	return &client.AuthorizationSetup{Servers: []authserver.Options{{Redirect: change}}}
 }
 
-func authScenario(name string, requirements []string, setup func() *AuthorizationSetup, judge func(*T)) *Scenario {
-	s := &Scenario{
+func authScenario(name string, requirements []string, setup func() *client.AuthorizationSetup,
+	judge func(*client.T)) *client.Scenario {
+	s := &client.Scenario{
 		Name: name, Requirements: requirements, Transports: []string{transport.NameHTTP, transport.NameSSE},
 		Needs: unreached, Authorization: setup, Official: officialFlow,
 		// Judge says what a client does at a server that refuses it.
-		Options: func(*ScenarioRun) server.Options {
+		Options: func(*client.ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{HTTP: server.HTTP{Middleware: atRoot}}}
 		},
-		Judge: func(t *T) {
+		Judge: func(t *client.T) {
 			if t.Flow == nil || t.Ending.Skipped != "" {
 				return
 			}
-			if t.soughtAuthorization() {
-				t.judgeFlow()
+			if t.SoughtAuthorization() {
+				judgeFlow(t)
 			}
 			if judge != nil {
 				judge(t)
@@ -188,10 +190,10 @@ func authScenario(name string, requirements []string, setup func() *Authorizatio
 		},
 	}
 	switch name {
-	case AuthorizationBaseline:
+	case client.AuthorizationBaseline:
 		// Answers and notifications are messages that need a token, too.
-		s.Options = func(run *ScenarioRun) server.Options {
-			o := Scripted(func(a *Asker) { a.AskUser("authorized-ping", "ping", nil) })(run)
+		s.Options = func(run *client.ScenarioRun) server.Options {
+			o := client.Scripted(func(a *client.Asker) { a.AskUser("authorized-ping", "ping", nil) })(run)
 			o.Behaviour.HTTP.Middleware = atRoot
 			return o
 		}
@@ -202,7 +204,7 @@ func authScenario(name string, requirements []string, setup func() *Authorizatio
 	case "auth/root":
 		s.Transports = overHTTP() // HTTP+SSE has a path for each of its two endpoints
 		// The token outlives the session, which is lost once the client has come so far.
-		s.Options = func(run *ScenarioRun) server.Options {
+		s.Options = func(run *client.ScenarioRun) server.Options {
 			o := losing(run)
 			lose := o.Behaviour.HTTP.Middleware
 			o.Behaviour.HTTP.Middleware = func(next http.Handler) http.Handler { return atRoot(lose(next)) }
@@ -214,15 +216,15 @@ func authScenario(name string, requirements []string, setup func() *Authorizatio
 
 // tokenAuthScenario is a server whose authorization server offers one method of client
 // authentication alone.
-func tokenAuthScenario(name, official, method string) *Scenario {
+func tokenAuthScenario(name, official, method string) *client.Scenario {
 	const id = "auth.client.token-endpoint-auth"
-	s := authScenario(name, []string{id}, func() *AuthorizationSetup {
-		return &AuthorizationSetup{Servers: []authserver.Options{{TokenAuth: method}}}
-	}, func(t *T) {
+	s := authScenario(name, []string{id}, func() *client.AuthorizationSetup {
+		return &client.AuthorizationSetup{Servers: []authserver.Options{{TokenAuth: method}}}
+	}, func(t *client.T) {
 		switch {
 		case t.ObtainedToken():
 			t.Exercised(id)
-		case len(t.Flow.steps(authserver.Token)) == 0 && t.controlPasses(id):
+		case len(t.Flow.Steps(authserver.Token)) == 0 && controlPasses(t, id):
 			t.Inconclusive("the client requests no token if the only method of client authentication is "+method, id)
 		}
 	})
@@ -240,37 +242,14 @@ func atRoot(next http.Handler) http.Handler {
 	})
 }
 
-// soughtAuthorization reports whether the client has asked for metadata or for anything
-// at an authorization server.
-func (t *T) soughtAuthorization() bool {
-	return t.Flow != nil && (t.Flow.reached() || len(t.Flow.asked("/.well-known/")) > 0 || len(t.Flow.asked(elsewhere)) > 0)
-}
-
-// reasonUnauthorized says why nothing is known of the authorization of a client that
-// did not seek it.
-func (t *T) reasonUnauthorized() string {
-	switch {
-	case t.Ending.Skipped != "":
-		return t.Ending.Skipped
-	case len(t.Conversations) == 0:
-		return "the client did not connect in scenario " + t.Scenario.Name
-	}
-	return "the client does not seek authorization when a server answers 401, which is optional"
-}
-
-// ObtainedToken reports whether the client got a token and used it.
-func (t *T) ObtainedToken() bool {
-	return t.Flow != nil && slices.ContainsFunc(t.Flow.presented(), func(s Shown) bool { return s.Ours })
-}
-
 // controlPasses reports whether the client completes the flow at the ordinary
 // protected server. If it does not, the requirement is inconclusive.
-func (t *T) controlPasses(id string) bool {
+func controlPasses(t *client.T, id string) bool {
 	switch {
 	case t.AuthorizationBaseline == nil:
-		t.Inconclusive("the scenario "+AuthorizationBaseline+" was not run, so there is nothing to compare with", id)
+		t.Inconclusive("the scenario "+client.AuthorizationBaseline+" was not run, so there is nothing to compare with", id)
 	case !t.AuthorizationBaseline.ObtainedToken():
-		t.Inconclusive("the client obtains no token in the scenario "+AuthorizationBaseline+
+		t.Inconclusive("the client obtains no token in the scenario "+client.AuthorizationBaseline+
 			", so there is nothing to compare with", id)
 	default:
 		return true
@@ -279,62 +258,62 @@ func (t *T) controlPasses(id string) bool {
 }
 
 // judgeCompleted judges a requirement that a client meets by completing the flow.
-func (t *T) judgeCompleted(id, when string) {
+func judgeCompleted(t *client.T, id, when string) {
 	switch {
 	case t.ObtainedToken():
 		t.Exercised(id)
-	case t.controlPasses(id) && !t.Ending.Attended:
-		t.Violation(id, "the client obtains no token "+when, t.lastStep()...)
+	case controlPasses(t, id) && !t.Ending.Attended:
+		t.Violation(id, "the client obtains no token "+when, lastStep(t)...)
 	}
 }
 
 // lastStep returns the last request of the flow.
-func (t *T) lastStep() []*wire.Event {
-	all := t.Flow.steps(everyStep...)
+func lastStep(t *client.T) []*wire.Event {
+	all := t.Flow.Steps(client.EveryStep...)
 	if len(all) > 0 {
 		return []*wire.Event{all[len(all)-1].Event}
 	}
-	if n := len(t.Flow.documents); n > 0 {
-		return t.Flow.documents[n-1:]
+	if n := len(t.Flow.Documents); n > 0 {
+		return t.Flow.Documents[n-1:]
 	}
-	return lastEvents(t.last(), 4)
+	return client.LastEvents(t.Last(), 4)
 }
 
 const otherIssuer = "https://issuer.mcpconform.invalid"
 
 // judgeRefused judges a requirement that a client meets by going no further. first,
 // if not "", is a step that it has to have taken before.
-func (t *T) judgeRefused(id, because string, first authserver.Step) {
-	after := t.Flow.steps(authserver.Registration, authserver.Authorization, authserver.Token)
+func judgeRefused(t *client.T, id, because string, first authserver.Step) {
+	after := t.Flow.Steps(authserver.Registration, authserver.Authorization, authserver.Token)
 	switch {
 	case len(after) > 0:
 		var proof []*wire.Event
-		for _, s := range t.Flow.steps(authserver.Metadata) {
+		for _, s := range t.Flow.Steps(authserver.Metadata) {
 			proof = append(proof, s.Event)
 		}
 		t.Violation(id, "the client goes on although "+because,
-			append(append(proof, t.Flow.documents...), after[0].Event)...)
-	case first != "" && len(t.Flow.steps(first)) == 0, len(t.Flow.documents) == 0:
-	case t.controlPasses(id):
+			append(append(proof, t.Flow.Documents...), after[0].Event)...)
+	case first != "" && len(t.Flow.Steps(first)) == 0, len(t.Flow.Documents) == 0:
+	case controlPasses(t, id):
 		t.Exercised(id)
 	}
 }
 
 // judgeDiscarded judges whether the client redeems a code that it has to discard.
-func (t *T) judgeDiscarded(id, because string) {
-	var asked *Step
-	for _, s := range t.Flow.steps(authserver.Authorization) {
+func judgeDiscarded(t *client.T, id, because string) {
+	var asked *client.Step
+	for _, s := range t.Flow.Steps(authserver.Authorization) {
 		if s.Answer["code"] != nil && s.Values.Get("state") != "" {
 			asked = &s
 		}
 	}
-	switch redeemed := t.Flow.steps(authserver.Token); {
-	case asked == nil && len(t.Flow.steps(authserver.Authorization)) > 0:
+	switch redeemed := t.Flow.Steps(authserver.Token); {
+	case asked == nil && len(t.Flow.Steps(authserver.Authorization)) > 0:
 		t.Inconclusive("the client sends no state, so it cannot check the one in the redirect", id)
 	case asked == nil:
 	case len(redeemed) > 0:
 		t.Violation(id, "the client redeems a code although "+because, asked.Event, redeemed[0].Event)
-	case t.controlPasses(id):
+	case controlPasses(t, id):
 		t.Exercised(id)
 	}
 }
@@ -349,39 +328,39 @@ func coded(challenge, code string) string {
 
 // judgeMetadataFound judges whether the client asks for the metadata at the path that
 // only the WWW-Authenticate header names.
-func (t *T) judgeMetadataFound(path string) {
+func judgeMetadataFound(t *client.T, path string) {
 	const id = "auth.client.parse-www-authenticate"
 	switch {
-	case len(t.Flow.asked(path)) > 0:
+	case len(t.Flow.DocumentsAt(path)) > 0:
 		t.Exercised(id)
-	case t.soughtAuthorization(), !t.Ending.Attended && t.controlPasses(id):
+	case t.SoughtAuthorization(), !t.Ending.Attended && controlPasses(t, id):
 		t.Violation(id,
 			"the client never asks for the resource metadata at the URL that the WWW-Authenticate header names",
-			append(lastEvents(t.last(), 2), t.lastStep()...)...)
+			append(client.LastEvents(t.Last(), 2), lastStep(t)...)...)
 	}
 }
 
-func judgeIssuerPath(t *T) {
+func judgeIssuerPath(t *client.T) {
 	const id = "auth.client.as-metadata-location"
-	further := func(s Step) bool { return s.Server != 0 } // the others have no path
-	others := slices.DeleteFunc(t.Flow.steps(authserver.Other), further)
+	further := func(s client.Step) bool { return s.Server != 0 } // the others have no path
+	others := slices.DeleteFunc(t.Flow.Steps(authserver.Other), further)
 	switch {
-	case len(slices.DeleteFunc(t.Flow.steps(authserver.Metadata), further)) > 0:
+	case len(slices.DeleteFunc(t.Flow.Steps(authserver.Metadata), further)) > 0:
 		t.Exercised(id)
 	case len(others) > 0:
-		t.Violation(id, "the client never asks for the metadata at "+t.Flow.servers[0].MetadataPath(), others[0].Event)
+		t.Violation(id, "the client never asks for the metadata at "+t.Flow.Servers[0].MetadataPath(), others[0].Event)
 	}
 }
 
-func judgeNoRegistration(t *T) {
+func judgeNoRegistration(t *client.T) {
 	const id = "auth.client.other-client-id"
-	for _, s := range t.Flow.steps(authserver.Authorization) {
-		if s.Client == t.Flow.setup.Client.ID {
+	for _, s := range t.Flow.Steps(authserver.Authorization) {
+		if s.Client == t.Flow.Setup.Client.ID {
 			t.Exercised(id)
 			return
 		}
 	}
-	for _, s := range t.Flow.steps(authserver.Other) {
+	for _, s := range t.Flow.Steps(authserver.Other) {
 		if s.Method == http.MethodPost && strings.HasSuffix(s.Path, "/register") {
 			t.Violation(id,
 				"the client registers at a guessed endpoint, which the metadata do not name, instead of using the client id that it was given",
@@ -396,37 +375,37 @@ func judgeNoRegistration(t *T) {
 
 // judgeLapsed judges what the client does when its token expires in the middle of a
 // session.
-func judgeLapsed(t *T) {
-	for lapse := range t.Flow.lapses {
-		if !t.judgeLapse(lapse) {
+func judgeLapsed(t *client.T) {
+	for lapse := range t.Flow.Lapses {
+		if !judgeLapse(t, lapse) {
 			return
 		}
 	}
 }
 
 // judgeLapse judges what the client does after one lapse, and reports whether it asked for authorization again.
-func (t *T) judgeLapse(lapse int) bool {
+func judgeLapse(t *client.T, lapse int) bool {
 	const again, fresh = "auth.client.handles-401", "auth.client.pkce-fresh"
-	first, second := t.Flow.sought(0), t.Flow.sought(lapse+1)
+	first, second := sought(t.Flow, 0), sought(t.Flow, lapse+1)
 	if first == nil || second == nil {
 		when := "in the middle of a session"
 		if lapse > 0 {
 			when = "a second time in a session"
 		}
-		if t.Ending.Exit != nil && t.controlPasses(again) {
+		if t.Ending.Exit != nil && controlPasses(t, again) {
 			t.Warning(again, "the client asks for no new token when the server answers 401 "+when,
-				lastEvents(t.last(), 4)...)
+				client.LastEvents(t.Last(), 4)...)
 		}
 		t.Inconclusive("the client did not ask for authorization again", fresh)
 		return false
 	}
 	t.Exercised(again)
-	if !t.hasFindings("auth.client.code-once") {
+	if !t.HasFindings("auth.client.code-once") {
 		t.Exercised("auth.client.code-once")
 	}
 	// The requests before are those after each earlier lapse as well.
 	for before := range lapse + 1 {
-		first = t.Flow.sought(before)
+		first = sought(t.Flow, before)
 		if challenge := first.Values.Get("code_challenge"); challenge != "" {
 			t.Check(fresh, challenge == second.Values.Get("code_challenge"), first.Event, second.Event).
 				To(BeFalseBecause("two authorization requests carry the same code challenge"))
@@ -443,21 +422,21 @@ func (t *T) judgeLapse(lapse int) bool {
 // judgeAuthorizedAgain judges whether a client that begins a new session in place of a lost one shows its token
 // there, too (basic/authorization#token-requirements). A client that has asked for a new token since may have started
 // afresh, without its old state.
-func judgeAuthorizedAgain(t *T) {
+func judgeAuthorizedAgain(t *client.T) {
 	const id = "auth.client.every-request"
-	all := t.losses()
-	if len(all) == 0 || !slices.ContainsFunc(t.Flow.presented(), func(s Shown) bool { return s.Good }) {
+	all := losses(t)
+	if len(all) == 0 || !slices.ContainsFunc(t.Flow.Presented(), func(s client.Shown) bool { return s.Good }) {
 		return
 	}
 	session, lost := all[0].session, all[0].head
 	var bare []*wire.Event
-	for _, x := range t.begunSince(session, lost) {
-		carrier := t.conversationOf(x).Carrier(x.Request)
+	for _, x := range begunSince(t, session, lost) {
+		carrier := t.ConversationOf(x).Carrier(x.Request)
 		switch {
 		case carrier == nil:
 		case len(carrier.Request.HTTP.Header.Values("Authorization")) == 0:
 			bare = append(bare, carrier.Request, x.Request)
-		case t.soughtSince(lost):
+		case soughtSince(t, lost):
 			t.Inconclusive("the client sought authorization anew when its session was lost", id)
 			return
 		default:
@@ -465,7 +444,7 @@ func judgeAuthorizedAgain(t *T) {
 			return
 		}
 	}
-	if len(bare) > 0 && !t.soughtSince(lost) {
+	if len(bare) > 0 && !soughtSince(t, lost) {
 		t.Violation(id, "after a lost session, the client began a new one without the access token that it has",
 			append([]*wire.Event{lost}, bare[:2]...)...)
 	}
@@ -473,9 +452,9 @@ func judgeAuthorizedAgain(t *T) {
 
 // soughtSince reports whether the client has sent a request to an authorization server after an
 // event.
-func (t *T) soughtSince(e *wire.Event) bool {
-	return slices.ContainsFunc(t.Flow.steps(authserver.Authorization, authserver.Token),
-		func(s Step) bool { return s.Event.At >= e.At })
+func soughtSince(t *client.T, e *wire.Event) bool {
+	return slices.ContainsFunc(t.Flow.Steps(authserver.Authorization, authserver.Token),
+		func(s client.Step) bool { return s.Event.At >= e.At })
 }
 
 // maxRefusals is how many refused requests a client may send without seeking
@@ -483,7 +462,7 @@ func (t *T) soughtSince(e *wire.Event) bool {
 const maxRefusals = 20
 
 // judgeAuthorizationBaseline judges the way from the first refusal to the session.
-func judgeAuthorizationBaseline(t *T) {
+func judgeAuthorizationBaseline(t *client.T) {
 	const handles, metadata = "auth.client.handles-401", "auth.client.resource-metadata"
 	refused := 0
 	var head *wire.Event
@@ -498,48 +477,43 @@ func judgeAuthorizationBaseline(t *T) {
 	switch {
 	case refused == 0:
 		return // it has sent no request
-	case !t.soughtAuthorization() && refused > maxRefusals:
+	case !t.SoughtAuthorization() && refused > maxRefusals:
 		t.Violation(handles,
 			fmt.Sprintf("the client has sent %d requests that were refused with 401, and does not seek authorization",
 				refused), head)
 		return
-	case !t.soughtAuthorization() && t.Authorizes && !t.Ending.Attended:
+	case !t.SoughtAuthorization() && t.Authorizes && !t.Ending.Attended:
 		for _, id := range []string{handles, "auth.http-conform"} {
 			t.Violation(id, "the client is meant to log in, and does not seek authorization when the server answers 401. "+
-				t.endedAt(), head)
+				endedAt(t), head)
 		}
 		return
-	case !t.soughtAuthorization():
-		t.Inconclusive(t.reasonUnauthorized(), t.Scenario.Requirements...)
+	case !t.SoughtAuthorization():
+		t.Inconclusive(t.ReasonUnauthorized(), t.Scenario.Requirements...)
 		return
 	}
 	t.Exercised(handles, "auth.http-conform")
-	about := t.Flow.asked(server.WellKnownResource)
+	about := t.Flow.DocumentsAt(server.WellKnownResource)
 	switch {
-	case len(about) > 0 && t.Flow.reached():
+	case len(about) > 0 && t.Flow.Reached():
 		t.Exercised(metadata)
 	case len(about) == 0:
 		t.Violation(metadata, "the client looks for an authorization server without asking for the resource metadata",
-			t.lastStep()...)
+			lastStep(t)...)
 	}
-	t.judgeServerMetadata()
-	t.judgeRegistration()
-	t.judgeTokenless()
-}
-
-// reached reports whether the client sent a request to an authorization server.
-func (f *Flow) reached() bool {
-	return len(f.steps(everyStep...)) > 0
+	judgeServerMetadata(t)
+	judgeRegistration(t)
+	judgeTokenless(t)
 }
 
 // guessable are names that many servers give their endpoints. Ours have others.
 var guessable = []string{"authorize", "token", "register"}
 
-func (t *T) judgeServerMetadata() {
+func judgeServerMetadata(t *client.T) {
 	const id = "auth.client.as-metadata"
-	known := len(t.Flow.steps(authserver.Metadata)) > 0
-	used := t.Flow.steps(authserver.Registration, authserver.Authorization, authserver.Token)
-	for _, s := range t.Flow.steps(authserver.Other) {
+	known := len(t.Flow.Steps(authserver.Metadata)) > 0
+	used := t.Flow.Steps(authserver.Registration, authserver.Authorization, authserver.Token)
+	for _, s := range t.Flow.Steps(authserver.Other) {
 		if slices.Contains(guessable, s.Path[strings.LastIndexByte(s.Path, '/')+1:]) {
 			t.Violation(id, "the client uses "+s.Method+" "+wire.Quote(s.Path, 80)+", which the metadata do not name",
 				s.Event)
@@ -550,37 +524,37 @@ func (t *T) judgeServerMetadata() {
 	}
 }
 
-func (t *T) judgeRegistration() {
+func judgeRegistration(t *client.T) {
 	const id = "auth.client.dynamic-registration"
-	registrations := t.Flow.steps(authserver.Registration)
+	registrations := t.Flow.Steps(authserver.Registration)
 	for _, s := range registrations {
 		t.Check(id, s.Status/100 == 2, s.Event).
 			To(BeTrueBecause("the registration request was refused with HTTP status %d: %s", s.Status,
 				wire.Show(s.Answer["error_description"])))
 	}
-	if len(registrations) == 0 && len(t.Flow.steps(authserver.Authorization)) > 0 {
+	if len(registrations) == 0 && len(t.Flow.Steps(authserver.Authorization)) > 0 {
 		t.Inconclusive("the client has a client id of its own and does not register", id)
 	}
 }
 
 // judgeFlow judges the single requests of the flow, and the use of the tokens.
-func (t *T) judgeFlow() {
-	for _, s := range t.Flow.steps(authserver.Registration) {
+func judgeFlow(t *client.T) {
+	for _, s := range t.Flow.Steps(authserver.Registration) {
 		redirects, _ := s.Body["redirect_uris"].([]any)
 		for _, r := range redirects {
-			t.judgeRedirect(r, s.Event)
+			judgeRedirect(t, r, s.Event)
 		}
 	}
-	for _, s := range t.Flow.steps(authserver.Authorization) {
-		t.judgeAuthorization(s)
+	for _, s := range t.Flow.Steps(authserver.Authorization) {
+		judgeAuthorization(t, s)
 	}
-	for _, s := range t.Flow.steps(authserver.Token) {
-		t.judgeTokenRequest(s)
+	for _, s := range t.Flow.Steps(authserver.Token) {
+		judgeTokenRequest(t, s)
 	}
-	t.judgeUse()
+	judgeUse(t)
 }
 
-func (t *T) judgeRedirect(v any, e *wire.Event) {
+func judgeRedirect(t *client.T, v any, e *wire.Event) {
 	text, _ := v.(string)
 	u, err := url.Parse(text)
 	ok := err == nil && (u.Scheme == "https" || u.Scheme == "http" && transport.Loopback(u.Hostname()))
@@ -606,8 +580,8 @@ func isBase64URL(r rune) bool {
 	return 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '-' || r == '_'
 }
 
-func (t *T) judgeAuthorization(s Step) {
-	t.judgeResourceParameter(s, "auth.client.resource-authorization-request")
+func judgeAuthorization(t *client.T, s client.Step) {
+	judgeResourceParameter(t, s, "auth.client.resource-authorization-request")
 	const challenged = "auth.client.pkce-challenge"
 	if t.Check(challenged, s).To(haveParameter("code_challenge")) {
 		formed := isVerifier // a plain challenge is the verifier itself
@@ -621,9 +595,9 @@ func (t *T) judgeAuthorization(s Step) {
 	t.Check("auth.client.state-used", s).To(haveParameter("state"))
 	redirect := s.Values.Get("redirect_uri")
 	if redirect != "" {
-		t.judgeRedirect(redirect, s.Event)
+		judgeRedirect(t, redirect, s.Event)
 	}
-	for _, r := range t.Flow.steps(authserver.Registration) {
+	for _, r := range t.Flow.Steps(authserver.Registration) {
 		if r.Client == "" || r.Client != s.Client || r.Server != s.Server || redirect == "" {
 			continue
 		}
@@ -637,22 +611,22 @@ func (t *T) judgeAuthorization(s Step) {
 	}
 }
 
-func (t *T) judgeTokenRequest(s Step) {
-	t.judgeResourceParameter(s, "auth.client.resource-token-request")
+func judgeTokenRequest(t *client.T, s client.Step) {
+	judgeResourceParameter(t, s, "auth.client.resource-token-request")
 	const form = "auth.client.token-request-form"
 	t.Check(form, s.Method == http.MethodPost, s.Event).To(BeTrueBecause("the token request is a %s, not a POST",
 		s.Method))
 	t.Check(form, s.InQuery,
 		s.Event).To(BeFalseBecause("the parameters of the token request are in the query of the URI, not in the body"))
-	t.judgeTokenIssuer(s)
-	t.judgeCredentials(s)
-	t.judgeCodeOnce(s)
+	judgeTokenIssuer(t, s)
+	judgeCredentials(t, s)
+	judgeCodeOnce(t, s)
 	if s.Values.Get("grant_type") != "authorization_code" {
 		return
 	}
 	const id = "auth.client.pkce-verifier"
 	verifier := s.Values.Get("code_verifier")
-	for _, a := range t.Flow.steps(authserver.Authorization) {
+	for _, a := range t.Flow.Steps(authserver.Authorization) {
 		challenge := a.Values.Get("code_challenge")
 		if a.Server != s.Server || a.Answer["code"] != s.Values.Get("code") || challenge == "" {
 			continue
@@ -669,14 +643,14 @@ func (t *T) judgeTokenRequest(s Step) {
 
 // judgeCredentials judges how a client that got a secret at its registration
 // authenticates itself (OAuth 2.1, sections 2.4 and 3.2.1).
-func (t *T) judgeCredentials(s Step) {
+func judgeCredentials(t *client.T, s client.Step) {
 	const id = "auth.client.token-endpoint-auth"
 	if len(s.Auth) > 1 {
 		t.Violation(id, "the token request authenticates the client in more than one way: "+strings.Join(s.Auth, ", "),
 			s.Event)
 		return
 	}
-	for _, r := range t.Flow.steps(authserver.Registration) {
+	for _, r := range t.Flow.Steps(authserver.Registration) {
 		granted, _ := r.Answer["token_endpoint_auth_method"].(string)
 		if r.Client == "" || r.Client != s.Client && s.Client != "" || r.Server != s.Server ||
 			r.Answer["client_secret"] == nil {
@@ -707,9 +681,9 @@ func (t *T) judgeCredentials(s Step) {
 
 // judgeCodeOnce judges whether a code is redeemed that was redeemed before. A request
 // that was refused may be repeated with another method of client authentication.
-func (t *T) judgeCodeOnce(s Step) {
+func judgeCodeOnce(t *client.T, s client.Step) {
 	code := s.Values.Get("code")
-	for _, earlier := range t.Flow.steps(authserver.Token) {
+	for _, earlier := range t.Flow.Steps(authserver.Token) {
 		if code != "" && earlier.At.Before(s.At) && earlier.Server == s.Server && earlier.Values.Get("code") == code &&
 			earlier.Status/100 == 2 {
 			t.Violation("auth.client.code-once", "the client redeems a code a second time, after it got a token for it",
@@ -720,20 +694,20 @@ func (t *T) judgeCodeOnce(s Step) {
 }
 
 // judgeResourceParameter judges the parameter resource (RFC 8707, section 2).
-func (t *T) judgeResourceParameter(s Step, id string) {
+func judgeResourceParameter(t *client.T, s client.Step, id string) {
 	t.Check("auth.client.resource-always-sent", s).To(haveParameter("resource"),
 		"although it is required even if the metadata do not mention it")
 	if !t.Check(id, s).To(haveParameter("resource")) {
 		return
 	}
 	for _, v := range s.Values["resource"] {
-		t.judgeResourceURI(v, s.Event)
+		judgeResourceURI(t, v, s.Event)
 	}
 }
 
 // judgeResourceURI judges what the client takes for the canonical URI of the server
 // (basic/authorization#canonical-server-uri).
-func (t *T) judgeResourceURI(text string, e *wire.Event) {
+func judgeResourceURI(t *client.T, text string, e *wire.Event) {
 	shown := "the resource " + wire.Quote(text, 120)
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme == "" || u.Host == "" {
@@ -746,7 +720,7 @@ func (t *T) judgeResourceURI(text string, e *wire.Event) {
 	host, _, _ := strings.Cut(rest, "/")
 	t.Check("auth.resource.lowercase", scheme == strings.ToLower(scheme) && host == strings.ToLower(host), e).
 		To(BeTrueBecause("%s has capitals in scheme or host", shown))
-	own := t.Flow.endpoint
+	own := t.Flow.Endpoint
 	path, mine := strings.TrimSuffix(u.Path, "/"), strings.TrimSuffix(own.Path, "/")
 	identifies := strings.EqualFold(u.Scheme, own.Scheme) && u.Port() == own.Port() &&
 		transport.Loopback(u.Hostname()) &&
@@ -767,20 +741,20 @@ func (t *T) judgeResourceURI(text string, e *wire.Event) {
 }
 
 // judgeUse judges how the client uses the tokens.
-func (t *T) judgeUse() {
-	shown := t.Flow.presented()
-	issued := len(t.Flow.tokens()) > 0
-	evidence := lastEvents(t.last(), 2)
-	used := slices.ContainsFunc(shown, func(s Shown) bool { return s.Ours })
+func judgeUse(t *client.T) {
+	shown := t.Flow.Presented()
+	issued := len(t.Flow.Tokens()) > 0
+	evidence := client.LastEvents(t.Last(), 2)
+	used := slices.ContainsFunc(shown, func(s client.Shown) bool { return s.Ours })
 	elsewhereShown := slices.ContainsFunc(shown,
-		func(s Shown) bool { return len(s.Places) > 0 && !s.Ours && s.Token == "" })
+		func(s client.Shown) bool { return len(s.Places) > 0 && !s.Ours && s.Token == "" })
 	if issued && (used || elsewhereShown) {
 		t.Exercised("auth.client.request-with-token")
 	} else if issued && t.Ending.Exit != nil {
 		t.Violation("auth.client.request-with-token", "a token was issued, but no request carries it", evidence...)
 	}
 	for _, s := range shown {
-		if s.Token != "" && !s.Ours && !t.configured() {
+		if s.Token != "" && !s.Ours && !configured(t) {
 			t.Violation("auth.client.no-foreign-tokens",
 				"the client sends a token that was not issued by the authorization server of this server", evidence...)
 		}
@@ -788,7 +762,7 @@ func (t *T) judgeUse() {
 			continue
 		}
 		for _, place := range s.Places {
-			if !s.Ours && place != inAuthorization {
+			if !s.Ours && place != client.InAuthorization {
 				t.Violation("auth.client.bearer-header", "the client sends its token in "+place, evidence...)
 			}
 			if place == "the query" {
@@ -806,7 +780,7 @@ func (t *T) judgeUse() {
 
 // configured reports whether the client sends an Authorization header to open
 // servers as well, because it is configured to do so.
-func (t *T) configured() bool {
+func configured(t *client.T) bool {
 	if t.Baseline == nil {
 		return false
 	}
@@ -818,4 +792,15 @@ func (t *T) configured() bool {
 		}
 	}
 	return false
+}
+
+// sought returns the first request for authorization after a number of lapses and before the next one, or nil. A user
+// agent may load the same address several times.
+func sought(f *client.Flow, lapses int) *client.Step {
+	for _, s := range f.Steps(authserver.Authorization) {
+		if s.Lapses == lapses {
+			return &s
+		}
+	}
+	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/authserver"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
@@ -39,9 +40,9 @@ const mostAsked = 12
 
 // endedAt tells what the client asked on its way to a token, what it got, and what should have come next. It holds no
 // ports and no secrets, so it is the same in each run.
-func (t *T) endedAt() string {
+func endedAt(t *client.T) string {
 	var told []string
-	for i, step := range t.askedOnTheWay() {
+	for i, step := range askedOnTheWay(t) {
 		told = append(told, fmt.Sprintf("(%d) %s.", i+1, step))
 	}
 	if over := len(told) - mostAsked; over > 0 {
@@ -51,12 +52,12 @@ func (t *T) endedAt() string {
 	if t.Ending.Exit != nil {
 		how = fmt.Sprintf("Then it %s.", t.Ending.Exit)
 	}
-	return fmt.Sprintf("It asked: %s %s Next, it should have %s.", strings.Join(told, " "), how, t.next())
+	return fmt.Sprintf("It asked: %s %s Next, it should have %s.", strings.Join(told, " "), how, next(t))
 }
 
 // askedOnTheWay returns the requests to the protected server and to the authorization servers, oldest first. Repeated
 // ones are told once.
-func (t *T) askedOnTheWay() []request {
+func askedOnTheWay(t *client.T) []request {
 	var all []request
 	for _, c := range t.Conversations {
 		for _, x := range c.HTTP {
@@ -68,11 +69,11 @@ func (t *T) askedOnTheWay() []request {
 				" of the server" + token, status: x.Status()})
 		}
 	}
-	for _, d := range t.Flow.documents {
+	for _, d := range t.Flow.Documents {
 		all = append(all, request{at: d.At, what: d.HTTP.Method + " " + pathOf(d) + " of the server",
-			status: t.Flow.statuses[d]})
+			status: t.Flow.Statuses[d]})
 	}
-	for _, s := range t.Flow.steps(everyStep...) {
+	for _, s := range t.Flow.Steps(client.EveryStep...) {
 		if s.Event == nil {
 			continue // a flood is not recorded any further
 		}
@@ -93,20 +94,17 @@ func pathOf(e *wire.Event) string {
 	return wire.Quote(u.Path, 100)
 }
 
-// everyStep are the requests to an authorization server.
-var everyStep = []authserver.Step{authserver.Metadata, authserver.Registration, authserver.Authorization,
-	authserver.Token, authserver.Other}
-
 // next says what a client does next after the last step that it has come through, with the requirement.
-func (t *T) next() string {
-	steps := slices.DeleteFunc(t.Flow.steps(everyStep...), func(s Step) bool { return s.Step == authserver.Other })
+func next(t *client.T) string {
+	steps := slices.DeleteFunc(t.Flow.Steps(client.EveryStep...),
+		func(s client.Step) bool { return s.Step == authserver.Other })
 	if len(steps) == 0 {
-		read := slices.ContainsFunc(t.Flow.documents, func(e *wire.Event) bool { return t.Flow.statuses[e] == http.StatusOK })
+		read := slices.ContainsFunc(t.Flow.Documents, func(e *wire.Event) bool { return t.Flow.Statuses[e] == http.StatusOK })
 		if !read {
 			return "requested the resource metadata at the URL that WWW-Authenticate names " +
 				"(auth.client.parse-www-authenticate)"
 		}
-		return "requested " + t.Flow.servers[0].MetadataPath() + " of the authorization server that the resource " +
+		return "requested " + t.Flow.Servers[0].MetadataPath() + " of the authorization server that the resource " +
 			"metadata name (auth.client.as-metadata-location)"
 	}
 	last := steps[len(steps)-1]
@@ -133,25 +131,25 @@ func (t *T) next() string {
 }
 
 // said returns how an authorization server explains a refusal.
-func said(s Step) string {
+func said(s client.Step) string {
 	text, _ := s.Answer["error_description"].(string)
 	code, _ := s.Answer["error"].(string)
 	return cmp.Or(text, code)
 }
 
-// judgeTokenless judges a client that is meant to log in, and has come to its end without a token. What fails already has
-// its own finding.
-func (t *T) judgeTokenless() {
+// judgeTokenless judges a client that is meant to log in, and has come to its end without a token. What fails already
+// has its own finding.
+func judgeTokenless(t *client.T) {
 	const id = "auth.client.handles-401"
-	if !t.Authorizes || t.Ending.Attended || t.ObtainedToken() || t.fails() {
+	if !t.Authorizes || t.Ending.Attended || t.ObtainedToken() || fails(t) {
 		return
 	}
-	t.Violation(id, "the client is meant to log in, and has no access token in the end. "+t.endedAt(), t.lastStep()...)
+	t.Violation(id, "the client is meant to log in, and has no access token in the end. "+endedAt(t), lastStep(t)...)
 }
 
 // fails reports whether the scenario has a finding that makes a requirement fail.
-func (t *T) fails() bool {
-	record := t.recorder().Record
+func fails(t *client.T) bool {
+	record := t.Recorder().Record
 	return slices.ContainsFunc(record.Keys(), func(k ledger.Key) bool {
 		q, _ := schema.Lookup(k.Requirement)
 		verdict, _ := ledger.Decide(q, record[k])

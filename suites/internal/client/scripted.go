@@ -7,32 +7,30 @@ import (
 	"github.com/mcpconform/mcpconform/reference/script"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
-
-// ScriptPrefix begins the names of the scenarios that run scripts of the user.
-const ScriptPrefix = "script/"
 
 // ScriptScenario returns the scenario in which the server follows a script of the user. It serves the given
 // requirements. The client breaks the first of them if it does something that the script does not expect. The error
 // says that a script is not for clients.
-func ScriptScenario(s *script.Script, requirements ...string) (*Scenario, error) {
+func ScriptScenario(s *script.Script, requirements ...string) (*client.Scenario, error) {
 	if _, err := mockserver.RunScript(new(server.Options), s, func(string) {}); err != nil {
 		return nil, err
 	}
 	var course *mockserver.ScriptRun
-	return &Scenario{
-		Name: ScriptPrefix + s.Name, Requirements: requirements, Transports: s.Transports,
-		Options: func(*ScenarioRun) server.Options {
+	return &client.Scenario{
+		Name: client.ScriptPrefix + s.Name, Requirements: requirements, Transports: s.Transports,
+		Options: func(*client.ScenarioRun) server.Options {
 			var o server.Options
 			// The same call succeeded above.
 			course, _ = mockserver.RunScript(&o, s, func(string) {})
 			o.Behaviour.Breaks = append(o.Behaviour.Breaks, judge.Anything)
 			return o
 		},
-		Judge: func(t *T) {
+		Judge: func(t *client.T) {
 			if course != nil {
-				t.judgeScript(s, course.Courses(), requirements)
+				judgeScript(t, s, course.Courses(), requirements)
 			}
 		},
 	}, nil
@@ -40,7 +38,7 @@ func ScriptScenario(s *script.Script, requirements ...string) (*Scenario, error)
 
 // judgeScript judges the sessions of a client by a script. A client that never sent the first message of the script
 // is not judged. After that it has to do everything that the script expects.
-func (t *T) judgeScript(s *script.Script, courses []mockserver.Course, requirements []string) {
+func judgeScript(t *client.T, s *script.Script, courses []mockserver.Course, requirements []string) {
 	if c := t.Handshake(); c != nil {
 		for _, capability := range s.Needs {
 			if !c.Declared(wire.Client, capability) {
@@ -59,7 +57,7 @@ func (t *T) judgeScript(s *script.Script, courses []mockserver.Course, requireme
 			missing = c.GivenUp
 		case c.Nearest != nil && (c.Nearest.IsResponse() || handshake(c.Awaits)):
 			// The script asked the client for this, and the client answered something else.
-			t.Violation(requirements[0], otherwise(s, c), t.event(c.Log, c.Nearest))
+			t.Violation(requirements[0], otherwise(s, c), event(t, c.Log, c.Nearest))
 		case c.Begun && (short == nil || c.Line >= short.Line):
 			short = &courses[i]
 		case !c.Begun && missing == "":
@@ -68,13 +66,13 @@ func (t *T) judgeScript(s *script.Script, courses []mockserver.Course, requireme
 		}
 	}
 	switch {
-	case t.hasFindings(requirements[0]):
+	case t.HasFindings(requirements[0]):
 	case finished:
 		t.Exercised(requirements...)
 	case short != nil:
 		t.Violation(requirements[0], fmt.Sprintf("%s:%d: the session ended before %s came%s", s.File, short.Line,
 			short.Awaits, nearest(*short)),
-			append(lastEvents(t.conversation(short.Log), 4), t.event(short.Log, short.Nearest))...)
+			append(client.LastEvents(conversation(t, short.Log), 4), event(t, short.Log, short.Nearest))...)
 	case missing != "":
 		t.Inconclusive(missing, requirements...)
 	}
@@ -97,7 +95,7 @@ func nearest(c mockserver.Course) string {
 }
 
 // conversation returns the conversation of a log, or nil.
-func (t *T) conversation(l *wire.Log) *judge.Conversation {
+func conversation(t *client.T, l *wire.Log) *judge.Conversation {
 	for _, c := range t.Conversations {
 		if c.Log == l {
 			return c
@@ -107,8 +105,8 @@ func (t *T) conversation(l *wire.Log) *judge.Conversation {
 }
 
 // event returns the event that brought a message, or nil.
-func (t *T) event(l *wire.Log, m *wire.Message) *wire.Event {
-	if c := t.conversation(l); c != nil && m != nil {
+func event(t *client.T, l *wire.Log, m *wire.Message) *wire.Event {
+	if c := conversation(t, l); c != nil && m != nil {
 		for _, e := range c.Messages {
 			if e.From == wire.Client && string(e.Msg.Raw) == string(m.Raw) {
 				return e

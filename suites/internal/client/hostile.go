@@ -8,32 +8,33 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
 )
 
-var hostileScenarios = []*Scenario{
+var hostileScenarios = []*client.Scenario{
 	{
 		Name:         "hostile/not-json",
 		Requirements: []string{"base.error.parse-survive", "base.error.parse-error"},
 		Shows:        []string{"base.error.undetectable-id"},
-		Needs:        needsToTell,
-		Options: Scripted(func(a *Asker) {
+		Needs:        client.NeedsToTell,
+		Options: client.Scripted(func(a *client.Asker) {
 			a.Fence("before")
 			a.Raw(`{"jsonrpc":"2.0","id":"broken","method":"ping"`)
 			a.Raw(`not JSON at all`)
 			a.Fence("after")
 		}),
-		Judge: func(t *T) {
-			t.judgeSurvival("texts that are not JSON", "base.error.parse-survive")
-			t.judgeComplaints("base.error.parse-error", -32700)
+		Judge: func(t *client.T) {
+			judgeSurvival(t, "texts that are not JSON", "base.error.parse-survive")
+			judgeComplaints(t, "base.error.parse-error", -32700)
 		},
 	},
 	{
 		Name: "hostile/envelopes", Long: true,
 		Requirements: []string{"base.error.invalid-request", "base.batch.not-served"},
-		Needs:        needsToTell,
-		Options: Scripted(func(a *Asker) {
+		Needs:        client.NeedsToTell,
+		Options: client.Scripted(func(a *client.Asker) {
 			a.Fence("before")
 			a.Raw(`{"jsonrpc":"2.0","id":"batch-control","method":"ping"}`)
 			a.Raw(`[{"jsonrpc":"2.0","id":"batch-1","method":"ping"},{"jsonrpc":"2.0","id":"batch-2","method":"ping"}]`)
@@ -47,38 +48,38 @@ var hostileScenarios = []*Scenario{
 			a.AskUser("after", "ping", nil)
 			a.Late(latePatience, "old-version", "batch-1")
 		}),
-		Judge: func(t *T) {
+		Judge: func(t *client.T) {
 			// No client has to survive these; its answers are judged.
 			const batches = "base.batch.not-served"
 			switch _, ok := t.Answered("after-batch"); {
 			case slices.ContainsFunc(t.Conversations, (*judge.Conversation).Older):
 				t.Inconclusive("the client agrees on an older revision, which knows batches", batches)
-			case t.strayTo("batch-1") || t.strayTo("batch-2"):
+			case strayTo(t, "batch-1") || strayTo(t, "batch-2"):
 				for _, id := range []string{"batch-1", "batch-2"} {
-					if t.strayTo(id) {
-						t.Violation(batches, "a request of a batch was served", t.replyTo(id))
+					if strayTo(t, id) {
+						t.Violation(batches, "a request of a batch was served", replyTo(t, id))
 					}
 				}
 			case ok:
 				t.Exercised(batches)
 			}
-			control := t.replyTo("batch-control")
+			control := replyTo(t, "batch-control")
 			for _, id := range []string{"no-method", "old-version"} {
 				if id == "old-version" && (control == nil || control.Msg.Kind != wire.Result) {
 					continue // it serves no ping with any version
 				}
-				r := t.replyTo(id)
+				r := replyTo(t, id)
 				if r == nil {
 					continue
 				}
 				if id == "old-version" && r.Msg.Kind == wire.Result {
 					// JSON-RPC 2.0, section 3, recommends to handle objects of version 1.0 (docs/positions.md,
 					// leniency).
-					t.recorder().Note("base.error.invalid-request", wire.Client, "a ping with jsonrpc 1.0 is served")
+					t.Recorder().Note("base.error.invalid-request", wire.Client, "a ping with jsonrpc 1.0 is served")
 					continue
 				}
 				t.Check("base.error.invalid-request", Named("a message that is not a valid request", r),
-					t.sentWith(id)).
+					sentWith(t, id)).
 					To(HaveErrorCode(-32600))
 			}
 		},
@@ -86,16 +87,16 @@ var hostileScenarios = []*Scenario{
 	{
 		Name: "hostile/noise", Long: true,
 		Requirements: []string{"architecture.client.routing", "base.error.parse-survive"},
-		Needs:        needsToTell,
-		Options:      Scripted(makeNoise),
-		Judge: func(t *T) {
+		Needs:        client.NeedsToTell,
+		Options:      client.Scripted(makeNoise),
+		Judge: func(t *client.T) {
 			// No client has to survive all of it, but none may be ended by a signal.
 			if _, ok := t.Answered("after-noise"); ok {
 				t.Exercised("architecture.client.routing")
 			}
-			if died := t.died(); died != "" {
+			if died := t.Died(); died != "" {
 				t.Violation("base.error.parse-survive", "the client "+died+" after invalid and unusual messages",
-					lastEvents(t.last(), 4)...)
+					client.LastEvents(t.Last(), 4)...)
 			}
 		},
 	},
@@ -108,11 +109,11 @@ var hostileScenarios = []*Scenario{
 			"schema.list-tools-request",
 			"schema.list-resources-request", "schema.list-prompts-request",
 		},
-		Needs:  needsList,
+		Needs:  client.NeedsList,
 		Faults: []string{"meta.not-an-object"},
-		Options: func(*ScenarioRun) server.Options {
+		Options: func(*client.ScenarioRun) server.Options {
 			methods := make(map[string]server.Middleware)
-			for method, member := range listed {
+			for method, member := range client.Listed {
 				methods[method] = server.Edit(func(_ *server.Request, result map[string]any) {
 					breakList(result, member)
 				})
@@ -124,17 +125,17 @@ var hostileScenarios = []*Scenario{
 		Name:         "hostile/large",
 		Transports:   standardTransports(),
 		Requirements: []string{"stdio.message.large", "http.message.large"},
-		Needs:        needsList,
-		Options: func(*ScenarioRun) server.Options {
+		Needs:        client.NeedsList,
+		Options: func(*client.ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{
 				"*": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 					result, rpcErr := next(ctx, r)
 					object, ok := result.(map[string]any)
-					if !ok || listed[r.Method] == "" ||
-						r.Session.Value(r.Method, func() any { return new(counter) }).(*counter).next() > 0 {
+					if !ok || client.Listed[r.Method] == "" ||
+						r.Session.Value(r.Method, func() any { return new(client.Counter) }).(*client.Counter).Next() > 0 {
 						return result, rpcErr
 					}
-					n := r.Session.Value("large", func() any { return new(counter) }).(*counter).next()
+					n := r.Session.Value("large", func() any { return new(client.Counter) }).(*client.Counter).Next()
 					if n == 1 {
 						// Over HTTP, the notification before the answer turns the answer into an event stream.
 						r.Notify("notifications/message",
@@ -148,13 +149,13 @@ var hostileScenarios = []*Scenario{
 				},
 			}}}
 		},
-		Judge: func(t *T) {
+		Judge: func(t *client.T) {
 			if len(t.Requests()) > 0 {
 				id := "http.message.large"
 				if t.Transport == "stdio" {
 					id = "stdio.message.large"
 				}
-				t.judgeLarge(id)
+				judgeLarge(t, id)
 			}
 		},
 	},
@@ -165,9 +166,9 @@ const filling = "com.example.filling"
 
 // judgeLarge judges whether a client has read a large page of a list. It then neither gives up the request nor stops
 // reading the list, unless it does so elsewhere, too.
-func (t *T) judgeLarge(id string) {
+func judgeLarge(t *client.T, id string) {
 	for _, c := range t.Conversations {
-		for _, x := range requests(c) {
+		for _, x := range client.RequestsOf(c) {
 			if x.Result()[filling] == nil {
 				continue
 			}
@@ -178,8 +179,8 @@ func (t *T) judgeLarge(id string) {
 				t.Violation(id, "an answer of a mebibyte came, but the client waited on and gave the request up",
 					x.Request, answer, x.Cancelled)
 				return
-			case more && t.requestsAfter(c, answer) && !readsOn(c, x.Method(), cursor) &&
-				t.Baseline.readsOn(x.Method()):
+			case more && t.RequestsAfter(c, answer) && !readsOn(c, x.Method(), cursor) &&
+				readsFurther(t.Baseline, x.Method()):
 				t.Violation(id,
 					"the client did not use the nextCursor of an answer of a mebibyte, although it uses that of others",
 					x.Request, answer)
@@ -190,10 +191,10 @@ func (t *T) judgeLarge(id string) {
 	t.JudgeContinued("an answer of a mebibyte came", id)
 }
 
-// readsOn reports whether the client fetched a further page of the first list that it
+// readsFurther reports whether the client fetched a further page of the first list that it
 // requested with a method.
-func (t *T) readsOn(method string) bool {
-	first := t.sent(method)
+func readsFurther(t *client.T, method string) bool {
+	first := t.Sent(method)
 	if first == nil {
 		return false
 	}
@@ -202,9 +203,9 @@ func (t *T) readsOn(method string) bool {
 		func(c *judge.Conversation) bool { return readsOn(c, method, cursor) })
 }
 
-// readsOn reports whether the client requested a page of a list with a cursor.
+// readsFurther reports whether the client requested a page of a list with a cursor.
 func readsOn(c *judge.Conversation, method, cursor string) bool {
-	return slices.ContainsFunc(requests(c), func(x *judge.Exchange) bool {
+	return slices.ContainsFunc(client.RequestsOf(c), func(x *judge.Exchange) bool {
 		return x.Method() == method && wire.At(x.Request.Msg.Params, "cursor") == cursor
 	})
 }
@@ -214,7 +215,7 @@ const noise = 1000
 
 // makeNoise sends responses to no request, text in invalid encodings, deeply nested
 // and long values, and a flood of notifications.
-func makeNoise(a *Asker) {
+func makeNoise(a *client.Asker) {
 	for _, text := range []string{
 		`{"jsonrpc":"2.0","id":"nobody","result":{}}`,
 		`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"1999-01-01","capabilities":{},"serverInfo":{"name":"again","version":"0"}}}`,
@@ -249,9 +250,9 @@ func breakList(result map[string]any, member string) {
 
 // judgeSurvival judges whether a client answers pings after hostile messages as it did
 // before.
-func (t *T) judgeSurvival(what, id string) {
+func judgeSurvival(t *client.T, what, id string) {
 	before, ok := t.Answered("before")
-	if !ok || t.silentUntil(before.Request, before.Response) {
+	if !ok || t.SilentUntil(before.Request, before.Response) {
 		return // there is nothing to compare with
 	}
 	x, ok := t.Answered("after")
@@ -260,19 +261,19 @@ func (t *T) judgeSurvival(what, id string) {
 		t.Check(id, Named("a ping after "+what, x)).To(HaveResult())
 	case ok:
 		t.Tolerated(x.Response, "answered the ping behind "+what, id)
-	case x != nil && t.requestsAfter(t.last(), x.Request):
+	case x != nil && t.RequestsAfter(t.Last(), x.Request):
 		t.Exercised(id) // perhaps on another stream
-	case x == nil && t.interrupted():
+	case x == nil && t.Interrupted():
 		// There was no time left for the ping.
-	case x == nil || t.silentTo(x):
-		t.Violation(id, "the client does not answer pings any more after "+what, lastEvents(t.last(), 6)...)
+	case x == nil || t.SilentTo(x):
+		t.Violation(id, "the client does not answer pings any more after "+what, client.LastEvents(t.Last(), 6)...)
 	default:
-		t.Violation(id, "the client ended the session after "+what, lastEvents(t.last(), 6)...)
+		t.Violation(id, "the client ended the session after "+what, client.LastEvents(t.Last(), 6)...)
 	}
 }
 
 // judgeComplaints judges the errors without a usable id that the client sent.
-func (t *T) judgeComplaints(id string, code int64) {
+func judgeComplaints(t *client.T, id string, code int64) {
 	for _, c := range t.Conversations {
 		for _, e := range c.Messages {
 			if e.From == wire.Client && e.Msg.Kind == wire.ErrorResponse && !e.Msg.ID.Usable() {
@@ -280,22 +281,22 @@ func (t *T) judgeComplaints(id string, code int64) {
 			}
 		}
 	}
-	if _, ok := t.Answered("after"); ok && !t.hasFindings(id) {
+	if _, ok := t.Answered("after"); ok && !t.HasFindings(id) {
 		t.Exercised(id) // no answer is tolerated
 	}
 }
 
 // replyTo returns the client's response with an id, whether or not a request had it.
-func (t *T) replyTo(id string) *wire.Event {
-	return t.message(func(e *wire.Event) bool { return e.From == wire.Client && e.Msg.IsResponse() }, id)
+func replyTo(t *client.T, id string) *wire.Event {
+	return message(t, func(e *wire.Event) bool { return e.From == wire.Client && e.Msg.IsResponse() }, id)
 }
 
 // sentWith returns the message that the scenario sent with an id, or nil. The message need not be a request.
-func (t *T) sentWith(id string) *wire.Event {
-	return t.message(func(e *wire.Event) bool { return e.From == wire.Server }, id)
+func sentWith(t *client.T, id string) *wire.Event {
+	return message(t, func(e *wire.Event) bool { return e.From == wire.Server }, id)
 }
 
-func (t *T) message(is func(*wire.Event) bool, id string) *wire.Event {
+func message(t *client.T, is func(*wire.Event) bool, id string) *wire.Event {
 	for _, c := range t.Conversations {
 		for _, e := range c.Messages {
 			if is(e) && e.Msg.ID.Key() == wire.StringID(id).Key() {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
 )
@@ -21,20 +22,20 @@ import (
 // userActionScenarios are about decisions of the user. The client, or its user, has to be told what to do. A client
 // that ignores the instructions is not judged: each scenario asks for different actions in turn, and judges only a
 // client that performed some of them.
-var userActionScenarios = []*Scenario{
+var userActionScenarios = []*client.Scenario{
 	{
 		Name: "acts/elicitation", UserActions: "elicitation=accept,decline,cancel",
 		Requirements: []string{"elicitation.action.accept", "elicitation.action.decline", "elicitation.action.cancel"},
 		Shows:        []string{"elicitation.*", "schema.elicit-result"},
-		Needs:        needsToAsk,
-		Options:      Scripted(askActions),
+		Needs:        client.NeedsToAsk,
+		Options:      client.Scripted(askActions),
 		Judge:        judgeElicitationActions,
 	},
 	{
 		Name: "acts/sampling", UserActions: "sampling=accept,reject",
 		Requirements: []string{"sampling.error.user-rejected"},
-		Needs:        needsToAsk,
-		Options: Scripted(func(a *Asker) {
+		Needs:        client.NeedsToAsk,
+		Options: client.Scripted(func(a *client.Asker) {
 			if a.Has("sampling") {
 				plain := map[string]any{"messages": []any{sampleText("Say hello.")}, "maxTokens": 50}
 				a.AskUser("sampling-accepted", "sampling/createMessage", plain)
@@ -47,24 +48,21 @@ var userActionScenarios = []*Scenario{
 		Name: "acts/roots", Long: true, UserActions: "roots=add,modify,remove",
 		Requirements: []string{"roots.list-changed.every-change", "roots.list.current"},
 		Shows:        []string{"roots.list-changed.notify"},
-		Needs:        needsToAsk,
-		Options:      Scripted(askChanges),
+		Needs:        client.NeedsToAsk,
+		Options:      client.Scripted(askChanges),
 		Judge:        judgeChanges,
 	},
 	{
-		Name: "acts/root-folder", UserActions: "roots=" + folder,
+		Name: "acts/root-folder", UserActions: "roots=" + client.FolderPlaceholder,
 		Requirements: []string{"roots.client.validate-accessible", "roots.client.monitor-changes"},
 		Shows:        []string{"schema.list-roots-result"},
-		Needs:        needsToAsk,
-		Options: func(run *ScenarioRun) server.Options {
-			return Scripted(func(a *Asker) { askFolder(a, run.Folder) })(run)
+		Needs:        client.NeedsToAsk,
+		Options: func(run *client.ScenarioRun) server.Options {
+			return client.Scripted(func(a *client.Asker) { askFolder(a, run.Folder) })(run)
 		},
 		Judge: judgeFolder,
 	},
 }
-
-// folder stands in UserActions for the path of the scenario's empty folder.
-const folder = "{folder}"
 
 // actions lists the responses of a person to a form (client/elicitation#response-actions).
 var actions = []string{"accept", "decline", "cancel"}
@@ -74,7 +72,7 @@ var actions = []string{"accept", "decline", "cancel"}
 const ignoresInstructions = "the client does not do what MCPCONFORM_ACT says"
 
 // askActions shows a form for each action, and one more for each that was refused with an error.
-func askActions(a *Asker) {
+func askActions(a *client.Asker) {
 	if !a.Has("elicitation") {
 		return
 	}
@@ -100,7 +98,7 @@ func formAgain(i int) string { return "elicitation-again-" + strconv.Itoa(i) }
 // reports whether the client is like that. A client may limit how often it is asked
 // (client/elicitation#security-considerations) and refuse forms before the user sees them. The user then sees later
 // forms as the first ones, and acts on them in the same order, or sees none.
-func (t *T) judgeLimited() bool {
+func judgeLimited(t *client.T) bool {
 	var shown []string
 	refused := false
 	answer := func(id string) {
@@ -132,7 +130,7 @@ func (t *T) judgeLimited() bool {
 	return true
 }
 
-func judgeElicitationActions(t *T) {
+func judgeElicitationActions(t *client.T) {
 	var ids []string
 	came := make(map[string]bool)
 	followed := 0
@@ -153,7 +151,7 @@ func judgeElicitationActions(t *T) {
 		}
 	}
 	switch {
-	case t.Handshake() != nil && !t.declares("elicitation"):
+	case t.Handshake() != nil && !declares(t, "elicitation"):
 		t.Inconclusive("the client does not declare elicitation", ids...)
 		return
 	case len(shown) == 0:
@@ -165,7 +163,7 @@ func judgeElicitationActions(t *T) {
 	case followed == 0:
 		t.Inconclusive(ignoresInstructions+": no form got the action that it says", ids...)
 		return
-	case t.judgeLimited():
+	case judgeLimited(t):
 		return
 	}
 	for _, action := range actions {
@@ -180,20 +178,21 @@ func judgeElicitationActions(t *T) {
 const samplingRejected = "sampling-rejected"
 
 // judgeRejection judges the answer to a sampling request that the user rejected (client/sampling#error-handling).
-func judgeRejection(t *T) {
+func judgeRejection(t *client.T) {
 	const id = "sampling.error.user-rejected"
 	accepted, ok := t.Answered("sampling-accepted")
 	rejected, both := t.Answered(samplingRejected)
 	switch {
-	case t.Handshake() != nil && !t.declares("sampling"):
+	case t.Handshake() != nil && !declares(t, "sampling"):
 		t.Inconclusive("the client does not declare sampling", id)
 	case !ok || !both:
 	case rejected.Response.Msg.Kind != wire.ErrorResponse || accepted.Response.Msg.Kind != wire.Result:
 		t.Inconclusive(ignoresInstructions+": both sampling requests got the same answer", id)
-	case rejected.Error().Code != -1 && !t.controlled(samplingRejected):
+	case rejected.Error().Code != -1 && !controlled(t, samplingRejected):
 		// The client may limit how often it is asked (client/sampling#security-considerations). Its user has not seen
 		// the request then.
-		if again, ok := t.Answered(samplingRejected + control); ok && again.Error() != nil && again.Error().Code == -1 {
+		if again, ok := t.Answered(samplingRejected + client.ControlSuffix); ok && again.Error() != nil &&
+			again.Error().Code == -1 {
 			t.Exercised(id)
 			return
 		}
@@ -208,7 +207,7 @@ func judgeRejection(t *T) {
 // rootSteps are the changes that acts/roots asks for, one after each roots/list.
 var rootSteps = []string{"add", "modify", "remove"}
 
-func askChanges(a *Asker) {
+func askChanges(a *client.Asker) {
 	if !a.Has("roots") {
 		return
 	}
@@ -240,9 +239,9 @@ func isRootChange(e *wire.Event) bool {
 }
 
 // judgeChanges judges whether the client announces changes of its roots (client/roots#root-list-changes).
-func judgeChanges(t *T) {
+func judgeChanges(t *client.T) {
 	const every, current = "roots.list-changed.every-change", "roots.list.current"
-	if t.Handshake() != nil && !t.declares("roots") {
+	if t.Handshake() != nil && !declares(t, "roots") {
 		t.Inconclusive("the client does not declare roots", every, current)
 		return
 	}
@@ -284,7 +283,7 @@ func judgeChanges(t *T) {
 		}
 		changes = append(changes, one)
 	}
-	follows := differing > 0 || words > t.Baseline.rootChanges()
+	follows := differing > 0 || words > rootChanges(t.Baseline)
 	if !follows {
 		t.Inconclusive(ignoresInstructions+": its roots stay the same", every, current)
 		return
@@ -311,7 +310,7 @@ func judgeChanges(t *T) {
 }
 
 // rootChanges counts the announcements of changed roots.
-func (t *T) rootChanges() int {
+func rootChanges(t *client.T) int {
 	n := 0
 	for _, c := range t.Conversations {
 		for _, e := range c.Events {
@@ -350,7 +349,7 @@ func sorted(items any) []string {
 }
 
 // askFolder removes the folder that the client offers as a root.
-func askFolder(a *Asker, dir string) {
+func askFolder(a *client.Asker, dir string) {
 	if !a.Has("roots") {
 		return
 	}
@@ -399,9 +398,9 @@ func lists(roots any, name string) bool {
 }
 
 // judgeFolder judges how the client treats a root that no longer exists (client/roots#implementation-guidelines).
-func judgeFolder(t *T) {
+func judgeFolder(t *client.T) {
 	const accessible, monitor = "roots.client.validate-accessible", "roots.client.monitor-changes"
-	if t.Handshake() != nil && !t.declares("roots") {
+	if t.Handshake() != nil && !declares(t, "roots") {
 		t.Inconclusive("the client does not declare roots", accessible, monitor)
 		return
 	}

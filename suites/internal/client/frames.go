@@ -12,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 	"github.com/mcpconform/mcpconform/suites/result"
@@ -40,7 +41,7 @@ const (
 	afterwards = ", and then "
 )
 
-func askFramed(a *Asker) {
+func askFramed(a *client.Asker) {
 	a.Vary(framedID, a.Choice.Draw("frames", framed), func(id string, m family.Member) {
 		a.Try(id, "ping", map[string]any{"_meta": map[string]any{"com.example/text": m.Value()}})
 	})
@@ -49,7 +50,7 @@ func askFramed(a *Asker) {
 		return
 	}
 	a.Vary(eventID, a.Choice.Draw("events", framed), func(id string, _ family.Member) { a.Try(id, "ping", nil) })
-	if !a.overdue() { // an event may have the empty string for its data
+	if !a.Overdue() { // an event may have the empty string for its data
 		a.Try(emptyID, "ping", nil)
 	}
 	if over == transport.NameHTTP {
@@ -110,7 +111,7 @@ type acceptance struct{}
 func typeAcceptances(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
-			body, err := peek(w, r)
+			body, err := client.PeekBody(w, r)
 			if err != nil {
 				return
 			}
@@ -132,7 +133,7 @@ func typeAcceptance(r *server.Reply) {
 	}
 }
 
-func judgeFramed(t *T) {
+func judgeFramed(t *client.T) {
 	form := map[string]string{
 		transport.NameStdio: "stdio.message.only-newline-delimits", transport.NameHTTP: "http.client.sse-syntax",
 		transport.NameSSE: "sse.client.message-events",
@@ -141,7 +142,7 @@ func judgeFramed(t *T) {
 	if t.Transport == transport.NameStdio {
 		large = "stdio.message.large"
 	}
-	t.judgeVariedBy(framedID, t.Choice.Draw("frames", framed), "with the text", func(m family.Member) string {
+	judgeVariedBy(t, framedID, t.Choice.Draw("frames", framed), "with the text", func(m family.Member) string {
 		if len(m.Raw()) > 1<<16 {
 			return large
 		}
@@ -150,30 +151,30 @@ func judgeFramed(t *T) {
 	if t.Transport == transport.NameStdio {
 		return
 	}
-	t.judgeVaried(eventID, t.Choice.Draw("events", framed), "as the event", form)
-	t.judgeEmptyEvent(form)
+	judgeVaried(t, eventID, t.Choice.Draw("events", framed), "as the event", form)
+	judgeEmptyEvent(t, form)
 	if t.Transport == transport.NameHTTP {
-		t.judgeAcceptances()
+		judgeAcceptances(t)
 	}
 }
 
 // judgeEmptyEvent warns of a client that does not cope with an event with empty data. The SSE standard dispatches
 // such an event, and the text does not say what an event has to hold.
-func (t *T) judgeEmptyEvent(id string) {
+func judgeEmptyEvent(t *client.T, id string) {
 	x, ok := t.Answered(emptyID)
 	const what = " when an event without text in its data came before it"
 	switch {
 	case ok && x.Result() != nil:
 		t.Tolerated(x.Response, "answered the ping behind an event without text in its data", id)
-	case t.silentTo(x):
+	case t.SilentTo(x):
 		t.Warning(id, "a ping was not answered"+what, x.Request)
-	case t.lost(x) != "":
-		t.Warning(id, t.lost(x)+what, x.Request)
+	case t.Lost(x) != "":
+		t.Warning(id, t.Lost(x)+what, x.Request)
 	}
 }
 
 // judgeAcceptances judges whether the client continues if its answers are accepted with different Content-Types.
-func (t *T) judgeAcceptances() {
+func judgeAcceptances(t *client.T) {
 	const id = "http.client.accepted"
 	types := t.Choice.Draw("types-of-nothing", framed)
 	plain, ok := t.Answered(acceptedID + types[0].Is + afterwards + "2")
@@ -187,8 +188,8 @@ func (t *T) judgeAcceptances() {
 		}
 		for i := range 3 { // the head may come later than the first of them
 			x, ok := t.Answered(acceptedID + m.Is + afterwards + strconv.Itoa(i))
-			if !ok && t.lost(x) != "" {
-				t.Violation(id, t.lost(x)+" after a 202 without a body that has the Content-Type "+m.String(),
+			if !ok && t.Lost(x) != "" {
+				t.Violation(id, t.Lost(x)+" after a 202 without a body that has the Content-Type "+m.String(),
 					x.Request)
 				return
 			} else if ok {
@@ -206,7 +207,7 @@ func typedHeads(situation server.Situation, members []family.Member) func(*serve
 		if r.Situation != situation || r.Session == nil {
 			return
 		}
-		n := r.Session.Value("heads", func() any { return new(counter) }).(*counter).next()
+		n := r.Session.Value("heads", func() any { return new(client.Counter) }).(*client.Counter).Next()
 		r.Header.Set("Content-Type", members[n%len(members)].Str())
 	}
 }
@@ -215,12 +216,12 @@ func typedHeads(situation server.Situation, members []family.Member) func(*serve
 // another type than the plain one, and the client continued no list with an answer of that type. The client has to
 // follow the cursors of the list in the baseline, and to ask for something else here, since it may begin a list again
 // at any time.
-func (t *T) unread(members []family.Member) (m family.Member, lost *judge.Exchange) {
+func unread(t *client.T, members []family.Member) (m family.Member, lost *judge.Exchange) {
 	for _, m := range members[1:] {
 		var lost *judge.Exchange
 		read := false
 		for _, c := range t.Conversations {
-			all := requests(c)
+			all := client.RequestsOf(c)
 			for i, x := range all {
 				cursor, more := wire.At(x.Result(), "nextCursor").(string)
 				carrier := c.Carrier(x.Request)
@@ -232,7 +233,7 @@ func (t *T) unread(members []family.Member) (m family.Member, lost *judge.Exchan
 					return y.Method() == x.Method() && wire.At(y.Request.Msg.Params, "cursor") == any(cursor)
 				})
 				switch next := slices.IndexFunc(all[i+1:],
-					func(y *judge.Exchange) bool { return y.Request.Seq > x.Response.Seq && operation(y.Method()) }); {
+					func(y *judge.Exchange) bool { return y.Request.Seq > x.Response.Seq && client.IsOperation(y.Method()) }); {
 				case followed:
 					read = true
 				case next >= 0 && all[i+1+next].Method() != x.Method():
@@ -248,18 +249,20 @@ func (t *T) unread(members []family.Member) (m family.Member, lost *judge.Exchan
 }
 
 // follows reports whether the client uses the cursors of a list.
-func follows(t *T, method string) bool {
+func follows(t *client.T, method string) bool {
 	return t != nil && slices.ContainsFunc(t.Requests(), func(x *judge.Exchange) bool {
 		return x.Method() == method && wire.At(x.Request.Msg.Params, "cursor") != nil
 	})
 }
 
 // headOf returns the head of the response that answered a request of the client.
-func (t *T) headOf(x *judge.Exchange) *wire.Event { return t.conversationOf(x).Carrier(x.Request).Head }
+func headOf(t *client.T, x *judge.Exchange) *wire.Event {
+	return t.ConversationOf(x).Carrier(x.Request).Head
+}
 
 // judgeHeads judges whether the client continues as with an ordinary server, and otherwise names the Content-Type of
 // the last answer. Any other Content-Type than the plain one puts the first requirement in question.
-func (t *T) judgeHeads(after string, members []family.Member, ids ...string) {
+func judgeHeads(t *client.T, after string, members []family.Member, ids ...string) {
 	last := members[0]
 	for _, c := range t.Conversations {
 		for _, x := range c.HTTP {
@@ -273,9 +276,9 @@ func (t *T) judgeHeads(after string, members []family.Member, ids ...string) {
 			}
 		}
 	}
-	if m, x := t.unread(members); x != nil {
+	if m, x := unread(t, members); x != nil {
 		t.Violation(ids[0], "the client goes on, but does not use the cursor in an answer of the type "+m.String()+
-			", as it does with an ordinary server", append(x.Events(), t.headOf(x))...)
+			", as it does with an ordinary server", append(x.Events(), headOf(t, x))...)
 		t.Inconclusive("the client reads no answer of the type "+m.String(), ids[1:]...)
 		return
 	}

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -9,29 +10,30 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
 )
 
-var lifecycleScenarios = []*Scenario{
+var lifecycleScenarios = []*client.Scenario{
 	{
-		Name: Baseline,
+		Name: client.Baseline,
 		Requirements: []string{
 			"lifecycle.version.client-supported", "lifecycle.init.instructions-optional",
 			"pagination.client.both-flows", "pagination.client.missing-cursor-ends", "lifecycle.version.revision-name",
 		},
 		// The pages are small, because other scenarios compare how far the client reads a list here with ordinary
 		// cursors.
-		Options: func(*ScenarioRun) server.Options { return server.Options{PageSize: 2} },
+		Options: func(*client.ScenarioRun) server.Options { return server.Options{PageSize: 2} },
 		Judge:   judgeBaseline,
 	},
 	{
 		Name:         "lifecycle/older-version",
 		Requirements: []string{"lifecycle.error.version-mismatch"},
 		Shows:        []string{"http.client.version-header-negotiated"},
-		Needs:        needsHandshake,
+		Needs:        client.NeedsHandshake,
 		Options:      answering("2024-11-05"),
-		Judge: func(t *T) {
+		Judge: func(t *client.T) {
 			// The client may continue or leave.
 			const id = "lifecycle.error.version-mismatch"
 			switch c := t.Handshake(); {
@@ -39,7 +41,7 @@ var lifecycleScenarios = []*Scenario{
 			case c.Version == askedVersion(c):
 				t.Inconclusive("the client asks for the older version itself", id)
 			default:
-				t.judgeCoped("initialize was answered with an older version", lastEvents(c, 3), id)
+				judgeCoped(t, "initialize was answered with an older version", client.LastEvents(c, 3), id)
 			}
 		},
 	},
@@ -56,7 +58,7 @@ var lifecycleScenarios = []*Scenario{
 		Requirements: []string{"lifecycle.version.client-latest", "lifecycle.error.version-mismatch"},
 		Needs:        "the client did not get an answer to initialize",
 		Options:      answering(laterVersion),
-		Judge: func(t *T) {
+		Judge: func(t *client.T) {
 			c := t.Handshake()
 			if c == nil {
 				return
@@ -66,7 +68,7 @@ var lifecycleScenarios = []*Scenario{
 				t.Inconclusive("the client asks for version "+asked+", and none that is later was published",
 					"lifecycle.version.client-latest", "lifecycle.error.version-mismatch")
 			default: // the passive rules judge whether it goes on
-				t.judgeCoped("initialize was answered with a later version", lastEvents(c, 3),
+				judgeCoped(t, "initialize was answered with a later version", client.LastEvents(c, 3),
 					"lifecycle.error.version-mismatch")
 			}
 		},
@@ -83,7 +85,7 @@ var lifecycleScenarios = []*Scenario{
 		Name:         "lifecycle/refused",
 		Requirements: []string{"lifecycle.init.initialized-after-result"},
 		Needs:        "the client did not send initialize",
-		Options: func(*ScenarioRun) server.Options {
+		Options: func(*client.ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{
 				"initialize": func(context.Context, *server.Request, server.Handler) (any, *wire.Error) {
 					return nil, &wire.Error{Code: server.InternalError,
@@ -91,7 +93,7 @@ var lifecycleScenarios = []*Scenario{
 				},
 			}}}
 		},
-		Judge: func(t *T) {
+		Judge: func(t *client.T) {
 			for _, c := range t.Conversations {
 				if c.Init != nil && c.Init.Response != nil && c.Initialized == nil {
 					t.Exercised("lifecycle.init.initialized-after-result")
@@ -105,8 +107,8 @@ var lifecycleScenarios = []*Scenario{
 			"lifecycle.init.client-waits", "lifecycle.init.initialized-after-result", "lifecycle.init.first",
 		},
 		Shows: []string{"lifecycle.capability.client-emits-roots-list-changed", "http.client.session-header"},
-		Needs: needsHandshake,
-		Options: func(run *ScenarioRun) server.Options {
+		Needs: client.NeedsHandshake,
+		Options: func(run *client.ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{
 				"initialize": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 					r.Detach()
@@ -116,7 +118,7 @@ var lifecycleScenarios = []*Scenario{
 			}}}
 		},
 		// The passive rules judge messages that come too early. A client that does not use the time has waited.
-		Judge: func(t *T) {
+		Judge: func(t *client.T) {
 			for _, c := range t.Conversations {
 				if !c.Handshaken() || c.Initialized == nil {
 					continue
@@ -147,10 +149,11 @@ var lifecycleScenarios = []*Scenario{
 		Requirements: []string{"cancellation.not-initialize", "lifecycle.timeout.established",
 			"lifecycle.error.request-timeout"},
 		Needs: "the client did not send initialize",
-		Options: func(*ScenarioRun) server.Options {
+		Options: func(*client.ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{
 				Breaks: []string{"base.response.present", "lifecycle.init.answered", "http.server.sse-no-early-close"},
-				Methods: map[string]server.Middleware{"initialize": func(_ context.Context, r *server.Request, _ server.Handler) (any, *wire.Error) {
+				Methods: map[string]server.Middleware{"initialize": func(_ context.Context, r *server.Request,
+					_ server.Handler) (any, *wire.Error) {
 					r.Detach()
 					<-r.Session.Context().Done()
 					return server.NoAnswer, nil
@@ -163,12 +166,13 @@ var lifecycleScenarios = []*Scenario{
 		Name:         "lifecycle/early-ping",
 		Requirements: []string{"lifecycle.init.server-early-ping", "lifecycle.init.server-early-logging"},
 		Shows:        []string{"ping.response-prompt"},
-		Options: func(run *ScenarioRun) server.Options {
+		Options: func(run *client.ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{
 				Breaks: []string{"http.server.sse-related-messages"},
-				Methods: map[string]server.Middleware{"initialize": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				Methods: map[string]server.Middleware{"initialize": func(ctx context.Context, r *server.Request,
+					next server.Handler) (any, *wire.Error) {
 					result, rpcErr := next(ctx, r)
-					early := &Asker{Request: r, Patience: run.Patience / 5}
+					early := &client.Asker{Request: r, Patience: run.Patience / 5}
 					r.Detach()
 					early.Notify("notifications/message",
 						map[string]any{"level": "info", "data": "not initialized yet"})
@@ -178,13 +182,13 @@ var lifecycleScenarios = []*Scenario{
 				}},
 			}}
 		},
-		Judge: func(t *T) {
+		Judge: func(t *client.T) {
 			t.JudgeContinued("a ping and a log message came before the answer to initialize",
 				"lifecycle.init.server-early-ping", "lifecycle.init.server-early-logging")
 			x, ok := t.Answered("early-ping")
 			switch c := t.Handshake(); {
 			case ok:
-				t.judgePing(x, "ping.response-prompt", "")
+				judgePing(t, x, "ping.response-prompt", "")
 			case x != nil && c != nil && c.Initialized != nil && answeredSince(c, x.Request):
 				t.Violation("ping.response-prompt",
 					"a ping before the answer to initialize got no answer, neither then nor later, although the client went on",
@@ -199,7 +203,7 @@ var lifecycleScenarios = []*Scenario{
 			"lifecycle.init.instructions-optional",
 			"base.message.utf8-accepted", "lifecycle.version.client-supported",
 		},
-		Options: func(*ScenarioRun) server.Options {
+		Options: func(*client.ScenarioRun) server.Options {
 			return server.Options{
 				Instructions: "Grüße — 你好 — 🙂 — \u2028 — Ωμέγα",
 				Behaviour: server.Behaviour{
@@ -214,8 +218,8 @@ var lifecycleScenarios = []*Scenario{
 				},
 			}
 		},
-		Judge: func(t *T) {
-			if t.judgeAgreed() {
+		Judge: func(t *client.T) {
+			if judgeAgreed(t) {
 				return
 			}
 			t.JudgeContinued("the initialize result came with instructions, and with capabilities that the revision does not have",
@@ -230,7 +234,7 @@ var lifecycleScenarios = []*Scenario{
 			"meta.attach.result", "meta.attach.objects", "meta.reserved.no-assumptions", "meta.key.name-characters",
 			"meta.key.name-empty",
 		},
-		Needs: needsList,
+		Needs: client.NeedsList,
 		Options: editing([]string{"meta.key.prefix-reserved"}, func(result map[string]any) {
 			result["_meta"] = oddMeta()
 			for _, member := range []string{"tools", "resources", "resourceTemplates", "prompts"} {
@@ -242,7 +246,7 @@ var lifecycleScenarios = []*Scenario{
 				}
 			}
 		}),
-		Judge: func(t *T) {
+		Judge: func(t *client.T) {
 			t.JudgeContinued("lists came with metadata", "meta.attach.result", "meta.attach.objects",
 				"meta.reserved.no-assumptions",
 				"meta.key.name-characters", "meta.key.name-empty")
@@ -250,25 +254,25 @@ var lifecycleScenarios = []*Scenario{
 	},
 	{
 		Name: "exchange/open-results", Requirements: []string{"base.response.result-open"},
-		Needs: needsList,
+		Needs: client.NeedsList,
 		Options: editing(nil, func(result map[string]any) {
 			added(result)
 			added(result["serverInfo"])
-			for _, member := range listed {
+			for _, member := range client.Listed {
 				items, _ := result[member].([]any)
 				for _, item := range items {
 					added(item)
 				}
 			}
 		}),
-		Judge: func(t *T) {
+		Judge: func(t *client.T) {
 			t.JudgeContinued("results came with additional members, and so did what they list",
 				"base.response.result-open")
 		},
 	},
 	{
 		Name: "exchange/bare", Requirements: []string{optionalMembers},
-		Needs: needsList,
+		Needs: client.NeedsList,
 		Options: editing(nil, func(result map[string]any) {
 			for _, member := range []string{"tools", "resources", "resourceTemplates", "prompts"} {
 				items, _ := result[member].([]any)
@@ -278,9 +282,9 @@ var lifecycleScenarios = []*Scenario{
 			}
 			bare(result["serverInfo"])
 		}),
-		Judge: func(t *T) {
-			for method := range listed {
-				if t.sent(method) != nil {
+		Judge: func(t *client.T) {
+			for method := range client.Listed {
+				if t.Sent(method) != nil {
 					t.JudgeContinued("lists came with only the required members", optionalMembers)
 					return
 				}
@@ -296,7 +300,7 @@ var lifecycleScenarios = []*Scenario{
 			"lifecycle.capability.client-uses-completions",
 		},
 		Options: without("tools", "resources", "prompts", "logging", "completions"),
-		Judge: func(t *T) {
+		Judge: func(t *client.T) {
 			judgeAbstains(t)
 			const others, missing = "base.support.other-components", "lifecycle.error.missing-capability"
 			const when = "the server declared no capability"
@@ -305,10 +309,10 @@ var lifecycleScenarios = []*Scenario{
 			case c == nil, ordinary == nil, ordinary.Initialized == nil:
 			case c.Initialized == nil:
 				t.Violation(others, "the client broke off the handshake with a server that has no capability",
-					lastEvents(c, 3)...)
-				t.judgeCoped(when, lastEvents(c, 3), missing)
+					client.LastEvents(c, 3)...)
+				judgeCoped(t, when, client.LastEvents(c, 3), missing)
 			default:
-				t.judgeCoped(when, lastEvents(c, 3), others, missing)
+				judgeCoped(t, when, client.LastEvents(c, 3), others, missing)
 			}
 		},
 	},
@@ -318,26 +322,6 @@ var lifecycleScenarios = []*Scenario{
 	lacking("only-prompts", "tools", "resources", "logging"),
 	lacking("only-features", "logging", "completions"),
 }
-
-// awaitingInitialized holds back the answers to a client's requests until notifications/initialized is there, or has
-// had the time to come. The notification may travel beside the first request. If it comes only after the answer, the
-// client has waited for the answer (basic/lifecycle#initialization).
-func awaitingInitialized(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-	if !operation(r.Method) || r.Session.Version() == "" || r.Session.Initialized() {
-		return next(ctx, r)
-	}
-	r.Withhold()
-	until := r.Session.Value(initializedDue{}, func() any { return time.Now().Add(judge.Apart) }).(time.Time)
-	due, cancel := context.WithDeadline(ctx, until)
-	defer cancel()
-	_, _ = r.Session.Log().Await(due, 0, func(e *wire.Event) bool {
-		return e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.Method == "notifications/initialized"
-	})
-	return next(ctx, r)
-}
-
-// initializedDue is the key of the time by which a session has to become operational.
-type initializedDue struct{}
 
 // laterVersion is the last revision that was published.
 var laterVersion = schema.Published[len(schema.Published)-1]
@@ -359,12 +343,12 @@ func agreeing(asked string) string {
 
 // judgeAgreed judges whether a client supports its own requested version, if that is not a version of MCP. The server
 // cannot do more in such a session.
-func (t *T) judgeAgreed() (judged bool) {
+func judgeAgreed(t *client.T) (judged bool) {
 	c := t.Handshake()
 	if c == nil || c.Version == "" || revision(c.Version) {
 		return false
 	}
-	if askedVersion(c) == c.Version && !t.interrupted() {
+	if askedVersion(c) == c.Version && !t.Interrupted() {
 		t.Check("lifecycle.version.client-supported", c.Initialized != nil || len(t.Requests()) > 0,
 			c.Init.Events()...).
 			To(BeTrueBecause(gaveUpVersion))
@@ -376,11 +360,11 @@ func (t *T) judgeAgreed() (judged bool) {
 const gaveUpVersion = "the client gave up although the server answered with the version that the client had asked for"
 
 // editing returns options of a server that changes initialize results and lists.
-func editing(breaks []string, change func(result map[string]any)) func(*ScenarioRun) server.Options {
-	return func(*ScenarioRun) server.Options {
+func editing(breaks []string, change func(result map[string]any)) func(*client.ScenarioRun) server.Options {
+	return func(*client.ScenarioRun) server.Options {
 		edit := server.Edit(func(_ *server.Request, result map[string]any) { change(result) })
 		methods := map[string]server.Middleware{"initialize": edit}
-		for method := range listed {
+		for method := range client.Listed {
 			methods[method] = edit
 		}
 		return server.Options{Behaviour: server.Behaviour{Breaks: breaks, Methods: methods}}
@@ -418,8 +402,8 @@ func bare(item any) {
 
 // answering returns options of a server that answers every initialize with the same
 // version.
-func answering(version string) func(*ScenarioRun) server.Options {
-	return func(*ScenarioRun) server.Options {
+func answering(version string) func(*client.ScenarioRun) server.Options {
+	return func(*client.ScenarioRun) server.Options {
 		return server.Options{
 			Versions: append(server.DefaultVersions(), version),
 			Behaviour: server.Behaviour{
@@ -430,8 +414,8 @@ func answering(version string) func(*ScenarioRun) server.Options {
 	}
 }
 
-func without(capabilities ...string) func(*ScenarioRun) server.Options {
-	return func(*ScenarioRun) server.Options {
+func without(capabilities ...string) func(*client.ScenarioRun) server.Options {
+	return func(*client.ScenarioRun) server.Options {
 		return server.Options{
 			Without: capabilities,
 			// The tools stay the same without the other features.
@@ -460,10 +444,10 @@ var uses = []use{
 
 // lacking is a server without some capabilities. It declares parts of a capability as false, which means the same as
 // to leave them out (schema#servercapabilities).
-func lacking(name string, capabilities ...string) *Scenario {
-	s := &Scenario{
+func lacking(name string, capabilities ...string) *client.Scenario {
+	s := &client.Scenario{
 		Name: "capabilities/" + name, Judge: judgeAbstains,
-		Options: func(run *ScenarioRun) server.Options {
+		Options: func(run *client.ScenarioRun) server.Options {
 			o := without(capabilities...)(run)
 			o.Behaviour.Wrap("initialize", server.Edit(func(_ *server.Request, result map[string]any) {
 				for _, name := range capabilities {
@@ -491,35 +475,25 @@ func lacking(name string, capabilities ...string) *Scenario {
 
 // judgeAbstains counts the features that the client uses only if they are declared: it has not used them here. If it
 // used one here, the passive rules report that. A client that crashed or hung before has not abstained.
-func judgeAbstains(t *T) {
+func judgeAbstains(t *client.T) {
 	c := t.Handshake()
-	if c == nil || c.Initialized == nil || t.Ending.crash() != "" || t.Ending.uncaught() ||
+	if c == nil || c.Initialized == nil || t.Ending.Crash() != "" || t.Ending.Uncaught() ||
 		t.Ending.Late && t.Baseline.Ending.Exit != nil {
 		return
 	}
 	for _, u := range uses {
-		if !c.Declared(wire.Server, u.capability()) && t.Baseline.sent(u.method) != nil && t.sent(u.method) == nil {
+		if !c.Declared(wire.Server, u.capability()) && t.Baseline.Sent(u.method) != nil && t.Sent(u.method) == nil {
 			t.Exercised(u.requirement)
 		}
 	}
 }
 
-// sent returns the client's first request of a method, or nil.
-func (t *T) sent(method string) *judge.Exchange {
-	for _, x := range t.Requests() {
-		if x.Method() == method {
-			return x
-		}
-	}
-	return nil
-}
-
-func judgeBaseline(t *T) {
+func judgeBaseline(t *client.T) {
 	c := t.Handshake()
 	if c == nil {
 		return
 	}
-	t.judgeName(c)
+	judgeName(t, c)
 	// A client that continues without initialized has not given up. The passive rules report the missing initialized.
 	gaveUp := c.Initialized == nil && len(t.Requests()) == 0
 	if exit := t.Ending.Exit; gaveUp && (exit == nil || *exit == wire.Exit{}) {
@@ -530,9 +504,9 @@ func judgeBaseline(t *T) {
 	// A client that does not support the version in the answer rightly leaves.
 	if asked := askedVersion(c); !gaveUp || asked == c.Version {
 		t.Check("lifecycle.init.instructions-optional", gaveUp,
-			lastEvents(c, 3)...).To(BeFalseBecause("the client gave up after the handshake"))
+			client.LastEvents(c, 3)...).To(BeFalseBecause("the client gave up after the handshake"))
 		if asked == c.Version {
-			t.Check("lifecycle.version.client-supported", gaveUp, lastEvents(c, 3)...).To(BeFalseBecause(gaveUpVersion))
+			t.Check("lifecycle.version.client-supported", gaveUp, client.LastEvents(c, 3)...).To(BeFalseBecause(gaveUpVersion))
 		}
 	} else {
 		t.Inconclusive("the client disconnected from a server that answered with another version than the one it had asked for",
@@ -542,7 +516,7 @@ func judgeBaseline(t *T) {
 }
 
 // judgeName judges how the client names the revision that it asks for (basic/lifecycle#version-negotiation).
-func (t *T) judgeName(c *judge.Conversation) {
+func judgeName(t *client.T, c *judge.Conversation) {
 	const id = "lifecycle.version.revision-name"
 	digits := func(version string) string {
 		var parts []string
@@ -565,7 +539,7 @@ func (t *T) judgeName(c *judge.Conversation) {
 
 // judgeUnusable judges a client that gets an answer with a version that it cannot use
 // (basic/lifecycle#version-negotiation).
-func judgeUnusable(t *T) {
+func judgeUnusable(t *client.T) {
 	const id, copes = "lifecycle.version.disconnect", "lifecycle.error.version-mismatch"
 	c := t.Handshake()
 	if c == nil {
@@ -576,19 +550,19 @@ func judgeUnusable(t *T) {
 			t.Violation(id, "the client goes on with version "+wire.Quote(c.Version, 40)+
 				", which it did not ask for and which does not exist",
 				c.Init.Request, c.Init.Response, on)
-			t.judgeCoped("the server answered with a version that does not exist", lastEvents(c, 3), copes)
+			judgeCoped(t, "the server answered with a version that does not exist", client.LastEvents(c, 3), copes)
 			return
 		}
 	}
 	switch {
-	case t.died() != "":
-		t.judgeCoped("the server answered with a version that does not exist", lastEvents(c, 3), copes)
+	case t.Died() != "":
+		judgeCoped(t, "the server answered with a version that does not exist", client.LastEvents(c, 3), copes)
 		t.Inconclusive("the client crashed instead of disconnecting", id)
 	case t.Ending.Exit != nil:
 		t.Exercised(id)
-		t.judgeCoped("the server answered with a version that does not exist", lastEvents(c, 3), copes)
+		judgeCoped(t, "the server answered with a version that does not exist", client.LastEvents(c, 3), copes)
 	case t.Ending.Late && !t.Ending.Busy && t.Baseline.Ending.Exit != nil:
-		t.Violation(id, timedOut("the client does not disconnect from a server whose version does not exist"),
+		t.Violation(id, client.TimedOut("the client does not disconnect from a server whose version does not exist"),
 			c.Init.Response)
 	}
 }
@@ -620,8 +594,9 @@ func askedVersion(c *judge.Conversation) string {
 
 // judgeUnanswered judges a client that gets no answer to its initialize. The passive rules judge whether it cancels
 // the request (basic/utilities/cancellation#behavior-requirements).
-func judgeUnanswered(t *T) {
-	const cancels, limits, copes = "cancellation.not-initialize", "lifecycle.timeout.established", "lifecycle.error.request-timeout"
+func judgeUnanswered(t *client.T) {
+	const cancels, limits, copes = "cancellation.not-initialize", "lifecycle.timeout.established",
+		"lifecycle.error.request-timeout"
 	var asked *judge.Exchange
 	for _, c := range t.Conversations {
 		if c.Init == nil || c.Init.Response != nil {
@@ -633,15 +608,15 @@ func judgeUnanswered(t *T) {
 			return
 		}
 	}
-	switch died := t.died(); {
+	switch died := t.Died(); {
 	case asked == nil:
 	case died != "":
 		t.Violation(copes, "the client "+died+" when initialize was not answered", asked.Request)
 	case t.Ending.Exit != nil && len(t.Baseline.Requests()) > 0:
 		t.Exercised(cancels, limits, copes)
 	case t.Ending.Late:
-		t.judgeWaiting(asked, limits)
-		t.Inconclusive(timedOut("the client still waited for the answer to initialize at the time limit of the scenario"),
+		judgeWaiting(t, asked, limits)
+		t.Inconclusive(client.TimedOut("the client still waited for the answer to initialize at the time limit of the scenario"),
 			cancels, copes)
 	}
 }
@@ -653,3 +628,29 @@ func oddMeta() map[string]any {
 		"modelcontextprotocol.io/x": 7, "mcp.dev/y": []any{true},
 	}
 }
+
+// judgeCoped judges requirements that a client satisfies by coping with something. It may continue, end in order, or
+// end with a report of the fault.
+func judgeCoped(t *client.T, after string, proof []*wire.Event, ids ...string) {
+	ok, decided, _ := t.Continued()
+	end := t.Ending
+	switch died := t.Died(); {
+	case died != "":
+		for _, id := range ids {
+			t.Violation(id, "the client "+died+" after "+after, proof...)
+		}
+	case end.Late && !end.Busy && t.Baseline.Ending.Exit != nil:
+		for _, id := range ids {
+			t.Violation(id, client.TimedOut("the client hangs after "+after), proof...)
+		}
+	case decided && ok, end.Exit != nil && (*end.Exit == (wire.Exit{}) || t.UsedMethod(http.MethodDelete) ||
+		reported(end)):
+		t.Exercised(ids...)
+	case end.Exit != nil:
+		t.Inconclusive("the client "+end.Exit.String()+" after "+after+
+			", and mcpconform cannot tell whether it reported that or failed", ids...)
+	}
+}
+
+// reported reports whether the client wrote something before its end, other than the trace of an exception.
+func reported(e client.Ending) bool { return strings.TrimSpace(e.Output) != "" && !e.Uncaught() }

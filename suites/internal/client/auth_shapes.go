@@ -11,34 +11,38 @@ import (
 	"github.com/mcpconform/mcpconform/reference/authserver"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/client"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
 )
 
 // authShapes are scenarios about the shapes of the flow, and about the ways in which it can break. Where the
 // specification leaves open what a client does, they only note what it has done.
-var authShapes = []*Scenario{
+var authShapes = []*client.Scenario{
 	strayScenario("auth/well-known-401", authserver.Page{Status: http.StatusUnauthorized, Header: html, Body: signIn}),
 	strayScenario("auth/well-known-page", authserver.Page{Status: http.StatusOK, Header: html, Body: signIn}),
 	strayScenario("auth/well-known-redirect",
 		authserver.Page{Status: http.StatusFound, Header: http.Header{"Location": {signInPath}}}),
 	unnamedScenario(),
-	authScenario("auth/spare-server", []string{"auth.client.selects-as"}, spareServer, func(t *T) {
-		t.judgeLeftOpen("if only the last of five authorization servers can be used", "auth.client.selects-as")
+	authScenario("auth/spare-server", []string{"auth.client.selects-as"}, spareServer, func(t *client.T) {
+		judgeLeftOpen(t, "if only the last of five authorization servers can be used", "auth.client.selects-as")
 	}),
 	redirectingScenario(),
 	authScenario("auth/token-redirect", []string{"auth.client.token-request-issuer"},
-		func() *AuthorizationSetup { return &AuthorizationSetup{Redirects: redirectedToken} }, judgeTokenRedirect),
+		func() *client.AuthorizationSetup {
+			return &client.AuthorizationSetup{Redirects: client.RedirectedToken}
+		}, judgeTokenRedirect),
 	authScenario("auth/refused-tokens", []string{"auth.client.handles-401"}, refusingTokens, judgeRefusedTokens),
-	authScenario("auth/sibling-resource", []string{"auth.client.resource-metadata-check"}, func() *AuthorizationSetup {
-		return &AuthorizationSetup{Protection: server.Protection{Metadata: func(document map[string]any) {
-			resource, _ := document["resource"].(string)
-			document["resource"] = resource[:len(resource)-1]
-		}}}
-	}, func(t *T) {
-		t.judgeRefused("auth.client.resource-metadata-check",
-			"the resource metadata are about another path, with which the path of the server only begins", "")
-	}),
-	authScenario("auth/iss-mismatch", []string{"auth.client.iss-compared"}, func() *AuthorizationSetup {
+	authScenario("auth/sibling-resource", []string{"auth.client.resource-metadata-check"},
+		func() *client.AuthorizationSetup {
+			return &client.AuthorizationSetup{Protection: server.Protection{Metadata: func(document map[string]any) {
+				resource, _ := document["resource"].(string)
+				document["resource"] = resource[:len(resource)-1]
+			}}}
+		}, func(t *client.T) {
+			judgeRefused(t, "auth.client.resource-metadata-check",
+				"the resource metadata are about another path, with which the path of the server only begins", "")
+		}),
+	authScenario("auth/iss-mismatch", []string{"auth.client.iss-compared"}, func() *client.AuthorizationSetup {
 		return redirecting(func(result url.Values) { result.Set("iss", otherIssuer) })
 	}, judgeIssuer),
 }
@@ -53,7 +57,7 @@ var html = http.Header{"Content-Type": {"text/html; charset=utf-8"}}
 
 // strayScenario is a server that names the place of its metadata, and an authorization server whose issuer has a path.
 // Both answer requests for any other place with a page. A client may look there first.
-func strayScenario(name string, page authserver.Page) *Scenario {
+func strayScenario(name string, page authserver.Page) *client.Scenario {
 	answer := func(path string) authserver.Page {
 		if path == signInPath {
 			return authserver.Page{Status: http.StatusOK, Header: html, Body: signIn}
@@ -61,13 +65,13 @@ func strayScenario(name string, page authserver.Page) *Scenario {
 		return page
 	}
 	s := authScenario(name, []string{"auth.client.parse-www-authenticate", "auth.client.as-metadata-location"},
-		func() *AuthorizationSetup {
-			return &AuthorizationSetup{
-				Protection: server.Protection{MetadataPath: elsewhere},
+		func() *client.AuthorizationSetup {
+			return &client.AuthorizationSetup{
+				Protection: server.Protection{MetadataPath: client.MetadataElsewhere},
 				Servers:    []authserver.Options{{Issuer: "/tenant/one", NotFound: answer}},
 			}
-		}, func(t *T) {
-			t.judgeMetadataFound(elsewhere)
+		}, func(t *client.T) {
+			judgeMetadataFound(t, client.MetadataElsewhere)
 			judgeIssuerPath(t)
 		})
 	return behaving(s, func(b *server.Behaviour) {
@@ -81,9 +85,9 @@ func strayScenario(name string, page authserver.Page) *Scenario {
 }
 
 // behaving changes the behaviour of a scenario's server.
-func behaving(s *Scenario, change func(*server.Behaviour)) *Scenario {
+func behaving(s *client.Scenario, change func(*server.Behaviour)) *client.Scenario {
 	before := s.Options
-	s.Options = func(run *ScenarioRun) server.Options {
+	s.Options = func(run *client.ScenarioRun) server.Options {
 		o := before(run)
 		change(&o.Behaviour)
 		return o
@@ -92,14 +96,14 @@ func behaving(s *Scenario, change func(*server.Behaviour)) *Scenario {
 }
 
 // unnamedScenario is a server whose challenge does not name its resource metadata. They are at the well-known address.
-func unnamedScenario() *Scenario {
+func unnamedScenario() *client.Scenario {
 	const id = "auth.client.resource-metadata"
-	s := authScenario("auth/unnamed", []string{id}, func() *AuthorizationSetup {
-		return &AuthorizationSetup{Protection: server.Protection{Challenge: func(_, code string) []string {
+	s := authScenario("auth/unnamed", []string{id}, func() *client.AuthorizationSetup {
+		return &client.AuthorizationSetup{Protection: server.Protection{Challenge: func(_, code string) []string {
 			return []string{coded(`Bearer realm="mcpconform"`, code)}
 		}}}
-	}, func(t *T) {
-		t.judgeLeftOpen("if the server does not say where its resource metadata are, although it has to", id)
+	}, func(t *client.T) {
+		judgeLeftOpen(t, "if the server does not say where its resource metadata are, although it has to", id)
 	})
 	return behaving(s, func(b *server.Behaviour) {
 		b.Breaks = append(b.Breaks, "auth.server.www-authenticate", "auth.server.www-authenticate-metadata-url")
@@ -108,14 +112,14 @@ func unnamedScenario() *Scenario {
 
 // spareServer lists five authorization servers, of which the last can be used. The metadata of the others answer
 // with 401, with 404, with a page and with a redirect to a page.
-func spareServer() *AuthorizationSetup {
+func spareServer() *client.AuthorizationSetup {
 	answers := map[string]authserver.Page{
 		"/guarded": {Status: http.StatusUnauthorized, Header: html, Body: signIn},
 		"/gone":    {Status: http.StatusNotFound, Header: html, Body: signIn},
 		"/page":    {Status: http.StatusOK, Header: html, Body: signIn},
 		"/moved":   {Status: http.StatusFound, Header: http.Header{"Location": {"/page"}}},
 	}
-	return &AuthorizationSetup{
+	return &client.AuthorizationSetup{
 		Servers: []authserver.Options{{NotFound: func(path string) authserver.Page {
 			for name, p := range answers {
 				if strings.Contains(path, name) {
@@ -137,10 +141,10 @@ func spareServer() *AuthorizationSetup {
 const hop = "hop"
 
 // redirectingScenario redirects each GET of the flow once, to the same address with a query.
-func redirectingScenario() *Scenario {
+func redirectingScenario() *client.Scenario {
 	ids := []string{"auth.client.resource-metadata", "auth.client.as-metadata"}
-	s := authScenario("auth/redirects", ids, func() *AuthorizationSetup {
-		return &AuthorizationSetup{Servers: []authserver.Options{{Faults: authserver.Faults{
+	s := authScenario("auth/redirects", ids, func() *client.AuthorizationSetup {
+		return &client.AuthorizationSetup{Servers: []authserver.Options{{Faults: authserver.Faults{
 			Answer: func(c authserver.Call, status int, header http.Header, body map[string]any) int {
 				if c.Step != authserver.Metadata && c.Step != authserver.Authorization || c.Values.Has(hop) {
 					return status
@@ -154,8 +158,8 @@ func redirectingScenario() *Scenario {
 				return http.StatusFound
 			},
 		}}}}
-	}, func(t *T) {
-		t.judgeLeftOpen("if the metadata documents and the authorization endpoint redirect to another address of their host",
+	}, func(t *client.T) {
+		judgeLeftOpen(t, "if the metadata documents and the authorization endpoint redirect to another address of their host",
 			ids...)
 	})
 	return behaving(s, func(b *server.Behaviour) {
@@ -170,34 +174,34 @@ func redirectingScenario() *Scenario {
 
 // judgeLeftOpen judges a shape of the flow that the specification leaves open. A client that completes the flow has met
 // the requirements. How far another one came is noted.
-func (t *T) judgeLeftOpen(when string, ids ...string) {
+func judgeLeftOpen(t *client.T, when string, ids ...string) {
 	switch {
 	case t.ObtainedToken():
 		t.Exercised(ids...)
-	case !t.Ending.Attended && t.controlPasses(ids[0]):
+	case !t.Ending.Attended && controlPasses(t, ids[0]):
 		for _, id := range ids {
-			t.recorder().Note(id, wire.Client, "the client obtains no token "+when+
-				". The specification does not say that it has to. "+t.endedAt())
+			t.Recorder().Note(id, wire.Client, "the client obtains no token "+when+
+				". The specification does not say that it has to. "+endedAt(t))
 		}
 	}
 }
 
 // judgeTokenRedirect judges whether a client repeats its token request at another origin. It was sent there by the
 // authorization server that has to get the request (OAuth 2.1, section 7.14).
-func judgeTokenRedirect(t *T) {
+func judgeTokenRedirect(t *client.T) {
 	const id = "auth.client.token-request-issuer"
 	switch {
-	case t.Flow.followed != nil:
+	case t.Flow.Followed != nil:
 		t.Warning(id, "the client follows a redirect of its token request to another origin, and sends the code there",
-			t.Flow.followed)
-	case len(t.Flow.steps(authserver.Token)) > 0 && t.Ending.Exit != nil:
+			t.Flow.Followed)
+	case len(t.Flow.Steps(authserver.Token)) > 0 && t.Ending.Exit != nil:
 		t.Exercised(id)
 	}
 }
 
 // refusingTokens issues tokens whose life is over at once, although the answer says an hour.
-func refusingTokens() *AuthorizationSetup {
-	return &AuthorizationSetup{Servers: []authserver.Options{{Life: time.Nanosecond, Faults: authserver.Faults{
+func refusingTokens() *client.AuthorizationSetup {
+	return &client.AuthorizationSetup{Servers: []authserver.Options{{Life: time.Nanosecond, Faults: authserver.Faults{
 		Answer: func(c authserver.Call, status int, _ http.Header, body map[string]any) int {
 			if c.Step == authserver.Token && body["expires_in"] != nil {
 				body["expires_in"] = int(time.Hour / time.Second)
@@ -208,10 +212,10 @@ func refusingTokens() *AuthorizationSetup {
 }
 
 // judgeRefusedTokens judges whether a client gives up in the end if the server accepts no token.
-func judgeRefusedTokens(t *T) {
+func judgeRefusedTokens(t *client.T) {
 	const id = "auth.client.handles-401"
 	refused := 0
-	for _, s := range t.Flow.presented() {
+	for _, s := range t.Flow.Presented() {
 		if s.Ours && !s.Good {
 			refused++
 		}
@@ -219,7 +223,7 @@ func judgeRefusedTokens(t *T) {
 	switch {
 	case refused > maxRefusals:
 		t.Violation(id, fmt.Sprintf("the server accepts no token, and the client has sent %d requests with one", refused),
-			append(lastEvents(t.last(), 2), t.lastStep()...)...)
+			append(client.LastEvents(t.Last(), 2), lastStep(t)...)...)
 	case refused > 0 && t.Ending.Exit != nil:
 		t.Exercised(id)
 	}
@@ -227,17 +231,17 @@ func judgeRefusedTokens(t *T) {
 
 // judgeIssuer judges whether the client redeems a code that came back with the iss of another authorization server. A
 // client may have a redirect URI for each of them in place of the comparison (OAuth 2.1, section 7.14.2).
-func judgeIssuer(t *T) {
+func judgeIssuer(t *client.T) {
 	const id = "auth.client.iss-compared"
-	asked, redeemed := t.Flow.steps(authserver.Authorization), t.Flow.steps(authserver.Token)
+	asked, redeemed := t.Flow.Steps(authserver.Authorization), t.Flow.Steps(authserver.Token)
 	switch {
 	case len(asked) == 0:
-	case len(redeemed) == 0 && t.controlPasses(id):
+	case len(redeemed) == 0 && controlPasses(t, id):
 		t.Exercised(id)
-	case len(redeemed) > 0 && t.controlPasses(id):
+	case len(redeemed) > 0 && controlPasses(t, id):
 		uri := asked[0].Values.Get("redirect_uri")
-		if uri == "" || !slices.ContainsFunc(t.AuthorizationBaseline.Flow.steps(authserver.Authorization),
-			func(s Step) bool { return s.Values.Get("redirect_uri") == uri }) {
+		if uri == "" || !slices.ContainsFunc(t.AuthorizationBaseline.Flow.Steps(authserver.Authorization),
+			func(s client.Step) bool { return s.Values.Get("redirect_uri") == uri }) {
 			t.Inconclusive("the client uses another redirect URI for each authorization server, which OAuth 2.1 allows "+
 				"in place of comparing iss", id)
 			return
@@ -248,14 +252,14 @@ func judgeIssuer(t *T) {
 }
 
 // judgeTokenIssuer judges whether a code or a refresh token comes to the authorization server that has issued it.
-func (t *T) judgeTokenIssuer(s Step) {
+func judgeTokenIssuer(t *client.T, s client.Step) {
 	const id = "auth.client.token-request-issuer"
 	for _, kind := range []struct {
 		step      authserver.Step
 		parameter string
 	}{{authserver.Authorization, "code"}, {authserver.Token, "refresh_token"}} {
 		sent := s.Values.Get(kind.parameter)
-		for _, from := range t.Flow.steps(kind.step) {
+		for _, from := range t.Flow.Steps(kind.step) {
 			if sent != "" && from.Answer[kind.parameter] == sent {
 				t.Check(id, from.Server == s.Server, from.Event, s.Event).To(BeTrueBecause(
 					"the client sends the %s of one authorization server to another one", kind.parameter))
@@ -266,9 +270,9 @@ func (t *T) judgeTokenIssuer(s Step) {
 
 // judgeRefreshed judges which refresh token the client uses after a lapse. Since the lapse before, it has used the
 // access token of the answer that replaced the refresh token, so it has got that answer.
-func judgeRefreshed(t *T) {
+func judgeRefreshed(t *client.T) {
 	const id = "auth.client.refresh-replaced"
-	requests := t.Flow.steps(authserver.Token)
+	requests := t.Flow.Steps(authserver.Token)
 	for _, s := range requests {
 		sent := s.Values.Get("refresh_token")
 		for _, before := range requests {
@@ -283,7 +287,7 @@ func judgeRefreshed(t *T) {
 			}
 		}
 	}
-	if t.ObtainedToken() && t.recorder().Record.At(id, wire.Client).Exercised == 0 {
+	if t.ObtainedToken() && t.Recorder().Record.At(id, wire.Client).Exercised == 0 {
 		t.Inconclusive("the client did not refresh its token after two lapses, which is optional", id)
 	}
 }

@@ -9,12 +9,13 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
 )
 
-var featureScenarios = []*Scenario{
+var featureScenarios = []*client.Scenario{
 	{
 		Name: "features/sampling",
 		Requirements: []string{
@@ -24,16 +25,16 @@ var featureScenarios = []*Scenario{
 		},
 		Shows: []string{"base.response.once", "ping.response-prompt", "sampling.*", "content.*", "progress.*",
 			"cancellation.*", "schema.create-message-result", "schema.progress-notification"},
-		Needs:   needsToAsk,
-		Options: Scripted(askSampling),
-		Judge: func(t *T) {
-			if !t.declares("sampling") {
-				t.judgeRefusal("undeclared-sampling", "lifecycle.capability.client-refuses-sampling")
+		Needs:   client.NeedsToAsk,
+		Options: client.Scripted(askSampling),
+		Judge: func(t *client.T) {
+			if !declares(t, "sampling") {
+				judgeRefusal(t, "undeclared-sampling", "lifecycle.capability.client-refuses-sampling")
 				return
 			}
 			t.Inconclusive("the client declares sampling, so it has nothing to refuse",
 				"lifecycle.capability.client-refuses-sampling")
-			t.judgeSampling()
+			judgeSampling(t)
 		},
 	},
 	{
@@ -44,11 +45,11 @@ var featureScenarios = []*Scenario{
 			"base.error.invalid-params", "base.response.present",
 		},
 		Shows:   []string{"elicitation.*", "schema.elicit-result", "ping.response-prompt"},
-		Needs:   needsToAsk,
-		Options: Scripted(askElicitation),
-		Judge: func(t *T) {
-			if !t.declares("elicitation") {
-				t.judgeRefusal("undeclared-elicitation", "lifecycle.capability.client-refuses-elicitation")
+		Needs:   client.NeedsToAsk,
+		Options: client.Scripted(askElicitation),
+		Judge: func(t *client.T) {
+			if !declares(t, "elicitation") {
+				judgeRefusal(t, "undeclared-elicitation", "lifecycle.capability.client-refuses-elicitation")
 				return
 			}
 			t.Inconclusive("the client declares elicitation, so it has nothing to refuse",
@@ -59,26 +60,26 @@ var featureScenarios = []*Scenario{
 				return
 			}
 			plain, ok := t.Answered(plainForm)
-			t.judgeInstead(plain)
-			t.judgeLater(plain)
-			if ok && plain.Result() == nil && t.controlled(plainForm) {
-				t.judgeForm(plainForm, "elicitation.schema.client-supports")
+			judgeInstead(t, plain)
+			judgeLater(t, plain)
+			if ok && plain.Result() == nil && controlled(t, plainForm) {
+				judgeForm(t, plainForm, "elicitation.schema.client-supports")
 			} else if !ok || plain.Result() == nil {
 				t.Inconclusive("the client answers no elicitation request with a result",
 					"elicitation.schema.client-supports",
 					"elicitation.schema.number-bounds", "base.error.invalid-params")
 				return
 			}
-			t.judgeBoth("elicitation")
-			t.judgeOpen("elicitation-open", "a form")
+			judgeBoth(t, "elicitation")
+			judgeOpen(t, "elicitation-open", "a form")
 			for _, f := range forms {
-				t.judgeForm("elicitation-"+f.name, "elicitation.schema.client-supports")
+				judgeForm(t, "elicitation-"+f.name, "elicitation.schema.client-supports")
 			}
 			for _, id := range unrequired {
-				t.judgeForm(id, "elicitation.schema.client-supports")
+				judgeForm(t, id, "elicitation.schema.client-supports")
 			}
-			t.judgeForm("elicitation-number", "elicitation.schema.number-bounds")
-			t.judgeInvalidParams("elicitation-broken", "an elicitation request whose schema is not an object")
+			judgeForm(t, "elicitation-number", "elicitation.schema.number-bounds")
+			judgeInvalidParams(t, "elicitation-broken", "an elicitation request whose schema is not an object")
 		},
 	},
 	{
@@ -87,27 +88,27 @@ var featureScenarios = []*Scenario{
 			"base.response.present"},
 		Shows: []string{"roots.*", "schema.list-roots-result", "base.params.*", "meta.attach.request",
 			"progress.request", "ping.response-prompt"},
-		Needs:   needsToAsk,
-		Options: Scripted(askRoots),
-		Judge: func(t *T) {
+		Needs:   client.NeedsToAsk,
+		Options: client.Scripted(askRoots),
+		Judge: func(t *client.T) {
 			for _, after := range cancelled {
 				if x, ok := t.Answered(after); ok && x.Response.Msg.Kind == wire.Result {
 					t.Tolerated(x.Response, "answered the ping behind the cancellation of requests to it",
 						"cancellation.either-side", "cancellation.race")
-				} else if before, served := t.Answered("before-cancelling"); served && t.lost(x) != "" {
+				} else if before, served := t.Answered("before-cancelling"); served && t.Lost(x) != "" {
 					for _, id := range []string{"cancellation.either-side", "cancellation.race"} {
-						t.Violation(id, t.lost(x)+" after requests to it were cancelled", x.Request)
+						t.Violation(id, t.Lost(x)+" after requests to it were cancelled", x.Request)
 					}
 				} else if ok && before.Result() != nil {
 					t.Violation("cancellation.race", "pings are refused after requests were cancelled", x.Events()...)
 				}
 			}
-			t.judgeKept()
-			t.judgeRootsForms()
-			t.judgeBoth("roots")
-			t.judgeOpen(rootsUnhurried, "a request for roots")
+			judgeKept(t)
+			judgeRootsForms(t)
+			judgeBoth(t, "roots")
+			judgeOpen(t, rootsUnhurried, "a request for roots")
 			const id = "roots.list.current"
-			if !t.declares("roots") {
+			if !declares(t, "roots") {
 				t.Inconclusive("the client does not declare roots", id)
 				return
 			}
@@ -121,15 +122,15 @@ var featureScenarios = []*Scenario{
 			"progress.omit-total", "progress.none",
 		},
 		Needs: "the client did not ask for the progress of a request",
-		Options: func(run *ScenarioRun) server.Options {
+		Options: func(run *client.ScenarioRun) server.Options {
 			progress := progressing(run.Choice.Draw("progress-values", progressed))
 			return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{"*": progress}}}
 		},
-		Judge: func(t *T) {
-			t.judgeTolerated("progress of every request that asks for it", "progress.none")
+		Judge: func(t *client.T) {
+			t.JudgeTolerated("progress of every request that asks for it", "progress.none")
 			for _, x := range t.Requests() {
 				if x.Token != nil && len(x.Progress) > 0 {
-					t.JudgeContinued(t.offered("progress was reported up to ", "progress was reported"),
+					t.JudgeContinued(offered(t, "progress was reported up to ", "progress was reported"),
 						"progress.notify", "progress.value-float", "progress.total-float",
 						"progress.frequency", "progress.omit-total")
 					return
@@ -145,16 +146,16 @@ var featureScenarios = []*Scenario{
 		},
 		Shows: []string{"completion.*"},
 		Needs: "the client requested no completions",
-		Options: func(*ScenarioRun) server.Options {
+		Options: func(*client.ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{"completion/complete": partial}}}
 		},
-		Judge: func(t *T) {
-			if t.sent("completion/complete") != nil {
+		Judge: func(t *client.T) {
+			if t.Sent("completion/complete") != nil {
 				t.JudgeContinued("completions came with a total larger than the number of values, or without total and hasMore",
 					"completion.result.total-exceeds-values", "completion.client.partial-results")
 			}
 			for _, c := range t.Conversations {
-				t.judgeContext(c)
+				judgeContext(t, c)
 			}
 		},
 	},
@@ -162,27 +163,27 @@ var featureScenarios = []*Scenario{
 		Name:         "features/errors",
 		Requirements: []string{"base.error.data-free"},
 		Needs:        "the client sent nothing after an error",
-		Options: func(*ScenarioRun) server.Options {
+		Options: func(*client.ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{
 				Breaks:  []string{"base.error.invalid-params", "base.error.reserved-codes"},
 				Methods: map[string]server.Middleware{"*": failing},
 			}}
 		},
-		Judge: func(t *T) {
+		Judge: func(t *client.T) {
 			copes := false
 			for _, c := range t.Conversations {
-				for _, x := range requests(c) {
+				for _, x := range client.RequestsOf(c) {
 					r := x.Response
 					if r == nil || r.Msg.Kind != wire.ErrorResponse {
 						continue
 					}
 					_, data := wire.At(r.Msg.Value(), "error").(map[string]any)["data"]
-					switch on := t.requestsAfter(c, r); {
+					switch on := t.RequestsAfter(c, r); {
 					case !data:
 						copes = copes || on // with errors as such
 					case on:
 						t.Exercised("base.error.data-free")
-					case copes && t.brokeOff():
+					case copes && t.BrokeOff():
 						t.Violation("base.error.data-free",
 							"the client goes on after an error without data, and ended after one with data",
 							x.Events()...)
@@ -193,37 +194,27 @@ var featureScenarios = []*Scenario{
 	},
 }
 
-// requestsAfter reports whether the client has sent a request after an event.
-func (t *T) requestsAfter(c *judge.Conversation, after *wire.Event) bool {
-	for _, x := range requests(c) {
-		if x.Request.Seq > after.Seq {
-			return true
-		}
-	}
-	return false
-}
-
-func (t *T) declares(capability string) bool {
+func declares(t *client.T, capability string) bool {
 	c := t.Handshake()
 	return c != nil && c.Declared(wire.Client, capability)
 }
 
 // judgeRefusal judges whether the client survives a request for a feature that it does not
 // declare. The passive rules judge the answer, and say so if there is none.
-func (t *T) judgeRefusal(id, requirement string) {
+func judgeRefusal(t *client.T, id, requirement string) {
 	x := t.Asked(id)
-	if lost := t.lost(x); lost != "" && !t.silentTo(x) {
+	if lost := t.Lost(x); lost != "" && !t.SilentTo(x) {
 		t.Violation(requirement, lost+" after "+x.Method()+", which it does not declare", x.Request)
 	}
 }
 
 // judgeSampling judges the answers of a client that declares sampling. A client whose
 // user refuses everything shows nothing: each refusal needs an accepted twin.
-func (t *T) judgeSampling() {
+func judgeSampling(t *client.T) {
 	malformed := []string{"sampling-no-text", "sampling-not-base64", "sampling-unknown-type"}
 	plain, _ := t.Answered("sampling-plain")
-	t.judgeInstead(plain)
-	t.judgeLater(plain)
+	judgeInstead(t, plain)
+	judgeLater(t, plain)
 	if plain == nil || plain.Result() == nil {
 		t.Inconclusive("the client answers no sampling request with a generated message",
 			"sampling.request.optional-members", "sampling.include-context.optional", "sampling.metadata.free-form",
@@ -231,23 +222,23 @@ func (t *T) judgeSampling() {
 			"base.error.invalid-params", "sampling.security.validate-content", "sampling.max-tokens.limit")
 		return
 	}
-	t.judgeBoth("sampling")
-	t.judgeOpen("sampling-open", "a sampling request")
+	judgeBoth(t, "sampling")
+	judgeOpen(t, "sampling-open", "a sampling request")
 	for _, m := range sampledMedia {
 		x := t.Asked(m.id)
-		if lost := t.lost(x); lost != "" {
+		if lost := t.Lost(x); lost != "" {
 			t.Violation("base.response.present",
 				lost+" after a sampling request with content that is not text; plain ones got answers", x.Request)
 		}
 	}
-	t.judgeLikePlain("sampling-full", "sampling.request.optional-members")
+	judgeLikePlain(t, "sampling-full", "sampling.request.optional-members")
 	for i := range samplingOptions {
-		t.judgeLikePlain("sampling-option-"+strconv.Itoa(i), "sampling.request.optional-members")
+		judgeLikePlain(t, "sampling-option-"+strconv.Itoa(i), "sampling.request.optional-members")
 	}
 	for _, context := range []string{"none", "thisServer", "allServers"} {
-		t.judgeLikePlain("sampling-"+context, "sampling.include-context.optional")
+		judgeLikePlain(t, "sampling-"+context, "sampling.include-context.optional")
 	}
-	t.judgeLikePlain("sampling-metadata", "sampling.metadata.free-form")
+	judgeLikePlain(t, "sampling-metadata", "sampling.metadata.free-form")
 	if x, ok := t.Answered("sampling-foreign-metadata"); ok && x.Result() == nil {
 		// The model provider decides the form of metadata and may refuse these.
 		t.Inconclusive("the client or its model provider refuses metadata of an invented form",
@@ -256,18 +247,18 @@ func (t *T) judgeSampling() {
 	const returned = "sampling.error.returned"
 	if x, ok := t.Answered("sampling-broken"); ok {
 		t.Check(returned, Named("a sampling request without a usable message", x)).To(HaveError())
-	} else if lost := t.lost(x); lost != "" {
+	} else if lost := t.Lost(x); lost != "" {
 		t.Violation(returned, lost+" after a sampling request without a usable message", x.Request)
 	}
-	t.judgeInvalidParams("sampling-broken", "a sampling request whose messages are not an array")
+	judgeInvalidParams(t, "sampling-broken", "a sampling request whose messages are not an array")
 	refused := 0
 	for _, id := range malformed {
 		switch x, ok := t.Answered(id); {
-		case ok && x.Response.Msg.Kind == wire.ErrorResponse && t.controlled(id):
+		case ok && x.Response.Msg.Kind == wire.ErrorResponse && controlled(t, id):
 			refused++
-		case t.lost(x) != "":
+		case t.Lost(x) != "":
 			t.Violation("sampling.security.validate-content",
-				t.lost(x)+" after a sampling request with malformed content", x.Request)
+				t.Lost(x)+" after a sampling request with malformed content", x.Request)
 		}
 	}
 	if refused == len(malformed) { // the passive rules see those that are served
@@ -277,7 +268,7 @@ func (t *T) judgeSampling() {
 
 // judgeInstead judges a request for a declared feature that may wait for a user. The client must not send the content
 // of the result in a notification that names the request: that is no response.
-func (t *T) judgeInstead(x *judge.Exchange) {
+func judgeInstead(t *client.T, x *judge.Exchange) {
 	const id = "base.response.present"
 	switch {
 	case x == nil:
@@ -286,7 +277,7 @@ func (t *T) judgeInstead(x *judge.Exchange) {
 		t.Exercised(id)
 		return
 	}
-	for _, e := range t.conversationOf(x).Messages {
+	for _, e := range t.ConversationOf(x).Messages {
 		if e.From != wire.Client || e.Seq < x.Request.Seq || e.Msg.Kind != wire.Notification {
 			continue
 		}
@@ -300,13 +291,13 @@ func (t *T) judgeInstead(x *judge.Exchange) {
 }
 
 // judgeLater is judgeInstead for the later requests of a method, if the plain request of that method was answered.
-func (t *T) judgeLater(plain *judge.Exchange) {
+func judgeLater(t *client.T, plain *judge.Exchange) {
 	if plain == nil || plain.Response == nil {
 		return
 	}
-	for _, x := range t.conversationOf(plain).Exchanges {
+	for _, x := range t.ConversationOf(plain).Exchanges {
 		if x.From() == wire.Server && x.Method() == plain.Method() && x.Response == nil && x.Cancelled == nil {
-			t.judgeInstead(x)
+			judgeInstead(t, x)
 		}
 	}
 }
@@ -346,17 +337,17 @@ const internalError = -32603
 
 // controlled reports whether the plain request after the refusal of a form was served. The client had then not just
 // begun to refuse everything.
-func (t *T) controlled(id string) bool {
-	x, ok := t.Answered(id + control)
+func controlled(t *client.T, id string) bool {
+	x, ok := t.Answered(id + client.ControlSuffix)
 	return ok && x.Result() != nil
 }
 
 // judgeLikePlain judges a form of a request whose plain form got a result, and
 // reports whether it got one, too.
-func (t *T) judgeLikePlain(id, requirement string) (served bool) {
+func judgeLikePlain(t *client.T, id, requirement string) (served bool) {
 	x, ok := t.Answered(id)
 	switch {
-	case ok && x.Result() == nil && (x.Error() == nil || !asInvalid(x.Error().Code) || !t.controlled(id)):
+	case ok && x.Result() == nil && (x.Error() == nil || !asInvalid(x.Error().Code) || !controlled(t, id)):
 		t.Inconclusive("the client refused a form of the request; its user may do so, or it may limit how often a server asks",
 			requirement)
 	case ok:
@@ -366,8 +357,8 @@ func (t *T) judgeLikePlain(id, requirement string) (served bool) {
 		}
 		return check(requirement, Named("this form of the request", x)).To(HaveResult(),
 			"although plain ones got results")
-	case t.lost(x) != "":
-		t.Violation(requirement, t.lost(x)+" after this form of the request, although a plain one got a result",
+	case t.Lost(x) != "":
+		t.Violation(requirement, t.Lost(x)+" after this form of the request, although a plain one got a result",
 			x.Request)
 	}
 	return false
@@ -375,12 +366,12 @@ func (t *T) judgeLikePlain(id, requirement string) (served bool) {
 
 // judgeBoth judges whether two requests that were open at once are both answered, if the plain one was answered
 // before and after them. The passive rules judge that each has its own answer.
-func (t *T) judgeBoth(feature string) {
+func judgeBoth(t *client.T, feature string) {
 	for _, asked := range []struct{ id, which, others string }{
 		{"-both", "-first", ""}, {"-both", "-second", ""},
 		{"-beside", "-second", ", of which the other was cancelled,"},
 	} {
-		if x, ok := t.Answered(feature + asked.id + asked.which); x != nil && !ok && t.controlled(feature+asked.id) {
+		if x, ok := t.Answered(feature + asked.id + asked.which); x != nil && !ok && controlled(t, feature+asked.id) {
 			t.Violation("base.response.present",
 				"one of two requests that were open at once"+asked.others+
 					" was not answered; the same request was before and after them", x.Request)
@@ -390,7 +381,7 @@ func (t *T) judgeBoth(feature string) {
 
 // judgeOpen judges whether the client answers a ping without delay while a request is open that may wait for a user.
 // It does so if the answer comes soon, or before the answer to the request.
-func (t *T) judgeOpen(id, what string) {
+func judgeOpen(t *client.T, id, what string) {
 	const requirement = "ping.response-prompt"
 	open, answered := t.Answered(id)
 	ping, alive := t.Answered(id + pinging)
@@ -401,7 +392,7 @@ func (t *T) judgeOpen(id, what string) {
 			ping.Request, open.Response, ping.Response)
 	case alive:
 		t.Exercised(requirement)
-	case answered && t.requestsAfter(t.conversationOf(open), open.Response):
+	case answered && t.RequestsAfter(t.ConversationOf(open), open.Response):
 		t.Violation(requirement, "a ping that came while "+what+" was open was not answered, although that was",
 			open.Request, ping.Request, open.Response)
 	}
@@ -409,25 +400,25 @@ func (t *T) judgeOpen(id, what string) {
 
 // judgeForm judges whether the client supports the kinds of property in a form. An accepted form shows it; a user may
 // decline any form.
-func (t *T) judgeForm(id, requirement string) {
+func judgeForm(t *client.T, id, requirement string) {
 	x, ok := t.Answered(id)
 	if ok && x.Result() != nil && x.Result()["action"] != "accept" {
 		t.Inconclusive("the client did not accept every form, which its user may decide, so its support for all kinds of property is unknown",
 			requirement)
 		return
 	}
-	t.judgeLikePlain(id, requirement)
+	judgeLikePlain(t, id, requirement)
 }
 
 // judgeInvalidParams judges the error for a request with invalid params
 // (JSON-RPC 2.0, section 5.1). The user may have refused it instead.
-func (t *T) judgeInvalidParams(id, what string) {
+func judgeInvalidParams(t *client.T, id, what string) {
 	const requirement = "base.error.invalid-params"
 	x, ok := t.Answered(id)
 	if !ok || x.Response.Msg.Error == nil {
 		return
 	}
-	if code := x.Response.Msg.Error.Code; code != -32602 && (!asInvalid(code) || !t.controlled(id)) {
+	if code := x.Response.Msg.Error.Code; code != -32602 && (!asInvalid(code) || !controlled(t, id)) {
 		t.Inconclusive("the client refused invalid params with another code; its user may have refused the request",
 			requirement)
 		return
@@ -469,7 +460,7 @@ var sampledMedia = []struct {
 	{"sampling-audio", map[string]any{"type": "audio", "data": "UklGRgAAAABXQVZF", "mimeType": "audio/wav"}, true},
 }
 
-func askSampling(a *Asker) {
+func askSampling(a *client.Asker) {
 	const method = "sampling/createMessage"
 	plain := map[string]any{"messages": []any{sampleText("Say hello.")}, "maxTokens": 50}
 	if !a.Has("sampling") {
@@ -490,7 +481,7 @@ func askSampling(a *Asker) {
 	}
 	a.Greet("before-sampling")
 	a.AskUser("sampling-plain", method, plain)
-	a.company = a.responsive
+	a.BesidePings = a.Responsive
 	a.AskLike("sampling-full", method, with(map[string]any{
 		"messages": []any{
 			sampleText("What is the answer?"),
@@ -530,13 +521,13 @@ func askSampling(a *Asker) {
 		}), plain, "*")
 	}
 	for i, option := range samplingOptions {
-		if a.overdue() {
+		if a.Overdue() {
 			break
 		}
 		a.AskLike("sampling-option-"+strconv.Itoa(i), method, with(option), plain)
 	}
 	for _, m := range sampledMedia {
-		if a.overdue() {
+		if a.Overdue() {
 			break
 		}
 		// A model may refuse such content. The scenario judges only that the client gives some answer.
@@ -546,12 +537,12 @@ func askSampling(a *Asker) {
 		}
 		a.AskUser(m.id, method, with(map[string]any{"messages": messages}))
 	}
-	a.company = false
-	a.AskBoth("sampling-both", method, tracked(with(nil), "sampling-first"), tracked(with(nil), "sampling-second"),
+	a.BesidePings = false
+	askBoth(a, "sampling-both", method, tracked(with(nil), "sampling-first"), tracked(with(nil), "sampling-second"),
 		plain, false)
-	a.AskBoth("sampling-beside", method, with(nil), with(nil), plain, true)
-	a.AskPinging("sampling-open", method, with(map[string]any{"messages": []any{sampleText("Take your time.")}}))
-	a.Withdraw("sampling-withdrawn", method, tracked(with(nil), "sampling-withdrawn"))
+	askBoth(a, "sampling-beside", method, with(nil), with(nil), plain, true)
+	askPinging(a, "sampling-open", method, with(map[string]any{"messages": []any{sampleText("Take your time.")}}))
+	withdraw(a, "sampling-withdrawn", method, tracked(with(nil), "sampling-withdrawn"))
 	a.Fence("after-sampling")
 }
 
@@ -603,7 +594,7 @@ func form(names ...string) map[string]any {
 	}
 }
 
-func askElicitation(a *Asker) {
+func askElicitation(a *client.Asker) {
 	const method = "elicitation/create"
 	if a.Request.Session.Version() < server.Version {
 		return // older revisions have no elicitation
@@ -629,7 +620,7 @@ func askElicitation(a *Asker) {
 			if a.AskLike(plainForm, method, params, form("bare-string")) {
 				plain = form("bare-string")
 			}
-			a.company = a.responsive
+			a.BesidePings = a.Responsive
 		case strings.HasPrefix(f.name, "bare-"):
 			bareForms = append(bareForms, f.name)
 		default:
@@ -640,7 +631,7 @@ func askElicitation(a *Asker) {
 	a.AskLike("elicitation-broken", method, map[string]any{"message": "Please fill in.", "requestedSchema": "none"},
 		plain, "*")
 	for _, name := range bareForms {
-		if !a.overdue() {
+		if !a.Overdue() {
 			a.AskLike("elicitation-"+name, method, form(name), plain)
 		}
 	}
@@ -650,18 +641,18 @@ func askElicitation(a *Asker) {
 		if delete(schema, "required"); i > 0 {
 			schema["required"] = []any{}
 		}
-		if !a.overdue() {
+		if !a.Overdue() {
 			a.AskLike(id, method, params, plain)
 		}
 	}
-	a.company = false
-	a.AskBoth("elicitation-both", method, tracked(form("string"), "elicitation-first"),
+	a.BesidePings = false
+	askBoth(a, "elicitation-both", method, tracked(form("string"), "elicitation-first"),
 		tracked(form("integer"), "elicitation-second"), plain, false)
-	a.AskBoth("elicitation-beside", method, form("string"), form("string"), plain, true)
+	askBoth(a, "elicitation-beside", method, form("string"), form("string"), plain, true)
 	unhasty := form("string")
 	unhasty["message"] = "Please take your time, and fill in: string"
-	a.AskPinging("elicitation-open", method, unhasty)
-	a.Withdraw("elicitation-withdrawn", method, tracked(form("string"), "elicitation-withdrawn"))
+	askPinging(a, "elicitation-open", method, unhasty)
+	withdraw(a, "elicitation-withdrawn", method, tracked(form("string"), "elicitation-withdrawn"))
 	a.Fence("after-elicitation")
 }
 
@@ -672,9 +663,9 @@ const crossings = 20
 // keptID begins the ids of pings that are open while another one is cancelled.
 const keptID = "ping-kept-"
 
-func askRoots(a *Asker) {
+func askRoots(a *client.Asker) {
 	const method = "roots/list"
-	a.responsive = a.Fence("before-cancelling")
+	a.Responsive = a.Fence("before-cancelling")
 	for i := range crossings {
 		id := "ping-cancelled-" + strconv.Itoa(i)
 		a.Send(map[string]any{"id": id, "method": "ping"})
@@ -689,7 +680,7 @@ func askRoots(a *Asker) {
 			plain = map[string]any{}
 		}
 		for _, f := range rootsForms {
-			if !a.overdue() {
+			if !a.Overdue() {
 				a.AskLike(f.id, method, f.params, plain)
 			}
 		}
@@ -697,8 +688,8 @@ func askRoots(a *Asker) {
 		a.Notify("notifications/cancelled", map[string]any{"requestId": "roots-cancelled",
 			"reason": "no longer needed"})
 		a.Fence(cancelled[1])
-		a.AskBoth("roots-both", method, map[string]any{}, map[string]any{}, map[string]any{}, false)
-		a.AskPinging(rootsUnhurried, method, tracked(map[string]any{}, rootsUnhurried))
+		askBoth(a, "roots-both", method, map[string]any{}, map[string]any{}, map[string]any{}, false)
+		askPinging(a, rootsUnhurried, method, tracked(map[string]any{}, rootsUnhurried))
 	} else {
 		a.Ask("undeclared-roots", method, nil, "roots.capability.declared", "lifecycle.capability.server-uses-roots")
 	}
@@ -725,39 +716,39 @@ var rootsForms = []struct {
 }
 
 // judgeRootsForms judges whether a client that lists roots does so for every form of the request.
-func (t *T) judgeRootsForms() {
+func judgeRootsForms(t *client.T) {
 	plain, ok := t.Answered(rootsPlain)
 	if !ok {
 		return
 	}
 	if plain.Result() == nil {
-		t.judgeRootsForm(rootsPlain, "base.params.omitted")
-		if !t.controlled(rootsPlain) {
+		judgeRootsForm(t, rootsPlain, "base.params.omitted")
+		if !controlled(t, rootsPlain) {
 			return
 		}
 	}
 	for _, f := range rootsForms {
-		t.judgeRootsForm(f.id, f.requirement)
+		judgeRootsForm(t, f.id, f.requirement)
 	}
 }
 
-func (t *T) judgeRootsForm(id, requirement string) {
+func judgeRootsForm(t *client.T, id, requirement string) {
 	if x, ok := t.Answered(id); ok && x.Error() != nil && x.Error().Code == internalError {
 		t.Inconclusive("the client could not list its roots when it was asked in this form, but that may happen in any form (client/roots#error-handling)",
 			requirement)
 		return
 	}
-	t.judgeLikePlain(id, requirement)
+	judgeLikePlain(t, id, requirement)
 }
 
 // cancelled holds the ids of the pings behind the requests that the script cancelled, which are pings and roots/list.
 var cancelled = []string{"after-cancelling", "after-cancelling-roots"}
 
 // judgeKept judges whether the client answers the requests that were open when others were cancelled.
-func (t *T) judgeKept() {
+func judgeKept(t *client.T) {
 	const id = "base.response.present"
 	fence, ok := t.Answered(cancelled[0])
-	if !ok || !t.requestsAfter(t.conversationOf(fence), fence.Response) {
+	if !ok || !t.RequestsAfter(t.ConversationOf(fence), fence.Response) {
 		return // an answer may still have been on its way
 	}
 	for i := range crossings {
@@ -798,7 +789,7 @@ func progressing(values []family.Member) server.Middleware {
 // partial gives completions a total that exceeds the values, and leaves total and
 // hasMore out of every other one.
 func partial(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-	n := r.Session.Value("partial", func() any { return new(counter) }).(*counter).next()
+	n := r.Session.Value("partial", func() any { return new(client.Counter) }).(*client.Counter).Next()
 	return server.Edit(func(_ *server.Request, result map[string]any) {
 		completion, _ := result["completion"].(map[string]any)
 		values, _ := completion["values"].([]any)
@@ -813,9 +804,9 @@ func partial(ctx context.Context, r *server.Request, next server.Handler) (any, 
 // judgeContext judges whether a client that completes several arguments of a prompt sends the final ones as context.
 // An argument is final if the client got suggestions for it and has then used one of them
 // (server/utilities/completion#requesting-completions).
-func (t *T) judgeContext(c *judge.Conversation) {
+func judgeContext(t *client.T, c *judge.Conversation) {
 	const id = "completion.context.client-sends"
-	all := requests(c)
+	all := client.RequestsOf(c)
 	for i, x := range all {
 		if x.Method() != "completion/complete" {
 			continue
@@ -864,9 +855,63 @@ var failures = []*wire.Error{
 
 // failing answers all requests with errors, except those for lists.
 func failing(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-	if !operation(r.Method) || listed[r.Method] != "" {
+	if !client.IsOperation(r.Method) || client.Listed[r.Method] != "" {
 		return next(ctx, r)
 	}
-	n := r.Session.Value("failures", func() any { return new(counter) }).(*counter).next()
+	n := r.Session.Value("failures", func() any { return new(client.Counter) }).(*client.Counter).Next()
 	return nil, failures[n%len(failures)]
+}
+
+// askBoth sends two requests that may wait for a user, waits for the answers, and then sends the plain request. The
+// plain one tells a client that accepts no more requests from one that mixes them up. If the first is to be
+// withdrawn, it is cancelled as soon as both were sent.
+func askBoth(a *client.Asker, id, method string, first, second, plain map[string]any, withdrawn bool) {
+	if a.Silent || a.Overdue() {
+		return
+	}
+	from := a.Request.Session.Log().Len()
+	both := [2]string{id + "-first", id + "-second"}
+	a.Send(map[string]any{"id": both[0], "method": method, "params": first})
+	a.Send(map[string]any{"id": both[1], "method": method, "params": second})
+	waiting := both[:]
+	if withdrawn {
+		a.Notify("notifications/cancelled", map[string]any{"requestId": both[0], "reason": "no longer needed"})
+		waiting = both[1:]
+	}
+	for _, one := range waiting {
+		if e, _ := a.Await(a.Request.Session.Context(), max(a.Patience, a.UserPatience), from, one); e == nil {
+			break
+		}
+	}
+	a.AskUser(id+client.ControlSuffix, method, plain)
+}
+
+// askPinging sends a request that may wait for a user, and at once a ping, to which the client has
+// answered before.
+func askPinging(a *client.Asker, id, method string, params map[string]any) {
+	if a.Silent || !a.Responsive || a.Overdue() {
+		return
+	}
+	from := a.Request.Session.Log().Len()
+	a.Send(map[string]any{"id": id, "method": method, "params": params})
+	a.Send(map[string]any{"id": id + pinging, "method": "ping"})
+	for _, one := range []string{id + pinging, id} {
+		a.Await(a.Request.Session.Context(), max(a.Patience, a.UserPatience), from, one)
+	}
+}
+
+// pinging ends the id of a ping that is sent while another request is open.
+const pinging = "-pinged"
+
+// withdraw sends a request that may wait for a user, and cancels it. Two pings serve the passive rules: the answer to
+// the first shows that the client has read the cancellation, and a message after the second was not already on its
+// way.
+func withdraw(a *client.Asker, id, method string, params map[string]any) {
+	if a.Silent {
+		return
+	}
+	a.Send(map[string]any{"id": id, "method": method, "params": params})
+	a.Notify("notifications/cancelled", map[string]any{"requestId": id, "reason": "no longer needed"})
+	a.Fence(id + "-read")
+	a.Fence(id + "-past")
 }

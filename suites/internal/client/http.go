@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -21,6 +20,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
 )
@@ -34,12 +34,12 @@ const (
 const brokenEnd = "http/broken-end"
 
 // renamed is a server that spells the name of the field Mcp-Session-Id in another way (RFC 9110, section 5.1).
-func renamed(name, field, how string) *Scenario {
+func renamed(name, field, how string) *client.Scenario {
 	const id = "http.client.session-header"
-	return &Scenario{
+	return &client.Scenario{
 		Name: name, Transports: overHTTP(), Requirements: []string{id},
 		Needs: "the client did not begin a session",
-		Options: func(*ScenarioRun) server.Options {
+		Options: func(*client.ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{HTTP: server.HTTP{Reply: func(r *server.Reply) {
 				if given := r.Header.Values("Mcp-Session-Id"); len(given) > 0 {
 					r.Header.Del("Mcp-Session-Id")
@@ -47,26 +47,26 @@ func renamed(name, field, how string) *Scenario {
 				}
 			}}}}
 		},
-		Judge: func(t *T) {
+		Judge: func(t *client.T) {
 			t.JudgeContinued("the server gave the id of the session in a field whose name is in "+how, id)
 		},
 	}
 }
 
-var httpScenarios = []*Scenario{
+var httpScenarios = []*client.Scenario{
 	{
 		Name: jsonAnswers, Transports: overHTTP(), Requirements: []string{"http.client.json-answer"},
 		Families: []string{"json-types"},
 		Needs:    "the client did not begin a session",
-		Options: func(run *ScenarioRun) server.Options {
+		Options: func(run *client.ScenarioRun) server.Options {
 			// A tool that asks the client reaches only a client that listens with GET.
 			return server.Options{CallTimeout: run.Patience / 20, Behaviour: server.Behaviour{HTTP: server.HTTP{
 				Answer: func(*server.Request) server.AnswerForm { return server.AnswerJSON },
 				Reply:  typedHeads(server.AnsweredJSON, run.Choice.Draw("json-types", jsonAnswers)),
 			}}}
 		},
-		Judge: func(t *T) {
-			t.judgeHeads("all answers came as JSON", t.Choice.Draw("json-types", jsonAnswers),
+		Judge: func(t *client.T) {
+			judgeHeads(t, "all answers came as JSON", t.Choice.Draw("json-types", jsonAnswers),
 				"http.client.json-answer")
 		},
 	},
@@ -75,13 +75,13 @@ var httpScenarios = []*Scenario{
 		Requirements: []string{"http.client.sse-answer", "http.server.event-ids"},
 		Families:     []string{"stream-types"},
 		Needs:        "the client did not begin a session",
-		Options: func(run *ScenarioRun) server.Options {
+		Options: func(run *client.ScenarioRun) server.Options {
 			o := server.Options{HTTP: server.HTTPOptions{AlwaysSSE: true, NoEventID: true}}
 			o.Behaviour.HTTP.Reply = typedHeads(server.AnsweredSSE, run.Choice.Draw("stream-types", sseAnswers))
 			return o
 		},
-		Judge: func(t *T) {
-			t.judgeHeads("all answers came as SSE streams, without event ids",
+		Judge: func(t *client.T) {
+			judgeHeads(t, "all answers came as SSE streams, without event ids",
 				t.Choice.Draw("stream-types", sseAnswers),
 				"http.client.sse-answer", "http.server.event-ids")
 		},
@@ -105,14 +105,14 @@ var httpScenarios = []*Scenario{
 		Name: "http/plain", Transports: overHTTP(),
 		Requirements: []string{"http.client.get-405-tolerated", "http.client.delete-405-tolerated"},
 		Needs:        "the client sent neither a GET nor a DELETE",
-		Options: func(*ScenarioRun) server.Options {
+		Options: func(*client.ScenarioRun) server.Options {
 			return server.Options{HTTP: server.HTTPOptions{NoGet: true, NoDelete: true}}
 		},
-		Judge: func(t *T) {
-			if t.asked(http.MethodGet) {
+		Judge: func(t *client.T) {
+			if t.UsedMethod(http.MethodGet) {
 				t.JudgeContinued("GET was answered with 405", "http.client.get-405-tolerated")
 			}
-			if t.asked(http.MethodDelete) {
+			if t.UsedMethod(http.MethodDelete) {
 				t.JudgeContinued("DELETE was answered with 405", "http.client.delete-405-tolerated")
 			}
 		},
@@ -120,10 +120,10 @@ var httpScenarios = []*Scenario{
 	{
 		Name: "http/no-session", Transports: overHTTP(), Requirements: []string{"http.server.session-id"},
 		Needs: "the client did not begin a session",
-		Options: func(*ScenarioRun) server.Options {
+		Options: func(*client.ScenarioRun) server.Options {
 			return server.Options{HTTP: server.HTTPOptions{NoSessionID: true}}
 		},
-		Judge: func(t *T) { t.JudgeContinued("the server assigned no session id", "http.server.session-id") },
+		Judge: func(t *client.T) { t.JudgeContinued("the server assigned no session id", "http.server.session-id") },
 	},
 	renamed("http/lower-field", "mcp-session-id", "small letters"),
 	renamed("http/upper-field", "MCP-SESSION-ID", "capitals"),
@@ -131,8 +131,8 @@ var httpScenarios = []*Scenario{
 		Name: "http/delete", Transports: overHTTP(),
 		Requirements: []string{"http.client.delete-session", "lifecycle.shutdown.http-close"},
 		Shows:        []string{"http.client.session-header"},
-		Needs:        needsEnd,
-		Options: func(*ScenarioRun) server.Options {
+		Needs:        client.NeedsEnd,
+		Options: func(*client.ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{
 				Breaks: []string{"http.server.delete-session"},
 				HTTP: server.HTTP{
@@ -143,14 +143,14 @@ var httpScenarios = []*Scenario{
 				},
 			}}
 		},
-		Judge: func(t *T) {
+		Judge: func(t *client.T) {
 			c := t.Handshake()
 			if c == nil || t.Ending.Exit == nil || c.Initialized == nil {
 				return
 			}
-			t.Check("http.client.delete-session", t.asked(http.MethodDelete), lastEvents(c, 2)...).
+			t.Check("http.client.delete-session", t.UsedMethod(http.MethodDelete), client.LastEvents(c, 2)...).
 				To(BeTrueBecause("the client ended without a DELETE for its session"))
-			t.judgeClosed(c)
+			judgeClosed(t, c)
 		},
 	},
 	{
@@ -159,17 +159,17 @@ var httpScenarios = []*Scenario{
 			"http.client.last-event-id"},
 		Needs:   "the client opened no listening stream with GET",
 		Options: listening,
-		Judge: func(t *T) {
+		Judge: func(t *client.T) {
 			if x := t.Asked("on-the-stream"); x != nil {
 				switch {
 				case x.Response != nil:
 					t.Exercised("http.client.get-stream-messages")
-				case t.lost(x) != "":
-					t.Violation("http.client.get-stream-messages", t.lost(x)+" after a ping on the listening stream",
+				case t.Lost(x) != "":
+					t.Violation("http.client.get-stream-messages", t.Lost(x)+" after a ping on the listening stream",
 						x.Request)
 				}
-				_, next := t.brokenAt(resumedID)
-				emptied, again := t.brokenAt(emptiedID)
+				_, next := brokenAt(t, resumedID)
+				emptied, again := brokenAt(t, emptiedID)
 				if emptied != nil && again == nil ||
 					next != nil && next.HTTP.Header.Get("Last-Event-Id") == unlistenedID {
 					// The client continued to listen. It then left after an event without text, or named an event
@@ -179,12 +179,12 @@ var httpScenarios = []*Scenario{
 					t.JudgeContinued("the server ended the listening stream", "http.client.get-close-tolerated")
 				}
 			}
-			if x, ok := t.Answered(resumedPing); x != nil && !ok && t.silentTo(x) {
+			if x, ok := t.Answered(resumedPing); x != nil && !ok && t.SilentTo(x) {
 				t.Violation("http.client.get-stream-messages",
 					"the client does not answer a ping on a listening stream that it has opened again; it answered one on the first",
 					x.Request)
 			}
-			t.judgeListenedOn()
+			judgeListenedOn(t)
 		},
 	},
 	marked, // it spells the events that the scenario before has given ids
@@ -192,8 +192,8 @@ var httpScenarios = []*Scenario{
 		Name: brokenEnd, Transports: overHTTP(), Requirements: []string{"http.disconnect.survived"},
 		Needs:   "the client did not begin a session",
 		Options: breakingOff,
-		Judge: func(t *T) {
-			t.judgeSurvivedCut("the connection broke off after each answer, before the end of its stream")
+		Judge: func(t *client.T) {
+			judgeSurvivedCut(t, "the connection broke off after each answer, before the end of its stream")
 		},
 	},
 	{
@@ -225,9 +225,9 @@ var httpScenarios = []*Scenario{
 	{
 		Name: "http/refused-message", Transports: overHTTP(),
 		Requirements: []string{"http.client.error-body-tolerated"},
-		Needs:        needsToAsk,
+		Needs:        client.NeedsToAsk,
 		Options:      refusing,
-		Judge: func(t *T) {
+		Judge: func(t *client.T) {
 			const id = "http.client.error-body-tolerated"
 			if _, ok := t.Answered("after-bare"); !ok {
 				if t.Asked("refused-bare") != nil {
@@ -239,11 +239,11 @@ var httpScenarios = []*Scenario{
 			switch x, ok := t.Answered("after-body"); {
 			case ok:
 				t.Tolerated(x.Response, "answered the ping behind a refusal with an error in its body", id)
-			case t.lost(x) != "":
+			case t.Lost(x) != "":
 				t.Violation(id,
-					t.lost(x)+" after a refusal with an error in its body; after one without a body it answered",
-					lastEvents(t.last(), 4)...)
-			case x == nil && t.Asked("refused-body") != nil && t.silentTo(t.Asked("refused-body")):
+					t.Lost(x)+" after a refusal with an error in its body; after one without a body it answered",
+					client.LastEvents(t.Last(), 4)...)
+			case x == nil && t.Asked("refused-body") != nil && t.SilentTo(t.Asked("refused-body")):
 				t.Inconclusive("the client did not answer all pings", id)
 			}
 		},
@@ -262,8 +262,8 @@ var httpScenarios = []*Scenario{
 		Requirements: []string{"sse.client.post-to-endpoint", "sse.client.message-events"},
 		Needs:        "the client did not get through the handshake",
 		Options:      straying,
-		Judge: func(t *T) {
-			t.judgeStrays()
+		Judge: func(t *client.T) {
+			judgeStrays(t)
 			c := t.Handshake()
 			if c == nil || c.Initialized == nil {
 				return
@@ -278,7 +278,7 @@ var httpScenarios = []*Scenario{
 		Requirements: []string{"sse.client.post-to-endpoint"},
 		Needs:        "the client did not connect",
 		Options:      announcing,
-		Judge: func(t *T) {
+		Judge: func(t *client.T) {
 			t.JudgeContinued("the endpoint event names an absolute URI", "sse.client.post-to-endpoint")
 		},
 	},
@@ -286,7 +286,7 @@ var httpScenarios = []*Scenario{
 		Name: "sse/spelling", Transports: []string{transport.NameSSE},
 		Requirements: []string{"sse.client.message-events"},
 		Needs:        "the client did not get through the handshake",
-		Options: func(*ScenarioRun) server.Options {
+		Options: func(*client.ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{HTTP: server.HTTP{Event: func(e *server.Event) []*server.Event {
 				if e.Out == nil {
 					return []*server.Event{e}
@@ -299,7 +299,7 @@ var httpScenarios = []*Scenario{
 				return []*server.Event{e}
 			}}}}
 		},
-		Judge: func(t *T) {
+		Judge: func(t *client.T) {
 			t.JudgeContinued("events came with comments, CRLF, and data in several lines", "sse.client.message-events")
 		},
 	},
@@ -310,7 +310,7 @@ var httpScenarios = []*Scenario{
 			"sse.client.post-to-endpoint", "sse.client.message-events",
 		},
 		Needs: "the client did not fall back to the legacy transport; only clients that want to reach older servers need to",
-		Options: func(*ScenarioRun) server.Options {
+		Options: func(*client.ScenarioRun) server.Options {
 			return server.Options{
 				HTTP: server.HTTPOptions{NoStreamable: true},
 				// A client may look for the older transport at a server without it.
@@ -323,23 +323,23 @@ var httpScenarios = []*Scenario{
 		Name: "http/legacy-refused", Transports: overHTTP(), Path: server.PathSSE, After: []string{"http/legacy-only"},
 		Requirements: []string{"sse.client.fallback-get"},
 		Needs:        "the client did not fall back to the legacy transport; only clients that want to reach older servers need to",
-		Excused: func(first *T) string {
-			if _, legacy := first.fallback(); !legacy {
+		Excused: func(first *client.T) string {
+			if _, legacy := fallback(first); !legacy {
 				return "the client does not fall back to the legacy transport"
 			}
 			return ""
 		},
 		Options: refusingPosts,
-		Judge: func(t *T) {
-			refused, legacy := t.fallback()
+		Judge: func(t *client.T) {
+			refused, legacy := fallback(t)
 			switch {
 			case refused == nil:
 			case legacy:
 				t.Exercised("sse.client.fallback-get")
-			case t.first == nil:
+			case t.Preceding == nil:
 				t.Inconclusive("run the scenario http/legacy-only as well; it shows whether the client falls back at all",
 					"sse.client.fallback-get")
-			case !t.interrupted():
+			case !t.Interrupted():
 				t.Violation("sse.client.fallback-get",
 					fmt.Sprintf("after its POST was refused with %d, the client does not look for the older transport with a GET, as it does after 405",
 						refused.HTTP.Status), refused)
@@ -355,7 +355,7 @@ var refusals = []int{http.StatusNotAcceptable, http.StatusGone, http.StatusUnsup
 
 // refusingPosts speaks the older transport alone, and refuses a POST to its event stream with another status than
 // 405: the client falls back after any 4xx (basic/transports#backwards-compatibility).
-func refusingPosts(run *ScenarioRun) server.Options {
+func refusingPosts(run *client.ScenarioRun) server.Options {
 	status := refusals[run.Choice.Source("http/legacy-refused").Uint64()%uint64(len(refusals))]
 	return server.Options{
 		HTTP: server.HTTPOptions{NoStreamable: true},
@@ -373,7 +373,7 @@ func refusingPosts(run *ScenarioRun) server.Options {
 
 // fallback returns the first refusal of a POST of initialize with 4xx, or nil, and reports whether the client then
 // shook hands over the older transport.
-func (t *T) fallback() (refused *wire.Event, legacy bool) {
+func fallback(t *client.T) (refused *wire.Event, legacy bool) {
 	for _, c := range t.Conversations {
 		for _, x := range c.HTTP {
 			if m := x.Message(); x.Method() == http.MethodPost && m != nil && m.Msg.Method == "initialize" &&
@@ -393,7 +393,7 @@ const lingering = 5 * time.Second
 
 // judgeClosed judges whether a client that has ended its session by a DELETE closes the
 // streams of the session (basic/lifecycle#http).
-func (t *T) judgeClosed(c *judge.Conversation) {
+func judgeClosed(t *client.T, c *judge.Conversation) {
 	const id = "lifecycle.shutdown.http-close"
 	var deleted *wire.HTTPExchange
 	for _, x := range c.HTTP {
@@ -438,12 +438,12 @@ const sessionID = `!"#$%&'()*+,-./:;<=>?@[\]^_{|}~-session`
 
 // spelling is a server that writes its events in one of the ways that the SSE
 // standard allows. text gets the data in one line, and the same JSON in several.
-func spelling(name, how string, text func(data, several string) []byte) *Scenario {
+func spelling(name, how string, text func(data, several string) []byte) *client.Scenario {
 	const id = "http.client.sse-syntax"
-	return &Scenario{
+	return &client.Scenario{
 		Name: "http/sse-" + name, Transports: overHTTP(), Requirements: []string{id},
 		Needs: "the client did not begin a session",
-		Options: func(*ScenarioRun) server.Options {
+		Options: func(*client.ScenarioRun) server.Options {
 			return server.Options{
 				HTTP: server.HTTPOptions{AlwaysSSE: true},
 				Behaviour: server.Behaviour{HTTP: server.HTTP{Event: func(e *server.Event) []*server.Event {
@@ -454,17 +454,17 @@ func spelling(name, how string, text func(data, several string) []byte) *Scenari
 				}}},
 			}
 		},
-		Judge: func(t *T) { t.JudgeContinued("events came "+how, id) },
+		Judge: func(t *client.T) { t.JudgeContinued("events came "+how, id) },
 	}
 }
 
 // marked is a server whose event streams begin with a byte order mark. Readers strip it (HTML Standard, section
 // 9.2.5). A field that a reader needs stands right behind it.
-var marked = &Scenario{
+var marked = &client.Scenario{
 	Name: "http/sse-marked", Transports: []string{transport.NameHTTP, transport.NameSSE}, Long: true,
 	Requirements: []string{"http.client.sse-syntax", "sse.client.message-events"},
 	Needs:        "the client did not begin a session",
-	Options: func(*ScenarioRun) server.Options {
+	Options: func(*client.ScenarioRun) server.Options {
 		type first struct{ stream string }
 		return server.Options{
 			HTTP: server.HTTPOptions{AlwaysSSE: true},
@@ -472,7 +472,7 @@ var marked = &Scenario{
 				if e.Raw != nil || len(e.Data) == 0 {
 					return []*server.Event{e}
 				}
-				mine := new(counter)
+				mine := new(client.Counter)
 				fields := []string{"data: " + string(e.Data), "event: " + e.Name}
 				if e.Name == "endpoint" {
 					slices.Reverse(fields) // without its type, nobody takes the URI for another one
@@ -491,7 +491,7 @@ var marked = &Scenario{
 			}}},
 		}
 	},
-	Judge: func(t *T) {
+	Judge: func(t *client.T) {
 		id := "http.client.sse-syntax"
 		if t.Transport == transport.NameSSE {
 			id = "sse.client.message-events"
@@ -507,9 +507,9 @@ var marked = &Scenario{
 
 // hasty makes tools that ask the client give up soon. A reader may hold back a CR until it sees whether LF follows,
 // and then receives the question only together with the answer.
-func hasty(s *Scenario) *Scenario {
+func hasty(s *client.Scenario) *client.Scenario {
 	options := s.Options
-	s.Options = func(run *ScenarioRun) server.Options {
+	s.Options = func(run *client.ScenarioRun) server.Options {
 		o := options(run)
 		o.CallTimeout = run.Patience / 5
 		return o
@@ -518,9 +518,9 @@ func hasty(s *Scenario) *Scenario {
 }
 
 // inPieces cuts each event of a scenario into pieces behind every CR and within the first line.
-func inPieces(s *Scenario) *Scenario {
+func inPieces(s *client.Scenario) *client.Scenario {
 	options := s.Options
-	s.Options = func(run *ScenarioRun) server.Options {
+	s.Options = func(run *client.ScenarioRun) server.Options {
 		o := options(run)
 		spell := o.Behaviour.HTTP.Event
 		o.Behaviour.HTTP.Event = func(e *server.Event) []*server.Event {
@@ -556,42 +556,27 @@ func lines(newline string, fields ...string) []byte {
 	return []byte(strings.Join(fields, newline) + newline + newline)
 }
 
-// asked reports whether the client made a request with an HTTP method.
-func (t *T) asked(method string) bool { return t.head(method) != nil }
-
-func (t *T) head(method string) *wire.Event {
-	for _, c := range t.Conversations {
-		for _, e := range c.Events {
-			if e.Kind == wire.KindHTTPRequest && e.From == wire.Client && e.HTTP.Method == method {
-				return e
-			}
-		}
-	}
-	return nil
-}
-
 // These are ids of events on the listening stream: the last event before the stream ends, the event after it is
 // resumed, the event that is not finished there, and the event with empty data after it is resumed again.
 const (
-	listenedID    = "listened+/=%20"
-	resumedID     = "resumed,once"
-	unlistenedID  = "not-finished"
-	emptiedID     = "resumed,twice"
-	resumedPing   = "on-the-stream-again" // the ping on the stream that the client has opened last
-	listeningTime = 20                    // the part of the patience that the client has to resume it
+	listenedID   = "listened+/=%20"
+	resumedID    = "resumed,once"
+	unlistenedID = "not-finished"
+	emptiedID    = "resumed,twice"
+	resumedPing  = "on-the-stream-again" // the ping on the stream that the client has opened last
 )
 
 // listening pings on the listening stream and then ends the stream, while a request of the client waits. If the
 // client resumes the stream, it gets one more event, and the connection breaks within another. If it resumes again,
 // it gets an event with empty data, and the stream ends. A second ping comes on the stream that it has opened last.
-func listening(run *ScenarioRun) server.Options {
-	script := func(a *Asker) {
+func listening(run *client.ScenarioRun) server.Options {
+	script := func(a *client.Asker) {
 		ctx := a.Request.Session.Context()
 		log := a.Request.Session.Log()
 		// The client may still be opening the stream.
 		opened, cancel := context.WithTimeout(ctx, run.Patience/4)
 		defer cancel()
-		if _, err := log.Await(opened, 0, listens); err != nil {
+		if _, err := log.Await(opened, 0, client.Listens); err != nil {
 			return
 		}
 		from := log.Len()
@@ -601,7 +586,7 @@ func listening(run *ScenarioRun) server.Options {
 		}
 		// A client that ends soon would not come to it.
 		await := func(which func(*wire.Event) bool) bool {
-			soon, cancel := context.WithTimeout(ctx, run.Patience/listeningTime)
+			soon, cancel := context.WithTimeout(ctx, run.Patience/client.ListeningTime)
 			defer cancel()
 			e, err := log.Await(soon, from, which)
 			if err == nil {
@@ -611,7 +596,7 @@ func listening(run *ScenarioRun) server.Options {
 		}
 		for opened := 0; opened < 3 && await(opens); opened++ {
 		}
-		if !await(listens) && !stillListens(log.Events()) {
+		if !await(client.Listens) && !client.StillListens(log.Events()) {
 			return
 		}
 		a.PingListening(resumedPing)
@@ -637,7 +622,7 @@ func listening(run *ScenarioRun) server.Options {
 					return proposal
 				}
 				next := nextEvent(s)
-				if s.Value("listened on", func() any { return new(counter) }).(*counter).next() > 0 {
+				if s.Value("listened on", func() any { return new(client.Counter) }).(*client.Counter).Next() > 0 {
 					return append([]*server.Event{next}, proposal...)
 				}
 				return []*server.Event{next, {
@@ -647,20 +632,6 @@ func listening(run *ScenarioRun) server.Options {
 			},
 		},
 	}}
-}
-
-// stillListens reports whether the listening stream that was opened last has not ended.
-func stillListens(events []*wire.Event) bool {
-	open := ""
-	for _, e := range events {
-		switch {
-		case listens(e):
-			open = e.Stream
-		case e.Kind == wire.KindStreamEnd && e.Stream == open:
-			open = ""
-		}
-	}
-	return open != ""
 }
 
 // opens matches a GET.
@@ -683,9 +654,9 @@ func nextEvent(s *server.Session) *server.Event {
 
 // judgeListenedOn judges how the client resumes a listening stream. It need not: it may also open another one. A
 // client that named the last event after the end of the stream wishes to resume it.
-func (t *T) judgeListenedOn() {
+func judgeListenedOn(t *client.T) {
 	const id = "http.client.last-event-id"
-	ended, first := t.brokenAt(listenedID)
+	ended, first := brokenAt(t, listenedID)
 	if ended == nil || first == nil {
 		t.Inconclusive("the client opened no further listening stream when the server had ended the first", id)
 		return
@@ -703,14 +674,14 @@ func (t *T) judgeListenedOn() {
 			first)
 		return
 	}
-	broken, second := t.brokenAt(resumedID)
+	broken, second := brokenAt(t, resumedID)
 	if broken == nil || second == nil {
 		return
 	}
 	switch named := second.HTTP.Header.Get("Last-Event-Id"); named {
 	case resumedID:
 		t.Exercised(id)
-		t.judgeEmptied()
+		judgeEmptied(t)
 	case "":
 		t.Violation(id,
 			"the connection of a resumed listening stream broke, and the client sent a GET without Last-Event-ID; the server cannot repeat what the client missed",
@@ -728,8 +699,8 @@ func (t *T) judgeListenedOn() {
 
 // judgeEmptied judges whether the client resumes from an event with empty data. The text refers to the SSE standard
 // for ids, and the standard dispatches such an event like any other.
-func (t *T) judgeEmptied() {
-	ended, next := t.brokenAt(emptiedID)
+func judgeEmptied(t *client.T) {
+	ended, next := brokenAt(t, emptiedID)
 	if next == nil {
 		return
 	}
@@ -740,7 +711,7 @@ func (t *T) judgeEmptied() {
 
 // brokenAt returns the event with an id, after which a GET stream ended, and the first GET after that end. Both are
 // nil if there is no such event.
-func (t *T) brokenAt(id string) (last, next *wire.Event) {
+func brokenAt(t *client.T, id string) (last, next *wire.Event) {
 	for _, c := range t.Conversations {
 		for _, x := range c.HTTP {
 			if x.Method() != http.MethodGet || x.Last == nil || x.Last.SSE.ID != id || x.End == nil {
@@ -757,7 +728,7 @@ func (t *T) brokenAt(id string) (last, next *wire.Event) {
 }
 
 // breakingOff breaks the connection off behind each answer.
-func breakingOff(*ScenarioRun) server.Options {
+func breakingOff(*client.ScenarioRun) server.Options {
 	return server.Options{
 		HTTP: server.HTTPOptions{AlwaysSSE: true},
 		Behaviour: server.Behaviour{HTTP: server.HTTP{Event: func(e *server.Event) []*server.Event {
@@ -802,30 +773,10 @@ func (k *sessions) of(w http.ResponseWriter, r *http.Request) (s *server.Session
 	s = k.byID[r.Header.Get("Mcp-Session-Id")]
 	k.mu.Unlock()
 	if s != nil && r.Method == http.MethodPost {
-		body, err = peek(w, r)
+		body, err = client.PeekBody(w, r)
 	}
 	return s, body, err
 }
-
-// maxPeek bounds a body that is read ahead.
-const maxPeek = 16 << 20
-
-// peek reads the body of a request and lets it be read once more, with the same error. A client that dies has not
-// sent the rest.
-func peek(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxPeek))
-	again := io.Reader(bytes.NewReader(body))
-	if err != nil {
-		again = io.MultiReader(again, broken{err})
-	}
-	r.Body = io.NopCloser(again)
-	return body, err
-}
-
-// broken is a body that cannot be read further.
-type broken struct{ err error }
-
-func (b broken) Read([]byte) (int, error) { return 0, b.err }
 
 // refuse answers a request with an error status in place of the server, and
 // records the exchange.
@@ -856,12 +807,12 @@ func refuse(w http.ResponseWriter, r *http.Request, s *server.Session, name stri
 
 // refusing answers two responses of the client with 400, the second time with
 // an error in the body (basic/transports#sending-messages-to-the-server).
-func refusing(run *ScenarioRun) server.Options {
-	o := Scripted(func(a *Asker) {
+func refusing(run *client.ScenarioRun) server.Options {
+	o := client.Scripted(func(a *client.Asker) {
 		a.AskUser("refused-bare", "ping", nil)
 		// A client may answer what comes next before it has read the refusal.
 		_ = a.Request.Sleep(a.Request.Session.Context(), 2*judge.Crossing)
-		a.leaves = a.AskUser("after-bare", "ping", nil) == nil
+		a.MayLeave = a.AskUser("after-bare", "ping", nil) == nil
 		a.AskUser("refused-body", "ping", nil)
 		a.Fence("after-body")
 	})(run)
@@ -891,7 +842,7 @@ func refusing(run *ScenarioRun) server.Options {
 }
 
 // announcing names the endpoint for messages by an absolute URI, at the address that the client uses.
-func announcing(*ScenarioRun) server.Options {
+func announcing(*client.ScenarioRun) server.Options {
 	var address atomic.Value
 	return server.Options{Behaviour: server.Behaviour{HTTP: server.HTTP{
 		Middleware: func(next http.Handler) http.Handler {
@@ -908,7 +859,7 @@ const stray = "stray-"
 
 // judgeStrays judges messages that were posted to the announced path without its query. The passive rules look at the
 // path.
-func (t *T) judgeStrays() {
+func judgeStrays(t *client.T) {
 	for _, c := range t.Conversations {
 		for _, e := range c.Events {
 			if e.Kind != wire.KindHTTPRequest || !strings.HasPrefix(e.Stream, "post:"+stray) {
@@ -925,7 +876,7 @@ func (t *T) judgeStrays() {
 
 // straying refuses messages that are not posted to the URI of the endpoint event. It records them in the only
 // session, because they would belong to none without its id in the query.
-func straying(*ScenarioRun) server.Options {
+func straying(*client.ScenarioRun) server.Options {
 	known := &sessions{}
 	strays := 0
 	o := server.Options{}
@@ -938,7 +889,7 @@ func straying(*ScenarioRun) server.Options {
 				next.ServeHTTP(w, r)
 				return
 			}
-			body, err := peek(w, r)
+			body, err := client.PeekBody(w, r)
 			if err != nil {
 				return
 			}
@@ -959,10 +910,10 @@ func straying(*ScenarioRun) server.Options {
 // losing answers the first request after the handshake in the first session, and
 // everything that follows in that session, with 404. The session that replaces it has tools
 // alone, and pings the client.
-func losing(run *ScenarioRun) server.Options {
+func losing(run *client.ScenarioRun) server.Options {
 	o := losingAt(func(m *wire.Message) bool { return m.Method != "initialize" })
 	o.Behaviour.Methods = map[string]server.Middleware{
-		"*": run.During(func(a *Asker) { a.Try(renewedID, "ping", nil) }),
+		"*": run.During(func(a *client.Asker) { a.Try(renewedID, "ping", nil) }),
 		"initialize": renewing(func(n int, result map[string]any) {
 			if n > 0 {
 				result["capabilities"] = map[string]any{"tools": map[string]any{}}
@@ -977,8 +928,8 @@ const renewedID = "renewed"
 
 // renewing changes the results of initialize. n counts the sessions from 0.
 func renewing(change func(n int, result map[string]any)) server.Middleware {
-	var begun counter
-	return server.Edit(func(_ *server.Request, result map[string]any) { change(begun.next(), result) })
+	var begun client.Counter
+	return server.Edit(func(_ *server.Request, result map[string]any) { change(begun.Next(), result) })
 }
 
 // lostAnswerID is the id of the ping whose answer finds the session lost.
@@ -986,7 +937,7 @@ const lostAnswerID = "lost-with-its-answer"
 
 // losingAnswer pings while the first request of the first session waits, and answers the response with 404. The
 // answer to the request comes once the client has had the time to read that.
-func losingAnswer(run *ScenarioRun) server.Options {
+func losingAnswer(run *client.ScenarioRun) server.Options {
 	first := ""
 	o, l := losingFor(func(session string, m *wire.Message) bool {
 		if first == "" && m.IsResponse() && m.ID.Key() == wire.StringID(lostAnswerID).Key() {
@@ -995,13 +946,14 @@ func losingAnswer(run *ScenarioRun) server.Options {
 		return first == session
 	})
 	l.answers = true
-	o.Behaviour.Methods = map[string]server.Middleware{"*": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-		if !operation(r.Method) || !r.Session.Initialized() || l.sessions.only() != r.Session ||
-			r.Session.Value("answer lost", func() any { return new(counter) }).(*counter).next() > 0 {
+	o.Behaviour.Methods = map[string]server.Middleware{"*": func(ctx context.Context, r *server.Request,
+		next server.Handler) (any, *wire.Error) {
+		if !client.IsOperation(r.Method) || !r.Session.Initialized() || l.sessions.only() != r.Session ||
+			r.Session.Value("answer lost", func() any { return new(client.Counter) }).(*client.Counter).Next() > 0 {
 			return next(ctx, r)
 		}
 		r.Withhold()
-		a := &Asker{Request: r, Patience: run.Patience / 3}
+		a := &client.Asker{Request: r, Patience: run.Patience / 3}
 		if a.AskUser(lostAnswerID, "ping", nil) != nil {
 			_ = r.Sleep(ctx, 2*judge.Crossing)
 		}
@@ -1023,7 +975,7 @@ func losingAt(begins func(*wire.Message) bool) server.Options {
 
 // losingTwice loses the first session at the first request after the handshake, and the next
 // one at the second. The third session has an older version.
-func losingTwice(*ScenarioRun) server.Options {
+func losingTwice(*client.ScenarioRun) server.Options {
 	var known []string // sessions
 	served := 0
 	o := losingBy(func(session string, m *wire.Message) bool {
@@ -1122,7 +1074,7 @@ func (l *loser) takes(id string, body []byte) (name string, again bool) {
 }
 
 // losses returns the first answer with 404 of each lost session, in the order of sending.
-func (t *T) losses() (all []loss) {
+func losses(t *client.T) (all []loss) {
 	for _, c := range t.Conversations {
 		i := slices.IndexFunc(c.HTTP, func(x *wire.HTTPExchange) bool {
 			return x.Status() == http.StatusNotFound && strings.Contains(x.Stream, ":lost-")
@@ -1137,10 +1089,10 @@ func (t *T) losses() (all []loss) {
 
 // staying returns a finding on a client that begins no new session in place of a lost one, or "". Such a client
 // continues in the lost session. Over stdio it comes to its end without the server process, which has ended.
-func staying(t *T) string {
-	if all := t.losses(); len(all) > 0 {
-		if first := all[0]; len(t.begunSince(first.session, first.head)) == 0 &&
-			t.requestsAfter(first.session, first.head) {
+func staying(t *client.T) string {
+	if all := losses(t); len(all) > 0 {
+		if first := all[0]; len(begunSince(t, first.session, first.head)) == 0 &&
+			t.RequestsAfter(first.session, first.head) {
 			return "the client still sends requests in a lost session"
 		}
 		return ""
@@ -1160,25 +1112,25 @@ type loss struct {
 
 // judgeLost judges the reaction of the client to the loss of its nth session, from 0
 // (basic/transports#session-management).
-func judgeLost(n int) func(t *T) {
-	return func(t *T) {
-		if all := t.losses(); len(all) > n {
-			t.judgeReplaced(all[n].session, all[n].head)
+func judgeLost(n int) func(t *client.T) {
+	return func(t *client.T) {
+		if all := losses(t); len(all) > n {
+			judgeReplaced(t, all[n].session, all[n].head)
 		}
 	}
 }
 
 // judgeLostAnswer judges the reaction of the client to a 404 for one of its responses. It has the time to begin a new
 // session before the answer to its request lets it send something else.
-func judgeLostAnswer(t *T) {
+func judgeLostAnswer(t *client.T) {
 	const id = "http.client.reinitialize-on-404"
-	all := t.losses()
+	all := losses(t)
 	if len(all) == 0 {
 		return
 	}
 	first, lost := all[0].session, all[0].head
-	begun := t.begunSince(first, lost)
-	for _, x := range requests(first) {
+	begun := begunSince(t, first, lost)
+	for _, x := range client.RequestsOf(first) {
 		carrier := first.Carrier(x.Request)
 		if carrier == nil || x.Request.Seq < lost.Seq || x.Request.At-lost.At < judge.Crossing ||
 			len(begun) > 0 && begun[0].Request.At < x.Request.At {
@@ -1197,22 +1149,22 @@ func judgeLostAnswer(t *T) {
 }
 
 // judgeReplaced judges whether the client begins a new session in place of the lost one.
-func (t *T) judgeReplaced(first *judge.Conversation, lost *wire.Event) {
+func judgeReplaced(t *client.T, first *judge.Conversation, lost *wire.Event) {
 	const again, bare = "http.client.reinitialize-on-404", "http.client.reinitialize-without-session-id"
-	if begun := t.begunSince(first, lost); len(begun) > 0 {
-		c, e := t.conversationOf(begun[0]), begun[0].Request
+	if begun := begunSince(t, first, lost); len(begun) > 0 {
+		c, e := t.ConversationOf(begun[0]), begun[0].Request
 		t.Exercised(again)
 		if carrier := c.Carrier(e); carrier != nil {
 			h := carrier.Request
 			t.Check(bare, len(h.HTTP.Header.Values("Mcp-Session-Id")) == 0, h,
 				e).To(BeTrueBecause("the initialize after 404 carries a session id"))
 		}
-		t.judgeMoved(first, c)
+		judgeMoved(t, first, c)
 		return
 	}
 	asked := first.Carrier(lost).Request
 	var further []*wire.Event
-	for _, x := range requests(first) {
+	for _, x := range client.RequestsOf(first) {
 		if carrier := first.Carrier(x.Request); x.Request.Seq > lost.Seq && x.Request.At-lost.At >= judge.Crossing &&
 			carrier != nil {
 			further = append(further, carrier.Request, x.Request)
@@ -1235,7 +1187,7 @@ func (t *T) judgeReplaced(first *judge.Conversation, lost *wire.Event) {
 
 // begunSince returns the requests with which the client began sessions after one was lost, in the
 // order of the connections.
-func (t *T) begunSince(first *judge.Conversation, lost *wire.Event) (all []*judge.Exchange) {
+func begunSince(t *client.T, first *judge.Conversation, lost *wire.Event) (all []*judge.Exchange) {
 	for _, c := range t.Conversations {
 		for _, x := range c.Exchanges {
 			e := x.Request
@@ -1251,7 +1203,7 @@ func (t *T) begunSince(first *judge.Conversation, lost *wire.Event) (all []*judg
 // judgeMoved judges whether the client has left the lost session once it has a new
 // one. It looks for a second initialized in the lost session: that cannot have been
 // under way before, as it follows the answer to the new initialize.
-func (t *T) judgeMoved(lost, renewed *judge.Conversation) {
+func judgeMoved(t *client.T, lost, renewed *judge.Conversation) {
 	const id = "http.client.session-header"
 	if lost == renewed || !renewed.Handshaken() || renewed.Log.ID == lost.Log.ID {
 		return
@@ -1272,7 +1224,7 @@ func (t *T) judgeMoved(lost, renewed *judge.Conversation) {
 			return
 		}
 	}
-	if x, ok := t.Answered(renewedID); !ok && t.silentTo(x) {
+	if x, ok := t.Answered(renewedID); !ok && t.SilentTo(x) {
 		t.Violation("base.response.present",
 			"the client does not answer a ping in the session that it began after a lost one", began, x.Request)
 	}
@@ -1293,15 +1245,16 @@ func (t *T) judgeMoved(lost, renewed *judge.Conversation) {
 	if renewed.Initialized != nil {
 		t.Exercised(id)
 	}
-	t.judgeSecondEnd(lost, renewed)
+	judgeSecondEnd(t, lost, renewed)
 }
 
 // judgeSecondEnd judges whether a client also ends the session that it began in place of a lost one, if it ends other
 // sessions (basic/transports#session-management).
-func (t *T) judgeSecondEnd(lost, renewed *judge.Conversation) {
+func judgeSecondEnd(t *client.T, lost, renewed *judge.Conversation) {
 	const id = "http.client.delete-session"
-	if t.Baseline == nil || renewed.Initialized == nil || t.Ending.Exit == nil || worse(*t.Ending.Exit, wire.Exit{}) ||
-		!t.Baseline.asked(http.MethodDelete) {
+	if t.Baseline == nil || renewed.Initialized == nil || t.Ending.Exit == nil ||
+		client.WorseExit(*t.Ending.Exit, wire.Exit{}) ||
+		!t.Baseline.UsedMethod(http.MethodDelete) {
 		return
 	}
 	ends := func(x *wire.HTTPExchange) bool { return x.Method() == http.MethodDelete }
@@ -1347,14 +1300,14 @@ const (
 // cutting cuts the stream of the first request after the handshake within an event before the answer. It cuts the
 // first resumption before any event, and the second one after one event. A client that resumes once more gets the
 // answer. If the client listens, its last event before the cut comes on the listening stream, which continues.
-func cutting(run *ScenarioRun) server.Options {
+func cutting(run *client.ScenarioRun) server.Options {
 	// cut is the request of a session whose stream is cut, with the number of events written on that stream.
 	type cut struct {
 		request atomic.Pointer[server.Request]
-		written counter
+		written client.Counter
 	}
 	of := func(s *server.Session) *cut { return s.Value("cut", func() any { return new(cut) }).(*cut) }
-	script := func(a *Asker) {
+	script := func(a *client.Asker) {
 		s, log := a.Request.Session, a.Request.Session.Log()
 		of(s).request.Store(a.Request)
 		a.Notify("notifications/message", map[string]any{"level": "info", "data": "the connection breaks now"})
@@ -1363,18 +1316,18 @@ func cutting(run *ScenarioRun) server.Options {
 		// The answers show the order in which the client has read the two pings.
 		from := log.Len()
 		a.Send(map[string]any{"id": beforeID, "method": "ping"})
-		if e, _ := a.await(soon, run.Patience, from, beforeID); e == nil {
+		if e, _ := a.Await(soon, run.Patience, from, beforeID); e == nil {
 			return
 		}
-		if _, err := log.Await(soon, 0, listens); err != nil || !stillListens(log.Events()) {
+		if _, err := log.Await(soon, 0, client.Listens); err != nil || !client.StillListens(log.Events()) {
 			return
 		}
 		from = log.Len()
 		s.Send(&server.Outgoing{Kind: wire.Request, Method: "ping",
 			Message: map[string]any{"jsonrpc": "2.0", "id": besideID, "method": "ping"}})
-		a.await(soon, run.Patience, from, besideID)
+		a.Await(soon, run.Patience, from, besideID)
 	}
-	told := func(a *Asker) {
+	told := func(a *client.Asker) {
 		script(a)
 		a.Notify("notifications/message", map[string]any{"level": "info", "data": "the connection breaks again"})
 	}
@@ -1391,7 +1344,7 @@ func cutting(run *ScenarioRun) server.Options {
 				if request := cut.request.Load(); request == nil || e.Out.To != request && e.Out.Answers != request {
 					return []*server.Event{e}
 				}
-				switch cut.written.next() {
+				switch cut.written.Next() {
 				case 0:
 					e.ID = "cut-soon"
 				case 1:
@@ -1407,7 +1360,7 @@ func cutting(run *ScenarioRun) server.Options {
 				if last != cutHere || len(rest) == 0 {
 					return rest
 				}
-				switch s.Value("resumed", func() any { return new(counter) }).(*counter).next() {
+				switch s.Value("resumed", func() any { return new(client.Counter) }).(*client.Counter).Next() {
 				case 0:
 					return []*server.Event{{Session: s, Raw: []byte{}, Cut: true}}
 				case 1:
@@ -1421,15 +1374,10 @@ func cutting(run *ScenarioRun) server.Options {
 	}
 }
 
-// listens matches the answer to a GET with which the client listens.
-func listens(e *wire.Event) bool {
-	return e.Kind == wire.KindHTTPResponse && strings.HasPrefix(e.Stream, "get:") && e.HTTP.Status == http.StatusOK
-}
-
 // resumptions is how often a client has to resume the stream to get the answer.
 const resumptions = 3
 
-func judgeCut(t *T) {
+func judgeCut(t *client.T) {
 	var broken *wire.Event
 	const resuming, last = "http.client.resume-get", "http.client.last-event-id"
 	for _, c := range t.Conversations {
@@ -1448,7 +1396,7 @@ func judgeCut(t *T) {
 				continue
 			}
 			named := e.HTTP.Header.Values("Last-Event-Id")
-			if len(named) == 0 && t.listensTwice(c) {
+			if len(named) == 0 && listensTwice(t, c) {
 				t.Exercised(resuming)
 				t.Violation(last,
 					"after its stream was cut, the client sent another GET without Last-Event-ID, so the server cannot repeat what the client missed",
@@ -1482,15 +1430,15 @@ func judgeCut(t *T) {
 				break
 			}
 		}
-		t.judgeUnfinished(c, broken)
-		t.judgeSurvivedCut("the stream of an answer was cut")
+		judgeUnfinished(t, c, broken)
+		judgeSurvivedCut(t, "the stream of an answer was cut")
 		return
 	}
 }
 
 // judgeUnfinished judges whether the client takes an unfinished event for a message: the stream has ended before its
 // blank line.
-func (t *T) judgeUnfinished(c *judge.Conversation, broken *wire.Event) {
+func judgeUnfinished(t *client.T, c *judge.Conversation, broken *wire.Event) {
 	const id = "http.client.sse-syntax"
 	i := slices.IndexFunc(c.Messages, func(e *wire.Event) bool {
 		return e.From == wire.Client && e.Msg.IsResponse() && e.Msg.ID.Key() == wire.StringID(unfinishedID).Key()
@@ -1532,11 +1480,11 @@ func closedBefore(stream *wire.HTTPExchange, request *wire.Event) bool {
 
 // judgeSurvivedCut judges whether the client survives the cut of an answer's stream. It may wait for the answer, give
 // up and say so, or continue.
-func (t *T) judgeSurvivedCut(when string) {
+func judgeSurvivedCut(t *client.T, when string) {
 	const id = "http.disconnect.survived"
 	switch ok, decided, how := t.Continued(); {
-	case t.died() != "":
-		t.Violation(id, "the client "+t.died()+" after "+when, lastEvents(t.last(), 4)...)
+	case t.Died() != "":
+		t.Violation(id, "the client "+t.Died()+" after "+when, client.LastEvents(t.Last(), 4)...)
 	case decided && ok:
 		t.Exercised(id)
 	case decided:
@@ -1546,7 +1494,7 @@ func (t *T) judgeSurvivedCut(when string) {
 
 // listensTwice reports whether a client, after the cut of its stream, has opened more streams with GET than with an
 // ordinary server. The latest GET of the conversation is then an attempt to resume.
-func (t *T) listensTwice(c *judge.Conversation) bool {
+func listensTwice(t *client.T, c *judge.Conversation) bool {
 	listening := func(c *judge.Conversation) (n int) {
 		if c == nil {
 			return 0
@@ -1567,7 +1515,7 @@ func (t *T) listensTwice(c *judge.Conversation) bool {
 
 // judgeFallback judges whether the client falls back to the older transport
 // (basic/transports#backwards-compatibility).
-func judgeFallback(t *T) {
+func judgeFallback(t *client.T) {
 	var first, get *wire.Event
 	for _, c := range t.Conversations {
 		for _, x := range c.HTTP {
@@ -1587,21 +1535,21 @@ func judgeFallback(t *T) {
 		return
 	}
 	if get == nil {
-		t.judgeLookedElsewhere(first)
+		judgeLookedElsewhere(t, first)
 		return
 	}
 	t.Exercised("sse.client.fallback-get")
 	t.Check("sse.client.post-first", first.HTTP.Method == http.MethodPost,
 		first).To(BeTrueBecause("the first request to the URL is a %s, not a POST", first.HTTP.Method))
 	if legacy {
-		t.judgeStays(get)
+		judgeStays(t, get)
 		t.Exercised("sse.client.post-to-endpoint", "sse.client.message-events")
 	}
 }
 
 // judgeLookedElsewhere judges a client that looks for the older transport at another URL
 // than the one at which its POST was refused.
-func (t *T) judgeLookedElsewhere(first *wire.Event) {
+func judgeLookedElsewhere(t *client.T, first *wire.Event) {
 	for _, c := range t.Conversations {
 		for _, x := range c.HTTP {
 			if x.Method() == http.MethodGet && x.Request.At > first.At &&
@@ -1616,7 +1564,7 @@ func (t *T) judgeLookedElsewhere(first *wire.Event) {
 
 // judgeStays judges whether a client that has fallen back posts to the URL of the server
 // once more.
-func (t *T) judgeStays(get *wire.Event) {
+func judgeStays(t *client.T, get *wire.Event) {
 	const id = "sse.client.fallback-stays-legacy"
 	for _, c := range t.Conversations {
 		moved := false // a message was posted elsewhere

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/onsi/gomega/types"
-
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/client"
+	"github.com/onsi/gomega/types"
 )
 
 // parameter matches a request of the authorization flow by one of its parameters.
@@ -17,7 +17,7 @@ type parameter struct {
 	seen   *wire.Event
 }
 
-// haveParameter matches a [Step] with a parameter that is not empty, or that has one of
+// haveParameter matches a [client.Step] with a parameter that is not empty, or that has one of
 // the values.
 func haveParameter(name string, values ...string) types.GomegaMatcher {
 	return &parameter{name: name, values: values}
@@ -25,7 +25,7 @@ func haveParameter(name string, values ...string) types.GomegaMatcher {
 
 // Match implements types.GomegaMatcher.
 func (m *parameter) Match(actual any) (bool, error) {
-	s, ok := actual.(Step)
+	s, ok := actual.(client.Step)
 	if !ok {
 		return false, fmt.Errorf("a %T has no parameters", actual)
 	}
@@ -36,7 +36,7 @@ func (m *parameter) Match(actual any) (bool, error) {
 
 // FailureMessage implements types.GomegaMatcher.
 func (m *parameter) FailureMessage(actual any) string {
-	s, _ := actual.(Step)
+	s, _ := actual.(client.Step)
 	value := s.Values.Get(m.name)
 	if value == "" {
 		return fmt.Sprintf("the %s request has no %s", s.Step, m.name)
@@ -47,7 +47,7 @@ func (m *parameter) FailureMessage(actual any) string {
 
 // NegatedFailureMessage implements types.GomegaMatcher.
 func (m *parameter) NegatedFailureMessage(actual any) string {
-	s, _ := actual.(Step)
+	s, _ := actual.(client.Step)
 	return fmt.Sprintf("the %s request has the %s %s; another one, or none, was expected", s.Step, m.name,
 		wire.Quote(s.Values.Get(m.name), 40))
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -10,12 +11,13 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
 )
 
-var exchangeScenarios = []*Scenario{
+var exchangeScenarios = []*client.Scenario{
 	{
 		Name: "exchange/requests",
 		Requirements: []string{
@@ -29,8 +31,8 @@ var exchangeScenarios = []*Scenario{
 		Shows: []string{"base.response.*", "base.error.*", "base.notification.no-response", "ping.response-empty",
 			"progress.token.unique"},
 		Families: []string{"ids", "tokens", "meta-values", "spellings", "strings"},
-		Needs:    needsToAsk,
-		Options:  Scripted(askEverything),
+		Needs:    client.NeedsToAsk,
+		Options:  client.Scripted(askEverything),
 		Judge:    judgeEverything,
 	},
 	{
@@ -45,14 +47,14 @@ var exchangeScenarios = []*Scenario{
 			"base.message.utf8-accepted",
 		},
 		Shows: []string{"base.response.*", "base.error.*", "base.jsonrpc.member-case", "ping.response-empty"},
-		Needs: needsToAsk,
-		Options: Scripted(func(a *Asker) {
+		Needs: client.NeedsToAsk,
+		Options: client.Scripted(func(a *client.Asker) {
 			a.Greet("before-company")
-			a.company = a.responsive
-			_ = a.company && a.Fence("before") && notifyUnknown(a) && notifyCancelled(a)
+			a.BesidePings = a.Responsive
+			_ = a.BesidePings && a.Fence("before") && notifyUnknown(a) && notifyCancelled(a)
 			askPings(a)
 		}),
-		Judge: func(t *T) {
+		Judge: func(t *client.T) {
 			judgeTold(t)
 			judgePings(t)
 		},
@@ -65,9 +67,9 @@ var exchangeScenarios = []*Scenario{
 			"http.client.accepted",
 		},
 		Families: []string{"frames", "events", "types-of-nothing"},
-		Needs:    needsToAsk,
-		Options: func(run *ScenarioRun) server.Options {
-			o := Scripted(askFramed)(run)
+		Needs:    client.NeedsToAsk,
+		Options: func(run *client.ScenarioRun) server.Options {
+			o := client.Scripted(askFramed)(run)
 			o.Behaviour.HTTP.Event = writeEvent
 			o.Behaviour.HTTP.Middleware, o.Behaviour.HTTP.Reply = typeAcceptances, typeAcceptance
 			return o
@@ -84,18 +86,18 @@ var exchangeScenarios = []*Scenario{
 			"logging.message.any-data", "base.message.utf8-accepted",
 		},
 		Shows:   []string{"ping.response-prompt"},
-		Needs:   needsToTell,
-		Options: Scripted(notifyEverything),
-		Judge: func(t *T) {
+		Needs:   client.NeedsToTell,
+		Options: client.Scripted(notifyEverything),
+		Judge: func(t *client.T) {
 			judgeTold(t)
-			t.judgeVaried(loggedID, t.Choice.Draw("log-data", told), "behind a log message whose data is",
+			judgeVaried(t, loggedID, t.Choice.Draw("log-data", told), "behind a log message whose data is",
 				"logging.message.any-data")
 		},
 	},
 }
 
 // judgeTold judges how the client treats notifications, by its answers to the pings after them.
-func judgeTold(t *T) {
+func judgeTold(t *client.T) {
 	if _, ok := t.Answered("before"); !ok {
 		return // it does not even answer the first ping
 	}
@@ -129,7 +131,7 @@ func judgeTold(t *T) {
 			}
 			continue
 		}
-		if e := t.answerWithoutID(x); e != nil && mute {
+		if e := answerWithoutID(t, x); e != nil && mute {
 			t.Violation(fenced[fence][0], "such a notification was answered; a notification gets no response", e)
 			continue
 		}
@@ -139,14 +141,14 @@ func judgeTold(t *T) {
 				t.Exercised(id)
 			case x.Response != nil:
 				t.Tolerated(x.Response, "answered the ping behind "+noticed[fence], id)
-			case t.silentTo(x) && mute:
+			case t.SilentTo(x) && mute:
 				t.Inconclusive("the client answers nothing any more after "+noticed[fence], id)
-			case t.silentTo(x):
+			case t.SilentTo(x):
 				t.Violation(id, "the client does not answer pings any more after "+noticed[fence], x.Request)
-			case t.lost(x) != "" && mute:
-				t.Inconclusive(t.lost(x)+" after "+noticed[fence], id)
-			case t.lost(x) != "":
-				t.Violation(id, t.lost(x)+" after "+noticed[fence], lastEvents(t.last(), 6)...)
+			case t.Lost(x) != "" && mute:
+				t.Inconclusive(t.Lost(x)+" after "+noticed[fence], id)
+			case t.Lost(x) != "":
+				t.Violation(id, t.Lost(x)+" after "+noticed[fence], client.LastEvents(t.Last(), 6)...)
 			}
 		}
 	}
@@ -170,8 +172,8 @@ func freeToEnd(id string) bool {
 
 // answerWithoutID returns a response without a usable id that the client sent before its answer to a request, or nil.
 // The response has to come after the last other message of the client before the request.
-func (t *T) answerWithoutID(x *judge.Exchange) *wire.Event {
-	for _, e := range slices.Backward(t.conversationOf(x).Messages) {
+func answerWithoutID(t *client.T, x *judge.Exchange) *wire.Event {
+	for _, e := range slices.Backward(t.ConversationOf(x).Messages) {
 		switch {
 		case e.From != wire.Client || x.Response != nil && e.Seq > x.Response.Seq:
 		case e.Msg.IsResponse() && !e.Msg.ID.Usable():
@@ -183,25 +185,8 @@ func (t *T) answerWithoutID(x *judge.Exchange) *wire.Event {
 	return nil
 }
 
-// silentTo reports whether a request of the script was not answered while the client
-// was running.
-func (t *T) silentTo(x *judge.Exchange) bool {
-	return x != nil && x.Response == nil && t.silentUntil(x.Request, nil)
-}
-
-// silentUntil reports whether an answer was missing in time after a request of the script, and before an event unless
-// that is nil.
-func (t *T) silentUntil(request, until *wire.Event) bool {
-	return slices.ContainsFunc(t.Conversations, func(c *judge.Conversation) bool {
-		return slices.ContainsFunc(c.Events, func(e *wire.Event) bool {
-			return e.Kind == wire.KindTimeout && e.Conn == request.Conn && e.Seq > request.Seq &&
-				(until == nil || e.Seq < until.Seq)
-		})
-	})
-}
-
 // replied reports whether the client has sent any response since a request.
-func (t *T) replied(x *judge.Exchange) bool {
+func replied(t *client.T, x *judge.Exchange) bool {
 	return slices.ContainsFunc(t.Conversations, func(c *judge.Conversation) bool {
 		return slices.ContainsFunc(c.Messages, func(e *wire.Event) bool {
 			return e.Conn == x.Request.Conn && e.Seq > x.Request.Seq && e.From == wire.Client && e.Msg.IsResponse()
@@ -263,7 +248,7 @@ func familyPings(c family.Choice) []pinged {
 	var all []pinged
 	used := make(map[string]bool)
 	for _, p := range pings {
-		used[identifier(p.id).Key()] = true
+		used[client.Identifier(p.id).Key()] = true
 	}
 	const scenario = "exchange/requests"
 	for _, m := range c.Draw("ids", scenario) {
@@ -307,7 +292,7 @@ const spelledID = "spelling: "
 func isString(id wire.ID) bool { return strings.HasPrefix(id.Key(), `"`) }
 
 // askPings sends the requests that every client answers at once.
-func askPings(a *Asker) {
+func askPings(a *client.Asker) {
 	for _, p := range pings {
 		a.Ask(p.id, "ping", p.params, "ping.no-params")
 	}
@@ -322,7 +307,7 @@ func askPings(a *Asker) {
 	a.Raw(`{"jsonrpc":"2.0","ID":"wrong-case","METHOD":"ping"}`)
 	a.Fence("after-wrong-case")
 	a.Late(latePatience, "wrong-case")
-	for _, id := range a.clashes() {
+	for _, id := range clashes(a) {
 		a.Request.Session.Take(id)
 		a.Ask(id, "ping", nil)
 	}
@@ -331,7 +316,7 @@ func askPings(a *Asker) {
 // unknownAgain holds the ids of further requests of a method that was refused before.
 var unknownAgain = []string{"unknown-again"}
 
-func askEverything(a *Asker) {
+func askEverything(a *client.Asker) {
 	askPings(a)
 	var sent []string
 	for _, m := range spelled(a.Choice) {
@@ -343,12 +328,12 @@ func askEverything(a *Asker) {
 	a.Fence("after-spellings")
 	a.Late(a.Patience, sent...)
 	for _, ids := range alike() {
-		if !a.overdue() {
-			a.AtOnce("ping", nil, ids...)
+		if !a.Overdue() {
+			askAtOnce(a, "ping", nil, ids...)
 		}
 	}
 	for _, p := range familyPings(a.Choice) {
-		if !a.overdue() {
+		if !a.Overdue() {
 			a.Ask(p.id, "ping", p.params)
 		}
 	}
@@ -371,7 +356,7 @@ func alike() [][]wire.ID {
 
 // judgeAlike judges whether the client answers each of two open requests under its own id. The two ids differ only in
 // their type.
-func (t *T) judgeAlike() {
+func judgeAlike(t *client.T) {
 	const id = "base.response.id-type-echo"
 	answers := func(under wire.ID) (events []*wire.Event) {
 		for _, c := range t.Conversations {
@@ -398,7 +383,7 @@ func (t *T) judgeAlike() {
 
 // clashes returns the id of the client's waiting request, and the same id as a value of the other type. It leaves out
 // ids that the server has used already.
-func (a *Asker) clashes() []wire.ID {
+func clashes(a *client.Asker) []wire.ID {
 	own := a.Request.ID
 	ids := []wire.ID{own}
 	n, err := strconv.ParseInt(own.Loose(), 10, 64)
@@ -428,7 +413,7 @@ func clashing(c *judge.Conversation, x *judge.Exchange) *judge.Exchange {
 	return c.Exchanges[i]
 }
 
-// wentOn returns the next request of a client that took a request of the server for the answer to its own. Such a
+// WentOn returns the next request of a client that took a request of the server for the answer to its own. Such a
 // client waited for its answer and got none, did not give the request up, and leaves the server's request unanswered.
 // The result is nil if the record does not show that.
 func wentOn(c *judge.Conversation, own, x *judge.Exchange) *wire.Event {
@@ -437,7 +422,7 @@ func wentOn(c *judge.Conversation, own, x *judge.Exchange) *wire.Event {
 	}
 	for _, y := range c.Exchanges {
 		switch e := y.Request; {
-		case y.From() != wire.Client || !operation(y.Method()) || e.Seq <= own.Request.Seq:
+		case y.From() != wire.Client || !client.IsOperation(y.Method()) || e.Seq <= own.Request.Seq:
 		case e.Seq < x.Request.Seq, own.Response != nil && own.Response.Seq < e.Seq:
 			return nil // the client does not wait for one answer before it asks again, or it had the answer
 		default:
@@ -449,7 +434,7 @@ func wentOn(c *judge.Conversation, own, x *judge.Exchange) *wire.Event {
 
 // judgeClash judges a ping of the server with the id of an open request of the client. served says whether another
 // ping with an id of that type got a result.
-func (t *T) judgeClash(c *judge.Conversation, x *judge.Exchange, served bool) {
+func judgeClash(t *client.T, c *judge.Conversation, x *judge.Exchange, served bool) {
 	own := clashing(c, x)
 	if own == nil {
 		return
@@ -460,34 +445,34 @@ func (t *T) judgeClash(c *judge.Conversation, x *judge.Exchange, served bool) {
 			"the client took a ping with the id of its own request for the answer to that request, and never answered the ping",
 			own.Request, x.Request, next)
 	case served:
-		t.judgePing(x, "base.request.id-space-per-side", "")
+		judgePing(t, x, "base.request.id-space-per-side", "")
 	default:
 		t.Inconclusive("the client answers no ping with such an id by a result", "base.request.id-space-per-side")
 	}
 }
 
-func judgeEverything(t *T) {
+func judgeEverything(t *client.T) {
 	judgePings(t)
 	first := t.Asked("a word")
 	for _, id := range []string{"architecture.client.routing", "http.client.messages-before-response"} {
 		switch _, last := t.Answered("last-ping"); {
 		case id == "http.client.messages-before-response" && t.Transport != "http":
-		case last, first != nil && t.replied(first):
+		case last, first != nil && replied(t, first):
 			t.Exercised(id)
-		case t.silentTo(first):
+		case t.SilentTo(first):
 			t.Violation(id, "the client answers no request of the server while it waits for an answer itself",
 				first.Request)
-		case t.lost(first) != "":
-			t.Violation(id, t.lost(first)+" when a request of the server came while it waited for an answer itself",
+		case t.Lost(first) != "":
+			t.Violation(id, t.Lost(first)+" when a request of the server came while it waited for an answer itself",
 				first.Request)
 		}
 	}
-	t.judgeVaried(spelledID, spelled(t.Choice), "as", "base.json.any-spelling")
-	t.judgeAlike()
+	judgeVaried(t, spelledID, spelled(t.Choice), "as", "base.json.any-spelling")
+	judgeAlike(t)
 }
 
 // judgePings judges the answers to the requests of askPings, and to the pings of families.
-func judgePings(t *T) {
+func judgePings(t *client.T) {
 	const ofString, ofInteger = "base.request.string-id-served", "base.request.integer-id-served"
 	asked := slices.Concat(pings, familyPings(t.Choice))
 	served := make(map[bool]bool) // whether a ping was served, by whether its id is a string
@@ -508,16 +493,16 @@ func judgePings(t *T) {
 				continue
 			}
 			kind := isString(x.Request.Msg.ID)
-			t.judgeClash(c, x, served[kind])
+			judgeClash(t, c, x, served[kind])
 			for _, p := range asked {
-				if identifier(p.id).Key() != x.Request.Msg.ID.Key() {
+				if client.Identifier(p.id).Key() != x.Request.Msg.ID.Key() {
 					continue
 				}
 				for _, id := range p.requirements {
 					switch of := id == ofString || id == ofInteger; {
 					case served[kind], served[!kind] && of,
 						len(served) == 0 && (id == "ping.either-side" || id == "ping.response-prompt"):
-						if message, proof := t.flaw(x, id, p.sent()); message != "" {
+						if message, proof := flaw(t, x, id, p.sent()); message != "" {
 							found[p.with].Add(p.member, id, message, false, proof)
 						} else if x.Response != nil {
 							t.Exercised(id)
@@ -535,29 +520,29 @@ func judgePings(t *T) {
 		}
 	}
 	for _, with := range allWith {
-		t.recordVaried(found[with])
+		recordVaried(t, found[with])
 	}
 	for _, id := range append([]string{"unknown-method", "unknown-case", "unknown-kin"}, unknownAgain...) {
 		if x, ok := t.Answered(id); ok {
 			t.Check("base.error.method-not-found",
 				Named("a request of the unknown method "+x.Method(), x)).To(HaveErrorCode(-32601))
-		} else if t.lost(x) != "" {
-			t.Violation("base.error.method-not-found", t.lost(x)+" after a request of the unknown method "+x.Method(),
+		} else if t.Lost(x) != "" {
+			t.Violation("base.error.method-not-found", t.Lost(x)+" after a request of the unknown method "+x.Method(),
 				x.Request)
 		}
 	}
 	if x, ok := t.Answered("last-ping"); ok && served[true] {
-		t.judgePing(x, "ping.response-prompt", "after requests of unknown methods")
+		judgePing(t, x, "ping.response-prompt", "after requests of unknown methods")
 	}
 	if x, ok := t.Answered("after-wrong-case"); ok {
-		t.Check("base.jsonrpc.member-case", t.strayTo("wrong-case"), x.Events()...).
+		t.Check("base.jsonrpc.member-case", strayTo(t, "wrong-case"), x.Events()...).
 			To(BeFalseBecause("a message whose members are spelled ID and METHOD was answered as if it were a ping"))
 	}
 }
 
 // judgePing judges the answer to a ping. sent says how it was sent, as in flaw.
-func (t *T) judgePing(x *judge.Exchange, id, sent string) {
-	if message, proof := t.flaw(x, id, sent); message != "" {
+func judgePing(t *client.T, x *judge.Exchange, id, sent string) {
+	if message, proof := flaw(t, x, id, sent); message != "" {
 		t.Violation(id, message, proof...)
 	} else if x.Response != nil {
 		t.Exercised(id)
@@ -566,20 +551,20 @@ func (t *T) judgePing(x *judge.Exchange, id, sent string) {
 
 // flaw returns the fault of the answer to a ping, or "" if there is none or none can be shown. sent says how the ping
 // was sent, if it was sent in several ways.
-func (t *T) flaw(x *judge.Exchange, id, sent string) (message string, proof []*wire.Event) {
+func flaw(t *client.T, x *judge.Exchange, id, sent string) (message string, proof []*wire.Event) {
 	ping := strings.TrimSpace("a ping " + sent)
 	switch request, response := x.Request, x.Response; {
-	case response == nil && t.silentTo(x):
+	case response == nil && t.SilentTo(x):
 		return ping + " was not answered, or not under its own id", []*wire.Event{request}
-	case response == nil && t.lost(x) != "":
-		return t.lost(x) + " instead of answering " + ping, []*wire.Event{request}
+	case response == nil && t.Lost(x) != "":
+		return t.Lost(x) + " instead of answering " + ping, []*wire.Event{request}
 	case response == nil:
-	case id == "ping.response-prompt" && t.afterGivingUp(request, response) != nil:
+	case id == "ping.response-prompt" && afterGivingUp(t, request, response) != nil:
 		return ping + " was answered only after the client had given up its own request",
-			[]*wire.Event{request, t.afterGivingUp(request, response), response}
-	case id == "ping.response-prompt" && t.silentUntil(request, response) && t.behindOwn(request, response) != nil:
+			[]*wire.Event{request, afterGivingUp(t, request, response), response}
+	case id == "ping.response-prompt" && t.SilentUntil(request, response) && behindOwn(t, request, response) != nil:
 		return ping + " was not answered in time, but only when the client had the answer to its own request",
-			[]*wire.Event{request, t.behindOwn(request, response), response}
+			[]*wire.Event{request, behindOwn(t, request, response), response}
 	case response.Msg.Kind != wire.Result:
 		return ping + " was answered with an error", []*wire.Event{request, response}
 	}
@@ -591,7 +576,7 @@ const prompt = 2 * time.Second
 
 // afterGivingUp returns the cancellation of its own request that the client sent between a ping and its response, or
 // nil. Such a client does not answer while it waits itself.
-func (t *T) afterGivingUp(request, response *wire.Event) *wire.Event {
+func afterGivingUp(t *client.T, request, response *wire.Event) *wire.Event {
 	if response.At-request.At < prompt {
 		return nil
 	}
@@ -605,7 +590,7 @@ func (t *T) afterGivingUp(request, response *wire.Event) *wire.Event {
 }
 
 // behindOwn returns the answer to an own request of the client that came between a ping and its response, or nil.
-func (t *T) behindOwn(request, response *wire.Event) *wire.Event {
+func behindOwn(t *client.T, request, response *wire.Event) *wire.Event {
 	for _, x := range t.Requests() {
 		if r := x.Response; r != nil && x.Request.Conn == request.Conn && x.Request.Seq < request.Seq &&
 			request.Seq < r.Seq && r.Seq < response.Seq {
@@ -617,7 +602,7 @@ func (t *T) behindOwn(request, response *wire.Event) *wire.Event {
 
 // strayTo reports whether the client sent a result with an id that no valid request of the server has. A request in a
 // batch may have that id.
-func (t *T) strayTo(id string) bool {
+func strayTo(t *client.T, id string) bool {
 	for _, c := range t.Conversations {
 		for _, e := range c.Messages {
 			if e.From == wire.Client && e.Msg.Kind == wire.Result && e.Msg.ID.Key() == wire.StringID(id).Key() {
@@ -628,7 +613,7 @@ func (t *T) strayTo(id string) bool {
 	return false
 }
 
-func notifyEverything(a *Asker) {
+func notifyEverything(a *client.Asker) {
 	if !a.Fence("before") || !notifyUnknown(a) {
 		return
 	}
@@ -655,8 +640,8 @@ func notifyEverything(a *Asker) {
 
 // notifyUnknown sends notifications of unknown methods. If the script sends its requests beside pings, a ping is open
 // meanwhile.
-func notifyUnknown(a *Asker) bool {
-	a.accompany("unknown")
+func notifyUnknown(a *client.Asker) bool {
+	a.Accompany("unknown")
 	a.Notify("notifications/com.example/unknown", nil)
 	a.Notify("com.example/unknown", nil)
 	if !a.Fence("after-unknown") {
@@ -668,8 +653,8 @@ func notifyUnknown(a *Asker) bool {
 
 // notifyCancelled cancels requests that are not in progress. If the script sends its requests beside pings, a ping is
 // open meanwhile.
-func notifyCancelled(a *Asker) bool {
-	a.accompany("cancelled")
+func notifyCancelled(a *client.Asker) bool {
+	a.Accompany("cancelled")
 	a.Notify("notifications/cancelled", map[string]any{"requestId": "never-used", "reason": "a test"}, "*")
 	a.Notify("notifications/cancelled", map[string]any{"requestId": "after-unknown"}, "*")
 	for _, params := range []map[string]any{nil, {}, {"requestId": []any{1}}} {
@@ -700,3 +685,34 @@ func jsonText(m family.Member) []byte {
 	}
 	return []byte(m.Raw())
 }
+
+// askAtOnce sends requests of one method, all of them before it waits for the answers.
+func askAtOnce(a *client.Asker, method string, params map[string]any, ids ...wire.ID) {
+	if a.Silent {
+		return
+	}
+	log := a.Request.Session.Log()
+	from, began := log.Len(), time.Now()
+	for _, id := range ids {
+		message := map[string]any{"id": json.RawMessage(id.String()), "method": method}
+		if params != nil {
+			message["params"] = params
+		}
+		a.Send(message)
+	}
+	ctx, cancel := context.WithTimeout(a.Request.Session.Context(), a.Patience)
+	defer cancel()
+	for _, id := range ids {
+		if e, err := log.Await(ctx, from, func(e *wire.Event) bool {
+			return e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.IsResponse() &&
+				e.Msg.ID.Key() == id.Key() || client.HangsUp(e)
+		}); err != nil || client.HangsUp(e) {
+			a.Silent = true
+			a.Missed(id, from, began, client.AnswerTo(method))
+			return
+		}
+	}
+}
+
+// latePatience is how long to wait for a response that need not come.
+const latePatience = time.Second / 2

@@ -9,10 +9,11 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/client"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
 )
 
-var stdioScenarios = []*Scenario{
+var stdioScenarios = []*client.Scenario{
 	{
 		Name: "stdio/framing", Transports: overStdio(),
 		Requirements: []string{
@@ -26,7 +27,7 @@ var stdioScenarios = []*Scenario{
 	{
 		Name: "stdio/stderr", Transports: overStdio(), Requirements: []string{"stdio.client.stderr-handling"},
 		Needs: "the client did not get through the handshake",
-		Options: func(*ScenarioRun) server.Options {
+		Options: func(*client.ScenarioRun) server.Options {
 			var o server.Options
 			o.Behaviour.Stdio.Start = func(_, stderr io.Writer) {
 				// This is more than a pipe holds. If the client does not read it, the server blocks.
@@ -37,31 +38,31 @@ var stdioScenarios = []*Scenario{
 			}
 			return o
 		},
-		Judge: func(t *T) { t.JudgeContinued("the server wrote to stderr", "stdio.client.stderr-handling") },
+		Judge: func(t *client.T) { t.JudgeContinued("the server wrote to stderr", "stdio.client.stderr-handling") },
 	},
 	{
 		Name: "stdio/exits-early", Transports: overStdio(),
 		Requirements: []string{"lifecycle.shutdown.stdio-server-initiates"},
-		Needs:        needsRequest,
-		Options: func(*ScenarioRun) server.Options {
+		Needs:        client.NeedsRequest,
+		Options: func(*client.ScenarioRun) server.Options {
 			var o server.Options
 			o.Behaviour.Breaks = []string{"*"}
 			o.Behaviour.Stdio.Quit = func(_ int, line []byte) bool {
 				m := wire.Parse(line)
-				return m.Kind == wire.Request && operation(m.Method)
+				return m.Kind == wire.Request && client.IsOperation(m.Method)
 			}
 			return o
 		},
-		Judge: func(t *T) {
+		Judge: func(t *client.T) {
 			const id = "lifecycle.shutdown.stdio-server-initiates"
 			switch c := t.Handshake(); {
-			case c == nil || len(requests(c)) == 0:
+			case c == nil || len(client.RequestsOf(c)) == 0:
 			case t.Ending.Late && t.Baseline.Ending.Exit != nil:
-				t.Violation(id, timedOut("the client hangs when the server process ends by itself"),
-					lastEvents(c, 3)...)
-			case t.died() != "":
-				t.Violation(id, "the client "+t.died()+" when the server process ends by itself", lastEvents(c, 3)...)
-			case t.Ending.uncaught():
+				t.Violation(id, client.TimedOut("the client hangs when the server process ends by itself"),
+					client.LastEvents(c, 3)...)
+			case t.Died() != "":
+				t.Violation(id, "the client "+t.Died()+" when the server process ends by itself", client.LastEvents(c, 3)...)
+			case t.Ending.Uncaught():
 				t.Inconclusive("the client ended with a stack trace when the server process ended by itself, so it may have reported that or failed",
 					id)
 			default:
@@ -72,7 +73,7 @@ var stdioScenarios = []*Scenario{
 	{
 		Name: "stdio/shutdown", Transports: overStdio(),
 		Requirements: []string{"lifecycle.shutdown.stdio-close-stdin", "lifecycle.shutdown.stdio-wait"},
-		Needs:        needsEnd,
+		Needs:        client.NeedsEnd,
 		Judge:        judgeShutdown,
 	},
 	{
@@ -81,14 +82,14 @@ var stdioScenarios = []*Scenario{
 			"lifecycle.shutdown.stdio-close-stdin", "lifecycle.shutdown.stdio-wait", "lifecycle.shutdown.stdio-sigterm",
 			"lifecycle.shutdown.stdio-sigkill",
 		},
-		Needs: needsEnd,
-		Options: func(*ScenarioRun) server.Options {
+		Needs: client.NeedsEnd,
+		Options: func(*client.ScenarioRun) server.Options {
 			var o server.Options
 			o.Behaviour.Breaks = []string{"*"}
 			o.Behaviour.Stdio.Linger = func(*server.Session) bool { return true }
 			return o
 		},
-		Judge: func(t *T) {
+		Judge: func(t *client.T) {
 			judgeShutdown(t)
 			judgeStubborn(t)
 		},
@@ -98,9 +99,9 @@ var stdioScenarios = []*Scenario{
 // framing ends its answers with CR LF and writes everything in pieces. Once the
 // client has survived a log message, another one comes in the same write as an
 // answer.
-func framing(run *ScenarioRun) server.Options {
+func framing(run *client.ScenarioRun) server.Options {
 	var together atomic.Bool
-	o := Scripted(func(a *Asker) {
+	o := client.Scripted(func(a *client.Asker) {
 		a.Notify("notifications/message", map[string]any{"level": "info", "data": "alone"})
 		together.Store(a.Fence("after-message"))
 	})(run)
@@ -108,7 +109,7 @@ func framing(run *ScenarioRun) server.Options {
 	o.Behaviour.Stdio.Stdout = func(w io.Writer) io.Writer { return &splitter{to: w} }
 	o.Behaviour.Frame = func(out *server.Outgoing, frame []byte) []byte {
 		frame = wire.RawSeparators(frame)
-		if out.Answers == nil || !operation(out.Answers.Method) {
+		if out.Answers == nil || !client.IsOperation(out.Answers.Method) {
 			return frame
 		}
 		line := append(frame[:len(frame)-1:len(frame)-1], "\r\n"...)
@@ -122,7 +123,7 @@ func framing(run *ScenarioRun) server.Options {
 	return o
 }
 
-func judgeFraming(t *T) {
+func judgeFraming(t *client.T) {
 	form := []string{"stdio.message.crlf-accepted", "stdio.message.split-writes", "stdio.message.only-newline-delimits"}
 	const several = "stdio.message.several-per-write"
 	ok, decided, _ := t.Continued()
@@ -155,7 +156,7 @@ func (s *splitter) Write(p []byte) (int, error) {
 }
 
 // judgeShutdown judges how the client ends the server process (basic/lifecycle#stdio).
-func judgeShutdown(t *T) {
+func judgeShutdown(t *client.T) {
 	const first, wait = "lifecycle.shutdown.stdio-close-stdin", "lifecycle.shutdown.stdio-wait"
 	for _, c := range t.Conversations {
 		closed, signalled := stdinEnd(c.Events), firstSignal(c.Events)
@@ -187,7 +188,7 @@ const (
 	inOrder = 500 * time.Millisecond // from which they come in the order in which they are seen, on a busy machine too
 )
 
-func judgeStubborn(t *T) {
+func judgeStubborn(t *client.T) {
 	const term, kill = "lifecycle.shutdown.stdio-sigterm", "lifecycle.shutdown.stdio-sigkill"
 	if t.Ending.Exit == nil {
 		return // the harness stopped it

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"sync/atomic"
@@ -11,29 +10,21 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
-
-// counter counts events, such as the requests of a session.
-type counter struct{ n atomic.Int64 }
-
-// next returns 0, 1, 2 …
-func (c *counter) next() int { return int(c.n.Add(1) - 1) }
-
-// count returns how many events were counted.
-func (c *counter) count() int { return int(c.n.Load()) }
 
 var timeoutRequirements = []string{
 	"lifecycle.timeout.established", "lifecycle.timeout.cancel", "lifecycle.timeout.stop-waiting",
 	"lifecycle.error.request-timeout", "tools.client.timeouts", "http.client.cancel-explicit",
 }
 
-var timeScenarios = []*Scenario{
+var timeScenarios = []*client.Scenario{
 	{
 		Name: "time/silence", Patient: true, Requirements: append(slices.Clone(timeoutRequirements), lateResponse),
-		Needs:   needsRequest + ", so none could be left unanswered",
+		Needs:   client.NeedsRequest + ", so none could be left unanswered",
 		Options: answeringLate(func(string) bool { return true }),
-		Judge: func(t *T) {
+		Judge: func(t *client.T) {
 			judgeSilence(t, false)
 			judgeLate(t)
 		},
@@ -42,7 +33,7 @@ var timeScenarios = []*Scenario{
 		Name: "time/silent-tool", Patient: true, Requirements: append(slices.Clone(timeoutRequirements), lateResponse),
 		Needs:   "the client called no tool",
 		Options: answeringLate(func(method string) bool { return method == "tools/call" }),
-		Judge: func(t *T) {
+		Judge: func(t *client.T) {
 			judgeSilence(t, true)
 			judgeLate(t)
 		},
@@ -51,12 +42,12 @@ var timeScenarios = []*Scenario{
 		Name: "time/endless-progress", Patient: true, After: []string{"time/silent-tool"},
 		// Progress only gives a client reason to wait for longer. If the user has stated when it should give up, that
 		// time counts.
-		Excused: func(silent *T) string {
-			if silent.Ending.Skipped == "" && silent.sent("tools/call") == nil {
+		Excused: func(silent *client.T) string {
+			if silent.Ending.Skipped == "" && silent.Sent("tools/call") == nil {
 				return "the client called no tool"
 			}
-			open := silent.unanswered()
-			if silent.GivesUpAfter > 0 || len(open) == 0 || !silent.Ending.Late || silent.givenUp(open[0]) {
+			open := silent.Unanswered()
+			if silent.GivesUpAfter > 0 || len(open) == 0 || !silent.Ending.Late || silent.GivenUp(open[0]) {
 				return ""
 			}
 			return "the client still waited for a tool call without answer or progress; say with --gives-up-after how long it waits"
@@ -64,13 +55,13 @@ var timeScenarios = []*Scenario{
 		Requirements: []string{"lifecycle.timeout.maximum"},
 		Needs:        "the client did not ask for the progress of a tool call",
 		Options:      onlyProgressing,
-		Judge: func(t *T) {
-			for _, x := range t.unanswered() {
+		Judge: func(t *client.T) {
+			for _, x := range t.Unanswered() {
 				if x.Token == nil {
 					continue
 				}
-				if t.Ending.Late && !t.givenUp(x) {
-					t.judgeRenewing(x, "lifecycle.timeout.maximum")
+				if t.Ending.Late && !t.GivenUp(x) {
+					judgeRenewing(t, x, "lifecycle.timeout.maximum")
 					return
 				}
 				t.Exercised("lifecycle.timeout.maximum")
@@ -82,11 +73,12 @@ var timeScenarios = []*Scenario{
 		Name: "time/slow", Long: true,
 		Requirements: []string{lateResponse},
 		Needs:        "the client did not cancel a request before its late answer",
-		Options: func(*ScenarioRun) server.Options {
+		Options: func(*client.ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{
 				AnswerCancelled: true, Breaks: []string{"cancellation.no-response", "cancellation.stop-processing"},
-				Methods: map[string]server.Middleware{"tools/call": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-					if r.Session.Value("slow", func() any { return new(counter) }).(*counter).next() < slowCalls {
+				Methods: map[string]server.Middleware{"tools/call": func(ctx context.Context, r *server.Request,
+					next server.Handler) (any, *wire.Error) {
+					if r.Session.Value("slow", func() any { return new(client.Counter) }).(*client.Counter).Next() < slowCalls {
 						r.Withhold()
 						_ = r.Sleep(r.Session.Context(), time.Second)
 					}
@@ -94,7 +86,7 @@ var timeScenarios = []*Scenario{
 				}},
 			}}
 		},
-		Judge: func(t *T) {
+		Judge: func(t *client.T) {
 			for _, x := range t.Requests() {
 				if x.Cancelled != nil && x.Response != nil && x.Response.Seq > x.Cancelled.Seq {
 					t.JudgeContinued("a request was answered although it had been cancelled", lateResponse)
@@ -112,12 +104,12 @@ const lateResponse = "cancellation.late-response"
 // answeringLate returns options of a server that leaves the first request of some methods unanswered. If the client
 // cancels it, the answer comes with the second further request. The first one shows that the client continues after a
 // request that it gave up (basic/utilities/cancellation#behavior-requirements).
-func answeringLate(which func(method string) bool) func(*ScenarioRun) server.Options {
-	return func(run *ScenarioRun) server.Options {
+func answeringLate(which func(method string) bool) func(*client.ScenarioRun) server.Options {
+	return func(run *client.ScenarioRun) server.Options {
 		type given struct { // what was given up in a session
 			id      wire.ID
 			up      atomic.Bool
-			further counter
+			further client.Counter
 			late    chan struct{} // closed when it is answered
 		}
 		answer := func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
@@ -138,7 +130,7 @@ func answeringLate(which func(method string) bool) func(*ScenarioRun) server.Opt
 						"isError": true}, nil
 				}
 				ctx = r.Session.Context()
-			case first.up.Load() && first.further.next() == 1:
+			case first.up.Load() && first.further.Next() == 1:
 				log := r.Session.Log()
 				from := log.Len()
 				close(first.late)
@@ -156,8 +148,9 @@ func answeringLate(which func(method string) bool) func(*ScenarioRun) server.Opt
 		return server.Options{Behaviour: server.Behaviour{
 			AnswerCancelled: true,
 			Breaks:          append(slices.Clone(silences), "cancellation.no-response", "cancellation.stop-processing"),
-			Methods: map[string]server.Middleware{"*": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				if !operation(r.Method) || !r.Session.Initialized() || !which(r.Method) {
+			Methods: map[string]server.Middleware{"*": func(ctx context.Context, r *server.Request, next server.Handler) (any,
+				*wire.Error) {
+				if !client.IsOperation(r.Method) || !r.Session.Initialized() || !which(r.Method) {
 					return next(ctx, r)
 				}
 				return answer(ctx, r, next)
@@ -172,9 +165,9 @@ var silences = []string{"base.response.present", "http.server.sse-no-early-close
 
 // judgeLate judges whether a client continues if a cancelled request is answered, as it did when no answer came. Its
 // end shows nothing, unless it has more to do and needs no list for it that it gave up.
-func judgeLate(t *T) {
+func judgeLate(t *client.T) {
 	for _, c := range t.Conversations {
-		for _, x := range requests(c) {
+		for _, x := range client.RequestsOf(c) {
 			r := x.Response
 			if x.Cancelled == nil || r == nil || r.Seq < x.Cancelled.Seq {
 				continue
@@ -188,12 +181,12 @@ func judgeLate(t *T) {
 			switch {
 			case answeredSince(c, r):
 				t.Exercised(lateResponse)
-			case t.died() != "":
-				message = blame(t.died())
-			case x.Method() == "tools/call" && t.brokeOff() && t.leftOut() != "":
-				message = blame("ended without " + t.leftOut())
-			case t.Ending.Late && !t.Ending.Busy && ordinary != nil && !t.heardSince(r):
-				message = timedOut(blame("hangs"))
+			case t.Died() != "":
+				message = blame(t.Died())
+			case x.Method() == "tools/call" && t.BrokeOff() && t.LeftOut() != "":
+				message = blame("ended without " + t.LeftOut())
+			case t.Ending.Late && !t.Ending.Busy && ordinary != nil && !t.HeardSince(r):
+				message = client.TimedOut(blame("hangs"))
 			}
 			if message != "" {
 				t.Violation(lateResponse, message, x.Request, x.Cancelled, r)
@@ -211,16 +204,17 @@ func answeredSince(c *judge.Conversation, r *wire.Event) bool {
 			next = min(next, y.Seq)
 		}
 	}
-	return slices.ContainsFunc(requests(c), func(x *judge.Exchange) bool { return x.Request.Seq > next })
+	return slices.ContainsFunc(client.RequestsOf(c), func(x *judge.Exchange) bool { return x.Request.Seq > next })
 }
 
 // onlyProgressing returns options of a server that leaves the first tool call unanswered
 // and reports its progress until the client gives it up.
-func onlyProgressing(*ScenarioRun) server.Options {
+func onlyProgressing(*client.ScenarioRun) server.Options {
 	return server.Options{Behaviour: server.Behaviour{
 		Breaks: silences,
-		Methods: map[string]server.Middleware{"tools/call": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			mine := new(counter)
+		Methods: map[string]server.Middleware{"tools/call": func(ctx context.Context, r *server.Request,
+			next server.Handler) (any, *wire.Error) {
+			mine := new(client.Counter)
 			if !r.Session.Initialized() || r.Session.Value("unanswered", func() any { return mine }) != any(mine) {
 				return next(ctx, r)
 			}
@@ -233,118 +227,37 @@ func onlyProgressing(*ScenarioRun) server.Options {
 	}}
 }
 
-// unanswered returns the client's requests that got no answer before it gave them up.
-func (t *T) unanswered() []*judge.Exchange {
-	var all []*judge.Exchange
-	for _, x := range t.Requests() {
-		if x.Response == nil || x.Cancelled != nil && x.Response.Seq > x.Cancelled.Seq {
-			all = append(all, x)
-		}
-	}
-	return all
-}
-
-// gaveUp reports whether the client was kept waiting, and has shown that it gives up.
-func (t *T) gaveUp() bool {
-	open := t.unanswered()
-	return t.Scenario.Patient && len(open) > 0 && t.givenUp(open[0])
-}
-
-// Acts returns the acts of the client in some scenarios that hints ask for, as [schema.Hint] names them. A client that
-// has given up a request needs nobody to state its time.
-func Acts(runs []*T) []string {
-	acts := make(map[string]bool)
-	for _, t := range runs {
-		for _, c := range t.Conversations {
-			for _, e := range c.Messages {
-				acts[e.Msg.Method] = acts[e.Msg.Method] || e.From == wire.Client
-			}
-		}
-		for _, x := range t.Requests() {
-			acts["progressToken"] = acts["progressToken"] || x.Token != nil
-		}
-		acts["--gives-up-after"] = acts["--gives-up-after"] || t.gaveUp()
-	}
-	maps.DeleteFunc(acts, func(_ string, seen bool) bool { return !seen })
-	return slices.Sorted(maps.Keys(acts))
-}
-
-// givenUp reports whether the client has shown that it no longer waits.
-func (t *T) givenUp(x *judge.Exchange) bool {
-	if x.Cancelled != nil || t.Ending.Exit != nil || t.wentOn(x) != nil {
-		return true
-	}
-	for _, c := range t.Conversations {
-		for _, e := range c.Events {
-			if e.Conn == x.Request.Conn && e.Seq > x.Request.Seq && e.From == wire.Client && e.Kind == wire.KindClose &&
-				!t.Ending.Late {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// pause is the time after which a further request shows that the client no longer waits for the one before. A client
-// may send requests at shorter intervals concurrently.
-const pause = 250 * time.Millisecond
-
-// wentOn returns the request with which the client continued without an answer to another one, or nil. A client that
-// had further requests under way may still wait.
-func (t *T) wentOn(x *judge.Exchange) *wire.Event {
-	for _, y := range t.Requests() {
-		switch {
-		case y == x, y.Request.Conn != x.Request.Conn:
-		case y.Request.Seq > x.Request.Seq:
-			if y.Request.At-x.Request.At >= pause {
-				return y.Request
-			}
-			return nil
-		case y.Response == nil, y.Response.Seq > x.Request.Seq:
-			return nil
-		}
-	}
-	return nil
-}
-
-// givingUp is the delay with which a client may give up later than it should.
-const givingUp = 2 * time.Second
-
 const stillWaiting = "the client still waited at the time limit of the scenario"
 
 // judgeWaiting judges a client that still waited for an answer when it was stopped.
-func (t *T) judgeWaiting(x *judge.Exchange, ids ...string) {
-	waited := t.conversationOf(x).Events
+func judgeWaiting(t *client.T, x *judge.Exchange, ids ...string) {
+	waited := t.ConversationOf(x).Events
 	for _, id := range ids {
 		switch after := waited[len(waited)-1].At - x.Request.At; {
 		case t.GivesUpAfter == 0:
 			t.Inconclusive(stillWaiting+"; say with --gives-up-after how long it waits", id)
-		case after >= t.GivesUpAfter+givingUp:
+		case after >= t.GivesUpAfter+client.GiveUpDelay:
 			t.Violation(id,
 				fmt.Sprintf("the client still waits for the answer to %s after %s; it is to give up after %s",
 					x.Method(), after.Round(time.Second), t.GivesUpAfter), x.Request)
 		default:
-			t.Inconclusive(timedOut(stillWaiting), id)
+			t.Inconclusive(client.TimedOut(stillWaiting), id)
 		}
 	}
 }
 
-// renewals is a factor: a client waits for ever if it waits so many times as long with progress as without
-// (docs/positions.md, renewed-timeout).
-const renewals = 4
-
 // judgeRenewing judges a client that still waited for an answer although only progress came. If the user has not
 // stated when it gives up, its time for a call without progress counts.
-func (t *T) judgeRenewing(x *judge.Exchange, id string) {
-	took := t.tookToGiveUp()
+func judgeRenewing(t *client.T, x *judge.Exchange, id string) {
+	took := t.TookToGiveUp()
 	if t.GivesUpAfter > 0 || took == 0 {
-		t.judgeWaiting(x, id)
+		judgeWaiting(t, x, id)
 		return
 	}
-	events := t.conversationOf(x).Events
+	events := t.ConversationOf(x).Events
 	after := events[len(events)-1].At - x.Request.At
-	if after < renewals*took {
-		t.Inconclusive(timedOut(stillWaiting), id)
+	if after < client.Renewals*took {
+		t.Inconclusive(client.TimedOut(stillWaiting), id)
 		return
 	}
 	t.Warning(id,
@@ -352,54 +265,20 @@ func (t *T) judgeRenewing(x *judge.Exchange, id string) {
 			took.Round(time.Second), after.Round(time.Second)), x.Request)
 }
 
-// tookToGiveUp returns how long the client waited for a call before it gave up, in the scenario that this one
-// follows. It returns 0 if that is not known.
-func (t *T) tookToGiveUp() time.Duration {
-	if t.first == nil || !t.first.gaveUp() {
-		return 0
-	}
-	x := t.first.unanswered()[0]
-	events := t.first.conversationOf(x).Events
-	sign := events[len(events)-1]
-	if x.Cancelled != nil {
-		sign = x.Cancelled
-	} else if next := t.first.wentOn(x); next != nil {
-		sign = next
-	}
-	return sign.At - x.Request.At
-}
-
-// conversationOf returns the conversation of an exchange.
-func (t *T) conversationOf(x *judge.Exchange) *judge.Conversation {
-	for _, c := range t.Conversations {
-		if c.Log.ID == x.Request.Conn {
-			return c
-		}
-	}
-	return nil
-}
-
-// heardSince reports whether the client sent any message after an event.
-func (t *T) heardSince(e *wire.Event) bool {
-	return slices.ContainsFunc(t.Conversations, func(c *judge.Conversation) bool {
-		return slices.ContainsFunc(c.Messages, func(m *wire.Event) bool { return m.From == wire.Client && m.At > e.At })
-	})
-}
-
 // hungUp returns the event with which the client closed the stream of an unanswered request before it continued, or
 // nil.
-func (t *T) hungUp(x *judge.Exchange) *wire.Event {
-	c := t.conversationOf(x)
+func hungUp(t *client.T, x *judge.Exchange) *wire.Event {
+	c := t.ConversationOf(x)
 	carrier := c.Carrier(x.Request)
-	if carrier == nil || carrier.End == nil || carrier.End.From != wire.Client || carrier.End.Seq > t.wentOn(x).Seq {
+	if carrier == nil || carrier.End == nil || carrier.End.From != wire.Client || carrier.End.Seq > t.WentOn(x).Seq {
 		return nil
 	}
 	return carrier.End
 }
 
 // judgeSilence judges how the client gives up a request without an answer (basic/lifecycle#timeouts).
-func judgeSilence(t *T, tool bool) {
-	open := t.unanswered()
+func judgeSilence(t *client.T, tool bool) {
+	open := t.Unanswered()
 	if len(open) == 0 {
 		return
 	}
@@ -409,25 +288,25 @@ func judgeSilence(t *T, tool bool) {
 	if tool {
 		ids = append(ids, "tools.client.timeouts")
 	}
-	if !t.givenUp(x) {
+	if !t.GivenUp(x) {
 		limits := []string{"lifecycle.timeout.established"}
 		if tool {
 			limits = append(limits, "tools.client.timeouts")
 		}
-		t.judgeWaiting(x, limits...)
-		t.Inconclusive(timedOut(stillWaiting), slices.DeleteFunc(slices.Clone(timeoutRequirements),
+		judgeWaiting(t, x, limits...)
+		t.Inconclusive(client.TimedOut(stillWaiting), slices.DeleteFunc(slices.Clone(timeoutRequirements),
 			func(id string) bool { return slices.Contains(limits, id) })...)
 		return
 	}
-	if died := t.died(); died != "" && x.Cancelled == nil {
+	if died := t.Died(); died != "" && x.Cancelled == nil {
 		t.Violation("lifecycle.error.request-timeout", "the client "+died+" when "+x.Method()+" was not answered",
 			x.Request)
 		return
 	}
 	if waits := x.Cancelled != nil && t.Ending.Late && !t.Ending.Busy && t.Baseline.Ending.Exit != nil &&
-		!t.heardSince(x.Cancelled); waits {
+		!t.HeardSince(x.Cancelled); waits {
 		t.Violation("lifecycle.timeout.stop-waiting",
-			timedOut("the client has cancelled "+x.Method()+" and goes on waiting for its response"), x.Request,
+			client.TimedOut("the client has cancelled "+x.Method()+" and goes on waiting for its response"), x.Request,
 			x.Cancelled)
 		ids = slices.DeleteFunc(ids, func(id string) bool { return id == "lifecycle.timeout.stop-waiting" })
 	}
@@ -438,13 +317,13 @@ func judgeSilence(t *T, tool bool) {
 		if t.Transport == "http" {
 			t.Exercised("http.client.cancel-explicit")
 		}
-	case t.wentOn(x) != nil:
+	case t.WentOn(x) != nil:
 		t.Violation("lifecycle.timeout.cancel", "the client gave "+x.Method()+" up and went on without a cancellation",
-			x.Request, t.wentOn(x))
-		if left := t.hungUp(x); left != nil {
+			x.Request, t.WentOn(x))
+		if left := hungUp(t, x); left != nil {
 			t.Violation("http.client.cancel-explicit",
 				"the client closed the stream of "+x.Method()+" and did not cancel the request", x.Request, left,
-				t.wentOn(x))
+				t.WentOn(x))
 		}
 	default:
 		// The end of the client also tells its own server process that it no longer waits.

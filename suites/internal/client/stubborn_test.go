@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
 
@@ -29,12 +30,13 @@ func TestSignalsToStubbornServers(t *testing.T) {
 		for name := range strings.FieldsSeq(signals) {
 			_, _ = log.Append(wire.Event{Kind: wire.KindSignal, From: wire.Client, Note: name})
 		}
-		scenario := &Scenario{Name: "stdio/stubborn", Requirements: []string{term, kill}}
-		run := &T{Scenario: scenario, Conversations: []*judge.Conversation{judge.NewConversation(log)}, Ending: Ending{Exit: &wire.Exit{}}}
+		scenario := &client.Scenario{Name: "stdio/stubborn", Requirements: []string{term, kill}}
+		run := &client.T{Scenario: scenario, Conversations: []*judge.Conversation{judge.NewConversation(log)},
+			Ending: client.Ending{Exit: &wire.Exit{}}}
 		judgeStubborn(run)
 		for _, id := range []string{term, kill} {
 			broken := strings.Contains(strings.Join(want, " "), id)
-			if run.hasFindings(id) != broken {
+			if run.HasFindings(id) != broken {
 				t.Errorf("signals %q: %s is broken: %t, want %t", signals, id, !broken, broken)
 			}
 		}

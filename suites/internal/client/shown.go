@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 )
 
@@ -24,13 +25,13 @@ type shown struct {
 	method                        string // of the list
 	// item makes the nth item from a member of the family.
 	item func(n int, m family.Member) map[string]any
-	// one and several are words for findings: see [T.offered].
+	// one and several are words for findings: see [client.T.offered].
 	one, several string
 	// named says that the members identify the items. The client has to use them as they were listed.
 	named bool
 }
 
-var shownScenarios = []*Scenario{
+var shownScenarios = []*client.Scenario{
 	shown{
 		scenario: "lists/tool-names", family: "names", requirement: "tools.call.listed-name", method: "tools/list",
 		named: true,
@@ -71,22 +72,22 @@ var shownScenarios = []*Scenario{
 }
 
 // list returns the scenario in which the list has the members of the family.
-func (s shown) list() *Scenario {
+func (s shown) list() *client.Scenario {
 	use := used[s.method]
-	return &Scenario{
+	return &client.Scenario{
 		Name: s.scenario, Families: []string{s.family}, Smaller: narrowed(s.family), Requirements: []string{s.requirement},
 		Needs: "the client used no item of " + s.method,
-		Options: func(run *ScenarioRun) server.Options {
+		Options: func(run *client.ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{
 				s.method: server.Edit(func(r *server.Request, result map[string]any) {
-					page, ok := result[listed[s.method]].([]any)
+					page, ok := result[client.Listed[s.method]].([]any)
 					if !ok || r.Params["cursor"] != nil {
 						return
 					}
 					for _, item := range s.items(run.Choice) {
 						page = append(page, item)
 					}
-					result[listed[s.method]] = page
+					result[client.Listed[s.method]] = page
 				}),
 				use.method: func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 					for _, item := range s.items(run.Choice) {
@@ -127,26 +128,26 @@ func asListed(method string, item map[string]any) map[string]any {
 	return map[string]any{"contents": []any{contents}}
 }
 
-func (s shown) judge(t *T) {
-	if x := t.sent(s.method); x == nil || x.Result() == nil {
+func (s shown) judge(t *client.T) {
+	if x := t.Sent(s.method); x == nil || x.Result() == nil {
 		return
 	}
 	if ok, decided, _ := t.Continued(); decided && !ok || !s.named {
-		t.JudgeContinued(t.offered(s.one, s.several), s.requirement)
+		t.JudgeContinued(offered(t, s.one, s.several), s.requirement)
 		return
 	}
-	t.judgeNames(s)
+	judgeNames(t, s)
 }
 
 // judgeNames judges whether the client uses the names of a list as they stand there. A client may know an unlisted
 // name from elsewhere, unless it is a listed name in another spelling.
-func (t *T) judgeNames(s shown) {
+func judgeNames(t *client.T, s shown) {
 	use := used[s.method]
 	members := t.Choice.Draw(s.family, s.scenario)
 	found := new(family.Findings)
 	for _, c := range t.Conversations {
 		var list *wire.Event
-		for _, x := range requests(c) {
+		for _, x := range client.RequestsOf(c) {
 			if x.Method() == s.method && x.Result() != nil && list == nil {
 				list = x.Response
 			}
@@ -162,7 +163,7 @@ func (t *T) judgeNames(s shown) {
 			for _, m := range members {
 				switch {
 				case s.method == "resources/list" && sameURI(given, m.Str()):
-					t.recorder().Note(s.requirement, wire.Client,
+					t.Recorder().Note(s.requirement, wire.Client,
 						"the client reads "+wire.Quote(given, 60)+", which is the same as the listed "+m.String()+
 							" once both are normalised")
 				case resembles(given, m.Str()):
@@ -172,7 +173,7 @@ func (t *T) judgeNames(s shown) {
 			}
 		}
 	}
-	t.recordVaried(found)
+	recordVaried(t, found)
 }
 
 // resembles reports whether a program may have made a text from another one.
@@ -269,11 +270,11 @@ func likenesses(text string) []string {
 }
 
 // dated is a server that dates the changes of resources and blocks of content.
-var dated = &Scenario{
+var dated = &client.Scenario{
 	Name: "content/dates", Families: []string{"dates"}, Smaller: narrowed("dates"),
 	Requirements: []string{"content.annotations.optional"},
 	Needs:        "the client requested no list of resources, and called no tool",
-	Options: func(run *ScenarioRun) server.Options {
+	Options: func(run *client.ScenarioRun) server.Options {
 		s := shown{
 			scenario: "content/dates", family: "dates", method: "resources/list",
 			item: func(n int, m family.Member) map[string]any {
@@ -298,9 +299,9 @@ var dated = &Scenario{
 		}))
 		return o
 	},
-	Judge: func(t *T) {
-		if t.sent("resources/list") != nil || t.sent("tools/call") != nil {
-			t.JudgeContinued(t.offered("something came whose lastModified is ",
+	Judge: func(t *client.T) {
+		if t.Sent("resources/list") != nil || t.Sent("tools/call") != nil {
+			t.JudgeContinued(offered(t, "something came whose lastModified is ",
 				"resources and content came with every form of lastModified"), "content.annotations.optional")
 		}
 	},

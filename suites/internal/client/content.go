@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/client"
 )
 
 // odd lists the requirements about content that the ordinary server sends and the plain one does not.
@@ -22,12 +23,12 @@ var odd = []string{
 	"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited",
 }
 
-var contentScenarios = []*Scenario{
+var contentScenarios = []*client.Scenario{
 	{
 		Name: "content/plain", Requirements: odd,
 		Needs:   "the client got nothing but plain text in the baseline",
 		Options: plain,
-		Judge:   func(t *T) { t.judgeTolerated("plain text alone", odd...) },
+		Judge:   func(t *client.T) { t.JudgeTolerated("plain text alone", odd...) },
 	},
 	{
 		Name: "content/described", Requirements: []string{optionalMembers},
@@ -37,10 +38,10 @@ var contentScenarios = []*Scenario{
 	},
 	{
 		Name: "content/empty", Requirements: []string{optionalMembers},
-		Needs: needsList,
-		Options: func(*ScenarioRun) server.Options {
+		Needs: client.NeedsList,
+		Options: func(*client.ScenarioRun) server.Options {
 			methods := make(map[string]server.Middleware)
-			for method, member := range listed {
+			for method, member := range client.Listed {
 				methods[method] = func(context.Context, *server.Request, server.Handler) (any, *wire.Error) {
 					return map[string]any{member: []any{}}, nil
 				}
@@ -52,11 +53,11 @@ var contentScenarios = []*Scenario{
 	{
 		Name: "content/failed-tool", Requirements: []string{"tools.result.structured-or-unstructured"},
 		Needs: "the client called no tool",
-		Options: func(*ScenarioRun) server.Options {
+		Options: func(*client.ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{"tools/call": server.Edit(failed)}}}
 		},
-		Judge: func(t *T) {
-			if x := t.sent("tools/call"); x != nil && x.Result()["structuredContent"] != nil {
+		Judge: func(t *client.T) {
+			if x := t.Sent("tools/call"); x != nil && x.Result()["structuredContent"] != nil {
 				t.JudgeContinued("the first tool failed, and its result had structured content",
 					"tools.result.structured-or-unstructured")
 			}
@@ -68,9 +69,9 @@ var contentScenarios = []*Scenario{
 		Shows:   []string{"lifecycle.capability.client-uses-resource-subscriptions"},
 		Needs:   "the client did not request the list of resources",
 		Options: without("resources.subscribe", "resources.listChanged"),
-		Judge: func(t *T) {
+		Judge: func(t *client.T) {
 			const id = "resources.capability.features-independent"
-			if t.Baseline.sent("resources/list") != nil {
+			if t.Baseline.Sent("resources/list") != nil {
 				t.JudgeContinued("the server declared neither subscribe nor listChanged for its resources", id)
 			}
 		},
@@ -93,9 +94,9 @@ var optional = map[string]map[string]any{
 }
 
 // described returns the options of a server whose lists leave out none of the optional members.
-func described(*ScenarioRun) server.Options {
+func described(*client.ScenarioRun) server.Options {
 	methods := make(map[string]server.Middleware)
-	for method, member := range listed {
+	for method, member := range client.Listed {
 		methods[method] = server.EditItems(member, func(item map[string]any) {
 			for name, value := range optional[method] {
 				if _, ok := item[name]; !ok {
@@ -109,20 +110,20 @@ func described(*ScenarioRun) server.Options {
 
 // judgeDescribed judges whether a list whose items leave optional members out was the last that the client got from the
 // ordinary server.
-func judgeDescribed(t *T) {
+func judgeDescribed(t *client.T) {
 	for _, x := range t.Baseline.Requests() {
-		items, _ := x.Result()[listed[x.Method()]].([]any)
+		items, _ := x.Result()[client.Listed[x.Method()]].([]any)
 		var missing []string
 		for _, name := range slices.Sorted(maps.Keys(optional[x.Method()])) {
 			if slices.ContainsFunc(items, func(item any) bool { return wire.At(item, name) == nil }) {
 				missing = append(missing, name)
 			}
 		}
-		if len(missing) == 0 || t.Baseline.conversationOf(x).Survived(x.Response) {
+		if len(missing) == 0 || t.Baseline.ConversationOf(x).Survived(x.Response) {
 			continue
 		}
 		each := "the same list with " + strings.Join(missing, ", ") + " in each item"
-		if message := t.blame(each); message != "" {
+		if message := t.Blame(each); message != "" {
 			t.Violation(optionalMembers, message, x.Request, x.Response)
 		}
 	}
@@ -130,21 +131,21 @@ func judgeDescribed(t *T) {
 
 // judgeEmpty judges whether the client copes with lists that are empty. Without items it may have no work, and then end
 // with any exit status or wait for items, but not crash.
-func judgeEmpty(t *T) {
+func judgeEmpty(t *client.T) {
 	for _, x := range slices.Backward(t.Requests()) {
-		items, ok := x.Result()[listed[x.Method()]].([]any)
+		items, ok := x.Result()[client.Listed[x.Method()]].([]any)
 		if !ok || len(items) > 0 {
 			continue
 		}
 		after, proof := " after "+x.Method()+" was answered with an empty list", x.Events()
 		twin := after
-		if read := t.Baseline.sent(x.Method()); read != nil {
+		if read := t.Baseline.Sent(x.Method()); read != nil {
 			twin, proof = after+"; it goes on after a list with items", append(read.Events(), proof...)
 		}
 		continues, _, _ := t.Continued()
 		switch exit, slip := t.Ending.Exit, slips.FindString(t.Ending.Output); {
-		case t.died() != "":
-			t.Violation(optionalMembers, "the client "+t.died()+twin, proof...)
+		case t.Died() != "":
+			t.Violation(optionalMembers, "the client "+t.Died()+twin, proof...)
 		case continues, exit != nil && *exit == (wire.Exit{}):
 			t.Exercised(optionalMembers)
 		case exit == nil:
@@ -166,7 +167,7 @@ var slips = regexp.MustCompile(`\b(Index|Key|Type|Attribute|Range|Validation|Zod
 // failed turns the first result in a session into that of a failed tool, with an account of the failure in structured
 // content. It leaves a tool alone that has structured content otherwise.
 func failed(r *server.Request, result map[string]any) {
-	first := new(counter)
+	first := new(client.Counter)
 	if r.Session.Value("failed", func() any { return first }) == any(first) && result["structuredContent"] == nil {
 		result["content"] = []any{map[string]any{"type": "text", "text": `{"reason":"a test"}`}}
 		result["structuredContent"], result["isError"] = map[string]any{"reason": "a test"}, true
@@ -175,7 +176,7 @@ func failed(r *server.Request, result map[string]any) {
 
 // plain returns the options of a server without annotations and log messages. Its tools and prompts return one text,
 // and its resources have one content.
-func plain(*ScenarioRun) server.Options {
+func plain(*client.ScenarioRun) server.Options {
 	text := map[string]any{"type": "text", "text": "A plain text."}
 	edit := func(change func(result map[string]any)) server.Middleware {
 		return server.Edit(func(_ *server.Request, result map[string]any) { change(result) })

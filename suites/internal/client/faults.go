@@ -5,22 +5,17 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/mockserver"
-	"github.com/mcpconform/mcpconform/reference/server"
-	"github.com/mcpconform/mcpconform/suites/internal/judge"
+	"github.com/mcpconform/mcpconform/suites/client"
 )
-
-// FaultPrefix begins the names of the scenarios whose server has one fault of
-// the catalogue of package mockserver.
-const FaultPrefix = "fault/"
 
 // Faulty returns, for each fault of servers, the scenario of a server with this fault. There are too many of them for
 // every run.
-func Faulty() []*Scenario {
-	var all []*Scenario
+func Faulty() []*client.Scenario {
+	var all []*client.Scenario
 	for _, f := range mockserver.Catalogue() {
 		// Protected servers have scenarios of their own.
 		if !strings.HasPrefix(f.ID, "auth.") && !slices.Contains(unjudgeable, f.ID) {
-			all = append(all, faulty(FaultPrefix+f.ID, f.ID))
+			all = append(all, faulty(client.FaultPrefix+f.ID, f.ID))
 		}
 	}
 	return all
@@ -32,7 +27,7 @@ var unjudgeable = []string{"stdio.first-line-only", "stdio.chunk-is-message", "h
 
 // faultScenarios have servers with faults of one kind, several if they do not hide one another. A client may react to
 // them as it likes. Its messages are judged like all others.
-var faultScenarios = []*Scenario{
+var faultScenarios = []*client.Scenario{
 	faulty("faults/responses", "base.response-twice", "base.invented-response", "base.error-stack-trace",
 		"progress.after-response",
 		"progress.not-growing", "cancellation.unknown-answered"),
@@ -57,24 +52,13 @@ var faultScenarios = []*Scenario{
 }
 
 // faulty returns the scenario of a server with faults, over the transports of the first of them.
-func faulty(name string, ids ...string) *Scenario {
+func faulty(name string, ids ...string) *client.Scenario {
 	first, _ := mockserver.Find(ids[0])
-	return &Scenario{
+	return &client.Scenario{
 		Name: name, Transports: first.Transports,
 		Requirements: []string{"base.json.well-formed", "base.json.object", "base.response.id-echo"},
 		Shows:        []string{"base.response.only-to-requests"},
 		Needs:        "the client sent nothing",
 		Faults:       ids,
 	}
-}
-
-// spoil gives a server faults of the catalogue.
-func spoil(o *server.Options, ids []string) {
-	for _, id := range ids {
-		if f, ok := mockserver.Find(id); ok {
-			f.Apply(o)
-		}
-	}
-	o.Behaviour.Wrap("*", unhurried)
-	o.Behaviour.Breaks = append(o.Behaviour.Breaks, judge.Anything)
 }

@@ -18,10 +18,11 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
 
-var listScenarios = []*Scenario{
+var listScenarios = []*client.Scenario{
 	{
 		Name: "lists/pages",
 		Requirements: []string{
@@ -30,9 +31,9 @@ var listScenarios = []*Scenario{
 			"pagination.client.no-format-assumptions", "pagination.client.cursor-unmodified",
 		},
 		Needs: "the client did not fetch a second page of any list",
-		Options: func(*ScenarioRun) server.Options {
+		Options: func(*client.ScenarioRun) server.Options {
 			methods := make(map[string]server.Middleware)
-			for method, member := range listed {
+			for method, member := range client.Listed {
 				methods[method] = paged(method, member)
 			}
 			return server.Options{PageSize: 10_000, Behaviour: server.Behaviour{Methods: methods}}
@@ -57,7 +58,7 @@ var listScenarios = []*Scenario{
 	{
 		Name: "lists/sub-resource", Requirements: []string{"resources.updated.sub-resource"},
 		Needs: "the client subscribed to no resource",
-		Options: func(*ScenarioRun) server.Options {
+		Options: func(*client.ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{
 				Breaks: []string{"http.server.sse-related-messages"},
 				Methods: map[string]server.Middleware{
@@ -65,7 +66,7 @@ var listScenarios = []*Scenario{
 				},
 			}}
 		},
-		Judge: func(t *T) {
+		Judge: func(t *client.T) {
 			for _, c := range t.Conversations {
 				for _, e := range c.Messages {
 					if uri, _ := wire.At(e.Msg.Params, "uri").(string); e.From == wire.Server &&
@@ -81,8 +82,8 @@ var listScenarios = []*Scenario{
 	{
 		Name: "lists/directory", Requirements: []string{"resources.uri-scheme.file-xdg-mime"},
 		Needs: "the client did not request the list of resources",
-		Options: func(*ScenarioRun) server.Options {
-			c := catalogue()
+		Options: func(*client.ScenarioRun) server.Options {
+			c := client.Catalogue()
 			c.Resources = append([]*server.Resource{{
 				Definition: map[string]any{"uri": nowhere, "name": "folder-of-files", "mimeType": "inode/directory"},
 				Read: func(context.Context, *server.Request) ([]any, *wire.Error) {
@@ -91,8 +92,8 @@ var listScenarios = []*Scenario{
 			}}, c.Resources...)
 			return server.Options{Catalogue: c}
 		},
-		Judge: func(t *T) {
-			if x := t.sent("resources/list"); x != nil && x.Result() != nil {
+		Judge: func(t *client.T) {
+			if x := t.Sent("resources/list"); x != nil && x.Result() != nil {
 				t.JudgeContinued("a resource of the scheme file was of the type inode/directory",
 					"resources.uri-scheme.file-xdg-mime")
 			}
@@ -102,12 +103,12 @@ var listScenarios = []*Scenario{
 		Name: "lists/cut-characters", Requirements: []string{"base.message.utf8-accepted"},
 		Needs:   "the client did not fetch a second page of any list",
 		Options: cutCharacters,
-		Judge: func(t *T) {
+		Judge: func(t *client.T) {
 			const id = "base.message.utf8-accepted"
 			for _, x := range t.Requests() {
 				given, ok := wire.At(x.Request.Msg.Params, "cursor").(string)
 				switch {
-				case !ok || listed[x.Method()] == "":
+				case !ok || client.Listed[x.Method()] == "":
 				case strings.HasPrefix(given, torn):
 					t.Exercised(id)
 				case strings.ContainsRune(given, '\uFFFD'):
@@ -123,9 +124,9 @@ var listScenarios = []*Scenario{
 		Requirements: []string{"tools.input-schema.any-keyword"},
 		Needs:        "the client did not request the list of tools",
 		Options:      schematic,
-		Judge: func(t *T) {
-			if t.sent("tools/list") != nil {
-				t.JudgeContinued(t.offered("a tool came whose input schema is ",
+		Judge: func(t *client.T) {
+			if t.Sent("tools/list") != nil {
+				t.JudgeContinued(offered(t, "a tool came whose input schema is ",
 					"tools came whose input schemas are valid"), "tools.input-schema.any-keyword")
 			}
 		},
@@ -134,7 +135,7 @@ var listScenarios = []*Scenario{
 		Name:         "lists/whole",
 		Requirements: []string{"pagination.client.both-flows"},
 		Needs:        "the client requested no list whose items it uses",
-		Options:      func(*ScenarioRun) server.Options { return server.Options{PageSize: 10_000} },
+		Options:      func(*client.ScenarioRun) server.Options { return server.Options{PageSize: 10_000} },
 		Judge:        judgeWhole,
 	},
 	{
@@ -142,10 +143,10 @@ var listScenarios = []*Scenario{
 		Requirements: []string{"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited",
 			"resources.list-changed.unsolicited", "pagination.client.both-flows"},
 		Shows: []string{"base.notification.no-response"},
-		Needs: needsList,
-		Options: func(*ScenarioRun) server.Options {
+		Needs: client.NeedsList,
+		Options: func(*client.ScenarioRun) server.Options {
 			methods := make(map[string]server.Middleware)
-			for method, member := range listed {
+			for method, member := range client.Listed {
 				if member != "resourceTemplates" {
 					methods[method] = changing(method, member)
 				}
@@ -153,9 +154,9 @@ var listScenarios = []*Scenario{
 			return server.Options{PageSize: changedPage,
 				Behaviour: server.Behaviour{Methods: methods, Breaks: []string{"http.server.sse-related-messages"}}}
 		},
-		Judge: func(t *T) {
-			for method, member := range listed {
-				if t.judgeReadAgain(method) && member != "resourceTemplates" && t.sent(method) != nil {
+		Judge: func(t *client.T) {
+			for method, member := range client.Listed {
+				if judgeReadAgain(t, method) && member != "resourceTemplates" && t.Sent(method) != nil {
 					t.JudgeContinued("a change of the "+member+" was announced", member+".list-changed.unsolicited")
 				}
 			}
@@ -166,18 +167,18 @@ var listScenarios = []*Scenario{
 		Name:         "lists/endless",
 		Requirements: []string{"pagination.client.cursor-unmodified"},
 		Needs:        "the client did not fetch a second page of any list",
-		Options: func(*ScenarioRun) server.Options {
-			methods := map[string]server.Middleware{"*": unhurried}
-			for method, member := range listed {
+		Options: func(*client.ScenarioRun) server.Options {
+			methods := map[string]server.Middleware{"*": client.Unhurried}
+			for method, member := range client.Listed {
 				methods[method] = endless(member)
 			}
 			return server.Options{PageSize: 10_000,
 				Behaviour: server.Behaviour{Methods: methods, Breaks: []string{"*"}}}
 		},
-		Judge: func(t *T) {
+		Judge: func(t *client.T) {
 			for _, x := range t.Requests() {
 				cursor := wire.At(x.Request.Msg.Params, "cursor")
-				if listed[x.Method()] == "" || cursor == nil {
+				if client.Listed[x.Method()] == "" || cursor == nil {
 					continue
 				}
 				if text, ok := cursor.(string); ok && turned(text) > 0 {
@@ -195,22 +196,22 @@ var listScenarios = []*Scenario{
 			"resources.uri-scheme.custom-allowed"},
 		Needs:   "the client did not read a resource",
 		Options: virtual,
-		Judge: func(t *T) {
+		Judge: func(t *client.T) {
 			const id, custom = "resources.uri-scheme.file-virtual", "resources.uri-scheme.custom-allowed"
-			if list := t.Baseline.sent("resources/list"); t.sent("resources/read") != nil && list != nil &&
+			if list := t.Baseline.Sent("resources/list"); t.Sent("resources/read") != nil && list != nil &&
 				list.Result() != nil &&
-				t.Baseline.sent("resources/read") == nil && t.Baseline.Ending.Exit != nil {
+				t.Baseline.Sent("resources/read") == nil && t.Baseline.Ending.Exit != nil {
 				t.Violation(custom,
 					"the client reads no resource whose URI has a scheme of the server's own, although it reads those whose scheme is file",
 					list.Events()...)
 			}
-			switch x := t.sent("resources/read"); {
-			case !t.Baseline.readFromList("resources/list") || t.sent("resources/list") == nil ||
+			switch x := t.Sent("resources/read"); {
+			case !readFromList(t.Baseline, "resources/list") || t.Sent("resources/list") == nil ||
 				t.Ending.Attended && x == nil:
 			case x == nil:
 				t.Violation(id,
 					"the client reads no resource if the URIs name files that do not exist, although it does read resources in the baseline",
-					lastEvents(t.last(), 4)...)
+					client.LastEvents(t.Last(), 4)...)
 			default:
 				t.Tolerated(x.Request, "asked for a resource whose URI names a file that does not exist", id)
 			}
@@ -233,12 +234,6 @@ func updating(times int) server.Middleware {
 	}
 }
 
-// listed names the member of the result of each list operation.
-var listed = map[string]string{
-	"tools/list": "tools", "resources/list": "resources",
-	"resources/templates/list": "resourceTemplates", "prompts/list": "prompts",
-}
-
 // changedPage is the size of the pages of a list that changes.
 const changedPage = 5
 
@@ -249,13 +244,13 @@ const announcements = 2
 // From the first time on its first page is empty.
 func changing(method, member string) server.Middleware {
 	return func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-		announced := r.Session.Value("changed "+member, func() any { return new(counter) }).(*counter)
+		announced := r.Session.Value("changed "+member, func() any { return new(client.Counter) }).(*client.Counter)
 		serve := func() (any, *wire.Error) { return next(ctx, r) }
-		if announced.count() > 0 {
+		if announced.Count() > 0 {
 			serve = func() (any, *wire.Error) { return emptyBefore(method, member)(ctx, r, next) }
 		}
 		result, rpcErr := serve()
-		if wire.At(result, "nextCursor") == nil && announced.next() < announcements {
+		if wire.At(result, "nextCursor") == nil && announced.Next() < announcements {
 			r.Notify("notifications/"+member+"/list_changed", nil)
 		}
 		return result, rpcErr
@@ -265,12 +260,12 @@ func changing(method, member string) server.Middleware {
 // judgeReadAgain judges whether a client that has read a list to its end in pages does so as well each time that it
 // reads the list again in the same session. It says false if the client has not: what it does then may come from that.
 // A client may look at the first page alone as often as it does without a change.
-func (t *T) judgeReadAgain(method string) (whole bool) {
+func judgeReadAgain(t *client.T, method string) (whole bool) {
 	const id = "pagination.client.both-flows"
 	for _, c := range t.Conversations {
 		var end, again *judge.Exchange // the last page of the first time, and the first page of the last time
 		begun, readOn := 0, 0
-		for _, x := range requests(c) {
+		for _, x := range client.RequestsOf(c) {
 			cursor := wire.At(x.Request.Msg.Params, "cursor")
 			switch {
 			case x.Method() != method || x.Result() == nil:
@@ -287,9 +282,9 @@ func (t *T) judgeReadAgain(method string) (whole bool) {
 		case again == nil:
 		case readOn >= begun:
 			t.Exercised(id)
-		case begun-readOn < t.Baseline.unprompted(method):
+		case begun-readOn < unprompted(t.Baseline, method):
 		default:
-			if t.requestsAfter(c, again.Response) {
+			if t.RequestsAfter(c, again.Response) {
 				t.Warning(id,
 					"the client has read the list to its end; when it reads it again in the same session, it takes the first page, "+
 						"which is empty and has a nextCursor, for the whole", again.Request, again.Response)
@@ -302,8 +297,8 @@ func (t *T) judgeReadAgain(method string) (whole bool) {
 
 // unprompted returns how often the client has requested the first page of a list that nothing had announced as changed
 // since the last time.
-func (t *T) unprompted(method string) (times int) {
-	change := "notifications/" + listed[method] + "/list_changed"
+func unprompted(t *client.T, method string) (times int) {
+	change := "notifications/" + client.Listed[method] + "/list_changed"
 	for _, c := range t.Conversations {
 		announced := false
 		for _, e := range c.Messages {
@@ -325,7 +320,7 @@ func (t *T) unprompted(method string) (times int) {
 const nowhere = "file:///mcpconform.example/no-such-folder/"
 
 // virtual gives each resource a URI of a file that does not exist.
-func virtual(*ScenarioRun) server.Options {
+func virtual(*client.ScenarioRun) server.Options {
 	given := func(uri any) any { // in place of one of the server's
 		text, _ := uri.(string)
 		return nowhere + url.PathEscape(text)
@@ -351,21 +346,6 @@ func virtual(*ScenarioRun) server.Options {
 			},
 		}},
 	}
-}
-
-// swiftPages is how many pages of a list come at once.
-const swiftPages = 200
-
-// unhurried slows down a client that has read many pages of a list. A client that reads for ever would otherwise fill
-// the trace.
-func unhurried(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-	if listed[r.Method] != "" && r.Params["cursor"] != nil {
-		read := r.Session.Value("pages of "+r.Method, func() any { return new(counter) }).(*counter)
-		if read.next() >= swiftPages {
-			_ = r.Sleep(ctx, 100*time.Millisecond)
-		}
-	}
-	return next(ctx, r)
 }
 
 // endless gives each page of a list a cursor of a further page, which is empty.
@@ -432,9 +412,9 @@ const torn = "次 "
 
 // cutCharacters writes one character of each cursor in two pieces: a read may end within
 // a character.
-func cutCharacters(*ScenarioRun) server.Options {
+func cutCharacters(*client.ScenarioRun) server.Options {
 	methods := make(map[string]server.Middleware)
-	for method := range listed {
+	for method := range client.Listed {
 		methods[method] = func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			if given, ok := r.Params["cursor"].(string); ok {
 				own, marked := strings.CutPrefix(given, torn)
@@ -530,7 +510,7 @@ const schemas = "lists/schemas"
 
 // offered says in words which members of the scenario's family the server sent besides the plain one. It puts one
 // before a single member, and several before more.
-func (t *T) offered(one, several string) string {
+func offered(t *client.T, one, several string) string {
 	all := t.Choice.Draw(t.Scenario.Families[0], t.Scenario.Name)
 	members := all[1:]
 	switch len(members) {
@@ -547,7 +527,7 @@ func (t *T) offered(one, several string) string {
 }
 
 // schematic adds tools to the first page of their list that have the schemas of a family.
-func schematic(run *ScenarioRun) server.Options {
+func schematic(run *client.ScenarioRun) server.Options {
 	const prefix = "schema_"
 	members := run.Choice.Draw("tool-schemas", schemas)
 	return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{
@@ -574,9 +554,9 @@ func schematic(run *ScenarioRun) server.Options {
 }
 
 // emptyFirst puts an empty page before each list, and all items on the second.
-func emptyFirst(*ScenarioRun) server.Options {
+func emptyFirst(*client.ScenarioRun) server.Options {
 	methods := make(map[string]server.Middleware)
-	for method, member := range listed {
+	for method, member := range client.Listed {
 		methods[method] = emptyBefore(method, member)
 	}
 	return server.Options{PageSize: 10_000, Behaviour: server.Behaviour{Methods: methods}}
@@ -597,16 +577,16 @@ func emptyBefore(method, member string) server.Middleware {
 
 const secondPage = "second page of "
 
-func judgeEmptyFirst(t *T) {
+func judgeEmptyFirst(t *client.T) {
 	const id = "pagination.client.both-flows"
 	for method, use := range used {
-		first := t.sent(method)
+		first := t.Sent(method)
 		switch {
 		case first == nil || first.Result() == nil:
 		case slices.ContainsFunc(t.Conversations,
 			func(c *judge.Conversation) bool { return readsOn(c, method, secondPage+method) }):
 			t.Exercised(id)
-		case t.sent(use.method) == nil && t.Baseline.readFromList(method) && !t.interrupted():
+		case t.Sent(use.method) == nil && readFromList(t.Baseline, method) && !t.Interrupted():
 			t.Violation(id, "the client takes the first page of "+method+
 				", which is empty and has a nextCursor, for the whole list: it then does without "+
 				use.method+", which it uses with an ordinary server", first.Events()...)
@@ -616,19 +596,19 @@ func judgeEmptyFirst(t *T) {
 
 // readFromList reports whether the client used an item of a list after it had got it
 // from there.
-func (t *T) readFromList(method string) bool {
+func readFromList(t *client.T, method string) bool {
 	use := used[method]
 	for _, c := range t.Conversations {
 		shown := make(map[string]*wire.Event)
-		for _, x := range requests(c) {
-			items, _ := x.Result()[listed[method]].([]any)
+		for _, x := range client.RequestsOf(c) {
+			items, _ := x.Result()[client.Listed[method]].([]any)
 			for _, item := range items {
 				if name, ok := wire.At(item, use.key).(string); ok && x.Method() == method && shown[name] == nil {
 					shown[name] = x.Response
 				}
 			}
 		}
-		for _, x := range requests(c) {
+		for _, x := range client.RequestsOf(c) {
 			name, _ := wire.At(x.Request.Msg.Params, use.key).(string)
 			if page := shown[name]; x.Method() == use.method && page != nil && page.Seq < x.Request.Seq {
 				return true
@@ -640,14 +620,14 @@ func (t *T) readFromList(method string) bool {
 
 // losingPages ends the first session when the client requests the second page of a
 // list: over stdio, the process ends. Cursors are valid only in their own session.
-func losingPages(*ScenarioRun) server.Options {
-	further := func(m *wire.Message) bool { return listed[m.Method] != "" && wire.At(m.Params, "cursor") != nil }
+func losingPages(*client.ScenarioRun) server.Options {
+	further := func(m *wire.Message) bool { return client.Listed[m.Method] != "" && wire.At(m.Params, "cursor") != nil }
 	o := losingAt(further)
 	var ended atomic.Bool
 	o.Behaviour.Stdio.Quit = func(_ int, line []byte) bool { return further(wire.Parse(line)) && !ended.Swap(true) }
 	o.PageSize = 2
 	o.Behaviour.Methods = make(map[string]server.Middleware)
-	for method := range listed {
+	for method := range client.Listed {
 		o.Behaviour.Methods[method] = func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			mark, _ := r.Session.Value("mark", func() any { return "@" + rand.Text() }).(string)
 			if given, ok := r.Params["cursor"].(string); ok {
@@ -671,21 +651,21 @@ func losingPages(*ScenarioRun) server.Options {
 }
 
 // judgeCarried judges whether the client uses cursors only in their own session.
-func judgeCarried(t *T) {
+func judgeCarried(t *client.T) {
 	const id = "pagination.client.cursor-not-persisted"
 	given := make(map[any]*judge.Conversation)
 	page := make(map[any]*wire.Event)
 	for _, c := range t.Conversations {
-		for _, x := range requests(c) {
-			if cursor, ok := x.Result()["nextCursor"].(string); ok && listed[x.Method()] != "" {
+		for _, x := range client.RequestsOf(c) {
+			if cursor, ok := x.Result()["nextCursor"].(string); ok && client.Listed[x.Method()] != "" {
 				given[cursor], page[cursor] = c, x.Response
 			}
 		}
 	}
 	first := t.Handshake()
 	for _, c := range t.Conversations {
-		for _, x := range requests(c) {
-			if c == first || listed[x.Method()] == "" {
+		for _, x := range client.RequestsOf(c) {
+			if c == first || client.Listed[x.Method()] == "" {
 				continue
 			}
 			cursor := wire.At(x.Request.Msg.Params, "cursor")
@@ -708,29 +688,29 @@ func pageOf(method string, cursor any) int {
 	return -1
 }
 
-func judgePages(t *T) {
+func judgePages(t *client.T) {
 	for _, c := range t.Conversations {
-		for method := range listed {
+		for method := range client.Listed {
 			var last *judge.Exchange
 			reached, asked := -1, -1
-			for _, x := range requests(c) {
+			for _, x := range client.RequestsOf(c) {
 				if x.Method() != method {
 					continue
 				}
 				given := wire.At(x.Request.Msg.Params, "cursor")
 				page := 0
 				if given != nil {
-					page = t.judgeCursor(c, x, given)
+					page = judgeCursor(t, c, x, given)
 				}
 				asked = max(asked, page)
 				if page >= reached && x.Response != nil {
 					reached, last = page, x
 				}
 			}
-			t.judgeEnd(c, method)
-			t.judgeNumbered(c, method)
+			judgeEnd(t, c, method)
+			judgeNumbered(t, c, method)
 			if last != nil && asked <= reached { // otherwise it asked for a page that was not answered
-				t.judgeReached(c, method, reached, last)
+				judgeReached(t, c, method, reached, last)
 			}
 		}
 	}
@@ -746,7 +726,7 @@ var used = map[string]struct{ method, key string }{
 // judgeWhole compares two uses of the same lists: here they come in one piece, and in the baseline in pages. A client
 // that never asks for a second page may need only the first one. But it misses the rest if it uses an item of a later
 // page only here, and an item of the first page both here and in the baseline.
-func judgeWhole(t *T) {
+func judgeWhole(t *client.T) {
 	const id = "pagination.client.both-flows"
 	base := t.Baseline
 	if t.Ending.Exit == nil || base.Ending.Exit == nil {
@@ -756,7 +736,7 @@ func judgeWhole(t *T) {
 		paging := slices.ContainsFunc(base.Requests(), func(x *judge.Exchange) bool {
 			return x.Method() == method && wire.At(x.Request.Msg.Params, "cursor") != nil
 		})
-		paged, whole := base.sent(method), t.sent(method)
+		paged, whole := base.Sent(method), t.Sent(method)
 		if paged == nil || whole == nil || whole.Result() == nil || paged.Result() == nil ||
 			paged.Result()["nextCursor"] == nil {
 			continue
@@ -766,15 +746,15 @@ func judgeWhole(t *T) {
 			continue
 		}
 		shown := make(map[string]bool)
-		items, _ := paged.Result()[listed[method]].([]any)
+		items, _ := paged.Result()[client.Listed[method]].([]any)
 		for _, item := range items {
 			if name, ok := wire.At(item, use.key).(string); ok {
 				shown[name] = true
 			}
 		}
 		found, missed := false, ""
-		then := base.took(use.method, use.key)
-		for name := range t.took(use.method, use.key) {
+		then := took(base, use.method, use.key)
+		for name := range took(t, use.method, use.key) {
 			found = found || shown[name] && then[name]
 			if !shown[name] && !then[name] {
 				missed = max(missed, name)
@@ -789,7 +769,7 @@ func judgeWhole(t *T) {
 }
 
 // took returns the names of the items that the client has used.
-func (t *T) took(method, key string) map[string]bool {
+func took(t *client.T, method, key string) map[string]bool {
 	names := make(map[string]bool)
 	for _, x := range t.Requests() {
 		if name, ok := wire.At(x.Request.Msg.Params, key).(string); ok && x.Method() == method {
@@ -801,13 +781,13 @@ func (t *T) took(method, key string) map[string]bool {
 
 // judgeCursor judges a cursor that the client sent, and returns the page that
 // it leads to, or -1.
-func (t *T) judgeCursor(c *judge.Conversation, x *judge.Exchange, given any) int {
+func judgeCursor(t *client.T, c *judge.Conversation, x *judge.Exchange, given any) int {
 	page := pageOf(x.Method(), given)
 	if page >= 0 {
 		t.Exercised("pagination.cursor.same-operation", "pagination.client.cursor-unmodified")
 		return page
 	}
-	for method := range listed {
+	for method := range client.Listed {
 		if pageOf(method, given) >= 0 {
 			t.Violation("pagination.cursor.same-operation", "a cursor of "+method+" was sent with "+x.Method(),
 				x.Request)
@@ -831,7 +811,7 @@ func issued(c *judge.Conversation, x *judge.Exchange) []*wire.Event {
 }
 
 // judgeReached judges where the client stopped reading a list.
-func (t *T) judgeReached(c *judge.Conversation, method string, reached int, last *judge.Exchange) {
+func judgeReached(t *client.T, c *judge.Conversation, method string, reached int, last *judge.Exchange) {
 	if reached > 0 {
 		t.Exercised("pagination.client.both-flows")
 	}
@@ -843,12 +823,12 @@ func (t *T) judgeReached(c *judge.Conversation, method string, reached int, last
 	if reached < 1 {
 		return // it may need only the first page
 	}
-	if t.interrupted() && !t.requestsAfter(c, last.Response) {
+	if t.Interrupted() && !t.RequestsAfter(c, last.Response) {
 		return // it had no time to read on
 	}
 	// It does read further pages, and has stopped before the last.
 	const opaque, size = "pagination.client.no-format-assumptions", "pagination.client.no-fixed-page-size"
-	if here, there := extentOf(c, method), t.Baseline.extent(method); there.pages <= here.pages ||
+	if here, there := extentOf(c, method), mostRead(t.Baseline, method); there.pages <= here.pages ||
 		there.items <= here.items {
 		t.Inconclusive("the client stopped reading "+method+
 			" after as much as it reads of a list with ordinary cursors", opaque, size)
@@ -856,7 +836,7 @@ func (t *T) judgeReached(c *judge.Conversation, method string, reached int, last
 	}
 	message := "the client stopped reading " + method + ": it did not use the cursor " + pages[reached].looks +
 		", although it used those before"
-	items, _ := last.Result()[listed[method]].([]any)
+	items, _ := last.Result()[client.Listed[method]].([]any)
 	switch {
 	case pages[reached].cursor(method) == "":
 		// The text does not say that an empty string is a cursor like any other; it
@@ -873,8 +853,8 @@ func (t *T) judgeReached(c *judge.Conversation, method string, reached int, last
 // extent is the part of a list that a client has read.
 type extent struct{ pages, items int }
 
-// extent returns the most that the client has read of a list in one session.
-func (t *T) extent(method string) extent {
+// mostRead returns the most that the client has read of a list in one session.
+func mostRead(t *client.T, method string) extent {
 	var most extent
 	for _, c := range t.Conversations {
 		if e := extentOf(c, method); e.pages > most.pages {
@@ -888,14 +868,14 @@ func (t *T) extent(method string) extent {
 // than the items found there.
 func extentOf(c *judge.Conversation, method string) extent {
 	var most, now extent
-	for _, x := range requests(c) {
+	for _, x := range client.RequestsOf(c) {
 		if x.Method() != method || x.Result() == nil {
 			continue
 		}
 		if wire.At(x.Request.Msg.Params, "cursor") == nil {
 			now = extent{}
 		}
-		items, _ := x.Result()[listed[method]].([]any)
+		items, _ := x.Result()[client.Listed[method]].([]any)
 		now = extent{now.pages + 1, now.items + len(items)}
 		if now.pages > most.pages {
 			most = now
@@ -907,9 +887,9 @@ func extentOf(c *judge.Conversation, method string) extent {
 // judgeNumbered judges whether the client asks for a further page of a list by
 // something else than the cursor, such as a number or a member of another name
 // (server/utilities/pagination#pagination-model).
-func (t *T) judgeNumbered(c *judge.Conversation, method string) {
+func judgeNumbered(t *client.T, c *judge.Conversation, method string) {
 	var first *judge.Exchange
-	for _, x := range requests(c) {
+	for _, x := range client.RequestsOf(c) {
 		switch cursor, paged := wire.At(x.Request.Msg.Params, "cursor"), first != nil && first.Response != nil &&
 			first.Response.Seq < x.Request.Seq; {
 		case x.Method() != method || cursor != nil:
@@ -935,11 +915,11 @@ func (t *T) judgeNumbered(c *judge.Conversation, method string) {
 
 // judgeEnd judges whether the client reads a list on after its last page. If it reads
 // a list several times at once, its requests cannot be told apart. A page before the last one may be read again.
-func (t *T) judgeEnd(c *judge.Conversation, method string) {
+func judgeEnd(t *client.T, c *judge.Conversation, method string) {
 	readings := 0
 	var last *judge.Exchange
 	before := make(map[string]bool) // the cursors of pages before the last one
-	for _, x := range requests(c) {
+	for _, x := range client.RequestsOf(c) {
 		if x.Method() != method {
 			continue
 		}
@@ -967,9 +947,9 @@ func (t *T) judgeEnd(c *judge.Conversation, method string) {
 }
 
 // judgePaging judges how the client reads lists with ordinary cursors.
-func judgePaging(t *T) {
+func judgePaging(t *client.T) {
 	for _, x := range t.Requests() {
-		if listed[x.Method()] == "" || x.Response == nil || x.Result() == nil {
+		if client.Listed[x.Method()] == "" || x.Response == nil || x.Result() == nil {
 			continue
 		}
 		if _, more := x.Result()["nextCursor"]; !more && wire.At(x.Request.Msg.Params, "cursor") != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 	"github.com/mcpconform/mcpconform/suites/internal/model"
 	"github.com/mcpconform/mcpconform/suites/result"
@@ -22,7 +23,7 @@ const sequenced = "sequences/session"
 // sequenceScenarios send requests in every order (basic#requests). If a client answers a request alone, it also
 // answers it after and beside any others. Its roots, its capabilities and the headers of its session are facts: it
 // keeps them whatever else the server does. Rules compare the lists of roots and judge the headers.
-var sequenceScenarios = []*Scenario{{
+var sequenceScenarios = []*client.Scenario{{
 	Name:         sequenced,
 	Requirements: []string{"base.response.present", "ping.either-side", "base.error.method-not-found"},
 	Shows: []string{
@@ -31,9 +32,9 @@ var sequenceScenarios = []*Scenario{{
 		"cancellation.*", "base.notification.*", "*.list-changed.unsolicited", "logging.message.*", "progress.*",
 		"roots.list-changed.notify", "http.client.session-header", "http.client.version-header",
 	},
-	Needs: needsToAsk,
-	Options: func(run *ScenarioRun) server.Options {
-		return Scripted(func(a *Asker) {
+	Needs: client.NeedsToAsk,
+	Options: func(run *client.ScenarioRun) server.Options {
+		return client.Scripted(func(a *client.Asker) {
 			part, _ := run.Part.([]model.Action)
 			run.Notes.Add(new(runSequence(a, part)))
 		})(run)
@@ -87,7 +88,7 @@ const (
 
 // sequencer runs sequences with a client.
 type sequencer struct {
-	*Asker
+	*client.Asker
 	course
 	words    []*asked
 	works    []*asked // those that are begun and cancelled
@@ -146,7 +147,7 @@ type sent struct {
 }
 
 // courses returns the outcomes of the sequences of a scenario run. Each session runs one sequence.
-func courses(t *T) []*course {
+func courses(t *client.T) []*course {
 	var all []*course
 	for _, one := range t.Notes.All() {
 		if c, ok := one.(*course); ok {
@@ -157,7 +158,7 @@ func courses(t *T) []*course {
 }
 
 // fatalCourse returns the first course after which the client was gone or answered nothing any more, or nil.
-func fatalCourse(t *T) *course {
+func fatalCourse(t *client.T) *course {
 	all := courses(t)
 	if i := slices.IndexFunc(all, func(one *course) bool { return one.fatal != nil }); i >= 0 {
 		return all[i]
@@ -167,8 +168,8 @@ func fatalCourse(t *T) *course {
 
 // runSequence runs a sequence in a session: the one of this seed, or part if that is given. It repeats a faulty
 // sequence and makes it smaller and smaller.
-func runSequence(a *Asker, part []model.Action) course {
-	p := &sequencer{Asker: a, until: a.began.Add(a.Patience)}
+func runSequence(a *client.Asker, part []model.Action) course {
+	p := &sequencer{Asker: a, until: a.Began.Add(a.Patience)}
 	if p.vocabulary(); len(p.words) == 0 {
 		return p.course
 	}
@@ -335,7 +336,7 @@ func (p *sequencer) run(sequence []model.Action) *stumble {
 			awaited, running = running, nil
 		case model.Cancel:
 			var breaks []string
-			if e, _ := p.await(p.Request.Session.Context(), 0, made[a.Of].from, made[a.Of].id); e != nil {
+			if e, _ := p.Await(p.Request.Session.Context(), 0, made[a.Of].from, made[a.Of].id); e != nil {
 				breaks = []string{"cancellation.in-progress"} // the model knows of no answer before it awaits one
 			}
 			p.cancel(made[a.Of].id, breaks...)
@@ -406,7 +407,7 @@ func (p *sequencer) answer(r *sent) *wire.Event {
 	default:
 		patience = p.Patience
 	}
-	e, _ := p.await(p.Request.Session.Context(), patience, r.from, r.id)
+	e, _ := p.Await(p.Request.Session.Context(), patience, r.from, r.id)
 	if e != nil {
 		p.slowest = max(p.slowest, time.Since(r.began))
 	}
@@ -430,7 +431,7 @@ func (p *sequencer) awaitNews() {
 	soon, cancel := context.WithTimeout(p.Request.Session.Context(), judge.Apart)
 	defer cancel()
 	_, _ = log.Await(soon, 0, func(e *wire.Event) bool {
-		return e.Kind == wire.KindMessage && e.Msg.Method == rootsChanged || hangsUp(e)
+		return e.Kind == wire.KindMessage && e.Msg.Method == client.RootsChanged || client.HangsUp(e)
 	})
 }
 
@@ -455,7 +456,7 @@ func (p *sequencer) asExpected(w *asked, e *wire.Event) bool {
 // judge waits for the answer to a request and returns its fault, or nil.
 func (p *sequencer) judge(r *sent) *stumble {
 	e := p.answer(r)
-	if e == nil && (p.hasLeft(r.from) || p.unread(r.id)) {
+	if e == nil && (p.HasLeft(r.from) || p.Unread(r.id)) {
 		p.left = true // or it does not read the stream any more
 		return nil
 	}
@@ -463,7 +464,7 @@ func (p *sequencer) judge(r *sent) *stumble {
 	switch {
 	case e == nil:
 		if p.patience == 0 && !r.user {
-			p.missed(r.id, r.from, r.began, answerTo(r.method))
+			p.Missed(r.id, r.from, r.began, client.AnswerTo(r.method))
 		}
 		return &stumble{word: r.word, missing: true, problem: r.what + " gets no answer",
 			requirement: "base.response.present", events: proof}
@@ -489,7 +490,7 @@ func (p *sequencer) confirmed(s *stumble) bool {
 	}
 	if from := p.Request.Session.Log().Len(); p.left || !p.asExpected(control, p.alone(control, 0)) {
 		s.told = p.describe(s.sequence[max(0, len(s.sequence)-mostTold):])
-		return p.lasts(s, control, p.left || p.hasLeft(from))
+		return p.lasts(s, control, p.left || p.HasLeft(from))
 	}
 	var found *stumble
 	for size := 8; found == nil; size *= 4 {
@@ -545,10 +546,10 @@ func (p *sequencer) lasts(s *stumble, control *asked, gone bool) bool {
 func (p *sequencer) deaf() bool {
 	p.patience = p.Patience / 2
 	ping := p.send(p.words[0], 0, 0)
-	if p.left || p.answer(ping) != nil || p.hasLeft(ping.from) || p.unread(ping.id) {
+	if p.left || p.answer(ping) != nil || p.HasLeft(ping.from) || p.Unread(ping.id) {
 		return false
 	}
-	p.missed(ping.id, ping.from, ping.began, answerTo(ping.method))
+	p.Missed(ping.id, ping.from, ping.began, client.AnswerTo(ping.method))
 	return true
 }
 
@@ -628,9 +629,9 @@ func (p *sequencer) describe(sequence []model.Action) string {
 }
 
 // judgeSequences judges the outcomes of the sequences.
-func judgeSequences(t *T) {
+func judgeSequences(t *client.T) {
 	for _, c := range courses(t) {
-		switch gone := t.gone(); {
+		switch gone := gone(t); {
 		case c.stumble != nil && c.stumble.warns:
 			t.Warning(c.stumble.requirement, c.stumble.message(), c.stumble.events...)
 		case c.stumble != nil:
@@ -639,7 +640,7 @@ func judgeSequences(t *T) {
 			t.Inconclusive(gone+" when the server did this: "+c.told,
 				append(slices.Clone(t.Scenario.Requirements), c.blamed)...)
 		case c.left && gone != "":
-			t.Violation(c.blamed, gone+" when the server did this: "+c.told, lastEvents(t.last(), 6)...)
+			t.Violation(c.blamed, gone+" when the server did this: "+c.told, client.LastEvents(t.Last(), 6)...)
 		case c.served > 0 && !c.left:
 			t.Exercised(t.Scenario.Requirements...)
 		case !c.left:
@@ -662,9 +663,9 @@ const mostShortenings = 12
 // shortened repeats a scenario with parts of a sequence after which the client was gone, answered nothing any more or
 // had lost a capability. It returns the run with the smallest part that has the same effect. The loss of a capability
 // counts only if it comes again, and does not come from the number of requests.
-func shortened(t *T, again Again) *T {
+func shortened(t *client.T, again client.Again) *client.T {
 	c := fatalCourse(t)
-	if c == nil || !t.accused() {
+	if c == nil || !t.Accused() {
 		return t
 	}
 	least := t
@@ -677,31 +678,31 @@ func shortened(t *T, again Again) *T {
 				c.stumble = nil
 			}
 		}
-		t.judgeAgain()
+		t.JudgeAgain()
 	}
 	return least
 }
 
 // servesAll reports whether the client serves the requests of a user in a sequence without what else the server did.
 // A client may limit how often it asks its user (client/sampling#security-considerations).
-func servesAll(again Again, asked []model.Action) bool {
-	t := again(func(t *T) { t.Part = asked })
+func servesAll(again client.Again, asked []model.Action) bool {
+	t := again(func(t *client.T) { t.Part = asked })
 	return t != nil && fatalCourse(t) == nil &&
 		slices.ContainsFunc(courses(t), func(c *course) bool { return c.served > 0 && !c.left })
 }
 
 // smallest repeats a scenario with smaller and smaller parts of a sequence.
-func smallest(t *T, again Again, c *course) *T {
+func smallest(t *client.T, again client.Again, c *course) *client.T {
 	least, launches, began := t, 0, time.Now()
 	fatal := func(part []model.Action) (failed, ok bool) {
 		if launches++; launches > mostShortenings || time.Since(began) > t.Timeout {
 			return false, false
 		}
-		t := again(func(t *T) { t.Part = part })
+		t := again(func(t *client.T) { t.Part = part })
 		if t == nil {
 			return false, false
 		}
-		if fatalCourse(t) == nil || !t.accused() {
+		if fatalCourse(t) == nil || !t.Accused() {
 			return false, true
 		}
 		least = t
@@ -720,11 +721,11 @@ func smallest(t *T, again Again, c *course) *T {
 }
 
 // gone says how the client ended too early, or "".
-func (t *T) gone() string {
+func gone(t *client.T) string {
 	switch {
-	case t.died() != "":
-		return "the client " + t.died()
-	case t.brokeOff():
+	case t.Died() != "":
+		return "the client " + t.Died()
+	case t.BrokeOff():
 		return "the client ended the session"
 	}
 	return ""

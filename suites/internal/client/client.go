@@ -1,0 +1,30 @@
+package client
+
+import (
+	"slices"
+
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/suites/client"
+)
+
+func long(s *client.Scenario) *client.Scenario {
+	s.Long = true
+	return s
+}
+
+// Scenarios returns the scenarios of an ordinary run, the baseline first.
+func Scenarios() []*client.Scenario {
+	return slices.Concat(lifecycleScenarios, exchangeScenarios, sequenceScenarios, featureScenarios, listScenarios,
+		shownScenarios,
+		contentScenarios, timeScenarios, userActionScenarios, hostileScenarios, faultScenarios, httpScenarios,
+		authScenarios, authShapes, stdioScenarios)
+}
+
+func overHTTP() []string { return []string{transport.NameHTTP} }
+
+// standardTransports returns the transports that the specification defines and requirements are about.
+func standardTransports() []string {
+	return []string{transport.NameHTTP, transport.NameSSE, transport.NameStdio}
+}
+
+func overStdio() []string { return []string{transport.NameStdio} }
