@@ -19,10 +19,10 @@ const (
 	AudienceToken = "mcpconform-token-for-another-7c1e"
 )
 
-// trusting accepts invalid tokens.
+// trusting accepts other tokens than the good one.
 func trusting(fits func(token string, r *http.Request) bool) apply {
 	return judging(func(token string, r *http.Request, d *server.Denial) *server.Denial {
-		if d != nil && fits(token, r) {
+		if d != nil && token != GoodToken && fits(token, r) {
 			return nil
 		}
 		return d
@@ -596,8 +596,11 @@ var authFaults = []Fault{
 	{
 		ID: "auth.session-of-second", Requirement: "security.session.bound-to-user", Transports: OverHTTP,
 		Summary: "The session of the second user can be used with the token of the first.",
-		Apply: trusting(func(token string, r *http.Request) bool {
-			return token == GoodToken && r.Header.Get(SessionHeader) != ""
+		Apply: judging(func(token string, r *http.Request, d *server.Denial) *server.Denial {
+			if token == GoodToken && r.Header.Get(SessionHeader) != "" {
+				return nil
+			}
+			return d
 		}),
 	},
 	{

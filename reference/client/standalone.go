@@ -337,8 +337,9 @@ func (c *standaloneSession) call(ctx context.Context, method string, params map[
 	}
 	x, err := c.session.Call(ctx, method, nilIfEmpty(params))
 	var late *TimeoutError
+	var closed *ClosedError
 	switch {
-	case errors.As(err, &late):
+	case errors.As(err, &late), errors.As(err, &closed) && c.session.lost(): // the next call begins a new session
 		c.say("%s: %v", method, err)
 		return x, nil
 	case err != nil:
