@@ -27,8 +27,9 @@ func TestCalmMatrix(t *testing.T) {
 			"a larger number. With `-whole`, each oddity is tried alone over each of its transports, with `-oddity PREFIX` those whose id begins\n" +
 			"with this. With `-seeds 20` each run is made with that many seeds.\n",
 		OneOf: brief.Usual(16),
-		// The server gives up its requests after a minute, with progress or without. Each may be tried once more, alone.
-		Limit: 4 * time.Minute,
+		// Four checks wait at the same time for a minute until the server gives up a request. Each may be tried once
+		// more, alone. All else has a minute.
+		Limit: 6 * time.Minute,
 		Run: func(ctx context.Context, seed uint64, over string, chosen ...int) (*result.Run, error) {
 			o := serverOptions()
 			for _, i := range chosen {
