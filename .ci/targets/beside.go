@@ -166,7 +166,7 @@ func besideTable(ours *result.Run, theirs map[string]official) string {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", q.ID, q.Summary, q.Verdict,
 			cmp.Or(strings.Join(checks[q.ID], "; "), "not tried"))
 	}
-	fmt.Fprintf(&b, "\nOf %d requirements that mcpconform exercises, the official package tries %d. "+
+	fmt.Fprintf(&b, "\nmcpconform exercises %d requirements here, and the official package tries %d of them. "+
 		"Its checks about none of them: %s.\n", tried, both, cmp.Or(strings.Join(other, "; "), "none"))
 	return b.String()
 }

@@ -24,7 +24,7 @@ func TestBesideTable(t *testing.T) {
 		"| `auth.client.pkce-s256` | S256 is used. | pass | `pkce-s256-method-used` warn |\n",
 		"| pass | `pre-registration-auth` fail (in scenarios of a later revision) |\n",
 		"| `auth.client.state-used` | There is a state. | fail | not tried |\n",
-		"\nOf 3 requirements that mcpconform exercises, the official package tries 2.",
+		"\nmcpconform exercises 3 requirements here, and the official package tries 2 of them.",
 		"none of them: `scope-step-up-initial` pass (in scenarios of a later revision).\n",
 	} {
 		if !strings.Contains(got, want) {
