@@ -41,8 +41,9 @@ func proxyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "proxy [flags] [-- COMMAND [ARG...]]",
 		Short: "Stand between a real client and a real server, and judge both",
-		Long: `Passes on what a client and a server send to each other, changes nothing, and judges both by
-the passive rules.
+		Long: `Passes on what a client and a server send to each other, and judges both by the passive
+rules. It changes nothing but the origin of a protected server over HTTP where that names
+itself and its resource metadata: there the client finds the proxy.
 
 With COMMAND, it is a server over stdio: in the client's configuration, name it in the
 place of the server, and the server's own command after --. With --url, it listens for

@@ -6,14 +6,17 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/mcpconform/mcpconform/reference/authserver"
 	reference "github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -178,48 +181,98 @@ func TestProxyEndsWithTheFailure(t *testing.T) {
 	}
 }
 
+// overHTTP runs the proxy until the visit of a client at the URL of the proxy has ended, and checks what it reports.
+func overHTTP(t *testing.T, visit func(ctx context.Context, url string) error, args ...string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	said, stderr := io.Pipe()
+	cmd := newRoot()
+	cmd.SetErr(stderr)
+	cmd.SetArgs(append([]string{"proxy", "--quiet", "--json", filepath.Join(dir, "results.json"),
+		"--trace", filepath.Join(dir, "trace")}, args...))
+	visited := make(chan error, 1)
+	go func() {
+		line, _ := bufio.NewReader(said).ReadString('\n')
+		_, rest, _ := strings.Cut(line, "find the server at ")
+		url, _, _ := strings.Cut(rest, ";")
+		visited <- visit(ctx, url)
+		interrupt()
+		_, _ = io.Copy(io.Discard, said)
+	}()
+	err := cmd.ExecuteContext(ctx)
+	_ = stderr.Close()
+	if err != nil {
+		t.Error(err)
+	}
+	if err := <-visited; err != nil {
+		t.Fatal(err)
+	}
+	relayed(t, dir, 100)
+	return dir
+}
+
+// paths of the endpoints of the reference server.
+var paths = map[string]string{transport.NameHTTP: server.PathMCP, transport.NameSSE: server.PathSSE}
+
 func TestProxyHTTP(t *testing.T) {
-	for _, name := range []string{transport.NameHTTP, transport.NameSSE} {
+	for name, path := range paths {
 		t.Run(name, func(t *testing.T) {
 			handler := server.New(server.Options{}).HTTP()
 			defer handler.Close()
 			upstream := httptest.NewServer(handler)
 			defer upstream.Close()
-			path := map[string]string{transport.NameHTTP: server.PathMCP, transport.NameSSE: server.PathSSE}[name]
-			dir := t.TempDir()
-			ctx, interrupt := context.WithCancel(t.Context())
-			defer interrupt()
-			said, stderr := io.Pipe()
-			cmd := newRoot()
-			cmd.SetErr(stderr)
-			cmd.SetArgs([]string{
-				"proxy", "--quiet", "--url", upstream.URL + path, "--transport", name,
-				"--header", "X-Key: hush-hush", "--json", filepath.Join(dir, "results.json"), "--trace", filepath.Join(dir, "trace"),
-			})
-			visited := make(chan error, 1)
-			go func() {
-				line, _ := bufio.NewReader(said).ReadString('\n')
-				_, rest, _ := strings.Cut(line, "find the server at ")
-				url, _, _ := strings.Cut(rest, ";")
-				visited <- reference.Standalone{URL: url, Legacy: name == transport.NameSSE}.Run(ctx)
-				interrupt()
-				_, _ = io.Copy(io.Discard, said)
-			}()
-			err := cmd.ExecuteContext(ctx)
-			_ = stderr.Close()
-			if err != nil {
-				t.Error(err)
-			}
-			if err := <-visited; err != nil {
-				t.Fatal(err)
-			}
-			relayed(t, dir, 100)
+			dir := overHTTP(t, func(ctx context.Context, url string) error {
+				return reference.Standalone{URL: url, Legacy: name == transport.NameSSE}.Run(ctx)
+			}, "--url", upstream.URL+path, "--transport", name, "--header", "X-Key: hush-hush")
 			inPart(t, filepath.Join(dir, "trace"))
 			trace, err := os.ReadFile(filepath.Join(dir, "trace"))
 			if err != nil || len(trace) == 0 || strings.Contains(string(trace), "hush-hush") {
 				t.Errorf("the trace of %d bytes: %v; does it hold the secret?", len(trace), err)
 			}
 		})
+	}
+}
+
+// A client logs in to a protected server through the proxy, with a token for the URL of the proxy, wherever the server
+// has its resource metadata.
+func TestProxyProtected(t *testing.T) {
+	for name, path := range paths {
+		for _, location := range []string{"", "/about/this"} {
+			t.Run(name+location, func(t *testing.T) {
+				var as *authserver.Server
+				issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					as.ServeHTTP(w, r)
+				}))
+				defer issuer.Close()
+				var err error
+				if as, err = authserver.New(authserver.Options{Issuer: issuer.URL}); err != nil {
+					t.Fatal(err)
+				}
+				var at atomic.Value // URL of the proxy
+				upstream := httptest.NewUnstartedServer(nil)
+				protection := &server.Protection{
+					Resource: "http://" + upstream.Listener.Addr().String() + path, MetadataPath: location,
+					Issuers: []string{issuer.URL},
+					Verify: func(token, _ string, _ *http.Request) *server.Denial {
+						if !as.Valid(token, at.Load().(string)) {
+							return server.InvalidToken
+						}
+						return nil
+					},
+				}
+				handler := server.New(server.Options{HTTP: server.HTTPOptions{Protection: protection}}).HTTP()
+				defer handler.Close()
+				upstream.Config.Handler = handler
+				upstream.Start()
+				defer upstream.Close()
+				overHTTP(t, func(ctx context.Context, url string) error {
+					at.Store(url)
+					return reference.Standalone{URL: url, Legacy: name == transport.NameSSE}.Run(ctx)
+				}, "--url", upstream.URL+path, "--transport", name)
+			})
+		}
 	}
 }
 

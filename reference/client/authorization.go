@@ -166,8 +166,7 @@ func (a *Authorizer) resource(ctx context.Context, endpoint string,
 	if err != nil {
 		return "", nil, err
 	}
-	const wellKnown = "/.well-known/oauth-protected-resource"
-	root := u.Scheme + "://" + u.Host + wellKnown
+	root := u.Scheme + "://" + u.Host + transport.WellKnownResource
 	locations := []string{root + strings.TrimSuffix(u.Path, "/"), root}
 	if named := transport.Challenges(challenges).Parameters()["resource_metadata"]; named != "" {
 		locations = []string{named}

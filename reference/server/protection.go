@@ -55,7 +55,7 @@ var InsufficientScope = &Denial{http.StatusForbidden, "insufficient_scope", "the
 
 // WellKnownResource stands before the path of a resource in the address of its
 // metadata (RFC 9728, section 3.1).
-const WellKnownResource = "/.well-known/oauth-protected-resource"
+const WellKnownResource = transport.WellKnownResource
 
 // bearerToken is the form of an access token in a header (OAuth 2.1, section 5.1.1).
 var bearerToken = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)

@@ -16,8 +16,9 @@ import (
 // HTTPRelay stands between a real client and a real server over HTTP. It passes every request on to the same path of
 // the server, and every response back as it arrives, and records both: a session in a log of its own, and what is not
 // of the protocol in another one, without the bodies. A message is recorded before it is passed on, so that a log
-// never shows an effect before its cause. The trace should be lossy, so that its limits do not end a session. Close
-// the relay when it is no longer needed.
+// never shows an effect before its cause. The client of a protected server gets the addresses of the relay in place of
+// the server's: see relay_resource.go. The trace should be lossy, so that its limits do not end a session. Close the
+// relay when it is no longer needed.
 type HTTPRelay struct {
 	trace     *wire.Trace
 	transport string
@@ -30,6 +31,7 @@ type HTTPRelay struct {
 	byKey   map[string]*httpLink // by session id, or by the path of a legacy endpoint
 	newest  *httpLink            // for requests that name no session
 	aside   *httpLink            // for requests that are not of the protocol
+	named   string               // path of the resource metadata that the server named last, or ""
 }
 
 // NewHTTPRelay returns a relay to the server at the endpoint. The name of the
@@ -88,9 +90,10 @@ func (r *HTTPRelay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	o := &outbound{
 		method: req.Method, url: r.target(req.URL), header: r.header(req), message: req.Method == http.MethodPost &&
 			l.log.Transport != NameOAuth,
-		confidential: l.log.Transport == NameOAuth, relay: w, omitEnd: r.transport == NameSSE &&
-			req.Method == http.MethodPost,
+		confidential: l.log.Transport == NameOAuth, relay: &challenged{w, r, req.Host},
+		omitEnd: r.transport == NameSSE && req.Method == http.MethodPost,
 	}
+	metadata := r.keepMetadata(o, req)
 	if len(body) > 0 || o.message {
 		o.body = nonNil(body)
 	}
@@ -109,8 +112,11 @@ func (r *HTTPRelay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	defer context.AfterFunc(req.Context(), func() { x.cancel(errDropped) })()
 	<-x.done
-	if x.head == nil && req.Context().Err() == nil {
+	switch {
+	case x.head == nil && req.Context().Err() == nil:
 		http.Error(w, "the server sent no response: "+x.err.Error(), http.StatusBadGateway)
+	case x.head != nil && metadata != nil:
+		r.passMetadata(w, req.Host, metadata)
 	}
 }
 
