@@ -42,7 +42,7 @@ func authorized(ctx context.Context, setup *mockauth.Setup, o suites.Options) (*
 	defer served.Wait()
 	defer s.Close()
 	checks := suites.AuthorizationChecks{Endpoint: transport.Endpoint{URL: target, Dial: network.Dial}}
-	if !setup.Protects {
+	if !setup.Protects && !setup.Untold {
 		checks.Resource = mockauth.Resource
 	}
 	if c := setup.Given; c != nil {
@@ -160,5 +160,55 @@ func TestEveryAuthorizationRequirementIsProved(t *testing.T) {
 	}
 	if run.Verdict != result.Conformant {
 		t.Errorf("the verdict is %s: %s", run.Verdict, run.Reason)
+	}
+}
+
+// TestAuthorizationResourceUntold judges a server that wants a resource, of a run that knows none: the run names the
+// issuer, and says so. Where that is refused, it says what to give.
+func TestAuthorizationResourceUntold(t *testing.T) {
+	brief.WholeRuns(t)
+	for name, test := range map[string]struct {
+		served  string // the only resource, unless it is ""
+		verdict result.Verdict
+		note    string
+		advice  int // how many requirements wait for --resource
+	}{
+		"the issuer is taken":   {"", result.Pass, "the run names", 0},
+		"the issuer is refused": {mockauth.Resource, result.Inconclusive, "", 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			setup := mockauth.New()
+			setup.Untold = true
+			setup.Faults.Deny = func(c authserver.Call) string {
+				if test.served != "" && c.Step == authserver.Token && c.Values.Get("resource") != test.served {
+					return "invalid_target"
+				}
+				return ""
+			}
+			run, err := authorized(t.Context(), setup, suites.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			exonerated(t, run)
+			advised := 0
+			for _, q := range run.Requirements {
+				if strings.Contains(q.Reason, "give it with --resource") {
+					advised++
+				}
+				if q.ID == "auth.as.code-once" && q.Verdict != test.verdict {
+					t.Errorf("%s is %s: %s", q.ID, q.Verdict, q.Reason)
+				}
+				if q.ID == "auth.as.audience" && !strings.Contains(q.Reason, "give with --resource") {
+					t.Errorf("%s is %s, and --resource is not hinted at: %s", q.ID, q.Verdict, q.Reason)
+				}
+			}
+			if advised < test.advice || test.advice == 0 && advised > 0 {
+				t.Errorf("%d requirements wait for --resource", advised)
+			}
+			notes := strings.Join(run.Notes, "\n")
+			if test.note != "" && !strings.Contains(notes, test.note) || test.note == "" && notes != "" {
+				t.Errorf("the notes are %q", notes)
+			}
+		})
 	}
 }

@@ -128,6 +128,10 @@ func (s *authorizationRun) finish(ctx context.Context) {
 		s.notes = append(s.notes, "the authorization server is "+s.Redactor.String(issuer)+
 			", which the resource metadata of the given server name")
 	}
+	if supposed := s.target.Supposed(); supposed != "" {
+		s.notes = append(s.notes, "the authorization server wants to know for which resource an access token is: "+
+			"as none is known, the run names "+s.Redactor.String(supposed)+", its issuer")
+	}
 	for flag, value := range map[string]string{"--client-id": s.ClientID, "--resource": s.target.Resource} {
 		if value != "" {
 			s.ledger.Given = append(s.ledger.Given, flag)

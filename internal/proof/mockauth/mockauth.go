@@ -20,6 +20,8 @@ type Setup struct {
 	Wrap func(http.Handler) http.Handler
 	// Protects has the run told the URL of a server whose metadata name the issuer.
 	Protects bool
+	// Untold has the run not told for which resource tokens are asked.
+	Untold bool
 	// Given is the client that the run is told of, or nil.
 	Given *authserver.Client
 }

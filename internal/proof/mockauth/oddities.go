@@ -265,6 +265,24 @@ var oddities = []Oddity{
 		ID: "resource.required-not", Summary: "It asks for no resource.", Anchor: "resource-parameter-implementation",
 		Why: "Clients send the parameter whether it is known or not.", Apply: ignoring(authserver.ResourceRequired),
 	},
+	{
+		ID: "resource.untold", Summary: "It wants a resource, whichever, and the run knows none.",
+		Anchor: "resource-parameter-implementation",
+		Why:    "A request without one may be refused with invalid_target (RFC 8707, section 2).",
+		Apply:  func(s *Setup) { s.Untold = true },
+		// The issuer, which the run names then, is also the audience of tokens that are for no resource.
+		Untried: []string{"auth.as.audience"},
+	},
+	{
+		ID: "resource.untold-token", Summary: "It wants a resource in token requests alone, and the run knows none.",
+		Anchor: "resource-parameter-implementation",
+		Why:    "A request without one may be refused with invalid_target (RFC 8707, section 2).",
+		Apply: both(func(s *Setup) { s.Untold = true }, ignoring(authserver.ResourceRequired),
+			denying(authserver.Token, "invalid_target", func(c authserver.Call) bool {
+				return c.Values.Get("grant_type") != "" && c.Values.Get("resource") == ""
+			})),
+		Untried: []string{"auth.as.audience"},
+	},
 }
 
 // pages has an authorization request go by a page that sets a cookie, and back.

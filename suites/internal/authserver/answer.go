@@ -1,6 +1,7 @@
 package authserver
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"mime"
@@ -40,6 +41,9 @@ func (a *answer) param(name string) string {
 	}
 	return a.back.Query().Get(name)
 }
+
+// code returns the error code with which a request was refused, in a redirect or in the body, or "".
+func (a *answer) code() string { return cmp.Or(a.param("error"), a.text("error")) }
 
 // issued reports whether the answer holds an access token.
 func (a *answer) issued() bool { return a.status/100 == 2 && a.text("access_token") != "" }

@@ -230,7 +230,7 @@ var authorizationChecks = []Check{
 			f.ask.Del("resource")
 			t.twins = f.code().events
 			a := t.begin(t.ordinary()).authorize("an authorization request with the parameter resource")
-			if a.param("error") != "invalid_target" { // which the server knows, and does not serve
+			if a.param("error") != invalidTarget { // which the server knows, and does not serve
 				t.expect("auth.as.unknown-parameters", a).To(leadToCode())
 			}
 		},

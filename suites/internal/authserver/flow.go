@@ -193,16 +193,20 @@ func (t *T) begin(c *client) *flow {
 	}
 	f.form = url.Values{"grant_type": {"authorization_code"}, "redirect_uri": {c.redirect},
 		"code_verifier": {f.verifier}}
-	for name, value := range map[string]string{"resource": t.Resource, "scope": t.Scope} {
-		if value != "" {
-			f.ask.Set(name, value)
-		}
+	if t.Scope != "" {
+		f.ask.Set("scope", t.Scope)
 	}
-	if t.Resource != "" {
-		f.form.Set("resource", t.Resource)
-	}
+	f.naming(cmp.Or(t.Resource, t.supposed))
 	f.authenticate(c)
 	return f
+}
+
+// naming has both requests of a login name a resource, unless it is "".
+func (f *flow) naming(resource string) {
+	if resource != "" {
+		f.ask.Set("resource", resource)
+		f.form.Set("resource", resource)
+	}
 }
 
 // authenticate has a client identify itself in the token request. The client_id may stand beside an Authorization
@@ -282,13 +286,15 @@ func (f *flow) comesBack(from, to *url.URL) bool {
 
 // code asks for a code, which the token request then has. It ends the body if none comes.
 func (f *flow) code() *answer {
+	if f.t.Resource == "" {
+		f.t.suppose(f.client)
+		f.naming(f.t.supposed)
+	}
 	a := f.authorize("an ordinary authorization request")
 	if a.page() {
 		f.t.untried("the authorization endpoint shows a page on which a user has to act")
 	}
-	if f.t.Resource == "" && a.param("error") == "invalid_target" {
-		f.t.untried("the server wants to know for which resource an access token is: give it with --resource")
-	}
+	f.targeted(a)
 	f.t.assume(a).To(leadToCode())
 	f.form.Set("code", a.param("code"))
 	return a
@@ -296,10 +302,52 @@ func (f *flow) code() *answer {
 
 // redeem sends the token request.
 func (f *flow) redeem(asked string) *answer {
+	a := f.request(asked)
+	f.targeted(a)
+	return a
+}
+
+func (f *flow) request(asked string) *answer {
 	a, err := f.t.userAgent().send(request{asked: asked, method: http.MethodPost, url: f.t.endpoint("token_endpoint"),
 		form: f.form, header: f.header})
 	f.t.must(err)
 	return a
+}
+
+// invalidTarget is the error about a resource that is missing, or is not served (RFC 8707, section 2).
+const invalidTarget = "invalid_target"
+
+// targeted ends the body if a request was refused because no resource is known that it could name.
+func (f *flow) targeted(a *answer) {
+	if f.t.Resource == "" && a.code() == invalidTarget {
+		f.t.untried("the server wants to know for which resource an access token is: give it with --resource")
+	}
+}
+
+// suppose finds out, once in a run that knows no resource, whether a login has to name one. The issuer is then named if
+// the authorization server takes it.
+func (t *T) suppose(c *client) {
+	if t.supposes {
+		return
+	}
+	t.supposes = true
+	if t.begin(c).refusal() != invalidTarget {
+		return
+	}
+	t.supposed = t.issuer
+	if t.begin(c).refusal() != "" {
+		t.supposed = ""
+	}
+}
+
+// refusal logs in and returns the error code with which that ends, or "".
+func (f *flow) refusal() string {
+	a := f.authorize("an authorization request that may have to name a resource")
+	if code := a.param("code"); code != "" {
+		f.form.Set("code", code)
+		a = f.request("a token request that may have to name a resource")
+	}
+	return a.code()
 }
 
 // login logs in as an ordinary client does. It ends the body if that fails.

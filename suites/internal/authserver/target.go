@@ -41,6 +41,11 @@ type Target struct {
 	elsewhere bool
 	missing   string
 
+	// supposed is the resource that logins name where none is known and the authorization server wants one. Whether it
+	// does is known once supposes is true.
+	supposed string
+	supposes bool
+
 	senders    map[string]http.RoundTripper // by origin
 	registered map[string]*client           // by what was asked for
 }
@@ -53,6 +58,9 @@ func (a *Target) given() bool { return a.ClientID != "" }
 
 // Issuer returns the issuer, once it was found.
 func (a *Target) Issuer() string { return a.issuer }
+
+// Supposed returns the resource that the run has named of its own accord, or "".
+func (a *Target) Supposed() string { return a.supposed }
 
 // userAgent is what goes from page to page of the authorization server: a browser of one user.
 type userAgent struct {
