@@ -176,13 +176,14 @@ var authChecks = []*check.Check{
 			"auth.server.no-data-unauthorized"},
 		Needs: unauthorized,
 		Body: func(t *check.T) {
+			const refused = "auth.server.invalid-token-401"
 			f := forger(t, protected(t))
 			for _, token := range []string{madeUp, f.unsigned(), f.signed()} {
 				t.Clear()
 				t.Secret(token)
 				r := tryAuthorization(t, "Bearer "+token)
-				if t.Check("auth.server.invalid-token-401", r).To(HaveHTTPStatus(http.StatusUnauthorized),
-					"with a made-up token") {
+				if t.Check(refused, r).To(HaveHTTPStatus(http.StatusUnauthorized), "with a made-up token") {
+					t.Exercised(refused) // whatever is wrong with the challenge
 					disclosed(t, "auth.server.no-data-unauthorized", r)
 					judgeFailureChallenge(t, r)
 				}
@@ -244,6 +245,7 @@ var authChecks = []*check.Check{
 			}
 			t.Clear()
 			token := control(t)
+			t.Exercised("auth.server.valid-token-accepted") // however its header may be spelled
 			const spelling = "auth.server.scheme-any-case"
 			if r := tryAuthorization(t, "bearer "+token); !authorized(t, r) {
 				t.Violation(spelling, "the server refuses the token if the scheme is spelled bearer: "+Describe(r))
