@@ -66,112 +66,112 @@ func authorized(ctx context.Context, setup *mockauth.Setup, o suites.Options) (*
 var secretsOf = []string{"code", "code_verifier", "client_secret", "access_token", "refresh_token"}
 
 // echoes are authorization servers that show secrets where none is expected.
-func echoes() []mockauth.Fault {
-	body := func(change func(header http.Header, body []byte, asked url.Values) []byte) func(*mockauth.Setup) {
-		return func(s *mockauth.Setup) {
-			s.Wrap = func(next http.Handler) http.Handler {
-				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					text := peek(r)
-					asked, _ := url.ParseQuery(text)
-					asked.Set("authorization", r.Header.Get("Authorization"))
-					answer := httptest.NewRecorder()
-					next.ServeHTTP(answer, r)
-					header := answer.Header()
-					raw := change(header, answer.Body.Bytes(), asked)
-					maps.Copy(w.Header(), answer.Header())
-					w.Header().Del("Content-Length")
-					if answer.Header().Get("Location") == "" && answer.Code == http.StatusFound {
-						answer.Code = http.StatusOK
-					}
-					w.WriteHeader(answer.Code)
-					_, _ = w.Write(raw)
-				})
-			}
+var echoes = []mockauth.Fault{
+	{ID: "the request in the headers", Apply: echoing(func(h http.Header, raw []byte, asked url.Values) []byte {
+		h.Set("X-Echo", asked.Encode())
+		h.Set("X-Authorization", asked.Get("authorization"))
+		return raw
+	})},
+	{ID: "the request in the error", Apply: echoing(func(_ http.Header, raw []byte, asked url.Values) []byte {
+		o := objectIn(raw)
+		if o == nil {
+			return raw
+		}
+		o["error_description"], o["echo"] = asked.Encode(), asked
+		raw, _ = json.Marshal(o)
+		return raw
+	})},
+	{ID: "the request on a page", Apply: echoing(func(h http.Header, raw []byte, asked url.Values) []byte {
+		if asked.Get("grant_type") == "" {
+			return raw
+		}
+		h.Set("Content-Type", "text/html")
+		return []byte("<p>" + asked.Encode() + "</p><p>" + asked.Get("authorization") + "</p>")
+	})},
+	{ID: "tokens in a form", Apply: echoing(func(h http.Header, raw []byte, _ url.Values) []byte {
+		o := objectIn(raw)
+		if o["access_token"] == nil {
+			return raw
+		}
+		h.Set("Content-Type", "application/x-www-form-urlencoded")
+		form := make(url.Values)
+		for name, v := range o {
+			form.Set(name, fmt.Sprint(v))
+		}
+		return []byte(form.Encode())
+	})},
+	{ID: "an answer that breaks off", Apply: echoing(func(_ http.Header, raw []byte, _ url.Values) []byte {
+		if holdsSecret(raw) {
+			raw = bytes.TrimSuffix(bytes.TrimSpace(raw), []byte("}"))
+		}
+		return raw
+	})},
+	{ID: "an answer in an object", Apply: echoing(func(_ http.Header, raw []byte, _ url.Values) []byte {
+		if holdsSecret(raw) {
+			raw, _ = json.Marshal(map[string]any{"data": []any{objectIn(raw)}})
+		}
+		return raw
+	})},
+	{ID: "an answer in an array", Apply: echoing(func(_ http.Header, raw []byte, _ url.Values) []byte {
+		if holdsSecret(raw) {
+			raw, _ = json.Marshal([]any{objectIn(raw)})
+		}
+		return raw
+	})},
+	{ID: "the code in a fragment", Apply: echoing(func(h http.Header, raw []byte, _ url.Values) []byte {
+		if at := h.Get("Location"); at != "" {
+			h.Set("Location", strings.Replace(at, "?", "#", 1))
+		}
+		return raw
+	})},
+	{ID: "the code on a page that posts it", Apply: echoing(func(h http.Header, raw []byte, _ url.Values) []byte {
+		at, err := url.Parse(h.Get("Location"))
+		if err != nil || at.Host == "" {
+			return raw
+		}
+		h.Del("Location")
+		h.Set("Content-Type", "text/html")
+		return []byte(`<form method="post"><input type="hidden" name="code" value="` + at.Query().Get("code") + `"></form>`)
+	})},
+}
+
+// echoing changes what an authorization server answers, by what it was asked.
+func echoing(change func(h http.Header, body []byte, asked url.Values) []byte) func(*mockauth.Setup) {
+	return func(s *mockauth.Setup) {
+		s.Wrap = func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				asked, _ := url.ParseQuery(peek(r))
+				asked.Set("authorization", r.Header.Get("Authorization"))
+				answer := httptest.NewRecorder()
+				next.ServeHTTP(answer, r)
+				raw := change(answer.Header(), answer.Body.Bytes(), asked)
+				maps.Copy(w.Header(), answer.Header())
+				w.Header().Del("Content-Length")
+				if answer.Header().Get("Location") == "" && answer.Code == http.StatusFound {
+					answer.Code = http.StatusOK
+				}
+				w.WriteHeader(answer.Code)
+				_, _ = w.Write(raw)
+			})
 		}
 	}
-	object := func(raw []byte) map[string]any {
-		var o map[string]any
-		_ = json.Unmarshal(raw, &o)
-		return o
-	}
-	secret := func(raw []byte) bool {
-		o := object(raw)
-		return o["access_token"] != nil || o["client_secret"] != nil
-	}
-	return []mockauth.Fault{
-		{ID: "the request in the headers", Apply: body(func(h http.Header, raw []byte, asked url.Values) []byte {
-			h.Set("X-Echo", asked.Encode())
-			h.Set("X-Authorization", asked.Get("authorization"))
-			return raw
-		})},
-		{ID: "the request in the error", Apply: body(func(_ http.Header, raw []byte, asked url.Values) []byte {
-			o := object(raw)
-			if o == nil {
-				return raw
-			}
-			o["error_description"], o["echo"] = asked.Encode(), asked
-			raw, _ = json.Marshal(o)
-			return raw
-		})},
-		{ID: "the request on a page", Apply: body(func(h http.Header, raw []byte, asked url.Values) []byte {
-			if asked.Get("grant_type") == "" {
-				return raw
-			}
-			h.Set("Content-Type", "text/html")
-			return []byte("<p>" + asked.Encode() + "</p><p>" + asked.Get("authorization") + "</p>")
-		})},
-		{ID: "tokens in a form", Apply: body(func(h http.Header, raw []byte, _ url.Values) []byte {
-			o := object(raw)
-			if o["access_token"] == nil {
-				return raw
-			}
-			h.Set("Content-Type", "application/x-www-form-urlencoded")
-			form := make(url.Values)
-			for name, v := range o {
-				form.Set(name, fmt.Sprint(v))
-			}
-			return []byte(form.Encode())
-		})},
-		{ID: "an answer that breaks off", Apply: body(func(_ http.Header, raw []byte, _ url.Values) []byte {
-			if secret(raw) {
-				raw = bytes.TrimSuffix(bytes.TrimSpace(raw), []byte("}"))
-			}
-			return raw
-		})},
-		{ID: "an answer in an object", Apply: body(func(_ http.Header, raw []byte, _ url.Values) []byte {
-			if secret(raw) {
-				raw, _ = json.Marshal(map[string]any{"data": []any{object(raw)}})
-			}
-			return raw
-		})},
-		{ID: "an answer in an array", Apply: body(func(_ http.Header, raw []byte, _ url.Values) []byte {
-			if secret(raw) {
-				raw, _ = json.Marshal([]any{object(raw)})
-			}
-			return raw
-		})},
-		{ID: "the code in a fragment", Apply: body(func(h http.Header, raw []byte, _ url.Values) []byte {
-			if at := h.Get("Location"); at != "" {
-				h.Set("Location", strings.Replace(at, "?", "#", 1))
-			}
-			return raw
-		})},
-		{ID: "the code on a page that posts it", Apply: body(func(h http.Header, raw []byte, _ url.Values) []byte {
-			at, err := url.Parse(h.Get("Location"))
-			if err != nil || at.Host == "" {
-				return raw
-			}
-			h.Del("Location")
-			h.Set("Content-Type", "text/html")
-			return []byte(`<form method="post"><input type="hidden" name="code" value="` + at.Query().Get("code") + `"></form>`)
-		})},
-	}
+}
+
+func objectIn(raw []byte) map[string]any {
+	var o map[string]any
+	_ = json.Unmarshal(raw, &o) // what is none stays as it is
+	return o
+}
+
+func holdsSecret(raw []byte) bool {
+	o := objectIn(raw)
+	return o["access_token"] != nil || o["client_secret"] != nil
 }
 
 // TestAuthorizationSecrets looks for what is secret in everything that a run leaves behind, whatever the authorization
 // server does: it answers rightly, refuses, or echoes.
 func TestAuthorizationSecrets(t *testing.T) {
-	for _, f := range slices.Concat(mockauth.Faults(), echoes(),
+	for _, f := range slices.Concat(mockauth.Faults(), echoes,
 		[]mockauth.Fault{{ID: "none", Apply: func(*mockauth.Setup) {}}}) {
 		setup := mockauth.New()
 		f.Apply(setup)
