@@ -1,8 +1,6 @@
 package suites_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/proof/brief"
 	"github.com/mcpconform/mcpconform/internal/proof/hooks"
 	"github.com/mcpconform/mcpconform/internal/proof/killmatrix"
+	"github.com/mcpconform/mcpconform/internal/proof/outputs"
 	"github.com/mcpconform/mcpconform/internal/proof/virtual"
 	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -232,16 +231,15 @@ func testNoTokenIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	found(t, run)
-	var left bytes.Buffer
-	if _, err := trace.WriteTo(&left); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.NewEncoder(&left).Encode(run); err != nil {
+	all, err := outputs.All(run, trace)
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, token := range append(authorization.Tokens(), hooks.GoodToken, hooks.GoodToken[:20]) {
-		if strings.Contains(left.String(), token) {
-			t.Errorf("%s is shown", token)
+		for name, text := range all {
+			if strings.Contains(text, token) {
+				t.Errorf("%s is shown: %s", token, name)
+			}
 		}
 	}
 }

@@ -1,9 +1,14 @@
 package suites_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +19,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/proof/calmmatrix"
 	"github.com/mcpconform/mcpconform/internal/proof/killmatrix"
 	"github.com/mcpconform/mcpconform/internal/proof/mockauth"
+	"github.com/mcpconform/mcpconform/internal/proof/outputs"
 	"github.com/mcpconform/mcpconform/reference/authserver"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/transport/memory"
@@ -56,17 +62,128 @@ func authorized(ctx context.Context, setup *mockauth.Setup, o suites.Options) (*
 	return run, err
 }
 
-// Nothing secret is in the results and in the trace, whatever the authorization server does: echoes it, or refuses it.
+// secretsOf are the names of what is secret in a login.
+var secretsOf = []string{"code", "code_verifier", "client_secret", "access_token", "refresh_token"}
+
+// echoes are authorization servers that show secrets where none is expected.
+var echoes = []mockauth.Fault{
+	{ID: "the request in the headers", Apply: echoing(func(h http.Header, raw []byte, asked url.Values) []byte {
+		h.Set("X-Echo", asked.Encode())
+		h.Set("X-Authorization", asked.Get("authorization"))
+		return raw
+	})},
+	{ID: "the request in the error", Apply: echoing(func(_ http.Header, raw []byte, asked url.Values) []byte {
+		o := objectIn(raw)
+		if o == nil {
+			return raw
+		}
+		o["error_description"], o["echo"] = asked.Encode(), asked
+		raw, _ = json.Marshal(o)
+		return raw
+	})},
+	{ID: "the request on a page", Apply: echoing(func(h http.Header, raw []byte, asked url.Values) []byte {
+		if asked.Get("grant_type") == "" {
+			return raw
+		}
+		h.Set("Content-Type", "text/html")
+		return []byte("<p>" + asked.Encode() + "</p><p>" + asked.Get("authorization") + "</p>")
+	})},
+	{ID: "tokens in a form", Apply: echoing(func(h http.Header, raw []byte, _ url.Values) []byte {
+		o := objectIn(raw)
+		if o["access_token"] == nil {
+			return raw
+		}
+		h.Set("Content-Type", "application/x-www-form-urlencoded")
+		form := make(url.Values)
+		for name, v := range o {
+			form.Set(name, fmt.Sprint(v))
+		}
+		return []byte(form.Encode())
+	})},
+	{ID: "an answer that breaks off", Apply: echoing(func(_ http.Header, raw []byte, _ url.Values) []byte {
+		if holdsSecret(raw) {
+			raw = bytes.TrimSuffix(bytes.TrimSpace(raw), []byte("}"))
+		}
+		return raw
+	})},
+	{ID: "an answer in an object", Apply: echoing(func(_ http.Header, raw []byte, _ url.Values) []byte {
+		if holdsSecret(raw) {
+			raw, _ = json.Marshal(map[string]any{"data": []any{objectIn(raw)}})
+		}
+		return raw
+	})},
+	{ID: "an answer in an array", Apply: echoing(func(_ http.Header, raw []byte, _ url.Values) []byte {
+		if holdsSecret(raw) {
+			raw, _ = json.Marshal([]any{objectIn(raw)})
+		}
+		return raw
+	})},
+	{ID: "the code in a fragment", Apply: echoing(func(h http.Header, raw []byte, _ url.Values) []byte {
+		if at := h.Get("Location"); at != "" {
+			h.Set("Location", strings.Replace(at, "?", "#", 1))
+		}
+		return raw
+	})},
+	{ID: "the code on a page that posts it", Apply: echoing(func(h http.Header, raw []byte, _ url.Values) []byte {
+		at, err := url.Parse(h.Get("Location"))
+		if err != nil || at.Host == "" {
+			return raw
+		}
+		h.Del("Location")
+		h.Set("Content-Type", "text/html")
+		return []byte(`<form method="post"><input type="hidden" name="code" value="` + at.Query().Get("code") + `"></form>`)
+	})},
+}
+
+// echoing changes what an authorization server answers, by what it was asked.
+func echoing(change func(h http.Header, body []byte, asked url.Values) []byte) func(*mockauth.Setup) {
+	return func(s *mockauth.Setup) {
+		s.Wrap = func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				asked, _ := url.ParseQuery(peek(r))
+				asked.Set("authorization", r.Header.Get("Authorization"))
+				answer := httptest.NewRecorder()
+				next.ServeHTTP(answer, r)
+				raw := change(answer.Header(), answer.Body.Bytes(), asked)
+				maps.Copy(w.Header(), answer.Header())
+				w.Header().Del("Content-Length")
+				if answer.Header().Get("Location") == "" && answer.Code == http.StatusFound {
+					answer.Code = http.StatusOK
+				}
+				w.WriteHeader(answer.Code)
+				_, _ = w.Write(raw)
+			})
+		}
+	}
+}
+
+func objectIn(raw []byte) map[string]any {
+	var o map[string]any
+	_ = json.Unmarshal(raw, &o) // what is none stays as it is
+	return o
+}
+
+func holdsSecret(raw []byte) bool {
+	o := objectIn(raw)
+	return o["access_token"] != nil || o["client_secret"] != nil
+}
+
+// TestAuthorizationSecrets looks for what is secret in everything that a run leaves behind, whatever the authorization
+// server does: it answers rightly, refuses, or echoes.
 func TestAuthorizationSecrets(t *testing.T) {
-	for _, f := range append(mockauth.Faults(), mockauth.Fault{ID: "none", Apply: func(*mockauth.Setup) {}}) {
+	for _, f := range slices.Concat(mockauth.Faults(), echoes,
+		[]mockauth.Fault{{ID: "none", Apply: func(*mockauth.Setup) {}}}) {
 		setup := mockauth.New()
 		f.Apply(setup)
+		var mu sync.Mutex
 		secrets, public := make(map[string]bool), make(map[string]bool)
 		setup.Seen = func(c authserver.Call) {
+			mu.Lock()
+			defer mu.Unlock()
 			for _, challenge := range c.Values["code_challenge"] {
 				public[challenge] = public[challenge] || c.Values.Get("code_challenge_method") == "S256"
 			}
-			for _, name := range []string{"code", "code_verifier", "client_secret", "access_token", "refresh_token"} {
+			for _, name := range secretsOf {
 				text, _ := c.Answer[name].(string)
 				for _, secret := range append(c.Values[name], text) {
 					secrets[secret] = len(secret) > 19 // shorter ones are made up
@@ -78,16 +195,15 @@ func TestAuthorizationSecrets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var output strings.Builder
-		if _, err := o.Trace.WriteTo(&output); err != nil {
-			t.Fatal(err)
-		}
-		if err := json.NewEncoder(&output).Encode(run); err != nil {
+		all, err := outputs.All(run, o.Trace)
+		if err != nil {
 			t.Fatal(err)
 		}
 		for secret, is := range secrets {
-			if is && !public[secret] && strings.Contains(output.String(), secret) {
-				t.Errorf("%s: the output holds %q", f.ID, secret)
+			for name, text := range all {
+				if i := strings.Index(text, secret); is && !public[secret] && i >= 0 {
+					t.Errorf("%s: the %s holds %q: …%s", f.ID, name, secret, text[max(0, i-80):i])
+				}
 			}
 		}
 	}

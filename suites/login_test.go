@@ -1,6 +1,7 @@
 package suites_test
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -24,6 +25,7 @@ type setUp struct {
 	pages   map[string]http.HandlerFunc // served in place of the right page, by the end of its path
 	issuers any                         // in place of the list of authorization servers
 	other   bool                        // the resource metadata are for another server
+	named   string                      // where the server says that the resource metadata are, unless it is ""
 }
 
 func answering(status int, kind, body string) http.HandlerFunc {
@@ -39,6 +41,17 @@ const resourceMetadata = server.WellKnownResource + server.PathMCP
 func setUps() []setUp {
 	page := func(path string, status int, kind, body string) map[string]http.HandlerFunc {
 		return map[string]http.HandlerFunc{path: answering(status, kind, body)}
+	}
+	typed := func(kind string) authserver.Options {
+		return authserver.Options{Faults: authserver.Faults{
+			Answer: func(c authserver.Call, status int, _ http.Header, body map[string]any) int {
+				delete(body, "token_type")
+				if c.Step == authserver.Token && kind != "" {
+					body["token_type"] = kind
+				}
+				return status
+			},
+		}}
 	}
 	const html, object = "text/html", "application/json"
 	return []setUp{
@@ -59,6 +72,13 @@ func setUps() []setUp {
 			result.Set("error", "invalid_request")
 		}}},
 		{name: "The token endpoint fails", pages: page("/redeem", 400, object, `{"error": "invalid_grant"}`)},
+		{name: "A token of another type", options: typed("mac")},
+		{name: "A token without a type", options: typed("")},
+		{name: "Resource metadata without TLS", named: "http://mcp.example" + resourceMetadata},
+		{name: "An authorization server without TLS", issuers: []string{"http://issuer.example"}},
+		{name: "An endpoint without TLS", options: authserver.Options{
+			Metadata: func(document map[string]any) { document["token_endpoint"] = "http://issuer.example/token" },
+		}},
 		{name: "The token is refused", options: authserver.Options{}},
 		{name: "A page that asks for consent", pages: page("/ask", 200, html, "<html>Do you consent?")},
 	}
@@ -77,7 +97,8 @@ func (s setUp) serve(t *testing.T) transport.Endpoint {
 		}
 		switch r.URL.Path {
 		case server.PathMCP:
-			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+origin+resourceMetadata+`"`)
+			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+
+				cmp.Or(s.named, origin+resourceMetadata)+`"`)
 			http.Error(w, "who are you?", http.StatusUnauthorized)
 		case resourceMetadata:
 			document := map[string]any{"resource": origin + server.PathMCP, "authorization_servers": []string{origin}}

@@ -10,6 +10,8 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -109,6 +111,27 @@ func (x *httpCall) record() {
 
 // Secret reports whether the value of a parameter or of a member is secret.
 func Secret(name string) bool { return secrets[name] }
+
+// named matches the name of a secret and its value: in JSON that may be nested, cut off or quoted again, in a form,
+// or in an input of a page.
+var named = regexp.MustCompile(`\b(` + strings.Join(slices.Sorted(maps.Keys(secrets)), "|") + `)\b\\*["']?` +
+	`(?:\s*[:=]\s*|\s[^<>]*?\bvalue\s*=\s*)(?:\[\s*)?\\*["']?([A-Za-z0-9._~+/=%-]{16,})`)
+
+// SecretsIn returns the secrets in a text that stand beside their names. It leaves out short ones and plain words, such
+// as an error code.
+func SecretsIn(text string) []string {
+	var all []string
+	for _, m := range named.FindAllStringSubmatch(text, -1) {
+		if strings.Trim(m[2], "abcdefghijklmnopqrstuvwxyz_-.") == "" {
+			continue
+		}
+		all = append(all, m[2])
+		if plain, err := url.QueryUnescape(m[2]); err == nil && plain != m[2] {
+			all = append(all, plain)
+		}
+	}
+	return all
+}
 
 // Form returns parameters as text, without secrets.
 func Form(values url.Values) string {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/proof/outputs"
 	reference "github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/client"
@@ -85,11 +86,8 @@ func TestNoTokenIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	clean(t, run)
-	var left bytes.Buffer
-	if _, err := trace.WriteTo(&left); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.NewEncoder(&left).Encode(run); err != nil {
+	all, err := outputs.All(run, trace)
+	if err != nil {
 		t.Fatal(err)
 	}
 	secrets := slices.DeleteFunc(flow.secrets, func(s string) bool { return s == "" })
@@ -97,8 +95,10 @@ func TestNoTokenIsShown(t *testing.T) {
 		t.Fatalf("there were only %d secrets", len(secrets))
 	}
 	for _, s := range secrets {
-		if strings.Contains(left.String(), s) {
-			t.Errorf("%s is shown", s)
+		for name, text := range all {
+			if strings.Contains(text, s) {
+				t.Errorf("%s is shown: %s", s, name)
+			}
 		}
 	}
 }

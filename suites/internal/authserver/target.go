@@ -176,8 +176,9 @@ func (a *Target) Close() {
 	}
 }
 
-// learn keeps the secrets in an answer out of all reports.
+// learn keeps the secrets in an answer out of all reports, wherever they stand in it.
 func (t *T) learn(a *answer) {
+	t.Endpoint.Redactor.Add(authserver.SecretsIn(string(a.body))...)
 	for name, v := range a.object {
 		if text, ok := v.(string); ok && authserver.Secret(name) {
 			t.Endpoint.Redactor.Add(text)
