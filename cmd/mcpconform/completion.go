@@ -129,7 +129,7 @@ var (
 		"input": nothing, "start": nothing,
 		"transport-command": nothing, "listen": nothing, "http": nothing, "sse": nothing, "ws": nothing, "act": nothing,
 		"client-id": nothing, "redirect-uri": nothing, "resource": nothing, "scope": nothing, "issuer": nothing,
-		"protected-by": nothing,
+		"scopes": nothing, "protected-by": nothing,
 	}
 	// A program that is tested is completed like any file.
 	arguments = map[string]cobra.CompletionFunc{

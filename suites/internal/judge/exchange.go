@@ -223,7 +223,7 @@ func judgeStray(c *Conversation, rec *Recorder) {
 		case c.strayWith(e) != nil:
 			rec.Fail("base.response.only-to-requests", e.From, "a response was answered, as if it were a request",
 				c.strayWith(e), e)
-		case c.answersUnreadable(e):
+		case c.answersUnreadable(e) && !c.inAnswerToRequest(e):
 			rec.Fail("base.error.undetectable-id", e.From,
 				"an error for a message without a readable id carries the id "+e.Msg.ID.String(), before(cause, e)...)
 		default:
@@ -276,14 +276,17 @@ func before(cause, e *wire.Event) []*wire.Event {
 
 // answersUnreadable reports whether an error can be the answer to a message that
 // was not a readable request. A receiver may be unable to tell what a message
-// with any fault is: then its answer, if there is one, cannot carry an id. Over HTTP, the answer to a POST comes in
-// its own response (basic/transports#sending-messages-to-the-server).
+// with any fault is: then its answer, if there is one, cannot carry an id.
 func (c *Conversation) answersUnreadable(e *wire.Event) bool {
-	if x := c.Carrier(e); x != nil && x.Message() != nil && x.Message().Msg.Kind == wire.Request {
-		return false
-	}
 	first := c.faults[e.From.Peer()].unreadable
 	return first >= 0 && first < e.Seq && e.Msg.Kind == wire.ErrorResponse
+}
+
+// inAnswerToRequest reports whether an event comes in the HTTP response to a POST with a request
+// (basic/transports#sending-messages-to-the-server).
+func (c *Conversation) inAnswerToRequest(e *wire.Event) bool {
+	x := c.Carrier(e)
+	return x != nil && x.Message() != nil && x.Message().Msg.Kind == wire.Request
 }
 
 // strayWith returns the response of the peer that belonged to no request and whose id a response
