@@ -247,13 +247,8 @@ func stray(id, scenario, answer, prefix, first, requirement string, status int) 
 				if !strings.HasPrefix(r.URL.Path, prefix) {
 					return next.RoundTrip(r)
 				}
-				probe := r.Clone(r.Context())
-				probe.URL.Path = first
-				if resp, err := next.RoundTrip(probe); err == nil {
-					_ = Reread(resp)
-					if resp.StatusCode == status {
-						return nil, ErrDead
-					}
+				if Probe(next, r, first) == status {
+					return nil, ErrDead
 				}
 				return next.RoundTrip(r)
 			})
@@ -442,22 +437,13 @@ var tokenEndpointFaults = []Fault{
 	{
 		ID: "auth.code-twice", Requirement: "auth.client.code-once", Transports: OverHTTP, Scenario: lapsed,
 		Summary: "Each code is redeemed a second time.",
-		Apply: RoundTripping(func(next http.RoundTripper) http.RoundTripper {
-			return RoundTrip(func(r *http.Request) (*http.Response, error) {
-				if StepOf(r) != TokenRequest {
-					return next.RoundTrip(r)
-				}
-				again := Repeatable(r)
-				resp, err := next.RoundTrip(r)
-				if err != nil {
-					return resp, err
-				}
-				_ = Reread(resp)
-				if second, err := next.RoundTrip(again); err == nil {
-					_ = Reread(second)
-				}
-				return resp, nil
-			})
+		Apply: AfterTokenRequest(func(next http.RoundTripper, again *http.Request,
+			resp *http.Response) (*http.Response, error) {
+			_ = Reread(resp)
+			if second, err := next.RoundTrip(again); err == nil {
+				_ = Reread(second)
+			}
+			return resp, nil
 		}),
 	},
 	{
@@ -470,23 +456,17 @@ var tokenEndpointFaults = []Fault{
 		ID: "auth.token-request-follows-redirect", Requirement: "auth.client.token-request-issuer", Transports: OverHTTP,
 		Scenario: "auth/token-redirect", WarnOnly: true,
 		Summary: "The token request follows a redirect to another origin.",
-		Apply: RoundTripping(func(next http.RoundTripper) http.RoundTripper {
-			return RoundTrip(func(r *http.Request) (*http.Response, error) {
-				if StepOf(r) != TokenRequest {
-					return next.RoundTrip(r)
-				}
-				again := Repeatable(r)
-				resp, err := next.RoundTrip(r)
-				if err != nil || resp.StatusCode != http.StatusTemporaryRedirect {
-					return resp, err
-				}
-				_ = Reread(resp)
-				if again.URL, err = resp.Location(); err != nil {
-					return nil, err
-				}
-				again.Host = ""
-				return next.RoundTrip(again)
-			})
+		Apply: AfterTokenRequest(func(next http.RoundTripper, again *http.Request,
+			resp *http.Response) (_ *http.Response, err error) {
+			if resp.StatusCode != http.StatusTemporaryRedirect {
+				return resp, nil
+			}
+			_ = Reread(resp)
+			if again.URL, err = resp.Location(); err != nil {
+				return nil, err
+			}
+			again.Host = ""
+			return next.RoundTrip(again)
 		}),
 	},
 	{

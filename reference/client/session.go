@@ -163,8 +163,9 @@ func unknown(e *wire.Event) bool {
 	return e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusNotFound
 }
 
-// lost reports whether the server has last said that it does not know the session.
-func (s *Session) lost() bool {
+// Lost reports whether the latest answer of the server is that it does not know the session. It may end a session at
+// any time (basic/transports#session-management).
+func (s *Session) Lost() bool {
 	conn, ok := s.Conn.(interface{ Lost() bool })
 	return ok && conn.Lost()
 }
@@ -585,7 +586,7 @@ func (s *Session) await(ctx context.Context, limit func() (limit, slowest time.D
 			case ends(e):
 				end = e
 			case match(e):
-			case gone == nil && unknown(e) && s.lost():
+			case gone == nil && unknown(e) && s.Lost():
 				gone = e
 			default:
 				return false
@@ -599,7 +600,7 @@ func (s *Session) await(ctx context.Context, limit func() (limit, slowest time.D
 			most, slowest, began = endGrace, 0, time.Now()
 			cancel()
 			continue
-		case passed && gone != nil && s.lost():
+		case passed && gone != nil && s.Lost():
 			cancel()
 			return nil, &ClosedError{Awaited: awaited, Cause: gone}
 		case passed:

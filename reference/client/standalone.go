@@ -339,7 +339,7 @@ func (c *standaloneSession) call(ctx context.Context, method string, params map[
 	var late *TimeoutError
 	var closed *ClosedError
 	switch {
-	case errors.As(err, &late), errors.As(err, &closed) && c.session.lost(): // the next call begins a new session
+	case errors.As(err, &late), errors.As(err, &closed) && c.session.Lost(): // the next call begins a new session
 		c.say("%s: %v", method, err)
 		return x, nil
 	case err != nil:

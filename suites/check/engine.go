@@ -153,7 +153,7 @@ func (e *Engine) establish(ctx context.Context) error {
 	}
 	ask := func(ctx context.Context) error { return e.ask(ctx, ctx, e.Timeout, s.Log()) }
 	err = e.target.discover(ctx, s, ask)
-	for n := 1; n < maxLost && err == nil && LostSession(s); n++ {
+	for n := 1; n < maxLost && err == nil && s.Lost(); n++ {
 		e.close(ctx, s)
 		if s, err = e.openFirst(ctx); err == nil {
 			err = e.target.discover(ctx, s, ask)

@@ -91,7 +91,7 @@ func (e *Engine) limited(ctx context.Context, known *experiment, refusals []refu
 
 // experimental returns the session of the experiments, or nil if it cannot be opened.
 func (e *Engine) experimental(ctx context.Context) *client.Session {
-	if c := &e.concurrency; c.in == nil || closed(c.in) || LostSession(c.in) {
+	if c := &e.concurrency; c.in == nil || closed(c.in) || c.in.Lost() {
 		e.endExperiments(ctx)
 		c.in, _ = e.initialized(ctx, "whether requests are refused because of others", Capable())
 	}

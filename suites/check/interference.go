@@ -161,19 +161,12 @@ func full(s *client.Session) bool {
 	})
 }
 
-// LostSession reports whether the latest answer of the server is that it does not know a session. It may end a
-// session at any time (basic/transports#session-management).
-func LostSession(s *client.Session) bool {
-	conn, ok := s.Conn.(*transport.HTTPConn)
-	return ok && conn.Lost()
-}
-
 // lost reports whether the server no longer knows a session that the client has not ended. A missing answer leaves a
 // doubt, and so does a 404 to a request that was wrong on purpose. A request that does nothing then decides, unless
 // the client has ended the session since.
 func lost(ctx context.Context, s *client.Session, doubt bool) bool {
 	conn, ok := s.Conn.(*transport.HTTPConn)
-	if !ok || LostSession(s) {
+	if !ok || conn.Lost() {
 		return ok
 	}
 	notFound := false

@@ -165,7 +165,7 @@ func (t *Target) askable(s *client.Session) []string {
 // it as endless.
 func ReadList(ctx context.Context, s *client.Session, method string) *List {
 	list := readList(method, func(params any) (*client.Exchange, error) { return s.Call(ctx, method, params) })
-	list.Lost = LostSession(s)
+	list.Lost = s.Lost()
 	return list
 }
 

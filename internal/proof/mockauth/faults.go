@@ -112,13 +112,7 @@ var registrationFaults = []Fault{
 	{
 		ID: "registration.status-200", Requirement: "auth.as.registration-answer", WarnOnly: true,
 		Summary: "A registration is answered with status 200.",
-		Apply: answering(authserver.Registration,
-			func(_ authserver.Call, status int, _ http.Header, _ map[string]any) int {
-				if status == http.StatusCreated {
-					return http.StatusOK
-				}
-				return status
-			}),
+		Apply:   inPlaceOf(http.StatusCreated, http.StatusOK, authserver.Registration),
 	},
 	{
 		ID: "registration.text", Requirement: "auth.as.registration-answer",
@@ -382,12 +376,7 @@ var tokenFaults = []Fault{
 	},
 	{
 		ID: "token.status", Requirement: "auth.as.token-answer", Summary: "A token comes with status 201.",
-		Apply: answering(authserver.Token, func(_ authserver.Call, status int, _ http.Header, _ map[string]any) int {
-			if status == http.StatusOK {
-				return http.StatusCreated
-			}
-			return status
-		}),
+		Apply: inPlaceOf(http.StatusOK, http.StatusCreated, authserver.Token),
 	},
 	{
 		ID: "token.no-type", Requirement: "auth.as.token-answer", Summary: "A token comes without token_type.",

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/mcpconform/mcpconform/reference/authserver"
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/schema"
 )
 
@@ -59,7 +60,7 @@ func (s *Setup) Serve(origin string) (h http.Handler, target string, err error) 
 // protecting serves the metadata of a protected server as well.
 func protecting(next http.Handler, origin, issuer string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/.well-known/oauth-protected-resource"+Path {
+		if r.URL.Path != transport.WellKnownResource+Path {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -160,6 +161,16 @@ func answering(step authserver.Step, change answer) apply {
 			return change(c, status, h, body)
 		}
 	}
+}
+
+// inPlaceOf gives answers of a step another status.
+func inPlaceOf(own, other int, step authserver.Step) apply {
+	return answering(step, func(_ authserver.Call, status int, _ http.Header, _ map[string]any) int {
+		if status == own {
+			return other
+		}
+		return status
+	})
 }
 
 // succeeding sets members of the answers of a step that are no errors; nil removes one.

@@ -149,14 +149,8 @@ var oddities = []Oddity{
 	},
 	{
 		ID: "redirect.303", Summary: "Redirects have status 303.", Anchor: "authorization-flow-steps",
-		Why: "Any redirection may be used; 303 is the one for forms (OAuth 2.1, section 7.5.3).",
-		Apply: answering(authserver.Authorization,
-			func(_ authserver.Call, status int, _ http.Header, _ map[string]any) int {
-				if status == http.StatusFound {
-					return http.StatusSeeOther
-				}
-				return status
-			}),
+		Why:   "Any redirection may be used; 303 is the one for forms (OAuth 2.1, section 7.5.3).",
+		Apply: inPlaceOf(http.StatusFound, http.StatusSeeOther, authserver.Authorization),
 	},
 	{
 		ID: "redirect.pages", Summary: "A page sets a cookie and redirects at once, before the user agent comes back.",

@@ -287,13 +287,9 @@ var authOddities = []Oddity{
 		Apply: RoundTripping(func(next http.RoundTripper) http.RoundTripper {
 			return RoundTrip(func(r *http.Request) (*http.Response, error) {
 				if strings.HasPrefix(r.URL.Path, "/documents/") {
-					const known = "/.well-known/oauth-protected-resource"
+					const known = transport.WellKnownResource
 					for _, path := range []string{known + "/mcp", known, "/.well-known/oauth-authorization-server"} {
-						probe := r.Clone(r.Context())
-						probe.URL.Path = path
-						if resp, err := next.RoundTrip(probe); err == nil {
-							_ = Reread(resp)
-						}
+						Probe(next, r, path)
 					}
 				}
 				return next.RoundTrip(r)
@@ -362,30 +358,22 @@ var authOddities = []Oddity{
 		ID: "auth.refreshes-early", Summary: "Each token that comes with a refresh token is refreshed before it is used.",
 		Why:    "Nothing says when a client refreshes its token.",
 		Source: at("basic/authorization", "token-theft"), Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
-		Apply: RoundTripping(func(next http.RoundTripper) http.RoundTripper {
-			return RoundTrip(func(r *http.Request) (*http.Response, error) {
-				if StepOf(r) != TokenRequest {
-					return next.RoundTrip(r)
-				}
-				again := Repeatable(r)
-				resp, err := next.RoundTrip(r)
-				if err != nil || resp.StatusCode != http.StatusOK {
-					return resp, err
-				}
-				var answer object
-				if json.Unmarshal(Reread(resp), &answer) != nil || answer["refresh_token"] == nil {
-					return resp, nil
-				}
-				raw, _ := io.ReadAll(again.Body)
-				form, _ := url.ParseQuery(string(raw))
-				for _, name := range []string{"code", "code_verifier", "redirect_uri"} {
-					form.Del(name)
-				}
-				form.Set("grant_type", "refresh_token")
-				form.Set("refresh_token", answer["refresh_token"].(string))
-				SetBody(again, []byte(form.Encode()))
-				return next.RoundTrip(again)
-			})
+		Apply: AfterTokenRequest(func(next http.RoundTripper, again *http.Request,
+			resp *http.Response) (*http.Response, error) {
+			var answer object
+			if resp.StatusCode != http.StatusOK || json.Unmarshal(Reread(resp), &answer) != nil ||
+				answer["refresh_token"] == nil {
+				return resp, nil
+			}
+			raw, _ := io.ReadAll(again.Body)
+			form, _ := url.ParseQuery(string(raw))
+			for _, name := range []string{"code", "code_verifier", "redirect_uri"} {
+				form.Del(name)
+			}
+			form.Set("grant_type", "refresh_token")
+			form.Set("refresh_token", answer["refresh_token"].(string))
+			SetBody(again, []byte(form.Encode()))
+			return next.RoundTrip(again)
 		}),
 	},
 	{
@@ -499,7 +487,7 @@ func looksFirst(c *client.Standalone) {
 		if err != nil {
 			return conn
 		}
-		u.Path, u.Fragment = "/.well-known/oauth-protected-resource"+strings.TrimSuffix(u.Path, "/"), ""
+		u.Path, u.Fragment = transport.WellKnownResource+strings.TrimSuffix(u.Path, "/"), ""
 		if r, err := http.NewRequest(http.MethodGet, u.String(), nil); err == nil {
 			if resp, err := sender.RoundTrip(r); err == nil {
 				_, _ = io.Copy(io.Discard, resp.Body)

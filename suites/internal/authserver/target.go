@@ -308,7 +308,7 @@ func (t *T) protecting(server string) (issuer, resource string) {
 	if err != nil {
 		return "", ""
 	}
-	const wellKnown = "/.well-known/oauth-protected-resource"
+	const wellKnown = transport.WellKnownResource
 	for _, p := range slices.Compact([]string{wellKnown + strings.TrimSuffix(u.Path, "/"), wellKnown}) {
 		at := url.URL{Scheme: u.Scheme, Host: u.Host, Path: p}
 		a, err := t.get(at.String())

@@ -26,8 +26,7 @@ func metadata(t *check.T, r *transport.Response) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	const wellKnown = "/.well-known/oauth-protected-resource"
-	root := url.URL{Scheme: u.Scheme, Host: u.Host, Path: wellKnown}
+	root := url.URL{Scheme: u.Scheme, Host: u.Host, Path: transport.WellKnownResource}
 	inserted := root
 	inserted.Path += strings.TrimSuffix(u.Path, "/")
 	var tried []error

@@ -120,7 +120,7 @@ var cancellationChecks = []*check.Check{
 						cancel(t, p.ID, late)
 					}
 					answered := t.Call(method, params)
-					if check.LostSession(t.Session) {
+					if t.Session.Lost() {
 						t.Inconclusive("the server has ended the session")
 					}
 					cancel(t, answered.Request.Msg.ID, late)

@@ -478,7 +478,7 @@ func (p *sequenceRun) judge(c *course, awaited []*requested) *misstep {
 			return p.ended(wordOf(r.action), err)
 		case x.Result() == nil && wire.TooMany(x.Head):
 			p.Inconclusive("the server refuses requests because there are too many")
-		case check.LostSession(c.session):
+		case c.session.Lost():
 			p.Inconclusive("the server has ended the session")
 		case r.action.Kind != model.Ask:
 			if x.Response != nil && r.action.Kind == model.Work {

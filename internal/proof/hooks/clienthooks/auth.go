@@ -188,6 +188,36 @@ func Repeatable(r *http.Request) *http.Request {
 	return again
 }
 
+// AfterTokenRequest changes what the client does with the answer to a token request. It may send the request again.
+func AfterTokenRequest(then func(next http.RoundTripper, again *http.Request,
+	resp *http.Response) (*http.Response, error)) apply {
+	return RoundTripping(func(next http.RoundTripper) http.RoundTripper {
+		return RoundTrip(func(r *http.Request) (*http.Response, error) {
+			if StepOf(r) != TokenRequest {
+				return next.RoundTrip(r)
+			}
+			again := Repeatable(r)
+			resp, err := next.RoundTrip(r)
+			if err != nil {
+				return resp, err
+			}
+			return then(next, again, resp)
+		})
+	})
+}
+
+// Probe makes a request at another path of the host, and returns the status of the answer, or 0.
+func Probe(next http.RoundTripper, r *http.Request, path string) int {
+	probe := r.Clone(r.Context())
+	probe.URL.Path = path
+	resp, err := next.RoundTrip(probe)
+	if err != nil {
+		return 0
+	}
+	_ = Reread(resp)
+	return resp.StatusCode
+}
+
 // Returned changes the parameters with which an authorization comes back.
 func Returned(change func(result url.Values)) apply {
 	return RoundTripping(func(next http.RoundTripper) http.RoundTripper {
