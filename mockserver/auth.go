@@ -9,6 +9,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
@@ -292,7 +293,7 @@ var authFaults = []Fault{
 		ID: "auth.resource-other-path", Requirement: "auth.server.metadata-resource", Transports: OverHTTP,
 		Summary: "The resource in the metadata has the path of the metadata.",
 		Apply: resourceURI(func(uri string) string {
-			return strings.TrimSuffix(uri, "/mcp") + server.WellKnownResource
+			return strings.TrimSuffix(uri, "/mcp") + transport.WellKnownResource
 		}),
 	},
 	{
@@ -713,7 +714,7 @@ var authFaults = []Fault{
 				if Posted(r.Request).Method == "initialize" &&
 					!(strings.EqualFold(scheme, "Bearer") && strings.TrimLeft(token, " ") == GoodToken) {
 					r.Status = http.StatusUnauthorized
-					challenge := `Bearer resource_metadata="http://` + r.Request.Host + server.WellKnownResource +
+					challenge := `Bearer resource_metadata="http://` + r.Request.Host + transport.WellKnownResource +
 						`/mcp"`
 					if Bearing(r.Request) {
 						challenge += `, error="invalid_token"`

@@ -36,7 +36,7 @@ func answering(status int, kind, body string) http.HandlerFunc {
 	}
 }
 
-const resourceMetadata = server.WellKnownResource + server.PathMCP
+const resourceMetadata = transport.WellKnownResource + server.PathMCP
 
 func setUps() []setUp {
 	page := func(path string, status int, kind, body string) map[string]http.HandlerFunc {

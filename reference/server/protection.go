@@ -53,10 +53,6 @@ var InvalidToken = &Denial{http.StatusUnauthorized, "invalid_token",
 // InsufficientScope is the denial of a token whose scope does not suffice.
 var InsufficientScope = &Denial{http.StatusForbidden, "insufficient_scope", "the access token does not allow this"}
 
-// WellKnownResource stands before the path of a resource in the address of its
-// metadata (RFC 9728, section 3.1).
-const WellKnownResource = transport.WellKnownResource
-
 // bearerToken is the form of an access token in a header (OAuth 2.1, section 5.1.1).
 var bearerToken = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
 
@@ -81,7 +77,7 @@ func (x *httpCall) resource(p *Protection) string {
 }
 
 func (x *httpCall) legacyPath() bool {
-	for _, path := range []string{PathSSE, PathMessages, WellKnownResource + PathSSE} {
+	for _, path := range []string{PathSSE, PathMessages, transport.WellKnownResource + PathSSE} {
 		if x.r.URL.Path == path {
 			return true
 		}
@@ -113,7 +109,7 @@ func (p *Protection) metadataPaths() []string {
 	if p.MetadataPath != "" {
 		return []string{p.MetadataPath}
 	}
-	return []string{WellKnownResource, WellKnownResource + PathMCP, WellKnownResource + PathSSE}
+	return []string{transport.WellKnownResource, transport.WellKnownResource + PathMCP, transport.WellKnownResource + PathSSE}
 }
 
 // apart records the exchange in the log of the authorization flow.
@@ -194,9 +190,9 @@ func (x *httpCall) unauthorized(m *wire.Message) (done bool) {
 func (x *httpCall) deny(p *Protection, situation Situation, d *Denial) bool {
 	path := p.MetadataPath
 	if path == "" {
-		path = WellKnownResource + PathMCP
+		path = transport.WellKnownResource + PathMCP
 		if x.legacyPath() {
-			path = WellKnownResource + PathSSE
+			path = transport.WellKnownResource + PathSSE
 		}
 	}
 	metadata := x.origin() + path

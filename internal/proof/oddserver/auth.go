@@ -7,6 +7,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
@@ -179,7 +180,7 @@ var authOddities = []Oddity{
 		ID: "auth.metadata-at-root", Summary: "The resource metadata are at the well-known address without a path.",
 		Transports: OverHTTP,
 		Why:        "The challenge tells where they are.", Source: at(challenges), Changes: "challenge",
-		Apply: Protecting(func(p *server.Protection) { p.MetadataPath = server.WellKnownResource }),
+		Apply: Protecting(func(p *server.Protection) { p.MetadataPath = transport.WellKnownResource }),
 	},
 	{
 		ID: "auth.issuer-rich", Summary: "The metadata of the authorization server have many members more.",
@@ -242,11 +243,11 @@ var authOddities = []Oddity{
 		Why:        "The text is about the resource and its metadata alone.",
 		Source:     at("basic/authorization#access-token-usage"),
 		Apply: ProtectedWith(Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-			known := r.URL.Path == server.PathMCP || strings.HasPrefix(r.URL.Path, server.WellKnownResource) ||
+			known := r.URL.Path == server.PathMCP || strings.HasPrefix(r.URL.Path, transport.WellKnownResource) ||
 				r.URL.Path == IssuerMetadata
 			if !known && !Bearing(r) {
 				w.Header().Set("WWW-Authenticate",
-					`Bearer resource_metadata="http://`+r.Host+server.WellKnownResource+server.PathMCP+`"`)
+					`Bearer resource_metadata="http://`+r.Host+transport.WellKnownResource+server.PathMCP+`"`)
 				http.Error(w, "a token is needed", http.StatusUnauthorized)
 				return
 			}

@@ -155,7 +155,7 @@ var authScenarios = []*client.Scenario{
 		func() *client.AuthorizationSetup {
 			return &client.AuthorizationSetup{
 				URL: func(u *url.URL) { u.Path = "" },
-				Protection: server.Protection{MetadataPath: server.WellKnownResource,
+				Protection: server.Protection{MetadataPath: transport.WellKnownResource,
 					Metadata: func(document map[string]any) {
 						resource, _ := document["resource"].(string)
 						document["resource"] = strings.TrimSuffix(resource, server.PathMCP)
@@ -493,7 +493,7 @@ func judgeAuthorizationBaseline(t *client.T) {
 		return
 	}
 	t.Exercised(handles, "auth.http-conform")
-	about := t.Flow.DocumentsAt(server.WellKnownResource)
+	about := t.Flow.DocumentsAt(transport.WellKnownResource)
 	switch {
 	case len(about) > 0 && t.Flow.Reached():
 		t.Exercised(metadata)
