@@ -23,10 +23,10 @@ func TestCalmMatrix(t *testing.T) {
 			"with it, and whatever passes on the reference server passes there, but for the requirements that cannot be tried.\n" +
 			"A finding fails the build. Written by `go test ./suites -run TestCalmMatrix -update`.\n\n" +
 			"In this test, oddities that do not hide each other share a run, and those that leave much untried are tried over one\n" +
-			"transport. Only a part of the runs is made: all with `MCPCONFORM_WHOLE=1`, and one for each oddity, over any of its transports, with\n" +
-			"a larger number. With `-whole`, each oddity is tried alone over each of its transports, with `-oddity PREFIX` those whose id begins\n" +
-			"with this. With `-seeds 20` each run is made with that many seeds.\n",
-		OneOf: brief.Usual(16),
+			"transport. Only a part of the runs is made, and with `MCPCONFORM_WHOLE=1` one for each oddity over any of its transports. With\n" +
+			"`-whole`, each oddity is tried alone over each of its transports, with several seeds; with `-oddity PREFIX` those whose id\n" +
+			"begins with this.\n",
+		OneOf: 16,
 		// Four checks wait at the same time for a minute until the server gives up a request. Each may be tried once
 		// more, alone. All else has a minute.
 		Limit: 6 * time.Minute,

@@ -3,7 +3,6 @@ package suites_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"io"
 	"net/http"
 	"strconv"
@@ -27,8 +26,6 @@ import (
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-var allPeers = flag.Bool("all-peers", false, "meet every peer of the hostile corpus over each of its transports, in place of a part")
-
 // hostileRunLimit is the time limit of a run on a hostile peer.
 const hostileRunLimit = 5 * time.Minute
 
@@ -51,11 +48,7 @@ func corpusOf[E any](t *testing.T, rows []E, transports func(E) []string) []corp
 			all = append(all, corpus[E]{row, name})
 		}
 	}
-	if *allPeers {
-		return all
-	}
-	// Each is a whole run; no multiple of the transports.
-	return brief.Part(t, all, 3*max(brief.Usual(8), brief.InTurn(4), 2)+1)
+	return brief.Sample(t, all, 17) // no multiple of the transports
 }
 
 // TestHostileServers meets the hostile servers of the corpus over each transport.
@@ -242,7 +235,7 @@ func TestDeathBetweenBytes(t *testing.T) {
 	for bytes := 1; bytes < 600; bytes++ {
 		moments = append(moments, bytes)
 	}
-	for _, bytes := range brief.Part(t, moments, 1+10*max(brief.Usual(8), brief.InTurn(4), 2)) {
+	for _, bytes := range brief.Sample(t, moments, 61) {
 		t.Run(strconv.Itoa(bytes), func(t *testing.T) {
 			hostile.Test(t, func(t *testing.T) (p hostile.Played) {
 				virtual.Test(t, func(t *testing.T) {

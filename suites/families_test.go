@@ -229,7 +229,7 @@ func checksDrawing(t *testing.T, name string) func(choice family.Choice) time.Du
 // on the reference server either.
 func TestSeed(t *testing.T) {
 	brief.WholeRuns(t)
-	for _, over := range brief.Part(t, transports, max(1, brief.Usual(3))) { // a seed does the same over each
+	for _, over := range brief.Part(t, transports, 3) { // a seed does the same over each
 		verdicts := func(seed uint64) (all []string) {
 			inVirtualTime(func(t *testing.T) {
 				run, err := conduct(t.Context(), seed, over, serverOptions())

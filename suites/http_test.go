@@ -59,7 +59,7 @@ func TestReferenceServerIsCleanOverHTTP(t *testing.T) {
 			"sse.server.endpoint-event-uri", "sse.server.message-events", "sse.server.message-json",
 			"sse.server.responses-on-stream", "sse.server.session-isolation", "sse.server.origin-foreign", "sse.server.origin-null",
 		}},
-	}, max(1, brief.OneOf()/8)) {
+	}, 1) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			run := conductHTTP(t, tt.transport, func(o *server.Options) { o.HTTP = tt.options })

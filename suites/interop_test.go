@@ -32,7 +32,7 @@ func TestInterop(t *testing.T) {
 	known := interop.Load(t, findingsFile, *updateFindings)
 	targets.Each(t, "server", serversAtATime, []string{transport.NameStdio, transport.NameHTTP, transport.NameSSE}, func(t *testing.T, name, over string) {
 		var selected []string
-		if strings.HasSuffix(name, "-protected") && brief.InTurn(2) > 0 && !*updateFindings {
+		if strings.HasSuffix(name, "-protected") && !brief.Whole() && !*updateFindings {
 			selected = []string{"auth.*"}
 		}
 		known.Check(t, name+" "+over, selected != nil, runTarget(t, targets, name, over, selected))

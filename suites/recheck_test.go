@@ -37,7 +37,7 @@ func TestRecheckedOffers(t *testing.T) {
 		case testing.Short():
 			over = over[:1]
 		default:
-			over = brief.Part(t, over, max(1, brief.InTurn(2)))
+			over = brief.Sample(t, over, 2)
 		}
 		for _, over := range over {
 			t.Run(over+"/"+tt.fault, inVirtualTime(func(t *testing.T) {

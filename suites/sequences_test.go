@@ -59,7 +59,7 @@ func TestSequencesAccuseNobody(t *testing.T) {
 	for i := range seeds {
 		seeds[i] = uint64(i + 1)
 	}
-	for _, seed := range brief.Part(t, seeds, max(1, brief.Usual(10), brief.InTurn(4))) {
+	for _, seed := range brief.Sample(t, seeds, 8) {
 		for i, over := range transports {
 			odd := oddities[(int(seed)*len(transports)+i)%len(oddities)]
 			if odd.Transports != nil && !slices.Contains(odd.Transports, over) {
@@ -113,7 +113,7 @@ func TestSequencesAtEverySeed(t *testing.T) {
 			}
 		}
 	}
-	for _, one := range brief.Part(t, tries, max(2, brief.Usual(16), brief.InTurn(8))) {
+	for _, one := range brief.Sample(t, tries, 16) {
 		t.Run(fmt.Sprintf("%s/%d", one.fault.ID, one.seed), inVirtualTime(func(t *testing.T) {
 			o := serverOptions()
 			one.fault.Apply(&o)
@@ -146,7 +146,7 @@ func TestSequencesKeep(t *testing.T) {
 			tries = append(tries, try{f, over})
 		}
 	}
-	for _, one := range brief.Part(t, tries, max(1, brief.Usual(16), brief.InTurn(4))) {
+	for _, one := range brief.Sample(t, tries, 8) {
 		t.Run(one.over+"/"+one.fault.ID, inVirtualTime(func(t *testing.T) {
 			o := serverOptions()
 			one.fault.Apply(&o)

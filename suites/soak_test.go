@@ -3,7 +3,6 @@ package suites_test
 import (
 	"bufio"
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"runtime"
@@ -24,8 +23,6 @@ import (
 	suiteclient "github.com/mcpconform/mcpconform/suites/client"
 	clients "github.com/mcpconform/mcpconform/suites/internal/client"
 )
-
-var soak = flag.Int("soak", 0, "how many runs TestSoak makes in this process, and how many thousand messages TestSoakProxy passes on (default: a few)")
 
 // footprint is what this process holds.
 type footprint struct {
@@ -61,8 +58,11 @@ func flat(t *testing.T, before, after footprint) {
 // The memory of the process does not grow.
 func TestSoak(t *testing.T) {
 	brief.WholeRuns(t)
-	rounds := max(*soak, 24)
-	if testing.Short() && *soak == 0 {
+	rounds := 24
+	switch {
+	case brief.Whole():
+		rounds = 1000
+	case testing.Short():
 		rounds = 12
 	}
 	all, err := schema.Catalogue()
@@ -118,11 +118,13 @@ func TestSoak(t *testing.T) {
 	flat(t, before, after)
 }
 
-// TestSoakProxy passes on a message a second, in virtual time: with -soak 86 about those of a
-// day. The record has its bound, and the rest costs nothing.
+// TestSoakProxy passes on a message a second, in virtual time: with -whole those of a day. The record has its bound, and the rest costs nothing.
 func TestSoakProxy(t *testing.T) {
-	messages := max(*soak*1000, 5000)
-	if testing.Short() && *soak == 0 {
+	messages := 5000
+	switch {
+	case brief.Whole():
+		messages = 24 * 60 * 60
+	case testing.Short():
 		messages = 2000
 	}
 	var before, after footprint

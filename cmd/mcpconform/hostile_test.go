@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -145,11 +144,10 @@ var runs = make(map[string]int) // by the name of the test
 
 // thinned returns a function that says of each case whether to leave it out. Under the
 // race detector, with which each run of the command takes seconds, that is five
-// of six; with -count, and with the next MCPCONFORM_PART, the test tries others.
+// of six; with -count, the test tries others.
 func thinned(t *testing.T) (leaveOut func() bool) {
 	t.Helper()
-	n, _ := strconv.Atoi(os.Getenv("MCPCONFORM_PART")) // 0 unless it is set
-	n += runs[t.Name()]
+	n := runs[t.Name()]
 	runs[t.Name()]++
 	return func() bool {
 		n++

@@ -39,13 +39,13 @@ func TestCalmMatrix(t *testing.T) {
 			"which it shows and in a part of the others, and wants no finding. With `-whole` it tries each in all of them, and also wants\n" +
 			"whatever passes on the reference client to pass, but for what the last column names. Faults of clients are in\n" +
 			"`kill-matrix-clients.md`.\n",
-		OneOf: brief.Usual(8), Partial: true,
+		OneOf: 8, Partial: true,
 		Run: func(ctx context.Context, seed uint64, transport string, chosen ...int) (*result.Run, error) {
 			var odd []oddclient.Oddity
 			var scenarios []string // none for all
 			for _, i := range chosen {
 				odd = append(odd, oddities[i])
-				if !calmmatrix.Whole() {
+				if !brief.Whole() {
 					scenarios = append(scenarios, meeting(oddities[i], i+slices.Index(over, transport))...)
 				}
 			}

@@ -23,7 +23,7 @@ import (
 func TestFaultyServers(t *testing.T) {
 	const atOnce = 100 // scenarios, of which a run records all that is judged
 	parts := [][]string{{"faults/*"}}
-	if brief.Usual(4) == 0 {
+	if brief.Each() {
 		var names []string
 		for _, s := range clients.Faulty() {
 			names = append(names, s.Name)
@@ -35,7 +35,7 @@ func TestFaultyServers(t *testing.T) {
 		t.Run(over, func(t *testing.T) {
 			parts := parts
 			if len(parts) > len(transports) { // each fault over one of the transports
-				parts = brief.Part(t, slices.Concat(parts[at:], parts[:at]), max(1, brief.InTurn(len(transports))))
+				parts = brief.Sample(t, slices.Concat(parts[at:], parts[:at]), len(transports))
 			}
 			for _, names := range parts {
 				run := conducted(t, suites.ClientScenarios{Transport: over, Scenarios: names, Launch: func(p client.Endpoint) (transport.Process, error) {

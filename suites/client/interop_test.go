@@ -79,14 +79,14 @@ func inWhole(t *testing.T, targets *interop.Targets, transports []string) map[st
 	}
 	whole := make(map[string]bool)
 	names := slices.Sorted(maps.Keys(keys))
-	part := brief.InTurn(2) > 0 && !*updateFindings
+	part := !brief.Whole() && !*updateFindings
 	if part {
-		names = brief.Part(t, names, 2)
+		names = brief.Sample(t, names, 2)
 	}
 	for _, name := range names {
 		all := keys[name]
 		if part {
-			all = brief.Part(t, all, len(all))
+			all = brief.Sample(t, all, len(all))
 		}
 		for _, key := range all {
 			whole[key] = true
@@ -111,7 +111,7 @@ func someScenarios(t *testing.T) []string {
 		}
 		launches = append(launches, together)
 	}
-	return append(slices.Concat(brief.Part(t, launches, 8)...), client.AuthorizationBaseline)
+	return append(slices.Concat(brief.Sample(t, launches, 8)...), client.AuthorizationBaseline)
 }
 
 // webSocket names WebSocket among the transports of targets.

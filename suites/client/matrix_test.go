@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/proof/brief"
 	"github.com/mcpconform/mcpconform/internal/proof/killmatrix"
 	"github.com/mcpconform/mcpconform/mockserver/mockclient"
 	reference "github.com/mcpconform/mcpconform/reference/client"
@@ -38,7 +37,7 @@ func TestKillMatrix(t *testing.T) {
 			"`mcpconform mock client --fault ID URL` runs a faulty client. Faults of servers are in `kill-matrix.md`. Written by\n" +
 			"`go test ./suites/client -run TestKillMatrix -update`.\n",
 		Scenarios: true,
-		OneOf:     brief.Usual(6),
+		OneOf:     6,
 	}
 	for _, f := range mockclient.Catalogue() {
 		f.Scenario = cmp.Or(f.Scenario, client.Baseline)

@@ -49,7 +49,7 @@ func TestSeed(t *testing.T) {
 			}
 		})
 	}
-	for _, over := range brief.Part(t, []string{transport.NameStdio, transport.NameHTTP, transport.NameSSE}, max(1, brief.Usual(3))) {
+	for _, over := range brief.Part(t, []string{transport.NameStdio, transport.NameHTTP, transport.NameSSE}, 3) {
 		same(over, func(ctx context.Context) (*result.Run, error) { return calmRun(ctx, 7, over, nil, nil) })
 	}
 	for _, f := range slices.DeleteFunc(mockclient.Catalogue(), func(f mockclient.Fault) bool { return !strings.HasPrefix(f.ID, "moments.") }) {
@@ -72,7 +72,7 @@ func TestSequencesKeep(t *testing.T) {
 			tries = append(tries, f)
 		}
 	}
-	for _, f := range brief.Part(t, tries, max(1, brief.Usual(16), brief.InTurn(4))) {
+	for _, f := range brief.Sample(t, tries, 8) {
 		t.Run(f.Transport()+"/"+f.ID, func(t *testing.T) {
 			virtual.Test(t, func(t *testing.T) {
 				run, err := faultyRun(t.Context(), f)

@@ -31,8 +31,6 @@ import (
 var (
 	only = flag.String("oddity", "",
 		"try only the oddities whose id begins with this, or with one of several with commas between them, each alone over each of its transports")
-	whole = flag.Bool("whole", false, "try each oddity alone over each of its transports")
-	seeds = flag.Int("seeds", 0, "make each run with this many seeds; by default a run has one of the first three")
 )
 
 // Oddity is a row of a matrix.
@@ -62,24 +60,20 @@ type Matrix struct {
 	// Reference returns a run over a transport against the peer that the others are compared with. Nil
 	// stands for Run without oddities.
 	Reference func(t *testing.T, over string) *result.Run
-	// OneOf limits the test to one run out of so many. Zero tries each oddity, over all of its
-	// transports only with MCPCONFORM_WHOLE=1: otherwise over one, which is another one with the next
-	// MCPCONFORM_PART. It does not count with -oddity and -whole.
+	// OneOf is of how many runs one is made, unless each oddity is tried: then over one of its transports, or with
+	// -oddity and -whole over each.
 	OneOf int
 	// Limit is how long a run may take. Waits for what never comes run beside each other, so a legal peer costs few.
 	// Zero sets none.
 	Limit time.Duration
-	// Partial says that Run makes only a part of a run, unless [Whole] says otherwise.
+	// Partial says that Run makes only a part of a run, unless [brief.Whole] says otherwise.
 	// Each oddity then has runs of its own over all of its transports, and what was not
 	// tried in them is not compared.
 	Partial bool
 }
 
-// Whole reports whether everything is to be tried with each oddity.
-func Whole() bool { return *whole }
-
 // partial reports whether the runs are not comparable with that of the reference peer.
-func (m *Matrix) partial() bool { return m.Partial && !Whole() }
+func (m *Matrix) partial() bool { return m.Partial && !brief.Whole() }
 
 // attempt is one run of the suites.
 type attempt struct {
@@ -98,12 +92,11 @@ func (m *Matrix) Test(t *testing.T) {
 	if len(attempts) == 0 {
 		t.Fatalf("no oddity begins with %q", *only)
 	}
-	if !separate() && m.OneOf == 0 && brief.Sample() > 0 {
-		first := brief.Part(t, m.transports(), len(m.transports()))[0]
-		attempts = once(attempts, first)
+	if !separate() && brief.Each() {
+		attempts = once(attempts, brief.Sample(t, m.transports(), len(m.transports()))[0])
 	}
 	attempts = seeded(attempts)
-	if !separate() && m.OneOf > 0 {
+	if !separate() {
 		attempts = brief.Part(t, attempts, m.OneOf)
 	}
 	reference := make(map[string]map[string]result.Verdict)
@@ -185,7 +178,7 @@ func (m *Matrix) transports() []string {
 }
 
 // separate reports whether each oddity is tried alone over each of its transports.
-func separate() bool { return *whole || *only != "" }
+func separate() bool { return brief.Whole() || *only != "" }
 
 // alone reports whether an oddity shares no run with others. An oddity that leaves much untried would hide the
 // effects of the others.
@@ -242,18 +235,15 @@ func once(attempts []attempt, first string) []attempt {
 	})
 }
 
-// seeded gives each run a seed, or makes it with as many as the flag says.
+// seeded gives each run one of a few seeds, or makes it with each of them.
 func seeded(runs []attempt) []attempt {
 	const few = 3
 	var all []attempt
 	for i, a := range runs {
-		if *seeds == 0 {
-			a.seed = uint64(i % few)
-			all = append(all, a)
-		}
-		for seed := range *seeds {
-			a.seed = uint64(seed)
-			all = append(all, a)
+		for seed := range uint64(few) {
+			if a.seed = seed; brief.Whole() || seed == uint64(i%few) {
+				all = append(all, a)
+			}
 		}
 	}
 	return all

@@ -153,25 +153,17 @@ func TryForms(t *testing.T, exceptions []Exception, derived []Derived, cheap boo
 			!chosen && exceptionOf(exceptions, d.ID, d.Form).Why != ""
 	})
 	if !chosen {
-		n := formsOneOf()
+		n := 256 // each takes a whole run
 		if cheap {
-			n = max(1, n/8)
+			n = 32
 		}
-		derived = brief.Part(t, derived, n)
+		derived = brief.Sample(t, derived, n)
 	}
 	each(derived, func(d Derived) {
 		t.Run(d.ID+"/"+d.Form, func(t *testing.T) {
 			try(t, func(t *testing.T) { d.try(t, exceptions, chosen) })
 		})
 	})
-}
-
-// formsOneOf says of how many forms one is tried: each takes a run.
-func formsOneOf() int {
-	if n := brief.OneOf(); n > 0 {
-		return 16 * n
-	}
-	return max(1, 8*brief.Sample())
 }
 
 // CheckExceptions wants each exception to be about forms that there are, and no form to have two.

@@ -98,9 +98,9 @@ type Matrix struct {
 	Head      string // beginning of the file
 	Scenarios bool   // has a column for them
 	Faults    []Fault
-	// OneOf limits the whole runs to one fault out of so many. Zero tries all. Some faults can be tried with their
-	// requirement alone selected, which costs little. All of them are tried so if MCPCONFORM_WHOLE is set, as in
-	// .ci/run; else one in six is, and none in short tests.
+	// OneOf is of how many faults one is tried in a whole run, unless each is. Zero tries all. Where the faults can be
+	// tried with their requirement alone selected, which costs little, one of six is tried so, or each, and the whole
+	// runs remain a sample.
 	OneOf int
 }
 
@@ -128,16 +128,10 @@ func (m *Matrix) Test(t *testing.T) {
 	}
 	selected := slices.DeleteFunc(slices.Clone(chosen), func(i int) bool { return m.Faults[i].Selected == nil })
 	if *only == "" && m.OneOf > 0 && !*update {
-		of := m.OneOf
-		if brief.Race {
-			of *= 12 // one or two: what the runs have at the same time is the same in each
-		}
-		chosen = brief.Part(t, chosen, of)
-		switch n := brief.Usual(6); {
-		case testing.Short() || brief.Race:
-			selected = nil
-		case n > 0:
-			selected = brief.Part(t, selected, n)
+		if len(selected) > 0 {
+			chosen, selected = brief.Sample(t, chosen, m.OneOf), brief.Part(t, selected, 6)
+		} else {
+			chosen = brief.Part(t, chosen, m.OneOf)
 		}
 	}
 	written, err := os.ReadFile(m.File)

@@ -36,7 +36,7 @@ func BenchmarkFlood(b *testing.B) {
 // floodLines is how many lines a flood has: enough for work that grows with
 // their square to be noticed, and fewer where the tests are to be brief.
 func floodLines() int {
-	if brief.Usual(10) > 0 {
+	if !brief.Each() {
 		return 10_000
 	}
 	return 100_000
