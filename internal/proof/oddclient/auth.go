@@ -15,11 +15,11 @@ import (
 )
 
 var (
-	ofOverview     = at("basic/authorization", "overview")
-	ofFlow         = at("basic/authorization", "authorization-flow-steps")
-	ofRegistration = at("basic/authorization", "dynamic-client-registration")
-	ofDiscovery    = at("basic/authorization", "authorization-server-location")
-	ofTokenUse     = at("basic/authorization", "token-requirements")
+	ofOverview     = at("basic/authorization#overview")
+	ofFlow         = at("basic/authorization#authorization-flow-steps")
+	ofRegistration = at("basic/authorization#dynamic-client-registration")
+	ofDiscovery    = at("basic/authorization#authorization-server-location")
+	ofTokenUse     = at("basic/authorization#token-requirements")
 )
 
 // asking adds parameters to the authorization request.
@@ -80,7 +80,7 @@ const furtherParameters = "An authorization server ignores parameters that it do
 var authOddities = []Oddity{
 	{
 		ID: "auth.never", Summary: "The client seeks no authorization.", Why: "Authorization is optional.",
-		Source:     at("basic/authorization", "protocol-requirements"),
+		Source:     at("basic/authorization#protocol-requirements"),
 		Transports: overEitherHTTP, Scenarios: []string{"auth/*"}, Untried: []string{"auth.*"},
 		Apply: WithoutAuthorization,
 	},
@@ -142,7 +142,7 @@ var authOddities = []Oddity{
 	{
 		ID: "auth.several-redirects", Summary: "The client registers three redirect URIs, of which it uses one.",
 		Why:    "redirect_uris is a list; the authorization request names one of them.",
-		Source: at("basic/authorization", "open-redirection"), Transports: overEitherHTTP,
+		Source: at("basic/authorization#open-redirection"), Transports: overEitherHTTP,
 		Scenarios: []string{"auth/*"},
 		Apply: Registering(func(d object) {
 			uris, _ := d["redirect_uris"].(list)
@@ -210,7 +210,7 @@ var authOddities = []Oddity{
 		ID:         "auth.openid-first",
 		Summary:    "Before each metadata document of an authorization server, the client asks for that of OpenID Connect.",
 		Why:        "RFC 8414 has to be used; that the client also knows another discovery is not excluded.",
-		Source:     at("basic/authorization", "server-metadata-discovery"),
+		Source:     at("basic/authorization#server-metadata-discovery"),
 		Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
 		Apply: RoundTripping(func(next http.RoundTripper) http.RoundTripper {
 			return RoundTrip(func(r *http.Request) (*http.Response, error) {
@@ -252,7 +252,7 @@ var authOddities = []Oddity{
 	{
 		ID: "auth.refreshes-never", Summary: "A refresh token is not used; the client seeks authorization anew.",
 		Why:    "Refresh tokens are optional to use (OAuth 2.1, section 1.3.2).",
-		Source: at("basic/authorization", "token-theft"), Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
+		Source: at("basic/authorization#token-theft"), Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
 		Apply: RoundTripping(func(next http.RoundTripper) http.RoundTripper {
 			return RoundTrip(func(r *http.Request) (*http.Response, error) {
 				resp, err := next.RoundTrip(r)
@@ -300,7 +300,7 @@ var authOddities = []Oddity{
 		ID:      "auth.redirect-for-each-server",
 		Summary: "The client has a redirect URI for each authorization server, and does not look at iss.",
 		Why:     "OAuth 2.1 (draft 13), section 7.14.2, has distinct redirect URIs as a defence in place of iss.",
-		Source:  at("basic/authorization", "security-considerations"), Transports: overEitherHTTP,
+		Source:  at("basic/authorization#security-considerations"), Transports: overEitherHTTP,
 		Scenarios: []string{"auth/*"}, Untried: []string{"auth.client.iss-compared"},
 		Apply: All(
 			Returned(func(result url.Values) { result.Del("iss") }),
@@ -311,14 +311,14 @@ var authOddities = []Oddity{
 		ID:      "auth.other-port",
 		Summary: "The client waits for the redirect at another loopback port than the one that it has registered.",
 		Why:     "An authorization server lets a loopback redirect URI have any port (OAuth 2.1, section 8.4.2).",
-		Source:  at("basic/authorization", "open-redirection"), Transports: overEitherHTTP,
+		Source:  at("basic/authorization#open-redirection"), Transports: overEitherHTTP,
 		Scenarios: []string{"auth/*"},
 		Apply:     backTo(false, func(uri *url.URL, _ *http.Request) { uri.Host = "127.0.0.1:33499" }),
 	},
 	{
 		ID: "auth.long-state", Summary: "The state has 600 characters, of which some have to be escaped.",
 		Why:    "Nothing limits the length of a state, which may be any printable text (OAuth 2.1, appendix A.5).",
-		Source: at("basic/authorization", "open-redirection"), Transports: overEitherHTTP,
+		Source: at("basic/authorization#open-redirection"), Transports: overEitherHTTP,
 		Scenarios: []string{"auth/*"},
 		Apply: All(
 			Requested(func(query url.Values) { query.Set("state", query.Get("state")+longState) }),
@@ -357,7 +357,7 @@ var authOddities = []Oddity{
 	{
 		ID: "auth.refreshes-early", Summary: "Each token that comes with a refresh token is refreshed before it is used.",
 		Why:    "Nothing says when a client refreshes its token.",
-		Source: at("basic/authorization", "token-theft"), Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
+		Source: at("basic/authorization#token-theft"), Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
 		Apply: AfterTokenRequest(func(next http.RoundTripper, again *http.Request,
 			resp *http.Response) (*http.Response, error) {
 			var answer object
@@ -385,7 +385,7 @@ var authOddities = []Oddity{
 		ID:      "auth.redirect-without-token",
 		Summary: "The client follows a redirect to another origin, without its access token.",
 		Why:     "The token is for the server that was asked; nothing says that a redirect is not followed.",
-		Source:  at("basic/authorization", "token-handling"), Transports: OverHTTP, Scenarios: []string{"auth/*"},
+		Source:  at("basic/authorization#token-handling"), Transports: OverHTTP, Scenarios: []string{"auth/*"},
 		Apply: func(c *client.Standalone) { Following(c, false) },
 	},
 }

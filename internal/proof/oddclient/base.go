@@ -16,11 +16,11 @@ import (
 )
 
 var (
-	ofRequests      = at("basic/index", "requests")
-	ofResponses     = at("basic/index", "responses")
-	ofNotifications = at("basic/index", "notifications")
-	ofMessages      = at("basic/index", "messages")
-	ofMeta          = at("basic/index", "meta")
+	ofRequests      = at("basic/index#requests")
+	ofResponses     = at("basic/index#responses")
+	ofNotifications = at("basic/index#notifications")
+	ofMessages      = at("basic/index#messages")
+	ofMeta          = at("basic/index#meta")
 )
 
 // numbering chooses the ids of requests.
@@ -143,7 +143,7 @@ var messageOddities = []Oddity{
 	{
 		ID: "messages.lines", Summary: "Each body is indented over several lines.", Transports: overEitherHTTP,
 		Why:    "Newlines delimit messages over stdio alone; over HTTP a body is one message.",
-		Source: at("basic/transports", "sending-messages-to-the-server"),
+		Source: at("basic/transports#sending-messages-to-the-server"),
 		Apply:  spelled(Anything, spelling{blank: "\r\n  "}),
 	},
 	{
@@ -206,7 +206,7 @@ var messageOddities = []Oddity{
 		ID:      "notifications.unknown",
 		Summary: "The client sends a notification that the schema does not have, for an experimental capability that both sides may have.",
 		Why:     "experimental describes support for non-standard features, and a receiver ignores notifications that it does not know.",
-		Source:  at("basic/lifecycle", "capability-negotiation"),
+		Source:  at("basic/lifecycle#capability-negotiation"),
 		Apply: Changing(func(o *client.Options) {
 			o.Capabilities["experimental"] = object{"com.example/heartbeat": object{"every": 5}}
 		}),
@@ -290,7 +290,7 @@ var metaOddities = []Oddity{
 	},
 	{
 		ID: "meta.in-items", Summary: "Roots and the content of sampled messages have _meta of their own.",
-		Why: "The definitions of Root and of content blocks have _meta.", Source: at("schema", "root"),
+		Why: "The definitions of Root and of content blocks have _meta.", Source: at("schema#root"),
 		Scenarios: []string{Sampling, RootsSeen},
 		Apply: All(Amending("roots/list", func(r object) {
 			roots, _ := r["roots"].(list)
@@ -333,7 +333,7 @@ var answerOddities = []Oddity{
 	},
 	{
 		ID: "errors.data", Summary: "Errors have data: an object, a list, a text, a number or null.",
-		Why: "data is optional and its value is defined by the sender.", Source: at("schema", "jsonrpcerror"),
+		Why: "data is optional and its value is defined by the sender.", Source: at("schema#jsonrpcerror"),
 		Scenarios: []string{Requests, "hostile/envelopes", Sampling},
 		Apply: Editing(Refusals, func(m object) {
 			kinds := list{object{"cause": list{}}, list{1}, "text", 7, nil, false}
@@ -359,7 +359,7 @@ var answerOddities = []Oddity{
 	},
 	{
 		ID: "answers.late", Summary: "Answers that are not to a ping take half a second.",
-		Why: "Only a ping has to be answered promptly.", Source: at("basic/utilities/ping", "behavior-requirements"),
+		Why: "Only a ping has to be answered promptly.", Source: at("basic/utilities/ping#behavior-requirements"),
 		Scenarios: []string{Sampling, Elicitation, RootsSeen, "acts/elicitation", "acts/roots", "acts/sampling",
 			"acts/root-folder"},
 		Untried: []string{"sampling.security.validate-content"}, // the client does not wait until all is asked

@@ -44,19 +44,19 @@ var familyOddities = []Oddity{
 	},
 	{
 		ID: "streams.resumed-once", Summary: "A stream that is cut a second time is not resumed any more.",
-		Why: "A client resumes if it wishes to.", Source: at("basic/transports", "resumability-and-redelivery"),
+		Why: "A client resumes if it wishes to.", Source: at("basic/transports#resumability-and-redelivery"),
 		Transports: OverHTTP, Scenarios: []string{CutStream}, Untried: []string{"http.disconnect.survived"},
 		Apply: resumingAtMost(1),
 	},
 	{
 		ID: "streams.resumed-twice", Summary: "A stream that is cut a third time is not resumed any more.",
-		Why: "A client resumes if it wishes to.", Source: at("basic/transports", "resumability-and-redelivery"),
+		Why: "A client resumes if it wishes to.", Source: at("basic/transports#resumability-and-redelivery"),
 		Transports: OverHTTP, Scenarios: []string{CutStream}, Untried: []string{"http.disconnect.survived"},
 		Apply: resumingAtMost(2),
 	},
 	{
 		ID: "tools.plain-only", Summary: "Tools whose schemas the client does not understand are not called.",
-		Why: "A client calls the tools that it likes.", Source: at("server/tools", "calling-tools"),
+		Why: "A client calls the tools that it likes.", Source: at("server/tools#calling-tools"),
 		Scenarios: []string{"lists/schemas"},
 		Apply: Instead(func(m *wire.Message) bool {
 			name, _ := wire.At(m.Params, "name").(string)
@@ -93,7 +93,7 @@ var familyOddities = []Oddity{
 	},
 	{
 		ID: "streams.left-cut", Summary: "No stream is resumed, neither one of an answer nor a listening one.",
-		Why: "A client resumes if it wishes to.", Source: at("basic/transports", "resumability-and-redelivery"),
+		Why: "A client resumes if it wishes to.", Source: at("basic/transports#resumability-and-redelivery"),
 		Transports: OverHTTP,
 		Scenarios:  []string{CutStream, ListeningStream, "http/broken-end"},
 		Untried:    []string{"http.client.*", "http.disconnect.survived"},
@@ -110,7 +110,7 @@ var familyOddities = []Oddity{
 		ID:         "streams.resumed-after-answers",
 		Summary:    "A stream that breaks off behind its answer is resumed all the same.",
 		Why:        "A server may send more; a client that resumes names the last event that it received.",
-		Source:     at("basic/transports", "resumability-and-redelivery"),
+		Source:     at("basic/transports#resumability-and-redelivery"),
 		Transports: OverHTTP, Scenarios: []string{"http/broken-end"},
 		Apply: onHTTP(func(ctx context.Context, conn *transport.HTTPConn) {
 			for _, e := range slices.Backward(conn.Log().Events()) {
@@ -126,7 +126,7 @@ var familyOddities = []Oddity{
 	},
 	{
 		ID: "names.from-elsewhere", Summary: "A tool, a prompt and a resource are used that no list shows.",
-		Why: "Names and URIs may come from links, templates and users.", Source: at("server/tools", "calling-tools"),
+		Why: "Names and URIs may come from links, templates and users.", Source: at("server/tools#calling-tools"),
 		Scenarios: []string{"lists/tool-names", "lists/prompt-names", "lists/uris"},
 		Apply: All(
 			Further("tools", func(ctx context.Context, s *client.Session) {
@@ -145,7 +145,7 @@ var familyOddities = []Oddity{
 		ID:      "resources.uri-normalised",
 		Summary: "A resource is read by its URI with scheme and host in small letters, and without default port and dots.",
 		Why:     "RFC 3986, by which resources are identified, calls such URIs equivalent.",
-		Source:  at("server/resources", "common-uri-schemes"), Scenarios: []string{"lists/uris"},
+		Source:  at("server/resources#common-uri-schemes"), Scenarios: []string{"lists/uris"},
 		Apply: Renaming("resources/read", "uri", func(uri string) string {
 			u, err := url.Parse(uri)
 			if err != nil || u.Opaque != "" {
@@ -164,7 +164,7 @@ var familyOddities = []Oddity{
 	{
 		ID:      "names.plain-only",
 		Summary: "Tools and prompts whose names are unusual are not used, nor are resources whose URIs are.",
-		Why:     "A client uses what it likes.", Source: at("server/tools", "calling-tools"),
+		Why:     "A client uses what it likes.", Source: at("server/tools#calling-tools"),
 		Scenarios: []string{"lists/tool-names", "lists/prompt-names", "lists/uris"},
 		Apply: Instead(func(m *wire.Message) bool {
 			name, _ := wire.At(m.Params, "name").(string)

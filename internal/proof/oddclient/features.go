@@ -18,15 +18,15 @@ import (
 )
 
 var (
-	ofPing         = at("basic/utilities/ping", "behavior-requirements")
-	ofTokens       = at("basic/utilities/progress", "progress-flow")
-	ofCancellation = at("basic/utilities/cancellation", "behavior-requirements")
-	ofPagination   = at("server/utilities/pagination", "request-format")
-	ofRoots        = at("client/roots", "listing-roots")
-	ofRoot         = at("client/roots", "root")
-	ofForms        = at("client/elicitation", "response-actions")
-	ofSampling     = at("client/sampling", "creating-messages")
-	ofRefusals     = at("client/sampling", "error-handling")
+	ofPing         = at("basic/utilities/ping#behavior-requirements")
+	ofTokens       = at("basic/utilities/progress#progress-flow")
+	ofCancellation = at("basic/utilities/cancellation#behavior-requirements")
+	ofPagination   = at("server/utilities/pagination#request-format")
+	ofRoots        = at("client/roots#listing-roots")
+	ofRoot         = at("client/roots#root")
+	ofForms        = at("client/elicitation#response-actions")
+	ofSampling     = at("client/sampling#creating-messages")
+	ofRefusals     = at("client/sampling#error-handling")
 )
 
 // tokens asks for the progress of every request.
@@ -104,7 +104,7 @@ var utilityOddities = []Oddity{
 	{
 		ID: "ping.often", Summary: "A ping stands before each other request.",
 		Why:    "Either side may ping; only excess should be avoided, which the text does not measure.",
-		Source: at("basic/utilities/ping", "implementation-considerations"),
+		Source: at("basic/utilities/ping#implementation-considerations"),
 		Apply: func(c *client.Standalone) {
 			n := 0
 			Sending(Calls("tools/call", "resources/read", "prompts/get"),
@@ -124,7 +124,7 @@ var utilityOddities = []Oddity{
 	{
 		ID: "requests.together", Summary: "Five tool calls are under way at the same time.",
 		Why:    "Requests do not have to wait for each other.",
-		Source: at("basic/lifecycle", "operation"),
+		Source: at("basic/lifecycle#operation"),
 		Apply: Further("tools", func(ctx context.Context, s *client.Session) {
 			Together(ctx, s, "tools/call", SlowCall(0.3, nil), SlowCall(0.2, nil), SlowCall(0.1, nil), SlowCall(0, nil),
 				object{"name": "echo", "arguments": object{"text": "x"}})
@@ -132,7 +132,7 @@ var utilityOddities = []Oddity{
 	},
 	{
 		ID: "requests.mixed-together", Summary: "A list, a read, a prompt and a ping are under way while a tool works.",
-		Why: "Requests do not have to wait for each other.", Source: at("basic/lifecycle", "operation"),
+		Why: "Requests do not have to wait for each other.", Source: at("basic/lifecycle#operation"),
 		Apply: Further("tools", func(ctx context.Context, s *client.Session) {
 			slow, err := s.Start(ctx, "tools/call", SlowCall(0.3, nil))
 			if err != nil {
@@ -189,7 +189,7 @@ var utilityOddities = []Oddity{
 		ID:        "progress.of-the-client",
 		Summary:   "The client reports progress of what the server asks for, in fractions, and does so without a total.",
 		Why:       "Either side may send progress for a token that it was given; total is optional.",
-		Source:    at("basic/utilities/progress", "behavior-requirements"),
+		Source:    at("basic/utilities/progress#behavior-requirements"),
 		Scenarios: []string{Sampling, Elicitation},
 		Apply:     All(Obedient, reporting(0.1, 0.5, 1)),
 	},
@@ -197,7 +197,7 @@ var utilityOddities = []Oddity{
 		ID:        "progress.of-two-answers",
 		Summary:   "Two lists are asked for at once, and the client reports progress of all that the server asks for meanwhile.",
 		Why:       "Requests do not have to wait for each other, and the tokens of two that are active differ.",
-		Source:    at("basic/utilities/progress", "progress-flow"),
+		Source:    at("basic/utilities/progress#progress-flow"),
 		Scenarios: []string{Sampling, Elicitation},
 		Apply: All(Obedient, reporting(0.1, 0.5, 1),
 			Delaying(time.Second/10, "sampling/createMessage", "elicitation/create"),
@@ -221,7 +221,7 @@ var utilityOddities = []Oddity{
 	{
 		ID: "cancellation.of-lists", Summary: "Lists and pings are cancelled while they are under way.",
 		Why:    "Every request but initialize may be cancelled.",
-		Source: at("basic/utilities/cancellation", "behavior-requirements"),
+		Source: at("basic/utilities/cancellation#behavior-requirements"),
 		Apply: Doing(func(ctx context.Context, s *client.Session) {
 			methods := []string{"ping"}
 			if s.Capability("tools") {
@@ -238,7 +238,7 @@ var utilityOddities = []Oddity{
 	{
 		ID: "cancellation.twice", Summary: "A tool call is cancelled twice, at once.",
 		Why:    "The second cancellation refers to a request that the client still believes to be in progress: nothing has come for it.",
-		Source: at("basic/utilities/cancellation", "timing-considerations"),
+		Source: at("basic/utilities/cancellation#timing-considerations"),
 		Apply: Further("tools", func(ctx context.Context, s *client.Session) {
 			if p, err := s.Start(ctx, "tools/call", SlowCall(2, nil)); err == nil {
 				for range 2 {
@@ -252,13 +252,13 @@ var utilityOddities = []Oddity{
 		ID:      "cancellation.crosses",
 		Summary: "The cancellation of a request leaves at the moment when the answer arrives.",
 		Why:     "A cancellation may arrive after the answer has been sent; both sides handle that.",
-		Source:  at("basic/utilities/cancellation", "timing-considerations"),
+		Source:  at("basic/utilities/cancellation#timing-considerations"),
 		Apply:   cancelling(3, 0, func(id wire.ID) object { return object{"requestId": requestID(id)} }),
 	},
 	{
 		ID: "cancellation.obeyed", Summary: "A request that the server has cancelled gets no answer.",
 		Why:       "The receiver should not send a response for the cancelled request.",
-		Source:    at("basic/utilities/cancellation", "behavior-requirements"),
+		Source:    at("basic/utilities/cancellation#behavior-requirements"),
 		Scenarios: []string{Sampling, Elicitation, RootsSeen},
 		Apply: All(Obedient, Delaying(20*time.Millisecond, "sampling/createMessage", "elicitation/create",
 			"roots/list")),
@@ -266,7 +266,7 @@ var utilityOddities = []Oddity{
 	{
 		ID: "cancellation.refused", Summary: "A request that the server has cancelled is answered with an error.",
 		Why:       "The receiver may ignore a cancellation if the request cannot be cancelled or has been processed.",
-		Source:    at("basic/utilities/cancellation", "behavior-requirements"),
+		Source:    at("basic/utilities/cancellation#behavior-requirements"),
 		Scenarios: []string{RootsSeen, Sampling, Elicitation},
 		Apply: Editing(Replies("roots-cancelled"),
 			func(m object) { delete(m, "result"); m["error"] = object{"code": -32603, "message": "Interrupted"} }),
@@ -309,7 +309,7 @@ var useOddities = []Oddity{
 		ID:      "lists.never",
 		Summary: "Tools, resources and prompts are used by names that the client knows, and never listed.",
 		Why:     "Lists are for discovery; nothing ties a use to a list before.",
-		Source:  at("server/tools", "calling-tools"), Untried: nothingUsed,
+		Source:  at("server/tools#calling-tools"), Untried: nothingUsed,
 		Scenarios: []string{Requests, "lists/pages", "lists/virtual-files", Sampling},
 		Apply: using(func(ctx context.Context, s *client.Session, call client.Call) error {
 			for _, step := range []struct {
@@ -332,7 +332,7 @@ var useOddities = []Oddity{
 	},
 	{
 		ID: "lists.only", Summary: "The client lists tools, resources and prompts, and uses none of them.",
-		Why: optionalUse, Source: at("server/tools", "user-interaction-model"),
+		Why: optionalUse, Source: at("server/tools#user-interaction-model"),
 		Scenarios: []string{Requests, "lists/pages", "lists/whole", "time/silent-tool"}, Untried: nothingUsed,
 		Apply: using(func(ctx context.Context, s *client.Session, call client.Call) error {
 			for _, list := range []string{"tools", "resources", "prompts"} {
@@ -348,7 +348,7 @@ var useOddities = []Oddity{
 	{
 		ID:      "lists.nothing-to-do",
 		Summary: "The client ends with status 1 if the list of tools is empty: it has no work then.",
-		Why:     "No page says what the exit status of a client means.", Source: at("basic/lifecycle", "shutdown"),
+		Why:     "No page says what the exit status of a client means.", Source: at("basic/lifecycle#shutdown"),
 		Scenarios: []string{"content/empty"}, Untried: nothingUsed,
 		Apply: using(func(ctx context.Context, s *client.Session, call client.Call) error {
 			if !s.Capability("tools") {
@@ -367,7 +367,7 @@ var useOddities = []Oddity{
 	},
 	{
 		ID: "lists.twice", Summary: "Each list is requested twice.", Why: anyUse,
-		Source: at("server/tools", "listing-tools"), Scenarios: []string{"lists/changed", "lists/pages"},
+		Source: at("server/tools#listing-tools"), Scenarios: []string{"lists/changed", "lists/pages"},
 		Apply: Doing(func(ctx context.Context, s *client.Session) {
 			for _, list := range []string{"tools", "resources", "prompts"} {
 				if s.Capability(list) {
@@ -379,7 +379,7 @@ var useOddities = []Oddity{
 	{
 		ID:      "lists.first-page-later",
 		Summary: "The client reads the list of tools to its end, and later requests its first page, as a sign of life.",
-		Why:     anyUse, Source: at("server/tools", "listing-tools"),
+		Why:     anyUse, Source: at("server/tools#listing-tools"),
 		Scenarios: []string{"lists/changed", "lists/pages"}, Untried: nothingUsed,
 		Apply: using(func(ctx context.Context, s *client.Session, call client.Call) error {
 			if !s.Capability("tools") {
@@ -407,7 +407,7 @@ var useOddities = []Oddity{
 	{
 		ID:      "lists.first-page-besides",
 		Summary: "Changed lists are read again to their end; later the first page of tools is read, as a sign of life.",
-		Why:     anyUse, Source: at("server/tools", "listing-tools"), Scenarios: []string{"lists/changed"},
+		Why:     anyUse, Source: at("server/tools#listing-tools"), Scenarios: []string{"lists/changed"},
 		Apply: Further("tools", func(ctx context.Context, s *client.Session) {
 			_, _ = s.Call(ctx, "tools/list", nil)
 			_, _ = s.Call(ctx, "ping", nil)
@@ -417,7 +417,7 @@ var useOddities = []Oddity{
 	{
 		ID: "lists.stale", Summary: "The client does not list again what the server has announced as changed.",
 		Why:       "The announcement binds the server; a client may ask again when it needs the list.",
-		Source:    at("server/tools", "list-changed-notification"),
+		Source:    at("server/tools#list-changed-notification"),
 		Scenarios: []string{"lists/changed"}, Untried: nothingUsed,
 		Apply: using(func(ctx context.Context, s *client.Session, call client.Call) error {
 			if !s.Capability("tools") {
@@ -471,7 +471,7 @@ var useOddities = []Oddity{
 	{
 		ID: "pages.again", Summary: "A page is requested twice with the same cursor.",
 		Why:       "A cursor represents a position; nothing says that it is good for one use.",
-		Source:    at("server/utilities/pagination", "pagination-model"),
+		Source:    at("server/utilities/pagination#pagination-model"),
 		Scenarios: []string{"lists/pages", "lists/endless"},
 		Apply: Doing(func(ctx context.Context, s *client.Session) {
 			if !s.Capability("tools") {
@@ -511,7 +511,7 @@ var useOddities = []Oddity{
 	},
 	{
 		ID: "tools.no-arguments", Summary: "Tools that need no arguments are called without the member.",
-		Why: "arguments is optional.", Source: at("schema", "calltoolrequest"),
+		Why: "arguments is optional.", Source: at("schema#calltoolrequest"),
 		Apply: Params("tools/call", func(p object) {
 			if arguments, ok := p["arguments"].(object); ok && len(arguments) == 0 {
 				delete(p, "arguments")
@@ -520,7 +520,7 @@ var useOddities = []Oddity{
 	},
 	{
 		ID: "tools.unknown", Summary: "A tool is called that the server does not have.",
-		Why: "The server refuses it; the text forbids nobody to ask.", Source: at("server/tools", "error-handling"),
+		Why: "The server refuses it; the text forbids nobody to ask.", Source: at("server/tools#error-handling"),
 		Apply: Further("tools", func(ctx context.Context, s *client.Session) {
 			_, _ = s.Call(ctx, "tools/call", object{"name": "no_such_tool", "arguments": object{}})
 		}),
@@ -528,7 +528,7 @@ var useOddities = []Oddity{
 	{
 		ID: "tools.odd-arguments", Summary: "A tool is called with arguments that do not fit its schema.",
 		Why:    "The server validates the inputs of tools; what a model produces may not fit.",
-		Source: at("server/tools", "security-considerations"),
+		Source: at("server/tools#security-considerations"),
 		Apply: Further("tools", func(ctx context.Context, s *client.Session) {
 			_, _ = s.Call(ctx, "tools/call", object{"name": "sum",
 				"arguments": object{"a": "one", "b": list{}, "c": nil}})
@@ -536,7 +536,7 @@ var useOddities = []Oddity{
 	},
 	{
 		ID: "resources.unlisted", Summary: "A resource is read that no list has shown.",
-		Why: "Links and templates lead to resources that are not listed.", Source: at("server/tools", "resource-links"),
+		Why: "Links and templates lead to resources that are not listed.", Source: at("server/tools#resource-links"),
 		Apply: Further("resources", func(ctx context.Context, s *client.Session) {
 			_, _ = s.Call(ctx, "resources/read", object{"uri": "test://template/41/data"})
 			_, _ = s.Call(ctx, "resources/read", object{"uri": "test://nowhere/at-all"})
@@ -545,7 +545,7 @@ var useOddities = []Oddity{
 	{
 		ID: "resources.subscribes-twice", Summary: "A resource is subscribed to twice and never left.",
 		Why:    "No page forbids a second subscription or requires an end.",
-		Source: at("server/resources", "subscriptions"),
+		Source: at("server/resources#subscriptions"),
 		Apply: Further("resources.subscribe", func(ctx context.Context, s *client.Session) {
 			for range 2 {
 				_, _ = s.Call(ctx, "resources/subscribe", object{"uri": "test://static-text"})
@@ -554,7 +554,7 @@ var useOddities = []Oddity{
 	},
 	{
 		ID: "resources.subscribes-again", Summary: "A resource is subscribed to, left, and subscribed to again.",
-		Why: anyUse, Source: at("server/resources", "subscriptions"),
+		Why: anyUse, Source: at("server/resources#subscriptions"),
 		Apply: Further("resources.subscribe", func(ctx context.Context, s *client.Session) {
 			for range 2 {
 				_, _ = s.Call(ctx, "resources/subscribe", object{"uri": "test://static-text"})
@@ -564,7 +564,7 @@ var useOddities = []Oddity{
 	},
 	{
 		ID: "prompts.more-arguments", Summary: "A prompt gets an argument that it does not list, and an empty one.",
-		Why: "arguments maps any names to strings.", Source: at("schema", "getpromptrequest"),
+		Why: "arguments maps any names to strings.", Source: at("schema#getpromptrequest"),
 		Apply: Further("prompts", func(ctx context.Context, s *client.Session) {
 			_, _ = s.Call(ctx, "prompts/get", object{"name": "test_simple_prompt",
 				"arguments": object{"com.example.tone": "warm", "": ""}})
@@ -573,7 +573,7 @@ var useOddities = []Oddity{
 	{
 		ID: "completion.letter-by-letter", Summary: "Completions are requested for each letter, several at a time.",
 		Why:    "Rapid requests should be debounced, but the text gives no rate.",
-		Source: at("server/utilities/completion", "requesting-completions"),
+		Source: at("server/utilities/completion#requesting-completions"),
 		Apply: Further("completions", func(ctx context.Context, s *client.Session) {
 			var all []any
 			for i := range 4 {
@@ -587,7 +587,7 @@ var useOddities = []Oddity{
 		ID:      "completion.with-context",
 		Summary: "Completions come with the arguments so far, and for the template of a resource.",
 		Why:     "context.arguments holds what was resolved before; ref/resource names a template.",
-		Source:  at("server/utilities/completion", "reference-types"),
+		Source:  at("server/utilities/completion#reference-types"),
 		Apply: Further("completions", func(ctx context.Context, s *client.Session) {
 			_, _ = s.Call(ctx, "completion/complete", object{
 				"ref": object{"type": "ref/prompt", "name": "travel"}, "argument": object{"name": "city", "value": "P"},
@@ -602,7 +602,7 @@ var useOddities = []Oddity{
 	},
 	{
 		ID: "logging.all-levels", Summary: "Each of the eight levels is set in turn, and the last one twice.",
-		Why: "Clients may set the level, at any time.", Source: at("server/utilities/logging", "setting-log-level"),
+		Why: "Clients may set the level, at any time.", Source: at("server/utilities/logging#setting-log-level"),
 		Apply: Further("logging", func(ctx context.Context, s *client.Session) {
 			for _, level := range []string{"debug", "info", "notice", "warning", "error", "critical", "alert",
 				"emergency", "emergency"} {
@@ -648,7 +648,7 @@ var samplingOddities = []Oddity{
 	{
 		ID: "sampling.rejects-in-turn", Summary: "Every second sampling request is refused.",
 		Why:    "The user decides on each request anew.",
-		Source: at("client/sampling", "user-interaction-model"), Scenarios: []string{Sampling, "acts/sampling"},
+		Source: at("client/sampling#user-interaction-model"), Scenarios: []string{Sampling, "acts/sampling"},
 		Untried: unsampled,
 		Apply: All(untold("sampling"), Changing(func(o *client.Options) {
 			serve, asked := o.Answers["sampling/createMessage"], 0
@@ -666,7 +666,7 @@ var samplingOddities = []Oddity{
 	{
 		ID: "sampling.text-only", Summary: "Sampling requests with images are refused.",
 		Why:    "The client selects the model, and not every model can see.",
-		Source: at("client/sampling", "model-hints"), Scenarios: []string{Sampling}, Untried: unsampled,
+		Source: at("client/sampling#model-hints"), Scenarios: []string{Sampling}, Untried: unsampled,
 		Apply: Handling("sampling/createMessage",
 			func(ctx context.Context, params any, serve client.Answer) (any, *wire.Error) {
 				messages, _ := wire.At(params, "messages").(list)
@@ -681,7 +681,7 @@ var samplingOddities = []Oddity{
 	{
 		ID: "sampling.image", Summary: "The generated message is an image.",
 		Why:    "A sampled message holds text, an image or audio.",
-		Source: at("client/sampling", "messages"), Scenarios: []string{Sampling, "acts/sampling"},
+		Source: at("client/sampling#messages"), Scenarios: []string{Sampling, "acts/sampling"},
 		Untried: []string{"sampling.max-tokens.limit"},
 		Apply: sampled(func(r object) {
 			r["content"] = object{"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png",
@@ -691,7 +691,7 @@ var samplingOddities = []Oddity{
 	{
 		ID: "sampling.audio", Summary: "The generated message is audio.",
 		Why:    "A sampled message holds text, an image or audio.",
-		Source: at("client/sampling", "messages"), Scenarios: []string{Sampling},
+		Source: at("client/sampling#messages"), Scenarios: []string{Sampling},
 		Untried: []string{"sampling.max-tokens.limit"},
 		Apply: sampled(func(r object) {
 			r["content"] = object{"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav"}
@@ -699,13 +699,13 @@ var samplingOddities = []Oddity{
 	},
 	{
 		ID: "sampling.no-stop-reason", Summary: "The result has no stopReason.", Why: "stopReason is optional.",
-		Source:    at("schema", "createmessageresult"),
+		Source:    at("schema#createmessageresult"),
 		Scenarios: []string{Sampling}, Apply: sampled(func(r object) { delete(r, "stopReason") }),
 	},
 	{
 		ID: "sampling.own-stop-reason", Summary: "stopReason is a word of the provider's own.",
 		Why:    "stopReason is one of three words or any string.",
-		Source: at("schema", "createmessageresult"), Scenarios: []string{Sampling}, Apply: sampled(func(r object) {
+		Source: at("schema#createmessageresult"), Scenarios: []string{Sampling}, Apply: sampled(func(r object) {
 			r["stopReason"] = "content_filter"
 		}),
 	},
@@ -717,14 +717,14 @@ var samplingOddities = []Oddity{
 	{
 		ID:      "sampling.other-model",
 		Summary: "The model is not one of the hints, and its name has slashes, blanks and a colon.",
-		Why:     "Hints are advisory; clients make the final selection.", Source: at("client/sampling", "model-hints"),
+		Why:     "Hints are advisory; clients make the final selection.", Source: at("client/sampling#model-hints"),
 		Scenarios: []string{Sampling},
 		Apply:     sampled(func(r object) { r["model"] = "org/Größtes Modell:7b (local)" }),
 	},
 	{
 		ID: "sampling.person", Summary: "A person takes half a minute for each sampling request.",
 		Why:    "A human in the loop reviews requests; no time is given.",
-		Source: at("client/sampling", "user-interaction-model"), Scenarios: []string{Sampling, "acts/sampling"},
+		Source: at("client/sampling#user-interaction-model"), Scenarios: []string{Sampling, "acts/sampling"},
 		Untried: append([]string{"base.error.method-not-found", "elicitation.*", "roots.*"}, unsampled...),
 		Apply:   Delaying(30*time.Second, "sampling/createMessage"),
 	},
@@ -732,7 +732,7 @@ var samplingOddities = []Oddity{
 		ID:        "sampling.limited",
 		Summary:   "A sampling request that comes within a second of the last is refused with -32000, before the user sees it.",
 		Why:       "Clients should limit the rate, and no code is named for that.",
-		Source:    at("client/sampling", "security-considerations"),
+		Source:    at("client/sampling#security-considerations"),
 		Scenarios: []string{Sampling, "acts/sampling"},
 		Untried:   append([]string{"base.error.method-not-found"}, unsampled...),
 		Apply:     limiting("sampling/createMessage"),
@@ -741,7 +741,7 @@ var samplingOddities = []Oddity{
 		ID:        "sampling.limited-in-all",
 		Summary:   "From the tenth on, sampling requests of a session are refused with -32602.",
 		Why:       "Clients should limit the rate, and no code is named for that.",
-		Source:    at("client/sampling", "security-considerations"),
+		Source:    at("client/sampling#security-considerations"),
 		Scenarios: []string{Sampling, Sequences}, Untried: unsampled,
 		Apply: fromTenth("sampling/createMessage", func(context.Context) (any, *wire.Error) {
 			return nil, &wire.Error{Code: -32602, Message: "Too many requests"}
@@ -815,7 +815,7 @@ var elicitationOddities = []Oddity{
 		ID:        "user.untold",
 		Summary:   "The client accepts every request of the server and never changes its roots, whatever a user is said to do.",
 		Why:       "The text leaves user interaction to the client; what a test says of users binds nobody.",
-		Source:    at("client/elicitation", "user-interaction-model"),
+		Source:    at("client/elicitation#user-interaction-model"),
 		Scenarios: []string{"acts/elicitation", "acts/sampling", "acts/roots", "acts/root-folder"},
 		Untried: []string{"elicitation.action.*", "elicitation.content.only-with-accept",
 			"sampling.error.user-rejected", "roots.*"},
@@ -873,7 +873,7 @@ var elicitationOddities = []Oddity{
 	{
 		ID: "elicitation.fractions", Summary: "Integers in a form are written as 3.0.",
 		Why:    "3.0 is an integer in JSON Schema.",
-		Source: at("client/elicitation", "supported-schema-types"), Scenarios: []string{Elicitation},
+		Source: at("client/elicitation#supported-schema-types"), Scenarios: []string{Elicitation},
 		Apply: spelled(func(m *wire.Message) bool {
 			return m.Kind == wire.Result && wire.At(m.Result, "action") != nil
 		}, spelling{number: func(n json.Number) string {
@@ -886,7 +886,7 @@ var elicitationOddities = []Oddity{
 	{
 		ID: "elicitation.person", Summary: "A person takes half a minute for each form.",
 		Why:       "A human fills in the form; no time is given.",
-		Source:    at("client/elicitation", "user-interaction-model"),
+		Source:    at("client/elicitation#user-interaction-model"),
 		Scenarios: []string{Elicitation, "acts/elicitation"},
 		Untried:   append([]string{"sampling.*", "roots.*", "base.error.method-not-found"}, unfilled...),
 		Apply:     Delaying(30*time.Second, "elicitation/create"),
@@ -895,14 +895,14 @@ var elicitationOddities = []Oddity{
 		ID:        "elicitation.limited",
 		Summary:   "A form that comes within a second of the last is refused with -32000, before the user sees it.",
 		Why:       "Clients should limit the rate, and no code is named for that.",
-		Source:    at("client/elicitation", "security-considerations"),
+		Source:    at("client/elicitation#security-considerations"),
 		Scenarios: []string{Elicitation, "acts/elicitation"},
 		Untried:   append([]string{"base.error.method-not-found"}, unfilled...),
 		Apply:     limiting("elicitation/create"),
 	},
 	{
 		ID: "elicitation.user-leaves", Summary: "From the tenth on, forms of a session get no answer.",
-		Why: "A human fills in the form, and may leave.", Source: at("client/elicitation", "user-interaction-model"),
+		Why: "A human fills in the form, and may leave.", Source: at("client/elicitation#user-interaction-model"),
 		Scenarios: []string{Elicitation, Sequences}, Untried: unfilled,
 		Apply: fromTenth("elicitation/create", func(ctx context.Context) (any, *wire.Error) {
 			<-ctx.Done()
@@ -946,7 +946,7 @@ var rootOddities = []Oddity{
 	},
 	{
 		ID: "roots.unannounced", Summary: "Each list of roots differs from the last, and listChanged is not declared.",
-		Why: "Clients that support listChanged announce changes.", Source: at("client/roots", "root-list-changes"),
+		Why: "Clients that support listChanged announce changes.", Source: at("client/roots#root-list-changes"),
 		Scenarios: []string{RootsSeen, Sequences}, Untried: unchanged,
 		Apply: All(
 			listingRoots(func(n int) list { return list{root(fmt.Sprintf("file:///srv/project-%d", n))} }),
@@ -995,7 +995,7 @@ var rootOddities = []Oddity{
 		ID:        "roots.announced-often",
 		Summary:   "Ten announcements of changed roots come in a row, although the list is the same.",
 		Why:       "A change has to be announced; an announcement more is not forbidden, and a change may be undone.",
-		Source:    at("client/roots", "root-list-changes"),
+		Source:    at("client/roots#root-list-changes"),
 		Scenarios: []string{RootsSeen, "acts/roots"},
 		Apply: Doing(func(ctx context.Context, s *client.Session) {
 			if _, declared := s.Options.Capabilities["roots"]; declared {
@@ -1008,14 +1008,14 @@ var rootOddities = []Oddity{
 	{
 		ID:      "roots.announced-with-list",
 		Summary: "The client looks at its folders when it is asked for roots, and announces a change before it answers; later the list is the same.",
-		Why:     "The answer holds what was announced before it.", Source: at("client/roots", "root-list-changes"),
+		Why:     "The answer holds what was announced before it.", Source: at("client/roots#root-list-changes"),
 		Scenarios: []string{RootsSeen, "acts/roots"}, Untried: unchanged,
 		Apply: All(untold("roots"), Before(Replies("roots-0", "roots-1", "roots-2", "roots-3"),
 			`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)),
 	},
 	{
 		ID: "roots.failing", Summary: "roots/list is answered with -32603.",
-		Why: "Internal errors are one of the listed failures.", Source: at("client/roots", "error-handling"),
+		Why: "Internal errors are one of the listed failures.", Source: at("client/roots#error-handling"),
 		Scenarios: []string{RootsSeen, "acts/roots", "acts/root-folder"},
 		Untried:   []string{"roots.*", "schema.list-roots-result"},
 		Apply: answering(func(any) (any, *wire.Error) {
@@ -1025,7 +1025,7 @@ var rootOddities = []Oddity{
 	{
 		ID: "roots.person", Summary: "A person takes half a minute to consent to each list of roots.",
 		Why:       "Clients should ask for consent; no time is given.",
-		Source:    at("client/roots", "implementation-guidelines"),
+		Source:    at("client/roots#implementation-guidelines"),
 		Scenarios: []string{RootsSeen, "acts/roots", "acts/root-folder"},
 		Untried:   []string{"roots.*", "sampling.*", "elicitation.*", "schema.list-roots-result"},
 		Apply:     Delaying(30*time.Second, "roots/list"),
@@ -1033,14 +1033,14 @@ var rootOddities = []Oddity{
 	{
 		ID:      "roots.polled",
 		Summary: "The client looks for its folders every five seconds: until then it lists one that was removed, and announces nothing.",
-		Why:     "Roots should be watched; no time is given.", Source: at("client/roots", "implementation-guidelines"),
+		Why:     "Roots should be watched; no time is given.", Source: at("client/roots#implementation-guidelines"),
 		Scenarios: []string{"acts/root-folder"},
 		Apply:     polled(5 * time.Second),
 	},
 	{
 		ID:      "roots.polled-rarely",
 		Summary: "The client looks for its folders every eight seconds, and once more before it leaves.",
-		Why:     "Roots should be watched; no time is given.", Source: at("client/roots", "implementation-guidelines"),
+		Why:     "Roots should be watched; no time is given.", Source: at("client/roots#implementation-guidelines"),
 		Scenarios: []string{"acts/root-folder"},
 		Untried:   []string{"roots.client.validate-accessible"},
 		Apply:     polled(8 * time.Second),

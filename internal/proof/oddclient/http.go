@@ -16,9 +16,9 @@ import (
 )
 
 var (
-	ofSending   = at("basic/transports", "sending-messages-to-the-server")
-	ofListening = at("basic/transports", "listening-for-messages-from-the-server")
-	ofSessions  = at("basic/transports", "session-management")
+	ofSending   = at("basic/transports#sending-messages-to-the-server")
+	ofListening = at("basic/transports#listening-for-messages-from-the-server")
+	ofSessions  = at("basic/transports#session-management")
 )
 
 // contentType gives bodies of JSON another field.
@@ -205,7 +205,7 @@ var httpOddities = []Oddity{
 	{
 		ID: "http.fields-reversed", Summary: "The header fields come in the reverse order.",
 		Why:    "The order of fields with different names has no meaning in HTTP.",
-		Source: at("basic/transports", "streamable-http"), Transports: overEitherHTTP,
+		Source: at("basic/transports#streamable-http"), Transports: overEitherHTTP,
 		Apply: Heads(func(h *Head) {
 			for i, j := 0, len(h.Fields)-1; i < j; i, j = i+1, j-1 {
 				h.Fields[i], h.Fields[j] = h.Fields[j], h.Fields[i]
@@ -215,7 +215,7 @@ var httpOddities = []Oddity{
 	{
 		ID: "http.blanks", Summary: "No blank, or several, stand between a field's name and its value, and after that.",
 		Why:    "HTTP allows optional whitespace around the value of a field.",
-		Source: at("basic/transports", "protocol-version-header"), Transports: overEitherHTTP,
+		Source: at("basic/transports#protocol-version-header"), Transports: overEitherHTTP,
 		Apply: Heads(func(h *Head) {
 			for i, field := range h.Fields {
 				name, value, _ := strings.Cut(field, ": ")
@@ -248,14 +248,14 @@ var httpOddities = []Oddity{
 	{
 		ID: "http.origin", Summary: "Requests have the Origin of the server itself, as those of a page that it serves.",
 		Why:    "Servers validate Origin; a client may send it, and its own origin is a good one.",
-		Source: at("basic/transports", "security-warning"), Transports: overEitherHTTP,
+		Source: at("basic/transports#security-warning"), Transports: overEitherHTTP,
 		Apply: Heads(func(h *Head) {
 			h.Fields = append(h.Fields, "Origin: http://"+h.Get("Host"), "Sec-Fetch-Site: same-origin")
 		}),
 	},
 	{
 		ID: "http.connection-close", Summary: "Each request asks for the connection to be closed.",
-		Why: "HTTP leaves the life of connections to both sides.", Source: at("basic/transports", "streamable-http"),
+		Why: "HTTP leaves the life of connections to both sides.", Source: at("basic/transports#streamable-http"),
 		Transports: overEitherHTTP,
 		Apply:      Fields("", "Connection", "Connection: close"),
 	},
@@ -314,7 +314,7 @@ var httpOddities = []Oddity{
 	{
 		ID: "http.version-early", Summary: "initialize has MCP-Protocol-Version already.",
 		Why:    "The field is required on subsequent requests, and not excluded on the first one.",
-		Source: at("basic/transports", "protocol-version-header"), Transports: OverHTTP,
+		Source: at("basic/transports#protocol-version-header"), Transports: OverHTTP,
 		Scenarios: []string{LostSession, "lifecycle/refused"},
 		Apply: Sending(Calls("initialize"), func(_ *wire.Message, out outgoing) []outgoing {
 			out.Header = http.Header{"MCP-Protocol-Version": {client.Version}}
@@ -361,7 +361,7 @@ var httpOddities = []Oddity{
 	},
 	{
 		ID: "http.listens-thrice", Summary: "Three GET streams are open at the same time.", Why: mayListen,
-		Source: at("basic/transports", "multiple-connections"), Transports: OverHTTP,
+		Source: at("basic/transports#multiple-connections"), Transports: OverHTTP,
 		Scenarios: []string{"http/listening", CutStream, LostSession},
 		Apply: All(unlistening(func(ctx context.Context, conn *transport.HTTPConn) {
 			for range 3 {
@@ -395,7 +395,7 @@ var httpOddities = []Oddity{
 		ID:      "http.resumes-behind-each",
 		Summary: "The stream of a POST is closed behind the first event with an id, and resumed from there.",
 		Why:     "Disconnection may occur at any time, and a client resumes if it wishes to.",
-		Source:  at("basic/transports", "resumability-and-redelivery"), Transports: OverHTTP,
+		Source:  at("basic/transports#resumability-and-redelivery"), Transports: OverHTTP,
 		Scenarios: []string{CutStream, Requests, Notifications, Sampling},
 		Apply:     ClosingBehind(http.MethodPost),
 	},
@@ -432,7 +432,7 @@ var httpOddities = []Oddity{
 		ID:         "http.resumes-behind-nothing",
 		Summary:    "A stream is resumed while it goes on, by the id of an event whose data is empty.",
 		Why:        "Disconnection may occur at any time, and every event with an id sets the last id, whatever its data.",
-		Source:     at("basic/transports", "resumability-and-redelivery"),
+		Source:     at("basic/transports#resumability-and-redelivery"),
 		Transports: OverHTTP, Scenarios: []string{"exchange/frames"},
 		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
 			return &resumingBehind{conn, Replies("behind an event whose data is empty"), "primed"}
@@ -539,7 +539,7 @@ func (c *pieces) Send(ctx context.Context, out transport.Outgoing) (*wire.Event,
 	return c.raw.Write(ctx, out, c.cut(line)...)
 }
 
-var ofStdio = at("basic/transports", "stdio")
+var ofStdio = at("basic/transports#stdio")
 
 var stdioOddities = []Oddity{
 	{
@@ -564,7 +564,7 @@ var stdioOddities = []Oddity{
 		ID:      "stdio.hanging-up",
 		Summary: "When a notification with an unknown method comes, the client closes stdin, and gives the server ten seconds to exit.",
 		Why:     "A client shuts down by closing stdin, at any time, and what is a reasonable time to wait then is left open.",
-		Source:  at("basic/lifecycle", "stdio"), Transports: OverStdio,
+		Source:  at("basic/lifecycle#stdio"), Transports: OverStdio,
 		Scenarios: []string{Notifications, "hostile/lists", "stdio/stubborn", "exchange/beside", "sequences/session"},
 		Untried:   unheard,
 		Apply: func(c *client.Standalone) {
@@ -608,7 +608,7 @@ var stdioOddities = []Oddity{
 	{
 		ID: "stdio.closes-late", Summary: "A second passes between the last answer and the end of stdin.",
 		Why:    "The client closes the input stream first; when is its own affair.",
-		Source: at("basic/lifecycle", "stdio"), Transports: OverStdio,
+		Source: at("basic/lifecycle#stdio"), Transports: OverStdio,
 		Scenarios: []string{"stdio/shutdown", "stdio/stubborn"},
 		Apply: Closing(func(ctx context.Context, conn transport.Conn) error {
 			Passes(ctx, time.Second)

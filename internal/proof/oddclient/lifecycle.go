@@ -14,11 +14,11 @@ import (
 )
 
 var (
-	ofInitialization = at("basic/lifecycle", "initialization")
-	ofVersions       = at("basic/lifecycle", "version-negotiation")
-	ofCapabilities   = at("basic/lifecycle", "capability-negotiation")
-	ofShutdown       = at("basic/lifecycle", "shutdown")
-	ofTimeouts       = at("basic/lifecycle", "timeouts")
+	ofInitialization = at("basic/lifecycle#initialization")
+	ofVersions       = at("basic/lifecycle#version-negotiation")
+	ofCapabilities   = at("basic/lifecycle#capability-negotiation")
+	ofShutdown       = at("basic/lifecycle#shutdown")
+	ofTimeouts       = at("basic/lifecycle#timeouts")
 )
 
 const (
@@ -56,7 +56,7 @@ var handshakeOddities = []Oddity{
 		Summary:    "notifications/initialized is on its way for 300 ms, and the first request arrives before it.",
 		Transports: OverHTTP,
 		Why:        "Each message is a POST of its own, and one may overtake another.",
-		Source:     at("basic/transports", "sending-messages-to-the-server"),
+		Source:     at("basic/transports#sending-messages-to-the-server"),
 		Apply:      Wrapping(func(conn transport.Conn) transport.Conn { return &overtaken{Conn: conn} }),
 	},
 	{
@@ -68,25 +68,25 @@ var handshakeOddities = []Oddity{
 	},
 	{
 		ID: "handshake.pause-after", Summary: "The first request comes a second after notifications/initialized.",
-		Why: "No time is given within which a client has to operate.", Source: at("basic/lifecycle", "operation"),
+		Why: "No time is given within which a client has to operate.", Source: at("basic/lifecycle#operation"),
 		Apply: sleeping(time.Second),
 	},
 	{
 		ID: "handshake.bare-info", Summary: "clientInfo has name and version alone.",
-		Why: "title is optional.", Source: at("schema", "implementation"),
+		Why: "title is optional.", Source: at("schema#implementation"),
 		Apply: Changing(func(o *client.Options) { o.Info = object{"name": "bare", "version": "0"} }),
 	},
 	{
 		ID:      "handshake.odd-info",
 		Summary: "clientInfo has letters beyond ASCII, an empty title, an empty version and a further member.",
-		Why:     "The members are strings of any form, and the object is open.", Source: at("schema", "implementation"),
+		Why:     "The members are strings of any form, and the object is open.", Source: at("schema#implementation"),
 		Apply: Changing(func(o *client.Options) {
 			o.Info = object{"name": "kliënt 客户端 🤖", "title": "", "version": "", "com.example.build": 7}
 		}),
 	},
 	{
 		ID: "handshake.long-info", Summary: "The name of the client has ten thousand characters.",
-		Why: "No length is given.", Source: at("schema", "implementation"),
+		Why: "No length is given.", Source: at("schema#implementation"),
 		Apply: Changing(func(o *client.Options) {
 			o.Info = object{"name": strings.Repeat("long", 2500), "version": "1.0.0-rc.1+build.5"}
 		}),
@@ -197,7 +197,7 @@ var capabilityOddities = []Oddity{
 		ID:        "capabilities.still-roots",
 		Summary:   "roots is declared with listChanged: false, and changes of the roots are not announced.",
 		Why:       "listChanged says whether the client will emit notifications.",
-		Source:    at("client/roots", "capabilities"),
+		Source:    at("client/roots#capabilities"),
 		Scenarios: []string{RootsSeen, "acts/roots", "acts/root-folder"},
 		Untried:   []string{"roots.*", "schema.*", "lifecycle.*"},
 		Apply: All(Changing(func(o *client.Options) { o.Capabilities["roots"] = object{"listChanged": false} }),
@@ -206,7 +206,7 @@ var capabilityOddities = []Oddity{
 	{
 		ID:      "capabilities.plain-roots",
 		Summary: "roots is declared as an empty object, and changes of the roots are not announced.",
-		Why:     "listChanged is optional.", Source: at("schema", "clientcapabilities"),
+		Why:     "listChanged is optional.", Source: at("schema#clientcapabilities"),
 		Scenarios: []string{RootsSeen, "acts/roots", "acts/root-folder"},
 		Untried:   []string{"roots.*", "schema.*", "lifecycle.*"},
 		Apply: All(Changing(func(o *client.Options) { o.Capabilities["roots"] = object{} }),
@@ -214,7 +214,7 @@ var capabilityOddities = []Oddity{
 	},
 	{
 		ID: "capabilities.filled", Summary: "The capabilities sampling and elicitation have members.",
-		Why: "The schema has them as objects of any members.", Source: at("schema", "clientcapabilities"),
+		Why: "The schema has them as objects of any members.", Source: at("schema#clientcapabilities"),
 		Scenarios: []string{Sampling, Elicitation},
 		Apply: Changing(func(o *client.Options) {
 			o.Capabilities["sampling"] = object{"com.example.models": list{"small"}}
@@ -225,7 +225,7 @@ var capabilityOddities = []Oddity{
 		ID:      "capabilities.own",
 		Summary: "The client declares experimental capabilities, and one that the schema does not have.",
 		Why:     "This is not a closed set: any client can define its own, additional capabilities.",
-		Source:  at("schema", "clientcapabilities"),
+		Source:  at("schema#clientcapabilities"),
 		Apply: Changing(func(o *client.Options) {
 			o.Capabilities["experimental"] = object{"com.example/notes": object{},
 				"plain": object{"depth": list{1, object{}}}}
@@ -247,7 +247,7 @@ var sessionOddities = []Oddity{
 	},
 	{
 		ID: "use.pings", Summary: "The client sends pings and nothing else, one each second.", Why: optionalUse,
-		Source:    at("basic/utilities/ping", "overview"),
+		Source:    at("basic/utilities/ping#overview"),
 		Scenarios: []string{Requests, "http/delete", LostSession}, Untried: nothingUsed,
 		Apply: using(func(ctx context.Context, _ *client.Session, call client.Call) error {
 			for range 4 {
@@ -261,7 +261,7 @@ var sessionOddities = []Oddity{
 	{
 		ID: "use.waits", Summary: "The client sends nothing after the handshake, stays for five seconds and leaves.",
 		Why:    optionalUse,
-		Source: at("basic/lifecycle", "operation"), Scenarios: []string{"http/listening", "http/delete"},
+		Source: at("basic/lifecycle#operation"), Scenarios: []string{"http/listening", "http/delete"},
 		Untried: nothingUsed,
 		Apply: using(func(ctx context.Context, _ *client.Session, _ client.Call) error {
 			Passes(ctx, 5*time.Second)
@@ -271,7 +271,7 @@ var sessionOddities = []Oddity{
 	{
 		ID:      "use.backwards",
 		Summary: "Prompts, resources and tools are used in this order, and the log level is set last.",
-		Why:     "The operation phase has no order.", Source: at("basic/lifecycle", "operation"),
+		Why:     "The operation phase has no order.", Source: at("basic/lifecycle#operation"),
 		Scenarios: []string{"lists/pages"},
 		Untried:   nothingUsed,
 		Apply: using(func(ctx context.Context, s *client.Session, call client.Call) error {
@@ -301,7 +301,7 @@ var sessionOddities = []Oddity{
 	},
 	{
 		ID: "use.slowly", Summary: "Half a second passes before each message.", Why: "No page gives a pace.",
-		Source: at("basic/lifecycle", "operation"),
+		Source: at("basic/lifecycle#operation"),
 		Apply: Pausing(func(m *wire.Message) bool { return m.Method != "" && m.Method != "initialize" },
 			100*time.Millisecond),
 	},
@@ -322,7 +322,7 @@ var sessionOddities = []Oddity{
 	{
 		ID: "sessions.two", Summary: "The client works in two sessions at the same time.",
 		Why:       "A server can handle several connections, and each stands for itself.",
-		Source:    at("basic/transports", "streamable-http"),
+		Source:    at("basic/transports#streamable-http"),
 		Scenarios: []string{LostSession, CutStream, "lists/pages", Requests, "http/no-session"},
 		Run: func(ctx context.Context, c client.Standalone) error {
 			second := c
@@ -341,7 +341,7 @@ var sessionOddities = []Oddity{
 		ID:      "sessions.declares-once",
 		Summary: "In a session that replaces a lost one, the client declares no capability and uses none.",
 		Why:     "Capabilities are negotiated in each session.",
-		Source:  at("basic/lifecycle", "capability-negotiation"), Transports: OverHTTP,
+		Source:  at("basic/lifecycle#capability-negotiation"), Transports: OverHTTP,
 		Scenarios: []string{LostSession, "http/lost-again", "lists/lost-session"},
 		Untried:   []string{"roots.*", "lifecycle.capability.client-emits-roots-list-changed"},
 		Apply: func(c *client.Standalone) {
@@ -372,7 +372,7 @@ var sessionOddities = []Oddity{
 	},
 	{
 		ID: "sessions.retry", Summary: "A client whose session fails tries once more after a second.",
-		Why: "A client may connect again after a failure.", Source: at("basic/lifecycle", "error-handling"),
+		Why: "A client may connect again after a failure.", Source: at("basic/lifecycle#error-handling"),
 		Scenarios: []string{"lifecycle/refused", "stdio/exits-early", "lifecycle/no-version"},
 		Run: func(ctx context.Context, c client.Standalone) error {
 			err := c.Run(ctx)
@@ -433,7 +433,7 @@ var sessionOddities = []Oddity{
 	},
 	{
 		ID: "exit.at-errors", Summary: "The client ends at the first error with which the server answers a request.",
-		Why: "A client may do anything with an error.", Source: at("basic/lifecycle", "error-handling"),
+		Why: "A client may do anything with an error.", Source: at("basic/lifecycle#error-handling"),
 		Scenarios: []string{"features/errors", "hostile/lists"}, Untried: []string{"base.error.data-free"},
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.Msg.Kind == wire.ErrorResponse && e.Msg.ID.Usable()
