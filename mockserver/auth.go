@@ -117,17 +117,14 @@ const (
 
 // Authorization.
 var authFaults = []Fault{
-	{
-		ID: "auth.missing-token-403", Requirement: "auth.server.missing-token-401", Transports: OverHTTP,
+	{ID: "auth.missing-token-403", Requirement: "auth.server.missing-token-401", Transports: OverHTTP,
 		Summary: "Requests without a token are refused with HTTP status 403.",
 		Apply: ProtectedWith(Replying(server.Unauthorized, func(r *server.Reply) {
 			if !Bearing(r.Request) {
 				r.Status = http.StatusForbidden
 			}
-		})),
-	},
-	{
-		ID: "auth.missing-token-error", Requirement: "auth.server.missing-token-401", Transports: OverHTTP,
+		}))},
+	{ID: "auth.missing-token-error", Requirement: "auth.server.missing-token-401", Transports: OverHTTP,
 		Summary: "Requests without a token get a JSON-RPC error with HTTP status 200.",
 		Collateral: []string{
 			"http.server.notification-202", "http.server.response-202", "http.server.accepted-no-body",
@@ -140,57 +137,44 @@ var authFaults = []Fault{
 				r.Status = http.StatusOK
 				r.Header.Del("Www-Authenticate")
 			}
-		})),
-	},
-	{
-		ID: "auth.token-in-query", Requirement: "auth.server.query-token-ignored", Transports: OverHTTP,
+		}))},
+	{ID: "auth.token-in-query", Requirement: "auth.server.query-token-ignored", Transports: OverHTTP,
 		Summary: "A token in the query is as good as one in the header.",
 		Apply: ProtectedWith(Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if token := r.URL.Query().Get("access_token"); token != "" {
 				r.Header.Set("Authorization", "Bearer "+token)
 			}
 			next.ServeHTTP(w, r)
-		})),
-	},
-	{
-		ID: "auth.token-in-query-in-session", Requirement: "auth.server.query-token-ignored", Transports: OverHTTP,
+		}))},
+	{ID: "auth.token-in-query-in-session", Requirement: "auth.server.query-token-ignored", Transports: OverHTTP,
 		Summary: "Within a session, a token in the query is as good as one in the header.",
 		Apply: ProtectedWith(Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if token := r.URL.Query().Get("access_token"); token != "" && r.Header.Get(SessionHeader) != "" {
 				r.Header.Set("Authorization", "Bearer "+token)
 			}
 			next.ServeHTTP(w, r)
-		})),
-	},
-	{
-		ID: "auth.any-scheme", Requirement: "auth.server.missing-token-401", WarnOnly: true, Transports: OverHTTP,
-		Summary: "The token is the last word of the Authorization header, whatever the scheme.",
+		}))},
+	{ID: "auth.any-scheme", Requirement: "auth.server.missing-token-401", Transports: OverHTTP, WarnOnly: true,
+		Summary:    "The token is the last word of the Authorization header, whatever the scheme.",
+		Collateral: []string{"auth.server.malformed-400"},
 		Apply: ProtectedWith(Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if words := strings.Fields(r.Header.Get("Authorization")); len(words) > 0 {
 				r.Header.Set("Authorization", "Bearer "+words[len(words)-1])
 			}
 			next.ServeHTTP(w, r)
-		})),
-		Collateral: []string{"auth.server.malformed-400"},
-	},
-	{
-		ID: "auth.no-challenge", Requirement: "auth.server.www-authenticate", Transports: OverHTTP,
+		}))},
+	{ID: "auth.no-challenge", Requirement: "auth.server.www-authenticate", Transports: OverHTTP,
 		Summary:    "Answers with HTTP status 401 have no WWW-Authenticate header.",
 		Collateral: []string{"auth.server.refusal-challenge", challengeURL, challengeCode},
-		Apply:      Challenging(func(string, string) []string { return nil }),
-	},
-	{
-		ID: "auth.get-without-challenge", Requirement: "auth.server.www-authenticate", Transports: OverHTTP,
-		Summary:    "The 401 answer to a GET has no WWW-Authenticate header.",
-		Collateral: []string{challengeURL},
+		Apply:      Challenging(func(string, string) []string { return nil })},
+	{ID: "auth.get-without-challenge", Requirement: "auth.server.www-authenticate", Transports: OverHTTP,
+		Summary: "The 401 answer to a GET has no WWW-Authenticate header.", Collateral: []string{challengeURL},
 		Apply: ProtectedWith(Replying(server.Unauthorized, func(r *server.Reply) {
 			if r.Request.Method == http.MethodGet {
 				r.Header.Del("Www-Authenticate")
 			}
-		})),
-	},
-	{
-		ID: "auth.challenge-without-metadata", Requirement: challengeURL, Transports: OverHTTP,
+		}))},
+	{ID: "auth.challenge-without-metadata", Requirement: challengeURL, Transports: OverHTTP,
 		Summary: "The challenge names a realm, but no resource_metadata.",
 		Apply: Challenging(func(_, code string) []string {
 			challenge := `Bearer realm="mcp"`
@@ -198,18 +182,13 @@ var authFaults = []Fault{
 				challenge += `, error="` + code + `"`
 			}
 			return []string{challenge}
-		}),
-	},
-	{
-		ID: "auth.metadata-url-relative", Requirement: challengeURL, Transports: OverHTTP,
-		Summary: "The resource_metadata of the challenge is a path.",
+		})},
+	{ID: "auth.metadata-url-relative", Requirement: challengeURL, Transports: OverHTTP,
+		Summary: "The resource_metadata of the challenge is a path.", Collateral: []string{challengeCode},
 		Apply: Challenging(func(_, code string) []string {
 			return []string{`Bearer resource_metadata="/.well-known/oauth-protected-resource", error="` + code + `"`}
-		}),
-		Collateral: []string{challengeCode},
-	},
-	{
-		ID: "auth.metadata-url-dead", Requirement: challengeURL, Transports: OverHTTP,
+		})},
+	{ID: "auth.metadata-url-dead", Requirement: challengeURL, Transports: OverHTTP,
 		Summary: "There is nothing at the resource_metadata of the challenge.",
 		Apply: Challenging(func(metadata, code string) []string {
 			challenge := `Bearer resource_metadata="` + metadata + `/none"`
@@ -217,263 +196,175 @@ var authFaults = []Fault{
 				challenge += `, error="` + code + `"`
 			}
 			return []string{challenge}
-		}),
-	},
-	{
-		ID: "auth.basic-scheme", Requirement: "auth.http-conform", Transports: OverHTTP,
+		})},
+	{ID: "auth.basic-scheme", Requirement: "auth.http-conform", Transports: OverHTTP,
 		Summary:    "The challenge is of the scheme Basic, and there are no resource metadata.",
 		Collateral: []string{challengeURL, challengeCode, "auth.server.resource-metadata"},
 		Apply: All(Challenging(func(string, string) []string { return []string{`Basic realm="mcp"`} }),
 			Replying(server.ResourceMetadata, func(r *server.Reply) {
 				r.Status, r.Body = http.StatusNotFound, []byte("not found")
-			})),
-	},
-	{
-		ID: "auth.no-metadata", Requirement: "auth.server.resource-metadata", Transports: OverHTTP,
-		Summary:    "There are no resource metadata.",
-		Collateral: []string{challengeURL},
+			}))},
+	{ID: "auth.no-metadata", Requirement: "auth.server.resource-metadata", Transports: OverHTTP,
+		Summary: "There are no resource metadata.", Collateral: []string{challengeURL},
 		Apply: ProtectedWith(Replying(server.ResourceMetadata, func(r *server.Reply) {
 			r.Status, r.Body = http.StatusNotFound, []byte("not found")
-		})),
-	},
-	{
-		ID: "auth.metadata-html", Requirement: "auth.server.resource-metadata", Transports: OverHTTP,
-		Summary:    "The resource metadata are text/html.",
-		Collateral: []string{challengeURL},
+		}))},
+	{ID: "auth.metadata-html", Requirement: "auth.server.resource-metadata", Transports: OverHTTP,
+		Summary: "The resource metadata are text/html.", Collateral: []string{challengeURL},
 		Apply: ProtectedWith(Replying(server.ResourceMetadata, func(r *server.Reply) {
 			r.Header.Set("Content-Type", "text/html")
-		})),
-	},
-	{
-		ID: "auth.metadata-array", Requirement: "auth.server.resource-metadata", Transports: OverHTTP,
-		Summary:    "The resource metadata are an array.",
-		Collateral: []string{challengeURL},
+		}))},
+	{ID: "auth.metadata-array", Requirement: "auth.server.resource-metadata", Transports: OverHTTP,
+		Summary: "The resource metadata are an array.", Collateral: []string{challengeURL},
 		Apply: ProtectedWith(Replying(server.ResourceMetadata, func(r *server.Reply) {
 			r.Body = slices.Concat([]byte("["), r.Body, []byte("]"))
-		})),
-	},
-	{
-		ID: "auth.metadata-guarded", Requirement: "auth.server.resource-metadata", Transports: OverHTTP,
-		Summary:    "The resource metadata can only be read with a token.",
-		Collateral: []string{challengeURL},
+		}))},
+	{ID: "auth.metadata-guarded", Requirement: "auth.server.resource-metadata", Transports: OverHTTP,
+		Summary: "The resource metadata can only be read with a token.", Collateral: []string{challengeURL},
 		Apply: ProtectedWith(Replying(server.ResourceMetadata, func(r *server.Reply) {
 			if !Bearing(r.Request) {
 				r.Status, r.Body = http.StatusUnauthorized, []byte("{}")
 			}
-		})),
-	},
-	{
-		ID: "auth.no-servers", Requirement: "auth.server.metadata-authorization-servers", Transports: OverHTTP,
+		}))},
+	{ID: "auth.no-servers", Requirement: "auth.server.metadata-authorization-servers", Transports: OverHTTP,
 		Summary: "The resource metadata have no authorization_servers.",
-		Apply:   Naming(Lacking("authorization_servers")),
-	},
-	{
-		ID: "auth.empty-servers", Requirement: "auth.server.metadata-authorization-servers", Transports: OverHTTP,
+		Apply:   Naming(Lacking("authorization_servers"))},
+	{ID: "auth.empty-servers", Requirement: "auth.server.metadata-authorization-servers", Transports: OverHTTP,
 		Summary: "The authorization_servers are an empty array.",
-		Apply:   Naming(Having("authorization_servers", list{})),
-	},
-	{
-		ID: "auth.servers-string", Requirement: "auth.server.metadata-authorization-servers", Transports: OverHTTP,
+		Apply:   Naming(Having("authorization_servers", list{}))},
+	{ID: "auth.servers-string", Requirement: "auth.server.metadata-authorization-servers", Transports: OverHTTP,
 		Summary: "The authorization_servers are one string.",
 		Apply: Naming(func(document object) {
 			document["authorization_servers"] = document["authorization_servers"].(list)[0]
-		}),
-	},
-	{
-		ID: "auth.no-resource", Requirement: "auth.server.metadata-resource", Transports: OverHTTP,
-		Summary: "The resource metadata have no resource.",
-		Apply:   Naming(Lacking("resource")),
-	},
-	{
-		ID: "auth.resource-elsewhere", Requirement: "auth.server.metadata-resource", Transports: OverHTTP,
+		})},
+	{ID: "auth.no-resource", Requirement: "auth.server.metadata-resource", Transports: OverHTTP,
+		Summary: "The resource metadata have no resource.", Apply: Naming(Lacking("resource"))},
+	{ID: "auth.resource-elsewhere", Requirement: "auth.server.metadata-resource", Transports: OverHTTP,
 		Summary: "The resource metadata are for another port.",
-		Apply:   resourceURI(func(string) string { return "http://127.0.0.1:1/mcp" }),
-	},
-	{
-		ID: "auth.resource-other-path", Requirement: "auth.server.metadata-resource", Transports: OverHTTP,
+		Apply:   resourceURI(func(string) string { return "http://127.0.0.1:1/mcp" })},
+	{ID: "auth.resource-other-path", Requirement: "auth.server.metadata-resource", Transports: OverHTTP,
 		Summary: "The resource in the metadata has the path of the metadata.",
 		Apply: resourceURI(func(uri string) string {
 			return strings.TrimSuffix(uri, "/mcp") + transport.WellKnownResource
-		}),
-	},
-	{
-		ID: "auth.resource-root", Requirement: "auth.server.metadata-resource", WarnOnly: true, Transports: OverHTTP,
+		})},
+	{ID: "auth.resource-root", Requirement: "auth.server.metadata-resource", Transports: OverHTTP, WarnOnly: true,
 		Summary: "The resource in the metadata is the origin of the server, without its path.",
-		Apply:   resourceURI(func(uri string) string { return strings.TrimSuffix(uri, "/mcp") }),
-	},
-	{
-		ID: "auth.resource-without-scheme", Requirement: "auth.resource.has-scheme", Transports: OverHTTP,
+		Apply:   resourceURI(func(uri string) string { return strings.TrimSuffix(uri, "/mcp") })},
+	{ID: "auth.resource-without-scheme", Requirement: "auth.resource.has-scheme", Transports: OverHTTP,
 		Summary: "The resource in the metadata begins with the host.",
-		Apply:   resourceURI(func(uri string) string { return strings.TrimPrefix(uri, "http://") }),
-	},
-	{
-		ID: "auth.resource-fragment", Requirement: "auth.resource.no-fragment", Transports: OverHTTP,
+		Apply:   resourceURI(func(uri string) string { return strings.TrimPrefix(uri, "http://") })},
+	{ID: "auth.resource-fragment", Requirement: "auth.resource.no-fragment", Transports: OverHTTP,
 		Summary: "The resource in the metadata has a fragment.",
-		Apply:   resourceURI(func(uri string) string { return uri + "#mcp" }),
-	},
-	{
-		ID: "auth.resource-capitals", Requirement: "auth.resource.lowercase", Transports: OverHTTP,
+		Apply:   resourceURI(func(uri string) string { return uri + "#mcp" })},
+	{ID: "auth.resource-capitals", Requirement: "auth.resource.lowercase", Transports: OverHTTP,
 		Summary: "The scheme of the resource in the metadata is in capitals.",
-		Apply:   resourceURI(func(uri string) string { return strings.Replace(uri, "http", "HTTP", 1) }),
-	},
-	{
-		ID: "auth.resource-slash", Requirement: "auth.resource.no-trailing-slash", Transports: OverHTTP,
+		Apply:   resourceURI(func(uri string) string { return strings.Replace(uri, "http", "HTTP", 1) })},
+	{ID: "auth.resource-slash", Requirement: "auth.resource.no-trailing-slash", Transports: OverHTTP,
 		Summary: "The resource in the metadata has a final slash.",
-		Apply:   resourceURI(func(uri string) string { return uri + "/" }),
-	},
-	{
-		ID: "auth.issuer-plain-http", Requirement: "auth.secure-communication", Transports: OverHTTP,
+		Apply:   resourceURI(func(uri string) string { return uri + "/" })},
+	{ID: "auth.issuer-plain-http", Requirement: "auth.secure-communication", Transports: OverHTTP,
 		Summary: "The resource metadata name an authorization server without TLS on another host.",
-		Apply:   Naming(Having("authorization_servers", list{"http://issuer.mcpconform.invalid"})),
-	},
-	{
-		ID: "auth.issuer-no-metadata", Requirement: "auth.as.metadata", Transports: OverHTTP,
+		Apply:   Naming(Having("authorization_servers", list{"http://issuer.mcpconform.invalid"}))},
+	{ID: "auth.issuer-no-metadata", Requirement: "auth.as.metadata", Transports: OverHTTP,
 		Summary: "The authorization server publishes no metadata.",
 		Apply: ProtectedWith(RefusingHTTP(http.StatusNotFound,
-			func(r *http.Request) bool { return r.URL.Path == IssuerMetadata })),
-	},
-	{
-		ID: "auth.issuer-other", Requirement: "auth.as.metadata", Transports: OverHTTP,
+			func(r *http.Request) bool { return r.URL.Path == IssuerMetadata }))},
+	{ID: "auth.issuer-other", Requirement: "auth.as.metadata", Transports: OverHTTP,
 		Summary: "The metadata of the authorization server name another issuer.",
-		Apply:   Issuing(Having("issuer", "https://issuer.mcpconform.invalid")),
-	},
-	{
-		ID: "auth.issuer-slash", Requirement: "auth.as.metadata", WarnOnly: true, Transports: OverHTTP,
+		Apply:   Issuing(Having("issuer", "https://issuer.mcpconform.invalid"))},
+	{ID: "auth.issuer-slash", Requirement: "auth.as.metadata", Transports: OverHTTP, WarnOnly: true,
 		Summary: "The issuer in the metadata of the authorization server has a slash more.",
-		Apply:   Issuing(func(document object) { document["issuer"] = document["issuer"].(string) + "/" }),
-	},
-	{
-		ID: "auth.no-registration", Requirement: "auth.as.dynamic-registration", Transports: OverHTTP,
+		Apply:   Issuing(func(document object) { document["issuer"] = document["issuer"].(string) + "/" })},
+	{ID: "auth.no-registration", Requirement: "auth.as.dynamic-registration", Transports: OverHTTP,
 		Summary: "The authorization server offers no dynamic registration.",
-		Apply:   Issuing(Lacking("registration_endpoint")),
-	},
-	{
-		ID: "auth.token-endpoint-plain-http", Requirement: "auth.as.https", Transports: OverHTTP,
+		Apply:   Issuing(Lacking("registration_endpoint"))},
+	{ID: "auth.token-endpoint-plain-http", Requirement: "auth.as.https", Transports: OverHTTP,
 		Summary: "The token endpoint is on another host without TLS.",
-		Apply:   Issuing(Having("token_endpoint", "http://issuer.mcpconform.invalid/token")),
-	},
-	{
-		ID: "auth.token-forgotten", Requirement: "auth.server.valid-token-accepted", Transports: OverHTTP,
+		Apply:   Issuing(Having("token_endpoint", "http://issuer.mcpconform.invalid/token"))},
+	{ID: "auth.token-forgotten", Requirement: "auth.server.valid-token-accepted", Transports: OverHTTP,
 		Summary: "A ping is refused with 401 although its token is the one with which the session began.",
 		Apply: judging(func(token string, r *http.Request, d *server.Denial) *server.Denial {
 			if Posted(r).Method == "ping" && Posted(r).ID.Usable() && token == GoodToken {
 				return server.InvalidToken
 			}
 			return d
-		}),
-	},
-	{
-		ID: "auth.scheme-case", Requirement: "auth.server.scheme-any-case", Transports: OverHTTP,
-		Summary: "The scheme has to be spelled Bearer.",
-		Apply:   refusingSpelling("bearer "),
-	},
-	{
-		ID: "auth.scheme-spaces", Requirement: "auth.server.scheme-any-case", WarnOnly: true, Transports: OverHTTP,
+		})},
+	{ID: "auth.scheme-case", Requirement: "auth.server.scheme-any-case", Transports: OverHTTP,
+		Summary: "The scheme has to be spelled Bearer.", Apply: refusingSpelling("bearer ")},
+	{ID: "auth.scheme-spaces", Requirement: "auth.server.scheme-any-case", Transports: OverHTTP, WarnOnly: true,
 		Summary: "One space has to stand between the scheme and the token.",
-		Apply:   refusingSpelling("Bearer  "),
-	},
-	{
-		ID: "auth.any-token", Requirement: "auth.server.token-validated", Transports: OverHTTP,
+		Apply:   refusingSpelling("Bearer  ")},
+	{ID: "auth.any-token", Requirement: "auth.server.token-validated", Transports: OverHTTP,
 		Summary: "Any text in the form of a token is accepted.",
 		Collateral: []string{
 			"auth.server.other-tokens-refused", "auth.server.audience-validated", "auth.server.expired-token-401",
 			"auth.server.invalid-token-401", "auth.server.validates-first", "security.session.bound-to-user",
 		},
-		Apply: trusting(func(token string, _ *http.Request) bool { return token != NarrowToken }),
-	},
-	{
-		ID: "auth.token-length", Requirement: "auth.server.token-validated", Transports: OverHTTP,
+		Apply: trusting(func(token string, _ *http.Request) bool { return token != NarrowToken })},
+	{ID: "auth.token-length", Requirement: "auth.server.token-validated", Transports: OverHTTP,
 		Summary: "A token is compared with the good one by its beginning only.",
-		Apply:   trusting(func(token string, _ *http.Request) bool { return strings.HasPrefix(token, GoodToken[:12]) }),
-	},
-	{
-		ID: "auth.token-and-more", Requirement: "auth.server.token-validated", Transports: OverHTTP,
+		Apply:   trusting(func(token string, _ *http.Request) bool { return strings.HasPrefix(token, GoodToken[:12]) })},
+	{ID: "auth.token-and-more", Requirement: "auth.server.token-validated", Transports: OverHTTP,
 		Summary: "Any text that begins with the good token is accepted.",
-		Apply:   trusting(func(token string, _ *http.Request) bool { return strings.HasPrefix(token, GoodToken) }),
-	},
-	{
-		ID: "auth.token-beginning", Requirement: "auth.server.token-validated", Transports: OverHTTP,
+		Apply:   trusting(func(token string, _ *http.Request) bool { return strings.HasPrefix(token, GoodToken) })},
+	{ID: "auth.token-beginning", Requirement: "auth.server.token-validated", Transports: OverHTTP,
 		Summary: "A beginning of the good token is taken for it.",
-		Apply:   trusting(func(token string, _ *http.Request) bool { return strings.HasPrefix(GoodToken, token) }),
-	},
-	{
-		ID: "auth.token-other-case", Requirement: "auth.server.token-validated", WarnOnly: true, Transports: OverHTTP,
+		Apply:   trusting(func(token string, _ *http.Request) bool { return strings.HasPrefix(GoodToken, token) })},
+	{ID: "auth.token-other-case", Requirement: "auth.server.token-validated", Transports: OverHTTP, WarnOnly: true,
 		Summary: "Tokens are compared without regard to case.",
-		Apply:   trusting(func(token string, _ *http.Request) bool { return strings.EqualFold(token, GoodToken) }),
-	},
-	{
-		ID: "auth.unsigned-jwt", Requirement: "auth.server.token-validated", Transports: OverHTTP,
+		Apply:   trusting(func(token string, _ *http.Request) bool { return strings.EqualFold(token, GoodToken) })},
+	{ID: "auth.unsigned-jwt", Requirement: "auth.server.token-validated", Transports: OverHTTP,
 		Summary:    "A JWT of the algorithm none is taken for good.",
 		Collateral: []string{"auth.server.invalid-token-401"},
-		Apply:      trusting(func(token string, _ *http.Request) bool { return jwt(token)["alg"] == "none" }),
-	},
-	{
-		ID: "auth.unverified-jwt", Requirement: "auth.server.other-tokens-refused", Transports: OverHTTP,
+		Apply:      trusting(func(token string, _ *http.Request) bool { return jwt(token)["alg"] == "none" })},
+	{ID: "auth.unverified-jwt", Requirement: "auth.server.other-tokens-refused", Transports: OverHTTP,
 		Summary:    "The signature of a JWT is not verified.",
 		Collateral: []string{"auth.server.invalid-token-401"},
 		Apply: trusting(func(token string, _ *http.Request) bool {
 			alg, ok := jwt(token)["alg"].(string)
 			return ok && alg != "none"
-		}),
-	},
-	{
-		ID: "auth.issuer-trusted", Requirement: "auth.server.other-tokens-refused", Transports: OverHTTP,
+		})},
+	{ID: "auth.issuer-trusted", Requirement: "auth.server.other-tokens-refused", Transports: OverHTTP,
 		Summary:    "A JWT that names the issuer of the metadata and the server itself is taken for good, whoever signed it.",
 		Collateral: []string{"auth.server.invalid-token-401"},
 		Apply: trusting(func(token string, r *http.Request) bool {
 			c := claims(token)
 			return c["iss"] == "http://"+r.Host && c["aud"] == "http://"+r.Host+server.PathMCP &&
 				jwt(token)["alg"] != "none"
-		}),
-	},
-	{
-		ID: "auth.other-audience", Requirement: "auth.server.audience-validated", Transports: OverHTTP,
+		})},
+	{ID: "auth.other-audience", Requirement: "auth.server.audience-validated", Transports: OverHTTP,
 		Summary: "A token for another resource is taken for good.",
-		Apply:   trusting(func(token string, _ *http.Request) bool { return token == AudienceToken }),
-	},
-	{
-		ID: "auth.expired-served", Requirement: "auth.server.expired-token-401", Transports: OverHTTP,
-		Summary:    "An expired token is taken for good.",
-		Collateral: []string{"auth.server.validates-first"},
-		Apply:      trusting(func(token string, _ *http.Request) bool { return token == ExpiredToken }),
-	},
-	{
-		ID: "auth.expired-403", Requirement: "auth.server.expired-token-401", Transports: OverHTTP,
-		Summary:    "An expired token is refused with HTTP status 403.",
-		Collateral: []string{codeStatus},
+		Apply:   trusting(func(token string, _ *http.Request) bool { return token == AudienceToken })},
+	{ID: "auth.expired-served", Requirement: "auth.server.expired-token-401", Transports: OverHTTP,
+		Summary: "An expired token is taken for good.", Collateral: []string{"auth.server.validates-first"},
+		Apply: trusting(func(token string, _ *http.Request) bool { return token == ExpiredToken })},
+	{ID: "auth.expired-403", Requirement: "auth.server.expired-token-401", Transports: OverHTTP,
+		Summary: "An expired token is refused with HTTP status 403.", Collateral: []string{codeStatus},
 		Apply: judging(func(token string, _ *http.Request, d *server.Denial) *server.Denial {
 			if token == ExpiredToken {
 				return &server.Denial{Status: http.StatusForbidden, Code: "invalid_token",
 					Text: "the token has expired"}
 			}
 			return d
-		}),
-	},
-	{
-		ID: "auth.invalid-token-403", Requirement: "auth.server.invalid-token-401", Transports: OverHTTP,
-		Summary:    "Tokens that are not known are refused with HTTP status 403.",
-		Collateral: []string{codeStatus},
+		})},
+	{ID: "auth.invalid-token-403", Requirement: "auth.server.invalid-token-401", Transports: OverHTTP,
+		Summary: "Tokens that are not known are refused with HTTP status 403.", Collateral: []string{codeStatus},
 		Apply: judging(func(token string, _ *http.Request, d *server.Denial) *server.Denial {
 			if d == server.InvalidToken && token != ExpiredToken {
 				return &server.Denial{Status: http.StatusForbidden, Code: "invalid_token", Text: "who are you?"}
 			}
 			return d
-		}),
-	},
-	{
-		ID: "auth.invalid-token-500", Requirement: "auth.server.invalid-token-401", Transports: OverHTTP,
-		Summary:    "A JWT that cannot be verified ends in HTTP status 500.",
-		Collateral: []string{codeStatus},
+		})},
+	{ID: "auth.invalid-token-500", Requirement: "auth.server.invalid-token-401", Transports: OverHTTP,
+		Summary: "A JWT that cannot be verified ends in HTTP status 500.", Collateral: []string{codeStatus},
 		Apply: judging(func(token string, _ *http.Request, d *server.Denial) *server.Denial {
 			if d == server.InvalidToken && jwt(token) != nil {
 				return &server.Denial{Status: http.StatusInternalServerError, Code: "invalid_token",
 					Text: "cannot decode"}
 			}
 			return d
-		}),
-	},
-	{
-		ID: "auth.error-code", Requirement: challengeCode, Transports: OverHTTP,
+		})},
+	{ID: "auth.error-code", Requirement: challengeCode, Transports: OverHTTP,
 		Summary:    "The challenge for an invalid token has the error code insufficient_scope.",
 		Collateral: []string{codeStatus},
 		Apply: Challenging(func(metadata, code string) []string {
@@ -482,78 +373,53 @@ var authFaults = []Fault{
 				challenge += `, error="insufficient_scope"`
 			}
 			return []string{challenge}
-		}),
-	},
-	{
-		ID: "auth.error-missing", Requirement: challengeCode, WarnOnly: true, Transports: OverHTTP,
+		})},
+	{ID: "auth.error-missing", Requirement: challengeCode, Transports: OverHTTP, WarnOnly: true,
 		Summary: "The challenge for an invalid token has no error code.",
 		Apply: Challenging(func(metadata, _ string) []string {
 			return []string{`Bearer resource_metadata="` + metadata + `"`}
-		}),
-	},
-	{
-		ID: "auth.forbidden-without-challenge", Requirement: "auth.server.refusal-challenge", Transports: OverHTTP,
+		})},
+	{ID: "auth.forbidden-without-challenge", Requirement: "auth.server.refusal-challenge", Transports: OverHTTP,
 		Summary: "403 comes without a challenge.",
-		Apply:   ProtectedWith(Replying(server.Forbidden, func(r *server.Reply) { r.Header.Del("Www-Authenticate") })),
-	},
-	{
-		ID: "auth.malformed-without-challenge", Requirement: "auth.server.refusal-challenge", WarnOnly: true,
-		Transports: OverHTTP,
-		Summary:    "400 for a malformed token comes without a challenge.",
+		Apply:   ProtectedWith(Replying(server.Forbidden, func(r *server.Reply) { r.Header.Del("Www-Authenticate") }))},
+	{ID: "auth.malformed-without-challenge", Requirement: "auth.server.refusal-challenge", Transports: OverHTTP,
+		WarnOnly: true, Summary: "400 for a malformed token comes without a challenge.",
 		Apply: ProtectedWith(Replying(server.MalformedToken,
-			func(r *server.Reply) { r.Header.Del("Www-Authenticate") })),
-	},
-	{
-		ID: "auth.challenge-bare", Requirement: "auth.server.challenge-parameters", Transports: OverHTTP,
+			func(r *server.Reply) { r.Header.Del("Www-Authenticate") }))},
+	{ID: "auth.challenge-bare", Requirement: "auth.server.challenge-parameters", Transports: OverHTTP,
 		Summary: "The challenge of an answer with status 403 is the word Bearer.",
 		Apply: ProtectedWith(Replying(server.Forbidden,
-			func(r *server.Reply) { r.Header.Set("Www-Authenticate", "Bearer") })),
-	},
-	{
-		ID: "auth.challenge-repeats", Requirement: "auth.server.challenge-parameters-once", Transports: OverHTTP,
+			func(r *server.Reply) { r.Header.Set("Www-Authenticate", "Bearer") }))},
+	{ID: "auth.challenge-repeats", Requirement: "auth.server.challenge-parameters-once", Transports: OverHTTP,
 		Summary: "A challenge describes the error in two languages, by two parameters of the same name.",
-		Apply:   Challenging(explaining(`, error_description="No such token", error_description="Kein solches Token"`)),
-	},
-	{
-		ID: "auth.challenge-quotes", Requirement: "auth.server.challenge-characters", Transports: OverHTTP,
+		Apply:   Challenging(explaining(`, error_description="No such token", error_description="Kein solches Token"`))},
+	{ID: "auth.challenge-quotes", Requirement: "auth.server.challenge-characters", Transports: OverHTTP,
 		Summary: "The error_description of a challenge has quotation marks in it.",
-		Apply:   Challenging(explaining(`, error_description="The token is not \"valid\""`)),
-	},
-	{
-		ID: "auth.challenge-error-uri", Requirement: "auth.server.challenge-characters", Transports: OverHTTP,
+		Apply:   Challenging(explaining(`, error_description="The token is not \"valid\""`))},
+	{ID: "auth.challenge-error-uri", Requirement: "auth.server.challenge-characters", Transports: OverHTTP,
 		Summary: "The error_uri of a challenge has a space in it.",
-		Apply:   Challenging(explaining(`, error_uri="https://example.com/invalid token"`)),
-	},
-	{
-		ID: "auth.malformed-401", Requirement: "auth.server.error-code-status", Transports: OverHTTP,
+		Apply:   Challenging(explaining(`, error_uri="https://example.com/invalid token"`))},
+	{ID: "auth.malformed-401", Requirement: "auth.server.error-code-status", Transports: OverHTTP,
 		Summary: "The error code invalid_request comes with HTTP status 401.",
 		Apply: ProtectedWith(Replying(server.MalformedToken,
-			func(r *server.Reply) { r.Status = http.StatusUnauthorized })),
-	},
-	{
-		ID: "auth.error-without-token", Requirement: "auth.server.no-error-without-token", Transports: OverHTTP,
+			func(r *server.Reply) { r.Status = http.StatusUnauthorized }))},
+	{ID: "auth.error-without-token", Requirement: "auth.server.no-error-without-token", Transports: OverHTTP,
 		Summary: "The challenge has the error code invalid_token where there was no token.",
 		Apply: Challenging(func(metadata, code string) []string {
 			if code == "" {
 				code = "invalid_token"
 			}
 			return []string{`Bearer resource_metadata="` + metadata + `", error="` + code + `"`}
-		}),
-	},
-	{
-		ID: "auth.other-scheme", Requirement: challengeCode, Transports: OverHTTP,
+		})},
+	{ID: "auth.other-scheme", Requirement: challengeCode, Transports: OverHTTP,
 		Summary: "The challenge is of the scheme OAuth.",
 		Apply: Challenging(func(metadata, code string) []string {
 			return []string{`OAuth resource_metadata="` + metadata + `", error="` + code + `"`}
-		}),
-	},
-	{
-		ID: "auth.narrow-served", Requirement: "auth.server.insufficient-scope-403", Transports: OverHTTP,
+		})},
+	{ID: "auth.narrow-served", Requirement: "auth.server.insufficient-scope-403", Transports: OverHTTP,
 		Summary: "The scope of a token does not matter.",
-		Apply:   trusting(func(token string, _ *http.Request) bool { return token == NarrowToken }),
-	},
-	{
-		ID: "auth.narrow-401", Requirement: "auth.server.insufficient-scope-403", Transports: OverHTTP,
+		Apply:   trusting(func(token string, _ *http.Request) bool { return token == NarrowToken })},
+	{ID: "auth.narrow-401", Requirement: "auth.server.insufficient-scope-403", Transports: OverHTTP,
 		Summary:    "A request beyond the scope of its token is refused with HTTP status 401.",
 		Collateral: []string{codeStatus},
 		Apply: judging(func(_ string, _ *http.Request, d *server.Denial) *server.Denial {
@@ -561,151 +427,104 @@ var authFaults = []Fault{
 				return &server.Denial{Status: http.StatusUnauthorized, Code: d.Code, Text: d.Text}
 			}
 			return d
-		}),
-	},
-	{
-		ID: "auth.malformed-500", Requirement: "auth.server.malformed-400", Transports: OverHTTP,
+		})},
+	{ID: "auth.malformed-500", Requirement: "auth.server.malformed-400", Transports: OverHTTP,
 		Summary:    "An Authorization header without a token ends in HTTP status 500.",
 		Collateral: []string{codeStatus},
 		Apply: ProtectedWith(Replying(server.MalformedToken,
-			func(r *server.Reply) { r.Status = http.StatusInternalServerError })),
-	},
-	{
-		ID: "auth.malformed-served", Requirement: "auth.server.malformed-400", Transports: OverHTTP,
+			func(r *server.Reply) { r.Status = http.StatusInternalServerError }))},
+	{ID: "auth.malformed-served", Requirement: "auth.server.malformed-400", Transports: OverHTTP,
 		Summary: "A request with an Authorization header without a token is served.",
-		Apply:   ProtectedWith(Passing(server.MalformedToken, func(*server.Reply) bool { return true })),
-	},
-	{
-		ID: "auth.session-of-anyone", Requirement: "security.session.bound-to-user", Transports: OverHTTP,
+		Apply:   ProtectedWith(Passing(server.MalformedToken, func(*server.Reply) bool { return true }))},
+	{ID: "auth.session-of-anyone", Requirement: "security.session.bound-to-user", Transports: OverHTTP,
 		Summary: "A session can be used with the token of another user.",
-		Apply:   Protecting(func(p *server.Protection) { p.Verify = Verify }),
-	},
-	{
-		ID: "auth.get-of-anyone", Requirement: "security.session.bound-to-user", Transports: OverHTTP,
+		Apply:   Protecting(func(p *server.Protection) { p.Verify = Verify })},
+	{ID: "auth.get-of-anyone", Requirement: "security.session.bound-to-user", Transports: OverHTTP,
 		Summary: "The listening stream of a session can be opened with the token of another user.",
 		Apply: trusting(func(token string, r *http.Request) bool {
 			return token == UserToken && r.Method == http.MethodGet
-		}),
-	},
-	{
-		ID: "auth.delete-of-anyone", Requirement: "security.session.bound-to-user", Transports: OverHTTP,
+		})},
+	{ID: "auth.delete-of-anyone", Requirement: "security.session.bound-to-user", Transports: OverHTTP,
 		Summary: "A session can be ended with the token of another user.",
 		Apply: trusting(func(token string, r *http.Request) bool {
 			return token == UserToken && r.Method == http.MethodDelete
-		}),
-	},
-	{
-		ID: "auth.session-of-second", Requirement: "security.session.bound-to-user", Transports: OverHTTP,
+		})},
+	{ID: "auth.session-of-second", Requirement: "security.session.bound-to-user", Transports: OverHTTP,
 		Summary: "The session of the second user can be used with the token of the first.",
 		Apply: judging(func(token string, r *http.Request, d *server.Denial) *server.Denial {
 			if token == GoodToken && r.Header.Get(SessionHeader) != "" {
 				return nil
 			}
 			return d
-		}),
-	},
-	{
-		ID: "auth.session-is-enough", Requirement: "security.session.not-authentication", Transports: OverHTTP,
-		Summary:    "Within a session, no token is needed.",
-		Collateral: []string{"auth.server.validates-first"},
-		Apply:      openSession(func(*http.Request) bool { return true }),
-	},
-	{
-		ID: "auth.get-open", Requirement: "auth.server.validates-first", Transports: OverHTTP,
+		})},
+	{ID: "auth.session-is-enough", Requirement: "security.session.not-authentication", Transports: OverHTTP,
+		Summary: "Within a session, no token is needed.", Collateral: []string{"auth.server.validates-first"},
+		Apply: openSession(func(*http.Request) bool { return true })},
+	{ID: "auth.get-open", Requirement: "auth.server.validates-first", Transports: OverHTTP,
 		Summary:    "The listening stream of a session can be opened without a token.",
 		Collateral: []string{"security.session.not-authentication"},
-		Apply:      openSession(func(r *http.Request) bool { return r.Method == http.MethodGet }),
-	},
-	{
-		ID: "auth.delete-open", Requirement: "auth.server.validates-first", Transports: OverHTTP,
+		Apply:      openSession(func(r *http.Request) bool { return r.Method == http.MethodGet })},
+	{ID: "auth.delete-open", Requirement: "auth.server.validates-first", Transports: OverHTTP,
 		Summary:    "A session can be ended without a token.",
 		Collateral: []string{"security.session.not-authentication"},
-		Apply:      openSession(func(r *http.Request) bool { return r.Method == http.MethodDelete }),
-	},
-	{
-		ID: "auth.notification-open", Requirement: "auth.server.validates-first", Transports: OverHTTP,
+		Apply:      openSession(func(r *http.Request) bool { return r.Method == http.MethodDelete })},
+	{ID: "auth.notification-open", Requirement: "auth.server.validates-first", Transports: OverHTTP,
 		Summary:    "Within a session, notifications need no token.",
 		Collateral: []string{"security.session.not-authentication"},
 		Apply: openSession(func(r *http.Request) bool {
 			return r.Method == http.MethodPost && Posted(r).Kind == wire.Notification
-		}),
-	},
-	{
-		ID: "auth.response-open", Requirement: "auth.server.validates-first", Transports: OverHTTP,
+		})},
+	{ID: "auth.response-open", Requirement: "auth.server.validates-first", Transports: OverHTTP,
 		Summary:    "Within a session, responses need no token.",
 		Collateral: []string{"security.session.not-authentication"},
 		Apply: openSession(func(r *http.Request) bool {
 			return r.Method == http.MethodPost && Posted(r).IsResponse()
-		}),
-	},
-	{
-		ID: "auth.notification-at-door", Requirement: "auth.server.validates-first", Transports: OverHTTP,
+		})},
+	{ID: "auth.notification-at-door", Requirement: "auth.server.validates-first", Transports: OverHTTP,
 		Summary: "A notification that names no session is accepted without a token.",
 		Apply: ProtectedWith(Replying(server.Unauthorized, func(r *server.Reply) {
 			if q := r.Request; q.Method == http.MethodPost && q.Header.Get(SessionHeader) == "" &&
 				Posted(q).Kind == wire.Notification {
 				r.Status, r.Body, r.Header = http.StatusAccepted, nil, make(http.Header)
 			}
-		})),
-	},
-	{
-		ID: "auth.expired-in-session", Requirement: "auth.server.validates-first", Transports: OverHTTP,
+		}))},
+	{ID: "auth.expired-in-session", Requirement: "auth.server.validates-first", Transports: OverHTTP,
 		Summary: "Within a session, an expired token is taken for good.",
 		Apply: trusting(func(token string, r *http.Request) bool {
 			return token == ExpiredToken && r.Header.Get(SessionHeader) != ""
-		}),
-	},
-	{
-		ID: "auth.refused-delete-ends", Requirement: "auth.server.validates-first", Transports: OverHTTP,
+		})},
+	{ID: "auth.refused-delete-ends", Requirement: "auth.server.validates-first", Transports: OverHTTP,
 		Summary: "A DELETE without a valid token is refused, and ends the session.",
-		Apply: BeforeRefusal(func(r *http.Request, _ *wire.Message) bool {
-			return r.Method == http.MethodDelete
-		}),
-	},
-	{
-		ID: "auth.refused-call-done", Requirement: "auth.server.validates-first", Transports: OverHTTP,
+		Apply:   BeforeRefusal(func(r *http.Request, _ *wire.Message) bool { return r.Method == http.MethodDelete })},
+	{ID: "auth.refused-call-done", Requirement: "auth.server.validates-first", Transports: OverHTTP,
 		Summary: "A call without a valid token is refused, and the tool has run.",
-		Apply:   BeforeRefusal(func(_ *http.Request, m *wire.Message) bool { return m.Method == "tools/call" }),
-	},
-	{
-		ID: "auth.refused-cancellation-done", Requirement: "auth.server.validates-first", Transports: OverHTTP,
+		Apply:   BeforeRefusal(func(_ *http.Request, m *wire.Message) bool { return m.Method == "tools/call" })},
+	{ID: "auth.refused-cancellation-done", Requirement: "auth.server.validates-first", Transports: OverHTTP,
 		Summary: "A notification about a cancelled request without a valid token is refused, and ends the request.",
 		Apply: BeforeRefusal(func(_ *http.Request, m *wire.Message) bool {
 			return m.Method == "notifications/cancelled"
-		}),
-	},
-	{
-		ID: "auth.notification-refused", Requirement: "auth.server.valid-token-accepted", Transports: OverHTTP,
+		})},
+	{ID: "auth.notification-refused", Requirement: "auth.server.valid-token-accepted", Transports: OverHTTP,
 		Summary:    "A notification about a cancelled request is refused with 401, although its token is valid.",
 		Collateral: []string{"meta.attach.notification"},
-		Apply:      denying(func(r *http.Request) bool { return Posted(r).Method == "notifications/cancelled" }),
-	},
-	{
-		ID: "auth.delete-refused", Requirement: "auth.server.valid-token-accepted", Transports: OverHTTP,
+		Apply:      denying(func(r *http.Request) bool { return Posted(r).Method == "notifications/cancelled" })},
+	{ID: "auth.delete-refused", Requirement: "auth.server.valid-token-accepted", Transports: OverHTTP,
 		Summary:    "A DELETE is refused with 401, although its token is valid.",
 		Collateral: []string{"http.server.delete-session"},
-		Apply:      denying(func(r *http.Request) bool { return r.Method == http.MethodDelete }),
-	},
-	{
-		ID: "auth.get-refused", Requirement: "auth.server.valid-token-accepted", Transports: OverHTTP,
+		Apply:      denying(func(r *http.Request) bool { return r.Method == http.MethodDelete })},
+	{ID: "auth.get-refused", Requirement: "auth.server.valid-token-accepted", Transports: OverHTTP,
 		Summary: "A GET is refused with 401, although its token is valid.",
-		Apply:   denying(func(r *http.Request) bool { return r.Method == http.MethodGet }),
-	},
-	{
-		ID: "auth.response-refused", Requirement: "auth.server.valid-token-accepted", Transports: OverHTTP,
+		Apply:   denying(func(r *http.Request) bool { return r.Method == http.MethodGet })},
+	{ID: "auth.response-refused", Requirement: "auth.server.valid-token-accepted", Transports: OverHTTP,
 		Summary:    "A response to no request is refused with 401, although its token is valid.",
 		Collateral: []string{"http.server.session-ended-404"},
 		Apply: denying(func(r *http.Request) bool {
 			return Posted(r).IsResponse() && strings.HasPrefix(Posted(r).ID.String(), `"`)
-		}),
-	},
-	{
-		ID: "auth.list-refused", Requirement: "auth.server.valid-token-accepted", Transports: OverHTTP,
+		})},
+	{ID: "auth.list-refused", Requirement: "auth.server.valid-token-accepted", Transports: OverHTTP,
 		Summary: "prompts/list is refused with 401, although its token is valid.",
-		Apply:   denying(func(r *http.Request) bool { return Posted(r).Method == "prompts/list" }),
-	},
-	{
-		ID: "auth.refused-with-result", Requirement: "auth.server.no-data-unauthorized", Transports: OverHTTP,
+		Apply:   denying(func(r *http.Request) bool { return Posted(r).Method == "prompts/list" })},
+	{ID: "auth.refused-with-result", Requirement: "auth.server.no-data-unauthorized", Transports: OverHTTP,
 		Summary: "The 401 answer to an initialize holds the result.",
 		Apply: ProtectedWith(Passing(server.Unauthorized,
 			func(r *server.Reply) bool { return Posted(r.Request).Method == "initialize" }),
@@ -721,6 +540,5 @@ var authFaults = []Fault{
 					}
 					r.Header.Set("Www-Authenticate", challenge)
 				}
-			})),
-	},
+			}))},
 }

@@ -31,53 +31,40 @@ func answeringCancelled(fits func(id any) bool) apply {
 
 // basic/utilities/cancellation
 var cancellationFaults = []Fault{
-	{
-		ID: "cancellation.answered", Requirement: "cancellation.no-response",
+	{ID: "cancellation.answered", Requirement: "cancellation.no-response",
 		Summary:    "A cancelled request is answered all the same, and goes on.",
 		Collateral: []string{"cancellation.stop-processing"},
-		Apply:      func(o *server.Options) { o.Behaviour.AnswerCancelled = true },
-	},
-	{
-		ID: "cancellation.ignored", Requirement: "cancellation.no-response",
-		Summary:    "Cancellations are not read.",
+		Apply:      func(o *server.Options) { o.Behaviour.AnswerCancelled = true }},
+	{ID: "cancellation.ignored", Requirement: "cancellation.no-response", Summary: "Cancellations are not read.",
 		Collateral: []string{"cancellation.stop-processing"},
 		Apply: Receiving(func(_ *server.Session, m *wire.Message, next func()) {
 			if m.Method != Cancelled {
 				next()
 			}
-		}),
-	},
-	{
-		ID: "cancellation.partial-result", Requirement: "cancellation.no-response", Form: InSequence,
+		})},
+	{ID: "cancellation.partial-result", Requirement: "cancellation.no-response", Form: InSequence,
 		Summary: "A slow call that is cancelled is answered at once with what there is so far.",
-		Apply:   endingCancelled("slow", object{"content": TextOf("Half of it is done.")}, nil),
-	},
-	{
-		ID: "cancellation.asking-answered", Requirement: "cancellation.no-response", Form: InSequence,
+		Apply:   endingCancelled("slow", object{"content": TextOf("Half of it is done.")}, nil)},
+	{ID: "cancellation.asking-answered", Requirement: "cancellation.no-response", Form: InSequence,
 		Summary: "A call that is cancelled while the server waits for what the user enters is answered with an error of its own.",
 		Apply: endingCancelled("test_elicitation", nil,
-			&wire.Error{Code: server.InternalError, Message: "The dialogue was closed"}),
-	},
-	{
-		ID: "cancellation.reason-required", Requirement: "cancellation.no-response",
+			&wire.Error{Code: server.InternalError, Message: "The dialogue was closed"})},
+	{ID: "cancellation.reason-required", Requirement: "cancellation.no-response",
 		Summary:    "Cancellations that give no reason are not read.",
 		Collateral: []string{"cancellation.stop-processing"},
 		Apply: Receiving(func(_ *server.Session, m *wire.Message, next func()) {
 			if m.Method != Cancelled || wire.At(m.Params, "reason") != nil {
 				next()
 			}
-		}),
-	},
-	{
-		ID: "cancellation.numbers-only", Requirement: "cancellation.no-response",
+		})},
+	{ID: "cancellation.numbers-only", Requirement: "cancellation.no-response",
 		Summary:    "Cancellations of requests whose ids are strings are not read.",
 		Collateral: []string{"cancellation.stop-processing"},
 		Apply: Receiving(func(_ *server.Session, m *wire.Message, next func()) {
 			if _, text := wire.At(m.Params, "requestId").(string); m.Method != Cancelled || !text {
 				next()
 			}
-		}),
-	},
+		})},
 	{
 		ID: "cancellation.keeps-lock", Requirement: "base.response.present",
 		Summary:    "After the cancellation of a slow call no other call is answered in the session.",
@@ -95,8 +82,7 @@ var cancellationFaults = []Fault{
 				return result, problem
 			})),
 	},
-	{
-		ID: "cancellation.number-for-string", Requirement: "cancellation.ignore-unknown",
+	{ID: "cancellation.number-for-string", Requirement: "cancellation.ignore-unknown",
 		Summary: "A cancellation that names a string of digits is taken to mean the number.",
 		Apply: Receiving(func(_ *server.Session, m *wire.Message, next func()) {
 			if params, ok := m.Params.(map[string]any); ok && m.Method == Cancelled {
@@ -105,21 +91,14 @@ var cancellationFaults = []Fault{
 				}
 			}
 			next()
-		}),
-	},
-	{
-		ID: "cancellation.reason-outside-ascii", Requirement: "base.message.utf8-accepted", Form: ByValue,
+		})},
+	{ID: "cancellation.reason-outside-ascii", Requirement: "base.message.utf8-accepted", Form: ByValue,
 		Summary: "A cancellation whose reason has characters outside ASCII ends the process.",
-		Apply:   dyingOf("不要 🙂"),
-	},
-	{
-		ID: "cancellation.goes-on", Requirement: "cancellation.stop-processing",
+		Apply:   dyingOf("不要 🙂")},
+	{ID: "cancellation.goes-on", Requirement: "cancellation.stop-processing",
 		Summary:    "A cancelled request is not answered, but it goes on and reports progress.",
-		Collateral: []string{"cancellation.no-response", "cancellation.ignore-unknown"},
-		Apply:      unheeded,
-	},
-	{
-		ID: "cancellation.late-progress", Requirement: "cancellation.stop-processing",
+		Collateral: []string{"cancellation.no-response", "cancellation.ignore-unknown"}, Apply: unheeded},
+	{ID: "cancellation.late-progress", Requirement: "cancellation.stop-processing",
 		Summary: "Well after the cancellation of a request, progress of it is reported once more.",
 		Apply: Receiving(func(s *server.Session, m *wire.Message, next func()) {
 			next()
@@ -136,11 +115,8 @@ var cancellationFaults = []Fault{
 				late.Delay = 500 * time.Millisecond
 				s.Send(late)
 			}
-		}),
-	},
-	{
-		ID: "cancellation.kills", Requirement: "cancellation.either-side",
-		Summary: "A cancellation ends the process.",
+		})},
+	{ID: "cancellation.kills", Requirement: "cancellation.either-side", Summary: "A cancellation ends the process.",
 		Collateral: []string{
 			"cancellation.ignore-unknown", "cancellation.ignore-completed", "cancellation.ignore-malformed",
 			"cancellation.no-response",
@@ -148,10 +124,8 @@ var cancellationFaults = []Fault{
 			"base.notification.malformed-no-response",
 			"ping.response-prompt",
 		},
-		Apply: dyingOf(`"notifications/cancelled"`),
-	},
-	{
-		ID: "cancellation.burst-loses-request", Requirement: "cancellation.race",
+		Apply: dyingOf(`"notifications/cancelled"`)},
+	{ID: "cancellation.burst-loses-request", Requirement: "cancellation.race",
 		Summary:    "After several cancellations in a row the next request is lost.",
 		Collateral: []string{"base.response.present", "cancellation.ignore-unknown"},
 		Apply: Receiving(func(s *server.Session, m *wire.Message, next func()) {
@@ -163,10 +137,8 @@ var cancellationFaults = []Fault{
 				return
 			}
 			next()
-		}),
-	},
-	{
-		ID: "cancellation.call-race-loses-request", Requirement: "cancellation.race", Form: InSequence,
+		})},
+	{ID: "cancellation.call-race-loses-request", Requirement: "cancellation.race", Form: InSequence,
 		Summary:    "After the cancellation of a call of a tool that was answered before, the next request is lost.",
 		Collateral: []string{"base.response.present"},
 		Apply: All(
@@ -184,10 +156,8 @@ var cancellationFaults = []Fault{
 				}
 				next()
 			}),
-		),
-	},
-	{
-		ID: "cancellation.late-response-deafens", Requirement: "cancellation.late-response",
+		)},
+	{ID: "cancellation.late-response-deafens", Requirement: "cancellation.late-response",
 		Summary:    "After the response to a request that the server has cancelled, nothing is answered any more.",
 		Collateral: []string{"base.response.present"},
 		Apply: All(
@@ -200,10 +170,8 @@ var cancellationFaults = []Fault{
 				_, known := withdrawn(s).Load(m.ID.String())
 				return m.IsResponse() && known
 			}),
-		),
-	},
-	{
-		ID: "cancellation.of-the-answered", Requirement: "cancellation.in-progress",
+		)},
+	{ID: "cancellation.of-the-answered", Requirement: "cancellation.in-progress",
 		Summary: "The server cancels its sampling request behind the result of the tool, which holds the sampled text.",
 		Apply: All(
 			Receiving(func(s *server.Session, m *wire.Message, next func()) {
@@ -220,27 +188,19 @@ var cancellationFaults = []Fault{
 				}
 				return sent
 			})),
-		),
-	},
-	{
-		ID: "cancellation.unknown-answered", Requirement: "cancellation.ignore-unknown",
+		)},
+	{ID: "cancellation.unknown-answered", Requirement: "cancellation.ignore-unknown",
 		Summary:    "The cancellation of an unknown request is answered with an error.",
 		Collateral: []string{"base.notification.no-response", "base.response.id-echo"},
-		Apply:      answeringCancelled(func(id any) bool { return id == "mcpconform-never-used" }),
-	},
-	{
-		ID: "cancellation.unknown-kills", Requirement: "cancellation.ignore-unknown",
+		Apply:      answeringCancelled(func(id any) bool { return id == "mcpconform-never-used" })},
+	{ID: "cancellation.unknown-kills", Requirement: "cancellation.ignore-unknown",
 		Summary: "The cancellation of an unknown request ends the process.",
-		Apply:   dyingOf(`"requestId":987654321`),
-	},
-	{
-		ID: "cancellation.completed-kills", Requirement: "cancellation.ignore-completed",
+		Apply:   dyingOf(`"requestId":987654321`)},
+	{ID: "cancellation.completed-kills", Requirement: "cancellation.ignore-completed",
 		Summary:    "A cancellation without a reason ends the process.",
 		Collateral: []string{"cancellation.no-response"},
-		Apply:      dying(regexp.MustCompile(`"params":\{"requestId":\d{1,4}\}\}`).Match),
-	},
-	{
-		ID: "cancellation.malformed-answered", Requirement: "cancellation.ignore-malformed",
+		Apply:      dying(regexp.MustCompile(`"params":\{"requestId":\d{1,4}\}\}`).Match)},
+	{ID: "cancellation.malformed-answered", Requirement: "cancellation.ignore-malformed",
 		Summary:    "A cancellation without an id is answered with an error.",
 		Collateral: []string{"base.notification.no-response", "base.response.id-echo"},
 		Apply: Receiving(func(s *server.Session, m *wire.Message, next func()) {
@@ -249,23 +209,14 @@ var cancellationFaults = []Fault{
 				s.Send(&server.Outgoing{Session: s,
 					Message: refusal(nil, server.InvalidParams, "requestId is missing")})
 			}
-		}),
-	},
-	{
-		ID: "cancellation.malformed-kills", Requirement: "cancellation.ignore-malformed",
-		Summary: "A cancellation whose id is null ends the process.",
-		Apply:   dyingOf(`"requestId":null`),
-	},
-	{
-		ID: "cancellation.of-client-request", Requirement: "cancellation.same-direction",
+		})},
+	{ID: "cancellation.malformed-kills", Requirement: "cancellation.ignore-malformed",
+		Summary: "A cancellation whose id is null ends the process.", Apply: dyingOf(`"requestId":null`)},
+	{ID: "cancellation.of-client-request", Requirement: "cancellation.same-direction",
 		Summary: "The server cancels a request of the client.",
-		Apply:   cancelling(object{"requestId": json.Number("1"), "reason": "overloaded"}),
-	},
-	{
-		ID: "cancellation.without-id", Requirement: "schema.cancelled-notification",
-		Summary: "notifications/cancelled has no requestId.",
-		Apply:   cancelling(object{"reason": "overloaded"}),
-	},
+		Apply:   cancelling(object{"requestId": json.Number("1"), "reason": "overloaded"})},
+	{ID: "cancellation.without-id", Requirement: "schema.cancelled-notification",
+		Summary: "notifications/cancelled has no requestId.", Apply: cancelling(object{"reason": "overloaded"})},
 }
 
 type (

@@ -235,8 +235,7 @@ var factFaults = slices.Concat(
 		}, f.ID)
 	}),
 	[]Fault{
-		{
-			ID: "facts.subscription-counted", Requirement: "resources.updated.ends-with-unsubscribe", Form: InSequence,
+		{ID: "facts.subscription-counted", Requirement: "resources.updated.ends-with-unsubscribe", Form: InSequence,
 			Summary: "A subscription that was asked for twice has to be ended twice.",
 			Apply: All(
 				Wrapping("resources/subscribe", func(
@@ -254,8 +253,7 @@ var factFaults = slices.Concat(
 					subscribedTo(r).Store(0)
 					return next(ctx, r)
 				}),
-			),
-		},
+			)},
 	},
 )
 

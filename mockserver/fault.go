@@ -14,27 +14,34 @@ type (
 )
 
 // Fault is one way to break one requirement.
-type Fault struct {
+type Fault = FaultOf[server.Options]
+
+// FaultOf is a fault of a peer that has options of a type: a server here, a client in package mockclient.
+type FaultOf[P any] struct {
 	// ID is stable and unique: topic, dot, what is wrong in kebab case.
 	ID string
 	// Requirement that the fault breaks.
 	Requirement string
+	// Form says in which form the class of fault shows: "" is the plain one.
+	Form Form
+	// Scenario in which the fault of a client shows; "" is the one with an ordinary server.
+	Scenario string
 	// Transports on which the fault shows; none means all.
 	Transports []string
+	// WarnOnly marks the fault of a MUST that is only warned of, because the
+	// specification leaves room for it or contradicts itself.
+	WarnOnly bool
+	// Crashes says that the process of a client with the fault is ended by a signal where its run fails.
+	Crashes bool
 	// Summary says in one line how the wire differs.
 	Summary string
 	// Collateral lists further requirements that the fault may break: those
 	// that say the same from another side, and those that cannot be met by a
-	// server with this fault.
+	// peer with this fault.
 	Collateral []string
-	// Form says in which form the class of fault shows: "" is the plain one.
-	Form Form
-	// WarnOnly marks the fault of a MUST that is only warned of, because the
-	// specification leaves room for it or contradicts itself.
-	WarnOnly bool
-	// Apply adds the fault to a server's options. Several faults can be added
+	// Apply adds the fault to the options of a peer. Several faults can be added
 	// to the same options.
-	Apply func(o *server.Options)
+	Apply func(o *P)
 }
 
 // Form is what it takes for a fault to show, beyond the plain stimulus.
@@ -49,43 +56,58 @@ const (
 	InOrder    Form = "in-order"   // a client that ends in order, and reports nothing
 )
 
-// topics returns the faults by topic.
-func topics() [][]Fault {
-	return [][]Fault{
+// Topics are faults by topic.
+type Topics[P any] [][]FaultOf[P]
+
+// All returns all faults. The caller owns the slice.
+func (t Topics[P]) All() []FaultOf[P] { return slices.Concat(t...) }
+
+// Find returns the fault with an id.
+func (t Topics[P]) Find(id string) (f FaultOf[P], ok bool) {
+	for _, faults := range t {
+		if i := slices.IndexFunc(faults, func(f FaultOf[P]) bool { return f.ID == id }); i >= 0 {
+			return faults[i], true
+		}
+	}
+	return f, false
+}
+
+func topics() Topics[server.Options] {
+	return Topics[server.Options]{
 		baseFaults, metaFaults, lifecycleFaults, stdioFaults, pingFaults, progressFaults, cancellationFaults,
 		toolFaults, resourceFaults, promptFaults, contentFaults, completionFaults, loggingFaults, paginationFaults,
 		clientFaults, schemaFaults, httpFaults, authFaults, familyFaults, threadFaults, pairFaults, momentFaults,
-		factFaults,
-		bystanderFaults, divertedFaults,
+		factFaults, bystanderFaults, divertedFaults,
 	}
 }
 
 // Catalogue returns all faults, grouped by topic. The caller owns the slice.
-func Catalogue() []Fault { return slices.Concat(topics()...) }
+func Catalogue() []Fault { return topics().All() }
 
 // Find returns the fault with an id.
-func Find(id string) (Fault, bool) {
-	for _, faults := range topics() {
-		if i := slices.IndexFunc(faults, func(f Fault) bool { return f.ID == id }); i >= 0 {
-			return faults[i], true
-		}
-	}
-	return Fault{}, false
-}
+func Find(id string) (Fault, bool) { return topics().Find(id) }
 
 // Level returns the level of the requirement that the fault breaks.
-func (f Fault) Level() schema.Level {
+func (f FaultOf[P]) Level() schema.Level {
 	r, _ := schema.Lookup(f.Requirement)
 	return r.Level
 }
 
 // Page returns the specification's page of the requirement.
-func (f Fault) Page() string {
+func (f FaultOf[P]) Page() string {
 	r, _ := schema.Lookup(f.Requirement)
 	return r.Page
 }
 
 // Shows reports whether the fault shows on a transport.
-func (f Fault) Shows(transport string) bool {
+func (f FaultOf[P]) Shows(transport string) bool {
 	return len(f.Transports) == 0 || slices.Contains(f.Transports, transport)
+}
+
+// Transport returns one on which the fault shows.
+func (f FaultOf[P]) Transport() string {
+	if len(f.Transports) > 0 {
+		return f.Transports[0]
+	}
+	return "http"
 }

@@ -345,128 +345,88 @@ func cancellingTheLast(o *server.Options) {
 
 // basic/transports#streamable-http and the legacy HTTP+SSE transport
 var httpFaults = []Fault{
-	{
-		ID: "http.post-not-allowed", Requirement: "http.server.endpoint-post", Transports: OverHTTP,
-		Summary:    "POST is refused with 405.",
-		Collateral: []string{"lifecycle.init.answered"},
+	{ID: "http.post-not-allowed", Requirement: "http.server.endpoint-post", Transports: OverHTTP,
+		Summary: "POST is refused with 405.", Collateral: []string{"lifecycle.init.answered"},
 		Apply: RefusingHTTP(http.StatusMethodNotAllowed,
-			func(r *http.Request) bool { return r.Method == http.MethodPost }),
-	},
-	{
-		ID: "http.origin-unchecked", Requirement: "http.server.origin-foreign", Transports: OverHTTP,
+			func(r *http.Request) bool { return r.Method == http.MethodPost })},
+	{ID: "http.origin-unchecked", Requirement: "http.server.origin-foreign", Transports: OverHTTP,
 		Summary: "The Origin of the first request of a session is not checked.",
 		Apply: Passing(server.ForeignOrigin, func(r *server.Reply) bool {
 			return r.Session == nil && origin(r) != "null"
-		}),
-	},
-	{
-		ID: "http.origin-prefix", Requirement: "http.server.origin-foreign", Transports: OverHTTP, Form: ByValue,
+		})},
+	{ID: "http.origin-prefix", Requirement: "http.server.origin-foreign", Form: ByValue, Transports: OverHTTP,
 		Summary:    "An Origin that begins like a trusted one is trusted.",
 		Collateral: []string{"http.server.origin-every-request"},
 		Apply: Passing(server.ForeignOrigin,
-			func(r *server.Reply) bool { return strings.HasPrefix(origin(r), "http://localhost") }),
-	},
-	{
-		ID: "http.origin-of-host-header", Requirement: "http.server.origin-foreign", Transports: OverHTTP,
+			func(r *server.Reply) bool { return strings.HasPrefix(origin(r), "http://localhost") })},
+	{ID: "http.origin-of-host-header", Requirement: "http.server.origin-foreign", Transports: OverHTTP,
 		Summary: "An Origin that is the one of the Host header is trusted, whatever that names.",
-		Apply:   ofHostHeader,
-	},
-	{
-		ID: "http.origin-null-trusted", Requirement: "http.server.origin-null", Transports: OverHTTP,
+		Apply:   ofHostHeader},
+	{ID: "http.origin-null-trusted", Requirement: "http.server.origin-null", Transports: OverHTTP,
 		Summary: "The Origin null is trusted.",
-		Apply:   Passing(server.ForeignOrigin, func(r *server.Reply) bool { return origin(r) == "null" }),
-	},
-	{
-		ID: "http.origin-null-trusted-later", Requirement: "http.server.origin-null", Transports: OverHTTP,
-		Form:    InSequence,
-		Summary: "The Origin null is trusted within a session.",
+		Apply:   Passing(server.ForeignOrigin, func(r *server.Reply) bool { return origin(r) == "null" })},
+	{ID: "http.origin-null-trusted-later", Requirement: "http.server.origin-null", Form: InSequence,
+		Transports: OverHTTP, Summary: "The Origin null is trusted within a session.",
 		Apply: Passing(server.ForeignOrigin, func(r *server.Reply) bool {
 			return r.Session != nil && origin(r) == "null"
-		}),
-	},
-	{
-		ID: "http.origin-checked-once", Requirement: "http.server.origin-every-request", Transports: OverHTTP,
-		Form:       InSequence,
-		Summary:    "The Origin is checked for the first request of a session only.",
+		})},
+	{ID: "http.origin-checked-once", Requirement: "http.server.origin-every-request", Form: InSequence,
+		Transports: OverHTTP, Summary: "The Origin is checked for the first request of a session only.",
 		Collateral: []string{"http.server.origin-null"},
-		Apply:      Passing(server.ForeignOrigin, func(r *server.Reply) bool { return r.Session != nil }),
-	},
-	{
-		ID: "http.origin-get-unchecked", Requirement: "http.server.origin-every-request", Transports: OverHTTP,
+		Apply:      Passing(server.ForeignOrigin, func(r *server.Reply) bool { return r.Session != nil })},
+	{ID: "http.origin-get-unchecked", Requirement: "http.server.origin-every-request", Transports: OverHTTP,
 		Summary: "The Origin of a GET is not checked.",
 		Apply: Passing(server.ForeignOrigin, func(r *server.Reply) bool {
 			return r.Request.Method == http.MethodGet
-		}),
-	},
-	{
-		ID: "http.origin-notification-unchecked", Requirement: "http.server.origin-every-request", Transports: OverHTTP,
+		})},
+	{ID: "http.origin-notification-unchecked", Requirement: "http.server.origin-every-request", Transports: OverHTTP,
 		Summary: "The Origin of a POST with a notification is not checked.",
 		Apply: All(Passing(server.ForeignOrigin, func(r *server.Reply) bool {
 			return Posted(r.Request).Kind == wire.Notification
-		}), Peeking()),
-	},
-	{
-		ID: "http.origin-response-unchecked", Requirement: "http.server.origin-every-request", Transports: OverHTTP,
+		}), Peeking())},
+	{ID: "http.origin-response-unchecked", Requirement: "http.server.origin-every-request", Transports: OverHTTP,
 		Summary: "The Origin of a POST with a response is not checked.",
 		Apply: All(Passing(server.ForeignOrigin, func(r *server.Reply) bool {
 			return Posted(r.Request).Kind == wire.Result
-		}), Peeking()),
-	},
-	{
-		ID: "http.accept-verbatim", Requirement: "http.server.accept-forms", Transports: OverHTTP, Form: ByValue,
+		}), Peeking())},
+	{ID: "http.accept-verbatim", Requirement: "http.server.accept-forms", Form: ByValue, Transports: OverHTTP,
 		Summary: "An Accept header with quality values is refused with 406.",
-		Apply:   NotAccepting(func(accept string) bool { return strings.Contains(accept, ";q=") }),
-	},
-	{
-		ID: "http.accept-case", Requirement: "http.server.accept-forms", Transports: OverHTTP, Form: ByValue,
+		Apply:   NotAccepting(func(accept string) bool { return strings.Contains(accept, ";q=") })},
+	{ID: "http.accept-case", Requirement: "http.server.accept-forms", Form: ByValue, Transports: OverHTTP,
 		Summary: "Media types in the Accept header are compared with regard to case.",
-		Apply:   NotAccepting(func(accept string) bool { return accept != strings.ToLower(accept) }),
-	},
-	{
-		ID: "http.session-header-lower-lost", Requirement: "http.server.header-names", Transports: OverHTTP,
-		Form:    ByValue,
-		Summary: "The id of a session is not found in a header whose name is in small letters.",
-		Apply:   blindTo("mcp-session-id"),
-	},
-	{
-		ID: "http.content-type-header-upper-lost", Requirement: "http.server.header-names", Transports: OverHTTP,
-		Form:    ByValue,
-		Summary: "The Content-Type is not found in a header whose name is in capitals.",
-		Apply:   blindTo("CONTENT-TYPE"),
-	},
-	{
-		ID: "http.version-header-lower-lost", Requirement: "http.server.header-names", Transports: OverHTTP,
-		Form:    ByValue,
-		Summary: "The version of the protocol is not found in a header whose name is in small letters.",
-		Apply:   blindTo("mcp-protocol-version"),
-	},
-	{
-		ID: "http.notification-200", Requirement: "http.server.notification-202", Transports: OverHTTP,
+		Apply:   NotAccepting(func(accept string) bool { return accept != strings.ToLower(accept) })},
+	{ID: "http.session-header-lower-lost", Requirement: "http.server.header-names", Form: ByValue,
+		Transports: OverHTTP,
+		Summary:    "The id of a session is not found in a header whose name is in small letters.",
+		Apply:      blindTo("mcp-session-id")},
+	{ID: "http.content-type-header-upper-lost", Requirement: "http.server.header-names", Form: ByValue,
+		Transports: OverHTTP, Summary: "The Content-Type is not found in a header whose name is in capitals.",
+		Apply: blindTo("CONTENT-TYPE")},
+	{ID: "http.version-header-lower-lost", Requirement: "http.server.header-names", Form: ByValue,
+		Transports: OverHTTP,
+		Summary:    "The version of the protocol is not found in a header whose name is in small letters.",
+		Apply:      blindTo("mcp-protocol-version")},
+	{ID: "http.notification-200", Requirement: "http.server.notification-202", Transports: OverHTTP,
 		Summary: "Notifications are answered with 200.",
 		Apply: All(Peeking(), Replying(server.Accepted, func(r *server.Reply) {
 			if Posted(r.Request).Kind == wire.Notification {
 				r.Status = http.StatusOK
 			}
-		})),
-	},
-	{
-		ID: "http.notification-204", Requirement: "http.server.notification-202", Transports: OverHTTP,
+		}))},
+	{ID: "http.notification-204", Requirement: "http.server.notification-202", Transports: OverHTTP,
 		Summary: "Notifications are answered with 204.",
 		Apply: All(Peeking(), Replying(server.Accepted, func(r *server.Reply) {
 			if Posted(r.Request).Kind == wire.Notification {
 				r.Status = http.StatusNoContent
 			}
-		})),
-	},
-	{
-		ID: "http.response-200", Requirement: "http.server.response-202", Transports: OverHTTP,
+		}))},
+	{ID: "http.response-200", Requirement: "http.server.response-202", Transports: OverHTTP,
 		Summary: "Responses are answered with 200.",
 		Apply: All(Peeking(), Replying(server.Accepted, func(r *server.Reply) {
 			if Posted(r.Request).IsResponse() {
 				r.Status = http.StatusOK
 			}
-		})),
-	},
+		}))},
 	{
 		ID: "http.response-refused", Requirement: "http.server.response-202", Transports: OverHTTP, WarnOnly: true,
 		Collateral: []string{"cancellation.in-progress"}, // it cancels the request whose response it refused
@@ -476,24 +436,19 @@ var httpFaults = []Fault{
 			return ok && len(result) == 0
 		}), Peeking()),
 	},
-	{
-		ID: "http.charset-refused", Requirement: "http.server.content-type-forms", Transports: []string{"http", "sse"},
-		Form:    ByValue,
-		Summary: "A Content-Type other than just application/json is refused with 415.",
+	{ID: "http.charset-refused", Requirement: "http.server.content-type-forms", Form: ByValue,
+		Transports: []string{"http", "sse"},
+		Summary:    "A Content-Type other than just application/json is refused with 415.",
 		Apply: RefusingHTTP(http.StatusUnsupportedMediaType, func(r *http.Request) bool {
 			return r.Method == http.MethodPost && r.Header.Get("Content-Type") != "application/json"
-		}),
-	},
-	{
-		ID: "http.accepted-with-body", Requirement: "http.server.accepted-no-body", Transports: OverHTTP,
+		})},
+	{ID: "http.accepted-with-body", Requirement: "http.server.accepted-no-body", Transports: OverHTTP,
 		Summary: `202 comes with the body "Accepted".`,
 		Apply: Replying(server.Accepted, func(r *server.Reply) {
 			r.Header.Set("Content-Type", "text/plain")
 			r.Body = []byte("Accepted")
-		}),
-	},
-	{
-		ID: "http.refused-with-200", Requirement: "http.server.unacceptable-error-status", Transports: OverHTTP,
+		})},
+	{ID: "http.refused-with-200", Requirement: "http.server.unacceptable-error-status", Transports: OverHTTP,
 		Summary: "A notification of an unknown method is refused with a JSON-RPC error and the status 200.",
 		Collateral: []string{"base.notification.unknown-no-response", "base.notification.no-response",
 			"base.response.id-echo"},
@@ -503,49 +458,32 @@ var httpFaults = []Fault{
 				r.Header.Set("Content-Type", "application/json")
 				r.Body = []byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"Method not found"}}`)
 			}
-		})),
-	},
-	{
-		ID: "http.answer-untyped", Requirement: "http.server.request-answer-type", Transports: OverHTTP,
+		}))},
+	{ID: "http.answer-untyped", Requirement: "http.server.request-answer-type", Transports: OverHTTP,
 		Summary:    "An answer in JSON has the type text/plain.",
 		Collateral: []string{"completion.security.validate-inputs", "base.response.present"},
-		Apply:      misanswered(func(r *server.Reply) { r.Header.Set("Content-Type", "text/plain") }),
-	},
-	{
-		ID: "http.request-accepted", Requirement: "http.server.request-answer-type", Transports: OverHTTP,
+		Apply:      misanswered(func(r *server.Reply) { r.Header.Set("Content-Type", "text/plain") })},
+	{ID: "http.request-accepted", Requirement: "http.server.request-answer-type", Transports: OverHTTP,
 		Summary:    "A request is answered with 202 and nothing else.",
 		Collateral: []string{"completion.security.validate-inputs", "base.response.present"},
 		Apply: misanswered(func(r *server.Reply) {
 			r.Status, r.Body = http.StatusAccepted, nil
 			r.Header.Del("Content-Type")
-		}),
-	},
-	{
-		ID: "http.json-array", Requirement: "http.server.json-one-object", Transports: OverHTTP,
-		Summary:    "A JSON answer is an array of one response.",
-		Collateral: []string{"base.batch.not-sent"},
-		Apply:      misanswered(func(r *server.Reply) { r.Body = []byte("[" + string(r.Body) + "]") }),
-	},
-	{
-		ID: "http.json-empty", Requirement: "http.server.json-one-object", Transports: OverHTTP,
+		})},
+	{ID: "http.json-array", Requirement: "http.server.json-one-object", Transports: OverHTTP,
+		Summary: "A JSON answer is an array of one response.", Collateral: []string{"base.batch.not-sent"},
+		Apply: misanswered(func(r *server.Reply) { r.Body = []byte("[" + string(r.Body) + "]") })},
+	{ID: "http.json-empty", Requirement: "http.server.json-one-object", Transports: OverHTTP,
 		Summary:    "A JSON answer has an empty body.",
 		Collateral: []string{"completion.security.validate-inputs", "base.response.present"},
-		Apply:      misanswered(func(r *server.Reply) { r.Body = []byte{} }),
-	},
-	{
-		ID: "http.event-not-json", Requirement: "http.server.sse-event-data", Transports: OverHTTP,
-		Summary:    "An event carries the text ok.",
-		Collateral: []string{"base.json.well-formed"},
-		Apply:      ahead("ok"),
-	},
-	{
-		ID: "http.event-string", Requirement: "base.json.object", Transports: OverHTTP,
-		Summary:    "An event carries a JSON string.",
-		Collateral: []string{"http.server.sse-event-data"},
-		Apply:      ahead(`"ok"`),
-	},
-	{
-		ID: "http.response-withheld", Requirement: "http.server.sse-response-sent", Transports: OverHTTP,
+		Apply:      misanswered(func(r *server.Reply) { r.Body = []byte{} })},
+	{ID: "http.event-not-json", Requirement: "http.server.sse-event-data", Transports: OverHTTP,
+		Summary: "An event carries the text ok.", Collateral: []string{"base.json.well-formed"},
+		Apply: ahead("ok")},
+	{ID: "http.event-string", Requirement: "base.json.object", Transports: OverHTTP,
+		Summary: "An event carries a JSON string.", Collateral: []string{"http.server.sse-event-data"},
+		Apply: ahead(`"ok"`)},
+	{ID: "http.response-withheld", Requirement: "http.server.sse-response-sent", Transports: OverHTTP,
 		Summary: "The stream of a request ends without the response.",
 		Collateral: []string{"http.server.sse-no-early-close", "tools.list.callable", "logging.filter.all-above",
 			"logging.set-level.replaces"},
@@ -554,10 +492,8 @@ var httpFaults = []Fault{
 				return nil
 			}
 			return []*server.Event{e}
-		}),
-	},
-	{
-		ID: "http.stream-cut", Requirement: "http.server.sse-no-early-close", Transports: OverHTTP,
+		})},
+	{ID: "http.stream-cut", Requirement: "http.server.sse-no-early-close", Transports: OverHTTP,
 		Summary:    "The stream of a request is closed before the response.",
 		Collateral: []string{"http.server.sse-response-sent", "tools.list.callable"},
 		Apply: Streaming(func(e *server.Event) []*server.Event {
@@ -566,10 +502,8 @@ var httpFaults = []Fault{
 				e.Cut = true
 			}
 			return []*server.Event{e}
-		}),
-	},
-	{
-		ID: "http.response-elsewhere", Requirement: "http.server.sse-own-response", Transports: OverHTTP,
+		})},
+	{ID: "http.response-elsewhere", Requirement: "http.server.sse-own-response", Transports: OverHTTP,
 		Summary: "The response to a ping comes on the stream of a call that is running.",
 		Collateral: []string{
 			"http.server.sse-no-early-close", "http.server.sse-response-sent", "http.server.multiple-streams",
@@ -584,8 +518,7 @@ var httpFaults = []Fault{
 					out.To = other
 				}
 			}),
-		),
-	},
+		)},
 	{
 		ID: "http.progress-elsewhere", Requirement: "http.server.sse-related-messages", Transports: OverHTTP,
 		Summary:    "Progress of a call comes on the stream of another one.",
@@ -606,15 +539,12 @@ var httpFaults = []Fault{
 			}),
 		),
 	},
-	{
-		ID: "http.stream-kept-open", Requirement: "http.server.sse-close-after-response", Transports: OverHTTP,
+	{ID: "http.stream-kept-open", Requirement: "http.server.sse-close-after-response", Transports: OverHTTP,
 		Summary: "The stream of a request stays open after the response.",
-		Apply:   func(o *server.Options) { o.Behaviour.HTTP.KeepOpen = func(*server.Request) bool { return true } },
-	},
-	{
-		ID: "http.stream-of-refused-call-kept-open", Requirement: "http.server.sse-close-after-response",
-		Transports: OverHTTP, Form: ByValue,
-		Summary: "Calls alone are answered with a stream, and that of a call of a tool that does not exist stays open after the error.",
+		Apply:   func(o *server.Options) { o.Behaviour.HTTP.KeepOpen = func(*server.Request) bool { return true } }},
+	{ID: "http.stream-of-refused-call-kept-open", Requirement: "http.server.sse-close-after-response", Form: ByValue,
+		Transports: OverHTTP,
+		Summary:    "Calls alone are answered with a stream, and that of a call of a tool that does not exist stays open after the error.",
 		Apply: func(o *server.Options) {
 			o.Behaviour.HTTP.Answer = func(r *server.Request) server.AnswerForm {
 				if r.Method == "tools/call" {
@@ -626,24 +556,19 @@ var httpFaults = []Fault{
 				name, _ := r.Params["name"].(string)
 				return r.Method == "tools/call" && strings.HasSuffix(name, "no-such-tool")
 			}
-		},
-	},
-	{
-		ID: "http.hang-up-breaks-session", Requirement: "http.disconnect.survived", Transports: OverHTTP,
+		}},
+	{ID: "http.hang-up-breaks-session", Requirement: "http.disconnect.survived", Transports: OverHTTP,
 		Summary: "When the client hangs up on a stream, nothing in its session is served any more.",
 		Collateral: []string{"http.server.get-close-tolerated", "http.server.get-stream-or-405",
 			"http.server.origin-every-request"},
-		Apply: fragile(func(r *http.Request) bool { return true }),
-	},
-	{
-		ID: "http.get-closed-breaks-session", Requirement: "http.server.get-close-tolerated", Transports: OverHTTP,
+		Apply: fragile(func(r *http.Request) bool { return true })},
+	{ID: "http.get-closed-breaks-session", Requirement: "http.server.get-close-tolerated", Transports: OverHTTP,
 		Summary:    "When the client closes the listening stream, nothing in its session is served any more.",
 		Collateral: []string{"http.disconnect.survived", "http.server.get-stream-or-405"},
-		Apply:      fragile(func(r *http.Request) bool { return r.Method == http.MethodGet }),
-	},
-	{
-		ID: "http.disconnect-cancels", Requirement: "http.server.disconnect-not-cancel", Transports: OverHTTP,
-		Summary: "The end of a connection cancels the request.",
+		Apply:      fragile(func(r *http.Request) bool { return r.Method == http.MethodGet })},
+	{ID: "http.disconnect-cancels", Requirement: "http.server.disconnect-not-cancel", Transports: OverHTTP,
+		Summary:    "The end of a connection cancels the request.",
+		Collateral: []string{"cancellation.no-response"},
 		Apply: All(
 			func(o *server.Options) { o.Behaviour.HTTP.CancelOnDisconnect, o.Behaviour.AnswerCancelled = true, true },
 			Wrapping("tools/call",
@@ -655,57 +580,44 @@ var httpFaults = []Fault{
 					}
 					return result, problem
 				}),
-		),
-		Collateral: []string{"cancellation.no-response"},
-	},
-	{
-		ID: "http.disconnect-forgets", Requirement: "http.server.disconnect-not-cancel", Transports: OverHTTP,
+		)},
+	{ID: "http.disconnect-forgets", Requirement: "http.server.disconnect-not-cancel", Transports: OverHTTP,
 		Summary: "A call is left unanswered if, when it is done, the client has not come back to its stream.",
 		Collateral: []string{"base.response.present", "http.server.sse-response-sent",
 			"http.server.sse-no-early-close"},
-		Apply: forgetting,
-	},
-	{
-		ID: "http.bad-body-accepted", Requirement: "http.server.survives-bad-body", Transports: OverHTTP,
-		Summary: "A body that is not a message is answered with 200 and nothing else.",
+		Apply: forgetting},
+	{ID: "http.bad-body-accepted", Requirement: "http.server.survives-bad-body", Transports: OverHTTP,
+		Summary:    "A body that is not a message is answered with 200 and nothing else.",
+		Collateral: []string{"base.error.invalid-request", "base.error.parse-survive"},
 		Apply: Replying(server.BadMessage, func(r *server.Reply) {
 			r.Status, r.Body = http.StatusOK, nil
 			r.Header.Del("Content-Type")
-		}),
-		Collateral: []string{"base.error.invalid-request", "base.error.parse-survive"},
-	},
-	{
-		ID: "http.bad-body-breaks-session", Requirement: "http.server.survives-bad-body", Transports: OverHTTP,
+		})},
+	{ID: "http.bad-body-breaks-session", Requirement: "http.server.survives-bad-body", Transports: OverHTTP,
 		Summary: "After a message without jsonrpc nothing is answered in the session any more.",
 		Collateral: []string{"base.response.present", "http.server.sse-response-sent",
 			"http.server.sse-no-early-close"},
 		Apply: All(
 			Understanding(wire.JSONRPCMissing),
 			unresponsiveAfter(func(_ *server.Session, m *wire.Message) bool { return m.Has(wire.JSONRPCMissing) }),
-		),
-	},
-	{
-		ID: "http.large-body-fails", Requirement: "http.message.large", Transports: OverHTTP,
+		)},
+	{ID: "http.large-body-fails", Requirement: "http.message.large", Transports: OverHTTP,
 		Summary: "A body of more than 512 KiB is answered with 500.",
 		Apply: RefusingHTTP(http.StatusInternalServerError,
-			func(r *http.Request) bool { return r.ContentLength > 512<<10 }),
-	},
-	{
-		ID: "http.large-body-cut", Requirement: "http.message.large", Transports: OverHTTP,
+			func(r *http.Request) bool { return r.ContentLength > 512<<10 })},
+	{ID: "http.large-body-cut", Requirement: "http.message.large", Transports: OverHTTP,
 		Summary: "Only the first 512 KiB of a body are read.",
 		Apply: Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			r.Body = io.NopCloser(io.LimitReader(r.Body, 512<<10))
 			next.ServeHTTP(w, r)
-		}),
-	},
-	{
-		ID: "http.get-not-found", Requirement: "http.server.get-stream-or-405", Transports: OverHTTP,
+		})},
+	{ID: "http.get-not-found", Requirement: "http.server.get-stream-or-405", Transports: OverHTTP,
 		Summary: "GET is answered with 404.",
-		Apply:   RefusingHTTP(http.StatusNotFound, func(r *http.Request) bool { return r.Method == http.MethodGet }),
-	},
-	{
-		ID: "http.get-page", Requirement: "http.server.get-stream-or-405", Transports: OverHTTP,
+		Apply:   RefusingHTTP(http.StatusNotFound, func(r *http.Request) bool { return r.Method == http.MethodGet })},
+	{ID: "http.get-page", Requirement: "http.server.get-stream-or-405", Transports: OverHTTP,
 		Summary: "GET is answered with a page in HTML.",
+		Collateral: []string{"http.server.origin-every-request", "http.server.session-missing-400",
+			"http.server.session-ended-404"},
 		Apply: Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if r.Method != http.MethodGet {
 				next.ServeHTTP(w, r)
@@ -713,24 +625,18 @@ var httpFaults = []Fault{
 			}
 			w.Header().Set("Content-Type", "text/html")
 			_, _ = io.WriteString(w, "<title>MCP server</title>")
-		}),
-		Collateral: []string{"http.server.origin-every-request", "http.server.session-missing-400",
-			"http.server.session-ended-404"},
-	},
-	{
-		ID: "http.resume-octets", Requirement: "http.server.get-stream-or-405", Transports: OverHTTP, Form: InSequence,
-		Collateral: []string{"http.server.event-id-cursor"},
+		})},
+	{ID: "http.resume-octets", Requirement: "http.server.get-stream-or-405", Form: InSequence, Transports: OverHTTP,
 		Summary:    "A stream that is resumed has the Content-Type application/octet-stream.",
+		Collateral: []string{"http.server.event-id-cursor"},
 		Apply: Replying(server.ListeningSSE, func(r *server.Reply) {
 			if r.Request.Header.Get(LastEventHeader) != "" {
 				r.Header.Set("Content-Type", "application/octet-stream")
 			}
-		}),
-	},
-	{
-		ID: "http.resume-unknown-json", Requirement: "http.server.get-stream-or-405", Transports: OverHTTP,
-		Form:    ByValue,
-		Summary: "A GET with a Last-Event-ID that the server does not know is answered with 200 and JSON.",
+		})},
+	{ID: "http.resume-unknown-json", Requirement: "http.server.get-stream-or-405", Form: ByValue,
+		Transports: OverHTTP,
+		Summary:    "A GET with a Last-Event-ID that the server does not know is answered with 200 and JSON.",
 		Apply: Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if r.Method != http.MethodGet || !strings.HasPrefix(r.Header.Get(LastEventHeader), "mcpconform") {
 				next.ServeHTTP(w, r)
@@ -738,37 +644,27 @@ var httpFaults = []Fault{
 			}
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, `{"error":"unknown event"}`)
-		}),
-	},
-	{
-		ID: "http.progress-on-get", Requirement: "http.server.get-unrelated", Transports: OverHTTP,
+		})},
+	{ID: "http.progress-on-get", Requirement: "http.server.get-unrelated", Transports: OverHTTP,
 		Summary: "Progress of a call comes on the listening stream.",
-		Apply:   Messages(Progressed, func(out *server.Outgoing) { out.To = nil }),
-	},
-	{
-		ID: "http.response-on-get", Requirement: "http.server.get-no-response", Transports: OverHTTP,
+		Apply:   Messages(Progressed, func(out *server.Outgoing) { out.To = nil })},
+	{ID: "http.response-on-get", Requirement: "http.server.get-no-response", Transports: OverHTTP,
 		Summary: "The response to a request comes on the listening stream.",
 		Collateral: []string{"http.server.sse-no-early-close", "http.server.sse-response-sent",
 			"resources.unsubscribe.accepted"},
-		Apply: Responses("resources/unsubscribe", func(out *server.Outgoing) { out.To = nil }),
-	},
-	{
-		ID: "http.orphan-on-get", Requirement: "http.server.get-no-response", Transports: OverHTTP,
+		Apply: Responses("resources/unsubscribe", func(out *server.Outgoing) { out.To = nil })},
+	{ID: "http.orphan-on-get", Requirement: "http.server.get-no-response", Transports: OverHTTP,
 		Summary:    "The response to a call whose connection broke comes on the listening stream.",
 		Collateral: []string{"http.server.sse-no-early-close", "http.server.sse-response-sent"},
 		Apply: Responses("tools/call", func(out *server.Outgoing) {
 			if strings.Contains(out.Answers.ID.String(), "mcpconform-orphan") {
 				out.To = nil
 			}
-		}),
-	},
-	{
-		ID: "http.one-at-a-time", Requirement: "http.server.multiple-streams", Transports: OverHTTP,
+		})},
+	{ID: "http.one-at-a-time", Requirement: "http.server.multiple-streams", Transports: OverHTTP,
 		Summary: "While a tool is at work, other requests are refused.",
-		Apply:   Refusing("ping", server.InternalError, func(r *server.Request) bool { return Busy(r.Session) }),
-	},
-	{
-		ID: "http.broadcast", Requirement: "http.server.no-broadcast", Transports: OverHTTP,
+		Apply:   Refusing("ping", server.InternalError, func(r *server.Request) bool { return Busy(r.Session) })},
+	{ID: "http.broadcast", Requirement: "http.server.no-broadcast", Transports: OverHTTP,
 		Summary: "Progress comes on the stream of the request and on the listening stream.",
 		Collateral: []string{"http.server.get-unrelated", "progress.value-increases", "progress.stop",
 			"progress.in-progress"},
@@ -776,19 +672,15 @@ var httpFaults = []Fault{
 			again := out.Clone()
 			again.To = nil
 			return []*server.Outgoing{out, again}
-		})),
-	},
-	{
-		ID: "http.broadcast-log", Requirement: "http.server.no-broadcast", Transports: OverHTTP,
+		}))},
+	{ID: "http.broadcast-log", Requirement: "http.server.no-broadcast", Transports: OverHTTP,
 		Summary: "Log messages come on the stream of the request and on the listening stream.",
 		Apply: Sending(server.OnMessage("notifications/message", func(out *server.Outgoing) []*server.Outgoing {
 			again := out.Clone()
 			again.To = nil
 			return []*server.Outgoing{out, again}
-		})),
-	},
-	{
-		ID: "http.broadcast-update", Requirement: "http.server.no-broadcast", Transports: OverHTTP,
+		}))},
+	{ID: "http.broadcast-update", Requirement: "http.server.no-broadcast", Transports: OverHTTP,
 		Summary: "The update of a resource is announced on the stream of the call that made it and on the listening stream.",
 		Apply: Sending(server.OnMessage("notifications/resources/updated",
 			func(out *server.Outgoing) []*server.Outgoing {
@@ -801,31 +693,23 @@ var httpFaults = []Fault{
 					}
 				}
 				return sent
-			})),
-	},
-	{
-		ID: "http.history-on-get", Requirement: "http.server.no-broadcast", Transports: OverHTTP,
+			}))},
+	{ID: "http.history-on-get", Requirement: "http.server.no-broadcast", Transports: OverHTTP,
 		Summary: "A listening stream begins with the progress that came on the streams of requests.",
 		Collateral: []string{"progress.value-increases", "progress.stop", "progress.in-progress",
 			"http.server.get-unrelated", "cancellation.stop-processing"},
-		Apply: historyOnGet(func(e *server.Event) bool { return e.Out.Method == Progressed }),
-	},
-	{
-		ID: "http.listening-history", Requirement: "http.server.no-broadcast", Transports: OverHTTP,
+		Apply: historyOnGet(func(e *server.Event) bool { return e.Out.Method == Progressed })},
+	{ID: "http.listening-history", Requirement: "http.server.no-broadcast", Transports: OverHTTP,
 		Summary: "A listening stream begins with the notifications that came on earlier listening streams.",
 		Apply: historyOnGet(func(e *server.Event) bool {
 			return e.Out.Kind == wire.Notification && strings.HasPrefix(e.Stream, "get:")
-		}),
-	},
-	{
-		ID: "http.log-history-on-get", Requirement: "http.server.no-broadcast", Transports: OverHTTP, Form: ByValue,
+		})},
+	{ID: "http.log-history-on-get", Requirement: "http.server.no-broadcast", Form: ByValue, Transports: OverHTTP,
 		Summary: "A listening stream begins with the log messages that came on the streams of requests.",
 		Apply: historyOnGet(func(e *server.Event) bool {
 			return e.Out.Method == "notifications/message" && strings.HasPrefix(e.Stream, "post:")
-		}),
-	},
-	{
-		ID: "http.event-ids-per-stream", Requirement: "http.server.event-id-unique", Transports: OverHTTP,
+		})},
+	{ID: "http.event-ids-per-stream", Requirement: "http.server.event-id-unique", Transports: OverHTTP,
 		Summary:    "Event ids count from 1 on each stream.",
 		Collateral: []string{"http.server.replay-same-stream", "http.server.event-id-cursor", "base.response.once"},
 		Apply: Streaming(func(e *server.Event) []*server.Event {
@@ -833,10 +717,8 @@ var httpFaults = []Fault{
 				e.ID = n
 			}
 			return []*server.Event{e}
-		}),
-	},
-	{
-		ID: "http.event-ids-of-listening", Requirement: "http.server.event-id-unique", Transports: OverHTTP,
+		})},
+	{ID: "http.event-ids-of-listening", Requirement: "http.server.event-id-unique", Transports: OverHTTP,
 		Summary:    "Event ids count from 1 on each listening stream.",
 		Collateral: []string{"http.server.replay-same-stream", "http.server.event-id-cursor"},
 		Apply: Streaming(func(e *server.Event) []*server.Event {
@@ -844,25 +726,17 @@ var httpFaults = []Fault{
 				e.ID = "listening-" + n
 			}
 			return []*server.Event{e}
-		}),
-	},
-	{
-		ID: "http.event-id-of-beginnings", Requirement: "http.server.event-id-unique", Transports: OverHTTP,
+		})},
+	{ID: "http.event-id-of-beginnings", Requirement: "http.server.event-id-unique", Transports: OverHTTP,
 		Summary: "Each stream begins with an event that has the id 0 and empty data.",
-		Apply:   All(AlwaysStreams, FirstOfStream("0", []byte{})),
-	},
-	{
-		ID: "http.event-id-alone-of-beginnings", Requirement: "http.server.event-id-unique", Transports: OverHTTP,
-		Form:    ByValue,
-		Summary: "Each stream begins with the id 0, without data.",
-		Apply:   All(AlwaysStreams, FirstOfStream("0", nil)),
-	},
-	{
-		ID: "http.replays-other-sessions", Requirement: "http.server.replay-same-stream", Transports: OverHTTP,
+		Apply:   All(AlwaysStreams, FirstOfStream("0", []byte{}))},
+	{ID: "http.event-id-alone-of-beginnings", Requirement: "http.server.event-id-unique", Form: ByValue,
+		Transports: OverHTTP, Summary: "Each stream begins with the id 0, without data.",
+		Apply: All(AlwaysStreams, FirstOfStream("0", nil))},
+	{ID: "http.replays-other-sessions", Requirement: "http.server.replay-same-stream", Transports: OverHTTP,
 		Summary:    "A client is sent again what belongs to another session, if it knows the event id.",
 		Collateral: []string{"progress.token.active-request", "base.response.only-to-requests"},
-		Apply:      replayingAll(),
-	},
+		Apply:      replayingAll()},
 	{
 		ID: "http.replays-everything", Requirement: "http.server.replay-same-stream", Transports: OverHTTP,
 		Summary:    "A resumed stream begins with what came on the other streams.",
@@ -873,8 +747,7 @@ var httpFaults = []Fault{
 			}
 		},
 	},
-	{
-		ID: "http.unknown-event-replays", Requirement: "http.server.replay-same-stream", Transports: OverHTTP,
+	{ID: "http.unknown-event-replays", Requirement: "http.server.replay-same-stream", Transports: OverHTTP,
 		Summary: "For an event id that was never given everything is sent again.",
 		Apply: func(o *server.Options) {
 			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal, all []*server.Event) []*server.Event {
@@ -883,12 +756,10 @@ var httpFaults = []Fault{
 				}
 				return all
 			}
-		},
-	},
-	{
-		ID: "http.unknown-event-replays-listening", Requirement: "http.server.replay-same-stream", Transports: OverHTTP,
-		Form:    ByValue,
-		Summary: "For an event id that was never given all that came on listening streams is sent again.",
+		}},
+	{ID: "http.unknown-event-replays-listening", Requirement: "http.server.replay-same-stream", Form: ByValue,
+		Transports: OverHTTP,
+		Summary:    "For an event id that was never given all that came on listening streams is sent again.",
 		Apply: func(o *server.Options) {
 			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal, all []*server.Event) []*server.Event {
 				if slices.ContainsFunc(all, func(e *server.Event) bool { return e.ID == last }) {
@@ -897,12 +768,10 @@ var httpFaults = []Fault{
 				return slices.DeleteFunc(slices.Clone(all),
 					func(e *server.Event) bool { return !strings.HasPrefix(e.Stream, "get:") })
 			}
-		},
-	},
-	{
-		ID: "http.resume-skips-after-third", Requirement: "http.server.event-id-cursor", Transports: OverHTTP,
-		Form:    ByValue,
-		Summary: "A stream that is resumed after its third event, or a later one, leaves out the one that follows.",
+		}},
+	{ID: "http.resume-skips-after-third", Requirement: "http.server.event-id-cursor", Form: ByValue,
+		Transports: OverHTTP,
+		Summary:    "A stream that is resumed after its third event, or a later one, leaves out the one that follows.",
 		Apply: func(o *server.Options) {
 			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal, _ []*server.Event) []*server.Event {
 				_, digits, _ := strings.Cut(last, "-")
@@ -911,10 +780,8 @@ var httpFaults = []Fault{
 				}
 				return proposal
 			}
-		},
-	},
-	{
-		ID: "http.resumed-anew", Requirement: "http.server.event-id-cursor", Transports: OverHTTP, Form: InSequence,
+		}},
+	{ID: "http.resumed-anew", Requirement: "http.server.event-id-cursor", Form: InSequence, Transports: OverHTTP,
 		Summary: "A stream that is resumed for the second time begins where it began the first time.",
 		Apply: func(o *server.Options) {
 			var begun sync.Map // by session and stream
@@ -939,10 +806,8 @@ var httpFaults = []Fault{
 				return slices.DeleteFunc(slices.Clone(all[from+1:]),
 					func(e *server.Event) bool { return e.Stream != stream })
 			}
-		},
-	},
-	{
-		ID: "http.replay-too-early", Requirement: "http.server.event-id-cursor", Transports: OverHTTP,
+		}},
+	{ID: "http.replay-too-early", Requirement: "http.server.event-id-cursor", Transports: OverHTTP,
 		Summary: "A resumed stream begins with the event that is named.",
 		Apply: func(o *server.Options) {
 			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal, all []*server.Event) []*server.Event {
@@ -953,67 +818,46 @@ var httpFaults = []Fault{
 				}
 				return proposal
 			}
-		},
-	},
-	{
-		ID: "http.sessions-mixed", Requirement: "http.server.session-isolation", Transports: OverHTTP, Form: BySession,
-		Summary: "Requests of two sessions with the same id get the same answer.",
-		Apply:   confusing(),
-	},
-	{
-		ID: "http.same-id-call-lost", Requirement: "http.server.session-isolation", Transports: OverHTTP,
-		Form:    BySession,
-		Summary: "A call gets no response while another client's call with the same id is served.",
+		}},
+	{ID: "http.sessions-mixed", Requirement: "http.server.session-isolation", Form: BySession, Transports: OverHTTP,
+		Summary: "Requests of two sessions with the same id get the same answer.", Apply: confusing()},
+	{ID: "http.same-id-call-lost", Requirement: "http.server.session-isolation", Form: BySession,
+		Transports: OverHTTP,
+		Summary:    "A call gets no response while another client's call with the same id is served.",
 		Collateral: []string{"base.response.present", "http.server.sse-response-sent",
 			"http.server.sse-no-early-close"},
-		Apply: losing("mcpconform-same-call"),
-	},
-	{
-		ID: "http.cancels-elsewhere", Requirement: "http.server.session-isolation", Transports: OverHTTP,
-		Form:    BySession,
-		Summary: "A cancellation ends the request of that id in whatever session.",
+		Apply: losing("mcpconform-same-call")},
+	{ID: "http.cancels-elsewhere", Requirement: "http.server.session-isolation", Form: BySession,
+		Transports: OverHTTP, Summary: "A cancellation ends the request of that id in whatever session.",
 		Collateral: []string{"base.response.present", "http.server.sse-response-sent", "http.server.sse-no-early-close",
 			"cancellation.ignore-unknown"},
-		Apply: cancellingAll(),
-	},
-	{
-		ID: "http.cancels-the-last", Requirement: "http.server.session-isolation", Transports: OverHTTP,
-		Form:    BySession,
+		Apply: cancellingAll()},
+	{ID: "http.cancels-the-last", Requirement: "http.server.session-isolation", Form: BySession, Transports: OverHTTP,
 		Summary: "If two clients have a call with the same id under way, a cancellation by either ends the call that began last.",
 		Collateral: []string{"base.response.present", "http.server.sse-response-sent",
 			"http.server.sse-no-early-close"},
-		Apply: cancellingTheLast,
-	},
-	{
-		ID: "http.answers-mixed", Requirement: "http.server.session-isolation", Transports: OverHTTP, Form: BySession,
+		Apply: cancellingTheLast},
+	{ID: "http.answers-mixed", Requirement: "http.server.session-isolation", Form: BySession, Transports: OverHTTP,
 		Summary: "When the server asks two clients with the same id, the answer that comes first counts for both.",
-		Apply:   mixingAnswers,
-	},
-	{
-		ID: "http.session-id-counts", Requirement: "security.session.id-non-deterministic", Transports: OverHTTP,
+		Apply:   mixingAnswers},
+	{ID: "http.session-id-counts", Requirement: "security.session.id-non-deterministic", Transports: OverHTTP,
 		Summary:    "The ids of sessions are session-1, session-2 and so on.",
 		Collateral: []string{"http.server.session-id-secure"},
 		Apply: func(o *server.Options) {
 			var n atomic.Int64
 			o.Behaviour.HTTP.SessionID = func() string { return "session-" + strconv.FormatInt(n.Add(1), 10) }
-		},
-	},
-	{
-		ID: "http.session-id-time", Requirement: "http.server.session-id-secure", Transports: OverHTTP,
+		}},
+	{ID: "http.session-id-time", Requirement: "http.server.session-id-secure", Transports: OverHTTP,
 		Summary:    "The ids of sessions are the time in nanoseconds.",
 		Collateral: []string{"security.session.id-non-deterministic"},
 		Apply: func(o *server.Options) {
 			var n atomic.Int64 // tells sessions of the same moment apart
 			o.Behaviour.HTTP.SessionID = func() string { return strconv.FormatInt(time.Now().UnixNano()+n.Add(1), 10) }
-		},
-	},
-	{
-		ID: "http.late-session-id", Requirement: "http.server.session-id-at-initialization", Transports: OverHTTP,
+		}},
+	{ID: "http.late-session-id", Requirement: "http.server.session-id-at-initialization", Transports: OverHTTP,
 		Summary: "The answers to notifications name another session id.",
-		Apply:   Replying(server.Accepted, func(r *server.Reply) { r.Header.Set(SessionHeader, "another-session") }),
-	},
-	{
-		ID: "http.session-id-with-space", Requirement: "http.server.session-id-charset", Transports: OverHTTP,
+		Apply:   Replying(server.Accepted, func(r *server.Reply) { r.Header.Set(SessionHeader, "another-session") })},
+	{ID: "http.session-id-with-space", Requirement: "http.server.session-id-charset", Transports: OverHTTP,
 		Summary:    "Session ids have a space.",
 		Collateral: []string{"http.server.session-id-secure", "security.session.id-non-deterministic"},
 		Apply: func(o *server.Options) {
@@ -1026,16 +870,12 @@ var httpFaults = []Fault{
 					}
 				}
 			}
-		},
-	},
-	{
-		ID: "http.missing-session-401", Requirement: "http.server.session-missing-400", Transports: OverHTTP,
+		}},
+	{ID: "http.missing-session-401", Requirement: "http.server.session-missing-400", Transports: OverHTTP,
 		Summary:    "A request without session id is refused with 401.",
 		Collateral: []string{"auth.server.www-authenticate", challengeURL},
-		Apply:      Replying(server.MissingSession, func(r *server.Reply) { r.Status = http.StatusUnauthorized }),
-	},
-	{
-		ID: "http.get-needs-no-session", Requirement: "http.server.session-missing-400", Transports: OverHTTP,
+		Apply:      Replying(server.MissingSession, func(r *server.Reply) { r.Status = http.StatusUnauthorized })},
+	{ID: "http.get-needs-no-session", Requirement: "http.server.session-missing-400", Transports: OverHTTP,
 		Summary: "A GET without session id opens a stream, where a POST is refused.",
 		Apply: Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if r.Method != http.MethodGet || r.Header.Get(SessionHeader) != "" || r.URL.Path != server.PathMCP {
@@ -1044,182 +884,122 @@ var httpFaults = []Fault{
 			}
 			w.Header().Set("Content-Type", "text/event-stream")
 			_, _ = io.WriteString(w, ": nothing to tell\n\n")
-		}),
-	},
-	{
-		ID: "http.older-version-refused", Requirement: "lifecycle.operation.version", Transports: OverHTTP,
+		})},
+	{ID: "http.older-version-refused", Requirement: "lifecycle.operation.version", Transports: OverHTTP,
 		Summary: "MCP-Protocol-Version may name the latest version only, whatever was agreed upon.",
 		Apply: RefusingHTTP(http.StatusBadRequest,
-			func(r *http.Request) bool { return r.Header.Get(versionHeader) == "2025-03-26" }),
-	},
-	{
-		ID: "http.initialize-needs-session", Requirement: "http.server.initialize-without-session",
-		Transports: OverHTTP,
+			func(r *http.Request) bool { return r.Header.Get(versionHeader) == "2025-03-26" })},
+	{ID: "http.initialize-needs-session", Requirement: "http.server.initialize-without-session", Transports: OverHTTP,
 		Summary:    "An initialize of a client without capabilities is refused because it has no session id.",
 		Collateral: []string{"base.support.other-components"},
 		Apply: All(RefusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
 			declared, _ := wire.At(Posted(r).Params, "capabilities").(object)
 			return Posted(r).Method == "initialize" && len(declared) == 0
-		}), Peeking()),
-	},
-	{
-		ID: "http.ended-session-400", Requirement: "http.server.session-ended-404", Transports: OverHTTP,
+		}), Peeking())},
+	{ID: "http.ended-session-400", Requirement: "http.server.session-ended-404", Transports: OverHTTP,
 		Summary: "A request of an ended session is refused with 400.",
-		Apply:   Replying(server.UnknownSession, func(r *server.Reply) { r.Status = http.StatusBadRequest }),
-	},
-	{
-		ID: "http.ended-session-responses", Requirement: "http.server.session-ended-404", Transports: OverHTTP,
-		Form:    ByValue,
-		Summary: "A response that is posted in an ended session is answered with 202.",
+		Apply:   Replying(server.UnknownSession, func(r *server.Reply) { r.Status = http.StatusBadRequest })},
+	{ID: "http.ended-session-responses", Requirement: "http.server.session-ended-404", Form: ByValue,
+		Transports: OverHTTP, Summary: "A response that is posted in an ended session is answered with 202.",
 		Apply: All(Peeking(), Replying(server.UnknownSession, func(r *server.Reply) {
 			if Posted(r.Request).IsResponse() {
 				r.Status, r.Body = http.StatusAccepted, nil
 			}
-		})),
-	},
-	{
-		ID: "http.ended-session-deleted", Requirement: "http.server.session-ended-404", Transports: OverHTTP,
-		WarnOnly: true,
-		Summary:  "The DELETE of an ended session is answered with 204.",
-		Apply:    deletedWhere(server.UnknownSession),
-	},
-	{
-		ID: "http.delete-ignored", Requirement: "http.server.delete-session", Transports: OverHTTP,
+		}))},
+	{ID: "http.ended-session-deleted", Requirement: "http.server.session-ended-404", Transports: OverHTTP,
+		WarnOnly: true, Summary: "The DELETE of an ended session is answered with 204.",
+		Apply: deletedWhere(server.UnknownSession)},
+	{ID: "http.delete-ignored", Requirement: "http.server.delete-session", Transports: OverHTTP,
 		Summary:    "DELETE is answered with success, and the session goes on.",
 		Collateral: []string{"http.server.session-ended-404"},
-		Apply:      func(o *server.Options) { o.Behaviour.HTTP.KeepSession = true },
-	},
-	{
-		ID: "http.delete-fails", Requirement: "http.server.delete-session", Transports: OverHTTP,
+		Apply:      func(o *server.Options) { o.Behaviour.HTTP.KeepSession = true }},
+	{ID: "http.delete-fails", Requirement: "http.server.delete-session", Transports: OverHTTP,
 		Summary: "DELETE is answered with 500.",
 		Apply: RefusingHTTP(http.StatusInternalServerError, func(r *http.Request) bool {
 			return r.Method == http.MethodDelete && r.Header.Get("Origin") == ""
-		}),
-	},
-	{
-		ID: "http.version-required", Requirement: "http.server.version-header-missing", Transports: OverHTTP,
+		})},
+	{ID: "http.version-required", Requirement: "http.server.version-header-missing", Transports: OverHTTP,
 		Summary: "A request without MCP-Protocol-Version is refused.",
 		Apply: All(RefusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
 			return r.Method == http.MethodPost && Posted(r).Method != "initialize" && r.Header.Get(versionHeader) == ""
-		}), Peeking()),
-	},
-	{
-		ID: "http.version-required-notifications", Requirement: "http.server.version-header-missing",
-		Transports: OverHTTP, Form: ByValue,
-		Summary: "A notification without MCP-Protocol-Version is refused.",
+		}), Peeking())},
+	{ID: "http.version-required-notifications", Requirement: "http.server.version-header-missing", Form: ByValue,
+		Transports: OverHTTP, Summary: "A notification without MCP-Protocol-Version is refused.",
 		Apply: All(RefusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
 			return Posted(r).Kind == wire.Notification && r.Header.Get(versionHeader) == ""
-		}), Peeking()),
-	},
-	{
-		ID: "http.version-required-get", Requirement: "http.server.version-header-missing", Transports: OverHTTP,
-		Form:    ByValue,
-		Summary: "A GET without MCP-Protocol-Version is refused.",
+		}), Peeking())},
+	{ID: "http.version-required-get", Requirement: "http.server.version-header-missing", Form: ByValue,
+		Transports: OverHTTP, Summary: "A GET without MCP-Protocol-Version is refused.",
 		Apply: RefusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
 			return r.Method == http.MethodGet && r.Header.Get(versionHeader) == ""
-		}),
-	},
-	{
-		ID: "http.version-unchecked", Requirement: "http.server.version-header-invalid-400", Transports: OverHTTP,
+		})},
+	{ID: "http.version-unchecked", Requirement: "http.server.version-header-invalid-400", Transports: OverHTTP,
 		Summary: "MCP-Protocol-Version may hold anything that is not a version.",
 		Apply: Passing(server.BadVersionHeader, func(r *server.Reply) bool {
 			return len(r.Request.Header.Get(versionHeader)) != len("2025-06-18")
-		}),
-	},
-	{
-		ID: "http.version-unsupported-served", Requirement: "http.server.version-header-unsupported-400",
-		Transports: OverHTTP,
-		Summary:    "MCP-Protocol-Version may name a version that is not supported.",
+		})},
+	{ID: "http.version-unsupported-served", Requirement: "http.server.version-header-unsupported-400",
+		Transports: OverHTTP, Summary: "MCP-Protocol-Version may name a version that is not supported.",
 		Apply: Passing(server.BadVersionHeader, func(r *server.Reply) bool {
 			return len(r.Request.Header.Get(versionHeader)) == len("2025-06-18")
-		}),
-	},
-	{
-		ID: "http.version-later-served", Requirement: "http.server.version-header-unsupported-400",
-		Transports: OverHTTP,
-		Summary:    "MCP-Protocol-Version may name any later version.",
+		})},
+	{ID: "http.version-later-served", Requirement: "http.server.version-header-unsupported-400", Transports: OverHTTP,
+		Summary: "MCP-Protocol-Version may name any later version.",
 		Apply: Passing(server.BadVersionHeader, func(r *server.Reply) bool {
 			version := r.Request.Header.Get(versionHeader)
 			return len(version) == len("2025-06-18") && version > "2025-06-18"
-		}),
-	},
-	{
-		ID: "http.version-of-delete-unchecked", Requirement: "http.server.version-header-unsupported-400",
-		Transports: OverHTTP,
-		Summary:    "MCP-Protocol-Version of a DELETE is not checked.",
+		})},
+	{ID: "http.version-of-delete-unchecked", Requirement: "http.server.version-header-unsupported-400",
+		Transports: OverHTTP, Summary: "MCP-Protocol-Version of a DELETE is not checked.",
 		Collateral: []string{"http.server.version-header-invalid-400"},
 		Apply: Passing(server.BadVersionHeader,
-			func(r *server.Reply) bool { return r.Request.Method == http.MethodDelete }),
-	},
-	{
-		ID: "http.version-of-responses-unchecked", Requirement: "http.server.version-header-unsupported-400",
-		Transports: OverHTTP, Form: ByValue,
-		Summary:    "MCP-Protocol-Version of a response is not checked.",
+			func(r *server.Reply) bool { return r.Request.Method == http.MethodDelete })},
+	{ID: "http.version-of-responses-unchecked", Requirement: "http.server.version-header-unsupported-400",
+		Form: ByValue, Transports: OverHTTP, Summary: "MCP-Protocol-Version of a response is not checked.",
 		Collateral: []string{"http.server.version-header-invalid-400"},
 		Apply: All(Peeking(), Passing(server.BadVersionHeader,
-			func(r *server.Reply) bool { return Posted(r.Request).IsResponse() })),
-	},
-	{
-		ID: "sse.not-a-stream", Requirement: "sse.server.sse-endpoint", Transports: OverSSE,
+			func(r *server.Reply) bool { return Posted(r.Request).IsResponse() }))},
+	{ID: "sse.not-a-stream", Requirement: "sse.server.sse-endpoint", Transports: OverSSE,
 		Summary: "The GET is answered with text/plain.",
-		Apply:   Replying(server.LegacySSE, func(r *server.Reply) { r.Header.Set("Content-Type", "text/plain") }),
-	},
-	{
-		ID: "sse.post-fails", Requirement: "sse.server.post-endpoint", Transports: OverSSE,
+		Apply:   Replying(server.LegacySSE, func(r *server.Reply) { r.Header.Set("Content-Type", "text/plain") })},
+	{ID: "sse.post-fails", Requirement: "sse.server.post-endpoint", Transports: OverSSE,
 		Summary: "Notifications are taken, but answered with 500.",
 		Apply: All(Peeking(), Replying(server.LegacyAccepted, func(r *server.Reply) {
 			if Posted(r.Request).Kind == wire.Notification {
 				r.Status = http.StatusInternalServerError
 			}
-		})),
-	},
-	{
-		ID: "sse.no-endpoint", Requirement: "sse.server.endpoint-event", Transports: OverSSE,
+		}))},
+	{ID: "sse.no-endpoint", Requirement: "sse.server.endpoint-event", Transports: OverSSE,
 		Summary: "The stream ends without an endpoint event.",
 		Apply: Streaming(func(e *server.Event) []*server.Event {
 			if e.Out == nil {
 				return []*server.Event{{Session: e.Session, Comment: "hello", Raw: []byte(": hello\n\n"), Cut: true}}
 			}
 			return []*server.Event{e}
-		}),
-	},
-	{
-		ID: "sse.endpoint-second", Requirement: "sse.server.endpoint-event-first", Transports: OverSSE,
-		Summary:    "A message precedes the endpoint event.",
-		Collateral: []string{"lifecycle.init.first"},
-		Apply:      greeting(),
-	},
-	{
-		ID: "sse.speaks-first", Requirement: "lifecycle.init.first", Transports: OverSSE, WarnOnly: true,
+		})},
+	{ID: "sse.endpoint-second", Requirement: "sse.server.endpoint-event-first", Transports: OverSSE,
+		Summary: "A message precedes the endpoint event.", Collateral: []string{"lifecycle.init.first"},
+		Apply: greeting()},
+	{ID: "sse.speaks-first", Requirement: "lifecycle.init.first", Transports: OverSSE, WarnOnly: true,
 		Summary:    "A log message is sent before the client can send anything.",
-		Collateral: []string{"sse.server.endpoint-event-first"},
-		Apply:      greeting(),
-	},
-	{
-		ID: "sse.endpoint-json", Requirement: "sse.server.endpoint-event-uri", Transports: OverSSE,
+		Collateral: []string{"sse.server.endpoint-event-first"}, Apply: greeting()},
+	{ID: "sse.endpoint-json", Requirement: "sse.server.endpoint-event-uri", Transports: OverSSE,
 		Summary: "The endpoint event holds a JSON object.",
 		Apply: func(o *server.Options) {
 			o.Behaviour.HTTP.Endpoint = func(uri string) string { return `{"uri": "` + uri + `"}` }
-		},
-	},
-	{
-		ID: "sse.event-type", Requirement: "sse.server.message-events", Transports: OverSSE,
+		}},
+	{ID: "sse.event-type", Requirement: "sse.server.message-events", Transports: OverSSE,
 		Summary: "Log messages come as events of the type log.",
 		Apply: Streaming(func(e *server.Event) []*server.Event {
 			if e.Out != nil && e.Out.Method == "notifications/message" {
 				e.Name = "log"
 			}
 			return []*server.Event{e}
-		}),
-	},
-	{
-		ID: "sse.event-not-json", Requirement: "sse.server.message-json", Transports: OverSSE,
-		Summary:    "A message event carries the text ok.",
-		Collateral: []string{"base.json.well-formed"},
-		Apply:      ahead("ok"),
-	},
-	{
-		ID: "sse.response-in-post", Requirement: "sse.server.responses-on-stream", Transports: OverSSE,
+		})},
+	{ID: "sse.event-not-json", Requirement: "sse.server.message-json", Transports: OverSSE,
+		Summary: "A message event carries the text ok.", Collateral: []string{"base.json.well-formed"},
+		Apply: ahead("ok")},
+	{ID: "sse.response-in-post", Requirement: "sse.server.responses-on-stream", Transports: OverSSE,
 		Summary: "The response to resources/unsubscribe comes in the answer to the POST.",
 		Apply: All(
 			Peeking(),
@@ -1232,37 +1012,22 @@ var httpFaults = []Fault{
 			}),
 			Sending(server.OnResponse("resources/unsubscribe",
 				func(*server.Outgoing) []*server.Outgoing { return nil })),
-		),
-	},
-	{
-		ID: "sse.sessions-mixed", Requirement: "sse.server.session-isolation", Transports: OverSSE, Form: BySession,
-		Summary: "Requests of two sessions with the same id get the same answer.",
-		Apply:   confusing(),
-	},
-	{
-		ID: "sse.answers-mixed", Requirement: "sse.server.session-isolation", Transports: OverSSE, Form: BySession,
+		)},
+	{ID: "sse.sessions-mixed", Requirement: "sse.server.session-isolation", Form: BySession, Transports: OverSSE,
+		Summary: "Requests of two sessions with the same id get the same answer.", Apply: confusing()},
+	{ID: "sse.answers-mixed", Requirement: "sse.server.session-isolation", Form: BySession, Transports: OverSSE,
 		Summary: "When the server asks two clients with the same id, the answer that comes first counts for both.",
-		Apply:   mixingAnswers,
-	},
-	{
-		ID: "sse.cancels-elsewhere", Requirement: "sse.server.session-isolation", Transports: OverSSE, Form: BySession,
+		Apply:   mixingAnswers},
+	{ID: "sse.cancels-elsewhere", Requirement: "sse.server.session-isolation", Form: BySession, Transports: OverSSE,
 		Summary:    "A cancellation ends the request of that id in whatever session.",
-		Collateral: []string{"base.response.present", "cancellation.ignore-unknown"},
-		Apply:      cancellingAll(),
-	},
-	{
-		ID: "sse.origin-unchecked", Requirement: "sse.server.origin-foreign", Transports: OverSSE,
+		Collateral: []string{"base.response.present", "cancellation.ignore-unknown"}, Apply: cancellingAll()},
+	{ID: "sse.origin-unchecked", Requirement: "sse.server.origin-foreign", Transports: OverSSE,
 		Summary: "The Origin is not checked, unless it is null.",
-		Apply:   Passing(server.ForeignOrigin, func(r *server.Reply) bool { return origin(r) != "null" }),
-	},
-	{
-		ID: "sse.origin-of-host-header", Requirement: "sse.server.origin-foreign", Transports: OverSSE,
+		Apply:   Passing(server.ForeignOrigin, func(r *server.Reply) bool { return origin(r) != "null" })},
+	{ID: "sse.origin-of-host-header", Requirement: "sse.server.origin-foreign", Transports: OverSSE,
 		Summary: "An Origin that is the one of the Host header is trusted, whatever that names.",
-		Apply:   ofHostHeader,
-	},
-	{
-		ID: "sse.origin-null-trusted", Requirement: "sse.server.origin-null", Transports: OverSSE,
+		Apply:   ofHostHeader},
+	{ID: "sse.origin-null-trusted", Requirement: "sse.server.origin-null", Transports: OverSSE,
 		Summary: "The Origin null is trusted.",
-		Apply:   Passing(server.ForeignOrigin, func(r *server.Reply) bool { return origin(r) == "null" }),
-	},
+		Apply:   Passing(server.ForeignOrigin, func(r *server.Reply) bool { return origin(r) == "null" })},
 }

@@ -136,8 +136,7 @@ type swapped struct {
 // momentFaults show in one order, or at one moment. A fault that was reported to the authors of a real server names
 // the thread.
 var momentFaults = []Fault{
-	{
-		ID: "tools.unknown-served-later", Requirement: "tools.error.unknown-tool-protocol-error", Form: InSequence,
+	{ID: "tools.unknown-served-later", Requirement: "tools.error.unknown-tool-protocol-error", Form: InSequence,
 		Summary: "From the second call in a session on, an unknown tool gets a plain result.",
 		Apply: func(o *server.Options) {
 			Wrapping("tools/call",
@@ -147,21 +146,15 @@ var momentFaults = []Fault{
 					}
 					return next(ctx, r)
 				})(o)
-		},
-	},
-	{
-		// https://github.com/NatLabRockies/openstudio-mcp/issues/42
-		ID: "moments.templates-lost-beside-call", Requirement: "base.response.present", Form: InSequence,
+		}},
+	// https://github.com/NatLabRockies/openstudio-mcp/issues/42
+	{ID: "moments.templates-lost-beside-call", Requirement: "base.response.present", Form: InSequence,
 		Summary: "While a call is running, resources/templates/list gets no response.",
-		Apply:   whileBusy("resources/templates/list"),
-	},
-	{
-		ID: "moments.unsubscribe-lost-beside-call", Requirement: "base.response.present", Form: InSequence,
+		Apply:   whileBusy("resources/templates/list")},
+	{ID: "moments.unsubscribe-lost-beside-call", Requirement: "base.response.present", Form: InSequence,
 		Summary: "While a call is running, resources/unsubscribe gets no response.",
-		Apply:   whileBusy("resources/unsubscribe"),
-	},
-	{
-		ID: "moments.cancel-takes-all", Requirement: "base.response.present", Form: InSequence,
+		Apply:   whileBusy("resources/unsubscribe")},
+	{ID: "moments.cancel-takes-all", Requirement: "base.response.present", Form: InSequence,
 		Summary: "The cancellation of a call takes all other calls that are running with it.",
 		Apply: robbing(func(take func(*server.Request)) apply {
 			return Receiving(func(s *server.Session, m *wire.Message, next func()) {
@@ -174,12 +167,10 @@ var momentFaults = []Fault{
 				}
 				next()
 			})
-		}),
-	},
-	{
-		ID: "moments.unknown-cancel-takes-last", Requirement: "base.response.present", Form: InSequence,
-		Collateral: []string{"cancellation.ignore-unknown"},
+		})},
+	{ID: "moments.unknown-cancel-takes-last", Requirement: "base.response.present", Form: InSequence,
 		Summary:    "The cancellation of an unknown request takes the call that is running.",
+		Collateral: []string{"cancellation.ignore-unknown"},
 		Apply: robbing(func(take func(*server.Request)) apply {
 			return Receiving(func(s *server.Session, m *wire.Message, next func()) {
 				if m.Method == Cancelled && !Knows(Keys(s, seenKey{}), named(m)) {
@@ -192,10 +183,8 @@ var momentFaults = []Fault{
 				}
 				next()
 			})
-		}),
-	},
-	{
-		ID: "moments.early-cancel-remembered", Requirement: "cancellation.ignore-unknown", Form: InSequence,
+		})},
+	{ID: "moments.early-cancel-remembered", Requirement: "cancellation.ignore-unknown", Form: InSequence,
 		Summary:    "A request is not answered whose id was in a cancellation before it came.",
 		Collateral: []string{"base.response.present"},
 		Apply: Receiving(func(s *server.Session, m *wire.Message, next func()) {
@@ -205,10 +194,8 @@ var momentFaults = []Fault{
 			if _, withdrawn := Keys(s, namedKey{}).Load(m.ID.Key()); m.Kind != wire.Request || !withdrawn {
 				next()
 			}
-		}),
-	},
-	{
-		ID: "moments.late-cancel-answered-again", Requirement: "base.response.once", Form: InSequence,
+		})},
+	{ID: "moments.late-cancel-answered-again", Requirement: "base.response.once", Form: InSequence,
 		Summary: "The cancellation of a list request that was answered has it answered again.",
 		Apply: All(
 			Sending(func(out *server.Outgoing) []*server.Outgoing {
@@ -228,10 +215,8 @@ var momentFaults = []Fault{
 					s.Send(again)
 				}
 			}),
-		),
-	},
-	{
-		ID: "moments.subscribe-once", Requirement: "resources.subscribe.accepted", Form: InSequence,
+		)},
+	{ID: "moments.subscribe-once", Requirement: "resources.subscribe.accepted", Form: InSequence,
 		Summary: "A resource that was unsubscribed from cannot be subscribed to again.",
 		Apply: Wrapping("resources/subscribe",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
@@ -240,27 +225,19 @@ var momentFaults = []Fault{
 					return nil, &wire.Error{Code: server.InternalError, Message: "Already subscribed"}
 				}
 				return next(ctx, r)
-			}),
-	},
-	{
-		ID: "moments.error-sticks", Requirement: "prompts.list.answered", Form: InSequence,
+			})},
+	{ID: "moments.error-sticks", Requirement: "prompts.list.answered", Form: InSequence,
 		Summary: "After a request of an unknown method, prompts/list is refused.",
 		Apply: after("mcpconform/no-such-method", "prompts/list",
-			&wire.Error{Code: server.InternalError, Message: "Method not found"}),
-	},
-	{
-		ID: "moments.read-ends-with-subscription", Requirement: "resources.read.answered", Form: InSequence,
+			&wire.Error{Code: server.InternalError, Message: "Method not found"})},
+	{ID: "moments.read-ends-with-subscription", Requirement: "resources.read.answered", Form: InSequence,
 		Summary: "Right after resources/unsubscribe a resource cannot be read.",
 		Apply: after("resources/unsubscribe", "resources/read",
-			&wire.Error{Code: -32002, Message: "Resource not found"}),
-	},
-	{
-		ID: "moments.get-after-complete", Requirement: "prompts.get.answered", Form: InSequence,
+			&wire.Error{Code: -32002, Message: "Resource not found"})},
+	{ID: "moments.get-after-complete", Requirement: "prompts.get.answered", Form: InSequence,
 		Summary: "Right after completion/complete a prompt cannot be had.",
-		Apply:   after("completion/complete", "prompts/get", &wire.Error{Code: server.InternalError, Message: "busy"}),
-	},
-	{
-		ID: "moments.aborted-for-good", Requirement: "tools.list.callable", Form: InSequence, WarnOnly: true,
+		Apply:   after("completion/complete", "prompts/get", &wire.Error{Code: server.InternalError, Message: "busy"})},
+	{ID: "moments.aborted-for-good", Requirement: "tools.list.callable", Form: InSequence, WarnOnly: true,
 		Summary: "After the cancellation of a call that was running the next call is refused as aborted.",
 		Apply: All(
 			Receiving(func(s *server.Session, m *wire.Message, next func()) {
@@ -278,10 +255,8 @@ var momentFaults = []Fault{
 					}
 					return next(ctx, r)
 				}),
-		),
-	},
-	{
-		ID: "moments.current-id", Requirement: "base.response.once", Form: InSequence,
+		)},
+	{ID: "moments.current-id", Requirement: "base.response.once", Form: InSequence,
 		Summary: "A call is answered with the id of the request that was read last.",
 		Collateral: []string{"base.response.present", "base.request.id-space-per-side", "cancellation.ignore-unknown",
 			"progress.in-progress", "progress.stop"},
@@ -297,10 +272,8 @@ var momentFaults = []Fault{
 					out.Message["id"] = json.RawMessage(last.String())
 				}
 			}),
-		),
-	},
-	{
-		ID: "moments.strange-notifications-swallow", Requirement: "base.response.present", Form: InSequence,
+		)},
+	{ID: "moments.strange-notifications-swallow", Requirement: "base.response.present", Form: InSequence,
 		Summary: "The request right after an unknown notification is lost, unless it is a ping.",
 		Apply: Receiving(func(s *server.Session, m *wire.Message, next func()) {
 			strange := s.Value(strangeKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
@@ -309,19 +282,15 @@ var momentFaults = []Fault{
 				m.Method == "ping" {
 				next()
 			}
-		}),
-	},
-	{
-		ID: "moments.lists-change-places", Requirement: "base.response.id-echo", Form: InSequence,
+		})},
+	{ID: "moments.lists-change-places", Requirement: "base.response.id-echo", Form: InSequence,
 		Summary: "The second of two lists that are asked for at once gets the answer of the first.",
 		Collateral: []string{
 			"schema.list-prompts-result", "schema.list-resources-result", "prompts.list.answered",
 			"resources.list.answered", "prompts.list-changed.sent", "resources.list-changed.sent",
 		},
-		Apply: changingPlaces,
-	},
-	{
-		ID: "moments.cursor-of-the-last-list", Requirement: "pagination.server.stable-cursors", Form: InSequence,
+		Apply: changingPlaces},
+	{ID: "moments.cursor-of-the-last-list", Requirement: "pagination.server.stable-cursors", Form: InSequence,
 		Summary: "A cursor of tools/list is refused once another list was asked for.",
 		Apply: Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			if !strings.HasSuffix(r.Method, "/list") {
@@ -333,24 +302,19 @@ var momentFaults = []Fault{
 				return nil, &wire.Error{Code: server.InvalidParams, Message: "Invalid cursor"}
 			}
 			return next(ctx, r)
-		}),
-	},
-	{
-		// https://github.com/HarperFast/harper/issues/1368
-		ID: "moments.session-resurrected", Requirement: "http.server.session-ended-404", Transports: OverHTTP,
-		Form:    InSequence,
-		Summary: "A session that is deleted while a call is running lives on.",
+		})},
+	// https://github.com/HarperFast/harper/issues/1368
+	{ID: "moments.session-resurrected", Requirement: "http.server.session-ended-404", Form: InSequence,
+		Transports: OverHTTP, Summary: "A session that is deleted while a call is running lives on.",
 		Apply: aware(func(s *server.Session, w http.ResponseWriter, r *http.Request, next func()) {
 			if r.Method == http.MethodDelete && Busy(s) {
 				w.WriteHeader(http.StatusNoContent)
 				return
 			}
 			next()
-		}),
-	},
-	{
-		ID: "moments.listening-end-takes-call", Requirement: "base.response.present", Transports: OverHTTP,
-		Form:       InSequence,
+		})},
+	{ID: "moments.listening-end-takes-call", Requirement: "base.response.present", Form: InSequence,
+		Transports: OverHTTP,
 		Summary:    "When the client closes a listening stream, the calls that are running get no response.",
 		Collateral: []string{"http.server.sse-response-sent", "http.server.sse-no-early-close"},
 		Apply: robbing(func(take func(*server.Request)) apply {
@@ -362,10 +326,8 @@ var momentFaults = []Fault{
 					}
 				}
 			})
-		}),
-	},
-	{
-		ID: "moments.get-takes-streams", Requirement: "base.response.present", Transports: OverHTTP, Form: InSequence,
+		})},
+	{ID: "moments.get-takes-streams", Requirement: "base.response.present", Form: InSequence, Transports: OverHTTP,
 		Summary:    "When a listening stream is opened, the calls that are running get no response.",
 		Collateral: []string{"http.server.sse-response-sent", "http.server.sse-no-early-close"},
 		Apply: robbing(func(take func(*server.Request)) apply {
@@ -377,8 +339,7 @@ var momentFaults = []Fault{
 				}
 				next()
 			})
-		}),
-	},
+		})},
 }
 
 // left reports whether a client has closed the stream of a response. An event that cannot be written any

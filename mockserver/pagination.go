@@ -73,8 +73,7 @@ func spoiling(foreign func(r *server.Request, cursor string) []*server.Session) 
 
 // server/utilities/pagination
 var paginationFaults = []Fault{
-	{
-		ID: "pagination.cursor-loops", Requirement: "pagination.operations",
+	{ID: "pagination.cursor-loops", Requirement: "pagination.operations",
 		Summary: "The last page of prompts/list leads back to the first.",
 		Collateral: []string{"pagination.cursor.results-after", "prompts.name.unique",
 			"pagination.server.stable-cursors"},
@@ -85,10 +84,8 @@ var paginationFaults = []Fault{
 					result["nextCursor"] = "start"
 				}
 			}),
-		),
-	},
-	{
-		ID: "pagination.cursor-never-ends", Requirement: "pagination.operations",
+		)},
+	{ID: "pagination.cursor-never-ends", Requirement: "pagination.operations",
 		Summary: "An empty last page gives the same cursor again.",
 		Apply: All(
 			Answering("prompts/list", object{"prompts": list{}, "nextCursor": "more"},
@@ -98,18 +95,12 @@ var paginationFaults = []Fault{
 					result["nextCursor"] = "more"
 				}
 			}),
-		),
-	},
-	{
-		ID: "pagination.cursor-ignored", Requirement: "pagination.cursor.results-after",
-		Summary: "resources/templates/list ignores the cursor.",
-		Collateral: []string{
-			"pagination.operations", "pagination.error.invalid-cursor-code",
-		},
-		Apply: FromStart("resources/templates/list", Always),
-	},
-	{
-		ID: "pagination.pages-overlap", Requirement: "pagination.cursor.results-after",
+		)},
+	{ID: "pagination.cursor-ignored", Requirement: "pagination.cursor.results-after",
+		Summary:    "resources/templates/list ignores the cursor.",
+		Collateral: []string{"pagination.operations", "pagination.error.invalid-cursor-code"},
+		Apply:      FromStart("resources/templates/list", Always)},
+	{ID: "pagination.pages-overlap", Requirement: "pagination.cursor.results-after",
 		Summary: "Each page of resources/templates/list begins with the last item of the page before.",
 		Apply: Wrapping("resources/templates/list", server.Edit(func(r *server.Request, result map[string]any) {
 			items, _ := result["resourceTemplates"].(list)
@@ -117,88 +108,64 @@ var paginationFaults = []Fault{
 			if before := last.Swap(Copied(items[len(items)-1].(object))); r.Params["cursor"] != nil && before != nil {
 				result["resourceTemplates"] = append(list{before}, items...)
 			}
-		})),
-	},
-	{
-		ID: "pagination.cursor-used-up", Requirement: "pagination.server.stable-cursors", Form: InSequence,
+		}))},
+	{ID: "pagination.cursor-used-up", Requirement: "pagination.server.stable-cursors", Form: InSequence,
 		Summary: "A cursor of tools/list is refused the second time.",
 		Apply: Refusing("tools/list", server.InvalidParams, func(r *server.Request) bool {
 			cursor, ok := r.Params["cursor"].(string)
 			return ok && len(cursor) > 30 && !Once(r.Session, cursor)
-		}),
-	},
-	{
-		ID: "pagination.cursor-drifts", Requirement: "pagination.server.stable-cursors", Form: InSequence,
+		})},
+	{ID: "pagination.cursor-drifts", Requirement: "pagination.server.stable-cursors", Form: InSequence,
 		Summary: "A cursor of tools/list leads to fewer items the second time.",
 		Apply: Wrapping("tools/list", server.Edit(func(r *server.Request, result map[string]any) {
 			cursor, ok := r.Params["cursor"].(string)
 			if all, _ := result["tools"].(list); ok && len(all) > 1 && !Once(r.Session, cursor) {
 				result["tools"] = all[1:]
 			}
-		})),
-	},
-	{
-		ID: "pagination.cursor-decorative", Requirement: "pagination.server.stable-cursors", Form: InSequence,
-		Collateral: []string{"pagination.cursor.results-after", "pagination.operations", "tools.list-changed.sent"},
+		}))},
+	{ID: "pagination.cursor-decorative", Requirement: "pagination.server.stable-cursors", Form: InSequence,
 		Summary:    "The session remembers where the client is in tools/list, and any cursor leads to the next page from there.",
-		Apply:      remembering("tools/list", "tools"),
-	},
-	{
-		ID: "pagination.invalid-cursor-accepted", Requirement: "pagination.error.invalid-cursor-code",
+		Collateral: []string{"pagination.cursor.results-after", "pagination.operations", "tools.list-changed.sent"},
+		Apply:      remembering("tools/list", "tools")},
+	{ID: "pagination.invalid-cursor-accepted", Requirement: "pagination.error.invalid-cursor-code",
 		Summary: "For an invalid cursor the first page is returned.",
 		Apply: FromStart("tools/list", func(r *server.Request) bool {
 			cursor, ok := r.Params["cursor"].(string)
 			return ok && len(cursor) < 30
-		}),
-	},
-	{
-		ID: "pagination.cursor-of-symbols-accepted", Requirement: "pagination.error.invalid-cursor-code", Form: ByValue,
+		})},
+	{ID: "pagination.cursor-of-symbols-accepted", Requirement: "pagination.error.invalid-cursor-code", Form: ByValue,
 		Summary: "For a cursor without a letter or digit the first page is returned.",
 		Apply: FromStart("prompts/list", func(r *server.Request) bool {
 			cursor, ok := r.Params["cursor"].(string)
 			return ok && !strings.ContainsFunc(cursor,
 				func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) })
-		}),
-	},
-	{
-		ID: "pagination.invalid-cursor-code", Requirement: "pagination.error.invalid-cursor-code",
-		Collateral: []string{"base.error.invalid-params"},
-		Summary:    "An invalid cursor is refused with -32603.",
-		Apply:      refusedCursor(server.InternalError),
-	},
-	{
-		ID: "pagination.invalid-cursor-kills", Requirement: "pagination.server.invalid-cursor-graceful",
-		Summary: "A cursor that is a number ends the process.",
-		Apply:   dyingOf(`"cursor":-1`),
-	},
-	{
-		ID: "pagination.invalid-cursor-spoils", Requirement: "pagination.server.invalid-cursor-graceful", Form: ByValue,
-		Collateral: []string{"pagination.error.invalid-cursor-code"},
+		})},
+	{ID: "pagination.invalid-cursor-code", Requirement: "pagination.error.invalid-cursor-code",
+		Summary: "An invalid cursor is refused with -32603.", Collateral: []string{"base.error.invalid-params"},
+		Apply: refusedCursor(server.InternalError)},
+	{ID: "pagination.invalid-cursor-kills", Requirement: "pagination.server.invalid-cursor-graceful",
+		Summary: "A cursor that is a number ends the process.", Apply: dyingOf(`"cursor":-1`)},
+	{ID: "pagination.invalid-cursor-spoils", Requirement: "pagination.server.invalid-cursor-graceful", Form: ByValue,
 		Summary:    "After a cursor that is null in base64 the next two list requests of the session are refused with -32603.",
+		Collateral: []string{"pagination.error.invalid-cursor-code"},
 		Apply: spoiling(func(r *server.Request, cursor string) []*server.Session {
 			if cursor == "bnVsbA==" {
 				return []*server.Session{r.Session}
 			}
 			return nil
-		}),
-	},
-	{
-		ID: "pagination.cut-cursor-code", Requirement: "pagination.error.invalid-cursor-code", Form: ByValue,
+		})},
+	{ID: "pagination.cut-cursor-code", Requirement: "pagination.error.invalid-cursor-code", Form: ByValue,
 		Summary: "A cursor whose end is missing is refused with -32603.",
 		Apply: All(RememberingCursors(), Refusing("resources/list", server.InternalError, func(r *server.Request) bool {
 			return MadeFrom(r, BegunWith) != ""
-		})),
-	},
-	{
-		ID: "pagination.other-list-cursor-code", Requirement: "pagination.error.invalid-cursor-code", Form: ByValue,
+		}))},
+	{ID: "pagination.other-list-cursor-code", Requirement: "pagination.error.invalid-cursor-code", Form: ByValue,
 		Summary: "A cursor of another list is refused with -32002.",
 		Apply: All(RememberingCursors(), Refusing("*", -32002, func(r *server.Request) bool {
 			method, known := Issued(r.Session).Load(Param(r, "cursor"))
 			return known && method != r.Method
-		})),
-	},
-	{
-		ID: "pagination.other-list-cursor-spoils", Requirement: "pagination.server.invalid-cursor-graceful",
+		}))},
+	{ID: "pagination.other-list-cursor-spoils", Requirement: "pagination.server.invalid-cursor-graceful",
 		Form:    ByValue,
 		Summary: "After a cursor of another list the next two list requests of the session are refused with -32603.",
 		Apply: All(RememberingCursors(), spoiling(func(r *server.Request, cursor string) []*server.Session {
@@ -206,10 +173,8 @@ var paginationFaults = []Fault{
 				return []*server.Session{r.Session}
 			}
 			return nil
-		})),
-	},
-	{
-		ID: "pagination.longer-cursor-forgets", Requirement: "pagination.server.stable-cursors", Form: ByValue,
+		}))},
+	{ID: "pagination.longer-cursor-forgets", Requirement: "pagination.server.stable-cursors", Form: ByValue,
 		Summary: "A cursor is refused once it was sent with something behind it, until the list is read from its beginning.",
 		Apply: All(RememberingCursors(), Refusing("prompts/list", server.InvalidParams, func(r *server.Request) bool {
 			forgotten := Keys(r.Session, forgottenKey{})
@@ -219,11 +184,9 @@ var paginationFaults = []Fault{
 				forgotten.Store(given, true)
 			}
 			return Knows(forgotten, Param(r, "cursor"))
-		})),
-	},
-	{
-		ID: "pagination.other-session-cursor-spoils", Requirement: "pagination.server.invalid-cursor-graceful",
-		Transports: OverHTTP, Form: BySession,
+		}))},
+	{ID: "pagination.other-session-cursor-spoils", Requirement: "pagination.server.invalid-cursor-graceful",
+		Form: BySession, Transports: OverHTTP,
 		Summary: "After a cursor of another session the next two list requests of both sessions are refused with -32603.",
 		Apply: All(RememberingCursors(), spoiling(func(r *server.Request, cursor string) []*server.Session {
 			for _, s := range Others(r.Session) {
@@ -232,22 +195,17 @@ var paginationFaults = []Fault{
 				}
 			}
 			return nil
-		})),
-	},
-	{
-		ID: "pagination.next-cursor-null", Requirement: "schema.list-prompts-result",
+		}))},
+	{ID: "pagination.next-cursor-null", Requirement: "schema.list-prompts-result",
 		Summary: "The last page has a nextCursor that is null.",
 		Apply: Results("prompts/list", func(result object) {
 			if result["nextCursor"] == nil {
 				result["nextCursor"] = nil
 			}
-		}),
-	},
-	{
-		ID: "pagination.next-cursor-number", Requirement: "schema.list-resource-templates-result",
+		})},
+	{ID: "pagination.next-cursor-number", Requirement: "schema.list-resource-templates-result",
 		Summary: "The nextCursor is a number.",
-		Apply:   Results("resources/templates/list", Having("nextCursor", 2)),
-	},
+		Apply:   Results("resources/templates/list", Having("nextCursor", 2))},
 }
 
 type lastItemKey struct{}

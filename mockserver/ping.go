@@ -21,38 +21,22 @@ func pinging(message object) apply {
 
 // basic/utilities/ping
 var pingFaults = []Fault{
-	{
-		ID: "ping.not-empty", Requirement: "ping.response-empty",
-		Summary: `The result of ping is {"message": "pong"}.`,
-		Apply:   Results("ping", Having("message", "pong")),
-	},
-	{
-		ID: "ping.refused", Requirement: "ping.response-prompt",
-		Summary: "Pings are refused with -32600.",
-		Apply:   Refusing("ping", server.InvalidRequest, Always),
-	},
-	{
-		ID: "ping.unknown", Requirement: "ping.either-side",
-		Summary:    "Pings are refused with -32601.",
-		Collateral: []string{"ping.response-prompt"},
-		Apply:      Refusing("ping", server.MethodNotFound, Always),
-	},
-	{
-		ID: "ping.silent", Requirement: "ping.response-prompt",
-		Summary:    "No ping is answered.",
+	{ID: "ping.not-empty", Requirement: "ping.response-empty", Summary: `The result of ping is {"message": "pong"}.`,
+		Apply: Results("ping", Having("message", "pong"))},
+	{ID: "ping.refused", Requirement: "ping.response-prompt", Summary: "Pings are refused with -32600.",
+		Apply: Refusing("ping", server.InvalidRequest, Always)},
+	{ID: "ping.unknown", Requirement: "ping.either-side", Summary: "Pings are refused with -32601.",
+		Collateral: []string{"ping.response-prompt"}, Apply: Refusing("ping", server.MethodNotFound, Always)},
+	{ID: "ping.silent", Requirement: "ping.response-prompt", Summary: "No ping is answered.",
 		Collateral: []string{"base.response.present", "lifecycle.init.client-early-ping"},
-		Apply:      Answering("ping", server.NoAnswer, Always),
-	},
-	{
-		ID: "ping.refused-before-initialized", Requirement: "ping.response-prompt",
-		Collateral: []string{"lifecycle.init.client-early-ping"},
+		Apply:      Answering("ping", server.NoAnswer, Always)},
+	{ID: "ping.refused-before-initialized", Requirement: "ping.response-prompt",
 		Summary:    "Pings are refused with -32602 until notifications/initialized has come.",
+		Collateral: []string{"lifecycle.init.client-early-ping"},
 		Apply: Refusing("ping", server.InvalidParams, func(r *server.Request) bool {
 			return !r.Session.Initialized()
-		}),
-	},
-	{
-		ID: "ping.behind-calls-over-http", Requirement: "ping.response-prompt", Transports: OverHTTP,
+		})},
+	{ID: "ping.behind-calls-over-http", Requirement: "ping.response-prompt", Transports: OverHTTP,
 		Summary:    "Over HTTP, too, requests of a session are served one after the other.",
 		Collateral: []string{"http.server.multiple-streams"},
 		Apply: Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
@@ -63,8 +47,7 @@ var pingFaults = []Fault{
 			case <-ctx.Done():
 			}
 			return next(ctx, r)
-		}),
-	},
+		})},
 	{
 		ID: "ping.behind-slow-call", Requirement: "ping.response-prompt",
 		Summary:    "Pings wait until the calls before them have ended.",
@@ -77,27 +60,19 @@ var pingFaults = []Fault{
 			return next(ctx, r)
 		}),
 	},
-	{
-		ID: "ping.meta-refused", Requirement: "meta.attach.request",
-		Summary:    "A ping with params is refused.",
+	{ID: "ping.meta-refused", Requirement: "meta.attach.request", Summary: "A ping with params is refused.",
 		Collateral: []string{"progress.request"},
-		Apply:      Refusing("ping", server.InvalidParams, func(r *server.Request) bool { return len(r.Params) > 0 }),
-	},
-	{
-		ID: "ping.params", Requirement: "ping.no-params",
-		Summary: "The server's pings have params of their own.",
-		Apply:   pinging(object{"id": "p", "params": object{"timestamp": 0}}),
-	},
-	{
-		ID: "ping.flood", Requirement: "ping.not-excessive", Transports: OverStdio,
+		Apply:      Refusing("ping", server.InvalidParams, func(r *server.Request) bool { return len(r.Params) > 0 })},
+	{ID: "ping.params", Requirement: "ping.no-params", Summary: "The server's pings have params of their own.",
+		Apply: pinging(object{"id": "p", "params": object{"timestamp": 0}})},
+	{ID: "ping.flood", Requirement: "ping.not-excessive", Transports: OverStdio,
 		Summary: "The server sends more than a thousand pings at once.",
 		Apply: Ready(func(s *server.Session) {
 			for i := range Flood {
 				s.Send(&server.Outgoing{Session: s,
 					Message: object{"jsonrpc": "2.0", "method": "ping", "id": "ping-" + strconv.Itoa(i)}})
 			}
-		}),
-	},
+		})},
 }
 
 type turnKey struct{}

@@ -29,64 +29,45 @@ var ofForeignToken = []string{
 
 // basic/utilities/progress
 var progressFaults = []Fault{
-	{
-		ID: "progress.token-as-string", Requirement: "progress.token.echo",
+	{ID: "progress.token-as-string", Requirement: "progress.token.echo",
 		Summary:    "The progress token comes back as a string.",
 		Collateral: []string{"progress.value-increases", "progress.stop", "progress.in-progress"},
 		Apply: Params(Progressed, func(params object) {
 			if token, ok := params["progressToken"].(json.Number); ok {
 				params["progressToken"] = string(token)
 			}
-		}),
-	},
-	{
-		ID: "progress.token-small-letters", Requirement: "progress.token.active-request", Form: ByValue,
-		Summary:    "The progress token comes back in small letters.",
-		Collateral: ofForeignToken,
-		Apply:      tokens(strings.ToLower),
-	},
-	{
-		ID: "progress.token-trimmed", Requirement: "progress.token.active-request", Form: ByValue,
-		Summary:    "The progress token comes back without the blanks around it.",
-		Collateral: ofForeignToken,
-		Apply:      tokens(strings.TrimSpace),
-	},
-	{
-		ID: "progress.token-decoded", Requirement: "progress.token.active-request", Form: ByValue,
-		Summary:    "The progress token comes back with its percent-encoding decoded.",
-		Collateral: ofForeignToken,
+		})},
+	{ID: "progress.token-small-letters", Requirement: "progress.token.active-request", Form: ByValue,
+		Summary: "The progress token comes back in small letters.", Collateral: ofForeignToken,
+		Apply: tokens(strings.ToLower)},
+	{ID: "progress.token-trimmed", Requirement: "progress.token.active-request", Form: ByValue,
+		Summary: "The progress token comes back without the blanks around it.", Collateral: ofForeignToken,
+		Apply: tokens(strings.TrimSpace)},
+	{ID: "progress.token-decoded", Requirement: "progress.token.active-request", Form: ByValue,
+		Summary: "The progress token comes back with its percent-encoding decoded.", Collateral: ofForeignToken,
 		Apply: tokens(func(token string) string {
 			if decoded, err := url.PathUnescape(token); err == nil {
 				return decoded
 			}
 			return token
-		}),
-	},
-	{
-		ID: "progress.not-growing", Requirement: "progress.value-increases",
-		Summary: "The progress value stays the same.",
-		Apply:   Params(Progressed, Having("progress", 1)),
-	},
-	{
-		ID: "progress.counts-down", Requirement: "progress.value-increases",
-		Summary: "The progress value falls.",
+		})},
+	{ID: "progress.not-growing", Requirement: "progress.value-increases",
+		Summary: "The progress value stays the same.", Apply: Params(Progressed, Having("progress", 1))},
+	{ID: "progress.counts-down", Requirement: "progress.value-increases", Summary: "The progress value falls.",
 		Apply: Params(Progressed, func(params object) {
 			if v, ok := params["progress"].(float64); ok {
 				params["progress"] = 100 - v
 			}
-		}),
-	},
-	{
-		ID: "progress.unasked", Requirement: "progress.token.active-request",
+		})},
+	{ID: "progress.unasked", Requirement: "progress.token.active-request",
 		Summary: "Progress is reported with a token of the server's own.",
 		Apply: Sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
 			early := out.Answers.Notification(Progressed, object{"progressToken": "own", "progress": 1})
 			return []*server.Outgoing{early, out}
-		})),
-	},
-	{
-		ID: "progress.after-response", Requirement: "progress.stop", Form: InSequence,
-		Summary: "Progress goes on after the response.",
+		}))},
+	{ID: "progress.after-response", Requirement: "progress.stop", Form: InSequence,
+		Summary:    "Progress goes on after the response.",
+		Collateral: []string{"progress.in-progress", "progress.token.active-request"},
 		Apply: Sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
 			token, ok := out.Answers.Token()
 			if !ok {
@@ -94,11 +75,8 @@ var progressFaults = []Fault{
 			}
 			late := out.Answers.Notification(Progressed, object{"progressToken": token, "progress": 999})
 			return []*server.Outgoing{out, late}
-		})),
-		Collateral: []string{"progress.in-progress", "progress.token.active-request"},
-	},
-	{
-		ID: "progress.flood", Requirement: "progress.rate-limit",
+		}))},
+	{ID: "progress.flood", Requirement: "progress.rate-limit",
 		Summary: "Before the first response, progress is reported more than a thousand times.",
 		Apply: Sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
 			var all []*server.Outgoing
@@ -109,16 +87,12 @@ var progressFaults = []Fault{
 				}
 			}
 			return append(all, out)
-		})),
-	},
-	{
-		ID: "progress.message-empty", Requirement: "progress.message-readable",
-		Summary: "The message of progress is three dots.",
-		Apply:   Params(Progressed, Having("message", "...")),
-	},
-	{
-		ID: "progress.after-refusal", Requirement: "progress.in-progress",
-		Summary: "After a call was refused, progress reports it as complete.",
+		}))},
+	{ID: "progress.message-empty", Requirement: "progress.message-readable",
+		Summary: "The message of progress is three dots.", Apply: Params(Progressed, Having("message", "..."))},
+	{ID: "progress.after-refusal", Requirement: "progress.in-progress",
+		Summary:    "After a call was refused, progress reports it as complete.",
+		Collateral: []string{"progress.stop", "progress.token.active-request"},
 		Apply: Sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
 			token, ok := out.Answers.Token()
 			if !ok || out.RPCError() == nil {
@@ -126,12 +100,10 @@ var progressFaults = []Fault{
 			}
 			late := out.Answers.Notification(Progressed, object{"progressToken": token, "progress": 1, "total": 1})
 			return []*server.Outgoing{out, late}
-		})),
-		Collateral: []string{"progress.stop", "progress.token.active-request"},
-	},
-	{
-		ID: "progress.on-another-stream", Requirement: "progress.stop", Transports: OverHTTP,
-		Summary: "Progress comes on the listening stream seconds after the response.",
+		}))},
+	{ID: "progress.on-another-stream", Requirement: "progress.stop", Transports: OverHTTP,
+		Summary:    "Progress comes on the listening stream seconds after the response.",
+		Collateral: []string{"progress.in-progress", "progress.token.active-request"},
 		Apply: Sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
 			if token, ok := out.Answers.Token(); ok {
 				s, late := out.Session, object{"jsonrpc": "2.0", "method": Progressed,
@@ -139,94 +111,64 @@ var progressFaults = []Fault{
 				time.AfterFunc(2*time.Second, func() { s.Send(&server.Outgoing{Session: s, Message: late}) })
 			}
 			return []*server.Outgoing{out}
-		})),
-		Collateral: []string{"progress.in-progress", "progress.token.active-request"},
-	},
-	{
-		ID: "progress.token-refused-completing", Requirement: "progress.request",
+		}))},
+	{ID: "progress.token-refused-completing", Requirement: "progress.request",
 		Summary: "A completion/complete with a progress token is refused.",
 		Apply: Refusing("completion/complete", server.InvalidParams, func(r *server.Request) bool {
 			_, ok := r.Token()
 			return ok
-		}),
-	},
-	{
-		ID: "progress.token-refused", Requirement: "progress.request",
-		Summary:    "Requests with a progress token are refused.",
-		Collateral: []string{"progress.token.any-means"},
+		})},
+	{ID: "progress.token-refused", Requirement: "progress.request",
+		Summary: "Requests with a progress token are refused.", Collateral: []string{"progress.token.any-means"},
 		Apply: Refusing("ping", server.InvalidParams, func(r *server.Request) bool {
 			_, ok := r.Token()
 			return ok
-		}),
-	},
-	{
-		ID: "progress.empty-token-refused", Requirement: "progress.token.any-means", Form: ByValue,
+		})},
+	{ID: "progress.empty-token-refused", Requirement: "progress.token.any-means", Form: ByValue,
 		Summary: "A progress token that is the empty string is refused.",
 		Apply: Refusing("*", server.InvalidParams, func(r *server.Request) bool {
 			token, ok := r.Token()
 			return ok && token == ""
-		}),
-	},
-	{
-		ID: "progress.value-string", Requirement: "schema.progress-notification",
+		})},
+	{ID: "progress.value-string", Requirement: "schema.progress-notification",
 		Summary: `The progress value is a text such as "50%".`,
-		Apply:   Params(Progressed, Having("progress", "50%")),
-	},
-	{
-		ID: "progress.token-missing", Requirement: "schema.progress-notification",
+		Apply:   Params(Progressed, Having("progress", "50%"))},
+	{ID: "progress.token-missing", Requirement: "schema.progress-notification",
 		Summary:    "Progress notifications have no token.",
 		Collateral: []string{"progress.token.active-request", "progress.token.type"},
-		Apply:      Params(Progressed, Lacking("progressToken")),
-	},
-	{
-		ID: "progress.token-object", Requirement: "progress.token.type",
-		Summary:    "The progress token is an object.",
+		Apply:      Params(Progressed, Lacking("progressToken"))},
+	{ID: "progress.token-object", Requirement: "progress.token.type", Summary: "The progress token is an object.",
 		Collateral: []string{"progress.token.active-request"},
 		Apply: Params(Progressed, func(params object) {
 			params["progressToken"] = object{"token": params["progressToken"]}
-		}),
-	},
-	{
-		ID: "progress.of-client-needed", Requirement: "progress.none",
+		})},
+	{ID: "progress.of-client-needed", Requirement: "progress.none",
 		Summary: "A sampling request that the client answers without reporting progress makes the tool fail.",
-		Apply:   All(noting, judgingProgress(func(reports list) bool { return len(reports) == 0 })),
-	},
-	{
-		ID: "progress.of-client-fails", Requirement: "progress.notify",
+		Apply:   All(noting, judgingProgress(func(reports list) bool { return len(reports) == 0 }))},
+	{ID: "progress.of-client-fails", Requirement: "progress.notify",
 		Summary: "Any progress of the client makes the tool fail.",
 		Collateral: []string{"progress.value-float", "progress.total-float", "progress.omit-total",
 			"progress.frequency"},
-		Apply: All(noting, judgingProgress(func(reports list) bool { return len(reports) > 0 })),
-	},
-	{
-		ID: "progress.of-client-fraction", Requirement: "progress.value-float",
+		Apply: All(noting, judgingProgress(func(reports list) bool { return len(reports) > 0 }))},
+	{ID: "progress.of-client-fraction", Requirement: "progress.value-float",
 		Summary: "A progress value of the client that is a fraction makes the tool fail.",
-		Apply:   All(noting, judgingProgress(fractional("progress"))),
-	},
-	{
-		ID: "progress.of-client-total-fraction", Requirement: "progress.total-float",
+		Apply:   All(noting, judgingProgress(fractional("progress")))},
+	{ID: "progress.of-client-total-fraction", Requirement: "progress.total-float",
 		Summary: "A total of the client that is a fraction makes the tool fail.",
-		Apply:   All(noting, judgingProgress(fractional("total"))),
-	},
-	{
-		ID: "progress.of-client-no-total", Requirement: "progress.omit-total",
+		Apply:   All(noting, judgingProgress(fractional("total")))},
+	{ID: "progress.of-client-no-total", Requirement: "progress.omit-total",
 		Summary: "Progress of the client without a total makes the tool fail.",
 		Apply: All(noting, judgingProgress(func(reports list) bool {
 			return slices.ContainsFunc(reports, func(r any) bool { return wire.At(r, "total") == nil })
-		})),
-	},
-	{
-		ID: "progress.of-client-often", Requirement: "progress.frequency",
+		}))},
+	{ID: "progress.of-client-often", Requirement: "progress.frequency",
 		Summary: "More than ten progress notifications of the client make the tool fail.",
-		Apply:   All(noting, judgingProgress(func(reports list) bool { return len(reports) > 10 })),
-	},
-	{
-		ID: "progress.token-shared", Requirement: "progress.token.unique", Form: AtOnce,
+		Apply:   All(noting, judgingProgress(func(reports list) bool { return len(reports) > 10 }))},
+	{ID: "progress.token-shared", Requirement: "progress.token.unique", Form: AtOnce,
 		Summary: "All sampling requests have the same progress token.",
 		Apply: Params("sampling/createMessage", func(params object) {
 			params["_meta"] = object{"progressToken": "sampling"}
-		}),
-	},
+		})},
 }
 
 type reportsKey struct{}

@@ -39,62 +39,43 @@ func passwd() object {
 
 // server/resources
 var resourceFaults = []Fault{
-	{
-		ID: "resources.undeclared", Requirement: "resources.capability.declared",
+	{ID: "resources.undeclared", Requirement: "resources.capability.declared",
 		Summary: "Resources are served, but not declared.",
 		Collateral: []string{
 			"lifecycle.capability.server-emits-resources-list-changed", "tools.embedded-resource.resources-capability",
 			"lifecycle.capability.server-refuses-resource-subscriptions",
 		},
-		Apply: Undeclared("resources"),
-	},
-	{
-		ID: "resources.list-refused", Requirement: "resources.list.answered",
+		Apply: Undeclared("resources")},
+	{ID: "resources.list-refused", Requirement: "resources.list.answered",
 		Summary: "resources/list is refused with -32603.",
-		Apply:   Refusing("resources/list", server.InternalError, Always),
-	},
-	{
-		ID: "resources.read-unknown", Requirement: "resources.read.answered",
+		Apply:   Refusing("resources/list", server.InternalError, Always)},
+	{ID: "resources.read-unknown", Requirement: "resources.read.answered",
 		Summary: "A listed resource cannot be found.",
-		Apply:   Refusing("resources/read", server.ResourceNotFound, reading("test://empty")),
-	},
-	{
-		ID: "resources.read-no-method", Requirement: "resources.read.answered",
+		Apply:   Refusing("resources/read", server.ResourceNotFound, reading("test://empty"))},
+	{ID: "resources.read-no-method", Requirement: "resources.read.answered",
 		Summary: "Reading a listed resource is refused with -32601.",
-		Apply:   Refusing("resources/read", server.MethodNotFound, reading("test://empty")),
-	},
-	{
-		ID: "resources.templates-refused", Requirement: "resources.templates.answered",
+		Apply:   Refusing("resources/read", server.MethodNotFound, reading("test://empty"))},
+	{ID: "resources.templates-refused", Requirement: "resources.templates.answered",
 		Summary: "resources/templates/list is refused with -32603.",
-		Apply:   Refusing("resources/templates/list", server.InternalError, Always),
-	},
-	{
-		ID: "resources.templates-unknown", Requirement: "resources.templates.answered", WarnOnly: true,
+		Apply:   Refusing("resources/templates/list", server.InternalError, Always)},
+	{ID: "resources.templates-unknown", Requirement: "resources.templates.answered", WarnOnly: true,
 		Summary: "resources/templates/list is an unknown method.",
-		Apply:   Refusing("resources/templates/list", server.MethodNotFound, Always),
-	},
-	{
-		ID: "resources.template-malformed", Requirement: "resources.template.rfc6570",
+		Apply:   Refusing("resources/templates/list", server.MethodNotFound, Always)},
+	{ID: "resources.template-malformed", Requirement: "resources.template.rfc6570",
 		Summary: "An expression in a URI template is not closed.",
 		Apply: Item("resources/templates/list", "resourceTemplates", "name", "notes",
-			Having("uriTemplate", "test://notes/{name")),
-	},
-	{
-		ID: "resources.template-braces", Requirement: "resources.template.rfc6570",
+			Having("uriTemplate", "test://notes/{name"))},
+	{ID: "resources.template-braces", Requirement: "resources.template.rfc6570",
 		Summary: "A URI template has double braces.",
 		Apply: Item("resources/templates/list", "resourceTemplates", "name", "notes",
-			Having("uriTemplate", "test://notes/{{name}}")),
-	},
-	{
-		ID: "resources.template-not-found", Requirement: "resources.template.constructs-uris",
+			Having("uriTemplate", "test://notes/{{name}}"))},
+	{ID: "resources.template-not-found", Requirement: "resources.template.constructs-uris",
 		Summary: "The resources of a template cannot be found.",
 		Apply: Refusing("resources/read", server.ResourceNotFound, func(r *server.Request) bool {
 			uri, _ := r.Params["uri"].(string)
 			return strings.HasPrefix(uri, "test://notes/")
-		}),
-	},
-	{
-		ID: "resources.template-no-uri", Requirement: "resources.template.constructs-uris",
+		})},
+	{ID: "resources.template-no-uri", Requirement: "resources.template.constructs-uris",
 		Summary: "A URI template fills in to something without a scheme.",
 		Apply: Offering(func(c *server.Catalogue) {
 			for _, t := range c.Templates {
@@ -102,68 +83,44 @@ var resourceFaults = []Fault{
 					t.Definition["uriTemplate"] = "/notes/{name}"
 				}
 			}
-		}),
-	},
-	{
-		ID: "resources.template-mime-type", Requirement: "resources.template.mime-type-uniform",
+		})},
+	{ID: "resources.template-mime-type", Requirement: "resources.template.mime-type-uniform",
 		Summary: "A template states another MIME type than its resources have.",
 		Apply: Item("resources/templates/list", "resourceTemplates", "name", "notes",
-			Having("mimeType", "text/markdown")),
-	},
-	{
-		ID: "resources.change-unannounced", Requirement: "resources.list-changed.sent",
+			Having("mimeType", "text/markdown"))},
+	{ID: "resources.change-unannounced", Requirement: "resources.list-changed.sent",
 		Summary: "The list changes without notifications/resources/list_changed.",
-		Apply:   Dropping("notifications/resources/list_changed"),
-	},
-	{
-		ID: "resources.list-grows", Requirement: "resources.list-changed.sent",
+		Apply:   Dropping("notifications/resources/list_changed")},
+	{ID: "resources.list-grows", Requirement: "resources.list-changed.sent",
 		Summary: "The list has one more resource when it is read again, nothing tells of that, and no tool is known to change the list.",
-		Apply:   growing("resources", "toggle_resource", object{"uri": "test://grown", "name": "grown"}),
-	},
-	{
-		ID: "resources.change-announced-once", Requirement: "resources.list-changed.sent",
+		Apply:   growing("resources", "toggle_resource", object{"uri": "test://grown", "name": "grown"})},
+	{ID: "resources.change-announced-once", Requirement: "resources.list-changed.sent",
 		Summary: "Only the first change of the list in a session is announced.",
-		Apply:   FirstOnly("notifications/resources/list_changed"),
-	},
-	{
-		ID: "resources.update-of-another", Requirement: "resources.updated.only-subscribed",
+		Apply:   FirstOnly("notifications/resources/list_changed")},
+	{ID: "resources.update-of-another", Requirement: "resources.updated.only-subscribed",
 		Summary:    "Updates name a resource that nobody has subscribed to.",
 		Collateral: []string{"resources.updated.sent"},
-		Apply:      Params("notifications/resources/updated", Having("uri", "mcpconform-unrelated://x")),
-	},
-	{
-		ID: "resources.subscribe-refused", Requirement: "resources.subscribe.accepted",
+		Apply:      Params("notifications/resources/updated", Having("uri", "mcpconform-unrelated://x"))},
+	{ID: "resources.subscribe-refused", Requirement: "resources.subscribe.accepted",
 		Summary: "resources/subscribe is refused with -32601 although it is declared.",
-		Apply:   Refusing("resources/subscribe", server.MethodNotFound, Always),
-	},
-	{
-		ID: "resources.subscribe-failing", Requirement: "resources.subscribe.accepted",
+		Apply:   Refusing("resources/subscribe", server.MethodNotFound, Always)},
+	{ID: "resources.subscribe-failing", Requirement: "resources.subscribe.accepted",
 		Summary: "resources/subscribe is declared, but fails with -32603 for each resource.",
-		Apply:   Refusing("resources/subscribe", server.InternalError, Always),
-	},
-	{
-		ID: "resources.unsubscribe-refused", Requirement: "resources.unsubscribe.accepted",
+		Apply:   Refusing("resources/subscribe", server.InternalError, Always)},
+	{ID: "resources.unsubscribe-refused", Requirement: "resources.unsubscribe.accepted",
 		Summary: "resources/unsubscribe is refused with -32601.",
-		Apply:   Refusing("resources/unsubscribe", server.MethodNotFound, Always),
-	},
-	{
-		ID: "resources.update-unannounced", Requirement: "resources.updated.sent",
+		Apply:   Refusing("resources/unsubscribe", server.MethodNotFound, Always)},
+	{ID: "resources.update-unannounced", Requirement: "resources.updated.sent",
 		Summary: "A resource under subscription changes without a notification.",
-		Apply:   Dropping("notifications/resources/updated"),
-	},
-	{
-		ID: "resources.update-announced-once", Requirement: "resources.updated.sent",
+		Apply:   Dropping("notifications/resources/updated")},
+	{ID: "resources.update-announced-once", Requirement: "resources.updated.sent",
 		Summary: "Only the first change of a resource under subscription is announced.",
-		Apply:   FirstOnly("notifications/resources/updated"),
-	},
-	{
-		ID: "resources.updated-early", Requirement: "resources.updated.sent", Form: InSequence,
+		Apply:   FirstOnly("notifications/resources/updated")},
+	{ID: "resources.updated-early", Requirement: "resources.updated.sent", Form: InSequence,
 		Summary: "A change of a resource under subscription is announced before it is made.",
 		Apply: TellingEarly("update_resource", "notifications/resources/updated",
-			func(s *server.Session) { s.Updated("test://watched-resource") }),
-	},
-	{
-		ID: "resources.update-misnamed", Requirement: "resources.updated.sent",
+			func(s *server.Session) { s.Updated("test://watched-resource") })},
+	{ID: "resources.update-misnamed", Requirement: "resources.updated.sent",
 		Summary: "With several subscriptions, an update names another resource than the changed one.",
 		Apply: Messages("notifications/resources/updated", func(out *server.Outgoing) {
 			for _, uri := range out.Session.Subscriptions() {
@@ -172,18 +129,14 @@ var resourceFaults = []Fault{
 					return
 				}
 			}
-		}),
-	},
-	{
-		ID: "resources.unsubscribe-nothing-internal", Requirement: "base.error.invalid-params", Form: ByValue,
+		})},
+	{ID: "resources.unsubscribe-nothing-internal", Requirement: "base.error.invalid-params", Form: ByValue,
 		Summary: "resources/unsubscribe without a URI is refused with -32603.",
 		Apply: Refusing("resources/unsubscribe", server.InternalError, func(r *server.Request) bool {
 			_, given := r.Params["uri"]
 			return !given
-		}),
-	},
-	{
-		ID: "resources.unsubscribe-all", Requirement: "resources.updated.sent",
+		})},
+	{ID: "resources.unsubscribe-all", Requirement: "resources.updated.sent",
 		Summary: "resources/unsubscribe ends the subscriptions to other resources, too.",
 		Apply: Wrapping("resources/unsubscribe",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
@@ -193,17 +146,13 @@ var resourceFaults = []Fault{
 					_, _ = next(ctx, r)
 				}
 				return result, problem
-			}),
-	},
-	{
-		ID: "resources.update-unasked", Requirement: "resources.updated.only-subscribed",
+			})},
+	{ID: "resources.update-unasked", Requirement: "resources.updated.only-subscribed",
 		Summary: "Updates are sent although nobody has subscribed.",
 		Apply: Ready(func(s *server.Session) {
 			s.Notify("notifications/resources/updated", object{"uri": WatchedURI})
-		}),
-	},
-	{
-		ID: "resources.parts-after-unsubscribe", Requirement: "resources.updated.only-subscribed",
+		})},
+	{ID: "resources.parts-after-unsubscribe", Requirement: "resources.updated.only-subscribed",
 		Summary: "Updates of a part of a resource go on when the resource was unsubscribed from.",
 		Apply: Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			left := r.Session.Value("unsubscribed", func() any { return new(atomic.Value) }).(*atomic.Value)
@@ -215,10 +164,8 @@ var resourceFaults = []Fault{
 				left.Store(uri)
 			}
 			return result, rpcErr
-		}),
-	},
-	{
-		ID: "resources.update-of-others", Requirement: "resources.updated.only-subscribed",
+		})},
+	{ID: "resources.update-of-others", Requirement: "resources.updated.only-subscribed",
 		Summary:    "A client that has subscribed to any resource gets the updates of all.",
 		Collateral: []string{"resources.updated.ends-with-unsubscribe"},
 		Apply: Wrapping("tools/call", server.Named("update_resource",
@@ -227,216 +174,136 @@ var resourceFaults = []Fault{
 					r.Session.Notify("notifications/resources/updated", object{"uri": WatchedURI})
 				}
 				return next(ctx, r)
-			})),
-	},
-	{
-		ID: "resources.unsubscribe-forgotten", Requirement: "resources.updated.ends-with-unsubscribe",
+			}))},
+	{ID: "resources.unsubscribe-forgotten", Requirement: "resources.updated.ends-with-unsubscribe",
 		Summary: "Updates go on after resources/unsubscribe.",
-		Apply:   Wrapping("resources/unsubscribe", server.Always(object{})),
-	},
-	{
-		ID: "resources.unsubscribe-forgotten-late", Requirement: "resources.updated.ends-with-unsubscribe",
-		Form:    InSequence,
-		Summary: "Updates go on after resources/unsubscribe, each 15 ms after the change.",
+		Apply:   Wrapping("resources/unsubscribe", server.Always(object{}))},
+	{ID: "resources.unsubscribe-forgotten-late", Requirement: "resources.updated.ends-with-unsubscribe",
+		Form: InSequence, Summary: "Updates go on after resources/unsubscribe, each 15 ms after the change.",
 		Apply: All(
 			Wrapping("resources/unsubscribe", server.Always(object{})),
 			Messages("notifications/resources/updated",
 				func(out *server.Outgoing) { out.Delay = 15 * time.Millisecond }),
-		),
-	},
-	{
-		ID: "resources.duplicate-uri", Requirement: "resources.uri.unique",
+		)},
+	{ID: "resources.duplicate-uri", Requirement: "resources.uri.unique",
 		Summary: "A resource is listed twice on the same page.",
-		Apply:   duplicated("resources/list", "resources"),
-	},
-	{
-		ID: "resources.duplicate-over-pages", Requirement: "resources.uri.unique",
-		Summary:    "A resource is listed on every page.",
-		Collateral: []string{"pagination.cursor.results-after"},
+		Apply:   duplicated("resources/list", "resources")},
+	{ID: "resources.duplicate-over-pages", Requirement: "resources.uri.unique",
+		Summary: "A resource is listed on every page.", Collateral: []string{"pagination.cursor.results-after"},
 		Apply: everyPage("resources/list", "resources",
-			object{"uri": "test://static-text", "name": "static-text"}),
-	},
-	{
-		ID: "resources.uri-with-space", Requirement: "resources.uri.rfc3986",
-		Summary: "A URI has a space.",
-		Apply:   resource("test://empty", Having("uri", "test://an empty one")),
-	},
-	{
-		ID: "resources.uri-relative", Requirement: "resources.uri.rfc3986",
-		Summary: "A URI has no scheme.",
-		Apply:   resource("test://empty", Having("uri", "empty.txt")),
-	},
-	{
-		ID: "resources.scheme-with-underscore", Requirement: "resources.uri-scheme.custom-rfc3986",
-		Summary:    "The scheme of a URI has an underscore.",
-		Collateral: []string{"resources.uri.rfc3986"},
-		Apply:      resource("test://empty", Having("uri", "my_notes://empty")),
-	},
-	{
-		ID: "resources.mime-type-extension", Requirement: "resources.mime-type.syntax",
+			object{"uri": "test://static-text", "name": "static-text"})},
+	{ID: "resources.uri-with-space", Requirement: "resources.uri.rfc3986", Summary: "A URI has a space.",
+		Apply: resource("test://empty", Having("uri", "test://an empty one"))},
+	{ID: "resources.uri-relative", Requirement: "resources.uri.rfc3986", Summary: "A URI has no scheme.",
+		Apply: resource("test://empty", Having("uri", "empty.txt"))},
+	{ID: "resources.scheme-with-underscore", Requirement: "resources.uri-scheme.custom-rfc3986",
+		Summary: "The scheme of a URI has an underscore.", Collateral: []string{"resources.uri.rfc3986"},
+		Apply: resource("test://empty", Having("uri", "my_notes://empty"))},
+	{ID: "resources.mime-type-extension", Requirement: "resources.mime-type.syntax",
 		Summary: "The MIME type of a resource is a file name extension.",
-		Apply:   resource("test://empty", Having("mimeType", "txt")),
-	},
-	{
-		ID: "resources.text-and-blob", Requirement: "resources.contents.text-or-blob",
-		Summary: "Contents have both text and blob.",
-		Apply:   contents(WatchedURI, Having("blob", "dGV4dA==")),
-	},
-	{
-		ID: "resources.neither-text-nor-blob", Requirement: "resources.contents.text-or-blob",
-		Summary:    "Contents have neither text nor blob.",
-		Collateral: []string{"schema.read-resource-result"},
-		Apply:      contents("test://static-text", Lacking("text")),
-	},
-	{
-		ID: "resources.binary-as-text", Requirement: "resources.security.binary-encoded",
+		Apply:   resource("test://empty", Having("mimeType", "txt"))},
+	{ID: "resources.text-and-blob", Requirement: "resources.contents.text-or-blob",
+		Summary: "Contents have both text and blob.", Apply: contents(WatchedURI, Having("blob", "dGV4dA=="))},
+	{ID: "resources.neither-text-nor-blob", Requirement: "resources.contents.text-or-blob",
+		Summary: "Contents have neither text nor blob.", Collateral: []string{"schema.read-resource-result"},
+		Apply: contents("test://static-text", Lacking("text"))},
+	{ID: "resources.binary-as-text", Requirement: "resources.security.binary-encoded",
 		Summary: "An image is read as if it were text.",
 		Apply: contents("test://static-binary", func(item object) {
 			delete(item, "blob")
 			item["text"] = "\uFFFDPNG\r\n"
-		}),
-	},
-	{
-		ID: "resources.base64-as-text", Requirement: "resources.contents.text-only-textual",
+		})},
+	{ID: "resources.base64-as-text", Requirement: "resources.contents.text-only-textual",
 		Summary: "The Base64 of an image is in the member text.",
 		Apply: contents("test://static-binary", func(item object) {
 			item["text"] = item["blob"]
 			delete(item, "blob")
-		}),
-	},
-	{
-		ID: "resources.late-without-uri", Requirement: "schema.read-resource-result",
+		})},
+	{ID: "resources.late-without-uri", Requirement: "schema.read-resource-result",
 		Summary: "The contents of a resource that has come into the list have no uri.",
-		Apply:   contents("test://extra", Lacking("uri")),
-	},
-	{
-		ID: "resources.blob-hexadecimal", Requirement: "resources.security.binary-encoded",
+		Apply:   contents("test://extra", Lacking("uri"))},
+	{ID: "resources.blob-hexadecimal", Requirement: "resources.security.binary-encoded",
 		Summary: "A blob is hexadecimal with colons in place of base64.",
-		Apply:   contents("test://static-binary", Having("blob", "89:50:4e:47")),
-	},
-	{
-		ID: "resources.blob-data-url", Requirement: "resources.security.binary-encoded",
+		Apply:   contents("test://static-binary", Having("blob", "89:50:4e:47"))},
+	{ID: "resources.blob-data-url", Requirement: "resources.security.binary-encoded",
 		Summary: "A blob is a data URL.",
-		Apply:   contents("test://static-binary", Having("blob", "data:image/png;base64,iVBORw0KGgo=")),
-	},
-	{
-		ID: "resources.size-of-base64", Requirement: "resources.size.raw-bytes",
+		Apply:   contents("test://static-binary", Having("blob", "data:image/png;base64,iVBORw0KGgo="))},
+	{ID: "resources.size-of-base64", Requirement: "resources.size.raw-bytes",
 		Summary: "The size of a resource counts its base64 text.",
-		Apply:   resource("test://static-binary", func(entry object) { entry["size"] = 96 }),
-	},
-	{
-		ID: "resources.size-negative", Requirement: "resources.size.raw-bytes", Form: ByValue,
-		Summary: "The size of an empty resource is -1.",
-		Apply:   resource("test://empty", Having("size", -1)),
-	},
-	{
-		ID: "resources.not-found-code", Requirement: "resources.error.not-found-code",
+		Apply:   resource("test://static-binary", func(entry object) { entry["size"] = 96 })},
+	{ID: "resources.size-negative", Requirement: "resources.size.raw-bytes", Form: ByValue,
+		Summary: "The size of an empty resource is -1.", Apply: resource("test://empty", Having("size", -1))},
+	{ID: "resources.not-found-code", Requirement: "resources.error.not-found-code",
 		Summary: "A resource that does not exist is refused with -32602.",
-		Apply:   Recoding("resources/read", server.ResourceNotFound, server.InvalidParams),
-	},
-	{
-		ID: "resources.not-found-internal", Requirement: "resources.error.not-found-code",
+		Apply:   Recoding("resources/read", server.ResourceNotFound, server.InvalidParams)},
+	{ID: "resources.not-found-internal", Requirement: "resources.error.not-found-code",
 		Summary: "A resource that does not exist beside others of the scheme test is refused with -32603.",
 		Apply: Refusing("resources/read", server.InternalError, func(r *server.Request) bool {
 			return strings.HasSuffix(Member(r.Params, "uri"), "/mcpconform-no-such-name") &&
 				strings.HasPrefix(Member(r.Params, "uri"), "test:")
-		}),
-	},
-	{
-		ID: "resources.not-found-empty", Requirement: "resources.error.not-found-code",
+		})},
+	{ID: "resources.not-found-empty", Requirement: "resources.error.not-found-code",
 		Summary: "A resource that does not exist has empty contents.",
-		Apply:   Answering("resources/read", object{"contents": list{}}, foreign),
-	},
-	{
-		ID: "resources.scheme-unknown-method", Requirement: "resources.error.not-found-code",
+		Apply:   Answering("resources/read", object{"contents": list{}}, foreign)},
+	{ID: "resources.scheme-unknown-method", Requirement: "resources.error.not-found-code",
 		Summary: "A URI of an unknown scheme is refused with -32601.",
-		Apply:   Refusing("resources/read", server.MethodNotFound, foreign),
-	},
-	{
-		ID: "resources.scheme-kills", Requirement: "resources.error.not-found-code",
+		Apply:   Refusing("resources/read", server.MethodNotFound, foreign)},
+	{ID: "resources.scheme-kills", Requirement: "resources.error.not-found-code",
 		Summary:    "A URI of an unknown scheme ends the process.",
 		Collateral: []string{"resources.read.answered", "resources.subscribe.accepted"},
-		Apply:      dyingOf(`"uri":"mcpconform-none:`),
-	},
-	{
-		ID: "resources.no-uri-internal", Requirement: "resources.error.not-found-code",
+		Apply:      dyingOf(`"uri":"mcpconform-none:`)},
+	{ID: "resources.no-uri-internal", Requirement: "resources.error.not-found-code",
 		Summary: "Reading something that is not a URI is refused with -32603.",
 		Apply: Refusing("resources/read", server.InternalError, func(r *server.Request) bool {
 			uri, ok := r.Params["uri"].(string)
 			return ok && !strings.Contains(uri, ":")
-		}),
-	},
-	{
-		ID: "resources.path-traversal", Requirement: "resources.security.validate-uris",
+		})},
+	{ID: "resources.path-traversal", Requirement: "resources.security.validate-uris",
 		Summary: "Dot segments in a URI lead to any file.",
 		Apply: Answering("resources/read", passwd(), func(r *server.Request) bool {
 			uri, _ := r.Params["uri"].(string)
 			return strings.Contains(uri, "../etc/passwd")
-		}),
-	},
-	{
-		ID: "resources.escaped-traversal", Requirement: "resources.security.validate-uris",
+		})},
+	{ID: "resources.escaped-traversal", Requirement: "resources.security.validate-uris",
 		Summary: "Escaped dot segments in a URI lead to any file.",
 		Apply: Answering("resources/read", passwd(), func(r *server.Request) bool {
 			uri, _ := r.Params["uri"].(string)
 			return strings.Contains(uri, "%2e%2e%2f")
-		}),
-	},
-	{
-		ID: "resources.no-uri-read", Requirement: "resources.security.validate-uris",
+		})},
+	{ID: "resources.no-uri-read", Requirement: "resources.security.validate-uris",
 		Summary: "The empty URI has contents.",
 		Apply: Answering("resources/read", object{"contents": list{object{"uri": "test://empty", "text": ""}}},
-			func(r *server.Request) bool { return r.Params["uri"] == "" }),
-	},
-	{
-		ID: "resources.contents-block", Requirement: "schema.read-resource-result",
+			func(r *server.Request) bool { return r.Params["uri"] == "" })},
+	{ID: "resources.contents-block", Requirement: "schema.read-resource-result",
 		Summary: "The contents of a resource are one object, not an array.",
 		Apply: Wrapping("resources/read", server.Named("test://empty",
 			server.Edit(func(_ *server.Request, result map[string]any) {
 				result["contents"] = object{"uri": "test://empty", "text": ""}
-			}))),
-	},
-	{
-		ID: "resources.contents-without-uri", Requirement: "schema.read-resource-result",
+			})))},
+	{ID: "resources.contents-without-uri", Requirement: "schema.read-resource-result",
 		Summary: "The contents of a resource have no uri.",
-		Apply:   contents("test://static-text", Lacking("uri")),
-	},
-	{
-		ID: "resources.name-missing", Requirement: "schema.list-resources-result",
-		Summary: "A resource has no name.",
-		Apply:   resource("test://empty", Lacking("name")),
-	},
-	{
-		ID: "resources.size-string", Requirement: "schema.list-resources-result",
+		Apply:   contents("test://static-text", Lacking("uri"))},
+	{ID: "resources.name-missing", Requirement: "schema.list-resources-result", Summary: "A resource has no name.",
+		Apply: resource("test://empty", Lacking("name"))},
+	{ID: "resources.size-string", Requirement: "schema.list-resources-result",
 		Summary: "The size of a resource is a string.",
-		Apply:   resource("test://empty", Having("size", "0 bytes")),
-	},
-	{
-		ID: "resources.mime-type-null", Requirement: "schema.list-resources-result",
+		Apply:   resource("test://empty", Having("size", "0 bytes"))},
+	{ID: "resources.mime-type-null", Requirement: "schema.list-resources-result",
 		Summary: "The mimeType of a resource is null.",
-		Apply:   resource("test://empty", Having("mimeType", nil)),
-	},
-	{
-		ID: "resources.template-uri", Requirement: "schema.list-resource-templates-result",
+		Apply:   resource("test://empty", Having("mimeType", nil))},
+	{ID: "resources.template-uri", Requirement: "schema.list-resource-templates-result",
 		Summary: "A template has uri in place of uriTemplate.",
 		Apply: Item("resources/templates/list", "resourceTemplates", "name", "notes", func(entry object) {
 			entry["uri"] = entry["uriTemplate"]
 			delete(entry, "uriTemplate")
-		}),
-	},
-	{
-		ID: "resources.subscribe-null", Requirement: "schema.subscribe-result", WarnOnly: true,
+		})},
+	{ID: "resources.subscribe-null", Requirement: "schema.subscribe-result", WarnOnly: true,
 		Summary: "The result of resources/subscribe repeats the uri.",
-		Apply:   Results("resources/subscribe", Having("uri", "test://static-text")),
-	},
-	{
-		ID: "resources.unsubscribe-members", Requirement: "schema.unsubscribe-result", WarnOnly: true,
+		Apply:   Results("resources/subscribe", Having("uri", "test://static-text"))},
+	{ID: "resources.unsubscribe-members", Requirement: "schema.unsubscribe-result", WarnOnly: true,
 		Summary: "The result of resources/unsubscribe has a member success.",
-		Apply:   Results("resources/unsubscribe", Having("success", true)),
-	},
-	{
-		ID: "resources.updated-without-uri", Requirement: "schema.resource-updated-notification",
+		Apply:   Results("resources/unsubscribe", Having("success", true))},
+	{ID: "resources.updated-without-uri", Requirement: "schema.resource-updated-notification",
 		Summary: "notifications/resources/updated does not say which resource.",
-		Apply:   Params("notifications/resources/updated", Lacking("uri")),
-	},
+		Apply:   Params("notifications/resources/updated", Lacking("uri"))},
 }

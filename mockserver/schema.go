@@ -7,48 +7,26 @@ import (
 
 // These faults break statements of the type definitions alone.
 var schemaFaults = []Fault{
-	{
-		ID: "schema.server-version-missing", Requirement: "schema.implementation",
-		Summary: "serverInfo has no version.",
-		Apply:   Results("initialize", func(result object) { delete(result["serverInfo"].(object), "version") }),
-	},
-	{
-		ID: "schema.server-name-null", Requirement: "schema.implementation",
-		Summary: "The name in serverInfo is null.",
-		Apply:   Results("initialize", func(result object) { result["serverInfo"].(object)["name"] = nil }),
-	},
-	{
-		ID: "schema.capability-boolean", Requirement: "schema.server-capabilities",
+	{ID: "schema.server-version-missing", Requirement: "schema.implementation", Summary: "serverInfo has no version.",
+		Apply: Results("initialize", func(result object) { delete(result["serverInfo"].(object), "version") })},
+	{ID: "schema.server-name-null", Requirement: "schema.implementation", Summary: "The name in serverInfo is null.",
+		Apply: Results("initialize", func(result object) { result["serverInfo"].(object)["name"] = nil })},
+	{ID: "schema.capability-boolean", Requirement: "schema.server-capabilities",
 		Summary: "The capability logging is true in place of an object.",
-		Apply:   Results("initialize", func(result object) { result["capabilities"].(object)["logging"] = true }),
-	},
-	{
-		ID: "schema.capability-flag-string", Requirement: "schema.server-capabilities",
-		Summary: "tools.listChanged is a string.",
-		Apply:   Capability("tools", Having("listChanged", "true")),
-		Collateral: []string{
-			"lifecycle.capability.server-emits-tools-list-changed",
-		},
-	},
-	{
-		ID: "schema.capabilities-array", Requirement: "schema.server-capabilities",
-		Summary:    "The capabilities are an array of names.",
-		Collateral: undeclaredAll,
-		Apply:      Results("initialize", Having("capabilities", list{"tools"})),
-	},
-	{
-		ID: "schema.instructions-array", Requirement: "schema.initialize-result",
+		Apply:   Results("initialize", func(result object) { result["capabilities"].(object)["logging"] = true })},
+	{ID: "schema.capability-flag-string", Requirement: "schema.server-capabilities",
+		Summary:    "tools.listChanged is a string.",
+		Collateral: []string{"lifecycle.capability.server-emits-tools-list-changed"},
+		Apply:      Capability("tools", Having("listChanged", "true"))},
+	{ID: "schema.capabilities-array", Requirement: "schema.server-capabilities",
+		Summary: "The capabilities are an array of names.", Collateral: undeclaredAll,
+		Apply: Results("initialize", Having("capabilities", list{"tools"}))},
+	{ID: "schema.instructions-array", Requirement: "schema.initialize-result",
 		Summary: "The instructions are an array of lines.",
-		Apply:   Results("initialize", Having("instructions", list{"Be kind."})),
-	},
-	{
-		ID: "schema.client-notification", Requirement: "schema.server-notification",
+		Apply:   Results("initialize", Having("instructions", list{"Be kind."}))},
+	{ID: "schema.client-notification", Requirement: "schema.server-notification",
 		Summary: "The server sends notifications/initialized.",
-		Apply:   Ready(func(s *server.Session) { s.Notify("notifications/initialized", nil) }),
-	},
-	{
-		ID: "schema.client-request", Requirement: "schema.server-request",
-		Summary: "The server sends tools/list.",
-		Apply:   Ready(func(s *server.Session) { _, _ = s.Call(s.Context(), "tools/list", nil) }),
-	},
+		Apply:   Ready(func(s *server.Session) { s.Notify("notifications/initialized", nil) })},
+	{ID: "schema.client-request", Requirement: "schema.server-request", Summary: "The server sends tools/list.",
+		Apply: Ready(func(s *server.Session) { _, _ = s.Call(s.Context(), "tools/list", nil) })},
 }

@@ -31,46 +31,32 @@ var authFaults = slices.Concat(soughtFaults, discoveryFaults, strayFaults, resou
 
 // soughtFaults are about whether the client seeks authorization at all.
 var soughtFaults = []Fault{
-	{
-		ID: "auth.unsought", Requirement: "auth.http-conform", Transports: OverHTTP, Scenario: flow,
-		Summary: "A client that is meant to seek authorization ends when it is refused with 401.",
-		Apply:   WithoutAuthorization, Collateral: []string{"auth.client.handles-401"},
-	},
-	{
-		ID: "auth.repeats-refused", Requirement: "auth.client.handles-401", Transports: OverHTTP, Scenario: flow,
+	{ID: "auth.unsought", Requirement: "auth.http-conform", Scenario: flow, Transports: OverHTTP,
+		Summary:    "A client that is meant to seek authorization ends when it is refused with 401.",
+		Collateral: []string{"auth.client.handles-401"}, Apply: WithoutAuthorization},
+	{ID: "auth.repeats-refused", Requirement: "auth.client.handles-401", Scenario: flow, Transports: OverHTTP,
 		Summary: "initialize, refused with 401, is repeated 30 times in place of seeking authorization.",
-		Apply:   repeatingRefused,
-	},
-	{
-		ID: "auth.repeats-with-refused-token", Requirement: "auth.client.handles-401", Transports: OverHTTP,
-		Scenario: "auth/refused-tokens",
-		Summary:  "initialize, refused with 401 although it shows a token, is repeated 30 times with that token.",
-		Apply:    Closing(repeatingToken),
-	},
-	{
-		ID: "auth.ends-before-registration", Requirement: "auth.client.handles-401", Transports: OverHTTP, Scenario: flow,
-		Summary: "A client that is meant to log in reads the metadata, and ends.", Apply: EndingAt(Registration),
-	},
-	{
-		ID: "auth.ends-before-authorization", Requirement: "auth.client.handles-401", Transports: OverHTTP, Scenario: flow,
-		Summary: "A client that is meant to log in registers, and ends.", Apply: EndingAt(Authorization),
-	},
-	{
-		ID: "auth.ends-with-code", Requirement: "auth.client.handles-401", Transports: OverHTTP, Scenario: flow,
-		Summary: "A client that is meant to log in gets a code, and ends.", Apply: EndingAt(TokenRequest),
-	},
-	{
-		ID: "auth.lapsed-ignored", Requirement: "auth.client.handles-401", Transports: OverHTTP, Scenario: lapsed,
-		WarnOnly: true, Form: mockserver.InSequence,
+		Apply:   repeatingRefused},
+	{ID: "auth.repeats-with-refused-token", Requirement: "auth.client.handles-401", Scenario: "auth/refused-tokens",
+		Transports: OverHTTP,
+		Summary:    "initialize, refused with 401 although it shows a token, is repeated 30 times with that token.",
+		Apply:      Closing(repeatingToken)},
+	{ID: "auth.ends-before-registration", Requirement: "auth.client.handles-401", Scenario: flow,
+		Transports: OverHTTP, Summary: "A client that is meant to log in reads the metadata, and ends.",
+		Apply: EndingAt(Registration)},
+	{ID: "auth.ends-before-authorization", Requirement: "auth.client.handles-401", Scenario: flow,
+		Transports: OverHTTP, Summary: "A client that is meant to log in registers, and ends.",
+		Apply: EndingAt(Authorization)},
+	{ID: "auth.ends-with-code", Requirement: "auth.client.handles-401", Scenario: flow, Transports: OverHTTP,
+		Summary: "A client that is meant to log in gets a code, and ends.", Apply: EndingAt(TokenRequest)},
+	{ID: "auth.lapsed-ignored", Requirement: "auth.client.handles-401", Form: mockserver.InSequence, Scenario: lapsed,
+		Transports: OverHTTP, WarnOnly: true,
 		Summary: "No new token is sought when the server answers 401 in the middle of a session.",
-		Apply:   seekingTokens(1),
-	},
-	{
-		ID: "auth.lapsed-again-ignored", Requirement: "auth.client.handles-401", Transports: OverHTTP, Scenario: lapsed,
-		WarnOnly: true, Form: mockserver.InSequence,
+		Apply:   seekingTokens(1)},
+	{ID: "auth.lapsed-again-ignored", Requirement: "auth.client.handles-401", Form: mockserver.InSequence,
+		Scenario: lapsed, Transports: OverHTTP, WarnOnly: true,
 		Summary: "No new token is sought when the server answers 401 a second time in a session.",
-		Apply:   seekingTokens(2),
-	},
+		Apply:   seekingTokens(2)},
 }
 
 // seekingTokens ends the client when it needs more tokens than a number.
@@ -91,87 +77,62 @@ func seekingTokens(most int) apply {
 
 // discoveryFaults are about the way to the authorization server and the registration there.
 var discoveryFaults = []Fault{
-	{
-		ID: "auth.guessed-server", Requirement: "auth.client.resource-metadata", Transports: OverHTTP, Scenario: flow,
+	{ID: "auth.guessed-server", Requirement: "auth.client.resource-metadata", Scenario: flow, Transports: OverHTTP,
 		Summary: "The client takes the protected server for its own authorization server, and asks for no resource metadata.",
-		Apply:   detouring("/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server"),
-	},
-	{
-		ID: "auth.guessed-endpoint", Requirement: "auth.client.as-metadata", Transports: OverHTTP, Scenario: flow,
+		Apply:   detouring("/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server")},
+	{ID: "auth.guessed-endpoint", Requirement: "auth.client.as-metadata", Scenario: flow, Transports: OverHTTP,
 		Summary: "The client registers at /register, whatever the metadata name.",
-		Apply:   documents(func(_ *http.Request, document object) { registersAtRoot(document) }),
-	},
-	{
-		ID: "auth.well-known-url-only", Requirement: "auth.client.parse-www-authenticate", Transports: OverHTTP,
-		Scenario: "auth/metadata-url",
-		Summary:  "The client looks for the resource metadata at the well-known URL alone.",
-		Apply:    detouring("/documents/", "/.well-known/oauth-protected-resource"),
-	},
-	{
-		ID: "auth.well-known-url-among-challenges", Requirement: "auth.client.parse-www-authenticate",
-		Transports: OverHTTP, Scenario: "auth/challenges",
+		Apply:   documents(func(_ *http.Request, document object) { registersAtRoot(document) })},
+	{ID: "auth.well-known-url-only", Requirement: "auth.client.parse-www-authenticate", Scenario: "auth/metadata-url",
+		Transports: OverHTTP, Summary: "The client looks for the resource metadata at the well-known URL alone.",
+		Apply: detouring("/documents/", "/.well-known/oauth-protected-resource")},
+	{ID: "auth.well-known-url-among-challenges", Requirement: "auth.client.parse-www-authenticate",
+		Scenario: "auth/challenges", Transports: OverHTTP,
 		Summary: "The client reads no resource_metadata where a second field offers another scheme.",
-		Apply:   detouring("/documents/", "/.well-known/oauth-protected-resource/mcp"),
-	},
-	{
-		ID: "auth.well-known-url-among-listed", Requirement: "auth.client.parse-www-authenticate", Transports: OverHTTP,
-		Scenario: "auth/challenge-list",
-		Summary:  "The client reads no resource_metadata where the field lists another scheme before.",
-		Apply:    detouring("/documents/", "/.well-known/oauth-protected-resource/mcp"),
-	},
-	{
-		ID: "auth.issuer-path-first", Requirement: "auth.client.as-metadata-location", Transports: OverHTTP,
-		Scenario: "auth/issuer-path",
-		Summary:  "The well-known part stands behind the path of the issuer.",
+		Apply:   detouring("/documents/", "/.well-known/oauth-protected-resource/mcp")},
+	{ID: "auth.well-known-url-among-listed", Requirement: "auth.client.parse-www-authenticate",
+		Scenario: "auth/challenge-list", Transports: OverHTTP,
+		Summary: "The client reads no resource_metadata where the field lists another scheme before.",
+		Apply:   detouring("/documents/", "/.well-known/oauth-protected-resource/mcp")},
+	{ID: "auth.issuer-path-first", Requirement: "auth.client.as-metadata-location", Scenario: "auth/issuer-path",
+		Transports: OverHTTP, Summary: "The well-known part stands behind the path of the issuer.",
 		Apply: detouring("/.well-known/oauth-authorization-server/tenant",
-			"/tenant/one/.well-known/oauth-authorization-server"),
-	},
-	{
-		ID: "auth.issuer-not-compared", Requirement: "auth.client.as-metadata-issuer", Transports: OverHTTP,
-		Scenario: "auth/other-issuer",
-		Summary:  "Metadata that name another issuer are used.",
+			"/tenant/one/.well-known/oauth-authorization-server")},
+	{ID: "auth.issuer-not-compared", Requirement: "auth.client.as-metadata-issuer", Scenario: "auth/other-issuer",
+		Transports: OverHTTP, Summary: "Metadata that name another issuer are used.",
 		Apply: documents(func(r *http.Request, document object) {
 			if document["issuer"] != nil {
 				document["issuer"] = "http://" + r.URL.Host +
 					strings.TrimPrefix(r.URL.Path, "/.well-known/oauth-authorization-server")
 			}
-		}),
-	},
-	{
-		ID: "auth.resource-not-compared", Requirement: "auth.client.resource-metadata-check", Transports: OverHTTP,
-		Scenario: "auth/other-resource",
-		Summary:  "Metadata of another resource are used.",
+		})},
+	{ID: "auth.resource-not-compared", Requirement: "auth.client.resource-metadata-check",
+		Scenario: "auth/other-resource", Transports: OverHTTP, Summary: "Metadata of another resource are used.",
 		Apply: documents(func(r *http.Request, document object) {
 			if document["resource"] != nil {
 				document["resource"] = "http://" + r.URL.Host + "/mcp"
 			}
-		}),
-	},
-	{
-		ID: "auth.sibling-resource-used", Requirement: "auth.client.resource-metadata-check", Transports: OverHTTP,
-		Scenario: "auth/sibling-resource",
-		Summary:  "Metadata are used if the path of the server begins with that of their resource, whatever follows.",
+		})},
+	{ID: "auth.sibling-resource-used", Requirement: "auth.client.resource-metadata-check",
+		Scenario: "auth/sibling-resource", Transports: OverHTTP,
+		Summary: "Metadata are used if the path of the server begins with that of their resource, whatever follows.",
 		Apply: documents(func(r *http.Request, document object) {
 			at, _ := document["resource"].(string)
 			if own := "http://" + r.URL.Host + "/mcp"; at != "" && strings.HasPrefix(own, at) {
 				document["resource"] = own
 			}
-		}),
-	},
-	{
-		ID: "auth.one-server-only", Requirement: "auth.client.selects-as", Transports: OverHTTP,
-		Scenario: "auth/two-servers",
-		Summary:  "The client gives up if there are two authorization servers to choose from.",
+		})},
+	{ID: "auth.one-server-only", Requirement: "auth.client.selects-as", Scenario: "auth/two-servers",
+		Transports: OverHTTP,
+		Summary:    "The client gives up if there are two authorization servers to choose from.",
 		Apply: documents(func(_ *http.Request, document object) {
 			if servers, _ := document["authorization_servers"].(list); len(servers) > 1 {
 				document["authorization_servers"] = list{}
 			}
-		}),
-	},
-	{
-		ID: "auth.other-origin-only", Requirement: "auth.client.as-location-free", Transports: OverHTTP,
-		Scenario: "auth/same-origin",
-		Summary:  "The client gives up if the authorization server is on the origin of the protected server.",
+		})},
+	{ID: "auth.other-origin-only", Requirement: "auth.client.as-location-free", Scenario: "auth/same-origin",
+		Transports: OverHTTP,
+		Summary:    "The client gives up if the authorization server is on the origin of the protected server.",
 		Apply: documents(func(r *http.Request, document object) {
 			servers, _ := document["authorization_servers"].(list)
 			if slices.ContainsFunc(servers, func(v any) bool {
@@ -180,42 +141,31 @@ var discoveryFaults = []Fault{
 			}) {
 				document["authorization_servers"] = list{}
 			}
-		}),
-	},
-	{
-		ID: "auth.registration-without-redirects", Requirement: "auth.client.dynamic-registration",
-		Transports: OverHTTP, Scenario: flow,
-		Summary:    "The registration has no redirect_uris.",
-		Apply:      Registering(func(document object) { delete(document, "redirect_uris") }),
+		})},
+	{ID: "auth.registration-without-redirects", Requirement: "auth.client.dynamic-registration", Scenario: flow,
+		Transports: OverHTTP, Summary: "The registration has no redirect_uris.",
 		Collateral: []string{"auth.client.handles-401"},
-	},
-	{
-		ID: "auth.guessed-registration", Requirement: "auth.client.other-client-id", Transports: OverHTTP,
-		Scenario: "auth/no-registration",
-		Summary:  "If the metadata name no registration_endpoint, the client registers at /register.",
+		Apply:      Registering(func(document object) { delete(document, "redirect_uris") })},
+	{ID: "auth.guessed-registration", Requirement: "auth.client.other-client-id", Scenario: "auth/no-registration",
+		Transports: OverHTTP,
+		Summary:    "If the metadata name no registration_endpoint, the client registers at /register.",
 		Apply: documents(func(_ *http.Request, document object) {
 			if document["registration_endpoint"] == nil {
 				registersAtRoot(document)
 			}
-		}),
-	},
-	{
-		ID: "auth.other-redirect-scheme", Requirement: "auth.client.redirect-uri-scheme", Transports: OverHTTP,
-		Scenario: flow,
-		Summary:  "The redirect URI is http on another host.",
+		})},
+	{ID: "auth.other-redirect-scheme", Requirement: "auth.client.redirect-uri-scheme", Scenario: flow,
+		Transports: OverHTTP, Summary: "The redirect URI is http on another host.",
 		Apply: All(
 			Registering(func(document object) {
 				document["redirect_uris"] = list{"http://client.example.com/callback"}
 			}),
 			Requested(set("redirect_uri", "http://client.example.com/callback")),
-		),
-	},
-	{
-		ID: "auth.unregistered-redirect", Requirement: "auth.client.redirect-uri-registered", Transports: OverHTTP,
-		Scenario: flow,
-		Summary:  "The redirect URI of the authorization request is not one of those that were registered.",
-		Apply:    Requested(set("redirect_uri", "http://127.0.0.1:33418/other")),
-	},
+		)},
+	{ID: "auth.unregistered-redirect", Requirement: "auth.client.redirect-uri-registered", Scenario: flow,
+		Transports: OverHTTP,
+		Summary:    "The redirect URI of the authorization request is not one of those that were registered.",
+		Apply:      Requested(set("redirect_uri", "http://127.0.0.1:33418/other"))},
 }
 
 // strayFaults are of clients that look for metadata where they are not, and give up if something else is there.
@@ -258,34 +208,25 @@ func stray(id, scenario, answer, prefix, first, requirement string, status int) 
 
 // resourceFaults are about the parameter resource.
 var resourceFaults = []Fault{
-	{
-		ID: "auth.authorization-without-resource", Requirement: "auth.client.resource-authorization-request",
-		Transports: OverHTTP, Scenario: flow,
-		Summary: "The authorization request has no resource.",
-		Apply:   Requested(without("resource")), Collateral: []string{"auth.client.resource-always-sent"},
-	},
-	{
-		ID: "auth.token-without-resource", Requirement: "auth.client.resource-token-request", Transports: OverHTTP,
-		Scenario: flow,
-		Summary:  "The token request has no resource.",
-		Apply:    redeemed(without("resource")), Collateral: []string{"auth.client.resource-always-sent"},
-	},
-	{
-		ID: "auth.refresh-without-resource", Requirement: "auth.client.resource-token-request", Transports: OverHTTP,
-		Scenario: "auth/refresh", Form: mockserver.InSequence,
-		Summary: "The token request with a refresh token has no resource.",
+	{ID: "auth.authorization-without-resource", Requirement: "auth.client.resource-authorization-request",
+		Scenario: flow, Transports: OverHTTP, Summary: "The authorization request has no resource.",
+		Collateral: []string{"auth.client.resource-always-sent"}, Apply: Requested(without("resource"))},
+	{ID: "auth.token-without-resource", Requirement: "auth.client.resource-token-request", Scenario: flow,
+		Transports: OverHTTP, Summary: "The token request has no resource.",
+		Collateral: []string{"auth.client.resource-always-sent"}, Apply: redeemed(without("resource"))},
+	{ID: "auth.refresh-without-resource", Requirement: "auth.client.resource-token-request",
+		Form: mockserver.InSequence, Scenario: "auth/refresh", Transports: OverHTTP,
+		Summary:    "The token request with a refresh token has no resource.",
+		Collateral: []string{"auth.client.resource-always-sent"},
 		Apply: redeemed(func(form url.Values) {
 			if form.Get("grant_type") == "refresh_token" {
 				form.Del("resource")
 			}
-		}),
+		})},
+	{ID: "auth.second-refresh-without-resource", Requirement: "auth.client.resource-token-request",
+		Form: mockserver.InSequence, Scenario: "auth/refresh", Transports: OverHTTP,
+		Summary:    "The second token request with a refresh token has no resource.",
 		Collateral: []string{"auth.client.resource-always-sent"},
-	},
-	{
-		ID: "auth.second-refresh-without-resource", Requirement: "auth.client.resource-token-request",
-		Transports: OverHTTP,
-		Scenario:   "auth/refresh", Form: mockserver.InSequence,
-		Summary: "The second token request with a refresh token has no resource.",
 		Apply: func(c *client.Standalone) {
 			refreshed := false
 			redeemed(func(form url.Values) {
@@ -296,146 +237,88 @@ var resourceFaults = []Fault{
 					refreshed = true
 				}
 			})(c)
-		},
-		Collateral: []string{"auth.client.resource-always-sent"},
-	},
-	{
-		ID: "auth.resource-if-supported", Requirement: "auth.client.resource-always-sent", Transports: OverHTTP,
-		Scenario:   flow,
+		}},
+	{ID: "auth.resource-if-supported", Requirement: "auth.client.resource-always-sent", Scenario: flow,
+		Transports: OverHTTP,
 		Summary:    "The requests have no resource, since the metadata do not tell that it is supported.",
-		Apply:      All(Requested(without("resource")), redeemed(without("resource"))),
 		Collateral: []string{"auth.client.resource-authorization-request", "auth.client.resource-token-request"},
-	},
-	{
-		ID: "auth.resource-elsewhere", Requirement: "auth.client.resource-identifies-server", Transports: OverHTTP,
-		Scenario: flow,
-		Summary:  "The resource is another server.",
-		Apply:    resource(func(string) string { return "https://mcp.example.com/mcp" }),
-	},
-	{
-		ID: "auth.resource-with-query", Requirement: "auth.client.resource-canonical", Transports: OverHTTP,
-		Scenario: flow,
-		Summary:  "The resource has a query.",
-		Apply:    resource(func(uri string) string { return uri + "?session=1" }),
-	},
-	{
-		ID: "auth.resource-without-path", Requirement: "auth.client.resource-most-specific", Transports: OverHTTP,
-		Scenario: flow,
-		Summary:  "The resource lacks the path of the server.",
-		Apply:    resource(func(uri string) string { return strings.TrimSuffix(uri, "/mcp") }),
-	},
-	{
-		ID: "auth.resource-without-scheme", Requirement: "auth.resource.has-scheme", Transports: OverHTTP,
-		Scenario: flow,
-		Summary:  "The resource has no scheme.",
-		Apply:    resource(func(uri string) string { return strings.TrimPrefix(uri, "http://") }),
-	},
-	{
-		ID: "auth.resource-with-fragment", Requirement: "auth.resource.no-fragment", Transports: OverHTTP,
-		Scenario: oddURL,
-		Summary:  "The resource has the fragment of the URL that the client was given.",
-		Apply:    resource(func(uri string) string { return uri + "#start" }),
-	},
-	{
-		ID: "auth.resource-in-capitals", Requirement: "auth.resource.lowercase", Transports: OverHTTP, Scenario: oddURL,
+		Apply:      All(Requested(without("resource")), redeemed(without("resource")))},
+	{ID: "auth.resource-elsewhere", Requirement: "auth.client.resource-identifies-server", Scenario: flow,
+		Transports: OverHTTP, Summary: "The resource is another server.",
+		Apply: resource(func(string) string { return "https://mcp.example.com/mcp" })},
+	{ID: "auth.resource-with-query", Requirement: "auth.client.resource-canonical", Scenario: flow,
+		Transports: OverHTTP, Summary: "The resource has a query.",
+		Apply: resource(func(uri string) string { return uri + "?session=1" })},
+	{ID: "auth.resource-without-path", Requirement: "auth.client.resource-most-specific", Scenario: flow,
+		Transports: OverHTTP, Summary: "The resource lacks the path of the server.",
+		Apply: resource(func(uri string) string { return strings.TrimSuffix(uri, "/mcp") })},
+	{ID: "auth.resource-without-scheme", Requirement: "auth.resource.has-scheme", Scenario: flow,
+		Transports: OverHTTP, Summary: "The resource has no scheme.",
+		Apply: resource(func(uri string) string { return strings.TrimPrefix(uri, "http://") })},
+	{ID: "auth.resource-with-fragment", Requirement: "auth.resource.no-fragment", Scenario: oddURL,
+		Transports: OverHTTP, Summary: "The resource has the fragment of the URL that the client was given.",
+		Apply: resource(func(uri string) string { return uri + "#start" })},
+	{ID: "auth.resource-in-capitals", Requirement: "auth.resource.lowercase", Scenario: oddURL, Transports: OverHTTP,
 		Summary: "The host of the resource is written with capitals.",
-		Apply:   resource(func(uri string) string { return strings.Replace(uri, "localhost", "LocalHost", 1) }),
-	},
-	{
-		ID: "auth.resource-with-slash", Requirement: "auth.resource.no-trailing-slash", Transports: OverHTTP,
-		Scenario: "auth/root",
-		Summary:  "The resource ends in a slash, which the URL that the client was given does not.",
-		Apply:    resource(func(uri string) string { return uri + "/" }),
-	},
+		Apply:   resource(func(uri string) string { return strings.Replace(uri, "localhost", "LocalHost", 1) })},
+	{ID: "auth.resource-with-slash", Requirement: "auth.resource.no-trailing-slash", Scenario: "auth/root",
+		Transports: OverHTTP,
+		Summary:    "The resource ends in a slash, which the URL that the client was given does not.",
+		Apply:      resource(func(uri string) string { return uri + "/" })},
 }
 
 // codeFaults are about PKCE and state.
 var codeFaults = []Fault{
-	{
-		ID: "auth.no-challenge", Requirement: "auth.client.pkce-challenge", Transports: OverHTTP, Scenario: flow,
+	{ID: "auth.no-challenge", Requirement: "auth.client.pkce-challenge", Scenario: flow, Transports: OverHTTP,
 		Summary: "The authorization request has no code_challenge.",
-		Apply:   Requested(without("code_challenge")),
-	},
-	{
-		ID: "auth.short-challenge", Requirement: "auth.client.pkce-challenge", Transports: OverHTTP, Scenario: flow,
-		Summary: "The code_challenge has five characters.",
-		Apply:   Requested(set("code_challenge", "short")), Collateral: []string{"auth.client.pkce-verifier"},
-	},
-	{
-		ID: "auth.plain-challenge", Requirement: "auth.client.pkce-s256", Transports: OverHTTP, Scenario: flow,
+		Apply:   Requested(without("code_challenge"))},
+	{ID: "auth.short-challenge", Requirement: "auth.client.pkce-challenge", Scenario: flow, Transports: OverHTTP,
+		Summary: "The code_challenge has five characters.", Collateral: []string{"auth.client.pkce-verifier"},
+		Apply: Requested(set("code_challenge", "short"))},
+	{ID: "auth.plain-challenge", Requirement: "auth.client.pkce-s256", Scenario: flow, Transports: OverHTTP,
 		Summary: "The code_challenge_method is plain, although S256 is offered.",
-		Apply:   plainChallenge(set("code_challenge_method", "plain")),
-	},
-	{
-		ID: "auth.challenge-without-method", Requirement: "auth.client.pkce-s256", Transports: OverHTTP, Scenario: flow,
+		Apply:   plainChallenge(set("code_challenge_method", "plain"))},
+	{ID: "auth.challenge-without-method", Requirement: "auth.client.pkce-s256", Scenario: flow, Transports: OverHTTP,
 		Summary: "The authorization request has no code_challenge_method, which stands for plain.",
-		Apply:   plainChallenge(without("code_challenge_method")),
-	},
-	{
-		ID: "auth.no-verifier", Requirement: "auth.client.pkce-verifier", Transports: OverHTTP, Scenario: flow,
-		Summary: "The token request has no code_verifier.",
-		Apply:   redeemed(without("code_verifier")),
-	},
-	{
-		ID: "auth.other-verifier", Requirement: "auth.client.pkce-verifier", Transports: OverHTTP, Scenario: flow,
+		Apply:   plainChallenge(without("code_challenge_method"))},
+	{ID: "auth.no-verifier", Requirement: "auth.client.pkce-verifier", Scenario: flow, Transports: OverHTTP,
+		Summary: "The token request has no code_verifier.", Apply: redeemed(without("code_verifier"))},
+	{ID: "auth.other-verifier", Requirement: "auth.client.pkce-verifier", Scenario: flow, Transports: OverHTTP,
 		Summary: "The code_verifier does not match the code_challenge.",
-		Apply:   redeemed(set("code_verifier", strings.Repeat("v", 43))),
-	},
-	{
-		ID: "auth.same-challenge", Requirement: "auth.client.pkce-fresh", Transports: OverHTTP, Scenario: lapsed,
-		Form:    mockserver.InSequence,
-		Summary: "A second authorization request carries the code_challenge of the first.",
-		Apply:   sameChallenge,
-	},
-	{
-		ID: "auth.no-state", Requirement: "auth.client.state-used", Transports: OverHTTP, Scenario: flow,
-		Summary: "The authorization request has no state.",
-		Apply:   stateAs(func(string) string { return "" }),
-	},
-	{
-		ID: "auth.same-state", Requirement: "auth.client.state-used", Transports: OverHTTP, Scenario: lapsed,
-		Form:    mockserver.InSequence,
-		Summary: "A second authorization request carries the state of the first.",
-		Apply:   stateAs(func(string) string { return "constant" }),
-	},
-	{
-		ID: "auth.state-not-missed", Requirement: "auth.client.state-missing-discarded", Transports: OverHTTP,
-		Scenario: "auth/state-missing",
-		Summary:  "A code is redeemed that came back without the state.",
-		Apply:    stateAs(func(state string) string { return state }),
-	},
-	{
-		ID: "auth.iss-not-compared", Requirement: "auth.client.iss-compared", Transports: OverHTTP,
-		Scenario: "auth/iss-mismatch",
-		Summary:  "A code is redeemed that came back with the iss of another authorization server.",
-		Apply:    Returned(func(result url.Values) { result.Del("iss") }),
-	},
-	{
-		ID: "auth.state-not-compared", Requirement: "auth.client.state-mismatch-discarded", Transports: OverHTTP,
-		Scenario: "auth/state-mismatch",
-		Summary:  "A code is redeemed that came back with another state.",
-		Apply:    stateAs(func(state string) string { return state }),
-	},
+		Apply:   redeemed(set("code_verifier", strings.Repeat("v", 43)))},
+	{ID: "auth.same-challenge", Requirement: "auth.client.pkce-fresh", Form: mockserver.InSequence, Scenario: lapsed,
+		Transports: OverHTTP, Summary: "A second authorization request carries the code_challenge of the first.",
+		Apply: sameChallenge},
+	{ID: "auth.no-state", Requirement: "auth.client.state-used", Scenario: flow, Transports: OverHTTP,
+		Summary: "The authorization request has no state.", Apply: stateAs(func(string) string { return "" })},
+	{ID: "auth.same-state", Requirement: "auth.client.state-used", Form: mockserver.InSequence, Scenario: lapsed,
+		Transports: OverHTTP, Summary: "A second authorization request carries the state of the first.",
+		Apply: stateAs(func(string) string { return "constant" })},
+	{ID: "auth.state-not-missed", Requirement: "auth.client.state-missing-discarded", Scenario: "auth/state-missing",
+		Transports: OverHTTP, Summary: "A code is redeemed that came back without the state.",
+		Apply: stateAs(func(state string) string { return state })},
+	{ID: "auth.iss-not-compared", Requirement: "auth.client.iss-compared", Scenario: "auth/iss-mismatch",
+		Transports: OverHTTP,
+		Summary:    "A code is redeemed that came back with the iss of another authorization server.",
+		Apply:      Returned(func(result url.Values) { result.Del("iss") })},
+	{ID: "auth.state-not-compared", Requirement: "auth.client.state-mismatch-discarded",
+		Scenario: "auth/state-mismatch", Transports: OverHTTP,
+		Summary: "A code is redeemed that came back with another state.",
+		Apply:   stateAs(func(state string) string { return state })},
 }
 
 // tokenEndpointFaults are about the token request.
 var tokenEndpointFaults = []Fault{
-	{
-		ID: "auth.token-get", Requirement: "auth.client.token-request-form", Transports: OverHTTP, Scenario: flow,
+	{ID: "auth.token-get", Requirement: "auth.client.token-request-form", Scenario: flow, Transports: OverHTTP,
 		Summary: "The token request is a GET.",
 		Apply: Seeking(TokenRequest, func(r *http.Request) {
 			toQuery(r)
 			r.Method = http.MethodGet
-		}),
-	},
-	{
-		ID: "auth.token-parameters-in-query", Requirement: "auth.client.token-request-form", Transports: OverHTTP,
-		Scenario: flow,
-		Summary:  "The parameters of the token request are in the query.",
-		Apply:    Seeking(TokenRequest, toQuery),
-	},
-	{
-		ID: "auth.code-twice", Requirement: "auth.client.code-once", Transports: OverHTTP, Scenario: lapsed,
+		})},
+	{ID: "auth.token-parameters-in-query", Requirement: "auth.client.token-request-form", Scenario: flow,
+		Transports: OverHTTP, Summary: "The parameters of the token request are in the query.",
+		Apply: Seeking(TokenRequest, toQuery)},
+	{ID: "auth.code-twice", Requirement: "auth.client.code-once", Scenario: lapsed, Transports: OverHTTP,
 		Summary: "Each code is redeemed a second time.",
 		Apply: AfterTokenRequest(func(next http.RoundTripper, again *http.Request,
 			resp *http.Response) (*http.Response, error) {
@@ -444,17 +327,12 @@ var tokenEndpointFaults = []Fault{
 				_ = Reread(second)
 			}
 			return resp, nil
-		}),
-	},
-	{
-		ID: "auth.code-to-other-server", Requirement: "auth.client.token-request-issuer", Transports: OverHTTP,
-		Scenario: "auth/two-servers",
-		Summary:  "The code is sent to the other authorization server first.",
-		Apply:    sendingToOther,
-	},
-	{
-		ID: "auth.token-request-follows-redirect", Requirement: "auth.client.token-request-issuer", Transports: OverHTTP,
-		Scenario: "auth/token-redirect", WarnOnly: true,
+		})},
+	{ID: "auth.code-to-other-server", Requirement: "auth.client.token-request-issuer", Scenario: "auth/two-servers",
+		Transports: OverHTTP, Summary: "The code is sent to the other authorization server first.",
+		Apply: sendingToOther},
+	{ID: "auth.token-request-follows-redirect", Requirement: "auth.client.token-request-issuer",
+		Scenario: "auth/token-redirect", Transports: OverHTTP, WarnOnly: true,
 		Summary: "The token request follows a redirect to another origin.",
 		Apply: AfterTokenRequest(func(next http.RoundTripper, again *http.Request,
 			resp *http.Response) (_ *http.Response, err error) {
@@ -467,11 +345,9 @@ var tokenEndpointFaults = []Fault{
 			}
 			again.Host = ""
 			return next.RoundTrip(again)
-		}),
-	},
-	{
-		ID: "auth.old-refresh-token", Requirement: "auth.client.refresh-replaced", Transports: OverHTTP,
-		Scenario: "auth/refresh", Form: mockserver.InSequence,
+		})},
+	{ID: "auth.old-refresh-token", Requirement: "auth.client.refresh-replaced", Form: mockserver.InSequence,
+		Scenario: "auth/refresh", Transports: OverHTTP,
 		Summary: "The second refresh uses the refresh token of the first.",
 		Apply: func(c *client.Standalone) {
 			first := ""
@@ -481,33 +357,22 @@ var tokenEndpointFaults = []Fault{
 					form.Set("refresh_token", first)
 				}
 			})(c)
-		},
-	},
-	{
-		ID: "auth.no-secret-in-form", Requirement: "auth.client.token-endpoint-auth", Transports: OverHTTP,
-		Scenario: "auth/token-post",
-		Summary:  withoutSecret + ", where client_secret_post is offered.",
-		Apply:    redeemed(without("client_secret")),
-	},
-	{
-		ID: "auth.no-secret-in-header", Requirement: "auth.client.token-endpoint-auth", Transports: OverHTTP,
-		Scenario: "auth/token-basic",
-		Summary:  withoutSecret + ", where client_secret_basic is offered.",
-		Apply:    Formed(func(_ url.Values, h http.Header) { h.Del("Authorization") }),
-	},
-	{
-		ID: "auth.secret-twice", Requirement: "auth.client.token-endpoint-auth", Transports: OverHTTP,
-		Scenario: "auth/token-basic",
-		Summary:  "The token request has the secret in its header and in its form.",
+		}},
+	{ID: "auth.no-secret-in-form", Requirement: "auth.client.token-endpoint-auth", Scenario: "auth/token-post",
+		Transports: OverHTTP, Summary: withoutSecret + ", where client_secret_post is offered.",
+		Apply: redeemed(without("client_secret"))},
+	{ID: "auth.no-secret-in-header", Requirement: "auth.client.token-endpoint-auth", Scenario: "auth/token-basic",
+		Transports: OverHTTP, Summary: withoutSecret + ", where client_secret_basic is offered.",
+		Apply: Formed(func(_ url.Values, h http.Header) { h.Del("Authorization") })},
+	{ID: "auth.secret-twice", Requirement: "auth.client.token-endpoint-auth", Scenario: "auth/token-basic",
+		Transports: OverHTTP, Summary: "The token request has the secret in its header and in its form.",
 		Apply: Formed(func(form url.Values, h http.Header) {
 			if _, secret, ok := (&http.Request{Header: h}).BasicAuth(); ok {
 				form.Set("client_secret", secret)
 			}
-		}),
-	},
-	{
-		ID: "auth.secret-otherwise", Requirement: "auth.client.token-endpoint-auth", Transports: OverHTTP,
-		Scenario: "auth/token-basic", WarnOnly: true,
+		})},
+	{ID: "auth.secret-otherwise", Requirement: "auth.client.token-endpoint-auth", Scenario: "auth/token-basic",
+		Transports: OverHTTP, WarnOnly: true,
 		Summary: "The token request has the secret in its form, where client_secret_basic alone is offered.",
 		Apply: Formed(func(form url.Values, h http.Header) {
 			if id, secret, ok := (&http.Request{Header: h}).BasicAuth(); ok {
@@ -515,74 +380,47 @@ var tokenEndpointFaults = []Fault{
 				form.Set("client_id", id)
 				form.Set("client_secret", secret)
 			}
-		}),
-	},
+		})},
 }
 
 // tokenUseFaults are about how the client shows its token.
 var tokenUseFaults = []Fault{
-	{
-		ID: "auth.no-token-in-notifications", Requirement: "auth.client.every-request", Transports: OverHTTP,
-		Scenario: flow,
-		Summary:  "notifications/initialized comes without the access token.",
-		Apply:    Headers(Calls("notifications/initialized"), "Authorization"),
-	},
-	{
-		ID: "auth.no-token-in-responses", Requirement: "auth.client.every-request", Transports: OverHTTP,
-		Scenario: flow,
-		Summary:  "Responses to requests of the server come without the access token.",
-		Apply:    Headers(Answers, "Authorization"),
-	},
-	{
-		ID: "auth.no-token-in-get", Requirement: "auth.client.every-request", Transports: OverHTTP, Scenario: flow,
+	{ID: "auth.no-token-in-notifications", Requirement: "auth.client.every-request", Scenario: flow,
+		Transports: OverHTTP, Summary: "notifications/initialized comes without the access token.",
+		Apply: Headers(Calls("notifications/initialized"), "Authorization")},
+	{ID: "auth.no-token-in-responses", Requirement: "auth.client.every-request", Scenario: flow, Transports: OverHTTP,
+		Summary: "Responses to requests of the server come without the access token.",
+		Apply:   Headers(Answers, "Authorization")},
+	{ID: "auth.no-token-in-get", Requirement: "auth.client.every-request", Scenario: flow, Transports: OverHTTP,
 		Summary: "The GET for the listening stream comes without the access token.",
-		Apply:   Fields(http.MethodGet, "Authorization"),
-	},
-	{
-		ID: "auth.token-in-own-header", Requirement: "auth.client.bearer-header", Transports: OverHTTP, Scenario: flow,
+		Apply:   Fields(http.MethodGet, "Authorization")},
+	{ID: "auth.token-in-own-header", Requirement: "auth.client.bearer-header", Scenario: flow, Transports: OverHTTP,
 		Summary: "The access token is in X-Access-Token in place of Authorization.",
-		Apply:   TokenAs(func(h *Head, token string) { h.Set("Authorization", "X-Access-Token: "+token) }),
-	},
-	{
-		ID: "auth.token-by-other-scheme", Requirement: "auth.client.bearer-header", Transports: OverHTTP,
-		Scenario: flow,
-		Summary:  "The access token follows the scheme Token in Authorization.",
-		Apply:    TokenAs(func(h *Head, token string) { h.Set("Authorization", "Authorization: Token "+token) }),
-	},
-	{
-		ID: "auth.token-in-query", Requirement: "auth.client.no-token-in-query", Transports: OverHTTP, Scenario: flow,
-		Summary: "The access token is in the query as well.",
-		Apply: TokenAs(func(h *Head, token string) {
-			h.Query("access_token=" + token)
-		}), Collateral: []string{"auth.client.one-token-method"},
-	},
-	{
-		ID: "auth.token-in-two-places", Requirement: "auth.client.one-token-method", Transports: OverHTTP,
-		Scenario: flow,
-		Summary:  "The access token is in X-Access-Token as well.",
-		Apply:    TokenAs(func(h *Head, token string) { h.Set("X-Access-Token", "X-Access-Token: "+token) }),
-	},
-	{
-		ID: "auth.foreign-token", Requirement: "auth.client.no-foreign-tokens", Transports: OverHTTP, Scenario: flow,
-		Summary: "In place of the access token comes one from elsewhere.",
+		Apply:   TokenAs(func(h *Head, token string) { h.Set("Authorization", "X-Access-Token: "+token) })},
+	{ID: "auth.token-by-other-scheme", Requirement: "auth.client.bearer-header", Scenario: flow, Transports: OverHTTP,
+		Summary: "The access token follows the scheme Token in Authorization.",
+		Apply:   TokenAs(func(h *Head, token string) { h.Set("Authorization", "Authorization: Token "+token) })},
+	{ID: "auth.token-in-query", Requirement: "auth.client.no-token-in-query", Scenario: flow, Transports: OverHTTP,
+		Summary:    "The access token is in the query as well.",
+		Collateral: []string{"auth.client.one-token-method"},
+		Apply:      TokenAs(func(h *Head, token string) { h.Query("access_token=" + token) })},
+	{ID: "auth.token-in-two-places", Requirement: "auth.client.one-token-method", Scenario: flow,
+		Transports: OverHTTP, Summary: "The access token is in X-Access-Token as well.",
+		Apply: TokenAs(func(h *Head, token string) { h.Set("X-Access-Token", "X-Access-Token: "+token) })},
+	{ID: "auth.foreign-token", Requirement: "auth.client.no-foreign-tokens", Scenario: flow, Transports: OverHTTP,
+		Summary:    "In place of the access token comes one from elsewhere.",
+		Collateral: []string{"auth.client.request-with-token"},
 		Apply: TokenAs(func(h *Head, _ string) {
 			h.Set("Authorization", "Authorization: Bearer a-token-from-somewhere-else")
-		}),
-		Collateral: []string{"auth.client.request-with-token"},
-	},
-	{
-		ID: "auth.token-follows-redirect", Requirement: "auth.client.no-foreign-tokens", Transports: OverHTTP,
-		Scenario: "auth/redirect", WarnOnly: true,
+		})},
+	{ID: "auth.token-follows-redirect", Requirement: "auth.client.no-foreign-tokens", Scenario: "auth/redirect",
+		Transports: OverHTTP, WarnOnly: true,
 		Summary: "The client follows a redirect to another origin and shows its access token there.",
-		Apply:   func(c *client.Standalone) { Following(c, true) },
-	},
-	{
-		ID: "auth.token-never-shown", Requirement: "auth.client.request-with-token", Transports: OverHTTP,
-		Scenario:   flow,
-		Summary:    "The client obtains an access token and shows it in no request.",
-		Apply:      TokenAs(func(h *Head, _ string) { h.Set("Authorization") }),
+		Apply:   func(c *client.Standalone) { Following(c, true) }},
+	{ID: "auth.token-never-shown", Requirement: "auth.client.request-with-token", Scenario: flow,
+		Transports: OverHTTP, Summary: "The client obtains an access token and shows it in no request.",
 		Collateral: []string{"auth.client.handles-401"},
-	},
+		Apply:      TokenAs(func(h *Head, _ string) { h.Set("Authorization") })},
 }
 
 // repeatingRefused sends the first request again and again where a client would look for

@@ -17,102 +17,58 @@ const (
 )
 
 var baseFaults = []Fault{
-	{
-		ID: "base.truncated", Requirement: "base.json.well-formed",
-		Summary:    "A message breaks off before its end.",
-		Apply:      Saying(`{"jsonrpc":"2.0","id":"cut","method":"ping"`),
+	{ID: "base.truncated", Requirement: "base.json.well-formed", Summary: "A message breaks off before its end.",
 		Collateral: []string{"http.client.body-single-message"},
-	},
-	{
-		ID: "base.duplicate-member", Requirement: "base.json.unique-names",
-		Summary: "A message has a member twice.",
-		Apply:   Saying(`{"jsonrpc":"2.0","id":"double","method":"ping","method":"ping"}`),
-	},
-	{
-		ID: "base.message-string", Requirement: "base.json.object",
-		Summary:    "A message is a string.",
-		Apply:      Saying(`"ping"`),
+		Apply:      Saying(`{"jsonrpc":"2.0","id":"cut","method":"ping"`)},
+	{ID: "base.duplicate-member", Requirement: "base.json.unique-names", Summary: "A message has a member twice.",
+		Apply: Saying(`{"jsonrpc":"2.0","id":"double","method":"ping","method":"ping"}`)},
+	{ID: "base.message-string", Requirement: "base.json.object", Summary: "A message is a string.",
+		Collateral: []string{"http.client.body-single-message"}, Apply: Saying(`"ping"`)},
+	{ID: "base.jsonrpc-1.0", Requirement: "base.jsonrpc.version", Summary: "jsonrpc is 1.0.",
+		Apply: Saying(`{"jsonrpc":"1.0","id":"old","method":"ping"}`)},
+	{ID: "base.method-number", Requirement: "base.jsonrpc.method-string", Summary: "method is a number.",
 		Collateral: []string{"http.client.body-single-message"},
-	},
-	{
-		ID: "base.jsonrpc-1.0", Requirement: "base.jsonrpc.version",
-		Summary: "jsonrpc is 1.0.",
-		Apply:   Saying(`{"jsonrpc":"1.0","id":"old","method":"ping"}`),
-	},
-	{
-		ID: "base.method-number", Requirement: "base.jsonrpc.method-string",
-		Summary:    "method is a number.",
-		Apply:      Saying(`{"jsonrpc":"2.0","id":"number","method":7}`),
-		Collateral: []string{"http.client.body-single-message"},
-	},
-	{
-		ID: "base.params-array", Requirement: "base.jsonrpc.params-object",
-		Summary: "params is an array.",
-		Apply:   Saying(`{"jsonrpc":"2.0","id":"array","method":"ping","params":[]}`),
-	},
-	{
-		ID: "base.rpc-method", Requirement: "base.jsonrpc.rpc-prefix",
-		Summary:    "A method begins with rpc.",
-		Apply:      Calling("rpc.discover", nil),
-		Collateral: []string{"lifecycle.capability.experimental-gated"},
-	},
-	{
-		ID: "base.member-case-ignored", Requirement: "base.jsonrpc.member-case", Scenario: Requests,
+		Apply:      Saying(`{"jsonrpc":"2.0","id":"number","method":7}`)},
+	{ID: "base.params-array", Requirement: "base.jsonrpc.params-object", Summary: "params is an array.",
+		Apply: Saying(`{"jsonrpc":"2.0","id":"array","method":"ping","params":[]}`)},
+	{ID: "base.rpc-method", Requirement: "base.jsonrpc.rpc-prefix", Summary: "A method begins with rpc.",
+		Collateral: []string{"lifecycle.capability.experimental-gated"}, Apply: Calling("rpc.discover", nil)},
+	{ID: "base.member-case-ignored", Requirement: "base.jsonrpc.member-case", Scenario: Requests,
 		Summary: "A message with the members ID and METHOD is answered like a ping.",
-		Apply:   Before(Replies("after-wrong-case"), `{"jsonrpc":"2.0","id":"wrong-case","result":{}}`),
-	},
-	{
-		ID: "base.batch", Requirement: "base.batch.not-sent",
-		Summary:    "Two requests come in an array.",
-		Apply:      Saying(`[{"jsonrpc":"2.0","id":"b1","method":"ping"},{"jsonrpc":"2.0","id":"b2","method":"ping"}]`),
+		Apply:   Before(Replies("after-wrong-case"), `{"jsonrpc":"2.0","id":"wrong-case","result":{}}`)},
+	{ID: "base.batch", Requirement: "base.batch.not-sent", Summary: "Two requests come in an array.",
 		Collateral: []string{"http.client.body-single-message", "http.client.post-per-message"},
-	},
-	{
-		ID: "base.batch-served", Requirement: "base.batch.not-served", Scenario: Envelopes,
+		Apply:      Saying(`[{"jsonrpc":"2.0","id":"b1","method":"ping"},{"jsonrpc":"2.0","id":"b2","method":"ping"}]`)},
+	{ID: "base.batch-served", Requirement: "base.batch.not-served", Scenario: Envelopes,
 		Summary: "A request of a batch is answered with a result.",
-		Apply:   Before(Replies("after-batch"), `{"jsonrpc":"2.0","id":"batch-1","result":{}}`),
-	},
-	{
-		ID: "base.answers-none", Requirement: "base.response.present", Scenario: Requests,
+		Apply:   Before(Replies("after-batch"), `{"jsonrpc":"2.0","id":"batch-1","result":{}}`)},
+	{ID: "base.answers-none", Requirement: "base.response.present", Scenario: Requests,
 		Summary: "No request of the server is answered.",
-		Apply:   Dropping(Answers),
 		Collateral: []string{"architecture.client.routing", "http.client.messages-before-response", "ping.either-side",
 			"ping.response-prompt"},
-	},
-	{
-		ID: "base.response-twice", Requirement: "base.response.once", Scenario: Requests,
-		Summary: "Requests of the server are answered twice.",
-		Apply:   Twice(Results),
-	},
-	{
-		ID: "base.response-other-id", Requirement: "base.response.only-to-requests", Scenario: Requests,
+		Apply: Dropping(Answers)},
+	{ID: "base.response-twice", Requirement: "base.response.once", Scenario: Requests,
+		Summary: "Requests of the server are answered twice.", Apply: Twice(Results)},
+	{ID: "base.response-other-id", Requirement: "base.response.only-to-requests", Scenario: Requests,
 		Summary: "An answer has an id that no request has.",
-		Apply:   Replacing(Replies("a word"), `"a word"`, `"another"`),
 		Collateral: []string{"base.params.omitted", "base.request.string-id-served", "base.response.present",
 			"ping.either-side", "ping.response-prompt"},
-	},
-	{
-		ID: "base.response-without-id", Requirement: "base.response.id-echo", Scenario: Requests,
+		Apply: Replacing(Replies("a word"), `"a word"`, `"another"`)},
+	{ID: "base.response-without-id", Requirement: "base.response.id-echo", Scenario: Requests,
 		Summary: "A result has no id.",
-		Apply:   Editing(Replies("a word"), func(m object) { delete(m, "id") }),
 		Collateral: []string{"base.params.omitted", "base.request.string-id-served", "base.response.present",
 			"ping.either-side", "ping.response-prompt"},
-	},
-	{
-		ID: "base.id-as-number", Requirement: "base.response.id-type-echo", Scenario: Requests,
-		Summary: "The id \"1234\" comes back as a number.",
-		Apply:   Replacing(Replies("1234"), `"1234"`, "1234"),
-	},
-	{
-		ID: "base.string-ids-as-zero", Requirement: "base.request.string-id-served", Scenario: Requests,
+		Apply: Editing(Replies("a word"), func(m object) { delete(m, "id") })},
+	{ID: "base.id-as-number", Requirement: "base.response.id-type-echo", Scenario: Requests,
+		Summary: "The id \"1234\" comes back as a number.", Apply: Replacing(Replies("1234"), `"1234"`, "1234")},
+	{ID: "base.string-ids-as-zero", Requirement: "base.request.string-id-served", Scenario: Requests,
 		Summary: "A request whose id is a string is answered with the id 0.",
-		Apply:   Editing(Named, func(m object) { m["id"] = 0 }),
 		Collateral: []string{"base.response.present", "base.response.only-to-requests", "base.response.once",
 			"ping.response-prompt"},
-	},
-	{
-		ID: "base.stray-refused", Requirement: "base.response.only-to-requests", Scenario: "faults/responses",
-		Summary: "A response that the client did not ask for is answered with an error without an id.",
+		Apply: Editing(Named, func(m object) { m["id"] = 0 })},
+	{ID: "base.stray-refused", Requirement: "base.response.only-to-requests", Scenario: "faults/responses",
+		Summary:    "A response that the client did not ask for is answered with an error without an id.",
+		Collateral: []string{"base.response.id-echo"},
 		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
 			refused := false
 			return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
@@ -123,163 +79,96 @@ var baseFaults = []Fault{
 				return []outgoing{{Raw: []byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request"}}`)},
 					out}
 			}}
-		}),
-		Collateral: []string{"base.response.id-echo"},
-	},
-	{
-		ID: "base.neither-result-nor-error", Requirement: "base.response.result-or-error", Scenario: Requests,
+		})},
+	{ID: "base.neither-result-nor-error", Requirement: "base.response.result-or-error", Scenario: Requests,
 		Summary: "A response has neither result nor error.",
-		Apply:   Editing(Replies("a word"), func(m object) { delete(m, "result") }),
 		Collateral: []string{"architecture.client.routing", "base.params.omitted", "base.request.string-id-served",
 			"base.response.present", "http.client.body-single-message", "http.client.messages-before-response",
 			"ping.either-side", "ping.response-prompt"},
-	},
-	{
-		ID: "base.error-and-result", Requirement: "base.response.not-both", Scenario: Requests,
+		Apply: Editing(Replies("a word"), func(m object) { delete(m, "result") })},
+	{ID: "base.error-and-result", Requirement: "base.response.not-both", Scenario: Requests,
 		Summary: "A response has both a result and an error.",
-		Apply: Editing(Replies("a word"), func(m object) {
-			m["error"] = object{"code": -32603, "message": "Internal error"}
-		}),
 		Collateral: []string{"base.params.omitted", "base.request.string-id-served", "ping.either-side",
 			"ping.response-prompt"},
-	},
-	{
-		ID: "base.result-array", Requirement: "base.response.result-object", Scenario: Requests,
+		Apply: Editing(Replies("a word"), func(m object) {
+			m["error"] = object{"code": -32603, "message": "Internal error"}
+		})},
+	{ID: "base.result-array", Requirement: "base.response.result-object", Scenario: Requests,
 		Summary: "A result is an array.",
-		Apply:   Editing(Replies("a word"), func(m object) { m["result"] = list{} }),
-	},
-	{
-		ID: "base.error-text", Requirement: "base.error.object", Scenario: Requests,
-		Summary:    "An error is a text.",
-		Apply:      Editing(Refusals, func(m object) { m["error"] = "Method not found" }),
+		Apply:   Editing(Replies("a word"), func(m object) { m["result"] = list{} })},
+	{ID: "base.error-text", Requirement: "base.error.object", Scenario: Requests, Summary: "An error is a text.",
 		Collateral: []string{"base.error.method-not-found"},
-	},
-	{
-		ID: "base.error-without-code", Requirement: "base.error.code-present", Scenario: Requests,
-		Summary:    "An error has no code.",
-		Apply:      editingError(func(e object) { delete(e, "code") }),
-		Collateral: []string{"base.error.method-not-found"},
-	},
-	{
-		ID: "base.error-without-message", Requirement: "base.error.message-present", Scenario: Requests,
-		Summary: "An error has no message.",
-		Apply:   editingError(func(e object) { delete(e, "message") }),
-	},
-	{
-		ID: "base.error-code-text", Requirement: "base.error.code-integer", Scenario: Requests,
-		Summary:    "The code of an error is a string.",
-		Apply:      editingError(func(e object) { e["code"] = "-32601" }),
-		Collateral: []string{"base.error.method-not-found"},
-	},
-	{
-		ID: "base.error-message-number", Requirement: "base.error.message-string", Scenario: Requests,
+		Apply:      Editing(Refusals, func(m object) { m["error"] = "Method not found" })},
+	{ID: "base.error-without-code", Requirement: "base.error.code-present", Scenario: Requests,
+		Summary: "An error has no code.", Collateral: []string{"base.error.method-not-found"},
+		Apply: editingError(func(e object) { delete(e, "code") })},
+	{ID: "base.error-without-message", Requirement: "base.error.message-present", Scenario: Requests,
+		Summary: "An error has no message.", Apply: editingError(func(e object) { delete(e, "message") })},
+	{ID: "base.error-code-text", Requirement: "base.error.code-integer", Scenario: Requests,
+		Summary: "The code of an error is a string.", Collateral: []string{"base.error.method-not-found"},
+		Apply: editingError(func(e object) { e["code"] = "-32601" })},
+	{ID: "base.error-message-number", Requirement: "base.error.message-string", Scenario: Requests,
 		Summary: "The message of an error is a number.",
-		Apply:   editingError(func(e object) { e["message"] = 32601 }),
-	},
-	{
-		ID: "base.error-message-dump", Requirement: "base.error.message-concise", Scenario: Requests,
+		Apply:   editingError(func(e object) { e["message"] = 32601 })},
+	{ID: "base.error-message-dump", Requirement: "base.error.message-concise", Scenario: Requests,
 		Summary: "The message of an error is a dump of all that the client knows.",
 		Apply: editingError(func(e object) {
 			e["message"] = "Method not found\n" + strings.Repeat("handlers[sampling/createMessage] = function\n", 40)
-		}),
-	},
-	{
-		ID: "base.reserved-code", Requirement: "base.error.reserved-codes", Scenario: Requests,
+		})},
+	{ID: "base.reserved-code", Requirement: "base.error.reserved-codes", Scenario: Requests,
 		Summary:    "An error has a reserved code that has no meaning.",
-		Apply:      editingError(func(e object) { e["code"] = -32650 }),
 		Collateral: []string{"base.error.method-not-found"},
-	},
-	{
-		ID: "base.unknown-method-code", Requirement: "base.error.method-not-found", Scenario: Requests,
+		Apply:      editingError(func(e object) { e["code"] = -32650 })},
+	{ID: "base.unknown-method-code", Requirement: "base.error.method-not-found", Scenario: Requests,
 		Summary: "A request of an unknown method is refused with -32603.",
-		Apply:   editingError(func(e object) { e["code"] = -32603 }),
-	},
-	{
-		ID: "base.unknown-method-result", Requirement: "base.error.method-not-found", Scenario: Requests,
-		Summary: "A request of an unknown method is answered with a result.",
-		Apply:   Editing(Refusals, Served),
-	},
-	{
-		ID: "base.unknown-method-death", Requirement: "base.error.method-not-found", Scenario: Requests,
+		Apply:   editingError(func(e object) { e["code"] = -32603 })},
+	{ID: "base.unknown-method-result", Requirement: "base.error.method-not-found", Scenario: Requests,
+		Summary: "A request of an unknown method is answered with a result.", Apply: Editing(Refusals, Served)},
+	{ID: "base.unknown-method-death", Requirement: "base.error.method-not-found", Scenario: Requests,
 		Summary:    "A request of an unknown method ends the client.",
-		Apply:      DyingOf("com.example/no-such-method"),
-		Collateral: []string{"base.response.present"},
-	},
-	{
-		ID: "base.unreadable-id-guessed", Requirement: "base.error.undetectable-id", Scenario: notJSON,
+		Collateral: []string{"base.response.present"}, Apply: DyingOf("com.example/no-such-method")},
+	{ID: "base.unreadable-id-guessed", Requirement: "base.error.undetectable-id", Scenario: notJSON,
 		Summary: "Text that is not JSON is answered with an error whose id is a guess.",
-		Apply:   Before(Replies("after"), `{"jsonrpc":"2.0","id":0,"error":{"code":-32700,"message":"Parse error"}}`),
-	},
-	{
-		ID: "base.refuses-after-noise", Requirement: "base.error.parse-survive", Scenario: notJSON,
-		Summary: "After a text that is not JSON all pings are refused.",
-		Apply:   Refusing(Replies("after")),
-	},
-	{
-		ID: "base.unknown-kin-code", Requirement: "base.error.method-not-found", Scenario: Requests,
+		Apply:   Before(Replies("after"), `{"jsonrpc":"2.0","id":0,"error":{"code":-32700,"message":"Parse error"}}`)},
+	{ID: "base.refuses-after-noise", Requirement: "base.error.parse-survive", Scenario: notJSON,
+		Summary: "After a text that is not JSON all pings are refused.", Apply: Refusing(Replies("after"))},
+	{ID: "base.unknown-kin-code", Requirement: "base.error.method-not-found", Scenario: Requests,
 		Summary: "A request of an unknown method whose name begins like that of a known one is refused with -32602.",
 		Apply: Editing(Replies("unknown-kin"), func(m object) {
 			m["error"] = object{"code": -32602, "message": "Invalid params"}
-		}),
-	},
-	{
-		ID: "base.invalid-params-code", Requirement: "base.error.invalid-params", Scenario: "features/sampling",
+		})},
+	{ID: "base.invalid-params-code", Requirement: "base.error.invalid-params", Scenario: "features/sampling",
 		Summary: "A request with invalid params is refused with -32603.",
-		Apply:   editingError(func(e object) { e["code"] = -32603 }),
-	},
-	{
-		ID: "base.invalid-request-code", Requirement: "base.error.invalid-request", Scenario: Envelopes,
+		Apply:   editingError(func(e object) { e["code"] = -32603 })},
+	{ID: "base.invalid-request-code", Requirement: "base.error.invalid-request", Scenario: Envelopes,
 		Summary: "A message that is not a request is refused with -32603.",
-		Apply:   editingError(func(e object) { e["code"] = -32603 }),
-	},
-	{
-		ID: "base.invalid-request-served", Requirement: "base.error.invalid-request", Scenario: Envelopes,
+		Apply:   editingError(func(e object) { e["code"] = -32603 })},
+	{ID: "base.invalid-request-served", Requirement: "base.error.invalid-request", Scenario: Envelopes,
 		Summary: "A message without method gets a result.",
-		Apply:   Before(Replies("after"), `{"jsonrpc":"2.0","id":"no-method","result":{}}`),
-	},
-	{
-		ID: "base.parse-error-code", Requirement: "base.error.parse-error", Scenario: notJSON,
+		Apply:   Before(Replies("after"), `{"jsonrpc":"2.0","id":"no-method","result":{}}`)},
+	{ID: "base.parse-error-code", Requirement: "base.error.parse-error", Scenario: notJSON,
 		Summary: "Text that is not JSON is answered with -32603.",
 		Apply: Before(Replies("after"),
-			`{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Internal error"}}`),
-	},
-	{
-		ID: "base.parse-death", Requirement: "base.error.parse-survive", Scenario: notJSON,
-		Summary:    "Text that is not JSON ends the client.",
-		Apply:      DyingOf("not JSON at all"),
-		Collateral: []string{"base.response.present"},
-	},
-	{
-		ID: "base.request-without-id", Requirement: "base.request.id-present",
-		Summary: "A request has no id.",
-		Apply:   Saying(`{"jsonrpc":"2.0","method":"tools/list"}`),
-	},
-	{
-		ID: "base.request-id-fraction", Requirement: "base.request.id-type",
+			`{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Internal error"}}`)},
+	{ID: "base.parse-death", Requirement: "base.error.parse-survive", Scenario: notJSON,
+		Summary: "Text that is not JSON ends the client.", Collateral: []string{"base.response.present"},
+		Apply: DyingOf("not JSON at all")},
+	{ID: "base.request-without-id", Requirement: "base.request.id-present", Summary: "A request has no id.",
+		Apply: Saying(`{"jsonrpc":"2.0","method":"tools/list"}`)},
+	{ID: "base.request-id-fraction", Requirement: "base.request.id-type",
 		Summary: "The id of a request has a fraction.",
-		Apply:   Saying(`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`),
-	},
-	{
-		ID: "base.request-id-object", Requirement: "base.request.id-type",
-		Summary: "The id of a request is an object.",
-		Apply:   Saying(`{"jsonrpc":"2.0","id":{},"method":"ping"}`),
-	},
-	{
-		ID: "base.request-id-null", Requirement: "base.request.id-not-null",
-		Summary: "The id of a request is null.",
-		Apply:   Saying(`{"jsonrpc":"2.0","id":null,"method":"ping"}`),
-	},
-	{
-		ID: "base.request-id-reused", Requirement: "base.request.id-unique",
-		Summary: "Two requests have the same id.",
+		Apply:   Saying(`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`)},
+	{ID: "base.request-id-object", Requirement: "base.request.id-type", Summary: "The id of a request is an object.",
+		Apply: Saying(`{"jsonrpc":"2.0","id":{},"method":"ping"}`)},
+	{ID: "base.request-id-null", Requirement: "base.request.id-not-null", Summary: "The id of a request is null.",
+		Apply: Saying(`{"jsonrpc":"2.0","id":null,"method":"ping"}`)},
+	{ID: "base.request-id-reused", Requirement: "base.request.id-unique", Summary: "Two requests have the same id.",
 		Apply: Doing(func(ctx context.Context, s *client.Session) {
 			if p, err := s.StartID(ctx, wire.IntID(1), "ping", nil); err == nil {
 				_, _ = p.Await(ctx)
 			}
-		}),
-	},
-	{
-		ID: "base.id-spaces-mixed", Requirement: "base.request.id-space-per-side", Scenario: Requests,
+		})},
+	{ID: "base.id-spaces-mixed", Requirement: "base.request.id-space-per-side", Scenario: Requests,
 		Summary: "A ping of the server with the id of a request that waits is refused, as if ids were shared.",
 		Apply: clashing(Numbered, func(out outgoing) []outgoing {
 			out.Raw = client.Marshal(object{
@@ -287,17 +176,13 @@ var baseFaults = []Fault{
 				"error": object{"code": -32600, "message": "Invalid request"},
 			})
 			return []outgoing{out}
-		}),
-	},
-	{
-		ID: "base.id-spaces-loose", Requirement: "base.request.id-space-per-side", Scenario: Requests,
+		})},
+	{ID: "base.id-spaces-loose", Requirement: "base.request.id-space-per-side", Scenario: Requests,
 		Summary:    "The client does not answer a ping with the id of one of its waiting requests.",
-		Apply:      clashing(Named, func(outgoing) []outgoing { return nil }),
 		Collateral: []string{"base.response.present"},
-	},
-	{
-		// github.com/Gitlawb/zero/pull/942
-		ID: "base.id-spaces-mistaken", Requirement: "base.request.id-space-per-side", Scenario: Requests,
+		Apply:      clashing(Named, func(outgoing) []outgoing { return nil })},
+	// github.com/Gitlawb/zero/pull/942
+	{ID: "base.id-spaces-mistaken", Requirement: "base.request.id-space-per-side", Scenario: Requests,
 		Summary: "A ping of the server with the id of a request that waits is taken for the answer to that: the client goes on, and the ping stays unanswered.",
 		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
 			return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
@@ -309,137 +194,84 @@ var baseFaults = []Fault{
 				_, _ = conn.Log().Append(wire.Event{Kind: wire.KindMessage, From: wire.Server, Raw: answer})
 				return nil
 			}}
-		}),
-	},
-	{
-		ID: "base.id-inherited-refused", Requirement: "base.request.string-id-served", Scenario: Requests,
-		Form:    mockserver.ByValue,
-		Summary: "A ping whose id is the name of a member that every JavaScript object has is refused.",
-		Apply:   Refusing(Replies("constructor")),
-	},
-	{
-		ID: "base.id-cut-to-32-bits", Requirement: "base.request.integer-id-served", Scenario: Requests,
-		Form:    mockserver.ByValue,
-		Summary: "The id of a ping comes back cut to 32 bits.",
+		})},
+	{ID: "base.id-inherited-refused", Requirement: "base.request.string-id-served", Form: mockserver.ByValue,
+		Scenario: Requests,
+		Summary:  "A ping whose id is the name of a member that every JavaScript object has is refused.",
+		Apply:    Refusing(Replies("constructor"))},
+	{ID: "base.id-cut-to-32-bits", Requirement: "base.request.integer-id-served", Form: mockserver.ByValue,
+		Scenario: Requests, Summary: "The id of a ping comes back cut to 32 bits.",
 		Collateral: []string{"base.response.only-to-requests", "base.response.present", "base.response.id-echo",
 			"base.response.once"},
-		Apply: Replacing(Replies(2147483648), "2147483648", "-2147483648"),
-	},
-	{
-		ID: "base.spelling-refused", Requirement: "base.json.any-spelling", Scenario: Requests,
-		Form:    mockserver.ByValue,
+		Apply: Replacing(Replies(2147483648), "2147483648", "-2147483648")},
+	{ID: "base.spelling-refused", Requirement: "base.json.any-spelling", Form: mockserver.ByValue, Scenario: Requests,
 		Summary: "A ping with a blank before a colon is refused.",
-		Apply:   Refusing(Replies("spelling: blanks between tokens")),
-	},
-	{
-		ID: "base.spelling-ignored", Requirement: "base.json.any-spelling", Scenario: Requests,
-		Form:       mockserver.ByValue,
+		Apply:   Refusing(Replies("spelling: blanks between tokens"))},
+	{ID: "base.spelling-ignored", Requirement: "base.json.any-spelling", Form: mockserver.ByValue, Scenario: Requests,
 		Summary:    "A ping whose members stand in another order is not answered.",
 		Collateral: []string{"base.response.present"},
-		Apply:      Dropping(Replies("spelling: members in another order")),
-	},
-	{
-		ID: "base.meta-inherited-refused", Requirement: "meta.attach.request", Scenario: Requests,
-		Form:    mockserver.ByValue,
-		Summary: "A ping with a _meta that has the name of a member that every JavaScript object has is refused.",
-		Apply:   Refusing(Replies("meta: a name of JavaScript")),
-	},
-	{
-		ID: "base.token-large-refused", Requirement: "progress.token.any-means", Scenario: Requests,
-		Form:       mockserver.ByValue,
-		Summary:    "A ping whose progress token does not fit into 32 bits is refused.",
-		Collateral: []string{"progress.request"},
-		Apply:      Refusing(Replies("token: beyond 31 bits")),
-	},
-	{
-		ID: "base.id-trimmed", Requirement: "base.request.string-id-served", Scenario: Requests,
+		Apply:      Dropping(Replies("spelling: members in another order"))},
+	{ID: "base.meta-inherited-refused", Requirement: "meta.attach.request", Form: mockserver.ByValue,
+		Scenario: Requests,
+		Summary:  "A ping with a _meta that has the name of a member that every JavaScript object has is refused.",
+		Apply:    Refusing(Replies("meta: a name of JavaScript"))},
+	{ID: "base.token-large-refused", Requirement: "progress.token.any-means", Form: mockserver.ByValue,
+		Scenario: Requests, Summary: "A ping whose progress token does not fit into 32 bits is refused.",
+		Collateral: []string{"progress.request"}, Apply: Refusing(Replies("token: beyond 31 bits"))},
+	{ID: "base.id-trimmed", Requirement: "base.request.string-id-served", Scenario: Requests,
 		Summary:    "The id of a ping loses the blanks around it.",
-		Apply:      Replacing(Replies(" pad "), `" pad "`, `"pad"`),
 		Collateral: []string{"base.response.only-to-requests", "base.response.present"},
-	},
-	{
-		ID: "base.string-id-refused", Requirement: "base.request.string-id-served", Scenario: Requests,
+		Apply:      Replacing(Replies(" pad "), `" pad "`, `"pad"`)},
+	{ID: "base.string-id-refused", Requirement: "base.request.string-id-served", Scenario: Requests,
 		Summary: "A ping whose id is a string of letters beyond ASCII is refused.",
-		Apply:   Refusing(Replies("ключ-鍵-🔑", "")),
-	},
-	{
-		ID: "base.negative-id-refused", Requirement: "base.request.integer-id-served", Scenario: Requests,
-		Summary: "A ping whose id is negative is refused.",
-		Apply:   Refusing(Replies(-7)),
-	},
-	{
-		ID: "base.large-id-cut", Requirement: "base.request.integer-id-served", Scenario: Requests,
+		Apply:   Refusing(Replies("ключ-鍵-🔑", ""))},
+	{ID: "base.negative-id-refused", Requirement: "base.request.integer-id-served", Scenario: Requests,
+		Summary: "A ping whose id is negative is refused.", Apply: Refusing(Replies(-7))},
+	{ID: "base.large-id-cut", Requirement: "base.request.integer-id-served", Scenario: Requests,
 		Summary:    "A ping with a large id is answered with another id.",
-		Apply:      Replacing(Replies(1<<53-1), "9007199254740991", "9007199254740992"),
 		Collateral: []string{"base.response.only-to-requests", "base.response.present"},
-	},
-	{
-		ID: "base.params-strict", Requirement: "base.params.open", Scenario: Requests,
+		Apply:      Replacing(Replies(1<<53-1), "9007199254740991", "9007199254740992")},
+	{ID: "base.params-strict", Requirement: "base.params.open", Scenario: Requests,
 		Summary: "A ping with an additional member in its params is refused.",
-		Apply:   Refusing(Replies("with-member")),
-	},
-	{
-		ID: "base.params-required", Requirement: "base.params.omitted", Scenario: Requests,
+		Apply:   Refusing(Replies("with-member"))},
+	{ID: "base.params-required", Requirement: "base.params.omitted", Scenario: Requests,
 		Summary:    "A ping without params is refused.",
-		Apply:      Refusing(Replies("a word")),
 		Collateral: []string{"base.request.string-id-served", "ping.either-side", "ping.response-prompt"},
-	},
-	{
-		ID: "base.notification-answered", Requirement: "base.notification.no-response", Scenario: "lists/changed",
-		Summary:    "A notification of the server is answered.",
-		Apply:      Before(Calls("tools/call"), `{"jsonrpc":"2.0","id":null,"result":{}}`),
+		Apply:      Refusing(Replies("a word"))},
+	{ID: "base.notification-answered", Requirement: "base.notification.no-response", Scenario: "lists/changed",
+		Summary: "A notification of the server is answered.", Collateral: []string{"base.response.id-echo"},
+		Apply: Before(Calls("tools/call"), `{"jsonrpc":"2.0","id":null,"result":{}}`)},
+	{ID: "base.unknown-notification-refused", Requirement: "base.notification.unknown-no-response",
+		Scenario: Notifications, Summary: "An unknown notification is refused with an error.",
 		Collateral: []string{"base.response.id-echo"},
-	},
-	{
-		ID: "base.unknown-notification-refused", Requirement: "base.notification.unknown-no-response",
-		Scenario: Notifications,
-		Summary:  "An unknown notification is refused with an error.",
 		Apply: Before(Replies("after-unknown"),
-			`{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"Method not found"}}`),
+			`{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"Method not found"}}`)},
+	{ID: "base.malformed-notification-refused", Requirement: "base.notification.malformed-no-response",
+		Scenario: Notifications, Summary: "A malformed notification is refused with an error.",
 		Collateral: []string{"base.response.id-echo"},
-	},
-	{
-		ID: "base.malformed-notification-refused", Requirement: "base.notification.malformed-no-response",
-		Scenario: Notifications,
-		Summary:  "A malformed notification is refused with an error.",
 		Apply: Before(Replies("after-malformed"),
-			`{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"Invalid params"}}`),
-		Collateral: []string{"base.response.id-echo"},
-	},
-	{
-		ID: "base.notification-with-id", Requirement: "base.notification.no-id",
-		Summary:    "notifications/initialized has an id.",
-		Apply:      Editing(Calls("notifications/initialized"), func(m object) { m["id"] = "n1" }),
-		Collateral: []string{"lifecycle.init.initialized-sent"},
-	},
-	{
-		ID: "base.utf-16-surrogate", Requirement: "base.message.utf8",
+			`{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"Invalid params"}}`)},
+	{ID: "base.notification-with-id", Requirement: "base.notification.no-id",
+		Summary: "notifications/initialized has an id.", Collateral: []string{"lifecycle.init.initialized-sent"},
+		Apply: Editing(Calls("notifications/initialized"), func(m object) { m["id"] = "n1" })},
+	{ID: "base.utf-16-surrogate", Requirement: "base.message.utf8",
 		Summary: "A message holds bytes that are not UTF-8.",
-		Apply:   Saying("{\"jsonrpc\":\"2.0\",\"id\":\"\xed\xa0\x80\",\"method\":\"ping\"}"),
-	},
-	{
-		ID: "base.unknown-methods-used", Requirement: "lifecycle.capability.experimental-gated",
+		Apply:   Saying("{\"jsonrpc\":\"2.0\",\"id\":\"\xed\xa0\x80\",\"method\":\"ping\"}")},
+	{ID: "base.unknown-methods-used", Requirement: "lifecycle.capability.experimental-gated",
 		Summary: "The client sends a request of an unknown method, without any capability for it.",
-		Apply:   Calling("com.example/extension", nil),
-	},
-	{
-		ID: "base.method-and-result", Requirement: "schema.jsonrpc-message",
+		Apply:   Calling("com.example/extension", nil)},
+	{ID: "base.method-and-result", Requirement: "schema.jsonrpc-message",
 		Summary:    "A message has both a method and a result.",
-		Apply:      Saying(`{"jsonrpc":"2.0","id":"both","method":"ping","result":{}}`),
 		Collateral: []string{"base.response.only-to-requests"},
-	},
-	{
-		ID: "base.error-data-death", Requirement: "base.error.data-free", Scenario: "features/errors",
+		Apply:      Saying(`{"jsonrpc":"2.0","id":"both","method":"ping","result":{}}`)},
+	{ID: "base.error-data-death", Requirement: "base.error.data-free", Scenario: "features/errors",
 		Summary: "An error with data ends the client.",
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.Msg.Kind == wire.ErrorResponse &&
 				wire.At(e.Msg.Value(), "error", "data") != nil
-		}),
-	},
-	{
-		ID: "base.error-null-data-death", Requirement: "base.error.data-free", Scenario: "features/errors",
-		Form:    mockserver.ByValue,
-		Summary: "An error with data that is null ends the client.",
+		})},
+	{ID: "base.error-null-data-death", Requirement: "base.error.data-free", Form: mockserver.ByValue,
+		Scenario: "features/errors", Summary: "An error with data that is null ends the client.",
 		Apply: Dying(func(e *wire.Event) bool {
 			if e.Kind != wire.KindMessage || e.Msg.Kind != wire.ErrorResponse {
 				return false
@@ -447,18 +279,12 @@ var baseFaults = []Fault{
 			failure, _ := wire.At(e.Msg.Value(), "error").(object)
 			data, has := failure["data"]
 			return has && data == nil
-		}),
-	},
-	{
-		ID: "base.server-method", Requirement: "schema.client-request",
-		Summary: "The client sends a request that only servers send.",
-		Apply:   Calling("roots/list", nil),
-	},
-	{
-		ID: "base.server-notification", Requirement: "schema.client-notification",
+		})},
+	{ID: "base.server-method", Requirement: "schema.client-request",
+		Summary: "The client sends a request that only servers send.", Apply: Calling("roots/list", nil)},
+	{ID: "base.server-notification", Requirement: "schema.client-notification",
 		Summary: "The client sends a notification that only servers send.",
-		Apply:   Notifying("notifications/tools/list_changed", nil),
-	},
+		Apply:   Notifying("notifications/tools/list_changed", nil)},
 }
 
 // editingError changes the error objects of responses.
@@ -501,10 +327,8 @@ func waiting(log *wire.Log, id wire.ID) bool {
 }
 
 var metaFaults = []Fault{
-	{
-		ID: "meta.array", Requirement: "meta.object", Summary: "_meta of a tool call is an array.",
-		Apply: Params("tools/call", func(p object) { p["_meta"] = list{} }),
-	},
+	{ID: "meta.array", Requirement: "meta.object", Summary: "_meta of a tool call is an array.",
+		Apply: Params("tools/call", func(p object) { p["_meta"] = list{} })},
 	{ID: "meta.text", Requirement: "meta.object", Summary: "_meta is a string.",
 		Apply: Calling("ping", object{"_meta": "text"})},
 	metaKey("segments", "meta.key.segments", "A key of _meta has two slashes.", "com.example/a/b"),
@@ -522,11 +346,8 @@ var metaFaults = []Fault{
 		"tools.mcp.com/name"),
 	metaKey("own-prefix", "meta.key.prefix-reserved", "A key that MCP does not define has MCP's own prefix.",
 		"modelcontextprotocol.io/trace"),
-	{
-		ID: "meta.request-refused", Requirement: "meta.attach.request", Scenario: Requests,
-		Summary: "A ping with _meta is refused.",
-		Apply:   Refusing(Replies("with-meta")),
-	},
+	{ID: "meta.request-refused", Requirement: "meta.attach.request", Scenario: Requests,
+		Summary: "A ping with _meta is refused.", Apply: Refusing(Replies("with-meta"))},
 }
 
 func metaKey(id, requirement, summary, key string) Fault {

@@ -15,12 +15,10 @@ import (
 )
 
 var featureFaults = []Fault{
-	{
-		ID: "sampling.undeclared", Requirement: "sampling.capability.declared", Scenario: Sampling,
+	{ID: "sampling.undeclared", Requirement: "sampling.capability.declared", Scenario: Sampling,
 		Summary:    "sampling/createMessage is served although sampling is not declared.",
-		Apply:      Changing(func(o *client.Options) { delete(o.Capabilities, "sampling") }),
 		Collateral: []string{"lifecycle.capability.client-refuses-sampling"},
-	},
+		Apply:      Changing(func(o *client.Options) { delete(o.Capabilities, "sampling") })},
 	{
 		ID: "sampling.undeclared-code", Requirement: "lifecycle.capability.client-refuses-sampling", Scenario: Sampling,
 		WarnOnly:   true,
@@ -31,148 +29,102 @@ var featureFaults = []Fault{
 			delete(o.Answers, "sampling/createMessage")
 		}), editingError(func(e object) { e["code"] = -32603 })),
 	},
-	{
-		ID: "sampling.unknown", Requirement: "sampling.capability.honoured", Scenario: Sampling,
+	{ID: "sampling.unknown", Requirement: "sampling.capability.honoured", Scenario: Sampling,
 		Summary:    "sampling is declared, but sampling/createMessage is unknown.",
-		Apply:      Changing(func(o *client.Options) { delete(o.Answers, "sampling/createMessage") }),
 		Collateral: []string{"base.error.invalid-params"},
-	},
-	{
-		ID: "sampling.role-user", Requirement: "sampling.result.role-assistant", Scenario: Sampling,
+		Apply:      Changing(func(o *client.Options) { delete(o.Answers, "sampling/createMessage") })},
+	{ID: "sampling.role-user", Requirement: "sampling.result.role-assistant", Scenario: Sampling,
 		Summary: "The role of a generated message is user.",
-		Apply:   Amending("sampling/createMessage", func(r object) { r["role"] = "user" }),
-	},
-	{
-		ID: "sampling.no-model", Requirement: "sampling.result.model-named", Scenario: Sampling,
+		Apply:   Amending("sampling/createMessage", func(r object) { r["role"] = "user" })},
+	{ID: "sampling.no-model", Requirement: "sampling.result.model-named", Scenario: Sampling,
 		Summary: "A generated message names no model.",
-		Apply:   Amending("sampling/createMessage", func(r object) { r["model"] = "" }),
-	},
-	{
-		ID: "sampling.resource", Requirement: "sampling.message.content-kinds", Scenario: Sampling,
-		Summary: "A generated message is an embedded resource.",
+		Apply:   Amending("sampling/createMessage", func(r object) { r["model"] = "" })},
+	{ID: "sampling.resource", Requirement: "sampling.message.content-kinds", Scenario: Sampling,
+		Summary:    "A generated message is an embedded resource.",
+		Collateral: []string{"content.block.known-type"},
 		Apply: Amending("sampling/createMessage", func(r object) {
 			r["content"] = object{"type": "resource", "resource": object{"uri": "file:///a", "text": "a"}}
-		}),
-		Collateral: []string{"content.block.known-type"},
-	},
-	{
-		ID: "sampling.stop-reason-number", Requirement: "schema.create-message-result", Scenario: Sampling,
+		})},
+	{ID: "sampling.stop-reason-number", Requirement: "schema.create-message-result", Scenario: Sampling,
 		Summary: "stopReason is a number.",
-		Apply:   Amending("sampling/createMessage", func(r object) { r["stopReason"] = 1 }),
-	},
-	{
-		ID: "sampling.content-unknown", Requirement: "content.block.known-type", Scenario: Sampling,
-		Summary: "A generated message has content of an unknown type.",
-		Apply: Amending("sampling/createMessage",
-			func(r object) { r["content"] = object{"type": "video", "data": "AAAA"} }),
+		Apply:   Amending("sampling/createMessage", func(r object) { r["stopReason"] = 1 })},
+	{ID: "sampling.content-unknown", Requirement: "content.block.known-type", Scenario: Sampling,
+		Summary:    "A generated message has content of an unknown type.",
 		Collateral: []string{"sampling.message.content-kinds"},
-	},
-	{
-		ID: "sampling.limit-ignored", Requirement: "sampling.max-tokens.limit", Scenario: Sampling,
+		Apply: Amending("sampling/createMessage",
+			func(r object) { r["content"] = object{"type": "video", "data": "AAAA"} })},
+	{ID: "sampling.limit-ignored", Requirement: "sampling.max-tokens.limit", Scenario: Sampling,
 		Summary: "A generated message is many times longer than maxTokens.",
 		Apply: Amending("sampling/createMessage", func(r object) {
 			r["content"] = object{"type": "text", "text": strings.Repeat("one word after another ", 400)}
-		}),
-	},
-	{
-		ID: "sampling.broken-served", Requirement: "sampling.error.returned", Scenario: Sampling,
+		})},
+	{ID: "sampling.broken-served", Requirement: "sampling.error.returned", Scenario: Sampling,
 		Summary:    "A sampling request without messages is answered with a message.",
-		Apply:      generating(func(params any) bool { _, ok := wire.At(params, "messages").(list); return !ok }),
 		Collateral: []string{"base.error.invalid-params"},
-	},
-	{
-		ID: "sampling.broken-death", Requirement: "sampling.error.returned", Scenario: Sampling,
+		Apply:      generating(func(params any) bool { _, ok := wire.At(params, "messages").(list); return !ok })},
+	{ID: "sampling.broken-death", Requirement: "sampling.error.returned", Scenario: Sampling,
 		Summary:    "A sampling request whose messages are not an array ends the client.",
-		Apply:      DyingOf("none at all"),
-		Collateral: []string{"base.response.present"},
-	},
-	{
-		ID: "sampling.content-unchecked", Requirement: "sampling.security.validate-content", Scenario: Sampling,
+		Collateral: []string{"base.response.present"}, Apply: DyingOf("none at all")},
+	{ID: "sampling.content-unchecked", Requirement: "sampling.security.validate-content", Scenario: Sampling,
 		Summary: "An image that is not Base64 is answered with a message.",
 		Apply: generating(func(params any) bool {
 			messages, _ := wire.At(params, "messages").(list)
 			return len(messages) > 0 && wire.At(messages[0], "content", "type") == "image"
-		}),
-	},
-	{
-		ID: "sampling.text-unchecked", Requirement: "sampling.security.validate-content", Scenario: Sampling,
+		})},
+	{ID: "sampling.text-unchecked", Requirement: "sampling.security.validate-content", Scenario: Sampling,
 		Summary: "A text block without a text is answered with a message.",
 		Apply: generating(func(params any) bool {
 			messages, _ := wire.At(params, "messages").(list)
 			return len(messages) > 0 && wire.At(messages[0], "content", "type") == "text"
-		}),
-	},
-	{
-		ID: "sampling.few-tokens-ignored", Requirement: "sampling.max-tokens.limit", Scenario: Sampling,
+		})},
+	{ID: "sampling.few-tokens-ignored", Requirement: "sampling.max-tokens.limit", Scenario: Sampling,
 		Summary: "A generated message has forty words although maxTokens is 2.",
 		Apply: Editing(Replies("sampling-short"), func(m object) {
 			if r, ok := m["result"].(object); ok {
 				r["content"] = object{"type": "text", "text": strings.Repeat("one word after another ", 10)}
 			}
-		}),
-	},
-	{
-		// github.com/helidon-io/helidon-mcp/issues/181
-		ID: "sampling.ids-mixed", Requirement: "base.response.once", Scenario: Sampling, Form: mockserver.AtOnce,
+		})},
+	// github.com/helidon-io/helidon-mcp/issues/181
+	{ID: "sampling.ids-mixed", Requirement: "base.response.once", Form: mockserver.AtOnce, Scenario: Sampling,
 		Summary:    "Both of two sampling requests at once are answered with the id of the second.",
-		Apply:      Replacing(Replies("sampling-both-first"), "sampling-both-first", "sampling-both-second"),
 		Collateral: []string{"base.response.present"},
-	},
-	{
-		ID: "elicitation.one-at-a-time", Requirement: "base.response.present", Scenario: "features/elicitation",
-		Form:    mockserver.AtOnce,
-		Summary: "A form that comes while another one is open is never answered.",
-		Apply:   Dropping(Replies("elicitation-both-second")),
-	},
-	{
-		ID: "sampling.image-death", Requirement: "base.response.present", Scenario: Sampling, Form: mockserver.ByValue,
-		Summary: "A sampling request with an image ends the client.",
-		Apply:   DyingOf(`"sampling-image"`),
-	},
-	{
-		ID: "sampling.media-last-death", Requirement: "base.response.present", Scenario: Sampling,
-		Form:    mockserver.ByValue,
-		Summary: "A sampling request whose last message is not text ends the client.",
+		Apply:      Replacing(Replies("sampling-both-first"), "sampling-both-first", "sampling-both-second")},
+	{ID: "elicitation.one-at-a-time", Requirement: "base.response.present", Form: mockserver.AtOnce,
+		Scenario: "features/elicitation",
+		Summary:  "A form that comes while another one is open is never answered.",
+		Apply:    Dropping(Replies("elicitation-both-second"))},
+	{ID: "sampling.image-death", Requirement: "base.response.present", Form: mockserver.ByValue, Scenario: Sampling,
+		Summary: "A sampling request with an image ends the client.", Apply: DyingOf(`"sampling-image"`)},
+	{ID: "sampling.media-last-death", Requirement: "base.response.present", Form: mockserver.ByValue,
+		Scenario: Sampling, Summary: "A sampling request whose last message is not text ends the client.",
 		Apply: Dying(func(e *wire.Event) bool {
 			if e.Kind != wire.KindMessage {
 				return false
 			}
 			messages, _ := wire.At(e.Msg.Params, "messages").(list)
 			return len(messages) > 1 && wire.At(messages[len(messages)-1], "content", "data") != nil
-		}),
-	},
-	{
-		ID: "sampling.all-cancelled", Requirement: "base.response.present", Scenario: Sampling, Form: mockserver.AtOnce,
+		})},
+	{ID: "sampling.all-cancelled", Requirement: "base.response.present", Form: mockserver.AtOnce, Scenario: Sampling,
 		Summary: "The cancellation of one sampling request silences another one that is open.",
-		Apply:   Dropping(Replies("sampling-beside-second")),
-	},
-	{
-		ID: "sampling.options-refused", Requirement: "sampling.request.optional-members", Scenario: Sampling,
-		Summary: "A sampling request with all members is refused.",
-		Apply:   Rejecting(Replies("sampling-full")),
-	},
-	{
-		ID: "sampling.context-refused", Requirement: "sampling.include-context.optional", Scenario: Sampling,
+		Apply:   Dropping(Replies("sampling-beside-second"))},
+	{ID: "sampling.options-refused", Requirement: "sampling.request.optional-members", Scenario: Sampling,
+		Summary: "A sampling request with all members is refused.", Apply: Rejecting(Replies("sampling-full"))},
+	{ID: "sampling.context-refused", Requirement: "sampling.include-context.optional", Scenario: Sampling,
 		Summary: "A sampling request that asks for context is refused.",
-		Apply:   Rejecting(Replies("sampling-thisServer")),
-	},
-	{
-		ID: "sampling.metadata-refused", Requirement: "sampling.metadata.free-form", Scenario: Sampling,
+		Apply:   Rejecting(Replies("sampling-thisServer"))},
+	{ID: "sampling.metadata-refused", Requirement: "sampling.metadata.free-form", Scenario: Sampling,
 		Summary: "A sampling request with metadata is refused.",
-		Apply:   Rejecting(Replies("sampling-metadata", "sampling-foreign-metadata")),
-	},
+		Apply:   Rejecting(Replies("sampling-metadata", "sampling-foreign-metadata"))},
 	{
 		ID: "sampling.rejection-code", Requirement: "sampling.error.user-rejected", Scenario: "acts/sampling",
 		Summary:    "A sampling request that the user rejects gets the code -32603.",
 		Collateral: []string{"base.error.method-not-found"}, // of a scenario that is run together with this one
 		Apply:      editingError(func(e object) { e["code"] = -32603 }),
 	},
-	{
-		ID: "elicitation.undeclared", Requirement: "elicitation.capability.declared", Scenario: Elicitation,
+	{ID: "elicitation.undeclared", Requirement: "elicitation.capability.declared", Scenario: Elicitation,
 		Summary:    "elicitation/create is served although elicitation is not declared.",
-		Apply:      Changing(func(o *client.Options) { delete(o.Capabilities, "elicitation") }),
 		Collateral: []string{"lifecycle.capability.client-refuses-elicitation"},
-	},
+		Apply:      Changing(func(o *client.Options) { delete(o.Capabilities, "elicitation") })},
 	{
 		ID: "elicitation.undeclared-code", Requirement: "lifecycle.capability.client-refuses-elicitation",
 		Scenario: Elicitation, WarnOnly: true,
@@ -183,47 +135,32 @@ var featureFaults = []Fault{
 			delete(o.Answers, "elicitation/create")
 		}), editingError(func(e object) { e["code"] = -32603 })),
 	},
-	{
-		ID: "elicitation.unknown", Requirement: "elicitation.capability.honoured", Scenario: Elicitation,
+	{ID: "elicitation.unknown", Requirement: "elicitation.capability.honoured", Scenario: Elicitation,
 		Summary: "elicitation is declared, but elicitation/create is unknown.",
-		Apply:   Changing(func(o *client.Options) { delete(o.Answers, "elicitation/create") }),
-	},
-	{
-		ID: "elicitation.waits-for-own-call", Requirement: "elicitation.request.nested", Scenario: Elicitation,
-		WarnOnly: true,
-		Summary:  "Forms are answered only when the client's own request has been.",
-		Apply:    HeldBack(Replies("elicitation-string")),
-	},
-	{
-		ID: "elicitation.action-ok", Requirement: "elicitation.action.values", Scenario: Elicitation,
+		Apply:   Changing(func(o *client.Options) { delete(o.Answers, "elicitation/create") })},
+	{ID: "elicitation.waits-for-own-call", Requirement: "elicitation.request.nested", Scenario: Elicitation,
+		WarnOnly: true, Summary: "Forms are answered only when the client's own request has been.",
+		Apply: HeldBack(Replies("elicitation-string"))},
+	{ID: "elicitation.action-ok", Requirement: "elicitation.action.values", Scenario: Elicitation,
 		Summary: "The action is ok.",
-		Apply:   Amending("elicitation/create", func(r object) { r["action"] = "ok" }),
-	},
-	{
-		ID: "elicitation.content-text", Requirement: "schema.elicit-result", Scenario: Elicitation,
+		Apply:   Amending("elicitation/create", func(r object) { r["action"] = "ok" })},
+	{ID: "elicitation.content-text", Requirement: "schema.elicit-result", Scenario: Elicitation,
 		Summary: "The content of a form is a text.",
-		Apply:   Amending("elicitation/create", func(r object) { r["content"] = "some text" }),
-	},
-	{
-		ID: "elicitation.no-content", Requirement: "elicitation.content.with-accept", Scenario: Elicitation,
+		Apply:   Amending("elicitation/create", func(r object) { r["content"] = "some text" })},
+	{ID: "elicitation.no-content", Requirement: "elicitation.content.with-accept", Scenario: Elicitation,
 		Summary: "A form is accepted without content.",
-		Apply:   Amending("elicitation/create", func(r object) { delete(r, "content") }),
-	},
-	{
-		ID: "elicitation.content-nested", Requirement: "elicitation.content.primitive-values", Scenario: Elicitation,
+		Apply:   Amending("elicitation/create", func(r object) { delete(r, "content") })},
+	{ID: "elicitation.content-nested", Requirement: "elicitation.content.primitive-values", Scenario: Elicitation,
 		Summary:    "A value of the content is an object.",
-		Apply:      Amending("elicitation/create", func(r object) { r["content"] = object{"string": object{}} }),
 		Collateral: []string{"elicitation.content.matches-schema", "elicitation.security.validate-content"},
-	},
-	{
-		ID: "elicitation.content-unfitting", Requirement: "elicitation.content.matches-schema", Scenario: Elicitation,
+		Apply:      Amending("elicitation/create", func(r object) { r["content"] = object{"string": object{}} })},
+	{ID: "elicitation.content-unfitting", Requirement: "elicitation.content.matches-schema", Scenario: Elicitation,
 		Summary:    "The content of a form lacks a required value.",
-		Apply:      Amending("elicitation/create", func(r object) { r["content"] = object{} }),
 		Collateral: []string{"elicitation.security.validate-content"},
-	},
-	{
-		ID: "elicitation.falsy-dropped", Requirement: "elicitation.content.matches-schema", Scenario: Elicitation,
-		Summary: "Values that are 0 or false are left out of the content of a form.",
+		Apply:      Amending("elicitation/create", func(r object) { r["content"] = object{} })},
+	{ID: "elicitation.falsy-dropped", Requirement: "elicitation.content.matches-schema", Scenario: Elicitation,
+		Summary:    "Values that are 0 or false are left out of the content of a form.",
+		Collateral: []string{"elicitation.security.validate-content"},
 		Apply: Amending("elicitation/create", func(r object) {
 			content, _ := r["content"].(object)
 			for name, v := range content {
@@ -231,34 +168,23 @@ var featureFaults = []Fault{
 					delete(content, name)
 				}
 			}
-		}),
-		Collateral: []string{"elicitation.security.validate-content"},
-	},
-	{
-		ID: "elicitation.content-unchecked", Requirement: "elicitation.security.validate-content",
-		Scenario: Elicitation,
-		Summary:  "A number beyond the bounds of the form is sent on.",
+		})},
+	{ID: "elicitation.content-unchecked", Requirement: "elicitation.security.validate-content", Scenario: Elicitation,
+		Summary:    "A number beyond the bounds of the form is sent on.",
+		Collateral: []string{"elicitation.content.matches-schema", "elicitation.schema.number-bounds"},
 		Apply: Amending("elicitation/create", func(r object) {
 			if content, ok := r["content"].(object); ok && content["number"] != nil {
 				content["number"] = 7
 			}
-		}),
-		Collateral: []string{"elicitation.content.matches-schema", "elicitation.schema.number-bounds"},
-	},
-	{
-		ID: "elicitation.enum-refused", Requirement: "elicitation.schema.client-supports", Scenario: Elicitation,
-		Summary: "A form with an enum is refused.",
-		Apply:   Refusing(Replies("elicitation-enum")),
-	},
-	{
-		ID: "elicitation.enum-death", Requirement: "elicitation.schema.client-supports", Scenario: Elicitation,
-		Summary:    "A form with an enum ends the client.",
-		Apply:      DyingOf("Please fill in: enum"),
+		})},
+	{ID: "elicitation.enum-refused", Requirement: "elicitation.schema.client-supports", Scenario: Elicitation,
+		Summary: "A form with an enum is refused.", Apply: Refusing(Replies("elicitation-enum"))},
+	{ID: "elicitation.enum-death", Requirement: "elicitation.schema.client-supports", Scenario: Elicitation,
+		Summary: "A form with an enum ends the client.", Collateral: []string{"base.response.present"},
+		Apply: DyingOf("Please fill in: enum")},
+	{ID: "elicitation.boolean-silence", Requirement: "elicitation.schema.client-supports", Scenario: Elicitation,
+		Summary:    "After a form with a boolean the client answers nothing any more, not even pings.",
 		Collateral: []string{"base.response.present"},
-	},
-	{
-		ID: "elicitation.boolean-silence", Requirement: "elicitation.schema.client-supports", Scenario: Elicitation,
-		Summary: "After a form with a boolean the client answers nothing any more, not even pings.",
 		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
 			return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
 				if m.IsResponse() && heard(conn, "Please fill in: boolean") {
@@ -266,24 +192,16 @@ var featureFaults = []Fault{
 				}
 				return []outgoing{out}
 			}}
-		}),
-		Collateral: []string{"base.response.present"},
-	},
-	{
-		ID: "elicitation.invalid-params-code", Requirement: "base.error.invalid-params", Scenario: Elicitation,
+		})},
+	{ID: "elicitation.invalid-params-code", Requirement: "base.error.invalid-params", Scenario: Elicitation,
 		Summary: "A form whose schema is not an object is refused with -32603.",
-		Apply:   editingError(func(e object) { e["code"] = -32603 }),
-	},
-	{
-		ID: "elicitation.malformed-unanswered", Requirement: "base.response.present", Scenario: Elicitation,
-		Form:    mockserver.ByValue,
-		Summary: "A form whose schema is not an object gets no answer.",
-		Apply:   Dropping(Replies("elicitation-broken")),
-	},
-	{
-		ID: "elicitation.malformed-last", Requirement: "base.response.present", Scenario: Elicitation,
-		Form:    mockserver.InSequence,
-		Summary: "After a form whose schema is not an object, no form is answered any more.",
+		Apply:   editingError(func(e object) { e["code"] = -32603 })},
+	{ID: "elicitation.malformed-unanswered", Requirement: "base.response.present", Form: mockserver.ByValue,
+		Scenario: Elicitation, Summary: "A form whose schema is not an object gets no answer.",
+		Apply: Dropping(Replies("elicitation-broken"))},
+	{ID: "elicitation.malformed-last", Requirement: "base.response.present", Form: mockserver.InSequence,
+		Scenario: Elicitation,
+		Summary:  "After a form whose schema is not an object, no form is answered any more.",
 		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
 			return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
 				x := conn.Log().Conversation().Newest(wire.Server, m.ID)
@@ -295,26 +213,17 @@ var featureFaults = []Fault{
 				}
 				return []outgoing{out}
 			}}
-		}),
-	},
-	{
-		ID: "sampling.malformed-unanswered", Requirement: "base.response.present", Scenario: Sampling,
-		Form:    mockserver.ByValue,
-		Summary: "A sampling request whose messages are not an array gets no answer.",
-		Apply:   Dropping(Replies("sampling-broken")), Collateral: []string{"sampling.error.returned"},
-	},
-	{
-		ID: "elicitation.invalid-params-as-unknown", Requirement: "base.error.invalid-params", Scenario: Elicitation,
-		Form:    mockserver.ByValue,
-		Summary: "A form whose schema is not an object is refused with -32601.",
-		Apply:   editingError(func(e object) { e["code"] = -32601 }),
-	},
-	{
-		ID: "sampling.invalid-params-as-unknown", Requirement: "base.error.invalid-params", Scenario: Sampling,
-		Form:    mockserver.ByValue,
-		Summary: "A sampling request whose messages are not an array is refused with -32601.",
-		Apply:   editingError(func(e object) { e["code"] = -32601 }),
-	},
+		})},
+	{ID: "sampling.malformed-unanswered", Requirement: "base.response.present", Form: mockserver.ByValue,
+		Scenario: Sampling, Summary: "A sampling request whose messages are not an array gets no answer.",
+		Collateral: []string{"sampling.error.returned"}, Apply: Dropping(Replies("sampling-broken"))},
+	{ID: "elicitation.invalid-params-as-unknown", Requirement: "base.error.invalid-params", Form: mockserver.ByValue,
+		Scenario: Elicitation, Summary: "A form whose schema is not an object is refused with -32601.",
+		Apply: editingError(func(e object) { e["code"] = -32601 })},
+	{ID: "sampling.invalid-params-as-unknown", Requirement: "base.error.invalid-params", Form: mockserver.ByValue,
+		Scenario: Sampling,
+		Summary:  "A sampling request whose messages are not an array is refused with -32601.",
+		Apply:    editingError(func(e object) { e["code"] = -32601 })},
 	{
 		ID: "elicitation.lengths-refused", Requirement: "elicitation.schema.client-supports", Scenario: Elicitation,
 		Form:    mockserver.ByValue,
@@ -328,18 +237,13 @@ var featureFaults = []Fault{
 			}),
 		Collateral: []string{"elicitation.schema.number-bounds"}, // the form with all kinds of property has both
 	},
-	{
-		ID: "elicitation.negative-refused", Requirement: "elicitation.schema.client-supports", Scenario: Elicitation,
-		Form:    mockserver.ByValue,
-		Summary: "A form with an integer that has to be negative is refused.",
-		Apply:   Refusing(Replies("elicitation-negative")),
-	},
-	{
-		ID: "elicitation.fractions-refused", Requirement: "elicitation.schema.number-bounds", Scenario: Elicitation,
+	{ID: "elicitation.negative-refused", Requirement: "elicitation.schema.client-supports", Form: mockserver.ByValue,
+		Scenario: Elicitation, Summary: "A form with an integer that has to be negative is refused.",
+		Apply: Refusing(Replies("elicitation-negative"))},
+	{ID: "elicitation.fractions-refused", Requirement: "elicitation.schema.number-bounds", Scenario: Elicitation,
 		Summary:    "A form with a number whose bounds have fractions is refused.",
-		Apply:      Refusing(Replies("elicitation-number")),
 		Collateral: []string{"elicitation.schema.client-supports"},
-	},
+		Apply:      Refusing(Replies("elicitation-number"))},
 	sampledContent("image-not-base64", "content.image.base64", "The data of a generated image are not Base64.",
 		object{"type": "image", "data": "not Base64!", "mimeType": "image/png"}),
 	sampledContent("image-without-type", "content.image.mime-type", "A generated image has no mimeType.",
@@ -363,101 +267,61 @@ var featureFaults = []Fault{
 		"A form that the user refuses comes back as cancelled."),
 	wrongAction("elicitation.cancel-declines", "cancel", "decline",
 		"A form that the user closes comes back as declined."),
-	{
-		ID: "elicitation.decline-error", Requirement: "elicitation.action.decline", Scenario: "acts/elicitation",
+	{ID: "elicitation.decline-error", Requirement: "elicitation.action.decline", Scenario: "acts/elicitation",
 		Summary: "A form that the user refuses comes back as an error.",
-		Apply:   Refusing(Replies("elicitation-decline")),
-	},
-	{
-		ID: "elicitation.content-declined", Requirement: "elicitation.content.only-with-accept",
-		Scenario: "acts/elicitation",
-		Summary:  "A form that the user refuses comes back with content.",
+		Apply:   Refusing(Replies("elicitation-decline"))},
+	{ID: "elicitation.content-declined", Requirement: "elicitation.content.only-with-accept",
+		Scenario: "acts/elicitation", Summary: "A form that the user refuses comes back with content.",
 		Apply: Editing(Replies("elicitation-decline"), func(m object) {
 			if r, ok := m["result"].(object); ok {
 				r["content"] = object{"string": "some text", "boolean": true}
 			}
-		}),
-	},
-	{
-		ID: "roots.undeclared", Requirement: "roots.capability.declared", Scenario: RootsSeen,
+		})},
+	{ID: "roots.undeclared", Requirement: "roots.capability.declared", Scenario: RootsSeen,
 		Summary: "roots/list is served although roots is not declared.",
-		Apply:   Changing(func(o *client.Options) { delete(o.Capabilities, "roots") }),
-	},
-	{
-		ID: "roots.refused-code", Requirement: "roots.error.unsupported", Scenario: RootsSeen,
+		Apply:   Changing(func(o *client.Options) { delete(o.Capabilities, "roots") })},
+	{ID: "roots.refused-code", Requirement: "roots.error.unsupported", Scenario: RootsSeen,
 		Summary: "roots/list, which is not declared, is refused with -32603.",
 		Apply: All(Changing(func(o *client.Options) {
 			delete(o.Capabilities, "roots")
 			delete(o.Answers, "roots/list")
 		}), Editing(Replies("undeclared-roots"),
-			func(m object) { m["error"] = object{"code": -32603, "message": "Internal error"} })),
-	},
-	{
-		ID: "roots.no-list", Requirement: "roots.list.answered", Scenario: RootsSeen,
-		Summary:    "The result of roots/list has no roots.",
-		Apply:      Serving("roots/list", func(any) any { return object{} }),
-		Collateral: []string{"schema.list-roots-result"},
-	},
-	{
-		ID: "roots.params-required", Requirement: "base.params.omitted", Scenario: RootsSeen, Form: mockserver.ByValue,
-		Summary: "A request for the roots without params is refused.",
-		Apply:   Rejecting(Replies("roots-plain")),
-	},
-	{
-		ID: "roots.params-empty-refused", Requirement: "base.params.omitted", Scenario: RootsSeen,
-		Form:    mockserver.ByValue,
-		Summary: "A request for the roots whose params are an empty object is refused.",
-		Apply:   Rejecting(Replies("roots-empty")),
-	},
-	{
-		ID: "roots.meta-refused", Requirement: "meta.attach.request", Scenario: RootsSeen, Form: mockserver.ByValue,
-		Summary: "A request for the roots with _meta is refused.",
-		Apply:   Rejecting(Replies("roots-meta")),
-	},
-	{
-		ID: "roots.params-strict", Requirement: "base.params.open", Scenario: RootsSeen, Form: mockserver.ByValue,
+			func(m object) { m["error"] = object{"code": -32603, "message": "Internal error"} }))},
+	{ID: "roots.no-list", Requirement: "roots.list.answered", Scenario: RootsSeen,
+		Summary: "The result of roots/list has no roots.", Collateral: []string{"schema.list-roots-result"},
+		Apply: Serving("roots/list", func(any) any { return object{} })},
+	{ID: "roots.params-required", Requirement: "base.params.omitted", Form: mockserver.ByValue, Scenario: RootsSeen,
+		Summary: "A request for the roots without params is refused.", Apply: Rejecting(Replies("roots-plain"))},
+	{ID: "roots.params-empty-refused", Requirement: "base.params.omitted", Form: mockserver.ByValue,
+		Scenario: RootsSeen, Summary: "A request for the roots whose params are an empty object is refused.",
+		Apply: Rejecting(Replies("roots-empty"))},
+	{ID: "roots.meta-refused", Requirement: "meta.attach.request", Form: mockserver.ByValue, Scenario: RootsSeen,
+		Summary: "A request for the roots with _meta is refused.", Apply: Rejecting(Replies("roots-meta"))},
+	{ID: "roots.params-strict", Requirement: "base.params.open", Form: mockserver.ByValue, Scenario: RootsSeen,
 		Summary: "A request for the roots with an additional member in its params is refused.",
-		Apply:   Rejecting(Replies("roots-open")),
-	},
-	{
-		ID: "roots.token-refused", Requirement: "progress.request", Scenario: RootsSeen, Form: mockserver.ByValue,
+		Apply:   Rejecting(Replies("roots-open"))},
+	{ID: "roots.token-refused", Requirement: "progress.request", Form: mockserver.ByValue, Scenario: RootsSeen,
 		Summary: "A request for the roots with a progress token is refused.",
-		Apply:   Rejecting(Replies("roots-token")),
-	},
-	{
-		ID: "roots.name-number", Requirement: "schema.list-roots-result", Scenario: RootsSeen,
+		Apply:   Rejecting(Replies("roots-token"))},
+	{ID: "roots.name-number", Requirement: "schema.list-roots-result", Scenario: RootsSeen,
 		Summary: "The name of a root is a number.",
 		Apply: Serving("roots/list", func(any) any {
 			return object{"roots": list{object{"uri": "file:///tmp", "name": 7}}}
-		}),
-	},
-	{
-		ID: "roots.http", Requirement: "roots.root.file-uri", Scenario: RootsSeen,
-		Summary: "A root is an http URI.",
-		Apply:   Serving("roots/list", rooted("http://example.com/")),
-	},
-	{
-		ID: "roots.twice", Requirement: "roots.root.uri-unique", Scenario: RootsSeen,
-		Summary: "A root is listed twice.",
-		Apply:   Serving("roots/list", rooted("file:///tmp", "file:///tmp")),
-	},
-	{
-		ID: "roots.climbing", Requirement: "roots.security.validate-uris", Scenario: RootsSeen,
+		})},
+	{ID: "roots.http", Requirement: "roots.root.file-uri", Scenario: RootsSeen, Summary: "A root is an http URI.",
+		Apply: Serving("roots/list", rooted("http://example.com/"))},
+	{ID: "roots.twice", Requirement: "roots.root.uri-unique", Scenario: RootsSeen, Summary: "A root is listed twice.",
+		Apply: Serving("roots/list", rooted("file:///tmp", "file:///tmp"))},
+	{ID: "roots.climbing", Requirement: "roots.security.validate-uris", Scenario: RootsSeen,
 		Summary: "The URI of a root climbs out of a folder.",
-		Apply:   Serving("roots/list", rooted("file:///tmp/../etc")),
-	},
-	{
-		ID: "roots.change-unannounced", Requirement: "roots.list-changed.notify", Scenario: "acts/roots",
+		Apply:   Serving("roots/list", rooted("file:///tmp/../etc"))},
+	{ID: "roots.change-unannounced", Requirement: "roots.list-changed.notify", Scenario: "acts/roots",
 		Summary: "The roots change without a notification.",
-		Apply:   Dropping(Calls("notifications/roots/list_changed")),
-	},
-	{
-		ID: "roots.removal-unannounced", Requirement: "roots.list-changed.every-change", Scenario: "acts/roots",
+		Apply:   Dropping(Calls("notifications/roots/list_changed"))},
+	{ID: "roots.removal-unannounced", Requirement: "roots.list-changed.every-change", Scenario: "acts/roots",
 		Summary: "The client does not announce that a root was removed, although it announces additions.",
-		Apply:   firstOnly(2),
-	},
-	{
-		ID: "roots.stale-list", Requirement: "roots.list.current", Scenario: "acts/roots",
+		Apply:   firstOnly(2)},
+	{ID: "roots.stale-list", Requirement: "roots.list.current", Scenario: "acts/roots",
 		Summary: "The list of roots stays the same although changes are announced.",
 		Apply: func(c *client.Standalone) {
 			before := c.Change
@@ -469,33 +333,22 @@ var featureFaults = []Fault{
 					return rooted("file:///tmp")(nil), nil
 				}
 			}
-		},
-	},
-	{
-		ID: "roots.missing-folder", Requirement: "roots.client.validate-accessible", Scenario: "acts/root-folder",
-		Summary: "The client lists a root whose folder does not exist any more.",
-		Apply:   remembering(),
-	},
-	{
-		ID: "roots.fixed-list", Requirement: "roots.client.validate-accessible", Scenario: "acts/root-folder",
+		}},
+	{ID: "roots.missing-folder", Requirement: "roots.client.validate-accessible", Scenario: "acts/root-folder",
+		Summary: "The client lists a root whose folder does not exist any more.", Apply: remembering()},
+	{ID: "roots.fixed-list", Requirement: "roots.client.validate-accessible", Scenario: "acts/root-folder",
 		Summary: "The client declares roots without listChanged, and lists a root whose folder does not exist any more.",
 		Apply: All(remembering(), Dropping(Calls("notifications/roots/list_changed")),
-			Changing(func(o *client.Options) { o.Capabilities["roots"] = object{} })),
-	},
-	{
-		ID: "roots.unwatched", Requirement: "roots.client.monitor-changes", Scenario: "acts/root-folder",
+			Changing(func(o *client.Options) { o.Capabilities["roots"] = object{} }))},
+	{ID: "roots.unwatched", Requirement: "roots.client.monitor-changes", Scenario: "acts/root-folder",
 		Summary:    "The client never shows that the folder of a root is gone.",
-		Apply:      All(remembering(), Dropping(Calls("notifications/roots/list_changed"))),
 		Collateral: []string{"roots.client.validate-accessible"},
-	},
-	{
-		ID: "progress.token-as-text", Requirement: "progress.token.echo", Scenario: Sampling,
+		Apply:      All(remembering(), Dropping(Calls("notifications/roots/list_changed")))},
+	{ID: "progress.token-as-text", Requirement: "progress.token.echo", Scenario: Sampling,
 		Summary: "The progress token 0 comes back as a string.",
 		Apply: Before(Replies("sampling-none"),
-			`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"0","progress":1}}`),
-	},
-	{
-		ID: "progress.flood", Requirement: "progress.rate-limit", Scenario: Sampling, Transports: OverStdio,
+			`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"0","progress":1}}`)},
+	{ID: "progress.flood", Requirement: "progress.rate-limit", Scenario: Sampling, Transports: OverStdio,
 		Summary: "Before a response, progress is reported more than a thousand times.",
 		Apply: Sending(Replies("sampling-none"), func(_ *wire.Message, out outgoing) []outgoing {
 			var all []outgoing
@@ -505,21 +358,16 @@ var featureFaults = []Fault{
 					1000+i)})
 			}
 			return append(all, out)
-		}),
-	},
-	{
-		ID: "progress.message-empty", Requirement: "progress.message-readable", Scenario: Sampling,
+		})},
+	{ID: "progress.message-empty", Requirement: "progress.message-readable", Scenario: Sampling,
 		Summary: "The message of progress is a space.",
 		Apply: Before(Replies("sampling-none"),
 			`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":-1,"progress":1,"message":" "}}`),
 	},
-	{
-		ID: "sampling.waits-for-own-call", Requirement: "sampling.request.nested", Scenario: Sampling, WarnOnly: true,
+	{ID: "sampling.waits-for-own-call", Requirement: "sampling.request.nested", Scenario: Sampling, WarnOnly: true,
 		Summary: "Sampling requests are answered only when the client's own request has been.",
-		Apply:   HeldBack(Replies("sampling-none")),
-	},
-	{
-		ID: "progress.after-cancellation", Requirement: "cancellation.stop-processing", Scenario: Sampling,
+		Apply:   HeldBack(Replies("sampling-none"))},
+	{ID: "progress.after-cancellation", Requirement: "cancellation.stop-processing", Scenario: Sampling,
 		Transports: OverStdio,
 		Summary:    "Progress of a sampling request is reported well after its cancellation.",
 		Apply: All(Dropping(Replies("sampling-withdrawn")),
@@ -527,130 +375,89 @@ var featureFaults = []Fault{
 				<-time.After(crossing)
 				progress := `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"sampling-withdrawn","progress":1}}`
 				return []outgoing{{Raw: []byte(progress)}, out}
-			})),
-	},
-	{
-		ID: "progress.after-the-end", Requirement: "progress.in-progress", Scenario: Sampling, Transports: OverStdio,
+			}))},
+	{ID: "progress.after-the-end", Requirement: "progress.in-progress", Scenario: Sampling, Transports: OverStdio,
 		Summary:    "Progress of a request that was answered comes behind the answer to a later one.",
-		Apply:      Behind(Replies("after-sampling"), progressOf("0", "1")),
-		Collateral: []string{"progress.stop"},
-	},
-	{
-		ID: "progress.after-cancellation-posted", Requirement: "cancellation.stop-processing", Scenario: Sampling,
-		Transports: OverHTTP, Form: mockserver.InSequence,
+		Collateral: []string{"progress.stop"}, Apply: Behind(Replies("after-sampling"), progressOf("0", "1"))},
+	{ID: "progress.after-cancellation-posted", Requirement: "cancellation.stop-processing",
+		Form: mockserver.InSequence, Scenario: Sampling, Transports: OverHTTP,
 		Summary: "Progress of a sampling request is posted well after its cancellation.",
 		Apply: All(Dropping(Replies("sampling-withdrawn")),
-			muchLater(Replies("after-sampling"), progressOf(`"sampling-withdrawn"`, "1"))),
-	},
-	{
-		ID: "progress.after-the-end-posted", Requirement: "progress.in-progress", Scenario: Sampling,
-		Transports: OverHTTP, Form: mockserver.InSequence,
+			muchLater(Replies("after-sampling"), progressOf(`"sampling-withdrawn"`, "1")))},
+	{ID: "progress.after-the-end-posted", Requirement: "progress.in-progress", Form: mockserver.InSequence,
+		Scenario: Sampling, Transports: OverHTTP,
 		Summary:    "Progress of a request that was answered is posted well after that, before the answer to a later one.",
-		Apply:      muchLater(Replies("after-sampling"), progressOf("0", "1")),
 		Collateral: []string{"progress.stop"},
-	},
-	{
-		ID: "progress.not-growing-here", Requirement: "progress.value-increases", Scenario: Sampling,
+		Apply:      muchLater(Replies("after-sampling"), progressOf("0", "1"))},
+	{ID: "progress.not-growing-here", Requirement: "progress.value-increases", Scenario: Sampling,
 		Summary: "Two notifications of progress have the same value.",
 		Apply: Sending(Replies("sampling-none"), func(_ *wire.Message, out outgoing) []outgoing {
 			return []outgoing{{Raw: []byte(progressOf("0", "1"))}, {Raw: []byte(progressOf("0", "1"))}, out}
-		}),
-	},
-	{
-		ID: "progress.token-invented", Requirement: "progress.token.active-request", Scenario: Sampling,
+		})},
+	{ID: "progress.token-invented", Requirement: "progress.token.active-request", Scenario: Sampling,
 		Summary: "Progress is reported with a token that no request has carried.",
-		Apply:   Before(Replies("sampling-none"), progressOf(`"invented"`, "1")),
-	},
-	{
-		ID: "progress.behind-the-answer", Requirement: "progress.stop", Scenario: Sampling, Transports: OverStdio,
-		Summary:    "Progress is reported after the answer.",
-		Apply:      Behind(Replies("sampling-none"), progressOf("0", "1")),
-		Collateral: []string{"progress.in-progress"},
-	},
-	{
-		ID: "progress.value-text", Requirement: "schema.progress-notification", Scenario: Sampling,
+		Apply:   Before(Replies("sampling-none"), progressOf(`"invented"`, "1"))},
+	{ID: "progress.behind-the-answer", Requirement: "progress.stop", Scenario: Sampling, Transports: OverStdio,
+		Summary: "Progress is reported after the answer.", Collateral: []string{"progress.in-progress"},
+		Apply: Behind(Replies("sampling-none"), progressOf("0", "1"))},
+	{ID: "progress.value-text", Requirement: "schema.progress-notification", Scenario: Sampling,
 		Summary: "The progress value is a string.",
-		Apply:   Before(Replies("sampling-none"), progressOf("0", `"half"`)),
-	},
-	{
-		ID: "cancellation.answered-late", Requirement: "cancellation.no-response", Scenario: Sampling,
-		Transports: OverStdio,
-		Summary:    "A sampling request is answered well after its cancellation.",
+		Apply:   Before(Replies("sampling-none"), progressOf("0", `"half"`))},
+	{ID: "cancellation.answered-late", Requirement: "cancellation.no-response", Scenario: Sampling,
+		Transports: OverStdio, Summary: "A sampling request is answered well after its cancellation.",
+		Collateral: []string{"cancellation.stop-processing"},
 		Apply: All(Sending(Replies("after-sampling"), func(_ *wire.Message, out outgoing) []outgoing {
 			<-time.After(crossing)
 			late := `{"jsonrpc":"2.0","id":"sampling-withdrawn","result":{"role":"assistant","model":"m","content":{"type":"text","text":"Hello."}}}`
 			return []outgoing{{Raw: []byte(late)}, out}
-		}), Dropping(Replies("sampling-withdrawn"))),
-		Collateral: []string{"cancellation.stop-processing"},
-	},
-	{
-		ID: "completion.total-death", Requirement: "completion.result.total-exceeds-values",
-		Scenario:   "features/completions",
-		Summary:    "A total that exceeds the number of values ends the client.",
-		Apply:      DyingOf(`"hasMore":true`),
-		Collateral: []string{"completion.client.partial-results"},
-	},
-	{
-		ID: "completion.total-required", Requirement: "completion.client.partial-results",
-		Scenario: "features/completions",
-		Summary:  "A completion without a total ends the client.",
+		}), Dropping(Replies("sampling-withdrawn")))},
+	{ID: "completion.total-death", Requirement: "completion.result.total-exceeds-values",
+		Scenario: "features/completions", Summary: "A total that exceeds the number of values ends the client.",
+		Collateral: []string{"completion.client.partial-results"}, Apply: DyingOf(`"hasMore":true`)},
+	{ID: "completion.total-required", Requirement: "completion.client.partial-results",
+		Scenario: "features/completions", Summary: "A completion without a total ends the client.",
+		Collateral: []string{"completion.result.total-exceeds-values"},
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.Msg.IsResponse() && wire.At(e.Msg.Result, "completion") != nil &&
 				wire.At(e.Msg.Result, "completion", "total") == nil
-		}),
-		Collateral: []string{"completion.result.total-exceeds-values"},
-	},
-	{
-		ID: "completion.context-dropped", Requirement: "completion.context.client-sends",
+		})},
+	{ID: "completion.context-dropped", Requirement: "completion.context.client-sends",
 		Scenario: "features/completions",
 		Summary:  "A second argument is completed without the first, which is settled.",
-		Apply:    Params("completion/complete", func(p object) { delete(p, "context") }),
-	},
-	{
-		ID: "completion.context-renamed", Requirement: "completion.context.resolved-values",
-		Scenario: "features/completions",
-		Summary:  "The context of a completion names an argument that the prompt does not have.",
+		Apply:    Params("completion/complete", func(p object) { delete(p, "context") })},
+	{ID: "completion.context-renamed", Requirement: "completion.context.resolved-values",
+		Scenario:   "features/completions",
+		Summary:    "The context of a completion names an argument that the prompt does not have.",
+		Collateral: []string{"completion.context.client-sends"},
 		Apply: Params("completion/complete", func(p object) {
 			if p["context"] != nil {
 				p["context"] = object{"arguments": object{"no-such-argument": "x"}}
 			}
-		}),
-		Collateral: []string{"completion.context.client-sends"},
-	},
-	{
-		ID: "progress.notifications-death", Requirement: "progress.notify", Scenario: "features/progress",
+		})},
+	{ID: "progress.notifications-death", Requirement: "progress.notify", Scenario: "features/progress",
 		Summary: "A notification of progress ends the client.",
-		Apply:   DyingOf("still at it"),
 		Collateral: []string{"progress.frequency", "progress.omit-total", "progress.total-float",
 			"progress.value-float"},
-	},
-	{
-		ID: "progress.fraction-death", Requirement: "progress.value-float", Scenario: "features/progress",
+		Apply: DyingOf("still at it")},
+	{ID: "progress.fraction-death", Requirement: "progress.value-float", Scenario: "features/progress",
 		Summary:    "Progress with a fraction ends the client.",
-		Apply:      DyingOf("notifications/progress", `"progress":0.25`),
 		Collateral: []string{"progress.frequency", "progress.notify", "progress.omit-total", "progress.total-float"},
-	},
-	{
-		ID: "progress.total-fraction-death", Requirement: "progress.total-float", Scenario: "features/progress",
+		Apply:      DyingOf("notifications/progress", `"progress":0.25`)},
+	{ID: "progress.total-fraction-death", Requirement: "progress.total-float", Scenario: "features/progress",
 		Summary:    "A total with a fraction ends the client.",
-		Apply:      DyingOf("notifications/progress", `"total":25.5`),
 		Collateral: []string{"progress.frequency", "progress.notify", "progress.omit-total", "progress.value-float"},
-	},
-	{
-		ID: "progress.many-death", Requirement: "progress.frequency", Scenario: "features/progress",
+		Apply:      DyingOf("notifications/progress", `"total":25.5`)},
+	{ID: "progress.many-death", Requirement: "progress.frequency", Scenario: "features/progress",
 		Summary:    "Much progress ends the client.",
-		Apply:      DyingOf("notifications/progress", `"progress":24.5`),
 		Collateral: []string{"progress.notify", "progress.omit-total", "progress.total-float", "progress.value-float"},
-	},
-	{
-		ID: "progress.total-required", Requirement: "progress.omit-total", Scenario: "features/progress",
-		Summary: "Progress without a total ends the client.",
+		Apply:      DyingOf("notifications/progress", `"progress":24.5`)},
+	{ID: "progress.total-required", Requirement: "progress.omit-total", Scenario: "features/progress",
+		Summary:    "Progress without a total ends the client.",
+		Collateral: []string{"progress.frequency", "progress.notify", "progress.total-float", "progress.value-float"},
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && ContainsText(e, "notifications/progress") &&
 				!ContainsText(e, `"total"`)
-		}),
-		Collateral: []string{"progress.frequency", "progress.notify", "progress.total-float", "progress.value-float"},
-	},
+		})},
 }
 
 // generating answers sampling requests with a message if their params are so, and

@@ -28,86 +28,54 @@ var (
 )
 
 var httpFaults = []Fault{
-	{
-		ID: "http.accept-json-only", Requirement: "http.client.post-accept-sse", Transports: OverHTTP,
+	{ID: "http.accept-json-only", Requirement: "http.client.post-accept-sse", Transports: OverHTTP,
 		Summary: "Accept of a POST has application/json alone.",
-		Apply:   Headers(Anything, "Accept", "application/json"),
-	},
-	{
-		ID: "http.accept-sse-only", Requirement: "http.client.post-accept-json", Transports: OverHTTP,
+		Apply:   Headers(Anything, "Accept", "application/json")},
+	{ID: "http.accept-sse-only", Requirement: "http.client.post-accept-json", Transports: OverHTTP,
 		Summary: "Accept of a POST has text/event-stream alone.",
-		Apply:   Headers(Anything, "Accept", "text/event-stream"),
-	},
-	{
-		ID: "http.accept-sse-weightless", Requirement: "http.client.post-accept-sse", Transports: OverHTTP,
-		Form:    mockserver.ByValue,
-		Summary: "Accept of a POST lists text/event-stream with the weight 0: as not acceptable.",
-		Apply:   Headers(Anything, "Accept", "application/json, text/event-stream;q=0.0"),
-	},
-	{
-		ID: "http.two-messages", Requirement: "http.client.body-single-message", Transports: OverHTTP,
-		Summary: "A POST carries two messages.",
+		Apply:   Headers(Anything, "Accept", "text/event-stream")},
+	{ID: "http.accept-sse-weightless", Requirement: "http.client.post-accept-sse", Form: mockserver.ByValue,
+		Transports: OverHTTP,
+		Summary:    "Accept of a POST lists text/event-stream with the weight 0: as not acceptable.",
+		Apply:      Headers(Anything, "Accept", "application/json, text/event-stream;q=0.0")},
+	{ID: "http.two-messages", Requirement: "http.client.body-single-message", Transports: OverHTTP,
+		Summary: "A POST carries two messages.", Collateral: []string{"base.json.well-formed"},
 		Apply: Saying(`{"jsonrpc":"2.0","id":"p1","method":"ping"}` + "\n" +
-			`{"jsonrpc":"2.0","id":"p2","method":"ping"}`),
-		Collateral: []string{"base.json.well-formed"},
-	},
-	{
-		ID: "http.put", Requirement: "http.client.post-method", Transports: OverHTTP,
+			`{"jsonrpc":"2.0","id":"p2","method":"ping"}`)},
+	{ID: "http.put", Requirement: "http.client.post-method", Transports: OverHTTP,
 		Summary: "A message is sent with PUT.",
 		Apply: requesting(transport.Request{Method: http.MethodPut,
-			Body: []byte(`{"jsonrpc":"2.0","id":"put","method":"ping"}`)}),
-	},
-	{
-		ID: "http.get-accept", Requirement: "http.client.get-accept", Transports: OverHTTP,
+			Body: []byte(`{"jsonrpc":"2.0","id":"put","method":"ping"}`)})},
+	{ID: "http.get-accept", Requirement: "http.client.get-accept", Transports: OverHTTP,
 		Summary: "The GET for the listening stream does not accept text/event-stream.",
 		Apply: requesting(transport.Request{Method: http.MethodGet,
-			Header: http.Header{"Accept": {"application/json"}}}),
-	},
-	{
-		ID: "http.no-session-header", Requirement: "http.client.session-header", Transports: OverHTTP,
+			Header: http.Header{"Accept": {"application/json"}}})},
+	{ID: "http.no-session-header", Requirement: "http.client.session-header", Transports: OverHTTP,
 		Summary: "Requests after the initialization lack Mcp-Session-Id.",
-		Apply:   Headers(Later, "Mcp-Session-Id"),
-	},
-	{
-		ID: "http.no-version-header", Requirement: "http.client.version-header", Transports: OverHTTP,
+		Apply:   Headers(Later, "Mcp-Session-Id")},
+	{ID: "http.no-version-header", Requirement: "http.client.version-header", Transports: OverHTTP,
 		Summary: "Requests after the initialization lack MCP-Protocol-Version.",
-		Apply:   Headers(Later, "Mcp-Protocol-Version"),
-	},
-	{
-		ID: "http.other-version-header", Requirement: "http.client.version-header-negotiated", Transports: OverHTTP,
+		Apply:   Headers(Later, "Mcp-Protocol-Version")},
+	{ID: "http.other-version-header", Requirement: "http.client.version-header-negotiated", Transports: OverHTTP,
 		Summary: "MCP-Protocol-Version is not the negotiated version.",
-		Apply:   Headers(Later, "Mcp-Protocol-Version", "2024-11-05"),
-	},
-	{
-		ID: "http.version-header-twice", Requirement: "http.client.version-header", Transports: OverHTTP,
-		Form:       mockserver.ByValue,
-		Summary:    "MCP-Protocol-Version names the version twice, with a comma.",
-		Apply:      Headers(Later, "Mcp-Protocol-Version", "2025-06-18, 2025-06-18"),
+		Apply:   Headers(Later, "Mcp-Protocol-Version", "2024-11-05")},
+	{ID: "http.version-header-twice", Requirement: "http.client.version-header", Form: mockserver.ByValue,
+		Transports: OverHTTP, Summary: "MCP-Protocol-Version names the version twice, with a comma.",
 		Collateral: []string{"http.client.version-header-negotiated"},
-	},
-	{
-		ID: "http.lost-session-used", Requirement: "http.client.reinitialize-on-404", Transports: OverHTTP,
-		Scenario: LostSession,
-		Summary:  "The client goes on in a session that was answered with 404.",
-		Apply:    func(c *client.Standalone) { c.Omissions.Lost = true },
-	},
-	{
-		// github.com/modelcontextprotocol/typescript-sdk/pull/2086
-		ID: "http.lost-session-used-again", Requirement: "http.client.reinitialize-on-404", Transports: OverHTTP,
-		Scenario: "http/lost-again", Form: mockserver.BySession,
+		Apply:      Headers(Later, "Mcp-Protocol-Version", "2025-06-18, 2025-06-18")},
+	{ID: "http.lost-session-used", Requirement: "http.client.reinitialize-on-404", Scenario: LostSession,
+		Transports: OverHTTP, Summary: "The client goes on in a session that was answered with 404.",
+		Apply: func(c *client.Standalone) { c.Omissions.Lost = true }},
+	// github.com/modelcontextprotocol/typescript-sdk/pull/2086
+	{ID: "http.lost-session-used-again", Requirement: "http.client.reinitialize-on-404", Form: mockserver.BySession,
+		Scenario: "http/lost-again", Transports: OverHTTP,
 		Summary: "The client goes on in the second session that is answered with 404, after it has replaced the first.",
-		Apply:   func(c *client.Standalone) { c.Omissions.LostAgain = true },
-	},
-	{
-		ID: "http.lost-session-named", Requirement: "http.client.reinitialize-without-session-id", Transports: OverHTTP,
-		Scenario: LostSession,
-		Summary:  "initialize after 404 carries the id of the lost session.",
-		Apply:    namingLost,
-	},
-	{
-		ID: "http.lost-session-unauthorized", Requirement: "auth.client.every-request", Transports: OverHTTP,
-		Scenario: "auth/root", Form: mockserver.BySession,
-		Summary: "initialize after 404 lacks the access token.",
+		Apply:   func(c *client.Standalone) { c.Omissions.LostAgain = true }},
+	{ID: "http.lost-session-named", Requirement: "http.client.reinitialize-without-session-id", Scenario: LostSession,
+		Transports: OverHTTP, Summary: "initialize after 404 carries the id of the lost session.",
+		Apply: namingLost},
+	{ID: "http.lost-session-unauthorized", Requirement: "auth.client.every-request", Form: mockserver.BySession,
+		Scenario: "auth/root", Transports: OverHTTP, Summary: "initialize after 404 lacks the access token.",
 		Apply: func(c *client.Standalone) {
 			raw := ConnectionOf(c)
 			lost := false
@@ -117,21 +85,17 @@ var httpFaults = []Fault{
 				}
 				return []outgoing{out}
 			})(c)
-		},
-	},
-	{
-		ID: "http.no-delete", Requirement: "http.client.delete-session", Transports: OverHTTP, Scenario: "http/delete",
+		}},
+	{ID: "http.no-delete", Requirement: "http.client.delete-session", Scenario: "http/delete", Transports: OverHTTP,
 		Summary: "The client ends without a DELETE for its session.",
 		Apply: Closing(func(ctx context.Context, conn transport.Conn) error {
 			if named, ok := conn.(interface{ SetSession(id, version string) }); ok {
 				named.SetSession("", "")
 			}
 			return conn.Close(ctx)
-		}),
-	},
-	{
-		ID: "http.delete-elsewhere", Requirement: "http.client.delete-session", Transports: OverHTTP,
-		Scenario: "http/delete", Form: mockserver.ByValue,
+		})},
+	{ID: "http.delete-elsewhere", Requirement: "http.client.delete-session", Form: mockserver.ByValue,
+		Scenario: "http/delete", Transports: OverHTTP,
 		Summary: "The DELETE goes to a path with the id of the session.",
 		Apply: Closing(func(ctx context.Context, conn transport.Conn) error {
 			if raw, ok := conn.(*transport.HTTPConn); ok && raw.SessionID() != "" {
@@ -140,12 +104,9 @@ var httpFaults = []Fault{
 				raw.SetSession("", "")
 			}
 			return conn.Close(ctx)
-		}),
-	},
-	{
-		ID: "http.stream-outlives-session", Requirement: "lifecycle.shutdown.http-close", Transports: OverHTTP,
-		Scenario: "http/delete",
-		Summary:  "The listening stream stays open for long after the DELETE.",
+		})},
+	{ID: "http.stream-outlives-session", Requirement: "lifecycle.shutdown.http-close", Scenario: "http/delete",
+		Transports: OverHTTP, Summary: "The listening stream stays open for long after the DELETE.",
 		Apply: func(c *client.Standalone) {
 			raw := ConnectionOf(c)
 			Doing(func(ctx context.Context, _ *client.Session) {
@@ -156,18 +117,13 @@ var httpFaults = []Fault{
 					<-time.After(10 * time.Second)
 				}
 			})(c)
-		},
-	},
-	{
-		ID: "http.resumes-by-post", Requirement: "http.client.resume-get", Transports: OverHTTP, Scenario: CutStream,
-		Summary:    "A stream that was cut is resumed by a POST.",
-		Apply:      Wrapping(func(conn transport.Conn) transport.Conn { return reposting{conn} }),
-		Collateral: []string{"http.disconnect.survived"},
-	},
-	{
-		ID: "http.fallback-elsewhere", Requirement: "sse.client.fallback-get", Transports: OverHTTP,
-		Scenario: "http/legacy-only",
-		Summary:  "A client whose POST is refused looks for the older transport at a path of its own choice.",
+		}},
+	{ID: "http.resumes-by-post", Requirement: "http.client.resume-get", Scenario: CutStream, Transports: OverHTTP,
+		Summary: "A stream that was cut is resumed by a POST.", Collateral: []string{"http.disconnect.survived"},
+		Apply: Wrapping(func(conn transport.Conn) transport.Conn { return reposting{conn} })},
+	{ID: "http.fallback-elsewhere", Requirement: "sse.client.fallback-get", Scenario: "http/legacy-only",
+		Transports: OverHTTP,
+		Summary:    "A client whose POST is refused looks for the older transport at a path of its own choice.",
 		Apply: func(c *client.Standalone) {
 			c.Omissions.Legacy = true
 			Wrapping(func(conn transport.Conn) transport.Conn {
@@ -179,121 +135,81 @@ var httpFaults = []Fault{
 					return conn.Close(ctx)
 				}}
 			})(c)
-		},
-	},
-	{
-		ID: "http.fallback-rare", Requirement: "sse.client.fallback-get", Transports: OverHTTP,
-		Scenario: "http/legacy-refused", Form: mockserver.ByValue,
+		}},
+	{ID: "http.fallback-rare", Requirement: "sse.client.fallback-get", Form: mockserver.ByValue,
+		Scenario: "http/legacy-refused", Transports: OverHTTP,
 		Summary: "A client falls back to the older transport after 400, 404 and 405 alone.",
-		Apply:   func(c *client.Standalone) { c.Omissions.LegacyRare = true },
-	},
-	{
-		ID: "http.fallback-mixed", Requirement: "sse.client.fallback-stays-legacy", Transports: OverHTTP,
-		Scenario: "http/legacy-only",
-		Summary:  "A client that has fallen back to the older transport posts to the URL of the server.",
-		Apply: func(c *client.Standalone) {
-			Doing(posting(c, func(u *url.URL) {}))(c)
-		},
-	},
-	{
-		ID: "http.absolute-endpoint-death", Requirement: "sse.client.post-to-endpoint", Transports: overSSE,
-		Scenario: "sse/absolute-endpoint", Form: mockserver.ByValue,
+		Apply:   func(c *client.Standalone) { c.Omissions.LegacyRare = true }},
+	{ID: "http.fallback-mixed", Requirement: "sse.client.fallback-stays-legacy", Scenario: "http/legacy-only",
+		Transports: OverHTTP,
+		Summary:    "A client that has fallen back to the older transport posts to the URL of the server.",
+		Apply:      func(c *client.Standalone) { Doing(posting(c, func(u *url.URL) {}))(c) }},
+	{ID: "http.absolute-endpoint-death", Requirement: "sse.client.post-to-endpoint", Form: mockserver.ByValue,
+		Scenario: "sse/absolute-endpoint", Transports: overSSE,
 		Summary: "An absolute URI in the endpoint event ends the client.",
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.SSE != nil && e.SSE.Event == "endpoint" && bytes.HasPrefix(e.Raw, []byte("http://"))
-		}),
-	},
-	{
-		ID: "http.posts-without-query", Requirement: "sse.client.post-to-endpoint",
-		Transports: []string{transport.NameSSE}, Scenario: "sse/session",
-		Summary: "A message is posted to the path of the endpoint event without its query.",
-		Apply: func(c *client.Standalone) {
-			Doing(posting(c, func(u *url.URL) { u.Path = "/messages" }))(c)
-		},
-	},
-	{
-		ID: "http.cut-is-the-end", Requirement: "http.disconnect.survived", Transports: OverHTTP, Scenario: CutStream,
-		Summary: "The end of a connection before its answer crashes the client.", Crashes: true,
-		Apply: func(c *client.Standalone) { c.Omissions.Cut = true },
-	},
-	{
-		ID: "http.json-refused", Requirement: "http.client.json-answer", Transports: OverHTTP,
-		Scenario: "http/json-answers",
-		Summary:  "A JSON answer ends the client.",
-		Apply:    dyingOfHead("Content-Type", "application/json; charset"),
-	},
-	{
-		ID: "http.sse-refused", Requirement: "http.client.sse-answer", Transports: OverHTTP,
-		Scenario: "http/sse-answers",
-		Summary:  "A stream of events whose answer has no id ends the client.",
+		})},
+	{ID: "http.posts-without-query", Requirement: "sse.client.post-to-endpoint", Scenario: "sse/session",
+		Transports: []string{transport.NameSSE},
+		Summary:    "A message is posted to the path of the endpoint event without its query.",
+		Apply:      func(c *client.Standalone) { Doing(posting(c, func(u *url.URL) { u.Path = "/messages" }))(c) }},
+	{ID: "http.cut-is-the-end", Requirement: "http.disconnect.survived", Scenario: CutStream, Transports: OverHTTP,
+		Crashes: true, Summary: "The end of a connection before its answer crashes the client.",
+		Apply: func(c *client.Standalone) { c.Omissions.Cut = true }},
+	{ID: "http.json-refused", Requirement: "http.client.json-answer", Scenario: "http/json-answers",
+		Transports: OverHTTP, Summary: "A JSON answer ends the client.",
+		Apply: dyingOfHead("Content-Type", "application/json; charset")},
+	{ID: "http.sse-refused", Requirement: "http.client.sse-answer", Scenario: "http/sse-answers",
+		Transports: OverHTTP, Summary: "A stream of events whose answer has no id ends the client.",
+		Collateral: []string{"http.server.event-ids"},
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.SSE != nil && !e.SSE.HasID
-		}),
-		Collateral: []string{"http.server.event-ids"},
-	},
-	{
-		ID: "http.comment-death", Requirement: "http.client.sse-syntax", Transports: OverHTTP,
-		Scenario: "http/sse-fields",
-		Summary:  "An event without the event field ends the client.",
+		})},
+	{ID: "http.comment-death", Requirement: "http.client.sse-syntax", Scenario: "http/sse-fields",
+		Transports: OverHTTP, Summary: "An event without the event field ends the client.",
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.SSE != nil && e.SSE.Event == ""
-		}),
-	},
-	{
-		ID: "http.comment-ends-event", Requirement: "http.client.sse-syntax", Transports: OverHTTP,
-		Scenario: "http/sse-fields", Form: mockserver.ByValue,
+		})},
+	{ID: "http.comment-ends-event", Requirement: "http.client.sse-syntax", Form: mockserver.ByValue,
+		Scenario: "http/sse-fields", Transports: OverHTTP,
 		Summary: "A comment between two lines of data ends the event, and what it was is lost.",
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.SSE != nil && strings.Contains(string(e.Raw), "\n") &&
 				e.SSE.Event == ""
-		}),
-	},
-	{
-		ID: "http.idle-death", Requirement: "http.client.sse-syntax", Transports: OverHTTP, Scenario: "http/sse-idle",
+		})},
+	{ID: "http.idle-death", Requirement: "http.client.sse-syntax", Scenario: "http/sse-idle", Transports: OverHTTP,
 		Summary: "A block of an event stream without data ends the client.",
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindSSE && e.SSE != nil && e.SSE.Event == "message" && len(e.Raw) == 0
-		}),
-	},
-	{
-		ID: "http.legacy-lines-death", Requirement: "sse.client.message-events", Transports: []string{"sse"},
-		Scenario: "sse/spelling",
-		Summary:  "An event of the older transport whose data comes in two lines ends the client.",
+		})},
+	{ID: "http.legacy-lines-death", Requirement: "sse.client.message-events", Scenario: "sse/spelling",
+		Transports: []string{"sse"},
+		Summary:    "An event of the older transport whose data comes in two lines ends the client.",
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.SSE != nil && ContainsText(e, ",\n\"")
-		}),
-	},
-	{
-		ID: "http.event-id-required", Requirement: "http.server.event-ids", Transports: OverHTTP,
-		Scenario: "http/sse-answers",
-		Summary:  "An event without an id ends the client.",
+		})},
+	{ID: "http.event-id-required", Requirement: "http.server.event-ids", Scenario: "http/sse-answers",
+		Transports: OverHTTP, Summary: "An event without an id ends the client.",
+		Collateral: []string{"http.client.sse-answer"},
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.SSE != nil && !e.SSE.HasID
-		}),
-		Collateral: []string{"http.client.sse-answer"},
-	},
-	{
-		ID: "http.messages-before-ignored", Requirement: "http.client.messages-before-response", Transports: OverHTTP,
-		Scenario: Requests,
-		Summary:  "A message on a stream before the answer ends the client.",
-		Apply:    DyingOf(`"a word"`),
+		})},
+	{ID: "http.messages-before-ignored", Requirement: "http.client.messages-before-response", Scenario: Requests,
+		Transports: OverHTTP, Summary: "A message on a stream before the answer ends the client.",
 		Collateral: []string{"architecture.client.routing", "base.response.present", "ping.either-side",
 			"ping.response-prompt"},
-	},
-	{
-		ID: "http.get-405-death", Requirement: "http.client.get-405-tolerated", Transports: OverHTTP,
-		Scenario: "http/plain",
-		Summary:  "405 for the GET ends the client.",
+		Apply: DyingOf(`"a word"`)},
+	{ID: "http.get-405-death", Requirement: "http.client.get-405-tolerated", Scenario: "http/plain",
+		Transports: OverHTTP, Summary: "405 for the GET ends the client.",
+		Collateral: []string{"http.client.delete-405-tolerated"},
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusMethodNotAllowed &&
 				strings.HasPrefix(e.Stream, "get:")
-		}),
-		Collateral: []string{"http.client.delete-405-tolerated"},
-	},
-	{
-		ID: "http.get-without-pause", Requirement: "http.client.get-405-tolerated", Transports: OverHTTP,
-		Scenario: "http/plain",
-		Summary:  "The GET is repeated ten times a second although it is answered with 405.",
+		})},
+	{ID: "http.get-without-pause", Requirement: "http.client.get-405-tolerated", Scenario: "http/plain",
+		Transports: OverHTTP,
+		Summary:    "The GET is repeated ten times a second although it is answered with 405.",
 		Apply: Doing(func(ctx context.Context, s *client.Session) {
 			listener, ok := s.Conn.(interface {
 				Listen(ctx context.Context) (stream string, err error)
@@ -305,42 +221,28 @@ var httpFaults = []Fault{
 				_, _ = listener.Listen(ctx)
 				<-time.After(100 * time.Millisecond)
 			}
-		}),
-	},
-	{
-		ID: "http.stream-ignored", Requirement: "http.client.get-stream-messages", Transports: OverHTTP,
-		Scenario:   "http/listening",
-		Summary:    "A ping on the listening stream is not answered.",
-		Apply:      Dropping(Replies("on-the-stream")),
-		Collateral: []string{"base.response.present"},
-	},
-	{
-		ID: "http.stream-left-unanswered", Requirement: "http.client.get-stream-messages", Transports: OverHTTP,
-		Scenario:   "http/listening",
+		})},
+	{ID: "http.stream-ignored", Requirement: "http.client.get-stream-messages", Scenario: "http/listening",
+		Transports: OverHTTP, Summary: "A ping on the listening stream is not answered.",
+		Collateral: []string{"base.response.present"}, Apply: Dropping(Replies("on-the-stream"))},
+	{ID: "http.stream-left-unanswered", Requirement: "http.client.get-stream-messages", Scenario: "http/listening",
+		Transports: OverHTTP,
 		Summary:    "The listening stream is closed behind each message, and a ping on it is not answered.",
-		Apply:      All(ListeningForOne, Dropping(Replies("on-the-stream", "on-the-stream-resent"))),
 		Collateral: []string{"base.response.present"},
-	},
-	{
-		ID: "http.resumed-stream-ignored", Requirement: "http.client.get-stream-messages", Transports: OverHTTP,
-		Scenario: "http/listening", Form: mockserver.InSequence,
+		Apply:      All(ListeningForOne, Dropping(Replies("on-the-stream", "on-the-stream-resent")))},
+	{ID: "http.resumed-stream-ignored", Requirement: "http.client.get-stream-messages", Form: mockserver.InSequence,
+		Scenario: "http/listening", Transports: OverHTTP,
 		Summary:    "A ping on the listening stream is not answered once that was resumed.",
-		Apply:      Dropping(Replies("on-the-stream-again")),
-		Collateral: []string{"base.response.present"},
-	},
-	{
-		ID: "http.stream-end-death", Requirement: "http.client.get-close-tolerated", Transports: OverHTTP,
-		Scenario: "http/listening",
-		Summary:  "The end of the listening stream ends the client.",
+		Collateral: []string{"base.response.present"}, Apply: Dropping(Replies("on-the-stream-again"))},
+	{ID: "http.stream-end-death", Requirement: "http.client.get-close-tolerated", Scenario: "http/listening",
+		Transports: OverHTTP, Summary: "The end of the listening stream ends the client.",
+		Collateral: []string{"base.response.present", "http.client.get-stream-messages"},
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindStreamEnd && strings.HasPrefix(e.Stream, "get:")
-		}),
-		Collateral: []string{"base.response.present", "http.client.get-stream-messages"},
-	},
-	{
-		ID: "http.delete-405-death", Requirement: "http.client.delete-405-tolerated", Transports: OverHTTP,
-		Scenario: "http/plain",
-		Summary:  "405 for the DELETE is an error of the client.",
+		})},
+	{ID: "http.delete-405-death", Requirement: "http.client.delete-405-tolerated", Scenario: "http/plain",
+		Transports: OverHTTP, Summary: "405 for the DELETE is an error of the client.",
+		Collateral: []string{"http.client.get-405-tolerated"},
 		Apply: Closing(func(ctx context.Context, conn transport.Conn) error {
 			err := conn.Close(ctx)
 			if slices.ContainsFunc(conn.Log().Events(), func(e *wire.Event) bool {
@@ -350,40 +252,31 @@ var httpFaults = []Fault{
 				err = ErrDead
 			}
 			return err
-		}),
-		Collateral: []string{"http.client.get-405-tolerated"},
-	},
-	{
-		ID: "http.other-event-named", Requirement: "http.client.last-event-id", Transports: OverHTTP,
-		Scenario:   CutStream,
-		Summary:    "A stream is resumed after another event than the last.",
-		Apply:      func(c *client.Standalone) { c.Omissions.Event = true },
+		})},
+	{ID: "http.other-event-named", Requirement: "http.client.last-event-id", Scenario: CutStream,
+		Transports: OverHTTP, Summary: "A stream is resumed after another event than the last.",
 		Collateral: []string{"http.disconnect.survived"},
-	},
-	{
-		ID: "http.first-event-named", Requirement: "http.client.last-event-id", Transports: OverHTTP,
-		Scenario: CutStream, Form: mockserver.InSequence,
+		Apply:      func(c *client.Standalone) { c.Omissions.Event = true }},
+	{ID: "http.first-event-named", Requirement: "http.client.last-event-id", Form: mockserver.InSequence,
+		Scenario: CutStream, Transports: OverHTTP,
 		Summary:    "A stream is resumed after the first event that came on it.",
-		Apply:      naming(func(string) string { return "cut-soon" }),
 		Collateral: []string{"http.disconnect.survived"},
-	},
-	{
-		ID: "http.earlier-event-named-again", Requirement: "http.client.last-event-id", Transports: OverHTTP,
-		Scenario: CutStream, Form: mockserver.InSequence,
-		Summary: "A resumed stream that is cut behind a further event is resumed after the event that was named before.",
+		Apply:      naming(func(string) string { return "cut-soon" })},
+	{ID: "http.earlier-event-named-again", Requirement: "http.client.last-event-id", Form: mockserver.InSequence,
+		Scenario: CutStream, Transports: OverHTTP,
+		Summary:    "A resumed stream that is cut behind a further event is resumed after the event that was named before.",
+		Collateral: []string{"http.disconnect.survived"},
 		Apply: func(c *client.Standalone) {
 			first := ""
 			naming(func(last string) string {
 				first = cmp.Or(first, last)
 				return first
 			})(c)
-		},
+		}},
+	{ID: "http.event-of-another-stream-named", Requirement: "http.client.last-event-id", Form: mockserver.AtOnce,
+		Scenario: CutStream, Transports: OverHTTP,
+		Summary:    "A stream is resumed after the last event of any stream.",
 		Collateral: []string{"http.disconnect.survived"},
-	},
-	{
-		ID: "http.event-of-another-stream-named", Requirement: "http.client.last-event-id", Transports: OverHTTP,
-		Scenario: CutStream, Form: mockserver.AtOnce,
-		Summary: "A stream is resumed after the last event of any stream.",
 		Apply: func(c *client.Standalone) {
 			raw := ConnectionOf(c)
 			naming(func(last string) string {
@@ -394,20 +287,13 @@ var httpFaults = []Fault{
 				}
 				return last
 			})(c)
-		},
-		Collateral: []string{"http.disconnect.survived"},
-	},
-	{
-		ID: "http.event-name-encoded", Requirement: "http.client.last-event-id", Transports: OverHTTP,
-		Scenario: CutStream, Form: mockserver.ByValue,
-		Summary:    "The id in Last-Event-ID is percent-encoded.",
-		Apply:      naming(url.QueryEscape),
-		Collateral: []string{"http.disconnect.survived"},
-	},
-	{
-		// github.com/junjiem/dify-plugin-agent-mcp_sse/pull/88
-		ID: "http.charset-unread", Requirement: "http.client.json-answer", Transports: OverHTTP,
-		Scenario: "http/json-answers", Form: mockserver.ByValue,
+		}},
+	{ID: "http.event-name-encoded", Requirement: "http.client.last-event-id", Form: mockserver.ByValue,
+		Scenario: CutStream, Transports: OverHTTP, Summary: "The id in Last-Event-ID is percent-encoded.",
+		Collateral: []string{"http.disconnect.survived"}, Apply: naming(url.QueryEscape)},
+	// github.com/junjiem/dify-plugin-agent-mcp_sse/pull/88
+	{ID: "http.charset-unread", Requirement: "http.client.json-answer", Form: mockserver.ByValue,
+		Scenario: "http/json-answers", Transports: OverHTTP,
 		Summary: "An answer whose Content-Type has a charset is passed over, and the client goes on.",
 		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
 			return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
@@ -418,97 +304,61 @@ var httpFaults = []Fault{
 				}
 				return []outgoing{out}
 			}}
-		}),
-	},
-	{
-		ID: "http.no-event-named", Requirement: "http.client.last-event-id", Transports: OverHTTP, Scenario: CutStream,
-		Summary:    "A stream is resumed without Last-Event-ID.",
-		Apply:      func(c *client.Standalone) { c.Omissions.Unnamed = true },
-		Collateral: []string{"http.disconnect.survived"},
-	},
-	{
-		ID: "http.array", Requirement: "http.client.post-per-message", Transports: OverHTTP,
+		})},
+	{ID: "http.no-event-named", Requirement: "http.client.last-event-id", Scenario: CutStream, Transports: OverHTTP,
+		Summary: "A stream is resumed without Last-Event-ID.", Collateral: []string{"http.disconnect.survived"},
+		Apply: func(c *client.Standalone) { c.Omissions.Unnamed = true }},
+	{ID: "http.array", Requirement: "http.client.post-per-message", Transports: OverHTTP,
 		Summary:    "A POST carries an array of messages.",
-		Apply:      Saying(`[{"jsonrpc":"2.0","id":"p1","method":"ping"},{"jsonrpc":"2.0","id":"p2","method":"ping"}]`),
 		Collateral: []string{"base.batch.not-sent", "http.client.body-single-message"},
-	},
-	{
-		ID: "http.other-path", Requirement: "http.client.post-to-endpoint", Transports: OverHTTP,
+		Apply:      Saying(`[{"jsonrpc":"2.0","id":"p1","method":"ping"},{"jsonrpc":"2.0","id":"p2","method":"ping"}]`)},
+	{ID: "http.other-path", Requirement: "http.client.post-to-endpoint", Transports: OverHTTP,
 		Summary: "A message is sent to another path.",
 		Apply: requesting(transport.Request{
 			Method: http.MethodPost, Path: "/mcp/messages",
 			Body: []byte(`{"jsonrpc":"2.0","id":"elsewhere","method":"ping"}`),
-		}),
-	},
-	{
-		ID: "http.legacy-first", Requirement: "sse.client.post-first", Transports: OverHTTP,
-		Scenario: "http/legacy-only",
-		Summary:  "A GET for the legacy transport comes before any POST.",
-		Apply:    func(c *client.Standalone) { c.Legacy = strings.HasSuffix(c.URL, "/sse") },
-	},
-	{
-		ID: "http.session-required", Requirement: "http.server.session-id", Transports: OverHTTP,
-		Scenario: "http/no-session",
-		Summary:  "A server that assigns no session id ends the client.",
+		})},
+	{ID: "http.legacy-first", Requirement: "sse.client.post-first", Scenario: "http/legacy-only",
+		Transports: OverHTTP, Summary: "A GET for the legacy transport comes before any POST.",
+		Apply: func(c *client.Standalone) { c.Legacy = strings.HasSuffix(c.URL, "/sse") }},
+	{ID: "http.session-required", Requirement: "http.server.session-id", Scenario: "http/no-session",
+		Transports: OverHTTP, Summary: "A server that assigns no session id ends the client.",
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusOK &&
 				strings.HasPrefix(e.Stream, "post:") &&
 				e.HTTP.Header.Get("Mcp-Session-Id") == "" && e.Seq < 6
-		}),
-	},
-	{
-		ID: "http.error-body-death", Requirement: "http.client.error-body-tolerated", Transports: OverHTTP,
-		Scenario:   "http/refused-message",
-		Summary:    "The client answers no ping after a refusal with a body.",
-		Apply:      Dropping(Replies("after-body")),
-		Collateral: []string{"base.response.present"},
-	},
-	{
-		ID: "http.torn-line-ends", Requirement: "http.client.sse-syntax", Transports: OverHTTP,
-		Scenario: "http/sse-torn", Form: mockserver.InSequence,
+		})},
+	{ID: "http.error-body-death", Requirement: "http.client.error-body-tolerated", Scenario: "http/refused-message",
+		Transports: OverHTTP, Summary: "The client answers no ping after a refusal with a body.",
+		Collateral: []string{"base.response.present"}, Apply: Dropping(Replies("after-body"))},
+	{ID: "http.torn-line-ends", Requirement: "http.client.sse-syntax", Form: mockserver.InSequence,
+		Scenario: "http/sse-torn", Transports: OverHTTP,
 		Summary: "A LF that comes in another piece of a stream than the CR before it ends a line of its own.",
-		Apply:   Connections(func(conn net.Conn) net.Conn { return tornLineEnds{conn} }),
-	},
-	{
-		ID: "http.mark-read", Requirement: "http.client.sse-syntax", Transports: OverHTTP, Scenario: "http/sse-marked",
-		Form:    mockserver.ByValue,
+		Apply:   Connections(func(conn net.Conn) net.Conn { return tornLineEnds{conn} })},
+	{ID: "http.mark-read", Requirement: "http.client.sse-syntax", Form: mockserver.ByValue,
+		Scenario: "http/sse-marked", Transports: OverHTTP,
 		Summary: "A byte order mark at the beginning of a stream is read as a part of the first field.",
-		Apply:   Connections(func(conn net.Conn) net.Conn { return markReader{conn} }),
-	},
-	{
-		ID: "http.legacy-mark-read", Requirement: "sse.client.message-events", Transports: []string{transport.NameSSE},
-		Scenario: "http/sse-marked", Form: mockserver.ByValue,
+		Apply:   Connections(func(conn net.Conn) net.Conn { return markReader{conn} })},
+	{ID: "http.legacy-mark-read", Requirement: "sse.client.message-events", Form: mockserver.ByValue,
+		Scenario: "http/sse-marked", Transports: []string{transport.NameSSE},
 		Summary: "A byte order mark at the beginning of the stream of the older transport is read as a part of the first field.",
-		Apply:   Connections(func(conn net.Conn) net.Conn { return markReader{conn} }),
-	},
-	{
-		ID: "http.large-death", Requirement: "http.message.large", Transports: OverHTTP, Scenario: "hostile/large",
+		Apply:   Connections(func(conn net.Conn) net.Conn { return markReader{conn} })},
+	{ID: "http.large-death", Requirement: "http.message.large", Scenario: "hostile/large", Transports: OverHTTP,
 		Summary: "A message of a mebibyte ends the client.",
-		Apply:   Dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && len(e.Raw) > 1<<20 }),
-	},
-	{
-		ID: "http.large-event-death", Requirement: "http.message.large", Transports: OverHTTP,
-		Scenario: "hostile/large", Form: mockserver.ByValue,
+		Apply:   Dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && len(e.Raw) > 1<<20 })},
+	{ID: "http.large-event-death", Requirement: "http.message.large", Form: mockserver.ByValue,
+		Scenario: "hostile/large", Transports: OverHTTP,
 		Summary: "An answer of a mebibyte ends the client if it comes on an event stream.",
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.SSE != nil && len(e.Raw) > 1<<20
-		}),
-	},
-	{
-		ID: "http.large-lost", Requirement: "http.message.large", Transports: OverHTTP, Scenario: "hostile/large",
-		Summary: "A page of a mebibyte is taken for the last one.",
-		Apply:   forgetting(1 << 20),
-	},
-	{
-		ID: "stdio.large-lost", Requirement: "stdio.message.large", Transports: OverStdio, Scenario: "hostile/large",
-		Summary: "A page on a line of a mebibyte is taken for the last one.",
-		Apply:   forgetting(1 << 20),
-	},
-	{
-		ID: "stdio.large-death", Requirement: "stdio.message.large", Transports: OverStdio, Scenario: "hostile/large",
+		})},
+	{ID: "http.large-lost", Requirement: "http.message.large", Scenario: "hostile/large", Transports: OverHTTP,
+		Summary: "A page of a mebibyte is taken for the last one.", Apply: forgetting(1 << 20)},
+	{ID: "stdio.large-lost", Requirement: "stdio.message.large", Scenario: "hostile/large", Transports: OverStdio,
+		Summary: "A page on a line of a mebibyte is taken for the last one.", Apply: forgetting(1 << 20)},
+	{ID: "stdio.large-death", Requirement: "stdio.message.large", Scenario: "hostile/large", Transports: OverStdio,
 		Summary: "A line of a mebibyte ends the client.",
-		Apply:   Dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && len(e.Raw) > 1<<20 }),
-	},
+		Apply:   Dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && len(e.Raw) > 1<<20 })},
 }
 
 // forgetting stops reading a list after a page of more than size bytes.

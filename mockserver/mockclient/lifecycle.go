@@ -14,131 +14,84 @@ import (
 )
 
 var lifecycleFaults = []Fault{
-	{
-		ID: "lifecycle.list-first", Requirement: "lifecycle.init.first", Transports: OverStdio,
+	{ID: "lifecycle.list-first", Requirement: "lifecycle.init.first", Transports: OverStdio,
 		Summary: "The first request is tools/list.",
-		Apply:   Before(Calls("initialize"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
-	},
-	{
-		ID: "lifecycle.list-second", Requirement: "lifecycle.init.first", Transports: OverStdio,
+		Apply:   Before(Calls("initialize"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`)},
+	{ID: "lifecycle.list-second", Requirement: "lifecycle.init.first", Transports: OverStdio,
 		Summary: "A ping and tools/list come before initialize.",
 		Apply: Sending(Calls("initialize"), func(_ *wire.Message, out outgoing) []outgoing {
 			return []outgoing{{Raw: []byte(`{"jsonrpc":"2.0","id":"first","method":"ping"}`)},
 				{Raw: []byte(`{"jsonrpc":"2.0","id":"early","method":"tools/list"}`)}, out}
-		}),
-	},
-	{
-		ID: "lifecycle.roots-change-early", Requirement: "lifecycle.capability.client-emits-roots-list-changed",
+		})},
+	{ID: "lifecycle.roots-change-early", Requirement: "lifecycle.capability.client-emits-roots-list-changed",
 		Scenario: "lifecycle/slow-answer", Transports: OverStdio,
 		Summary: "A change of the roots, which is not declared, is announced before initialize is answered.",
 		Apply: All(Changing(func(o *client.Options) { o.Capabilities["roots"] = object{} }),
 			Behind(Calls("initialize"), `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`),
-			Dropping(Calls("notifications/roots/list_changed"))),
-	},
-	{
-		ID: "lifecycle.never-initializes", Requirement: "lifecycle.init.client-initiates",
+			Dropping(Calls("notifications/roots/list_changed")))},
+	{ID: "lifecycle.never-initializes", Requirement: "lifecycle.init.client-initiates",
 		Summary: "A request comes before initialize.",
-		Apply:   Before(Calls("initialize"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
-	},
-	{
-		ID: "lifecycle.no-version", Requirement: "lifecycle.init.request-version",
+		Apply:   Before(Calls("initialize"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`)},
+	{ID: "lifecycle.no-version", Requirement: "lifecycle.init.request-version",
 		Summary: "initialize names no version.",
-		Apply:   Params("initialize", func(p object) { delete(p, "protocolVersion") }),
-	},
-	{
-		ID: "lifecycle.version-number", Requirement: "schema.initialize-request",
+		Apply:   Params("initialize", func(p object) { delete(p, "protocolVersion") })},
+	{ID: "lifecycle.version-number", Requirement: "schema.initialize-request",
 		Summary: "The version in initialize is a number.",
-		Apply:   Params("initialize", func(p object) { p["protocolVersion"] = 20250618 }),
-	},
-	{
-		ID: "lifecycle.older-asked", Requirement: "lifecycle.version.client-latest",
-		Scenario: "lifecycle/later-version",
-		Summary:  "The client asks for an older version than the latest that it supports.",
-		Apply:    func(c *client.Standalone) { c.Versions = append(slices.Clip(c.Versions), schema.Published...) },
-	},
-	{
-		ID: "lifecycle.no-capabilities", Requirement: "lifecycle.init.request-capabilities",
+		Apply:   Params("initialize", func(p object) { p["protocolVersion"] = 20250618 })},
+	{ID: "lifecycle.older-asked", Requirement: "lifecycle.version.client-latest", Scenario: "lifecycle/later-version",
+		Summary: "The client asks for an older version than the latest that it supports.",
+		Apply:   func(c *client.Standalone) { c.Versions = append(slices.Clip(c.Versions), schema.Published...) }},
+	{ID: "lifecycle.no-capabilities", Requirement: "lifecycle.init.request-capabilities",
 		Summary: "initialize has no capabilities.",
-		Apply:   Params("initialize", func(p object) { delete(p, "capabilities") }),
-	},
-	{
-		ID: "lifecycle.no-client-info", Requirement: "lifecycle.init.request-client-info",
+		Apply:   Params("initialize", func(p object) { delete(p, "capabilities") })},
+	{ID: "lifecycle.no-client-info", Requirement: "lifecycle.init.request-client-info",
 		Summary: "initialize has no clientInfo.",
-		Apply:   Params("initialize", func(p object) { delete(p, "clientInfo") }),
-	},
-	{
-		ID: "lifecycle.no-initialized", Requirement: "lifecycle.init.initialized-sent",
+		Apply:   Params("initialize", func(p object) { delete(p, "clientInfo") })},
+	{ID: "lifecycle.no-initialized", Requirement: "lifecycle.init.initialized-sent",
 		Summary: "notifications/initialized is never sent.",
-		Apply:   Dropping(Calls("notifications/initialized")),
-	},
-	{
-		ID: "lifecycle.initialized-early", Requirement: "lifecycle.init.initialized-after-result",
-		Transports: OverStdio,
-		Summary:    "notifications/initialized comes before initialize.",
-		Apply:      Before(Calls("initialize"), `{"jsonrpc":"2.0","method":"notifications/initialized"}`),
-	},
-	{
-		ID: "lifecycle.does-not-wait", Requirement: "lifecycle.init.client-waits", Transports: OverStdio,
+		Apply:   Dropping(Calls("notifications/initialized"))},
+	{ID: "lifecycle.initialized-early", Requirement: "lifecycle.init.initialized-after-result", Transports: OverStdio,
+		Summary: "notifications/initialized comes before initialize.",
+		Apply:   Before(Calls("initialize"), `{"jsonrpc":"2.0","method":"notifications/initialized"}`)},
+	{ID: "lifecycle.does-not-wait", Requirement: "lifecycle.init.client-waits", Transports: OverStdio,
 		Summary: "A request follows initialize before that is answered.",
-		Apply:   Behind(Calls("initialize"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
-	},
-	{
-		ID: "lifecycle.refusal-ignored", Requirement: "lifecycle.init.initialized-after-result",
+		Apply:   Behind(Calls("initialize"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`)},
+	{ID: "lifecycle.refusal-ignored", Requirement: "lifecycle.init.initialized-after-result",
 		Scenario: "lifecycle/refused",
 		Summary:  "The client goes on although initialize was answered with an error.",
-		Apply:    func(c *client.Standalone) { c.Omissions.Refusal = true },
-	},
-	{
-		ID: "lifecycle.operation-before-initialized", Requirement: "lifecycle.init.initialized-before-operation",
+		Apply:    func(c *client.Standalone) { c.Omissions.Refusal = true }},
+	{ID: "lifecycle.operation-before-initialized", Requirement: "lifecycle.init.initialized-before-operation",
 		Transports: OverStdio,
 		Summary:    "Over stdio, notifications/initialized is sent once a first request was answered.",
 		Apply: AfterAnswer(Calls("notifications/initialized"),
-			`{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
-	},
-	{
-		ID: "lifecycle.initialized-after-operation", Requirement: "lifecycle.init.initialized-before-operation",
-		Transports: OverHTTP,
-		Summary:    "notifications/initialized is sent once a first request was answered.",
+			`{"jsonrpc":"2.0","id":"early","method":"tools/list"}`)},
+	{ID: "lifecycle.initialized-after-operation", Requirement: "lifecycle.init.initialized-before-operation",
+		Transports: OverHTTP, Summary: "notifications/initialized is sent once a first request was answered.",
 		Apply: AfterAnswer(Calls("notifications/initialized"),
-			`{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
-	},
-	{
-		ID: "lifecycle.initialized-after-operation-older", Requirement: "lifecycle.init.initialized-before-operation",
+			`{"jsonrpc":"2.0","id":"early","method":"tools/list"}`)},
+	{ID: "lifecycle.initialized-after-operation-older", Requirement: "lifecycle.init.initialized-before-operation",
 		Transports: overSSE,
 		Summary:    "Over HTTP+SSE, notifications/initialized is sent once a first request was answered.",
 		Apply: AfterAnswer(Calls("notifications/initialized"),
-			`{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
-	},
-	{
-		ID: "lifecycle.made-up-version", Requirement: "lifecycle.version.client-supported",
+			`{"jsonrpc":"2.0","id":"early","method":"tools/list"}`)},
+	{ID: "lifecycle.made-up-version", Requirement: "lifecycle.version.client-supported",
 		Scenario: "lifecycle/additions",
 		Summary:  "initialize names a version that the client does not support itself.",
-		Apply:    Params("initialize", func(p object) { p["protocolVersion"] = "1.0" }),
-	},
-	{
-		ID: "lifecycle.invented-version", Requirement: "lifecycle.version.client-supported",
+		Apply:    Params("initialize", func(p object) { p["protocolVersion"] = "1.0" })},
+	{ID: "lifecycle.invented-version", Requirement: "lifecycle.version.client-supported",
 		Summary: "initialize names a version that was never published.",
-		Apply:   Params("initialize", func(p object) { p["protocolVersion"] = "2025-01-07" }),
-	},
-	{
-		ID: "lifecycle.version-misspelled", Requirement: "lifecycle.version.revision-name",
+		Apply:   Params("initialize", func(p object) { p["protocolVersion"] = "2025-01-07" })},
+	{ID: "lifecycle.version-misspelled", Requirement: "lifecycle.version.revision-name",
 		Summary:    "initialize names the version 2025-6-18.",
-		Apply:      Params("initialize", func(p object) { p["protocolVersion"] = "2025-6-18" }),
 		Collateral: []string{"lifecycle.version.client-supported"},
-	},
-	{
-		ID: "lifecycle.leaves-good-version", Requirement: "lifecycle.version.client-supported",
+		Apply:      Params("initialize", func(p object) { p["protocolVersion"] = "2025-6-18" })},
+	{ID: "lifecycle.leaves-good-version", Requirement: "lifecycle.version.client-supported",
 		Summary:    "The client leaves although the server has accepted its version.",
-		Apply:      DyingOf(`"serverInfo"`),
-		Collateral: []string{"lifecycle.init.instructions-optional"},
-	},
-	{
-		ID: "lifecycle.any-version", Requirement: "lifecycle.version.disconnect", Scenario: "lifecycle/no-version",
+		Collateral: []string{"lifecycle.init.instructions-optional"}, Apply: DyingOf(`"serverInfo"`)},
+	{ID: "lifecycle.any-version", Requirement: "lifecycle.version.disconnect", Scenario: "lifecycle/no-version",
 		Summary: "The client goes on with a version that does not exist.",
-		Apply:   func(c *client.Standalone) { c.Omissions.Version = true },
-	},
-	{
-		ID: "lifecycle.any-version-initialized", Requirement: "lifecycle.version.disconnect",
+		Apply:   func(c *client.Standalone) { c.Omissions.Version = true }},
+	{ID: "lifecycle.any-version-initialized", Requirement: "lifecycle.version.disconnect",
 		Scenario: "lifecycle/no-version",
 		Summary:  "The client accepts a version that does not exist, sends notifications/initialized and leaves.",
 		Apply: All(func(c *client.Standalone) { c.Omissions.Version = true },
@@ -149,114 +102,72 @@ var lifecycleFaults = []Fault{
 							e.Msg.Method == "notifications/initialized"
 					}) && heard(conn, `"1.0.0"`)
 				}}
-			})),
-	},
-	{
-		ID: "lifecycle.initialized-at-once", Requirement: "lifecycle.init.initialized-after-result",
+			}))},
+	{ID: "lifecycle.initialized-at-once", Requirement: "lifecycle.init.initialized-after-result",
 		Scenario: "lifecycle/slow-answer", Transports: OverStdio,
 		Summary: "notifications/initialized follows initialize before that is answered.",
-		Apply:   announcingAtOnce,
-	},
-	{
-		ID: "lifecycle.initialized-at-once-http", Requirement: "lifecycle.init.initialized-after-result",
+		Apply:   announcingAtOnce},
+	{ID: "lifecycle.initialized-at-once-http", Requirement: "lifecycle.init.initialized-after-result",
 		Scenario: "lifecycle/slow-answer", Transports: OverHTTP,
 		Summary: "Over HTTP, notifications/initialized follows initialize before that is answered.",
-		Apply:   announcingAtOnce,
-	},
-	{
-		ID: "lifecycle.version-hangs", Requirement: "lifecycle.version.disconnect", Scenario: "lifecycle/newer-version",
+		Apply:   announcingAtOnce},
+	{ID: "lifecycle.version-hangs", Requirement: "lifecycle.version.disconnect", Scenario: "lifecycle/newer-version",
 		Summary: "The client neither goes on nor leaves when it does not know the version.",
 		Apply: Closing(func(ctx context.Context, conn transport.Conn) error {
 			if heard(conn, "2031-01-01") {
 				<-ctx.Done()
 			}
 			return conn.Close(ctx)
-		}),
-	},
-	{
-		ID: "lifecycle.mismatch-hangs", Requirement: "lifecycle.error.version-mismatch",
-		Scenario: "lifecycle/older-version",
-		Summary:  "The client hangs when the server has an older version.",
+		})},
+	{ID: "lifecycle.mismatch-hangs", Requirement: "lifecycle.error.version-mismatch",
+		Scenario: "lifecycle/older-version", Summary: "The client hangs when the server has an older version.",
 		Apply: Closing(func(ctx context.Context, conn transport.Conn) error {
 			if heard(conn, `"2024-11-05"`) {
 				<-ctx.Done()
 			}
 			return conn.Close(ctx)
-		}),
-	},
-	{
-		ID: "lifecycle.instructions-required", Requirement: "lifecycle.init.instructions-optional",
-		Scenario: "lifecycle/additions",
-		Summary:  "Instructions in the result of initialize end the client.",
-		Apply:    DyingOf(`"instructions":"Gr`),
+		})},
+	{ID: "lifecycle.instructions-required", Requirement: "lifecycle.init.instructions-optional",
+		Scenario: "lifecycle/additions", Summary: "Instructions in the result of initialize end the client.",
 		Collateral: []string{"base.message.utf8-accepted", "lifecycle.capability.server-additional",
 			"lifecycle.capability.server-experimental"},
-	},
-	{
-		ID: "lifecycle.early-ping-death", Requirement: "lifecycle.init.server-early-ping",
-		Scenario:   "lifecycle/early-ping",
-		Summary:    "A ping before the answer to initialize ends the client.",
-		Apply:      DyingOf(`"early-ping"`),
-		Collateral: []string{"lifecycle.init.server-early-logging"},
-	},
-	{
-		ID: "ping.early-refused", Requirement: "ping.response-prompt", Scenario: "lifecycle/early-ping",
+		Apply: DyingOf(`"instructions":"Gr`)},
+	{ID: "lifecycle.early-ping-death", Requirement: "lifecycle.init.server-early-ping",
+		Scenario: "lifecycle/early-ping", Summary: "A ping before the answer to initialize ends the client.",
+		Collateral: []string{"lifecycle.init.server-early-logging"}, Apply: DyingOf(`"early-ping"`)},
+	{ID: "ping.early-refused", Requirement: "ping.response-prompt", Scenario: "lifecycle/early-ping",
 		Summary: "A ping before the answer to initialize is answered with an error.",
-		Apply:   Refusing(Replies("early-ping")),
-	},
-	{
-		ID: "ping.early-unanswered", Requirement: "ping.response-prompt", Scenario: "lifecycle/early-ping",
-		Form:       mockserver.InSequence,
-		Summary:    "A ping before the answer to initialize is never answered.",
-		Apply:      Dropping(Replies("early-ping")),
-		Collateral: []string{"base.response.present"},
-	},
-	{
-		ID: "lifecycle.earlier-version", Requirement: "lifecycle.version.disconnect", Scenario: "lifecycle/no-version",
-		Form:    mockserver.ByValue,
-		Summary: "The client goes on with any version that sorts before its own.",
-		Apply:   func(c *client.Standalone) { c.Omissions.Version = true },
-	},
-	{
-		ID: "lifecycle.early-log-death", Requirement: "lifecycle.init.server-early-logging",
+		Apply:   Refusing(Replies("early-ping"))},
+	{ID: "ping.early-unanswered", Requirement: "ping.response-prompt", Form: mockserver.InSequence,
+		Scenario: "lifecycle/early-ping", Summary: "A ping before the answer to initialize is never answered.",
+		Collateral: []string{"base.response.present"}, Apply: Dropping(Replies("early-ping"))},
+	{ID: "lifecycle.earlier-version", Requirement: "lifecycle.version.disconnect", Form: mockserver.ByValue,
+		Scenario: "lifecycle/no-version",
+		Summary:  "The client goes on with any version that sorts before its own.",
+		Apply:    func(c *client.Standalone) { c.Omissions.Version = true }},
+	{ID: "lifecycle.early-log-death", Requirement: "lifecycle.init.server-early-logging",
 		Scenario:   "lifecycle/early-ping",
 		Summary:    "A log message before the answer to initialize ends the client.",
-		Apply:      DyingOf("not initialized yet"),
-		Collateral: []string{"lifecycle.init.server-early-ping"},
-	},
-	{
-		ID: "lifecycle.experimental-death", Requirement: "lifecycle.capability.server-experimental",
-		Scenario: "lifecycle/additions",
-		Summary:  "An experimental capability of the server ends the client.",
-		Apply:    DyingOf("com.example/unknown"),
+		Collateral: []string{"lifecycle.init.server-early-ping"}, Apply: DyingOf("not initialized yet")},
+	{ID: "lifecycle.experimental-death", Requirement: "lifecycle.capability.server-experimental",
+		Scenario: "lifecycle/additions", Summary: "An experimental capability of the server ends the client.",
 		Collateral: []string{"base.message.utf8-accepted", "lifecycle.capability.server-additional",
 			"lifecycle.init.instructions-optional"},
-	},
-	{
-		ID: "lifecycle.additional-death", Requirement: "lifecycle.capability.server-additional",
-		Scenario: "lifecycle/additions",
-		Summary:  "A capability that is not known ends the client.",
-		Apply:    DyingOf("com.example.capability"),
+		Apply: DyingOf("com.example/unknown")},
+	{ID: "lifecycle.additional-death", Requirement: "lifecycle.capability.server-additional",
+		Scenario: "lifecycle/additions", Summary: "A capability that is not known ends the client.",
 		Collateral: []string{"base.message.utf8-accepted", "lifecycle.capability.server-experimental",
 			"lifecycle.init.instructions-optional"},
-	},
-	{
-		ID: "lifecycle.utf8-death", Requirement: "base.message.utf8-accepted", Scenario: "lifecycle/additions",
+		Apply: DyingOf("com.example.capability")},
+	{ID: "lifecycle.utf8-death", Requirement: "base.message.utf8-accepted", Scenario: "lifecycle/additions",
 		Summary: "Letters beyond ASCII end the client.",
-		Apply:   DyingOf("你好"),
 		Collateral: []string{"base.response.present", "meta.attach.request", "lifecycle.capability.server-additional",
 			"lifecycle.capability.server-experimental", "lifecycle.init.instructions-optional"},
-	},
-	{
-		ID: "lifecycle.shutdown-request", Requirement: "lifecycle.shutdown.by-transport",
-		Summary: "The client sends a request to shut the session down.",
-		Apply:   Calling("shutdown", nil),
-	},
-	{
-		ID: "lifecycle.later-feature", Requirement: "lifecycle.operation.version",
-		Summary: "The client sends a request that only a later version has.",
-		Apply:   Calling("tasks/list", nil),
-	},
+		Apply: DyingOf("你好")},
+	{ID: "lifecycle.shutdown-request", Requirement: "lifecycle.shutdown.by-transport",
+		Summary: "The client sends a request to shut the session down.", Apply: Calling("shutdown", nil)},
+	{ID: "lifecycle.later-feature", Requirement: "lifecycle.operation.version",
+		Summary: "The client sends a request that only a later version has.", Apply: Calling("tasks/list", nil)},
 	undeclared("tools", "tools/list", nil),
 	undeclared("prompts", "prompts/list", nil),
 	undeclared("resources", "resources/list", nil),
@@ -264,55 +175,39 @@ var lifecycleFaults = []Fault{
 	undeclared("completions", "completion/complete", object{
 		"ref": object{"type": "ref/prompt", "name": "greeting"}, "argument": object{"name": "name", "value": ""},
 	}),
-	{
-		ID: "lifecycle.uses-subscriptions", Requirement: "lifecycle.capability.client-uses-resource-subscriptions",
+	{ID: "lifecycle.uses-subscriptions", Requirement: "lifecycle.capability.client-uses-resource-subscriptions",
 		Scenario: "capabilities/only-resources",
 		Summary:  "resources/subscribe is sent although the server does not declare it.",
-		Apply:    Calling("resources/subscribe", object{"uri": "test://static-text"}),
-	},
-	{
-		ID:          "lifecycle.uses-denied-subscriptions",
-		Requirement: "lifecycle.capability.client-uses-resource-subscriptions", Scenario: "capabilities/only-resources",
-		Form:    mockserver.ByValue,
-		Summary: "resources/subscribe is sent where the member subscribe is there, although it is false.",
+		Apply:    Calling("resources/subscribe", object{"uri": "test://static-text"})},
+	{ID: "lifecycle.uses-denied-subscriptions",
+		Requirement: "lifecycle.capability.client-uses-resource-subscriptions", Form: mockserver.ByValue,
+		Scenario: "capabilities/only-resources",
+		Summary:  "resources/subscribe is sent where the member subscribe is there, although it is false.",
 		Apply: Doing(func(ctx context.Context, s *client.Session) {
 			if wire.At(s.Init.Result(), "capabilities", "resources", "subscribe") != nil {
 				_, _ = s.Call(ctx, "resources/subscribe", object{"uri": "test://static-text"})
 			}
-		}),
-	},
-	{
-		ID: "lifecycle.roots-changes-undeclared", Requirement: "lifecycle.capability.client-emits-roots-list-changed",
+		})},
+	{ID: "lifecycle.roots-changes-undeclared", Requirement: "lifecycle.capability.client-emits-roots-list-changed",
 		Summary: "Changed roots are announced although roots.listChanged is not declared.",
-		Apply:   Changing(func(o *client.Options) { o.Capabilities["roots"] = object{} }),
-	},
-	{
-		ID:          "lifecycle.roots-changes-undeclared-again",
-		Requirement: "lifecycle.capability.client-emits-roots-list-changed", Transports: OverHTTP,
-		Scenario: LostSession,
-		Form:     mockserver.BySession,
-		Summary:  "Changed roots are announced in a second session, in which nothing is declared.",
-		Apply:    DeclaringOnce,
-	},
-	{
-		ID: "lifecycle.nothing-without-capabilities", Requirement: "base.support.other-components",
-		Scenario:   "capabilities/none",
-		Summary:    "The client ends when the server has no capability.",
-		Apply:      DyingOf(`"capabilities":{}`),
-		Collateral: []string{"lifecycle.error.missing-capability"},
-	},
-	{
-		ID: "lifecycle.missing-capability-hangs", Requirement: "lifecycle.error.missing-capability",
-		Scenario: "capabilities/none",
-		Summary:  "The client hangs when the server has no capability.",
+		Apply:   Changing(func(o *client.Options) { o.Capabilities["roots"] = object{} })},
+	{ID: "lifecycle.roots-changes-undeclared-again",
+		Requirement: "lifecycle.capability.client-emits-roots-list-changed", Form: mockserver.BySession,
+		Scenario: LostSession, Transports: OverHTTP,
+		Summary: "Changed roots are announced in a second session, in which nothing is declared.",
+		Apply:   DeclaringOnce},
+	{ID: "lifecycle.nothing-without-capabilities", Requirement: "base.support.other-components",
+		Scenario: "capabilities/none", Summary: "The client ends when the server has no capability.",
+		Collateral: []string{"lifecycle.error.missing-capability"}, Apply: DyingOf(`"capabilities":{}`)},
+	{ID: "lifecycle.missing-capability-hangs", Requirement: "lifecycle.error.missing-capability",
+		Scenario: "capabilities/none", Summary: "The client hangs when the server has no capability.",
+		Collateral: []string{"base.support.other-components"},
 		Apply: Closing(func(ctx context.Context, conn transport.Conn) error {
 			if heard(conn, `"capabilities":{}`) {
 				<-ctx.Done()
 			}
 			return conn.Close(ctx)
-		}),
-		Collateral: []string{"base.support.other-components"},
-	},
+		})},
 }
 
 // late reports whether an event is the answer to a request that was cancelled before.
@@ -346,60 +241,38 @@ func heard(conn transport.Conn, text string) bool {
 }
 
 var utilityFaults = []Fault{
-	{
-		ID: "ping.refused", Requirement: "ping.response-prompt", Scenario: Requests,
-		Summary:    "A ping is refused with an error.",
-		Apply:      Refusing(Results),
-		Collateral: []string{"ping.either-side"},
-	},
-	{
-		ID: "ping.refused-later", Requirement: "ping.response-prompt", Scenario: Requests,
+	{ID: "ping.refused", Requirement: "ping.response-prompt", Scenario: Requests,
+		Summary: "A ping is refused with an error.", Collateral: []string{"ping.either-side"},
+		Apply: Refusing(Results)},
+	{ID: "ping.refused-later", Requirement: "ping.response-prompt", Scenario: Requests,
 		Summary: "Pings are refused once requests of unknown methods have come.",
-		Apply:   Refusing(Replies("last-ping")),
-	},
-	{
-		ID: "ping.behind-own", Requirement: "ping.response-prompt", Scenario: Requests,
+		Apply:   Refusing(Replies("last-ping"))},
+	{ID: "ping.behind-own", Requirement: "ping.response-prompt", Scenario: Requests,
 		Summary: "A ping is answered only when the client's own request has been.",
-		Apply:   HeldBack(Replies("a word", "last-ping")),
-	},
-	{
-		ID: "cancellation.death", Requirement: "cancellation.either-side", Scenario: RootsSeen,
+		Apply:   HeldBack(Replies("a word", "last-ping"))},
+	{ID: "cancellation.death", Requirement: "cancellation.either-side", Scenario: RootsSeen,
 		Summary:    "A cancellation by the server ends the client.",
-		Apply:      DyingOf("notifications/cancelled"),
 		Collateral: append([]string{"base.response.present", "cancellation.race"}, fenced["after-cancelled"]...),
-	},
-	{
-		ID: "cancellation.pings-refused", Requirement: "cancellation.race", Scenario: RootsSeen,
+		Apply:      DyingOf("notifications/cancelled")},
+	{ID: "cancellation.pings-refused", Requirement: "cancellation.race", Scenario: RootsSeen,
 		Summary: "Pings are refused once requests were cancelled.",
-		Apply:   Refusing(Replies("after-cancelling")),
-	},
-	{
-		ID: "ping.one-way", Requirement: "ping.either-side", Scenario: Requests,
+		Apply:   Refusing(Replies("after-cancelling"))},
+	{ID: "ping.one-way", Requirement: "ping.either-side", Scenario: Requests,
 		Summary:    "A ping of the server is refused: only clients may send them.",
-		Apply:      Refusing(Results),
-		Collateral: []string{"ping.response-prompt"},
-	},
-	{
-		ID: "ping.result-filled", Requirement: "ping.response-empty", Scenario: Requests,
+		Collateral: []string{"ping.response-prompt"}, Apply: Refusing(Results)},
+	{ID: "ping.result-filled", Requirement: "ping.response-empty", Scenario: Requests,
 		Summary: "The result of a ping holds something.",
-		Apply:   Editing(Replies("last-ping"), func(m object) { m["result"] = object{"ok": true} }),
-	},
-	{
-		ID: "ping.params", Requirement: "ping.no-params",
-		Summary: "A ping has parameters.",
-		Apply:   Calling("ping", object{"time": 1}),
-	},
-	{
-		ID: "ping.flood", Requirement: "ping.not-excessive", Transports: OverStdio,
+		Apply:   Editing(Replies("last-ping"), func(m object) { m["result"] = object{"ok": true} })},
+	{ID: "ping.params", Requirement: "ping.no-params", Summary: "A ping has parameters.",
+		Apply: Calling("ping", object{"time": 1})},
+	{ID: "ping.flood", Requirement: "ping.not-excessive", Transports: OverStdio,
 		Summary: "The client pings more than a thousand times in a row.",
 		Apply: Doing(func(ctx context.Context, s *client.Session) {
 			for range Flood {
 				_, _ = s.Call(ctx, "ping", nil)
 			}
-		}),
-	},
-	{
-		ID: "completion.flood", Requirement: "completion.client.debounce", Transports: OverStdio,
+		})},
+	{ID: "completion.flood", Requirement: "completion.client.debounce", Transports: OverStdio,
 		Summary: "The client requests the same completion more than a thousand times in a row.",
 		Apply: Doing(func(ctx context.Context, s *client.Session) {
 			for range Flood {
@@ -408,34 +281,21 @@ var utilityFaults = []Fault{
 					"argument": object{"name": "name", "value": ""},
 				})
 			}
-		}),
-	},
-	{
-		ID: "ping.one-at-a-time", Requirement: "architecture.client.routing", Scenario: Requests,
+		})},
+	{ID: "ping.one-at-a-time", Requirement: "architecture.client.routing", Scenario: Requests,
 		Summary: "Requests of the server stay unanswered.",
-		Apply:   Dropping(Answers),
 		Collateral: []string{"base.response.present", "http.client.messages-before-response", "ping.either-side",
 			"ping.response-prompt"},
-	},
-	{
-		ID: "progress.token-refused", Requirement: "progress.request", Scenario: Requests,
-		Summary:    "A ping with a progress token is refused.",
-		Apply:      Refusing(Replies("with-token", "with-number")),
-		Collateral: []string{"progress.token.any-means"},
-	},
-	{
-		ID: "progress.number-refused", Requirement: "progress.token.any-means", Scenario: Requests,
-		Summary:    "A ping whose progress token is a number is refused.",
-		Apply:      Refusing(Replies("with-number")),
-		Collateral: []string{"progress.request"},
-	},
-	{
-		ID: "progress.token-object", Requirement: "progress.token.type",
-		Summary: "A progress token is an object.",
-		Apply:   Calling("ping", object{"_meta": object{"progressToken": object{}}}),
-	},
-	{
-		ID: "progress.token-reused", Requirement: "progress.token.unique", Transports: OverStdio,
+		Apply: Dropping(Answers)},
+	{ID: "progress.token-refused", Requirement: "progress.request", Scenario: Requests,
+		Summary: "A ping with a progress token is refused.", Collateral: []string{"progress.token.any-means"},
+		Apply: Refusing(Replies("with-token", "with-number"))},
+	{ID: "progress.number-refused", Requirement: "progress.token.any-means", Scenario: Requests,
+		Summary: "A ping whose progress token is a number is refused.", Collateral: []string{"progress.request"},
+		Apply: Refusing(Replies("with-number"))},
+	{ID: "progress.token-object", Requirement: "progress.token.type", Summary: "A progress token is an object.",
+		Apply: Calling("ping", object{"_meta": object{"progressToken": object{}}})},
+	{ID: "progress.token-reused", Requirement: "progress.token.unique", Transports: OverStdio,
 		Summary: "Two requests that are under way have the same progress token.",
 		Apply: Doing(func(ctx context.Context, s *client.Session) {
 			call := object{"name": "slow", "arguments": object{"seconds": 0.3}, "_meta": object{"progressToken": "one"}}
@@ -445,15 +305,11 @@ var utilityFaults = []Fault{
 			}
 			_, _ = s.Call(ctx, "tools/call", call)
 			_, _ = first.Await(ctx)
-		}),
-	},
-	{
-		ID: "cancellation.of-nothing", Requirement: "cancellation.same-direction",
+		})},
+	{ID: "cancellation.of-nothing", Requirement: "cancellation.same-direction",
 		Summary: "The client cancels a request that it never sent.",
-		Apply:   Notifying("notifications/cancelled", object{"requestId": "never-sent"}),
-	},
-	{
-		ID: "cancellation.of-the-past", Requirement: "cancellation.in-progress", Transports: OverStdio,
+		Apply:   Notifying("notifications/cancelled", object{"requestId": "never-sent"})},
+	{ID: "cancellation.of-the-past", Requirement: "cancellation.in-progress", Transports: OverStdio,
 		Summary: "The client cancels the request for a page when it has asked for the next one.",
 		Apply: func(c *client.Standalone) {
 			var page atomic.Pointer[wire.ID]
@@ -466,65 +322,47 @@ var utilityFaults = []Fault{
 					`}}`
 				return []outgoing{out, {Raw: []byte(text)}}
 			})(c)
-		},
-	},
-	{
-		ID: "cancellation.reason-outside-ascii", Requirement: "base.message.utf8-accepted", Scenario: Notifications,
-		Form:       mockserver.ByValue,
+		}},
+	{ID: "cancellation.reason-outside-ascii", Requirement: "base.message.utf8-accepted", Form: mockserver.ByValue,
+		Scenario:   Notifications,
 		Summary:    "A cancellation whose reason has characters outside ASCII ends the client.",
-		Apply:      DyingOf(`"notifications/cancelled"`, "不要 🙂"),
-		Collateral: []string{"base.response.present"},
-	},
-	{
-		ID: "cancellation.of-initialize", Requirement: "cancellation.not-initialize",
-		Summary: "initialize is cancelled.",
-		Apply: Behind(Calls("initialize"),
-			`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`),
+		Collateral: []string{"base.response.present"}, Apply: DyingOf(`"notifications/cancelled"`, "不要 🙂")},
+	{ID: "cancellation.of-initialize", Requirement: "cancellation.not-initialize",
+		Summary:    "initialize is cancelled.",
 		Collateral: []string{"http.client.session-header", "http.client.version-header"},
-	},
-	{
-		ID: "cancellation.of-slow-initialize", Requirement: "cancellation.not-initialize",
-		Scenario: "lifecycle/unanswered",
-		Summary:  "An initialize that is not answered in time is cancelled.",
+		Apply: Behind(Calls("initialize"),
+			`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)},
+	{ID: "cancellation.of-slow-initialize", Requirement: "cancellation.not-initialize",
+		Scenario: "lifecycle/unanswered", Summary: "An initialize that is not answered in time is cancelled.",
 		Apply: All(Impatient, Closing(func(ctx context.Context, conn transport.Conn) error {
 			if !heard(conn, "serverInfo") {
 				_, _ = conn.Send(ctx,
 					outgoing{Raw: []byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"timed out"}}`)})
 			}
 			return conn.Close(ctx)
-		})),
-	},
-	{
-		ID: "cancellation.race-death", Requirement: "cancellation.race", Scenario: "features/roots",
+		}))},
+	{ID: "cancellation.race-death", Requirement: "cancellation.race", Scenario: "features/roots",
 		Summary:    "The client answers no ping after a cancellation that crosses the answer.",
-		Apply:      Dropping(Replies("after-cancelling")),
 		Collateral: []string{"base.response.present", "cancellation.either-side"},
-	},
-	{
-		ID: "cancellation.late-death", Requirement: "cancellation.late-response", Scenario: "time/silent-tool",
+		Apply:      Dropping(Replies("after-cancelling"))},
+	{ID: "cancellation.late-death", Requirement: "cancellation.late-response", Scenario: "time/silent-tool",
 		Summary: "An answer to a request that was cancelled ends the client.",
 		Apply: All(Impatient, Wrapping(func(conn transport.Conn) transport.Conn {
 			return &DyingConn{Conn: conn, At: func(e *wire.Event) bool { return late(conn.Log(), e) }}
-		})),
-	},
-	{
-		ID: "cancellation.late-crash", Requirement: "cancellation.late-response", Scenario: "time/silence",
-		Crashes: true,
-		Summary: "An answer to a list request that was cancelled crashes the client.",
+		}))},
+	{ID: "cancellation.late-crash", Requirement: "cancellation.late-response", Scenario: "time/silence",
+		Crashes: true, Summary: "An answer to a list request that was cancelled crashes the client.",
 		Apply: All(Impatient, Wrapping(func(conn transport.Conn) transport.Conn {
 			return &DyingConn{Conn: conn, At: func(e *wire.Event) bool { return late(conn.Log(), e) }}
-		})),
-	},
-	{
-		ID: "cancellation.late-hang", Requirement: "cancellation.late-response", Scenario: "time/silent-tool",
-		Form:    mockserver.InSequence,
-		Summary: "The client hangs when a request that it has cancelled is answered.",
+		}))},
+	{ID: "cancellation.late-hang", Requirement: "cancellation.late-response", Form: mockserver.InSequence,
+		Scenario: "time/silent-tool",
+		Summary:  "The client hangs when a request that it has cancelled is answered.",
 		Apply: All(Impatient, SendingOn(func(ctx context.Context, conn transport.Conn) {
 			if slices.ContainsFunc(conn.Log().Events(), func(e *wire.Event) bool { return late(conn.Log(), e) }) {
 				<-ctx.Done()
 			}
-		})),
-	},
+		}))},
 	ignoring("cancellation.unknown-silence", "cancellation.ignore-unknown",
 		"The client answers no ping after cancellations of unknown requests.", "after-cancelled"),
 	ignoring("cancellation.completed-silence", "cancellation.ignore-completed",

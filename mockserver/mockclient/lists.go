@@ -17,63 +17,45 @@ import (
 const pages = "lists/pages"
 
 var listFaults = []Fault{
-	{
-		ID: "pagination.cursor-cleaned", Requirement: "pagination.client.cursor-unmodified", Scenario: pages,
-		Summary: "Unusual characters of a cursor are replaced.",
-		Apply:   Replacing(Anything, "→ 次", "-> ?"),
-	},
-	{
-		ID: "pagination.cursor-trimmed", Requirement: "pagination.client.cursor-unmodified", Scenario: pages,
+	{ID: "pagination.cursor-cleaned", Requirement: "pagination.client.cursor-unmodified", Scenario: pages,
+		Summary: "Unusual characters of a cursor are replaced.", Apply: Replacing(Anything, "→ 次", "-> ?")},
+	{ID: "pagination.cursor-trimmed", Requirement: "pagination.client.cursor-unmodified", Scenario: pages,
 		Summary: "Blanks around a cursor are cut off.",
-		Apply:   cursors(func(cursor string) any { return strings.TrimSpace(cursor) }),
-	},
-	{
-		ID: "pagination.first-page-only", Requirement: "pagination.client.both-flows", Scenario: "lists/whole",
+		Apply:   cursors(func(cursor string) any { return strings.TrimSpace(cursor) })},
+	{ID: "pagination.first-page-only", Requirement: "pagination.client.both-flows", Scenario: "lists/whole",
 		Summary: "The first page of a list is taken for the whole.",
-		Apply:   func(c *client.Standalone) { c.Omissions.PageFrom = 1 },
-	},
-	{
-		ID: "pagination.first-page-again", Requirement: "pagination.client.both-flows", Scenario: "lists/changed",
-		Form:    mockserver.InSequence,
-		Summary: "When a list is read again in the same session, its first page is taken for the whole.",
-		Apply:   func(c *client.Standalone) { c.Omissions.PageFrom = 2 },
-	},
-	{
-		ID: "pagination.first-page-after-second-change", Requirement: "pagination.client.both-flows",
-		Scenario: "lists/changed", Form: mockserver.InSequence,
+		Apply:   func(c *client.Standalone) { c.Omissions.PageFrom = 1 }},
+	{ID: "pagination.first-page-again", Requirement: "pagination.client.both-flows", Form: mockserver.InSequence,
+		Scenario: "lists/changed",
+		Summary:  "When a list is read again in the same session, its first page is taken for the whole.",
+		Apply:    func(c *client.Standalone) { c.Omissions.PageFrom = 2 }},
+	{ID: "pagination.first-page-after-second-change", Requirement: "pagination.client.both-flows",
+		Form: mockserver.InSequence, Scenario: "lists/changed",
 		Summary: "When a list has changed a second time in a session, its first page is taken for the whole.",
-		Apply:   func(c *client.Standalone) { c.Omissions.PageFrom = 3 },
-	},
-	{
-		ID: "pagination.cursor-encoded", Requirement: "pagination.client.cursor-unmodified", Scenario: pages,
-		Summary: "A cursor is escaped as in a URL.",
+		Apply:   func(c *client.Standalone) { c.Omissions.PageFrom = 3 }},
+	{ID: "pagination.cursor-encoded", Requirement: "pagination.client.cursor-unmodified", Scenario: pages,
+		Summary:    "A cursor is escaped as in a URL.",
+		Collateral: []string{"pagination.client.no-fixed-page-size"},
 		Apply: Replacing(func(m *wire.Message) bool {
 			cursor, _ := wire.At(m.Params, "cursor").(string)
 			return strings.HasPrefix(cursor, "page=3")
-		}, "&", "%26"),
-		Collateral: []string{"pagination.client.no-fixed-page-size"},
-	},
-	{
-		ID: "pagination.cursor-as-number", Requirement: "pagination.client.cursor-unmodified", Scenario: pages,
-		Summary: "A cursor of digits alone is sent as a number.",
+		}, "&", "%26")},
+	{ID: "pagination.cursor-as-number", Requirement: "pagination.client.cursor-unmodified", Scenario: pages,
+		Summary:    "A cursor of digits alone is sent as a number.",
+		Collateral: append(slices.Clone(cursorTypes), "pagination.client.no-format-assumptions"),
 		Apply: cursors(func(cursor string) any {
 			if n, err := strconv.Atoi(cursor); err == nil {
 				return n
 			}
 			return cursor
-		}),
-		Collateral: append(slices.Clone(cursorTypes), "pagination.client.no-format-assumptions"),
-	},
-	{
-		ID: "pagination.cursor-composed", Requirement: "pagination.client.cursor-unmodified", Scenario: pages,
+		})},
+	{ID: "pagination.cursor-composed", Requirement: "pagination.client.cursor-unmodified", Scenario: pages,
 		Summary:    "A letter and its accent in a cursor are made one character.",
-		Apply:      cursors(func(cursor string) any { return strings.ReplaceAll(cursor, "e\u0301", "é") }),
 		Collateral: []string{"pagination.client.no-format-assumptions"},
-	},
-	{
-		ID: "pagination.cursor-written-anew", Requirement: "pagination.client.cursor-unmodified", Scenario: pages,
-		Form:    mockserver.ByValue,
-		Summary: "A cursor that is JSON is read and written again.",
+		Apply:      cursors(func(cursor string) any { return strings.ReplaceAll(cursor, "e\u0301", "é") })},
+	{ID: "pagination.cursor-written-anew", Requirement: "pagination.client.cursor-unmodified",
+		Form: mockserver.ByValue, Scenario: pages, Summary: "A cursor that is JSON is read and written again.",
+		Collateral: []string{"pagination.client.no-format-assumptions"},
 		Apply: cursors(func(cursor string) any {
 			var content any
 			if json.Unmarshal([]byte(cursor), &content) != nil {
@@ -83,158 +65,110 @@ var listFaults = []Fault{
 				return cursor
 			}
 			return string(client.Marshal(content))
-		}),
-		Collateral: []string{"pagination.client.no-format-assumptions"},
-	},
-	{
-		ID: "pagination.cursor-unpadded", Requirement: "pagination.client.cursor-unmodified", Scenario: pages,
+		})},
+	{ID: "pagination.cursor-unpadded", Requirement: "pagination.client.cursor-unmodified", Scenario: pages,
 		Summary:    "A cursor loses the padding of Base64.",
-		Apply:      cursors(func(cursor string) any { return strings.TrimRight(cursor, "=") }),
 		Collateral: []string{"pagination.client.no-format-assumptions", "pagination.client.no-fixed-page-size"},
-	},
-	{
-		ID: "http.character-torn", Requirement: "base.message.utf8-accepted", Scenario: "lists/cut-characters",
+		Apply:      cursors(func(cursor string) any { return strings.TrimRight(cursor, "=") })},
+	{ID: "http.character-torn", Requirement: "base.message.utf8-accepted", Scenario: "lists/cut-characters",
 		Summary:    "A character that comes in two pieces is read as several invalid ones.",
-		Apply:      Replacing(Anything, "次", "\uFFFD\uFFFD\uFFFD"),
 		Collateral: []string{"pagination.client.cursor-unmodified"},
-	},
-	{
-		ID: "pagination.cursor-carried-over", Requirement: "pagination.client.cursor-not-persisted",
-		Scenario:   "lists/lost-session",
-		Transports: []string{"http"},
-		Summary:    "A list is read on in a new session with a cursor of the lost one.",
-		Apply:      func(c *client.Standalone) { c.Omissions.Cursor = true },
-	},
-	{
-		ID: "pagination.cursor-elsewhere", Requirement: "pagination.cursor.same-operation", Scenario: pages,
+		Apply:      Replacing(Anything, "次", "\uFFFD\uFFFD\uFFFD")},
+	{ID: "pagination.cursor-carried-over", Requirement: "pagination.client.cursor-not-persisted",
+		Scenario: "lists/lost-session", Transports: []string{"http"},
+		Summary: "A list is read on in a new session with a cursor of the lost one.",
+		Apply:   func(c *client.Standalone) { c.Omissions.Cursor = true }},
+	{ID: "pagination.cursor-elsewhere", Requirement: "pagination.cursor.same-operation", Scenario: pages,
 		Summary: "A cursor of one list is used for another.",
-		Apply:   Calling("prompts/list", object{"cursor": "page=3&of=tools/list"}),
-	},
-	{
-		ID: "pagination.cursor-kept", Requirement: "pagination.cursor.same-operation", Scenario: pages,
+		Apply:   Calling("prompts/list", object{"cursor": "page=3&of=tools/list"})},
+	{ID: "pagination.cursor-kept", Requirement: "pagination.cursor.same-operation", Scenario: pages,
 		Summary: "A list is begun with the last cursor of another one.",
 		Apply: Params("prompts/list", func(p object) {
 			if p["cursor"] == nil {
 				p["cursor"] = "last of tools/list"
 			}
-		}),
-	},
-	{
-		ID: "pagination.stops-at-empty", Requirement: "pagination.client.no-fixed-page-size", Scenario: pages,
+		})},
+	{ID: "pagination.stops-at-empty", Requirement: "pagination.client.no-fixed-page-size", Scenario: pages,
 		Summary: "An empty page is taken for the end.",
 		Apply: Instead(func(m *wire.Message) bool {
 			cursor, _ := wire.At(m.Params, "cursor").(string)
 			return strings.HasPrefix(cursor, "page=3")
-		}),
-	},
-	{
-		ID: "pagination.long-cursor-dropped", Requirement: "pagination.client.no-format-assumptions", Scenario: pages,
+		})},
+	{ID: "pagination.long-cursor-dropped", Requirement: "pagination.client.no-format-assumptions", Scenario: pages,
 		Summary: "A cursor of several thousand characters is not used.",
 		Apply: Instead(func(m *wire.Message) bool {
 			cursor, _ := wire.At(m.Params, "cursor").(string)
 			return len(cursor) > 1000
-		}),
-	},
-	{
-		ID: "pagination.empty-cursor-dropped", Requirement: "pagination.client.no-format-assumptions", Scenario: pages,
-		WarnOnly: true,
-		Summary:  "A cursor that is the empty string is taken for the end.",
+		})},
+	{ID: "pagination.empty-cursor-dropped", Requirement: "pagination.client.no-format-assumptions", Scenario: pages,
+		WarnOnly: true, Summary: "A cursor that is the empty string is taken for the end.",
 		Apply: Instead(func(m *wire.Message) bool {
 			cursor, ok := wire.At(m.Params, "cursor").(string)
 			return ok && cursor == ""
-		}),
-	},
-	{
-		ID: "pagination.goes-on", Requirement: "pagination.client.missing-cursor-ends", Scenario: pages,
+		})},
+	{ID: "pagination.goes-on", Requirement: "pagination.client.missing-cursor-ends", Scenario: pages,
 		Summary: "A list is read on after its last page, with the cursor of that page.",
-		Apply:   Calling("resources/templates/list", object{"cursor": "last of resources/templates/list"}),
-	},
-	{
-		ID: "completion.ref-name", Requirement: "completion.ref.kinds",
-		Summary: "The reference of a completion has an unknown type.",
+		Apply:   Calling("resources/templates/list", object{"cursor": "last of resources/templates/list"})},
+	{ID: "completion.ref-name", Requirement: "completion.ref.kinds",
+		Summary:    "The reference of a completion has an unknown type.",
+		Collateral: []string{"schema.complete-request"},
 		Apply: Params("completion/complete", func(p object) {
 			if ref, ok := p["ref"].(object); ok {
 				ref["type"] = "ref/tool"
 			}
-		}),
-		Collateral: []string{"schema.complete-request"},
-	},
-	{
-		ID: "completion.argument-unknown", Requirement: "completion.argument.current-value",
+		})},
+	{ID: "completion.argument-unknown", Requirement: "completion.argument.current-value",
 		Summary: "The client completes an argument that the prompt does not have.",
 		Apply: Params("completion/complete", func(p object) {
 			if argument, ok := p["argument"].(object); ok {
 				argument["name"] = "no-such-argument"
 			}
-		}),
-	},
-	{
-		ID: "prompts.argument-missing", Requirement: "prompts.argument.required-given",
+		})},
+	{ID: "prompts.argument-missing", Requirement: "prompts.argument.required-given",
 		Summary: "A prompt is asked for without its required arguments.",
-		Apply:   Params("prompts/get", func(p object) { delete(p, "arguments") }),
-	},
-	{
-		ID: "resources.unsubscribe-first", Requirement: "resources.unsubscribe.after-subscribe",
+		Apply:   Params("prompts/get", func(p object) { delete(p, "arguments") })},
+	{ID: "resources.unsubscribe-first", Requirement: "resources.unsubscribe.after-subscribe",
 		Summary: "resources/unsubscribe names a resource that was not subscribed to.",
-		Apply:   Calling("resources/unsubscribe", object{"uri": "test://never-subscribed"}),
-	},
-	{
-		ID: "pagination.empty-page-is-all", Requirement: "pagination.client.both-flows",
-		Scenario: "lists/empty-first-page",
-		Summary:  "An empty first page of a list is taken for the whole.",
-		Apply:    func(c *client.Standalone) { c.Omissions.PageFrom = 1 },
-	},
-	{
-		ID: "pagination.offset", Requirement: "pagination.client.both-flows", Scenario: pages,
+		Apply:   Calling("resources/unsubscribe", object{"uri": "test://never-subscribed"})},
+	{ID: "pagination.empty-page-is-all", Requirement: "pagination.client.both-flows",
+		Scenario: "lists/empty-first-page", Summary: "An empty first page of a list is taken for the whole.",
+		Apply: func(c *client.Standalone) { c.Omissions.PageFrom = 1 }},
+	{ID: "pagination.offset", Requirement: "pagination.client.both-flows", Scenario: pages,
 		Summary: "Further pages are asked for by an offset in place of the cursor.",
 		Apply: Editing(Anything, func(m object) {
 			if p, ok := m["params"].(object); ok && p["cursor"] != nil {
 				delete(p, "cursor")
 				p["offset"] = 2
 			}
-		}),
-	},
-	{
-		ID: "pagination.cursor-renamed", Requirement: "pagination.client.both-flows", Scenario: pages,
+		})},
+	{ID: "pagination.cursor-renamed", Requirement: "pagination.client.both-flows", Scenario: pages,
 		Summary: "The cursor is sent in a member of another name.",
 		Apply: Editing(Anything, func(m object) {
 			if p, ok := m["params"].(object); ok && p["cursor"] != nil {
 				p["nextCursor"] = p["cursor"]
 				delete(p, "cursor")
 			}
-		}),
-	},
-	{
-		ID: "resources.part-death", Requirement: "resources.updated.sub-resource", Scenario: "lists/sub-resource",
+		})},
+	{ID: "resources.part-death", Requirement: "resources.updated.sub-resource", Scenario: "lists/sub-resource",
 		Summary: "An update of a resource below the one that was subscribed to ends the client.",
-		Apply:   DyingOf("mcpconform-part"),
-	},
-	{
-		ID: "resources.second-part-death", Requirement: "resources.updated.sub-resource",
+		Apply:   DyingOf("mcpconform-part")},
+	{ID: "resources.second-part-death", Requirement: "resources.updated.sub-resource", Form: mockserver.InSequence,
 		Scenario: "lists/sub-resource",
-		Form:     mockserver.InSequence,
 		Summary:  "The second update of a resource below the one that was subscribed to ends the client.",
 		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
 			updates := func(e *wire.Event) bool { return ContainsText(e, "mcpconform-part") }
 			return &DyingConn{Conn: conn, At: func(e *wire.Event) bool {
 				return updates(e) && slices.ContainsFunc(conn.Log().Events()[:e.Seq], updates)
 			}}
-		}),
-	},
-	{
-		ID: "resources.directory-death", Requirement: "resources.uri-scheme.file-xdg-mime", Scenario: "lists/directory",
-		Summary: "A resource that is a directory ends the client.",
-		Apply:   DyingOf("inode/directory"),
-	},
-	{
-		ID: "resources.file-required", Requirement: "resources.uri-scheme.file-virtual",
-		Scenario: "lists/virtual-files",
-		Summary:  "Resources whose URIs name files are not read.",
+		})},
+	{ID: "resources.directory-death", Requirement: "resources.uri-scheme.file-xdg-mime", Scenario: "lists/directory",
+		Summary: "A resource that is a directory ends the client.", Apply: DyingOf("inode/directory")},
+	{ID: "resources.file-required", Requirement: "resources.uri-scheme.file-virtual", Scenario: "lists/virtual-files",
+		Summary: "Resources whose URIs name files are not read.",
 		Apply: Instead(func(m *wire.Message) bool {
 			uri, _ := wire.At(m.Params, "uri").(string)
 			return m.Method == "resources/read" && strings.HasPrefix(uri, "file:")
-		}),
-	},
+		})},
 }
 
 // cursorTypes are the requirements that a cursor of another type breaks.

@@ -19,33 +19,21 @@ var framings = []string{
 }
 
 var stdioFaults = []Fault{
-	{
-		ID: "stdio.no-newline", Requirement: "stdio.message.newline-delimited", Transports: OverStdio,
-		Summary:    "Two messages stand on one line.",
-		Apply:      Saying(`{"jsonrpc":"2.0","id":"l1","method":"ping"}{"jsonrpc":"2.0","id":"l2","method":"ping"}`),
-		Collateral: []string{"base.json.well-formed"},
-	},
-	{
-		ID: "stdio.indented", Requirement: "stdio.message.no-embedded-newlines", Transports: OverStdio,
+	{ID: "stdio.no-newline", Requirement: "stdio.message.newline-delimited", Transports: OverStdio,
+		Summary: "Two messages stand on one line.", Collateral: []string{"base.json.well-formed"},
+		Apply: Saying(`{"jsonrpc":"2.0","id":"l1","method":"ping"}{"jsonrpc":"2.0","id":"l2","method":"ping"}`)},
+	{ID: "stdio.indented", Requirement: "stdio.message.no-embedded-newlines", Transports: OverStdio,
 		Summary:    "A message spans several lines.",
-		Apply:      Saying("{\n  \"jsonrpc\": \"2.0\",\n  \"id\": \"lines\",\n  \"method\": \"ping\"\n}"),
 		Collateral: []string{"base.json.well-formed", "stdio.client.stdin-clean"},
-	},
-	{
-		ID: "stdio.chatter", Requirement: "stdio.client.stdin-clean", Transports: OverStdio,
+		Apply:      Saying("{\n  \"jsonrpc\": \"2.0\",\n  \"id\": \"lines\",\n  \"method\": \"ping\"\n}")},
+	{ID: "stdio.chatter", Requirement: "stdio.client.stdin-clean", Transports: OverStdio,
 		Summary: "A line that is not a message is written to the server.",
-		Apply:   Saying("connected, sending requests"),
-	},
-	{
-		ID: "stdio.stderr-death", Requirement: "stdio.client.stderr-handling", Transports: OverStdio,
-		Scenario: "stdio/stderr",
-		Summary:  "Output of the server on stderr ends the client.",
-		Apply:    DyingOfStderr(),
-	},
-	{
-		ID: "stdio.stderr-full", Requirement: "stdio.client.stderr-handling", Transports: OverStdio,
-		Scenario: "stdio/stderr",
-		Summary:  "Much text on the server's stderr ends the client.",
+		Apply:   Saying("connected, sending requests")},
+	{ID: "stdio.stderr-death", Requirement: "stdio.client.stderr-handling", Scenario: "stdio/stderr",
+		Transports: OverStdio, Summary: "Output of the server on stderr ends the client.",
+		Apply: DyingOfStderr()},
+	{ID: "stdio.stderr-full", Requirement: "stdio.client.stderr-handling", Scenario: "stdio/stderr",
+		Transports: OverStdio, Summary: "Much text on the server's stderr ends the client.",
 		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
 			return &DyingConn{Conn: conn, At: func(last *wire.Event) bool {
 				size := 0
@@ -56,83 +44,50 @@ var stdioFaults = []Fault{
 				}
 				return size > 16<<10
 			}}
-		}),
-	},
-	{
-		ID: "stdio.crlf-death", Requirement: "stdio.message.crlf-accepted", Transports: OverStdio,
-		Scenario: "stdio/framing",
-		Summary:  "A line that ends with CR LF ends the client.",
+		})},
+	{ID: "stdio.crlf-death", Requirement: "stdio.message.crlf-accepted", Scenario: "stdio/framing",
+		Transports: OverStdio, Summary: "A line that ends with CR LF ends the client.", Collateral: framings,
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && bytes.HasSuffix(e.Raw, []byte("\r"))
-		}),
+		})},
+	{ID: "stdio.piece-is-message", Requirement: "stdio.message.split-writes", Scenario: "stdio/framing",
+		Transports: OverStdio, Summary: "A message that comes in several pieces ends the client.",
 		Collateral: framings,
-	},
-	{
-		ID: "stdio.piece-is-message", Requirement: "stdio.message.split-writes", Transports: OverStdio,
-		Scenario: "stdio/framing",
-		Summary:  "A message that comes in several pieces ends the client.",
 		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
 			return &DyingConn{Conn: conn, At: func(e *wire.Event) bool {
 				return e.Kind == wire.KindMessage && len(e.Raw) > 1<<10 && heard(conn, "ünïcödé")
 			}}
-		}),
-		Collateral: framings,
-	},
-	{
-		ID: "stdio.one-line-a-read", Requirement: "stdio.message.several-per-write", Transports: OverStdio,
-		Scenario:   "stdio/framing",
-		Summary:    "A message that comes together with another ends the client.",
-		Apply:      DyingOf(`"data":"before"`),
-		Collateral: framings,
-	},
-	{
-		ID: "stdio.unicode-lines", Requirement: "stdio.message.only-newline-delimits", Transports: OverStdio,
-		Scenario:   "stdio/framing",
-		Summary:    "A line separator of Unicode within a message ends the client.",
-		Apply:      DyingOf("two three"),
-		Collateral: framings,
-	},
-	{
-		ID: "stdio.server-exit-hangs", Requirement: "lifecycle.shutdown.stdio-server-initiates", Transports: OverStdio,
-		Scenario: "stdio/exits-early",
-		Summary:  "The client hangs when the server exits by itself.",
+		})},
+	{ID: "stdio.one-line-a-read", Requirement: "stdio.message.several-per-write", Scenario: "stdio/framing",
+		Transports: OverStdio, Summary: "A message that comes together with another ends the client.",
+		Collateral: framings, Apply: DyingOf(`"data":"before"`)},
+	{ID: "stdio.unicode-lines", Requirement: "stdio.message.only-newline-delimits", Scenario: "stdio/framing",
+		Transports: OverStdio, Summary: "A line separator of Unicode within a message ends the client.",
+		Collateral: framings, Apply: DyingOf("two three")},
+	{ID: "stdio.server-exit-hangs", Requirement: "lifecycle.shutdown.stdio-server-initiates",
+		Scenario: "stdio/exits-early", Transports: OverStdio,
+		Summary: "The client hangs when the server exits by itself.",
 		Apply: Closing(func(ctx context.Context, conn transport.Conn) error {
 			if slices.ContainsFunc(conn.Log().Events(), func(e *wire.Event) bool { return e.Kind == wire.KindExit }) {
 				<-ctx.Done()
 			}
 			return conn.Close(ctx)
-		}),
-	},
-	{
-		ID: "stdio.killed-at-once", Requirement: "lifecycle.shutdown.stdio-close-stdin", Transports: OverStdio,
-		Scenario: "stdio/shutdown",
-		Summary:  "The server is asked to end by a signal while its stdin is open.",
-		Apply:    leaving(func(p transport.Process) { _ = p.Terminate() }),
-	},
-	{
-		ID: "stdio.no-time-to-exit", Requirement: "lifecycle.shutdown.stdio-wait", Transports: OverStdio,
-		Scenario: "stdio/stubborn",
-		Summary:  "The server gets SIGTERM as soon as its stdin is closed.",
+		})},
+	{ID: "stdio.killed-at-once", Requirement: "lifecycle.shutdown.stdio-close-stdin", Scenario: "stdio/shutdown",
+		Transports: OverStdio, Summary: "The server is asked to end by a signal while its stdin is open.",
+		Apply: leaving(func(p transport.Process) { _ = p.Terminate() })},
+	{ID: "stdio.no-time-to-exit", Requirement: "lifecycle.shutdown.stdio-wait", Scenario: "stdio/stubborn",
+		Transports: OverStdio, Summary: "The server gets SIGTERM as soon as its stdin is closed.",
+		Collateral: []string{"lifecycle.shutdown.stdio-close-stdin"},
 		Apply: leaving(func(p transport.Process) {
 			_ = p.Stdin().Close()
 			_ = p.Terminate()
-		}),
-		Collateral: []string{"lifecycle.shutdown.stdio-close-stdin"},
-	},
-	{
-		ID: "stdio.no-sigterm", Requirement: "lifecycle.shutdown.stdio-sigterm", Transports: OverStdio,
-		Scenario: "stdio/stubborn",
-		Summary:  "A server that does not exit gets SIGKILL without SIGTERM before.",
-		Apply: leaving(func(p transport.Process) {
-			_ = p.Stdin().Close()
-		}),
-	},
-	{
-		ID: "stdio.left-behind", Requirement: "lifecycle.shutdown.stdio-sigkill", Transports: OverStdio,
-		Scenario: "stdio/stubborn",
-		Summary:  "A server that outlives SIGTERM is left behind.",
-		Apply:    leavingBehind,
-	},
+		})},
+	{ID: "stdio.no-sigterm", Requirement: "lifecycle.shutdown.stdio-sigterm", Scenario: "stdio/stubborn",
+		Transports: OverStdio, Summary: "A server that does not exit gets SIGKILL without SIGTERM before.",
+		Apply: leaving(func(p transport.Process) { _ = p.Stdin().Close() })},
+	{ID: "stdio.left-behind", Requirement: "lifecycle.shutdown.stdio-sigkill", Scenario: "stdio/stubborn",
+		Transports: OverStdio, Summary: "A server that outlives SIGTERM is left behind.", Apply: leavingBehind},
 }
 
 // leaving does something with the server's process before the connection is

@@ -21,30 +21,25 @@ import (
 
 // threadFaults were reported to the authors of real clients. Each names the thread.
 var threadFaults = []Fault{
-	{
-		// https://github.com/profullstack/sh1pt/issues/705
-		ID: "http.lines-death", Requirement: "http.client.sse-syntax", Transports: OverHTTP, Scenario: "http/sse-crlf",
-		Summary: "An event whose data comes in several lines ends the client.",
+	// https://github.com/profullstack/sh1pt/issues/705
+	{ID: "http.lines-death", Requirement: "http.client.sse-syntax", Scenario: "http/sse-crlf", Transports: OverHTTP,
+		Summary:    "An event whose data comes in several lines ends the client.",
+		Collateral: []string{"base.response.present"},
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.SSE != nil && ContainsText(e, ",\n\"")
-		}),
-		Collateral: []string{"base.response.present"},
-	},
-	{
-		// https://github.com/simonx1/ruby-mcp-client/pull/159
-		ID: "elicitation.answer-invented", Requirement: "base.response.present", Scenario: Elicitation,
+		})},
+	// https://github.com/simonx1/ruby-mcp-client/pull/159
+	{ID: "elicitation.answer-invented", Requirement: "base.response.present", Scenario: Elicitation,
 		Summary: "An elicitation is answered by a notification that the client invented.",
 		Apply: replying("elicitation/create", func(_ *wire.Event, m *wire.Message, _ outgoing) []outgoing {
 			return []outgoing{{Raw: client.Marshal(object{
 				"jsonrpc": "2.0", "method": "elicitation/response",
 				"params": object{"elicitationId": m.ID.String(), "result": m.Result},
 			})}}
-		}),
-	},
-	{
-		// https://github.com/simonx1/ruby-mcp-client/pull/162
-		ID: "http.session-id-alphabet", Requirement: "http.client.session-header", Transports: OverHTTP,
-		Scenario: "http/delete", Form: mockserver.ByValue,
+		})},
+	// https://github.com/simonx1/ruby-mcp-client/pull/162
+	{ID: "http.session-id-alphabet", Requirement: "http.client.session-header", Form: mockserver.ByValue,
+		Scenario: "http/delete", Transports: OverHTTP,
 		Summary: "A session id that holds more than letters, digits, hyphens and underscores is not sent back.",
 		Apply: func(c *client.Standalone) {
 			raw := ConnectionOf(c)
@@ -56,31 +51,23 @@ var threadFaults = []Fault{
 				}
 				return []outgoing{out}
 			})(c)
-		},
-	},
-	{
-		// https://github.com/modelcontextprotocol/python-sdk/issues/1672
-		ID: "http.empty-data-death", Requirement: "http.client.sse-syntax", Transports: OverHTTP, Scenario: Framed,
-		Form:    mockserver.ByValue,
-		Summary: "An event that has an id and no data ends the client.",
+		}},
+	// https://github.com/modelcontextprotocol/python-sdk/issues/1672
+	{ID: "http.empty-data-death", Requirement: "http.client.sse-syntax", Form: mockserver.ByValue, Scenario: Framed,
+		Transports: OverHTTP, Summary: "An event that has an id and no data ends the client.",
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindSSE && e.SSE != nil && e.SSE.HasID && len(e.Raw) == 0
-		}),
-	},
-	{
-		// https://github.com/langchain4j/langchain4j/issues/3697
-		ID: "http.data-in-data-death", Requirement: "http.client.sse-syntax", Transports: OverHTTP, Scenario: Framed,
-		Form:    mockserver.ByValue,
-		Summary: "The text data: within a message on an event stream ends the client.",
+		})},
+	// https://github.com/langchain4j/langchain4j/issues/3697
+	{ID: "http.data-in-data-death", Requirement: "http.client.sse-syntax", Form: mockserver.ByValue, Scenario: Framed,
+		Transports: OverHTTP, Summary: "The text data: within a message on an event stream ends the client.",
+		Collateral: []string{"base.response.present"},
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.SSE != nil && ContainsText(e, "data:")
-		}),
-		Collateral: []string{"base.response.present"},
-	},
-	{
-		// https://github.com/modelcontextprotocol/typescript-sdk/pull/2809
-		ID: "http.second-cut-unnamed", Requirement: "http.client.last-event-id", Transports: OverHTTP,
-		Scenario: CutStream, Form: mockserver.InSequence,
+		})},
+	// https://github.com/modelcontextprotocol/typescript-sdk/pull/2809
+	{ID: "http.second-cut-unnamed", Requirement: "http.client.last-event-id", Form: mockserver.InSequence,
+		Scenario: CutStream, Transports: OverHTTP,
 		Summary: "A resumed stream that is cut before its first event is resumed without Last-Event-ID.",
 		Apply: Changing(func(o *client.Options) {
 			resume, resumed := o.Resuming, ""
@@ -91,97 +78,74 @@ var threadFaults = []Fault{
 				resumed = last
 				return resume(last)
 			}
-		}),
-	},
-	{
-		// https://github.com/modelcontextprotocol/java-sdk/issues/1136
-		ID: "http.unicode-lines-death", Requirement: "http.client.sse-syntax", Transports: OverHTTP, Scenario: Framed,
-		Form:    mockserver.ByValue,
+		})},
+	// https://github.com/modelcontextprotocol/java-sdk/issues/1136
+	{ID: "http.unicode-lines-death", Requirement: "http.client.sse-syntax", Form: mockserver.ByValue,
+		Scenario: Framed, Transports: OverHTTP,
 		Summary: "A line separator of Unicode in the data of an event ends the client.",
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.SSE != nil &&
 				slices.ContainsFunc([]string{"\u2028", "\u2029", "\u0085"},
 					func(s string) bool { return ContainsText(e, s) })
-		}),
-	},
-	{
-		// https://github.com/anthropics/anthropic-sdk-typescript/issues/882
-		ID: "stdio.paragraph-separator-death", Requirement: "stdio.message.only-newline-delimits",
-		Transports: OverStdio, Scenario: Framed, Form: mockserver.ByValue,
+		})},
+	// https://github.com/anthropics/anthropic-sdk-typescript/issues/882
+	{ID: "stdio.paragraph-separator-death", Requirement: "stdio.message.only-newline-delimits",
+		Form: mockserver.ByValue, Scenario: Framed, Transports: OverStdio,
 		Summary:    "A paragraph separator of Unicode within a message ends the client.",
-		Apply:      DyingOf("\u2029"),
-		Collateral: []string{"base.response.present"},
-	},
-	{
-		// https://github.com/vercel/ai/pull/15701
-		ID: "ping.unknown", Requirement: "ping.response-prompt", Scenario: Requests,
-		Summary: "A ping is refused as an unknown method.",
+		Collateral: []string{"base.response.present"}, Apply: DyingOf("\u2029")},
+	// https://github.com/vercel/ai/pull/15701
+	{ID: "ping.unknown", Requirement: "ping.response-prompt", Scenario: Requests,
+		Summary: "A ping is refused as an unknown method.", Collateral: []string{"ping.either-side"},
 		Apply: replying("ping", func(_ *wire.Event, m *wire.Message, _ outgoing) []outgoing {
 			return []outgoing{{Raw: []byte(`{"jsonrpc":"2.0","id":` + m.ID.String() +
 				`,"error":{"code":-32601,"message":"Method not found"}}`)}}
-		}),
-		Collateral: []string{"ping.either-side"},
-	},
-	{
-		// https://github.com/vercel/ai/pull/16353
-		ID: "logging.message-death", Requirement: "logging.message.logger-optional", Scenario: plainContent,
-		Summary:    "A log message ends the client.",
-		Apply:      DyingOf("notifications/message"),
-		Collateral: []string{"logging.default.server-decides"},
-	},
-	{
-		// https://github.com/langchain4j/langchain4j/issues/4282
-		ID: "resources.template-closed", Requirement: "base.response.result-open", Scenario: "exchange/open-results",
-		Form:    mockserver.ByValue,
-		Summary: "A member of a resource template that the client does not know ends it.",
+		})},
+	// https://github.com/vercel/ai/pull/16353
+	{ID: "logging.message-death", Requirement: "logging.message.logger-optional", Scenario: plainContent,
+		Summary: "A log message ends the client.", Collateral: []string{"logging.default.server-decides"},
+		Apply: DyingOf("notifications/message")},
+	// https://github.com/langchain4j/langchain4j/issues/4282
+	{ID: "resources.template-closed", Requirement: "base.response.result-open", Form: mockserver.ByValue,
+		Scenario: "exchange/open-results",
+		Summary:  "A member of a resource template that the client does not know ends it.",
 		Apply: dyingOfMember("resourceTemplates", "uriTemplate", "name", "title", "description", "mimeType",
-			"annotations", "_meta"),
-	},
-	{
-		// https://github.com/modelcontextprotocol/java-sdk/issues/76
-		ID: "lifecycle.server-info-closed", Requirement: "base.response.result-open", Scenario: "exchange/open-results",
-		Form:    mockserver.ByValue,
-		Summary: "A member of serverInfo that the client does not know ends it.",
+			"annotations", "_meta")},
+	// https://github.com/modelcontextprotocol/java-sdk/issues/76
+	{ID: "lifecycle.server-info-closed", Requirement: "base.response.result-open", Form: mockserver.ByValue,
+		Scenario: "exchange/open-results",
+		Summary:  "A member of serverInfo that the client does not know ends it.",
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage &&
 				unknownMember(wire.At(e.Msg.Result, "serverInfo"), "name", "title", "version")
-		}),
-	},
-	{
-		// https://github.com/modelcontextprotocol/java-sdk/issues/748
-		ID: "http.accepted-typed-death", Requirement: "http.client.accepted", Transports: OverHTTP, Scenario: Framed,
-		Form:    mockserver.ByValue,
-		Summary: "202 with a Content-Type ends the client.",
+		})},
+	// https://github.com/modelcontextprotocol/java-sdk/issues/748
+	{ID: "http.accepted-typed-death", Requirement: "http.client.accepted", Form: mockserver.ByValue, Scenario: Framed,
+		Transports: OverHTTP, Summary: "202 with a Content-Type ends the client.",
+		Collateral: []string{"base.response.present"},
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusAccepted &&
 				e.HTTP.Header.Get("Content-Type") != ""
-		}),
-		Collateral: []string{"base.response.present"},
-	},
-	{
-		// https://github.com/vercel/ai/issues/14413
-		ID: "http.version-not-lowered", Requirement: "http.client.version-header-negotiated", WarnOnly: true,
-		Transports: OverHTTP, Scenario: "lifecycle/older-version", Form: mockserver.ByValue,
+		})},
+	// https://github.com/vercel/ai/issues/14413
+	{ID: "http.version-not-lowered", Requirement: "http.client.version-header-negotiated", Form: mockserver.ByValue,
+		Scenario: "lifecycle/older-version", Transports: OverHTTP, WarnOnly: true,
 		Summary: "MCP-Protocol-Version is that of the client although an older one was negotiated.",
 		Apply: All(
 			func(c *client.Standalone) { c.Versions = []string{"2025-03-26", "2024-11-05"} },
 			Headers(Later, "Mcp-Protocol-Version", client.Version),
-		),
-	},
-	{
-		// https://github.com/modelcontextprotocol/java-sdk/pull/684
-		ID: "http.get-version-not-lowered", Requirement: "http.client.version-header-negotiated", WarnOnly: true,
-		Transports: OverHTTP, Scenario: "lifecycle/older-version", Form: mockserver.ByValue,
+		)},
+	// https://github.com/modelcontextprotocol/java-sdk/pull/684
+	{ID: "http.get-version-not-lowered", Requirement: "http.client.version-header-negotiated",
+		Form: mockserver.ByValue, Scenario: "lifecycle/older-version", Transports: OverHTTP, WarnOnly: true,
 		Summary: "MCP-Protocol-Version of the GET is that of the client although an older one was negotiated.",
 		Apply: All(
 			func(c *client.Standalone) { c.Versions = []string{"2025-03-26", "2024-11-05"} },
 			Fields(http.MethodGet, "Mcp-Protocol-Version", "Mcp-Protocol-Version: "+client.Version),
-		),
-	},
-	{
-		// https://github.com/BaseIntelligence/bounty-challenge/issues/6313
-		ID: "base.ids-alike", Requirement: "base.response.id-type-echo", Scenario: Requests, Form: mockserver.AtOnce,
-		Summary: "Two open requests whose ids differ in their type alone are both answered with the id of the later one.",
+		)},
+	// https://github.com/BaseIntelligence/bounty-challenge/issues/6313
+	{ID: "base.ids-alike", Requirement: "base.response.id-type-echo", Form: mockserver.AtOnce, Scenario: Requests,
+		Summary:    "Two open requests whose ids differ in their type alone are both answered with the id of the later one.",
+		Collateral: []string{"base.response.once", "base.response.present"},
 		Apply: All(Wrapping(func(conn transport.Conn) transport.Conn {
 			return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
 				if !m.IsResponse() {
@@ -192,25 +156,20 @@ var threadFaults = []Fault{
 				}
 				return []outgoing{out}
 			}}
-		}), Pausing(Answers, 20*time.Millisecond)),
-		Collateral: []string{"base.response.once", "base.response.present"},
-	},
-	{
-		// https://github.com/modelcontextprotocol/typescript-sdk/issues/966
-		ID: "elicitation.content-null", Requirement: "schema.elicit-result", Scenario: "acts/elicitation",
-		Summary: "The content of an elicitation that was declined is null.",
+		}), Pausing(Answers, 20*time.Millisecond))},
+	// https://github.com/modelcontextprotocol/typescript-sdk/issues/966
+	{ID: "elicitation.content-null", Requirement: "schema.elicit-result", Scenario: "acts/elicitation",
+		Summary:    "The content of an elicitation that was declined is null.",
+		Collateral: []string{"elicitation.content.only-with-accept"},
 		Apply: Amending("elicitation/create", func(r object) {
 			if r["action"] != "accept" {
 				r["content"] = nil
 			}
-		}),
-		Collateral: []string{"elicitation.content.only-with-accept"},
-	},
-	{
-		// https://github.com/opensolon/solon-ai/issues/58
-		ID: "tools.schema-keyword-death", Requirement: "tools.input-schema.any-keyword", Scenario: "lists/schemas",
-		Form:    mockserver.ByValue,
-		Summary: "additionalProperties that is an object in the schema of a tool ends the client.",
+		})},
+	// https://github.com/opensolon/solon-ai/issues/58
+	{ID: "tools.schema-keyword-death", Requirement: "tools.input-schema.any-keyword", Form: mockserver.ByValue,
+		Scenario: "lists/schemas",
+		Summary:  "additionalProperties that is an object in the schema of a tool ends the client.",
 		Apply: Dying(func(e *wire.Event) bool {
 			tools, _ := wire.At(message(e).Result, "tools").(list)
 			return slices.ContainsFunc(tools, func(tool any) bool {
@@ -218,40 +177,30 @@ var threadFaults = []Fault{
 				_, out := wire.At(tool, "outputSchema", "additionalProperties").(object)
 				return in || out
 			})
-		}),
-	},
-	{
-		// https://github.com/modelcontextprotocol/rust-sdk/pull/361
-		ID: "progress.counts-only", Requirement: "progress.value-float", Scenario: "features/progress",
-		Summary: "Progress that is not a count ends the client.",
+		})},
+	// https://github.com/modelcontextprotocol/rust-sdk/pull/361
+	{ID: "progress.counts-only", Requirement: "progress.value-float", Scenario: "features/progress",
+		Summary:    "Progress that is not a count ends the client.",
+		Collateral: []string{"progress.frequency", "progress.notify", "progress.omit-total", "progress.total-float"},
 		Apply: dyingOfProgress(func(value float64) bool {
 			return value < 0 || value > math.MaxUint32 || value != math.Trunc(value)
-		}),
-		Collateral: []string{"progress.frequency", "progress.notify", "progress.omit-total", "progress.total-float"},
-	},
-	{
-		// https://github.com/Kuadrant/mcp-gateway/issues/813
-		ID: "http.listens-in-lost-session", Requirement: "http.client.session-header", Transports: OverHTTP,
-		Scenario: LostSession, Form: mockserver.BySession,
+		})},
+	// https://github.com/Kuadrant/mcp-gateway/issues/813
+	{ID: "http.listens-in-lost-session", Requirement: "http.client.session-header", Form: mockserver.BySession,
+		Scenario: LostSession, Transports: OverHTTP,
 		Summary: "The GET in a new session names the session that was lost.",
-		Apply:   inFirstSession(http.MethodGet),
-	},
-	{
-		// https://github.com/google-antigravity/antigravity-cli/issues/510
-		ID: "roots.not-encoded", Requirement: "schema.list-roots-result", Scenario: "acts/root-folder",
-		Form:    mockserver.ByValue,
-		Summary: "A root whose path holds characters beyond ASCII is listed with them as they are.",
-		Apply:   Replacing(Results, "%C3%A9", "é"),
-	},
-	{
-		// https://github.com/kirodotdev/Kiro/issues/8960
-		ID: "tools.link-death", Requirement: "tools.result.resource-links", Scenario: plainContent,
+		Apply:   inFirstSession(http.MethodGet)},
+	// https://github.com/google-antigravity/antigravity-cli/issues/510
+	{ID: "roots.not-encoded", Requirement: "schema.list-roots-result", Form: mockserver.ByValue,
+		Scenario: "acts/root-folder",
+		Summary:  "A root whose path holds characters beyond ASCII is listed with them as they are.",
+		Apply:    Replacing(Results, "%C3%A9", "é")},
+	// https://github.com/kirodotdev/Kiro/issues/8960
+	{ID: "tools.link-death", Requirement: "tools.result.resource-links", Scenario: plainContent,
 		Summary: "A link to a resource in the result of a tool ends the client.",
-		Apply:   DyingOf(`"resource_link"`),
-	},
-	{
-		// https://github.com/simonx1/ruby-mcp-client/pull/178
-		ID: "time.sent-again", Requirement: "lifecycle.timeout.cancel", Scenario: silence,
+		Apply:   DyingOf(`"resource_link"`)},
+	// https://github.com/simonx1/ruby-mcp-client/pull/178
+	{ID: "time.sent-again", Requirement: "lifecycle.timeout.cancel", Scenario: silence,
 		Summary: "A request that is given up is sent again and not cancelled.",
 		Apply: All(Impatient, Wrapping(func(conn transport.Conn) transport.Conn {
 			return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
@@ -267,40 +216,33 @@ var threadFaults = []Fault{
 				}
 				return nil
 			}}
-		})),
-	},
-	{
-		// https://github.com/quarkiverse/quarkus-langchain4j/issues/2871
-		ID: "http.data-without-blank-death", Requirement: "http.client.sse-syntax", Transports: OverHTTP,
-		Scenario: Framed, Form: mockserver.ByValue,
+		}))},
+	// https://github.com/quarkiverse/quarkus-langchain4j/issues/2871
+	{ID: "http.data-without-blank-death", Requirement: "http.client.sse-syntax", Form: mockserver.ByValue,
+		Scenario: Framed, Transports: OverHTTP,
 		Summary: "A field of an event stream without a blank behind its colon ends the client.",
-		Apply:   dyingOfBytes("\ndata:{"),
-	},
-	{
-		// https://github.com/FellouAI/eko/pull/287
-		ID: "http.carriage-returns-death", Requirement: "http.client.sse-syntax", Transports: OverHTTP,
-		Scenario: Framed, Form: mockserver.ByValue,
+		Apply:   dyingOfBytes("\ndata:{")},
+	// https://github.com/FellouAI/eko/pull/287
+	{ID: "http.carriage-returns-death", Requirement: "http.client.sse-syntax", Form: mockserver.ByValue,
+		Scenario: Framed, Transports: OverHTTP,
 		Summary: "Lines of an event stream that end in CR alone end the client.",
-		Apply:   dyingOfBytes("\rdata:", "}\r\r"),
-	},
-	{
-		// https://github.com/ThinkInAIXYZ/go-mcp/pull/136
-		ID: "http.stream-type-death", Requirement: "http.client.sse-answer", Transports: OverHTTP,
-		Scenario: "http/sse-answers", Form: mockserver.ByValue,
-		Summary: "A Content-Type of an event stream that is not spelled text/event-stream ends the client.",
+		Apply:   dyingOfBytes("\rdata:", "}\r\r")},
+	// https://github.com/ThinkInAIXYZ/go-mcp/pull/136
+	{ID: "http.stream-type-death", Requirement: "http.client.sse-answer", Form: mockserver.ByValue,
+		Scenario: "http/sse-answers", Transports: OverHTTP,
+		Summary:    "A Content-Type of an event stream that is not spelled text/event-stream ends the client.",
+		Collateral: []string{"http.server.event-ids"},
 		Apply: Dying(func(e *wire.Event) bool {
 			if e.Kind != wire.KindHTTPResponse {
 				return false
 			}
 			field := e.HTTP.Header.Get("Content-Type")
 			return strings.HasPrefix(strings.ToLower(field), "text/event-stream") && field != "text/event-stream"
-		}),
-		Collateral: []string{"http.server.event-ids"},
-	},
-	{
-		// https://github.com/punkpeye/mcp-remote/issues/155
-		ID: "ping.once", Requirement: "base.response.present", Scenario: Requests, Form: mockserver.InSequence,
-		Summary: "Only the first ping is answered.",
+		})},
+	// https://github.com/punkpeye/mcp-remote/issues/155
+	{ID: "ping.once", Requirement: "base.response.present", Form: mockserver.InSequence, Scenario: Requests,
+		Summary:    "Only the first ping is answered.",
+		Collateral: []string{"base.params.omitted", "base.request.string-id-served"},
 		Apply: func(c *client.Standalone) {
 			answered := false
 			replying("ping", func(_ *wire.Event, _ *wire.Message, out outgoing) []outgoing {
@@ -310,14 +252,12 @@ var threadFaults = []Fault{
 				answered = true
 				return []outgoing{out}
 			})(c)
-		},
-		Collateral: []string{"base.params.omitted", "base.request.string-id-served"},
-	},
-	{
-		// https://github.com/open-octo/octo-agent/pull/2026
-		ID: "tools.change-while-waiting", Requirement: "tools.list-changed.unsolicited", Scenario: Notifications,
-		Form:    mockserver.InSequence,
-		Summary: "News of changed tools that come on the stream of a request that is open end the client.",
+		}},
+	// https://github.com/open-octo/octo-agent/pull/2026
+	{ID: "tools.change-while-waiting", Requirement: "tools.list-changed.unsolicited", Form: mockserver.InSequence,
+		Scenario:   Notifications,
+		Summary:    "News of changed tools that come on the stream of a request that is open end the client.",
+		Collateral: append([]string{"base.response.present"}, fenced["after-changed"]...),
 		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
 			return &DyingConn{Conn: conn, At: func(e *wire.Event) bool {
 				return message(e).Method == "notifications/tools/list_changed" &&
@@ -327,24 +267,19 @@ var threadFaults = []Fault{
 							(x.Response == nil || x.Response.Seq > e.Seq)
 					})
 			}}
-		}),
-		Collateral: append([]string{"base.response.present"}, fenced["after-changed"]...),
-	},
-	{
-		// https://github.com/modelcontextprotocol/typescript-sdk/pull/1428
-		ID: "tools.structured-error-death", Requirement: "tools.result.structured-or-unstructured",
-		Scenario: "content/failed-tool", Form: mockserver.ByValue,
+		})},
+	// https://github.com/modelcontextprotocol/typescript-sdk/pull/1428
+	{ID: "tools.structured-error-death", Requirement: "tools.result.structured-or-unstructured",
+		Form: mockserver.ByValue, Scenario: "content/failed-tool",
 		Summary: "A tool error with structured content ends the client.",
 		Apply: Dying(func(e *wire.Event) bool {
 			return wire.At(message(e).Result, "isError") == true &&
 				wire.At(message(e).Result, "structuredContent") != nil
-		}),
-	},
-	{
-		// https://github.com/assistant-ui/assistant-ui/pull/5341
-		ID: "elicitation.booleans-as-text", Requirement: "elicitation.content.matches-schema", Scenario: Elicitation,
-		Form:    mockserver.ByValue,
-		Summary: "Booleans are submitted as text.",
+		})},
+	// https://github.com/assistant-ui/assistant-ui/pull/5341
+	{ID: "elicitation.booleans-as-text", Requirement: "elicitation.content.matches-schema", Form: mockserver.ByValue,
+		Scenario: Elicitation, Summary: "Booleans are submitted as text.",
+		Collateral: []string{"elicitation.security.validate-content"},
 		Apply: Amending("elicitation/create", func(r object) {
 			content, _ := r["content"].(object)
 			for name, value := range content {
@@ -352,14 +287,11 @@ var threadFaults = []Fault{
 					content[name] = map[bool]string{true: "true", false: "false"}[value]
 				}
 			}
-		}),
+		})},
+	// https://github.com/PrefectHQ/fastmcp/issues/1565
+	{ID: "elicitation.enum-as-text", Requirement: "elicitation.content.matches-schema", Form: mockserver.ByValue,
+		Scenario: Elicitation, Summary: "Any text is submitted where the schema names values.",
 		Collateral: []string{"elicitation.security.validate-content"},
-	},
-	{
-		// https://github.com/PrefectHQ/fastmcp/issues/1565
-		ID: "elicitation.enum-as-text", Requirement: "elicitation.content.matches-schema", Scenario: Elicitation,
-		Form:    mockserver.ByValue,
-		Summary: "Any text is submitted where the schema names values.",
 		Apply: Changing(func(o *client.Options) {
 			const method = "elicitation/create"
 			serve := o.Answers[method]
@@ -373,46 +305,33 @@ var threadFaults = []Fault{
 				}
 				return result, rpcErr
 			}
-		}),
-		Collateral: []string{"elicitation.security.validate-content"},
-	},
-	{
-		// https://github.com/mark3labs/mcp-go/issues/61
-		ID: "http.line-of-64k-death", Requirement: "http.message.large", Transports: OverHTTP, Scenario: Framed,
+		})},
+	// https://github.com/mark3labs/mcp-go/issues/61
+	{ID: "http.line-of-64k-death", Requirement: "http.message.large", Scenario: Framed, Transports: OverHTTP,
 		Summary: "A line of an event stream that is longer than 64 KiB ends the client.",
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.SSE != nil && len(e.Raw) > 64<<10
-		}),
-	},
-	{
-		// https://github.com/mark3labs/mcp-go/pull/230
-		ID: "http.notification-accept", Requirement: "http.client.post-accept-sse", Transports: OverHTTP,
-		Form:       mockserver.ByValue,
-		Summary:    "The POST of a notification has no Accept; those of requests have.",
-		Apply:      Headers(func(m *wire.Message) bool { return m.Kind == wire.Notification }, "Accept"),
+		})},
+	// https://github.com/mark3labs/mcp-go/pull/230
+	{ID: "http.notification-accept", Requirement: "http.client.post-accept-sse", Form: mockserver.ByValue,
+		Transports: OverHTTP, Summary: "The POST of a notification has no Accept; those of requests have.",
 		Collateral: []string{"http.client.post-accept-json"},
-	},
-	{
-		// https://github.com/modelcontextprotocol/inspector/issues/905
-		// With a server that answers at once, the notification may have been sent before the answer.
-		ID: "http.initialized-session", Requirement: "http.client.session-header", Transports: OverHTTP,
-		Scenario: "lifecycle/slow-answer", Form: mockserver.ByValue,
+		Apply:      Headers(func(m *wire.Message) bool { return m.Kind == wire.Notification }, "Accept")},
+	// https://github.com/modelcontextprotocol/inspector/issues/905
+	// With a server that answers at once, the notification may have been sent before the answer.
+	{ID: "http.initialized-session", Requirement: "http.client.session-header", Form: mockserver.ByValue,
+		Scenario: "lifecycle/slow-answer", Transports: OverHTTP,
 		Summary: "notifications/initialized is posted without Mcp-Session-Id; later requests have it.",
-		Apply:   Headers(Calls("notifications/initialized"), "Mcp-Session-Id"),
-	},
-	{
-		// https://github.com/modelcontextprotocol/python-sdk/issues/2546
-		ID: "stdio.content-length", Requirement: "stdio.client.stdin-clean", Transports: OverStdio,
+		Apply:   Headers(Calls("notifications/initialized"), "Mcp-Session-Id")},
+	// https://github.com/modelcontextprotocol/python-sdk/issues/2546
+	{ID: "stdio.content-length", Requirement: "stdio.client.stdin-clean", Transports: OverStdio,
 		Summary: "A header Content-Length precedes each message.",
 		Apply: Rewriting(Anything, func(text string) string {
 			return fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(text), text)
-		}),
-	},
-	{
-		// https://github.com/langchain4j/langchain4j/pull/6175
-		ID: "time.lists-not-cancelled", Requirement: "lifecycle.timeout.cancel", Scenario: silence,
-		Form:    mockserver.ByValue,
-		Summary: "When requests are given up, only tool calls are cancelled.",
+		})},
+	// https://github.com/langchain4j/langchain4j/pull/6175
+	{ID: "time.lists-not-cancelled", Requirement: "lifecycle.timeout.cancel", Form: mockserver.ByValue,
+		Scenario: silence, Summary: "When requests are given up, only tool calls are cancelled.",
 		Apply: All(Impatient, Wrapping(func(conn transport.Conn) transport.Conn {
 			return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
 				if m.Method == "notifications/cancelled" {
@@ -423,19 +342,13 @@ var threadFaults = []Fault{
 				}
 				return []outgoing{out}
 			}}
-		})),
-	},
-	{
-		// https://github.com/vercel/ai/issues/18075
-		ID: "time.initialize-without-limit", Requirement: "lifecycle.timeout.established",
-		Scenario: "lifecycle/unanswered", Form: mockserver.ByValue,
-		Summary: "initialize is awaited for ever.",
-		Apply:   patient,
-	},
-	{
-		// https://github.com/CALLE-AI/call-e-integrations/issues/110
-		ID: "http.stream-unread", Requirement: "http.client.sse-answer", Transports: OverHTTP,
-		Scenario: "http/sse-answers", Form: mockserver.ByValue,
+		}))},
+	// https://github.com/vercel/ai/issues/18075
+	{ID: "time.initialize-without-limit", Requirement: "lifecycle.timeout.established", Form: mockserver.ByValue,
+		Scenario: "lifecycle/unanswered", Summary: "initialize is awaited for ever.", Apply: patient},
+	// https://github.com/CALLE-AI/call-e-integrations/issues/110
+	{ID: "http.stream-unread", Requirement: "http.client.sse-answer", Form: mockserver.ByValue,
+		Scenario: "http/sse-answers", Transports: OverHTTP,
 		Summary: "An answer as an event stream is passed over, and the client goes on.",
 		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
 			return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
@@ -445,14 +358,10 @@ var threadFaults = []Fault{
 				}
 				return []outgoing{out}
 			}}
-		}),
-	},
-	{
-		// https://github.com/modelcontextprotocol/php-sdk/pull/401
-		ID: "http.crlf-death", Requirement: "http.client.sse-syntax", Transports: OverHTTP, Scenario: "http/sse-crlf",
-		Summary: "Lines of an event stream that end in CR LF end the client.",
-		Apply:   dyingOfBytes("}\r\n\r\n"),
-	},
+		})},
+	// https://github.com/modelcontextprotocol/php-sdk/pull/401
+	{ID: "http.crlf-death", Requirement: "http.client.sse-syntax", Scenario: "http/sse-crlf", Transports: OverHTTP,
+		Summary: "Lines of an event stream that end in CR LF end the client.", Apply: dyingOfBytes("}\r\n\r\n")},
 }
 
 // message returns the message of an event, or an empty one.

@@ -21,26 +21,16 @@ const (
 )
 
 var timeFaults = []Fault{
-	{
-		ID: "time.no-limit", Requirement: "lifecycle.timeout.established", Scenario: silence,
-		Summary: "A request is awaited for ever.",
-		Apply:   patient,
-	},
-	{
-		ID: "time.no-limit-for-tools", Requirement: "tools.client.timeouts", Scenario: silentTool,
+	{ID: "time.no-limit", Requirement: "lifecycle.timeout.established", Scenario: silence,
+		Summary: "A request is awaited for ever.", Apply: patient},
+	{ID: "time.no-limit-for-tools", Requirement: "tools.client.timeouts", Scenario: silentTool,
 		Summary:    "The answer of a tool is awaited for ever.",
-		Apply:      patient,
-		Collateral: []string{"lifecycle.timeout.established"},
-	},
-	{
-		ID: "time.progress-without-end", Requirement: "lifecycle.timeout.maximum", Scenario: endlessSteps,
-		Summary: "A request is awaited for ever if progress comes.",
-		Apply:   patient,
-	},
-	{
-		ID: "time.progress-resets", Requirement: "lifecycle.timeout.maximum", Scenario: endlessSteps,
-		Form:    mockserver.InSequence,
-		Summary: "Each progress notification begins the time limit anew, and nothing limits the whole.",
+		Collateral: []string{"lifecycle.timeout.established"}, Apply: patient},
+	{ID: "time.progress-without-end", Requirement: "lifecycle.timeout.maximum", Scenario: endlessSteps,
+		Summary: "A request is awaited for ever if progress comes.", Apply: patient},
+	{ID: "time.progress-resets", Requirement: "lifecycle.timeout.maximum", Form: mockserver.InSequence,
+		Scenario: endlessSteps,
+		Summary:  "Each progress notification begins the time limit anew, and nothing limits the whole.",
 		Apply: All(Impatient, func(c *client.Standalone) {
 			c.Use = func(ctx context.Context, s *client.Session, _ client.Call) error {
 				p, err := s.Start(ctx, "tools/call",
@@ -57,21 +47,16 @@ var timeFaults = []Fault{
 				}
 				return err
 			}
-		}),
-	},
-	{
-		ID: "time.waits-on", Requirement: "lifecycle.timeout.stop-waiting", Scenario: silence,
+		})},
+	{ID: "time.waits-on", Requirement: "lifecycle.timeout.stop-waiting", Scenario: silence,
 		Summary: "A request that was cancelled is awaited for ever.",
-		Apply:   All(Impatient, Wrapping(func(conn transport.Conn) transport.Conn { return waiter{conn} })),
-	},
-	{
-		ID: "time.crash", Requirement: "lifecycle.error.request-timeout", Scenario: silence,
+		Apply:   All(Impatient, Wrapping(func(conn transport.Conn) transport.Conn { return waiter{conn} }))},
+	{ID: "time.crash", Requirement: "lifecycle.error.request-timeout", Scenario: silence,
 		Summary: "A missing answer crashes the client.",
-		Apply:   All(Impatient, Wrapping(func(conn transport.Conn) transport.Conn { return &crasher{Conn: conn} })),
-	},
-	{
-		ID: "time.hangs-up", Requirement: "http.client.cancel-explicit", Transports: OverHTTP, Scenario: silentTool,
-		Summary: "The connection of a tool call that is given up is closed, and the call is not cancelled.",
+		Apply:   All(Impatient, Wrapping(func(conn transport.Conn) transport.Conn { return &crasher{Conn: conn} }))},
+	{ID: "time.hangs-up", Requirement: "http.client.cancel-explicit", Scenario: silentTool, Transports: OverHTTP,
+		Summary:    "The connection of a tool call that is given up is closed, and the call is not cancelled.",
+		Collateral: []string{"lifecycle.timeout.cancel"},
 		Apply: func(c *client.Standalone) {
 			raw := ConnectionOf(c)
 			c.Use = func(ctx context.Context, _ *client.Session, call client.Call) error {
@@ -84,19 +69,13 @@ var timeFaults = []Fault{
 				_, err := call(ctx, "tools/list", nil)
 				return err
 			}
-		},
-		Collateral: []string{"lifecycle.timeout.cancel"},
-	},
-	{
-		ID: "lifecycle.timeout-silent", Requirement: "lifecycle.timeout.cancel", Scenario: "time/silence",
+		}},
+	{ID: "lifecycle.timeout-silent", Requirement: "lifecycle.timeout.cancel", Scenario: "time/silence",
 		Summary: "A request that is given up is not cancelled.",
-		Apply:   All(Impatient, Dropping(Calls("notifications/cancelled"))),
-	},
-	{
-		ID: "http.cancel-by-hanging-up", Requirement: "lifecycle.timeout.cancel", Scenario: "time/silent-tool",
+		Apply:   All(Impatient, Dropping(Calls("notifications/cancelled")))},
+	{ID: "http.cancel-by-hanging-up", Requirement: "lifecycle.timeout.cancel", Scenario: "time/silent-tool",
 		Summary: "A tool call that is given up is not cancelled.",
-		Apply:   All(Impatient, Dropping(Calls("notifications/cancelled"))),
-	},
+		Apply:   All(Impatient, Dropping(Calls("notifications/cancelled")))},
 }
 
 // waiter waits on when it has cancelled a request.

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/authserver"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/schema"
@@ -70,13 +71,7 @@ func protecting(next http.Handler, origin, issuer string) http.Handler {
 }
 
 // Fault is one way in which an authorization server breaks a requirement.
-type Fault struct {
-	ID, Requirement string
-	Summary         string // how the wire differs
-	Collateral      []string
-	WarnOnly        bool
-	Apply           func(*Setup)
-}
+type Fault = mockserver.FaultOf[Setup]
 
 // Oddity is one way in which an authorization server may differ from the reference.
 type Oddity struct {

@@ -30,88 +30,63 @@ func resumingAtMost(times int) apply {
 
 // familyOddities are odd where values, sessions and moments vary.
 var familyOddities = []Oddity{
-	{
-		ID: "answers.backwards", Summary: "The later one of two requests at once is answered first.",
+	{ID: "answers.backwards", Summary: "The later one of two requests at once is answered first.",
 		Why: "A response belongs to its request by the id; the text wants no order.", Source: ofResponses,
 		Scenarios: []string{Requests, RootsSeen},
-		Apply:     All(Pausing(Numbered, 30*time.Millisecond), Pausing(ofSpellings, 30*time.Millisecond)),
-	},
-	{
-		ID: "answers.slow", Summary: "Each answer takes a twentieth of a second.",
+		Apply:     All(Pausing(Numbered, 30*time.Millisecond), Pausing(ofSpellings, 30*time.Millisecond))},
+	{ID: "answers.slow", Summary: "Each answer takes a twentieth of a second.",
 		Why: "The word promptly does not stand for a number of milliseconds.", Source: ofPing,
-		Scenarios: []string{Framed, Notifications},
-		Apply:     Pausing(Answers, 50*time.Millisecond),
-	},
-	{
-		ID: "streams.resumed-once", Summary: "A stream that is cut a second time is not resumed any more.",
-		Why: "A client resumes if it wishes to.", Source: at("basic/transports", "resumability-and-redelivery"),
-		Transports: OverHTTP, Scenarios: []string{CutStream}, Untried: []string{"http.disconnect.survived"},
-		Apply: resumingAtMost(1),
-	},
-	{
-		ID: "streams.resumed-twice", Summary: "A stream that is cut a third time is not resumed any more.",
-		Why: "A client resumes if it wishes to.", Source: at("basic/transports", "resumability-and-redelivery"),
-		Transports: OverHTTP, Scenarios: []string{CutStream}, Untried: []string{"http.disconnect.survived"},
-		Apply: resumingAtMost(2),
-	},
-	{
-		ID: "tools.plain-only", Summary: "Tools whose schemas the client does not understand are not called.",
-		Why: "A client calls the tools that it likes.", Source: at("server/tools", "calling-tools"),
+		Scenarios: []string{Framed, Notifications}, Apply: Pausing(Answers, 50*time.Millisecond)},
+	{ID: "streams.resumed-once", Transports: OverHTTP,
+		Summary: "A stream that is cut a second time is not resumed any more.",
+		Why:     "A client resumes if it wishes to.", Source: at("basic/transports#resumability-and-redelivery"),
+		Scenarios: []string{CutStream}, Untried: []string{"http.disconnect.survived"}, Apply: resumingAtMost(1)},
+	{ID: "streams.resumed-twice", Transports: OverHTTP,
+		Summary: "A stream that is cut a third time is not resumed any more.",
+		Why:     "A client resumes if it wishes to.", Source: at("basic/transports#resumability-and-redelivery"),
+		Scenarios: []string{CutStream}, Untried: []string{"http.disconnect.survived"}, Apply: resumingAtMost(2)},
+	{ID: "tools.plain-only", Summary: "Tools whose schemas the client does not understand are not called.",
+		Why: "A client calls the tools that it likes.", Source: at("server/tools#calling-tools"),
 		Scenarios: []string{"lists/schemas"},
 		Apply: Instead(func(m *wire.Message) bool {
 			name, _ := wire.At(m.Params, "name").(string)
 			return m.Method == "tools/call" && strings.HasPrefix(name, "schema_")
-		}),
-	},
-	{
-		ID:      "elicitation.announced",
+		})},
+	{ID: "elicitation.announced",
 		Summary: "A notification of the client's own says that a form is shown, before it is answered.",
 		Why:     "A receiver ignores notifications that it does not know, and the request gets its response.",
 		Source:  ofNotifications, Scenarios: []string{Elicitation},
 		Apply: Before(Replies("elicitation-string"),
 			`{"jsonrpc":"2.0","method":"com.example/shown","params":{"requestId":"elicitation-string","action":"shown"}}`),
 	},
-	{
-		ID: "roots.lower-escapes", Summary: "The escapes in the URIs of roots have lower-case digits.",
+	{ID: "roots.lower-escapes", Summary: "The escapes in the URIs of roots have lower-case digits.",
 		Why: "The hexadecimal digits of escapes are the same in either case.", Source: ofRoot,
-		Scenarios: []string{"acts/root-folder"},
-		Apply:     Replacing(Results, "%C3%A9", "%c3%a9"),
-	},
-	{
-		ID:      "forms.slow",
+		Scenarios: []string{"acts/root-folder"}, Apply: Replacing(Results, "%C3%A9", "%c3%a9")},
+	{ID: "forms.slow",
 		Summary: "A form and a sampling request take three seconds, and a ping meanwhile is answered at once.",
 		Why:     "A user and a model take their time; the ping is not about them.", Source: ofPing,
 		Scenarios: []string{Elicitation, Sampling},
 		Apply: All(Slowly("elicitation/create", "take your time"),
-			Slowly("sampling/createMessage", "Take your time")),
-	},
-	{
-		ID: "forms.before-pings", Summary: "A ping is answered after a form that was open and is filled in at once.",
+			Slowly("sampling/createMessage", "Take your time"))},
+	{ID: "forms.before-pings", Summary: "A ping is answered after a form that was open and is filled in at once.",
 		Why: "Promptly leaves room for the answer that is on its way.", Source: ofPing,
 		Scenarios: []string{Elicitation, Sampling},
-		Apply:     All(BehindAnswer("elicitation-open"), BehindAnswer("sampling-open")),
-	},
-	{
-		ID: "streams.left-cut", Summary: "No stream is resumed, neither one of an answer nor a listening one.",
-		Why: "A client resumes if it wishes to.", Source: at("basic/transports", "resumability-and-redelivery"),
-		Transports: OverHTTP,
-		Scenarios:  []string{CutStream, ListeningStream, "http/broken-end"},
-		Untried:    []string{"http.client.*", "http.disconnect.survived"},
-		Apply:      All(resumingNothing, ResumingAs("listened+/=%20"), ResumingAs("resumed,once")),
-	},
-	{
-		ID: "streams.listened-anew", Summary: "A listening stream that ends is opened anew, without Last-Event-ID.",
-		Why: "The client may issue a GET; one that does not resume names no event.", Source: ofListening,
-		Transports: OverHTTP, Scenarios: []string{ListeningStream},
-		Untried: []string{"http.client.last-event-id"},
-		Apply:   ResumingAs("listened+/=%20"),
-	},
-	{
-		ID:         "streams.resumed-after-answers",
-		Summary:    "A stream that breaks off behind its answer is resumed all the same.",
-		Why:        "A server may send more; a client that resumes names the last event that it received.",
-		Source:     at("basic/transports", "resumability-and-redelivery"),
-		Transports: OverHTTP, Scenarios: []string{"http/broken-end"},
+		Apply:     All(BehindAnswer("elicitation-open"), BehindAnswer("sampling-open"))},
+	{ID: "streams.left-cut", Transports: OverHTTP,
+		Summary: "No stream is resumed, neither one of an answer nor a listening one.",
+		Why:     "A client resumes if it wishes to.", Source: at("basic/transports#resumability-and-redelivery"),
+		Scenarios: []string{CutStream, ListeningStream, "http/broken-end"},
+		Untried:   []string{"http.client.*", "http.disconnect.survived"},
+		Apply:     All(resumingNothing, ResumingAs("listened+/=%20"), ResumingAs("resumed,once"))},
+	{ID: "streams.listened-anew", Transports: OverHTTP,
+		Summary: "A listening stream that ends is opened anew, without Last-Event-ID.",
+		Why:     "The client may issue a GET; one that does not resume names no event.", Source: ofListening,
+		Scenarios: []string{ListeningStream}, Untried: []string{"http.client.last-event-id"},
+		Apply: ResumingAs("listened+/=%20")},
+	{ID: "streams.resumed-after-answers", Transports: OverHTTP,
+		Summary: "A stream that breaks off behind its answer is resumed all the same.",
+		Why:     "A server may send more; a client that resumes names the last event that it received.",
+		Source:  at("basic/transports#resumability-and-redelivery"), Scenarios: []string{"http/broken-end"},
 		Apply: onHTTP(func(ctx context.Context, conn *transport.HTTPConn) {
 			for _, e := range slices.Backward(conn.Log().Events()) {
 				if e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && e.SSE != nil &&
@@ -122,11 +97,10 @@ var familyOddities = []Oddity{
 					return
 				}
 			}
-		}),
-	},
-	{
-		ID: "names.from-elsewhere", Summary: "A tool, a prompt and a resource are used that no list shows.",
-		Why: "Names and URIs may come from links, templates and users.", Source: at("server/tools", "calling-tools"),
+		})},
+	{ID: "names.from-elsewhere", Summary: "A tool, a prompt and a resource are used that no list shows.",
+		Why:       "Names and URIs may come from links, templates and users.",
+		Source:    at("server/tools#calling-tools"),
 		Scenarios: []string{"lists/tool-names", "lists/prompt-names", "lists/uris"},
 		Apply: All(
 			Further("tools", func(ctx context.Context, s *client.Session) {
@@ -138,14 +112,12 @@ var familyOddities = []Oddity{
 			Further("resources", func(ctx context.Context, s *client.Session) {
 				_, _ = s.Call(ctx, "resources/read", object{"uri": "test://template/7/data"})
 			}),
-		),
-	},
-	{
-		// github.com/WordPress/mcp-adapter/issues/235
-		ID:      "resources.uri-normalised",
+		)},
+	// github.com/WordPress/mcp-adapter/issues/235
+	{ID: "resources.uri-normalised",
 		Summary: "A resource is read by its URI with scheme and host in small letters, and without default port and dots.",
 		Why:     "RFC 3986, by which resources are identified, calls such URIs equivalent.",
-		Source:  at("server/resources", "common-uri-schemes"), Scenarios: []string{"lists/uris"},
+		Source:  at("server/resources#common-uri-schemes"), Scenarios: []string{"lists/uris"},
 		Apply: Renaming("resources/read", "uri", func(uri string) string {
 			u, err := url.Parse(uri)
 			if err != nil || u.Opaque != "" {
@@ -159,20 +131,17 @@ var familyOddities = []Oddity{
 				u.Path = path.Clean(u.Path)
 			}
 			return u.String()
-		}),
-	},
-	{
-		ID:      "names.plain-only",
+		})},
+	{ID: "names.plain-only",
 		Summary: "Tools and prompts whose names are unusual are not used, nor are resources whose URIs are.",
-		Why:     "A client uses what it likes.", Source: at("server/tools", "calling-tools"),
+		Why:     "A client uses what it likes.", Source: at("server/tools#calling-tools"),
 		Scenarios: []string{"lists/tool-names", "lists/prompt-names", "lists/uris"},
 		Apply: Instead(func(m *wire.Message) bool {
 			name, _ := wire.At(m.Params, "name").(string)
 			uri, _ := wire.At(m.Params, "uri").(string)
 			return strings.Contains(strings.ToLower(name+uri), "mcpconform") && !strings.HasSuffix(name+uri, "plain") &&
 				!strings.HasPrefix(uri, "file:") && operational(m)
-		}),
-	},
+		})},
 }
 
 func operational(m *wire.Message) bool {

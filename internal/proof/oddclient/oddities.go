@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks/clienthooks"
+	"github.com/mcpconform/mcpconform/internal/proof/oddity"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
-	"github.com/mcpconform/mcpconform/schema"
 )
 
 type (
@@ -24,29 +24,8 @@ type (
 	outgoing = transport.Outgoing
 )
 
-// Oddity is one way in which a client may differ from most others and yet keep to the specification. A finding on it
-// is a false accusation.
-type Oddity struct {
-	// ID is stable and unique: topic, dot, what is odd in kebab case.
-	ID string
-	// Summary says in one line how the wire differs.
-	Summary string
-	// Why says in one line why that is legal.
-	Why string
-	// Source is the place that allows it, or the place that would have to forbid it and does not.
-	Source schema.Source
-	// Transports on which the oddity shows; none means all.
-	Transports []string
-	// Scenarios in which the oddity shows besides those in which everything does.
-	Scenarios []string
-	// Untried lists requirements that a client with this oddity leaves open; an asterisk
-	// at the end stands for the rest of the id.
-	Untried []string
-	// Apply adds the oddity to a client; it may be nil. Several can be added to the same.
-	Apply func(c *client.Standalone)
-	// Run, unless nil, runs the client in place of its own method.
-	Run func(ctx context.Context, c client.Standalone) error
-}
+// Oddity is one way in which a client may differ from most others and yet keep to the specification.
+type Oddity = oddity.Of[client.Standalone]
 
 // Oddities returns all oddities, grouped by topic. The caller owns the slice.
 func Oddities() []Oddity {
@@ -72,8 +51,7 @@ func Start(ctx context.Context, c client.Standalone, oddities ...Oddity) error {
 	return run(ctx, c)
 }
 
-// at is a place in the specification.
-func at(page, anchor string) schema.Source { return schema.Source{Page: page, Anchor: anchor} }
+var at = oddity.At
 
 // followed sends further texts as soon as a message is under way.
 func followed(which match, texts ...string) apply {

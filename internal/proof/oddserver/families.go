@@ -17,25 +17,21 @@ import (
 
 // These oddities are legal ways to treat the members of families beside the plain ones (docs/families.md).
 var familyOddities = []Oddity{
-	{
-		ID: "families.errors-quote-requests", Summary: "The message of an error quotes the whole request.",
-		Why: "An error may say what it is about; it is as long as what was sent.", Source: at("basic/index#responses"),
+	{ID: "families.errors-quote-requests", Summary: "The message of an error quotes the whole request.",
+		Why:    "An error may say what it is about; it is as long as what was sent.",
+		Source: at("basic/index#responses"),
 		Apply: Problems("*", func(out *server.Outgoing, problem object) {
 			problem["message"] = fmt.Sprintf("%s: %s", problem["message"], out.Answers.Message.Raw)
-		}),
-	},
-	{
-		ID:      "families.text-escaped",
+		})},
+	{ID: "families.text-escaped",
 		Summary: "The tool echo gives back its text for HTML, without the blanks around it and in upper case.",
 		Why:     "A tool may do anything with its arguments.", Source: at("server/tools#tool-result"),
 		Apply: Blocks("echo", func(block object) {
 			if text, ok := block["text"].(string); ok && text != "" && text != "mcpconform echo 7f3a" {
 				block["text"] = html.EscapeString(strings.ToUpper(strings.TrimSpace(text)))
 			}
-		}),
-	},
-	{
-		ID:      "families.text-refused",
+		})},
+	{ID: "families.text-refused",
 		Summary: "The tool echo fails for texts beyond ASCII, and for those with control characters.",
 		Why:     "A tool reports what it cannot work with in its result.", Source: at("server/tools#error-handling"),
 		Apply: Wrapping("tools/call", server.Named("echo",
@@ -44,10 +40,8 @@ var familyOddities = []Oddity{
 					return object{"content": TextOf("This text is not supported"), "isError": true}, nil
 				}
 				return next(ctx, r)
-			})),
-	},
-	{
-		ID:      "families.answers-refused",
+			}))},
+	{ID: "families.answers-refused",
 		Summary: "A tool fails if what was sampled or elicited for it has control characters or lies beyond ASCII.",
 		Why:     "A tool reports what it cannot work with in its result.", Source: at("server/tools#error-handling"),
 		Apply: All(
@@ -57,25 +51,19 @@ var familyOddities = []Oddity{
 			FailingOn("test_elicitation", func(answer object) bool {
 				return unprintable(TextAt(answer, "content", "username"))
 			}),
-		),
-	},
-	{
-		ID:      "families.values-refused",
+		)},
+	{ID: "families.values-refused",
 		Summary: "Completion refuses values with control characters, and values of more than 1000 characters, with -32602.",
 		Why:     "A reader may limit the strings that it takes (RFC 8259, section 9), and the server validates what it completes.",
 		Source:  at("server/utilities/completion#security"),
 		Apply: Refusing("completion/complete", server.InvalidParams, Fitting(func(s string) bool {
 			return len(s) > 1000 || strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c == 0x7f })
-		}, "argument", "value")),
-	},
-	{
-		ID: "families.offsets-as-cursors", Summary: "A cursor that is a number gives the first page, whoever made it.",
+		}, "argument", "value"))},
+	{ID: "families.offsets-as-cursors", Summary: "A cursor that is a number gives the first page, whoever made it.",
 		Why:    "The form of cursors belongs to the server: to one whose cursors are offsets, any number is valid.",
 		Source: at("server/utilities/pagination#pagination-model"),
-		Apply:  FromStart("tools/list", Fitting(Equal("-1", "99999999999999999999", "LTE=", "OTk5OTk5OTk5"), "cursor")),
-	},
-	{
-		ID:      "families.derived-cursors-served",
+		Apply:  FromStart("tools/list", Fitting(Equal("-1", "99999999999999999999", "LTE=", "OTk5OTk5OTk5"), "cursor"))},
+	{ID: "families.derived-cursors-served",
 		Summary: "In tools/list, a cursor with something behind it or in another letter case leads where it leads itself, and one that is cut to the first page.",
 		Why:     "The form of cursors belongs to the server, and so does how much of one it looks at.",
 		Source:  at("server/utilities/pagination#pagination-model"),
@@ -89,27 +77,21 @@ var familyOddities = []Oddity{
 					delete(r.Params, "cursor")
 				}
 				return next(ctx, r)
-			})),
-	},
-	{
-		ID:      "families.offsets-everywhere",
+			}))},
+	{ID: "families.offsets-everywhere",
 		Summary: "Cursors are offsets in digits, which mean the same in every list and every session; behind the end a page is empty.",
-		Changes: "pages",
 		Why:     "The form of cursors belongs to the server.",
-		Source:  at("server/utilities/pagination#pagination-model"),
-		Apply:   offsets(func() int { return 4 }),
-	},
-	{
-		ID:      "families.page-sizes",
-		Summary: "A page has three or four items, in turn, also when its cursor is used again.", Changes: "pages",
-		Why: "Page size is determined by the server.", Source: at("server/utilities/pagination#pagination-model"),
+		Source:  at("server/utilities/pagination#pagination-model"), Changes: "pages",
+		Apply: offsets(func() int { return 4 })},
+	{ID: "families.page-sizes",
+		Summary: "A page has three or four items, in turn, also when its cursor is used again.",
+		Why:     "Page size is determined by the server.",
+		Source:  at("server/utilities/pagination#pagination-model"), Changes: "pages",
 		Apply: func(o *server.Options) {
 			var pages atomic.Int32
 			offsets(func() int { return 3 + int(pages.Add(1)%2) })(o)
-		},
-	},
-	{
-		ID: "families.fragments-ignored", Summary: "A fragment behind the URI of a resource is ignored.",
+		}},
+	{ID: "families.fragments-ignored", Summary: "A fragment behind the URI of a resource is ignored.",
 		Why:    "A fragment names a part of what the URI before it identifies (RFC 3986, section 3.5).",
 		Source: at("server/resources#reading-resources"),
 		Apply: Wrapping("resources/read",
@@ -118,17 +100,12 @@ var familyOddities = []Oddity{
 					r.Params["uri"], _, _ = strings.Cut(uri, "#")
 				}
 				return next(ctx, r)
-			}),
-	},
-	{
-		ID:      "families.names-caseless",
-		Summary: "The case of letters does not matter in the names of tools and prompts.",
-		Why:     "The text does not say how names are compared.", Source: at("server/tools#tool"),
+			})},
+	{ID: "families.names-caseless", Summary: "The case of letters does not matter in the names of tools and prompts.",
+		Why: "The text does not say how names are compared.", Source: at("server/tools#tool"),
 		Apply: All(lowering("tools/call", "name"), lowering("prompts/get", "name"),
-			lowering("completion/complete", "ref", "name")),
-	},
-	{
-		ID:      "families.uris-normalized",
+			lowering("completion/complete", "ref", "name"))},
+	{ID: "families.uris-normalized",
 		Summary: "A slash or a query behind the URI of a resource is ignored, and so is percent-encoding that changes nothing.",
 		Why:     "The server and RFC 3986, section 6, decide on the equality of URIs.",
 		Source:  at("server/resources#reading-resources"),
@@ -142,24 +119,19 @@ var familyOddities = []Oddity{
 					r.Params["uri"] = strings.TrimSuffix(uri, "/")
 				}
 				return next(ctx, r)
-			}),
-	},
-	{
-		ID: "families.encoded-uris-refused", Summary: "URIs with percent-encoding are refused with -32602.",
+			})},
+	{ID: "families.encoded-uris-refused", Summary: "URIs with percent-encoding are refused with -32602.",
 		Why:    "A server validates URIs, and may not decode those that no resource of its own has.",
 		Source: at("server/resources#security-considerations"),
-		Apply:  Refusing("resources/read", server.InvalidParams, Fitting(Holding("%"), "uri")),
-	},
-	{
-		ID:      "families.strange-methods-invalid",
+		Apply:  Refusing("resources/read", server.InvalidParams, Fitting(Holding("%"), "uri"))},
+	{ID: "families.strange-methods-invalid",
 		Summary: "A method whose name has a blank or a control character, or is very long, is refused with -32600.",
-		Why:     "Whether such a text is the name of a method at all is not said.", Source: at("basic/index#messages"),
+		Why:     "Whether such a text is the name of a method at all is not said.",
+		Source:  at("basic/index#messages"),
 		Apply: Refusing("*", server.InvalidRequest, func(r *server.Request) bool {
 			return len(r.Method) > 500 || strings.ContainsFunc(r.Method, func(c rune) bool { return c <= ' ' })
-		}),
-	},
-	{
-		ID: "families.cursor-null", Summary: "A cursor of another type than a string is taken for none.",
+		})},
+	{ID: "families.cursor-null", Summary: "A cursor of another type than a string is taken for none.",
 		Why:    "A server that has a single page need not look at the cursor.",
 		Source: at("server/utilities/pagination#pagination-model"),
 		Apply: Wrapping("resources/list",
@@ -168,16 +140,12 @@ var familyOddities = []Oddity{
 					delete(r.Params, "cursor")
 				}
 				return next(ctx, r)
-			}),
-	},
-	{
-		ID: "families.arguments-empty", Summary: "Arguments that are null or an empty array are taken for none.",
+			})},
+	{ID: "families.arguments-empty", Summary: "Arguments that are null or an empty array are taken for none.",
 		Why:    "The member is optional, and what is empty holds no argument: the text does not say how lenient a server may be.",
 		Source: at("schema#calltoolrequest"),
-		Apply:  All(emptyForNone("tools/call"), emptyForNone("prompts/get")),
-	},
-	{
-		ID:      "families.arguments-refused-in-result",
+		Apply:  All(emptyForNone("tools/call"), emptyForNone("prompts/get"))},
+	{ID: "families.arguments-refused-in-result",
 		Summary: "Arguments that are not an object are reported in the result, with isError.",
 		Why:     "Invalid input data is among the tool execution errors.", Source: at("server/tools#error-handling"),
 		Apply: Wrapping("tools/call",
@@ -188,10 +156,8 @@ var familyOddities = []Oddity{
 					}
 				}
 				return next(ctx, r)
-			}),
-	},
-	{
-		ID: "families.numbers-converted", Summary: "Digits are taken for the number that the tool sum wants.",
+			})},
+	{ID: "families.numbers-converted", Summary: "Digits are taken for the number that the tool sum wants.",
 		Why:    "The text has inputs validated, and does not say that what reads like a number is none.",
 		Source: at("server/tools#security-considerations"),
 		Apply: Wrapping("tools/call", server.Named("sum",
@@ -204,20 +170,16 @@ var familyOddities = []Oddity{
 					}
 				}
 				return next(ctx, r)
-			})),
-	},
-	{
-		ID:      "families.text-invalid",
+			}))},
+	{ID: "families.text-invalid",
 		Summary: "The tool echo refuses texts beyond ASCII with -32602, and so does a prompt.",
 		Why:     "A server may say of what it cannot work with that it is invalid.",
 		Source:  at("server/tools#error-handling"),
 		Apply: All(
 			Refusing("tools/call", server.InvalidParams, Fitting(HoldsWide, "arguments", "text")),
 			Refusing("prompts/get", server.InvalidParams, Fitting(HoldsWide, "arguments", "arg1")),
-		),
-	},
-	{
-		ID:      "families.long-text-refused",
+		)},
+	{ID: "families.long-text-refused",
 		Summary: "Texts of more than 100000 characters are refused, by the tool echo in its result and by prompts with -32602.",
 		Why:     "A server may limit what it works with.", Source: at("server/tools#security-considerations"),
 		Apply: All(
@@ -230,17 +192,14 @@ var familyOddities = []Oddity{
 				})),
 			Refusing("prompts/get", server.InvalidParams,
 				Fitting(func(s string) bool { return len(s) > 100_000 }, "arguments", "arg1")),
-		),
-	},
-	{
-		ID: "families.long-text-cut", Summary: "The tool echo gives back no more than 1000 characters.",
+		)},
+	{ID: "families.long-text-cut", Summary: "The tool echo gives back no more than 1000 characters.",
 		Why: "A tool may do anything with its arguments.", Source: at("server/tools#tool-result"),
 		Apply: Blocks("echo", func(block object) {
 			if text, ok := block["text"].(string); ok && len(text) > 1000 {
 				block["text"] = strings.ToValidUTF8(text[:1000], "") + "…"
 			}
-		}),
-	},
+		})},
 }
 
 // lowering reads a known name in capitals as that name.

@@ -164,41 +164,31 @@ var unlistened = []string{
 
 // basic/transports#streamable-http
 var httpOddities = []Oddity{
-	{
-		ID: "http.always-streams", Summary: "Each request is answered with a stream.", Transports: OverHTTP,
-		Why:    "The server either initiates a stream or returns JSON.",
-		Source: at("basic/transports#sending-messages-to-the-server"), Changes: "form of answers",
-		Untried: []string{"http.server.json-one-object"},
-		Apply:   Serving(func(o *server.HTTPOptions) { o.AlwaysSSE = true }),
-	},
-	{
-		ID:         "http.never-streams",
-		Summary:    "Each request is answered with JSON; requests of the server come on the listening stream.",
-		Transports: OverHTTP,
-		Why:        "The server either initiates a stream or returns JSON.",
-		Source:     at("basic/transports#sending-messages-to-the-server"), Changes: "form of answers",
-		Untried: streamless,
-		Apply:   inForm(server.AnswerJSON),
-	},
-	{
-		ID:         "http.requests-unheard",
-		Summary:    "Each request is answered with JSON and there is no listening stream: calls that ask the client wait half a minute for an answer.",
-		Transports: OverHTTP,
-		Why:        "The server offers neither stream, and the text does not say how long a call may take.",
-		Source:     at("basic/lifecycle#timeouts"), Changes: "form of answers", Untried: []string{"*"},
+	{ID: "http.always-streams", Transports: OverHTTP, Summary: "Each request is answered with a stream.",
+		Why:     "The server either initiates a stream or returns JSON.",
+		Source:  at("basic/transports#sending-messages-to-the-server"),
+		Untried: []string{"http.server.json-one-object"}, Changes: "form of answers",
+		Apply: Serving(func(o *server.HTTPOptions) { o.AlwaysSSE = true })},
+	{ID: "http.never-streams", Transports: OverHTTP,
+		Summary: "Each request is answered with JSON; requests of the server come on the listening stream.",
+		Why:     "The server either initiates a stream or returns JSON.",
+		Source:  at("basic/transports#sending-messages-to-the-server"), Untried: streamless,
+		Changes: "form of answers", Apply: inForm(server.AnswerJSON)},
+	{ID: "http.requests-unheard", Transports: OverHTTP,
+		Summary: "Each request is answered with JSON and there is no listening stream: calls that ask the client wait half a minute for an answer.",
+		Why:     "The server offers neither stream, and the text does not say how long a call may take.",
+		Source:  at("basic/lifecycle#timeouts"), Untried: []string{"*"}, Changes: "form of answers",
 		Apply: All(inForm(server.AnswerJSON), Serving(func(o *server.HTTPOptions) { o.NoGet = true }),
 			Sending(func(out *server.Outgoing) []*server.Outgoing {
 				if out.Kind == wire.Request {
 					return nil
 				}
 				return []*server.Outgoing{out}
-			})),
-	},
-	{
-		ID: "http.forms-by-turns", Summary: "Requests are answered with a stream and with JSON by turns.",
-		Transports: OverHTTP,
-		Why:        "The server either initiates a stream or returns JSON.",
-		Source:     at("basic/transports#sending-messages-to-the-server"), Changes: "form of answers",
+			}))},
+	{ID: "http.forms-by-turns", Transports: OverHTTP,
+		Summary: "Requests are answered with a stream and with JSON by turns.",
+		Why:     "The server either initiates a stream or returns JSON.",
+		Source:  at("basic/transports#sending-messages-to-the-server"), Changes: "form of answers",
 		Apply: func(o *server.Options) {
 			o.Behaviour.HTTP.Answer = func(r *server.Request) server.AnswerForm {
 				if Count(r.Session, "form")%2 == 0 {
@@ -206,12 +196,10 @@ var httpOddities = []Oddity{
 				}
 				return server.AnswerAuto
 			}
-		},
-	},
-	{
-		ID: "http.no-get", Summary: "GET is answered with 405.", Transports: OverHTTP,
+		}},
+	{ID: "http.no-get", Transports: OverHTTP, Summary: "GET is answered with 405.",
 		Why:    "That indicates that no stream is offered.",
-		Source: at("basic/transports#listening-for-messages-from-the-server"), Changes: "listening",
+		Source: at("basic/transports#listening-for-messages-from-the-server"),
 		Untried: []string{"lifecycle.capability.server-emits-tools-list-changed",
 			"lifecycle.capability.server-emits-prompts-list-changed",
 			"lifecycle.capability.server-emits-resources-list-changed",
@@ -220,46 +208,31 @@ var httpOddities = []Oddity{
 			"http.server.event-id-cursor", "tools.list-changed.sent", "resources.list-changed.sent",
 			"resources.updated.sent", "prompts.list-changed.sent", "resources.updated.only-subscribed",
 			"schema.resource-updated-notification", "resources.updated.ends-with-unsubscribe"},
-		Apply: Serving(func(o *server.HTTPOptions) { o.NoGet = true }),
-	},
-	{
-		ID: "http.no-delete", Summary: "DELETE is answered with 405.", Transports: OverHTTP,
+		Changes: "listening", Apply: Serving(func(o *server.HTTPOptions) { o.NoGet = true })},
+	{ID: "http.no-delete", Transports: OverHTTP, Summary: "DELETE is answered with 405.",
 		Why:    "That indicates that clients cannot terminate sessions.",
-		Source: at("basic/transports#session-management"), Changes: "endings",
-		Untried: []string{"http.server.session-ended-404"},
-		Apply:   Serving(func(o *server.HTTPOptions) { o.NoDelete = true }),
-	},
-	{
-		ID: "http.405-bare", Summary: "405 comes without a body and without the header Allow.", Transports: OverHTTP,
-		Why:     "The text asks for the status alone.",
-		Source:  at("basic/transports#listening-for-messages-from-the-server"),
-		Untried: unlistened,
+		Source: at("basic/transports#session-management"), Untried: []string{"http.server.session-ended-404"},
+		Changes: "endings", Apply: Serving(func(o *server.HTTPOptions) { o.NoDelete = true })},
+	{ID: "http.405-bare", Transports: OverHTTP, Summary: "405 comes without a body and without the header Allow.",
+		Why:    "The text asks for the status alone.",
+		Source: at("basic/transports#listening-for-messages-from-the-server"), Untried: unlistened,
 		Apply: All(Serving(func(o *server.HTTPOptions) { o.NoGet, o.NoDelete = true, true }),
 			refusedWith(0, "", "", server.MethodNotAllowed),
-			Replying(server.MethodNotAllowed, func(r *server.Reply) { r.Header.Del("Allow") })),
-	},
-	{
-		ID: "http.405-page", Summary: "405 comes with a page in HTML.", Transports: OverHTTP,
-		Why:     "The text asks for the status alone.",
-		Source:  at("basic/transports#listening-for-messages-from-the-server"),
-		Untried: unlistened,
+			Replying(server.MethodNotAllowed, func(r *server.Reply) { r.Header.Del("Allow") }))},
+	{ID: "http.405-page", Transports: OverHTTP, Summary: "405 comes with a page in HTML.",
+		Why:    "The text asks for the status alone.",
+		Source: at("basic/transports#listening-for-messages-from-the-server"), Untried: unlistened,
 		Apply: All(Serving(func(o *server.HTTPOptions) { o.NoGet, o.NoDelete = true, true }),
 			refusedWith(0, "text/html; charset=iso-8859-1", "<h1>Method Not Allowed</h1>\xe9",
-				server.MethodNotAllowed)),
-	},
-	{
-		ID: "http.no-event-ids", Summary: "Events have no ids.", Transports: OverHTTP,
-		Why: "Servers MAY attach ids.", Source: at("basic/transports#resumability-and-redelivery"),
-		Changes: "event ids",
+				server.MethodNotAllowed))},
+	{ID: "http.no-event-ids", Transports: OverHTTP, Summary: "Events have no ids.", Why: "Servers MAY attach ids.",
+		Source: at("basic/transports#resumability-and-redelivery"),
 		Untried: []string{"http.server.disconnect-not-cancel", "http.server.event-id-unique",
 			"http.server.replay-same-stream", "http.server.event-id-cursor"},
-		Apply: Serving(func(o *server.HTTPOptions) { o.NoEventID = true }),
-	},
-	{
-		ID:         "http.plain",
-		Summary:    "The server has neither GET nor DELETE, gives no ids, keeps nothing of its clients, and answers with JSON.",
-		Transports: OverHTTP,
-		Why:        "All of that is optional.", Source: at("basic/transports#streamable-http"),
+		Changes: "event ids", Apply: Serving(func(o *server.HTTPOptions) { o.NoEventID = true })},
+	{ID: "http.plain", Transports: OverHTTP,
+		Summary: "The server has neither GET nor DELETE, gives no ids, keeps nothing of its clients, and answers with JSON.",
+		Why:     "All of that is optional.", Source: at("basic/transports#streamable-http"),
 		Untried: []string{"ping.not-excessive", "security.session.*", "progress.*", "logging.*", "base.*",
 			"meta.attach.result", "lifecycle.init.server-waits", "lifecycle.shutdown.by-transport", "http.server.*",
 			"cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing",
@@ -269,17 +242,14 @@ var httpOddities = []Oddity{
 			"roots.root.name-optional", "roots.list.multiple", "roots.server.unavailable", "elicitation.*", "schema.*",
 			"roots.list-changed.refetch", "roots.root.file-or-directory", "pagination.cursor.results-after",
 			"meta.attach.objects"},
-		Apply: All(inForm(server.AnswerJSON), stateless),
-	},
-	{
-		ID: "http.session-id-long", Summary: "Session ids have 2000 characters.", Transports: OverHTTP,
-		Why: "The length has no limit.", Source: at("basic/transports#session-management"), Changes: "session ids",
-		Apply: identified(func(u string) string { return u + strings.Repeat("0123456789abcdef", 123) }),
-	},
-	{
-		ID: "http.session-id-characters", Summary: "Session ids have all visible ASCII characters.",
-		Transports: OverHTTP,
-		Why:        "Characters from 0x21 to 0x7E are allowed.", Source: at("basic/transports#session-management"),
+		Apply: All(inForm(server.AnswerJSON), stateless)},
+	{ID: "http.session-id-long", Transports: OverHTTP, Summary: "Session ids have 2000 characters.",
+		Why: "The length has no limit.", Source: at("basic/transports#session-management"),
+		Changes: "session ids",
+		Apply:   identified(func(u string) string { return u + strings.Repeat("0123456789abcdef", 123) })},
+	{ID: "http.session-id-characters", Transports: OverHTTP,
+		Summary: "Session ids have all visible ASCII characters.",
+		Why:     "Characters from 0x21 to 0x7E are allowed.", Source: at("basic/transports#session-management"),
 		Changes: "session ids",
 		Apply: identified(func(u string) string {
 			var b strings.Builder
@@ -287,29 +257,23 @@ var httpOddities = []Oddity{
 				b.WriteByte(c)
 			}
 			return b.String() + u
-		}),
-	},
-	{
-		ID: "http.session-id-jwt", Summary: "Session ids have the form of a JWT.", Transports: OverHTTP,
+		})},
+	{ID: "http.session-id-jwt", Transports: OverHTTP, Summary: "Session ids have the form of a JWT.",
 		Why: "The text names a JWT as an example.", Source: at("basic/transports#session-management"),
 		Changes: "session ids",
 		Apply: identified(func(u string) string {
 			return "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0." + u +
 				"dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
-		}),
-	},
-	{
-		ID: "http.session-header-repeated", Summary: "All responses of a session carry its id.", Transports: OverHTTP,
+		})},
+	{ID: "http.session-header-repeated", Transports: OverHTTP, Summary: "All responses of a session carry its id.",
 		Why:    "The text demands the header on one response, and forbids it on none.",
 		Source: at("basic/transports#session-management"), Changes: "headers",
 		Apply: altering(func(r *http.Request, _ int, h http.Header) {
 			if id := r.Header.Get(SessionHeader); id != "" && h.Get(SessionHeader) == "" {
 				h.Set(SessionHeader, id)
 			}
-		}, nil),
-	},
-	{
-		ID: "http.headers-lower-case", Summary: "Names of headers are written in lower case.", Transports: OverBothHTTP,
+		}, nil)},
+	{ID: "http.headers-lower-case", Transports: OverBothHTTP, Summary: "Names of headers are written in lower case.",
 		Why:    "Names of headers have no case (RFC 9110, section 5.1).",
 		Source: at("basic/transports#session-management"), Changes: "headers",
 		Apply: altering(func(_ *http.Request, _ int, h http.Header) {
@@ -319,97 +283,70 @@ var httpOddities = []Oddity{
 					h[lower] = values
 				}
 			}
-		}, nil),
-	},
-	{
-		ID:         "http.headers-more",
-		Summary:    "Responses carry cookies, security headers, several Vary, and the version of the protocol.",
-		Transports: OverBothHTTP,
-		Why:        "Other headers are HTTP's own affair.", Source: at("basic/transports#streamable-http"),
+		}, nil)},
+	{ID: "http.headers-more", Transports: OverBothHTTP,
+		Summary: "Responses carry cookies, security headers, several Vary, and the version of the protocol.",
+		Why:     "Other headers are HTTP's own affair.", Source: at("basic/transports#streamable-http"),
 		Apply: headed("Set-Cookie", "a=b; Path=/; HttpOnly", "Set-Cookie", "c=d", "Vary", "Origin", "Vary",
 			"Accept-Encoding", "Strict-Transport-Security", "max-age=1",
 			"X-Powered-By", "MCP", "Mcp-Protocol-Version", "2025-06-18", "Access-Control-Allow-Origin",
-			"http://localhost", "Via", "1.1 proxy, 1.0 cache", "Etag", `W/"1"`),
-	},
-	{
-		ID: "http.charset", Summary: "Media types have the parameter charset=utf-8.", Transports: OverBothHTTP,
+			"http://localhost", "Via", "1.1 proxy, 1.0 cache", "Etag", `W/"1"`)},
+	{ID: "http.charset", Transports: OverBothHTTP, Summary: "Media types have the parameter charset=utf-8.",
 		Why: "Media types may have parameters.", Source: at("basic/transports#sending-messages-to-the-server"),
 		Changes: "headers",
-		Apply:   typedAs("application/json; charset=utf-8", "text/event-stream;charset=UTF-8"),
-	},
-	{
-		ID:         "http.media-types-odd",
-		Summary:    "Media types are in capitals, with quoted parameters and spaces around the semicolon.",
-		Transports: OverBothHTTP,
-		Why:        "Media types have no case (RFC 9110, section 8.3.1).",
-		Source:     at("basic/transports#sending-messages-to-the-server"), Changes: "headers",
-		Apply: typedAs(`Application/JSON ; Charset="UTF-8"; profile="a;b"`, `Text/Event-Stream ; Charset="utf-8"`),
-	},
-	{
-		ID: "http.connection-close", Summary: "Each connection is closed after one response.", Transports: OverBothHTTP,
+		Apply:   typedAs("application/json; charset=utf-8", "text/event-stream;charset=UTF-8")},
+	{ID: "http.media-types-odd", Transports: OverBothHTTP,
+		Summary: "Media types are in capitals, with quoted parameters and spaces around the semicolon.",
+		Why:     "Media types have no case (RFC 9110, section 8.3.1).",
+		Source:  at("basic/transports#sending-messages-to-the-server"), Changes: "headers",
+		Apply: typedAs(`Application/JSON ; Charset="UTF-8"; profile="a;b"`, `Text/Event-Stream ; Charset="utf-8"`)},
+	{ID: "http.connection-close", Transports: OverBothHTTP, Summary: "Each connection is closed after one response.",
 		Why: "Keeping connections is optional in HTTP.", Source: at("basic/transports#streamable-http"),
-		Apply: headed("Connection", "close"),
-	},
-	{
-		ID: "http.no-length", Summary: "No body has a Content-Length; all are chunked.", Transports: OverHTTP,
-		Why: "How the length of a body is told is HTTP's own affair.", Source: at("basic/transports#streamable-http"),
-		Changes: "chunks",
-		Apply:   altering(nil, func(_ bool, b []byte) [][]byte { return [][]byte{b} }),
-	},
-	{
-		ID: "http.small-chunks", Summary: "Bodies come in chunks of a few bytes, in the midst of characters too.",
-		Transports: OverBothHTTP,
-		Why:        "Chunks mean nothing to the content.", Source: at("basic/transports#streamable-http"),
+		Apply: headed("Connection", "close")},
+	{ID: "http.no-length", Transports: OverHTTP, Summary: "No body has a Content-Length; all are chunked.",
+		Why:    "How the length of a body is told is HTTP's own affair.",
+		Source: at("basic/transports#streamable-http"), Changes: "chunks",
+		Apply: altering(nil, func(_ bool, b []byte) [][]byte { return [][]byte{b} })},
+	{ID: "http.small-chunks", Transports: OverBothHTTP,
+		Summary: "Bodies come in chunks of a few bytes, in the midst of characters too.",
+		Why:     "Chunks mean nothing to the content.", Source: at("basic/transports#streamable-http"),
 		Changes: "chunks",
 		Apply: altering(nil, func(_ bool, b []byte) [][]byte {
 			return slices.Collect(slices.Chunk(b, max(3, len(b)/40)))
-		}),
-	},
-	{
-		ID: "http.space-around-json", Summary: "JSON bodies have whitespace and line ends before and after.",
-		Transports: OverHTTP,
-		Why:        "It is insignificant whitespace of JSON.",
-		Source:     at("basic/transports#sending-messages-to-the-server"),
+		})},
+	{ID: "http.space-around-json", Transports: OverHTTP,
+		Summary: "JSON bodies have whitespace and line ends before and after.",
+		Why:     "It is insignificant whitespace of JSON.",
+		Source:  at("basic/transports#sending-messages-to-the-server"),
 		Apply: Replying(server.AnsweredJSON,
-			func(r *server.Reply) { r.Body = slices.Concat([]byte("\r\n \t"), r.Body, []byte("\n\n")) }),
-	},
-	{
-		ID: "http.accepted-with-type", Summary: "202 comes with a Content-Type and a Content-Length of 0.",
-		Transports: OverHTTP,
-		Why:        "There is no body.", Source: at("basic/transports#sending-messages-to-the-server"),
+			func(r *server.Reply) { r.Body = slices.Concat([]byte("\r\n \t"), r.Body, []byte("\n\n")) })},
+	{ID: "http.accepted-with-type", Transports: OverHTTP,
+		Summary: "202 comes with a Content-Type and a Content-Length of 0.", Why: "There is no body.",
+		Source: at("basic/transports#sending-messages-to-the-server"),
 		Apply: Replying(server.Accepted, func(r *server.Reply) {
 			r.Header.Set("Content-Type", "application/json")
 			r.Header.Set("Content-Length", "0")
-		}),
-	},
-	{
-		ID: "http.refusals-bare", Summary: "Refusals have no body.", Transports: OverHTTP,
+		})},
+	{ID: "http.refusals-bare", Transports: OverHTTP, Summary: "Refusals have no body.",
 		Why: "The body MAY comprise an error.", Source: at("basic/transports#sending-messages-to-the-server"),
-		Changes: "refusals",
 		Untried: []string{"base.error.parse-error", "base.error.undetectable-id", "base.error.invalid-request"},
-		Apply:   refusedWith(0, "", "", refusals...),
-	},
-	{
-		ID: "http.refusals-text", Summary: "Refusals have a plain text for their body.", Transports: OverHTTP,
+		Changes: "refusals", Apply: refusedWith(0, "", "", refusals...)},
+	{ID: "http.refusals-text", Transports: OverHTTP, Summary: "Refusals have a plain text for their body.",
 		Why: "The body MAY comprise an error.", Source: at("basic/transports#sending-messages-to-the-server"),
-		Changes: "refusals",
 		Untried: []string{"base.error.parse-error", "base.error.undetectable-id", "base.error.invalid-request"},
-		Apply:   refusedWith(0, "text/plain", "Refused\n", refusals...),
-	},
-	{
-		ID:      "http.refusals-other-json",
-		Summary: "Refusals have a JSON body that is not a message: a problem of RFC 9457.", Transports: OverHTTP,
-		Why: "The body MAY comprise a JSON-RPC error.", Source: at("basic/transports#sending-messages-to-the-server"),
-		Changes: "refusals",
+		Changes: "refusals", Apply: refusedWith(0, "text/plain", "Refused\n", refusals...)},
+	{ID: "http.refusals-other-json", Transports: OverHTTP,
+		Summary: "Refusals have a JSON body that is not a message: a problem of RFC 9457.",
+		Why:     "The body MAY comprise a JSON-RPC error.",
+		Source:  at("basic/transports#sending-messages-to-the-server"),
 		Untried: []string{"base.error.parse-error", "base.error.undetectable-id", "base.error.invalid-request"},
+		Changes: "refusals",
 		Apply: refusedWith(0, "application/problem+json", `{"type":"about:blank","title":"Refused","detail":"no"}`,
-			refusals...),
-	},
-	{
-		ID: "http.refusals-id-null", Summary: "The errors in the bodies of refusals have the id null.",
-		Transports: OverHTTP,
-		Why:        "JSON-RPC has null for a request whose id could not be told.",
-		Source:     at("basic/transports#sending-messages-to-the-server"), Changes: "refusals",
+			refusals...)},
+	{ID: "http.refusals-id-null", Transports: OverHTTP,
+		Summary: "The errors in the bodies of refusals have the id null.",
+		Why:     "JSON-RPC has null for a request whose id could not be told.",
+		Source:  at("basic/transports#sending-messages-to-the-server"), Changes: "refusals",
 		Apply: All(func(o *server.Options) {
 			for _, s := range refusals {
 				Replying(s, func(r *server.Reply) {
@@ -420,83 +357,62 @@ var httpOddities = []Oddity{
 					}
 				})(o)
 			}
-		}),
-	},
-	{
-		ID: "http.refusals-422", Summary: "An invalid message is refused with 422.", Transports: OverHTTP,
-		Why:    "The status is an error status, 400 for example.",
-		Source: at("basic/transports#sending-messages-to-the-server"), Changes: "refusals",
+		})},
+	{ID: "http.refusals-422", Transports: OverHTTP, Summary: "An invalid message is refused with 422.",
+		Why:     "The status is an error status, 400 for example.",
+		Source:  at("basic/transports#sending-messages-to-the-server"),
 		Untried: []string{"base.error.parse-error", "base.error.undetectable-id", "base.error.invalid-request"},
-		Apply:   refusedWith(http.StatusUnprocessableEntity, "", "", server.BadMessage),
-	},
-	{
-		ID:      "http.refusals-400",
-		Summary: "A wrong media type, a wrong Accept and a foreign origin are refused with 400.", Transports: OverHTTP,
-		Why: "The text names no status for these.", Source: at("basic/transports#security-warning"),
+		Changes: "refusals", Apply: refusedWith(http.StatusUnprocessableEntity, "", "", server.BadMessage)},
+	{ID: "http.refusals-400", Transports: OverHTTP,
+		Summary: "A wrong media type, a wrong Accept and a foreign origin are refused with 400.",
+		Why:     "The text names no status for these.", Source: at("basic/transports#security-warning"),
 		Changes: "refusals",
 		Apply: refusedWith(http.StatusBadRequest, "", "", server.UnsupportedMediaType, server.NotAcceptable,
-			server.ForeignOrigin, server.ForeignHost),
-	},
-	{
-		ID:         "http.foreign-origin-404",
-		Summary:    "A request of a foreign origin is refused with 404, one of a foreign host with 421.",
-		Transports: OverBothHTTP,
-		Why:        "The text names no status for these.", Source: at("basic/transports#security-warning"),
+			server.ForeignOrigin, server.ForeignHost)},
+	{ID: "http.foreign-origin-404", Transports: OverBothHTTP,
+		Summary: "A request of a foreign origin is refused with 404, one of a foreign host with 421.",
+		Why:     "The text names no status for these.", Source: at("basic/transports#security-warning"),
 		Changes: "refusals",
 		Apply: All(refusedWith(http.StatusNotFound, "text/plain", "not here", server.ForeignOrigin),
-			refusedWith(http.StatusMisdirectedRequest, "", "", server.ForeignHost)),
-	},
-	{
-		ID: "http.delete-200", Summary: "DELETE is answered with 200 and a JSON document.", Transports: OverHTTP,
+			refusedWith(http.StatusMisdirectedRequest, "", "", server.ForeignHost))},
+	{ID: "http.delete-200", Transports: OverHTTP, Summary: "DELETE is answered with 200 and a JSON document.",
 		Why:    "The text names no status for a termination that succeeds.",
 		Source: at("basic/transports#session-management"), Changes: "endings",
 		Apply: Replying(server.DeletedSession, func(r *server.Reply) {
 			r.Status, r.Body = http.StatusOK, []byte(`{"ended":true}`)
 			r.Header.Set("Content-Type", "application/json")
-		}),
-	},
-	{
-		ID: "http.delete-202", Summary: "DELETE is answered with 202 and nothing else.", Transports: OverHTTP,
+		})},
+	{ID: "http.delete-202", Transports: OverHTTP, Summary: "DELETE is answered with 202 and nothing else.",
 		Why:    "The text names no status for a termination that succeeds.",
 		Source: at("basic/transports#session-management"), Changes: "endings",
-		Apply: Replying(server.DeletedSession, func(r *server.Reply) { r.Status = http.StatusAccepted }),
-	},
-	{
-		ID: "http.delete-202-later", Summary: "DELETE is answered with 202, and the session ends two seconds later.",
-		Transports: OverHTTP,
-		Why:        "202 says that the request was accepted, not that it was carried out.",
-		Source:     at("basic/transports#session-management"), Changes: "endings",
-		Untried: []string{"http.server.session-ended-404", "http.server.delete-session"},
-		Apply:   endingLater,
-	},
-	{
-		ID: "http.lenient-media-types", Summary: "The Content-Type and the Accept header of requests do not matter.",
-		Transports: OverHTTP,
-		Why:        "They bind the client; nothing obliges the server to refuse.",
-		Source:     at("basic/transports#sending-messages-to-the-server"), Changes: "refusals",
+		Apply: Replying(server.DeletedSession, func(r *server.Reply) { r.Status = http.StatusAccepted })},
+	{ID: "http.delete-202-later", Transports: OverHTTP,
+		Summary: "DELETE is answered with 202, and the session ends two seconds later.",
+		Why:     "202 says that the request was accepted, not that it was carried out.",
+		Source:  at("basic/transports#session-management"),
+		Untried: []string{"http.server.session-ended-404", "http.server.delete-session"}, Changes: "endings",
+		Apply: endingLater},
+	{ID: "http.lenient-media-types", Transports: OverHTTP,
+		Summary: "The Content-Type and the Accept header of requests do not matter.",
+		Why:     "They bind the client; nothing obliges the server to refuse.",
+		Source:  at("basic/transports#sending-messages-to-the-server"), Changes: "refusals",
 		Apply: All(Passing(server.UnsupportedMediaType, func(*server.Reply) bool { return true }),
-			Passing(server.NotAcceptable, func(*server.Reply) bool { return true })),
-	},
-	{
-		ID: "http.strict-accept", Summary: "A POST whose Accept header does not list both types is refused with 406.",
-		Transports: OverHTTP,
-		Why:        "The client MUST list both.", Source: at("basic/transports#sending-messages-to-the-server"),
+			Passing(server.NotAcceptable, func(*server.Reply) bool { return true }))},
+	{ID: "http.strict-accept", Transports: OverHTTP,
+		Summary: "A POST whose Accept header does not list both types is refused with 406.",
+		Why:     "The client MUST list both.", Source: at("basic/transports#sending-messages-to-the-server"),
 		Changes: "refusals",
 		Apply: NotAccepting(func(accept string) bool {
 			accept = strings.ToLower(accept)
 			both := strings.Contains(accept, "application/json") && strings.Contains(accept, "text/event-stream")
 			return !both && !strings.Contains(accept, "*/*")
-		}),
-	},
-	{
-		ID: "http.one-version", Summary: "The server supports this revision alone, in the header too.",
-		Transports: OverHTTP,
-		Why:        "An unsupported version in the header MUST get 400.",
-		Source:     at("basic/transports#protocol-version-header"),
-		Apply:      func(o *server.Options) { o.Versions = []string{server.Version} },
-	},
-	{
-		ID: "http.moved", Summary: "The URL of the server redirects with 308 to another.", Transports: OverHTTP,
+		})},
+	{ID: "http.one-version", Transports: OverHTTP,
+		Summary: "The server supports this revision alone, in the header too.",
+		Why:     "An unsupported version in the header MUST get 400.",
+		Source:  at("basic/transports#protocol-version-header"),
+		Apply:   func(o *server.Options) { o.Versions = []string{server.Version} }},
+	{ID: "http.moved", Transports: OverHTTP, Summary: "The URL of the server redirects with 308 to another.",
 		Why: "Redirects are HTTP's own affair.", Source: at("basic/transports#streamable-http"),
 		Apply: Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if r.URL.Path == server.PathMCP && r.URL.RawQuery == "" {
@@ -504,22 +420,18 @@ var httpOddities = []Oddity{
 				return
 			}
 			next.ServeHTTP(w, r)
-		}),
-	},
-	{
-		ID: "http.early-hints", Summary: "A response 103 precedes each other one.", Transports: OverBothHTTP,
+		})},
+	{ID: "http.early-hints", Transports: OverBothHTTP, Summary: "A response 103 precedes each other one.",
 		Why:    "Informational responses are HTTP's own affair (RFC 9110, section 15.2).",
 		Source: at("basic/transports#streamable-http"),
 		Apply: Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			w.Header().Set("Link", "</style.css>; rel=preload")
 			w.WriteHeader(http.StatusEarlyHints)
 			next.ServeHTTP(w, r)
-		}),
-	},
-	{
-		ID: "http.trailers", Summary: "Bodies end with trailers.", Transports: OverHTTP,
-		Why: "Trailers are HTTP's own affair (RFC 9110, section 6.5).", Source: at("basic/transports#streamable-http"),
-		Changes: "chunks",
+		})},
+	{ID: "http.trailers", Transports: OverHTTP, Summary: "Bodies end with trailers.",
+		Why:    "Trailers are HTTP's own affair (RFC 9110, section 6.5).",
+		Source: at("basic/transports#streamable-http"), Changes: "chunks",
 		Apply: All(
 			altering(nil, func(_ bool, b []byte) [][]byte { return [][]byte{b} }),
 			Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -527,10 +439,8 @@ var httpOddities = []Oddity{
 				next.ServeHTTP(w, r)
 				w.Header().Set("X-Checksum", "7")
 			}),
-		),
-	},
-	{
-		ID: "http.options", Summary: "OPTIONS is answered with 204 and the headers of CORS.", Transports: OverBothHTTP,
+		)},
+	{ID: "http.options", Transports: OverBothHTTP, Summary: "OPTIONS is answered with 204 and the headers of CORS.",
 		Why: "The text is about GET, POST and DELETE.", Source: at("basic/transports#streamable-http"),
 		Apply: Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if r.Method == http.MethodOptions {
@@ -539,34 +449,25 @@ var httpOddities = []Oddity{
 				return
 			}
 			next.ServeHTTP(w, r)
-		}),
-	},
-	{
-		ID: "http.other-methods", Summary: "HEAD, PUT and PATCH are answered with 501 and a text.",
-		Transports: OverHTTP,
-		Why:        "The text is about GET, POST and DELETE.", Source: at("basic/transports#streamable-http"),
+		})},
+	{ID: "http.other-methods", Transports: OverHTTP, Summary: "HEAD, PUT and PATCH are answered with 501 and a text.",
+		Why: "The text is about GET, POST and DELETE.", Source: at("basic/transports#streamable-http"),
 		Apply: RefusingHTTP(http.StatusNotImplemented, func(r *http.Request) bool {
 			return slices.Contains([]string{http.MethodHead, http.MethodPut, http.MethodPatch}, r.Method)
-		}),
-	},
-	{
-		ID: "http.replay-not-offered", Summary: "Last-Event-ID is ignored: nothing is sent again.",
-		Transports: OverHTTP,
-		Why:        "The server MAY use the header to replay messages.",
-		Source:     at("basic/transports#resumability-and-redelivery"), Changes: "event ids",
+		})},
+	{ID: "http.replay-not-offered", Transports: OverHTTP, Summary: "Last-Event-ID is ignored: nothing is sent again.",
+		Why:    "The server MAY use the header to replay messages.",
+		Source: at("basic/transports#resumability-and-redelivery"), Changes: "event ids",
 		Apply: func(o *server.Options) {
 			o.Behaviour.HTTP.Replay = func(*server.Session, string, []*server.Event, []*server.Event) []*server.Event {
 				return nil
 			}
-		},
-	},
-	{
-		ID:         "http.resume-listens",
-		Summary:    "A GET with Last-Event-ID opens a new listening stream, which begins with a ping.",
-		Transports: OverHTTP,
-		Why:        "The server MAY use the header to replay messages.",
-		Source:     at("basic/transports#resumability-and-redelivery"), Changes: "listening",
-		Untried: []string{"http.server.disconnect-not-cancel"},
+		}},
+	{ID: "http.resume-listens", Transports: OverHTTP,
+		Summary: "A GET with Last-Event-ID opens a new listening stream, which begins with a ping.",
+		Why:     "The server MAY use the header to replay messages.",
+		Source:  at("basic/transports#resumability-and-redelivery"),
+		Untried: []string{"http.server.disconnect-not-cancel"}, Changes: "listening",
 		Apply: All(
 			Replying(server.ListeningSSE, func(r *server.Reply) {
 				if r.Request.Header.Get(resumesHeader) != "" {
@@ -581,14 +482,11 @@ var httpOddities = []Oddity{
 				}
 				next.ServeHTTP(w, r)
 			}),
-		),
-	},
-	{
-		ID:         "http.resumed-once",
-		Summary:    "Events of a stream are sent again to the first client that resumes it, and to nobody afterwards.",
-		Transports: OverHTTP,
-		Why:        "The server MAY use the header to replay messages.",
-		Source:     at("basic/transports#resumability-and-redelivery"), Changes: "event ids",
+		)},
+	{ID: "http.resumed-once", Transports: OverHTTP,
+		Summary: "Events of a stream are sent again to the first client that resumes it, and to nobody afterwards.",
+		Why:     "The server MAY use the header to replay messages.",
+		Source:  at("basic/transports#resumability-and-redelivery"), Changes: "event ids",
 		Apply: func(o *server.Options) {
 			var begun sync.Map // by session and stream
 			o.Behaviour.HTTP.Replay = func(s *server.Session, last string, proposal, _ []*server.Event) []*server.Event {
@@ -598,15 +496,14 @@ var httpOddities = []Oddity{
 				}
 				return proposal
 			}
-		},
-	},
-	{
-		ID: "http.listening-ends", Summary: "The server closes a listening stream 20 ms after it was opened.",
-		Transports: OverHTTP,
-		Why:        "The server MAY close the stream at any time.",
-		Source:     at("basic/transports#listening-for-messages-from-the-server"), Changes: "listening",
+		}},
+	{ID: "http.listening-ends", Transports: OverHTTP,
+		Summary: "The server closes a listening stream 20 ms after it was opened.",
+		Why:     "The server MAY close the stream at any time.",
+		Source:  at("basic/transports#listening-for-messages-from-the-server"),
 		Untried: []string{"http.server.disconnect-not-cancel", "http.server.event-id-cursor", "resources.updated.sent",
 			"resources.updated.ends-with-unsubscribe"},
+		Changes: "listening",
 		Apply: Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if r.Method == http.MethodGet {
 				ctx, stop := context.WithTimeout(r.Context(), 20*time.Millisecond)
@@ -614,69 +511,55 @@ var httpOddities = []Oddity{
 				r = r.WithContext(ctx)
 			}
 			next.ServeHTTP(w, r)
-		}),
-	},
-	{
-		ID: "http.listening-ends-after-event", Summary: "The server closes a listening stream after each event.",
-		Transports: OverHTTP,
-		Why:        "The server MAY close the stream at any time.",
-		Source:     at("basic/transports#listening-for-messages-from-the-server"), Changes: "listening",
+		})},
+	{ID: "http.listening-ends-after-event", Transports: OverHTTP,
+		Summary: "The server closes a listening stream after each event.",
+		Why:     "The server MAY close the stream at any time.",
+		Source:  at("basic/transports#listening-for-messages-from-the-server"), Changes: "listening",
 		Apply: Streaming(func(e *server.Event) []*server.Event {
 			e.Cut = strings.HasPrefix(e.Stream, "get:")
 			return []*server.Event{e}
-		}),
-	},
-	{
-		ID:         "http.close-noticed-late",
-		Summary:    "The server goes on writing to each stream for two seconds after the client has closed that.",
-		Transports: OverHTTP,
-		Why:        "A connection that was closed shows when a write to it fails; what was sent until then can be had by resuming the stream.",
-		Source:     at("basic/transports#resumability-and-redelivery"), Changes: "listening",
+		})},
+	{ID: "http.close-noticed-late", Transports: OverHTTP,
+		Summary: "The server goes on writing to each stream for two seconds after the client has closed that.",
+		Why:     "A connection that was closed shows when a write to it fails; what was sent until then can be had by resuming the stream.",
+		Source:  at("basic/transports#resumability-and-redelivery"), Changes: "listening",
 		Apply: Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			ctx, stop := context.WithCancel(context.WithoutCancel(r.Context()))
 			defer stop()
 			defer context.AfterFunc(r.Context(), func() { time.AfterFunc(2*time.Second, stop) })()
 			next.ServeHTTP(unaware{w, r.Context()}, r.WithContext(ctx))
-		}),
-	},
-	{
-		ID:      "http.listening-announces",
-		Summary: "A listening stream begins with a notice that each of the lists has changed.", Transports: OverHTTP,
-		Why:    "A client that has just begun to listen may have missed a change; the server MAY send notifications on the stream.",
-		Source: at("basic/transports#listening-for-messages-from-the-server"), Changes: "listening",
+		})},
+	{ID: "http.listening-announces", Transports: OverHTTP,
+		Summary: "A listening stream begins with a notice that each of the lists has changed.",
+		Why:     "A client that has just begun to listen may have missed a change; the server MAY send notifications on the stream.",
+		Source:  at("basic/transports#listening-for-messages-from-the-server"), Changes: "listening",
 		Apply: Replying(server.ListeningSSE, func(r *server.Reply) {
 			if r.Session.Initialized() {
 				for _, list := range []string{"tools", "prompts", "resources"} {
 					r.Session.Notify("notifications/"+list+"/list_changed", nil)
 				}
 			}
-		}),
-	},
-	{
-		ID: "http.one-listening-stream", Summary: "A second listening stream of a session is refused with 409.",
-		Transports: OverHTTP,
-		Why:        "It is the client that MAY remain connected to several; the server offers what it can.",
-		Source:     at("basic/transports#multiple-connections"), Changes: "listening",
+		})},
+	{ID: "http.one-listening-stream", Transports: OverHTTP,
+		Summary: "A second listening stream of a session is refused with 409.",
+		Why:     "It is the client that MAY remain connected to several; the server offers what it can.",
+		Source:  at("basic/transports#multiple-connections"),
 		Untried: []string{"http.server.disconnect-not-cancel", "http.server.event-id-cursor"},
-		Apply:   oneListening,
-	},
-	{
-		ID:      "http.listening-after-handshake",
-		Summary: "A listening stream is refused with 400 before notifications/initialized.", Transports: OverHTTP,
-		Why:    "The initialization phase MUST be the first interaction: nothing obliges to more before its end.",
-		Source: at("basic/lifecycle#initialization"), Changes: "listening",
+		Changes: "listening", Apply: oneListening},
+	{ID: "http.listening-after-handshake", Transports: OverHTTP,
+		Summary: "A listening stream is refused with 400 before notifications/initialized.",
+		Why:     "The initialization phase MUST be the first interaction: nothing obliges to more before its end.",
+		Source:  at("basic/lifecycle#initialization"), Changes: "listening",
 		Apply: Replying(server.ListeningSSE, func(r *server.Reply) {
 			if !r.Session.Initialized() {
 				r.Status, r.Body = http.StatusBadRequest, []byte("not initialized yet")
 			}
-		}),
-	},
-	{
-		ID:         "http.older-transport-beside",
-		Summary:    "A GET without a session opens a stream of the older transport, whose endpoint event comes after 20 ms.",
-		Transports: OverHTTP,
-		Why:        "It is possible to combine the old endpoint and the new one.",
-		Source:     at("basic/transports#backwards-compatibility"), Changes: "listening",
+		})},
+	{ID: "http.older-transport-beside", Transports: OverHTTP,
+		Summary: "A GET without a session opens a stream of the older transport, whose endpoint event comes after 20 ms.",
+		Why:     "It is possible to combine the old endpoint and the new one.",
+		Source:  at("basic/transports#backwards-compatibility"), Changes: "listening",
 		Apply: Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if r.Method != http.MethodGet || r.Header.Get("Mcp-Session-Id") != "" || r.Header.Get("Origin") != "" ||
 				!strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
@@ -695,53 +578,38 @@ var httpOddities = []Oddity{
 			_, _ = w.Write([]byte("event: endpoint\ndata: /messages?session=1\n\n"))
 			_ = flush()
 			<-r.Context().Done()
-		}),
-	},
-	{
-		ID: "http.initialized-once", Summary: "A second notifications/initialized is refused with 400.",
-		Transports: OverHTTP,
-		Why:        "A server refuses unacceptable messages with an HTTP error status.",
-		Source:     at("basic/transports#sending-messages-to-the-server"),
+		})},
+	{ID: "http.initialized-once", Transports: OverHTTP,
+		Summary: "A second notifications/initialized is refused with 400.",
+		Why:     "A server refuses unacceptable messages with an HTTP error status.",
+		Source:  at("basic/transports#sending-messages-to-the-server"),
 		Apply: All(Peeking(), Replying(server.Accepted, func(r *server.Reply) {
 			if Posted(r.Request).Method == "notifications/initialized" && !Once(r.Session, "initialized") {
 				r.Status, r.Body = http.StatusBadRequest, []byte("initialized already")
 			}
-		})),
-	},
-	{
-		ID:         "http.sessions-short",
-		Summary:    "A session ends after 300 of its requests, and is answered with 404 from then on.",
-		Transports: OverHTTP,
-		Why:        "The server MAY terminate the session at any time.",
-		Source:     at("basic/transports#session-management"), Untried: []string{"*"},
-		Apply: sessionsOf(300),
-	},
-	{
-		ID:         "http.sessions-shorter",
-		Summary:    "A session ends after 30 of its requests, and is answered with 404 from then on.",
-		Transports: OverHTTP,
-		Why:        "The server MAY terminate the session at any time.",
-		Source:     at("basic/transports#session-management"), Untried: []string{"*"}, Changes: "sessions",
-		Apply: sessionsOf(30),
-	},
+		}))},
+	{ID: "http.sessions-short", Transports: OverHTTP,
+		Summary: "A session ends after 300 of its requests, and is answered with 404 from then on.",
+		Why:     "The server MAY terminate the session at any time.",
+		Source:  at("basic/transports#session-management"), Untried: []string{"*"}, Apply: sessionsOf(300)},
+	{ID: "http.sessions-shorter", Transports: OverHTTP,
+		Summary: "A session ends after 30 of its requests, and is answered with 404 from then on.",
+		Why:     "The server MAY terminate the session at any time.",
+		Source:  at("basic/transports#session-management"), Untried: []string{"*"}, Changes: "sessions",
+		Apply: sessionsOf(30)},
 	endingEach(3),
 	endingEach(7),
 	endingEach(20),
 	endingEach(50),
-	{
-		ID:         "http.sessions-of-seven",
-		Summary:    "A session ends after seven of its requests, and is answered with 404 from then on.",
-		Transports: OverHTTP,
-		Why:        "The server MAY terminate the session at any time.",
-		Source:     at("basic/transports#session-management"), Untried: []string{"*"}, Changes: "sessions",
-		Apply: sessionsOf(7),
-	},
-	{
-		ID:         "http.sessions-brief",
-		Summary:    "A session ends 100 milliseconds after its first request, and is answered with 404 from then on.",
-		Transports: OverHTTP,
-		Why:        "The server MAY terminate the session at any time.",
-		Source:     at("basic/transports#session-management"), Untried: []string{"*"}, Changes: "sessions",
+	{ID: "http.sessions-of-seven", Transports: OverHTTP,
+		Summary: "A session ends after seven of its requests, and is answered with 404 from then on.",
+		Why:     "The server MAY terminate the session at any time.",
+		Source:  at("basic/transports#session-management"), Untried: []string{"*"}, Changes: "sessions",
+		Apply: sessionsOf(7)},
+	{ID: "http.sessions-brief", Transports: OverHTTP,
+		Summary: "A session ends 100 milliseconds after its first request, and is answered with 404 from then on.",
+		Why:     "The server MAY terminate the session at any time.",
+		Source:  at("basic/transports#session-management"), Untried: []string{"*"}, Changes: "sessions",
 		Apply: func(o *server.Options) {
 			var begun sync.Map // by session id
 			RefusingHTTP(http.StatusNotFound, func(r *http.Request) bool {
@@ -749,14 +617,11 @@ var httpOddities = []Oddity{
 				first, _ := begun.LoadOrStore(id, time.Now())
 				return id != "" && time.Since(first.(time.Time)) > 100*time.Millisecond
 			})(o)
-		},
-	},
-	{
-		ID:         "http.session-ends-when-refused",
-		Summary:    "A message or a version that is refused is the last of its session, which is answered with 404 from then on.",
-		Transports: OverHTTP,
-		Why:        "The server MAY terminate the session at any time.",
-		Source:     at("basic/transports#session-management"), Untried: []string{"*"}, Changes: "sessions",
+		}},
+	{ID: "http.session-ends-when-refused", Transports: OverHTTP,
+		Summary: "A message or a version that is refused is the last of its session, which is answered with 404 from then on.",
+		Why:     "The server MAY terminate the session at any time.",
+		Source:  at("basic/transports#session-management"), Untried: []string{"*"}, Changes: "sessions",
 		Apply: func(o *server.Options) {
 			var ended sync.Map // by session id
 			RefusingHTTP(http.StatusNotFound, func(r *http.Request) bool {
@@ -770,13 +635,11 @@ var httpOddities = []Oddity{
 					}
 				})(o)
 			}
-		},
-	},
-	{
-		ID: "http.busy", Summary: "With more than eight requests at once, POST is answered with 503 and Retry-After.",
-		Transports: OverHTTP,
-		Why:        "Being busy is HTTP's own affair (RFC 9110, section 15.6.4).",
-		Source:     at("basic/transports#streamable-http"), Untried: []string{"*"},
+		}},
+	{ID: "http.busy", Transports: OverHTTP,
+		Summary: "With more than eight requests at once, POST is answered with 503 and Retry-After.",
+		Why:     "Being busy is HTTP's own affair (RFC 9110, section 15.6.4).",
+		Source:  at("basic/transports#streamable-http"), Untried: []string{"*"},
 		Apply: func(o *server.Options) {
 			var running atomic.Int64
 			Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -790,14 +653,11 @@ var httpOddities = []Oddity{
 				}
 				next.ServeHTTP(w, r)
 			})(o)
-		},
-	},
-	{
-		ID:         "http.gateway-fails",
-		Summary:    "The first two requests are answered with 502 and a page, and in each session the first GET with 503 and the first tools/list and notifications/initialized with 504.",
-		Transports: OverHTTP,
-		Why:        "A gateway that gets no answer for the moment says so (RFC 9110, sections 15.6.3 to 15.6.5).",
-		Source:     at("basic/transports#streamable-http"),
+		}},
+	{ID: "http.gateway-fails", Transports: OverHTTP,
+		Summary: "The first two requests are answered with 502 and a page, and in each session the first GET with 503 and the first tools/list and notifications/initialized with 504.",
+		Why:     "A gateway that gets no answer for the moment says so (RFC 9110, sections 15.6.3 to 15.6.5).",
+		Source:  at("basic/transports#streamable-http"),
 		Apply: All(func(o *server.Options) {
 			var begun atomic.Int64
 			var known sync.Map // what each session has begun
@@ -818,29 +678,23 @@ var httpOddities = []Oddity{
 					next.ServeHTTP(w, r)
 				}
 			})(o)
-		}, Peeking()),
-	},
-	{
-		ID: "http.too-many-requests", Summary: "After 100 in a second, requests are answered with 429 and Retry-After.",
-		Transports: OverHTTP,
-		Why:        "Limits of rate are HTTP's own affair (RFC 6585, section 4).",
-		Source:     at("basic/transports#streamable-http"), Untried: []string{"*"},
+		}, Peeking())},
+	{ID: "http.too-many-requests", Transports: OverHTTP,
+		Summary: "After 100 in a second, requests are answered with 429 and Retry-After.",
+		Why:     "Limits of rate are HTTP's own affair (RFC 6585, section 4).",
+		Source:  at("basic/transports#streamable-http"), Untried: []string{"*"},
 		Apply: limitingRate(100, func(w http.ResponseWriter) {
 			http.Error(w, "too many requests", http.StatusTooManyRequests)
-		}),
-	},
-	{
-		ID:         "http.too-many-requests-as-errors",
-		Summary:    "After 20 in a second, requests are answered with 429, Retry-After and a JSON-RPC error without an id.",
-		Transports: OverHTTP,
-		Why:        "Limits of rate are HTTP's own affair (RFC 6585, section 4), and the body of a refusal may be an error.",
-		Source:     at("basic/transports#sending-messages-to-the-server"), Untried: []string{"*"},
+		})},
+	{ID: "http.too-many-requests-as-errors", Transports: OverHTTP,
+		Summary: "After 20 in a second, requests are answered with 429, Retry-After and a JSON-RPC error without an id.",
+		Why:     "Limits of rate are HTTP's own affair (RFC 6585, section 4), and the body of a refusal may be an error.",
+		Source:  at("basic/transports#sending-messages-to-the-server"), Untried: []string{"*"},
 		Apply: limitingRate(20, func(w http.ResponseWriter) {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusTooManyRequests)
 			_, _ = w.Write([]byte(`{"jsonrpc":"2.0","error":{"code":-32000,"message":"Too many requests"},"id":null}`))
-		}),
-	},
+		})},
 }
 
 // limitingRate refuses requests beyond a number in a second.
@@ -1023,60 +877,44 @@ const sseStandard = "The SSE standard gives it the same meaning."
 
 // Spellings of SSE streams, over both transports that have them.
 var streamOddities = []Oddity{
-	{
-		ID: "stream.cr", Summary: "Lines of streams end with a carriage return.", Transports: OverBothHTTP,
-		Why:    "Carriage return, line feed and both end a line.",
-		Source: at("basic/transports#sending-messages-to-the-server"), Changes: "lines of streams",
-		Untried: []string{"http.server.json-one-object"},
-		Apply:   All(AlwaysStreams, spelled(eventOf, ": ", "\r")),
-	},
-	{
-		ID: "stream.crlf", Summary: "Lines of streams end with a carriage return and a line feed.",
-		Transports: OverBothHTTP,
-		Why:        "Carriage return, line feed and both end a line.",
-		Source:     at("basic/transports#sending-messages-to-the-server"), Changes: "lines of streams",
-		Untried: []string{"http.server.json-one-object"},
-		Apply:   All(AlwaysStreams, spelled(eventOf, ": ", "\r\n")),
-	},
-	{
-		ID: "stream.no-space", Summary: "There is no space after the colon of fields.", Transports: OverBothHTTP,
-		Why: sseStandard, Source: at("basic/transports#sending-messages-to-the-server"), Changes: "lines of streams",
-		Untried: []string{"http.server.json-one-object"},
-		Apply:   All(AlwaysStreams, spelled(eventOf, ":", "\n")),
-	},
-	{
-		ID: "stream.byte-order-mark", Summary: "Streams begin with a byte order mark.", Transports: OverBothHTTP,
+	{ID: "stream.cr", Transports: OverBothHTTP, Summary: "Lines of streams end with a carriage return.",
+		Why:     "Carriage return, line feed and both end a line.",
+		Source:  at("basic/transports#sending-messages-to-the-server"),
+		Untried: []string{"http.server.json-one-object"}, Changes: "lines of streams",
+		Apply: All(AlwaysStreams, spelled(eventOf, ": ", "\r"))},
+	{ID: "stream.crlf", Transports: OverBothHTTP,
+		Summary: "Lines of streams end with a carriage return and a line feed.",
+		Why:     "Carriage return, line feed and both end a line.",
+		Source:  at("basic/transports#sending-messages-to-the-server"),
+		Untried: []string{"http.server.json-one-object"}, Changes: "lines of streams",
+		Apply: All(AlwaysStreams, spelled(eventOf, ": ", "\r\n"))},
+	{ID: "stream.no-space", Transports: OverBothHTTP, Summary: "There is no space after the colon of fields.",
+		Why: sseStandard, Source: at("basic/transports#sending-messages-to-the-server"),
+		Untried: []string{"http.server.json-one-object"}, Changes: "lines of streams",
+		Apply: All(AlwaysStreams, spelled(eventOf, ":", "\n"))},
+	{ID: "stream.byte-order-mark", Transports: OverBothHTTP, Summary: "Streams begin with a byte order mark.",
 		Why: "The SSE standard strips one.", Source: at("basic/transports#sending-messages-to-the-server"),
-		Changes: "beginnings of streams",
-		Untried: []string{"http.server.json-one-object"},
-		Apply:   All(AlwaysStreams, beginning("\uFEFF")),
-	},
-	{
-		ID: "stream.comment-first", Summary: "Streams begin with comments and blank lines.", Transports: OverBothHTTP,
+		Untried: []string{"http.server.json-one-object"}, Changes: "beginnings of streams",
+		Apply: All(AlwaysStreams, beginning("\uFEFF"))},
+	{ID: "stream.comment-first", Transports: OverBothHTTP, Summary: "Streams begin with comments and blank lines.",
 		Why: "The SSE standard ignores comments.", Source: at("basic/transports#sending-messages-to-the-server"),
-		Changes: "beginnings of streams",
-		Untried: []string{"http.server.json-one-object"},
-		Apply:   All(AlwaysStreams, beginning(": connected\n:\n\n:"+strings.Repeat(" padding", 300)+"\n\n\n\n")),
-	},
-	{
-		ID: "stream.comments", Summary: "Comments stand before, within and after events.", Transports: OverBothHTTP,
+		Untried: []string{"http.server.json-one-object"}, Changes: "beginnings of streams",
+		Apply: All(AlwaysStreams, beginning(": connected\n:\n\n:"+strings.Repeat(" padding", 300)+"\n\n\n\n"))},
+	{ID: "stream.comments", Transports: OverBothHTTP, Summary: "Comments stand before, within and after events.",
 		Why: "The SSE standard ignores comments.", Source: at("basic/transports#sending-messages-to-the-server"),
-		Changes: "beginnings of streams",
-		Untried: []string{"http.server.json-one-object"},
+		Untried: []string{"http.server.json-one-object"}, Changes: "beginnings of streams",
 		Apply: All(AlwaysStreams, written(func(e *server.Event) string {
 			var b strings.Builder
 			for _, field := range eventOf(e) {
 				b.WriteString(":c\n" + field[0] + ": " + field[1] + "\n")
 			}
 			return ":keep-alive\n\n" + b.String() + ": data: no\n\n: after\n\n"
-		})),
-	},
-	{
-		ID:      "stream.several-data-lines",
-		Summary: "The data of events is broken into lines at each comma between members.", Transports: OverBothHTTP,
-		Why:    "Lines of data are joined by a line feed, which is whitespace of JSON.",
-		Source: at("basic/transports#sending-messages-to-the-server"), Changes: "lines of streams",
-		Untried: []string{"http.server.json-one-object"},
+		}))},
+	{ID: "stream.several-data-lines", Transports: OverBothHTTP,
+		Summary: "The data of events is broken into lines at each comma between members.",
+		Why:     "Lines of data are joined by a line feed, which is whitespace of JSON.",
+		Source:  at("basic/transports#sending-messages-to-the-server"),
+		Untried: []string{"http.server.json-one-object"}, Changes: "lines of streams",
 		Apply: All(AlwaysStreams, written(func(e *server.Event) string {
 			data := e.Data
 			if e.Out != nil {
@@ -1095,64 +933,50 @@ var streamOddities = []Oddity{
 				b.WriteString("data:" + line + "\n")
 			}
 			return b.String() + "\n"
-		})),
-	},
-	{
-		ID: "stream.no-event-field", Summary: "Events of messages do not name their type.", Transports: OverBothHTTP,
-		Why: "The type is message where none is named.", Source: at("basic/transports#sending-messages-to-the-server"),
-		Changes: "lines of streams",
-		Untried: []string{"http.server.json-one-object"},
+		}))},
+	{ID: "stream.no-event-field", Transports: OverBothHTTP, Summary: "Events of messages do not name their type.",
+		Why:     "The type is message where none is named.",
+		Source:  at("basic/transports#sending-messages-to-the-server"),
+		Untried: []string{"http.server.json-one-object"}, Changes: "lines of streams",
 		Apply: All(AlwaysStreams, Streaming(func(e *server.Event) []*server.Event {
 			if e.Out != nil {
 				e.Name = ""
 			}
 			return []*server.Event{e}
-		})),
-	},
-	{
-		ID: "stream.fields-in-another-order", Summary: "The fields of events are in reverse order: data, id, event.",
-		Transports: OverBothHTTP,
-		Why:        sseStandard, Source: at("basic/transports#sending-messages-to-the-server"),
-		Changes: "lines of streams",
-		Untried: []string{"http.server.json-one-object"},
+		}))},
+	{ID: "stream.fields-in-another-order", Transports: OverBothHTTP,
+		Summary: "The fields of events are in reverse order: data, id, event.", Why: sseStandard,
+		Source:  at("basic/transports#sending-messages-to-the-server"),
+		Untried: []string{"http.server.json-one-object"}, Changes: "lines of streams",
 		Apply: All(AlwaysStreams, spelled(func(e *server.Event) [][2]string {
 			all := eventOf(e)
 			slices.Reverse(all)
 			return all
-		}, ": ", "\n")),
-	},
-	{
-		ID: "stream.unknown-fields", Summary: "Events have fields that the SSE standard does not know.",
-		Transports: OverBothHTTP,
-		Why:        "The SSE standard ignores them.", Source: at("basic/transports#sending-messages-to-the-server"),
+		}, ": ", "\n"))},
+	{ID: "stream.unknown-fields", Transports: OverBothHTTP,
+		Summary: "Events have fields that the SSE standard does not know.",
+		Why:     "The SSE standard ignores them.", Source: at("basic/transports#sending-messages-to-the-server"),
 		Untried: []string{"http.server.json-one-object"},
 		Apply: All(AlwaysStreams, spelled(withFields([2]string{"x-trace", "1"}, [2]string{"Data", "none"},
-			[2]string{" data", "none"}), ": ", "\n")),
-	},
-	{
-		ID: "stream.retry", Summary: "Events say how long to wait before reconnecting, one in a form that is ignored.",
-		Transports: OverBothHTTP,
-		Why:        "The SSE standard has the field retry, and ignores it if it is not digits.",
-		Source:     at("basic/transports#sending-messages-to-the-server"), Changes: "beginnings of streams",
-		Untried: []string{"http.server.json-one-object"},
+			[2]string{" data", "none"}), ": ", "\n"))},
+	{ID: "stream.retry", Transports: OverBothHTTP,
+		Summary: "Events say how long to wait before reconnecting, one in a form that is ignored.",
+		Why:     "The SSE standard has the field retry, and ignores it if it is not digits.",
+		Source:  at("basic/transports#sending-messages-to-the-server"),
+		Untried: []string{"http.server.json-one-object"}, Changes: "beginnings of streams",
 		Apply: All(AlwaysStreams, spelled(withFields([2]string{"retry", "3000"}, [2]string{"retry", "soon"}), ": ",
-			"\n")),
-	},
-	{
-		ID:         "stream.empty-events",
-		Summary:    "Events without data stand between the others: with an id, with a type, with a retry.",
-		Transports: OverBothHTTP,
-		Why:        "The SSE standard does not dispatch an event without data.",
-		Source:     at("basic/transports#sending-messages-to-the-server"), Changes: "beginnings of streams",
-		Untried: []string{"http.server.json-one-object"},
-		Apply:   All(AlwaysStreams, besideEvents("retry: 500\n\nevent: nothing\n\n", "")),
-	},
-	{
-		ID: "stream.priming-event", Summary: "Streams begin with an event that has an id and empty data.",
-		Transports: OverHTTP,
-		Why:        "An event with empty data carries no message, and its id is one to resume after.",
-		Source:     at("basic/transports#resumability-and-redelivery"), Changes: "beginnings of streams",
-		Untried: []string{"http.server.json-one-object"},
+			"\n"))},
+	{ID: "stream.empty-events", Transports: OverBothHTTP,
+		Summary: "Events without data stand between the others: with an id, with a type, with a retry.",
+		Why:     "The SSE standard does not dispatch an event without data.",
+		Source:  at("basic/transports#sending-messages-to-the-server"),
+		Untried: []string{"http.server.json-one-object"}, Changes: "beginnings of streams",
+		Apply: All(AlwaysStreams, besideEvents("retry: 500\n\nevent: nothing\n\n", ""))},
+	{ID: "stream.priming-event", Transports: OverHTTP,
+		Summary: "Streams begin with an event that has an id and empty data.",
+		Why:     "An event with empty data carries no message, and its id is one to resume after.",
+		Source:  at("basic/transports#resumability-and-redelivery"),
+		Untried: []string{"http.server.json-one-object"}, Changes: "beginnings of streams",
 		Apply: func(o *server.Options) {
 			var n atomic.Int64
 			AlwaysStreams(o)
@@ -1166,14 +990,12 @@ var streamOddities = []Oddity{
 				}
 				next.ServeHTTP(a, r)
 			})(o)
-		},
-	},
-	{
-		ID:      "stream.ids-alone",
-		Summary: "The id of an event stands alone, without data, before the event and after it.", Transports: OverHTTP,
-		Why:    "The SSE standard dispatches nothing without data: the field says where the stream is.",
-		Source: at("basic/transports#resumability-and-redelivery"), Changes: "lines of streams",
-		Untried: []string{"http.server.json-one-object"},
+		}},
+	{ID: "stream.ids-alone", Transports: OverHTTP,
+		Summary: "The id of an event stands alone, without data, before the event and after it.",
+		Why:     "The SSE standard dispatches nothing without data: the field says where the stream is.",
+		Source:  at("basic/transports#resumability-and-redelivery"),
+		Untried: []string{"http.server.json-one-object"}, Changes: "lines of streams",
 		Apply: All(AlwaysStreams, written(func(e *server.Event) string {
 			var b strings.Builder
 			alone := ""
@@ -1184,63 +1006,50 @@ var streamOddities = []Oddity{
 				}
 			}
 			return alone + b.String() + "\n" + alone
-		})),
-	},
-	{
-		ID:         "stream.other-types",
-		Summary:    "Events of types of the server's own, with data that is not JSON, stand between those of messages.",
-		Transports: OverBothHTTP,
-		Why:        "A client of the SSE standard listens for events of type message; the text says nothing about others.",
-		Source:     at("basic/transports#sending-messages-to-the-server"), Changes: "beginnings of streams",
-		Untried: []string{"http.server.json-one-object"},
+		}))},
+	{ID: "stream.other-types", Transports: OverBothHTTP,
+		Summary: "Events of types of the server's own, with data that is not JSON, stand between those of messages.",
+		Why:     "A client of the SSE standard listens for events of type message; the text says nothing about others.",
+		Source:  at("basic/transports#sending-messages-to-the-server"),
+		Untried: []string{"http.server.json-one-object"}, Changes: "beginnings of streams",
 		Apply: All(AlwaysStreams, Streaming(func(e *server.Event) []*server.Event {
 			if e.Out == nil || e.Out.Answers == nil {
 				return []*server.Event{e}
 			}
 			return []*server.Event{{Session: e.Session, Stream: e.Stream, Name: "heartbeat", Data: []byte("12:00")}, e}
-		})),
-	},
-	{
-		ID: "stream.event-ids-odd", Summary: "Event ids have 500 characters, spaces and what is not ASCII.",
-		Transports: OverHTTP,
-		Why:        "An id is any string without line ends and U+0000.",
-		Source:     at("basic/transports#resumability-and-redelivery"), Changes: "lines of streams",
-		Untried: []string{"http.server.json-one-object"},
+		}))},
+	{ID: "stream.event-ids-odd", Transports: OverHTTP,
+		Summary: "Event ids have 500 characters, spaces and what is not ASCII.",
+		Why:     "An id is any string without line ends and U+0000.",
+		Source:  at("basic/transports#resumability-and-redelivery"),
+		Untried: []string{"http.server.json-one-object"}, Changes: "lines of streams",
 		Apply: All(AlwaysStreams, Streaming(func(e *server.Event) []*server.Event {
 			if e.ID != "" {
 				e.ID = "é / " + strings.Repeat("x", 490) + " " + e.ID
 			}
 			return []*server.Event{e}
-		})),
-	},
-	{
-		ID: "stream.event-ids-now-and-then", Summary: "Only every other event has an id.", Transports: OverHTTP,
+		}))},
+	{ID: "stream.event-ids-now-and-then", Transports: OverHTTP, Summary: "Only every other event has an id.",
 		Why: "Servers MAY attach ids.", Source: at("basic/transports#resumability-and-redelivery"),
-		Changes: "lines of streams",
-		Untried: []string{"http.server.json-one-object"},
+		Untried: []string{"http.server.json-one-object"}, Changes: "lines of streams",
 		Apply: All(AlwaysStreams, Streaming(func(e *server.Event) []*server.Event {
 			if Count(e.Session, "event ids")%2 == 0 {
 				e.ID = ""
 			}
 			return []*server.Event{e}
-		})),
-	},
-	{
-		ID: "stream.after-the-response", Summary: "Comments and empty events follow the response on its stream.",
-		Transports: OverHTTP,
-		Why:        "The server is to close the stream after the response; what follows is not a message.",
-		Source:     at("basic/transports#sending-messages-to-the-server"),
-		Untried:    []string{"http.server.json-one-object"},
-		Apply:      All(AlwaysStreams, besideEvents("", ": bye\n\ndata:\n\n")),
-	},
-	{
-		ID: "stream.keep-alive", Summary: "While a call is running, a comment comes every 10 ms.", Transports: OverHTTP,
+		}))},
+	{ID: "stream.after-the-response", Transports: OverHTTP,
+		Summary: "Comments and empty events follow the response on its stream.",
+		Why:     "The server is to close the stream after the response; what follows is not a message.",
+		Source:  at("basic/transports#sending-messages-to-the-server"),
+		Untried: []string{"http.server.json-one-object"},
+		Apply:   All(AlwaysStreams, besideEvents("", ": bye\n\ndata:\n\n"))},
+	{ID: "stream.keep-alive", Transports: OverHTTP, Summary: "While a call is running, a comment comes every 10 ms.",
 		Why:     "The SSE standard recommends comments to keep a connection alive.",
 		Source:  at("basic/transports#sending-messages-to-the-server"),
 		Untried: []string{"http.server.json-one-object"},
 		Apply: All(AlwaysStreams, delayed(60*time.Millisecond,
-			func(r *server.Request) bool { return r.Method == "tools/call" }), keepingAlive),
-	},
+			func(r *server.Request) bool { return r.Method == "tools/call" }), keepingAlive)},
 }
 
 // keepingAlive writes a comment to streams every 10 ms.
@@ -1324,74 +1133,53 @@ const legacyPage = "2024-11-05/basic/transports#http-with-sse"
 
 // The HTTP+SSE transport of revision 2024-11-05.
 var legacyOddities = []Oddity{
-	{
-		ID: "legacy.absolute-endpoint", Summary: "The endpoint event has an absolute URL.", Transports: OverSSE,
+	{ID: "legacy.absolute-endpoint", Transports: OverSSE, Summary: "The endpoint event has an absolute URL.",
 		Why: "The event has a URI, in whatever form.", Source: at(legacyPage), Changes: "endpoint",
-		Apply: endpoint(func(host, uri string) string { return "http://" + host + uri }),
-	},
-	{
-		ID:      "legacy.endpoint-without-scheme",
-		Summary: "The endpoint event has a reference that begins with two slashes.", Transports: OverSSE,
+		Apply: endpoint(func(host, uri string) string { return "http://" + host + uri })},
+	{ID: "legacy.endpoint-without-scheme", Transports: OverSSE,
+		Summary: "The endpoint event has a reference that begins with two slashes.",
+		Why:     "It is a relative reference of RFC 3986.", Source: at(legacyPage), Changes: "endpoint",
+		Apply: endpoint(func(host, uri string) string { return "//" + host + uri })},
+	{ID: "legacy.relative-endpoint", Transports: OverSSE,
+		Summary: "The endpoint event has a path relative to that of the stream.",
+		Why:     "It is a relative reference of RFC 3986.", Source: at(legacyPage), Changes: "endpoint",
+		Apply: endpoint(func(_, uri string) string { return strings.TrimPrefix(uri, "/") })},
+	{ID: "legacy.endpoint-with-dots", Transports: OverSSE, Summary: "The endpoint event has a path with ./ and ../.",
 		Why: "It is a relative reference of RFC 3986.", Source: at(legacyPage), Changes: "endpoint",
-		Apply: endpoint(func(host, uri string) string { return "//" + host + uri }),
-	},
-	{
-		ID: "legacy.relative-endpoint", Summary: "The endpoint event has a path relative to that of the stream.",
-		Transports: OverSSE,
-		Why:        "It is a relative reference of RFC 3986.", Source: at(legacyPage), Changes: "endpoint",
-		Apply: endpoint(func(_, uri string) string { return strings.TrimPrefix(uri, "/") }),
-	},
-	{
-		ID: "legacy.endpoint-with-dots", Summary: "The endpoint event has a path with ./ and ../.", Transports: OverSSE,
-		Why: "It is a relative reference of RFC 3986.", Source: at(legacyPage), Changes: "endpoint",
-		Apply: endpoint(func(_, uri string) string { return "./x/.." + uri }),
-	},
-	{
-		ID: "legacy.endpoint-query", Summary: "The URI in the endpoint event has more parameters, with escapes.",
-		Transports: OverSSE,
-		Why:        "The URI is the server's own.", Source: at(legacyPage), Changes: "endpoint",
-		Apply: endpoint(func(_, uri string) string { return uri + "&x=%20%C3%A9&y=a+b&z" }),
-	},
-	{
-		ID: "legacy.post-200", Summary: "A POST is answered with 200 and the text Accepted.", Transports: OverSSE,
+		Apply: endpoint(func(_, uri string) string { return "./x/.." + uri })},
+	{ID: "legacy.endpoint-query", Transports: OverSSE,
+		Summary: "The URI in the endpoint event has more parameters, with escapes.",
+		Why:     "The URI is the server's own.", Source: at(legacyPage), Changes: "endpoint",
+		Apply: endpoint(func(_, uri string) string { return uri + "&x=%20%C3%A9&y=a+b&z" })},
+	{ID: "legacy.post-200", Transports: OverSSE, Summary: "A POST is answered with 200 and the text Accepted.",
 		Why: "The text names no status for a POST.", Source: at(legacyPage), Changes: "posts",
 		Apply: Replying(server.LegacyAccepted, func(r *server.Reply) {
 			r.Status, r.Body = http.StatusOK, []byte("Accepted")
 			r.Header.Set("Content-Type", "text/plain")
-		}),
-	},
-	{
-		ID: "legacy.post-204", Summary: "A POST is answered with 204.", Transports: OverSSE,
+		})},
+	{ID: "legacy.post-204", Transports: OverSSE, Summary: "A POST is answered with 204.",
 		Why: "The text names no status for a POST.", Source: at(legacyPage), Changes: "posts",
-		Apply: Replying(server.LegacyAccepted, func(r *server.Reply) { r.Status = http.StatusNoContent }),
-	},
-	{
-		ID:         "legacy.post-400-beside-error",
-		Summary:    "The POST of a request with an unknown method is answered with 400, and the error comes on the stream.",
-		Transports: OverSSE,
-		Why:        "The text names no status for a POST, and the response is a message event.", Source: at(legacyPage),
+		Apply: Replying(server.LegacyAccepted, func(r *server.Reply) { r.Status = http.StatusNoContent })},
+	{ID: "legacy.post-400-beside-error", Transports: OverSSE,
+		Summary: "The POST of a request with an unknown method is answered with 400, and the error comes on the stream.",
+		Why:     "The text names no status for a POST, and the response is a message event.", Source: at(legacyPage),
 		Changes: "posts",
 		Apply: All(Peeking(), Replying(server.LegacyAccepted, func(r *server.Reply) {
 			if strings.HasPrefix(Posted(r.Request).Method, "mcpconform/") {
 				r.Status = http.StatusBadRequest
 			}
-		})),
-	},
-	{
-		ID: "legacy.post-answered-late", Summary: "A POST is answered 30 ms after its message was served.",
-		Transports: OverSSE,
-		Why:        "The response travels on the stream, independent of the POST.", Source: at(legacyPage),
+		}))},
+	{ID: "legacy.post-answered-late", Transports: OverSSE,
+		Summary: "A POST is answered 30 ms after its message was served.",
+		Why:     "The response travels on the stream, independent of the POST.", Source: at(legacyPage),
 		Changes: "posts",
-		Apply:   Replying(server.LegacyAccepted, func(*server.Reply) { <-time.After(30 * time.Millisecond) }),
-	},
-	{
-		ID: "legacy.event-ids", Summary: "Events have ids and retry fields.", Transports: OverSSE,
+		Apply:   Replying(server.LegacyAccepted, func(*server.Reply) { <-time.After(30 * time.Millisecond) })},
+	{ID: "legacy.event-ids", Transports: OverSSE, Summary: "Events have ids and retry fields.",
 		Why: "The SSE standard has these fields.", Source: at(legacyPage),
 		Apply: spelled(func(e *server.Event) [][2]string {
 			return append([][2]string{{"id", fmt.Sprint(Count(e.Session, "legacy id"))}, {"retry", "10"}},
 				eventOf(e)...)
-		}, ": ", "\n"),
-	},
+		}, ": ", "\n")},
 }
 
 // sessionsOf ends a session after a number of its requests.

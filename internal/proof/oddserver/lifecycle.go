@@ -75,8 +75,7 @@ var featureless = []string{
 
 // basic/lifecycle
 var lifecycleOddities = []Oddity{
-	{
-		ID: "lifecycle.unnamed-client", Summary: "initialize is served without the name or the version of the client.",
+	{ID: "lifecycle.unnamed-client", Summary: "initialize is served without the name or the version of the client.",
 		Why:    "The required members of initialize bind the client; no sentence has a server look at it.",
 		Source: at("basic/lifecycle#initialization"),
 		Apply: Wrapping("initialize",
@@ -86,11 +85,9 @@ var lifecycleOddities = []Oddity{
 				maps.Copy(named, info)
 				r.Params["clientInfo"] = named
 				return next(ctx, r)
-			}),
-	},
-	{
-		// https://github.com/ramimbo/mergework/pull/848
-		ID: "lifecycle.initialize-unchecked", Summary: "initialize is served whatever is missing from it.",
+			})},
+	// https://github.com/ramimbo/mergework/pull/848
+	{ID: "lifecycle.initialize-unchecked", Summary: "initialize is served whatever is missing from it.",
 		Why:    "The required members of initialize bind the client; no sentence has a server look at it.",
 		Source: at("basic/lifecycle#initialization"),
 		Apply: Wrapping("initialize",
@@ -103,35 +100,29 @@ var lifecycleOddities = []Oddity{
 				}
 				r.Params["clientInfo"] = object{"name": "any", "version": "1"}
 				return next(ctx, r)
-			}),
-	},
-	{
-		ID: "lifecycle.incomplete-400", Summary: "An incomplete initialize is answered with 400 and no JSON.",
-		Transports: OverHTTP,
-		Why:        "The sender learns of the refusal by the status as well.",
-		Source:     at("basic/transports#sending-messages-to-the-server"),
+			})},
+	{ID: "lifecycle.incomplete-400", Transports: OverHTTP,
+		Summary: "An incomplete initialize is answered with 400 and no JSON.",
+		Why:     "The sender learns of the refusal by the status as well.",
+		Source:  at("basic/transports#sending-messages-to-the-server"),
 		Apply: All(RefusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
 			m := Posted(r)
 			_, named := wire.At(m.Params, "clientInfo", "version").(string)
 			_, versioned := wire.At(m.Params, "protocolVersion").(string)
 			return m.Method == "initialize" && !(named && versioned)
-		}), Peeking()),
-	},
-	{
-		ID:      "lifecycle.ends-uninitialized",
-		Summary: "The server ends after an initialize that it refused, or that has no id.", Transports: OverStdio,
-		Why:    "The text does not say that a server stays which could not be initialised.",
-		Source: at("basic/lifecycle#error-handling"),
+		}), Peeking())},
+	{ID: "lifecycle.ends-uninitialized", Transports: OverStdio,
+		Summary: "The server ends after an initialize that it refused, or that has no id.",
+		Why:     "The text does not say that a server stays which could not be initialised.",
+		Source:  at("basic/lifecycle#error-handling"),
 		Apply: func(o *server.Options) {
 			o.Behaviour.Stdio.Quit = func(n int, line []byte) bool {
 				m := wire.Parse(line)
 				_, named := wire.At(m.Params, "clientInfo", "version").(string)
 				return m.Method == "initialize" && (!named || m.Kind == wire.Notification)
 			}
-		},
-	},
-	{
-		ID:      "lifecycle.initialize-without-id-counts",
+		}},
+	{ID: "lifecycle.initialize-without-id-counts",
 		Summary: "An initialize without an id gets no response, and one with an id after it is refused.",
 		Why:     "The text does not say what comes of an initialize that is a notification.",
 		Source:  at("basic/lifecycle#initialization"),
@@ -147,35 +138,28 @@ var lifecycleOddities = []Oddity{
 				_, already := begun.Load(r.Session)
 				return already
 			})(o)
-		},
-	},
-	{
-		ID: "lifecycle.gives-up-soon", Summary: "The server gives its own requests up after two seconds.",
+		}},
+	{ID: "lifecycle.gives-up-soon", Summary: "The server gives its own requests up after two seconds.",
 		Why: "The text sets no time.", Source: at("basic/lifecycle#timeouts"), Changes: "giving-up",
-		Apply: func(o *server.Options) { o.CallTimeout = 2 * time.Second },
-	},
-	{
-		ID:      "lifecycle.gives-up-late",
+		Apply: func(o *server.Options) { o.CallTimeout = 2 * time.Second }},
+	{ID: "lifecycle.gives-up-late",
 		Summary: "The server gives its own requests up a second later than others, and cancels them just after the call has ended.",
 		Why:     "The text does not say what comes first.", Source: at("basic/lifecycle#timeouts"),
 		Changes: "giving-up",
 		Apply: All(
 			func(o *server.Options) { o.CallTimeout = time.Minute + time.Second },
 			Messages(Cancelled, func(out *server.Outgoing) { out.Delay = 150 * time.Millisecond }),
-		),
-	},
-	{
-		ID:      "lifecycle.renews-timeout",
+		)},
+	{ID: "lifecycle.renews-timeout",
 		Summary: "The server gives its own requests up after ten seconds without progress of them, or after a minute.",
 		Why:     "The clock may be reset by progress, as long as there is a maximum.",
 		Source:  at("basic/lifecycle#timeouts"), Changes: "giving-up",
-		Apply: Renewed(10*time.Second, time.Minute),
-	},
-	{
-		ID:      "lifecycle.goes-on-after-timeout",
+		Apply: Renewed(10*time.Second, time.Minute)},
+	{ID: "lifecycle.goes-on-after-timeout",
 		Summary: "A call gives up its own request, then goes on for five seconds and reports progress.",
 		Why:     "The server stops waiting for the response; what else it does is its own business.",
-		Source:  at("basic/lifecycle#timeouts"), Changes: "giving-up",
+		Source:  at("basic/lifecycle#timeouts"), Untried: []string{"lifecycle.timeout.stop-waiting"},
+		Changes: "giving-up",
 		Apply: TimedOut(func(ctx context.Context, r *server.Request) {
 			for range 5 {
 				r.Log("info", "tools", "going on without the client's answer")
@@ -183,38 +167,26 @@ var lifecycleOddities = []Oddity{
 					return
 				}
 			}
-		}),
-		Untried: []string{"lifecycle.timeout.stop-waiting"},
-	},
-	{
-		ID:      "tools.announced-later",
+		})},
+	{ID: "tools.announced-later",
 		Summary: "No tool is listed until two seconds after the first handshake; then all are, and the change is announced.",
 		Why:     "A list can change at any time, and its change should be announced.",
-		Source:  at("server/tools#list-changed-notification"), Changes: "tools", Untried: []string{"*"},
-		Apply: announcedLater(2*time.Second, "tools", "tools/list"),
-	},
-	{
-		ID:      "resources.announced-later",
+		Source:  at("server/tools#list-changed-notification"), Untried: []string{"*"}, Changes: "tools",
+		Apply: announcedLater(2*time.Second, "tools", "tools/list")},
+	{ID: "resources.announced-later",
 		Summary: "No resource is listed until a moment after the first handshake; then all are, and the change is announced.",
 		Why:     "A list can change at any time, and its change should be announced.",
-		Source:  at("server/resources#list-changed-notification"), Changes: "resources", Untried: []string{"*"},
-		Apply: announcedLater(aMoment, "resources", "resources/list", "resources/templates/list"),
-	},
-	{
-		ID:      "prompts.announced-later",
+		Source:  at("server/resources#list-changed-notification"), Untried: []string{"*"}, Changes: "resources",
+		Apply: announcedLater(aMoment, "resources", "resources/list", "resources/templates/list")},
+	{ID: "prompts.announced-later",
 		Summary: "No prompt is listed until a moment after the first handshake; then all are, and the change is announced.",
 		Why:     "A list can change at any time, and its change should be announced.",
-		Source:  at("server/prompts#list-changed-notification"), Changes: "prompts", Untried: []string{"*"},
-		Apply: announcedLater(aMoment, "prompts", "prompts/list"),
-	},
-	{
-		ID: "lifecycle.nothing-declared", Summary: "The server declares no capability and offers nothing but ping.",
+		Source:  at("server/prompts#list-changed-notification"), Untried: []string{"*"}, Changes: "prompts",
+		Apply: announcedLater(aMoment, "prompts", "prompts/list")},
+	{ID: "lifecycle.nothing-declared", Summary: "The server declares no capability and offers nothing but ping.",
 		Why: "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
-		Untried: featureless,
-		Apply:   onlyOffering(),
-	},
-	{
-		ID: "lifecycle.only-tools", Summary: "The server offers tools and nothing else.",
+		Untried: featureless, Apply: onlyOffering()},
+	{ID: "lifecycle.only-tools", Summary: "The server offers tools and nothing else.",
 		Why: "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
 		Untried: []string{"tools.resource-link.resolvable", "tools.embedded-resource.resources-capability",
 			"resources.*", "prompts.*", "content.embedded.uri-valid", "content.embedded.mime-type-present",
@@ -224,10 +196,8 @@ var lifecycleOddities = []Oddity{
 				return slices.Contains([]string{"resource_links", "test_embedded_resource",
 					"test_multiple_content_types"}, t.Name())
 			})
-		})),
-	},
-	{
-		ID: "lifecycle.only-prompts", Summary: "The server offers prompts and nothing else.",
+		}))},
+	{ID: "lifecycle.only-prompts", Summary: "The server offers prompts and nothing else.",
 		Why: "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
 		Untried: []string{"ping.not-excessive", "base.*", "meta.object", "meta.attach.*", "meta.key.*",
 			"lifecycle.init.server-waits", "lifecycle.capability.server-emits-prompts-list-changed", "http.server.*",
@@ -237,10 +207,8 @@ var lifecycleOddities = []Oddity{
 			"sampling.*", "lifecycle.timeout.*", "lifecycle.error.request-timeout", "roots.root.name-optional",
 			"roots.list.multiple", "roots.server.unavailable", "elicitation.*", "schema.*",
 			"content.annotations.last-modified-format", "roots.list-changed.refetch", "roots.root.file-or-directory"},
-		Apply: onlyOffering("prompts"),
-	},
-	{
-		ID: "lifecycle.only-resources", Summary: "The server offers resources and nothing else.",
+		Apply: onlyOffering("prompts")},
+	{ID: "lifecycle.only-resources", Summary: "The server offers resources and nothing else.",
 		Why: "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
 		Untried: []string{"ping.not-excessive", "base.*", "meta.object", "meta.attach.*", "meta.key.*",
 			"lifecycle.init.server-waits", "lifecycle.capability.server-emits-resources-list-changed",
@@ -251,10 +219,8 @@ var lifecycleOddities = []Oddity{
 			"lifecycle.timeout.*", "lifecycle.error.request-timeout", "roots.root.name-optional", "roots.list.multiple",
 			"roots.server.unavailable", "elicitation.*", "schema.*", "resources.updated.only-subscribed",
 			"roots.list-changed.refetch", "resources.updated.ends-with-unsubscribe", "roots.root.file-or-directory"},
-		Apply: onlyOffering("resources"),
-	},
-	{
-		ID: "lifecycle.only-logging", Summary: "The server declares logging and nothing else.",
+		Apply: onlyOffering("resources")},
+	{ID: "lifecycle.only-logging", Summary: "The server declares logging and nothing else.",
 		Why: "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
 		Untried: []string{"ping.not-excessive", "base.*", "meta.object", "meta.attach.*", "meta.key.*",
 			"lifecycle.init.server-waits", "http.server.*", "cancellation.same-direction", "cancellation.in-progress",
@@ -267,67 +233,48 @@ var lifecycleOddities = []Oddity{
 			"roots.server.unavailable", "elicitation.*", "schema.*", "logging.filter.all-above",
 			"roots.list-changed.refetch", "roots.root.file-or-directory", "pagination.cursor.results-after",
 			"logging.*"},
-		Apply: onlyOffering("logging"),
-	},
-	{
-		ID:      "lifecycle.only-completions",
+		Apply: onlyOffering("logging")},
+	{ID: "lifecycle.only-completions",
 		Summary: "The server declares completions, although it has neither prompts nor resources.",
 		Why:     "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
-		Untried: featureless,
-		Apply:   onlyOffering("completions"),
-	},
-	{
-		ID:      "lifecycle.no-logging-or-completions",
+		Untried: featureless, Apply: onlyOffering("completions")},
+	{ID: "lifecycle.no-logging-or-completions",
 		Summary: "The server offers tools, prompts and resources, but neither logging nor completions.",
 		Why:     "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
 		Untried: []string{"completion.*", "logging.*", "schema.set-level-result", "schema.complete-result",
 			"schema.logging-message-notification"},
-		Apply: Without("logging", "completions"),
-	},
-	{
-		ID:      "lifecycle.offers-by-client",
+		Apply: Without("logging", "completions")},
+	{ID: "lifecycle.offers-by-client",
 		Summary: "Prompts are offered to clients with sampling alone, completions, subscriptions and log messages to those with elicitation.",
 		Why:     "Capabilities are negotiated: which a server declares to whom is not said.",
-		Source:  at("basic/lifecycle#capability-negotiation"), Changes: "capabilities",
-		Untried: []string{"*"},
+		Source:  at("basic/lifecycle#capability-negotiation"), Untried: []string{"*"}, Changes: "capabilities",
 		Apply: All(offeringTo("sampling", "prompts"),
-			offeringTo("elicitation", "completions", "logging", "subscribe")),
-	},
-	{
-		ID:      "lifecycle.empty-capabilities",
+			offeringTo("elicitation", "completions", "logging", "subscribe"))},
+	{ID: "lifecycle.empty-capabilities",
 		Summary: "All capabilities are empty objects: no list changes are announced, no subscriptions offered.",
 		Why:     "Servers can support neither feature.", Source: at("server/resources#capabilities"),
 		Untried: []string{"tools.list-changed.sent", "resources.*", "prompts.list-changed.sent", "schema.*"},
-		Apply:   Without("tools.listChanged", "prompts.listChanged", "resources.listChanged", "resources.subscribe"),
-	},
-	{
-		ID: "lifecycle.flags-false", Summary: "listChanged and subscribe are declared as false.",
+		Apply:   Without("tools.listChanged", "prompts.listChanged", "resources.listChanged", "resources.subscribe")},
+	{ID: "lifecycle.flags-false", Summary: "listChanged and subscribe are declared as false.",
 		Why: "The members are boolean.", Source: at("schema#servercapabilities"),
 		Untried: []string{"tools.list-changed.sent", "resources.*", "prompts.list-changed.sent", "schema.*"},
 		Apply: All(
 			Without("tools.listChanged", "prompts.listChanged", "resources.listChanged", "resources.subscribe"),
 			Capability("tools", Having("listChanged", false)), Capability("prompts", Having("listChanged", false)),
 			Capability("resources", Having("listChanged", false)), Capability("resources", Having("subscribe", false)),
-		),
-	},
-	{
-		ID:      "lifecycle.only-subscribe",
+		)},
+	{ID: "lifecycle.only-subscribe",
 		Summary: "The resources can be subscribed to, but changes of their list are not announced.",
 		Why:     "Both features are optional, each without the other.", Source: at("server/resources#capabilities"),
-		Untried: []string{"resources.list-changed.sent"},
-		Apply:   Without("resources.listChanged"),
-	},
-	{
-		ID:      "lifecycle.only-list-changed",
+		Untried: []string{"resources.list-changed.sent"}, Apply: Without("resources.listChanged")},
+	{ID: "lifecycle.only-list-changed",
 		Summary: "Changes of the list of resources are announced, but there are no subscriptions.",
 		Why:     "Both features are optional, each without the other.", Source: at("server/resources#capabilities"),
 		Untried: []string{"resources.subscribe.accepted", "resources.updated.sent", "schema.subscribe-result",
 			"schema.unsubscribe-result", "resources.updated.only-subscribed", "schema.resource-updated-notification",
 			"resources.unsubscribe.accepted", "resources.updated.ends-with-unsubscribe"},
-		Apply: Without("resources.subscribe"),
-	},
-	{
-		ID:      "lifecycle.experimental",
+		Apply: Without("resources.subscribe")},
+	{ID: "lifecycle.experimental",
 		Summary: "The server declares experimental capabilities, and one that nobody defines.",
 		Why:     "The set of capabilities is not closed.", Source: at("schema#servercapabilities"),
 		Changes: "capabilities",
@@ -335,79 +282,55 @@ var lifecycleOddities = []Oddity{
 			declared := result["capabilities"].(object)
 			declared["experimental"] = object{"com.example/telemetry": object{}, "tasks": object{"max": 3}}
 			declared["com.example.search"] = object{"fuzzy": true}
-		}),
-	},
-	{
-		ID: "lifecycle.capabilities-extended", Summary: "Each capability has a member that nobody defines.",
+		})},
+	{ID: "lifecycle.capabilities-extended", Summary: "Each capability has a member that nobody defines.",
 		Why: "The definitions of capabilities are not closed.", Source: at("schema#servercapabilities"),
 		Changes: "capabilities",
 		Apply: Results("initialize", func(result object) {
 			for _, declared := range result["capabilities"].(object) {
 				declared.(object)["x-since"] = "1.2"
 			}
-		}),
-	},
-	{
-		ID: "lifecycle.instructions", Summary: "initialize is answered with long instructions of several lines.",
+		})},
+	{ID: "lifecycle.instructions", Summary: "initialize is answered with long instructions of several lines.",
 		Why: "Instructions are optional, of any form.", Source: at("schema#initializeresult"),
 		Apply: func(o *server.Options) {
 			o.Instructions = strings.Repeat("First read, then write.\r\n\t“Grüße”\n", 500)
-		},
-	},
-	{
-		ID: "lifecycle.instructions-empty", Summary: "The instructions are the empty string.",
+		}},
+	{ID: "lifecycle.instructions-empty", Summary: "The instructions are the empty string.",
 		Why: "Instructions are any string.", Source: at("schema#initializeresult"),
-		Apply: Results("initialize", Having("instructions", "")),
-	},
-	{
-		ID: "lifecycle.info-minimal", Summary: "serverInfo has just name and version.",
-		Why: "The title is optional.", Source: at("schema#implementation"),
-		Apply: info(Lacking("title")),
-	},
-	{
-		ID:      "lifecycle.info-odd",
+		Apply: Results("initialize", Having("instructions", ""))},
+	{ID: "lifecycle.info-minimal", Summary: "serverInfo has just name and version.", Why: "The title is optional.",
+		Source: at("schema#implementation"), Apply: info(Lacking("title"))},
+	{ID: "lifecycle.info-odd",
 		Summary: "The name of the server has spaces and an emoji, its version is a word, and there are members beside.",
 		Why:     "Name and version are any strings.", Source: at("schema#implementation"),
 		Apply: info(func(info object) {
 			info["name"], info["version"], info["title"], info["websiteUrl"] = "my server 🚀 / β", "unreleased", "", "https://example.com"
-		}),
-	},
-	{
-		ID: "lifecycle.one-version", Summary: "The server supports this revision alone, and answers others with it.",
+		})},
+	{ID: "lifecycle.one-version", Summary: "The server supports this revision alone, and answers others with it.",
 		Why:    "A server that does not support the version MUST respond with another that it supports.",
 		Source: at("basic/lifecycle#version-negotiation"),
-		Apply:  func(o *server.Options) { o.Versions = []string{server.Version} },
-	},
-	{
-		ID:      "lifecycle.ping-before-initialized",
+		Apply:  func(o *server.Options) { o.Versions = []string{server.Version} }},
+	{ID: "lifecycle.ping-before-initialized",
 		Summary: "The server sends a ping before the client has sent initialized.",
 		Why:     "Pings are allowed before initialized.", Source: at("basic/lifecycle#initialization"),
-		Apply: afterInitialize(pings),
-	},
-	{
-		ID:      "lifecycle.log-before-initialized",
+		Apply: afterInitialize(pings)},
+	{ID: "lifecycle.log-before-initialized",
 		Summary: "The server sends log messages before the client has sent initialized.",
 		Why:     "Logging is allowed before initialized.", Source: at("basic/lifecycle#initialization"),
-		Apply: afterInitialize(logs),
-	},
-	{
-		ID: "lifecycle.early-requests-served", Summary: "Requests before initialize are served.",
+		Apply: afterInitialize(logs)},
+	{ID: "lifecycle.early-requests-served", Summary: "Requests before initialize are served.",
 		Why:    "It is the client that should not send them; nothing obliges the server to refuse.",
 		Source: at("basic/lifecycle#initialization"),
-		Apply:  func(o *server.Options) { o.Behaviour.Lifecycle.Early = true },
-	},
-	{
-		ID: "lifecycle.initialize-again", Summary: "A second initialize in a session is served.",
-		Why: "The text does not say what a second initialize gets.", Source: at("basic/lifecycle#initialization"),
-		Apply: func(o *server.Options) { o.Behaviour.Lifecycle.Again = true },
-	},
-	{
-		ID: "lifecycle.slow-initialize", Summary: "The answer to initialize takes three seconds.",
+		Apply:  func(o *server.Options) { o.Behaviour.Lifecycle.Early = true }},
+	{ID: "lifecycle.initialize-again", Summary: "A second initialize in a session is served.",
+		Why:    "The text does not say what a second initialize gets.",
+		Source: at("basic/lifecycle#initialization"),
+		Apply:  func(o *server.Options) { o.Behaviour.Lifecycle.Again = true }},
+	{ID: "lifecycle.slow-initialize", Summary: "The answer to initialize takes three seconds.",
 		Why: "The text sets no time for the answer.", Source: at("basic/lifecycle#timeouts"), Changes: "time",
-		Apply: delayed(3*time.Second, func(r *server.Request) bool { return r.Method == "initialize" }),
-	},
-	{
-		ID:      "lifecycle.greets-late",
+		Apply: delayed(3*time.Second, func(r *server.Request) bool { return r.Method == "initialize" })},
+	{ID: "lifecycle.greets-late",
 		Summary: "A second after the handshake come a ping, a log message and notifications that lists have changed.",
 		Why:     "Both sides exchange messages as the capabilities allow.", Source: at("basic/lifecycle#operation"),
 		Untried: []string{"tools.output-schema.structured-present", "tools.output-schema.conforms"},
@@ -421,93 +344,76 @@ var lifecycleOddities = []Oddity{
 				}
 			case <-s.Context().Done():
 			}
-		}),
-	},
-	{
-		ID: "lifecycle.exits-late", Summary: "The process exits 800 ms after its stdin was closed.",
-		Why: "The client waits a reasonable time for the server to exit.", Source: at("basic/lifecycle#stdio"),
-		Changes: "exit", Transports: OverStdio,
+		})},
+	{ID: "lifecycle.exits-late", Transports: OverStdio,
+		Summary: "The process exits 800 ms after its stdin was closed.",
+		Why:     "The client waits a reasonable time for the server to exit.", Source: at("basic/lifecycle#stdio"),
+		Changes: "exit",
 		Apply: func(o *server.Options) {
 			o.Behaviour.Stdio.Linger = func(*server.Session) bool { <-time.After(800 * time.Millisecond); return false }
-		},
-	},
-	{
-		ID: "lifecycle.exit-status", Summary: "The process exits with status 3 when its stdin is closed.",
-		Why: "The text says nothing about the status.", Source: at("basic/lifecycle#stdio"), Changes: "exit",
-		Transports: OverStdio,
-		Apply:      func(o *server.Options) { o.Behaviour.Stdio.ExitCode = 3 },
-	},
+		}},
+	{ID: "lifecycle.exit-status", Transports: OverStdio,
+		Summary: "The process exits with status 3 when its stdin is closed.",
+		Why:     "The text says nothing about the status.", Source: at("basic/lifecycle#stdio"), Changes: "exit",
+		Apply: func(o *server.Options) { o.Behaviour.Stdio.ExitCode = 3 }},
 }
 
 // basic/transports#stdio
 var stdioOddities = []Oddity{
-	{
-		ID:      "stdio.stderr-banner",
+	{ID: "stdio.stderr-banner", Transports: OverStdio,
 		Summary: "A banner of several lines, with colours, is written to stderr at the start.",
 		Why:     "The server MAY write UTF-8 strings to stderr.", Source: at("basic/transports#stdio"),
-		Changes: "standard error", Transports: OverStdio,
+		Changes: "standard error",
 		Apply: starting(func(_, stderr io.Writer) {
 			_, _ = fmt.Fprint(stderr, "\x1b[32m╔══╗\n║ok║\n╚══╝\x1b[0m\nlistening on stdio\r\n")
-		}),
-	},
-	{
-		ID:      "stdio.stderr-messages",
+		})},
+	{ID: "stdio.stderr-messages", Transports: OverStdio,
 		Summary: "Errors, JSON and what looks like protocol messages are written to stderr.",
 		Why:     "The server MAY write any UTF-8 strings to stderr.", Source: at("basic/transports#stdio"),
-		Changes: "standard error", Transports: OverStdio,
+		Changes: "standard error",
 		Apply: starting(func(_, stderr io.Writer) {
 			_, _ = fmt.Fprint(stderr, "ERROR: fatal: panic: not really\n{\"level\":\"error\"}\n"+
 				`{"jsonrpc":"2.0","id":1,"result":{}}`+"\n")
-		}),
-	},
-	{
-		ID: "stdio.stderr-flood", Summary: "A hundred thousand characters without a newline are written to stderr.",
-		Why: "The text does not limit what is written to stderr.", Source: at("basic/transports#stdio"),
-		Changes: "standard error", Transports: OverStdio,
-		Apply: starting(func(_, stderr io.Writer) { _, _ = fmt.Fprint(stderr, strings.Repeat("é.", 50_000)) }),
-	},
-	{
-		ID: "stdio.stderr-closed", Summary: "Nothing is ever written to stderr.",
+		})},
+	{ID: "stdio.stderr-flood", Transports: OverStdio,
+		Summary: "A hundred thousand characters without a newline are written to stderr.",
+		Why:     "The text does not limit what is written to stderr.", Source: at("basic/transports#stdio"),
+		Changes: "standard error",
+		Apply:   starting(func(_, stderr io.Writer) { _, _ = fmt.Fprint(stderr, strings.Repeat("é.", 50_000)) })},
+	{ID: "stdio.stderr-closed", Transports: OverStdio, Summary: "Nothing is ever written to stderr.",
 		Why: "Writing to stderr is optional.", Source: at("basic/transports#stdio"), Changes: "standard error",
-		Transports: OverStdio,
 		Apply: starting(func(_, stderr io.Writer) {
 			if c, ok := stderr.(io.Closer); ok {
 				_ = c.Close()
 			}
-		}),
-	},
-	{
-		ID: "stdio.crlf", Summary: "Lines end with carriage return and newline.",
+		})},
+	{ID: "stdio.crlf", Transports: OverStdio, Summary: "Lines end with carriage return and newline.",
 		Why:    "The newline delimits, and a carriage return before it is insignificant whitespace of JSON.",
-		Source: at("basic/transports#stdio"), Changes: "standard output", Transports: OverStdio,
+		Source: at("basic/transports#stdio"), Changes: "standard output",
 		Apply: Framing(func(_ *server.Outgoing, frame []byte) []byte {
 			return append(bytes.TrimSuffix(frame, []byte("\n")), '\r', '\n')
-		}),
-	},
-	{
-		ID: "stdio.padded", Summary: "Spaces and tabs stand before and after each message on its line.",
-		Why: "They are insignificant whitespace of JSON.", Source: at("basic/transports#stdio"),
-		Changes: "standard output", Transports: OverStdio,
+		})},
+	{ID: "stdio.padded", Transports: OverStdio,
+		Summary: "Spaces and tabs stand before and after each message on its line.",
+		Why:     "They are insignificant whitespace of JSON.", Source: at("basic/transports#stdio"),
+		Changes: "standard output",
 		Apply: Framing(func(_ *server.Outgoing, frame []byte) []byte {
 			return slices.Concat([]byte("\t  "), bytes.TrimSuffix(frame, []byte("\n")), []byte("  \t\n"))
-		}),
-	},
-	{
-		ID: "stdio.written-bytewise", Summary: "Each write to stdout has 7 bytes, in the midst of characters too.",
-		Why: "Newlines delimit messages, not writes.", Source: at("basic/transports#stdio"), Changes: "standard output",
-		Transports: OverStdio,
+		})},
+	{ID: "stdio.written-bytewise", Transports: OverStdio,
+		Summary: "Each write to stdout has 7 bytes, in the midst of characters too.",
+		Why:     "Newlines delimit messages, not writes.", Source: at("basic/transports#stdio"),
+		Changes: "standard output",
 		Apply: func(o *server.Options) {
 			o.Behaviour.Stdio.Stdout = func(w io.Writer) io.Writer { return pieces{w, 7} }
-		},
-	},
-	{
-		ID: "stdio.written-together", Summary: "Messages are collected for 20 ms and written in one go.",
-		Why: "Newlines delimit messages, not writes.", Source: at("basic/transports#stdio"), Changes: "standard output",
-		Transports: OverStdio,
+		}},
+	{ID: "stdio.written-together", Transports: OverStdio,
+		Summary: "Messages are collected for 20 ms and written in one go.",
+		Why:     "Newlines delimit messages, not writes.", Source: at("basic/transports#stdio"),
+		Changes: "standard output",
 		Apply: func(o *server.Options) {
 			o.Behaviour.Stdio.Stdout = func(w io.Writer) io.Writer { return &collected{to: w} }
-		},
-	},
+		}},
 }
 
 func starting(write func(stdout, stderr io.Writer)) apply {

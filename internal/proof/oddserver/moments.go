@@ -14,18 +14,13 @@ type queueKey struct{}
 
 // momentOddities are legal, and show in one order or at one moment.
 var momentOddities = []Oddity{
-	{
-		ID: "moments.in-turn", Summary: "Requests other than pings wait until the one before them has been answered.",
-		Why: "A server may serve one request after the other.", Source: at("basic/index#requests"), Changes: "calls",
-		Untried: []string{"base.response.correlated"},
-		Apply:   Wrapping("*", inOrder),
-	},
-	{
-		ID:      "moments.in-turn-slowly",
+	{ID: "moments.in-turn", Summary: "Requests other than pings wait until the one before them has been answered.",
+		Why: "A server may serve one request after the other.", Source: at("basic/index#requests"),
+		Untried: []string{"base.response.correlated"}, Changes: "calls", Apply: Wrapping("*", inOrder)},
+	{ID: "moments.in-turn-slowly",
 		Summary: "Each list takes two seconds, and requests other than pings wait until the one before them has been answered.",
 		Why:     "A server may serve one request after the other, and the text sets no time for an answer but that of ping.",
-		Source:  at("basic/lifecycle#timeouts"), Changes: "calls",
-		Untried: []string{"*"},
+		Source:  at("basic/lifecycle#timeouts"), Untried: []string{"*"}, Changes: "calls",
 		Apply: Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			return inOrder(ctx, r, func(ctx context.Context, r *server.Request) (any, *wire.Error) {
 				if strings.HasSuffix(r.Method, "/list") {
@@ -33,18 +28,14 @@ var momentOddities = []Oddity{
 				}
 				return next(ctx, r)
 			})
-		}),
-	},
-	{
-		ID: "moments.last-first", Summary: "The last of several list requests that are open is answered first.",
+		})},
+	{ID: "moments.last-first", Summary: "The last of several list requests that are open is answered first.",
 		Why: "Responses are told apart by their ids, not by their order.", Source: at("basic/index#responses"),
 		Apply: delayedBy(func(r *server.Request) time.Duration {
 			n := Count(r.Session, "last-first")
 			return time.Duration(5-n%5) * 5 * time.Millisecond
-		}),
-	},
-	{
-		ID:      "moments.calls-limited",
+		})},
+	{ID: "moments.calls-limited",
 		Summary: "After the fifth call of a quick tool in a session further ones are refused for the moment.",
 		Why:     "Servers MUST rate limit tool invocations.", Source: at("server/tools#security-considerations"),
 		Apply: Wrapping("tools/call", server.Named("test_simple_text",
@@ -53,10 +44,8 @@ var momentOddities = []Oddity{
 					return nil, &wire.Error{Code: -32000, Message: "Too many calls, try again later"}
 				}
 				return next(ctx, r)
-			})),
-	},
-	{
-		ID:      "moments.cursor-ends-with-call",
+			}))},
+	{ID: "moments.cursor-ends-with-call",
 		Summary: "Once a tool was called, the cursors that were given before lead nowhere.",
 		Why:     "A tool may change what is listed, and cursors should be stable, not lasting.",
 		Source:  at("server/utilities/pagination#implementation-guidelines"),
@@ -74,20 +63,15 @@ var momentOddities = []Oddity{
 				given.Store(cursor, true)
 			}
 			return result, problem
-		}),
-	},
-	{
-		ID: "moments.unsubscribe-refused", Summary: "To end a subscription that does not exist is refused.",
+		})},
+	{ID: "moments.unsubscribe-refused", Summary: "To end a subscription that does not exist is refused.",
 		Why: "The text does not say what the answer is then.", Source: at("server/resources#subscriptions"),
 		Apply: Refusing("resources/unsubscribe", server.InvalidParams,
-			func(r *server.Request) bool { return len(r.Session.Subscriptions()) == 0 }),
-	},
-	{
-		ID: "moments.busy-with-call", Summary: "While a call is running, completions are refused.",
+			func(r *server.Request) bool { return len(r.Session.Subscriptions()) == 0 })},
+	{ID: "moments.busy-with-call", Summary: "While a call is running, completions are refused.",
 		Why:    "Whether a server takes a request while it serves another is not said.",
 		Source: at("basic/index#requests"),
-		Apply:  Refusing("completion/complete", -32000, func(r *server.Request) bool { return Busy(r.Session) }),
-	},
+		Apply:  Refusing("completion/complete", -32000, func(r *server.Request) bool { return Busy(r.Session) })},
 }
 
 type givenKey struct{}

@@ -20,9 +20,9 @@ import (
 	"time"
 
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks"
+	"github.com/mcpconform/mcpconform/internal/proof/oddity"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
-	"github.com/mcpconform/mcpconform/schema"
 )
 
 type (
@@ -33,25 +33,7 @@ type (
 
 // Oddity is one way to differ from the reference server that the specification allows.
 // A server with it must not be accused of anything (docs/calm-matrix.md).
-type Oddity struct {
-	// ID is stable and unique: topic, dot, what is odd in kebab case.
-	ID string
-	// Summary says in one line how the wire differs.
-	Summary string
-	// Why says what makes it legal, and Source where.
-	Why    string
-	Source schema.Source
-	// Transports on which the oddity shows; none means all.
-	Transports []string
-	// Untried lists requirements, or with an asterisk at the end the beginnings of their
-	// ids, that cannot be tried on a server with the oddity.
-	Untried []string
-	// Changes names the part that the oddity replaces: two oddities that replace the same part hide each other. It is
-	// empty for an oddity that only adds something.
-	Changes string
-	// Apply adds the oddity to a server's options. Several can be added to the same options.
-	Apply func(o *server.Options)
-}
+type Oddity = oddity.Of[server.Options]
 
 // Oddities returns all oddities, grouped by topic. The caller owns the slice.
 func Oddities() []Oddity {
@@ -65,11 +47,7 @@ func Oddities() []Oddity {
 	)
 }
 
-// at names a place in the specification: a page and a heading, as in page#heading.
-func at(place string) schema.Source {
-	page, anchor, _ := strings.Cut(place, "#")
-	return schema.Source{Page: page, Anchor: anchor}
-}
+var at = oddity.At
 
 // spelling changes the JSON text of all messages.
 func spelling(respell func(m any) []byte) apply {

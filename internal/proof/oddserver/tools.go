@@ -87,50 +87,39 @@ type eachKey struct{}
 
 // server/tools
 var toolOddities = []Oddity{
-	{
-		ID: "tools.minimal", Summary: "Tools have a name and an input schema, nothing else.",
+	{ID: "tools.minimal", Summary: "Tools have a name and an input schema, nothing else.",
 		Why: "Title, description, output schema and annotations are optional.", Source: at("schema#tool"),
-		Changes: "tools",
 		Untried: []string{"meta.key.prefix-form", "meta.key.label-start", "meta.key.label-end",
 			"meta.key.label-interior", "meta.key.prefix-reserved", "tools.output-schema.valid",
 			"tools.output-schema.structured-present", "tools.output-schema.conforms"},
+		Changes: "tools",
 		Apply: Items("tools/list", "tools", func(tool object) {
 			for name := range tool {
 				if name != "name" && name != "inputSchema" {
 					delete(tool, name)
 				}
 			}
-		}),
-	},
-	{
-		ID:      "tools.names-odd",
+		})},
+	{ID: "tools.names-odd",
 		Summary: "Names of tools have spaces, dots, slashes, quotes, emojis, 300 characters, or one alone.",
 		Why:     "A name is any string that is unique.", Source: at("server/tools#tool"),
 		Apply: toolsNamed("a tool", "files.read", "git/log", "it's \"quoted\"", "工具 🔧", strings.Repeat("n", 300), "x",
-			"42", "-", "get-weather_v2.1"),
-	},
-	{
-		ID: "tools.names-alike", Summary: "Names of tools differ in case, or in a space, alone.",
+			"42", "-", "get-weather_v2.1")},
+	{ID: "tools.names-alike", Summary: "Names of tools differ in case, or in a space, alone.",
 		Why: "They are different strings.", Source: at("server/tools#tool"),
-		Apply: toolsNamed("ECHO", "Echo", "echo "),
-	},
-	{
-		ID: "tools.titles-alike", Summary: "All tools have the same title and an empty description.",
+		Apply: toolsNamed("ECHO", "Echo", "echo ")},
+	{ID: "tools.titles-alike", Summary: "All tools have the same title and an empty description.",
 		Why: "Only the name is unique.", Source: at("server/tools#tool"),
-		Apply: Items("tools/list", "tools", func(tool object) { tool["title"], tool["description"] = "Tool", "" }),
-	},
-	{
-		ID: "tools.many", Summary: "There are 150 more tools.",
-		Why: "The number of tools has no limit.", Source: at("server/tools#listing-tools"),
+		Apply: Items("tools/list", "tools", func(tool object) { tool["title"], tool["description"] = "Tool", "" })},
+	{ID: "tools.many", Summary: "There are 150 more tools.", Why: "The number of tools has no limit.",
+		Source: at("server/tools#listing-tools"),
 		Apply: Offering(func(c *server.Catalogue) {
 			for i := range 150 {
 				name := fmt.Sprintf("tool_%03d", i)
 				toolsNamed(name)(&server.Options{Catalogue: c})
 			}
-		}),
-	},
-	{
-		ID: "tools.none", Summary: "There are no tools, although the capability is declared.",
+		})},
+	{ID: "tools.none", Summary: "There are no tools, although the capability is declared.",
 		Why: "The list may be empty.", Source: at("schema#listtoolsresult"),
 		Untried: []string{"ping.not-excessive", "base.*", "meta.object", "meta.attach.*", "meta.key.*",
 			"lifecycle.init.server-waits", "lifecycle.capability.server-emits-tools-list-changed",
@@ -145,10 +134,8 @@ var toolOddities = []Oddity{
 			"roots.root.name-optional", "roots.list.multiple", "roots.server.unavailable", "elicitation.*", "schema.*",
 			"logging.filter.all-above", "resources.updated.only-subscribed", "roots.list-changed.refetch",
 			"resources.updated.ends-with-unsubscribe", "roots.root.file-or-directory", "logging.*"},
-		Apply: Offering(func(c *server.Catalogue) { c.Tools = nil }),
-	},
-	{
-		ID:      "tools.parameters-untold",
+		Apply: Offering(func(c *server.Catalogue) { c.Tools = nil })},
+	{ID: "tools.parameters-untold",
 		Summary: "A tool with an inputSchema without properties works with one argument alone, and another one not at first.",
 		Why:     "A tool decides what it does with arguments that fit its inputSchema, and may fail.",
 		Source:  at("server/tools#error-handling"),
@@ -162,44 +149,35 @@ var toolOddities = []Oddity{
 				return r.Params["name"] == "untold" && wire.At(r.Params, "arguments", "path") == nil ||
 					r.Params["name"] == "not_at_first" && Once(r.Session, "not_at_first")
 			}),
-		),
-	},
-	{
-		ID:      "tools.list-changes",
+		)},
+	{ID: "tools.list-changes",
 		Summary: "An item comes and goes from one reading of tools/list to the next, each time with an announcement.",
 		Why:     "The list may change at any time, with a notification.",
-		Source:  at("server/tools#list-changed-notification"), Changes: "pages",
+		Source:  at("server/tools#list-changed-notification"),
 		Untried: []string{"tools.output-schema.structured-present", "tools.output-schema.conforms"},
+		Changes: "pages",
 		Apply: All(
 			whim("tools/list", "tools", object{"name": "now-and-then", "inputSchema": object{"type": "object"}}),
 			Wrapping("tools/call", server.Named("now-and-then",
 				server.Always(object{"content": list{textBlock("here")}}))),
-		),
-	},
-	{
-		ID:      "tools.changes-announced-idly",
+		)},
+	{ID: "tools.changes-announced-idly",
 		Summary: "Every ten seconds a change of the tools is announced, although there is none.",
 		Why:     "The notification says that the list may be read again.",
-		Source:  at("server/tools#list-changed-notification"),
-		Apply:   announcingIdly("tools"),
-	},
-	{
-		ID: "tools.order-changes", Summary: "Each reading of tools/list has the tools in another order.",
-		Why: "The order of a list means nothing.", Source: at("server/tools#listing-tools"), Changes: "pages",
+		Source:  at("server/tools#list-changed-notification"), Apply: announcingIdly("tools")},
+	{ID: "tools.order-changes", Summary: "Each reading of tools/list has the tools in another order.",
+		Why: "The order of a list means nothing.", Source: at("server/tools#listing-tools"),
 		Untried: []string{"pagination.server.stable-cursors", "pagination.cursor.results-after"},
+		Changes: "pages",
 		Apply: All(paged(1000), Wrapping("tools/list", server.Edit(func(r *server.Request, result map[string]any) {
 			items := result["tools"].(list)
 			n := Count(r.Session, "order of tools") % len(items)
 			result["tools"] = slices.Concat(items[n:], items[:n])
-		}))),
-	},
-	{
-		ID: "tools.differ-by-session", Summary: "Every other session has one tool more.",
-		Why: "Each session may offer something else.", Source: at("server/tools#listing-tools"), Changes: "tools",
-		Apply: eachSessionIts("tools/list", "tools"),
-	},
-	{
-		ID:      "tools.hints-odd",
+		})))},
+	{ID: "tools.differ-by-session", Summary: "Every other session has one tool more.",
+		Why: "Each session may offer something else.", Source: at("server/tools#listing-tools"),
+		Changes: "tools", Apply: eachSessionIts("tools/list", "tools")},
+	{ID: "tools.hints-odd",
 		Summary: "Annotations of tools are empty, contradict each other, or hold what nobody defines.",
 		Why:     "All annotations are hints, and none is required.", Source: at("schema#toolannotations"),
 		Changes: "tools",
@@ -212,31 +190,26 @@ var toolOddities = []Oddity{
 			default:
 				tool["annotations"] = object{"title": "Another title", "x-cost": 3}
 			}
-		}),
-	},
-	{
-		ID: "tools.all-destructive", Summary: "All tools are said to be destructive and open to the world.",
+		})},
+	{ID: "tools.all-destructive", Summary: "All tools are said to be destructive and open to the world.",
 		Why: "All annotations are hints.", Source: at("schema#toolannotations"), Changes: "tools",
 		Apply: Items("tools/list", "tools", Having("annotations",
-			object{"readOnlyHint": false, "destructiveHint": true, "openWorldHint": true})),
-	},
-	{
-		ID: "tools.is-error-false", Summary: "Results of calls that succeed say isError: false.",
+			object{"readOnlyHint": false, "destructiveHint": true, "openWorldHint": true}))},
+	{ID: "tools.is-error-false", Summary: "Results of calls that succeed say isError: false.",
 		Why: "The member is optional, with false as its default.", Source: at("server/tools#calling-tools"),
 		Apply: Results("tools/call", func(result object) {
 			if result["isError"] == nil {
 				result["isError"] = false
 			}
-		}),
-	},
-	{
-		ID: "tools.all-fail", Summary: "All tools report an error in their result, as if a service were out of order.",
-		Why: "API failures are reported in the result.", Source: at("server/tools#error-handling"), Changes: "calls",
+		})},
+	{ID: "tools.all-fail", Summary: "All tools report an error in their result, as if a service were out of order.",
+		Why: "API failures are reported in the result.", Source: at("server/tools#error-handling"),
 		Untried: []string{"base.response.result-open", "base.response.correlated", "meta.attach.result", "progress.*",
 			"tools.*", "content.embedded.uri-valid", "sampling.security.validate-content",
 			"elicitation.server.handle-accept", "elicitation.security.validate-content", "sampling.max-tokens.fewer",
 			"sampling.result.stop-reason-optional", "sampling.result.stop-reason-open",
 			"sampling.preferences.advisory"},
+		Changes: "calls",
 		Apply: Wrapping("tools/call",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				result, problem := next(ctx, r)
@@ -244,17 +217,16 @@ var toolOddities = []Oddity{
 					return object{"content": list{textBlock("The service is out of order")}, "isError": true}, nil
 				}
 				return result, problem
-			}),
-	},
-	{
-		ID:      "tools.all-refused",
+			})},
+	{ID: "tools.all-refused",
 		Summary: "All tools, whatever their arguments, are refused with -32603, but for one that fails by itself.",
-		Why:     "Server errors are protocol errors.", Source: at("server/tools#error-handling"), Changes: "calls",
+		Why:     "Server errors are protocol errors.", Source: at("server/tools#error-handling"),
 		Untried: []string{"base.response.result-open", "base.response.correlated", "meta.attach.*", "progress.*",
 			"tools.*", "content.embedded.uri-valid", "sampling.*", "elicitation.*", "logging.*", "roots.*",
 			"lifecycle.capability.*", "lifecycle.timeout.*", "lifecycle.error.request-timeout",
 			"resources.list-changed.sent", "resources.updated.*", "prompts.list-changed.sent", "schema.*",
 			"cancellation.*"},
+		Changes: "calls",
 		Apply: Wrapping("tools/call",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				result, problem := next(ctx, r)
@@ -262,10 +234,8 @@ var toolOddities = []Oddity{
 					return result, problem
 				}
 				return nil, &wire.Error{Code: server.InternalError, Message: "The service cannot be reached"}
-			}),
-	},
-	{
-		ID:      "tools.invalid-arguments-in-result",
+			})},
+	{ID: "tools.invalid-arguments-in-result",
 		Summary: "Arguments that do not fit are reported in the result, with isError.",
 		Why:     "Invalid input data is among the tool execution errors.", Source: at("server/tools#error-handling"),
 		Changes: "calls",
@@ -276,27 +246,21 @@ var toolOddities = []Oddity{
 					return object{"content": list{textBlock("Invalid arguments")}, "isError": true}, nil
 				}
 				return result, problem
-			}),
-	},
-	{
-		ID: "tools.rate-limited", Summary: "More than 150 calls of one session in a second are refused with -32000.",
+			})},
+	{ID: "tools.rate-limited", Summary: "More than 150 calls of one session in a second are refused with -32000.",
 		Why: "Servers MUST rate limit tool invocations.", Source: at("server/tools#security-considerations"),
 		Changes: "calls",
 		Apply: rateLimited(150, func() (any, *wire.Error) {
 			return nil, &wire.Error{Code: -32000, Message: "Rate limit exceeded"}
-		}),
-	},
-	{
-		ID:      "tools.rate-limited-in-result",
+		})},
+	{ID: "tools.rate-limited-in-result",
 		Summary: "More than 150 calls of one session in a second get a result with isError.",
 		Why:     "The example of a tool execution error is a rate limit.", Source: at("server/tools#error-handling"),
 		Changes: "calls",
 		Apply: rateLimited(150, func() (any, *wire.Error) {
 			return object{"content": list{textBlock("Rate limit exceeded")}, "isError": true}, nil
-		}),
-	},
-	{
-		ID:      "tools.rate-limited-alone",
+		})},
+	{ID: "tools.rate-limited-alone",
 		Summary: "The tool that logs at each level serves two calls of a session in a minute, and more get a result with isError.",
 		Why:     "Servers MUST rate limit tool invocations; the example of a tool execution error is a rate limit.",
 		Source:  at("server/tools#security-considerations"),
@@ -307,34 +271,28 @@ var toolOddities = []Oddity{
 					return object{"content": list{textBlock("Rate limit exceeded")}, "isError": true}, nil
 				}
 				return next(ctx, r)
-			})),
-	},
-	{
-		ID:      "tools.rate-limited-low",
+			}))},
+	{ID: "tools.rate-limited-low",
 		Summary: "More than four calls of one session in a second are refused with -32000.",
 		Why:     "Servers MUST rate limit tool invocations.", Source: at("server/tools#security-considerations"),
-		Changes: "calls", Untried: []string{"*"},
+		Untried: []string{"*"}, Changes: "calls",
 		Apply: rateLimited(4, func() (any, *wire.Error) {
 			return nil, &wire.Error{Code: -32000, Message: "Rate limit exceeded"}
-		}),
-	},
-	{
-		ID:      "tools.forbidden",
+		})},
+	{ID: "tools.forbidden",
 		Summary: "All calls are refused before anything of them is looked at: with -32001, or with isError if the client cannot sample.",
 		Why:     "Servers MUST implement proper access controls; what is looked at first is not said.",
-		Source:  at("server/tools#security-considerations"), Changes: "calls", Untried: []string{"*"},
+		Source:  at("server/tools#security-considerations"), Untried: []string{"*"}, Changes: "calls",
 		Apply: Wrapping("tools/call", func(_ context.Context, r *server.Request, _ server.Handler) (any, *wire.Error) {
 			if r.Session.ClientHas("sampling") {
 				return nil, &wire.Error{Code: -32001, Message: "Not allowed"}
 			}
 			return object{"content": list{textBlock("Not allowed")}, "isError": true}, nil
-		}),
-	},
-	{
-		ID:      "tools.called-once",
+		})},
+	{ID: "tools.called-once",
 		Summary: "A tool that takes no arguments works once in a session; further calls of it get a result with isError.",
 		Why:     "Failures for the tool's own reasons are reported in the result.",
-		Source:  at("server/tools#error-handling"), Changes: "calls", Untried: []string{"*"},
+		Source:  at("server/tools#error-handling"), Untried: []string{"*"}, Changes: "calls",
 		Apply: Wrapping("tools/call",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				name, _ := r.Params["name"].(string)
@@ -343,17 +301,15 @@ var toolOddities = []Oddity{
 					return next(ctx, r)
 				}
 				return object{"content": list{textBlock("This has been done already")}, "isError": true}, nil
-			}),
-	},
-	{
-		ID:      "tools.key-missing",
+			})},
+	{ID: "tools.key-missing",
 		Summary: "All tools that take arguments report that a key for their text or prompt is missing, whatever they are given.",
 		Why:     "API failures are reported in the result.", Source: at("server/tools#error-handling"),
-		Changes: "calls",
 		Untried: []string{"tools.structured-content.*", "tools.output-schema.*", "tools.security.validate-inputs",
 			"tools.error.invalid-arguments-form", "sampling.*", "elicitation.*", "base.*", "cancellation.*",
 			"progress.*", "lifecycle.*", "meta.*", "schema.*", "http.server.disconnect-not-cancel",
 			"http.server.multiple-streams"},
+		Changes: "calls",
 		Apply: Wrapping("tools/call",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				if given, ok := r.Params["arguments"].(object); ok && !UnknownTool(r) &&
@@ -363,85 +319,61 @@ var toolOddities = []Oddity{
 						"isError": true}, nil
 				}
 				return next(ctx, r)
-			}),
-	},
-	{
-		ID: "tools.content-empty", Summary: "A tool returns no content at all.",
+			})},
+	{ID: "tools.content-empty", Summary: "A tool returns no content at all.",
 		Why: "The list of content may be empty.", Source: at("schema#calltoolresult"),
-		Apply: serving("void", returning(object{"content": list{}})),
-	},
-	{
-		ID: "tools.asks-ping", Summary: "A tool pings the client before it answers.",
-		Why: "Either side can ping.", Source: at("basic/utilities/ping#overview"),
-		Apply: asksFirst("", "ping", nil),
-	},
-	{
-		ID: "tools.asks-roots", Summary: "A tool asks for the roots before it answers, if the client has any.",
+		Apply: serving("void", returning(object{"content": list{}}))},
+	{ID: "tools.asks-ping", Summary: "A tool pings the client before it answers.", Why: "Either side can ping.",
+		Source: at("basic/utilities/ping#overview"), Apply: asksFirst("", "ping", nil)},
+	{ID: "tools.asks-roots", Summary: "A tool asks for the roots before it answers, if the client has any.",
 		Why: "Servers can ask for roots when they need them.", Source: at("client/roots#listing-roots"),
-		Apply: asksFirst("roots", "roots/list", nil),
-	},
-	{
-		ID:      "tools.asks-for-confirmation",
+		Apply: asksFirst("roots", "roots/list", nil)},
+	{ID: "tools.asks-for-confirmation",
 		Summary: "A tool elicits a confirmation before it answers, if the client can.",
 		Why:     "Elicitation can occur nested in other features.",
 		Source:  at("client/elicitation#user-interaction-model"),
 		Apply: asksFirst("elicitation", "elicitation/create", object{
 			"message": "Go ahead?", "requestedSchema": object{"type": "object",
 				"properties": object{"sure": object{"type": "boolean"}}},
-		}),
-	},
-	{
-		ID: "tools.asks-for-sampling", Summary: "A tool asks for a completion before it answers, if the client can.",
-		Why: "Sampling can occur nested in other features.", Source: at("client/sampling#user-interaction-model"),
+		})},
+	{ID: "tools.asks-for-sampling", Summary: "A tool asks for a completion before it answers, if the client can.",
+		Why:    "Sampling can occur nested in other features.",
+		Source: at("client/sampling#user-interaction-model"),
 		Apply: asksFirst("sampling", "sampling/createMessage", object{
 			"messages": list{saying("user", textBlock("Say yes."))}, "maxTokens": 5,
-		}),
-	},
-	{
-		ID:      "tools.refuses-the-unable",
+		})},
+	{ID: "tools.refuses-the-unable",
 		Summary: "Tools that the client lacks the means for are refused with an error rather than a result.",
 		Why:     "Server errors are protocol errors.", Source: at("server/tools#error-handling"),
 		Apply: refusingUnable(func(int) *wire.Error {
 			return &wire.Error{Code: server.InternalError, Message: "The client does not support what this tool needs"}
-		}),
-	},
-	{
-		ID: "tools.returns-late", Summary: "Each call takes 200 ms.",
-		Why: "The text sets no time for a call.", Source: at("basic/lifecycle#timeouts"), Changes: "time",
-		Apply: delayed(200*time.Millisecond, func(r *server.Request) bool { return r.Method == "tools/call" }),
-	},
-	{
-		ID:      "tools.structured-alone",
+		})},
+	{ID: "tools.returns-late", Summary: "Each call takes 200 ms.", Why: "The text sets no time for a call.",
+		Source: at("basic/lifecycle#timeouts"), Changes: "time",
+		Apply: delayed(200*time.Millisecond, func(r *server.Request) bool { return r.Method == "tools/call" })},
+	{ID: "tools.structured-alone",
 		Summary: "A tool without output schema returns structured content, and the same as text.",
 		Why:     "The output schema is optional.", Source: at("server/tools#structured-content"),
 		Apply: serving("structured", returning(object{"content": list{textBlock(`{"a": 1}`)},
-			"structuredContent": object{"a": 1}})),
-	},
-	{
-		ID:      "tools.structured-spelled",
+			"structuredContent": object{"a": 1}}))},
+	{ID: "tools.structured-spelled",
 		Summary: "The text beside structured content is indented JSON with its members in another order.",
 		Why:     "It is the serialized JSON, in whatever spelling.", Source: at("server/tools#structured-content"),
 		Apply: serving("spelled", returning(object{
 			"content":           list{textBlock("{\n  \"b\": [1.0, \"\\u00e9\"],\n  \"a\": 1\n}\n")},
 			"structuredContent": object{"a": 1, "b": list{1, "é"}},
-		})),
-	},
-	{
-		ID: "tools.structured-and-more", Summary: "The serialized JSON is one block among others.",
+		}))},
+	{ID: "tools.structured-and-more", Summary: "The serialized JSON is one block among others.",
 		Why:    "It is to be returned in a TextContent block, not in the only one.",
 		Source: at("server/tools#structured-content"),
 		Apply: serving("more", returning(object{
 			"content":           list{textBlock("Here it is:"), textBlock(`{"a":1}`), textBlock("That was it.")},
 			"structuredContent": object{"a": 1},
-		})),
-	},
-	{
-		ID: "tools.structured-empty", Summary: "Structured content is an empty object.",
-		Why: "It is any JSON object.", Source: at("server/tools#structured-content"),
-		Apply: serving("empty", returning(object{"content": list{textBlock("{}")}, "structuredContent": object{}})),
-	},
-	{
-		ID:      "tools.output-rich",
+		}))},
+	{ID: "tools.structured-empty", Summary: "Structured content is an empty object.", Why: "It is any JSON object.",
+		Source: at("server/tools#structured-content"),
+		Apply:  serving("empty", returning(object{"content": list{textBlock("{}")}, "structuredContent": object{}}))},
+	{ID: "tools.output-rich",
 		Summary: "An output schema has references, alternatives and lists, and the result fits.",
 		Why:     "An output schema is a JSON Schema.", Source: at("server/tools#output-schema"),
 		Apply: ServingTool(object{
@@ -458,17 +390,14 @@ var toolOddities = []Oddity{
 		}, returning(object{
 			"content":           list{textBlock(`{"items":[{"id":1},{"id":2,"x":null}],"next":null}`)},
 			"structuredContent": object{"items": list{object{"id": 1}, object{"id": 2, "x": nil}}, "next": nil},
-		})),
-	},
-	{
-		ID: "tools.output-failed", Summary: "A tool with an output schema fails, and returns no structured content.",
+		}))},
+	{ID: "tools.output-failed", Summary: "A tool with an output schema fails, and returns no structured content.",
 		Why: "An error is reported in the content.", Source: at("server/tools#error-handling"),
 		Apply: ServingTool(object{
 			"name": "unlucky", "inputSchema": object{"type": "object"},
 			"outputSchema": object{"type": "object", "properties": object{"a": object{"type": "integer"}},
 				"required": list{"a"}},
-		}, returning(object{"content": list{textBlock("no luck today")}, "isError": true})),
-	},
+		}, returning(object{"content": list{textBlock("no luck today")}, "isError": true}))},
 }
 
 // rateLimited bounds the calls of a session in a second.
@@ -491,34 +420,25 @@ const anySchema = "The input schema is a JSON Schema."
 
 // Input schemas of tools.
 var schemaOddities = []Oddity{
-	{
-		ID: "schemas.bare", Summary: "The input schema of a tool is just {\"type\": \"object\"}.",
+	{ID: "schemas.bare", Summary: "The input schema of a tool is just {\"type\": \"object\"}.",
 		Why: "Its other members are optional.", Source: at("schema#tool"),
-		Apply: taking("bare", object{"type": "object"}),
-	},
-	{
-		ID: "schemas.empty-parts", Summary: "An input schema has empty properties and required.",
-		Why: anySchema, Source: at("schema#tool"),
-		Apply: taking("empty-parts", object{"type": "object", "properties": object{}, "required": list{}}),
-	},
-	{
-		ID: "schemas.draft-04", Summary: "An input schema names draft-04 and uses it: id, exclusiveMinimum: true.",
+		Apply: taking("bare", object{"type": "object"})},
+	{ID: "schemas.empty-parts", Summary: "An input schema has empty properties and required.", Why: anySchema,
+		Source: at("schema#tool"),
+		Apply:  taking("empty-parts", object{"type": "object", "properties": object{}, "required": list{}})},
+	{ID: "schemas.draft-04", Summary: "An input schema names draft-04 and uses it: id, exclusiveMinimum: true.",
 		Why: "JSON Schema has many drafts, and $schema names one.", Source: at("server/tools#tool"),
 		Apply: taking("draft-04", object{
 			"$schema": "http://json-schema.org/draft-04/schema#", "id": "http://example.com/draft-04", "type": "object",
 			"properties": object{"n": object{"type": "number", "minimum": 0, "exclusiveMinimum": true}},
-		}),
-	},
-	{
-		ID: "schemas.draft-06", Summary: "An input schema names draft-06.",
+		})},
+	{ID: "schemas.draft-06", Summary: "An input schema names draft-06.",
 		Why: "JSON Schema has many drafts, and $schema names one.", Source: at("server/tools#tool"),
 		Apply: taking("draft-06", object{
 			"$schema": "http://json-schema.org/draft-06/schema#", "type": "object",
 			"properties": object{"n": object{"exclusiveMinimum": 0, "type": "number"}, "c": object{"const": "x"}},
-		}),
-	},
-	{
-		ID:      "schemas.draft-07",
+		})},
+	{ID: "schemas.draft-07",
 		Summary: "An input schema names draft-07 and uses it: definitions, if and then, tuples, dependencies.",
 		Why:     "JSON Schema has many drafts, and $schema names one.", Source: at("server/tools#tool"),
 		Apply: taking("draft-07", object{
@@ -532,20 +452,16 @@ var schemaOddities = []Oddity{
 			"if":           object{"properties": object{"kind": object{"const": "a"}}, "required": list{"kind"}},
 			"then":         object{"required": list{"pair"}},
 			"dependencies": object{"pair": list{"kind"}},
-		}),
-	},
-	{
-		ID:      "schemas.2019-09",
+		})},
+	{ID: "schemas.2019-09",
 		Summary: "An input schema names 2019-09 and uses it: dependentRequired, unevaluatedProperties.",
 		Why:     "JSON Schema has many drafts, and $schema names one.", Source: at("server/tools#tool"),
 		Apply: taking("2019-09", object{
 			"$schema": "https://json-schema.org/draft/2019-09/schema", "type": "object",
 			"properties":        object{"a": object{"type": "string"}, "b": object{"type": "string"}},
 			"dependentRequired": object{"a": list{"b"}}, "unevaluatedProperties": false,
-		}),
-	},
-	{
-		ID:      "schemas.2020-12",
+		})},
+	{ID: "schemas.2020-12",
 		Summary: "An input schema names 2020-12 and uses it: prefixItems, $defs, $dynamicRef, minContains.",
 		Why:     "JSON Schema has many drafts, and $schema names one.", Source: at("server/tools#tool"),
 		Apply: taking("2020-12", object{
@@ -557,28 +473,22 @@ var schemaOddities = []Oddity{
 				"some": object{"type": "array", "contains": object{"type": "integer"}, "minContains": 0},
 			},
 			"$defs": object{"n": object{"$anchor": "n", "type": "integer"}},
-		}),
-	},
-	{
-		ID: "schemas.definitions-undeclared", Summary: "An input schema without $schema uses definitions of draft-07.",
+		})},
+	{ID: "schemas.definitions-undeclared", Summary: "An input schema without $schema uses definitions of draft-07.",
 		Why: "A reference may point to any part of the document.", Source: at("server/tools#tool"),
 		Apply: taking("definitions", object{
 			"type": "object", "properties": object{"n": object{"$ref": "#/definitions/n"}},
 			"definitions": object{"n": object{"type": "integer"}},
-		}),
-	},
-	{
-		ID:      "schemas.tuple-undeclared",
+		})},
+	{ID: "schemas.tuple-undeclared",
 		Summary: "An input schema without $schema has a tuple as draft-07 writes it: items with a list.",
 		Why:     "The text does not say which draft an input schema is of.", Source: at("server/tools#tool"),
 		Apply: taking("tuple", object{
 			"type": "object", "properties": object{"pair": object{"type": "array",
 				"items": list{object{"type": "string"}, object{"type": "number"}}}},
-		}),
-	},
-	{
-		ID: "schemas.recursive", Summary: "An input schema refers to itself, at the root and within.",
-		Why: anySchema, Source: at("schema#tool"),
+		})},
+	{ID: "schemas.recursive", Summary: "An input schema refers to itself, at the root and within.", Why: anySchema,
+		Source: at("schema#tool"),
 		Apply: taking("recursive", object{
 			"type": "object", "properties": object{
 				"name": object{"type": "string"}, "child": object{"$ref": "#"},
@@ -586,10 +496,8 @@ var schemaOddities = []Oddity{
 			},
 			"$defs": object{"node": object{"type": "object",
 				"properties": object{"next": object{"$ref": "#/$defs/node"}}}},
-		}),
-	},
-	{
-		ID: "schemas.combined", Summary: "An input schema has allOf, anyOf, oneOf and not beside its type.",
+		})},
+	{ID: "schemas.combined", Summary: "An input schema has allOf, anyOf, oneOf and not beside its type.",
 		Why: anySchema, Source: at("schema#tool"),
 		Apply: taking("combined", object{
 			"type": "object", "properties": object{"a": object{"type": "integer"}, "b": object{"type": "string"}},
@@ -598,20 +506,16 @@ var schemaOddities = []Oddity{
 			"oneOf": list{object{"properties": object{"a": object{"minimum": 5}}},
 				object{"properties": object{"a": object{"maximum": 4}}}},
 			"not": object{"required": list{"c"}},
-		}),
-	},
-	{
-		ID:      "schemas.open-properties",
+		})},
+	{ID: "schemas.open-properties",
 		Summary: "An input schema has patternProperties, propertyNames, minProperties and a schema for additional ones.",
 		Why:     anySchema, Source: at("schema#tool"),
 		Apply: taking("open-properties", object{
 			"type": "object", "patternProperties": object{"^x-": object{"type": "string"}},
 			"propertyNames": object{"maxLength": 20},
 			"minProperties": 1, "maxProperties": 5, "additionalProperties": object{"type": "integer"},
-		}),
-	},
-	{
-		ID:      "schemas.unknown-keywords",
+		})},
+	{ID: "schemas.unknown-keywords",
 		Summary: "An input schema has keywords that nobody defines, a format of its own, and comments, defaults and examples.",
 		Why:     "Unknown keywords are annotations to JSON Schema.", Source: at("schema#tool"),
 		Apply: taking("unknown-keywords", object{
@@ -620,36 +524,28 @@ var schemaOddities = []Oddity{
 				"type": "string", "format": "x-colour", "default": "red", "examples": list{"red", 7},
 				"deprecated": true, "readOnly": true, "widget": object{"rows": 3},
 			}},
-		}),
-	},
-	{
-		ID:      "schemas.boolean",
+		})},
+	{ID: "schemas.boolean",
 		Summary: "Properties of an input schema are the empty schema, and schemas that are true or false.",
 		Why:     "Booleans are schemas, except directly below properties.", Source: at("schema#tool"),
 		Apply: taking("boolean", object{"type": "object",
 			"properties": object{"any": object{"items": true}, "whatever": object{}, "never": object{"not": true}},
-			"required":   list{"any"}}),
-	},
-	{
-		ID: "schemas.type-lists", Summary: "Properties of an input schema have several types, one of them null.",
+			"required":   list{"any"}})},
+	{ID: "schemas.type-lists", Summary: "Properties of an input schema have several types, one of them null.",
 		Why: anySchema, Source: at("schema#tool"),
 		Apply: taking("type-lists", object{
 			"type": "object", "properties": object{"a": object{"type": list{"string", "null"}},
 				"b": object{"type": list{"integer", "array", "boolean"}}}, "required": list{"a", "b"},
-		}),
-	},
-	{
-		ID:      "schemas.enums",
+		})},
+	{ID: "schemas.enums",
 		Summary: "Properties of an input schema have enums of mixed types, and constants that are null or objects.",
 		Why:     anySchema, Source: at("schema#tool"),
 		Apply: taking("enums", object{
 			"type": "object", "properties": object{"a": object{"enum": list{nil, 1, "x", true, list{}}},
 				"b": object{"const": nil}, "c": object{"const": object{"k": 1}}},
 			"required": list{"a", "b", "c"},
-		}),
-	},
-	{
-		ID:      "schemas.formats",
+		})},
+	{ID: "schemas.formats",
 		Summary: "Required properties of an input schema have the formats that JSON Schema knows.",
 		Why:     anySchema, Source: at("schema#tool"),
 		Apply: taking("formats", object{
@@ -663,10 +559,8 @@ var schemaOddities = []Oddity{
 				"ptr": object{"type": "string", "format": "json-pointer"},
 			},
 			"required": list{"at", "on", "mail", "id", "uri", "ip", "for", "re", "ptr"},
-		}),
-	},
-	{
-		ID:      "schemas.patterns",
+		})},
+	{ID: "schemas.patterns",
 		Summary: "Required properties of an input schema have patterns, with lookahead and classes of Unicode.",
 		Why:     "Patterns are ECMA 262 regular expressions.", Source: at("schema#tool"),
 		Apply: taking("patterns", object{
@@ -676,10 +570,8 @@ var schemaOddities = []Oddity{
 				"word": object{"type": "string", "pattern": `^\p{L}+$`},
 			},
 			"required": list{"code"},
-		}),
-	},
-	{
-		ID:      "schemas.bounds",
+		})},
+	{ID: "schemas.bounds",
 		Summary: "Properties of an input schema have narrow bounds: multipleOf 0.01, exclusive limits, lengths of zero.",
 		Why:     anySchema, Source: at("schema#tool"),
 		Apply: taking("bounds", object{
@@ -691,16 +583,12 @@ var schemaOddities = []Oddity{
 				"big": object{"type": "integer", "minimum": json.Number("9007199254740993")},
 			},
 			"required": list{"price", "none", "three", "big"},
-		}),
-	},
-	{
-		ID:      "schemas.required-undescribed",
-		Summary: "A required property of an input schema is not among its properties.",
-		Why:     anySchema, Source: at("schema#tool"),
-		Apply: taking("required-undescribed", object{"type": "object", "required": list{"anything"}}),
-	},
-	{
-		ID:      "schemas.names-odd",
+		})},
+	{ID: "schemas.required-undescribed",
+		Summary: "A required property of an input schema is not among its properties.", Why: anySchema,
+		Source: at("schema#tool"),
+		Apply:  taking("required-undescribed", object{"type": "object", "required": list{"anything"}})},
+	{ID: "schemas.names-odd",
 		Summary: "Names of properties are empty, have spaces, dots, slashes, tildes and emojis, or are those of keywords.",
 		Why:     "Any string names a property.", Source: at("schema#tool"),
 		Apply: taking("names-odd", object{
@@ -711,15 +599,11 @@ var schemaOddities = []Oddity{
 				"__proto__": object{"type": "string"},
 			},
 			"required": list{"", "a/b~c", "$ref", "type"},
-		}),
-	},
-	{
-		ID: "schemas.large", Summary: "An input schema has 300 properties, and objects nested 25 deep.",
+		})},
+	{ID: "schemas.large", Summary: "An input schema has 300 properties, and objects nested 25 deep.",
 		Why: "The size of a schema has no limit.", Source: at("schema#tool"),
-		Apply: func(o *server.Options) { taking("large", largeSchema())(o) },
-	},
-	{
-		ID: "schemas.identified", Summary: "An input schema has an $id, and refers to a part of itself by it.",
+		Apply: func(o *server.Options) { taking("large", largeSchema())(o) }},
+	{ID: "schemas.identified", Summary: "An input schema has an $id, and refers to a part of itself by it.",
 		Why: anySchema, Source: at("schema#tool"),
 		Apply: taking("identified", object{
 			"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "https://example.com/schemas/identified",
@@ -727,8 +611,7 @@ var schemaOddities = []Oddity{
 			"properties": object{"n": object{"$ref": "part"}, "m": object{"$ref": "#anchored"}},
 			"$defs": object{"n": object{"$id": "part", "type": "integer"},
 				"m": object{"$anchor": "anchored", "type": "string"}},
-		}),
-	},
+		})},
 }
 
 func largeSchema() object {
@@ -773,8 +656,7 @@ func stamped(when string) object {
 
 // Content of tools and prompts.
 var contentOddities = []Oddity{
-	{
-		ID: "content.all-types", Summary: "One result has a block of each type, with annotations and metadata.",
+	{ID: "content.all-types", Summary: "One result has a block of each type, with annotations and metadata.",
 		Why: "Content can hold several items of different types.", Source: at("server/tools#tool-result"),
 		Apply: showing("all-types",
 			object{"type": "text", "text": "a", "annotations": object{"priority": 0}, "_meta": object{}},
@@ -784,76 +666,59 @@ var contentOddities = []Oddity{
 			object{"type": "resource_link", "uri": "file:///a%20b", "name": "a b", "size": 3,
 				"annotations": object{"priority": 1}},
 			embeddedBlock(object{"uri": "test://embedded", "mimeType": "application/octet-stream", "blob": binary(1)}),
-		),
-	},
-	{
-		ID: "content.many", Summary: "One result has 200 blocks.",
-		Why: "The number of blocks has no limit.", Source: at("server/tools#tool-result"),
-		Apply: func(o *server.Options) { showing("many-blocks", slices.Repeat(list{textBlock("again")}, 200)...)(o) },
-	},
-	{
-		ID:      "content.text-odd",
+		)},
+	{ID: "content.many", Summary: "One result has 200 blocks.", Why: "The number of blocks has no limit.",
+		Source: at("server/tools#tool-result"),
+		Apply:  func(o *server.Options) { showing("many-blocks", slices.Repeat(list{textBlock("again")}, 200)...)(o) }},
+	{ID: "content.text-odd",
 		Summary: "Blocks of text are empty, have U+0000, U+FFFE, surrogate pairs, right-to-left marks and line ends of all kinds.",
 		Why:     "The text is any string.", Source: at("server/tools#text-content"),
-		Apply: showing("text-odd", textBlock(""), textBlock("\x00\x1b\uFFFE\U0010FFFF\u202Eabc\r\n\r\u2028\n\t")),
-	},
-	{
-		ID:      "content.text-like-messages",
+		Apply: showing("text-odd", textBlock(""), textBlock("\x00\x1b\uFFFE\U0010FFFF\u202Eabc\r\n\r\u2028\n\t"))},
+	{ID: "content.text-like-messages",
 		Summary: "Blocks of text hold what looks like protocol messages, events and markup.",
 		Why:     "The text is any string.", Source: at("server/tools#text-content"),
 		Apply: showing("text-like-messages", textBlock(`{"jsonrpc":"2.0","id":1,"result":{}}`),
-			textBlock("data: x\n\nevent: endpoint\n"), textBlock("<script>alert(1)</script>|`x`")),
-	},
-	{
-		ID: "content.image-types", Summary: "Images have the MIME types image/svg+xml, image/vnd.microsoft.icon and image/png;a=\"b c\".",
-		Why: "The MIME type is any valid one.", Source: at("server/tools#image-content"),
+			textBlock("data: x\n\nevent: endpoint\n"), textBlock("<script>alert(1)</script>|`x`"))},
+	{ID: "content.image-types",
+		Summary: "Images have the MIME types image/svg+xml, image/vnd.microsoft.icon and image/png;a=\"b c\".",
+		Why:     "The MIME type is any valid one.", Source: at("server/tools#image-content"),
 		Apply: showing("image-types",
 			object{"type": "image",
 				"data": base64.StdEncoding.EncodeToString([]byte("<svg xmlns='http://www.w3.org/2000/svg'/>")), "mimeType": "image/svg+xml"},
 			object{"type": "image", "data": binary(2), "mimeType": "image/vnd.microsoft.icon"},
 			object{"type": "image", "data": binary(2), "mimeType": `image/png;a="b c"`},
-		),
-	},
-	{
-		ID: "content.image-large", Summary: "An image has 300,000 bytes.",
-		Why: "The size of content has no limit.", Source: at("server/tools#image-content"),
+		)},
+	{ID: "content.image-large", Summary: "An image has 300,000 bytes.", Why: "The size of content has no limit.",
+		Source: at("server/tools#image-content"),
 		Apply: serving("large-image", func(context.Context, *server.Request) (any, *wire.Error) {
 			return object{"content": list{object{"type": "image", "data": binary(100_000), "mimeType": "image/bmp"}}},
 				nil
-		}),
-	},
-	{
-		ID:      "content.base64-padding",
+		})},
+	{ID: "content.base64-padding",
 		Summary: "Data of images ends in one, two or no padding characters, and uses + and /.",
 		Why:     "Each is base64.", Source: at("server/tools#image-content"),
 		Apply: showing("padding",
 			object{"type": "image", "data": "+/+/", "mimeType": "image/gif"}, object{"type": "image", "data": "+/8=",
 				"mimeType": "image/gif"},
 			object{"type": "image", "data": "/w==", "mimeType": "image/gif"},
-		),
-	},
-	{
-		ID: "content.audience", Summary: "Audiences are empty, or name both roles in either order.",
+		)},
+	{ID: "content.audience", Summary: "Audiences are empty, or name both roles in either order.",
 		Why: "The audience is a list of roles.", Source: at("server/resources#annotations"),
 		Apply: showing("audience",
 			object{"type": "text", "text": "a", "annotations": object{"audience": list{}}},
 			object{"type": "text", "text": "b", "annotations": object{"audience": list{"user", "assistant"},
 				"x-tone": "mild"}},
 			object{"type": "text", "text": "c", "annotations": object{"audience": list{"assistant", "user"}}},
-		),
-	},
-	{
-		ID: "content.priority", Summary: "Priorities are 0, 1, 0.0, 1.0 and 1e-3.",
+		)},
+	{ID: "content.priority", Summary: "Priorities are 0, 1, 0.0, 1.0 and 1e-3.",
 		Why: "The priority is a number from 0 to 1.", Source: at("server/resources#annotations"),
 		Apply: showing("priority",
 			object{"type": "text", "text": "a", "annotations": object{"priority": json.Number("0")}},
 			object{"type": "text", "text": "b", "annotations": object{"priority": json.Number("1.0")}},
 			object{"type": "text", "text": "c", "annotations": object{"priority": json.Number("1e-3")}},
 			object{"type": "text", "text": "d", "annotations": object{"priority": json.Number("0.0")}},
-		),
-	},
-	{
-		ID:      "content.last-modified",
+		)},
+	{ID: "content.last-modified",
 		Summary: "Times of last modification have fractions, offsets, no seconds, no time, the basic format.",
 		Why:     "Each is of ISO 8601.", Source: at("server/resources#annotations"),
 		Apply: showing("last-modified",
@@ -861,10 +726,8 @@ var contentOddities = []Oddity{
 			stamped("2025-01-12T15:00Z"), stamped("2025-01-12"), stamped("20250112T150058Z"),
 			stamped("2025-01-12T15:00:58-03"), stamped("2025-W02-7T15:00:58Z"), stamped("2025-012T15:00:58Z"),
 			stamped("2025-01-12T15:00:58,5Z"), stamped("2025-01-12T15:00:58"),
-		),
-	},
-	{
-		ID:      "content.links",
+		)},
+	{ID: "content.links",
 		Summary: "Links lead to resources that no list has and to other schemes; one has all members, one the least.",
 		Why:     "Links are not guaranteed to appear in a list.", Source: at("server/tools#resource-links"),
 		Apply: showing("links",
@@ -875,10 +738,8 @@ var contentOddities = []Oddity{
 				"size": 0, "annotations": object{"audience": list{"user"}, "priority": 0.9},
 				"_meta": object{"com.example/k": 1}, "icon": "x",
 			},
-		),
-	},
-	{
-		ID:      "content.embedded",
+		)},
+	{ID: "content.embedded",
 		Summary: "Embedded resources are text and binary, without and with a MIME type, and of URIs that no list has.",
 		Why:     "Resources MAY be embedded, as text or blob.", Source: at("server/tools#embedded-resources"),
 		Apply: serving("embedded", returning(object{"content": list{
@@ -887,6 +748,5 @@ var contentOddities = []Oddity{
 				"annotations": object{"priority": 0.7}, "_meta": object{}}),
 			embeddedBlock(object{"uri": "git://example.com/r.git", "mimeType": "application/octet-stream",
 				"blob": binary(4)}),
-		}})),
-	},
+		}}))},
 }
