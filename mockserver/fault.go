@@ -75,13 +75,13 @@ func Find(id string) (Fault, bool) {
 
 // Level returns the level of the requirement that the fault breaks.
 func (f Fault) Level() schema.Level {
-	r, _ := schema.Lookup(f.Requirement)
+	r, _ := schema.Default().Lookup(f.Requirement)
 	return r.Level
 }
 
 // Page returns the specification's page of the requirement.
 func (f Fault) Page() string {
-	r, _ := schema.Lookup(f.Requirement)
+	r, _ := schema.Default().Lookup(f.Requirement)
 	return r.Page
 }
 

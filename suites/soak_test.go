@@ -65,10 +65,7 @@ func TestSoak(t *testing.T) {
 	if testing.Short() && *soak == 0 {
 		rounds = 12
 	}
-	all, err := schema.Catalogue()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := schema.Default().Catalogue()
 	scenarios := clients.Scenarios()
 	once := func(n int) {
 		switch n % 6 {

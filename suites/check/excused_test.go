@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 )
 
@@ -12,7 +13,7 @@ import (
 func TestExcused(t *testing.T) {
 	failed := Outcome{Check: &Check{Name: "a/b", Requirements: []string{"a.b"}}, Verdict: Failed}
 	found := failed
-	r := ledger.NewRecorder("a/b")
+	r := ledger.NewRecorder(schema.Default(), "a/b")
 	r.Warn("a.b", wire.Server, "something")
 	found.Record, found.Verdict = r.Record, Passed
 	tooMany := &wire.Event{Kind: wire.KindHTTPResponse, HTTP: &wire.Head{Status: 429}}
