@@ -89,13 +89,13 @@ func Find(id string) (Fault, bool) { return topics().Find(id) }
 
 // Level returns the level of the requirement that the fault breaks.
 func (f FaultOf[P]) Level() schema.Level {
-	r, _ := schema.Lookup(f.Requirement)
+	r, _ := schema.Default().Lookup(f.Requirement)
 	return r.Level
 }
 
 // Page returns the specification's page of the requirement.
 func (f FaultOf[P]) Page() string {
-	r, _ := schema.Lookup(f.Requirement)
+	r, _ := schema.Default().Lookup(f.Requirement)
 	return r.Page
 }
 

@@ -25,7 +25,7 @@ func TestCatalogue(t *testing.T) {
 			t.Errorf("the id %q is taken or has another form", f.ID)
 		}
 		seen[f.ID] = true
-		r, ok := schema.Lookup(f.Requirement)
+		r, ok := schema.Default().Lookup(f.Requirement)
 		switch {
 		case !ok:
 			t.Errorf("%s: there is no requirement %s", f.ID, f.Requirement)
@@ -41,7 +41,7 @@ func TestCatalogue(t *testing.T) {
 			t.Errorf("%s: the summary is not one sentence: %q", f.ID, f.Summary)
 		}
 		for i, id := range f.Collateral {
-			if _, ok := schema.Lookup(id); !ok || id == f.Requirement || slices.Contains(f.Collateral[:i], id) {
+			if _, ok := schema.Default().Lookup(id); !ok || id == f.Requirement || slices.Contains(f.Collateral[:i], id) {
 				t.Errorf("%s: the collateral %s is unknown or said already", f.ID, id)
 			}
 		}

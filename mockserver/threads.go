@@ -498,7 +498,7 @@ var threadFaults = []Fault{
 	// https://github.com/php-mcp/server/issues/34
 	{ID: "lifecycle.newest-always", Requirement: "lifecycle.version.echo-supported", Transports: OverHTTP,
 		Summary: "initialize is answered with the newest version, whichever was asked for.",
-		Apply:   choosing(func(string) string { return schema.Version })},
+		Apply:   choosing(func(string) string { return schema.DefaultVersion })},
 	// https://github.com/wildfly/wildfly-ai-feature-pack/issues/346
 	{ID: "lifecycle.echoes-anything", Requirement: "lifecycle.version.offer-other",
 		Summary:    "initialize is answered with the version that was asked for, whichever it is.",
@@ -511,7 +511,7 @@ var threadFaults = []Fault{
 		Apply: All(RefusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
 			m := Posted(r)
 			version, _ := wire.At(m.Params, "protocolVersion").(string)
-			return m.Method == "initialize" && !slices.Contains([]string{schema.Version, "2025-03-26", "2024-11-05"},
+			return m.Method == "initialize" && !slices.Contains([]string{schema.DefaultVersion, "2025-03-26", "2024-11-05"},
 				version)
 		}), Peeking())},
 	// https://github.com/IBM/WxMCPServer/issues/3
@@ -521,7 +521,7 @@ var threadFaults = []Fault{
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				_, given := r.Params["protocolVersion"]
 				if !given {
-					r.Params["protocolVersion"] = schema.Version
+					r.Params["protocolVersion"] = schema.DefaultVersion
 				}
 				result, problem := next(ctx, r)
 				if o, ok := result.(object); ok && !given {

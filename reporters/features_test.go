@@ -13,10 +13,7 @@ import (
 // The table counts each requirement of the catalogue in one row: that of its page or, of the type definitions, that
 // of its id.
 func TestFeatures(t *testing.T) {
-	catalogue, err := schema.Catalogue()
-	if err != nil {
-		t.Fatal(err)
-	}
+	catalogue := schema.Default().Catalogue()
 	run := &result.Run{Role: "server"}
 	verdicts := []result.Verdict{result.Pass, result.Fail, result.Warn, result.Skip, result.Inconclusive, result.Error}
 	for i, q := range catalogue {
@@ -47,7 +44,7 @@ func TestFeatures(t *testing.T) {
 		t.Errorf("the features are\n%s, want\n%s", got, want)
 	}
 	for id, want := range map[string]string{"logging.filter.all-above": "logging", "schema.call-tool-result": "messages", "sse.server.endpoint-event": "transport"} {
-		q, _ := schema.Lookup(id)
+		q, _ := schema.Default().Lookup(id)
 		if got := featureOf(&result.Requirement{ID: id, Page: q.Page}); got != want {
 			t.Errorf("%s is about %s, want %s", id, got, want)
 		}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -23,7 +22,7 @@ func (v *view) advice(q *result.Requirement) string {
 	if len(q.Findings) == 0 || !slices.Contains(broken, v.outcome(q)) || v.outcome(q) == outError {
 		return ""
 	}
-	return schema.AdviceFor(q.ID)
+	return v.Protocol().AdviceFor(q.ID)
 }
 
 // A cited remark has the address of the thread that it rests on.
@@ -50,7 +49,7 @@ func (v *view) known(q *result.Requirement, brief bool) []cited {
 		}
 	}
 	var list []cited
-	for _, f := range schema.KnownFaultsFor(q.ID, strings.Join(v.Target.Command, " "), texts) {
+	for _, f := range v.Protocol().KnownFaultsFor(q.ID, strings.Join(v.Target.Command, " "), texts) {
 		if v.otherSDK(f) {
 			continue
 		}
@@ -85,7 +84,7 @@ func (v *view) read() *reading {
 		causes: make(map[outcome][]*result.Requirement), brought: make(map[string][]*result.Requirement),
 		cause: make(map[string]*result.Requirement),
 	}
-	brings, _ := schema.Consequences() // without them, each stands by itself
+	brings := v.Protocol().Consequences()
 	type candidate struct {
 		*result.Requirement
 		outcome outcome

@@ -59,7 +59,7 @@ func TestConsequencesStandUnderTheirCause(t *testing.T) {
 			found("b", result.Fail, "x", answer("c1", 2), answer("c1", 3)), found("c", result.Fail, "x", answer("c1", 2))}, map[string]string{"b": "a", "c": "a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v, err := newView(&result.Run{Role: "server", Requirements: test.requirements})
+			v, err := newView(&result.Run{Revision: "2025-06-18", Role: "server", Requirements: test.requirements})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -86,7 +86,7 @@ func TestConsequencesStandUnderTheirCause(t *testing.T) {
 
 // The verdicts and counts do not depend on what stands under what.
 func TestConsequencesAreCounted(t *testing.T) {
-	run := &result.Run{Role: "server", Verdict: result.NotConformant, Requirements: []result.Requirement{
+	run := &result.Run{Revision: "2025-06-18", Role: "server", Verdict: result.NotConformant, Requirements: []result.Requirement{
 		found("a", result.Fail, "x", result.Event{Connection: "c1", Seq: 2, Kind: "message"}),
 		found("b", result.Warn, "x", result.Event{Connection: "c1", Seq: 2, Kind: "message"}),
 	}}
@@ -110,7 +110,7 @@ func TestAdviceStandsWithFindings(t *testing.T) {
 	run := func(verdict result.Verdict, evidence string) *result.Run {
 		q := found(id, verdict, "x", result.Event{Connection: "c1", Seq: 2, Kind: "message"})
 		q.Findings[0].Evidence[1].Text = evidence
-		return &result.Run{Role: "server", Target: result.Target{Command: []string{"node", "server.js"}}, Requirements: []result.Requirement{q}}
+		return &result.Run{Revision: "2025-06-18", Role: "server", Target: result.Target{Command: []string{"node", "server.js"}}, Requirements: []result.Requirement{q}}
 	}
 	const zod = `{"error":{"code":-32603,"message":"[ { \"code\": \"invalid_type\" } ]"}}`
 	for name, test := range map[string]struct {

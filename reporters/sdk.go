@@ -22,8 +22,7 @@ func (v *view) yours(list []*result.Requirement) []*result.Requirement {
 // version without the fault.
 func (v *view) otherSDK(f schema.KnownFault) bool {
 	s := v.Target.SDK
-	all, err := schema.SDKs()
-	if s == nil || err != nil || !slices.ContainsFunc(all, func(o schema.SDK) bool { return o.Name == f.SDK }) {
+	if s == nil || !slices.ContainsFunc(v.Protocol().SDKs(), func(o schema.SDK) bool { return o.Name == f.SDK }) {
 		return false
 	}
 	return s.Name != f.SDK || f.MendedIn(s.Version)

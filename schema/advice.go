@@ -1,13 +1,9 @@
 package schema
 
 import (
-	_ "embed"
 	"slices"
 	"strings"
 )
-
-//go:embed 2025-06-18/advice.json
-var adviceJSON []byte
 
 // An Advice tells the author of a server or client what to do about findings.
 type Advice struct {
@@ -26,25 +22,18 @@ func (a Advice) covers(id string) bool {
 	return a.Requirement == id
 }
 
-var readAdvice = embedded[Advice]("advice", adviceJSON)
-
-// AllAdvice returns the entries of advice.yaml in their order. The caller may change the slice.
-func AllAdvice() ([]Advice, error) {
-	list, err := readAdvice()
-	return slices.Clone(list), err
-}
+// Advice returns the entries of advice.yaml in their order. The caller may change the slice.
+func (r *Revision) Advice() []Advice { return slices.Clone(r.advice) }
 
 // AdviceFor returns what the author of a server or client can do about findings of a
 // requirement: the entry of its own or else that of the narrowest class. It is "" for
 // what is not in the catalogue, and for what is not observable.
-func AdviceFor(id string) string {
-	r, ok := Lookup(id)
-	list, err := readAdvice()
-	if !ok || !r.Observable || err != nil {
+func (r *Revision) AdviceFor(id string) string {
+	if q, ok := r.Lookup(id); !ok || !q.Observable {
 		return ""
 	}
 	best := Advice{}
-	for _, a := range list {
+	for _, a := range r.advice {
 		if a.covers(id) && len(a.Requirement) > len(best.Requirement) || a.Requirement == id {
 			best = a
 		}

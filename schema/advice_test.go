@@ -17,10 +17,7 @@ func TestGeneratedAdviceIsCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := schema.AllAdvice()
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := schema.Default().Advice()
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the advice differs from its source: run go generate ./schema (-want +got):\n%s", diff)
 	}
@@ -28,10 +25,7 @@ func TestGeneratedAdviceIsCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	brings, err := schema.Consequences()
-	if err != nil {
-		t.Fatal(err)
-	}
+	brings := schema.Default().Consequences()
 	for _, c := range consequences {
 		if diff := cmp.Diff(c.Brings, brings[c.Cause]); diff != "" {
 			t.Errorf("what %s brings differs from its source: run go generate ./schema (-want +got):\n%s", c.Cause, diff)
@@ -42,16 +36,13 @@ func TestGeneratedAdviceIsCurrent(t *testing.T) {
 // Every requirement with possible findings has advice, in other words than those of the requirement. Every MUST has
 // words of its own.
 func TestEveryObservableRequirementHasAdvice(t *testing.T) {
-	list, err := schema.AllAdvice()
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := schema.Default().Advice()
 	own := make(map[string]bool)
 	for _, a := range list {
 		own[a.Requirement] = true
 	}
 	for _, r := range catalogue(t) {
-		advice := schema.AdviceFor(r.ID)
+		advice := schema.Default().AdviceFor(r.ID)
 		switch {
 		case !r.Observable:
 			if advice != "" {
@@ -86,10 +77,7 @@ func shared(a, b string) float64 {
 }
 
 func TestAdviceIsASentenceThatSaysSomething(t *testing.T) {
-	list, err := schema.AllAdvice()
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := schema.Default().Advice()
 	ids := make(map[string]bool)
 	for _, r := range catalogue(t) {
 		ids[r.ID] = r.Observable
@@ -123,7 +111,7 @@ func TestAdviceIsASentenceThatSaysSomething(t *testing.T) {
 }
 
 func TestAdviceOfItsOwnComesFirst(t *testing.T) {
-	own, class := schema.AdviceFor("base.error.invalid-params"), schema.AdviceFor("base.error.no-such-requirement")
+	own, class := schema.Default().AdviceFor("base.error.invalid-params"), schema.Default().AdviceFor("base.error.no-such-requirement")
 	if !strings.Contains(own, "-32602") || class != "" {
 		t.Errorf("got %q, and %q for what is not in the catalogue", own, class)
 	}
@@ -131,17 +119,17 @@ func TestAdviceOfItsOwnComesFirst(t *testing.T) {
 
 // Both ends of a consequence can be broken, by the same party.
 func TestConsequencesNameRequirements(t *testing.T) {
-	brings, err := schema.Consequences()
-	if err != nil || len(brings) == 0 {
-		t.Fatalf("%d causes: %v", len(brings), err)
+	brings := schema.Default().Consequences()
+	if len(brings) == 0 {
+		t.Fatal("there are no causes")
 	}
 	for cause, ids := range brings {
-		c, ok := schema.Lookup(cause)
+		c, ok := schema.Default().Lookup(cause)
 		if !ok || !c.Observable {
 			t.Errorf("the cause %s is no observable requirement", cause)
 		}
 		for _, id := range ids {
-			r, ok := schema.Lookup(id)
+			r, ok := schema.Default().Lookup(id)
 			both := r.JudgedParty() == schema.Both || c.JudgedParty() == schema.Both
 			if !ok || !r.Observable || id == cause || !both && r.JudgedParty() != c.JudgedParty() {
 				t.Errorf("%s cannot bring %s", cause, id)

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/schema"
-	"github.com/mcpconform/mcpconform/schema/internal/source"
 )
 
 // toolsResult is a result of tools/list of about 1 kB.
@@ -52,10 +51,10 @@ func BenchmarkLoad(b *testing.B) {
 		b.Fatal(err)
 	}
 	value := parse(b, toolsResult)
-	for name, use := range map[string]func(*schema.Revision) bool{
-		"nothing": func(*schema.Revision) bool { return true },
-		"message": func(r *schema.Revision) bool { return r.Validate("ListToolsResult", value) == nil },
-		"all":     func(r *schema.Revision) bool { return r.Warm(b.Context()) == nil },
+	for name, use := range map[string]func(*schema.Definitions) bool{
+		"nothing": func(*schema.Definitions) bool { return true },
+		"message": func(r *schema.Definitions) bool { return r.Validate("ListToolsResult", value) == nil },
+		"all":     func(r *schema.Definitions) bool { return r.Warm(b.Context()) == nil },
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
@@ -67,22 +66,10 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// BenchmarkCatalogue reads the catalogue as the program does at its start,
-// filled up to 500 entries.
-func BenchmarkCatalogue(b *testing.B) {
-	list := catalogue(b)
-	for i := 0; len(list) < 500; i++ {
-		r := list[i]
-		r.ID += "x"
-		list = append(list, r)
-	}
-	data, err := source.Generate(list)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.SetBytes(int64(len(data)))
+// BenchmarkRead reads a revision as the program does at its start.
+func BenchmarkRead(b *testing.B) {
 	for b.Loop() {
-		if _, err := schema.ReadCatalogue(data); err != nil {
+		if _, err := schema.Read(schema.DefaultVersion); err != nil {
 			b.Fatal(err)
 		}
 	}

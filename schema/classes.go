@@ -2,17 +2,12 @@ package schema
 
 import (
 	"crypto/sha256"
-	_ "embed"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 )
-
-//go:embed 2025-06-18/classes.json
-var classesJSON []byte
 
 // A Class is a conformance class: the requirements that a target in one role, over one
 // transport, is certified against. A version of a class is frozen: it never changes, so
@@ -71,22 +66,13 @@ func (c Class) IDs() []string {
 	return ids
 }
 
-var readClasses = embedded[Class]("conformance classes", classesJSON)
-
 // Classes returns all versions of all classes, those of one class from the oldest to
 // the newest. The caller may change the slice, but not what the entries refer to.
-func Classes() ([]Class, error) {
-	list, err := readClasses()
-	return slices.Clone(list), err
-}
+func (r *Revision) Classes() []Class { return slices.Clone(r.classes) }
 
 // FindClass returns a version of a class; with version 0 the newest.
-func FindClass(id string, version int) (Class, bool) {
-	list, err := readClasses()
-	if err != nil {
-		return Class{}, false
-	}
-	for _, c := range slices.Backward(list) {
+func (r *Revision) FindClass(id string, version int) (Class, bool) {
+	for _, c := range slices.Backward(r.classes) {
 		if c.ID == id && (version == 0 || version == c.Version) {
 			return c, true
 		}
@@ -94,14 +80,14 @@ func FindClass(id string, version int) (Class, bool) {
 	return Class{}, false
 }
 
-// DeriveClasses makes the classes that follow from a catalogue, without version and digest. Requirements that no peer
-// can see are in none.
-func DeriveClasses(catalogue []Requirement) []Class {
+// DeriveClasses makes the classes of a revision that follow from its catalogue, without version and digest.
+// Requirements that no peer can see are in none.
+func DeriveClasses(revision string, catalogue []Requirement) []Class {
 	var all []Class
 	for _, role := range []Party{Server, Client} {
 		for _, transport := range []string{"stdio", "http", "sse", "custom"} {
 			for _, extent := range []string{CoreClass, ExtendedClass} {
-				c := Class{ID: ClassID(string(role), transport, extent), Revision: Version,
+				c := Class{ID: ClassID(string(role), transport, extent), Revision: revision,
 					Requirements: make(map[string][]string)}
 				for _, q := range catalogue {
 					judged := q.JudgedParty()
@@ -126,11 +112,8 @@ func DeriveClasses(catalogue []Requirement) []Class {
 // CatalogueDigest returns the SHA-256 of what the catalogue demands, as compact JSON, in
 // hexadecimal: two versions of mcpconform with the same digest mean the same by every id.
 // How a requirement is tried, and what helps, is no part of it.
-var CatalogueDigest = sync.OnceValues(func() (string, error) {
-	catalogue, err := Catalogue()
-	if err != nil {
-		return "", err
-	}
+func (r *Revision) CatalogueDigest() (string, error) {
+	catalogue := r.Catalogue()
 	for i := range catalogue {
 		q := &catalogue[i]
 		q.Sources, q.How, q.Violation, q.Config = nil, "", "", nil
@@ -140,4 +123,4 @@ var CatalogueDigest = sync.OnceValues(func() (string, error) {
 		return "", fmt.Errorf("digest of the catalogue: %w", err)
 	}
 	return hexDigest(text), nil
-})
+}

@@ -28,10 +28,7 @@ const (
 // compare, in the documentation. With -freeze, what the catalogue has become since is
 // frozen as a new version.
 func TestClasses(t *testing.T) {
-	classes, err := schema.Classes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	classes := schema.Default().Classes()
 	if *freeze {
 		writeFrozen(t, classes)
 		t.Skip("the classes are frozen; run the test again without -freeze")
@@ -55,7 +52,7 @@ func TestClasses(t *testing.T) {
 		if got := c.Digest(); got != c.SHA256 {
 			t.Errorf("%s version %d has changed: its digest is %s, and was %s when it was frozen", c.ID, c.Version, got, c.SHA256)
 		}
-		if c.Revision != schema.Version {
+		if c.Revision != schema.DefaultVersion {
 			t.Errorf("%s is a class of revision %s", c.ID, c.Revision)
 		}
 		ids := c.IDs()
@@ -64,17 +61,17 @@ func TestClasses(t *testing.T) {
 		}
 	}
 	for id := range last {
-		newest, ok := schema.FindClass(id, 0)
+		newest, ok := schema.Default().FindClass(id, 0)
 		if !ok || newest.Version != last[id] {
 			t.Errorf("the newest version of %s is %d, want %d", id, newest.Version, last[id])
 		}
 		for _, q := range newest.IDs() {
-			if _, ok := schema.Lookup(q); !ok {
+			if _, ok := schema.Default().Lookup(q); !ok {
 				t.Errorf("%s version %d has %s, which the catalogue lacks; run this test with -freeze", id, newest.Version, q)
 			}
 		}
 		if core, ok := strings.CutSuffix(id, "/"+schema.ExtendedClass); ok {
-			within, _ := schema.FindClass(core+"/"+schema.CoreClass, 0)
+			within, _ := schema.Default().FindClass(core+"/"+schema.CoreClass, 0)
 			for _, q := range within.IDs() {
 				if !slices.Contains(newest.IDs(), q) {
 					t.Errorf("%s lacks %s of its core", id, q)
@@ -96,7 +93,7 @@ func TestDeriveClasses(t *testing.T) {
 		{ID: "g.judged", Level: schema.Must, Party: schema.Both, Judged: schema.Client, Observable: true},
 	}
 	got := make(map[string]map[string][]string)
-	for _, c := range schema.DeriveClasses(catalogue) {
+	for _, c := range schema.DeriveClasses(schema.DefaultVersion, catalogue) {
 		got[c.ID] = c.Requirements
 	}
 	for id, want := range map[string]map[string][]string{
@@ -141,12 +138,9 @@ func TestClassDigest(t *testing.T) {
 // writeFrozen writes the classes with a new version of each that the catalogue has outgrown.
 func writeFrozen(t *testing.T, classes []schema.Class) {
 	t.Helper()
-	catalogue, err := schema.Catalogue()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range schema.DeriveClasses(catalogue) {
-		newest, _ := schema.FindClass(c.ID, 0)
+	catalogue := schema.Default().Catalogue()
+	for _, c := range schema.DeriveClasses(schema.DefaultVersion, catalogue) {
+		newest, _ := schema.Default().FindClass(c.ID, 0)
 		if cmp.Equal(newest.Requirements, c.Requirements) {
 			continue
 		}

@@ -1,13 +1,9 @@
 package schema
 
 import (
-	_ "embed"
 	"slices"
 	"strings"
 )
-
-//go:embed 2025-06-18/disputed.json
-var disputedJSON []byte
 
 // A Dispute is a finding that the maintainers of the specification or of SDKs contest.
 // It is reported and marked, and counts only in a strict run. docs/disputed.md lists all.
@@ -34,23 +30,14 @@ type Thread struct {
 	Says string `yaml:"says" json:"says"`
 }
 
-var readDisputes = embedded[Dispute]("disputes", disputedJSON)
-
 // Disputes returns all disputes in the order of disputed.yaml. The caller may change
 // the slice, but not what the entries refer to.
-func Disputes() ([]Dispute, error) {
-	list, err := readDisputes()
-	return slices.Clone(list), err
-}
+func (r *Revision) Disputes() []Dispute { return slices.Clone(r.disputes) }
 
 // DisputesFor returns the disputes about a requirement. There may be none.
-func DisputesFor(id string) []Dispute {
-	list, err := readDisputes()
-	if err != nil {
-		return nil
-	}
+func (r *Revision) DisputesFor(id string) []Dispute {
 	var found []Dispute
-	for _, d := range list {
+	for _, d := range r.disputes {
 		if d.Requirement == id {
 			found = append(found, d)
 		}
@@ -59,13 +46,12 @@ func DisputesFor(id string) []Dispute {
 }
 
 // Disputed returns the dispute about a finding of a requirement, if there is one.
-func Disputed(requirement, message string) (Dispute, bool) {
-	list, err := readDisputes()
-	i := slices.IndexFunc(list, func(d Dispute) bool {
+func (r *Revision) Disputed(requirement, message string) (Dispute, bool) {
+	i := slices.IndexFunc(r.disputes, func(d Dispute) bool {
 		return d.Requirement == requirement && strings.Contains(message, d.Finding)
 	})
-	if err != nil || i < 0 {
+	if i < 0 {
 		return Dispute{}, false
 	}
-	return list[i], true
+	return r.disputes[i], true
 }

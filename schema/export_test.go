@@ -1,10 +1,4 @@
 package schema
 
-// ReadCatalogue does what the first call of Catalogue does.
-func ReadCatalogue(data []byte) ([]Requirement, error) {
-	c, err := parseCatalogue(data)
-	if err != nil {
-		return nil, err
-	}
-	return c.entries, nil
-}
+// Read does what the first call of [For] does.
+func Read(version string) (*Revision, error) { return read(version) }

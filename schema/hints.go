@@ -1,12 +1,6 @@
 package schema
 
-import (
-	_ "embed"
-	"slices"
-)
-
-//go:embed 2025-06-18/hints.json
-var hintsJSON []byte
+import "slices"
 
 // A Hint says what a user can configure so that a requirement can be tried.
 type Hint struct {
@@ -20,14 +14,9 @@ type Hint struct {
 	Options Texts `yaml:"options" json:"options,omitempty"`
 }
 
-var readHints = embedded[Hint]("hints", hintsJSON)
-
 // Hints returns the hints in the order of hints.yaml. The caller may change the slice, but
 // not what the entries refer to.
-func Hints() ([]Hint, error) {
-	list, err := readHints()
-	return slices.Clone(list), err
-}
+func (r *Revision) Hints() []Hint { return slices.Clone(r.hints) }
 
 // Fits reports whether a hint helps to judge a party over a transport, when the run already has some options and acts:
 // the user has given them, or the run has seen them.
@@ -38,13 +27,9 @@ func (h Hint) Fits(p Party, transport string, given []string) bool {
 }
 
 // HintsFor returns the texts of the hints of a requirement that fit, as [Hint.Fits] has it.
-func HintsFor(q Requirement, p Party, transport string, given []string) []string {
-	list, err := readHints()
-	if err != nil {
-		return nil
-	}
+func (r *Revision) HintsFor(q Requirement, p Party, transport string, given []string) []string {
 	var texts []string
-	for _, h := range list {
+	for _, h := range r.hints {
 		if slices.Contains(q.Config, h.Text) && h.Fits(p, transport, given) {
 			texts = append(texts, h.Text)
 		}

@@ -18,10 +18,7 @@ func hints(t *testing.T) []schema.Hint {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := schema.Hints()
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := schema.Default().Hints()
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the hints differ from their source: run go generate ./schema (-want +got):\n%s", diff)
 	}
@@ -75,7 +72,7 @@ func TestHintsFitTheRun(t *testing.T) {
 	for party, other := range forOther {
 		for _, transport := range []string{"stdio", "http", "sse", "custom"} {
 			for _, q := range catalogue(t) {
-				for _, text := range schema.HintsFor(q, party, transport, nil) {
+				for _, text := range schema.Default().HintsFor(q, party, transport, nil) {
 					if other(text) {
 						t.Errorf("%s, a run on a %s: %q is for the other side", q.ID, party, text)
 					}
@@ -83,7 +80,7 @@ func TestHintsFitTheRun(t *testing.T) {
 						t.Errorf("%s, over stdio: %q is about HTTP", q.ID, text)
 					}
 				}
-				for _, text := range schema.HintsFor(q, party, transport, options) {
+				for _, text := range schema.Default().HintsFor(q, party, transport, options) {
 					i := slices.IndexFunc(list, func(h schema.Hint) bool { return h.Text == text })
 					if i < 0 || len(list[i].Options) > 0 {
 						t.Errorf("%s: %q is shown although the option is given", q.ID, text)

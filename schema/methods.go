@@ -17,139 +17,94 @@ const (
 	AuthorizationServer Party = "authorization-server"
 )
 
-// An operation is one method: the definitions of its message and, for a
-// request, of its result. The requirement is named only where the result's
-// definition serves several methods.
-type operation struct {
-	method, definition, result, resultRequirement string
+// A Method is a request, which has a result, or a notification.
+type Method struct {
+	Method string `yaml:"method" json:"method"`
+	// Sender is whose message it is: the server's, the client's or that of both.
+	Sender Party `yaml:"sender" json:"sender"`
+	// Definition is that of the message, and Result that of the result.
+	Definition string `yaml:"definition" json:"definition"`
+	Result     string `yaml:"result" json:"result,omitempty"`
+	// Requirement is the id of the one that the result follows its definition. It is "" where the definition, which
+	// serves no other method, gives the id.
+	Requirement string `yaml:"requirement" json:"requirement,omitempty"`
 }
 
-var clientRequests = []operation{
-	{"initialize", "InitializeRequest", "InitializeResult", ""},
-	{"ping", "PingRequest", "EmptyResult", "schema.ping-result"},
-	{"tools/list", "ListToolsRequest", "ListToolsResult", ""},
-	{"tools/call", "CallToolRequest", "CallToolResult", ""},
-	{"resources/list", "ListResourcesRequest", "ListResourcesResult", ""},
-	{"resources/templates/list", "ListResourceTemplatesRequest", "ListResourceTemplatesResult", ""},
-	{"resources/read", "ReadResourceRequest", "ReadResourceResult", ""},
-	{"resources/subscribe", "SubscribeRequest", "EmptyResult", "schema.subscribe-result"},
-	{"resources/unsubscribe", "UnsubscribeRequest", "EmptyResult", "schema.unsubscribe-result"},
-	{"prompts/list", "ListPromptsRequest", "ListPromptsResult", ""},
-	{"prompts/get", "GetPromptRequest", "GetPromptResult", ""},
-	{"completion/complete", "CompleteRequest", "CompleteResult", ""},
-	{"logging/setLevel", "SetLevelRequest", "EmptyResult", "schema.set-level-result"},
+func (m Method) sentBy(p Party) bool {
+	return (p == Server || p == Client) && (m.Sender == p || m.Sender == Both)
 }
 
-var serverRequests = []operation{
-	{"ping", "PingRequest", "EmptyResult", "schema.ping-result"},
-	{"sampling/createMessage", "CreateMessageRequest", "CreateMessageResult", ""},
-	{"roots/list", "ListRootsRequest", "ListRootsResult", ""},
-	{"elicitation/create", "ElicitRequest", "ElicitResult", ""},
-}
-
-var clientNotifications = []operation{
-	{method: "notifications/initialized", definition: "InitializedNotification"},
-	{method: "notifications/cancelled", definition: "CancelledNotification"},
-	{method: "notifications/progress", definition: "ProgressNotification"},
-	{method: "notifications/roots/list_changed", definition: "RootsListChangedNotification"},
-}
-
-var serverNotifications = []operation{
-	{method: "notifications/cancelled", definition: "CancelledNotification"},
-	{method: "notifications/progress", definition: "ProgressNotification"},
-	{method: "notifications/message", definition: "LoggingMessageNotification"},
-	{method: "notifications/tools/list_changed", definition: "ToolListChangedNotification"},
-	{method: "notifications/prompts/list_changed", definition: "PromptListChangedNotification"},
-	{method: "notifications/resources/list_changed", definition: "ResourceListChangedNotification"},
-	{method: "notifications/resources/updated", definition: "ResourceUpdatedNotification"},
-}
-
-func requests(sender Party) []operation {
-	switch sender {
-	case Client:
-		return clientRequests
-	case Server:
-		return serverRequests
-	}
-	return nil
-}
-
-func notifications(sender Party) []operation {
-	switch sender {
-	case Client:
-		return clientNotifications
-	case Server:
-		return serverNotifications
-	}
-	return nil
-}
-
-func find(operations []operation, method string) (operation, bool) {
-	i := slices.IndexFunc(operations, func(o operation) bool { return o.method == method })
-	if i < 0 {
-		return operation{}, false
-	}
-	return operations[i], true
-}
-
-func methods(operations []operation) []string {
+// all lists the methods of the requests, or else the notifications, of a sender.
+func (r *Revision) all(sender Party, requests bool) []string {
 	var names []string
-	for _, o := range operations {
-		names = append(names, o.method)
+	for _, m := range r.methods {
+		if m.sentBy(sender) && (m.Result != "") == requests {
+			names = append(names, m.Method)
+		}
 	}
 	return names
 }
 
+// find returns a request, or else a notification, of a sender.
+func (r *Revision) find(sender Party, name string, request bool) (def string, ok bool) {
+	for _, m := range r.methods {
+		if m.Method == name && m.sentBy(sender) && (m.Result != "") == request {
+			return m.Definition, true
+		}
+	}
+	return "", false
+}
+
+// answered returns a request of either side.
+func (r *Revision) answered(method string) (Method, bool) {
+	i := slices.IndexFunc(r.methods, func(m Method) bool { return m.Method == method && m.Result != "" })
+	if i < 0 {
+		return Method{}, false
+	}
+	return r.methods[i], true
+}
+
 // Methods lists the methods of the requests that sender may send.
-func Methods(sender Party) []string { return methods(requests(sender)) }
+func (r *Revision) Methods(sender Party) []string { return r.all(sender, true) }
 
 // NotificationMethods lists the methods of the notifications that sender may send.
-func NotificationMethods(sender Party) []string { return methods(notifications(sender)) }
+func (r *Revision) NotificationMethods(sender Party) []string { return r.all(sender, false) }
 
 // Request returns the definition of a request with this method sent by sender.
 // It reports false when the revision has no such request in that direction.
-func Request(sender Party, method string) (def string, ok bool) {
-	o, ok := find(requests(sender), method)
-	return o.definition, ok
+func (r *Revision) Request(sender Party, method string) (def string, ok bool) {
+	return r.find(sender, method, true)
 }
 
 // Notification returns the definition of a notification with this method sent
 // by sender. It reports false when the revision has none in that direction.
-func Notification(sender Party, method string) (def string, ok bool) {
-	o, ok := find(notifications(sender), method)
-	return o.definition, ok
+func (r *Revision) Notification(sender Party, method string) (def string, ok bool) {
+	return r.find(sender, method, false)
 }
 
 // Result returns the definition of the result that answers a request with this
 // method. ping is the one request of both sides; its result is the same.
-func Result(method string) (def string, ok bool) {
-	o, ok := findRequest(method)
-	return o.result, ok
-}
-
-func findRequest(method string) (operation, bool) {
-	if o, ok := find(clientRequests, method); ok {
-		return o, true
-	}
-	return find(serverRequests, method)
+func (r *Revision) Result(method string) (def string, ok bool) {
+	m, ok := r.answered(method)
+	return m.Result, ok
 }
 
 // RequirementID returns the id of the requirement that a message follows the
 // definition: CallToolResult gives schema.call-tool-result. EmptyResult serves
-// several methods; use [ResultRequirementID] for results.
-func RequirementID(def string) string { return "schema." + kebab(def) }
+// several methods; use [Revision.ResultRequirementID] for results.
+func (r *Revision) RequirementID(def string) string { return "schema." + kebab(def) }
 
 // ResultRequirementID returns the id of the requirement that the result of a
 // request with this method follows its definition, or "" for an unknown method.
-func ResultRequirementID(method string) string {
-	o, ok := findRequest(method)
+func (r *Revision) ResultRequirementID(method string) string {
+	m, ok := r.answered(method)
 	switch {
 	case !ok:
 		return ""
-	case o.resultRequirement != "":
-		return o.resultRequirement
+	case m.Requirement != "":
+		return m.Requirement
 	}
-	return RequirementID(o.result)
+	return r.RequirementID(m.Result)
 }
 
 // kebab turns CallToolResult into call-tool-result and JSONRPCError into jsonrpc-error.
@@ -167,7 +122,7 @@ func kebab(name string) string {
 }
 
 // Messages returns the definitions of all requests, notifications and results.
-func Messages() []string {
+func (r *Revision) Messages() []string {
 	var names []string
 	add := func(name string, known bool) {
 		if known && !slices.Contains(names, name) {
@@ -175,12 +130,12 @@ func Messages() []string {
 		}
 	}
 	for _, p := range []Party{Server, Client} {
-		for _, m := range Methods(p) {
-			add(Request(p, m))
-			add(Result(m))
+		for _, m := range r.Methods(p) {
+			add(r.Request(p, m))
+			add(r.Result(m))
 		}
-		for _, m := range NotificationMethods(p) {
-			add(Notification(p, m))
+		for _, m := range r.NotificationMethods(p) {
+			add(r.Notification(p, m))
 		}
 	}
 	return names

@@ -42,10 +42,10 @@ func TestMethodsAgreeWithUnions(t *testing.T) {
 		methods func(schema.Party) []string
 		find    func(schema.Party, string) (string, bool)
 	}{
-		{"ClientRequest", schema.Client, schema.Methods, schema.Request},
-		{"ServerRequest", schema.Server, schema.Methods, schema.Request},
-		{"ClientNotification", schema.Client, schema.NotificationMethods, schema.Notification},
-		{"ServerNotification", schema.Server, schema.NotificationMethods, schema.Notification},
+		{"ClientRequest", schema.Client, schema.Default().Methods, schema.Default().Request},
+		{"ServerRequest", schema.Server, schema.Default().Methods, schema.Default().Request},
+		{"ClientNotification", schema.Client, schema.Default().NotificationMethods, schema.Default().Notification},
+		{"ServerNotification", schema.Server, schema.Default().NotificationMethods, schema.Default().Notification},
 	} {
 		want := map[string]string{}
 		for _, name := range branches(test.union) {
@@ -67,8 +67,8 @@ func TestMethodsAgreeWithUnions(t *testing.T) {
 		want := branches(union)
 		slices.Sort(want)
 		var got []string
-		for _, method := range schema.Methods(sender) {
-			name, ok := schema.Result(method)
+		for _, method := range schema.Default().Methods(sender) {
+			name, ok := schema.Default().Result(method)
 			if !ok {
 				t.Errorf("%s has no result", method)
 			}
@@ -91,7 +91,7 @@ func TestDirection(t *testing.T) {
 		{schema.Server, "tools/list"}, {schema.Client, "roots/list"}, {schema.Client, "notifications/cancelled"},
 		{schema.Both, "ping"}, {"", "ping"}, {schema.Client, ""}, {schema.Client, "Tools/List"},
 	} {
-		if def, ok := schema.Request(test.sender, test.method); ok {
+		if def, ok := schema.Default().Request(test.sender, test.method); ok {
 			t.Errorf("%s may send the request %s: %s", test.sender, test.method, def)
 		}
 	}
@@ -101,11 +101,11 @@ func TestDirection(t *testing.T) {
 	}{
 		{schema.Server, "notifications/initialized"}, {schema.Client, "notifications/message"}, {schema.Client, "ping"}, {schema.Both, "notifications/progress"},
 	} {
-		if def, ok := schema.Notification(test.sender, test.method); ok {
+		if def, ok := schema.Default().Notification(test.sender, test.method); ok {
 			t.Errorf("%s may send the notification %s: %s", test.sender, test.method, def)
 		}
 	}
-	if def, ok := schema.Result("notifications/initialized"); ok {
+	if def, ok := schema.Default().Result("notifications/initialized"); ok {
 		t.Errorf("a notification has the result %s", def)
 	}
 }
@@ -118,7 +118,7 @@ func TestRequirementIDs(t *testing.T) {
 		"Tool":                        "schema.tool",
 		"RequestId":                   "schema.request-id",
 	} {
-		if got := schema.RequirementID(def); got != want {
+		if got := schema.Default().RequirementID(def); got != want {
 			t.Errorf("%s: got %s, want %s", def, got, want)
 		}
 	}
@@ -131,7 +131,7 @@ func TestRequirementIDs(t *testing.T) {
 		"sampling/createMessage": "schema.create-message-result",
 		"tools/none":             "",
 	} {
-		if got := schema.ResultRequirementID(method); got != want {
+		if got := schema.Default().ResultRequirementID(method); got != want {
 			t.Errorf("%s: got %s, want %s", method, got, want)
 		}
 	}

@@ -44,20 +44,16 @@ func IsLevel(pattern string) bool {
 
 // CheckPattern returns an error unless the pattern names some requirement of
 // the revision.
-func CheckPattern(pattern string) error {
-	c, err := readCatalogue()
-	if err != nil {
-		return err
-	}
+func (r *Revision) CheckPattern(pattern string) error {
 	if _, err := path.Match(pattern, ""); err != nil {
 		return fmt.Errorf("%q is not a pattern: %w", pattern, err)
 	}
-	if slices.ContainsFunc(c.entries, func(r Requirement) bool { return r.Matches(pattern) }) {
+	if slices.ContainsFunc(r.requirements, func(q Requirement) bool { return q.Matches(pattern) }) {
 		return nil
 	}
 	if strings.ContainsAny(pattern, "*?[") {
 		return fmt.Errorf("%q matches no requirement id", pattern)
 	}
 	return fmt.Errorf("%q is not a requirement id, page or level; the nearest ids are %s", pattern,
-		strings.Join(Nearest(pattern, 3), ", "))
+		strings.Join(r.Nearest(pattern, 3), ", "))
 }

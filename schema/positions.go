@@ -1,12 +1,6 @@
 package schema
 
-import (
-	_ "embed"
-	"slices"
-)
-
-//go:embed 2025-06-18/positions.json
-var positionsJSON []byte
+import "slices"
 
 // A Position is the way in which the project reads the specification at a place
 // where its text leaves room. docs/positions.md lists them all.
@@ -24,28 +18,15 @@ type Position struct {
 	Reason string `yaml:"reason" json:"reason"`
 }
 
-var readPositions = embedded[Position]("positions", positionsJSON)
-
-// Positions returns all positions in the order of positions.yaml. They are read
-// at the first call. The caller may change the slice, but not what the entries
-// refer to.
-func Positions() ([]Position, error) {
-	list, err := readPositions()
-	if err != nil {
-		return nil, err
-	}
-	return slices.Clone(list), nil
-}
+// Positions returns all positions in the order of positions.yaml. The caller may change the slice,
+// but not what the entries refer to.
+func (r *Revision) Positions() []Position { return slices.Clone(r.positions) }
 
 // PositionsFor returns the positions by which the requirement with this id is
-// judged, in the order of [Positions]. There may be none.
-func PositionsFor(id string) []Position {
-	list, err := readPositions()
-	if err != nil {
-		return nil
-	}
+// judged, in the order of [Revision.Positions]. There may be none.
+func (r *Revision) PositionsFor(id string) []Position {
 	var found []Position
-	for _, p := range list {
+	for _, p := range r.positions {
 		if slices.Contains(p.Requirements, id) {
 			found = append(found, p)
 		}

@@ -14,10 +14,7 @@ import (
 
 func positions(t testing.TB) []schema.Position {
 	t.Helper()
-	list, err := schema.Positions()
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := schema.Default().Positions()
 	if len(list) == 0 {
 		t.Fatal("there are no positions")
 	}
@@ -93,7 +90,7 @@ func positionFaults(p schema.Position) []string {
 	check(len(p.Requirements) > 0, "it names no requirement")
 	seen := map[string]bool{}
 	for _, id := range p.Requirements {
-		_, ok := schema.Lookup(id)
+		_, ok := schema.Default().Lookup(id)
 		check(ok, "there is no requirement "+id)
 		check(!seen[id], id+" occurs twice")
 		seen[id] = true
@@ -157,13 +154,13 @@ func TestPositionsFor(t *testing.T) {
 		t.Fatalf("the test needs a requirement with several positions, got %v", want)
 	}
 	var got []string
-	for _, p := range schema.PositionsFor("base.error.parse-error") {
+	for _, p := range schema.Default().PositionsFor("base.error.parse-error") {
 		got = append(got, p.ID)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := schema.PositionsFor("base.error"); got != nil {
+	if got := schema.Default().PositionsFor("base.error"); got != nil {
 		t.Errorf("an unknown requirement has positions: %v", got)
 	}
 }

@@ -2,22 +2,10 @@ package schema
 
 import (
 	"cmp"
-	_ "embed"
-	"encoding/json"
-	"fmt"
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 )
-
-//go:generate go run ./generate
-
-// The catalogue is written as YAML and embedded as JSON: reading 500 entries
-// takes 30 ms from the one and 2 ms from the other, at every start.
-//
-//go:embed 2025-06-18/requirements.json
-var requirementsJSON []byte
 
 // A Level is the strength of a requirement, in the terms of RFC 2119.
 type Level string
@@ -147,8 +135,8 @@ func (r Requirement) JudgedParty() Party { return cmp.Or(r.Judged, r.Party) }
 // other, so that another way is noted, and is no finding.
 func (r Requirement) Illustrative() bool { return r.Basis == ByExample }
 
-// URL returns the address of the sentence that states the requirement.
-func (r Requirement) URL() string { return r.Place().URL(Version) }
+// URL returns the address of the sentence in a revision that states the requirement.
+func (r Requirement) URL(revision string) string { return r.Place().URL(revision) }
 
 // URL returns the address of the place in a revision.
 func (s Source) URL(revision string) string {
@@ -203,63 +191,25 @@ const (
 // renumbered are the anchors of bestPractices that have other numbers where it stands now.
 var renumbered = map[string]string{"mitigation-3": "mitigation-4"}
 
-type catalogue struct {
-	entries []Requirement
-	byID    map[string]int
-}
-
-var readCatalogue = sync.OnceValues(func() (*catalogue, error) {
-	return parseCatalogue(requirementsJSON)
-})
-
-func parseCatalogue(data []byte) (*catalogue, error) {
-	c := &catalogue{byID: map[string]int{}}
-	if err := json.Unmarshal(data, &c.entries); err != nil {
-		return nil, fmt.Errorf("requirements %s: %w", Version, err)
-	}
-	for i, r := range c.entries {
-		if _, twice := c.byID[r.ID]; twice {
-			return nil, fmt.Errorf("requirements %s: %s occurs twice", Version, r.ID)
-		}
-		c.byID[r.ID] = i
-	}
-	return c, nil
-}
-
-// Catalogue returns all requirements in the order of requirements.yaml. They
-// are read at the first call. The caller may change the slice, but not what the
-// entries refer to.
-func Catalogue() ([]Requirement, error) {
-	c, err := readCatalogue()
-	if err != nil {
-		return nil, err
-	}
-	return slices.Clone(c.entries), nil
-}
+// Catalogue returns all requirements in the order of requirements.yaml. The caller may change the slice, but not what
+// the entries refer to.
+func (r *Revision) Catalogue() []Requirement { return slices.Clone(r.requirements) }
 
 // Lookup returns the requirement with this id.
-func Lookup(id string) (Requirement, bool) {
-	c, err := readCatalogue()
-	if err != nil {
-		return Requirement{}, false
-	}
-	i, ok := c.byID[id]
+func (r *Revision) Lookup(id string) (Requirement, bool) {
+	i, ok := r.byID[id]
 	if !ok {
 		return Requirement{}, false
 	}
-	return c.entries[i], true
+	return r.requirements[i], true
 }
 
 // Nearest returns at most n ids that resemble id, the closest first, to be
 // suggested when a user mistyped one.
-func Nearest(id string, n int) []string {
-	c, err := readCatalogue()
-	if err != nil {
-		return nil
-	}
-	ids := make([]string, 0, len(c.entries))
-	for _, r := range c.entries {
-		ids = append(ids, r.ID)
+func (r *Revision) Nearest(id string, n int) []string {
+	ids := make([]string, 0, len(r.requirements))
+	for _, q := range r.requirements {
+		ids = append(ids, q.ID)
 	}
 	return NearestOf(ids, id, n)
 }

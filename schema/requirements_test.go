@@ -18,10 +18,7 @@ const dir = "2025-06-18"
 
 func catalogue(t testing.TB) []schema.Requirement {
 	t.Helper()
-	list, err := schema.Catalogue()
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := schema.Default().Catalogue()
 	if len(list) == 0 {
 		t.Fatal("the catalogue is empty")
 	}
@@ -95,7 +92,7 @@ func faults(r schema.Requirement) []string {
 			check(term == strings.TrimSpace(term) && len(strings.Fields(term)) <= 8, "its text has more words than it needs to be found")
 		}
 	}
-	check(r.Position == "" || slices.ContainsFunc(schema.PositionsFor(r.ID), func(p schema.Position) bool { return p.ID == r.Position }), "its position does not name it")
+	check(r.Position == "" || slices.ContainsFunc(schema.Default().PositionsFor(r.ID), func(p schema.Position) bool { return p.ID == r.Position }), "its position does not name it")
 	check(slices.Contains([]schema.Party{schema.Server, schema.Client, schema.Both, schema.Host, schema.AuthorizationServer}, r.Party), "the party is unknown")
 	for _, s := range append([]schema.Source{{Page: r.Page, Anchor: r.Anchor}}, r.Sources...) {
 		check(slices.Contains(pages, s.Page), "the page "+s.Page+" is unknown")
@@ -115,7 +112,7 @@ func faults(r schema.Requirement) []string {
 	check(r.Unobserved != schema.Tolerated || r.Level == schema.May, "it is tolerated without being a permission")
 	check(!r.Observable || r.Through == nil, "it is observable, and yet others show it")
 	for _, id := range r.Through {
-		through, ok := schema.Lookup(id)
+		through, ok := schema.Default().Lookup(id)
 		check(ok && through.Observable, "it shows through "+id+", which is not an observable requirement")
 	}
 	return list
@@ -195,29 +192,29 @@ func TestStrictYAML(t *testing.T) {
 
 func TestLookup(t *testing.T) {
 	for _, r := range catalogue(t) {
-		got, ok := schema.Lookup(r.ID)
+		got, ok := schema.Default().Lookup(r.ID)
 		if diff := cmp.Diff(r, got); !ok || diff != "" {
 			t.Errorf("%s: found %v (-want +got):\n%s", r.ID, ok, diff)
 		}
 	}
-	if r, ok := schema.Lookup("lifecycle.no.such"); ok {
+	if r, ok := schema.Default().Lookup("lifecycle.no.such"); ok {
 		t.Errorf("found %v", r)
 	}
 }
 
 func TestNearest(t *testing.T) {
 	for _, mistyped := range []string{"schema.call-tol-result", "call-tool-result", "Schema.Call-Tool-Result", "schema.calltoolresult"} {
-		if got := schema.Nearest(mistyped, 1); !slices.Equal(got, []string{"schema.call-tool-result"}) {
+		if got := schema.Default().Nearest(mistyped, 1); !slices.Equal(got, []string{"schema.call-tool-result"}) {
 			t.Errorf("%s: got %v", mistyped, got)
 		}
 	}
-	if got := schema.Nearest(strings.Repeat("x.", 1_000_000), 1); len(got) != 1 {
+	if got := schema.Default().Nearest(strings.Repeat("x.", 1_000_000), 1); len(got) != 1 {
 		t.Errorf("got %v", got)
 	}
-	if got := schema.Nearest("x", 100_000); len(got) != len(catalogue(t)) {
+	if got := schema.Default().Nearest("x", 100_000); len(got) != len(catalogue(t)) {
 		t.Errorf("got %d ids, want all", len(got))
 	}
-	if got := schema.Nearest("x", 0); got != nil {
+	if got := schema.Default().Nearest("x", 0); got != nil {
 		t.Errorf("got %v", got)
 	}
 }
@@ -240,7 +237,7 @@ func TestURL(t *testing.T) {
 		guides + "security_best_practices#token-passthrough":        {Page: "basic/security_best_practices", Anchor: "token-passthrough"},
 		guides + "security_best_practices#mitigation-4:~:text=IDs":  {Page: "basic/security_best_practices", Anchor: "mitigation-3", Text: "IDs"},
 	} {
-		if got := s.URL(schema.Version); got != want {
+		if got := s.URL(schema.DefaultVersion); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
@@ -291,7 +288,7 @@ func TestCoverage(t *testing.T) {
 	if len(catalogue(t)) <= 2 && len(coverages) == 0 {
 		t.Skip("the catalogue is not written yet")
 	}
-	known := func(id string) bool { _, ok := schema.Lookup(id); return ok }
+	known := func(id string) bool { _, ok := schema.Default().Lookup(id); return ok }
 	for _, fault := range coverageFaults(coverages, counts, known) {
 		t.Error(fault)
 	}
@@ -371,18 +368,18 @@ func TestMessagesHaveRequirements(t *testing.T) {
 	senders := map[string][]schema.Party{}
 	add := func(id string, sender schema.Party) { senders[id] = append(senders[id], sender) }
 	for sender, receiver := range map[schema.Party]schema.Party{schema.Client: schema.Server, schema.Server: schema.Client} {
-		for _, method := range schema.Methods(sender) {
-			def, _ := schema.Request(sender, method)
-			add(schema.RequirementID(def), sender)
-			add(schema.ResultRequirementID(method), receiver)
+		for _, method := range schema.Default().Methods(sender) {
+			def, _ := schema.Default().Request(sender, method)
+			add(schema.Default().RequirementID(def), sender)
+			add(schema.Default().ResultRequirementID(method), receiver)
 		}
-		for _, method := range schema.NotificationMethods(sender) {
-			def, _ := schema.Notification(sender, method)
-			add(schema.RequirementID(def), sender)
+		for _, method := range schema.Default().NotificationMethods(sender) {
+			def, _ := schema.Default().Notification(sender, method)
+			add(schema.Default().RequirementID(def), sender)
 		}
 	}
 	for id, parties := range senders {
-		r, ok := schema.Lookup(id)
+		r, ok := schema.Default().Lookup(id)
 		if !ok {
 			t.Errorf("the catalogue has no %s", id)
 			continue

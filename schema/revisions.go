@@ -6,7 +6,7 @@ import (
 )
 
 // Published are the names of the revisions of the protocol, oldest first.
-var Published = []string{"2024-11-05", "2025-03-26", Version, "2025-11-25", "2026-07-28"}
+var Published = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}
 
 // revisionName is the form of the names of revisions
 // (basic/lifecycle#version-negotiation).

@@ -1,15 +1,17 @@
-// Package schema holds revision 2025-06-18 of the Model Context Protocol as
-// data: the JSON Schema of its messages and the catalogue of its requirements.
+// Package schema holds revisions of the Model Context Protocol as data: the JSON
+// Schema of their messages and the catalogue of their requirements. [For] gives a
+// [Revision], which a run passes to all that depends on it.
 //
 // A message is judged against the one definition that its method and its
-// direction call for ([Request], [Notification], [Result]), never against a
+// direction call for ([Revision.Request], [Revision.Notification], [Revision.Result]), never against a
 // union of definitions: the unions of the revision accept messages that none of
 // their methods allows, and their errors name no field.
 //
 // # The catalogue
 //
-// The folder of the revision holds these files beside the schema:
+// The folder of a revision holds these files beside the schema:
 //
+//   - methods.yaml: the methods, with the definitions of their messages.
 //   - requirements.yaml: the requirements, in the order of the pages. [Requirement] documents the members.
 //   - coverage.yaml: the keywords of the text in capitals, with the ids of the requirements that cover them.
 //   - positions.yaml: how an ambiguous sentence is read, and why.
@@ -37,7 +39,6 @@ package schema
 import (
 	"bytes"
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"maps"
@@ -47,15 +48,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Version names the revision that this package describes.
-const Version = "2025-06-18"
-
-//go:embed 2025-06-18/schema.json
-var schemaJSON []byte
-
-// A Revision is the set of definitions of one protocol revision. It may be used
-// by several goroutines at once.
-type Revision struct {
+// Definitions are those of the JSON Schema of a revision. They may be used by several goroutines at once.
+type Definitions struct {
 	definitions map[string]*definition
 	known       schemas
 
@@ -71,21 +65,9 @@ type definition struct {
 	err      error
 }
 
-var load = sync.OnceValues(func() (*Revision, error) {
-	r, err := Parse(schemaJSON)
-	if err != nil {
-		return nil, fmt.Errorf("schema %s: %w", Version, err)
-	}
-	return r, nil
-})
-
-// Load returns the definitions of the revision named by [Version]. They are
-// read at the first call, and each is compiled when it is first needed.
-func Load() (*Revision, error) { return load() }
-
 // Parse reads a JSON Schema document with its definitions below "definitions" or "$defs". A broken definition shows
-// when it is compiled, at the latest by [Revision.Warm].
-func Parse(document []byte) (*Revision, error) {
+// when it is compiled, at the latest by [Definitions.Warm].
+func Parse(document []byte) (*Definitions, error) {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(document))
 	if err != nil {
 		return nil, err
@@ -94,21 +76,21 @@ func Parse(document []byte) (*Revision, error) {
 	if !ok {
 		return nil, errors.New("the document is not an object")
 	}
-	r := &Revision{definitions: map[string]*definition{}}
+	defs := &Definitions{definitions: map[string]*definition{}}
 	const location = baseLocation + "revision"
 	for _, holder := range []string{"definitions", "$defs"} {
 		named, _ := object[holder].(map[string]any)
 		for name := range named {
-			r.definitions[name] = &definition{location: location + "#/" + holder + "/" + name}
+			defs.definitions[name] = &definition{location: location + "#/" + holder + "/" + name}
 		}
 	}
-	if len(r.definitions) == 0 {
+	if len(defs.definitions) == 0 {
 		return nil, errors.New(`the document has no "definitions"`)
 	}
-	r.compiler = newCompiler(&refuser{})
-	r.compiler.AssertFormat()
+	defs.compiler = newCompiler(&refuser{})
+	defs.compiler.AssertFormat()
 	for name, check := range formats {
-		r.compiler.RegisterFormat(&jsonschema.Format{Name: name, Validate: func(value any) error {
+		defs.compiler.RegisterFormat(&jsonschema.Format{Name: name, Validate: func(value any) error {
 			if text, ok := value.(string); ok {
 				if reason := check(text); reason != "" {
 					return malformed(reason)
@@ -117,47 +99,47 @@ func Parse(document []byte) (*Revision, error) {
 			return nil
 		}})
 	}
-	if err := r.compiler.AddResource(location, value); err != nil {
+	if err := defs.compiler.AddResource(location, value); err != nil {
 		return nil, err
 	}
-	return r, nil
+	return defs, nil
 }
 
-// Definitions lists the names of all definitions in alphabetical order.
-func (r *Revision) Definitions() []string { return slices.Sorted(maps.Keys(r.definitions)) }
+// Names lists the names of all definitions in alphabetical order.
+func (defs *Definitions) Names() []string { return slices.Sorted(maps.Keys(defs.definitions)) }
 
 // Warm compiles definitions, all of them if none is named, for a caller that has
 // something to wait for anyway. It returns at once when the context ends; what is
 // left is compiled when it is needed. The error names the first definition that is
 // not valid.
-func (r *Revision) Warm(ctx context.Context, names ...string) error {
+func (defs *Definitions) Warm(ctx context.Context, names ...string) error {
 	if len(names) == 0 {
-		names = r.Definitions()
+		names = defs.Names()
 	}
 	for _, name := range names {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if _, err := r.compile(name); err != nil {
+		if _, err := defs.compile(name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *Revision) compile(name string) (*jsonschema.Schema, error) {
-	d := r.definitions[name]
+func (defs *Definitions) compile(name string) (*jsonschema.Schema, error) {
+	d := defs.definitions[name]
 	if d == nil {
 		return nil, fmt.Errorf("the revision has no definition %s", quote(name))
 	}
 	d.once.Do(func() {
-		r.compiling.Lock()
-		defer r.compiling.Unlock()
-		if d.compiled, d.err = r.compiler.Compile(d.location); d.err != nil {
+		defs.compiling.Lock()
+		defer defs.compiling.Unlock()
+		if d.compiled, d.err = defs.compiler.Compile(d.location); d.err != nil {
 			d.err = fmt.Errorf("definition %s: %w", quote(name), d.err)
 			return
 		}
-		r.known.add(d.compiled, nil)
+		defs.known.add(d.compiled, nil)
 	})
 	return d.compiled, d.err
 }
@@ -167,12 +149,12 @@ func (r *Revision) compile(name string) (*jsonschema.Schema, error) {
 // nothing for a valid value and at most 20 violations otherwise, in the order of
 // their places. The work is bounded by the size of the value. An unknown definition is a
 // violation of the whole value.
-func (r *Revision) Validate(def string, value any) []Violation {
-	compiled, err := r.compile(def)
+func (defs *Definitions) Validate(def string, value any) []Violation {
+	compiled, err := defs.compile(def)
 	if err != nil {
 		return []Violation{{Message: err.Error(), Keyword: "definition"}}
 	}
 	tamed, _ := tame(value)
-	list, _ := r.known.explain(compiled.Validate(tamed), value)
+	list, _ := defs.known.explain(compiled.Validate(tamed), value)
 	return list
 }

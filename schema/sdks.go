@@ -1,17 +1,9 @@
 package schema
 
 import (
-	_ "embed"
 	"slices"
 	"strconv"
 	"strings"
-)
-
-var (
-	//go:embed 2025-06-18/sdks.json
-	sdksJSON []byte
-	//go:embed 2025-06-18/sdk-signs.json
-	sdkSignsJSON []byte
 )
 
 // An SDK says how one is recognised.
@@ -23,14 +15,9 @@ type SDK struct {
 	Packages []string `yaml:"packages" json:"packages,omitempty"`
 }
 
-var readSDKs = embedded[SDK]("signs of SDKs", sdkSignsJSON)
-
 // SDKs returns the entries of sdk-signs.yaml in their order. The caller may change the slice,
 // but not what the entries refer to.
-func SDKs() ([]SDK, error) {
-	list, err := readSDKs()
-	return slices.Clone(list), err
-}
+func (r *Revision) SDKs() []SDK { return slices.Clone(r.sdks) }
 
 // A KnownFault is a finding that an SDK is known to cause.
 type KnownFault struct {
@@ -56,14 +43,9 @@ type KnownFault struct {
 	Advice string `yaml:"advice" json:"advice"`
 }
 
-var readKnownFaults = embedded[KnownFault]("faults of SDKs", sdksJSON)
-
 // KnownFaults returns the entries of sdks.yaml in their order. The caller may change the
 // slice, but not what the entries refer to.
-func KnownFaults() ([]KnownFault, error) {
-	list, err := readKnownFaults()
-	return slices.Clone(list), err
-}
+func (r *Revision) KnownFaults() []KnownFault { return slices.Clone(r.faults) }
 
 // Fits reports whether the fault shows in a finding about a requirement, of which texts are the
 // message and the evidence.
@@ -94,13 +76,9 @@ func (f KnownFault) MendedIn(version string) bool {
 
 // KnownFaultsFor returns what SDKs are known to do that breaks a requirement, for a target
 // with this command line, "" if it has none, and the texts of its findings.
-func KnownFaultsFor(requirement, command string, texts []string) []KnownFault {
-	list, err := readKnownFaults()
-	if err != nil {
-		return nil
-	}
+func (r *Revision) KnownFaultsFor(requirement, command string, texts []string) []KnownFault {
 	var found []KnownFault
-	for _, f := range list {
+	for _, f := range r.faults {
 		named := func(part string) bool { return strings.Contains(command, part) }
 		if f.Fits(requirement, texts) && (command == "" || len(f.Command) == 0 ||
 			slices.ContainsFunc(f.Command, named)) {

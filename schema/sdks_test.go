@@ -17,19 +17,16 @@ func TestGeneratedKnownFaultsAreCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := schema.KnownFaults()
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := schema.Default().KnownFaults()
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the faults of SDKs differ from their source: run go generate ./schema (-want +got):\n%s", diff)
 	}
 }
 
 func TestKnownFaultsAreComplete(t *testing.T) {
-	list, err := schema.KnownFaults()
-	if err != nil || len(list) == 0 {
-		t.Fatalf("there are %d known faults: %v", len(list), err)
+	list := schema.Default().KnownFaults()
+	if len(list) == 0 {
+		t.Fatal("there are no known faults")
 	}
 	var ids []string
 	for _, f := range list {
@@ -47,7 +44,7 @@ func TestKnownFaultsAreComplete(t *testing.T) {
 			t.Errorf("%s is certain, and nothing tells the SDK", f.ID)
 		}
 		for _, id := range f.Requirements {
-			if r, ok := schema.Lookup(id); !ok || !r.Observable {
+			if r, ok := schema.Default().Lookup(id); !ok || !r.Observable {
 				t.Errorf("%s: %s is no observable requirement", f.ID, id)
 			}
 		}
@@ -57,7 +54,7 @@ func TestKnownFaultsAreComplete(t *testing.T) {
 func TestKnownFaultsFor(t *testing.T) {
 	ids := func(requirement, command string, texts ...string) string {
 		var found []string
-		for _, f := range schema.KnownFaultsFor(requirement, command, texts) {
+		for _, f := range schema.Default().KnownFaultsFor(requirement, command, texts) {
 			found = append(found, f.ID)
 		}
 		return strings.Join(found, " ")
@@ -83,17 +80,11 @@ func TestSignsOfSDKs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := schema.SDKs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := schema.Default().SDKs()
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the signs of SDKs differ from their source: run go generate ./schema (-want +got):\n%s", diff)
 	}
-	faults, err := schema.KnownFaults()
-	if err != nil {
-		t.Fatal(err)
-	}
+	faults := schema.Default().KnownFaults()
 	for _, s := range got {
 		if len(s.Signs) == 0 || !slices.ContainsFunc(faults, func(f schema.KnownFault) bool { return f.SDK == s.Name }) {
 			t.Errorf("%q has no signs, or no faults", s.Name)

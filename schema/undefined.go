@@ -27,8 +27,8 @@ const maxUndefinedDepth = 12
 // Undefined returns members of a decoded JSON value that its definition does not have, at
 // most 20, one of each name in one kind of object. It leaves out what stands where
 // anything may stand, and documents of JSON Schema.
-func (r *Revision) Undefined(def string, value any) []UndefinedMember {
-	compiled, err := r.compile(def)
+func (defs *Definitions) Undefined(def string, value any) []UndefinedMember {
+	compiled, err := defs.compile(def)
 	if err != nil {
 		return nil
 	}

@@ -1,12 +1,6 @@
 package schema
 
-import (
-	_ "embed"
-	"slices"
-)
-
-//go:embed 2025-06-18/uses.json
-var usesJSON []byte
+import "slices"
 
 // A Use is what a party does of its own accord, such as asking for sampling. A message is one if it fits Kinds,
 // Methods and Anonymous, and holds one of Members or Types; what is empty fits all.
@@ -34,19 +28,16 @@ type Use struct {
 	Requirements []string `yaml:"requirements" json:"requirements"`
 }
 
-var readUses = embedded[Use]("uses", usesJSON)
-
 // Uses returns all uses. The caller must not change them.
-func Uses() ([]Use, error) { return readUses() }
+func (r *Revision) Uses() []Use { return r.uses }
 
 // UseOf returns the use by a party that a requirement is about, if it is about nothing else.
-func UseOf(r Requirement, p Party) (Use, bool) {
-	list, err := readUses()
-	i := slices.IndexFunc(list, func(u Use) bool {
-		return (u.By == "" || u.By == p) && slices.ContainsFunc(u.Requirements, r.Matches)
+func (r *Revision) UseOf(q Requirement, p Party) (Use, bool) {
+	i := slices.IndexFunc(r.uses, func(u Use) bool {
+		return (u.By == "" || u.By == p) && slices.ContainsFunc(u.Requirements, q.Matches)
 	})
-	if err != nil || i < 0 {
+	if i < 0 {
 		return Use{}, false
 	}
-	return list[i], true
+	return r.uses[i], true
 }

@@ -88,6 +88,7 @@ func (s *authorizationRun) start(ctx context.Context, left []*tree.Spec) {
 	endpoint.Redactor = s.Redactor
 	s.ended = make(chan struct{})
 	s.target = &authserver.Target{
+		Revision: s.Revision,
 		Endpoint: endpoint, ClientID: s.ClientID, ClientSecret: s.ClientSecret, RedirectURI: s.RedirectURI,
 		Resource: s.Resource, Scope: s.Scope, Thorough: s.Budget == result.Thorough,
 		Timeout: cmp.Or(s.Timeout, reference.DefaultTimeout), Trace: s.Trace,

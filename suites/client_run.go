@@ -163,6 +163,7 @@ func (s *clientRun) start(ctx context.Context, left []*tree.Spec) {
 		s.ledger.Serve(s.source+c.Name, wire.Client, c.Requirements...)
 	}
 	s.engine = &client.Engine{
+		Revision:  s.Revision,
 		Transport: s.Transport, Launch: s.Launch, Bridge: s.Bridge, TransportCommand: s.TransportCommand,
 		Trace: s.Trace, Timeout: s.Timeout, Parallel: s.Parallel,
 		Authorizes: s.Authorizes, Network: s.Network, GivesUpAfter: s.GivesUpAfter,

@@ -19,6 +19,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/transport/memory"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/client"
@@ -174,7 +175,7 @@ func TestSelectionCostsWhatItSelectsOfClients(t *testing.T) {
 	} {
 		t.Run(tt.selected, inVirtualTime(func(t *testing.T) {
 			var n atomic.Int32
-			if err := (suites.Selection{Select: []string{tt.selected}}).Validate(wire.Client); err != nil {
+			if err := (suites.Selection{Select: []string{tt.selected}}).Validate(schema.Default(), wire.Client); err != nil {
 				t.Fatal(err)
 			}
 			run, _, err := suites.Run(t.Context(), suites.ClientScenarios{Network: new(memory.Network), Launch: func(p client.Endpoint) (transport.Process, error) {

@@ -58,7 +58,7 @@ func TestCustomTransport(t *testing.T) {
 				t.Errorf("over %s the verdict is %s: %s; %v", run.Transport, run.Verdict, run.Reason, run.Counts())
 			}
 			for _, q := range run.Requirements {
-				if r, _ := schema.Lookup(q.ID); len(r.Transports) > 0 && q.Verdict != result.Skip {
+				if r, _ := schema.Default().Lookup(q.ID); len(r.Transports) > 0 && q.Verdict != result.Skip {
 					t.Errorf("%s is about %v, and is %s", q.ID, r.Transports, q.Verdict)
 				}
 			}

@@ -14,10 +14,7 @@ import (
 // is marked, and does not count.
 func TestDisputed(t *testing.T) {
 	brief.WholeRuns(t)
-	disputes, err := schema.Disputes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	disputes := schema.Default().Disputes()
 	for _, d := range disputes {
 		t.Run(d.ID, func(t *testing.T) {
 			fault, ok := mockserver.Find(d.Fault)

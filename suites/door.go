@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/expected"
@@ -250,7 +251,7 @@ func collect(options []Option) *suite {
 // report runs a suite on a party and tells a test of its results.
 func report(t *testing.T, s *suite, p wire.Party, stimulus Stimulus) {
 	t.Helper()
-	if err := s.Selection.Validate(p); err != nil {
+	if err := s.Selection.Validate(schema.Default(), p); err != nil {
 		t.Fatal(err)
 	}
 	run, _, err := Run(t.Context(), stimulus, s.Options)

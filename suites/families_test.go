@@ -18,6 +18,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/transport/memory"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/client"
@@ -170,7 +171,7 @@ func scenariosDrawing(t *testing.T, name string) func(choice family.Choice) time
 	}
 	return func(choice family.Choice) time.Duration {
 		e := client.Engine{
-			Transport: over, Trace: wire.NewTrace(wire.DefaultLimits), Network: new(memory.Network), Choice: choice, Bridge: []string{"bridge"},
+			Revision: schema.Default(), Transport: over, Trace: wire.NewTrace(wire.DefaultLimits), Network: new(memory.Network), Choice: choice, Bridge: []string{"bridge"},
 			Launch: func(p client.Endpoint) (transport.Process, error) {
 				return suites.ReferenceClient(p, time.Minute).Launch()
 			},
@@ -209,7 +210,7 @@ func checksDrawing(t *testing.T, name string) func(choice family.Choice) time.Du
 	}
 	t.Cleanup(stop)
 	return func(choice family.Choice) time.Duration {
-		e := &check.Engine{Options: check.Options{Dialer: dialer, Trace: wire.NewTrace(wire.DefaultLimits), Choice: choice, Settings: check.Settings{CallTools: check.CallAll, ToolRoles: roles}}}
+		e := &check.Engine{Options: check.Options{Revision: schema.Default(), Dialer: dialer, Trace: wire.NewTrace(wire.DefaultLimits), Choice: choice, Settings: check.Settings{CallTools: check.CallAll, ToolRoles: roles}}}
 		if _, err := e.Prepare(t.Context()); err != nil {
 			t.Fatal(err)
 		}

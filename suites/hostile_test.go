@@ -124,7 +124,7 @@ func TestHostileTargets(t *testing.T) {
 }
 
 func applies(id string) bool {
-	q, _ := schema.Lookup(id)
+	q, _ := schema.Default().Lookup(id)
 	return len(q.Transports) == 0 || strings.Contains(strings.Join(q.Transports, " "), "stdio")
 }
 
@@ -132,10 +132,7 @@ func applies(id string) bool {
 // unless that is pass.
 func complete(t *testing.T, run *result.Run) {
 	t.Helper()
-	catalogue, err := schema.Catalogue()
-	if err != nil {
-		t.Fatal(err)
-	}
+	catalogue := schema.Default().Catalogue()
 	got := make(map[string]result.Requirement)
 	for _, q := range run.Requirements {
 		got[q.ID] = q

@@ -14,6 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
@@ -74,7 +75,7 @@ func FuzzJudge(f *testing.F) {
 			}
 		}
 		log.End()
-		judge.Judge([]*wire.Log{log}, judge.Options{})
+		judge.Judge(schema.Default(), []*wire.Log{log}, judge.Options{})
 	})
 }
 

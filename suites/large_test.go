@@ -294,7 +294,7 @@ func TestHardSchemas(t *testing.T) {
 		t.Skip("it takes a while, and there is nothing to race for")
 	}
 	const id = "tools.output-schema.conforms"
-	if _, ok := schema.Lookup(id); !ok {
+	if _, ok := schema.Default().Lookup(id); !ok {
 		t.Fatalf("there is no requirement %s", id)
 	}
 	before, tried := used(), brief.Sample(t, hard, 8)

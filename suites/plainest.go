@@ -97,7 +97,7 @@ func (r *run) plainest(specs []*tree.Spec, before func() map[string]bool, of fun
 // seen returns the requirements that the rules have seen the target meet or break so far.
 func (r *run) seen() map[string]bool {
 	seen := make(map[string]bool)
-	for k, e := range judge.Judge(r.Trace.Logs(), r.judging) {
+	for k, e := range judge.Judge(r.Revision, r.Trace.Logs(), r.judging) {
 		if k.Party == r.stimulus.party() && e.Exercised > 0 {
 			seen[k.Requirement] = true
 		}

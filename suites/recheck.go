@@ -24,26 +24,26 @@ type Rechecked = ledger.Recheck
 // once more and compares. Findings of checks and scenarios are not judged again; only the presence of their events in
 // the trace is.
 func Recheck(run *result.Run, trace *wire.Trace) (Rechecked, error) {
-	catalogue, err := schema.Catalogue()
+	revision, err := schema.For(run.Revision)
 	if err != nil {
 		return Rechecked{}, err
 	}
 	party := wire.Party(run.Role)
-	l := &ledger.Ledger{Party: party, Transport: run.Transport}
+	l := &ledger.Ledger{Revision: revision, Party: party, Transport: run.Transport}
 	l.Evidence.Logs = trace.Logs()
 	for _, log := range trace.Logs() {
 		if log.Transport == transport.NameOAuth {
 			continue
 		}
-		if c := judge.NewConversation(log); c.Handshaken() && l.Declared == nil {
+		if c := judge.NewConversation(revision, log); c.Handshaken() && l.Declared == nil {
 			l.Declared = c.Declared
 		}
 	}
 	if v := run.Target.ProtocolVersion; party == wire.Server {
 		l.Evidence.Revision = v
 	}
-	l.Add(judge.Judge(trace.Logs(), judge.Options{}))
-	found := l.Recheck(run, catalogue)
+	l.Add(judge.Judge(revision, trace.Logs(), judge.Options{}))
+	found := l.Recheck(run, revision.Catalogue())
 	recheckOffer(&found, run, offered(trace.Logs()))
 	return found, nil
 }

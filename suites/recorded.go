@@ -6,7 +6,6 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
-	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 	"github.com/mcpconform/mcpconform/suites/internal/tree"
 )
@@ -51,8 +50,8 @@ func (s *recordedRun) finish(context.Context) {
 		if l.Transport == transport.NameOAuth {
 			continue
 		}
-		c := judge.NewConversation(l)
-		if revision := &s.ledger.Evidence.Revision; c.Handshaken() && (*revision == "" || c.Version == schema.Version) {
+		c := judge.NewConversation(s.Revision, l)
+		if revision := &s.ledger.Evidence.Revision; c.Handshaken() && (*revision == "" || c.Version == s.Revision.Version) {
 			*revision = c.Version // other sessions may be there to try other revisions
 		}
 		if c.Handshaken() && s.ledger.Declared == nil {

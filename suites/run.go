@@ -28,6 +28,8 @@ import (
 
 // Options of a run, whatever provokes the target.
 type Options struct {
+	// Revision by which the target is judged; nil for the default.
+	Revision  *schema.Revision
 	Selection Selection
 	// Timeout of one answer or, for a client, of one scenario; zero for the default.
 	Timeout time.Duration
@@ -129,9 +131,8 @@ type run struct {
 // a requirement that could not be tried is inconclusive and says why. An error
 // means that the options are wrong.
 func Run(ctx context.Context, s Stimulus, o Options) (*result.Run, *wire.Trace, error) {
-	catalogue, err := schema.Catalogue()
-	if err != nil {
-		return nil, nil, err
+	if o.Revision == nil {
+		o.Revision = schema.Default()
 	}
 	if o.Limits == (wire.Limits{}) {
 		o.Limits = wire.DefaultLimits
@@ -148,8 +149,8 @@ func Run(ctx context.Context, s Stimulus, o Options) (*result.Run, *wire.Trace, 
 	o.Trace.Redact = o.Redactor.Event
 	r := &run{Options: o, unlimit: func() {}}
 	r.stimulus = s.begin(r)
-	r.catalogue = slices.Concat(catalogue, OwnRequirements(o.Scripts, r.stimulus.party()))
-	r.ledger = &ledger.Ledger{Party: r.stimulus.party(), Redactor: o.Redactor, ExpectSDK: o.ExpectSDK}
+	r.catalogue = slices.Concat(o.Revision.Catalogue(), OwnRequirements(o.Scripts, r.stimulus.party()))
+	r.ledger = &ledger.Ledger{Revision: o.Revision, Party: r.stimulus.party(), Redactor: o.Redactor, ExpectSDK: o.ExpectSDK}
 	if err := r.Selection.compile(); err != nil {
 		return nil, nil, err
 	}
@@ -272,7 +273,7 @@ func (r *run) quote(lines []string) string {
 // requirements returns a spec for each requirement on the target. The first of them
 // to be awaited ends the exchange and lets the judge work.
 func (r *run) requirements(ctx context.Context) []*tree.Spec {
-	served := ruleNames()
+	served := ruleNames(r.Revision)
 	party := r.stimulus.party()
 	var specs []*tree.Spec
 	for _, q := range r.catalogue {
@@ -317,7 +318,7 @@ func (r *run) selected(specs []*tree.Spec) string {
 	for _, s := range specs {
 		tried[s.Page] = true
 	}
-	served := ruleNames()
+	served := ruleNames(r.Revision)
 	var chosen, excluded, pages []string
 	all := r.Selection.broad() // whatever is exchanged may show what rules judge
 	for _, q := range r.catalogue {
@@ -367,7 +368,7 @@ func (r *run) needed(left []*tree.Spec) []*tree.Spec {
 	for _, s := range left {
 		tried[s.Page] = true
 	}
-	served, seen := ruleNames(), judge.Judge(r.Trace.Logs(), r.judging)
+	served, seen := ruleNames(r.Revision), judge.Judge(r.Revision, r.Trace.Logs(), r.judging)
 	all := false
 	unseen := make(map[string]bool) // by page
 	for _, q := range r.catalogue {
@@ -418,9 +419,7 @@ func (r *run) start(ctx context.Context, left []*tree.Spec) {
 		r.unlimit = ending.After(limit-time.Since(r.Trace.Start), limit, r.end)
 	}
 	r.warming.Go(func() {
-		if revision, err := schema.Load(); err == nil {
-			_ = revision.Warm(ctx, schema.Messages()...) // what is wrong with the schema shows when it is used
-		}
+		_ = r.Revision.Warm(ctx, r.Revision.Messages()...) // what is wrong with the schema shows when it is used
 	})
 	r.stimulus.start(ctx, r.provoking)
 }
@@ -460,7 +459,7 @@ func (r *run) judge(ctx context.Context) {
 				}
 			}
 		}
-		r.ledger.Add(judge.Judge(r.Trace.Logs(), r.judging))
+		r.ledger.Add(judge.Judge(r.Revision, r.Trace.Logs(), r.judging))
 		r.ledger.Transport = r.stimulus.transport()
 		r.ledger.Evidence.Logs = r.Trace.Logs()
 	})
@@ -469,10 +468,10 @@ func (r *run) judge(ctx context.Context) {
 // conclude makes the result of the run, of which the outcomes hold the requirements.
 func (r *run) conclude(ctx context.Context, outcomes []tree.Outcome) *result.Run {
 	r.judge(ctx) // if no requirement is left
-	r.notes = append(r.notes, judge.UndefinedMembers(r.Trace.Logs(), r.stimulus.party())...)
+	r.notes = append(r.notes, judge.UndefinedMembers(r.Revision, r.Trace.Logs(), r.stimulus.party())...)
 	_, recorded := r.stimulus.(*recordedRun)
 	run := &result.Run{
-		Tool: r.Tool, Revision: schema.Version, Target: r.Target, Started: r.Trace.Start.UTC(),
+		Tool: r.Tool, Revision: r.Revision.Version, Target: r.Target, Started: r.Trace.Start.UTC(),
 		Seconds: cmp.Or(r.lasted, time.Since(r.Trace.Start)).Seconds(), Strict: r.Strict, Notes: r.notes,
 		Uncalled: r.uncalled, Offer: r.offer,
 		Login: r.login,
@@ -484,7 +483,7 @@ func (r *run) conclude(ctx context.Context, outcomes []tree.Outcome) *result.Run
 			run.Requirements = append(run.Requirements, *o.Requirement)
 		}
 	}
-	run.Target.SDK = sdk.Recognise(r.Trace.Logs(), r.stimulus.party(), r.Target.Command)
+	run.Target.SDK = sdk.Recognise(r.Revision, r.Trace.Logs(), r.stimulus.party(), r.Target.Command)
 	if r.part != nil {
 		run.Shard, r.part.Partial, run.Partial = r.part, run.Partial, true
 	}
@@ -496,9 +495,9 @@ func (r *run) conclude(ctx context.Context, outcomes []tree.Outcome) *result.Run
 }
 
 // ruleNames returns the names of the passive rules by requirement.
-func ruleNames() map[string][]string {
+func ruleNames(revision *schema.Revision) map[string][]string {
 	names := make(map[string][]string)
-	for _, r := range judge.Rules() {
+	for _, r := range judge.Rules(revision) {
 		for _, id := range r.Requirements {
 			names[id] = append(names[id], ledger.RulePrefix+r.Name)
 		}
@@ -508,6 +507,6 @@ func ruleNames() map[string][]string {
 
 // RecogniseSDK returns the SDK on which a party is built, judging by what it has sent and by the
 // packages beside its command, or nil.
-func RecogniseSDK(t *wire.Trace, p wire.Party, command []string) *result.SDK {
-	return sdk.Recognise(t.Logs(), p, command)
+func RecogniseSDK(revision *schema.Revision, t *wire.Trace, p wire.Party, command []string) *result.SDK {
+	return sdk.Recognise(revision, t.Logs(), p, command)
 }

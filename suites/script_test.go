@@ -7,6 +7,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/proof/scripttest"
 	"github.com/mcpconform/mcpconform/reference/script"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/result"
@@ -82,7 +83,7 @@ func TestCheckScripts(t *testing.T) {
 		{"unobservable", []*script.Script{{Name: "a", File: "a.md", Requirements: []string{"ping.periodic"}}}, "a.md: the requirement ping.periodic cannot be observed"},
 		{"of clients", []*script.Script{{Name: "a", File: "a.md", Requirements: []string{"lifecycle.shutdown.stdio-close-stdin"}}}, "is not judged on servers"},
 	} {
-		err := suites.CheckScripts(tt.all, wire.Server)
+		err := suites.CheckScripts(schema.Default(), tt.all, wire.Server)
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
 		}

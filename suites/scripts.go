@@ -36,7 +36,7 @@ func OwnRequirements(scripts []*script.Script, p wire.Party) []schema.Requiremen
 // CheckScripts returns the first mistake of a set of scripts for a party:
 // requirements that the catalogue does not have or that are not judged on the
 // party, or two scripts of the same name.
-func CheckScripts(scripts []*script.Script, p wire.Party) error {
+func CheckScripts(revision *schema.Revision, scripts []*script.Script, p wire.Party) error {
 	files := make(map[string]string)
 	for _, s := range scripts {
 		if other, taken := files[scriptID(s)]; taken {
@@ -44,11 +44,11 @@ func CheckScripts(scripts []*script.Script, p wire.Party) error {
 		}
 		files[scriptID(s)] = s.File
 		for _, id := range s.Requirements {
-			q, ok := schema.Lookup(id)
+			q, ok := revision.Lookup(id)
 			switch {
 			case !ok:
 				return fmt.Errorf("%s: there is no requirement %s; the nearest are %s", s.File, id,
-					strings.Join(schema.Nearest(id, 3), ", "))
+					strings.Join(revision.Nearest(id, 3), ", "))
 			case !q.Observable:
 				return fmt.Errorf("%s: the requirement %s cannot be observed", s.File, id)
 			case !ledger.Binds(q, p):

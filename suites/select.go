@@ -26,21 +26,17 @@ type Selection struct {
 // Validate reports the first pattern that matches nothing, and a selection that
 // leaves no requirement on a party. own are the requirements beside those of the
 // catalogue.
-func (s Selection) Validate(p wire.Party, own ...schema.Requirement) error {
+func (s Selection) Validate(revision *schema.Revision, p wire.Party, own ...schema.Requirement) error {
 	if err := s.compile(); err != nil {
 		return err
 	}
 	for _, pattern := range slices.Concat(s.Select, s.Skip) {
-		err := schema.CheckPattern(pattern)
+		err := revision.CheckPattern(pattern)
 		if err != nil && !slices.ContainsFunc(own, func(r schema.Requirement) bool { return r.Matches(pattern) }) {
 			return err
 		}
 	}
-	catalogue, err := schema.Catalogue()
-	if err != nil {
-		return err
-	}
-	catalogue = append(catalogue, own...)
+	catalogue := append(revision.Catalogue(), own...)
 	if !slices.ContainsFunc(catalogue, func(r schema.Requirement) bool {
 		return ledger.Binds(r, p) && s.Includes(r, p)
 	}) {

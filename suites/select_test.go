@@ -10,6 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/result"
@@ -38,7 +39,7 @@ func TestSelectionValidate(t *testing.T) {
 		{"label filter that leaves nothing", nil, nil, "id: containsAny {none}", wire.Server, `label filter: "id: containsAny {none}"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			err := suites.Selection{Select: tt.sel, Skip: tt.skip, LabelFilter: tt.filter}.Validate(tt.party)
+			err := suites.Selection{Select: tt.sel, Skip: tt.skip, LabelFilter: tt.filter}.Validate(schema.Default(), tt.party)
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}

@@ -14,17 +14,17 @@ import (
 
 // Served returns, by requirement, the names of the checks, scenarios and rules
 // that serve it for one of the parties: rules first.
-func Served(parties ...wire.Party) map[string][]string {
+func Served(revision *schema.Revision, parties ...wire.Party) map[string][]string {
 	served := make(map[string][]string)
 	add := func(name string, p wire.Party, ids ...string) {
 		for _, id := range ids {
-			q, known := schema.Lookup(id)
+			q, known := revision.Lookup(id)
 			if slices.Contains(parties, p) && (!known || ledger.Binds(q, p)) && !slices.Contains(served[id], name) {
 				served[id] = append(served[id], name)
 			}
 		}
 	}
-	rules := ruleNames()
+	rules := ruleNames(revision)
 	for _, id := range slices.Sorted(maps.Keys(rules)) {
 		for _, name := range rules[id] {
 			add(name, wire.Server, id)

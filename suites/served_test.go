@@ -16,12 +16,9 @@ import (
 // TestServed wants a check, a scenario or a proved rule for every observable requirement and each party that it
 // binds. A fault of the party proves the rule.
 func TestServed(t *testing.T) {
-	catalogue, err := schema.Catalogue()
-	if err != nil {
-		t.Fatal(err)
-	}
+	catalogue := schema.Default().Catalogue()
 	for _, p := range []wire.Party{wire.Server, wire.Client} {
-		served, proved := suites.Served(p), provedRules(p)
+		served, proved := suites.Served(schema.Default(), p), provedRules(p)
 		for _, r := range catalogue {
 			if judged := r.JudgedParty(); !r.Observable || judged != schema.Both && judged != schema.Party(p) {
 				continue
@@ -49,8 +46,8 @@ func provedRules(p wire.Party) map[string]bool {
 
 // TestServedExist holds every check, scenario and rule to requirements that exist.
 func TestServedExist(t *testing.T) {
-	for id, names := range suites.Served(wire.Server, wire.Client) {
-		if _, ok := schema.Lookup(id); !ok {
+	for id, names := range suites.Served(schema.Default(), wire.Server, wire.Client) {
+		if _, ok := schema.Default().Lookup(id); !ok {
 			t.Errorf("%s serve %s, which is not a requirement", strings.Join(names, ", "), id)
 		}
 		if slices.Contains(names, "") {

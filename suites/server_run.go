@@ -119,7 +119,8 @@ func (s *serverRun) specs() ([]*tree.Spec, error) {
 
 func (s *serverRun) start(ctx context.Context, left []*tree.Spec) {
 	s.engine = &check.Engine{Options: check.Options{
-		Dialer: s.Dialer, Trace: s.Trace, Timeout: s.Timeout, StartTimeout: s.StartTimeout, Parallel: s.Parallel,
+		Revision: s.Revision,
+		Dialer:   s.Dialer, Trace: s.Trace, Timeout: s.Timeout, StartTimeout: s.StartTimeout, Parallel: s.Parallel,
 		Settings: s.Settings, Restart: s.Restart, Login: s.Login,
 		Choice: family.Choice{Seed: s.Seed, Budget: s.Budget},
 	}}
@@ -229,7 +230,7 @@ func (s *serverRun) handshake() {
 	if s.ledger.OtherRevision() != nil && s.target.Init.Result() == nil {
 		// The page shows such an error, against its own text (docs/positions.md, unsupported-version).
 		const id = "lifecycle.version.offer-other"
-		rec := ledger.NewRecorder("lifecycle/handshake")
+		rec := ledger.NewRecorder(s.Revision, "lifecycle/handshake")
 		rec.Warn(id, wire.Server, "this revision was refused with an error instead of answered with another version",
 			s.target.Init.Events()...)
 		s.ledger.Serve(rec.Source, wire.Server, id)
@@ -272,7 +273,7 @@ func (s *serverRun) unmet(id string) {
 	if refused := (*client.RefusedError)(nil); errors.As(s.cause, &refused) {
 		evidence = refused.Exchange.Events()
 	}
-	rec := ledger.NewRecorder("lifecycle/handshake")
+	rec := ledger.NewRecorder(s.Revision, "lifecycle/handshake")
 	message := s.cause.Error()
 	if len(evidence) > 0 {
 		for _, l := range s.Trace.Logs() {

@@ -107,7 +107,7 @@ func FuzzSession(f *testing.F) {
 		})
 		trace := wire.NewTrace(wire.DefaultLimits)
 		virtual.Test(t, func(t *testing.T) { speaks(t, trace, bytes.ReplaceAll(data, []byte{0}, nil)) })
-		judge.Judge(trace.Logs(), judge.Options{})
+		judge.Judge(schema.Default(), trace.Logs(), judge.Options{})
 	})
 }
 
@@ -351,10 +351,7 @@ func FuzzRecorded(f *testing.F) {
 	}
 	recorded := readRecording(trace.Logs())
 	recorded.says = slices.DeleteFunc(recorded.says, func(said []*wire.Event) bool { return len(said) == 0 })
-	all, err := schema.Catalogue()
-	if err != nil {
-		f.Fatal(err)
-	}
+	all := schema.Default().Catalogue()
 	scenarios := clients.Scenarios()
 	for seed := range uint64(8) {
 		f.Add(seed, uint8(seed))

@@ -65,10 +65,7 @@ func TestSoak(t *testing.T) {
 	case testing.Short():
 		rounds = 12
 	}
-	all, err := schema.Catalogue()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := schema.Default().Catalogue()
 	scenarios := clients.Scenarios()
 	once := func(n int) {
 		switch n % 6 {

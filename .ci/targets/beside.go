@@ -97,7 +97,7 @@ func (t *tester) official(ctx context.Context, revision bool, found map[string]o
 	command := strings.Join(client.Command[:len(client.Command)-1], " ") // the tool appends the URL
 	args := []string{tool.Command[1], "client", "--suite", "auth", "--output-dir", dir, "--command", command}
 	if revision {
-		args = append(args, "--spec-version", schema.Version)
+		args = append(args, "--spec-version", schema.DefaultVersion)
 	}
 	cmd := exec.CommandContext(ctx, tool.Command[0], args...)
 	cmd.Dir, cmd.Env = dir, environ(client.Env, tool.Env)

@@ -37,7 +37,7 @@ func TestBesideTable(t *testing.T) {
 func TestSameAs(t *testing.T) {
 	for check, ids := range sameAs {
 		for _, id := range ids {
-			if _, ok := schema.Lookup(id); !ok {
+			if _, ok := schema.Default().Lookup(id); !ok {
 				t.Errorf("%s: there is no requirement %s", check, id)
 			}
 		}

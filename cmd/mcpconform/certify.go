@@ -193,7 +193,7 @@ func (f *certifyFlags) write(w io.Writer, reports *reportFlags, run *result.Run,
 // writeBundle writes the bundle and what is about it.
 func (f *certifyFlags) writeBundle(run *result.Run, trace *wire.Trace,
 	configuration bundle.Configuration) (bundle.Manifest, error) {
-	class, ok := schema.FindClass(schema.ClassID(run.Role, run.Transport, f.extent), 0)
+	class, ok := run.Protocol().FindClass(schema.ClassID(run.Role, run.Transport, f.extent), 0)
 	if !ok {
 		return bundle.Manifest{}, fmt.Errorf("there is no conformance class of a %s over %q", run.Role, run.Transport)
 	}

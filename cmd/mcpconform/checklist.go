@@ -60,18 +60,15 @@ func describe(r schema.Requirement, served map[string][]string) entry {
 	if checks == nil {
 		checks = []string{}
 	}
-	return entry{Requirement: r, URL: r.URL(), Checks: checks}
+	return entry{Requirement: r, URL: r.URL(schema.DefaultVersion), Checks: checks}
 }
 
 // chosen returns the requirements that fit every pattern.
 func chosen(patterns []string) ([]entry, error) {
-	catalogue, err := schema.Catalogue()
-	if err != nil {
-		return nil, err
-	}
-	served := suites.Served(wire.Server, wire.Client)
+	revision := schema.Default()
+	served := suites.Served(revision, wire.Server, wire.Client)
 	var out []entry
-	for _, r := range catalogue {
+	for _, r := range revision.Catalogue() {
 		fits := true
 		for _, p := range patterns {
 			fits = fits && fit(p, r)
@@ -84,7 +81,7 @@ func chosen(patterns []string) ([]entry, error) {
 		return out, nil
 	}
 	for _, p := range patterns {
-		if err := schema.CheckPattern(p); err != nil && !known(p) {
+		if err := revision.CheckPattern(p); err != nil && !known(p) {
 			return nil, err
 		}
 	}
@@ -114,7 +111,7 @@ func checklistJSON(w io.Writer, entries []entry) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	return enc.Encode(map[string]any{"format": 1, "revision": schema.Version, "requirements": entries})
+	return enc.Encode(map[string]any{"format": 1, "revision": schema.DefaultVersion, "requirements": entries})
 }
 
 // byPage calls write for the entries of each page.
@@ -154,7 +151,7 @@ func checklistText(w io.Writer, entries []entry) error {
 
 func checklistMarkdown(w io.Writer, entries []entry) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Requirements of MCP %s\n", schema.Version)
+	fmt.Fprintf(&b, "# Requirements of MCP %s\n", schema.DefaultVersion)
 	cell := strings.NewReplacer("|", "\\|", "\n", " ", "<", "&lt;")
 	_ = byPage(entries, func(page string, entries []entry) error {
 		fmt.Fprintf(&b,

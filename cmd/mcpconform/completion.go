@@ -179,14 +179,15 @@ func valuesOf(cmd *cobra.Command, f *pflag.Flag) cobra.CompletionFunc {
 
 // judged are the requirements that a command can judge: those on the party that it tests.
 func judged(cmd *cobra.Command) []schema.Requirement {
-	catalogue, _ := schema.Catalogue() // it is part of this program
 	both := []wire.Party{wire.Server, wire.Client}
 	parties := slices.DeleteFunc(slices.Clone(both), func(p wire.Party) bool { return cmd.Name() != string(p) })
 	if len(parties) == 0 {
 		parties = both
 	}
-	served := suites.Served(parties...)
-	return slices.DeleteFunc(slices.Clone(catalogue), func(r schema.Requirement) bool { return len(served[r.ID]) == 0 })
+	served := suites.Served(schema.Default(), parties...)
+	return slices.DeleteFunc(schema.Default().Catalogue(), func(r schema.Requirement) bool {
+		return len(served[r.ID]) == 0
+	})
 }
 
 // patterns offers what --select and --skip take.
@@ -195,13 +196,13 @@ func patterns(cmd *cobra.Command, prefix string) []cobra.Completion {
 }
 
 func checklistPatterns(_ *cobra.Command, prefix string) []cobra.Completion {
-	catalogue, _ := schema.Catalogue() // it is part of this program
+	catalogue := schema.Default().Catalogue()
 	return slices.Concat(patternsOf(catalogue, prefix), parties, transports)
 }
 
 // explainable completes the ids of requirements, and globs, that are not there yet.
 func explainable(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	catalogue, _ := schema.Catalogue() // it is part of this program
+	catalogue := schema.Default().Catalogue()
 	var left []cobra.Completion
 	for _, c := range append(globs(catalogue, prefix), ids(catalogue, prefix)...) {
 		if name, _, _ := strings.Cut(c, "\t"); strings.HasPrefix(name, prefix) && !slices.Contains(args, name) {

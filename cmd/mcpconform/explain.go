@@ -47,25 +47,22 @@ requirements that it matches.`,
 
 // explainAny explains the requirement with an ID, or lists those that a glob matches.
 func explainAny(w io.Writer, arg string) error {
-	if r, ok := schema.Lookup(arg); ok {
-		return explain(w, r)
+	revision := schema.Default()
+	if r, ok := revision.Lookup(arg); ok {
+		return explain(w, revision, r)
 	}
 	if !strings.ContainsAny(arg, "*?[") {
 		return fmt.Errorf("%q is not a requirement; the nearest are:\n  %s", arg,
-			strings.Join(schema.Nearest(arg, 5), "\n  "))
+			strings.Join(revision.Nearest(arg, 5), "\n  "))
 	}
-	switch err := schema.CheckPattern(arg); {
+	switch err := revision.CheckPattern(arg); {
 	case errors.Is(err, path.ErrBadPattern):
 		return fmt.Errorf("%q is not a glob: a bracket is open, or a backslash stands at its end", arg)
 	case err != nil:
 		return fmt.Errorf("no requirement matches %q; mcpconform checklist lists them", arg)
 	}
-	catalogue, err := schema.Catalogue()
-	if err != nil {
-		return err
-	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, r := range catalogue {
+	for _, r := range revision.Catalogue() {
 		if r.Matches(arg) {
 			fmt.Fprintf(t, "%s\t%s\t%s\n", r.ID, r.Level, r.Summary)
 		}
@@ -92,7 +89,7 @@ func one(what string) cobra.PositionalArgs {
 	}
 }
 
-func explain(w io.Writer, r schema.Requirement) error {
+func explain(w io.Writer, revision *schema.Revision, r schema.Requirement) error {
 	var b strings.Builder
 	row := func(name, value string) {
 		if value != "" {
@@ -104,17 +101,17 @@ func explain(w io.Writer, r schema.Requirement) error {
 	row("basis", basis(r))
 	row("binds", string(r.Party))
 	row("judged on", string(r.Judged))
-	row("page", r.URL())
+	row("page", r.URL(revision.Version))
 	for _, s := range r.Sources {
-		row("also", s.URL(schema.Version))
+		row("also", s.URL(revision.Version))
 	}
 	row("transports", strings.Join(r.Transports, ", "))
 	row("capability", r.Capability)
 	if r.Observable {
 		row("tried by", r.How)
 		row("violated by", r.Violation)
-		row("what to do", schema.AdviceFor(r.ID))
-		row("checks", strings.Join(suites.Served(wire.Server, wire.Client)[r.ID], ", "))
+		row("what to do", revision.AdviceFor(r.ID))
+		row("checks", strings.Join(suites.Served(revision, wire.Server, wire.Client)[r.ID], ", "))
 		row("helps", strings.Join(r.Config, "; "))
 	} else {
 		label := "not seen"
@@ -124,18 +121,17 @@ func explain(w io.Writer, r schema.Requirement) error {
 		row(label, r.How)
 		row("judged by", strings.Join(r.Through, ", "))
 	}
-	faults, _ := schema.KnownFaults() // the catalogue could be read, so these can
-	for _, f := range faults {
+	for _, f := range revision.KnownFaults() {
 		if slices.Contains(f.Requirements, r.ID) {
 			fmt.Fprintf(&b, "\nknown of     %s (%s)\n  %s\n             %s\n  to do      %s\n", f.SDK, f.Versions,
 				f.Thread, f.Says, f.Advice)
 		}
 	}
-	for _, p := range schema.PositionsFor(r.ID) {
+	for _, p := range revision.PositionsFor(r.ID) {
 		fmt.Fprintf(&b, "\nposition     %s\n  the text   %s\n  we take    %s\n  because    %s\n", p.Title, p.Ambiguity,
 			p.Position, p.Reason)
 	}
-	for _, d := range schema.DisputesFor(r.ID) {
+	for _, d := range revision.DisputesFor(r.ID) {
 		fmt.Fprintf(&b, "\ndisputed     %s; it counts only with --strict\n", d.Title)
 		for _, t := range d.Threads {
 			fmt.Fprintf(&b, "  %s\n             %s\n", t.URL, t.Says)

@@ -125,7 +125,7 @@ func (f *selectionFlags) parties(all []wire.Party, own ...schema.Requirement) ([
 	var left []wire.Party
 	var faults []error
 	for _, p := range all {
-		if err := f.Validate(p, own...); err != nil {
+		if err := f.Validate(schema.Default(), p, own...); err != nil {
 			faults = append(faults, err)
 			continue
 		}
@@ -319,7 +319,7 @@ func (f *scriptFlags) read(p wire.Party) ([]*script.Script, error) {
 		}
 		all = append(all, found...)
 	}
-	if err := suites.CheckScripts(all, p); err != nil {
+	if err := suites.CheckScripts(schema.Default(), all, p); err != nil {
 		return nil, fmt.Errorf("--scripts: %w", err)
 	}
 	return all, nil

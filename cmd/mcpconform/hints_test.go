@@ -29,14 +29,11 @@ func TestOptionsOfHints(t *testing.T) {
 	if err := json.Unmarshal(data, &file); err != nil {
 		t.Fatal(err)
 	}
-	hints, err := schema.Hints()
-	if err != nil {
-		t.Fatal(err)
-	}
+	hints := schema.Default().Hints()
 	commands := map[schema.Party]*cobra.Command{
 		schema.Server: serverCommand(), schema.Client: clientCommand(), schema.AuthorizationServer: authorizationCommand(),
 	}
-	acts := slices.Concat(schema.Methods(schema.Client), schema.NotificationMethods(schema.Client))
+	acts := slices.Concat(schema.Default().Methods(schema.Client), schema.Default().NotificationMethods(schema.Client))
 	for _, h := range hints {
 		for _, option := range h.Options {
 			flag, isFlag := strings.CutPrefix(option, "--")

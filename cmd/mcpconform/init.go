@@ -14,6 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/cmd/mcpconform/internal/config"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/result"
@@ -109,7 +110,7 @@ func (f *serverFlags) discover(
 			o.Redactor.String(err.Error()))
 		return nil, nil, nil, exitError(exitIncomplete)
 	}
-	return found, suites.RecogniseSDK(o.Trace, wire.Server, o.Target.Command), o.Redactor, nil
+	return found, suites.RecogniseSDK(schema.Default(), o.Trace, wire.Server, o.Target.Command), o.Redactor, nil
 }
 
 func prepare(ctx context.Context, o serverOptions) (*check.Target, error) {

@@ -111,8 +111,8 @@ func readRuns(dir string, say io.Writer) (runs []reporters.SiteRun, refused bool
 
 // onClass returns the verdict of a whole run on the newest class of its role and transport.
 func onClass(run *result.Run, extent string) reporters.SiteVerdict {
-	class, ok := schema.FindClass(schema.ClassID(run.Role, run.Transport, extent), 0)
-	if !ok || run.Partial || run.Quick || run.Revision != schema.Version {
+	class, ok := run.Protocol().FindClass(schema.ClassID(run.Role, run.Transport, extent), 0)
+	if !ok || run.Partial || run.Quick {
 		return reporters.SiteVerdict{}
 	}
 	verdict, counts := bundle.Judge(class, run)

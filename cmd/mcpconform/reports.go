@@ -78,7 +78,9 @@ func (f *reportFlags) checkBase(role wire.Party, shard shardFlags) error {
 	case shard.of > 0:
 		return errors.New("--against cannot be given with --shard; give it to mcpconform report, which makes one result of the shards")
 	}
-	for _, m := range [][3]string{{"role", f.base.Role, string(role)}, {"revision", f.base.Revision, schema.Version}} {
+	for _, m := range [][3]string{
+		{"role", f.base.Role, string(role)}, {"revision", f.base.Revision, schema.DefaultVersion},
+	} {
 		if m[1] != m[2] {
 			return fmt.Errorf("--against: %w", &result.ComparisonError{What: m[0], Base: m[1], Run: m[2]})
 		}

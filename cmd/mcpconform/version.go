@@ -37,7 +37,7 @@ func buildOf(info *debug.BuildInfo, released, commit string) build {
 	b := build{
 		Version: released, Commit: commit,
 		Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		Revisions: []string{schema.Version},
+		Revisions: schema.Known(),
 	}
 	if info != nil {
 		b.Version = cmp.Or(b.Version, info.Main.Version)

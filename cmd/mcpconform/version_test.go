@@ -30,7 +30,7 @@ func TestBuild(t *testing.T) {
 		{"nothing known", nil, "", "", "(devel)", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			want := build{tt.wantVersion, tt.wantCommit, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, []string{schema.Version}}
+			want := build{tt.wantVersion, tt.wantCommit, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, []string{schema.DefaultVersion}}
 			if diff := cmp.Diff(want, buildOf(tt.info, tt.released, tt.commit)); diff != "" {
 				t.Error(diff)
 			}

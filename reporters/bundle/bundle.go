@@ -172,7 +172,7 @@ func Judge(class schema.Class, run *result.Run) (result.Overall, Counts) {
 
 // manifest returns what the manifest says of the contents, without the files.
 func (c Contents) manifest() (Manifest, error) {
-	catalogue, err := schema.CatalogueDigest()
+	catalogue, err := c.Run.Protocol().CatalogueDigest()
 	if err != nil {
 		return Manifest{}, err
 	}

@@ -51,7 +51,7 @@ func pack(t *testing.T, s suites.Stimulus, role, name, extent string, o suites.O
 			play(t)
 		})
 	}
-	class, ok := schema.FindClass(schema.ClassID(role, name, extent), 0)
+	class, ok := schema.Default().FindClass(schema.ClassID(role, name, extent), 0)
 	if !ok {
 		t.Fatalf("there is no class of a %s over %s", role, name)
 	}
@@ -297,7 +297,7 @@ func (f *forged) results(change func(r *result.Run)) {
 	f.files[bundle.ResultsFile] = f.render(func(w io.Writer) error { return reporters.JSON(w, run) })
 	f.files[bundle.ChecklistFile] = f.render(func(w io.Writer) error { return reporters.Checklist(w, run) })
 	f.manifest(func(m *bundle.Manifest) {
-		if class, ok := schema.FindClass(m.Class.ID, m.Class.Version); ok {
+		if class, ok := schema.Default().FindClass(m.Class.ID, m.Class.Version); ok {
 			m.Verdict, m.Counts = bundle.Judge(class, run)
 		}
 	})
@@ -460,7 +460,7 @@ func TestForged(t *testing.T) {
 		{"strict", func(f *forged) { f.results(func(r *result.Run) { r.Strict = true }) }, "strict run"},
 		{"class of another role", func(f *forged) {
 			f.manifest(func(m *bundle.Manifest) {
-				c, _ := schema.FindClass("client/stdio/core", 0)
+				c, _ := schema.Default().FindClass("client/stdio/core", 0)
 				m.Class = bundle.Class{ID: c.ID, Version: c.Version, SHA256: c.SHA256}
 			})
 		}, "a server over stdio belongs to"},

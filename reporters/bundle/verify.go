@@ -399,12 +399,12 @@ func (v *Verification) origin() {
 		v.refuse(ManifestFile, "is about revision %s, and results.json about %s", wire.Quote(m.Revision, 40),
 			wire.Quote(v.Run.Revision, 40))
 	}
-	own, err := schema.CatalogueDigest()
+	own, err := v.Run.Protocol().CatalogueDigest()
 	if err != nil {
 		v.refuse(wholeBundle, "%s", err)
 		return
 	}
-	v.OtherCatalogue = m.Revision != schema.Version || m.CatalogueSHA256 != own
+	v.OtherCatalogue = m.CatalogueSHA256 != own
 }
 
 // whole refuses the results of a partial run, and a class that differs from the frozen one.
@@ -431,7 +431,7 @@ func (v *Verification) whole() {
 			v.refuse(ResultsFile+", "+q.ID, "the failure is waived: %s", wire.Quote(q.Expected, 100))
 		}
 	}
-	class, known := schema.FindClass(m.Class.ID, m.Class.Version)
+	class, known := v.Run.Protocol().FindClass(m.Class.ID, m.Class.Version)
 	switch {
 	case !known && v.OtherCatalogue:
 		return
@@ -467,7 +467,7 @@ func (v *Verification) whole() {
 func (v *Verification) run(now time.Time) {
 	const skew = 24 * time.Hour // between the clocks of two machines, and time zones
 	started := v.Run.Started
-	published, err := time.Parse(time.DateOnly, schema.Version)
+	published, err := time.Parse(time.DateOnly, v.Run.Revision)
 	if err == nil && started.Before(published) {
 		v.refuse(ResultsFile, "started at %s, before the revision was published", started.Format(time.RFC3339))
 	}

@@ -49,7 +49,7 @@ func compareVerdicts(ours, theirs []byte, dir string) (found []string, examples 
 			judge(value, fmt.Sprintf("wider example %d", i), true, false)
 		}
 	}
-	for _, name := range own.Definitions() {
+	for _, name := range own.Names() {
 		if !covered[name] {
 			found = append(found, name+" has no examples")
 		}
@@ -58,7 +58,7 @@ func compareVerdicts(ours, theirs []byte, dir string) (found []string, examples 
 }
 
 // parse reads a schema of which every definition is valid.
-func parse(document []byte) (*schema.Revision, error) {
+func parse(document []byte) (*schema.Definitions, error) {
 	r, err := schema.Parse(document)
 	if err != nil {
 		return nil, err

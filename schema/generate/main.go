@@ -1,7 +1,6 @@
-// Command generate renders requirements.yaml, advice.yaml, consequences.yaml, sdks.yaml, uses.yaml,
-// positions.yaml and disputed.yaml as the JSON that package schema embeds, the latter two as
-// docs/positions.md and docs/disputed.md, and what the requirements are graded by as docs/grading.md. Run it
-// by "go generate ./schema" after a change of one of them.
+// Command generate renders the YAML files in the folder of each revision as the JSON that package schema embeds. It also
+// renders docs/positions.md, docs/disputed.md and docs/grading.md, which are about the default revision. Run it by
+// "go generate ./schema" after a change of one of the files.
 package main
 
 import (
@@ -10,18 +9,43 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/schema/internal/source"
 )
 
 func main() {
 	// go generate starts it in the folder of package schema.
-	if err := run("2025-06-18"); err != nil {
+	dirs, err := filepath.Glob("20*")
+	for _, dir := range dirs {
+		err = errors.Join(err, run(dir))
+	}
+	if err == nil {
+		err = describe(schema.DefaultVersion)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "generate:", err)
 		os.Exit(1)
 	}
 }
 
+// run renders the sources in the folder of a revision as JSON.
 func run(dir string) error {
+	return errors.Join(
+		convert(dir, source.GeneratedFile, source.Requirements),
+		convert(dir, source.PositionsJSON, source.Positions),
+		convert(dir, source.DisputedJSON, source.Disputes),
+		convert(dir, source.AdviceJSON, source.Advice),
+		convert(dir, source.ConsequencesJSON, source.Consequences),
+		convert(dir, source.SDKsJSON, source.KnownFaults),
+		convert(dir, source.UsesJSON, source.Uses),
+		convert(dir, source.SDKSignsJSON, source.SDKs),
+		convert(dir, source.HintsJSON, source.Hints),
+		convert(dir, source.MethodsJSON, source.Methods),
+	)
+}
+
+// describe renders the documents about a revision.
+func describe(dir string) error {
 	requirements, err := source.Requirements(dir)
 	if err != nil {
 		return err
@@ -55,17 +79,7 @@ func run(dir string) error {
 			return err
 		}
 	}
-	return errors.Join(
-		write(filepath.Join(dir, source.GeneratedFile), requirements),
-		write(filepath.Join(dir, source.PositionsJSON), positions),
-		write(filepath.Join(dir, source.DisputedJSON), disputes),
-		convert(dir, source.AdviceJSON, source.Advice),
-		convert(dir, source.ConsequencesJSON, source.Consequences),
-		convert(dir, source.SDKsJSON, source.KnownFaults),
-		convert(dir, source.UsesJSON, source.Uses),
-		convert(dir, source.SDKSignsJSON, source.SDKs),
-		convert(dir, source.HintsJSON, source.Hints),
-	)
+	return nil
 }
 
 // convert reads a file of sources in dir and writes what it says as JSON.
@@ -74,13 +88,9 @@ func convert[T any](dir, name string, read func(string) ([]T, error)) error {
 	if err != nil {
 		return err
 	}
-	return write(filepath.Join(dir, name), list)
-}
-
-func write[T any](path string, list []T) error {
 	data, err := source.Generate(list)
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
-	return os.WriteFile(path, data, 0o644)
+	return os.WriteFile(filepath.Join(dir, name), data, 0o644)
 }

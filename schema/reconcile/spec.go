@@ -33,7 +33,7 @@ const legacy = "2024-11-05/basic/transports"
 
 func readSpecification(checkout string) (*specification, error) {
 	s := &specification{anchors: map[string]map[string]bool{}}
-	root := filepath.Join(checkout, "docs", "specification", schema.Version)
+	root := filepath.Join(checkout, "docs", "specification", schema.DefaultVersion)
 	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasSuffix(file, ".mdx") {
 			return err
@@ -51,7 +51,7 @@ func readSpecification(checkout string) (*specification, error) {
 		filepath.FromSlash(legacy)+".mdx")); err != nil {
 		return nil, err
 	}
-	types, err := os.ReadFile(filepath.Join(checkout, "schema", schema.Version, "schema.ts"))
+	types, err := os.ReadFile(filepath.Join(checkout, "schema", schema.DefaultVersion, "schema.ts"))
 	if err != nil {
 		return nil, err
 	}

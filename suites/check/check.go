@@ -172,7 +172,7 @@ func (o Outcome) Overdue() bool { return o.Verdict == Inconclusive && o.Cut == B
 
 // recorder returns a recorder that adds to what the check has recorded.
 func (o Outcome) recorder() *ledger.Recorder {
-	r := ledger.NewRecorder(o.Check.Name)
+	r := ledger.NewRecorder(nil, o.Check.Name) // it records no findings
 	if o.Record != nil {
 		r.Record = o.Record
 	}

@@ -23,7 +23,7 @@ const maxCulprits = 10
 // restarted. Nothing can be tried again then, and the trace has to tell. If just one message can be the cause, what
 // its check found stands. Otherwise the finding only warns, and names all that can be.
 func (e *Engine) Blame(futures []*Future) ledger.Record {
-	rec := ledger.NewRecorder(downSource)
+	rec := ledger.NewRecorder(e.Revision, downSource)
 	cause := e.Dead()
 	if unresponsive := (*UnresponsiveError)(nil); cause == nil && errors.As(e.GivenUp(), &unresponsive) {
 		cause = unresponsive

@@ -11,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/internal/ending"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
@@ -37,8 +38,9 @@ type Engine struct {
 
 // Options of an engine.
 type Options struct {
-	Dialer transport.Dialer
-	Trace  *wire.Trace
+	Revision *schema.Revision
+	Dialer   transport.Dialer
+	Trace    *wire.Trace
 	// Timeout of one answer. Zero: client.DefaultTimeout.
 	Timeout time.Duration
 	// StartTimeout of the first answer of a new process. Zero: as [client.Options] has it.

@@ -15,13 +15,14 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 	"github.com/mcpconform/mcpconform/suites/internal/match"
 )
 
 func engine(timeout time.Duration) *check.Engine {
-	return &check.Engine{Options: check.Options{
+	return &check.Engine{Options: check.Options{Revision: schema.Default(),
 		Dialer:  &transport.Stdio{Launcher: transport.Func{Name: "reference", Run: server.New(server.Options{}).RunStdio}},
 		Trace:   wire.NewTrace(wire.DefaultLimits),
 		Timeout: timeout,

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 )
 
@@ -15,7 +16,7 @@ func TestExcused(t *testing.T) {
 	failed := Outcome{Check: &Check{Name: "a/b", Requirements: []string{"a.b"}}, Verdict: Failed}
 	passed := Outcome{Check: failed.Check, Verdict: Passed}
 	found := passed
-	r := ledger.NewRecorder("a/b")
+	r := ledger.NewRecorder(schema.Default(), "a/b")
 	r.Warn("a.b", wire.Server, "something")
 	found.Record = r.Record
 	aboutOthers := failed

@@ -14,6 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/transport/memory"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/check"
 	checks "github.com/mcpconform/mcpconform/suites/internal/server"
 )
@@ -81,7 +82,7 @@ func accused(t *testing.T, over string, o server.Options) (names []string) {
 			dialer = &transport.HTTP{Endpoint: transport.Endpoint{
 				URL: "http://" + l.Addr().String() + server.PathMCP, Dial: network.Dial}}
 		}
-		e := &check.Engine{Options: check.Options{Dialer: dialer, Trace: wire.NewTrace(wire.DefaultLimits),
+		e := &check.Engine{Options: check.Options{Revision: schema.Default(), Dialer: dialer, Trace: wire.NewTrace(wire.DefaultLimits),
 			Settings: check.Settings{CallTools: check.CallAll}}}
 		_, cause := e.Prepare(t.Context())
 		for _, f := range e.Start(t.Context(), checks.Checks(), cause) {

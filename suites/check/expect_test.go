@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/internal/match"
 )
 
@@ -50,7 +51,7 @@ func TestExpectations(t *testing.T) {
 			"without arguments, " + message, nil, false},
 		{"mistake", func(t *T) { t.Expect(7).To(match.HaveResult()) }, Broken, "", nil, false},
 	} {
-		c := newT(t.Context(), &Engine{}, &Check{Name: "topic/check", Requirements: []string{"first"}}, nil)
+		c := newT(t.Context(), &Engine{Options: Options{Revision: schema.Default()}}, &Check{Name: "topic/check", Requirements: []string{"first"}}, nil)
 		continues := false
 		c.check.Body = func(t *T) { tt.body(t); continues = true }
 		c.body()
@@ -81,7 +82,7 @@ func TestExpectations(t *testing.T) {
 // The message that a matcher singles out is shown with the finding, once.
 func TestWitness(t *testing.T) {
 	e := &wire.Event{Kind: wire.KindMessage}
-	c := newT(t.Context(), &Engine{}, &Check{Name: "topic/check", Requirements: []string{"first"}}, nil)
+	c := newT(t.Context(), &Engine{Options: Options{Revision: schema.Default()}}, &Check{Name: "topic/check", Requirements: []string{"first"}}, nil)
 	for range 2 {
 		c.Check("first", []*wire.Event{{}, e}).ToNot(match.Carry("something", func(o *wire.Event) bool { return o == e }), "in silence")
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 )
 
 // listing is a trace in which two lists of tools were read.
@@ -54,7 +55,7 @@ func TestListed(t *testing.T) {
 
 // A premise leads the evidence of every finding, and outlives those before it.
 func TestPremise(t *testing.T) {
-	c := newT(t.Context(), &Engine{}, &Check{Name: "topic/check", Requirements: []string{"first"}}, nil)
+	c := newT(t.Context(), &Engine{Options: Options{Revision: schema.Default()}}, &Check{Name: "topic/check", Requirements: []string{"first"}}, nil)
 	premise := &wire.Event{Kind: wire.KindMessage, Raw: []byte("premise")}
 	c.Premise(premise, nil, premise)
 	for range 2 * maxEvidence {

@@ -53,7 +53,7 @@ type T struct {
 }
 
 func newT(ctx context.Context, e *Engine, c *Check, s *client.Session) *T {
-	rec := ledger.NewRecorder(c.Name)
+	rec := ledger.NewRecorder(e.Revision, c.Name)
 	return &T{Context: ctx, Session: s, Target: e.target, engine: e, check: c, rec: rec,
 		outcome: Outcome{Check: c, Record: rec.Record}}
 }

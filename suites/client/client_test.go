@@ -353,7 +353,7 @@ func conduct(t *testing.T, s suites.ClientScenarios, o suites.Options) *result.R
 	for _, l := range trace.Logs() {
 		for _, e := range l.Events() {
 			for _, id := range e.Deliberate {
-				if _, known := schema.Lookup(id); !known && id != "*" {
+				if _, known := schema.Default().Lookup(id); !known && id != "*" {
 					t.Fatalf("%s: a message breaks %s on purpose, which is no requirement", l.Label, id)
 				}
 			}
@@ -492,7 +492,7 @@ func TestReferenceClient(t *testing.T) {
 				t.Errorf("only %d requirements passed", n)
 			}
 			for _, q := range run.Requirements {
-				if r, _ := schema.Lookup(q.ID); name == transport.NameCustom && len(r.Transports) > 0 && q.Verdict != result.Skip {
+				if r, _ := schema.Default().Lookup(q.ID); name == transport.NameCustom && len(r.Transports) > 0 && q.Verdict != result.Skip {
 					t.Errorf("%s is about %v, and is %s", q.ID, r.Transports, q.Verdict)
 				}
 			}
@@ -926,13 +926,13 @@ func TestScenariosAreSound(t *testing.T) {
 		}
 		if s.Options != nil {
 			for _, id := range s.Options(&client.ScenarioRun{Scenario: s}).Behaviour.Breaks {
-				if _, ok := schema.Lookup(id); !ok && id != "*" {
+				if _, ok := schema.Default().Lookup(id); !ok && id != "*" {
 					t.Errorf("%s breaks %s, which is no requirement", s.Name, id)
 				}
 			}
 		}
 		for _, id := range s.Requirements {
-			q, ok := schema.Lookup(id)
+			q, ok := schema.Default().Lookup(id)
 			if !ok {
 				t.Errorf("%s: there is no requirement %s", s.Name, id)
 				continue

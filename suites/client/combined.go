@@ -171,8 +171,9 @@ func (r *combinedRun) judge(baseline, authBaseline *T) {
 func (r *combinedRun) attribute() {
 	for _, t := range r.members {
 		for _, k := range t.Recorder().Record.Keys() {
-			if !t.Scenario.about(k.Requirement) && slices.ContainsFunc(r.members, func(other *T) bool {
-				return other.Scenario.about(k.Requirement) && other.HasFindings(k.Requirement)
+			q, _ := t.Revision.Lookup(k.Requirement)
+			if !t.Scenario.about(q) && slices.ContainsFunc(r.members, func(other *T) bool {
+				return other.Scenario.about(q) && other.HasFindings(k.Requirement)
 			}) {
 				delete(t.Recorder().Record, k)
 			}

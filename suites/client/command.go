@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/transport"
-	"github.com/mcpconform/mcpconform/schema"
 )
 
 // Command launches a client that is a program.
@@ -65,7 +64,7 @@ func (c Command) Launch(e Endpoint) (transport.Process, error) {
 		{"MCPCONFORM_URL", e.URL}, {"MCPCONFORM_COMMAND", strings.Join(e.Command, " ")},
 		{"MCPCONFORM_SCENARIO", e.Scenario}, {"MCPCONFORM_TRANSPORT", e.Transport}, {"MCPCONFORM_ACT", e.UserActions},
 		{"MCP_CONFORMANCE_SCENARIO", cmp.Or(e.Official, official)},
-		{"MCP_CONFORMANCE_PROTOCOL_VERSION", schema.Version},
+		{"MCP_CONFORMANCE_PROTOCOL_VERSION", e.Revision},
 		{"BROWSER", c.Browser},
 	}...) {
 		if !slices.Contains(c.Given, v[0]) && (v[0] != "BROWSER" || v[1] != "") {

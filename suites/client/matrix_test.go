@@ -69,7 +69,7 @@ func TestSelectedFaults(t *testing.T) {
 	}
 	for _, f := range mockclient.Catalogue() {
 		s := scenarios[cmp.Or(f.Scenario, client.Baseline)]
-		r, _ := schema.Lookup(f.Requirement)
+		r, _ := schema.Default().Lookup(f.Requirement)
 		if s != scenarios[client.Baseline] && !slices.Contains(s.Requirements, r.ID) && !slices.ContainsFunc(s.Shows, r.Matches) {
 			t.Errorf("%s: a selection of %s does not run the scenario %s: name the requirement under Shows there", f.ID, r.ID, s.Name)
 		}

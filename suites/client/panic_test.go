@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
@@ -15,7 +16,7 @@ import (
 // If a scenario panics, only its own requirements become errors.
 func TestScenarioThatPanics(t *testing.T) {
 	const id = "base.request.id-unique"
-	run := &T{Scenario: &Scenario{Name: "hasty", Requirements: []string{id}, Judge: func(t *T) {
+	run := &T{Revision: schema.Default(), Scenario: &Scenario{Name: "hasty", Requirements: []string{id}, Judge: func(t *T) {
 		t.Exercised(id)
 		_ = t.Conversations[7]
 	}}, Conversations: []*judge.Conversation{}}
@@ -28,7 +29,7 @@ func TestScenarioThatPanics(t *testing.T) {
 
 // A scenario that is run again draws what it drew before.
 func TestPlayedAgain(t *testing.T) {
-	e := &Engine{Transport: "http", Authorizes: true, GivesUpAfter: time.Second, Choice: family.Choice{Seed: 7}, Trace: wire.NewTrace(wire.DefaultLimits)}
+	e := &Engine{Revision: schema.Default(), Transport: "http", Authorizes: true, GivesUpAfter: time.Second, Choice: family.Choice{Seed: 7}, Trace: wire.NewTrace(wire.DefaultLimits)}
 	first := e.newRun(&Scenario{Name: "again"})
 	first.Baseline = e.newRun(&Scenario{Name: Baseline})
 	again := e.fresh(first)

@@ -21,6 +21,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/internal/ending"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
@@ -28,6 +29,7 @@ import (
 
 // Endpoint tells a client under test where it finds the server of a scenario.
 type Endpoint struct {
+	Revision  string // of the protocol
 	Scenario  string
 	Transport string
 	// UserActions tells the client how to act in place of a user, as in [Scenario].
@@ -55,6 +57,7 @@ type Endpoint struct {
 
 // Engine launches a client against the server of each scenario.
 type Engine struct {
+	Revision  *schema.Revision
 	Transport string
 	// Launch starts the client under test. An error means that it cannot be
 	// started at all.
@@ -299,7 +302,7 @@ func (e *Engine) alone(ctx context.Context, u unit, launch func(*T)) {
 
 // newRun returns the run of a scenario before it begins.
 func (e *Engine) newRun(s *Scenario) *T {
-	return &T{Scenario: s, Transport: e.Transport, Authorizes: e.Authorizes, GivesUpAfter: e.GivesUpAfter,
+	return &T{Revision: e.Revision, Scenario: s, Transport: e.Transport, Authorizes: e.Authorizes, GivesUpAfter: e.GivesUpAfter,
 		Timeout: e.Timeout, Choice: e.Choice, second: e.second}
 }
 
@@ -408,7 +411,7 @@ func (t *T) gather(trace *wire.Trace) {
 	logs := t.logs(trace)
 	for _, l := range logs {
 		if l.Len() > 0 && l.Transport != transport.NameOAuth {
-			t.Conversations = append(t.Conversations, judge.NewConversation(l))
+			t.Conversations = append(t.Conversations, judge.NewConversation(t.Revision, l))
 		}
 	}
 	if t.Flow != nil {
@@ -585,8 +588,9 @@ func (e *Engine) open(ctx context.Context, t *T, run *ScenarioRun, dir string) (
 	// When the client is gone the server is stopped, even in the middle of an answer.
 	o.Behaviour.Breaks = append(o.Behaviour.Breaks, "http.server.sse-no-early-close", "http.server.sse-response-sent")
 	o.Behaviour.Wrap("*", awaitingInitialized)
-	endpoint := Endpoint{Scenario: s.Name, UserActions: strings.ReplaceAll(s.UserActions, FolderPlaceholder, run.Folder),
-		Transport: e.Transport, Dir: dir, Official: s.Official}
+	endpoint := Endpoint{Revision: e.Revision.Version, Scenario: s.Name,
+		UserActions: strings.ReplaceAll(s.UserActions, FolderPlaceholder, run.Folder),
+		Transport:   e.Transport, Dir: dir, Official: s.Official}
 	switch {
 	case e.Transport == transport.NameStdio:
 		return e.serveStdio(&endpoint, s, o), endpoint, nil

@@ -84,9 +84,8 @@ func (s *Scenario) Named(pattern string) bool {
 }
 
 // about reports whether the scenario can judge a requirement, or names it in Shows.
-func (s *Scenario) about(id string) bool {
-	q, _ := schema.Lookup(id)
-	return slices.Contains(s.Requirements, id) || slices.ContainsFunc(s.Shows, q.Matches)
+func (s *Scenario) about(q schema.Requirement) bool {
+	return slices.Contains(s.Requirements, q.ID) || slices.ContainsFunc(s.Shows, q.Matches)
 }
 
 // Baseline is the name of the scenario with which the others are compared.
@@ -203,6 +202,7 @@ func (e Ending) Uncaught() bool {
 
 // T holds the record of one scenario for its judgement.
 type T struct {
+	Revision  *schema.Revision
 	Scenario  *Scenario
 	Transport string
 	// Conversations that the client had, oldest first.
@@ -312,7 +312,7 @@ const (
 // Recorder returns the recorder of the scenario, for what the other methods do not record.
 func (t *T) Recorder() *ledger.Recorder {
 	if t.rec == nil {
-		t.rec = ledger.NewRecorder(SourcePrefix + t.Scenario.Name)
+		t.rec = ledger.NewRecorder(t.Revision, SourcePrefix+t.Scenario.Name)
 	}
 	return t.rec
 }

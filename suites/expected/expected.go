@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -106,7 +105,7 @@ func judge(run *result.Run, e Entry) string {
 	switch {
 	case passed && !unknown && !run.Quick: // a longer run may find it
 		return Passed
-	case matched || e.elsewhere():
+	case matched || e.elsewhere(run):
 		return Untested
 	}
 	return Unmatched
@@ -114,12 +113,8 @@ func judge(run *result.Run, e Entry) string {
 
 // elsewhere reports whether an entry covers requirements that are not part of
 // this run: they were not selected, or bind the other party.
-func (e Entry) elsewhere() bool {
-	catalogue, err := schema.Catalogue()
-	if err != nil {
-		return true // an entry is not stale because the catalogue cannot be read
-	}
-	for _, r := range catalogue {
+func (e Entry) elsewhere(run *result.Run) bool {
+	for _, r := range run.Protocol().Catalogue() {
 		if e.matches(r.ID) {
 			return true
 		}

@@ -46,7 +46,7 @@ func TestApply(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			run := &result.Run{}
+			run := &result.Run{Revision: "2025-06-18"}
 			for id, v := range verdicts {
 				run.Requirements = append(run.Requirements, result.Requirement{ID: id, Verdict: v})
 			}

@@ -334,6 +334,15 @@ func (r *Run) Counts() map[Verdict]int {
 	return counts
 }
 
+// Protocol returns the revision of the run. It is empty if this program does not know it.
+func (r *Run) Protocol() *schema.Revision {
+	revision, err := schema.For(r.Revision)
+	if err != nil {
+		return &schema.Revision{Version: r.Revision}
+	}
+	return revision
+}
+
 // ScriptPages is the first segment of the page of what a script of the user
 // states, which no page of the specification has.
 const ScriptPages = "scripts"

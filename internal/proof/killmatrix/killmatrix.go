@@ -53,7 +53,7 @@ type Fault struct {
 }
 
 func (f Fault) requirement() schema.Requirement {
-	r, _ := schema.Lookup(f.Requirement)
+	r, _ := schema.Default().Lookup(f.Requirement)
 	return r
 }
 
@@ -414,10 +414,8 @@ func caughtBy(text string) map[string][]string {
 // has the pages.
 func (m *Matrix) byPage() []int {
 	first := make(map[string]int)
-	if catalogue, err := schema.Catalogue(); err == nil {
-		for i, r := range slices.Backward(catalogue) {
-			first[r.Page] = i
-		}
+	for i, r := range slices.Backward(schema.Default().Catalogue()) {
+		first[r.Page] = i
 	}
 	order := make([]int, len(m.Faults))
 	for i := range order {

@@ -749,7 +749,7 @@ func endingLater(o *server.Options) {
 	var accepted sync.Map // by session id
 	Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		id, version := r.Header.Get(SessionHeader), r.Header.Get("Mcp-Protocol-Version")
-		refused := id == "" || r.Header.Get("Origin") != "" || version != "" && version != schema.Version
+		refused := id == "" || r.Header.Get("Origin") != "" || version != "" && version != schema.DefaultVersion
 		if _, twice := accepted.Load(id); r.Method != http.MethodDelete || refused || twice {
 			next.ServeHTTP(w, r)
 			return

@@ -93,7 +93,7 @@ var lifecycleOddities = []Oddity{
 		Apply: Wrapping("initialize",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				if _, ok := r.Params["protocolVersion"].(string); !ok {
-					r.Params["protocolVersion"] = schema.Version
+					r.Params["protocolVersion"] = schema.DefaultVersion
 				}
 				if _, ok := r.Params["capabilities"].(object); !ok {
 					r.Params["capabilities"] = object{}

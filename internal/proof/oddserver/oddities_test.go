@@ -15,10 +15,7 @@ import (
 var oddityID = regexp.MustCompile(`^[a-z]+\.[a-z0-9][a-z0-9-]*[a-z0-9]$`)
 
 func TestOddities(t *testing.T) {
-	requirements, err := schema.Catalogue()
-	if err != nil {
-		t.Fatal(err)
-	}
+	requirements := schema.Default().Catalogue()
 	pages := make(map[string]bool)
 	for _, r := range requirements {
 		pages[r.Page] = true

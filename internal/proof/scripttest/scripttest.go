@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/script"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
@@ -32,7 +33,7 @@ func Read(t *testing.T, cases []Case, party wire.Party) []*script.Script {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := suites.CheckScripts(scripts, party); err != nil {
+	if err := suites.CheckScripts(schema.Default(), scripts, party); err != nil {
 		t.Fatal(err)
 	}
 	return scripts

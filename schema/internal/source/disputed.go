@@ -28,14 +28,15 @@ func DescribeDisputes(disputes []schema.Dispute, requirements []schema.Requireme
 		byID[r.ID] = r
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, disputedHead, schema.Version)
+	fmt.Fprintf(&b, disputedHead, schema.DefaultVersion)
 	for _, d := range disputes {
 		r, ok := byID[d.Requirement]
 		if !ok {
 			return nil, fmt.Errorf("dispute %s: there is no requirement %s", d.ID, d.Requirement)
 		}
 		fmt.Fprintf(&b, "\n## %s\n\n", prose(d.Title))
-		fmt.Fprintf(&b, "Requirement: [`%s`](%s) (%s). %s\n\n", r.ID, r.URL(), r.Level, prose(r.Summary))
+		fmt.Fprintf(&b, "Requirement: [`%s`](%s) (%s). %s\n\n", r.ID, r.URL(schema.DefaultVersion), r.Level,
+			prose(r.Summary))
 		for _, t := range d.Threads {
 			fmt.Fprintf(&b, "- <%s>: %s\n", t.URL, prose(t.Says))
 		}

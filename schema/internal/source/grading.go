@@ -70,10 +70,11 @@ func DescribeGrading(regradings []Regrading, requirements []schema.Requirement) 
 		}
 		before[r.Basis][r.Level]--
 		before[r.Basis][g.Before]++
-		fmt.Fprintf(&rows, "| [%s](%s) | %s | %s | %s | %s |\n", g.ID, r.URL(), g.Before, r.Level, r.Basis,
+		fmt.Fprintf(&rows, "| [%s](%s) | %s | %s | %s | %s |\n", g.ID, r.URL(schema.DefaultVersion),
+			g.Before, r.Level, r.Basis,
 			prose(g.Why))
 	}
-	fmt.Fprintf(&b, gradingHead, schema.Version)
+	fmt.Fprintf(&b, gradingHead, schema.DefaultVersion)
 	fmt.Fprintf(&b,
 		"\n## Counts\n\nRequirements by basis and level. The number in brackets is the count without the changes of level that follow from the basis.\n\n| Basis |")
 	for _, l := range levels {

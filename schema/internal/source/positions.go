@@ -29,7 +29,7 @@ func DescribePositions(positions []schema.Position, requirements []schema.Requir
 		byID[r.ID] = r
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, positionsHead, schema.Version)
+	fmt.Fprintf(&b, positionsHead, schema.DefaultVersion)
 	for _, p := range positions {
 		var links []string
 		for _, id := range p.Requirements {
@@ -37,7 +37,7 @@ func DescribePositions(positions []schema.Position, requirements []schema.Requir
 			if !ok {
 				return nil, fmt.Errorf("position %s: there is no requirement %s", p.ID, id)
 			}
-			links = append(links, fmt.Sprintf("[`%s`](%s)", id, r.URL()))
+			links = append(links, fmt.Sprintf("[`%s`](%s)", id, r.URL(schema.DefaultVersion)))
 		}
 		fmt.Fprintf(&b, "\n## %s\n\n`%s`\n\n", prose(p.Title), p.ID)
 		fmt.Fprintf(&b, "- **Text:** %s\n- **Position:** %s\n- **Reason:** %s\n- **Requirements:** %s\n",

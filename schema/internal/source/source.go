@@ -35,6 +35,8 @@ const (
 	SDKSignsJSON     = "sdk-signs.json"
 	hintsFile        = "hints.yaml"
 	HintsJSON        = "hints.json"
+	methodsFile      = "methods.yaml"
+	MethodsJSON      = "methods.json"
 	CoverageFile     = "coverage.yaml"
 	OccurrencesFile  = "occurrences.yaml"
 	HeadingsFile     = "headings.yaml"
@@ -124,6 +126,11 @@ func SDKs(dir string) ([]schema.SDK, error) {
 // Hints reads hints.yaml.
 func Hints(dir string) ([]schema.Hint, error) {
 	return read[schema.Hint](filepath.Join(dir, hintsFile))
+}
+
+// Methods reads methods.yaml.
+func Methods(dir string) ([]schema.Method, error) {
+	return read[schema.Method](filepath.Join(dir, methodsFile))
 }
 
 // Coverages reads coverage.yaml.

@@ -52,7 +52,7 @@ type stop struct{}
 
 // Try runs a check and returns what it recorded.
 func (a *Target) Try(ctx context.Context, c *Check) (record ledger.Record) {
-	t := &T{Context: ctx, Target: a, Recorder: ledger.NewRecorder(c.Name), check: c, log: a.connect(c.Name)}
+	t := &T{Context: ctx, Target: a, Recorder: ledger.NewRecorder(a.Revision, c.Name), check: c, log: a.connect(c.Name)}
 	defer t.log.End()
 	defer func() {
 		switch r := recover().(type) {

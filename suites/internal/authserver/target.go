@@ -19,10 +19,12 @@ import (
 	"github.com/mcpconform/mcpconform/reference/authserver"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 )
 
 // Target is an authorization server under test. Its checks are tried one after the other.
 type Target struct {
+	Revision *schema.Revision
 	// Endpoint is how the issuer, or a server that it protects, is reached.
 	Endpoint transport.Endpoint
 	// ClientID and ClientSecret are of a client that is registered already, with the RedirectURI. Without an id,

@@ -11,7 +11,6 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/authserver"
 	"github.com/mcpconform/mcpconform/reference/wire"
-	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 	"github.com/mcpconform/mcpconform/suites/result"
@@ -151,7 +150,7 @@ func judgeTokenless(t *client.T) {
 func fails(t *client.T) bool {
 	record := t.Recorder().Record
 	return slices.ContainsFunc(record.Keys(), func(k ledger.Key) bool {
-		q, _ := schema.Lookup(k.Requirement)
+		q, _ := t.Revision.Lookup(k.Requirement)
 		verdict, _ := ledger.Decide(q, record[k])
 		return verdict == result.Fail
 	})

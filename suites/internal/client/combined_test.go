@@ -77,7 +77,7 @@ func TestCombinedLaunchesThatAsk(t *testing.T) {
 		together := client.Combine(j.Title(), members)
 		o := together.Options(&client.ScenarioRun{Scenario: together, Patience: time.Second, UserPatience: time.Second})
 		for _, id := range o.Behaviour.Breaks {
-			q, known := schema.Lookup(id)
+			q, known := schema.Default().Lookup(id)
 			if !known || q.Page != "basic/transports" && q.Page != "basic/lifecycle" && !strings.HasPrefix(q.Page, "server/") {
 				t.Errorf("%s breaks %s in each request, so that no answer to it is judged", together.Name, id)
 			}

@@ -31,7 +31,7 @@ func talk(t *testing.T, version, caps, lines string) judge.Report {
 < {"jsonrpc":"2.0","id":"i","result":{"protocolVersion":%[1]q,"capabilities":{"tools":{},"resources":{"subscribe":true}},"serverInfo":{"name":"s","version":"1"}}}
 > {"jsonrpc":"2.0","method":"notifications/initialized"}
 `, version, caps)
-	return judge.Judge([]*wire.Log{record(t, handshake+lines)}, judge.Options{})
+	return judge.Judge(schema.Default(), []*wire.Log{record(t, handshake+lines)}, judge.Options{})
 }
 
 // record makes the log of a connection over stdio. A line of its own tells that
@@ -76,7 +76,7 @@ func (c askCase) run(t *testing.T) {
 		t.Errorf("the good conversation gives %+v", seen)
 	}
 	seen := talk(t, version, caps, c.bad)[key]
-	if q, _ := schema.Lookup(c.id); q.Illustrative() {
+	if q, _ := schema.Default().Lookup(c.id); q.Illustrative() {
 		if seen == nil || len(seen.Findings) > 0 || len(seen.Notes) == 0 {
 			t.Errorf("what differs from an example gives %+v", seen)
 		}
@@ -338,7 +338,7 @@ func subscribed(result string) string {
 func TestHandshakeVersion(t *testing.T) {
 	key := judge.Key{Requirement: "lifecycle.init.result-version", Party: wire.Server}
 	const ask = `> {"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}` + "\n"
-	if seen := judge.Judge([]*wire.Log{record(t, ask+`< {"jsonrpc":"2.0","id":"i","result":{"capabilities":{},"serverInfo":{"name":"s","version":"1"}}}`)}, judge.Options{})[key]; seen == nil || len(seen.Findings) != 1 {
+	if seen := judge.Judge(schema.Default(), []*wire.Log{record(t, ask+`< {"jsonrpc":"2.0","id":"i","result":{"capabilities":{},"serverInfo":{"name":"s","version":"1"}}}`)}, judge.Options{})[key]; seen == nil || len(seen.Findings) != 1 {
 		t.Errorf("a result without version gives %+v", seen)
 	}
 	if seen := talk(t, "2025-06-18", `{}`, "")[key]; seen == nil || seen.Exercised != 1 || len(seen.Findings) > 0 {

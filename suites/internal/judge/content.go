@@ -69,7 +69,7 @@ func (c *Conversation) content(visit func(p *piece)) {
 			}
 		}
 		result := x.Result()
-		if result == nil || brokenOnPurpose(x) {
+		if result == nil || brokenOnPurpose(c.Revision, x) {
 			continue
 		}
 		e := x.Response

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
 
@@ -78,13 +79,13 @@ func runFeatureCases(t *testing.T, cases []featureCase) {
 	for _, c := range cases {
 		t.Run(c.id, func(t *testing.T) {
 			k := judge.Key{Requirement: c.id, Party: c.party}
-			good := judge.Judge([]*wire.Log{conversation(t, c.good)}, judge.Options{})[k]
+			good := judge.Judge(schema.Default(), []*wire.Log{conversation(t, c.good)}, judge.Options{})[k]
 			if good == nil || good.Exercised == 0 {
 				t.Error("the good conversation does not exercise it")
 			} else if len(good.Findings) > 0 {
 				t.Errorf("the good conversation breaks it: %s", good.Findings[0].Message)
 			}
-			bad := judge.Judge([]*wire.Log{conversation(t, c.bad)}, judge.Options{})[k]
+			bad := judge.Judge(schema.Default(), []*wire.Log{conversation(t, c.bad)}, judge.Options{})[k]
 			switch {
 			case c.silent && bad != nil && (bad.Exercised > 0 || len(bad.Findings) > 0):
 				t.Errorf("the other conversation shows something: %+v", bad)
@@ -200,7 +201,7 @@ func TestContent(t *testing.T) {
 func TestContentMadeByClient(t *testing.T) {
 	block := `{"messages":[{"role":"user","content":` + embedded(`"uri":"mine","text":"","mimeType":"a/b"`) + `}]}`
 	l := conversation(t, exchange(1, "prompts/get", `{"name":"p","arguments":{"uri":"mine"}}`, block))
-	if seen := judge.Judge([]*wire.Log{l}, judge.Options{})[judge.Key{Requirement: "content.embedded.uri-valid", Party: wire.Server}]; seen != nil {
+	if seen := judge.Judge(schema.Default(), []*wire.Log{l}, judge.Options{})[judge.Key{Requirement: "content.embedded.uri-valid", Party: wire.Server}]; seen != nil {
 		t.Errorf("the client's own URI was judged: %+v", seen)
 	}
 }
@@ -214,7 +215,7 @@ func TestISO8601(t *testing.T) {
 		"12.1.2025": false, "Sun, 12 Jan 2025 15:00:58 GMT": false, "1736694058": false,
 	} {
 		l := conversation(t, annotated(fmt.Sprintf(`"lastModified":%q`, text)))
-		seen := judge.Judge([]*wire.Log{l}, judge.Options{})[judge.Key{Requirement: id, Party: wire.Server}]
+		seen := judge.Judge(schema.Default(), []*wire.Log{l}, judge.Options{})[judge.Key{Requirement: id, Party: wire.Server}]
 		if seen == nil || (len(seen.Findings) == 0) != ok {
 			t.Errorf("%q: accepted is %v, want %v", text, !ok, ok)
 		}

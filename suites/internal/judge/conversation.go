@@ -17,6 +17,7 @@ type Exchange = wire.Exchange
 // revision, and values that several rules share.
 type Conversation struct {
 	*wire.Conversation
+	Revision  *schema.Revision
 	Log       *wire.Log
 	Transport string
 
@@ -85,11 +86,11 @@ type messageFaults struct {
 	open       int            // the first request that was never answered
 }
 
-// NewConversation reads a connection's log.
-func NewConversation(l *wire.Log) *Conversation {
-	c := &Conversation{Conversation: l.Conversation(), Log: l, Transport: l.Transport,
+// NewConversation reads a connection's log, to be judged by a revision.
+func NewConversation(revision *schema.Revision, l *wire.Log) *Conversation {
+	c := &Conversation{Conversation: l.Conversation(), Revision: revision, Log: l, Transport: l.Transport,
 		faults: make(map[wire.Party]*messageFaults)}
-	c.foreign = findForeign(c.Events, c.Transport)
+	c.foreign = findForeign(revision, c.Events, c.Transport)
 	if hops := findHops(c.HTTP); len(c.foreign) > 0 || len(hops) > 0 {
 		c.Conversation = wire.Converse(c.Transport, c.Events, c.foreign, hops)
 	}
@@ -164,9 +165,9 @@ func misspelledID(message any) wire.ID {
 
 // brokenOnPurpose reports whether something in the request itself was broken on purpose. It ignores a wrong time or
 // stream, and requirements of the features of the sender: its own requests do not show those.
-func brokenOnPurpose(x *Exchange) bool {
+func brokenOnPurpose(revision *schema.Revision, x *Exchange) bool {
 	return slices.ContainsFunc(x.Request.Deliberate, func(id string) bool {
-		q, known := schema.Lookup(id)
+		q, known := revision.Lookup(id)
 		return !known || q.Page != "basic/transports" && q.Page != "basic/lifecycle" &&
 			!strings.HasPrefix(q.Page, string(x.From())+"/")
 	})

@@ -193,7 +193,7 @@ func TestConversations(t *testing.T) {
 	for _, file := range files(t) {
 		for _, tr := range transcripts(t, file) {
 			t.Run(strings.TrimSuffix(filepath.Base(file), ".txt")+"/"+tr.name, func(t *testing.T) {
-				report := judge.Judge([]*wire.Log{tr.log}, judge.Options{})
+				report := judge.Judge(schema.Default(), []*wire.Log{tr.log}, judge.Options{})
 				for _, c := range []struct {
 					what     string
 					want     []string
@@ -239,7 +239,7 @@ func TestConversations(t *testing.T) {
 func TestRulesReportWhatTheyDeclare(t *testing.T) {
 	for _, file := range files(t) {
 		for _, tr := range transcripts(t, file) {
-			for _, r := range judge.Rules() {
+			for _, r := range judge.Rules(schema.Default()) {
 				for k := range judge.JudgeRule(r, tr.log) {
 					if !slices.Contains(r.Requirements, k.Requirement) {
 						t.Errorf("rule %q reports on %s without declaring it", r.Name, k.Requirement)
@@ -252,13 +252,13 @@ func TestRulesReportWhatTheyDeclare(t *testing.T) {
 
 func TestRules(t *testing.T) {
 	names := make(map[string]bool)
-	for _, r := range judge.Rules() {
+	for _, r := range judge.Rules(schema.Default()) {
 		if names[r.Name] || r.Name == "" || len(r.Requirements) == 0 {
 			t.Errorf("rule %q: its name is not its own, or it has no requirements", r.Name)
 		}
 		names[r.Name] = true
 		for i, id := range r.Requirements {
-			_, ok := schema.Lookup(id)
+			_, ok := schema.Default().Lookup(id)
 			switch {
 			case !ok:
 				t.Errorf("rule %q: the catalogue has no %s", r.Name, id)
@@ -282,7 +282,7 @@ func TestConversationsCoverTheRules(t *testing.T) {
 	met, broken := make(map[string]bool), make(map[string]bool)
 	for _, file := range files(t) {
 		for _, tr := range transcripts(t, file) {
-			report := judge.Judge([]*wire.Log{tr.log}, judge.Options{})
+			report := judge.Judge(schema.Default(), []*wire.Log{tr.log}, judge.Options{})
 			for k, seen := range report {
 				met[k.Requirement] = met[k.Requirement] || seen.Exercised > 0 && len(seen.Findings) == 0
 				broken[k.Requirement] = broken[k.Requirement] || len(seen.Findings) > 0
@@ -295,7 +295,7 @@ func TestConversationsCoverTheRules(t *testing.T) {
 				if !met[id] {
 					t.Errorf("rule %q: no transcript meets %s", r.Name, id)
 				}
-				q, _ := schema.Lookup(id)
+				q, _ := schema.Default().Lookup(id)
 				switch reason := neverBroken[id]; {
 				case reason == "" && !broken[id] && q.Through == nil:
 					t.Errorf("rule %q: no transcript breaks %s", r.Name, id)

@@ -116,7 +116,7 @@ func judgeEnvelope(c *Conversation, rec *Recorder) {
 				}
 			}
 		}
-		if isRequestMethod(e.Msg) {
+		if isRequestMethod(c.Revision, e.Msg) {
 			rec.Fail("base.request.id-present", e.From,
 				e.Msg.Method+" is the method of a request, but the message has no id", e)
 		}
@@ -168,12 +168,12 @@ func envelopeRequirement(c *Conversation, e *wire.Event, code wire.IssueCode) st
 
 // isRequestMethod reports whether a message without an id has the method of a
 // request.
-func isRequestMethod(m *wire.Message) bool {
+func isRequestMethod(revision *schema.Revision, m *wire.Message) bool {
 	if m.Kind != wire.Notification {
 		return false
 	}
-	_, byClient := schema.Request(schema.Client, m.Method)
-	_, byServer := schema.Request(schema.Server, m.Method)
+	_, byClient := revision.Request(schema.Client, m.Method)
+	_, byServer := revision.Request(schema.Server, m.Method)
 	return byClient || byServer
 }
 

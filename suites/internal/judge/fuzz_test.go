@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 )
 
 // FuzzHeaders gives the rules any heads of requests and responses. Every rule has to cope with them.
@@ -25,7 +26,7 @@ func FuzzHeaders(f *testing.F) {
 			s.body(x, pongFive)
 			s.end(x)
 			s.log.End()
-			Judge([]*wire.Log{s.log}, Options{})
+			Judge(schema.Default(), []*wire.Log{s.log}, Options{})
 		}
 	})
 }

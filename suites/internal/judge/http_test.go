@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 )
 
 // httpScript writes the log of a conversation over HTTP, one exchange after the
@@ -712,7 +713,7 @@ func overtaken(s *httpScript, raw string) {
 // expectSeen wants a requirement to be met, or to be broken.
 func expectSeen(t *testing.T, l *wire.Log, id string, p wire.Party, broken bool) {
 	t.Helper()
-	seen := Judge([]*wire.Log{l}, Options{})[Key{Requirement: id, Party: p}]
+	seen := Judge(schema.Default(), []*wire.Log{l}, Options{})[Key{Requirement: id, Party: p}]
 	switch {
 	case seen == nil || seen.Exercised == 0:
 		t.Errorf("%s is not exercised", id)
@@ -756,7 +757,7 @@ func TestVersionHeaderNotDue(t *testing.T) {
 			}
 			s.head(s.ask(http.MethodDelete, mcp, "", without(later(), headerVersion)), 204, nil)
 			n := 0
-			if seen := Judge([]*wire.Log{s.log}, Options{})[Key{Requirement: "http.client.version-header", Party: wire.Client}]; seen != nil {
+			if seen := Judge(schema.Default(), []*wire.Log{s.log}, Options{})[Key{Requirement: "http.client.version-header", Party: wire.Client}]; seen != nil {
 				n = len(seen.Findings) + seen.Omitted
 			}
 			if n != test.violations {
@@ -813,7 +814,7 @@ func TestRefusedAnswer(t *testing.T) {
 			s := newHTTPScript(t, "http").handshake()
 			s.stream(callSix, c.open, append([]string{"", serverAsk}, c.after...)...).post(clientSay, later(), 400, "", "")
 			warned := 0
-			if seen := Judge([]*wire.Log{s.log}, Options{})[Key{Requirement: "http.server.response-202", Party: wire.Server}]; seen != nil {
+			if seen := Judge(schema.Default(), []*wire.Log{s.log}, Options{})[Key{Requirement: "http.server.response-202", Party: wire.Server}]; seen != nil {
 				warned = len(seen.Findings)
 			}
 			if warned != c.want {
@@ -824,7 +825,7 @@ func TestRefusedAnswer(t *testing.T) {
 	t.Run("without its session id", func(t *testing.T) {
 		s := newHTTPScript(t, "http").handshake()
 		s.stream(callSix, true, "", serverAsk).post(clientSay, without(later(), headerSession), 400, "", "")
-		if seen := Judge([]*wire.Log{s.log}, Options{})[Key{Requirement: "http.server.response-202", Party: wire.Server}]; seen != nil && len(seen.Findings) > 0 {
+		if seen := Judge(schema.Default(), []*wire.Log{s.log}, Options{})[Key{Requirement: "http.server.response-202", Party: wire.Server}]; seen != nil && len(seen.Findings) > 0 {
 			t.Errorf("it is warned of: %v", seen.Findings)
 		}
 	})
@@ -835,7 +836,7 @@ func TestRefusedAnswer(t *testing.T) {
 		s.event(get, "", serverAsk)
 		s.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":6}}`, later(), 202, "", "")
 		s.post(clientSay, later(), 400, "", "")
-		if seen := Judge([]*wire.Log{s.log}, Options{})[Key{Requirement: "http.server.response-202", Party: wire.Server}]; seen != nil && len(seen.Findings) > 0 {
+		if seen := Judge(schema.Default(), []*wire.Log{s.log}, Options{})[Key{Requirement: "http.server.response-202", Party: wire.Server}]; seen != nil && len(seen.Findings) > 0 {
 			t.Errorf("it is warned of: %v", seen.Findings)
 		}
 	})
@@ -856,7 +857,7 @@ func TestCancelledPost(t *testing.T) {
 		} else {
 			s.body(x, told)
 		}
-		seen := Judge([]*wire.Log{s.log}, Options{})[Key{Requirement: "cancellation.no-response", Party: wire.Server}]
+		seen := Judge(schema.Default(), []*wire.Log{s.log}, Options{})[Key{Requirement: "cancellation.no-response", Party: wire.Server}]
 		if found := seen != nil && len(seen.Findings) > 0; found != stream {
 			t.Errorf("%s: %+v", kind, seen)
 		}
@@ -1120,7 +1121,7 @@ func TestCancelledRequestNeverCame(t *testing.T) {
 	for cancelled, broken := range map[string]bool{`"s1"`: false, `6`: true, `"6"`: true} {
 		s := newHTTPScript(t, "http").handshake()
 		s.stream(callSix, false, "", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+cancelled+`}}`, "", doneSix)
-		seen := Judge([]*wire.Log{s.log}, Options{})[Key{Requirement: id, Party: wire.Server}]
+		seen := Judge(schema.Default(), []*wire.Log{s.log}, Options{})[Key{Requirement: id, Party: wire.Server}]
 		if found := seen != nil && len(seen.Findings) > 0; found != broken || !broken && len(seen.Notes) == 0 {
 			t.Errorf("a server cancels %s: %+v", cancelled, seen)
 		}
@@ -1145,7 +1146,7 @@ func TestSSESecondClient(t *testing.T) {
 				e.At = time.Duration(10*i+n) * time.Second
 			}
 		}
-		seen := Judge([]*wire.Log{first.log, second.log}, Options{})[Key{Requirement: "sse.server.sse-endpoint", Party: wire.Server}]
+		seen := Judge(schema.Default(), []*wire.Log{first.log, second.log}, Options{})[Key{Requirement: "sse.server.sse-endpoint", Party: wire.Server}]
 		if found := seen != nil && len(seen.Findings) > 0; found != gone {
 			t.Errorf("the first client gone: %v; found: %+v", gone, seen)
 		}
@@ -1240,7 +1241,7 @@ func TestStreamsWithoutEndpoint(t *testing.T) {
 		s.head(x, http.StatusOK, headers("Content-Type", "text/event-stream"))
 		test.end.Kind, test.end.Stream = wire.KindStreamEnd, x
 		s.add(test.end)
-		seen := Judge([]*wire.Log{s.log}, Options{})[Key{Requirement: "sse.server.endpoint-event", Party: wire.Server}]
+		seen := Judge(schema.Default(), []*wire.Log{s.log}, Options{})[Key{Requirement: "sse.server.endpoint-event", Party: wire.Server}]
 		if blamed := seen != nil && len(seen.Findings) > 0; blamed != test.blamed {
 			t.Errorf("%s: the server is blamed: %t", name, blamed)
 		}
@@ -1398,7 +1399,7 @@ func TestClientsThatMay(t *testing.T) {
 			for broken, play := range map[bool]func(*httpScript){false: tt.good, true: tt.bad} {
 				s := newHTTPScript(t, tt.transport)
 				play(s)
-				report := Judge([]*wire.Log{s.log}, Options{})
+				report := Judge(schema.Default(), []*wire.Log{s.log}, Options{})
 				if k := report[Key{Requirement: "http.server.get-stream-or-405", Party: wire.Server}]; k != nil && len(k.Findings) > 0 {
 					t.Errorf("the server is blamed: %s", k.Findings[0].Message)
 				}
@@ -1420,7 +1421,7 @@ func TestGetOfJSON(t *testing.T) {
 	s.body(x, `{"jsonrpc":"2.0","error":{"code":-32600,"message":"no"}}`)
 	s.end(x)
 	s.post(askInit, headers("Accept", both), http.StatusMethodNotAllowed, "", "")
-	report := Judge([]*wire.Log{s.log}, Options{})
+	report := Judge(schema.Default(), []*wire.Log{s.log}, Options{})
 	for _, id := range []string{"lifecycle.init.first", "sse.server.sse-endpoint"} {
 		if k := report[Key{Requirement: id, Party: wire.Server}]; k != nil && len(k.Findings) > 0 {
 			t.Errorf("%s: %s", id, k.Findings[0].Message)
@@ -1438,7 +1439,7 @@ func TestPreflight(t *testing.T) {
 		s.end(x)
 	}
 	found := func() (ids []string) {
-		for key, k := range Judge([]*wire.Log{s.log}, Options{}) {
+		for key, k := range Judge(schema.Default(), []*wire.Log{s.log}, Options{}) {
 			if key.Party == wire.Client && len(k.Findings) > 0 {
 				ids = append(ids, key.Requirement)
 			}
@@ -1482,7 +1483,7 @@ func TestRedirectedRequests(t *testing.T) {
 		s.body(x, `{"jsonrpc":"2.0","id":6,"result":{}}`)
 		s.end(x)
 		var found []string
-		for key, k := range Judge([]*wire.Log{s.log}, Options{}) {
+		for key, k := range Judge(schema.Default(), []*wire.Log{s.log}, Options{}) {
 			if len(k.Findings) > 0 {
 				found = append(found, key.Requirement)
 			}
@@ -1508,7 +1509,7 @@ func TestSentAgain(t *testing.T) {
 	} {
 		s := newHTTPScript(t, "http").handshake()
 		s.post(ping, later(), status, "", "").post(ping, later(), 200, "application/json", `{"jsonrpc":"2.0","id":6,"result":{}}`)
-		k := Judge([]*wire.Log{s.log}, Options{})[Key{Requirement: "base.request.id-unique", Party: wire.Client}]
+		k := Judge(schema.Default(), []*wire.Log{s.log}, Options{})[Key{Requirement: "base.request.id-unique", Party: wire.Client}]
 		if found := k != nil && len(k.Findings) > 0; found == allowed {
 			t.Errorf("a ping sent again after %d is found broken: %v", status, found)
 		}
@@ -1519,13 +1520,13 @@ func TestSentAgain(t *testing.T) {
 func BenchmarkHTTPFlood(b *testing.B) {
 	l := httpFlood(b)
 	for b.Loop() {
-		Judge([]*wire.Log{l}, Options{})
+		Judge(schema.Default(), []*wire.Log{l}, Options{})
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(l.Len()), "ns/event")
 }
 
 func TestHTTPFloodIsJudged(t *testing.T) {
-	Judge([]*wire.Log{httpFlood(t)}, Options{})
+	Judge(schema.Default(), []*wire.Log{httpFlood(t)}, Options{})
 }
 
 func httpFlood(t testing.TB) *wire.Log {
@@ -1568,7 +1569,7 @@ func TestCancellationOverHTTP(t *testing.T) {
 		}
 		s.add(wire.Event{Kind: wire.KindMessage, From: wire.Server, Stream: call, Raw: []byte(doneSix), SSE: &wire.SSE{}}).At += time.Minute
 		s.end(call)
-		seen := Judge([]*wire.Log{s.log}, Options{})[Key{Requirement: id, Party: wire.Server}]
+		seen := Judge(schema.Default(), []*wire.Log{s.log}, Options{})[Key{Requirement: id, Party: wire.Server}]
 		if broken := seen != nil && len(seen.Findings) > 0; broken != c.broken {
 			t.Errorf("%s: broken is %v, not %v", c.name, broken, c.broken)
 		}
@@ -1611,7 +1612,7 @@ func TestStreamLeftIsNoMissingResponse(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newHTTPScript(t, "http")
 			tt.play(s.handshake())
-			seen := Judge([]*wire.Log{s.log}, Options{})
+			seen := Judge(schema.Default(), []*wire.Log{s.log}, Options{})
 			early := seen[Key{Requirement: "http.server.sse-no-early-close", Party: wire.Server}]
 			if early == nil || len(early.Findings) == 0 {
 				t.Error("that the stream ended before the response is not told")
@@ -1636,7 +1637,7 @@ func TestEndedSession(t *testing.T) {
 			s.post(pingFive, later(), 404, "", "")
 		}
 		for _, id := range []string{"http.server.get-stream-or-405", "http.server.sse-no-early-close", "http.server.sse-response-sent"} {
-			k := Judge([]*wire.Log{s.log}, Options{})[Key{Requirement: id, Party: wire.Server}]
+			k := Judge(schema.Default(), []*wire.Log{s.log}, Options{})[Key{Requirement: id, Party: wire.Server}]
 			if broken := k != nil && len(k.Findings) > 0; broken != serves {
 				t.Errorf("%s is broken: %v, and the session is served: %v", id, broken, serves)
 			}
@@ -1651,7 +1652,7 @@ func TestResponseInUnendedEvent(t *testing.T) {
 	s.head(stream, 200, headers("Content-Type", "text/event-stream"))
 	s.add(wire.Event{Kind: wire.KindSSE, From: wire.Server, Stream: stream, Raw: []byte(pongFive), SSE: &wire.SSE{}, Note: wire.InsideEvent})
 	s.end(stream)
-	report := Judge([]*wire.Log{s.log}, Options{})
+	report := Judge(schema.Default(), []*wire.Log{s.log}, Options{})
 	seen := report[Key{Requirement: "http.server.sse-response-sent", Party: wire.Server}]
 	if seen == nil || len(seen.Findings) != 1 || !strings.Contains(seen.Findings[0].Message, "inside an event") {
 		t.Errorf("%+v", seen)
@@ -1668,7 +1669,7 @@ func TestTooManyRequests(t *testing.T) {
 	s.post(strings.Replace(askInit, `"id":1`, `"id":0`, 1), headers("Accept", both), 429, "", "")
 	s.handshake()
 	s.post(strings.Replace(pingFive, `"id":5`, `"id":4`, 1), later(), 429, "", "").ping()
-	report := Judge([]*wire.Log{s.log}, Options{})
+	report := Judge(schema.Default(), []*wire.Log{s.log}, Options{})
 	for key, k := range report {
 		for _, v := range k.Findings {
 			t.Errorf("%s of the %s: %s", key.Requirement, key.Party, v.Message)
@@ -1688,7 +1689,7 @@ func TestAnswerAgainWithToken(t *testing.T) {
 		s.post(clientSay, later(), 401, "", "").post(again, later("Authorization", "Bearer x"), 202, "", "")
 		s.event(call, "", doneSix)
 		s.end(call)
-		seen := Judge([]*wire.Log{s.log}, Options{})[Key{Requirement: id, Party: wire.Client}]
+		seen := Judge(schema.Default(), []*wire.Log{s.log}, Options{})[Key{Requirement: id, Party: wire.Client}]
 		if seen == nil || seen.Exercised == 0 || (len(seen.Findings) > 0) != broken {
 			t.Errorf("with %s: %+v", again, seen)
 		}
@@ -1703,7 +1704,7 @@ func TestChallengeOfAnotherScheme(t *testing.T) {
 		x := s.ask(http.MethodPost, mcp, askInit, headers("Accept", both))
 		s.head(x, 401, headers("Www-Authenticate", challenge))
 		s.end(x)
-		seen := Judge([]*wire.Log{s.log}, Options{})[Key{Requirement: "auth.server.www-authenticate-metadata-url", Party: wire.Server}]
+		seen := Judge(schema.Default(), []*wire.Log{s.log}, Options{})[Key{Requirement: "auth.server.www-authenticate-metadata-url", Party: wire.Server}]
 		if found := seen != nil && len(seen.Findings) > 0; found != broken {
 			t.Errorf("a 401 with %q: broken is %t, not %t", challenge, found, broken)
 		}
@@ -1758,7 +1759,7 @@ func TestAnswerAfterCancellation(t *testing.T) {
 			}
 			s.wait(v.gap)
 			s.post(clientSay, later(), 202, "", "")
-			seen := Judge([]*wire.Log{s.log}, Options{})[Key{Requirement: "cancellation.no-response", Party: wire.Client}]
+			seen := Judge(schema.Default(), []*wire.Log{s.log}, Options{})[Key{Requirement: "cancellation.no-response", Party: wire.Client}]
 			if found := seen != nil && len(seen.Findings) > 0; found != v.broken {
 				t.Errorf("it is found: %t", found)
 			}
@@ -1794,7 +1795,7 @@ func TestInitializedAfterRequest(t *testing.T) {
 			if !v.answered {
 				answer()
 			}
-			seen := Judge([]*wire.Log{s.log}, Options{})[Key{Requirement: "lifecycle.init.initialized-before-operation", Party: wire.Client}]
+			seen := Judge(schema.Default(), []*wire.Log{s.log}, Options{})[Key{Requirement: "lifecycle.init.initialized-before-operation", Party: wire.Client}]
 			if found := seen != nil && len(seen.Findings) > 0; found != v.broken {
 				t.Errorf("broken is %t, not %t", found, v.broken)
 			}

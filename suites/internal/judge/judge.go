@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 )
 
@@ -59,26 +60,26 @@ type traceFacts struct {
 // Anything declares an event as free to break any requirement.
 const Anything = ledger.Anything
 
-// Rules returns all rules.
-func Rules() []Rule {
-	return slices.Concat(envelopeRules, exchangeRules, schemaRules, metaRules, lifecycleRules, stdioRules,
+// Rules returns all rules on a revision.
+func Rules(revision *schema.Revision) []Rule {
+	return slices.Concat(envelopeRules, exchangeRules, schemaRules(revision), metaRules, lifecycleRules, stdioRules,
 		utilityRules, rateRules, samplingRules, rootRules, elicitationRules, listRules, toolRules, contentRules,
 		resourceRules,
 		promptRules, completionRules, loggingRules, toleratedRules, httpRules, httpStreamRules, sseRules, authRules)
 }
 
-// Judge applies all rules to the connections of a trace.
-func Judge(logs []*wire.Log, options Options) Report {
+// Judge applies all rules of a revision to the connections of a trace.
+func Judge(revision *schema.Revision, logs []*wire.Log, options Options) Report {
 	report := make(Report)
-	rules := Rules()
+	rules := Rules(revision)
 	trace := traceFacts{listeningTimes(logs), slowestStart(logs), LevelsSet(logs), sessionLives(logs), make(validated)}
 	for _, l := range logs {
 		if l.Transport == transport.NameOAuth {
 			continue // it holds no messages of the protocol
 		}
-		c, found := NewConversation(l), make(Report)
+		c, found := NewConversation(revision, l), make(Report)
 		for i := range rules {
-			rec := rules[i].recorder(found)
+			rec := rules[i].recorder(revision, found)
 			rec.options, rec.trace = options, trace
 			rules[i].judge(c, rec)
 		}
@@ -94,8 +95,9 @@ func Judge(logs []*wire.Log, options Options) Report {
 }
 
 // recorder returns what the rule records with.
-func (r *Rule) recorder(report Report) *Recorder {
-	return &Recorder{Recorder: &ledger.Recorder{Record: report, Source: ledger.RulePrefix + r.Name}}
+func (r *Rule) recorder(revision *schema.Revision, report Report) *Recorder {
+	source := ledger.RulePrefix + r.Name
+	return &Recorder{Recorder: &ledger.Recorder{Revision: revision, Record: report, Source: source}}
 }
 
 // judge applies the rule. A panic is a fault of the harness: it costs what this

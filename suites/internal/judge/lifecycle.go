@@ -410,7 +410,7 @@ func judgeNegotiated(c *Conversation, rec *Recorder) {
 			} else {
 				rec.Fail("lifecycle.operation.version", e.From, message, e)
 			}
-		case since <= c.Version && since > schema.Version:
+		case since <= c.Version && since > c.Revision.Version:
 		case e.Msg.Kind == wire.Request && !e.Msg.Has(wire.NotificationID) && !c.standard(e) && !c.extended():
 			rec.Fail("lifecycle.capability.experimental-gated", e.From,
 				wire.Quote(e.Msg.Method, 80)+" is not a method of the revision, and no extension was negotiated", e)
@@ -430,7 +430,7 @@ func judgeNegotiated(c *Conversation, rec *Recorder) {
 // whichever side.
 func (c *Conversation) standard(e *wire.Event) bool {
 	for _, p := range []schema.Party{schema.Client, schema.Server} {
-		if _, ok := schema.Request(p, e.Msg.Method); ok {
+		if _, ok := c.Revision.Request(p, e.Msg.Method); ok {
 			return true
 		}
 	}

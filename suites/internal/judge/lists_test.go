@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
 
@@ -48,7 +49,7 @@ func TestListChanges(t *testing.T) {
 		{"one page of two", declared, resources("a:b", "a:c") + list("resources/list", "resources", `{"uri":"a:b","name":"n"}`, "2") + later, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			report := judge.Judge([]*wire.Log{record(t, handshake(tt.capabilities)+tt.lines)}, judge.Options{})
+			report := judge.Judge(schema.Default(), []*wire.Log{record(t, handshake(tt.capabilities)+tt.lines)}, judge.Options{})
 			seen := report[judge.Key{Requirement: "resources.list-changed.sent", Party: wire.Server}]
 			if broken := seen != nil && len(seen.Findings) > 0; broken != tt.broken {
 				t.Errorf("broken is %t, not %t", broken, tt.broken)

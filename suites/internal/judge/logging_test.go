@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 )
@@ -61,7 +62,7 @@ func TestLogLevelAcrossStreams(t *testing.T) {
 		add(wire.Client, "post:2", `{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"error"}}`)
 		add(wire.Server, "post:2", `{"jsonrpc":"2.0","id":1,"result":{}}`)
 		add(wire.Server, stream, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"debug","data":1}}`)
-		seen := judge.Judge([]*wire.Log{l}, judge.Options{})[judge.Key{Requirement: "logging.filter.none-below", Party: wire.Server}]
+		seen := judge.Judge(schema.Default(), []*wire.Log{l}, judge.Options{})[judge.Key{Requirement: "logging.filter.none-below", Party: wire.Server}]
 		if got := seen != nil && len(seen.Findings) > 0; got != broken {
 			t.Errorf("on stream %s: broken is %v, want %v", stream, got, broken)
 		}
@@ -110,7 +111,7 @@ func TestLogLevelOfAnotherClient(t *testing.T) {
 				kept.At = max(kept.At, last+1)
 				last = kept.At
 			}
-			seen := judge.Judge(logs, judge.Options{})[judge.Key{Requirement: "logging.filter.none-below", Party: wire.Server}]
+			seen := judge.Judge(schema.Default(), logs, judge.Options{})[judge.Key{Requirement: "logging.filter.none-below", Party: wire.Server}]
 			if seen == nil || len(seen.Findings) > 0 != tt.broken || len(seen.Notes) > 0 == tt.broken {
 				t.Errorf("got %+v, want broken %t, or a note", seen, tt.broken)
 			}
@@ -147,7 +148,7 @@ func TestLogContents(t *testing.T) {
 		{"elsewhere", exchange(1, "tools/call", `{"name":"pass\"word"}`, `{"content":[{"type":"text","text":"jane@example.com"}]}`), known, nil, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			report := judge.Judge([]*wire.Log{conversation(t, tt.lines)}, tt.options)
+			report := judge.Judge(schema.Default(), []*wire.Log{conversation(t, tt.lines)}, tt.options)
 			for _, id := range []string{credentials, personal} {
 				seen := report[judge.Key{Requirement: id, Party: wire.Server}]
 				if seen == nil {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 )
 
 // TestKeptForTheListener tests messages that a server kept for a client that did not listen. They may be older than
@@ -37,7 +38,7 @@ func TestKeptForTheListener(t *testing.T) {
 				s.wait(2 * Crossing)
 			}
 			s.event(listening, "", tt.message)
-			seen := Judge([]*wire.Log{s.log}, Options{})[Key{Requirement: tt.id, Party: wire.Server}]
+			seen := Judge(schema.Default(), []*wire.Log{s.log}, Options{})[Key{Requirement: tt.id, Party: wire.Server}]
 			if found := seen != nil && len(seen.Findings) > 0; found != late {
 				t.Errorf("%s, late: %t, found: %t", tt.name, late, found)
 			}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
 
@@ -34,7 +35,7 @@ func TestRates(t *testing.T) {
 			}
 			sent.At = time.Duration(i) * c.apart
 		}
-		e := judge.Judge([]*wire.Log{l}, judge.Options{})[judge.Key{Requirement: id, Party: wire.Server}]
+		e := judge.Judge(schema.Default(), []*wire.Log{l}, judge.Options{})[judge.Key{Requirement: id, Party: wire.Server}]
 		if e.Exercised > 0 != c.seen || len(e.Findings) != c.findings {
 			t.Errorf("%s: got %+v", c.name, e)
 		}

@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
 
@@ -107,7 +108,7 @@ func TestUpdatesOfParts(t *testing.T) {
 // foundOfServer reports whether a server is found to break a requirement in a conversation.
 func foundOfServer(t *testing.T, id, lines string) (found bool) {
 	synctest.Test(t, func(t *testing.T) {
-		seen := judge.Judge([]*wire.Log{conversation(t, lines)}, judge.Options{})[judge.Key{Requirement: id, Party: wire.Server}]
+		seen := judge.Judge(schema.Default(), []*wire.Log{conversation(t, lines)}, judge.Options{})[judge.Key{Requirement: id, Party: wire.Server}]
 		found = seen != nil && len(seen.Findings) > 0
 	})
 	return found

@@ -10,20 +10,15 @@ import (
 	"github.com/mcpconform/mcpconform/schema"
 )
 
-// laterRevision reports whether a protocol version is that of a revision after ours.
-func laterRevision(version string) bool {
-	return revisionName.MatchString(version) && version > schema.Version
-}
-
 // Older reports whether a revision before ours was negotiated. It does not forbid all that ours forbids
 // (docs/positions.md, batches-by-version).
 func (c *Conversation) Older() bool {
-	return revisionName.MatchString(c.Version) && c.Version < schema.Version
+	return c.Revision.Earlier(c.Version)
 }
 
 // later reports whether the two sides have settled on a published revision after ours.
 func (c *Conversation) later() bool {
-	return c.Initialized != nil && slices.Contains(schema.Published, c.Version) && c.Version > schema.Version
+	return c.Initialized != nil && slices.Contains(schema.Published, c.Version) && c.Version > c.Revision.Version
 }
 
 // metaVersion is where messages of later revisions name theirs.
@@ -34,7 +29,7 @@ const metaVersion = "io.modelcontextprotocol/protocolVersion"
 // (docs/positions.md, later-revision-first). Over stdio either all are foreign or none.
 type foreignStreams map[string]bool
 
-func findForeign(events []*wire.Event, over string) foreignStreams {
+func findForeign(revision *schema.Revision, events []*wire.Event, over string) foreignStreams {
 	streams := make(foreignStreams)
 	opens := make(map[string]bool) // streams with an initialize
 	agreed := make(map[string]bool)
@@ -63,7 +58,7 @@ func findForeign(events []*wire.Event, over string) foreignStreams {
 		return nil
 	default:
 		v, _ := wire.At(first.Msg.Params, "_meta", metaVersion).(string)
-		streams[transport.Stdin], streams[transport.Stdout] = laterRevision(v), laterRevision(v)
+		streams[transport.Stdin], streams[transport.Stdout] = revision.Later(v), revision.Later(v)
 		return streams
 	}
 	for _, e := range events {
@@ -71,7 +66,7 @@ func findForeign(events []*wire.Event, over string) foreignStreams {
 			continue
 		}
 		version := e.HTTP.Header.Get(headerVersion)
-		if laterRevision(version) && !agreed[version] && len(e.HTTP.Header.Values(headerSession)) == 0 {
+		if revision.Later(version) && !agreed[version] && len(e.HTTP.Header.Values(headerSession)) == 0 {
 			streams[e.Stream] = true
 		}
 	}

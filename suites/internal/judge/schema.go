@@ -10,7 +10,9 @@ import (
 	"github.com/mcpconform/mcpconform/schema"
 )
 
-var schemaRules = []Rule{{Name: "schema", Requirements: schemaRequirements(), Judge: judgeSchema}}
+func schemaRules(revision *schema.Revision) []Rule {
+	return []Rule{{Name: "schema", Requirements: schemaRequirements(revision), Judge: judgeSchema}}
+}
 
 // finer names the requirement that a schema violation breaks, if there is a more telling one than the definition
 // itself. The first match decides.
@@ -61,7 +63,7 @@ var formatsJudged = append([]string{
 	"ReadResourceResult", "ListResourcesResult", "ListResourceTemplatesResult", "ResourceUpdatedNotification",
 }, contentHolders...)
 
-func schemaRequirements() []string {
+func schemaRequirements(revision *schema.Revision) []string {
 	var ids []string
 	add := func(id string) {
 		if !slices.Contains(ids, id) {
@@ -69,14 +71,14 @@ func schemaRequirements() []string {
 		}
 	}
 	for _, p := range []schema.Party{schema.Client, schema.Server} {
-		for _, m := range schema.Methods(p) {
-			def, _ := schema.Request(p, m)
-			add(schema.RequirementID(def))
-			add(schema.ResultRequirementID(m))
+		for _, m := range revision.Methods(p) {
+			def, _ := revision.Request(p, m)
+			add(revision.RequirementID(def))
+			add(revision.ResultRequirementID(m))
 		}
-		for _, m := range schema.NotificationMethods(p) {
-			def, _ := schema.Notification(p, m)
-			add(schema.RequirementID(def))
+		for _, m := range revision.NotificationMethods(p) {
+			def, _ := revision.Notification(p, m)
+			add(revision.RequirementID(def))
 		}
 	}
 	for _, f := range finer {
@@ -92,34 +94,30 @@ func schemaRequirements() []string {
 }
 
 func judgeSchema(c *Conversation, rec *Recorder) {
-	revision, err := schema.Load()
-	if err != nil {
-		panic(err) // the schema is part of this program
-	}
 	for _, e := range c.Messages {
 		switch m := e.Msg; m.Kind {
 		case wire.Request, wire.Notification:
-			judgeCall(c, revision, e, rec)
+			judgeCall(c, e, rec)
 		case wire.Result:
 			// A further response to an id may be meant for another request.
 			if x := c.Of(e); x != nil && x.Response == e && !x.Shared {
-				judgeResult(revision, x, e, rec)
+				judgeResult(x, e, rec)
 			}
 		}
 	}
 }
 
 // judgeCall judges a request or notification by its method and direction.
-func judgeCall(c *Conversation, revision *schema.Revision, e *wire.Event, rec *Recorder) {
-	sender := schema.Party(e.From)
+func judgeCall(c *Conversation, e *wire.Event, rec *Recorder) {
+	revision, sender := c.Revision, schema.Party(e.From)
 	kind, def, known, other := "request", "", false, false
 	if e.Msg.Kind == wire.Request {
-		def, known = schema.Request(sender, e.Msg.Method)
-		_, other = schema.Request(schema.Party(e.From.Peer()), e.Msg.Method)
+		def, known = revision.Request(sender, e.Msg.Method)
+		_, other = revision.Request(schema.Party(e.From.Peer()), e.Msg.Method)
 	} else {
 		kind = "notification"
-		def, known = schema.Notification(sender, e.Msg.Method)
-		_, other = schema.Notification(schema.Party(e.From.Peer()), e.Msg.Method)
+		def, known = revision.Notification(sender, e.Msg.Method)
+		_, other = revision.Notification(schema.Party(e.From.Peer()), e.Msg.Method)
 	}
 	direction := "schema." + string(e.From) + "-" + kind
 	if !known {
@@ -136,7 +134,7 @@ func judgeCall(c *Conversation, revision *schema.Revision, e *wire.Event, rec *R
 	if c.echoesURI(e) {
 		return // the server has given it as a URI
 	}
-	report(revision, def, schema.RequirementID(def), e.Msg.Value, e, []*wire.Event{e}, rec)
+	report(def, revision.RequirementID(def), e.Msg.Value, e, []*wire.Event{e}, rec)
 	if e.Msg.Method == "ping" {
 		params, _ := e.Msg.Params.(map[string]any)
 		rec.Check(only(params, "_meta"), "ping.no-params", e.From, "the ping has params, which it should not", e)
@@ -145,12 +143,8 @@ func judgeCall(c *Conversation, revision *schema.Revision, e *wire.Event, rec *R
 
 // malformed reports whether a request is not what the schema says of its method.
 func malformed(e *wire.Event, rec *Recorder) bool {
-	def, known := schema.Request(schema.Party(e.From), e.Msg.Method)
-	revision, err := schema.Load()
-	if err != nil {
-		panic(err) // the schema is part of this program
-	}
-	return known && (e.Msg.Has(wire.ParamsType) || len(rec.trace.validated.judge(revision, def, e.Msg.Value, e)) > 0)
+	def, known := rec.Revision.Request(schema.Party(e.From), e.Msg.Method)
+	return known && (e.Msg.Has(wire.ParamsType) || len(rec.trace.validated.judge(rec.Revision, def, e.Msg.Value, e)) > 0)
 }
 
 // echoesURI reports whether a client names a resource by what is not a URI, just as
@@ -202,17 +196,17 @@ func only(o map[string]any, name string) bool {
 	return true
 }
 
-func judgeResult(revision *schema.Revision, x *Exchange, e *wire.Event, rec *Recorder) {
-	def, known := schema.Result(x.Method())
+func judgeResult(x *Exchange, e *wire.Event, rec *Recorder) {
+	def, known := rec.Revision.Result(x.Method())
 	if !known || e.Msg.Has(wire.ResultType) {
 		return
 	}
-	if brokenOnPurpose(x) {
+	if brokenOnPurpose(rec.Revision, x) {
 		// The answer to a broken request may repeat what was broken.
 		return
 	}
 	value := func() any { return e.Msg.Result }
-	report(revision, def, schema.ResultRequirementID(x.Method()), value, e, []*wire.Event{x.Request, e}, rec)
+	report(def, rec.Revision.ResultRequirementID(x.Method()), value, e, []*wire.Event{x.Request, e}, rec)
 	if x.Method() == "ping" {
 		result, _ := e.Msg.Result.(map[string]any)
 		rec.Check(only(result, "_meta"), "ping.response-empty", e.From, "the result of ping is not empty", x.Request, e)
@@ -259,10 +253,9 @@ func (known validated) judge(revision *schema.Revision, def string, value func()
 }
 
 // report judges the value of a message by a definition and attributes what is wrong with it.
-func report(revision *schema.Revision, def, id string, value func() any, e *wire.Event, evidence []*wire.Event,
-	rec *Recorder) {
+func report(def, id string, value func() any, e *wire.Event, evidence []*wire.Event, rec *Recorder) {
 	clean := true
-	for _, v := range rec.trace.validated.judge(revision, def, value, e) {
+	for _, v := range rec.trace.validated.judge(rec.Revision, def, value, e) {
 		broken := refine(def, id, v)
 		if v.Keyword == "format" && slices.Contains(formatsJudged, def) {
 			continue // judged with content and identifiers, which have requirements of their own
@@ -277,7 +270,7 @@ func report(revision *schema.Revision, def, id string, value func() any, e *wire
 		}
 		rec.Fail(broken, e.From, v.String(), evidence...)
 	}
-	if def == "EmptyResult" && id != schema.ResultRequirementID("ping") {
+	if def == "EmptyResult" && id != rec.Revision.ResultRequirementID("ping") {
 		if object, ok := value().(map[string]any); ok && !only(object, "_meta") {
 			clean = false
 			rec.Warn(id, e.From, "the result has members, but should be empty", evidence...)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
 
@@ -15,7 +16,7 @@ func TestContentLengthIsNamed(t *testing.T) {
 		log := wire.NewTrace(wire.DefaultLimits).Connect(transport.NameStdio, "framed")
 		raw := []byte("Content-Length: 40")
 		_, _ = log.Append(wire.Event{Kind: wire.KindMessage, From: party, Raw: raw, Msg: wire.Parse(raw)})
-		seen := judge.Judge([]*wire.Log{log}, judge.Options{})[judge.Key{Requirement: id, Party: party}]
+		seen := judge.Judge(schema.Default(), []*wire.Log{log}, judge.Options{})[judge.Key{Requirement: id, Party: party}]
 		if seen == nil || len(seen.Findings) != 1 || !strings.Contains(seen.Findings[0].Message, "as in the protocol of language servers") {
 			t.Errorf("%s: %+v", party, seen)
 		}

@@ -13,14 +13,10 @@ import (
 // UndefinedMembers returns notes on members in a party's messages that the revision does
 // not define, which is no fault: the schema lets others be added. Members that only a
 // later revision defines are left to the rule about the negotiated version.
-func UndefinedMembers(logs []*wire.Log, party wire.Party) []string {
-	revision, err := schema.Load()
-	if err != nil {
-		panic(err) // the schema is part of this program
-	}
+func UndefinedMembers(revision *schema.Revision, logs []*wire.Log, party wire.Party) []string {
 	u := undefined{revision: revision, party: party, seen: make(map[said]bool), told: make(map[string]bool)}
 	for _, l := range logs {
-		if l.Transport == transport.NameOAuth || otherVersion(l) {
+		if l.Transport == transport.NameOAuth || otherVersion(revision, l) {
 			continue
 		}
 		for _, e := range l.Events() {
@@ -47,16 +43,16 @@ func (u *undefined) look(l *wire.Log, e *wire.Event) {
 	known := false
 	switch e.Msg.Kind {
 	case wire.Request:
-		def, known = schema.Request(schema.Party(u.party), method)
+		def, known = u.revision.Request(schema.Party(u.party), method)
 	case wire.Notification:
-		def, known = schema.Notification(schema.Party(u.party), method)
+		def, known = u.revision.Notification(schema.Party(u.party), method)
 	case wire.Result:
 		x := l.Exchange(e)
-		if x == nil || x.Response != e || brokenOnPurpose(x) {
+		if x == nil || x.Response != e || brokenOnPurpose(u.revision, x) {
 			return
 		}
 		method, value = x.Method(), func() any { return e.Msg.Result }
-		def, known = schema.Result(method)
+		def, known = u.revision.Result(method)
 	}
 	if !known || def == "EmptyResult" || u.again(def, e) {
 		return
@@ -81,7 +77,7 @@ func (u *undefined) again(def string, e *wire.Event) bool {
 
 func (u *undefined) tell(method string, m schema.UndefinedMember) {
 	key := m.In + " " + m.Name
-	if u.told[key] || len(u.told) == maxValidated || definedLater(method, m.Name) {
+	if u.told[key] || len(u.told) == maxValidated || definedLater(u.revision, method, m.Name) {
 		return
 	}
 	u.told[key] = true
@@ -97,11 +93,11 @@ func (u *undefined) tell(method string, m schema.UndefinedMember) {
 func (u *undefined) notes() []string {
 	var notes []string
 	if len(u.slips) > 0 {
-		notes = append(notes, "revision "+schema.Version+" does not define these members; they may be misspelled: "+
+		notes = append(notes, "revision "+u.revision.Version+" does not define these members; they may be misspelled: "+
 			listed(u.slips))
 	}
 	if len(u.others) > 0 {
-		notes = append(notes, "revision "+schema.Version+" does not define these members, which may be added: "+
+		notes = append(notes, "revision "+u.revision.Version+" does not define these members, which may be added: "+
 			listed(u.others))
 	}
 	return notes
@@ -117,16 +113,16 @@ func listed(members []string) string {
 }
 
 // definedLater reports whether a later revision defines a member of a method's messages.
-func definedLater(method, name string) bool {
+func definedLater(revision *schema.Revision, method, name string) bool {
 	return slices.ContainsFunc(laterMembers, func(m laterMember) bool {
-		return m.method == method && m.since > schema.Version && m.path[len(m.path)-1] == name
+		return m.method == method && m.since > revision.Version && m.path[len(m.path)-1] == name
 	})
 }
 
 // otherVersion reports whether a session has negotiated another revision.
-func otherVersion(l *wire.Log) bool {
+func otherVersion(revision *schema.Revision, l *wire.Log) bool {
 	for _, x := range l.Requests(wire.Client, "initialize") {
-		if version, ok := wire.At(x.Result(), "protocolVersion").(string); ok && version != schema.Version {
+		if version, ok := wire.At(x.Result(), "protocolVersion").(string); ok && version != revision.Version {
 			return true
 		}
 	}

@@ -50,7 +50,7 @@ func flood(t testing.TB, line func(i int) string) *wire.Log {
 func bounded(t *testing.T, l *wire.Log) {
 	t.Helper()
 	kept := 0
-	for _, seen := range judge.Judge([]*wire.Log{l}, judge.Options{}) {
+	for _, seen := range judge.Judge(schema.Default(), []*wire.Log{l}, judge.Options{}) {
 		kept += len(seen.Findings)
 	}
 	if kept > 200 {
@@ -61,7 +61,7 @@ func bounded(t *testing.T, l *wire.Log) {
 // judging measures what the judge takes for a log, and for each of its parts.
 func judging(b *testing.B, l *wire.Log, parts int) {
 	for b.Loop() {
-		judge.Judge([]*wire.Log{l}, judge.Options{})
+		judge.Judge(schema.Default(), []*wire.Log{l}, judge.Options{})
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(parts), "ns/part")
 }
@@ -214,7 +214,7 @@ func BenchmarkJudge1kB(b *testing.B) {
 			add(wire.Client, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/list","params":{}}`, i))
 			add(wire.Server, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":%s}`, i, result1kB))
 		}
-		if r := judge.Judge([]*wire.Log{l}, judge.Options{}); len(found(r, false)) > 0 {
+		if r := judge.Judge(schema.Default(), []*wire.Log{l}, judge.Options{}); len(found(r, false)) > 0 {
 			b.Fatal(found(r, false))
 		}
 	}
@@ -222,10 +222,7 @@ func BenchmarkJudge1kB(b *testing.B) {
 }
 
 func BenchmarkValidate1kB(b *testing.B) {
-	r, err := schema.Load()
-	if err != nil {
-		b.Fatal(err)
-	}
+	r := schema.Default()
 	raw := []byte(`{"jsonrpc":"2.0","id":1,"result":` + result1kB + `}`)
 	b.ReportAllocs()
 	for b.Loop() {

@@ -38,9 +38,9 @@ const methodNotFound = -32601
 // OtherRevision is the reason why nothing is said of a target that speaks another
 // revision, or nil. A name that was never published is a finding and no such reason.
 func (l *Ledger) OtherRevision() error {
-	if v := l.Evidence.Revision; v != "" && v != schema.Version && schema.IsPublished(v) {
+	if v := l.Evidence.Revision; v != "" && v != l.Revision.Version && schema.IsPublished(v) {
 		return fmt.Errorf("the %s speaks another revision, %s: only %s is tested", l.Party, wire.Quote(v, 40),
-			schema.Version)
+			l.Revision.Version)
 	}
 	return nil
 }
@@ -64,7 +64,7 @@ func (l *Ledger) shortfall(selected []schema.Requirement) (missing, unused []str
 	if l.Party == wire.AuthorizationServer {
 		return append(missing, l.Evidence.Missing...), nil // it takes part in no handshake
 	}
-	a := accomplished{declared: make(map[string]bool), used: make(map[string]bool)}
+	a := accomplished{revision: l.Revision.Version, declared: make(map[string]bool), used: make(map[string]bool)}
 	for _, log := range l.Evidence.Logs {
 		if log.Transport != transport.NameOAuth {
 			a.add(log.Conversation(), l.Party)
@@ -72,10 +72,10 @@ func (l *Ledger) shortfall(selected []schema.Requirement) (missing, unused []str
 	}
 	switch {
 	case !a.offered && a.asked != "":
-		return append(missing, fmt.Sprintf("no handshake led to revision %s; the client asked for %s", schema.Version,
+		return append(missing, fmt.Sprintf("no handshake led to revision %s; the client asked for %s", a.revision,
 			wire.Quote(a.asked, 40))), nil
 	case !a.offered:
-		return append(missing, "no handshake led to revision "+schema.Version), nil
+		return append(missing, "no handshake led to revision "+a.revision), nil
 	case !a.completed:
 		return append(missing, "the handshake was not completed: notifications/initialized was never sent"), nil
 	case !a.answered:
@@ -89,6 +89,7 @@ func (l *Ledger) shortfall(selected []schema.Requirement) (missing, unused []str
 
 // accomplished is what the conversations of a run came to.
 type accomplished struct {
+	revision  string          // of the run
 	offered   bool            // a handshake led to the revision
 	completed bool            // and was completed
 	answered  bool            // a request after it was answered with a result
@@ -100,11 +101,11 @@ type accomplished struct {
 // add takes in a conversation.
 func (a *accomplished) add(c *wire.Conversation, party wire.Party) {
 	if c.Init != nil && party == wire.Client {
-		if v, _ := wire.At(c.Init.Request.Msg.Params, "protocolVersion").(string); v != schema.Version {
+		if v, _ := wire.At(c.Init.Request.Msg.Params, "protocolVersion").(string); v != a.revision {
 			a.asked = v
 		}
 	}
-	if !c.Handshaken() || c.Version != schema.Version {
+	if !c.Handshaken() || c.Version != a.revision {
 		return
 	}
 	a.offered = true

@@ -41,7 +41,7 @@ func joined(parts ...[]spoken) (all []spoken) {
 
 func TestShortfall(t *testing.T) {
 	const (
-		v       = schema.Version
+		v       = schema.DefaultVersion
 		done    = `"result":{}`
 		missing = `"error":{"code":-32601,"message":"no"}`
 		refused = `"error":{"code":-1,"message":"the user refuses"}`
@@ -81,17 +81,14 @@ func TestShortfall(t *testing.T) {
 				}
 			}
 			log.End()
-			catalogue, err := schema.Catalogue()
-			if err != nil {
-				t.Fatal(err)
-			}
+			catalogue := schema.Default().Catalogue()
 			var selected []schema.Requirement
 			for _, q := range catalogue {
 				if tt.selected == "" || q.Page == tt.selected {
 					selected = append(selected, q)
 				}
 			}
-			l := &Ledger{Party: tt.party, Evidence: tt.evidence}
+			l := &Ledger{Revision: schema.Default(), Party: tt.party, Evidence: tt.evidence}
 			l.Evidence.Logs = trace.Logs()
 			got := strings.Join(clauses(l, selected), "; ")
 			if tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
@@ -140,7 +137,7 @@ func TestCutRecord(t *testing.T) {
 			if again.Logs()[0].Cut() != log.Cut() {
 				t.Errorf("read again, cut: %t", !log.Cut())
 			}
-			l := &Ledger{Party: wire.Server, Evidence: Evidence{Logs: again.Logs()}}
+			l := &Ledger{Revision: schema.Default(), Party: wire.Server, Evidence: Evidence{Logs: again.Logs()}}
 			if got := strings.Join(clauses(l, nil), "; "); !strings.Contains(got, "limit") {
 				t.Errorf("missing: %q", got)
 			}

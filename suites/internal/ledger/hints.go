@@ -13,7 +13,7 @@ func (l *Ledger) hints(q schema.Requirement) []string {
 	if l.Passive {
 		return nil
 	}
-	return schema.HintsFor(q, schema.Party(l.Party), l.Transport, l.Given)
+	return l.Revision.HintsFor(q, schema.Party(l.Party), l.Transport, l.Given)
 }
 
 // withHelp adds the hints of a requirement to a reason.

@@ -9,7 +9,7 @@ import (
 
 // A reason ends with the hints for the party that is judged, and with none of a recording.
 func TestWithHelp(t *testing.T) {
-	q, ok := schema.Lookup("progress.notify")
+	q, ok := schema.Default().Lookup("progress.notify")
 	if !ok {
 		t.Fatal("the catalogue has no progress.notify")
 	}
@@ -17,11 +17,11 @@ func TestWithHelp(t *testing.T) {
 		ledger Ledger
 		want   string
 	}{
-		{Ledger{Party: wire.Server}, "why (this helps: name a tool that reports progress)"},
-		{Ledger{Party: wire.Server, Given: []string{"toolRoles.progress"}}, "why"},
-		{Ledger{Party: wire.Client}, "why (this helps: use a client command that asks for progress)"},
-		{Ledger{Party: wire.Client, Given: []string{"tools/call", "progressToken"}}, "why"},
-		{Ledger{Party: wire.Server, Passive: true}, "why"},
+		{Ledger{Revision: schema.Default(), Party: wire.Server}, "why (this helps: name a tool that reports progress)"},
+		{Ledger{Revision: schema.Default(), Party: wire.Server, Given: []string{"toolRoles.progress"}}, "why"},
+		{Ledger{Revision: schema.Default(), Party: wire.Client}, "why (this helps: use a client command that asks for progress)"},
+		{Ledger{Revision: schema.Default(), Party: wire.Client, Given: []string{"tools/call", "progressToken"}}, "why"},
+		{Ledger{Revision: schema.Default(), Party: wire.Server, Passive: true}, "why"},
 	} {
 		if got := test.ledger.withHelp("why", q); got != test.want {
 			t.Errorf("%s, given %v: %q, want %q", test.ledger.Party, test.ledger.Given, got, test.want)

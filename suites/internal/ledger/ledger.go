@@ -16,6 +16,7 @@ import (
 
 // Ledger gives each requirement its verdict from what was recorded in a run.
 type Ledger struct {
+	Revision *schema.Revision
 	// Party is that of the target.
 	Party     wire.Party
 	Transport string
@@ -118,7 +119,7 @@ func (l *Ledger) Worst(record Record, strict bool, selected func(Key) (schema.Re
 		}
 		v, why := Decide(q, record[k])
 		n := 2 * (1 + slices.Index(weights, v))
-		doubt := !strict && (v == result.Fail || v == result.Warn) && disputed(inOrder(record[k].Findings)) != nil
+		doubt := !strict && (v == result.Fail || v == result.Warn) && l.disputed(inOrder(record[k].Findings)) != nil
 		if doubt {
 			n = 1 + 2*(1+slices.Index(weights, result.Pass))
 		}
@@ -146,7 +147,7 @@ func (l *Ledger) Requirement(q schema.Requirement) result.Requirement {
 		// A fault in this revision may be right in theirs.
 		r.Verdict, r.Unexercised, r.Reason = result.Inconclusive, result.NotRun, l.OtherRevision().Error()
 		for _, f := range e.Findings {
-			r.Notes = once(r.Notes, "in revision "+schema.Version+" this would be a finding: "+f.Message, maxNotes)
+			r.Notes = once(r.Notes, "in revision "+l.Revision.Version+" this would be a finding: "+f.Message, maxNotes)
 		}
 		return r
 	}
@@ -154,7 +155,7 @@ func (l *Ledger) Requirement(q schema.Requirement) result.Requirement {
 		r.Exercised, r.Notes, r.Omitted = e.Exercised, e.Notes, e.Omitted
 		findings := inOrder(e.Findings)
 		r.Omitted += len(e.Findings) - len(findings)
-		r.Findings, r.Disputed = l.findings(findings), disputed(findings)
+		r.Findings, r.Disputed = l.findings(findings), l.disputed(findings)
 		if more := len(r.Findings) - maxFindings; more > 0 {
 			r.Findings = r.Findings[:maxFindings]
 			r.Omitted += more
@@ -179,13 +180,13 @@ func (l *Ledger) Requirement(q schema.Requirement) result.Requirement {
 
 // disputed returns the dispute about the findings of a requirement, or nil if there are
 // findings that nobody disputes, beyond those that only warn beside disputed failures.
-func disputed(findings []Finding) *result.Dispute {
+func (l *Ledger) disputed(findings []Finding) *result.Dispute {
 	if len(findings) == 0 || findings[0].Disputed == "" {
 		return nil
 	}
-	list, err := schema.Disputes()
+	list := l.Revision.Disputes()
 	i := slices.IndexFunc(list, func(d schema.Dispute) bool { return d.ID == findings[0].Disputed })
-	if err != nil || i < 0 {
+	if i < 0 {
 		return nil
 	}
 	d := &result.Dispute{ID: list[i].ID, Title: list[i].Title, Position: list[i].Position}
@@ -277,7 +278,7 @@ func (l *Ledger) untried(q schema.Requirement, e *Entry) (result.Verdict, result
 // Four kinds of run cannot know: a recording offers nothing, a quick run offers little, an incomplete run misses what
 // it did not try, and a shard calls only a part of the tools.
 func (l *Ledger) unused(q schema.Requirement, r *result.Requirement) {
-	use, ok := schema.UseOf(q, schema.Party(l.Party))
+	use, ok := l.Revision.UseOf(q, schema.Party(l.Party))
 	partly := l.Passive || l.Cause != nil || l.Evidence.Partial || l.Evidence.Elsewhere != nil ||
 		l.Evidence.Longer != nil
 	if !ok || partly || r.Verdict != result.Inconclusive || r.Unexercised == result.NotRun {

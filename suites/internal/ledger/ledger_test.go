@@ -62,10 +62,7 @@ func TestVerdictWithExpectedFailures(t *testing.T) {
 // it counts only in a strict run.
 func TestDisputedFindings(t *testing.T) {
 	const id, contested, plain = "tools.error.unknown-tool-protocol-error", "the answer is a result with isError", "the answer is a plain result"
-	catalogue, err := schema.Catalogue()
-	if err != nil {
-		t.Fatal(err)
-	}
+	catalogue := schema.Default().Catalogue()
 	// As if it were a MUST, so that other findings count.
 	i := slices.IndexFunc(catalogue, func(q schema.Requirement) bool { return q.ID == id })
 	catalogue[i].Level = schema.Must
@@ -82,12 +79,12 @@ func TestDisputedFindings(t *testing.T) {
 		{"the last of many", []string{contested + " 1", contested + " 2", contested + " 3", contested + " 4", contested + " 5", contested + " 6", plain}, false, false, result.NotConformant},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := NewRecorder("tools/unknown-tool")
+			r := NewRecorder(schema.Default(), "tools/unknown-tool")
 			for _, m := range tt.messages {
 				r.Fail(id, wire.Server, m)
 			}
 			r.Pass("ping.response-empty", wire.Server)
-			l := Ledger{Party: wire.Server, Transport: "stdio"}
+			l := Ledger{Revision: schema.Default(), Party: wire.Server, Transport: "stdio"}
 			l.Add(r.Record)
 			_, contested, _ := l.Worst(r.Record, tt.strict, func(k Key) (schema.Requirement, bool) { return catalogue[i], k.Requirement == id })
 			if want := tt.disputed && !tt.strict; contested != want {
@@ -115,7 +112,7 @@ func TestDisputedFindings(t *testing.T) {
 // each thing is shown once.
 func TestBreachAmongWarnings(t *testing.T) {
 	const id = "elicitation.schema.no-advanced"
-	r := NewRecorder("rule: elicitation")
+	r := NewRecorder(schema.Default(), "rule: elicitation")
 	for i := range 16 {
 		if i%2 == 0 {
 			r.Warn(id, wire.Server, "examples is an extension")
@@ -125,11 +122,8 @@ func TestBreachAmongWarnings(t *testing.T) {
 	}
 	r.Fail(id, wire.Server, "const is not allowed")
 	r.Warn(id, wire.Server, "$comment is an extension")
-	catalogue, err := schema.Catalogue()
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := Ledger{Party: wire.Server, Transport: "stdio"}
+	catalogue := schema.Default().Catalogue()
+	l := Ledger{Revision: schema.Default(), Party: wire.Server, Transport: "stdio"}
 	l.Add(r.Record)
 	q := l.Requirement(catalogue[slices.IndexFunc(catalogue, func(q schema.Requirement) bool { return q.ID == id })])
 	if q.Verdict != result.Fail || len(q.Findings) != 4 || q.Omitted != 18-4 ||

@@ -220,7 +220,7 @@ func (k *rechecker) verdictOf(q schema.Requirement, r *result.Requirement, e *En
 		}
 		provoked++
 		claim := Finding{Source: f.Check, Message: f.Message, WarnOnly: r.Verdict == result.Warn}
-		if d, ok := schema.Disputed(q.ID, f.Message); ok {
+		if d, ok := k.Revision.Disputed(q.ID, f.Message); ok {
 			claim.Disputed = d.ID
 		}
 		if claim.Disputed != f.Disputed {
@@ -258,7 +258,7 @@ func (k *rechecker) verdictOf(q schema.Requirement, r *result.Requirement, e *En
 		k.say(q.ID, "it is said to be about what the target does not use, %q; the trace or the verdict says otherwise",
 			r.NotUsed)
 	}
-	contested := disputed(inOrder(all.Findings))
+	contested := k.disputed(inOrder(all.Findings))
 	if (contested == nil) != (r.Disputed == nil) || contested != nil && !reflect.DeepEqual(contested, r.Disputed) {
 		k.say(q.ID, "what the results say of a dispute does not follow from the findings")
 	}

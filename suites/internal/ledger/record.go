@@ -138,12 +138,16 @@ const Anything = "*"
 
 // Recorder records for one source: a check, a scenario or a rule.
 type Recorder struct {
-	Record Record
-	Source string
+	// Revision tells what a finding is: whether maintainers dispute it, or it rests on an example alone.
+	Revision *schema.Revision
+	Record   Record
+	Source   string
 }
 
 // NewRecorder returns a recorder with an empty record.
-func NewRecorder(source string) *Recorder { return &Recorder{Record: make(Record), Source: source} }
+func NewRecorder(revision *schema.Revision, source string) *Recorder {
+	return &Recorder{Revision: revision, Record: make(Record), Source: source}
+}
 
 // Pass records that a party met a requirement once.
 func (r *Recorder) Pass(id string, p wire.Party) { r.Record.At(id, p).Exercised++ }
@@ -208,13 +212,13 @@ func (r *Recorder) find(id string, p wire.Party, f Finding) {
 			return
 		}
 	}
-	if q, ok := schema.Lookup(id); ok && q.Illustrative() {
+	if q, ok := r.Revision.Lookup(id); ok && q.Illustrative() {
 		r.Pass(id, p)
 		r.Note(id, p, "other than in the example of the specification, which binds nobody: "+f.Message)
 		return
 	}
 	f.Source, f.Evidence = r.Source, f.Evidence[:min(len(f.Evidence), maxEvidence)]
-	if d, ok := schema.Disputed(id, f.Message); ok {
+	if d, ok := r.Revision.Disputed(id, f.Message); ok {
 		f.Disputed = d.ID
 	}
 	e := r.Record.At(id, p)

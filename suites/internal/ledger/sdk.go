@@ -10,11 +10,10 @@ import (
 // attribute marks the requirements of a run whose findings are all known of the SDK on which
 // the target is built. A version of the SDK that mends a fault does not have it.
 func attribute(run *result.Run) {
-	known, err := schema.KnownFaults()
-	if err != nil || run.Target.SDK == nil {
+	if run.Target.SDK == nil {
 		return
 	}
-	known = slices.DeleteFunc(known, func(f schema.KnownFault) bool {
+	known := slices.DeleteFunc(run.Protocol().KnownFaults(), func(f schema.KnownFault) bool {
 		return f.SDK != run.Target.SDK.Name || f.MendedIn(run.Target.SDK.Version)
 	})
 	for i := range run.Requirements {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/expected"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
@@ -16,7 +17,7 @@ func built(sdk *result.SDK, id string, messages ...string) *result.Run {
 	for _, m := range messages {
 		q.Findings = append(q.Findings, result.Finding{Message: m})
 	}
-	return &result.Run{Target: result.Target{SDK: sdk}, Requirements: []result.Requirement{q}}
+	return &result.Run{Revision: "2025-06-18", Target: result.Target{SDK: sdk}, Requirements: []result.Requirement{q}}
 }
 
 // Findings are of the SDK if that is recognised and known to cause each of them.
@@ -65,7 +66,7 @@ func TestExpectSDK(t *testing.T) {
 	} {
 		run := built(test.sdk, test.id, "x")
 		run.Partial, run.Strict = test.partial, true
-		l := &Ledger{ExpectSDK: true}
+		l := &Ledger{Revision: schema.Default(), ExpectSDK: true}
 		l.Conclude(run, nil, nil, time.Time{})
 		if got := run.ExpectedFailures[0]; got.ID != expected.SDK || got.Status != test.status || expected.Stale(run) != test.stale {
 			t.Errorf("%s: %+v, want %s", test.name, got, test.status)

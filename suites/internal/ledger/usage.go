@@ -40,17 +40,13 @@ type call struct {
 // used reads what the target made use of. It reads the logs once.
 func (l *Ledger) used() *usage {
 	if l.usage == nil {
-		l.usage = newUsage(l.Party, l.Evidence.Logs)
+		l.usage = newUsage(l.Revision.Uses(), l.Party, l.Evidence.Logs)
 	}
 	return l.usage
 }
 
-func newUsage(p wire.Party, logs []*wire.Log) *usage {
+func newUsage(uses []schema.Use, p wire.Party, logs []*wire.Log) *usage {
 	u := &usage{party: p, seen: make(map[string]bool), whole: true}
-	uses, err := schema.Uses()
-	if err != nil {
-		return &usage{}
-	}
 	for _, log := range logs {
 		c := log.Conversation()
 		if log.Transport == transport.NameOAuth {

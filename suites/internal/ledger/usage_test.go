@@ -23,7 +23,7 @@ func called(tool, meta, answer string) []spoken {
 // else is untested.
 func TestNotUsed(t *testing.T) {
 	const (
-		v     = schema.Version
+		v     = schema.DefaultVersion
 		able  = `{"sampling":{},"elicitation":{},"roots":{}}`
 		works = `{"content":[]}`
 		fails = `{"content":[],"isError":true}`
@@ -45,26 +45,26 @@ func TestNotUsed(t *testing.T) {
 		want     string // of notUsed
 		why      string // in the reason
 	}{
-		{"not used", wire.Server, server(both), Ledger{}, "schema.create-message-request", "sampling", "2 of 2"},
-		{"used", wire.Server, server(both, sampled), Ledger{}, "sampling.result.stop-reason-open", "", "did nothing"},
-		{"a part of it used", wire.Server, server(both, sampled), Ledger{}, "sampling.preferences.priority-range", "model preferences", "priorities"},
-		{"not offered", wire.Server, joined(shaken(v, v, `{"tools":{}}`, `{}`), listed, both), Ledger{}, "schema.elicit-request", "", "did nothing"},
-		{"a tool that must not be called", wire.Server, server(called("a", token, works)), Ledger{Evidence: Evidence{Forbidden: []string{"b"}}}, "schema.elicit-request", "", "--call-tools=all"},
-		{"a tool that was not called", wire.Server, server(called("a", token, works)), Ledger{}, "schema.elicit-request", "", "did nothing"},
-		{"no tool works", wire.Server, server(called("a", "", fails), called("b", "", fails)), Ledger{}, "schema.elicit-request", "", "isError"},
-		{"no token", wire.Server, server(called("a", "", works), called("b", "", works)), Ledger{}, "progress.token.echo", "", "did nothing"},
-		{"one token", wire.Server, server(called("a", token, works), called("b", "", works)), Ledger{}, "progress.token.echo", "", "did nothing"},
-		{"tokens", wire.Server, server(both), Ledger{}, "progress.token.echo", "progress", ""},
-		{"whatever the tools do", wire.Server, server(), Ledger{}, "pagination.cursor.results-after", "pages", ""},
-		{"a member of that name in a schema", wire.Server, server(both, exchange(wire.Client, "tools/list", `"result":{"tools":[{"name":"a","inputSchema":{"properties":{"audience":{}}}}]}`)), Ledger{}, "content.annotations.audience-roles", "audience", ""},
-		{"content", wire.Server, server(both, called("a", token, `{"content":[{"type":"image"}]}`)), Ledger{}, "content.image.base64", "", ""},
-		{"a recording", wire.Server, server(both), Ledger{Passive: true}, "schema.elicit-request", "", "provoked"},
-		{"cut short", wire.Server, server(both), Ledger{Cause: fmt.Errorf("it died")}, "schema.elicit-request", "", ""},
-		{"a shard", wire.Server, server(both), Ledger{Evidence: Evidence{Elsewhere: map[string]bool{}}}, "schema.elicit-request", "", ""},
-		{"a selection", wire.Server, server(both), Ledger{Evidence: Evidence{Partial: true}}, "schema.elicit-request", "", ""},
-		{"a client that calls nothing", wire.Client, client, Ledger{}, "schema.call-tool-request", "tool calls", "never called a tool"},
-		{"a client that calls", wire.Client, joined(client, called("a", "", works)), Ledger{}, "tools.result.image", "", "did nothing"},
-		{"what the server does not offer", wire.Client, client, Ledger{}, "schema.complete-request", "", "did nothing"},
+		{"not used", wire.Server, server(both), Ledger{Revision: schema.Default()}, "schema.create-message-request", "sampling", "2 of 2"},
+		{"used", wire.Server, server(both, sampled), Ledger{Revision: schema.Default()}, "sampling.result.stop-reason-open", "", "did nothing"},
+		{"a part of it used", wire.Server, server(both, sampled), Ledger{Revision: schema.Default()}, "sampling.preferences.priority-range", "model preferences", "priorities"},
+		{"not offered", wire.Server, joined(shaken(v, v, `{"tools":{}}`, `{}`), listed, both), Ledger{Revision: schema.Default()}, "schema.elicit-request", "", "did nothing"},
+		{"a tool that must not be called", wire.Server, server(called("a", token, works)), Ledger{Revision: schema.Default(), Evidence: Evidence{Forbidden: []string{"b"}}}, "schema.elicit-request", "", "--call-tools=all"},
+		{"a tool that was not called", wire.Server, server(called("a", token, works)), Ledger{Revision: schema.Default()}, "schema.elicit-request", "", "did nothing"},
+		{"no tool works", wire.Server, server(called("a", "", fails), called("b", "", fails)), Ledger{Revision: schema.Default()}, "schema.elicit-request", "", "isError"},
+		{"no token", wire.Server, server(called("a", "", works), called("b", "", works)), Ledger{Revision: schema.Default()}, "progress.token.echo", "", "did nothing"},
+		{"one token", wire.Server, server(called("a", token, works), called("b", "", works)), Ledger{Revision: schema.Default()}, "progress.token.echo", "", "did nothing"},
+		{"tokens", wire.Server, server(both), Ledger{Revision: schema.Default()}, "progress.token.echo", "progress", ""},
+		{"whatever the tools do", wire.Server, server(), Ledger{Revision: schema.Default()}, "pagination.cursor.results-after", "pages", ""},
+		{"a member of that name in a schema", wire.Server, server(both, exchange(wire.Client, "tools/list", `"result":{"tools":[{"name":"a","inputSchema":{"properties":{"audience":{}}}}]}`)), Ledger{Revision: schema.Default()}, "content.annotations.audience-roles", "audience", ""},
+		{"content", wire.Server, server(both, called("a", token, `{"content":[{"type":"image"}]}`)), Ledger{Revision: schema.Default()}, "content.image.base64", "", ""},
+		{"a recording", wire.Server, server(both), Ledger{Revision: schema.Default(), Passive: true}, "schema.elicit-request", "", "provoked"},
+		{"cut short", wire.Server, server(both), Ledger{Revision: schema.Default(), Cause: fmt.Errorf("it died")}, "schema.elicit-request", "", ""},
+		{"a shard", wire.Server, server(both), Ledger{Revision: schema.Default(), Evidence: Evidence{Elsewhere: map[string]bool{}}}, "schema.elicit-request", "", ""},
+		{"a selection", wire.Server, server(both), Ledger{Revision: schema.Default(), Evidence: Evidence{Partial: true}}, "schema.elicit-request", "", ""},
+		{"a client that calls nothing", wire.Client, client, Ledger{Revision: schema.Default()}, "schema.call-tool-request", "tool calls", "never called a tool"},
+		{"a client that calls", wire.Client, joined(client, called("a", "", works)), Ledger{Revision: schema.Default()}, "tools.result.image", "", "did nothing"},
+		{"what the server does not offer", wire.Client, client, Ledger{Revision: schema.Default()}, "schema.complete-request", "", "did nothing"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			trace := wire.NewTrace(wire.DefaultLimits)
@@ -75,7 +75,7 @@ func TestNotUsed(t *testing.T) {
 				}
 			}
 			log.End()
-			q, ok := schema.Lookup(tt.id)
+			q, ok := schema.Default().Lookup(tt.id)
 			if !ok {
 				t.Fatalf("there is no requirement %s", tt.id)
 			}

@@ -14,11 +14,8 @@ import (
 
 // Recognise returns the SDK of a party, or nil. The command is that of a local target. The messages on the wire count
 // more than the installed package, but only the package tells the version.
-func Recognise(logs []*wire.Log, party wire.Party, command []string) *result.SDK {
-	all, err := schema.SDKs()
-	if err != nil {
-		return nil
-	}
+func Recognise(revision *schema.Revision, logs []*wire.Log, party wire.Party, command []string) *result.SDK {
+	all := revision.SDKs()
 	written := signs(logs, party, all)
 	var found *result.SDK
 	for _, s := range all {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 )
 
 // logs returns a trace in which the server sends some messages.
@@ -30,14 +31,14 @@ func TestRecogniseByErrors(t *testing.T) {
 		{"an error of anybody", `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}`, ""},
 	} {
 		got := ""
-		if s := Recognise(logs(test.message), wire.Server, nil); s != nil {
+		if s := Recognise(schema.Default(), logs(test.message), wire.Server, nil); s != nil {
 			got = s.Name
 		}
 		if got != test.want {
 			t.Errorf("%s: recognised as %q, want %q", test.name, got, test.want)
 		}
 	}
-	if s := Recognise(logs(`{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"MCP error -32602: x"}}`), wire.Client, nil); s != nil {
+	if s := Recognise(schema.Default(), logs(`{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"MCP error -32602: x"}}`), wire.Client, nil); s != nil {
 		t.Errorf("the client is recognised by what the server writes: %+v", s)
 	}
 }
@@ -74,7 +75,7 @@ func TestRecogniseByPackages(t *testing.T) {
 		{"no command", "", "", nil},
 	} {
 		name, version := "", ""
-		if s := Recognise(nil, wire.Server, test.command); s != nil {
+		if s := Recognise(schema.Default(), nil, wire.Server, test.command); s != nil {
 			name, version = s.Name, s.Version
 		}
 		if name != test.sdk || version != test.version {

@@ -273,9 +273,12 @@ func (t *Target) settle(f *yamlfile.File, lookup func(string) (string, bool)) er
 }
 
 func (c *Config) settleRun(f *yamlfile.File) error {
+	if c.Revision != "" {
+		if _, err := schema.For(c.Revision); err != nil {
+			return f.Errorf([]any{"revision"}, "%s", err)
+		}
+	}
 	switch {
-	case c.Revision != "" && c.Revision != schema.Version:
-		return f.Errorf([]any{"revision"}, "revision %q is not supported; %s is", c.Revision, schema.Version)
 	case c.CallTools != "" && !slices.Contains([]check.CallMode{check.CallNone, check.CallSafe, check.CallAll},
 		c.CallTools):
 		return f.Errorf([]any{"callTools"}, "callTools is %q; it takes none, safe or all", c.CallTools)
@@ -364,7 +367,7 @@ func (c *Config) settleSelection(f *yamlfile.File) error {
 	for member, patterns := range map[string][]string{"select": c.Select, "skip": c.Skip} {
 		for i, p := range patterns {
 			// The scripts become known later.
-			if err := schema.CheckPattern(p); err != nil && !strings.HasPrefix(p, "script") {
+			if err := schema.Default().CheckPattern(p); err != nil && !strings.HasPrefix(p, "script") {
 				return f.Errorf([]any{member, i}, "%s", err)
 			}
 		}
