@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -52,18 +51,9 @@ type asked struct {
 	requirement string
 	// user says that the request may wait for a user, and that the user may refuse it.
 	user bool
-	// ids is the type of its ids.
-	ids idType
+	// text and integer are the type of its ids, if they do not change in turn.
+	text, integer bool
 }
-
-// idType is a type of ids.
-type idType uint8
-
-const (
-	inTurn idType = iota // one after the other
-	ofText
-	ofInteger
-)
 
 // news is a notification to the client.
 type news struct {
@@ -86,30 +76,28 @@ const (
 	firstSequenceID = 7_500_000
 )
 
-// sequencer runs sequences with a client.
+// sequencer plays sequences with a client.
 type sequencer struct {
 	*client.Asker
+	model.Player
 	course
 	words    []*asked
 	works    []*asked // those that are begun and cancelled
 	notices  []news
 	requests int           // in all runs
+	made     map[int]*sent // in this run, by number
 	progress float64       // that was reported last
 	patience time.Duration // for an answer, once it is known that it may be missing; 0 before
 	slowest  time.Duration // answer so far
-	replays  int
-	until    time.Time // when nothing more is begun
 }
 
 // course is the outcome of a sequence.
 type course struct {
 	served  int
-	stumble *stumble
-	left    bool           // the client ended while the server waited for it
-	sofar   []model.Action // what was done before
-	last    []model.Action // of that, what was done since it had answered everything
-	blamed  string         // the requirement by which it lives with that
-	told    string         // what it is, in words
+	misstep *model.Misstep
+	left    *model.Misstep // the client ended while the server waited for it
+	blamed  string         // the requirement that is broken
+	told    string         // what the server did, in words
 	// fatal is a sequence after which the client is gone, answers nothing any more, or has lost a capability.
 	fatal []model.Action
 	// unserved says that the client serves a request of a user no more, although it answers pings.
@@ -117,24 +105,6 @@ type course struct {
 	// asked are the requests of a user in the sequence alone.
 	asked   []model.Action
 	options model.Options
-}
-
-// stumble is an answer that differs from the answer to the request alone.
-type stumble struct {
-	word          int // in the vocabulary, or slow
-	missing       bool
-	problem, told string
-	requirement   string
-	warns         bool
-	events        []*wire.Event
-	sequence      []model.Action // up to there
-}
-
-// slow stands in place of a position in the vocabulary.
-const slow = -1
-
-func (s *stumble) same(other *stumble) bool {
-	return other != nil && s.word == other.word && s.missing == other.missing
 }
 
 // sent is a request that the server has made.
@@ -166,39 +136,47 @@ func fatalCourse(t *client.T) *course {
 	return nil
 }
 
-// runSequence runs a sequence in a session: the one of this seed, or part if that is given. It repeats a faulty
+// runSequence plays a sequence in a session: the one of this seed, or part if that is given. It repeats a faulty
 // sequence and makes it smaller and smaller.
 func runSequence(a *client.Asker, part []model.Action) course {
-	p := &sequencer{Asker: a, until: a.Began.Add(a.Patience)}
+	p := &sequencer{Asker: a}
+	p.Player = model.Player{Party: p, Until: a.Began.Add(a.Patience), Replays: mostReplays}
 	if p.vocabulary(); len(p.words) == 0 {
 		return p.course
 	}
-	p.options = model.Options{Works: mostWorks, Finishes: 2, WorkTopic: p.works[0].Topics[0], Length: sequenceLength}
+	p.Works, p.Finishes, p.WorkTopic, p.Length = mostWorks, 2, p.works[0].Topics[0], sequenceLength
 	if a.Choice.Budget == result.Thorough {
-		p.options.Length = thoroughLength
-	}
-	for _, w := range p.words {
-		p.options.Words = append(p.options.Words, w.Word)
+		p.Length = thoroughLength
 	}
 	p.notices = p.allNews()
 	for _, n := range p.notices {
-		p.options.Notices = append(p.options.Notices, n.Notice)
+		p.Notices = append(p.Notices, n.Notice)
 	}
-	p.separate()
+	p.options = p.Options
+	run := p.Begin()
 	if part == nil {
-		part = model.Generate(rand.New(a.Choice.Source(sequenced)), p.options)
+		part = model.Generate(rand.New(a.Choice.Source(sequenced)), p.Options)
 	} else if !p.knows(part) {
 		return p.course
 	}
-	s := p.run(part)
-	switch {
-	case p.left:
-		p.told, p.blamed, p.fatal = p.describe(p.last), p.blame(p.last), p.sofar
-	case s != nil && p.confirmed(s):
-		p.stumble, p.left = s, false
+	if w := p.Play(run, part); w != nil && !w.Gone && p.confirmed(w) {
+		p.misstep, p.left = w, nil
+	} else if p.left != nil {
+		last := sinceAwait(p.left.Sequence)
+		p.told, p.blamed, p.fatal = p.describe(last), p.blame(last), p.left.Sequence
 	}
 	p.awaitNews()
 	return p.course
+}
+
+// sinceAwait returns the last actions of a sequence, those since the client had answered all requests.
+func sinceAwait(sequence []model.Action) []model.Action {
+	for i := len(sequence) - 2; i >= 0; i-- {
+		if sequence[i].Kind == model.Await {
+			return sequence[i+1:]
+		}
+	}
+	return sequence
 }
 
 // knows reports whether the vocabulary has all words of a sequence.
@@ -219,7 +197,7 @@ func (p *sequencer) vocabulary() {
 		}
 		for n := range 2 {
 			p.separate()
-			r := p.send(&w, n, slow)
+			r := p.send(&w, n, model.Slow)
 			e := p.answer(r)
 			if e == nil {
 				p.cancel(r.id)
@@ -228,12 +206,12 @@ func (p *sequencer) vocabulary() {
 				return
 			}
 		}
-		p.words = append(p.words, &w)
+		p.words, p.Words = append(p.words, &w), append(p.Words, &w.Word)
 	}
 	add(asked{Word: about("ping"), what: "a ping whose id is a string", method: "ping", requirement: "ping.either-side",
-		ids: ofText})
+		text: true})
 	add(asked{Word: about("ping"), what: "a ping whose id is an integer", method: "ping",
-		requirement: "ping.either-side", ids: ofInteger})
+		requirement: "ping.either-side", integer: true})
 	unknown := about("unknown")
 	unknown.Refused = true
 	add(asked{Word: unknown, what: "a request of an unknown method", method: "com.example/no-such-method",
@@ -273,25 +251,22 @@ func about(topics ...string) model.Word { return model.Word{Topics: topics} }
 // allNews returns the notifications that the server may send, as far as it declares them.
 func (p *sequencer) allNews() []news {
 	c := p.Request.Session.Log().Conversation()
-	all := []news{{
-		model.Notice{Topics: []string{"unknown", "user"}}, "sends an unknown notification",
-		"base.notification.unknown-no-response",
-		func() { p.Notify("notifications/com.example/unknown", nil) },
-	}}
+	var all []news
+	add := func(what, requirement string, send func(), topics ...string) {
+		all = append(all, news{model.Notice{Topics: topics}, what, requirement, send})
+	}
+	add("sends an unknown notification", "base.notification.unknown-no-response",
+		func() { p.Notify("notifications/com.example/unknown", nil) }, "unknown", "user")
 	for _, list := range []string{"tools", "prompts", "resources"} {
 		if c.Declared(wire.Server, list+".listChanged") {
-			all = append(all, news{
-				model.Notice{Topics: []string{"roots"}}, "sends that the " + list + " have changed",
-				list + ".list-changed.unsolicited",
-				func() { p.Notify("notifications/"+list+"/list_changed", nil) },
-			})
+			add("sends that the "+list+" have changed", list+".list-changed.unsolicited",
+				func() { p.Notify("notifications/"+list+"/list_changed", nil) }, "roots")
 		}
 	}
 	if c.Declared(wire.Server, "logging") {
-		all = append(all, news{model.Notice{Topics: []string{"user"}}, "sends a log message",
-			"logging.default.server-decides", func() {
-				p.Notify("notifications/message", map[string]any{"level": "emergency", "data": "a sequence"})
-			}})
+		add("sends a log message", "logging.default.server-decides", func() {
+			p.Notify("notifications/message", map[string]any{"level": "emergency", "data": "a sequence"})
+		}, "user")
 	}
 	report := func(token any, breaks ...string) {
 		p.progress++
@@ -299,8 +274,7 @@ func (p *sequencer) allNews() []news {
 	}
 	if token, ok := p.Request.Token(); ok {
 		delete(p.Request.Params, "_meta") // so that nothing else reports progress
-		all = append(all, news{model.Notice{Topics: []string{"user"}}, "reports progress of the request that waits",
-			"progress.notify", func() { report(token) }})
+		add("reports progress of the request that waits", "progress.notify", func() { report(token) }, "user")
 	}
 	var ended any = "no-such-token"
 	for _, x := range c.Exchanges {
@@ -308,73 +282,61 @@ func (p *sequencer) allNews() []news {
 			ended = wire.At(x.Request.Msg.Params, "_meta", "progressToken")
 		}
 	}
-	return append(all, news{
-		model.Notice{Topics: []string{"user"}}, "reports progress of a request that is over",
-		"base.notification.malformed-no-response",
-		func() { report(ended, "*") },
-	})
+	add("reports progress of a request that is over", "base.notification.malformed-no-response",
+		func() { report(ended, "*") }, "user")
+	return all
 }
 
-// run runs a sequence and returns its first fault, or nil.
-func (p *sequencer) run(sequence []model.Action) *stumble {
-	made := make(map[int]*sent)
-	var open, running []*sent
-	fenced := 0 // position behind the last action before which all was answered
-	for i := 0; i < len(sequence); i++ {
-		a := sequence[i]
-		var awaited []*sent
-		switch a.Kind {
-		case model.Ask:
-			made[a.Number] = p.send(p.words[a.Word], a.Number, a.Word)
-			open = append(open, made[a.Number])
-		case model.Work:
-			made[a.Number] = p.send(p.works[a.Number%len(p.works)], a.Number, slow)
-			running = append(running, made[a.Number])
-		case model.Await:
-			awaited, open = open, nil
-		case model.Finish:
-			awaited, running = running, nil
-		case model.Cancel:
-			var breaks []string
-			if e, _ := p.Await(p.Request.Session.Context(), 0, made[a.Of].from, made[a.Of].id); e != nil {
-				breaks = []string{"cancellation.in-progress"} // the model knows of no answer before it awaits one
-			}
-			p.cancel(made[a.Of].id, breaks...)
-			running = slices.DeleteFunc(running, func(r *sent) bool { return r == made[a.Of] })
-		case model.CancelEnded:
-			p.cancel(made[a.Of].id, "*")
-		case model.CancelUnknown:
-			p.cancel(wire.StringID(sequencePrefix+"never-made"), "*")
-		case model.Notify:
-			p.notices[a.Word].send()
-		case model.Malformed:
-			p.Notify("notifications/progress", nil, "*")
+// Begin begins a run in the same session. A ping sets it apart from what came before.
+func (p *sequencer) Begin() model.Run {
+	if p.left != nil {
+		return nil
+	}
+	p.separate()
+	p.made = make(map[int]*sent)
+	return p
+}
+
+// Same reports whether a replay shows the same misstep. A client that left need not have answered.
+func (p *sequencer) Same(w, again *model.Misstep) bool { return w.Same(again) && !again.Gone }
+
+// Do does an action.
+func (p *sequencer) Do(a model.Action) *model.Misstep {
+	switch a.Kind {
+	case model.Ask:
+		p.made[a.Number] = p.send(p.words[a.Word], a.Number, a.Word)
+	case model.Work:
+		p.made[a.Number] = p.send(p.workOf(a.Number), a.Number, model.Slow)
+	case model.Cancel:
+		of := p.made[a.Of]
+		var breaks []string
+		if e, _ := p.Await(p.Request.Session.Context(), 0, of.from, of.id); e != nil {
+			breaks = []string{"cancellation.in-progress"} // the model knows of no answer before it awaits one
 		}
-		for _, r := range awaited {
-			s := p.judge(r)
-			if p.left || s != nil {
-				p.last, p.sofar = sequence[fenced:i+1], sequence[:i+1]
-				if s != nil {
-					s.sequence = sequence[:i+1]
-				}
-				return s
-			}
-		}
-		if a.Kind == model.Await {
-			fenced = i + 1
-			if time.Now().After(p.until) && i < len(sequence)-1 {
-				sequence = model.Valid(sequence[:i+1], p.options)
-			}
-		}
+		p.cancel(of.id, breaks...)
+	case model.CancelEnded:
+		p.cancel(p.made[a.Of].id, "*")
+	case model.CancelUnknown:
+		p.cancel(wire.StringID(sequencePrefix+"never-made"), "*")
+	case model.Notify:
+		p.notices[a.Word].send()
+	case model.Malformed:
+		p.Notify("notifications/progress", nil, "*")
 	}
 	return nil
 }
+
+// workOf returns the request that takes its time and has a number.
+func (p *sequencer) workOf(number int) *asked { return p.works[number%len(p.works)] }
+
+// End leaves the session to the next run.
+func (p *sequencer) End(*model.Misstep) {}
 
 // send makes a request. If the request leaves the type of its id open, number decides it.
 func (p *sequencer) send(w *asked, number, word int) *sent {
 	p.requests++
 	id := wire.StringID(sequencePrefix + strconv.Itoa(p.requests))
-	if w.ids == ofInteger || w.ids == inTurn && number%2 == 0 {
+	if w.integer || !w.text && number%2 == 0 {
 		id = wire.IntID(int64(firstSequenceID + p.requests))
 	}
 	r := &sent{asked: w, id: id, word: word, from: p.Request.Session.Log().Len(), began: time.Now()}
@@ -438,13 +400,13 @@ func (p *sequencer) awaitNews() {
 // alone makes a request and waits for the answer. A ping before it sets it apart from what came before.
 func (p *sequencer) alone(w *asked, number int) *wire.Event {
 	p.separate()
-	return p.answer(p.send(w, number, slow))
+	return p.answer(p.send(w, number, model.Slow))
 }
 
 // separate sends a ping, if the client answers pings, and waits for the answer.
 func (p *sequencer) separate() {
 	if len(p.words) > 0 {
-		p.answer(p.send(p.words[0], 0, slow))
+		p.answer(p.send(p.words[0], 0, model.Slow))
 	}
 }
 
@@ -453,12 +415,13 @@ func (p *sequencer) asExpected(w *asked, e *wire.Event) bool {
 	return e != nil && (e.Msg.Kind == wire.ErrorResponse) == w.Refused
 }
 
-// judge waits for the answer to a request and returns its fault, or nil.
-func (p *sequencer) judge(r *sent) *stumble {
+// Judge waits for the answer to a request and returns its misstep, or nil.
+func (p *sequencer) Judge(request model.Action) *model.Misstep {
+	r := p.made[request.Number]
 	e := p.answer(r)
 	if e == nil && (p.HasLeft(r.from) || p.Unread(r.id)) {
-		p.left = true // or it does not read the stream any more
-		return nil
+		p.left = &model.Misstep{Word: r.word, Gone: true} // or it does not read the stream any more
+		return p.left
 	}
 	proof := p.Request.Session.Log().Conversation().Newest(wire.Server, r.id).Events()
 	switch {
@@ -466,76 +429,62 @@ func (p *sequencer) judge(r *sent) *stumble {
 		if p.patience == 0 && !r.user {
 			p.Missed(r.id, r.from, r.began, client.AnswerTo(r.method))
 		}
-		return &stumble{word: r.word, missing: true, problem: r.what + " gets no answer",
-			requirement: "base.response.present", events: proof}
-	case r.word == slow, p.asExpected(r.asked, e), r.user && (e.Msg.Error == nil || !asInvalid(e.Msg.Error.Code)):
+		return &model.Misstep{Word: r.word, Message: r.what + " gets no answer", Events: proof}
+	case r.word == model.Slow, p.asExpected(r.asked, e), r.user && (e.Msg.Error == nil || !asInvalid(e.Msg.Error.Code)):
 		p.served++
 		return nil
 	}
-	return &stumble{
-		word: r.word, problem: r.what + " gets " + outcome(e), requirement: r.requirement, events: proof,
+	return &model.Misstep{
+		Kind: model.Unserved, Word: r.word, Message: r.what + " gets " + outcome(e), Events: proof,
 		// A model provider may fail, and so may the source of the roots.
-		warns: r.user && e.Msg.Error.Code == internalError,
+		Mild: r.user && e.Msg.Error.Code == internalError,
 	}
 }
 
-// confirmed repeats a faulty sequence and makes it small. It reports false if the fault cannot be confirmed, or is
+// confirmed replays a faulty sequence and makes it small. It reports false if the fault cannot be confirmed, or is
 // legal.
-func (p *sequencer) confirmed(s *stumble) bool {
+func (p *sequencer) confirmed(w *model.Misstep) bool {
 	p.patience = max(4*p.slowest, p.Patience/quickShare)
-	p.until = time.Now().Add(p.Patience / 2)
+	p.Until = time.Now().Add(p.Patience / 2)
 	control := p.works[0]
-	if s.word != slow {
-		control = p.words[s.word]
+	if w.Word != model.Slow {
+		control = p.words[w.Word]
 	}
-	if from := p.Request.Session.Log().Len(); p.left || !p.asExpected(control, p.alone(control, 0)) {
-		s.told = p.describe(s.sequence[max(0, len(s.sequence)-mostTold):])
-		return p.lasts(s, control, p.left || p.HasLeft(from))
+	p.blamed = "base.response.present"
+	if w.Kind == model.Unserved {
+		p.blamed = control.requirement
 	}
-	var found *stumble
-	for size := 8; found == nil; size *= 4 {
-		part := s.sequence[max(0, len(s.sequence)-size):]
-		if again, _ := p.replay(model.Valid(part, p.options)); s.same(again) {
-			found = again
-		}
-		if len(part) == len(s.sequence) {
-			break
-		}
+	if from := p.Request.Session.Log().Len(); !p.asExpected(control, p.alone(control, 0)) {
+		p.told = p.describe(w.Sequence[max(0, len(w.Sequence)-mostTold):])
+		return p.lasts(w, control, p.HasLeft(from))
 	}
+	found := p.Confirm(w)
 	if found == nil {
 		return false
 	}
-	model.Shrink(found.sequence, p.options, func(part []model.Action) (failed, ok bool) {
-		again, ok := p.replay(part)
-		if failed = ok && s.same(again); failed {
-			found = again
-		}
-		return failed, ok
-	})
-	if !s.missing {
+	found = p.Smallest(w, found)
+	if w.Kind == model.Unserved {
 		// A refusal only beside other requests is another question (docs/positions.md, requests-beside-others).
-		again, ok := p.replay(model.Serial(found.sequence))
-		if !ok || !s.same(again) {
+		if found = p.Again(w, model.Serial(found.Sequence)); found == nil {
 			return false
 		}
-		found = again
 	}
-	s.told, s.events = p.describe(found.sequence), found.events
+	p.told, w.Events = p.describe(found.Sequence), found.Events
 	return p.asExpected(control, p.alone(control, 0))
 }
 
 // lasts takes up a fault after which the client serves nothing as before, and reports whether it counts. Requests that
 // no user decides do not stop being served by themselves. A user may have had enough: for his requests, further
 // launches have to show where the fault comes from.
-func (p *sequencer) lasts(s *stumble, control *asked, gone bool) bool {
+func (p *sequencer) lasts(w *model.Misstep, control *asked, gone bool) bool {
 	switch {
-	case s.missing && (!control.user || p.deaf()):
-		p.fatal = s.sequence
+	case w.Kind == model.NoAnswer && (!control.user || p.deaf()):
+		p.fatal = w.Sequence
 	case control.user && !gone:
-		p.fatal, p.unserved = s.sequence, true
-		p.asked = model.Valid(slices.DeleteFunc(slices.Clone(s.sequence), func(a model.Action) bool {
+		p.fatal, p.unserved = w.Sequence, true
+		p.asked = model.Valid(slices.DeleteFunc(slices.Clone(w.Sequence), func(a model.Action) bool {
 			return a.Kind == model.Ask && !p.words[a.Word].user || a.Kind >= model.Cancel
-		}), p.options)
+		}), p.Options)
 	case control.user:
 		return false
 	}
@@ -546,7 +495,7 @@ func (p *sequencer) lasts(s *stumble, control *asked, gone bool) bool {
 func (p *sequencer) deaf() bool {
 	p.patience = p.Patience / 2
 	ping := p.send(p.words[0], 0, 0)
-	if p.left || p.answer(ping) != nil || p.HasLeft(ping.from) || p.Unread(ping.id) {
+	if p.answer(ping) != nil || p.HasLeft(ping.from) || p.Unread(ping.id) {
 		return false
 	}
 	p.Missed(ping.id, ping.from, ping.began, client.AnswerTo(ping.method))
@@ -556,28 +505,12 @@ func (p *sequencer) deaf() bool {
 // mostTold is the number of actions that a finding tells if its sequence could not be made small.
 const mostTold = 12
 
-// replay runs a sequence again. It reports false if it is too late for that.
-func (p *sequencer) replay(sequence []model.Action) (s *stumble, ok bool) {
-	if p.replays++; p.left || p.replays > mostReplays || time.Now().After(p.until) {
-		return nil, false
-	}
-	p.separate()
-	return p.run(sequence), true
-}
-
-// toleratedBy names the requirements that have a client tolerate an action.
-var toleratedBy = map[model.Kind]string{
-	model.Cancel: "cancellation.either-side", model.CancelEnded: "cancellation.ignore-completed",
-	model.CancelUnknown: "cancellation.ignore-unknown",
-	model.Malformed:     "base.notification.malformed-no-response",
-}
-
 // blame returns the requirement that a client breaks if it ends after some actions. This is the requirement to
 // tolerate an action if there was only one of the kind, or else the requirement to answer requests.
 func (p *sequencer) blame(last []model.Action) string {
 	var ids []string
 	for _, a := range last {
-		id := toleratedBy[a.Kind]
+		id := model.Tolerated[a.Kind]
 		if a.Kind == model.Notify {
 			id = p.notices[a.Word].requirement
 		}
@@ -595,64 +528,48 @@ func (p *sequencer) blame(last []model.Action) string {
 	return "base.response.present"
 }
 
-// describe puts a sequence in words. The server does not wait between actions without a semicolon between them.
+// describe puts a sequence in words.
 func (p *sequencer) describe(sequence []model.Action) string {
-	said := map[model.Kind]string{
-		model.Finish: "waits for the other one", model.Cancel: "cancels it",
-		model.CancelEnded:   "cancels a request that was answered",
-		model.CancelUnknown: "cancels a request that was never made",
-		model.Malformed:     "sends notifications/progress without params",
-	}
-	var b strings.Builder
-	gap := ""
-	for _, a := range sequence {
-		text := said[a.Kind]
+	return model.Describe(sequence, func(a model.Action) string {
 		switch a.Kind {
-		case model.Await:
-			if gap != "" {
-				gap = "; "
-			}
-			continue
 		case model.Ask:
-			text = "sends " + p.words[a.Word].what
+			return "sends " + p.words[a.Word].what
 		case model.Work:
-			text = "sends " + p.works[a.Number%len(p.works)].what
+			return "sends " + p.workOf(a.Number).what
 		case model.Cancel:
-			text = "cancels " + p.works[a.Of%len(p.works)].what
+			return "cancels " + p.workOf(a.Of).what
+		case model.Finish:
+			return "waits for the other one"
 		case model.Notify:
-			text = p.notices[a.Word].what
+			return p.notices[a.Word].what
 		}
-		b.WriteString(gap + text)
-		gap = ", "
-	}
-	return b.String()
+		return ""
+	})
 }
 
 // judgeSequences judges the outcomes of the sequences.
 func judgeSequences(t *client.T) {
 	for _, c := range courses(t) {
 		switch gone := gone(t); {
-		case c.stumble != nil && c.stumble.warns:
-			t.Warning(c.stumble.requirement, c.stumble.message(), c.stumble.events...)
-		case c.stumble != nil:
-			t.Violation(c.stumble.requirement, c.stumble.message(), c.stumble.events...)
-		case c.left && gone != "" && freeToEnd(c.blamed):
+		case c.misstep != nil:
+			report := t.Violation
+			if c.misstep.Mild {
+				report = t.Warning
+			}
+			report(c.blamed, c.misstep.Message+", although it is answered when it is sent alone; here the server does this: "+
+				c.told, c.misstep.Events...)
+		case c.left != nil && gone != "" && freeToEnd(c.blamed):
 			t.Inconclusive(gone+" when the server did this: "+c.told,
 				append(slices.Clone(t.Scenario.Requirements), c.blamed)...)
-		case c.left && gone != "":
+		case c.left != nil && gone != "":
 			t.Violation(c.blamed, gone+" when the server did this: "+c.told, client.LastEvents(t.Last(), 6)...)
-		case c.served > 0 && !c.left:
+		case c.served > 0 && c.left == nil:
 			t.Exercised(t.Scenario.Requirements...)
-		case !c.left:
+		case c.left == nil:
 			t.Inconclusive("the client does not answer pings and refuse unknown methods soon enough for a sequence of them",
 				t.Scenario.Requirements...)
 		}
 	}
-}
-
-// message returns the message of the finding.
-func (s *stumble) message() string {
-	return s.problem + ", although it is answered when it is sent alone; here the server does this: " + s.told
 }
 
 // mostShortenings is how often a client is launched to find a small sequence after which it answers nothing more. No
@@ -675,7 +592,7 @@ func shortened(t *client.T, again client.Again) *client.T {
 	if c.unserved && least == t {
 		for _, c := range courses(t) {
 			if c.unserved {
-				c.stumble = nil
+				c.misstep = nil
 			}
 		}
 		t.JudgeAgain()
@@ -688,7 +605,7 @@ func shortened(t *client.T, again client.Again) *client.T {
 func servesAll(again client.Again, asked []model.Action) bool {
 	t := again(func(t *client.T) { t.Part = asked })
 	return t != nil && fatalCourse(t) == nil &&
-		slices.ContainsFunc(courses(t), func(c *course) bool { return c.served > 0 && !c.left })
+		slices.ContainsFunc(courses(t), func(c *course) bool { return c.served > 0 && c.left == nil })
 }
 
 // smallest repeats a scenario with smaller and smaller parts of a sequence.
@@ -708,16 +625,10 @@ func smallest(t *client.T, again client.Again, c *course) *client.T {
 		least = t
 		return true, true
 	}
-	for size := 8; ; size *= 4 {
-		part := model.Valid(c.fatal[max(0, len(c.fatal)-size):], c.options)
-		failed, ok := fatal(part)
-		if failed {
-			model.Shrink(part, c.options, fatal)
-		}
-		if failed || !ok || size >= len(c.fatal) {
-			return least
-		}
+	if part := model.Ending(c.fatal, c.options, fatal); part != nil {
+		model.Shrink(part, c.options, fatal)
 	}
+	return least
 }
 
 // gone says how the client ended too early, or "".

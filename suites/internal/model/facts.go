@@ -13,7 +13,7 @@ const (
 // unset and, with nothing in between, once set anew. It tests each fact twice, to find a fact that is lost by the
 // test itself.
 func (g *generator) rounds() {
-	kept := slices.ContainsFunc(g.Words, func(w Word) bool { return w.Kept })
+	kept := slices.ContainsFunc(g.Words, func(w *Word) bool { return w.Kept })
 	for turn := range turns {
 		if len(g.Facts) == 0 && (turn > 0 || !kept) {
 			return

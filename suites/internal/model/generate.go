@@ -105,23 +105,28 @@ func (s *state) duties() []duty {
 			all = append(all, duty{first: symbol{Notify, j}, then: symbol{Ask, 1 + j%(n-1)}})
 		}
 	}
-	if s.Works == 0 {
-		return all
+	if s.Works > 0 {
+		all = append(all, s.besides()...)
 	}
+	return all
+}
+
+// besides returns what has to be done beside a request that takes its time, other than the words.
+func (s *state) besides() (all []duty) {
 	for j := range max(1, len(s.Notices)) {
 		all = append(all, duty{then: symbol{Notify, j}, beside: true})
 	}
-	besides := []Kind{CancelEnded, CancelUnknown, Malformed}
+	kinds := []Kind{CancelEnded, CancelUnknown, Malformed}
 	if s.Works > 1 {
-		besides = append(besides, Work)
+		kinds = append(kinds, Work)
 	}
 	if s.Streams {
-		besides = append(besides, Listen, Unlisten)
+		kinds = append(kinds, Listen, Unlisten)
 	}
 	if s.Early {
-		besides = append(besides, CancelNext)
+		kinds = append(kinds, CancelNext)
 	}
-	for _, kind := range besides {
+	for _, kind := range kinds {
 		all = append(all, duty{then: symbol{kind: kind}, beside: true})
 	}
 	return all
@@ -435,7 +440,7 @@ func (g *generator) prepare(at symbol) {
 
 // opposite returns the word that undoes another one, or that is undone by it.
 func (s *state) opposite(of int) int {
-	return slices.IndexFunc(s.Words, func(w Word) bool {
+	return slices.IndexFunc(s.Words, func(w *Word) bool {
 		return w.Sets != "" && w.Sets == s.Words[of].Unsets || w.Unsets != "" && w.Unsets == s.Words[of].Sets
 	})
 }

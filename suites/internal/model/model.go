@@ -62,7 +62,7 @@ type Notice struct {
 
 // Options of what can be done.
 type Options struct {
-	Words []Word
+	Words []*Word
 	// Notices are the notifications, one about nothing if there are none.
 	Notices []Notice
 	// Facts are what the other side keeps: what words set and unset, or notices turn, or what always holds.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // several is a vocabulary like that of a server with everything.
@@ -15,11 +16,11 @@ func several() Options {
 	for _, topics := range []string{
 		"ping", "unknown", "tools list", "tools list", "tools", "prompts list", "prompts", "prompts", "resources list", "resources list", "resources list", "resources", "logging",
 	} {
-		o.Words = append(o.Words, Word{Topics: strings.Fields(topics)})
+		o.Words = append(o.Words, &Word{Topics: strings.Fields(topics)})
 	}
 	o.Words[1].Refused = true
 	o.Words[4].Most = 15
-	o.Words = append(o.Words, Word{Topics: []string{"resources"}, Sets: "x"}, Word{Topics: []string{"resources"}, Unsets: "x"})
+	o.Words = append(o.Words, &Word{Topics: []string{"resources"}, Sets: "x"}, &Word{Topics: []string{"resources"}, Unsets: "x"})
 	return o
 }
 
@@ -134,6 +135,56 @@ func TestShrinkWhatWasCutOff(t *testing.T) {
 	})
 	if len(part) != 2 {
 		t.Errorf("left is %v", part)
+	}
+}
+
+// deaf is a party whose other side does not answer a request right after one of a refused word.
+type deaf struct{ last Action }
+
+func (d *deaf) Begin() Run                  { return &deaf{} }
+func (d *deaf) Same(w, again *Misstep) bool { return w.Same(again) }
+func (d *deaf) End(*Misstep)                {}
+
+func (d *deaf) Do(a Action) *Misstep {
+	last := d.last
+	if a.Kind != Await {
+		d.last = a
+	}
+	if a.Kind == Ask && last.Kind == Ask && last.Word == 1 {
+		return &Misstep{Word: a.Subject()}
+	}
+	return nil
+}
+
+func (d *deaf) Judge(Action) *Misstep { return nil }
+
+// TestPlayer wants the misstep of a sequence found again, and its sequence made as small as it can be.
+func TestPlayer(t *testing.T) {
+	o := several()
+	p := &Player{Party: &deaf{}, Options: o, Until: time.Now().Add(time.Hour), Replays: 1000}
+	w := p.Play(p.Begin(), Generate(rand.New(rand.NewPCG(1, 1)), o))
+	if w == nil || w.Sequence[len(w.Sequence)-1].Subject() != w.Word {
+		t.Fatalf("the misstep is %v", w)
+	}
+	found := p.Confirm(w)
+	if found == nil {
+		t.Fatal("the misstep is not confirmed")
+	}
+	var words []int
+	for _, a := range p.Smallest(w, found).Sequence {
+		if a.Kind != Await {
+			words = append(words, a.Word)
+		}
+	}
+	if !slices.Equal(words, []int{1, w.Word}) {
+		t.Errorf("the smallest sequence asks for %v", words)
+	}
+	p.Until = time.Now()
+	if again, ok := p.Replay(w.Sequence); again != nil || ok {
+		t.Error("a sequence is replayed too late")
+	}
+	if again := p.Play(p.Begin(), w.Sequence); again != nil || p.Cut == 0 {
+		t.Errorf("too late, %d steps are taken, with %v", p.Cut, again)
 	}
 }
 

@@ -56,7 +56,7 @@ func (p *sequenceRun) findFacts() {
 		}}, role)
 	}
 	for _, f := range p.facts {
-		p.options.Facts = append(p.options.Facts, f.name)
+		p.Facts = append(p.Facts, f.name)
 	}
 }
 
@@ -237,7 +237,7 @@ func (p *sequenceRun) rootsKept() *fact {
 	if !ok || p.missing(p.Session, mark, []expectation{shown}, p.Soon(check.AtOnce)) != nil {
 		return nil
 	}
-	p.options.Notices = []model.Notice{{}, {Turns: rootsFact}}
+	p.Notices = []model.Notice{{}, {Turns: rootsFact}}
 	return &fact{name: rootsFact, id: "roots.list-changed.refetch", call: call, expects: func(set bool) []expectation {
 		return []expectation{{"the root " + rootWhile(set),
 			func(e *wire.Event) bool { return namesRoot(e, rootWhile(set)) }}}
@@ -310,80 +310,80 @@ func (p *sequenceRun) slowTool() string {
 
 // probe tests by a call whether a fact holds. A rate limit may hold back an expected message, so probe waits and
 // makes the call once more.
-func (p *sequenceRun) probe(c *course, a model.Action) *misstep {
-	f := p.facts[a.Word]
+func (c *course) probe(a model.Action) *model.Misstep {
+	f := c.facts[a.Word]
 	set := c.holds[f.name]
 	var expected []expectation
 	if _, known := c.holds[f.name]; known || f.id == "" {
 		expected = f.expects(set)
 	}
 	if f.settles && !set {
-		p.Pause(time.Until(c.turned[f.name].Add(judge.Crossing)))
+		c.Pause(time.Until(c.turned[f.name].Add(judge.Crossing)))
 	}
 	attempts := 2
-	if p.hasty {
+	if c.hasty {
 		attempts = 1
 	}
 	var missing *expectation
 	for range attempts {
 		mark := c.session.Log().Len()
-		pending, err := c.session.Start(p.Context, "tools/call", withToken(f.call.Params(), "mcpconform-probe-"+f.name))
+		pending, err := c.session.Start(c.Context, "tools/call", withToken(f.call.Params(), "mcpconform-probe-"+f.name))
 		if err != nil {
-			return p.ended(noRequest, err)
+			return c.ended(model.NoRequest, err)
 		}
-		if w := p.judge(c, []*requested{{Pending: pending, action: a}}); w != nil {
+		if w := c.judge(&requested{Pending: pending, action: a}); w != nil {
 			return w
 		}
-		if x, _ := pending.Await(p.Context); !worked(x) || !listensIn(c.session) {
+		if x, _ := pending.Await(c.Context); !worked(x) || !listensIn(c.session) {
 			return nil // a tool may fail
 		}
-		most := p.patience
-		if p.hasty {
-			most = p.Soon(check.AtOnce)
+		most := c.patience
+		if c.hasty {
+			most = c.Soon(check.AtOnce)
 		}
-		if missing = p.missing(c.session, mark, expected, most); missing == nil || cutOff(c.session, mark, expected) {
+		if missing = c.missing(c.session, mark, expected, most); missing == nil || cutOff(c.session, mark, expected) {
 			return nil
 		}
 	}
-	if f.shared && p.changedElsewhere(c, f) {
-		p.Disturbed("while the tool %q was called, other sessions set the log level", f.call.Tool)
+	if f.shared && c.changedElsewhere(f) {
+		c.Disturbed("while the tool %q was called, other sessions set the log level", f.call.Tool)
 	}
-	return &misstep{kind: lost, word: factWord - a.Word, set: set,
-		message: "does not bring " + missing.what + " any more"}
+	return &model.Misstep{Kind: model.Lost, Word: a.Subject(), Set: set,
+		Message: "does not bring " + missing.what + " any more"}
 }
 
 // changedElsewhere reports whether another session may have set a log level since this one has.
-func (p *sequenceRun) changedElsewhere(c *course, f *fact) bool {
+func (c *course) changedElsewhere(f *fact) bool {
 	last := c.session.Log().Requests(wire.Client, "logging/setLevel")
 	if len(last) == 0 {
 		return false
 	}
 	any := func(int) bool { return true }
 	from := last[len(last)-1].Request
-	return judge.LevelsSet(p.Logs()).Elsewhere(from.Conn, from.At, math.MaxInt64, any)
+	return judge.LevelsSet(c.Logs()).Elsewhere(from.Conn, from.At, math.MaxInt64, any)
 }
 
 // kept returns the actions that give a fact the lost value, and then test it.
-func (p *sequenceRun) kept(w *misstep) []model.Action {
-	i := factWord - w.word
+func (p *sequenceRun) kept(w *model.Misstep) []model.Action {
+	i := model.FactWord - w.Word
 	var all []model.Action
 	turn := func(set bool) {
-		for _, a := range p.options.Turning(i, set) {
+		for _, a := range p.Turning(i, set) {
 			a.Number = len(all)
 			all = append(all, a, model.Action{Kind: model.Await})
 		}
 	}
 	turn(true)
-	if !w.set {
+	if !w.Set {
 		turn(false)
 	}
-	return model.Valid(append(all, model.Action{Kind: model.Probe, Word: i}), p.options)
+	return model.Valid(append(all, model.Action{Kind: model.Probe, Word: i}), p.Options)
 }
 
 // keeps records the change that an answer makes. It also compares a list with its last answer, unless the server has
 // announced a change.
-func (p *sequenceRun) keeps(c *course, a model.Action, x *client.Exchange) *misstep {
-	w := p.words[a.Word]
+func (c *course) keeps(a model.Action, x *client.Exchange) *model.Misstep {
+	w := c.words[a.Word]
 	if name := w.Sets + w.Unsets; name != "" && x.Result() != nil {
 		c.holds[name], c.turned[name] = w.Sets != "", time.Now()
 		return nil
@@ -391,16 +391,16 @@ func (p *sequenceRun) keeps(c *course, a model.Action, x *client.Exchange) *miss
 	feature, _, _ := strings.Cut(w.method, "/")
 	before := c.pages[a.Word]
 	c.pages[a.Word] = x
-	declared := p.Session.Capability(feature+".listChanged") && listensIn(c.session)
-	if before == nil || !w.paged && !declared || p.sameItems(w, before, x) {
+	declared := c.Session.Capability(feature+".listChanged") && listensIn(c.session)
+	if before == nil || !w.paged && !declared || c.sameItems(w, before, x) {
 		return nil
 	}
 	change := "notifications/" + feature + "/list_changed"
 	told := []expectation{{fits: func(e *wire.Event) bool { return tells(e, change) }}}
-	if p.missing(c.session, before.Request.Seq, told, p.Soon(check.Later)) == nil {
+	if c.missing(c.session, before.Request.Seq, told, c.Soon(check.Later)) == nil {
 		return nil
 	}
-	return &misstep{kind: differs, word: a.Word, message: "brings other items than before"}
+	return &model.Misstep{Kind: model.Differs, Word: a.Word, Message: "brings other items than before"}
 }
 
 // sameItems reports whether two answers have the same items of a list, if they are lists. The later page may be
@@ -412,41 +412,41 @@ func (p *sequenceRun) sameItems(w *word, before, x *client.Exchange) bool {
 
 // confirmedFact reports that a fact did not hold, or a list has changed, after unrelated actions. It returns false if
 // that is legal, or if no sentence is broken.
-func (p *sequenceRun) confirmedFact(w *misstep) bool {
-	message := p.subject(w) + " " + w.message + "; here the client does this: " + p.describe(w.sequence)
-	if slices.ContainsFunc(w.sequence, func(a model.Action) bool { return p.mayChange(a, w.kind) }) {
+func (p *sequenceRun) confirmedFact(w *model.Misstep) bool {
+	message := p.subject(w) + " " + w.Message + "; here the client does this: " + p.describe(w.Sequence)
+	if slices.ContainsFunc(w.Sequence, func(a model.Action) bool { return p.mayChange(a, w.Kind) }) {
 		p.Note("%s; the tool may have changed that", message)
 		return false
 	}
-	if w.kind == differs {
-		feature, _, _ := strings.Cut(p.words[w.word].method, "/")
+	if w.Kind == model.Differs {
+		feature, _, _ := strings.Cut(p.words[w.Word].method, "/")
 		id := feature + ".list-changed.sent"
-		if p.words[w.word].paged {
-			id = p.words[w.word].id
+		if p.words[w.Word].paged {
+			id = p.words[w.Word].id
 		}
-		p.Violation(id, message+"; no notification announced a change of the list", w.events...)
+		p.Violation(id, message+"; no notification announced a change of the list", w.Events...)
 		return true
 	}
 	// Shorter waits than before showed which part of the sequence it takes.
 	p.hasty = false
-	if again, _ := p.replay(w.sequence); !p.same(w, again) {
+	if p.Again(w, w.Sequence) == nil {
 		p.Note("%s; with more time the server behaves as expected", message)
 		return false
 	}
-	id := p.facts[factWord-w.word].id
+	id := p.facts[model.FactWord-w.Word].id
 	if id == "" {
 		p.Note("%s", message)
 		return false
 	}
-	p.Violation(id, message, w.events...)
+	p.Violation(id, message, w.Events...)
 	return true
 }
 
 // mayChange reports whether an action calls a tool that may have changed what the client sees. Any call may change a
 // list. Another fact is changed only by a call of a word, and only if the tool lacks the hint readOnlyHint.
-func (p *sequenceRun) mayChange(a model.Action, kind fault) bool {
-	if kind == differs || a.Kind != model.Ask || !p.calls(a) {
-		return kind == differs && p.calls(a)
+func (p *sequenceRun) mayChange(a model.Action, kind model.Fault) bool {
+	if kind == model.Differs || a.Kind != model.Ask || !p.calls(a) {
+		return kind == model.Differs && p.calls(a)
 	}
 	return !slices.ContainsFunc(p.Target.Callable(), func(t map[string]any) bool {
 		return t["name"] == p.words[a.Word].params["name"] && at(t, "annotations", "readOnlyHint") == true

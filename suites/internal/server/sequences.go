@@ -32,7 +32,7 @@ var sequenceChecks = []*check.Check{
 				"resources.updated.ends-with-unsubscribe",
 				"roots.list-changed.refetch", "*.list-changed.sent", "progress.token.echo",
 			},
-			slices.Sorted(maps.Values(answeredBy)), slices.Sorted(maps.Values(tolerated)),
+			slices.Sorted(maps.Values(answeredBy)), slices.Sorted(maps.Values(model.Tolerated)),
 		),
 		Needs: check.Needs{Session: check.Own, Options: capable, Liveness: true, ToolRoles: []string{
 			"slow", "log-levels", "log", "resource-update", "roots", "progress", "sampling", "elicitation",
@@ -106,7 +106,7 @@ const unknownMethod = "mcpconform/no-such-method"
 // add adds a word to the vocabulary.
 func (p *sequenceRun) add(method string, params map[string]any) *word {
 	w := &word{Word: model.Word{Topics: topics(method, params)}, method: method, params: params, id: answeredBy[method]}
-	p.words = append(p.words, w)
+	p.words, p.Words = append(p.words, w), append(p.Words, &w.Word)
 	return w
 }
 
@@ -156,121 +156,81 @@ const (
 	mostReplays    = 100
 )
 
-// sequences runs a sequence. If something goes wrong, it runs the sequence again in other sessions, from the
+// sequences plays a sequence. If something goes wrong, it plays the sequence again in other sessions, from the
 // beginning, and makes it smaller and smaller.
 func sequences(t *check.T) {
 	p := &sequenceRun{T: t, patience: t.Session.Options.Timeout, answered: make(map[int]bool)}
-	o := &p.options
-	*o = model.Options{
+	p.Player = model.Player{Party: p, Replays: mostReplays, Options: model.Options{
 		Finishes: 1, WorkTopic: "tools", Length: sequenceLength,
 		Streams: t.Target.Transport == transport.NameHTTP, Early: t.Target.Transport == transport.NameStdio,
-	}
+	}}
+	most := sequenceTime
 	if t.Thorough() {
-		o.Length, o.Finishes = thoroughLength, 3
+		p.Length, p.Finishes, most = thoroughLength, 3, 2*p.patience
 	}
 	if call, ok := knownTool(t, "slow"); ok {
-		p.slow, o.Works = &call, mostWorks
+		p.slow, p.Works = &call, mostWorks
 	}
 	p.vocabulary()
 	p.findFacts()
-	for _, w := range p.words {
-		o.Words = append(o.Words, w.Word)
-	}
-	seq := model.Generate(rand.New(t.Random()), *o)
-	p.until = time.Now().Add(sequenceTime)
-	if t.Thorough() {
-		p.until = time.Now().Add(2 * p.patience)
-	}
-	// Other checks may have made the server forget the state of an older session.
-	session := p.fresh()
-	if session == nil {
-		session = t.Session
-	} else {
-		defer func() { _ = session.Conn.Close(t.Context) }()
-	}
+	seq := model.Generate(rand.New(t.Random()), p.Options)
+	p.Until = time.Now().Add(most)
 	for len(seq) > 0 {
-		w := p.run(session, seq)
+		// Other checks may have made the server forget the state of an older session.
+		run := p.Begin()
+		if run == nil {
+			run = p.course(t.Session)
+		}
+		w := p.Play(run, seq)
+		if p.Cut > 0 {
+			t.Note("the server is slow: mcpconform took only %d of %d steps", p.Cut, len(seq))
+		}
 		if p.served == 0 && w == nil {
 			t.Inconclusive("no request was served")
 		}
-		if w == nil || p.confirmed(w) || w.waited || w.gone {
+		if w == nil || p.confirmed(w) || w.Waited || w.Gone {
 			return
 		}
 		// The rest of the sequence leaves out the request that could not be confirmed.
-		seq = model.Valid(slices.DeleteFunc(slices.Clone(w.rest), func(a model.Action) bool {
-			return (a.Kind == model.Ask || a.Kind == model.Probe) && wordOf(a) == w.word
-		}), *o)
+		seq = model.Valid(slices.DeleteFunc(slices.Clone(w.Rest), func(a model.Action) bool {
+			return (a.Kind == model.Ask || a.Kind == model.Probe) && a.Subject() == w.Word
+		}), p.Options)
 		if !slices.ContainsFunc(seq, func(a model.Action) bool { return a.Kind == model.Ask }) {
 			return
 		}
 	}
 }
 
-// sequenceRun runs sequences.
+// sequenceRun plays sequences with a server.
 type sequenceRun struct {
 	*check.T
+	model.Player
 	words    []*word
 	facts    []*fact
 	slow     *check.Call
-	options  model.Options
 	patience time.Duration // for an answer
 	hasty    bool          // whether an answer is missing at all was tried before
 	took     time.Duration // for the slow call
-	until    time.Time     // when no more is asked, unless it is zero
-	deadline time.Time     // of replays
 	served   int
-	replays  int
 	answered map[int]bool // by word: whether it is answered alone
 }
 
-// misstep is what went wrong in a sequence.
-type misstep struct {
-	kind     fault
-	word     int  // see wordOf
-	set      bool // the value of the fact that was lost
-	early    bool // the id of the request was in a cancellation before
-	waited   bool // for the answer, in vain
-	message  string
-	events   []*wire.Event  // the last ones
-	sequence []model.Action // up to there
-	rest     []model.Action
-	gone     bool // the session cannot be used any more
-	broken   bool // the refusal is not one of JSON-RPC
-}
-
-// fault is a way in which an answer is wrong.
-type fault uint8
-
-const (
-	noAnswer fault = iota
-	unserved       // or served, where it has to be refused
-	answeredTwice
-	ofAnother
-	lost    // a fact
-	differs // a page of a list, although no change of the list was announced
-)
-
-// same reports whether two runs show the same.
-func (w *misstep) same(other *misstep) bool {
-	return other != nil && w.kind == other.kind && w.word == other.word
-}
-
-// same reports whether a replay shows the same misstep. Chance may decide which of several requests is not answered,
+// Same reports whether a replay shows the same misstep. Chance may decide which of several requests is not answered,
 // so the replay may show another request, if that is answered when it is made alone.
-func (p *sequenceRun) same(w, again *misstep) bool {
+func (p *sequenceRun) Same(w, again *model.Misstep) bool {
 	switch {
-	case w.same(again):
+	case w.Same(again):
 		return true
-	case again == nil || w.kind != noAnswer || again.kind != noAnswer:
+	case again == nil || w.Kind != model.NoAnswer || again.Kind != model.NoAnswer:
 		return false
 	}
-	answered, known := p.answered[again.word]
+	answered, known := p.answered[again.Word]
 	if !known {
 		hasty := p.hasty
 		p.hasty = false
 		answered = p.alone(again) == ""
 		p.hasty = hasty
-		p.answered[again.word] = answered
+		p.answered[again.Word] = answered
 	}
 	return answered
 }
@@ -282,126 +242,127 @@ type requested struct {
 	early  bool // its id was in a cancellation before
 }
 
-// course is a sequence while it is run.
+// course is a run of a sequence in a session.
 type course struct {
-	session *client.Session
-	made    map[int]*requested // by number
-	read    int                // how far the log was read for answers that come again
-	holds   map[string]bool    // the values of facts, as far as they are known
-	turned  map[string]time.Time
-	root    *atomic.Pointer[string]  // the URI of the client's root, once that has changed
-	pages   map[int]*client.Exchange // by word
+	*sequenceRun
+	session   *client.Session
+	own       bool               // the session ends with the run
+	cursors   map[string]any     // see sequenceRun.cursors
+	made      map[int]*requested // by number
+	early     *wire.ID           // of the next request
+	listening *transport.Stream
+	from      int             // where the run begins in the log
+	read      int             // how far the log was read for answers that come again
+	holds     map[string]bool // the values of facts, as far as they are known
+	turned    map[string]time.Time
+	root      *atomic.Pointer[string]  // the URI of the client's root, once that has changed
+	pages     map[int]*client.Exchange // by word
 }
 
-func newCourse(s *client.Session) *course {
+// course begins a run in a session.
+func (p *sequenceRun) course(s *client.Session) *course {
+	cursors, from := p.cursors(s), s.Log().Len()
 	return &course{
-		session: s, made: make(map[int]*requested), read: s.Log().Len(),
+		sequenceRun: p, session: s, cursors: cursors, made: make(map[int]*requested), from: from, read: from,
 		holds: make(map[string]bool), turned: make(map[string]time.Time), pages: make(map[int]*client.Exchange),
 	}
 }
 
-// run runs a sequence in a session and returns the first thing that is wrong, or nil.
-func (p *sequenceRun) run(s *client.Session, sequence []model.Action) *misstep {
-	cursors := p.cursors(s)
-	c := newCourse(s)
-	from := c.read
-	defer c.restoreRoots(p.Context)
-	var open, running []*requested
-	var early *wire.ID
-	var listening *transport.Stream
-	defer func() {
-		if listening != nil {
-			listening.Close()
-		}
-	}()
-	start := func(a model.Action, method string, params map[string]any, opts ...client.Option) (*client.Pending, error) {
-		id, named := s.NextID(), false
-		if early != nil && a.Kind == model.Ask {
-			id, named, early = *early, true, nil
-		}
-		pending, err := s.StartID(p.Context, id, method, params, opts...)
-		if err == nil {
-			c.made[a.Number] = &requested{pending, a, named}
-		}
-		return pending, err
+// Begin begins a run in a session of its own.
+func (p *sequenceRun) Begin() model.Run {
+	s := p.fresh()
+	if s == nil {
+		return nil
 	}
-	for i := 0; i < len(sequence); i++ {
-		a := sequence[i]
-		var err error
-		var awaited []*requested
-		var w *misstep
-		switch a.Kind {
-		case model.Ask:
-			w := p.words[a.Word]
-			params, ok := w.ask(cursors)
-			if !ok {
-				continue
-			}
-			if _, err = start(a, w.method, params, w.options()...); err == nil {
-				open = append(open, c.made[a.Number])
-			}
-		case model.Work:
-			var pending *client.Pending
-			token := fmt.Sprintf("mcpconform-sequence-%s", s.NextID())
-			if pending, err = start(a, "tools/call", withToken(p.slow.Params(), token)); err == nil {
-				running = append(running, c.made[a.Number])
-				underWay(p.T, s, pending)
-			}
-		case model.Await:
-			awaited, open = open, nil
-		case model.Finish:
-			awaited, running = running, nil
-		case model.Cancel, model.CancelEnded:
-			if r := c.made[a.Of]; r != nil {
-				err = p.cancel(s, r.ID)
-				running = slices.DeleteFunc(running, func(other *requested) bool { return other == r })
-			}
-		case model.CancelUnknown:
-			err = p.cancel(s, wire.StringID("mcpconform-"+s.NextID().String()))
-		case model.CancelNext:
-			id := s.NextID()
-			early = &id
-			if err = p.cancel(s, id); err == nil {
-				_, err = s.Call(p.Context, s.NoOp(), nil) // the server has read it then
-			}
-		case model.Notify:
-			if a.Word > 0 {
-				err = c.turnRoots(p.Context)
-			} else {
-				err = s.Notify(p.Context, "notifications/mcpconform/no-such", nil, client.Deliberately("*"))
-			}
-		case model.Malformed:
-			err = s.Notify(p.Context, "notifications/progress", map[string]any{}, client.Deliberately("*"))
-		case model.Listen:
-			listening = p.listen(s)
-		case model.Unlisten:
-			if listening != nil {
-				listening.Close()
-				listening = nil
-			}
-		case model.Drop:
-			p.drop(s)
-		case model.Probe:
-			w = p.probe(c, a)
-		}
-		if w == nil {
-			w = p.judge(c, awaited)
-		}
-		if w == nil && err != nil {
-			w = p.ended(noRequest, err)
-		}
-		if w != nil {
-			w.sequence, w.rest = sequence[:i+1], sequence[i+1:]
-			w.events = append(messagesSince(s, from), w.events...)
+	c := p.course(s)
+	c.own = true
+	return c
+}
+
+// End leaves the session as it was. It puts the last messages before the events of a misstep.
+func (c *course) End(w *model.Misstep) {
+	if w != nil {
+		w.Events = append(messagesSince(c.session, c.from), w.Events...)
+	}
+	if c.listening != nil {
+		c.listening.Close()
+	}
+	c.restoreRoots(c.Context)
+	if c.own {
+		_ = c.session.Conn.Close(c.Context)
+	}
+}
+
+// Do does an action. It returns the misstep in it, or in the answers that came again since the log was last read.
+func (c *course) Do(a model.Action) *model.Misstep {
+	if a.Kind == model.Probe {
+		if w := c.probe(a); w != nil {
 			return w
 		}
-		if (a.Kind == model.Await || a.Kind == model.Probe) && !p.until.IsZero() && time.Now().After(p.until) {
-			p.Note("the server is slow: mcpconform took only %d of %d steps", i+1, len(sequence))
-			p.until = time.Time{}
-			sequence = model.Valid(sequence[:i+1], p.options)
-		}
 	}
-	return nil
+	err := c.act(a)
+	if w := c.answeredTwice(); w != nil || err == nil {
+		return w
+	}
+	return c.ended(model.NoRequest, err)
+}
+
+// act sends the message of an action, or does what else it is.
+func (c *course) act(a model.Action) (err error) {
+	switch a.Kind {
+	case model.Ask:
+		w := c.words[a.Word]
+		if params, ok := w.ask(c.cursors); ok {
+			return c.start(a, w.method, params, w.options()...)
+		}
+	case model.Work:
+		token := fmt.Sprintf("mcpconform-sequence-%s", c.session.NextID())
+		if err = c.start(a, "tools/call", withToken(c.slow.Params(), token)); err == nil {
+			underWay(c.T, c.session, c.made[a.Number].Pending)
+		}
+	case model.Cancel, model.CancelEnded:
+		if r := c.made[a.Of]; r != nil {
+			return c.cancel(r.ID)
+		}
+	case model.CancelUnknown:
+		return c.cancel(wire.StringID("mcpconform-" + c.session.NextID().String()))
+	case model.CancelNext:
+		id := c.session.NextID()
+		c.early = &id
+		if err = c.cancel(id); err == nil {
+			_, err = c.session.Call(c.Context, c.session.NoOp(), nil) // the server has read it then
+		}
+	case model.Notify:
+		if a.Word > 0 {
+			return c.turnRoots(c.Context)
+		}
+		return c.session.Notify(c.Context, "notifications/mcpconform/no-such", nil, client.Deliberately("*"))
+	case model.Malformed:
+		return c.session.Notify(c.Context, "notifications/progress", map[string]any{}, client.Deliberately("*"))
+	case model.Listen:
+		c.listen()
+	case model.Unlisten:
+		if c.listening != nil {
+			c.listening.Close()
+			c.listening = nil
+		}
+	case model.Drop:
+		c.drop()
+	}
+	return err
+}
+
+// start makes a request.
+func (c *course) start(a model.Action, method string, params map[string]any, opts ...client.Option) error {
+	id, early := c.session.NextID(), false
+	if c.early != nil && a.Kind == model.Ask {
+		id, early, c.early = *c.early, true, nil
+	}
+	pending, err := c.session.StartID(c.Context, id, method, params, opts...)
+	if err == nil {
+		c.made[a.Number] = &requested{pending, a, early}
+	}
+	return err
 }
 
 // messagesSince returns the last messages of a session after a position in its log.
@@ -427,8 +388,8 @@ func (p *sequenceRun) cursors(s *client.Session) map[string]any {
 	return all
 }
 
-func (p *sequenceRun) cancel(s *client.Session, id wire.ID) error {
-	_, err := s.Send(p.Context, []byte(cancellation(id)), late)
+func (c *course) cancel(id wire.ID) error {
+	_, err := c.session.Send(c.Context, []byte(cancellation(id)), late)
 	return err
 }
 
@@ -436,80 +397,90 @@ func (p *sequenceRun) cancel(s *client.Session, id wire.ID) error {
 // the first event.
 const head = 250 * time.Millisecond
 
-// listen opens a further listening stream, or returns nil if the server does not grant it.
-func (p *sequenceRun) listen(s *client.Session) *transport.Stream {
-	limit, stop := context.WithTimeout(p.Context, head)
+// listen opens a further listening stream, if the server grants it.
+func (c *course) listen() {
+	limit, stop := context.WithTimeout(c.Context, head)
 	defer stop()
-	stream, err := s.Conn.(*transport.HTTPConn).Open(limit, transport.Request{Method: http.MethodGet, Defaults: true})
-	if err != nil {
-		return nil
-	}
-	if stream.Head.HTTP.Status != http.StatusOK || !check.Streams(stream.Head.HTTP.Header) {
+	r := transport.Request{Method: http.MethodGet, Defaults: true}
+	stream, err := c.session.Conn.(*transport.HTTPConn).Open(limit, r)
+	switch {
+	case err != nil:
+	case stream.Head.HTTP.Status != http.StatusOK || !check.Streams(stream.Head.HTTP.Header):
 		stream.Close()
-		return nil
+	default:
+		c.listening = stream
 	}
-	return stream
 }
 
 // drop makes a slow call and hangs up on it. Nobody needs its result.
-func (p *sequenceRun) drop(s *client.Session) {
-	limit, stop := context.WithTimeout(p.Context, head)
+func (c *course) drop() {
+	limit, stop := context.WithTimeout(c.Context, head)
 	defer stop()
-	id := s.NextID()
-	if stream, err := s.Conn.(*transport.HTTPConn).Open(limit,
-		callRequestOf(id, *p.slow, "mcpconform-hung-up-"+id.String())); err == nil {
+	id := c.session.NextID()
+	if stream, err := c.session.Conn.(*transport.HTTPConn).Open(limit,
+		callRequestOf(id, *c.slow, "mcpconform-hung-up-"+id.String())); err == nil {
 		stream.Close()
 	}
-	_ = p.cancel(s, id)
+	_ = c.cancel(id)
 }
 
-// judge waits for the answers to requests and returns the first thing that is wrong with them, or
-// with what else has come since, or nil.
-func (p *sequenceRun) judge(c *course, awaited []*requested) *misstep {
-	for _, r := range awaited {
-		x, err := p.answer(c.session, r)
-		switch {
-		case errors.Is(err, errMissing) && slices.ContainsFunc(c.session.Log().Events()[r.Request.Seq:], unnamed):
-			continue // it may be the answer, and the rules judge that
-		case errors.Is(err, errMissing):
-			return &misstep{kind: noAnswer, word: wordOf(r.action), early: r.early, waited: true,
-				message: "gets no answer"}
-		case err != nil:
-			return p.ended(wordOf(r.action), err)
-		case x.Result() == nil && wire.TooMany(x.Head):
-			p.Inconclusive("the server refuses requests because there are too many")
-		case c.session.Lost():
-			p.Inconclusive("the server has ended the session")
-		case r.action.Kind != model.Ask:
-			if x.Response != nil && r.action.Kind == model.Work {
-				p.took = max(p.took, took(x))
-			}
-			continue // a tool may fail
-		}
-		w := p.words[r.action.Word]
-		switch problem := x.Result() == nil; {
-		case problem != w.Refused:
-			return &misstep{kind: unserved, word: wordOf(r.action), early: r.early, broken: x.Response == nil,
-				message: "gives " + Describe(x)}
-		case !problem && ofOther(w.method, x.Result()):
-			return &misstep{kind: ofAnother, word: wordOf(r.action), message: "gives the result of another request"}
-		}
-		p.served++
-		if w := p.keeps(c, r.action, x); w != nil {
-			return w
-		}
+// Judge waits for the answer to a request and returns the misstep in it.
+func (c *course) Judge(request model.Action) *model.Misstep {
+	r := c.made[request.Number]
+	if r == nil {
+		return nil // there was no page to ask for
 	}
+	return c.judge(r)
+}
+
+func (c *course) judge(r *requested) *model.Misstep {
+	wrong := model.Misstep{Word: r.action.Subject(), Early: r.early}
+	x, err := c.answer(c.session, r)
+	switch {
+	case errors.Is(err, errMissing) && slices.ContainsFunc(c.session.Log().Events()[r.Request.Seq:], unnamed):
+		return nil // it may be the answer, and the rules judge that
+	case errors.Is(err, errMissing):
+		wrong.Waited, wrong.Message = true, "gets no answer"
+		return &wrong
+	case err != nil:
+		return c.ended(wrong.Word, err)
+	case x.Result() == nil && wire.TooMany(x.Head):
+		c.Inconclusive("the server refuses requests because there are too many")
+	case c.session.Lost():
+		c.Inconclusive("the server has ended the session")
+	case r.action.Kind != model.Ask:
+		if x.Response != nil && r.action.Kind == model.Work {
+			c.took = max(c.took, took(x))
+		}
+		return nil // a tool may fail
+	}
+	switch w, refused := c.words[r.action.Word], x.Result() == nil; {
+	case refused != w.Refused:
+		wrong.Kind, wrong.Broken, wrong.Message = model.Unserved, x.Response == nil, "gives "+Describe(x)
+		return &wrong
+	case !refused && ofOther(w.method, x.Result()):
+		wrong.Kind, wrong.Message = model.OfAnother, "gives the result of another request"
+		return &wrong
+	}
+	c.served++
+	return c.keeps(r.action, x)
+}
+
+// answeredTwice returns the misstep in answers that came again since the log was last read.
+func (c *course) answeredTwice() *model.Misstep {
 	events := c.session.Log().Events()
 	for _, e := range events[c.read:] {
 		if e.Kind != wire.KindMessage || e.From != wire.Server || !e.Msg.IsResponse() {
 			continue
 		}
-		if x := c.session.Log().Exchange(e); x != nil && len(x.Further) > 0 {
-			for _, r := range c.made {
-				if r.Request == x.Request {
-					return &misstep{kind: answeredTwice, word: wordOf(r.action),
-						message: fmt.Sprintf("gets %d answers", 1+len(x.Further))}
-				}
+		x := c.session.Log().Exchange(e)
+		if x == nil || len(x.Further) == 0 {
+			continue
+		}
+		for _, r := range c.made {
+			if r.Request == x.Request {
+				return &model.Misstep{Kind: model.AnsweredTwice, Word: r.action.Subject(),
+					Message: fmt.Sprintf("gets %d answers", 1+len(x.Further))}
 			}
 		}
 	}
@@ -522,73 +493,51 @@ func unnamed(e *wire.Event) bool {
 	return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && !e.Msg.ID.Usable()
 }
 
-// These constants stand in place of a position in the vocabulary.
-const (
-	slowCall  = -1 // the request that takes its time
-	noRequest = -2 // what went wrong is no answer
-	factWord  = -3 // the call that shows the first fact; those of the others stand below it
-)
-
-// wordOf is the position of what an action asks for in the vocabulary.
-func wordOf(a model.Action) int {
-	switch a.Kind {
-	case model.Ask:
-		return a.Word
-	case model.Probe:
-		return factWord - a.Word
-	}
-	return slowCall
-}
-
 var errMissing = errors.New("no answer")
 
 // answer waits for the answer to a request. If a replay can confirm later that none comes, it waits only until a
 // later request is answered, and a moment more.
 func (p *sequenceRun) answer(s *client.Session, r *requested) (*client.Exchange, error) {
-	limit, stop := context.WithTimeout(p.Context, p.patience)
-	defer stop()
-	ends := func(e *wire.Event) bool {
-		return over(e, r.Pending) || e.Kind == wire.KindExit || e.Kind == wire.KindClose
+	misses := func(most time.Duration) bool {
+		limit, stop := context.WithTimeout(p.Context, most)
+		defer stop()
+		_, err := s.Log().Await(limit, r.Request.Seq+1, func(e *wire.Event) bool {
+			return over(e, r.Pending) || e.Kind == wire.KindExit || e.Kind == wire.KindClose
+		})
+		return err != nil && limit.Err() != nil
 	}
-	soon := limit
+	most := p.patience
 	switch {
 	case p.hasty && r.action.Kind == model.Work:
-		waiting, stop := context.WithTimeout(limit, p.took+p.took/2+p.Soon(check.Later))
-		defer stop()
-		soon = waiting
+		most = min(most, p.took+p.took/2+p.Soon(check.Later))
 	case p.hasty:
-		waiting, stop := context.WithTimeout(limit, p.Soon(check.AtOnce))
-		defer stop()
-		if _, err := s.Log().Await(waiting, r.Request.Seq+1, ends); err != nil && limit.Err() == nil {
-			_, _ = s.Call(limit, s.NoOp(), nil)
+		if most = p.Soon(check.AtOnce); misses(most) {
+			_, _ = s.Call(p.Context, s.NoOp(), nil)
 		}
-		waiting, stop = context.WithTimeout(limit, p.Soon(check.AtOnce))
-		defer stop()
-		soon = waiting
 	}
-	if _, err := s.Log().Await(soon, r.Request.Seq+1, ends); err != nil && soon.Err() != nil {
-		if p.Context.Err() != nil {
-			p.Must(context.Cause(p.Context))
-		}
-		return nil, errMissing
+	if !misses(most) {
+		return r.Await(p.Context)
 	}
-	return r.Await(p.Context)
+	if p.Context.Err() != nil {
+		p.Must(context.Cause(p.Context))
+	}
+	return nil, errMissing
 }
 
 // ended is what the end of a connection shows.
-func (p *sequenceRun) ended(word int, err error) *misstep {
+func (p *sequenceRun) ended(word int, err error) *model.Misstep {
 	var closed *client.ClosedError
 	if !errors.As(err, &closed) && !errors.Is(err, transport.ErrClosed) {
 		p.Must(err)
 	}
-	w := &misstep{kind: noAnswer, word: word, message: "fails: " + err.Error(), gone: true}
-	if word == noRequest {
-		w.message = "stops answering: " + err.Error()
+	w := &model.Misstep{Word: word, Message: "fails: " + err.Error(), Gone: true}
+	if word == model.NoRequest {
+		w.Message = "stops answering: " + err.Error()
 	}
 	if closed != nil && closed.Cause != nil {
-		w.events = []*wire.Event{closed.Cause}
+		w.Events = []*wire.Event{closed.Cause}
 		if closed.Cause.Kind == wire.KindStreamEnd {
-			w.message, w.gone = "gets no answer before its stream ends", false
+			w.Message, w.Gone = "gets no answer before its stream ends", false
 		}
 	}
 	return w
@@ -596,138 +545,137 @@ func (p *sequenceRun) ended(word int, err error) *misstep {
 
 // resultOf names the member that tells the result of a method from those of others.
 var resultOf = map[string]string{
-	"tools/call": "content", "resources/read": "contents", "prompts/get": "messages",
+	"tools/list": "tools", "tools/call": "content", "prompts/list": "prompts", "prompts/get": "messages",
+	"resources/list": "resources", "resources/templates/list": "resourceTemplates", "resources/read": "contents",
 	"completion/complete": "completion",
 }
 
 // ofOther reports whether the result of a request is that of another one.
 func ofOther(method string, result map[string]any) bool {
-	own, other := resultOf[method], false
-	for m, member := range resultOf {
-		other = other || m != method && result[member] != nil
-	}
-	for _, l := range lists {
-		if l.method == method {
-			own = l.member
-		} else {
-			other = other || result[l.member] != nil
-		}
-	}
-	return own != "" && other && result[own] == nil
+	own := resultOf[method]
+	return own != "" && result[own] == nil && slices.ContainsFunc(slices.Collect(maps.Values(resultOf)),
+		func(member string) bool { return result[member] != nil })
 }
 
-// confirmed runs a wrong sequence again, makes it small and reports it. It returns false if the error cannot be
+// confirmed plays a wrong sequence again, makes it small and reports it. It returns false if the error cannot be
 // confirmed, or is legal.
-func (p *sequenceRun) confirmed(w *misstep) bool {
-	p.until = time.Time{}
+func (p *sequenceRun) confirmed(w *model.Misstep) bool {
 	defer func() { p.hasty = false }()
-	p.deadline = time.Now().Add(4 * p.patience)
-	name := p.subject(w)
+	p.Until = time.Now().Add(4 * p.patience)
 	if why := p.alone(w); why != "" {
-		p.Note("%s %s in a sequence of requests; when it is sent alone, it %s", name, w.message, why)
+		p.Note("%s %s in a sequence of requests; when it is sent alone, it %s", p.subject(w), w.Message, why)
 		return false
 	}
 	// Whether it is missing at all is found out once; from then on it is not waited for as long.
 	p.hasty = true
-	var found *misstep
-	for size := 8; found == nil; size *= 4 {
-		part := w.sequence[max(0, len(w.sequence)-size):]
-		if again, _ := p.replay(model.Valid(part, p.options)); p.same(w, again) {
-			found = again
-		}
-		if len(part) == len(w.sequence) {
-			break
-		}
-	}
+	found := p.Confirm(w)
 	if found == nil {
 		found = p.later(w)
 	}
 	if found == nil {
-		p.Note("%s %s once in a sequence of requests, but is answered when the sequence is repeated", name, w.message)
+		p.Note("%s %s once in a sequence of requests, but is answered when the sequence is repeated", p.subject(w),
+			w.Message)
 		return false
 	}
-	if w.kind == noAnswer || w.kind == lost {
-		p.hasty = false
-		if again, _ := p.replay(found.sequence); !p.same(w, again) {
-			if found = p.later(w); found == nil {
-				p.Note("%s %s in a sequence of requests unless the server gets more time", name, w.message)
-				return false
-			}
-		}
-		p.hasty = true
+	if found = p.patiently(w, found); found == nil {
+		p.Note("%s %s in a sequence of requests unless the server gets more time", p.subject(w), w.Message)
+		return false
 	}
-	model.Shrink(found.sequence, p.options, func(part []model.Action) (failed, ok bool) {
-		again, ok := p.replay(part)
-		if failed = ok && p.same(w, again); failed {
-			found = again
-		}
-		return failed, ok
-	})
-	w, name = found, p.subject(found)
-	if w.kind == lost || w.kind == differs {
-		return p.confirmedFact(w)
-	}
-	if w.kind == unserved {
-		// A refusal only beside other requests is another question (docs/positions.md, requests-beside-others).
-		again, _ := p.replay(model.Serial(found.sequence))
-		if !p.same(w, again) {
-			p.Note("%s %s only while other requests are open", name, w.message)
-			return false
-		}
-		found = again
-		if p.words[w.word].fickle && slices.ContainsFunc(found.sequence, p.calls) {
-			p.Note("%s %s after a call of a tool that may have changed something: %s", name, w.message,
-				p.describe(found.sequence))
+	switch found = p.Smallest(w, found); found.Kind {
+	case model.Lost, model.Differs:
+		return p.confirmedFact(found)
+	case model.Unserved:
+		if found = p.inTurn(found); found == nil {
 			return false
 		}
 	}
-	if w.word >= 0 && p.words[w.word].paged {
-		// It need not be the cursor.
-		plain := slices.IndexFunc(p.words, func(other *word) bool { return other.method == p.words[w.word].method })
-		sequence := slices.Clone(found.sequence)
-		for i, a := range sequence {
-			if a.Kind == model.Ask && a.Word == w.word {
-				sequence[i].Word = plain
-			}
-		}
-		same := &misstep{kind: w.kind, word: plain}
-		if again, _ := p.replay(sequence); same.same(again) {
-			w, found, name = same, again, p.subject(same)
-		}
-	}
-	message := fmt.Sprintf("%s %s, although it is answered when it is sent alone; here the client does this: %s", name,
-		found.message, p.describe(found.sequence))
-	switch {
-	case w.kind == answeredTwice:
-		p.Violation("base.response.once", message, found.events...)
-	case w.kind == ofAnother:
-		p.Violation("base.response.id-echo", message, found.events...)
-	case found.early && (w.kind == noAnswer || w.kind == unserved):
-		p.Violation("cancellation.ignore-unknown", message, found.events...)
-	case found.gone:
-		p.blame(blamed(found.sequence, "base.response.present"), message, found.events)
-	case found.broken:
-		p.blame(blamed(found.sequence, p.words[w.word].id), message, found.events)
-	case w.kind == noAnswer:
-		p.Violation("base.response.present", message, found.events...)
-	case p.words[w.word].method == "tools/call":
-		p.Warning(p.words[w.word].id, message, found.events...) // a tool may fail, and how is not said
-	default:
-		p.Violation(p.words[w.word].id, message, found.events...)
-	}
+	p.report(p.plainly(found))
 	return true
 }
 
-// later runs the whole wrong sequence again, and continues until the slow calls are over. It returns nil if the misstep
-// does not show again. The error may have struck one request by chance, and strike a slow call each time. The answer to
-// a slow call is awaited last.
-func (p *sequenceRun) later(w *misstep) *misstep {
-	end := 1 + slices.IndexFunc(w.rest, func(a model.Action) bool { return a.Kind == model.Finish })
-	again, _ := p.replay(model.Valid(slices.Concat(w.sequence, w.rest[:end]), p.options))
-	if !p.same(w, again) {
+// later plays the whole wrong sequence again, and continues until the slow calls are over. It returns nil if the
+// misstep does not show again. The error may have struck one request by chance, and strike a slow call each time. The
+// answer to a slow call is awaited last.
+func (p *sequenceRun) later(w *model.Misstep) *model.Misstep {
+	end := 1 + slices.IndexFunc(w.Rest, func(a model.Action) bool { return a.Kind == model.Finish })
+	return p.Again(w, model.Valid(slices.Concat(w.Sequence, w.Rest[:end]), p.Options))
+}
+
+// patiently gives the server more time for what is missing. It returns nil if the misstep does not show then.
+func (p *sequenceRun) patiently(w, found *model.Misstep) *model.Misstep {
+	if w.Kind != model.NoAnswer && w.Kind != model.Lost {
+		return found
+	}
+	p.hasty = false
+	defer func() { p.hasty = true }()
+	if p.Again(w, found.Sequence) == nil {
+		return p.later(w)
+	}
+	return found
+}
+
+// inTurn awaits each answer before the next request. It returns nil if the request is not refused then, or may be: a
+// refusal only beside other requests is another question (docs/positions.md, requests-beside-others).
+func (p *sequenceRun) inTurn(w *model.Misstep) *model.Misstep {
+	again := p.Again(w, model.Serial(w.Sequence))
+	switch {
+	case again == nil:
+		p.Note("%s %s only while other requests are open", p.subject(w), w.Message)
+	case p.words[w.Word].fickle && slices.ContainsFunc(again.Sequence, p.calls):
+		p.Note("%s %s after a call of a tool that may have changed something: %s", p.subject(w), w.Message,
+			p.describe(again.Sequence))
 		return nil
 	}
 	return again
+}
+
+// plainly returns the misstep that a sequence shows without a cursor, if there is one: it need not be the cursor.
+func (p *sequenceRun) plainly(w *model.Misstep) *model.Misstep {
+	if w.Word < 0 || !p.words[w.Word].paged {
+		return w
+	}
+	plain := slices.IndexFunc(p.words, func(other *word) bool { return other.method == p.words[w.Word].method })
+	sequence := slices.Clone(w.Sequence)
+	for i, a := range sequence {
+		if a.Kind == model.Ask && a.Word == w.Word {
+			sequence[i].Word = plain
+		}
+	}
+	same := &model.Misstep{Kind: w.Kind, Word: plain}
+	if again, _ := p.Replay(sequence); same.Same(again) {
+		return again
+	}
+	return w
+}
+
+// report records the requirement that a misstep breaks. If the server ends, or refuses a request that it understood
+// before, that is the requirement by which it lives with the last action that is not a request.
+func (p *sequenceRun) report(w *model.Misstep) {
+	id, report := "base.response.present", p.Violation
+	switch {
+	case w.Kind == model.AnsweredTwice:
+		id = "base.response.once"
+	case w.Kind == model.OfAnother:
+		id = "base.response.id-echo"
+	case w.Early:
+		id = "cancellation.ignore-unknown"
+	case w.Kind == model.Unserved:
+		id = p.words[w.Word].id
+		if p.words[w.Word].method == "tools/call" && !w.Broken {
+			report = p.Warning // a tool may fail, and how is not said
+		}
+	}
+	for _, a := range slices.Backward(w.Sequence) {
+		if by, ok := model.Tolerated[a.Kind]; ok && (w.Gone || w.Broken) && !w.Early {
+			id = by
+			break
+		}
+	}
+	if id == model.Tolerated[model.Malformed] {
+		report = p.Warning // no response is all that the text wants (basic/index#notifications)
+	}
+	report(id, fmt.Sprintf("%s %s, although it is answered when it is sent alone; here the client does this: %s",
+		p.subject(w), w.Message, p.describe(w.Sequence)), w.Events...)
 }
 
 // calls reports whether an action calls a tool.
@@ -736,71 +684,37 @@ func (p *sequenceRun) calls(a model.Action) bool {
 		a.Kind == model.Ask && p.words[a.Word].method == "tools/call"
 }
 
-// tolerated names the requirements by which a server lives with an action.
-var tolerated = map[model.Kind]string{
-	model.Cancel: "cancellation.either-side", model.CancelEnded: "cancellation.ignore-completed",
-	model.CancelUnknown: "cancellation.ignore-unknown", model.CancelNext: "cancellation.ignore-unknown",
-	model.Notify: "base.notification.unknown-no-response", model.Malformed: "base.notification.malformed-no-response",
-	model.Listen: "http.server.get-close-tolerated", model.Unlisten: "http.server.get-close-tolerated",
-	model.Drop: "http.disconnect.survived",
-}
-
-// blamed returns the requirement that a server breaks if it ends during a sequence, or refuses a request that it
-// understood before. It is the requirement of the last action that is not a request, or else otherwise.
-func blamed(sequence []model.Action, otherwise string) string {
-	for _, a := range slices.Backward(sequence) {
-		if id, ok := tolerated[a.Kind]; ok {
-			return id
-		}
-	}
-	return otherwise
-}
-
-// blame records that a server has broken a requirement by which it lives with an action. No response is all
-// that the text wants after a malformed notification (basic/index#notifications): the rest is a warning.
-func (p *sequenceRun) blame(id, message string, events []*wire.Event) {
-	if id == tolerated[model.Malformed] {
-		p.Warning(id, message, events...)
-		return
-	}
-	p.Violation(id, message, events...)
-}
-
 // subject names the subject of a message.
-func (p *sequenceRun) subject(w *misstep) string {
+func (p *sequenceRun) subject(w *model.Misstep) string {
 	switch {
-	case w.word == noRequest:
+	case w.Word == model.NoRequest:
 		return "the server"
-	case w.word == slowCall:
+	case w.Word == model.Slow:
 		return "a slow call"
-	case w.word <= factWord:
-		return "a call of " + quote(p.facts[factWord-w.word].call.Tool)
+	case w.Word <= model.FactWord:
+		return "a call of " + quote(p.facts[model.FactWord-w.Word].call.Tool)
 	default:
-		return p.words[w.word].String()
+		return p.words[w.Word].String()
 	}
 }
 
-// alone makes the request alone, in a session of its own, as often as the sequence does. It describes the outcome, or
-// returns "" for the expected one.
-func (p *sequenceRun) alone(w *misstep) string {
+// alone makes the request alone, in a session of its own. It describes the outcome, or returns "" for the expected one.
+func (p *sequenceRun) alone(w *model.Misstep) string {
 	s := p.fresh()
 	if s == nil {
 		return "cannot be tried because the server opens no other session"
 	}
 	defer func() { _ = s.Conn.Close(p.Context) }()
-	if w.word <= factWord {
-		if again := p.run(s, p.kept(w)); again != nil {
-			return again.message
+	switch {
+	case w.Word <= model.FactWord:
+		if again := p.Play(p.course(s), p.kept(w)); again != nil {
+			return again.Message
 		}
-		return ""
-	}
-	switch w.word {
-	case noRequest:
+	case w.Word == model.NoRequest:
 		if _, err := s.Call(p.Context, s.NoOp(), nil); err != nil {
 			return "does not answer either: " + err.Error()
 		}
-		return ""
-	case slowCall:
+	case w.Word == model.Slow:
 		var x *client.Exchange
 		pending, err := s.Start(p.Context, "tools/call", p.slow.Params())
 		if err == nil {
@@ -810,39 +724,40 @@ func (p *sequenceRun) alone(w *misstep) string {
 			return "is not answered in time either"
 		}
 		p.took = max(p.took, took(x))
-		return ""
+	default:
+		return p.course(s).repeated(w)
 	}
-	cursors := p.cursors(s)
-	steps := p.around(w.word)
+	return ""
+}
+
+// repeated makes a request of the vocabulary as often as the sequence does, with its counterpart.
+func (c *course) repeated(w *model.Misstep) string {
 	times := 2
-	firsts := make(map[int]*client.Exchange)
-	for _, a := range w.sequence {
-		if a.Kind == model.Ask && a.Word == w.word {
+	for _, a := range w.Sequence {
+		if a.Kind == model.Ask && a.Word == w.Word {
 			times++
 		}
 	}
+	firsts := make(map[int]*client.Exchange)
 	for range min(times, 10) {
-		for _, i := range steps {
-			word := p.words[i]
-			params, ok := word.ask(cursors)
+		for _, i := range c.around(w.Word) {
+			word := c.words[i]
+			params, ok := word.ask(c.cursors)
 			if !ok {
 				return "has no further page"
 			}
-			x, err := s.Call(p.Context, word.method, params, word.options()...)
-			if err != nil {
+			x, err := c.session.Call(c.Context, word.method, params, word.options()...)
+			switch first := firsts[i]; {
+			case err != nil:
 				return "is not answered either"
-			}
-			if (x.Result() == nil) != word.Refused {
-				if i == w.word && (word.Sets == "" || w.kind == unserved) {
-					return "gives " + Describe(x)
-				}
-			}
-			if first := firsts[i]; w.kind == differs && first != nil && !p.sameItems(word, first, x) {
-				return "differs as well"
-			} else if first == nil {
+			case (x.Result() == nil) != word.Refused && i == w.Word && (word.Sets == "" || w.Kind == model.Unserved):
+				return "gives " + Describe(x)
+			case first == nil:
 				firsts[i] = x
+			case w.Kind == model.Differs && !c.sameItems(word, first, x):
+				return "differs as well"
 			}
-			if word.Sets != "" && w.kind == unserved {
+			if word.Sets != "" && w.Kind == model.Unserved {
 				return "" // once is what it can be done
 			}
 		}
@@ -878,64 +793,23 @@ func (p *sequenceRun) fresh() *client.Session {
 	return s
 }
 
-// replay runs a sequence in a new session. It says false if it is too late for that.
-func (p *sequenceRun) replay(sequence []model.Action) (w *misstep, ok bool) {
-	if p.replays++; p.replays > mostReplays || time.Now().After(p.deadline) {
-		return nil, false
-	}
-	s := p.fresh()
-	if s == nil {
-		return nil, false
-	}
-	defer func() { _ = s.Conn.Close(p.Context) }()
-	return p.run(s, sequence), true
-}
-
-// describe says a sequence in words. Requests without a semicolon between them are sent without waiting.
+// describe puts a sequence in words.
 func (p *sequenceRun) describe(sequence []model.Action) string {
-	var b strings.Builder
-	gap := ""
-	say := func(text string) {
-		b.WriteString(gap + text)
-		gap = ", "
-	}
-	for _, a := range sequence {
+	return model.Describe(sequence, func(a model.Action) string {
 		switch a.Kind {
 		case model.Ask:
-			say("sends " + p.words[a.Word].String())
+			return "sends " + p.words[a.Word].String()
 		case model.Work:
-			say("calls " + quote(p.slow.Tool) + ", which is slow")
-		case model.Await:
-			if gap != "" {
-				gap = "; "
-			}
-		case model.Finish:
-			say("waits for the end of the call")
-		case model.Cancel:
-			say("cancels the call")
-		case model.CancelEnded:
-			say("cancels a request that was answered")
-		case model.CancelUnknown:
-			say("cancels a request that was never made")
-		case model.CancelNext:
-			say("cancels a request that it sends later")
+			return "calls " + quote(p.slow.Tool) + ", which is slow"
 		case model.Notify:
 			if a.Word > 0 {
-				say("sends " + rootsChanged)
-			} else {
-				say("sends an unknown notification")
+				return "sends " + rootsChanged
 			}
-		case model.Malformed:
-			say("sends notifications/progress without params")
-		case model.Listen:
-			say("opens another listening stream")
-		case model.Unlisten:
-			say("closes it")
 		case model.Drop:
-			say("calls " + quote(p.slow.Tool) + " and hangs up")
+			return "calls " + quote(p.slow.Tool) + " and hangs up"
 		case model.Probe:
-			say("calls " + quote(p.facts[a.Word].call.Tool))
+			return "calls " + quote(p.facts[a.Word].call.Tool)
 		}
-	}
-	return b.String()
+		return ""
+	})
 }
