@@ -41,19 +41,16 @@ func refusal(id any, code int, message string) object {
 // hasUndefined fits requests that have a member in params which is not defined.
 func hasUndefined(r *server.Request) bool { return r.Params["mcpconform"] != nil }
 
-type ownIDsKey struct{}
-
 // ownIDs holds the ids of the requests that the server has sent, if it keeps them.
 func ownIDs(s *server.Session) *sync.Map {
-	return s.Value(ownIDsKey{}, func() any { return new(sync.Map) }).(*sync.Map)
+	return Kept[sync.Map](s, "own ids")
 }
 
 // keepsOwnIDs makes each session remember its own requests; see ownIDs.
-var keepsOwnIDs = Sending(func(out *server.Outgoing) []*server.Outgoing {
+var keepsOwnIDs = Altering(func(out *server.Outgoing) {
 	if id, ok := out.Message["id"].(json.RawMessage); ok && out.Kind == wire.Request {
 		ownIDs(out.Session).Store(string(id), true)
 	}
-	return []*server.Outgoing{out}
 })
 
 // basic/index
@@ -89,11 +86,10 @@ var baseFaults = []Fault{
 		Apply: Responses("*", func(out *server.Outgoing) { delete(out.Message, "jsonrpc") })},
 	{ID: "base.jsonrpc-number", Requirement: "base.jsonrpc.version",
 		Summary: "The member jsonrpc of notifications is the number 2.0.",
-		Apply: Sending(func(out *server.Outgoing) []*server.Outgoing {
+		Apply: Altering(func(out *server.Outgoing) {
 			if out.Kind == wire.Notification {
 				out.Message["jsonrpc"] = json.Number("2.0")
 			}
-			return []*server.Outgoing{out}
 		})},
 	{ID: "base.jsonrpc-1.0", Requirement: "base.jsonrpc.version", Summary: `Errors carry "jsonrpc": "1.0".`,
 		Apply: Problems("*", func(out *server.Outgoing, _ object) { out.Message["jsonrpc"] = "1.0" })},
@@ -106,11 +102,10 @@ var baseFaults = []Fault{
 			func(out *server.Outgoing) { out.Message["params"] = list{} })},
 	{ID: "base.params-null", Requirement: "base.jsonrpc.params-object",
 		Summary: "The params of requests and notifications that need none are null.",
-		Apply: Sending(func(out *server.Outgoing) []*server.Outgoing {
+		Apply: Altering(func(out *server.Outgoing) {
 			if _, ok := out.Message["params"]; !ok && out.Method != "" {
 				out.Message["params"] = nil
 			}
-			return []*server.Outgoing{out}
 		})},
 	{ID: "base.rpc-method", Requirement: "base.jsonrpc.rpc-prefix",
 		Summary: "A notification rpc.ready follows the handshake.",
@@ -161,21 +156,19 @@ var baseFaults = []Fault{
 		Summary: "Requests are served whatever the type of their id is.", Apply: Understanding(wire.IDType)},
 	{ID: "base.invalid-request-over-http", Requirement: "base.error.invalid-request", Transports: OverHTTP,
 		Summary: "Over HTTP, JSON that is not a request is refused as if it were not JSON.",
-		Apply: Sending(func(out *server.Outgoing) []*server.Outgoing {
+		Apply: Altering(func(out *server.Outgoing) {
 			if problem := out.RPCError(); problem != nil && out.Answers == nil &&
 				IsCode(problem, server.InvalidRequest) {
 				problem["code"] = server.ParseError
 			}
-			return []*server.Outgoing{out}
 		})},
 	{ID: "base.invalid-request-code", Requirement: "base.error.invalid-request",
 		Summary: "JSON that is not a request is refused with -32603.",
-		Apply: Sending(func(out *server.Outgoing) []*server.Outgoing {
+		Apply: Altering(func(out *server.Outgoing) {
 			if problem := out.RPCError(); problem != nil && out.Answers == nil &&
 				IsCode(problem, server.InvalidRequest) {
 				problem["code"] = server.InternalError
 			}
-			return []*server.Outgoing{out}
 		})},
 	{ID: "base.unknown-method-code", Requirement: "base.error.method-not-found",
 		Summary: "Requests of unknown methods are refused with -32600.",
@@ -534,11 +527,10 @@ var baseFaults = []Fault{
 
 // parseErrors changes the error for input that is not JSON.
 func parseErrors(change func(out *server.Outgoing)) apply {
-	return Sending(func(out *server.Outgoing) []*server.Outgoing {
+	return Altering(func(out *server.Outgoing) {
 		if problem := out.RPCError(); problem != nil && out.Answers == nil && IsCode(problem, server.ParseError) {
 			change(out)
 		}
-		return []*server.Outgoing{out}
 	})
 }
 

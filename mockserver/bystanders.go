@@ -85,36 +85,32 @@ func raisesLevels(on Trigger, which Pick) apply {
 // endsSubscriptions tells other sessions no more of changes.
 func endsSubscriptions(on Trigger, which Pick) apply {
 	flag := func(s *server.Session) *atomic.Bool {
-		return s.Value(unsubscribedKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
+		return Kept[atomic.Bool](s, "list unsubscribed")
 	}
 	return All(
-		Wrapping("resources/subscribe",
-			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				flag(r.Session).Store(false)
-				return next(ctx, r)
-			}),
+		OnRequest("resources/subscribe", func(r *server.Request) {
+			flag(r.Session).Store(false)
+		}),
 		ToOthers(on, which, func(s *server.Session) { flag(s).Store(true) }),
 		droppingUpdates(func(s *server.Session, _ string) bool { return flag(s).Load() }),
 	)
 }
 
-type unsubscribedKey struct{}
-
 const rootsChanged = "notifications/roots/list_changed"
 
 // diverted sends messages of a method to other sessions.
 func diverted(method string, which Pick) apply {
-	return Sending(server.OnMessage(method, func(out *server.Outgoing) []*server.Outgoing {
+	return Withholding(method, func(out *server.Outgoing) bool {
 		if out.To == nil {
-			return []*server.Outgoing{out}
+			return false
 		}
 		for _, other := range which(Others(out.Session)) {
 			moved := out.Clone()
 			moved.Session, moved.To = other, nil
 			other.Send(moved)
 		}
-		return nil
-	}))
+		return true
+	})
 }
 
 // asksElsewhere has a tool ask another client in place of the one that calls it.
@@ -133,7 +129,7 @@ func asksElsewhere(tool, capability, method string, params object, which Pick) a
 		answer, _ := result.(object)
 		return object{"content": TextOf(Text(answer))}, nil
 	}
-	return Wrapping("tools/call", server.Named(tool, ask))
+	return WrappingTool(tool, ask)
 }
 
 var bystanderFaults = func() (faults []Fault) {

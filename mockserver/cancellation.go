@@ -69,18 +69,17 @@ var cancellationFaults = []Fault{
 		ID: "cancellation.keeps-lock", Requirement: "base.response.present",
 		Summary:    "After the cancellation of a slow call no other call is answered in the session.",
 		Collateral: []string{"cancellation.ignore-unknown"}, // where the session of the cancellation is used again
-		Apply: Wrapping("tools/call", server.Named("slow",
-			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				locked := r.Session.Value(lockKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
-				if locked.Load() {
-					return server.NoAnswer, nil
-				}
-				result, problem := next(ctx, r)
-				if ctx.Err() != nil {
-					locked.Store(true)
-				}
-				return result, problem
-			})),
+		Apply: WrappingTool("slow", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			locked := Kept[atomic.Bool](r.Session, "lock")
+			if locked.Load() {
+				return server.NoAnswer, nil
+			}
+			result, problem := next(ctx, r)
+			if ctx.Err() != nil {
+				locked.Store(true)
+			}
+			return result, problem
+		}),
 	},
 	{ID: "cancellation.number-for-string", Requirement: "cancellation.ignore-unknown",
 		Summary: "A cancellation that names a string of digits is taken to mean the number.",
@@ -102,7 +101,7 @@ var cancellationFaults = []Fault{
 		Summary: "Well after the cancellation of a request, progress of it is reported once more.",
 		Apply: Receiving(func(s *server.Session, m *wire.Message, next func()) {
 			next()
-			tokens := s.Value(tokensKey{}, func() any { return new(sync.Map) }).(*sync.Map)
+			tokens := Kept[sync.Map](s, "tokens")
 			if token := wire.At(m.Params, "_meta", "progressToken"); m.Kind == wire.Request &&
 				token == "mcpconform-cancelled" {
 				tokens.Store(m.ID.Key(), true)
@@ -129,7 +128,7 @@ var cancellationFaults = []Fault{
 		Summary:    "After several cancellations in a row the next request is lost.",
 		Collateral: []string{"base.response.present", "cancellation.ignore-unknown"},
 		Apply: Receiving(func(s *server.Session, m *wire.Message, next func()) {
-			run := s.Value(burstKey{}, func() any { return new(atomic.Int32) }).(*atomic.Int32)
+			run := Kept[atomic.Int32](s, "burst")
 			switch {
 			case m.Method == Cancelled:
 				run.Add(1)
@@ -143,11 +142,11 @@ var cancellationFaults = []Fault{
 		Collateral: []string{"base.response.present"},
 		Apply: All(
 			Responses("tools/call", func(out *server.Outgoing) {
-				Keys(out.Session, endedCallsKey{}).Store(out.Answers.ID.Key(), true)
+				Keys(out.Session, "ended calls").Store(out.Answers.ID.Key(), true)
 			}),
 			Receiving(func(s *server.Session, m *wire.Message, next func()) {
-				_, late := Keys(s, endedCallsKey{}).LoadAndDelete(named(m))
-				lost := s.Value(lostKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
+				_, late := Keys(s, "ended calls").LoadAndDelete(named(m))
+				lost := Kept[atomic.Bool](s, "lost")
 				switch {
 				case m.Method == Cancelled && late:
 					lost.Store(true)
@@ -219,31 +218,20 @@ var cancellationFaults = []Fault{
 		Summary: "notifications/cancelled has no requestId.", Apply: cancelling(object{"reason": "overloaded"})},
 }
 
-type (
-	burstKey      struct{}
-	withdrawnKey  struct{}
-	lockKey       struct{}
-	unheededKey   struct{}
-	tokensKey     struct{}
-	answeredKey   struct{}
-	endedCallsKey struct{}
-	lostKey       struct{}
-)
-
 // answered holds the id of a request of the server to which the client has sampled a text.
 func answered(s *server.Session) *atomic.Pointer[wire.ID] {
-	return s.Value(answeredKey{}, func() any { return new(atomic.Pointer[wire.ID]) }).(*atomic.Pointer[wire.ID])
+	return Kept[atomic.Pointer[wire.ID]](s, "answered")
 }
 
 // withdrawn holds the ids of the requests that the server has cancelled.
 func withdrawn(s *server.Session) *sync.Map {
-	return s.Value(withdrawnKey{}, func() any { return new(sync.Map) }).(*sync.Map)
+	return Kept[sync.Map](s, "withdrawn")
 }
 
 // unheeded lets cancelled requests go on, and drops their responses.
 func unheeded(o *server.Options) {
 	ids := func(s *server.Session) *sync.Map {
-		return s.Value(unheededKey{}, func() any { return new(sync.Map) }).(*sync.Map)
+		return Kept[sync.Map](s, "unheeded")
 	}
 	All(
 		Receiving(func(s *server.Session, m *wire.Message, next func()) {
@@ -253,12 +241,12 @@ func unheeded(o *server.Options) {
 				ids(s).Store(id.Key(), true)
 			}
 		}),
-		Sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
+		WithholdingAnswers("tools/call", func(out *server.Outgoing) bool {
 			if _, gone := ids(out.Session).Load(out.Answers.ID.Key()); gone {
-				return nil
+				return true
 			}
-			return []*server.Outgoing{out}
-		})),
+			return false
+		}),
 	)(o)
 }
 

@@ -65,18 +65,17 @@ func rooted(fits func(roots list) bool) func(result object) bool {
 
 // silentOn leaves a call of a tool without a response if what the client answers it fits.
 func silentOn(tool string, fits func(answer object) bool) apply {
-	return All(Overhearing(), Wrapping("tools/call",
-		server.Named(tool, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			silent := false
-			result, problem := Failing(func(answer object) bool {
-				silent = silent || fits(answer)
-				return false
-			})(ctx, r, next)
-			if silent {
-				return server.NoAnswer, nil
-			}
-			return result, problem
-		})))
+	return All(Overhearing(), WrappingTool(tool, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		silent := false
+		result, problem := Failing(func(answer object) bool {
+			silent = silent || fits(answer)
+			return false
+		})(ctx, r, next)
+		if silent {
+			return server.NoAnswer, nil
+		}
+		return result, problem
+	}))
 }
 
 // Requests of a server to its client: sampling, roots and elicitation.
@@ -105,21 +104,20 @@ var clientFaults = []Fault{
 		Apply:      Params("sampling/createMessage", Having("modelPreferences", object{"costPriority": 50}))},
 	{ID: "sampling.content-unchecked", Requirement: "sampling.security.validate-content",
 		Summary: "The content of a sampling result is used without looking at it.",
-		Apply: Wrapping("tools/call", server.Named("test_sampling",
-			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				if _, ok := wire.At(r.Params, "arguments", "prompt").(string); !ok || !r.Session.ClientHas("sampling") {
-					return next(ctx, r)
-				}
-				result, err := r.Call(ctx, "sampling/createMessage", object{
-					"messages":  list{object{"role": "user", "content": object{"type": "text", "text": "Say hello."}}},
-					"maxTokens": 100,
-				})
-				if err != nil {
-					return object{"content": TextOf(err.Error()), "isError": true}, nil
-				}
-				raw, _ := json.Marshal(wire.At(result, "content"))
-				return object{"content": TextOf("LLM response: " + string(raw))}, nil
-			}))},
+		Apply: WrappingTool("test_sampling", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if _, ok := wire.At(r.Params, "arguments", "prompt").(string); !ok || !r.Session.ClientHas("sampling") {
+				return next(ctx, r)
+			}
+			result, err := r.Call(ctx, "sampling/createMessage", object{
+				"messages":  list{object{"role": "user", "content": object{"type": "text", "text": "Say hello."}}},
+				"maxTokens": 100,
+			})
+			if err != nil {
+				return object{"content": TextOf(err.Error()), "isError": true}, nil
+			}
+			raw, _ := json.Marshal(wire.At(result, "content"))
+			return object{"content": TextOf("LLM response: " + string(raw))}, nil
+		})},
 	{ID: "sampling.stop-reason-required", Requirement: "sampling.result.stop-reason-optional",
 		Summary: "A sampling result without stopReason makes the tool fail.",
 		Apply: FailingOn("test_sampling", func(result object) bool {
@@ -190,35 +188,33 @@ var clientFaults = []Fault{
 					next()
 				}
 			})(o)
-			Wrapping("tools/call", server.Named("test_roots",
-				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-					fetched := r.Session.Value(rootsKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
-					last.Store(r.Session)
-					if fetched.Swap(true) {
-						return object{"content": TextOf("the same roots")}, nil
-					}
-					return next(ctx, r)
-				}))(o)
+			WrappingTool("test_roots", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				fetched := Kept[atomic.Bool](r.Session, "roots")
+				last.Store(r.Session)
+				if fetched.Swap(true) {
+					return object{"content": TextOf("the same roots")}, nil
+				}
+				return next(ctx, r)
+			})(o)
 		}},
 	{ID: "http.roots-of-all", Requirement: "http.server.session-isolation", Form: BySession, Transports: OverHTTP,
 		Summary: "A tool that tells the roots of a client tells those of the others as well.",
 		Apply: func(o *server.Options) {
 			var told sync.Map // by session
-			Wrapping("tools/call", server.Named("test_roots",
-				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-					result, problem := next(ctx, r)
-					content, _ := wire.At(result, "content").(list)
-					if problem != nil || len(content) == 0 {
-						return result, problem
+			WrappingTool("test_roots", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				result, problem := next(ctx, r)
+				content, _ := wire.At(result, "content").(list)
+				if problem != nil || len(content) == 0 {
+					return result, problem
+				}
+				told.Store(r.Session, content[0])
+				for _, other := range Others(r.Session) {
+					if block, ok := told.Load(other); ok {
+						content = append(slices.Clip(content), block)
 					}
-					told.Store(r.Session, content[0])
-					for _, other := range Others(r.Session) {
-						if block, ok := told.Load(other); ok {
-							content = append(slices.Clip(content), block)
-						}
-					}
-					return object{"content": content}, nil
-				}))(o)
+				}
+				return object{"content": content}, nil
+			})(o)
 		}},
 	{ID: "roots.params-array", Requirement: "base.jsonrpc.params-object",
 		Summary: "The params of roots/list are an empty array.",
@@ -234,17 +230,16 @@ var clientFaults = []Fault{
 				result  any
 			}
 			var first atomic.Pointer[kept]
-			Wrapping("tools/call", server.Named("test_roots",
-				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-					if k := first.Load(); k != nil && k.session != r.Session {
-						return Copied(k.result.(object)), nil
-					}
-					result, problem := next(ctx, r)
-					if o, ok := result.(object); ok && problem == nil && o["isError"] != true {
-						first.CompareAndSwap(nil, &kept{r.Session, Copied(o)})
-					}
-					return result, problem
-				}))(o)
+			WrappingTool("test_roots", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				if k := first.Load(); k != nil && k.session != r.Session {
+					return Copied(k.result.(object)), nil
+				}
+				result, problem := next(ctx, r)
+				if o, ok := result.(object); ok && problem == nil && o["isError"] != true {
+					first.CompareAndSwap(nil, &kept{r.Session, Copied(o)})
+				}
+				return result, problem
+			})(o)
 		}},
 	{ID: "roots.not-refetched", Requirement: "roots.list-changed.refetch",
 		Summary: "The roots are fetched once, and never again.",
@@ -254,14 +249,13 @@ var clientFaults = []Fault{
 					next()
 				}
 			}),
-			Wrapping("tools/call", server.Named("test_roots",
-				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-					fetched := r.Session.Value(rootsKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
-					if fetched.Swap(true) {
-						return object{"content": TextOf("the same roots")}, nil
-					}
-					return next(ctx, r)
-				})),
+			WrappingTool("test_roots", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				fetched := Kept[atomic.Bool](r.Session, "roots")
+				if fetched.Swap(true) {
+					return object{"content": TextOf("the same roots")}, nil
+				}
+				return next(ctx, r)
+			}),
 		)},
 	{ID: "roots.name-required", Requirement: "roots.root.name-optional",
 		Summary:    "After a root without a name nothing is answered any more.",
@@ -382,35 +376,29 @@ var clientFaults = []Fault{
 		})},
 	{ID: "elicitation.enum-unchecked", Requirement: "elicitation.security.validate-content",
 		Summary: "Elicited values are taken although they are not among those that were listed.",
-		Apply: All(Overhearing(), Wrapping("tools/call",
-			server.Named("test_elicitation",
-				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-					var colour any
-					result, problem := Failing(func(answer object) bool {
-						colour = wire.At(answer, "content", "colour")
-						return false
-					})(ctx, r, next)
-					if colour, ok := colour.(string); ok {
-						return object{"content": TextOf("User response: accept, " + colour)}, nil
-					}
-					return result, problem
-				})))},
+		Apply: All(Overhearing(), WrappingTool("test_elicitation", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			var colour any
+			result, problem := Failing(func(answer object) bool {
+				colour = wire.At(answer, "content", "colour")
+				return false
+			})(ctx, r, next)
+			if colour, ok := colour.(string); ok {
+				return object{"content": TextOf("User response: accept, " + colour)}, nil
+			}
+			return result, problem
+		}))},
 	{ID: "elicitation.content-unchecked", Requirement: "elicitation.security.validate-content",
 		Summary: "Elicited content is used without looking at it.",
-		Apply: All(Overhearing(), Wrapping("tools/call",
-			server.Named("test_elicitation",
-				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-					var content any
-					result, problem := Failing(func(answer object) bool {
-						content = answer["content"]
-						return false
-					})(ctx, r, next)
-					if content != nil {
-						raw, _ := json.Marshal(content)
-						return object{"content": TextOf("User response: accept, " + string(raw))}, nil
-					}
-					return result, problem
-				})))},
+		Apply: All(Overhearing(), WrappingTool("test_elicitation", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			var content any
+			result, problem := Failing(func(answer object) bool {
+				content = answer["content"]
+				return false
+			})(ctx, r, next)
+			if content != nil {
+				raw, _ := json.Marshal(content)
+				return object{"content": TextOf("User response: accept, " + string(raw))}, nil
+			}
+			return result, problem
+		}))},
 }
-
-type rootsKey struct{}

@@ -32,7 +32,7 @@ type unrelated struct {
 type factKey string
 
 func forgotten(s *server.Session, fact string) *atomic.Bool {
-	return s.Value(factKey(fact), func() any { return new(atomic.Bool) }).(*atomic.Bool)
+	return Kept[atomic.Bool](s, factKey(fact))
 }
 
 // flagging is a way to forget a fact: apply looks at the flag that it sets.
@@ -64,21 +64,18 @@ var keptFacts = []keptFact{
 				}
 				return next(ctx, r)
 			}),
-			Sending(server.OnMessage("notifications/resources/updated", func(out *server.Outgoing) []*server.Outgoing {
-				if forgotten(out.Session, "subscription").Load() {
-					return nil
-				}
-				return []*server.Outgoing{out}
-			})),
+			Withholding("notifications/resources/updated", func(out *server.Outgoing) bool {
+				return forgotten(out.Session, "subscription").Load()
+			}),
 		)),
 	},
 	{
 		id: "roots", requirement: "roots.list-changed.refetch",
 		forgotten: "a tool shows the roots that it has shown before",
-		forgets: flagging("roots", Wrapping("tools/call", server.Named("test_roots", func(
+		forgets: flagging("roots", WrappingTool("test_roots", func(
 			ctx context.Context, r *server.Request, next server.Handler,
 		) (any, *wire.Error) {
-			shown := atomically[any](r.Session, rootsShownKey{})
+			shown := atomically[any](r.Session, "roots shown")
 			if before := shown.Load(); before != nil && forgotten(r.Session, "roots").Load() {
 				return *before, nil
 			}
@@ -87,7 +84,7 @@ var keptFacts = []keptFact{
 				shown.Store(&result)
 			}
 			return result, problem
-		}))),
+		})),
 	},
 	{
 		id: "offer", requirement: "resources.list-changed.sent",
@@ -111,8 +108,6 @@ var keptFacts = []keptFact{
 		})),
 	},
 }
-
-type rootsShownKey struct{}
 
 // afterRequest does something after the request of a method, if it fits.
 func afterRequest(method string, fits func(r *server.Request) bool) func(then func(s *server.Session)) apply {

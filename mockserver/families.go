@@ -2,7 +2,6 @@ package mockserver
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"net/http"
 	"regexp"
@@ -255,17 +254,15 @@ var familyFaults = []Fault{
 		Apply:   Refusing("prompts/get", server.InternalError, Fitting(Holding(".."), "name"))},
 	{ID: "prompts.text-as-latin-1", Requirement: "base.message.utf8-accepted", Form: ByValue,
 		Summary: "Prompts hold their arguments as if their bytes were ISO 8859-1.",
-		Apply: Wrapping("prompts/get",
-			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				if arguments, ok := r.Params["arguments"].(object); ok {
-					for name, v := range arguments {
-						if text, ok := v.(string); ok && !strings.Contains(text, "://") {
-							arguments[name] = latin(text)
-						}
+		Apply: OnRequest("prompts/get", func(r *server.Request) {
+			if arguments, ok := r.Params["arguments"].(object); ok {
+				for name, v := range arguments {
+					if text, ok := v.(string); ok && !strings.Contains(text, "://") {
+						arguments[name] = latin(text)
 					}
 				}
-				return next(ctx, r)
-			})},
+			}
+		})},
 	{ID: "completion.value-regular-expression", Requirement: "completion.answered", Form: ByValue,
 		Summary: "A value that is not a regular expression is refused with -32603.",
 		Apply:   Refusing("completion/complete", server.InternalError, Fitting(noRegexp, "argument", "value"))},

@@ -524,11 +524,10 @@ var httpFaults = []Fault{
 		Summary:    "Progress of a call comes on the stream of another one.",
 		Collateral: []string{"http.server.replay-same-stream"}, // of a stream that is resumed
 		Apply: All(
-			Wrapping("tools/call", server.Named("test_tool_with_progress",
-				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-					_ = r.Sleep(ctx, 50*time.Millisecond) // so that others run beside it
-					return next(ctx, r)
-				})),
+			WrappingTool("test_tool_with_progress", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				_ = r.Sleep(ctx, 50*time.Millisecond) // so that others run beside it
+				return next(ctx, r)
+			}),
 			Messages(Progressed, func(out *server.Outgoing) {
 				if out.To == nil {
 					return
@@ -1010,8 +1009,9 @@ var httpFaults = []Fault{
 					r.Body = []byte(`{"jsonrpc":"2.0","id":` + m.ID.String() + `,"result":{}}`)
 				}
 			}),
-			Sending(server.OnResponse("resources/unsubscribe",
-				func(*server.Outgoing) []*server.Outgoing { return nil })),
+			WithholdingAnswers("resources/unsubscribe", func(_ *server.Outgoing) bool {
+				return true
+			}),
 		)},
 	{ID: "sse.sessions-mixed", Requirement: "sse.server.session-isolation", Form: BySession, Transports: OverSSE,
 		Summary: "Requests of two sessions with the same id get the same answer.", Apply: confusing()},

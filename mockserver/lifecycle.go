@@ -46,39 +46,33 @@ func uninvited(capability, method string, params object) apply {
 func ofOthers(o *server.Options) {
 	var able atomic.Int64 // clients that have declared it
 	before := func(s *server.Session) int64 {
-		return s.Value(ableKey{}, func() any { return able.Load() }).(int64)
+		return s.Value("able", func() any { return able.Load() }).(int64)
 	}
-	Wrapping("initialize", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+	OnRequest("initialize", func(r *server.Request) {
 		if wire.At(r.Params, "capabilities", "sampling") != nil {
 			able.Add(1)
 		}
 		before(r.Session)
+	})(o)
+	WrappingTool("test_sampling", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		if able.Load() > before(r.Session) && !r.Session.ClientHas("sampling") {
+			_, _ = r.Call(ctx, "sampling/createMessage", object{
+				"messages":  list{object{"role": "user", "content": object{"type": "text", "text": "Hello"}}},
+				"maxTokens": 10,
+			})
+		}
 		return next(ctx, r)
 	})(o)
-	Wrapping("tools/call", server.Named("test_sampling",
-		func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			if able.Load() > before(r.Session) && !r.Session.ClientHas("sampling") {
-				_, _ = r.Call(ctx, "sampling/createMessage", object{
-					"messages":  list{object{"role": "user", "content": object{"type": "text", "text": "Hello"}}},
-					"maxTokens": 10,
-				})
-			}
-			return next(ctx, r)
-		}))(o)
 }
-
-type ableKey struct{}
 
 // choosing answers initialize with a version of its own.
 func choosing(version func(asked string) string) apply {
 	return func(o *server.Options) { o.Behaviour.Lifecycle.Version = version }
 }
 
-type gaveUpKey struct{}
-
 // gaveUp says whether a request of the server has timed out.
 func gaveUp(s *server.Session) *atomic.Bool {
-	return s.Value(gaveUpKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
+	return Kept[atomic.Bool](s, "gave up")
 }
 
 // basic/lifecycle
@@ -363,7 +357,7 @@ func ofFeature(prefix string) func(r *server.Request) bool {
 // unresponsiveAfter leaves everything unanswered from the first message that fits on.
 func unresponsiveAfter(fits func(s *server.Session, m *wire.Message) bool) apply {
 	return Receiving(func(s *server.Session, m *wire.Message, next func()) {
-		unresponsive := s.Value(unresponsiveKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
+		unresponsive := Kept[atomic.Bool](s, "unresponsive")
 		if fits(s, m) {
 			unresponsive.Store(true)
 		}
@@ -372,8 +366,6 @@ func unresponsiveAfter(fits func(s *server.Session, m *wire.Message) bool) apply
 		}
 	})
 }
-
-type unresponsiveKey struct{}
 
 // beforeHandshake sends a notification before initialize is answered.
 func beforeHandshake(method string, params object) apply {

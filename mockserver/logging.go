@@ -25,12 +25,11 @@ func setting(levels ...string) func(r *server.Request) bool {
 var loggingFaults = []Fault{
 	{ID: "logging.logger-spelled-twice", Requirement: "logging.server.consistent-loggers",
 		Summary: "Every other log message spells the name of its logger with a capital.",
-		Apply: Sending(server.OnMessage("notifications/message", func(out *server.Outgoing) []*server.Outgoing {
+		Apply: Messages("notifications/message", func(out *server.Outgoing) {
 			if name, ok := out.Params()["logger"].(string); ok && name != "" && Count(out.Session, "logged")%2 == 0 {
 				out.Params()["logger"] = strings.ToUpper(name[:1]) + name[1:]
 			}
-			return []*server.Outgoing{out}
-		}))},
+		})},
 	{ID: "logging.flood", Requirement: "logging.rate-limit",
 		Summary: "The first call of a tool logs more than a thousand messages.",
 		Apply: Sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
@@ -54,7 +53,7 @@ var loggingFaults = []Fault{
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				name, _ := r.Params["level"].(string)
 				level := slices.Index(LogLevels, name)
-				most := r.Session.Value(levelKey{}, func() any { return new(int) }).(*int)
+				most := Kept[int](r.Session, "level")
 				if level < 0 || level >= *most {
 					*most = max(level, *most)
 					return next(ctx, r)
@@ -63,23 +62,19 @@ var loggingFaults = []Fault{
 			})},
 	{ID: "logging.level-ignored", Requirement: "logging.filter.none-below",
 		Summary: "All messages are sent, whatever the level.",
-		Apply: Wrapping("logging/setLevel",
-			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				if slices.Contains(LogLevels, Member(r.Params, "level")) {
-					r.Params["level"] = "debug"
-				}
-				return next(ctx, r)
-			})},
+		Apply: OnRequest("logging/setLevel", func(r *server.Request) {
+			if slices.Contains(LogLevels, Member(r.Params, "level")) {
+				r.Params["level"] = "debug"
+			}
+		})},
 	{ID: "logging.levels-reversed", Requirement: "logging.filter.none-below",
 		Summary:    "Messages that are more severe than the level are held back, not the others.",
 		Collateral: []string{"logging.filter.all-above", "logging.set-level.replaces"},
-		Apply: Wrapping("logging/setLevel",
-			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				if i := slices.Index(LogLevels, Member(r.Params, "level")); i >= 0 {
-					r.Params["level"] = LogLevels[len(LogLevels)-1-i]
-				}
-				return next(ctx, r)
-			})},
+		Apply: OnRequest("logging/setLevel", func(r *server.Request) {
+			if i := slices.Index(LogLevels, Member(r.Params, "level")); i >= 0 {
+				r.Params["level"] = LogLevels[len(LogLevels)-1-i]
+			}
+		})},
 	{ID: "logging.level-exclusive", Requirement: "logging.filter.all-above",
 		Summary: "Messages of the level itself are held back.",
 		Apply:   holdingBack(func(set, level string) bool { return set == level && set != "debug" })},
@@ -93,13 +88,11 @@ var loggingFaults = []Fault{
 		Apply:   holdingBack(func(set, level string) bool { return set == "critical" && level == "alert" })},
 	{ID: "logging.notice-as-info", Requirement: "logging.filter.none-below",
 		Summary: "The level notice is taken for info.",
-		Apply: Wrapping("logging/setLevel",
-			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				if r.Params["level"] == "notice" {
-					r.Params["level"] = "info"
-				}
-				return next(ctx, r)
-			})},
+		Apply: OnRequest("logging/setLevel", func(r *server.Request) {
+			if r.Params["level"] == "notice" {
+				r.Params["level"] = "info"
+			}
+		})},
 	{ID: "logging.slow-level-strict", Requirement: "logging.filter.all-above",
 		Summary: "A tool that logs takes a while, and messages of the level itself are held back in the middle of the order.",
 		Apply: All(
@@ -168,41 +161,30 @@ var loggingFaults = []Fault{
 
 // slowing makes a tool take its time before it does anything.
 func slowing(tool string, delay time.Duration) apply {
-	return Wrapping("tools/call", server.Named(tool,
-		func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			r.Detach()
-			_ = r.Sleep(ctx, delay)
-			return next(ctx, r)
-		}))
+	return WrappingTool(tool, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		r.Detach()
+		_ = r.Sleep(ctx, delay)
+		return next(ctx, r)
+	})
 }
-
-type (
-	levelKey struct{}
-	setKey   struct{}
-)
 
 // holdingBack drops log messages by the level that was set last and their own.
 func holdingBack(drop func(set, level string) bool) apply {
 	return All(
 		keepsLevel,
-		Sending(server.OnMessage("notifications/message", func(out *server.Outgoing) []*server.Outgoing {
+		Withholding("notifications/message", func(out *server.Outgoing) bool {
 			set, _ := levelOf(out.Session).Load().(string)
-			if drop(set, Member(out.Params(), "level")) {
-				return nil
-			}
-			return []*server.Outgoing{out}
-		})),
+			return drop(set, Member(out.Params(), "level"))
+		}),
 	)
 }
 
 // keepsLevel makes each session remember the level that was set last; see levelOf.
-var keepsLevel = Wrapping("logging/setLevel",
-	func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-		levelOf(r.Session).Store(Member(r.Params, "level"))
-		return next(ctx, r)
-	})
+var keepsLevel = OnRequest("logging/setLevel", func(r *server.Request) {
+	levelOf(r.Session).Store(Member(r.Params, "level"))
+})
 
 // levelOf returns where a session keeps the level that was set last.
 func levelOf(s *server.Session) *atomic.Value {
-	return s.Value(setKey{}, func() any { return new(atomic.Value) }).(*atomic.Value)
+	return Kept[atomic.Value](s, "set")
 }

@@ -2,7 +2,6 @@ package mockserver
 
 import (
 	"bytes"
-	"context"
 	"strings"
 
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks"
@@ -88,13 +87,11 @@ var metaFaults = []Fault{
 	{ID: "meta.cursor-forgotten", Requirement: "meta.attach.request",
 		Summary:    "A list request with _meta gets the first page, whatever its cursor is.",
 		Collateral: []string{"progress.request"},
-		Apply: Wrapping("tools/list",
-			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				if r.Params["_meta"] != nil {
-					delete(r.Params, "cursor")
-				}
-				return next(ctx, r)
-			})},
+		Apply: OnRequest("tools/list", func(r *server.Request) {
+			if r.Params["_meta"] != nil {
+				delete(r.Params, "cursor")
+			}
+		})},
 	{ID: "meta.notification-answered", Requirement: "meta.attach.notification",
 		Summary: "A notification with _meta is answered with an error.",
 		Collateral: []string{"base.notification.no-response", "base.response.id-echo",

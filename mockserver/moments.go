@@ -15,19 +15,6 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-type (
-	lastIDKey     struct{}
-	namedKey      struct{}
-	strangeKey    struct{}
-	abortedKey    struct{}
-	sentKey       struct{}
-	formerKey     struct{}
-	formerListKey struct{}
-	takenKey      struct{}
-	seenKey       struct{}
-	swappedKey    struct{}
-)
-
 // whileBusy leaves the requests of a method unanswered that come while a call is running.
 func whileBusy(method string) apply {
 	return Wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
@@ -40,7 +27,7 @@ func whileBusy(method string) apply {
 
 // atomically returns a value of a session that its goroutines share.
 func atomically[T any](s *server.Session, key any) *atomic.Pointer[T] {
-	return s.Value(key, func() any { return new(atomic.Pointer[T]) }).(*atomic.Pointer[T])
+	return Kept[atomic.Pointer[T]](s, key)
 }
 
 // named returns the key of the id in a cancellation.
@@ -52,7 +39,7 @@ func after(former, method string, problem *wire.Error) apply {
 	return All(
 		Receiving(func(s *server.Session, m *wire.Message, next func()) {
 			if m.Kind == wire.Request {
-				last := atomically[[2]string](s, formerKey{})
+				last := atomically[[2]string](s, "former")
 				before := last.Load()
 				if before == nil {
 					before = new([2]string)
@@ -62,7 +49,7 @@ func after(former, method string, problem *wire.Error) apply {
 			next()
 		}),
 		Wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			if last := atomically[[2]string](r.Session, formerKey{}).Load(); last != nil && last[0] == former &&
+			if last := atomically[[2]string](r.Session, "former").Load(); last != nil && last[0] == former &&
 				last[1] == method {
 				return nil, problem
 			}
@@ -73,14 +60,14 @@ func after(former, method string, problem *wire.Error) apply {
 
 // robbing leaves requests without a response, which do chooses by a function that takes one.
 func robbing(do func(take func(*server.Request)) apply) apply {
-	take := func(r *server.Request) { Keys(r.Session, takenKey{}).Store(r.ID.Key(), true) }
-	return All(do(take), Sending(func(out *server.Outgoing) []*server.Outgoing {
+	take := func(r *server.Request) { Keys(r.Session, "taken").Store(r.ID.Key(), true) }
+	return All(do(take), WithholdingAny(func(out *server.Outgoing) bool {
 		if out.Answers != nil {
-			if _, taken := Keys(out.Session, takenKey{}).Load(out.Answers.ID.Key()); taken {
-				return nil
+			if _, taken := Keys(out.Session, "taken").Load(out.Answers.ID.Key()); taken {
+				return true
 			}
 		}
-		return []*server.Outgoing{out}
+		return false
 	}))
 }
 
@@ -88,9 +75,8 @@ func robbing(do func(take func(*server.Request)) apply) apply {
 func aware(hook func(s *server.Session, w http.ResponseWriter, r *http.Request, next func())) apply {
 	return func(o *server.Options) {
 		var sessions sync.Map
-		Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		OnRequest("*", func(r *server.Request) {
 			sessions.Store(r.Session.ID, r.Session)
-			return next(ctx, r)
 		})(o)
 		Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			serve := func() { next.ServeHTTP(w, r) }
@@ -111,7 +97,7 @@ func changingPlaces(o *server.Options) {
 				return nil, &wire.Error{Code: server.InternalError, Message: err.Error()}
 			}
 			result, problem := next(ctx, r)
-			first := atomically[swapped](r.Session, swappedKey{})
+			first := atomically[swapped](r.Session, "swapped")
 			for _, other := range r.Session.Running() {
 				if other != r && other.Method != r.Method && strings.HasSuffix(other.Method, "/list") {
 					first.Store(&swapped{other, result, problem})
@@ -173,13 +159,13 @@ var momentFaults = []Fault{
 		Collateral: []string{"cancellation.ignore-unknown"},
 		Apply: robbing(func(take func(*server.Request)) apply {
 			return Receiving(func(s *server.Session, m *wire.Message, next func()) {
-				if m.Method == Cancelled && !Knows(Keys(s, seenKey{}), named(m)) {
+				if m.Method == Cancelled && !Knows(Keys(s, "seen"), named(m)) {
 					for _, r := range s.Running() {
 						take(r)
 					}
 				}
 				if m.Kind == wire.Request {
-					Keys(s, seenKey{}).Store(m.ID.Key(), true)
+					Keys(s, "seen").Store(m.ID.Key(), true)
 				}
 				next()
 			})
@@ -189,27 +175,26 @@ var momentFaults = []Fault{
 		Collateral: []string{"base.response.present"},
 		Apply: Receiving(func(s *server.Session, m *wire.Message, next func()) {
 			if m.Method == Cancelled {
-				Keys(s, namedKey{}).Store(named(m), true)
+				Keys(s, "named").Store(named(m), true)
 			}
-			if _, withdrawn := Keys(s, namedKey{}).Load(m.ID.Key()); m.Kind != wire.Request || !withdrawn {
+			if _, withdrawn := Keys(s, "named").Load(m.ID.Key()); m.Kind != wire.Request || !withdrawn {
 				next()
 			}
 		})},
 	{ID: "moments.late-cancel-answered-again", Requirement: "base.response.once", Form: InSequence,
 		Summary: "The cancellation of a list request that was answered has it answered again.",
 		Apply: All(
-			Sending(func(out *server.Outgoing) []*server.Outgoing {
+			Altering(func(out *server.Outgoing) {
 				if out.Answers != nil && out.Answers.Method == "prompts/list" {
-					Keys(out.Session, sentKey{}).Store(out.Answers.ID.Key(), out.Clone())
+					Keys(out.Session, "sent").Store(out.Answers.ID.Key(), out.Clone())
 				}
-				return []*server.Outgoing{out}
 			}),
 			Receiving(func(s *server.Session, m *wire.Message, next func()) {
 				next()
 				if m.Method != Cancelled {
 					return
 				}
-				if out, ok := Keys(s, sentKey{}).LoadAndDelete(named(m)); ok {
+				if out, ok := Keys(s, "sent").LoadAndDelete(named(m)); ok {
 					again := out.(*server.Outgoing)
 					again.To = nil
 					s.Send(again)
@@ -243,14 +228,14 @@ var momentFaults = []Fault{
 			Receiving(func(s *server.Session, m *wire.Message, next func()) {
 				for _, r := range s.Running() {
 					if m.Method == Cancelled && r.ID.Key() == named(m) && r.Method == "tools/call" {
-						atomically[bool](s, abortedKey{}).Store(new(bool))
+						atomically[bool](s, "aborted").Store(new(bool))
 					}
 				}
 				next()
 			}),
 			Wrapping("tools/call",
 				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-					if atomically[bool](r.Session, abortedKey{}).Swap(nil) != nil {
+					if atomically[bool](r.Session, "aborted").Swap(nil) != nil {
 						return nil, &wire.Error{Code: server.InternalError, Message: "This operation was aborted"}
 					}
 					return next(ctx, r)
@@ -263,12 +248,12 @@ var momentFaults = []Fault{
 		Apply: All(
 			Receiving(func(s *server.Session, m *wire.Message, next func()) {
 				if m.Kind == wire.Request {
-					atomically[wire.ID](s, lastIDKey{}).Store(&m.ID)
+					atomically[wire.ID](s, "last id").Store(&m.ID)
 				}
 				next()
 			}),
 			Responses("tools/call", func(out *server.Outgoing) {
-				if last := atomically[wire.ID](out.Session, lastIDKey{}).Load(); last != nil {
+				if last := atomically[wire.ID](out.Session, "last id").Load(); last != nil {
 					out.Message["id"] = json.RawMessage(last.String())
 				}
 			}),
@@ -276,7 +261,7 @@ var momentFaults = []Fault{
 	{ID: "moments.strange-notifications-swallow", Requirement: "base.response.present", Form: InSequence,
 		Summary: "The request right after an unknown notification is lost, unless it is a ping.",
 		Apply: Receiving(func(s *server.Session, m *wire.Message, next func()) {
-			strange := s.Value(strangeKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
+			strange := Kept[atomic.Bool](s, "strange")
 			if last := strange.Swap(m.Kind == wire.Notification &&
 				strings.HasPrefix(m.Method, "notifications/mcpconform/")); !last || m.Kind != wire.Request ||
 				m.Method == "ping" {
@@ -296,7 +281,7 @@ var momentFaults = []Fault{
 			if !strings.HasSuffix(r.Method, "/list") {
 				return next(ctx, r)
 			}
-			last := atomically[string](r.Session, formerListKey{}).Swap(&r.Method)
+			last := atomically[string](r.Session, "former list").Swap(&r.Method)
 			if cursor, _ := r.Params["cursor"].(string); r.Method == "tools/list" && len(cursor) > 30 && last != nil &&
 				*last != r.Method {
 				return nil, &wire.Error{Code: server.InvalidParams, Message: "Invalid cursor"}

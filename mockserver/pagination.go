@@ -22,13 +22,11 @@ func refusedCursor(code int64) apply {
 	})
 }
 
-type placeKey struct{}
-
 // remembering keeps the place of a listing in the session: every known cursor leads to the page after the latest one,
 // whichever page gave the cursor.
 func remembering(method, member string) apply {
 	return Wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-		place := r.Session.Value(placeKey{}, func() any { return new(atomic.Value) }).(*atomic.Value)
+		place := Kept[atomic.Value](r.Session, "place")
 		cursor, paged := r.Params["cursor"].(string)
 		if given, _ := place.Load().(string); paged && len(cursor) > 30 && given != "" {
 			r.Params["cursor"] = given
@@ -44,15 +42,10 @@ func remembering(method, member string) apply {
 	})
 }
 
-type (
-	spoiltKey    struct{}
-	forgottenKey struct{}
-)
-
 // spoiling refuses the next two list requests of the sessions that foreign names because of a cursor.
 func spoiling(foreign func(r *server.Request, cursor string) []*server.Session) apply {
 	left := func(s *server.Session) *atomic.Int64 {
-		return s.Value(spoiltKey{}, func() any { return new(atomic.Int64) }).(*atomic.Int64)
+		return Kept[atomic.Int64](s, "spoilt")
 	}
 	return Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 		if !strings.HasSuffix(r.Method, "/list") {
@@ -104,7 +97,7 @@ var paginationFaults = []Fault{
 		Summary: "Each page of resources/templates/list begins with the last item of the page before.",
 		Apply: Wrapping("resources/templates/list", server.Edit(func(r *server.Request, result map[string]any) {
 			items, _ := result["resourceTemplates"].(list)
-			last := r.Session.Value(lastItemKey{}, func() any { return new(atomic.Value) }).(*atomic.Value)
+			last := Kept[atomic.Value](r.Session, "last item")
 			if before := last.Swap(Copied(items[len(items)-1].(object))); r.Params["cursor"] != nil && before != nil {
 				result["resourceTemplates"] = append(list{before}, items...)
 			}
@@ -177,7 +170,7 @@ var paginationFaults = []Fault{
 	{ID: "pagination.longer-cursor-forgets", Requirement: "pagination.server.stable-cursors", Form: ByValue,
 		Summary: "A cursor is refused once it was sent with something behind it, until the list is read from its beginning.",
 		Apply: All(RememberingCursors(), Refusing("prompts/list", server.InvalidParams, func(r *server.Request) bool {
-			forgotten := Keys(r.Session, forgottenKey{})
+			forgotten := Keys(r.Session, "forgotten")
 			if r.Params["cursor"] == nil {
 				forgotten.Clear()
 			} else if given := MadeFrom(r, LongerThan); given != "" {
@@ -207,5 +200,3 @@ var paginationFaults = []Fault{
 		Summary: "The nextCursor is a number.",
 		Apply:   Results("resources/templates/list", Having("nextCursor", 2))},
 }
-
-type lastItemKey struct{}

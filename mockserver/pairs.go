@@ -23,13 +23,7 @@ func withoutTool(name string) apply {
 	})
 }
 
-type (
-	callsKey struct{}
-	tokenKey struct{}
-	askedKey struct{}
-
-	argumentsKey struct{}
-)
+type ()
 
 // underWay holds how to stop the calls of a session that are under way, by their ids.
 type underWay struct {
@@ -38,7 +32,7 @@ type underWay struct {
 }
 
 func underWayOf(s *server.Session) *underWay {
-	return s.Value(callsKey{}, func() any { return &underWay{stops: make(map[string]context.CancelFunc)} }).(*underWay)
+	return s.Value("calls", func() any { return &underWay{stops: make(map[string]context.CancelFunc)} }).(*underWay)
 }
 
 // stopIf stops all of the calls, if the one with an id is among them.
@@ -113,14 +107,13 @@ func leftTogether(o *server.Options) {
 // lastToken gives all progress of a session the token of the call that began last.
 func lastToken(o *server.Options) {
 	of := func(s *server.Session) *atomic.Value {
-		return s.Value(tokenKey{}, func() any { return new(atomic.Value) }).(*atomic.Value)
+		return Kept[atomic.Value](s, "token")
 	}
 	type box struct{ token any }
-	Wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+	OnRequest("tools/call", func(r *server.Request) {
 		if token, ok := r.Token(); ok {
 			of(r.Session).Store(box{token})
 		}
-		return next(ctx, r)
 	})(o)
 	Messages(Progressed, func(out *server.Outgoing) {
 		if last, ok := of(out.Session).Load().(box); ok {
@@ -132,22 +125,21 @@ func lastToken(o *server.Options) {
 // progressByToken sends the progress for a token to the session that used it last.
 func progressByToken(o *server.Options) {
 	var owners sync.Map
-	Wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+	OnRequest("tools/call", func(r *server.Request) {
 		if token, ok := r.Token(); ok {
 			owners.Store(token, r)
 		}
-		return next(ctx, r)
 	})(o)
-	Sending(server.OnMessage(Progressed, func(out *server.Outgoing) []*server.Outgoing {
+	Withholding(Progressed, func(out *server.Outgoing) bool {
 		owner, ok := owners.Load(out.Params()["progressToken"])
 		if r, _ := owner.(*server.Request); ok && r.Session != out.Session {
 			moved := out.Clone()
 			moved.Session, moved.To = r.Session, r
 			r.Session.Send(moved)
-			return nil
+			return true
 		}
-		return []*server.Outgoing{out}
-	}))(o)
+		return false
+	})(o)
 }
 
 // answersInOrder takes what clients answer to be for the request that waits longest.
@@ -157,9 +149,9 @@ func answersInOrder(o *server.Options) {
 		ids []wire.ID
 	}
 	of := func(s *server.Session) *waiting {
-		return s.Value(askedKey{}, func() any { return new(waiting) }).(*waiting)
+		return Kept[waiting](s, "asked")
 	}
-	Sending(func(out *server.Outgoing) []*server.Outgoing {
+	Altering(func(out *server.Outgoing) {
 		if out.Kind == wire.Request {
 			if id, ok := out.Message["id"].(json.RawMessage); ok {
 				w := of(out.Session)
@@ -168,7 +160,6 @@ func answersInOrder(o *server.Options) {
 				w.Unlock()
 			}
 		}
-		return []*server.Outgoing{out}
 	})(o)
 	Receiving(func(s *server.Session, m *wire.Message, next func()) {
 		if m.IsResponse() {
@@ -237,22 +228,19 @@ func resubscribing(change func(ctx context.Context, r *server.Request, held int6
 
 // twice tells whether a session is subscribed to a resource twice.
 func twice(s *server.Session, uri string) *atomic.Bool {
-	return s.Value("twice "+uri, func() any { return new(atomic.Bool) }).(*atomic.Bool)
+	return Kept[atomic.Bool](s, "twice "+uri)
 }
 
 // lastSubscription holds the URI to which a client has subscribed last.
 func lastSubscription(s *server.Session) *atomic.Value {
-	return s.Value("last subscription", func() any { return new(atomic.Value) }).(*atomic.Value)
+	return Kept[atomic.Value](s, "last subscription")
 }
 
 // droppingUpdates sends no updates of resources that fit.
 func droppingUpdates(fits func(s *server.Session, uri string) bool) apply {
-	return Sending(server.OnMessage("notifications/resources/updated", func(out *server.Outgoing) []*server.Outgoing {
-		if fits(out.Session, Member(out.Params(), "uri")) {
-			return nil
-		}
-		return []*server.Outgoing{out}
-	}))
+	return Withholding("notifications/resources/updated", func(out *server.Outgoing) bool {
+		return fits(out.Session, Member(out.Params(), "uri"))
+	})
 }
 
 // pairFaults show when there are two of something.
@@ -265,14 +253,13 @@ var pairFaults = []Fault{
 		Apply:   crossing("prompts/get")},
 	{ID: "tools.arguments-of-the-last", Requirement: "base.response.id-echo", Form: AtOnce, WarnOnly: true,
 		Summary: "Calls of a tool that run at the same time work with the arguments of the one that began last.",
-		Apply: Wrapping("tools/call", server.Named("echo",
-			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				last := r.Session.Value(argumentsKey{}, func() any { return new(atomic.Value) }).(*atomic.Value)
-				last.Store(r.Params)
-				_ = r.Sleep(ctx, 5*time.Millisecond)
-				r.Params, _ = last.Load().(object)
-				return next(ctx, r)
-			}))},
+		Apply: WrappingTool("echo", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			last := Kept[atomic.Value](r.Session, "arguments")
+			last.Store(r.Params)
+			_ = r.Sleep(ctx, 5*time.Millisecond)
+			r.Params, _ = last.Load().(object)
+			return next(ctx, r)
+		})},
 	{ID: "tools.second-call-unanswered", Requirement: "base.response.present", Form: AtOnce,
 		Summary: "A call that begins while another one runs is not answered.",
 		Apply: Beside(func(ctx context.Context, r *server.Request, n int64, next server.Handler) (any, *wire.Error) {
@@ -332,7 +319,7 @@ var pairFaults = []Fault{
 	{ID: "pagination.one-reader", Requirement: "pagination.server.stable-cursors", Form: AtOnce,
 		Summary: "When a list is read anew, the cursors of the reading before are refused.",
 		Apply: Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			reading := r.Session.Value("readings of "+r.Method, func() any { return new(atomic.Int64) }).(*atomic.Int64)
+			reading := Kept[atomic.Int64](r.Session, "readings of "+r.Method)
 			if cursor, ok := r.Params["cursor"].(string); !ok {
 				reading.Add(1)
 			} else if prefix := fmt.Sprintf("%020d", reading.Load()); strings.HasPrefix(cursor, prefix) {
@@ -366,11 +353,9 @@ var pairFaults = []Fault{
 	{ID: "resources.subscribed-anew-ends", Requirement: "resources.updated.sent", Form: InSequence,
 		Summary: "A client that has unsubscribed from a resource and subscribes again is not told any more that it has changed.",
 		Apply: All(
-			Wrapping("resources/unsubscribe",
-				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-					twice(r.Session, Member(r.Params, "uri")).Store(true)
-					return next(ctx, r)
-				}),
+			OnRequest("resources/unsubscribe", func(r *server.Request) {
+				twice(r.Session, Member(r.Params, "uri")).Store(true)
+			}),
 			droppingUpdates(func(s *server.Session, uri string) bool { return twice(s, uri).Load() }),
 		)},
 	{ID: "resources.only-last-listed-last", Requirement: "resources.updated.sent", Form: InSequence,
@@ -387,21 +372,17 @@ var pairFaults = []Fault{
 					return 0
 				})
 			}),
-			Wrapping("resources/subscribe",
-				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-					lastSubscription(r.Session).Store(Member(r.Params, "uri"))
-					return next(ctx, r)
-				}),
+			OnRequest("resources/subscribe", func(r *server.Request) {
+				lastSubscription(r.Session).Store(Member(r.Params, "uri"))
+			}),
 			droppingUpdates(func(s *server.Session, uri string) bool { return uri != lastSubscription(s).Load() }),
 		)},
 	{ID: "resources.only-last-beside-clock", Requirement: "resources.updated.sent", Form: InSequence,
 		Summary: "A subscription ends the one before, and another resource changes by itself all the time.",
 		Apply: All(Ticking,
-			Wrapping("resources/subscribe",
-				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-					lastSubscription(r.Session).Store(Member(r.Params, "uri"))
-					return next(ctx, r)
-				}),
+			OnRequest("resources/subscribe", func(r *server.Request) {
+				lastSubscription(r.Session).Store(Member(r.Params, "uri"))
+			}),
 			droppingUpdates(func(s *server.Session, uri string) bool {
 				return uri != ClockURI && uri != lastSubscription(s).Load()
 			}),
@@ -427,46 +408,38 @@ var pairFaults = []Fault{
 		Apply: func(o *server.Options) {
 			SharedResource(o)
 			var last sync.Map
-			Wrapping("resources/subscribe",
-				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-					last.Store(Member(r.Params, "uri"), r.Session)
-					return next(ctx, r)
-				})(o)
-			Sending(server.OnMessage("notifications/resources/updated", func(out *server.Outgoing) []*server.Outgoing {
+			OnRequest("resources/subscribe", func(r *server.Request) {
+				last.Store(Member(r.Params, "uri"), r.Session)
+			})(o)
+			Withholding("notifications/resources/updated", func(out *server.Outgoing) bool {
 				if s, ok := last.Load(out.Params()["uri"]); ok && s != out.Session {
-					return nil
+					return true
 				}
-				return []*server.Outgoing{out}
-			}))(o)
+				return false
+			})(o)
 		}},
 	{ID: "http.subscribers-end-together", Requirement: "resources.updated.sent", Form: BySession,
 		Transports: OverHTTP,
 		Summary:    "When a session ends, nobody is told any more that the resources have changed to which it had subscribed.",
 		Apply: func(o *server.Options) {
 			var lost sync.Map
-			Wrapping("resources/subscribe",
-				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-					uri := Member(r.Params, "uri")
-					lost.Delete(uri)
-					context.AfterFunc(r.Session.Context(), func() { lost.Store(uri, true) })
-					return next(ctx, r)
-				})(o)
-			Sending(server.OnMessage("notifications/resources/updated", func(out *server.Outgoing) []*server.Outgoing {
+			OnRequest("resources/subscribe", func(r *server.Request) {
+				uri := Member(r.Params, "uri")
+				lost.Delete(uri)
+				context.AfterFunc(r.Session.Context(), func() { lost.Store(uri, true) })
+			})(o)
+			Withholding("notifications/resources/updated", func(out *server.Outgoing) bool {
 				if _, ended := lost.Load(out.Params()["uri"]); ended {
-					return nil
+					return true
 				}
-				return []*server.Outgoing{out}
-			}))(o)
+				return false
+			})(o)
 		}},
 	{ID: "http.update-told-to-one", Requirement: "resources.updated.sent", Form: BySession, Transports: OverHTTP,
 		Summary: "Clients that have subscribed to a resource are told of a change only if they make it.",
-		Apply: All(SharedResource, Sending(server.OnMessage("notifications/resources/updated",
-			func(out *server.Outgoing) []*server.Outgoing {
-				if slices.ContainsFunc(out.Session.Running(), calling("update_resource")) {
-					return []*server.Outgoing{out}
-				}
-				return nil
-			})))},
+		Apply: All(SharedResource, Withholding("notifications/resources/updated", func(out *server.Outgoing) bool {
+			return !slices.ContainsFunc(out.Session.Running(), calling("update_resource"))
+		}))},
 	{ID: "http.cursors-of-the-last", Requirement: "pagination.server.stable-cursors", Form: BySession,
 		Transports: OverHTTP,
 		Summary:    "When a client reads a list from its beginning, the cursors of all others are refused.",
@@ -517,15 +490,15 @@ var pairFaults = []Fault{
 		Apply: func(o *server.Options) {
 			var last atomic.Pointer[server.Session]
 			Ready(func(s *server.Session) { last.Store(s) })(o)
-			Sending(func(out *server.Outgoing) []*server.Outgoing {
+			WithholdingAny(func(out *server.Outgoing) bool {
 				if s := last.Load(); s != nil && s != out.Session && out.To == nil && out.Answers == nil &&
 					out.Kind == wire.Notification {
 					moved := out.Clone()
 					moved.Session = s
 					s.Send(moved)
-					return nil
+					return true
 				}
-				return []*server.Outgoing{out}
+				return false
 			})(o)
 		}},
 	{ID: "http.hang-up-ends-others", Requirement: "base.response.present", Form: AtOnce, Transports: OverHTTP,
@@ -545,11 +518,8 @@ var pairFaults = []Fault{
 				}
 				next.ServeHTTP(w, r)
 			})(o)
-			Sending(func(out *server.Outgoing) []*server.Outgoing {
-				if Knows(&ended, out.Session.ID) && out.To == nil && out.Answers == nil {
-					return nil
-				}
-				return []*server.Outgoing{out}
+			WithholdingAny(func(out *server.Outgoing) bool {
+				return Knows(&ended, out.Session.ID) && out.To == nil && out.Answers == nil
 			})(o)
 		}},
 	{ID: "http.second-get-takes-over", Requirement: "tools.list-changed.sent", Form: AtOnce, Transports: OverHTTP,
@@ -565,12 +535,12 @@ var pairFaults = []Fault{
 				}
 				next.ServeHTTP(w, r)
 			})(o)
-			Sending(func(out *server.Outgoing) []*server.Outgoing {
+			WithholdingAny(func(out *server.Outgoing) bool {
 				if _, lost := second.Load(out.Session.ID); lost && out.To == nil && out.Answers == nil &&
 					streams.of(out.Session.ID).Load() < 2 {
-					return nil
+					return true
 				}
-				return []*server.Outgoing{out}
+				return false
 			})(o)
 		}},
 }

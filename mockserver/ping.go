@@ -40,7 +40,7 @@ var pingFaults = []Fault{
 		Summary:    "Over HTTP, too, requests of a session are served one after the other.",
 		Collateral: []string{"http.server.multiple-streams"},
 		Apply: Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			turn := r.Session.Value(turnKey{}, func() any { return make(chan struct{}, 1) }).(chan struct{})
+			turn := r.Session.Value("turn", func() any { return make(chan struct{}, 1) }).(chan struct{})
 			select {
 			case turn <- struct{}{}:
 				defer func() { <-turn }()
@@ -74,5 +74,3 @@ var pingFaults = []Fault{
 			}
 		})},
 }
-
-type turnKey struct{}

@@ -104,14 +104,13 @@ var progressFaults = []Fault{
 	{ID: "progress.on-another-stream", Requirement: "progress.stop", Transports: OverHTTP,
 		Summary:    "Progress comes on the listening stream seconds after the response.",
 		Collateral: []string{"progress.in-progress", "progress.token.active-request"},
-		Apply: Sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
+		Apply: Responses("tools/call", func(out *server.Outgoing) {
 			if token, ok := out.Answers.Token(); ok {
 				s, late := out.Session, object{"jsonrpc": "2.0", "method": Progressed,
 					"params": object{"progressToken": token, "progress": 999}}
 				time.AfterFunc(2*time.Second, func() { s.Send(&server.Outgoing{Session: s, Message: late}) })
 			}
-			return []*server.Outgoing{out}
-		}))},
+		})},
 	{ID: "progress.token-refused-completing", Requirement: "progress.request",
 		Summary: "A completion/complete with a progress token is refused.",
 		Apply: Refusing("completion/complete", server.InvalidParams, func(r *server.Request) bool {
@@ -166,16 +165,12 @@ var progressFaults = []Fault{
 		Apply:   All(noting, judgingProgress(func(reports list) bool { return len(reports) > 10 }))},
 	{ID: "progress.token-shared", Requirement: "progress.token.unique", Form: AtOnce,
 		Summary: "All sampling requests have the same progress token.",
-		Apply: Params("sampling/createMessage", func(params object) {
-			params["_meta"] = object{"progressToken": "sampling"}
-		})},
+		Apply:   Params("sampling/createMessage", Having("_meta", object{"progressToken": "sampling"}))},
 }
-
-type reportsKey struct{}
 
 // reportsOf returns what the client has reported of progress in a session.
 func reportsOf(s *server.Session) chan any {
-	return s.Value(reportsKey{}, func() any { return make(chan any, 1000) }).(chan any)
+	return s.Value("reports", func() any { return make(chan any, 1000) }).(chan any)
 }
 
 // noting keeps the progress that the client reports.
@@ -192,22 +187,21 @@ var noting = Receiving(func(s *server.Session, m *wire.Message, next func()) {
 // judgingProgress makes the sampling tool fail if the progress that the client
 // reported during the call fits.
 func judgingProgress(fits func(reports list) bool) apply {
-	return Wrapping("tools/call", server.Named("test_sampling",
-		func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			reports := reportsOf(r.Session)
-			for len(reports) > 0 {
-				<-reports
-			}
-			result, problem := next(ctx, r)
-			var seen list
-			for len(reports) > 0 {
-				seen = append(seen, <-reports)
-			}
-			if o, ok := result.(object); ok && o["isError"] != true && fits(seen) {
-				return object{"content": TextOf("The progress cannot be used"), "isError": true}, nil
-			}
-			return result, problem
-		}))
+	return WrappingTool("test_sampling", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		reports := reportsOf(r.Session)
+		for len(reports) > 0 {
+			<-reports
+		}
+		result, problem := next(ctx, r)
+		var seen list
+		for len(reports) > 0 {
+			seen = append(seen, <-reports)
+		}
+		if o, ok := result.(object); ok && o["isError"] != true && fits(seen) {
+			return object{"content": TextOf("The progress cannot be used"), "isError": true}, nil
+		}
+		return result, problem
+	})
 }
 
 // fractional fits reports of which one has a member with a fraction.

@@ -155,7 +155,7 @@ var resourceFaults = []Fault{
 	{ID: "resources.parts-after-unsubscribe", Requirement: "resources.updated.only-subscribed",
 		Summary: "Updates of a part of a resource go on when the resource was unsubscribed from.",
 		Apply: Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			left := r.Session.Value("unsubscribed", func() any { return new(atomic.Value) }).(*atomic.Value)
+			left := Kept[atomic.Value](r.Session, "unsubscribed")
 			if uri, ok := left.Load().(string); ok && r.Method == "ping" {
 				r.Session.Notify("notifications/resources/updated", object{"uri": uri + "/part"})
 			}
@@ -168,13 +168,11 @@ var resourceFaults = []Fault{
 	{ID: "resources.update-of-others", Requirement: "resources.updated.only-subscribed",
 		Summary:    "A client that has subscribed to any resource gets the updates of all.",
 		Collateral: []string{"resources.updated.ends-with-unsubscribe"},
-		Apply: Wrapping("tools/call", server.Named("update_resource",
-			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				if held := r.Session.Subscriptions(); len(held) == 1 && held[0] != WatchedURI {
-					r.Session.Notify("notifications/resources/updated", object{"uri": WatchedURI})
-				}
-				return next(ctx, r)
-			}))},
+		Apply: OnCall("update_resource", func(r *server.Request) {
+			if held := r.Session.Subscriptions(); len(held) == 1 && held[0] != WatchedURI {
+				r.Session.Notify("notifications/resources/updated", object{"uri": WatchedURI})
+			}
+		})},
 	{ID: "resources.unsubscribe-forgotten", Requirement: "resources.updated.ends-with-unsubscribe",
 		Summary: "Updates go on after resources/unsubscribe.",
 		Apply:   Wrapping("resources/unsubscribe", server.Always(object{}))},
@@ -230,7 +228,7 @@ var resourceFaults = []Fault{
 		Apply:   contents("test://static-binary", Having("blob", "data:image/png;base64,iVBORw0KGgo="))},
 	{ID: "resources.size-of-base64", Requirement: "resources.size.raw-bytes",
 		Summary: "The size of a resource counts its base64 text.",
-		Apply:   resource("test://static-binary", func(entry object) { entry["size"] = 96 })},
+		Apply:   resource("test://static-binary", Having("size", 96))},
 	{ID: "resources.size-negative", Requirement: "resources.size.raw-bytes", Form: ByValue,
 		Summary: "The size of an empty resource is -1.", Apply: resource("test://empty", Having("size", -1))},
 	{ID: "resources.not-found-code", Requirement: "resources.error.not-found-code",

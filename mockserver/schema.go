@@ -8,12 +8,12 @@ import (
 // These faults break statements of the type definitions alone.
 var schemaFaults = []Fault{
 	{ID: "schema.server-version-missing", Requirement: "schema.implementation", Summary: "serverInfo has no version.",
-		Apply: Results("initialize", func(result object) { delete(result["serverInfo"].(object), "version") })},
+		Apply: Results("initialize", At("serverInfo", Lacking("version")))},
 	{ID: "schema.server-name-null", Requirement: "schema.implementation", Summary: "The name in serverInfo is null.",
-		Apply: Results("initialize", func(result object) { result["serverInfo"].(object)["name"] = nil })},
+		Apply: Results("initialize", At("serverInfo", Having("name", nil)))},
 	{ID: "schema.capability-boolean", Requirement: "schema.server-capabilities",
 		Summary: "The capability logging is true in place of an object.",
-		Apply:   Results("initialize", func(result object) { result["capabilities"].(object)["logging"] = true })},
+		Apply:   Results("initialize", At("capabilities", Having("logging", true)))},
 	{ID: "schema.capability-flag-string", Requirement: "schema.server-capabilities",
 		Summary:    "tools.listChanged is a string.",
 		Collateral: []string{"lifecycle.capability.server-emits-tools-list-changed"},

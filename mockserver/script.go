@@ -72,11 +72,10 @@ func RunScript(o *server.Options, s *script.Script, report func(line string)) (*
 		}
 		return a.await(ctx, r)
 	})(o)
-	Sending(func(out *server.Outgoing) []*server.Outgoing {
+	Altering(func(out *server.Outgoing) {
 		if out.Answers != nil {
 			p.of(out.Session).replace(out)
 		}
-		return []*server.Outgoing{out}
 	})(o)
 	before := o.Behaviour.Connected
 	o.Behaviour.Connected = func(ctx context.Context, session *server.Session) {

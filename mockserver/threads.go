@@ -22,14 +22,9 @@ import (
 	"github.com/mcpconform/mcpconform/schema"
 )
 
-type (
-	precedingKey struct{}
-	doneKey      struct{}
-)
-
 // preceding holds the ids of the last two requests of a session.
 func preceding(s *server.Session) *atomic.Pointer[[2]wire.ID] {
-	return s.Value(precedingKey{}, func() any {
+	return s.Value("preceding", func() any {
 		p := new(atomic.Pointer[[2]wire.ID])
 		p.Store(new([2]wire.ID))
 		return p
@@ -227,7 +222,7 @@ var threadFaults = []Fault{
 	{ID: "tools.properties-array", Requirement: "tools.input-schema.valid",
 		Summary:    "The properties in the input schema of a tool without parameters are an empty array.",
 		Collateral: []string{"schema.list-tools-result"},
-		Apply:      tool("test_simple_text", func(tool object) { tool["inputSchema"].(object)["properties"] = list{} })},
+		Apply:      tool("test_simple_text", At("inputSchema", Having("properties", list{})))},
 	// https://github.com/logiscape/mcp-sdk-php/issues/1
 	{ID: "base.empty-result-array", Requirement: "base.response.result-object",
 		Summary:    "Results without members are an empty array.",
@@ -239,25 +234,23 @@ var threadFaults = []Fault{
 		})},
 	// https://github.com/opentokenz/mcpx/issues/28
 	{ID: "tools.output-schema-untyped", Requirement: "schema.list-tools-result",
-		Summary: "An output schema has no type.",
-		Apply:   tool("sum", func(tool object) { delete(tool["outputSchema"].(object), "type") })},
+		Summary: "An output schema has no type.", Apply: tool("sum", At("outputSchema", Lacking("type")))},
 	// https://github.com/modelcontextprotocol/java-sdk/pull/839
 	{ID: "http.updates-to-all", Requirement: "resources.updated.only-subscribed", Form: BySession,
 		Transports: OverHTTP,
 		Summary:    "The update of a resource is announced to every session, if one of them has subscribed to it.",
 		Collateral: []string{"resources.updated.ends-with-unsubscribe"},
-		Apply: Wrapping("tools/call", server.Named("update_resource",
-			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				result, problem := next(ctx, r)
-				if held := r.Session.Subscriptions(); len(held) > 0 {
-					for _, s := range r.Session.Server.Sessions() {
-						if s != r.Session && s.Initialized() {
-							s.Notify("notifications/resources/updated", object{"uri": WatchedURI})
-						}
+		Apply: WrappingTool("update_resource", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			result, problem := next(ctx, r)
+			if held := r.Session.Subscriptions(); len(held) > 0 {
+				for _, s := range r.Session.Server.Sessions() {
+					if s != r.Session && s.Initialized() {
+						s.Notify("notifications/resources/updated", object{"uri": WatchedURI})
 					}
 				}
-				return result, problem
-			}))},
+			}
+			return result, problem
+		})},
 	// https://github.com/punkpeye/fastmcp/pull/316
 	{ID: "completion.many-refused", Requirement: "completion.answered", Form: ByValue,
 		Summary: "A completion for which there are more than 100 values is refused with -32603.",
@@ -338,13 +331,11 @@ var threadFaults = []Fault{
 	{ID: "tools.arguments-lost", Requirement: "tools.list.callable", WarnOnly: true,
 		Summary:    "Calls are served as if they had no arguments.",
 		Collateral: []string{"tools.security.validate-inputs"},
-		Apply: Wrapping("tools/call",
-			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				if _, ok := r.Params["arguments"].(object); ok {
-					r.Params["arguments"] = object{}
-				}
-				return next(ctx, r)
-			})},
+		Apply: OnRequest("tools/call", func(r *server.Request) {
+			if _, ok := r.Params["arguments"].(object); ok {
+				r.Params["arguments"] = object{}
+			}
+		})},
 	// https://github.com/affaan-m/ECC/pull/2670
 	{ID: "meta.call-refused", Requirement: "meta.attach.request", Form: ByValue,
 		Summary:    "A call with _meta is refused with -32602.",
@@ -354,7 +345,7 @@ var threadFaults = []Fault{
 	// https://github.com/MemPalace/mempalace/issues/1574
 	{ID: "tools.missing-argument-server-error", Requirement: "tools.error.invalid-arguments-form",
 		Summary: "Arguments that do not fit are refused with -32000.",
-		Apply:   Wrapping("tools/call", server.Named("sum", server.Recode(server.InvalidParams, -32000)))},
+		Apply:   WrappingTool("sum", server.Recode(server.InvalidParams, -32000))},
 	// https://github.com/MemPalace/mempalace/issues/929
 	{ID: "tools.text-outside-ascii-refused", Requirement: "base.message.utf8-accepted", Form: ByValue,
 		Summary: "A call of echo with text outside ASCII is refused with -32000.",
@@ -371,15 +362,11 @@ var threadFaults = []Fault{
 	// https://github.com/google-labs-code/stitch-sdk/issues/367
 	{ID: "tools.output-schema-dangling", Requirement: "tools.output-schema.valid",
 		Summary: "An output schema refers to a definition that is not there.",
-		Apply: tool("sum", func(tool object) {
-			tool["outputSchema"].(object)["properties"].(object)["sum"] = object{"$ref": "#/$defs/Sum"}
-		})},
+		Apply:   tool("sum", At("outputSchema", At("properties", Having("sum", object{"$ref": "#/$defs/Sum"}))))},
 	// https://github.com/superdoc/docx-editor/issues/3588
 	{ID: "tools.input-schema-dangling", Requirement: "tools.input-schema.valid",
 		Summary: "An input schema refers to a definition that is not there.",
-		Apply: tool("sum", func(tool object) {
-			tool["inputSchema"].(object)["properties"].(object)["a"] = object{"$ref": "#/$defs/Number"}
-		})},
+		Apply:   tool("sum", At("inputSchema", At("properties", Having("a", object{"$ref": "#/$defs/Number"}))))},
 	// https://github.com/cloudflare/mcp-server-cloudflare/issues/12
 	{ID: "tools.result-wrapped", Requirement: "schema.call-tool-result",
 		Summary: "The result of a tool stands in a member toolResult.",
@@ -394,7 +381,7 @@ var threadFaults = []Fault{
 	{ID: "tools.structured-surplus", Requirement: "tools.output-schema.conforms",
 		Summary: "Structured content has a member that the output schema does not allow.",
 		Apply: All(
-			tool("sum", func(tool object) { tool["outputSchema"].(object)["additionalProperties"] = false }),
+			tool("sum", At("outputSchema", Having("additionalProperties", false))),
 			Called("sum", func(result object) {
 				if structured, ok := result["structuredContent"].(object); ok {
 					structured["notes"] = list{}
@@ -433,13 +420,11 @@ var threadFaults = []Fault{
 					Read:       ReadingText(DottedURI),
 				})
 			}),
-			Wrapping("resources/read",
-				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-					if uri := Param(r, "uri"); regexp.MustCompile("^" + DottedURI + "$").MatchString(uri) {
-						r.Params["uri"] = DottedURI
-					}
-					return next(ctx, r)
-				}),
+			OnRequest("resources/read", func(r *server.Request) {
+				if uri := Param(r, "uri"); regexp.MustCompile("^" + DottedURI + "$").MatchString(uri) {
+					r.Params["uri"] = DottedURI
+				}
+			}),
 		)},
 	// https://github.com/modelcontextprotocol/python-sdk/issues/2961
 	{ID: "resources.template-dot-as-pattern", Requirement: "resources.security.validate-uris", Form: ByValue,
@@ -546,11 +531,9 @@ var threadFaults = []Fault{
 	{ID: "ping.before-initialize-refused", Requirement: "lifecycle.init.client-early-ping", Form: InSequence,
 		Transports: OverStdio, Summary: "A ping before initialize is refused with -32602.",
 		Apply: All(
-			Wrapping("initialize",
-				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-					Once(r.Session, "begun")
-					return next(ctx, r)
-				}),
+			OnRequest("initialize", func(r *server.Request) {
+				Once(r.Session, "begun")
+			}),
 			Refusing("ping", server.InvalidParams, func(r *server.Request) bool { return Once(r.Session, "begun") }),
 		)},
 	// https://github.com/quarkiverse/quarkus-mcp-server/issues/469
@@ -655,22 +638,17 @@ var threadFaults = []Fault{
 	{ID: "base.long-answer-lost", Requirement: "base.response.present", Form: ByValue,
 		Summary:    "A response of more than 256 KiB is not sent.",
 		Collateral: []string{"stdio.message.large", "http.message.large"},
-		Apply: Sending(server.OnResponse("*", func(out *server.Outgoing) []*server.Outgoing {
-			if len(Text(out.Message)) > 256<<10 {
-				return nil
-			}
-			return []*server.Outgoing{out}
-		}))},
+		Apply: WithholdingAnswers("*", func(out *server.Outgoing) bool {
+			return len(Text(out.Message)) > 256<<10
+		})},
 	// https://github.com/twentyhq/twenty/issues/24559
 	{ID: "progress.token-fabricated", Requirement: "progress.token.active-request",
 		Summary:    "Each call sends progress with a token of the server's own making.",
 		Collateral: []string{"progress.token.echo"},
-		Apply: Wrapping("tools/call",
-			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				r.Notify("notifications/progress",
-					object{"progressToken": "tool-call-" + strings.Trim(r.ID.String(), `"`), "progress": 0, "total": 1})
-				return next(ctx, r)
-			})},
+		Apply: OnRequest("tools/call", func(r *server.Request) {
+			r.Notify("notifications/progress",
+				object{"progressToken": "tool-call-" + strings.Trim(r.ID.String(), `"`), "progress": 0, "total": 1})
+		})},
 	// https://github.com/infobip/infobip-openapi-mcp/pull/41
 	{ID: "progress.total-null", Requirement: "schema.progress-notification",
 		Summary: "The total of progress is null.",
@@ -815,21 +793,17 @@ var threadFaults = []Fault{
 		Transports: OverStdio,
 		Summary:    "The response to a call is not sent if it has characters that an encoding of the system lacks.",
 		Collateral: []string{"tools.error.unknown-tool-protocol-error"},
-		Apply: Sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
-			if strings.ContainsAny(Text(out.Message), "\u00a0🎉ï") {
-				return nil
-			}
-			return []*server.Outgoing{out}
-		}))},
+		Apply: WithholdingAnswers("tools/call", func(out *server.Outgoing) bool {
+			return strings.ContainsAny(Text(out.Message), "\u00a0🎉ï")
+		})},
 }
 
 // argumentsForNone leaves out arguments that are not an object.
 func argumentsForNone(method string) apply {
-	return Wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+	return OnRequest(method, func(r *server.Request) {
 		if _, ok := r.Params["arguments"].(object); !ok {
 			delete(r.Params, "arguments")
 		}
-		return next(ctx, r)
 	})
 }
 
@@ -840,5 +814,5 @@ func sessionIDs(prefix string) apply {
 
 // doneOf holds the key of the id of the call that was answered last.
 func doneOf(s *server.Session) *atomic.Value {
-	return s.Value(doneKey{}, func() any { return new(atomic.Value) }).(*atomic.Value)
+	return Kept[atomic.Value](s, "done")
 }

@@ -30,14 +30,13 @@ func emptyArguments(r *server.Request) bool {
 
 // erringOn is FailingOn with an error in place of a result.
 func erringOn(name string, code int64, message string, fits func(result object) bool) apply {
-	return All(Overhearing(), Wrapping("tools/call",
-		server.Named(name, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			result, problem := Failing(fits)(ctx, r, next)
-			if o, ok := result.(object); ok && o["isError"] == true {
-				return nil, &wire.Error{Code: code, Message: message}
-			}
-			return result, problem
-		})))
+	return All(Overhearing(), WrappingTool(name, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		result, problem := Failing(fits)(ctx, r, next)
+		if o, ok := result.(object); ok && o["isError"] == true {
+			return nil, &wire.Error{Code: code, Message: message}
+		}
+		return result, problem
+	}))
 }
 
 // duplicated repeats the first item of a list at its end.
@@ -58,12 +57,6 @@ func everyPage(method, member string, extra object) apply {
 	})
 }
 
-type (
-	beforeKey  struct{}
-	shownKey   struct{}
-	changesKey struct{}
-)
-
 // addingSilently has one tool that adds another one to the list without a word,
 // and makes toggle_tool do no more than remove it.
 func addingSilently() apply {
@@ -77,7 +70,7 @@ func addingSilently() apply {
 	}
 	// turn adds or removes the tool if it is not there or there.
 	turn := func(r *server.Request, shown bool) {
-		if r.Session.Value(shownKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool).Swap(shown) != shown {
+		if Kept[atomic.Bool](r.Session, "shown").Swap(shown) != shown {
 			r.Session.ToggleTool(more())
 		}
 	}
@@ -91,17 +84,13 @@ func addingSilently() apply {
 				},
 			})
 		}),
-		Wrapping("tools/call", server.Named("toggle_tool",
-			func(_ context.Context, r *server.Request, _ server.Handler) (any, *wire.Error) {
-				turn(r, false)
-				return object{"content": TextOf("hidden")}, nil
-			})),
-		Sending(server.OnMessage("notifications/tools/list_changed", func(out *server.Outgoing) []*server.Outgoing {
-			if out.Session.Value(shownKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool).Load() {
-				return nil
-			}
-			return []*server.Outgoing{out}
-		})),
+		WrappingTool("toggle_tool", func(_ context.Context, r *server.Request, _ server.Handler) (any, *wire.Error) {
+			turn(r, false)
+			return object{"content": TextOf("hidden")}, nil
+		}),
+		Withholding("notifications/tools/list_changed", func(out *server.Outgoing) bool {
+			return Kept[atomic.Bool](out.Session, "shown").Load()
+		}),
 	)
 }
 
@@ -188,14 +177,10 @@ var toolFaults = []Fault{
 		})},
 	{ID: "tools.removal-unannounced", Requirement: "tools.list-changed.sent",
 		Summary: "The addition of a tool is announced, its removal is not.",
-		Apply: Sending(server.OnMessage("notifications/tools/list_changed",
-			func(out *server.Outgoing) []*server.Outgoing {
-				n := out.Session.Value(changesKey{}, func() any { return new(atomic.Int64) }).(*atomic.Int64)
-				if n.Add(1)%2 == 0 {
-					return nil
-				}
-				return []*server.Outgoing{out}
-			}))},
+		Apply: Withholding("notifications/tools/list_changed", func(out *server.Outgoing) bool {
+			n := Kept[atomic.Int64](out.Session, "changes")
+			return n.Add(1)%2 == 0
+		})},
 	{ID: "tools.late-duplicate", Requirement: "tools.name.unique",
 		Summary: "A tool that has come into the list has the name of another one.",
 		Apply: Results("tools/list", func(result object) {
@@ -264,12 +249,12 @@ var toolFaults = []Fault{
 		})},
 	{ID: "tools.structured-text-of-before", Requirement: "tools.structured-content.text-copy",
 		Summary: "The text beside structured content is that of the call before.",
-		Apply: Wrapping("tools/call", server.Named("sum", server.Edit(func(r *server.Request, result map[string]any) {
-			before := r.Session.Value(beforeKey{}, func() any { return new(atomic.Value) }).(*atomic.Value)
+		Apply: WrappingTool("sum", server.Edit(func(r *server.Request, result map[string]any) {
+			before := Kept[atomic.Value](r.Session, "before")
 			if old := before.Swap(result["content"]); old != nil {
 				result["content"] = old
 			}
-		})))},
+		}))},
 	{ID: "tools.structured-wrong-type", Requirement: "tools.output-schema.conforms",
 		Summary: "A number of the output schema comes as a string.",
 		Apply: Called("sum", func(result object) {
@@ -329,7 +314,7 @@ var toolFaults = []Fault{
 		Apply:   Answering("tools/call", object{"content": TextOf("[object Undefined]")}, calling("toString"))},
 	{ID: "tools.invalid-arguments-code", Requirement: "tools.error.invalid-arguments-form",
 		Summary: "Arguments that do not fit are refused with -32603.",
-		Apply:   Wrapping("tools/call", server.Named("sum", server.Recode(server.InvalidParams, server.InternalError)))},
+		Apply:   WrappingTool("sum", server.Recode(server.InvalidParams, server.InternalError))},
 	{ID: "tools.arguments-unchecked", Requirement: "tools.security.validate-inputs",
 		Summary: "Arguments are not checked against the input schema.",
 		Apply: Wrapping("tools/call",
@@ -388,14 +373,12 @@ var toolFaults = []Fault{
 		})},
 	{ID: "tools.surplus-member-accepted", Requirement: "tools.security.validate-inputs", WarnOnly: true,
 		Summary: "A member that the input schema does not allow is dropped.",
-		Apply: Wrapping("tools/call",
-			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				if given, _ := r.Params["arguments"].(object); len(given) > 0 &&
-					r.Params["name"] == "test_simple_text" {
-					r.Params["arguments"] = object{}
-				}
-				return next(ctx, r)
-			})},
+		Apply: OnRequest("tools/call", func(r *server.Request) {
+			if given, _ := r.Params["arguments"].(object); len(given) > 0 &&
+				r.Params["name"] == "test_simple_text" {
+				r.Params["arguments"] = object{}
+			}
+		})},
 	{ID: "tools.arguments-required", Requirement: "tools.call.arguments-omitted",
 		Summary: "A call without the member arguments is refused.",
 		Apply: Refusing("tools/call", server.InvalidParams, func(r *server.Request) bool {
@@ -453,9 +436,7 @@ var toolFaults = []Fault{
 		Apply:   tool("annotated_content", Having("inputSchema", object{"type": "array"}))},
 	{ID: "tools.hint-string", Requirement: "schema.list-tools-result",
 		Summary: "The annotation readOnlyHint is a string.",
-		Apply: tool("annotated_content", func(tool object) {
-			tool["annotations"].(object)["readOnlyHint"] = "true"
-		})},
+		Apply:   tool("annotated_content", At("annotations", Having("readOnlyHint", "true")))},
 	{ID: "tools.description-null", Requirement: "schema.list-tools-result",
 		Summary: "The description of a tool is null.",
 		Apply:   tool("annotated_content", Having("description", nil))},

@@ -144,8 +144,7 @@ var discoveryFaults = []Fault{
 		})},
 	{ID: "auth.registration-without-redirects", Requirement: "auth.client.dynamic-registration", Scenario: flow,
 		Transports: OverHTTP, Summary: "The registration has no redirect_uris.",
-		Collateral: []string{"auth.client.handles-401"},
-		Apply:      Registering(func(document object) { delete(document, "redirect_uris") })},
+		Collateral: []string{"auth.client.handles-401"}, Apply: Registering(Lacking("redirect_uris"))},
 	{ID: "auth.guessed-registration", Requirement: "auth.client.other-client-id", Scenario: "auth/no-registration",
 		Transports: OverHTTP,
 		Summary:    "If the metadata name no registration_endpoint, the client registers at /register.",
@@ -157,9 +156,7 @@ var discoveryFaults = []Fault{
 	{ID: "auth.other-redirect-scheme", Requirement: "auth.client.redirect-uri-scheme", Scenario: flow,
 		Transports: OverHTTP, Summary: "The redirect URI is http on another host.",
 		Apply: All(
-			Registering(func(document object) {
-				document["redirect_uris"] = list{"http://client.example.com/callback"}
-			}),
+			Registering(Having("redirect_uris", list{"http://client.example.com/callback"})),
 			Requested(set("redirect_uri", "http://client.example.com/callback")),
 		)},
 	{ID: "auth.unregistered-redirect", Requirement: "auth.client.redirect-uri-registered", Scenario: flow,

@@ -58,14 +58,14 @@ var baseFaults = []Fault{
 		Summary: "A result has no id.",
 		Collateral: []string{"base.params.omitted", "base.request.string-id-served", "base.response.present",
 			"ping.either-side", "ping.response-prompt"},
-		Apply: Editing(Replies("a word"), func(m object) { delete(m, "id") })},
+		Apply: Editing(Replies("a word"), Lacking("id"))},
 	{ID: "base.id-as-number", Requirement: "base.response.id-type-echo", Scenario: Requests,
 		Summary: "The id \"1234\" comes back as a number.", Apply: Replacing(Replies("1234"), `"1234"`, "1234")},
 	{ID: "base.string-ids-as-zero", Requirement: "base.request.string-id-served", Scenario: Requests,
 		Summary: "A request whose id is a string is answered with the id 0.",
 		Collateral: []string{"base.response.present", "base.response.only-to-requests", "base.response.once",
 			"ping.response-prompt"},
-		Apply: Editing(Named, func(m object) { m["id"] = 0 })},
+		Apply: Editing(Named, Having("id", 0))},
 	{ID: "base.stray-refused", Requirement: "base.response.only-to-requests", Scenario: "faults/responses",
 		Summary:    "A response that the client did not ask for is answered with an error without an id.",
 		Collateral: []string{"base.response.id-echo"},
@@ -85,43 +85,37 @@ var baseFaults = []Fault{
 		Collateral: []string{"architecture.client.routing", "base.params.omitted", "base.request.string-id-served",
 			"base.response.present", "http.client.body-single-message", "http.client.messages-before-response",
 			"ping.either-side", "ping.response-prompt"},
-		Apply: Editing(Replies("a word"), func(m object) { delete(m, "result") })},
+		Apply: Editing(Replies("a word"), Lacking("result"))},
 	{ID: "base.error-and-result", Requirement: "base.response.not-both", Scenario: Requests,
 		Summary: "A response has both a result and an error.",
 		Collateral: []string{"base.params.omitted", "base.request.string-id-served", "ping.either-side",
 			"ping.response-prompt"},
-		Apply: Editing(Replies("a word"), func(m object) {
-			m["error"] = object{"code": -32603, "message": "Internal error"}
-		})},
+		Apply: Editing(Replies("a word"), Having("error", object{"code": -32603, "message": "Internal error"}))},
 	{ID: "base.result-array", Requirement: "base.response.result-object", Scenario: Requests,
-		Summary: "A result is an array.",
-		Apply:   Editing(Replies("a word"), func(m object) { m["result"] = list{} })},
+		Summary: "A result is an array.", Apply: Editing(Replies("a word"), Having("result", list{}))},
 	{ID: "base.error-text", Requirement: "base.error.object", Scenario: Requests, Summary: "An error is a text.",
 		Collateral: []string{"base.error.method-not-found"},
-		Apply:      Editing(Refusals, func(m object) { m["error"] = "Method not found" })},
+		Apply:      Editing(Refusals, Having("error", "Method not found"))},
 	{ID: "base.error-without-code", Requirement: "base.error.code-present", Scenario: Requests,
 		Summary: "An error has no code.", Collateral: []string{"base.error.method-not-found"},
-		Apply: editingError(func(e object) { delete(e, "code") })},
+		Apply: editingError(Lacking("code"))},
 	{ID: "base.error-without-message", Requirement: "base.error.message-present", Scenario: Requests,
-		Summary: "An error has no message.", Apply: editingError(func(e object) { delete(e, "message") })},
+		Summary: "An error has no message.", Apply: editingError(Lacking("message"))},
 	{ID: "base.error-code-text", Requirement: "base.error.code-integer", Scenario: Requests,
 		Summary: "The code of an error is a string.", Collateral: []string{"base.error.method-not-found"},
-		Apply: editingError(func(e object) { e["code"] = "-32601" })},
+		Apply: editingError(Having("code", "-32601"))},
 	{ID: "base.error-message-number", Requirement: "base.error.message-string", Scenario: Requests,
-		Summary: "The message of an error is a number.",
-		Apply:   editingError(func(e object) { e["message"] = 32601 })},
+		Summary: "The message of an error is a number.", Apply: editingError(Having("message", 32601))},
 	{ID: "base.error-message-dump", Requirement: "base.error.message-concise", Scenario: Requests,
 		Summary: "The message of an error is a dump of all that the client knows.",
-		Apply: editingError(func(e object) {
-			e["message"] = "Method not found\n" + strings.Repeat("handlers[sampling/createMessage] = function\n", 40)
-		})},
+		Apply:   editingError(Having("message", "Method not found\n"+strings.Repeat("handlers[sampling/createMessage] = function\n", 40))),
+	},
 	{ID: "base.reserved-code", Requirement: "base.error.reserved-codes", Scenario: Requests,
 		Summary:    "An error has a reserved code that has no meaning.",
-		Collateral: []string{"base.error.method-not-found"},
-		Apply:      editingError(func(e object) { e["code"] = -32650 })},
+		Collateral: []string{"base.error.method-not-found"}, Apply: editingError(Having("code", -32650))},
 	{ID: "base.unknown-method-code", Requirement: "base.error.method-not-found", Scenario: Requests,
 		Summary: "A request of an unknown method is refused with -32603.",
-		Apply:   editingError(func(e object) { e["code"] = -32603 })},
+		Apply:   editingError(Having("code", -32603))},
 	{ID: "base.unknown-method-result", Requirement: "base.error.method-not-found", Scenario: Requests,
 		Summary: "A request of an unknown method is answered with a result.", Apply: Editing(Refusals, Served)},
 	{ID: "base.unknown-method-death", Requirement: "base.error.method-not-found", Scenario: Requests,
@@ -134,15 +128,13 @@ var baseFaults = []Fault{
 		Summary: "After a text that is not JSON all pings are refused.", Apply: Refusing(Replies("after"))},
 	{ID: "base.unknown-kin-code", Requirement: "base.error.method-not-found", Scenario: Requests,
 		Summary: "A request of an unknown method whose name begins like that of a known one is refused with -32602.",
-		Apply: Editing(Replies("unknown-kin"), func(m object) {
-			m["error"] = object{"code": -32602, "message": "Invalid params"}
-		})},
+		Apply:   Editing(Replies("unknown-kin"), Having("error", object{"code": -32602, "message": "Invalid params"}))},
 	{ID: "base.invalid-params-code", Requirement: "base.error.invalid-params", Scenario: "features/sampling",
 		Summary: "A request with invalid params is refused with -32603.",
-		Apply:   editingError(func(e object) { e["code"] = -32603 })},
+		Apply:   editingError(Having("code", -32603))},
 	{ID: "base.invalid-request-code", Requirement: "base.error.invalid-request", Scenario: Envelopes,
 		Summary: "A message that is not a request is refused with -32603.",
-		Apply:   editingError(func(e object) { e["code"] = -32603 })},
+		Apply:   editingError(Having("code", -32603))},
 	{ID: "base.invalid-request-served", Requirement: "base.error.invalid-request", Scenario: Envelopes,
 		Summary: "A message without method gets a result.",
 		Apply:   Before(Replies("after"), `{"jsonrpc":"2.0","id":"no-method","result":{}}`)},
@@ -184,16 +176,14 @@ var baseFaults = []Fault{
 	// github.com/Gitlawb/zero/pull/942
 	{ID: "base.id-spaces-mistaken", Requirement: "base.request.id-space-per-side", Scenario: Requests,
 		Summary: "A ping of the server with the id of a request that waits is taken for the answer to that: the client goes on, and the ping stays unanswered.",
-		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
-			return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
-				if !Numbered(m) || !waiting(conn.Log(), m.ID) {
-					return []outgoing{out}
-				}
-				answer := client.Marshal(object{"jsonrpc": "2.0", "id": json.RawMessage(m.ID.String()),
-					"result": object{"tools": list{}}})
-				_, _ = conn.Log().Append(wire.Event{Kind: wire.KindMessage, From: wire.Server, Raw: answer})
-				return nil
-			}}
+		Apply: Withholding(func(conn transport.Conn, m *wire.Message) bool {
+			if !Numbered(m) || !waiting(conn.Log(), m.ID) {
+				return false
+			}
+			answer := client.Marshal(object{"jsonrpc": "2.0", "id": json.RawMessage(m.ID.String()),
+				"result": object{"tools": list{}}})
+			_, _ = conn.Log().Append(wire.Event{Kind: wire.KindMessage, From: wire.Server, Raw: answer})
+			return true
 		})},
 	{ID: "base.id-inherited-refused", Requirement: "base.request.string-id-served", Form: mockserver.ByValue,
 		Scenario: Requests,
@@ -253,7 +243,7 @@ var baseFaults = []Fault{
 			`{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"Invalid params"}}`)},
 	{ID: "base.notification-with-id", Requirement: "base.notification.no-id",
 		Summary: "notifications/initialized has an id.", Collateral: []string{"lifecycle.init.initialized-sent"},
-		Apply: Editing(Calls("notifications/initialized"), func(m object) { m["id"] = "n1" })},
+		Apply: Editing(Calls("notifications/initialized"), Having("id", "n1"))},
 	{ID: "base.utf-16-surrogate", Requirement: "base.message.utf8",
 		Summary: "A message holds bytes that are not UTF-8.",
 		Apply:   Saying("{\"jsonrpc\":\"2.0\",\"id\":\"\xed\xa0\x80\",\"method\":\"ping\"}")},
@@ -300,13 +290,11 @@ func editingError(change func(e object)) apply {
 // waiting request of the client. An id that is a string also counts as the number in
 // it.
 func clashing(which match, hook func(out outgoing) []outgoing) apply {
-	return Wrapping(func(conn transport.Conn) transport.Conn {
-		return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
-			if which(m) && waiting(conn.Log(), m.ID) {
-				return hook(out)
-			}
-			return []outgoing{out}
-		}}
+	return SendingOver(func(conn transport.Conn, m *wire.Message, out outgoing) []outgoing {
+		if which(m) && waiting(conn.Log(), m.ID) {
+			return hook(out)
+		}
+		return []outgoing{out}
 	})
 }
 
@@ -328,7 +316,7 @@ func waiting(log *wire.Log, id wire.ID) bool {
 
 var metaFaults = []Fault{
 	{ID: "meta.array", Requirement: "meta.object", Summary: "_meta of a tool call is an array.",
-		Apply: Params("tools/call", func(p object) { p["_meta"] = list{} })},
+		Apply: Params("tools/call", Having("_meta", list{}))},
 	{ID: "meta.text", Requirement: "meta.object", Summary: "_meta is a string.",
 		Apply: Calling("ping", object{"_meta": "text"})},
 	metaKey("segments", "meta.key.segments", "A key of _meta has two slashes.", "com.example/a/b"),

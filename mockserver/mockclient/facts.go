@@ -103,13 +103,11 @@ func onceLost(lost loss, method string, by func(id wire.ID) []outgoing) apply {
 // withoutField sends no more field of a name in the header of messages once a fact is lost.
 func withoutField(name string) func(lost loss) apply {
 	return func(lost loss) apply {
-		return Wrapping(func(conn transport.Conn) transport.Conn {
-			return &Sender{Conn: conn, Hook: func(_ *wire.Message, out outgoing) []outgoing {
-				if c := conn.Log().Conversation(); lost(c, math.MaxInt) != nil {
-					out.Header = http.Header{name: nil}
-				}
-				return []outgoing{out}
-			}}
+		return SendingOver(func(conn transport.Conn, _ *wire.Message, out outgoing) []outgoing {
+			if c := conn.Log().Conversation(); lost(c, math.MaxInt) != nil {
+				out.Header = http.Header{name: nil}
+			}
+			return []outgoing{out}
 		})
 	}
 }

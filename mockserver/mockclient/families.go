@@ -83,20 +83,15 @@ var familyFaults = []Fault{
 		Apply: Rejecting(Replies("sampling-option-1"))},
 	{ID: "cancellation.of-all", Requirement: "base.response.present", Form: mockserver.AtOnce, Scenario: RootsSeen,
 		Summary: "The cancellation of a request ends all requests that are open.",
-		Apply: All(Wrapping(func(conn transport.Conn) transport.Conn {
-			return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
-				if !m.IsResponse() {
-					return []outgoing{out}
-				}
-				conversation := conn.Log().Conversation()
-				x := conversation.Newest(wire.Server, m.ID)
-				if x != nil && slices.ContainsFunc(conversation.Exchanges, func(y *wire.Exchange) bool {
-					return y.From() == wire.Server && y.Cancelled != nil && y.Cancelled.Seq > x.Request.Seq
-				}) {
-					return nil
-				}
-				return []outgoing{out}
-			}}
+		Apply: All(Withholding(func(conn transport.Conn, m *wire.Message) bool {
+			if !m.IsResponse() {
+				return false
+			}
+			conversation := conn.Log().Conversation()
+			x := conversation.Newest(wire.Server, m.ID)
+			return x != nil && slices.ContainsFunc(conversation.Exchanges, func(y *wire.Exchange) bool {
+				return y.From() == wire.Server && y.Cancelled != nil && y.Cancelled.Seq > x.Request.Seq
+			})
 		}), Pausing(Replies(keptIDs()...), 20*time.Millisecond))},
 	{ID: "http.second-session-unannounced", Requirement: "lifecycle.init.initialized-sent",
 		Form: mockserver.BySession, Scenario: LostSession, Transports: OverHTTP,
@@ -196,13 +191,11 @@ var familyFaults = []Fault{
 	{ID: "pagination.forgets-in-change", Requirement: "pagination.client.cursor-unmodified",
 		Form: mockserver.InSequence, Scenario: "lists/pages", Transports: OverHTTP,
 		Summary: "A client that learns that a list has changed while it reads it goes on with a cursor of its own.",
-		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
-			return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
-				if cursor, ok := wire.At(m.Params, "cursor").(string); ok && heard(conn, "list_changed") {
-					out.Raw = []byte(strings.Replace(string(out.Raw), string(client.Marshal(cursor)), `"0"`, 1))
-				}
-				return []outgoing{out}
-			}}
+		Apply: SendingOver(func(conn transport.Conn, m *wire.Message, out outgoing) []outgoing {
+			if cursor, ok := wire.At(m.Params, "cursor").(string); ok && heard(conn, "list_changed") {
+				out.Raw = []byte(strings.Replace(string(out.Raw), string(client.Marshal(cursor)), `"0"`, 1))
+			}
+			return []outgoing{out}
 		})},
 	{ID: "http.unfinished-event-named", Requirement: "http.client.last-event-id", Form: mockserver.InSequence,
 		Scenario: CutStream, Transports: OverHTTP,

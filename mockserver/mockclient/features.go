@@ -27,7 +27,7 @@ var featureFaults = []Fault{
 		Apply: All(Changing(func(o *client.Options) {
 			delete(o.Capabilities, "sampling")
 			delete(o.Answers, "sampling/createMessage")
-		}), editingError(func(e object) { e["code"] = -32603 })),
+		}), editingError(Having("code", -32603))),
 	},
 	{ID: "sampling.unknown", Requirement: "sampling.capability.honoured", Scenario: Sampling,
 		Summary:    "sampling is declared, but sampling/createMessage is unknown.",
@@ -35,29 +35,25 @@ var featureFaults = []Fault{
 		Apply:      Changing(func(o *client.Options) { delete(o.Answers, "sampling/createMessage") })},
 	{ID: "sampling.role-user", Requirement: "sampling.result.role-assistant", Scenario: Sampling,
 		Summary: "The role of a generated message is user.",
-		Apply:   Amending("sampling/createMessage", func(r object) { r["role"] = "user" })},
+		Apply:   Amending("sampling/createMessage", Having("role", "user"))},
 	{ID: "sampling.no-model", Requirement: "sampling.result.model-named", Scenario: Sampling,
 		Summary: "A generated message names no model.",
-		Apply:   Amending("sampling/createMessage", func(r object) { r["model"] = "" })},
+		Apply:   Amending("sampling/createMessage", Having("model", ""))},
 	{ID: "sampling.resource", Requirement: "sampling.message.content-kinds", Scenario: Sampling,
 		Summary:    "A generated message is an embedded resource.",
 		Collateral: []string{"content.block.known-type"},
-		Apply: Amending("sampling/createMessage", func(r object) {
-			r["content"] = object{"type": "resource", "resource": object{"uri": "file:///a", "text": "a"}}
-		})},
+		Apply:      Amending("sampling/createMessage", Having("content", object{"type": "resource", "resource": object{"uri": "file:///a", "text": "a"}})),
+	},
 	{ID: "sampling.stop-reason-number", Requirement: "schema.create-message-result", Scenario: Sampling,
-		Summary: "stopReason is a number.",
-		Apply:   Amending("sampling/createMessage", func(r object) { r["stopReason"] = 1 })},
+		Summary: "stopReason is a number.", Apply: Amending("sampling/createMessage", Having("stopReason", 1))},
 	{ID: "sampling.content-unknown", Requirement: "content.block.known-type", Scenario: Sampling,
 		Summary:    "A generated message has content of an unknown type.",
 		Collateral: []string{"sampling.message.content-kinds"},
-		Apply: Amending("sampling/createMessage",
-			func(r object) { r["content"] = object{"type": "video", "data": "AAAA"} })},
+		Apply:      Amending("sampling/createMessage", Having("content", object{"type": "video", "data": "AAAA"}))},
 	{ID: "sampling.limit-ignored", Requirement: "sampling.max-tokens.limit", Scenario: Sampling,
 		Summary: "A generated message is many times longer than maxTokens.",
-		Apply: Amending("sampling/createMessage", func(r object) {
-			r["content"] = object{"type": "text", "text": strings.Repeat("one word after another ", 400)}
-		})},
+		Apply:   Amending("sampling/createMessage", Having("content", object{"type": "text", "text": strings.Repeat("one word after another ", 400)})),
+	},
 	{ID: "sampling.broken-served", Requirement: "sampling.error.returned", Scenario: Sampling,
 		Summary:    "A sampling request without messages is answered with a message.",
 		Collateral: []string{"base.error.invalid-params"},
@@ -119,7 +115,7 @@ var featureFaults = []Fault{
 		ID: "sampling.rejection-code", Requirement: "sampling.error.user-rejected", Scenario: "acts/sampling",
 		Summary:    "A sampling request that the user rejects gets the code -32603.",
 		Collateral: []string{"base.error.method-not-found"}, // of a scenario that is run together with this one
-		Apply:      editingError(func(e object) { e["code"] = -32603 }),
+		Apply:      editingError(Having("code", -32603)),
 	},
 	{ID: "elicitation.undeclared", Requirement: "elicitation.capability.declared", Scenario: Elicitation,
 		Summary:    "elicitation/create is served although elicitation is not declared.",
@@ -133,7 +129,7 @@ var featureFaults = []Fault{
 		Apply: All(Changing(func(o *client.Options) {
 			delete(o.Capabilities, "elicitation")
 			delete(o.Answers, "elicitation/create")
-		}), editingError(func(e object) { e["code"] = -32603 })),
+		}), editingError(Having("code", -32603))),
 	},
 	{ID: "elicitation.unknown", Requirement: "elicitation.capability.honoured", Scenario: Elicitation,
 		Summary: "elicitation is declared, but elicitation/create is unknown.",
@@ -142,22 +138,21 @@ var featureFaults = []Fault{
 		WarnOnly: true, Summary: "Forms are answered only when the client's own request has been.",
 		Apply: HeldBack(Replies("elicitation-string"))},
 	{ID: "elicitation.action-ok", Requirement: "elicitation.action.values", Scenario: Elicitation,
-		Summary: "The action is ok.",
-		Apply:   Amending("elicitation/create", func(r object) { r["action"] = "ok" })},
+		Summary: "The action is ok.", Apply: Amending("elicitation/create", Having("action", "ok"))},
 	{ID: "elicitation.content-text", Requirement: "schema.elicit-result", Scenario: Elicitation,
 		Summary: "The content of a form is a text.",
-		Apply:   Amending("elicitation/create", func(r object) { r["content"] = "some text" })},
+		Apply:   Amending("elicitation/create", Having("content", "some text"))},
 	{ID: "elicitation.no-content", Requirement: "elicitation.content.with-accept", Scenario: Elicitation,
 		Summary: "A form is accepted without content.",
-		Apply:   Amending("elicitation/create", func(r object) { delete(r, "content") })},
+		Apply:   Amending("elicitation/create", Lacking("content"))},
 	{ID: "elicitation.content-nested", Requirement: "elicitation.content.primitive-values", Scenario: Elicitation,
 		Summary:    "A value of the content is an object.",
 		Collateral: []string{"elicitation.content.matches-schema", "elicitation.security.validate-content"},
-		Apply:      Amending("elicitation/create", func(r object) { r["content"] = object{"string": object{}} })},
+		Apply:      Amending("elicitation/create", Having("content", object{"string": object{}}))},
 	{ID: "elicitation.content-unfitting", Requirement: "elicitation.content.matches-schema", Scenario: Elicitation,
 		Summary:    "The content of a form lacks a required value.",
 		Collateral: []string{"elicitation.security.validate-content"},
-		Apply:      Amending("elicitation/create", func(r object) { r["content"] = object{} })},
+		Apply:      Amending("elicitation/create", Having("content", object{}))},
 	{ID: "elicitation.falsy-dropped", Requirement: "elicitation.content.matches-schema", Scenario: Elicitation,
 		Summary:    "Values that are 0 or false are left out of the content of a form.",
 		Collateral: []string{"elicitation.security.validate-content"},
@@ -185,45 +180,35 @@ var featureFaults = []Fault{
 	{ID: "elicitation.boolean-silence", Requirement: "elicitation.schema.client-supports", Scenario: Elicitation,
 		Summary:    "After a form with a boolean the client answers nothing any more, not even pings.",
 		Collateral: []string{"base.response.present"},
-		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
-			return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
-				if m.IsResponse() && heard(conn, "Please fill in: boolean") {
-					return nil
-				}
-				return []outgoing{out}
-			}}
+		Apply: Withholding(func(conn transport.Conn, m *wire.Message) bool {
+			return m.IsResponse() && heard(conn, "Please fill in: boolean")
 		})},
 	{ID: "elicitation.invalid-params-code", Requirement: "base.error.invalid-params", Scenario: Elicitation,
 		Summary: "A form whose schema is not an object is refused with -32603.",
-		Apply:   editingError(func(e object) { e["code"] = -32603 })},
+		Apply:   editingError(Having("code", -32603))},
 	{ID: "elicitation.malformed-unanswered", Requirement: "base.response.present", Form: mockserver.ByValue,
 		Scenario: Elicitation, Summary: "A form whose schema is not an object gets no answer.",
 		Apply: Dropping(Replies("elicitation-broken"))},
 	{ID: "elicitation.malformed-last", Requirement: "base.response.present", Form: mockserver.InSequence,
 		Scenario: Elicitation,
 		Summary:  "After a form whose schema is not an object, no form is answered any more.",
-		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
-			return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
-				x := conn.Log().Conversation().Newest(wire.Server, m.ID)
-				broken := func(m *wire.Message) bool {
-					return m.Kind == wire.Request && m.ID.Key() == wire.StringID("elicitation-broken").Key()
-				}
-				if m.IsResponse() && x != nil && x.Method() == "elicitation/create" && Told(conn, broken) {
-					return nil
-				}
-				return []outgoing{out}
-			}}
+		Apply: Withholding(func(conn transport.Conn, m *wire.Message) bool {
+			x := conn.Log().Conversation().Newest(wire.Server, m.ID)
+			broken := func(m *wire.Message) bool {
+				return m.Kind == wire.Request && m.ID.Key() == wire.StringID("elicitation-broken").Key()
+			}
+			return m.IsResponse() && x != nil && x.Method() == "elicitation/create" && Told(conn, broken)
 		})},
 	{ID: "sampling.malformed-unanswered", Requirement: "base.response.present", Form: mockserver.ByValue,
 		Scenario: Sampling, Summary: "A sampling request whose messages are not an array gets no answer.",
 		Collateral: []string{"sampling.error.returned"}, Apply: Dropping(Replies("sampling-broken"))},
 	{ID: "elicitation.invalid-params-as-unknown", Requirement: "base.error.invalid-params", Form: mockserver.ByValue,
 		Scenario: Elicitation, Summary: "A form whose schema is not an object is refused with -32601.",
-		Apply: editingError(func(e object) { e["code"] = -32601 })},
+		Apply: editingError(Having("code", -32601))},
 	{ID: "sampling.invalid-params-as-unknown", Requirement: "base.error.invalid-params", Form: mockserver.ByValue,
 		Scenario: Sampling,
 		Summary:  "A sampling request whose messages are not an array is refused with -32601.",
-		Apply:    editingError(func(e object) { e["code"] = -32601 })},
+		Apply:    editingError(Having("code", -32601))},
 	{
 		ID: "elicitation.lengths-refused", Requirement: "elicitation.schema.client-supports", Scenario: Elicitation,
 		Form:    mockserver.ByValue,
@@ -286,7 +271,7 @@ var featureFaults = []Fault{
 			delete(o.Capabilities, "roots")
 			delete(o.Answers, "roots/list")
 		}), Editing(Replies("undeclared-roots"),
-			func(m object) { m["error"] = object{"code": -32603, "message": "Internal error"} }))},
+			Having("error", object{"code": -32603, "message": "Internal error"})))},
 	{ID: "roots.no-list", Requirement: "roots.list.answered", Scenario: RootsSeen,
 		Summary: "The result of roots/list has no roots.", Collateral: []string{"schema.list-roots-result"},
 		Apply: Serving("roots/list", func(any) any { return object{} })},
@@ -424,7 +409,7 @@ var featureFaults = []Fault{
 	{ID: "completion.context-dropped", Requirement: "completion.context.client-sends",
 		Scenario: "features/completions",
 		Summary:  "A second argument is completed without the first, which is settled.",
-		Apply:    Params("completion/complete", func(p object) { delete(p, "context") })},
+		Apply:    Params("completion/complete", Lacking("context"))},
 	{ID: "completion.context-renamed", Requirement: "completion.context.resolved-values",
 		Scenario:   "features/completions",
 		Summary:    "The context of a completion names an argument that the prompt does not have.",

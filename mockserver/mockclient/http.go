@@ -295,15 +295,13 @@ var httpFaults = []Fault{
 	{ID: "http.charset-unread", Requirement: "http.client.json-answer", Form: mockserver.ByValue,
 		Scenario: "http/json-answers", Transports: OverHTTP,
 		Summary: "An answer whose Content-Type has a charset is passed over, and the client goes on.",
-		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
-			return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
-				if cursor, ok := wire.At(m.Params, "cursor").(string); ok &&
-					strings.Contains(typeOfPage(conn.Log(), cursor), "charset") {
-					out.Raw = client.Marshal(object{"jsonrpc": "2.0", "id": json.RawMessage(m.ID.String()),
-						"method": "ping"})
-				}
-				return []outgoing{out}
-			}}
+		Apply: SendingOver(func(conn transport.Conn, m *wire.Message, out outgoing) []outgoing {
+			if cursor, ok := wire.At(m.Params, "cursor").(string); ok &&
+				strings.Contains(typeOfPage(conn.Log(), cursor), "charset") {
+				out.Raw = client.Marshal(object{"jsonrpc": "2.0", "id": json.RawMessage(m.ID.String()),
+					"method": "ping"})
+			}
+			return []outgoing{out}
 		})},
 	{ID: "http.no-event-named", Requirement: "http.client.last-event-id", Scenario: CutStream, Transports: OverHTTP,
 		Summary: "A stream is resumed without Last-Event-ID.", Collateral: []string{"http.disconnect.survived"},
@@ -363,17 +361,15 @@ var httpFaults = []Fault{
 
 // forgetting stops reading a list after a page of more than size bytes.
 func forgetting(size int) apply {
-	return Wrapping(func(conn transport.Conn) transport.Conn {
-		return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
-			cursor := wire.At(m.Params, "cursor")
-			if cursor != nil && slices.ContainsFunc(conn.Log().Events(), func(e *wire.Event) bool {
-				return e.Kind == wire.KindMessage && len(e.Raw) > size && wire.At(e.Msg.Result, "nextCursor") == cursor
-			}) {
-				out.Raw = client.Marshal(object{"jsonrpc": "2.0", "id": json.RawMessage(m.ID.String()),
-					"method": "ping"})
-			}
-			return []outgoing{out}
-		}}
+	return SendingOver(func(conn transport.Conn, m *wire.Message, out outgoing) []outgoing {
+		cursor := wire.At(m.Params, "cursor")
+		if cursor != nil && slices.ContainsFunc(conn.Log().Events(), func(e *wire.Event) bool {
+			return e.Kind == wire.KindMessage && len(e.Raw) > size && wire.At(e.Msg.Result, "nextCursor") == cursor
+		}) {
+			out.Raw = client.Marshal(object{"jsonrpc": "2.0", "id": json.RawMessage(m.ID.String()),
+				"method": "ping"})
+		}
+		return []outgoing{out}
 	})
 }
 

@@ -126,7 +126,7 @@ var listFaults = []Fault{
 		})},
 	{ID: "prompts.argument-missing", Requirement: "prompts.argument.required-given",
 		Summary: "A prompt is asked for without its required arguments.",
-		Apply:   Params("prompts/get", func(p object) { delete(p, "arguments") })},
+		Apply:   Params("prompts/get", Lacking("arguments"))},
 	{ID: "resources.unsubscribe-first", Requirement: "resources.unsubscribe.after-subscribe",
 		Summary: "resources/unsubscribe names a resource that was not subscribed to.",
 		Apply:   Calling("resources/unsubscribe", object{"uri": "test://never-subscribed"})},

@@ -58,14 +58,9 @@ var momentFaults = []Fault{
 	{ID: "moments.late-cancellation-deafens", Requirement: "base.response.present", Form: mockserver.InSequence,
 		Scenario: Sequences,
 		Summary:  "After the cancellation of a form that was answered nothing is answered any more.",
-		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
-			return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
-				if m.IsResponse() && slices.ContainsFunc(conn.Log().Events(),
-					func(e *wire.Event) bool { return cancelsForm(conn.Log(), e) }) {
-					return nil
-				}
-				return []outgoing{out}
-			}}
+		Apply: Withholding(func(conn transport.Conn, m *wire.Message) bool {
+			return m.IsResponse() && slices.ContainsFunc(conn.Log().Events(),
+				func(e *wire.Event) bool { return cancelsForm(conn.Log(), e) })
 		})},
 	{ID: "moments.late-cancellation-death", Requirement: "base.response.present", Form: mockserver.InSequence,
 		Scenario: Sequences, Summary: "The cancellation of a form that was answered ends the client.",
@@ -87,16 +82,14 @@ func atMoment(method string, at moment, by func(id wire.ID) []outgoing) apply {
 
 // answeringAt replaces the answers to requests that come at a moment.
 func answeringAt(at moment, by func(id wire.ID) []outgoing) apply {
-	return Wrapping(func(conn transport.Conn) transport.Conn {
-		return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
-			if m.IsResponse() {
-				c := conn.Log().Conversation()
-				if x := c.Newest(wire.Server, m.ID); x != nil && at(c, x.Request) {
-					return by(m.ID)
-				}
+	return SendingOver(func(conn transport.Conn, m *wire.Message, out outgoing) []outgoing {
+		if m.IsResponse() {
+			c := conn.Log().Conversation()
+			if x := c.Newest(wire.Server, m.ID); x != nil && at(c, x.Request) {
+				return by(m.ID)
 			}
-			return []outgoing{out}
-		}}
+		}
+		return []outgoing{out}
 	})
 }
 

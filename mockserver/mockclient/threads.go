@@ -146,16 +146,14 @@ var threadFaults = []Fault{
 	{ID: "base.ids-alike", Requirement: "base.response.id-type-echo", Form: mockserver.AtOnce, Scenario: Requests,
 		Summary:    "Two open requests whose ids differ in their type alone are both answered with the id of the later one.",
 		Collateral: []string{"base.response.once", "base.response.present"},
-		Apply: All(Wrapping(func(conn transport.Conn) transport.Conn {
-			return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
-				if !m.IsResponse() {
-					return []outgoing{out}
-				}
-				if last := conn.Log().Conversation().Resembling(wire.Server, m.ID); last != nil {
-					out.Raw = bytes.Replace(out.Raw, []byte(m.ID.String()), []byte(last.Request.Msg.ID.String()), 1)
-				}
+		Apply: All(SendingOver(func(conn transport.Conn, m *wire.Message, out outgoing) []outgoing {
+			if !m.IsResponse() {
 				return []outgoing{out}
-			}}
+			}
+			if last := conn.Log().Conversation().Resembling(wire.Server, m.ID); last != nil {
+				out.Raw = bytes.Replace(out.Raw, []byte(m.ID.String()), []byte(last.Request.Msg.ID.String()), 1)
+			}
+			return []outgoing{out}
 		}), Pausing(Answers, 20*time.Millisecond))},
 	// https://github.com/modelcontextprotocol/typescript-sdk/issues/966
 	{ID: "elicitation.content-null", Requirement: "schema.elicit-result", Scenario: "acts/elicitation",
@@ -202,20 +200,18 @@ var threadFaults = []Fault{
 	// https://github.com/simonx1/ruby-mcp-client/pull/178
 	{ID: "time.sent-again", Requirement: "lifecycle.timeout.cancel", Scenario: silence,
 		Summary: "A request that is given up is sent again and not cancelled.",
-		Apply: All(Impatient, Wrapping(func(conn transport.Conn) transport.Conn {
-			return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
-				if m.Method != "notifications/cancelled" {
-					return []outgoing{out}
+		Apply: All(Impatient, SendingOver(func(conn transport.Conn, m *wire.Message, out outgoing) []outgoing {
+			if m.Method != "notifications/cancelled" {
+				return []outgoing{out}
+			}
+			for _, e := range conn.Log().Events() {
+				if e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.Kind == wire.Request &&
+					string(client.Marshal(wire.At(m.Params, "requestId"))) == e.Msg.ID.String() {
+					return []outgoing{{Raw: bytes.Replace(e.Raw, []byte(e.Msg.ID.String()),
+						[]byte(`"again-`+e.Msg.ID.String()+`"`), 1)}}
 				}
-				for _, e := range conn.Log().Events() {
-					if e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.Kind == wire.Request &&
-						string(client.Marshal(wire.At(m.Params, "requestId"))) == e.Msg.ID.String() {
-						return []outgoing{{Raw: bytes.Replace(e.Raw, []byte(e.Msg.ID.String()),
-							[]byte(`"again-`+e.Msg.ID.String()+`"`), 1)}}
-					}
-				}
-				return nil
-			}}
+			}
+			return nil
 		}))},
 	// https://github.com/quarkiverse/quarkus-langchain4j/issues/2871
 	{ID: "http.data-without-blank-death", Requirement: "http.client.sse-syntax", Form: mockserver.ByValue,
@@ -332,16 +328,14 @@ var threadFaults = []Fault{
 	// https://github.com/langchain4j/langchain4j/pull/6175
 	{ID: "time.lists-not-cancelled", Requirement: "lifecycle.timeout.cancel", Form: mockserver.ByValue,
 		Scenario: silence, Summary: "When requests are given up, only tool calls are cancelled.",
-		Apply: All(Impatient, Wrapping(func(conn transport.Conn) transport.Conn {
-			return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
-				if m.Method == "notifications/cancelled" {
-					id := wire.ReadID(wire.At(m.Params, "requestId"))
-					if x := conn.Log().Conversation().Newest(wire.Client, id); x == nil || x.Method() != "tools/call" {
-						return nil
-					}
+		Apply: All(Impatient, Withholding(func(conn transport.Conn, m *wire.Message) bool {
+			if m.Method == "notifications/cancelled" {
+				id := wire.ReadID(wire.At(m.Params, "requestId"))
+				if x := conn.Log().Conversation().Newest(wire.Client, id); x == nil || x.Method() != "tools/call" {
+					return true
 				}
-				return []outgoing{out}
-			}}
+			}
+			return false
 		}))},
 	// https://github.com/vercel/ai/issues/18075
 	{ID: "time.initialize-without-limit", Requirement: "lifecycle.timeout.established", Form: mockserver.ByValue,
@@ -350,14 +344,12 @@ var threadFaults = []Fault{
 	{ID: "http.stream-unread", Requirement: "http.client.sse-answer", Form: mockserver.ByValue,
 		Scenario: "http/sse-answers", Transports: OverHTTP,
 		Summary: "An answer as an event stream is passed over, and the client goes on.",
-		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
-			return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
-				if cursor, ok := wire.At(m.Params, "cursor").(string); ok &&
-					strings.Contains(typeOfPage(conn.Log(), cursor), "event-stream") {
-					out.Raw = []byte(`{"jsonrpc":"2.0","id":` + m.ID.String() + `,"method":"ping"}`)
-				}
-				return []outgoing{out}
-			}}
+		Apply: SendingOver(func(conn transport.Conn, m *wire.Message, out outgoing) []outgoing {
+			if cursor, ok := wire.At(m.Params, "cursor").(string); ok &&
+				strings.Contains(typeOfPage(conn.Log(), cursor), "event-stream") {
+				out.Raw = []byte(`{"jsonrpc":"2.0","id":` + m.ID.String() + `,"method":"ping"}`)
+			}
+			return []outgoing{out}
 		})},
 	// https://github.com/modelcontextprotocol/php-sdk/pull/401
 	{ID: "http.crlf-death", Requirement: "http.client.sse-syntax", Scenario: "http/sse-crlf", Transports: OverHTTP,
@@ -391,15 +383,13 @@ func dyingOfProgress(of func(value float64) bool) apply {
 
 // replying replaces the answers to requests of a method.
 func replying(method string, hook func(request *wire.Event, m *wire.Message, out outgoing) []outgoing) apply {
-	return Wrapping(func(conn transport.Conn) transport.Conn {
-		return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
-			if m.IsResponse() {
-				if x := conn.Log().Conversation().Newest(wire.Server, m.ID); x != nil && x.Method() == method {
-					return hook(x.Request, m, out)
-				}
+	return SendingOver(func(conn transport.Conn, m *wire.Message, out outgoing) []outgoing {
+		if m.IsResponse() {
+			if x := conn.Log().Conversation().Newest(wire.Server, m.ID); x != nil && x.Method() == method {
+				return hook(x.Request, m, out)
 			}
-			return []outgoing{out}
-		}}
+		}
+		return []outgoing{out}
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/proof/members"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
@@ -49,6 +50,36 @@ func Sending(hook func(out *server.Outgoing) []*server.Outgoing) apply {
 			}
 			return sent
 		}
+	}
+}
+
+// Altering changes all that is sent.
+func Altering(change func(out *server.Outgoing)) apply {
+	return Sending(func(out *server.Outgoing) []*server.Outgoing {
+		change(out)
+		return []*server.Outgoing{out}
+	})
+}
+
+// WithholdingAny holds back what fits of all that is sent.
+func WithholdingAny(fits func(out *server.Outgoing) bool) apply { return Sending(keeping(fits)) }
+
+// Withholding holds back the requests and notifications of a method that fit.
+func Withholding(method string, fits func(out *server.Outgoing) bool) apply {
+	return Sending(server.OnMessage(method, keeping(fits)))
+}
+
+// WithholdingAnswers holds back the responses to requests of a method that fit.
+func WithholdingAnswers(method string, fits func(out *server.Outgoing) bool) apply {
+	return Sending(server.OnResponse(method, keeping(fits)))
+}
+
+func keeping(fits func(out *server.Outgoing) bool) func(out *server.Outgoing) []*server.Outgoing {
+	return func(out *server.Outgoing) []*server.Outgoing {
+		if fits(out) {
+			return nil
+		}
+		return []*server.Outgoing{out}
 	}
 }
 
@@ -102,13 +133,12 @@ func Item(method, member, key, value string, change func(item object)) apply {
 
 // Called changes the results of one tool.
 func Called(tool string, change func(result object)) apply {
-	return Wrapping("tools/call", server.Named(tool,
-		server.Edit(func(_ *server.Request, result map[string]any) { change(result) })))
+	return WrappingTool(tool, server.Edit(func(_ *server.Request, result map[string]any) { change(result) }))
 }
 
 // Blocks changes the content blocks of one tool's results.
 func Blocks(tool string, change func(block object)) apply {
-	return Wrapping("tools/call", server.Named(tool, server.EditItems("content", change)))
+	return WrappingTool(tool, server.EditItems("content", change))
 }
 
 // Texts changes the texts in the content of what a tool returns.
@@ -141,6 +171,26 @@ func Wrapping(method string, m server.Middleware) apply {
 	return func(o *server.Options) { o.Behaviour.Wrap(method, m) }
 }
 
+// WrappingTool puts a middleware around the calls of a tool.
+func WrappingTool(tool string, m server.Middleware) apply {
+	return Wrapping("tools/call", server.Named(tool, m))
+}
+
+// OnRequest does something with the requests of a method before they are served.
+func OnRequest(method string, do func(r *server.Request)) apply {
+	return Wrapping(method, beforehand(do))
+}
+
+// OnCall does something with the calls of a tool before they are served.
+func OnCall(tool string, do func(r *server.Request)) apply { return WrappingTool(tool, beforehand(do)) }
+
+func beforehand(do func(r *server.Request)) server.Middleware {
+	return func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		do(r)
+		return next(ctx, r)
+	}
+}
+
 // Refusing answers the requests of a method that fit with an error.
 func Refusing(method string, code int64, fits func(r *server.Request) bool) apply {
 	return Wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
@@ -163,12 +213,6 @@ func Answering(method string, result any, fits func(r *server.Request) bool) app
 		}
 		return result, nil
 	})
-}
-
-// Copied returns a deep copy of what JSON can hold.
-func Copied(o object) object {
-	out := server.Outgoing{Message: o}
-	return out.Clone().Message
 }
 
 // Recoding changes the code of a method's errors.
@@ -203,30 +247,22 @@ func Dropping(method string) apply {
 
 // FirstOnly holds back all messages of a method but the first one of a session.
 func FirstOnly(method string) apply {
-	return Sending(server.OnMessage(method, func(out *server.Outgoing) []*server.Outgoing {
-		if Once(out.Session, method) {
-			return []*server.Outgoing{out}
-		}
-		return nil
-	}))
+	return Withholding(method, func(out *server.Outgoing) bool {
+		return !Once(out.Session, method)
+	})
 }
 
 // TellingEarly has a tool tell of the change that it makes some time before it makes it, and not when it has.
 func TellingEarly(tool, method string, tell func(s *server.Session)) apply {
 	return All(
-		Wrapping("tools/call", server.Named(tool,
-			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				tell(r.Session)
-				r.Detach()
-				<-time.After(100 * time.Millisecond)
-				return next(ctx, r)
-			})),
-		Sending(server.OnMessage(method, func(out *server.Outgoing) []*server.Outgoing {
-			if Count(out.Session, method)%2 == 0 {
-				return nil
-			}
-			return []*server.Outgoing{out}
-		})),
+		OnCall(tool, func(r *server.Request) {
+			tell(r.Session)
+			r.Detach()
+			<-time.After(100 * time.Millisecond)
+		}),
+		Withholding(method, func(out *server.Outgoing) bool {
+			return Count(out.Session, method)%2 == 0
+		}),
 	)
 }
 
@@ -277,7 +313,7 @@ func Without(capabilities ...string) apply {
 
 // Undeclared serves a capability without declaring it.
 func Undeclared(capability string) apply {
-	return Results("initialize", func(result object) { delete(result["capabilities"].(object), capability) })
+	return Results("initialize", At("capabilities", Lacking(capability)))
 }
 
 // Offering changes what the server offers.
@@ -290,34 +326,19 @@ func Offering(change func(c *server.Catalogue)) apply {
 	}
 }
 
-// Lacking removes a member.
-func Lacking(name string) func(object) {
-	return func(o object) { delete(o, name) }
-}
-
-// Having sets a member.
-func Having(name string, value any) func(object) {
-	return func(o object) { o[name] = value }
-}
+// What changes an object: see package members.
+var (
+	Lacking = members.Lacking
+	Having  = members.Having
+	At      = members.At
+	Copied  = members.Copied
+)
 
 // Flood is more messages than a limiter lets pass within a second.
 const Flood = 1200
 
 // Always fits every request.
 func Always(*server.Request) bool { return true }
-
-// Once reports true the first time in a session.
-func Once(s *server.Session, key string) bool {
-	first := s.Value(onceKey(key), func() any { return make(chan struct{}, 1) }).(chan struct{})
-	select {
-	case first <- struct{}{}:
-		return true
-	default:
-		return false
-	}
-}
-
-type onceKey string
 
 // Text returns the JSON text of a message; "" when it has none.
 func Text(message object) string {

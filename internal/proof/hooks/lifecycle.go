@@ -48,8 +48,6 @@ func TimedOut(do func(ctx context.Context, r *server.Request)) apply {
 	})
 }
 
-type waitingKey struct{}
-
 // waitingCalls are the calls of tools that wait, with when they give up.
 type waitingCalls struct {
 	mu     sync.Mutex
@@ -60,7 +58,7 @@ type waitingCalls struct {
 // time in all, whichever comes first.
 func Renewed(idle, maximum time.Duration) apply {
 	waiting := func(s *server.Session) *waitingCalls {
-		return s.Value(waitingKey{}, func() any {
+		return s.Value("waiting", func() any {
 			return &waitingCalls{timers: make(map[*time.Timer]bool)}
 		}).(*waitingCalls)
 	}

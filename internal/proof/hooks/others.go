@@ -64,14 +64,12 @@ func SharedResource(o *server.Options) {
 			}
 		}
 	})(o)
-	Wrapping("tools/call", server.Named("update_resource",
-		func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			version.Add(1)
-			for _, s := range Others(r.Session) {
-				s.Updated(WatchedURI)
-			}
-			return next(ctx, r)
-		}))(o)
+	OnCall("update_resource", func(r *server.Request) {
+		version.Add(1)
+		for _, s := range Others(r.Session) {
+			s.Updated(WatchedURI)
+		}
+	})(o)
 }
 
 // SharedTools makes the list of tools one that all sessions share: when one client changes
@@ -109,10 +107,9 @@ func SharedTools(fits func(s *server.Session) bool) apply {
 				result["tools"] = append(slices.Clip(tools), extra.Definition)
 			}
 		}))(o)
-		Wrapping("tools/call", server.Named("extra_for_all",
-			func(ctx context.Context, r *server.Request, _ server.Handler) (any, *wire.Error) {
-				return extra.Call(ctx, r, nil)
-			}))(o)
+		WrappingTool("extra_for_all", func(ctx context.Context, r *server.Request, _ server.Handler) (any, *wire.Error) {
+			return extra.Call(ctx, r, nil)
+		})(o)
 	}
 }
 
@@ -120,13 +117,11 @@ func SharedTools(fits func(s *server.Session) bool) apply {
 // the first.
 func Beside(serve func(ctx context.Context, r *server.Request, n int64, next server.Handler) (any, *wire.Error)) apply {
 	return Wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-		running := r.Session.Value(besideKey{}, func() any { return new(atomic.Int64) }).(*atomic.Int64)
+		running := Kept[atomic.Int64](r.Session, "beside")
 		defer running.Add(-1)
 		return serve(ctx, r, running.Add(1), next)
 	})
 }
-
-type besideKey struct{}
 
 // IDOf returns the session id of an HTTP request.
 func IDOf(r *http.Request) string { return r.Header.Get(SessionHeader) }

@@ -11,18 +11,15 @@ import (
 
 // FromStart answers requests that fit as if they had no cursor.
 func FromStart(method string, fits func(r *server.Request) bool) apply {
-	return Wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+	return OnRequest(method, func(r *server.Request) {
 		if fits(r) {
 			delete(r.Params, "cursor")
 		}
-		return next(ctx, r)
 	})
 }
 
-type issuedKey struct{}
-
 // Issued are the cursors that a session was given, each with the method of its list.
-func Issued(s *server.Session) *sync.Map { return Keys(s, issuedKey{}) }
+func Issued(s *server.Session) *sync.Map { return Keys(s, "issued") }
 
 // RememberingCursors keeps what Issued returns.
 func RememberingCursors() apply {

@@ -2,34 +2,31 @@ package hooks
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/mcpconform/mcpconform/reference/server"
 )
 
+// Kept returns what a session keeps under a key: a zero value at first.
+func Kept[T any](s *server.Session, key any) *T {
+	return s.Value(key, func() any { return new(T) }).(*T)
+}
+
+type (
+	countKey string
+	onceKey  string
+)
+
 // Count returns a number that grows by one at each call in a session, from 1.
 func Count(s *server.Session, key string) int {
-	n := s.Value(countKey(key), func() any { return &counter{} }).(*counter)
-	return n.next()
+	return int(Kept[atomic.Int64](s, countKey(key)).Add(1))
 }
 
-type countKey string
-
-type counter struct {
-	mu sync.Mutex
-	n  int
-}
-
-func (c *counter) next() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.n++
-	return c.n
-}
+// Once reports true the first time in a session.
+func Once(s *server.Session, key string) bool { return !Kept[atomic.Bool](s, onceKey(key)).Swap(true) }
 
 // Keys is a set of ids that the goroutines of a session share.
-func Keys(s *server.Session, key any) *sync.Map {
-	return s.Value(key, func() any { return new(sync.Map) }).(*sync.Map)
-}
+func Keys(s *server.Session, key any) *sync.Map { return Kept[sync.Map](s, key) }
 
 // Knows reports whether a set holds a key.
 func Knows(set *sync.Map, key string) bool {

@@ -89,7 +89,7 @@ func UnknownTool(r *server.Request) bool {
 // fits. It needs overhearing.
 func Failing(fits func(result object) bool) server.Middleware {
 	return func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-		seen := r.Session.Value(answersKey{}, func() any { return make(chan object, 64) }).(chan object)
+		seen := r.Session.Value("answers", func() any { return make(chan object, 64) }).(chan object)
 		for len(seen) > 0 {
 			<-seen
 		}
@@ -108,13 +108,11 @@ func Failing(fits func(result object) bool) server.Middleware {
 	}
 }
 
-type answersKey struct{}
-
 // Overhearing keeps the client's results for failing.
 func Overhearing() apply {
 	return Receiving(func(s *server.Session, m *wire.Message, next func()) {
 		if result, ok := m.Result.(object); ok && m.Kind == wire.Result {
-			seen := s.Value(answersKey{}, func() any { return make(chan object, 64) }).(chan object)
+			seen := s.Value("answers", func() any { return make(chan object, 64) }).(chan object)
 			select {
 			case seen <- result:
 			default:
@@ -126,7 +124,7 @@ func Overhearing() apply {
 
 // FailingOn makes a tool fail when the client answers it in a way that fits.
 func FailingOn(name string, fits func(result object) bool) apply {
-	return All(Overhearing(), Wrapping("tools/call", server.Named(name, Failing(fits))))
+	return All(Overhearing(), WrappingTool(name, Failing(fits)))
 }
 
 // TextOf returns content that is one text.

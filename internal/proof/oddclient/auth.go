@@ -219,7 +219,7 @@ var authOddities = []Oddity{
 			return RoundTrip(func(r *http.Request) (*http.Response, error) {
 				resp, err := next.RoundTrip(r)
 				if err == nil && StepOf(r) == TokenRequest && resp.StatusCode == http.StatusOK {
-					Rewritten(resp, func(d object) { delete(d, "refresh_token") })
+					Rewritten(resp, Lacking("refresh_token"))
 				}
 				return resp, err
 			})

@@ -116,7 +116,7 @@ var messageOddities = []Oddity{
 	{ID: "messages.members", Summary: "Messages have members beside those of JSON-RPC.",
 		Why: "Neither the text nor the schema closes the objects of messages.", Source: ofMessages,
 		Scenarios: []string{Requests, Sampling},
-		Apply:     Editing(Anything, func(m object) { m["com.example.trace"] = object{"span": list{1, nil, "x"}} })},
+		Apply:     Editing(Anything, Having("com.example.trace", object{"span": list{1, nil, "x"}}))},
 	{ID: "messages.params-members", Summary: "Params have members that the method does not define.",
 		Why: "params is an object with any members: [key: string]: unknown.", Source: ofRequests,
 		Apply: Editing(Calls("initialize", "tools/list", "tools/call", "resources/list", "resources/read",
@@ -167,9 +167,8 @@ var messageOddities = []Oddity{
 		})},
 	{ID: "notifications.params", Summary: "Notifications without parameters carry params with unknown members.",
 		Why: "params of a notification is an object with any members.", Source: ofNotifications,
-		Apply: Editing(Calls("notifications/initialized", "notifications/roots/list_changed"), func(m object) {
-			m["params"] = object{"com.example.at": "2025-06-18T09:00:00Z"}
-		})},
+		Apply: Editing(Calls("notifications/initialized", "notifications/roots/list_changed"), Having("params", object{"com.example.at": "2025-06-18T09:00:00Z"})),
+	},
 }
 
 // unheard are the requirements that a client leaves open which ends the session at a notification with an unknown

@@ -122,7 +122,7 @@ func withMember(name string, value any) apply {
 
 // anyMessage changes requests and notifications.
 func anyMessage(kind wire.Kind, change func(params object)) apply {
-	return Sending(func(out *server.Outgoing) []*server.Outgoing {
+	return Altering(func(out *server.Outgoing) {
 		if out.Kind == kind && out.Method != "" {
 			p := out.Params()
 			if p == nil {
@@ -131,7 +131,6 @@ func anyMessage(kind wire.Kind, change func(params object)) apply {
 			}
 			change(p)
 		}
-		return []*server.Outgoing{out}
 	})
 }
 
@@ -214,9 +213,8 @@ var messageOddities = []Oddity{
 		Apply: Understanding(wire.ParamsType)},
 	{ID: "message.unknown-members", Summary: "Messages have members beside those of JSON-RPC.",
 		Why: "The definitions of messages are not closed.", Source: at("schema#jsonrpcmessage"),
-		Apply: Sending(func(out *server.Outgoing) []*server.Outgoing {
+		Apply: Altering(func(out *server.Outgoing) {
 			out.Message["x-trace"], out.Message["timestamp"] = object{"id": 1}, 1750237200
-			return []*server.Outgoing{out}
 		})},
 	{ID: "message.unknown-result-members", Summary: "Results have members that nobody defines.",
 		Why: "Results MAY follow any JSON object structure.", Source: at("basic/index#responses"),

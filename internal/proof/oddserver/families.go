@@ -34,13 +34,12 @@ var familyOddities = []Oddity{
 	{ID: "families.text-refused",
 		Summary: "The tool echo fails for texts beyond ASCII, and for those with control characters.",
 		Why:     "A tool reports what it cannot work with in its result.", Source: at("server/tools#error-handling"),
-		Apply: Wrapping("tools/call", server.Named("echo",
-			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				if unprintable(Param(r, "arguments", "text")) {
-					return object{"content": TextOf("This text is not supported"), "isError": true}, nil
-				}
-				return next(ctx, r)
-			}))},
+		Apply: WrappingTool("echo", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if unprintable(Param(r, "arguments", "text")) {
+				return object{"content": TextOf("This text is not supported"), "isError": true}, nil
+			}
+			return next(ctx, r)
+		})},
 	{ID: "families.answers-refused",
 		Summary: "A tool fails if what was sampled or elicited for it has control characters or lies beyond ASCII.",
 		Why:     "A tool reports what it cannot work with in its result.", Source: at("server/tools#error-handling"),
@@ -67,17 +66,15 @@ var familyOddities = []Oddity{
 		Summary: "In tools/list, a cursor with something behind it or in another letter case leads where it leads itself, and one that is cut to the first page.",
 		Why:     "The form of cursors belongs to the server, and so does how much of one it looks at.",
 		Source:  at("server/utilities/pagination#pagination-model"),
-		Apply: All(RememberingCursors(), Wrapping("tools/list",
-			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				if given := MadeFrom(r, func(cursor, given string) bool {
-					return LongerThan(cursor, given) || strings.EqualFold(cursor, given)
-				}); given != "" {
-					r.Params["cursor"] = given
-				} else if MadeFrom(r, BegunWith) != "" {
-					delete(r.Params, "cursor")
-				}
-				return next(ctx, r)
-			}))},
+		Apply: All(RememberingCursors(), OnRequest("tools/list", func(r *server.Request) {
+			if given := MadeFrom(r, func(cursor, given string) bool {
+				return LongerThan(cursor, given) || strings.EqualFold(cursor, given)
+			}); given != "" {
+				r.Params["cursor"] = given
+			} else if MadeFrom(r, BegunWith) != "" {
+				delete(r.Params, "cursor")
+			}
+		}))},
 	{ID: "families.offsets-everywhere",
 		Summary: "Cursors are offsets in digits, which mean the same in every list and every session; behind the end a page is empty.",
 		Why:     "The form of cursors belongs to the server.",
@@ -94,13 +91,11 @@ var familyOddities = []Oddity{
 	{ID: "families.fragments-ignored", Summary: "A fragment behind the URI of a resource is ignored.",
 		Why:    "A fragment names a part of what the URI before it identifies (RFC 3986, section 3.5).",
 		Source: at("server/resources#reading-resources"),
-		Apply: Wrapping("resources/read",
-			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				if uri := Param(r, "uri"); strings.HasPrefix(uri, "test://") {
-					r.Params["uri"], _, _ = strings.Cut(uri, "#")
-				}
-				return next(ctx, r)
-			})},
+		Apply: OnRequest("resources/read", func(r *server.Request) {
+			if uri := Param(r, "uri"); strings.HasPrefix(uri, "test://") {
+				r.Params["uri"], _, _ = strings.Cut(uri, "#")
+			}
+		})},
 	{ID: "families.names-caseless", Summary: "The case of letters does not matter in the names of tools and prompts.",
 		Why: "The text does not say how names are compared.", Source: at("server/tools#tool"),
 		Apply: All(lowering("tools/call", "name"), lowering("prompts/get", "name"),
@@ -109,17 +104,15 @@ var familyOddities = []Oddity{
 		Summary: "A slash or a query behind the URI of a resource is ignored, and so is percent-encoding that changes nothing.",
 		Why:     "The server and RFC 3986, section 6, decide on the equality of URIs.",
 		Source:  at("server/resources#reading-resources"),
-		Apply: Wrapping("resources/read",
-			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				if uri := Param(r, "uri"); strings.HasPrefix(uri, "test://") && uri != "test://folder/" {
-					uri, _, _ = strings.Cut(uri, "?")
-					if plain, err := url.PathUnescape(uri); err == nil && !strings.Contains(plain, "%") {
-						uri = plain
-					}
-					r.Params["uri"] = strings.TrimSuffix(uri, "/")
+		Apply: OnRequest("resources/read", func(r *server.Request) {
+			if uri := Param(r, "uri"); strings.HasPrefix(uri, "test://") && uri != "test://folder/" {
+				uri, _, _ = strings.Cut(uri, "?")
+				if plain, err := url.PathUnescape(uri); err == nil && !strings.Contains(plain, "%") {
+					uri = plain
 				}
-				return next(ctx, r)
-			})},
+				r.Params["uri"] = strings.TrimSuffix(uri, "/")
+			}
+		})},
 	{ID: "families.encoded-uris-refused", Summary: "URIs with percent-encoding are refused with -32602.",
 		Why:    "A server validates URIs, and may not decode those that no resource of its own has.",
 		Source: at("server/resources#security-considerations"),
@@ -134,13 +127,11 @@ var familyOddities = []Oddity{
 	{ID: "families.cursor-null", Summary: "A cursor of another type than a string is taken for none.",
 		Why:    "A server that has a single page need not look at the cursor.",
 		Source: at("server/utilities/pagination#pagination-model"),
-		Apply: Wrapping("resources/list",
-			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				if _, ok := r.Params["cursor"].(string); !ok {
-					delete(r.Params, "cursor")
-				}
-				return next(ctx, r)
-			})},
+		Apply: OnRequest("resources/list", func(r *server.Request) {
+			if _, ok := r.Params["cursor"].(string); !ok {
+				delete(r.Params, "cursor")
+			}
+		})},
 	{ID: "families.arguments-empty", Summary: "Arguments that are null or an empty array are taken for none.",
 		Why:    "The member is optional, and what is empty holds no argument: the text does not say how lenient a server may be.",
 		Source: at("schema#calltoolrequest"),
@@ -160,17 +151,15 @@ var familyOddities = []Oddity{
 	{ID: "families.numbers-converted", Summary: "Digits are taken for the number that the tool sum wants.",
 		Why:    "The text has inputs validated, and does not say that what reads like a number is none.",
 		Source: at("server/tools#security-considerations"),
-		Apply: Wrapping("tools/call", server.Named("sum",
-			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				given, _ := r.Params["arguments"].(object)
-				for name, value := range given {
-					var n json.Number
-					if text, ok := value.(string); ok && json.Unmarshal([]byte(text), &n) == nil {
-						given[name] = n
-					}
+		Apply: OnCall("sum", func(r *server.Request) {
+			given, _ := r.Params["arguments"].(object)
+			for name, value := range given {
+				var n json.Number
+				if text, ok := value.(string); ok && json.Unmarshal([]byte(text), &n) == nil {
+					given[name] = n
 				}
-				return next(ctx, r)
-			}))},
+			}
+		})},
 	{ID: "families.text-invalid",
 		Summary: "The tool echo refuses texts beyond ASCII with -32602, and so does a prompt.",
 		Why:     "A server may say of what it cannot work with that it is invalid.",
@@ -183,13 +172,12 @@ var familyOddities = []Oddity{
 		Summary: "Texts of more than 100000 characters are refused, by the tool echo in its result and by prompts with -32602.",
 		Why:     "A server may limit what it works with.", Source: at("server/tools#security-considerations"),
 		Apply: All(
-			Wrapping("tools/call", server.Named("echo",
-				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-					if len(Param(r, "arguments", "text")) > 100_000 {
-						return object{"content": TextOf("This text is too long"), "isError": true}, nil
-					}
-					return next(ctx, r)
-				})),
+			WrappingTool("echo", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				if len(Param(r, "arguments", "text")) > 100_000 {
+					return object{"content": TextOf("This text is too long"), "isError": true}, nil
+				}
+				return next(ctx, r)
+			}),
 			Refusing("prompts/get", server.InvalidParams,
 				Fitting(func(s string) bool { return len(s) > 100_000 }, "arguments", "arg1")),
 		)},
@@ -204,7 +192,7 @@ var familyOddities = []Oddity{
 
 // lowering reads a known name in capitals as that name.
 func lowering(method string, path ...string) apply {
-	return Wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+	return OnRequest(method, func(r *server.Request) {
 		holder := r.Params
 		if len(path) > 1 {
 			holder, _ = r.Params[path[0]].(object)
@@ -212,7 +200,6 @@ func lowering(method string, path ...string) apply {
 		if name := Param(r, path...); Capitalized(name) {
 			holder[path[len(path)-1]] = strings.ToLower(name)
 		}
-		return next(ctx, r)
 	})
 }
 
@@ -222,11 +209,10 @@ func unprintable(text string) bool {
 
 // emptyForNone leaves out arguments that are null or an empty array.
 func emptyForNone(method string) apply {
-	return Wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+	return OnRequest(method, func(r *server.Request) {
 		if items, ok := r.Params["arguments"].(list); r.Params["arguments"] == nil || ok && len(items) == 0 {
 			delete(r.Params, "arguments")
 		}
-		return next(ctx, r)
 	})
 }
 

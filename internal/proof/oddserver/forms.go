@@ -52,14 +52,9 @@ type gate struct {
 	seen     int            // sessions
 }
 
-type (
-	numberKey struct{}
-	timesKey  struct{}
-)
-
 // number returns which of the server's sessions this one is, from 1.
 func (g *gate) number(s *server.Session) int {
-	n := s.Value(numberKey{}, func() any { return new(int) }).(*int)
+	n := Kept[int](s, "number")
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if *n == 0 {
@@ -79,7 +74,7 @@ type times struct {
 }
 
 func of(s *server.Session) *times {
-	return s.Value(timesKey{}, func() any { return &times{count: make(map[string]int)} }).(*times)
+	return s.Value("times", func() any { return &times{count: make(map[string]int)} }).(*times)
 }
 
 func (s *times) add(what string) {

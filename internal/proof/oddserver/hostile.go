@@ -278,33 +278,25 @@ var hostilePeers = []HostilePeer{
 	{Name: "cursor in a circle", Apply: Wrapping("*", endlessPages(func(int64) string { return "again" }))},
 	{Name: "empty cursor", Apply: Wrapping("*", endlessPages(func(int64) string { return "" }))},
 	{Name: "URIs that explode", Apply: All(
-		Items("resources/list", "resources", func(item object) {
-			item["uri"] = "a:" + strings.Repeat("%2", 50_000) + "//[::1%25"
-		}),
-		Items("resources/templates/list", "resourceTemplates", func(item object) {
-			item["uriTemplate"] = "x://" + strings.Repeat("{+a*,b:9999}{", 20_000)
-		}),
+		Items("resources/list", "resources", Having("uri", "a:"+strings.Repeat("%2", 50_000)+"//[::1%25")),
+		Items("resources/templates/list", "resourceTemplates", Having("uriTemplate", "x://"+strings.Repeat("{+a*,b:9999}{", 20_000))),
 	)},
-	{Name: "schemas that explode", Apply: Items("tools/list", "tools", func(item object) {
-		item["inputSchema"] = object{
-			"type": "object", "$ref": "#/$defs/a", "$defs": object{
-				"a": object{"allOf": list{object{"$ref": "#/$defs/b"}, object{"$ref": "#/$defs/b"}}},
-				"b": object{"anyOf": list{object{"$ref": "#/$defs/a"}, true}},
-			},
-			"required": list{"s", "l", "n", "o"}, "properties": object{
-				"s": object{"type": "string", "minLength": 1_000_000_000,
-					"pattern": "^(((((a{100}){100}){100}){100})+)+$"},
-				"l": object{"type": "array", "minItems": 1_000_000_000, "uniqueItems": true},
-				"n": object{"type": "integer", "minimum": 1e300, "multipleOf": 1e-300},
-				"o": object{"type": "object", "minProperties": 1_000_000_000,
-					"patternProperties": object{"(": object{}}},
-			},
-		}
-	})},
-	{Name: "schemas elsewhere", Apply: Items("tools/list", "tools", func(item object) {
-		item["inputSchema"] = object{"type": "object", "$ref": "file:///etc/passwd",
-			"allOf": list{object{"$ref": "http://169.254.169.254/"}}, "$schema": "http://127.0.0.1:1/"}
-	})},
+	{Name: "schemas that explode", Apply: Items("tools/list", "tools", Having("inputSchema", object{
+		"type": "object", "$ref": "#/$defs/a", "$defs": object{
+			"a": object{"allOf": list{object{"$ref": "#/$defs/b"}, object{"$ref": "#/$defs/b"}}},
+			"b": object{"anyOf": list{object{"$ref": "#/$defs/a"}, true}},
+		},
+		"required": list{"s", "l", "n", "o"}, "properties": object{
+			"s": object{"type": "string", "minLength": 1_000_000_000,
+				"pattern": "^(((((a{100}){100}){100}){100})+)+$"},
+			"l": object{"type": "array", "minItems": 1_000_000_000, "uniqueItems": true},
+			"n": object{"type": "integer", "minimum": 1e300, "multipleOf": 1e-300},
+			"o": object{"type": "object", "minProperties": 1_000_000_000,
+				"patternProperties": object{"(": object{}}},
+		},
+	}))},
+	{Name: "schemas elsewhere", Apply: Items("tools/list", "tools", Having("inputSchema", object{"type": "object", "$ref": "file:///etc/passwd",
+		"allOf": list{object{"$ref": "http://169.254.169.254/"}}, "$schema": "http://127.0.0.1:1/"}))},
 	{Name: "names of mischief", Apply: All(
 		Items("tools/list", "tools", func(item object) {
 			item["title"], item["description"] = unescaped(), unescaped()

@@ -179,11 +179,8 @@ var httpOddities = []Oddity{
 		Why:     "The server offers neither stream, and the text does not say how long a call may take.",
 		Source:  at("basic/lifecycle#timeouts"), Untried: []string{"*"}, Changes: "form of answers",
 		Apply: All(inForm(server.AnswerJSON), Serving(func(o *server.HTTPOptions) { o.NoGet = true }),
-			Sending(func(out *server.Outgoing) []*server.Outgoing {
-				if out.Kind == wire.Request {
-					return nil
-				}
-				return []*server.Outgoing{out}
+			WithholdingAny(func(out *server.Outgoing) bool {
+				return out.Kind == wire.Request
 			}))},
 	{ID: "http.forms-by-turns", Transports: OverHTTP,
 		Summary: "Requests are answered with a stream and with JSON by turns.",

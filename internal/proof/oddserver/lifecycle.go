@@ -48,7 +48,7 @@ func logs(s *server.Session) {
 
 // afterInitialize runs once initialize was answered, whether or not the client has sent initialized.
 func afterInitialize(do func(s *server.Session)) apply {
-	return Sending(server.OnResponse("initialize", func(out *server.Outgoing) []*server.Outgoing {
+	return Responses("initialize", func(out *server.Outgoing) {
 		if out.Kind == wire.Result {
 			s := out.Session
 			time.AfterFunc(time.Millisecond, func() {
@@ -57,8 +57,7 @@ func afterInitialize(do func(s *server.Session)) apply {
 				}
 			})
 		}
-		return []*server.Outgoing{out}
-	}))
+	})
 }
 
 // featureless are the requirements that a server without any feature leaves open.
@@ -78,29 +77,25 @@ var lifecycleOddities = []Oddity{
 	{ID: "lifecycle.unnamed-client", Summary: "initialize is served without the name or the version of the client.",
 		Why:    "The required members of initialize bind the client; no sentence has a server look at it.",
 		Source: at("basic/lifecycle#initialization"),
-		Apply: Wrapping("initialize",
-			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				info, _ := r.Params["clientInfo"].(object)
-				named := object{"name": "unknown", "version": "unknown"}
-				maps.Copy(named, info)
-				r.Params["clientInfo"] = named
-				return next(ctx, r)
-			})},
+		Apply: OnRequest("initialize", func(r *server.Request) {
+			info, _ := r.Params["clientInfo"].(object)
+			named := object{"name": "unknown", "version": "unknown"}
+			maps.Copy(named, info)
+			r.Params["clientInfo"] = named
+		})},
 	// https://github.com/ramimbo/mergework/pull/848
 	{ID: "lifecycle.initialize-unchecked", Summary: "initialize is served whatever is missing from it.",
 		Why:    "The required members of initialize bind the client; no sentence has a server look at it.",
 		Source: at("basic/lifecycle#initialization"),
-		Apply: Wrapping("initialize",
-			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				if _, ok := r.Params["protocolVersion"].(string); !ok {
-					r.Params["protocolVersion"] = schema.DefaultVersion
-				}
-				if _, ok := r.Params["capabilities"].(object); !ok {
-					r.Params["capabilities"] = object{}
-				}
-				r.Params["clientInfo"] = object{"name": "any", "version": "1"}
-				return next(ctx, r)
-			})},
+		Apply: OnRequest("initialize", func(r *server.Request) {
+			if _, ok := r.Params["protocolVersion"].(string); !ok {
+				r.Params["protocolVersion"] = schema.DefaultVersion
+			}
+			if _, ok := r.Params["capabilities"].(object); !ok {
+				r.Params["capabilities"] = object{}
+			}
+			r.Params["clientInfo"] = object{"name": "any", "version": "1"}
+		})},
 	{ID: "lifecycle.incomplete-400", Transports: OverHTTP,
 		Summary: "An incomplete initialize is answered with 400 and no JSON.",
 		Why:     "The sender learns of the refusal by the status as well.",
@@ -538,11 +533,8 @@ func offeringTo(capability string, features ...string) apply {
 			}
 			return result, problem
 		}),
-		Sending(func(out *server.Outgoing) []*server.Outgoing {
-			if out.Kind == wire.Notification && hidden(out.Method) && !out.Session.ClientHas(capability) {
-				return nil
-			}
-			return []*server.Outgoing{out}
+		WithholdingAny(func(out *server.Outgoing) bool {
+			return out.Kind == wire.Notification && hidden(out.Method) && !out.Session.ClientHas(capability)
 		}),
 	)
 }

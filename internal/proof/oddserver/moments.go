@@ -10,8 +10,6 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-type queueKey struct{}
-
 // momentOddities are legal, and show in one order or at one moment.
 var momentOddities = []Oddity{
 	{ID: "moments.in-turn", Summary: "Requests other than pings wait until the one before them has been answered.",
@@ -38,19 +36,18 @@ var momentOddities = []Oddity{
 	{ID: "moments.calls-limited",
 		Summary: "After the fifth call of a quick tool in a session further ones are refused for the moment.",
 		Why:     "Servers MUST rate limit tool invocations.", Source: at("server/tools#security-considerations"),
-		Apply: Wrapping("tools/call", server.Named("test_simple_text",
-			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				if Count(r.Session, "calls-limited") > 5 && len(r.Params) == 2 {
-					return nil, &wire.Error{Code: -32000, Message: "Too many calls, try again later"}
-				}
-				return next(ctx, r)
-			}))},
+		Apply: WrappingTool("test_simple_text", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if Count(r.Session, "calls-limited") > 5 && len(r.Params) == 2 {
+				return nil, &wire.Error{Code: -32000, Message: "Too many calls, try again later"}
+			}
+			return next(ctx, r)
+		})},
 	{ID: "moments.cursor-ends-with-call",
 		Summary: "Once a tool was called, the cursors that were given before lead nowhere.",
 		Why:     "A tool may change what is listed, and cursors should be stable, not lasting.",
 		Source:  at("server/utilities/pagination#implementation-guidelines"),
 		Apply: Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			given := Keys(r.Session, givenKey{})
+			given := Keys(r.Session, "given")
 			cursor, paged := r.Params["cursor"].(string)
 			switch {
 			case r.Method == "tools/call":
@@ -74,15 +71,12 @@ var momentOddities = []Oddity{
 		Apply:  Refusing("completion/complete", -32000, func(r *server.Request) bool { return Busy(r.Session) })},
 }
 
-type givenKey struct{}
-
 // delayedBy holds back the responses to lists, each for a time of its own.
 func delayedBy(time func(r *server.Request) time.Duration) apply {
-	return Sending(func(out *server.Outgoing) []*server.Outgoing {
+	return Altering(func(out *server.Outgoing) {
 		if out.Answers != nil && strings.HasSuffix(out.Answers.Method, "/list") {
 			out.Delay = time(out.Answers)
 		}
-		return []*server.Outgoing{out}
 	})
 }
 
@@ -92,7 +86,7 @@ func inOrder(ctx context.Context, r *server.Request, next server.Handler) (any, 
 		return next(ctx, r)
 	}
 	r.Detach()
-	turn := r.Session.Value(queueKey{}, func() any { return make(chan struct{}, 1) }).(chan struct{})
+	turn := r.Session.Value("queue", func() any { return make(chan struct{}, 1) }).(chan struct{})
 	select {
 	case turn <- struct{}{}:
 		defer func() { <-turn }()

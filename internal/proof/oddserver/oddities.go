@@ -51,7 +51,7 @@ var at = oddity.At
 
 // spelling changes the JSON text of all messages.
 func spelling(respell func(m any) []byte) apply {
-	return Sending(func(out *server.Outgoing) []*server.Outgoing {
+	return Altering(func(out *server.Outgoing) {
 		raw := out.Raw
 		if raw == nil {
 			raw = []byte(Text(out.Message))
@@ -59,7 +59,6 @@ func spelling(respell func(m any) []byte) apply {
 		if value, _, err := wire.Decode(raw); err == nil {
 			out.Raw = respell(value)
 		}
-		return []*server.Outgoing{out}
 	})
 }
 
@@ -160,8 +159,8 @@ func escaping(format string, fits func(r rune) bool) func(string) string {
 // the id whose JSON text id returns.
 func renumbered(id func(n int64) string) apply {
 	return All(
-		Sending(func(out *server.Outgoing) []*server.Outgoing {
-			own := out.Session.Value(renumberedKey{}, func() any { return new(given) }).(*given)
+		Altering(func(out *server.Outgoing) {
+			own := Kept[given](out.Session, "renumbered")
 			switch {
 			case out.Kind == wire.Request:
 				if raw, ok := out.Message["id"].(json.RawMessage); ok {
@@ -172,10 +171,9 @@ func renumbered(id func(n int64) string) apply {
 					out.Params()["requestId"] = json.RawMessage(own.other(string(raw)))
 				}
 			}
-			return []*server.Outgoing{out}
 		}),
 		Receiving(func(s *server.Session, m *wire.Message, next func()) {
-			own := s.Value(renumberedKey{}, func() any { return new(given) }).(*given)
+			own := Kept[given](s, "renumbered")
 			if m.IsResponse() && m.ID.Usable() {
 				m.ID = own.original(m.ID)
 			}
@@ -231,33 +229,19 @@ func textBlock(text string) object { return object{"type": "text", "text": text}
 
 // delayed holds back responses to requests that fit for a time.
 func delayed(by time.Duration, fits func(r *server.Request) bool) apply {
-	return Sending(func(out *server.Outgoing) []*server.Outgoing {
+	return Altering(func(out *server.Outgoing) {
 		if out.Answers != nil && fits(out.Answers) {
 			out.Delay = by
 		}
-		return []*server.Outgoing{out}
-	})
-}
-
-// besides runs in a goroutine of the session's own while a request of a method is served.
-func besides(method string, do func(r *server.Request)) apply {
-	return Wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-		do(r)
-		return next(ctx, r)
 	})
 }
 
 // limiting drops the notifications of a method beyond some of a session in each window of time.
 func limiting(method string, most int, window time.Duration) apply {
-	return Sending(server.OnMessage(method, func(out *server.Outgoing) []*server.Outgoing {
-		if Count(out.Session, fmt.Sprint(method, " in ", time.Now().UnixNano()/int64(window))) > most {
-			return nil
-		}
-		return []*server.Outgoing{out}
-	}))
+	return Withholding(method, func(out *server.Outgoing) bool {
+		return Count(out.Session, fmt.Sprint(method, " in ", time.Now().UnixNano()/int64(window))) > most
+	})
 }
-
-type renumberedKey struct{}
 
 // given holds the ids that a session has given in place of its own, by their JSON text.
 type given struct {

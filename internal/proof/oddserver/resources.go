@@ -47,14 +47,14 @@ func coalescing(by time.Duration) apply {
 	const method = "notifications/resources/updated"
 	type updatesKey struct{}
 	updates := func(s *server.Session) *sync.Map {
-		return s.Value(updatesKey{}, func() any { return new(sync.Map) }).(*sync.Map)
+		return Kept[sync.Map](s, updatesKey{})
 	}
 	return All(
-		besides("resources/unsubscribe", func(r *server.Request) { updates(r.Session).Delete(r.Params["uri"]) }),
-		Sending(server.OnMessage(method, func(out *server.Outgoing) []*server.Outgoing {
+		OnRequest("resources/unsubscribe", func(r *server.Request) { updates(r.Session).Delete(r.Params["uri"]) }),
+		Withholding(method, func(out *server.Outgoing) bool {
 			s, uri := out.Session, wire.At(out.Message, "params", "uri")
 			if updates(s).CompareAndDelete(uri, "due") {
-				return []*server.Outgoing{out}
+				return false
 			}
 			if _, waits := updates(s).LoadOrStore(uri, "waits"); !waits {
 				time.AfterFunc(by, func() {
@@ -63,8 +63,8 @@ func coalescing(by time.Duration) apply {
 					}
 				})
 			}
-			return nil
-		})),
+			return true
+		}),
 	)
 }
 
@@ -93,21 +93,19 @@ var resourceOddities = []Oddity{
 					Read:       ReadingText(DottedURI),
 				})
 			}),
-			Wrapping("resources/read",
-				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-					if uri := Param(r, "uri"); len(uri) == len(DottedURI) {
-						differing := 0
-						for i := range uri {
-							if uri[i] != DottedURI[i] {
-								differing++
-							}
-						}
-						if differing <= 2 {
-							r.Params["uri"] = DottedURI
+			OnRequest("resources/read", func(r *server.Request) {
+				if uri := Param(r, "uri"); len(uri) == len(DottedURI) {
+					differing := 0
+					for i := range uri {
+						if uri[i] != DottedURI[i] {
+							differing++
 						}
 					}
-					return next(ctx, r)
-				}),
+					if differing <= 2 {
+						r.Params["uri"] = DottedURI
+					}
+				}
+			}),
 		)},
 	{ID: "resources.beside-dots",
 		Summary: "A resource that is not listed has the URI of another one, but for a dot, and the same text; so has one of a template.",
@@ -378,7 +376,7 @@ func manyContents() []any {
 
 // afterSubscribing does something for each subscription once it was answered.
 func afterSubscribing(do func(s *server.Session, uri string)) apply {
-	return Sending(server.OnResponse("resources/subscribe", func(out *server.Outgoing) []*server.Outgoing {
+	return Responses("resources/subscribe", func(out *server.Outgoing) {
 		if uri, ok := out.Answers.Params["uri"].(string); ok && out.Kind == wire.Result {
 			s := out.Session
 			time.AfterFunc(time.Millisecond, func() {
@@ -387,8 +385,7 @@ func afterSubscribing(do func(s *server.Session, uri string)) apply {
 				}
 			})
 		}
-		return []*server.Outgoing{out}
-	}))
+	})
 }
 
 // server/prompts
@@ -694,17 +691,15 @@ var askingOddities = []Oddity{
 		Summary: "A call whose elicitation is declined or cancelled is refused with an error of the server's own.",
 		Why:     "Servers handle each action appropriately; an error is one way.",
 		Source:  at("client/elicitation#response-actions"), Changes: "elicitation",
-		Apply: All(Overhearing(), Wrapping("tools/call",
-			server.Named("test_elicitation",
-				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-					result, problem := Failing(func(result object) bool {
-						return result["action"] == "decline" || result["action"] == "cancel"
-					})(ctx, r, next)
-					if o, ok := result.(object); ok && o["isError"] == true {
-						return nil, &wire.Error{Code: -32001, Message: "The user has declined"}
-					}
-					return result, problem
-				})))},
+		Apply: All(Overhearing(), WrappingTool("test_elicitation", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			result, problem := Failing(func(result object) bool {
+				return result["action"] == "decline" || result["action"] == "cancel"
+			})(ctx, r, next)
+			if o, ok := result.(object); ok && o["isError"] == true {
+				return nil, &wire.Error{Code: -32001, Message: "The user has declined"}
+			}
+			return result, problem
+		}))},
 }
 
 func manyProperties() object {

@@ -17,13 +17,12 @@ import (
 
 // asksFirst makes every call of a simple tool ask the client for something before it is served.
 func asksFirst(capability, method string, params object) apply {
-	return Wrapping("tools/call", server.Named("test_simple_text",
-		func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			if capability == "" || r.Session.ClientHas(capability) {
-				_, _ = r.Call(ctx, method, Copied(params))
-			}
-			return next(ctx, r)
-		}))
+	return WrappingTool("test_simple_text", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		if capability == "" || r.Session.ClientHas(capability) {
+			_, _ = r.Call(ctx, method, Copied(params))
+		}
+		return next(ctx, r)
+	})
 }
 
 // toolsNamed adds a tool for each name.
@@ -39,7 +38,7 @@ func toolsNamed(names ...string) apply {
 // read to its end.
 func whim(method, member string, item object) apply {
 	return Wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-		state := r.Session.Value(whimKey(method), func() any { return new(atomic.Int64) }).(*atomic.Int64)
+		state := Kept[atomic.Int64](r.Session, whimKey(method))
 		result, problem := next(ctx, r)
 		o, ok := result.(object)
 		if !ok || o["nextCursor"] != nil {
@@ -68,7 +67,7 @@ func eachSessionIts(method, member string) apply {
 		var sessions atomic.Int64
 		Results(method, func(object) {})(o)
 		Wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			mine := r.Session.Value(eachKey{}, func() any { return sessions.Add(1) }).(int64)
+			mine := r.Session.Value("each", func() any { return sessions.Add(1) }).(int64)
 			result, problem := next(ctx, r)
 			if page, ok := result.(object); ok && mine%2 == 0 && page["nextCursor"] == nil {
 				if items, ok := page[member].(list); ok && len(items) > 0 {
@@ -78,12 +77,9 @@ func eachSessionIts(method, member string) apply {
 			}
 			return result, problem
 		})(o)
-		Wrapping("tools/call", server.Named("of-this-session",
-			server.Always(object{"content": list{textBlock("mine")}})))(o)
+		WrappingTool("of-this-session", server.Always(object{"content": list{textBlock("mine")}}))(o)
 	}
 }
-
-type eachKey struct{}
 
 // server/tools
 var toolOddities = []Oddity{
@@ -158,8 +154,7 @@ var toolOddities = []Oddity{
 		Changes: "pages",
 		Apply: All(
 			whim("tools/list", "tools", object{"name": "now-and-then", "inputSchema": object{"type": "object"}}),
-			Wrapping("tools/call", server.Named("now-and-then",
-				server.Always(object{"content": list{textBlock("here")}}))),
+			WrappingTool("now-and-then", server.Always(object{"content": list{textBlock("here")}})),
 		)},
 	{ID: "tools.changes-announced-idly",
 		Summary: "Every ten seconds a change of the tools is announced, although there is none.",
@@ -265,13 +260,12 @@ var toolOddities = []Oddity{
 		Why:     "Servers MUST rate limit tool invocations; the example of a tool execution error is a rate limit.",
 		Source:  at("server/tools#security-considerations"),
 		Untried: []string{"logging.set-level.replaces", "logging.filter.all-above"},
-		Apply: Wrapping("tools/call", server.Named("log_levels",
-			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				if Count(r.Session, fmt.Sprint("logging calls at ", time.Now().Unix()/60)) > 2 {
-					return object{"content": list{textBlock("Rate limit exceeded")}, "isError": true}, nil
-				}
-				return next(ctx, r)
-			}))},
+		Apply: WrappingTool("log_levels", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if Count(r.Session, fmt.Sprint("logging calls at ", time.Now().Unix()/60)) > 2 {
+				return object{"content": list{textBlock("Rate limit exceeded")}, "isError": true}, nil
+			}
+			return next(ctx, r)
+		})},
 	{ID: "tools.rate-limited-low",
 		Summary: "More than four calls of one session in a second are refused with -32000.",
 		Why:     "Servers MUST rate limit tool invocations.", Source: at("server/tools#security-considerations"),

@@ -32,7 +32,7 @@ var pingOddities = []Oddity{
 	{ID: "ping.before-lists", Summary: "The server pings once before the first list, read or get of a session.",
 		Why: "Either side can ping, at any time.", Source: at("basic/utilities/ping#overview"),
 		Apply: onLists(func(method, _ string) apply {
-			return besides(method, func(r *server.Request) {
+			return OnRequest(method, func(r *server.Request) {
 				if Once(r.Session, "ping") {
 					r.Detach()
 					pings(r.Session)
@@ -42,7 +42,7 @@ var pingOddities = []Oddity{
 	{ID: "ping.before-each",
 		Summary: "Before it serves a request after the handshake, ping among them, the server pings and waits for the answer.",
 		Why:     "Either side can ping, at any time.", Source: at("basic/utilities/ping#overview"), Changes: "time",
-		Apply: besides("*", func(r *server.Request) {
+		Apply: OnRequest("*", func(r *server.Request) {
 			if r.Session.Initialized() {
 				r.Detach()
 				pings(r.Session)
@@ -57,17 +57,16 @@ var pingOddities = []Oddity{
 
 // reporting sends progress of its own for a call of the tool test_tool_with_progress.
 func reporting(reports ...object) apply {
-	return Wrapping("tools/call", server.Named("test_tool_with_progress",
-		func(_ context.Context, r *server.Request, _ server.Handler) (any, *wire.Error) {
-			if token, ok := r.Token(); ok {
-				for _, report := range reports {
-					report = Copied(report)
-					report["progressToken"] = token
-					r.Notify(Progressed, report)
-				}
+	return WrappingTool("test_tool_with_progress", func(_ context.Context, r *server.Request, _ server.Handler) (any, *wire.Error) {
+		if token, ok := r.Token(); ok {
+			for _, report := range reports {
+				report = Copied(report)
+				report["progressToken"] = token
+				r.Notify(Progressed, report)
 			}
-			return object{"content": list{textBlock("done")}}, nil
-		}))
+		}
+		return object{"content": list{textBlock("done")}}, nil
+	})
 }
 
 // basic/utilities/progress
@@ -128,11 +127,10 @@ var progressOddities = []Oddity{
 	{ID: "progress.of-all-requests",
 		Summary: "Every list, read, get and completion with a token reports its progress.",
 		Why:     "A token can be part of any request.", Source: at("basic/utilities/progress#progress-flow"),
-		Apply: Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		Apply: OnRequest("*", func(r *server.Request) {
 			if r.Method != "tools/call" && r.Method != "initialize" && r.Method != "ping" {
 				r.Progress(0.5, 1, "half")
 			}
-			return next(ctx, r)
 		})},
 	{ID: "progress.members", Summary: "Progress has members that nobody defines.",
 		Why: "The params of notifications are open.", Source: at("basic/index#notifications"),
@@ -173,16 +171,14 @@ var cancellationOddities = []Oddity{
 			"http.server.event-id-cursor", "cancellation.stop-processing", "cancellation.no-response",
 			"tools.output-schema.structured-present", "tools.output-schema.conforms"},
 		Changes: "calls",
-		Apply: Wrapping("tools/call", server.Named("slow",
-			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				arguments, _ := r.Params["arguments"].(object)
-				if seconds, ok := arguments["seconds"].(json.Number); ok {
-					if n, err := seconds.Float64(); err == nil && n > 0 && n <= 60 {
-						arguments["seconds"] = json.Number("0")
-					}
+		Apply: OnCall("slow", func(r *server.Request) {
+			arguments, _ := r.Params["arguments"].(object)
+			if seconds, ok := arguments["seconds"].(json.Number); ok {
+				if n, err := seconds.Float64(); err == nil && n > 0 && n <= 60 {
+					arguments["seconds"] = json.Number("0")
 				}
-				return next(ctx, r)
-			}))},
+			}
+		})},
 	{ID: "cancellation.calls-in-parallel", Summary: "All calls of tools take 20 ms, so that many run at once.",
 		Why: "Requests are served at the same time.", Source: at("basic/index#requests"), Changes: "calls",
 		Apply: Wrapping("tools/call",
@@ -336,10 +332,10 @@ var loggingOddities = []Oddity{
 		})},
 	{ID: "logging.debug-by-default", Summary: "Until a level is set, messages of all levels are sent.",
 		Why: "Without logging/setLevel the server decides what to send.", Source: at("schema#setlevelrequest"),
-		Apply: besides("initialize", func(r *server.Request) { r.Session.SetLevel("debug") })},
+		Apply: OnRequest("initialize", func(r *server.Request) { r.Session.SetLevel("debug") })},
 	{ID: "logging.none-by-default", Summary: "Until a level is set, only emergencies are sent.",
 		Why: "Without logging/setLevel the server decides what to send.", Source: at("schema#setlevelrequest"),
-		Apply: besides("initialize", func(r *server.Request) { r.Session.SetLevel("emergency") })},
+		Apply: OnRequest("initialize", func(r *server.Request) { r.Session.SetLevel("emergency") })},
 	{ID: "logging.rate-limited",
 		Summary: "At most four log messages of a session are sent in a second, and the others are dropped.",
 		Why:     "Servers SHOULD rate limit log messages.",
@@ -376,7 +372,7 @@ var loggingOddities = []Oddity{
 func cursors(spell func(n int) string) apply {
 	return onLists(func(method, _ string) apply {
 		return Wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			known := r.Session.Value(cursorsKey{}, func() any { return new(sync.Map) }).(*sync.Map)
+			known := Kept[sync.Map](r.Session, "cursors")
 			if cursor, ok := r.Params["cursor"].(string); ok {
 				own, given := known.Load(method + " " + cursor)
 				if !given {
@@ -397,8 +393,6 @@ func cursors(spell func(n int) string) apply {
 		})
 	})
 }
-
-type cursorsKey struct{}
 
 // emptyPages puts pages without items first, between the others, or last.
 func emptyPages(where string) apply {

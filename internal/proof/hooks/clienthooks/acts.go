@@ -20,15 +20,13 @@ func Pausing(which match, pause time.Duration) apply {
 }
 
 // Obedient leaves requests without an answer that the server has cancelled.
-var Obedient = Wrapping(func(conn transport.Conn) transport.Conn {
-	return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
-		if m.IsResponse() {
-			if x := conn.Log().Conversation().Newest(wire.Server, m.ID); x != nil && x.Cancelled != nil {
-				return nil
-			}
+var Obedient = Withholding(func(conn transport.Conn, m *wire.Message) bool {
+	if m.IsResponse() {
+		if x := conn.Log().Conversation().Newest(wire.Server, m.ID); x != nil && x.Cancelled != nil {
+			return true
 		}
-		return []outgoing{out}
-	}}
+	}
+	return false
 })
 
 // Delaying takes its time for the answers to requests of methods.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpconform/mcpconform/internal/proof/members"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -83,15 +84,37 @@ func (c *Sender) Send(ctx context.Context, out transport.Outgoing) (*wire.Event,
 	return sent, nil
 }
 
+// SendingOver replaces each message by those that hook returns, which knows the connection.
+func SendingOver(hook func(conn transport.Conn, m *wire.Message, out outgoing) []outgoing) apply {
+	return Wrapping(func(conn transport.Conn) transport.Conn {
+		return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing { return hook(conn, m, out) }}
+	})
+}
+
+// Withholding holds back the messages that fit, as a connection has them.
+func Withholding(fits func(conn transport.Conn, m *wire.Message) bool) apply {
+	return SendingOver(func(conn transport.Conn, m *wire.Message, out outgoing) []outgoing {
+		if fits(conn, m) {
+			return nil
+		}
+		return []outgoing{out}
+	})
+}
+
+// What changes an object: see package members.
+var (
+	Lacking = members.Lacking
+	Having  = members.Having
+	At      = members.At
+)
+
 // Sending replaces a message by those that hook returns: none, a changed one, or several.
 func Sending(which match, hook func(m *wire.Message, out transport.Outgoing) []transport.Outgoing) apply {
-	return Wrapping(func(conn transport.Conn) transport.Conn {
-		return &Sender{Conn: conn, Hook: func(m *wire.Message, out transport.Outgoing) []transport.Outgoing {
-			if which(m) {
-				return hook(m, out)
-			}
-			return []transport.Outgoing{out}
-		}}
+	return SendingOver(func(conn transport.Conn, m *wire.Message, out outgoing) []outgoing {
+		if which(m) {
+			return hook(m, out)
+		}
+		return []transport.Outgoing{out}
 	})
 }
 

@@ -39,16 +39,14 @@ func Renaming(method, member string, change func(name string) string) apply {
 
 // BehindAnswer holds the answer to a ping back that was sent with a request, until that is answered.
 func BehindAnswer(id string) apply {
-	return Wrapping(func(conn transport.Conn) transport.Conn {
-		return &Sender{Conn: conn, Hook: func(m *wire.Message, out outgoing) []outgoing {
-			if Replies(id + "-pinged")(m) {
-				// The connection ends the wait.
-				_, _ = conn.Log().Await(context.Background(), 0, func(e *wire.Event) bool {
-					return e.Kind == wire.KindMessage && e.From == wire.Client && Replies(id)(e.Msg)
-				})
-			}
-			return []outgoing{out}
-		}}
+	return SendingOver(func(conn transport.Conn, m *wire.Message, out outgoing) []outgoing {
+		if Replies(id + "-pinged")(m) {
+			// The connection ends the wait.
+			_, _ = conn.Log().Await(context.Background(), 0, func(e *wire.Event) bool {
+				return e.Kind == wire.KindMessage && e.From == wire.Client && Replies(id)(e.Msg)
+			})
+		}
+		return []outgoing{out}
 	})
 }
 
