@@ -8,8 +8,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks/clienthooks"
+	"github.com/mcpconform/mcpconform/internal/proof/spell"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -92,22 +94,23 @@ var messageOddities = []Oddity{
 	{ID: "messages.reversed",
 		Summary: "The members of each object come in another order, jsonrpc after method and params first.",
 		Why:     "The members of a JSON object have no order.", Source: ofMessages, Scenarios: []string{Requests},
-		Apply: spelled(Anything, spelling{reverse: true})},
+		Apply: spelled(Anything, spell.Speller{Order: spell.Reversed})},
 	{ID: "messages.escapes", Summary: "All letters in names and strings are written as \\u escapes.",
 		Why: "JSON allows the escape of any character, also in names.", Source: ofMessages,
-		Scenarios: []string{Requests}, Apply: spelled(Anything, spelling{escape: true})},
+		Scenarios: []string{Requests},
+		Apply:     spelled(Anything, spell.Speller{Text: spell.Escaping(`\u%04x`, unicode.IsLetter)})},
 	{ID: "messages.solidus", Summary: "Slashes are escaped.", Why: "JSON allows the escape of the solidus.",
-		Source: ofMessages, Apply: spelled(Anything, spelling{solidus: true})},
+		Source: ofMessages, Apply: spelled(Anything, spell.Speller{Text: spell.Solidus})},
 	{ID: "messages.blanks", Summary: "There are blanks and tabs between all tokens.",
 		Why: "JSON allows whitespace between tokens, and only newlines end a message.", Source: ofMessages,
-		Scenarios: []string{"http/refused-message"}, Apply: spelled(Anything, spelling{blank: " \t "})},
+		Scenarios: []string{"http/refused-message"}, Apply: spelled(Anything, spell.Speller{Gap: " \t "})},
 	{ID: "messages.lines", Transports: overEitherHTTP, Summary: "Each body is indented over several lines.",
 		Why:    "Newlines delimit messages over stdio alone; over HTTP a body is one message.",
 		Source: at("basic/transports#sending-messages-to-the-server"),
-		Apply:  spelled(Anything, spelling{blank: "\r\n  "})},
+		Apply:  spelled(Anything, spell.Speller{Gap: "\r\n  "})},
 	{ID: "messages.numbers", Summary: "Numbers in arguments are written with a fraction and an exponent.",
 		Why: "JSON has several spellings of one number.", Source: ofMessages, Scenarios: []string{Elicitation},
-		Apply: spelled(Calls("tools/call", "notifications/progress"), spelling{number: func(n json.Number) string {
+		Apply: spelled(Calls("tools/call", "notifications/progress"), spell.Speller{Number: func(n json.Number) any {
 			if _, err := n.Int64(); err != nil {
 				return n.String()
 			}

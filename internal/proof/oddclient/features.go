@@ -12,6 +12,7 @@ import (
 	"time"
 
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks/clienthooks"
+	"github.com/mcpconform/mcpconform/internal/proof/spell"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -727,7 +728,7 @@ var elicitationOddities = []Oddity{
 		Scenarios: []string{Elicitation},
 		Apply: spelled(func(m *wire.Message) bool {
 			return m.Kind == wire.Result && wire.At(m.Result, "action") != nil
-		}, spelling{number: func(n json.Number) string {
+		}, spell.Speller{Number: func(n json.Number) any {
 			if strings.ContainsAny(n.String(), ".eE") {
 				return n.String()
 			}

@@ -3,14 +3,12 @@
 package oddclient
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"slices"
-	"strings"
 
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks/clienthooks"
 	"github.com/mcpconform/mcpconform/internal/proof/oddity"
+	"github.com/mcpconform/mcpconform/internal/proof/spell"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -88,100 +86,13 @@ func using(use func(ctx context.Context, s *client.Session, call client.Call) er
 	return func(c *client.Standalone) { c.Use = use }
 }
 
-// spelling is a way to write JSON.
-type spelling struct {
-	reverse bool   // members in the reverse order of their names
-	blank   string // between any two tokens
-	escape  bool   // \u escapes for every letter
-	solidus bool   // \/ for /
-	number  func(n json.Number) string
-}
-
 // spelled writes messages in another spelling of the same JSON.
-func spelled(which match, s spelling) apply {
+func spelled(which match, s spell.Speller) apply {
 	return Rewriting(which, func(text string) string {
-		decoder := json.NewDecoder(strings.NewReader(text))
-		decoder.UseNumber()
-		var message any
-		if decoder.Decode(&message) != nil {
+		value, _, err := wire.Decode([]byte(text))
+		if err != nil {
 			return text
 		}
-		var b strings.Builder
-		s.write(&b, message)
-		return b.String()
+		return string(s.Spell(value))
 	})
-}
-
-func (s spelling) write(b *strings.Builder, v any) {
-	switch v := v.(type) {
-	case object:
-		names := make([]string, 0, len(v))
-		for name := range v {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		if s.reverse {
-			slices.Reverse(names)
-		}
-		b.WriteString("{" + s.blank)
-		for i, name := range names {
-			if i > 0 {
-				b.WriteString("," + s.blank)
-			}
-			s.write(b, name)
-			b.WriteString(s.blank + ":" + s.blank)
-			s.write(b, v[name])
-			b.WriteString(s.blank)
-		}
-		b.WriteString("}")
-	case list:
-		b.WriteString("[" + s.blank)
-		for i, item := range v {
-			if i > 0 {
-				b.WriteString("," + s.blank)
-			}
-			s.write(b, item)
-			b.WriteString(s.blank)
-		}
-		b.WriteString("]")
-	case string:
-		b.WriteString(s.text(v))
-	case json.Number:
-		if s.number != nil {
-			b.WriteString(s.number(v))
-			return
-		}
-		b.WriteString(v.String())
-	default:
-		b.Write(client.Marshal(v))
-	}
-}
-
-func (s spelling) text(v string) string {
-	plain := client.Marshal(v)
-	if s.solidus {
-		plain = bytes.ReplaceAll(plain, []byte("/"), []byte(`\/`))
-	}
-	if !s.escape {
-		return string(plain)
-	}
-	// Escapes stay as they are.
-	var b strings.Builder
-	const digits = "0123456789abcdef"
-	for i := 0; i < len(plain); i++ {
-		switch c := plain[i]; {
-		case c == '\\':
-			n := 2
-			if plain[i+1] == 'u' {
-				n = 6
-			}
-			b.Write(plain[i : i+n])
-			i += n - 1
-		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '/':
-			b.WriteString(`\u00` + string(digits[c>>4]) + string(digits[c&15]))
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return b.String()
 }

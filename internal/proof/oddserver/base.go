@@ -11,6 +11,7 @@ import (
 	"time"
 
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks"
+	"github.com/mcpconform/mcpconform/internal/proof/spell"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
@@ -24,28 +25,30 @@ var spellingOddities = []Oddity{
 	{ID: "spelling.members-reversed", Summary: "The members of all objects stand in reverse order.",
 		Why:    "Objects are unordered collections of members (RFC 8259, section 4).",
 		Source: at("basic/index#messages"), Changes: "spelling",
-		Apply: spelling(speller{order: func(a, b string) int { return strings.Compare(b, a) }}.spell)},
+		Apply: spelling(spell.Speller{Order: spell.Reversed}.Spell)},
 	{ID: "spelling.members-by-length",
 		Summary: "The members of all objects stand in the order of the length of their names.",
 		Why:     "Objects are unordered collections of members (RFC 8259, section 4).",
 		Source:  at("basic/index#messages"), Changes: "spelling",
-		Apply: spelling(speller{order: func(a, b string) int { return cmp.Compare(len(a), len(b)) }}.spell)},
+		Apply: spelling(spell.Speller{Order: func(a, b string) int { return cmp.Compare(len(a), len(b)) }}.Spell)},
 	{ID: "spelling.spaces", Summary: "A space and a tab stand before each token of the JSON text.", Why: sameJSON,
-		Source: at("basic/index#messages"), Changes: "spelling", Apply: spelling(speller{gap: " \t"}.spell)},
+		Source: at("basic/index#messages"), Changes: "spelling",
+		Apply: spelling(spell.Speller{Gap: " \t"}.Spell)},
 	{ID: "spelling.newlines", Transports: []string{"http"},
 		Summary: "Line feeds and carriage returns stand between the tokens of the JSON text.",
 		Why:     "Only stdio forbids newlines in a message.", Source: at("basic/transports#stdio"),
-		Untried: streamless, Apply: All(inForm(server.AnswerJSON), spelling(speller{gap: "\r\n\t"}.spell))},
+		Untried: streamless,
+		Apply:   All(inForm(server.AnswerJSON), spelling(spell.Speller{Gap: "\r\n\t"}.Spell))},
 	{ID: "spelling.escaped-beyond-ascii", Summary: "Characters outside ASCII are written as escapes, in lower case.",
 		Why: sameJSON, Source: at("basic/index#messages"), Changes: "spelling",
-		Apply: spelling(speller{text: escaping(`\u%04x`, beyondASCII)}.spell)},
+		Apply: spelling(spell.Speller{Text: spell.Escaping(`\u%04x`, beyondASCII)}.Spell)},
 	{ID: "spelling.escaped-everything",
 		Summary: "Each character of every string and name is written as an escape, in upper case.",
 		Why:     sameJSON, Source: at("basic/index#messages"), Changes: "spelling",
-		Apply: spelling(speller{text: escaping(`\u%04X`, func(rune) bool { return true })}.spell)},
+		Apply: spelling(spell.Speller{Text: spell.Escaping(`\u%04X`, func(rune) bool { return true })}.Spell)},
 	{ID: "spelling.escaped-slashes", Summary: "Slashes are escaped, as PHP does.", Why: sameJSON,
 		Source: at("basic/index#messages"), Changes: "spelling",
-		Apply: spelling(speller{text: func(s string) string { return strings.ReplaceAll(plain(s), "/", `\/`) }}.spell)},
+		Apply: spelling(spell.Speller{Text: spell.Solidus}.Spell)},
 	{ID: "spelling.unescaped-separators", Summary: "Log messages hold U+0085, U+2028, U+2029 and U+007F unescaped.",
 		Why:    "JSON strings may hold them (RFC 8259, section 7), and they are not newlines.",
 		Source: at("basic/transports#stdio"),
@@ -81,7 +84,7 @@ var spellingOddities = []Oddity{
 		Apply: Responses("*", func(out *server.Outgoing) {
 			var id string
 			if json.Unmarshal([]byte(out.Answers.ID.String()), &id) == nil && out.Answers.ID.String()[0] == '"' {
-				out.Message["id"] = json.RawMessage(escaping(`\u%04x`, func(rune) bool { return true })(id))
+				out.Message["id"] = json.RawMessage(spell.Escaping(`\u%04x`, func(rune) bool { return true })(id))
 				out.Raw = nil
 			}
 		})},
@@ -101,7 +104,7 @@ func respellingResults(number func(n json.Number) any) apply {
 	return Responses("*", func(out *server.Outgoing) {
 		result := out.Result()
 		if value, _, err := wire.Decode([]byte(Text(result))); result != nil && err == nil {
-			out.Message["result"] = json.RawMessage(speller{number: respell}.spell(value))
+			out.Message["result"] = json.RawMessage(spell.Speller{Number: respell}.Spell(value))
 		}
 	})
 }
@@ -262,7 +265,7 @@ var messageOddities = []Oddity{
 			if n == 1 {
 				return `""`
 			}
-			return plain(strings.Repeat(" ", int(n)) + "\"é\\/\u2028\U0001F600\x00\n")
+			return spell.Plain(strings.Repeat(" ", int(n)) + "\"é\\/\u2028\U0001F600\x00\n")
 		})},
 	{ID: "message.ids-long", Summary: "The ids of the server's requests have 4000 characters.",
 		Why: "The length of an id has no limit.", Source: at("basic/index#requests"), Changes: "ids",

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks"
+	"github.com/mcpconform/mcpconform/internal/proof/spell"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
@@ -350,7 +351,7 @@ var httpOddities = []Oddity{
 					var m object
 					if json.Unmarshal(r.Body, &m) == nil && m["id"] == nil {
 						m["id"] = nil
-						r.Body = []byte(plain(m))
+						r.Body = []byte(spell.Plain(m))
 					}
 				})(o)
 			}

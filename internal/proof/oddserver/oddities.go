@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -60,99 +59,6 @@ func spelling(respell func(m any) []byte) apply {
 			out.Raw = respell(value)
 		}
 	})
-}
-
-// speller writes JSON in one of the ways in which the same value can be written.
-type speller struct {
-	order  func(a, b string) int   // of members; nil sorts them
-	gap    string                  // between any two tokens
-	text   func(s string) string   // a string with its quotes; nil is the plain form
-	number func(n json.Number) any // another spelling of a number; nil leaves it
-}
-
-func (s speller) spell(v any) []byte {
-	var b strings.Builder
-	s.write(&b, v)
-	return []byte(b.String())
-}
-
-func (s speller) write(b *strings.Builder, v any) {
-	put := func(token string) { b.WriteString(s.gap + token) }
-	switch v := v.(type) {
-	case object:
-		put("{")
-		names := slices.Sorted(maps.Keys(v))
-		if s.order != nil {
-			slices.SortStableFunc(names, s.order)
-		}
-		for i, name := range names {
-			if i > 0 {
-				put(",")
-			}
-			put(s.quote(name))
-			put(":")
-			s.write(b, v[name])
-		}
-		put("}")
-	case list:
-		put("[")
-		for i, item := range v {
-			if i > 0 {
-				put(",")
-			}
-			s.write(b, item)
-		}
-		put("]")
-	case string:
-		put(s.quote(v))
-	case json.Number:
-		if s.number != nil {
-			put(fmt.Sprint(s.number(v)))
-		} else {
-			put(string(v))
-		}
-	default:
-		put(plain(v))
-	}
-}
-
-func (s speller) quote(text string) string {
-	if s.text == nil {
-		return plain(text)
-	}
-	return s.text(text)
-}
-
-// plain returns the JSON text of a value as the reference server writes it.
-func plain(v any) string {
-	var b strings.Builder
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil {
-		return "null"
-	}
-	return strings.TrimSuffix(b.String(), "\n")
-}
-
-// escaping writes those characters of a string that fit as \u escapes.
-func escaping(format string, fits func(r rune) bool) func(string) string {
-	return func(text string) string {
-		var b strings.Builder
-		b.WriteByte('"')
-		for _, r := range text {
-			switch {
-			case r > 0xFFFF && fits(r):
-				r -= 0x10000
-				fmt.Fprintf(&b, format+format, 0xD800+r>>10, 0xDC00+r&0x3FF)
-			case r < ' ' || r == '"' || r == '\\' || fits(r):
-				fmt.Fprintf(&b, format, r)
-			default:
-				b.WriteRune(r)
-			}
-		}
-		b.WriteByte('"')
-		return b.String()
-	}
 }
 
 // renumbered gives the server's requests other ids. The n-th request of a session gets
