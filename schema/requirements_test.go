@@ -47,6 +47,29 @@ func TestGeneratedCatalogueIsCurrent(t *testing.T) {
 	}
 }
 
+// The constants are what "go generate ./schema" makes of the catalogues.
+func TestConstantsAreCurrent(t *testing.T) {
+	var catalogues [][]schema.Requirement
+	for _, version := range schema.Known() {
+		r, err := schema.For(version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		catalogues = append(catalogues, r.Catalogue())
+	}
+	want, err := source.DescribeIDs(catalogues...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(source.IDsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != string(want) {
+		t.Errorf("%s is not current: run go generate ./schema", source.IDsFile)
+	}
+}
+
 var pages = []string{
 	"index", "architecture/index", "changelog", "schema",
 	"basic/index", "basic/lifecycle", "basic/transports", "basic/authorization", "basic/security_best_practices",

@@ -1,6 +1,6 @@
 // Command generate renders the YAML files in the folder of each revision as the JSON that package schema embeds. It also
-// renders docs/positions.md, docs/disputed.md and docs/grading.md, which are about the default revision. Run it by
-// "go generate ./schema" after a change of one of the files.
+// renders docs/positions.md, docs/disputed.md and docs/grading.md, which are about the default revision, and the constants
+// of package ids. Run it by "go generate ./schema" after a change of one of the files.
 package main
 
 import (
@@ -20,7 +20,7 @@ func main() {
 		err = errors.Join(err, run(dir))
 	}
 	if err == nil {
-		err = describe(schema.DefaultVersion)
+		err = errors.Join(describe(schema.DefaultVersion), constants(dirs))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "generate:", err)
@@ -80,6 +80,23 @@ func describe(dir string) error {
 		}
 	}
 	return nil
+}
+
+// constants renders package ids for the catalogues in some folders.
+func constants(dirs []string) error {
+	var catalogues [][]schema.Requirement
+	for _, dir := range dirs {
+		requirements, err := source.Requirements(dir)
+		if err != nil {
+			return err
+		}
+		catalogues = append(catalogues, requirements)
+	}
+	text, err := source.DescribeIDs(catalogues...)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(source.IDsFile, text, 0o644)
 }
 
 // convert reads a file of sources in dir and writes what it says as JSON.
