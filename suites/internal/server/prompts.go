@@ -241,7 +241,7 @@ func promptParams(t *check.T, prompt map[string]any) map[string]any {
 		if strings.Contains(lower, "uri") || strings.Contains(lower, "url") {
 			arguments[name] = append(resourceURIs(t, 1), "https://example.com/")[0]
 		} else {
-			arguments[name] = append(suggestions(t, ref, name, ""), "1")[0]
+			arguments[name] = append(suggestions(t, ref, name), "1")[0]
 		}
 	}
 	return map[string]any{"name": prompt["name"], "arguments": arguments}
