@@ -69,7 +69,7 @@ var cancellationChecks = []*check.Check{
 			for i, params := range all {
 				all[i] = `{"jsonrpc":"2.0","method":"notifications/cancelled"` + params + `}`
 			}
-			silent(t, all...)
+			silent(t, all[:t.Most(len(all), 2)]...)
 		},
 	},
 	{

@@ -69,7 +69,7 @@ var promptChecks = []*check.Check{
 		Body: func(t *check.T) {
 			tried := 0
 			for _, p := range prompts(t) {
-				if len(requiredArguments(p)) > 0 {
+				if len(requiredArguments(p)) > 0 || tried == t.Most(maxPrompts, 1) {
 					continue
 				}
 				empty := map[string]any{"name": p["name"], "arguments": map[string]any{}}
@@ -117,7 +117,7 @@ var promptChecks = []*check.Check{
 			tried := 0
 			for _, p := range prompts(t) {
 				required := requiredArguments(p)
-				if len(required) == 0 {
+				if len(required) == 0 || tried == t.Most(maxPrompts, 1) {
 					continue
 				}
 				full := promptParams(t, p)

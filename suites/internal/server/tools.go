@@ -228,7 +228,7 @@ var toolChecks = []*check.Check{
 			// Tools with required arguments have something to validate.
 			slices.SortStableFunc(tools, func(a, b map[string]any) int { return requires(b) - requires(a) })
 			for _, tool := range tools {
-				if tried >= maxMutated {
+				if tried >= t.Most(maxMutated, 1) {
 					break
 				}
 				all := values.Invalid(tool["inputSchema"])
