@@ -256,8 +256,8 @@ func TestQuick(t *testing.T) {
 	brief.WholeRuns(t)
 	// Where waiting takes no time, what is repeated for a while is repeated as often as may be.
 	for over, most := range map[string]map[result.Budget]int{
-		transport.NameStdio: {result.Default: 2800, result.Quick: 900},
-		transport.NameHTTP:  {result.Default: 3500, result.Quick: 1100},
+		transport.NameStdio: {result.Default: 2600, result.Quick: 750},
+		transport.NameHTTP:  {result.Default: 3200, result.Quick: 1000},
 	} {
 		runs, sent := make(map[result.Budget]*result.Run), make(map[result.Budget]int)
 		for _, budget := range []result.Budget{result.Default, result.Quick} {

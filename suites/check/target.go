@@ -28,6 +28,9 @@ type Target struct {
 	// Observed names, by role, calls that were seen to do what the role needs.
 	Observed map[string]Call
 
+	// Suggested holds the suggestions of the server by the text of the request for them.
+	Suggested sync.Map
+
 	probed  chan struct{}   // closed once Observed is complete
 	noOp    string          // see [client.Options]
 	refusal *refusal        // to whatever it is asked, or nil

@@ -56,9 +56,20 @@ func (t *T) Thorough() bool { return t.engine.Choice.Budget == result.Thorough }
 // Further reports whether a check goes on, in other orders and sessions, once it has tried what it is about.
 func (t *T) Further() bool { return t.engine.Choice.Budget != result.Quick }
 
-// Most returns how many of n similar things a check does: all, or no more than a few if it does not go further.
+// RunsAgain reports whether the check is run again, alone, if anything is wrong. Until then, one control behind all that
+// a check sends does for a control behind each. A thorough run makes each of them.
+func (t *T) RunsAgain() bool {
+	again := t.concurrent && !t.Thorough()
+	if t.varied != nil && again {
+		t.varied.common = true
+	}
+	return again
+}
+
+// Most returns how many of n similar things a check does: all, or no more than a few if it does not go further, or is
+// repeated.
 func (t *T) Most(n, few int) int {
-	if t.Further() {
+	if t.Further() && !t.plainly {
 		return n
 	}
 	return min(n, few)
@@ -207,12 +218,13 @@ type variation struct {
 	concurrent bool          // several members are tried at a time
 	late       bool          // the rest of them is left out
 	stopped    any           // what ended the body, or nil
+	common     bool          // one control is made for several members
 }
 
-// doubtful returns the members that another execution has to try: all if none showed anything. If the plain one
-// showed something, a few others with the same result are enough.
+// doubtful returns the members that another execution has to try: all if none showed anything, or a control was for
+// several. If the plain one showed something, a few others with the same result are enough.
 func (v *variation) doubtful(members []family.Member) []family.Member {
-	if len(v.All) == 0 {
+	if len(v.All) == 0 || v.common {
 		return members
 	}
 	holds := func(all []family.Member, m family.Member) bool {

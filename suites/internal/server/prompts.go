@@ -69,7 +69,7 @@ var promptChecks = []*check.Check{
 		Body: func(t *check.T) {
 			tried := 0
 			for _, p := range prompts(t) {
-				if len(requiredArguments(p)) > 0 {
+				if len(requiredArguments(p)) > 0 || tried == t.Most(maxPrompts, 1) {
 					continue
 				}
 				empty := map[string]any{"name": p["name"], "arguments": map[string]any{}}
@@ -117,7 +117,7 @@ var promptChecks = []*check.Check{
 			tried := 0
 			for _, p := range prompts(t) {
 				required := requiredArguments(p)
-				if len(required) == 0 {
+				if len(required) == 0 || tried == t.Most(maxPrompts, 1) {
 					continue
 				}
 				full := promptParams(t, p)
@@ -241,7 +241,7 @@ func promptParams(t *check.T, prompt map[string]any) map[string]any {
 		if strings.Contains(lower, "uri") || strings.Contains(lower, "url") {
 			arguments[name] = append(resourceURIs(t, 1), "https://example.com/")[0]
 		} else {
-			arguments[name] = append(suggestions(t, ref, name, ""), "1")[0]
+			arguments[name] = append(suggestions(t, ref, name), "1")[0]
 		}
 	}
 	return map[string]any{"name": prompt["name"], "arguments": arguments}

@@ -1052,7 +1052,7 @@ func expansions(t *check.T, template string) (uris []string, suggested bool) {
 	suggested = len(names) > 0
 	sets := []map[string]string{{}}
 	for i, name := range names {
-		values := suggestions(t, map[string]any{"type": "ref/resource", "uri": template}, name, "")
+		values := suggestions(t, map[string]any{"type": "ref/resource", "uri": template}, name)
 		if len(values) == 0 {
 			values, suggested = []string{"1"}, false
 		}
