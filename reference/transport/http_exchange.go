@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -359,6 +358,7 @@ func (x *roundTrip) perform(req *http.Request) string {
 	}
 	encoding := resp.Header.Get("Content-Encoding")
 	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	resp.Header = nil // a copy is in the record, and this one may be large
 	if mediaType == typeEvents && unencoded(encoding) {
 		return x.readEvents(resp)
 	}
@@ -449,7 +449,9 @@ func (x *roundTrip) bodyEnd(resp *http.Response, n int64, err error) string {
 // should be one.
 func (x *roundTrip) readBody(resp *http.Response, mediaType, encoding string) string {
 	limit := x.link.log.Limits().Message
-	raw, err := readBody(x.ctx, resp.Body, int64(limit)+1)
+	body := x.reader(resp)
+	defer body.recorded()
+	raw, err := body.all(resp.ContentLength, int64(limit)+1)
 	end := x.bodyEnd(resp, int64(len(raw)), err)
 	if len(raw) == 0 || x.confidential {
 		return end
@@ -473,26 +475,66 @@ func (x *roundTrip) readBody(resp *http.Response, mediaType, encoding string) st
 	return end
 }
 
-// largeBodies holds an entry for each body that is read beyond largeBody bytes: all
-// together take several times what is kept of them.
-var largeBodies = make(chan struct{}, 4)
+// messageReader reads the body of a response for a log. It reads on in a large message when few others are being read.
+type messageReader struct {
+	ctx  context.Context
+	log  *wire.Log // nil takes no turns
+	r    io.Reader
+	n    int64  // bytes so far
+	from int64  // where the message begins that is being read
+	done func() // ends the turn of a large message; nil before it
+}
 
-const largeBody = 1 << 20
+// reader returns the reader of a body. A body that is passed on has no turns, since whom it is for may read slowly.
+func (x *roundTrip) reader(resp *http.Response) *messageReader {
+	m := &messageReader{ctx: x.ctx, r: resp.Body}
+	if x.relay == nil {
+		m.log = x.link.log
+	}
+	return m
+}
 
-// readBody reads a body up to a limit.
-func readBody(ctx context.Context, body io.Reader, limit int64) ([]byte, error) {
-	head, err := io.ReadAll(io.LimitReader(body, min(limit, largeBody)))
-	if err != nil || len(head) < largeBody || limit <= largeBody {
+func (m *messageReader) Read(p []byte) (int, error) {
+	if err := m.turn(); err != nil {
+		return 0, err
+	}
+	n, err := m.r.Read(p)
+	m.n += int64(n)
+	return n, err
+}
+
+// turn waits for the turn of the message, if it is large.
+func (m *messageReader) turn() (err error) {
+	if m.log != nil && m.done == nil && m.n-m.from >= wire.LargeMessage {
+		m.done, err = m.log.ReadLarge(m.ctx)
+	}
+	return err
+}
+
+// recorded says that what was read is in the record, or is thrown away.
+func (m *messageReader) recorded() {
+	m.from = m.n
+	if m.done != nil {
+		m.done()
+		m.done = nil
+	}
+}
+
+// all reads up to a limit. The declared length, -1 for none, spares a large body from being held twice.
+func (m *messageReader) all(declared, limit int64) ([]byte, error) {
+	if min(declared, limit) <= wire.LargeMessage {
+		return io.ReadAll(io.LimitReader(m, limit))
+	}
+	head, err := io.ReadAll(io.LimitReader(m, wire.LargeMessage))
+	if err != nil || len(head) < wire.LargeMessage {
 		return head, err
 	}
-	select {
-	case largeBodies <- struct{}{}:
-	case <-ctx.Done():
-		return head, context.Cause(ctx)
+	if err := m.turn(); err != nil {
+		return head, err
 	}
-	defer func() { <-largeBodies }()
-	rest, err := io.ReadAll(io.LimitReader(body, limit-largeBody))
-	return slices.Concat(head, rest), err
+	raw := append(make([]byte, 0, min(declared, limit)), head...)
+	n, err := io.ReadFull(m, raw[len(raw):cap(raw)])
+	return raw[:len(raw)+n], err
 }
 
 // dueMessage reports whether the body of a response must be a message: over
@@ -532,7 +574,8 @@ func (x *roundTrip) emit(e wire.Event) error {
 func (x *roundTrip) readEvents(resp *http.Response) string {
 	x.events = true
 	limit := x.link.log.Limits().Message
-	body := &countingReader{r: resp.Body}
+	body := x.reader(resp)
+	defer body.recorded()
 	events := wire.NewSSEReader(body, limit)
 	for {
 		item, err := events.Next()
@@ -552,6 +595,7 @@ func (x *roundTrip) readEvents(resp *http.Response) string {
 		if x.emit(x.event(item)) != nil {
 			return errFlooded.Error()
 		}
+		body.recorded()
 	}
 }
 
@@ -588,17 +632,6 @@ func join(a, b string) string {
 		return b
 	}
 	return a + "; " + b
-}
-
-type countingReader struct {
-	r io.Reader
-	n int64
-}
-
-func (c *countingReader) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	c.n += int64(n)
-	return n, err
 }
 
 // awaitWritten waits until the request has left. It ends the exchange when the

@@ -1130,26 +1130,41 @@ func TestHTTPConcurrent(t *testing.T) {
 	all.Wait()
 }
 
-// Long bodies are read a few at a time, and who waits for that ends with its request.
-func TestLongBodiesTakeTurns(t *testing.T) {
-	for range cap(largeBodies) {
-		largeBodies <- struct{}{}
-	}
-	ctx, cancel := context.WithCancel(t.Context())
+// Large messages are read a few at a time, and who waits for that ends with its request.
+func TestLargeMessagesTakeTurns(t *testing.T) {
+	log := wire.NewTrace(wire.DefaultLimits).Connect(NameHTTP, "")
+	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	long := strings.Repeat("x", largeBody+1)
-	if _, err := readBody(ctx, strings.NewReader(long), 2*largeBody); !errors.Is(err, context.Canceled) {
-		t.Errorf("the body is read although there is no room: %v", err)
+	long := strings.Repeat("x", wire.LargeMessage+1)
+	var turns []*messageReader
+	for {
+		m := &messageReader{ctx: ended, log: log, r: strings.NewReader(long)}
+		if _, err := io.Copy(io.Discard, m); err != nil {
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("the message is read although there is no room: %v", err)
+			}
+			break
+		}
+		turns = append(turns, m)
 	}
-	if raw, err := readBody(ctx, strings.NewReader("short"), 2*largeBody); err != nil || string(raw) != "short" {
-		t.Errorf("a short body has to wait: %v", err)
+	if len(turns) != 2 {
+		t.Errorf("%d large messages are read at a time", len(turns))
 	}
-	for range cap(largeBodies) {
-		<-largeBodies
+	short := &messageReader{ctx: ended, log: log, r: strings.NewReader("short")}
+	if raw, err := short.all(-1, 2*wire.LargeMessage); err != nil || string(raw) != "short" {
+		t.Errorf("a short message has to wait: %v", err)
 	}
-	for limit, want := range map[int64]int{10: 10, largeBody: largeBody, largeBody + 1: largeBody + 1, 2 * largeBody: largeBody + 1} {
-		if raw, err := readBody(t.Context(), strings.NewReader(long), limit); err != nil || len(raw) != want {
-			t.Errorf("with limit %d, %d bytes are read: %v", limit, len(raw), err)
+	for _, m := range turns {
+		m.recorded()
+	}
+	for limit, want := range map[int64]int{10: 10, wire.LargeMessage: wire.LargeMessage, wire.LargeMessage + 1: wire.LargeMessage + 1, 2 * wire.LargeMessage: wire.LargeMessage + 1} {
+		for _, declared := range []int64{-1, int64(len(long)), 3 * wire.LargeMessage} {
+			m := &messageReader{ctx: t.Context(), log: log, r: strings.NewReader(long)}
+			raw, err := m.all(declared, limit)
+			m.recorded()
+			if len(raw) != want || err != nil && (declared <= limit || want == int(limit)) {
+				t.Errorf("with limit %d and %d bytes declared, %d bytes are read: %v", limit, declared, len(raw), err)
+			}
 		}
 	}
 }

@@ -110,6 +110,9 @@ func (r *SSEReader) Next() (SSEItem, error) {
 			return SSEItem{IsComment: true, SSE: SSE{Comment: string(fieldValue(line))}}, nil
 		case len(line) > 0:
 			r.field(line)
+			if cap(r.long) > mostSSELine {
+				r.long = nil // it is held no longer than the value
+			}
 		case r.fields:
 			return r.take(), nil
 		}

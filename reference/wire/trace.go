@@ -132,11 +132,12 @@ type Trace struct {
 	unasked atomic.Int64 // what that answers no request weighs
 	said    said         // what messages say
 	heads   heads
+	large   chan struct{} // see ReadLarge
 }
 
 // NewTrace returns an empty trace that begins now.
 func NewTrace(limits Limits) *Trace {
-	return &Trace{Start: time.Now(), Limits: limits}
+	return &Trace{Start: time.Now(), Limits: limits, large: make(chan struct{}, 2)}
 }
 
 // Connect opens the log of a new connection. The label says in a few words what the connection is for. A lossy trace
@@ -208,10 +209,16 @@ func (l *Log) Append(e Event) (*Event, error) {
 	if l.stopped {
 		return &e, nil
 	}
+	size := e.size()
+	if e.HTTP != nil && !l.flooded {
+		var known bool
+		if e.HTTP.Header, known = l.trace.heads.shared(e.HTTP.Header); !known {
+			size += int64(len(e.HTTP.Header)) * fieldWeight
+		}
+	}
 	vital := e.Kind == KindExit || e.Kind == KindNote || e.Kind == KindClose || e.Kind == KindSignal ||
 		e.Kind == KindTimeout || e.Kind == KindStreamEnd
 	if !vital && !l.flooded {
-		size := e.size()
 		run, unasked := l.weigh(size), l.weighUnasked(&e, size)
 		l.flooded = l.bytes > l.limits.Total || len(l.events) >= l.limits.Events ||
 			l.limits.Run > 0 && (run > l.limits.Run || unasked > l.limits.Run/3)
@@ -232,9 +239,6 @@ func (l *Log) Append(e Event) (*Event, error) {
 		e.Note = unrecorded
 	}
 	l.trace.said.keep(e.Msg)
-	if e.HTTP != nil {
-		e.HTTP.Header = l.trace.heads.shared(e.HTTP.Header)
-	}
 	l.cut = l.cut || e.Dropped > 0 && e.Kind != KindStderr || e.Kind == KindNote && strings.HasPrefix(e.Note, cutNote)
 	l.add(&e)
 	if e.Msg != nil {
@@ -301,8 +305,8 @@ type heads struct {
 	seen map[uint64]http.Header
 }
 
-// shared returns the header of an earlier head that is equal, or the header itself.
-func (s *heads) shared(h http.Header) http.Header {
+// shared returns the header of an earlier head that is equal, or the header itself if none is known.
+func (s *heads) shared(h http.Header) (_ http.Header, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.seen == nil {
@@ -317,10 +321,24 @@ func (s *heads) shared(h http.Header) http.Header {
 		sum += field
 	}
 	if known, ok := s.seen[sum]; ok && maps.EqualFunc(h, known, slices.Equal) {
-		return known
+		return known, true
 	}
 	s.seen[sum] = h
-	return h
+	return h, false
+}
+
+// LargeMessage is how many bytes of a message may be read at any time.
+const LargeMessage = 1 << 20
+
+// ReadLarge waits for the turn of a message beyond [LargeMessage] bytes. A few messages have their turn at the same
+// time: all together could take several times what the trace keeps of them. A turn ends when done is called.
+func (l *Log) ReadLarge(ctx context.Context) (done func(), err error) {
+	select {
+	case l.trace.large <- struct{}{}:
+		return func() { <-l.trace.large }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 // refuses reports whether no message is kept any more, and that is noted.
@@ -391,6 +409,7 @@ func (l *Log) weighUnasked(e *Event, size int64) int64 {
 const (
 	eventWeight      = 256  // an event
 	messageWeight    = 256  // a message, without what it holds
+	fieldWeight      = 96   // a field of a head, without its text
 	exchangeWeight   = 256  // what the conversation holds of a request
 	connectionWeight = 4096 // a connection, with what its transport holds of it
 )
