@@ -149,18 +149,17 @@ func protectedLike(setups []func() *AuthorizationSetup) *AuthorizationSetup {
 }
 
 // judge judges each scenario by the acts of the client in the combined launch.
-func (r *combinedRun) judge(baseline, authBaseline *T) {
+func (r *combinedRun) judge() {
 	if r.t.Ending.Skipped != "" {
 		return
 	}
-	r.t.Baseline = baseline
 	r.through = r.came()
 	c := r.t.continuation()
 	r.satisfied = r.t.Ending.Exit != nil && r.undisturbed() && c.worked
 	for _, t := range r.members {
-		t.Conversations, t.Ending, t.Baseline = r.t.Conversations, r.t.Ending, baseline
+		t.Conversations, t.Ending, t.Baseline = r.t.Conversations, r.t.Ending, r.t.Baseline
 		t.Folder, t.Notes = r.t.Folder, r.t.Notes
-		t.Flow, t.AuthorizationBaseline = r.t.Flow, authBaseline
+		t.Flow, t.AuthorizationBaseline = r.t.Flow, r.t.AuthorizationBaseline
 		t.judge()
 	}
 	r.attribute()

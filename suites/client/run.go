@@ -93,18 +93,38 @@ type Engine struct {
 	// A scenario without an entry is needed.
 	Needed map[string]func() bool
 
-	authBaseline     *T            // tells whether the client seeks authorization; nil if it is not run
-	authBaselineDone chan struct{} // closed when that has been run
-	bridges          *bridgeListener
-	launches         *launchLimiter
-	outcomes         []*T
-	baselineDone     chan struct{}     // closed when the baseline has been run
-	firsts           map[string]*first // by the names of the scenarios that others follow on
+	bridges  *bridgeListener
+	launches *launchLimiter
+	outcomes []*T
+	awaited  map[string]*awaited // the baselines, and the scenarios that others follow on, by name
+	deserted chan struct{}       // closed when all scenarios have ended that need not run alone
+	second   func() *T           // see [T]
+}
 
-	mu    sync.Mutex
-	again []attempt // to be run again, alone
+// awaited is the run of a scenario that others wait for.
+type awaited struct {
+	once  sync.Once
+	ended chan struct{} // closed when t is known
+	t     *T
+}
 
-	second func() *T // see [T]
+// await waits for the outcome of the scenario. It is nil if the scenario is not run.
+func (a *awaited) await() *T {
+	if a == nil {
+		return nil
+	}
+	<-a.ended
+	return a.t
+}
+
+// publish tells those that wait for a scenario its outcome, at the first call.
+func (e *Engine) publish(t *T) {
+	if a := e.awaited[t.Scenario.Name]; a != nil {
+		a.once.Do(func() {
+			a.t = t
+			close(a.ended)
+		})
+	}
 }
 
 // DefaultTimeout is how long a client may take in one scenario.
@@ -142,7 +162,7 @@ func (e *Engine) Serve(ctx context.Context, scenarios []*Scenario, announce func
 	// Messages that are under way when the person ends the run still count.
 	serving := context.WithoutCancel(ctx)
 	return e.all(serving, scenarios, nil, func(t *T, _ *waiter) error {
-		i := slices.Index(e.outcomes, t)
+		i := slices.Index(scenarios, t.Scenario)
 		run, dir, remove, err := e.prepare(t)
 		defer remove()
 		var server scenarioServer
@@ -183,121 +203,85 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, combinedLaunche
 		defer l.close()
 		e.bridges = l
 	}
-	e.baselineDone = make(chan struct{})
-	e.outcomes = make([]*T, len(scenarios))
-	e.authBaselineDone = make(chan struct{})
-	e.firsts = make(map[string]*first)
+	e.outcomes, e.awaited, e.deserted = make([]*T, len(scenarios)), make(map[string]*awaited), make(chan struct{})
 	if e.launches != nil {
 		e.second = e.secondBaseline(ctx)
 	}
-	for i, s := range scenarios {
-		e.outcomes[i] = e.newRun(s)
-		if leads(s, scenarios) {
-			e.firsts[s.Name] = &first{ended: make(chan struct{})}
-		}
-		if s.Name == AuthorizationBaseline {
-			e.authBaseline = e.outcomes[i]
+	for _, s := range scenarios {
+		if isBaseline(s) || leads(s, scenarios) {
+			e.awaited[s.Name] = &awaited{ended: make(chan struct{})}
 		}
 	}
 	var failed error
 	var once sync.Once
-	var all sync.WaitGroup
+	var all, company sync.WaitGroup
 	launch := func(t *T, w *waiter) {
 		if err := run(t, w); err != nil {
 			once.Do(func() { failed = err })
 		}
+		t.gather(e.Trace)
 	}
 	for _, u := range units(scenarios, combinedLaunches) {
 		var w *waiter
 		if e.launches != nil && !e.depends(u) {
 			w = e.launches.wait(false)
 		}
+		company.Add(1)
+		leave := sync.OnceFunc(company.Done)
 		all.Go(func() {
+			defer leave()
 			if u.combined != nil && u.alone == nil {
-				e.together(u.combined, w, launch)
+				e.together(ctx, u.combined, w, launch)
 			} else {
-				e.alone(ctx, u, func(t *T) { launch(t, w) })
+				e.finish(u.index, e.alone(ctx, u, leave, func(t *T) { launch(t, w) }))
 			}
 		})
 	}
+	company.Wait()
+	if e.launches != nil {
+		e.launches.inTurn()
+	}
+	close(e.deserted)
 	all.Wait()
-	e.inTurn(ctx)
 	return e.outcomes, failed
 }
 
 // together makes a combined launch and judges its scenarios. If the client does not come through, the scenarios that
 // may not be the reason run together once more.
-func (e *Engine) together(j *combinedRun, w *waiter, launch func(*T, *waiter)) {
+func (e *Engine) together(ctx context.Context, j *combinedRun, w *waiter, launch func(*T, *waiter)) {
 	if !slices.ContainsFunc(j.members, func(t *T) bool { return e.needed(t.Scenario) }) {
 		close(j.done)
 		return
 	}
 	launch(j.t, w)
-	j.t.gather(e.Trace)
-	e.awaitBaselines(j.t.Scenario)
-	j.judge(e.outcomes[0], e.authBaseline)
+	j.t = e.settle(ctx, j.t, func() {})
+	j.judge()
 	j.parts = e.parts(j)
 	close(j.done) // what is in none of the parts is run at once, beside them
 	var running sync.WaitGroup
 	for _, part := range j.parts {
-		running.Go(func() { e.together(part, nil, launch) })
+		running.Go(func() { e.together(ctx, part, nil, launch) })
 	}
 	running.Wait()
 }
 
-// alone runs a scenario and judges it, unless a combined launch has settled it.
-func (e *Engine) alone(ctx context.Context, u unit, launch func(*T)) {
-	t := e.outcomes[u.index]
-	if first := e.firsts[u.alone.Name]; first != nil {
-		defer func() {
-			first.t = t
-			close(first.ended)
-		}()
-	}
-	if u.index > 0 && !e.needed(u.alone) {
+// alone runs a scenario, unless a combined launch has settled it, and returns the launch that counts. It calls leave
+// before it waits to run without others.
+func (e *Engine) alone(ctx context.Context, u unit, leave func(), launch func(*T)) (t *T) {
+	defer func() { e.publish(t) }()
+	t = e.newRun(u.alone)
+	if u.alone.Name != Baseline && !e.needed(u.alone) {
 		t.Ending.Skipped = "the scenario was not needed"
-		if t == e.authBaseline {
-			close(e.authBaselineDone)
-		}
-		e.finish(u.index, t)
-		return
+		return t
 	}
 	if u.combined != nil {
 		if t := u.combined.of(u.alone); t != nil {
-			e.finish(u.index, t)
-			return
+			return t
 		}
-		t.confirms = u.combined.stuck(u.alone)
+		t.whole = u.combined.stuck(u.alone)
 	}
 	launch(t)
-	t.gather(e.Trace)
-	if u.index == 0 {
-		t = e.lasting(ctx, t)
-		t.Baseline, t.AuthorizationBaseline = t, e.authBaseline // before others may read them
-		if e.launches != nil && e.launches.ended() == "" {
-			e.launches.open()
-		}
-		close(e.baselineDone)
-	}
-	if t == e.authBaseline {
-		close(e.authBaselineDone)
-	}
-	e.awaitBaselines(u.alone)
-	if u.index > 0 {
-		t.Baseline, t.AuthorizationBaseline = e.outcomes[0], e.authBaseline
-	}
-	t.judge()
-	// A client that does not end with an ordinary server, either, has no more time when it is launched again.
-	worthwhile := e.launches == nil || !e.launches.baselineHung()
-	switch {
-	case t.Ending.Silent && !t.confirms && (!t.final() || t.idle && worthwhile):
-		t = e.repeat(ctx, t)
-	case t.Ending.Silent, t.final():
-	default:
-		e.later(attempt{u.index, t})
-		return
-	}
-	e.keep(ctx, u.index, t)
+	return e.smaller(ctx, e.settle(ctx, t, leave))
 }
 
 // newRun returns the run of a scenario before it begins.
@@ -306,13 +290,28 @@ func (e *Engine) newRun(s *Scenario) *T {
 		Timeout: e.Timeout, Choice: e.Choice, second: e.second}
 }
 
-// awaitBaselines waits for the ends of the baselines of a scenario.
-func (e *Engine) awaitBaselines(s *Scenario) {
-	<-e.baselineDone
-	if s.Authorization != nil && e.authBaseline != nil {
-		<-e.authBaselineDone
+// judge judges a launch, when the baselines have ended.
+func (e *Engine) judge(t *T) {
+	if t.Scenario.Name == Baseline && t.Baseline == nil {
+		t.Baseline = t // before others may read it
+		if e.launches != nil && e.launches.ended() == "" {
+			e.launches.open()
+		}
 	}
+	if isBaseline(t.Scenario) {
+		e.publish(t)
+	}
+	if t.Baseline == nil {
+		t.Baseline = e.awaited[Baseline].await()
+	}
+	if t.Scenario.Authorization != nil && t.AuthorizationBaseline == nil {
+		t.AuthorizationBaseline = e.awaited[AuthorizationBaseline].await()
+	}
+	t.judge()
 }
+
+// isBaseline reports whether others are compared with a scenario.
+func isBaseline(s *Scenario) bool { return s.Name == Baseline || s.Name == AuthorizationBaseline }
 
 // needed reports whether a scenario is to be run.
 func (e *Engine) needed(s *Scenario) bool {
@@ -320,7 +319,7 @@ func (e *Engine) needed(s *Scenario) bool {
 	if !ok {
 		return true
 	}
-	<-e.baselineDone
+	e.awaited[Baseline].await()
 	return ask()
 }
 
@@ -372,7 +371,7 @@ func (e *Engine) depends(u unit) bool {
 	_, asks := e.Needed[s.Name]
 	asks = asks || u.alone == nil && slices.ContainsFunc(u.combined.members,
 		func(t *T) bool { return e.Needed[t.Scenario.Name] != nil })
-	unlocked := s.Authorization == nil || s.Name == AuthorizationBaseline || e.authBaseline == nil
+	unlocked := s.Authorization == nil || s.Name == AuthorizationBaseline || e.awaited[AuthorizationBaseline] == nil
 	return s.Name == Baseline || asks || !unlocked || e.first(s) != nil || u.alone != nil && u.combined != nil
 }
 
@@ -410,6 +409,7 @@ func (t *T) logs(trace *wire.Trace) []*wire.Log {
 func (t *T) gather(trace *wire.Trace) {
 	logs := t.logs(trace)
 	for _, l := range logs {
+		t.spoke = t.spoke || spoke(l.Events())
 		if l.Len() > 0 && l.Transport != transport.NameOAuth {
 			t.Conversations = append(t.Conversations, judge.NewConversation(t.Revision, l))
 		}
@@ -431,24 +431,19 @@ func cutShort(ctx context.Context) string {
 // unauthorized says why a client is not launched at a protected server, or "". The authorization baseline has then
 // shown that it does not seek authorization, which is optional.
 func (e *Engine) unauthorized(ctx context.Context, s *Scenario) string {
-	if s.Authorization == nil || s.Name == AuthorizationBaseline || e.authBaseline == nil {
+	baseline := e.awaited[AuthorizationBaseline]
+	if s.Authorization == nil || s.Name == AuthorizationBaseline || baseline == nil {
 		return ""
 	}
 	select {
-	case <-e.authBaselineDone:
+	case <-baseline.ended:
 	case <-ctx.Done():
 		return cutShort(ctx)
 	}
-	if !e.authBaseline.SoughtAuthorization() {
-		return e.authBaseline.ReasonUnauthorized()
+	if !baseline.t.SoughtAuthorization() {
+		return baseline.t.ReasonUnauthorized()
 	}
 	return ""
-}
-
-// first is a scenario that others name in After.
-type first struct {
-	ended chan struct{} // closed when t, the outcome, is known
-	t     *T
 }
 
 // leads reports whether others of the scenarios name this one in After.
@@ -457,10 +452,10 @@ func leads(s *Scenario, scenarios []*Scenario) bool {
 }
 
 // first returns the scenario that another names in After, or nil if it is not run.
-func (e *Engine) first(s *Scenario) *first {
+func (e *Engine) first(s *Scenario) *awaited {
 	for _, name := range s.After {
-		if f := e.firsts[name]; f != nil {
-			return f
+		if a := e.awaited[name]; a != nil {
+			return a
 		}
 	}
 	return nil
@@ -488,9 +483,8 @@ func (e *Engine) excused(ctx context.Context, s *Scenario) string {
 // the one before.
 func (e *Engine) OneByOne() bool { return e.launches != nil && e.launches.oneByOne() }
 
-// runScenario launches the client against one server and waits for its end. It takes the place of a waiter, unless
-// that is nil. A client that did nothing beside others is launched once more without them, since it may be able to
-// run only once at a time.
+// runScenario launches the client against one server and waits for its end, unless another scenario has shown that this
+// one shows nothing. It takes the place of a waiter, unless that is nil.
 func (e *Engine) runScenario(ctx context.Context, t *T, w *waiter) error {
 	why := cmp.Or(e.unauthorized(ctx, t.Scenario), e.excused(ctx, t.Scenario))
 	if why != "" {
@@ -500,55 +494,37 @@ func (e *Engine) runScenario(ctx context.Context, t *T, w *waiter) error {
 	if first := e.first(t.Scenario); first != nil {
 		t.Preceding = first.t
 	}
-	beside, err := e.launch(ctx, t, w)
-	// Clients that hang are all launched at once, so this one may not have had the time to speak.
-	slow := t.Ending.Exit == nil && e.launches.baselineHung()
-	if err != nil || t.Ending.Skipped != "" || t.heard(e.Trace) || slow || !beside || !e.launches.tryAlone() {
-		return err
-	}
-	end, after := t.Ending, t.after
-	t.after = len(e.Trace.Logs())
-	_, err = e.launch(ctx, t, nil)
-	if t.Ending.Skipped != "" {
-		t.Ending, t.after = end, after
-	}
-	e.launches.triedAlone(err == nil && t.heard(e.Trace), end.Exit != nil)
-	return err
+	return e.launch(ctx, t, w)
 }
 
-// heard reports whether the client has sent anything in a scenario.
-func (t *T) heard(trace *wire.Trace) bool {
-	return slices.ContainsFunc(t.logs(trace), func(l *wire.Log) bool { return spoke(l.Events()) })
-}
-
-// launch launches the client of a scenario as soon as it may, waits for its end, and reports whether another client
-// was present at the time.
-func (e *Engine) launch(ctx context.Context, t *T, w *waiter) (beside bool, err error) {
+// launch launches the client of a scenario as soon as it may, and waits for its end.
+func (e *Engine) launch(ctx context.Context, t *T, w *waiter) error {
 	slot, why := e.launches.acquire(ctx, t.Scenario, w)
 	if why != "" {
 		t.Ending.Skipped, t.Ending.NotRun = why, ctx.Err() != nil
-		return false, nil
+		return nil
 	}
 	defer slot.release()
 	run, dir, remove, err := e.prepare(t)
 	defer remove()
 	if err != nil {
-		return false, err
+		return err
 	}
 	server, endpoint, err := e.open(ctx, t, run, dir)
 	if err != nil {
-		return false, err
+		return err
 	}
 	process, err := e.Launch(endpoint)
 	if err != nil {
 		server.shut(ctx)
-		return false, err
+		return err
 	}
 	t.Ending = e.await(ctx, process, t, run, slot, server)
 	if server.failed != nil {
 		err = server.failed()
 	}
-	return slot.beside(), err
+	t.beside = slot.beside()
+	return err
 }
 
 // prepare prepares a scenario run. The caller removes the folder, also after an error.
@@ -830,7 +806,7 @@ func (e *Engine) silent(t *T, run *ScenarioRun, heard *activity) (silent, idle b
 	if looking {
 		idleTime, waiting = 2*idleTime, 2*waiting
 	}
-	if t.confirms {
+	if t.whole {
 		whole := max(e.Timeout, e.GivesUpAfter+2*GiveUpDelay)
 		idleTime, waiting = max(idleTime, whole), max(waiting, whole)
 	}

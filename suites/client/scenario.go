@@ -235,13 +235,20 @@ type T struct {
 	second    func() *T     // another run of the baseline, which is made when it is first asked for and may be nil; nil if there can be none
 	continued *continuation // what Continued has found; nil before
 
-	before    *T   // the same client in an earlier run of the scenario alone; nil if this is the first
-	Preceding *T   // the same client in the scenario that this one follows on; nil if that is not run
-	after     int  // connections that the trace held when the run began
-	confirms  bool // the client was seen to hang in an earlier run, and has the whole time limit
-	idle      bool // the client was stopped because it sent nothing, although it had all its answers
-	combined  bool // the run is for several scenarios, which are run alone if the client does not come through
-	rec       *ledger.Recorder
+	Preceding *T // the same client in the scenario that this one follows on; nil if that is not run
+	launched
+	rec *ledger.Recorder
+}
+
+// launched tells how the client was launched for a run.
+type launched struct {
+	before   *T   // an earlier run of the scenario alone, in which the client spoke; nil if this is the first
+	after    int  // connections that the trace held when the run began
+	whole    bool // the client was seen to hang in an earlier run, and has the whole time limit
+	combined bool // the run is for several scenarios, which run alone if the client does not come through
+	beside   bool // another client was running
+	spoke    bool // the client has sent something
+	idle     bool // the client was stopped because it sent nothing, although it had all its answers
 }
 
 // SourcePrefix stands before the name of a scenario where it is the source of
