@@ -31,10 +31,7 @@ func TestEachMemberIsJudged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	revision, err := schema.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	revision := schema.Default()
 	tried, samples := 0, samplesOf(revision, logs)
 	for _, name := range kinds() {
 		if s, ok := samples[name]; ok {
@@ -50,10 +47,10 @@ func TestEachMemberIsJudged(t *testing.T) {
 func kinds() (names []string) {
 	for _, p := range []schema.Party{schema.Client, schema.Server} {
 		other := map[schema.Party]string{schema.Client: "server", schema.Server: "client"}[p]
-		for _, method := range schema.Methods(p) {
+		for _, method := range schema.Default().Methods(p) {
 			names = append(names, string(p)+" asks "+method, other+" answers "+method)
 		}
-		for _, method := range schema.NotificationMethods(p) {
+		for _, method := range schema.Default().NotificationMethods(p) {
 			names = append(names, string(p)+" tells "+method)
 		}
 	}
@@ -99,14 +96,14 @@ func samplesOf(r *schema.Revision, logs []*wire.Log) map[string]sample {
 			switch e.Msg.Kind {
 			case wire.Request:
 				name = string(e.From) + " asks " + e.Msg.Method
-				s.definition, _ = schema.Request(schema.Party(e.From), e.Msg.Method)
+				s.definition, _ = r.Request(schema.Party(e.From), e.Msg.Method)
 			case wire.Notification:
 				name = string(e.From) + " tells " + e.Msg.Method
-				s.definition, _ = schema.Notification(schema.Party(e.From), e.Msg.Method)
+				s.definition, _ = r.Notification(schema.Party(e.From), e.Msg.Method)
 			case wire.Result:
 				if asked := l.RequestOf(e); asked != nil {
 					name, s.member = string(e.From)+" answers "+asked.Msg.Method, "result"
-					s.definition, _ = schema.Result(asked.Msg.Method)
+					s.definition, _ = r.Result(asked.Msg.Method)
 				}
 			}
 			if before, known := samples[name]; s.definition != "" && s.valid(r) && (!known || s.at < before.at) {
@@ -145,7 +142,7 @@ func (s sample) found(t *testing.T, raw []byte) (ids []string) {
 		}
 	}
 	log.End()
-	for key, entry := range judge.Judge([]*wire.Log{log}, judge.Options{}) {
+	for key, entry := range judge.Judge(schema.Default(), []*wire.Log{log}, judge.Options{}) {
 		if key.Party == events[s.at].From && len(entry.Findings) > 0 {
 			ids = append(ids, key.Requirement)
 		}
