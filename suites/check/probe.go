@@ -82,18 +82,7 @@ type made struct {
 // given.
 func (e *Engine) probeTools(ctx context.Context, checks []*Check, s *client.Session) {
 	t := e.target
-	wanted := func(role string) bool {
-		_, known := t.Settings.ToolRoles[role]
-		return !known && slices.ContainsFunc(checks, func(c *Check) bool {
-			return e.inapplicable(c) == "" && slices.Contains(c.Needs.ToolRoles, role)
-		})
-	}
-	var missing []string
-	for role := range observed {
-		if wanted(role) {
-			missing = append(missing, role)
-		}
-	}
+	missing := e.rolesWithoutTool(checks)
 	tools := slices.DeleteFunc(t.Callable(), func(tool map[string]any) bool {
 		name, _ := tool["name"].(string)
 		return t.told[name]
@@ -101,103 +90,152 @@ func (e *Engine) probeTools(ctx context.Context, checks []*Check, s *client.Sess
 	if len(missing) == 0 || len(tools) == 0 || !t.Declares("tools") {
 		return
 	}
-	o := Capable()
-	var subscribed []string
 	if s == nil && e.exclusive.Load() && !e.processPerSession() {
 		s = e.first
 	}
+	p := &toolProbe{Target: t, Session: s, missing: missing}
 	if s == nil {
 		var err error
 		e.pool.expect(ofCapable)
-		if s, err = e.connect(ctx, "probe of tools", o); err != nil {
+		if p.Session, err = e.connect(ctx, "probe of tools", Capable()); err != nil {
 			e.pool.give(ofCapable, nil)
 			return // the checks say what is wrong
 		}
-		defer func() { e.leave(context.WithoutCancel(ctx), ofCapable, s, subscribed) }()
+		defer func() { e.leave(context.WithoutCancel(ctx), ofCapable, p.Session, p.subscribed) }()
 	}
 	ctx, stop := e.unlessDown(ctx)
 	defer stop()
-	if s != e.first {
-		if _, err := s.Initialize(ctx); err != nil {
+	if p.Session != e.first {
+		if _, err := p.Initialize(ctx); err != nil {
 			return
 		}
 	}
 	// How long a process takes to start says nothing about its tools.
 	ctx, cancel := context.WithTimeout(ctx, e.Timeout)
 	defer cancel()
-	if s.Capability("logging") {
-		_, _ = s.Call(ctx, "logging/setLevel", map[string]any{"level": "debug"})
+	p.prepare(ctx)
+	if p.callEach(ctx, tools) && p.changeLists(ctx) {
+		p.updateResources(ctx)
 	}
-	if slices.Contains(missing, "resource-update") && s.Capability("resources.subscribe") {
-		resources := t.List("resources/list").Items
+}
+
+// rolesWithoutTool returns the roles that applicable checks need and that the settings name no tool for.
+func (e *Engine) rolesWithoutTool(checks []*Check) (missing []string) {
+	for role := range observed {
+		_, known := e.target.Settings.ToolRoles[role]
+		if !known && slices.ContainsFunc(checks, func(c *Check) bool {
+			return e.inapplicable(c) == "" && slices.Contains(c.Needs.ToolRoles, role)
+		}) {
+			missing = append(missing, role)
+		}
+	}
+	return missing
+}
+
+// toolProbe is a probe of the tools of a server.
+type toolProbe struct {
+	*Target
+	*client.Session
+	missing    []string       // roles
+	subscribed []string       // URIs
+	read       map[string]any // the contents of some of these, by URI
+	silent     []*watched
+	calls      []made
+	quick      []Call // of these, those that took little time
+}
+
+// prepare makes the effects of tools show: it asks for all log messages, subscribes to resources, and reads resources
+// and lists.
+func (p *toolProbe) prepare(ctx context.Context) {
+	if p.Capability("logging") {
+		_, _ = p.Call(ctx, "logging/setLevel", map[string]any{"level": "debug"})
+	}
+	if slices.Contains(p.missing, "resource-update") && p.Capability("resources.subscribe") {
+		resources := p.List("resources/list").Items
 		for _, resource := range resources[:min(len(resources), maxWatched)] {
-			if uri, ok := resource["uri"].(string); ok {
-				if x, err := s.Call(ctx, "resources/subscribe", map[string]any{"uri": uri}); err == nil &&
-					x.Result() != nil {
-					subscribed = append(subscribed, uri)
-				}
+			uri, ok := resource["uri"].(string)
+			if !ok {
+				continue
+			}
+			x, err := p.Call(ctx, "resources/subscribe", map[string]any{"uri": uri})
+			if err == nil && x.Result() != nil {
+				p.subscribed = append(p.subscribed, uri)
 			}
 		}
 	}
-	read := readAll(ctx, s, subscribed[:min(len(subscribed), maxRead)])
-	silent := watchLists(ctx, s, missing)
-	t.Observed = make(map[string]Call)
+	p.read = readAll(ctx, p.Session, p.subscribed[:min(len(p.subscribed), maxRead)])
+	p.silent = watchLists(ctx, p.Session, p.missing)
+}
+
+// callEach calls each tool and records the tool that fits a role best. It returns false if the session is useless from
+// then on. The tools that were called before keep their roles.
+func (p *toolProbe) callEach(ctx context.Context, tools []map[string]any) bool {
+	p.Observed = make(map[string]Call)
 	best := make(map[string]int)
-	var quick []Call
-	var calls []made
 	for _, tool := range tools[:min(len(tools), maxProbed)] {
 		name, ok := tool["name"].(string)
-		arguments, fits := t.Arguments(tool)
-		if !t.Known(tool) {
+		arguments, fits := p.Arguments(tool)
+		if !p.Known(tool) {
 			arguments, fits = ShortArguments(tool["inputSchema"])
 		}
 		if !ok || !fits {
 			continue
 		}
 		call := Call{Tool: name, Arguments: arguments}
-		o, err := observe(ctx, s, call)
+		o, err := observe(ctx, p.Session, call)
 		if err != nil {
-			return // the tools that were called before keep their roles
+			return false
 		}
-		calls = append(calls, made{call, o})
-		for _, role := range missing {
+		p.calls = append(p.calls, made{call, o})
+		for _, role := range p.missing {
 			if n := observed[role](o); n > best[role] {
-				best[role], t.Observed[role] = n, call
+				best[role], p.Observed[role] = n, call
 			}
 		}
 		if o.took > 0 && o.took < quickest {
-			quick = append(quick, call)
+			p.quick = append(p.quick, call)
 		}
 	}
-	// A call may change several lists, and a further one may undo that.
-	silent = slices.DeleteFunc(silent, func(w *watched) bool {
-		_, known := t.Observed[w.role]
-		return known || !w.changed(ctx, s)
+	return true
+}
+
+// changeLists finds the tools that change a list without a notification. A call may change several lists, and a further
+// one may undo that. It returns false if the session is useless from then on.
+func (p *toolProbe) changeLists(ctx context.Context) bool {
+	p.silent = slices.DeleteFunc(p.silent, func(w *watched) bool {
+		_, known := p.Observed[w.role]
+		return known || !w.changed(ctx, p.Session)
 	})
-	for _, call := range quick {
-		if len(silent) == 0 {
+	for _, call := range p.quick {
+		if len(p.silent) == 0 {
 			break
 		}
-		if _, err := observe(ctx, s, call); err != nil {
-			return
+		if _, err := observe(ctx, p.Session, call); err != nil {
+			return false
 		}
-		silent = slices.DeleteFunc(silent, func(w *watched) bool {
-			if !w.changed(ctx, s) {
+		p.silent = slices.DeleteFunc(p.silent, func(w *watched) bool {
+			if !w.changed(ctx, p.Session) {
 				return false
 			}
-			t.Observed[w.role] = call
+			p.Observed[w.role] = call
 			return true
 		})
 	}
-	if len(subscribed) > 0 {
-		awaitUpdate(ctx, s, calls)
-		call, ok := changer(ctx, s, calls)
-		if !ok {
-			call, ok = silentChanger(ctx, s, quick, read)
-		}
-		if ok {
-			t.Observed["resource-update"] = call
-		}
+	return true
+}
+
+// updateResources finds the tool that changes a resource.
+func (p *toolProbe) updateResources(ctx context.Context) {
+	if len(p.subscribed) == 0 {
+		return
+	}
+	awaitUpdate(ctx, p.Session, p.calls)
+	call, ok := changer(ctx, p.Session, p.calls)
+	if !ok {
+		call, ok = silentChanger(ctx, p.Session, p.quick, p.read)
+	}
+	if ok {
+		p.Observed["resource-update"] = call
 	}
 }
 

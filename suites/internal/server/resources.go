@@ -314,92 +314,29 @@ func resourceUpdates(t *check.T) {
 		selfChanging(t)
 		return
 	}
-	uris := updatable(t, call)
-	read := func() map[string]any {
-		all := make(map[string]any)
-		for _, uri := range uris {
-			all[uri] = contents(t, uri)
-		}
-		return all
-	}
-	change := func() { perform(t, call) }
-
-	change()
+	u := &updating{T: t, call: call, uris: updatable(t, call)}
+	perform(t, call)
 	t.Fence()
-	before := read()
-	var subscribed []string
-	for _, uri := range uris {
-		if t.Call("resources/subscribe", map[string]any{"uri": uri}).Result() != nil {
-			subscribed = append(subscribed, uri)
-		}
-	}
-	if len(subscribed) == 0 {
-		t.Inconclusive("no subscription was accepted")
-	}
-	var mark int
-	var e *wire.Event
-	var err error
-	for {
-		mark = t.Mark()
-		change()
-		e, err = t.Session.AwaitNotification(t.Context, mark, "notifications/resources/updated")
-		if err != nil {
-			break
-		}
-		// A resource that changes all the time, such as a clock, would hide a missing update.
-		uri, _ := at(e.Msg.Params, "uri").(string)
-		i := slices.Index(subscribed, uri)
-		if i < 0 || len(subscribed) == 1 || !changesItself(t, uri) {
-			break
-		}
-		t.Call("resources/unsubscribe", map[string]any{"uri": uri})
-		subscribed = slices.Delete(subscribed, i, i+1)
-		before = read()
-	}
+	u.subscribe()
+	mark, e, err := u.first()
 	t.Show(e)
 	if timedOut(err) {
-		after := read()
-		changedSince := func(uri string) bool {
-			return before[uri] != nil && after[uri] != nil && !reflect.DeepEqual(before[uri], after[uri])
-		}
-		if !slices.ContainsFunc(subscribed, changedSince) {
-			t.Inconclusive("the tool %q changed none of the resources that could be subscribed to", call.Tool)
-		}
-		needsListening(t)
-		// The control is as long a wait without the call: a resource that differs at each reading, such as a clock,
-		// shows nothing.
-		if e, err := t.Session.AwaitNotification(t.Context, t.Mark(),
-			"notifications/resources/updated"); !timedOut(err) {
-			t.Show(e)
-			t.Must(err)
-			t.Inconclusive("notifications/resources/updated came only after %v; %s", 2*t.Session.Options.Timeout,
-				ending.Raise(ending.Timeout))
-		}
-		later := read()
-		changed := slices.IndexFunc(subscribed, func(uri string) bool {
-			return changedSince(uri) && reflect.DeepEqual(after[uri], later[uri])
-		})
-		if changed < 0 {
-			t.Inconclusive("the resources that changed while the tool %q was called change without it as well",
-				call.Tool)
-		}
-		t.Fail("the resource %s changed while the client was subscribed to it, but notifications/resources/updated did not come",
-			wire.Quote(subscribed[changed], 60))
+		u.missing()
 	}
 	t.Must(err)
 	// How long an update takes that should not come.
 	lag := min(3*(e.At-t.Session.Log().Events()[mark].At), judge.Crossing)
 	changed := ""
-	if uri, ok := at(e.Msg.Params, "uri").(string); ok && slices.Contains(subscribed, uri) {
+	if uri, ok := at(e.Msg.Params, "uri").(string); ok && slices.Contains(u.subscribed, uri) {
 		changed = uri
-		misnamed(t, e, before, subscribed)
+		misnamed(t, e, u.before, u.subscribed)
 		if t.Further() {
 			t.Clear()
 			updatedAgain(t, call, uri, "")
 			t.Clear()
 			updatedAtNotice(t, call, uri)
 			t.Clear()
-			subscribed = updatedBeside(t, call, uri, subscribed)
+			u.subscribed = updatedBeside(t, call, uri, u.subscribed)
 			updatedElsewhere(t, call, uri)
 			subscribedTwice(t, call, uri)
 		}
@@ -407,17 +344,96 @@ func resourceUpdates(t *check.T) {
 	t.About("resources.unsubscribe.accepted")
 	settle(t)
 	ended := make(map[string]bool) // by URI
-	for _, uri := range subscribed {
+	for _, uri := range u.subscribed {
 		ended[uri] = t.Call("resources/unsubscribe", map[string]any{"uri": uri}).Result() != nil
 	}
 	mark = t.Mark()
-	change()
+	perform(t, call)
 	t.Fence()
 	t.Pause(lag)
 	if !updatedSince(t, t.Since(mark), changed, ended) && ended[changed] && t.Further() {
-		updatedBesides(t, changed, func() { change(); t.Pause(lag) })
+		updatedBesides(t, changed, func() { perform(t, call); t.Pause(lag) })
 		subscribedAnew(t, call, changed)
 	}
+}
+
+// updating changes resources by a call.
+type updating struct {
+	*check.T
+	call             check.Call
+	uris, subscribed []string
+	before           map[string]any // the contents before the last call
+}
+
+func (u *updating) read() map[string]any {
+	all := make(map[string]any)
+	for _, uri := range u.uris {
+		all[uri] = contents(u.T, uri)
+	}
+	return all
+}
+
+// subscribe reads the resources and subscribes to those that it can.
+func (u *updating) subscribe() {
+	u.before = u.read()
+	for _, uri := range u.uris {
+		if u.Call("resources/subscribe", map[string]any{"uri": uri}).Result() != nil {
+			u.subscribed = append(u.subscribed, uri)
+		}
+	}
+	if len(u.subscribed) == 0 {
+		u.Inconclusive("no subscription was accepted")
+	}
+}
+
+// first makes the call and returns the first update after a mark in the log. A resource that changes all the time, such
+// as a clock, would hide a missing update: first ends the subscription to that and makes the call again.
+func (u *updating) first() (mark int, e *wire.Event, err error) {
+	for {
+		mark = u.Mark()
+		perform(u.T, u.call)
+		e, err = u.Session.AwaitNotification(u.Context, mark, "notifications/resources/updated")
+		if err != nil {
+			return mark, e, err
+		}
+		uri, _ := at(e.Msg.Params, "uri").(string)
+		i := slices.Index(u.subscribed, uri)
+		if i < 0 || len(u.subscribed) == 1 || !changesItself(u.T, uri) {
+			return mark, e, nil
+		}
+		u.Call("resources/unsubscribe", map[string]any{"uri": uri})
+		u.subscribed = slices.Delete(u.subscribed, i, i+1)
+		u.before = u.read()
+	}
+}
+
+// missing judges that no update came, and ends the check. The control is as long a wait without the call: a resource
+// that differs at each reading, such as a clock, shows nothing.
+func (u *updating) missing() {
+	after := u.read()
+	changed := func(uri string) bool {
+		return u.before[uri] != nil && after[uri] != nil && !reflect.DeepEqual(u.before[uri], after[uri])
+	}
+	if !slices.ContainsFunc(u.subscribed, changed) {
+		u.Inconclusive("the tool %q changed none of the resources that could be subscribed to", u.call.Tool)
+	}
+	needsListening(u.T)
+	if e, err := u.Session.AwaitNotification(u.Context, u.Mark(),
+		"notifications/resources/updated"); !timedOut(err) {
+		u.Show(e)
+		u.Must(err)
+		u.Inconclusive("notifications/resources/updated came only after %v; %s", 2*u.Session.Options.Timeout,
+			ending.Raise(ending.Timeout))
+	}
+	later := u.read()
+	i := slices.IndexFunc(u.subscribed, func(uri string) bool {
+		return changed(uri) && reflect.DeepEqual(after[uri], later[uri])
+	})
+	if i < 0 {
+		u.Inconclusive("the resources that changed while the tool %q was called change without it as well", u.call.Tool)
+	}
+	u.Fail("the resource %s changed while the client was subscribed to it, but notifications/resources/updated did not come",
+		wire.Quote(u.subscribed[i], 60))
 }
 
 // updatable returns the resources that a call may change.
