@@ -3,6 +3,7 @@ package client
 import (
 	"slices"
 
+	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/suites/client"
 )
@@ -28,3 +29,15 @@ func standardTransports() []string {
 }
 
 func overStdio() []string { return []string{transport.NameStdio} }
+
+// handling returns the options of a server that answers a method in another way; "*" stands for all methods.
+func handling(method string, m server.Middleware) func(*client.ScenarioRun) server.Options {
+	return func(*client.ScenarioRun) server.Options {
+		return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{method: m}}}
+	}
+}
+
+// counter returns the counter of something in a session.
+func counter(s *server.Session, of string) *client.Counter {
+	return s.Value(of, func() any { return new(client.Counter) }).(*client.Counter)
+}

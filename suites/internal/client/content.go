@@ -52,10 +52,8 @@ var contentScenarios = []*client.Scenario{
 	},
 	{
 		Name: "content/failed-tool", Requirements: []string{"tools.result.structured-or-unstructured"},
-		Needs: "the client called no tool",
-		Options: func(*client.ScenarioRun) server.Options {
-			return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{"tools/call": server.Edit(failed)}}}
-		},
+		Needs:   "the client called no tool",
+		Options: handling("tools/call", server.Edit(failed)),
 		Judge: func(t *client.T) {
 			if x := t.Sent("tools/call"); x != nil && x.Result()["structuredContent"] != nil {
 				t.JudgeContinued("the first tool failed, and its result had structured content",

@@ -522,21 +522,25 @@ func judgePings(t *client.T) {
 	for _, with := range allWith {
 		recordVaried(t, found[with])
 	}
-	for _, id := range append([]string{"unknown-method", "unknown-case", "unknown-kin"}, unknownAgain...) {
-		if x, ok := t.Answered(id); ok {
-			t.Check("base.error.method-not-found",
-				Named("a request of the unknown method "+x.Method(), x)).To(HaveErrorCode(-32601))
-		} else if t.Lost(x) != "" {
-			t.Violation("base.error.method-not-found", t.Lost(x)+" after a request of the unknown method "+x.Method(),
-				x.Request)
-		}
-	}
+	judgeUnknownMethods(t)
 	if x, ok := t.Answered("last-ping"); ok && served[true] {
 		judgePing(t, x, "ping.response-prompt", "after requests of unknown methods")
 	}
 	if x, ok := t.Answered("after-wrong-case"); ok {
 		t.Check("base.jsonrpc.member-case", strayTo(t, "wrong-case"), x.Events()...).
 			To(BeFalseBecause("a message whose members are spelled ID and METHOD was answered as if it were a ping"))
+	}
+}
+
+// judgeUnknownMethods judges whether the client refuses requests of unknown methods.
+func judgeUnknownMethods(t *client.T) {
+	for _, id := range append([]string{"unknown-method", "unknown-case", "unknown-kin"}, unknownAgain...) {
+		if x, ok := t.Answered(id); ok {
+			t.Check("base.error.method-not-found",
+				Named("a request of the unknown method "+x.Method(), x)).To(HaveErrorCode(-32601))
+		} else if x != nil {
+			lostAfter(t, x, "a request of the unknown method "+x.Method(), "base.error.method-not-found")
+		}
 	}
 }
 

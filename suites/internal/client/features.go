@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -95,10 +96,9 @@ var featureScenarios = []*client.Scenario{
 				if x, ok := t.Answered(after); ok && x.Response.Msg.Kind == wire.Result {
 					t.Tolerated(x.Response, "answered the ping behind the cancellation of requests to it",
 						"cancellation.either-side", "cancellation.race")
-				} else if before, served := t.Answered("before-cancelling"); served && t.Lost(x) != "" {
-					for _, id := range []string{"cancellation.either-side", "cancellation.race"} {
-						t.Violation(id, t.Lost(x)+" after requests to it were cancelled", x.Request)
-					}
+				} else if before, served := t.Answered("before-cancelling"); served &&
+					lostAfter(t, x, "requests to it were cancelled", "cancellation.either-side", "cancellation.race") {
+					continue
 				} else if ok && before.Result() != nil {
 					t.Violation("cancellation.race", "pings are refused after requests were cancelled", x.Events()...)
 				}
@@ -123,8 +123,7 @@ var featureScenarios = []*client.Scenario{
 		},
 		Needs: "the client did not ask for the progress of a request",
 		Options: func(run *client.ScenarioRun) server.Options {
-			progress := progressing(run.Choice.Draw("progress-values", progressed))
-			return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{"*": progress}}}
+			return handling("*", progressing(run.Choice.Draw("progress-values", progressed)))(run)
 		},
 		Judge: func(t *client.T) {
 			t.JudgeTolerated("progress of every request that asks for it", "progress.none")
@@ -144,11 +143,9 @@ var featureScenarios = []*client.Scenario{
 			"completion.result.total-exceeds-values", "completion.client.partial-results",
 			"completion.context.client-sends",
 		},
-		Shows: []string{"completion.*"},
-		Needs: "the client requested no completions",
-		Options: func(*client.ScenarioRun) server.Options {
-			return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{"completion/complete": partial}}}
-		},
+		Shows:   []string{"completion.*"},
+		Needs:   "the client requested no completions",
+		Options: handling("completion/complete", partial),
 		Judge: func(t *client.T) {
 			if t.Sent("completion/complete") != nil {
 				t.JudgeContinued("completions came with a total larger than the number of values, or without total and hasMore",
@@ -199,12 +196,31 @@ func declares(t *client.T, capability string) bool {
 	return c != nil && c.Declared(wire.Client, capability)
 }
 
+// lacks reports whether the client has not declared a capability after all, which leaves requirements inconclusive.
+func lacks(t *client.T, capability string, ids ...string) bool {
+	lacking := t.Handshake() != nil && !declares(t, capability)
+	if lacking {
+		t.Inconclusive("the client does not declare "+capability, ids...)
+	}
+	return lacking
+}
+
+// lostAfter judges whether the client is lost after a request, and reports it.
+func lostAfter(t *client.T, x *judge.Exchange, after string, ids ...string) bool {
+	lost := t.Lost(x)
+	if lost != "" {
+		for _, id := range ids {
+			t.Violation(id, lost+" after "+after, x.Request)
+		}
+	}
+	return lost != ""
+}
+
 // judgeRefusal judges whether the client survives a request for a feature that it does not
 // declare. The passive rules judge the answer, and say so if there is none.
 func judgeRefusal(t *client.T, id, requirement string) {
-	x := t.Asked(id)
-	if lost := t.Lost(x); lost != "" && !t.SilentTo(x) {
-		t.Violation(requirement, lost+" after "+x.Method()+", which it does not declare", x.Request)
+	if x := t.Asked(id); x != nil && !t.SilentTo(x) {
+		lostAfter(t, x, x.Method()+", which it does not declare", requirement)
 	}
 }
 
@@ -225,11 +241,8 @@ func judgeSampling(t *client.T) {
 	judgeBoth(t, "sampling")
 	judgeOpen(t, "sampling-open", "a sampling request")
 	for _, m := range sampledMedia {
-		x := t.Asked(m.id)
-		if lost := t.Lost(x); lost != "" {
-			t.Violation("base.response.present",
-				lost+" after a sampling request with content that is not text; plain ones got answers", x.Request)
-		}
+		lostAfter(t, t.Asked(m.id), "a sampling request with content that is not text; plain ones got answers",
+			"base.response.present")
 	}
 	judgeLikePlain(t, "sampling-full", "sampling.request.optional-members")
 	for i := range samplingOptions {
@@ -247,8 +260,8 @@ func judgeSampling(t *client.T) {
 	const returned = "sampling.error.returned"
 	if x, ok := t.Answered("sampling-broken"); ok {
 		t.Check(returned, Named("a sampling request without a usable message", x)).To(HaveError())
-	} else if lost := t.Lost(x); lost != "" {
-		t.Violation(returned, lost+" after a sampling request without a usable message", x.Request)
+	} else {
+		lostAfter(t, x, "a sampling request without a usable message", returned)
 	}
 	judgeInvalidParams(t, "sampling-broken", "a sampling request whose messages are not an array")
 	refused := 0
@@ -256,9 +269,8 @@ func judgeSampling(t *client.T) {
 		switch x, ok := t.Answered(id); {
 		case ok && x.Response.Msg.Kind == wire.ErrorResponse && controlled(t, id):
 			refused++
-		case t.Lost(x) != "":
-			t.Violation("sampling.security.validate-content",
-				t.Lost(x)+" after a sampling request with malformed content", x.Request)
+		case !ok:
+			lostAfter(t, x, "a sampling request with malformed content", "sampling.security.validate-content")
 		}
 	}
 	if refused == len(malformed) { // the passive rules see those that are served
@@ -357,9 +369,8 @@ func judgeLikePlain(t *client.T, id, requirement string) (served bool) {
 		}
 		return check(requirement, Named("this form of the request", x)).To(HaveResult(),
 			"although plain ones got results")
-	case t.Lost(x) != "":
-		t.Violation(requirement, t.Lost(x)+" after this form of the request, although a plain one got a result",
-			x.Request)
+	default:
+		lostAfter(t, x, "this form of the request, although a plain one got a result", requirement)
 	}
 	return false
 }
@@ -462,27 +473,55 @@ var sampledMedia = []struct {
 
 func askSampling(a *client.Asker) {
 	const method = "sampling/createMessage"
-	plain := map[string]any{"messages": []any{sampleText("Say hello.")}, "maxTokens": 50}
+	plain := sampling(nil)
 	if !a.Has("sampling") {
 		a.Ask("undeclared-sampling", method, plain, "sampling.capability.declared",
 			"lifecycle.capability.server-uses-sampling")
 		a.Fence("after-sampling")
 		return
 	}
-	with := func(more map[string]any) map[string]any {
-		params := map[string]any{}
-		for name, v := range plain {
-			params[name] = v
-		}
-		for name, v := range more {
-			params[name] = v
-		}
-		return params
-	}
 	a.Greet("before-sampling")
 	a.AskUser("sampling-plain", method, plain)
 	a.BesidePings = a.Responsive
-	a.AskLike("sampling-full", method, with(map[string]any{
+	sampleMembers(a)
+	sampleMalformed(a)
+	for i, option := range samplingOptions {
+		if !a.Overdue() {
+			a.AskLike("sampling-option-"+strconv.Itoa(i), method, sampling(option), plain)
+		}
+	}
+	for _, m := range sampledMedia {
+		if a.Overdue() {
+			break
+		}
+		// A model may refuse such content. The scenario judges only that the client gives some answer.
+		messages := []any{map[string]any{"role": "user", "content": m.content}, sampleText("What is this?")}
+		if m.last {
+			slices.Reverse(messages)
+		}
+		a.AskUser(m.id, method, sampling(map[string]any{"messages": messages}))
+	}
+	a.BesidePings = false
+	askBoth(a, "sampling-both", method, tracked(sampling(nil), "sampling-first"),
+		tracked(sampling(nil), "sampling-second"), plain, false)
+	askBoth(a, "sampling-beside", method, sampling(nil), sampling(nil), plain, true)
+	askPinging(a, "sampling-open", method, sampling(map[string]any{"messages": []any{sampleText("Take your time.")}}))
+	withdraw(a, "sampling-withdrawn", method, tracked(sampling(nil), "sampling-withdrawn"))
+	a.Fence("after-sampling")
+}
+
+// sampling returns the params of a plain sampling request with other members, or with more.
+func sampling(members map[string]any) map[string]any {
+	params := map[string]any{"messages": []any{sampleText("Say hello.")}, "maxTokens": 50}
+	maps.Copy(params, members)
+	return params
+}
+
+// sampleMembers asks with each optional member of a sampling request (client/sampling#data-types).
+func sampleMembers(a *client.Asker) {
+	const method = "sampling/createMessage"
+	plain := sampling(nil)
+	a.AskLike("sampling-full", method, sampling(map[string]any{
 		"messages": []any{
 			sampleText("What is the answer?"),
 			map[string]any{"role": "assistant", "content": map[string]any{"type": "text",
@@ -497,15 +536,21 @@ func askSampling(a *client.Asker) {
 		},
 	}), plain)
 	for i, context := range []string{"none", "thisServer", "allServers"} {
-		a.AskLike("sampling-"+context, method, tracked(with(map[string]any{"includeContext": context}),
+		a.AskLike("sampling-"+context, method, tracked(sampling(map[string]any{"includeContext": context}),
 			firstSamplingToken-i), plain)
 	}
-	a.AskLike("sampling-metadata", method, with(map[string]any{"metadata": map[string]any{}}), plain)
-	a.AskUser("sampling-foreign-metadata", method, with(map[string]any{
+	a.AskLike("sampling-metadata", method, sampling(map[string]any{"metadata": map[string]any{}}), plain)
+	a.AskUser("sampling-foreign-metadata", method, sampling(map[string]any{
 		"metadata": map[string]any{"com.example/nested": map[string]any{"list": []any{1, nil, "x"}}, "plain": true},
 	}))
 	a.AskUser("sampling-short", method,
 		map[string]any{"messages": []any{sampleText("Tell a long story about the sea.")}, "maxTokens": 2})
+}
+
+// sampleMalformed sends sampling requests that the client has to refuse (client/sampling#error-handling).
+func sampleMalformed(a *client.Asker) {
+	const method = "sampling/createMessage"
+	plain := sampling(nil)
 	a.AskLike("sampling-broken", method, map[string]any{"messages": "none at all", "maxTokens": 10}, plain, "*")
 	for _, malformed := range []struct {
 		id      string
@@ -516,34 +561,10 @@ func askSampling(a *client.Asker) {
 			"mimeType": "image/png"}},
 		{"sampling-unknown-type", map[string]any{"type": "com.example/smell", "data": "AAAA"}},
 	} {
-		a.AskLike(malformed.id, method, with(map[string]any{
+		a.AskLike(malformed.id, method, sampling(map[string]any{
 			"messages": []any{map[string]any{"role": "user", "content": malformed.content}},
 		}), plain, "*")
 	}
-	for i, option := range samplingOptions {
-		if a.Overdue() {
-			break
-		}
-		a.AskLike("sampling-option-"+strconv.Itoa(i), method, with(option), plain)
-	}
-	for _, m := range sampledMedia {
-		if a.Overdue() {
-			break
-		}
-		// A model may refuse such content. The scenario judges only that the client gives some answer.
-		messages := []any{map[string]any{"role": "user", "content": m.content}, sampleText("What is this?")}
-		if m.last {
-			slices.Reverse(messages)
-		}
-		a.AskUser(m.id, method, with(map[string]any{"messages": messages}))
-	}
-	a.BesidePings = false
-	askBoth(a, "sampling-both", method, tracked(with(nil), "sampling-first"), tracked(with(nil), "sampling-second"),
-		plain, false)
-	askBoth(a, "sampling-beside", method, with(nil), with(nil), plain, true)
-	askPinging(a, "sampling-open", method, with(map[string]any{"messages": []any{sampleText("Take your time.")}}))
-	withdraw(a, "sampling-withdrawn", method, tracked(with(nil), "sampling-withdrawn"))
-	a.Fence("after-sampling")
 }
 
 var forms = []struct {
@@ -606,7 +627,22 @@ func askElicitation(a *client.Asker) {
 		return
 	}
 	a.Greet("before-elicitation")
-	plain := form("string")
+	plain := askForms(a)
+	a.BesidePings = false
+	askBoth(a, "elicitation-both", method, tracked(form("string"), "elicitation-first"),
+		tracked(form("integer"), "elicitation-second"), plain, false)
+	askBoth(a, "elicitation-beside", method, form("string"), form("string"), plain, true)
+	unhasty := form("string")
+	unhasty["message"] = "Please take your time, and fill in: string"
+	askPinging(a, "elicitation-open", method, unhasty)
+	withdraw(a, "elicitation-withdrawn", method, tracked(form("string"), "elicitation-withdrawn"))
+	a.Fence("after-elicitation")
+}
+
+// askForms shows a form of each kind, and returns the plain one that the client accepts.
+func askForms(a *client.Asker) (plain map[string]any) {
+	const method = "elicitation/create"
+	plain = form("string")
 	var all []string
 	var bareForms []string
 	for i, f := range forms {
@@ -645,15 +681,7 @@ func askElicitation(a *client.Asker) {
 			a.AskLike(id, method, params, plain)
 		}
 	}
-	a.BesidePings = false
-	askBoth(a, "elicitation-both", method, tracked(form("string"), "elicitation-first"),
-		tracked(form("integer"), "elicitation-second"), plain, false)
-	askBoth(a, "elicitation-beside", method, form("string"), form("string"), plain, true)
-	unhasty := form("string")
-	unhasty["message"] = "Please take your time, and fill in: string"
-	askPinging(a, "elicitation-open", method, unhasty)
-	withdraw(a, "elicitation-withdrawn", method, tracked(form("string"), "elicitation-withdrawn"))
-	a.Fence("after-elicitation")
+	return plain
 }
 
 // crossings is the number of pings that are cancelled. The effect of a cancellation often depends on whether it comes
@@ -789,7 +817,7 @@ func progressing(values []family.Member) server.Middleware {
 // partial gives completions a total that exceeds the values, and leaves total and
 // hasMore out of every other one.
 func partial(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-	n := r.Session.Value("partial", func() any { return new(client.Counter) }).(*client.Counter).Next()
+	n := counter(r.Session, "partial").Next()
 	return server.Edit(func(_ *server.Request, result map[string]any) {
 		completion, _ := result["completion"].(map[string]any)
 		values, _ := completion["values"].([]any)
@@ -858,7 +886,7 @@ func failing(ctx context.Context, r *server.Request, next server.Handler) (any, 
 	if !client.IsOperation(r.Method) || client.Listed[r.Method] != "" {
 		return next(ctx, r)
 	}
-	n := r.Session.Value("failures", func() any { return new(client.Counter) }).(*client.Counter).Next()
+	n := counter(r.Session, "failures").Next()
 	return nil, failures[n%len(failures)]
 }
 

@@ -188,9 +188,7 @@ func judgeAcceptances(t *client.T) {
 		}
 		for i := range 3 { // the head may come later than the first of them
 			x, ok := t.Answered(acceptedID + m.Is + afterwards + strconv.Itoa(i))
-			if !ok && t.Lost(x) != "" {
-				t.Violation(id, t.Lost(x)+" after a 202 without a body that has the Content-Type "+m.String(),
-					x.Request)
+			if !ok && lostAfter(t, x, "a 202 without a body that has the Content-Type "+m.String(), id) {
 				return
 			} else if ok {
 				last = x
@@ -207,7 +205,7 @@ func typedHeads(situation server.Situation, members []family.Member) func(*serve
 		if r.Situation != situation || r.Session == nil {
 			return
 		}
-		n := r.Session.Value("heads", func() any { return new(client.Counter) }).(*client.Counter).Next()
+		n := counter(r.Session, "heads").Next()
 		r.Header.Set("Content-Type", members[n%len(members)].Str())
 	}
 }

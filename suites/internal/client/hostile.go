@@ -126,29 +126,25 @@ var hostileScenarios = []*client.Scenario{
 		Transports:   standardTransports(),
 		Requirements: []string{"stdio.message.large", "http.message.large"},
 		Needs:        client.NeedsList,
-		Options: func(*client.ScenarioRun) server.Options {
-			return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{
-				"*": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-					result, rpcErr := next(ctx, r)
-					object, ok := result.(map[string]any)
-					if !ok || client.Listed[r.Method] == "" ||
-						r.Session.Value(r.Method, func() any { return new(client.Counter) }).(*client.Counter).Next() > 0 {
-						return result, rpcErr
-					}
-					n := r.Session.Value("large", func() any { return new(client.Counter) }).(*client.Counter).Next()
-					if n == 1 {
-						// Over HTTP, the notification before the answer turns the answer into an event stream.
-						r.Notify("notifications/message",
-							map[string]any{"level": "emergency", "data": "the answer is long"})
-					}
-					if n < 2 {
-						object[filling] = strings.Repeat("a line of sixty-four characters, which repeats a great many times ",
-							1<<14)
-					}
-					return result, rpcErr
-				},
-			}}}
-		},
+		Options: handling("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			result, rpcErr := next(ctx, r)
+			object, ok := result.(map[string]any)
+			if !ok || client.Listed[r.Method] == "" ||
+				counter(r.Session, r.Method).Next() > 0 {
+				return result, rpcErr
+			}
+			n := counter(r.Session, "large").Next()
+			if n == 1 {
+				// Over HTTP, the notification before the answer turns the answer into an event stream.
+				r.Notify("notifications/message",
+					map[string]any{"level": "emergency", "data": "the answer is long"})
+			}
+			if n < 2 {
+				object[filling] = strings.Repeat("a line of sixty-four characters, which repeats a great many times ",
+					1<<14)
+			}
+			return result, rpcErr
+		}),
 		Judge: func(t *client.T) {
 			if len(t.Requests()) > 0 {
 				id := "http.message.large"

@@ -85,14 +85,9 @@ var lifecycleScenarios = []*client.Scenario{
 		Name:         "lifecycle/refused",
 		Requirements: []string{"lifecycle.init.initialized-after-result"},
 		Needs:        "the client did not send initialize",
-		Options: func(*client.ScenarioRun) server.Options {
-			return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{
-				"initialize": func(context.Context, *server.Request, server.Handler) (any, *wire.Error) {
-					return nil, &wire.Error{Code: server.InternalError,
-						Message: "Internal error: the server cannot serve"}
-				},
-			}}}
-		},
+		Options: handling("initialize", func(context.Context, *server.Request, server.Handler) (any, *wire.Error) {
+			return nil, &wire.Error{Code: server.InternalError, Message: "Internal error: the server cannot serve"}
+		}),
 		Judge: func(t *client.T) {
 			for _, c := range t.Conversations {
 				if c.Init != nil && c.Init.Response != nil && c.Initialized == nil {
@@ -109,13 +104,12 @@ var lifecycleScenarios = []*client.Scenario{
 		Shows: []string{"lifecycle.capability.client-emits-roots-list-changed", "http.client.session-header"},
 		Needs: client.NeedsHandshake,
 		Options: func(run *client.ScenarioRun) server.Options {
-			return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{
-				"initialize": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-					r.Detach()
-					_ = r.Sleep(ctx, run.Patience/5)
-					return next(ctx, r)
-				},
-			}}}
+			return handling("initialize", func(ctx context.Context, r *server.Request, next server.Handler) (any,
+				*wire.Error) {
+				r.Detach()
+				_ = r.Sleep(ctx, run.Patience/5)
+				return next(ctx, r)
+			})(run)
 		},
 		// The passive rules judge messages that come too early. A client that does not use the time has waited.
 		Judge: func(t *client.T) {

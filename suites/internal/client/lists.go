@@ -244,7 +244,7 @@ const announcements = 2
 // From the first time on its first page is empty.
 func changing(method, member string) server.Middleware {
 	return func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-		announced := r.Session.Value("changed "+member, func() any { return new(client.Counter) }).(*client.Counter)
+		announced := counter(r.Session, "changed "+member)
 		serve := func() (any, *wire.Error) { return next(ctx, r) }
 		if announced.Count() > 0 {
 			serve = func() (any, *wire.Error) { return emptyBefore(method, member)(ctx, r, next) }

@@ -228,7 +228,7 @@ func (p *sequencer) vocabulary() {
 		add(asked{
 			Word: about("user"), what: "a sampling request", method: "sampling/createMessage",
 			requirement: "sampling.capability.honoured", user: true,
-			params: map[string]any{"messages": []any{sampleText("Say hello.")}, "maxTokens": 50},
+			params: sampling(nil),
 		})
 	}
 	if p.Has("elicitation") && p.Request.Session.Version() >= server.Version {
@@ -556,8 +556,8 @@ func judgeSequences(t *client.T) {
 			if c.misstep.Mild {
 				report = t.Warning
 			}
-			report(c.blamed, c.misstep.Message+", although it is answered when it is sent alone; here the server does this: "+
-				c.told, c.misstep.Events...)
+			const where = ", although it is answered when it is sent alone; here the server does this: "
+			report(c.blamed, c.misstep.Message+where+c.told, c.misstep.Events...)
 		case c.left != nil && gone != "" && freeToEnd(c.blamed):
 			t.Inconclusive(gone+" when the server did this: "+c.told,
 				append(slices.Clone(t.Scenario.Requirements), c.blamed)...)

@@ -78,7 +78,7 @@ var timeScenarios = []*client.Scenario{
 				AnswerCancelled: true, Breaks: []string{"cancellation.no-response", "cancellation.stop-processing"},
 				Methods: map[string]server.Middleware{"tools/call": func(ctx context.Context, r *server.Request,
 					next server.Handler) (any, *wire.Error) {
-					if r.Session.Value("slow", func() any { return new(client.Counter) }).(*client.Counter).Next() < slowCalls {
+					if counter(r.Session, "slow").Next() < slowCalls {
 						r.Withhold()
 						_ = r.Sleep(r.Session.Context(), time.Second)
 					}

@@ -37,7 +37,7 @@ var userActionScenarios = []*client.Scenario{
 		Needs:        client.NeedsToAsk,
 		Options: client.Scripted(func(a *client.Asker) {
 			if a.Has("sampling") {
-				plain := map[string]any{"messages": []any{sampleText("Say hello.")}, "maxTokens": 50}
+				plain := sampling(nil)
 				a.AskUser("sampling-accepted", "sampling/createMessage", plain)
 				a.AskLike(samplingRejected, "sampling/createMessage", plain, plain)
 			}
@@ -151,8 +151,7 @@ func judgeElicitationActions(t *client.T) {
 		}
 	}
 	switch {
-	case t.Handshake() != nil && !declares(t, "elicitation"):
-		t.Inconclusive("the client does not declare elicitation", ids...)
+	case lacks(t, "elicitation", ids...):
 		return
 	case len(shown) == 0:
 		return
@@ -183,9 +182,7 @@ func judgeRejection(t *client.T) {
 	accepted, ok := t.Answered("sampling-accepted")
 	rejected, both := t.Answered(samplingRejected)
 	switch {
-	case t.Handshake() != nil && !declares(t, "sampling"):
-		t.Inconclusive("the client does not declare sampling", id)
-	case !ok || !both:
+	case lacks(t, "sampling", id), !ok, !both:
 	case rejected.Response.Msg.Kind != wire.ErrorResponse || accepted.Response.Msg.Kind != wire.Result:
 		t.Inconclusive(ignoresInstructions+": both sampling requests got the same answer", id)
 	case rejected.Error().Code != -1 && !controlled(t, samplingRejected):
@@ -241,8 +238,7 @@ func isRootChange(e *wire.Event) bool {
 // judgeChanges judges whether the client announces changes of its roots (client/roots#root-list-changes).
 func judgeChanges(t *client.T) {
 	const every, current = "roots.list-changed.every-change", "roots.list.current"
-	if t.Handshake() != nil && !declares(t, "roots") {
-		t.Inconclusive("the client does not declare roots", every, current)
+	if lacks(t, "roots", every, current) {
 		return
 	}
 	c := t.Handshake()
@@ -250,38 +246,17 @@ func judgeChanges(t *client.T) {
 		t.Inconclusive("the client does not declare roots.listChanged", every, current)
 		return
 	}
-	type change struct {
-		kind       string // "" when the list stayed the same
-		announced  bool
-		later      bool // announced after the first answer, which may hold a change that was announced before it
-		was, after *judge.Exchange
-	}
-	var changes []change
+	changes := changesBetween(t, c)
 	words, differing := 0, 0
 	for _, e := range c.Events {
 		if isRootChange(e) {
 			words++
 		}
 	}
-	for i := range rootSteps {
-		was, ok := t.Answered(rootList(i))
-		is, next := t.Answered(rootList(i + 1))
-		if !ok || !next || was.Result() == nil || is.Result() == nil {
-			break
-		}
-		one := change{was: was, after: is, kind: rootChange(was.Result()["roots"], is.Result()["roots"])}
-		for _, e := range c.Events {
-			between := was.Request.Seq < e.Seq && e.Seq < is.Request.Seq && e.Conn == was.Request.Conn &&
-				e.Conn == is.Request.Conn
-			if between && isRootChange(e) {
-				one.announced = true
-				one.later = one.later || e.Seq > was.Response.Seq
-			}
-		}
+	for _, one := range changes {
 		if one.kind != "" {
 			differing++
 		}
-		changes = append(changes, one)
 	}
 	follows := differing > 0 || words > rootChanges(t.Baseline)
 	if !follows {
@@ -307,6 +282,36 @@ func judgeChanges(t *client.T) {
 				one.after.Response)
 		}
 	}
+}
+
+// change is the difference between two lists of roots.
+type change struct {
+	kind       string // "" when the list stayed the same
+	announced  bool
+	later      bool // announced after the first answer, which may hold a change that was announced before it
+	was, after *judge.Exchange
+}
+
+// changesBetween returns the changes that acts/roots asked for, as far as the lists were answered.
+func changesBetween(t *client.T, c *judge.Conversation) (changes []change) {
+	for i := range rootSteps {
+		was, ok := t.Answered(rootList(i))
+		is, next := t.Answered(rootList(i + 1))
+		if !ok || !next || was.Result() == nil || is.Result() == nil {
+			break
+		}
+		one := change{was: was, after: is, kind: rootChange(was.Result()["roots"], is.Result()["roots"])}
+		for _, e := range c.Events {
+			between := was.Request.Seq < e.Seq && e.Seq < is.Request.Seq && e.Conn == was.Request.Conn &&
+				e.Conn == is.Request.Conn
+			if between && isRootChange(e) {
+				one.announced = true
+				one.later = one.later || e.Seq > was.Response.Seq
+			}
+		}
+		changes = append(changes, one)
+	}
+	return changes
 }
 
 // rootChanges counts the announcements of changed roots.
@@ -400,8 +405,7 @@ func lists(roots any, name string) bool {
 // judgeFolder judges how the client treats a root that no longer exists (client/roots#implementation-guidelines).
 func judgeFolder(t *client.T) {
 	const accessible, monitor = "roots.client.validate-accessible", "roots.client.monitor-changes"
-	if t.Handshake() != nil && !declares(t, "roots") {
-		t.Inconclusive("the client does not declare roots", accessible, monitor)
+	if lacks(t, "roots", accessible, monitor) {
 		return
 	}
 	there, ok := t.Answered("root-there")

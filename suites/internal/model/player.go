@@ -71,7 +71,8 @@ type Party interface {
 type Run interface {
 	// Judge waits for the answer to a request and returns its misstep, or nil.
 	Judge(request Action) *Misstep
-	// Do does an action, once the answers that it waits for are judged. It returns the misstep in what else came, or nil.
+	// Do does an action, once the answers that it waits for are judged. It returns the misstep in what else came, or
+	// nil.
 	Do(a Action) *Misstep
 	// End ends the run. It adds to a misstep the events before it.
 	End(w *Misstep)
