@@ -9,6 +9,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // The faults in this file do to other sessions what belongs to the one that acts.
@@ -133,21 +134,21 @@ func asksElsewhere(tool, capability, method string, params object, which Pick) a
 }
 
 var bystanderFaults = func() (faults []Fault) {
-	unanswered := []string{"base.response.present", "http.server.sse-response-sent", "http.server.sse-no-early-close"}
+	unanswered := []string{ids.BaseResponsePresent, ids.HTTPServerSSEResponseSent, ids.HTTPServerSSENoEarlyClose}
 	type kind struct {
 		name, summary string
 		requirement   string
 		do            func(on Trigger, which Pick) apply
 		collateral    []string
 	}
-	const isolation = "http.server.session-isolation"
+	const isolation = ids.HTTPServerSessionIsolation
 	ends := kind{"ends", "session of another client ends", isolation, EndsOthers, nil}
 	stops := kind{"stops-calls-of", "session gets no answer to its calls", isolation, stopsCalls, unanswered}
 	levels := kind{
-		"raises-level-of", "session gets the log level error", "logging.filter.all-above", raisesLevels,
-		[]string{"logging.set-level.replaces", "logging.filter.none-below"},
+		"raises-level-of", "session gets the log level error", ids.LoggingFilterAllAbove, raisesLevels,
+		[]string{ids.LoggingSetLevelReplaces, ids.LoggingFilterNoneBelow},
 	}
-	updates := kind{"unsubscribes", "session is told of no changes", "resources.updated.sent", endsSubscriptions, nil}
+	updates := kind{"unsubscribes", "session is told of no changes", ids.ResourcesUpdatedSent, endsSubscriptions, nil}
 	picks := map[string]Pick{"newest": theNewest, "oldest": theOldest, "others": theOthers}
 	for _, row := range []struct {
 		on, summary string
@@ -207,9 +208,9 @@ var divertedFaults = func() (faults []Fault) {
 		for _, p := range picks {
 			to := " goes to the " + p.name + " session of another client."
 			add("progress-to-the-"+p.name, "The progress of a call"+to, diverted(Progressed, p.pick),
-				"progress.token.active-request", "progress.in-progress")
+				ids.ProgressTokenActiveRequest, ids.ProgressInProgress)
 			add("log-to-the-"+p.name, "What a call logs"+to, diverted("notifications/message", p.pick),
-				"logging.filter.all-above", "logging.filter.none-below", "logging.set-level.replaces")
+				ids.LoggingFilterAllAbove, ids.LoggingFilterNoneBelow, ids.LoggingSetLevelReplaces)
 			asks := " asks the client of the " + p.name + " other session."
 			add("samples-at-the-"+p.name, "A tool that needs sampling"+asks,
 				asksElsewhere("test_sampling", "sampling", "sampling/createMessage", prompted, p.pick))

@@ -12,6 +12,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // cancelling sends notifications/cancelled after the handshake.
@@ -31,44 +32,44 @@ func answeringCancelled(fits func(id any) bool) apply {
 
 // basic/utilities/cancellation
 var cancellationFaults = []Fault{
-	{ID: "cancellation.answered", Requirement: "cancellation.no-response",
+	{ID: "cancellation.answered", Requirement: ids.CancellationNoResponse,
 		Summary:    "A cancelled request is answered all the same, and goes on.",
-		Collateral: []string{"cancellation.stop-processing"},
+		Collateral: []string{ids.CancellationStopProcessing},
 		Apply:      func(o *server.Options) { o.Behaviour.AnswerCancelled = true }},
-	{ID: "cancellation.ignored", Requirement: "cancellation.no-response", Summary: "Cancellations are not read.",
-		Collateral: []string{"cancellation.stop-processing"},
+	{ID: "cancellation.ignored", Requirement: ids.CancellationNoResponse, Summary: "Cancellations are not read.",
+		Collateral: []string{ids.CancellationStopProcessing},
 		Apply: Receiving(func(_ *server.Session, m *wire.Message, next func()) {
 			if m.Method != Cancelled {
 				next()
 			}
 		})},
-	{ID: "cancellation.partial-result", Requirement: "cancellation.no-response", Form: InSequence,
+	{ID: "cancellation.partial-result", Requirement: ids.CancellationNoResponse, Form: InSequence,
 		Summary: "A slow call that is cancelled is answered at once with what there is so far.",
 		Apply:   endingCancelled("slow", object{"content": TextOf("Half of it is done.")}, nil)},
-	{ID: "cancellation.asking-answered", Requirement: "cancellation.no-response", Form: InSequence,
+	{ID: "cancellation.asking-answered", Requirement: ids.CancellationNoResponse, Form: InSequence,
 		Summary: "A call that is cancelled while the server waits for what the user enters is answered with an error of its own.",
 		Apply: endingCancelled("test_elicitation", nil,
 			&wire.Error{Code: server.InternalError, Message: "The dialogue was closed"})},
-	{ID: "cancellation.reason-required", Requirement: "cancellation.no-response",
+	{ID: "cancellation.reason-required", Requirement: ids.CancellationNoResponse,
 		Summary:    "Cancellations that give no reason are not read.",
-		Collateral: []string{"cancellation.stop-processing"},
+		Collateral: []string{ids.CancellationStopProcessing},
 		Apply: Receiving(func(_ *server.Session, m *wire.Message, next func()) {
 			if m.Method != Cancelled || wire.At(m.Params, "reason") != nil {
 				next()
 			}
 		})},
-	{ID: "cancellation.numbers-only", Requirement: "cancellation.no-response",
+	{ID: "cancellation.numbers-only", Requirement: ids.CancellationNoResponse,
 		Summary:    "Cancellations of requests whose ids are strings are not read.",
-		Collateral: []string{"cancellation.stop-processing"},
+		Collateral: []string{ids.CancellationStopProcessing},
 		Apply: Receiving(func(_ *server.Session, m *wire.Message, next func()) {
 			if _, text := wire.At(m.Params, "requestId").(string); m.Method != Cancelled || !text {
 				next()
 			}
 		})},
 	{
-		ID: "cancellation.keeps-lock", Requirement: "base.response.present",
+		ID: "cancellation.keeps-lock", Requirement: ids.BaseResponsePresent,
 		Summary:    "After the cancellation of a slow call no other call is answered in the session.",
-		Collateral: []string{"cancellation.ignore-unknown"}, // where the session of the cancellation is used again
+		Collateral: []string{ids.CancellationIgnoreUnknown}, // where the session of the cancellation is used again
 		Apply: WrappingTool("slow", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			locked := Kept[atomic.Bool](r.Session, "lock")
 			if locked.Load() {
@@ -81,7 +82,7 @@ var cancellationFaults = []Fault{
 			return result, problem
 		}),
 	},
-	{ID: "cancellation.number-for-string", Requirement: "cancellation.ignore-unknown",
+	{ID: "cancellation.number-for-string", Requirement: ids.CancellationIgnoreUnknown,
 		Summary: "A cancellation that names a string of digits is taken to mean the number.",
 		Apply: Receiving(func(_ *server.Session, m *wire.Message, next func()) {
 			if params, ok := m.Params.(map[string]any); ok && m.Method == Cancelled {
@@ -91,13 +92,13 @@ var cancellationFaults = []Fault{
 			}
 			next()
 		})},
-	{ID: "cancellation.reason-outside-ascii", Requirement: "base.message.utf8-accepted", Form: ByValue,
+	{ID: "cancellation.reason-outside-ascii", Requirement: ids.BaseMessageUTF8Accepted, Form: ByValue,
 		Summary: "A cancellation whose reason has characters outside ASCII ends the process.",
 		Apply:   dyingOf("不要 🙂")},
-	{ID: "cancellation.goes-on", Requirement: "cancellation.stop-processing",
+	{ID: "cancellation.goes-on", Requirement: ids.CancellationStopProcessing,
 		Summary:    "A cancelled request is not answered, but it goes on and reports progress.",
-		Collateral: []string{"cancellation.no-response", "cancellation.ignore-unknown"}, Apply: unheeded},
-	{ID: "cancellation.late-progress", Requirement: "cancellation.stop-processing",
+		Collateral: []string{ids.CancellationNoResponse, ids.CancellationIgnoreUnknown}, Apply: unheeded},
+	{ID: "cancellation.late-progress", Requirement: ids.CancellationStopProcessing,
 		Summary: "Well after the cancellation of a request, progress of it is reported once more.",
 		Apply: Receiving(func(s *server.Session, m *wire.Message, next func()) {
 			next()
@@ -115,18 +116,18 @@ var cancellationFaults = []Fault{
 				s.Send(late)
 			}
 		})},
-	{ID: "cancellation.kills", Requirement: "cancellation.either-side", Summary: "A cancellation ends the process.",
+	{ID: "cancellation.kills", Requirement: ids.CancellationEitherSide, Summary: "A cancellation ends the process.",
 		Collateral: []string{
-			"cancellation.ignore-unknown", "cancellation.ignore-completed", "cancellation.ignore-malformed",
-			"cancellation.no-response",
-			"cancellation.late-response", "cancellation.race", "meta.attach.notification",
-			"base.notification.malformed-no-response",
-			"ping.response-prompt",
+			ids.CancellationIgnoreUnknown, ids.CancellationIgnoreCompleted, ids.CancellationIgnoreMalformed,
+			ids.CancellationNoResponse,
+			ids.CancellationLateResponse, ids.CancellationRace, ids.MetaAttachNotification,
+			ids.BaseNotificationMalformedNoResponse,
+			ids.PingResponsePrompt,
 		},
 		Apply: dyingOf(`"notifications/cancelled"`)},
-	{ID: "cancellation.burst-loses-request", Requirement: "cancellation.race",
+	{ID: "cancellation.burst-loses-request", Requirement: ids.CancellationRace,
 		Summary:    "After several cancellations in a row the next request is lost.",
-		Collateral: []string{"base.response.present", "cancellation.ignore-unknown"},
+		Collateral: []string{ids.BaseResponsePresent, ids.CancellationIgnoreUnknown},
 		Apply: Receiving(func(s *server.Session, m *wire.Message, next func()) {
 			run := Kept[atomic.Int32](s, "burst")
 			switch {
@@ -137,9 +138,9 @@ var cancellationFaults = []Fault{
 			}
 			next()
 		})},
-	{ID: "cancellation.call-race-loses-request", Requirement: "cancellation.race", Form: InSequence,
+	{ID: "cancellation.call-race-loses-request", Requirement: ids.CancellationRace, Form: InSequence,
 		Summary:    "After the cancellation of a call of a tool that was answered before, the next request is lost.",
-		Collateral: []string{"base.response.present"},
+		Collateral: []string{ids.BaseResponsePresent},
 		Apply: All(
 			Responses("tools/call", func(out *server.Outgoing) {
 				Keys(out.Session, "ended calls").Store(out.Answers.ID.Key(), true)
@@ -156,9 +157,9 @@ var cancellationFaults = []Fault{
 				next()
 			}),
 		)},
-	{ID: "cancellation.late-response-deafens", Requirement: "cancellation.late-response",
+	{ID: "cancellation.late-response-deafens", Requirement: ids.CancellationLateResponse,
 		Summary:    "After the response to a request that the server has cancelled, nothing is answered any more.",
-		Collateral: []string{"base.response.present"},
+		Collateral: []string{ids.BaseResponsePresent},
 		Apply: All(
 			Messages(Cancelled, func(out *server.Outgoing) {
 				if id, ok := out.Params()["requestId"].(json.RawMessage); ok {
@@ -170,7 +171,7 @@ var cancellationFaults = []Fault{
 				return m.IsResponse() && known
 			}),
 		)},
-	{ID: "cancellation.of-the-answered", Requirement: "cancellation.in-progress",
+	{ID: "cancellation.of-the-answered", Requirement: ids.CancellationInProgress,
 		Summary: "The server cancels its sampling request behind the result of the tool, which holds the sampled text.",
 		Apply: All(
 			Receiving(func(s *server.Session, m *wire.Message, next func()) {
@@ -188,20 +189,20 @@ var cancellationFaults = []Fault{
 				return sent
 			})),
 		)},
-	{ID: "cancellation.unknown-answered", Requirement: "cancellation.ignore-unknown",
+	{ID: "cancellation.unknown-answered", Requirement: ids.CancellationIgnoreUnknown,
 		Summary:    "The cancellation of an unknown request is answered with an error.",
-		Collateral: []string{"base.notification.no-response", "base.response.id-echo"},
+		Collateral: []string{ids.BaseNotificationNoResponse, ids.BaseResponseIDEcho},
 		Apply:      answeringCancelled(func(id any) bool { return id == "mcpconform-never-used" })},
-	{ID: "cancellation.unknown-kills", Requirement: "cancellation.ignore-unknown",
+	{ID: "cancellation.unknown-kills", Requirement: ids.CancellationIgnoreUnknown,
 		Summary: "The cancellation of an unknown request ends the process.",
 		Apply:   dyingOf(`"requestId":987654321`)},
-	{ID: "cancellation.completed-kills", Requirement: "cancellation.ignore-completed",
+	{ID: "cancellation.completed-kills", Requirement: ids.CancellationIgnoreCompleted,
 		Summary:    "A cancellation without a reason ends the process.",
-		Collateral: []string{"cancellation.no-response"},
+		Collateral: []string{ids.CancellationNoResponse},
 		Apply:      dying(regexp.MustCompile(`"params":\{"requestId":\d{1,4}\}\}`).Match)},
-	{ID: "cancellation.malformed-answered", Requirement: "cancellation.ignore-malformed",
+	{ID: "cancellation.malformed-answered", Requirement: ids.CancellationIgnoreMalformed,
 		Summary:    "A cancellation without an id is answered with an error.",
-		Collateral: []string{"base.notification.no-response", "base.response.id-echo"},
+		Collateral: []string{ids.BaseNotificationNoResponse, ids.BaseResponseIDEcho},
 		Apply: Receiving(func(s *server.Session, m *wire.Message, next func()) {
 			next()
 			if m.Method == Cancelled && wire.At(m.Params, "reason") == "no id" {
@@ -209,12 +210,12 @@ var cancellationFaults = []Fault{
 					Message: refusal(nil, server.InvalidParams, "requestId is missing")})
 			}
 		})},
-	{ID: "cancellation.malformed-kills", Requirement: "cancellation.ignore-malformed",
+	{ID: "cancellation.malformed-kills", Requirement: ids.CancellationIgnoreMalformed,
 		Summary: "A cancellation whose id is null ends the process.", Apply: dyingOf(`"requestId":null`)},
-	{ID: "cancellation.of-client-request", Requirement: "cancellation.same-direction",
+	{ID: "cancellation.of-client-request", Requirement: ids.CancellationSameDirection,
 		Summary: "The server cancels a request of the client.",
 		Apply:   cancelling(object{"requestId": json.Number("1"), "reason": "overloaded"})},
-	{ID: "cancellation.without-id", Requirement: "schema.cancelled-notification",
+	{ID: "cancellation.without-id", Requirement: ids.SchemaCancelledNotification,
 		Summary: "notifications/cancelled has no requestId.", Apply: cancelling(object{"reason": "overloaded"})},
 }
 

@@ -11,6 +11,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // requested changes the requested schema of elicitations.
@@ -80,29 +81,29 @@ func silentOn(tool string, fits func(answer object) bool) apply {
 
 // Requests of a server to its client: sampling, roots and elicitation.
 var clientFaults = []Fault{
-	{ID: "sampling.resource-content", Requirement: "sampling.message.content-kinds",
+	{ID: "sampling.resource-content", Requirement: ids.SamplingMessageContentKinds,
 		Summary:    "A sampling message holds a resource.",
-		Collateral: []string{"content.block.known-type", "schema.create-message-request"},
+		Collateral: []string{ids.ContentBlockKnownType, ids.SchemaCreateMessageRequest},
 		Apply: Params("sampling/createMessage", func(params object) {
 			params["messages"].(list)[0].(object)["content"] = object{
 				"type": "resource", "resource": object{"uri": "test://static-text", "mimeType": "text/plain",
 					"text": "x"},
 			}
 		})},
-	{ID: "sampling.no-max-tokens", Requirement: "schema.create-message-request",
+	{ID: "sampling.no-max-tokens", Requirement: ids.SchemaCreateMessageRequest,
 		Summary: "sampling/createMessage has no maxTokens.",
 		Apply:   Params("sampling/createMessage", Lacking("maxTokens"))},
-	{ID: "sampling.messages-string", Requirement: "schema.create-message-request",
+	{ID: "sampling.messages-string", Requirement: ids.SchemaCreateMessageRequest,
 		Summary: "sampling/createMessage has a prompt in place of messages.",
 		Apply: Params("sampling/createMessage", func(params object) {
 			params["prompt"] = "Say hello."
 			delete(params, "messages")
 		})},
-	{ID: "sampling.priority-percent", Requirement: "sampling.preferences.priority-range",
+	{ID: "sampling.priority-percent", Requirement: ids.SamplingPreferencesPriorityRange,
 		Summary:    "A priority among the model preferences is 50.",
-		Collateral: []string{"schema.create-message-request"},
+		Collateral: []string{ids.SchemaCreateMessageRequest},
 		Apply:      Params("sampling/createMessage", Having("modelPreferences", object{"costPriority": 50}))},
-	{ID: "sampling.content-unchecked", Requirement: "sampling.security.validate-content",
+	{ID: "sampling.content-unchecked", Requirement: ids.SamplingSecurityValidateContent,
 		Summary: "The content of a sampling result is used without looking at it.",
 		Apply: WrappingTool("test_sampling", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			if _, ok := wire.At(r.Params, "arguments", "prompt").(string); !ok || !r.Session.ClientHas("sampling") {
@@ -118,67 +119,67 @@ var clientFaults = []Fault{
 			raw, _ := json.Marshal(wire.At(result, "content"))
 			return object{"content": TextOf("LLM response: " + string(raw))}, nil
 		})},
-	{ID: "sampling.stop-reason-required", Requirement: "sampling.result.stop-reason-optional",
+	{ID: "sampling.stop-reason-required", Requirement: ids.SamplingResultStopReasonOptional,
 		Summary: "A sampling result without stopReason makes the tool fail.",
 		Apply: FailingOn("test_sampling", func(result object) bool {
 			return result["model"] != nil && result["stopReason"] == nil
 		})},
-	{ID: "sampling.stop-reason-closed", Requirement: "sampling.result.stop-reason-open",
+	{ID: "sampling.stop-reason-closed", Requirement: ids.SamplingResultStopReasonOpen,
 		Summary: "An unknown stopReason makes the tool fail.",
 		Apply: FailingOn("test_sampling", func(result object) bool {
 			reason, ok := result["stopReason"].(string)
 			return ok && reason != "endTurn"
 		})},
-	{ID: "sampling.short-answer-refused", Requirement: "sampling.max-tokens.fewer",
+	{ID: "sampling.short-answer-refused", Requirement: ids.SamplingMaxTokensFewer,
 		Summary: "A very short generation makes the tool fail.",
 		Apply: FailingOn("test_sampling", func(result object) bool {
 			text, ok := wire.At(result, "content", "text").(string)
 			return ok && len(text) < 5
 		})},
-	{ID: "sampling.model-refused", Requirement: "sampling.preferences.advisory",
+	{ID: "sampling.model-refused", Requirement: ids.SamplingPreferencesAdvisory,
 		Summary: "A model that was not hinted at makes the tool fail.",
 		Apply: FailingOn("test_sampling", func(result object) bool {
 			model, ok := result["model"].(string)
 			return ok && model != "mcpconform"
 		})},
-	{ID: "sampling.result-closed", Requirement: "base.response.result-open",
+	{ID: "sampling.result-closed", Requirement: ids.BaseResponseResultOpen,
 		Summary: "A sampling result with a member that is not defined makes the tool fail.",
 		Apply:   FailingOn("test_sampling", func(result object) bool { return result["mcpconform"] != nil })},
-	{ID: "sampling.error-data-text", Requirement: "base.error.data-free",
+	{ID: "sampling.error-data-text", Requirement: ids.BaseErrorDataFree,
 		Summary:    "After an error of the client whose data is a text nothing is answered any more.",
-		Collateral: []string{"base.response.present"},
+		Collateral: []string{ids.BaseResponsePresent},
 		Apply: unresponsiveAfter(func(_ *server.Session, m *wire.Message) bool {
 			data, _ := wire.At(m.Value(), "error", "data").(string)
 			return m.Kind == wire.ErrorResponse && data != ""
 		})},
-	{ID: "sampling.null-character-hangs", Requirement: "base.response.present", Form: ByValue,
+	{ID: "sampling.null-character-hangs", Requirement: ids.BaseResponsePresent, Form: ByValue,
 		Summary:    "A call gets no response if the text that was sampled for it has a null character.",
-		Collateral: []string{"http.server.sse-response-sent", "http.server.sse-no-early-close"},
+		Collateral: []string{ids.HTTPServerSSEResponseSent, ids.HTTPServerSSENoEarlyClose},
 		Apply: silentOn("test_sampling", func(answer object) bool {
 			return strings.Contains(TextAt(answer, "content", "text"), "\x00")
 		})},
-	{ID: "sampling.text-as-latin-1", Requirement: "base.message.utf8-accepted", Form: ByValue,
+	{ID: "sampling.text-as-latin-1", Requirement: ids.BaseMessageUTF8Accepted, Form: ByValue,
 		Summary: "The sampled text is read as if its bytes were ISO 8859-1.",
 		Apply:   Texts("test_sampling", latin)},
-	{ID: "elicitation.beyond-basic-plane-hangs", Requirement: "base.response.present", Form: ByValue,
+	{ID: "elicitation.beyond-basic-plane-hangs", Requirement: ids.BaseResponsePresent, Form: ByValue,
 		Summary:    "A call gets no response if a user enters a character that UTF-16 writes as a surrogate pair.",
-		Collateral: []string{"http.server.sse-response-sent", "http.server.sse-no-early-close"},
+		Collateral: []string{ids.HTTPServerSSEResponseSent, ids.HTTPServerSSENoEarlyClose},
 		Apply: silentOn("test_elicitation", func(answer object) bool {
 			return strings.ContainsFunc(TextAt(answer, "content", "username"), func(c rune) bool { return c > 0xffff })
 		})},
-	{ID: "roots.name-quotes-deafen", Requirement: "base.response.present", Form: ByValue,
+	{ID: "roots.name-quotes-deafen", Requirement: ids.BaseResponsePresent, Form: ByValue,
 		Summary:    "After a root whose name has quotes nothing is answered any more.",
-		Collateral: []string{"roots.server.unavailable"},
+		Collateral: []string{ids.RootsServerUnavailable},
 		Apply: hangingOn(rooted(func(roots list) bool {
 			return len(roots) > 0 && strings.Contains(TextAt(roots[0], "name"), `"`)
 		}))},
-	{ID: "roots.path-null-deafens", Requirement: "base.response.present", Form: ByValue,
+	{ID: "roots.path-null-deafens", Requirement: ids.BaseResponsePresent, Form: ByValue,
 		Summary:    "After a root whose path has an encoded null character nothing is answered any more.",
-		Collateral: []string{"roots.server.unavailable"},
+		Collateral: []string{ids.RootsServerUnavailable},
 		Apply: hangingOn(rooted(func(roots list) bool {
 			return len(roots) > 0 && strings.Contains(TextAt(roots[0], "uri"), "%00")
 		}))},
-	{ID: "http.roots-of-the-last-refetched", Requirement: "roots.list-changed.refetch", Form: BySession,
+	{ID: "http.roots-of-the-last-refetched", Requirement: ids.RootsListChangedRefetch, Form: BySession,
 		Transports: OverHTTP,
 		Summary:    "Only the client that was asked for its roots last is asked for them again.",
 		Apply: func(o *server.Options) {
@@ -197,7 +198,7 @@ var clientFaults = []Fault{
 				return next(ctx, r)
 			})(o)
 		}},
-	{ID: "http.roots-of-all", Requirement: "http.server.session-isolation", Form: BySession, Transports: OverHTTP,
+	{ID: "http.roots-of-all", Requirement: ids.HTTPServerSessionIsolation, Form: BySession, Transports: OverHTTP,
 		Summary: "A tool that tells the roots of a client tells those of the others as well.",
 		Apply: func(o *server.Options) {
 			var told sync.Map // by session
@@ -216,12 +217,12 @@ var clientFaults = []Fault{
 				return object{"content": content}, nil
 			})(o)
 		}},
-	{ID: "roots.params-array", Requirement: "base.jsonrpc.params-object",
+	{ID: "roots.params-array", Requirement: ids.BaseJSONRPCParamsObject,
 		Summary: "The params of roots/list are an empty array.",
 		Apply:   Messages("roots/list", func(out *server.Outgoing) { out.Message["params"] = list{} })},
-	{ID: "roots.meta", Requirement: "meta.object", Summary: "The _meta of roots/list is an array.",
+	{ID: "roots.meta", Requirement: ids.MetaObject, Summary: "The _meta of roots/list is an array.",
 		Apply: Params("roots/list", Having("_meta", list{}))},
-	{ID: "roots.of-the-first-client", Requirement: "http.server.session-isolation", Form: BySession,
+	{ID: "roots.of-the-first-client", Requirement: ids.HTTPServerSessionIsolation, Form: BySession,
 		Transports: OverHTTP,
 		Summary:    "The roots of the first client are kept, and hold for all others, which are not asked for theirs.",
 		Apply: func(o *server.Options) {
@@ -241,7 +242,7 @@ var clientFaults = []Fault{
 				return result, problem
 			})(o)
 		}},
-	{ID: "roots.not-refetched", Requirement: "roots.list-changed.refetch",
+	{ID: "roots.not-refetched", Requirement: ids.RootsListChangedRefetch,
 		Summary: "The roots are fetched once, and never again.",
 		Apply: All(
 			Receiving(func(_ *server.Session, m *wire.Message, next func()) {
@@ -257,124 +258,124 @@ var clientFaults = []Fault{
 				return next(ctx, r)
 			}),
 		)},
-	{ID: "roots.name-required", Requirement: "roots.root.name-optional",
+	{ID: "roots.name-required", Requirement: ids.RootsRootNameOptional,
 		Summary:    "After a root without a name nothing is answered any more.",
-		Collateral: []string{"base.response.present", "roots.list-changed.refetch"},
+		Collateral: []string{ids.BaseResponsePresent, ids.RootsListChangedRefetch},
 		Apply: hangingOn(rooted(func(roots list) bool {
 			return len(roots) == 1 && wire.At(roots[0], "name") == nil && wire.At(roots[0], "uri") == "file:///tmp" &&
 				wire.At(roots[0], "_meta") == nil
 		}))},
-	{ID: "roots.only-one", Requirement: "roots.list.multiple",
+	{ID: "roots.only-one", Requirement: ids.RootsListMultiple,
 		Summary:    "After several roots nothing is answered any more.",
-		Collateral: []string{"base.response.present", "roots.list-changed.graceful", "roots.list-changed.refetch"},
+		Collateral: []string{ids.BaseResponsePresent, ids.RootsListChangedGraceful, ids.RootsListChangedRefetch},
 		Apply:      hangingOn(rooted(func(roots list) bool { return len(roots) > 1 }))},
-	{ID: "roots.file-unexpected", Requirement: "roots.root.file-or-directory",
+	{ID: "roots.file-unexpected", Requirement: ids.RootsRootFileOrDirectory,
 		Summary:    "After a root that is a file nothing is answered any more.",
-		Collateral: []string{"base.response.present"},
+		Collateral: []string{ids.BaseResponsePresent},
 		Apply: hangingOn(rooted(func(roots list) bool {
 			return len(roots) > 0 && wire.At(roots[0], "uri") == "file:///etc/hosts"
 		}))},
-	{ID: "roots.missing-folder", Requirement: "roots.server.unavailable",
+	{ID: "roots.missing-folder", Requirement: ids.RootsServerUnavailable,
 		Summary:    "After a root that does not exist nothing is answered any more.",
-		Collateral: []string{"base.response.present"},
+		Collateral: []string{ids.BaseResponsePresent},
 		Apply: hangingOn(rooted(func(roots list) bool {
 			return len(roots) > 0 && wire.At(roots[0], "name") == "Gone"
 		}))},
-	{ID: "roots.error-unexpected", Requirement: "roots.server.unavailable",
+	{ID: "roots.error-unexpected", Requirement: ids.RootsServerUnavailable,
 		Summary:    "After an error for an answer to roots/list nothing is answered any more.",
-		Collateral: []string{"base.response.present"},
+		Collateral: []string{ids.BaseResponsePresent},
 		Apply: unresponsiveAfter(func(_ *server.Session, m *wire.Message) bool {
 			return m.Error != nil && m.Error.Message == "The roots are not available."
 		})},
-	{ID: "roots.none-left", Requirement: "roots.list-changed.graceful",
+	{ID: "roots.none-left", Requirement: ids.RootsListChangedGraceful,
 		Summary:    "After a list of no roots nothing is answered any more.",
-		Collateral: []string{"base.response.present"},
+		Collateral: []string{ids.BaseResponsePresent},
 		Apply:      hangingOn(rooted(func(roots list) bool { return len(roots) == 0 }))},
-	{ID: "elicitation.password", Requirement: "elicitation.request.no-sensitive",
+	{ID: "elicitation.password", Requirement: ids.ElicitationRequestNoSensitive,
 		Summary: "An elicitation asks for a password.",
 		Apply: asking("password", object{"type": "string", "title": "Password",
 			"description": "Enter your password."})},
-	{ID: "elicitation.password-in-words", Requirement: "elicitation.request.no-sensitive",
+	{ID: "elicitation.password-in-words", Requirement: ids.ElicitationRequestNoSensitive,
 		Summary: "The message of an elicitation asks for the user's password.",
 		Apply:   Params("elicitation/create", Having("message", "To go on, please enter your password."))},
-	{ID: "elicitation.token-named", Requirement: "elicitation.request.no-sensitive", WarnOnly: true,
+	{ID: "elicitation.token-named", Requirement: ids.ElicitationRequestNoSensitive, WarnOnly: true,
 		Summary: "A requested property is called githubToken.",
 		Apply:   asking("githubToken", object{"type": "string"})},
-	{ID: "sampling.tools-of-later-revision", Requirement: "lifecycle.operation.version", WarnOnly: true,
+	{ID: "sampling.tools-of-later-revision", Requirement: ids.LifecycleOperationVersion, WarnOnly: true,
 		Summary: "A sampling request offers tools, which only a later revision knows.",
 		Apply:   Params("sampling/createMessage", Having("tools", list{}))},
-	{ID: "elicitation.nested-object", Requirement: "elicitation.schema.flat",
+	{ID: "elicitation.nested-object", Requirement: ids.ElicitationSchemaFlat,
 		Summary:    "A requested property is an object.",
-		Collateral: []string{"elicitation.schema.primitive-types"},
+		Collateral: []string{ids.ElicitationSchemaPrimitiveTypes},
 		Apply:      asking("address", object{"type": "object", "properties": object{"city": object{"type": "string"}}})},
-	{ID: "elicitation.array", Requirement: "elicitation.schema.flat", Summary: "A requested property is an array.",
-		Collateral: []string{"elicitation.schema.primitive-types"},
+	{ID: "elicitation.array", Requirement: ids.ElicitationSchemaFlat, Summary: "A requested property is an array.",
+		Collateral: []string{ids.ElicitationSchemaPrimitiveTypes},
 		Apply:      asking("tags", object{"type": "array", "items": object{"type": "string"}})},
-	{ID: "elicitation.type-null", Requirement: "elicitation.schema.primitive-types",
+	{ID: "elicitation.type-null", Requirement: ids.ElicitationSchemaPrimitiveTypes,
 		Summary: "A requested property has a list of types.",
 		Apply:   asking("age", object{"type": list{"integer", "null"}})},
-	{ID: "elicitation.no-type", Requirement: "elicitation.schema.primitive-types",
+	{ID: "elicitation.no-type", Requirement: ids.ElicitationSchemaPrimitiveTypes,
 		Summary: "A requested property has no type.",
 		Apply:   asking("age", object{"description": "How old you are"})},
-	{ID: "elicitation.pattern", Requirement: "elicitation.schema.no-advanced",
+	{ID: "elicitation.pattern", Requirement: ids.ElicitationSchemaNoAdvanced,
 		Summary: "A requested property has a pattern.",
 		Apply:   property("username", Having("pattern", "^[a-z]+$"))},
-	{ID: "elicitation.one-of", Requirement: "elicitation.schema.no-advanced",
+	{ID: "elicitation.one-of", Requirement: ids.ElicitationSchemaNoAdvanced,
 		Summary: "The requested schema has anyOf.",
 		Apply:   requested(Having("anyOf", list{object{"required": list{"username"}}}))},
-	{ID: "elicitation.format-uuid", Requirement: "elicitation.schema.formats",
+	{ID: "elicitation.format-uuid", Requirement: ids.ElicitationSchemaFormats,
 		Summary: "A requested property has the format uuid.",
 		Apply:   asking("key", object{"type": "string", "format": "uuid"})},
-	{ID: "elicitation.enum-names-short", Requirement: "elicitation.schema.enum-names",
+	{ID: "elicitation.enum-names-short", Requirement: ids.ElicitationSchemaEnumNames,
 		Summary: "An enum has fewer names than values.",
 		Apply:   asking("colour", object{"type": "string", "enum": list{"red", "green"}, "enumNames": list{"Red"}})},
-	{ID: "elicitation.enum-of-numbers", Requirement: "elicitation.schema.no-advanced", Form: ByValue, WarnOnly: true,
+	{ID: "elicitation.enum-of-numbers", Requirement: ids.ElicitationSchemaNoAdvanced, Form: ByValue, WarnOnly: true,
 		Summary: "The last value of an enum is a number.",
 		Apply:   asking("size", object{"type": "string", "enum": list{"small", 2}})},
-	{ID: "elicitation.no-message", Requirement: "schema.elicit-request", Summary: "An elicitation has no message.",
+	{ID: "elicitation.no-message", Requirement: ids.SchemaElicitRequest, Summary: "An elicitation has no message.",
 		Apply: Params("elicitation/create", Lacking("message"))},
-	{ID: "elicitation.schema-misnamed", Requirement: "schema.elicit-request",
+	{ID: "elicitation.schema-misnamed", Requirement: ids.SchemaElicitRequest,
 		Summary: "An elicitation has schema in place of requestedSchema.",
 		Apply: Params("elicitation/create", func(params object) {
 			params["schema"] = params["requestedSchema"]
 			delete(params, "requestedSchema")
 		})},
-	{ID: "elicitation.accept-fails", Requirement: "elicitation.server.handle-accept",
+	{ID: "elicitation.accept-fails", Requirement: ids.ElicitationServerHandleAccept,
 		Summary: "A call whose elicitation is accepted ends in an internal error.",
 		Apply:   erringOn("test_elicitation", server.InternalError, "Internal error", action("accept"))},
-	{ID: "elicitation.optional-missed", Requirement: "elicitation.server.handle-accept", Form: ByValue,
+	{ID: "elicitation.optional-missed", Requirement: ids.ElicitationServerHandleAccept, Form: ByValue,
 		Summary: "A call whose elicitation is accepted without what the form does not require ends in an internal error.",
 		Apply: erringOn("test_elicitation", server.InternalError, "Internal error", func(answer object) bool {
 			return answer["action"] == "accept" && TextAt(answer, "content", "username") != "" &&
 				wire.At(answer, "content", "news") == nil
 		})},
-	{ID: "elicitation.zero-missed", Requirement: "elicitation.server.handle-accept", Form: ByValue,
+	{ID: "elicitation.zero-missed", Requirement: ids.ElicitationServerHandleAccept, Form: ByValue,
 		Summary: "A call whose elicitation is accepted with a zero ends in an internal error.",
 		Apply: erringOn("test_elicitation", server.InternalError, "Internal error", func(answer object) bool {
 			return wire.At(answer, "content", "rating") == json.Number("0")
 		})},
-	{ID: "elicitation.decline-hangs", Requirement: "elicitation.server.handle-decline",
-		Summary: "A call hangs when the elicitation is declined.", Collateral: []string{"base.response.present"},
+	{ID: "elicitation.decline-hangs", Requirement: ids.ElicitationServerHandleDecline,
+		Summary: "A call hangs when the elicitation is declined.", Collateral: []string{ids.BaseResponsePresent},
 		Apply: hangingOn(action("decline"))},
-	{ID: "elicitation.decline-internal-error", Requirement: "elicitation.server.handle-decline",
+	{ID: "elicitation.decline-internal-error", Requirement: ids.ElicitationServerHandleDecline,
 		Summary: "A call whose elicitation is declined ends in an internal error.",
 		Apply:   erringOn("test_elicitation", server.InternalError, "Internal error", action("decline"))},
-	{ID: "elicitation.cancel-hangs", Requirement: "elicitation.server.handle-cancel",
+	{ID: "elicitation.cancel-hangs", Requirement: ids.ElicitationServerHandleCancel,
 		Summary:    "A call hangs when the elicitation is cancelled.",
-		Collateral: []string{"base.response.present", "cancellation.late-response"},
+		Collateral: []string{ids.BaseResponsePresent, ids.CancellationLateResponse},
 		Apply:      hangingOn(action("cancel"))},
-	{ID: "elicitation.content-required", Requirement: "elicitation.server.content-absent",
+	{ID: "elicitation.content-required", Requirement: ids.ElicitationServerContentAbsent,
 		Summary: "A declined elicitation without content is an invalid answer for the server.",
 		Apply: erringOn("test_elicitation", server.InvalidParams, "Invalid params: content is missing",
 			func(result object) bool {
 				return result["action"] == "decline" && result["content"] == nil
 			})},
-	{ID: "elicitation.content-missed", Requirement: "elicitation.server.content-absent",
+	{ID: "elicitation.content-missed", Requirement: ids.ElicitationServerContentAbsent,
 		Summary: "A call whose elicitation is cancelled without content fails.",
 		Apply: FailingOn("test_elicitation", func(result object) bool {
 			return result["action"] == "cancel" && result["content"] == nil
 		})},
-	{ID: "elicitation.enum-unchecked", Requirement: "elicitation.security.validate-content",
+	{ID: "elicitation.enum-unchecked", Requirement: ids.ElicitationSecurityValidateContent,
 		Summary: "Elicited values are taken although they are not among those that were listed.",
 		Apply: All(Overhearing(), WrappingTool("test_elicitation", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			var colour any
@@ -387,7 +388,7 @@ var clientFaults = []Fault{
 			}
 			return result, problem
 		}))},
-	{ID: "elicitation.content-unchecked", Requirement: "elicitation.security.validate-content",
+	{ID: "elicitation.content-unchecked", Requirement: ids.ElicitationSecurityValidateContent,
 		Summary: "Elicited content is used without looking at it.",
 		Apply: All(Overhearing(), WrappingTool("test_elicitation", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			var content any

@@ -8,6 +8,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // keptFact is a fact that a session keeps, and how a server forgets it.
@@ -45,16 +46,16 @@ func flagging(fact string, change apply) func(o *server.Options) func(s *server.
 
 var keptFacts = []keptFact{
 	{
-		id: "level", requirement: "logging.filter.all-above", forgotten: "the log level is warning again",
-		collateral: []string{"logging.filter.none-below", "logging.set-level.replaces"},
+		id: "level", requirement: ids.LoggingFilterAllAbove, forgotten: "the log level is warning again",
+		collateral: []string{ids.LoggingFilterNoneBelow, ids.LoggingSetLevelReplaces},
 		forgets: func(*server.Options) func(s *server.Session) {
 			return func(s *server.Session) { s.SetLevel("warning") }
 		},
 	},
 	{
-		id: "subscription", requirement: "resources.updated.sent",
+		id: "subscription", requirement: ids.ResourcesUpdatedSent,
 		forgotten:  "the subscription to a resource brings no more updates",
-		collateral: []string{"http.server.get-unrelated"},
+		collateral: []string{ids.HTTPServerGetUnrelated},
 		forgets: flagging("subscription", All(
 			Wrapping("resources/subscribe", func(
 				ctx context.Context, r *server.Request, next server.Handler,
@@ -70,7 +71,7 @@ var keptFacts = []keptFact{
 		)),
 	},
 	{
-		id: "roots", requirement: "roots.list-changed.refetch",
+		id: "roots", requirement: ids.RootsListChangedRefetch,
 		forgotten: "a tool shows the roots that it has shown before",
 		forgets: flagging("roots", WrappingTool("test_roots", func(
 			ctx context.Context, r *server.Request, next server.Handler,
@@ -87,7 +88,7 @@ var keptFacts = []keptFact{
 		})),
 	},
 	{
-		id: "offer", requirement: "resources.list-changed.sent",
+		id: "offer", requirement: ids.ResourcesListChangedSent,
 		forgotten: "the list of resources lacks the first one of each page, which nothing announces",
 		forgets: flagging("offer", Wrapping("resources/list",
 			server.Edit(func(r *server.Request, result map[string]any) {
@@ -97,7 +98,7 @@ var keptFacts = []keptFact{
 			}))),
 	},
 	{
-		id: "call", requirement: "base.response.present", forgotten: "the next call gets no answer",
+		id: "call", requirement: ids.BaseResponsePresent, forgotten: "the next call gets no answer",
 		forgets: flagging("call", Wrapping("tools/call", func(
 			ctx context.Context, r *server.Request, next server.Handler,
 		) (any, *wire.Error) {
@@ -230,7 +231,7 @@ var factFaults = slices.Concat(
 		}, f.ID)
 	}),
 	[]Fault{
-		{ID: "facts.subscription-counted", Requirement: "resources.updated.ends-with-unsubscribe", Form: InSequence,
+		{ID: "facts.subscription-counted", Requirement: ids.ResourcesUpdatedEndsWithUnsubscribe, Form: InSequence,
 			Summary: "A subscription that was asked for twice has to be ended twice.",
 			Apply: All(
 				Wrapping("resources/subscribe", func(

@@ -21,7 +21,7 @@ type FaultOf[P any] struct {
 	// ID is stable and unique: topic, dot, what is wrong in kebab case.
 	ID string
 	// Requirement that the fault breaks.
-	Requirement string
+	Requirement schema.ID
 	// Form says in which form the class of fault shows: "" is the plain one.
 	Form Form
 	// Scenario in which the fault of a client shows; "" is the one with an ordinary server.
@@ -38,7 +38,7 @@ type FaultOf[P any] struct {
 	// Collateral lists further requirements that the fault may break: those
 	// that say the same from another side, and those that cannot be met by a
 	// peer with this fault.
-	Collateral []string
+	Collateral []schema.ID
 	// Apply adds the fault to the options of a peer. Several faults can be added
 	// to the same options.
 	Apply func(o *P)

@@ -16,6 +16,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 const (
@@ -345,82 +346,82 @@ func cancellingTheLast(o *server.Options) {
 
 // basic/transports#streamable-http and the legacy HTTP+SSE transport
 var httpFaults = []Fault{
-	{ID: "http.post-not-allowed", Requirement: "http.server.endpoint-post", Transports: OverHTTP,
-		Summary: "POST is refused with 405.", Collateral: []string{"lifecycle.init.answered"},
+	{ID: "http.post-not-allowed", Requirement: ids.HTTPServerEndpointPost, Transports: OverHTTP,
+		Summary: "POST is refused with 405.", Collateral: []string{ids.LifecycleInitAnswered},
 		Apply: RefusingHTTP(http.StatusMethodNotAllowed,
 			func(r *http.Request) bool { return r.Method == http.MethodPost })},
-	{ID: "http.origin-unchecked", Requirement: "http.server.origin-foreign", Transports: OverHTTP,
+	{ID: "http.origin-unchecked", Requirement: ids.HTTPServerOriginForeign, Transports: OverHTTP,
 		Summary: "The Origin of the first request of a session is not checked.",
 		Apply: Passing(server.ForeignOrigin, func(r *server.Reply) bool {
 			return r.Session == nil && origin(r) != "null"
 		})},
-	{ID: "http.origin-prefix", Requirement: "http.server.origin-foreign", Form: ByValue, Transports: OverHTTP,
+	{ID: "http.origin-prefix", Requirement: ids.HTTPServerOriginForeign, Form: ByValue, Transports: OverHTTP,
 		Summary:    "An Origin that begins like a trusted one is trusted.",
-		Collateral: []string{"http.server.origin-every-request"},
+		Collateral: []string{ids.HTTPServerOriginEveryRequest},
 		Apply: Passing(server.ForeignOrigin,
 			func(r *server.Reply) bool { return strings.HasPrefix(origin(r), "http://localhost") })},
-	{ID: "http.origin-of-host-header", Requirement: "http.server.origin-foreign", Transports: OverHTTP,
+	{ID: "http.origin-of-host-header", Requirement: ids.HTTPServerOriginForeign, Transports: OverHTTP,
 		Summary: "An Origin that is the one of the Host header is trusted, whatever that names.",
 		Apply:   ofHostHeader},
-	{ID: "http.origin-null-trusted", Requirement: "http.server.origin-null", Transports: OverHTTP,
+	{ID: "http.origin-null-trusted", Requirement: ids.HTTPServerOriginNull, Transports: OverHTTP,
 		Summary: "The Origin null is trusted.",
 		Apply:   Passing(server.ForeignOrigin, func(r *server.Reply) bool { return origin(r) == "null" })},
-	{ID: "http.origin-null-trusted-later", Requirement: "http.server.origin-null", Form: InSequence,
+	{ID: "http.origin-null-trusted-later", Requirement: ids.HTTPServerOriginNull, Form: InSequence,
 		Transports: OverHTTP, Summary: "The Origin null is trusted within a session.",
 		Apply: Passing(server.ForeignOrigin, func(r *server.Reply) bool {
 			return r.Session != nil && origin(r) == "null"
 		})},
-	{ID: "http.origin-checked-once", Requirement: "http.server.origin-every-request", Form: InSequence,
+	{ID: "http.origin-checked-once", Requirement: ids.HTTPServerOriginEveryRequest, Form: InSequence,
 		Transports: OverHTTP, Summary: "The Origin is checked for the first request of a session only.",
-		Collateral: []string{"http.server.origin-null"},
+		Collateral: []string{ids.HTTPServerOriginNull},
 		Apply:      Passing(server.ForeignOrigin, func(r *server.Reply) bool { return r.Session != nil })},
-	{ID: "http.origin-get-unchecked", Requirement: "http.server.origin-every-request", Transports: OverHTTP,
+	{ID: "http.origin-get-unchecked", Requirement: ids.HTTPServerOriginEveryRequest, Transports: OverHTTP,
 		Summary: "The Origin of a GET is not checked.",
 		Apply: Passing(server.ForeignOrigin, func(r *server.Reply) bool {
 			return r.Request.Method == http.MethodGet
 		})},
-	{ID: "http.origin-notification-unchecked", Requirement: "http.server.origin-every-request", Transports: OverHTTP,
+	{ID: "http.origin-notification-unchecked", Requirement: ids.HTTPServerOriginEveryRequest, Transports: OverHTTP,
 		Summary: "The Origin of a POST with a notification is not checked.",
 		Apply: All(Passing(server.ForeignOrigin, func(r *server.Reply) bool {
 			return Posted(r.Request).Kind == wire.Notification
 		}), Peeking())},
-	{ID: "http.origin-response-unchecked", Requirement: "http.server.origin-every-request", Transports: OverHTTP,
+	{ID: "http.origin-response-unchecked", Requirement: ids.HTTPServerOriginEveryRequest, Transports: OverHTTP,
 		Summary: "The Origin of a POST with a response is not checked.",
 		Apply: All(Passing(server.ForeignOrigin, func(r *server.Reply) bool {
 			return Posted(r.Request).Kind == wire.Result
 		}), Peeking())},
-	{ID: "http.accept-verbatim", Requirement: "http.server.accept-forms", Form: ByValue, Transports: OverHTTP,
+	{ID: "http.accept-verbatim", Requirement: ids.HTTPServerAcceptForms, Form: ByValue, Transports: OverHTTP,
 		Summary: "An Accept header with quality values is refused with 406.",
 		Apply:   NotAccepting(func(accept string) bool { return strings.Contains(accept, ";q=") })},
-	{ID: "http.accept-case", Requirement: "http.server.accept-forms", Form: ByValue, Transports: OverHTTP,
+	{ID: "http.accept-case", Requirement: ids.HTTPServerAcceptForms, Form: ByValue, Transports: OverHTTP,
 		Summary: "Media types in the Accept header are compared with regard to case.",
 		Apply:   NotAccepting(func(accept string) bool { return accept != strings.ToLower(accept) })},
-	{ID: "http.session-header-lower-lost", Requirement: "http.server.header-names", Form: ByValue,
+	{ID: "http.session-header-lower-lost", Requirement: ids.HTTPServerHeaderNames, Form: ByValue,
 		Transports: OverHTTP,
 		Summary:    "The id of a session is not found in a header whose name is in small letters.",
 		Apply:      blindTo("mcp-session-id")},
-	{ID: "http.content-type-header-upper-lost", Requirement: "http.server.header-names", Form: ByValue,
+	{ID: "http.content-type-header-upper-lost", Requirement: ids.HTTPServerHeaderNames, Form: ByValue,
 		Transports: OverHTTP, Summary: "The Content-Type is not found in a header whose name is in capitals.",
 		Apply: blindTo("CONTENT-TYPE")},
-	{ID: "http.version-header-lower-lost", Requirement: "http.server.header-names", Form: ByValue,
+	{ID: "http.version-header-lower-lost", Requirement: ids.HTTPServerHeaderNames, Form: ByValue,
 		Transports: OverHTTP,
 		Summary:    "The version of the protocol is not found in a header whose name is in small letters.",
 		Apply:      blindTo("mcp-protocol-version")},
-	{ID: "http.notification-200", Requirement: "http.server.notification-202", Transports: OverHTTP,
+	{ID: "http.notification-200", Requirement: ids.HTTPServerNotification202, Transports: OverHTTP,
 		Summary: "Notifications are answered with 200.",
 		Apply: All(Peeking(), Replying(server.Accepted, func(r *server.Reply) {
 			if Posted(r.Request).Kind == wire.Notification {
 				r.Status = http.StatusOK
 			}
 		}))},
-	{ID: "http.notification-204", Requirement: "http.server.notification-202", Transports: OverHTTP,
+	{ID: "http.notification-204", Requirement: ids.HTTPServerNotification202, Transports: OverHTTP,
 		Summary: "Notifications are answered with 204.",
 		Apply: All(Peeking(), Replying(server.Accepted, func(r *server.Reply) {
 			if Posted(r.Request).Kind == wire.Notification {
 				r.Status = http.StatusNoContent
 			}
 		}))},
-	{ID: "http.response-200", Requirement: "http.server.response-202", Transports: OverHTTP,
+	{ID: "http.response-200", Requirement: ids.HTTPServerResponse202, Transports: OverHTTP,
 		Summary: "Responses are answered with 200.",
 		Apply: All(Peeking(), Replying(server.Accepted, func(r *server.Reply) {
 			if Posted(r.Request).IsResponse() {
@@ -428,30 +429,30 @@ var httpFaults = []Fault{
 			}
 		}))},
 	{
-		ID: "http.response-refused", Requirement: "http.server.response-202", Transports: OverHTTP, WarnOnly: true,
-		Collateral: []string{"cancellation.in-progress"}, // it cancels the request whose response it refused
+		ID: "http.response-refused", Requirement: ids.HTTPServerResponse202, Transports: OverHTTP, WarnOnly: true,
+		Collateral: []string{ids.CancellationInProgress}, // it cancels the request whose response it refused
 		Summary:    "The response to a ping is refused with 400, as if only requests may be posted.",
 		Apply: All(RefusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
 			result, ok := Posted(r).Result.(object)
 			return ok && len(result) == 0
 		}), Peeking()),
 	},
-	{ID: "http.charset-refused", Requirement: "http.server.content-type-forms", Form: ByValue,
+	{ID: "http.charset-refused", Requirement: ids.HTTPServerContentTypeForms, Form: ByValue,
 		Transports: []string{"http", "sse"},
 		Summary:    "A Content-Type other than just application/json is refused with 415.",
 		Apply: RefusingHTTP(http.StatusUnsupportedMediaType, func(r *http.Request) bool {
 			return r.Method == http.MethodPost && r.Header.Get("Content-Type") != "application/json"
 		})},
-	{ID: "http.accepted-with-body", Requirement: "http.server.accepted-no-body", Transports: OverHTTP,
+	{ID: "http.accepted-with-body", Requirement: ids.HTTPServerAcceptedNoBody, Transports: OverHTTP,
 		Summary: `202 comes with the body "Accepted".`,
 		Apply: Replying(server.Accepted, func(r *server.Reply) {
 			r.Header.Set("Content-Type", "text/plain")
 			r.Body = []byte("Accepted")
 		})},
-	{ID: "http.refused-with-200", Requirement: "http.server.unacceptable-error-status", Transports: OverHTTP,
+	{ID: "http.refused-with-200", Requirement: ids.HTTPServerUnacceptableErrorStatus, Transports: OverHTTP,
 		Summary: "A notification of an unknown method is refused with a JSON-RPC error and the status 200.",
-		Collateral: []string{"base.notification.unknown-no-response", "base.notification.no-response",
-			"base.response.id-echo"},
+		Collateral: []string{ids.BaseNotificationUnknownNoResponse, ids.BaseNotificationNoResponse,
+			ids.BaseResponseIDEcho},
 		Apply: All(Peeking(), Replying(server.Accepted, func(r *server.Reply) {
 			if Posted(r.Request).Method == "notifications/mcpconform/no-such" {
 				r.Status = http.StatusOK
@@ -459,43 +460,43 @@ var httpFaults = []Fault{
 				r.Body = []byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"Method not found"}}`)
 			}
 		}))},
-	{ID: "http.answer-untyped", Requirement: "http.server.request-answer-type", Transports: OverHTTP,
+	{ID: "http.answer-untyped", Requirement: ids.HTTPServerRequestAnswerType, Transports: OverHTTP,
 		Summary:    "An answer in JSON has the type text/plain.",
-		Collateral: []string{"completion.security.validate-inputs", "base.response.present"},
+		Collateral: []string{ids.CompletionSecurityValidateInputs, ids.BaseResponsePresent},
 		Apply:      misanswered(func(r *server.Reply) { r.Header.Set("Content-Type", "text/plain") })},
-	{ID: "http.request-accepted", Requirement: "http.server.request-answer-type", Transports: OverHTTP,
+	{ID: "http.request-accepted", Requirement: ids.HTTPServerRequestAnswerType, Transports: OverHTTP,
 		Summary:    "A request is answered with 202 and nothing else.",
-		Collateral: []string{"completion.security.validate-inputs", "base.response.present"},
+		Collateral: []string{ids.CompletionSecurityValidateInputs, ids.BaseResponsePresent},
 		Apply: misanswered(func(r *server.Reply) {
 			r.Status, r.Body = http.StatusAccepted, nil
 			r.Header.Del("Content-Type")
 		})},
-	{ID: "http.json-array", Requirement: "http.server.json-one-object", Transports: OverHTTP,
-		Summary: "A JSON answer is an array of one response.", Collateral: []string{"base.batch.not-sent"},
+	{ID: "http.json-array", Requirement: ids.HTTPServerJSONOneObject, Transports: OverHTTP,
+		Summary: "A JSON answer is an array of one response.", Collateral: []string{ids.BaseBatchNotSent},
 		Apply: misanswered(func(r *server.Reply) { r.Body = []byte("[" + string(r.Body) + "]") })},
-	{ID: "http.json-empty", Requirement: "http.server.json-one-object", Transports: OverHTTP,
+	{ID: "http.json-empty", Requirement: ids.HTTPServerJSONOneObject, Transports: OverHTTP,
 		Summary:    "A JSON answer has an empty body.",
-		Collateral: []string{"completion.security.validate-inputs", "base.response.present"},
+		Collateral: []string{ids.CompletionSecurityValidateInputs, ids.BaseResponsePresent},
 		Apply:      misanswered(func(r *server.Reply) { r.Body = []byte{} })},
-	{ID: "http.event-not-json", Requirement: "http.server.sse-event-data", Transports: OverHTTP,
-		Summary: "An event carries the text ok.", Collateral: []string{"base.json.well-formed"},
+	{ID: "http.event-not-json", Requirement: ids.HTTPServerSSEEventData, Transports: OverHTTP,
+		Summary: "An event carries the text ok.", Collateral: []string{ids.BaseJSONWellFormed},
 		Apply: ahead("ok")},
-	{ID: "http.event-string", Requirement: "base.json.object", Transports: OverHTTP,
-		Summary: "An event carries a JSON string.", Collateral: []string{"http.server.sse-event-data"},
+	{ID: "http.event-string", Requirement: ids.BaseJSONObject, Transports: OverHTTP,
+		Summary: "An event carries a JSON string.", Collateral: []string{ids.HTTPServerSSEEventData},
 		Apply: ahead(`"ok"`)},
-	{ID: "http.response-withheld", Requirement: "http.server.sse-response-sent", Transports: OverHTTP,
+	{ID: "http.response-withheld", Requirement: ids.HTTPServerSSEResponseSent, Transports: OverHTTP,
 		Summary: "The stream of a request ends without the response.",
-		Collateral: []string{"http.server.sse-no-early-close", "tools.list.callable", "logging.filter.all-above",
-			"logging.set-level.replaces"},
+		Collateral: []string{ids.HTTPServerSSENoEarlyClose, ids.ToolsListCallable, ids.LoggingFilterAllAbove,
+			ids.LoggingSetLevelReplaces},
 		Apply: Streaming(func(e *server.Event) []*server.Event {
 			if e.Out != nil && e.Out.Answers != nil && e.Out.Answers.Params["name"] == "test_tool_with_logging" {
 				return nil
 			}
 			return []*server.Event{e}
 		})},
-	{ID: "http.stream-cut", Requirement: "http.server.sse-no-early-close", Transports: OverHTTP,
+	{ID: "http.stream-cut", Requirement: ids.HTTPServerSSENoEarlyClose, Transports: OverHTTP,
 		Summary:    "The stream of a request is closed before the response.",
-		Collateral: []string{"http.server.sse-response-sent", "tools.list.callable"},
+		Collateral: []string{ids.HTTPServerSSEResponseSent, ids.ToolsListCallable},
 		Apply: Streaming(func(e *server.Event) []*server.Event {
 			if e.Out != nil && e.Out.To != nil && e.Out.Method == "notifications/message" &&
 				e.Out.To.Params["name"] == "test_tool_with_logging" {
@@ -503,13 +504,13 @@ var httpFaults = []Fault{
 			}
 			return []*server.Event{e}
 		})},
-	{ID: "http.response-elsewhere", Requirement: "http.server.sse-own-response", Transports: OverHTTP,
+	{ID: "http.response-elsewhere", Requirement: ids.HTTPServerSSEOwnResponse, Transports: OverHTTP,
 		Summary: "The response to a ping comes on the stream of a call that is running.",
 		Collateral: []string{
-			"http.server.sse-no-early-close", "http.server.sse-response-sent", "http.server.multiple-streams",
-			"ping.response-prompt", "cancellation.no-response",
-			"cancellation.ignore-unknown", "base.response.id-type-echo",
-			"base.request.id-space-per-side", // whose checks ping during a call
+			ids.HTTPServerSSENoEarlyClose, ids.HTTPServerSSEResponseSent, ids.HTTPServerMultipleStreams,
+			ids.PingResponsePrompt, ids.CancellationNoResponse,
+			ids.CancellationIgnoreUnknown, ids.BaseResponseIDTypeEcho,
+			ids.BaseRequestIDSpacePerSide, // whose checks ping during a call
 		},
 		Apply: All(
 			func(o *server.Options) { o.HTTP.AlwaysSSE = true },
@@ -520,9 +521,9 @@ var httpFaults = []Fault{
 			}),
 		)},
 	{
-		ID: "http.progress-elsewhere", Requirement: "http.server.sse-related-messages", Transports: OverHTTP,
+		ID: "http.progress-elsewhere", Requirement: ids.HTTPServerSSERelatedMessages, Transports: OverHTTP,
 		Summary:    "Progress of a call comes on the stream of another one.",
-		Collateral: []string{"http.server.replay-same-stream"}, // of a stream that is resumed
+		Collateral: []string{ids.HTTPServerReplaySameStream}, // of a stream that is resumed
 		Apply: All(
 			WrappingTool("test_tool_with_progress", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				_ = r.Sleep(ctx, 50*time.Millisecond) // so that others run beside it
@@ -538,10 +539,10 @@ var httpFaults = []Fault{
 			}),
 		),
 	},
-	{ID: "http.stream-kept-open", Requirement: "http.server.sse-close-after-response", Transports: OverHTTP,
+	{ID: "http.stream-kept-open", Requirement: ids.HTTPServerSSECloseAfterResponse, Transports: OverHTTP,
 		Summary: "The stream of a request stays open after the response.",
 		Apply:   func(o *server.Options) { o.Behaviour.HTTP.KeepOpen = func(*server.Request) bool { return true } }},
-	{ID: "http.stream-of-refused-call-kept-open", Requirement: "http.server.sse-close-after-response", Form: ByValue,
+	{ID: "http.stream-of-refused-call-kept-open", Requirement: ids.HTTPServerSSECloseAfterResponse, Form: ByValue,
 		Transports: OverHTTP,
 		Summary:    "Calls alone are answered with a stream, and that of a call of a tool that does not exist stays open after the error.",
 		Apply: func(o *server.Options) {
@@ -556,18 +557,18 @@ var httpFaults = []Fault{
 				return r.Method == "tools/call" && strings.HasSuffix(name, "no-such-tool")
 			}
 		}},
-	{ID: "http.hang-up-breaks-session", Requirement: "http.disconnect.survived", Transports: OverHTTP,
+	{ID: "http.hang-up-breaks-session", Requirement: ids.HTTPDisconnectSurvived, Transports: OverHTTP,
 		Summary: "When the client hangs up on a stream, nothing in its session is served any more.",
-		Collateral: []string{"http.server.get-close-tolerated", "http.server.get-stream-or-405",
-			"http.server.origin-every-request"},
+		Collateral: []string{ids.HTTPServerGetCloseTolerated, ids.HTTPServerGetStreamOr405,
+			ids.HTTPServerOriginEveryRequest},
 		Apply: fragile(func(r *http.Request) bool { return true })},
-	{ID: "http.get-closed-breaks-session", Requirement: "http.server.get-close-tolerated", Transports: OverHTTP,
+	{ID: "http.get-closed-breaks-session", Requirement: ids.HTTPServerGetCloseTolerated, Transports: OverHTTP,
 		Summary:    "When the client closes the listening stream, nothing in its session is served any more.",
-		Collateral: []string{"http.disconnect.survived", "http.server.get-stream-or-405"},
+		Collateral: []string{ids.HTTPDisconnectSurvived, ids.HTTPServerGetStreamOr405},
 		Apply:      fragile(func(r *http.Request) bool { return r.Method == http.MethodGet })},
-	{ID: "http.disconnect-cancels", Requirement: "http.server.disconnect-not-cancel", Transports: OverHTTP,
+	{ID: "http.disconnect-cancels", Requirement: ids.HTTPServerDisconnectNotCancel, Transports: OverHTTP,
 		Summary:    "The end of a connection cancels the request.",
-		Collateral: []string{"cancellation.no-response"},
+		Collateral: []string{ids.CancellationNoResponse},
 		Apply: All(
 			func(o *server.Options) { o.Behaviour.HTTP.CancelOnDisconnect, o.Behaviour.AnswerCancelled = true, true },
 			Wrapping("tools/call",
@@ -580,43 +581,43 @@ var httpFaults = []Fault{
 					return result, problem
 				}),
 		)},
-	{ID: "http.disconnect-forgets", Requirement: "http.server.disconnect-not-cancel", Transports: OverHTTP,
+	{ID: "http.disconnect-forgets", Requirement: ids.HTTPServerDisconnectNotCancel, Transports: OverHTTP,
 		Summary: "A call is left unanswered if, when it is done, the client has not come back to its stream.",
-		Collateral: []string{"base.response.present", "http.server.sse-response-sent",
-			"http.server.sse-no-early-close"},
+		Collateral: []string{ids.BaseResponsePresent, ids.HTTPServerSSEResponseSent,
+			ids.HTTPServerSSENoEarlyClose},
 		Apply: forgetting},
-	{ID: "http.bad-body-accepted", Requirement: "http.server.survives-bad-body", Transports: OverHTTP,
+	{ID: "http.bad-body-accepted", Requirement: ids.HTTPServerSurvivesBadBody, Transports: OverHTTP,
 		Summary:    "A body that is not a message is answered with 200 and nothing else.",
-		Collateral: []string{"base.error.invalid-request", "base.error.parse-survive"},
+		Collateral: []string{ids.BaseErrorInvalidRequest, ids.BaseErrorParseSurvive},
 		Apply: Replying(server.BadMessage, func(r *server.Reply) {
 			r.Status, r.Body = http.StatusOK, nil
 			r.Header.Del("Content-Type")
 		})},
-	{ID: "http.bad-body-breaks-session", Requirement: "http.server.survives-bad-body", Transports: OverHTTP,
+	{ID: "http.bad-body-breaks-session", Requirement: ids.HTTPServerSurvivesBadBody, Transports: OverHTTP,
 		Summary: "After a message without jsonrpc nothing is answered in the session any more.",
-		Collateral: []string{"base.response.present", "http.server.sse-response-sent",
-			"http.server.sse-no-early-close"},
+		Collateral: []string{ids.BaseResponsePresent, ids.HTTPServerSSEResponseSent,
+			ids.HTTPServerSSENoEarlyClose},
 		Apply: All(
 			Understanding(wire.JSONRPCMissing),
 			unresponsiveAfter(func(_ *server.Session, m *wire.Message) bool { return m.Has(wire.JSONRPCMissing) }),
 		)},
-	{ID: "http.large-body-fails", Requirement: "http.message.large", Transports: OverHTTP,
+	{ID: "http.large-body-fails", Requirement: ids.HTTPMessageLarge, Transports: OverHTTP,
 		Summary: "A body of more than 512 KiB is answered with 500.",
 		Apply: RefusingHTTP(http.StatusInternalServerError,
 			func(r *http.Request) bool { return r.ContentLength > 512<<10 })},
-	{ID: "http.large-body-cut", Requirement: "http.message.large", Transports: OverHTTP,
+	{ID: "http.large-body-cut", Requirement: ids.HTTPMessageLarge, Transports: OverHTTP,
 		Summary: "Only the first 512 KiB of a body are read.",
 		Apply: Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			r.Body = io.NopCloser(io.LimitReader(r.Body, 512<<10))
 			next.ServeHTTP(w, r)
 		})},
-	{ID: "http.get-not-found", Requirement: "http.server.get-stream-or-405", Transports: OverHTTP,
+	{ID: "http.get-not-found", Requirement: ids.HTTPServerGetStreamOr405, Transports: OverHTTP,
 		Summary: "GET is answered with 404.",
 		Apply:   RefusingHTTP(http.StatusNotFound, func(r *http.Request) bool { return r.Method == http.MethodGet })},
-	{ID: "http.get-page", Requirement: "http.server.get-stream-or-405", Transports: OverHTTP,
+	{ID: "http.get-page", Requirement: ids.HTTPServerGetStreamOr405, Transports: OverHTTP,
 		Summary: "GET is answered with a page in HTML.",
-		Collateral: []string{"http.server.origin-every-request", "http.server.session-missing-400",
-			"http.server.session-ended-404"},
+		Collateral: []string{ids.HTTPServerOriginEveryRequest, ids.HTTPServerSessionMissing400,
+			ids.HTTPServerSessionEnded404},
 		Apply: Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if r.Method != http.MethodGet {
 				next.ServeHTTP(w, r)
@@ -625,15 +626,15 @@ var httpFaults = []Fault{
 			w.Header().Set("Content-Type", "text/html")
 			_, _ = io.WriteString(w, "<title>MCP server</title>")
 		})},
-	{ID: "http.resume-octets", Requirement: "http.server.get-stream-or-405", Form: InSequence, Transports: OverHTTP,
+	{ID: "http.resume-octets", Requirement: ids.HTTPServerGetStreamOr405, Form: InSequence, Transports: OverHTTP,
 		Summary:    "A stream that is resumed has the Content-Type application/octet-stream.",
-		Collateral: []string{"http.server.event-id-cursor"},
+		Collateral: []string{ids.HTTPServerEventIDCursor},
 		Apply: Replying(server.ListeningSSE, func(r *server.Reply) {
 			if r.Request.Header.Get(LastEventHeader) != "" {
 				r.Header.Set("Content-Type", "application/octet-stream")
 			}
 		})},
-	{ID: "http.resume-unknown-json", Requirement: "http.server.get-stream-or-405", Form: ByValue,
+	{ID: "http.resume-unknown-json", Requirement: ids.HTTPServerGetStreamOr405, Form: ByValue,
 		Transports: OverHTTP,
 		Summary:    "A GET with a Last-Event-ID that the server does not know is answered with 200 and JSON.",
 		Apply: Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -644,42 +645,42 @@ var httpFaults = []Fault{
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, `{"error":"unknown event"}`)
 		})},
-	{ID: "http.progress-on-get", Requirement: "http.server.get-unrelated", Transports: OverHTTP,
+	{ID: "http.progress-on-get", Requirement: ids.HTTPServerGetUnrelated, Transports: OverHTTP,
 		Summary: "Progress of a call comes on the listening stream.",
 		Apply:   Messages(Progressed, func(out *server.Outgoing) { out.To = nil })},
-	{ID: "http.response-on-get", Requirement: "http.server.get-no-response", Transports: OverHTTP,
+	{ID: "http.response-on-get", Requirement: ids.HTTPServerGetNoResponse, Transports: OverHTTP,
 		Summary: "The response to a request comes on the listening stream.",
-		Collateral: []string{"http.server.sse-no-early-close", "http.server.sse-response-sent",
-			"resources.unsubscribe.accepted"},
+		Collateral: []string{ids.HTTPServerSSENoEarlyClose, ids.HTTPServerSSEResponseSent,
+			ids.ResourcesUnsubscribeAccepted},
 		Apply: Responses("resources/unsubscribe", func(out *server.Outgoing) { out.To = nil })},
-	{ID: "http.orphan-on-get", Requirement: "http.server.get-no-response", Transports: OverHTTP,
+	{ID: "http.orphan-on-get", Requirement: ids.HTTPServerGetNoResponse, Transports: OverHTTP,
 		Summary:    "The response to a call whose connection broke comes on the listening stream.",
-		Collateral: []string{"http.server.sse-no-early-close", "http.server.sse-response-sent"},
+		Collateral: []string{ids.HTTPServerSSENoEarlyClose, ids.HTTPServerSSEResponseSent},
 		Apply: Responses("tools/call", func(out *server.Outgoing) {
 			if strings.Contains(out.Answers.ID.String(), "mcpconform-orphan") {
 				out.To = nil
 			}
 		})},
-	{ID: "http.one-at-a-time", Requirement: "http.server.multiple-streams", Transports: OverHTTP,
+	{ID: "http.one-at-a-time", Requirement: ids.HTTPServerMultipleStreams, Transports: OverHTTP,
 		Summary: "While a tool is at work, other requests are refused.",
 		Apply:   Refusing("ping", server.InternalError, func(r *server.Request) bool { return Busy(r.Session) })},
-	{ID: "http.broadcast", Requirement: "http.server.no-broadcast", Transports: OverHTTP,
+	{ID: "http.broadcast", Requirement: ids.HTTPServerNoBroadcast, Transports: OverHTTP,
 		Summary: "Progress comes on the stream of the request and on the listening stream.",
-		Collateral: []string{"http.server.get-unrelated", "progress.value-increases", "progress.stop",
-			"progress.in-progress"},
+		Collateral: []string{ids.HTTPServerGetUnrelated, ids.ProgressValueIncreases, ids.ProgressStop,
+			ids.ProgressInProgress},
 		Apply: Sending(server.OnMessage(Progressed, func(out *server.Outgoing) []*server.Outgoing {
 			again := out.Clone()
 			again.To = nil
 			return []*server.Outgoing{out, again}
 		}))},
-	{ID: "http.broadcast-log", Requirement: "http.server.no-broadcast", Transports: OverHTTP,
+	{ID: "http.broadcast-log", Requirement: ids.HTTPServerNoBroadcast, Transports: OverHTTP,
 		Summary: "Log messages come on the stream of the request and on the listening stream.",
 		Apply: Sending(server.OnMessage("notifications/message", func(out *server.Outgoing) []*server.Outgoing {
 			again := out.Clone()
 			again.To = nil
 			return []*server.Outgoing{out, again}
 		}))},
-	{ID: "http.broadcast-update", Requirement: "http.server.no-broadcast", Transports: OverHTTP,
+	{ID: "http.broadcast-update", Requirement: ids.HTTPServerNoBroadcast, Transports: OverHTTP,
 		Summary: "The update of a resource is announced on the stream of the call that made it and on the listening stream.",
 		Apply: Sending(server.OnMessage("notifications/resources/updated",
 			func(out *server.Outgoing) []*server.Outgoing {
@@ -693,60 +694,60 @@ var httpFaults = []Fault{
 				}
 				return sent
 			}))},
-	{ID: "http.history-on-get", Requirement: "http.server.no-broadcast", Transports: OverHTTP,
+	{ID: "http.history-on-get", Requirement: ids.HTTPServerNoBroadcast, Transports: OverHTTP,
 		Summary: "A listening stream begins with the progress that came on the streams of requests.",
-		Collateral: []string{"progress.value-increases", "progress.stop", "progress.in-progress",
-			"http.server.get-unrelated", "cancellation.stop-processing"},
+		Collateral: []string{ids.ProgressValueIncreases, ids.ProgressStop, ids.ProgressInProgress,
+			ids.HTTPServerGetUnrelated, ids.CancellationStopProcessing},
 		Apply: historyOnGet(func(e *server.Event) bool { return e.Out.Method == Progressed })},
-	{ID: "http.listening-history", Requirement: "http.server.no-broadcast", Transports: OverHTTP,
+	{ID: "http.listening-history", Requirement: ids.HTTPServerNoBroadcast, Transports: OverHTTP,
 		Summary: "A listening stream begins with the notifications that came on earlier listening streams.",
 		Apply: historyOnGet(func(e *server.Event) bool {
 			return e.Out.Kind == wire.Notification && strings.HasPrefix(e.Stream, "get:")
 		})},
-	{ID: "http.log-history-on-get", Requirement: "http.server.no-broadcast", Form: ByValue, Transports: OverHTTP,
+	{ID: "http.log-history-on-get", Requirement: ids.HTTPServerNoBroadcast, Form: ByValue, Transports: OverHTTP,
 		Summary: "A listening stream begins with the log messages that came on the streams of requests.",
 		Apply: historyOnGet(func(e *server.Event) bool {
 			return e.Out.Method == "notifications/message" && strings.HasPrefix(e.Stream, "post:")
 		})},
-	{ID: "http.event-ids-per-stream", Requirement: "http.server.event-id-unique", Transports: OverHTTP,
+	{ID: "http.event-ids-per-stream", Requirement: ids.HTTPServerEventIDUnique, Transports: OverHTTP,
 		Summary:    "Event ids count from 1 on each stream.",
-		Collateral: []string{"http.server.replay-same-stream", "http.server.event-id-cursor", "base.response.once"},
+		Collateral: []string{ids.HTTPServerReplaySameStream, ids.HTTPServerEventIDCursor, ids.BaseResponseOnce},
 		Apply: Streaming(func(e *server.Event) []*server.Event {
 			if _, n, ok := strings.Cut(e.ID, "-"); ok {
 				e.ID = n
 			}
 			return []*server.Event{e}
 		})},
-	{ID: "http.event-ids-of-listening", Requirement: "http.server.event-id-unique", Transports: OverHTTP,
+	{ID: "http.event-ids-of-listening", Requirement: ids.HTTPServerEventIDUnique, Transports: OverHTTP,
 		Summary:    "Event ids count from 1 on each listening stream.",
-		Collateral: []string{"http.server.replay-same-stream", "http.server.event-id-cursor"},
+		Collateral: []string{ids.HTTPServerReplaySameStream, ids.HTTPServerEventIDCursor},
 		Apply: Streaming(func(e *server.Event) []*server.Event {
 			if _, n, ok := strings.Cut(e.ID, "-"); ok && strings.HasPrefix(e.Stream, "get:") {
 				e.ID = "listening-" + n
 			}
 			return []*server.Event{e}
 		})},
-	{ID: "http.event-id-of-beginnings", Requirement: "http.server.event-id-unique", Transports: OverHTTP,
+	{ID: "http.event-id-of-beginnings", Requirement: ids.HTTPServerEventIDUnique, Transports: OverHTTP,
 		Summary: "Each stream begins with an event that has the id 0 and empty data.",
 		Apply:   All(AlwaysStreams, FirstOfStream("0", []byte{}))},
-	{ID: "http.event-id-alone-of-beginnings", Requirement: "http.server.event-id-unique", Form: ByValue,
+	{ID: "http.event-id-alone-of-beginnings", Requirement: ids.HTTPServerEventIDUnique, Form: ByValue,
 		Transports: OverHTTP, Summary: "Each stream begins with the id 0, without data.",
 		Apply: All(AlwaysStreams, FirstOfStream("0", nil))},
-	{ID: "http.replays-other-sessions", Requirement: "http.server.replay-same-stream", Transports: OverHTTP,
+	{ID: "http.replays-other-sessions", Requirement: ids.HTTPServerReplaySameStream, Transports: OverHTTP,
 		Summary:    "A client is sent again what belongs to another session, if it knows the event id.",
-		Collateral: []string{"progress.token.active-request", "base.response.only-to-requests"},
+		Collateral: []string{ids.ProgressTokenActiveRequest, ids.BaseResponseOnlyToRequests},
 		Apply:      replayingAll()},
 	{
-		ID: "http.replays-everything", Requirement: "http.server.replay-same-stream", Transports: OverHTTP,
+		ID: "http.replays-everything", Requirement: ids.HTTPServerReplaySameStream, Transports: OverHTTP,
 		Summary:    "A resumed stream begins with what came on the other streams.",
-		Collateral: []string{"http.server.sse-no-early-close"}, // of a call whose response it brings
+		Collateral: []string{ids.HTTPServerSSENoEarlyClose}, // of a call whose response it brings
 		Apply: func(o *server.Options) {
 			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal, all []*server.Event) []*server.Event {
 				return append(onOthers(last, all), proposal...)
 			}
 		},
 	},
-	{ID: "http.unknown-event-replays", Requirement: "http.server.replay-same-stream", Transports: OverHTTP,
+	{ID: "http.unknown-event-replays", Requirement: ids.HTTPServerReplaySameStream, Transports: OverHTTP,
 		Summary: "For an event id that was never given everything is sent again.",
 		Apply: func(o *server.Options) {
 			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal, all []*server.Event) []*server.Event {
@@ -756,7 +757,7 @@ var httpFaults = []Fault{
 				return all
 			}
 		}},
-	{ID: "http.unknown-event-replays-listening", Requirement: "http.server.replay-same-stream", Form: ByValue,
+	{ID: "http.unknown-event-replays-listening", Requirement: ids.HTTPServerReplaySameStream, Form: ByValue,
 		Transports: OverHTTP,
 		Summary:    "For an event id that was never given all that came on listening streams is sent again.",
 		Apply: func(o *server.Options) {
@@ -768,7 +769,7 @@ var httpFaults = []Fault{
 					func(e *server.Event) bool { return !strings.HasPrefix(e.Stream, "get:") })
 			}
 		}},
-	{ID: "http.resume-skips-after-third", Requirement: "http.server.event-id-cursor", Form: ByValue,
+	{ID: "http.resume-skips-after-third", Requirement: ids.HTTPServerEventIDCursor, Form: ByValue,
 		Transports: OverHTTP,
 		Summary:    "A stream that is resumed after its third event, or a later one, leaves out the one that follows.",
 		Apply: func(o *server.Options) {
@@ -780,7 +781,7 @@ var httpFaults = []Fault{
 				return proposal
 			}
 		}},
-	{ID: "http.resumed-anew", Requirement: "http.server.event-id-cursor", Form: InSequence, Transports: OverHTTP,
+	{ID: "http.resumed-anew", Requirement: ids.HTTPServerEventIDCursor, Form: InSequence, Transports: OverHTTP,
 		Summary: "A stream that is resumed for the second time begins where it began the first time.",
 		Apply: func(o *server.Options) {
 			var begun sync.Map // by session and stream
@@ -806,7 +807,7 @@ var httpFaults = []Fault{
 					func(e *server.Event) bool { return e.Stream != stream })
 			}
 		}},
-	{ID: "http.replay-too-early", Requirement: "http.server.event-id-cursor", Transports: OverHTTP,
+	{ID: "http.replay-too-early", Requirement: ids.HTTPServerEventIDCursor, Transports: OverHTTP,
 		Summary: "A resumed stream begins with the event that is named.",
 		Apply: func(o *server.Options) {
 			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal, all []*server.Event) []*server.Event {
@@ -818,47 +819,47 @@ var httpFaults = []Fault{
 				return proposal
 			}
 		}},
-	{ID: "http.sessions-mixed", Requirement: "http.server.session-isolation", Form: BySession, Transports: OverHTTP,
+	{ID: "http.sessions-mixed", Requirement: ids.HTTPServerSessionIsolation, Form: BySession, Transports: OverHTTP,
 		Summary: "Requests of two sessions with the same id get the same answer.", Apply: confusing()},
-	{ID: "http.same-id-call-lost", Requirement: "http.server.session-isolation", Form: BySession,
+	{ID: "http.same-id-call-lost", Requirement: ids.HTTPServerSessionIsolation, Form: BySession,
 		Transports: OverHTTP,
 		Summary:    "A call gets no response while another client's call with the same id is served.",
-		Collateral: []string{"base.response.present", "http.server.sse-response-sent",
-			"http.server.sse-no-early-close"},
+		Collateral: []string{ids.BaseResponsePresent, ids.HTTPServerSSEResponseSent,
+			ids.HTTPServerSSENoEarlyClose},
 		Apply: losing("mcpconform-same-call")},
-	{ID: "http.cancels-elsewhere", Requirement: "http.server.session-isolation", Form: BySession,
+	{ID: "http.cancels-elsewhere", Requirement: ids.HTTPServerSessionIsolation, Form: BySession,
 		Transports: OverHTTP, Summary: "A cancellation ends the request of that id in whatever session.",
-		Collateral: []string{"base.response.present", "http.server.sse-response-sent", "http.server.sse-no-early-close",
-			"cancellation.ignore-unknown"},
+		Collateral: []string{ids.BaseResponsePresent, ids.HTTPServerSSEResponseSent, ids.HTTPServerSSENoEarlyClose,
+			ids.CancellationIgnoreUnknown},
 		Apply: cancellingAll()},
-	{ID: "http.cancels-the-last", Requirement: "http.server.session-isolation", Form: BySession, Transports: OverHTTP,
+	{ID: "http.cancels-the-last", Requirement: ids.HTTPServerSessionIsolation, Form: BySession, Transports: OverHTTP,
 		Summary: "If two clients have a call with the same id under way, a cancellation by either ends the call that began last.",
-		Collateral: []string{"base.response.present", "http.server.sse-response-sent",
-			"http.server.sse-no-early-close"},
+		Collateral: []string{ids.BaseResponsePresent, ids.HTTPServerSSEResponseSent,
+			ids.HTTPServerSSENoEarlyClose},
 		Apply: cancellingTheLast},
-	{ID: "http.answers-mixed", Requirement: "http.server.session-isolation", Form: BySession, Transports: OverHTTP,
+	{ID: "http.answers-mixed", Requirement: ids.HTTPServerSessionIsolation, Form: BySession, Transports: OverHTTP,
 		Summary: "When the server asks two clients with the same id, the answer that comes first counts for both.",
 		Apply:   mixingAnswers},
-	{ID: "http.session-id-counts", Requirement: "security.session.id-non-deterministic", Transports: OverHTTP,
+	{ID: "http.session-id-counts", Requirement: ids.SecuritySessionIDNonDeterministic, Transports: OverHTTP,
 		Summary:    "The ids of sessions are session-1, session-2 and so on.",
-		Collateral: []string{"http.server.session-id-secure"},
+		Collateral: []string{ids.HTTPServerSessionIDSecure},
 		Apply: func(o *server.Options) {
 			var n atomic.Int64
 			o.Behaviour.HTTP.SessionID = func() string { return "session-" + strconv.FormatInt(n.Add(1), 10) }
 		}},
-	{ID: "http.session-id-time", Requirement: "http.server.session-id-secure", Transports: OverHTTP,
+	{ID: "http.session-id-time", Requirement: ids.HTTPServerSessionIDSecure, Transports: OverHTTP,
 		Summary:    "The ids of sessions are the time in nanoseconds.",
-		Collateral: []string{"security.session.id-non-deterministic"},
+		Collateral: []string{ids.SecuritySessionIDNonDeterministic},
 		Apply: func(o *server.Options) {
 			var n atomic.Int64 // tells sessions of the same moment apart
 			o.Behaviour.HTTP.SessionID = func() string { return strconv.FormatInt(time.Now().UnixNano()+n.Add(1), 10) }
 		}},
-	{ID: "http.late-session-id", Requirement: "http.server.session-id-at-initialization", Transports: OverHTTP,
+	{ID: "http.late-session-id", Requirement: ids.HTTPServerSessionIDAtInitialization, Transports: OverHTTP,
 		Summary: "The answers to notifications name another session id.",
 		Apply:   Replying(server.Accepted, func(r *server.Reply) { r.Header.Set(SessionHeader, "another-session") })},
-	{ID: "http.session-id-with-space", Requirement: "http.server.session-id-charset", Transports: OverHTTP,
+	{ID: "http.session-id-with-space", Requirement: ids.HTTPServerSessionIDCharset, Transports: OverHTTP,
 		Summary:    "Session ids have a space.",
-		Collateral: []string{"http.server.session-id-secure", "security.session.id-non-deterministic"},
+		Collateral: []string{ids.HTTPServerSessionIDSecure, ids.SecuritySessionIDNonDeterministic},
 		Apply: func(o *server.Options) {
 			var n sync.Map
 			o.Behaviour.HTTP.SessionID = func() string {
@@ -870,11 +871,11 @@ var httpFaults = []Fault{
 				}
 			}
 		}},
-	{ID: "http.missing-session-401", Requirement: "http.server.session-missing-400", Transports: OverHTTP,
+	{ID: "http.missing-session-401", Requirement: ids.HTTPServerSessionMissing400, Transports: OverHTTP,
 		Summary:    "A request without session id is refused with 401.",
-		Collateral: []string{"auth.server.www-authenticate", challengeURL},
+		Collateral: []string{ids.AuthServerWWWAuthenticate, challengeURL},
 		Apply:      Replying(server.MissingSession, func(r *server.Reply) { r.Status = http.StatusUnauthorized })},
-	{ID: "http.get-needs-no-session", Requirement: "http.server.session-missing-400", Transports: OverHTTP,
+	{ID: "http.get-needs-no-session", Requirement: ids.HTTPServerSessionMissing400, Transports: OverHTTP,
 		Summary: "A GET without session id opens a stream, where a POST is refused.",
 		Apply: Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if r.Method != http.MethodGet || r.Header.Get(SessionHeader) != "" || r.URL.Path != server.PathMCP {
@@ -884,91 +885,91 @@ var httpFaults = []Fault{
 			w.Header().Set("Content-Type", "text/event-stream")
 			_, _ = io.WriteString(w, ": nothing to tell\n\n")
 		})},
-	{ID: "http.older-version-refused", Requirement: "lifecycle.operation.version", Transports: OverHTTP,
+	{ID: "http.older-version-refused", Requirement: ids.LifecycleOperationVersion, Transports: OverHTTP,
 		Summary: "MCP-Protocol-Version may name the latest version only, whatever was agreed upon.",
 		Apply: RefusingHTTP(http.StatusBadRequest,
 			func(r *http.Request) bool { return r.Header.Get(versionHeader) == "2025-03-26" })},
-	{ID: "http.initialize-needs-session", Requirement: "http.server.initialize-without-session", Transports: OverHTTP,
+	{ID: "http.initialize-needs-session", Requirement: ids.HTTPServerInitializeWithoutSession, Transports: OverHTTP,
 		Summary:    "An initialize of a client without capabilities is refused because it has no session id.",
-		Collateral: []string{"base.support.other-components"},
+		Collateral: []string{ids.BaseSupportOtherComponents},
 		Apply: All(RefusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
 			declared, _ := wire.At(Posted(r).Params, "capabilities").(object)
 			return Posted(r).Method == "initialize" && len(declared) == 0
 		}), Peeking())},
-	{ID: "http.ended-session-400", Requirement: "http.server.session-ended-404", Transports: OverHTTP,
+	{ID: "http.ended-session-400", Requirement: ids.HTTPServerSessionEnded404, Transports: OverHTTP,
 		Summary: "A request of an ended session is refused with 400.",
 		Apply:   Replying(server.UnknownSession, func(r *server.Reply) { r.Status = http.StatusBadRequest })},
-	{ID: "http.ended-session-responses", Requirement: "http.server.session-ended-404", Form: ByValue,
+	{ID: "http.ended-session-responses", Requirement: ids.HTTPServerSessionEnded404, Form: ByValue,
 		Transports: OverHTTP, Summary: "A response that is posted in an ended session is answered with 202.",
 		Apply: All(Peeking(), Replying(server.UnknownSession, func(r *server.Reply) {
 			if Posted(r.Request).IsResponse() {
 				r.Status, r.Body = http.StatusAccepted, nil
 			}
 		}))},
-	{ID: "http.ended-session-deleted", Requirement: "http.server.session-ended-404", Transports: OverHTTP,
+	{ID: "http.ended-session-deleted", Requirement: ids.HTTPServerSessionEnded404, Transports: OverHTTP,
 		WarnOnly: true, Summary: "The DELETE of an ended session is answered with 204.",
 		Apply: deletedWhere(server.UnknownSession)},
-	{ID: "http.delete-ignored", Requirement: "http.server.delete-session", Transports: OverHTTP,
+	{ID: "http.delete-ignored", Requirement: ids.HTTPServerDeleteSession, Transports: OverHTTP,
 		Summary:    "DELETE is answered with success, and the session goes on.",
-		Collateral: []string{"http.server.session-ended-404"},
+		Collateral: []string{ids.HTTPServerSessionEnded404},
 		Apply:      func(o *server.Options) { o.Behaviour.HTTP.KeepSession = true }},
-	{ID: "http.delete-fails", Requirement: "http.server.delete-session", Transports: OverHTTP,
+	{ID: "http.delete-fails", Requirement: ids.HTTPServerDeleteSession, Transports: OverHTTP,
 		Summary: "DELETE is answered with 500.",
 		Apply: RefusingHTTP(http.StatusInternalServerError, func(r *http.Request) bool {
 			return r.Method == http.MethodDelete && r.Header.Get("Origin") == ""
 		})},
-	{ID: "http.version-required", Requirement: "http.server.version-header-missing", Transports: OverHTTP,
+	{ID: "http.version-required", Requirement: ids.HTTPServerVersionHeaderMissing, Transports: OverHTTP,
 		Summary: "A request without MCP-Protocol-Version is refused.",
 		Apply: All(RefusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
 			return r.Method == http.MethodPost && Posted(r).Method != "initialize" && r.Header.Get(versionHeader) == ""
 		}), Peeking())},
-	{ID: "http.version-required-notifications", Requirement: "http.server.version-header-missing", Form: ByValue,
+	{ID: "http.version-required-notifications", Requirement: ids.HTTPServerVersionHeaderMissing, Form: ByValue,
 		Transports: OverHTTP, Summary: "A notification without MCP-Protocol-Version is refused.",
 		Apply: All(RefusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
 			return Posted(r).Kind == wire.Notification && r.Header.Get(versionHeader) == ""
 		}), Peeking())},
-	{ID: "http.version-required-get", Requirement: "http.server.version-header-missing", Form: ByValue,
+	{ID: "http.version-required-get", Requirement: ids.HTTPServerVersionHeaderMissing, Form: ByValue,
 		Transports: OverHTTP, Summary: "A GET without MCP-Protocol-Version is refused.",
 		Apply: RefusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
 			return r.Method == http.MethodGet && r.Header.Get(versionHeader) == ""
 		})},
-	{ID: "http.version-unchecked", Requirement: "http.server.version-header-invalid-400", Transports: OverHTTP,
+	{ID: "http.version-unchecked", Requirement: ids.HTTPServerVersionHeaderInvalid400, Transports: OverHTTP,
 		Summary: "MCP-Protocol-Version may hold anything that is not a version.",
 		Apply: Passing(server.BadVersionHeader, func(r *server.Reply) bool {
 			return len(r.Request.Header.Get(versionHeader)) != len("2025-06-18")
 		})},
-	{ID: "http.version-unsupported-served", Requirement: "http.server.version-header-unsupported-400",
+	{ID: "http.version-unsupported-served", Requirement: ids.HTTPServerVersionHeaderUnsupported400,
 		Transports: OverHTTP, Summary: "MCP-Protocol-Version may name a version that is not supported.",
 		Apply: Passing(server.BadVersionHeader, func(r *server.Reply) bool {
 			return len(r.Request.Header.Get(versionHeader)) == len("2025-06-18")
 		})},
-	{ID: "http.version-later-served", Requirement: "http.server.version-header-unsupported-400", Transports: OverHTTP,
+	{ID: "http.version-later-served", Requirement: ids.HTTPServerVersionHeaderUnsupported400, Transports: OverHTTP,
 		Summary: "MCP-Protocol-Version may name any later version.",
 		Apply: Passing(server.BadVersionHeader, func(r *server.Reply) bool {
 			version := r.Request.Header.Get(versionHeader)
 			return len(version) == len("2025-06-18") && version > "2025-06-18"
 		})},
-	{ID: "http.version-of-delete-unchecked", Requirement: "http.server.version-header-unsupported-400",
+	{ID: "http.version-of-delete-unchecked", Requirement: ids.HTTPServerVersionHeaderUnsupported400,
 		Transports: OverHTTP, Summary: "MCP-Protocol-Version of a DELETE is not checked.",
-		Collateral: []string{"http.server.version-header-invalid-400"},
+		Collateral: []string{ids.HTTPServerVersionHeaderInvalid400},
 		Apply: Passing(server.BadVersionHeader,
 			func(r *server.Reply) bool { return r.Request.Method == http.MethodDelete })},
-	{ID: "http.version-of-responses-unchecked", Requirement: "http.server.version-header-unsupported-400",
+	{ID: "http.version-of-responses-unchecked", Requirement: ids.HTTPServerVersionHeaderUnsupported400,
 		Form: ByValue, Transports: OverHTTP, Summary: "MCP-Protocol-Version of a response is not checked.",
-		Collateral: []string{"http.server.version-header-invalid-400"},
+		Collateral: []string{ids.HTTPServerVersionHeaderInvalid400},
 		Apply: All(Peeking(), Passing(server.BadVersionHeader,
 			func(r *server.Reply) bool { return Posted(r.Request).IsResponse() }))},
-	{ID: "sse.not-a-stream", Requirement: "sse.server.sse-endpoint", Transports: OverSSE,
+	{ID: "sse.not-a-stream", Requirement: ids.SSEServerSSEEndpoint, Transports: OverSSE,
 		Summary: "The GET is answered with text/plain.",
 		Apply:   Replying(server.LegacySSE, func(r *server.Reply) { r.Header.Set("Content-Type", "text/plain") })},
-	{ID: "sse.post-fails", Requirement: "sse.server.post-endpoint", Transports: OverSSE,
+	{ID: "sse.post-fails", Requirement: ids.SSEServerPostEndpoint, Transports: OverSSE,
 		Summary: "Notifications are taken, but answered with 500.",
 		Apply: All(Peeking(), Replying(server.LegacyAccepted, func(r *server.Reply) {
 			if Posted(r.Request).Kind == wire.Notification {
 				r.Status = http.StatusInternalServerError
 			}
 		}))},
-	{ID: "sse.no-endpoint", Requirement: "sse.server.endpoint-event", Transports: OverSSE,
+	{ID: "sse.no-endpoint", Requirement: ids.SSEServerEndpointEvent, Transports: OverSSE,
 		Summary: "The stream ends without an endpoint event.",
 		Apply: Streaming(func(e *server.Event) []*server.Event {
 			if e.Out == nil {
@@ -976,18 +977,18 @@ var httpFaults = []Fault{
 			}
 			return []*server.Event{e}
 		})},
-	{ID: "sse.endpoint-second", Requirement: "sse.server.endpoint-event-first", Transports: OverSSE,
-		Summary: "A message precedes the endpoint event.", Collateral: []string{"lifecycle.init.first"},
+	{ID: "sse.endpoint-second", Requirement: ids.SSEServerEndpointEventFirst, Transports: OverSSE,
+		Summary: "A message precedes the endpoint event.", Collateral: []string{ids.LifecycleInitFirst},
 		Apply: greeting()},
-	{ID: "sse.speaks-first", Requirement: "lifecycle.init.first", Transports: OverSSE, WarnOnly: true,
+	{ID: "sse.speaks-first", Requirement: ids.LifecycleInitFirst, Transports: OverSSE, WarnOnly: true,
 		Summary:    "A log message is sent before the client can send anything.",
-		Collateral: []string{"sse.server.endpoint-event-first"}, Apply: greeting()},
-	{ID: "sse.endpoint-json", Requirement: "sse.server.endpoint-event-uri", Transports: OverSSE,
+		Collateral: []string{ids.SSEServerEndpointEventFirst}, Apply: greeting()},
+	{ID: "sse.endpoint-json", Requirement: ids.SSEServerEndpointEventURI, Transports: OverSSE,
 		Summary: "The endpoint event holds a JSON object.",
 		Apply: func(o *server.Options) {
 			o.Behaviour.HTTP.Endpoint = func(uri string) string { return `{"uri": "` + uri + `"}` }
 		}},
-	{ID: "sse.event-type", Requirement: "sse.server.message-events", Transports: OverSSE,
+	{ID: "sse.event-type", Requirement: ids.SSEServerMessageEvents, Transports: OverSSE,
 		Summary: "Log messages come as events of the type log.",
 		Apply: Streaming(func(e *server.Event) []*server.Event {
 			if e.Out != nil && e.Out.Method == "notifications/message" {
@@ -995,10 +996,10 @@ var httpFaults = []Fault{
 			}
 			return []*server.Event{e}
 		})},
-	{ID: "sse.event-not-json", Requirement: "sse.server.message-json", Transports: OverSSE,
-		Summary: "A message event carries the text ok.", Collateral: []string{"base.json.well-formed"},
+	{ID: "sse.event-not-json", Requirement: ids.SSEServerMessageJSON, Transports: OverSSE,
+		Summary: "A message event carries the text ok.", Collateral: []string{ids.BaseJSONWellFormed},
 		Apply: ahead("ok")},
-	{ID: "sse.response-in-post", Requirement: "sse.server.responses-on-stream", Transports: OverSSE,
+	{ID: "sse.response-in-post", Requirement: ids.SSEServerResponsesOnStream, Transports: OverSSE,
 		Summary: "The response to resources/unsubscribe comes in the answer to the POST.",
 		Apply: All(
 			Peeking(),
@@ -1013,21 +1014,21 @@ var httpFaults = []Fault{
 				return true
 			}),
 		)},
-	{ID: "sse.sessions-mixed", Requirement: "sse.server.session-isolation", Form: BySession, Transports: OverSSE,
+	{ID: "sse.sessions-mixed", Requirement: ids.SSEServerSessionIsolation, Form: BySession, Transports: OverSSE,
 		Summary: "Requests of two sessions with the same id get the same answer.", Apply: confusing()},
-	{ID: "sse.answers-mixed", Requirement: "sse.server.session-isolation", Form: BySession, Transports: OverSSE,
+	{ID: "sse.answers-mixed", Requirement: ids.SSEServerSessionIsolation, Form: BySession, Transports: OverSSE,
 		Summary: "When the server asks two clients with the same id, the answer that comes first counts for both.",
 		Apply:   mixingAnswers},
-	{ID: "sse.cancels-elsewhere", Requirement: "sse.server.session-isolation", Form: BySession, Transports: OverSSE,
+	{ID: "sse.cancels-elsewhere", Requirement: ids.SSEServerSessionIsolation, Form: BySession, Transports: OverSSE,
 		Summary:    "A cancellation ends the request of that id in whatever session.",
-		Collateral: []string{"base.response.present", "cancellation.ignore-unknown"}, Apply: cancellingAll()},
-	{ID: "sse.origin-unchecked", Requirement: "sse.server.origin-foreign", Transports: OverSSE,
+		Collateral: []string{ids.BaseResponsePresent, ids.CancellationIgnoreUnknown}, Apply: cancellingAll()},
+	{ID: "sse.origin-unchecked", Requirement: ids.SSEServerOriginForeign, Transports: OverSSE,
 		Summary: "The Origin is not checked, unless it is null.",
 		Apply:   Passing(server.ForeignOrigin, func(r *server.Reply) bool { return origin(r) != "null" })},
-	{ID: "sse.origin-of-host-header", Requirement: "sse.server.origin-foreign", Transports: OverSSE,
+	{ID: "sse.origin-of-host-header", Requirement: ids.SSEServerOriginForeign, Transports: OverSSE,
 		Summary: "An Origin that is the one of the Host header is trusted, whatever that names.",
 		Apply:   ofHostHeader},
-	{ID: "sse.origin-null-trusted", Requirement: "sse.server.origin-null", Transports: OverSSE,
+	{ID: "sse.origin-null-trusted", Requirement: ids.SSEServerOriginNull, Transports: OverSSE,
 		Summary: "The Origin null is trusted.",
 		Apply:   Passing(server.ForeignOrigin, func(r *server.Reply) bool { return origin(r) == "null" })},
 }

@@ -9,6 +9,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // asked reports the version that initialize asks for.
@@ -77,35 +78,35 @@ func gaveUp(s *server.Session) *atomic.Bool {
 
 // basic/lifecycle
 var lifecycleFaults = []Fault{
-	{ID: "lifecycle.initialize-refused", Requirement: "lifecycle.init.answered",
+	{ID: "lifecycle.initialize-refused", Requirement: ids.LifecycleInitAnswered,
 		Summary: "initialize is refused with -32603.",
 		Apply:   Refusing("initialize", server.InternalError, Always)},
-	{ID: "lifecycle.initialize-ignored", Requirement: "lifecycle.init.answered",
-		Summary: "initialize is never answered.", Collateral: []string{"base.response.present"},
+	{ID: "lifecycle.initialize-ignored", Requirement: ids.LifecycleInitAnswered,
+		Summary: "initialize is never answered.", Collateral: []string{ids.BaseResponsePresent},
 		Apply: Answering("initialize", server.NoAnswer, Always)},
-	{ID: "lifecycle.no-version", Requirement: "lifecycle.init.result-version",
+	{ID: "lifecycle.no-version", Requirement: ids.LifecycleInitResultVersion,
 		Summary:    "The answer to initialize names no protocol version.",
-		Collateral: []string{"lifecycle.version.echo-supported", "lifecycle.version.offer-other"},
+		Collateral: []string{ids.LifecycleVersionEchoSupported, ids.LifecycleVersionOfferOther},
 		Apply:      Results("initialize", Lacking("protocolVersion"))},
-	{ID: "lifecycle.version-number", Requirement: "lifecycle.init.result-version",
+	{ID: "lifecycle.version-number", Requirement: ids.LifecycleInitResultVersion,
 		Summary:    "The protocol version in the answer to initialize is a number.",
-		Collateral: []string{"lifecycle.version.echo-supported", "lifecycle.version.offer-other"},
+		Collateral: []string{ids.LifecycleVersionEchoSupported, ids.LifecycleVersionOfferOther},
 		Apply:      Results("initialize", Having("protocolVersion", 20250618))},
-	{ID: "lifecycle.no-capabilities", Requirement: "lifecycle.init.result-capabilities",
+	{ID: "lifecycle.no-capabilities", Requirement: ids.LifecycleInitResultCapabilities,
 		Summary: "The answer to initialize has no capabilities.", Collateral: undeclaredAll,
 		Apply: Results("initialize", Lacking("capabilities"))},
-	{ID: "lifecycle.no-server-info", Requirement: "lifecycle.init.result-server-info",
+	{ID: "lifecycle.no-server-info", Requirement: ids.LifecycleInitResultServerInfo,
 		Summary: "The answer to initialize has no serverInfo.",
 		Apply:   Results("initialize", Lacking("serverInfo"))},
-	{ID: "lifecycle.own-version", Requirement: "lifecycle.version.echo-supported",
+	{ID: "lifecycle.own-version", Requirement: ids.LifecycleVersionEchoSupported,
 		Summary:    "initialize is answered with the version of the server in place of the protocol's.",
-		Collateral: []string{"lifecycle.version.revision-name", "lifecycle.version.offer-other"},
+		Collateral: []string{ids.LifecycleVersionRevisionName, ids.LifecycleVersionOfferOther},
 		Apply:      choosing(func(string) string { return "1.0.0" })},
-	{ID: "lifecycle.version-forgotten", Requirement: "lifecycle.version.echo-supported", Form: BySession,
+	{ID: "lifecycle.version-forgotten", Requirement: ids.LifecycleVersionEchoSupported, Form: BySession,
 		Transports: OverHTTP,
 		Summary:    "From the second session on, this revision is answered with an older one.",
-		Collateral: []string{"lifecycle.version.offer-other", "lifecycle.version.offer-latest",
-			"lifecycle.operation.version"},
+		Collateral: []string{ids.LifecycleVersionOfferOther, ids.LifecycleVersionOfferLatest,
+			ids.LifecycleOperationVersion},
 		Apply: func(o *server.Options) {
 			var begun atomic.Int64
 			choosing(func(asked string) string {
@@ -115,56 +116,56 @@ var lifecycleFaults = []Fault{
 				return asked
 			})(o)
 		}},
-	{ID: "lifecycle.invented-version", Requirement: "lifecycle.version.offer-other",
+	{ID: "lifecycle.invented-version", Requirement: ids.LifecycleVersionOfferOther,
 		Summary:    "A version that the server does not support is answered with one that was never published.",
-		Collateral: []string{"lifecycle.version.offer-latest"},
+		Collateral: []string{ids.LifecycleVersionOfferLatest},
 		Apply: choosing(func(asked string) string {
 			if asked == server.Version {
 				return asked
 			}
 			return "2025-01-07"
 		})},
-	{ID: "lifecycle.version-misspelled", Requirement: "lifecycle.version.revision-name",
+	{ID: "lifecycle.version-misspelled", Requirement: ids.LifecycleVersionRevisionName,
 		Summary:    "The protocol version is spelled 2025/06/18.",
-		Collateral: []string{"lifecycle.version.echo-supported", "lifecycle.version.offer-other"},
+		Collateral: []string{ids.LifecycleVersionEchoSupported, ids.LifecycleVersionOfferOther},
 		Apply:      choosing(func(string) string { return "2025/06/18" })},
-	{ID: "lifecycle.any-version", Requirement: "lifecycle.version.offer-other",
+	{ID: "lifecycle.any-version", Requirement: ids.LifecycleVersionOfferOther,
 		Summary: "Any requested version is echoed.",
 		Apply:   choosing(func(asked string) string { return asked })},
-	{ID: "lifecycle.later-version", Requirement: "lifecycle.version.offer-other",
+	{ID: "lifecycle.later-version", Requirement: ids.LifecycleVersionOfferOther,
 		Summary: "Any version that is later than the latest is echoed.",
 		Apply:   choosing(func(asked string) string { return max(asked, server.Version) })},
-	{ID: "lifecycle.version-prefix", Requirement: "lifecycle.version.offer-other", Transports: OverHTTP,
+	{ID: "lifecycle.version-prefix", Requirement: ids.LifecycleVersionOfferOther, Transports: OverHTTP,
 		Summary:    "A version that begins like a supported one is echoed.",
-		Collateral: []string{"lifecycle.version.echo-supported"},
+		Collateral: []string{ids.LifecycleVersionEchoSupported},
 		Apply: choosing(func(asked string) string {
 			if strings.HasPrefix(asked, server.Version) {
 				return asked
 			}
 			return server.Version
 		})},
-	{ID: "lifecycle.version-not-served", Requirement: "lifecycle.version.offer-other",
+	{ID: "lifecycle.version-not-served", Requirement: ids.LifecycleVersionOfferOther,
 		Summary:    "The version that is offered in place of an unknown one is not supported either.",
-		Collateral: []string{"lifecycle.version.offer-latest"},
+		Collateral: []string{ids.LifecycleVersionOfferLatest},
 		Apply: choosing(func(asked string) string {
 			if asked == server.Version || asked == "2024-11-05" {
 				return server.Version
 			}
 			return "2024-11-05"
 		})},
-	{ID: "lifecycle.version-error", Requirement: "lifecycle.version.offer-other", WarnOnly: true,
+	{ID: "lifecycle.version-error", Requirement: ids.LifecycleVersionOfferOther, WarnOnly: true,
 		Summary: "A version that is not supported is refused with -32602.",
 		Apply:   Refusing("initialize", server.InvalidParams, unsupported)},
-	{ID: "lifecycle.version-error-older", Requirement: "lifecycle.version.offer-other", WarnOnly: true,
+	{ID: "lifecycle.version-error-older", Requirement: ids.LifecycleVersionOfferOther, WarnOnly: true,
 		Summary: "The server supports this revision alone, and refuses older ones as well with -32602.",
 		Apply: Refusing("initialize", server.InvalidParams, func(r *server.Request) bool {
 			return asked(r) != server.Version
 		})},
-	{ID: "lifecycle.version-internal-error", Requirement: "lifecycle.version.offer-other",
+	{ID: "lifecycle.version-internal-error", Requirement: ids.LifecycleVersionOfferOther,
 		Summary:    "A version that is not supported is refused with -32603.",
-		Collateral: []string{"base.error.invalid-params"},
+		Collateral: []string{ids.BaseErrorInvalidParams},
 		Apply:      Refusing("initialize", server.InternalError, unsupported)},
-	{ID: "lifecycle.oldest-version", Requirement: "lifecycle.version.offer-latest",
+	{ID: "lifecycle.oldest-version", Requirement: ids.LifecycleVersionOfferLatest,
 		Summary: "For a version that is not supported the oldest is offered.",
 		Apply: choosing(func(asked string) string {
 			if strings.HasPrefix(asked, "202") {
@@ -172,75 +173,75 @@ var lifecycleFaults = []Fault{
 			}
 			return "2024-11-05"
 		})},
-	{ID: "lifecycle.version-kills", Requirement: "lifecycle.error.version-mismatch",
+	{ID: "lifecycle.version-kills", Requirement: ids.LifecycleErrorVersionMismatch,
 		Summary:    "A version that is not supported ends the process.",
-		Collateral: []string{"lifecycle.version.offer-other", "lifecycle.version.offer-latest"},
+		Collateral: []string{ids.LifecycleVersionOfferOther, ids.LifecycleVersionOfferLatest},
 		Apply:      dyingOf(`"protocolVersion":"1999-01-01"`)},
-	{ID: "lifecycle.never-ready", Requirement: "tools.list.answered",
+	{ID: "lifecycle.never-ready", Requirement: ids.ToolsListAnswered,
 		Summary:    "The server takes every client for uninitialized, and refuses every request.",
-		Collateral: []string{"resources.list.answered", "prompts.list.answered", "ping.response-prompt"},
+		Collateral: []string{ids.ResourcesListAnswered, ids.PromptsListAnswered, ids.PingResponsePrompt},
 		Apply: Refusing("*", server.InvalidRequest,
 			func(r *server.Request) bool { return r.Method != "initialize" })},
-	{ID: "lifecycle.early-ping-ignored", Requirement: "lifecycle.init.client-early-ping",
+	{ID: "lifecycle.early-ping-ignored", Requirement: ids.LifecycleInitClientEarlyPing,
 		Summary:    "A ping before notifications/initialized gets no response.",
-		Collateral: []string{"base.response.present", "ping.response-prompt"},
+		Collateral: []string{ids.BaseResponsePresent, ids.PingResponsePrompt},
 		Apply: Answering("ping", server.NoAnswer, func(r *server.Request) bool {
 			return !r.Session.Initialized()
 		})},
-	{ID: "lifecycle.roots-too-early", Requirement: "lifecycle.init.server-waits",
+	{ID: "lifecycle.roots-too-early", Requirement: ids.LifecycleInitServerWaits,
 		Summary: "roots/list follows right after the answer to initialize.",
 		Apply: Sending(server.OnResponse("initialize", func(out *server.Outgoing) []*server.Outgoing {
 			return append([]*server.Outgoing{out}, earlyRoots(out, 0)...)
 		}))},
-	{ID: "lifecycle.roots-by-timer", Requirement: "lifecycle.init.server-waits",
+	{ID: "lifecycle.roots-by-timer", Requirement: ids.LifecycleInitServerWaits,
 		Summary: "roots/list follows 150 ms after the answer to initialize, whatever the client has sent by then.",
 		Apply: Sending(server.OnResponse("initialize", func(out *server.Outgoing) []*server.Outgoing {
 			return append([]*server.Outgoing{out}, earlyRoots(out, 150*time.Millisecond)...)
 		}))},
-	{ID: "lifecycle.experimental-refused", Requirement: "lifecycle.capability.client-experimental",
+	{ID: "lifecycle.experimental-refused", Requirement: ids.LifecycleCapabilityClientExperimental,
 		Summary: "A client that declares experimental capabilities is refused.",
 		Apply:   Refusing("initialize", server.InvalidParams, declares("experimental"))},
-	{ID: "lifecycle.unknown-capability-refused", Requirement: "lifecycle.capability.client-additional",
+	{ID: "lifecycle.unknown-capability-refused", Requirement: ids.LifecycleCapabilityClientAdditional,
 		Summary: "A client that declares unknown capabilities is refused.",
 		Apply:   Refusing("initialize", server.InvalidParams, declares("mcpconform/unlisted"))},
-	{ID: "lifecycle.bare-client-refused", Requirement: "base.support.other-components",
+	{ID: "lifecycle.bare-client-refused", Requirement: ids.BaseSupportOtherComponents,
 		Summary: "A client that declares no capability is refused.",
 		Apply:   Refusing("initialize", server.InvalidParams, bare)},
-	{ID: "lifecycle.missing-capability-hangs", Requirement: "lifecycle.error.missing-capability",
+	{ID: "lifecycle.missing-capability-hangs", Requirement: ids.LifecycleErrorMissingCapability,
 		Summary:    "After a call that needs sampling, nothing is answered to a client that lacks it.",
-		Collateral: []string{"base.response.present"},
+		Collateral: []string{ids.BaseResponsePresent},
 		Apply: unresponsiveAfter(func(s *server.Session, m *wire.Message) bool {
 			return m.Method == "tools/call" && wire.At(m.Params, "name") == "test_sampling" && !s.ClientHas("sampling")
 		})},
-	{ID: "lifecycle.timeout-none", Requirement: "lifecycle.timeout.established",
+	{ID: "lifecycle.timeout-none", Requirement: ids.LifecycleTimeoutEstablished,
 		Summary:    "A tool waits for the answer of the client for a day.",
-		Collateral: []string{"lifecycle.timeout.maximum"},
+		Collateral: []string{ids.LifecycleTimeoutMaximum},
 		Apply:      func(o *server.Options) { o.CallTimeout = 24 * time.Hour }},
-	{ID: "lifecycle.timeout-renewed", Requirement: "lifecycle.timeout.maximum",
+	{ID: "lifecycle.timeout-renewed", Requirement: ids.LifecycleTimeoutMaximum,
 		Summary: "A tool waits a minute for the answer of the client, and a minute more after each report of progress.",
 		Apply:   Renewed(time.Minute, 24*time.Hour)},
-	{ID: "lifecycle.timeout-uncancelled", Requirement: "lifecycle.timeout.cancel",
+	{ID: "lifecycle.timeout-uncancelled", Requirement: ids.LifecycleTimeoutCancel,
 		Summary: "The server does not cancel the requests that it gives up.", Apply: Dropping(Cancelled)},
-	{ID: "lifecycle.timeout-hangs", Requirement: "lifecycle.timeout.stop-waiting",
+	{ID: "lifecycle.timeout-hangs", Requirement: ids.LifecycleTimeoutStopWaiting,
 		Summary: "A call goes on waiting after the server has cancelled the request that it waits for.",
 		Apply: TimedOut(func(ctx context.Context, r *server.Request) {
 			r.Detach()
 			<-ctx.Done()
 		})},
-	{ID: "lifecycle.timeout-deafens", Requirement: "lifecycle.error.request-timeout",
+	{ID: "lifecycle.timeout-deafens", Requirement: ids.LifecycleErrorRequestTimeout,
 		Summary:    "After a request of its own has timed out, the server answers nothing any more.",
-		Collateral: []string{"base.response.present"},
+		Collateral: []string{ids.BaseResponsePresent},
 		Apply: All(
 			TimedOut(func(_ context.Context, r *server.Request) { gaveUp(r.Session).Store(true) }),
 			unresponsiveAfter(func(s *server.Session, _ *wire.Message) bool { return gaveUp(s).Load() }),
 		)},
-	{ID: "lifecycle.sampling-undeclared", Requirement: "lifecycle.capability.server-uses-sampling",
+	{ID: "lifecycle.sampling-undeclared", Requirement: ids.LifecycleCapabilityServerUsesSampling,
 		Summary: "sampling/createMessage goes to clients that have not declared sampling.",
 		Apply: uninvited("sampling", "sampling/createMessage", object{
 			"messages":  list{object{"role": "user", "content": object{"type": "text", "text": "Hello"}}},
 			"maxTokens": 10,
 		})},
-	{ID: "lifecycle.prompt-samples", Requirement: "lifecycle.capability.server-uses-sampling",
+	{ID: "lifecycle.prompt-samples", Requirement: ids.LifecycleCapabilityServerUsesSampling,
 		Summary: "A prompt asks for sampling, whether or not the client has declared it.",
 		Apply: Wrapping("prompts/get",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
@@ -253,85 +254,85 @@ var lifecycleFaults = []Fault{
 				}
 				return next(ctx, r)
 			})},
-	{ID: "lifecycle.sampling-of-others", Requirement: "lifecycle.capability.server-uses-sampling",
+	{ID: "lifecycle.sampling-of-others", Requirement: ids.LifecycleCapabilityServerUsesSampling,
 		Transports: OverHTTP,
 		Summary:    "A tool asks for sampling if a client that came later has declared it, in whatever session.",
 		Apply:      ofOthers},
-	{ID: "lifecycle.roots-undeclared", Requirement: "lifecycle.capability.server-uses-roots",
+	{ID: "lifecycle.roots-undeclared", Requirement: ids.LifecycleCapabilityServerUsesRoots,
 		Summary: "roots/list goes to clients that have not declared roots.",
 		Apply:   uninvited("roots", "roots/list", nil)},
-	{ID: "lifecycle.elicitation-undeclared", Requirement: "lifecycle.capability.server-uses-elicitation",
+	{ID: "lifecycle.elicitation-undeclared", Requirement: ids.LifecycleCapabilityServerUsesElicitation,
 		Summary:    "elicitation/create goes to clients that have not declared elicitation.",
-		Collateral: []string{"lifecycle.operation.version"},
+		Collateral: []string{ids.LifecycleOperationVersion},
 		Apply: uninvited("elicitation", "elicitation/create", object{
 			"message": "Who are you?", "requestedSchema": object{"type": "object", "properties": object{}},
 		})},
 	{ID: "lifecycle.tools-list-changed-undeclared",
-		Requirement: "lifecycle.capability.server-emits-tools-list-changed",
+		Requirement: ids.LifecycleCapabilityServerEmitsToolsListChanged,
 		Summary:     "notifications/tools/list_changed is sent although tools.listChanged is not declared.",
 		Apply:       Capability("tools", Lacking("listChanged"))},
-	{ID: "lifecycle.tools-list-changed-early", Requirement: "lifecycle.capability.server-emits-tools-list-changed",
+	{ID: "lifecycle.tools-list-changed-early", Requirement: ids.LifecycleCapabilityServerEmitsToolsListChanged,
 		Transports: OverStdio,
 		Summary:    "notifications/tools/list_changed, which is not declared, is sent before initialize is answered, and never again.",
 		Apply: All(Capability("tools", Lacking("listChanged")), Dropping("notifications/tools/list_changed"),
 			beforeHandshake("notifications/tools/list_changed", nil))},
-	{ID: "logging.undeclared-early", Requirement: "logging.capability.declared", Transports: OverStdio,
+	{ID: "logging.undeclared-early", Requirement: ids.LoggingCapabilityDeclared, Transports: OverStdio,
 		Summary: "A log message is sent before initialize is answered, although logging is not declared.",
 		Apply: All(Without("logging"), beforeHandshake("notifications/message",
 			object{"level": "info", "data": "starting"}))},
 	{ID: "lifecycle.prompts-list-changed-undeclared",
-		Requirement: "lifecycle.capability.server-emits-prompts-list-changed",
+		Requirement: ids.LifecycleCapabilityServerEmitsPromptsListChanged,
 		Summary:     "notifications/prompts/list_changed is sent although prompts.listChanged is false.",
 		Apply:       Capability("prompts", Having("listChanged", false))},
 	{ID: "lifecycle.resources-list-changed-undeclared",
-		Requirement: "lifecycle.capability.server-emits-resources-list-changed",
+		Requirement: ids.LifecycleCapabilityServerEmitsResourcesListChanged,
 		Summary:     "notifications/resources/list_changed is sent although resources.listChanged is not declared.",
 		Apply:       Capability("resources", Lacking("listChanged"))},
-	{ID: "lifecycle.updates-undeclared", Requirement: "lifecycle.capability.server-emits-resource-updates",
+	{ID: "lifecycle.updates-undeclared", Requirement: ids.LifecycleCapabilityServerEmitsResourceUpdates,
 		Summary:    "notifications/resources/updated is sent although resources.subscribe is not declared.",
-		Collateral: []string{"resources.updated.only-subscribed"},
+		Collateral: []string{ids.ResourcesUpdatedOnlySubscribed},
 		Apply: All(Without("resources.subscribe"), Ready(func(s *server.Session) {
 			s.Notify("notifications/resources/updated", object{"uri": "test://static-text"})
 		}))},
-	{ID: "lifecycle.tools-refusal-code", Requirement: "lifecycle.capability.server-refuses-tools",
+	{ID: "lifecycle.tools-refusal-code", Requirement: ids.LifecycleCapabilityServerRefusesTools,
 		Summary:    "A server without tools refuses tools/list with -32600.",
-		Collateral: []string{"base.error.method-not-found"},
+		Collateral: []string{ids.BaseErrorMethodNotFound},
 		Apply:      All(Without("tools"), Refusing("*", server.InvalidRequest, ofFeature("tools/")))},
-	{ID: "lifecycle.prompts-refusal-code", Requirement: "lifecycle.capability.server-refuses-prompts",
+	{ID: "lifecycle.prompts-refusal-code", Requirement: ids.LifecycleCapabilityServerRefusesPrompts,
 		Summary:    "A server without prompts refuses prompts/list with -32600.",
-		Collateral: []string{"base.error.method-not-found"},
+		Collateral: []string{ids.BaseErrorMethodNotFound},
 		Apply:      All(Without("prompts"), Refusing("*", server.InvalidRequest, ofFeature("prompts/")))},
-	{ID: "lifecycle.resources-refusal-code", Requirement: "lifecycle.capability.server-refuses-resources",
+	{ID: "lifecycle.resources-refusal-code", Requirement: ids.LifecycleCapabilityServerRefusesResources,
 		Summary: "A server without resources refuses resources/list with -32600.",
 		Collateral: []string{
-			"lifecycle.capability.server-refuses-resource-subscriptions",
-			"tools.embedded-resource.resources-capability",
-			"tools.resource-link.resolvable", "base.error.method-not-found",
+			ids.LifecycleCapabilityServerRefusesResourceSubscriptions,
+			ids.ToolsEmbeddedResourceResourcesCapability,
+			ids.ToolsResourceLinkResolvable, ids.BaseErrorMethodNotFound,
 		},
 		Apply: All(Without("resources"), Refusing("*", server.InvalidRequest, ofFeature("resources/")))},
 	{ID: "lifecycle.subscriptions-refusal-code",
-		Requirement: "lifecycle.capability.server-refuses-resource-subscriptions",
+		Requirement: ids.LifecycleCapabilityServerRefusesResourceSubscriptions,
 		Summary:     "A server without subscriptions refuses resources/subscribe with -32600.",
 		Apply: All(Without("resources.subscribe"),
 			Refusing("*", server.InvalidRequest, ofFeature("resources/subscribe")))},
-	{ID: "lifecycle.logging-refusal-code", Requirement: "lifecycle.capability.server-refuses-logging",
+	{ID: "lifecycle.logging-refusal-code", Requirement: ids.LifecycleCapabilityServerRefusesLogging,
 		Summary: "A server without logging refuses logging/setLevel with -32600.",
 		Apply:   All(Without("logging"), Refusing("*", server.InvalidRequest, ofFeature("logging/")))},
-	{ID: "lifecycle.later-revision", Requirement: "lifecycle.operation.version",
+	{ID: "lifecycle.later-revision", Requirement: ids.LifecycleOperationVersion,
 		Summary: "A notification of a later revision is sent.",
 		Apply: Ready(func(s *server.Session) {
 			s.Notify("notifications/elicitation/complete", object{"elicitationId": "1"})
 		})},
-	{ID: "lifecycle.unagreed-extension", Requirement: "lifecycle.capability.experimental-gated",
+	{ID: "lifecycle.unagreed-extension", Requirement: ids.LifecycleCapabilityExperimentalGated,
 		Summary: "A request of an extension that nobody agreed on is sent.",
 		Apply:   Ready(func(s *server.Session) { _, _ = s.Call(s.Context(), "com.example/telemetry", nil) })},
-	{ID: "lifecycle.farewell", Requirement: "lifecycle.shutdown.by-transport",
+	{ID: "lifecycle.farewell", Requirement: ids.LifecycleShutdownByTransport,
 		Summary: "A notification notifications/shutdown is sent.",
 		Apply:   Ready(func(s *server.Session) { s.Notify("notifications/shutdown", nil) })},
-	{ID: "lifecycle.lingers", Requirement: "lifecycle.shutdown.stdio-server-exits", Transports: OverStdio,
+	{ID: "lifecycle.lingers", Requirement: ids.LifecycleShutdownStdioServerExits, Transports: OverStdio,
 		Summary: "The process runs on when its stdin is closed.",
 		Apply:   lingering(func(*server.Session) bool { return true })},
-	{ID: "lifecycle.lingers-subscribed", Requirement: "lifecycle.shutdown.stdio-server-exits", Transports: OverStdio,
+	{ID: "lifecycle.lingers-subscribed", Requirement: ids.LifecycleShutdownStdioServerExits, Transports: OverStdio,
 		Summary: "The process runs on when its stdin is closed while there are subscriptions.",
 		Apply:   lingering(func(s *server.Session) bool { return len(s.Subscriptions()) > 0 })},
 }
@@ -344,9 +345,9 @@ func lingering(fits func(s *server.Session) bool) apply {
 // undeclaredAll are the requirements that a server breaks if its capabilities
 // are lost on the way and it serves them all the same.
 var undeclaredAll = []string{
-	"tools.capability.declared", "prompts.capability.declared", "resources.capability.declared",
-	"logging.capability.declared", "completion.capability.declared", "completion.error.unsupported-code",
-	"lifecycle.capability.server-refuses-resource-subscriptions",
+	ids.ToolsCapabilityDeclared, ids.PromptsCapabilityDeclared, ids.ResourcesCapabilityDeclared,
+	ids.LoggingCapabilityDeclared, ids.CompletionCapabilityDeclared, ids.CompletionErrorUnsupportedCode,
+	ids.LifecycleCapabilityServerRefusesResourceSubscriptions,
 }
 
 // ofFeature fits requests whose method has a prefix.

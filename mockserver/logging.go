@@ -10,6 +10,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // setting fits logging/setLevel with one of the levels.
@@ -23,14 +24,14 @@ func setting(levels ...string) func(r *server.Request) bool {
 
 // server/utilities/logging
 var loggingFaults = []Fault{
-	{ID: "logging.logger-spelled-twice", Requirement: "logging.server.consistent-loggers",
+	{ID: "logging.logger-spelled-twice", Requirement: ids.LoggingServerConsistentLoggers,
 		Summary: "Every other log message spells the name of its logger with a capital.",
 		Apply: Messages("notifications/message", func(out *server.Outgoing) {
 			if name, ok := out.Params()["logger"].(string); ok && name != "" && Count(out.Session, "logged")%2 == 0 {
 				out.Params()["logger"] = strings.ToUpper(name[:1]) + name[1:]
 			}
 		})},
-	{ID: "logging.flood", Requirement: "logging.rate-limit",
+	{ID: "logging.flood", Requirement: ids.LoggingRateLimit,
 		Summary: "The first call of a tool logs more than a thousand messages.",
 		Apply: Sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
 			var all []*server.Outgoing
@@ -42,12 +43,12 @@ var loggingFaults = []Fault{
 			}
 			return append(all, out)
 		}))},
-	{ID: "logging.undeclared", Requirement: "logging.capability.declared",
+	{ID: "logging.undeclared", Requirement: ids.LoggingCapabilityDeclared,
 		Summary: "Log messages are sent, but logging is not declared.", Apply: Undeclared("logging")},
-	{ID: "logging.notice-refused", Requirement: "logging.set-level.all-levels",
+	{ID: "logging.notice-refused", Requirement: ids.LoggingSetLevelAllLevels,
 		Summary: "The levels notice, alert and emergency are refused.",
 		Apply:   Refusing("logging/setLevel", server.InvalidParams, setting("notice", "alert", "emergency"))},
-	{ID: "logging.first-level-stays", Requirement: "logging.set-level.replaces", Form: InSequence,
+	{ID: "logging.first-level-stays", Requirement: ids.LoggingSetLevelReplaces, Form: InSequence,
 		Summary: "A level that is less severe than the one before has no effect.",
 		Apply: Wrapping("logging/setLevel",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
@@ -60,46 +61,46 @@ var loggingFaults = []Fault{
 				}
 				return object{}, nil
 			})},
-	{ID: "logging.level-ignored", Requirement: "logging.filter.none-below",
+	{ID: "logging.level-ignored", Requirement: ids.LoggingFilterNoneBelow,
 		Summary: "All messages are sent, whatever the level.",
 		Apply: OnRequest("logging/setLevel", func(r *server.Request) {
 			if slices.Contains(LogLevels, Member(r.Params, "level")) {
 				r.Params["level"] = "debug"
 			}
 		})},
-	{ID: "logging.levels-reversed", Requirement: "logging.filter.none-below",
+	{ID: "logging.levels-reversed", Requirement: ids.LoggingFilterNoneBelow,
 		Summary:    "Messages that are more severe than the level are held back, not the others.",
-		Collateral: []string{"logging.filter.all-above", "logging.set-level.replaces"},
+		Collateral: []string{ids.LoggingFilterAllAbove, ids.LoggingSetLevelReplaces},
 		Apply: OnRequest("logging/setLevel", func(r *server.Request) {
 			if i := slices.Index(LogLevels, Member(r.Params, "level")); i >= 0 {
 				r.Params["level"] = LogLevels[len(LogLevels)-1-i]
 			}
 		})},
-	{ID: "logging.level-exclusive", Requirement: "logging.filter.all-above",
+	{ID: "logging.level-exclusive", Requirement: ids.LoggingFilterAllAbove,
 		Summary: "Messages of the level itself are held back.",
 		Apply:   holdingBack(func(set, level string) bool { return set == level && set != "debug" })},
-	{ID: "logging.level-strict", Requirement: "logging.filter.all-above",
+	{ID: "logging.level-strict", Requirement: ids.LoggingFilterAllAbove,
 		Summary: "Messages of the level itself are held back, unless there is none above it or below.",
 		Apply: holdingBack(func(set, level string) bool {
 			return set == level && set != "debug" && set != "emergency"
 		})},
-	{ID: "logging.alert-below-critical", Requirement: "logging.filter.all-above",
+	{ID: "logging.alert-below-critical", Requirement: ids.LoggingFilterAllAbove,
 		Summary: "With the level at critical, messages of level alert are held back.",
 		Apply:   holdingBack(func(set, level string) bool { return set == "critical" && level == "alert" })},
-	{ID: "logging.notice-as-info", Requirement: "logging.filter.none-below",
+	{ID: "logging.notice-as-info", Requirement: ids.LoggingFilterNoneBelow,
 		Summary: "The level notice is taken for info.",
 		Apply: OnRequest("logging/setLevel", func(r *server.Request) {
 			if r.Params["level"] == "notice" {
 				r.Params["level"] = "info"
 			}
 		})},
-	{ID: "logging.slow-level-strict", Requirement: "logging.filter.all-above",
+	{ID: "logging.slow-level-strict", Requirement: ids.LoggingFilterAllAbove,
 		Summary: "A tool that logs takes a while, and messages of the level itself are held back in the middle of the order.",
 		Apply: All(
 			slowing("log_levels", 700*time.Millisecond),
 			holdingBack(func(set, level string) bool { return set == level && set == "warning" }),
 		)},
-	{ID: "logging.very-slow-level-strict", Requirement: "logging.filter.all-above",
+	{ID: "logging.very-slow-level-strict", Requirement: ids.LoggingFilterAllAbove,
 		Summary: "A tool that logs takes long, and messages of the level itself are held back in the middle of the order.",
 		Apply: All(
 			slowing("log_levels", 1200*time.Millisecond),
@@ -107,7 +108,7 @@ var loggingFaults = []Fault{
 				return set == level && slices.Contains([]string{"warning", "error"}, set)
 			}),
 		)},
-	{ID: "logging.refused-level-resets", Requirement: "logging.filter.none-below", Form: InSequence,
+	{ID: "logging.refused-level-resets", Requirement: ids.LoggingFilterNoneBelow, Form: InSequence,
 		Summary: "A level that is refused puts the one in force back to info.",
 		Apply: Wrapping("logging/setLevel",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
@@ -118,43 +119,43 @@ var loggingFaults = []Fault{
 				}
 				return result, problem
 			})},
-	{ID: "logging.debug-silences", Requirement: "logging.filter.all-above",
+	{ID: "logging.debug-silences", Requirement: ids.LoggingFilterAllAbove,
 		Summary: "With the level at debug no message is sent.",
 		Apply:   holdingBack(func(set, _ string) bool { return set == "debug" })},
-	{ID: "logging.invalid-level-code", Requirement: "logging.error.invalid-level-code",
+	{ID: "logging.invalid-level-code", Requirement: ids.LoggingErrorInvalidLevelCode,
 		Summary: "An unknown level is refused with -32603.",
 		Apply:   Refusing("logging/setLevel", server.InternalError, setting("mcpconform", ""))},
-	{ID: "logging.invalid-level-accepted", Requirement: "logging.error.invalid-level-code",
+	{ID: "logging.invalid-level-accepted", Requirement: ids.LoggingErrorInvalidLevelCode,
 		Summary: "An unknown level is accepted.",
 		Apply:   Answering("logging/setLevel", object{}, setting("mcpconform", ""))},
-	{ID: "logging.level-case-ignored", Requirement: "logging.error.invalid-level-code", Form: ByValue,
+	{ID: "logging.level-case-ignored", Requirement: ids.LoggingErrorInvalidLevelCode, Form: ByValue,
 		Summary: "A level in capitals is accepted.",
 		Apply:   Answering("logging/setLevel", object{}, setting("ERROR"))},
-	{ID: "logging.level-abbreviated", Requirement: "logging.error.invalid-level-code", Form: ByValue,
+	{ID: "logging.level-abbreviated", Requirement: ids.LoggingErrorInvalidLevelCode, Form: ByValue,
 		Summary: `The level "warn" is taken for warning.`,
 		Apply:   Answering("logging/setLevel", object{}, setting("warn"))},
-	{ID: "logging.warn", Requirement: "schema.logging-message-notification",
+	{ID: "logging.warn", Requirement: ids.SchemaLoggingMessageNotification,
 		Summary: `The level of log messages is "warn".`,
 		Apply: Params("notifications/message", func(params object) {
 			if params["level"] == "info" {
 				params["level"] = "warn"
 			}
 		})},
-	{ID: "logging.message-for-data", Requirement: "schema.logging-message-notification",
+	{ID: "logging.message-for-data", Requirement: ids.SchemaLoggingMessageNotification,
 		Summary: "Log messages have message in place of data.",
 		Apply: Params("notifications/message", func(params object) {
 			params["message"] = params["data"]
 			delete(params, "data")
 		})},
-	{ID: "logging.password", Requirement: "logging.security.no-credentials",
+	{ID: "logging.password", Requirement: ids.LoggingSecurityNoCredentials,
 		Summary: "A log message holds a password, in the midst of its data.",
 		Apply: Params("notifications/message", Having("data", object{
 			"login": list{"admin", "password=mcpconform-reference-password;"},
 		}))},
-	{ID: "logging.personal-data", Requirement: "logging.security.no-personal-data",
+	{ID: "logging.personal-data", Requirement: ids.LoggingSecurityNoPersonalData,
 		Summary: "A log message holds the address of a person.",
 		Apply:   Params("notifications/message", Having("data", "mail sent to jane.roe@example.com"))},
-	{ID: "logging.set-level-members", Requirement: "schema.set-level-result", WarnOnly: true,
+	{ID: "logging.set-level-members", Requirement: ids.SchemaSetLevelResult, WarnOnly: true,
 		Summary: "The result of logging/setLevel repeats the level.",
 		Apply:   Results("logging/setLevel", Having("level", "info"))},
 }

@@ -13,6 +13,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // whileBusy leaves the requests of a method unanswered that come while a call is running.
@@ -122,7 +123,7 @@ type swapped struct {
 // momentFaults show in one order, or at one moment. A fault that was reported to the authors of a real server names
 // the thread.
 var momentFaults = []Fault{
-	{ID: "tools.unknown-served-later", Requirement: "tools.error.unknown-tool-protocol-error", Form: InSequence,
+	{ID: "tools.unknown-served-later", Requirement: ids.ToolsErrorUnknownToolProtocolError, Form: InSequence,
 		Summary: "From the second call in a session on, an unknown tool gets a plain result.",
 		Apply: func(o *server.Options) {
 			Wrapping("tools/call",
@@ -134,13 +135,13 @@ var momentFaults = []Fault{
 				})(o)
 		}},
 	// https://github.com/NatLabRockies/openstudio-mcp/issues/42
-	{ID: "moments.templates-lost-beside-call", Requirement: "base.response.present", Form: InSequence,
+	{ID: "moments.templates-lost-beside-call", Requirement: ids.BaseResponsePresent, Form: InSequence,
 		Summary: "While a call is running, resources/templates/list gets no response.",
 		Apply:   whileBusy("resources/templates/list")},
-	{ID: "moments.unsubscribe-lost-beside-call", Requirement: "base.response.present", Form: InSequence,
+	{ID: "moments.unsubscribe-lost-beside-call", Requirement: ids.BaseResponsePresent, Form: InSequence,
 		Summary: "While a call is running, resources/unsubscribe gets no response.",
 		Apply:   whileBusy("resources/unsubscribe")},
-	{ID: "moments.cancel-takes-all", Requirement: "base.response.present", Form: InSequence,
+	{ID: "moments.cancel-takes-all", Requirement: ids.BaseResponsePresent, Form: InSequence,
 		Summary: "The cancellation of a call takes all other calls that are running with it.",
 		Apply: robbing(func(take func(*server.Request)) apply {
 			return Receiving(func(s *server.Session, m *wire.Message, next func()) {
@@ -154,9 +155,9 @@ var momentFaults = []Fault{
 				next()
 			})
 		})},
-	{ID: "moments.unknown-cancel-takes-last", Requirement: "base.response.present", Form: InSequence,
+	{ID: "moments.unknown-cancel-takes-last", Requirement: ids.BaseResponsePresent, Form: InSequence,
 		Summary:    "The cancellation of an unknown request takes the call that is running.",
-		Collateral: []string{"cancellation.ignore-unknown"},
+		Collateral: []string{ids.CancellationIgnoreUnknown},
 		Apply: robbing(func(take func(*server.Request)) apply {
 			return Receiving(func(s *server.Session, m *wire.Message, next func()) {
 				if m.Method == Cancelled && !Knows(Keys(s, "seen"), named(m)) {
@@ -170,9 +171,9 @@ var momentFaults = []Fault{
 				next()
 			})
 		})},
-	{ID: "moments.early-cancel-remembered", Requirement: "cancellation.ignore-unknown", Form: InSequence,
+	{ID: "moments.early-cancel-remembered", Requirement: ids.CancellationIgnoreUnknown, Form: InSequence,
 		Summary:    "A request is not answered whose id was in a cancellation before it came.",
-		Collateral: []string{"base.response.present"},
+		Collateral: []string{ids.BaseResponsePresent},
 		Apply: Receiving(func(s *server.Session, m *wire.Message, next func()) {
 			if m.Method == Cancelled {
 				Keys(s, "named").Store(named(m), true)
@@ -181,7 +182,7 @@ var momentFaults = []Fault{
 				next()
 			}
 		})},
-	{ID: "moments.late-cancel-answered-again", Requirement: "base.response.once", Form: InSequence,
+	{ID: "moments.late-cancel-answered-again", Requirement: ids.BaseResponseOnce, Form: InSequence,
 		Summary: "The cancellation of a list request that was answered has it answered again.",
 		Apply: All(
 			Altering(func(out *server.Outgoing) {
@@ -201,7 +202,7 @@ var momentFaults = []Fault{
 				}
 			}),
 		)},
-	{ID: "moments.subscribe-once", Requirement: "resources.subscribe.accepted", Form: InSequence,
+	{ID: "moments.subscribe-once", Requirement: ids.ResourcesSubscribeAccepted, Form: InSequence,
 		Summary: "A resource that was unsubscribed from cannot be subscribed to again.",
 		Apply: Wrapping("resources/subscribe",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
@@ -211,18 +212,18 @@ var momentFaults = []Fault{
 				}
 				return next(ctx, r)
 			})},
-	{ID: "moments.error-sticks", Requirement: "prompts.list.answered", Form: InSequence,
+	{ID: "moments.error-sticks", Requirement: ids.PromptsListAnswered, Form: InSequence,
 		Summary: "After a request of an unknown method, prompts/list is refused.",
 		Apply: after("mcpconform/no-such-method", "prompts/list",
 			&wire.Error{Code: server.InternalError, Message: "Method not found"})},
-	{ID: "moments.read-ends-with-subscription", Requirement: "resources.read.answered", Form: InSequence,
+	{ID: "moments.read-ends-with-subscription", Requirement: ids.ResourcesReadAnswered, Form: InSequence,
 		Summary: "Right after resources/unsubscribe a resource cannot be read.",
 		Apply: after("resources/unsubscribe", "resources/read",
 			&wire.Error{Code: -32002, Message: "Resource not found"})},
-	{ID: "moments.get-after-complete", Requirement: "prompts.get.answered", Form: InSequence,
+	{ID: "moments.get-after-complete", Requirement: ids.PromptsGetAnswered, Form: InSequence,
 		Summary: "Right after completion/complete a prompt cannot be had.",
 		Apply:   after("completion/complete", "prompts/get", &wire.Error{Code: server.InternalError, Message: "busy"})},
-	{ID: "moments.aborted-for-good", Requirement: "tools.list.callable", Form: InSequence, WarnOnly: true,
+	{ID: "moments.aborted-for-good", Requirement: ids.ToolsListCallable, Form: InSequence, WarnOnly: true,
 		Summary: "After the cancellation of a call that was running the next call is refused as aborted.",
 		Apply: All(
 			Receiving(func(s *server.Session, m *wire.Message, next func()) {
@@ -241,10 +242,10 @@ var momentFaults = []Fault{
 					return next(ctx, r)
 				}),
 		)},
-	{ID: "moments.current-id", Requirement: "base.response.once", Form: InSequence,
+	{ID: "moments.current-id", Requirement: ids.BaseResponseOnce, Form: InSequence,
 		Summary: "A call is answered with the id of the request that was read last.",
-		Collateral: []string{"base.response.present", "base.request.id-space-per-side", "cancellation.ignore-unknown",
-			"progress.in-progress", "progress.stop"},
+		Collateral: []string{ids.BaseResponsePresent, ids.BaseRequestIDSpacePerSide, ids.CancellationIgnoreUnknown,
+			ids.ProgressInProgress, ids.ProgressStop},
 		Apply: All(
 			Receiving(func(s *server.Session, m *wire.Message, next func()) {
 				if m.Kind == wire.Request {
@@ -258,7 +259,7 @@ var momentFaults = []Fault{
 				}
 			}),
 		)},
-	{ID: "moments.strange-notifications-swallow", Requirement: "base.response.present", Form: InSequence,
+	{ID: "moments.strange-notifications-swallow", Requirement: ids.BaseResponsePresent, Form: InSequence,
 		Summary: "The request right after an unknown notification is lost, unless it is a ping.",
 		Apply: Receiving(func(s *server.Session, m *wire.Message, next func()) {
 			strange := Kept[atomic.Bool](s, "strange")
@@ -268,14 +269,14 @@ var momentFaults = []Fault{
 				next()
 			}
 		})},
-	{ID: "moments.lists-change-places", Requirement: "base.response.id-echo", Form: InSequence,
+	{ID: "moments.lists-change-places", Requirement: ids.BaseResponseIDEcho, Form: InSequence,
 		Summary: "The second of two lists that are asked for at once gets the answer of the first.",
 		Collateral: []string{
-			"schema.list-prompts-result", "schema.list-resources-result", "prompts.list.answered",
-			"resources.list.answered", "prompts.list-changed.sent", "resources.list-changed.sent",
+			ids.SchemaListPromptsResult, ids.SchemaListResourcesResult, ids.PromptsListAnswered,
+			ids.ResourcesListAnswered, ids.PromptsListChangedSent, ids.ResourcesListChangedSent,
 		},
 		Apply: changingPlaces},
-	{ID: "moments.cursor-of-the-last-list", Requirement: "pagination.server.stable-cursors", Form: InSequence,
+	{ID: "moments.cursor-of-the-last-list", Requirement: ids.PaginationServerStableCursors, Form: InSequence,
 		Summary: "A cursor of tools/list is refused once another list was asked for.",
 		Apply: Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			if !strings.HasSuffix(r.Method, "/list") {
@@ -289,7 +290,7 @@ var momentFaults = []Fault{
 			return next(ctx, r)
 		})},
 	// https://github.com/HarperFast/harper/issues/1368
-	{ID: "moments.session-resurrected", Requirement: "http.server.session-ended-404", Form: InSequence,
+	{ID: "moments.session-resurrected", Requirement: ids.HTTPServerSessionEnded404, Form: InSequence,
 		Transports: OverHTTP, Summary: "A session that is deleted while a call is running lives on.",
 		Apply: aware(func(s *server.Session, w http.ResponseWriter, r *http.Request, next func()) {
 			if r.Method == http.MethodDelete && Busy(s) {
@@ -298,10 +299,10 @@ var momentFaults = []Fault{
 			}
 			next()
 		})},
-	{ID: "moments.listening-end-takes-call", Requirement: "base.response.present", Form: InSequence,
+	{ID: "moments.listening-end-takes-call", Requirement: ids.BaseResponsePresent, Form: InSequence,
 		Transports: OverHTTP,
 		Summary:    "When the client closes a listening stream, the calls that are running get no response.",
-		Collateral: []string{"http.server.sse-response-sent", "http.server.sse-no-early-close"},
+		Collateral: []string{ids.HTTPServerSSEResponseSent, ids.HTTPServerSSENoEarlyClose},
 		Apply: robbing(func(take func(*server.Request)) apply {
 			return aware(func(s *server.Session, _ http.ResponseWriter, r *http.Request, next func()) {
 				next()
@@ -312,9 +313,9 @@ var momentFaults = []Fault{
 				}
 			})
 		})},
-	{ID: "moments.get-takes-streams", Requirement: "base.response.present", Form: InSequence, Transports: OverHTTP,
+	{ID: "moments.get-takes-streams", Requirement: ids.BaseResponsePresent, Form: InSequence, Transports: OverHTTP,
 		Summary:    "When a listening stream is opened, the calls that are running get no response.",
-		Collateral: []string{"http.server.sse-response-sent", "http.server.sse-no-early-close"},
+		Collateral: []string{ids.HTTPServerSSEResponseSent, ids.HTTPServerSSENoEarlyClose},
 		Apply: robbing(func(take func(*server.Request)) apply {
 			return aware(func(s *server.Session, _ http.ResponseWriter, r *http.Request, next func()) {
 				if r.Method == http.MethodGet && r.Header.Get(LastEventHeader) == "" {

@@ -9,6 +9,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // refusedCursor changes the code with which cursors are refused.
@@ -66,10 +67,10 @@ func spoiling(foreign func(r *server.Request, cursor string) []*server.Session) 
 
 // server/utilities/pagination
 var paginationFaults = []Fault{
-	{ID: "pagination.cursor-loops", Requirement: "pagination.operations",
+	{ID: "pagination.cursor-loops", Requirement: ids.PaginationOperations,
 		Summary: "The last page of prompts/list leads back to the first.",
-		Collateral: []string{"pagination.cursor.results-after", "prompts.name.unique",
-			"pagination.server.stable-cursors"},
+		Collateral: []string{ids.PaginationCursorResultsAfter, ids.PromptsNameUnique,
+			ids.PaginationServerStableCursors},
 		Apply: All(
 			FromStart("prompts/list", func(r *server.Request) bool { return r.Params["cursor"] == "start" }),
 			Results("prompts/list", func(result object) {
@@ -78,7 +79,7 @@ var paginationFaults = []Fault{
 				}
 			}),
 		)},
-	{ID: "pagination.cursor-never-ends", Requirement: "pagination.operations",
+	{ID: "pagination.cursor-never-ends", Requirement: ids.PaginationOperations,
 		Summary: "An empty last page gives the same cursor again.",
 		Apply: All(
 			Answering("prompts/list", object{"prompts": list{}, "nextCursor": "more"},
@@ -89,11 +90,11 @@ var paginationFaults = []Fault{
 				}
 			}),
 		)},
-	{ID: "pagination.cursor-ignored", Requirement: "pagination.cursor.results-after",
+	{ID: "pagination.cursor-ignored", Requirement: ids.PaginationCursorResultsAfter,
 		Summary:    "resources/templates/list ignores the cursor.",
-		Collateral: []string{"pagination.operations", "pagination.error.invalid-cursor-code"},
+		Collateral: []string{ids.PaginationOperations, ids.PaginationErrorInvalidCursorCode},
 		Apply:      FromStart("resources/templates/list", Always)},
-	{ID: "pagination.pages-overlap", Requirement: "pagination.cursor.results-after",
+	{ID: "pagination.pages-overlap", Requirement: ids.PaginationCursorResultsAfter,
 		Summary: "Each page of resources/templates/list begins with the last item of the page before.",
 		Apply: Wrapping("resources/templates/list", server.Edit(func(r *server.Request, result map[string]any) {
 			items, _ := result["resourceTemplates"].(list)
@@ -102,13 +103,13 @@ var paginationFaults = []Fault{
 				result["resourceTemplates"] = append(list{before}, items...)
 			}
 		}))},
-	{ID: "pagination.cursor-used-up", Requirement: "pagination.server.stable-cursors", Form: InSequence,
+	{ID: "pagination.cursor-used-up", Requirement: ids.PaginationServerStableCursors, Form: InSequence,
 		Summary: "A cursor of tools/list is refused the second time.",
 		Apply: Refusing("tools/list", server.InvalidParams, func(r *server.Request) bool {
 			cursor, ok := r.Params["cursor"].(string)
 			return ok && len(cursor) > 30 && !Once(r.Session, cursor)
 		})},
-	{ID: "pagination.cursor-drifts", Requirement: "pagination.server.stable-cursors", Form: InSequence,
+	{ID: "pagination.cursor-drifts", Requirement: ids.PaginationServerStableCursors, Form: InSequence,
 		Summary: "A cursor of tools/list leads to fewer items the second time.",
 		Apply: Wrapping("tools/list", server.Edit(func(r *server.Request, result map[string]any) {
 			cursor, ok := r.Params["cursor"].(string)
@@ -116,49 +117,49 @@ var paginationFaults = []Fault{
 				result["tools"] = all[1:]
 			}
 		}))},
-	{ID: "pagination.cursor-decorative", Requirement: "pagination.server.stable-cursors", Form: InSequence,
+	{ID: "pagination.cursor-decorative", Requirement: ids.PaginationServerStableCursors, Form: InSequence,
 		Summary:    "The session remembers where the client is in tools/list, and any cursor leads to the next page from there.",
-		Collateral: []string{"pagination.cursor.results-after", "pagination.operations", "tools.list-changed.sent"},
+		Collateral: []string{ids.PaginationCursorResultsAfter, ids.PaginationOperations, ids.ToolsListChangedSent},
 		Apply:      remembering("tools/list", "tools")},
-	{ID: "pagination.invalid-cursor-accepted", Requirement: "pagination.error.invalid-cursor-code",
+	{ID: "pagination.invalid-cursor-accepted", Requirement: ids.PaginationErrorInvalidCursorCode,
 		Summary: "For an invalid cursor the first page is returned.",
 		Apply: FromStart("tools/list", func(r *server.Request) bool {
 			cursor, ok := r.Params["cursor"].(string)
 			return ok && len(cursor) < 30
 		})},
-	{ID: "pagination.cursor-of-symbols-accepted", Requirement: "pagination.error.invalid-cursor-code", Form: ByValue,
+	{ID: "pagination.cursor-of-symbols-accepted", Requirement: ids.PaginationErrorInvalidCursorCode, Form: ByValue,
 		Summary: "For a cursor without a letter or digit the first page is returned.",
 		Apply: FromStart("prompts/list", func(r *server.Request) bool {
 			cursor, ok := r.Params["cursor"].(string)
 			return ok && !strings.ContainsFunc(cursor,
 				func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) })
 		})},
-	{ID: "pagination.invalid-cursor-code", Requirement: "pagination.error.invalid-cursor-code",
-		Summary: "An invalid cursor is refused with -32603.", Collateral: []string{"base.error.invalid-params"},
+	{ID: "pagination.invalid-cursor-code", Requirement: ids.PaginationErrorInvalidCursorCode,
+		Summary: "An invalid cursor is refused with -32603.", Collateral: []string{ids.BaseErrorInvalidParams},
 		Apply: refusedCursor(server.InternalError)},
-	{ID: "pagination.invalid-cursor-kills", Requirement: "pagination.server.invalid-cursor-graceful",
+	{ID: "pagination.invalid-cursor-kills", Requirement: ids.PaginationServerInvalidCursorGraceful,
 		Summary: "A cursor that is a number ends the process.", Apply: dyingOf(`"cursor":-1`)},
-	{ID: "pagination.invalid-cursor-spoils", Requirement: "pagination.server.invalid-cursor-graceful", Form: ByValue,
+	{ID: "pagination.invalid-cursor-spoils", Requirement: ids.PaginationServerInvalidCursorGraceful, Form: ByValue,
 		Summary:    "After a cursor that is null in base64 the next two list requests of the session are refused with -32603.",
-		Collateral: []string{"pagination.error.invalid-cursor-code"},
+		Collateral: []string{ids.PaginationErrorInvalidCursorCode},
 		Apply: spoiling(func(r *server.Request, cursor string) []*server.Session {
 			if cursor == "bnVsbA==" {
 				return []*server.Session{r.Session}
 			}
 			return nil
 		})},
-	{ID: "pagination.cut-cursor-code", Requirement: "pagination.error.invalid-cursor-code", Form: ByValue,
+	{ID: "pagination.cut-cursor-code", Requirement: ids.PaginationErrorInvalidCursorCode, Form: ByValue,
 		Summary: "A cursor whose end is missing is refused with -32603.",
 		Apply: All(RememberingCursors(), Refusing("resources/list", server.InternalError, func(r *server.Request) bool {
 			return MadeFrom(r, BegunWith) != ""
 		}))},
-	{ID: "pagination.other-list-cursor-code", Requirement: "pagination.error.invalid-cursor-code", Form: ByValue,
+	{ID: "pagination.other-list-cursor-code", Requirement: ids.PaginationErrorInvalidCursorCode, Form: ByValue,
 		Summary: "A cursor of another list is refused with -32002.",
 		Apply: All(RememberingCursors(), Refusing("*", -32002, func(r *server.Request) bool {
 			method, known := Issued(r.Session).Load(Param(r, "cursor"))
 			return known && method != r.Method
 		}))},
-	{ID: "pagination.other-list-cursor-spoils", Requirement: "pagination.server.invalid-cursor-graceful",
+	{ID: "pagination.other-list-cursor-spoils", Requirement: ids.PaginationServerInvalidCursorGraceful,
 		Form:    ByValue,
 		Summary: "After a cursor of another list the next two list requests of the session are refused with -32603.",
 		Apply: All(RememberingCursors(), spoiling(func(r *server.Request, cursor string) []*server.Session {
@@ -167,7 +168,7 @@ var paginationFaults = []Fault{
 			}
 			return nil
 		}))},
-	{ID: "pagination.longer-cursor-forgets", Requirement: "pagination.server.stable-cursors", Form: ByValue,
+	{ID: "pagination.longer-cursor-forgets", Requirement: ids.PaginationServerStableCursors, Form: ByValue,
 		Summary: "A cursor is refused once it was sent with something behind it, until the list is read from its beginning.",
 		Apply: All(RememberingCursors(), Refusing("prompts/list", server.InvalidParams, func(r *server.Request) bool {
 			forgotten := Keys(r.Session, "forgotten")
@@ -178,7 +179,7 @@ var paginationFaults = []Fault{
 			}
 			return Knows(forgotten, Param(r, "cursor"))
 		}))},
-	{ID: "pagination.other-session-cursor-spoils", Requirement: "pagination.server.invalid-cursor-graceful",
+	{ID: "pagination.other-session-cursor-spoils", Requirement: ids.PaginationServerInvalidCursorGraceful,
 		Form: BySession, Transports: OverHTTP,
 		Summary: "After a cursor of another session the next two list requests of both sessions are refused with -32603.",
 		Apply: All(RememberingCursors(), spoiling(func(r *server.Request, cursor string) []*server.Session {
@@ -189,14 +190,14 @@ var paginationFaults = []Fault{
 			}
 			return nil
 		}))},
-	{ID: "pagination.next-cursor-null", Requirement: "schema.list-prompts-result",
+	{ID: "pagination.next-cursor-null", Requirement: ids.SchemaListPromptsResult,
 		Summary: "The last page has a nextCursor that is null.",
 		Apply: Results("prompts/list", func(result object) {
 			if result["nextCursor"] == nil {
 				result["nextCursor"] = nil
 			}
 		})},
-	{ID: "pagination.next-cursor-number", Requirement: "schema.list-resource-templates-result",
+	{ID: "pagination.next-cursor-number", Requirement: ids.SchemaListResourceTemplatesResult,
 		Summary: "The nextCursor is a number.",
 		Apply:   Results("resources/templates/list", Having("nextCursor", 2))},
 }

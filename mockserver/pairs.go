@@ -14,6 +14,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // withoutTool leaves out a tool.
@@ -245,13 +246,13 @@ func droppingUpdates(fits func(s *server.Session, uri string) bool) apply {
 
 // pairFaults show when there are two of something.
 var pairFaults = []Fault{
-	{ID: "resources.reads-crossed", Requirement: "base.response.id-echo", Form: AtOnce,
+	{ID: "resources.reads-crossed", Requirement: ids.BaseResponseIDEcho, Form: AtOnce,
 		Summary:    "Two resources that are read at the same time get the contents of each other.",
-		Collateral: []string{"resources.size.raw-bytes"}, Apply: crossing("resources/read")},
-	{ID: "prompts.gets-crossed", Requirement: "base.response.id-echo", Form: AtOnce,
+		Collateral: []string{ids.ResourcesSizeRawBytes}, Apply: crossing("resources/read")},
+	{ID: "prompts.gets-crossed", Requirement: ids.BaseResponseIDEcho, Form: AtOnce,
 		Summary: "Two prompts that are got at the same time get the messages of each other.",
 		Apply:   crossing("prompts/get")},
-	{ID: "tools.arguments-of-the-last", Requirement: "base.response.id-echo", Form: AtOnce, WarnOnly: true,
+	{ID: "tools.arguments-of-the-last", Requirement: ids.BaseResponseIDEcho, Form: AtOnce, WarnOnly: true,
 		Summary: "Calls of a tool that run at the same time work with the arguments of the one that began last.",
 		Apply: WrappingTool("echo", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			last := Kept[atomic.Value](r.Session, "arguments")
@@ -260,7 +261,7 @@ var pairFaults = []Fault{
 			r.Params, _ = last.Load().(object)
 			return next(ctx, r)
 		})},
-	{ID: "tools.second-call-unanswered", Requirement: "base.response.present", Form: AtOnce,
+	{ID: "tools.second-call-unanswered", Requirement: ids.BaseResponsePresent, Form: AtOnce,
 		Summary: "A call that begins while another one runs is not answered.",
 		Apply: Beside(func(ctx context.Context, r *server.Request, n int64, next server.Handler) (any, *wire.Error) {
 			r.Detach()
@@ -269,14 +270,14 @@ var pairFaults = []Fault{
 			}
 			return next(ctx, r)
 		})},
-	{ID: "tools.unknown-served-when-busy", Requirement: "tools.error.unknown-tool-protocol-error", Form: AtOnce,
+	{ID: "tools.unknown-served-when-busy", Requirement: ids.ToolsErrorUnknownToolProtocolError, Form: AtOnce,
 		Summary: "The call of an unknown tool gets a plain result while another call is in progress.",
 		Apply: Answering("tools/call", object{"content": TextOf("")}, func(r *server.Request) bool {
 			return unknownNamed(r) && len(r.Session.Running()) > 1
 		})},
-	{ID: "http.second-call-unanswered", Requirement: "base.response.present", Form: AtOnce, Transports: OverHTTP,
+	{ID: "http.second-call-unanswered", Requirement: ids.BaseResponsePresent, Form: AtOnce, Transports: OverHTTP,
 		Summary:    "A call that begins while another one runs is not answered.",
-		Collateral: []string{"http.server.disconnect-not-cancel"},
+		Collateral: []string{ids.HTTPServerDisconnectNotCancel},
 		Apply: Beside(func(ctx context.Context, r *server.Request, n int64, next server.Handler) (any, *wire.Error) {
 			if n > 1 {
 				<-ctx.Done()
@@ -284,25 +285,25 @@ var pairFaults = []Fault{
 			}
 			return next(ctx, r)
 		})},
-	{ID: "cancellation.ends-neighbours", Requirement: "base.response.present", Form: AtOnce,
+	{ID: "cancellation.ends-neighbours", Requirement: ids.BaseResponsePresent, Form: AtOnce,
 		Summary: "The cancellation of a call ends the others as well: they are not answered.",
 		Apply:   All(stoppable(server.NoAnswer, nil), cancelledTogether())},
-	{ID: "cancellation.refuses-neighbours", Requirement: "cancellation.either-side", Form: AtOnce,
+	{ID: "cancellation.refuses-neighbours", Requirement: ids.CancellationEitherSide, Form: AtOnce,
 		Summary: "The cancellation of a call ends the others as well: they are answered as cancelled.",
 		Apply: All(stoppable(nil, &wire.Error{Code: server.InternalError, Message: "Cancelled"}),
 			cancelledTogether())},
-	{ID: "progress.token-of-the-last", Requirement: "progress.value-increases", Form: AtOnce,
+	{ID: "progress.token-of-the-last", Requirement: ids.ProgressValueIncreases, Form: AtOnce,
 		Summary:    "The progress of all calls has the token of the one that began last.",
-		Collateral: []string{"progress.stop", "progress.in-progress", "cancellation.stop-processing"},
+		Collateral: []string{ids.ProgressStop, ids.ProgressInProgress, ids.CancellationStopProcessing},
 		Apply:      lastToken},
-	{ID: "sampling.answers-in-order", Requirement: "base.response.correlated", Form: AtOnce,
+	{ID: "sampling.answers-in-order", Requirement: ids.BaseResponseCorrelated, Form: AtOnce,
 		Summary:    "The server applies each answer of the client to the request that waits longest.",
-		Collateral: []string{"cancellation.in-progress"}, Apply: answersInOrder},
-	{ID: "elicitation.answers-in-order", Requirement: "base.response.correlated", Form: AtOnce,
+		Collateral: []string{ids.CancellationInProgress}, Apply: answersInOrder},
+	{ID: "elicitation.answers-in-order", Requirement: ids.BaseResponseCorrelated, Form: AtOnce,
 		Summary:    "A server without sampling takes an answer for that to the request that waits longest.",
-		Collateral: []string{"cancellation.in-progress"},
+		Collateral: []string{ids.CancellationInProgress},
 		Apply:      All(withoutTool("test_sampling"), answersInOrder)},
-	{ID: "http.elicited-answers-mixed", Requirement: "http.server.session-isolation", Form: BySession,
+	{ID: "http.elicited-answers-mixed", Requirement: ids.HTTPServerSessionIsolation, Form: BySession,
 		Transports: OverHTTP,
 		Summary:    "When a server without sampling elicits from two clients with the same id, the answer that comes first counts for both.",
 		Apply: func(o *server.Options) {
@@ -316,7 +317,7 @@ var pairFaults = []Fault{
 				next()
 			})(o)
 		}},
-	{ID: "pagination.one-reader", Requirement: "pagination.server.stable-cursors", Form: AtOnce,
+	{ID: "pagination.one-reader", Requirement: ids.PaginationServerStableCursors, Form: AtOnce,
 		Summary: "When a list is read anew, the cursors of the reading before are refused.",
 		Apply: Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			reading := Kept[atomic.Int64](r.Session, "readings of "+r.Method)
@@ -333,7 +334,7 @@ var pairFaults = []Fault{
 			}
 			return result, problem
 		})},
-	{ID: "resources.subscriptions-counted", Requirement: "resources.updated.ends-with-unsubscribe", Form: InSequence,
+	{ID: "resources.subscriptions-counted", Requirement: ids.ResourcesUpdatedEndsWithUnsubscribe, Form: InSequence,
 		Summary: "A client that has subscribed twice has to unsubscribe twice.",
 		Apply: resubscribing(func(ctx context.Context, r *server.Request, held int64, next server.Handler) (any, *wire.Error) {
 			if r.Method == "resources/unsubscribe" && held > 0 {
@@ -341,7 +342,7 @@ var pairFaults = []Fault{
 			}
 			return next(ctx, r)
 		})},
-	{ID: "resources.subscribed-twice-ends", Requirement: "resources.updated.sent", Form: InSequence,
+	{ID: "resources.subscribed-twice-ends", Requirement: ids.ResourcesUpdatedSent, Form: InSequence,
 		Summary: "A client that subscribes to a resource twice is not told any more that it has changed.",
 		Apply: All(
 			resubscribing(func(ctx context.Context, r *server.Request, held int64, next server.Handler) (any, *wire.Error) {
@@ -350,7 +351,7 @@ var pairFaults = []Fault{
 			}),
 			droppingUpdates(func(s *server.Session, uri string) bool { return twice(s, uri).Load() }),
 		)},
-	{ID: "resources.subscribed-anew-ends", Requirement: "resources.updated.sent", Form: InSequence,
+	{ID: "resources.subscribed-anew-ends", Requirement: ids.ResourcesUpdatedSent, Form: InSequence,
 		Summary: "A client that has unsubscribed from a resource and subscribes again is not told any more that it has changed.",
 		Apply: All(
 			OnRequest("resources/unsubscribe", func(r *server.Request) {
@@ -358,7 +359,7 @@ var pairFaults = []Fault{
 			}),
 			droppingUpdates(func(s *server.Session, uri string) bool { return twice(s, uri).Load() }),
 		)},
-	{ID: "resources.only-last-listed-last", Requirement: "resources.updated.sent", Form: InSequence,
+	{ID: "resources.only-last-listed-last", Requirement: ids.ResourcesUpdatedSent, Form: InSequence,
 		Summary: "A subscription ends the one before, and the resource that changes is the last of the list.",
 		Apply: All(
 			Offering(func(c *server.Catalogue) {
@@ -377,7 +378,7 @@ var pairFaults = []Fault{
 			}),
 			droppingUpdates(func(s *server.Session, uri string) bool { return uri != lastSubscription(s).Load() }),
 		)},
-	{ID: "resources.only-last-beside-clock", Requirement: "resources.updated.sent", Form: InSequence,
+	{ID: "resources.only-last-beside-clock", Requirement: ids.ResourcesUpdatedSent, Form: InSequence,
 		Summary: "A subscription ends the one before, and another resource changes by itself all the time.",
 		Apply: All(Ticking,
 			OnRequest("resources/subscribe", func(r *server.Request) {
@@ -387,10 +388,10 @@ var pairFaults = []Fault{
 				return uri != ClockURI && uri != lastSubscription(s).Load()
 			}),
 		)},
-	{ID: "http.progress-of-same-token", Requirement: "progress.value-increases", Form: BySession,
+	{ID: "http.progress-of-same-token", Requirement: ids.ProgressValueIncreases, Form: BySession,
 		Transports: OverHTTP, Summary: "The progress for a token goes to the session that has used it last.",
 		Apply: progressByToken},
-	{ID: "http.unsubscribes-all-sessions", Requirement: "resources.updated.sent", Form: BySession,
+	{ID: "http.unsubscribes-all-sessions", Requirement: ids.ResourcesUpdatedSent, Form: BySession,
 		Transports: OverHTTP,
 		Summary:    "When a client unsubscribes from a resource, the subscriptions of others to it end, too.",
 		Apply: All(SharedResource, Wrapping("resources/unsubscribe",
@@ -403,7 +404,7 @@ var pairFaults = []Fault{
 				r.Session = own
 				return next(ctx, r)
 			}))},
-	{ID: "http.subscriber-of-last", Requirement: "resources.updated.sent", Form: BySession, Transports: OverHTTP,
+	{ID: "http.subscriber-of-last", Requirement: ids.ResourcesUpdatedSent, Form: BySession, Transports: OverHTTP,
 		Summary: "Only the client that subscribed to a resource last is told that it has changed.",
 		Apply: func(o *server.Options) {
 			SharedResource(o)
@@ -418,7 +419,7 @@ var pairFaults = []Fault{
 				return false
 			})(o)
 		}},
-	{ID: "http.subscribers-end-together", Requirement: "resources.updated.sent", Form: BySession,
+	{ID: "http.subscribers-end-together", Requirement: ids.ResourcesUpdatedSent, Form: BySession,
 		Transports: OverHTTP,
 		Summary:    "When a session ends, nobody is told any more that the resources have changed to which it had subscribed.",
 		Apply: func(o *server.Options) {
@@ -435,12 +436,12 @@ var pairFaults = []Fault{
 				return false
 			})(o)
 		}},
-	{ID: "http.update-told-to-one", Requirement: "resources.updated.sent", Form: BySession, Transports: OverHTTP,
+	{ID: "http.update-told-to-one", Requirement: ids.ResourcesUpdatedSent, Form: BySession, Transports: OverHTTP,
 		Summary: "Clients that have subscribed to a resource are told of a change only if they make it.",
 		Apply: All(SharedResource, Withholding("notifications/resources/updated", func(out *server.Outgoing) bool {
 			return !slices.ContainsFunc(out.Session.Running(), calling("update_resource"))
 		}))},
-	{ID: "http.cursors-of-the-last", Requirement: "pagination.server.stable-cursors", Form: BySession,
+	{ID: "http.cursors-of-the-last", Requirement: ids.PaginationServerStableCursors, Form: BySession,
 		Transports: OverHTTP,
 		Summary:    "When a client reads a list from its beginning, the cursors of all others are refused.",
 		Apply: func(o *server.Options) {
@@ -454,10 +455,10 @@ var pairFaults = []Fault{
 				return next(ctx, r)
 			})(o)
 		}},
-	{ID: "http.change-told-to-one", Requirement: "tools.list-changed.sent", Form: BySession, Transports: OverHTTP,
+	{ID: "http.change-told-to-one", Requirement: ids.ToolsListChangedSent, Form: BySession, Transports: OverHTTP,
 		Summary: "When a call changes the tools of all clients, only the one that made it is told.",
 		Apply:   SharedTools(func(*server.Session) bool { return false })},
-	{ID: "http.delete-ends-all", Requirement: "http.server.session-isolation", Form: BySession, Transports: OverHTTP,
+	{ID: "http.delete-ends-all", Requirement: ids.HTTPServerSessionIsolation, Form: BySession, Transports: OverHTTP,
 		Summary: "A DELETE ends all sessions.",
 		Apply: func(o *server.Options) {
 			var ended sync.Map
@@ -474,7 +475,7 @@ var pairFaults = []Fault{
 				}
 			})(o)
 		}},
-	{ID: "http.initialize-once", Requirement: "http.server.initialize-without-session", Form: BySession,
+	{ID: "http.initialize-once", Requirement: ids.HTTPServerInitializeWithoutSession, Form: BySession,
 		Transports: OverHTTP, Summary: "Only the first initialize is served, even when its session has ended.",
 		Apply: func(o *server.Options) {
 			var served atomic.Bool
@@ -483,10 +484,10 @@ var pairFaults = []Fault{
 					!served.CompareAndSwap(false, true)
 			}), Peeking())(o)
 		}},
-	{ID: "http.notices-to-the-last", Requirement: "resources.updated.sent", Form: BySession, Transports: OverHTTP,
+	{ID: "http.notices-to-the-last", Requirement: ids.ResourcesUpdatedSent, Form: BySession, Transports: OverHTTP,
 		Summary: "Messages outside of requests go to the client that has connected last.",
-		Collateral: []string{"resources.updated.only-subscribed", "tools.list-changed.sent",
-			"resources.list-changed.sent", "prompts.list-changed.sent"},
+		Collateral: []string{ids.ResourcesUpdatedOnlySubscribed, ids.ToolsListChangedSent,
+			ids.ResourcesListChangedSent, ids.PromptsListChangedSent},
 		Apply: func(o *server.Options) {
 			var last atomic.Pointer[server.Session]
 			Ready(func(s *server.Session) { last.Store(s) })(o)
@@ -501,13 +502,13 @@ var pairFaults = []Fault{
 				return false
 			})(o)
 		}},
-	{ID: "http.hang-up-ends-others", Requirement: "base.response.present", Form: AtOnce, Transports: OverHTTP,
+	{ID: "http.hang-up-ends-others", Requirement: ids.BaseResponsePresent, Form: AtOnce, Transports: OverHTTP,
 		Summary:    "When the connection of a call breaks, no call of its session that is under way is answered.",
-		Collateral: []string{"http.server.sse-response-sent", "http.server.sse-no-early-close"},
+		Collateral: []string{ids.HTTPServerSSEResponseSent, ids.HTTPServerSSENoEarlyClose},
 		Apply:      All(stoppable(server.NoAnswer, nil), leftTogether)},
-	{ID: "http.get-second-silent", Requirement: "tools.list-changed.sent", Form: InSequence, Transports: OverHTTP,
+	{ID: "http.get-second-silent", Requirement: ids.ToolsListChangedSent, Form: InSequence, Transports: OverHTTP,
 		Summary:    "Nothing comes on a listening stream that was opened after the first one of the session had been closed.",
-		Collateral: []string{"resources.list-changed.sent", "prompts.list-changed.sent"},
+		Collateral: []string{ids.ResourcesListChangedSent, ids.PromptsListChangedSent},
 		Apply: func(o *server.Options) {
 			var begun, ended sync.Map
 			Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -522,9 +523,9 @@ var pairFaults = []Fault{
 				return Knows(&ended, out.Session.ID) && out.To == nil && out.Answers == nil
 			})(o)
 		}},
-	{ID: "http.second-get-takes-over", Requirement: "tools.list-changed.sent", Form: AtOnce, Transports: OverHTTP,
+	{ID: "http.second-get-takes-over", Requirement: ids.ToolsListChangedSent, Form: AtOnce, Transports: OverHTTP,
 		Summary:    "Once a second listening stream was opened and closed, nothing comes on the first.",
-		Collateral: []string{"resources.list-changed.sent", "prompts.list-changed.sent"},
+		Collateral: []string{ids.ResourcesListChangedSent, ids.PromptsListChangedSent},
 		Apply: func(o *server.Options) {
 			streams := new(listening)
 			streams.counting()(o)

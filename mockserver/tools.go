@@ -10,6 +10,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // tool changes the definition of one tool.
@@ -131,19 +132,19 @@ func unchecked(argument, keyword string) apply { return misjudging(argument, Lac
 
 // server/tools
 var toolFaults = []Fault{
-	{ID: "tools.undeclared", Requirement: "tools.capability.declared", Summary: "Tools are served, but not declared.",
-		Collateral: []string{"lifecycle.capability.server-emits-tools-list-changed"},
+	{ID: "tools.undeclared", Requirement: ids.ToolsCapabilityDeclared, Summary: "Tools are served, but not declared.",
+		Collateral: []string{ids.LifecycleCapabilityServerEmitsToolsListChanged},
 		Apply:      Undeclared("tools")},
-	{ID: "tools.list-refused", Requirement: "tools.list.answered", Summary: "tools/list is refused with -32603.",
+	{ID: "tools.list-refused", Requirement: ids.ToolsListAnswered, Summary: "tools/list is refused with -32603.",
 		Apply: Refusing("tools/list", server.InternalError, Always)},
-	{ID: "tools.second-page-refused", Requirement: "pagination.operations",
+	{ID: "tools.second-page-refused", Requirement: ids.PaginationOperations,
 		Summary:    "The second page of tools/list is refused.",
-		Collateral: []string{"pagination.error.invalid-cursor-code"},
+		Collateral: []string{ids.PaginationErrorInvalidCursorCode},
 		Apply: Refusing("tools/list", server.InternalError, func(r *server.Request) bool {
 			cursor, ok := r.Params["cursor"].(string)
 			return ok && len(cursor) > 30
 		})},
-	{ID: "tools.listed-but-unknown", Requirement: "tools.list.callable",
+	{ID: "tools.listed-but-unknown", Requirement: ids.ToolsListCallable,
 		Summary: "A tool is listed, and unknown when it is called.",
 		Apply: Offering(func(c *server.Catalogue) {
 			for _, t := range c.Tools {
@@ -155,33 +156,33 @@ var toolFaults = []Fault{
 				}
 			}
 		})},
-	{ID: "tools.listed-but-no-method", Requirement: "tools.list.callable",
+	{ID: "tools.listed-but-no-method", Requirement: ids.ToolsListCallable,
 		Summary: "Calling a listed tool is refused with -32601.",
 		Apply:   Refusing("tools/call", server.MethodNotFound, calling("annotated_content"))},
-	{ID: "tools.change-unannounced", Requirement: "tools.list-changed.sent",
+	{ID: "tools.change-unannounced", Requirement: ids.ToolsListChangedSent,
 		Summary: "The list changes without notifications/tools/list_changed.",
 		Apply:   Dropping("notifications/tools/list_changed")},
-	{ID: "tools.change-unannounced-when-added", Requirement: "tools.list-changed.sent",
+	{ID: "tools.change-unannounced-when-added", Requirement: ids.ToolsListChangedSent,
 		Summary: "A tool that adds another one does not announce the change of the list; the tool that removes it does.",
 		Apply:   addingSilently()},
-	{ID: "tools.list-grows", Requirement: "tools.list-changed.sent",
+	{ID: "tools.list-grows", Requirement: ids.ToolsListChangedSent,
 		Summary: "The list has one more tool when it is read again, nothing tells of that, and no tool is known to change the list.",
 		Apply:   growing("tools", "toggle_tool", object{"name": "grown", "inputSchema": object{"type": "object"}})},
-	{ID: "tools.change-announced-once", Requirement: "tools.list-changed.sent", Form: InSequence,
+	{ID: "tools.change-announced-once", Requirement: ids.ToolsListChangedSent, Form: InSequence,
 		Summary: "Only the first change of the list in a session is announced.",
 		Apply:   FirstOnly("notifications/tools/list_changed")},
-	{ID: "tools.announced-early", Requirement: "tools.list-changed.sent", Form: InSequence,
+	{ID: "tools.announced-early", Requirement: ids.ToolsListChangedSent, Form: InSequence,
 		Summary: "A change of the list is announced before it is made.",
 		Apply: TellingEarly("toggle_tool", "notifications/tools/list_changed", func(s *server.Session) {
 			s.Notify("notifications/tools/list_changed", nil)
 		})},
-	{ID: "tools.removal-unannounced", Requirement: "tools.list-changed.sent",
+	{ID: "tools.removal-unannounced", Requirement: ids.ToolsListChangedSent,
 		Summary: "The addition of a tool is announced, its removal is not.",
 		Apply: Withholding("notifications/tools/list_changed", func(out *server.Outgoing) bool {
 			n := Kept[atomic.Int64](out.Session, "changes")
 			return n.Add(1)%2 == 0
 		})},
-	{ID: "tools.late-duplicate", Requirement: "tools.name.unique",
+	{ID: "tools.late-duplicate", Requirement: ids.ToolsNameUnique,
 		Summary: "A tool that has come into the list has the name of another one.",
 		Apply: Results("tools/list", func(result object) {
 			all, _ := result["tools"].(list)
@@ -191,63 +192,63 @@ var toolFaults = []Fault{
 				}
 			}
 		})},
-	{ID: "tools.late-content-missing", Requirement: "schema.call-tool-result",
+	{ID: "tools.late-content-missing", Requirement: ids.SchemaCallToolResult,
 		Summary: "A tool that has come into the list gives a result without content.",
 		Apply:   Called("extra", Lacking("content"))},
-	{ID: "tools.duplicate-name", Requirement: "tools.name.unique",
+	{ID: "tools.duplicate-name", Requirement: ids.ToolsNameUnique,
 		Summary: "A tool is listed twice on the same page.", Apply: duplicated("tools/list", "tools")},
-	{ID: "tools.duplicate-over-pages", Requirement: "tools.name.unique", Summary: "A tool is listed on every page.",
-		Collateral: []string{"pagination.cursor.results-after"},
+	{ID: "tools.duplicate-over-pages", Requirement: ids.ToolsNameUnique, Summary: "A tool is listed on every page.",
+		Collateral: []string{ids.PaginationCursorResultsAfter},
 		Apply: everyPage("tools/list", "tools", object{
 			"name": "test_simple_text", "inputSchema": object{"type": "object"},
 		})},
-	{ID: "tools.input-schema-type", Requirement: "tools.input-schema.valid",
+	{ID: "tools.input-schema-type", Requirement: ids.ToolsInputSchemaValid,
 		Summary: `An input schema has a property of the type "str".`,
 		Apply: tool("echo", Having("inputSchema", object{
 			"type": "object", "properties": object{"text": object{"type": "str"}}, "required": list{"text"},
 		}))},
-	{ID: "tools.input-schema-required", Requirement: "tools.input-schema.valid",
+	{ID: "tools.input-schema-required", Requirement: ids.ToolsInputSchemaValid,
 		Summary: "In an input schema, required stands in the property as a boolean.",
 		Apply: tool("echo", Having("inputSchema", object{
 			"type": "object", "properties": object{"text": object{"type": "string", "required": true}},
 		}))},
-	{ID: "tools.output-schema-type", Requirement: "tools.output-schema.valid",
+	{ID: "tools.output-schema-type", Requirement: ids.ToolsOutputSchemaValid,
 		Summary: `An output schema has a property of the type "float".`,
 		Apply: tool("sum", Having("outputSchema", object{
 			"type": "object", "properties": object{"sum": object{"type": "float"}}, "required": list{"sum"},
 		}))},
-	{ID: "tools.dangling-link", Requirement: "tools.resource-link.resolvable",
+	{ID: "tools.dangling-link", Requirement: ids.ToolsResourceLinkResolvable,
 		Summary: "A tool returns a link to a resource that cannot be read.",
 		Apply: Blocks("resource_links", func(block object) {
 			if block["uri"] == "test://static-text" {
 				block["uri"] = "test://nowhere"
 			}
 		})},
-	{ID: "tools.resources-undeclared", Requirement: "tools.embedded-resource.resources-capability",
+	{ID: "tools.resources-undeclared", Requirement: ids.ToolsEmbeddedResourceResourcesCapability,
 		Summary:    "Tools embed resources, but the server offers no resources.",
-		Collateral: []string{"tools.resource-link.resolvable"}, Apply: Without("resources")},
-	{ID: "tools.structured-array", Requirement: "tools.structured-content.object",
-		Summary: "structuredContent is an array.", Collateral: []string{"tools.output-schema.conforms"},
+		Collateral: []string{ids.ToolsResourceLinkResolvable}, Apply: Without("resources")},
+	{ID: "tools.structured-array", Requirement: ids.ToolsStructuredContentObject,
+		Summary: "structuredContent is an array.", Collateral: []string{ids.ToolsOutputSchemaConforms},
 		Apply: Called("sum", func(result object) {
 			result["structuredContent"] = list{result["structuredContent"]}
 		})},
-	{ID: "tools.structured-string", Requirement: "tools.structured-content.object",
-		Summary: "structuredContent is JSON in a string.", Collateral: []string{"tools.output-schema.conforms"},
+	{ID: "tools.structured-string", Requirement: ids.ToolsStructuredContentObject,
+		Summary: "structuredContent is JSON in a string.", Collateral: []string{ids.ToolsOutputSchemaConforms},
 		Apply: Called("sum", Having("structuredContent", `{"sum":3}`))},
-	{ID: "tools.structured-without-text", Requirement: "tools.structured-content.text-copy",
+	{ID: "tools.structured-without-text", Requirement: ids.ToolsStructuredContentTextCopy,
 		Summary: "Structured content is not repeated as text.",
 		Apply:   Called("sum", Having("content", TextOf("Done.")))},
-	{ID: "tools.structured-missing", Requirement: "tools.output-schema.structured-present",
+	{ID: "tools.structured-missing", Requirement: ids.ToolsOutputSchemaStructuredPresent,
 		Summary: "A tool with an output schema returns text only.",
 		Apply:   Called("sum", Lacking("structuredContent"))},
-	{ID: "tools.structured-missing-for-zero", Requirement: "tools.output-schema.structured-present", Form: ByValue,
+	{ID: "tools.structured-missing-for-zero", Requirement: ids.ToolsOutputSchemaStructuredPresent, Form: ByValue,
 		Summary: "A sum of zero comes as text only.",
 		Apply: Called("sum", func(result object) {
 			if Text(object{"sum": wire.At(result, "structuredContent", "sum")}) == `{"sum":0}` {
 				delete(result, "structuredContent")
 			}
 		})},
-	{ID: "tools.structured-text-of-before", Requirement: "tools.structured-content.text-copy",
+	{ID: "tools.structured-text-of-before", Requirement: ids.ToolsStructuredContentTextCopy,
 		Summary: "The text beside structured content is that of the call before.",
 		Apply: WrappingTool("sum", server.Edit(func(r *server.Request, result map[string]any) {
 			before := Kept[atomic.Value](r.Session, "before")
@@ -255,13 +256,13 @@ var toolFaults = []Fault{
 				result["content"] = old
 			}
 		}))},
-	{ID: "tools.structured-wrong-type", Requirement: "tools.output-schema.conforms",
+	{ID: "tools.structured-wrong-type", Requirement: ids.ToolsOutputSchemaConforms,
 		Summary: "A number of the output schema comes as a string.",
 		Apply: Called("sum", func(result object) {
 			result["structuredContent"] = object{"sum": "3"}
 			result["content"] = TextOf(`{"sum":"3"}`)
 		})},
-	{ID: "tools.structured-wrong-type-below-zero", Requirement: "tools.output-schema.conforms", Form: ByValue,
+	{ID: "tools.structured-wrong-type-below-zero", Requirement: ids.ToolsOutputSchemaConforms, Form: ByValue,
 		Summary: "A sum below zero comes as a string.",
 		Apply: Called("sum", func(result object) {
 			if structured := Text(object{"sum": wire.At(result, "structuredContent",
@@ -270,7 +271,7 @@ var toolFaults = []Fault{
 				result["content"] = TextOf(Text(object{"sum": structured}))
 			}
 		})},
-	{ID: "tools.structured-misnamed-for-one-kind", Requirement: "tools.output-schema.conforms", Form: ByValue,
+	{ID: "tools.structured-misnamed-for-one-kind", Requirement: ids.ToolsOutputSchemaConforms, Form: ByValue,
 		Summary: "The result of a tool has another member than its output schema requires, for one of the values that an argument may have.",
 		Apply: ServingTool(object{
 			"name": "weigh", "annotations": object{"readOnlyHint": true},
@@ -288,34 +289,34 @@ var toolFaults = []Fault{
 			}
 			return object{"structuredContent": object{member: 3}, "content": TextOf(Text(object{member: 3}))}, nil
 		})},
-	{ID: "tools.structured-misnamed", Requirement: "tools.output-schema.conforms",
+	{ID: "tools.structured-misnamed", Requirement: ids.ToolsOutputSchemaConforms,
 		Summary: "A required member of the output schema has another name in the result.",
 		Apply: Called("sum", func(result object) {
 			result["structuredContent"] = object{"result": 3}
 			result["content"] = TextOf(`{"result":3}`)
 		})},
-	{ID: "tools.unknown-as-result", Requirement: "tools.error.unknown-tool-protocol-error",
+	{ID: "tools.unknown-as-result", Requirement: ids.ToolsErrorUnknownToolProtocolError,
 		Summary: "The call of an unknown tool gets a result with isError.",
 		Apply:   Answering("tools/call", object{"content": TextOf("Unknown tool"), "isError": true}, unknownNamed)},
-	{ID: "tools.unknown-as-success", Requirement: "tools.error.unknown-tool-protocol-error",
+	{ID: "tools.unknown-as-success", Requirement: ids.ToolsErrorUnknownToolProtocolError,
 		Summary: "The call of an unknown tool gets a plain result.",
 		Apply:   Answering("tools/call", object{"content": TextOf("")}, unknownNamed)},
-	{ID: "tools.unknown-code-method", Requirement: "tools.error.unknown-tool-code",
+	{ID: "tools.unknown-code-method", Requirement: ids.ToolsErrorUnknownToolCode,
 		Summary: "The call of an unknown tool is refused with -32601.",
 		Apply:   Refusing("tools/call", server.MethodNotFound, unknownNamed)},
-	{ID: "tools.unknown-code-internal", Requirement: "tools.error.unknown-tool-code",
+	{ID: "tools.unknown-code-internal", Requirement: ids.ToolsErrorUnknownToolCode,
 		Summary: "The call of an unknown tool is refused with -32603.",
 		Apply:   Refusing("tools/call", server.InternalError, unknownNamed)},
-	{ID: "tools.inherited-name-code", Requirement: "tools.error.unknown-tool-code", Form: ByValue,
+	{ID: "tools.inherited-name-code", Requirement: ids.ToolsErrorUnknownToolCode, Form: ByValue,
 		Summary: "The call of a tool with the name of a member that every JavaScript object has is refused with -32603.",
 		Apply:   Refusing("tools/call", server.InternalError, calling("constructor"))},
-	{ID: "tools.inherited-name-result", Requirement: "tools.error.unknown-tool-protocol-error", Form: ByValue,
+	{ID: "tools.inherited-name-result", Requirement: ids.ToolsErrorUnknownToolProtocolError, Form: ByValue,
 		Summary: "The call of a tool with the name of a member that every JavaScript object has gets a result.",
 		Apply:   Answering("tools/call", object{"content": TextOf("[object Undefined]")}, calling("toString"))},
-	{ID: "tools.invalid-arguments-code", Requirement: "tools.error.invalid-arguments-form",
+	{ID: "tools.invalid-arguments-code", Requirement: ids.ToolsErrorInvalidArgumentsForm,
 		Summary: "Arguments that do not fit are refused with -32603.",
 		Apply:   WrappingTool("sum", server.Recode(server.InvalidParams, server.InternalError))},
-	{ID: "tools.arguments-unchecked", Requirement: "tools.security.validate-inputs",
+	{ID: "tools.arguments-unchecked", Requirement: ids.ToolsSecurityValidateInputs,
 		Summary: "Arguments are not checked against the input schema.",
 		Apply: Wrapping("tools/call",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
@@ -324,9 +325,9 @@ var toolFaults = []Fault{
 				}
 				return Pardoning(object{"content": TextOf("undefined")})(ctx, r, next)
 			})},
-	{ID: "tools.missing-argument-accepted", Requirement: "tools.security.validate-inputs",
+	{ID: "tools.missing-argument-accepted", Requirement: ids.ToolsSecurityValidateInputs,
 		Summary:    "A required argument may be missing.",
-		Collateral: []string{"tools.structured-content.text-copy"},
+		Collateral: []string{ids.ToolsStructuredContentTextCopy},
 		Apply: Answering("tools/call", object{"content": TextOf("NaN"), "structuredContent": object{"sum": 0}},
 			func(r *server.Request) bool {
 				given, ok := r.Params["arguments"].(object)
@@ -334,44 +335,44 @@ var toolFaults = []Fault{
 				_, b := given["b"].(json.Number)
 				return ok && r.Params["name"] == "sum" && (a || b) && given["a"] != nil != (given["b"] != nil)
 			})},
-	{ID: "tools.enum-unchecked", Requirement: "tools.security.validate-inputs",
+	{ID: "tools.enum-unchecked", Requirement: ids.ToolsSecurityValidateInputs,
 		Summary: "A string that is not in the enumeration of the input schema is accepted.",
 		Apply:   unchecked("mode", "enum")},
-	{ID: "tools.minimum-unchecked", Requirement: "tools.security.validate-inputs",
+	{ID: "tools.minimum-unchecked", Requirement: ids.ToolsSecurityValidateInputs,
 		Summary: "A number below the minimum of the input schema is accepted.",
 		Apply:   unchecked("count", "minimum")},
-	{ID: "tools.maximum-unchecked", Requirement: "tools.security.validate-inputs",
+	{ID: "tools.maximum-unchecked", Requirement: ids.ToolsSecurityValidateInputs,
 		Summary: "A number above the maximum of the input schema is accepted.",
 		Apply:   unchecked("count", "maximum")},
-	{ID: "tools.min-length-unchecked", Requirement: "tools.security.validate-inputs",
+	{ID: "tools.min-length-unchecked", Requirement: ids.ToolsSecurityValidateInputs,
 		Summary: "A string that is shorter than the input schema wants it is accepted.",
 		Apply:   unchecked("label", "minLength")},
-	{ID: "tools.max-length-unchecked", Requirement: "tools.security.validate-inputs",
+	{ID: "tools.max-length-unchecked", Requirement: ids.ToolsSecurityValidateInputs,
 		Summary: "A string that is longer than the input schema wants it is accepted.",
 		Apply:   unchecked("label", "maxLength")},
-	{ID: "tools.pattern-unchecked", Requirement: "tools.security.validate-inputs",
+	{ID: "tools.pattern-unchecked", Requirement: ids.ToolsSecurityValidateInputs,
 		Summary: "A string that does not match the pattern of the input schema is accepted.",
 		Apply:   unchecked("label", "pattern")},
-	{ID: "tools.min-items-unchecked", Requirement: "tools.security.validate-inputs",
+	{ID: "tools.min-items-unchecked", Requirement: ids.ToolsSecurityValidateInputs,
 		Summary: "An array with fewer items than the input schema wants is accepted.",
 		Apply:   unchecked("tags", "minItems")},
-	{ID: "tools.max-items-unchecked", Requirement: "tools.security.validate-inputs",
+	{ID: "tools.max-items-unchecked", Requirement: ids.ToolsSecurityValidateInputs,
 		Summary: "An array with more items than the input schema wants is accepted.",
 		Apply:   unchecked("tags", "maxItems")},
-	{ID: "tools.items-unchecked", Requirement: "tools.security.validate-inputs",
+	{ID: "tools.items-unchecked", Requirement: ids.ToolsSecurityValidateInputs,
 		Summary: "Items of an array that have another type than the input schema wants are accepted.",
 		Apply:   unchecked("tags", "items")},
-	{ID: "tools.fraction-accepted", Requirement: "tools.security.validate-inputs",
+	{ID: "tools.fraction-accepted", Requirement: ids.ToolsSecurityValidateInputs,
 		Summary: "A fraction is accepted where the input schema wants an integer.",
 		Apply:   misjudging("count", Having("type", "number"))},
-	{ID: "tools.null-accepted", Requirement: "tools.security.validate-inputs",
+	{ID: "tools.null-accepted", Requirement: ids.ToolsSecurityValidateInputs,
 		Summary: "null is accepted for a required argument.",
 		Apply: Answering("tools/call", object{"content": TextOf("null")}, func(r *server.Request) bool {
 			given, _ := r.Params["arguments"].(object)
 			text, ok := given["text"]
 			return ok && text == nil
 		})},
-	{ID: "tools.surplus-member-accepted", Requirement: "tools.security.validate-inputs", WarnOnly: true,
+	{ID: "tools.surplus-member-accepted", Requirement: ids.ToolsSecurityValidateInputs, WarnOnly: true,
 		Summary: "A member that the input schema does not allow is dropped.",
 		Apply: OnRequest("tools/call", func(r *server.Request) {
 			if given, _ := r.Params["arguments"].(object); len(given) > 0 &&
@@ -379,20 +380,20 @@ var toolFaults = []Fault{
 				r.Params["arguments"] = object{}
 			}
 		})},
-	{ID: "tools.arguments-required", Requirement: "tools.call.arguments-omitted",
+	{ID: "tools.arguments-required", Requirement: ids.ToolsCallArgumentsOmitted,
 		Summary: "A call without the member arguments is refused.",
 		Apply: Refusing("tools/call", server.InvalidParams, func(r *server.Request) bool {
 			return r.Params["arguments"] == nil && !UnknownTool(r)
 		})},
 	// https://github.com/use-novamira/novamira/issues/53
-	{ID: "tools.empty-arguments-refused", Requirement: "tools.list.callable", WarnOnly: true,
+	{ID: "tools.empty-arguments-refused", Requirement: ids.ToolsListCallable, WarnOnly: true,
 		Summary:    "A call whose arguments are an empty object is refused, and one without the member arguments is served.",
-		Collateral: []string{"tools.error.execution-as-result"},
+		Collateral: []string{ids.ToolsErrorExecutionAsResult},
 		Apply:      Refusing("tools/call", server.InvalidParams, emptyArguments)},
 	// https://github.com/php-mcp/server/issues/26
-	{ID: "tools.empty-arguments-as-array", Requirement: "tools.list.callable", Form: ByValue, WarnOnly: true,
+	{ID: "tools.empty-arguments-as-array", Requirement: ids.ToolsListCallable, Form: ByValue, WarnOnly: true,
 		Summary:    "Tools without parameters refuse a call without arguments, or with an empty object of them, as if they were an array; any arguments are served.",
-		Collateral: []string{"tools.error.execution-as-result"},
+		Collateral: []string{ids.ToolsErrorExecutionAsResult},
 		Apply: All(
 			Offering(func(c *server.Catalogue) {
 				for _, tool := range c.Tools {
@@ -406,41 +407,41 @@ var toolFaults = []Fault{
 				return emptyArguments(r) || r.Params["arguments"] == nil && !UnknownTool(r)
 			}),
 		)},
-	{ID: "tools.failure-as-error", Requirement: "tools.error.execution-as-result",
+	{ID: "tools.failure-as-error", Requirement: ids.ToolsErrorExecutionAsResult,
 		Summary: "A failure inside a tool is reported as a JSON-RPC error.",
 		Apply:   Refusing("tools/call", server.InternalError, calling("test_error_handling"))},
-	{ID: "tools.failure-unmarked", Requirement: "tools.error.execution-as-result",
+	{ID: "tools.failure-unmarked", Requirement: ids.ToolsErrorExecutionAsResult,
 		Summary: "A failure inside a tool is reported without isError.",
 		Apply:   Called("test_error_handling", Lacking("isError"))},
-	{ID: "tools.content-missing", Requirement: "schema.call-tool-result", Summary: "A tool result has no content.",
+	{ID: "tools.content-missing", Requirement: ids.SchemaCallToolResult, Summary: "A tool result has no content.",
 		Apply: Called("annotated_content", Lacking("content"))},
-	{ID: "tools.content-string", Requirement: "schema.call-tool-result",
+	{ID: "tools.content-string", Requirement: ids.SchemaCallToolResult,
 		Summary: "The content of a tool result is a string.",
 		Apply:   Called("annotated_content", Having("content", "plain text"))},
-	{ID: "tools.content-block", Requirement: "schema.call-tool-result",
+	{ID: "tools.content-block", Requirement: ids.SchemaCallToolResult,
 		Summary: "The content of a tool result is one block, not an array.",
 		Apply:   Called("annotated_content", Having("content", object{"type": "text", "text": "x"}))},
-	{ID: "tools.is-error-string", Requirement: "schema.call-tool-result", Summary: `isError is the string "false".`,
+	{ID: "tools.is-error-string", Requirement: ids.SchemaCallToolResult, Summary: `isError is the string "false".`,
 		Apply: Called("annotated_content", Having("isError", "false"))},
-	{ID: "tools.text-number", Requirement: "schema.call-tool-result", Summary: "The text of a block is a number.",
+	{ID: "tools.text-number", Requirement: ids.SchemaCallToolResult, Summary: "The text of a block is a number.",
 		Apply: Blocks("annotated_content", Having("text", 42))},
-	{ID: "tools.name-missing", Requirement: "schema.list-tools-result", Summary: "A tool has no name.",
+	{ID: "tools.name-missing", Requirement: ids.SchemaListToolsResult, Summary: "A tool has no name.",
 		Apply: tool("annotated_content", Lacking("name"))},
-	{ID: "tools.input-schema-missing", Requirement: "schema.list-tools-result", Summary: "A tool has no inputSchema.",
+	{ID: "tools.input-schema-missing", Requirement: ids.SchemaListToolsResult, Summary: "A tool has no inputSchema.",
 		Apply: tool("annotated_content", Lacking("inputSchema"))},
-	{ID: "tools.input-schema-empty", Requirement: "schema.list-tools-result",
+	{ID: "tools.input-schema-empty", Requirement: ids.SchemaListToolsResult,
 		Summary: "An inputSchema is empty, without a type.",
 		Apply:   tool("annotated_content", Having("inputSchema", object{}))},
-	{ID: "tools.input-schema-array", Requirement: "schema.list-tools-result",
+	{ID: "tools.input-schema-array", Requirement: ids.SchemaListToolsResult,
 		Summary: "An inputSchema has another type than object.",
 		Apply:   tool("annotated_content", Having("inputSchema", object{"type": "array"}))},
-	{ID: "tools.hint-string", Requirement: "schema.list-tools-result",
+	{ID: "tools.hint-string", Requirement: ids.SchemaListToolsResult,
 		Summary: "The annotation readOnlyHint is a string.",
 		Apply:   tool("annotated_content", At("annotations", Having("readOnlyHint", "true")))},
-	{ID: "tools.description-null", Requirement: "schema.list-tools-result",
+	{ID: "tools.description-null", Requirement: ids.SchemaListToolsResult,
 		Summary: "The description of a tool is null.",
 		Apply:   tool("annotated_content", Having("description", nil))},
-	{ID: "tools.object-by-name", Requirement: "schema.list-tools-result",
+	{ID: "tools.object-by-name", Requirement: ids.SchemaListToolsResult,
 		Summary: "The tools are an object by name, not an array.",
 		Apply: Results("tools/list", func(result object) {
 			byName := object{}

@@ -15,6 +15,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/lastwords"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/internal/ending"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
@@ -225,11 +226,11 @@ func (s *serverRun) handshake() {
 	var stream *transport.StreamError
 	if errors.As(s.cause, &stream) && !s.saidSomething() {
 		// The rules tell what is wrong with a stream that was opened.
-		s.unmet("sse.server.sse-endpoint")
+		s.unmet(ids.SSEServerSSEEndpoint)
 	}
 	if s.ledger.OtherRevision() != nil && s.target.Init.Result() == nil {
 		// The page shows such an error, against its own text (docs/positions.md, unsupported-version).
-		const id = "lifecycle.version.offer-other"
+		const id = ids.LifecycleVersionOfferOther
 		rec := ledger.NewRecorder(s.Revision, "lifecycle/handshake")
 		rec.Warn(id, wire.Server, "this revision was refused with an error instead of answered with another version",
 			s.target.Init.Events()...)
@@ -254,7 +255,7 @@ func (s *serverRun) handshake() {
 	if refused != nil && refused.Forbidden() {
 		return // the server decides who may connect
 	}
-	s.unmet("lifecycle.init.answered")
+	s.unmet(ids.LifecycleInitAnswered)
 }
 
 // misread reports whether the params of initialize were refused, rather than one

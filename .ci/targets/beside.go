@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -24,24 +25,24 @@ const besideClient = "ts-client"
 // sameAs names the requirements that checks of the official package are about, or scenarios as a whole. A check that is
 // missing here is about none of this revision.
 var sameAs = map[string][]string{
-	"auth/metadata-var2":                  {"auth.client.as-metadata-location"},
-	"auth/metadata-var3":                  {"auth.client.parse-www-authenticate"},
-	"authorization-request":               {"auth.client.handles-401"},
-	"authorization-server-metadata":       {"auth.client.as-metadata"},
-	"client-registration":                 {"auth.client.dynamic-registration"},
-	"pkce-code-challenge-sent":            {"auth.client.pkce-challenge"},
-	"pkce-code-verifier-sent":             {"auth.client.pkce-verifier"},
-	"pkce-s256-method-used":               {"auth.client.pkce-s256"},
-	"pkce-verifier-matches-challenge":     {"auth.client.pkce-verifier"},
-	"pre-registration-auth":               {"auth.client.other-client-id"},
-	"prm-pathbased-requested":             {"auth.client.resource-metadata"},
-	"resource-parameter-consistency":      {"auth.client.resource-token-request"},
-	"resource-parameter-in-authorization": {"auth.client.resource-authorization-request"},
-	"resource-parameter-in-token":         {"auth.client.resource-token-request"},
-	"resource-parameter-valid-uri":        {"auth.resource.has-scheme", "auth.resource.no-fragment"},
-	"token-endpoint-auth-method":          {"auth.client.token-endpoint-auth"},
-	"token-request":                       {"auth.client.token-request-form"},
-	"valid-bearer-token":                  {"auth.client.bearer-header", "auth.client.request-with-token"},
+	"auth/metadata-var2":                  {ids.AuthClientAsMetadataLocation},
+	"auth/metadata-var3":                  {ids.AuthClientParseWWWAuthenticate},
+	"authorization-request":               {ids.AuthClientHandles401},
+	"authorization-server-metadata":       {ids.AuthClientAsMetadata},
+	"client-registration":                 {ids.AuthClientDynamicRegistration},
+	"pkce-code-challenge-sent":            {ids.AuthClientPKCEChallenge},
+	"pkce-code-verifier-sent":             {ids.AuthClientPKCEVerifier},
+	"pkce-s256-method-used":               {ids.AuthClientPKCES256},
+	"pkce-verifier-matches-challenge":     {ids.AuthClientPKCEVerifier},
+	"pre-registration-auth":               {ids.AuthClientOtherClientID},
+	"prm-pathbased-requested":             {ids.AuthClientResourceMetadata},
+	"resource-parameter-consistency":      {ids.AuthClientResourceTokenRequest},
+	"resource-parameter-in-authorization": {ids.AuthClientResourceAuthorizationRequest},
+	"resource-parameter-in-token":         {ids.AuthClientResourceTokenRequest},
+	"resource-parameter-valid-uri":        {ids.AuthResourceHasScheme, ids.AuthResourceNoFragment},
+	"token-endpoint-auth-method":          {ids.AuthClientTokenEndpointAuth},
+	"token-request":                       {ids.AuthClientTokenRequestForm},
+	"valid-bearer-token":                  {ids.AuthClientBearerHeader, ids.AuthClientRequestWithToken},
 }
 
 // official is what the package found by one of its checks, or in a scenario.

@@ -16,6 +16,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // The scenarios in which faults of authorization show.
@@ -31,29 +32,29 @@ var authFaults = slices.Concat(soughtFaults, discoveryFaults, strayFaults, resou
 
 // soughtFaults are about whether the client seeks authorization at all.
 var soughtFaults = []Fault{
-	{ID: "auth.unsought", Requirement: "auth.http-conform", Scenario: flow, Transports: OverHTTP,
+	{ID: "auth.unsought", Requirement: ids.AuthHTTPConform, Scenario: flow, Transports: OverHTTP,
 		Summary:    "A client that is meant to seek authorization ends when it is refused with 401.",
-		Collateral: []string{"auth.client.handles-401"}, Apply: WithoutAuthorization},
-	{ID: "auth.repeats-refused", Requirement: "auth.client.handles-401", Scenario: flow, Transports: OverHTTP,
+		Collateral: []string{ids.AuthClientHandles401}, Apply: WithoutAuthorization},
+	{ID: "auth.repeats-refused", Requirement: ids.AuthClientHandles401, Scenario: flow, Transports: OverHTTP,
 		Summary: "initialize, refused with 401, is repeated 30 times in place of seeking authorization.",
 		Apply:   repeatingRefused},
-	{ID: "auth.repeats-with-refused-token", Requirement: "auth.client.handles-401", Scenario: "auth/refused-tokens",
+	{ID: "auth.repeats-with-refused-token", Requirement: ids.AuthClientHandles401, Scenario: "auth/refused-tokens",
 		Transports: OverHTTP,
 		Summary:    "initialize, refused with 401 although it shows a token, is repeated 30 times with that token.",
 		Apply:      Closing(repeatingToken)},
-	{ID: "auth.ends-before-registration", Requirement: "auth.client.handles-401", Scenario: flow,
+	{ID: "auth.ends-before-registration", Requirement: ids.AuthClientHandles401, Scenario: flow,
 		Transports: OverHTTP, Summary: "A client that is meant to log in reads the metadata, and ends.",
 		Apply: EndingAt(Registration)},
-	{ID: "auth.ends-before-authorization", Requirement: "auth.client.handles-401", Scenario: flow,
+	{ID: "auth.ends-before-authorization", Requirement: ids.AuthClientHandles401, Scenario: flow,
 		Transports: OverHTTP, Summary: "A client that is meant to log in registers, and ends.",
 		Apply: EndingAt(Authorization)},
-	{ID: "auth.ends-with-code", Requirement: "auth.client.handles-401", Scenario: flow, Transports: OverHTTP,
+	{ID: "auth.ends-with-code", Requirement: ids.AuthClientHandles401, Scenario: flow, Transports: OverHTTP,
 		Summary: "A client that is meant to log in gets a code, and ends.", Apply: EndingAt(TokenRequest)},
-	{ID: "auth.lapsed-ignored", Requirement: "auth.client.handles-401", Form: mockserver.InSequence, Scenario: lapsed,
+	{ID: "auth.lapsed-ignored", Requirement: ids.AuthClientHandles401, Form: mockserver.InSequence, Scenario: lapsed,
 		Transports: OverHTTP, WarnOnly: true,
 		Summary: "No new token is sought when the server answers 401 in the middle of a session.",
 		Apply:   seekingTokens(1)},
-	{ID: "auth.lapsed-again-ignored", Requirement: "auth.client.handles-401", Form: mockserver.InSequence,
+	{ID: "auth.lapsed-again-ignored", Requirement: ids.AuthClientHandles401, Form: mockserver.InSequence,
 		Scenario: lapsed, Transports: OverHTTP, WarnOnly: true,
 		Summary: "No new token is sought when the server answers 401 a second time in a session.",
 		Apply:   seekingTokens(2)},
@@ -77,28 +78,28 @@ func seekingTokens(most int) apply {
 
 // discoveryFaults are about the way to the authorization server and the registration there.
 var discoveryFaults = []Fault{
-	{ID: "auth.guessed-server", Requirement: "auth.client.resource-metadata", Scenario: flow, Transports: OverHTTP,
+	{ID: "auth.guessed-server", Requirement: ids.AuthClientResourceMetadata, Scenario: flow, Transports: OverHTTP,
 		Summary: "The client takes the protected server for its own authorization server, and asks for no resource metadata.",
 		Apply:   detouring("/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server")},
-	{ID: "auth.guessed-endpoint", Requirement: "auth.client.as-metadata", Scenario: flow, Transports: OverHTTP,
+	{ID: "auth.guessed-endpoint", Requirement: ids.AuthClientAsMetadata, Scenario: flow, Transports: OverHTTP,
 		Summary: "The client registers at /register, whatever the metadata name.",
 		Apply:   documents(func(_ *http.Request, document object) { registersAtRoot(document) })},
-	{ID: "auth.well-known-url-only", Requirement: "auth.client.parse-www-authenticate", Scenario: "auth/metadata-url",
+	{ID: "auth.well-known-url-only", Requirement: ids.AuthClientParseWWWAuthenticate, Scenario: "auth/metadata-url",
 		Transports: OverHTTP, Summary: "The client looks for the resource metadata at the well-known URL alone.",
 		Apply: detouring("/documents/", "/.well-known/oauth-protected-resource")},
-	{ID: "auth.well-known-url-among-challenges", Requirement: "auth.client.parse-www-authenticate",
+	{ID: "auth.well-known-url-among-challenges", Requirement: ids.AuthClientParseWWWAuthenticate,
 		Scenario: "auth/challenges", Transports: OverHTTP,
 		Summary: "The client reads no resource_metadata where a second field offers another scheme.",
 		Apply:   detouring("/documents/", "/.well-known/oauth-protected-resource/mcp")},
-	{ID: "auth.well-known-url-among-listed", Requirement: "auth.client.parse-www-authenticate",
+	{ID: "auth.well-known-url-among-listed", Requirement: ids.AuthClientParseWWWAuthenticate,
 		Scenario: "auth/challenge-list", Transports: OverHTTP,
 		Summary: "The client reads no resource_metadata where the field lists another scheme before.",
 		Apply:   detouring("/documents/", "/.well-known/oauth-protected-resource/mcp")},
-	{ID: "auth.issuer-path-first", Requirement: "auth.client.as-metadata-location", Scenario: "auth/issuer-path",
+	{ID: "auth.issuer-path-first", Requirement: ids.AuthClientAsMetadataLocation, Scenario: "auth/issuer-path",
 		Transports: OverHTTP, Summary: "The well-known part stands behind the path of the issuer.",
 		Apply: detouring("/.well-known/oauth-authorization-server/tenant",
 			"/tenant/one/.well-known/oauth-authorization-server")},
-	{ID: "auth.issuer-not-compared", Requirement: "auth.client.as-metadata-issuer", Scenario: "auth/other-issuer",
+	{ID: "auth.issuer-not-compared", Requirement: ids.AuthClientAsMetadataIssuer, Scenario: "auth/other-issuer",
 		Transports: OverHTTP, Summary: "Metadata that name another issuer are used.",
 		Apply: documents(func(r *http.Request, document object) {
 			if document["issuer"] != nil {
@@ -106,14 +107,14 @@ var discoveryFaults = []Fault{
 					strings.TrimPrefix(r.URL.Path, "/.well-known/oauth-authorization-server")
 			}
 		})},
-	{ID: "auth.resource-not-compared", Requirement: "auth.client.resource-metadata-check",
+	{ID: "auth.resource-not-compared", Requirement: ids.AuthClientResourceMetadataCheck,
 		Scenario: "auth/other-resource", Transports: OverHTTP, Summary: "Metadata of another resource are used.",
 		Apply: documents(func(r *http.Request, document object) {
 			if document["resource"] != nil {
 				document["resource"] = "http://" + r.URL.Host + "/mcp"
 			}
 		})},
-	{ID: "auth.sibling-resource-used", Requirement: "auth.client.resource-metadata-check",
+	{ID: "auth.sibling-resource-used", Requirement: ids.AuthClientResourceMetadataCheck,
 		Scenario: "auth/sibling-resource", Transports: OverHTTP,
 		Summary: "Metadata are used if the path of the server begins with that of their resource, whatever follows.",
 		Apply: documents(func(r *http.Request, document object) {
@@ -122,7 +123,7 @@ var discoveryFaults = []Fault{
 				document["resource"] = own
 			}
 		})},
-	{ID: "auth.one-server-only", Requirement: "auth.client.selects-as", Scenario: "auth/two-servers",
+	{ID: "auth.one-server-only", Requirement: ids.AuthClientSelectsAs, Scenario: "auth/two-servers",
 		Transports: OverHTTP,
 		Summary:    "The client gives up if there are two authorization servers to choose from.",
 		Apply: documents(func(_ *http.Request, document object) {
@@ -130,7 +131,7 @@ var discoveryFaults = []Fault{
 				document["authorization_servers"] = list{}
 			}
 		})},
-	{ID: "auth.other-origin-only", Requirement: "auth.client.as-location-free", Scenario: "auth/same-origin",
+	{ID: "auth.other-origin-only", Requirement: ids.AuthClientAsLocationFree, Scenario: "auth/same-origin",
 		Transports: OverHTTP,
 		Summary:    "The client gives up if the authorization server is on the origin of the protected server.",
 		Apply: documents(func(r *http.Request, document object) {
@@ -142,10 +143,10 @@ var discoveryFaults = []Fault{
 				document["authorization_servers"] = list{}
 			}
 		})},
-	{ID: "auth.registration-without-redirects", Requirement: "auth.client.dynamic-registration", Scenario: flow,
+	{ID: "auth.registration-without-redirects", Requirement: ids.AuthClientDynamicRegistration, Scenario: flow,
 		Transports: OverHTTP, Summary: "The registration has no redirect_uris.",
-		Collateral: []string{"auth.client.handles-401"}, Apply: Registering(Lacking("redirect_uris"))},
-	{ID: "auth.guessed-registration", Requirement: "auth.client.other-client-id", Scenario: "auth/no-registration",
+		Collateral: []string{ids.AuthClientHandles401}, Apply: Registering(Lacking("redirect_uris"))},
+	{ID: "auth.guessed-registration", Requirement: ids.AuthClientOtherClientID, Scenario: "auth/no-registration",
 		Transports: OverHTTP,
 		Summary:    "If the metadata name no registration_endpoint, the client registers at /register.",
 		Apply: documents(func(_ *http.Request, document object) {
@@ -153,13 +154,13 @@ var discoveryFaults = []Fault{
 				registersAtRoot(document)
 			}
 		})},
-	{ID: "auth.other-redirect-scheme", Requirement: "auth.client.redirect-uri-scheme", Scenario: flow,
+	{ID: "auth.other-redirect-scheme", Requirement: ids.AuthClientRedirectURIScheme, Scenario: flow,
 		Transports: OverHTTP, Summary: "The redirect URI is http on another host.",
 		Apply: All(
 			Registering(Having("redirect_uris", list{"http://client.example.com/callback"})),
 			Requested(set("redirect_uri", "http://client.example.com/callback")),
 		)},
-	{ID: "auth.unregistered-redirect", Requirement: "auth.client.redirect-uri-registered", Scenario: flow,
+	{ID: "auth.unregistered-redirect", Requirement: ids.AuthClientRedirectURIRegistered, Scenario: flow,
 		Transports: OverHTTP,
 		Summary:    "The redirect URI of the authorization request is not one of those that were registered.",
 		Apply:      Requested(set("redirect_uri", "http://127.0.0.1:33418/other"))},
@@ -168,20 +169,20 @@ var discoveryFaults = []Fault{
 // strayFaults are of clients that look for metadata where they are not, and give up if something else is there.
 var strayFaults = []Fault{
 	stray("auth.stopped-by-401", "auth/well-known-401", "401", "/documents/", "/.well-known/oauth-protected-resource/mcp",
-		"auth.client.parse-www-authenticate", http.StatusUnauthorized),
+		ids.AuthClientParseWWWAuthenticate, http.StatusUnauthorized),
 	stray("auth.stopped-by-page", "auth/well-known-page", "a page", "/documents/",
-		"/.well-known/oauth-protected-resource/mcp", "auth.client.parse-www-authenticate", http.StatusOK),
+		"/.well-known/oauth-protected-resource/mcp", ids.AuthClientParseWWWAuthenticate, http.StatusOK),
 	stray("auth.stopped-by-redirect", "auth/well-known-redirect", "a redirect", "/documents/",
-		"/.well-known/oauth-protected-resource/mcp", "auth.client.parse-www-authenticate", http.StatusFound),
+		"/.well-known/oauth-protected-resource/mcp", ids.AuthClientParseWWWAuthenticate, http.StatusFound),
 	stray("auth.stopped-by-401-of-issuer", "auth/well-known-401", "401",
 		"/.well-known/oauth-authorization-server/tenant", "/.well-known/oauth-authorization-server",
-		"auth.client.as-metadata-location", http.StatusUnauthorized),
+		ids.AuthClientAsMetadataLocation, http.StatusUnauthorized),
 	stray("auth.stopped-by-page-of-issuer", "auth/well-known-page", "a page",
 		"/.well-known/oauth-authorization-server/tenant", "/.well-known/openid-configuration/tenant/one",
-		"auth.client.as-metadata-location", http.StatusOK),
+		ids.AuthClientAsMetadataLocation, http.StatusOK),
 	stray("auth.stopped-by-redirect-of-issuer", "auth/well-known-redirect", "a redirect",
 		"/.well-known/oauth-authorization-server/tenant", "/tenant/one/.well-known/openid-configuration",
-		"auth.client.as-metadata-location", http.StatusFound),
+		ids.AuthClientAsMetadataLocation, http.StatusFound),
 }
 
 // stray is the fault of a client that asks for a document at another place of the host first.
@@ -205,25 +206,25 @@ func stray(id, scenario, answer, prefix, first, requirement string, status int) 
 
 // resourceFaults are about the parameter resource.
 var resourceFaults = []Fault{
-	{ID: "auth.authorization-without-resource", Requirement: "auth.client.resource-authorization-request",
+	{ID: "auth.authorization-without-resource", Requirement: ids.AuthClientResourceAuthorizationRequest,
 		Scenario: flow, Transports: OverHTTP, Summary: "The authorization request has no resource.",
-		Collateral: []string{"auth.client.resource-always-sent"}, Apply: Requested(without("resource"))},
-	{ID: "auth.token-without-resource", Requirement: "auth.client.resource-token-request", Scenario: flow,
+		Collateral: []string{ids.AuthClientResourceAlwaysSent}, Apply: Requested(without("resource"))},
+	{ID: "auth.token-without-resource", Requirement: ids.AuthClientResourceTokenRequest, Scenario: flow,
 		Transports: OverHTTP, Summary: "The token request has no resource.",
-		Collateral: []string{"auth.client.resource-always-sent"}, Apply: redeemed(without("resource"))},
-	{ID: "auth.refresh-without-resource", Requirement: "auth.client.resource-token-request",
+		Collateral: []string{ids.AuthClientResourceAlwaysSent}, Apply: redeemed(without("resource"))},
+	{ID: "auth.refresh-without-resource", Requirement: ids.AuthClientResourceTokenRequest,
 		Form: mockserver.InSequence, Scenario: "auth/refresh", Transports: OverHTTP,
 		Summary:    "The token request with a refresh token has no resource.",
-		Collateral: []string{"auth.client.resource-always-sent"},
+		Collateral: []string{ids.AuthClientResourceAlwaysSent},
 		Apply: redeemed(func(form url.Values) {
 			if form.Get("grant_type") == "refresh_token" {
 				form.Del("resource")
 			}
 		})},
-	{ID: "auth.second-refresh-without-resource", Requirement: "auth.client.resource-token-request",
+	{ID: "auth.second-refresh-without-resource", Requirement: ids.AuthClientResourceTokenRequest,
 		Form: mockserver.InSequence, Scenario: "auth/refresh", Transports: OverHTTP,
 		Summary:    "The second token request with a refresh token has no resource.",
-		Collateral: []string{"auth.client.resource-always-sent"},
+		Collateral: []string{ids.AuthClientResourceAlwaysSent},
 		Apply: func(c *client.Standalone) {
 			refreshed := false
 			redeemed(func(form url.Values) {
@@ -235,30 +236,30 @@ var resourceFaults = []Fault{
 				}
 			})(c)
 		}},
-	{ID: "auth.resource-if-supported", Requirement: "auth.client.resource-always-sent", Scenario: flow,
+	{ID: "auth.resource-if-supported", Requirement: ids.AuthClientResourceAlwaysSent, Scenario: flow,
 		Transports: OverHTTP,
 		Summary:    "The requests have no resource, since the metadata do not tell that it is supported.",
-		Collateral: []string{"auth.client.resource-authorization-request", "auth.client.resource-token-request"},
+		Collateral: []string{ids.AuthClientResourceAuthorizationRequest, ids.AuthClientResourceTokenRequest},
 		Apply:      All(Requested(without("resource")), redeemed(without("resource")))},
-	{ID: "auth.resource-elsewhere", Requirement: "auth.client.resource-identifies-server", Scenario: flow,
+	{ID: "auth.resource-elsewhere", Requirement: ids.AuthClientResourceIdentifiesServer, Scenario: flow,
 		Transports: OverHTTP, Summary: "The resource is another server.",
 		Apply: resource(func(string) string { return "https://mcp.example.com/mcp" })},
-	{ID: "auth.resource-with-query", Requirement: "auth.client.resource-canonical", Scenario: flow,
+	{ID: "auth.resource-with-query", Requirement: ids.AuthClientResourceCanonical, Scenario: flow,
 		Transports: OverHTTP, Summary: "The resource has a query.",
 		Apply: resource(func(uri string) string { return uri + "?session=1" })},
-	{ID: "auth.resource-without-path", Requirement: "auth.client.resource-most-specific", Scenario: flow,
+	{ID: "auth.resource-without-path", Requirement: ids.AuthClientResourceMostSpecific, Scenario: flow,
 		Transports: OverHTTP, Summary: "The resource lacks the path of the server.",
 		Apply: resource(func(uri string) string { return strings.TrimSuffix(uri, "/mcp") })},
-	{ID: "auth.resource-without-scheme", Requirement: "auth.resource.has-scheme", Scenario: flow,
+	{ID: "auth.resource-without-scheme", Requirement: ids.AuthResourceHasScheme, Scenario: flow,
 		Transports: OverHTTP, Summary: "The resource has no scheme.",
 		Apply: resource(func(uri string) string { return strings.TrimPrefix(uri, "http://") })},
-	{ID: "auth.resource-with-fragment", Requirement: "auth.resource.no-fragment", Scenario: oddURL,
+	{ID: "auth.resource-with-fragment", Requirement: ids.AuthResourceNoFragment, Scenario: oddURL,
 		Transports: OverHTTP, Summary: "The resource has the fragment of the URL that the client was given.",
 		Apply: resource(func(uri string) string { return uri + "#start" })},
-	{ID: "auth.resource-in-capitals", Requirement: "auth.resource.lowercase", Scenario: oddURL, Transports: OverHTTP,
+	{ID: "auth.resource-in-capitals", Requirement: ids.AuthResourceLowercase, Scenario: oddURL, Transports: OverHTTP,
 		Summary: "The host of the resource is written with capitals.",
 		Apply:   resource(func(uri string) string { return strings.Replace(uri, "localhost", "LocalHost", 1) })},
-	{ID: "auth.resource-with-slash", Requirement: "auth.resource.no-trailing-slash", Scenario: "auth/root",
+	{ID: "auth.resource-with-slash", Requirement: ids.AuthResourceNoTrailingSlash, Scenario: "auth/root",
 		Transports: OverHTTP,
 		Summary:    "The resource ends in a slash, which the URL that the client was given does not.",
 		Apply:      resource(func(uri string) string { return uri + "/" })},
@@ -266,39 +267,39 @@ var resourceFaults = []Fault{
 
 // codeFaults are about PKCE and state.
 var codeFaults = []Fault{
-	{ID: "auth.no-challenge", Requirement: "auth.client.pkce-challenge", Scenario: flow, Transports: OverHTTP,
+	{ID: "auth.no-challenge", Requirement: ids.AuthClientPKCEChallenge, Scenario: flow, Transports: OverHTTP,
 		Summary: "The authorization request has no code_challenge.",
 		Apply:   Requested(without("code_challenge"))},
-	{ID: "auth.short-challenge", Requirement: "auth.client.pkce-challenge", Scenario: flow, Transports: OverHTTP,
-		Summary: "The code_challenge has five characters.", Collateral: []string{"auth.client.pkce-verifier"},
+	{ID: "auth.short-challenge", Requirement: ids.AuthClientPKCEChallenge, Scenario: flow, Transports: OverHTTP,
+		Summary: "The code_challenge has five characters.", Collateral: []string{ids.AuthClientPKCEVerifier},
 		Apply: Requested(set("code_challenge", "short"))},
-	{ID: "auth.plain-challenge", Requirement: "auth.client.pkce-s256", Scenario: flow, Transports: OverHTTP,
+	{ID: "auth.plain-challenge", Requirement: ids.AuthClientPKCES256, Scenario: flow, Transports: OverHTTP,
 		Summary: "The code_challenge_method is plain, although S256 is offered.",
 		Apply:   plainChallenge(set("code_challenge_method", "plain"))},
-	{ID: "auth.challenge-without-method", Requirement: "auth.client.pkce-s256", Scenario: flow, Transports: OverHTTP,
+	{ID: "auth.challenge-without-method", Requirement: ids.AuthClientPKCES256, Scenario: flow, Transports: OverHTTP,
 		Summary: "The authorization request has no code_challenge_method, which stands for plain.",
 		Apply:   plainChallenge(without("code_challenge_method"))},
-	{ID: "auth.no-verifier", Requirement: "auth.client.pkce-verifier", Scenario: flow, Transports: OverHTTP,
+	{ID: "auth.no-verifier", Requirement: ids.AuthClientPKCEVerifier, Scenario: flow, Transports: OverHTTP,
 		Summary: "The token request has no code_verifier.", Apply: redeemed(without("code_verifier"))},
-	{ID: "auth.other-verifier", Requirement: "auth.client.pkce-verifier", Scenario: flow, Transports: OverHTTP,
+	{ID: "auth.other-verifier", Requirement: ids.AuthClientPKCEVerifier, Scenario: flow, Transports: OverHTTP,
 		Summary: "The code_verifier does not match the code_challenge.",
 		Apply:   redeemed(set("code_verifier", strings.Repeat("v", 43)))},
-	{ID: "auth.same-challenge", Requirement: "auth.client.pkce-fresh", Form: mockserver.InSequence, Scenario: lapsed,
+	{ID: "auth.same-challenge", Requirement: ids.AuthClientPKCEFresh, Form: mockserver.InSequence, Scenario: lapsed,
 		Transports: OverHTTP, Summary: "A second authorization request carries the code_challenge of the first.",
 		Apply: sameChallenge},
-	{ID: "auth.no-state", Requirement: "auth.client.state-used", Scenario: flow, Transports: OverHTTP,
+	{ID: "auth.no-state", Requirement: ids.AuthClientStateUsed, Scenario: flow, Transports: OverHTTP,
 		Summary: "The authorization request has no state.", Apply: stateAs(func(string) string { return "" })},
-	{ID: "auth.same-state", Requirement: "auth.client.state-used", Form: mockserver.InSequence, Scenario: lapsed,
+	{ID: "auth.same-state", Requirement: ids.AuthClientStateUsed, Form: mockserver.InSequence, Scenario: lapsed,
 		Transports: OverHTTP, Summary: "A second authorization request carries the state of the first.",
 		Apply: stateAs(func(string) string { return "constant" })},
-	{ID: "auth.state-not-missed", Requirement: "auth.client.state-missing-discarded", Scenario: "auth/state-missing",
+	{ID: "auth.state-not-missed", Requirement: ids.AuthClientStateMissingDiscarded, Scenario: "auth/state-missing",
 		Transports: OverHTTP, Summary: "A code is redeemed that came back without the state.",
 		Apply: stateAs(func(state string) string { return state })},
-	{ID: "auth.iss-not-compared", Requirement: "auth.client.iss-compared", Scenario: "auth/iss-mismatch",
+	{ID: "auth.iss-not-compared", Requirement: ids.AuthClientISSCompared, Scenario: "auth/iss-mismatch",
 		Transports: OverHTTP,
 		Summary:    "A code is redeemed that came back with the iss of another authorization server.",
 		Apply:      Returned(func(result url.Values) { result.Del("iss") })},
-	{ID: "auth.state-not-compared", Requirement: "auth.client.state-mismatch-discarded",
+	{ID: "auth.state-not-compared", Requirement: ids.AuthClientStateMismatchDiscarded,
 		Scenario: "auth/state-mismatch", Transports: OverHTTP,
 		Summary: "A code is redeemed that came back with another state.",
 		Apply:   stateAs(func(state string) string { return state })},
@@ -306,16 +307,16 @@ var codeFaults = []Fault{
 
 // tokenEndpointFaults are about the token request.
 var tokenEndpointFaults = []Fault{
-	{ID: "auth.token-get", Requirement: "auth.client.token-request-form", Scenario: flow, Transports: OverHTTP,
+	{ID: "auth.token-get", Requirement: ids.AuthClientTokenRequestForm, Scenario: flow, Transports: OverHTTP,
 		Summary: "The token request is a GET.",
 		Apply: Seeking(TokenRequest, func(r *http.Request) {
 			toQuery(r)
 			r.Method = http.MethodGet
 		})},
-	{ID: "auth.token-parameters-in-query", Requirement: "auth.client.token-request-form", Scenario: flow,
+	{ID: "auth.token-parameters-in-query", Requirement: ids.AuthClientTokenRequestForm, Scenario: flow,
 		Transports: OverHTTP, Summary: "The parameters of the token request are in the query.",
 		Apply: Seeking(TokenRequest, toQuery)},
-	{ID: "auth.code-twice", Requirement: "auth.client.code-once", Scenario: lapsed, Transports: OverHTTP,
+	{ID: "auth.code-twice", Requirement: ids.AuthClientCodeOnce, Scenario: lapsed, Transports: OverHTTP,
 		Summary: "Each code is redeemed a second time.",
 		Apply: AfterTokenRequest(func(next http.RoundTripper, again *http.Request,
 			resp *http.Response) (*http.Response, error) {
@@ -325,10 +326,10 @@ var tokenEndpointFaults = []Fault{
 			}
 			return resp, nil
 		})},
-	{ID: "auth.code-to-other-server", Requirement: "auth.client.token-request-issuer", Scenario: "auth/two-servers",
+	{ID: "auth.code-to-other-server", Requirement: ids.AuthClientTokenRequestIssuer, Scenario: "auth/two-servers",
 		Transports: OverHTTP, Summary: "The code is sent to the other authorization server first.",
 		Apply: sendingToOther},
-	{ID: "auth.token-request-follows-redirect", Requirement: "auth.client.token-request-issuer",
+	{ID: "auth.token-request-follows-redirect", Requirement: ids.AuthClientTokenRequestIssuer,
 		Scenario: "auth/token-redirect", Transports: OverHTTP, WarnOnly: true,
 		Summary: "The token request follows a redirect to another origin.",
 		Apply: AfterTokenRequest(func(next http.RoundTripper, again *http.Request,
@@ -343,7 +344,7 @@ var tokenEndpointFaults = []Fault{
 			again.Host = ""
 			return next.RoundTrip(again)
 		})},
-	{ID: "auth.old-refresh-token", Requirement: "auth.client.refresh-replaced", Form: mockserver.InSequence,
+	{ID: "auth.old-refresh-token", Requirement: ids.AuthClientRefreshReplaced, Form: mockserver.InSequence,
 		Scenario: "auth/refresh", Transports: OverHTTP,
 		Summary: "The second refresh uses the refresh token of the first.",
 		Apply: func(c *client.Standalone) {
@@ -355,20 +356,20 @@ var tokenEndpointFaults = []Fault{
 				}
 			})(c)
 		}},
-	{ID: "auth.no-secret-in-form", Requirement: "auth.client.token-endpoint-auth", Scenario: "auth/token-post",
+	{ID: "auth.no-secret-in-form", Requirement: ids.AuthClientTokenEndpointAuth, Scenario: "auth/token-post",
 		Transports: OverHTTP, Summary: withoutSecret + ", where client_secret_post is offered.",
 		Apply: redeemed(without("client_secret"))},
-	{ID: "auth.no-secret-in-header", Requirement: "auth.client.token-endpoint-auth", Scenario: "auth/token-basic",
+	{ID: "auth.no-secret-in-header", Requirement: ids.AuthClientTokenEndpointAuth, Scenario: "auth/token-basic",
 		Transports: OverHTTP, Summary: withoutSecret + ", where client_secret_basic is offered.",
 		Apply: Formed(func(_ url.Values, h http.Header) { h.Del("Authorization") })},
-	{ID: "auth.secret-twice", Requirement: "auth.client.token-endpoint-auth", Scenario: "auth/token-basic",
+	{ID: "auth.secret-twice", Requirement: ids.AuthClientTokenEndpointAuth, Scenario: "auth/token-basic",
 		Transports: OverHTTP, Summary: "The token request has the secret in its header and in its form.",
 		Apply: Formed(func(form url.Values, h http.Header) {
 			if _, secret, ok := (&http.Request{Header: h}).BasicAuth(); ok {
 				form.Set("client_secret", secret)
 			}
 		})},
-	{ID: "auth.secret-otherwise", Requirement: "auth.client.token-endpoint-auth", Scenario: "auth/token-basic",
+	{ID: "auth.secret-otherwise", Requirement: ids.AuthClientTokenEndpointAuth, Scenario: "auth/token-basic",
 		Transports: OverHTTP, WarnOnly: true,
 		Summary: "The token request has the secret in its form, where client_secret_basic alone is offered.",
 		Apply: Formed(func(form url.Values, h http.Header) {
@@ -382,41 +383,41 @@ var tokenEndpointFaults = []Fault{
 
 // tokenUseFaults are about how the client shows its token.
 var tokenUseFaults = []Fault{
-	{ID: "auth.no-token-in-notifications", Requirement: "auth.client.every-request", Scenario: flow,
+	{ID: "auth.no-token-in-notifications", Requirement: ids.AuthClientEveryRequest, Scenario: flow,
 		Transports: OverHTTP, Summary: "notifications/initialized comes without the access token.",
 		Apply: Headers(Calls("notifications/initialized"), "Authorization")},
-	{ID: "auth.no-token-in-responses", Requirement: "auth.client.every-request", Scenario: flow, Transports: OverHTTP,
+	{ID: "auth.no-token-in-responses", Requirement: ids.AuthClientEveryRequest, Scenario: flow, Transports: OverHTTP,
 		Summary: "Responses to requests of the server come without the access token.",
 		Apply:   Headers(Answers, "Authorization")},
-	{ID: "auth.no-token-in-get", Requirement: "auth.client.every-request", Scenario: flow, Transports: OverHTTP,
+	{ID: "auth.no-token-in-get", Requirement: ids.AuthClientEveryRequest, Scenario: flow, Transports: OverHTTP,
 		Summary: "The GET for the listening stream comes without the access token.",
 		Apply:   Fields(http.MethodGet, "Authorization")},
-	{ID: "auth.token-in-own-header", Requirement: "auth.client.bearer-header", Scenario: flow, Transports: OverHTTP,
+	{ID: "auth.token-in-own-header", Requirement: ids.AuthClientBearerHeader, Scenario: flow, Transports: OverHTTP,
 		Summary: "The access token is in X-Access-Token in place of Authorization.",
 		Apply:   TokenAs(func(h *Head, token string) { h.Set("Authorization", "X-Access-Token: "+token) })},
-	{ID: "auth.token-by-other-scheme", Requirement: "auth.client.bearer-header", Scenario: flow, Transports: OverHTTP,
+	{ID: "auth.token-by-other-scheme", Requirement: ids.AuthClientBearerHeader, Scenario: flow, Transports: OverHTTP,
 		Summary: "The access token follows the scheme Token in Authorization.",
 		Apply:   TokenAs(func(h *Head, token string) { h.Set("Authorization", "Authorization: Token "+token) })},
-	{ID: "auth.token-in-query", Requirement: "auth.client.no-token-in-query", Scenario: flow, Transports: OverHTTP,
+	{ID: "auth.token-in-query", Requirement: ids.AuthClientNoTokenInQuery, Scenario: flow, Transports: OverHTTP,
 		Summary:    "The access token is in the query as well.",
-		Collateral: []string{"auth.client.one-token-method"},
+		Collateral: []string{ids.AuthClientOneTokenMethod},
 		Apply:      TokenAs(func(h *Head, token string) { h.Query("access_token=" + token) })},
-	{ID: "auth.token-in-two-places", Requirement: "auth.client.one-token-method", Scenario: flow,
+	{ID: "auth.token-in-two-places", Requirement: ids.AuthClientOneTokenMethod, Scenario: flow,
 		Transports: OverHTTP, Summary: "The access token is in X-Access-Token as well.",
 		Apply: TokenAs(func(h *Head, token string) { h.Set("X-Access-Token", "X-Access-Token: "+token) })},
-	{ID: "auth.foreign-token", Requirement: "auth.client.no-foreign-tokens", Scenario: flow, Transports: OverHTTP,
+	{ID: "auth.foreign-token", Requirement: ids.AuthClientNoForeignTokens, Scenario: flow, Transports: OverHTTP,
 		Summary:    "In place of the access token comes one from elsewhere.",
-		Collateral: []string{"auth.client.request-with-token"},
+		Collateral: []string{ids.AuthClientRequestWithToken},
 		Apply: TokenAs(func(h *Head, _ string) {
 			h.Set("Authorization", "Authorization: Bearer a-token-from-somewhere-else")
 		})},
-	{ID: "auth.token-follows-redirect", Requirement: "auth.client.no-foreign-tokens", Scenario: "auth/redirect",
+	{ID: "auth.token-follows-redirect", Requirement: ids.AuthClientNoForeignTokens, Scenario: "auth/redirect",
 		Transports: OverHTTP, WarnOnly: true,
 		Summary: "The client follows a redirect to another origin and shows its access token there.",
 		Apply:   func(c *client.Standalone) { Following(c, true) }},
-	{ID: "auth.token-never-shown", Requirement: "auth.client.request-with-token", Scenario: flow,
+	{ID: "auth.token-never-shown", Requirement: ids.AuthClientRequestWithToken, Scenario: flow,
 		Transports: OverHTTP, Summary: "The client obtains an access token and shows it in no request.",
-		Collateral: []string{"auth.client.handles-401"},
+		Collateral: []string{ids.AuthClientHandles401},
 		Apply:      TokenAs(func(h *Head, _ string) { h.Set("Authorization") })},
 }
 

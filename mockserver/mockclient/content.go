@@ -7,6 +7,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks/clienthooks"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 const plainContent = "content/plain"
@@ -21,13 +22,13 @@ func contentFaults() []Fault {
 			Collateral: collateral,
 		})
 	}
-	add("content.annotations-death", "content.annotations.optional", "Content with annotations", DyingOf(`"audience"`),
-		"content.annotations.audience-several")
-	add("content.audience-death", "content.annotations.audience-several", "Content for two audiences",
-		DyingOf(`["user","assistant"]`), "content.annotations.optional")
-	add("prompts.resource-death", "prompts.message.content-kinds", "A prompt with an embedded resource",
+	add("content.annotations-death", ids.ContentAnnotationsOptional, "Content with annotations", DyingOf(`"audience"`),
+		ids.ContentAnnotationsAudienceSeveral)
+	add("content.audience-death", ids.ContentAnnotationsAudienceSeveral, "Content for two audiences",
+		DyingOf(`["user","assistant"]`), ids.ContentAnnotationsOptional)
+	add("prompts.resource-death", ids.PromptsMessageContentKinds, "A prompt with an embedded resource",
 		DyingOf(`"messages"`, `"resource"`))
-	add("resources.two-contents-death", "resources.read.several-contents", "A resource with two contents",
+	add("resources.two-contents-death", ids.ResourcesReadSeveralContents, "A resource with two contents",
 		Dying(func(e *wire.Event) bool {
 			if e.Kind != wire.KindMessage {
 				return false
@@ -35,27 +36,27 @@ func contentFaults() []Fault {
 			contents, _ := wire.At(e.Msg.Result, "contents").(list)
 			return len(contents) > 1
 		}))
-	add("tools.structured-death", "tools.result.structured-or-unstructured", "A tool result with structured content",
+	add("tools.structured-death", ids.ToolsResultStructuredOrUnstructured, "A tool result with structured content",
 		DyingOf(`"structuredContent"`))
-	add("tools.mixed-death", "tools.result.mixed-content", "A tool result with a text and an image",
+	add("tools.mixed-death", ids.ToolsResultMixedContent, "A tool result with a text and an image",
 		DyingOf(`"Multiple content types test:"`))
-	add("tools.image-death", "tools.result.image", "A tool result with an image", DyingOf(`"type":"image"`))
+	add("tools.image-death", ids.ToolsResultImage, "A tool result with an image", DyingOf(`"type":"image"`))
 	// https://github.com/frontman-ai/frontman/issues/1545
-	add("tools.audio-death", "tools.result.audio", "A tool result with audio", DyingOf(`"type":"audio"`),
-		"base.response.present") // a sampling request with audio ends it as well
-	add("tools.embedded-death", "tools.result.embedded-resources", "A tool result with an embedded resource",
+	add("tools.audio-death", ids.ToolsResultAudio, "A tool result with audio", DyingOf(`"type":"audio"`),
+		ids.BaseResponsePresent) // a sampling request with audio ends it as well
+	add("tools.embedded-death", ids.ToolsResultEmbeddedResources, "A tool result with an embedded resource",
 		DyingOf("test://embedded-resource"))
-	add("tools.link-death", "tools.result.resource-links", "A tool result with a link to a resource",
+	add("tools.link-death", ids.ToolsResultResourceLinks, "A tool result with a link to a resource",
 		DyingOf(`"resource_link"`))
-	add("tools.output-schema-death", "tools.output-schema.optional", "A tool with an output schema",
+	add("tools.output-schema-death", ids.ToolsOutputSchemaOptional, "A tool with an output schema",
 		DyingOf(`"outputSchema"`))
-	add("logging.unasked-death", "logging.default.server-decides", "A log message without any level set",
-		All(Instead(Calls("logging/setLevel")), DyingOf("notifications/message")), "logging.message.logger-optional")
-	add("logging.logger-death", "logging.message.logger-optional", "A log message with a logger",
+	add("logging.unasked-death", ids.LoggingDefaultServerDecides, "A log message without any level set",
+		All(Instead(Calls("logging/setLevel")), DyingOf("notifications/message")), ids.LoggingMessageLoggerOptional)
+	add("logging.logger-death", ids.LoggingMessageLoggerOptional, "A log message with a logger",
 		DyingOf("notifications/message", `"logger"`))
 	return append(faults,
 		Fault{
-			ID: "tools.unlisted-link-hangs", Requirement: "tools.resource-link.unlisted", Scenario: plainContent,
+			ID: "tools.unlisted-link-hangs", Requirement: ids.ToolsResourceLinkUnlisted, Scenario: plainContent,
 			Summary: "A link to a resource that is not in the list, which came before, makes the client hang.",
 			Apply: All(Instead(func(m *wire.Message) bool {
 				return wire.At(m.Params, "name") == "resource_links" &&
@@ -67,16 +68,16 @@ func contentFaults() []Fault {
 					}
 					return conn.Close(ctx)
 				})),
-			Collateral: []string{"tools.result.resource-links"},
+			Collateral: []string{ids.ToolsResultResourceLinks},
 		},
 		Fault{
-			ID: "resources.subscriptions-required", Requirement: "resources.capability.features-independent",
+			ID: "resources.subscriptions-required", Requirement: ids.ResourcesCapabilityFeaturesIndependent,
 			Scenario: "capabilities/bare-resources",
 			Summary:  "A server that declares resources alone ends the client.",
 			Apply:    DyingOf(`"resources":{}`),
 		},
 		Fault{
-			ID: "resources.known-schemes-only", Requirement: "resources.uri-scheme.custom-allowed",
+			ID: "resources.known-schemes-only", Requirement: ids.ResourcesURISchemeCustomAllowed,
 			Scenario: "lists/virtual-files",
 			Summary:  "Resources whose URIs have a scheme of the server's own are not read.",
 			Apply: Instead(func(m *wire.Message) bool {
@@ -85,7 +86,7 @@ func contentFaults() []Fault {
 			}),
 		},
 		Fault{
-			ID: "progress.required", Requirement: "progress.none", Scenario: "features/progress",
+			ID: "progress.required", Requirement: ids.ProgressNone, Scenario: "features/progress",
 			Summary: "A tool result of which no progress was reported ends the client.",
 			Apply: Wrapping(func(conn transport.Conn) transport.Conn {
 				return &DyingConn{Conn: conn, At: func(e *wire.Event) bool {

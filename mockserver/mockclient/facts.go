@@ -11,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // keptFact is a fact that a client keeps in a session, and how it forgets it.
@@ -39,7 +40,7 @@ type loss func(c *wire.Conversation, before int) *wire.Event
 
 var keptFacts = []keptFact{
 	{
-		id: "roots", requirement: "roots.list-changed.notify", method: rootsList,
+		id: "roots", requirement: ids.RootsListChangedNotify, method: rootsList,
 		forgotten: "roots/list has no more roots, which nothing announces",
 		forgets: func(lost loss) apply {
 			return All(unchanging, onceLost(lost, rootsList, func(id wire.ID) []outgoing {
@@ -48,28 +49,28 @@ var keptFacts = []keptFact{
 		},
 	},
 	{
-		id: "method", requirement: "roots.list.answered", method: rootsList,
+		id: "method", requirement: ids.RootsListAnswered, method: rootsList,
 		forgotten: "roots/list is refused as an unknown method",
 		forgets: func(lost loss) apply {
 			return onceLost(lost, rootsList, refused(-32601, "Method not found"))
 		},
 	},
 	{
-		id: "sampling", requirement: "base.response.present", method: createMessage,
+		id: "sampling", requirement: ids.BaseResponsePresent, method: createMessage,
 		forgotten: "no sampling request gets an answer",
 		forgets:   func(lost loss) apply { return onceLost(lost, createMessage, unanswered) },
 	},
 	{
-		id: "form", requirement: "elicitation.capability.honoured", method: createForm,
+		id: "form", requirement: ids.ElicitationCapabilityHonoured, method: createForm,
 		forgotten: "each form is refused as invalid",
 		forgets: func(lost loss) apply {
 			return onceLost(lost, createForm, refused(-32602, "Invalid params"))
 		},
 	},
 	{
-		id: "request", requirement: "base.response.present", method: rootsList,
+		id: "request", requirement: ids.BaseResponsePresent, method: rootsList,
 		forgotten:  "the next request gets no answer",
-		collateral: []string{"ping.either-side", "base.error.method-not-found", "roots.list.answered"},
+		collateral: []string{ids.PingEitherSide, ids.BaseErrorMethodNotFound, ids.RootsListAnswered},
 		forgets: func(lost loss) apply {
 			return answeringAt(func(c *wire.Conversation, request *wire.Event) bool {
 				action := lost(c, request.Seq)
@@ -79,13 +80,13 @@ var keptFacts = []keptFact{
 		},
 	},
 	{
-		id: "session", requirement: "http.client.session-header", transports: OverHTTP,
+		id: "session", requirement: ids.HTTPClientSessionHeader, transports: OverHTTP,
 		forgotten:  "messages lack Mcp-Session-Id",
-		collateral: []string{"http.client.reinitialize-on-404", "base.response.present", "ping.either-side"},
+		collateral: []string{ids.HTTPClientReinitializeOn404, ids.BaseResponsePresent, ids.PingEitherSide},
 		forgets:    withoutField("Mcp-Session-Id"),
 	},
 	{
-		id: "version", requirement: "http.client.version-header", transports: OverHTTP,
+		id: "version", requirement: ids.HTTPClientVersionHeader, transports: OverHTTP,
 		forgotten: "messages lack MCP-Protocol-Version",
 		forgets:   withoutField("Mcp-Protocol-Version"),
 	},

@@ -19,6 +19,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 type outgoing = transport.Outgoing
@@ -28,53 +29,53 @@ var (
 )
 
 var httpFaults = []Fault{
-	{ID: "http.accept-json-only", Requirement: "http.client.post-accept-sse", Transports: OverHTTP,
+	{ID: "http.accept-json-only", Requirement: ids.HTTPClientPostAcceptSSE, Transports: OverHTTP,
 		Summary: "Accept of a POST has application/json alone.",
 		Apply:   Headers(Anything, "Accept", "application/json")},
-	{ID: "http.accept-sse-only", Requirement: "http.client.post-accept-json", Transports: OverHTTP,
+	{ID: "http.accept-sse-only", Requirement: ids.HTTPClientPostAcceptJSON, Transports: OverHTTP,
 		Summary: "Accept of a POST has text/event-stream alone.",
 		Apply:   Headers(Anything, "Accept", "text/event-stream")},
-	{ID: "http.accept-sse-weightless", Requirement: "http.client.post-accept-sse", Form: mockserver.ByValue,
+	{ID: "http.accept-sse-weightless", Requirement: ids.HTTPClientPostAcceptSSE, Form: mockserver.ByValue,
 		Transports: OverHTTP,
 		Summary:    "Accept of a POST lists text/event-stream with the weight 0: as not acceptable.",
 		Apply:      Headers(Anything, "Accept", "application/json, text/event-stream;q=0.0")},
-	{ID: "http.two-messages", Requirement: "http.client.body-single-message", Transports: OverHTTP,
-		Summary: "A POST carries two messages.", Collateral: []string{"base.json.well-formed"},
+	{ID: "http.two-messages", Requirement: ids.HTTPClientBodySingleMessage, Transports: OverHTTP,
+		Summary: "A POST carries two messages.", Collateral: []string{ids.BaseJSONWellFormed},
 		Apply: Saying(`{"jsonrpc":"2.0","id":"p1","method":"ping"}` + "\n" +
 			`{"jsonrpc":"2.0","id":"p2","method":"ping"}`)},
-	{ID: "http.put", Requirement: "http.client.post-method", Transports: OverHTTP,
+	{ID: "http.put", Requirement: ids.HTTPClientPostMethod, Transports: OverHTTP,
 		Summary: "A message is sent with PUT.",
 		Apply: requesting(transport.Request{Method: http.MethodPut,
 			Body: []byte(`{"jsonrpc":"2.0","id":"put","method":"ping"}`)})},
-	{ID: "http.get-accept", Requirement: "http.client.get-accept", Transports: OverHTTP,
+	{ID: "http.get-accept", Requirement: ids.HTTPClientGetAccept, Transports: OverHTTP,
 		Summary: "The GET for the listening stream does not accept text/event-stream.",
 		Apply: requesting(transport.Request{Method: http.MethodGet,
 			Header: http.Header{"Accept": {"application/json"}}})},
-	{ID: "http.no-session-header", Requirement: "http.client.session-header", Transports: OverHTTP,
+	{ID: "http.no-session-header", Requirement: ids.HTTPClientSessionHeader, Transports: OverHTTP,
 		Summary: "Requests after the initialization lack Mcp-Session-Id.",
 		Apply:   Headers(Later, "Mcp-Session-Id")},
-	{ID: "http.no-version-header", Requirement: "http.client.version-header", Transports: OverHTTP,
+	{ID: "http.no-version-header", Requirement: ids.HTTPClientVersionHeader, Transports: OverHTTP,
 		Summary: "Requests after the initialization lack MCP-Protocol-Version.",
 		Apply:   Headers(Later, "Mcp-Protocol-Version")},
-	{ID: "http.other-version-header", Requirement: "http.client.version-header-negotiated", Transports: OverHTTP,
+	{ID: "http.other-version-header", Requirement: ids.HTTPClientVersionHeaderNegotiated, Transports: OverHTTP,
 		Summary: "MCP-Protocol-Version is not the negotiated version.",
 		Apply:   Headers(Later, "Mcp-Protocol-Version", "2024-11-05")},
-	{ID: "http.version-header-twice", Requirement: "http.client.version-header", Form: mockserver.ByValue,
+	{ID: "http.version-header-twice", Requirement: ids.HTTPClientVersionHeader, Form: mockserver.ByValue,
 		Transports: OverHTTP, Summary: "MCP-Protocol-Version names the version twice, with a comma.",
-		Collateral: []string{"http.client.version-header-negotiated"},
+		Collateral: []string{ids.HTTPClientVersionHeaderNegotiated},
 		Apply:      Headers(Later, "Mcp-Protocol-Version", "2025-06-18, 2025-06-18")},
-	{ID: "http.lost-session-used", Requirement: "http.client.reinitialize-on-404", Scenario: LostSession,
+	{ID: "http.lost-session-used", Requirement: ids.HTTPClientReinitializeOn404, Scenario: LostSession,
 		Transports: OverHTTP, Summary: "The client goes on in a session that was answered with 404.",
 		Apply: func(c *client.Standalone) { c.Omissions.Lost = true }},
 	// github.com/modelcontextprotocol/typescript-sdk/pull/2086
-	{ID: "http.lost-session-used-again", Requirement: "http.client.reinitialize-on-404", Form: mockserver.BySession,
+	{ID: "http.lost-session-used-again", Requirement: ids.HTTPClientReinitializeOn404, Form: mockserver.BySession,
 		Scenario: "http/lost-again", Transports: OverHTTP,
 		Summary: "The client goes on in the second session that is answered with 404, after it has replaced the first.",
 		Apply:   func(c *client.Standalone) { c.Omissions.LostAgain = true }},
-	{ID: "http.lost-session-named", Requirement: "http.client.reinitialize-without-session-id", Scenario: LostSession,
+	{ID: "http.lost-session-named", Requirement: ids.HTTPClientReinitializeWithoutSessionID, Scenario: LostSession,
 		Transports: OverHTTP, Summary: "initialize after 404 carries the id of the lost session.",
 		Apply: namingLost},
-	{ID: "http.lost-session-unauthorized", Requirement: "auth.client.every-request", Form: mockserver.BySession,
+	{ID: "http.lost-session-unauthorized", Requirement: ids.AuthClientEveryRequest, Form: mockserver.BySession,
 		Scenario: "auth/root", Transports: OverHTTP, Summary: "initialize after 404 lacks the access token.",
 		Apply: func(c *client.Standalone) {
 			raw := ConnectionOf(c)
@@ -86,7 +87,7 @@ var httpFaults = []Fault{
 				return []outgoing{out}
 			})(c)
 		}},
-	{ID: "http.no-delete", Requirement: "http.client.delete-session", Scenario: "http/delete", Transports: OverHTTP,
+	{ID: "http.no-delete", Requirement: ids.HTTPClientDeleteSession, Scenario: "http/delete", Transports: OverHTTP,
 		Summary: "The client ends without a DELETE for its session.",
 		Apply: Closing(func(ctx context.Context, conn transport.Conn) error {
 			if named, ok := conn.(interface{ SetSession(id, version string) }); ok {
@@ -94,7 +95,7 @@ var httpFaults = []Fault{
 			}
 			return conn.Close(ctx)
 		})},
-	{ID: "http.delete-elsewhere", Requirement: "http.client.delete-session", Form: mockserver.ByValue,
+	{ID: "http.delete-elsewhere", Requirement: ids.HTTPClientDeleteSession, Form: mockserver.ByValue,
 		Scenario: "http/delete", Transports: OverHTTP,
 		Summary: "The DELETE goes to a path with the id of the session.",
 		Apply: Closing(func(ctx context.Context, conn transport.Conn) error {
@@ -105,7 +106,7 @@ var httpFaults = []Fault{
 			}
 			return conn.Close(ctx)
 		})},
-	{ID: "http.stream-outlives-session", Requirement: "lifecycle.shutdown.http-close", Scenario: "http/delete",
+	{ID: "http.stream-outlives-session", Requirement: ids.LifecycleShutdownHTTPClose, Scenario: "http/delete",
 		Transports: OverHTTP, Summary: "The listening stream stays open for long after the DELETE.",
 		Apply: func(c *client.Standalone) {
 			raw := ConnectionOf(c)
@@ -118,10 +119,10 @@ var httpFaults = []Fault{
 				}
 			})(c)
 		}},
-	{ID: "http.resumes-by-post", Requirement: "http.client.resume-get", Scenario: CutStream, Transports: OverHTTP,
-		Summary: "A stream that was cut is resumed by a POST.", Collateral: []string{"http.disconnect.survived"},
+	{ID: "http.resumes-by-post", Requirement: ids.HTTPClientResumeGet, Scenario: CutStream, Transports: OverHTTP,
+		Summary: "A stream that was cut is resumed by a POST.", Collateral: []string{ids.HTTPDisconnectSurvived},
 		Apply: Wrapping(func(conn transport.Conn) transport.Conn { return reposting{conn} })},
-	{ID: "http.fallback-elsewhere", Requirement: "sse.client.fallback-get", Scenario: "http/legacy-only",
+	{ID: "http.fallback-elsewhere", Requirement: ids.SSEClientFallbackGet, Scenario: "http/legacy-only",
 		Transports: OverHTTP,
 		Summary:    "A client whose POST is refused looks for the older transport at a path of its own choice.",
 		Apply: func(c *client.Standalone) {
@@ -136,78 +137,78 @@ var httpFaults = []Fault{
 				}}
 			})(c)
 		}},
-	{ID: "http.fallback-rare", Requirement: "sse.client.fallback-get", Form: mockserver.ByValue,
+	{ID: "http.fallback-rare", Requirement: ids.SSEClientFallbackGet, Form: mockserver.ByValue,
 		Scenario: "http/legacy-refused", Transports: OverHTTP,
 		Summary: "A client falls back to the older transport after 400, 404 and 405 alone.",
 		Apply:   func(c *client.Standalone) { c.Omissions.LegacyRare = true }},
-	{ID: "http.fallback-mixed", Requirement: "sse.client.fallback-stays-legacy", Scenario: "http/legacy-only",
+	{ID: "http.fallback-mixed", Requirement: ids.SSEClientFallbackStaysLegacy, Scenario: "http/legacy-only",
 		Transports: OverHTTP,
 		Summary:    "A client that has fallen back to the older transport posts to the URL of the server.",
 		Apply:      func(c *client.Standalone) { Doing(posting(c, func(u *url.URL) {}))(c) }},
-	{ID: "http.absolute-endpoint-death", Requirement: "sse.client.post-to-endpoint", Form: mockserver.ByValue,
+	{ID: "http.absolute-endpoint-death", Requirement: ids.SSEClientPostToEndpoint, Form: mockserver.ByValue,
 		Scenario: "sse/absolute-endpoint", Transports: overSSE,
 		Summary: "An absolute URI in the endpoint event ends the client.",
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.SSE != nil && e.SSE.Event == "endpoint" && bytes.HasPrefix(e.Raw, []byte("http://"))
 		})},
-	{ID: "http.posts-without-query", Requirement: "sse.client.post-to-endpoint", Scenario: "sse/session",
+	{ID: "http.posts-without-query", Requirement: ids.SSEClientPostToEndpoint, Scenario: "sse/session",
 		Transports: []string{transport.NameSSE},
 		Summary:    "A message is posted to the path of the endpoint event without its query.",
 		Apply:      func(c *client.Standalone) { Doing(posting(c, func(u *url.URL) { u.Path = "/messages" }))(c) }},
-	{ID: "http.cut-is-the-end", Requirement: "http.disconnect.survived", Scenario: CutStream, Transports: OverHTTP,
+	{ID: "http.cut-is-the-end", Requirement: ids.HTTPDisconnectSurvived, Scenario: CutStream, Transports: OverHTTP,
 		Crashes: true, Summary: "The end of a connection before its answer crashes the client.",
 		Apply: func(c *client.Standalone) { c.Omissions.Cut = true }},
-	{ID: "http.json-refused", Requirement: "http.client.json-answer", Scenario: "http/json-answers",
+	{ID: "http.json-refused", Requirement: ids.HTTPClientJSONAnswer, Scenario: "http/json-answers",
 		Transports: OverHTTP, Summary: "A JSON answer ends the client.",
 		Apply: dyingOfHead("Content-Type", "application/json; charset")},
-	{ID: "http.sse-refused", Requirement: "http.client.sse-answer", Scenario: "http/sse-answers",
+	{ID: "http.sse-refused", Requirement: ids.HTTPClientSSEAnswer, Scenario: "http/sse-answers",
 		Transports: OverHTTP, Summary: "A stream of events whose answer has no id ends the client.",
-		Collateral: []string{"http.server.event-ids"},
+		Collateral: []string{ids.HTTPServerEventIDs},
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.SSE != nil && !e.SSE.HasID
 		})},
-	{ID: "http.comment-death", Requirement: "http.client.sse-syntax", Scenario: "http/sse-fields",
+	{ID: "http.comment-death", Requirement: ids.HTTPClientSSESyntax, Scenario: "http/sse-fields",
 		Transports: OverHTTP, Summary: "An event without the event field ends the client.",
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.SSE != nil && e.SSE.Event == ""
 		})},
-	{ID: "http.comment-ends-event", Requirement: "http.client.sse-syntax", Form: mockserver.ByValue,
+	{ID: "http.comment-ends-event", Requirement: ids.HTTPClientSSESyntax, Form: mockserver.ByValue,
 		Scenario: "http/sse-fields", Transports: OverHTTP,
 		Summary: "A comment between two lines of data ends the event, and what it was is lost.",
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.SSE != nil && strings.Contains(string(e.Raw), "\n") &&
 				e.SSE.Event == ""
 		})},
-	{ID: "http.idle-death", Requirement: "http.client.sse-syntax", Scenario: "http/sse-idle", Transports: OverHTTP,
+	{ID: "http.idle-death", Requirement: ids.HTTPClientSSESyntax, Scenario: "http/sse-idle", Transports: OverHTTP,
 		Summary: "A block of an event stream without data ends the client.",
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindSSE && e.SSE != nil && e.SSE.Event == "message" && len(e.Raw) == 0
 		})},
-	{ID: "http.legacy-lines-death", Requirement: "sse.client.message-events", Scenario: "sse/spelling",
+	{ID: "http.legacy-lines-death", Requirement: ids.SSEClientMessageEvents, Scenario: "sse/spelling",
 		Transports: []string{"sse"},
 		Summary:    "An event of the older transport whose data comes in two lines ends the client.",
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.SSE != nil && ContainsText(e, ",\n\"")
 		})},
-	{ID: "http.event-id-required", Requirement: "http.server.event-ids", Scenario: "http/sse-answers",
+	{ID: "http.event-id-required", Requirement: ids.HTTPServerEventIDs, Scenario: "http/sse-answers",
 		Transports: OverHTTP, Summary: "An event without an id ends the client.",
-		Collateral: []string{"http.client.sse-answer"},
+		Collateral: []string{ids.HTTPClientSSEAnswer},
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.SSE != nil && !e.SSE.HasID
 		})},
-	{ID: "http.messages-before-ignored", Requirement: "http.client.messages-before-response", Scenario: Requests,
+	{ID: "http.messages-before-ignored", Requirement: ids.HTTPClientMessagesBeforeResponse, Scenario: Requests,
 		Transports: OverHTTP, Summary: "A message on a stream before the answer ends the client.",
-		Collateral: []string{"architecture.client.routing", "base.response.present", "ping.either-side",
-			"ping.response-prompt"},
+		Collateral: []string{ids.ArchitectureClientRouting, ids.BaseResponsePresent, ids.PingEitherSide,
+			ids.PingResponsePrompt},
 		Apply: DyingOf(`"a word"`)},
-	{ID: "http.get-405-death", Requirement: "http.client.get-405-tolerated", Scenario: "http/plain",
+	{ID: "http.get-405-death", Requirement: ids.HTTPClientGet405Tolerated, Scenario: "http/plain",
 		Transports: OverHTTP, Summary: "405 for the GET ends the client.",
-		Collateral: []string{"http.client.delete-405-tolerated"},
+		Collateral: []string{ids.HTTPClientDelete405Tolerated},
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusMethodNotAllowed &&
 				strings.HasPrefix(e.Stream, "get:")
 		})},
-	{ID: "http.get-without-pause", Requirement: "http.client.get-405-tolerated", Scenario: "http/plain",
+	{ID: "http.get-without-pause", Requirement: ids.HTTPClientGet405Tolerated, Scenario: "http/plain",
 		Transports: OverHTTP,
 		Summary:    "The GET is repeated ten times a second although it is answered with 405.",
 		Apply: Doing(func(ctx context.Context, s *client.Session) {
@@ -222,27 +223,27 @@ var httpFaults = []Fault{
 				<-time.After(100 * time.Millisecond)
 			}
 		})},
-	{ID: "http.stream-ignored", Requirement: "http.client.get-stream-messages", Scenario: "http/listening",
+	{ID: "http.stream-ignored", Requirement: ids.HTTPClientGetStreamMessages, Scenario: "http/listening",
 		Transports: OverHTTP, Summary: "A ping on the listening stream is not answered.",
-		Collateral: []string{"base.response.present"}, Apply: Dropping(Replies("on-the-stream"))},
-	{ID: "http.stream-left-unanswered", Requirement: "http.client.get-stream-messages", Scenario: "http/listening",
+		Collateral: []string{ids.BaseResponsePresent}, Apply: Dropping(Replies("on-the-stream"))},
+	{ID: "http.stream-left-unanswered", Requirement: ids.HTTPClientGetStreamMessages, Scenario: "http/listening",
 		Transports: OverHTTP,
 		Summary:    "The listening stream is closed behind each message, and a ping on it is not answered.",
-		Collateral: []string{"base.response.present"},
+		Collateral: []string{ids.BaseResponsePresent},
 		Apply:      All(ListeningForOne, Dropping(Replies("on-the-stream", "on-the-stream-resent")))},
-	{ID: "http.resumed-stream-ignored", Requirement: "http.client.get-stream-messages", Form: mockserver.InSequence,
+	{ID: "http.resumed-stream-ignored", Requirement: ids.HTTPClientGetStreamMessages, Form: mockserver.InSequence,
 		Scenario: "http/listening", Transports: OverHTTP,
 		Summary:    "A ping on the listening stream is not answered once that was resumed.",
-		Collateral: []string{"base.response.present"}, Apply: Dropping(Replies("on-the-stream-again"))},
-	{ID: "http.stream-end-death", Requirement: "http.client.get-close-tolerated", Scenario: "http/listening",
+		Collateral: []string{ids.BaseResponsePresent}, Apply: Dropping(Replies("on-the-stream-again"))},
+	{ID: "http.stream-end-death", Requirement: ids.HTTPClientGetCloseTolerated, Scenario: "http/listening",
 		Transports: OverHTTP, Summary: "The end of the listening stream ends the client.",
-		Collateral: []string{"base.response.present", "http.client.get-stream-messages"},
+		Collateral: []string{ids.BaseResponsePresent, ids.HTTPClientGetStreamMessages},
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindStreamEnd && strings.HasPrefix(e.Stream, "get:")
 		})},
-	{ID: "http.delete-405-death", Requirement: "http.client.delete-405-tolerated", Scenario: "http/plain",
+	{ID: "http.delete-405-death", Requirement: ids.HTTPClientDelete405Tolerated, Scenario: "http/plain",
 		Transports: OverHTTP, Summary: "405 for the DELETE is an error of the client.",
-		Collateral: []string{"http.client.get-405-tolerated"},
+		Collateral: []string{ids.HTTPClientGet405Tolerated},
 		Apply: Closing(func(ctx context.Context, conn transport.Conn) error {
 			err := conn.Close(ctx)
 			if slices.ContainsFunc(conn.Log().Events(), func(e *wire.Event) bool {
@@ -253,19 +254,19 @@ var httpFaults = []Fault{
 			}
 			return err
 		})},
-	{ID: "http.other-event-named", Requirement: "http.client.last-event-id", Scenario: CutStream,
+	{ID: "http.other-event-named", Requirement: ids.HTTPClientLastEventID, Scenario: CutStream,
 		Transports: OverHTTP, Summary: "A stream is resumed after another event than the last.",
-		Collateral: []string{"http.disconnect.survived"},
+		Collateral: []string{ids.HTTPDisconnectSurvived},
 		Apply:      func(c *client.Standalone) { c.Omissions.Event = true }},
-	{ID: "http.first-event-named", Requirement: "http.client.last-event-id", Form: mockserver.InSequence,
+	{ID: "http.first-event-named", Requirement: ids.HTTPClientLastEventID, Form: mockserver.InSequence,
 		Scenario: CutStream, Transports: OverHTTP,
 		Summary:    "A stream is resumed after the first event that came on it.",
-		Collateral: []string{"http.disconnect.survived"},
+		Collateral: []string{ids.HTTPDisconnectSurvived},
 		Apply:      naming(func(string) string { return "cut-soon" })},
-	{ID: "http.earlier-event-named-again", Requirement: "http.client.last-event-id", Form: mockserver.InSequence,
+	{ID: "http.earlier-event-named-again", Requirement: ids.HTTPClientLastEventID, Form: mockserver.InSequence,
 		Scenario: CutStream, Transports: OverHTTP,
 		Summary:    "A resumed stream that is cut behind a further event is resumed after the event that was named before.",
-		Collateral: []string{"http.disconnect.survived"},
+		Collateral: []string{ids.HTTPDisconnectSurvived},
 		Apply: func(c *client.Standalone) {
 			first := ""
 			naming(func(last string) string {
@@ -273,10 +274,10 @@ var httpFaults = []Fault{
 				return first
 			})(c)
 		}},
-	{ID: "http.event-of-another-stream-named", Requirement: "http.client.last-event-id", Form: mockserver.AtOnce,
+	{ID: "http.event-of-another-stream-named", Requirement: ids.HTTPClientLastEventID, Form: mockserver.AtOnce,
 		Scenario: CutStream, Transports: OverHTTP,
 		Summary:    "A stream is resumed after the last event of any stream.",
-		Collateral: []string{"http.disconnect.survived"},
+		Collateral: []string{ids.HTTPDisconnectSurvived},
 		Apply: func(c *client.Standalone) {
 			raw := ConnectionOf(c)
 			naming(func(last string) string {
@@ -288,11 +289,11 @@ var httpFaults = []Fault{
 				return last
 			})(c)
 		}},
-	{ID: "http.event-name-encoded", Requirement: "http.client.last-event-id", Form: mockserver.ByValue,
+	{ID: "http.event-name-encoded", Requirement: ids.HTTPClientLastEventID, Form: mockserver.ByValue,
 		Scenario: CutStream, Transports: OverHTTP, Summary: "The id in Last-Event-ID is percent-encoded.",
-		Collateral: []string{"http.disconnect.survived"}, Apply: naming(url.QueryEscape)},
+		Collateral: []string{ids.HTTPDisconnectSurvived}, Apply: naming(url.QueryEscape)},
 	// github.com/junjiem/dify-plugin-agent-mcp_sse/pull/88
-	{ID: "http.charset-unread", Requirement: "http.client.json-answer", Form: mockserver.ByValue,
+	{ID: "http.charset-unread", Requirement: ids.HTTPClientJSONAnswer, Form: mockserver.ByValue,
 		Scenario: "http/json-answers", Transports: OverHTTP,
 		Summary: "An answer whose Content-Type has a charset is passed over, and the client goes on.",
 		Apply: SendingOver(func(conn transport.Conn, m *wire.Message, out outgoing) []outgoing {
@@ -303,58 +304,58 @@ var httpFaults = []Fault{
 			}
 			return []outgoing{out}
 		})},
-	{ID: "http.no-event-named", Requirement: "http.client.last-event-id", Scenario: CutStream, Transports: OverHTTP,
-		Summary: "A stream is resumed without Last-Event-ID.", Collateral: []string{"http.disconnect.survived"},
+	{ID: "http.no-event-named", Requirement: ids.HTTPClientLastEventID, Scenario: CutStream, Transports: OverHTTP,
+		Summary: "A stream is resumed without Last-Event-ID.", Collateral: []string{ids.HTTPDisconnectSurvived},
 		Apply: func(c *client.Standalone) { c.Omissions.Unnamed = true }},
-	{ID: "http.array", Requirement: "http.client.post-per-message", Transports: OverHTTP,
+	{ID: "http.array", Requirement: ids.HTTPClientPostPerMessage, Transports: OverHTTP,
 		Summary:    "A POST carries an array of messages.",
-		Collateral: []string{"base.batch.not-sent", "http.client.body-single-message"},
+		Collateral: []string{ids.BaseBatchNotSent, ids.HTTPClientBodySingleMessage},
 		Apply:      Saying(`[{"jsonrpc":"2.0","id":"p1","method":"ping"},{"jsonrpc":"2.0","id":"p2","method":"ping"}]`)},
-	{ID: "http.other-path", Requirement: "http.client.post-to-endpoint", Transports: OverHTTP,
+	{ID: "http.other-path", Requirement: ids.HTTPClientPostToEndpoint, Transports: OverHTTP,
 		Summary: "A message is sent to another path.",
 		Apply: requesting(transport.Request{
 			Method: http.MethodPost, Path: "/mcp/messages",
 			Body: []byte(`{"jsonrpc":"2.0","id":"elsewhere","method":"ping"}`),
 		})},
-	{ID: "http.legacy-first", Requirement: "sse.client.post-first", Scenario: "http/legacy-only",
+	{ID: "http.legacy-first", Requirement: ids.SSEClientPostFirst, Scenario: "http/legacy-only",
 		Transports: OverHTTP, Summary: "A GET for the legacy transport comes before any POST.",
 		Apply: func(c *client.Standalone) { c.Legacy = strings.HasSuffix(c.URL, "/sse") }},
-	{ID: "http.session-required", Requirement: "http.server.session-id", Scenario: "http/no-session",
+	{ID: "http.session-required", Requirement: ids.HTTPServerSessionID, Scenario: "http/no-session",
 		Transports: OverHTTP, Summary: "A server that assigns no session id ends the client.",
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusOK &&
 				strings.HasPrefix(e.Stream, "post:") &&
 				e.HTTP.Header.Get("Mcp-Session-Id") == "" && e.Seq < 6
 		})},
-	{ID: "http.error-body-death", Requirement: "http.client.error-body-tolerated", Scenario: "http/refused-message",
+	{ID: "http.error-body-death", Requirement: ids.HTTPClientErrorBodyTolerated, Scenario: "http/refused-message",
 		Transports: OverHTTP, Summary: "The client answers no ping after a refusal with a body.",
-		Collateral: []string{"base.response.present"}, Apply: Dropping(Replies("after-body"))},
-	{ID: "http.torn-line-ends", Requirement: "http.client.sse-syntax", Form: mockserver.InSequence,
+		Collateral: []string{ids.BaseResponsePresent}, Apply: Dropping(Replies("after-body"))},
+	{ID: "http.torn-line-ends", Requirement: ids.HTTPClientSSESyntax, Form: mockserver.InSequence,
 		Scenario: "http/sse-torn", Transports: OverHTTP,
 		Summary: "A LF that comes in another piece of a stream than the CR before it ends a line of its own.",
 		Apply:   Connections(func(conn net.Conn) net.Conn { return tornLineEnds{conn} })},
-	{ID: "http.mark-read", Requirement: "http.client.sse-syntax", Form: mockserver.ByValue,
+	{ID: "http.mark-read", Requirement: ids.HTTPClientSSESyntax, Form: mockserver.ByValue,
 		Scenario: "http/sse-marked", Transports: OverHTTP,
 		Summary: "A byte order mark at the beginning of a stream is read as a part of the first field.",
 		Apply:   Connections(func(conn net.Conn) net.Conn { return markReader{conn} })},
-	{ID: "http.legacy-mark-read", Requirement: "sse.client.message-events", Form: mockserver.ByValue,
+	{ID: "http.legacy-mark-read", Requirement: ids.SSEClientMessageEvents, Form: mockserver.ByValue,
 		Scenario: "http/sse-marked", Transports: []string{transport.NameSSE},
 		Summary: "A byte order mark at the beginning of the stream of the older transport is read as a part of the first field.",
 		Apply:   Connections(func(conn net.Conn) net.Conn { return markReader{conn} })},
-	{ID: "http.large-death", Requirement: "http.message.large", Scenario: "hostile/large", Transports: OverHTTP,
+	{ID: "http.large-death", Requirement: ids.HTTPMessageLarge, Scenario: "hostile/large", Transports: OverHTTP,
 		Summary: "A message of a mebibyte ends the client.",
 		Apply:   Dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && len(e.Raw) > 1<<20 })},
-	{ID: "http.large-event-death", Requirement: "http.message.large", Form: mockserver.ByValue,
+	{ID: "http.large-event-death", Requirement: ids.HTTPMessageLarge, Form: mockserver.ByValue,
 		Scenario: "hostile/large", Transports: OverHTTP,
 		Summary: "An answer of a mebibyte ends the client if it comes on an event stream.",
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.SSE != nil && len(e.Raw) > 1<<20
 		})},
-	{ID: "http.large-lost", Requirement: "http.message.large", Scenario: "hostile/large", Transports: OverHTTP,
+	{ID: "http.large-lost", Requirement: ids.HTTPMessageLarge, Scenario: "hostile/large", Transports: OverHTTP,
 		Summary: "A page of a mebibyte is taken for the last one.", Apply: forgetting(1 << 20)},
-	{ID: "stdio.large-lost", Requirement: "stdio.message.large", Scenario: "hostile/large", Transports: OverStdio,
+	{ID: "stdio.large-lost", Requirement: ids.StdioMessageLarge, Scenario: "hostile/large", Transports: OverStdio,
 		Summary: "A page on a line of a mebibyte is taken for the last one.", Apply: forgetting(1 << 20)},
-	{ID: "stdio.large-death", Requirement: "stdio.message.large", Scenario: "hostile/large", Transports: OverStdio,
+	{ID: "stdio.large-death", Requirement: ids.StdioMessageLarge, Scenario: "hostile/large", Transports: OverStdio,
 		Summary: "A line of a mebibyte ends the client.",
 		Apply:   Dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && len(e.Raw) > 1<<20 })},
 }

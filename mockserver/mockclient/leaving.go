@@ -4,6 +4,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks/clienthooks"
 	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // leavingFaults are those of clients that end in order when they meet something legal: they end the session, and report
@@ -19,20 +20,20 @@ func leavingFaults() []Fault {
 	says := func(text string) func(*wire.Event) bool {
 		return func(e *wire.Event) bool { return e.Kind == wire.KindMessage && ContainsText(e, text) }
 	}
-	add("cancellation", "cancellation.ignore-completed", Notifications, "A cancellation of a finished request",
-		says(`"requestId":"after-unknown"`), "cancellation.ignore-unknown", "cancellation.ignore-malformed")
-	add("unknown-cancellation", "cancellation.ignore-unknown", Notifications, "A cancellation of no request",
-		says(`"requestId":"never-used"`), "cancellation.ignore-completed", "cancellation.ignore-malformed")
-	add("tools-changed", "tools.list-changed.unsolicited", Notifications, "News of changed tools",
-		says("notifications/tools/list_changed"), "prompts.list-changed.unsolicited",
-		"resources.list-changed.unsolicited")
-	add("prompts-changed", "prompts.list-changed.unsolicited", Notifications, "News of changed prompts",
-		says("notifications/prompts/list_changed"), "tools.list-changed.unsolicited",
-		"resources.list-changed.unsolicited")
-	add("resources-changed", "resources.list-changed.unsolicited", Notifications, "News of changed resources",
-		says("notifications/resources/list_changed"), "tools.list-changed.unsolicited",
-		"prompts.list-changed.unsolicited")
-	add("notification-meta", "meta.attach.notification", Notifications, "A notification with _meta",
+	add("cancellation", ids.CancellationIgnoreCompleted, Notifications, "A cancellation of a finished request",
+		says(`"requestId":"after-unknown"`), ids.CancellationIgnoreUnknown, ids.CancellationIgnoreMalformed)
+	add("unknown-cancellation", ids.CancellationIgnoreUnknown, Notifications, "A cancellation of no request",
+		says(`"requestId":"never-used"`), ids.CancellationIgnoreCompleted, ids.CancellationIgnoreMalformed)
+	add("tools-changed", ids.ToolsListChangedUnsolicited, Notifications, "News of changed tools",
+		says("notifications/tools/list_changed"), ids.PromptsListChangedUnsolicited,
+		ids.ResourcesListChangedUnsolicited)
+	add("prompts-changed", ids.PromptsListChangedUnsolicited, Notifications, "News of changed prompts",
+		says("notifications/prompts/list_changed"), ids.ToolsListChangedUnsolicited,
+		ids.ResourcesListChangedUnsolicited)
+	add("resources-changed", ids.ResourcesListChangedUnsolicited, Notifications, "News of changed resources",
+		says("notifications/resources/list_changed"), ids.ToolsListChangedUnsolicited,
+		ids.PromptsListChangedUnsolicited)
+	add("notification-meta", ids.MetaAttachNotification, Notifications, "A notification with _meta",
 		says(`"com.example/x":1`))
 	return faults
 }

@@ -12,50 +12,51 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 const pages = "lists/pages"
 
 var listFaults = []Fault{
-	{ID: "pagination.cursor-cleaned", Requirement: "pagination.client.cursor-unmodified", Scenario: pages,
+	{ID: "pagination.cursor-cleaned", Requirement: ids.PaginationClientCursorUnmodified, Scenario: pages,
 		Summary: "Unusual characters of a cursor are replaced.", Apply: Replacing(Anything, "→ 次", "-> ?")},
-	{ID: "pagination.cursor-trimmed", Requirement: "pagination.client.cursor-unmodified", Scenario: pages,
+	{ID: "pagination.cursor-trimmed", Requirement: ids.PaginationClientCursorUnmodified, Scenario: pages,
 		Summary: "Blanks around a cursor are cut off.",
 		Apply:   cursors(func(cursor string) any { return strings.TrimSpace(cursor) })},
-	{ID: "pagination.first-page-only", Requirement: "pagination.client.both-flows", Scenario: "lists/whole",
+	{ID: "pagination.first-page-only", Requirement: ids.PaginationClientBothFlows, Scenario: "lists/whole",
 		Summary: "The first page of a list is taken for the whole.",
 		Apply:   func(c *client.Standalone) { c.Omissions.PageFrom = 1 }},
-	{ID: "pagination.first-page-again", Requirement: "pagination.client.both-flows", Form: mockserver.InSequence,
+	{ID: "pagination.first-page-again", Requirement: ids.PaginationClientBothFlows, Form: mockserver.InSequence,
 		Scenario: "lists/changed",
 		Summary:  "When a list is read again in the same session, its first page is taken for the whole.",
 		Apply:    func(c *client.Standalone) { c.Omissions.PageFrom = 2 }},
-	{ID: "pagination.first-page-after-second-change", Requirement: "pagination.client.both-flows",
+	{ID: "pagination.first-page-after-second-change", Requirement: ids.PaginationClientBothFlows,
 		Form: mockserver.InSequence, Scenario: "lists/changed",
 		Summary: "When a list has changed a second time in a session, its first page is taken for the whole.",
 		Apply:   func(c *client.Standalone) { c.Omissions.PageFrom = 3 }},
-	{ID: "pagination.cursor-encoded", Requirement: "pagination.client.cursor-unmodified", Scenario: pages,
+	{ID: "pagination.cursor-encoded", Requirement: ids.PaginationClientCursorUnmodified, Scenario: pages,
 		Summary:    "A cursor is escaped as in a URL.",
-		Collateral: []string{"pagination.client.no-fixed-page-size"},
+		Collateral: []string{ids.PaginationClientNoFixedPageSize},
 		Apply: Replacing(func(m *wire.Message) bool {
 			cursor, _ := wire.At(m.Params, "cursor").(string)
 			return strings.HasPrefix(cursor, "page=3")
 		}, "&", "%26")},
-	{ID: "pagination.cursor-as-number", Requirement: "pagination.client.cursor-unmodified", Scenario: pages,
+	{ID: "pagination.cursor-as-number", Requirement: ids.PaginationClientCursorUnmodified, Scenario: pages,
 		Summary:    "A cursor of digits alone is sent as a number.",
-		Collateral: append(slices.Clone(cursorTypes), "pagination.client.no-format-assumptions"),
+		Collateral: append(slices.Clone(cursorTypes), ids.PaginationClientNoFormatAssumptions),
 		Apply: cursors(func(cursor string) any {
 			if n, err := strconv.Atoi(cursor); err == nil {
 				return n
 			}
 			return cursor
 		})},
-	{ID: "pagination.cursor-composed", Requirement: "pagination.client.cursor-unmodified", Scenario: pages,
+	{ID: "pagination.cursor-composed", Requirement: ids.PaginationClientCursorUnmodified, Scenario: pages,
 		Summary:    "A letter and its accent in a cursor are made one character.",
-		Collateral: []string{"pagination.client.no-format-assumptions"},
+		Collateral: []string{ids.PaginationClientNoFormatAssumptions},
 		Apply:      cursors(func(cursor string) any { return strings.ReplaceAll(cursor, "e\u0301", "é") })},
-	{ID: "pagination.cursor-written-anew", Requirement: "pagination.client.cursor-unmodified",
+	{ID: "pagination.cursor-written-anew", Requirement: ids.PaginationClientCursorUnmodified,
 		Form: mockserver.ByValue, Scenario: pages, Summary: "A cursor that is JSON is read and written again.",
-		Collateral: []string{"pagination.client.no-format-assumptions"},
+		Collateral: []string{ids.PaginationClientNoFormatAssumptions},
 		Apply: cursors(func(cursor string) any {
 			var content any
 			if json.Unmarshal([]byte(cursor), &content) != nil {
@@ -66,74 +67,74 @@ var listFaults = []Fault{
 			}
 			return string(client.Marshal(content))
 		})},
-	{ID: "pagination.cursor-unpadded", Requirement: "pagination.client.cursor-unmodified", Scenario: pages,
+	{ID: "pagination.cursor-unpadded", Requirement: ids.PaginationClientCursorUnmodified, Scenario: pages,
 		Summary:    "A cursor loses the padding of Base64.",
-		Collateral: []string{"pagination.client.no-format-assumptions", "pagination.client.no-fixed-page-size"},
+		Collateral: []string{ids.PaginationClientNoFormatAssumptions, ids.PaginationClientNoFixedPageSize},
 		Apply:      cursors(func(cursor string) any { return strings.TrimRight(cursor, "=") })},
-	{ID: "http.character-torn", Requirement: "base.message.utf8-accepted", Scenario: "lists/cut-characters",
+	{ID: "http.character-torn", Requirement: ids.BaseMessageUTF8Accepted, Scenario: "lists/cut-characters",
 		Summary:    "A character that comes in two pieces is read as several invalid ones.",
-		Collateral: []string{"pagination.client.cursor-unmodified"},
+		Collateral: []string{ids.PaginationClientCursorUnmodified},
 		Apply:      Replacing(Anything, "次", "\uFFFD\uFFFD\uFFFD")},
-	{ID: "pagination.cursor-carried-over", Requirement: "pagination.client.cursor-not-persisted",
+	{ID: "pagination.cursor-carried-over", Requirement: ids.PaginationClientCursorNotPersisted,
 		Scenario: "lists/lost-session", Transports: []string{"http"},
 		Summary: "A list is read on in a new session with a cursor of the lost one.",
 		Apply:   func(c *client.Standalone) { c.Omissions.Cursor = true }},
-	{ID: "pagination.cursor-elsewhere", Requirement: "pagination.cursor.same-operation", Scenario: pages,
+	{ID: "pagination.cursor-elsewhere", Requirement: ids.PaginationCursorSameOperation, Scenario: pages,
 		Summary: "A cursor of one list is used for another.",
 		Apply:   Calling("prompts/list", object{"cursor": "page=3&of=tools/list"})},
-	{ID: "pagination.cursor-kept", Requirement: "pagination.cursor.same-operation", Scenario: pages,
+	{ID: "pagination.cursor-kept", Requirement: ids.PaginationCursorSameOperation, Scenario: pages,
 		Summary: "A list is begun with the last cursor of another one.",
 		Apply: Params("prompts/list", func(p object) {
 			if p["cursor"] == nil {
 				p["cursor"] = "last of tools/list"
 			}
 		})},
-	{ID: "pagination.stops-at-empty", Requirement: "pagination.client.no-fixed-page-size", Scenario: pages,
+	{ID: "pagination.stops-at-empty", Requirement: ids.PaginationClientNoFixedPageSize, Scenario: pages,
 		Summary: "An empty page is taken for the end.",
 		Apply: Instead(func(m *wire.Message) bool {
 			cursor, _ := wire.At(m.Params, "cursor").(string)
 			return strings.HasPrefix(cursor, "page=3")
 		})},
-	{ID: "pagination.long-cursor-dropped", Requirement: "pagination.client.no-format-assumptions", Scenario: pages,
+	{ID: "pagination.long-cursor-dropped", Requirement: ids.PaginationClientNoFormatAssumptions, Scenario: pages,
 		Summary: "A cursor of several thousand characters is not used.",
 		Apply: Instead(func(m *wire.Message) bool {
 			cursor, _ := wire.At(m.Params, "cursor").(string)
 			return len(cursor) > 1000
 		})},
-	{ID: "pagination.empty-cursor-dropped", Requirement: "pagination.client.no-format-assumptions", Scenario: pages,
+	{ID: "pagination.empty-cursor-dropped", Requirement: ids.PaginationClientNoFormatAssumptions, Scenario: pages,
 		WarnOnly: true, Summary: "A cursor that is the empty string is taken for the end.",
 		Apply: Instead(func(m *wire.Message) bool {
 			cursor, ok := wire.At(m.Params, "cursor").(string)
 			return ok && cursor == ""
 		})},
-	{ID: "pagination.goes-on", Requirement: "pagination.client.missing-cursor-ends", Scenario: pages,
+	{ID: "pagination.goes-on", Requirement: ids.PaginationClientMissingCursorEnds, Scenario: pages,
 		Summary: "A list is read on after its last page, with the cursor of that page.",
 		Apply:   Calling("resources/templates/list", object{"cursor": "last of resources/templates/list"})},
-	{ID: "completion.ref-name", Requirement: "completion.ref.kinds",
+	{ID: "completion.ref-name", Requirement: ids.CompletionRefKinds,
 		Summary:    "The reference of a completion has an unknown type.",
-		Collateral: []string{"schema.complete-request"},
+		Collateral: []string{ids.SchemaCompleteRequest},
 		Apply: Params("completion/complete", func(p object) {
 			if ref, ok := p["ref"].(object); ok {
 				ref["type"] = "ref/tool"
 			}
 		})},
-	{ID: "completion.argument-unknown", Requirement: "completion.argument.current-value",
+	{ID: "completion.argument-unknown", Requirement: ids.CompletionArgumentCurrentValue,
 		Summary: "The client completes an argument that the prompt does not have.",
 		Apply: Params("completion/complete", func(p object) {
 			if argument, ok := p["argument"].(object); ok {
 				argument["name"] = "no-such-argument"
 			}
 		})},
-	{ID: "prompts.argument-missing", Requirement: "prompts.argument.required-given",
+	{ID: "prompts.argument-missing", Requirement: ids.PromptsArgumentRequiredGiven,
 		Summary: "A prompt is asked for without its required arguments.",
 		Apply:   Params("prompts/get", Lacking("arguments"))},
-	{ID: "resources.unsubscribe-first", Requirement: "resources.unsubscribe.after-subscribe",
+	{ID: "resources.unsubscribe-first", Requirement: ids.ResourcesUnsubscribeAfterSubscribe,
 		Summary: "resources/unsubscribe names a resource that was not subscribed to.",
 		Apply:   Calling("resources/unsubscribe", object{"uri": "test://never-subscribed"})},
-	{ID: "pagination.empty-page-is-all", Requirement: "pagination.client.both-flows",
+	{ID: "pagination.empty-page-is-all", Requirement: ids.PaginationClientBothFlows,
 		Scenario: "lists/empty-first-page", Summary: "An empty first page of a list is taken for the whole.",
 		Apply: func(c *client.Standalone) { c.Omissions.PageFrom = 1 }},
-	{ID: "pagination.offset", Requirement: "pagination.client.both-flows", Scenario: pages,
+	{ID: "pagination.offset", Requirement: ids.PaginationClientBothFlows, Scenario: pages,
 		Summary: "Further pages are asked for by an offset in place of the cursor.",
 		Apply: Editing(Anything, func(m object) {
 			if p, ok := m["params"].(object); ok && p["cursor"] != nil {
@@ -141,7 +142,7 @@ var listFaults = []Fault{
 				p["offset"] = 2
 			}
 		})},
-	{ID: "pagination.cursor-renamed", Requirement: "pagination.client.both-flows", Scenario: pages,
+	{ID: "pagination.cursor-renamed", Requirement: ids.PaginationClientBothFlows, Scenario: pages,
 		Summary: "The cursor is sent in a member of another name.",
 		Apply: Editing(Anything, func(m object) {
 			if p, ok := m["params"].(object); ok && p["cursor"] != nil {
@@ -149,10 +150,10 @@ var listFaults = []Fault{
 				delete(p, "cursor")
 			}
 		})},
-	{ID: "resources.part-death", Requirement: "resources.updated.sub-resource", Scenario: "lists/sub-resource",
+	{ID: "resources.part-death", Requirement: ids.ResourcesUpdatedSubResource, Scenario: "lists/sub-resource",
 		Summary: "An update of a resource below the one that was subscribed to ends the client.",
 		Apply:   DyingOf("mcpconform-part")},
-	{ID: "resources.second-part-death", Requirement: "resources.updated.sub-resource", Form: mockserver.InSequence,
+	{ID: "resources.second-part-death", Requirement: ids.ResourcesUpdatedSubResource, Form: mockserver.InSequence,
 		Scenario: "lists/sub-resource",
 		Summary:  "The second update of a resource below the one that was subscribed to ends the client.",
 		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
@@ -161,9 +162,9 @@ var listFaults = []Fault{
 				return updates(e) && slices.ContainsFunc(conn.Log().Events()[:e.Seq], updates)
 			}}
 		})},
-	{ID: "resources.directory-death", Requirement: "resources.uri-scheme.file-xdg-mime", Scenario: "lists/directory",
+	{ID: "resources.directory-death", Requirement: ids.ResourcesURISchemeFileXdgMime, Scenario: "lists/directory",
 		Summary: "A resource that is a directory ends the client.", Apply: DyingOf("inode/directory")},
-	{ID: "resources.file-required", Requirement: "resources.uri-scheme.file-virtual", Scenario: "lists/virtual-files",
+	{ID: "resources.file-required", Requirement: ids.ResourcesURISchemeFileVirtual, Scenario: "lists/virtual-files",
 		Summary: "Resources whose URIs name files are not read.",
 		Apply: Instead(func(m *wire.Message) bool {
 			uri, _ := wire.At(m.Params, "uri").(string)
@@ -173,8 +174,8 @@ var listFaults = []Fault{
 
 // cursorTypes are the requirements that a cursor of another type breaks.
 var cursorTypes = []string{
-	"schema.list-tools-request", "schema.list-resources-request", "schema.list-resource-templates-request",
-	"schema.list-prompts-request",
+	ids.SchemaListToolsRequest, ids.SchemaListResourcesRequest, ids.SchemaListResourceTemplatesRequest,
+	ids.SchemaListPromptsRequest,
 }
 
 // cursors changes the cursors of lists.
@@ -193,19 +194,19 @@ func cursors(change func(cursor string) any) apply {
 func toleranceFaults() []Fault {
 	var faults []Fault
 	metadata := []string{
-		"meta.attach.result", "meta.attach.objects", "meta.reserved.no-assumptions", "meta.key.name-characters",
-		"meta.key.name-empty",
+		ids.MetaAttachResult, ids.MetaAttachObjects, ids.MetaReservedNoAssumptions, ids.MetaKeyNameCharacters,
+		ids.MetaKeyNameEmpty,
 	}
 	for _, f := range []struct{ id, requirement, scenario, what, text string }{
-		{"base.result-closed", "base.response.result-open", "exchange/open-results", "An additional member of a result",
+		{"base.result-closed", ids.BaseResponseResultOpen, "exchange/open-results", "An additional member of a result",
 			"com.example.addition"},
-		{"meta.result-death", "meta.attach.result", "exchange/metadata", "Metadata in a result", `"_meta"`},
-		{"meta.objects-death", "meta.attach.objects", "exchange/metadata", "Metadata of a tool", `"_meta"`},
-		{"meta.reserved-death", "meta.reserved.no-assumptions", "exchange/metadata", "Metadata with a reserved key",
+		{"meta.result-death", ids.MetaAttachResult, "exchange/metadata", "Metadata in a result", `"_meta"`},
+		{"meta.objects-death", ids.MetaAttachObjects, "exchange/metadata", "Metadata of a tool", `"_meta"`},
+		{"meta.reserved-death", ids.MetaReservedNoAssumptions, "exchange/metadata", "Metadata with a reserved key",
 			"modelcontextprotocol.io/x"},
-		{"meta.characters-death", "meta.key.name-characters", "exchange/metadata", "A key with unusual characters",
+		{"meta.characters-death", ids.MetaKeyNameCharacters, "exchange/metadata", "A key with unusual characters",
 			"a-b_c.d"},
-		{"meta.empty-name-death", "meta.key.name-empty", "exchange/metadata", "A key with an empty name",
+		{"meta.empty-name-death", ids.MetaKeyNameEmpty, "exchange/metadata", "A key with an empty name",
 			`"com.example/"`},
 	} {
 		fault := Fault{ID: f.id, Requirement: f.requirement, Scenario: f.scenario,
@@ -217,7 +218,7 @@ func toleranceFaults() []Fault {
 	}
 	without := func(id, scenario, what, member, name string) Fault {
 		return Fault{
-			ID: "schema." + id, Requirement: "schema.optional-members", Scenario: scenario,
+			ID: "schema." + id, Requirement: ids.SchemaOptionalMembers, Scenario: scenario,
 			Summary: what + " ends the client.",
 			Apply: Dying(func(e *wire.Event) bool {
 				if e.Kind != wire.KindMessage {
@@ -235,7 +236,7 @@ func toleranceFaults() []Fault {
 			"description"),
 		without("prompt-arguments-required", described, "A prompt without arguments", "prompts", "arguments"),
 		Fault{
-			ID: "schema.empty-list-death", Requirement: "schema.optional-members", Scenario: "content/empty",
+			ID: "schema.empty-list-death", Requirement: ids.SchemaOptionalMembers, Scenario: "content/empty",
 			Crashes: true,
 			Summary: "An empty list of prompts crashes the client.", Apply: DyingOf(`{"prompts":[]}`),
 		},
@@ -251,7 +252,7 @@ func schemaFaults() []Fault {
 		faults = append(faults, Fault{
 			ID: "schema." + id, Requirement: requirement, Summary: summary, Apply: Params(method, change),
 			// A client has to subscribe before it unsubscribes.
-			Collateral: []string{"resources.unsubscribe.after-subscribe"},
+			Collateral: []string{ids.ResourcesUnsubscribeAfterSubscribe},
 		})
 	}
 	set := func(name string, value any) func(p object) { return func(p object) { p[name] = value } }
@@ -259,28 +260,28 @@ func schemaFaults() []Fault {
 		id, requirement, method, member string
 		value                           any
 	}{
-		{"client-capabilities", "schema.client-capabilities", "initialize", "capabilities",
+		{"client-capabilities", ids.SchemaClientCapabilities, "initialize", "capabilities",
 			object{"roots": object{"listChanged": "yes"}}},
-		{"implementation", "schema.implementation", "initialize", "clientInfo",
+		{"implementation", ids.SchemaImplementation, "initialize", "clientInfo",
 			object{"name": "mcpconform", "version": 1}},
-		{"complete", "schema.complete-request", "completion/complete", "context", "none"},
-		{"set-level", "schema.set-level-request", "logging/setLevel", "level", "verbose"},
-		{"get-prompt", "schema.get-prompt-request", "prompts/get", "name", 7},
-		{"list-prompts", "schema.list-prompts-request", "prompts/list", "cursor", 7},
-		{"list-resources", "schema.list-resources-request", "resources/list", "cursor", 7},
-		{"list-templates", "schema.list-resource-templates-request", "resources/templates/list", "cursor", 7},
-		{"list-tools", "schema.list-tools-request", "tools/list", "cursor", 7},
-		{"read", "schema.read-resource-request", "resources/read", "uri", list{}},
-		{"subscribe", "schema.subscribe-request", "resources/subscribe", "uri", 7},
-		{"unsubscribe", "schema.unsubscribe-request", "resources/unsubscribe", "uri", 7},
-		{"call-tool", "schema.call-tool-request", "tools/call", "arguments", list{}},
+		{"complete", ids.SchemaCompleteRequest, "completion/complete", "context", "none"},
+		{"set-level", ids.SchemaSetLevelRequest, "logging/setLevel", "level", "verbose"},
+		{"get-prompt", ids.SchemaGetPromptRequest, "prompts/get", "name", 7},
+		{"list-prompts", ids.SchemaListPromptsRequest, "prompts/list", "cursor", 7},
+		{"list-resources", ids.SchemaListResourcesRequest, "resources/list", "cursor", 7},
+		{"list-templates", ids.SchemaListResourceTemplatesRequest, "resources/templates/list", "cursor", 7},
+		{"list-tools", ids.SchemaListToolsRequest, "tools/list", "cursor", 7},
+		{"read", ids.SchemaReadResourceRequest, "resources/read", "uri", list{}},
+		{"subscribe", ids.SchemaSubscribeRequest, "resources/subscribe", "uri", 7},
+		{"unsubscribe", ids.SchemaUnsubscribeRequest, "resources/unsubscribe", "uri", 7},
+		{"call-tool", ids.SchemaCallToolRequest, "tools/call", "arguments", list{}},
 	} {
 		add(f.id, f.requirement, "The member "+f.member+" of the params of "+f.method+" has another type.", f.method,
 			set(f.member, f.value))
 	}
 	faults = append(faults,
 		Fault{
-			ID: "schema.cancelled", Requirement: "schema.cancelled-notification",
+			ID: "schema.cancelled", Requirement: ids.SchemaCancelledNotification,
 			Summary: "The reason in notifications/cancelled is a number.",
 			Apply: Doing(func(ctx context.Context, s *client.Session) {
 				call := object{"name": "slow", "arguments": object{"seconds": 0.3}}

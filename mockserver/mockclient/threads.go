@@ -17,19 +17,20 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // threadFaults were reported to the authors of real clients. Each names the thread.
 var threadFaults = []Fault{
 	// https://github.com/profullstack/sh1pt/issues/705
-	{ID: "http.lines-death", Requirement: "http.client.sse-syntax", Scenario: "http/sse-crlf", Transports: OverHTTP,
+	{ID: "http.lines-death", Requirement: ids.HTTPClientSSESyntax, Scenario: "http/sse-crlf", Transports: OverHTTP,
 		Summary:    "An event whose data comes in several lines ends the client.",
-		Collateral: []string{"base.response.present"},
+		Collateral: []string{ids.BaseResponsePresent},
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.SSE != nil && ContainsText(e, ",\n\"")
 		})},
 	// https://github.com/simonx1/ruby-mcp-client/pull/159
-	{ID: "elicitation.answer-invented", Requirement: "base.response.present", Scenario: Elicitation,
+	{ID: "elicitation.answer-invented", Requirement: ids.BaseResponsePresent, Scenario: Elicitation,
 		Summary: "An elicitation is answered by a notification that the client invented.",
 		Apply: replying("elicitation/create", func(_ *wire.Event, m *wire.Message, _ outgoing) []outgoing {
 			return []outgoing{{Raw: client.Marshal(object{
@@ -38,7 +39,7 @@ var threadFaults = []Fault{
 			})}}
 		})},
 	// https://github.com/simonx1/ruby-mcp-client/pull/162
-	{ID: "http.session-id-alphabet", Requirement: "http.client.session-header", Form: mockserver.ByValue,
+	{ID: "http.session-id-alphabet", Requirement: ids.HTTPClientSessionHeader, Form: mockserver.ByValue,
 		Scenario: "http/delete", Transports: OverHTTP,
 		Summary: "A session id that holds more than letters, digits, hyphens and underscores is not sent back.",
 		Apply: func(c *client.Standalone) {
@@ -53,20 +54,20 @@ var threadFaults = []Fault{
 			})(c)
 		}},
 	// https://github.com/modelcontextprotocol/python-sdk/issues/1672
-	{ID: "http.empty-data-death", Requirement: "http.client.sse-syntax", Form: mockserver.ByValue, Scenario: Framed,
+	{ID: "http.empty-data-death", Requirement: ids.HTTPClientSSESyntax, Form: mockserver.ByValue, Scenario: Framed,
 		Transports: OverHTTP, Summary: "An event that has an id and no data ends the client.",
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindSSE && e.SSE != nil && e.SSE.HasID && len(e.Raw) == 0
 		})},
 	// https://github.com/langchain4j/langchain4j/issues/3697
-	{ID: "http.data-in-data-death", Requirement: "http.client.sse-syntax", Form: mockserver.ByValue, Scenario: Framed,
+	{ID: "http.data-in-data-death", Requirement: ids.HTTPClientSSESyntax, Form: mockserver.ByValue, Scenario: Framed,
 		Transports: OverHTTP, Summary: "The text data: within a message on an event stream ends the client.",
-		Collateral: []string{"base.response.present"},
+		Collateral: []string{ids.BaseResponsePresent},
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.SSE != nil && ContainsText(e, "data:")
 		})},
 	// https://github.com/modelcontextprotocol/typescript-sdk/pull/2809
-	{ID: "http.second-cut-unnamed", Requirement: "http.client.last-event-id", Form: mockserver.InSequence,
+	{ID: "http.second-cut-unnamed", Requirement: ids.HTTPClientLastEventID, Form: mockserver.InSequence,
 		Scenario: CutStream, Transports: OverHTTP,
 		Summary: "A resumed stream that is cut before its first event is resumed without Last-Event-ID.",
 		Apply: Changing(func(o *client.Options) {
@@ -80,7 +81,7 @@ var threadFaults = []Fault{
 			}
 		})},
 	// https://github.com/modelcontextprotocol/java-sdk/issues/1136
-	{ID: "http.unicode-lines-death", Requirement: "http.client.sse-syntax", Form: mockserver.ByValue,
+	{ID: "http.unicode-lines-death", Requirement: ids.HTTPClientSSESyntax, Form: mockserver.ByValue,
 		Scenario: Framed, Transports: OverHTTP,
 		Summary: "A line separator of Unicode in the data of an event ends the client.",
 		Apply: Dying(func(e *wire.Event) bool {
@@ -89,29 +90,29 @@ var threadFaults = []Fault{
 					func(s string) bool { return ContainsText(e, s) })
 		})},
 	// https://github.com/anthropics/anthropic-sdk-typescript/issues/882
-	{ID: "stdio.paragraph-separator-death", Requirement: "stdio.message.only-newline-delimits",
+	{ID: "stdio.paragraph-separator-death", Requirement: ids.StdioMessageOnlyNewlineDelimits,
 		Form: mockserver.ByValue, Scenario: Framed, Transports: OverStdio,
 		Summary:    "A paragraph separator of Unicode within a message ends the client.",
-		Collateral: []string{"base.response.present"}, Apply: DyingOf("\u2029")},
+		Collateral: []string{ids.BaseResponsePresent}, Apply: DyingOf("\u2029")},
 	// https://github.com/vercel/ai/pull/15701
-	{ID: "ping.unknown", Requirement: "ping.response-prompt", Scenario: Requests,
-		Summary: "A ping is refused as an unknown method.", Collateral: []string{"ping.either-side"},
+	{ID: "ping.unknown", Requirement: ids.PingResponsePrompt, Scenario: Requests,
+		Summary: "A ping is refused as an unknown method.", Collateral: []string{ids.PingEitherSide},
 		Apply: replying("ping", func(_ *wire.Event, m *wire.Message, _ outgoing) []outgoing {
 			return []outgoing{{Raw: []byte(`{"jsonrpc":"2.0","id":` + m.ID.String() +
 				`,"error":{"code":-32601,"message":"Method not found"}}`)}}
 		})},
 	// https://github.com/vercel/ai/pull/16353
-	{ID: "logging.message-death", Requirement: "logging.message.logger-optional", Scenario: plainContent,
-		Summary: "A log message ends the client.", Collateral: []string{"logging.default.server-decides"},
+	{ID: "logging.message-death", Requirement: ids.LoggingMessageLoggerOptional, Scenario: plainContent,
+		Summary: "A log message ends the client.", Collateral: []string{ids.LoggingDefaultServerDecides},
 		Apply: DyingOf("notifications/message")},
 	// https://github.com/langchain4j/langchain4j/issues/4282
-	{ID: "resources.template-closed", Requirement: "base.response.result-open", Form: mockserver.ByValue,
+	{ID: "resources.template-closed", Requirement: ids.BaseResponseResultOpen, Form: mockserver.ByValue,
 		Scenario: "exchange/open-results",
 		Summary:  "A member of a resource template that the client does not know ends it.",
 		Apply: dyingOfMember("resourceTemplates", "uriTemplate", "name", "title", "description", "mimeType",
 			"annotations", "_meta")},
 	// https://github.com/modelcontextprotocol/java-sdk/issues/76
-	{ID: "lifecycle.server-info-closed", Requirement: "base.response.result-open", Form: mockserver.ByValue,
+	{ID: "lifecycle.server-info-closed", Requirement: ids.BaseResponseResultOpen, Form: mockserver.ByValue,
 		Scenario: "exchange/open-results",
 		Summary:  "A member of serverInfo that the client does not know ends it.",
 		Apply: Dying(func(e *wire.Event) bool {
@@ -119,15 +120,15 @@ var threadFaults = []Fault{
 				unknownMember(wire.At(e.Msg.Result, "serverInfo"), "name", "title", "version")
 		})},
 	// https://github.com/modelcontextprotocol/java-sdk/issues/748
-	{ID: "http.accepted-typed-death", Requirement: "http.client.accepted", Form: mockserver.ByValue, Scenario: Framed,
+	{ID: "http.accepted-typed-death", Requirement: ids.HTTPClientAccepted, Form: mockserver.ByValue, Scenario: Framed,
 		Transports: OverHTTP, Summary: "202 with a Content-Type ends the client.",
-		Collateral: []string{"base.response.present"},
+		Collateral: []string{ids.BaseResponsePresent},
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusAccepted &&
 				e.HTTP.Header.Get("Content-Type") != ""
 		})},
 	// https://github.com/vercel/ai/issues/14413
-	{ID: "http.version-not-lowered", Requirement: "http.client.version-header-negotiated", Form: mockserver.ByValue,
+	{ID: "http.version-not-lowered", Requirement: ids.HTTPClientVersionHeaderNegotiated, Form: mockserver.ByValue,
 		Scenario: "lifecycle/older-version", Transports: OverHTTP, WarnOnly: true,
 		Summary: "MCP-Protocol-Version is that of the client although an older one was negotiated.",
 		Apply: All(
@@ -135,7 +136,7 @@ var threadFaults = []Fault{
 			Headers(Later, "Mcp-Protocol-Version", client.Version),
 		)},
 	// https://github.com/modelcontextprotocol/java-sdk/pull/684
-	{ID: "http.get-version-not-lowered", Requirement: "http.client.version-header-negotiated",
+	{ID: "http.get-version-not-lowered", Requirement: ids.HTTPClientVersionHeaderNegotiated,
 		Form: mockserver.ByValue, Scenario: "lifecycle/older-version", Transports: OverHTTP, WarnOnly: true,
 		Summary: "MCP-Protocol-Version of the GET is that of the client although an older one was negotiated.",
 		Apply: All(
@@ -143,9 +144,9 @@ var threadFaults = []Fault{
 			Fields(http.MethodGet, "Mcp-Protocol-Version", "Mcp-Protocol-Version: "+client.Version),
 		)},
 	// https://github.com/BaseIntelligence/bounty-challenge/issues/6313
-	{ID: "base.ids-alike", Requirement: "base.response.id-type-echo", Form: mockserver.AtOnce, Scenario: Requests,
+	{ID: "base.ids-alike", Requirement: ids.BaseResponseIDTypeEcho, Form: mockserver.AtOnce, Scenario: Requests,
 		Summary:    "Two open requests whose ids differ in their type alone are both answered with the id of the later one.",
-		Collateral: []string{"base.response.once", "base.response.present"},
+		Collateral: []string{ids.BaseResponseOnce, ids.BaseResponsePresent},
 		Apply: All(SendingOver(func(conn transport.Conn, m *wire.Message, out outgoing) []outgoing {
 			if !m.IsResponse() {
 				return []outgoing{out}
@@ -156,16 +157,16 @@ var threadFaults = []Fault{
 			return []outgoing{out}
 		}), Pausing(Answers, 20*time.Millisecond))},
 	// https://github.com/modelcontextprotocol/typescript-sdk/issues/966
-	{ID: "elicitation.content-null", Requirement: "schema.elicit-result", Scenario: "acts/elicitation",
+	{ID: "elicitation.content-null", Requirement: ids.SchemaElicitResult, Scenario: "acts/elicitation",
 		Summary:    "The content of an elicitation that was declined is null.",
-		Collateral: []string{"elicitation.content.only-with-accept"},
+		Collateral: []string{ids.ElicitationContentOnlyWithAccept},
 		Apply: Amending("elicitation/create", func(r object) {
 			if r["action"] != "accept" {
 				r["content"] = nil
 			}
 		})},
 	// https://github.com/opensolon/solon-ai/issues/58
-	{ID: "tools.schema-keyword-death", Requirement: "tools.input-schema.any-keyword", Form: mockserver.ByValue,
+	{ID: "tools.schema-keyword-death", Requirement: ids.ToolsInputSchemaAnyKeyword, Form: mockserver.ByValue,
 		Scenario: "lists/schemas",
 		Summary:  "additionalProperties that is an object in the schema of a tool ends the client.",
 		Apply: Dying(func(e *wire.Event) bool {
@@ -177,28 +178,28 @@ var threadFaults = []Fault{
 			})
 		})},
 	// https://github.com/modelcontextprotocol/rust-sdk/pull/361
-	{ID: "progress.counts-only", Requirement: "progress.value-float", Scenario: "features/progress",
+	{ID: "progress.counts-only", Requirement: ids.ProgressValueFloat, Scenario: "features/progress",
 		Summary:    "Progress that is not a count ends the client.",
-		Collateral: []string{"progress.frequency", "progress.notify", "progress.omit-total", "progress.total-float"},
+		Collateral: []string{ids.ProgressFrequency, ids.ProgressNotify, ids.ProgressOmitTotal, ids.ProgressTotalFloat},
 		Apply: dyingOfProgress(func(value float64) bool {
 			return value < 0 || value > math.MaxUint32 || value != math.Trunc(value)
 		})},
 	// https://github.com/Kuadrant/mcp-gateway/issues/813
-	{ID: "http.listens-in-lost-session", Requirement: "http.client.session-header", Form: mockserver.BySession,
+	{ID: "http.listens-in-lost-session", Requirement: ids.HTTPClientSessionHeader, Form: mockserver.BySession,
 		Scenario: LostSession, Transports: OverHTTP,
 		Summary: "The GET in a new session names the session that was lost.",
 		Apply:   inFirstSession(http.MethodGet)},
 	// https://github.com/google-antigravity/antigravity-cli/issues/510
-	{ID: "roots.not-encoded", Requirement: "schema.list-roots-result", Form: mockserver.ByValue,
+	{ID: "roots.not-encoded", Requirement: ids.SchemaListRootsResult, Form: mockserver.ByValue,
 		Scenario: "acts/root-folder",
 		Summary:  "A root whose path holds characters beyond ASCII is listed with them as they are.",
 		Apply:    Replacing(Results, "%C3%A9", "é")},
 	// https://github.com/kirodotdev/Kiro/issues/8960
-	{ID: "tools.link-death", Requirement: "tools.result.resource-links", Scenario: plainContent,
+	{ID: "tools.link-death", Requirement: ids.ToolsResultResourceLinks, Scenario: plainContent,
 		Summary: "A link to a resource in the result of a tool ends the client.",
 		Apply:   DyingOf(`"resource_link"`)},
 	// https://github.com/simonx1/ruby-mcp-client/pull/178
-	{ID: "time.sent-again", Requirement: "lifecycle.timeout.cancel", Scenario: silence,
+	{ID: "time.sent-again", Requirement: ids.LifecycleTimeoutCancel, Scenario: silence,
 		Summary: "A request that is given up is sent again and not cancelled.",
 		Apply: All(Impatient, SendingOver(func(conn transport.Conn, m *wire.Message, out outgoing) []outgoing {
 			if m.Method != "notifications/cancelled" {
@@ -214,20 +215,20 @@ var threadFaults = []Fault{
 			return nil
 		}))},
 	// https://github.com/quarkiverse/quarkus-langchain4j/issues/2871
-	{ID: "http.data-without-blank-death", Requirement: "http.client.sse-syntax", Form: mockserver.ByValue,
+	{ID: "http.data-without-blank-death", Requirement: ids.HTTPClientSSESyntax, Form: mockserver.ByValue,
 		Scenario: Framed, Transports: OverHTTP,
 		Summary: "A field of an event stream without a blank behind its colon ends the client.",
 		Apply:   dyingOfBytes("\ndata:{")},
 	// https://github.com/FellouAI/eko/pull/287
-	{ID: "http.carriage-returns-death", Requirement: "http.client.sse-syntax", Form: mockserver.ByValue,
+	{ID: "http.carriage-returns-death", Requirement: ids.HTTPClientSSESyntax, Form: mockserver.ByValue,
 		Scenario: Framed, Transports: OverHTTP,
 		Summary: "Lines of an event stream that end in CR alone end the client.",
 		Apply:   dyingOfBytes("\rdata:", "}\r\r")},
 	// https://github.com/ThinkInAIXYZ/go-mcp/pull/136
-	{ID: "http.stream-type-death", Requirement: "http.client.sse-answer", Form: mockserver.ByValue,
+	{ID: "http.stream-type-death", Requirement: ids.HTTPClientSSEAnswer, Form: mockserver.ByValue,
 		Scenario: "http/sse-answers", Transports: OverHTTP,
 		Summary:    "A Content-Type of an event stream that is not spelled text/event-stream ends the client.",
-		Collateral: []string{"http.server.event-ids"},
+		Collateral: []string{ids.HTTPServerEventIDs},
 		Apply: Dying(func(e *wire.Event) bool {
 			if e.Kind != wire.KindHTTPResponse {
 				return false
@@ -236,9 +237,9 @@ var threadFaults = []Fault{
 			return strings.HasPrefix(strings.ToLower(field), "text/event-stream") && field != "text/event-stream"
 		})},
 	// https://github.com/punkpeye/mcp-remote/issues/155
-	{ID: "ping.once", Requirement: "base.response.present", Form: mockserver.InSequence, Scenario: Requests,
+	{ID: "ping.once", Requirement: ids.BaseResponsePresent, Form: mockserver.InSequence, Scenario: Requests,
 		Summary:    "Only the first ping is answered.",
-		Collateral: []string{"base.params.omitted", "base.request.string-id-served"},
+		Collateral: []string{ids.BaseParamsOmitted, ids.BaseRequestStringIDServed},
 		Apply: func(c *client.Standalone) {
 			answered := false
 			replying("ping", func(_ *wire.Event, _ *wire.Message, out outgoing) []outgoing {
@@ -250,10 +251,10 @@ var threadFaults = []Fault{
 			})(c)
 		}},
 	// https://github.com/open-octo/octo-agent/pull/2026
-	{ID: "tools.change-while-waiting", Requirement: "tools.list-changed.unsolicited", Form: mockserver.InSequence,
+	{ID: "tools.change-while-waiting", Requirement: ids.ToolsListChangedUnsolicited, Form: mockserver.InSequence,
 		Scenario:   Notifications,
 		Summary:    "News of changed tools that come on the stream of a request that is open end the client.",
-		Collateral: append([]string{"base.response.present"}, fenced["after-changed"]...),
+		Collateral: append([]string{ids.BaseResponsePresent}, fenced["after-changed"]...),
 		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
 			return &DyingConn{Conn: conn, At: func(e *wire.Event) bool {
 				return message(e).Method == "notifications/tools/list_changed" &&
@@ -265,7 +266,7 @@ var threadFaults = []Fault{
 			}}
 		})},
 	// https://github.com/modelcontextprotocol/typescript-sdk/pull/1428
-	{ID: "tools.structured-error-death", Requirement: "tools.result.structured-or-unstructured",
+	{ID: "tools.structured-error-death", Requirement: ids.ToolsResultStructuredOrUnstructured,
 		Form: mockserver.ByValue, Scenario: "content/failed-tool",
 		Summary: "A tool error with structured content ends the client.",
 		Apply: Dying(func(e *wire.Event) bool {
@@ -273,9 +274,9 @@ var threadFaults = []Fault{
 				wire.At(message(e).Result, "structuredContent") != nil
 		})},
 	// https://github.com/assistant-ui/assistant-ui/pull/5341
-	{ID: "elicitation.booleans-as-text", Requirement: "elicitation.content.matches-schema", Form: mockserver.ByValue,
+	{ID: "elicitation.booleans-as-text", Requirement: ids.ElicitationContentMatchesSchema, Form: mockserver.ByValue,
 		Scenario: Elicitation, Summary: "Booleans are submitted as text.",
-		Collateral: []string{"elicitation.security.validate-content"},
+		Collateral: []string{ids.ElicitationSecurityValidateContent},
 		Apply: Amending("elicitation/create", func(r object) {
 			content, _ := r["content"].(object)
 			for name, value := range content {
@@ -285,9 +286,9 @@ var threadFaults = []Fault{
 			}
 		})},
 	// https://github.com/PrefectHQ/fastmcp/issues/1565
-	{ID: "elicitation.enum-as-text", Requirement: "elicitation.content.matches-schema", Form: mockserver.ByValue,
+	{ID: "elicitation.enum-as-text", Requirement: ids.ElicitationContentMatchesSchema, Form: mockserver.ByValue,
 		Scenario: Elicitation, Summary: "Any text is submitted where the schema names values.",
-		Collateral: []string{"elicitation.security.validate-content"},
+		Collateral: []string{ids.ElicitationSecurityValidateContent},
 		Apply: Changing(func(o *client.Options) {
 			const method = "elicitation/create"
 			serve := o.Answers[method]
@@ -303,30 +304,30 @@ var threadFaults = []Fault{
 			}
 		})},
 	// https://github.com/mark3labs/mcp-go/issues/61
-	{ID: "http.line-of-64k-death", Requirement: "http.message.large", Scenario: Framed, Transports: OverHTTP,
+	{ID: "http.line-of-64k-death", Requirement: ids.HTTPMessageLarge, Scenario: Framed, Transports: OverHTTP,
 		Summary: "A line of an event stream that is longer than 64 KiB ends the client.",
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.SSE != nil && len(e.Raw) > 64<<10
 		})},
 	// https://github.com/mark3labs/mcp-go/pull/230
-	{ID: "http.notification-accept", Requirement: "http.client.post-accept-sse", Form: mockserver.ByValue,
+	{ID: "http.notification-accept", Requirement: ids.HTTPClientPostAcceptSSE, Form: mockserver.ByValue,
 		Transports: OverHTTP, Summary: "The POST of a notification has no Accept; those of requests have.",
-		Collateral: []string{"http.client.post-accept-json"},
+		Collateral: []string{ids.HTTPClientPostAcceptJSON},
 		Apply:      Headers(func(m *wire.Message) bool { return m.Kind == wire.Notification }, "Accept")},
 	// https://github.com/modelcontextprotocol/inspector/issues/905
 	// With a server that answers at once, the notification may have been sent before the answer.
-	{ID: "http.initialized-session", Requirement: "http.client.session-header", Form: mockserver.ByValue,
+	{ID: "http.initialized-session", Requirement: ids.HTTPClientSessionHeader, Form: mockserver.ByValue,
 		Scenario: "lifecycle/slow-answer", Transports: OverHTTP,
 		Summary: "notifications/initialized is posted without Mcp-Session-Id; later requests have it.",
 		Apply:   Headers(Calls("notifications/initialized"), "Mcp-Session-Id")},
 	// https://github.com/modelcontextprotocol/python-sdk/issues/2546
-	{ID: "stdio.content-length", Requirement: "stdio.client.stdin-clean", Transports: OverStdio,
+	{ID: "stdio.content-length", Requirement: ids.StdioClientStdinClean, Transports: OverStdio,
 		Summary: "A header Content-Length precedes each message.",
 		Apply: Rewriting(Anything, func(text string) string {
 			return fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(text), text)
 		})},
 	// https://github.com/langchain4j/langchain4j/pull/6175
-	{ID: "time.lists-not-cancelled", Requirement: "lifecycle.timeout.cancel", Form: mockserver.ByValue,
+	{ID: "time.lists-not-cancelled", Requirement: ids.LifecycleTimeoutCancel, Form: mockserver.ByValue,
 		Scenario: silence, Summary: "When requests are given up, only tool calls are cancelled.",
 		Apply: All(Impatient, Withholding(func(conn transport.Conn, m *wire.Message) bool {
 			if m.Method == "notifications/cancelled" {
@@ -338,10 +339,10 @@ var threadFaults = []Fault{
 			return false
 		}))},
 	// https://github.com/vercel/ai/issues/18075
-	{ID: "time.initialize-without-limit", Requirement: "lifecycle.timeout.established", Form: mockserver.ByValue,
+	{ID: "time.initialize-without-limit", Requirement: ids.LifecycleTimeoutEstablished, Form: mockserver.ByValue,
 		Scenario: "lifecycle/unanswered", Summary: "initialize is awaited for ever.", Apply: patient},
 	// https://github.com/CALLE-AI/call-e-integrations/issues/110
-	{ID: "http.stream-unread", Requirement: "http.client.sse-answer", Form: mockserver.ByValue,
+	{ID: "http.stream-unread", Requirement: ids.HTTPClientSSEAnswer, Form: mockserver.ByValue,
 		Scenario: "http/sse-answers", Transports: OverHTTP,
 		Summary: "An answer as an event stream is passed over, and the client goes on.",
 		Apply: SendingOver(func(conn transport.Conn, m *wire.Message, out outgoing) []outgoing {
@@ -352,7 +353,7 @@ var threadFaults = []Fault{
 			return []outgoing{out}
 		})},
 	// https://github.com/modelcontextprotocol/php-sdk/pull/401
-	{ID: "http.crlf-death", Requirement: "http.client.sse-syntax", Scenario: "http/sse-crlf", Transports: OverHTTP,
+	{ID: "http.crlf-death", Requirement: ids.HTTPClientSSESyntax, Scenario: "http/sse-crlf", Transports: OverHTTP,
 		Summary: "Lines of an event stream that end in CR LF end the client.", Apply: dyingOfBytes("}\r\n\r\n")},
 }
 

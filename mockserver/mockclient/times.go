@@ -9,6 +9,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // patient waits for an answer as long as it takes.
@@ -21,14 +22,14 @@ const (
 )
 
 var timeFaults = []Fault{
-	{ID: "time.no-limit", Requirement: "lifecycle.timeout.established", Scenario: silence,
+	{ID: "time.no-limit", Requirement: ids.LifecycleTimeoutEstablished, Scenario: silence,
 		Summary: "A request is awaited for ever.", Apply: patient},
-	{ID: "time.no-limit-for-tools", Requirement: "tools.client.timeouts", Scenario: silentTool,
+	{ID: "time.no-limit-for-tools", Requirement: ids.ToolsClientTimeouts, Scenario: silentTool,
 		Summary:    "The answer of a tool is awaited for ever.",
-		Collateral: []string{"lifecycle.timeout.established"}, Apply: patient},
-	{ID: "time.progress-without-end", Requirement: "lifecycle.timeout.maximum", Scenario: endlessSteps,
+		Collateral: []string{ids.LifecycleTimeoutEstablished}, Apply: patient},
+	{ID: "time.progress-without-end", Requirement: ids.LifecycleTimeoutMaximum, Scenario: endlessSteps,
 		Summary: "A request is awaited for ever if progress comes.", Apply: patient},
-	{ID: "time.progress-resets", Requirement: "lifecycle.timeout.maximum", Form: mockserver.InSequence,
+	{ID: "time.progress-resets", Requirement: ids.LifecycleTimeoutMaximum, Form: mockserver.InSequence,
 		Scenario: endlessSteps,
 		Summary:  "Each progress notification begins the time limit anew, and nothing limits the whole.",
 		Apply: All(Impatient, func(c *client.Standalone) {
@@ -48,15 +49,15 @@ var timeFaults = []Fault{
 				return err
 			}
 		})},
-	{ID: "time.waits-on", Requirement: "lifecycle.timeout.stop-waiting", Scenario: silence,
+	{ID: "time.waits-on", Requirement: ids.LifecycleTimeoutStopWaiting, Scenario: silence,
 		Summary: "A request that was cancelled is awaited for ever.",
 		Apply:   All(Impatient, Wrapping(func(conn transport.Conn) transport.Conn { return waiter{conn} }))},
-	{ID: "time.crash", Requirement: "lifecycle.error.request-timeout", Scenario: silence,
+	{ID: "time.crash", Requirement: ids.LifecycleErrorRequestTimeout, Scenario: silence,
 		Summary: "A missing answer crashes the client.",
 		Apply:   All(Impatient, Wrapping(func(conn transport.Conn) transport.Conn { return &crasher{Conn: conn} }))},
-	{ID: "time.hangs-up", Requirement: "http.client.cancel-explicit", Scenario: silentTool, Transports: OverHTTP,
+	{ID: "time.hangs-up", Requirement: ids.HTTPClientCancelExplicit, Scenario: silentTool, Transports: OverHTTP,
 		Summary:    "The connection of a tool call that is given up is closed, and the call is not cancelled.",
-		Collateral: []string{"lifecycle.timeout.cancel"},
+		Collateral: []string{ids.LifecycleTimeoutCancel},
 		Apply: func(c *client.Standalone) {
 			raw := ConnectionOf(c)
 			c.Use = func(ctx context.Context, _ *client.Session, call client.Call) error {
@@ -70,10 +71,10 @@ var timeFaults = []Fault{
 				return err
 			}
 		}},
-	{ID: "lifecycle.timeout-silent", Requirement: "lifecycle.timeout.cancel", Scenario: "time/silence",
+	{ID: "lifecycle.timeout-silent", Requirement: ids.LifecycleTimeoutCancel, Scenario: "time/silence",
 		Summary: "A request that is given up is not cancelled.",
 		Apply:   All(Impatient, Dropping(Calls("notifications/cancelled")))},
-	{ID: "http.cancel-by-hanging-up", Requirement: "lifecycle.timeout.cancel", Scenario: "time/silent-tool",
+	{ID: "http.cancel-by-hanging-up", Requirement: ids.LifecycleTimeoutCancel, Scenario: "time/silent-tool",
 		Summary: "A tool call that is given up is not cancelled.",
 		Apply:   All(Impatient, Dropping(Calls("notifications/cancelled")))},
 }

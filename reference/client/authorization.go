@@ -21,6 +21,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // Authorizer obtains access tokens for a protected server, as the page
@@ -182,17 +183,17 @@ func (a *Authorizer) resource(ctx context.Context, endpoint string,
 		}
 	}
 	if err != nil {
-		return "", nil, unpublished(OfServer, "auth.server.resource-metadata", "resource metadata", err)
+		return "", nil, unpublished(OfServer, ids.AuthServerResourceMetadata, "resource metadata", err)
 	}
 	named, err := url.Parse(document.Resource)
 	if err != nil || !covers(named, u) {
-		return "", nil, broken(OfServer, "auth.server.metadata-resource",
+		return "", nil, broken(OfServer, ids.AuthServerMetadataResource,
 			fmt.Errorf("the resource metadata are for %s", wire.Quote(document.Resource, 100)))
 	}
 	a.scopes = document.Scopes
 	named.Scheme, named.Host = strings.ToLower(named.Scheme), strings.ToLower(named.Host)
 	if len(document.Servers) == 0 {
-		return "", nil, broken(OfServer, "auth.server.metadata-authorization-servers",
+		return "", nil, broken(OfServer, ids.AuthServerMetadataAuthorizationServers,
 			errors.New("the resource metadata name no authorization server"))
 	}
 	return named.String(), document.Servers, nil
@@ -216,11 +217,11 @@ func (a *Authorizer) discover(ctx context.Context, issuer string) (authorization
 	at := url.URL{Scheme: u.Scheme, Host: u.Host,
 		Path: "/.well-known/oauth-authorization-server" + strings.TrimSuffix(u.Path, "/")}
 	if err := a.get(ctx, Undecided, at.String(), &s); err != nil {
-		return s, unpublished(OfAuthorizationServer, "auth.as.metadata", "metadata of the authorization server", err)
+		return s, unpublished(OfAuthorizationServer, ids.AuthAsMetadata, "metadata of the authorization server", err)
 	}
 	switch {
 	case s.Issuer != issuer:
-		return s, broken(OfAuthorizationServer, "auth.as.metadata", fmt.Errorf(
+		return s, broken(OfAuthorizationServer, ids.AuthAsMetadata, fmt.Errorf(
 			"the metadata of the authorization server %s belong to %s", wire.Quote(issuer, 100),
 			wire.Quote(s.Issuer, 100)))
 	case !slices.Contains(s.Methods, "S256"):
@@ -337,7 +338,7 @@ func (a *Authorizer) redeem(ctx context.Context, form url.Values) (Access, error
 	a.learn(answer.Token, answer.Refresh)
 	switch {
 	case answer.Token == "" || answer.Type == "":
-		return Access{}, broken(OfAuthorizationServer, "auth.as.oauth21",
+		return Access{}, broken(OfAuthorizationServer, ids.AuthAsOauth21,
 			errors.New("the answer to the token request lacks access_token or token_type"))
 	case !strings.EqualFold(answer.Type, "Bearer"):
 		return Access{}, undecided(string(OfAuthorizationServer), "mcpconform, which sends bearer tokens alone",

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // Consent lets a user agree to what an authorization server does not grant at once.
@@ -120,10 +121,10 @@ func (a *Authorizer) granted(ctx context.Context, page string, back *loopback, s
 	code := result.Get("error")
 	switch {
 	case result.Get("state") != state:
-		return nil, broken(OfAuthorizationServer, "auth.as.oauth21",
+		return nil, broken(OfAuthorizationServer, ids.AuthAsOauth21,
 			errors.New("the authorization came back with another state"))
 	case result.Has("iss") && result.Get("iss") != a.found.Issuer: // RFC 9207, section 2.4
-		return nil, broken(OfAuthorizationServer, "auth.as.iss", fmt.Errorf("the authorization came back with the iss %s",
+		return nil, broken(OfAuthorizationServer, ids.AuthAsISS, fmt.Errorf("the authorization came back with the iss %s",
 			wire.Quote(result.Get("iss"), 100)))
 	case asked && code == "access_denied":
 		return nil, &DutyError{Duty: OfNobody, Err: errors.New("the user did not agree (access_denied)"),

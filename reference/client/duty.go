@@ -7,6 +7,7 @@ import (
 	"net/url"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // Duty names the party whose duty a failed authorization shows to be broken.
@@ -148,9 +149,9 @@ func plain(named Duty, u *url.URL) error {
 	err := fmt.Errorf("%s is not reached over TLS", wire.Quote(u.Host, 80))
 	switch named {
 	case OfServer:
-		return broken(OfServer, "auth.secure-communication", err)
+		return broken(OfServer, ids.AuthSecureCommunication, err)
 	case OfAuthorizationServer:
-		return broken(OfAuthorizationServer, "auth.as.https", err)
+		return broken(OfAuthorizationServer, ids.AuthAsHTTPS, err)
 	}
 	return undecided(string(OfServer)+", which names the address", string(OfAuthorizationServer),
 		"find out whether the authorization server can be reached over https, and let the resource metadata name it so",
@@ -179,5 +180,5 @@ func (a *Authorizer) unredeemed(err error) error {
 	if errors.As(err, &refused) {
 		return ungranted(err)
 	}
-	return broken(OfAuthorizationServer, "auth.as.oauth21", err)
+	return broken(OfAuthorizationServer, ids.AuthAsOauth21, err)
 }

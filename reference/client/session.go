@@ -22,6 +22,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // Version is the protocol revision that the client asks for by default.
@@ -814,7 +815,7 @@ func (s *Session) Initialize(ctx context.Context) (*Exchange, error) {
 	var opts []Option
 	if s.Options.Version != Version {
 		opts = append(opts,
-			Deliberately("lifecycle.version.client-latest")) // whatever it asks for, it supports this one
+			Deliberately(ids.LifecycleVersionClientLatest)) // whatever it asks for, it supports this one
 	}
 	x, err := s.Call(ctx, "initialize", s.InitializeParams(), opts...)
 	s.Init = x

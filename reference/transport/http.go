@@ -16,6 +16,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // HTTP dials a server over Streamable HTTP.
@@ -84,7 +85,7 @@ type sessionState struct {
 
 // lostSession says that a request is made on purpose in a session that the server no
 // longer knows.
-const lostSession = "http.client.reinitialize-on-404"
+const lostSession = ids.HTTPClientReinitializeOn404
 
 func (c *HTTPConn) state() sessionState {
 	if s := c.session.Load(); s != nil {

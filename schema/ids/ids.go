@@ -10,22 +10,22 @@ const (
 	BaseSupportBaseProtocol    schema.ID = "base.support.base-protocol"
 	BaseSupportLifecycle       schema.ID = "base.support.lifecycle"
 	BaseSupportOtherComponents schema.ID = "base.support.other-components"
-	// BaseJsonWellFormed: Each message that is sent is one well-formed JSON text.
-	BaseJsonWellFormed  schema.ID = "base.json.well-formed"
-	BaseJsonAnySpelling schema.ID = "base.json.any-spelling"
-	// BaseJsonUniqueNames: An object in a message names each of its members only once.
-	BaseJsonUniqueNames schema.ID = "base.json.unique-names"
-	// BaseJsonObject: Each message is a JSON object, never a bare string, number, boolean or null.
-	BaseJsonObject schema.ID = "base.json.object"
-	// BaseJsonrpcVersion: Each message carries the member jsonrpc with exactly the string "2.0".
-	BaseJsonrpcVersion schema.ID = "base.jsonrpc.version"
-	// BaseJsonrpcMethodString: The method of a request or notification is a string.
-	BaseJsonrpcMethodString schema.ID = "base.jsonrpc.method-string"
-	// BaseJsonrpcParamsObject: Params are either left out or a JSON object; arrays, null and scalars are not used.
-	BaseJsonrpcParamsObject schema.ID = "base.jsonrpc.params-object"
-	BaseJsonrpcRpcPrefix    schema.ID = "base.jsonrpc.rpc-prefix"
-	// BaseJsonrpcMemberCase: Envelope member names are matched with regard to case.
-	BaseJsonrpcMemberCase schema.ID = "base.jsonrpc.member-case"
+	// BaseJSONWellFormed: Each message that is sent is one well-formed JSON text.
+	BaseJSONWellFormed  schema.ID = "base.json.well-formed"
+	BaseJSONAnySpelling schema.ID = "base.json.any-spelling"
+	// BaseJSONUniqueNames: An object in a message names each of its members only once.
+	BaseJSONUniqueNames schema.ID = "base.json.unique-names"
+	// BaseJSONObject: Each message is a JSON object, never a bare string, number, boolean or null.
+	BaseJSONObject schema.ID = "base.json.object"
+	// BaseJSONRPCVersion: Each message carries the member jsonrpc with exactly the string "2.0".
+	BaseJSONRPCVersion schema.ID = "base.jsonrpc.version"
+	// BaseJSONRPCMethodString: The method of a request or notification is a string.
+	BaseJSONRPCMethodString schema.ID = "base.jsonrpc.method-string"
+	// BaseJSONRPCParamsObject: Params are either left out or a JSON object; arrays, null and scalars are not used.
+	BaseJSONRPCParamsObject schema.ID = "base.jsonrpc.params-object"
+	BaseJSONRPCRPCPrefix    schema.ID = "base.jsonrpc.rpc-prefix"
+	// BaseJSONRPCMemberCase: Envelope member names are matched with regard to case.
+	BaseJSONRPCMemberCase schema.ID = "base.jsonrpc.member-case"
 	// BaseResponsePresent: Each request gets a response, either a result or an error.
 	BaseResponsePresent schema.ID = "base.response.present"
 	// BaseResponseOnce: A request gets no more than one response.
@@ -35,7 +35,7 @@ const (
 	BaseErrorParseError schema.ID = "base.error.parse-error"
 	// BaseErrorParseSurvive: A peer that has received unparseable input goes on serving valid messages.
 	BaseErrorParseSurvive   schema.ID = "base.error.parse-survive"
-	BaseErrorUndetectableId schema.ID = "base.error.undetectable-id"
+	BaseErrorUndetectableID schema.ID = "base.error.undetectable-id"
 	// BaseErrorInvalidRequest: JSON that is not a valid request object is answered with the error -32600.
 	BaseErrorInvalidRequest schema.ID = "base.error.invalid-request"
 	BaseErrorMethodNotFound schema.ID = "base.error.method-not-found"
@@ -45,25 +45,25 @@ const (
 	// BaseParamsOpen: Params may hold members that this revision does not define, so a receiver copes with them.
 	BaseParamsOpen    schema.ID = "base.params.open"
 	BaseParamsOmitted schema.ID = "base.params.omitted"
-	// BaseRequestIdPresent: Each request carries an id.
-	BaseRequestIdPresent schema.ID = "base.request.id-present"
-	// BaseRequestIdType: The id of a request is a string or an integer.
-	BaseRequestIdType schema.ID = "base.request.id-type"
-	// BaseRequestIdNotNull: The id of a request is never null.
-	BaseRequestIdNotNull schema.ID = "base.request.id-not-null"
-	// BaseRequestIdUnique: A sender does not use a request id a second time in the same session.
-	BaseRequestIdUnique       schema.ID = "base.request.id-unique"
-	BaseRequestIdSpacePerSide schema.ID = "base.request.id-space-per-side"
-	// BaseRequestStringIdServed: A receiver serves requests whose id is a string.
-	BaseRequestStringIdServed schema.ID = "base.request.string-id-served"
-	// BaseRequestIntegerIdServed: A receiver serves requests whose id is an integer.
-	BaseRequestIntegerIdServed schema.ID = "base.request.integer-id-served"
+	// BaseRequestIDPresent: Each request carries an id.
+	BaseRequestIDPresent schema.ID = "base.request.id-present"
+	// BaseRequestIDType: The id of a request is a string or an integer.
+	BaseRequestIDType schema.ID = "base.request.id-type"
+	// BaseRequestIDNotNull: The id of a request is never null.
+	BaseRequestIDNotNull schema.ID = "base.request.id-not-null"
+	// BaseRequestIDUnique: A sender does not use a request id a second time in the same session.
+	BaseRequestIDUnique       schema.ID = "base.request.id-unique"
+	BaseRequestIDSpacePerSide schema.ID = "base.request.id-space-per-side"
+	// BaseRequestStringIDServed: A receiver serves requests whose id is a string.
+	BaseRequestStringIDServed schema.ID = "base.request.string-id-served"
+	// BaseRequestIntegerIDServed: A receiver serves requests whose id is an integer.
+	BaseRequestIntegerIDServed schema.ID = "base.request.integer-id-served"
 	// BaseResponseOnlyToRequests: A response is sent only for a request that the receiver of that response has made.
 	BaseResponseOnlyToRequests schema.ID = "base.response.only-to-requests"
-	// BaseResponseIdEcho: A response carries the id of the request it belongs to, unchanged in value.
-	BaseResponseIdEcho schema.ID = "base.response.id-echo"
-	// BaseResponseIdTypeEcho: The id in a response has the same JSON type as in the request.
-	BaseResponseIdTypeEcho schema.ID = "base.response.id-type-echo"
+	// BaseResponseIDEcho: A response carries the id of the request it belongs to, unchanged in value.
+	BaseResponseIDEcho schema.ID = "base.response.id-echo"
+	// BaseResponseIDTypeEcho: The id in a response has the same JSON type as in the request.
+	BaseResponseIDTypeEcho schema.ID = "base.response.id-type-echo"
 	BaseResponseCorrelated schema.ID = "base.response.correlated"
 	// BaseResponseResultOrError: A response has a result or an error.
 	BaseResponseResultOrError schema.ID = "base.response.result-or-error"
@@ -87,8 +87,8 @@ const (
 	BaseNotificationNoResponse          schema.ID = "base.notification.no-response"
 	BaseNotificationUnknownNoResponse   schema.ID = "base.notification.unknown-no-response"
 	BaseNotificationMalformedNoResponse schema.ID = "base.notification.malformed-no-response"
-	// BaseNotificationNoId: A notification has no id.
-	BaseNotificationNoId schema.ID = "base.notification.no-id"
+	// BaseNotificationNoID: A notification has no id.
+	BaseNotificationNoID schema.ID = "base.notification.no-id"
 	// AuthCustomNegotiate: Client and server may agree on authentication schemes of their own.
 	AuthCustomNegotiate schema.ID = "auth.custom.negotiate"
 	// MetaObject: The member _meta is reserved for metadata and holds a JSON object wherever it occurs.
@@ -194,8 +194,8 @@ const (
 	LifecycleShutdownStdioSigkill         schema.ID = "lifecycle.shutdown.stdio-sigkill"
 	LifecycleShutdownStdioServerExits     schema.ID = "lifecycle.shutdown.stdio-server-exits"
 	LifecycleShutdownStdioServerInitiates schema.ID = "lifecycle.shutdown.stdio-server-initiates"
-	// LifecycleShutdownHttpClose: Over HTTP the end of a session shows in closed connections.
-	LifecycleShutdownHttpClose schema.ID = "lifecycle.shutdown.http-close"
+	// LifecycleShutdownHTTPClose: Over HTTP the end of a session shows in closed connections.
+	LifecycleShutdownHTTPClose schema.ID = "lifecycle.shutdown.http-close"
 	// LifecycleTimeoutEstablished: A sender sets a time limit for each request it makes.
 	LifecycleTimeoutEstablished schema.ID = "lifecycle.timeout.established"
 	// LifecycleTimeoutCancel: A sender whose request has timed out issues a cancellation for it.
@@ -213,10 +213,10 @@ const (
 	LifecycleErrorMissingCapability schema.ID = "lifecycle.error.missing-capability"
 	// LifecycleErrorRequestTimeout: A peer copes with a request of its own that is never answered.
 	LifecycleErrorRequestTimeout schema.ID = "lifecycle.error.request-timeout"
-	// BaseMessageUtf8: Every JSON-RPC message that a party sends is encoded as UTF-8.
-	BaseMessageUtf8 schema.ID = "base.message.utf8"
-	// BaseMessageUtf8Accepted: A party that receives raw UTF-8 text outside ASCII reads it without loss.
-	BaseMessageUtf8Accepted schema.ID = "base.message.utf8-accepted"
+	// BaseMessageUTF8: Every JSON-RPC message that a party sends is encoded as UTF-8.
+	BaseMessageUTF8 schema.ID = "base.message.utf8"
+	// BaseMessageUTF8Accepted: A party that receives raw UTF-8 text outside ASCII reads it without loss.
+	BaseMessageUTF8Accepted schema.ID = "base.message.utf8-accepted"
 	// StdioClientSupported: A client offers the stdio transport wherever its environment allows it.
 	StdioClientSupported schema.ID = "stdio.client.supported"
 	// StdioClientLaunchesServer: A client using stdio starts the server itself as a child process.
@@ -235,10 +235,10 @@ const (
 	StdioServerStdoutClean schema.ID = "stdio.server.stdout-clean"
 	// StdioClientStdinClean: A client writes nothing to the stdin of the server except valid MCP messages.
 	StdioClientStdinClean          schema.ID = "stdio.client.stdin-clean"
-	StdioServerSurvivesInvalidJson schema.ID = "stdio.server.survives-invalid-json"
+	StdioServerSurvivesInvalidJSON schema.ID = "stdio.server.survives-invalid-json"
 	StdioServerSurvivesNonMessage  schema.ID = "stdio.server.survives-non-message"
-	// StdioServerSurvivesInvalidUtf8: A stdio server goes on serving after a line whose bytes are not UTF-8.
-	StdioServerSurvivesInvalidUtf8 schema.ID = "stdio.server.survives-invalid-utf8"
+	// StdioServerSurvivesInvalidUTF8: A stdio server goes on serving after a line whose bytes are not UTF-8.
+	StdioServerSurvivesInvalidUTF8 schema.ID = "stdio.server.survives-invalid-utf8"
 	StdioMessageCrlfAccepted       schema.ID = "stdio.message.crlf-accepted"
 	// StdioMessageSplitWrites: A receiver puts a message together that reaches it in several pieces.
 	StdioMessageSplitWrites schema.ID = "stdio.message.split-writes"
@@ -247,175 +247,175 @@ const (
 	StdioMessageOnlyNewlineDelimits schema.ID = "stdio.message.only-newline-delimits"
 	// StdioMessageLarge: No length limit is set, so a long stdio message is read completely.
 	StdioMessageLarge         schema.ID = "stdio.message.large"
-	HttpServerMultipleClients schema.ID = "http.server.multiple-clients"
-	// HttpServerSingleEndpoint: A server offers one HTTP path at which the whole protocol is spoken.
-	HttpServerSingleEndpoint schema.ID = "http.server.single-endpoint"
-	// HttpServerEndpointPost: The MCP endpoint accepts the POST method.
-	HttpServerEndpointPost schema.ID = "http.server.endpoint-post"
-	// HttpServerSseOptional: A server is free to answer with SSE streams or to do without them.
-	HttpServerSseOptional        schema.ID = "http.server.sse-optional"
-	HttpServerOriginForeign      schema.ID = "http.server.origin-foreign"
-	HttpServerOriginNull         schema.ID = "http.server.origin-null"
-	HttpServerOriginEveryRequest schema.ID = "http.server.origin-every-request"
-	// HttpServerBindLocalhost: A server that runs locally listens on the loopback address only.
-	HttpServerBindLocalhost schema.ID = "http.server.bind-localhost"
-	// HttpServerAuthentication: A server authenticates all its connections properly.
-	HttpServerAuthentication schema.ID = "http.server.authentication"
-	// HttpClientPostPerMessage: A client uses a fresh HTTP POST for each message that it sends.
-	HttpClientPostPerMessage schema.ID = "http.client.post-per-message"
-	// HttpClientPostToEndpoint: A client sends all its messages to the MCP endpoint URL.
-	HttpClientPostToEndpoint schema.ID = "http.client.post-to-endpoint"
-	// HttpClientPostMethod: A client sends its messages with the POST method.
-	HttpClientPostMethod schema.ID = "http.client.post-method"
-	// HttpClientPostAcceptJson: Every POST of a client names application/json in its Accept header.
-	HttpClientPostAcceptJson schema.ID = "http.client.post-accept-json"
-	// HttpClientPostAcceptSse: Every POST of a client names text/event-stream in its Accept header.
-	HttpClientPostAcceptSse schema.ID = "http.client.post-accept-sse"
-	// HttpServerAcceptForms: A server recognises both media types in any valid form of the Accept header.
-	HttpServerAcceptForms       schema.ID = "http.server.accept-forms"
-	HttpServerContentTypeForms  schema.ID = "http.server.content-type-forms"
-	HttpClientBodySingleMessage schema.ID = "http.client.body-single-message"
-	// HttpServerNotification202: A server that accepts a posted notification answers 202.
-	HttpServerNotification202 schema.ID = "http.server.notification-202"
-	// HttpServerResponse202: A server that accepts a posted response answers 202.
-	HttpServerResponse202 schema.ID = "http.server.response-202"
-	// HttpServerAcceptedNoBody: The 202 answer to a notification or response carries no body.
-	HttpServerAcceptedNoBody          schema.ID = "http.server.accepted-no-body"
-	HttpClientAccepted                schema.ID = "http.client.accepted"
-	HttpServerUnacceptableErrorStatus schema.ID = "http.server.unacceptable-error-status"
-	HttpClientErrorBodyTolerated      schema.ID = "http.client.error-body-tolerated"
-	HttpServerRequestAnswerType       schema.ID = "http.server.request-answer-type"
-	// HttpServerJsonOneObject: A JSON answer to a request is a single JSON object, the response to that request.
-	HttpServerJsonOneObject schema.ID = "http.server.json-one-object"
-	HttpServerSseEventData  schema.ID = "http.server.sse-event-data"
-	// HttpClientJsonAnswer: A client understands an application/json answer to its request.
-	HttpClientJsonAnswer schema.ID = "http.client.json-answer"
-	// HttpClientSseAnswer: A client understands an SSE answer to its request.
-	HttpClientSseAnswer schema.ID = "http.client.sse-answer"
-	// HttpClientSseSyntax: A client reads any SSE stream that is valid by the SSE standard.
-	HttpClientSseSyntax schema.ID = "http.client.sse-syntax"
-	// HttpServerSseResponseSent: The SSE stream opened for a request brings the response to that request in the end.
-	HttpServerSseResponseSent        schema.ID = "http.server.sse-response-sent"
-	HttpClientMessagesBeforeResponse schema.ID = "http.client.messages-before-response"
-	// HttpServerSseOwnResponse: The only response on the stream of a posted request is the one to that request.
-	HttpServerSseOwnResponse schema.ID = "http.server.sse-own-response"
-	// HttpServerSseRelatedMessages: Messages ahead of the response on a request stream have to do with that request.
-	HttpServerSseRelatedMessages schema.ID = "http.server.sse-related-messages"
-	HttpServerSseNoEarlyClose    schema.ID = "http.server.sse-no-early-close"
-	// HttpServerSseCloseAfterResponse: A server ends the request stream once the response was sent.
-	HttpServerSseCloseAfterResponse schema.ID = "http.server.sse-close-after-response"
-	// HttpDisconnectSurvived: Both sides stay usable when a connection breaks.
-	HttpDisconnectSurvived schema.ID = "http.disconnect.survived"
-	// HttpServerDisconnectNotCancel: A server does not take a broken connection for a cancellation of the request.
-	HttpServerDisconnectNotCancel schema.ID = "http.server.disconnect-not-cancel"
-	HttpClientCancelExplicit      schema.ID = "http.client.cancel-explicit"
-	// HttpServerResumable: A server may make its streams resumable so that a lost connection loses no messages.
-	HttpServerResumable schema.ID = "http.server.resumable"
-	// HttpServerSurvivesBadBody: A server turns down a POST body that is not a JSON-RPC message and goes on serving.
-	HttpServerSurvivesBadBody schema.ID = "http.server.survives-bad-body"
-	// HttpMessageLarge: No length limit is set, so a long message over HTTP is carried whole, as JSON or as SSE.
-	HttpMessageLarge    schema.ID = "http.message.large"
-	HttpClientGetStream schema.ID = "http.client.get-stream"
-	// HttpClientGetAccept: Every GET of a client names text/event-stream in its Accept header.
-	HttpClientGetAccept schema.ID = "http.client.get-accept"
-	// HttpServerGetStreamOr405: A server answers a GET at the endpoint either with an SSE stream or with 405.
-	HttpServerGetStreamOr405    schema.ID = "http.server.get-stream-or-405"
-	HttpClientGet405Tolerated   schema.ID = "http.client.get-405-tolerated"
-	HttpClientGetStreamMessages schema.ID = "http.client.get-stream-messages"
-	// HttpServerGetUnrelated: Messages on the listening stream are not about a client request that is still running.
-	HttpServerGetUnrelated  schema.ID = "http.server.get-unrelated"
-	HttpServerGetNoResponse schema.ID = "http.server.get-no-response"
-	// HttpClientGetCloseTolerated: A client lives with a listening stream that the server ends.
-	HttpClientGetCloseTolerated schema.ID = "http.client.get-close-tolerated"
-	// HttpServerGetCloseTolerated: A server lives with a listening stream that the client ends.
-	HttpServerGetCloseTolerated schema.ID = "http.server.get-close-tolerated"
-	// HttpServerMultipleStreams: A server serves several SSE streams of a client side by side.
-	HttpServerMultipleStreams schema.ID = "http.server.multiple-streams"
-	HttpServerNoBroadcast     schema.ID = "http.server.no-broadcast"
-	// HttpServerEventIds: A client copes with SSE events with an id field and with ones without.
-	HttpServerEventIds      schema.ID = "http.server.event-ids"
-	HttpServerEventIdUnique schema.ID = "http.server.event-id-unique"
-	// HttpClientResumeGet: A client that wants to resume a broken connection does so with a GET at the MCP endpoint.
-	HttpClientResumeGet schema.ID = "http.client.resume-get"
-	// HttpClientLastEventId: A client that resumes names in Last-Event-ID the last event id that it received.
-	HttpClientLastEventId schema.ID = "http.client.last-event-id"
-	HttpServerReplay      schema.ID = "http.server.replay"
-	// HttpServerReplaySameStream: On resumption a server replays nothing that belonged to a different stream.
-	HttpServerReplaySameStream schema.ID = "http.server.replay-same-stream"
-	HttpServerEventIdCursor    schema.ID = "http.server.event-id-cursor"
-	HttpServerSessionIsolation schema.ID = "http.server.session-isolation"
-	// HttpServerSessionId: A client copes with servers that assign a session id and with ones that do not.
-	HttpServerSessionId                 schema.ID = "http.server.session-id"
-	HttpServerSessionIdAtInitialization schema.ID = "http.server.session-id-at-initialization"
-	// HttpServerSessionIdUnique: Each session id is unique.
-	HttpServerSessionIdUnique schema.ID = "http.server.session-id-unique"
-	// HttpServerSessionIdSecure: Session ids are cryptographically secure.
-	HttpServerSessionIdSecure schema.ID = "http.server.session-id-secure"
-	// HttpServerSessionIdCharset: A session id consists of visible ASCII characters only.
-	HttpServerSessionIdCharset  schema.ID = "http.server.session-id-charset"
-	HttpClientSessionHeader     schema.ID = "http.client.session-header"
-	HttpServerSessionMissing400 schema.ID = "http.server.session-missing-400"
-	// HttpServerHeaderNames: A server finds the headers of a request whatever the case of their names.
-	HttpServerHeaderNames schema.ID = "http.server.header-names"
-	// HttpServerInitializeWithoutSession: A server takes an initialize request that carries no session id.
-	HttpServerInitializeWithoutSession schema.ID = "http.server.initialize-without-session"
-	// HttpServerSessionTermination: A server may end a session at any moment.
-	HttpServerSessionTermination schema.ID = "http.server.session-termination"
-	// HttpServerSessionEnded404: Once a session has ended, a server answers 404 to each request that names it.
-	HttpServerSessionEnded404              schema.ID = "http.server.session-ended-404"
-	HttpClientReinitializeOn404            schema.ID = "http.client.reinitialize-on-404"
-	HttpClientReinitializeWithoutSessionId schema.ID = "http.client.reinitialize-without-session-id"
-	HttpClientDeleteSession                schema.ID = "http.client.delete-session"
-	// HttpServerDeleteSession: A server answers a DELETE for a live session by ending the session or with 405.
-	HttpServerDeleteSession schema.ID = "http.server.delete-session"
-	// HttpClientDelete405Tolerated: A client lives with a DELETE that is turned down with 405.
-	HttpClientDelete405Tolerated schema.ID = "http.client.delete-405-tolerated"
-	// HttpClientVersionHeader: After initialization a client sends MCP-Protocol-Version with every HTTP request.
-	HttpClientVersionHeader schema.ID = "http.client.version-header"
-	// HttpClientVersionHeaderNegotiated: The version in that header is the one agreed on at initialization.
-	HttpClientVersionHeaderNegotiated     schema.ID = "http.client.version-header-negotiated"
-	HttpServerVersionHeaderMissing        schema.ID = "http.server.version-header-missing"
-	HttpServerVersionHeaderInvalid400     schema.ID = "http.server.version-header-invalid-400"
-	HttpServerVersionHeaderUnsupported400 schema.ID = "http.server.version-header-unsupported-400"
-	SseServerLegacyEndpointsKept          schema.ID = "sse.server.legacy-endpoints-kept"
-	// SseServerCombinedEndpoint: A server may use one URL as legacy POST endpoint and as MCP endpoint.
-	SseServerCombinedEndpoint   schema.ID = "sse.server.combined-endpoint"
-	SseClientUrlEitherTransport schema.ID = "sse.client.url-either-transport"
-	// SseClientPostFirst: Such a client first tries to post initialize to the given URL.
-	SseClientPostFirst schema.ID = "sse.client.post-first"
-	// SseClientSuccessMeansStreamable: When that POST succeeds, the client may rely on Streamable HTTP from then on.
-	SseClientSuccessMeansStreamable schema.ID = "sse.client.success-means-streamable"
-	SseClientFallbackGet            schema.ID = "sse.client.fallback-get"
-	SseClientFallbackStaysLegacy    schema.ID = "sse.client.fallback-stays-legacy"
-	// SseServerSseEndpoint: A legacy server offers an SSE endpoint at which clients connect and receive messages.
-	SseServerSseEndpoint schema.ID = "sse.server.sse-endpoint"
-	// SseServerPostEndpoint: A legacy server offers an HTTP POST endpoint that takes the messages of the client.
-	SseServerPostEndpoint schema.ID = "sse.server.post-endpoint"
-	// SseServerEndpointEvent: A legacy server sends an endpoint event when a client connects.
-	SseServerEndpointEvent schema.ID = "sse.server.endpoint-event"
-	// SseServerEndpointEventFirst: The endpoint event is the first event of a legacy stream.
-	SseServerEndpointEventFirst schema.ID = "sse.server.endpoint-event-first"
-	// SseServerEndpointEventUri: The data of the endpoint event is a URI to which the client can send messages.
-	SseServerEndpointEventUri schema.ID = "sse.server.endpoint-event-uri"
-	SseClientPostToEndpoint   schema.ID = "sse.client.post-to-endpoint"
-	// SseServerMessageEvents: A legacy server sends its messages as SSE events of type message.
-	SseServerMessageEvents schema.ID = "sse.server.message-events"
-	// SseServerMessageJson: The data of a legacy message event is the JSON text of the message.
-	SseServerMessageJson schema.ID = "sse.server.message-json"
-	// SseServerResponsesOnStream: A legacy server sends responses on the SSE stream and not in the answer to the POST.
-	SseServerResponsesOnStream schema.ID = "sse.server.responses-on-stream"
-	// SseClientMessageEvents: A legacy client takes server messages from message events of the stream.
-	SseClientMessageEvents schema.ID = "sse.client.message-events"
-	// SseServerMultipleClients: A legacy server is an independent process able to serve several clients.
-	SseServerMultipleClients  schema.ID = "sse.server.multiple-clients"
-	SseServerSessionIsolation schema.ID = "sse.server.session-isolation"
-	// SseServerOriginForeign: A legacy server checks the Origin header and turns down untrusted origins.
-	SseServerOriginForeign schema.ID = "sse.server.origin-foreign"
-	SseServerOriginNull    schema.ID = "sse.server.origin-null"
-	// SseServerBindLocalhost: A legacy server that runs locally listens on the loopback address only.
-	SseServerBindLocalhost schema.ID = "sse.server.bind-localhost"
-	// SseServerAuthentication: A legacy server authenticates all its connections properly.
-	SseServerAuthentication schema.ID = "sse.server.authentication"
+	HTTPServerMultipleClients schema.ID = "http.server.multiple-clients"
+	// HTTPServerSingleEndpoint: A server offers one HTTP path at which the whole protocol is spoken.
+	HTTPServerSingleEndpoint schema.ID = "http.server.single-endpoint"
+	// HTTPServerEndpointPost: The MCP endpoint accepts the POST method.
+	HTTPServerEndpointPost schema.ID = "http.server.endpoint-post"
+	// HTTPServerSSEOptional: A server is free to answer with SSE streams or to do without them.
+	HTTPServerSSEOptional        schema.ID = "http.server.sse-optional"
+	HTTPServerOriginForeign      schema.ID = "http.server.origin-foreign"
+	HTTPServerOriginNull         schema.ID = "http.server.origin-null"
+	HTTPServerOriginEveryRequest schema.ID = "http.server.origin-every-request"
+	// HTTPServerBindLocalhost: A server that runs locally listens on the loopback address only.
+	HTTPServerBindLocalhost schema.ID = "http.server.bind-localhost"
+	// HTTPServerAuthentication: A server authenticates all its connections properly.
+	HTTPServerAuthentication schema.ID = "http.server.authentication"
+	// HTTPClientPostPerMessage: A client uses a fresh HTTP POST for each message that it sends.
+	HTTPClientPostPerMessage schema.ID = "http.client.post-per-message"
+	// HTTPClientPostToEndpoint: A client sends all its messages to the MCP endpoint URL.
+	HTTPClientPostToEndpoint schema.ID = "http.client.post-to-endpoint"
+	// HTTPClientPostMethod: A client sends its messages with the POST method.
+	HTTPClientPostMethod schema.ID = "http.client.post-method"
+	// HTTPClientPostAcceptJSON: Every POST of a client names application/json in its Accept header.
+	HTTPClientPostAcceptJSON schema.ID = "http.client.post-accept-json"
+	// HTTPClientPostAcceptSSE: Every POST of a client names text/event-stream in its Accept header.
+	HTTPClientPostAcceptSSE schema.ID = "http.client.post-accept-sse"
+	// HTTPServerAcceptForms: A server recognises both media types in any valid form of the Accept header.
+	HTTPServerAcceptForms       schema.ID = "http.server.accept-forms"
+	HTTPServerContentTypeForms  schema.ID = "http.server.content-type-forms"
+	HTTPClientBodySingleMessage schema.ID = "http.client.body-single-message"
+	// HTTPServerNotification202: A server that accepts a posted notification answers 202.
+	HTTPServerNotification202 schema.ID = "http.server.notification-202"
+	// HTTPServerResponse202: A server that accepts a posted response answers 202.
+	HTTPServerResponse202 schema.ID = "http.server.response-202"
+	// HTTPServerAcceptedNoBody: The 202 answer to a notification or response carries no body.
+	HTTPServerAcceptedNoBody          schema.ID = "http.server.accepted-no-body"
+	HTTPClientAccepted                schema.ID = "http.client.accepted"
+	HTTPServerUnacceptableErrorStatus schema.ID = "http.server.unacceptable-error-status"
+	HTTPClientErrorBodyTolerated      schema.ID = "http.client.error-body-tolerated"
+	HTTPServerRequestAnswerType       schema.ID = "http.server.request-answer-type"
+	// HTTPServerJSONOneObject: A JSON answer to a request is a single JSON object, the response to that request.
+	HTTPServerJSONOneObject schema.ID = "http.server.json-one-object"
+	HTTPServerSSEEventData  schema.ID = "http.server.sse-event-data"
+	// HTTPClientJSONAnswer: A client understands an application/json answer to its request.
+	HTTPClientJSONAnswer schema.ID = "http.client.json-answer"
+	// HTTPClientSSEAnswer: A client understands an SSE answer to its request.
+	HTTPClientSSEAnswer schema.ID = "http.client.sse-answer"
+	// HTTPClientSSESyntax: A client reads any SSE stream that is valid by the SSE standard.
+	HTTPClientSSESyntax schema.ID = "http.client.sse-syntax"
+	// HTTPServerSSEResponseSent: The SSE stream opened for a request brings the response to that request in the end.
+	HTTPServerSSEResponseSent        schema.ID = "http.server.sse-response-sent"
+	HTTPClientMessagesBeforeResponse schema.ID = "http.client.messages-before-response"
+	// HTTPServerSSEOwnResponse: The only response on the stream of a posted request is the one to that request.
+	HTTPServerSSEOwnResponse schema.ID = "http.server.sse-own-response"
+	// HTTPServerSSERelatedMessages: Messages ahead of the response on a request stream have to do with that request.
+	HTTPServerSSERelatedMessages schema.ID = "http.server.sse-related-messages"
+	HTTPServerSSENoEarlyClose    schema.ID = "http.server.sse-no-early-close"
+	// HTTPServerSSECloseAfterResponse: A server ends the request stream once the response was sent.
+	HTTPServerSSECloseAfterResponse schema.ID = "http.server.sse-close-after-response"
+	// HTTPDisconnectSurvived: Both sides stay usable when a connection breaks.
+	HTTPDisconnectSurvived schema.ID = "http.disconnect.survived"
+	// HTTPServerDisconnectNotCancel: A server does not take a broken connection for a cancellation of the request.
+	HTTPServerDisconnectNotCancel schema.ID = "http.server.disconnect-not-cancel"
+	HTTPClientCancelExplicit      schema.ID = "http.client.cancel-explicit"
+	// HTTPServerResumable: A server may make its streams resumable so that a lost connection loses no messages.
+	HTTPServerResumable schema.ID = "http.server.resumable"
+	// HTTPServerSurvivesBadBody: A server turns down a POST body that is not a JSON-RPC message and goes on serving.
+	HTTPServerSurvivesBadBody schema.ID = "http.server.survives-bad-body"
+	// HTTPMessageLarge: No length limit is set, so a long message over HTTP is carried whole, as JSON or as SSE.
+	HTTPMessageLarge    schema.ID = "http.message.large"
+	HTTPClientGetStream schema.ID = "http.client.get-stream"
+	// HTTPClientGetAccept: Every GET of a client names text/event-stream in its Accept header.
+	HTTPClientGetAccept schema.ID = "http.client.get-accept"
+	// HTTPServerGetStreamOr405: A server answers a GET at the endpoint either with an SSE stream or with 405.
+	HTTPServerGetStreamOr405    schema.ID = "http.server.get-stream-or-405"
+	HTTPClientGet405Tolerated   schema.ID = "http.client.get-405-tolerated"
+	HTTPClientGetStreamMessages schema.ID = "http.client.get-stream-messages"
+	// HTTPServerGetUnrelated: Messages on the listening stream are not about a client request that is still running.
+	HTTPServerGetUnrelated  schema.ID = "http.server.get-unrelated"
+	HTTPServerGetNoResponse schema.ID = "http.server.get-no-response"
+	// HTTPClientGetCloseTolerated: A client lives with a listening stream that the server ends.
+	HTTPClientGetCloseTolerated schema.ID = "http.client.get-close-tolerated"
+	// HTTPServerGetCloseTolerated: A server lives with a listening stream that the client ends.
+	HTTPServerGetCloseTolerated schema.ID = "http.server.get-close-tolerated"
+	// HTTPServerMultipleStreams: A server serves several SSE streams of a client side by side.
+	HTTPServerMultipleStreams schema.ID = "http.server.multiple-streams"
+	HTTPServerNoBroadcast     schema.ID = "http.server.no-broadcast"
+	// HTTPServerEventIDs: A client copes with SSE events with an id field and with ones without.
+	HTTPServerEventIDs      schema.ID = "http.server.event-ids"
+	HTTPServerEventIDUnique schema.ID = "http.server.event-id-unique"
+	// HTTPClientResumeGet: A client that wants to resume a broken connection does so with a GET at the MCP endpoint.
+	HTTPClientResumeGet schema.ID = "http.client.resume-get"
+	// HTTPClientLastEventID: A client that resumes names in Last-Event-ID the last event id that it received.
+	HTTPClientLastEventID schema.ID = "http.client.last-event-id"
+	HTTPServerReplay      schema.ID = "http.server.replay"
+	// HTTPServerReplaySameStream: On resumption a server replays nothing that belonged to a different stream.
+	HTTPServerReplaySameStream schema.ID = "http.server.replay-same-stream"
+	HTTPServerEventIDCursor    schema.ID = "http.server.event-id-cursor"
+	HTTPServerSessionIsolation schema.ID = "http.server.session-isolation"
+	// HTTPServerSessionID: A client copes with servers that assign a session id and with ones that do not.
+	HTTPServerSessionID                 schema.ID = "http.server.session-id"
+	HTTPServerSessionIDAtInitialization schema.ID = "http.server.session-id-at-initialization"
+	// HTTPServerSessionIDUnique: Each session id is unique.
+	HTTPServerSessionIDUnique schema.ID = "http.server.session-id-unique"
+	// HTTPServerSessionIDSecure: Session ids are cryptographically secure.
+	HTTPServerSessionIDSecure schema.ID = "http.server.session-id-secure"
+	// HTTPServerSessionIDCharset: A session id consists of visible ASCII characters only.
+	HTTPServerSessionIDCharset  schema.ID = "http.server.session-id-charset"
+	HTTPClientSessionHeader     schema.ID = "http.client.session-header"
+	HTTPServerSessionMissing400 schema.ID = "http.server.session-missing-400"
+	// HTTPServerHeaderNames: A server finds the headers of a request whatever the case of their names.
+	HTTPServerHeaderNames schema.ID = "http.server.header-names"
+	// HTTPServerInitializeWithoutSession: A server takes an initialize request that carries no session id.
+	HTTPServerInitializeWithoutSession schema.ID = "http.server.initialize-without-session"
+	// HTTPServerSessionTermination: A server may end a session at any moment.
+	HTTPServerSessionTermination schema.ID = "http.server.session-termination"
+	// HTTPServerSessionEnded404: Once a session has ended, a server answers 404 to each request that names it.
+	HTTPServerSessionEnded404              schema.ID = "http.server.session-ended-404"
+	HTTPClientReinitializeOn404            schema.ID = "http.client.reinitialize-on-404"
+	HTTPClientReinitializeWithoutSessionID schema.ID = "http.client.reinitialize-without-session-id"
+	HTTPClientDeleteSession                schema.ID = "http.client.delete-session"
+	// HTTPServerDeleteSession: A server answers a DELETE for a live session by ending the session or with 405.
+	HTTPServerDeleteSession schema.ID = "http.server.delete-session"
+	// HTTPClientDelete405Tolerated: A client lives with a DELETE that is turned down with 405.
+	HTTPClientDelete405Tolerated schema.ID = "http.client.delete-405-tolerated"
+	// HTTPClientVersionHeader: After initialization a client sends MCP-Protocol-Version with every HTTP request.
+	HTTPClientVersionHeader schema.ID = "http.client.version-header"
+	// HTTPClientVersionHeaderNegotiated: The version in that header is the one agreed on at initialization.
+	HTTPClientVersionHeaderNegotiated     schema.ID = "http.client.version-header-negotiated"
+	HTTPServerVersionHeaderMissing        schema.ID = "http.server.version-header-missing"
+	HTTPServerVersionHeaderInvalid400     schema.ID = "http.server.version-header-invalid-400"
+	HTTPServerVersionHeaderUnsupported400 schema.ID = "http.server.version-header-unsupported-400"
+	SSEServerLegacyEndpointsKept          schema.ID = "sse.server.legacy-endpoints-kept"
+	// SSEServerCombinedEndpoint: A server may use one URL as legacy POST endpoint and as MCP endpoint.
+	SSEServerCombinedEndpoint   schema.ID = "sse.server.combined-endpoint"
+	SSEClientURLEitherTransport schema.ID = "sse.client.url-either-transport"
+	// SSEClientPostFirst: Such a client first tries to post initialize to the given URL.
+	SSEClientPostFirst schema.ID = "sse.client.post-first"
+	// SSEClientSuccessMeansStreamable: When that POST succeeds, the client may rely on Streamable HTTP from then on.
+	SSEClientSuccessMeansStreamable schema.ID = "sse.client.success-means-streamable"
+	SSEClientFallbackGet            schema.ID = "sse.client.fallback-get"
+	SSEClientFallbackStaysLegacy    schema.ID = "sse.client.fallback-stays-legacy"
+	// SSEServerSSEEndpoint: A legacy server offers an SSE endpoint at which clients connect and receive messages.
+	SSEServerSSEEndpoint schema.ID = "sse.server.sse-endpoint"
+	// SSEServerPostEndpoint: A legacy server offers an HTTP POST endpoint that takes the messages of the client.
+	SSEServerPostEndpoint schema.ID = "sse.server.post-endpoint"
+	// SSEServerEndpointEvent: A legacy server sends an endpoint event when a client connects.
+	SSEServerEndpointEvent schema.ID = "sse.server.endpoint-event"
+	// SSEServerEndpointEventFirst: The endpoint event is the first event of a legacy stream.
+	SSEServerEndpointEventFirst schema.ID = "sse.server.endpoint-event-first"
+	// SSEServerEndpointEventURI: The data of the endpoint event is a URI to which the client can send messages.
+	SSEServerEndpointEventURI schema.ID = "sse.server.endpoint-event-uri"
+	SSEClientPostToEndpoint   schema.ID = "sse.client.post-to-endpoint"
+	// SSEServerMessageEvents: A legacy server sends its messages as SSE events of type message.
+	SSEServerMessageEvents schema.ID = "sse.server.message-events"
+	// SSEServerMessageJSON: The data of a legacy message event is the JSON text of the message.
+	SSEServerMessageJSON schema.ID = "sse.server.message-json"
+	// SSEServerResponsesOnStream: A legacy server sends responses on the SSE stream and not in the answer to the POST.
+	SSEServerResponsesOnStream schema.ID = "sse.server.responses-on-stream"
+	// SSEClientMessageEvents: A legacy client takes server messages from message events of the stream.
+	SSEClientMessageEvents schema.ID = "sse.client.message-events"
+	// SSEServerMultipleClients: A legacy server is an independent process able to serve several clients.
+	SSEServerMultipleClients  schema.ID = "sse.server.multiple-clients"
+	SSEServerSessionIsolation schema.ID = "sse.server.session-isolation"
+	// SSEServerOriginForeign: A legacy server checks the Origin header and turns down untrusted origins.
+	SSEServerOriginForeign schema.ID = "sse.server.origin-foreign"
+	SSEServerOriginNull    schema.ID = "sse.server.origin-null"
+	// SSEServerBindLocalhost: A legacy server that runs locally listens on the loopback address only.
+	SSEServerBindLocalhost schema.ID = "sse.server.bind-localhost"
+	// SSEServerAuthentication: A legacy server authenticates all its connections properly.
+	SSEServerAuthentication schema.ID = "sse.server.authentication"
 	// BaseCustomTransportAllowed: Clients and servers may add transports of their own.
 	BaseCustomTransportAllowed schema.ID = "base.custom-transport.allowed"
 	// BaseCustomTransportBidirectional: The channel below a custom transport carries messages in both directions.
@@ -429,8 +429,8 @@ const (
 	BaseCustomTransportDocumentExchange schema.ID = "base.custom-transport.document-exchange"
 	// AuthOptional: Authorization is something an implementation can leave out.
 	AuthOptional schema.ID = "auth.optional"
-	// AuthHttpConform: An implementation that has authorization and an HTTP transport follows this framework.
-	AuthHttpConform schema.ID = "auth.http-conform"
+	// AuthHTTPConform: An implementation that has authorization and an HTTP transport follows this framework.
+	AuthHTTPConform schema.ID = "auth.http-conform"
 	// AuthStdioNotUsed: An implementation over stdio does not use the authorization flow of this page.
 	AuthStdioNotUsed schema.ID = "auth.stdio.not-used"
 	// AuthStdioEnvironmentCredentials: An implementation over stdio takes its credentials from the environment.
@@ -451,13 +451,13 @@ const (
 	AuthAsNoUntrustedRedirect schema.ID = "auth.as.no-untrusted-redirect"
 	AuthAsResponseType        schema.ID = "auth.as.response-type"
 	AuthAsAuthorizationError  schema.ID = "auth.as.authorization-error"
-	AuthAsPkceRequired        schema.ID = "auth.as.pkce-required"
+	AuthAsPKCERequired        schema.ID = "auth.as.pkce-required"
 	// AuthAsChallengeMethod: An authorization server refuses a method of PKCE that it does not support.
 	AuthAsChallengeMethod schema.ID = "auth.as.challenge-method"
-	// AuthAsPkceVerified: An authorization server redeems a code only with the verifier of its challenge.
-	AuthAsPkceVerified schema.ID = "auth.as.pkce-verified"
+	// AuthAsPKCEVerified: An authorization server redeems a code only with the verifier of its challenge.
+	AuthAsPKCEVerified schema.ID = "auth.as.pkce-verified"
 	AuthAsState        schema.ID = "auth.as.state"
-	AuthAsIss          schema.ID = "auth.as.iss"
+	AuthAsISS          schema.ID = "auth.as.iss"
 	// AuthAsUnknownParameters: An authorization server ignores parameters that it does not know.
 	AuthAsUnknownParameters schema.ID = "auth.as.unknown-parameters"
 	// AuthAsEmptyParameters: An authorization server treats a parameter without a value as one that is not there.
@@ -500,27 +500,27 @@ const (
 	AuthAsMetadata schema.ID = "auth.as.metadata"
 	// AuthAsMetadataMembers: The metadata of an authorization server have all required members, each of its type.
 	AuthAsMetadataMembers schema.ID = "auth.as.metadata-members"
-	// AuthAsPkceS256: An authorization server supports PKCE with S256.
-	AuthAsPkceS256                         schema.ID = "auth.as.pkce-s256"
+	// AuthAsPKCES256: An authorization server supports PKCE with S256.
+	AuthAsPKCES256                         schema.ID = "auth.as.pkce-s256"
 	AuthClientAsMetadata                   schema.ID = "auth.client.as-metadata"
 	AuthServerMetadataAuthorizationServers schema.ID = "auth.server.metadata-authorization-servers"
 	AuthServerMetadataResource             schema.ID = "auth.server.metadata-resource"
 	// AuthClientSelectsAs: A client itself chooses the authorization server when the metadata name more than one.
 	AuthClientSelectsAs schema.ID = "auth.client.selects-as"
-	// AuthServerWwwAuthenticate: A server puts a WWW-Authenticate header on each of its 401 answers.
-	AuthServerWwwAuthenticate            schema.ID = "auth.server.www-authenticate"
-	AuthServerWwwAuthenticateMetadataUrl schema.ID = "auth.server.www-authenticate-metadata-url"
-	// AuthClientParseWwwAuthenticate: A client can parse WWW-Authenticate and takes the metadata URL from it.
-	AuthClientParseWwwAuthenticate schema.ID = "auth.client.parse-www-authenticate"
+	// AuthServerWWWAuthenticate: A server puts a WWW-Authenticate header on each of its 401 answers.
+	AuthServerWWWAuthenticate            schema.ID = "auth.server.www-authenticate"
+	AuthServerWWWAuthenticateMetadataURL schema.ID = "auth.server.www-authenticate-metadata-url"
+	// AuthClientParseWWWAuthenticate: A client can parse WWW-Authenticate and takes the metadata URL from it.
+	AuthClientParseWWWAuthenticate schema.ID = "auth.client.parse-www-authenticate"
 	// AuthClientHandles401: A client reacts to a 401 from the server by seeking authorization.
 	AuthClientHandles401            schema.ID = "auth.client.handles-401"
 	AuthClientAsMetadataLocation    schema.ID = "auth.client.as-metadata-location"
 	AuthClientAsMetadataIssuer      schema.ID = "auth.client.as-metadata-issuer"
 	AuthClientResourceMetadataCheck schema.ID = "auth.client.resource-metadata-check"
-	AuthAsOtherClientId             schema.ID = "auth.as.other-client-id"
+	AuthAsOtherClientID             schema.ID = "auth.as.other-client-id"
 	// AuthAsRegistrationPolicy: An authorization server may set its own policy for registrations.
 	AuthAsRegistrationPolicy schema.ID = "auth.as.registration-policy"
-	AuthClientOtherClientId  schema.ID = "auth.client.other-client-id"
+	AuthClientOtherClientID  schema.ID = "auth.client.other-client-id"
 	// AuthClientRequestWithToken: Once it has a token, the client makes its MCP request again with that token.
 	AuthClientRequestWithToken             schema.ID = "auth.client.request-with-token"
 	AuthClientResourceAuthorizationRequest schema.ID = "auth.client.resource-authorization-request"
@@ -583,7 +583,7 @@ const (
 	// AuthOauth21Security: Implementations follow the security practices of OAuth 2.1 section 7.
 	AuthOauth21Security          schema.ID = "auth.oauth21-security"
 	AuthClientTokenRequestIssuer schema.ID = "auth.client.token-request-issuer"
-	AuthClientIssCompared        schema.ID = "auth.client.iss-compared"
+	AuthClientISSCompared        schema.ID = "auth.client.iss-compared"
 	// AuthTokenStorage: Clients and servers store tokens securely.
 	AuthTokenStorage schema.ID = "auth.token-storage"
 	// AuthTokenPractices: Clients and servers handle tokens by the practices of OAuth 2.1 section 7.1.
@@ -593,18 +593,18 @@ const (
 	// AuthAsRotateRefreshTokens: An authorization server gives a public client a new refresh token at each use.
 	AuthAsRotateRefreshTokens schema.ID = "auth.as.rotate-refresh-tokens"
 	AuthSecureCommunication   schema.ID = "auth.secure-communication"
-	// AuthAsHttps: All endpoints of an authorization server are served over HTTPS.
-	AuthAsHttps schema.ID = "auth.as.https"
-	// AuthClientRedirectUriScheme: Each redirect URI of a client points at localhost or uses HTTPS.
-	AuthClientRedirectUriScheme schema.ID = "auth.client.redirect-uri-scheme"
-	// AuthClientPkceChallenge: A client sends a PKCE code challenge with its authorization request.
-	AuthClientPkceChallenge schema.ID = "auth.client.pkce-challenge"
-	// AuthClientPkceVerifier: A client sends the code verifier that matches its challenge with the token request.
-	AuthClientPkceVerifier schema.ID = "auth.client.pkce-verifier"
-	// AuthClientPkceS256: A client that can use the S256 method of PKCE uses it, as OAuth 2.1 demands.
-	AuthClientPkceS256 schema.ID = "auth.client.pkce-s256"
-	// AuthClientPkceFresh: A client makes a new PKCE secret for each authorization request.
-	AuthClientPkceFresh schema.ID = "auth.client.pkce-fresh"
+	// AuthAsHTTPS: All endpoints of an authorization server are served over HTTPS.
+	AuthAsHTTPS schema.ID = "auth.as.https"
+	// AuthClientRedirectURIScheme: Each redirect URI of a client points at localhost or uses HTTPS.
+	AuthClientRedirectURIScheme schema.ID = "auth.client.redirect-uri-scheme"
+	// AuthClientPKCEChallenge: A client sends a PKCE code challenge with its authorization request.
+	AuthClientPKCEChallenge schema.ID = "auth.client.pkce-challenge"
+	// AuthClientPKCEVerifier: A client sends the code verifier that matches its challenge with the token request.
+	AuthClientPKCEVerifier schema.ID = "auth.client.pkce-verifier"
+	// AuthClientPKCES256: A client that can use the S256 method of PKCE uses it, as OAuth 2.1 demands.
+	AuthClientPKCES256 schema.ID = "auth.client.pkce-s256"
+	// AuthClientPKCEFresh: A client makes a new PKCE secret for each authorization request.
+	AuthClientPKCEFresh schema.ID = "auth.client.pkce-fresh"
 	// AuthClientTokenRequestForm: A client makes its token request with POST and puts the parameters into the body.
 	AuthClientTokenRequestForm schema.ID = "auth.client.token-request-form"
 	// AuthClientCodeOnce: A client redeems an authorization code no more than once.
@@ -612,9 +612,9 @@ const (
 	// AuthClientRefreshReplaced: A client that gets a new refresh token uses that one, and no longer the old one.
 	AuthClientRefreshReplaced       schema.ID = "auth.client.refresh-replaced"
 	AuthClientTokenEndpointAuth     schema.ID = "auth.client.token-endpoint-auth"
-	AuthClientRedirectUriRegistered schema.ID = "auth.client.redirect-uri-registered"
-	// AuthAsExactRedirectUri: An authorization server compares redirect URIs exactly with those registered.
-	AuthAsExactRedirectUri schema.ID = "auth.as.exact-redirect-uri"
+	AuthClientRedirectURIRegistered schema.ID = "auth.client.redirect-uri-registered"
+	// AuthAsExactRedirectURI: An authorization server compares redirect URIs exactly with those registered.
+	AuthAsExactRedirectURI schema.ID = "auth.as.exact-redirect-uri"
 	// AuthClientStateUsed: A client sends a state parameter with its authorization request.
 	AuthClientStateUsed schema.ID = "auth.client.state-used"
 	// AuthClientStateMissingDiscarded: A client discards an authorization result that comes without state.
@@ -634,8 +634,8 @@ const (
 	AuthServerUpstreamOwnToken   schema.ID = "auth.server.upstream-own-token"
 	// SecuritySessionNotAuthentication: A server does not take a session for proof of who sends a request.
 	SecuritySessionNotAuthentication schema.ID = "security.session.not-authentication"
-	// SecuritySessionIdNonDeterministic: The session ids of a server cannot be foretold.
-	SecuritySessionIdNonDeterministic schema.ID = "security.session.id-non-deterministic"
+	// SecuritySessionIDNonDeterministic: The session ids of a server cannot be foretold.
+	SecuritySessionIDNonDeterministic schema.ID = "security.session.id-non-deterministic"
 	SecuritySessionBoundToUser        schema.ID = "security.session.bound-to-user"
 	SecuritySessionDataKeyedByUser    schema.ID = "security.session.data-keyed-by-user"
 	// CancellationEitherSide: A party copes with the cancellation of a request that the other side has made.
@@ -832,10 +832,10 @@ const (
 	ResourcesUpdatedSent schema.ID = "resources.updated.sent"
 	// ResourcesUpdatedClientRereads: A client that hears of a changed resource may read it again.
 	ResourcesUpdatedClientRereads schema.ID = "resources.updated.client-rereads"
-	// ResourcesUriUnique: No two resources of a server share a URI, counted over all pages of the list.
-	ResourcesUriUnique schema.ID = "resources.uri.unique"
-	// ResourcesUriRfc3986: The identifier of a resource is an absolute URI in the sense of RFC 3986.
-	ResourcesUriRfc3986 schema.ID = "resources.uri.rfc3986"
+	// ResourcesURIUnique: No two resources of a server share a URI, counted over all pages of the list.
+	ResourcesURIUnique schema.ID = "resources.uri.unique"
+	// ResourcesURIRfc3986: The identifier of a resource is an absolute URI in the sense of RFC 3986.
+	ResourcesURIRfc3986 schema.ID = "resources.uri.rfc3986"
 	// ResourcesMimeTypeSyntax: A mimeType given for a resource, template or contents has the form of a MIME type.
 	ResourcesMimeTypeSyntax schema.ID = "resources.mime-type.syntax"
 	ResourcesMimeTypeAny    schema.ID = "resources.mime-type.any"
@@ -858,28 +858,28 @@ const (
 	ContentAnnotationsClientPrioritize schema.ID = "content.annotations.client-prioritize"
 	// ContentAnnotationsClientSort: A client may show or sort by modification times.
 	ContentAnnotationsClientSort schema.ID = "content.annotations.client-sort"
-	// ResourcesUriSchemeCustomAllowed: A client copes with schemes of the server's own in resource URIs.
-	ResourcesUriSchemeCustomAllowed        schema.ID = "resources.uri-scheme.custom-allowed"
-	ResourcesUriSchemeHttpsClientFetchable schema.ID = "resources.uri-scheme.https-client-fetchable"
-	ResourcesUriSchemeHttpsOtherwiseOther  schema.ID = "resources.uri-scheme.https-otherwise-other"
-	// ResourcesUriSchemeHttpsMeaning: An https URI stands for something that is available on the web.
-	ResourcesUriSchemeHttpsMeaning schema.ID = "resources.uri-scheme.https-meaning"
-	// ResourcesUriSchemeFileMeaning: A file URI stands for a resource that behaves like part of a filesystem.
-	ResourcesUriSchemeFileMeaning schema.ID = "resources.uri-scheme.file-meaning"
-	// ResourcesUriSchemeFileVirtual: A client copes with a file URI that lacks any counterpart on a real filesystem.
-	ResourcesUriSchemeFileVirtual schema.ID = "resources.uri-scheme.file-virtual"
-	ResourcesUriSchemeFileXdgMime schema.ID = "resources.uri-scheme.file-xdg-mime"
-	// ResourcesUriSchemeGitMeaning: A git URI stands for something under Git version control.
-	ResourcesUriSchemeGitMeaning schema.ID = "resources.uri-scheme.git-meaning"
-	// ResourcesUriSchemeCustomRfc3986: A custom URI scheme conforms to RFC 3986.
-	ResourcesUriSchemeCustomRfc3986  schema.ID = "resources.uri-scheme.custom-rfc3986"
-	ResourcesUriSchemeCustomGuidance schema.ID = "resources.uri-scheme.custom-guidance"
+	// ResourcesURISchemeCustomAllowed: A client copes with schemes of the server's own in resource URIs.
+	ResourcesURISchemeCustomAllowed        schema.ID = "resources.uri-scheme.custom-allowed"
+	ResourcesURISchemeHTTPSClientFetchable schema.ID = "resources.uri-scheme.https-client-fetchable"
+	ResourcesURISchemeHTTPSOtherwiseOther  schema.ID = "resources.uri-scheme.https-otherwise-other"
+	// ResourcesURISchemeHTTPSMeaning: An https URI stands for something that is available on the web.
+	ResourcesURISchemeHTTPSMeaning schema.ID = "resources.uri-scheme.https-meaning"
+	// ResourcesURISchemeFileMeaning: A file URI stands for a resource that behaves like part of a filesystem.
+	ResourcesURISchemeFileMeaning schema.ID = "resources.uri-scheme.file-meaning"
+	// ResourcesURISchemeFileVirtual: A client copes with a file URI that lacks any counterpart on a real filesystem.
+	ResourcesURISchemeFileVirtual schema.ID = "resources.uri-scheme.file-virtual"
+	ResourcesURISchemeFileXdgMime schema.ID = "resources.uri-scheme.file-xdg-mime"
+	// ResourcesURISchemeGitMeaning: A git URI stands for something under Git version control.
+	ResourcesURISchemeGitMeaning schema.ID = "resources.uri-scheme.git-meaning"
+	// ResourcesURISchemeCustomRfc3986: A custom URI scheme conforms to RFC 3986.
+	ResourcesURISchemeCustomRfc3986  schema.ID = "resources.uri-scheme.custom-rfc3986"
+	ResourcesURISchemeCustomGuidance schema.ID = "resources.uri-scheme.custom-guidance"
 	// ResourcesErrorNotFoundCode: Reading a resource that does not exist yields the error -32002.
 	ResourcesErrorNotFoundCode schema.ID = "resources.error.not-found-code"
 	// ResourcesErrorInternalCode: An internal failure while serving resources yields the error -32603.
 	ResourcesErrorInternalCode schema.ID = "resources.error.internal-code"
-	// ResourcesSecurityValidateUris: A server checks every resource URI it is given.
-	ResourcesSecurityValidateUris schema.ID = "resources.security.validate-uris"
+	// ResourcesSecurityValidateURIs: A server checks every resource URI it is given.
+	ResourcesSecurityValidateURIs schema.ID = "resources.security.validate-uris"
 	// ResourcesSecurityAccessControl: Sensitive resources are protected by access control.
 	ResourcesSecurityAccessControl schema.ID = "resources.security.access-control"
 	// ResourcesSecurityBinaryEncoded: Binary contents of a resource are correctly base64-encoded.
@@ -914,8 +914,8 @@ const (
 	ContentAudioBase64 schema.ID = "content.audio.base64"
 	// ContentAudioMimeType: An audio block names a valid MIME type.
 	ContentAudioMimeType schema.ID = "content.audio.mime-type"
-	// ContentEmbeddedUriValid: An embedded resource has a valid URI.
-	ContentEmbeddedUriValid schema.ID = "content.embedded.uri-valid"
+	// ContentEmbeddedURIValid: An embedded resource has a valid URI.
+	ContentEmbeddedURIValid schema.ID = "content.embedded.uri-valid"
 	// ContentEmbeddedMimeTypePresent: An embedded resource in a prompt states a fitting MIME type.
 	ContentEmbeddedMimeTypePresent schema.ID = "content.embedded.mime-type-present"
 	// PromptsErrorInvalidNameCode: Getting a prompt that does not exist yields the error -32602.
@@ -1106,10 +1106,10 @@ const (
 	RootsListChangedNotify schema.ID = "roots.list-changed.notify"
 	// RootsListCurrent: A roots/list request after a change is answered with the changed list.
 	RootsListCurrent schema.ID = "roots.list.current"
-	// RootsRootFileUri: The URI of every root uses the file scheme and begins with file://.
-	RootsRootFileUri schema.ID = "roots.root.file-uri"
-	// RootsRootUriUnique: The URI identifies its root, so that no two roots of one list share it.
-	RootsRootUriUnique schema.ID = "roots.root.uri-unique"
+	// RootsRootFileURI: The URI of every root uses the file scheme and begins with file://.
+	RootsRootFileURI schema.ID = "roots.root.file-uri"
+	// RootsRootURIUnique: The URI identifies its root, so that no two roots of one list share it.
+	RootsRootURIUnique schema.ID = "roots.root.uri-unique"
 	// RootsRootNameOptional: A server copes with roots that have a readable name and with ones that have none.
 	RootsRootNameOptional schema.ID = "roots.root.name-optional"
 	// RootsListMultiple: A server copes with a client that offers more than one root.
@@ -1120,8 +1120,8 @@ const (
 	RootsErrorInternal schema.ID = "roots.error.internal"
 	// RootsSecurityPermissions: A client offers only roots for which the proper permissions exist.
 	RootsSecurityPermissions schema.ID = "roots.security.permissions"
-	// RootsSecurityValidateUris: A client checks every root URI so that no path traversal is possible.
-	RootsSecurityValidateUris schema.ID = "roots.security.validate-uris"
+	// RootsSecurityValidateURIs: A client checks every root URI so that no path traversal is possible.
+	RootsSecurityValidateURIs schema.ID = "roots.security.validate-uris"
 	// RootsSecurityAccessControls: A client has proper access controls around its roots.
 	RootsSecurityAccessControls schema.ID = "roots.security.access-controls"
 	// RootsSecurityMonitorAccessibility: A client keeps an eye on whether its roots can still be accessed.
@@ -1210,20 +1210,20 @@ const (
 	BaseErrorMessageConcise schema.ID = "base.error.message-concise"
 	// BaseErrorDataFree: A party copes with an error whose data is of any type, or that has none.
 	BaseErrorDataFree schema.ID = "base.error.data-free"
-	// SchemaJsonrpcError: Each error response has the members and types of JSONRPCError.
-	SchemaJsonrpcError schema.ID = "schema.jsonrpc-error"
-	// SchemaJsonrpcMessage: Each message is a request, a notification, a successful response or an error response.
-	SchemaJsonrpcMessage      schema.ID = "schema.jsonrpc-message"
-	SchemaJsonrpcNotification schema.ID = "schema.jsonrpc-notification"
+	// SchemaJSONRPCError: Each error response has the members and types of JSONRPCError.
+	SchemaJSONRPCError schema.ID = "schema.jsonrpc-error"
+	// SchemaJSONRPCMessage: Each message is a request, a notification, a successful response or an error response.
+	SchemaJSONRPCMessage      schema.ID = "schema.jsonrpc-message"
+	SchemaJSONRPCNotification schema.ID = "schema.jsonrpc-notification"
 	SchemaClientNotification  schema.ID = "schema.client-notification"
 	SchemaServerNotification  schema.ID = "schema.server-notification"
-	// SchemaJsonrpcRequest: Each request has the members and types of JSONRPCRequest and of Request within it.
-	SchemaJsonrpcRequest schema.ID = "schema.jsonrpc-request"
+	// SchemaJSONRPCRequest: Each request has the members and types of JSONRPCRequest and of Request within it.
+	SchemaJSONRPCRequest schema.ID = "schema.jsonrpc-request"
 	// SchemaClientRequest: The client sends only those of this revision's requests that are meant for clients.
 	SchemaClientRequest schema.ID = "schema.client-request"
 	// SchemaServerRequest: The server sends only those of this revision's requests that are meant for servers.
 	SchemaServerRequest   schema.ID = "schema.server-request"
-	SchemaJsonrpcResponse schema.ID = "schema.jsonrpc-response"
+	SchemaJSONRPCResponse schema.ID = "schema.jsonrpc-response"
 	// ContentAnnotationsAudienceSeveral: A client copes with an audience annotation that names more than one role.
 	ContentAnnotationsAudienceSeveral schema.ID = "content.annotations.audience-several"
 	// ContentAnnotationsLastModifiedFormat: The lastModified annotation is an ISO 8601 timestamp.
@@ -1341,19 +1341,19 @@ const (
 	ResourcesSizeRawBytes schema.ID = "resources.size.raw-bytes"
 	// ResourcesSizeHostUse: Hosts may show sizes and estimate context use from them.
 	ResourcesSizeHostUse    schema.ID = "resources.size.host-use"
-	ResourcesUriAnyProtocol schema.ID = "resources.uri.any-protocol"
+	ResourcesURIAnyProtocol schema.ID = "resources.uri.any-protocol"
 	// SchemaReadResourceRequest: Each resources/read request carries the members and types of its definition.
 	SchemaReadResourceRequest    schema.ID = "schema.read-resource-request"
 	ResourcesReadSeveralContents schema.ID = "resources.read.several-contents"
-	ResourcesContentsUriIsOwn    schema.ID = "resources.contents.uri-is-own"
+	ResourcesContentsURIIsOwn    schema.ID = "resources.contents.uri-is-own"
 	// SchemaReadResourceResult: Each resources/read result carries the members and types of its definition.
 	SchemaReadResourceResult schema.ID = "schema.read-resource-result"
 	// SchemaSubscribeRequest: Each resources/subscribe request carries the members and types of its definition.
 	SchemaSubscribeRequest             schema.ID = "schema.subscribe-request"
 	SchemaListResourceTemplatesRequest schema.ID = "schema.list-resource-templates-request"
 	SchemaListResourceTemplatesResult  schema.ID = "schema.list-resource-templates-result"
-	// ResourcesTemplateConstructsUris: Filling in a template produces URIs of resources of that server.
-	ResourcesTemplateConstructsUris schema.ID = "resources.template.constructs-uris"
+	// ResourcesTemplateConstructsURIs: Filling in a template produces URIs of resources of that server.
+	ResourcesTemplateConstructsURIs schema.ID = "resources.template.constructs-uris"
 	// ResourcesTemplateMimeTypeUniform: A template states a MIME type only if every resource it matches has that type.
 	ResourcesTemplateMimeTypeUniform schema.ID = "resources.template.mime-type-uniform"
 	// ResourcesUnsubscribeAccepted: A server that announced resources.subscribe accepts the end of a subscription.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 )
 
@@ -17,11 +18,11 @@ type Check struct {
 	Name string
 	// Requirements that the check exercises when its body returns. The first
 	// is the one that a failed expectation breaks.
-	Requirements []string
+	Requirements []schema.ID
 	// Shows lists what else is found broken through the exchanges of the check, by rules or by the
 	// check, where plainer exchanges do not show it, as patterns of ids: who selects one of them
 	// wants the check.
-	Shows []string
+	Shows []schema.ID
 	Needs Needs
 	// Families are those of the stimuli that the check draws.
 	Families []string

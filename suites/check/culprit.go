@@ -12,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 )
 
@@ -68,7 +69,7 @@ func (e *Engine) Blame(futures []*Future) ledger.Record {
 
 // The broken requirement if no check is known to have sent the fatal message.
 const (
-	downRequirement = "base.response.present"
+	downRequirement = ids.BaseResponsePresent
 	downSource      = "base/down"
 )
 

@@ -11,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // HTTP returns the connection of the check's session over Streamable HTTP. On
@@ -86,7 +87,7 @@ func (t *T) ask(conn *transport.HTTPConn, r transport.Request) (got reply) {
 	for tries := 1; ; tries++ {
 		if tries == 2 {
 			r.Deliberate = append(slices.Clip(r.Deliberate),
-				"base.request.id-unique") // in case that it did reach the server
+				ids.BaseRequestIDUnique) // in case that it did reach the server
 		}
 		got = t.askOnce(conn, r)
 		if got.response == nil || !wire.Unreached(got.response.Head) ||

@@ -9,6 +9,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 )
 
@@ -193,7 +194,7 @@ func lost(ctx context.Context, s *client.Session, doubt bool) bool {
 // A server breaks sseRequirement if its answers come in SSE events without an end. cutAnswer is the reason that
 // checks give then.
 const (
-	sseRequirement = "http.server.sse-response-sent"
+	sseRequirement = ids.HTTPServerSSEResponseSent
 	cutAnswer      = "an answer came in an SSE event without the empty line that ends it, and does not count: see " +
 		sseRequirement
 )

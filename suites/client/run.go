@@ -22,6 +22,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/internal/ending"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
@@ -562,7 +563,7 @@ func (e *Engine) open(ctx context.Context, t *T, run *ScenarioRun, dir string) (
 	o.CallTimeout = cmp.Or(o.CallTimeout, run.UserPatience)
 	o.Behaviour.HTTP.Reply = anyMediaType(o.Behaviour.HTTP.Reply)
 	// When the client is gone the server is stopped, even in the middle of an answer.
-	o.Behaviour.Breaks = append(o.Behaviour.Breaks, "http.server.sse-no-early-close", "http.server.sse-response-sent")
+	o.Behaviour.Breaks = append(o.Behaviour.Breaks, ids.HTTPServerSSENoEarlyClose, ids.HTTPServerSSEResponseSent)
 	o.Behaviour.Wrap("*", awaitingInitialized)
 	endpoint := Endpoint{Revision: e.Revision.Version, Scenario: s.Name,
 		UserActions: strings.ReplaceAll(s.UserActions, FolderPlaceholder, run.Folder),

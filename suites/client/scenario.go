@@ -25,10 +25,10 @@ type Scenario struct {
 	// Name is stable and unique: topic, slash, subject.
 	Name string
 	// Requirements that the scenario can judge.
-	Requirements []string
+	Requirements []schema.ID
 	// Shows lists further requirements, as patterns of ids. The scenario finds them broken if plainer scenarios do
 	// not, so a user who selects one of them needs it.
-	Shows []string
+	Shows []schema.ID
 	// Families are those of the stimuli that the scenario draws.
 	Families []string
 	// Smaller runs the scenario again with parts of its stimuli, after a finding that no more than a part of them may

@@ -12,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
@@ -75,7 +76,7 @@ func Scripted(script Script) func(*ScenarioRun) server.Options {
 			Methods: map[string]server.Middleware{"*": run.During(script)},
 			// The requests of a script are about the session, not about the request
 			// that happens to be under way.
-			Breaks: []string{"http.server.sse-related-messages"},
+			Breaks: []string{ids.HTTPServerSSERelatedMessages},
 		}}
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/mcpconform/mcpconform/internal/proof/brief"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -88,7 +89,7 @@ func exceptionOf(all []Exception, id, form string) Exception {
 type Derived struct {
 	ID          string // of the fault
 	Form        string
-	Requirement string
+	Requirement schema.ID
 	Summary     string
 	Scenario    string // in which it shows, for clients
 	// Run tries it, in the scenario.

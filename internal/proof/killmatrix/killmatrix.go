@@ -38,11 +38,11 @@ func Update() bool { return *update }
 // Fault is a row of a matrix.
 type Fault struct {
 	ID          string
-	Requirement string // the one that it breaks
+	Requirement schema.ID // the one that it breaks
 	Summary     string
 	Form        string // what it takes for the fault to show; "" is the plain stimulus
 	Scenario    string // the one that shows it, in a matrix with Scenarios
-	Collateral  []string
+	Collateral  []schema.ID
 	WarnOnly    bool
 	// Run tries the fault, in virtual time unless it needs a Process.
 	Run     func(ctx context.Context) (*result.Run, error)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/authserver"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 const (
@@ -18,23 +19,23 @@ const (
 
 // What takes a code.
 var takesCode = []string{
-	"auth.as.exact-redirect-uri", "auth.as.loopback-port", "auth.as.redirect-query", "auth.as.no-untrusted-redirect",
-	"auth.as.response-type", "auth.as.authorization-error", "auth.as.pkce-*", "auth.as.challenge-method",
-	"auth.as.state",
-	"auth.as.iss", "auth.as.unknown-parameters", "auth.as.empty-parameters", "auth.as.code-*", "auth.as.token-answer",
-	"auth.as.no-store", "auth.as.client-authenticated", "auth.as.secret-in-body", "auth.as.offered-methods",
-	"auth.as.refresh-*", "auth.as.rotate-refresh-tokens", "auth.as.unguessable", "auth.as.audience",
+	ids.AuthAsExactRedirectURI, ids.AuthAsLoopbackPort, ids.AuthAsRedirectQuery, ids.AuthAsNoUntrustedRedirect,
+	ids.AuthAsResponseType, ids.AuthAsAuthorizationError, "auth.as.pkce-*", ids.AuthAsChallengeMethod,
+	ids.AuthAsState,
+	ids.AuthAsISS, ids.AuthAsUnknownParameters, ids.AuthAsEmptyParameters, "auth.as.code-*", ids.AuthAsTokenAnswer,
+	ids.AuthAsNoStore, ids.AuthAsClientAuthenticated, ids.AuthAsSecretInBody, ids.AuthAsOfferedMethods,
+	"auth.as.refresh-*", ids.AuthAsRotateRefreshTokens, ids.AuthAsUnguessable, ids.AuthAsAudience,
 }
 
 // What takes a client that the run registers.
 var takesRegistration = []string{
-	"auth.as.registration-*", "auth.as.registered-redirects", "auth.as.redirect-query", "auth.as.secret-in-body",
-	"auth.as.offered-methods", "auth.as.code-of-client", "auth.as.refresh-of-client", "auth.as.client-*",
-	"auth.as.code-once", "auth.as.refresh-once",
+	"auth.as.registration-*", ids.AuthAsRegisteredRedirects, ids.AuthAsRedirectQuery, ids.AuthAsSecretInBody,
+	ids.AuthAsOfferedMethods, ids.AuthAsCodeOfClient, ids.AuthAsRefreshOfClient, "auth.as.client-*",
+	ids.AuthAsCodeOnce, ids.AuthAsRefreshOnce,
 }
 
 var takesPublicClient = []string{
-	"auth.as.pkce-required", "auth.as.code-of-client", "auth.as.refresh-*", "auth.as.rotate-refresh-tokens",
+	ids.AuthAsPKCERequired, ids.AuthAsCodeOfClient, "auth.as.refresh-*", ids.AuthAsRotateRefreshTokens,
 }
 
 // Oddities returns all oddities.
@@ -78,7 +79,7 @@ var oddities = []Oddity{
 			}
 		}),
 		// Whether client_secret_post is offered is not known then.
-		Untried: []string{"auth.as.iss", "auth.as.offered-methods"},
+		Untried: []string{ids.AuthAsISS, ids.AuthAsOfferedMethods},
 	},
 	{
 		ID: "metadata.charset", Summary: "The content types of JSON have a charset.", Anchor: discovery,
@@ -100,7 +101,7 @@ var oddities = []Oddity{
 			s.Given = &authserver.Client{ID: "given", Redirects: []string{"http://127.0.0.1:7/cb"}}
 			s.Metadata = func(d map[string]any) { d["registration_endpoint"] = "https://issuer.example.com/by-hand" }
 		},
-		Untried: append([]string{"auth.as.dynamic-registration"}, takesRegistration...),
+		Untried: append([]string{ids.AuthAsDynamicRegistration}, takesRegistration...),
 	},
 	{
 		ID: "registration.admits", Summary: "It registers only clients that show a token.", Anchor: registration,
@@ -111,7 +112,7 @@ var oddities = []Oddity{
 				body["error"] = "invalid_token"
 				return http.StatusUnauthorized
 			}),
-		Untried: slices.Concat([]string{"auth.as.dynamic-registration", "auth.as.token-error", "auth.as.no-cors"},
+		Untried: slices.Concat([]string{ids.AuthAsDynamicRegistration, ids.AuthAsTokenError, ids.AuthAsNoCors},
 			takesCode, takesRegistration),
 	},
 	{
@@ -128,13 +129,13 @@ var oddities = []Oddity{
 		ID: "clients.confidential", Summary: "It has clients with a secret alone.", Anchor: overview,
 		Why:     "Which types of clients it serves is its own choice (OAuth 2.1, section 2.1).",
 		Apply:   func(s *Setup) { s.TokenAuth = authserver.AuthPost },
-		Untried: append([]string{"auth.as.client-challenge"}, takesPublicClient...),
+		Untried: append([]string{ids.AuthAsClientChallenge}, takesPublicClient...),
 	},
 	{
 		ID: "clients.public", Summary: "It has clients without a secret alone.", Anchor: overview,
 		Why:     "Which types of clients it serves is its own choice (OAuth 2.1, section 2.1).",
 		Apply:   func(s *Setup) { s.TokenAuth = authserver.AuthNone },
-		Untried: []string{"auth.as.client-*", "auth.as.secret-in-body"},
+		Untried: []string{"auth.as.client-*", ids.AuthAsSecretInBody},
 	},
 	{
 		ID: "clients.any-method", Summary: "It registers every client for client_secret_basic, whatever it asks for.",
@@ -195,7 +196,7 @@ var oddities = []Oddity{
 		Why:    "It is optional (RFC 9207).",
 		Apply: both(with(map[string]any{"authorization_response_iss_parameter_supported": nil}),
 			redirecting(func(v url.Values) { v.Del("iss") })),
-		Untried: []string{"auth.as.iss"},
+		Untried: []string{ids.AuthAsISS},
 	},
 	{
 		ID:      "iss.unannounced",
@@ -204,13 +205,13 @@ var oddities = []Oddity{
 		Why:     "Unknown response parameters are ignored (OAuth 2.1, section 4.1.2).",
 		Apply: both(with(map[string]any{"authorization_response_iss_parameter_supported": false}),
 			redirecting(func(v url.Values) { v.Set("session_state", "s"); v.Set("scope", "all") })),
-		Untried: []string{"auth.as.iss"},
+		Untried: []string{ids.AuthAsISS},
 	},
 	{
 		ID: "token.opaque", Summary: "Access tokens mean nothing to a client.", Anchor: "token-requirements",
 		Why:     "They are opaque to clients (OAuth 2.1, section 1.4).",
 		Apply:   func(s *Setup) { s.SignedTokens = false },
-		Untried: []string{"auth.as.audience"},
+		Untried: []string{ids.AuthAsAudience},
 	},
 	{
 		ID: "token.type-lower-case", Summary: "token_type is written bearer.", Anchor: "token-requirements",
@@ -253,7 +254,7 @@ var oddities = []Oddity{
 		ID: "refresh.none", Summary: "It issues no refresh tokens.", Anchor: "token-theft",
 		Why:     "They are optional (OAuth 2.1, section 3.2.3).",
 		Apply:   func(s *Setup) { s.NoRefresh = true },
-		Untried: []string{"auth.as.refresh-*", "auth.as.rotate-refresh-tokens"},
+		Untried: []string{"auth.as.refresh-*", ids.AuthAsRotateRefreshTokens},
 	},
 	{
 		ID: "resource.required-not", Summary: "It asks for no resource.", Anchor: "resource-parameter-implementation",
@@ -265,7 +266,7 @@ var oddities = []Oddity{
 		Why:    "A request without one may be refused with invalid_target (RFC 8707, section 2).",
 		Apply:  func(s *Setup) { s.Untold = true },
 		// The issuer, which the run names then, is also the audience of tokens that are for no resource.
-		Untried: []string{"auth.as.audience"},
+		Untried: []string{ids.AuthAsAudience},
 	},
 	{
 		ID: "resource.untold-token", Summary: "It wants a resource in token requests alone, and the run knows none.",
@@ -275,7 +276,7 @@ var oddities = []Oddity{
 			denying(authserver.Token, "invalid_target", func(c authserver.Call) bool {
 				return c.Values.Get("grant_type") != "" && c.Values.Get("resource") == ""
 			})),
-		Untried: []string{"auth.as.audience"},
+		Untried: []string{ids.AuthAsAudience},
 	},
 }
 

@@ -12,6 +12,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks/clienthooks"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 var (
@@ -255,7 +256,7 @@ var authOddities = []Oddity{
 		Summary: "The client has a redirect URI for each authorization server, and does not look at iss.",
 		Why:     "OAuth 2.1 (draft 13), section 7.14.2, has distinct redirect URIs as a defence in place of iss.",
 		Source:  at("basic/authorization#security-considerations"), Scenarios: []string{"auth/*"},
-		Untried: []string{"auth.client.iss-compared"},
+		Untried: []string{ids.AuthClientISSCompared},
 		Apply: All(
 			Returned(func(result url.Values) { result.Del("iss") }),
 			backTo(true, func(uri *url.URL, r *http.Request) { uri.Path += "/" + r.URL.Port() }),

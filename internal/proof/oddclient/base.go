@@ -15,6 +15,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 var (
@@ -34,7 +35,7 @@ const anyID = "A request has a string or integer id that its sender has not used
 
 // unserving are the requirements that a client leaves open if it refuses the requests of the server.
 var unserving = []string{
-	"sampling.*", "roots.*", "base.error.invalid-params", "content.*", "meta.attach.*", "progress.*",
+	"sampling.*", "roots.*", ids.BaseErrorInvalidParams, "content.*", "meta.attach.*", "progress.*",
 	"cancellation.*", "schema.*", "elicitation.*",
 }
 
@@ -176,8 +177,8 @@ var messageOddities = []Oddity{
 
 // unheard are the requirements that a client leaves open which ends the session at a notification with an unknown
 // method.
-var unheard = []string{"base.notification.*", "meta.attach.notification", "cancellation.*",
-	"*.list-changed.unsolicited", "logging.message.any-data"}
+var unheard = []string{"base.notification.*", ids.MetaAttachNotification, "cancellation.*",
+	"*.list-changed.unsolicited", ids.LoggingMessageAnyData}
 
 func unknownNotification(m *wire.Message) bool {
 	return m.Kind == wire.Notification && strings.Contains(m.Method, "com.example")
@@ -285,7 +286,7 @@ var answerOddities = []Oddity{
 		Why: "Only a ping has to be answered promptly.", Source: at("basic/utilities/ping#behavior-requirements"),
 		Scenarios: []string{Sampling, Elicitation, RootsSeen, "acts/elicitation", "acts/roots", "acts/sampling",
 			"acts/root-folder"},
-		Untried: []string{"sampling.security.validate-content"}, // the client does not wait until all is asked
+		Untried: []string{ids.SamplingSecurityValidateContent}, // the client does not wait until all is asked
 		Apply: All(Obedient, Delaying(500*time.Millisecond, "sampling/createMessage", "elicitation/create",
 			"roots/list")),
 	},

@@ -12,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // resumingAtMost resumes the streams of a session so often.
@@ -40,11 +41,11 @@ var familyOddities = []Oddity{
 	{ID: "streams.resumed-once", Transports: OverHTTP,
 		Summary: "A stream that is cut a second time is not resumed any more.",
 		Why:     "A client resumes if it wishes to.", Source: at("basic/transports#resumability-and-redelivery"),
-		Scenarios: []string{CutStream}, Untried: []string{"http.disconnect.survived"}, Apply: resumingAtMost(1)},
+		Scenarios: []string{CutStream}, Untried: []string{ids.HTTPDisconnectSurvived}, Apply: resumingAtMost(1)},
 	{ID: "streams.resumed-twice", Transports: OverHTTP,
 		Summary: "A stream that is cut a third time is not resumed any more.",
 		Why:     "A client resumes if it wishes to.", Source: at("basic/transports#resumability-and-redelivery"),
-		Scenarios: []string{CutStream}, Untried: []string{"http.disconnect.survived"}, Apply: resumingAtMost(2)},
+		Scenarios: []string{CutStream}, Untried: []string{ids.HTTPDisconnectSurvived}, Apply: resumingAtMost(2)},
 	{ID: "tools.plain-only", Summary: "Tools whose schemas the client does not understand are not called.",
 		Why: "A client calls the tools that it likes.", Source: at("server/tools#calling-tools"),
 		Scenarios: []string{"lists/schemas"},
@@ -76,12 +77,12 @@ var familyOddities = []Oddity{
 		Summary: "No stream is resumed, neither one of an answer nor a listening one.",
 		Why:     "A client resumes if it wishes to.", Source: at("basic/transports#resumability-and-redelivery"),
 		Scenarios: []string{CutStream, ListeningStream, "http/broken-end"},
-		Untried:   []string{"http.client.*", "http.disconnect.survived"},
+		Untried:   []string{"http.client.*", ids.HTTPDisconnectSurvived},
 		Apply:     All(resumingNothing, ResumingAs("listened+/=%20"), ResumingAs("resumed,once"))},
 	{ID: "streams.listened-anew", Transports: OverHTTP,
 		Summary: "A listening stream that ends is opened anew, without Last-Event-ID.",
 		Why:     "The client may issue a GET; one that does not resume names no event.", Source: ofListening,
-		Scenarios: []string{ListeningStream}, Untried: []string{"http.client.last-event-id"},
+		Scenarios: []string{ListeningStream}, Untried: []string{ids.HTTPClientLastEventID},
 		Apply: ResumingAs("listened+/=%20")},
 	{ID: "streams.resumed-after-answers", Transports: OverHTTP,
 		Summary: "A stream that breaks off behind its answer is resumed all the same.",

@@ -16,6 +16,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 var (
@@ -527,7 +528,7 @@ func refusingSampling(code int64, message string) apply {
 }
 
 // unsampled are the requirements that a client leaves open which refuses all sampling.
-var unsampled = []string{"sampling.*", "base.error.invalid-params", "content.*", "schema.create-message-result"}
+var unsampled = []string{"sampling.*", ids.BaseErrorInvalidParams, "content.*", ids.SchemaCreateMessageResult}
 
 const anyRefusal = "A user may deny every request, and only an example has a code."
 
@@ -574,12 +575,12 @@ var samplingOddities = []Oddity{
 			})},
 	{ID: "sampling.image", Summary: "The generated message is an image.",
 		Why: "A sampled message holds text, an image or audio.", Source: at("client/sampling#messages"),
-		Scenarios: []string{Sampling, "acts/sampling"}, Untried: []string{"sampling.max-tokens.limit"},
+		Scenarios: []string{Sampling, "acts/sampling"}, Untried: []string{ids.SamplingMaxTokensLimit},
 		Apply: sampled(Having("content", object{"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png",
 			"annotations": object{"priority": 0, "audience": list{"user", "assistant"}}}))},
 	{ID: "sampling.audio", Summary: "The generated message is audio.",
 		Why: "A sampled message holds text, an image or audio.", Source: at("client/sampling#messages"),
-		Scenarios: []string{Sampling}, Untried: []string{"sampling.max-tokens.limit"},
+		Scenarios: []string{Sampling}, Untried: []string{ids.SamplingMaxTokensLimit},
 		Apply: sampled(Having("content", object{"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav"}))},
 	{ID: "sampling.no-stop-reason", Summary: "The result has no stopReason.", Why: "stopReason is optional.",
 		Source: at("schema#createmessageresult"), Scenarios: []string{Sampling},
@@ -597,13 +598,13 @@ var samplingOddities = []Oddity{
 	{ID: "sampling.person", Summary: "A person takes half a minute for each sampling request.",
 		Why:    "A human in the loop reviews requests; no time is given.",
 		Source: at("client/sampling#user-interaction-model"), Scenarios: []string{Sampling, "acts/sampling"},
-		Untried: append([]string{"base.error.method-not-found", "elicitation.*", "roots.*"}, unsampled...),
+		Untried: append([]string{ids.BaseErrorMethodNotFound, "elicitation.*", "roots.*"}, unsampled...),
 		Apply:   Delaying(30*time.Second, "sampling/createMessage")},
 	{ID: "sampling.limited",
 		Summary: "A sampling request that comes within a second of the last is refused with -32000, before the user sees it.",
 		Why:     "Clients should limit the rate, and no code is named for that.",
 		Source:  at("client/sampling#security-considerations"), Scenarios: []string{Sampling, "acts/sampling"},
-		Untried: append([]string{"base.error.method-not-found"}, unsampled...),
+		Untried: append([]string{ids.BaseErrorMethodNotFound}, unsampled...),
 		Apply:   limiting("sampling/createMessage")},
 	{ID: "sampling.limited-in-all",
 		Summary: "From the tenth on, sampling requests of a session are refused with -32602.",
@@ -674,7 +675,7 @@ func untold(topic string) apply {
 }
 
 // unfilled are the requirements that a client leaves open whose user fills no form.
-var unfilled = []string{"elicitation.*", "schema.elicit-result"}
+var unfilled = []string{"elicitation.*", ids.SchemaElicitResult}
 
 var elicitationOddities = []Oddity{
 	{ID: "user.untold",
@@ -682,8 +683,8 @@ var elicitationOddities = []Oddity{
 		Why:       "The text leaves user interaction to the client; what a test says of users binds nobody.",
 		Source:    at("client/elicitation#user-interaction-model"),
 		Scenarios: []string{"acts/elicitation", "acts/sampling", "acts/roots", "acts/root-folder"},
-		Untried: []string{"elicitation.action.*", "elicitation.content.only-with-accept",
-			"sampling.error.user-rejected", "roots.*"},
+		Untried: []string{"elicitation.action.*", ids.ElicitationContentOnlyWithAccept,
+			ids.SamplingErrorUserRejected, "roots.*"},
 		Apply: func(c *client.Standalone) { c.UserActions = "" }},
 	{ID: "elicitation.undeclared-declines", Summary: "Forms are declined, and elicitation is not declared.",
 		Why: "A form that nobody shows is declined as it would be refused.", Source: ofForms,
@@ -738,14 +739,14 @@ var elicitationOddities = []Oddity{
 		Why:       "A human fills in the form; no time is given.",
 		Source:    at("client/elicitation#user-interaction-model"),
 		Scenarios: []string{Elicitation, "acts/elicitation"},
-		Untried:   append([]string{"sampling.*", "roots.*", "base.error.method-not-found"}, unfilled...),
+		Untried:   append([]string{"sampling.*", "roots.*", ids.BaseErrorMethodNotFound}, unfilled...),
 		Apply:     Delaying(30*time.Second, "elicitation/create")},
 	{ID: "elicitation.limited",
 		Summary:   "A form that comes within a second of the last is refused with -32000, before the user sees it.",
 		Why:       "Clients should limit the rate, and no code is named for that.",
 		Source:    at("client/elicitation#security-considerations"),
 		Scenarios: []string{Elicitation, "acts/elicitation"},
-		Untried:   append([]string{"base.error.method-not-found"}, unfilled...),
+		Untried:   append([]string{ids.BaseErrorMethodNotFound}, unfilled...),
 		Apply:     limiting("elicitation/create")},
 	{ID: "elicitation.user-leaves", Summary: "From the tenth on, forms of a session get no answer.",
 		Why:    "A human fills in the form, and may leave.",
@@ -771,7 +772,7 @@ func listingRoots(roots func(n int) list) apply {
 func root(uri string) object { return object{"uri": uri} }
 
 // unchanged are the requirements that a client leaves open whose roots never change.
-var unchanged = []string{"roots.list.current", "roots.list-changed.*", "roots.client.*", "roots.root.*",
+var unchanged = []string{ids.RootsListCurrent, "roots.list-changed.*", "roots.client.*", "roots.root.*",
 	"roots.security.*"}
 
 var rootOddities = []Oddity{
@@ -844,7 +845,7 @@ var rootOddities = []Oddity{
 	{ID: "roots.failing", Summary: "roots/list is answered with -32603.",
 		Why: "Internal errors are one of the listed failures.", Source: at("client/roots#error-handling"),
 		Scenarios: []string{RootsSeen, "acts/roots", "acts/root-folder"},
-		Untried:   []string{"roots.*", "schema.list-roots-result"},
+		Untried:   []string{"roots.*", ids.SchemaListRootsResult},
 		Apply: answering(func(any) (any, *wire.Error) {
 			return nil, &wire.Error{Code: -32603, Message: "Internal error"}
 		}, "roots/list")},
@@ -852,7 +853,7 @@ var rootOddities = []Oddity{
 		Why:       "Clients should ask for consent; no time is given.",
 		Source:    at("client/roots#implementation-guidelines"),
 		Scenarios: []string{RootsSeen, "acts/roots", "acts/root-folder"},
-		Untried:   []string{"roots.*", "sampling.*", "elicitation.*", "schema.list-roots-result"},
+		Untried:   []string{"roots.*", "sampling.*", "elicitation.*", ids.SchemaListRootsResult},
 		Apply:     Delaying(30*time.Second, "roots/list")},
 	{ID: "roots.polled",
 		Summary: "The client looks for its folders every five seconds: until then it lists one that was removed, and announces nothing.",
@@ -861,7 +862,7 @@ var rootOddities = []Oddity{
 	{ID: "roots.polled-rarely",
 		Summary: "The client looks for its folders every eight seconds, and once more before it leaves.",
 		Why:     "Roots should be watched; no time is given.", Source: at("client/roots#implementation-guidelines"),
-		Scenarios: []string{"acts/root-folder"}, Untried: []string{"roots.client.validate-accessible"},
+		Scenarios: []string{"acts/root-folder"}, Untried: []string{ids.RootsClientValidateAccessible},
 		Apply: polled(8 * time.Second)},
 }
 

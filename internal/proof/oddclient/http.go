@@ -13,6 +13,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 var (
@@ -242,7 +243,7 @@ var httpOddities = []Oddity{
 	{
 		ID: "http.slow-body", Summary: "The body of a POST comes in three pieces, a tenth of a second apart.",
 		Why: "No page gives a pace.", Source: ofSending, Transports: overEitherHTTP,
-		Untried: []string{"http.client.accepted"}, // the client does not wait until all is asked
+		Untried: []string{ids.HTTPClientAccepted}, // the client does not wait until all is asked
 		Apply: RequestsAs(func(*Head) {}, func(conn net.Conn, text []byte) error {
 			third := (len(text) + 2) / 3
 			for len(text) > 0 {
@@ -286,7 +287,7 @@ var httpOddities = []Oddity{
 		Source:    ofListening,
 		Scenarios: []string{"http/listening", "http/plain", Requests, Sampling, LostSession, CutStream},
 		Untried: []string{"http.client.get-*", "http.server.*", "*.list-changed.*", "logging.*", "http.get.*",
-			"lifecycle.shutdown.http-close"},
+			ids.LifecycleShutdownHTTPClose},
 		Apply: unlistening(nil)},
 	{ID: "http.listens-first", Transports: OverHTTP,
 		Summary: "The GET stream is open before notifications/initialized.", Why: mayListen, Source: ofListening,
@@ -320,7 +321,7 @@ var httpOddities = []Oddity{
 	{ID: "http.listens-briefly", Transports: OverHTTP,
 		Summary: "The only GET stream is closed as soon as it is open.", Why: mayListen, Source: ofListening,
 		Scenarios: []string{"http/listening", "http/plain"},
-		Untried:   []string{"http.client.get-*", "*.list-changed.*", "lifecycle.shutdown.http-close"},
+		Untried:   []string{"http.client.get-*", "*.list-changed.*", ids.LifecycleShutdownHTTPClose},
 		Apply:     unlistening(func(ctx context.Context, conn *transport.HTTPConn) { reopening(ctx, conn, 1) })},
 	{ID: "http.listens-for-one", Transports: OverHTTP,
 		Summary: "The GET stream is closed behind the first message on it, and opened again without Last-Event-ID.",

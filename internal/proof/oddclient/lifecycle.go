@@ -11,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 var (
@@ -280,7 +281,7 @@ var sessionOddities = []Oddity{
 		Why:       "Capabilities are negotiated in each session.",
 		Source:    at("basic/lifecycle#capability-negotiation"),
 		Scenarios: []string{LostSession, "http/lost-again", "lists/lost-session"},
-		Untried:   []string{"roots.*", "lifecycle.capability.client-emits-roots-list-changed"},
+		Untried:   []string{"roots.*", ids.LifecycleCapabilityClientEmitsRootsListChanged},
 		Apply: func(c *client.Standalone) {
 			begun := 0
 			Sending(Anything, func(m *wire.Message, out outgoing) []outgoing {
@@ -325,7 +326,7 @@ var sessionOddities = []Oddity{
 	{ID: "exit.always-one", Summary: "The client ends with a failure whatever has happened.",
 		Why: "No page gives exit codes of clients.", Source: ofShutdown,
 		Scenarios: []string{"lifecycle/refused", "stdio/exits-early", "lifecycle/no-version"},
-		Untried:   []string{"base.support.other-components", "lifecycle.error.missing-capability"},
+		Untried:   []string{ids.BaseSupportOtherComponents, ids.LifecycleErrorMissingCapability},
 		Run: func(ctx context.Context, c client.Standalone) error {
 			_ = c.Run(ctx)
 			return ErrDead
@@ -339,9 +340,9 @@ var sessionOddities = []Oddity{
 		Why:    "A sender should cancel what it gives up; the end of the session also tells the server that nobody waits.",
 		Source: ofTimeouts, Scenarios: []string{"time/silence", "time/silent-tool", "time/endless-progress"},
 		Untried: []string{
-			"lifecycle.timeout.cancel", "http.client.cancel-explicit", "cancellation.same-direction",
-			"cancellation.in-progress", "cancellation.late-response",
-			"schema.cancelled-notification",
+			ids.LifecycleTimeoutCancel, ids.HTTPClientCancelExplicit, ids.CancellationSameDirection,
+			ids.CancellationInProgress, ids.CancellationLateResponse,
+			ids.SchemaCancelledNotification,
 		},
 		Run: func(ctx context.Context, c client.Standalone) error {
 			ctx, cancel := context.WithCancelCause(ctx)
@@ -356,7 +357,7 @@ var sessionOddities = []Oddity{
 		}},
 	{ID: "exit.at-errors", Summary: "The client ends at the first error with which the server answers a request.",
 		Why: "A client may do anything with an error.", Source: at("basic/lifecycle#error-handling"),
-		Scenarios: []string{"features/errors", "hostile/lists"}, Untried: []string{"base.error.data-free"},
+		Scenarios: []string{"features/errors", "hostile/lists"}, Untried: []string{ids.BaseErrorDataFree},
 		Apply: Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.Msg.Kind == wire.ErrorResponse && e.Msg.ID.Usable()
 		})},

@@ -9,6 +9,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // challengedWith spells the challenge of a protected server. The parameter error is empty
@@ -174,12 +175,12 @@ var authOddities = []Oddity{
 	{ID: "auth.streams", Transports: OverHTTP, Summary: "A protected server answers with streams.",
 		Why:     "Authorization and the form of answers have nothing to do with each other.",
 		Source:  at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{"http.server.json-one-object"}, Apply: ProtectedWith(AlwaysStreams)},
+		Untried: []string{ids.HTTPServerJSONOneObject}, Apply: ProtectedWith(AlwaysStreams)},
 	{ID: "auth.ends-session", Transports: OverHTTP,
 		Summary: "A request without a valid token ends the session that it names.",
 		Why:     "The server may terminate the session at any time.",
 		Source:  at("basic/transports#session-management"),
-		Untried: []string{"auth.server.validates-first", "security.session.bound-to-user"},
+		Untried: []string{ids.AuthServerValidatesFirst, ids.SecuritySessionBoundToUser},
 		Apply: BeforeRefusal(func(done *http.Request, _ *wire.Message) bool {
 			done.Method = http.MethodDelete
 			return true

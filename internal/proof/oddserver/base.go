@@ -14,6 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/proof/spell"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 const sameJSON = "The text is the same JSON value (RFC 8259), and messages are defined by their value."
@@ -182,8 +183,8 @@ var metaOddities = []Oddity{
 		Apply: everyContent(metaWith(metadata))},
 	{ID: "meta.empty", Summary: "Results and items have an empty _meta.",
 		Why: "_meta is an object with any number of keys.", Source: at("basic/index#meta"),
-		Untried: []string{"meta.key.prefix-form", "meta.key.label-start", "meta.key.label-end",
-			"meta.key.label-interior", "meta.key.prefix-reserved"},
+		Untried: []string{ids.MetaKeyPrefixForm, ids.MetaKeyLabelStart, ids.MetaKeyLabelEnd,
+			ids.MetaKeyLabelInterior, ids.MetaKeyPrefixReserved},
 		Apply: All(withMember("_meta", object{}), everyItem(Having("_meta", object{})))},
 	{ID: "meta.key-forms",
 		Summary: "Keys of _meta have all the forms that the text allows: without a name, of one character, with every kind of label.",

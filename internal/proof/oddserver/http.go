@@ -18,6 +18,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // altering changes the head of responses, and the pieces in which their bodies are written.
@@ -146,21 +147,21 @@ func identified(id func(unique string) string) apply {
 
 // streamless are the requirements that a server leaves open if it answers each request with JSON alone.
 var streamless = []string{
-	"progress.*", "logging.*", "lifecycle.timeout.*", "lifecycle.error.request-timeout", "http.server.*",
-	"cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing",
-	"cancellation.late-response", "progress.token.echo", "progress.value-increases", "progress.token.active-request",
-	"progress.in-progress", "progress.stop", "logging.set-level.replaces", "logging.filter.none-below",
-	"logging.security.no-credentials", "logging.security.no-personal-data", "logging.filter.all-above",
-	"schema.cancelled-notification", "schema.logging-message-notification", "schema.progress-notification",
+	"progress.*", "logging.*", "lifecycle.timeout.*", ids.LifecycleErrorRequestTimeout, "http.server.*",
+	ids.CancellationSameDirection, ids.CancellationInProgress, ids.CancellationStopProcessing,
+	ids.CancellationLateResponse, ids.ProgressTokenEcho, ids.ProgressValueIncreases, ids.ProgressTokenActiveRequest,
+	ids.ProgressInProgress, ids.ProgressStop, ids.LoggingSetLevelReplaces, ids.LoggingFilterNoneBelow,
+	ids.LoggingSecurityNoCredentials, ids.LoggingSecurityNoPersonalData, ids.LoggingFilterAllAbove,
+	ids.SchemaCancelledNotification, ids.SchemaLoggingMessageNotification, ids.SchemaProgressNotification,
 }
 
 // unlistened are the requirements that a server without listening streams leaves open.
 var unlistened = []string{
-	"lifecycle.capability.server-emits-tools-list-changed", "lifecycle.capability.server-emits-prompts-list-changed",
-	"lifecycle.capability.server-emits-resources-list-changed", "lifecycle.capability.server-emits-resource-updates",
-	"http.server.*", "tools.list-changed.sent", "resources.list-changed.sent", "resources.updated.sent",
-	"prompts.list-changed.sent", "resources.updated.only-subscribed", "schema.resource-updated-notification",
-	"resources.updated.ends-with-unsubscribe",
+	ids.LifecycleCapabilityServerEmitsToolsListChanged, ids.LifecycleCapabilityServerEmitsPromptsListChanged,
+	ids.LifecycleCapabilityServerEmitsResourcesListChanged, ids.LifecycleCapabilityServerEmitsResourceUpdates,
+	"http.server.*", ids.ToolsListChangedSent, ids.ResourcesListChangedSent, ids.ResourcesUpdatedSent,
+	ids.PromptsListChangedSent, ids.ResourcesUpdatedOnlySubscribed, ids.SchemaResourceUpdatedNotification,
+	ids.ResourcesUpdatedEndsWithUnsubscribe,
 }
 
 // basic/transports#streamable-http
@@ -168,7 +169,7 @@ var httpOddities = []Oddity{
 	{ID: "http.always-streams", Transports: OverHTTP, Summary: "Each request is answered with a stream.",
 		Why:     "The server either initiates a stream or returns JSON.",
 		Source:  at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{"http.server.json-one-object"}, Changes: "form of answers",
+		Untried: []string{ids.HTTPServerJSONOneObject}, Changes: "form of answers",
 		Apply: Serving(func(o *server.HTTPOptions) { o.AlwaysSSE = true })},
 	{ID: "http.never-streams", Transports: OverHTTP,
 		Summary: "Each request is answered with JSON; requests of the server come on the listening stream.",
@@ -198,18 +199,18 @@ var httpOddities = []Oddity{
 	{ID: "http.no-get", Transports: OverHTTP, Summary: "GET is answered with 405.",
 		Why:    "That indicates that no stream is offered.",
 		Source: at("basic/transports#listening-for-messages-from-the-server"),
-		Untried: []string{"lifecycle.capability.server-emits-tools-list-changed",
-			"lifecycle.capability.server-emits-prompts-list-changed",
-			"lifecycle.capability.server-emits-resources-list-changed",
-			"lifecycle.capability.server-emits-resource-updates", "http.server.disconnect-not-cancel",
-			"http.server.get-unrelated", "http.server.get-no-response", "http.server.get-close-tolerated",
-			"http.server.event-id-cursor", "tools.list-changed.sent", "resources.list-changed.sent",
-			"resources.updated.sent", "prompts.list-changed.sent", "resources.updated.only-subscribed",
-			"schema.resource-updated-notification", "resources.updated.ends-with-unsubscribe"},
+		Untried: []string{ids.LifecycleCapabilityServerEmitsToolsListChanged,
+			ids.LifecycleCapabilityServerEmitsPromptsListChanged,
+			ids.LifecycleCapabilityServerEmitsResourcesListChanged,
+			ids.LifecycleCapabilityServerEmitsResourceUpdates, ids.HTTPServerDisconnectNotCancel,
+			ids.HTTPServerGetUnrelated, ids.HTTPServerGetNoResponse, ids.HTTPServerGetCloseTolerated,
+			ids.HTTPServerEventIDCursor, ids.ToolsListChangedSent, ids.ResourcesListChangedSent,
+			ids.ResourcesUpdatedSent, ids.PromptsListChangedSent, ids.ResourcesUpdatedOnlySubscribed,
+			ids.SchemaResourceUpdatedNotification, ids.ResourcesUpdatedEndsWithUnsubscribe},
 		Changes: "listening", Apply: Serving(func(o *server.HTTPOptions) { o.NoGet = true })},
 	{ID: "http.no-delete", Transports: OverHTTP, Summary: "DELETE is answered with 405.",
 		Why:    "That indicates that clients cannot terminate sessions.",
-		Source: at("basic/transports#session-management"), Untried: []string{"http.server.session-ended-404"},
+		Source: at("basic/transports#session-management"), Untried: []string{ids.HTTPServerSessionEnded404},
 		Changes: "endings", Apply: Serving(func(o *server.HTTPOptions) { o.NoDelete = true })},
 	{ID: "http.405-bare", Transports: OverHTTP, Summary: "405 comes without a body and without the header Allow.",
 		Why:    "The text asks for the status alone.",
@@ -225,21 +226,21 @@ var httpOddities = []Oddity{
 				server.MethodNotAllowed))},
 	{ID: "http.no-event-ids", Transports: OverHTTP, Summary: "Events have no ids.", Why: "Servers MAY attach ids.",
 		Source: at("basic/transports#resumability-and-redelivery"),
-		Untried: []string{"http.server.disconnect-not-cancel", "http.server.event-id-unique",
-			"http.server.replay-same-stream", "http.server.event-id-cursor"},
+		Untried: []string{ids.HTTPServerDisconnectNotCancel, ids.HTTPServerEventIDUnique,
+			ids.HTTPServerReplaySameStream, ids.HTTPServerEventIDCursor},
 		Changes: "event ids", Apply: Serving(func(o *server.HTTPOptions) { o.NoEventID = true })},
 	{ID: "http.plain", Transports: OverHTTP,
 		Summary: "The server has neither GET nor DELETE, gives no ids, keeps nothing of its clients, and answers with JSON.",
 		Why:     "All of that is optional.", Source: at("basic/transports#streamable-http"),
-		Untried: []string{"ping.not-excessive", "security.session.*", "progress.*", "logging.*", "base.*",
-			"meta.attach.result", "lifecycle.init.server-waits", "lifecycle.shutdown.by-transport", "http.server.*",
-			"cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing",
-			"cancellation.no-response", "cancellation.late-response", "ping.no-params", "progress.*",
-			"tools.list-changed.sent", "resources.*", "prompts.list-changed.sent", "logging.*",
-			"pagination.server.stable-cursors", "sampling.*", "lifecycle.timeout.*", "lifecycle.error.request-timeout",
-			"roots.root.name-optional", "roots.list.multiple", "roots.server.unavailable", "elicitation.*", "schema.*",
-			"roots.list-changed.refetch", "roots.root.file-or-directory", "pagination.cursor.results-after",
-			"meta.attach.objects"},
+		Untried: []string{ids.PingNotExcessive, "security.session.*", "progress.*", "logging.*", "base.*",
+			ids.MetaAttachResult, ids.LifecycleInitServerWaits, ids.LifecycleShutdownByTransport, "http.server.*",
+			ids.CancellationSameDirection, ids.CancellationInProgress, ids.CancellationStopProcessing,
+			ids.CancellationNoResponse, ids.CancellationLateResponse, ids.PingNoParams, "progress.*",
+			ids.ToolsListChangedSent, "resources.*", ids.PromptsListChangedSent, "logging.*",
+			ids.PaginationServerStableCursors, "sampling.*", "lifecycle.timeout.*", ids.LifecycleErrorRequestTimeout,
+			ids.RootsRootNameOptional, ids.RootsListMultiple, ids.RootsServerUnavailable, "elicitation.*", "schema.*",
+			ids.RootsListChangedRefetch, ids.RootsRootFileOrDirectory, ids.PaginationCursorResultsAfter,
+			ids.MetaAttachObjects},
 		Apply: All(inForm(server.AnswerJSON), stateless)},
 	{ID: "http.session-id-long", Transports: OverHTTP, Summary: "Session ids have 2000 characters.",
 		Why: "The length has no limit.", Source: at("basic/transports#session-management"),
@@ -327,17 +328,17 @@ var httpOddities = []Oddity{
 		})},
 	{ID: "http.refusals-bare", Transports: OverHTTP, Summary: "Refusals have no body.",
 		Why: "The body MAY comprise an error.", Source: at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{"base.error.parse-error", "base.error.undetectable-id", "base.error.invalid-request"},
+		Untried: []string{ids.BaseErrorParseError, ids.BaseErrorUndetectableID, ids.BaseErrorInvalidRequest},
 		Changes: "refusals", Apply: refusedWith(0, "", "", refusals...)},
 	{ID: "http.refusals-text", Transports: OverHTTP, Summary: "Refusals have a plain text for their body.",
 		Why: "The body MAY comprise an error.", Source: at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{"base.error.parse-error", "base.error.undetectable-id", "base.error.invalid-request"},
+		Untried: []string{ids.BaseErrorParseError, ids.BaseErrorUndetectableID, ids.BaseErrorInvalidRequest},
 		Changes: "refusals", Apply: refusedWith(0, "text/plain", "Refused\n", refusals...)},
 	{ID: "http.refusals-other-json", Transports: OverHTTP,
 		Summary: "Refusals have a JSON body that is not a message: a problem of RFC 9457.",
 		Why:     "The body MAY comprise a JSON-RPC error.",
 		Source:  at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{"base.error.parse-error", "base.error.undetectable-id", "base.error.invalid-request"},
+		Untried: []string{ids.BaseErrorParseError, ids.BaseErrorUndetectableID, ids.BaseErrorInvalidRequest},
 		Changes: "refusals",
 		Apply: refusedWith(0, "application/problem+json", `{"type":"about:blank","title":"Refused","detail":"no"}`,
 			refusals...)},
@@ -359,7 +360,7 @@ var httpOddities = []Oddity{
 	{ID: "http.refusals-422", Transports: OverHTTP, Summary: "An invalid message is refused with 422.",
 		Why:     "The status is an error status, 400 for example.",
 		Source:  at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{"base.error.parse-error", "base.error.undetectable-id", "base.error.invalid-request"},
+		Untried: []string{ids.BaseErrorParseError, ids.BaseErrorUndetectableID, ids.BaseErrorInvalidRequest},
 		Changes: "refusals", Apply: refusedWith(http.StatusUnprocessableEntity, "", "", server.BadMessage)},
 	{ID: "http.refusals-400", Transports: OverHTTP,
 		Summary: "A wrong media type, a wrong Accept and a foreign origin are refused with 400.",
@@ -388,7 +389,7 @@ var httpOddities = []Oddity{
 		Summary: "DELETE is answered with 202, and the session ends two seconds later.",
 		Why:     "202 says that the request was accepted, not that it was carried out.",
 		Source:  at("basic/transports#session-management"),
-		Untried: []string{"http.server.session-ended-404", "http.server.delete-session"}, Changes: "endings",
+		Untried: []string{ids.HTTPServerSessionEnded404, ids.HTTPServerDeleteSession}, Changes: "endings",
 		Apply: endingLater},
 	{ID: "http.lenient-media-types", Transports: OverHTTP,
 		Summary: "The Content-Type and the Accept header of requests do not matter.",
@@ -465,7 +466,7 @@ var httpOddities = []Oddity{
 		Summary: "A GET with Last-Event-ID opens a new listening stream, which begins with a ping.",
 		Why:     "The server MAY use the header to replay messages.",
 		Source:  at("basic/transports#resumability-and-redelivery"),
-		Untried: []string{"http.server.disconnect-not-cancel"}, Changes: "listening",
+		Untried: []string{ids.HTTPServerDisconnectNotCancel}, Changes: "listening",
 		Apply: All(
 			Replying(server.ListeningSSE, func(r *server.Reply) {
 				if r.Request.Header.Get(resumesHeader) != "" {
@@ -499,8 +500,8 @@ var httpOddities = []Oddity{
 		Summary: "The server closes a listening stream 20 ms after it was opened.",
 		Why:     "The server MAY close the stream at any time.",
 		Source:  at("basic/transports#listening-for-messages-from-the-server"),
-		Untried: []string{"http.server.disconnect-not-cancel", "http.server.event-id-cursor", "resources.updated.sent",
-			"resources.updated.ends-with-unsubscribe"},
+		Untried: []string{ids.HTTPServerDisconnectNotCancel, ids.HTTPServerEventIDCursor, ids.ResourcesUpdatedSent,
+			ids.ResourcesUpdatedEndsWithUnsubscribe},
 		Changes: "listening",
 		Apply: Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if r.Method == http.MethodGet {
@@ -543,7 +544,7 @@ var httpOddities = []Oddity{
 		Summary: "A second listening stream of a session is refused with 409.",
 		Why:     "It is the client that MAY remain connected to several; the server offers what it can.",
 		Source:  at("basic/transports#multiple-connections"),
-		Untried: []string{"http.server.disconnect-not-cancel", "http.server.event-id-cursor"},
+		Untried: []string{ids.HTTPServerDisconnectNotCancel, ids.HTTPServerEventIDCursor},
 		Changes: "listening", Apply: oneListening},
 	{ID: "http.listening-after-handshake", Transports: OverHTTP,
 		Summary: "A listening stream is refused with 400 before notifications/initialized.",
@@ -878,29 +879,29 @@ var streamOddities = []Oddity{
 	{ID: "stream.cr", Transports: OverBothHTTP, Summary: "Lines of streams end with a carriage return.",
 		Why:     "Carriage return, line feed and both end a line.",
 		Source:  at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{"http.server.json-one-object"}, Changes: "lines of streams",
+		Untried: []string{ids.HTTPServerJSONOneObject}, Changes: "lines of streams",
 		Apply: All(AlwaysStreams, spelled(eventOf, ": ", "\r"))},
 	{ID: "stream.crlf", Transports: OverBothHTTP,
 		Summary: "Lines of streams end with a carriage return and a line feed.",
 		Why:     "Carriage return, line feed and both end a line.",
 		Source:  at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{"http.server.json-one-object"}, Changes: "lines of streams",
+		Untried: []string{ids.HTTPServerJSONOneObject}, Changes: "lines of streams",
 		Apply: All(AlwaysStreams, spelled(eventOf, ": ", "\r\n"))},
 	{ID: "stream.no-space", Transports: OverBothHTTP, Summary: "There is no space after the colon of fields.",
 		Why: sseStandard, Source: at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{"http.server.json-one-object"}, Changes: "lines of streams",
+		Untried: []string{ids.HTTPServerJSONOneObject}, Changes: "lines of streams",
 		Apply: All(AlwaysStreams, spelled(eventOf, ":", "\n"))},
 	{ID: "stream.byte-order-mark", Transports: OverBothHTTP, Summary: "Streams begin with a byte order mark.",
 		Why: "The SSE standard strips one.", Source: at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{"http.server.json-one-object"}, Changes: "beginnings of streams",
+		Untried: []string{ids.HTTPServerJSONOneObject}, Changes: "beginnings of streams",
 		Apply: All(AlwaysStreams, beginning("\uFEFF"))},
 	{ID: "stream.comment-first", Transports: OverBothHTTP, Summary: "Streams begin with comments and blank lines.",
 		Why: "The SSE standard ignores comments.", Source: at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{"http.server.json-one-object"}, Changes: "beginnings of streams",
+		Untried: []string{ids.HTTPServerJSONOneObject}, Changes: "beginnings of streams",
 		Apply: All(AlwaysStreams, beginning(": connected\n:\n\n:"+strings.Repeat(" padding", 300)+"\n\n\n\n"))},
 	{ID: "stream.comments", Transports: OverBothHTTP, Summary: "Comments stand before, within and after events.",
 		Why: "The SSE standard ignores comments.", Source: at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{"http.server.json-one-object"}, Changes: "beginnings of streams",
+		Untried: []string{ids.HTTPServerJSONOneObject}, Changes: "beginnings of streams",
 		Apply: All(AlwaysStreams, written(func(e *server.Event) string {
 			var b strings.Builder
 			for _, field := range eventOf(e) {
@@ -912,7 +913,7 @@ var streamOddities = []Oddity{
 		Summary: "The data of events is broken into lines at each comma between members.",
 		Why:     "Lines of data are joined by a line feed, which is whitespace of JSON.",
 		Source:  at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{"http.server.json-one-object"}, Changes: "lines of streams",
+		Untried: []string{ids.HTTPServerJSONOneObject}, Changes: "lines of streams",
 		Apply: All(AlwaysStreams, written(func(e *server.Event) string {
 			data := e.Data
 			if e.Out != nil {
@@ -935,7 +936,7 @@ var streamOddities = []Oddity{
 	{ID: "stream.no-event-field", Transports: OverBothHTTP, Summary: "Events of messages do not name their type.",
 		Why:     "The type is message where none is named.",
 		Source:  at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{"http.server.json-one-object"}, Changes: "lines of streams",
+		Untried: []string{ids.HTTPServerJSONOneObject}, Changes: "lines of streams",
 		Apply: All(AlwaysStreams, Streaming(func(e *server.Event) []*server.Event {
 			if e.Out != nil {
 				e.Name = ""
@@ -945,7 +946,7 @@ var streamOddities = []Oddity{
 	{ID: "stream.fields-in-another-order", Transports: OverBothHTTP,
 		Summary: "The fields of events are in reverse order: data, id, event.", Why: sseStandard,
 		Source:  at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{"http.server.json-one-object"}, Changes: "lines of streams",
+		Untried: []string{ids.HTTPServerJSONOneObject}, Changes: "lines of streams",
 		Apply: All(AlwaysStreams, spelled(func(e *server.Event) [][2]string {
 			all := eventOf(e)
 			slices.Reverse(all)
@@ -954,27 +955,27 @@ var streamOddities = []Oddity{
 	{ID: "stream.unknown-fields", Transports: OverBothHTTP,
 		Summary: "Events have fields that the SSE standard does not know.",
 		Why:     "The SSE standard ignores them.", Source: at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{"http.server.json-one-object"},
+		Untried: []string{ids.HTTPServerJSONOneObject},
 		Apply: All(AlwaysStreams, spelled(withFields([2]string{"x-trace", "1"}, [2]string{"Data", "none"},
 			[2]string{" data", "none"}), ": ", "\n"))},
 	{ID: "stream.retry", Transports: OverBothHTTP,
 		Summary: "Events say how long to wait before reconnecting, one in a form that is ignored.",
 		Why:     "The SSE standard has the field retry, and ignores it if it is not digits.",
 		Source:  at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{"http.server.json-one-object"}, Changes: "beginnings of streams",
+		Untried: []string{ids.HTTPServerJSONOneObject}, Changes: "beginnings of streams",
 		Apply: All(AlwaysStreams, spelled(withFields([2]string{"retry", "3000"}, [2]string{"retry", "soon"}), ": ",
 			"\n"))},
 	{ID: "stream.empty-events", Transports: OverBothHTTP,
 		Summary: "Events without data stand between the others: with an id, with a type, with a retry.",
 		Why:     "The SSE standard does not dispatch an event without data.",
 		Source:  at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{"http.server.json-one-object"}, Changes: "beginnings of streams",
+		Untried: []string{ids.HTTPServerJSONOneObject}, Changes: "beginnings of streams",
 		Apply: All(AlwaysStreams, besideEvents("retry: 500\n\nevent: nothing\n\n", ""))},
 	{ID: "stream.priming-event", Transports: OverHTTP,
 		Summary: "Streams begin with an event that has an id and empty data.",
 		Why:     "An event with empty data carries no message, and its id is one to resume after.",
 		Source:  at("basic/transports#resumability-and-redelivery"),
-		Untried: []string{"http.server.json-one-object"}, Changes: "beginnings of streams",
+		Untried: []string{ids.HTTPServerJSONOneObject}, Changes: "beginnings of streams",
 		Apply: func(o *server.Options) {
 			var n atomic.Int64
 			AlwaysStreams(o)
@@ -993,7 +994,7 @@ var streamOddities = []Oddity{
 		Summary: "The id of an event stands alone, without data, before the event and after it.",
 		Why:     "The SSE standard dispatches nothing without data: the field says where the stream is.",
 		Source:  at("basic/transports#resumability-and-redelivery"),
-		Untried: []string{"http.server.json-one-object"}, Changes: "lines of streams",
+		Untried: []string{ids.HTTPServerJSONOneObject}, Changes: "lines of streams",
 		Apply: All(AlwaysStreams, written(func(e *server.Event) string {
 			var b strings.Builder
 			alone := ""
@@ -1009,7 +1010,7 @@ var streamOddities = []Oddity{
 		Summary: "Events of types of the server's own, with data that is not JSON, stand between those of messages.",
 		Why:     "A client of the SSE standard listens for events of type message; the text says nothing about others.",
 		Source:  at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{"http.server.json-one-object"}, Changes: "beginnings of streams",
+		Untried: []string{ids.HTTPServerJSONOneObject}, Changes: "beginnings of streams",
 		Apply: All(AlwaysStreams, Streaming(func(e *server.Event) []*server.Event {
 			if e.Out == nil || e.Out.Answers == nil {
 				return []*server.Event{e}
@@ -1020,7 +1021,7 @@ var streamOddities = []Oddity{
 		Summary: "Event ids have 500 characters, spaces and what is not ASCII.",
 		Why:     "An id is any string without line ends and U+0000.",
 		Source:  at("basic/transports#resumability-and-redelivery"),
-		Untried: []string{"http.server.json-one-object"}, Changes: "lines of streams",
+		Untried: []string{ids.HTTPServerJSONOneObject}, Changes: "lines of streams",
 		Apply: All(AlwaysStreams, Streaming(func(e *server.Event) []*server.Event {
 			if e.ID != "" {
 				e.ID = "é / " + strings.Repeat("x", 490) + " " + e.ID
@@ -1029,7 +1030,7 @@ var streamOddities = []Oddity{
 		}))},
 	{ID: "stream.event-ids-now-and-then", Transports: OverHTTP, Summary: "Only every other event has an id.",
 		Why: "Servers MAY attach ids.", Source: at("basic/transports#resumability-and-redelivery"),
-		Untried: []string{"http.server.json-one-object"}, Changes: "lines of streams",
+		Untried: []string{ids.HTTPServerJSONOneObject}, Changes: "lines of streams",
 		Apply: All(AlwaysStreams, Streaming(func(e *server.Event) []*server.Event {
 			if Count(e.Session, "event ids")%2 == 0 {
 				e.ID = ""
@@ -1040,12 +1041,12 @@ var streamOddities = []Oddity{
 		Summary: "Comments and empty events follow the response on its stream.",
 		Why:     "The server is to close the stream after the response; what follows is not a message.",
 		Source:  at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{"http.server.json-one-object"},
+		Untried: []string{ids.HTTPServerJSONOneObject},
 		Apply:   All(AlwaysStreams, besideEvents("", ": bye\n\ndata:\n\n"))},
 	{ID: "stream.keep-alive", Transports: OverHTTP, Summary: "While a call is running, a comment comes every 10 ms.",
 		Why:     "The SSE standard recommends comments to keep a connection alive.",
 		Source:  at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{"http.server.json-one-object"},
+		Untried: []string{ids.HTTPServerJSONOneObject},
 		Apply: All(AlwaysStreams, delayed(60*time.Millisecond,
 			func(r *server.Request) bool { return r.Method == "tools/call" }), keepingAlive)},
 }

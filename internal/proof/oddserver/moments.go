@@ -8,13 +8,14 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // momentOddities are legal, and show in one order or at one moment.
 var momentOddities = []Oddity{
 	{ID: "moments.in-turn", Summary: "Requests other than pings wait until the one before them has been answered.",
 		Why: "A server may serve one request after the other.", Source: at("basic/index#requests"),
-		Untried: []string{"base.response.correlated"}, Changes: "calls", Apply: Wrapping("*", inOrder)},
+		Untried: []string{ids.BaseResponseCorrelated}, Changes: "calls", Apply: Wrapping("*", inOrder)},
 	{ID: "moments.in-turn-slowly",
 		Summary: "Each list takes two seconds, and requests other than pings wait until the one before them has been answered.",
 		Why:     "A server may serve one request after the other, and the text sets no time for an answer but that of ping.",

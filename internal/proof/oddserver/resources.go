@@ -12,6 +12,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // servingTemplate adds a template, which leads to the same text whatever its variables are.
@@ -129,13 +130,13 @@ var resourceOddities = []Oddity{
 		})},
 	{ID: "resources.minimal", Summary: "Resources have just uri and name, templates just uriTemplate and name.",
 		Why: "The other members are optional.", Source: at("schema#resource"),
-		Untried: []string{"resources.size.raw-bytes", "resources.template.mime-type-uniform"},
+		Untried: []string{ids.ResourcesSizeRawBytes, ids.ResourcesTemplateMimeTypeUniform},
 		Changes: "resources",
 		Apply: All(keeping("resources/list", "resources", "uri", "name"),
 			keeping("resources/templates/list", "resourceTemplates", "uriTemplate", "name"))},
 	{ID: "resources.no-mime-types", Summary: "Neither lists nor contents of resources name a MIME type.",
 		Why: "It is named if it is known.", Source: at("schema#textresourcecontents"),
-		Untried: []string{"resources.template.mime-type-uniform"},
+		Untried: []string{ids.ResourcesTemplateMimeTypeUniform},
 		Apply: All(
 			Items("resources/list", "resources", Lacking("mimeType")),
 			Items("resources/templates/list", "resourceTemplates", Lacking("mimeType")),
@@ -212,17 +213,17 @@ var resourceOddities = []Oddity{
 	{ID: "resources.clock", Summary: "The first resource differs at each reading, without a notification.",
 		Why:     "Updates are for those who subscribe; what is read is as it is at the time.",
 		Source:  at("server/resources#subscriptions"),
-		Untried: []string{"resources.updated.sent", "resources.updated.ends-with-unsubscribe"},
+		Untried: []string{ids.ResourcesUpdatedSent, ids.ResourcesUpdatedEndsWithUnsubscribe},
 		Changes: "resources", Apply: Clock},
 	{ID: "resources.ticking",
 		Summary: "The first resource differs at each reading, and updates of it come every 300 ms while the client is subscribed to it.",
 		Why:     "Clients receive notifications when resources change, whatever changes them.",
 		Source:  at("server/resources#subscriptions"),
-		Untried: []string{"resources.updated.ends-with-unsubscribe"}, Changes: "resources", Apply: Ticking},
+		Untried: []string{ids.ResourcesUpdatedEndsWithUnsubscribe}, Changes: "resources", Apply: Ticking},
 	{ID: "resources.subscribe-one",
 		Summary: "Only one of the resources can be subscribed to; for the others it is refused.",
 		Why:     "Clients can subscribe to specific resources.", Source: at("server/resources#subscriptions"),
-		Untried: []string{"resources.unsubscribe.accepted"}, Changes: "resources",
+		Untried: []string{ids.ResourcesUnsubscribeAccepted}, Changes: "resources",
 		Apply: Refusing("resources/subscribe", server.InvalidParams, func(r *server.Request) bool {
 			uri, ok := r.Params["uri"].(string)
 			return ok && uri != WatchedURI && strings.HasPrefix(uri, "test://")
@@ -269,23 +270,23 @@ var resourceOddities = []Oddity{
 		})},
 	{ID: "resources.none", Summary: "There are neither resources nor templates, although the capability is declared.",
 		Why: "The lists may be empty.", Source: at("schema#listresourcesresult"),
-		Untried: []string{"lifecycle.capability.server-emits-resource-updates", "tools.resource-link.resolvable",
-			"resources.*", "schema.subscribe-result", "schema.unsubscribe-result",
-			"schema.resource-updated-notification"},
+		Untried: []string{ids.LifecycleCapabilityServerEmitsResourceUpdates, ids.ToolsResourceLinkResolvable,
+			"resources.*", ids.SchemaSubscribeResult, ids.SchemaUnsubscribeResult,
+			ids.SchemaResourceUpdatedNotification},
 		Apply: All(unlinked, Offering(func(c *server.Catalogue) { c.Resources, c.Templates = nil, nil }))},
 	{ID: "resources.templates-alone",
 		Summary: "There are templates and resources that can be read, but no resource is listed.",
 		Why:     "The list may be empty.", Source: at("schema#listresourcesresult"),
-		Untried: []string{"lifecycle.capability.server-emits-resource-updates", "resources.*",
-			"schema.subscribe-result", "schema.unsubscribe-result", "schema.resource-updated-notification"},
+		Untried: []string{ids.LifecycleCapabilityServerEmitsResourceUpdates, "resources.*",
+			ids.SchemaSubscribeResult, ids.SchemaUnsubscribeResult, ids.SchemaResourceUpdatedNotification},
 		Apply: Results("resources/list", func(result object) {
 			result["resources"] = list{}
 			delete(result, "nextCursor")
 		})},
 	{ID: "resources.no-templates", Summary: "There are resources, but no templates.", Why: "The list may be empty.",
 		Source: at("schema#listresourcetemplatesresult"),
-		Untried: []string{"tools.resource-link.resolvable", "resources.template.rfc6570",
-			"resources.template.constructs-uris", "resources.template.mime-type-uniform"},
+		Untried: []string{ids.ToolsResourceLinkResolvable, ids.ResourcesTemplateRfc6570,
+			ids.ResourcesTemplateConstructsURIs, ids.ResourcesTemplateMimeTypeUniform},
 		Changes: "templates and prompts",
 		Apply:   All(unlinked, Offering(func(c *server.Catalogue) { c.Templates = nil }))},
 	{ID: "resources.templates-odd",
@@ -315,7 +316,7 @@ var resourceOddities = []Oddity{
 		Source:  at("schema#resourcelistchangednotification"), Apply: announcingIdly("resources")},
 	{ID: "resources.order-changes", Summary: "Each reading of resources/list has the resources in another order.",
 		Why: "The order of a list means nothing.", Source: at("server/resources#listing-resources"),
-		Untried: []string{"pagination.server.stable-cursors", "pagination.cursor.results-after"},
+		Untried: []string{ids.PaginationServerStableCursors, ids.PaginationCursorResultsAfter},
 		Changes: "pages",
 		Apply: All(paged(1000), Wrapping("resources/list", server.Edit(func(r *server.Request, result map[string]any) {
 			items := result["resources"].(list)
@@ -456,12 +457,12 @@ var promptOddities = []Oddity{
 		}))},
 	{ID: "prompts.none", Summary: "There are no prompts, although the capability is declared.",
 		Why: "The list may be empty.", Source: at("schema#listpromptsresult"),
-		Untried: []string{"prompts.get.answered", "content.embedded.mime-type-present",
-			"prompts.error.missing-argument-code", "prompts.arguments.validated", "prompts.get.arguments-omitted"},
+		Untried: []string{ids.PromptsGetAnswered, ids.ContentEmbeddedMimeTypePresent,
+			ids.PromptsErrorMissingArgumentCode, ids.PromptsArgumentsValidated, ids.PromptsGetArgumentsOmitted},
 		Changes: "templates and prompts", Apply: Offering(func(c *server.Catalogue) { c.Prompts = nil })},
 	{ID: "prompts.none-served", Summary: "There are no prompts, and prompts/get does not exist.",
 		Why: "The list may be empty, and there is nothing to get.", Source: at("schema#listpromptsresult"),
-		Untried: []string{"prompts.*", "content.embedded.mime-type-present", "schema.get-prompt-result"},
+		Untried: []string{"prompts.*", ids.ContentEmbeddedMimeTypePresent, ids.SchemaGetPromptResult},
 		Changes: "templates and prompts",
 		Apply: All(
 			Offering(func(c *server.Catalogue) { c.Prompts = nil }),
@@ -469,8 +470,8 @@ var promptOddities = []Oddity{
 		)},
 	{ID: "prompts.without-arguments", Summary: "No prompt has arguments.", Why: "Arguments are optional.",
 		Source: at("server/prompts#prompt"),
-		Untried: []string{"content.embedded.mime-type-present", "prompts.error.missing-argument-code",
-			"prompts.arguments.validated"},
+		Untried: []string{ids.ContentEmbeddedMimeTypePresent, ids.PromptsErrorMissingArgumentCode,
+			ids.PromptsArgumentsValidated},
 		Changes: "templates and prompts",
 		Apply: Offering(func(c *server.Catalogue) {
 			c.Prompts = slices.DeleteFunc(slices.Clone(c.Prompts),
@@ -582,7 +583,7 @@ var askingOddities = []Oddity{
 		})},
 	{ID: "sampling.minimal", Summary: "Sampling requests have just messages and maxTokens.",
 		Why: "The other members are optional.", Source: at("schema#createmessagerequest"),
-		Untried: []string{"sampling.preferences.priority-range"}, Changes: "sampling",
+		Untried: []string{ids.SamplingPreferencesPriorityRange}, Changes: "sampling",
 		Apply: sampled(func(p object) {
 			for name := range p {
 				if name != "messages" && name != "maxTokens" {

@@ -13,6 +13,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // asksFirst makes every call of a simple tool ask the client for something before it is served.
@@ -85,9 +86,9 @@ func eachSessionIts(method, member string) apply {
 var toolOddities = []Oddity{
 	{ID: "tools.minimal", Summary: "Tools have a name and an input schema, nothing else.",
 		Why: "Title, description, output schema and annotations are optional.", Source: at("schema#tool"),
-		Untried: []string{"meta.key.prefix-form", "meta.key.label-start", "meta.key.label-end",
-			"meta.key.label-interior", "meta.key.prefix-reserved", "tools.output-schema.valid",
-			"tools.output-schema.structured-present", "tools.output-schema.conforms"},
+		Untried: []string{ids.MetaKeyPrefixForm, ids.MetaKeyLabelStart, ids.MetaKeyLabelEnd,
+			ids.MetaKeyLabelInterior, ids.MetaKeyPrefixReserved, ids.ToolsOutputSchemaValid,
+			ids.ToolsOutputSchemaStructuredPresent, ids.ToolsOutputSchemaConforms},
 		Changes: "tools",
 		Apply: Items("tools/list", "tools", func(tool object) {
 			for name := range tool {
@@ -117,19 +118,19 @@ var toolOddities = []Oddity{
 		})},
 	{ID: "tools.none", Summary: "There are no tools, although the capability is declared.",
 		Why: "The list may be empty.", Source: at("schema#listtoolsresult"),
-		Untried: []string{"ping.not-excessive", "base.*", "meta.object", "meta.attach.*", "meta.key.*",
-			"lifecycle.init.server-waits", "lifecycle.capability.server-emits-tools-list-changed",
-			"lifecycle.capability.server-emits-prompts-list-changed",
-			"lifecycle.capability.server-emits-resources-list-changed",
-			"lifecycle.capability.server-emits-resource-updates", "http.server.*", "cancellation.same-direction",
-			"cancellation.in-progress", "cancellation.stop-processing", "cancellation.no-response",
-			"cancellation.late-response", "ping.no-params", "progress.*", "tools.*", "resources.list-changed.sent",
-			"resources.updated.sent", "prompts.list-changed.sent", "content.embedded.uri-valid",
-			"logging.set-level.replaces", "logging.filter.none-below", "logging.security.no-credentials",
-			"logging.security.no-personal-data", "sampling.*", "lifecycle.timeout.*", "lifecycle.error.request-timeout",
-			"roots.root.name-optional", "roots.list.multiple", "roots.server.unavailable", "elicitation.*", "schema.*",
-			"logging.filter.all-above", "resources.updated.only-subscribed", "roots.list-changed.refetch",
-			"resources.updated.ends-with-unsubscribe", "roots.root.file-or-directory", "logging.*"},
+		Untried: []string{ids.PingNotExcessive, "base.*", ids.MetaObject, "meta.attach.*", "meta.key.*",
+			ids.LifecycleInitServerWaits, ids.LifecycleCapabilityServerEmitsToolsListChanged,
+			ids.LifecycleCapabilityServerEmitsPromptsListChanged,
+			ids.LifecycleCapabilityServerEmitsResourcesListChanged,
+			ids.LifecycleCapabilityServerEmitsResourceUpdates, "http.server.*", ids.CancellationSameDirection,
+			ids.CancellationInProgress, ids.CancellationStopProcessing, ids.CancellationNoResponse,
+			ids.CancellationLateResponse, ids.PingNoParams, "progress.*", "tools.*", ids.ResourcesListChangedSent,
+			ids.ResourcesUpdatedSent, ids.PromptsListChangedSent, ids.ContentEmbeddedURIValid,
+			ids.LoggingSetLevelReplaces, ids.LoggingFilterNoneBelow, ids.LoggingSecurityNoCredentials,
+			ids.LoggingSecurityNoPersonalData, "sampling.*", "lifecycle.timeout.*", ids.LifecycleErrorRequestTimeout,
+			ids.RootsRootNameOptional, ids.RootsListMultiple, ids.RootsServerUnavailable, "elicitation.*", "schema.*",
+			ids.LoggingFilterAllAbove, ids.ResourcesUpdatedOnlySubscribed, ids.RootsListChangedRefetch,
+			ids.ResourcesUpdatedEndsWithUnsubscribe, ids.RootsRootFileOrDirectory, "logging.*"},
 		Apply: Offering(func(c *server.Catalogue) { c.Tools = nil })},
 	{ID: "tools.parameters-untold",
 		Summary: "A tool with an inputSchema without properties works with one argument alone, and another one not at first.",
@@ -150,7 +151,7 @@ var toolOddities = []Oddity{
 		Summary: "An item comes and goes from one reading of tools/list to the next, each time with an announcement.",
 		Why:     "The list may change at any time, with a notification.",
 		Source:  at("server/tools#list-changed-notification"),
-		Untried: []string{"tools.output-schema.structured-present", "tools.output-schema.conforms"},
+		Untried: []string{ids.ToolsOutputSchemaStructuredPresent, ids.ToolsOutputSchemaConforms},
 		Changes: "pages",
 		Apply: All(
 			whim("tools/list", "tools", object{"name": "now-and-then", "inputSchema": object{"type": "object"}}),
@@ -162,7 +163,7 @@ var toolOddities = []Oddity{
 		Source:  at("server/tools#list-changed-notification"), Apply: announcingIdly("tools")},
 	{ID: "tools.order-changes", Summary: "Each reading of tools/list has the tools in another order.",
 		Why: "The order of a list means nothing.", Source: at("server/tools#listing-tools"),
-		Untried: []string{"pagination.server.stable-cursors", "pagination.cursor.results-after"},
+		Untried: []string{ids.PaginationServerStableCursors, ids.PaginationCursorResultsAfter},
 		Changes: "pages",
 		Apply: All(paged(1000), Wrapping("tools/list", server.Edit(func(r *server.Request, result map[string]any) {
 			items := result["tools"].(list)
@@ -199,11 +200,11 @@ var toolOddities = []Oddity{
 		})},
 	{ID: "tools.all-fail", Summary: "All tools report an error in their result, as if a service were out of order.",
 		Why: "API failures are reported in the result.", Source: at("server/tools#error-handling"),
-		Untried: []string{"base.response.result-open", "base.response.correlated", "meta.attach.result", "progress.*",
-			"tools.*", "content.embedded.uri-valid", "sampling.security.validate-content",
-			"elicitation.server.handle-accept", "elicitation.security.validate-content", "sampling.max-tokens.fewer",
-			"sampling.result.stop-reason-optional", "sampling.result.stop-reason-open",
-			"sampling.preferences.advisory"},
+		Untried: []string{ids.BaseResponseResultOpen, ids.BaseResponseCorrelated, ids.MetaAttachResult, "progress.*",
+			"tools.*", ids.ContentEmbeddedURIValid, ids.SamplingSecurityValidateContent,
+			ids.ElicitationServerHandleAccept, ids.ElicitationSecurityValidateContent, ids.SamplingMaxTokensFewer,
+			ids.SamplingResultStopReasonOptional, ids.SamplingResultStopReasonOpen,
+			ids.SamplingPreferencesAdvisory},
 		Changes: "calls",
 		Apply: Wrapping("tools/call",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
@@ -216,10 +217,10 @@ var toolOddities = []Oddity{
 	{ID: "tools.all-refused",
 		Summary: "All tools, whatever their arguments, are refused with -32603, but for one that fails by itself.",
 		Why:     "Server errors are protocol errors.", Source: at("server/tools#error-handling"),
-		Untried: []string{"base.response.result-open", "base.response.correlated", "meta.attach.*", "progress.*",
-			"tools.*", "content.embedded.uri-valid", "sampling.*", "elicitation.*", "logging.*", "roots.*",
-			"lifecycle.capability.*", "lifecycle.timeout.*", "lifecycle.error.request-timeout",
-			"resources.list-changed.sent", "resources.updated.*", "prompts.list-changed.sent", "schema.*",
+		Untried: []string{ids.BaseResponseResultOpen, ids.BaseResponseCorrelated, "meta.attach.*", "progress.*",
+			"tools.*", ids.ContentEmbeddedURIValid, "sampling.*", "elicitation.*", "logging.*", "roots.*",
+			"lifecycle.capability.*", "lifecycle.timeout.*", ids.LifecycleErrorRequestTimeout,
+			ids.ResourcesListChangedSent, "resources.updated.*", ids.PromptsListChangedSent, "schema.*",
 			"cancellation.*"},
 		Changes: "calls",
 		Apply: Wrapping("tools/call",
@@ -259,7 +260,7 @@ var toolOddities = []Oddity{
 		Summary: "The tool that logs at each level serves two calls of a session in a minute, and more get a result with isError.",
 		Why:     "Servers MUST rate limit tool invocations; the example of a tool execution error is a rate limit.",
 		Source:  at("server/tools#security-considerations"),
-		Untried: []string{"logging.set-level.replaces", "logging.filter.all-above"},
+		Untried: []string{ids.LoggingSetLevelReplaces, ids.LoggingFilterAllAbove},
 		Apply: WrappingTool("log_levels", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			if Count(r.Session, fmt.Sprint("logging calls at ", time.Now().Unix()/60)) > 2 {
 				return object{"content": list{textBlock("Rate limit exceeded")}, "isError": true}, nil
@@ -299,10 +300,10 @@ var toolOddities = []Oddity{
 	{ID: "tools.key-missing",
 		Summary: "All tools that take arguments report that a key for their text or prompt is missing, whatever they are given.",
 		Why:     "API failures are reported in the result.", Source: at("server/tools#error-handling"),
-		Untried: []string{"tools.structured-content.*", "tools.output-schema.*", "tools.security.validate-inputs",
-			"tools.error.invalid-arguments-form", "sampling.*", "elicitation.*", "base.*", "cancellation.*",
-			"progress.*", "lifecycle.*", "meta.*", "schema.*", "http.server.disconnect-not-cancel",
-			"http.server.multiple-streams"},
+		Untried: []string{"tools.structured-content.*", "tools.output-schema.*", ids.ToolsSecurityValidateInputs,
+			ids.ToolsErrorInvalidArgumentsForm, "sampling.*", "elicitation.*", "base.*", "cancellation.*",
+			"progress.*", "lifecycle.*", "meta.*", "schema.*", ids.HTTPServerDisconnectNotCancel,
+			ids.HTTPServerMultipleStreams},
 		Changes: "calls",
 		Apply: Wrapping("tools/call",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {

@@ -16,6 +16,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // basic/utilities/ping
@@ -73,7 +74,7 @@ func reporting(reports ...object) apply {
 var progressOddities = []Oddity{
 	{ID: "progress.silent", Summary: "No progress is ever reported.", Why: "Receivers MAY choose not to send any.",
 		Source: at("basic/utilities/progress#behavior-requirements"),
-		Untried: []string{"progress.*", "schema.progress-notification", "cancellation.stop-processing",
+		Untried: []string{"progress.*", ids.SchemaProgressNotification, ids.CancellationStopProcessing,
 			"http.server.*"},
 		Apply: Dropping(Progressed)},
 	{ID: "progress.once", Summary: "Progress is reported once in a session.",
@@ -86,7 +87,7 @@ var progressOddities = []Oddity{
 		Source:  at("basic/utilities/progress#implementation-notes"),
 		Untried: []string{"progress.*", "http.server.*"}, Apply: limiting(Progressed, 2, time.Second)},
 	{ID: "progress.no-total", Summary: "Progress has neither total nor message.", Why: "Both are optional.",
-		Source: at("basic/utilities/progress#progress-flow"), Untried: []string{"progress.message-readable"},
+		Source: at("basic/utilities/progress#progress-flow"), Untried: []string{ids.ProgressMessageReadable},
 		Apply: Params(Progressed, func(p object) { delete(p, "total"); delete(p, "message") })},
 	{ID: "progress.fractions", Summary: "Progress and total are fractions: 0.1 of 1.0, 0.25 of 1.0 and so on.",
 		Why: "Both MAY be floating point.", Source: at("basic/utilities/progress#progress-flow"),
@@ -167,9 +168,9 @@ var cancellationOddities = []Oddity{
 	{ID: "cancellation.done-too-soon", Summary: "The slow tool is not slow: its calls end before any cancellation.",
 		Why:    "A cancellation may arrive after the processing has ended.",
 		Source: at("basic/utilities/cancellation#timing-considerations"),
-		Untried: []string{"http.server.disconnect-not-cancel", "http.server.multiple-streams",
-			"http.server.event-id-cursor", "cancellation.stop-processing", "cancellation.no-response",
-			"tools.output-schema.structured-present", "tools.output-schema.conforms"},
+		Untried: []string{ids.HTTPServerDisconnectNotCancel, ids.HTTPServerMultipleStreams,
+			ids.HTTPServerEventIDCursor, ids.CancellationStopProcessing, ids.CancellationNoResponse,
+			ids.ToolsOutputSchemaStructuredPresent, ids.ToolsOutputSchemaConforms},
 		Changes: "calls",
 		Apply: OnCall("slow", func(r *server.Request) {
 			arguments, _ := r.Params["arguments"].(object)
@@ -216,15 +217,15 @@ var completionOddities = []Oddity{
 		})},
 	{ID: "completion.values-alone", Summary: "Completions have neither total nor hasMore.", Why: "Both are optional.",
 		Source:  at("schema#completeresult"),
-		Untried: []string{"completion.result.total-meaning", "completion.result.has-more-meaning"},
+		Untried: []string{ids.CompletionResultTotalMeaning, ids.CompletionResultHasMoreMeaning},
 		Changes: "completions",
 		Apply:   completing(func(_ *server.Request, c object) { delete(c, "total"); delete(c, "hasMore") })},
 	{ID: "completion.total-alone", Summary: "Completions have a total, but not hasMore.", Why: "Both are optional.",
-		Source: at("schema#completeresult"), Untried: []string{"completion.result.has-more-meaning"},
+		Source: at("schema#completeresult"), Untried: []string{ids.CompletionResultHasMoreMeaning},
 		Changes: "completions", Apply: completing(func(_ *server.Request, c object) { delete(c, "hasMore") })},
 	{ID: "completion.more-alone", Summary: "Completions have hasMore, but not a total.", Why: "Both are optional.",
 		Source:  at("schema#completeresult"),
-		Untried: []string{"completion.result.total-meaning", "completion.result.has-more-meaning"},
+		Untried: []string{ids.CompletionResultTotalMeaning, ids.CompletionResultHasMoreMeaning},
 		Changes: "completions", Apply: completing(func(_ *server.Request, c object) { delete(c, "total") })},
 	{ID: "completion.first-of-many", Summary: "One value of a thousand is suggested, and there are more.",
 		Why:    "The server chooses how many values it returns, up to 100.",
@@ -293,16 +294,16 @@ func logging(data any) apply { return Params("notifications/message", Having("da
 var loggingOddities = []Oddity{
 	{ID: "logging.silent", Summary: "No log message is ever sent.", Why: "Nothing obliges a server to log.",
 		Source:  at("server/utilities/logging#capabilities"),
-		Untried: []string{"logging.*", "schema.logging-message-notification"},
+		Untried: []string{"logging.*", ids.SchemaLoggingMessageNotification},
 		Apply:   Dropping("notifications/message")},
 	{ID: "logging.no-logger", Summary: "Log messages do not name a logger.", Why: "The name is optional.",
-		Source: at("schema#loggingmessagenotification"), Untried: []string{"logging.server.consistent-loggers"},
+		Source: at("schema#loggingmessagenotification"), Untried: []string{ids.LoggingServerConsistentLoggers},
 		Changes: "log messages", Apply: Params("notifications/message", Lacking("logger"))},
 	{ID: "logging.loggers-many",
 		Summary: "Each log message names another logger of one family: tools, tools.1, Tools.2, and so on.",
 		Why:     "The server chooses the meaning of a name, as long as it keeps to it.",
 		Source:  at("server/utilities/logging#implementation-considerations"),
-		Untried: []string{"logging.server.consistent-loggers"}, Changes: "log messages",
+		Untried: []string{ids.LoggingServerConsistentLoggers}, Changes: "log messages",
 		Apply: Params("notifications/message", func(p object) {
 			p["logger"] = "tools." + strconv.Itoa(len(fmt.Sprint(p["data"]))) + "." + fmt.Sprint(p["level"])
 		})},
@@ -345,13 +346,13 @@ var loggingOddities = []Oddity{
 		Summary: "At most eight log messages of a session are sent in a minute, and the others are dropped.",
 		Why:     "Servers SHOULD rate limit log messages, and the text names no rate.",
 		Source:  at("server/utilities/logging#implementation-considerations"),
-		Untried: []string{"logging.filter.*", "logging.set-level.replaces"}, Changes: "log level",
+		Untried: []string{"logging.filter.*", ids.LoggingSetLevelReplaces}, Changes: "log level",
 		Apply: limiting("notifications/message", 8, time.Minute)},
 	{ID: "logging.set-level-undeclared",
 		Summary: "logging/setLevel is served, but logging is not declared, and nothing is logged.",
 		Why:     "Servers that emit log messages have to declare logging; no sentence has others refuse the request.",
 		Source:  at("server/utilities/logging#capabilities"),
-		Untried: []string{"logging.*", "schema.set-level-result", "schema.logging-message-notification"},
+		Untried: []string{"logging.*", ids.SchemaSetLevelResult, ids.SchemaLoggingMessageNotification},
 		Changes: "capabilities", Apply: All(Undeclared("logging"), Dropping("notifications/message"))},
 	{ID: "logging.level-absent", Summary: "logging/setLevel without a level is served.",
 		Why:    "JSON-RPC 2.0, section 4.2, lets the absence of a name go without an error.",
@@ -360,8 +361,8 @@ var loggingOddities = []Oddity{
 			func(r *server.Request) bool { return r.Params["level"] == nil })},
 	{ID: "logging.set-level-fails", Summary: "logging/setLevel is refused with -32603, as a configuration error.",
 		Why: "The text names this error.", Source: at("server/utilities/logging#error-handling"),
-		Untried: []string{"logging.set-level.all-levels", "logging.set-level.replaces", "logging.filter.none-below",
-			"schema.set-level-result", "logging.filter.all-above"},
+		Untried: []string{ids.LoggingSetLevelAllLevels, ids.LoggingSetLevelReplaces, ids.LoggingFilterNoneBelow,
+			ids.SchemaSetLevelResult, ids.LoggingFilterAllAbove},
 		Changes: "log level",
 		Apply: Refusing("logging/setLevel", server.InternalError, func(r *server.Request) bool {
 			return slices.Contains(LogLevels, Member(r.Params, "level"))
@@ -439,7 +440,7 @@ var paginationOddities = []Oddity{
 		Source: at("server/utilities/pagination#pagination-model"), Changes: "pages", Apply: paged(1)},
 	{ID: "pagination.one-page", Summary: "Each list is one page.", Why: "nextCursor is optional.",
 		Source:  at("server/utilities/pagination#response-format"),
-		Untried: []string{"pagination.server.stable-cursors", "pagination.cursor.results-after"},
+		Untried: []string{ids.PaginationServerStableCursors, ids.PaginationCursorResultsAfter},
 		Changes: "pages", Apply: paged(1000)},
 	{ID: "pagination.empty-first-page", Summary: "The first page of each list is empty, and names a next one.",
 		Why:    "A missing nextCursor ends a list, not an empty page.",

@@ -32,7 +32,7 @@ func DescribeIDs(catalogues ...[]schema.Requirement) ([]byte, error) {
 	b.WriteString(idsHead)
 	written := make(map[string]schema.ID) // by name
 	for _, q := range slices.Concat(catalogues...) {
-		id := schema.ID(q.ID)
+		id := q.ID
 		name := constant(id)
 		if other, taken := written[name]; taken {
 			if other != id {
@@ -50,11 +50,24 @@ func DescribeIDs(catalogues ...[]schema.Requirement) ([]byte, error) {
 	return format.Source([]byte(b.String()))
 }
 
-// constant names the constant of an id: tools.call.unknown-tool gives ToolsCallUnknownTool.
+// initialisms are the words that Go writes in capitals.
+var initialisms = []string{"api", "eof", "html", "http", "https", "id", "iss", "json", "jsonrpc", "jwt", "pkce",
+	"rpc", "sse", "tls", "uri", "url", "utf8", "uuid", "www"}
+
+// constant names the constant of an id: http.server.session-id gives HTTPServerSessionID.
 func constant(id schema.ID) string {
 	var b strings.Builder
-	for word := range strings.FieldsFuncSeq(string(id), func(r rune) bool { return r == '.' || r == '-' }) {
-		b.WriteString(strings.ToUpper(word[:1]) + word[1:])
+	for word := range strings.FieldsFuncSeq(id, func(r rune) bool { return r == '.' || r == '-' }) {
+		singular := strings.TrimSuffix(word, "s")
+		switch {
+		case slices.Contains(initialisms, word):
+			word = strings.ToUpper(word)
+		case slices.Contains(initialisms, singular):
+			word = strings.ToUpper(singular) + "s"
+		default:
+			word = strings.ToUpper(word[:1]) + word[1:]
+		}
+		b.WriteString(word)
 	}
 	return b.String()
 }

@@ -8,12 +8,13 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/authserver"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // OAuth 2.1, section 4.1, up to the code.
 var authorizationChecks = []Check{
 	{
-		Name: "redirect/exact", Requirements: []string{"auth.as.exact-redirect-uri"},
+		Name: "redirect/exact", Requirements: []string{ids.AuthAsExactRedirectURI},
 		Body: func(t *T) {
 			c := t.ordinary()
 			if !t.given() {
@@ -24,23 +25,23 @@ var authorizationChecks = []Check{
 				f := t.begin(c)
 				f.ask.Set("redirect_uri", uri)
 				a := f.authorize("an authorization request whose redirect_uri has " + what)
-				t.expect("auth.as.exact-redirect-uri", a).ToNot(leadToCode())
+				t.expect(ids.AuthAsExactRedirectURI, a).ToNot(leadToCode())
 			})
 		},
 	},
 	{
-		Name: "redirect/exact-loopback", Requirements: []string{"auth.as.exact-redirect-uri"},
+		Name: "redirect/exact-loopback", Requirements: []string{ids.AuthAsExactRedirectURI},
 		Body: func(t *T) {
 			c := t.ordinary()
 			t.twins = t.begin(c).code().events
 			f := t.begin(c)
 			f.ask.Set("redirect_uri", c.redirect+"/more")
 			a := f.authorize("an authorization request whose redirect_uri has a longer path")
-			t.expect("auth.as.exact-redirect-uri", a).ToNot(leadToCode())
+			t.expect(ids.AuthAsExactRedirectURI, a).ToNot(leadToCode())
 		},
 	},
 	{
-		Name: "redirect/loopback-port", Requirements: []string{"auth.as.loopback-port"},
+		Name: "redirect/loopback-port", Requirements: []string{ids.AuthAsLoopbackPort},
 		Body: func(t *T) {
 			c := t.ordinary()
 			u, err := url.Parse(c.redirect)
@@ -52,20 +53,20 @@ var authorizationChecks = []Check{
 			u.Host = strings.TrimSuffix(u.Host, ":"+u.Port()) + ":51004"
 			f.ask.Set("redirect_uri", u.String())
 			a := f.authorize("an authorization request whose loopback redirect_uri has another port")
-			t.expect("auth.as.loopback-port", a).To(leadToCode())
+			t.expect(ids.AuthAsLoopbackPort, a).To(leadToCode())
 		},
 	},
 	{
-		Name: "redirect/query", Requirements: []string{"auth.as.redirect-query"},
+		Name: "redirect/query", Requirements: []string{ids.AuthAsRedirectQuery},
 		Body: func(t *T) {
 			a := t.begin(t.clientWith(t.ordinaryMethod(), loopback+"?tenant=a%20b%26c")).code()
-			t.expect("auth.as.redirect-query", a).To(haveParam("tenant", "a b&c"))
+			t.expect(ids.AuthAsRedirectQuery, a).To(haveParam("tenant", "a b&c"))
 		},
 	},
 	{
-		Name: "redirect/untrusted", Requirements: []string{"auth.as.no-untrusted-redirect"},
+		Name: "redirect/untrusted", Requirements: []string{ids.AuthAsNoUntrustedRedirect},
 		Body: func(t *T) {
-			const id, evil = "auth.as.no-untrusted-redirect", "https://other.example/callback"
+			const id, evil = ids.AuthAsNoUntrustedRedirect, "https://other.example/callback"
 			c := t.ordinary()
 			t.twins = t.begin(c).code().events
 			each(map[string]func(url.Values){
@@ -89,21 +90,21 @@ var authorizationChecks = []Check{
 		},
 	},
 	{
-		Name: "authorization/response-type", Requirements: []string{"auth.as.response-type"},
+		Name: "authorization/response-type", Requirements: []string{ids.AuthAsResponseType},
 		Body: func(t *T) {
 			t.twins = t.begin(t.ordinary()).code().events
 			f := t.begin(t.ordinary())
 			f.ask.Set("response_type", "mcpconform")
-			t.expect("auth.as.response-type", f.authorize("an authorization request with a made-up response_type")).
+			t.expect(ids.AuthAsResponseType, f.authorize("an authorization request with a made-up response_type")).
 				ToNot(leadToCode())
 			f.ask.Del("response_type")
-			t.expect("auth.as.response-type", f.authorize("an authorization request without response_type")).
+			t.expect(ids.AuthAsResponseType, f.authorize("an authorization request without response_type")).
 				ToNot(leadToCode())
 		},
 	},
 	{
-		Name: "authorization/errors", Requirements: []string{"auth.as.authorization-error", "auth.as.state",
-			"auth.as.iss"},
+		Name: "authorization/errors", Requirements: []string{ids.AuthAsAuthorizationError, ids.AuthAsState,
+			ids.AuthAsISS},
 		Body: func(t *T) {
 			t.twins = t.begin(t.ordinary()).code().events
 			f := t.begin(t.ordinary())
@@ -112,42 +113,42 @@ var authorizationChecks = []Check{
 			if a.param("code") != "" {
 				t.untried("the authorization server refuses no authorization request that the run has tried")
 			}
-			if !t.expect("auth.as.authorization-error", a).To(beErrorResponse()) {
+			if !t.expect(ids.AuthAsAuthorizationError, a).To(beErrorResponse()) {
 				t.untried("no error came by redirect")
 			}
-			t.expect("auth.as.state", a).To(haveParam("state", f.ask.Get("state")))
+			t.expect(ids.AuthAsState, a).To(haveParam("state", f.ask.Get("state")))
 			t.identified(a)
 		},
 	},
 	{
-		Name: "authorization/state", Requirements: []string{"auth.as.state"},
+		Name: "authorization/state", Requirements: []string{ids.AuthAsState},
 		Body: func(t *T) {
 			for _, state := range []string{rand.Text(), "a b+c%2Fd&e=f;g\"<>'\\|é", strings.Repeat("s", 512)} {
 				f := t.begin(t.ordinary())
 				f.ask.Set("state", state)
-				t.expect("auth.as.state", f.code()).To(haveParam("state", state))
+				t.expect(ids.AuthAsState, f.code()).To(haveParam("state", state))
 			}
 		},
 	},
 	{
-		Name: "authorization/iss", Requirements: []string{"auth.as.iss"},
+		Name: "authorization/iss", Requirements: []string{ids.AuthAsISS},
 		Body: func(t *T) { t.identified(t.begin(t.ordinary()).code()) },
 	},
 	{
-		Name: "authorization/cors", Requirements: []string{"auth.as.no-cors"},
+		Name: "authorization/cors", Requirements: []string{ids.AuthAsNoCors},
 		Body: func(t *T) {
 			const origin = "https://other.example"
 			f := t.begin(t.ordinary())
 			f.header.Set("Origin", origin)
 			a := f.authorize("an authorization request with the Origin of another site")
 			allowed := a.header.Get("Access-Control-Allow-Origin")
-			t.fact("auth.as.no-cors", allowed != "*" && allowed != origin, a.asked+
+			t.fact(ids.AuthAsNoCors, allowed != "*" && allowed != origin, a.asked+
 				" was answered with Access-Control-Allow-Origin: "+wire.Quote(allowed, 80)+
 				"; the header was to be absent", a)
 		},
 	},
 	{
-		Name: "pkce/required", Requirements: []string{"auth.as.pkce-required"},
+		Name: "pkce/required", Requirements: []string{ids.AuthAsPKCERequired},
 		Body: func(t *T) {
 			c := t.public()
 			t.twin(c)
@@ -157,19 +158,19 @@ var authorizationChecks = []Check{
 			f.form.Del("code_verifier")
 			a := f.authorize("an authorization request without code_challenge")
 			if a.param("code") == "" {
-				t.expect("auth.as.pkce-required", a).ToNot(leadToCode())
+				t.expect(ids.AuthAsPKCERequired, a).ToNot(leadToCode())
 				return
 			}
 			f.form.Set("code", a.param("code"))
-			t.expect("auth.as.pkce-required",
+			t.expect(ids.AuthAsPKCERequired,
 				f.redeem("a token request for a code that was asked for without code_challenge")).
 				ToNot(beIssued())
 		},
 	},
 	{
-		Name: "pkce/methods", Requirements: []string{"auth.as.challenge-method"},
+		Name: "pkce/methods", Requirements: []string{ids.AuthAsChallengeMethod},
 		Body: func(t *T) {
-			const id = "auth.as.challenge-method"
+			const id = ids.AuthAsChallengeMethod
 			t.twins = t.begin(t.ordinary()).code().events
 			f := t.begin(t.ordinary())
 			f.ask.Set("code_challenge_method", "S999")
@@ -187,7 +188,7 @@ var authorizationChecks = []Check{
 		},
 	},
 	{
-		Name: "pkce/s256", Requirements: []string{"auth.as.pkce-s256"},
+		Name: "pkce/s256", Requirements: []string{ids.AuthAsPKCES256},
 		Body: func(t *T) {
 			f := t.begin(t.ordinary())
 			f.code()
@@ -197,11 +198,11 @@ var authorizationChecks = []Check{
 				t.untried("the token request failed for another reason than the verifier: HTTP status %d, error %q",
 					a.status, code)
 			}
-			t.expect("auth.as.pkce-s256", a).ToNot(beRefused())
+			t.expect(ids.AuthAsPKCES256, a).ToNot(beRefused())
 		},
 	},
 	{
-		Name: "pkce/verified", Requirements: []string{"auth.as.pkce-verified"},
+		Name: "pkce/verified", Requirements: []string{ids.AuthAsPKCEVerified},
 		Body: func(t *T) {
 			c := t.ordinary()
 			t.twin(c)
@@ -215,13 +216,13 @@ var authorizationChecks = []Check{
 				f := t.begin(c)
 				f.code()
 				change(f)
-				t.expect("auth.as.pkce-verified", f.redeem("a token request with "+what)).ToNot(beIssued())
+				t.expect(ids.AuthAsPKCEVerified, f.redeem("a token request with "+what)).ToNot(beIssued())
 			})
 		},
 	},
 	{
 		// "MCP clients MUST send this parameter regardless of whether authorization servers support it."
-		Name: "parameters/resource", Requirements: []string{"auth.as.unknown-parameters"},
+		Name: "parameters/resource", Requirements: []string{ids.AuthAsUnknownParameters},
 		Body: func(t *T) {
 			if t.Resource == "" {
 				t.untried("it is not known which resource tokens are asked for")
@@ -231,14 +232,14 @@ var authorizationChecks = []Check{
 			t.twins = f.code().events
 			a := t.begin(t.ordinary()).authorize("an authorization request with the parameter resource")
 			if a.param("error") != invalidTarget { // which the server knows, and does not serve
-				t.expect("auth.as.unknown-parameters", a).To(leadToCode())
+				t.expect(ids.AuthAsUnknownParameters, a).To(leadToCode())
 			}
 		},
 	},
 	{
-		Name: "parameters/unknown", Requirements: []string{"auth.as.unknown-parameters"},
+		Name: "parameters/unknown", Requirements: []string{ids.AuthAsUnknownParameters},
 		Body: func(t *T) {
-			const id = "auth.as.unknown-parameters"
+			const id = ids.AuthAsUnknownParameters
 			t.twin(t.ordinary())
 			f := t.begin(t.ordinary())
 			f.ask.Set("mcpconform_unknown", "1")
@@ -252,9 +253,9 @@ var authorizationChecks = []Check{
 		},
 	},
 	{
-		Name: "parameters/empty", Requirements: []string{"auth.as.empty-parameters"},
+		Name: "parameters/empty", Requirements: []string{ids.AuthAsEmptyParameters},
 		Body: func(t *T) {
-			const id = "auth.as.empty-parameters"
+			const id = ids.AuthAsEmptyParameters
 			name := "scope"
 			if t.Scope != "" {
 				name = "state" // as the authorization server may require the scope
@@ -285,7 +286,7 @@ func (t *T) identified(a *answer) {
 	if a.param("iss") == t.issuer {
 		issuer = t.issuer // another one in the metadata is a matter of these
 	}
-	t.expect("auth.as.iss", a).To(haveParam("iss", issuer))
+	t.expect(ids.AuthAsISS, a).To(haveParam("iss", issuer))
 }
 
 // otherRedirects returns redirect URIs that differ from a registered one, by what they have.

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/internal/ending"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 	"github.com/mcpconform/mcpconform/suites/internal/match"
@@ -18,7 +19,7 @@ import (
 // Check is something that is tried with an authorization server.
 type Check struct {
 	Name         string
-	Requirements []string
+	Requirements []schema.ID
 	// Harmful checks end what belongs to a client, or try wrong secrets. They are run on clients that the run has
 	// registered for itself, and on others only if everything is to be tried.
 	Harmful bool

@@ -8,14 +8,15 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // RFC 8414.
 var metadataChecks = []Check{
 	{
-		Name: "metadata/document", Requirements: []string{"auth.as.metadata"},
+		Name: "metadata/document", Requirements: []string{ids.AuthAsMetadata},
 		Body: func(t *T) {
-			const id = "auth.as.metadata"
+			const id = ids.AuthAsMetadata
 			a, err := t.get(wellKnown(t.issuer))
 			t.must(err)
 			if t.elsewhere {
@@ -39,9 +40,9 @@ var metadataChecks = []Check{
 		},
 	},
 	{
-		Name: "metadata/members", Requirements: []string{"auth.as.metadata-members"},
+		Name: "metadata/members", Requirements: []string{ids.AuthAsMetadataMembers},
 		Body: func(t *T) {
-			const id = "auth.as.metadata-members"
+			const id = ids.AuthAsMetadataMembers
 			t.published()
 			t.fact(id, true, "")
 			for _, problem := range memberProblems(t.document.object) {
@@ -50,10 +51,10 @@ var metadataChecks = []Check{
 		},
 	},
 	{
-		Name: "metadata/https", Requirements: []string{"auth.as.https"},
+		Name: "metadata/https", Requirements: []string{ids.AuthAsHTTPS},
 		Body: func(t *T) {
 			t.published()
-			t.fact("auth.as.https", true, "")
+			t.fact(ids.AuthAsHTTPS, true, "")
 			for name, v := range t.document.object {
 				text, _ := v.(string)
 				u, err := url.Parse(text)
@@ -64,7 +65,7 @@ var metadataChecks = []Check{
 		},
 	},
 	{
-		Name: "metadata/pkce", Requirements: []string{"auth.as.pkce-s256"},
+		Name: "metadata/pkce", Requirements: []string{ids.AuthAsPKCES256},
 		Body: func(t *T) {
 			t.published()
 			listed, present := t.document.object["code_challenge_methods_supported"]
@@ -73,7 +74,7 @@ var metadataChecks = []Check{
 				return
 			}
 			list, _ := listed.([]any)
-			t.fact("auth.as.pkce-s256", slices.Contains(list, any("S256")),
+			t.fact(ids.AuthAsPKCES256, slices.Contains(list, any("S256")),
 				"code_challenge_methods_supported is "+wire.Show(listed)+"; S256 has to be one of them", t.document)
 		},
 	},
@@ -150,8 +151,8 @@ func (t *T) plainHTTP(name string, u *url.URL) {
 	}
 	message := "the " + name + " is at " + wire.Quote(u.Scheme+"://"+u.Host, 120) + ", without TLS"
 	if transport.Private(u.Hostname()) {
-		t.Warn("auth.as.https", party, message, t.document.events...) // a public front may stand before it
+		t.Warn(ids.AuthAsHTTPS, party, message, t.document.events...) // a public front may stand before it
 		return
 	}
-	t.Fail("auth.as.https", party, message, t.document.events...)
+	t.Fail(ids.AuthAsHTTPS, party, message, t.document.events...)
 }

@@ -4,24 +4,26 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"strings"
+
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // OAuth 2.1, section 4.3, and basic/authorization#token-theft.
 var refreshChecks = []Check{
 	{
-		Name: "refresh/rotated", Requirements: []string{"auth.as.rotate-refresh-tokens", "auth.as.no-store"},
+		Name: "refresh/rotated", Requirements: []string{ids.AuthAsRotateRefreshTokens, ids.AuthAsNoStore},
 		Body: func(t *T) {
-			const id = "auth.as.rotate-refresh-tokens"
+			const id = ids.AuthAsRotateRefreshTokens
 			f, token := t.refreshable(t.public())
 			a := f.refresh("a request that uses a refresh token", token)
-			t.expect("auth.as.no-store", a).To(haveHeader("Cache-Control", "no-store"))
+			t.expect(ids.AuthAsNoStore, a).To(haveHeader("Cache-Control", "no-store"))
 			next := a.text("refresh_token")
 			t.fact(id, next != "" && next != token, "the answer to "+a.asked+
 				" has no new refresh token; a public client has to get one at each use", a)
 		},
 	},
 	{
-		Name: "refresh/once", Requirements: []string{"auth.as.refresh-once"}, Harmful: true,
+		Name: "refresh/once", Requirements: []string{ids.AuthAsRefreshOnce}, Harmful: true,
 		Body: func(t *T) {
 			f, token := t.refreshable(t.public())
 			next := f.refresh("a request that uses a refresh token", token).text("refresh_token")
@@ -30,11 +32,11 @@ var refreshChecks = []Check{
 			}
 			t.twins = f.refresh("a request that uses the new refresh token", next).events
 			f.refreshing(token)
-			t.expect("auth.as.refresh-once", f.redeem("a request that uses the old refresh token")).ToNot(beIssued())
+			t.expect(ids.AuthAsRefreshOnce, f.redeem("a request that uses the old refresh token")).ToNot(beIssued())
 		},
 	},
 	{
-		Name: "refresh/of-client", Requirements: []string{"auth.as.refresh-of-client"},
+		Name: "refresh/of-client", Requirements: []string{ids.AuthAsRefreshOfClient},
 		Body: func(t *T) {
 			c := t.public()
 			other := t.another(c.method, c.redirect, "another")
@@ -43,7 +45,7 @@ var refreshChecks = []Check{
 			f, token := t.refreshable(c)
 			f.authenticate(other)
 			f.refreshing(token)
-			t.expect("auth.as.refresh-of-client",
+			t.expect(ids.AuthAsRefreshOfClient,
 				f.redeem("a request of another client than the refresh token is for")).
 				ToNot(beIssued())
 		},

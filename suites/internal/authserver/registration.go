@@ -6,14 +6,15 @@ import (
 	"slices"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // RFC 7591.
 var registrationChecks = []Check{
 	{
-		Name: "registration/offered", Requirements: []string{"auth.as.dynamic-registration"},
+		Name: "registration/offered", Requirements: []string{ids.AuthAsDynamicRegistration},
 		Body: func(t *T) {
-			const id = "auth.as.dynamic-registration"
+			const id = ids.AuthAsDynamicRegistration
 			t.published()
 			if t.document.text("registration_endpoint") == "" {
 				t.fact(id, false, "the metadata do not name a registration_endpoint", t.document)
@@ -29,9 +30,9 @@ var registrationChecks = []Check{
 		},
 	},
 	{
-		Name: "registration/answer", Requirements: []string{"auth.as.registration-answer"},
+		Name: "registration/answer", Requirements: []string{ids.AuthAsRegistrationAnswer},
 		Body: func(t *T) {
-			const id = "auth.as.registration-answer"
+			const id = ids.AuthAsRegistrationAnswer
 			if t.given() {
 				t.untried("no client is registered, as one was given")
 			}
@@ -49,31 +50,31 @@ var registrationChecks = []Check{
 		},
 	},
 	{
-		Name: "registration/secret", Requirements: []string{"auth.as.registration-answer"},
+		Name: "registration/secret", Requirements: []string{ids.AuthAsRegistrationAnswer},
 		Body: func(t *T) {
 			a := t.confidential().answer
 			if a == nil {
 				t.untried("it takes another client than the one that was given")
 			}
 			_, number := a.object["client_secret_expires_at"].(float64)
-			t.fact("auth.as.registration-answer", number, "client_secret_expires_at is "+
+			t.fact(ids.AuthAsRegistrationAnswer, number, "client_secret_expires_at is "+
 				wire.Show(a.object["client_secret_expires_at"])+" beside a client_secret; a number is required", a)
 		},
 	},
 	{
-		Name: "registration/unknown-members", Requirements: []string{"auth.as.registration-unknown-members"},
+		Name: "registration/unknown-members", Requirements: []string{ids.AuthAsRegistrationUnknownMembers},
 		Body: func(t *T) {
 			t.twins = t.admitted().events
 			metadata := metadataOf(t.ordinaryMethod(), loopback)
 			metadata["mcpconform_unknown"] = "text"
 			a := t.register("a registration with a member of a made-up name", metadata)
-			t.expect("auth.as.registration-unknown-members", a).To(haveStatus(200, 201))
+			t.expect(ids.AuthAsRegistrationUnknownMembers, a).To(haveStatus(200, 201))
 		},
 	},
 	{
-		Name: "registration/errors", Requirements: []string{"auth.as.registration-error"},
+		Name: "registration/errors", Requirements: []string{ids.AuthAsRegistrationError},
 		Body: func(t *T) {
-			const id = "auth.as.registration-error"
+			const id = ids.AuthAsRegistrationError
 			t.twins = t.admitted().events
 			refused := false
 			each(map[string]any{"is a number": 1, "holds a number": []any{1},
@@ -94,9 +95,9 @@ var registrationChecks = []Check{
 		},
 	},
 	{
-		Name: "registration/redirects", Requirements: []string{"auth.as.registered-redirects"},
+		Name: "registration/redirects", Requirements: []string{ids.AuthAsRegisteredRedirects},
 		Body: func(t *T) {
-			const id, insecure = "auth.as.registered-redirects", "http://client.example/callback"
+			const id, insecure = ids.AuthAsRegisteredRedirects, "http://client.example/callback"
 			t.twins = t.admitted().events
 			for _, redirects := range [][]string{{insecure}, {}} {
 				a := t.register(fmt.Sprintf("a registration with the redirect_uris %q", redirects),

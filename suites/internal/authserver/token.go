@@ -8,14 +8,15 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/authserver"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // OAuth 2.1, section 3.2, and 4.1 from the code on.
 var tokenChecks = []Check{
 	{
-		Name: "token/answer", Requirements: []string{"auth.as.token-answer", "auth.as.no-store"},
+		Name: "token/answer", Requirements: []string{ids.AuthAsTokenAnswer, ids.AuthAsNoStore},
 		Body: func(t *T) {
-			const id = "auth.as.token-answer"
+			const id = ids.AuthAsTokenAnswer
 			f := t.begin(t.ordinary())
 			f.code()
 			a := f.redeem("an ordinary token request")
@@ -29,13 +30,13 @@ var tokenChecks = []Check{
 				_, number := life.(float64)
 				t.fact(id, number, "expires_in is "+wire.Show(life)+"; a number is required", a)
 			}
-			t.expect("auth.as.no-store", a).To(haveHeader("Cache-Control", "no-store"))
+			t.expect(ids.AuthAsNoStore, a).To(haveHeader("Cache-Control", "no-store"))
 		},
 	},
 	{
-		Name: "token/errors", Requirements: []string{"auth.as.token-error"},
+		Name: "token/errors", Requirements: []string{ids.AuthAsTokenError},
 		Body: func(t *T) {
-			const id = "auth.as.token-error"
+			const id = ids.AuthAsTokenError
 			for _, try := range []struct {
 				what, name, value string
 				codes             []string
@@ -63,15 +64,15 @@ var tokenChecks = []Check{
 		},
 	},
 	{
-		Name: "code/once", Requirements: []string{"auth.as.code-once"}, Harmful: true,
+		Name: "code/once", Requirements: []string{ids.AuthAsCodeOnce}, Harmful: true,
 		Body: func(t *T) {
 			f := t.begin(t.ordinary())
 			t.twins = f.login().events
-			t.expect("auth.as.code-once", f.redeem("the same token request, sent again")).ToNot(beIssued())
+			t.expect(ids.AuthAsCodeOnce, f.redeem("the same token request, sent again")).ToNot(beIssued())
 		},
 	},
 	{
-		Name: "code/of-client", Requirements: []string{"auth.as.code-of-client"},
+		Name: "code/of-client", Requirements: []string{ids.AuthAsCodeOfClient},
 		Body: func(t *T) {
 			c := t.public()
 			other := t.another(c.method, c.redirect, "another")
@@ -79,12 +80,12 @@ var tokenChecks = []Check{
 			f := t.begin(c)
 			f.code()
 			f.authenticate(other)
-			t.expect("auth.as.code-of-client", f.redeem("a token request of another client than the code is for")).
+			t.expect(ids.AuthAsCodeOfClient, f.redeem("a token request of another client than the code is for")).
 				ToNot(beIssued())
 		},
 	},
 	{
-		Name: "code/redirect-uri", Requirements: []string{"auth.as.token-answer"},
+		Name: "code/redirect-uri", Requirements: []string{ids.AuthAsTokenAnswer},
 		Body: func(t *T) {
 			t.twin(t.ordinary())
 			f := t.begin(t.ordinary())
@@ -97,9 +98,9 @@ var tokenChecks = []Check{
 		},
 	},
 	{
-		Name: "client/challenge", Requirements: []string{"auth.as.client-challenge"}, Harmful: true,
+		Name: "client/challenge", Requirements: []string{ids.AuthAsClientChallenge}, Harmful: true,
 		Body: func(t *T) {
-			const id = "auth.as.client-challenge"
+			const id = ids.AuthAsClientChallenge
 			c := t.confidential()
 			if !slices.Contains(t.methods(), authserver.AuthBasic) {
 				t.without("the metadata do not offer client_secret_basic")
@@ -115,7 +116,7 @@ var tokenChecks = []Check{
 		},
 	},
 	{
-		Name: "client/authenticated", Requirements: []string{"auth.as.client-authenticated"}, Harmful: true,
+		Name: "client/authenticated", Requirements: []string{ids.AuthAsClientAuthenticated}, Harmful: true,
 		Body: func(t *T) {
 			c := t.confidential()
 			t.twin(c)
@@ -126,14 +127,14 @@ var tokenChecks = []Check{
 				f := t.begin(c)
 				f.code()
 				f.authenticate(&wrong)
-				t.expect("auth.as.client-authenticated", f.redeem("a token request "+what)).ToNot(beIssued())
+				t.expect(ids.AuthAsClientAuthenticated, f.redeem("a token request "+what)).ToNot(beIssued())
 			})
 		},
 	},
 	{
-		Name: "client/secret-in-body", Requirements: []string{"auth.as.secret-in-body"},
+		Name: "client/secret-in-body", Requirements: []string{ids.AuthAsSecretInBody},
 		Body: func(t *T) {
-			const id = "auth.as.secret-in-body"
+			const id = ids.AuthAsSecretInBody
 			offered := t.methods()
 			if !slices.Contains(offered, authserver.AuthPost) {
 				if t.document == nil || !slices.Contains(offered, authserver.AuthBasic) {
@@ -157,7 +158,7 @@ var tokenChecks = []Check{
 		},
 	},
 	{
-		Name: "client/offered-methods", Requirements: []string{"auth.as.offered-methods"},
+		Name: "client/offered-methods", Requirements: []string{ids.AuthAsOfferedMethods},
 		Body: func(t *T) {
 			tried := false
 			for _, m := range authserver.Methods() {
@@ -174,7 +175,7 @@ var tokenChecks = []Check{
 				if m == authserver.AuthBasic { // a client that authenticates need not name itself (OAuth 2.1, section 4.1.3)
 					f.form.Del("client_id")
 				}
-				t.expect("auth.as.offered-methods", f.redeem("a token request of a client that is registered for "+m)).
+				t.expect(ids.AuthAsOfferedMethods, f.redeem("a token request of a client that is registered for "+m)).
 					ToNot(beRefused())
 			}
 			if !tried {
@@ -183,7 +184,7 @@ var tokenChecks = []Check{
 		},
 	},
 	{
-		Name: "token/audience", Requirements: []string{"auth.as.audience"},
+		Name: "token/audience", Requirements: []string{ids.AuthAsAudience},
 		Body: func(t *T) {
 			if t.Resource == "" {
 				t.untried("it is not known which resource tokens are asked for")
@@ -205,14 +206,14 @@ var tokenChecks = []Check{
 				t.untried("the access token has the audience %q; whether that stands for the resource cannot be told",
 					audience)
 			}
-			t.fact("auth.as.audience", general, fmt.Sprintf("the access token for the resource %s has the audience %q",
+			t.fact(ids.AuthAsAudience, general, fmt.Sprintf("the access token for the resource %s has the audience %q",
 				wire.Quote(t.Resource, 120), audience), a)
 		},
 	},
 	{
-		Name: "token/unguessable", Requirements: []string{"auth.as.unguessable"},
+		Name: "token/unguessable", Requirements: []string{ids.AuthAsUnguessable},
 		Body: func(t *T) {
-			const id, enough = "auth.as.unguessable", 20 // 19 printable characters hold less than 128 bits
+			const id, enough = ids.AuthAsUnguessable, 20 // 19 printable characters hold less than 128 bits
 			issued := make(map[string]bool)
 			for range 2 {
 				f := t.begin(t.ordinary())

@@ -11,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/client"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
 )
@@ -20,16 +21,16 @@ const officialFlow = "auth/metadata-default"
 
 // flowRequirements are those that every run through the flow can judge.
 var flowRequirements = []string{
-	"auth.client.resource-authorization-request", "auth.client.resource-token-request",
-	"auth.client.resource-always-sent",
-	"auth.client.resource-identifies-server", "auth.client.resource-canonical", "auth.client.resource-most-specific",
-	"auth.resource.has-scheme", "auth.resource.no-fragment", "auth.resource.lowercase",
-	"auth.client.redirect-uri-scheme", "auth.client.redirect-uri-registered", "auth.client.state-used",
-	"auth.client.pkce-challenge", "auth.client.pkce-verifier", "auth.client.pkce-s256",
-	"auth.client.token-request-form", "auth.client.token-request-issuer",
-	"auth.client.request-with-token", "auth.client.bearer-header", "auth.client.one-token-method",
-	"auth.client.every-request",
-	"auth.client.no-token-in-query", "auth.client.no-foreign-tokens",
+	ids.AuthClientResourceAuthorizationRequest, ids.AuthClientResourceTokenRequest,
+	ids.AuthClientResourceAlwaysSent,
+	ids.AuthClientResourceIdentifiesServer, ids.AuthClientResourceCanonical, ids.AuthClientResourceMostSpecific,
+	ids.AuthResourceHasScheme, ids.AuthResourceNoFragment, ids.AuthResourceLowercase,
+	ids.AuthClientRedirectURIScheme, ids.AuthClientRedirectURIRegistered, ids.AuthClientStateUsed,
+	ids.AuthClientPKCEChallenge, ids.AuthClientPKCEVerifier, ids.AuthClientPKCES256,
+	ids.AuthClientTokenRequestForm, ids.AuthClientTokenRequestIssuer,
+	ids.AuthClientRequestWithToken, ids.AuthClientBearerHeader, ids.AuthClientOneTokenMethod,
+	ids.AuthClientEveryRequest,
+	ids.AuthClientNoTokenInQuery, ids.AuthClientNoForeignTokens,
 }
 
 const unreached = "the client did not get that far in the flow; it may need a user who opens the authorization URL in a browser"
@@ -37,18 +38,18 @@ const unreached = "the client did not get that far in the flow; it may need a us
 // authScenarios are the scenarios of basic/authorization.
 var authScenarios = []*client.Scenario{
 	authScenario(client.AuthorizationBaseline, append([]string{
-		"auth.http-conform", "auth.client.handles-401", "auth.client.resource-metadata", "auth.client.as-metadata",
-		"auth.client.dynamic-registration",
+		ids.AuthHTTPConform, ids.AuthClientHandles401, ids.AuthClientResourceMetadata, ids.AuthClientAsMetadata,
+		ids.AuthClientDynamicRegistration,
 	}, flowRequirements...), func() *client.AuthorizationSetup { return &client.AuthorizationSetup{} },
 		judgeAuthorizationBaseline),
 	tokenAuthScenario("auth/token-basic", "auth/token-endpoint-auth-basic", authserver.AuthBasic),
 	tokenAuthScenario("auth/token-post", "auth/token-endpoint-auth-post", authserver.AuthPost),
 	tokenAuthScenario("auth/token-none", "auth/token-endpoint-auth-none", authserver.AuthNone),
-	authScenario("auth/redirect", []string{"auth.client.no-foreign-tokens"},
+	authScenario("auth/redirect", []string{ids.AuthClientNoForeignTokens},
 		func() *client.AuthorizationSetup {
 			return &client.AuthorizationSetup{Redirects: client.RedirectedMessage}
 		}, func(t *client.T) {
-			const id = "auth.client.no-foreign-tokens"
+			const id = ids.AuthClientNoForeignTokens
 			switch f := t.Flow; {
 			case f.Followed != nil:
 				// The text speaks of tokens that were issued elsewhere; for the target this is one.
@@ -61,12 +62,12 @@ var authScenarios = []*client.Scenario{
 					id)
 			}
 		}),
-	authScenario("auth/same-origin", []string{"auth.client.as-location-free"},
+	authScenario("auth/same-origin", []string{ids.AuthClientAsLocationFree},
 		func() *client.AuthorizationSetup { return &client.AuthorizationSetup{Together: true} }, func(t *client.T) {
-			judgeCompleted(t, "auth.client.as-location-free",
+			judgeCompleted(t, ids.AuthClientAsLocationFree,
 				"if the authorization server is on the origin of the protected server")
 		}),
-	authScenario("auth/metadata-url", []string{"auth.client.parse-www-authenticate"}, func() *client.AuthorizationSetup {
+	authScenario("auth/metadata-url", []string{ids.AuthClientParseWWWAuthenticate}, func() *client.AuthorizationSetup {
 		// Only the header says where the metadata are, among parameters whose values hold commas and quotes.
 		return &client.AuthorizationSetup{Protection: server.Protection{
 			MetadataPath: client.MetadataElsewhere,
@@ -76,7 +77,7 @@ var authScenarios = []*client.Scenario{
 			},
 		}}
 	}, func(t *client.T) { judgeMetadataFound(t, client.MetadataElsewhere) }),
-	authScenario("auth/challenges", []string{"auth.client.parse-www-authenticate"}, func() *client.AuthorizationSetup {
+	authScenario("auth/challenges", []string{ids.AuthClientParseWWWAuthenticate}, func() *client.AuthorizationSetup {
 		// A response may offer several schemes, in as many lines (RFC 9110, section 11.6.1).
 		return &client.AuthorizationSetup{Protection: server.Protection{
 			MetadataPath: client.MetadataElsewhere,
@@ -86,7 +87,7 @@ var authScenarios = []*client.Scenario{
 			},
 		}}
 	}, func(t *client.T) { judgeMetadataFound(t, client.MetadataElsewhere) }),
-	authScenario("auth/challenge-list", []string{"auth.client.parse-www-authenticate"}, func() *client.AuthorizationSetup {
+	authScenario("auth/challenge-list", []string{ids.AuthClientParseWWWAuthenticate}, func() *client.AuthorizationSetup {
 		// The same in one line, and the case of a scheme means nothing (RFC 9110, section 11.1).
 		return &client.AuthorizationSetup{Protection: server.Protection{
 			MetadataPath: client.MetadataElsewhere,
@@ -96,62 +97,62 @@ var authScenarios = []*client.Scenario{
 			},
 		}}
 	}, func(t *client.T) { judgeMetadataFound(t, client.MetadataElsewhere) }),
-	authScenario("auth/issuer-path", []string{"auth.client.as-metadata-location"}, func() *client.AuthorizationSetup {
+	authScenario("auth/issuer-path", []string{ids.AuthClientAsMetadataLocation}, func() *client.AuthorizationSetup {
 		return &client.AuthorizationSetup{Servers: []authserver.Options{{Issuer: "/tenant/one"}}}
 	}, judgeIssuerPath),
-	authScenario("auth/two-servers", []string{"auth.client.selects-as", "auth.client.token-request-issuer"},
+	authScenario("auth/two-servers", []string{ids.AuthClientSelectsAs, ids.AuthClientTokenRequestIssuer},
 		func() *client.AuthorizationSetup {
 			return &client.AuthorizationSetup{Servers: make([]authserver.Options, 2)}
 		}, func(t *client.T) {
-			judgeCompleted(t, "auth.client.selects-as", "if there are two authorization servers to choose from")
+			judgeCompleted(t, ids.AuthClientSelectsAs, "if there are two authorization servers to choose from")
 		}),
-	authScenario("auth/other-issuer", []string{"auth.client.as-metadata-issuer"}, func() *client.AuthorizationSetup {
+	authScenario("auth/other-issuer", []string{ids.AuthClientAsMetadataIssuer}, func() *client.AuthorizationSetup {
 		return &client.AuthorizationSetup{Servers: []authserver.Options{{Metadata: func(document map[string]any) {
 			document["issuer"] = otherIssuer
 		}}}}
 	}, func(t *client.T) {
-		judgeRefused(t, "auth.client.as-metadata-issuer",
+		judgeRefused(t, ids.AuthClientAsMetadataIssuer,
 			"the metadata of the authorization server name the issuer "+otherIssuer+
 				", not the issuer that the client had asked for", authserver.Metadata)
 	}),
-	authScenario("auth/other-resource", []string{"auth.client.resource-metadata-check"},
+	authScenario("auth/other-resource", []string{ids.AuthClientResourceMetadataCheck},
 		func() *client.AuthorizationSetup {
 			return &client.AuthorizationSetup{Protection: server.Protection{Metadata: func(document map[string]any) {
 				document["resource"] = "https://resource.mcpconform.invalid/mcp"
 			}}}
 		}, func(t *client.T) {
-			judgeRefused(t, "auth.client.resource-metadata-check", "the resource metadata are about another resource", "")
+			judgeRefused(t, ids.AuthClientResourceMetadataCheck, "the resource metadata are about another resource", "")
 		}),
-	authScenario("auth/state-missing", []string{"auth.client.state-missing-discarded"}, func() *client.AuthorizationSetup {
+	authScenario("auth/state-missing", []string{ids.AuthClientStateMissingDiscarded}, func() *client.AuthorizationSetup {
 		return redirecting(func(result url.Values) { result.Del("state") })
 	}, func(t *client.T) {
-		judgeDiscarded(t, "auth.client.state-missing-discarded",
+		judgeDiscarded(t, ids.AuthClientStateMissingDiscarded,
 			"the redirect came back without the state that the client had sent")
 	}),
-	authScenario("auth/state-mismatch", []string{"auth.client.state-mismatch-discarded"},
+	authScenario("auth/state-mismatch", []string{ids.AuthClientStateMismatchDiscarded},
 		func() *client.AuthorizationSetup {
 			return redirecting(func(result url.Values) { result.Set("state", "mcpconform-another-state") })
 		}, func(t *client.T) {
-			judgeDiscarded(t, "auth.client.state-mismatch-discarded",
+			judgeDiscarded(t, ids.AuthClientStateMismatchDiscarded,
 				"the redirect came back with another state than the client had sent")
 		}),
-	authScenario("auth/no-registration", []string{"auth.client.other-client-id"}, func() *client.AuthorizationSetup {
+	authScenario("auth/no-registration", []string{ids.AuthClientOtherClientID}, func() *client.AuthorizationSetup {
 		return &client.AuthorizationSetup{Servers: []authserver.Options{{NoRegistration: true}},
 			Client: &authserver.Client{ID: "mcpconform-registered-client", Secret: "mcpconform-client-secret"}}
 	}, judgeNoRegistration),
-	authScenario("auth/lapsed", []string{"auth.client.handles-401", "auth.client.pkce-fresh", "auth.client.code-once"},
+	authScenario("auth/lapsed", []string{ids.AuthClientHandles401, ids.AuthClientPKCEFresh, ids.AuthClientCodeOnce},
 		func() *client.AuthorizationSetup {
 			return &client.AuthorizationSetup{Lapse: true, Servers: []authserver.Options{{NoRefresh: true}}}
 		}, judgeLapsed),
-	authScenario("auth/refresh", []string{"auth.client.resource-token-request", "auth.client.refresh-replaced"},
+	authScenario("auth/refresh", []string{ids.AuthClientResourceTokenRequest, ids.AuthClientRefreshReplaced},
 		func() *client.AuthorizationSetup { return &client.AuthorizationSetup{Lapse: true} }, judgeRefreshed),
-	authScenario("auth/odd-url", []string{"auth.resource.lowercase", "auth.resource.no-fragment",
-		"auth.client.resource-canonical"}, func() *client.AuthorizationSetup {
+	authScenario("auth/odd-url", []string{ids.AuthResourceLowercase, ids.AuthResourceNoFragment,
+		ids.AuthClientResourceCanonical}, func() *client.AuthorizationSetup {
 		return &client.AuthorizationSetup{URL: func(u *url.URL) {
 			u.Host, u.Fragment = "LocalHost:"+u.Port(), "start"
 		}}
 	}, nil),
-	authScenario("auth/root", []string{"auth.resource.no-trailing-slash", "auth.client.every-request"},
+	authScenario("auth/root", []string{ids.AuthResourceNoTrailingSlash, ids.AuthClientEveryRequest},
 		func() *client.AuthorizationSetup {
 			return &client.AuthorizationSetup{
 				URL: func(u *url.URL) { u.Path = "" },
@@ -198,7 +199,7 @@ func authScenario(name string, requirements []string, setup func() *client.Autho
 			return o
 		}
 	case "auth/lapsed":
-		s.Shows = []string{"auth.client.state-used"}
+		s.Shows = []string{ids.AuthClientStateUsed}
 	case "auth/no-registration":
 		s.Official = "auth/pre-registration"
 	case "auth/root":
@@ -217,7 +218,7 @@ func authScenario(name string, requirements []string, setup func() *client.Autho
 // tokenAuthScenario is a server whose authorization server offers one method of client
 // authentication alone.
 func tokenAuthScenario(name, official, method string) *client.Scenario {
-	const id = "auth.client.token-endpoint-auth"
+	const id = ids.AuthClientTokenEndpointAuth
 	s := authScenario(name, []string{id}, func() *client.AuthorizationSetup {
 		return &client.AuthorizationSetup{Servers: []authserver.Options{{TokenAuth: method}}}
 	}, func(t *client.T) {
@@ -329,7 +330,7 @@ func coded(challenge, code string) string {
 // judgeMetadataFound judges whether the client asks for the metadata at the path that
 // only the WWW-Authenticate header names.
 func judgeMetadataFound(t *client.T, path string) {
-	const id = "auth.client.parse-www-authenticate"
+	const id = ids.AuthClientParseWWWAuthenticate
 	switch {
 	case len(t.Flow.DocumentsAt(path)) > 0:
 		t.Exercised(id)
@@ -341,7 +342,7 @@ func judgeMetadataFound(t *client.T, path string) {
 }
 
 func judgeIssuerPath(t *client.T) {
-	const id = "auth.client.as-metadata-location"
+	const id = ids.AuthClientAsMetadataLocation
 	further := func(s client.Step) bool { return s.Server != 0 } // the others have no path
 	others := slices.DeleteFunc(t.Flow.Steps(authserver.Other), further)
 	switch {
@@ -353,7 +354,7 @@ func judgeIssuerPath(t *client.T) {
 }
 
 func judgeNoRegistration(t *client.T) {
-	const id = "auth.client.other-client-id"
+	const id = ids.AuthClientOtherClientID
 	for _, s := range t.Flow.Steps(authserver.Authorization) {
 		if s.Client == t.Flow.Setup.Client.ID {
 			t.Exercised(id)
@@ -385,7 +386,7 @@ func judgeLapsed(t *client.T) {
 
 // judgeLapse judges what the client does after one lapse, and reports whether it asked for authorization again.
 func judgeLapse(t *client.T, lapse int) bool {
-	const again, fresh = "auth.client.handles-401", "auth.client.pkce-fresh"
+	const again, fresh = ids.AuthClientHandles401, ids.AuthClientPKCEFresh
 	first, second := sought(t.Flow, 0), sought(t.Flow, lapse+1)
 	if first == nil || second == nil {
 		when := "in the middle of a session"
@@ -400,8 +401,8 @@ func judgeLapse(t *client.T, lapse int) bool {
 		return false
 	}
 	t.Exercised(again)
-	if !t.HasFindings("auth.client.code-once") {
-		t.Exercised("auth.client.code-once")
+	if !t.HasFindings(ids.AuthClientCodeOnce) {
+		t.Exercised(ids.AuthClientCodeOnce)
 	}
 	// The requests before are those after each earlier lapse as well.
 	for before := range lapse + 1 {
@@ -412,7 +413,7 @@ func judgeLapse(t *client.T, lapse int) bool {
 		}
 		// A state that can be guessed does not protect (basic/authorization#open-redirection).
 		if state := first.Values.Get("state"); state != "" && state == second.Values.Get("state") {
-			t.Warning("auth.client.state-used", "two authorization requests carry the same state", first.Event,
+			t.Warning(ids.AuthClientStateUsed, "two authorization requests carry the same state", first.Event,
 				second.Event)
 		}
 	}
@@ -423,7 +424,7 @@ func judgeLapse(t *client.T, lapse int) bool {
 // there, too (basic/authorization#token-requirements). A client that has asked for a new token since may have started
 // afresh, without its old state.
 func judgeAuthorizedAgain(t *client.T) {
-	const id = "auth.client.every-request"
+	const id = ids.AuthClientEveryRequest
 	all := losses(t)
 	if len(all) == 0 || !slices.ContainsFunc(t.Flow.Presented(), func(s client.Shown) bool { return s.Good }) {
 		return
@@ -463,7 +464,7 @@ const maxRefusals = 20
 
 // judgeAuthorizationBaseline judges the way from the first refusal to the session.
 func judgeAuthorizationBaseline(t *client.T) {
-	const handles, metadata = "auth.client.handles-401", "auth.client.resource-metadata"
+	const handles, metadata = ids.AuthClientHandles401, ids.AuthClientResourceMetadata
 	refused := 0
 	var head *wire.Event
 	for _, c := range t.Conversations {
@@ -483,7 +484,7 @@ func judgeAuthorizationBaseline(t *client.T) {
 				refused), head)
 		return
 	case !t.SoughtAuthorization() && t.Authorizes && !t.Ending.Attended:
-		for _, id := range []string{handles, "auth.http-conform"} {
+		for _, id := range []string{handles, ids.AuthHTTPConform} {
 			t.Violation(id, "the client is meant to log in, and does not seek authorization when the server answers 401. "+
 				endedAt(t), head)
 		}
@@ -492,7 +493,7 @@ func judgeAuthorizationBaseline(t *client.T) {
 		t.Inconclusive(t.ReasonUnauthorized(), t.Scenario.Requirements...)
 		return
 	}
-	t.Exercised(handles, "auth.http-conform")
+	t.Exercised(handles, ids.AuthHTTPConform)
 	about := t.Flow.DocumentsAt(transport.WellKnownResource)
 	switch {
 	case len(about) > 0 && t.Flow.Reached():
@@ -510,7 +511,7 @@ func judgeAuthorizationBaseline(t *client.T) {
 var guessable = []string{"authorize", "token", "register"}
 
 func judgeServerMetadata(t *client.T) {
-	const id = "auth.client.as-metadata"
+	const id = ids.AuthClientAsMetadata
 	known := len(t.Flow.Steps(authserver.Metadata)) > 0
 	used := t.Flow.Steps(authserver.Registration, authserver.Authorization, authserver.Token)
 	for _, s := range t.Flow.Steps(authserver.Other) {
@@ -525,7 +526,7 @@ func judgeServerMetadata(t *client.T) {
 }
 
 func judgeRegistration(t *client.T) {
-	const id = "auth.client.dynamic-registration"
+	const id = ids.AuthClientDynamicRegistration
 	registrations := t.Flow.Steps(authserver.Registration)
 	for _, s := range registrations {
 		t.Check(id, s.Status/100 == 2, s.Event).
@@ -558,7 +559,7 @@ func judgeRedirect(t *client.T, v any, e *wire.Event) {
 	text, _ := v.(string)
 	u, err := url.Parse(text)
 	ok := err == nil && (u.Scheme == "https" || u.Scheme == "http" && transport.Loopback(u.Hostname()))
-	t.Check("auth.client.redirect-uri-scheme", ok, e).
+	t.Check(ids.AuthClientRedirectURIScheme, ok, e).
 		To(BeTrueBecause("the redirect URI %s neither points at localhost nor uses HTTPS", wire.Quote(text, 100)))
 }
 
@@ -581,18 +582,18 @@ func isBase64URL(r rune) bool {
 }
 
 func judgeAuthorization(t *client.T, s client.Step) {
-	judgeResourceParameter(t, s, "auth.client.resource-authorization-request")
-	const challenged = "auth.client.pkce-challenge"
+	judgeResourceParameter(t, s, ids.AuthClientResourceAuthorizationRequest)
+	const challenged = ids.AuthClientPKCEChallenge
 	if t.Check(challenged, s).To(haveParameter("code_challenge")) {
 		formed := isVerifier // a plain challenge is the verifier itself
-		if t.Check("auth.client.pkce-s256", s).To(haveParameter("code_challenge_method", "S256"),
+		if t.Check(ids.AuthClientPKCES256, s).To(haveParameter("code_challenge_method", "S256"),
 			"although S256 is offered") {
 			formed = isS256Challenge
 		}
 		t.Check(challenged, formed(s.Values.Get("code_challenge")), s.Event).
 			To(BeTrueBecause("the code_challenge does not have the form that PKCE prescribes"))
 	}
-	t.Check("auth.client.state-used", s).To(haveParameter("state"))
+	t.Check(ids.AuthClientStateUsed, s).To(haveParameter("state"))
 	redirect := s.Values.Get("redirect_uri")
 	if redirect != "" {
 		judgeRedirect(t, redirect, s.Event)
@@ -606,14 +607,14 @@ func judgeAuthorization(t *client.T, s client.Step) {
 			text, _ := v.(string)
 			return authserver.SameRedirect(text, redirect)
 		})
-		t.Check("auth.client.redirect-uri-registered", ok, r.Event, s.Event).
+		t.Check(ids.AuthClientRedirectURIRegistered, ok, r.Event, s.Event).
 			To(BeTrueBecause("the redirect URI %s is not registered", wire.Quote(redirect, 100)))
 	}
 }
 
 func judgeTokenRequest(t *client.T, s client.Step) {
-	judgeResourceParameter(t, s, "auth.client.resource-token-request")
-	const form = "auth.client.token-request-form"
+	judgeResourceParameter(t, s, ids.AuthClientResourceTokenRequest)
+	const form = ids.AuthClientTokenRequestForm
 	t.Check(form, s.Method == http.MethodPost, s.Event).To(BeTrueBecause("the token request is a %s, not a POST",
 		s.Method))
 	t.Check(form, s.InQuery,
@@ -624,7 +625,7 @@ func judgeTokenRequest(t *client.T, s client.Step) {
 	if s.Values.Get("grant_type") != "authorization_code" {
 		return
 	}
-	const id = "auth.client.pkce-verifier"
+	const id = ids.AuthClientPKCEVerifier
 	verifier := s.Values.Get("code_verifier")
 	for _, a := range t.Flow.Steps(authserver.Authorization) {
 		challenge := a.Values.Get("code_challenge")
@@ -644,7 +645,7 @@ func judgeTokenRequest(t *client.T, s client.Step) {
 // judgeCredentials judges how a client that got a secret at its registration
 // authenticates itself (OAuth 2.1, sections 2.4 and 3.2.1).
 func judgeCredentials(t *client.T, s client.Step) {
-	const id = "auth.client.token-endpoint-auth"
+	const id = ids.AuthClientTokenEndpointAuth
 	if len(s.Auth) > 1 {
 		t.Violation(id, "the token request authenticates the client in more than one way: "+strings.Join(s.Auth, ", "),
 			s.Event)
@@ -686,7 +687,7 @@ func judgeCodeOnce(t *client.T, s client.Step) {
 	for _, earlier := range t.Flow.Steps(authserver.Token) {
 		if code != "" && earlier.At.Before(s.At) && earlier.Server == s.Server && earlier.Values.Get("code") == code &&
 			earlier.Status/100 == 2 {
-			t.Violation("auth.client.code-once", "the client redeems a code a second time, after it got a token for it",
+			t.Violation(ids.AuthClientCodeOnce, "the client redeems a code a second time, after it got a token for it",
 				earlier.Event, s.Event)
 			return
 		}
@@ -695,7 +696,7 @@ func judgeCodeOnce(t *client.T, s client.Step) {
 
 // judgeResourceParameter judges the parameter resource (RFC 8707, section 2).
 func judgeResourceParameter(t *client.T, s client.Step, id string) {
-	t.Check("auth.client.resource-always-sent", s).To(haveParameter("resource"),
+	t.Check(ids.AuthClientResourceAlwaysSent, s).To(haveParameter("resource"),
 		"although it is required even if the metadata do not mention it")
 	if !t.Check(id, s).To(haveParameter("resource")) {
 		return
@@ -711,31 +712,31 @@ func judgeResourceURI(t *client.T, text string, e *wire.Event) {
 	shown := "the resource " + wire.Quote(text, 120)
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme == "" || u.Host == "" {
-		t.Violation("auth.resource.has-scheme", shown+" has no scheme and host", e)
+		t.Violation(ids.AuthResourceHasScheme, shown+" has no scheme and host", e)
 		return
 	}
-	t.Exercised("auth.resource.has-scheme")
-	t.Check("auth.resource.no-fragment", strings.Contains(text, "#"), e).To(BeFalseBecause("%s has a fragment", shown))
+	t.Exercised(ids.AuthResourceHasScheme)
+	t.Check(ids.AuthResourceNoFragment, strings.Contains(text, "#"), e).To(BeFalseBecause("%s has a fragment", shown))
 	scheme, rest, _ := strings.Cut(text, "://")
 	host, _, _ := strings.Cut(rest, "/")
-	t.Check("auth.resource.lowercase", scheme == strings.ToLower(scheme) && host == strings.ToLower(host), e).
+	t.Check(ids.AuthResourceLowercase, scheme == strings.ToLower(scheme) && host == strings.ToLower(host), e).
 		To(BeTrueBecause("%s has capitals in scheme or host", shown))
 	own := t.Flow.Endpoint
 	path, mine := strings.TrimSuffix(u.Path, "/"), strings.TrimSuffix(own.Path, "/")
 	identifies := strings.EqualFold(u.Scheme, own.Scheme) && u.Port() == own.Port() &&
 		transport.Loopback(u.Hostname()) &&
 		(path == mine || strings.HasPrefix(mine, path+"/"))
-	if !t.Check("auth.client.resource-identifies-server", identifies, e).
+	if !t.Check(ids.AuthClientResourceIdentifiesServer, identifies, e).
 		To(BeTrueBecause("%s is not the server to which the client sends the token, %s", shown,
 			wire.Quote(own.String(), 120))) {
 		return
 	}
-	t.Check("auth.client.resource-canonical", u.RawQuery == "" && u.User == nil && u.Path == u.EscapedPath(), e).
+	t.Check(ids.AuthClientResourceCanonical, u.RawQuery == "" && u.User == nil && u.Path == u.EscapedPath(), e).
 		To(BeTrueBecause("%s is not the canonical URI of the server", shown))
-	t.Check("auth.client.resource-most-specific", path == mine,
+	t.Check(ids.AuthClientResourceMostSpecific, path == mine,
 		e).To(BeTrueBecause("%s leaves out the path of the server", shown))
 	if !strings.HasSuffix(own.Path, "/") {
-		t.Check("auth.resource.no-trailing-slash", strings.HasSuffix(text, "/"),
+		t.Check(ids.AuthResourceNoTrailingSlash, strings.HasSuffix(text, "/"),
 			e).To(BeFalseBecause("%s ends in a slash", shown))
 	}
 }
@@ -749,13 +750,13 @@ func judgeUse(t *client.T) {
 	elsewhereShown := slices.ContainsFunc(shown,
 		func(s client.Shown) bool { return len(s.Places) > 0 && !s.Ours && s.Token == "" })
 	if issued && (used || elsewhereShown) {
-		t.Exercised("auth.client.request-with-token")
+		t.Exercised(ids.AuthClientRequestWithToken)
 	} else if issued && t.Ending.Exit != nil {
-		t.Violation("auth.client.request-with-token", "a token was issued, but no request carries it", evidence...)
+		t.Violation(ids.AuthClientRequestWithToken, "a token was issued, but no request carries it", evidence...)
 	}
 	for _, s := range shown {
 		if s.Token != "" && !s.Ours && !configured(t) {
-			t.Violation("auth.client.no-foreign-tokens",
+			t.Violation(ids.AuthClientNoForeignTokens,
 				"the client sends a token that was not issued by the authorization server of this server", evidence...)
 		}
 		if !issued {
@@ -763,16 +764,16 @@ func judgeUse(t *client.T) {
 		}
 		for _, place := range s.Places {
 			if !s.Ours && place != client.InAuthorization {
-				t.Violation("auth.client.bearer-header", "the client sends its token in "+place, evidence...)
+				t.Violation(ids.AuthClientBearerHeader, "the client sends its token in "+place, evidence...)
 			}
 			if place == "the query" {
-				t.Violation("auth.client.no-token-in-query", "the client sends its token in the query of a URI",
+				t.Violation(ids.AuthClientNoTokenInQuery, "the client sends its token in the query of a URI",
 					evidence...)
 			}
 		}
 		if s.Ours {
-			t.Exercised("auth.client.bearer-header", "auth.client.no-foreign-tokens", "auth.client.no-token-in-query")
-			t.Check("auth.client.one-token-method", len(s.Places) == 1, evidence...).
+			t.Exercised(ids.AuthClientBearerHeader, ids.AuthClientNoForeignTokens, ids.AuthClientNoTokenInQuery)
+			t.Check(ids.AuthClientOneTokenMethod, len(s.Places) == 1, evidence...).
 				To(BeTrueBecause("the client sends its token in %s", strings.Join(s.Places, " and in ")))
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/authserver"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 	"github.com/mcpconform/mcpconform/suites/result"
@@ -139,7 +140,7 @@ func said(s client.Step) string {
 // judgeTokenless judges a client that is meant to log in, and has come to its end without a token. What fails already
 // has its own finding.
 func judgeTokenless(t *client.T) {
-	const id = "auth.client.handles-401"
+	const id = ids.AuthClientHandles401
 	if !t.Authorizes || t.Ending.Attended || t.ObtainedToken() || fails(t) {
 		return
 	}

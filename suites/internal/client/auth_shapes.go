@@ -11,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/authserver"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/client"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
 )
@@ -23,26 +24,26 @@ var authShapes = []*client.Scenario{
 	strayScenario("auth/well-known-redirect",
 		authserver.Page{Status: http.StatusFound, Header: http.Header{"Location": {signInPath}}}),
 	unnamedScenario(),
-	authScenario("auth/spare-server", []string{"auth.client.selects-as"}, spareServer, func(t *client.T) {
-		judgeLeftOpen(t, "if only the last of five authorization servers can be used", "auth.client.selects-as")
+	authScenario("auth/spare-server", []string{ids.AuthClientSelectsAs}, spareServer, func(t *client.T) {
+		judgeLeftOpen(t, "if only the last of five authorization servers can be used", ids.AuthClientSelectsAs)
 	}),
 	redirectingScenario(),
-	authScenario("auth/token-redirect", []string{"auth.client.token-request-issuer"},
+	authScenario("auth/token-redirect", []string{ids.AuthClientTokenRequestIssuer},
 		func() *client.AuthorizationSetup {
 			return &client.AuthorizationSetup{Redirects: client.RedirectedToken}
 		}, judgeTokenRedirect),
-	authScenario("auth/refused-tokens", []string{"auth.client.handles-401"}, refusingTokens, judgeRefusedTokens),
-	authScenario("auth/sibling-resource", []string{"auth.client.resource-metadata-check"},
+	authScenario("auth/refused-tokens", []string{ids.AuthClientHandles401}, refusingTokens, judgeRefusedTokens),
+	authScenario("auth/sibling-resource", []string{ids.AuthClientResourceMetadataCheck},
 		func() *client.AuthorizationSetup {
 			return &client.AuthorizationSetup{Protection: server.Protection{Metadata: func(document map[string]any) {
 				resource, _ := document["resource"].(string)
 				document["resource"] = resource[:len(resource)-1]
 			}}}
 		}, func(t *client.T) {
-			judgeRefused(t, "auth.client.resource-metadata-check",
+			judgeRefused(t, ids.AuthClientResourceMetadataCheck,
 				"the resource metadata are about another path, with which the path of the server only begins", "")
 		}),
-	authScenario("auth/iss-mismatch", []string{"auth.client.iss-compared"}, func() *client.AuthorizationSetup {
+	authScenario("auth/iss-mismatch", []string{ids.AuthClientISSCompared}, func() *client.AuthorizationSetup {
 		return redirecting(func(result url.Values) { result.Set("iss", otherIssuer) })
 	}, judgeIssuer),
 }
@@ -64,7 +65,7 @@ func strayScenario(name string, page authserver.Page) *client.Scenario {
 		}
 		return page
 	}
-	s := authScenario(name, []string{"auth.client.parse-www-authenticate", "auth.client.as-metadata-location"},
+	s := authScenario(name, []string{ids.AuthClientParseWWWAuthenticate, ids.AuthClientAsMetadataLocation},
 		func() *client.AuthorizationSetup {
 			return &client.AuthorizationSetup{
 				Protection: server.Protection{MetadataPath: client.MetadataElsewhere},
@@ -97,7 +98,7 @@ func behaving(s *client.Scenario, change func(*server.Behaviour)) *client.Scenar
 
 // unnamedScenario is a server whose challenge does not name its resource metadata. They are at the well-known address.
 func unnamedScenario() *client.Scenario {
-	const id = "auth.client.resource-metadata"
+	const id = ids.AuthClientResourceMetadata
 	s := authScenario("auth/unnamed", []string{id}, func() *client.AuthorizationSetup {
 		return &client.AuthorizationSetup{Protection: server.Protection{Challenge: func(_, code string) []string {
 			return []string{coded(`Bearer realm="mcpconform"`, code)}
@@ -106,7 +107,7 @@ func unnamedScenario() *client.Scenario {
 		judgeLeftOpen(t, "if the server does not say where its resource metadata are, although it has to", id)
 	})
 	return behaving(s, func(b *server.Behaviour) {
-		b.Breaks = append(b.Breaks, "auth.server.www-authenticate", "auth.server.www-authenticate-metadata-url")
+		b.Breaks = append(b.Breaks, ids.AuthServerWWWAuthenticate, ids.AuthServerWWWAuthenticateMetadataURL)
 	})
 }
 
@@ -142,8 +143,8 @@ const hop = "hop"
 
 // redirectingScenario redirects each GET of the flow once, to the same address with a query.
 func redirectingScenario() *client.Scenario {
-	ids := []string{"auth.client.resource-metadata", "auth.client.as-metadata"}
-	s := authScenario("auth/redirects", ids, func() *client.AuthorizationSetup {
+	requirements := []string{ids.AuthClientResourceMetadata, ids.AuthClientAsMetadata}
+	s := authScenario("auth/redirects", requirements, func() *client.AuthorizationSetup {
 		return &client.AuthorizationSetup{Servers: []authserver.Options{{Faults: authserver.Faults{
 			Answer: func(c authserver.Call, status int, header http.Header, body map[string]any) int {
 				if c.Step != authserver.Metadata && c.Step != authserver.Authorization || c.Values.Has(hop) {
@@ -160,7 +161,7 @@ func redirectingScenario() *client.Scenario {
 		}}}}
 	}, func(t *client.T) {
 		judgeLeftOpen(t, "if the metadata documents and the authorization endpoint redirect to another address of their host",
-			ids...)
+			requirements...)
 	})
 	return behaving(s, func(b *server.Behaviour) {
 		b.HTTP.Reply = func(r *server.Reply) {
@@ -189,7 +190,7 @@ func judgeLeftOpen(t *client.T, when string, ids ...string) {
 // judgeTokenRedirect judges whether a client repeats its token request at another origin. It was sent there by the
 // authorization server that has to get the request (OAuth 2.1, section 7.14).
 func judgeTokenRedirect(t *client.T) {
-	const id = "auth.client.token-request-issuer"
+	const id = ids.AuthClientTokenRequestIssuer
 	switch {
 	case t.Flow.Followed != nil:
 		t.Warning(id, "the client follows a redirect of its token request to another origin, and sends the code there",
@@ -213,7 +214,7 @@ func refusingTokens() *client.AuthorizationSetup {
 
 // judgeRefusedTokens judges whether a client gives up in the end if the server accepts no token.
 func judgeRefusedTokens(t *client.T) {
-	const id = "auth.client.handles-401"
+	const id = ids.AuthClientHandles401
 	refused := 0
 	for _, s := range t.Flow.Presented() {
 		if s.Ours && !s.Good {
@@ -232,7 +233,7 @@ func judgeRefusedTokens(t *client.T) {
 // judgeIssuer judges whether the client redeems a code that came back with the iss of another authorization server. A
 // client may have a redirect URI for each of them in place of the comparison (OAuth 2.1, section 7.14.2).
 func judgeIssuer(t *client.T) {
-	const id = "auth.client.iss-compared"
+	const id = ids.AuthClientISSCompared
 	asked, redeemed := t.Flow.Steps(authserver.Authorization), t.Flow.Steps(authserver.Token)
 	switch {
 	case len(asked) == 0:
@@ -253,7 +254,7 @@ func judgeIssuer(t *client.T) {
 
 // judgeTokenIssuer judges whether a code or a refresh token comes to the authorization server that has issued it.
 func judgeTokenIssuer(t *client.T, s client.Step) {
-	const id = "auth.client.token-request-issuer"
+	const id = ids.AuthClientTokenRequestIssuer
 	for _, kind := range []struct {
 		step      authserver.Step
 		parameter string
@@ -271,7 +272,7 @@ func judgeTokenIssuer(t *client.T, s client.Step) {
 // judgeRefreshed judges which refresh token the client uses after a lapse. Since the lapse before, it has used the
 // access token of the answer that replaced the refresh token, so it has got that answer.
 func judgeRefreshed(t *client.T) {
-	const id = "auth.client.refresh-replaced"
+	const id = ids.AuthClientRefreshReplaced
 	requests := t.Flow.Steps(authserver.Token)
 	for _, s := range requests {
 		sent := s.Values.Get("refresh_token")

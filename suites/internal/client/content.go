@@ -9,18 +9,19 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/client"
 )
 
 // odd lists the requirements about content that the ordinary server sends and the plain one does not.
 var odd = []string{
-	"content.annotations.optional", "content.annotations.audience-several", "prompts.message.content-kinds",
-	"resources.read.several-contents",
-	"tools.result.structured-or-unstructured", "tools.result.mixed-content", "tools.result.resource-links",
-	"tools.resource-link.unlisted",
-	"tools.result.embedded-resources", "tools.result.image", "tools.result.audio", "tools.output-schema.optional",
-	"logging.default.server-decides", "logging.message.logger-optional",
-	"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited",
+	ids.ContentAnnotationsOptional, ids.ContentAnnotationsAudienceSeveral, ids.PromptsMessageContentKinds,
+	ids.ResourcesReadSeveralContents,
+	ids.ToolsResultStructuredOrUnstructured, ids.ToolsResultMixedContent, ids.ToolsResultResourceLinks,
+	ids.ToolsResourceLinkUnlisted,
+	ids.ToolsResultEmbeddedResources, ids.ToolsResultImage, ids.ToolsResultAudio, ids.ToolsOutputSchemaOptional,
+	ids.LoggingDefaultServerDecides, ids.LoggingMessageLoggerOptional,
+	ids.ToolsListChangedUnsolicited, ids.PromptsListChangedUnsolicited, ids.ResourcesListChangedUnsolicited,
 }
 
 var contentScenarios = []*client.Scenario{
@@ -51,24 +52,24 @@ var contentScenarios = []*client.Scenario{
 		Judge: judgeEmpty,
 	},
 	{
-		Name: "content/failed-tool", Requirements: []string{"tools.result.structured-or-unstructured"},
+		Name: "content/failed-tool", Requirements: []string{ids.ToolsResultStructuredOrUnstructured},
 		Needs:   "the client called no tool",
 		Options: handling("tools/call", server.Edit(failed)),
 		Judge: func(t *client.T) {
 			if x := t.Sent("tools/call"); x != nil && x.Result()["structuredContent"] != nil {
 				t.JudgeContinued("the first tool failed, and its result had structured content",
-					"tools.result.structured-or-unstructured")
+					ids.ToolsResultStructuredOrUnstructured)
 			}
 		},
 	},
 	{
 		// The combinations with subscribe and with listChanged belong to the ordinary server.
-		Name: "capabilities/bare-resources", Requirements: []string{"resources.capability.features-independent"},
-		Shows:   []string{"lifecycle.capability.client-uses-resource-subscriptions"},
+		Name: "capabilities/bare-resources", Requirements: []string{ids.ResourcesCapabilityFeaturesIndependent},
+		Shows:   []string{ids.LifecycleCapabilityClientUsesResourceSubscriptions},
 		Needs:   "the client did not request the list of resources",
 		Options: without("resources.subscribe", "resources.listChanged"),
 		Judge: func(t *client.T) {
-			const id = "resources.capability.features-independent"
+			const id = ids.ResourcesCapabilityFeaturesIndependent
 			if t.Baseline.Sent("resources/list") != nil {
 				t.JudgeContinued("the server declared neither subscribe nor listChanged for its resources", id)
 			}
@@ -76,7 +77,7 @@ var contentScenarios = []*client.Scenario{
 	},
 }
 
-const optionalMembers = "schema.optional-members"
+const optionalMembers = ids.SchemaOptionalMembers
 
 var none = map[string]any{} // annotations that say nothing
 

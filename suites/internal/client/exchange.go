@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
@@ -21,15 +22,15 @@ var exchangeScenarios = []*client.Scenario{
 	{
 		Name: "exchange/requests",
 		Requirements: []string{
-			"ping.either-side", "ping.response-prompt", "base.request.string-id-served",
-			"base.request.integer-id-served",
-			"base.error.method-not-found", "meta.attach.request", "base.params.open", "base.params.omitted",
-			"base.request.id-space-per-side", "architecture.client.routing", "base.jsonrpc.member-case",
-			"http.client.messages-before-response", "base.json.any-spelling", "base.response.id-type-echo",
-			"progress.request", "progress.token.any-means",
+			ids.PingEitherSide, ids.PingResponsePrompt, ids.BaseRequestStringIDServed,
+			ids.BaseRequestIntegerIDServed,
+			ids.BaseErrorMethodNotFound, ids.MetaAttachRequest, ids.BaseParamsOpen, ids.BaseParamsOmitted,
+			ids.BaseRequestIDSpacePerSide, ids.ArchitectureClientRouting, ids.BaseJSONRPCMemberCase,
+			ids.HTTPClientMessagesBeforeResponse, ids.BaseJSONAnySpelling, ids.BaseResponseIDTypeEcho,
+			ids.ProgressRequest, ids.ProgressTokenAnyMeans,
 		},
-		Shows: []string{"base.response.*", "base.error.*", "base.notification.no-response", "ping.response-empty",
-			"progress.token.unique"},
+		Shows: []string{"base.response.*", "base.error.*", ids.BaseNotificationNoResponse, ids.PingResponseEmpty,
+			ids.ProgressTokenUnique},
 		Families: []string{"ids", "tokens", "meta-values", "spellings", "strings"},
 		Needs:    client.NeedsToAsk,
 		Options:  client.Scripted(askEverything),
@@ -38,15 +39,15 @@ var exchangeScenarios = []*client.Scenario{
 	{
 		Name: "exchange/beside",
 		Requirements: []string{
-			"ping.either-side", "ping.response-prompt", "base.request.string-id-served",
-			"base.request.integer-id-served", "base.error.method-not-found",
-			"meta.attach.request", "base.params.open", "base.params.omitted", "base.request.id-space-per-side",
-			"progress.request", "progress.token.any-means",
-			"base.notification.unknown-no-response", "meta.attach.notification",
-			"cancellation.ignore-unknown", "cancellation.ignore-completed", "cancellation.ignore-malformed",
-			"base.message.utf8-accepted",
+			ids.PingEitherSide, ids.PingResponsePrompt, ids.BaseRequestStringIDServed,
+			ids.BaseRequestIntegerIDServed, ids.BaseErrorMethodNotFound,
+			ids.MetaAttachRequest, ids.BaseParamsOpen, ids.BaseParamsOmitted, ids.BaseRequestIDSpacePerSide,
+			ids.ProgressRequest, ids.ProgressTokenAnyMeans,
+			ids.BaseNotificationUnknownNoResponse, ids.MetaAttachNotification,
+			ids.CancellationIgnoreUnknown, ids.CancellationIgnoreCompleted, ids.CancellationIgnoreMalformed,
+			ids.BaseMessageUTF8Accepted,
 		},
-		Shows: []string{"base.response.*", "base.error.*", "base.jsonrpc.member-case", "ping.response-empty"},
+		Shows: []string{"base.response.*", "base.error.*", ids.BaseJSONRPCMemberCase, ids.PingResponseEmpty},
 		Needs: client.NeedsToAsk,
 		Options: client.Scripted(func(a *client.Asker) {
 			a.Greet("before-company")
@@ -62,9 +63,9 @@ var exchangeScenarios = []*client.Scenario{
 	{
 		Name: framed, Transports: standardTransports(),
 		Requirements: []string{
-			"http.client.sse-syntax", "sse.client.message-events", "stdio.message.only-newline-delimits",
-			"http.message.large", "stdio.message.large",
-			"http.client.accepted",
+			ids.HTTPClientSSESyntax, ids.SSEClientMessageEvents, ids.StdioMessageOnlyNewlineDelimits,
+			ids.HTTPMessageLarge, ids.StdioMessageLarge,
+			ids.HTTPClientAccepted,
 		},
 		Families: []string{"frames", "events", "types-of-nothing"},
 		Needs:    client.NeedsToAsk,
@@ -79,19 +80,19 @@ var exchangeScenarios = []*client.Scenario{
 	{
 		Name: told, Families: []string{"log-data"},
 		Requirements: []string{
-			"base.notification.unknown-no-response", "base.notification.malformed-no-response",
-			"meta.attach.notification",
-			"cancellation.ignore-unknown", "cancellation.ignore-completed", "cancellation.ignore-malformed",
-			"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited",
-			"logging.message.any-data", "base.message.utf8-accepted",
+			ids.BaseNotificationUnknownNoResponse, ids.BaseNotificationMalformedNoResponse,
+			ids.MetaAttachNotification,
+			ids.CancellationIgnoreUnknown, ids.CancellationIgnoreCompleted, ids.CancellationIgnoreMalformed,
+			ids.ToolsListChangedUnsolicited, ids.PromptsListChangedUnsolicited, ids.ResourcesListChangedUnsolicited,
+			ids.LoggingMessageAnyData, ids.BaseMessageUTF8Accepted,
 		},
-		Shows:   []string{"ping.response-prompt"},
+		Shows:   []string{ids.PingResponsePrompt},
 		Needs:   client.NeedsToTell,
 		Options: client.Scripted(notifyEverything),
 		Judge: func(t *client.T) {
 			judgeTold(t)
 			judgeVaried(t, loggedID, t.Choice.Draw("log-data", told), "behind a log message whose data is",
-				"logging.message.any-data")
+				ids.LoggingMessageAnyData)
 		},
 	},
 }
@@ -102,14 +103,14 @@ func judgeTold(t *client.T) {
 		return // it does not even answer the first ping
 	}
 	fenced := map[string][]string{
-		"after-unknown":   {"base.notification.unknown-no-response"},
-		"after-meta":      {"meta.attach.notification"},
-		"after-malformed": {"base.notification.malformed-no-response"},
-		"after-cancelled": {"cancellation.ignore-unknown", "cancellation.ignore-completed",
-			"cancellation.ignore-malformed"},
-		afterReason: {"base.message.utf8-accepted"},
-		"after-changed": {"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited",
-			"resources.list-changed.unsolicited"},
+		"after-unknown":   {ids.BaseNotificationUnknownNoResponse},
+		"after-meta":      {ids.MetaAttachNotification},
+		"after-malformed": {ids.BaseNotificationMalformedNoResponse},
+		"after-cancelled": {ids.CancellationIgnoreUnknown, ids.CancellationIgnoreCompleted,
+			ids.CancellationIgnoreMalformed},
+		afterReason: {ids.BaseMessageUTF8Accepted},
+		"after-changed": {ids.ToolsListChangedUnsolicited, ids.PromptsListChangedUnsolicited,
+			ids.ResourcesListChangedUnsolicited},
 	}
 	for _, fence := range []string{"after-unknown", "after-meta", "after-malformed", "after-cancelled", afterReason,
 		"after-changed"} {
@@ -124,7 +125,7 @@ func judgeTold(t *client.T) {
 		if before, _ := t.Answered("before"); x.Result() == nil && x.Response != nil && before.Result() != nil {
 			broken := fenced[fence]
 			if mute {
-				broken = []string{"ping.response-prompt"}
+				broken = []string{ids.PingResponsePrompt}
 			}
 			for _, id := range broken {
 				t.Violation(id, "the client refuses pings after "+noticed[fence], x.Events()...)
@@ -167,7 +168,7 @@ var noticed = map[string]string{
 // freeToEnd reports whether a client may end the session and still satisfy a requirement, because that only forbids a
 // response.
 func freeToEnd(id string) bool {
-	return id == "base.notification.unknown-no-response" || id == "base.notification.malformed-no-response"
+	return id == ids.BaseNotificationUnknownNoResponse || id == ids.BaseNotificationMalformedNoResponse
 }
 
 // answerWithoutID returns a response without a usable id that the client sent before its answer to a request, or nil.
@@ -224,22 +225,22 @@ var (
 )
 
 var pings = []pinged{
-	{"a word", nil, []string{"base.request.string-id-served", "ping.either-side", "ping.response-prompt",
-		"base.params.omitted"}, byID, family.Of("a word")},
-	{"1234", map[string]any{}, []string{"base.request.string-id-served", "base.params.omitted"}, byID,
+	{"a word", nil, []string{ids.BaseRequestStringIDServed, ids.PingEitherSide, ids.PingResponsePrompt,
+		ids.BaseParamsOmitted}, byID, family.Of("a word")},
+	{"1234", map[string]any{}, []string{ids.BaseRequestStringIDServed, ids.BaseParamsOmitted}, byID,
 		family.Of("1234")},
-	{"", nil, []string{"base.request.string-id-served"}, byID, family.Of("")},
-	{"ключ-鍵-🔑", nil, []string{"base.request.string-id-served"}, byID, family.Of("ключ-鍵-🔑")},
-	{" pad ", nil, []string{"base.request.string-id-served"}, byID, family.Of(" pad ")},
-	{0, nil, []string{"base.request.integer-id-served"}, byID, family.Of(0)},
-	{-7, nil, []string{"base.request.integer-id-served"}, byID, family.Of(-7)},
-	{1<<53 - 1, nil, []string{"base.request.integer-id-served"}, byID, family.Of(1<<53 - 1)},
-	{"with-meta", map[string]any{"_meta": someMeta}, []string{"meta.attach.request"}, byMeta, family.Of(someMeta)},
-	{"with-member", someParams, []string{"base.params.open"}, byParams, family.Of(someParams)},
+	{"", nil, []string{ids.BaseRequestStringIDServed}, byID, family.Of("")},
+	{"ключ-鍵-🔑", nil, []string{ids.BaseRequestStringIDServed}, byID, family.Of("ключ-鍵-🔑")},
+	{" pad ", nil, []string{ids.BaseRequestStringIDServed}, byID, family.Of(" pad ")},
+	{0, nil, []string{ids.BaseRequestIntegerIDServed}, byID, family.Of(0)},
+	{-7, nil, []string{ids.BaseRequestIntegerIDServed}, byID, family.Of(-7)},
+	{1<<53 - 1, nil, []string{ids.BaseRequestIntegerIDServed}, byID, family.Of(1<<53 - 1)},
+	{"with-meta", map[string]any{"_meta": someMeta}, []string{ids.MetaAttachRequest}, byMeta, family.Of(someMeta)},
+	{"with-member", someParams, []string{ids.BaseParamsOpen}, byParams, family.Of(someParams)},
 	{"with-token", map[string]any{"_meta": map[string]any{"progressToken": "Ω-token"}},
-		[]string{"progress.request", "progress.token.any-means"}, byToken, family.Of("Ω-token")},
+		[]string{ids.ProgressRequest, ids.ProgressTokenAnyMeans}, byToken, family.Of("Ω-token")},
 	{"with-number", map[string]any{"_meta": map[string]any{"progressToken": -5}},
-		[]string{"progress.request", "progress.token.any-means"}, byToken, family.Of(-5)},
+		[]string{ids.ProgressRequest, ids.ProgressTokenAnyMeans}, byToken, family.Of(-5)},
 }
 
 // familyPings returns further pings with ids, progress tokens and metadata from families (docs/families.md). They are
@@ -252,9 +253,9 @@ func familyPings(c family.Choice) []pinged {
 	}
 	const scenario = "exchange/requests"
 	for _, m := range c.Draw("ids", scenario) {
-		requirement := "base.request.integer-id-served"
+		requirement := ids.BaseRequestIntegerIDServed
 		if isString(m.ID()) {
-			requirement = "base.request.string-id-served"
+			requirement = ids.BaseRequestStringIDServed
 		}
 		if !used[m.ID().Key()] {
 			all = append(all, pinged{m.ID(), nil, []string{requirement}, byID, m})
@@ -262,15 +263,15 @@ func familyPings(c family.Choice) []pinged {
 	}
 	for _, m := range c.Draw("tokens", scenario) {
 		all = append(all, pinged{"token: " + m.Is, map[string]any{"_meta": map[string]any{"progressToken": m.Value()}},
-			[]string{"progress.request", "progress.token.any-means"}, byToken, m})
+			[]string{ids.ProgressRequest, ids.ProgressTokenAnyMeans}, byToken, m})
 	}
 	for _, m := range c.Draw("meta-values", scenario) {
-		all = append(all, pinged{"meta: " + m.Is, map[string]any{"_meta": m.Value()}, []string{"meta.attach.request"},
+		all = append(all, pinged{"meta: " + m.Is, map[string]any{"_meta": m.Value()}, []string{ids.MetaAttachRequest},
 			byMeta, m})
 	}
 	for _, m := range c.Draw("strings", scenario) {
 		all = append(all, pinged{"text: " + m.Is,
-			map[string]any{"_meta": map[string]any{"com.example/text": m.Value()}}, []string{"meta.attach.request"},
+			map[string]any{"_meta": map[string]any{"com.example/text": m.Value()}}, []string{ids.MetaAttachRequest},
 			byText, m})
 	}
 	return all
@@ -294,14 +295,14 @@ func isString(id wire.ID) bool { return strings.HasPrefix(id.Key(), `"`) }
 // askPings sends the requests that every client answers at once.
 func askPings(a *client.Asker) {
 	for _, p := range pings {
-		a.Ask(p.id, "ping", p.params, "ping.no-params")
+		a.Ask(p.id, "ping", p.params, ids.PingNoParams)
 	}
 	// Methods that are not declared, and that no capability could declare.
-	a.Ask("unknown-method", "com.example/no-such-method", nil, "lifecycle.capability.experimental-gated")
-	a.Ask("unknown-case", "Ping", nil, "lifecycle.capability.experimental-gated")
-	a.Ask("unknown-kin", "sampling/com.example.unknown", nil, "lifecycle.capability.experimental-gated")
+	a.Ask("unknown-method", "com.example/no-such-method", nil, ids.LifecycleCapabilityExperimentalGated)
+	a.Ask("unknown-case", "Ping", nil, ids.LifecycleCapabilityExperimentalGated)
+	a.Ask("unknown-kin", "sampling/com.example.unknown", nil, ids.LifecycleCapabilityExperimentalGated)
 	for _, id := range unknownAgain {
-		a.Ask(id, "com.example/no-such-method", nil, "lifecycle.capability.experimental-gated")
+		a.Ask(id, "com.example/no-such-method", nil, ids.LifecycleCapabilityExperimentalGated)
 	}
 	a.Fence("last-ping")
 	a.Raw(`{"jsonrpc":"2.0","ID":"wrong-case","METHOD":"ping"}`)
@@ -357,7 +358,7 @@ func alike() [][]wire.ID {
 // judgeAlike judges whether the client answers each of two open requests under its own id. The two ids differ only in
 // their type.
 func judgeAlike(t *client.T) {
-	const id = "base.response.id-type-echo"
+	const id = ids.BaseResponseIDTypeEcho
 	answers := func(under wire.ID) (events []*wire.Event) {
 		for _, c := range t.Conversations {
 			for _, e := range c.Messages {
@@ -441,22 +442,22 @@ func judgeClash(t *client.T, c *judge.Conversation, x *judge.Exchange, served bo
 	}
 	switch next := wentOn(c, own, x); {
 	case next != nil:
-		t.Violation("base.request.id-space-per-side",
+		t.Violation(ids.BaseRequestIDSpacePerSide,
 			"the client took a ping with the id of its own request for the answer to that request, and never answered the ping",
 			own.Request, x.Request, next)
 	case served:
-		judgePing(t, x, "base.request.id-space-per-side", "")
+		judgePing(t, x, ids.BaseRequestIDSpacePerSide, "")
 	default:
-		t.Inconclusive("the client answers no ping with such an id by a result", "base.request.id-space-per-side")
+		t.Inconclusive("the client answers no ping with such an id by a result", ids.BaseRequestIDSpacePerSide)
 	}
 }
 
 func judgeEverything(t *client.T) {
 	judgePings(t)
 	first := t.Asked("a word")
-	for _, id := range []string{"architecture.client.routing", "http.client.messages-before-response"} {
+	for _, id := range []string{ids.ArchitectureClientRouting, ids.HTTPClientMessagesBeforeResponse} {
 		switch _, last := t.Answered("last-ping"); {
-		case id == "http.client.messages-before-response" && t.Transport != "http":
+		case id == ids.HTTPClientMessagesBeforeResponse && t.Transport != "http":
 		case last, first != nil && replied(t, first):
 			t.Exercised(id)
 		case t.SilentTo(first):
@@ -467,13 +468,13 @@ func judgeEverything(t *client.T) {
 				first.Request)
 		}
 	}
-	judgeVaried(t, spelledID, spelled(t.Choice), "as", "base.json.any-spelling")
+	judgeVaried(t, spelledID, spelled(t.Choice), "as", ids.BaseJSONAnySpelling)
 	judgeAlike(t)
 }
 
 // judgePings judges the answers to the requests of askPings, and to the pings of families.
 func judgePings(t *client.T) {
-	const ofString, ofInteger = "base.request.string-id-served", "base.request.integer-id-served"
+	const ofString, ofInteger = ids.BaseRequestStringIDServed, ids.BaseRequestIntegerIDServed
 	asked := slices.Concat(pings, familyPings(t.Choice))
 	served := make(map[bool]bool) // whether a ping was served, by whether its id is a string
 	for _, c := range t.Conversations {
@@ -501,7 +502,7 @@ func judgePings(t *client.T) {
 				for _, id := range p.requirements {
 					switch of := id == ofString || id == ofInteger; {
 					case served[kind], served[!kind] && of,
-						len(served) == 0 && (id == "ping.either-side" || id == "ping.response-prompt"):
+						len(served) == 0 && (id == ids.PingEitherSide || id == ids.PingResponsePrompt):
 						if message, proof := flaw(t, x, id, p.sent()); message != "" {
 							found[p.with].Add(p.member, id, message, false, proof)
 						} else if x.Response != nil {
@@ -524,10 +525,10 @@ func judgePings(t *client.T) {
 	}
 	judgeUnknownMethods(t)
 	if x, ok := t.Answered("last-ping"); ok && served[true] {
-		judgePing(t, x, "ping.response-prompt", "after requests of unknown methods")
+		judgePing(t, x, ids.PingResponsePrompt, "after requests of unknown methods")
 	}
 	if x, ok := t.Answered("after-wrong-case"); ok {
-		t.Check("base.jsonrpc.member-case", strayTo(t, "wrong-case"), x.Events()...).
+		t.Check(ids.BaseJSONRPCMemberCase, strayTo(t, "wrong-case"), x.Events()...).
 			To(BeFalseBecause("a message whose members are spelled ID and METHOD was answered as if it were a ping"))
 	}
 }
@@ -536,10 +537,10 @@ func judgePings(t *client.T) {
 func judgeUnknownMethods(t *client.T) {
 	for _, id := range append([]string{"unknown-method", "unknown-case", "unknown-kin"}, unknownAgain...) {
 		if x, ok := t.Answered(id); ok {
-			t.Check("base.error.method-not-found",
+			t.Check(ids.BaseErrorMethodNotFound,
 				Named("a request of the unknown method "+x.Method(), x)).To(HaveErrorCode(-32601))
 		} else if x != nil {
-			lostAfter(t, x, "a request of the unknown method "+x.Method(), "base.error.method-not-found")
+			lostAfter(t, x, "a request of the unknown method "+x.Method(), ids.BaseErrorMethodNotFound)
 		}
 	}
 }
@@ -563,10 +564,10 @@ func flaw(t *client.T, x *judge.Exchange, id, sent string) (message string, proo
 	case response == nil && t.Lost(x) != "":
 		return t.Lost(x) + " instead of answering " + ping, []*wire.Event{request}
 	case response == nil:
-	case id == "ping.response-prompt" && afterGivingUp(t, request, response) != nil:
+	case id == ids.PingResponsePrompt && afterGivingUp(t, request, response) != nil:
 		return ping + " was answered only after the client had given up its own request",
 			[]*wire.Event{request, afterGivingUp(t, request, response), response}
-	case id == "ping.response-prompt" && t.SilentUntil(request, response) && behindOwn(t, request, response) != nil:
+	case id == ids.PingResponsePrompt && t.SilentUntil(request, response) && behindOwn(t, request, response) != nil:
 		return ping + " was not answered in time, but only when the client had the answer to its own request",
 			[]*wire.Event{request, behindOwn(t, request, response), response}
 	case response.Msg.Kind != wire.Result:

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/mockserver"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/client"
 )
 
@@ -52,13 +53,13 @@ var faultScenarios = []*client.Scenario{
 }
 
 // faulty returns the scenario of a server with faults, over the transports of the first of them.
-func faulty(name string, ids ...string) *client.Scenario {
-	first, _ := mockserver.Find(ids[0])
+func faulty(name string, requirements ...string) *client.Scenario {
+	first, _ := mockserver.Find(requirements[0])
 	return &client.Scenario{
 		Name: name, Transports: first.Transports,
-		Requirements: []string{"base.json.well-formed", "base.json.object", "base.response.id-echo"},
-		Shows:        []string{"base.response.only-to-requests"},
+		Requirements: []string{ids.BaseJSONWellFormed, ids.BaseJSONObject, ids.BaseResponseIDEcho},
+		Shows:        []string{ids.BaseResponseOnlyToRequests},
 		Needs:        "the client sent nothing",
-		Faults:       ids,
+		Faults:       requirements,
 	}
 }

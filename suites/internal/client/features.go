@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
@@ -20,94 +21,94 @@ var featureScenarios = []*client.Scenario{
 	{
 		Name: "features/sampling",
 		Requirements: []string{
-			"sampling.request.optional-members", "sampling.include-context.optional", "sampling.metadata.free-form",
-			"sampling.error.returned", "lifecycle.capability.client-refuses-sampling", "base.error.invalid-params",
-			"sampling.security.validate-content", "sampling.max-tokens.limit", "base.response.present",
+			ids.SamplingRequestOptionalMembers, ids.SamplingIncludeContextOptional, ids.SamplingMetadataFreeForm,
+			ids.SamplingErrorReturned, ids.LifecycleCapabilityClientRefusesSampling, ids.BaseErrorInvalidParams,
+			ids.SamplingSecurityValidateContent, ids.SamplingMaxTokensLimit, ids.BaseResponsePresent,
 		},
-		Shows: []string{"base.response.once", "ping.response-prompt", "sampling.*", "content.*", "progress.*",
-			"cancellation.*", "schema.create-message-result", "schema.progress-notification"},
+		Shows: []string{ids.BaseResponseOnce, ids.PingResponsePrompt, "sampling.*", "content.*", "progress.*",
+			"cancellation.*", ids.SchemaCreateMessageResult, ids.SchemaProgressNotification},
 		Needs:   client.NeedsToAsk,
 		Options: client.Scripted(askSampling),
 		Judge: func(t *client.T) {
 			if !declares(t, "sampling") {
-				judgeRefusal(t, "undeclared-sampling", "lifecycle.capability.client-refuses-sampling")
+				judgeRefusal(t, "undeclared-sampling", ids.LifecycleCapabilityClientRefusesSampling)
 				return
 			}
 			t.Inconclusive("the client declares sampling, so it has nothing to refuse",
-				"lifecycle.capability.client-refuses-sampling")
+				ids.LifecycleCapabilityClientRefusesSampling)
 			judgeSampling(t)
 		},
 	},
 	{
 		Name: "features/elicitation",
 		Requirements: []string{
-			"elicitation.schema.client-supports", "elicitation.schema.number-bounds",
-			"lifecycle.capability.client-refuses-elicitation",
-			"base.error.invalid-params", "base.response.present",
+			ids.ElicitationSchemaClientSupports, ids.ElicitationSchemaNumberBounds,
+			ids.LifecycleCapabilityClientRefusesElicitation,
+			ids.BaseErrorInvalidParams, ids.BaseResponsePresent,
 		},
-		Shows:   []string{"elicitation.*", "schema.elicit-result", "ping.response-prompt"},
+		Shows:   []string{"elicitation.*", ids.SchemaElicitResult, ids.PingResponsePrompt},
 		Needs:   client.NeedsToAsk,
 		Options: client.Scripted(askElicitation),
 		Judge: func(t *client.T) {
 			if !declares(t, "elicitation") {
-				judgeRefusal(t, "undeclared-elicitation", "lifecycle.capability.client-refuses-elicitation")
+				judgeRefusal(t, "undeclared-elicitation", ids.LifecycleCapabilityClientRefusesElicitation)
 				return
 			}
 			t.Inconclusive("the client declares elicitation, so it has nothing to refuse",
-				"lifecycle.capability.client-refuses-elicitation")
+				ids.LifecycleCapabilityClientRefusesElicitation)
 			if c := t.Handshake(); c != nil && c.Version < server.Version {
-				t.Inconclusive("the negotiated version has no elicitation", "elicitation.schema.client-supports",
-					"elicitation.schema.number-bounds", "lifecycle.capability.client-refuses-elicitation")
+				t.Inconclusive("the negotiated version has no elicitation", ids.ElicitationSchemaClientSupports,
+					ids.ElicitationSchemaNumberBounds, ids.LifecycleCapabilityClientRefusesElicitation)
 				return
 			}
 			plain, ok := t.Answered(plainForm)
 			judgeInstead(t, plain)
 			judgeLater(t, plain)
 			if ok && plain.Result() == nil && controlled(t, plainForm) {
-				judgeForm(t, plainForm, "elicitation.schema.client-supports")
+				judgeForm(t, plainForm, ids.ElicitationSchemaClientSupports)
 			} else if !ok || plain.Result() == nil {
 				t.Inconclusive("the client answers no elicitation request with a result",
-					"elicitation.schema.client-supports",
-					"elicitation.schema.number-bounds", "base.error.invalid-params")
+					ids.ElicitationSchemaClientSupports,
+					ids.ElicitationSchemaNumberBounds, ids.BaseErrorInvalidParams)
 				return
 			}
 			judgeBoth(t, "elicitation")
 			judgeOpen(t, "elicitation-open", "a form")
 			for _, f := range forms {
-				judgeForm(t, "elicitation-"+f.name, "elicitation.schema.client-supports")
+				judgeForm(t, "elicitation-"+f.name, ids.ElicitationSchemaClientSupports)
 			}
 			for _, id := range unrequired {
-				judgeForm(t, id, "elicitation.schema.client-supports")
+				judgeForm(t, id, ids.ElicitationSchemaClientSupports)
 			}
-			judgeForm(t, "elicitation-number", "elicitation.schema.number-bounds")
+			judgeForm(t, "elicitation-number", ids.ElicitationSchemaNumberBounds)
 			judgeInvalidParams(t, "elicitation-broken", "an elicitation request whose schema is not an object")
 		},
 	},
 	{
 		Name: "features/roots",
-		Requirements: []string{"roots.list.current", "cancellation.either-side", "cancellation.race",
-			"base.response.present"},
-		Shows: []string{"roots.*", "schema.list-roots-result", "base.params.*", "meta.attach.request",
-			"progress.request", "ping.response-prompt"},
+		Requirements: []string{ids.RootsListCurrent, ids.CancellationEitherSide, ids.CancellationRace,
+			ids.BaseResponsePresent},
+		Shows: []string{"roots.*", ids.SchemaListRootsResult, "base.params.*", ids.MetaAttachRequest,
+			ids.ProgressRequest, ids.PingResponsePrompt},
 		Needs:   client.NeedsToAsk,
 		Options: client.Scripted(askRoots),
 		Judge: func(t *client.T) {
 			for _, after := range cancelled {
 				if x, ok := t.Answered(after); ok && x.Response.Msg.Kind == wire.Result {
 					t.Tolerated(x.Response, "answered the ping behind the cancellation of requests to it",
-						"cancellation.either-side", "cancellation.race")
+						ids.CancellationEitherSide, ids.CancellationRace)
 				} else if before, served := t.Answered("before-cancelling"); served &&
-					lostAfter(t, x, "requests to it were cancelled", "cancellation.either-side", "cancellation.race") {
+					lostAfter(t, x, "requests to it were cancelled", ids.CancellationEitherSide, ids.CancellationRace) {
 					continue
 				} else if ok && before.Result() != nil {
-					t.Violation("cancellation.race", "pings are refused after requests were cancelled", x.Events()...)
+					t.Violation(ids.CancellationRace, "pings are refused after requests were cancelled", x.Events()...)
 				}
 			}
 			judgeKept(t)
 			judgeRootsForms(t)
 			judgeBoth(t, "roots")
 			judgeOpen(t, rootsUnhurried, "a request for roots")
-			const id = "roots.list.current"
+			const id = ids.RootsListCurrent
 			if !declares(t, "roots") {
 				t.Inconclusive("the client does not declare roots", id)
 				return
@@ -118,20 +119,20 @@ var featureScenarios = []*client.Scenario{
 	{
 		Name: progressed, Families: []string{"progress-values"}, Smaller: narrowed("progress-values"),
 		Requirements: []string{
-			"progress.notify", "progress.value-float", "progress.total-float", "progress.frequency",
-			"progress.omit-total", "progress.none",
+			ids.ProgressNotify, ids.ProgressValueFloat, ids.ProgressTotalFloat, ids.ProgressFrequency,
+			ids.ProgressOmitTotal, ids.ProgressNone,
 		},
 		Needs: "the client did not ask for the progress of a request",
 		Options: func(run *client.ScenarioRun) server.Options {
 			return handling("*", progressing(run.Choice.Draw("progress-values", progressed)))(run)
 		},
 		Judge: func(t *client.T) {
-			t.JudgeTolerated("progress of every request that asks for it", "progress.none")
+			t.JudgeTolerated("progress of every request that asks for it", ids.ProgressNone)
 			for _, x := range t.Requests() {
 				if x.Token != nil && len(x.Progress) > 0 {
 					t.JudgeContinued(offered(t, "progress was reported up to ", "progress was reported"),
-						"progress.notify", "progress.value-float", "progress.total-float",
-						"progress.frequency", "progress.omit-total")
+						ids.ProgressNotify, ids.ProgressValueFloat, ids.ProgressTotalFloat,
+						ids.ProgressFrequency, ids.ProgressOmitTotal)
 					return
 				}
 			}
@@ -140,8 +141,8 @@ var featureScenarios = []*client.Scenario{
 	{
 		Name: "features/completions",
 		Requirements: []string{
-			"completion.result.total-exceeds-values", "completion.client.partial-results",
-			"completion.context.client-sends",
+			ids.CompletionResultTotalExceedsValues, ids.CompletionClientPartialResults,
+			ids.CompletionContextClientSends,
 		},
 		Shows:   []string{"completion.*"},
 		Needs:   "the client requested no completions",
@@ -149,7 +150,7 @@ var featureScenarios = []*client.Scenario{
 		Judge: func(t *client.T) {
 			if t.Sent("completion/complete") != nil {
 				t.JudgeContinued("completions came with a total larger than the number of values, or without total and hasMore",
-					"completion.result.total-exceeds-values", "completion.client.partial-results")
+					ids.CompletionResultTotalExceedsValues, ids.CompletionClientPartialResults)
 			}
 			for _, c := range t.Conversations {
 				judgeContext(t, c)
@@ -158,11 +159,11 @@ var featureScenarios = []*client.Scenario{
 	},
 	{
 		Name:         "features/errors",
-		Requirements: []string{"base.error.data-free"},
+		Requirements: []string{ids.BaseErrorDataFree},
 		Needs:        "the client sent nothing after an error",
 		Options: func(*client.ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{
-				Breaks:  []string{"base.error.invalid-params", "base.error.reserved-codes"},
+				Breaks:  []string{ids.BaseErrorInvalidParams, ids.BaseErrorReservedCodes},
 				Methods: map[string]server.Middleware{"*": failing},
 			}}
 		},
@@ -179,9 +180,9 @@ var featureScenarios = []*client.Scenario{
 					case !data:
 						copes = copes || on // with errors as such
 					case on:
-						t.Exercised("base.error.data-free")
+						t.Exercised(ids.BaseErrorDataFree)
 					case copes && t.BrokeOff():
-						t.Violation("base.error.data-free",
+						t.Violation(ids.BaseErrorDataFree,
 							"the client goes on after an error without data, and ended after one with data",
 							x.Events()...)
 					}
@@ -233,31 +234,31 @@ func judgeSampling(t *client.T) {
 	judgeLater(t, plain)
 	if plain == nil || plain.Result() == nil {
 		t.Inconclusive("the client answers no sampling request with a generated message",
-			"sampling.request.optional-members", "sampling.include-context.optional", "sampling.metadata.free-form",
-			"sampling.error.returned",
-			"base.error.invalid-params", "sampling.security.validate-content", "sampling.max-tokens.limit")
+			ids.SamplingRequestOptionalMembers, ids.SamplingIncludeContextOptional, ids.SamplingMetadataFreeForm,
+			ids.SamplingErrorReturned,
+			ids.BaseErrorInvalidParams, ids.SamplingSecurityValidateContent, ids.SamplingMaxTokensLimit)
 		return
 	}
 	judgeBoth(t, "sampling")
 	judgeOpen(t, "sampling-open", "a sampling request")
 	for _, m := range sampledMedia {
 		lostAfter(t, t.Asked(m.id), "a sampling request with content that is not text; plain ones got answers",
-			"base.response.present")
+			ids.BaseResponsePresent)
 	}
-	judgeLikePlain(t, "sampling-full", "sampling.request.optional-members")
+	judgeLikePlain(t, "sampling-full", ids.SamplingRequestOptionalMembers)
 	for i := range samplingOptions {
-		judgeLikePlain(t, "sampling-option-"+strconv.Itoa(i), "sampling.request.optional-members")
+		judgeLikePlain(t, "sampling-option-"+strconv.Itoa(i), ids.SamplingRequestOptionalMembers)
 	}
 	for _, context := range []string{"none", "thisServer", "allServers"} {
-		judgeLikePlain(t, "sampling-"+context, "sampling.include-context.optional")
+		judgeLikePlain(t, "sampling-"+context, ids.SamplingIncludeContextOptional)
 	}
-	judgeLikePlain(t, "sampling-metadata", "sampling.metadata.free-form")
+	judgeLikePlain(t, "sampling-metadata", ids.SamplingMetadataFreeForm)
 	if x, ok := t.Answered("sampling-foreign-metadata"); ok && x.Result() == nil {
 		// The model provider decides the form of metadata and may refuse these.
 		t.Inconclusive("the client or its model provider refuses metadata of an invented form",
-			"sampling.metadata.free-form")
+			ids.SamplingMetadataFreeForm)
 	}
-	const returned = "sampling.error.returned"
+	const returned = ids.SamplingErrorReturned
 	if x, ok := t.Answered("sampling-broken"); ok {
 		t.Check(returned, Named("a sampling request without a usable message", x)).To(HaveError())
 	} else {
@@ -270,18 +271,18 @@ func judgeSampling(t *client.T) {
 		case ok && x.Response.Msg.Kind == wire.ErrorResponse && controlled(t, id):
 			refused++
 		case !ok:
-			lostAfter(t, x, "a sampling request with malformed content", "sampling.security.validate-content")
+			lostAfter(t, x, "a sampling request with malformed content", ids.SamplingSecurityValidateContent)
 		}
 	}
 	if refused == len(malformed) { // the passive rules see those that are served
-		t.Exercised("sampling.security.validate-content")
+		t.Exercised(ids.SamplingSecurityValidateContent)
 	}
 }
 
 // judgeInstead judges a request for a declared feature that may wait for a user. The client must not send the content
 // of the result in a notification that names the request: that is no response.
 func judgeInstead(t *client.T, x *judge.Exchange) {
-	const id = "base.response.present"
+	const id = ids.BaseResponsePresent
 	switch {
 	case x == nil:
 		return
@@ -383,7 +384,7 @@ func judgeBoth(t *client.T, feature string) {
 		{"-beside", "-second", ", of which the other was cancelled,"},
 	} {
 		if x, ok := t.Answered(feature + asked.id + asked.which); x != nil && !ok && controlled(t, feature+asked.id) {
-			t.Violation("base.response.present",
+			t.Violation(ids.BaseResponsePresent,
 				"one of two requests that were open at once"+asked.others+
 					" was not answered; the same request was before and after them", x.Request)
 		}
@@ -393,7 +394,7 @@ func judgeBoth(t *client.T, feature string) {
 // judgeOpen judges whether the client answers a ping without delay while a request is open that may wait for a user.
 // It does so if the answer comes soon, or before the answer to the request.
 func judgeOpen(t *client.T, id, what string) {
-	const requirement = "ping.response-prompt"
+	const requirement = ids.PingResponsePrompt
 	open, answered := t.Answered(id)
 	ping, alive := t.Answered(id + pinging)
 	switch {
@@ -424,7 +425,7 @@ func judgeForm(t *client.T, id, requirement string) {
 // judgeInvalidParams judges the error for a request with invalid params
 // (JSON-RPC 2.0, section 5.1). The user may have refused it instead.
 func judgeInvalidParams(t *client.T, id, what string) {
-	const requirement = "base.error.invalid-params"
+	const requirement = ids.BaseErrorInvalidParams
 	x, ok := t.Answered(id)
 	if !ok || x.Response.Msg.Error == nil {
 		return
@@ -475,8 +476,8 @@ func askSampling(a *client.Asker) {
 	const method = "sampling/createMessage"
 	plain := sampling(nil)
 	if !a.Has("sampling") {
-		a.Ask("undeclared-sampling", method, plain, "sampling.capability.declared",
-			"lifecycle.capability.server-uses-sampling")
+		a.Ask("undeclared-sampling", method, plain, ids.SamplingCapabilityDeclared,
+			ids.LifecycleCapabilityServerUsesSampling)
 		a.Fence("after-sampling")
 		return
 	}
@@ -622,7 +623,7 @@ func askElicitation(a *client.Asker) {
 	}
 	if !a.Has("elicitation") {
 		a.Ask("undeclared-elicitation", method, form("string"),
-			"elicitation.capability.declared", "lifecycle.capability.server-uses-elicitation")
+			ids.ElicitationCapabilityDeclared, ids.LifecycleCapabilityServerUsesElicitation)
 		a.Fence("after-elicitation")
 		return
 	}
@@ -719,7 +720,7 @@ func askRoots(a *client.Asker) {
 		askBoth(a, "roots-both", method, map[string]any{}, map[string]any{}, map[string]any{}, false)
 		askPinging(a, rootsUnhurried, method, tracked(map[string]any{}, rootsUnhurried))
 	} else {
-		a.Ask("undeclared-roots", method, nil, "roots.capability.declared", "lifecycle.capability.server-uses-roots")
+		a.Ask("undeclared-roots", method, nil, ids.RootsCapabilityDeclared, ids.LifecycleCapabilityServerUsesRoots)
 	}
 }
 
@@ -737,10 +738,10 @@ var rootsForms = []struct {
 	params      map[string]any
 	requirement string
 }{
-	{"roots-empty", map[string]any{}, "base.params.omitted"},
-	{"roots-meta", map[string]any{"_meta": someMeta}, "meta.attach.request"},
-	{"roots-open", someParams, "base.params.open"},
-	{"roots-token", tracked(map[string]any{}, "roots-token"), "progress.request"},
+	{"roots-empty", map[string]any{}, ids.BaseParamsOmitted},
+	{"roots-meta", map[string]any{"_meta": someMeta}, ids.MetaAttachRequest},
+	{"roots-open", someParams, ids.BaseParamsOpen},
+	{"roots-token", tracked(map[string]any{}, "roots-token"), ids.ProgressRequest},
 }
 
 // judgeRootsForms judges whether a client that lists roots does so for every form of the request.
@@ -750,7 +751,7 @@ func judgeRootsForms(t *client.T) {
 		return
 	}
 	if plain.Result() == nil {
-		judgeRootsForm(t, rootsPlain, "base.params.omitted")
+		judgeRootsForm(t, rootsPlain, ids.BaseParamsOmitted)
 		if !controlled(t, rootsPlain) {
 			return
 		}
@@ -774,7 +775,7 @@ var cancelled = []string{"after-cancelling", "after-cancelling-roots"}
 
 // judgeKept judges whether the client answers the requests that were open when others were cancelled.
 func judgeKept(t *client.T) {
-	const id = "base.response.present"
+	const id = ids.BaseResponsePresent
 	fence, ok := t.Answered(cancelled[0])
 	if !ok || !t.RequestsAfter(t.ConversationOf(fence), fence.Response) {
 		return // an answer may still have been on its way
@@ -833,7 +834,7 @@ func partial(ctx context.Context, r *server.Request, next server.Handler) (any, 
 // An argument is final if the client got suggestions for it and has then used one of them
 // (server/utilities/completion#requesting-completions).
 func judgeContext(t *client.T, c *judge.Conversation) {
-	const id = "completion.context.client-sends"
+	const id = ids.CompletionContextClientSends
 	all := client.RequestsOf(c)
 	for i, x := range all {
 		if x.Method() != "completion/complete" {

@@ -12,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
@@ -135,12 +136,12 @@ func typeAcceptance(r *server.Reply) {
 
 func judgeFramed(t *client.T) {
 	form := map[string]string{
-		transport.NameStdio: "stdio.message.only-newline-delimits", transport.NameHTTP: "http.client.sse-syntax",
-		transport.NameSSE: "sse.client.message-events",
+		transport.NameStdio: ids.StdioMessageOnlyNewlineDelimits, transport.NameHTTP: ids.HTTPClientSSESyntax,
+		transport.NameSSE: ids.SSEClientMessageEvents,
 	}[t.Transport]
-	large := "http.message.large"
+	large := ids.HTTPMessageLarge
 	if t.Transport == transport.NameStdio {
-		large = "stdio.message.large"
+		large = ids.StdioMessageLarge
 	}
 	judgeVariedBy(t, framedID, t.Choice.Draw("frames", framed), "with the text", func(m family.Member) string {
 		if len(m.Raw()) > 1<<16 {
@@ -175,7 +176,7 @@ func judgeEmptyEvent(t *client.T, id string) {
 
 // judgeAcceptances judges whether the client continues if its answers are accepted with different Content-Types.
 func judgeAcceptances(t *client.T) {
-	const id = "http.client.accepted"
+	const id = ids.HTTPClientAccepted
 	types := t.Choice.Draw("types-of-nothing", framed)
 	plain, ok := t.Answered(acceptedID + types[0].Is + afterwards + "2")
 	if !ok || plain.Result() == nil {

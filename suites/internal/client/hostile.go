@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
@@ -16,8 +17,8 @@ import (
 var hostileScenarios = []*client.Scenario{
 	{
 		Name:         "hostile/not-json",
-		Requirements: []string{"base.error.parse-survive", "base.error.parse-error"},
-		Shows:        []string{"base.error.undetectable-id"},
+		Requirements: []string{ids.BaseErrorParseSurvive, ids.BaseErrorParseError},
+		Shows:        []string{ids.BaseErrorUndetectableID},
 		Needs:        client.NeedsToTell,
 		Options: client.Scripted(func(a *client.Asker) {
 			a.Fence("before")
@@ -26,13 +27,13 @@ var hostileScenarios = []*client.Scenario{
 			a.Fence("after")
 		}),
 		Judge: func(t *client.T) {
-			judgeSurvival(t, "texts that are not JSON", "base.error.parse-survive")
-			judgeComplaints(t, "base.error.parse-error", -32700)
+			judgeSurvival(t, "texts that are not JSON", ids.BaseErrorParseSurvive)
+			judgeComplaints(t, ids.BaseErrorParseError, -32700)
 		},
 	},
 	{
 		Name: "hostile/envelopes", Long: true,
-		Requirements: []string{"base.error.invalid-request", "base.batch.not-served"},
+		Requirements: []string{ids.BaseErrorInvalidRequest, ids.BaseBatchNotServed},
 		Needs:        client.NeedsToTell,
 		Options: client.Scripted(func(a *client.Asker) {
 			a.Fence("before")
@@ -50,7 +51,7 @@ var hostileScenarios = []*client.Scenario{
 		}),
 		Judge: func(t *client.T) {
 			// No client has to survive these; its answers are judged.
-			const batches = "base.batch.not-served"
+			const batches = ids.BaseBatchNotServed
 			switch _, ok := t.Answered("after-batch"); {
 			case slices.ContainsFunc(t.Conversations, (*judge.Conversation).Older):
 				t.Inconclusive("the client agrees on an older revision, which knows batches", batches)
@@ -75,10 +76,10 @@ var hostileScenarios = []*client.Scenario{
 				if id == "old-version" && r.Msg.Kind == wire.Result {
 					// JSON-RPC 2.0, section 3, recommends to handle objects of version 1.0 (docs/positions.md,
 					// leniency).
-					t.Recorder().Note("base.error.invalid-request", wire.Client, "a ping with jsonrpc 1.0 is served")
+					t.Recorder().Note(ids.BaseErrorInvalidRequest, wire.Client, "a ping with jsonrpc 1.0 is served")
 					continue
 				}
-				t.Check("base.error.invalid-request", Named("a message that is not a valid request", r),
+				t.Check(ids.BaseErrorInvalidRequest, Named("a message that is not a valid request", r),
 					sentWith(t, id)).
 					To(HaveErrorCode(-32600))
 			}
@@ -86,16 +87,16 @@ var hostileScenarios = []*client.Scenario{
 	},
 	{
 		Name: "hostile/noise", Long: true,
-		Requirements: []string{"architecture.client.routing", "base.error.parse-survive"},
+		Requirements: []string{ids.ArchitectureClientRouting, ids.BaseErrorParseSurvive},
 		Needs:        client.NeedsToTell,
 		Options:      client.Scripted(makeNoise),
 		Judge: func(t *client.T) {
 			// No client has to survive all of it, but none may be ended by a signal.
 			if _, ok := t.Answered("after-noise"); ok {
-				t.Exercised("architecture.client.routing")
+				t.Exercised(ids.ArchitectureClientRouting)
 			}
 			if died := t.Died(); died != "" {
-				t.Violation("base.error.parse-survive", "the client "+died+" after invalid and unusual messages",
+				t.Violation(ids.BaseErrorParseSurvive, "the client "+died+" after invalid and unusual messages",
 					client.LastEvents(t.Last(), 4)...)
 			}
 		},
@@ -105,9 +106,9 @@ var hostileScenarios = []*client.Scenario{
 		// judged like all others.
 		Name: "hostile/lists",
 		Requirements: []string{
-			"schema.call-tool-request", "schema.read-resource-request", "schema.get-prompt-request",
-			"schema.list-tools-request",
-			"schema.list-resources-request", "schema.list-prompts-request",
+			ids.SchemaCallToolRequest, ids.SchemaReadResourceRequest, ids.SchemaGetPromptRequest,
+			ids.SchemaListToolsRequest,
+			ids.SchemaListResourcesRequest, ids.SchemaListPromptsRequest,
 		},
 		Needs:  client.NeedsList,
 		Faults: []string{"meta.not-an-object"},
@@ -124,7 +125,7 @@ var hostileScenarios = []*client.Scenario{
 	{
 		Name:         "hostile/large",
 		Transports:   standardTransports(),
-		Requirements: []string{"stdio.message.large", "http.message.large"},
+		Requirements: []string{ids.StdioMessageLarge, ids.HTTPMessageLarge},
 		Needs:        client.NeedsList,
 		Options: handling("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			result, rpcErr := next(ctx, r)
@@ -147,9 +148,9 @@ var hostileScenarios = []*client.Scenario{
 		}),
 		Judge: func(t *client.T) {
 			if len(t.Requests()) > 0 {
-				id := "http.message.large"
+				id := ids.HTTPMessageLarge
 				if t.Transport == "stdio" {
-					id = "stdio.message.large"
+					id = ids.StdioMessageLarge
 				}
 				judgeLarge(t, id)
 			}

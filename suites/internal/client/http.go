@@ -20,6 +20,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
@@ -35,7 +36,7 @@ const brokenEnd = "http/broken-end"
 
 // renamed is a server that spells the name of the field Mcp-Session-Id in another way (RFC 9110, section 5.1).
 func renamed(name, field, how string) *client.Scenario {
-	const id = "http.client.session-header"
+	const id = ids.HTTPClientSessionHeader
 	return &client.Scenario{
 		Name: name, Transports: overHTTP(), Requirements: []string{id},
 		Needs: "the client did not begin a session",
@@ -55,7 +56,7 @@ func renamed(name, field, how string) *client.Scenario {
 
 var httpScenarios = []*client.Scenario{
 	{
-		Name: jsonAnswers, Transports: overHTTP(), Requirements: []string{"http.client.json-answer"},
+		Name: jsonAnswers, Transports: overHTTP(), Requirements: []string{ids.HTTPClientJSONAnswer},
 		Families: []string{"json-types"},
 		Needs:    "the client did not begin a session",
 		Options: func(run *client.ScenarioRun) server.Options {
@@ -67,12 +68,12 @@ var httpScenarios = []*client.Scenario{
 		},
 		Judge: func(t *client.T) {
 			judgeHeads(t, "all answers came as JSON", t.Choice.Draw("json-types", jsonAnswers),
-				"http.client.json-answer")
+				ids.HTTPClientJSONAnswer)
 		},
 	},
 	{
 		Name: sseAnswers, Transports: overHTTP(), Long: true,
-		Requirements: []string{"http.client.sse-answer", "http.server.event-ids"},
+		Requirements: []string{ids.HTTPClientSSEAnswer, ids.HTTPServerEventIDs},
 		Families:     []string{"stream-types"},
 		Needs:        "the client did not begin a session",
 		Options: func(run *client.ScenarioRun) server.Options {
@@ -83,7 +84,7 @@ var httpScenarios = []*client.Scenario{
 		Judge: func(t *client.T) {
 			judgeHeads(t, "all answers came as SSE streams, without event ids",
 				t.Choice.Draw("stream-types", sseAnswers),
-				"http.client.sse-answer", "http.server.event-ids")
+				ids.HTTPClientSSEAnswer, ids.HTTPServerEventIDs)
 		},
 	},
 	spelling("fields", "with comments and unknown fields, also between lines of data", func(_, several string) []byte {
@@ -103,38 +104,38 @@ var httpScenarios = []*client.Scenario{
 	}),
 	{
 		Name: "http/plain", Transports: overHTTP(),
-		Requirements: []string{"http.client.get-405-tolerated", "http.client.delete-405-tolerated"},
+		Requirements: []string{ids.HTTPClientGet405Tolerated, ids.HTTPClientDelete405Tolerated},
 		Needs:        "the client sent neither a GET nor a DELETE",
 		Options: func(*client.ScenarioRun) server.Options {
 			return server.Options{HTTP: server.HTTPOptions{NoGet: true, NoDelete: true}}
 		},
 		Judge: func(t *client.T) {
 			if t.UsedMethod(http.MethodGet) {
-				t.JudgeContinued("GET was answered with 405", "http.client.get-405-tolerated")
+				t.JudgeContinued("GET was answered with 405", ids.HTTPClientGet405Tolerated)
 			}
 			if t.UsedMethod(http.MethodDelete) {
-				t.JudgeContinued("DELETE was answered with 405", "http.client.delete-405-tolerated")
+				t.JudgeContinued("DELETE was answered with 405", ids.HTTPClientDelete405Tolerated)
 			}
 		},
 	},
 	{
-		Name: "http/no-session", Transports: overHTTP(), Requirements: []string{"http.server.session-id"},
+		Name: "http/no-session", Transports: overHTTP(), Requirements: []string{ids.HTTPServerSessionID},
 		Needs: "the client did not begin a session",
 		Options: func(*client.ScenarioRun) server.Options {
 			return server.Options{HTTP: server.HTTPOptions{NoSessionID: true}}
 		},
-		Judge: func(t *client.T) { t.JudgeContinued("the server assigned no session id", "http.server.session-id") },
+		Judge: func(t *client.T) { t.JudgeContinued("the server assigned no session id", ids.HTTPServerSessionID) },
 	},
 	renamed("http/lower-field", "mcp-session-id", "small letters"),
 	renamed("http/upper-field", "MCP-SESSION-ID", "capitals"),
 	{
 		Name: "http/delete", Transports: overHTTP(),
-		Requirements: []string{"http.client.delete-session", "lifecycle.shutdown.http-close"},
-		Shows:        []string{"http.client.session-header"},
+		Requirements: []string{ids.HTTPClientDeleteSession, ids.LifecycleShutdownHTTPClose},
+		Shows:        []string{ids.HTTPClientSessionHeader},
 		Needs:        client.NeedsEnd,
 		Options: func(*client.ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{
-				Breaks: []string{"http.server.delete-session"},
+				Breaks: []string{ids.HTTPServerDeleteSession},
 				HTTP: server.HTTP{
 					// An id may have all visible ASCII characters.
 					SessionID: func() string { return sessionID + rand.Text() },
@@ -148,23 +149,23 @@ var httpScenarios = []*client.Scenario{
 			if c == nil || t.Ending.Exit == nil || c.Initialized == nil {
 				return
 			}
-			t.Check("http.client.delete-session", t.UsedMethod(http.MethodDelete), client.LastEvents(c, 2)...).
+			t.Check(ids.HTTPClientDeleteSession, t.UsedMethod(http.MethodDelete), client.LastEvents(c, 2)...).
 				To(BeTrueBecause("the client ended without a DELETE for its session"))
 			judgeClosed(t, c)
 		},
 	},
 	{
 		Name: "http/listening", Transports: overHTTP(),
-		Requirements: []string{"http.client.get-stream-messages", "http.client.get-close-tolerated",
-			"http.client.last-event-id"},
+		Requirements: []string{ids.HTTPClientGetStreamMessages, ids.HTTPClientGetCloseTolerated,
+			ids.HTTPClientLastEventID},
 		Needs:   "the client opened no listening stream with GET",
 		Options: listening,
 		Judge: func(t *client.T) {
 			if x := t.Asked("on-the-stream"); x != nil {
 				if x.Response != nil {
-					t.Exercised("http.client.get-stream-messages")
+					t.Exercised(ids.HTTPClientGetStreamMessages)
 				} else {
-					lostAfter(t, x, "a ping on the listening stream", "http.client.get-stream-messages")
+					lostAfter(t, x, "a ping on the listening stream", ids.HTTPClientGetStreamMessages)
 				}
 				_, next := brokenAt(t, resumedID)
 				emptied, again := brokenAt(t, emptiedID)
@@ -172,13 +173,13 @@ var httpScenarios = []*client.Scenario{
 					next != nil && next.HTTP.Header.Get("Last-Event-Id") == unlistenedID {
 					// The client continued to listen. It then left after an event without text, or named an event
 					// that never existed, which may explain its end.
-					t.Exercised("http.client.get-close-tolerated")
+					t.Exercised(ids.HTTPClientGetCloseTolerated)
 				} else {
-					t.JudgeContinued("the server ended the listening stream", "http.client.get-close-tolerated")
+					t.JudgeContinued("the server ended the listening stream", ids.HTTPClientGetCloseTolerated)
 				}
 			}
 			if x, ok := t.Answered(resumedPing); x != nil && !ok && t.SilentTo(x) {
-				t.Violation("http.client.get-stream-messages",
+				t.Violation(ids.HTTPClientGetStreamMessages,
 					"the client does not answer a ping on a listening stream that it has opened again; it answered one on the first",
 					x.Request)
 			}
@@ -187,7 +188,7 @@ var httpScenarios = []*client.Scenario{
 	},
 	marked, // it spells the events that the scenario before has given ids
 	{
-		Name: brokenEnd, Transports: overHTTP(), Requirements: []string{"http.disconnect.survived"},
+		Name: brokenEnd, Transports: overHTTP(), Requirements: []string{ids.HTTPDisconnectSurvived},
 		Needs:   "the client did not begin a session",
 		Options: breakingOff,
 		Judge: func(t *client.T) {
@@ -196,37 +197,37 @@ var httpScenarios = []*client.Scenario{
 	},
 	{
 		Name: "http/lost-session", Transports: overHTTP(),
-		Requirements: []string{"http.client.reinitialize-on-404", "http.client.reinitialize-without-session-id"},
-		Shows: []string{"lifecycle.init.initialized-sent", "lifecycle.init.request-client-info",
-			"http.client.version-header", "http.client.session-header",
-			"lifecycle.capability.client-emits-roots-list-changed", "lifecycle.capability.client-uses-*",
-			"http.client.delete-session", "base.response.present"},
+		Requirements: []string{ids.HTTPClientReinitializeOn404, ids.HTTPClientReinitializeWithoutSessionID},
+		Shows: []string{ids.LifecycleInitInitializedSent, ids.LifecycleInitRequestClientInfo,
+			ids.HTTPClientVersionHeader, ids.HTTPClientSessionHeader,
+			ids.LifecycleCapabilityClientEmitsRootsListChanged, "lifecycle.capability.client-uses-*",
+			ids.HTTPClientDeleteSession, ids.BaseResponsePresent},
 		Needs:   "the client sent no request with a session id after the handshake",
 		Options: losing,
 		Judge:   judgeLost(0),
 	},
 	{
 		Name: "http/lost-answer", Transports: overHTTP(), After: []string{"http/lost-session"}, Excused: staying,
-		Requirements: []string{"http.client.reinitialize-on-404"},
+		Requirements: []string{ids.HTTPClientReinitializeOn404},
 		Needs:        "the client answered no ping with a session id",
 		Options:      losingAnswer,
 		Judge:        judgeLostAnswer,
 	},
 	{
 		Name: "http/lost-again", Transports: overHTTP(), After: []string{"http/lost-session"}, Excused: staying,
-		Requirements: []string{"http.client.reinitialize-on-404"},
-		Shows:        []string{"http.client.version-header-negotiated"},
+		Requirements: []string{ids.HTTPClientReinitializeOn404},
+		Shows:        []string{ids.HTTPClientVersionHeaderNegotiated},
 		Needs:        "the client did not begin a new session when it lost the first one, or sent too few requests in the new one",
 		Options:      losingTwice,
 		Judge:        judgeLost(1),
 	},
 	{
 		Name: "http/refused-message", Transports: overHTTP(),
-		Requirements: []string{"http.client.error-body-tolerated"},
+		Requirements: []string{ids.HTTPClientErrorBodyTolerated},
 		Needs:        client.NeedsToAsk,
 		Options:      refusing,
 		Judge: func(t *client.T) {
-			const id = "http.client.error-body-tolerated"
+			const id = ids.HTTPClientErrorBodyTolerated
 			if _, ok := t.Answered("after-bare"); !ok {
 				if t.Asked("refused-bare") != nil {
 					t.Inconclusive("the client does not go on after a refusal of a message, whether or not it has a body",
@@ -249,15 +250,15 @@ var httpScenarios = []*client.Scenario{
 	{
 		// Some clients wait for long when a stream is cut twice.
 		Name: "http/cut-stream", Transports: overHTTP(), Long: true,
-		Requirements: []string{"http.client.resume-get", "http.client.last-event-id", "http.disconnect.survived",
-			"http.client.sse-syntax"},
+		Requirements: []string{ids.HTTPClientResumeGet, ids.HTTPClientLastEventID, ids.HTTPDisconnectSurvived,
+			ids.HTTPClientSSESyntax},
 		Needs:   "the client did not ask for the rest of a stream that was cut; resuming is optional",
 		Options: cutting,
 		Judge:   judgeCut,
 	},
 	{
 		Name: "sse/session", Transports: []string{transport.NameSSE},
-		Requirements: []string{"sse.client.post-to-endpoint", "sse.client.message-events"},
+		Requirements: []string{ids.SSEClientPostToEndpoint, ids.SSEClientMessageEvents},
 		Needs:        "the client did not get through the handshake",
 		Options:      straying,
 		Judge: func(t *client.T) {
@@ -266,23 +267,23 @@ var httpScenarios = []*client.Scenario{
 			if c == nil || c.Initialized == nil {
 				return
 			}
-			t.Exercised("sse.client.message-events", "sse.client.post-to-endpoint")
+			t.Exercised(ids.SSEClientMessageEvents, ids.SSEClientPostToEndpoint)
 		},
 	},
 	{
 		// A client that only appends the announced path to the address of the server copes with a path, and not with
 		// an absolute URI.
 		Name: "sse/absolute-endpoint", Transports: []string{transport.NameSSE},
-		Requirements: []string{"sse.client.post-to-endpoint"},
+		Requirements: []string{ids.SSEClientPostToEndpoint},
 		Needs:        "the client did not connect",
 		Options:      announcing,
 		Judge: func(t *client.T) {
-			t.JudgeContinued("the endpoint event names an absolute URI", "sse.client.post-to-endpoint")
+			t.JudgeContinued("the endpoint event names an absolute URI", ids.SSEClientPostToEndpoint)
 		},
 	},
 	{
 		Name: "sse/spelling", Transports: []string{transport.NameSSE},
-		Requirements: []string{"sse.client.message-events"},
+		Requirements: []string{ids.SSEClientMessageEvents},
 		Needs:        "the client did not get through the handshake",
 		Options: func(*client.ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{HTTP: server.HTTP{Event: func(e *server.Event) []*server.Event {
@@ -298,28 +299,28 @@ var httpScenarios = []*client.Scenario{
 			}}}}
 		},
 		Judge: func(t *client.T) {
-			t.JudgeContinued("events came with comments, CRLF, and data in several lines", "sse.client.message-events")
+			t.JudgeContinued("events came with comments, CRLF, and data in several lines", ids.SSEClientMessageEvents)
 		},
 	},
 	{
 		Name: "http/legacy-only", Transports: overHTTP(), Path: server.PathSSE,
 		Requirements: []string{
-			"sse.client.post-first", "sse.client.fallback-get", "sse.client.fallback-stays-legacy",
-			"sse.client.post-to-endpoint", "sse.client.message-events",
+			ids.SSEClientPostFirst, ids.SSEClientFallbackGet, ids.SSEClientFallbackStaysLegacy,
+			ids.SSEClientPostToEndpoint, ids.SSEClientMessageEvents,
 		},
 		Needs: "the client did not fall back to the legacy transport; only clients that want to reach older servers need to",
 		Options: func(*client.ScenarioRun) server.Options {
 			return server.Options{
 				HTTP: server.HTTPOptions{NoStreamable: true},
 				// A client may look for the older transport at a server without it.
-				Behaviour: server.Behaviour{Breaks: []string{"sse.server.sse-endpoint"}},
+				Behaviour: server.Behaviour{Breaks: []string{ids.SSEServerSSEEndpoint}},
 			}
 		},
 		Judge: judgeFallback,
 	},
 	{
 		Name: "http/legacy-refused", Transports: overHTTP(), Path: server.PathSSE, After: []string{"http/legacy-only"},
-		Requirements: []string{"sse.client.fallback-get"},
+		Requirements: []string{ids.SSEClientFallbackGet},
 		Needs:        "the client did not fall back to the legacy transport; only clients that want to reach older servers need to",
 		Excused: func(first *client.T) string {
 			if _, legacy := fallback(first); !legacy {
@@ -333,12 +334,12 @@ var httpScenarios = []*client.Scenario{
 			switch {
 			case refused == nil:
 			case legacy:
-				t.Exercised("sse.client.fallback-get")
+				t.Exercised(ids.SSEClientFallbackGet)
 			case t.Preceding == nil:
 				t.Inconclusive("run the scenario http/legacy-only as well; it shows whether the client falls back at all",
-					"sse.client.fallback-get")
+					ids.SSEClientFallbackGet)
 			case !t.Interrupted():
-				t.Violation("sse.client.fallback-get",
+				t.Violation(ids.SSEClientFallbackGet,
 					fmt.Sprintf("after its POST was refused with %d, the client does not look for the older transport with a GET, as it does after 405",
 						refused.HTTP.Status), refused)
 			}
@@ -358,7 +359,7 @@ func refusingPosts(run *client.ScenarioRun) server.Options {
 	return server.Options{
 		HTTP: server.HTTPOptions{NoStreamable: true},
 		Behaviour: server.Behaviour{
-			Breaks: []string{"sse.server.sse-endpoint"},
+			Breaks: []string{ids.SSEServerSSEEndpoint},
 			HTTP: server.HTTP{Reply: func(r *server.Reply) {
 				if r.Request.Method == http.MethodPost && r.Request.URL.Path == server.PathSSE &&
 					r.Status == http.StatusMethodNotAllowed {
@@ -392,7 +393,7 @@ const lingering = 5 * time.Second
 // judgeClosed judges whether a client that has ended its session by a DELETE closes the
 // streams of the session (basic/lifecycle#http).
 func judgeClosed(t *client.T, c *judge.Conversation) {
-	const id = "lifecycle.shutdown.http-close"
+	const id = ids.LifecycleShutdownHTTPClose
 	var deleted *wire.HTTPExchange
 	for _, x := range c.HTTP {
 		if x.Method() == http.MethodDelete && x.OK() {
@@ -437,7 +438,7 @@ const sessionID = `!"#$%&'()*+,-./:;<=>?@[\]^_{|}~-session`
 // spelling is a server that writes its events in one of the ways that the SSE
 // standard allows. text gets the data in one line, and the same JSON in several.
 func spelling(name, how string, text func(data, several string) []byte) *client.Scenario {
-	const id = "http.client.sse-syntax"
+	const id = ids.HTTPClientSSESyntax
 	return &client.Scenario{
 		Name: "http/sse-" + name, Transports: overHTTP(), Requirements: []string{id},
 		Needs: "the client did not begin a session",
@@ -460,7 +461,7 @@ func spelling(name, how string, text func(data, several string) []byte) *client.
 // 9.2.5). A field that a reader needs stands right behind it.
 var marked = &client.Scenario{
 	Name: "http/sse-marked", Transports: []string{transport.NameHTTP, transport.NameSSE}, Long: true,
-	Requirements: []string{"http.client.sse-syntax", "sse.client.message-events"},
+	Requirements: []string{ids.HTTPClientSSESyntax, ids.SSEClientMessageEvents},
 	Needs:        "the client did not begin a session",
 	Options: func(*client.ScenarioRun) server.Options {
 		type first struct{ stream string }
@@ -490,9 +491,9 @@ var marked = &client.Scenario{
 		}
 	},
 	Judge: func(t *client.T) {
-		id := "http.client.sse-syntax"
+		id := ids.HTTPClientSSESyntax
 		if t.Transport == transport.NameSSE {
-			id = "sse.client.message-events"
+			id = ids.SSEClientMessageEvents
 		}
 		// Without the first event of a stream there is no session, and each stream begins alike.
 		if c := t.Handshake(); c != nil && c.Initialized != nil {
@@ -655,7 +656,7 @@ func nextEvent(s *server.Session) *server.Event {
 // judgeListenedOn judges how the client resumes a listening stream. It need not: it may also open another one. A
 // client that named the last event after the end of the stream wishes to resume it.
 func judgeListenedOn(t *client.T) {
-	const id = "http.client.last-event-id"
+	const id = ids.HTTPClientLastEventID
 	ended, first := brokenAt(t, listenedID)
 	if ended == nil || first == nil {
 		t.Inconclusive("the client opened no further listening stream when the server had ended the first", id)
@@ -705,7 +706,7 @@ func judgeEmptied(t *client.T) {
 		return
 	}
 	named := next.HTTP.Header.Get("Last-Event-Id")
-	t.Check("http.client.last-event-id", named == emptiedID, ended, next).
+	t.Check(ids.HTTPClientLastEventID, named == emptiedID, ended, next).
 		To(BeTrueBecause("the last event on the listening stream had an id and empty data; the client did not send that id when it resumed the stream"))
 }
 
@@ -866,7 +867,7 @@ func judgeStrays(t *client.T) {
 				continue
 			}
 			if u, err := url.Parse(e.HTTP.URL); err == nil && u.Path == server.PathMessages {
-				t.Violation("sse.client.post-to-endpoint",
+				t.Violation(ids.SSEClientPostToEndpoint,
 					"a message was posted without the query of the URI that the endpoint event names", c.Events[0], e)
 				return
 			}
@@ -1123,7 +1124,7 @@ func judgeLost(n int) func(t *client.T) {
 // judgeLostAnswer judges the reaction of the client to a 404 for one of its responses. It has the time to begin a new
 // session before the answer to its request lets it send something else.
 func judgeLostAnswer(t *client.T) {
-	const id = "http.client.reinitialize-on-404"
+	const id = ids.HTTPClientReinitializeOn404
 	all := losses(t)
 	if len(all) == 0 {
 		return
@@ -1150,7 +1151,7 @@ func judgeLostAnswer(t *client.T) {
 
 // judgeReplaced judges whether the client begins a new session in place of the lost one.
 func judgeReplaced(t *client.T, first *judge.Conversation, lost *wire.Event) {
-	const again, bare = "http.client.reinitialize-on-404", "http.client.reinitialize-without-session-id"
+	const again, bare = ids.HTTPClientReinitializeOn404, ids.HTTPClientReinitializeWithoutSessionID
 	if begun := begunSince(t, first, lost); len(begun) > 0 {
 		c, e := t.ConversationOf(begun[0]), begun[0].Request
 		t.Exercised(again)
@@ -1204,7 +1205,7 @@ func begunSince(t *client.T, first *judge.Conversation, lost *wire.Event) (all [
 // one. It looks for a second initialized in the lost session: that cannot have been
 // under way before, as it follows the answer to the new initialize.
 func judgeMoved(t *client.T, lost, renewed *judge.Conversation) {
-	const id = "http.client.session-header"
+	const id = ids.HTTPClientSessionHeader
 	if lost == renewed || !renewed.Handshaken() || renewed.Log.ID == lost.Log.ID {
 		return
 	}
@@ -1225,7 +1226,7 @@ func judgeMoved(t *client.T, lost, renewed *judge.Conversation) {
 		}
 	}
 	if x, ok := t.Answered(renewedID); !ok && t.SilentTo(x) {
-		t.Violation("base.response.present",
+		t.Violation(ids.BaseResponsePresent,
 			"the client does not answer a ping in the session that it began after a lost one", began, x.Request)
 	}
 	listens := slices.ContainsFunc(renewed.HTTP,
@@ -1251,7 +1252,7 @@ func judgeMoved(t *client.T, lost, renewed *judge.Conversation) {
 // judgeSecondEnd judges whether a client also ends the session that it began in place of a lost one, if it ends other
 // sessions (basic/transports#session-management).
 func judgeSecondEnd(t *client.T, lost, renewed *judge.Conversation) {
-	const id = "http.client.delete-session"
+	const id = ids.HTTPClientDeleteSession
 	if t.Baseline == nil || renewed.Initialized == nil || t.Ending.Exit == nil ||
 		client.WorseExit(*t.Ending.Exit, wire.Exit{}) ||
 		!t.Baseline.UsedMethod(http.MethodDelete) {
@@ -1334,7 +1335,7 @@ func cutting(run *client.ScenarioRun) server.Options {
 	return server.Options{
 		HTTP: server.HTTPOptions{AlwaysSSE: true},
 		Behaviour: server.Behaviour{
-			Breaks:  []string{"http.server.sse-no-early-close", "http.server.sse-related-messages"},
+			Breaks:  []string{ids.HTTPServerSSENoEarlyClose, ids.HTTPServerSSERelatedMessages},
 			Methods: map[string]server.Middleware{"*": run.During(told)},
 			HTTP: server.HTTP{Event: func(e *server.Event) []*server.Event {
 				if e.Out == nil || !strings.HasPrefix(e.Stream, "post:") {
@@ -1382,7 +1383,7 @@ const resumptions = 3
 
 func judgeCut(t *client.T) {
 	var broken *wire.Event
-	const resuming, last = "http.client.resume-get", "http.client.last-event-id"
+	const resuming, last = ids.HTTPClientResumeGet, ids.HTTPClientLastEventID
 	for _, c := range t.Conversations {
 		for _, e := range c.Events {
 			if e.SSE != nil && e.SSE.ID == cutHere {
@@ -1442,7 +1443,7 @@ func judgeCut(t *client.T) {
 // judgeUnfinished judges whether the client takes an unfinished event for a message: the stream has ended before its
 // blank line.
 func judgeUnfinished(t *client.T, c *judge.Conversation, broken *wire.Event) {
-	const id = "http.client.sse-syntax"
+	const id = ids.HTTPClientSSESyntax
 	i := slices.IndexFunc(c.Messages, func(e *wire.Event) bool {
 		return e.From == wire.Client && e.Msg.IsResponse() && e.Msg.ID.Key() == wire.StringID(unfinishedID).Key()
 	})
@@ -1484,7 +1485,7 @@ func closedBefore(stream *wire.HTTPExchange, request *wire.Event) bool {
 // judgeSurvivedCut judges whether the client survives the cut of an answer's stream. It may wait for the answer, give
 // up and say so, or continue.
 func judgeSurvivedCut(t *client.T, when string) {
-	const id = "http.disconnect.survived"
+	const id = ids.HTTPDisconnectSurvived
 	switch ok, decided, how := t.Continued(); {
 	case t.Died() != "":
 		t.Violation(id, "the client "+t.Died()+" after "+when, client.LastEvents(t.Last(), 4)...)
@@ -1541,12 +1542,12 @@ func judgeFallback(t *client.T) {
 		judgeLookedElsewhere(t, first)
 		return
 	}
-	t.Exercised("sse.client.fallback-get")
-	t.Check("sse.client.post-first", first.HTTP.Method == http.MethodPost,
+	t.Exercised(ids.SSEClientFallbackGet)
+	t.Check(ids.SSEClientPostFirst, first.HTTP.Method == http.MethodPost,
 		first).To(BeTrueBecause("the first request to the URL is a %s, not a POST", first.HTTP.Method))
 	if legacy {
 		judgeStays(t, get)
-		t.Exercised("sse.client.post-to-endpoint", "sse.client.message-events")
+		t.Exercised(ids.SSEClientPostToEndpoint, ids.SSEClientMessageEvents)
 	}
 }
 
@@ -1557,7 +1558,7 @@ func judgeLookedElsewhere(t *client.T, first *wire.Event) {
 		for _, x := range c.HTTP {
 			if x.Method() == http.MethodGet && x.Request.At > first.At &&
 				strings.Contains(x.Request.HTTP.Header.Get("Accept"), "text/event-stream") {
-				t.Violation("sse.client.fallback-get",
+				t.Violation(ids.SSEClientFallbackGet,
 					"after its POST was refused, the client looks for an event stream at another URL", first, x.Request)
 				return
 			}
@@ -1568,7 +1569,7 @@ func judgeLookedElsewhere(t *client.T, first *wire.Event) {
 // judgeStays judges whether a client that has fallen back posts to the URL of the server
 // once more.
 func judgeStays(t *client.T, get *wire.Event) {
-	const id = "sse.client.fallback-stays-legacy"
+	const id = ids.SSEClientFallbackStaysLegacy
 	for _, c := range t.Conversations {
 		moved := false // a message was posted elsewhere
 		for _, x := range c.HTTP {

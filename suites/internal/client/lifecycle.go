@@ -10,6 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
@@ -19,8 +20,8 @@ var lifecycleScenarios = []*client.Scenario{
 	{
 		Name: client.Baseline,
 		Requirements: []string{
-			"lifecycle.version.client-supported", "lifecycle.init.instructions-optional",
-			"pagination.client.both-flows", "pagination.client.missing-cursor-ends", "lifecycle.version.revision-name",
+			ids.LifecycleVersionClientSupported, ids.LifecycleInitInstructionsOptional,
+			ids.PaginationClientBothFlows, ids.PaginationClientMissingCursorEnds, ids.LifecycleVersionRevisionName,
 		},
 		// The pages are small, because other scenarios compare how far the client reads a list here with ordinary
 		// cursors.
@@ -29,13 +30,13 @@ var lifecycleScenarios = []*client.Scenario{
 	},
 	{
 		Name:         "lifecycle/older-version",
-		Requirements: []string{"lifecycle.error.version-mismatch"},
-		Shows:        []string{"http.client.version-header-negotiated"},
+		Requirements: []string{ids.LifecycleErrorVersionMismatch},
+		Shows:        []string{ids.HTTPClientVersionHeaderNegotiated},
 		Needs:        client.NeedsHandshake,
 		Options:      answering("2024-11-05"),
 		Judge: func(t *client.T) {
 			// The client may continue or leave.
-			const id = "lifecycle.error.version-mismatch"
+			const id = ids.LifecycleErrorVersionMismatch
 			switch c := t.Handshake(); {
 			case c == nil:
 			case c.Version == askedVersion(c):
@@ -47,7 +48,7 @@ var lifecycleScenarios = []*client.Scenario{
 	},
 	{
 		Name:         "lifecycle/newer-version",
-		Requirements: []string{"lifecycle.version.disconnect", "lifecycle.error.version-mismatch"},
+		Requirements: []string{ids.LifecycleVersionDisconnect, ids.LifecycleErrorVersionMismatch},
 		Needs:        "the client did not get an answer to initialize",
 		Options:      answering("2031-01-01"),
 		Judge:        judgeUnusable,
@@ -55,7 +56,7 @@ var lifecycleScenarios = []*client.Scenario{
 	{
 		// A client that continues with a later revision than it asked for supports that revision, too.
 		Name:         "lifecycle/later-version",
-		Requirements: []string{"lifecycle.version.client-latest", "lifecycle.error.version-mismatch"},
+		Requirements: []string{ids.LifecycleVersionClientLatest, ids.LifecycleErrorVersionMismatch},
 		Needs:        "the client did not get an answer to initialize",
 		Options:      answering(laterVersion),
 		Judge: func(t *client.T) {
@@ -66,16 +67,16 @@ var lifecycleScenarios = []*client.Scenario{
 			switch asked := askedVersion(c); {
 			case asked >= laterVersion:
 				t.Inconclusive("the client asks for version "+asked+", and none that is later was published",
-					"lifecycle.version.client-latest", "lifecycle.error.version-mismatch")
+					ids.LifecycleVersionClientLatest, ids.LifecycleErrorVersionMismatch)
 			default: // the passive rules judge whether it goes on
 				judgeCoped(t, "initialize was answered with a later version", client.LastEvents(c, 3),
-					"lifecycle.error.version-mismatch")
+					ids.LifecycleErrorVersionMismatch)
 			}
 		},
 	},
 	{
 		Name:         "lifecycle/no-version",
-		Requirements: []string{"lifecycle.version.disconnect", "lifecycle.error.version-mismatch"},
+		Requirements: []string{ids.LifecycleVersionDisconnect, ids.LifecycleErrorVersionMismatch},
 		Needs:        "the client did not get an answer to initialize",
 		Options:      answering("1.0.0"),
 		Judge:        judgeUnusable,
@@ -83,7 +84,7 @@ var lifecycleScenarios = []*client.Scenario{
 	{
 		// The client has no session with which it could continue.
 		Name:         "lifecycle/refused",
-		Requirements: []string{"lifecycle.init.initialized-after-result"},
+		Requirements: []string{ids.LifecycleInitInitializedAfterResult},
 		Needs:        "the client did not send initialize",
 		Options: handling("initialize", func(context.Context, *server.Request, server.Handler) (any, *wire.Error) {
 			return nil, &wire.Error{Code: server.InternalError, Message: "Internal error: the server cannot serve"}
@@ -91,7 +92,7 @@ var lifecycleScenarios = []*client.Scenario{
 		Judge: func(t *client.T) {
 			for _, c := range t.Conversations {
 				if c.Init != nil && c.Init.Response != nil && c.Initialized == nil {
-					t.Exercised("lifecycle.init.initialized-after-result")
+					t.Exercised(ids.LifecycleInitInitializedAfterResult)
 				}
 			}
 		},
@@ -99,9 +100,9 @@ var lifecycleScenarios = []*client.Scenario{
 	{
 		Name: "lifecycle/slow-answer",
 		Requirements: []string{
-			"lifecycle.init.client-waits", "lifecycle.init.initialized-after-result", "lifecycle.init.first",
+			ids.LifecycleInitClientWaits, ids.LifecycleInitInitializedAfterResult, ids.LifecycleInitFirst,
 		},
-		Shows: []string{"lifecycle.capability.client-emits-roots-list-changed", "http.client.session-header"},
+		Shows: []string{ids.LifecycleCapabilityClientEmitsRootsListChanged, ids.HTTPClientSessionHeader},
 		Needs: client.NeedsHandshake,
 		Options: func(run *client.ScenarioRun) server.Options {
 			return handling("initialize", func(ctx context.Context, r *server.Request, next server.Handler) (any,
@@ -127,25 +128,25 @@ var lifecycleScenarios = []*client.Scenario{
 					case e.Seq < c.Init.Response.Seq:
 						early = true
 						if !asked && e != c.Initialized {
-							t.Violation("lifecycle.init.first", e.Msg.Method+" was sent before initialize", e)
+							t.Violation(ids.LifecycleInitFirst, e.Msg.Method+" was sent before initialize", e)
 						}
 					}
 				}
 				if !early {
-					t.Exercised("lifecycle.init.client-waits", "lifecycle.init.initialized-after-result",
-						"lifecycle.init.first")
+					t.Exercised(ids.LifecycleInitClientWaits, ids.LifecycleInitInitializedAfterResult,
+						ids.LifecycleInitFirst)
 				}
 			}
 		},
 	},
 	{
 		Name: "lifecycle/unanswered", Patient: true,
-		Requirements: []string{"cancellation.not-initialize", "lifecycle.timeout.established",
-			"lifecycle.error.request-timeout"},
+		Requirements: []string{ids.CancellationNotInitialize, ids.LifecycleTimeoutEstablished,
+			ids.LifecycleErrorRequestTimeout},
 		Needs: "the client did not send initialize",
 		Options: func(*client.ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{
-				Breaks: []string{"base.response.present", "lifecycle.init.answered", "http.server.sse-no-early-close"},
+				Breaks: []string{ids.BaseResponsePresent, ids.LifecycleInitAnswered, ids.HTTPServerSSENoEarlyClose},
 				Methods: map[string]server.Middleware{"initialize": func(_ context.Context, r *server.Request,
 					_ server.Handler) (any, *wire.Error) {
 					r.Detach()
@@ -158,11 +159,11 @@ var lifecycleScenarios = []*client.Scenario{
 	},
 	{
 		Name:         "lifecycle/early-ping",
-		Requirements: []string{"lifecycle.init.server-early-ping", "lifecycle.init.server-early-logging"},
-		Shows:        []string{"ping.response-prompt"},
+		Requirements: []string{ids.LifecycleInitServerEarlyPing, ids.LifecycleInitServerEarlyLogging},
+		Shows:        []string{ids.PingResponsePrompt},
 		Options: func(run *client.ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{
-				Breaks: []string{"http.server.sse-related-messages"},
+				Breaks: []string{ids.HTTPServerSSERelatedMessages},
 				Methods: map[string]server.Middleware{"initialize": func(ctx context.Context, r *server.Request,
 					next server.Handler) (any, *wire.Error) {
 					result, rpcErr := next(ctx, r)
@@ -178,13 +179,13 @@ var lifecycleScenarios = []*client.Scenario{
 		},
 		Judge: func(t *client.T) {
 			t.JudgeContinued("a ping and a log message came before the answer to initialize",
-				"lifecycle.init.server-early-ping", "lifecycle.init.server-early-logging")
+				ids.LifecycleInitServerEarlyPing, ids.LifecycleInitServerEarlyLogging)
 			x, ok := t.Answered("early-ping")
 			switch c := t.Handshake(); {
 			case ok:
-				judgePing(t, x, "ping.response-prompt", "")
+				judgePing(t, x, ids.PingResponsePrompt, "")
 			case x != nil && c != nil && c.Initialized != nil && answeredSince(c, x.Request):
-				t.Violation("ping.response-prompt",
+				t.Violation(ids.PingResponsePrompt,
 					"a ping before the answer to initialize got no answer, neither then nor later, although the client went on",
 					x.Request)
 			}
@@ -193,9 +194,9 @@ var lifecycleScenarios = []*client.Scenario{
 	{
 		Name: "lifecycle/additions",
 		Requirements: []string{
-			"lifecycle.capability.server-experimental", "lifecycle.capability.server-additional",
-			"lifecycle.init.instructions-optional",
-			"base.message.utf8-accepted", "lifecycle.version.client-supported",
+			ids.LifecycleCapabilityServerExperimental, ids.LifecycleCapabilityServerAdditional,
+			ids.LifecycleInitInstructionsOptional,
+			ids.BaseMessageUTF8Accepted, ids.LifecycleVersionClientSupported,
 		},
 		Options: func(*client.ScenarioRun) server.Options {
 			return server.Options{
@@ -217,19 +218,19 @@ var lifecycleScenarios = []*client.Scenario{
 				return
 			}
 			t.JudgeContinued("the initialize result came with instructions, and with capabilities that the revision does not have",
-				"lifecycle.capability.server-experimental", "lifecycle.capability.server-additional",
-				"lifecycle.init.instructions-optional",
-				"base.message.utf8-accepted")
+				ids.LifecycleCapabilityServerExperimental, ids.LifecycleCapabilityServerAdditional,
+				ids.LifecycleInitInstructionsOptional,
+				ids.BaseMessageUTF8Accepted)
 		},
 	},
 	{
 		Name: "exchange/metadata",
 		Requirements: []string{
-			"meta.attach.result", "meta.attach.objects", "meta.reserved.no-assumptions", "meta.key.name-characters",
-			"meta.key.name-empty",
+			ids.MetaAttachResult, ids.MetaAttachObjects, ids.MetaReservedNoAssumptions, ids.MetaKeyNameCharacters,
+			ids.MetaKeyNameEmpty,
 		},
 		Needs: client.NeedsList,
-		Options: editing([]string{"meta.key.prefix-reserved"}, func(result map[string]any) {
+		Options: editing([]string{ids.MetaKeyPrefixReserved}, func(result map[string]any) {
 			result["_meta"] = oddMeta()
 			for _, member := range []string{"tools", "resources", "resourceTemplates", "prompts"} {
 				items, _ := result[member].([]any)
@@ -241,13 +242,13 @@ var lifecycleScenarios = []*client.Scenario{
 			}
 		}),
 		Judge: func(t *client.T) {
-			t.JudgeContinued("lists came with metadata", "meta.attach.result", "meta.attach.objects",
-				"meta.reserved.no-assumptions",
-				"meta.key.name-characters", "meta.key.name-empty")
+			t.JudgeContinued("lists came with metadata", ids.MetaAttachResult, ids.MetaAttachObjects,
+				ids.MetaReservedNoAssumptions,
+				ids.MetaKeyNameCharacters, ids.MetaKeyNameEmpty)
 		},
 	},
 	{
-		Name: "exchange/open-results", Requirements: []string{"base.response.result-open"},
+		Name: "exchange/open-results", Requirements: []string{ids.BaseResponseResultOpen},
 		Needs: client.NeedsList,
 		Options: editing(nil, func(result map[string]any) {
 			added(result)
@@ -261,7 +262,7 @@ var lifecycleScenarios = []*client.Scenario{
 		}),
 		Judge: func(t *client.T) {
 			t.JudgeContinued("results came with additional members, and so did what they list",
-				"base.response.result-open")
+				ids.BaseResponseResultOpen)
 		},
 	},
 	{
@@ -287,16 +288,16 @@ var lifecycleScenarios = []*client.Scenario{
 	},
 	{
 		Name: "capabilities/none", Requirements: []string{
-			"base.support.other-components", "lifecycle.error.missing-capability",
-			"lifecycle.capability.client-uses-tools",
-			"lifecycle.capability.client-uses-prompts", "lifecycle.capability.client-uses-resources",
-			"lifecycle.capability.client-uses-resource-subscriptions", "lifecycle.capability.client-uses-logging",
-			"lifecycle.capability.client-uses-completions",
+			ids.BaseSupportOtherComponents, ids.LifecycleErrorMissingCapability,
+			ids.LifecycleCapabilityClientUsesTools,
+			ids.LifecycleCapabilityClientUsesPrompts, ids.LifecycleCapabilityClientUsesResources,
+			ids.LifecycleCapabilityClientUsesResourceSubscriptions, ids.LifecycleCapabilityClientUsesLogging,
+			ids.LifecycleCapabilityClientUsesCompletions,
 		},
 		Options: without("tools", "resources", "prompts", "logging", "completions"),
 		Judge: func(t *client.T) {
 			judgeAbstains(t)
-			const others, missing = "base.support.other-components", "lifecycle.error.missing-capability"
+			const others, missing = ids.BaseSupportOtherComponents, ids.LifecycleErrorMissingCapability
 			const when = "the server declared no capability"
 			c, ordinary := t.Handshake(), t.Baseline.Handshake()
 			switch {
@@ -343,7 +344,7 @@ func judgeAgreed(t *client.T) (judged bool) {
 		return false
 	}
 	if askedVersion(c) == c.Version && !t.Interrupted() {
-		t.Check("lifecycle.version.client-supported", c.Initialized != nil || len(t.Requests()) > 0,
+		t.Check(ids.LifecycleVersionClientSupported, c.Initialized != nil || len(t.Requests()) > 0,
 			c.Init.Events()...).
 			To(BeTrueBecause(gaveUpVersion))
 	}
@@ -413,7 +414,7 @@ func without(capabilities ...string) func(*client.ScenarioRun) server.Options {
 		return server.Options{
 			Without: capabilities,
 			// The tools stay the same without the other features.
-			Behaviour: server.Behaviour{Breaks: []string{"tools.embedded-resource.resources-capability"}},
+			Behaviour: server.Behaviour{Breaks: []string{ids.ToolsEmbeddedResourceResourcesCapability}},
 		}
 	}
 }
@@ -424,16 +425,16 @@ type use struct{ method, requirement string }
 func (u use) capability() string { return wire.Capability(u.method) }
 
 var uses = []use{
-	{"tools/list", "lifecycle.capability.client-uses-tools"},
-	{"tools/call", "lifecycle.capability.client-uses-tools"},
-	{"prompts/list", "lifecycle.capability.client-uses-prompts"},
-	{"prompts/get", "lifecycle.capability.client-uses-prompts"},
-	{"resources/list", "lifecycle.capability.client-uses-resources"},
-	{"resources/templates/list", "lifecycle.capability.client-uses-resources"},
-	{"resources/read", "lifecycle.capability.client-uses-resources"},
-	{"resources/subscribe", "lifecycle.capability.client-uses-resource-subscriptions"},
-	{"logging/setLevel", "lifecycle.capability.client-uses-logging"},
-	{"completion/complete", "lifecycle.capability.client-uses-completions"},
+	{"tools/list", ids.LifecycleCapabilityClientUsesTools},
+	{"tools/call", ids.LifecycleCapabilityClientUsesTools},
+	{"prompts/list", ids.LifecycleCapabilityClientUsesPrompts},
+	{"prompts/get", ids.LifecycleCapabilityClientUsesPrompts},
+	{"resources/list", ids.LifecycleCapabilityClientUsesResources},
+	{"resources/templates/list", ids.LifecycleCapabilityClientUsesResources},
+	{"resources/read", ids.LifecycleCapabilityClientUsesResources},
+	{"resources/subscribe", ids.LifecycleCapabilityClientUsesResourceSubscriptions},
+	{"logging/setLevel", ids.LifecycleCapabilityClientUsesLogging},
+	{"completion/complete", ids.LifecycleCapabilityClientUsesCompletions},
 }
 
 // lacking is a server without some capabilities. It declares parts of a capability as false, which means the same as
@@ -492,26 +493,26 @@ func judgeBaseline(t *client.T) {
 	gaveUp := c.Initialized == nil && len(t.Requests()) == 0
 	if exit := t.Ending.Exit; gaveUp && (exit == nil || *exit == wire.Exit{}) {
 		t.Inconclusive("the client did not go on after the handshake, but reported no failure",
-			"lifecycle.version.client-supported", "lifecycle.init.instructions-optional")
+			ids.LifecycleVersionClientSupported, ids.LifecycleInitInstructionsOptional)
 		return
 	}
 	// A client that does not support the version in the answer rightly leaves.
 	if asked := askedVersion(c); !gaveUp || asked == c.Version {
-		t.Check("lifecycle.init.instructions-optional", gaveUp,
+		t.Check(ids.LifecycleInitInstructionsOptional, gaveUp,
 			client.LastEvents(c, 3)...).To(BeFalseBecause("the client gave up after the handshake"))
 		if asked == c.Version {
-			t.Check("lifecycle.version.client-supported", gaveUp, client.LastEvents(c, 3)...).To(BeFalseBecause(gaveUpVersion))
+			t.Check(ids.LifecycleVersionClientSupported, gaveUp, client.LastEvents(c, 3)...).To(BeFalseBecause(gaveUpVersion))
 		}
 	} else {
 		t.Inconclusive("the client disconnected from a server that answered with another version than the one it had asked for",
-			"lifecycle.init.instructions-optional")
+			ids.LifecycleInitInstructionsOptional)
 	}
 	judgePaging(t)
 }
 
 // judgeName judges how the client names the revision that it asks for (basic/lifecycle#version-negotiation).
 func judgeName(t *client.T, c *judge.Conversation) {
-	const id = "lifecycle.version.revision-name"
+	const id = ids.LifecycleVersionRevisionName
 	digits := func(version string) string {
 		var parts []string
 		for _, part := range strings.FieldsFunc(version, func(r rune) bool { return r < '0' || r > '9' }) {
@@ -534,7 +535,7 @@ func judgeName(t *client.T, c *judge.Conversation) {
 // judgeUnusable judges a client that gets an answer with a version that it cannot use
 // (basic/lifecycle#version-negotiation).
 func judgeUnusable(t *client.T) {
-	const id, copes = "lifecycle.version.disconnect", "lifecycle.error.version-mismatch"
+	const id, copes = ids.LifecycleVersionDisconnect, ids.LifecycleErrorVersionMismatch
 	c := t.Handshake()
 	if c == nil {
 		return
@@ -589,8 +590,8 @@ func askedVersion(c *judge.Conversation) string {
 // judgeUnanswered judges a client that gets no answer to its initialize. The passive rules judge whether it cancels
 // the request (basic/utilities/cancellation#behavior-requirements).
 func judgeUnanswered(t *client.T) {
-	const cancels, limits, copes = "cancellation.not-initialize", "lifecycle.timeout.established",
-		"lifecycle.error.request-timeout"
+	const cancels, limits, copes = ids.CancellationNotInitialize, ids.LifecycleTimeoutEstablished,
+		ids.LifecycleErrorRequestTimeout
 	var asked *judge.Exchange
 	for _, c := range t.Conversations {
 		if c.Init == nil || c.Init.Response != nil {

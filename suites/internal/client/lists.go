@@ -18,6 +18,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
@@ -26,9 +27,9 @@ var listScenarios = []*client.Scenario{
 	{
 		Name: "lists/pages",
 		Requirements: []string{
-			"pagination.client.no-fixed-page-size", "pagination.cursor.same-operation",
-			"pagination.client.missing-cursor-ends", "pagination.client.both-flows",
-			"pagination.client.no-format-assumptions", "pagination.client.cursor-unmodified",
+			ids.PaginationClientNoFixedPageSize, ids.PaginationCursorSameOperation,
+			ids.PaginationClientMissingCursorEnds, ids.PaginationClientBothFlows,
+			ids.PaginationClientNoFormatAssumptions, ids.PaginationClientCursorUnmodified,
 		},
 		Needs: "the client did not fetch a second page of any list",
 		Options: func(*client.ScenarioRun) server.Options {
@@ -43,24 +44,24 @@ var listScenarios = []*client.Scenario{
 	{
 		Name: "lists/lost-session", Transports: []string{transport.NameHTTP, transport.NameStdio},
 		After: []string{"http/lost-session", "stdio/exits-early"}, Excused: staying,
-		Requirements: []string{"pagination.client.cursor-not-persisted"},
+		Requirements: []string{ids.PaginationClientCursorNotPersisted},
 		Needs:        "the client did not begin a new session after one that ended between two pages of a list, or requested no list there",
 		Options:      losingPages,
 		Judge:        judgeCarried,
 	},
 	{
 		// A page may have any size, also the first. A client that needs an item has to fetch the second.
-		Name: "lists/empty-first-page", Requirements: []string{"pagination.client.both-flows"},
+		Name: "lists/empty-first-page", Requirements: []string{ids.PaginationClientBothFlows},
 		Needs:   "the client used no item of a list with an ordinary server, or requested no list here",
 		Options: emptyFirst,
 		Judge:   judgeEmptyFirst,
 	},
 	{
-		Name: "lists/sub-resource", Requirements: []string{"resources.updated.sub-resource"},
+		Name: "lists/sub-resource", Requirements: []string{ids.ResourcesUpdatedSubResource},
 		Needs: "the client subscribed to no resource",
 		Options: func(*client.ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{
-				Breaks: []string{"http.server.sse-related-messages"},
+				Breaks: []string{ids.HTTPServerSSERelatedMessages},
 				Methods: map[string]server.Middleware{
 					"resources/subscribe": updating(2), "resources/unsubscribe": updating(1),
 				},
@@ -72,7 +73,7 @@ var listScenarios = []*client.Scenario{
 					if uri, _ := wire.At(e.Msg.Params, "uri").(string); e.From == wire.Server &&
 						strings.HasSuffix(uri, subResource) {
 						t.JudgeContinued("updates named a resource below the one that the client had subscribed to",
-							"resources.updated.sub-resource")
+							ids.ResourcesUpdatedSubResource)
 						return
 					}
 				}
@@ -80,7 +81,7 @@ var listScenarios = []*client.Scenario{
 		},
 	},
 	{
-		Name: "lists/directory", Requirements: []string{"resources.uri-scheme.file-xdg-mime"},
+		Name: "lists/directory", Requirements: []string{ids.ResourcesURISchemeFileXdgMime},
 		Needs: "the client did not request the list of resources",
 		Options: func(*client.ScenarioRun) server.Options {
 			c := client.Catalogue()
@@ -95,16 +96,16 @@ var listScenarios = []*client.Scenario{
 		Judge: func(t *client.T) {
 			if x := t.Sent("resources/list"); x != nil && x.Result() != nil {
 				t.JudgeContinued("a resource of the scheme file was of the type inode/directory",
-					"resources.uri-scheme.file-xdg-mime")
+					ids.ResourcesURISchemeFileXdgMime)
 			}
 		},
 	},
 	{
-		Name: "lists/cut-characters", Requirements: []string{"base.message.utf8-accepted"},
+		Name: "lists/cut-characters", Requirements: []string{ids.BaseMessageUTF8Accepted},
 		Needs:   "the client did not fetch a second page of any list",
 		Options: cutCharacters,
 		Judge: func(t *client.T) {
-			const id = "base.message.utf8-accepted"
+			const id = ids.BaseMessageUTF8Accepted
 			for _, x := range t.Requests() {
 				given, ok := wire.At(x.Request.Msg.Params, "cursor").(string)
 				switch {
@@ -121,28 +122,28 @@ var listScenarios = []*client.Scenario{
 	},
 	{
 		Name: schemas, Families: []string{"tool-schemas"}, Smaller: narrowed("tool-schemas"),
-		Requirements: []string{"tools.input-schema.any-keyword"},
+		Requirements: []string{ids.ToolsInputSchemaAnyKeyword},
 		Needs:        "the client did not request the list of tools",
 		Options:      schematic,
 		Judge: func(t *client.T) {
 			if t.Sent("tools/list") != nil {
 				t.JudgeContinued(offered(t, "a tool came whose input schema is ",
-					"tools came whose input schemas are valid"), "tools.input-schema.any-keyword")
+					"tools came whose input schemas are valid"), ids.ToolsInputSchemaAnyKeyword)
 			}
 		},
 	},
 	{
 		Name:         "lists/whole",
-		Requirements: []string{"pagination.client.both-flows"},
+		Requirements: []string{ids.PaginationClientBothFlows},
 		Needs:        "the client requested no list whose items it uses",
 		Options:      func(*client.ScenarioRun) server.Options { return server.Options{PageSize: 10_000} },
 		Judge:        judgeWhole,
 	},
 	{
 		Name: "lists/changed",
-		Requirements: []string{"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited",
-			"resources.list-changed.unsolicited", "pagination.client.both-flows"},
-		Shows: []string{"base.notification.no-response"},
+		Requirements: []string{ids.ToolsListChangedUnsolicited, ids.PromptsListChangedUnsolicited,
+			ids.ResourcesListChangedUnsolicited, ids.PaginationClientBothFlows},
+		Shows: []string{ids.BaseNotificationNoResponse},
 		Needs: client.NeedsList,
 		Options: func(*client.ScenarioRun) server.Options {
 			methods := make(map[string]server.Middleware)
@@ -152,7 +153,7 @@ var listScenarios = []*client.Scenario{
 				}
 			}
 			return server.Options{PageSize: changedPage,
-				Behaviour: server.Behaviour{Methods: methods, Breaks: []string{"http.server.sse-related-messages"}}}
+				Behaviour: server.Behaviour{Methods: methods, Breaks: []string{ids.HTTPServerSSERelatedMessages}}}
 		},
 		Judge: func(t *client.T) {
 			for method, member := range client.Listed {
@@ -165,7 +166,7 @@ var listScenarios = []*client.Scenario{
 	{
 		// The client decides when to give up. Every page has a cursor of its own.
 		Name:         "lists/endless",
-		Requirements: []string{"pagination.client.cursor-unmodified"},
+		Requirements: []string{ids.PaginationClientCursorUnmodified},
 		Needs:        "the client did not fetch a second page of any list",
 		Options: func(*client.ScenarioRun) server.Options {
 			methods := map[string]server.Middleware{"*": client.Unhurried}
@@ -182,9 +183,9 @@ var listScenarios = []*client.Scenario{
 					continue
 				}
 				if text, ok := cursor.(string); ok && turned(text) > 0 {
-					t.Exercised("pagination.client.cursor-unmodified")
+					t.Exercised(ids.PaginationClientCursorUnmodified)
 				} else {
-					t.Violation("pagination.client.cursor-unmodified",
+					t.Violation(ids.PaginationClientCursorUnmodified,
 						"the cursor "+wire.Show(cursor)+" did not come from the server", x.Request)
 					return
 				}
@@ -192,12 +193,12 @@ var listScenarios = []*client.Scenario{
 		},
 	},
 	{
-		Name: "lists/virtual-files", Requirements: []string{"resources.uri-scheme.file-virtual",
-			"resources.uri-scheme.custom-allowed"},
+		Name: "lists/virtual-files", Requirements: []string{ids.ResourcesURISchemeFileVirtual,
+			ids.ResourcesURISchemeCustomAllowed},
 		Needs:   "the client did not read a resource",
 		Options: virtual,
 		Judge: func(t *client.T) {
-			const id, custom = "resources.uri-scheme.file-virtual", "resources.uri-scheme.custom-allowed"
+			const id, custom = ids.ResourcesURISchemeFileVirtual, ids.ResourcesURISchemeCustomAllowed
 			if list := t.Baseline.Sent("resources/list"); t.Sent("resources/read") != nil && list != nil &&
 				list.Result() != nil &&
 				t.Baseline.Sent("resources/read") == nil && t.Baseline.Ending.Exit != nil {
@@ -261,7 +262,7 @@ func changing(method, member string) server.Middleware {
 // reads the list again in the same session. It says false if the client has not: what it does then may come from that.
 // A client may look at the first page alone as often as it does without a change.
 func judgeReadAgain(t *client.T, method string) (whole bool) {
-	const id = "pagination.client.both-flows"
+	const id = ids.PaginationClientBothFlows
 	for _, c := range t.Conversations {
 		var end, again *judge.Exchange // the last page of the first time, and the first page of the last time
 		begun, readOn := 0, 0
@@ -578,7 +579,7 @@ func emptyBefore(method, member string) server.Middleware {
 const secondPage = "second page of "
 
 func judgeEmptyFirst(t *client.T) {
-	const id = "pagination.client.both-flows"
+	const id = ids.PaginationClientBothFlows
 	for method, use := range used {
 		first := t.Sent(method)
 		switch {
@@ -652,7 +653,7 @@ func losingPages(*client.ScenarioRun) server.Options {
 
 // judgeCarried judges whether the client uses cursors only in their own session.
 func judgeCarried(t *client.T) {
-	const id = "pagination.client.cursor-not-persisted"
+	const id = ids.PaginationClientCursorNotPersisted
 	given := make(map[any]*judge.Conversation)
 	page := make(map[any]*wire.Event)
 	for _, c := range t.Conversations {
@@ -727,7 +728,7 @@ var used = map[string]struct{ method, key string }{
 // that never asks for a second page may need only the first one. But it misses the rest if it uses an item of a later
 // page only here, and an item of the first page both here and in the baseline.
 func judgeWhole(t *client.T) {
-	const id = "pagination.client.both-flows"
+	const id = ids.PaginationClientBothFlows
 	base := t.Baseline
 	if t.Ending.Exit == nil || base.Ending.Exit == nil {
 		return
@@ -784,17 +785,17 @@ func took(t *client.T, method, key string) map[string]bool {
 func judgeCursor(t *client.T, c *judge.Conversation, x *judge.Exchange, given any) int {
 	page := pageOf(x.Method(), given)
 	if page >= 0 {
-		t.Exercised("pagination.cursor.same-operation", "pagination.client.cursor-unmodified")
+		t.Exercised(ids.PaginationCursorSameOperation, ids.PaginationClientCursorUnmodified)
 		return page
 	}
 	for method := range client.Listed {
 		if pageOf(method, given) >= 0 {
-			t.Violation("pagination.cursor.same-operation", "a cursor of "+method+" was sent with "+x.Method(),
+			t.Violation(ids.PaginationCursorSameOperation, "a cursor of "+method+" was sent with "+x.Method(),
 				x.Request)
 			return -1
 		}
 	}
-	t.Violation("pagination.client.cursor-unmodified", "the cursor "+wire.Show(given)+" did not come from the server",
+	t.Violation(ids.PaginationClientCursorUnmodified, "the cursor "+wire.Show(given)+" did not come from the server",
 		issued(c, x)...)
 	return -1
 }
@@ -813,11 +814,11 @@ func issued(c *judge.Conversation, x *judge.Exchange) []*wire.Event {
 // judgeReached judges where the client stopped reading a list.
 func judgeReached(t *client.T, c *judge.Conversation, method string, reached int, last *judge.Exchange) {
 	if reached > 0 {
-		t.Exercised("pagination.client.both-flows")
+		t.Exercised(ids.PaginationClientBothFlows)
 	}
 	if reached == len(pages)-1 {
-		t.Exercised("pagination.client.no-fixed-page-size", "pagination.client.missing-cursor-ends",
-			"pagination.client.no-format-assumptions")
+		t.Exercised(ids.PaginationClientNoFixedPageSize, ids.PaginationClientMissingCursorEnds,
+			ids.PaginationClientNoFormatAssumptions)
 		return
 	}
 	if reached < 1 {
@@ -827,7 +828,7 @@ func judgeReached(t *client.T, c *judge.Conversation, method string, reached int
 		return // it had no time to read on
 	}
 	// It does read further pages, and has stopped before the last.
-	const opaque, size = "pagination.client.no-format-assumptions", "pagination.client.no-fixed-page-size"
+	const opaque, size = ids.PaginationClientNoFormatAssumptions, ids.PaginationClientNoFixedPageSize
 	if here, there := extentOf(c, method), mostRead(t.Baseline, method); there.pages <= here.pages ||
 		there.items <= here.items {
 		t.Inconclusive("the client stopped reading "+method+
@@ -903,7 +904,7 @@ func judgeNumbered(t *client.T, c *judge.Conversation, method string) {
 				_, number := v.(json.Number)
 				if old, had := before[name]; next != nil && (number || v == next) &&
 					(!had || !reflect.DeepEqual(old, v)) {
-					t.Violation("pagination.client.both-flows",
+					t.Violation(ids.PaginationClientBothFlows,
 						"the client asks for a further page of "+method+" by the member "+wire.Quote(name, 40)+
 							" in place of the cursor", first.Response, x.Request)
 					return
@@ -931,7 +932,7 @@ func judgeEnd(t *client.T, c *judge.Conversation, method string) {
 			last.Result() != nil {
 			again, _ := cursor.(string)
 			if _, more := last.Result()["nextCursor"]; !more && !before[again] {
-				t.Violation("pagination.client.missing-cursor-ends",
+				t.Violation(ids.PaginationClientMissingCursorEnds,
 					"the client requests a further page of "+method+" after a page without nextCursor", last.Response,
 					x.Request)
 				return
@@ -953,7 +954,7 @@ func judgePaging(t *client.T) {
 			continue
 		}
 		if _, more := x.Result()["nextCursor"]; !more && wire.At(x.Request.Msg.Params, "cursor") != nil {
-			t.Exercised("pagination.client.both-flows", "pagination.client.missing-cursor-ends")
+			t.Exercised(ids.PaginationClientBothFlows, ids.PaginationClientMissingCursorEnds)
 		}
 	}
 }

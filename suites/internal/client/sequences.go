@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 	"github.com/mcpconform/mcpconform/suites/internal/model"
@@ -24,12 +25,12 @@ const sequenced = "sequences/session"
 // keeps them whatever else the server does. Rules compare the lists of roots and judge the headers.
 var sequenceScenarios = []*client.Scenario{{
 	Name:         sequenced,
-	Requirements: []string{"base.response.present", "ping.either-side", "base.error.method-not-found"},
+	Requirements: []string{ids.BaseResponsePresent, ids.PingEitherSide, ids.BaseErrorMethodNotFound},
 	Shows: []string{
-		"base.response.*", "ping.*", "roots.list.answered", "sampling.capability.honoured",
-		"elicitation.capability.honoured", "elicitation.content.*",
+		"base.response.*", "ping.*", ids.RootsListAnswered, ids.SamplingCapabilityHonoured,
+		ids.ElicitationCapabilityHonoured, "elicitation.content.*",
 		"cancellation.*", "base.notification.*", "*.list-changed.unsolicited", "logging.message.*", "progress.*",
-		"roots.list-changed.notify", "http.client.session-header", "http.client.version-header",
+		ids.RootsListChangedNotify, ids.HTTPClientSessionHeader, ids.HTTPClientVersionHeader,
 	},
 	Needs: client.NeedsToAsk,
 	Options: func(run *client.ScenarioRun) server.Options {
@@ -208,26 +209,26 @@ func (p *sequencer) vocabulary() {
 		}
 		p.words, p.Words = append(p.words, &w), append(p.Words, &w.Word)
 	}
-	add(asked{Word: about("ping"), what: "a ping whose id is a string", method: "ping", requirement: "ping.either-side",
+	add(asked{Word: about("ping"), what: "a ping whose id is a string", method: "ping", requirement: ids.PingEitherSide,
 		text: true})
 	add(asked{Word: about("ping"), what: "a ping whose id is an integer", method: "ping",
-		requirement: "ping.either-side", integer: true})
+		requirement: ids.PingEitherSide, integer: true})
 	unknown := about("unknown")
 	unknown.Refused = true
 	add(asked{Word: unknown, what: "a request of an unknown method", method: "com.example/no-such-method",
-		requirement: "base.error.method-not-found"})
+		requirement: ids.BaseErrorMethodNotFound})
 	if len(p.words) < 3 {
 		p.words = nil
 		return // other scenarios judge that
 	}
 	if p.Has("roots") {
 		add(asked{Word: about("user", "roots"), what: "roots/list", method: "roots/list",
-			requirement: "roots.list.answered", user: true})
+			requirement: ids.RootsListAnswered, user: true})
 	}
 	if p.Has("sampling") {
 		add(asked{
 			Word: about("user"), what: "a sampling request", method: "sampling/createMessage",
-			requirement: "sampling.capability.honoured", user: true,
+			requirement: ids.SamplingCapabilityHonoured, user: true,
 			params: sampling(nil),
 		})
 	}
@@ -235,7 +236,7 @@ func (p *sequencer) vocabulary() {
 		for _, name := range []string{"string", "integer"} {
 			add(asked{
 				Word: about("user"), what: "a form for a value of type " + name, method: "elicitation/create",
-				requirement: "elicitation.capability.honoured", user: true,
+				requirement: ids.ElicitationCapabilityHonoured, user: true,
 				params: form(name),
 			})
 		}
@@ -255,7 +256,7 @@ func (p *sequencer) allNews() []news {
 	add := func(what, requirement string, send func(), topics ...string) {
 		all = append(all, news{model.Notice{Topics: topics}, what, requirement, send})
 	}
-	add("sends an unknown notification", "base.notification.unknown-no-response",
+	add("sends an unknown notification", ids.BaseNotificationUnknownNoResponse,
 		func() { p.Notify("notifications/com.example/unknown", nil) }, "unknown", "user")
 	for _, list := range []string{"tools", "prompts", "resources"} {
 		if c.Declared(wire.Server, list+".listChanged") {
@@ -264,7 +265,7 @@ func (p *sequencer) allNews() []news {
 		}
 	}
 	if c.Declared(wire.Server, "logging") {
-		add("sends a log message", "logging.default.server-decides", func() {
+		add("sends a log message", ids.LoggingDefaultServerDecides, func() {
 			p.Notify("notifications/message", map[string]any{"level": "emergency", "data": "a sequence"})
 		}, "user")
 	}
@@ -274,7 +275,7 @@ func (p *sequencer) allNews() []news {
 	}
 	if token, ok := p.Request.Token(); ok {
 		delete(p.Request.Params, "_meta") // so that nothing else reports progress
-		add("reports progress of the request that waits", "progress.notify", func() { report(token) }, "user")
+		add("reports progress of the request that waits", ids.ProgressNotify, func() { report(token) }, "user")
 	}
 	var ended any = "no-such-token"
 	for _, x := range c.Exchanges {
@@ -282,7 +283,7 @@ func (p *sequencer) allNews() []news {
 			ended = wire.At(x.Request.Msg.Params, "_meta", "progressToken")
 		}
 	}
-	add("reports progress of a request that is over", "base.notification.malformed-no-response",
+	add("reports progress of a request that is over", ids.BaseNotificationMalformedNoResponse,
 		func() { report(ended, "*") }, "user")
 	return all
 }
@@ -311,7 +312,7 @@ func (p *sequencer) Do(a model.Action) *model.Misstep {
 		of := p.made[a.Of]
 		var breaks []string
 		if e, _ := p.Await(p.Request.Session.Context(), 0, of.from, of.id); e != nil {
-			breaks = []string{"cancellation.in-progress"} // the model knows of no answer before it awaits one
+			breaks = []string{ids.CancellationInProgress} // the model knows of no answer before it awaits one
 		}
 		p.cancel(of.id, breaks...)
 	case model.CancelEnded:
@@ -346,7 +347,7 @@ func (p *sequencer) send(w *asked, number, word int) *sent {
 	}
 	var breaks []string
 	if w.Refused {
-		breaks = []string{"lifecycle.capability.experimental-gated"}
+		breaks = []string{ids.LifecycleCapabilityExperimentalGated}
 	}
 	p.Send(message, breaks...)
 	return r
@@ -450,7 +451,7 @@ func (p *sequencer) confirmed(w *model.Misstep) bool {
 	if w.Word != model.Slow {
 		control = p.words[w.Word]
 	}
-	p.blamed = "base.response.present"
+	p.blamed = ids.BaseResponsePresent
 	if w.Kind == model.Unserved {
 		p.blamed = control.requirement
 	}
@@ -508,24 +509,24 @@ const mostTold = 12
 // blame returns the requirement that a client breaks if it ends after some actions. This is the requirement to
 // tolerate an action if there was only one of the kind, or else the requirement to answer requests.
 func (p *sequencer) blame(last []model.Action) string {
-	var ids []string
+	var requirements []string
 	for _, a := range last {
 		id := model.Tolerated[a.Kind]
 		if a.Kind == model.Notify {
 			id = p.notices[a.Word].requirement
 		}
-		if id != "" && !slices.Contains(ids, id) {
-			ids = append(ids, id)
+		if id != "" && !slices.Contains(requirements, id) {
+			requirements = append(requirements, id)
 		}
 	}
 	// If a client is free to end the session after one of the actions, that may be its reason.
-	if free := slices.IndexFunc(ids, freeToEnd); free >= 0 {
-		return ids[free]
+	if free := slices.IndexFunc(requirements, freeToEnd); free >= 0 {
+		return requirements[free]
 	}
-	if len(ids) == 1 {
-		return ids[0]
+	if len(requirements) == 1 {
+		return requirements[0]
 	}
-	return "base.response.present"
+	return ids.BaseResponsePresent
 }
 
 // describe puts a sequence in words.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 )
@@ -33,7 +34,7 @@ type shown struct {
 
 var shownScenarios = []*client.Scenario{
 	shown{
-		scenario: "lists/tool-names", family: "names", requirement: "tools.call.listed-name", method: "tools/list",
+		scenario: "lists/tool-names", family: "names", requirement: ids.ToolsCallListedName, method: "tools/list",
 		named: true,
 		one:   "a tool came whose name is ", several: "tools came with unusual names",
 		item: func(_ int, m family.Member) map[string]any {
@@ -42,7 +43,7 @@ var shownScenarios = []*client.Scenario{
 		},
 	}.list(),
 	shown{
-		scenario: "lists/prompt-names", family: "names", requirement: "prompts.get.listed-name", method: "prompts/list",
+		scenario: "lists/prompt-names", family: "names", requirement: ids.PromptsGetListedName, method: "prompts/list",
 		named: true,
 		one:   "a prompt came whose name is ", several: "prompts came with unusual names",
 		item: func(_ int, m family.Member) map[string]any {
@@ -50,7 +51,7 @@ var shownScenarios = []*client.Scenario{
 		},
 	}.list(),
 	shown{
-		scenario: "lists/uris", family: "uris", requirement: "resources.uri-scheme.custom-allowed",
+		scenario: "lists/uris", family: "uris", requirement: ids.ResourcesURISchemeCustomAllowed,
 		method: "resources/list", named: true,
 		one: "a resource came whose URI is ", several: "resources came with unusual URIs",
 		item: func(n int, m family.Member) map[string]any {
@@ -58,7 +59,7 @@ var shownScenarios = []*client.Scenario{
 		},
 	}.list(),
 	shown{
-		scenario: "lists/types", family: "mime-types", requirement: "resources.mime-type.any", method: "resources/list",
+		scenario: "lists/types", family: "mime-types", requirement: ids.ResourcesMimeTypeAny, method: "resources/list",
 		one: "a resource came whose mimeType is ", several: "resources came with unusual MIME types",
 		item: func(n int, m family.Member) map[string]any {
 			item := map[string]any{"uri": "test://typed/" + strconv.Itoa(n), "name": "typed-" + strconv.Itoa(n)}
@@ -272,7 +273,7 @@ func likenesses(text string) []string {
 // dated is a server that dates the changes of resources and blocks of content.
 var dated = &client.Scenario{
 	Name: "content/dates", Families: []string{"dates"}, Smaller: narrowed("dates"),
-	Requirements: []string{"content.annotations.optional"},
+	Requirements: []string{ids.ContentAnnotationsOptional},
 	Needs:        "the client requested no list of resources, and called no tool",
 	Options: func(run *client.ScenarioRun) server.Options {
 		s := shown{
@@ -302,7 +303,7 @@ var dated = &client.Scenario{
 	Judge: func(t *client.T) {
 		if t.Sent("resources/list") != nil || t.Sent("tools/call") != nil {
 			t.JudgeContinued(offered(t, "something came whose lastModified is ",
-				"resources and content came with every form of lastModified"), "content.annotations.optional")
+				"resources and content came with every form of lastModified"), ids.ContentAnnotationsOptional)
 		}
 	},
 }

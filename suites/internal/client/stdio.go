@@ -9,6 +9,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/client"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
 )
@@ -17,15 +18,15 @@ var stdioScenarios = []*client.Scenario{
 	{
 		Name: "stdio/framing", Transports: overStdio(),
 		Requirements: []string{
-			"stdio.message.crlf-accepted", "stdio.message.split-writes",
-			"stdio.message.several-per-write", "stdio.message.only-newline-delimits",
+			ids.StdioMessageCrlfAccepted, ids.StdioMessageSplitWrites,
+			ids.StdioMessageSeveralPerWrite, ids.StdioMessageOnlyNewlineDelimits,
 		},
 		Needs:   "the client did not get through the handshake",
 		Options: framing,
 		Judge:   judgeFraming,
 	},
 	{
-		Name: "stdio/stderr", Transports: overStdio(), Requirements: []string{"stdio.client.stderr-handling"},
+		Name: "stdio/stderr", Transports: overStdio(), Requirements: []string{ids.StdioClientStderrHandling},
 		Needs: "the client did not get through the handshake",
 		Options: func(*client.ScenarioRun) server.Options {
 			var o server.Options
@@ -38,11 +39,11 @@ var stdioScenarios = []*client.Scenario{
 			}
 			return o
 		},
-		Judge: func(t *client.T) { t.JudgeContinued("the server wrote to stderr", "stdio.client.stderr-handling") },
+		Judge: func(t *client.T) { t.JudgeContinued("the server wrote to stderr", ids.StdioClientStderrHandling) },
 	},
 	{
 		Name: "stdio/exits-early", Transports: overStdio(),
-		Requirements: []string{"lifecycle.shutdown.stdio-server-initiates"},
+		Requirements: []string{ids.LifecycleShutdownStdioServerInitiates},
 		Needs:        client.NeedsRequest,
 		Options: func(*client.ScenarioRun) server.Options {
 			var o server.Options
@@ -54,7 +55,7 @@ var stdioScenarios = []*client.Scenario{
 			return o
 		},
 		Judge: func(t *client.T) {
-			const id = "lifecycle.shutdown.stdio-server-initiates"
+			const id = ids.LifecycleShutdownStdioServerInitiates
 			switch c := t.Handshake(); {
 			case c == nil || len(client.RequestsOf(c)) == 0:
 			case t.Ending.Late && t.Baseline.Ending.Exit != nil:
@@ -72,15 +73,15 @@ var stdioScenarios = []*client.Scenario{
 	},
 	{
 		Name: "stdio/shutdown", Transports: overStdio(),
-		Requirements: []string{"lifecycle.shutdown.stdio-close-stdin", "lifecycle.shutdown.stdio-wait"},
+		Requirements: []string{ids.LifecycleShutdownStdioCloseStdin, ids.LifecycleShutdownStdioWait},
 		Needs:        client.NeedsEnd,
 		Judge:        judgeShutdown,
 	},
 	{
 		Name: "stdio/stubborn", Transports: overStdio(), Long: true, IgnoreSIGTERM: true,
 		Requirements: []string{
-			"lifecycle.shutdown.stdio-close-stdin", "lifecycle.shutdown.stdio-wait", "lifecycle.shutdown.stdio-sigterm",
-			"lifecycle.shutdown.stdio-sigkill",
+			ids.LifecycleShutdownStdioCloseStdin, ids.LifecycleShutdownStdioWait, ids.LifecycleShutdownStdioSigterm,
+			ids.LifecycleShutdownStdioSigkill,
 		},
 		Needs: client.NeedsEnd,
 		Options: func(*client.ScenarioRun) server.Options {
@@ -124,8 +125,8 @@ func framing(run *client.ScenarioRun) server.Options {
 }
 
 func judgeFraming(t *client.T) {
-	form := []string{"stdio.message.crlf-accepted", "stdio.message.split-writes", "stdio.message.only-newline-delimits"}
-	const several = "stdio.message.several-per-write"
+	form := []string{ids.StdioMessageCrlfAccepted, ids.StdioMessageSplitWrites, ids.StdioMessageOnlyNewlineDelimits}
+	const several = ids.StdioMessageSeveralPerWrite
 	ok, decided, _ := t.Continued()
 	switch x, alone := t.Answered("after-message"); {
 	case alone:
@@ -157,7 +158,7 @@ func (s *splitter) Write(p []byte) (int, error) {
 
 // judgeShutdown judges how the client ends the server process (basic/lifecycle#stdio).
 func judgeShutdown(t *client.T) {
-	const first, wait = "lifecycle.shutdown.stdio-close-stdin", "lifecycle.shutdown.stdio-wait"
+	const first, wait = ids.LifecycleShutdownStdioCloseStdin, ids.LifecycleShutdownStdioWait
 	for _, c := range t.Conversations {
 		closed, signalled := stdinEnd(c.Events), firstSignal(c.Events)
 		switch {
@@ -189,7 +190,7 @@ const (
 )
 
 func judgeStubborn(t *client.T) {
-	const term, kill = "lifecycle.shutdown.stdio-sigterm", "lifecycle.shutdown.stdio-sigkill"
+	const term, kill = ids.LifecycleShutdownStdioSigterm, ids.LifecycleShutdownStdioSigkill
 	if t.Ending.Exit == nil {
 		return // the harness stopped it
 	}

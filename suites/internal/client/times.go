@@ -10,13 +10,14 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
 
 var timeoutRequirements = []string{
-	"lifecycle.timeout.established", "lifecycle.timeout.cancel", "lifecycle.timeout.stop-waiting",
-	"lifecycle.error.request-timeout", "tools.client.timeouts", "http.client.cancel-explicit",
+	ids.LifecycleTimeoutEstablished, ids.LifecycleTimeoutCancel, ids.LifecycleTimeoutStopWaiting,
+	ids.LifecycleErrorRequestTimeout, ids.ToolsClientTimeouts, ids.HTTPClientCancelExplicit,
 }
 
 var timeScenarios = []*client.Scenario{
@@ -52,7 +53,7 @@ var timeScenarios = []*client.Scenario{
 			}
 			return "the client still waited for a tool call without answer or progress; say with --gives-up-after how long it waits"
 		},
-		Requirements: []string{"lifecycle.timeout.maximum"},
+		Requirements: []string{ids.LifecycleTimeoutMaximum},
 		Needs:        "the client did not ask for the progress of a tool call",
 		Options:      onlyProgressing,
 		Judge: func(t *client.T) {
@@ -61,10 +62,10 @@ var timeScenarios = []*client.Scenario{
 					continue
 				}
 				if t.Ending.Late && !t.GivenUp(x) {
-					judgeRenewing(t, x, "lifecycle.timeout.maximum")
+					judgeRenewing(t, x, ids.LifecycleTimeoutMaximum)
 					return
 				}
-				t.Exercised("lifecycle.timeout.maximum")
+				t.Exercised(ids.LifecycleTimeoutMaximum)
 				return
 			}
 		},
@@ -75,7 +76,7 @@ var timeScenarios = []*client.Scenario{
 		Needs:        "the client did not cancel a request before its late answer",
 		Options: func(*client.ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{
-				AnswerCancelled: true, Breaks: []string{"cancellation.no-response", "cancellation.stop-processing"},
+				AnswerCancelled: true, Breaks: []string{ids.CancellationNoResponse, ids.CancellationStopProcessing},
 				Methods: map[string]server.Middleware{"tools/call": func(ctx context.Context, r *server.Request,
 					next server.Handler) (any, *wire.Error) {
 					if counter(r.Session, "slow").Next() < slowCalls {
@@ -99,7 +100,7 @@ var timeScenarios = []*client.Scenario{
 // slowCalls is the number of tool calls of a session that are answered slowly.
 const slowCalls = 3
 
-const lateResponse = "cancellation.late-response"
+const lateResponse = ids.CancellationLateResponse
 
 // answeringLate returns options of a server that leaves the first request of some methods unanswered. If the client
 // cancels it, the answer comes with the second further request. The first one shows that the client continues after a
@@ -147,7 +148,7 @@ func answeringLate(which func(method string) bool) func(*client.ScenarioRun) ser
 		}
 		return server.Options{Behaviour: server.Behaviour{
 			AnswerCancelled: true,
-			Breaks:          append(slices.Clone(silences), "cancellation.no-response", "cancellation.stop-processing"),
+			Breaks:          append(slices.Clone(silences), ids.CancellationNoResponse, ids.CancellationStopProcessing),
 			Methods: map[string]server.Middleware{"*": func(ctx context.Context, r *server.Request, next server.Handler) (any,
 				*wire.Error) {
 				if !client.IsOperation(r.Method) || !r.Session.Initialized() || !which(r.Method) {
@@ -160,8 +161,8 @@ func answeringLate(which func(method string) bool) func(*client.ScenarioRun) ser
 }
 
 // silences lists the requirements that a server breaks if it leaves a request unanswered.
-var silences = []string{"base.response.present", "http.server.sse-no-early-close", "lifecycle.timeout.established",
-	"lifecycle.timeout.cancel"}
+var silences = []string{ids.BaseResponsePresent, ids.HTTPServerSSENoEarlyClose, ids.LifecycleTimeoutEstablished,
+	ids.LifecycleTimeoutCancel}
 
 // judgeLate judges whether a client continues if a cancelled request is answered, as it did when no answer came. Its
 // end shows nothing, unless it has more to do and needs no list for it that it gave up.
@@ -283,15 +284,15 @@ func judgeSilence(t *client.T, tool bool) {
 		return
 	}
 	x := open[0]
-	ids := []string{"lifecycle.timeout.established", "lifecycle.timeout.stop-waiting",
-		"lifecycle.error.request-timeout"}
+	requirements := []string{ids.LifecycleTimeoutEstablished, ids.LifecycleTimeoutStopWaiting,
+		ids.LifecycleErrorRequestTimeout}
 	if tool {
-		ids = append(ids, "tools.client.timeouts")
+		requirements = append(requirements, ids.ToolsClientTimeouts)
 	}
 	if !t.GivenUp(x) {
-		limits := []string{"lifecycle.timeout.established"}
+		limits := []string{ids.LifecycleTimeoutEstablished}
 		if tool {
-			limits = append(limits, "tools.client.timeouts")
+			limits = append(limits, ids.ToolsClientTimeouts)
 		}
 		judgeWaiting(t, x, limits...)
 		t.Inconclusive(client.TimedOut(stillWaiting), slices.DeleteFunc(slices.Clone(timeoutRequirements),
@@ -299,35 +300,35 @@ func judgeSilence(t *client.T, tool bool) {
 		return
 	}
 	if died := t.Died(); died != "" && x.Cancelled == nil {
-		t.Violation("lifecycle.error.request-timeout", "the client "+died+" when "+x.Method()+" was not answered",
+		t.Violation(ids.LifecycleErrorRequestTimeout, "the client "+died+" when "+x.Method()+" was not answered",
 			x.Request)
 		return
 	}
 	if waits := x.Cancelled != nil && t.Ending.Late && !t.Ending.Busy && t.Baseline.Ending.Exit != nil &&
 		!t.HeardSince(x.Cancelled); waits {
-		t.Violation("lifecycle.timeout.stop-waiting",
+		t.Violation(ids.LifecycleTimeoutStopWaiting,
 			client.TimedOut("the client has cancelled "+x.Method()+" and goes on waiting for its response"), x.Request,
 			x.Cancelled)
-		ids = slices.DeleteFunc(ids, func(id string) bool { return id == "lifecycle.timeout.stop-waiting" })
+		requirements = slices.DeleteFunc(requirements, func(id string) bool { return id == ids.LifecycleTimeoutStopWaiting })
 	}
-	t.Exercised(ids...)
+	t.Exercised(requirements...)
 	switch {
 	case x.Cancelled != nil:
-		t.Exercised("lifecycle.timeout.cancel")
+		t.Exercised(ids.LifecycleTimeoutCancel)
 		if t.Transport == "http" {
-			t.Exercised("http.client.cancel-explicit")
+			t.Exercised(ids.HTTPClientCancelExplicit)
 		}
 	case t.WentOn(x) != nil:
-		t.Violation("lifecycle.timeout.cancel", "the client gave "+x.Method()+" up and went on without a cancellation",
+		t.Violation(ids.LifecycleTimeoutCancel, "the client gave "+x.Method()+" up and went on without a cancellation",
 			x.Request, t.WentOn(x))
 		if left := hungUp(t, x); left != nil {
-			t.Violation("http.client.cancel-explicit",
+			t.Violation(ids.HTTPClientCancelExplicit,
 				"the client closed the stream of "+x.Method()+" and did not cancel the request", x.Request, left,
 				t.WentOn(x))
 		}
 	default:
 		// The end of the client also tells its own server process that it no longer waits.
-		t.Inconclusive("the client ended instead of cancelling the request", "lifecycle.timeout.cancel",
-			"http.client.cancel-explicit")
+		t.Inconclusive("the client ended instead of cancelling the request", ids.LifecycleTimeoutCancel,
+			ids.HTTPClientCancelExplicit)
 	}
 }

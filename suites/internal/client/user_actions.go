@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
@@ -25,15 +26,15 @@ import (
 var userActionScenarios = []*client.Scenario{
 	{
 		Name: "acts/elicitation", UserActions: "elicitation=accept,decline,cancel",
-		Requirements: []string{"elicitation.action.accept", "elicitation.action.decline", "elicitation.action.cancel"},
-		Shows:        []string{"elicitation.*", "schema.elicit-result"},
+		Requirements: []string{ids.ElicitationActionAccept, ids.ElicitationActionDecline, ids.ElicitationActionCancel},
+		Shows:        []string{"elicitation.*", ids.SchemaElicitResult},
 		Needs:        client.NeedsToAsk,
 		Options:      client.Scripted(askActions),
 		Judge:        judgeElicitationActions,
 	},
 	{
 		Name: "acts/sampling", UserActions: "sampling=accept,reject",
-		Requirements: []string{"sampling.error.user-rejected"},
+		Requirements: []string{ids.SamplingErrorUserRejected},
 		Needs:        client.NeedsToAsk,
 		Options: client.Scripted(func(a *client.Asker) {
 			if a.Has("sampling") {
@@ -46,16 +47,16 @@ var userActionScenarios = []*client.Scenario{
 	},
 	{
 		Name: "acts/roots", Long: true, UserActions: "roots=add,modify,remove",
-		Requirements: []string{"roots.list-changed.every-change", "roots.list.current"},
-		Shows:        []string{"roots.list-changed.notify"},
+		Requirements: []string{ids.RootsListChangedEveryChange, ids.RootsListCurrent},
+		Shows:        []string{ids.RootsListChangedNotify},
 		Needs:        client.NeedsToAsk,
 		Options:      client.Scripted(askChanges),
 		Judge:        judgeChanges,
 	},
 	{
 		Name: "acts/root-folder", UserActions: "roots=" + client.FolderPlaceholder,
-		Requirements: []string{"roots.client.validate-accessible", "roots.client.monitor-changes"},
-		Shows:        []string{"schema.list-roots-result"},
+		Requirements: []string{ids.RootsClientValidateAccessible, ids.RootsClientMonitorChanges},
+		Shows:        []string{ids.SchemaListRootsResult},
 		Needs:        client.NeedsToAsk,
 		Options: func(run *client.ScenarioRun) server.Options {
 			return client.Scripted(func(a *client.Asker) { askFolder(a, run.Folder) })(run)
@@ -178,7 +179,7 @@ const samplingRejected = "sampling-rejected"
 
 // judgeRejection judges the answer to a sampling request that the user rejected (client/sampling#error-handling).
 func judgeRejection(t *client.T) {
-	const id = "sampling.error.user-rejected"
+	const id = ids.SamplingErrorUserRejected
 	accepted, ok := t.Answered("sampling-accepted")
 	rejected, both := t.Answered(samplingRejected)
 	switch {
@@ -237,7 +238,7 @@ func isRootChange(e *wire.Event) bool {
 
 // judgeChanges judges whether the client announces changes of its roots (client/roots#root-list-changes).
 func judgeChanges(t *client.T) {
-	const every, current = "roots.list-changed.every-change", "roots.list.current"
+	const every, current = ids.RootsListChangedEveryChange, ids.RootsListCurrent
 	if lacks(t, "roots", every, current) {
 		return
 	}
@@ -404,7 +405,7 @@ func lists(roots any, name string) bool {
 
 // judgeFolder judges how the client treats a root that no longer exists (client/roots#implementation-guidelines).
 func judgeFolder(t *client.T) {
-	const accessible, monitor = "roots.client.validate-accessible", "roots.client.monitor-changes"
+	const accessible, monitor = ids.RootsClientValidateAccessible, ids.RootsClientMonitorChanges
 	if lacks(t, "roots", accessible, monitor) {
 		return
 	}

@@ -9,31 +9,32 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 var authRules = []Rule{
 	{
 		Name: "authorization challenges",
 		Requirements: []string{
-			"auth.server.www-authenticate", "auth.server.www-authenticate-metadata-url",
-			"auth.server.no-data-unauthorized",
+			ids.AuthServerWWWAuthenticate, ids.AuthServerWWWAuthenticateMetadataURL,
+			ids.AuthServerNoDataUnauthorized,
 		},
 		Judge: judgeChallenges,
 	},
 	{
 		Name: "forms of challenges",
 		Requirements: []string{
-			"auth.server.challenge-parameters", "auth.server.challenge-parameters-once",
-			"auth.server.challenge-characters",
-			"auth.server.error-code-status", "auth.server.no-error-without-token",
+			ids.AuthServerChallengeParameters, ids.AuthServerChallengeParametersOnce,
+			ids.AuthServerChallengeCharacters,
+			ids.AuthServerErrorCodeStatus, ids.AuthServerNoErrorWithoutToken,
 		},
 		Judge: judgeChallengeForms,
 	},
 	{
 		Name: "access tokens",
 		Requirements: []string{
-			"auth.client.every-request", "auth.client.bearer-header", "auth.client.no-token-in-query",
-			"auth.client.one-token-method",
+			ids.AuthClientEveryRequest, ids.AuthClientBearerHeader, ids.AuthClientNoTokenInQuery,
+			ids.AuthClientOneTokenMethod,
 		},
 		Judge: judgeAccess,
 	},
@@ -54,26 +55,26 @@ func judgeChallenges(c *Conversation, rec *Recorder) {
 		evidence := x.Events()
 		values := x.Head.HTTP.Header.Values(headerChallenge)
 		challenges := transport.Challenges(values)
-		rec.Check(len(challenges) > 0, "auth.server.www-authenticate", wire.Server,
+		rec.Check(len(challenges) > 0, ids.AuthServerWWWAuthenticate, wire.Server,
 			"an answer with status 401 has no WWW-Authenticate header", evidence...)
 		at := challenges.Parameters()["resource_metadata"]
 		u, err := url.Parse(at)
 		switch {
 		case at == "" && len(challenges) > 0 && !slices.ContainsFunc(challenges, ofOAuth):
 			// Parties may agree on a strategy of their own (basic/index#auth).
-			rec.Note("auth.server.www-authenticate-metadata-url", wire.Server,
+			rec.Note(ids.AuthServerWWWAuthenticateMetadataURL, wire.Server,
 				"the challenge of an answer with status 401 has the scheme "+wire.Quote(challenges[0].Scheme, 40)+
 					", which is not that of OAuth")
 		case at == "":
-			rec.Fail("auth.server.www-authenticate-metadata-url", wire.Server,
+			rec.Fail(ids.AuthServerWWWAuthenticateMetadataURL, wire.Server,
 				"an answer with status 401 does not say where the resource metadata is", evidence...)
 		case err != nil || u.Host == "":
-			rec.Fail("auth.server.www-authenticate-metadata-url", wire.Server,
+			rec.Fail(ids.AuthServerWWWAuthenticateMetadataURL, wire.Server,
 				"the resource_metadata of a challenge is "+wire.Quote(at, 100)+", not an absolute URL", evidence...)
 		}
 		for _, m := range x.Messages {
 			if m.Msg.Kind == wire.Result {
-				rec.Fail("auth.server.no-data-unauthorized", wire.Server, "an answer with status 401 holds a result",
+				rec.Fail(ids.AuthServerNoDataUnauthorized, wire.Server, "an answer with status 401 holds a result",
 					append(evidence, m)...)
 			}
 		}
@@ -114,26 +115,26 @@ func judgeChallengeForms(c *Conversation, rec *Recorder) {
 }
 
 func judgeChallengeForm(x *wire.HTTPExchange, challenge transport.Challenge, rec *Recorder) {
-	rec.Check(len(challenge.Parameters) > 0, "auth.server.challenge-parameters", wire.Server,
+	rec.Check(len(challenge.Parameters) > 0, ids.AuthServerChallengeParameters, wire.Server,
 		"a challenge of the scheme Bearer has no parameter", x.Events()...)
 	for _, name := range append([]string{"realm", "scope"}, describing...) {
 		value, ok := challenge.Parameters[name]
 		if !ok {
 			continue
 		}
-		rec.Check(!slices.Contains(challenge.Repeated, name), "auth.server.challenge-parameters-once", wire.Server,
+		rec.Check(!slices.Contains(challenge.Repeated, name), ids.AuthServerChallengeParametersOnce, wire.Server,
 			"a challenge of the scheme Bearer has the parameter "+name+" more than once", x.Events()...)
 		if name != "realm" {
 			odd := strings.IndexFunc(value, func(r rune) bool {
 				return r < ' ' || r > '~' || r == '"' || r == '\\' || r == ' ' && name == "error_uri"
 			})
-			rec.Check(odd < 0, "auth.server.challenge-characters", wire.Server,
+			rec.Check(odd < 0, ids.AuthServerChallengeCharacters, wire.Server,
 				"the parameter "+name+" of a challenge is "+wire.Quote(value, 100)+
 					", which has a character that it may not have", x.Events()...)
 		}
 	}
 	if status, ok := errorStatus[challenge.Parameters["error"]]; ok {
-		rec.Check(x.Status() == status, "auth.server.error-code-status", wire.Server, fmt.Sprintf(
+		rec.Check(x.Status() == status, ids.AuthServerErrorCodeStatus, wire.Server, fmt.Sprintf(
 			"the error code %s came with HTTP status %d, not with %d", challenge.Parameters["error"], x.Status(),
 			status), x.Events()...)
 	}
@@ -144,7 +145,7 @@ func judgeChallengeForm(x *wire.HTTPExchange, challenge transport.Challenge, rec
 		if told >= 0 {
 			message = "the challenge for a request without any authentication has the parameter " + describing[told]
 		}
-		rec.Check(told < 0, "auth.server.no-error-without-token", wire.Server, message, x.Events()...)
+		rec.Check(told < 0, ids.AuthServerNoErrorWithoutToken, wire.Server, message, x.Events()...)
 	}
 }
 
@@ -159,22 +160,22 @@ func judgeAccess(c *Conversation, rec *Recorder) {
 	for _, x := range c.HTTP {
 		header := x.Request.HTTP.Header.Values("Authorization")
 		if tokenInQuery(x.Request.HTTP.URL) {
-			rec.Fail("auth.client.no-token-in-query", wire.Client, "the query of a request holds an access token",
+			rec.Fail(ids.AuthClientNoTokenInQuery, wire.Client, "the query of a request holds an access token",
 				x.Request)
 			if len(header) > 0 {
-				rec.Fail("auth.client.one-token-method", wire.Client,
+				rec.Fail(ids.AuthClientOneTokenMethod, wire.Client,
 					"a request holds an access token in its header and in its query", x.Request)
 			}
 		} else if len(header) > 0 {
-			rec.Pass("auth.client.no-token-in-query", wire.Client)
-			rec.Check(len(header) == 1, "auth.client.one-token-method", wire.Client,
+			rec.Pass(ids.AuthClientNoTokenInQuery, wire.Client)
+			rec.Check(len(header) == 1, ids.AuthClientOneTokenMethod, wire.Client,
 				"a request has more than one Authorization header", x.Request)
 		}
 		if len(header) > 0 && strings.HasPrefix(strings.ToLower(header[0]), "bearer ") {
-			rec.Pass("auth.client.bearer-header", wire.Client)
+			rec.Pass(ids.AuthClientBearerHeader, wire.Client)
 		}
 		if admitted != nil && x.Request.Seq > admitted.Seq {
-			rec.Check(len(header) > 0, "auth.client.every-request", wire.Client,
+			rec.Check(len(header) > 0, ids.AuthClientEveryRequest, wire.Client,
 				"a request has no Authorization header, although earlier requests on the same connection have one",
 				x.Events()...)
 		}

@@ -5,22 +5,23 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 var completionRules = []Rule{
 	{
 		Name: "completion requests",
 		Requirements: []string{
-			"completion.ref.kinds", "completion.argument.current-value", "completion.context.resolved-values",
-			"completion.context.client-sends",
+			ids.CompletionRefKinds, ids.CompletionArgumentCurrentValue, ids.CompletionContextResolvedValues,
+			ids.CompletionContextClientSends,
 		},
 		Judge: judgeCompletionRequests,
 	},
 	{
 		Name: "completion results",
 		Requirements: []string{
-			"completion.result.max-100", "completion.result.total-meaning", "completion.result.has-more-meaning",
-			"completion.result.total-exceeds-values", "completion.client.partial-results",
+			ids.CompletionResultMax100, ids.CompletionResultTotalMeaning, ids.CompletionResultHasMoreMeaning,
+			ids.CompletionResultTotalExceedsValues, ids.CompletionClientPartialResults,
 		},
 		Judge: judgeCompletionResults,
 	},
@@ -60,23 +61,23 @@ func judgeCompletionRequest(x *Exchange, prompts map[string]listedPrompt, templa
 	switch kind := wire.At(params, "ref", "type"); kind {
 	case "ref/prompt":
 		name, ok := wire.At(params, "ref", "name").(string)
-		rec.Check(ok, "completion.ref.kinds", wire.Client, "a ref/prompt has no name", x.Request)
+		rec.Check(ok, ids.CompletionRefKinds, wire.Client, "a ref/prompt has no name", x.Request)
 		var p listedPrompt
 		p, listed = prompts[name]
 		known = p.arguments
 	case "ref/resource":
 		uri, ok := wire.At(params, "ref", "uri").(string)
-		rec.Check(ok, "completion.ref.kinds", wire.Client, "a ref/resource has no uri", x.Request)
+		rec.Check(ok, ids.CompletionRefKinds, wire.Client, "a ref/resource has no uri", x.Request)
 		known, listed = templates[uri]
 	default:
-		rec.Fail("completion.ref.kinds", wire.Client, "the type of the ref is "+wire.Show(kind), x.Request)
+		rec.Fail(ids.CompletionRefKinds, wire.Client, "the type of the ref is "+wire.Show(kind), x.Request)
 	}
 	if !listed {
 		return
 	}
 	name, _ := wire.At(params, "argument", "name").(string)
 	_, ok := known[name]
-	rec.Check(ok, "completion.argument.current-value", wire.Client,
+	rec.Check(ok, ids.CompletionArgumentCurrentValue, wire.Client,
 		wire.Quote(name, 60)+" is not an argument of the prompt or template that the ref names", x.Request)
 	resolved, given := wire.At(params, "context", "arguments").(map[string]any)
 	if !given || len(resolved) == 0 {
@@ -88,12 +89,12 @@ func judgeCompletionRequest(x *Exchange, prompts map[string]listedPrompt, templa
 			strange = name
 		}
 	}
-	rec.Check(strange == "", "completion.context.resolved-values", wire.Client,
+	rec.Check(strange == "", ids.CompletionContextResolvedValues, wire.Client,
 		"context.arguments names "+wire.Quote(strange, 60)+
 			", which is not an argument of the prompt or template that the ref names", x.Request)
 	if strange == "" {
 		// A context that was left out proves nothing: what the user has settled is unknown.
-		rec.Pass("completion.context.client-sends", wire.Client)
+		rec.Pass(ids.CompletionContextClientSends, wire.Client)
 	}
 }
 
@@ -132,25 +133,25 @@ func judgeCompletionResults(c *Conversation, rec *Recorder) {
 		values, ok := wire.At(x.Result(), "completion", "values").([]any)
 		if !ok {
 			if wentOn && x.Result() == nil {
-				rec.Pass("completion.client.partial-results", wire.Client)
+				rec.Pass(ids.CompletionClientPartialResults, wire.Client)
 			}
 			continue
 		}
-		rec.Check(len(values) <= maxCompletions, "completion.result.max-100", wire.Server,
+		rec.Check(len(values) <= maxCompletions, ids.CompletionResultMax100, wire.Server,
 			"the result has "+strconv.Itoa(len(values))+" values", x.Events()...)
 		total, hasTotal := floatOf(wire.At(x.Result(), "completion", "total"))
 		more, hasMore := wire.At(x.Result(), "completion", "hasMore").(bool)
 		if wentOn && (len(values) == 0 || !hasTotal && !hasMore) {
-			rec.Pass("completion.client.partial-results", wire.Client)
+			rec.Pass(ids.CompletionClientPartialResults, wire.Client)
 		}
 		if !hasTotal {
 			continue
 		}
 		n := float64(len(values))
-		rec.Check(total >= n, "completion.result.total-meaning", wire.Server,
+		rec.Check(total >= n, ids.CompletionResultTotalMeaning, wire.Server,
 			"total is smaller than the number of values", x.Events()...)
 		if wentOn && total > n {
-			rec.Pass("completion.result.total-exceeds-values", wire.Client)
+			rec.Pass(ids.CompletionResultTotalExceedsValues, wire.Client)
 		}
 		if !hasMore || total < n {
 			continue
@@ -159,6 +160,6 @@ func judgeCompletionResults(c *Conversation, rec *Recorder) {
 		if more {
 			message = "hasMore is true although the result holds as many values as total counts"
 		}
-		rec.Check(more == (total > n), "completion.result.has-more-meaning", wire.Server, message, x.Events()...)
+		rec.Check(more == (total > n), ids.CompletionResultHasMoreMeaning, wire.Server, message, x.Events()...)
 	}
 }

@@ -8,24 +8,25 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 var contentRules = []Rule{
 	{
 		Name: "content",
 		Requirements: []string{
-			"content.block.known-type", "content.image.base64", "content.audio.base64", "content.image.mime-type",
-			"content.audio.mime-type", "content.embedded.uri-valid", "content.embedded.mime-type-present",
-			"resources.contents.text-or-blob", "resources.contents.text-only-textual",
-			"resources.security.binary-encoded",
+			ids.ContentBlockKnownType, ids.ContentImageBase64, ids.ContentAudioBase64, ids.ContentImageMimeType,
+			ids.ContentAudioMimeType, ids.ContentEmbeddedURIValid, ids.ContentEmbeddedMimeTypePresent,
+			ids.ResourcesContentsTextOrBlob, ids.ResourcesContentsTextOnlyTextual,
+			ids.ResourcesSecurityBinaryEncoded,
 		},
 		Judge: judgeContent,
 	},
 	{
 		Name: "annotations",
 		Requirements: []string{
-			"content.annotations.audience-roles", "content.annotations.priority-range",
-			"content.annotations.last-modified-format",
+			ids.ContentAnnotationsAudienceRoles, ids.ContentAnnotationsPriorityRange,
+			ids.ContentAnnotationsLastModifiedFormat,
 		},
 		Judge: judgeAnnotations,
 	},
@@ -151,7 +152,7 @@ func judgeBlock(p *piece, rec *Recorder) {
 	}
 	if slices.Contains(known, kind) {
 		// The schema judges blocks of unknown types.
-		rec.Pass("content.block.known-type", p.event.From)
+		rec.Pass(ids.ContentBlockKnownType, p.event.From)
 	}
 	if kind != "image" && kind != "audio" {
 		return
@@ -184,18 +185,18 @@ func judgeContents(p *piece, rec *Recorder) {
 	if hasText && hasBlob {
 		message = what + " has both text and blob"
 	}
-	rec.Check(hasText != hasBlob, "resources.contents.text-or-blob", p.event.From, message, p.evidence()...)
+	rec.Check(hasText != hasBlob, ids.ResourcesContentsTextOrBlob, p.event.From, message, p.evidence()...)
 	if text, ok := blob.(string); ok {
 		problem := schema.CheckFormat("byte", text)
-		rec.Check(problem == "", "resources.security.binary-encoded", p.event.From, "the blob of "+what+" is "+problem,
+		rec.Check(problem == "", ids.ResourcesSecurityBinaryEncoded, p.event.From, "the blob of "+what+" is "+problem,
 			p.evidence()...)
 	}
 	if text, ok := p.value["text"].(string); ok && !hasBlob {
 		mimeType, _ := p.value["mimeType"].(string)
-		const textual = "resources.contents.text-only-textual"
+		const textual = ids.ResourcesContentsTextOnlyTextual
 		switch {
 		case binary(mimeType) && strings.ContainsAny(text, "\u0000\uFFFD"):
-			rec.Fail("resources.security.binary-encoded", p.event.From,
+			rec.Fail(ids.ResourcesSecurityBinaryEncoded, p.event.From,
 				what+" is of the type "+wire.Quote(mimeType, 60)+" and came as text, which has lost some bytes",
 				p.evidence()...)
 		case p.event.From != wire.Server || mimeType == "" || anyBytes(mimeType):
@@ -210,7 +211,7 @@ func judgeContents(p *piece, rec *Recorder) {
 	}
 	if p.exchange.Method() == "prompts/get" {
 		mimeType, ok := p.value["mimeType"].(string)
-		rec.Check(ok && isMIMEType(mimeType), "content.embedded.mime-type-present", p.event.From,
+		rec.Check(ok && isMIMEType(mimeType), ids.ContentEmbeddedMimeTypePresent, p.event.From,
 			mimeProblem("a resource embedded in a prompt", p.value), p.evidence()...)
 	}
 	uri, ok := p.value["uri"].(string)
@@ -223,7 +224,7 @@ func judgeContents(p *piece, rec *Recorder) {
 			problem = "the uri " + wire.Quote(uri, 80) + " of an embedded resource is " + problem
 		}
 	}
-	rec.Check(problem == "", "content.embedded.uri-valid", p.event.From, problem, p.evidence()...)
+	rec.Check(problem == "", ids.ContentEmbeddedURIValid, p.event.From, problem, p.evidence()...)
 }
 
 func mimeProblem(what string, value map[string]any) string {
@@ -276,16 +277,16 @@ func judgeAnnotations(c *Conversation, rec *Recorder) {
 		from := p.event.From
 		audience, given := annotations["audience"].([]any)
 		if given && roles(audience) {
-			rec.Pass("content.annotations.audience-roles", from)
+			rec.Pass(ids.ContentAnnotationsAudienceRoles, from)
 		}
 		if v, ok := floatOf(annotations["priority"]); ok && v >= 0 && v <= 1 {
-			rec.Pass("content.annotations.priority-range", from)
+			rec.Pass(ids.ContentAnnotationsPriorityRange, from)
 		}
 		if p.shape == contentsShape {
 			judgeContentsAnnotations(p, annotations, rec)
 		}
 		if at, ok := annotations["lastModified"].(string); ok {
-			rec.Check(isISO8601(at), "content.annotations.last-modified-format", from,
+			rec.Check(isISO8601(at), ids.ContentAnnotationsLastModifiedFormat, from,
 				"lastModified is "+wire.Show(at)+", not an ISO 8601 timestamp", p.evidence()...)
 		}
 	})
@@ -296,13 +297,13 @@ func judgeAnnotations(c *Conversation, rec *Recorder) {
 func judgeContentsAnnotations(p *piece, annotations map[string]any, rec *Recorder) {
 	if audience, given := annotations["audience"]; given {
 		list, ok := audience.([]any)
-		rec.Check(ok && roles(list), "content.annotations.audience-roles", p.event.From,
+		rec.Check(ok && roles(list), ids.ContentAnnotationsAudienceRoles, p.event.From,
 			"the audience of a resource's contents is "+wire.Quote(wire.Show(audience), 80)+
 				", not a list of user and assistant", p.evidence()...)
 	}
 	if priority, given := annotations["priority"]; given {
 		v, ok := floatOf(priority)
-		rec.Check(ok && v >= 0 && v <= 1, "content.annotations.priority-range", p.event.From,
+		rec.Check(ok && v >= 0 && v <= 1, ids.ContentAnnotationsPriorityRange, p.event.From,
 			"the priority of a resource's contents is "+wire.Quote(wire.Show(priority), 40)+
 				", not a number from 0 to 1", p.evidence()...)
 	}

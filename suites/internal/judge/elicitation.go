@@ -13,26 +13,27 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 var elicitationRules = []Rule{{
 	Name: "elicitation",
 	Requirements: []string{
-		"elicitation.capability.declared", "elicitation.capability.honoured", "elicitation.request.nested",
-		"elicitation.request.no-sensitive", "elicitation.schema.flat", "elicitation.schema.primitive-types",
-		"elicitation.schema.no-advanced", "elicitation.schema.formats", "elicitation.schema.enum-names",
-		"elicitation.schema.number-bounds", "elicitation.action.values", "elicitation.content.with-accept",
-		"elicitation.content.only-with-accept", "elicitation.content.matches-schema",
-		"elicitation.content.primitive-values", "elicitation.security.validate-content",
-		"lifecycle.capability.client-refuses-elicitation",
+		ids.ElicitationCapabilityDeclared, ids.ElicitationCapabilityHonoured, ids.ElicitationRequestNested,
+		ids.ElicitationRequestNoSensitive, ids.ElicitationSchemaFlat, ids.ElicitationSchemaPrimitiveTypes,
+		ids.ElicitationSchemaNoAdvanced, ids.ElicitationSchemaFormats, ids.ElicitationSchemaEnumNames,
+		ids.ElicitationSchemaNumberBounds, ids.ElicitationActionValues, ids.ElicitationContentWithAccept,
+		ids.ElicitationContentOnlyWithAccept, ids.ElicitationContentMatchesSchema,
+		ids.ElicitationContentPrimitiveValues, ids.ElicitationSecurityValidateContent,
+		ids.LifecycleCapabilityClientRefusesElicitation,
 	},
 	Judge: judgeElicitation,
 }}
 
 var elicitation = feature{
 	"elicitation", "elicitation/create",
-	"elicitation.capability.declared", "elicitation.capability.honoured", "elicitation.request.nested",
-	"lifecycle.capability.client-refuses-elicitation",
+	ids.ElicitationCapabilityDeclared, ids.ElicitationCapabilityHonoured, ids.ElicitationRequestNested,
+	ids.LifecycleCapabilityClientRefusesElicitation,
 }
 
 // client/elicitation
@@ -87,7 +88,7 @@ func judgeProperty(name string, property map[string]any, e *wire.Event, rec *Rec
 	about := "property " + wire.Quote(name, 60)
 	kind, _ := property["type"].(string)
 	nested := composite(property)
-	rec.Check(!nested, "elicitation.schema.flat", wire.Server, about+" is an object or an array", e)
+	rec.Check(!nested, ids.ElicitationSchemaFlat, wire.Server, about+" is an object or an array", e)
 	if nested {
 		return
 	}
@@ -105,9 +106,9 @@ func judgeProperty(name string, property map[string]any, e *wire.Event, rec *Rec
 	default:
 		return // the schema of the message judges it
 	}
-	rec.Pass("elicitation.schema.primitive-types", wire.Server)
+	rec.Pass(ids.ElicitationSchemaPrimitiveTypes, wire.Server)
 	if format, ok := property["format"].(string); ok && kind == "string" && slices.Contains(formats, format) {
-		rec.Pass("elicitation.schema.formats", wire.Server)
+		rec.Pass(ids.ElicitationSchemaFormats, wire.Server)
 	}
 	judgeMembers(about, property, members, e, rec)
 }
@@ -121,7 +122,7 @@ func composite(property any) bool {
 
 // judgeMembers judges that a schema has no members but those of its definition.
 func judgeMembers(about string, s map[string]any, known []string, e *wire.Event, rec *Recorder) {
-	const id = "elicitation.schema.no-advanced"
+	const id = ids.ElicitationSchemaNoAdvanced
 	clean := true
 	for _, name := range slices.Sorted(maps.Keys(s)) {
 		switch {
@@ -145,14 +146,14 @@ func judgeEnum(about string, property map[string]any, e *wire.Event, rec *Record
 	values, ok := property["enum"].([]any)
 	names, named := property["enumNames"].([]any)
 	if ok && named {
-		rec.Check(len(values) == len(names), "elicitation.schema.enum-names", wire.Server,
+		rec.Check(len(values) == len(names), ids.ElicitationSchemaEnumNames, wire.Server,
 			fmt.Sprintf("%s has %d enumNames for %d values", about, len(names), len(values)), e)
 	}
 	// The definition of a string leaves room for any further member, so that the schema of the message finds nothing
 	// (schema#enumschema).
 	for _, member := range []string{"enum", "enumNames"} {
 		if v, has := property[member]; has && !texts(v) {
-			rec.Warn("elicitation.schema.no-advanced", wire.Server,
+			rec.Warn(ids.ElicitationSchemaNoAdvanced, wire.Server,
 				about+" has the member "+wire.Quote(member, 60)+", which is not a list of strings", e)
 		}
 	}
@@ -170,7 +171,7 @@ func judgeElicitResult(x *Exchange, rec *Recorder) {
 	result := x.Result()
 	if result == nil {
 		if e := x.Response.Msg.Error; fractional && e != nil && e.Code == -32602 {
-			rec.Fail("elicitation.schema.number-bounds", wire.Client,
+			rec.Fail(ids.ElicitationSchemaNumberBounds, wire.Client,
 				"a request whose numbers have fractional bounds was refused", x.Events()...)
 		}
 		return
@@ -178,16 +179,16 @@ func judgeElicitResult(x *Exchange, rec *Recorder) {
 	content, has := result["content"]
 	switch result["action"] {
 	case "accept":
-		rec.Pass("elicitation.action.values", wire.Client)
+		rec.Pass(ids.ElicitationActionValues, wire.Client)
 		required, _ := requested["required"].([]any)
-		rec.Check(has || len(required) == 0, "elicitation.content.with-accept", wire.Client,
+		rec.Check(has || len(required) == 0, ids.ElicitationContentWithAccept, wire.Client,
 			"content is missing although the requested schema has required members", x.Events()...)
 		if object, ok := content.(map[string]any); ok {
 			judgeElicited(x, requested, object, fractional, rec)
 		}
 	case "decline", "cancel":
-		rec.Pass("elicitation.action.values", wire.Client)
-		rec.Check(!has, "elicitation.content.only-with-accept", wire.Client,
+		rec.Pass(ids.ElicitationActionValues, wire.Client)
+		rec.Check(!has, ids.ElicitationContentOnlyWithAccept, wire.Client,
 			"the result of action "+wire.Show(result["action"])+" has content", x.Events()...)
 	}
 }
@@ -201,14 +202,14 @@ func judgeElicited(x *Exchange, requested, content map[string]any, fractional bo
 		}
 	}
 	if primitive {
-		rec.Pass("elicitation.content.primitive-values", wire.Client)
+		rec.Pass(ids.ElicitationContentPrimitiveValues, wire.Client)
 	}
 	reason, outside := unfitting(requested, content)
-	for _, id := range []string{"elicitation.content.matches-schema", "elicitation.security.validate-content"} {
+	for _, id := range []string{ids.ElicitationContentMatchesSchema, ids.ElicitationSecurityValidateContent} {
 		rec.Check(reason == "", id, wire.Client, reason, x.Events()...)
 	}
 	if fractional {
-		rec.Check(!outside, "elicitation.schema.number-bounds", wire.Client, reason, x.Events()...)
+		rec.Check(!outside, ids.ElicitationSchemaNumberBounds, wire.Client, reason, x.Events()...)
 	}
 }
 

@@ -7,51 +7,52 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // envelope maps the faults of a message's text and envelope to the requirement
 // that each of them breaks (basic#messages and JSON-RPC 2.0).
 var envelope = map[wire.IssueCode]string{
-	wire.NotJSON:          "base.json.well-formed",
-	wire.LoneSurrogate:    "base.json.well-formed",
-	wire.ByteOrderMark:    "base.json.well-formed",
-	wire.DuplicateMember:  "base.json.unique-names",
-	wire.InvalidUTF8:      "base.message.utf8",
-	wire.NotObject:        "base.json.object",
-	wire.IsBatch:          "base.batch.not-sent",
-	wire.JSONRPCMissing:   "base.jsonrpc.version",
-	wire.JSONRPCWrong:     "base.jsonrpc.version",
-	wire.MethodType:       "base.jsonrpc.method-string",
-	wire.ParamsType:       "base.jsonrpc.params-object",
-	wire.NotificationID:   "base.notification.no-id",
-	wire.BothOutcomes:     "base.response.not-both",
-	wire.NoOutcome:        "base.response.result-or-error",
-	wire.ResultType:       "base.response.result-object",
-	wire.ErrorType:        "base.error.object",
-	wire.ErrorCodeMissing: "base.error.code-present",
-	wire.ErrorCodeType:    "base.error.code-integer",
-	wire.ErrorTextMissing: "base.error.message-present",
-	wire.ErrorTextType:    "base.error.message-string",
-	wire.MixedEnvelope:    "schema.jsonrpc-message",
+	wire.NotJSON:          ids.BaseJSONWellFormed,
+	wire.LoneSurrogate:    ids.BaseJSONWellFormed,
+	wire.ByteOrderMark:    ids.BaseJSONWellFormed,
+	wire.DuplicateMember:  ids.BaseJSONUniqueNames,
+	wire.InvalidUTF8:      ids.BaseMessageUTF8,
+	wire.NotObject:        ids.BaseJSONObject,
+	wire.IsBatch:          ids.BaseBatchNotSent,
+	wire.JSONRPCMissing:   ids.BaseJSONRPCVersion,
+	wire.JSONRPCWrong:     ids.BaseJSONRPCVersion,
+	wire.MethodType:       ids.BaseJSONRPCMethodString,
+	wire.ParamsType:       ids.BaseJSONRPCParamsObject,
+	wire.NotificationID:   ids.BaseNotificationNoID,
+	wire.BothOutcomes:     ids.BaseResponseNotBoth,
+	wire.NoOutcome:        ids.BaseResponseResultOrError,
+	wire.ResultType:       ids.BaseResponseResultObject,
+	wire.ErrorType:        ids.BaseErrorObject,
+	wire.ErrorCodeMissing: ids.BaseErrorCodePresent,
+	wire.ErrorCodeType:    ids.BaseErrorCodeInteger,
+	wire.ErrorTextMissing: ids.BaseErrorMessagePresent,
+	wire.ErrorTextType:    ids.BaseErrorMessageString,
+	wire.MixedEnvelope:    ids.SchemaJSONRPCMessage,
 }
 
 // Requirements that every message of a kind exercises, whatever its content.
 var (
 	exercisedByAny = []string{
-		"base.json.well-formed", "base.json.unique-names", "base.message.utf8", "base.json.object",
-		"base.batch.not-sent", "base.jsonrpc.version", "schema.jsonrpc-message",
+		ids.BaseJSONWellFormed, ids.BaseJSONUniqueNames, ids.BaseMessageUTF8, ids.BaseJSONObject,
+		ids.BaseBatchNotSent, ids.BaseJSONRPCVersion, ids.SchemaJSONRPCMessage,
 	}
 	exercisedByKind = map[wire.Kind][]string{
 		wire.Request: {
-			"base.jsonrpc.method-string", "base.request.id-present", "base.request.id-type", "base.request.id-not-null",
+			ids.BaseJSONRPCMethodString, ids.BaseRequestIDPresent, ids.BaseRequestIDType, ids.BaseRequestIDNotNull,
 		},
-		wire.Notification: {"base.jsonrpc.method-string", "base.notification.no-id"},
+		wire.Notification: {ids.BaseJSONRPCMethodString, ids.BaseNotificationNoID},
 		wire.Result: {
-			"base.response.result-or-error", "base.response.not-both", "base.response.result-object",
+			ids.BaseResponseResultOrError, ids.BaseResponseNotBoth, ids.BaseResponseResultObject,
 		},
 		wire.ErrorResponse: {
-			"base.response.result-or-error", "base.response.not-both", "base.error.object", "base.error.code-present",
-			"base.error.code-integer", "base.error.message-present", "base.error.message-string",
+			ids.BaseResponseResultOrError, ids.BaseResponseNotBoth, ids.BaseErrorObject, ids.BaseErrorCodePresent,
+			ids.BaseErrorCodeInteger, ids.BaseErrorMessagePresent, ids.BaseErrorMessageString,
 		},
 	}
 )
@@ -59,16 +60,16 @@ var (
 var envelopeRules = []Rule{{
 	Name: "envelope",
 	Requirements: []string{
-		"base.json.well-formed", "base.json.unique-names", "base.message.utf8", "base.json.object",
-		"base.batch.not-sent",
-		"base.jsonrpc.version", "schema.jsonrpc-message",
-		"base.jsonrpc.method-string", "base.jsonrpc.params-object", "base.jsonrpc.rpc-prefix",
-		"base.request.id-present",
-		"base.request.id-type", "base.request.id-not-null", "base.notification.no-id",
-		"base.response.result-or-error", "base.response.not-both",
-		"base.response.result-object", "base.error.object", "base.error.code-present",
-		"base.error.code-integer", "base.error.message-present", "base.error.message-string",
-		"base.response.id-echo", "base.error.reserved-codes", "base.error.message-concise",
+		ids.BaseJSONWellFormed, ids.BaseJSONUniqueNames, ids.BaseMessageUTF8, ids.BaseJSONObject,
+		ids.BaseBatchNotSent,
+		ids.BaseJSONRPCVersion, ids.SchemaJSONRPCMessage,
+		ids.BaseJSONRPCMethodString, ids.BaseJSONRPCParamsObject, ids.BaseJSONRPCRPCPrefix,
+		ids.BaseRequestIDPresent,
+		ids.BaseRequestIDType, ids.BaseRequestIDNotNull, ids.BaseNotificationNoID,
+		ids.BaseResponseResultOrError, ids.BaseResponseNotBoth,
+		ids.BaseResponseResultObject, ids.BaseErrorObject, ids.BaseErrorCodePresent,
+		ids.BaseErrorCodeInteger, ids.BaseErrorMessagePresent, ids.BaseErrorMessageString,
+		ids.BaseResponseIDEcho, ids.BaseErrorReservedCodes, ids.BaseErrorMessageConcise,
 	},
 	Judge: judgeEnvelope,
 }}
@@ -108,8 +109,8 @@ func judgeEnvelope(c *Conversation, rec *Recorder) {
 			judgeErrorCode(e, quotedLength(e, long[e.From.Peer()]), rec)
 		}
 		if e.Msg.Kind != wire.Invalid {
-			for _, ids := range [...][]string{exercisedByKind[e.Msg.Kind], exercisedByAny} {
-				for _, id := range ids {
+			for _, requirements := range [...][]string{exercisedByKind[e.Msg.Kind], exercisedByAny} {
+				for _, id := range requirements {
 					if !broken[id] {
 						rec.Pass(id, e.From)
 					}
@@ -117,17 +118,17 @@ func judgeEnvelope(c *Conversation, rec *Recorder) {
 			}
 		}
 		if isRequestMethod(c.Revision, e.Msg) {
-			rec.Fail("base.request.id-present", e.From,
+			rec.Fail(ids.BaseRequestIDPresent, e.From,
 				e.Msg.Method+" is the method of a request, but the message has no id", e)
 		}
-		if e.Msg.Params != nil && !broken["base.jsonrpc.params-object"] {
-			rec.Pass("base.jsonrpc.params-object", e.From)
+		if e.Msg.Params != nil && !broken[ids.BaseJSONRPCParamsObject] {
+			rec.Pass(ids.BaseJSONRPCParamsObject, e.From)
 		}
 		if strings.HasPrefix(e.Msg.Method, "rpc.") {
-			rec.Fail("base.jsonrpc.rpc-prefix", e.From, "the method name "+wire.Quote(e.Msg.Method, 60)+" is reserved",
+			rec.Fail(ids.BaseJSONRPCRPCPrefix, e.From, "the method name "+wire.Quote(e.Msg.Method, 60)+" is reserved",
 				e)
 		} else if e.Msg.Method != "" {
-			rec.Pass("base.jsonrpc.rpc-prefix", e.From)
+			rec.Pass(ids.BaseJSONRPCRPCPrefix, e.From)
 		}
 	}
 }
@@ -149,19 +150,19 @@ func envelopeRequirement(c *Conversation, e *wire.Event, code wire.IssueCode) st
 			return "" // the fault is that it has an id at all
 		}
 		if m.Kind == wire.Request {
-			return "base.request.id-not-null"
+			return ids.BaseRequestIDNotNull
 		}
 		return lostID(c, e)
 	case wire.IDMissing:
 		return lostID(c, e)
 	case wire.IDType:
 		if m.Kind == wire.Request {
-			return "base.request.id-type"
+			return ids.BaseRequestIDType
 		}
 		if asked, ok := c.faults[e.From.Peer()].otherIDs[m.ID.Key()]; ok && asked < e.Seq {
 			return "" // it repeats what stood in the request, which JSON-RPC 2.0 advises against and allows
 		}
-		return "base.response.id-echo"
+		return ids.BaseResponseIDEcho
 	}
 	return envelope[code]
 }
@@ -190,7 +191,7 @@ func lostID(c *Conversation, e *wire.Event) string {
 		if asked := c.faults[e.From.Peer()].nullID; asked >= 0 && asked < e.Seq && e.Msg.ID.Null() {
 			return "" // it repeats the null id of a request
 		}
-		return "base.response.id-echo"
+		return ids.BaseResponseIDEcho
 	}
 	if c.answersUnreadable(e) {
 		return ""
@@ -198,7 +199,7 @@ func lostID(c *Conversation, e *wire.Event) string {
 	if c.Transport != "stdio" && refusedStatus(c, e) {
 		return ""
 	}
-	return "base.response.id-echo"
+	return ids.BaseResponseIDEcho
 }
 
 // refusedStatus reports whether the message came as the body of an HTTP error.
@@ -268,14 +269,14 @@ func judgeErrorCode(e *wire.Event, quotable int, rec *Recorder) {
 	code := e.Msg.Error.Code
 	reserved := code >= -32768 && code <= -32000
 	implementation := code >= -32099 && code <= -32000
-	rec.Check(!reserved || implementation || specified[code], "base.error.reserved-codes", e.From,
+	rec.Check(!reserved || implementation || specified[code], ids.BaseErrorReservedCodes, e.From,
 		"the error's code "+wire.Show(wire.At(e.Msg.Value(), "error", "code"))+" is reserved and not assigned", e)
 	if len(stackFrame.FindAllString(e.Msg.Error.Message, fewFrames)) == fewFrames {
-		rec.Fail("base.error.message-concise", e.From,
+		rec.Fail(ids.BaseErrorMessageConcise, e.From,
 			"the error's message is a stack trace in place of one concise sentence", e)
 		return
 	}
-	rec.Check(len(e.Msg.Error.Message) <= conciseMessage+2*quotable, "base.error.message-concise", e.From,
+	rec.Check(len(e.Msg.Error.Message) <= conciseMessage+2*quotable, ids.BaseErrorMessageConcise, e.From,
 		"the error's message is far longer than one concise sentence", e)
 }
 

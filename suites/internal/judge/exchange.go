@@ -9,19 +9,20 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 var exchangeRules = []Rule{
 	{
 		Name:         "request ids",
-		Requirements: []string{"base.request.id-unique"},
+		Requirements: []string{ids.BaseRequestIDUnique},
 		Judge:        judgeRequestIDs,
 	},
 	{
 		Name: "responses",
 		Requirements: []string{
-			"base.response.present", "base.response.once", "base.response.only-to-requests", "base.response.id-echo",
-			"base.response.id-type-echo", "base.notification.no-response", "base.error.undetectable-id",
+			ids.BaseResponsePresent, ids.BaseResponseOnce, ids.BaseResponseOnlyToRequests, ids.BaseResponseIDEcho,
+			ids.BaseResponseIDTypeEcho, ids.BaseNotificationNoResponse, ids.BaseErrorUndetectableID,
 		},
 		Judge: judgeResponses,
 	},
@@ -41,12 +42,12 @@ func judgeRequestIDs(c *Conversation, rec *Recorder) {
 				seen[x.From()][id.Key()] = x.Request
 				continue
 			}
-			rec.Fail("base.request.id-unique", x.From(), "the id "+id.String()+" was used before in this session",
+			rec.Fail(ids.BaseRequestIDUnique, x.From(), "the id "+id.String()+" was used before in this session",
 				first, x.Request)
 			continue
 		}
 		seen[x.From()][id.Key()] = x.Request
-		rec.Pass("base.request.id-unique", x.From())
+		rec.Pass(ids.BaseRequestIDUnique, x.From())
 	}
 }
 
@@ -63,12 +64,12 @@ func judgeResponses(c *Conversation, rec *Recorder) {
 		responder := x.From().Peer()
 		switch {
 		case len(x.Further) > 0 && len(x.Further) > c.othersWith(x):
-			rec.Fail("base.response.once", responder, fmt.Sprintf("the request got %d responses", 1+len(x.Further)),
+			rec.Fail(ids.BaseResponseOnce, responder, fmt.Sprintf("the request got %d responses", 1+len(x.Further)),
 				x.Events()...)
 		case x.Response != nil:
-			rec.Pass("base.response.once", responder)
-			rec.Pass("base.response.present", responder)
-			rec.Pass("base.response.only-to-requests", responder)
+			rec.Pass(ids.BaseResponseOnce, responder)
+			rec.Pass(ids.BaseResponsePresent, responder)
+			rec.Pass(ids.BaseResponseOnlyToRequests, responder)
 			judgeEcho(x, responder, rec)
 		}
 	}
@@ -81,18 +82,18 @@ func judgeResponses(c *Conversation, rec *Recorder) {
 		// request after the other. Other rules judge how soon it answers pings.
 		x := c.unanswered(e, told)
 		if x != nil && c.Transport == transport.NameHTTP && rec.trace.oneAtATime(x, e) {
-			rec.Note("base.response.present", e.From, "the server answers no initialize while another session is open")
+			rec.Note(ids.BaseResponsePresent, e.From, "the server answers no initialize while another session is open")
 			continue
 		}
 		if x != nil && x.Method() != "tools/call" && !c.behindTool(x, e) && !c.leftUnread(x, e) &&
 			!c.refusedUnnamed(x, e) {
-			rec.Fail("base.response.present", e.From, "no response to "+x.Method()+" came in time", x.Request, e)
+			rec.Fail(ids.BaseResponsePresent, e.From, "no response to "+x.Method()+" came in time", x.Request, e)
 		}
 	}
 	judgeStray(c, rec)
 	for _, e := range c.Messages {
 		if e.Msg.Kind == wire.Notification && e.Msg.Method != "" && len(e.Msg.Issues) == 0 {
-			rec.Pass("base.notification.no-response", e.From.Peer())
+			rec.Pass(ids.BaseNotificationNoResponse, e.From.Peer())
 		}
 	}
 }
@@ -103,14 +104,14 @@ func judgeEcho(x *Exchange, responder wire.Party, rec *Recorder) {
 		return // judgeEnvelope has looked at the missing id
 	}
 	if x.Resembling {
-		rec.Fail("base.response.id-type-echo", responder,
+		rec.Fail(ids.BaseResponseIDTypeEcho, responder,
 			fmt.Sprintf("the id of the response is %s, that of the request %s", given, asked), x.Events()...)
 		return
 	}
-	rec.Pass("base.response.id-type-echo", responder)
-	rec.Pass("base.response.id-echo", responder)
+	rec.Pass(ids.BaseResponseIDTypeEcho, responder)
+	rec.Pass(ids.BaseResponseIDEcho, responder)
 	if asked.String() != given.String() {
-		rec.Note("base.response.id-echo", responder, fmt.Sprintf("the id %s came back spelled %s", asked, given))
+		rec.Note(ids.BaseResponseIDEcho, responder, fmt.Sprintf("the id %s came back spelled %s", asked, given))
 	}
 }
 
@@ -212,22 +213,22 @@ func judgeStray(c *Conversation, rec *Recorder) {
 			case stray.Awaited && c.faults[e.From.Peer()].open < e.Seq:
 				// It may answer a request that got no other answer.
 			case answered != nil:
-				rec.Fail("base.response.only-to-requests", e.From, "a response was answered, as if it were a request",
+				rec.Fail(ids.BaseResponseOnlyToRequests, e.From, "a response was answered, as if it were a request",
 					answered, e)
 			case cause.Msg.Kind == wire.Notification && !stray.Awaited:
-				rec.Fail("base.notification.no-response", e.From, "a notification was answered", cause, e)
+				rec.Fail(ids.BaseNotificationNoResponse, e.From, "a notification was answered", cause, e)
 			}
 			if c.answersUnreadable(e) {
-				rec.Pass("base.error.undetectable-id", e.From)
+				rec.Pass(ids.BaseErrorUndetectableID, e.From)
 			}
 		case c.strayWith(e) != nil:
-			rec.Fail("base.response.only-to-requests", e.From, "a response was answered, as if it were a request",
+			rec.Fail(ids.BaseResponseOnlyToRequests, e.From, "a response was answered, as if it were a request",
 				c.strayWith(e), e)
 		case c.answersUnreadable(e) && !c.inAnswerToRequest(e):
-			rec.Fail("base.error.undetectable-id", e.From,
+			rec.Fail(ids.BaseErrorUndetectableID, e.From,
 				"an error for a message without a readable id carries the id "+e.Msg.ID.String(), before(cause, e)...)
 		default:
-			rec.Fail("base.response.only-to-requests", e.From,
+			rec.Fail(ids.BaseResponseOnlyToRequests, e.From,
 				"there was no request with the id "+e.Msg.ID.String(), before(cause, e)...)
 		}
 	}

@@ -12,37 +12,38 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 var httpRules = []Rule{
 	{
 		Name: "HTTP requests",
 		Requirements: []string{
-			"http.client.post-per-message", "http.client.post-to-endpoint", "http.client.post-method",
-			"http.client.post-accept-json", "http.client.post-accept-sse", "http.client.body-single-message",
-			"http.client.get-accept", "http.client.get-405-tolerated", "http.client.resume-get",
-			"http.client.delete-session",
+			ids.HTTPClientPostPerMessage, ids.HTTPClientPostToEndpoint, ids.HTTPClientPostMethod,
+			ids.HTTPClientPostAcceptJSON, ids.HTTPClientPostAcceptSSE, ids.HTTPClientBodySingleMessage,
+			ids.HTTPClientGetAccept, ids.HTTPClientGet405Tolerated, ids.HTTPClientResumeGet,
+			ids.HTTPClientDeleteSession,
 		},
 		Judge: judgeHTTPRequests,
 	},
 	{
 		Name: "HTTP answers",
 		Requirements: []string{
-			"http.server.endpoint-post", "http.server.notification-202",
-			"http.server.response-202", "http.server.accepted-no-body", "http.server.unacceptable-error-status",
-			"http.server.request-answer-type", "http.server.json-one-object", "http.server.get-stream-or-405",
-			"http.client.json-answer", "http.client.sse-answer",
+			ids.HTTPServerEndpointPost, ids.HTTPServerNotification202,
+			ids.HTTPServerResponse202, ids.HTTPServerAcceptedNoBody, ids.HTTPServerUnacceptableErrorStatus,
+			ids.HTTPServerRequestAnswerType, ids.HTTPServerJSONOneObject, ids.HTTPServerGetStreamOr405,
+			ids.HTTPClientJSONAnswer, ids.HTTPClientSSEAnswer,
 		},
 		Judge: judgeHTTPAnswers,
 	},
 	{
 		Name: "HTTP sessions",
 		Requirements: []string{
-			"http.server.session-id-charset", "http.server.session-id-at-initialization",
-			"http.server.initialize-without-session", "http.client.session-header", "http.client.version-header",
-			"http.client.version-header-negotiated", "http.client.reinitialize-on-404",
-			"http.client.reinitialize-without-session-id", "http.client.delete-session",
-			"http.client.delete-405-tolerated",
+			ids.HTTPServerSessionIDCharset, ids.HTTPServerSessionIDAtInitialization,
+			ids.HTTPServerInitializeWithoutSession, ids.HTTPClientSessionHeader, ids.HTTPClientVersionHeader,
+			ids.HTTPClientVersionHeaderNegotiated, ids.HTTPClientReinitializeOn404,
+			ids.HTTPClientReinitializeWithoutSessionID, ids.HTTPClientDeleteSession,
+			ids.HTTPClientDelete405Tolerated,
 		},
 		Judge: judgeHTTPSessions,
 	},
@@ -124,17 +125,17 @@ func judgeHTTPRequests(c *Conversation, rec *Recorder) {
 		}
 		if last := x.Request.HTTP.Header.Get(headerLast); last != "" {
 			rec.Check(x.Method() == http.MethodGet && (endpoint == "" || location(x.Request.HTTP.URL) == endpoint),
-				"http.client.resume-get", wire.Client,
+				ids.HTTPClientResumeGet, wire.Client,
 				"a stream was resumed with something other than a GET at the MCP endpoint", x.Events()...)
 		}
 		if x.Method() == http.MethodDelete && x.Request.HTTP.Header.Get(headerSession) != "" && endpoint != "" {
-			rec.Check(location(x.Request.HTTP.URL) == endpoint, "http.client.delete-session", wire.Client,
+			rec.Check(location(x.Request.HTTP.URL) == endpoint, ids.HTTPClientDeleteSession, wire.Client,
 				"the DELETE for the session goes to another path than the messages", x.Events()...)
 		}
 		if x.Method() != http.MethodGet {
 			continue
 		}
-		rec.Check(names(x.Request.HTTP.Header, typeEvents), "http.client.get-accept", wire.Client,
+		rec.Check(names(x.Request.HTTP.Header, typeEvents), ids.HTTPClientGetAccept, wire.Client,
 			"the Accept header of the GET does not name "+typeEvents, x.Request)
 		if x.Status() == http.StatusMethodNotAllowed {
 			c.judgeDeclined(x, declined.hurried(x), rec)
@@ -147,7 +148,7 @@ func (c *Conversation) judgePost(x *wire.HTTPExchange, endpoint string, rec *Rec
 	array := x.Sent[0].Msg.Kind == wire.Batch
 	batch := len(x.Sent) > 1 || array
 	if !array || !c.Older() {
-		rec.Check(!batch, "http.client.post-per-message", wire.Client, "several messages came in one request",
+		rec.Check(!batch, ids.HTTPClientPostPerMessage, wire.Client, "several messages came in one request",
 			x.Events()...)
 		valid := !batch && x.Sent[0].Msg.Kind != wire.Invalid && x.Sent[0].Dropped == 0
 		problem := "the body is not a single message"
@@ -155,15 +156,15 @@ func (c *Conversation) judgePost(x *wire.HTTPExchange, endpoint string, rec *Rec
 			problem += ": " + faults(x.Sent[0].Msg)
 		}
 		rec.Check(valid || x.Sent[0].Msg.Has(wire.TooDeep) || x.Sent[0].Msg.Has(wire.TooLarge),
-			"http.client.body-single-message", wire.Client, problem, x.Events()...)
+			ids.HTTPClientBodySingleMessage, wire.Client, problem, x.Events()...)
 	}
-	rec.Check(x.Method() == http.MethodPost, "http.client.post-method", wire.Client,
+	rec.Check(x.Method() == http.MethodPost, ids.HTTPClientPostMethod, wire.Client,
 		"a message was sent with the method "+wire.Quote(x.Method(), 40), x.Events()...)
-	rec.Check(location(x.Request.HTTP.URL) == endpoint, "http.client.post-to-endpoint", wire.Client,
+	rec.Check(location(x.Request.HTTP.URL) == endpoint, ids.HTTPClientPostToEndpoint, wire.Client,
 		"a message was sent to another path than the first message", x.Events()...)
-	rec.Check(names(h, typeJSON), "http.client.post-accept-json", wire.Client,
+	rec.Check(names(h, typeJSON), ids.HTTPClientPostAcceptJSON, wire.Client,
 		"the Accept header of the POST does not name "+typeJSON, x.Request)
-	rec.Check(names(h, typeEvents), "http.client.post-accept-sse", wire.Client,
+	rec.Check(names(h, typeEvents), ids.HTTPClientPostAcceptSSE, wire.Client,
 		"the Accept header of the POST does not name "+typeEvents, x.Request)
 }
 
@@ -188,7 +189,7 @@ func (r *repeats) hurried(x *wire.HTTPExchange) bool {
 }
 
 func (c *Conversation) judgeDeclined(x *wire.HTTPExchange, hurried bool, rec *Recorder) {
-	const id = "http.client.get-405-tolerated"
+	const id = ids.HTTPClientGet405Tolerated
 	if hurried {
 		rec.Fail(id, wire.Client, "the client repeated the GET at once although it had been answered with 405",
 			x.Events()...)
@@ -215,9 +216,9 @@ func judgeHTTPAnswers(c *Conversation, rec *Recorder) {
 		case m.Msg.Kind == wire.Request && len(m.Msg.Issues) == 0:
 			c.judgeRequestAnswer(x, m, rec)
 		case m.Msg.Kind == wire.Notification && len(m.Msg.Issues) == 0:
-			judgeAcknowledged(x, "http.server.notification-202", "notification", rec)
+			judgeAcknowledged(x, ids.HTTPServerNotification202, "notification", rec)
 		case m.Msg.IsResponse() && len(m.Msg.Issues) == 0:
-			judgeAcknowledged(x, "http.server.response-202", "response", rec)
+			judgeAcknowledged(x, ids.HTTPServerResponse202, "response", rec)
 			c.judgeRefusedAnswer(x, m, rec)
 		}
 	}
@@ -226,7 +227,7 @@ func judgeHTTPAnswers(c *Conversation, rec *Recorder) {
 
 // judgeAcknowledged judges the answer to a notification or a response.
 func judgeAcknowledged(x *wire.HTTPExchange, id, what string, rec *Recorder) {
-	const refused = "http.server.unacceptable-error-status"
+	const refused = ids.HTTPServerUnacceptableErrorStatus
 	problem := errorIn(x.Messages)
 	switch status := x.Status(); {
 	case x.OK() && problem != nil:
@@ -247,10 +248,10 @@ func judgeAcknowledged(x *wire.HTTPExchange, id, what string, rec *Recorder) {
 		return
 	}
 	if body := append(x.Messages[:len(x.Messages):len(x.Messages)], x.Others...); len(body) > 0 {
-		rec.Fail("http.server.accepted-no-body", wire.Server, "the answer 202 to a "+what+" has a body",
+		rec.Fail(ids.HTTPServerAcceptedNoBody, wire.Server, "the answer 202 to a "+what+" has a body",
 			x.Events(body[0])...)
 	} else {
-		rec.Pass("http.server.accepted-no-body", wire.Server)
+		rec.Pass(ids.HTTPServerAcceptedNoBody, wire.Server)
 	}
 }
 
@@ -285,7 +286,7 @@ func (c *Conversation) judgeRefusedAnswer(x *wire.HTTPExchange, m *wire.Event, r
 			}
 		}
 	}
-	rec.Warn("http.server.response-202", wire.Server,
+	rec.Warn(ids.HTTPServerResponse202, wire.Server,
 		fmt.Sprintf("the response to a request of the server's own was refused with HTTP status %d", x.Status()),
 		x.Events(asked.Request)...)
 }
@@ -302,7 +303,7 @@ func errorIn(messages []*wire.Event) *wire.Event {
 // judgeRequestAnswer judges the answer to a valid request. An error status is
 // judged where it is provoked.
 func (c *Conversation) judgeRequestAnswer(x *wire.HTTPExchange, m *wire.Event, rec *Recorder) {
-	const id = "http.server.request-answer-type"
+	const id = ids.HTTPServerRequestAnswerType
 	if m.Msg.Method == "initialize" && len(x.Request.HTTP.Header.Values(headerSession)) == 0 {
 		c.judgeFirstPost(x, rec)
 	}
@@ -324,10 +325,10 @@ func (c *Conversation) judgeRequestAnswer(x *wire.HTTPExchange, m *wire.Event, r
 			return
 		}
 		rec.Pass(id, wire.Server)
-		c.judgeUnderstood(x, m, "http.client.json-answer", rec)
+		c.judgeUnderstood(x, m, ids.HTTPClientJSONAnswer, rec)
 	case kind == typeEvents:
 		rec.Pass(id, wire.Server)
-		c.judgeUnderstood(x, m, "http.client.sse-answer", rec)
+		c.judgeUnderstood(x, m, ids.HTTPClientSSEAnswer, rec)
 	case kind == "":
 		rec.Fail(id, wire.Server, "the answer to a request has no Content-Type, or one that cannot be read",
 			x.Events(x.Others...)...)
@@ -350,13 +351,13 @@ func (c *Conversation) judgeFirstPost(x *wire.HTTPExchange, rec *Recorder) {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented:
 		// Any status may refuse a foreign Origin (basic/transports#security-warning).
 		if !deliberate(x) && !c.legacy() && x.Request.HTTP.Header.Get("Origin") == "" {
-			rec.Fail("http.server.endpoint-post", wire.Server,
+			rec.Fail(ids.HTTPServerEndpointPost, wire.Server,
 				fmt.Sprintf("the POST of initialize was answered with HTTP status %d", x.Status()), x.Events()...)
 		}
 	default:
 		if x.OK() {
-			rec.Pass("http.server.endpoint-post", wire.Server)
-			rec.Pass("http.server.initialize-without-session", wire.Server)
+			rec.Pass(ids.HTTPServerEndpointPost, wire.Server)
+			rec.Pass(ids.HTTPServerInitializeWithoutSession, wire.Server)
 		}
 		if x.Status() == http.StatusBadRequest || x.Status() == http.StatusConflict {
 			c.judgeFurtherSession(x, rec)
@@ -377,7 +378,7 @@ func (c *Conversation) judgeFurtherSession(x *wire.HTTPExchange, rec *Recorder) 
 		served = served || l.asked == asked
 	}
 	if served && !deliberate(x) && x.Request.HTTP.Header.Get("Origin") == "" {
-		rec.Fail("http.server.initialize-without-session", wire.Server,
+		rec.Fail(ids.HTTPServerInitializeWithoutSession, wire.Server,
 			fmt.Sprintf("an initialize was refused with HTTP status %d although the session before it had ended",
 				x.Status()), x.Events()...)
 	}
@@ -448,7 +449,7 @@ func (c *Conversation) judgeUnderstood(x *wire.HTTPExchange, m *wire.Event, id s
 
 // judgeJSON judges a body that is labelled as JSON.
 func (c *Conversation) judgeJSON(x *wire.HTTPExchange, m *wire.Event, rec *Recorder) {
-	const id = "http.server.json-one-object"
+	const id = ids.HTTPServerJSONOneObject
 	if !x.Complete() {
 		return // the client gave up, or the connection broke
 	}
@@ -477,7 +478,7 @@ func (c *Conversation) judgeJSON(x *wire.HTTPExchange, m *wire.Event, rec *Recor
 
 // judgeGets judges the answers to well-formed GETs of a live session.
 func (c *Conversation) judgeGets(rec *Recorder) {
-	const id = "http.server.get-stream-or-405"
+	const id = ids.HTTPServerGetStreamOr405
 	if !c.Handshaken() {
 		return
 	}
@@ -591,7 +592,7 @@ func judgeHTTPSessions(c *Conversation, rec *Recorder) {
 
 // judgeGivenIDs judges which session ids the server gives, and when.
 func (c *Conversation) judgeGivenIDs(rec *Recorder) {
-	const at, charset = "http.server.session-id-at-initialization", "http.server.session-id-charset"
+	const at, charset = ids.HTTPServerSessionIDAtInitialization, ids.HTTPServerSessionIDCharset
 	head := c.initHead()
 	if head != nil {
 		rec.Pass(at, wire.Server)
@@ -657,9 +658,9 @@ func (c *Conversation) judgeLaterHeaders(rec *Recorder) {
 		}
 		if initializes {
 			if lost != nil {
-				rec.Pass("http.client.reinitialize-on-404", wire.Client)
+				rec.Pass(ids.HTTPClientReinitializeOn404, wire.Client)
 				rec.Check(len(x.Request.HTTP.Header.Values(headerSession)) == 0,
-					"http.client.reinitialize-without-session-id", wire.Client,
+					ids.HTTPClientReinitializeWithoutSessionID, wire.Client,
 					"the initialize after 404 carries a session id", x.Events()...)
 				lost, stuck = nil, nil
 			}
@@ -712,7 +713,7 @@ func (c *Conversation) judgeLaterHeaders(rec *Recorder) {
 		}
 	}
 	if stuck != nil {
-		rec.Fail("http.client.reinitialize-on-404", wire.Client,
+		rec.Fail(ids.HTTPClientReinitializeOn404, wire.Client,
 			"requests still name a session that was answered with 404", append(lost.Events(), stuck.Events()...)...)
 	}
 }
@@ -782,7 +783,7 @@ func (c *Conversation) versionOf(x *wire.HTTPExchange) string {
 }
 
 func judgeSessionHeader(x *wire.HTTPExchange, id string, rec *Recorder) {
-	const session = "http.client.session-header"
+	const session = ids.HTTPClientSessionHeader
 	if id == "" || !visible(id) {
 		return
 	}
@@ -802,18 +803,18 @@ func judgeVersionHeader(x *wire.HTTPExchange, version string, rec *Recorder) {
 		if slices.Contains([]string{"2024-11-05", "2025-03-26"}, version) {
 			return // these revisions do not have the header
 		}
-		rec.Fail("http.client.version-header", wire.Client,
+		rec.Fail(ids.HTTPClientVersionHeader, wire.Client,
 			"a request after the initialization lacks MCP-Protocol-Version", x.Events()...)
 		return
 	}
 	named := len(values) == 1 && (values[0] == version || revisionName.MatchString(values[0]))
-	rec.Check(named, "http.client.version-header", wire.Client,
+	rec.Check(named, ids.HTTPClientVersionHeader, wire.Client,
 		"MCP-Protocol-Version is "+wire.Quote(strings.Join(values, ", "), 60)+", which is not a protocol version",
 		x.Events()...)
 	if version == "" || !named {
 		return
 	}
-	rec.Check(len(values) == 1 && values[0] == version, "http.client.version-header-negotiated", wire.Client,
+	rec.Check(len(values) == 1 && values[0] == version, ids.HTTPClientVersionHeaderNegotiated, wire.Client,
 		"MCP-Protocol-Version is "+wire.Quote(strings.Join(values, ", "), 60)+", not the negotiated version "+
 			wire.Quote(version, 40), x.Events()...)
 }
@@ -822,10 +823,10 @@ func judgeDelete(x *wire.HTTPExchange, id string, declined *repeats, rec *Record
 	if id == "" {
 		return
 	}
-	rec.Check(x.Request.HTTP.Header.Get(headerSession) == id, "http.client.delete-session", wire.Client,
+	rec.Check(x.Request.HTTP.Header.Get(headerSession) == id, ids.HTTPClientDeleteSession, wire.Client,
 		"the DELETE does not name the session", x.Events()...)
 	if x.Status() == http.StatusMethodNotAllowed {
-		rec.Check(!declined.hurried(x), "http.client.delete-405-tolerated", wire.Client,
+		rec.Check(!declined.hurried(x), ids.HTTPClientDelete405Tolerated, wire.Client,
 			"the client repeated the DELETE at once although it had been answered with 405", x.Events()...)
 	}
 }

@@ -7,24 +7,25 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 var httpStreamRules = []Rule{
 	{
 		Name: "event streams",
 		Requirements: []string{
-			"http.server.sse-event-data", "http.server.sse-response-sent", "http.server.sse-no-early-close",
-			"http.server.sse-close-after-response", "http.server.sse-own-response", "http.server.sse-related-messages",
-			"http.server.get-no-response", "http.server.get-unrelated", "http.server.no-broadcast",
-			"http.client.messages-before-response", "http.client.get-stream-messages",
+			ids.HTTPServerSSEEventData, ids.HTTPServerSSEResponseSent, ids.HTTPServerSSENoEarlyClose,
+			ids.HTTPServerSSECloseAfterResponse, ids.HTTPServerSSEOwnResponse, ids.HTTPServerSSERelatedMessages,
+			ids.HTTPServerGetNoResponse, ids.HTTPServerGetUnrelated, ids.HTTPServerNoBroadcast,
+			ids.HTTPClientMessagesBeforeResponse, ids.HTTPClientGetStreamMessages,
 		},
 		Judge: judgeStreams,
 	},
 	{
 		Name: "event ids",
 		Requirements: []string{
-			"http.server.event-id-unique", "http.server.replay-same-stream", "http.server.event-id-cursor",
-			"http.client.last-event-id",
+			ids.HTTPServerEventIDUnique, ids.HTTPServerReplaySameStream, ids.HTTPServerEventIDCursor,
+			ids.HTTPClientLastEventID,
 		},
 		Judge: judgeEventIDs,
 	},
@@ -53,7 +54,7 @@ func judgeStreams(c *Conversation, rec *Recorder) {
 }
 
 func judgeEventData(x *wire.HTTPExchange, rec *Recorder) {
-	const id = "http.server.sse-event-data"
+	const id = ids.HTTPServerSSEEventData
 	for _, e := range x.Messages {
 		switch {
 		case e.Msg.Has(wire.TooDeep), e.Msg.Has(wire.TooLarge), e.Dropped > 0:
@@ -87,20 +88,20 @@ func (c *Conversation) judgeRequestStream(x *wire.HTTPExchange, m *wire.Event, r
 			continue
 		}
 		if r := c.Of(e); r != nil && r != request {
-			rec.Fail("http.server.sse-own-response", wire.Server,
+			rec.Fail(ids.HTTPServerSSEOwnResponse, wire.Server,
 				"the stream of a request carries the response to another request", x.Events(e)...)
 			continue
 		}
 		if c.Of(e) == request && answer == nil {
 			answer = e
-			rec.Pass("http.server.sse-own-response", wire.Server)
+			rec.Pass(ids.HTTPServerSSEOwnResponse, wire.Server)
 		}
 	}
 	if answer != nil {
-		rec.Pass("http.server.sse-response-sent", wire.Server)
-		rec.Pass("http.server.sse-no-early-close", wire.Server)
+		rec.Pass(ids.HTTPServerSSEResponseSent, wire.Server)
+		rec.Pass(ids.HTTPServerSSENoEarlyClose, wire.Server)
 		if x.Complete() {
-			rec.Pass("http.server.sse-close-after-response", wire.Server)
+			rec.Pass(ids.HTTPServerSSECloseAfterResponse, wire.Server)
 		}
 		return
 	}
@@ -114,11 +115,11 @@ func (c *Conversation) judgeRequestStream(x *wire.HTTPExchange, m *wire.Event, r
 		how, proof = ": it ended inside an event, and an event counts only with an empty line after it", []*wire.Event{cut,
 			x.End}
 	} else if !c.resumedOpen(x) {
-		rec.Fail("http.server.sse-no-early-close", wire.Server, "the server ended the stream before the response",
+		rec.Fail(ids.HTTPServerSSENoEarlyClose, wire.Server, "the server ended the stream before the response",
 			x.Events(proof...)...)
 	}
 	if request.Response == nil && !c.notResumed(x) {
-		rec.Fail("http.server.sse-response-sent", wire.Server, "the stream ended without the response"+how,
+		rec.Fail(ids.HTTPServerSSEResponseSent, wire.Server, "the stream ended without the response"+how,
 			x.Events(proof...)...)
 	}
 }
@@ -224,7 +225,7 @@ func (c *Conversation) firstAnswers() []int {
 // judgeListening judges a GET stream that does not resume another: responses
 // belong on the streams of their requests.
 func (c *Conversation) judgeListening(x *wire.HTTPExchange, answers []int, rec *Recorder) {
-	const id = "http.server.get-no-response"
+	const id = ids.HTTPServerGetNoResponse
 	for _, e := range x.Messages {
 		if e.Msg.IsResponse() {
 			rec.Fail(id, wire.Server, "a response came on a listening stream", x.Events(e)...)
@@ -272,7 +273,7 @@ func (c *Conversation) judgeServerMessages(rec *Recorder) {
 			if r := c.Cancels(e); r != nil && x.Method() == http.MethodPost {
 				asked := c.Carrier(r.Request)
 				rec.Check(asked == x || asked == nil || asked.Method() == http.MethodGet,
-					"http.server.sse-related-messages", wire.Server,
+					ids.HTTPServerSSERelatedMessages, wire.Server,
 					"the stream of a request carries the cancellation of a request that was sent on another stream",
 					r.Request, e)
 			}
@@ -283,14 +284,14 @@ func (c *Conversation) judgeServerMessages(rec *Recorder) {
 			reused := e.Msg.Kind == wire.Notification && c.Of(before.event) != c.Of(e)
 			if again && !reused && before.x != x && before.event.Raw != nil &&
 				string(before.event.Raw) == string(e.Raw) && !before.x.Resumes() {
-				rec.Fail("http.server.no-broadcast", wire.Server, "the same message came on two streams", before.event,
+				rec.Fail(ids.HTTPServerNoBroadcast, wire.Server, "the same message came on two streams", before.event,
 					e)
 				continue
 			}
 			seen[key] = sighting{e, x}
 		}
 		if open[e] > 1 {
-			rec.Pass("http.server.no-broadcast", wire.Server)
+			rec.Pass(ids.HTTPServerNoBroadcast, wire.Server)
 		}
 	}
 }
@@ -325,16 +326,16 @@ func (c *Conversation) judgeServerRequest(x *wire.HTTPExchange, e *wire.Event, r
 		return
 	}
 	if x.Method() == http.MethodGet {
-		rec.Pass("http.client.get-stream-messages", wire.Client)
+		rec.Pass(ids.HTTPClientGetStreamMessages, wire.Client)
 	} else {
-		rec.Pass("http.client.messages-before-response", wire.Client)
+		rec.Pass(ids.HTTPClientMessagesBeforeResponse, wire.Client)
 	}
 }
 
 // judgeProgressStream judges on which stream the progress of a request travels:
 // its token shows which request that is (docs/positions.md, related-messages).
 func (c *Conversation) judgeProgressStream(x *wire.HTTPExchange, e *wire.Event, open int, rec *Recorder) {
-	const own, listening = "http.server.sse-related-messages", "http.server.get-unrelated"
+	const own, listening = ids.HTTPServerSSERelatedMessages, ids.HTTPServerGetUnrelated
 	r := c.Of(e)
 	if r == nil || r.From() != wire.Client || x.Resumes() {
 		return
@@ -413,7 +414,7 @@ func judgeEventIDs(c *Conversation, rec *Recorder) {
 				bound[x] = known.stream
 				carried[known.stream].ended = false
 			}
-			rec.Check(ok, "http.client.last-event-id", wire.Client,
+			rec.Check(ok, ids.HTTPClientLastEventID, wire.Client,
 				"Last-Event-ID does not name the last event of any stream", x.Events()...)
 		}
 		owner := cmp.Or(bound[x], x)
@@ -435,7 +436,7 @@ func judgeEventIDs(c *Conversation, rec *Recorder) {
 			seen[e.SSE.ID] = idEvent{e, owner, len(stream.history)}
 			stream.history = append(stream.history, e)
 			if len(seen) > 1 {
-				rec.Pass("http.server.event-id-unique", wire.Server)
+				rec.Pass(ids.HTTPServerEventIDUnique, wire.Server)
 			}
 		case (x.Resumes() || sent && c.Carrier(before.event) != x) && wire.Same(e, before.event):
 			// It is judged below. A replayed event can be read before the original is read from its first stream.
@@ -446,7 +447,7 @@ func judgeEventIDs(c *Conversation, rec *Recorder) {
 			seen[e.SSE.ID] = idEvent{e, owner, before.position} // what was announced so
 			stream.history[before.position] = e
 		default:
-			rec.Fail("http.server.event-id-unique", wire.Server, "two events carry the id "+wire.Quote(e.SSE.ID, 80),
+			rec.Fail(ids.HTTPServerEventIDUnique, wire.Server, "two events carry the id "+wire.Quote(e.SSE.ID, 80),
 				before.event, e)
 		}
 	}
@@ -461,7 +462,7 @@ func judgeEventIDs(c *Conversation, rec *Recorder) {
 // it resumes, from the named one on.
 func (c *Conversation) judgeReplay(x, original *wire.HTTPExchange, bound map[*wire.HTTPExchange]*wire.HTTPExchange,
 	seen map[string]idEvent, history []*wire.Event, rec *Recorder) {
-	const same, cursor = "http.server.replay-same-stream", "http.server.event-id-cursor"
+	const same, cursor = ids.HTTPServerReplaySameStream, ids.HTTPServerEventIDCursor
 	from := seen[x.Request.HTTP.Header.Get(headerLast)]
 	expected := from.position + 1
 	replayed := false

@@ -23,7 +23,7 @@ import (
 type Rule struct {
 	Name string
 	// Requirements that the rule may report on.
-	Requirements []string
+	Requirements []schema.ID
 	Judge        func(c *Conversation, rec *Recorder)
 }
 

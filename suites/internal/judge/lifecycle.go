@@ -10,33 +10,34 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 var lifecycleRules = []Rule{
 	{
 		Name: "handshake",
 		Requirements: []string{
-			"lifecycle.init.first", "lifecycle.init.client-initiates", "lifecycle.init.answered",
-			"lifecycle.init.result-capabilities", "lifecycle.init.result-server-info", "lifecycle.init.request-version",
-			"lifecycle.init.request-capabilities", "lifecycle.init.request-client-info",
-			"lifecycle.init.initialized-sent",
-			"lifecycle.init.initialized-after-result", "lifecycle.init.initialized-before-operation",
-			"lifecycle.init.client-waits", "lifecycle.init.server-waits",
-			"lifecycle.init.result-version",
+			ids.LifecycleInitFirst, ids.LifecycleInitClientInitiates, ids.LifecycleInitAnswered,
+			ids.LifecycleInitResultCapabilities, ids.LifecycleInitResultServerInfo, ids.LifecycleInitRequestVersion,
+			ids.LifecycleInitRequestCapabilities, ids.LifecycleInitRequestClientInfo,
+			ids.LifecycleInitInitializedSent,
+			ids.LifecycleInitInitializedAfterResult, ids.LifecycleInitInitializedBeforeOperation,
+			ids.LifecycleInitClientWaits, ids.LifecycleInitServerWaits,
+			ids.LifecycleInitResultVersion,
 		},
 		Judge: judgeHandshake,
 	},
 	{
 		Name: "versions",
-		Requirements: []string{"lifecycle.version.client-supported", "lifecycle.version.client-latest",
-			"lifecycle.version.offer-other"},
+		Requirements: []string{ids.LifecycleVersionClientSupported, ids.LifecycleVersionClientLatest,
+			ids.LifecycleVersionOfferOther},
 		Judge: judgeVersions,
 	},
 	{Name: "capabilities", Requirements: gateRequirements(), Judge: judgeGates},
 	{
 		Name: "negotiated features",
 		Requirements: []string{
-			"lifecycle.operation.version", "lifecycle.capability.experimental-gated", "lifecycle.shutdown.by-transport",
+			ids.LifecycleOperationVersion, ids.LifecycleCapabilityExperimentalGated, ids.LifecycleShutdownByTransport,
 		},
 		Judge: judgeNegotiated,
 	},
@@ -51,7 +52,7 @@ func judgeHandshake(c *Conversation, rec *Recorder) {
 	if c.Init == nil || c.Init.From() != wire.Client {
 		// Pings may come early; over HTTP they then belong to no session.
 		if early := c.firstOtherThan("ping"); early != nil && early.From == wire.Client {
-			rec.Fail("lifecycle.init.client-initiates", wire.Client, "the session does not begin with initialize",
+			rec.Fail(ids.LifecycleInitClientInitiates, wire.Client, "the session does not begin with initialize",
 				early)
 		}
 		return
@@ -61,7 +62,7 @@ func judgeHandshake(c *Conversation, rec *Recorder) {
 	for _, p := range []wire.Party{wire.Client, wire.Server} {
 		c.judgeFirst(p, first, began, rec)
 	}
-	rec.Pass("lifecycle.init.client-initiates", wire.Client)
+	rec.Pass(ids.LifecycleInitClientInitiates, wire.Client)
 	for _, id := range []string{"version", "capabilities", "client-info"} {
 		rec.Pass("lifecycle.init.request-"+id, wire.Client)
 	}
@@ -77,17 +78,17 @@ func judgeHandshake(c *Conversation, rec *Recorder) {
 			if answer != nil {
 				why = "initialize was answered with an error"
 			}
-			rec.Fail("lifecycle.init.initialized-after-result", wire.Client,
+			rec.Fail(ids.LifecycleInitInitializedAfterResult, wire.Client,
 				"notifications/initialized was sent although "+why, c.Init.Request, answer, c.Initialized)
 		}
 		return
 	}
-	rec.Pass("lifecycle.init.answered", wire.Server)
-	rec.Pass("lifecycle.init.result-capabilities", wire.Server)
+	rec.Pass(ids.LifecycleInitAnswered, wire.Server)
+	rec.Pass(ids.LifecycleInitResultCapabilities, wire.Server)
 	if c.Version != "" {
-		rec.Pass("lifecycle.init.result-version", wire.Server)
+		rec.Pass(ids.LifecycleInitResultVersion, wire.Server)
 	}
-	rec.Pass("lifecycle.init.result-server-info", wire.Server)
+	rec.Pass(ids.LifecycleInitResultServerInfo, wire.Server)
 	c.judgeInitialized(answer, rec)
 }
 
@@ -107,15 +108,15 @@ func (c *Conversation) judgeFirst(p wire.Party, first, began *wire.Event, rec *R
 		case e.Msg.Method == "ping", e.Msg.IsResponse(), e == c.Initialized:
 		case p == wire.Server && e.Msg.Method == "notifications/message":
 			// Logging is excepted from what a server leaves until notifications/initialized, on the same page.
-			rec.Warn("lifecycle.init.first", p, "a log message came before initialize", e)
+			rec.Warn(ids.LifecycleInitFirst, p, "a log message came before initialize", e)
 			return
 		default:
-			rec.Fail("lifecycle.init.first", p, e.Msg.Method+" was sent before initialize", e)
+			rec.Fail(ids.LifecycleInitFirst, p, e.Msg.Method+" was sent before initialize", e)
 			return
 		}
 	}
 	if spoke {
-		rec.Pass("lifecycle.init.first", p)
+		rec.Pass(ids.LifecycleInitFirst, p)
 	}
 }
 
@@ -150,23 +151,23 @@ func (c *Conversation) judgeEarly(x *Exchange, answer *wire.Event, rec *Recorder
 	switch {
 	case x == c.Init || x.Method() == "ping", x.Method() == "initialize" && x.Error() != nil, x.Deferred():
 	case x.From() == wire.Client && (answer == nil || x.Request.Seq < answer.Seq):
-		rec.Fail("lifecycle.init.client-waits", wire.Client, x.Method()+" was sent before initialize was answered",
+		rec.Fail(ids.LifecycleInitClientWaits, wire.Client, x.Method()+" was sent before initialize was answered",
 			x.Request)
 	case x.From() == wire.Client:
-		rec.Pass("lifecycle.init.client-waits", wire.Client)
+		rec.Pass(ids.LifecycleInitClientWaits, wire.Client)
 	case !c.Ready(x.Request):
-		rec.Fail("lifecycle.init.server-waits", wire.Server, x.Method()+" was sent before notifications/initialized",
+		rec.Fail(ids.LifecycleInitServerWaits, wire.Server, x.Method()+" was sent before notifications/initialized",
 			x.Request)
 	default:
-		rec.Pass("lifecycle.init.server-waits", wire.Server)
+		rec.Pass(ids.LifecycleInitServerWaits, wire.Server)
 	}
 }
 
 // judgeInitialized judges whether and when the client announces that it is ready (basic/lifecycle#initialization). If
 // it does so too early, nothing else is judged.
 func (c *Conversation) judgeInitialized(answer *wire.Event, rec *Recorder) {
-	const sent, inTime = "lifecycle.init.initialized-sent", "lifecycle.init.initialized-after-result"
-	const before = "lifecycle.init.initialized-before-operation"
+	const sent, inTime = ids.LifecycleInitInitializedSent, ids.LifecycleInitInitializedAfterResult
+	const before = ids.LifecycleInitInitializedBeforeOperation
 	early := c.operations(answer, c.Initialized)
 	served := slices.IndexFunc(early, func(x *Exchange) bool { return c.end(x) != math.MaxInt })
 	switch {
@@ -190,7 +191,7 @@ func (c *Conversation) judgeInitialized(answer *wire.Event, rec *Recorder) {
 // answer to initialize, which is another fault, unless the client announces itself only when one was answered. On
 // other transports than stdio each message travels by itself.
 func (c *Conversation) judgeOrder(early []*Exchange, answer *wire.Event, rec *Recorder) {
-	const before = "lifecycle.init.initialized-before-operation"
+	const before = ids.LifecycleInitInitializedBeforeOperation
 	inOrder := c.Transport == transport.NameStdio
 	for _, x := range early {
 		message := x.Method() + " was sent before notifications/initialized"
@@ -217,9 +218,9 @@ func (c *Conversation) judgeOrder(early []*Exchange, answer *wire.Event, rec *Re
 		return
 	}
 	if c.Initialized.At-answer.At >= Crossing {
-		rec.Pass("lifecycle.init.server-waits", wire.Server) // it had time to ask, and did not
+		rec.Pass(ids.LifecycleInitServerWaits, wire.Server) // it had time to ask, and did not
 	}
-	rec.Pass("lifecycle.init.client-waits", wire.Client)
+	rec.Pass(ids.LifecycleInitClientWaits, wire.Client)
 }
 
 // operations returns the client's requests after an event and, unless that is nil, before another, apart from pings.
@@ -242,32 +243,32 @@ func judgeVersions(c *Conversation, rec *Recorder) {
 	}
 	asked, ok := wire.At(c.Init.Request.Msg.Params, "protocolVersion").(string)
 	if ok { // else the schema judges it
-		judgeInvented("lifecycle.version.client-supported", asked, "initialize asks for", c.Init.Request, rec)
+		judgeInvented(ids.LifecycleVersionClientSupported, asked, "initialize asks for", c.Init.Request, rec)
 	}
 	switch {
 	case !c.Handshaken() || c.Version == "":
 		return
 	case c.Version == asked:
 		if c.Initialized != nil && schema.IsPublished(asked) {
-			rec.Pass("lifecycle.version.client-supported", wire.Client)
+			rec.Pass(ids.LifecycleVersionClientSupported, wire.Client)
 		}
 		return
 	}
-	judgeInvented("lifecycle.version.offer-other", c.Version, "initialize is answered with", c.Init.Response, rec)
+	judgeInvented(ids.LifecycleVersionOfferOther, c.Version, "initialize is answered with", c.Init.Response, rec)
 	if ok && schema.IsPublished(c.Version) {
-		rec.Pass("lifecycle.version.offer-other", wire.Server)
+		rec.Pass(ids.LifecycleVersionOfferOther, wire.Server)
 	}
 	if !slices.Contains(schema.Published, asked) || !slices.Contains(schema.Published, c.Version) || asked > c.Version {
 		return
 	}
 	switch {
 	case c.Initialized != nil:
-		rec.Fail("lifecycle.version.client-latest", wire.Client,
+		rec.Fail(ids.LifecycleVersionClientLatest, wire.Client,
 			"the client asked for version "+asked+" and goes on with "+c.Version+
 				", which is later: a client that supports the later version must ask for it, and any other must disconnect",
 			c.Init.Request, c.Init.Response, c.Initialized)
 	case c.finished(wire.Client):
-		rec.Pass("lifecycle.version.client-latest", wire.Client) // it left
+		rec.Pass(ids.LifecycleVersionClientLatest, wire.Client) // it left
 	}
 }
 
@@ -294,30 +295,30 @@ type gate struct {
 
 // basic/lifecycle#operation: only capabilities that were negotiated are used.
 var gates = []gate{
-	{wire.Server, "sampling/createMessage", wire.Client, "lifecycle.capability.server-uses-sampling"},
-	{wire.Server, "roots/list", wire.Client, "lifecycle.capability.server-uses-roots"},
-	{wire.Server, "elicitation/create", wire.Client, "lifecycle.capability.server-uses-elicitation"},
+	{wire.Server, "sampling/createMessage", wire.Client, ids.LifecycleCapabilityServerUsesSampling},
+	{wire.Server, "roots/list", wire.Client, ids.LifecycleCapabilityServerUsesRoots},
+	{wire.Server, "elicitation/create", wire.Client, ids.LifecycleCapabilityServerUsesElicitation},
 	{wire.Server, "notifications/tools/list_changed", wire.Server,
-		"lifecycle.capability.server-emits-tools-list-changed"},
+		ids.LifecycleCapabilityServerEmitsToolsListChanged},
 	{wire.Server, "notifications/prompts/list_changed", wire.Server,
-		"lifecycle.capability.server-emits-prompts-list-changed"},
+		ids.LifecycleCapabilityServerEmitsPromptsListChanged},
 	{wire.Server, "notifications/resources/list_changed", wire.Server,
-		"lifecycle.capability.server-emits-resources-list-changed"},
-	{wire.Server, "notifications/resources/updated", wire.Server, "lifecycle.capability.server-emits-resource-updates"},
-	{wire.Server, "notifications/message", wire.Server, "logging.capability.declared"},
-	{wire.Client, "tools/list", wire.Server, "lifecycle.capability.client-uses-tools"},
-	{wire.Client, "tools/call", wire.Server, "lifecycle.capability.client-uses-tools"},
-	{wire.Client, "prompts/list", wire.Server, "lifecycle.capability.client-uses-prompts"},
-	{wire.Client, "prompts/get", wire.Server, "lifecycle.capability.client-uses-prompts"},
-	{wire.Client, "resources/list", wire.Server, "lifecycle.capability.client-uses-resources"},
-	{wire.Client, "resources/templates/list", wire.Server, "lifecycle.capability.client-uses-resources"},
-	{wire.Client, "resources/read", wire.Server, "lifecycle.capability.client-uses-resources"},
-	{wire.Client, "resources/subscribe", wire.Server, "lifecycle.capability.client-uses-resource-subscriptions"},
-	{wire.Client, "resources/unsubscribe", wire.Server, "lifecycle.capability.client-uses-resource-subscriptions"},
-	{wire.Client, "logging/setLevel", wire.Server, "lifecycle.capability.client-uses-logging"},
-	{wire.Client, "completion/complete", wire.Server, "lifecycle.capability.client-uses-completions"},
+		ids.LifecycleCapabilityServerEmitsResourcesListChanged},
+	{wire.Server, "notifications/resources/updated", wire.Server, ids.LifecycleCapabilityServerEmitsResourceUpdates},
+	{wire.Server, "notifications/message", wire.Server, ids.LoggingCapabilityDeclared},
+	{wire.Client, "tools/list", wire.Server, ids.LifecycleCapabilityClientUsesTools},
+	{wire.Client, "tools/call", wire.Server, ids.LifecycleCapabilityClientUsesTools},
+	{wire.Client, "prompts/list", wire.Server, ids.LifecycleCapabilityClientUsesPrompts},
+	{wire.Client, "prompts/get", wire.Server, ids.LifecycleCapabilityClientUsesPrompts},
+	{wire.Client, "resources/list", wire.Server, ids.LifecycleCapabilityClientUsesResources},
+	{wire.Client, "resources/templates/list", wire.Server, ids.LifecycleCapabilityClientUsesResources},
+	{wire.Client, "resources/read", wire.Server, ids.LifecycleCapabilityClientUsesResources},
+	{wire.Client, "resources/subscribe", wire.Server, ids.LifecycleCapabilityClientUsesResourceSubscriptions},
+	{wire.Client, "resources/unsubscribe", wire.Server, ids.LifecycleCapabilityClientUsesResourceSubscriptions},
+	{wire.Client, "logging/setLevel", wire.Server, ids.LifecycleCapabilityClientUsesLogging},
+	{wire.Client, "completion/complete", wire.Server, ids.LifecycleCapabilityClientUsesCompletions},
 	{wire.Client, "notifications/roots/list_changed", wire.Client,
-		"lifecycle.capability.client-emits-roots-list-changed"},
+		ids.LifecycleCapabilityClientEmitsRootsListChanged},
 }
 
 func gateRequirements() []string {
@@ -400,28 +401,28 @@ func judgeNegotiated(c *Conversation, rec *Recorder) {
 		}
 		switch since := introduced[e.Msg.Method]; {
 		case endMethods[e.Msg.Method] && !c.extended():
-			rec.Fail("lifecycle.shutdown.by-transport", e.From,
+			rec.Fail(ids.LifecycleShutdownByTransport, e.From,
 				e.Msg.Method+" is not a message of MCP: a session ends with its transport", e)
 		case since > c.Version && revisionName.MatchString(c.Version):
 			message := e.Msg.Method + " was introduced by revision " + since + ", but " + c.Version + " was negotiated"
 			if feature, _, _ := strings.Cut(e.Msg.Method, "/"); c.Declared(e.From.Peer(), feature) {
 				// The other side has declared that it supports it.
-				rec.Warn("lifecycle.operation.version", e.From, message, e)
+				rec.Warn(ids.LifecycleOperationVersion, e.From, message, e)
 			} else {
-				rec.Fail("lifecycle.operation.version", e.From, message, e)
+				rec.Fail(ids.LifecycleOperationVersion, e.From, message, e)
 			}
 		case since <= c.Version && since > c.Revision.Version:
 		case e.Msg.Kind == wire.Request && !e.Msg.Has(wire.NotificationID) && !c.standard(e) && !c.extended():
-			rec.Fail("lifecycle.capability.experimental-gated", e.From,
+			rec.Fail(ids.LifecycleCapabilityExperimentalGated, e.From,
 				wire.Quote(e.Msg.Method, 80)+" is not a method of the revision, and no extension was negotiated", e)
 		}
 	}
 	c.judgeLaterMembers(rec)
 	for p := range acted {
-		rec.Pass("lifecycle.operation.version", p)
-		rec.Pass("lifecycle.capability.experimental-gated", p)
+		rec.Pass(ids.LifecycleOperationVersion, p)
+		rec.Pass(ids.LifecycleCapabilityExperimentalGated, p)
 		if c.finished(p) {
-			rec.Pass("lifecycle.shutdown.by-transport", p)
+			rec.Pass(ids.LifecycleShutdownByTransport, p)
 		}
 	}
 }

@@ -8,11 +8,12 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 var listRules = []Rule{{
 	Name:         "list changes",
-	Requirements: []string{"tools.list-changed.sent", "resources.list-changed.sent", "prompts.list-changed.sent"},
+	Requirements: []string{ids.ToolsListChangedSent, ids.ResourcesListChangedSent, ids.PromptsListChangedSent},
 	Judge: func(c *Conversation, rec *Recorder) {
 		judgeListChanges(c, rec, "tools", "name")
 		judgeListChanges(c, rec, "resources", "uri")

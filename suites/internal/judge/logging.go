@@ -8,14 +8,15 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 var loggingRules = []Rule{
-	{Name: "log level", Requirements: []string{"logging.filter.none-below"}, Judge: judgeLogLevel},
-	{Name: "logger names", Requirements: []string{"logging.server.consistent-loggers"}, Judge: judgeLoggers},
+	{Name: "log level", Requirements: []string{ids.LoggingFilterNoneBelow}, Judge: judgeLogLevel},
+	{Name: "logger names", Requirements: []string{ids.LoggingServerConsistentLoggers}, Judge: judgeLoggers},
 	{
-		Name: "log contents", Requirements: []string{"logging.security.no-credentials",
-			"logging.security.no-personal-data"},
+		Name: "log contents", Requirements: []string{ids.LoggingSecurityNoCredentials,
+			ids.LoggingSecurityNoPersonalData},
 		Judge: judgeLogContents,
 	},
 }
@@ -90,7 +91,7 @@ func (s LogLevelsSet) Elsewhere(conn string, from, to time.Duration, fits func(s
 // A level holds from the answer that confirms it to the next request for one:
 // in between, either may be in force.
 func judgeLogLevel(c *Conversation, rec *Recorder) {
-	const id = "logging.filter.none-below"
+	const id = ids.LoggingFilterNoneBelow
 	var set *Exchange // whose level is in force; nil while that is uncertain
 	pending := 0
 	born := make(map[string]int) // where each stream began
@@ -153,8 +154,8 @@ func judgeLogContents(c *Conversation, rec *Recorder) {
 			id, what string
 			markers  []string
 		}{
-			{"logging.security.no-credentials", "a secret that the configuration names", secrets},
-			{"logging.security.no-personal-data", "personal data that the configuration names", personal},
+			{ids.LoggingSecurityNoCredentials, "a secret that the configuration names", secrets},
+			{ids.LoggingSecurityNoPersonalData, "personal data that the configuration names", personal},
 		} {
 			if len(v.markers) > 0 {
 				rec.Check(!mentions(e.Msg.Params, v.markers), v.id, wire.Server, "a log message holds "+v.what, e)
@@ -191,7 +192,7 @@ var joints = strings.NewReplacer("-", "", "_", "", " ", "")
 // (server/utilities/logging#implementation-considerations): names that differ in case and
 // in the marks between words alone are taken for one.
 func judgeLoggers(c *Conversation, rec *Recorder) {
-	const id = "logging.server.consistent-loggers"
+	const id = ids.LoggingServerConsistentLoggers
 	first := make(map[string]*wire.Event)
 	told := make(map[string]bool)
 	for _, e := range c.notifications(wire.Server, "notifications/message") {

@@ -7,14 +7,15 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 var metaRules = []Rule{{
 	Name: "_meta keys",
 	Requirements: []string{
-		"meta.object", "meta.key.segments", "meta.key.prefix-form", "meta.key.label-start", "meta.key.label-end",
-		"meta.key.label-interior", "meta.key.prefix-reserved", "meta.key.name-start", "meta.key.name-end",
-		"meta.key.name-interior",
+		ids.MetaObject, ids.MetaKeySegments, ids.MetaKeyPrefixForm, ids.MetaKeyLabelStart, ids.MetaKeyLabelEnd,
+		ids.MetaKeyLabelInterior, ids.MetaKeyPrefixReserved, ids.MetaKeyNameStart, ids.MetaKeyNameEnd,
+		ids.MetaKeyNameInterior,
 	},
 	Judge: judgeMeta,
 }}
@@ -29,7 +30,7 @@ func judgeMeta(c *Conversation, rec *Recorder) {
 		}
 		if params, ok := e.Msg.Params.(map[string]any); ok && e.Msg.Kind != wire.Result && !ownMeta[e.Msg.Method] {
 			if meta, has := params["_meta"]; has && !isObject(meta) {
-				rec.Fail("meta.object", e.From, "_meta of the params is "+wire.Quote(wire.Show(meta), 60)+
+				rec.Fail(ids.MetaObject, e.From, "_meta of the params is "+wire.Quote(wire.Show(meta), 60)+
 					", not an object", e)
 			}
 		}
@@ -38,7 +39,7 @@ func judgeMeta(c *Conversation, rec *Recorder) {
 			if !ok {
 				return // the schema judges it
 			}
-			rec.Pass("meta.object", e.From)
+			rec.Pass(ids.MetaObject, e.From)
 			for _, key := range slices.Sorted(maps.Keys(object)) {
 				sent[e.From][key] = true
 				judgeMetaKey(key, sent[e.From.Peer()][key], e, rec)
@@ -122,7 +123,7 @@ func judgeMetaKey(key string, returned bool, e *wire.Event, rec *Recorder) {
 	if !prefixed {
 		prefix, name = "", key
 	}
-	check(!strings.Contains(name, "/"), "meta.key.segments", "has more than one slash")
+	check(!strings.Contains(name, "/"), ids.MetaKeySegments, "has more than one slash")
 	if strings.Contains(name, "/") {
 		return
 	}
@@ -132,10 +133,10 @@ func judgeMetaKey(key string, returned bool, e *wire.Event, rec *Recorder) {
 	if name == "" {
 		return
 	}
-	check(alphanumeric(name[0]), "meta.key.name-start", "has a name that does not start with a letter or digit")
-	check(alphanumeric(name[len(name)-1]), "meta.key.name-end", "has a name that does not end with a letter or digit")
+	check(alphanumeric(name[0]), ids.MetaKeyNameStart, "has a name that does not start with a letter or digit")
+	check(alphanumeric(name[len(name)-1]), ids.MetaKeyNameEnd, "has a name that does not end with a letter or digit")
 	check(each(name, func(b byte) bool { return alphanumeric(b) || b == '-' || b == '_' || b == '.' }),
-		"meta.key.name-interior",
+		ids.MetaKeyNameInterior,
 		"has a name with a character other than letters, digits, hyphens, underscores and dots")
 }
 
@@ -149,18 +150,18 @@ func judgePrefix(prefix string, allowed bool, check func(ok bool, id, message st
 			formed = false
 			continue
 		}
-		check(letter(label[0]), "meta.key.label-start", "has a prefix label that does not start with a letter")
-		check(alphanumeric(label[len(label)-1]), "meta.key.label-end",
+		check(letter(label[0]), ids.MetaKeyLabelStart, "has a prefix label that does not start with a letter")
+		check(alphanumeric(label[len(label)-1]), ids.MetaKeyLabelEnd,
 			"has a prefix label that does not end with a letter or digit")
 		check(each(label, func(b byte) bool { return alphanumeric(b) || b == '-' }),
-			"meta.key.label-interior", "has a prefix label with a character other than letters, digits and hyphens")
+			ids.MetaKeyLabelInterior, "has a prefix label with a character other than letters, digits and hyphens")
 	}
-	check(formed, "meta.key.prefix-form", "has a prefix with an empty label")
+	check(formed, ids.MetaKeyPrefixForm, "has a prefix with an empty label")
 	reserved := false
 	for _, label := range labels[:len(labels)-1] {
 		reserved = reserved || label == "mcp" || label == "modelcontextprotocol"
 	}
-	check(!reserved || allowed, "meta.key.prefix-reserved", "has a prefix that is reserved for MCP")
+	check(!reserved || allowed, ids.MetaKeyPrefixReserved, "has a prefix that is reserved for MCP")
 }
 
 // published are the keys with a reserved prefix that later revisions and their

@@ -1,12 +1,13 @@
 package judge
 
 import "github.com/mcpconform/mcpconform/reference/wire"
+import "github.com/mcpconform/mcpconform/schema/ids"
 
 var promptRules = []Rule{
 	{
 		Name: "prompts",
-		Requirements: []string{"prompts.name.unique", "prompts.message.role-speaker",
-			"prompts.argument.required-given"},
+		Requirements: []string{ids.PromptsNameUnique, ids.PromptsMessageRoleSpeaker,
+			ids.PromptsArgumentRequiredGiven},
 		Judge: judgePrompts,
 	},
 }
@@ -40,7 +41,7 @@ func readPrompts(x *Exchange, into map[string]listedPrompt) {
 }
 
 func judgePrompts(c *Conversation, rec *Recorder) {
-	judgeUnique(c, rec, "prompts/list", "prompts", "name", "prompts.name.unique")
+	judgeUnique(c, rec, "prompts/list", "prompts", "name", ids.PromptsNameUnique)
 	prompts := make(map[string]listedPrompt)
 	for _, e := range c.Messages {
 		x := c.Of(e)
@@ -54,7 +55,7 @@ func judgePrompts(c *Conversation, rec *Recorder) {
 			messages, _ := x.Result()["messages"].([]any)
 			for _, m := range messages {
 				role := wire.At(m, "role")
-				rec.Check(role == "user" || role == "assistant", "prompts.message.role-speaker", wire.Server,
+				rec.Check(role == "user" || role == "assistant", ids.PromptsMessageRoleSpeaker, wire.Server,
 					"the role of a prompt message is "+wire.Show(role)+", not user or assistant", x.Events()...)
 			}
 		}
@@ -64,7 +65,7 @@ func judgePrompts(c *Conversation, rec *Recorder) {
 // schema#promptargument: the client gives the arguments that the list marks as
 // required.
 func judgeGiven(x *Exchange, prompts map[string]listedPrompt, rec *Recorder) {
-	const id = "prompts.argument.required-given"
+	const id = ids.PromptsArgumentRequiredGiven
 	name, _ := wire.At(x.Request.Msg.Params, "name").(string)
 	p, ok := prompts[name]
 	if !ok {

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // The text names no rate, so only a flood counts: so many messages of one kind within
@@ -17,20 +18,20 @@ const flood = 1000
 var rateRules = []Rule{
 	{
 		Name: "rates",
-		Requirements: []string{"ping.not-excessive", "progress.rate-limit", "logging.rate-limit",
-			"completion.client.debounce"},
+		Requirements: []string{ids.PingNotExcessive, ids.ProgressRateLimit, ids.LoggingRateLimit,
+			ids.CompletionClientDebounce},
 		Judge: judgeRates,
 	},
-	{Name: "progress message", Requirements: []string{"progress.message-readable"}, Judge: judgeProgressMessage},
+	{Name: "progress message", Requirements: []string{ids.ProgressMessageReadable}, Judge: judgeProgressMessage},
 }
 
 // limited are the methods whose messages should not come in floods, with the
 // requirement that says so.
 var limited = map[string]string{
-	"ping":                   "ping.not-excessive",
-	"notifications/progress": "progress.rate-limit",
-	"notifications/message":  "logging.rate-limit",
-	"completion/complete":    "completion.client.debounce",
+	"ping":                   ids.PingNotExcessive,
+	"notifications/progress": ids.ProgressRateLimit,
+	"notifications/message":  ids.LoggingRateLimit,
+	"completion/complete":    ids.CompletionClientDebounce,
 }
 
 func judgeRates(c *Conversation, rec *Recorder) {
@@ -80,7 +81,7 @@ func judgeProgressMessage(c *Conversation, rec *Recorder) {
 			says := strings.ContainsFunc(text, func(r rune) bool {
 				return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsSymbol(r)
 			})
-			rec.Check(says, "progress.message-readable", e.From,
+			rec.Check(says, ids.ProgressMessageReadable, e.From,
 				"the message of the progress is "+wire.Quote(text, 80)+", which tells the user nothing", e)
 		}
 	}

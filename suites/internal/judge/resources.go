@@ -8,27 +8,28 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 var resourceRules = []Rule{
 	{
 		Name: "resource identifiers",
 		Requirements: []string{
-			"resources.uri.unique", "resources.uri.rfc3986", "resources.uri-scheme.custom-rfc3986",
-			"resources.mime-type.syntax", "resources.template.rfc6570",
+			ids.ResourcesURIUnique, ids.ResourcesURIRfc3986, ids.ResourcesURISchemeCustomRfc3986,
+			ids.ResourcesMimeTypeSyntax, ids.ResourcesTemplateRfc6570,
 		},
 		Judge: judgeIdentifiers,
 	},
-	{Name: "resource sizes", Requirements: []string{"resources.size.raw-bytes"}, Judge: judgeSizes},
+	{Name: "resource sizes", Requirements: []string{ids.ResourcesSizeRawBytes}, Judge: judgeSizes},
 	{
 		Name: "resource subscriptions",
 		Requirements: []string{
-			"resources.updated.only-subscribed", "resources.updated.ends-with-unsubscribe",
-			"resources.unsubscribe.after-subscribe", "resources.updated.sub-resource",
+			ids.ResourcesUpdatedOnlySubscribed, ids.ResourcesUpdatedEndsWithUnsubscribe,
+			ids.ResourcesUnsubscribeAfterSubscribe, ids.ResourcesUpdatedSubResource,
 		},
 		Judge: judgeSubscriptions,
 	},
-	{Name: "custom schemes", Requirements: []string{"resources.uri-scheme.custom-allowed"}, Judge: judgeCustomSchemes},
+	{Name: "custom schemes", Requirements: []string{ids.ResourcesURISchemeCustomAllowed}, Judge: judgeCustomSchemes},
 }
 
 // standardSchemes are those that server/resources#common-uri-schemes names, and
@@ -44,14 +45,14 @@ func judgeIdentifiers(c *Conversation, rec *Recorder) {
 		if p.shape == templateShape {
 			if template, ok := p.value["uriTemplate"].(string); ok {
 				problem := schema.CheckFormat("uri-template", template)
-				rec.Check(problem == "", "resources.template.rfc6570", wire.Server,
+				rec.Check(problem == "", ids.ResourcesTemplateRfc6570, wire.Server,
 					"the uriTemplate "+wire.Quote(template, 80)+" is "+problem, p.evidence()...)
 			}
 		} else if uri, ok := p.value["uri"].(string); ok && !p.echoes(uri) {
 			judgeURI(uri, p.evidence(), rec)
 		}
 		if t, ok := p.value["mimeType"].(string); ok {
-			rec.Check(isMIMEType(t), "resources.mime-type.syntax", wire.Server, mimeProblem("a resource", p.value),
+			rec.Check(isMIMEType(t), ids.ResourcesMimeTypeSyntax, wire.Server, mimeProblem("a resource", p.value),
 				p.evidence()...)
 		}
 	})
@@ -63,15 +64,15 @@ func judgeIdentifiers(c *Conversation, rec *Recorder) {
 			}
 		}
 	}
-	judgeUnique(c, rec, "resources/list", "resources", "uri", "resources.uri.unique")
+	judgeUnique(c, rec, "resources/list", "resources", "uri", ids.ResourcesURIUnique)
 }
 
 func judgeURI(uri string, evidence []*wire.Event, rec *Recorder) {
 	problem := schema.CheckFormat("uri", uri)
-	rec.Check(problem == "", "resources.uri.rfc3986", wire.Server, "the uri "+wire.Quote(uri, 80)+" is "+problem,
+	rec.Check(problem == "", ids.ResourcesURIRfc3986, wire.Server, "the uri "+wire.Quote(uri, 80)+" is "+problem,
 		evidence...)
 	if s, ok := scheme(uri); ok && !standardSchemes[strings.ToLower(s)] {
-		rec.Check(isScheme(s), "resources.uri-scheme.custom-rfc3986", wire.Server,
+		rec.Check(isScheme(s), ids.ResourcesURISchemeCustomRfc3986, wire.Server,
 			"the scheme "+wire.Quote(s, 60)+" does not follow RFC 3986", evidence...)
 	}
 }
@@ -105,7 +106,7 @@ func judgeSizes(c *Conversation, rec *Recorder) {
 					delete(resources, uri)
 				case size < 0:
 					delete(resources, uri)
-					rec.Fail("resources.size.raw-bytes", wire.Server,
+					rec.Fail(ids.ResourcesSizeRawBytes, wire.Server,
 						"the listed size of "+wire.Quote(uri, 60)+" is negative; a size is a number of bytes",
 						x.Response)
 				case known == nil || known.size != size:
@@ -127,9 +128,9 @@ func judgeSizes(c *Conversation, rec *Recorder) {
 			switch {
 			case float64(len(raw)) == known.size:
 				known.off = nil
-				rec.Pass("resources.size.raw-bytes", wire.Server)
+				rec.Pass(ids.ResourcesSizeRawBytes, wire.Server)
 			case known.off != nil && reflect.DeepEqual(contents, known.off.Result()["contents"]):
-				rec.Fail("resources.size.raw-bytes", wire.Server,
+				rec.Fail(ids.ResourcesSizeRawBytes, wire.Server,
 					"the listed size of "+wire.Quote(uri, 60)+" is not the number of bytes that its blob holds",
 					known.listed, x.Request, x.Response)
 			default:
@@ -183,7 +184,7 @@ func judgeSubscriptions(c *Conversation, rec *Recorder) {
 			byURI[uri] = &subscription{asked: true}
 		case x != nil && x.From() == wire.Client && e == x.Request && x.Method() == "resources/unsubscribe":
 			s := byURI[uri]
-			rec.Check(s != nil, "resources.unsubscribe.after-subscribe", wire.Client,
+			rec.Check(s != nil, ids.ResourcesUnsubscribeAfterSubscribe, wire.Client,
 				"resources/unsubscribe names "+wire.Quote(uri, 60)+", which was not subscribed to", e)
 			if s != nil {
 				s.asked = false
@@ -194,24 +195,24 @@ func judgeSubscriptions(c *Conversation, rec *Recorder) {
 			if !ok {
 				continue
 			}
-			rec.Check(some, "resources.updated.only-subscribed", wire.Server,
+			rec.Check(some, ids.ResourcesUpdatedOnlySubscribed, wire.Server,
 				"an update of "+wire.Quote(updated, 60)+" came although the client has not subscribed to any resource",
 				e)
 			s := byURI[updated]
 			switch {
 			case s == nil && covered(byURI, updated):
 				if e.Seq < last {
-					rec.Pass("resources.updated.sub-resource", wire.Client)
+					rec.Pass(ids.ResourcesUpdatedSubResource, wire.Client)
 				}
 			case s == nil && below(byURI, updated, func(s *subscription) bool { return !c.past(s, e, roundTrip) }):
 				// It may have been on its way when the subscription above it ended.
 			case s == nil && some:
 				// The server chooses the names of sub-resources.
-				rec.Warn("resources.updated.only-subscribed", wire.Server,
+				rec.Warn(ids.ResourcesUpdatedOnlySubscribed, wire.Server,
 					"an update of "+wire.Quote(updated, 60)+
 						" came, but the client has subscribed neither to it nor to a resource above it", e)
 			case s != nil && !covered(byURI, updated) && c.past(s, e, roundTrip):
-				rec.Fail("resources.updated.ends-with-unsubscribe", wire.Server,
+				rec.Fail(ids.ResourcesUpdatedEndsWithUnsubscribe, wire.Server,
 					"an update of "+wire.Quote(updated, 60)+" came although the client had unsubscribed from it",
 					c.Of(s.ended).Request, s.ended, e)
 			}
@@ -267,7 +268,7 @@ func judgeCustomSchemes(c *Conversation, rec *Recorder) {
 			listedURIs(x, listed)
 		case x.Method() == "resources/read" && x.Result() != nil && listed[uri] && ok &&
 			!standardSchemes[strings.ToLower(s)]:
-			rec.Pass("resources.uri-scheme.custom-allowed", wire.Client)
+			rec.Pass(ids.ResourcesURISchemeCustomAllowed, wire.Client)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // Older reports whether a revision before ours was negotiated. It does not forbid all that ours forbids
@@ -113,7 +114,7 @@ var laterMembers = []laterMember{
 // that are not defined are not forbidden; but those that ask something of a peer who does not
 // know them do not respect the version (basic/lifecycle#operation).
 func (c *Conversation) judgeLaterMembers(rec *Recorder) {
-	const id = "lifecycle.operation.version"
+	const id = ids.LifecycleOperationVersion
 	if !revisionName.MatchString(c.Version) {
 		return
 	}

@@ -9,19 +9,20 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 var rootRules = []Rule{{
 	Name: "roots",
 	Requirements: []string{
-		"roots.capability.declared", "roots.list.answered", "roots.error.unsupported", "roots.root.file-uri",
-		"roots.root.uri-unique", "roots.security.validate-uris", "roots.list-changed.notify",
+		ids.RootsCapabilityDeclared, ids.RootsListAnswered, ids.RootsErrorUnsupported, ids.RootsRootFileURI,
+		ids.RootsRootURIUnique, ids.RootsSecurityValidateURIs, ids.RootsListChangedNotify,
 	},
 	Judge: judgeRoots,
 }}
 
-var roots = feature{capability: "roots", method: "roots/list", declared: "roots.capability.declared",
-	honoured: "roots.list.answered"}
+var roots = feature{capability: "roots", method: "roots/list", declared: ids.RootsCapabilityDeclared,
+	honoured: ids.RootsListAnswered}
 
 // client/roots
 func judgeRoots(c *Conversation, rec *Recorder) {
@@ -48,10 +49,10 @@ func judgeNoRoots(c *Conversation, x *Exchange, rec *Recorder) {
 	answer := x.Response.Msg
 	switch {
 	case answer.Kind == wire.Result && c.Declared(wire.Client, "roots"):
-		rec.Fail("roots.list.answered", wire.Client, "the result has no list of roots", x.Events()...)
+		rec.Fail(ids.RootsListAnswered, wire.Client, "the result has no list of roots", x.Events()...)
 	case answer.Kind == wire.ErrorResponse && answer.Error != nil && answer.Error.HasCode &&
 		!c.Declared(wire.Client, "roots"):
-		rec.Check(answer.Error.Code == -32601, "roots.error.unsupported", wire.Client,
+		rec.Check(answer.Error.Code == -32601, ids.RootsErrorUnsupported, wire.Client,
 			"a client that does not declare roots answers with error "+
 				wire.Show(wire.At(answer.Value(), "error", "code"))+", not -32601",
 			declaring(c, wire.Client, x.Events()...)...)
@@ -66,11 +67,11 @@ func judgeRootList(x *Exchange, list []any, rec *Recorder) {
 			continue // the schema judges it
 		}
 		shown := "the root " + wire.Quote(uri, 80)
-		rec.Check(len(uri) >= 7 && strings.EqualFold(uri[:7], "file://"), "roots.root.file-uri", wire.Client,
+		rec.Check(len(uri) >= 7 && strings.EqualFold(uri[:7], "file://"), ids.RootsRootFileURI, wire.Client,
 			shown+" is not a file:// URI", x.Events()...)
-		rec.Check(!seen[uri], "roots.root.uri-unique", wire.Client, shown+" is listed twice", x.Events()...)
+		rec.Check(!seen[uri], ids.RootsRootURIUnique, wire.Client, shown+" is listed twice", x.Events()...)
 		seen[uri] = true
-		rec.Check(!traverses(uri), "roots.security.validate-uris", wire.Client, shown+" has a dot-dot segment",
+		rec.Check(!traverses(uri), ids.RootsSecurityValidateURIs, wire.Client, shown+" has a dot-dot segment",
 			x.Events()...)
 	}
 }
@@ -120,7 +121,7 @@ func (c *Conversation) judgeRootChange(before, after *Exchange, changes []*wire.
 		i = 0 // over HTTP answers and notifications overtake each other
 	}
 	if announced := i < len(changes); announced || c.wentOn(after.Response) {
-		rec.Check(announced, "roots.list-changed.notify", wire.Client,
+		rec.Check(announced, ids.RootsListChangedNotify, wire.Client,
 			"the roots have changed, but no notifications/roots/list_changed came", before.Response, after.Request,
 			after.Response)
 	}

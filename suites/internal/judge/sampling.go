@@ -8,15 +8,16 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 var samplingRules = []Rule{{
 	Name: "sampling",
 	Requirements: []string{
-		"sampling.capability.declared", "sampling.capability.honoured", "sampling.request.nested",
-		"sampling.message.content-kinds", "sampling.preferences.priority-range", "sampling.result.role-assistant",
-		"sampling.result.model-named", "sampling.max-tokens.limit", "sampling.security.validate-content",
-		"lifecycle.capability.client-refuses-sampling",
+		ids.SamplingCapabilityDeclared, ids.SamplingCapabilityHonoured, ids.SamplingRequestNested,
+		ids.SamplingMessageContentKinds, ids.SamplingPreferencesPriorityRange, ids.SamplingResultRoleAssistant,
+		ids.SamplingResultModelNamed, ids.SamplingMaxTokensLimit, ids.SamplingSecurityValidateContent,
+		ids.LifecycleCapabilityClientRefusesSampling,
 	},
 	Judge: judgeSampling,
 }}
@@ -121,8 +122,8 @@ func (c *Conversation) judgeOffer(f feature, declared bool, x *Exchange, rec *Re
 
 var sampling = feature{
 	"sampling", "sampling/createMessage",
-	"sampling.capability.declared", "sampling.capability.honoured", "sampling.request.nested",
-	"lifecycle.capability.client-refuses-sampling",
+	ids.SamplingCapabilityDeclared, ids.SamplingCapabilityHonoured, ids.SamplingRequestNested,
+	ids.LifecycleCapabilityClientRefusesSampling,
 }
 
 // client/sampling
@@ -148,7 +149,7 @@ func judgeSamplingRequest(x *Exchange, rec *Recorder) {
 			continue
 		}
 		n, ok := number(v)
-		rec.Check(ok && n.Sign() >= 0 && n.Cmp(big.NewRat(1, 1)) <= 0, "sampling.preferences.priority-range",
+		rec.Check(ok && n.Sign() >= 0 && n.Cmp(big.NewRat(1, 1)) <= 0, ids.SamplingPreferencesPriorityRange,
 			wire.Server,
 			name+" is "+wire.Show(v)+", not a number from 0 to 1", x.Request)
 	}
@@ -157,7 +158,7 @@ func judgeSamplingRequest(x *Exchange, rec *Recorder) {
 // judgeSamplingContent judges the content of one sampling message
 // (client/sampling#messages).
 func judgeSamplingContent(content any, sent *wire.Event, evidence []*wire.Event, rec *Recorder) {
-	const id = "sampling.message.content-kinds"
+	const id = ids.SamplingMessageContentKinds
 	block, ok := content.(map[string]any)
 	if !ok {
 		rec.Fail(id, sent.From, "the content is "+wire.TypeName(content)+", not an object", evidence...)
@@ -185,28 +186,28 @@ func judgeSamplingResult(x *Exchange, rec *Recorder) {
 	if result == nil {
 		// Another error may be the refusal of a user who refuses everything.
 		if e := x.Response.Msg.Error; faulty != "" && e != nil && e.Code == -32602 {
-			rec.Pass("sampling.security.validate-content", wire.Client)
+			rec.Pass(ids.SamplingSecurityValidateContent, wire.Client)
 		}
 		return
 	}
 	if faulty != "" {
-		rec.Fail("sampling.security.validate-content", wire.Client,
+		rec.Fail(ids.SamplingSecurityValidateContent, wire.Client,
 			"a message with invalid content was answered with a generation: "+faulty, x.Events()...)
 	}
 	judgeSamplingContent(result["content"], x.Response, x.Events(), rec)
 	if role, ok := result["role"].(string); ok {
-		rec.Check(role != "user", "sampling.result.role-assistant", wire.Client,
+		rec.Check(role != "user", ids.SamplingResultRoleAssistant, wire.Client,
 			"the role of the generated message is user, not assistant", x.Events()...)
 	}
 	if model, ok := result["model"].(string); ok {
-		rec.Check(strings.TrimSpace(model) != "", "sampling.result.model-named", wire.Client, "model is empty",
+		rec.Check(strings.TrimSpace(model) != "", ids.SamplingResultModelNamed, wire.Client, "model is empty",
 			x.Events()...)
 	}
 	text, ok := wire.At(result, "content", "text").(string)
 	limit, given := number(wire.At(x.Request.Msg.Params, "maxTokens"))
 	if ok && given && limit.Sign() > 0 {
 		words := big.NewRat(int64(len(strings.Fields(text))-extraWords), wordsPerToken)
-		rec.Check(words.Cmp(limit) <= 0, "sampling.max-tokens.limit", wire.Client,
+		rec.Check(words.Cmp(limit) <= 0, ids.SamplingMaxTokensLimit, wire.Client,
 			"the generation has many more words than the tokens that maxTokens allows: "+
 				strconv.Itoa(len(strings.Fields(text))), x.Events()...)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 func schemaRules(revision *schema.Revision) []Rule {
@@ -22,35 +23,35 @@ var finer = []struct {
 	keyword    string // "" for any
 	id         string
 }{
-	{"InitializeRequest", "/params/protocolVersion", "required", "lifecycle.init.request-version"},
-	{"InitializeRequest", "/params/capabilities", "required", "lifecycle.init.request-capabilities"},
-	{"InitializeRequest", "/params/clientInfo", "required", "lifecycle.init.request-client-info"},
-	{"InitializeRequest", "/params/capabilities", "", "schema.client-capabilities"},
-	{"InitializeRequest", "/params/capabilities/*", "", "schema.client-capabilities"},
-	{"InitializeRequest", "/params/capabilities/*/*", "", "schema.client-capabilities"},
-	{"InitializeRequest", "/params/clientInfo", "", "schema.implementation"},
-	{"InitializeRequest", "/params/clientInfo/*", "", "schema.implementation"},
-	{"InitializeResult", "/protocolVersion", "", "lifecycle.init.result-version"},
-	{"InitializeResult", "/capabilities", "required", "lifecycle.init.result-capabilities"},
-	{"InitializeResult", "/serverInfo", "required", "lifecycle.init.result-server-info"},
-	{"InitializeResult", "/capabilities", "", "schema.server-capabilities"},
-	{"InitializeResult", "/capabilities/*", "", "schema.server-capabilities"},
-	{"InitializeResult", "/capabilities/*/*", "", "schema.server-capabilities"},
-	{"InitializeResult", "/serverInfo", "", "schema.implementation"},
-	{"InitializeResult", "/serverInfo/*", "", "schema.implementation"},
-	{"", "/_meta/progressToken", "", "progress.token.type"},
-	{"ProgressNotification", "/params/progressToken", "type", "progress.token.type"},
-	{"", "/_meta", "", "meta.object"},
-	{"", "/annotations/audience", "", "content.annotations.audience-roles"},
-	{"", "/annotations/audience/*", "", "content.annotations.audience-roles"},
-	{"", "/annotations/priority", "", "content.annotations.priority-range"},
-	{"CallToolResult", "/structuredContent", "type", "tools.structured-content.object"},
-	{"CompleteResult", "/completion/values", "maxItems", "completion.result.max-100"},
-	{"ElicitRequest", "/params/requestedSchema/properties/*", "", "elicitation.schema.primitive-types"},
-	{"ElicitRequest", "/params/requestedSchema/properties/*/type", "", "elicitation.schema.primitive-types"},
-	{"ElicitRequest", "/params/requestedSchema/properties/*/format", "", "elicitation.schema.formats"},
-	{"ElicitResult", "/action", "", "elicitation.action.values"},
-	{"ElicitResult", "/content/*", "", "elicitation.content.primitive-values"},
+	{"InitializeRequest", "/params/protocolVersion", "required", ids.LifecycleInitRequestVersion},
+	{"InitializeRequest", "/params/capabilities", "required", ids.LifecycleInitRequestCapabilities},
+	{"InitializeRequest", "/params/clientInfo", "required", ids.LifecycleInitRequestClientInfo},
+	{"InitializeRequest", "/params/capabilities", "", ids.SchemaClientCapabilities},
+	{"InitializeRequest", "/params/capabilities/*", "", ids.SchemaClientCapabilities},
+	{"InitializeRequest", "/params/capabilities/*/*", "", ids.SchemaClientCapabilities},
+	{"InitializeRequest", "/params/clientInfo", "", ids.SchemaImplementation},
+	{"InitializeRequest", "/params/clientInfo/*", "", ids.SchemaImplementation},
+	{"InitializeResult", "/protocolVersion", "", ids.LifecycleInitResultVersion},
+	{"InitializeResult", "/capabilities", "required", ids.LifecycleInitResultCapabilities},
+	{"InitializeResult", "/serverInfo", "required", ids.LifecycleInitResultServerInfo},
+	{"InitializeResult", "/capabilities", "", ids.SchemaServerCapabilities},
+	{"InitializeResult", "/capabilities/*", "", ids.SchemaServerCapabilities},
+	{"InitializeResult", "/capabilities/*/*", "", ids.SchemaServerCapabilities},
+	{"InitializeResult", "/serverInfo", "", ids.SchemaImplementation},
+	{"InitializeResult", "/serverInfo/*", "", ids.SchemaImplementation},
+	{"", "/_meta/progressToken", "", ids.ProgressTokenType},
+	{"ProgressNotification", "/params/progressToken", "type", ids.ProgressTokenType},
+	{"", "/_meta", "", ids.MetaObject},
+	{"", "/annotations/audience", "", ids.ContentAnnotationsAudienceRoles},
+	{"", "/annotations/audience/*", "", ids.ContentAnnotationsAudienceRoles},
+	{"", "/annotations/priority", "", ids.ContentAnnotationsPriorityRange},
+	{"CallToolResult", "/structuredContent", "type", ids.ToolsStructuredContentObject},
+	{"CompleteResult", "/completion/values", "maxItems", ids.CompletionResultMax100},
+	{"ElicitRequest", "/params/requestedSchema/properties/*", "", ids.ElicitationSchemaPrimitiveTypes},
+	{"ElicitRequest", "/params/requestedSchema/properties/*/type", "", ids.ElicitationSchemaPrimitiveTypes},
+	{"ElicitRequest", "/params/requestedSchema/properties/*/format", "", ids.ElicitationSchemaFormats},
+	{"ElicitResult", "/action", "", ids.ElicitationActionValues},
+	{"ElicitResult", "/content/*", "", ids.ElicitationContentPrimitiveValues},
 }
 
 // contentHolders are the definitions that hold content blocks: an unknown type of
@@ -64,10 +65,10 @@ var formatsJudged = append([]string{
 }, contentHolders...)
 
 func schemaRequirements(revision *schema.Revision) []string {
-	var ids []string
+	var requirements []string
 	add := func(id string) {
-		if !slices.Contains(ids, id) {
-			ids = append(ids, id)
+		if !slices.Contains(requirements, id) {
+			requirements = append(requirements, id)
 		}
 	}
 	for _, p := range []schema.Party{schema.Client, schema.Server} {
@@ -85,12 +86,12 @@ func schemaRequirements(revision *schema.Revision) []string {
 		add(f.id)
 	}
 	for _, id := range []string{
-		"schema.client-request", "schema.server-request", "schema.client-notification", "schema.server-notification",
-		"content.block.known-type", "ping.no-params", "ping.response-empty",
+		ids.SchemaClientRequest, ids.SchemaServerRequest, ids.SchemaClientNotification, ids.SchemaServerNotification,
+		ids.ContentBlockKnownType, ids.PingNoParams, ids.PingResponseEmpty,
 	} {
 		add(id)
 	}
-	return ids
+	return requirements
 }
 
 func judgeSchema(c *Conversation, rec *Recorder) {
@@ -137,7 +138,7 @@ func judgeCall(c *Conversation, e *wire.Event, rec *Recorder) {
 	report(def, revision.RequirementID(def), e.Msg.Value, e, []*wire.Event{e}, rec)
 	if e.Msg.Method == "ping" {
 		params, _ := e.Msg.Params.(map[string]any)
-		rec.Check(only(params, "_meta"), "ping.no-params", e.From, "the ping has params, which it should not", e)
+		rec.Check(only(params, "_meta"), ids.PingNoParams, e.From, "the ping has params, which it should not", e)
 	}
 }
 
@@ -209,7 +210,7 @@ func judgeResult(x *Exchange, e *wire.Event, rec *Recorder) {
 	report(def, rec.Revision.ResultRequirementID(x.Method()), value, e, []*wire.Event{x.Request, e}, rec)
 	if x.Method() == "ping" {
 		result, _ := e.Msg.Result.(map[string]any)
-		rec.Check(only(result, "_meta"), "ping.response-empty", e.From, "the result of ping is not empty", x.Request, e)
+		rec.Check(only(result, "_meta"), ids.PingResponseEmpty, e.From, "the result of ping is not empty", x.Request, e)
 	}
 }
 
@@ -260,7 +261,7 @@ func report(def, id string, value func() any, e *wire.Event, evidence []*wire.Ev
 		if v.Keyword == "format" && slices.Contains(formatsJudged, def) {
 			continue // judged with content and identifiers, which have requirements of their own
 		}
-		if broken == "progress.token.type" && e.Msg.Kind == wire.Request {
+		if broken == ids.ProgressTokenType && e.Msg.Kind == wire.Request {
 			continue // judged with progress: not every definition has _meta
 		}
 		clean = clean && broken != id
@@ -292,11 +293,11 @@ var parts = map[string][]struct {
 	id   string
 }{
 	"InitializeRequest": {
-		{[]string{"params", "capabilities"}, "schema.client-capabilities"},
-		{[]string{"params", "clientInfo"}, "schema.implementation"},
+		{[]string{"params", "capabilities"}, ids.SchemaClientCapabilities},
+		{[]string{"params", "clientInfo"}, ids.SchemaImplementation},
 	},
-	"InitializeResult": {{[]string{"capabilities"}, "schema.server-capabilities"},
-		{[]string{"serverInfo"}, "schema.implementation"}},
+	"InitializeResult": {{[]string{"capabilities"}, ids.SchemaServerCapabilities},
+		{[]string{"serverInfo"}, ids.SchemaImplementation}},
 }
 
 // fractionalCount reports whether the fault is a number with a fraction where an
@@ -340,7 +341,7 @@ func refine(def, id string, v schema.Violation) string {
 		}
 	}
 	if slices.Contains(contentHolders, def) && strings.HasSuffix(v.Pointer, "/type") {
-		return "content.block.known-type"
+		return ids.ContentBlockKnownType
 	}
 	return id
 }

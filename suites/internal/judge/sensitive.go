@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // The sentences of an elicitation say what it asks for. A text that plainly asks for a secret of the user breaks
@@ -113,7 +114,7 @@ func namesSecret(label string, number bool) bool {
 // judgeSensitive judges what the user is asked to type, by the message of a request and
 // the labels of its properties.
 func judgeSensitive(message string, properties map[string]any, names []string, e *wire.Event, rec *Recorder) {
-	const id = "elicitation.request.no-sensitive"
+	const id = ids.ElicitationRequestNoSensitive
 	clean := true
 	fail := func(text string) {
 		clean = false

@@ -11,16 +11,17 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 var sseRules = []Rule{{
 	Name: "HTTP+SSE",
 	Requirements: []string{
-		"sse.server.sse-endpoint", "sse.server.post-endpoint", "sse.server.endpoint-event",
-		"sse.server.endpoint-event-first",
-		"sse.server.endpoint-event-uri", "sse.server.message-events", "sse.server.message-json",
-		"sse.server.responses-on-stream",
-		"sse.client.post-to-endpoint", "sse.client.message-events",
+		ids.SSEServerSSEEndpoint, ids.SSEServerPostEndpoint, ids.SSEServerEndpointEvent,
+		ids.SSEServerEndpointEventFirst,
+		ids.SSEServerEndpointEventURI, ids.SSEServerMessageEvents, ids.SSEServerMessageJSON,
+		ids.SSEServerResponsesOnStream,
+		ids.SSEClientPostToEndpoint, ids.SSEClientMessageEvents,
 	},
 	Judge: judgeSSE,
 }}
@@ -48,13 +49,13 @@ func judgeSSE(c *Conversation, rec *Recorder) {
 		// If nothing is there, the stream is elsewhere.
 		if stream.Status() != http.StatusUnauthorized && stream.Status() != http.StatusNotFound &&
 			!rec.trace.listens(stream) {
-			rec.Fail("sse.server.sse-endpoint", wire.Server,
+			rec.Fail(ids.SSEServerSSEEndpoint, wire.Server,
 				fmt.Sprintf("the GET was answered with HTTP status %d and the Content-Type %s, not with 200 and an event stream",
 					stream.Status(), wire.Quote(stream.MediaType(), 60)), stream.Events()...)
 		}
 		return
 	}
-	rec.Pass("sse.server.sse-endpoint", wire.Server)
+	rec.Pass(ids.SSEServerSSEEndpoint, wire.Server)
 	announced := judgeEndpointEvent(c, stream, rec)
 	for _, e := range stream.Messages {
 		judgeMessageEvent(e, rec)
@@ -122,21 +123,21 @@ func judgeEndpointEvent(c *Conversation, stream *wire.HTTPExchange, rec *Recorde
 		// that goes first has not waited, and a limit may have kept the event out of
 		// the record.
 		if stream.End != nil && stream.End.From == wire.Server && !stream.Cut() {
-			rec.Fail("sse.server.endpoint-event", wire.Server, "the stream ended without an endpoint event",
+			rec.Fail(ids.SSEServerEndpointEvent, wire.Server, "the stream ended without an endpoint event",
 				stream.Events(stream.End)...)
 		}
 		return nil
 	}
-	rec.Pass("sse.server.endpoint-event", wire.Server)
-	rec.Check(first == endpoint, "sse.server.endpoint-event-first", wire.Server,
+	rec.Pass(ids.SSEServerEndpointEvent, wire.Server)
+	rec.Check(first == endpoint, ids.SSEServerEndpointEventFirst, wire.Server,
 		"another event came before the endpoint event", first, endpoint)
 	text := string(endpoint.Raw)
 	_, err := url.Parse(text)
 	switch {
 	case text == "":
-		rec.Fail("sse.server.endpoint-event-uri", wire.Server, "the endpoint event is empty", endpoint)
+		rec.Fail(ids.SSEServerEndpointEventURI, wire.Server, "the endpoint event is empty", endpoint)
 	case err != nil || strings.ContainsAny(text, " \t\r\n\"{}<>"):
-		rec.Fail("sse.server.endpoint-event-uri", wire.Server, "the data of the endpoint event is not a URI", endpoint)
+		rec.Fail(ids.SSEServerEndpointEventURI, wire.Server, "the data of the endpoint event is not a URI", endpoint)
 	}
 	return endpoint
 }
@@ -146,15 +147,15 @@ func judgeMessageEvent(e *wire.Event, rec *Recorder) {
 		return
 	}
 	name := e.SSE.Event
-	rec.Check(name == "" || name == "message", "sse.server.message-events", wire.Server,
+	rec.Check(name == "" || name == "message", ids.SSEServerMessageEvents, wire.Server,
 		"a message came as an event of type "+wire.Quote(name, 60)+", not message", e)
 	switch {
 	case e.Msg.Has(wire.TooDeep), e.Msg.Has(wire.TooLarge), e.Dropped > 0:
 	case e.Msg.Kind == wire.Invalid, e.Msg.Kind == wire.Batch:
-		rec.Fail("sse.server.message-json", wire.Server,
+		rec.Fail(ids.SSEServerMessageJSON, wire.Server,
 			"the data of a message event is not one JSON-RPC message: "+faults(e.Msg), e)
 	default:
-		rec.Pass("sse.server.message-json", wire.Server)
+		rec.Pass(ids.SSEServerMessageJSON, wire.Server)
 	}
 }
 
@@ -175,7 +176,7 @@ func (c *Conversation) judgeLegacyPost(x, stream *wire.HTTPExchange, announced *
 	target, err := resolve(stream.Request.HTTP.URL, string(announced.Raw))
 	if err == nil {
 		rec.Check(x.Method() == http.MethodPost && leadsTo(x.Request.HTTP.URL, target) && x.Request.Seq > announced.Seq,
-			"sse.client.post-to-endpoint", wire.Client, "a message was not posted to the announced URI",
+			ids.SSEClientPostToEndpoint, wire.Client, "a message was not posted to the announced URI",
 			append([]*wire.Event{announced}, x.Events()...)...)
 	}
 	m := x.Message()
@@ -189,10 +190,10 @@ func (c *Conversation) judgeLegacyPost(x, stream *wire.HTTPExchange, announced *
 	if unauthorized(x) {
 		return
 	}
-	rec.Check(x.OK(), "sse.server.post-endpoint", wire.Server,
+	rec.Check(x.OK(), ids.SSEServerPostEndpoint, wire.Server,
 		fmt.Sprintf("a message was answered with HTTP status %d, not with 2xx", x.Status()), x.Events()...)
 	if x.OK() {
-		rec.Pass("sse.server.endpoint-event-uri", wire.Server)
+		rec.Pass(ids.SSEServerEndpointEventURI, wire.Server)
 	}
 	if m.Msg.Kind != wire.Request {
 		return
@@ -208,12 +209,12 @@ func (c *Conversation) judgeLegacyPost(x, stream *wire.HTTPExchange, announced *
 	}
 	switch {
 	case onStream:
-		rec.Pass("sse.server.responses-on-stream", wire.Server)
+		rec.Pass(ids.SSEServerResponsesOnStream, wire.Server)
 		if c.Init != nil && m == c.Init.Request && c.Initialized != nil {
-			rec.Pass("sse.client.message-events", wire.Client)
+			rec.Pass(ids.SSEClientMessageEvents, wire.Client)
 		}
 	case inBody != nil:
-		rec.Fail("sse.server.responses-on-stream", wire.Server,
+		rec.Fail(ids.SSEServerResponsesOnStream, wire.Server,
 			"the response came in the answer to the POST, not on the stream", x.Events(inBody)...)
 	}
 }

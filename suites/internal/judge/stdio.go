@@ -12,14 +12,15 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 var stdioRules = []Rule{{
 	Name: "stdio",
 	Requirements: []string{
-		"stdio.server.stdout-clean", "stdio.client.stdin-clean", "stdio.message.newline-delimited",
-		"stdio.message.no-embedded-newlines", "stdio.server.stderr-logging",
-		"lifecycle.shutdown.stdio-server-exits",
+		ids.StdioServerStdoutClean, ids.StdioClientStdinClean, ids.StdioMessageNewlineDelimited,
+		ids.StdioMessageNoEmbeddedNewlines, ids.StdioServerStderrLogging,
+		ids.LifecycleShutdownStdioServerExits,
 	},
 	Judge: judgeStdio,
 }}
@@ -32,9 +33,9 @@ func judgeStdio(c *Conversation, rec *Recorder) {
 	judgeLines(c, rec)
 	for _, e := range c.Events {
 		if e.Kind == wire.KindStderr {
-			rec.Pass("stdio.server.stderr-logging", wire.Server)
+			rec.Pass(ids.StdioServerStderrLogging, wire.Server)
 			if !utf8.Valid(e.Raw) {
-				rec.Note("stdio.server.stderr-logging", wire.Server, "stderr holds bytes that are not UTF-8")
+				rec.Note(ids.StdioServerStderrLogging, wire.Server, "stderr holds bytes that are not UTF-8")
 			}
 		}
 	}
@@ -45,9 +46,9 @@ func judgeLines(c *Conversation, rec *Recorder) {
 	tries := maxTries
 	spread := 0 // the lines before this position belong to a message already judged
 	for i, e := range c.Messages {
-		clean := "stdio.server.stdout-clean"
+		clean := ids.StdioServerStdoutClean
 		if e.From == wire.Client {
-			clean = "stdio.client.stdin-clean"
+			clean = ids.StdioClientStdinClean
 		}
 		switch {
 		case e.Dropped > 0 && !beginsObject(e.Raw):
@@ -57,11 +58,11 @@ func judgeLines(c *Conversation, rec *Recorder) {
 		case e.Member:
 		case e.Msg.Kind != wire.Invalid:
 			rec.Pass(clean, e.From)
-			rec.Pass("stdio.message.no-embedded-newlines", e.From)
+			rec.Pass(ids.StdioMessageNoEmbeddedNewlines, e.From)
 			judgeDelimiter(e, rec)
 		case i < spread && e.From == wire.Server, cutShort(e):
 		case sharesLine(e):
-			rec.Fail("stdio.message.newline-delimited", e.From, "two messages share one line", e)
+			rec.Fail(ids.StdioMessageNewlineDelimited, e.From, "two messages share one line", e)
 		default:
 			lines, end := pieces(c, i, &tries)
 			if len(lines) < 2 {
@@ -73,7 +74,7 @@ func judgeLines(c *Conversation, rec *Recorder) {
 				continue
 			}
 			spread = end
-			rec.Fail("stdio.message.no-embedded-newlines", e.From, "one message is spread over several lines", lines...)
+			rec.Fail(ids.StdioMessageNoEmbeddedNewlines, e.From, "one message is spread over several lines", lines...)
 		}
 	}
 }
@@ -104,7 +105,7 @@ func sharesLine(e *wire.Event) bool {
 }
 
 func judgeDelimiter(e *wire.Event, rec *Recorder) {
-	const id = "stdio.message.newline-delimited"
+	const id = ids.StdioMessageNewlineDelimited
 	switch {
 	case transport.Unterminated(e):
 		rec.Warn(id, e.From, "the last message lacks its newline", e)
@@ -200,7 +201,7 @@ func (b *brackets) read(text []byte) {
 // A server exits when its stdin is closed: the shutdown of basic/lifecycle#stdio
 // does not begin with anything else.
 func judgeExit(c *Conversation, rec *Recorder) {
-	const id = "lifecycle.shutdown.stdio-server-exits"
+	const id = ids.LifecycleShutdownStdioServerExits
 	var spoke, closed, signalled, exited *wire.Event
 	for _, e := range c.Events {
 		switch {

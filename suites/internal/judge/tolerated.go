@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // A server is free to send some messages, and the client has to cope. A client that continues the session copes with
@@ -11,14 +13,14 @@ import (
 var toleratedRules = []Rule{{
 	Name: "tolerated",
 	Requirements: []string{
-		"content.annotations.optional", "content.annotations.audience-several", "prompts.message.content-kinds",
-		"resources.uri-scheme.file-xdg-mime", "resources.read.several-contents",
-		"tools.result.structured-or-unstructured", "tools.result.mixed-content", "tools.result.resource-links",
-		"tools.resource-link.unlisted", "tools.result.embedded-resources", "tools.result.image", "tools.result.audio",
-		"tools.output-schema.optional",
-		"logging.default.server-decides", "logging.message.any-data", "logging.message.logger-optional",
-		"progress.none",
-		"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited",
+		ids.ContentAnnotationsOptional, ids.ContentAnnotationsAudienceSeveral, ids.PromptsMessageContentKinds,
+		ids.ResourcesURISchemeFileXdgMime, ids.ResourcesReadSeveralContents,
+		ids.ToolsResultStructuredOrUnstructured, ids.ToolsResultMixedContent, ids.ToolsResultResourceLinks,
+		ids.ToolsResourceLinkUnlisted, ids.ToolsResultEmbeddedResources, ids.ToolsResultImage, ids.ToolsResultAudio,
+		ids.ToolsOutputSchemaOptional,
+		ids.LoggingDefaultServerDecides, ids.LoggingMessageAnyData, ids.LoggingMessageLoggerOptional,
+		ids.ProgressNone,
+		ids.ToolsListChangedUnsolicited, ids.PromptsListChangedUnsolicited, ids.ResourcesListChangedUnsolicited,
 	},
 	Judge: func(c *Conversation, rec *Recorder) {
 		last := c.lastOf(wire.Client)
@@ -32,7 +34,7 @@ var toleratedRules = []Rule{{
 
 // A Tolerance is a message with which a client has to cope, as a requirement says.
 type Tolerance struct {
-	Requirement string
+	Requirement schema.ID
 	Message     *wire.Event
 }
 
@@ -42,8 +44,8 @@ func (c *Conversation) Survived(e *wire.Event) bool { return e.Seq < c.lastOf(wi
 // Tolerances returns what the server has sent that a client has to cope with.
 func (c *Conversation) Tolerances() []Tolerance {
 	var all []Tolerance
-	add := func(e *wire.Event, ids ...string) {
-		for _, id := range ids {
+	add := func(e *wire.Event, requirements ...string) {
+		for _, id := range requirements {
 			all = append(all, Tolerance{id, e})
 		}
 	}
@@ -53,7 +55,7 @@ func (c *Conversation) Tolerances() []Tolerance {
 	c.tolerableMessages(add)
 	for _, x := range c.Exchanges {
 		if x.From() == wire.Client && x.Token != nil && x.Response != nil && len(x.Progress) == 0 {
-			add(x.Response, "progress.none")
+			add(x.Response, ids.ProgressNone)
 		}
 	}
 	return all
@@ -68,13 +70,13 @@ func (c *Conversation) tolerableContent(add tolerable) {
 			return
 		}
 		if annotations, ok := p.value["annotations"].(map[string]any); ok {
-			add(p.event, "content.annotations.optional")
+			add(p.event, ids.ContentAnnotationsOptional)
 			if audience, _ := annotations["audience"].([]any); len(audience) > 1 {
-				add(p.event, "content.annotations.audience-several")
+				add(p.event, ids.ContentAnnotationsAudienceSeveral)
 			}
 		}
 		if p.shape == blockShape && p.exchange.Method() == "prompts/get" && p.value["type"] != "text" {
-			add(p.event, "prompts.message.content-kinds")
+			add(p.event, ids.PromptsMessageContentKinds)
 		}
 	})
 }
@@ -93,11 +95,11 @@ func (c *Conversation) tolerableTools(add tolerable) {
 		case "tools/list":
 			items, _ := x.Result()["tools"].([]any)
 			if slices.ContainsFunc(items, func(item any) bool { return wire.At(item, "outputSchema") != nil }) {
-				add(x.Response, "tools.output-schema.optional")
+				add(x.Response, ids.ToolsOutputSchemaOptional)
 			}
 		case "tools/call":
 			if x.Result()["structuredContent"] != nil {
-				add(x.Response, "tools.result.structured-or-unstructured")
+				add(x.Response, ids.ToolsResultStructuredOrUnstructured)
 			}
 			blocks, _ := x.Result()["content"].([]any)
 			kinds := make(map[any]bool)
@@ -106,19 +108,19 @@ func (c *Conversation) tolerableTools(add tolerable) {
 				kinds[kind] = true
 				switch uri, _ := wire.At(block, "uri").(string); {
 				case kind == "image":
-					add(x.Response, "tools.result.image")
+					add(x.Response, ids.ToolsResultImage)
 				case kind == "audio":
-					add(x.Response, "tools.result.audio")
+					add(x.Response, ids.ToolsResultAudio)
 				case kind == "resource":
-					add(x.Response, "tools.result.embedded-resources")
+					add(x.Response, ids.ToolsResultEmbeddedResources)
 				case kind == "resource_link" && read && !listed[uri]:
-					add(x.Response, "tools.result.resource-links", "tools.resource-link.unlisted")
+					add(x.Response, ids.ToolsResultResourceLinks, ids.ToolsResourceLinkUnlisted)
 				case kind == "resource_link":
-					add(x.Response, "tools.result.resource-links")
+					add(x.Response, ids.ToolsResultResourceLinks)
 				}
 			}
 			if len(kinds) > 1 {
-				add(x.Response, "tools.result.mixed-content")
+				add(x.Response, ids.ToolsResultMixedContent)
 			}
 		}
 	}
@@ -143,11 +145,11 @@ func (c *Conversation) tolerableResources(add tolerable) {
 		case "resources/list":
 			items, _ := x.Result()["resources"].([]any)
 			if slices.ContainsFunc(items, isDirectory) {
-				add(x.Response, "resources.uri-scheme.file-xdg-mime")
+				add(x.Response, ids.ResourcesURISchemeFileXdgMime)
 			}
 		case "resources/read":
 			if contents, _ := x.Result()["contents"].([]any); len(contents) > 1 {
-				add(x.Response, "resources.read.several-contents")
+				add(x.Response, ids.ResourcesReadSeveralContents)
 			}
 		}
 	}
@@ -162,16 +164,16 @@ func (c *Conversation) tolerableMessages(add tolerable) {
 		case e.Msg.Kind != wire.Notification:
 		case e.Msg.Method == "notifications/message":
 			if !asked {
-				add(e, "logging.default.server-decides")
+				add(e, ids.LoggingDefaultServerDecides)
 			}
 			params, _ := e.Msg.Params.(map[string]any)
 			if data, ok := params["data"]; ok {
 				if _, text := data.(string); !text {
-					add(e, "logging.message.any-data")
+					add(e, ids.LoggingMessageAnyData)
 				}
 			}
 			if _, ok := params["logger"]; ok {
-				add(e, "logging.message.logger-optional")
+				add(e, ids.LoggingMessageLoggerOptional)
 			}
 		default:
 			for _, feature := range []string{"tools", "prompts", "resources"} {

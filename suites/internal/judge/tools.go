@@ -8,22 +8,23 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 var toolRules = []Rule{
 	{
 		Name: "tool definitions",
 		Requirements: []string{
-			"tools.name.unique", "tools.input-schema.valid", "tools.output-schema.valid",
+			ids.ToolsNameUnique, ids.ToolsInputSchemaValid, ids.ToolsOutputSchemaValid,
 		},
 		Judge: judgeToolLists,
 	},
 	{
 		Name: "tool results",
 		Requirements: []string{
-			"tools.structured-content.object", "tools.structured-content.text-copy",
-			"tools.output-schema.structured-present", "tools.output-schema.conforms",
-			"tools.embedded-resource.resources-capability",
+			ids.ToolsStructuredContentObject, ids.ToolsStructuredContentTextCopy,
+			ids.ToolsOutputSchemaStructuredPresent, ids.ToolsOutputSchemaConforms,
+			ids.ToolsEmbeddedResourceResourcesCapability,
 		},
 		Judge: judgeToolResults,
 	},
@@ -156,20 +157,20 @@ func (t *tool) output() *schema.Tool {
 }
 
 func judgeToolLists(c *Conversation, rec *Recorder) {
-	ids := map[string]string{"inputSchema": "tools.input-schema.valid", "outputSchema": "tools.output-schema.valid"}
+	requirements := map[string]string{"inputSchema": ids.ToolsInputSchemaValid, "outputSchema": ids.ToolsOutputSchemaValid}
 	for _, t := range c.tools() {
 		for _, s := range t.schemas {
 			what := s.member + " of tool " + wire.Quote(t.name, 60)
 			var schemaErr *schema.ToolSchemaError
 			if errors.As(s.err, &schemaErr) && schemaErr.Unsupported {
-				rec.Note(ids[s.member], wire.Server, what+" was not judged: "+schemaErr.Error())
+				rec.Note(requirements[s.member], wire.Server, what+" was not judged: "+schemaErr.Error())
 				continue
 			}
-			rec.Check(s.err == nil, ids[s.member], wire.Server, what+" is not a valid JSON Schema: "+reason(s.err),
+			rec.Check(s.err == nil, requirements[s.member], wire.Server, what+" is not a valid JSON Schema: "+reason(s.err),
 				t.listed)
 		}
 	}
-	judgeUnique(c, rec, "tools/list", "tools", "name", "tools.name.unique")
+	judgeUnique(c, rec, "tools/list", "tools", "name", ids.ToolsNameUnique)
 }
 
 func reason(err error) string {
@@ -224,15 +225,15 @@ func judgeToolResult(c *Conversation, x *Exchange, t *tool, rec *Recorder) {
 	failed, _ := result["isError"].(bool)
 	structured, has := result["structuredContent"]
 	if object, ok := structured.(map[string]any); ok {
-		rec.Pass("tools.structured-content.object", wire.Server)
+		rec.Pass(ids.ToolsStructuredContentObject, wire.Server)
 		if !failed {
-			rec.Check(copied(result, object), "tools.structured-content.text-copy", wire.Server,
+			rec.Check(copied(result, object), ids.ToolsStructuredContentTextCopy, wire.Server,
 				"no text block repeats the structured content as JSON", x.Events()...)
 		}
 	}
 	if t != nil && t.output() != nil && !failed {
 		events := []*wire.Event{t.listed, x.Request, x.Response}
-		rec.Check(has, "tools.output-schema.structured-present", wire.Server,
+		rec.Check(has, ids.ToolsOutputSchemaStructuredPresent, wire.Server,
 			"the tool "+wire.Quote(t.name, 60)+" lists an output schema, but its result has no structuredContent",
 			events...)
 		if has {
@@ -242,7 +243,7 @@ func judgeToolResult(c *Conversation, x *Exchange, t *tool, rec *Recorder) {
 	blocks, _ := result["content"].([]any)
 	for _, block := range blocks {
 		if wire.At(block, "type") == "resource" {
-			rec.Check(c.Declared(wire.Server, "resources"), "tools.embedded-resource.resources-capability", wire.Server,
+			rec.Check(c.Declared(wire.Server, "resources"), ids.ToolsEmbeddedResourceResourcesCapability, wire.Server,
 				"a tool result embeds a resource, but the server does not declare resources",
 				declaring(c, wire.Server, x.Events()...)...)
 		}
@@ -250,7 +251,7 @@ func judgeToolResult(c *Conversation, x *Exchange, t *tool, rec *Recorder) {
 }
 
 func judgeConforms(broken []schema.Violation, events []*wire.Event, rec *Recorder) {
-	const id = "tools.output-schema.conforms"
+	const id = ids.ToolsOutputSchemaConforms
 	switch {
 	case len(broken) == 0:
 		rec.Pass(id, wire.Server)

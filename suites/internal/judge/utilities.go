@@ -15,26 +15,27 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 var utilityRules = []Rule{
 	{
 		Name: "progress",
 		Requirements: []string{
-			"progress.token.unique", "progress.token.echo", "progress.value-increases", "progress.token.active-request",
-			"progress.in-progress", "progress.stop", "progress.token.type",
+			ids.ProgressTokenUnique, ids.ProgressTokenEcho, ids.ProgressValueIncreases, ids.ProgressTokenActiveRequest,
+			ids.ProgressInProgress, ids.ProgressStop, ids.ProgressTokenType,
 		},
 		Judge: judgeProgress,
 	},
 	{
 		Name: "cancellation",
-		Requirements: []string{"cancellation.same-direction", "cancellation.in-progress",
-			"cancellation.not-initialize"},
+		Requirements: []string{ids.CancellationSameDirection, ids.CancellationInProgress,
+			ids.CancellationNotInitialize},
 		Judge: judgeCancellation,
 	},
 	{
 		Name:         "cancelled requests",
-		Requirements: []string{"cancellation.stop-processing", "cancellation.no-response"},
+		Requirements: []string{ids.CancellationStopProcessing, ids.CancellationNoResponse},
 		Judge:        judgeCancelled,
 	},
 }
@@ -57,11 +58,11 @@ func judgeProgress(c *Conversation, rec *Recorder) {
 		token := wire.At(e.Msg.Params, "progressToken")
 		if x := asked[e.From.Peer()][tokenText(token)]; x != nil && x.Request.Seq < e.Seq &&
 			wire.ReadID(token).Usable() {
-			rec.Fail("progress.token.echo", e.From, "the token "+wire.Show(x.Token)+" came back as "+wire.Show(token),
+			rec.Fail(ids.ProgressTokenEcho, e.From, "the token "+wire.Show(x.Token)+" came back as "+wire.Show(token),
 				x.Request, e)
 			continue
 		}
-		rec.Fail("progress.token.active-request", e.From, "no request has the progress token "+wire.Show(token), e)
+		rec.Fail(ids.ProgressTokenActiveRequest, e.From, "no request has the progress token "+wire.Show(token), e)
 	}
 	for _, x := range c.Exchanges {
 		c.judgeGrowth(x, rec)
@@ -87,7 +88,7 @@ func judgeTokens(c *Conversation, rec *Recorder) {
 	for _, x := range c.Exchanges {
 		if meta, _ := wire.At(x.Request.Msg.Params, "_meta").(map[string]any); meta != nil {
 			if token, has := meta["progressToken"]; has {
-				rec.Check(wire.ReadID(token).Usable(), "progress.token.type", x.From(),
+				rec.Check(wire.ReadID(token).Usable(), ids.ProgressTokenType, x.From(),
 					"the progress token is "+wire.Show(token)+", not a string or an integer", x.Request)
 			}
 		}
@@ -99,9 +100,9 @@ func judgeTokens(c *Conversation, rec *Recorder) {
 		switch running := y != nil && c.end(y) > x.Request.Seq && !c.overtook(x, y.Cancelled) &&
 			!wire.TooMany(y.Head); {
 		case !running:
-			rec.Pass("progress.token.unique", x.From())
+			rec.Pass(ids.ProgressTokenUnique, x.From())
 		case !c.unnamed(x.Request):
-			rec.Fail("progress.token.unique", x.From(),
+			rec.Fail(ids.ProgressTokenUnique, x.From(),
 				"the progress token "+wire.Show(x.Token)+" belongs to another request that is still running",
 				y.Request, x.Request)
 		}
@@ -137,19 +138,19 @@ func (c *Conversation) end(x *Exchange) int {
 }
 
 func (c *Conversation) judgeReference(x *Exchange, e *wire.Event, rec *Recorder) {
-	for _, id := range []string{"progress.token.active-request", "progress.token.echo", "progress.token.type"} {
+	for _, id := range []string{ids.ProgressTokenActiveRequest, ids.ProgressTokenEcho, ids.ProgressTokenType} {
 		rec.Pass(id, e.From)
 	}
 	answer := x.Response
 	switch {
 	case answer == nil || e.Seq < answer.Seq:
-		rec.Pass("progress.in-progress", e.From)
+		rec.Pass(ids.ProgressInProgress, e.From)
 		if answer != nil {
-			rec.Pass("progress.stop", e.From)
+			rec.Pass(ids.ProgressStop, e.From)
 		}
 	case e.Stream == answer.Stream, c.sentAfter(e, answer):
 		// The response is the one certain end of an operation.
-		for _, id := range []string{"progress.stop", "progress.in-progress"} {
+		for _, id := range []string{ids.ProgressStop, ids.ProgressInProgress} {
 			rec.Fail(id, e.From, "a progress notification came after the response", x.Request, answer, e)
 		}
 	}
@@ -170,7 +171,7 @@ func (c *Conversation) judgeGrowth(x *Exchange, rec *Recorder) {
 			continue
 		}
 		if lastEvent != nil && c.follows(lastEvent, e) && !wire.Momentary(c.Head(lastEvent)) {
-			rec.Check(value.Cmp(last) > 0, "progress.value-increases", e.From,
+			rec.Check(value.Cmp(last) > 0, ids.ProgressValueIncreases, e.From,
 				"the progress value is not larger than the one before", lastEvent, e)
 		}
 		last, lastEvent = value, e
@@ -223,31 +224,31 @@ func judgeCancellation(c *Conversation, rec *Recorder) {
 			continue // the cancellation has overtaken the request
 		}
 		if x == nil && mayBeLost(c, e, id) {
-			rec.Note("cancellation.same-direction", e.From,
+			rec.Note(ids.CancellationSameDirection, e.From,
 				"a cancellation names the id "+id.String()+", but no request with it ever came")
 			continue
 		}
 		if x == nil {
-			rec.Fail("cancellation.same-direction", e.From,
+			rec.Fail(ids.CancellationSameDirection, e.From,
 				"the sender of the cancellation has made no request with the id "+id.String(), e)
 			continue
 		}
-		rec.Pass("cancellation.same-direction", e.From)
+		rec.Pass(ids.CancellationSameDirection, e.From)
 		if x.Method() == "initialize" {
 			// A client that cancels only other requests has not shown that it would spare initialize, so nothing
 			// passes here.
-			rec.Fail("cancellation.not-initialize", e.From, "initialize was cancelled", x.Request, e)
+			rec.Fail(ids.CancellationNotInitialize, e.From, "initialize was cancelled", x.Request, e)
 		}
 		if use := c.used(x, e); use != nil {
-			rec.Fail("cancellation.in-progress", e.From,
+			rec.Fail(ids.CancellationInProgress, e.From,
 				"the sender cancelled a request although it had already used the response", x.Request, x.Response, use,
 				e)
 		} else {
-			rec.Pass("cancellation.in-progress", e.From)
+			rec.Pass(ids.CancellationInProgress, e.From)
 		}
 	}
 	if c.Init != nil && c.Init.Response == nil && c.Init.Cancelled == nil && c.finished(wire.Client) {
-		rec.Pass("cancellation.not-initialize", wire.Client) // it gave up without an answer
+		rec.Pass(ids.CancellationNotInitialize, wire.Client) // it gave up without an answer
 	}
 }
 
@@ -428,7 +429,7 @@ const doneShare = 4
 func judgeAfterCancellation(x *Exchange, read int, grace time.Duration, owed, lasts bool, watched time.Duration,
 	rec *Recorder) {
 	receiver := x.From().Peer()
-	const noResponse, stops = "cancellation.no-response", "cancellation.stop-processing"
+	const noResponse, stops = ids.CancellationNoResponse, ids.CancellationStopProcessing
 	switch r := x.Response; {
 	case owed:
 	case r != nil && (failsAs(stated, r) || r.At-x.Cancelled.At >= Crossing && failsAs(cancelled, r)):

@@ -10,6 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/expected"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
@@ -316,7 +317,7 @@ func (l *Ledger) undeclared(q schema.Requirement) string {
 // party. It returns nothing if the target used an id or a token twice: then it
 // cannot be told what belongs together, or who is at fault.
 func (l *Ledger) Own() []result.Finding {
-	for _, id := range []string{"base.request.id-unique", "progress.token.unique"} {
+	for _, id := range []string{ids.BaseRequestIDUnique, ids.ProgressTokenUnique} {
 		if e := l.record[Key{id, l.Party}]; l.Party == wire.Client && e != nil && len(e.Findings) > 0 {
 			return nil
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -40,8 +41,8 @@ type Recheck struct {
 // needSettings are the requirements that rules judge by secrets of the configuration,
 // which nobody else has.
 var needSettings = map[string]bool{
-	"logging.security.no-credentials":   true,
-	"logging.security.no-personal-data": true,
+	ids.LoggingSecurityNoCredentials:  true,
+	ids.LoggingSecurityNoPersonalData: true,
 }
 
 // rechecker compares one run.

@@ -12,7 +12,7 @@ import (
 
 // Key names a requirement as it binds one party.
 type Key struct {
-	Requirement string
+	Requirement schema.ID
 	Party       wire.Party
 }
 

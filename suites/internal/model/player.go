@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // Fault is a way in which an answer is wrong.
@@ -187,11 +188,11 @@ func Ending(sequence []Action, o Options, fails func(part []Action) (failed, ok 
 
 // Tolerated names the requirements by which the other side lives with an action.
 var Tolerated = map[Kind]string{
-	Cancel: "cancellation.either-side", CancelEnded: "cancellation.ignore-completed",
-	CancelUnknown: "cancellation.ignore-unknown", CancelNext: "cancellation.ignore-unknown",
-	Notify: "base.notification.unknown-no-response", Malformed: "base.notification.malformed-no-response",
-	Listen: "http.server.get-close-tolerated", Unlisten: "http.server.get-close-tolerated",
-	Drop: "http.disconnect.survived",
+	Cancel: ids.CancellationEitherSide, CancelEnded: ids.CancellationIgnoreCompleted,
+	CancelUnknown: ids.CancellationIgnoreUnknown, CancelNext: ids.CancellationIgnoreUnknown,
+	Notify: ids.BaseNotificationUnknownNoResponse, Malformed: ids.BaseNotificationMalformedNoResponse,
+	Listen: ids.HTTPServerGetCloseTolerated, Unlisten: ids.HTTPServerGetCloseTolerated,
+	Drop: ids.HTTPDisconnectSurvived,
 }
 
 // usual are the words for actions that both parties do in the same way.

@@ -11,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/check"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
 )
@@ -28,11 +29,11 @@ var authorizedSession = check.Needs{Session: check.Fresh, Transports: []string{t
 var authChecks = []*check.Check{
 	{
 		Name:         "auth/missing-token",
-		Requirements: []string{"auth.server.missing-token-401", "auth.server.no-data-unauthorized"},
+		Requirements: []string{ids.AuthServerMissingToken401, ids.AuthServerNoDataUnauthorized},
 		Needs:        unauthorized,
 		Body: func(t *check.T) {
 			// A request without a token is answered with status 401 and nothing but the refusal.
-			const missing, data = "auth.server.missing-token-401", "auth.server.no-data-unauthorized"
+			const missing, data = ids.AuthServerMissingToken401, ids.AuthServerNoDataUnauthorized
 			r := protected(t)
 			t.Expect(r).To(HaveHTTPStatus(http.StatusUnauthorized), "without the authorization that it needs")
 			t.Exercised(missing)
@@ -51,7 +52,7 @@ var authChecks = []*check.Check{
 	},
 	{
 		Name:         "auth/token-in-query",
-		Requirements: []string{"auth.server.query-token-ignored"},
+		Requirements: []string{ids.AuthServerQueryTokenIgnored},
 		Needs:        unauthorized,
 		Body: func(t *check.T) {
 			if authorized(t, protected(t)) {
@@ -73,8 +74,8 @@ var authChecks = []*check.Check{
 	},
 	{
 		Name: "auth/challenge",
-		Requirements: []string{"auth.http-conform", "auth.server.www-authenticate",
-			"auth.server.www-authenticate-metadata-url"},
+		Requirements: []string{ids.AuthHTTPConform, ids.AuthServerWWWAuthenticate,
+			ids.AuthServerWWWAuthenticateMetadataURL},
 		Needs: unauthorized,
 		Body: func(t *check.T) {
 			// Each refusal, of POST and of GET, says where the resource metadata are. The rule judges single answers.
@@ -87,15 +88,15 @@ var authChecks = []*check.Check{
 			at := challengeOf(r)["resource_metadata"]
 			if _, err := metadata(t, r); at == "" && err != nil {
 				reached(t, err)
-				t.Violation("auth.http-conform",
+				t.Violation(ids.AuthHTTPConform,
 					"the 401 does not lead to the resource metadata: no challenge names them, and "+err.Error())
 			}
-			t.Exercised("auth.http-conform")
+			t.Exercised(ids.AuthHTTPConform)
 			if at == "" {
 				t.Inconclusive("no WWW-Authenticate header names the resource metadata")
 			}
 			t.Clear()
-			const id = "auth.server.www-authenticate-metadata-url"
+			const id = ids.AuthServerWWWAuthenticateMetadataURL
 			if u, err := url.Parse(at); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 				t.Violation(id, "resource_metadata is "+wire.Quote(at, 100)+", which is not an absolute URL", r.Head)
 				return
@@ -109,9 +110,9 @@ var authChecks = []*check.Check{
 	{
 		Name: "auth/challenge-forms",
 		Requirements: []string{
-			"auth.server.challenge-parameters", "auth.server.challenge-parameters-once",
-			"auth.server.challenge-characters",
-			"auth.server.error-code-status", "auth.server.no-error-without-token",
+			ids.AuthServerChallengeParameters, ids.AuthServerChallengeParametersOnce,
+			ids.AuthServerChallengeCharacters,
+			ids.AuthServerErrorCodeStatus, ids.AuthServerNoErrorWithoutToken,
 		},
 		Needs: unauthorized,
 		Body: func(t *check.T) {
@@ -124,11 +125,11 @@ var authChecks = []*check.Check{
 	{
 		Name: "auth/resource-metadata",
 		Requirements: []string{
-			"auth.server.resource-metadata", "auth.server.metadata-authorization-servers",
-			"auth.server.metadata-resource",
-			"auth.resource.has-scheme", "auth.resource.no-fragment", "auth.resource.lowercase",
-			"auth.resource.no-trailing-slash",
-			"auth.secure-communication",
+			ids.AuthServerResourceMetadata, ids.AuthServerMetadataAuthorizationServers,
+			ids.AuthServerMetadataResource,
+			ids.AuthResourceHasScheme, ids.AuthResourceNoFragment, ids.AuthResourceLowercase,
+			ids.AuthResourceNoTrailingSlash,
+			ids.AuthSecureCommunication,
 		},
 		Needs: unauthorized,
 		Body: func(t *check.T) {
@@ -139,7 +140,7 @@ var authChecks = []*check.Check{
 				t.Fail("there are no resource metadata: %v", err)
 			}
 			if problem := issuersProblem(document); problem != "" {
-				t.Violation("auth.server.metadata-authorization-servers", problem)
+				t.Violation(ids.AuthServerMetadataAuthorizationServers, problem)
 			}
 			judgeResource(t, document["resource"])
 			judgeTransportSecurity(t, challengeOf(r)["resource_metadata"], issuersOf(document))
@@ -147,7 +148,7 @@ var authChecks = []*check.Check{
 	},
 	{
 		Name:         "auth/authorization-servers",
-		Requirements: []string{"auth.as.metadata", "auth.as.dynamic-registration", "auth.as.https"},
+		Requirements: []string{ids.AuthAsMetadata, ids.AuthAsDynamicRegistration, ids.AuthAsHTTPS},
 		Needs:        unauthorized,
 		Body: func(t *check.T) {
 			document, err := metadata(t, protected(t))
@@ -172,11 +173,11 @@ var authChecks = []*check.Check{
 	},
 	{
 		Name: "auth/invalid-token",
-		Requirements: []string{"auth.server.invalid-token-401", "auth.server.validation-failure-challenge",
-			"auth.server.no-data-unauthorized"},
+		Requirements: []string{ids.AuthServerInvalidToken401, ids.AuthServerValidationFailureChallenge,
+			ids.AuthServerNoDataUnauthorized},
 		Needs: unauthorized,
 		Body: func(t *check.T) {
-			const refused = "auth.server.invalid-token-401"
+			const refused = ids.AuthServerInvalidToken401
 			f := forger(t, protected(t))
 			for _, token := range []string{madeUp, f.unsigned(), f.signed()} {
 				t.Clear()
@@ -184,7 +185,7 @@ var authChecks = []*check.Check{
 				r := tryAuthorization(t, "Bearer "+token)
 				if t.Check(refused, r).To(HaveHTTPStatus(http.StatusUnauthorized), "with a made-up token") {
 					t.Exercised(refused) // whatever is wrong with the challenge
-					disclosed(t, "auth.server.no-data-unauthorized", r)
+					disclosed(t, ids.AuthServerNoDataUnauthorized, r)
 					judgeFailureChallenge(t, r)
 				}
 			}
@@ -192,18 +193,18 @@ var authChecks = []*check.Check{
 	},
 	{
 		Name:         "auth/malformed-token",
-		Requirements: []string{"auth.server.malformed-400"},
-		Shows:        []string{"auth.server.refusal-challenge"},
+		Requirements: []string{ids.AuthServerMalformed400},
+		Shows:        []string{ids.AuthServerRefusalChallenge},
 		Needs:        unauthorized,
 		Body: func(t *check.T) {
 			protected(t)
 			for _, header := range []string{"Bearer", "Bearer two words", `Bearer "quo,ted"`} {
 				t.Clear()
 				r := tryAuthorization(t, header)
-				t.Check("auth.server.malformed-400",
+				t.Check(ids.AuthServerMalformed400,
 					r).To(HaveHTTPStatus(http.StatusBadRequest, http.StatusUnauthorized),
 					"with the header \"Authorization: %s\"", header)
-				const challenge = "auth.server.refusal-challenge"
+				const challenge = ids.AuthServerRefusalChallenge
 				switch {
 				case r.Status == http.StatusBadRequest && challenged(r):
 					t.Exercised(challenge)
@@ -218,7 +219,7 @@ var authChecks = []*check.Check{
 	},
 	{
 		Name:         "auth/valid-token",
-		Requirements: []string{"auth.server.valid-token-accepted", "auth.server.scheme-any-case"},
+		Requirements: []string{ids.AuthServerValidTokenAccepted, ids.AuthServerSchemeAnyCase},
 		Needs:        unauthorized,
 		Body: func(t *check.T) {
 			// The control of all refusals: with the token, a session begins and goes on.
@@ -245,8 +246,8 @@ var authChecks = []*check.Check{
 			}
 			t.Clear()
 			token := control(t)
-			t.Exercised("auth.server.valid-token-accepted") // however its header may be spelled
-			const spelling = "auth.server.scheme-any-case"
+			t.Exercised(ids.AuthServerValidTokenAccepted) // however its header may be spelled
+			const spelling = ids.AuthServerSchemeAnyCase
 			if r := tryAuthorization(t, "bearer "+token); !authorized(t, r) {
 				t.Violation(spelling, "the server refuses the token if the scheme is spelled bearer: "+Describe(r))
 			}
@@ -259,7 +260,7 @@ var authChecks = []*check.Check{
 	},
 	{
 		Name:         "auth/token-validated",
-		Requirements: []string{"auth.server.token-validated", "auth.server.other-tokens-refused"},
+		Requirements: []string{ids.AuthServerTokenValidated, ids.AuthServerOtherTokensRefused},
 		Needs:        unauthorized,
 		Body: func(t *check.T) {
 			// Tokens that differ from the valid one in a character or in their length, one without a signature, one
@@ -267,13 +268,13 @@ var authChecks = []*check.Check{
 			f := forger(t, protected(t))
 			token := control(t)
 			for _, c := range []struct{ id, what, token string }{
-				{"auth.server.token-validated", "a made-up token", madeUp},
-				{"auth.server.token-validated", "the valid token with one character changed", altered(token)},
-				{"auth.server.token-validated", "the valid token with characters added to it", token + "Qx7w"},
-				{"auth.server.token-validated", "the first half of the valid token", token[:len(token)/2]},
-				{"auth.server.token-validated", "a JWT without signature", f.unsigned()},
-				{"auth.server.other-tokens-refused", "a JWT that was signed with an unknown key", f.signed()},
-				{"auth.server.other-tokens-refused", "a token of another authorization server",
+				{ids.AuthServerTokenValidated, "a made-up token", madeUp},
+				{ids.AuthServerTokenValidated, "the valid token with one character changed", altered(token)},
+				{ids.AuthServerTokenValidated, "the valid token with characters added to it", token + "Qx7w"},
+				{ids.AuthServerTokenValidated, "the first half of the valid token", token[:len(token)/2]},
+				{ids.AuthServerTokenValidated, "a JWT without signature", f.unsigned()},
+				{ids.AuthServerOtherTokensRefused, "a JWT that was signed with an unknown key", f.signed()},
+				{ids.AuthServerOtherTokensRefused, "a token of another authorization server",
 					t.Target.Settings.Authorization.OtherIssuer},
 			} {
 				t.Clear()
@@ -290,7 +291,7 @@ var authChecks = []*check.Check{
 			if other := otherCase(token); other != token {
 				t.Secret(other)
 				if r := tryAuthorization(t, "Bearer "+other); authorized(t, r) {
-					t.Warning("auth.server.token-validated",
+					t.Warning(ids.AuthServerTokenValidated,
 						"the server served a request whose token had its capital and small letters swapped")
 				}
 			}
@@ -298,7 +299,7 @@ var authChecks = []*check.Check{
 	},
 	{
 		Name:         "auth/audience",
-		Requirements: []string{"auth.server.audience-validated"},
+		Requirements: []string{ids.AuthServerAudienceValidated},
 		Needs:        unauthorized,
 		Body: func(t *check.T) {
 			protected(t)
@@ -320,7 +321,7 @@ var authChecks = []*check.Check{
 	},
 	{
 		Name:         "auth/expired-token",
-		Requirements: []string{"auth.server.expired-token-401"},
+		Requirements: []string{ids.AuthServerExpiredToken401},
 		Needs:        unauthorized,
 		Body: func(t *check.T) {
 			protected(t)
@@ -335,7 +336,7 @@ var authChecks = []*check.Check{
 	},
 	{
 		Name:         "auth/narrow-token",
-		Requirements: []string{"auth.server.insufficient-scope-403", "auth.server.refusal-challenge"},
+		Requirements: []string{ids.AuthServerInsufficientScope403, ids.AuthServerRefusalChallenge},
 		Needs:        unauthorized,
 		Body: func(t *check.T) {
 			protected(t)
@@ -358,14 +359,14 @@ var authChecks = []*check.Check{
 			}
 			t.Expect(begun).To(HaveHTTPStatus(http.StatusForbidden), "for a request beyond the scope of its token")
 			if !challenged(begun) {
-				t.Violation("auth.server.refusal-challenge",
+				t.Violation(ids.AuthServerRefusalChallenge,
 					"the answer with HTTP status 403 to a request beyond the scope of its token has no WWW-Authenticate header")
 			}
 		},
 	},
 	{
 		Name:         "auth/other-user",
-		Requirements: []string{"security.session.bound-to-user"},
+		Requirements: []string{ids.SecuritySessionBoundToUser},
 		Needs:        authorizedSession,
 		Body: func(t *check.T) {
 			protected(t)
@@ -395,12 +396,12 @@ var authChecks = []*check.Check{
 	},
 	{
 		Name:         "auth/every-request",
-		Requirements: []string{"auth.server.validates-first", "security.session.not-authentication"},
+		Requirements: []string{ids.AuthServerValidatesFirst, ids.SecuritySessionNotAuthentication},
 		Needs:        authorizedSession,
 		Body: func(t *check.T) {
 			// Within a session that a valid token has begun, each message is judged by its own token. If the user names
 			// the methods that need a token, the others need none.
-			const id = "auth.server.validates-first"
+			const id = ids.AuthServerValidatesFirst
 			protected(t)
 			control(t)
 			session := t.HTTP().SessionID()
@@ -414,7 +415,7 @@ var authChecks = []*check.Check{
 					refused := t.Check(id, answer).ToNot(BeAccepted(), "for %s within the session %s", m.what,
 						authorization.what)
 					if !refused && ErrorIn(answer) == nil && session != "" && authorization.value == "" {
-						t.Violation("security.session.not-authentication",
+						t.Violation(ids.SecuritySessionNotAuthentication,
 							"the session id alone, without a token, lets "+m.what+" pass")
 					}
 					if !refused && r.Method == http.MethodDelete {
@@ -444,7 +445,7 @@ var authChecks = []*check.Check{
 	},
 	{
 		Name:         "auth/at-the-door",
-		Requirements: []string{"auth.server.validates-first"},
+		Requirements: []string{ids.AuthServerValidatesFirst},
 		Needs:        unauthorized,
 		Body: func(t *check.T) {
 			// Outside of a session, no message passes without a valid token either.
@@ -456,7 +457,7 @@ var authChecks = []*check.Check{
 				conn := t.Bearing(authorization.value)
 				for _, m := range strays() {
 					t.Clear()
-					t.Check("auth.server.validates-first", t.DoOn(conn, m.request())).ToNot(BeAccepted(),
+					t.Check(ids.AuthServerValidatesFirst, t.DoOn(conn, m.request())).ToNot(BeAccepted(),
 						"for %s outside of a session %s", m.what, authorization.what)
 				}
 			}
@@ -639,7 +640,7 @@ func challengeOf(r *transport.Response) map[string]string {
 
 // judgeFailureChallenge wants the Bearer scheme and an error that fits.
 func judgeFailureChallenge(t *check.T, r *transport.Response) {
-	const id = "auth.server.validation-failure-challenge"
+	const id = ids.AuthServerValidationFailureChallenge
 	for _, c := range transport.Challenges(r.Header.Values("Www-Authenticate")) {
 		if !strings.EqualFold(c.Scheme, "Bearer") {
 			continue

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/check"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
 )
@@ -13,7 +14,7 @@ import (
 // the request" (basic/authorization#access-token-privilege-restriction). Each check compares a refused message with the
 // same message and a valid token.
 
-const validatesFirst = "auth.server.validates-first"
+const validatesFirst = ids.AuthServerValidatesFirst
 
 // refusedDelete sends a DELETE that is refused. The DELETE of another session, with the valid token, has to work.
 func refusedDelete(t *check.T) {

@@ -8,6 +8,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/check"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
 )
@@ -58,7 +59,7 @@ func claimOf(token, name string) any {
 
 // outlived judges a token that lapses while the check waits: at the door and in the session that it has begun.
 func outlived(t *check.T) {
-	const id = "auth.server.expired-token-401"
+	const id = ids.AuthServerExpiredToken401
 	access, err := t.Grant("", "")
 	if err != nil {
 		t.Inconclusive("there is no token that can expire: %v; set authorization.expired in the configuration", err)
@@ -94,7 +95,7 @@ func outlived(t *check.T) {
 
 // narrowed judges a token of a single scope. The server has to answer 403 to what it refuses only with that token.
 func narrowed(t *check.T) {
-	const id = "auth.server.insufficient-scope-403"
+	const id = ids.AuthServerInsufficientScope403
 	if t.Target.Transport != transport.NameHTTP {
 		t.Inconclusive("over HTTP+SSE the answer to a single request does not have its own HTTP status")
 	}
@@ -146,7 +147,7 @@ func refusedForScope(t *check.T, id string, access client.Access) bool {
 		t.Check(id, r).To(HaveHTTPStatus(http.StatusForbidden), "with a valid token of the scope %s alone",
 			wire.Quote(access.Scope, 60))
 		if r.Status == http.StatusForbidden && !challenged(r) {
-			t.Violation("auth.server.refusal-challenge",
+			t.Violation(ids.AuthServerRefusalChallenge,
 				"the answer with HTTP status 403 to a request beyond the scope of its token has no WWW-Authenticate header")
 		}
 		return true

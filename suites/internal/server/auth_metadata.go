@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/check"
 )
 
@@ -141,7 +142,7 @@ func issuersOf(document map[string]any) []string {
 // judgeResource judges the canonical URI of the server (RFC 9728, section 3.3,
 // basic/authorization#canonical-server-uri).
 func judgeResource(t *check.T, value any) {
-	const id = "auth.server.metadata-resource"
+	const id = ids.AuthServerMetadataResource
 	resource, ok := value.(string)
 	if !ok || resource == "" {
 		t.Violation(id, "the member resource is "+wire.Show(value)+", not a URI")
@@ -149,17 +150,17 @@ func judgeResource(t *check.T, value any) {
 	}
 	u, err := url.Parse(resource)
 	if err != nil || u.Scheme == "" || u.Host == "" {
-		t.Violation("auth.resource.has-scheme", "resource is "+wire.Quote(resource, 120)+
+		t.Violation(ids.AuthResourceHasScheme, "resource is "+wire.Quote(resource, 120)+
 			", which has no scheme and host")
 		return
 	}
 	if strings.Contains(resource, "#") {
-		t.Violation("auth.resource.no-fragment", "resource is "+wire.Quote(resource, 120)+", which has a fragment")
+		t.Violation(ids.AuthResourceNoFragment, "resource is "+wire.Quote(resource, 120)+", which has a fragment")
 	}
 	scheme, rest, _ := strings.Cut(resource, "://")
 	host, _, _ := strings.Cut(rest, "/")
 	if scheme != strings.ToLower(scheme) || host != strings.ToLower(host) {
-		t.Violation("auth.resource.lowercase", "resource is "+wire.Quote(resource, 120)+
+		t.Violation(ids.AuthResourceLowercase, "resource is "+wire.Quote(resource, 120)+
 			", with capitals in scheme or host")
 	}
 	a := t.Target.Settings.Authorization
@@ -169,7 +170,7 @@ func judgeResource(t *check.T, value any) {
 		return
 	}
 	if strings.HasSuffix(resource, "/") && !a.TrailingSlash && (u.Path == "/" || !strings.HasSuffix(inUse.Path, "/")) {
-		t.Violation("auth.resource.no-trailing-slash", "resource is "+wire.Quote(resource, 120)+", with a final slash")
+		t.Violation(ids.AuthResourceNoTrailingSlash, "resource is "+wire.Quote(resource, 120)+", with a final slash")
 	}
 	compareResource(t, id, u, inUse, a.Resource != "")
 }
@@ -209,7 +210,7 @@ func sameOrigin(a, b *url.URL) bool {
 
 // judgeTransportSecurity wants TLS wherever tokens go (OAuth 2.1, section 1.5).
 func judgeTransportSecurity(t *check.T, metadataURL string, issuers []string) {
-	const id = "auth.secure-communication"
+	const id = ids.AuthSecureCommunication
 	e, _ := t.Endpoint()
 	for what, raw := range map[string]string{"the server is reached at": e.URL,
 		"the resource metadata are at": metadataURL} {
@@ -243,7 +244,7 @@ const maxIssuers = 3
 // judgeIssuer judges the metadata of one authorization server. It returns why
 // it could not be reached, or "".
 func judgeIssuer(t *check.T, issuer string) (unreached string) {
-	const id = "auth.as.metadata"
+	const id = ids.AuthAsMetadata
 	u, err := url.Parse(issuer)
 	if err != nil || u.Host == "" {
 		return "the authorization server is named " + wire.Quote(issuer, 120) + ", which is not a URL"
@@ -278,17 +279,17 @@ func judgeIssuer(t *check.T, issuer string) (unreached string) {
 			wire.Quote(issuer, 120), wire.Quote(named, 120)))
 	}
 	t.Exercised(id)
-	const registration = "auth.as.dynamic-registration"
+	const registration = ids.AuthAsDynamicRegistration
 	if endpoint, _ := found["registration_endpoint"].(string); endpoint == "" {
 		t.Violation(registration, "the metadata of the authorization server "+wire.Quote(issuer, 120)+
 			" do not name a registration_endpoint")
 	}
-	t.Exercised(registration, "auth.as.https")
-	plainHTTP(t, "auth.as.https", "an authorization server is at", u)
+	t.Exercised(registration, ids.AuthAsHTTPS)
+	plainHTTP(t, ids.AuthAsHTTPS, "an authorization server is at", u)
 	for _, name := range []string{"authorization_endpoint", "token_endpoint", "registration_endpoint"} {
 		text, _ := found[name].(string)
 		if endpoint, err := url.Parse(text); err == nil && text != "" {
-			plainHTTP(t, "auth.as.https", "the "+name+" of the authorization server is at", endpoint)
+			plainHTTP(t, ids.AuthAsHTTPS, "the "+name+" of the authorization server is at", endpoint)
 		}
 	}
 	methods, _ := found["code_challenge_methods_supported"].([]any)

@@ -15,6 +15,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
@@ -24,33 +25,33 @@ import (
 var baseChecks = []*check.Check{
 	{
 		Name:         "base/string-id",
-		Requirements: []string{"base.request.string-id-served", "base.response.id-echo"},
+		Requirements: []string{ids.BaseRequestStringIDServed, ids.BaseResponseIDEcho},
 		Families:     []string{"ids"},
 		Body: func(t *check.T) {
 			// An id may be any string: the answer carries it unchanged.
 			t.Vary(slices.DeleteFunc(t.Draw("ids"), isNumber), func(m family.Member) {
-				t.Check("base.request.string-id-served", t.Await(t.StartID(m.ID(), t.NoOp(), nil))).To(HaveResult(),
+				t.Check(ids.BaseRequestStringIDServed, t.Await(t.StartID(m.ID(), t.NoOp(), nil))).To(HaveResult(),
 					"with the id %s", m)
 			})
 		},
 	},
 	{
 		Name:         "base/integer-ids",
-		Requirements: []string{"base.request.integer-id-served"},
+		Requirements: []string{ids.BaseRequestIntegerIDServed},
 		Needs:        check.Needs{Session: check.Own},
 		Families:     []string{"ids"},
 		Body: func(t *check.T) {
 			// Zero, negative and large numbers are ids like others.
 			members := slices.DeleteFunc(t.Draw("ids"), func(m family.Member) bool { return !isNumber(m) })
 			t.Vary(members, func(m family.Member) {
-				t.Check("base.request.integer-id-served", t.Await(t.StartID(m.ID(), t.NoOp(), nil))).To(HaveResult(),
+				t.Check(ids.BaseRequestIntegerIDServed, t.Await(t.StartID(m.ID(), t.NoOp(), nil))).To(HaveResult(),
 					"with the id %s", m)
 			})
 		},
 	},
 	{
 		Name:         "base/refused-ids",
-		Requirements: []string{"base.response.id-echo"},
+		Requirements: []string{ids.BaseResponseIDEcho},
 		Needs: check.Needs{Session: check.Own,
 			Late: true}, // ids that are served are sent before, in the shared one
 		Families: []string{"ids"},
@@ -61,7 +62,7 @@ var baseChecks = []*check.Check{
 	},
 	{
 		Name:         "base/spellings",
-		Requirements: []string{"base.json.any-spelling"},
+		Requirements: []string{ids.BaseJSONAnySpelling},
 		Families:     []string{"spellings"},
 		Body: func(t *check.T) {
 			// A request stays the same in any order of its members, and with any white space and escapes.
@@ -80,19 +81,19 @@ var baseChecks = []*check.Check{
 				p, err := t.Session.StartRaw(t.Context, id, t.NoOp(), []byte(m.Raw()))
 				t.Must(err)
 				t.Show(p.Request)
-				t.Check("base.json.any-spelling", t.Await(p)).To(HaveResult(), "for %s", m)
+				t.Check(ids.BaseJSONAnySpelling, t.Await(p)).To(HaveResult(), "for %s", m)
 			})
 		},
 	},
 	{
 		Name:         "base/unknown-method",
-		Requirements: []string{"base.error.method-not-found"},
+		Requirements: []string{ids.BaseErrorMethodNotFound},
 		Families:     []string{"methods-unknown"},
 		Body: func(t *check.T) {
 			// An unknown method is refused, with params and without. So is one that is nearly a known one.
 			refused := func(method string, params any) *Expectation {
-				return t.Check("base.error.method-not-found",
-					t.Call(method, params, client.Deliberately("lifecycle.capability.experimental-gated")))
+				return t.Check(ids.BaseErrorMethodNotFound,
+					t.Call(method, params, client.Deliberately(ids.LifecycleCapabilityExperimentalGated)))
 			}
 			members := t.Draw("methods-unknown")
 			for i, m := range members {
@@ -110,7 +111,7 @@ var baseChecks = []*check.Check{
 	},
 	{
 		Name:         "base/large-id",
-		Requirements: []string{"base.response.id-echo", "base.message.utf8-accepted"},
+		Requirements: []string{ids.BaseResponseIDEcho, ids.BaseMessageUTF8Accepted},
 		Needs:        check.Needs{Session: check.Own, Long: true},
 		Body: func(t *check.T) {
 			// A long id makes the server send a long message, whatever it offers. The rules judge its form; an error
@@ -134,14 +135,14 @@ var baseChecks = []*check.Check{
 			}
 			t.Show(x.Request, e)
 			if e.Msg.ID.Usable() && e.Msg.ID.Key() != id.Key() {
-				t.About("base.message.utf8-accepted")
+				t.About(ids.BaseMessageUTF8Accepted)
 				t.Fail("the server changed some bytes of an id of 150000 bytes in its response")
 			}
 		},
 	},
 	{
 		Name:         "base/invalid-params",
-		Requirements: []string{"base.error.invalid-params"},
+		Requirements: []string{ids.BaseErrorInvalidParams},
 		Families:     []string{"not-strings"},
 		Body: func(t *check.T) {
 			// Known methods, as the declared capabilities tell, with params that lack a member or have one of the
@@ -168,7 +169,7 @@ var baseChecks = []*check.Check{
 					t.Note("%s with the params %s is refused like a resource that does not exist", bad.method,
 						quote(jsonValue(bad.params)))
 				default:
-					t.Check("base.error.invalid-params", x).To(HaveErrorCode(-32602), "with the params %s",
+					t.Check(ids.BaseErrorInvalidParams, x).To(HaveErrorCode(-32602), "with the params %s",
 						quote(jsonValue(bad.params)))
 				}
 			}
@@ -190,7 +191,7 @@ var baseChecks = []*check.Check{
 					case nothingToServe(t, x), of.method == "tools/call" && refusesAllCalls(t, x):
 						return
 					}
-					t.Check("base.error.invalid-params", x).To(HaveErrorCode(-32602), "with %s as the %s", m,
+					t.Check(ids.BaseErrorInvalidParams, x).To(HaveErrorCode(-32602), "with %s as the %s", m,
 						of.member)
 				})
 			}
@@ -201,15 +202,15 @@ var baseChecks = []*check.Check{
 	},
 	{
 		Name:         "base/invalid-request",
-		Requirements: []string{"base.error.invalid-request"},
-		Shows:        []string{"base.response.id-echo"},
+		Requirements: []string{ids.BaseErrorInvalidRequest},
+		Shows:        []string{ids.BaseResponseIDEcho},
 		Needs:        check.Needs{Session: check.Own},
 		Body:         invalidRequests,
 	},
 	{
 		Name:         "base/stray-response",
-		Requirements: []string{"base.response.only-to-requests"},
-		Shows:        []string{"stdio.server.survives-non-message"},
+		Requirements: []string{ids.BaseResponseOnlyToRequests},
+		Shows:        []string{ids.StdioServerSurvivesNonMessage},
 		Needs:        repeated(check.Needs{Session: check.Own}),
 		Body: func(t *check.T) {
 			// Responses to no request, of either kind, with ids of either type.
@@ -231,11 +232,11 @@ var baseChecks = []*check.Check{
 	},
 	{
 		Name:         "base/unknown-notification",
-		Requirements: []string{"base.notification.unknown-no-response", "base.notification.no-response"},
+		Requirements: []string{ids.BaseNotificationUnknownNoResponse, ids.BaseNotificationNoResponse},
 		Body: func(t *check.T) {
 			silent(t, `{"jsonrpc":"2.0","method":"notifications/mcpconform/no-such"}`)
 			// Without an id, the method of a request is that of an unknown notification.
-			t.About("base.notification.no-response")
+			t.About(ids.BaseNotificationNoResponse)
 			requests, raws := []check.RPC{{Method: t.NoOp()}}, []string(nil)
 			for _, feature := range refusals {
 				if t.Session.Capability(feature.capability) && feature.capability != "logging" {
@@ -256,7 +257,7 @@ var baseChecks = []*check.Check{
 	},
 	{
 		Name:         "base/known-notification",
-		Requirements: []string{"base.notification.no-response"},
+		Requirements: []string{ids.BaseNotificationNoResponse},
 		Needs:        repeated(check.Needs{Session: check.Own, Options: capable}),
 		Body: func(t *check.T) {
 			// Servers know few of the notifications that a client may send, and answer the others as they would a
@@ -266,7 +267,7 @@ var baseChecks = []*check.Check{
 	},
 	{
 		Name:         "base/malformed-notification",
-		Requirements: []string{"base.notification.malformed-no-response"},
+		Requirements: []string{ids.BaseNotificationMalformedNoResponse},
 		Needs:        repeated(check.Needs{Session: check.Own}),
 		Body: func(t *check.T) {
 			// A server that ends because of it has not responded (basic/index#notifications).
@@ -277,7 +278,7 @@ var baseChecks = []*check.Check{
 	},
 	{
 		Name:         "base/member-case",
-		Requirements: []string{"base.jsonrpc.member-case"},
+		Requirements: []string{ids.BaseJSONRPCMemberCase},
 		Needs:        check.Needs{Session: check.Own},
 		Body: func(t *check.T) {
 			// ID and METHOD are not the members of a request. The same message with the right spelling is the control.
@@ -301,7 +302,7 @@ var baseChecks = []*check.Check{
 	},
 	{
 		Name:         "base/batch",
-		Requirements: []string{"base.batch.not-served"},
+		Requirements: []string{ids.BaseBatchNotServed},
 		Needs:        check.Needs{Session: check.Own},
 		Body: func(t *check.T) {
 			// The revision removed batches: whatever comes back, it does not answer the members.
@@ -315,22 +316,22 @@ var baseChecks = []*check.Check{
 	},
 	{
 		Name: "base/extra-members",
-		Requirements: []string{"base.params.open", "base.params.omitted", "meta.attach.request",
-			"progress.request"},
+		Requirements: []string{ids.BaseParamsOpen, ids.BaseParamsOmitted, ids.MetaAttachRequest,
+			ids.ProgressRequest},
 		Needs: check.Needs{Session: check.Own, Beside: true},
 		Body:  extraMembers,
 	},
 	{
 		Name: "base/meta-keys",
-		Requirements: []string{"meta.key.name-characters", "meta.key.name-empty", "meta.reserved.no-assumptions",
-			"meta.attach.request"},
+		Requirements: []string{ids.MetaKeyNameCharacters, ids.MetaKeyNameEmpty, ids.MetaReservedNoAssumptions,
+			ids.MetaAttachRequest},
 		Families: []string{"meta-values"},
 		Body: func(t *check.T) {
 			servesMeta(t)
 			methods := slices.Concat([]string{t.NoOp()}, t.Served()[:min(1, len(t.Served()))])
 			for i, method := range methods {
 				t.Vary(t.DrawAt(i, "meta-values"), func(m family.Member) {
-					t.Check("meta.attach.request", t.Call(method, map[string]any{"_meta": m.Value()})).To(HaveResult(),
+					t.Check(ids.MetaAttachRequest, t.Call(method, map[string]any{"_meta": m.Value()})).To(HaveResult(),
 						"with the _meta %s", m)
 				})
 			}
@@ -339,21 +340,21 @@ var baseChecks = []*check.Check{
 				id   string
 				meta map[string]any
 			}{
-				{"meta.key.name-characters", map[string]any{"plain": 1, "with-hyphen_and.dot": true,
+				{ids.MetaKeyNameCharacters, map[string]any{"plain": 1, "with-hyphen_and.dot": true,
 					"com.example/name": nil}},
-				{"meta.key.name-empty", map[string]any{"com.example/": "empty name"}},
-				{"meta.reserved.no-assumptions",
+				{ids.MetaKeyNameEmpty, map[string]any{"com.example/": "empty name"}},
+				{ids.MetaReservedNoAssumptions,
 					map[string]any{"modelcontextprotocol.io/unknown": map[string]any{"any": []any{}}}},
 			} {
 				t.About(v.id)
 				t.Expect(t.Call(t.NoOp(), map[string]any{"_meta": v.meta},
-					client.Deliberately("meta.key.prefix-reserved"))).To(HaveResult())
+					client.Deliberately(ids.MetaKeyPrefixReserved))).To(HaveResult())
 			}
 		},
 	},
 	{
 		Name:         "base/utf8",
-		Requirements: []string{"base.message.utf8-accepted"},
+		Requirements: []string{ids.BaseMessageUTF8Accepted},
 		Body: func(t *check.T) {
 			// Text outside ASCII, as raw UTF-8, is read everywhere, and comes back unchanged in the id. An é is not
 			// the same as an e with a combining accent, even if they look alike. A server that refuses such an id is
@@ -380,7 +381,7 @@ var baseChecks = []*check.Check{
 	},
 	{
 		Name:         "base/ids-of-both-types",
-		Requirements: []string{"base.response.id-type-echo", "base.request.string-id-served"},
+		Requirements: []string{ids.BaseResponseIDTypeEcho, ids.BaseRequestStringIDServed},
 		Needs:        calling("slow"),
 		Body: func(t *check.T) {
 			// The ids 7 and "7" are different: while the request with one is being served, so is that with the other.
@@ -390,7 +391,7 @@ var baseChecks = []*check.Check{
 			t.Clear()
 			t.Show(slow.Request)
 			digits := t.StartID(wire.StringID(slow.ID.String()), t.NoOp(), nil)
-			t.About("base.request.string-id-served")
+			t.About(ids.BaseRequestStringIDServed)
 			// The id alone decides, even if it has the type of the other request's.
 			e, err := t.Session.AwaitEvent(t.Context, digits.Request.Seq+1, "answer to ping", func(e *wire.Event) bool {
 				return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() &&
@@ -403,7 +404,7 @@ var baseChecks = []*check.Check{
 			case e.Msg.Kind == wire.ErrorResponse && own:
 				t.Fail("a ping with a string as its id was refused while another request had the number with the same digits as its id")
 			case e.Msg.Kind == wire.Result && own != isPing:
-				t.About("base.response.id-type-echo")
+				t.About(ids.BaseResponseIDTypeEcho)
 				t.Fail("the id of one request is a number and that of another a string of the same digits; one was answered under the id of the other")
 			case !own:
 				t.Inconclusive("the tool %q ended before the ping was answered", call.Tool)
@@ -416,47 +417,47 @@ var baseChecks = []*check.Check{
 	},
 	{
 		Name:         "base/arguments-not-objects",
-		Requirements: []string{"base.error.invalid-params"},
+		Requirements: []string{ids.BaseErrorInvalidParams},
 		Families:     []string{"not-objects"},
 		Needs:        check.Needs{Session: check.Own},
 		Body:         notObjects,
 	},
 	{
 		Name:         "base/requests-at-once",
-		Requirements: []string{"base.response.id-echo"},
+		Requirements: []string{ids.BaseResponseIDEcho},
 		Needs:        check.Needs{Session: check.Own},
 		Body:         requestsAtOnce,
 	},
 	{
 		Name:         "base/calls-at-once",
-		Requirements: []string{"base.response.present"},
-		Shows:        []string{"progress.value-increases"},
+		Requirements: []string{ids.BaseResponsePresent},
+		Shows:        []string{ids.ProgressValueIncreases},
 		Needs:        waiting(calling("slow", "progress")),
 		Body:         callsAtOnce,
 	},
 	{
 		Name:         "base/everything-beside-call",
-		Requirements: []string{"base.response.present"},
+		Requirements: []string{ids.BaseResponsePresent},
 		Needs:        waiting(calling("slow", "progress")),
 		Body:         everythingBeside,
 	},
 	{
 		Name:         "base/checks-beside-call",
-		Requirements: []string{"base.response.present"},
+		Requirements: []string{ids.BaseResponsePresent},
 		Shows:        []string{"tools.error.*", "tools.security.*"},
 		Needs:        sharing(waiting(calling("slow", "progress"))),
 		Body:         checksBeside,
 	},
 	{
 		Name:         "base/answers-in-any-order",
-		Requirements: []string{"base.response.correlated"},
+		Requirements: []string{ids.BaseResponseCorrelated},
 		Needs:        waiting(byHand(answering...)),
 		Body:         answersInAnyOrder,
 	},
 	{
 		Name:         "base/same-id-both-ways",
-		Requirements: []string{"base.request.id-space-per-side"},
-		Shows:        []string{"http.server.sse-own-response"},
+		Requirements: []string{ids.BaseRequestIDSpacePerSide},
+		Shows:        []string{ids.HTTPServerSSEOwnResponse},
 		Needs: waiting(check.Needs{
 			Session: check.Own, Group: lastInProcess, ToolRoles: asking, Options: leavesOpen,
 		}),
@@ -469,8 +470,8 @@ var baseChecks = []*check.Check{
 // methods, by the time at which it comes, and because it belongs to no other open request. The checks of unknown
 // methods judge a missing answer.
 func refusedUnderIDs(t *check.T, members []family.Member) {
-	const id, method = "base.response.id-echo", "mcpconform/no-such-method"
-	known := client.Deliberately("lifecycle.capability.experimental-gated")
+	const id, method = ids.BaseResponseIDEcho, "mcpconform/no-such-method"
+	known := client.Deliberately(ids.LifecycleCapabilityExperimentalGated)
 	plain, err := t.Session.Call(t.Context, method, nil, known)
 	if err != nil {
 		t.Inconclusive("an unknown method is not refused with an error: %v", err)
@@ -590,7 +591,7 @@ var noRequests = []struct {
 // none, since that id does not stand in a request (JSON-RPC 2.0, section 5). JSON-RPC demands an answer to requests
 // only, so silence neither fails nor counts.
 func invalidRequests(t *check.T) {
-	const id = "base.error.invalid-request"
+	const id = ids.BaseErrorInvalidRequest
 	told, silent := 0, ""
 	fenced := t.Target.Transport != transport.NameHTTP || !t.RunsAgain() // over HTTP an answer comes on its own stream
 	for i, v := range noRequests {
@@ -647,11 +648,11 @@ func invalidRequests(t *check.T) {
 func survivesNonMessage(t *check.T) string {
 	switch t.Target.Transport {
 	case transport.NameStdio:
-		return "stdio.server.survives-non-message"
+		return ids.StdioServerSurvivesNonMessage
 	case transport.NameHTTP:
-		return "http.server.survives-bad-body"
+		return ids.HTTPServerSurvivesBadBody
 	}
-	return "base.error.parse-survive"
+	return ids.BaseErrorParseSurvive
 }
 
 // endOf waits, over HTTP, for what answers a message: a message on its stream, or the end
@@ -752,7 +753,7 @@ func notObjects(t *check.T) {
 				!works(t, method, map[string]any{"name": name, "arguments": map[string]any{}}) {
 				return // what is wrong is not the arguments
 			}
-			t.Check("base.error.invalid-params", x).To(HaveErrorCode(-32602), "with %s as the arguments", m)
+			t.Check(ids.BaseErrorInvalidParams, x).To(HaveErrorCode(-32602), "with %s as the arguments", m)
 		})
 	}
 	// A tool that does nothing but answer may be called often. Other requirements judge the other tools.
@@ -1001,9 +1002,9 @@ type anyMember struct {
 }
 
 var anyMembers = []anyMember{
-	{"base.params.open", "mcpconform", false, func(string) any { return true }},
-	{"meta.attach.request", "example.com/mcpconform", true, func(string) any { return "any" }},
-	{"progress.request", "progressToken", true, func(of string) any { return "mcpconform-beside-" + of }},
+	{ids.BaseParamsOpen, "mcpconform", false, func(string) any { return true }},
+	{ids.MetaAttachRequest, "example.com/mcpconform", true, func(string) any { return "any" }},
+	{ids.ProgressRequest, "progressToken", true, func(of string) any { return "mcpconform-beside-" + of }},
 }
 
 // extraMembers adds members that any request may have to the params of requests with a known answer: each method has
@@ -1014,7 +1015,7 @@ func extraMembers(t *check.T) {
 		methods = methods[:min(len(methods), 2)]
 	}
 	for _, method := range methods {
-		t.About("base.params.omitted")
+		t.About(ids.BaseParamsOmitted)
 		t.Expect(t.Call(method, map[string]any{})).To(HaveResult())
 		control := t.Call(method, nil)
 		t.Expect(control).To(HaveResult())
@@ -1036,7 +1037,7 @@ func extraMembers(t *check.T) {
 // is the control; with nil it is made only if the one with them fails.
 func takesMembers(t *check.T, known check.RPC, control *client.Exchange) {
 	t.Clear()
-	t.About("base.response.present")
+	t.About(ids.BaseResponsePresent)
 	members := anyMembers
 	if known.Method == "ping" {
 		members = members[1:]
@@ -1396,12 +1397,12 @@ func requestsAtOnce(t *check.T) {
 		switch strange, swapped := crossed(t, requests); {
 		case strange == nil:
 		case swapped:
-			t.Violation("base.response.id-echo",
+			t.Violation(ids.BaseResponseIDEcho,
 				"some of the "+requests[0].method+" requests that were open at the same time got each other's results"+
 					alone, strange...)
 		default:
 			// The server decides what a request does with its params.
-			t.Warning("base.response.id-echo", "one of the "+requests[0].method+
+			t.Warning(ids.BaseResponseIDEcho, "one of the "+requests[0].method+
 				" requests that were open at the same time got the result of another"+alone, strange...)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
@@ -20,7 +21,7 @@ func bystandersCheck(name, over, isolation string) *check.Check {
 	return &check.Check{
 		Name:         name,
 		Requirements: []string{isolation},
-		Shows:        []string{"resources.updated.sent", "logging.filter.*"},
+		Shows:        []string{ids.ResourcesUpdatedSent, "logging.filter.*"},
 		Needs: check.Needs{
 			Session: check.None, Transports: []string{over},
 			ToolRoles: []string{"slow", "progress", "log-levels", "log", "sampling", "elicitation", "resource-update"},
@@ -111,7 +112,7 @@ var busyActs = [][]act{
 			_ = s.sessions[actor].Notify(s.t.Context, rootsChanged, nil)
 		}},
 		{did: "sent a request of an unknown method", do: func(s *scene) {
-			s.send(actor, unknownMethod, nil, client.Deliberately("lifecycle.capability.experimental-gated"))
+			s.send(actor, unknownMethod, nil, client.Deliberately(ids.LifecycleCapabilityExperimentalGated))
 		}},
 		{did: "sent a body that is not JSON", do: func(s *scene) {
 			_, _ = s.sessions[actor].Send(s.t.Context, []byte(`{"jsonrpc":`), client.Deliberately("*"))
@@ -508,9 +509,9 @@ func (s *scene) look(i int) (found []harmed) {
 		after := s.logged(i, call, before)
 		switch below := slices.Index(judge.LogLevels, before[0]); {
 		case absent(before, after) != "":
-			add(levelChanged, "logging.filter.all-above")
+			add(levelChanged, ids.LoggingFilterAllAbove)
 		case i == newest && slices.Index(judge.LogLevels, after[0]) < below:
-			add(levelChanged, "logging.filter.none-below")
+			add(levelChanged, ids.LoggingFilterNoneBelow)
 		}
 	}
 	if call, ok := s.t.Target.ToolFor("resource-update"); ok && i == oldest && s.uri != "" && listensIn(of) {
@@ -520,7 +521,7 @@ func (s *scene) look(i int) (found []harmed) {
 			return found
 		}
 		if s.soon(i, mark, func(e *wire.Event) bool { return updates(e, s.uri) }) == nil && listensIn(of) {
-			add(updateLost, "resources.updated.sent")
+			add(updateLost, ids.ResourcesUpdatedSent)
 		}
 	}
 	return found

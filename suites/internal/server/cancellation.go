@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
@@ -28,13 +29,13 @@ func cancellation(id wire.ID) string {
 }
 
 // late declares a cancellation of a request that is over, or was never made.
-var late = client.Deliberately("cancellation.in-progress", "cancellation.same-direction")
+var late = client.Deliberately(ids.CancellationInProgress, ids.CancellationSameDirection)
 
 // basic/utilities/cancellation
 var cancellationChecks = []*check.Check{
 	{
 		Name:         "cancellation/unknown",
-		Requirements: []string{"cancellation.ignore-unknown"},
+		Requirements: []string{ids.CancellationIgnoreUnknown},
 		Needs:        repeated(check.Needs{Session: check.Own}),
 		Body: func(t *check.T) {
 			// Ids that no request has had, of either type.
@@ -45,8 +46,8 @@ var cancellationChecks = []*check.Check{
 	},
 	{
 		Name:         "cancellation/completed",
-		Requirements: []string{"cancellation.ignore-completed"},
-		Shows:        []string{"base.response.present"},
+		Requirements: []string{ids.CancellationIgnoreCompleted},
+		Shows:        []string{ids.BaseResponsePresent},
 		Needs:        check.Needs{Session: check.Own},
 		Body: func(t *check.T) {
 			// A request that has been answered, once and once more.
@@ -58,7 +59,7 @@ var cancellationChecks = []*check.Check{
 	},
 	{
 		Name:         "cancellation/malformed",
-		Requirements: []string{"cancellation.ignore-malformed"},
+		Requirements: []string{ids.CancellationIgnoreMalformed},
 		Needs:        repeated(check.Needs{Session: check.Own}),
 		Body: func(t *check.T) {
 			all := []string{
@@ -74,8 +75,8 @@ var cancellationChecks = []*check.Check{
 	},
 	{
 		Name:         "cancellation/race",
-		Requirements: []string{"cancellation.race", "cancellation.either-side", "base.message.utf8-accepted"},
-		Shows:        []string{"base.response.present"},
+		Requirements: []string{ids.CancellationRace, ids.CancellationEitherSide, ids.BaseMessageUTF8Accepted},
+		Shows:        []string{ids.BaseResponsePresent},
 		Needs:        aboutLiveness(check.Needs{Session: check.Own, Options: capable}),
 		Body: func(t *check.T) {
 			// A cancellation right after its request, and right after the answer, again and again. The race decides
@@ -85,16 +86,16 @@ var cancellationChecks = []*check.Check{
 			if len(t.Target.Tools()) > 0 {
 				method = "tools/list"
 			}
-			t.About("cancellation.either-side")
+			t.About(ids.CancellationEitherSide)
 			cancel(t, t.Start(method, nil).ID)
 			t.Fence()
-			t.Exercised("cancellation.either-side")
-			t.About("base.message.utf8-accepted")
+			t.Exercised(ids.CancellationEitherSide)
+			t.About(ids.BaseMessageUTF8Accepted)
 			text := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"reason":"nicht mehr nötig – 不要 🙂"}}`
 			t.Send(fmt.Sprintf(text, t.Start(method, nil).ID))
 			t.Fence()
-			t.Exercised("base.message.utf8-accepted")
-			t.About("cancellation.race")
+			t.Exercised(ids.BaseMessageUTF8Accepted)
+			t.About(ids.CancellationRace)
 			const burst = 4
 			least, most := t.Most(3, 2), t.Most(6, 2)
 			var kept []*client.Pending
@@ -141,9 +142,9 @@ var cancellationChecks = []*check.Check{
 	},
 	{
 		Name:         "cancellation/in-flight",
-		Requirements: []string{"cancellation.no-response"},
-		Shows: []string{"base.response.present", "cancellation.either-side", "http.server.notification-202",
-			"progress.value-increases"},
+		Requirements: []string{ids.CancellationNoResponse},
+		Shows: []string{ids.BaseResponsePresent, ids.CancellationEitherSide, ids.HTTPServerNotification202,
+			ids.ProgressValueIncreases},
 		Needs: calling("slow"),
 		Body: func(t *check.T) {
 			// A slow call is cancelled, and the same one made again, which takes as long: when that is answered, an
@@ -185,8 +186,8 @@ var cancellationChecks = []*check.Check{
 	},
 	{
 		Name:         "cancellation/other-id",
-		Requirements: []string{"cancellation.ignore-unknown"},
-		Shows:        []string{"base.response.present", "progress.value-increases"},
+		Requirements: []string{ids.CancellationIgnoreUnknown},
+		Shows:        []string{ids.BaseResponsePresent, ids.ProgressValueIncreases},
 		Needs:        calling("slow"),
 		Body: func(t *check.T) {
 			// The ids 7 and "7" are different: a cancellation that names one does not cancel the other request.
@@ -218,8 +219,8 @@ func init() {
 func lateResponse(role string) *check.Check {
 	return &check.Check{
 		Name:         "cancellation/late-response-" + role,
-		Requirements: []string{"cancellation.late-response"},
-		Shows:        []string{"cancellation.no-response"},
+		Requirements: []string{ids.CancellationLateResponse},
+		Shows:        []string{ids.CancellationNoResponse},
 		Needs:        waiting(aboutLiveness(byHand(role))),
 		Body: func(t *check.T) {
 			// A tool that asks for something is cancelled, so that the server no longer needs its own request. If the
@@ -238,14 +239,14 @@ func lateResponse(role string) *check.Check {
 					// The call was waiting for our answer: one that comes now, and once more, did not cross the
 					// cancellation.
 					if answers = append(answers, answer); len(answers) == 2 {
-						t.Violation("cancellation.no-response",
+						t.Violation(ids.CancellationNoResponse,
 							"twice, a call that waited for the client's answer was cancelled and was answered all the same; a cancelled request gets no response",
 							answers...)
 					}
 				}
 				if request != nil {
 					respond(t, request, []map[string]any{reply, tooLate}[given%2],
-						client.Deliberately("cancellation.no-response"))
+						client.Deliberately(ids.CancellationNoResponse))
 					t.Fence()
 					given++
 				} else if len(answers) != 1 {
@@ -283,11 +284,11 @@ func keptOn(t *check.T, call check.Call, kept *client.Pending) {
 	case t.Context.Err() != nil:
 		t.Must(err)
 	case err != nil && endsElsewhere(t, call, client.Options{}):
-		t.Violation("base.response.present",
+		t.Violation(ids.BaseResponsePresent,
 			"when one call was cancelled, another open call got no answer; the same call was answered later", x.Request)
 	case x.Error() != nil && cancels.MatchString(x.Error().Message),
 		x.Result()["isError"] == true && cancels.MatchString(texts(x)):
-		t.Violation("cancellation.either-side",
+		t.Violation(ids.CancellationEitherSide,
 			"when one call was cancelled, another open call was answered as if it had been cancelled too",
 			x.Request, x.Response)
 	}
@@ -333,7 +334,7 @@ func awaitSlow(t *check.T, call check.Call, p *client.Pending, cancelled ...*cli
 		cancel(t, p.ID)
 		t.Fence()
 		if endsElsewhere(t, call, client.Options{}) {
-			t.Violation("base.response.present",
+			t.Violation(ids.BaseResponsePresent,
 				"after a call was cancelled, the server no longer answers the same call; in another session it does",
 				p.Request)
 		}
@@ -430,7 +431,7 @@ func answeredAtOnce(t *check.T, control *client.Pending, cancelled ...*client.Pe
 		}
 		shown = append(shown, p.Request, told, answer)
 	}
-	t.Violation("cancellation.no-response",
+	t.Violation(ids.CancellationNoResponse,
 		"two calls were answered right after their cancellation, long before such a call ends; a cancelled request gets no response",
 		shown...)
 }

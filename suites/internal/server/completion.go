@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
@@ -21,7 +22,7 @@ const (
 var completionChecks = []*check.Check{
 	{
 		Name:         "completion/answered",
-		Requirements: []string{"completion.answered"},
+		Requirements: []string{ids.CompletionAnswered},
 		Needs:        check.Needs{Server: "completions"},
 		Body: func(t *check.T) {
 			answered := 0
@@ -87,7 +88,7 @@ var completionChecks = []*check.Check{
 	},
 	{
 		Name:         "completion/values",
-		Requirements: []string{"completion.answered"},
+		Requirements: []string{ids.CompletionAnswered},
 		Needs:        check.Needs{Server: "completions"},
 		Families:     []string{"strings"},
 		Body: func(t *check.T) {
@@ -106,14 +107,14 @@ var completionChecks = []*check.Check{
 					t.Note("the value %s is refused: %s", m, Describe(x))
 					return
 				}
-				t.Check("completion.answered", x).To(HaveResult(), "for the value %s of the argument %s", m,
+				t.Check(ids.CompletionAnswered, x).To(HaveResult(), "for the value %s of the argument %s", m,
 					quote(all[i].name))
 			})
 		},
 	},
 	{
 		Name:         "completion/context",
-		Requirements: []string{"completion.context.accepted"},
+		Requirements: []string{ids.CompletionContextAccepted},
 		Needs:        check.Needs{Server: "completions"},
 		Body: func(t *check.T) {
 			all := completables(t)
@@ -158,10 +159,10 @@ var completionChecks = []*check.Check{
 	},
 	{
 		Name:         "completion/undeclared",
-		Requirements: []string{"completion.error.unsupported-code", "completion.capability.declared"},
+		Requirements: []string{ids.CompletionErrorUnsupportedCode, ids.CompletionCapabilityDeclared},
 		Body: func(t *check.T) {
 			if t.Session.Capability("completions") {
-				t.Exercised("completion.capability.declared")
+				t.Exercised(ids.CompletionCapabilityDeclared)
 				t.Skip("the server declares completions")
 			}
 			t.Premise(declaration(t))
@@ -175,7 +176,7 @@ var completionChecks = []*check.Check{
 				x := t.Call("completion/complete", c.params(""), client.Deliberately("*"))
 				switch {
 				case offered(x):
-					t.Check("completion.capability.declared", x).ToNot(HaveResult(),
+					t.Check(ids.CompletionCapabilityDeclared, x).ToNot(HaveResult(),
 						"although the server does not declare completions")
 					return
 				case x.Result() != nil:
@@ -191,7 +192,7 @@ var completionChecks = []*check.Check{
 	},
 	{
 		Name:         "completion/unknown-prompt",
-		Requirements: []string{"completion.error.invalid-prompt-code"},
+		Requirements: []string{ids.CompletionErrorInvalidPromptCode},
 		Needs:        check.Needs{Server: "completions"},
 		Families:     []string{"names-unknown"},
 		Body: func(t *check.T) {
@@ -199,7 +200,7 @@ var completionChecks = []*check.Check{
 				func(m family.Member) {
 					c := completable{ref: map[string]any{"type": "ref/prompt", "name": m.Str()}, name: "argument"}
 					if x := t.Call("completion/complete", c.params("")); !sameName(m, x) {
-						t.Check("completion.error.invalid-prompt-code", x).To(HaveErrorCode(-32602),
+						t.Check(ids.CompletionErrorInvalidPromptCode, x).To(HaveErrorCode(-32602),
 							"for a prompt that does not exist, %s", m)
 					}
 				})
@@ -207,7 +208,7 @@ var completionChecks = []*check.Check{
 	},
 	{
 		Name:         "completion/missing-argument",
-		Requirements: []string{"completion.error.missing-argument-code"},
+		Requirements: []string{ids.CompletionErrorMissingArgumentCode},
 		Needs:        check.Needs{Server: "completions"},
 		Body: func(t *check.T) {
 			c := completables(t)[0]
@@ -220,7 +221,7 @@ var completionChecks = []*check.Check{
 	},
 	{
 		Name:         "completion/malformed",
-		Requirements: []string{"completion.security.validate-inputs"},
+		Requirements: []string{ids.CompletionSecurityValidateInputs},
 		Needs:        check.Needs{Server: "completions"},
 		Body: func(t *check.T) {
 			c := completables(t)[0]
@@ -243,7 +244,7 @@ var completionChecks = []*check.Check{
 					"argument": map[string]any{"name": c.name, "value": 1}}},
 			} {
 				t.Clear()
-				t.Check("completion.security.validate-inputs",
+				t.Check(ids.CompletionSecurityValidateInputs,
 					t.Call("completion/complete", bad.params, client.Deliberately("*"))).
 					ToNot(HaveResult(), "%s", bad.how)
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/check"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
 )
@@ -31,7 +32,7 @@ func accept(request *wire.Event) map[string]any {
 var elicitationChecks = []*check.Check{
 	{
 		Name:         "elicitation/accept",
-		Requirements: []string{"elicitation.server.handle-accept"},
+		Requirements: []string{ids.ElicitationServerHandleAccept},
 		Needs:        byHand("elicitation"),
 		Body: func(t *check.T) {
 			// Data that fits the requested schema is what the server asked for: the call goes on.
@@ -68,7 +69,7 @@ var elicitationChecks = []*check.Check{
 					return map[string]any{"action": "accept", "content": v.fill(request)}
 				})
 				t.Show(x.Events()...)
-				t.Check("elicitation.server.handle-accept", other).ToNot(HaveErrorCode(-32603),
+				t.Check(ids.ElicitationServerHandleAccept, other).ToNot(HaveErrorCode(-32603),
 					"when the content has %s, for the tool %q, which works with full content", v.what, call.Tool)
 			}
 			t.Fence()
@@ -77,8 +78,8 @@ var elicitationChecks = []*check.Check{
 	{
 		Name: "elicitation/refuse",
 		Requirements: []string{
-			"elicitation.server.handle-decline", "elicitation.server.handle-cancel",
-			"elicitation.server.content-absent",
+			ids.ElicitationServerHandleDecline, ids.ElicitationServerHandleCancel,
+			ids.ElicitationServerContentAbsent,
 		},
 		Needs: byHand("elicitation"),
 		Body: func(t *check.T) {
@@ -98,9 +99,9 @@ var elicitationChecks = []*check.Check{
 				// content that the server misses.
 				full, _ := converse(t, call, elicit, func(request *wire.Event) map[string]any {
 					return map[string]any{"action": action, "content": form(request)}
-				}, client.Deliberately("elicitation.content.only-with-accept"))
+				}, client.Deliberately(ids.ElicitationContentOnlyWithAccept))
 				if worked(full) {
-					t.Check("elicitation.server.content-absent", x).To(Succeed(),
+					t.Check(ids.ElicitationServerContentAbsent, x).To(Succeed(),
 						"when the answer holds nothing but the action %s, and not when it has content as well", action)
 				}
 				if refusedWith(x, -32603) && !ofUser.MatchString(x.Error().Message) {
@@ -115,7 +116,7 @@ var elicitationChecks = []*check.Check{
 	},
 	{
 		Name:         "elicitation/strings",
-		Requirements: []string{"base.response.present", "base.message.utf8-accepted"},
+		Requirements: []string{ids.BaseResponsePresent, ids.BaseMessageUTF8Accepted},
 		Needs:        waiting(byHand("elicitation")),
 		Families:     []string{"strings"},
 		Body: func(t *check.T) {
@@ -145,13 +146,13 @@ var elicitationChecks = []*check.Check{
 	},
 	{
 		Name:         "elicitation/refused-by-error",
-		Requirements: []string{"base.response.present", "base.error.data-free"},
+		Requirements: []string{ids.BaseResponsePresent, ids.BaseErrorDataFree},
 		Needs:        byHand("elicitation"),
 		Body:         func(t *check.T) { refuse(t, "elicitation", elicit) },
 	},
 	{
 		Name:         "elicitation/unfitting",
-		Requirements: []string{"elicitation.security.validate-content"},
+		Requirements: []string{ids.ElicitationSecurityValidateContent},
 		Needs:        byHand("elicitation"),
 		Body: func(t *check.T) {
 			// Data that does not fit: a server that goes on working with it has not validated it. The fitting twin is
@@ -178,7 +179,7 @@ var elicitationChecks = []*check.Check{
 					return answer
 				}, client.Deliberately("*"))
 				if marker != "" && used(x, marker) {
-					t.Violation("elicitation.security.validate-content", fmt.Sprintf(
+					t.Violation(ids.ElicitationSecurityValidateContent, fmt.Sprintf(
 						"the client filled in the property %q, whose %s is %s, with %s, and the tool %q used that in its result; an error or a result with isError was expected",
 						property, v.rule, rule, marker, call.Tool))
 				}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 	"github.com/mcpconform/mcpconform/suites/internal/model"
@@ -134,7 +135,7 @@ func (p *sequenceRun) levelKept() *fact {
 	if len(came) == 0 {
 		return nil
 	}
-	f := &fact{name: levelFact, id: "logging.filter.all-above", call: call, shared: true}
+	f := &fact{name: levelFact, id: ids.LoggingFilterAllAbove, call: call, shared: true}
 	f.expects = func(set bool) (all []expectation) {
 		for _, level := range came {
 			if !set || slices.Index(judge.LogLevels, level) >= slices.Index(judge.LogLevels, highest) {
@@ -186,7 +187,7 @@ func (p *sequenceRun) subscriptionKept() *fact {
 	if changed == "" {
 		return nil
 	}
-	f := &fact{name: changed, id: "resources.updated.sent", call: call, settles: true}
+	f := &fact{name: changed, id: ids.ResourcesUpdatedSent, call: call, settles: true}
 	f.expects = func(set bool) []expectation {
 		if !set {
 			return nil // the rule of subscriptions judges what comes
@@ -238,7 +239,7 @@ func (p *sequenceRun) rootsKept() *fact {
 		return nil
 	}
 	p.Notices = []model.Notice{{}, {Turns: rootsFact}}
-	return &fact{name: rootsFact, id: "roots.list-changed.refetch", call: call, expects: func(set bool) []expectation {
+	return &fact{name: rootsFact, id: ids.RootsListChangedRefetch, call: call, expects: func(set bool) []expectation {
 		return []expectation{{"the root " + rootWhile(set),
 			func(e *wire.Event) bool { return namesRoot(e, rootWhile(set)) }}}
 	}}

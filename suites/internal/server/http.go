@@ -14,6 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
@@ -53,7 +54,7 @@ const strangeNotification = `{"jsonrpc":"2.0","method":"notifications/mcpconform
 var httpChecks = []*check.Check{
 	{
 		Name:         "http/notification-without-params",
-		Requirements: []string{"base.params.omitted"},
+		Requirements: []string{ids.BaseParamsOmitted},
 		Needs:        overHTTP,
 		Body: func(t *check.T) {
 			// The twin with empty params is the control: a server may refuse what the session has had before.
@@ -69,12 +70,12 @@ var httpChecks = []*check.Check{
 	},
 	{
 		Name:         "http/origin",
-		Requirements: []string{"http.server.origin-foreign"},
+		Requirements: []string{ids.HTTPServerOriginForeign},
 		Needs:        check.Needs{Session: check.None, Transports: []string{transport.NameHTTP}},
 		Families:     []string{"origins"},
 		Body: func(t *check.T) {
 			// A new session for a web page of another site, among them sites whose names only look like the own one.
-			const id = "http.server.origin-foreign"
+			const id = ids.HTTPServerOriginForeign
 			foreign := foreignTo(t)
 			headers := []http.Header{originHeader(foreign[0])}
 			if header, ok := rebound(t); ok {
@@ -100,13 +101,13 @@ var httpChecks = []*check.Check{
 	},
 	{
 		Name:         "http/origin-null",
-		Requirements: []string{"http.server.origin-null"},
+		Requirements: []string{ids.HTTPServerOriginNull},
 		Needs:        posting,
 		Families:     []string{"origins"},
 		Body: func(t *check.T) {
 			// Sandboxed pages and local files have the origin null, no matter who wrote them (docs/positions.md,
 			// null-origin).
-			const id = "http.server.origin-null"
+			const id = ids.HTTPServerOriginNull
 			foreignTo(t, "null")
 			tryOrigins(t, []http.Header{originHeader("null")},
 				func(_ int, r *transport.Response) { refuseOrigin(t, id, "null", r) })
@@ -119,12 +120,12 @@ var httpChecks = []*check.Check{
 	},
 	{
 		Name:         "http/origin-every-request",
-		Requirements: []string{"http.server.origin-every-request"},
+		Requirements: []string{ids.HTTPServerOriginEveryRequest},
 		Needs:        overHTTP,
 		Families:     []string{"origins"},
 		Body: func(t *check.T) {
 			// A session that began without a foreign origin refuses one later as well: POST, GET and in the end DELETE.
-			const id = "http.server.origin-every-request"
+			const id = ids.HTTPServerOriginEveryRequest
 			foreign := foreignTo(t)
 			served(t, t.Do(plainRequest(t)), id)
 			for _, origin := range foreign[:min(len(foreign), 2)] {
@@ -167,48 +168,48 @@ var httpChecks = []*check.Check{
 	},
 	{
 		Name:         "http/bind-localhost",
-		Requirements: []string{"http.server.bind-localhost"},
+		Requirements: []string{ids.HTTPServerBindLocalhost},
 		Needs:        check.Needs{Transports: []string{transport.NameHTTP}},
 		Body:         func(t *check.T) { boundToLoopback(t) },
 	},
 	{
 		Name:         "http/accept-forms",
-		Requirements: []string{"http.server.accept-forms"},
+		Requirements: []string{ids.HTTPServerAcceptForms},
 		Needs:        posting,
 		Families:     []string{"accepts"},
 		Body: func(t *check.T) {
 			// The two media types, in every form in which a header, of one line or two, can name them.
 			t.Vary(t.Draw("accepts"), func(m family.Member) {
-				servedWith(t, "Accept", strings.Split(m.Str(), "\n"), "http.server.accept-forms")
+				servedWith(t, "Accept", strings.Split(m.Str(), "\n"), ids.HTTPServerAcceptForms)
 			})
 		},
 	},
 	{
 		Name:         "http/content-type-forms",
-		Requirements: []string{"http.server.content-type-forms"},
+		Requirements: []string{ids.HTTPServerContentTypeForms},
 		Needs:        posting,
 		Families:     []string{"content-types"},
 		Body: func(t *check.T) {
 			// A body is JSON even if its media type has a charset.
 			t.Vary(t.Draw("content-types"), func(m family.Member) {
-				servedWith(t, "Content-Type", []string{m.Str()}, "http.server.content-type-forms")
+				servedWith(t, "Content-Type", []string{m.Str()}, ids.HTTPServerContentTypeForms)
 			})
 		},
 	},
 	{
 		Name:         "http/header-names",
-		Requirements: []string{"http.server.header-names"},
+		Requirements: []string{ids.HTTPServerHeaderNames},
 		Needs:        posting,
 		Body:         headerNames,
 	},
 	{
 		Name:         "http/bad-body",
-		Requirements: []string{"http.server.survives-bad-body", "base.error.parse-survive"},
+		Requirements: []string{ids.HTTPServerSurvivesBadBody, ids.BaseErrorParseSurvive},
 		Needs:        waiting(posting),
 		Families:     []string{"bodies-broken", "bodies-lenient", "bodies-not-messages"},
 		Body: func(t *check.T) {
 			// Bodies that are not a message are turned down with 4xx or with a JSON-RPC error, and the server goes on.
-			const id = "http.server.survives-bad-body"
+			const id = ids.HTTPServerSurvivesBadBody
 			for _, raw := range []string{"", " \t\r\n "} {
 				t.Clear()
 				turnedDown(t, raw, false)
@@ -232,7 +233,7 @@ var httpChecks = []*check.Check{
 	},
 	{
 		Name:         "http/large-message",
-		Requirements: []string{"http.message.large"},
+		Requirements: []string{ids.HTTPMessageLarge},
 		Needs:        posting,
 		Body: func(t *check.T) {
 			// There is no limit on a message. A clean refusal is tolerated, as servers have to protect themselves.
@@ -246,7 +247,7 @@ var httpChecks = []*check.Check{
 			default:
 				t.Fail("a message of 1 MiB was answered with HTTP status %d and no JSON-RPC message", r.Status)
 			}
-			served(t, t.Do(plainRequest(t)), "http.message.large")
+			served(t, t.Do(plainRequest(t)), ids.HTTPMessageLarge)
 		},
 	},
 }
@@ -431,7 +432,7 @@ func servedWith(t *check.T, header string, values []string, id string) {
 
 // headerNames sends each header of a POST under its name in small letters and in capitals (RFC 9110, section 5.1).
 func headerNames(t *check.T) {
-	const id = "http.server.header-names"
+	const id = ids.HTTPServerHeaderNames
 	t.Assume(t.Do(plainRequest(t))).To(HaveResult(), "with the names of headers in their ordinary spelling")
 	session, version := t.HTTP().Session()
 	ordinary := map[string]string{
@@ -473,7 +474,7 @@ func servedWhen(t *check.T, circumstances string, r *transport.Response, id stri
 
 // turnedDown posts a body that is not a message. A lenient reader may accept a body that it takes for a message.
 func turnedDown(t *check.T, raw string, lenient bool) {
-	const id = "http.server.survives-bad-body"
+	const id = ids.HTTPServerSurvivesBadBody
 	r := t.Do(transport.Request{Body: []byte(raw), Deliberate: []string{"*"}})
 	e := ErrorIn(r)
 	switch {
@@ -491,8 +492,8 @@ func turnedDown(t *check.T, raw string, lenient bool) {
 		strings.TrimSpace(raw) == "" {
 		return
 	}
-	t.Exercised("base.error.parse-error")
-	t.Check("base.error.parse-error", e).To(HaveErrorCode(-32700), "with a body that is not JSON")
+	t.Exercised(ids.BaseErrorParseError)
+	t.Check(ids.BaseErrorParseError, e).To(HaveErrorCode(-32700), "with a body that is not JSON")
 }
 
 // boundToLoopback tries to reach a local server from outside: through the other

@@ -15,6 +15,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/check"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
 )
@@ -23,11 +24,11 @@ import (
 var httpSessionChecks = []*check.Check{
 	{
 		Name:         "http/session-missing",
-		Requirements: []string{"http.server.session-missing-400"},
+		Requirements: []string{ids.HTTPServerSessionMissing400},
 		Needs:        overHTTP,
 		Body: func(t *check.T) {
 			// A server that needs the session id says so with 400. Others may serve such requests.
-			const id = "http.server.session-missing-400"
+			const id = ids.HTTPServerSessionMissing400
 			sessionID(t)
 			served(t, t.Do(plainRequest(t)), id)
 			type trial struct {
@@ -96,11 +97,11 @@ var httpSessionChecks = []*check.Check{
 	},
 	{
 		Name:         "http/session-ended",
-		Requirements: []string{"http.server.session-ended-404", "http.server.delete-session"},
+		Requirements: []string{ids.HTTPServerSessionEnded404, ids.HTTPServerDeleteSession},
 		Needs:        overHTTP,
 		Body: func(t *check.T) {
 			// DELETE ends the session or is turned down with 405. In an ended session nothing is served any more.
-			const ended, deletes = "http.server.session-ended-404", "http.server.delete-session"
+			const ended, deletes = ids.HTTPServerSessionEnded404, ids.HTTPServerDeleteSession
 			sessionID(t)
 			listening := listens(t)
 			served(t, t.Do(plainRequest(t)), ended)
@@ -142,12 +143,12 @@ var httpSessionChecks = []*check.Check{
 	},
 	{
 		Name: "http/initialize-again",
-		Requirements: []string{"http.server.initialize-without-session", "http.server.session-id-unique",
-			"http.server.session-id-secure", "security.session.id-non-deterministic"},
+		Requirements: []string{ids.HTTPServerInitializeWithoutSession, ids.HTTPServerSessionIDUnique,
+			ids.HTTPServerSessionIDSecure, ids.SecuritySessionIDNonDeterministic},
 		Needs: check.Needs{Session: check.Fresh, Transports: []string{transport.NameHTTP}, Options: capable},
 		Body: func(t *check.T) {
 			// New sessions are opened while another lives, and each gets an id of its own.
-			ids := map[string]bool{t.HTTP().SessionID(): true}
+			sessionIDs := map[string]bool{t.HTTP().SessionID(): true}
 			sessions, errs := t.OpenEach(make([]client.Options, 3)...)
 			for i, s := range sessions {
 				x, err := s.Init, errs[i]
@@ -167,61 +168,61 @@ var httpSessionChecks = []*check.Check{
 				}
 				t.Must(err)
 				id := s.Conn.(*transport.HTTPConn).SessionID()
-				if id != "" && ids[id] {
-					t.Violation("http.server.session-id-unique", "two sessions got the same id")
+				if id != "" && sessionIDs[id] {
+					t.Violation(ids.HTTPServerSessionIDUnique, "two sessions got the same id")
 				}
-				ids[id] = true
+				sessionIDs[id] = true
 			}
-			if given := slices.Sorted(maps.Keys(ids)); len(ids) == 4 && !ids[""] {
+			if given := slices.Sorted(maps.Keys(sessionIDs)); len(sessionIDs) == 4 && !sessionIDs[""] {
 				quoted := wire.Quote(strings.Join(given, ", "), 200)
 				if spread(given) < unguessable {
-					t.Violation("http.server.session-id-secure",
+					t.Violation(ids.HTTPServerSessionIDSecure,
 						"the session ids can be guessed, as they differ too little: "+quoted)
 				}
 				if spread(given) < derivable {
-					t.Violation("security.session.id-non-deterministic",
+					t.Violation(ids.SecuritySessionIDNonDeterministic,
 						"the session ids follow from each other: "+quoted)
 				}
 			}
-			if len(ids) == 1 {
-				t.Exercised("http.server.initialize-without-session")
+			if len(sessionIDs) == 1 {
+				t.Exercised(ids.HTTPServerInitializeWithoutSession)
 				t.Skip("the server assigns no session ids")
 			}
 		},
 	},
 	{
 		Name:         "http/session-isolation",
-		Requirements: []string{"http.server.session-isolation"},
-		Shows:        []string{"progress.value-increases"},
+		Requirements: []string{ids.HTTPServerSessionIsolation},
+		Shows:        []string{ids.ProgressValueIncreases},
 		Needs:        overHTTPCalling("slow"),
-		Body:         func(t *check.T) { isolated(t, "http.server.session-isolation") },
+		Body:         func(t *check.T) { isolated(t, ids.HTTPServerSessionIsolation) },
 	},
-	bystandersCheck("http/bystanders", transport.NameHTTP, "http.server.session-isolation"),
+	bystandersCheck("http/bystanders", transport.NameHTTP, ids.HTTPServerSessionIsolation),
 	{
 		Name:         "http/session-answers",
-		Requirements: []string{"http.server.session-isolation"},
+		Requirements: []string{ids.HTTPServerSessionIsolation},
 		Needs: check.Needs{Transports: []string{transport.NameHTTP}, Long: true, ToolRoles: answering,
 			Lacking: calling(answering...).Lacking},
-		Body: func(t *check.T) { isolatedAnswers(t, "http.server.session-isolation") },
+		Body: func(t *check.T) { isolatedAnswers(t, ids.HTTPServerSessionIsolation) },
 	},
 	{
 		Name:         "http/version-missing",
-		Requirements: []string{"http.server.version-header-missing"},
+		Requirements: []string{ids.HTTPServerVersionHeaderMissing},
 		Needs:        overHTTP, // it hangs up on a stream
 		Body: func(t *check.T) {
 			// Without the header the server knows the version from the initialization, or assumes 2025-03-26.
 			r := plainRequest(t)
-			r.Header, r.Deliberate = http.Header{headerVersion: nil}, []string{"http.client.version-header"}
+			r.Header, r.Deliberate = http.Header{headerVersion: nil}, []string{ids.HTTPClientVersionHeader}
 			got := t.Do(r)
 			if got.Status == http.StatusBadRequest && t.HTTP().SessionID() == "" && !speaks(t, assumedVersion) {
 				t.Inconclusive("the server has no sessions, and does not speak revision %s, which it has to assume without a version header",
 					assumedVersion)
 			}
-			served(t, got, "http.server.version-header-missing")
+			served(t, got, ids.HTTPServerVersionHeaderMissing)
 			for _, method := range t.Served() {
 				r.Body = client.Marshal(map[string]any{"jsonrpc": "2.0", "id": "mcpconform-" + method,
 					"method": method})
-				served(t, t.Do(r), "http.server.version-header-missing")
+				served(t, t.Do(r), ids.HTTPServerVersionHeaderMissing)
 			}
 			// Nor does it take the header to accept a notification, or to open a stream.
 			others := []transport.Request{{Body: []byte(strangeNotification)}}
@@ -235,14 +236,14 @@ var httpSessionChecks = []*check.Check{
 					continue
 				}
 				other.Header, other.Deliberate = r.Header, r.Deliberate
-				t.Check("http.server.version-header-missing", t.Do(other)).ToNot(HaveHTTPStatus(http.StatusBadRequest),
+				t.Check(ids.HTTPServerVersionHeaderMissing, t.Do(other)).ToNot(HaveHTTPStatus(http.StatusBadRequest),
 					"for %s without a version header", what)
 			}
 		},
 	},
 	{
 		Name:         "http/version-invalid",
-		Requirements: []string{"http.server.version-header-invalid-400"},
+		Requirements: []string{ids.HTTPServerVersionHeaderInvalid400},
 		Needs:        repeated(overHTTP),
 		Families:     []string{"versions-invalid"},
 		Body: func(t *check.T) {
@@ -250,15 +251,15 @@ var httpSessionChecks = []*check.Check{
 			for _, m := range t.Draw("versions-invalid") {
 				versions = append(versions, m.Str())
 			}
-			wrongVersions(t, "http.server.version-header-invalid-400", versions[:t.Most(len(versions), 1)]...)
+			wrongVersions(t, ids.HTTPServerVersionHeaderInvalid400, versions[:t.Most(len(versions), 1)]...)
 		},
 	},
 	{
 		Name:         "http/version-unsupported",
-		Requirements: []string{"http.server.version-header-unsupported-400"},
+		Requirements: []string{ids.HTTPServerVersionHeaderUnsupported400},
 		Needs:        repeated(overHTTP),
 		Body: func(t *check.T) {
-			wrongVersions(t, "http.server.version-header-unsupported-400", futureVersion, impossibleVersion)
+			wrongVersions(t, ids.HTTPServerVersionHeaderUnsupported400, futureVersion, impossibleVersion)
 		},
 	},
 }
@@ -352,7 +353,7 @@ func mayGoOn(t *check.T, deleted, got *transport.Response) {
 // other status (basic/transports#session-management); 501 says the same of a method
 // that is not served at all (RFC 9110, section 15.6.2).
 func undeleted(t *check.T, r *transport.Response) {
-	const id = "http.server.delete-session"
+	const id = ids.HTTPServerDeleteSession
 	switch r.Status {
 	case http.StatusMethodNotAllowed, http.StatusNotImplemented:
 		t.Check(id, t.Do(plainRequest(t))).To(HaveResult(), "after a DELETE that was answered with %d", r.Status)
@@ -427,7 +428,7 @@ func isolated(t *check.T, id string) {
 		right, err := t.Session.StartID(t.Context, same, t.NoOp(), nil)
 		t.Must(err)
 		wrong, err := other.StartID(t.Context, same, unknownMethod, nil,
-			client.Deliberately("lifecycle.capability.experimental-gated"))
+			client.Deliberately(ids.LifecycleCapabilityExperimentalGated))
 		t.Must(err)
 		a := t.Await(right)
 		b, err := wrong.Await(t.Context)

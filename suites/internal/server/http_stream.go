@@ -16,6 +16,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
@@ -26,11 +27,11 @@ import (
 var httpStreamChecks = []*check.Check{
 	{
 		Name:         "http/get-closed",
-		Requirements: []string{"http.server.get-close-tolerated"},
+		Requirements: []string{ids.HTTPServerGetCloseTolerated},
 		Needs:        overHTTP,
 		Body: func(t *check.T) {
 			// A client may hang up on the listening stream and open it again.
-			const id = "http.server.get-close-tolerated"
+			const id = ids.HTTPServerGetCloseTolerated
 			if !listens(t) {
 				t.Skip("the server does not offer a listening stream")
 			}
@@ -48,14 +49,14 @@ var httpStreamChecks = []*check.Check{
 	},
 	{
 		Name:         "http/get-accept-forms",
-		Requirements: []string{"http.server.accept-forms"},
-		Shows:        []string{"http.server.get-stream-or-405"},
+		Requirements: []string{ids.HTTPServerAcceptForms},
+		Shows:        []string{ids.HTTPServerGetStreamOr405},
 		Needs:        overHTTP,
 		Families:     []string{"accepts"},
 		Body: func(t *check.T) {
 			// A further listening stream is opened with every form of the Accept header that names its type, if it is
 			// with the plain one.
-			const id = "http.server.accept-forms"
+			const id = ids.HTTPServerAcceptForms
 			if !listens(t) {
 				t.Skip("the server does not offer a listening stream")
 			}
@@ -87,7 +88,7 @@ var httpStreamChecks = []*check.Check{
 	},
 	{
 		Name:         "http/multiple-streams",
-		Requirements: []string{"http.server.multiple-streams"},
+		Requirements: []string{ids.HTTPServerMultipleStreams},
 		Needs:        besideOthers(overHTTPCalling("slow")),
 		Body: func(t *check.T) {
 			// While one request is still being answered and a listening stream is open, others are served.
@@ -109,7 +110,7 @@ var httpStreamChecks = []*check.Check{
 	},
 	{
 		Name:         "http/broadcast",
-		Requirements: []string{"http.server.no-broadcast"},
+		Requirements: []string{ids.HTTPServerNoBroadcast},
 		Needs:        overHTTPCalling(noticed...),
 		Body: func(t *check.T) {
 			// Notifications have no id; what causes them tells them apart: a single call, while every stream that the
@@ -160,7 +161,7 @@ var httpStreamChecks = []*check.Check{
 	},
 	{
 		Name:         "http/get-history",
-		Requirements: []string{"http.server.no-broadcast"},
+		Requirements: []string{ids.HTTPServerNoBroadcast},
 		Needs:        overHTTPCalling("progress"),
 		Body: func(t *check.T) {
 			// Events from the stream of a request do not come again on a later listening stream. The judge sees
@@ -185,7 +186,7 @@ var httpStreamChecks = []*check.Check{
 	},
 	{
 		Name:         "http/listening-history",
-		Requirements: []string{"http.server.no-broadcast"},
+		Requirements: []string{ids.HTTPServerNoBroadcast},
 		Needs:        overHTTPCalling(noticed...),
 		Body: func(t *check.T) {
 			// A single notification may repeat the text of another one. A whole sequence is a replay if it comes
@@ -226,7 +227,7 @@ var httpStreamChecks = []*check.Check{
 	},
 	{
 		Name:         "http/disconnect",
-		Requirements: []string{"http.disconnect.survived"},
+		Requirements: []string{ids.HTTPDisconnectSurvived},
 		Needs:        overHTTP,
 		Body: func(t *check.T) {
 			// Connections break at any moment: in the middle of an answer as well as of a listening stream.
@@ -238,7 +239,7 @@ var httpStreamChecks = []*check.Check{
 					s.Close()
 				}
 				t.Clear()
-				served(t, t.Do(plainRequest(t)), "http.disconnect.survived")
+				served(t, t.Do(plainRequest(t)), ids.HTTPDisconnectSurvived)
 			}
 			fresh := t.Connect(client.Options{})
 			_, err := fresh.Initialize(t.Context)
@@ -248,12 +249,12 @@ var httpStreamChecks = []*check.Check{
 			}
 			// By now the server has noticed that it was left.
 			t.Clear()
-			served(t, t.Do(plainRequest(t)), "http.disconnect.survived")
+			served(t, t.Do(plainRequest(t)), ids.HTTPDisconnectSurvived)
 		},
 	},
 	{
 		Name:         "http/disconnect-listening",
-		Requirements: []string{"http.server.get-no-response"},
+		Requirements: []string{ids.HTTPServerGetNoResponse},
 		Needs:        overHTTPCalling("progress", "slow"),
 		Body: func(t *check.T) {
 			// The connection of a call breaks while the listening stream is open: the response waits for the client
@@ -275,7 +276,7 @@ var httpStreamChecks = []*check.Check{
 	},
 	{
 		Name:         "http/disconnect-beside",
-		Requirements: []string{"base.response.present"},
+		Requirements: []string{ids.BaseResponsePresent},
 		Needs:        waiting(overHTTPCalling("slow")),
 		Body: func(t *check.T) {
 			// The connection of one of two calls breaks while both are under way: the other one is answered.
@@ -301,20 +302,20 @@ var httpStreamChecks = []*check.Check{
 				t.Inconclusive("the slow tool takes longer than mcpconform waits for an answer: configure a call that ends sooner")
 			case x.Error() != nil && cancels.MatchString(x.Error().Message):
 				t.Show(x.Response)
-				t.Violation("http.server.disconnect-not-cancel",
+				t.Violation(ids.HTTPServerDisconnectNotCancel,
 					"when the connection of a call was dropped, another one that was under way was answered as cancelled")
 			}
 		},
 	},
 	{
 		Name:         "http/delete-crossing",
-		Requirements: []string{"http.server.session-ended-404"},
+		Requirements: []string{ids.HTTPServerSessionEnded404},
 		Needs: check.Needs{Session: check.Fresh, Transports: []string{transport.NameHTTP},
 			ToolRoles: []string{"slow"}, Lacking: calling("slow").Lacking, Long: true},
 		Body: func(t *check.T) {
 			// A DELETE crosses a call that is running. The session ends all the same, and the end of the call does
 			// not bring it back, which the same call in another session shows.
-			const ended = "http.server.session-ended-404"
+			const ended = ids.HTTPServerSessionEnded404
 			sessionID(t)
 			call := toolFor(t, "slow")
 			t.Assume(t.Do(plainRequest(t))).To(HaveResult(), "in a session that goes on")
@@ -345,14 +346,14 @@ var httpStreamChecks = []*check.Check{
 	},
 	{
 		Name:         "http/stream-ends",
-		Requirements: []string{"http.server.sse-close-after-response"},
+		Requirements: []string{ids.HTTPServerSSECloseAfterResponse},
 		Needs:        overHTTPCalling("progress"),
 		Body: func(t *check.T) {
 			// A stream that has brought the response should end, also if that is an error.
 			unknown := client.Marshal(map[string]any{"jsonrpc": "2.0",
 				"id": json.RawMessage(t.Session.NextID().String()), "method": unknownMethod})
 			requests := []transport.Request{plainRequest(t),
-				{Body: unknown, Defaults: true, Deliberate: []string{"lifecycle.capability.experimental-gated"}}}
+				{Body: unknown, Defaults: true, Deliberate: []string{ids.LifecycleCapabilityExperimentalGated}}}
 			if t.Session.Capability("tools") {
 				// Some answer calls alone with a stream.
 				requests = append(requests, callRequest(t, check.Call{Tool: noTool}, "mcpconform-stream-ends-unknown"))
@@ -371,7 +372,7 @@ var httpStreamChecks = []*check.Check{
 				streams++
 				// The rule finds out whether the response is missing.
 				if answer, ended := readTo(t, s); answer != nil && !ended {
-					t.Violation("http.server.sse-close-after-response",
+					t.Violation(ids.HTTPServerSSECloseAfterResponse,
 						"the stream of the request is still open long after the response")
 				}
 				s.Close()
@@ -384,8 +385,8 @@ var httpStreamChecks = []*check.Check{
 	},
 	{
 		Name:         "http/resume",
-		Requirements: []string{"http.server.replay-same-stream", "http.server.event-id-cursor"},
-		Shows:        []string{"http.server.get-stream-or-405"},
+		Requirements: []string{ids.HTTPServerReplaySameStream, ids.HTTPServerEventIDCursor},
+		Shows:        []string{ids.HTTPServerGetStreamOr405},
 		Needs:        resuming,
 		Body: func(t *check.T) {
 			// Two requests run at once; the stream of one is dropped and resumed. The rule compares the further
@@ -401,14 +402,14 @@ var httpStreamChecks = []*check.Check{
 	},
 	{
 		Name:         "http/resume-points",
-		Requirements: []string{"http.server.event-id-cursor", "http.server.replay-same-stream"},
+		Requirements: []string{ids.HTTPServerEventIDCursor, ids.HTTPServerReplaySameStream},
 		Needs:        resuming,
 		Body: func(t *check.T) {
 			// A stream that has brought its response is resumed at several points, in the end at the first one again.
 			// The rule compares what comes with what came before; what does not come need not, unless it still does
 			// from an earlier point.
-			ids := eventIDs(t, toolFor(t, "progress", "slow"))
-			points := []string{ids[0], ids[len(ids)/2], ids[len(ids)-1], ids[0]}
+			events := eventIDs(t, toolFor(t, "progress", "slow"))
+			points := []string{events[0], events[len(events)/2], events[len(events)-1], events[0]}
 			brought := make([]bool, len(points)) // the response
 			resumed := make([]bool, len(points))
 			for i, id := range points {
@@ -431,7 +432,7 @@ var httpStreamChecks = []*check.Check{
 	},
 	{
 		Name:         "http/resume-twice",
-		Requirements: []string{"http.server.event-id-cursor", "http.server.replay-same-stream"},
+		Requirements: []string{ids.HTTPServerEventIDCursor, ids.HTTPServerReplaySameStream},
 		Needs:        resuming,
 		Body: func(t *check.T) {
 			// The connection of a call breaks, and that of the stream that resumes it breaks as well. The rule
@@ -461,8 +462,8 @@ var httpStreamChecks = []*check.Check{
 	},
 	{
 		Name:         "http/resume-unknown",
-		Requirements: []string{"http.server.replay-same-stream"},
-		Shows:        []string{"http.server.get-stream-or-405"},
+		Requirements: []string{ids.HTTPServerReplaySameStream},
+		Shows:        []string{ids.HTTPServerGetStreamOr405},
 		Needs:        overHTTPCalling("progress", "log"),
 		Body: func(t *check.T) {
 			// An event id that the server never sent names no stream, so all earlier messages belong to other streams.
@@ -493,7 +494,7 @@ var httpStreamChecks = []*check.Check{
 	},
 	{
 		Name:         "http/resume-other-session",
-		Requirements: []string{"http.server.replay-same-stream"},
+		Requirements: []string{ids.HTTPServerReplaySameStream},
 		Needs:        overHTTPCalling("progress", "log"),
 		Body: func(t *check.T) {
 			// An event id of another client's stream must not bring its messages: no other call has the token and the
@@ -538,7 +539,7 @@ var httpStreamChecks = []*check.Check{
 	},
 	{
 		Name:         "http/disconnect-not-cancel",
-		Requirements: []string{"http.server.disconnect-not-cancel"},
+		Requirements: []string{ids.HTTPServerDisconnectNotCancel},
 		Needs:        resuming,
 		Body: func(t *check.T) {
 			// A connection that breaks is not a cancellation: the resumed stream brings the result. There are two
@@ -877,7 +878,7 @@ func resume(t *check.T, last string) *transport.Stream {
 // goOn sends a GET that names an event, whatever the answer is. Some servers send
 // no head before there is something to send.
 func goOn(t *check.T, last, get string) *transport.Stream {
-	s, err := t.HTTP().Resume(t.Context, last, "http.client.last-event-id")
+	s, err := t.HTTP().Resume(t.Context, last, ids.HTTPClientLastEventID)
 	if err != nil {
 		t.Inconclusive("%s is not answered: %v", get, err)
 	}

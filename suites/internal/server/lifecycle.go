@@ -13,6 +13,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/check"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
 )
@@ -32,13 +33,13 @@ const unsupportedVersions = "unsupported versions"
 var lifecycleChecks = []*check.Check{
 	{
 		Name:         "lifecycle/version-echoed",
-		Requirements: []string{"lifecycle.version.echo-supported", "lifecycle.version.revision-name"},
+		Requirements: []string{ids.LifecycleVersionEchoSupported, ids.LifecycleVersionRevisionName},
 		Body: func(t *check.T) {
 			// A server that supports the requested version answers with that one. The run goes on only if it does.
 			t.Show(t.Target.Init.Events()...)
 			if v, _ := t.Target.Init.Result()["protocolVersion"].(string); v != client.Version &&
 				digits(v) == digits(client.Version) {
-				t.Violation("lifecycle.version.revision-name",
+				t.Violation(ids.LifecycleVersionRevisionName,
 					"the revision is called "+quote(v)+", not "+quote(client.Version))
 			}
 			t.Expect(t.Target.Init).To(HaveMember("protocolVersion", client.Version))
@@ -46,7 +47,7 @@ var lifecycleChecks = []*check.Check{
 	},
 	{
 		Name:         "lifecycle/version-echoed-later",
-		Requirements: []string{"lifecycle.version.echo-supported"},
+		Requirements: []string{ids.LifecycleVersionEchoSupported},
 		Needs:        check.Needs{Session: check.None, Late: true},
 		Body: func(t *check.T) {
 			// A server supports the same versions in all sessions. The other sessions have begun by now.
@@ -72,7 +73,7 @@ var lifecycleChecks = []*check.Check{
 	unsupportedVersion("lifecycle/version-of-another-form", "1.0.0", transport.NameHTTP, transport.NameSSE),
 	{
 		Name:         "lifecycle/version-latest-offered",
-		Requirements: []string{"lifecycle.version.offer-latest"},
+		Requirements: []string{ids.LifecycleVersionOfferLatest},
 		Needs:        check.Needs{Session: check.None, Late: true, Turn: unsupportedVersions},
 		Body: func(t *check.T) {
 			// The server has to offer the latest version that it supports, so not one older than the version under
@@ -81,7 +82,7 @@ var lifecycleChecks = []*check.Check{
 			if x == nil {
 				s := t.Connect(ofVersion(impossibleVersion, capable))
 				x = t.CallOn(s, "initialize", s.InitializeParams(),
-					client.Deliberately("lifecycle.version.client-supported"))
+					client.Deliberately(ids.LifecycleVersionClientSupported))
 			}
 			t.Show(x.Events()...)
 			offered, _ := x.Result()["protocolVersion"].(string)
@@ -95,15 +96,15 @@ var lifecycleChecks = []*check.Check{
 	},
 	{
 		Name:         "lifecycle/incomplete-initialize",
-		Requirements: []string{"base.error.invalid-params"},
-		Shows:        []string{"lifecycle.version.offer-other"},
+		Requirements: []string{ids.BaseErrorInvalidParams},
+		Shows:        []string{ids.LifecycleVersionOfferOther},
 		Needs:        check.Needs{Session: check.Raw, Group: lastInProcess, Options: lowIDsFree(capable)},
 		Body:         incompleteInitialize,
 	},
 	{
 		Name: "lifecycle/initialize-without-id",
-		Requirements: []string{"base.notification.no-response", "lifecycle.capability.client-additional",
-			"lifecycle.capability.client-experimental"},
+		Requirements: []string{ids.BaseNotificationNoResponse, ids.LifecycleCapabilityClientAdditional,
+			ids.LifecycleCapabilityClientExperimental},
 		Needs: check.Needs{Session: check.Raw, Options: experimental(additional(offeringAllBut("sampling")))},
 		Body: func(t *check.T) {
 			// Many servers treat messages before the handshake in other code than messages after it.
@@ -134,8 +135,8 @@ var lifecycleChecks = []*check.Check{
 				id string
 				client.Options
 			}{
-				{"lifecycle.capability.client-additional", additional(capable)},
-				{"lifecycle.capability.client-experimental", experimental(capable)},
+				{ids.LifecycleCapabilityClientAdditional, additional(capable)},
+				{ids.LifecycleCapabilityClientExperimental, experimental(capable)},
 			} {
 				t.Clear()
 				s := t.Connect(declares.Options)
@@ -146,7 +147,7 @@ var lifecycleChecks = []*check.Check{
 	},
 	{
 		Name:         "lifecycle/no-capabilities",
-		Requirements: []string{"base.support.other-components", "lifecycle.error.missing-capability"},
+		Requirements: []string{ids.BaseSupportOtherComponents, ids.LifecycleErrorMissingCapability},
 		Needs:        check.Needs{Liveness: true, Session: check.Raw},
 		Body: func(t *check.T) {
 			// A client that declares no capability is served too; the rule finds out whether the server uses one.
@@ -154,7 +155,7 @@ var lifecycleChecks = []*check.Check{
 			for _, method := range t.Served() {
 				t.Expect(t.Call(method, nil)).To(HaveResult())
 			}
-			t.About("lifecycle.error.missing-capability")
+			t.About(ids.LifecycleErrorMissingCapability)
 			tempt(t)
 			t.Fence()
 		},
@@ -162,8 +163,8 @@ var lifecycleChecks = []*check.Check{
 	{
 		Name: "lifecycle/other-client",
 		Requirements: []string{
-			"lifecycle.capability.server-uses-sampling", "lifecycle.capability.server-uses-roots",
-			"lifecycle.capability.server-uses-elicitation",
+			ids.LifecycleCapabilityServerUsesSampling, ids.LifecycleCapabilityServerUsesRoots,
+			ids.LifecycleCapabilityServerUsesElicitation,
 		},
 		Needs: waiting(check.Needs{
 			Session: check.Fresh, Transports: []string{transport.NameHTTP, transport.NameSSE}, ToolRoles: offers,
@@ -196,7 +197,7 @@ var lifecycleChecks = []*check.Check{
 	},
 	{
 		Name:         "lifecycle/older-revision",
-		Requirements: []string{"lifecycle.operation.version", "lifecycle.version.echo-supported"},
+		Requirements: []string{ids.LifecycleOperationVersion, ids.LifecycleVersionEchoSupported},
 		Needs:        check.Needs{Session: check.Raw, Options: ofVersion("2025-03-26", offeringAllBut("elicitation"))},
 		Body: func(t *check.T) {
 			// A server that agrees on an older revision does not use what came later: the rule finds out whether it
@@ -219,7 +220,7 @@ var lifecycleChecks = []*check.Check{
 	},
 	{
 		Name:         "lifecycle/exit",
-		Requirements: []string{"lifecycle.shutdown.stdio-server-exits"},
+		Requirements: []string{ids.LifecycleShutdownStdioServerExits},
 		Needs: check.Needs{Session: check.Own, Group: lastInProcess, Options: lowIDsFree(capable), Late: true,
 			Transports: []string{"stdio"}},
 		Body: func(t *check.T) {
@@ -333,7 +334,7 @@ func incompleteInitialize(t *check.T) {
 		case bad.params == nil && refusedWith(x, -32600):
 			// The schema has no such request.
 		default:
-			t.Check("base.error.invalid-params", x).To(HaveErrorCode(-32602), "%s", bad.how)
+			t.Check(ids.BaseErrorInvalidParams, x).To(HaveErrorCode(-32602), "%s", bad.how)
 		}
 		if t.Target.Transport == transport.NameStdio && (err != nil || served > 0) {
 			return
@@ -363,7 +364,7 @@ func unsupportedVersion(name, version string, transports ...string) *check.Check
 	}
 	return &check.Check{
 		Name:         name,
-		Requirements: []string{"lifecycle.version.offer-other", "lifecycle.error.version-mismatch"},
+		Requirements: []string{ids.LifecycleVersionOfferOther, ids.LifecycleErrorVersionMismatch},
 		Needs:        needs,
 		Body: func(t *check.T) {
 			// A version that the server cannot support is answered with one that it does.
@@ -375,16 +376,16 @@ func unsupportedVersion(name, version string, transports ...string) *check.Check
 					s = t.Connect(ofVersion(version, capable))
 				}
 				x, err = s.Call(t.Context, "initialize", s.InitializeParams(),
-					client.Deliberately("lifecycle.version.client-supported"))
+					client.Deliberately(ids.LifecycleVersionClientSupported))
 			}
 			t.Show(x.Events()...)
 			if err != nil && !errors.Is(err, wire.ErrFlood) && t.Context.Err() == nil {
-				t.Violation("lifecycle.error.version-mismatch", "an unsupported version in initialize: "+err.Error())
+				t.Violation(ids.LifecycleErrorVersionMismatch, "an unsupported version in initialize: "+err.Error())
 			}
 			t.Must(err)
 			if refusedWith(x, -32602) {
 				// The page's own example does so, against its own text.
-				t.Warning("lifecycle.version.offer-other",
+				t.Warning(ids.LifecycleVersionOfferOther,
 					"an unsupported version was refused with an error instead of answered with another version")
 				return
 			}
@@ -396,7 +397,7 @@ func unsupportedVersion(name, version string, transports ...string) *check.Check
 			}
 			if t.Session != nil && offered == client.Version {
 				t.Notify("notifications/initialized", nil)
-				t.About("lifecycle.error.missing-capability")
+				t.About(ids.LifecycleErrorMissingCapability)
 				tempt(t)
 				t.Fence()
 			}
@@ -410,7 +411,7 @@ func unsupportedVersion(name, version string, transports ...string) *check.Check
 				}
 				s := t.Connect(ofVersion(offered, capable))
 				again := t.CallOn(s, "initialize", s.InitializeParams(),
-					client.Deliberately("lifecycle.version.client-supported"))
+					client.Deliberately(ids.LifecycleVersionClientSupported))
 				t.Expect(again).To(HaveMember("protocolVersion", offered),
 					"when the client asks for the version that the server offered")
 			}
@@ -466,7 +467,7 @@ func supportsInHeader(t *check.T) {
 	if with(impossibleVersion).Status != http.StatusBadRequest {
 		return // it does not look at the header, as another check finds
 	}
-	t.Check("lifecycle.version.echo-supported",
+	t.Check(ids.LifecycleVersionEchoSupported,
 		with(t.Session.Options.Version)).To(HaveHTTPStatus(http.StatusBadRequest),
 		"with a version in the header on which the server does not agree in initialize")
 }
@@ -540,9 +541,9 @@ func declaration(t *check.T) *wire.Event {
 // declaredBy names the requirement that a result to an undeclared feature's
 // request breaks.
 var declaredBy = map[string]string{
-	"tools": "tools.capability.declared", "prompts": "prompts.capability.declared",
-	"resources": "resources.capability.declared", "logging": "logging.capability.declared",
-	"resources.subscribe": "resources.capability.declared",
+	"tools": ids.ToolsCapabilityDeclared, "prompts": ids.PromptsCapabilityDeclared,
+	"resources": ids.ResourcesCapabilityDeclared, "logging": ids.LoggingCapabilityDeclared,
+	"resources.subscribe": ids.ResourcesCapabilityDeclared,
 }
 
 // offers are the capabilities of a client that a server may make use of.
@@ -640,7 +641,7 @@ func init() {
 			Needs:        check.Needs{Session: check.Own, Liveness: true, Options: offeringAllBut(missing)},
 			Body: func(t *check.T) {
 				// A capability of a client says nothing about its other capabilities.
-				t.About("lifecycle.error.missing-capability")
+				t.About(ids.LifecycleErrorMissingCapability)
 				tempt(t)
 				t.Fence()
 			},

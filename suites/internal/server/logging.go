@@ -10,6 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
@@ -20,9 +21,9 @@ import (
 var loggingChecks = []*check.Check{
 	{
 		Name:         "logging/all-levels",
-		Requirements: []string{"logging.set-level.all-levels"},
-		Shows: []string{"schema.set-level-result", "base.response.result-object",
-			"base.response.result-or-error"},
+		Requirements: []string{ids.LoggingSetLevelAllLevels},
+		Shows: []string{ids.SchemaSetLevelResult, ids.BaseResponseResultObject,
+			ids.BaseResponseResultOrError},
 		Needs: check.Needs{Session: check.Own, Server: "logging"},
 		Body: func(t *check.T) {
 			// The eight levels of RFC 5424, from the least severe to the most severe.
@@ -41,12 +42,12 @@ var loggingChecks = []*check.Check{
 	},
 	{
 		Name:         "logging/invalid-level",
-		Requirements: []string{"logging.error.invalid-level-code"},
+		Requirements: []string{ids.LoggingErrorInvalidLevelCode},
 		Needs:        repeated(check.Needs{Session: check.Own, Server: "logging"}),
 		Families:     []string{"levels-unknown"},
 		Body: func(t *check.T) {
 			t.Vary(t.Draw("levels-unknown"), func(m family.Member) {
-				t.Check("logging.error.invalid-level-code",
+				t.Check(ids.LoggingErrorInvalidLevelCode,
 					t.Call("logging/setLevel", map[string]any{"level": m.Str()}, client.Deliberately("*"))).
 					To(HaveErrorCode(-32602), "for the level %s", m)
 			})
@@ -54,7 +55,7 @@ var loggingChecks = []*check.Check{
 	},
 	{
 		Name:         "logging/level-in-force",
-		Requirements: []string{"logging.set-level.replaces", "logging.filter.all-above", "logging.filter.none-below"},
+		Requirements: []string{ids.LoggingSetLevelReplaces, ids.LoggingFilterAllAbove, ids.LoggingFilterNoneBelow},
 		Needs: check.Needs{Session: check.Own, Server: "logging", ToolRoles: []string{"log-levels", "log"},
 			Long: true},
 		Body: func(t *check.T) {
@@ -74,7 +75,7 @@ var loggingChecks = []*check.Check{
 			// The most severe level that was seen is let through by a setting of its own.
 			high := first[len(first)-1]
 			if staysAway(t, call, high, []string{high}) != "" {
-				t.Violation("logging.filter.all-above", "a message of level "+high+
+				t.Violation(ids.LoggingFilterAllAbove, "a message of level "+high+
 					" came after the level was set to debug, but not after it was set to "+high)
 			}
 			// Any message that the high level held back shows that debug replaced it. A limit of the rate may drop others.
@@ -84,7 +85,7 @@ var loggingChecks = []*check.Check{
 				if len(came) == 0 && held(t, call, high, []string{high}) != "" {
 					t.Inconclusive("%s", rateLimited)
 				}
-				t.Violation("logging.set-level.replaces",
+				t.Violation(ids.LoggingSetLevelReplaces,
 					"a message of level "+lower[0]+
 						" came after the level was set to debug, but not after debug was set a second time")
 				return
@@ -178,14 +179,14 @@ func eachLevel(t *check.T, call check.Call, seen, levels []string) {
 			func(s string) bool { return slices.Index(judge.LogLevels, s) < i })
 		came := logged(t, call, []string{level}, enough)
 		if len(came) > 0 && slices.Index(judge.LogLevels, came[0]) < i && persists(t, call, []string{level}, came[0]) {
-			t.Violation("logging.filter.none-below",
+			t.Violation(ids.LoggingFilterNoneBelow,
 				"a message of level "+came[0]+" comes each time although the level is set to "+level)
 			return
 		}
 		if missing := absent(enough, came); missing != "" {
 			// A limit of the rate drops now this message, now that one.
 			if held(t, call, "debug", []string{missing}) == "" && staysAway(t, call, level, []string{missing}) != "" {
-				t.Violation("logging.filter.all-above", "a message of level "+missing+
+				t.Violation(ids.LoggingFilterAllAbove, "a message of level "+missing+
 					" came after the level was set to debug, but not after it was set to "+level)
 			}
 			return
@@ -207,7 +208,7 @@ func refusedLevel(t *check.T, call check.Call, seen []string) {
 	}
 	levels := []string{high, unknown}
 	if came := logged(t, call, levels, nil); len(came) > 0 && came[0] != high && persists(t, call, levels, came[0]) {
-		t.Warning("logging.filter.none-below", "after a level that does not exist was refused, a message of level "+
+		t.Warning(ids.LoggingFilterNoneBelow, "after a level that does not exist was refused, a message of level "+
 			came[0]+" comes although the level is set to "+high)
 	}
 }
@@ -230,7 +231,7 @@ func heldBack(t *check.T, call check.Call) {
 	if seen := logged(t, call, []string{"emergency"}, nil); len(seen) > 0 {
 		if missing := held(t, call, "debug", seen); missing != "" &&
 			held(t, call, "emergency", []string{missing}) == "" {
-			t.About("logging.filter.all-above")
+			t.About(ids.LoggingFilterAllAbove)
 			t.Fail("a message of level %s came after the level was set to emergency, but not after it was set to debug",
 				missing)
 		}
@@ -259,7 +260,7 @@ func lowered(t *check.T, call check.Call) {
 	for _, e := range s.Log().Events() {
 		if level := levelOf(e); level != "" && held(t, call, "debug", []string{level}) != "" {
 			t.Show(e)
-			t.About("logging.set-level.replaces")
+			t.About(ids.LoggingSetLevelReplaces)
 			t.Fail("a message of level %s comes in a new session with the level debug, but not in a session where debug replaced a higher level",
 				level)
 		}

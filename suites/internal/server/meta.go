@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/check"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
 )
@@ -35,7 +36,7 @@ func initializesBeside(t *check.T) {
 		t.Expect(initialize(more.add(params, "initialize"))).To(HaveResult(),
 			"for initialize with the member %s in its params", more.name)
 	}
-	t.About("meta.attach.notification")
+	t.About(ids.MetaAttachNotification)
 	t.Assume(x).To(HaveResult(), "for initialize with metadata")
 }
 
@@ -43,8 +44,8 @@ func initializesBeside(t *check.T) {
 var metaChecks = []*check.Check{
 	{
 		Name: "meta/notification",
-		Requirements: []string{"meta.attach.notification", "meta.attach.request", "base.params.open",
-			"progress.request"},
+		Requirements: []string{ids.MetaAttachNotification, ids.MetaAttachRequest, ids.BaseParamsOpen,
+			ids.ProgressRequest},
 		Needs: check.Needs{Session: check.Raw, Options: offeringAllBut("roots")},
 		Body: func(t *check.T) {
 			// Notifications may carry metadata, the one that ends the handshake too.

@@ -7,6 +7,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
@@ -27,7 +28,7 @@ var lists = []listOperation{
 var paginationChecks = []*check.Check{
 	{
 		Name:         "pagination/ends",
-		Requirements: []string{"pagination.operations"},
+		Requirements: []string{ids.PaginationOperations},
 		Body: func(t *check.T) {
 			// Following nextCursor leads to an end. A cursor that comes again does not, nor does one that is refused.
 			read, long := 0, ""
@@ -63,7 +64,7 @@ var paginationChecks = []*check.Check{
 	},
 	{
 		Name:         "pagination/stable-cursors",
-		Requirements: []string{"pagination.server.stable-cursors"},
+		Requirements: []string{ids.PaginationServerStableCursors},
 		Needs:        check.Needs{Session: check.Fresh, Lacking: unpaged}, // where nobody has used the cursors
 		Body: func(t *check.T) {
 			// A cursor leads to the same page when it is used again. Both pages are those of this session: what a
@@ -122,7 +123,7 @@ var paginationChecks = []*check.Check{
 	},
 	{
 		Name:         "pagination/results-after",
-		Requirements: []string{"pagination.cursor.results-after"},
+		Requirements: []string{ids.PaginationCursorResultsAfter},
 		Body: func(t *check.T) {
 			// The page behind a cursor goes on after the page that gave it.
 			found := false
@@ -155,7 +156,7 @@ var paginationChecks = []*check.Check{
 	},
 	{
 		Name:         "pagination/invalid-cursor",
-		Requirements: []string{"pagination.error.invalid-cursor-code"},
+		Requirements: []string{ids.PaginationErrorInvalidCursorCode},
 		Families:     []string{"cursors-unknown"},
 		Body: func(t *check.T) {
 			// The form of cursors belongs to the server: one that reads like an offset may be as good as one that it
@@ -168,7 +169,7 @@ var paginationChecks = []*check.Check{
 				t.Vary(t.DrawAt(i, "cursors-unknown"), func(m family.Member) {
 					x := t.Call(l.method, map[string]any{"cursor": m.Str()}, client.Deliberately("*"))
 					if m.Plain() || m.Str() == notBase64 || x.Error() != nil {
-						t.Check("pagination.error.invalid-cursor-code", x).To(HaveErrorCode(-32602),
+						t.Check(ids.PaginationErrorInvalidCursorCode, x).To(HaveErrorCode(-32602),
 							"with the cursor %s, which the server never gave", m)
 					}
 				})
@@ -177,7 +178,7 @@ var paginationChecks = []*check.Check{
 	},
 	{
 		Name:         "pagination/invalid-cursor-survived",
-		Requirements: []string{"pagination.server.invalid-cursor-graceful"},
+		Requirements: []string{ids.PaginationServerInvalidCursorGraceful},
 		Needs:        check.Needs{Session: check.Own},
 		Families:     []string{"cursors-unknown"},
 		Body: func(t *check.T) {
@@ -192,7 +193,7 @@ var paginationChecks = []*check.Check{
 				turn := slices.IndexFunc(drawn, func(other family.Member) bool { return other.Is == m.Is })
 				l := served[turn%len(served)]
 				t.Call(l.method, map[string]any{"cursor": m.Str()}, client.Deliberately("*"))
-				t.Check("pagination.server.invalid-cursor-graceful", t.Call(l.method, nil)).
+				t.Check(ids.PaginationServerInvalidCursorGraceful, t.Call(l.method, nil)).
 					To(HaveResult(), "without a cursor, after %s was sent as one", m)
 			})
 			t.Clear()
@@ -205,8 +206,8 @@ var paginationChecks = []*check.Check{
 	{
 		Name: "pagination/derived-cursors",
 		Requirements: []string{
-			"pagination.error.invalid-cursor-code", "pagination.server.invalid-cursor-graceful",
-			"pagination.server.stable-cursors",
+			ids.PaginationErrorInvalidCursorCode, ids.PaginationServerInvalidCursorGraceful,
+			ids.PaginationServerStableCursors,
 		},
 		Needs:    waiting(check.Needs{Session: check.Own, Lacking: unpaged}),
 		Families: []string{"cursors-derived"},
@@ -246,7 +247,7 @@ var paginationChecks = []*check.Check{
 			}
 			t.Clear()
 			for _, l := range read {
-				t.Check("pagination.server.invalid-cursor-graceful", t.CallOn(other, l.method, nil)).
+				t.Check(ids.PaginationServerInvalidCursorGraceful, t.CallOn(other, l.method, nil)).
 					To(HaveResult(), "without a cursor, after another client had sent one that this one was given")
 			}
 		},
@@ -302,7 +303,7 @@ func deriving(t *check.T, l listOperation, first *client.Exchange, drawn []famil
 			return
 		}
 		if x := t.Call(l.method, map[string]any{"cursor": m.Str()}, client.Deliberately("*")); x.Error() != nil {
-			t.Check("pagination.error.invalid-cursor-code", x).To(HaveErrorCode(-32602),
+			t.Check(ids.PaginationErrorInvalidCursorCode, x).To(HaveErrorCode(-32602),
 				"with the cursor %s, which the server did not give so", m)
 		}
 		if t.RunsAgain() && m.Is != members[len(members)-1].Is {
@@ -313,15 +314,15 @@ func deriving(t *check.T, l listOperation, first *client.Exchange, drawn []famil
 			return
 		}
 		anew := t.Call(l.method, nil)
-		if t.Check("pagination.server.invalid-cursor-graceful", anew).To(HaveResult(),
+		if t.Check(ids.PaginationServerInvalidCursorGraceful, anew).To(HaveResult(),
 			"without a cursor, after the cursor %s was sent", m) && !once &&
 			reflect.DeepEqual(keys(anew, l.member, l.key), keys(first, l.member, l.key)) {
-			t.Check("pagination.server.stable-cursors", again).To(HaveResult(),
+			t.Check(ids.PaginationServerStableCursors, again).To(HaveResult(),
 				"with a cursor that it had served before %s was sent", m)
 		}
 	})
 	t.Clear()
-	t.Check("pagination.server.invalid-cursor-graceful", t.Call(l.method, nil)).To(HaveResult(),
+	t.Check(ids.PaginationServerInvalidCursorGraceful, t.Call(l.method, nil)).To(HaveResult(),
 		"without a cursor, after cursors that were made from one of its own")
 }
 

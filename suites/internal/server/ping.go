@@ -8,6 +8,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
@@ -17,18 +18,18 @@ import (
 var pingChecks = []*check.Check{
 	{
 		Name:         "ping/answered",
-		Requirements: []string{"ping.response-prompt", "ping.either-side"},
+		Requirements: []string{ids.PingResponsePrompt, ids.PingEitherSide},
 		Needs:        check.Needs{Served: true},
 		Body: func(t *check.T) {
 			x := t.Call("ping", nil)
-			t.Check("ping.either-side", x).ToNot(HaveErrorCode(-32601))
+			t.Check(ids.PingEitherSide, x).ToNot(HaveErrorCode(-32601))
 			t.Expect(x).To(HaveResult())
 		},
 	},
 	{
 		Name:         "ping/of-theirs",
-		Requirements: []string{"ping.no-params"},
-		Shows:        []string{"http.server.response-202"},
+		Requirements: []string{ids.PingNoParams},
+		Shows:        []string{ids.HTTPServerResponse202},
 		Needs:        calling("ping"),
 		Body: func(t *check.T) {
 			// The rules judge the form of the server's ping.
@@ -41,8 +42,8 @@ var pingChecks = []*check.Check{
 	},
 	{
 		Name: "ping/before-initialized",
-		Requirements: []string{"ping.response-prompt", "lifecycle.init.server-waits",
-			"lifecycle.init.client-early-ping"},
+		Requirements: []string{ids.PingResponsePrompt, ids.LifecycleInitServerWaits,
+			ids.LifecycleInitClientEarlyPing},
 		Needs: check.Needs{Session: check.Raw, Options: capable, Long: true},
 		Body: func(t *check.T) {
 			initializesBesidePings(t)
@@ -57,7 +58,7 @@ var pingChecks = []*check.Check{
 	},
 	{
 		Name:         "ping/while-busy",
-		Requirements: []string{"ping.response-prompt"},
+		Requirements: []string{ids.PingResponsePrompt},
 		Needs:        aboutLiveness(calling("slow")),
 		Body: func(t *check.T) {
 			// A slow call is not a reason to leave a ping waiting.
@@ -89,7 +90,7 @@ var pingChecks = []*check.Check{
 // initializesBesidePings initialises a connection while pings are under way, which are allowed before initialize is
 // answered (basic/lifecycle#initialization).
 func initializesBesidePings(t *check.T) {
-	const early = "lifecycle.init.client-early-ping"
+	const early = ids.LifecycleInitClientEarlyPing
 	// Over Streamable HTTP there is no session before that one could belong to.
 	var first *client.Pending
 	if t.Target.Transport != transport.NameHTTP && t.NoOp() == "ping" {
@@ -103,7 +104,7 @@ func initializesBesidePings(t *check.T) {
 		t.Check(early, t.Await(first)).To(HaveResult(), "before initialize")
 	}
 	t.Await(ping)
-	t.About("ping.response-prompt")
+	t.About(ids.PingResponsePrompt)
 }
 
 // endsBy reports whether a call has been answered by now. Two answers that were given at the same time may
@@ -145,5 +146,5 @@ func holdBack(t *check.T) {
 		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.Request &&
 			e.Msg.Method != "ping"
 	})
-	t.Exercised("lifecycle.init.server-waits")
+	t.Exercised(ids.LifecycleInitServerWaits)
 }

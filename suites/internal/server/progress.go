@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
@@ -26,7 +27,7 @@ func withToken(params map[string]any, token any) map[string]any {
 var progressChecks = []*check.Check{
 	{
 		Name:         "progress/plain-requests",
-		Requirements: []string{"progress.request", "progress.token.any-means"},
+		Requirements: []string{ids.ProgressRequest, ids.ProgressTokenAnyMeans},
 		Needs:        check.Needs{Session: check.Own},
 		Families:     []string{"tokens"},
 		Body: func(t *check.T) {
@@ -43,7 +44,7 @@ var progressChecks = []*check.Check{
 					"arguments": map[string]any{}}, "mcpconform-refused"))
 			}
 			t.Vary(t.DrawFew("tokens"), func(m family.Member) {
-				t.Check("progress.token.any-means", t.Call(methods[len(methods)-1], withToken(nil, m.Value()))).
+				t.Check(ids.ProgressTokenAnyMeans, t.Call(methods[len(methods)-1], withToken(nil, m.Value()))).
 					To(HaveResult(), "with the progress token %s", m)
 			})
 			t.Fence()
@@ -51,8 +52,8 @@ var progressChecks = []*check.Check{
 	},
 	{
 		Name:         "progress/reported",
-		Requirements: []string{"progress.request", "progress.token.any-means"},
-		Shows:        []string{"schema.progress-notification"},
+		Requirements: []string{ids.ProgressRequest, ids.ProgressTokenAnyMeans},
+		Shows:        []string{ids.SchemaProgressNotification},
 		Needs:        calling("progress"),
 		Families:     []string{"tokens"},
 		Body: func(t *check.T) {
@@ -81,7 +82,7 @@ var progressChecks = []*check.Check{
 				}
 				// Not all servers take calls beside others; whether they answer them is another check's affair.
 				t.Clear()
-				t.Check("progress.token.any-means", t.Call("tools/call", withToken(call.Params(), m.Value()))).
+				t.Check(ids.ProgressTokenAnyMeans, t.Call("tools/call", withToken(call.Params(), m.Value()))).
 					To(HaveResult(), "with the progress token %s", m)
 			})
 			t.Fence() // no progress may follow the answers
@@ -97,8 +98,8 @@ var progressChecks = []*check.Check{
 	{
 		Name: "progress/of-ours",
 		Requirements: []string{
-			"progress.none", "progress.notify", "progress.value-float", "progress.total-float", "progress.omit-total",
-			"progress.frequency",
+			ids.ProgressNone, ids.ProgressNotify, ids.ProgressValueFloat, ids.ProgressTotalFloat, ids.ProgressOmitTotal,
+			ids.ProgressFrequency,
 		},
 		Needs: waiting(byHand(answering...)),
 		Body: func(t *check.T) {
@@ -117,7 +118,7 @@ var progressChecks = []*check.Check{
 	},
 	{
 		Name:         "progress/tokens-of-theirs",
-		Requirements: []string{"progress.token.unique"},
+		Requirements: []string{ids.ProgressTokenUnique},
 		Needs:        byHand(answering...),
 		Body: func(t *check.T) {
 			// Two requests of the server that are open at a time. The rule finds out whether their tokens differ.
@@ -250,13 +251,13 @@ var ourProgress = []struct {
 	id, what string
 	reports  []map[string]any
 }{
-	{"progress.notify", "some", []map[string]any{{"progress": 1, "total": 2},
+	{ids.ProgressNotify, "some", []map[string]any{{"progress": 1, "total": 2},
 		{"progress": 2, "total": 2, "message": "done"}}},
-	{"progress.value-float", "fractional", []map[string]any{{"progress": 0.25, "total": 1},
+	{ids.ProgressValueFloat, "fractional", []map[string]any{{"progress": 0.25, "total": 1},
 		{"progress": 0.5, "total": 1}}},
-	{"progress.total-float", "fractions of", []map[string]any{{"progress": 1, "total": 1.5}}},
-	{"progress.omit-total", "without a total,", []map[string]any{{"progress": 1}, {"progress": 2}}},
-	{"progress.frequency", "a lot of", often(20)},
+	{ids.ProgressTotalFloat, "fractions of", []map[string]any{{"progress": 1, "total": 1.5}}},
+	{ids.ProgressOmitTotal, "without a total,", []map[string]any{{"progress": 1}, {"progress": 2}}},
+	{ids.ProgressFrequency, "a lot of", often(20)},
 }
 
 func often(n int) []map[string]any {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
@@ -21,13 +22,13 @@ const maxPrompts = 20
 var promptChecks = []*check.Check{
 	{
 		Name:         "prompts/list",
-		Requirements: []string{"prompts.list.answered"},
+		Requirements: []string{ids.PromptsListAnswered},
 		Needs:        check.Needs{Server: "prompts", Served: true},
 		Body:         func(t *check.T) { listed(t, "prompts/list") },
 	},
 	{
 		Name:         "prompts/get",
-		Requirements: []string{"prompts.get.answered"},
+		Requirements: []string{ids.PromptsGetAnswered},
 		Needs:        check.Needs{Server: "prompts"},
 		Body: func(t *check.T) {
 			// A listed prompt is known under its name. It may refuse the made-up values.
@@ -64,7 +65,7 @@ var promptChecks = []*check.Check{
 	},
 	{
 		Name:         "prompts/arguments-omitted",
-		Requirements: []string{"prompts.get.arguments-omitted"},
+		Requirements: []string{ids.PromptsGetArgumentsOmitted},
 		Needs:        check.Needs{Server: "prompts"},
 		Body: func(t *check.T) {
 			tried := 0
@@ -91,7 +92,7 @@ var promptChecks = []*check.Check{
 	},
 	{
 		Name:         "prompts/unknown",
-		Requirements: []string{"prompts.error.invalid-name-code"},
+		Requirements: []string{ids.PromptsErrorInvalidNameCode},
 		Needs:        check.Needs{Server: "prompts"},
 		Families:     []string{"names-unknown"},
 		Body: func(t *check.T) {
@@ -102,7 +103,7 @@ var promptChecks = []*check.Check{
 						t.Skip("the server has no prompts, and does not serve prompts/get")
 					}
 					if !sameName(m, x) {
-						t.Check("prompts.error.invalid-name-code", x).To(HaveErrorCode(-32602),
+						t.Check(ids.PromptsErrorInvalidNameCode, x).To(HaveErrorCode(-32602),
 							"for a prompt that does not exist, %s", m)
 					}
 				})
@@ -110,7 +111,7 @@ var promptChecks = []*check.Check{
 	},
 	{
 		Name:         "prompts/missing-argument",
-		Requirements: []string{"prompts.error.missing-argument-code", "prompts.arguments.validated"},
+		Requirements: []string{ids.PromptsErrorMissingArgumentCode, ids.PromptsArgumentsValidated},
 		Needs:        check.Needs{Server: "prompts"},
 		Body: func(t *check.T) {
 			// The complete twin is the control.
@@ -135,9 +136,9 @@ var promptChecks = []*check.Check{
 					delete(less, missing)
 					x := t.Call("prompts/get", map[string]any{"name": p["name"], "arguments": less},
 						client.Deliberately("*"))
-					t.Check("prompts.arguments.validated", x).ToNot(HaveResult(),
+					t.Check(ids.PromptsArgumentsValidated, x).ToNot(HaveResult(),
 						"for the prompt %q without its required argument %s", name, quote(missing))
-					if !t.Check("prompts.error.missing-argument-code", x).To(HaveErrorCode(-32602),
+					if !t.Check(ids.PromptsErrorMissingArgumentCode, x).To(HaveErrorCode(-32602),
 						"for the prompt %q without its required argument %s", name, quote(missing)) {
 						break
 					}
@@ -146,9 +147,9 @@ var promptChecks = []*check.Check{
 				t.Clear()
 				t.Show(t.Listed("prompts/list", "prompts", name))
 				x := t.Call("prompts/get", map[string]any{"name": p["name"]}, client.Deliberately("*"))
-				t.Check("prompts.arguments.validated", x).ToNot(HaveResult(),
+				t.Check(ids.PromptsArgumentsValidated, x).ToNot(HaveResult(),
 					"for the prompt %q without arguments, of which it requires %s", name, quote(required[0]))
-				t.Check("prompts.error.missing-argument-code", x).To(HaveErrorCode(-32602),
+				t.Check(ids.PromptsErrorMissingArgumentCode, x).To(HaveErrorCode(-32602),
 					"for the prompt %q without arguments, of which it requires %s", name, quote(required[0]))
 			}
 			if tried == 0 {
@@ -158,7 +159,7 @@ var promptChecks = []*check.Check{
 	},
 	{
 		Name:         "prompts/argument-type",
-		Requirements: []string{"prompts.arguments.validated"},
+		Requirements: []string{ids.PromptsArgumentsValidated},
 		Needs:        check.Needs{Server: "prompts"},
 		Body: func(t *check.T) {
 			// The arguments of prompts are strings (schema#getpromptrequest).
@@ -186,8 +187,8 @@ var promptChecks = []*check.Check{
 	},
 	{
 		Name:         "prompts/list-changed",
-		Requirements: []string{"prompts.list-changed.sent"},
-		Shows:        []string{"schema.get-prompt-result"},
+		Requirements: []string{ids.PromptsListChangedSent},
+		Shows:        []string{ids.SchemaGetPromptResult},
 		Needs:        changing("prompts"),
 		Body:         func(t *check.T) { listChanged(t, "prompts") },
 	},

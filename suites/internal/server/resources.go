@@ -15,6 +15,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/internal/ending"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
@@ -36,20 +37,20 @@ const (
 var resourceChecks = []*check.Check{
 	{
 		Name:         "resources/list",
-		Requirements: []string{"resources.list.answered"},
+		Requirements: []string{ids.ResourcesListAnswered},
 		Needs:        check.Needs{Server: "resources", Served: true},
 		Body:         func(t *check.T) { listed(t, "resources/list") },
 	},
 	{
 		Name:         "resources/templates",
-		Requirements: []string{"resources.templates.answered"},
+		Requirements: []string{ids.ResourcesTemplatesAnswered},
 		Needs:        check.Needs{Server: "resources"},
 		Body: func(t *check.T) {
 			list := t.Target.List("resources/templates/list")
 			t.Must(list.Err)
 			if len(list.Pages) > 0 && refusedWith(list.Pages[0], -32601) {
 				t.Show(list.Pages[0].Events()...)
-				t.Warning("resources.templates.answered",
+				t.Warning(ids.ResourcesTemplatesAnswered,
 					"the server declares resources, but does not know resources/templates/list")
 				return
 			}
@@ -58,7 +59,7 @@ var resourceChecks = []*check.Check{
 	},
 	{
 		Name:         "resources/read",
-		Requirements: []string{"resources.read.answered"},
+		Requirements: []string{ids.ResourcesReadAnswered},
 		Needs:        check.Needs{Server: "resources"},
 		Body: func(t *check.T) {
 			// Blobs are read twice: a size is judged only if two reads agree.
@@ -97,7 +98,7 @@ var resourceChecks = []*check.Check{
 	},
 	{
 		Name:         "resources/template-expansions",
-		Requirements: []string{"resources.template.constructs-uris"},
+		Requirements: []string{ids.ResourcesTemplateConstructsURIs},
 		Needs:        check.Needs{Server: "resources"},
 		Body: func(t *check.T) {
 			// Only values that the server itself suggests are sure to fit.
@@ -136,7 +137,7 @@ var resourceChecks = []*check.Check{
 	},
 	{
 		Name:         "resources/template-mime-type",
-		Requirements: []string{"resources.template.mime-type-uniform"},
+		Requirements: []string{ids.ResourcesTemplateMimeTypeUniform},
 		Needs:        check.Needs{Server: "resources"},
 		Body: func(t *check.T) {
 			// A template's type holds for all resources that it matches.
@@ -175,7 +176,7 @@ var resourceChecks = []*check.Check{
 	},
 	{
 		Name:         "resources/not-found",
-		Requirements: []string{"resources.error.not-found-code"},
+		Requirements: []string{ids.ResourcesErrorNotFoundCode},
 		Needs:        check.Needs{Server: "resources"},
 		Families:     []string{"uris-unknown"},
 		Body: func(t *check.T) {
@@ -208,7 +209,7 @@ var resourceChecks = []*check.Check{
 	},
 	{
 		Name:         "resources/invalid-uris",
-		Requirements: []string{"resources.security.validate-uris"},
+		Requirements: []string{ids.ResourcesSecurityValidateURIs},
 		Needs:        check.Needs{Session: check.Own, Server: "resources"},
 		Body: func(t *check.T) {
 			known := resourceURIs(t, 1<<16)
@@ -223,7 +224,7 @@ var resourceChecks = []*check.Check{
 				}
 				x := read(uri)
 				if hasContents(x) && (leaks(x) || !isClimbing(uri) || !hasContents(read(beside(uri)))) {
-					t.Violation("resources.security.validate-uris",
+					t.Violation(ids.ResourcesSecurityValidateURIs,
 						"the server returned contents for "+wire.Quote(uri, 80), x.Events()...)
 				}
 			}
@@ -239,10 +240,10 @@ var resourceChecks = []*check.Check{
 	},
 	{
 		Name:         "resources/subscribe",
-		Requirements: []string{"resources.subscribe.accepted", "resources.unsubscribe.accepted"},
-		Shows: []string{"base.response.present", "base.error.code-integer", "base.response.result-or-error",
-			"schema.subscribe-result", "schema.unsubscribe-result", "base.response.result-object",
-			"sse.server.responses-on-stream", "http.server.get-no-response"},
+		Requirements: []string{ids.ResourcesSubscribeAccepted, ids.ResourcesUnsubscribeAccepted},
+		Shows: []string{ids.BaseResponsePresent, ids.BaseErrorCodeInteger, ids.BaseResponseResultOrError,
+			ids.SchemaSubscribeResult, ids.SchemaUnsubscribeResult, ids.BaseResponseResultObject,
+			ids.SSEServerResponsesOnStream, ids.HTTPServerGetNoResponse},
 		Needs: check.Needs{Session: check.Own, Server: "resources.subscribe"},
 		Body: func(t *check.T) {
 			// Some resources may never change, so that there is nothing to subscribe to. Those of templates are not
@@ -273,12 +274,12 @@ var resourceChecks = []*check.Check{
 					}
 				}
 				t.Expect(x).To(HaveResult(), "for the resource %s, as for each before it", wire.Quote(uri, 60))
-				t.About("resources.unsubscribe.accepted")
+				t.About(ids.ResourcesUnsubscribeAccepted)
 				t.Expect(t.Call("resources/unsubscribe", params)).To(HaveResult(), "after a subscription")
 				// The server may grant or refuse a subscription to an unknown resource. The rules judge the form of a
 				// refusal.
 				t.Clear()
-				t.About("resources.subscribe.accepted")
+				t.About(ids.ResourcesSubscribeAccepted)
 				params = map[string]any{"uri": noResource}
 				if t.Call("resources/subscribe", params).Result() != nil {
 					t.Call("resources/unsubscribe", params)
@@ -290,17 +291,17 @@ var resourceChecks = []*check.Check{
 	{
 		Name: "resources/updated",
 		Requirements: []string{
-			"resources.updated.sent", "resources.updated.only-subscribed", "resources.updated.ends-with-unsubscribe",
+			ids.ResourcesUpdatedSent, ids.ResourcesUpdatedOnlySubscribed, ids.ResourcesUpdatedEndsWithUnsubscribe,
 		},
-		Shows: []string{"schema.resource-updated-notification"},
+		Shows: []string{ids.SchemaResourceUpdatedNotification},
 		Needs: check.Needs{Session: check.Own, Server: "resources.subscribe", ToolRoles: []string{"resource-update"},
 			Long: true},
 		Body: resourceUpdates,
 	},
 	{
 		Name:         "resources/list-changed",
-		Requirements: []string{"resources.list-changed.sent"},
-		Shows:        []string{"schema.read-resource-result"},
+		Requirements: []string{ids.ResourcesListChangedSent},
+		Shows:        []string{ids.SchemaReadResourceResult},
 		Needs:        changing("resources"),
 		Body:         func(t *check.T) { listChanged(t, "resources") },
 	},
@@ -341,7 +342,7 @@ func resourceUpdates(t *check.T) {
 			subscribedTwice(t, call, uri)
 		}
 	}
-	t.About("resources.unsubscribe.accepted")
+	t.About(ids.ResourcesUnsubscribeAccepted)
 	settle(t)
 	ended := make(map[string]bool) // by URI
 	for _, uri := range u.subscribed {
@@ -515,11 +516,11 @@ func updatedSince(t *check.T, since []*wire.Event, changed string, ended map[str
 		switch {
 		case !ended[uri]:
 		case i >= 0:
-			t.Violation("resources.updated.ends-with-unsubscribe",
+			t.Violation(ids.ResourcesUpdatedEndsWithUnsubscribe,
 				"an update of "+wire.Quote(uri, 60)+
 					" came for a change that was made after the client had unsubscribed from it", since[i])
 		case j >= 0:
-			t.Violation("resources.updated.only-subscribed",
+			t.Violation(ids.ResourcesUpdatedOnlySubscribed,
 				"an update of a part of "+wire.Quote(uri, 60)+" came after the client had unsubscribed from that",
 				since[j])
 		}
@@ -539,9 +540,9 @@ func subscribedAnew(t *check.T, call check.Call, uri string) {
 	if uri == "" || t.Call("resources/subscribe", params).Result() == nil {
 		return
 	}
-	t.About("resources.updated.sent")
+	t.About(ids.ResourcesUpdatedSent)
 	updatedAgain(t, call, uri, " after it had unsubscribed and subscribed again,")
-	t.About("resources.unsubscribe.accepted")
+	t.About(ids.ResourcesUnsubscribeAccepted)
 	t.Call("resources/unsubscribe", params)
 }
 
@@ -580,13 +581,13 @@ func updatedBesides(t *check.T, changed string, change func()) {
 	t.Fence() // other streams may lag behind
 	for _, e := range t.Since(mark) {
 		if updateOf(e, changed) {
-			t.Violation("resources.updated.only-subscribed",
+			t.Violation(ids.ResourcesUpdatedOnlySubscribed,
 				"an update of "+wire.Quote(changed, 60)+
 					" came although the client was subscribed to another resource alone", e)
 			break
 		}
 	}
-	t.About("resources.unsubscribe.accepted")
+	t.About(ids.ResourcesUnsubscribeAccepted)
 	t.Call("resources/unsubscribe", params)
 }
 
@@ -634,17 +635,17 @@ func updatedBeside(t *check.T, call check.Call, uri string, subscribed []string)
 		i, subscribed = len(subscribed), append(subscribed, further[j])
 	}
 	params := map[string]any{"uri": subscribed[i]}
-	t.About("resources.unsubscribe.accepted")
+	t.About(ids.ResourcesUnsubscribeAccepted)
 	t.Call("resources/unsubscribe", params)
-	t.About("resources.updated.sent")
+	t.About(ids.ResourcesUpdatedSent)
 	updatedAgain(t, call, uri, " after the subscription to another one had ended")
 	// The resource may be the last one of the list, and so the one that was subscribed to last.
 	t.Clear()
 	if t.Call("resources/subscribe", params).Result() != nil {
 		updatedAgain(t, call, uri, " after a later subscription to another one")
-		t.About("resources.unsubscribe.accepted")
+		t.About(ids.ResourcesUnsubscribeAccepted)
 		t.Call("resources/unsubscribe", params)
-		t.About("resources.updated.sent")
+		t.About(ids.ResourcesUpdatedSent)
 	}
 	return slices.Delete(subscribed, i, i+1)
 }
@@ -722,7 +723,7 @@ func selfChanging(t *check.T) {
 		t.Call("resources/unsubscribe", map[string]any{"uri": uri})
 	}
 	t.Fence()
-	t.Exercised("resources.updated.sent")
+	t.Exercised(ids.ResourcesUpdatedSent)
 	if err != nil {
 		t.Inconclusive("a resource changed by itself, but not again within a second")
 	}
@@ -781,7 +782,7 @@ func refusesAllResources(t *check.T, x *client.Exchange) bool {
 		return false
 	}
 	return refusalOf(t.Call(x.Method(), map[string]any{"uri": uris[0]},
-		client.Deliberately("resources.unsubscribe.after-subscribe"))) == how
+		client.Deliberately(ids.ResourcesUnsubscribeAfterSubscribe))) == how
 }
 
 // resourceURIs returns the URIs of listed resources, up to a bound.
@@ -861,7 +862,7 @@ func notFound(t *check.T, m family.Member) {
 	if strings.Contains(m.Str(), "%") || len(m.Str()) > longURI {
 		codes = append(codes, -32602) // a server may limit what it decodes (docs/positions.md, no-uri-code)
 	}
-	t.Check("resources.error.not-found-code", x).To(HaveErrorCode(codes...), "for the resource %s", m)
+	t.Check(ids.ResourcesErrorNotFoundCode, x).To(HaveErrorCode(codes...), "for the resource %s", m)
 }
 
 // longURI is what every recipient should take (RFC 9110, section 4.1, says 8000 octets).
@@ -975,7 +976,7 @@ func takenForPatterns(t *check.T, known []string) {
 		right := read(uri)
 		wrong := read(other)
 		if hasContents(right) && hasContents(wrong) && sameContents(right, wrong) && !hasContents(read(control)) {
-			t.Violation("resources.security.validate-uris",
+			t.Violation(ids.ResourcesSecurityValidateURIs,
 				"the contents of "+wire.Quote(uri, 80)+" came for "+wire.Quote(other, 80)+
 					", as if the one were a pattern", slices.Concat(right.Events(), wrong.Events())...)
 		}

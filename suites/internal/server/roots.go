@@ -11,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 )
@@ -235,9 +236,9 @@ var rootChecks = []*check.Check{
 	{
 		Name: "roots/kinds",
 		Requirements: []string{
-			"roots.root.name-optional", "roots.list.multiple", "roots.root.file-or-directory",
-			"roots.server.unavailable",
-			"meta.attach.objects",
+			ids.RootsRootNameOptional, ids.RootsListMultiple, ids.RootsRootFileOrDirectory,
+			ids.RootsServerUnavailable,
+			ids.MetaAttachObjects,
 		},
 		Needs: rooting,
 		Body: func(t *check.T) {
@@ -252,13 +253,13 @@ var rootChecks = []*check.Check{
 				id    string
 				roots []any
 			}{
-				{"roots.root.name-optional", []any{root("file:///tmp", map[string]any{"name": "Temporary files"})}},
-				{"roots.root.name-optional", []any{root("file:///tmp", nil)}},
-				{"roots.list.multiple", []any{root("file:///tmp", nil),
+				{ids.RootsRootNameOptional, []any{root("file:///tmp", map[string]any{"name": "Temporary files"})}},
+				{ids.RootsRootNameOptional, []any{root("file:///tmp", nil)}},
+				{ids.RootsListMultiple, []any{root("file:///tmp", nil),
 					root("file:///", map[string]any{"name": "All"})}},
-				{"roots.root.file-or-directory", []any{root("file:///etc/hosts", nil)}},
-				{"roots.server.unavailable", []any{root(missingFolder, map[string]any{"name": "Gone"})}},
-				{"meta.attach.objects", []any{root("file:///tmp",
+				{ids.RootsRootFileOrDirectory, []any{root("file:///etc/hosts", nil)}},
+				{ids.RootsServerUnavailable, []any{root(missingFolder, map[string]any{"name": "Gone"})}},
+				{ids.MetaAttachObjects, []any{root("file:///tmp",
 					map[string]any{"_meta": map[string]any{"example.com/mcpconform": 1}})}},
 			} {
 				t.About(v.id)
@@ -273,7 +274,7 @@ var rootChecks = []*check.Check{
 	},
 	{
 		Name:         "roots/strings",
-		Requirements: []string{"base.response.present", "roots.server.unavailable"},
+		Requirements: []string{ids.BaseResponsePresent, ids.RootsServerUnavailable},
 		Needs:        rooting,
 		Families:     []string{"strings"},
 		Body: func(t *check.T) {
@@ -299,7 +300,7 @@ var rootChecks = []*check.Check{
 	},
 	{
 		Name:         "roots/unavailable",
-		Requirements: []string{"roots.server.unavailable"},
+		Requirements: []string{ids.RootsServerUnavailable},
 		Needs:        rooting,
 		Body: func(t *check.T) {
 			// The roots go while the server uses them: its next request for them ends in an error.
@@ -324,7 +325,7 @@ var rootChecks = []*check.Check{
 	},
 	{
 		Name:         "roots/list-changed",
-		Requirements: []string{"roots.list-changed.refetch"},
+		Requirements: []string{ids.RootsListChangedRefetch},
 		Needs:        rooting,
 		Body: func(t *check.T) {
 			// A server that has fetched the roots fetches them again, at once or when it needs them next.
@@ -348,7 +349,7 @@ var rootChecks = []*check.Check{
 	},
 	{
 		Name:         "roots/two-clients",
-		Requirements: []string{"roots.list-changed.refetch", "http.server.session-isolation"},
+		Requirements: []string{ids.RootsListChangedRefetch, ids.HTTPServerSessionIsolation},
 		Needs:        rootingOfTwo(),
 		Body: func(t *check.T) {
 			// Two clients have roots of their own, and both announce others: each is asked for its own again, in
@@ -364,7 +365,7 @@ var rootChecks = []*check.Check{
 				if x := r.useTool(t); x != nil && r.asked() == 0 {
 					if others := rootIn(t, texts(x)); others != "" {
 						t.Show(x.Events()...)
-						t.Violation("http.server.session-isolation",
+						t.Violation(ids.HTTPServerSessionIsolation,
 							"the server never asked this client for its roots; the result of its tool call holds those of another client: "+quote(others))
 					}
 				}
@@ -386,7 +387,7 @@ var rootChecks = []*check.Check{
 				}
 				if others := []string{second, first}[i]; x != nil && strings.Contains(texts(x), others) {
 					t.Show(x.Events()...)
-					t.Violation("http.server.session-isolation",
+					t.Violation(ids.HTTPServerSessionIsolation,
 						"the result of one client's tool call holds the roots of another client: "+quote(others))
 				}
 			}
@@ -394,7 +395,7 @@ var rootChecks = []*check.Check{
 	},
 	{
 		Name:         "roots/many-changes",
-		Requirements: []string{"roots.list-changed.graceful", "meta.attach.notification"},
+		Requirements: []string{ids.RootsListChangedGraceful, ids.MetaAttachNotification},
 		Needs:        waiting(rooting),
 		Body: func(t *check.T) {
 			// Changes in quick succession, down to no root at all.

@@ -3,6 +3,7 @@ package server
 import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/check"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
 )
@@ -30,8 +31,8 @@ var samplingChecks = []*check.Check{
 	{
 		Name: "sampling/answers",
 		Requirements: []string{
-			"sampling.result.stop-reason-optional", "sampling.result.stop-reason-open", "sampling.max-tokens.fewer",
-			"sampling.preferences.advisory", "meta.attach.result", "base.response.result-open",
+			ids.SamplingResultStopReasonOptional, ids.SamplingResultStopReasonOpen, ids.SamplingMaxTokensFewer,
+			ids.SamplingPreferencesAdvisory, ids.MetaAttachResult, ids.BaseResponseResultOpen,
 		},
 		Needs: byHand("sampling"),
 		Body: func(t *check.T) {
@@ -43,16 +44,16 @@ var samplingChecks = []*check.Check{
 				id, when string
 				changes  map[string]any
 			}{
-				{"sampling.result.stop-reason-optional", "stopReason is left out", map[string]any{"stopReason": nil}},
-				{"sampling.result.stop-reason-open", "stopReason is not one of the listed values",
+				{ids.SamplingResultStopReasonOptional, "stopReason is left out", map[string]any{"stopReason": nil}},
+				{ids.SamplingResultStopReasonOpen, "stopReason is not one of the listed values",
 					map[string]any{"stopReason": "mcpconform/other"}},
-				{"sampling.max-tokens.fewer", "the generation is very short",
+				{ids.SamplingMaxTokensFewer, "the generation is very short",
 					map[string]any{"content": map[string]any{"type": "text", "text": "A"}}},
-				{"sampling.preferences.advisory", "the model fits no hint",
+				{ids.SamplingPreferencesAdvisory, "the model fits no hint",
 					map[string]any{"model": "no-model-that-was-hinted-at"}},
-				{"base.response.result-open", "the result has a member that is not defined",
+				{ids.BaseResponseResultOpen, "the result has a member that is not defined",
 					map[string]any{"mcpconform": true}},
-				{"meta.attach.result", "the result has _meta",
+				{ids.MetaAttachResult, "the result has _meta",
 					map[string]any{"_meta": map[string]any{"example.com/mcpconform": []any{}}}},
 			} {
 				x, _ := converse(t, call, createMessage, always(generation(v.changes)))
@@ -68,7 +69,7 @@ var samplingChecks = []*check.Check{
 	},
 	{
 		Name:         "sampling/invalid-content",
-		Requirements: []string{"sampling.security.validate-content"},
+		Requirements: []string{ids.SamplingSecurityValidateContent},
 		Needs:        byHand("sampling"),
 		Body: func(t *check.T) {
 			// Content of an unknown type, and data that is not base64: a server that passes it on has not validated it.
@@ -92,7 +93,7 @@ var samplingChecks = []*check.Check{
 				x, _ := converse(t, call, createMessage, always(generation(map[string]any{"content": v.content})),
 					client.Deliberately("*"))
 				if used(x, marker) {
-					t.Violation("sampling.security.validate-content",
+					t.Violation(ids.SamplingSecurityValidateContent,
 						"the content of the sampled message "+v.wrong+", and the tool "+quote(call.Tool)+
 							" used it in its result; an error or a result with isError was expected")
 				}
@@ -106,7 +107,7 @@ var samplingChecks = []*check.Check{
 	},
 	{
 		Name:         "sampling/strings",
-		Requirements: []string{"base.response.present", "base.message.utf8-accepted"},
+		Requirements: []string{ids.BaseResponsePresent, ids.BaseMessageUTF8Accepted},
 		Needs:        waiting(byHand("sampling")),
 		Families:     []string{"strings"},
 		Body: func(t *check.T) {
@@ -120,7 +121,7 @@ var samplingChecks = []*check.Check{
 	},
 	{
 		Name:         "sampling/refused",
-		Requirements: []string{"base.response.present", "base.error.data-free"},
+		Requirements: []string{ids.BaseResponsePresent, ids.BaseErrorDataFree},
 		Needs:        byHand("sampling"),
 		Body:         func(t *check.T) { refuse(t, "sampling", createMessage) },
 	},
@@ -137,9 +138,9 @@ func refuse(t *check.T, role, method string) {
 		{"code": -32603, "message": "Nobody is there", "data": map[string]any{"why": []any{}}},
 	}
 	for _, problem := range problems[:t.Most(len(problems), 2)] {
-		t.About("base.response.present")
+		t.About(ids.BaseResponsePresent)
 		if problem["data"] != nil {
-			t.About("base.error.data-free")
+			t.About(ids.BaseErrorDataFree)
 		}
 		if _, asked := converse(t, call, method, always(map[string]any{"error": problem})); len(asked) == 0 {
 			t.Inconclusive("the tool %q did not send %s", call.Tool, method)

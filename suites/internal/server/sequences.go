@@ -15,6 +15,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/check"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
 	"github.com/mcpconform/mcpconform/suites/internal/model"
@@ -25,12 +26,12 @@ import (
 var sequenceChecks = []*check.Check{
 	{
 		Name:         "sequences/session",
-		Requirements: []string{"base.response.present", "base.response.once", "base.response.id-echo"},
+		Requirements: []string{ids.BaseResponsePresent, ids.BaseResponseOnce, ids.BaseResponseIDEcho},
 		Shows: slices.Concat(
 			[]string{
-				"pagination.server.stable-cursors", "logging.filter.*", "resources.updated.sent",
-				"resources.updated.ends-with-unsubscribe",
-				"roots.list-changed.refetch", "*.list-changed.sent", "progress.token.echo",
+				ids.PaginationServerStableCursors, "logging.filter.*", ids.ResourcesUpdatedSent,
+				ids.ResourcesUpdatedEndsWithUnsubscribe,
+				ids.RootsListChangedRefetch, "*.list-changed.sent", ids.ProgressTokenEcho,
 			},
 			slices.Sorted(maps.Values(answeredBy)), slices.Sorted(maps.Values(model.Tolerated)),
 		),
@@ -79,25 +80,25 @@ func (w *word) ask(cursors map[string]any) (params map[string]any, ok bool) {
 // options are those of a call of the request.
 func (w *word) options() []client.Option {
 	if w.Refused {
-		return []client.Option{client.Deliberately("lifecycle.capability.experimental-gated")}
+		return []client.Option{client.Deliberately(ids.LifecycleCapabilityExperimentalGated)}
 	}
 	return nil
 }
 
 // answeredBy names the requirements by which requests are answered.
 var answeredBy = map[string]string{
-	"ping":                     "ping.either-side",
-	"tools/list":               "tools.list.answered",
-	"tools/call":               "tools.list.callable",
-	"resources/list":           "resources.list.answered",
-	"resources/templates/list": "resources.templates.answered",
-	"resources/read":           "resources.read.answered",
-	"resources/subscribe":      "resources.subscribe.accepted",
-	"resources/unsubscribe":    "resources.unsubscribe.accepted",
-	"prompts/list":             "prompts.list.answered",
-	"prompts/get":              "prompts.get.answered",
-	"completion/complete":      "completion.answered",
-	"logging/setLevel":         "logging.set-level.all-levels",
+	"ping":                     ids.PingEitherSide,
+	"tools/list":               ids.ToolsListAnswered,
+	"tools/call":               ids.ToolsListCallable,
+	"resources/list":           ids.ResourcesListAnswered,
+	"resources/templates/list": ids.ResourcesTemplatesAnswered,
+	"resources/read":           ids.ResourcesReadAnswered,
+	"resources/subscribe":      ids.ResourcesSubscribeAccepted,
+	"resources/unsubscribe":    ids.ResourcesUnsubscribeAccepted,
+	"prompts/list":             ids.PromptsListAnswered,
+	"prompts/get":              ids.PromptsGetAnswered,
+	"completion/complete":      ids.CompletionAnswered,
+	"logging/setLevel":         ids.LoggingSetLevelAllLevels,
 }
 
 // unknownMethod is refused wherever it comes.
@@ -114,7 +115,7 @@ func (p *sequenceRun) add(method string, params map[string]any) *word {
 func (p *sequenceRun) vocabulary() {
 	p.add(p.NoOp(), nil)
 	w := p.add(unknownMethod, nil)
-	w.id, w.Refused = "base.error.method-not-found", true
+	w.id, w.Refused = ids.BaseErrorMethodNotFound, true
 	for _, method := range p.Served() {
 		if method == p.NoOp() {
 			continue
@@ -122,7 +123,7 @@ func (p *sequenceRun) vocabulary() {
 		p.add(method, nil).Kept = true
 		if _, more := nextCursor(p.Target.List(method).Pages[0]); more {
 			w := p.add(method, nil)
-			w.id, w.paged, w.fickle, w.Alike = "pagination.server.stable-cursors", true, true, !p.Thorough()
+			w.id, w.paged, w.fickle, w.Alike = ids.PaginationServerStableCursors, true, true, !p.Thorough()
 		}
 	}
 	for _, rpc := range workingCalls(p.T) {
@@ -651,14 +652,14 @@ func (p *sequenceRun) plainly(w *model.Misstep) *model.Misstep {
 // report records the requirement that a misstep breaks. If the server ends, or refuses a request that it understood
 // before, that is the requirement by which it lives with the last action that is not a request.
 func (p *sequenceRun) report(w *model.Misstep) {
-	id, report := "base.response.present", p.Violation
+	id, report := ids.BaseResponsePresent, p.Violation
 	switch {
 	case w.Kind == model.AnsweredTwice:
-		id = "base.response.once"
+		id = ids.BaseResponseOnce
 	case w.Kind == model.OfAnother:
-		id = "base.response.id-echo"
+		id = ids.BaseResponseIDEcho
 	case w.Early:
-		id = "cancellation.ignore-unknown"
+		id = ids.CancellationIgnoreUnknown
 	case w.Kind == model.Unserved:
 		id = p.words[w.Word].id
 		if p.words[w.Word].method == "tools/call" && !w.Broken {

@@ -6,6 +6,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
@@ -18,21 +19,21 @@ var overSSE = check.Needs{Session: check.Fresh, Transports: []string{transport.N
 var sseChecks = []*check.Check{
 	{
 		Name:         "sse/session-isolation",
-		Requirements: []string{"sse.server.session-isolation"},
+		Requirements: []string{ids.SSEServerSessionIsolation},
 		Needs:        overSSE,
-		Body:         func(t *check.T) { isolated(t, "sse.server.session-isolation") },
+		Body:         func(t *check.T) { isolated(t, ids.SSEServerSessionIsolation) },
 	},
-	bystandersCheck("sse/bystanders", transport.NameSSE, "sse.server.session-isolation"),
+	bystandersCheck("sse/bystanders", transport.NameSSE, ids.SSEServerSessionIsolation),
 	{
 		Name:         "sse/session-answers",
-		Requirements: []string{"sse.server.session-isolation"},
+		Requirements: []string{ids.SSEServerSessionIsolation},
 		Needs: check.Needs{Transports: []string{transport.NameSSE}, ToolRoles: answering,
 			Lacking: calling(answering...).Lacking},
-		Body: func(t *check.T) { isolatedAnswers(t, "sse.server.session-isolation") },
+		Body: func(t *check.T) { isolatedAnswers(t, ids.SSEServerSessionIsolation) },
 	},
 	{
 		Name:         "sse/origin",
-		Requirements: []string{"sse.server.origin-foreign"},
+		Requirements: []string{ids.SSEServerOriginForeign},
 		Needs:        overSSE,
 		Families:     []string{"origins"},
 		Body: func(t *check.T) {
@@ -41,7 +42,7 @@ var sseChecks = []*check.Check{
 				t.Assume(t.DialSSE(http.Header{"Origin": {origin}})).ToNot(BeTurnedDown(), withTrusted, origin)
 			}
 			for _, origin := range foreign {
-				if !refuseLegacyOrigin(t, "sse.server.origin-foreign", origin) {
+				if !refuseLegacyOrigin(t, ids.SSEServerOriginForeign, origin) {
 					break // it does not look at the others, either
 				}
 			}
@@ -50,7 +51,7 @@ var sseChecks = []*check.Check{
 				if t.DialSSE(header).HTTP.Status/100 == 2 &&
 					postLegacy(t, plainRaw(t, t.Session.NextID()), header,
 						client.Deliberately("*")).HTTP.Status/100 == 2 {
-					t.Violation("sse.server.origin-foreign", reboundServed)
+					t.Violation(ids.SSEServerOriginForeign, reboundServed)
 				}
 			}
 			t.Fence()
@@ -58,18 +59,18 @@ var sseChecks = []*check.Check{
 	},
 	{
 		Name:         "sse/origin-null",
-		Requirements: []string{"sse.server.origin-null"},
+		Requirements: []string{ids.SSEServerOriginNull},
 		Needs:        overSSE,
 		Families:     []string{"origins"},
 		Body: func(t *check.T) {
 			foreignTo(t, "null")
-			refuseLegacyOrigin(t, "sse.server.origin-null", "null")
+			refuseLegacyOrigin(t, ids.SSEServerOriginNull, "null")
 			t.Fence()
 		},
 	},
 	{
 		Name:         "sse/content-type-forms",
-		Requirements: []string{"http.server.content-type-forms"},
+		Requirements: []string{ids.HTTPServerContentTypeForms},
 		Needs:        overSSE,
 		Families:     []string{"content-types"},
 		Body: func(t *check.T) {
@@ -78,14 +79,14 @@ var sseChecks = []*check.Check{
 			t.VaryInTurn(t.Draw("content-types"), func(m family.Member) {
 				head := postLegacy(t, plainRaw(t, t.Session.NextID()), http.Header{"Content-Type": {m.Str()}},
 					client.Deliberately("*"))
-				t.Check("http.server.content-type-forms", head).ToNot(BeTurnedDown(), "with the Content-Type %s", m)
+				t.Check(ids.HTTPServerContentTypeForms, head).ToNot(BeTurnedDown(), "with the Content-Type %s", m)
 			})
 			t.Fence()
 		},
 	},
 	{
 		Name:         "sse/bind-localhost",
-		Requirements: []string{"sse.server.bind-localhost"},
+		Requirements: []string{ids.SSEServerBindLocalhost},
 		Needs:        check.Needs{Transports: []string{transport.NameSSE}},
 		Body:         func(t *check.T) { boundToLoopback(t) },
 	},

@@ -9,6 +9,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
@@ -18,23 +19,23 @@ import (
 var stdioChecks = []*check.Check{
 	{
 		Name:         "stdio/invalid-json",
-		Requirements: []string{"stdio.server.survives-invalid-json", "base.error.parse-error"},
-		Shows:        []string{"base.response.once"},
+		Requirements: []string{ids.StdioServerSurvivesInvalidJSON, ids.BaseErrorParseError},
+		Shows:        []string{ids.BaseResponseOnce},
 		Needs:        derailing,
 		Families:     []string{"bodies-broken", "bodies-lenient"},
 		Body: func(t *check.T) {
 			// Each line is a message: one that is not JSON is answered with -32700 or not at all, and the next is
 			// served.
 			for _, raw := range []string{``, ` `} {
-				survives(t, raw, -32700, "base.error.parse-error")
+				survives(t, raw, -32700, ids.BaseErrorParseError)
 			}
 			survivesAll(t, func(line string) bool { return utf8.ValidString(line) && line[0] != '{' })
 		},
 	},
 	{
 		Name:         "stdio/broken-message",
-		Requirements: []string{"base.error.parse-survive", "base.error.parse-error"},
-		Shows:        []string{"base.response.once"},
+		Requirements: []string{ids.BaseErrorParseSurvive, ids.BaseErrorParseError},
+		Shows:        []string{ids.BaseResponseOnce},
 		Needs:        derailing,
 		Families:     []string{"bodies-broken", "bodies-lenient"},
 		Body: func(t *check.T) {
@@ -44,7 +45,7 @@ var stdioChecks = []*check.Check{
 	},
 	{
 		Name:         "stdio/non-message",
-		Requirements: []string{"stdio.server.survives-non-message"},
+		Requirements: []string{ids.StdioServerSurvivesNonMessage},
 		Needs:        alone,
 		Families:     []string{"bodies-not-messages"},
 		Body: func(t *check.T) {
@@ -55,7 +56,7 @@ var stdioChecks = []*check.Check{
 	},
 	{
 		Name:         "stdio/invalid-utf8",
-		Requirements: []string{"stdio.server.survives-invalid-utf8"},
+		Requirements: []string{ids.StdioServerSurvivesInvalidUTF8},
 		Needs:        alone,
 		Families:     []string{"bodies-broken", "bodies-lenient"},
 		Body: func(t *check.T) {
@@ -64,7 +65,7 @@ var stdioChecks = []*check.Check{
 	},
 	{
 		Name:         "stdio/crlf",
-		Requirements: []string{"stdio.message.crlf-accepted"},
+		Requirements: []string{ids.StdioMessageCrlfAccepted},
 		Needs:        alone,
 		Body: func(t *check.T) {
 			framed(t, t.Session.NextID(), func(raw []byte) [][]byte { return [][]byte{append(raw, '\r', '\n')} })
@@ -72,7 +73,7 @@ var stdioChecks = []*check.Check{
 	},
 	{
 		Name:         "stdio/split-writes",
-		Requirements: []string{"stdio.message.split-writes"},
+		Requirements: []string{ids.StdioMessageSplitWrites},
 		Needs:        alone,
 		Body: func(t *check.T) {
 			// A pipe has no message boundaries: the pieces of a line may arrive one by one, those of a character as
@@ -88,38 +89,38 @@ var stdioChecks = []*check.Check{
 	},
 	{
 		Name:         "stdio/several-per-write",
-		Requirements: []string{"stdio.message.several-per-write"},
+		Requirements: []string{ids.StdioMessageSeveralPerWrite},
 		Needs:        alone,
 		Body: func(t *check.T) {
 			// Three requests in one write are three requests.
 			conn := stdioConn(t)
-			var ids []wire.ID
+			var open []wire.ID
 			var text []byte
 			mark := t.Mark()
 			for range 3 {
 				id := t.Session.NextID()
-				ids = append(ids, id)
+				open = append(open, id)
 				raw := plainRaw(t, id)
 				text = append(append(text, raw...), '\n')
 			}
 			for i, line := range strings.SplitAfter(strings.TrimSuffix(string(text), "\n"), "\n") {
 				m := transport.Outgoing{Raw: []byte(strings.TrimSuffix(line, "\n"))}
 				var chunk [][]byte
-				if i == len(ids)-1 {
+				if i == len(open)-1 {
 					chunk = [][]byte{text}
 				}
 				sent, err := conn.Write(t.Context, m, chunk...)
 				t.Show(sent)
 				t.Must(err)
 			}
-			for _, id := range ids {
+			for _, id := range open {
 				answered(t, mark, id)
 			}
 		},
 	},
 	{
 		Name:         "stdio/line-separators",
-		Requirements: []string{"stdio.message.only-newline-delimits"},
+		Requirements: []string{ids.StdioMessageOnlyNewlineDelimits},
 		Needs:        alone,
 		Body: func(t *check.T) {
 			// U+2028, U+2029 and U+0085 are line ends elsewhere, but not here. The first two are not escaped only in
@@ -131,7 +132,7 @@ var stdioChecks = []*check.Check{
 	},
 	{
 		Name:         "stdio/large-message",
-		Requirements: []string{"stdio.message.large"},
+		Requirements: []string{ids.StdioMessageLarge},
 		Needs:        alone,
 		Body: func(t *check.T) {
 			// There is no limit on a message. A clean error is tolerated, as servers have to protect themselves.
@@ -181,7 +182,7 @@ func survivesAll(t *check.T, fits func(line string) bool) {
 		code   int64
 	}{{"bodies-broken", -32700}, {"bodies-lenient", 0}} {
 		lines := slices.DeleteFunc(t.Draw(of.family), func(m family.Member) bool { return !fits(m.Raw()) })
-		t.VaryInTurn(lines, func(m family.Member) { survives(t, m.Raw(), of.code, "base.error.parse-error") })
+		t.VaryInTurn(lines, func(m family.Member) { survives(t, m.Raw(), of.code, ids.BaseErrorParseError) })
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
@@ -20,7 +21,7 @@ import (
 var stringChecks = []*check.Check{
 	{
 		Name:         "tools/strings",
-		Requirements: []string{"base.message.utf8-accepted"},
+		Requirements: []string{ids.BaseMessageUTF8Accepted},
 		Needs:        check.Needs{Server: "tools"},
 		Families:     []string{"strings"},
 		Body: func(t *check.T) {
@@ -36,7 +37,7 @@ var stringChecks = []*check.Check{
 	},
 	{
 		Name:         "prompts/strings",
-		Requirements: []string{"base.message.utf8-accepted"},
+		Requirements: []string{ids.BaseMessageUTF8Accepted},
 		Needs:        check.Needs{Server: "prompts"},
 		Families:     []string{"strings"},
 		Body: func(t *check.T) {
@@ -66,7 +67,7 @@ func stringsAnswered(t *check.T, call check.Call, method string,
 			return
 		}
 		if damage := misread(textsIn(x.Result()), m.Str()); damage != "" {
-			t.Violation("base.message.utf8-accepted",
+			t.Violation(ids.BaseMessageUTF8Accepted,
 				"the tool "+quote(call.Tool)+" was answered with "+m.String()+" and tells "+wire.Quote(damage, 60)+
 					", as if its bytes were not UTF-8", x.Events()...)
 		}
@@ -106,19 +107,19 @@ func givenBack(t *check.T, members []family.Member, send func(text string) *clie
 			return
 		}
 		if damage := misread(textsIn(x.Result()), m.Str()); damage != "" {
-			t.Violation("base.message.utf8-accepted", "the text "+m.String()+" came back with "+wire.Quote(damage, 60)+
+			t.Violation(ids.BaseMessageUTF8Accepted, "the text "+m.String()+" came back with "+wire.Quote(damage, 60)+
 				" in it, as if its bytes were not UTF-8", x.Events()...)
 		}
 	})
 	// A tool may take long over any text, but hardly over those alone that some encodings lack.
 	const few = 3
 	if answersAll && lost >= few-1 {
-		t.Violation("base.response.present",
+		t.Violation(ids.BaseResponsePresent,
 			fmt.Sprintf("no response came for %d texts with characters outside ASCII, and one for each other text",
 				lost))
 	}
 	if served == 0 && len(unread) >= few {
-		t.Violation("base.message.utf8-accepted",
+		t.Violation(ids.BaseMessageUTF8Accepted,
 			"each text with characters outside ASCII is answered with an error, and no other is: "+
 				Describe(unread[0]), unread[0].Events()...)
 	}
@@ -142,7 +143,7 @@ func longAnswered(t *check.T, method string, params map[string]any) {
 	if err != nil && x.Head != nil && x.Head.HTTP.Status/100 == 4 {
 		return
 	}
-	t.About("base.response.present")
+	t.About(ids.BaseResponsePresent)
 	t.Show(x.Events()...)
 	t.Must(err)
 }

@@ -9,17 +9,18 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
 
 // basic/lifecycle#timeouts
 const (
-	timeoutEstablished = "lifecycle.timeout.established"
-	timeoutCancel      = "lifecycle.timeout.cancel"
-	timeoutStopWaiting = "lifecycle.timeout.stop-waiting"
-	timeoutMaximum     = "lifecycle.timeout.maximum"
-	timeoutCoping      = "lifecycle.error.request-timeout"
+	timeoutEstablished = ids.LifecycleTimeoutEstablished
+	timeoutCancel      = ids.LifecycleTimeoutCancel
+	timeoutStopWaiting = ids.LifecycleTimeoutStopWaiting
+	timeoutMaximum     = ids.LifecycleTimeoutMaximum
+	timeoutCoping      = ids.LifecycleErrorRequestTimeout
 )
 
 func init() {

@@ -18,6 +18,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/internal/ending"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
@@ -41,13 +42,13 @@ const (
 var toolChecks = []*check.Check{
 	{
 		Name:         "tools/list",
-		Requirements: []string{"tools.list.answered"},
+		Requirements: []string{ids.ToolsListAnswered},
 		Needs:        check.Needs{Server: "tools", Served: true},
 		Body:         func(t *check.T) { listed(t, "tools/list") },
 	},
 	{
 		Name:         "tools/unknown-tool",
-		Requirements: []string{"tools.error.unknown-tool-protocol-error"},
+		Requirements: []string{ids.ToolsErrorUnknownToolProtocolError},
 		Needs:        check.Needs{Server: "tools"},
 		Body: func(t *check.T) {
 			// An unknown tool is a protocol error, not a result that tells of one.
@@ -60,7 +61,7 @@ var toolChecks = []*check.Check{
 	},
 	{
 		Name:         "tools/unknown-tool-code",
-		Requirements: []string{"tools.error.unknown-tool-code"},
+		Requirements: []string{ids.ToolsErrorUnknownToolCode},
 		Needs:        check.Needs{Server: "tools"},
 		Body: func(t *check.T) {
 			// A tool that is not listed is an invalid parameter of the call. Whether an error comes at all is a
@@ -78,7 +79,7 @@ var toolChecks = []*check.Check{
 	},
 	{
 		Name:         "tools/unknown-names",
-		Requirements: []string{"tools.error.unknown-tool-protocol-error", "tools.error.unknown-tool-code"},
+		Requirements: []string{ids.ToolsErrorUnknownToolProtocolError, ids.ToolsErrorUnknownToolCode},
 		Needs:        check.Needs{Server: "tools"},
 		Families:     []string{"names-unknown"},
 		Body: func(t *check.T) {
@@ -90,10 +91,10 @@ var toolChecks = []*check.Check{
 				if sameName(m, x) {
 					return
 				}
-				if t.Check("tools.error.unknown-tool-protocol-error", x).To(HaveError(),
+				if t.Check(ids.ToolsErrorUnknownToolProtocolError, x).To(HaveError(),
 					"for a tool that does not exist, %s", m) {
 					t.Show(x.Events()...)
-					t.Check("tools.error.unknown-tool-code", x).To(HaveErrorCode(-32602),
+					t.Check(ids.ToolsErrorUnknownToolCode, x).To(HaveErrorCode(-32602),
 						"for a tool that does not exist, %s", m)
 				}
 			})
@@ -101,7 +102,7 @@ var toolChecks = []*check.Check{
 	},
 	{
 		Name:         "tools/callable",
-		Requirements: []string{"tools.list.callable"},
+		Requirements: []string{ids.ToolsListCallable},
 		Needs:        check.Needs{Server: "tools"},
 		Body: func(t *check.T) {
 			// A listed tool is known under its name. It may fail.
@@ -187,7 +188,7 @@ var toolChecks = []*check.Check{
 	},
 	{
 		Name:         "tools/arguments-omitted",
-		Requirements: []string{"tools.call.arguments-omitted"},
+		Requirements: []string{ids.ToolsCallArgumentsOmitted},
 		Needs:        check.Needs{Server: "tools"},
 		Body: func(t *check.T) {
 			// The member arguments is optional: a tool that requires none can be called without it.
@@ -218,7 +219,7 @@ var toolChecks = []*check.Check{
 	},
 	{
 		Name:         "tools/invalid-arguments",
-		Requirements: []string{"tools.security.validate-inputs", "tools.error.invalid-arguments-form"},
+		Requirements: []string{ids.ToolsSecurityValidateInputs, ids.ToolsErrorInvalidArgumentsForm},
 		Needs:        check.Needs{Server: "tools"},
 		Body: func(t *check.T) {
 			// Arguments that break the tool's own schema, one rule at a time. The valid twin is the control: a tool
@@ -262,7 +263,7 @@ var toolChecks = []*check.Check{
 	},
 	{
 		Name:         "tools/execution-error",
-		Requirements: []string{"tools.error.execution-as-result"},
+		Requirements: []string{ids.ToolsErrorExecutionAsResult},
 		Needs:        check.Needs{Server: "tools"},
 		Body: func(t *check.T) {
 			// The model should see that a tool failed.
@@ -285,14 +286,14 @@ var toolChecks = []*check.Check{
 	},
 	{
 		Name:         "tools/list-changed",
-		Requirements: []string{"tools.list-changed.sent"},
-		Shows:        []string{"schema.call-tool-result"},
+		Requirements: []string{ids.ToolsListChangedSent},
+		Shows:        []string{ids.SchemaCallToolResult},
 		Needs:        changing("tools"),
 		Body:         func(t *check.T) { listChanged(t, "tools") },
 	},
 	{
 		Name:         "tools/content-kinds",
-		Requirements: []string{"tools.list.callable"},
+		Requirements: []string{ids.ToolsListCallable},
 		Needs:        check.Needs{Server: "tools"},
 		Body: func(t *check.T) {
 			// The calls that the configuration names show the judge results of each kind.
@@ -321,7 +322,7 @@ var toolChecks = []*check.Check{
 	},
 	{
 		Name:         "tools/resource-links",
-		Requirements: []string{"tools.resource-link.resolvable"},
+		Requirements: []string{ids.ToolsResourceLinkResolvable},
 		Needs:        check.Needs{Server: "tools", ToolRoles: []string{"resource-link"}},
 		Body: func(t *check.T) {
 			tried := 0
@@ -381,7 +382,7 @@ func argumentsLost(t *check.T, refused map[string]*client.Exchange) {
 		proof = append(proof, x.Events()...)
 	}
 	if len(words) > 1 {
-		t.Warning("tools.list.callable", "each of the "+strconv.Itoa(len(words))+
+		t.Warning(ids.ToolsListCallable, "each of the "+strconv.Itoa(len(words))+
 			" tools that require arguments refuses arguments that fit its inputSchema, as if they were missing",
 			proof...)
 	}
@@ -411,7 +412,7 @@ func refusesEmpty(t *check.T, tool map[string]any, refused *client.Exchange) {
 		}
 		again := t.Attempt(map[string]any{"name": name, "arguments": map[string]any{}})
 		if again != nil && !worked(again) {
-			t.Warning("tools.list.callable", "the tool "+quote(name)+
+			t.Warning(ids.ToolsListCallable, "the tool "+quote(name)+
 				", whose inputSchema has no properties, refuses empty arguments but serves the call "+how,
 				slices.Concat([]*wire.Event{t.Listed("tools/list", "tools", name)}, refused.Events(), served.Events(),
 					again.Events())...)
@@ -452,7 +453,7 @@ func refuses(t *check.T, tool map[string]any, m values.Mutation, control ...*wir
 		message := fmt.Sprintf("a call of the tool %s with arguments that break the keyword %s of its inputSchema (%s) was served; an error or a result with isError was expected",
 			quote(tool["name"]), keyword, m.Detail)
 		name, _ := tool["name"].(string)
-		found("tools.security.validate-inputs", message,
+		found(ids.ToolsSecurityValidateInputs, message,
 			slices.Concat([]*wire.Event{t.Listed("tools/list", "tools", name)}, control, x.Events())...)
 		return false
 	}
@@ -460,7 +461,7 @@ func refuses(t *check.T, tool map[string]any, m values.Mutation, control ...*wir
 	// before it comes to the tool (base/invalid-params).
 	if x.Error() != nil && m.Name != "not-an-object" &&
 		(refusedWith(x, -32602) || len(control) > 0 || accepted(t, tool) != nil) {
-		t.WarnUnless("tools.error.invalid-arguments-form", x).To(HaveErrorCode(-32602),
+		t.WarnUnless(ids.ToolsErrorInvalidArgumentsForm, x).To(HaveErrorCode(-32602),
 			"with arguments of %s that break its inputSchema (%s)", quote(tool["name"]), m.Detail)
 	}
 	return true

@@ -43,9 +43,9 @@ type Spec struct {
 	// Judges is true for the spec of a requirement. The records of the other specs and of the rules decide it.
 	Judges bool
 	// Requirements are those that the spec serves.
-	Requirements []string
+	Requirements []schema.ID
 	// Shows lists further requirements that the spec may find broken, if plainer exchanges do not show it.
-	Shows []string
+	Shows []schema.ID
 	// Cheap says that the spec takes neither a session of its own nor a wait.
 	Cheap bool
 	// Unit names what is not split into shards: specs of one unit share work. "": the
