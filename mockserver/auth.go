@@ -304,7 +304,10 @@ var authFaults = []Fault{
 		Apply: trusting(func(token string, _ *http.Request) bool { return token != NarrowToken })},
 	{ID: "auth.token-length", Requirement: ids.AuthServerTokenValidated, Transports: OverHTTP,
 		Summary: "A token is compared with the good one by its beginning only.",
-		Apply:   trusting(func(token string, _ *http.Request) bool { return strings.HasPrefix(token, GoodToken[:12]) })},
+		Apply: trusting(func(token string, _ *http.Request) bool {
+			return strings.HasPrefix(token,
+				GoodToken[:12])
+		})},
 	{ID: "auth.token-and-more", Requirement: ids.AuthServerTokenValidated, Transports: OverHTTP,
 		Summary: "Any text that begins with the good token is accepted.",
 		Apply:   trusting(func(token string, _ *http.Request) bool { return strings.HasPrefix(token, GoodToken) })},
@@ -326,7 +329,8 @@ var authFaults = []Fault{
 			return ok && alg != "none"
 		})},
 	{ID: "auth.issuer-trusted", Requirement: ids.AuthServerOtherTokensRefused, Transports: OverHTTP,
-		Summary:    "A JWT that names the issuer of the metadata and the server itself is taken for good, whoever signed it.",
+		Summary: "A JWT that names the issuer of the metadata and the server itself is taken for good, whoever " +
+			"signed it.",
 		Collateral: []string{ids.AuthServerInvalidToken401},
 		Apply: trusting(func(token string, r *http.Request) bool {
 			c := claims(token)
@@ -393,7 +397,8 @@ var authFaults = []Fault{
 			func(r *server.Reply) { r.Header.Set("Www-Authenticate", "Bearer") }))},
 	{ID: "auth.challenge-repeats", Requirement: ids.AuthServerChallengeParametersOnce, Transports: OverHTTP,
 		Summary: "A challenge describes the error in two languages, by two parameters of the same name.",
-		Apply:   Challenging(explaining(`, error_description="No such token", error_description="Kein solches Token"`))},
+		Apply: Challenging(
+			explaining(`, error_description="No such token", error_description="Kein solches Token"`))},
 	{ID: "auth.challenge-quotes", Requirement: ids.AuthServerChallengeCharacters, Transports: OverHTTP,
 		Summary: "The error_description of a challenge has quotation marks in it.",
 		Apply:   Challenging(explaining(`, error_description="The token is not \"valid\""`))},

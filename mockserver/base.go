@@ -276,7 +276,8 @@ var baseFaults = []Fault{
 			return strings.HasPrefix(r.ID.String(), `"`)
 		})},
 	{ID: "base.refusals-unsent", Requirement: ids.BaseResponsePresent, Form: ByValue,
-		Summary:    "A read of a URI without a scheme, and a completion for a reference of an unknown type, are refused in silence.",
+		Summary: "A read of a URI without a scheme, and a completion for a reference of an unknown type, " +
+			"are refused in silence.",
 		Collateral: []string{ids.ResourcesErrorNotFoundCode},
 		Apply: All(
 			Answering("resources/read", server.NoAnswer, func(r *server.Request) bool {

@@ -47,7 +47,8 @@ var cancellationFaults = []Fault{
 		Summary: "A slow call that is cancelled is answered at once with what there is so far.",
 		Apply:   endingCancelled("slow", object{"content": TextOf("Half of it is done.")}, nil)},
 	{ID: "cancellation.asking-answered", Requirement: ids.CancellationNoResponse, Form: InSequence,
-		Summary: "A call that is cancelled while the server waits for what the user enters is answered with an error of its own.",
+		Summary: "A call that is cancelled while the server waits for what the user enters is answered with " +
+			"an error of its own.",
 		Apply: endingCancelled("test_elicitation", nil,
 			&wire.Error{Code: server.InternalError, Message: "The dialogue was closed"})},
 	{ID: "cancellation.reason-required", Requirement: ids.CancellationNoResponse,
@@ -70,7 +71,8 @@ var cancellationFaults = []Fault{
 		ID: "cancellation.keeps-lock", Requirement: ids.BaseResponsePresent,
 		Summary:    "After the cancellation of a slow call no other call is answered in the session.",
 		Collateral: []string{ids.CancellationIgnoreUnknown}, // where the session of the cancellation is used again
-		Apply: WrappingTool("slow", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		Apply: WrappingTool("slow", func(ctx context.Context, r *server.Request, next server.Handler) (any,
+			*wire.Error) {
 			locked := Kept[atomic.Bool](r.Session, "lock")
 			if locked.Load() {
 				return server.NoAnswer, nil

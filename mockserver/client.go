@@ -66,7 +66,8 @@ func rooted(fits func(roots list) bool) func(result object) bool {
 
 // silentOn leaves a call of a tool without a response if what the client answers it fits.
 func silentOn(tool string, fits func(answer object) bool) apply {
-	return All(Overhearing(), WrappingTool(tool, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+	return All(Overhearing(), WrappingTool(tool, func(ctx context.Context, r *server.Request, next server.Handler) (any,
+		*wire.Error) {
 		silent := false
 		result, problem := Failing(func(answer object) bool {
 			silent = silent || fits(answer)
@@ -105,7 +106,8 @@ var clientFaults = []Fault{
 		Apply:      Params("sampling/createMessage", Having("modelPreferences", object{"costPriority": 50}))},
 	{ID: "sampling.content-unchecked", Requirement: ids.SamplingSecurityValidateContent,
 		Summary: "The content of a sampling result is used without looking at it.",
-		Apply: WrappingTool("test_sampling", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		Apply: WrappingTool("test_sampling", func(ctx context.Context, r *server.Request, next server.Handler) (any,
+			*wire.Error) {
 			if _, ok := wire.At(r.Params, "arguments", "prompt").(string); !ok || !r.Session.ClientHas("sampling") {
 				return next(ctx, r)
 			}
@@ -189,7 +191,8 @@ var clientFaults = []Fault{
 					next()
 				}
 			})(o)
-			WrappingTool("test_roots", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			WrappingTool("test_roots", func(ctx context.Context, r *server.Request, next server.Handler) (any,
+				*wire.Error) {
 				fetched := Kept[atomic.Bool](r.Session, "roots")
 				last.Store(r.Session)
 				if fetched.Swap(true) {
@@ -202,7 +205,8 @@ var clientFaults = []Fault{
 		Summary: "A tool that tells the roots of a client tells those of the others as well.",
 		Apply: func(o *server.Options) {
 			var told sync.Map // by session
-			WrappingTool("test_roots", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			WrappingTool("test_roots", func(ctx context.Context, r *server.Request, next server.Handler) (any,
+				*wire.Error) {
 				result, problem := next(ctx, r)
 				content, _ := wire.At(result, "content").(list)
 				if problem != nil || len(content) == 0 {
@@ -231,7 +235,8 @@ var clientFaults = []Fault{
 				result  any
 			}
 			var first atomic.Pointer[kept]
-			WrappingTool("test_roots", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			WrappingTool("test_roots", func(ctx context.Context, r *server.Request, next server.Handler) (any,
+				*wire.Error) {
 				if k := first.Load(); k != nil && k.session != r.Session {
 					return Copied(k.result.(object)), nil
 				}
@@ -250,7 +255,8 @@ var clientFaults = []Fault{
 					next()
 				}
 			}),
-			WrappingTool("test_roots", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			WrappingTool("test_roots", func(ctx context.Context, r *server.Request, next server.Handler) (any,
+				*wire.Error) {
 				fetched := Kept[atomic.Bool](r.Session, "roots")
 				if fetched.Swap(true) {
 					return object{"content": TextOf("the same roots")}, nil
@@ -307,7 +313,8 @@ var clientFaults = []Fault{
 	{ID: "elicitation.nested-object", Requirement: ids.ElicitationSchemaFlat,
 		Summary:    "A requested property is an object.",
 		Collateral: []string{ids.ElicitationSchemaPrimitiveTypes},
-		Apply:      asking("address", object{"type": "object", "properties": object{"city": object{"type": "string"}}})},
+		Apply: asking("address", object{"type": "object",
+			"properties": object{"city": object{"type": "string"}}})},
 	{ID: "elicitation.array", Requirement: ids.ElicitationSchemaFlat, Summary: "A requested property is an array.",
 		Collateral: []string{ids.ElicitationSchemaPrimitiveTypes},
 		Apply:      asking("tags", object{"type": "array", "items": object{"type": "string"}})},
@@ -344,7 +351,8 @@ var clientFaults = []Fault{
 		Summary: "A call whose elicitation is accepted ends in an internal error.",
 		Apply:   erringOn("test_elicitation", server.InternalError, "Internal error", action("accept"))},
 	{ID: "elicitation.optional-missed", Requirement: ids.ElicitationServerHandleAccept, Form: ByValue,
-		Summary: "A call whose elicitation is accepted without what the form does not require ends in an internal error.",
+		Summary: "A call whose elicitation is accepted without what the form does not require ends " +
+			"in an internal error.",
 		Apply: erringOn("test_elicitation", server.InternalError, "Internal error", func(answer object) bool {
 			return answer["action"] == "accept" && TextAt(answer, "content", "username") != "" &&
 				wire.At(answer, "content", "news") == nil
@@ -377,29 +385,31 @@ var clientFaults = []Fault{
 		})},
 	{ID: "elicitation.enum-unchecked", Requirement: ids.ElicitationSecurityValidateContent,
 		Summary: "Elicited values are taken although they are not among those that were listed.",
-		Apply: All(Overhearing(), WrappingTool("test_elicitation", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			var colour any
-			result, problem := Failing(func(answer object) bool {
-				colour = wire.At(answer, "content", "colour")
-				return false
-			})(ctx, r, next)
-			if colour, ok := colour.(string); ok {
-				return object{"content": TextOf("User response: accept, " + colour)}, nil
-			}
-			return result, problem
-		}))},
+		Apply: All(Overhearing(), WrappingTool("test_elicitation",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				var colour any
+				result, problem := Failing(func(answer object) bool {
+					colour = wire.At(answer, "content", "colour")
+					return false
+				})(ctx, r, next)
+				if colour, ok := colour.(string); ok {
+					return object{"content": TextOf("User response: accept, " + colour)}, nil
+				}
+				return result, problem
+			}))},
 	{ID: "elicitation.content-unchecked", Requirement: ids.ElicitationSecurityValidateContent,
 		Summary: "Elicited content is used without looking at it.",
-		Apply: All(Overhearing(), WrappingTool("test_elicitation", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			var content any
-			result, problem := Failing(func(answer object) bool {
-				content = answer["content"]
-				return false
-			})(ctx, r, next)
-			if content != nil {
-				raw, _ := json.Marshal(content)
-				return object{"content": TextOf("User response: accept, " + string(raw))}, nil
-			}
-			return result, problem
-		}))},
+		Apply: All(Overhearing(), WrappingTool("test_elicitation",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				var content any
+				result, problem := Failing(func(answer object) bool {
+					content = answer["content"]
+					return false
+				})(ctx, r, next)
+				if content != nil {
+					raw, _ := json.Marshal(content)
+					return object{"content": TextOf("User response: accept, " + string(raw))}, nil
+				}
+				return result, problem
+			}))},
 }

@@ -162,8 +162,9 @@ var familyFaults = []Fault{
 		Summary: "Requests with a blank before a colon are refused.",
 		Apply:   respelled(func(raw []byte) bool { return bytes.Contains(raw, []byte(`" :`)) })},
 	{ID: "base.trailing-blanks-refused", Requirement: ids.BaseJSONAnySpelling, Form: ByValue,
-		Summary: "Requests with white space behind the last brace are refused, as by a reader that wants the newline there.",
-		Apply:   respelled(func(raw []byte) bool { return bytes.HasSuffix(raw, []byte("\t")) })},
+		Summary: "Requests with white space behind the last brace are refused, as by a reader that wants the " +
+			"newline there.",
+		Apply: respelled(func(raw []byte) bool { return bytes.HasSuffix(raw, []byte("\t")) })},
 	{ID: "base.escapes-refused", Requirement: ids.BaseJSONAnySpelling, Form: ByValue,
 		Summary: "Requests in which the name of a member has an escape are refused.",
 		Apply:   respelled(func(raw []byte) bool { return bytes.Contains(raw, []byte(`\u0069d":`)) })},
@@ -271,8 +272,9 @@ var familyFaults = []Fault{
 		Summary: "A value that reads like a number beyond all limits is refused with -32603.",
 		Apply:   Refusing("completion/complete", server.InternalError, Fitting(Equal("1e400"), "argument", "value"))},
 	{ID: "completion.inherited-name", Requirement: ids.CompletionErrorInvalidPromptCode, Form: ByValue,
-		Summary: "Completion for a prompt with the name of a member that every JavaScript object has is refused with -32603.",
-		Apply:   Refusing("completion/complete", server.InternalError, Fitting(Equal("constructor"), "ref", "name"))},
+		Summary: "Completion for a prompt with the name of a member that every JavaScript object has is refused " +
+			"with -32603.",
+		Apply: Refusing("completion/complete", server.InternalError, Fitting(Equal("constructor"), "ref", "name"))},
 	{ID: "prompts.text-outside-ascii-refused", Requirement: ids.BaseMessageUTF8Accepted, Form: ByValue,
 		Summary: "A prompt with an argument outside ASCII is refused with -32603.",
 		Apply:   Refusing("prompts/get", server.InternalError, Fitting(HoldsWide, "arguments", "arg1"))},

@@ -150,7 +150,8 @@ func historyOnGet(of func(e *server.Event) bool) apply {
 			next.ServeHTTP(w, r)
 		}),
 		func(o *server.Options) {
-			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal, all []*server.Event) []*server.Event {
+			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal,
+				all []*server.Event) []*server.Event {
 				if last != fromTheBeginning {
 					return proposal
 				}
@@ -525,10 +526,11 @@ var httpFaults = []Fault{
 		Summary:    "Progress of a call comes on the stream of another one.",
 		Collateral: []string{ids.HTTPServerReplaySameStream}, // of a stream that is resumed
 		Apply: All(
-			WrappingTool("test_tool_with_progress", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				_ = r.Sleep(ctx, 50*time.Millisecond) // so that others run beside it
-				return next(ctx, r)
-			}),
+			WrappingTool("test_tool_with_progress",
+				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+					_ = r.Sleep(ctx, 50*time.Millisecond) // so that others run beside it
+					return next(ctx, r)
+				}),
 			Messages(Progressed, func(out *server.Outgoing) {
 				if out.To == nil {
 					return
@@ -544,7 +546,8 @@ var httpFaults = []Fault{
 		Apply:   func(o *server.Options) { o.Behaviour.HTTP.KeepOpen = func(*server.Request) bool { return true } }},
 	{ID: "http.stream-of-refused-call-kept-open", Requirement: ids.HTTPServerSSECloseAfterResponse, Form: ByValue,
 		Transports: OverHTTP,
-		Summary:    "Calls alone are answered with a stream, and that of a call of a tool that does not exist stays open after the error.",
+		Summary: "Calls alone are answered with a stream, and that of a call of a tool that does not exist " +
+			"stays open after the error.",
 		Apply: func(o *server.Options) {
 			o.Behaviour.HTTP.Answer = func(r *server.Request) server.AnswerForm {
 				if r.Method == "tools/call" {
@@ -681,7 +684,8 @@ var httpFaults = []Fault{
 			return []*server.Outgoing{out, again}
 		}))},
 	{ID: "http.broadcast-update", Requirement: ids.HTTPServerNoBroadcast, Transports: OverHTTP,
-		Summary: "The update of a resource is announced on the stream of the call that made it and on the listening stream.",
+		Summary: "The update of a resource is announced on the stream of the call that made it and " +
+			"on the listening stream.",
 		Apply: Sending(server.OnMessage("notifications/resources/updated",
 			func(out *server.Outgoing) []*server.Outgoing {
 				sent := []*server.Outgoing{out}
@@ -742,7 +746,8 @@ var httpFaults = []Fault{
 		Summary:    "A resumed stream begins with what came on the other streams.",
 		Collateral: []string{ids.HTTPServerSSENoEarlyClose}, // of a call whose response it brings
 		Apply: func(o *server.Options) {
-			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal, all []*server.Event) []*server.Event {
+			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal,
+				all []*server.Event) []*server.Event {
 				return append(onOthers(last, all), proposal...)
 			}
 		},
@@ -750,7 +755,8 @@ var httpFaults = []Fault{
 	{ID: "http.unknown-event-replays", Requirement: ids.HTTPServerReplaySameStream, Transports: OverHTTP,
 		Summary: "For an event id that was never given everything is sent again.",
 		Apply: func(o *server.Options) {
-			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal, all []*server.Event) []*server.Event {
+			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal,
+				all []*server.Event) []*server.Event {
 				if slices.ContainsFunc(all, func(e *server.Event) bool { return e.ID == last }) {
 					return proposal
 				}
@@ -761,7 +767,8 @@ var httpFaults = []Fault{
 		Transports: OverHTTP,
 		Summary:    "For an event id that was never given all that came on listening streams is sent again.",
 		Apply: func(o *server.Options) {
-			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal, all []*server.Event) []*server.Event {
+			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal,
+				all []*server.Event) []*server.Event {
 				if slices.ContainsFunc(all, func(e *server.Event) bool { return e.ID == last }) {
 					return proposal
 				}
@@ -773,7 +780,8 @@ var httpFaults = []Fault{
 		Transports: OverHTTP,
 		Summary:    "A stream that is resumed after its third event, or a later one, leaves out the one that follows.",
 		Apply: func(o *server.Options) {
-			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal, _ []*server.Event) []*server.Event {
+			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal,
+				_ []*server.Event) []*server.Event {
 				_, digits, _ := strings.Cut(last, "-")
 				if n, err := strconv.Atoi(digits); err == nil && n >= 3 && len(proposal) > 0 {
 					return proposal[1:]
@@ -789,7 +797,8 @@ var httpFaults = []Fault{
 				session *server.Session
 				stream  string
 			}
-			o.Behaviour.HTTP.Replay = func(s *server.Session, last string, proposal, all []*server.Event) []*server.Event {
+			o.Behaviour.HTTP.Replay = func(s *server.Session, last string, proposal,
+				all []*server.Event) []*server.Event {
 				i := slices.IndexFunc(all, func(e *server.Event) bool { return e.ID == last })
 				if i < 0 {
 					return proposal
@@ -810,7 +819,8 @@ var httpFaults = []Fault{
 	{ID: "http.replay-too-early", Requirement: ids.HTTPServerEventIDCursor, Transports: OverHTTP,
 		Summary: "A resumed stream begins with the event that is named.",
 		Apply: func(o *server.Options) {
-			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal, all []*server.Event) []*server.Event {
+			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal,
+				all []*server.Event) []*server.Event {
 				for _, e := range all {
 					if e.ID == last {
 						return append([]*server.Event{e}, proposal...)
@@ -833,7 +843,8 @@ var httpFaults = []Fault{
 			ids.CancellationIgnoreUnknown},
 		Apply: cancellingAll()},
 	{ID: "http.cancels-the-last", Requirement: ids.HTTPServerSessionIsolation, Form: BySession, Transports: OverHTTP,
-		Summary: "If two clients have a call with the same id under way, a cancellation by either ends the call that began last.",
+		Summary: "If two clients have a call with the same id under way, a cancellation by either ends the call " +
+			"that began last.",
 		Collateral: []string{ids.BaseResponsePresent, ids.HTTPServerSSEResponseSent,
 			ids.HTTPServerSSENoEarlyClose},
 		Apply: cancellingTheLast},

@@ -273,7 +273,8 @@ var lifecycleFaults = []Fault{
 		Apply:       Capability("tools", Lacking("listChanged"))},
 	{ID: "lifecycle.tools-list-changed-early", Requirement: ids.LifecycleCapabilityServerEmitsToolsListChanged,
 		Transports: OverStdio,
-		Summary:    "notifications/tools/list_changed, which is not declared, is sent before initialize is answered, and never again.",
+		Summary: "notifications/tools/list_changed, which is not declared, is sent before initialize is answered, " +
+			"and never again.",
 		Apply: All(Capability("tools", Lacking("listChanged")), Dropping("notifications/tools/list_changed"),
 			beforeHandshake("notifications/tools/list_changed", nil))},
 	{ID: "logging.undeclared-early", Requirement: ids.LoggingCapabilityDeclared, Transports: OverStdio,

@@ -95,13 +95,15 @@ var loggingFaults = []Fault{
 			}
 		})},
 	{ID: "logging.slow-level-strict", Requirement: ids.LoggingFilterAllAbove,
-		Summary: "A tool that logs takes a while, and messages of the level itself are held back in the middle of the order.",
+		Summary: "A tool that logs takes a while, and messages of the level itself are held back in the middle " +
+			"of the order.",
 		Apply: All(
 			slowing("log_levels", 700*time.Millisecond),
 			holdingBack(func(set, level string) bool { return set == level && set == "warning" }),
 		)},
 	{ID: "logging.very-slow-level-strict", Requirement: ids.LoggingFilterAllAbove,
-		Summary: "A tool that logs takes long, and messages of the level itself are held back in the middle of the order.",
+		Summary: "A tool that logs takes long, and messages of the level itself are held back in the middle " +
+			"of the order.",
 		Apply: All(
 			slowing("log_levels", 1200*time.Millisecond),
 			holdingBack(func(set, level string) bool {

@@ -118,7 +118,8 @@ var paginationFaults = []Fault{
 			}
 		}))},
 	{ID: "pagination.cursor-decorative", Requirement: ids.PaginationServerStableCursors, Form: InSequence,
-		Summary:    "The session remembers where the client is in tools/list, and any cursor leads to the next page from there.",
+		Summary: "The session remembers where the client is in tools/list, and any cursor leads to the next " +
+			"page from there.",
 		Collateral: []string{ids.PaginationCursorResultsAfter, ids.PaginationOperations, ids.ToolsListChangedSent},
 		Apply:      remembering("tools/list", "tools")},
 	{ID: "pagination.invalid-cursor-accepted", Requirement: ids.PaginationErrorInvalidCursorCode,
@@ -140,7 +141,8 @@ var paginationFaults = []Fault{
 	{ID: "pagination.invalid-cursor-kills", Requirement: ids.PaginationServerInvalidCursorGraceful,
 		Summary: "A cursor that is a number ends the process.", Apply: dyingOf(`"cursor":-1`)},
 	{ID: "pagination.invalid-cursor-spoils", Requirement: ids.PaginationServerInvalidCursorGraceful, Form: ByValue,
-		Summary:    "After a cursor that is null in base64 the next two list requests of the session are refused with -32603.",
+		Summary: "After a cursor that is null in base64 the next two list requests of the session are refused " +
+			"with -32603.",
 		Collateral: []string{ids.PaginationErrorInvalidCursorCode},
 		Apply: spoiling(func(r *server.Request, cursor string) []*server.Session {
 			if cursor == "bnVsbA==" {
@@ -169,7 +171,8 @@ var paginationFaults = []Fault{
 			return nil
 		}))},
 	{ID: "pagination.longer-cursor-forgets", Requirement: ids.PaginationServerStableCursors, Form: ByValue,
-		Summary: "A cursor is refused once it was sent with something behind it, until the list is read from its beginning.",
+		Summary: "A cursor is refused once it was sent with something behind it, until the list is read from " +
+			"its beginning.",
 		Apply: All(RememberingCursors(), Refusing("prompts/list", server.InvalidParams, func(r *server.Request) bool {
 			forgotten := Keys(r.Session, "forgotten")
 			if r.Params["cursor"] == nil {
@@ -181,7 +184,8 @@ var paginationFaults = []Fault{
 		}))},
 	{ID: "pagination.other-session-cursor-spoils", Requirement: ids.PaginationServerInvalidCursorGraceful,
 		Form: BySession, Transports: OverHTTP,
-		Summary: "After a cursor of another session the next two list requests of both sessions are refused with -32603.",
+		Summary: "After a cursor of another session the next two list requests of both sessions are refused " +
+			"with -32603.",
 		Apply: All(RememberingCursors(), spoiling(func(r *server.Request, cursor string) []*server.Session {
 			for _, s := range Others(r.Session) {
 				if _, theirs := Issued(s).Load(cursor); theirs && !Knows(Issued(r.Session), cursor) {

@@ -24,8 +24,6 @@ func withoutTool(name string) apply {
 	})
 }
 
-type ()
-
 // underWay holds how to stop the calls of a session that are under way, by their ids.
 type underWay struct {
 	sync.Mutex
@@ -206,7 +204,8 @@ func crossing(method string) apply {
 
 // resubscribing stands around subscriptions and their ends, and counts which are held for a
 // resource.
-func resubscribing(change func(ctx context.Context, r *server.Request, held int64, next server.Handler) (any, *wire.Error)) apply {
+func resubscribing(change func(ctx context.Context, r *server.Request, held int64, next server.Handler) (any,
+	*wire.Error)) apply {
 	return func(o *server.Options) {
 		of := func(r *server.Request) *atomic.Int64 {
 			return r.Session.Value("subscribed "+Member(r.Params, "uri"),
@@ -254,7 +253,8 @@ var pairFaults = []Fault{
 		Apply:   crossing("prompts/get")},
 	{ID: "tools.arguments-of-the-last", Requirement: ids.BaseResponseIDEcho, Form: AtOnce, WarnOnly: true,
 		Summary: "Calls of a tool that run at the same time work with the arguments of the one that began last.",
-		Apply: WrappingTool("echo", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		Apply: WrappingTool("echo", func(ctx context.Context, r *server.Request, next server.Handler) (any,
+			*wire.Error) {
 			last := Kept[atomic.Value](r.Session, "arguments")
 			last.Store(r.Params)
 			_ = r.Sleep(ctx, 5*time.Millisecond)
@@ -305,7 +305,8 @@ var pairFaults = []Fault{
 		Apply:      All(withoutTool("test_sampling"), answersInOrder)},
 	{ID: "http.elicited-answers-mixed", Requirement: ids.HTTPServerSessionIsolation, Form: BySession,
 		Transports: OverHTTP,
-		Summary:    "When a server without sampling elicits from two clients with the same id, the answer that comes first counts for both.",
+		Summary: "When a server without sampling elicits from two clients with the same id, the answer that " +
+			"comes first counts for both.",
 		Apply: func(o *server.Options) {
 			withoutTool("test_sampling")(o)
 			var answers sync.Map
@@ -336,7 +337,8 @@ var pairFaults = []Fault{
 		})},
 	{ID: "resources.subscriptions-counted", Requirement: ids.ResourcesUpdatedEndsWithUnsubscribe, Form: InSequence,
 		Summary: "A client that has subscribed twice has to unsubscribe twice.",
-		Apply: resubscribing(func(ctx context.Context, r *server.Request, held int64, next server.Handler) (any, *wire.Error) {
+		Apply: resubscribing(func(ctx context.Context, r *server.Request, held int64, next server.Handler) (any,
+			*wire.Error) {
 			if r.Method == "resources/unsubscribe" && held > 0 {
 				return object{}, nil
 			}
@@ -345,14 +347,16 @@ var pairFaults = []Fault{
 	{ID: "resources.subscribed-twice-ends", Requirement: ids.ResourcesUpdatedSent, Form: InSequence,
 		Summary: "A client that subscribes to a resource twice is not told any more that it has changed.",
 		Apply: All(
-			resubscribing(func(ctx context.Context, r *server.Request, held int64, next server.Handler) (any, *wire.Error) {
+			resubscribing(func(ctx context.Context, r *server.Request, held int64, next server.Handler) (any,
+				*wire.Error) {
 				twice(r.Session, Member(r.Params, "uri")).Store(r.Method == "resources/subscribe" && held > 1)
 				return next(ctx, r)
 			}),
 			droppingUpdates(func(s *server.Session, uri string) bool { return twice(s, uri).Load() }),
 		)},
 	{ID: "resources.subscribed-anew-ends", Requirement: ids.ResourcesUpdatedSent, Form: InSequence,
-		Summary: "A client that has unsubscribed from a resource and subscribes again is not told any more that it has changed.",
+		Summary: "A client that has unsubscribed from a resource and subscribes again is not told any more that " +
+			"it has changed.",
 		Apply: All(
 			OnRequest("resources/unsubscribe", func(r *server.Request) {
 				twice(r.Session, Member(r.Params, "uri")).Store(true)
@@ -421,7 +425,8 @@ var pairFaults = []Fault{
 		}},
 	{ID: "http.subscribers-end-together", Requirement: ids.ResourcesUpdatedSent, Form: BySession,
 		Transports: OverHTTP,
-		Summary:    "When a session ends, nobody is told any more that the resources have changed to which it had subscribed.",
+		Summary: "When a session ends, nobody is told any more that the resources have changed to which it " +
+			"had subscribed.",
 		Apply: func(o *server.Options) {
 			var lost sync.Map
 			OnRequest("resources/subscribe", func(r *server.Request) {
@@ -507,7 +512,8 @@ var pairFaults = []Fault{
 		Collateral: []string{ids.HTTPServerSSEResponseSent, ids.HTTPServerSSENoEarlyClose},
 		Apply:      All(stoppable(server.NoAnswer, nil), leftTogether)},
 	{ID: "http.get-second-silent", Requirement: ids.ToolsListChangedSent, Form: InSequence, Transports: OverHTTP,
-		Summary:    "Nothing comes on a listening stream that was opened after the first one of the session had been closed.",
+		Summary: "Nothing comes on a listening stream that was opened after the first one of the session " +
+			"had been closed.",
 		Collateral: []string{ids.ResourcesListChangedSent, ids.PromptsListChangedSent},
 		Apply: func(o *server.Options) {
 			var begun, ended sync.Map

@@ -188,7 +188,8 @@ var noting = Receiving(func(s *server.Session, m *wire.Message, next func()) {
 // judgingProgress makes the sampling tool fail if the progress that the client
 // reported during the call fits.
 func judgingProgress(fits func(reports list) bool) apply {
-	return WrappingTool("test_sampling", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+	return WrappingTool("test_sampling", func(ctx context.Context, r *server.Request, next server.Handler) (any,
+		*wire.Error) {
 		reports := reportsOf(r.Session)
 		for len(reports) > 0 {
 			<-reports

@@ -42,8 +42,9 @@ var promptFaults = []Fault{
 		Summary: "The list changes without notifications/prompts/list_changed.",
 		Apply:   Dropping("notifications/prompts/list_changed")},
 	{ID: "prompts.list-grows", Requirement: ids.PromptsListChangedSent,
-		Summary: "The list has one more prompt when it is read again, nothing tells of that, and no tool is known to change the list.",
-		Apply:   growing("prompts", "toggle_prompt", object{"name": "grown"})},
+		Summary: "The list has one more prompt when it is read again, nothing tells of that, and no tool is " +
+			"known to change the list.",
+		Apply: growing("prompts", "toggle_prompt", object{"name": "grown"})},
 	{ID: "prompts.change-announced-once", Requirement: ids.PromptsListChangedSent, Form: InSequence,
 		Summary: "Only the first change of the list in a session is announced.",
 		Apply:   FirstOnly("notifications/prompts/list_changed")},

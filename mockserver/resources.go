@@ -93,8 +93,9 @@ var resourceFaults = []Fault{
 		Summary: "The list changes without notifications/resources/list_changed.",
 		Apply:   Dropping("notifications/resources/list_changed")},
 	{ID: "resources.list-grows", Requirement: ids.ResourcesListChangedSent,
-		Summary: "The list has one more resource when it is read again, nothing tells of that, and no tool is known to change the list.",
-		Apply:   growing("resources", "toggle_resource", object{"uri": "test://grown", "name": "grown"})},
+		Summary: "The list has one more resource when it is read again, nothing tells of that, and no tool is " +
+			"known to change the list.",
+		Apply: growing("resources", "toggle_resource", object{"uri": "test://grown", "name": "grown"})},
 	{ID: "resources.change-announced-once", Requirement: ids.ResourcesListChangedSent,
 		Summary: "Only the first change of the list in a session is announced.",
 		Apply:   FirstOnly("notifications/resources/list_changed")},

@@ -198,7 +198,8 @@ var threadFaults = []Fault{
 	// https://github.com/modelcontextprotocol/ruby-sdk/issues/111
 	{ID: "http.responses-move-to-get", Requirement: ids.HTTPServerGetNoResponse, Form: InSequence,
 		Transports: OverHTTP,
-		Summary:    "While a listening stream is open, the response to resources/templates/list comes on it, and the POST is answered with a note.",
+		Summary: "While a listening stream is open, the response to resources/templates/list comes on it, " +
+			"and the POST is answered with a note.",
 		Collateral: []string{ids.BaseJSONRPCVersion, ids.BaseResponseResultOrError, ids.HTTPServerJSONOneObject,
 			ids.HTTPServerVersionHeaderMissing},
 		Apply: divertingToGet},
@@ -241,7 +242,8 @@ var threadFaults = []Fault{
 		Transports: OverHTTP,
 		Summary:    "The update of a resource is announced to every session, if one of them has subscribed to it.",
 		Collateral: []string{ids.ResourcesUpdatedEndsWithUnsubscribe},
-		Apply: WrappingTool("update_resource", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		Apply: WrappingTool("update_resource", func(ctx context.Context, r *server.Request, next server.Handler) (any,
+			*wire.Error) {
 			result, problem := next(ctx, r)
 			if held := r.Session.Subscriptions(); len(held) > 0 {
 				for _, s := range r.Session.Server.Sessions() {
@@ -497,7 +499,8 @@ var threadFaults = []Fault{
 		Apply: All(RefusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
 			m := Posted(r)
 			version, _ := wire.At(m.Params, "protocolVersion").(string)
-			return m.Method == "initialize" && !slices.Contains([]string{schema.DefaultVersion, "2025-03-26", "2024-11-05"},
+			return m.Method == "initialize" && !slices.Contains([]string{schema.DefaultVersion, "2025-03-26",
+				"2024-11-05"},
 				version)
 		}), Peeking())},
 	// https://github.com/IBM/WxMCPServer/issues/3
@@ -553,7 +556,8 @@ var threadFaults = []Fault{
 		})},
 	// https://github.com/paiml/aprender/pull/2090
 	{ID: "base.initialize-without-id-answered", Requirement: ids.BaseNotificationNoResponse, Form: ByValue,
-		Summary:    "An initialize without an id is answered with the id null; over Streamable HTTP in place of the status 400.",
+		Summary: "An initialize without an id is answered with the id null; over Streamable HTTP in place " +
+			"of the status 400.",
 		Collateral: []string{ids.BaseResponseIDEcho, ids.BaseResponseOnce},
 		Apply: All(
 			reacting(wire.Notification, "initialize", func(*wire.Message) object { return Copied(unasked) }),
@@ -574,7 +578,8 @@ var threadFaults = []Fault{
 				server.BadMessage, server.NotAcceptable, server.BadVersionHeader} {
 				Replying(situation, func(r *server.Reply) {
 					r.Header.Set("Content-Type", "application/json")
-					r.Body = []byte(`{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Bad Request"}}`)
+					r.Body = []byte(
+						`{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Bad Request"}}`)
 				})(o)
 			}
 		}},
@@ -683,7 +688,8 @@ var threadFaults = []Fault{
 			ids.HTTPServerDeleteSession},
 		Apply: Replying(server.UnknownSession, func(r *server.Reply) {
 			if r.Request.Method == http.MethodPost {
-				r.Status, r.Body = http.StatusOK, []byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request"}}`)
+				r.Status, r.Body = http.StatusOK, []byte(
+					`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request"}}`)
 			}
 		})},
 	// https://github.com/aipotheosis-labs/gate22/pull/137

@@ -31,7 +31,8 @@ func emptyArguments(r *server.Request) bool {
 
 // erringOn is FailingOn with an error in place of a result.
 func erringOn(name string, code int64, message string, fits func(result object) bool) apply {
-	return All(Overhearing(), WrappingTool(name, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+	return All(Overhearing(), WrappingTool(name, func(ctx context.Context, r *server.Request, next server.Handler) (any,
+		*wire.Error) {
 		result, problem := Failing(fits)(ctx, r, next)
 		if o, ok := result.(object); ok && o["isError"] == true {
 			return nil, &wire.Error{Code: code, Message: message}
@@ -163,11 +164,13 @@ var toolFaults = []Fault{
 		Summary: "The list changes without notifications/tools/list_changed.",
 		Apply:   Dropping("notifications/tools/list_changed")},
 	{ID: "tools.change-unannounced-when-added", Requirement: ids.ToolsListChangedSent,
-		Summary: "A tool that adds another one does not announce the change of the list; the tool that removes it does.",
-		Apply:   addingSilently()},
+		Summary: "A tool that adds another one does not announce the change of the list; the tool " +
+			"that removes it does.",
+		Apply: addingSilently()},
 	{ID: "tools.list-grows", Requirement: ids.ToolsListChangedSent,
-		Summary: "The list has one more tool when it is read again, nothing tells of that, and no tool is known to change the list.",
-		Apply:   growing("tools", "toggle_tool", object{"name": "grown", "inputSchema": object{"type": "object"}})},
+		Summary: "The list has one more tool when it is read again, nothing tells of that, and no tool is known " +
+			"to change the list.",
+		Apply: growing("tools", "toggle_tool", object{"name": "grown", "inputSchema": object{"type": "object"}})},
 	{ID: "tools.change-announced-once", Requirement: ids.ToolsListChangedSent, Form: InSequence,
 		Summary: "Only the first change of the list in a session is announced.",
 		Apply:   FirstOnly("notifications/tools/list_changed")},
@@ -272,7 +275,8 @@ var toolFaults = []Fault{
 			}
 		})},
 	{ID: "tools.structured-misnamed-for-one-kind", Requirement: ids.ToolsOutputSchemaConforms, Form: ByValue,
-		Summary: "The result of a tool has another member than its output schema requires, for one of the values that an argument may have.",
+		Summary: "The result of a tool has another member than its output schema requires, for one of the values " +
+			"that an argument may have.",
 		Apply: ServingTool(object{
 			"name": "weigh", "annotations": object{"readOnlyHint": true},
 			"inputSchema": object{
@@ -308,8 +312,9 @@ var toolFaults = []Fault{
 		Summary: "The call of an unknown tool is refused with -32603.",
 		Apply:   Refusing("tools/call", server.InternalError, unknownNamed)},
 	{ID: "tools.inherited-name-code", Requirement: ids.ToolsErrorUnknownToolCode, Form: ByValue,
-		Summary: "The call of a tool with the name of a member that every JavaScript object has is refused with -32603.",
-		Apply:   Refusing("tools/call", server.InternalError, calling("constructor"))},
+		Summary: "The call of a tool with the name of a member that every JavaScript object has " +
+			"is refused with -32603.",
+		Apply: Refusing("tools/call", server.InternalError, calling("constructor"))},
 	{ID: "tools.inherited-name-result", Requirement: ids.ToolsErrorUnknownToolProtocolError, Form: ByValue,
 		Summary: "The call of a tool with the name of a member that every JavaScript object has gets a result.",
 		Apply:   Answering("tools/call", object{"content": TextOf("[object Undefined]")}, calling("toString"))},
@@ -387,12 +392,14 @@ var toolFaults = []Fault{
 		})},
 	// https://github.com/use-novamira/novamira/issues/53
 	{ID: "tools.empty-arguments-refused", Requirement: ids.ToolsListCallable, WarnOnly: true,
-		Summary:    "A call whose arguments are an empty object is refused, and one without the member arguments is served.",
+		Summary: "A call whose arguments are an empty object is refused, and one without the member arguments " +
+			"is served.",
 		Collateral: []string{ids.ToolsErrorExecutionAsResult},
 		Apply:      Refusing("tools/call", server.InvalidParams, emptyArguments)},
 	// https://github.com/php-mcp/server/issues/26
 	{ID: "tools.empty-arguments-as-array", Requirement: ids.ToolsListCallable, Form: ByValue, WarnOnly: true,
-		Summary:    "Tools without parameters refuse a call without arguments, or with an empty object of them, as if they were an array; any arguments are served.",
+		Summary: "Tools without parameters refuse a call without arguments, or with an empty object of them, " +
+			"as if they were an array; any arguments are served.",
 		Collateral: []string{ids.ToolsErrorExecutionAsResult},
 		Apply: All(
 			Offering(func(c *server.Catalogue) {

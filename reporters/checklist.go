@@ -362,7 +362,8 @@ func (c *checklist) closing() {
 	if len(c.unobservable) == 0 {
 		return
 	}
-	c.printf("## Not observed\n\nNothing is observed of these, and each says why: they need another kind of review.\n\n")
+	c.printf("## Not observed\n\nNothing is observed of these, and each says why: they need another kind of " +
+		"review.\n\n")
 	c.printf("| Requirement | Level | What it asks | Why nothing is observed |\n| --- | --- | --- | --- |\n")
 	for _, q := range c.unobservable {
 		c.printf("| %s | %s | %s | %s |\n", c.mdLink(q),

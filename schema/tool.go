@@ -157,7 +157,8 @@ func compileIn(dialect *jsonschema.Draft, document any) (tool *Tool, err error) 
 	tool.schema, err = c.Compile(location)
 	if loader.url != "" {
 		return nil,
-			unsupported("the schema refers to %s; nothing is loaded from elsewhere, only the schema itself and the dialects of JSON Schema are at hand",
+			unsupported("the schema refers to %s; nothing is loaded from elsewhere, only the schema itself and "+
+				"the dialects of JSON Schema are at hand",
 				quote(strings.TrimPrefix(loader.url, baseLocation)))
 	}
 	if err != nil {

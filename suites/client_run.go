@@ -239,7 +239,8 @@ func (s *clientRun) finish(ctx context.Context) {
 	s.notes = append(append(s.notes, endings(s.finished)...), s.deaths()...)
 	if s.engine.OneByOne() {
 		s.notes = append(s.notes,
-			"the client did nothing while another process of it ran, so mcpconform launched it once at a time, which takes longer")
+			"the client did nothing while another process of it ran, so mcpconform launched it once at a time, "+
+				"which takes longer")
 	}
 	s.ledger.Evidence.Revision = settled(s.finished)
 	s.ledger.Evidence.Partial = len(s.Scenarios) > 0

@@ -83,7 +83,8 @@ func recheckOffer(found *Rechecked, run *result.Run, want *result.Offer) {
 		}
 		from := max(0, n-20)
 		found.Discrepancies = append(found.Discrepancies, Discrepancy{Message: fmt.Sprintf(
-			"the offer of the server is said to be other than what it listed in the first session of the trace: %s, where the trace has %s",
+			"the offer of the server is said to be other than what it listed in the first session of the trace: "+
+				"%s, where the trace has %s",
 			wire.Quote(got[min(from, len(got)):], 80), wire.Quote(shown[min(from, len(shown)):], 80))})
 	}
 }

@@ -51,7 +51,8 @@ func (s *recordedRun) finish(context.Context) {
 			continue
 		}
 		c := judge.NewConversation(s.Revision, l)
-		if revision := &s.ledger.Evidence.Revision; c.Handshaken() && (*revision == "" || c.Version == s.Revision.Version) {
+		if revision := &s.ledger.Evidence.Revision; c.Handshaken() &&
+			(*revision == "" || c.Version == s.Revision.Version) {
 			*revision = c.Version // other sessions may be there to try other revisions
 		}
 		if c.Handshaken() && s.ledger.Declared == nil {

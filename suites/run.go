@@ -150,7 +150,8 @@ func Run(ctx context.Context, s Stimulus, o Options) (*result.Run, *wire.Trace, 
 	r := &run{Options: o, unlimit: func() {}}
 	r.stimulus = s.begin(r)
 	r.catalogue = slices.Concat(o.Revision.Catalogue(), OwnRequirements(o.Scripts, r.stimulus.party()))
-	r.ledger = &ledger.Ledger{Revision: o.Revision, Party: r.stimulus.party(), Redactor: o.Redactor, ExpectSDK: o.ExpectSDK}
+	r.ledger = &ledger.Ledger{Revision: o.Revision, Party: r.stimulus.party(), Redactor: o.Redactor,
+		ExpectSDK: o.ExpectSDK}
 	if err := r.Selection.compile(); err != nil {
 		return nil, nil, err
 	}

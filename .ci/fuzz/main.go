@@ -83,7 +83,8 @@ func run(w io.Writer, each time.Duration, only string) error {
 		return errors.New("no input was tried")
 	}
 	if len(failed) > 0 {
-		return fmt.Errorf("%s failed; the input is in testdata/fuzz of the package: mend the cause and keep it as a test",
+		return fmt.Errorf("%s failed; the input is in testdata/fuzz of the package: mend the cause and keep "+
+			"it as a test",
 			strings.Join(failed, ", "))
 	}
 	return nil

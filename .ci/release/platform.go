@@ -64,7 +64,8 @@ type version struct {
 	number  string // of the stage
 }
 
-var versionForm = regexp.MustCompile(`^v((?:0|[1-9]\d*)\.(?:0|[1-9]\d*)\.(?:0|[1-9]\d*))(?:-(alpha|beta|rc)\.(0|[1-9]\d*))?$`)
+var versionForm = regexp.MustCompile(
+	`^v((?:0|[1-9]\d*)\.(?:0|[1-9]\d*)\.(?:0|[1-9]\d*))(?:-(alpha|beta|rc)\.(0|[1-9]\d*))?$`)
 
 func parseVersion(s string) (version, error) {
 	m := versionForm.FindStringSubmatch(s)

@@ -19,7 +19,8 @@ func (s *source) wheel(p platform, program []byte, licenses []file) (file, error
 	fmt.Fprintf(&metadata, "Metadata-Version: 2.4\nName: mcpconform\nVersion: %s\nSummary: %s\n", s.version.python(),
 		summary)
 	fmt.Fprintf(&metadata,
-		"Keywords: mcp,model-context-protocol,conformance,testing\nProject-URL: Source, %s\nLicense-Expression: Apache-2.0\n",
+		"Keywords: mcp,model-context-protocol,conformance,testing\nProject-URL: Source, %s\nLicense-Expression: "+
+			"Apache-2.0\n",
 		homepage)
 	for _, l := range licenses {
 		fmt.Fprintf(&metadata, "License-File: %s\n", l.name)

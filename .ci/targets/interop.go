@@ -28,7 +28,8 @@ type argued struct {
 
 // judged are the kinds of targets that runs judge, and the files of their findings.
 var judged = []struct{ kind, file string }{
-	{"server", "findings.yaml"}, {"client", "client-findings.yaml"}, {authorizationServer, "authorization-findings.yaml"},
+	{"server", "findings.yaml"}, {"client", "client-findings.yaml"}, {authorizationServer,
+		"authorization-findings.yaml"},
 }
 
 // argued reads what the file of findings on a kind of targets says.
@@ -64,7 +65,8 @@ func interop(in *installer, args []string, out io.Writer) error {
 		return err
 	}
 	if flags.NArg() != 1 {
-		return errors.New("usage: targets interop [-doc FILE] DIR, with the results that `targets stability -keep DIR` left there")
+		return errors.New("usage: targets interop [-doc FILE] DIR, with the results that `targets stability " +
+			"-keep DIR` left there")
 	}
 	outcomes, err := in.data.outcomes(flags.Arg(0))
 	if err != nil {
@@ -75,7 +77,8 @@ func interop(in *installer, args []string, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		runs := slices.DeleteFunc(slices.Clone(outcomes), func(o outcome) bool { return o.subject.target.Kind != j.kind })
+		runs := slices.DeleteFunc(slices.Clone(outcomes),
+			func(o outcome) bool { return o.subject.target.Kind != j.kind })
 		if len(runs) == 0 {
 			continue // what is written of them stays
 		}
@@ -128,7 +131,8 @@ func (d *Data) outcomes(dir string) ([]outcome, error) {
 
 func counts(outcomes []outcome) string {
 	var b strings.Builder
-	b.WriteString("| target | package | transport | verdict | pass | fail | warn | inconclusive | skip |\n|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| target | package | transport | verdict | pass | fail | warn | inconclusive " +
+		"| skip |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, o := range outcomes {
 		t, n := o.subject.target, o.run.Counts()
 		fmt.Fprintf(&b, "| %s | %s %s | %s | %s | %d | %d | %d | %d | %d |\n", t.Name, t.Package, t.Version,

@@ -50,7 +50,8 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
-	const usage = "usage: targets install [NAME…] | list | show TARGET TRANSPORT [SERVER ARG…] | stability [TARGET…] | race | beside | scale | interop DIR"
+	const usage = "usage: targets install [NAME…] | list | show TARGET TRANSPORT [SERVER ARG…] | stability [TARGET…] " +
+		"| race | beside | scale | interop DIR"
 	if len(args) == 0 {
 		return errors.New(usage)
 	}

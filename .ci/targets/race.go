@@ -61,7 +61,8 @@ func race(ctx context.Context, in *installer, repo string, args []string, out io
 		return nil
 	}
 	var b strings.Builder
-	b.WriteString("| server | tester | what is tried | wall | processor | memory | wall beside mcpconform |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("| server | tester | what is tried | wall | processor | memory | wall beside mcpconform " +
+		"|\n|---|---|---|---|---|---|---|\n")
 	for i, l := range laps {
 		b.WriteString(l.text(laps[i-i%2]))
 	}

@@ -193,7 +193,8 @@ func (r row) text(busy bool) string {
 
 func table(rows []row, busy bool) string {
 	var b strings.Builder
-	b.WriteString("| target | runs | median | verdict | verdicts that differ | races of the target |\n|---|---|---|---|---|---|\n")
+	b.WriteString("| target | runs | median | verdict | verdicts that differ | races of the target " +
+		"|\n|---|---|---|---|---|---|\n")
 	for _, r := range rows {
 		unexplained, races := r.differences(busy)
 		if r.err != nil {

@@ -54,7 +54,8 @@ func (f *certifyFlags) check(cmd *cobra.Command, reports *reportFlags) error {
 	f.badge, reports.badge = reports.badge, ""
 	for _, name := range partFlags {
 		if cmd.Flags().Changed(name) {
-			return fmt.Errorf("--%s cannot be given: certify runs everything, waives nothing, and lets the class say what counts",
+			return fmt.Errorf("--%s cannot be given: certify runs everything, waives nothing, and lets the class "+
+				"say what counts",
 				name)
 		}
 	}
@@ -111,7 +112,8 @@ func certifyServerCommand() *cobra.Command {
 				"budget: quick": f.families.quick,
 			} {
 				if given {
-					return fmt.Errorf("the configuration has %s: certify runs everything, waives nothing, and lets the class say what counts; name another file with --config",
+					return fmt.Errorf("the configuration has %s: certify runs everything, waives nothing, and "+
+						"lets the class say what counts; name another file with --config",
 						what)
 				}
 			}

@@ -44,7 +44,8 @@ func checklistCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	cmd.Flags().BoolVar(&asMarkdown, "markdown", false, "write Markdown")
 	registerPatterns(cmd, &selects, "select",
-		"list only requirements that fit this: `ID`, glob, page, level, party (server, client, host …) or transport (stdio, http, sse); repeatable, and all must fit")
+		"list only requirements that fit this: `ID`, glob, page, level, party (server, client, host …) or transport "+
+			"(stdio, http, sse); repeatable, and all must fit")
 	return cmd
 }
 
@@ -155,7 +156,8 @@ func checklistMarkdown(w io.Writer, entries []entry) error {
 	cell := strings.NewReplacer("|", "\\|", "\n", " ", "<", "&lt;")
 	_ = byPage(entries, func(page string, entries []entry) error {
 		fmt.Fprintf(&b,
-			"\n## %s\n\n| Id | Level | Basis | Binds | Requirement | How it is tried, or why nothing is observed |\n|---|---|---|---|---|---|\n",
+			"\n## %s\n\n| Id | Level | Basis | Binds | Requirement | How it is tried, or why nothing is observed "+
+				"|\n|---|---|---|---|---|---|\n",
 			page)
 		for _, e := range entries {
 			how := e.How

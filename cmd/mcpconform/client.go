@@ -40,7 +40,8 @@ func (f *clientFlags) register(cmd *cobra.Command) {
 		transport.NameHTTP+"\tStreamable HTTP", transport.NameStdio+"\tthe client starts its server",
 		transport.NameSSE+"\tthe older HTTP+SSE", transportWS+"\tWebSocket, a custom transport")
 	flags.StringVar(&f.bridge, "transport-command", "",
-		"serve the client over a custom transport with the shell `COMMAND`, which passes messages on as lines of its stdin and stdout")
+		"serve the client over a custom transport with the shell `COMMAND`, which passes messages on as lines "+
+			"of its stdin and stdout")
 	flags.StringSliceVar(&f.scenarios, "scenario", nil,
 		"besides the baseline, run only the scenario `NAME`: a name or glob, repeatable")
 	flags.BoolVar(&f.serve, "serve", false, "launch nothing; wait for clients that you connect, until Ctrl-C")
@@ -126,7 +127,8 @@ func (f *clientFlags) announce(w io.Writer, endpoints []client.Endpoint) {
 	named := make(map[string]client.Endpoint, len(endpoints))
 	var instructed []client.Endpoint
 	fmt.Fprintln(w,
-		"Connect the client to all of these servers or to those that matter, and use what they offer: list, call, read.")
+		"Connect the client to all of these servers or to those that matter, and use what they offer: list, "+
+			"call, read.")
 	fmt.Fprintln(w, "Then disconnect the client, or leave it connected, and press Ctrl-C here to get the report.")
 	fmt.Fprintln(w)
 	for _, p := range endpoints {
@@ -194,7 +196,8 @@ func (f *clientFlags) listScenarios(w io.Writer) error {
 		}
 	}
 	_, err = fmt.Fprintf(w,
-		"%-26s %-16s a server with one of the faults that mcpconform mock --list shows; run only if --scenario names it\n",
+		"%-26s %-16s a server with one of the faults that mcpconform mock --list shows; run only if --scenario "+
+			"names it\n",
 		client.FaultPrefix+"ID", "")
 	return err
 }
@@ -216,7 +219,8 @@ func (f *clientFlags) bridged(o *clientOptions, args []string) error {
 	case f.serve:
 		return errors.New("--serve cannot be given with --transport-command, which serves clients that are launched")
 	case len(args) == 0:
-		return errors.New("--transport-command needs COMMAND, the client; the embedded reference client does not speak other transports")
+		return errors.New("--transport-command needs COMMAND, the client; the embedded reference client does " +
+			"not speak other transports")
 	case !strings.Contains(f.bridge, transport.PortPlaceholder) &&
 		slices.ContainsFunc(args, func(a string) bool { return strings.Contains(a, transport.PortPlaceholder) }):
 		return errors.New("COMMAND contains {port}, and --transport-command does not; the two have to agree on it")
@@ -274,7 +278,8 @@ func (f *clientFlags) options(args []string) (clientOptions, error) {
 	}
 	if isURL(args[0]) {
 		return o,
-			errors.New("COMMAND is a URL; give the command of a client, or test a server at a URL with mcpconform server --url URL")
+			errors.New("COMMAND is a URL; give the command of a client, or test a server at a URL with mcpconform " +
+				"server --url URL")
 	}
 	command, err := f.stdio.command(args)
 	if err != nil {

@@ -31,10 +31,12 @@ func (f *configFlags) register(cmd *cobra.Command, usage string) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.file, "config", "", usage)
 	flags.StringVar(&f.from, "from", "",
-		"take the server from the configuration `FILE` of a client: Claude, Cursor, VS Code, opencode, Codex, Zed and others")
+		"take the server from the configuration `FILE` of a client: Claude, Cursor, VS Code, opencode, Codex, "+
+			"Zed and others")
 	flags.StringVar(&f.name, "name", "", "take the server `NAME` of the --from file")
 	flags.StringArrayVar(&f.inputs, "input", nil,
-		"with --from, the value that the client would ask its user for as ${input:ID}, `ID=VALUE`, repeatable; or set MCPCONFORM_INPUT_ID")
+		"with --from, the value that the client would ask its user for as ${input:ID}, `ID=VALUE`, repeatable; "+
+			"or set MCPCONFORM_INPUT_ID")
 }
 
 // configure reads the files and fills in what no flag says. It returns the
@@ -150,7 +152,8 @@ func (f *serverFlags) configureTarget(cmd *cobra.Command, args []string, t confi
 		return nil, errors.New("--input needs --from; it fills in ${input:ID} of that file")
 	case f.config.from != "" && (len(args) > 0 || h.url != "" || h.bridge != ""):
 		return nil,
-			errors.New("--from names the server; neither COMMAND nor --url nor --transport-command can be given with it")
+			errors.New("--from names the server; neither COMMAND nor --url nor --transport-command " +
+				"can be given with it")
 	case len(args) > 0 || h.url != "" || h.bridge != "":
 		return args, nil
 	case f.config.from != "":
@@ -206,13 +209,15 @@ func (f *serverFlags) take(cmd *cobra.Command, s target.Server) {
 		!cmd.Flags().Changed("timeout") {
 		f.limits.timeout = limit
 		s.Notes = append(s.Notes,
-			fmt.Sprintf("%s: the client waits %v for the server %q; one answer may therefore take %v, unless --timeout says otherwise",
+			fmt.Sprintf("%s: the client waits %v for the server %q; one answer may therefore take %v, unless "+
+				"--timeout says otherwise",
 				f.config.from, s.Timeout, s.Name, limit))
 	}
 	if limit := min(s.StartTimeout, longestFromFile); limit > f.limits.startTime() && f.limits.start == 0 {
 		f.limits.start = limit
 		s.Notes = append(s.Notes,
-			fmt.Sprintf("%s: the client waits %v for the start of the server %q; it may therefore take %v, unless --start-timeout says otherwise",
+			fmt.Sprintf("%s: the client waits %v for the start of the server %q; it may therefore take %v, unless "+
+				"--start-timeout says otherwise",
 				f.config.from, s.StartTimeout, s.Name, limit))
 	}
 	if f.reports.quiet {

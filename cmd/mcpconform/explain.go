@@ -27,7 +27,8 @@ requirements that it matches.`,
   mcpconform explain 'pagination.*'`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return errors.New("explain takes the IDs of requirements, or globs; mcpconform checklist lists all requirements")
+				return errors.New("explain takes the IDs of requirements, or globs; mcpconform checklist lists " +
+					"all requirements")
 			}
 			return nil
 		},

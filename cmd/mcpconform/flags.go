@@ -187,7 +187,8 @@ func (f *limitFlags) registerAnswer(cmd *cobra.Command, standard time.Duration) 
 
 func (f *limitFlags) registerStart(cmd *cobra.Command) {
 	cmd.Flags().DurationVar(&f.start, "start-timeout", 0,
-		"how long the server may take to start: over stdio until it answers initialize, with --start until it accepts connections (default: three times --timeout)")
+		"how long the server may take to start: over stdio until it answers initialize, with --start until it "+
+			"accepts connections (default: three times --timeout)")
 }
 
 // startTime is how long the server may take to start.
@@ -198,7 +199,8 @@ func (f *limitFlags) startTime() time.Duration {
 // registerRun declares the flags of a run that sends something to a party.
 func (f *limitFlags) registerRun(cmd *cobra.Command, p wire.Party) {
 	flags := cmd.Flags()
-	of, parallel := " of its own", "how many connections of single checks are open at a time (default: twice the processors; 16 over HTTP)"
+	of, parallel := " of its own", "how many connections of single checks are open at a time (default: twice "+
+		"the processors; 16 over HTTP)"
 	if p == wire.Client {
 		of, parallel = "", "how many clients run at a time (default: twice the processors)"
 	}
@@ -211,7 +213,8 @@ func (f *limitFlags) registerRun(cmd *cobra.Command, p wire.Party) {
 
 func (f *limitFlags) registerRunTimeout(cmd *cobra.Command) {
 	cmd.Flags().DurationVar(&f.run, "run-timeout", 0,
-		"how long the whole run may take; the rest is then inconclusive (default: by the number of checks and --timeout, generously)")
+		"how long the whole run may take; the rest is then inconclusive (default: by the number of checks and "+
+			"--timeout, generously)")
 }
 
 func (f *limitFlags) check() error {
@@ -248,13 +251,15 @@ func (f *familyFlags) budget() result.Budget {
 
 func (f *familyFlags) register(cmd *cobra.Command) {
 	cmd.Flags().Uint64Var(&f.seed, "seed", 0,
-		"choose other members of the large families of stimuli (docs/families.md), and another order of requests; the same seed chooses the same")
+		"choose other members of the large families of stimuli (docs/families.md), and another order of requests; "+
+			"the same seed chooses the same")
 	cmd.Flags().BoolVar(&f.quick, "quick", false, "try each requirement once, in the plainest way: for every push")
 	cmd.Flags().BoolVar(&f.thorough, "thorough", false,
 		"try all members of all families of stimuli, and longer sequences: for every night")
 	validate(cmd, func() error {
 		if f.quick && f.thorough {
-			return errors.New("--quick and --thorough cannot be given together: one tries less than usual, the other more")
+			return errors.New("--quick and --thorough cannot be given together: one tries less than usual, the " +
+				"other more")
 		}
 		return nil
 	})

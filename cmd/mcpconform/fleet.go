@@ -131,7 +131,8 @@ func (f *serverFlags) member(cmd *cobra.Command, base config.Config, name, file 
 		return nil, err
 	}
 	// Settings about one server are not meant for the others.
-	base.ToolRoles, base.Authorization, base.CallTools, base.Expected = nil, config.Authorization{}, "", config.Expected{}
+	base.ToolRoles, base.Authorization, base.CallTools, base.Expected = nil, config.Authorization{},
+		"", config.Expected{}
 	base.TrustedOrigins, base.Public = nil, false
 	m.args, m.Err = m.flags.apply(cmd, &base, nil)
 	var disabled *target.DisabledError
@@ -240,7 +241,8 @@ func (f *reportFlags) of(name string, n int) (reportFlags, error) {
 		path := *file.path
 		if n > 1 && path != "" && !strings.Contains(path, serverPlaceholder) {
 			return own,
-				fmt.Errorf("--%s: %d servers are tested, and each needs a file of its own; put %s in the name, as in %s",
+				fmt.Errorf("--%s: %d servers are tested, and each needs a file of its own; put %s "+
+					"in the name, as in %s",
 					file.flag, n, serverPlaceholder, serverPlaceholder+"-"+file.flag)
 		}
 		*own.files()[i].path = strings.ReplaceAll(path, serverPlaceholder, name)

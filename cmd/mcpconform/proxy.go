@@ -146,7 +146,8 @@ func (f *proxyFlags) relayHTTP(ctx context.Context, o *suites.Options, args []st
 	o.Trace, o.Redactor, o.Target.URL = relayedTrace(o.Limits), e.Redactor, e.String()
 	if transport.IsWebSocket(f.http.url) {
 		if f.listen != anyPort {
-			return errors.New("--listen cannot be given with the URL of a WebSocket: the proxy is then a server over stdio for its client")
+			return errors.New("--listen cannot be given with the URL of a WebSocket: the proxy is then a server " +
+				"over stdio for its client")
 		}
 		d := &transport.WebSocket{Endpoint: e}
 		return d.RelayStdio(ctx, o.Trace.Connect(transport.NameCustom, "relayed session"), f.stdin, f.stdout)

@@ -86,7 +86,8 @@ func (f *reportFlags) matrix(runs []*result.Run) error {
 		}
 	}
 	if f.base != nil {
-		return errors.New("--against: several results that are shown side by side cannot be compared with an earlier one; give one, or the shards of one run")
+		return errors.New("--against: several results that are shown side by side cannot be compared with an " +
+			"earlier one; give one, or the shards of one run")
 	}
 	if err := f.writeMatrix(runs); err != nil {
 		return err

@@ -76,7 +76,8 @@ func (f *reportFlags) checkBase(role wire.Party, shard shardFlags) error {
 	case f.base == nil:
 		return nil
 	case shard.of > 0:
-		return errors.New("--against cannot be given with --shard; give it to mcpconform report, which makes one result of the shards")
+		return errors.New("--against cannot be given with --shard; give it to mcpconform report, which makes " +
+			"one result of the shards")
 	}
 	for _, m := range [][3]string{
 		{"role", f.base.Role, string(role)}, {"revision", f.base.Revision, schema.DefaultVersion},

@@ -38,7 +38,8 @@ func (f *stdioFlags) register(cmd *cobra.Command, p wire.Party) {
 	flags.BoolVar(&f.cleanEnv, "clean-env", false, "give the "+party+" only PATH, HOME and what --env names")
 	flags.StringVar(&f.dir, "cwd", "", "start the "+party+" in the folder `DIR`")
 	flags.BoolVar(&f.sandbox, "sandbox", false, "start the "+party+
-		" in a sandbox (Linux, with bubblewrap): all folders read-only but empty temporary ones, and over stdio no network")
+		" in a sandbox (Linux, with bubblewrap): all folders read-only but empty temporary ones, and over stdio "+
+		"no network")
 	flags.StringArrayVar(&f.writable, "sandbox-write", nil,
 		"with --sandbox, let the "+party+" write to the folder `DIR`, repeatable")
 	flags.Var(&f.memory, "target-memory", "end the "+party+
@@ -86,7 +87,8 @@ func (f *stdioFlags) isolation() (transport.Isolation, error) {
 }
 
 // errNothingLaunched is the fault of isolating what runs already, or runs within this program.
-var errNothingLaunched = errors.New("--sandbox, --target-memory and --target-processes are for what mcpconform starts; give COMMAND, or --start with --url")
+var errNothingLaunched = errors.New("--sandbox, --target-memory and --target-processes are for what mcpconform " +
+	"starts; give COMMAND, or --start with --url")
 
 func (f *stdioFlags) environment() ([]string, error) {
 	if !f.cleanEnv && len(f.env) == 0 {
@@ -167,7 +169,8 @@ func (f *httpFlags) registerAddress(cmd *cobra.Command, usage string) {
 // registerBridge declares the flag for servers over other transports.
 func (f *httpFlags) registerBridge(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.bridge, "transport-command", "",
-		"reach a server over a custom transport through the shell `COMMAND`, which passes messages on as lines of its stdin and stdout; {url} in it is --url")
+		"reach a server over a custom transport through the shell `COMMAND`, which passes messages on as lines "+
+			"of its stdin and stdout; {url} in it is --url")
 }
 
 // urlPlaceholder stands for --url in a transport command.
@@ -180,11 +183,14 @@ func (f *httpFlags) bridged(o *serverOptions, args []string, command transport.C
 	named := strings.Contains(f.bridge, urlPlaceholder)
 	switch {
 	case len(args) > 0:
-		return errors.New("give either COMMAND (a server over stdio) or --transport-command (a program that connects to a server)")
+		return errors.New("give either COMMAND (a server over stdio) or --transport-command (a program that " +
+			"connects to a server)")
 	case rest.given():
-		return errors.New("--transport-command makes the connection itself; --start, --transport, --header, --bearer-env, --unix-socket and the flags for TLS cannot be given with it")
+		return errors.New("--transport-command makes the connection itself; --start, --transport, --header, " +
+			"--bearer-env, --unix-socket and the flags for TLS cannot be given with it")
 	case f.url != "" && !named:
-		return errors.New("--transport-command does not use --url; write {url} in it where the URL belongs, or leave --url out")
+		return errors.New("--transport-command does not use --url; write {url} in it where the URL belongs, " +
+			"or leave --url out")
 	case f.url == "" && named:
 		return errors.New("--transport-command contains {url}, which stands for --url; --url is missing")
 	}
@@ -231,10 +237,12 @@ func (f *httpFlags) endpoint(args []string, timeout time.Duration) (transport.En
 	switch {
 	case len(args) > 0 && f.url == "" && f.start == "":
 		return e,
-			errors.New("COMMAND starts a server over stdio; --header, --bearer-env, --transport, --unix-socket and the flags for TLS need a server over HTTP (--url)")
+			errors.New("COMMAND starts a server over stdio; --header, --bearer-env, --transport, --unix-socket " +
+				"and the flags for TLS need a server over HTTP (--url)")
 	case len(args) > 0:
 		return e,
-			errors.New("give either COMMAND (a server over stdio) or --url (a server over HTTP); --start COMMAND starts a server over HTTP")
+			errors.New("give either COMMAND (a server over stdio) or --url (a server over HTTP); --start COMMAND " +
+				"starts a server over HTTP")
 	case f.url == "":
 		return e, errors.New("--url is missing; it says where the server over HTTP is")
 	}

@@ -79,8 +79,9 @@ func seekingTokens(most int) apply {
 // discoveryFaults are about the way to the authorization server and the registration there.
 var discoveryFaults = []Fault{
 	{ID: "auth.guessed-server", Requirement: ids.AuthClientResourceMetadata, Scenario: flow, Transports: OverHTTP,
-		Summary: "The client takes the protected server for its own authorization server, and asks for no resource metadata.",
-		Apply:   detouring("/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server")},
+		Summary: "The client takes the protected server for its own authorization server, and asks " +
+			"for no resource metadata.",
+		Apply: detouring("/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server")},
 	{ID: "auth.guessed-endpoint", Requirement: ids.AuthClientAsMetadata, Scenario: flow, Transports: OverHTTP,
 		Summary: "The client registers at /register, whatever the metadata name.",
 		Apply:   documents(func(_ *http.Request, document object) { registersAtRoot(document) })},
@@ -168,7 +169,8 @@ var discoveryFaults = []Fault{
 
 // strayFaults are of clients that look for metadata where they are not, and give up if something else is there.
 var strayFaults = []Fault{
-	stray("auth.stopped-by-401", "auth/well-known-401", "401", "/documents/", "/.well-known/oauth-protected-resource/mcp",
+	stray("auth.stopped-by-401", "auth/well-known-401", "401", "/documents/",
+		"/.well-known/oauth-protected-resource/mcp",
 		ids.AuthClientParseWWWAuthenticate, http.StatusUnauthorized),
 	stray("auth.stopped-by-page", "auth/well-known-page", "a page", "/documents/",
 		"/.well-known/oauth-protected-resource/mcp", ids.AuthClientParseWWWAuthenticate, http.StatusOK),
@@ -428,7 +430,8 @@ func repeatingRefused(c *client.Standalone) {
 	RoundTripping(func(next http.RoundTripper) http.RoundTripper {
 		return RoundTrip(func(r *http.Request) (*http.Response, error) {
 			for i := range most {
-				again, err := http.NewRequestWithContext(r.Context(), http.MethodPost, at, bytes.NewReader(initialize(i)))
+				again, err := http.NewRequestWithContext(r.Context(), http.MethodPost,
+					at, bytes.NewReader(initialize(i)))
 				if err != nil {
 					return nil, err
 				}

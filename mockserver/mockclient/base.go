@@ -39,7 +39,8 @@ var baseFaults = []Fault{
 		Apply:   Before(Replies("after-wrong-case"), `{"jsonrpc":"2.0","id":"wrong-case","result":{}}`)},
 	{ID: "base.batch", Requirement: ids.BaseBatchNotSent, Summary: "Two requests come in an array.",
 		Collateral: []string{ids.HTTPClientBodySingleMessage, ids.HTTPClientPostPerMessage},
-		Apply:      Saying(`[{"jsonrpc":"2.0","id":"b1","method":"ping"},{"jsonrpc":"2.0","id":"b2","method":"ping"}]`)},
+		Apply: Saying(
+			`[{"jsonrpc":"2.0","id":"b1","method":"ping"},{"jsonrpc":"2.0","id":"b2","method":"ping"}]`)},
 	{ID: "base.batch-served", Requirement: ids.BaseBatchNotServed, Scenario: Envelopes,
 		Summary: "A request of a batch is answered with a result.",
 		Apply:   Before(Replies("after-batch"), `{"jsonrpc":"2.0","id":"batch-1","result":{}}`)},
@@ -77,7 +78,8 @@ var baseFaults = []Fault{
 					return []outgoing{out}
 				}
 				refused = true
-				return []outgoing{{Raw: []byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request"}}`)},
+				return []outgoing{{Raw: []byte(
+					`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request"}}`)},
 					out}
 			}}
 		})},
@@ -109,7 +111,8 @@ var baseFaults = []Fault{
 		Summary: "The message of an error is a number.", Apply: editingError(Having("message", 32601))},
 	{ID: "base.error-message-dump", Requirement: ids.BaseErrorMessageConcise, Scenario: Requests,
 		Summary: "The message of an error is a dump of all that the client knows.",
-		Apply:   editingError(Having("message", "Method not found\n"+strings.Repeat("handlers[sampling/createMessage] = function\n", 40))),
+		Apply: editingError(Having("message", "Method not found\n"+
+			strings.Repeat("handlers[sampling/createMessage] = function\n", 40))),
 	},
 	{ID: "base.reserved-code", Requirement: ids.BaseErrorReservedCodes, Scenario: Requests,
 		Summary:    "An error has a reserved code that has no meaning.",
@@ -176,7 +179,8 @@ var baseFaults = []Fault{
 		Apply:      clashing(Named, func(outgoing) []outgoing { return nil })},
 	// github.com/Gitlawb/zero/pull/942
 	{ID: "base.id-spaces-mistaken", Requirement: ids.BaseRequestIDSpacePerSide, Scenario: Requests,
-		Summary: "A ping of the server with the id of a request that waits is taken for the answer to that: the client goes on, and the ping stays unanswered.",
+		Summary: "A ping of the server with the id of a request that waits is taken for the answer to that: " +
+			"the client goes on, and the ping stays unanswered.",
 		Apply: Withholding(func(conn transport.Conn, m *wire.Message) bool {
 			if !Numbered(m) || !waiting(conn.Log(), m.ID) {
 				return false

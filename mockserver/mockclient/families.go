@@ -224,12 +224,14 @@ var familyFaults = []Fault{
 		Apply:   ResumingAs("resumed,once", "Last-Event-ID: not-finished")},
 	{ID: "http.get-first-event-named", Requirement: ids.HTTPClientLastEventID, Form: mockserver.InSequence,
 		Scenario: ListeningStream, Transports: OverHTTP,
-		Summary: "A listening stream that breaks for the second time is resumed after the event that was named the first time.",
-		Apply:   ResumingAs("resumed,once", "Last-Event-ID: listened+/=%20")},
+		Summary: "A listening stream that breaks for the second time is resumed after the event that was named " +
+			"the first time.",
+		Apply: ResumingAs("resumed,once", "Last-Event-ID: listened+/=%20")},
 	{ID: "http.get-empty-event-passed-over", Requirement: ids.HTTPClientLastEventID, Form: mockserver.ByValue,
 		Scenario: ListeningStream, Transports: OverHTTP,
-		Summary: "A listening stream on which an event with an id and empty data came last is resumed after the event before.",
-		Apply:   ResumingAs("resumed,twice", "Last-Event-ID: resumed,once")},
+		Summary: "A listening stream on which an event with an id and empty data came last is resumed after " +
+			"the event before.",
+		Apply: ResumingAs("resumed,twice", "Last-Event-ID: resumed,once")},
 	{ID: "http.get-event-encoded", Requirement: ids.HTTPClientLastEventID, Form: mockserver.ByValue,
 		Scenario: ListeningStream, Transports: OverHTTP,
 		Summary: "The id by which a listening stream is resumed is percent-encoded.",

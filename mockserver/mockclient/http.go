@@ -265,7 +265,8 @@ var httpFaults = []Fault{
 		Apply:      naming(func(string) string { return "cut-soon" })},
 	{ID: "http.earlier-event-named-again", Requirement: ids.HTTPClientLastEventID, Form: mockserver.InSequence,
 		Scenario: CutStream, Transports: OverHTTP,
-		Summary:    "A resumed stream that is cut behind a further event is resumed after the event that was named before.",
+		Summary: "A resumed stream that is cut behind a further event is resumed after the event that was " +
+			"named before.",
 		Collateral: []string{ids.HTTPDisconnectSurvived},
 		Apply: func(c *client.Standalone) {
 			first := ""
@@ -310,7 +311,8 @@ var httpFaults = []Fault{
 	{ID: "http.array", Requirement: ids.HTTPClientPostPerMessage, Transports: OverHTTP,
 		Summary:    "A POST carries an array of messages.",
 		Collateral: []string{ids.BaseBatchNotSent, ids.HTTPClientBodySingleMessage},
-		Apply:      Saying(`[{"jsonrpc":"2.0","id":"p1","method":"ping"},{"jsonrpc":"2.0","id":"p2","method":"ping"}]`)},
+		Apply: Saying(
+			`[{"jsonrpc":"2.0","id":"p1","method":"ping"},{"jsonrpc":"2.0","id":"p2","method":"ping"}]`)},
 	{ID: "http.other-path", Requirement: ids.HTTPClientPostToEndpoint, Transports: OverHTTP,
 		Summary: "A message is sent to another path.",
 		Apply: requesting(transport.Request{
@@ -340,8 +342,9 @@ var httpFaults = []Fault{
 		Apply:   Connections(func(conn net.Conn) net.Conn { return markReader{conn} })},
 	{ID: "http.legacy-mark-read", Requirement: ids.SSEClientMessageEvents, Form: mockserver.ByValue,
 		Scenario: "http/sse-marked", Transports: []string{transport.NameSSE},
-		Summary: "A byte order mark at the beginning of the stream of the older transport is read as a part of the first field.",
-		Apply:   Connections(func(conn net.Conn) net.Conn { return markReader{conn} })},
+		Summary: "A byte order mark at the beginning of the stream of the older transport is read as a part " +
+			"of the first field.",
+		Apply: Connections(func(conn net.Conn) net.Conn { return markReader{conn} })},
 	{ID: "http.large-death", Requirement: ids.HTTPMessageLarge, Scenario: "hostile/large", Transports: OverHTTP,
 		Summary: "A message of a mebibyte ends the client.",
 		Apply:   Dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && len(e.Raw) > 1<<20 })},

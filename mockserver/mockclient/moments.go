@@ -46,7 +46,8 @@ var momentFaults = []Fault{
 		}), unanswered)},
 	{ID: "moments.ping-refused-after-late-cancellation", Requirement: ids.PingEitherSide, Form: mockserver.InSequence,
 		Scenario: Sequences,
-		Summary:  "Right after the cancellation of a request that was answered a ping whose id is an integer is refused as cancelled.",
+		Summary: "Right after the cancellation of a request that was answered a ping whose id is an integer " +
+			"is refused as cancelled.",
 		Apply: atMoment("ping", func(c *wire.Conversation, request *wire.Event) bool {
 			return !strings.HasPrefix(request.Msg.ID.Key(), `"`) && rightAfter(cancelsEnded)(c, request)
 		}, refused(-32800, "Request cancelled"))},

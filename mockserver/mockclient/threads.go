@@ -145,7 +145,8 @@ var threadFaults = []Fault{
 		)},
 	// https://github.com/BaseIntelligence/bounty-challenge/issues/6313
 	{ID: "base.ids-alike", Requirement: ids.BaseResponseIDTypeEcho, Form: mockserver.AtOnce, Scenario: Requests,
-		Summary:    "Two open requests whose ids differ in their type alone are both answered with the id of the later one.",
+		Summary: "Two open requests whose ids differ in their type alone are both answered with the id of " +
+			"the later one.",
 		Collateral: []string{ids.BaseResponseOnce, ids.BaseResponsePresent},
 		Apply: All(SendingOver(func(conn transport.Conn, m *wire.Message, out outgoing) []outgoing {
 			if !m.IsResponse() {

@@ -124,8 +124,9 @@ func (a *Authorizer) granted(ctx context.Context, page string, back *loopback, s
 		return nil, broken(OfAuthorizationServer, ids.AuthAsOauth21,
 			errors.New("the authorization came back with another state"))
 	case result.Has("iss") && result.Get("iss") != a.found.Issuer: // RFC 9207, section 2.4
-		return nil, broken(OfAuthorizationServer, ids.AuthAsISS, fmt.Errorf("the authorization came back with the iss %s",
-			wire.Quote(result.Get("iss"), 100)))
+		return nil, broken(OfAuthorizationServer, ids.AuthAsISS,
+			fmt.Errorf("the authorization came back with the iss %s",
+				wire.Quote(result.Get("iss"), 100)))
 	case asked && code == "access_denied":
 		return nil, &DutyError{Duty: OfNobody, Err: errors.New("the user did not agree (access_denied)"),
 			Advice: "log in again, and allow the access, or give an access token (--bearer-env VAR)"}

@@ -139,7 +139,8 @@ func unredirected(status int) error {
 	}
 	return &DutyError{
 		Duty: OfNobody, Err: fmt.Errorf("%w: it waits for a user", err),
-		Advice: "run mcpconform in a terminal, or with --browser, and consent yourself; or let the authorization server " +
+		Advice: "run mcpconform in a terminal, or with --browser, and consent yourself; or let the " +
+			"authorization server " +
 			"grant a test client at once; or give an access token (--bearer-env VAR)",
 	}
 }

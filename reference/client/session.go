@@ -844,7 +844,8 @@ func (e *RefusedError) Error() string {
 		return fmt.Sprintf("initialize was answered with error %d: %s", x.Error().Code,
 			wire.Quote(x.Error().Message, 120))
 	case x.Response == nil && x.Head != nil && x.Head.HTTP.Header.Get("Location") != "":
-		return fmt.Sprintf("initialize was answered with HTTP status %d, which leads to %s: redirects are not followed, name the endpoint itself",
+		return fmt.Sprintf("initialize was answered with HTTP status %d, which leads to %s: redirects are not "+
+			"followed, name the endpoint itself",
 			x.Head.HTTP.Status, wire.Quote(x.Head.HTTP.Header.Get("Location"), 120))
 	case x.Response == nil && x.Head != nil && x.Body != nil:
 		return fmt.Sprintf("initialize was answered with HTTP status %d: %s", x.Head.HTTP.Status,

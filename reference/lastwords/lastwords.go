@@ -19,7 +19,8 @@ type saying struct {
 // sayings are what decides, wherever it stands; the last one counts.
 var sayings = []saying{
 	// Python, within the frame of an exception group also, and Node.js.
-	{line: regexp.MustCompile(`^(?:[ |]+\| )?(?:Uncaught )?(?:\w+\.)*\w*(?:Error|Exception|ExceptionGroup)(?: \[\w+\])?: \S`)},
+	{line: regexp.MustCompile(
+		`^(?:[ |]+\| )?(?:Uncaught )?(?:\w+\.)*\w*(?:Error|Exception|ExceptionGroup)(?: \[\w+\])?: \S`)},
 	{line: regexp.MustCompile(`^\w+(?:Error|Exception)$`)},
 	// Go.
 	{line: regexp.MustCompile(`^(?:panic|fatal error): \S`)},

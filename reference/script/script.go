@@ -255,7 +255,8 @@ func (p *parser) set(name, value string) error {
 		}
 		s.Capabilities = object
 	default:
-		return fmt.Errorf("there is no setting %q; there are requirements, level, needs, transports, session and capabilities",
+		return fmt.Errorf("there is no setting %q; there are requirements, level, needs, transports, session "+
+			"and capabilities",
 			name)
 	}
 	return nil

@@ -109,7 +109,8 @@ func (p *Protection) metadataPaths() []string {
 	if p.MetadataPath != "" {
 		return []string{p.MetadataPath}
 	}
-	return []string{transport.WellKnownResource, transport.WellKnownResource + PathMCP, transport.WellKnownResource + PathSSE}
+	return []string{transport.WellKnownResource, transport.WellKnownResource + PathMCP,
+		transport.WellKnownResource + PathSSE}
 }
 
 // apart records the exchange in the log of the authorization flow.

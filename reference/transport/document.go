@@ -130,7 +130,8 @@ type NearError struct {
 }
 
 func (e *NearError) Error() string {
-	return fmt.Sprintf("%s is %s, and the peer that names it is not there: mcpconform fetches for a peer only what is at its own host, or no nearer to this machine than that",
+	return fmt.Sprintf("%s is %s, and the peer that names it is not there: mcpconform fetches for a peer only "+
+		"what is at its own host, or no nearer to this machine than that",
 		wire.Quote(e.Host, 80), e.at)
 }
 

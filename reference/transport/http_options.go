@@ -270,7 +270,8 @@ func parseURL(raw string) (u *url.URL, socket string, err error) {
 		return nil, "", errors.New("the URL does not name a socket; write unix:///path/to.sock?path=/mcp")
 	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, "",
-			errors.New("the URL must begin with http://, https://, unix://, ws:// or wss://; --transport-command reaches servers over other transports")
+			errors.New("the URL must begin with http://, https://, unix://, ws:// or wss://; --transport-command " +
+				"reaches servers over other transports")
 	case u.Hostname() == "":
 		return nil, "", errors.New("the URL does not name a host")
 	}

@@ -16,7 +16,8 @@ import (
 func sandboxable(i Isolation) error {
 	bwrap, err := exec.LookPath("bwrap")
 	if err != nil {
-		return errors.New("a sandbox needs bubblewrap, and there is no bwrap on the PATH: install the package bubblewrap")
+		return errors.New("a sandbox needs bubblewrap, and there is no bwrap on the PATH: install the package " +
+			"bubblewrap")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), defaultStartWait)
 	defer cancel()
@@ -37,8 +38,10 @@ func sandboxable(i Isolation) error {
 	}
 	words := bytes.TrimSpace(said.Bytes())
 	words = words[:min(len(words), 1<<10)]
-	return fmt.Errorf("this machine gives bubblewrap no sandbox: %q (%w). It needs version 0.7 or later and user namespaces, which "+
-		"containers and some systems refuse to all but root (kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns, docker --privileged)",
+	return fmt.Errorf("this machine gives bubblewrap no sandbox: %q (%w). It needs version 0.7 or later and "+
+		"user namespaces, which "+
+		"containers and some systems refuse to all but root (kernel.unprivileged_userns_clone, "+
+		"kernel.apparmor_restrict_unprivileged_userns, docker --privileged)",
 		words, err)
 }
 

@@ -49,7 +49,8 @@ func (x *roundTrip) roundTrip(req *http.Request) (*http.Response, error) {
 	s.unkept.Store(true)
 	again := x.repeated(req)
 	x.link.note(x.stream +
-		": the connection was kept from an earlier exchange, and the server sent no response on it; the request is sent again on a new one")
+		": the connection was kept from an earlier exchange, and the server sent no response on it; the request " +
+		"is sent again on a new one")
 	if resp, newer := s.transport.RoundTrip(again); newer == nil {
 		return resp, nil
 	}

@@ -186,9 +186,11 @@ func (c Command) startCause(err error) string {
 	case errors.Is(err, exec.ErrNotFound):
 		return "a file in the current folder is named with ." + string(filepath.Separator) + " in front"
 	case errors.Is(err, fs.ErrPermission):
-		return "the file is not executable; make it so (chmod +x), or write its interpreter in front, such as node or python3"
+		return "the file is not executable; make it so (chmod +x), or write its interpreter in front, such as " +
+			"node or python3"
 	case errors.Is(err, syscall.ENOEXEC):
-		return "it is neither a program for this machine nor a script whose first line names its interpreter (#!/bin/sh)"
+		return "it is neither a program for this machine nor a script whose first line names its interpreter " +
+			"(#!/bin/sh)"
 	case errors.Is(err, fs.ErrNotExist):
 		return "the interpreter is missing that its first line names, " + wire.Quote(firstLine(file), maxFirstLine)
 	}

@@ -206,7 +206,8 @@ func unpaired[T string | []byte](text T, i int) bool {
 
 var (
 	// halfEscape is what is left at the end of a text that breaks off within an escape.
-	halfEscape = regexp.MustCompile(`^(?:\\+(?:u[0-9A-Fa-f]{0,4})?|[%&])[#;0-9A-Za-z]{0,12}`) // of one within another, as well
+	halfEscape = regexp.MustCompile(
+		`^(?:\\+(?:u[0-9A-Fa-f]{0,4})?|[%&])[#;0-9A-Za-z]{0,12}`) // of one within another, as well
 	// brokenOff is what follows the beginning of a text that a message has cut: half
 	// an escape, quotation marks and the ellipsis.
 	brokenOff = regexp.MustCompile(`^((?:\\+u[0-9A-Fa-f]{0,3}|(?:\\\\)+|%[0-9A-Fa-f]?|&#?[0-9A-Za-z]{0,8})?)(?:\\?")?…`)

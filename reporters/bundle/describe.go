@@ -82,17 +82,20 @@ func Describe(w io.Writer, v *Verification, own string) error {
 	}
 	if v.OtherCatalogue {
 		fmt.Fprintf(b,
-			"NOT VERIFIED: its requirements are not those of this version (catalogue %s). Verify it with the version that made it.\n",
+			"NOT VERIFIED: its requirements are not those of this version (catalogue %s). Verify it with the "+
+				"version that made it.\n",
 			reporters.Line(m.CatalogueSHA256))
 		return b.Flush()
 	}
 	r := v.Rechecked
 	fmt.Fprintln(b, "ACCEPTED: files, class, completeness and verdict agree with each other and with the trace.")
 	fmt.Fprintf(b,
-		"Recomputed: the rules judged the trace again and found the same about %d requirements; %d events that findings quote are in it.\n",
+		"Recomputed: the rules judged the trace again and found the same about %d requirements; %d events that "+
+			"findings quote are in it.\n",
 		r.Judged, r.Events)
 	fmt.Fprintf(b,
-		"Not recomputed: %d verdicts rest on what only the checks of the run could know, and %d requirements were not exercised",
+		"Not recomputed: %d verdicts rest on what only the checks of the run could know, and %d requirements "+
+			"were not exercised",
 		r.Provoked, r.Silent)
 	if n := len(r.Unknown); n > 0 {
 		fmt.Fprintf(b, "; %d depend on secrets, which the trace does not have (%s)", n, strings.Join(r.Unknown, ", "))
@@ -105,6 +108,7 @@ func Describe(w io.Writer, v *Verification, own string) error {
 		fmt.Fprintf(b, ".\nAttested: the statement is about this bundle; %s", signatures)
 	}
 	fmt.Fprintln(b,
-		".\nNot verified: who made the bundle. Only a signature shows that nobody made up all of it (docs/certification.md).")
+		".\nNot verified: who made the bundle. Only a signature shows that nobody made up all of "+
+			"it (docs/certification.md).")
 	return b.Flush()
 }

@@ -88,7 +88,8 @@ func (s *specification) add(name, file string) error {
 }
 
 // The keywords of RFC 2119, longer ones first.
-var keywords = regexp.MustCompile(`\b(MUST NOT|MUST|SHALL NOT|SHALL|REQUIRED|SHOULD NOT|SHOULD|NOT RECOMMENDED|RECOMMENDED|MAY|OPTIONAL)\b`)
+var keywords = regexp.MustCompile(
+	`\b(MUST NOT|MUST|SHALL NOT|SHALL|REQUIRED|SHOULD NOT|SHOULD|NOT RECOMMENDED|RECOMMENDED|MAY|OPTIONAL)\b`)
 
 // level returns the level that a keyword stands for.
 func level(keyword string) schema.Level {

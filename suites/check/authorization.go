@@ -63,7 +63,8 @@ func (e *Engine) refusals(from int) iter.Seq2[*wire.Log, *wire.Event] {
 }
 
 // NoAuthorization is why checks about authorization do not apply to a server.
-const NoAuthorization = "the server does not demand authorization: it has not answered 401, and authorization.protected is not configured"
+const NoAuthorization = "the server does not demand authorization: it has not answered 401, and " +
+	"authorization.protected is not configured"
 
 // servesAnyone reports whether the server is known not to demand authorization: it has
 // begun the first session without any, and refused nothing in it for want of it.

@@ -92,7 +92,8 @@ var excuses = trial.Table[played]{
 	{
 		Name: "no-room-yet", Again: 1, Stands: true,
 		Fits: func(a played) string {
-			return trial.When(a.unopened && !a.opensAnother(), "the server may take a moment to make room for a session")
+			return trial.When(a.unopened && !a.opensAnother(),
+				"the server may take a moment to make room for a session")
 		},
 		Ready: func(a played) bool { return a.closed() },
 	},

@@ -67,17 +67,20 @@ var sayings = []struct {
 	{
 		regexp.MustCompile(`(?i)^content-length: *\d+`),
 		func([]string) string {
-			return "it writes Content-Length headers to stdout, as language servers do; an MCP message is one line, without headers"
+			return "it writes Content-Length headers to stdout, as language servers do; an MCP message is one " +
+				"line, without headers"
 		},
 	},
 	{
-		regexp.MustCompile(`^Ok to proceed\?|^Need to install the following packages|npx canceled due to missing packages`),
+		regexp.MustCompile(
+			`^Ok to proceed\?|^Need to install the following packages|npx canceled due to missing packages`),
 		func([]string) string {
 			return "npx asks whether it may install the package, and nobody answers; npx -y does not ask"
 		},
 	},
 	{
-		regexp.MustCompile(`(?i)\b(?:listen|run|serv|start|ready|available)\w*\b.*\b(?:(https?://(?:localhost|[\d.]+|\[[\da-f:]+\])(?::\d+)?)|port\W{0,3}\d+)`),
+		regexp.MustCompile(
+			`(?i)\b(?:listen|run|serv|start|ready|available)\w*\b.*\b(?:(https?://(?:localhost|[\d.]+|\[[\da-f:]+\])(?::\d+)?)|port\W{0,3}\d+)`),
 		func(found []string) string {
 			at := found[1]
 			if at == "" {

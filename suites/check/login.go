@@ -129,7 +129,8 @@ func (t *T) SecondUser() (string, error) {
 		return "", fmt.Errorf("the login of the second user failed: %w", t.engine.secondFailed)
 	case t.engine.second == nil:
 		return "",
-			errors.New("no token of another user was given: log in as one (--second-user), or set authorization.otherUser in the configuration")
+			errors.New("no token of another user was given: log in as one (--second-user), or set " +
+				"authorization.otherUser in the configuration")
 	}
 	return t.engine.second.Token(t.Context), nil
 }

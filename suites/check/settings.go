@@ -148,8 +148,9 @@ func (s *Settings) Disallowed(tool map[string]any) string {
 
 // revealing fits names of tools that show secrets, such as get-env: these do
 // no harm, but what they return would stand in traces and reports.
-var revealing = regexp.MustCompile(`(?i:(^|[^a-z])(print)?(env|environ|environment|secrets?|credentials?|passwords?)([^a-z]|$))` +
-	`|[a-z](Env|Environ|Environment|Secrets?|Credentials?|Passwords?)([^a-z]|$)`)
+var revealing = regexp.MustCompile(
+	`(?i:(^|[^a-z])(print)?(env|environ|environment|secrets?|credentials?|passwords?)([^a-z]|$))` +
+		`|[a-z](Env|Environ|Environment|Secrets?|Credentials?|Passwords?)([^a-z]|$)`)
 
 // maxUncalled bounds how many tools are named.
 const maxUncalled = 100

@@ -60,7 +60,8 @@ func (t *T) comparedWith(base *T) continuation {
 	case len(base.Requests()) > 0 && len(t.Requests()) == 0:
 		return stopped(NeedsRequest + "; with an ordinary server it does")
 	case mine.Late && !theirs.Late:
-		return stopped(TimedOut("the client was still waiting when mcpconform stopped it; with an ordinary server it ends by itself"))
+		return stopped(TimedOut("the client was still waiting when mcpconform stopped it; with an ordinary server " +
+			"it ends by itself"))
 	}
 	missing, changed := t.missing(base)
 	undone := slices.Concat(missing, changed)

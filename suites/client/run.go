@@ -287,8 +287,9 @@ func (e *Engine) alone(ctx context.Context, u unit, leave func(), launch func(*T
 
 // newRun returns the run of a scenario before it begins.
 func (e *Engine) newRun(s *Scenario) *T {
-	return &T{Revision: e.Revision, Scenario: s, Transport: e.Transport, Authorizes: e.Authorizes, GivesUpAfter: e.GivesUpAfter,
-		Timeout: e.Timeout, Choice: e.Choice, second: e.second}
+	return &T{Revision: e.Revision, Scenario: s, Transport: e.Transport, Authorizes: e.Authorizes,
+		GivesUpAfter: e.GivesUpAfter,
+		Timeout:      e.Timeout, Choice: e.Choice, second: e.second}
 }
 
 // judge judges a launch, when the baselines have ended.

@@ -52,7 +52,8 @@ func (c *Comparison) Breaking() int {
 type ComparisonError struct{ What, Base, Run string }
 
 func (e *ComparisonError) Error() string {
-	return fmt.Sprintf("the earlier results are about the %s %q, this run about %q; only results of the same role, revision and transport can be compared",
+	return fmt.Sprintf("the earlier results are about the %s %q, this run about %q; only results of the same "+
+		"role, revision and transport can be compared",
 		e.What, e.Base, e.Run)
 }
 

@@ -30,7 +30,8 @@ import (
 
 var (
 	only = flag.String("oddity", "",
-		"try only the oddities whose id begins with this, or with one of several with commas between them, each alone over each of its transports")
+		"try only the oddities whose id begins with this, or with one of several with commas between them, each "+
+			"alone over each of its transports")
 )
 
 // Oddity is a row of a matrix.

@@ -107,7 +107,8 @@ func SharedTools(fits func(s *server.Session) bool) apply {
 				result["tools"] = append(slices.Clip(tools), extra.Definition)
 			}
 		}))(o)
-		WrappingTool("extra_for_all", func(ctx context.Context, r *server.Request, _ server.Handler) (any, *wire.Error) {
+		WrappingTool("extra_for_all", func(ctx context.Context, r *server.Request, _ server.Handler) (any,
+			*wire.Error) {
 			return extra.Call(ctx, r, nil)
 		})(o)
 	}

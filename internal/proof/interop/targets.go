@@ -34,7 +34,8 @@ type Target struct {
 func Open(t *testing.T, repo string) *Targets {
 	t.Helper()
 	if os.Getenv("MCPCONFORM_INTEROP") == "" {
-		t.Skip("left out: real servers and clients; install them with `go run ./.ci/targets install` and set MCPCONFORM_INTEROP=1")
+		t.Skip("left out: real servers and clients; install them with `go run ./.ci/targets install` and set " +
+			"MCPCONFORM_INTEROP=1")
 	}
 	if testing.Short() {
 		t.Skip("left out with -short: real servers and clients")

@@ -61,7 +61,8 @@ func ReadForms(t *testing.T, file string) Forms {
 	}
 	for _, e := range slices.Concat(f.Servers, f.Clients) {
 		if excused := e.Why != ""; excused == (e.As != "" || e.In != "") || excused && f.Reasons[e.Why] == "" {
-			t.Errorf("%s %v: it needs a known reason, or where it is found: another requirement, another scenario or both",
+			t.Errorf("%s %v: it needs a known reason, or where it is found: another requirement, "+
+				"another scenario or both",
 				e.Form, e.Faults)
 		}
 	}
@@ -138,7 +139,8 @@ func (d Derived) try(t *testing.T, exceptions []Exception, strict bool) {
 	case is && e.Why != "" && e.Why != byChance:
 		t.Errorf("%s is found, although the exceptions say: %s", wanted, e.Why)
 	case !is && e.Why == "":
-		t.Errorf("%s is not found, but %v: %s\nmend the check, or state in fixtures/forms.yaml why this form need not be found",
+		t.Errorf("%s is not found, but %v: %s\nmend the check, or state in fixtures/forms.yaml why this form "+
+			"need not be found",
 			wanted, found, d.Summary)
 	}
 }

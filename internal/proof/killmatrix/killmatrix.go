@@ -29,7 +29,8 @@ var (
 	mode   = flag.String("budget", result.Default.String(),
 		"run as --quick or --thorough does, and tell which faults the run misses: quick or thorough")
 	only = flag.String("fault", "",
-		"try only the faults whose id begins with this, or one of these set apart by commas; -update then leaves the others unchanged")
+		"try only the faults whose id begins with this, or one of these set apart by commas; -update then leaves "+
+			"the others unchanged")
 )
 
 // Update reports whether the tables are to be written.
@@ -212,7 +213,8 @@ func (f Fault) trySelected(t *testing.T) {
 		t.Fatalf("%s is not in the results of a run that selects it", f.Requirement)
 	}
 	if q := run.Requirements[i]; !f.caught(q) {
-		t.Errorf("where it alone is selected, %s is %s, not %s: %s\nname it under Shows in a check that shows the fault",
+		t.Errorf("where it alone is selected, %s is %s, not %s: %s\nname it under Shows in a check "+
+			"that shows the fault",
 			q.ID, q.Verdict, f.want(), Why(q))
 	}
 }

@@ -501,8 +501,12 @@ var tokenFaults = []Fault{
 		ID: "client.basic-and-id", Requirement: ids.AuthAsOfferedMethods,
 		Summary: "The right secret in the header is refused unless the body has the client_id too.",
 		Apply: both(
-			with(map[string]any{"token_endpoint_auth_methods_supported": []any{authserver.AuthBasic, authserver.AuthPost}}),
-			refusing(func(c authserver.Call) bool { return by(authserver.AuthBasic)(c) && !c.Values.Has("client_id") })),
+			with(map[string]any{"token_endpoint_auth_methods_supported": []any{authserver.AuthBasic,
+				authserver.AuthPost}}),
+			refusing(func(c authserver.Call) bool {
+				return by(authserver.AuthBasic)(c) &&
+					!c.Values.Has("client_id")
+			})),
 	},
 	{
 		ID: "token.other-audience", Requirement: ids.AuthAsAudience,

@@ -110,11 +110,14 @@ var authOddities = []Oddity{
 		Why:     "RFC 7591 defines these members and leaves the document open.", Source: ofRegistration,
 		Scenarios: []string{"auth/*"},
 		Apply: Registering(func(d object) {
-			d["client_uri"], d["logo_uri"], d["contacts"] = "https://client.example.com", "https://client.example.com/logo.png", list{"ops@example.com"}
-			d["scope"], d["software_id"], d["software_version"], d["client_name#de"] = "tools:read", "4NRB1-0XZABZI9E6-5SM3R", "2.1", "Beispiel"
+			d["client_uri"], d["logo_uri"], d["contacts"] = "https://client.example.com",
+				"https://client.example.com/logo.png", list{"ops@example.com"}
+			d["scope"], d["software_id"], d["software_version"], d["client_name#de"] = "tools:read",
+				"4NRB1-0XZABZI9E6-5SM3R", "2.1", "Beispiel"
 		})},
 	{ID: "auth.short-registration", Transports: overEitherHTTP, Summary: "The registration has redirect_uris alone.",
-		Why:    "All other members have defaults in RFC 7591; for the method that is client_secret_basic, which the answer may replace.",
+		Why: "All other members have defaults in RFC 7591; for the method that is client_secret_basic, which " +
+			"the answer may replace.",
 		Source: ofRegistration, Scenarios: []string{"auth/*"},
 		Apply: Registering(func(d object) {
 			for name := range d {
@@ -133,8 +136,9 @@ var authOddities = []Oddity{
 				uris...)
 		})},
 	{ID: "auth.registers-twice", Transports: overEitherHTTP,
-		Summary: "The client registers for client_secret_basic, and then once more as it is used to; it uses the second registration.",
-		Why:     "Nothing says how often a client registers.", Source: ofRegistration, Scenarios: []string{"auth/*"},
+		Summary: "The client registers for client_secret_basic, and then once more as it is used to; it uses " +
+			"the second registration.",
+		Why: "Nothing says how often a client registers.", Source: ofRegistration, Scenarios: []string{"auth/*"},
 		Apply: RoundTripping(func(next http.RoundTripper) http.RoundTripper {
 			return RoundTrip(func(r *http.Request) (*http.Response, error) {
 				if StepOf(r) != Registration {
@@ -181,9 +185,10 @@ var authOddities = []Oddity{
 			})
 		})},
 	{ID: "auth.openid-first", Transports: overEitherHTTP,
-		Summary: "Before each metadata document of an authorization server, the client asks for that of OpenID Connect.",
-		Why:     "RFC 8414 has to be used; that the client also knows another discovery is not excluded.",
-		Source:  at("basic/authorization#server-metadata-discovery"), Scenarios: []string{"auth/*"},
+		Summary: "Before each metadata document of an authorization server, the client asks for " +
+			"that of OpenID Connect.",
+		Why:    "RFC 8414 has to be used; that the client also knows another discovery is not excluded.",
+		Source: at("basic/authorization#server-metadata-discovery"), Scenarios: []string{"auth/*"},
 		Apply: RoundTripping(func(next http.RoundTripper) http.RoundTripper {
 			return RoundTrip(func(r *http.Request) (*http.Response, error) {
 				const known = "/.well-known/oauth-authorization-server"
@@ -238,9 +243,10 @@ var authOddities = []Oddity{
 		Why:     "The metadata are public, and nothing says that a refusal has to come first.", Source: ofDiscovery,
 		Scenarios: []string{"auth/*"}, Apply: looksFirst},
 	{ID: "auth.well-known-first", Transports: overEitherHTTP,
-		Summary: "The client asks for the resource metadata at the well-known addresses before it asks at the URL of the challenge.",
-		Why:     "Nothing forbids a request for another document; what the challenge names counts.",
-		Source:  ofDiscovery, Scenarios: []string{"auth/*"},
+		Summary: "The client asks for the resource metadata at the well-known addresses before it asks at the " +
+			"URL of the challenge.",
+		Why:    "Nothing forbids a request for another document; what the challenge names counts.",
+		Source: ofDiscovery, Scenarios: []string{"auth/*"},
 		Apply: RoundTripping(func(next http.RoundTripper) http.RoundTripper {
 			return RoundTrip(func(r *http.Request) (*http.Response, error) {
 				if strings.HasPrefix(r.URL.Path, "/documents/") {

@@ -31,7 +31,8 @@ func numbering(id func(n int64) wire.ID) apply {
 	return Changing(func(o *client.Options) { o.ID = id })
 }
 
-const anyID = "A request has a string or integer id that its sender has not used before; the text wants no order and no form."
+const anyID = "A request has a string or integer id that its sender has not used before; the text wants no order " +
+	"and no form."
 
 // unserving are the requirements that a client leaves open if it refuses the requests of the server.
 var unserving = []string{
@@ -154,15 +155,18 @@ var messageOddities = []Oddity{
 			_, _ = s.Call(ctx, "ping", object{"_meta": object{"com.example/deep": deep}})
 		})},
 	{ID: "notifications.unknown",
-		Summary: "The client sends a notification that the schema does not have, for an experimental capability that both sides may have.",
-		Why:     "experimental describes support for non-standard features, and a receiver ignores notifications that it does not know.",
-		Source:  at("basic/lifecycle#capability-negotiation"),
+		Summary: "The client sends a notification that the schema does not have, for an experimental capability " +
+			"that both sides may have.",
+		Why: "experimental describes support for non-standard features, and a receiver ignores notifications " +
+			"that it does not know.",
+		Source: at("basic/lifecycle#capability-negotiation"),
 		Apply: Changing(func(o *client.Options) {
 			o.Capabilities["experimental"] = object{"com.example/heartbeat": object{"every": 5}}
 		})},
 	{ID: "notifications.leaving",
-		Summary: "The client closes the connection when a notification with an unknown method comes, and ends with an error.",
-		Why:     "The receiver sends no response; that it goes on, no page says.", Source: ofNotifications,
+		Summary: "The client closes the connection when a notification with an unknown method comes, and ends " +
+			"with an error.",
+		Why: "The receiver sends no response; that it goes on, no page says.", Source: ofNotifications,
 		Scenarios: []string{Notifications, "exchange/beside", "sequences/session"}, Untried: unheard,
 		Apply: SendingOn(func(ctx context.Context, conn transport.Conn) {
 			if Told(conn, unknownNotification) {
@@ -171,7 +175,8 @@ var messageOddities = []Oddity{
 		})},
 	{ID: "notifications.params", Summary: "Notifications without parameters carry params with unknown members.",
 		Why: "params of a notification is an object with any members.", Source: ofNotifications,
-		Apply: Editing(Calls("notifications/initialized", "notifications/roots/list_changed"), Having("params", object{"com.example.at": "2025-06-18T09:00:00Z"})),
+		Apply: Editing(Calls("notifications/initialized", "notifications/roots/list_changed"),
+			Having("params", object{"com.example.at": "2025-06-18T09:00:00Z"})),
 	},
 }
 
@@ -219,7 +224,8 @@ func withMeta(meta func() object) apply {
 
 var metaOddities = []Oddity{
 	{ID: "meta.everywhere", Summary: "Every request, notification and result has _meta with keys of all forms.",
-		Why:    "_meta attaches additional metadata to any interaction; an empty name is allowed, and a prefix is optional.",
+		Why: "_meta attaches additional metadata to any interaction; an empty name is allowed, and a prefix " +
+			"is optional.",
 		Source: ofMeta, Scenarios: []string{Requests, Sampling, Elicitation, RootsSeen},
 		Apply: withMeta(oddKeys)},
 	{ID: "meta.empty", Summary: "Every request, notification and result has an empty _meta.",

@@ -116,9 +116,10 @@ var familyOddities = []Oddity{
 		)},
 	// github.com/WordPress/mcp-adapter/issues/235
 	{ID: "resources.uri-normalised",
-		Summary: "A resource is read by its URI with scheme and host in small letters, and without default port and dots.",
-		Why:     "RFC 3986, by which resources are identified, calls such URIs equivalent.",
-		Source:  at("server/resources#common-uri-schemes"), Scenarios: []string{"lists/uris"},
+		Summary: "A resource is read by its URI with scheme and host in small letters, and without " +
+			"default port and dots.",
+		Why:    "RFC 3986, by which resources are identified, calls such URIs equivalent.",
+		Source: at("server/resources#common-uri-schemes"), Scenarios: []string{"lists/uris"},
 		Apply: Renaming("resources/read", "uri", func(uri string) string {
 			u, err := url.Parse(uri)
 			if err != nil || u.Opaque != "" {

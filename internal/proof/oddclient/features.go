@@ -171,9 +171,10 @@ var utilityOddities = []Oddity{
 		Source:  at("basic/utilities/progress#behavior-requirements"), Scenarios: []string{Sampling, Elicitation},
 		Apply: All(Obedient, reporting(0.1, 0.5, 1))},
 	{ID: "progress.of-two-answers",
-		Summary: "Two lists are asked for at once, and the client reports progress of all that the server asks for meanwhile.",
-		Why:     "Requests do not have to wait for each other, and the tokens of two that are active differ.",
-		Source:  at("basic/utilities/progress#progress-flow"), Scenarios: []string{Sampling, Elicitation},
+		Summary: "Two lists are asked for at once, and the client reports progress of all that the server asks " +
+			"for meanwhile.",
+		Why:    "Requests do not have to wait for each other, and the tokens of two that are active differ.",
+		Source: at("basic/utilities/progress#progress-flow"), Scenarios: []string{Sampling, Elicitation},
 		Apply: All(Obedient, reporting(0.1, 0.5, 1),
 			Delaying(time.Second/10, "sampling/createMessage", "elicitation/create"),
 			Further("tools", func(ctx context.Context, s *client.Session) {
@@ -204,7 +205,8 @@ var utilityOddities = []Oddity{
 			_, _ = s.Call(ctx, "ping", nil)
 		})},
 	{ID: "cancellation.twice", Summary: "A tool call is cancelled twice, at once.",
-		Why:    "The second cancellation refers to a request that the client still believes to be in progress: nothing has come for it.",
+		Why: "The second cancellation refers to a request that the client still believes to be in progress: " +
+			"nothing has come for it.",
 		Source: at("basic/utilities/cancellation#timing-considerations"),
 		Apply: Further("tools", func(ctx context.Context, s *client.Session) {
 			if p, err := s.Start(ctx, "tools/call", SlowCall(2, nil)); err == nil {
@@ -396,9 +398,10 @@ var useOddities = []Oddity{
 		Source: ofPagination, Scenarios: longLists, Untried: nothingUsed,
 		Apply: leafing(func(pages, _ int) bool { return pages == 3 })},
 	{ID: "pages.until-found",
-		Summary: "The client reads each list until it has found the item that it wants, which is the fifth, and uses the first alone.",
-		Why:     "After receiving a cursor, the client can continue; a user who has found what was wanted does not.",
-		Source:  ofPagination, Scenarios: longLists, Untried: nothingUsed,
+		Summary: "The client reads each list until it has found the item that it wants, which is the fifth, " +
+			"and uses the first alone.",
+		Why:    "After receiving a cursor, the client can continue; a user who has found what was wanted does not.",
+		Source: ofPagination, Scenarios: longLists, Untried: nothingUsed,
 		Apply: leafing(func(_, items int) bool { return items >= 5 })},
 	{ID: "pages.again", Summary: "A page is requested twice with the same cursor.",
 		Why:       "A cursor represents a position; nothing says that it is good for one use.",
@@ -601,9 +604,10 @@ var samplingOddities = []Oddity{
 		Untried: append([]string{ids.BaseErrorMethodNotFound, "elicitation.*", "roots.*"}, unsampled...),
 		Apply:   Delaying(30*time.Second, "sampling/createMessage")},
 	{ID: "sampling.limited",
-		Summary: "A sampling request that comes within a second of the last is refused with -32000, before the user sees it.",
-		Why:     "Clients should limit the rate, and no code is named for that.",
-		Source:  at("client/sampling#security-considerations"), Scenarios: []string{Sampling, "acts/sampling"},
+		Summary: "A sampling request that comes within a second of the last is refused with -32000, before the " +
+			"user sees it.",
+		Why:    "Clients should limit the rate, and no code is named for that.",
+		Source: at("client/sampling#security-considerations"), Scenarios: []string{Sampling, "acts/sampling"},
 		Untried: append([]string{ids.BaseErrorMethodNotFound}, unsampled...),
 		Apply:   limiting("sampling/createMessage")},
 	{ID: "sampling.limited-in-all",
@@ -679,7 +683,8 @@ var unfilled = []string{"elicitation.*", ids.SchemaElicitResult}
 
 var elicitationOddities = []Oddity{
 	{ID: "user.untold",
-		Summary:   "The client accepts every request of the server and never changes its roots, whatever a user is said to do.",
+		Summary: "The client accepts every request of the server and never changes its roots, whatever a user " +
+			"is said to do.",
 		Why:       "The text leaves user interaction to the client; what a test says of users binds nobody.",
 		Source:    at("client/elicitation#user-interaction-model"),
 		Scenarios: []string{"acts/elicitation", "acts/sampling", "acts/roots", "acts/root-folder"},
@@ -808,14 +813,16 @@ var rootOddities = []Oddity{
 			return all
 		})},
 	{ID: "roots.odd-uris",
-		Summary: "The URIs of roots have a host, escapes, a drive, a final slash, dots within names, or are the root folder.",
-		Why:     "A root is identified by a file:// URI, of any form that RFC 3986 and RFC 8089 have.",
-		Source:  ofRoot, Scenarios: []string{RootsSeen, "acts/roots"}, Untried: unchanged,
+		Summary: "The URIs of roots have a host, escapes, a drive, a final slash, dots within names, or are " +
+			"the root folder.",
+		Why:    "A root is identified by a file:// URI, of any form that RFC 3986 and RFC 8089 have.",
+		Source: ofRoot, Scenarios: []string{RootsSeen, "acts/roots"}, Untried: unchanged,
 		Apply: listingRoots(func(int) list {
 			return list{
 				root("file:///"), root("file://localhost/srv/data"), root("file:///C:/Users/Some%20One/"),
 				root("file:///srv/%E4%BD%A0%E5%A5%BD"),
-				root("file:///srv/..data/a...b/.hidden"), root("file:///srv/a%23b%3Fc"), root("file:///srv/data/"), root("file:///srv/(x)!$&'*+,;=:@"),
+				root("file:///srv/..data/a...b/.hidden"), root("file:///srv/a%23b%3Fc"), root(
+					"file:///srv/data/"), root("file:///srv/(x)!$&'*+,;=:@"),
 			}
 		})},
 	{ID: "roots.same-names", Summary: "All roots have the same name, one is within the other.",
@@ -837,8 +844,9 @@ var rootOddities = []Oddity{
 			}
 		})},
 	{ID: "roots.announced-with-list",
-		Summary: "The client looks at its folders when it is asked for roots, and announces a change before it answers; later the list is the same.",
-		Why:     "The answer holds what was announced before it.", Source: at("client/roots#root-list-changes"),
+		Summary: "The client looks at its folders when it is asked for roots, and announces a change before " +
+			"it answers; later the list is the same.",
+		Why: "The answer holds what was announced before it.", Source: at("client/roots#root-list-changes"),
 		Scenarios: []string{RootsSeen, "acts/roots"}, Untried: unchanged,
 		Apply: All(untold("roots"), Before(Replies("roots-0", "roots-1", "roots-2", "roots-3"),
 			`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`))},
@@ -856,8 +864,9 @@ var rootOddities = []Oddity{
 		Untried:   []string{"roots.*", "sampling.*", "elicitation.*", ids.SchemaListRootsResult},
 		Apply:     Delaying(30*time.Second, "roots/list")},
 	{ID: "roots.polled",
-		Summary: "The client looks for its folders every five seconds: until then it lists one that was removed, and announces nothing.",
-		Why:     "Roots should be watched; no time is given.", Source: at("client/roots#implementation-guidelines"),
+		Summary: "The client looks for its folders every five seconds: until then it lists one that was removed, " +
+			"and announces nothing.",
+		Why: "Roots should be watched; no time is given.", Source: at("client/roots#implementation-guidelines"),
 		Scenarios: []string{"acts/root-folder"}, Apply: polled(5 * time.Second)},
 	{ID: "roots.polled-rarely",
 		Summary: "The client looks for its folders every eight seconds, and once more before it leaves.",

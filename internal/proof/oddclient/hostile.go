@@ -204,7 +204,8 @@ func (a attack) say(ctx context.Context, conn net.Conn, text string) {
 }
 
 const (
-	post     = "POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+	post = "POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nAccept: application/json, " +
+		"text/event-stream\r\n"
 	pinged   = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 	smuggled = "GET /smuggled HTTP/1.1\r\nHost: {host}\r\n\r\n"
 )
@@ -235,7 +236,8 @@ func attacks() []attack {
 			each: time.Second},
 		{name: "body that does not come", text: post + "Expect: 100-continue\r\nContent-Length: 40\r\n\r\n"},
 		{name: "bomb", text: post +
-			"Content-Encoding: gzip\r\nContent-Length: 20\r\n\r\n\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xed\xc1\x01\x0d\x00\x00\x00"},
+			"Content-Encoding: gzip\r\nContent-Length: " +
+			"20\r\n\r\n\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xed\xc1\x01\x0d\x00\x00\x00"},
 		{name: "another protocol", text: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"},
 		{name: "TLS", text: "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + strings.Repeat("\x00", 500)},
 		{name: "bytes", text: strings.Repeat("\x00\xff\r\n", 10_000)},
@@ -249,7 +251,8 @@ func attacks() []attack {
 	}
 }
 
-const handshake = "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" +
+const handshake = "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: Upgrade\r\nUpgrade: " +
+	"websocket\r\nSec-WebSocket-Version: 13\r\n" +
 	"Sec-WebSocket-Protocol: mcp\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 
 // frames are attacks over a WebSocket (RFC 6455, section 5.2); the mask is four zeros.

@@ -127,9 +127,11 @@ func (c *watched) Close(ctx context.Context) error {
 }
 
 const (
-	bothListed  = "Accept lists both content types; HTTP leaves order, weights, parameters and further types to the client."
-	anyCase     = "Names of header fields and media types are case-insensitive in HTTP."
-	mayListen   = "The client may issue a GET, may be connected to several streams at a time, and may close a stream at any time."
+	bothListed = "Accept lists both content types; HTTP leaves order, weights, parameters and further types " +
+		"to the client."
+	anyCase   = "Names of header fields and media types are case-insensitive in HTTP."
+	mayListen = "The client may issue a GET, may be connected to several streams at a time, and may close " +
+		"a stream at any time."
 	moreFields  = "HTTP requests may carry further header fields, which a recipient ignores if it does not know them."
 	noMediaType = "The text names Accept and says nothing of the Content-Type of requests."
 )
@@ -478,8 +480,10 @@ var stdioOddities = []Oddity{
 		Why: "Newlines delimit messages; how they are written is left open.", Source: ofStdio,
 		Apply: inPieces(func(line []byte) [][]byte { return [][]byte{line[:len(line)-1], line[len(line)-1:]} })},
 	{ID: "stdio.hanging-up", Transports: OverStdio,
-		Summary:   "When a notification with an unknown method comes, the client closes stdin, and gives the server ten seconds to exit.",
-		Why:       "A client shuts down by closing stdin, at any time, and what is a reasonable time to wait then is left open.",
+		Summary: "When a notification with an unknown method comes, the client closes stdin, and gives the " +
+			"server ten seconds to exit.",
+		Why: "A client shuts down by closing stdin, at any time, and what is a reasonable time to wait " +
+			"then is left open.",
 		Source:    at("basic/lifecycle#stdio"),
 		Scenarios: []string{Notifications, "hostile/lists", "stdio/stubborn", "exchange/beside", "sequences/session"},
 		Untried:   unheard,

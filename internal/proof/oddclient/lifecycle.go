@@ -73,8 +73,9 @@ var handshakeOddities = []Oddity{
 			o.Info = object{"name": strings.Repeat("long", 2500), "version": "1.0.0-rc.1+build.5"}
 		})},
 	{ID: "versions.also-older",
-		Summary:   "A client that also speaks the older versions goes on when the server answers with one of them.",
-		Why:       "The server answers with another version that it supports; the client disconnects only if it does not support that.",
+		Summary: "A client that also speaks the older versions goes on when the server answers with one of them.",
+		Why: "The server answers with another version that it supports; the client disconnects only if " +
+			"it does not support that.",
 		Source:    ofVersions,
 		Scenarios: []string{"lifecycle/older-version", "lifecycle/newer-version", "lifecycle/no-version"},
 		Untried:   []string{"elicitation.*", "http.*", "base.*", "lifecycle.*"},
@@ -337,7 +338,8 @@ var sessionOddities = []Oddity{
 		Scenarios: []string{"time/silence", "time/silent-tool", "time/slow", "time/endless-progress"},
 		Apply:     Impatient},
 	{ID: "timeouts.leave", Summary: "The client leaves when an answer takes longer than a second.",
-		Why:    "A sender should cancel what it gives up; the end of the session also tells the server that nobody waits.",
+		Why: "A sender should cancel what it gives up; the end of the session also tells the server that " +
+			"nobody waits.",
 		Source: ofTimeouts, Scenarios: []string{"time/silence", "time/silent-tool", "time/endless-progress"},
 		Untried: []string{
 			ids.LifecycleTimeoutCancel, ids.HTTPClientCancelExplicit, ids.CancellationSameDirection,

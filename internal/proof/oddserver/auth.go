@@ -107,9 +107,11 @@ var authOddities = []Oddity{
 		Changes: "metadata",
 		Apply: Naming(func(d object) {
 			d["scopes_supported"], d["resource_name"], d["resource_name#de"] = list{"read", "write"}, "Server", "Diener"
-			d["resource_documentation"], d["resource_policy_uri"], d["resource_tos_uri"] = "https://example.com/doc", "https://example.com/policy", "https://example.com/tos"
+			d["resource_documentation"], d["resource_policy_uri"], d["resource_tos_uri"] = "https://example.com/doc",
+				"https://example.com/policy", "https://example.com/tos"
 			d["tls_client_certificate_bound_access_tokens"], d["dpop_bound_access_tokens_required"] = false, false
-			d["authorization_details_types_supported"], d["resource_signing_alg_values_supported"], d["x-more"] = list{}, list{"ES256"}, object{}
+			d["authorization_details_types_supported"], d["resource_signing_alg_values_supported"],
+				d["x-more"] = list{}, list{"ES256"}, object{}
 		})},
 	{ID: "auth.metadata-minimal", Transports: OverHTTP,
 		Summary: "The resource metadata have just resource and authorization_servers.",
@@ -150,7 +152,8 @@ var authOddities = []Oddity{
 				"refresh_token", "urn:ietf:params:oauth:grant-type:device_code"}
 			d["token_endpoint_auth_methods_supported"], d["jwks_uri"] = list{"none", "client_secret_post",
 				"private_key_jwt"}, d["issuer"].(string)+"/jwks"
-			d["response_modes_supported"], d["service_documentation"], d["code_challenge_methods_supported"] = list{"query",
+			d["response_modes_supported"], d["service_documentation"],
+				d["code_challenge_methods_supported"] = list{"query",
 				"form_post"}, "https://example.com", list{"plain", "S256"}
 			d["x-more"] = nil
 		})},

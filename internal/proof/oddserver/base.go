@@ -187,16 +187,18 @@ var metaOddities = []Oddity{
 			ids.MetaKeyLabelInterior, ids.MetaKeyPrefixReserved},
 		Apply: All(withMember("_meta", object{}), everyItem(Having("_meta", object{})))},
 	{ID: "meta.key-forms",
-		Summary: "Keys of _meta have all the forms that the text allows: without a name, of one character, with every kind of label.",
-		Why:     "The form of keys allows each of them.", Source: at("basic/index#meta"), Changes: "meta keys",
+		Summary: "Keys of _meta have all the forms that the text allows: without a name, of one character, with " +
+			"every kind of label.",
+		Why: "The form of keys allows each of them.", Source: at("basic/index#meta"), Changes: "meta keys",
 		Apply: withMember("_meta", object{
 			"com.example/": 1, "": 2, "a": 3, "7": 4, "A.b-c_d.E": 5, "x/y": 6, "a1-2b.c--d.e9/0": 7,
 			"com.example/a..b__c--d": 8, "Com.EXAMPLE/Key": 9,
 		})},
 	{ID: "meta.keys-almost-reserved",
-		Summary: "Prefixes of _meta keys resemble those that are kept for MCP: mcp/, com.example.mcp/, mcpx.dev/, my-mcp.dev/.",
-		Why:     "A prefix is reserved only if a label follows mcp or modelcontextprotocol.",
-		Source:  at("basic/index#meta"), Changes: "meta keys",
+		Summary: "Prefixes of _meta keys resemble those that are kept for MCP: mcp/, com.example.mcp/, mcpx.dev/, " +
+			"my-mcp.dev/.",
+		Why:    "A prefix is reserved only if a label follows mcp or modelcontextprotocol.",
+		Source: at("basic/index#meta"), Changes: "meta keys",
 		Apply: withMember("_meta", object{"mcp/key": 1, "com.example.mcp/key": 2, "mcpx.dev/key": 3,
 			"my-mcp.dev/key": 4, "modelcontextprotocol/key": 5, "mcp": 6})},
 }
@@ -204,7 +206,8 @@ var metaOddities = []Oddity{
 // naming the ids of the server's requests
 var messageOddities = []Oddity{
 	{ID: "message.version-unchecked", Summary: "The member jsonrpc is not looked at.",
-		Why:    "No sentence has a receiver look for what a sender must not do, and JSON-RPC 2.0, section 3, recommends to handle objects of version 1.0.",
+		Why: "No sentence has a receiver look for what a sender must not do, and JSON-RPC 2.0, section 3, " +
+			"recommends to handle objects of version 1.0.",
 		Source: at("basic/index#messages"), Changes: "messages understood",
 		Apply: func(o *server.Options) {
 			o.Behaviour.Valid = func(m *wire.Message) bool {
@@ -260,8 +263,9 @@ var messageOddities = []Oddity{
 		Why: "Ids are strings or integers.", Source: at("basic/index#requests"), Changes: "ids",
 		Apply: renumbered(func(n int64) string { return fmt.Sprintf("%q", fmt.Sprintf("srv-%d", n)) })},
 	{ID: "message.ids-odd-strings",
-		Summary: "The ids of the server's requests have quotes, escapes, spaces and what is not ASCII; the first is empty.",
-		Why:     "Any string is an id.", Source: at("basic/index#requests"), Changes: "ids",
+		Summary: "The ids of the server's requests have quotes, escapes, spaces and what is not " +
+			"ASCII; the first is empty.",
+		Why: "Any string is an id.", Source: at("basic/index#requests"), Changes: "ids",
 		Apply: renumbered(func(n int64) string {
 			if n == 1 {
 				return `""`
@@ -335,8 +339,9 @@ var messageOddities = []Oddity{
 		})}, {
 		ID:      "message.rate-limited",
 		Summary: "After 30 requests of a session in a second, all but pings are refused with -32000.",
-		Why:     "The codes from -32000 to -32099 are the server's own (JSON-RPC 2.0, section 5.1), and which requests it limits is not said.",
-		Source:  at("basic/index#responses"), Changes: "calls",
+		Why: "The codes from -32000 to -32099 are the server's own (JSON-RPC 2.0, section 5.1), and which " +
+			"requests it limits is not said.",
+		Source: at("basic/index#responses"), Changes: "calls",
 		Untried: []string{"*"},
 		Apply: Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			if r.Method != "ping" && r.Method != "initialize" &&

@@ -34,7 +34,8 @@ var familyOddities = []Oddity{
 	{ID: "families.text-refused",
 		Summary: "The tool echo fails for texts beyond ASCII, and for those with control characters.",
 		Why:     "A tool reports what it cannot work with in its result.", Source: at("server/tools#error-handling"),
-		Apply: WrappingTool("echo", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		Apply: WrappingTool("echo", func(ctx context.Context, r *server.Request, next server.Handler) (any,
+			*wire.Error) {
 			if unprintable(Param(r, "arguments", "text")) {
 				return object{"content": TextOf("This text is not supported"), "isError": true}, nil
 			}
@@ -52,20 +53,24 @@ var familyOddities = []Oddity{
 			}),
 		)},
 	{ID: "families.values-refused",
-		Summary: "Completion refuses values with control characters, and values of more than 1000 characters, with -32602.",
-		Why:     "A reader may limit the strings that it takes (RFC 8259, section 9), and the server validates what it completes.",
-		Source:  at("server/utilities/completion#security"),
+		Summary: "Completion refuses values with control characters, and values of more than 1000 characters, " +
+			"with -32602.",
+		Why: "A reader may limit the strings that it takes (RFC 8259, section 9), and the server validates " +
+			"what it completes.",
+		Source: at("server/utilities/completion#security"),
 		Apply: Refusing("completion/complete", server.InvalidParams, Fitting(func(s string) bool {
 			return len(s) > 1000 || strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c == 0x7f })
 		}, "argument", "value"))},
 	{ID: "families.offsets-as-cursors", Summary: "A cursor that is a number gives the first page, whoever made it.",
 		Why:    "The form of cursors belongs to the server: to one whose cursors are offsets, any number is valid.",
 		Source: at("server/utilities/pagination#pagination-model"),
-		Apply:  FromStart("tools/list", Fitting(Equal("-1", "99999999999999999999", "LTE=", "OTk5OTk5OTk5"), "cursor"))},
+		Apply: FromStart("tools/list", Fitting(Equal("-1", "99999999999999999999", "LTE=", "OTk5OTk5OTk5"),
+			"cursor"))},
 	{ID: "families.derived-cursors-served",
-		Summary: "In tools/list, a cursor with something behind it or in another letter case leads where it leads itself, and one that is cut to the first page.",
-		Why:     "The form of cursors belongs to the server, and so does how much of one it looks at.",
-		Source:  at("server/utilities/pagination#pagination-model"),
+		Summary: "In tools/list, a cursor with something behind it or in another letter case leads where it " +
+			"leads itself, and one that is cut to the first page.",
+		Why:    "The form of cursors belongs to the server, and so does how much of one it looks at.",
+		Source: at("server/utilities/pagination#pagination-model"),
 		Apply: All(RememberingCursors(), OnRequest("tools/list", func(r *server.Request) {
 			if given := MadeFrom(r, func(cursor, given string) bool {
 				return LongerThan(cursor, given) || strings.EqualFold(cursor, given)
@@ -76,9 +81,10 @@ var familyOddities = []Oddity{
 			}
 		}))},
 	{ID: "families.offsets-everywhere",
-		Summary: "Cursors are offsets in digits, which mean the same in every list and every session; behind the end a page is empty.",
-		Why:     "The form of cursors belongs to the server.",
-		Source:  at("server/utilities/pagination#pagination-model"), Changes: "pages",
+		Summary: "Cursors are offsets in digits, which mean the same in every list and every session; behind " +
+			"the end a page is empty.",
+		Why:    "The form of cursors belongs to the server.",
+		Source: at("server/utilities/pagination#pagination-model"), Changes: "pages",
 		Apply: offsets(func() int { return 4 })},
 	{ID: "families.page-sizes",
 		Summary: "A page has three or four items, in turn, also when its cursor is used again.",
@@ -101,9 +107,10 @@ var familyOddities = []Oddity{
 		Apply: All(lowering("tools/call", "name"), lowering("prompts/get", "name"),
 			lowering("completion/complete", "ref", "name"))},
 	{ID: "families.uris-normalized",
-		Summary: "A slash or a query behind the URI of a resource is ignored, and so is percent-encoding that changes nothing.",
-		Why:     "The server and RFC 3986, section 6, decide on the equality of URIs.",
-		Source:  at("server/resources#reading-resources"),
+		Summary: "A slash or a query behind the URI of a resource is ignored, and so is percent-encoding that " +
+			"changes nothing.",
+		Why:    "The server and RFC 3986, section 6, decide on the equality of URIs.",
+		Source: at("server/resources#reading-resources"),
 		Apply: OnRequest("resources/read", func(r *server.Request) {
 			if uri := Param(r, "uri"); strings.HasPrefix(uri, "test://") && uri != "test://folder/" {
 				uri, _, _ = strings.Cut(uri, "?")
@@ -133,7 +140,8 @@ var familyOddities = []Oddity{
 			}
 		})},
 	{ID: "families.arguments-empty", Summary: "Arguments that are null or an empty array are taken for none.",
-		Why:    "The member is optional, and what is empty holds no argument: the text does not say how lenient a server may be.",
+		Why: "The member is optional, and what is empty holds no argument: the text does not say how lenient " +
+			"a server may be.",
 		Source: at("schema#calltoolrequest"),
 		Apply:  All(emptyForNone("tools/call"), emptyForNone("prompts/get"))},
 	{ID: "families.arguments-refused-in-result",
@@ -169,8 +177,9 @@ var familyOddities = []Oddity{
 			Refusing("prompts/get", server.InvalidParams, Fitting(HoldsWide, "arguments", "arg1")),
 		)},
 	{ID: "families.long-text-refused",
-		Summary: "Texts of more than 100000 characters are refused, by the tool echo in its result and by prompts with -32602.",
-		Why:     "A server may limit what it works with.", Source: at("server/tools#security-considerations"),
+		Summary: "Texts of more than 100000 characters are refused, by the tool echo in its result and by prompts " +
+			"with -32602.",
+		Why: "A server may limit what it works with.", Source: at("server/tools#security-considerations"),
 		Apply: All(
 			WrappingTool("echo", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				if len(Param(r, "arguments", "text")) > 100_000 {

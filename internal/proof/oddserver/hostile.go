@@ -39,8 +39,10 @@ func many(before, text string, n int, after string) func() string {
 
 // Mischief is text that wants out of its place in a terminal, a page, XML, Markdown, the log of
 // GitHub Actions or a spreadsheet.
-const Mischief = "\\u001b[2J\\u001b]0;owned\\u0007\\u009b31m\\r\\n::error::owned ##[error]owned\\n# heading\\n```\\n| a | b |\\n]]> --> </script><script>alert(1)</script>" +
-	"<img src=x onerror=alert(1)> [x](javascript:alert(1)) =cmd|' /C calc'!A0 \\u202Egnp.exe\\u2066\\u2028\\uFFFE\\u0000\\u0008 \\u007f \\udb40\\udc41"
+const Mischief = "\\u001b[2J\\u001b]0;owned\\u0007\\u009b31m\\r\\n::error::owned ##[error]owned\\n# " +
+	"heading\\n```\\n| a | b |\\n]]> --> </script><script>alert(1)</script>" +
+	"<img src=x onerror=alert(1)> [x](javascript:alert(1)) =cmd|' /C calc'!A0 " +
+	"\\u202Egnp.exe\\u2066\\u2028\\uFFFE\\u0000\\u0008 \\u007f \\udb40\\udc41"
 
 // HostileTexts returns the messages of the corpus.
 func HostileTexts() []HostileText {
@@ -63,7 +65,8 @@ func HostileTexts() []HostileText {
 		{"long number", many(noteBegins, "9", 900_000, "}}")},
 		{"long fraction", many(noteBegins+"0.", "3", 900_000, "}}")},
 		{"far exponents",
-			noted(`[1e999999999,-1e999999999,1e-999999999,1E+99999999999999999999,9223372036854775808,-9223372036854775809,18446744073709551616,9007199254740993,-0,-0.0,1e400]`)},
+			noted(
+				`[1e999999999,-1e999999999,1e-999999999,1E+99999999999999999999,9223372036854775808,-9223372036854775809,18446744073709551616,9007199254740993,-0,-0.0,1e400]`)},
 		{"long text", many(noteBegins+`"`, "x", 900_000, `"}}`)},
 		{"escapes alone", many(noteBegins+`"`, `\u0000`, 150_000, `"}}`)},
 		{"lone surrogates", many(noteBegins+`"`, `\ud800`, 100_000, `"}}`)},
@@ -279,7 +282,8 @@ var hostilePeers = []HostilePeer{
 	{Name: "empty cursor", Apply: Wrapping("*", endlessPages(func(int64) string { return "" }))},
 	{Name: "URIs that explode", Apply: All(
 		Items("resources/list", "resources", Having("uri", "a:"+strings.Repeat("%2", 50_000)+"//[::1%25")),
-		Items("resources/templates/list", "resourceTemplates", Having("uriTemplate", "x://"+strings.Repeat("{+a*,b:9999}{", 20_000))),
+		Items("resources/templates/list", "resourceTemplates",
+			Having("uriTemplate", "x://"+strings.Repeat("{+a*,b:9999}{", 20_000))),
 	)},
 	{Name: "schemas that explode", Apply: Items("tools/list", "tools", Having("inputSchema", object{
 		"type": "object", "$ref": "#/$defs/a", "$defs": object{
@@ -295,8 +299,9 @@ var hostilePeers = []HostilePeer{
 				"patternProperties": object{"(": object{}}},
 		},
 	}))},
-	{Name: "schemas elsewhere", Apply: Items("tools/list", "tools", Having("inputSchema", object{"type": "object", "$ref": "file:///etc/passwd",
-		"allOf": list{object{"$ref": "http://169.254.169.254/"}}, "$schema": "http://127.0.0.1:1/"}))},
+	{Name: "schemas elsewhere", Apply: Items("tools/list", "tools",
+		Having("inputSchema", object{"type": "object", "$ref": "file:///etc/passwd",
+			"allOf": list{object{"$ref": "http://169.254.169.254/"}}, "$schema": "http://127.0.0.1:1/"}))},
 	{Name: "names of mischief", Apply: All(
 		Items("tools/list", "tools", func(item object) {
 			item["title"], item["description"] = unescaped(), unescaped()

@@ -177,9 +177,10 @@ var httpOddities = []Oddity{
 		Source:  at("basic/transports#sending-messages-to-the-server"), Untried: streamless,
 		Changes: "form of answers", Apply: inForm(server.AnswerJSON)},
 	{ID: "http.requests-unheard", Transports: OverHTTP,
-		Summary: "Each request is answered with JSON and there is no listening stream: calls that ask the client wait half a minute for an answer.",
-		Why:     "The server offers neither stream, and the text does not say how long a call may take.",
-		Source:  at("basic/lifecycle#timeouts"), Untried: []string{"*"}, Changes: "form of answers",
+		Summary: "Each request is answered with JSON and there is no listening stream: calls that ask the client " +
+			"wait half a minute for an answer.",
+		Why:    "The server offers neither stream, and the text does not say how long a call may take.",
+		Source: at("basic/lifecycle#timeouts"), Untried: []string{"*"}, Changes: "form of answers",
 		Apply: All(inForm(server.AnswerJSON), Serving(func(o *server.HTTPOptions) { o.NoGet = true }),
 			WithholdingAny(func(out *server.Outgoing) bool {
 				return out.Kind == wire.Request
@@ -230,8 +231,9 @@ var httpOddities = []Oddity{
 			ids.HTTPServerReplaySameStream, ids.HTTPServerEventIDCursor},
 		Changes: "event ids", Apply: Serving(func(o *server.HTTPOptions) { o.NoEventID = true })},
 	{ID: "http.plain", Transports: OverHTTP,
-		Summary: "The server has neither GET nor DELETE, gives no ids, keeps nothing of its clients, and answers with JSON.",
-		Why:     "All of that is optional.", Source: at("basic/transports#streamable-http"),
+		Summary: "The server has neither GET nor DELETE, gives no ids, keeps nothing of its clients, and answers " +
+			"with JSON.",
+		Why: "All of that is optional.", Source: at("basic/transports#streamable-http"),
 		Untried: []string{ids.PingNotExcessive, "security.session.*", "progress.*", "logging.*", "base.*",
 			ids.MetaAttachResult, ids.LifecycleInitServerWaits, ids.LifecycleShutdownByTransport, "http.server.*",
 			ids.CancellationSameDirection, ids.CancellationInProgress, ids.CancellationStopProcessing,
@@ -488,7 +490,8 @@ var httpOddities = []Oddity{
 		Source:  at("basic/transports#resumability-and-redelivery"), Changes: "event ids",
 		Apply: func(o *server.Options) {
 			var begun sync.Map // by session and stream
-			o.Behaviour.HTTP.Replay = func(s *server.Session, last string, proposal, _ []*server.Event) []*server.Event {
+			o.Behaviour.HTTP.Replay = func(s *server.Session, last string, proposal,
+				_ []*server.Event) []*server.Event {
 				stream, _, _ := strings.Cut(last, "-")
 				if _, again := begun.LoadOrStore([2]any{s, stream}, true); again {
 					return nil
@@ -521,8 +524,9 @@ var httpOddities = []Oddity{
 		})},
 	{ID: "http.close-noticed-late", Transports: OverHTTP,
 		Summary: "The server goes on writing to each stream for two seconds after the client has closed that.",
-		Why:     "A connection that was closed shows when a write to it fails; what was sent until then can be had by resuming the stream.",
-		Source:  at("basic/transports#resumability-and-redelivery"), Changes: "listening",
+		Why: "A connection that was closed shows when a write to it fails; what was sent until then can " +
+			"be had by resuming the stream.",
+		Source: at("basic/transports#resumability-and-redelivery"), Changes: "listening",
 		Apply: Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			ctx, stop := context.WithCancel(context.WithoutCancel(r.Context()))
 			defer stop()
@@ -531,8 +535,9 @@ var httpOddities = []Oddity{
 		})},
 	{ID: "http.listening-announces", Transports: OverHTTP,
 		Summary: "A listening stream begins with a notice that each of the lists has changed.",
-		Why:     "A client that has just begun to listen may have missed a change; the server MAY send notifications on the stream.",
-		Source:  at("basic/transports#listening-for-messages-from-the-server"), Changes: "listening",
+		Why: "A client that has just begun to listen may have missed a change; the server MAY send notifications " +
+			"on the stream.",
+		Source: at("basic/transports#listening-for-messages-from-the-server"), Changes: "listening",
 		Apply: Replying(server.ListeningSSE, func(r *server.Reply) {
 			if r.Session.Initialized() {
 				for _, list := range []string{"tools", "prompts", "resources"} {
@@ -556,9 +561,10 @@ var httpOddities = []Oddity{
 			}
 		})},
 	{ID: "http.older-transport-beside", Transports: OverHTTP,
-		Summary: "A GET without a session opens a stream of the older transport, whose endpoint event comes after 20 ms.",
-		Why:     "It is possible to combine the old endpoint and the new one.",
-		Source:  at("basic/transports#backwards-compatibility"), Changes: "listening",
+		Summary: "A GET without a session opens a stream of the older transport, whose endpoint event comes " +
+			"after 20 ms.",
+		Why:    "It is possible to combine the old endpoint and the new one.",
+		Source: at("basic/transports#backwards-compatibility"), Changes: "listening",
 		Apply: Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if r.Method != http.MethodGet || r.Header.Get("Mcp-Session-Id") != "" || r.Header.Get("Origin") != "" ||
 				!strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
@@ -618,9 +624,10 @@ var httpOddities = []Oddity{
 			})(o)
 		}},
 	{ID: "http.session-ends-when-refused", Transports: OverHTTP,
-		Summary: "A message or a version that is refused is the last of its session, which is answered with 404 from then on.",
-		Why:     "The server MAY terminate the session at any time.",
-		Source:  at("basic/transports#session-management"), Untried: []string{"*"}, Changes: "sessions",
+		Summary: "A message or a version that is refused is the last of its session, which is answered with " +
+			"404 from then on.",
+		Why:    "The server MAY terminate the session at any time.",
+		Source: at("basic/transports#session-management"), Untried: []string{"*"}, Changes: "sessions",
 		Apply: func(o *server.Options) {
 			var ended sync.Map // by session id
 			RefusingHTTP(http.StatusNotFound, func(r *http.Request) bool {
@@ -654,9 +661,10 @@ var httpOddities = []Oddity{
 			})(o)
 		}},
 	{ID: "http.gateway-fails", Transports: OverHTTP,
-		Summary: "The first two requests are answered with 502 and a page, and in each session the first GET with 503 and the first tools/list and notifications/initialized with 504.",
-		Why:     "A gateway that gets no answer for the moment says so (RFC 9110, sections 15.6.3 to 15.6.5).",
-		Source:  at("basic/transports#streamable-http"),
+		Summary: "The first two requests are answered with 502 and a page, and in each session the first GET " +
+			"with 503 and the first tools/list and notifications/initialized with 504.",
+		Why:    "A gateway that gets no answer for the moment says so (RFC 9110, sections 15.6.3 to 15.6.5).",
+		Source: at("basic/transports#streamable-http"),
 		Apply: All(func(o *server.Options) {
 			var begun atomic.Int64
 			var known sync.Map // what each session has begun
@@ -686,9 +694,11 @@ var httpOddities = []Oddity{
 			http.Error(w, "too many requests", http.StatusTooManyRequests)
 		})},
 	{ID: "http.too-many-requests-as-errors", Transports: OverHTTP,
-		Summary: "After 20 in a second, requests are answered with 429, Retry-After and a JSON-RPC error without an id.",
-		Why:     "Limits of rate are HTTP's own affair (RFC 6585, section 4), and the body of a refusal may be an error.",
-		Source:  at("basic/transports#sending-messages-to-the-server"), Untried: []string{"*"},
+		Summary: "After 20 in a second, requests are answered with 429, Retry-After and a JSON-RPC " +
+			"error without an id.",
+		Why: "Limits of rate are HTTP's own affair (RFC 6585, section 4), and the body of a refusal may " +
+			"be an error.",
+		Source: at("basic/transports#sending-messages-to-the-server"), Untried: []string{"*"},
 		Apply: limitingRate(20, func(w http.ResponseWriter) {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusTooManyRequests)
@@ -1160,8 +1170,9 @@ var legacyOddities = []Oddity{
 		Why: "The text names no status for a POST.", Source: at(legacyPage), Changes: "posts",
 		Apply: Replying(server.LegacyAccepted, func(r *server.Reply) { r.Status = http.StatusNoContent })},
 	{ID: "legacy.post-400-beside-error", Transports: OverSSE,
-		Summary: "The POST of a request with an unknown method is answered with 400, and the error comes on the stream.",
-		Why:     "The text names no status for a POST, and the response is a message event.", Source: at(legacyPage),
+		Summary: "The POST of a request with an unknown method is answered with 400, and the error comes on " +
+			"the stream.",
+		Why: "The text names no status for a POST, and the response is a message event.", Source: at(legacyPage),
 		Changes: "posts",
 		Apply: All(Peeking(), Replying(server.LegacyAccepted, func(r *server.Reply) {
 			if strings.HasPrefix(Posted(r.Request).Method, "mcpconform/") {
@@ -1197,7 +1208,8 @@ func sessionsOf(requests int64) apply {
 func endingEach(many int64) Oddity {
 	return Oddity{
 		ID: fmt.Sprintf("http.sessions-end-of-%d", many),
-		Summary: fmt.Sprintf("One request in %d is the last one of its session, which is answered with 404 from then on.",
+		Summary: fmt.Sprintf("One request in %d is the last one of its session, which is answered "+
+			"with 404 from then on.",
 			many), Transports: OverHTTP,
 		Why: "The server MAY terminate the session at any time.", Source: at("basic/transports#session-management"),
 		Untried: []string{"*"}, Changes: "sessions",

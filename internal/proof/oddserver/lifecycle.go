@@ -139,8 +139,9 @@ var lifecycleOddities = []Oddity{
 		Why: "The text sets no time.", Source: at("basic/lifecycle#timeouts"), Changes: "giving-up",
 		Apply: func(o *server.Options) { o.CallTimeout = 2 * time.Second }},
 	{ID: "lifecycle.gives-up-late",
-		Summary: "The server gives its own requests up a second later than others, and cancels them just after the call has ended.",
-		Why:     "The text does not say what comes first.", Source: at("basic/lifecycle#timeouts"),
+		Summary: "The server gives its own requests up a second later than others, and cancels them just after " +
+			"the call has ended.",
+		Why: "The text does not say what comes first.", Source: at("basic/lifecycle#timeouts"),
 		Changes: "giving-up",
 		Apply: All(
 			func(o *server.Options) { o.CallTimeout = time.Minute + time.Second },
@@ -165,19 +166,22 @@ var lifecycleOddities = []Oddity{
 			}
 		})},
 	{ID: "tools.announced-later",
-		Summary: "No tool is listed until two seconds after the first handshake; then all are, and the change is announced.",
-		Why:     "A list can change at any time, and its change should be announced.",
-		Source:  at("server/tools#list-changed-notification"), Untried: []string{"*"}, Changes: "tools",
+		Summary: "No tool is listed until two seconds after the first handshake; then all are, and the change " +
+			"is announced.",
+		Why:    "A list can change at any time, and its change should be announced.",
+		Source: at("server/tools#list-changed-notification"), Untried: []string{"*"}, Changes: "tools",
 		Apply: announcedLater(2*time.Second, "tools", "tools/list")},
 	{ID: "resources.announced-later",
-		Summary: "No resource is listed until a moment after the first handshake; then all are, and the change is announced.",
-		Why:     "A list can change at any time, and its change should be announced.",
-		Source:  at("server/resources#list-changed-notification"), Untried: []string{"*"}, Changes: "resources",
+		Summary: "No resource is listed until a moment after the first handshake; then all are, and the change " +
+			"is announced.",
+		Why:    "A list can change at any time, and its change should be announced.",
+		Source: at("server/resources#list-changed-notification"), Untried: []string{"*"}, Changes: "resources",
 		Apply: announcedLater(aMoment, "resources", "resources/list", "resources/templates/list")},
 	{ID: "prompts.announced-later",
-		Summary: "No prompt is listed until a moment after the first handshake; then all are, and the change is announced.",
-		Why:     "A list can change at any time, and its change should be announced.",
-		Source:  at("server/prompts#list-changed-notification"), Untried: []string{"*"}, Changes: "prompts",
+		Summary: "No prompt is listed until a moment after the first handshake; then all are, and the change " +
+			"is announced.",
+		Why:    "A list can change at any time, and its change should be announced.",
+		Source: at("server/prompts#list-changed-notification"), Untried: []string{"*"}, Changes: "prompts",
 		Apply: announcedLater(aMoment, "prompts", "prompts/list")},
 	{ID: "lifecycle.nothing-declared", Summary: "The server declares no capability and offers nothing but ping.",
 		Why: "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
@@ -241,9 +245,10 @@ var lifecycleOddities = []Oddity{
 			ids.SchemaLoggingMessageNotification},
 		Apply: Without("logging", "completions")},
 	{ID: "lifecycle.offers-by-client",
-		Summary: "Prompts are offered to clients with sampling alone, completions, subscriptions and log messages to those with elicitation.",
-		Why:     "Capabilities are negotiated: which a server declares to whom is not said.",
-		Source:  at("basic/lifecycle#capability-negotiation"), Untried: []string{"*"}, Changes: "capabilities",
+		Summary: "Prompts are offered to clients with sampling alone, completions, subscriptions and log messages " +
+			"to those with elicitation.",
+		Why:    "Capabilities are negotiated: which a server declares to whom is not said.",
+		Source: at("basic/lifecycle#capability-negotiation"), Untried: []string{"*"}, Changes: "capabilities",
 		Apply: All(offeringTo("sampling", "prompts"),
 			offeringTo("elicitation", "completions", "logging", "subscribe"))},
 	{ID: "lifecycle.empty-capabilities",
@@ -301,7 +306,8 @@ var lifecycleOddities = []Oddity{
 		Summary: "The name of the server has spaces and an emoji, its version is a word, and there are members beside.",
 		Why:     "Name and version are any strings.", Source: at("schema#implementation"),
 		Apply: info(func(info object) {
-			info["name"], info["version"], info["title"], info["websiteUrl"] = "my server 🚀 / β", "unreleased", "", "https://example.com"
+			info["name"], info["version"], info["title"], info["websiteUrl"] = "my server 🚀 / β", "unreleased",
+				"", "https://example.com"
 		})},
 	{ID: "lifecycle.one-version", Summary: "The server supports this revision alone, and answers others with it.",
 		Why:    "A server that does not support the version MUST respond with another that it supports.",

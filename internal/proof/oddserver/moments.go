@@ -17,9 +17,11 @@ var momentOddities = []Oddity{
 		Why: "A server may serve one request after the other.", Source: at("basic/index#requests"),
 		Untried: []string{ids.BaseResponseCorrelated}, Changes: "calls", Apply: Wrapping("*", inOrder)},
 	{ID: "moments.in-turn-slowly",
-		Summary: "Each list takes two seconds, and requests other than pings wait until the one before them has been answered.",
-		Why:     "A server may serve one request after the other, and the text sets no time for an answer but that of ping.",
-		Source:  at("basic/lifecycle#timeouts"), Untried: []string{"*"}, Changes: "calls",
+		Summary: "Each list takes two seconds, and requests other than pings wait until the one before them " +
+			"has been answered.",
+		Why: "A server may serve one request after the other, and the text sets no time for an answer but " +
+			"that of ping.",
+		Source: at("basic/lifecycle#timeouts"), Untried: []string{"*"}, Changes: "calls",
 		Apply: Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			return inOrder(ctx, r, func(ctx context.Context, r *server.Request) (any, *wire.Error) {
 				if strings.HasSuffix(r.Method, "/list") {
@@ -37,7 +39,8 @@ var momentOddities = []Oddity{
 	{ID: "moments.calls-limited",
 		Summary: "After the fifth call of a quick tool in a session further ones are refused for the moment.",
 		Why:     "Servers MUST rate limit tool invocations.", Source: at("server/tools#security-considerations"),
-		Apply: WrappingTool("test_simple_text", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		Apply: WrappingTool("test_simple_text", func(ctx context.Context, r *server.Request, next server.Handler) (any,
+			*wire.Error) {
 			if Count(r.Session, "calls-limited") > 5 && len(r.Params) == 2 {
 				return nil, &wire.Error{Code: -32000, Message: "Too many calls, try again later"}
 			}

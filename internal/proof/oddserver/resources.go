@@ -109,8 +109,9 @@ var resourceOddities = []Oddity{
 			}),
 		)},
 	{ID: "resources.beside-dots",
-		Summary: "A resource that is not listed has the URI of another one, but for a dot, and the same text; so has one of a template.",
-		Why:     "There may be more resources than the list shows.", Source: at("server/resources#resource"),
+		Summary: "A resource that is not listed has the URI of another one, but for a dot, and the same text; " +
+			"so has one of a template.",
+		Why: "There may be more resources than the list shows.", Source: at("server/resources#resource"),
 		Apply: All(
 			Offering(func(c *server.Catalogue) {
 				c.Resources = append(c.Resources, &server.Resource{
@@ -143,12 +144,14 @@ var resourceOddities = []Oddity{
 			Items("resources/read", "contents", Lacking("mimeType")),
 		)},
 	{ID: "resources.uris-odd",
-		Summary: "URIs are of the schemes urn, data, mailto, tag, git and of one's own, with queries, fragments, IPv6, escapes and without a path.",
-		Why:     "Implementations are free to use any scheme, in accordance with RFC 3986.",
-		Source:  at("server/resources#common-uri-schemes"),
+		Summary: "URIs are of the schemes urn, data, mailto, tag, git and of one's own, with queries, fragments, " +
+			"IPv6, escapes and without a path.",
+		Why:    "Implementations are free to use any scheme, in accordance with RFC 3986.",
+		Source: at("server/resources#common-uri-schemes"),
 		Apply: urisOf("urn:isbn:0451450523", "data:,Hello%2C%20World!", "mailto:john@example.com?subject=x",
 			"tag:example.com,2025:a", "git://example.com/r.git?ref=main#README.md",
-			"x-my+scheme-1.0://h", "memo:", "memo://[2001:db8::1]:8080/a;b=c/../d?q=%C3%A9&r=/?#frag", "memo://user@host//double//slash/", "memo:a:b@c!$&'()*+,;="),
+			"x-my+scheme-1.0://h", "memo:", "memo://[2001:db8::1]:8080/a;b=c/../d?q=%C3%A9&r=/?#frag",
+			"memo://user@host//double//slash/", "memo:a:b@c!$&'()*+,;="),
 	},
 	{ID: "resources.uris-alike", Summary: "URIs differ in the case of their path, a final slash, or an escape alone.",
 		Why: "They are different URIs.", Source: at("server/resources#resource"),
@@ -193,8 +196,9 @@ var resourceOddities = []Oddity{
 			object{"uri": "memo://above/1", "mimeType": "text/plain", "text": "1"},
 			object{"uri": "memo://above/2", "mimeType": "image/png", "blob": binary(1)})},
 	{ID: "resources.text-odd",
-		Summary: "The text of a resource has U+0000, a byte order mark, line ends of all kinds and what is not a character.",
-		Why:     "The text is any string.", Source: at("server/resources#text-content"),
+		Summary: "The text of a resource has U+0000, a byte order mark, line ends of all kinds and what is not " +
+			"a character.",
+		Why: "The text is any string.", Source: at("server/resources#text-content"),
 		Apply: servingResource(object{"uri": "memo://odd", "name": "odd"},
 			object{"uri": "memo://odd", "text": "\uFEFF\x00\r\n\r\n\u2029\uFFFF\u202E"})},
 	{ID: "resources.size-zero", Summary: "The size of a resource is 0, that of another a number beyond 2^40.",
@@ -216,7 +220,8 @@ var resourceOddities = []Oddity{
 		Untried: []string{ids.ResourcesUpdatedSent, ids.ResourcesUpdatedEndsWithUnsubscribe},
 		Changes: "resources", Apply: Clock},
 	{ID: "resources.ticking",
-		Summary: "The first resource differs at each reading, and updates of it come every 300 ms while the client is subscribed to it.",
+		Summary: "The first resource differs at each reading, and updates of it come every 300 ms while the " +
+			"client is subscribed to it.",
 		Why:     "Clients receive notifications when resources change, whatever changes them.",
 		Source:  at("server/resources#subscriptions"),
 		Untried: []string{ids.ResourcesUpdatedEndsWithUnsubscribe}, Changes: "resources", Apply: Ticking},
@@ -603,8 +608,9 @@ var askingOddities = []Oddity{
 			}[Count(out.Session, "preferences")%4]
 		})},
 	{ID: "sampling.values-odd",
-		Summary: "Temperatures are 0 and 2, stop sequences empty, maxTokens a million, the system prompt empty, metadata of any kind.",
-		Why:     "The text sets no bounds.", Source: at("schema#createmessagerequest"), Changes: "sampling",
+		Summary: "Temperatures are 0 and 2, stop sequences empty, maxTokens a million, the system prompt empty, " +
+			"metadata of any kind.",
+		Why: "The text sets no bounds.", Source: at("schema#createmessagerequest"), Changes: "sampling",
 		Apply: sampled(func(p object) {
 			p["temperature"], p["stopSequences"], p["maxTokens"], p["systemPrompt"], p["metadata"] = 2, list{"",
 				"\n"}, 1_000_000, "", object{"a": list{nil}}
@@ -663,8 +669,9 @@ var askingOddities = []Oddity{
 		Apply: eliciting("Defaults", object{"yes": object{"type": "boolean", "default": true},
 			"no": object{"type": "boolean", "default": false}})},
 	{ID: "elicitation.words",
-		Summary: "An elicitation asks for passwordLength, tokenCount, whether to play Secret Santa, and for a secret that its title explains.",
-		Why:     "None of these is sensitive information.", Source: at("client/elicitation#security-considerations"),
+		Summary: "An elicitation asks for passwordLength, tokenCount, whether to play Secret Santa, and for " +
+			"a secret that its title explains.",
+		Why: "None of these is sensitive information.", Source: at("client/elicitation#security-considerations"),
 		Apply: eliciting("How shall the new password be generated? We never ask for it.", object{
 			"passwordLength": object{"type": "integer", "title": "Length of the password", "minimum": 8},
 			"tokenCount":     object{"type": "integer"},
@@ -692,15 +699,16 @@ var askingOddities = []Oddity{
 		Summary: "A call whose elicitation is declined or cancelled is refused with an error of the server's own.",
 		Why:     "Servers handle each action appropriately; an error is one way.",
 		Source:  at("client/elicitation#response-actions"), Changes: "elicitation",
-		Apply: All(Overhearing(), WrappingTool("test_elicitation", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			result, problem := Failing(func(result object) bool {
-				return result["action"] == "decline" || result["action"] == "cancel"
-			})(ctx, r, next)
-			if o, ok := result.(object); ok && o["isError"] == true {
-				return nil, &wire.Error{Code: -32001, Message: "The user has declined"}
-			}
-			return result, problem
-		}))},
+		Apply: All(Overhearing(), WrappingTool("test_elicitation",
+			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				result, problem := Failing(func(result object) bool {
+					return result["action"] == "decline" || result["action"] == "cancel"
+				})(ctx, r, next)
+				if o, ok := result.(object); ok && o["isError"] == true {
+					return nil, &wire.Error{Code: -32001, Message: "The user has declined"}
+				}
+				return result, problem
+			}))},
 }
 
 func manyProperties() object {

@@ -18,7 +18,8 @@ import (
 
 // asksFirst makes every call of a simple tool ask the client for something before it is served.
 func asksFirst(capability, method string, params object) apply {
-	return WrappingTool("test_simple_text", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+	return WrappingTool("test_simple_text", func(ctx context.Context, r *server.Request, next server.Handler) (any,
+		*wire.Error) {
 		if capability == "" || r.Session.ClientHas(capability) {
 			_, _ = r.Call(ctx, method, Copied(params))
 		}
@@ -133,9 +134,10 @@ var toolOddities = []Oddity{
 			ids.ResourcesUpdatedEndsWithUnsubscribe, ids.RootsRootFileOrDirectory, "logging.*"},
 		Apply: Offering(func(c *server.Catalogue) { c.Tools = nil })},
 	{ID: "tools.parameters-untold",
-		Summary: "A tool with an inputSchema without properties works with one argument alone, and another one not at first.",
-		Why:     "A tool decides what it does with arguments that fit its inputSchema, and may fail.",
-		Source:  at("server/tools#error-handling"),
+		Summary: "A tool with an inputSchema without properties works with one argument alone, and another one " +
+			"not at first.",
+		Why:    "A tool decides what it does with arguments that fit its inputSchema, and may fail.",
+		Source: at("server/tools#error-handling"),
 		Apply: All(
 			toolsNamed("untold", "not_at_first"), Items("tools/list", "tools", func(tool object) {
 				if tool["name"] == "untold" || tool["name"] == "not_at_first" {
@@ -257,11 +259,13 @@ var toolOddities = []Oddity{
 			return object{"content": list{textBlock("Rate limit exceeded")}, "isError": true}, nil
 		})},
 	{ID: "tools.rate-limited-alone",
-		Summary: "The tool that logs at each level serves two calls of a session in a minute, and more get a result with isError.",
+		Summary: "The tool that logs at each level serves two calls of a session in a minute, and more get a " +
+			"result with isError.",
 		Why:     "Servers MUST rate limit tool invocations; the example of a tool execution error is a rate limit.",
 		Source:  at("server/tools#security-considerations"),
 		Untried: []string{ids.LoggingSetLevelReplaces, ids.LoggingFilterAllAbove},
-		Apply: WrappingTool("log_levels", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		Apply: WrappingTool("log_levels", func(ctx context.Context, r *server.Request, next server.Handler) (any,
+			*wire.Error) {
 			if Count(r.Session, fmt.Sprint("logging calls at ", time.Now().Unix()/60)) > 2 {
 				return object{"content": list{textBlock("Rate limit exceeded")}, "isError": true}, nil
 			}
@@ -275,9 +279,10 @@ var toolOddities = []Oddity{
 			return nil, &wire.Error{Code: -32000, Message: "Rate limit exceeded"}
 		})},
 	{ID: "tools.forbidden",
-		Summary: "All calls are refused before anything of them is looked at: with -32001, or with isError if the client cannot sample.",
-		Why:     "Servers MUST implement proper access controls; what is looked at first is not said.",
-		Source:  at("server/tools#security-considerations"), Untried: []string{"*"}, Changes: "calls",
+		Summary: "All calls are refused before anything of them is looked at: with -32001, or with isError if " +
+			"the client cannot sample.",
+		Why:    "Servers MUST implement proper access controls; what is looked at first is not said.",
+		Source: at("server/tools#security-considerations"), Untried: []string{"*"}, Changes: "calls",
 		Apply: Wrapping("tools/call", func(_ context.Context, r *server.Request, _ server.Handler) (any, *wire.Error) {
 			if r.Session.ClientHas("sampling") {
 				return nil, &wire.Error{Code: -32001, Message: "Not allowed"}
@@ -285,9 +290,10 @@ var toolOddities = []Oddity{
 			return object{"content": list{textBlock("Not allowed")}, "isError": true}, nil
 		})},
 	{ID: "tools.called-once",
-		Summary: "A tool that takes no arguments works once in a session; further calls of it get a result with isError.",
-		Why:     "Failures for the tool's own reasons are reported in the result.",
-		Source:  at("server/tools#error-handling"), Untried: []string{"*"}, Changes: "calls",
+		Summary: "A tool that takes no arguments works once in a session; further calls of it get " +
+			"a result with isError.",
+		Why:    "Failures for the tool's own reasons are reported in the result.",
+		Source: at("server/tools#error-handling"), Untried: []string{"*"}, Changes: "calls",
 		Apply: Wrapping("tools/call",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				name, _ := r.Params["name"].(string)
@@ -298,8 +304,9 @@ var toolOddities = []Oddity{
 				return object{"content": list{textBlock("This has been done already")}, "isError": true}, nil
 			})},
 	{ID: "tools.key-missing",
-		Summary: "All tools that take arguments report that a key for their text or prompt is missing, whatever they are given.",
-		Why:     "API failures are reported in the result.", Source: at("server/tools#error-handling"),
+		Summary: "All tools that take arguments report that a key for their text or prompt is missing, whatever " +
+			"they are given.",
+		Why: "API failures are reported in the result.", Source: at("server/tools#error-handling"),
 		Untried: []string{"tools.structured-content.*", "tools.output-schema.*", ids.ToolsSecurityValidateInputs,
 			ids.ToolsErrorInvalidArgumentsForm, "sampling.*", "elicitation.*", "base.*", "cancellation.*",
 			"progress.*", "lifecycle.*", "meta.*", "schema.*", ids.HTTPServerDisconnectNotCancel,
@@ -310,7 +317,8 @@ var toolOddities = []Oddity{
 				if given, ok := r.Params["arguments"].(object); ok && !UnknownTool(r) &&
 					(len(given) > 0 || slices.Contains([]any{"echo", "sum", "test_sampling", "test_elicitation"},
 						r.Params["name"])) {
-					return object{"content": list{textBlock("Missing required API key for text, prompt, message, a or b")},
+					return object{"content": list{textBlock("Missing required API key for text, " +
+						"prompt, message, a or b")},
 						"isError": true}, nil
 				}
 				return next(ctx, r)
@@ -503,16 +511,18 @@ var schemaOddities = []Oddity{
 			"not": object{"required": list{"c"}},
 		})},
 	{ID: "schemas.open-properties",
-		Summary: "An input schema has patternProperties, propertyNames, minProperties and a schema for additional ones.",
-		Why:     anySchema, Source: at("schema#tool"),
+		Summary: "An input schema has patternProperties, propertyNames, minProperties and a schema " +
+			"for additional ones.",
+		Why: anySchema, Source: at("schema#tool"),
 		Apply: taking("open-properties", object{
 			"type": "object", "patternProperties": object{"^x-": object{"type": "string"}},
 			"propertyNames": object{"maxLength": 20},
 			"minProperties": 1, "maxProperties": 5, "additionalProperties": object{"type": "integer"},
 		})},
 	{ID: "schemas.unknown-keywords",
-		Summary: "An input schema has keywords that nobody defines, a format of its own, and comments, defaults and examples.",
-		Why:     "Unknown keywords are annotations to JSON Schema.", Source: at("schema#tool"),
+		Summary: "An input schema has keywords that nobody defines, a format of its own, and comments, defaults " +
+			"and examples.",
+		Why: "Unknown keywords are annotations to JSON Schema.", Source: at("schema#tool"),
 		Apply: taking("unknown-keywords", object{
 			"type": "object", "$comment": "generated", "x-order": list{"a"}, "title": "Input",
 			"properties": object{"a": object{
@@ -567,8 +577,9 @@ var schemaOddities = []Oddity{
 			"required": list{"code"},
 		})},
 	{ID: "schemas.bounds",
-		Summary: "Properties of an input schema have narrow bounds: multipleOf 0.01, exclusive limits, lengths of zero.",
-		Why:     anySchema, Source: at("schema#tool"),
+		Summary: "Properties of an input schema have narrow bounds: multipleOf 0.01, exclusive limits, " +
+			"lengths of zero.",
+		Why: anySchema, Source: at("schema#tool"),
 		Apply: taking("bounds", object{
 			"type": "object", "properties": object{
 				"price": object{"type": "number", "multipleOf": 0.01, "exclusiveMinimum": 0, "exclusiveMaximum": 0.03},
@@ -584,8 +595,9 @@ var schemaOddities = []Oddity{
 		Source: at("schema#tool"),
 		Apply:  taking("required-undescribed", object{"type": "object", "required": list{"anything"}})},
 	{ID: "schemas.names-odd",
-		Summary: "Names of properties are empty, have spaces, dots, slashes, tildes and emojis, or are those of keywords.",
-		Why:     "Any string names a property.", Source: at("schema#tool"),
+		Summary: "Names of properties are empty, have spaces, dots, slashes, tildes and emojis, or are those " +
+			"of keywords.",
+		Why: "Any string names a property.", Source: at("schema#tool"),
 		Apply: taking("names-odd", object{
 			"type": "object", "properties": object{
 				"": object{"type": "string"}, "a b": object{"type": "string"}, "a/b~c": object{"type": "string"},
@@ -666,8 +678,9 @@ var contentOddities = []Oddity{
 		Source: at("server/tools#tool-result"),
 		Apply:  func(o *server.Options) { showing("many-blocks", slices.Repeat(list{textBlock("again")}, 200)...)(o) }},
 	{ID: "content.text-odd",
-		Summary: "Blocks of text are empty, have U+0000, U+FFFE, surrogate pairs, right-to-left marks and line ends of all kinds.",
-		Why:     "The text is any string.", Source: at("server/tools#text-content"),
+		Summary: "Blocks of text are empty, have U+0000, U+FFFE, surrogate pairs, right-to-left marks and line " +
+			"ends of all kinds.",
+		Why: "The text is any string.", Source: at("server/tools#text-content"),
 		Apply: showing("text-odd", textBlock(""), textBlock("\x00\x1b\uFFFE\U0010FFFF\u202Eabc\r\n\r\u2028\n\t"))},
 	{ID: "content.text-like-messages",
 		Summary: "Blocks of text hold what looks like protocol messages, events and markup.",
@@ -679,7 +692,8 @@ var contentOddities = []Oddity{
 		Why:     "The MIME type is any valid one.", Source: at("server/tools#image-content"),
 		Apply: showing("image-types",
 			object{"type": "image",
-				"data": base64.StdEncoding.EncodeToString([]byte("<svg xmlns='http://www.w3.org/2000/svg'/>")), "mimeType": "image/svg+xml"},
+				"data":     base64.StdEncoding.EncodeToString([]byte("<svg xmlns='http://www.w3.org/2000/svg'/>")),
+				"mimeType": "image/svg+xml"},
 			object{"type": "image", "data": binary(2), "mimeType": "image/vnd.microsoft.icon"},
 			object{"type": "image", "data": binary(2), "mimeType": `image/png;a="b c"`},
 		)},

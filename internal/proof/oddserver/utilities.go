@@ -41,8 +41,9 @@ var pingOddities = []Oddity{
 			})
 		})},
 	{ID: "ping.before-each",
-		Summary: "Before it serves a request after the handshake, ping among them, the server pings and waits for the answer.",
-		Why:     "Either side can ping, at any time.", Source: at("basic/utilities/ping#overview"), Changes: "time",
+		Summary: "Before it serves a request after the handshake, ping among them, the server pings and waits " +
+			"for the answer.",
+		Why: "Either side can ping, at any time.", Source: at("basic/utilities/ping#overview"), Changes: "time",
 		Apply: OnRequest("*", func(r *server.Request) {
 			if r.Session.Initialized() {
 				r.Detach()
@@ -58,16 +59,17 @@ var pingOddities = []Oddity{
 
 // reporting sends progress of its own for a call of the tool test_tool_with_progress.
 func reporting(reports ...object) apply {
-	return WrappingTool("test_tool_with_progress", func(_ context.Context, r *server.Request, _ server.Handler) (any, *wire.Error) {
-		if token, ok := r.Token(); ok {
-			for _, report := range reports {
-				report = Copied(report)
-				report["progressToken"] = token
-				r.Notify(Progressed, report)
+	return WrappingTool("test_tool_with_progress",
+		func(_ context.Context, r *server.Request, _ server.Handler) (any, *wire.Error) {
+			if token, ok := r.Token(); ok {
+				for _, report := range reports {
+					report = Copied(report)
+					report["progressToken"] = token
+					r.Notify(Progressed, report)
+				}
 			}
-		}
-		return object{"content": list{textBlock("done")}}, nil
-	})
+			return object{"content": list{textBlock("done")}}, nil
+		})
 }
 
 // basic/utilities/progress
@@ -83,7 +85,8 @@ var progressOddities = []Oddity{
 		Untried: []string{"progress.*", "http.server.*"}, Apply: FirstOnly(Progressed)},
 	{ID: "progress.limited",
 		Summary: "At most two progress notifications of a session are sent in a second, and the others are dropped.",
-		Why:     "Both parties SHOULD limit the rate, and notifications come at whatever frequency is deemed appropriate.",
+		Why: "Both parties SHOULD limit the rate, and notifications come at whatever frequency is deemed " +
+			"appropriate.",
 		Source:  at("basic/utilities/progress#implementation-notes"),
 		Untried: []string{"progress.*", "http.server.*"}, Apply: limiting(Progressed, 2, time.Second)},
 	{ID: "progress.no-total", Summary: "Progress has neither total nor message.", Why: "Both are optional.",
@@ -265,9 +268,10 @@ var completionOddities = []Oddity{
 				return next(ctx, r)
 			})},
 	{ID: "completion.withheld",
-		Summary: "The values for the variables of templates are not for everybody: completing them is refused with -32001.",
-		Why:     "Implementations MUST control access to sensitive suggestions.",
-		Source:  at("server/utilities/completion#security"), Changes: "completions",
+		Summary: "The values for the variables of templates are not for everybody: completing them is refused " +
+			"with -32001.",
+		Why:    "Implementations MUST control access to sensitive suggestions.",
+		Source: at("server/utilities/completion#security"), Changes: "completions",
 		Apply: Refusing("completion/complete", -32001,
 			func(r *server.Request) bool { return wire.At(r.Params, "ref", "type") == "ref/resource" })},
 	{ID: "completion.out-of-order",
@@ -477,9 +481,11 @@ var paginationOddities = []Oddity{
 			return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "position %d", n))
 		})},
 	{ID: "pagination.by-capability",
-		Summary: "Each list leaves out items for clients without sampling, roots or elicitation, and cursors are offsets.",
-		Why:     "A server decides which items it offers to whom, and a cursor may be the same text in another session.",
-		Source:  at("server/utilities/pagination#pagination-model"), Changes: "pages",
+		Summary: "Each list leaves out items for clients without sampling, roots or elicitation, and cursors " +
+			"are offsets.",
+		Why: "A server decides which items it offers to whom, and a cursor may be the same text " +
+			"in another session.",
+		Source: at("server/utilities/pagination#pagination-model"), Changes: "pages",
 		Apply: byOffset(toTheCapable)},
 	{ID: "pagination.by-tenant",
 		Summary: "Each session has a tool, a prompt and a resource with a name of its own, and cursors are offsets.",

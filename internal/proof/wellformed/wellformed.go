@@ -148,7 +148,8 @@ func Markdown(text string) error {
 
 var (
 	code  = regexp.MustCompile("(`+)[^`].*?[^`]?(`+)")
-	plain = regexp.MustCompile(`^</?(br|details|summary|b|sub|sup|code|kbd|p|a)( (id|name|open)(="[a-z0-9.-]*")?)?\s*/?>|^<https?://[^<>\s]*>`)
+	plain = regexp.MustCompile(
+		`^</?(br|details|summary|b|sub|sup|code|kbd|p|a)( (id|name|open)(="[a-z0-9.-]*")?)?\s*/?>|^<https?://[^<>\s]*>`)
 	begun = regexp.MustCompile(`<[A-Za-z/!?]`)
 )
 
@@ -171,8 +172,10 @@ func tag(line string) int {
 // elements are those of our pages.
 var elements = func() map[string]bool {
 	all := make(map[string]bool)
-	for name := range strings.FieldsSeq("html head title body header main nav footer section div p h1 h2 h3 small bdi span b br " +
-		"dl dt dd ul ol li svg rect table thead tbody tr th td code pre form label select option input button output details summary a script style meta") {
+	for name := range strings.FieldsSeq("html head title body header main nav footer section div p h1 h2 h3 " +
+		"small bdi span b br " +
+		"dl dt dd ul ol li svg rect table thead tbody tr th td code pre form label select option input button " +
+		"output details summary a script style meta") {
 		all[name] = true
 	}
 	return all

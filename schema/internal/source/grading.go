@@ -76,7 +76,8 @@ func DescribeGrading(regradings []Regrading, requirements []schema.Requirement) 
 	}
 	fmt.Fprintf(&b, gradingHead, schema.DefaultVersion)
 	fmt.Fprintf(&b,
-		"\n## Counts\n\nRequirements by basis and level. The number in brackets is the count without the changes of level that follow from the basis.\n\n| Basis |")
+		"\n## Counts\n\nRequirements by basis and level. The number in brackets is the count without the changes "+
+			"of level that follow from the basis.\n\n| Basis |")
 	for _, l := range levels {
 		fmt.Fprintf(&b, " %s |", l)
 	}
@@ -104,7 +105,8 @@ func DescribeGrading(regradings []Regrading, requirements []schema.Requirement) 
 	}
 	row("all", bases)
 	fmt.Fprintf(&b,
-		"\n## Changed levels\n\n%d requirements have another level than before they had a basis.\n\n| Requirement | Before | Now | Basis | Why |\n| --- | --- | --- | --- | --- |\n%s",
+		"\n## Changed levels\n\n%d requirements have another level than before they had a basis.\n\n| Requirement "+
+			"| Before | Now | Basis | Why |\n| --- | --- | --- | --- | --- |\n%s",
 		len(regradings), rows.String())
 	return []byte(b.String()), nil
 }

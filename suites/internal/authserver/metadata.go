@@ -70,7 +70,8 @@ var metadataChecks = []Check{
 			t.published()
 			listed, present := t.document.object["code_challenge_methods_supported"]
 			if !present {
-				t.note("the metadata do not say that the authorization server knows PKCE (code_challenge_methods_supported)")
+				t.note("the metadata do not say that the authorization server knows " +
+					"PKCE (code_challenge_methods_supported)")
 				return
 			}
 			list, _ := listed.([]any)

@@ -141,7 +141,8 @@ var tokenChecks = []Check{
 					t.without("the metadata offer no client a secret")
 				}
 				t.fact(id, t.document.object["token_endpoint_auth_methods_supported"] == nil,
-					fmt.Sprintf("the metadata offer %q; client_secret_post has to be there for clients that have a secret",
+					fmt.Sprintf("the metadata offer %q; client_secret_post has to be there for clients that "+
+						"have a secret",
 						offered),
 					t.document)
 				return
@@ -179,7 +180,8 @@ var tokenChecks = []Check{
 					ToNot(beRefused())
 			}
 			if !tried {
-				t.untried("the authorization server registers no client for a method that it offers and that the run knows")
+				t.untried("the authorization server registers no client for a method that it offers and that " +
+					"the run knows")
 			}
 		},
 	},

@@ -33,7 +33,8 @@ var flowRequirements = []string{
 	ids.AuthClientNoTokenInQuery, ids.AuthClientNoForeignTokens,
 }
 
-const unreached = "the client did not get that far in the flow; it may need a user who opens the authorization URL in a browser"
+const unreached = "the client did not get that far in the flow; it may need a user who opens the authorization " +
+	"URL in a browser"
 
 // authScenarios are the scenarios of basic/authorization.
 var authScenarios = []*client.Scenario{
@@ -87,16 +88,18 @@ var authScenarios = []*client.Scenario{
 			},
 		}}
 	}, func(t *client.T) { judgeMetadataFound(t, client.MetadataElsewhere) }),
-	authScenario("auth/challenge-list", []string{ids.AuthClientParseWWWAuthenticate}, func() *client.AuthorizationSetup {
-		// The same in one line, and the case of a scheme means nothing (RFC 9110, section 11.1).
-		return &client.AuthorizationSetup{Protection: server.Protection{
-			MetadataPath: client.MetadataElsewhere,
-			Challenge: func(metadata, code string) []string {
-				return []string{coded(`Basic realm="staff, all of them", bearer realm="mcpconform", resource_metadata="`+metadata+`"`,
-					code)}
-			},
-		}}
-	}, func(t *client.T) { judgeMetadataFound(t, client.MetadataElsewhere) }),
+	authScenario("auth/challenge-list", []string{ids.AuthClientParseWWWAuthenticate},
+		func() *client.AuthorizationSetup {
+			// The same in one line, and the case of a scheme means nothing (RFC 9110, section 11.1).
+			return &client.AuthorizationSetup{Protection: server.Protection{
+				MetadataPath: client.MetadataElsewhere,
+				Challenge: func(metadata, code string) []string {
+					return []string{coded(
+						`Basic realm="staff, all of them", bearer realm="mcpconform", resource_metadata="`+metadata+`"`,
+						code)}
+				},
+			}}
+		}, func(t *client.T) { judgeMetadataFound(t, client.MetadataElsewhere) }),
 	authScenario("auth/issuer-path", []string{ids.AuthClientAsMetadataLocation}, func() *client.AuthorizationSetup {
 		return &client.AuthorizationSetup{Servers: []authserver.Options{{Issuer: "/tenant/one"}}}
 	}, judgeIssuerPath),
@@ -123,12 +126,13 @@ var authScenarios = []*client.Scenario{
 		}, func(t *client.T) {
 			judgeRefused(t, ids.AuthClientResourceMetadataCheck, "the resource metadata are about another resource", "")
 		}),
-	authScenario("auth/state-missing", []string{ids.AuthClientStateMissingDiscarded}, func() *client.AuthorizationSetup {
-		return redirecting(func(result url.Values) { result.Del("state") })
-	}, func(t *client.T) {
-		judgeDiscarded(t, ids.AuthClientStateMissingDiscarded,
-			"the redirect came back without the state that the client had sent")
-	}),
+	authScenario("auth/state-missing", []string{ids.AuthClientStateMissingDiscarded},
+		func() *client.AuthorizationSetup {
+			return redirecting(func(result url.Values) { result.Del("state") })
+		}, func(t *client.T) {
+			judgeDiscarded(t, ids.AuthClientStateMissingDiscarded,
+				"the redirect came back without the state that the client had sent")
+		}),
 	authScenario("auth/state-mismatch", []string{ids.AuthClientStateMismatchDiscarded},
 		func() *client.AuthorizationSetup {
 			return redirecting(func(result url.Values) { result.Set("state", "mcpconform-another-state") })
@@ -248,7 +252,8 @@ func atRoot(next http.Handler) http.Handler {
 func controlPasses(t *client.T, id string) bool {
 	switch {
 	case t.AuthorizationBaseline == nil:
-		t.Inconclusive("the scenario "+client.AuthorizationBaseline+" was not run, so there is nothing to compare with", id)
+		t.Inconclusive("the scenario "+client.AuthorizationBaseline+" was not run, so there is nothing "+
+			"to compare with", id)
 	case !t.AuthorizationBaseline.ObtainedToken():
 		t.Inconclusive("the client obtains no token in the scenario "+client.AuthorizationBaseline+
 			", so there is nothing to compare with", id)
@@ -364,7 +369,8 @@ func judgeNoRegistration(t *client.T) {
 	for _, s := range t.Flow.Steps(authserver.Other) {
 		if s.Method == http.MethodPost && strings.HasSuffix(s.Path, "/register") {
 			t.Violation(id,
-				"the client registers at a guessed endpoint, which the metadata do not name, instead of using the client id that it was given",
+				"the client registers at a guessed endpoint, which the metadata do not name, instead of using "+
+					"the client id that it was given",
 				s.Event)
 			return
 		}
@@ -485,7 +491,8 @@ func judgeAuthorizationBaseline(t *client.T) {
 		return
 	case !t.SoughtAuthorization() && t.Authorizes && !t.Ending.Attended:
 		for _, id := range []string{handles, ids.AuthHTTPConform} {
-			t.Violation(id, "the client is meant to log in, and does not seek authorization when the server answers 401. "+
+			t.Violation(id, "the client is meant to log in, and does not seek authorization when the server "+
+				"answers 401. "+
 				endedAt(t), head)
 		}
 		return
@@ -668,7 +675,8 @@ func judgeCredentials(t *client.T, s client.Step) {
 				s.Event)
 		case len(s.Auth) == 0:
 			t.Warning(id,
-				"the token request does not authenticate the client, although the authorization server has given it a secret and the method "+granted,
+				"the token request does not authenticate the client, although the authorization server has given "+
+					"it a secret and the method "+granted,
 				r.Event, s.Event)
 		case s.Auth[0] != granted:
 			t.Warning(id, "the client authenticates itself by "+s.Auth[0]+"; the authorization server offers "+granted,

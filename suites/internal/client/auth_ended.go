@@ -99,7 +99,8 @@ func next(t *client.T) string {
 	steps := slices.DeleteFunc(t.Flow.Steps(client.EveryStep...),
 		func(s client.Step) bool { return s.Step == authserver.Other })
 	if len(steps) == 0 {
-		read := slices.ContainsFunc(t.Flow.Documents, func(e *wire.Event) bool { return t.Flow.Statuses[e] == http.StatusOK })
+		read := slices.ContainsFunc(t.Flow.Documents,
+			func(e *wire.Event) bool { return t.Flow.Statuses[e] == http.StatusOK })
 		if !read {
 			return "requested the resource metadata at the URL that WWW-Authenticate names " +
 				"(auth.client.parse-www-authenticate)"
@@ -123,7 +124,8 @@ func next(t *client.T) string {
 		return "sent a registration that is accepted (auth.client.dynamic-registration); the answer says: " +
 			wire.Quote(said(last), 200)
 	case last.Step == authserver.Registration:
-		return "opened the authorization_endpoint in a browser, for which the command in the variable BROWSER will do " +
+		return "opened the authorization_endpoint in a browser, for which the command in the variable " +
+			"BROWSER will do " +
 			"(auth.client.resource-authorization-request, auth.client.pkce-challenge)"
 	}
 	return "registered at the registration_endpoint (auth.client.dynamic-registration), or asked for authorization " +

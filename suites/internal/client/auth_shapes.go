@@ -160,7 +160,8 @@ func redirectingScenario() *client.Scenario {
 			},
 		}}}}
 	}, func(t *client.T) {
-		judgeLeftOpen(t, "if the metadata documents and the authorization endpoint redirect to another address of their host",
+		judgeLeftOpen(t, "if the metadata documents and the authorization endpoint redirect to another address "+
+			"of their host",
 			requirements...)
 	})
 	return behaving(s, func(b *server.Behaviour) {
@@ -223,7 +224,8 @@ func judgeRefusedTokens(t *client.T) {
 	}
 	switch {
 	case refused > maxRefusals:
-		t.Violation(id, fmt.Sprintf("the server accepts no token, and the client has sent %d requests with one", refused),
+		t.Violation(id, fmt.Sprintf("the server accepts no token, and the client has sent %d requests "+
+			"with one", refused),
 			append(client.LastEvents(t.Last(), 2), lastStep(t)...)...)
 	case refused > 0 && t.Ending.Exit != nil:
 		t.Exercised(id)
@@ -243,7 +245,8 @@ func judgeIssuer(t *client.T) {
 		uri := asked[0].Values.Get("redirect_uri")
 		if uri == "" || !slices.ContainsFunc(t.AuthorizationBaseline.Flow.Steps(authserver.Authorization),
 			func(s client.Step) bool { return s.Values.Get("redirect_uri") == uri }) {
-			t.Inconclusive("the client uses another redirect URI for each authorization server, which OAuth 2.1 allows "+
+			t.Inconclusive("the client uses another redirect URI for each authorization server, which OAuth "+
+				"2.1 allows "+
 				"in place of comparing iss", id)
 			return
 		}
@@ -278,7 +281,8 @@ func judgeRefreshed(t *client.T) {
 		sent := s.Values.Get("refresh_token")
 		for _, before := range requests {
 			next, _ := before.Answer["refresh_token"].(string)
-			if old := before.Values.Get("refresh_token"); sent == "" || old == "" || next == "" || before.Lapses >= s.Lapses {
+			if old := before.Values.Get("refresh_token"); sent == "" || old == "" || next == "" ||
+				before.Lapses >= s.Lapses {
 				continue
 			} else if sent == old && old != next {
 				t.Violation(id, "the client refreshes its token with a refresh token that was replaced before",

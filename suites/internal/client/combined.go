@@ -15,7 +15,8 @@ var combinedLaunches = []client.Combined{
 		"lifecycle/slow-answer", "features/completions", "content/failed-tool", "lists/sub-resource", "lists/directory",
 		schemas, "hostile/large", "content/dates",
 	}},
-	{Name: "bare", Scenarios: []string{"exchange/bare", framed, "lists/whole", "http/sse-crlf", "http/delete", sequenced}},
+	{Name: "bare", Scenarios: []string{"exchange/bare", framed, "lists/whole", "http/sse-crlf", "http/delete",
+		sequenced}},
 	{Name: "pages", Scenarios: []string{
 		"lists/pages", "features/roots", "exchange/beside", "features/progress", "http/sse-answers", "http/sse-marked",
 		"http/listening", "acts/elicitation", "acts/sampling", "acts/root-folder",

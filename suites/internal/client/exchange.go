@@ -443,7 +443,8 @@ func judgeClash(t *client.T, c *judge.Conversation, x *judge.Exchange, served bo
 	switch next := wentOn(c, own, x); {
 	case next != nil:
 		t.Violation(ids.BaseRequestIDSpacePerSide,
-			"the client took a ping with the id of its own request for the answer to that request, and never answered the ping",
+			"the client took a ping with the id of its own request for the answer to that request, and never "+
+				"answered the ping",
 			own.Request, x.Request, next)
 	case served:
 		judgePing(t, x, ids.BaseRequestIDSpacePerSide, "")

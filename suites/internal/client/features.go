@@ -149,7 +149,8 @@ var featureScenarios = []*client.Scenario{
 		Options: handling("completion/complete", partial),
 		Judge: func(t *client.T) {
 			if t.Sent("completion/complete") != nil {
-				t.JudgeContinued("completions came with a total larger than the number of values, or without total and hasMore",
+				t.JudgeContinued("completions came with a total larger than the number of values, or without "+
+					"total and hasMore",
 					ids.CompletionResultTotalExceedsValues, ids.CompletionClientPartialResults)
 			}
 			for _, c := range t.Conversations {
@@ -361,7 +362,8 @@ func judgeLikePlain(t *client.T, id, requirement string) (served bool) {
 	x, ok := t.Answered(id)
 	switch {
 	case ok && x.Result() == nil && (x.Error() == nil || !asInvalid(x.Error().Code) || !controlled(t, id)):
-		t.Inconclusive("the client refused a form of the request; its user may do so, or it may limit how often a server asks",
+		t.Inconclusive("the client refused a form of the request; its user may do so, or it may limit how often "+
+			"a server asks",
 			requirement)
 	case ok:
 		check := t.Check
@@ -415,7 +417,8 @@ func judgeOpen(t *client.T, id, what string) {
 func judgeForm(t *client.T, id, requirement string) {
 	x, ok := t.Answered(id)
 	if ok && x.Result() != nil && x.Result()["action"] != "accept" {
-		t.Inconclusive("the client did not accept every form, which its user may decide, so its support for all kinds of property is unknown",
+		t.Inconclusive("the client did not accept every form, which its user may decide, so its support for "+
+			"all kinds of property is unknown",
 			requirement)
 		return
 	}
@@ -763,7 +766,8 @@ func judgeRootsForms(t *client.T) {
 
 func judgeRootsForm(t *client.T, id, requirement string) {
 	if x, ok := t.Answered(id); ok && x.Error() != nil && x.Error().Code == internalError {
-		t.Inconclusive("the client could not list its roots when it was asked in this form, but that may happen in any form (client/roots#error-handling)",
+		t.Inconclusive("the client could not list its roots when it was asked in this form, but that may happen "+
+			"in any form (client/roots#error-handling)",
 			requirement)
 		return
 	}

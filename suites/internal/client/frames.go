@@ -232,7 +232,10 @@ func unread(t *client.T, members []family.Member) (m family.Member, lost *judge.
 					return y.Method() == x.Method() && wire.At(y.Request.Msg.Params, "cursor") == any(cursor)
 				})
 				switch next := slices.IndexFunc(all[i+1:],
-					func(y *judge.Exchange) bool { return y.Request.Seq > x.Response.Seq && client.IsOperation(y.Method()) }); {
+					func(y *judge.Exchange) bool {
+						return y.Request.Seq > x.Response.Seq &&
+							client.IsOperation(y.Method())
+					}); {
 				case followed:
 					read = true
 				case next >= 0 && all[i+1+next].Method() != x.Method():

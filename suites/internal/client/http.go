@@ -93,7 +93,8 @@ var httpScenarios = []*client.Scenario{
 	}),
 	spelling("crlf", "with CRLF at the ends of lines, and data in several lines", linesWithCRLF),
 	inPieces(spelling("torn",
-		"with CRLF at the ends of lines, data in several lines, and in pieces, of which some end between a CR and its LF",
+		"with CRLF at the ends of lines, data in several lines, and in pieces, of which some end between a CR "+
+			"and its LF",
 		linesWithCRLF)),
 	long(hasty(spelling("cr", "with CR at the ends of lines", func(data, _ string) []byte {
 		return lines("\r", "data: "+data, "event:message")
@@ -180,7 +181,8 @@ var httpScenarios = []*client.Scenario{
 			}
 			if x, ok := t.Answered(resumedPing); x != nil && !ok && t.SilentTo(x) {
 				t.Violation(ids.HTTPClientGetStreamMessages,
-					"the client does not answer a ping on a listening stream that it has opened again; it answered one on the first",
+					"the client does not answer a ping on a listening stream that it has opened again; it answered "+
+						"one on the first",
 					x.Request)
 			}
 			judgeListenedOn(t)
@@ -217,9 +219,10 @@ var httpScenarios = []*client.Scenario{
 		Name: "http/lost-again", Transports: overHTTP(), After: []string{"http/lost-session"}, Excused: staying,
 		Requirements: []string{ids.HTTPClientReinitializeOn404},
 		Shows:        []string{ids.HTTPClientVersionHeaderNegotiated},
-		Needs:        "the client did not begin a new session when it lost the first one, or sent too few requests in the new one",
-		Options:      losingTwice,
-		Judge:        judgeLost(1),
+		Needs: "the client did not begin a new session when it lost the first one, or sent too few requests " +
+			"in the new one",
+		Options: losingTwice,
+		Judge:   judgeLost(1),
 	},
 	{
 		Name: "http/refused-message", Transports: overHTTP(),
@@ -230,7 +233,8 @@ var httpScenarios = []*client.Scenario{
 			const id = ids.HTTPClientErrorBodyTolerated
 			if _, ok := t.Answered("after-bare"); !ok {
 				if t.Asked("refused-bare") != nil {
-					t.Inconclusive("the client does not go on after a refusal of a message, whether or not it has a body",
+					t.Inconclusive("the client does not go on after a refusal of a message, whether or not it "+
+						"has a body",
 						id)
 				}
 				return
@@ -286,7 +290,8 @@ var httpScenarios = []*client.Scenario{
 		Requirements: []string{ids.SSEClientMessageEvents},
 		Needs:        "the client did not get through the handshake",
 		Options: func(*client.ScenarioRun) server.Options {
-			return server.Options{Behaviour: server.Behaviour{HTTP: server.HTTP{Event: func(e *server.Event) []*server.Event {
+			return server.Options{Behaviour: server.Behaviour{HTTP: server.HTTP{Event: func(
+				e *server.Event) []*server.Event {
 				if e.Out == nil {
 					return []*server.Event{e}
 				}
@@ -308,7 +313,8 @@ var httpScenarios = []*client.Scenario{
 			ids.SSEClientPostFirst, ids.SSEClientFallbackGet, ids.SSEClientFallbackStaysLegacy,
 			ids.SSEClientPostToEndpoint, ids.SSEClientMessageEvents,
 		},
-		Needs: "the client did not fall back to the legacy transport; only clients that want to reach older servers need to",
+		Needs: "the client did not fall back to the legacy transport; only clients that want to reach older " +
+			"servers need to",
 		Options: func(*client.ScenarioRun) server.Options {
 			return server.Options{
 				HTTP: server.HTTPOptions{NoStreamable: true},
@@ -321,7 +327,8 @@ var httpScenarios = []*client.Scenario{
 	{
 		Name: "http/legacy-refused", Transports: overHTTP(), Path: server.PathSSE, After: []string{"http/legacy-only"},
 		Requirements: []string{ids.SSEClientFallbackGet},
-		Needs:        "the client did not fall back to the legacy transport; only clients that want to reach older servers need to",
+		Needs: "the client did not fall back to the legacy transport; only clients that want to reach " +
+			"older servers need to",
 		Excused: func(first *client.T) string {
 			if _, legacy := fallback(first); !legacy {
 				return "the client does not fall back to the legacy transport"
@@ -336,11 +343,13 @@ var httpScenarios = []*client.Scenario{
 			case legacy:
 				t.Exercised(ids.SSEClientFallbackGet)
 			case t.Preceding == nil:
-				t.Inconclusive("run the scenario http/legacy-only as well; it shows whether the client falls back at all",
+				t.Inconclusive("run the scenario http/legacy-only as well; it shows whether the client falls "+
+					"back at all",
 					ids.SSEClientFallbackGet)
 			case !t.Interrupted():
 				t.Violation(ids.SSEClientFallbackGet,
-					fmt.Sprintf("after its POST was refused with %d, the client does not look for the older transport with a GET, as it does after 405",
+					fmt.Sprintf("after its POST was refused with %d, the client does not look for the older "+
+						"transport with a GET, as it does after 405",
 						refused.HTTP.Status), refused)
 			}
 		},
@@ -664,7 +673,8 @@ func judgeListenedOn(t *client.T) {
 	}
 	switch named := first.HTTP.Header.Get("Last-Event-Id"); named {
 	case "":
-		t.Inconclusive("the client opens a new listening stream after the server has ended the first, and does not resume it",
+		t.Inconclusive("the client opens a new listening stream after the server has ended the first, and does "+
+			"not resume it",
 			id)
 		return
 	case listenedID:
@@ -685,11 +695,13 @@ func judgeListenedOn(t *client.T) {
 		judgeEmptied(t)
 	case "":
 		t.Violation(id,
-			"the connection of a resumed listening stream broke, and the client sent a GET without Last-Event-ID; the server cannot repeat what the client missed",
+			"the connection of a resumed listening stream broke, and the client sent a GET without Last-Event-ID; "+
+				"the server cannot repeat what the client missed",
 			broken, second)
 	case unlistenedID:
 		t.Violation(id,
-			"the client resumed its listening stream with the id of an event that was cut, so it never gets the content of that event",
+			"the client resumed its listening stream with the id of an event that was cut, so it never gets "+
+				"the content of that event",
 			broken, second)
 	default:
 		t.Violation(id,
@@ -707,7 +719,8 @@ func judgeEmptied(t *client.T) {
 	}
 	named := next.HTTP.Header.Get("Last-Event-Id")
 	t.Check(ids.HTTPClientLastEventID, named == emptiedID, ended, next).
-		To(BeTrueBecause("the last event on the listening stream had an id and empty data; the client did not send that id when it resumed the stream"))
+		To(BeTrueBecause("the last event on the listening stream had an id and empty data; the client did not " +
+			"send that id when it resumed the stream"))
 }
 
 // brokenAt returns the event with an id, after which a GET stream ended, and the first GET after that end. Both are
@@ -1173,7 +1186,8 @@ func judgeReplaced(t *client.T, first *judge.Conversation, lost *wire.Event) {
 	}
 	if len(further) > 0 {
 		t.Violation(again,
-			fmt.Sprintf("after the 404 the client sent %d more requests in the lost session and no initialize to begin a new one",
+			fmt.Sprintf("after the 404 the client sent %d more requests in the lost session and no initialize "+
+				"to begin a new one",
 				len(further)/2),
 			append([]*wire.Event{asked, lost}, further[:2]...)...)
 		return
@@ -1264,7 +1278,8 @@ func judgeSecondEnd(t *client.T, lost, renewed *judge.Conversation) {
 		proof = append(proof, lost.HTTP[i].Request)
 	}
 	t.Check(id, slices.ContainsFunc(renewed.HTTP, ends), proof...).
-		To(BeTrueBecause("the client ends other sessions with a DELETE, but not the session that it began after a lost one"))
+		To(BeTrueBecause("the client ends other sessions with a DELETE, but not the session that it began after " +
+			"a lost one"))
 }
 
 // stoppedListening reports whether the server has ended a listening stream of a session before an event. The client
@@ -1403,13 +1418,15 @@ func judgeCut(t *client.T) {
 			if len(named) == 0 && listensTwice(t, c) {
 				t.Exercised(resuming)
 				t.Violation(last,
-					"after its stream was cut, the client sent another GET without Last-Event-ID, so the server cannot repeat what the client missed",
+					"after its stream was cut, the client sent another GET without Last-Event-ID, so the server "+
+						"cannot repeat what the client missed",
 					broken, e)
 				break
 			}
 			if len(named) == 0 && resumed == 0 {
 				// It may be the listening stream.
-				t.Inconclusive("after its stream was cut, the client sent a GET without Last-Event-ID, so the server cannot repeat what the client missed",
+				t.Inconclusive("after its stream was cut, the client sent a GET without Last-Event-ID, so the "+
+					"server cannot repeat what the client missed",
 					resuming, last)
 			}
 			if len(named) == 0 || resumesListening(c, named[0], e) {
@@ -1418,7 +1435,8 @@ func judgeCut(t *client.T) {
 			t.Exercised(resuming)
 			message := "the client resumed the stream after another event than the last one that it received"
 			if named[0] == unfinishedID {
-				message = "the client resumed the stream with the id of an event that was cut, so it never gets the content of that event"
+				message = "the client resumed the stream with the id of an event that was cut, so it never gets " +
+					"the content of that event"
 			}
 			newest := broken
 			again := func(e *wire.Event) bool { return e.SSE != nil && e.SSE.ID == cutAgain }
@@ -1449,7 +1467,8 @@ func judgeUnfinished(t *client.T, c *judge.Conversation, broken *wire.Event) {
 	})
 	if i >= 0 {
 		t.Violation(id,
-			"the client answered a ping in an event that ended with its stream, before the blank line; such an event is to be discarded",
+			"the client answered a ping in an event that ended with its stream, before the blank line; such "+
+				"an event is to be discarded",
 			broken, c.Messages[i])
 		return
 	}

@@ -186,7 +186,8 @@ var lifecycleScenarios = []*client.Scenario{
 				judgePing(t, x, ids.PingResponsePrompt, "")
 			case x != nil && c != nil && c.Initialized != nil && answeredSince(c, x.Request):
 				t.Violation(ids.PingResponsePrompt,
-					"a ping before the answer to initialize got no answer, neither then nor later, although the client went on",
+					"a ping before the answer to initialize got no answer, neither then nor later, although "+
+						"the client went on",
 					x.Request)
 			}
 		},
@@ -217,7 +218,8 @@ var lifecycleScenarios = []*client.Scenario{
 			if judgeAgreed(t) {
 				return
 			}
-			t.JudgeContinued("the initialize result came with instructions, and with capabilities that the revision does not have",
+			t.JudgeContinued("the initialize result came with instructions, and with capabilities that the revision "+
+				"does not have",
 				ids.LifecycleCapabilityServerExperimental, ids.LifecycleCapabilityServerAdditional,
 				ids.LifecycleInitInstructionsOptional,
 				ids.BaseMessageUTF8Accepted)
@@ -501,10 +503,12 @@ func judgeBaseline(t *client.T) {
 		t.Check(ids.LifecycleInitInstructionsOptional, gaveUp,
 			client.LastEvents(c, 3)...).To(BeFalseBecause("the client gave up after the handshake"))
 		if asked == c.Version {
-			t.Check(ids.LifecycleVersionClientSupported, gaveUp, client.LastEvents(c, 3)...).To(BeFalseBecause(gaveUpVersion))
+			t.Check(ids.LifecycleVersionClientSupported, gaveUp,
+				client.LastEvents(c, 3)...).To(BeFalseBecause(gaveUpVersion))
 		}
 	} else {
-		t.Inconclusive("the client disconnected from a server that answered with another version than the one it had asked for",
+		t.Inconclusive("the client disconnected from a server that answered with another version than the one "+
+			"it had asked for",
 			ids.LifecycleInitInstructionsOptional)
 	}
 	judgePaging(t)
@@ -611,7 +615,8 @@ func judgeUnanswered(t *client.T) {
 		t.Exercised(cancels, limits, copes)
 	case t.Ending.Late:
 		judgeWaiting(t, asked, limits)
-		t.Inconclusive(client.TimedOut("the client still waited for the answer to initialize at the time limit of the scenario"),
+		t.Inconclusive(client.TimedOut("the client still waited for the answer to initialize at the time limit "+
+			"of the scenario"),
 			cancels, copes)
 	}
 }

@@ -45,9 +45,10 @@ var listScenarios = []*client.Scenario{
 		Name: "lists/lost-session", Transports: []string{transport.NameHTTP, transport.NameStdio},
 		After: []string{"http/lost-session", "stdio/exits-early"}, Excused: staying,
 		Requirements: []string{ids.PaginationClientCursorNotPersisted},
-		Needs:        "the client did not begin a new session after one that ended between two pages of a list, or requested no list there",
-		Options:      losingPages,
-		Judge:        judgeCarried,
+		Needs: "the client did not begin a new session after one that ended between two pages of a list, " +
+			"or requested no list there",
+		Options: losingPages,
+		Judge:   judgeCarried,
 	},
 	{
 		// A page may have any size, also the first. A client that needs an item has to fetch the second.
@@ -203,7 +204,8 @@ var listScenarios = []*client.Scenario{
 				list.Result() != nil &&
 				t.Baseline.Sent("resources/read") == nil && t.Baseline.Ending.Exit != nil {
 				t.Violation(custom,
-					"the client reads no resource whose URI has a scheme of the server's own, although it reads those whose scheme is file",
+					"the client reads no resource whose URI has a scheme of the server's own, although it reads "+
+						"those whose scheme is file",
 					list.Events()...)
 			}
 			switch x := t.Sent("resources/read"); {
@@ -211,7 +213,8 @@ var listScenarios = []*client.Scenario{
 				t.Ending.Attended && x == nil:
 			case x == nil:
 				t.Violation(id,
-					"the client reads no resource if the URIs name files that do not exist, although it does read resources in the baseline",
+					"the client reads no resource if the URIs name files that do not exist, although it does "+
+						"read resources in the baseline",
 					client.LastEvents(t.Last(), 4)...)
 			default:
 				t.Tolerated(x.Request, "asked for a resource whose URI names a file that does not exist", id)
@@ -287,7 +290,8 @@ func judgeReadAgain(t *client.T, method string) (whole bool) {
 		default:
 			if t.RequestsAfter(c, again.Response) {
 				t.Warning(id,
-					"the client has read the list to its end; when it reads it again in the same session, it takes the first page, "+
+					"the client has read the list to its end; when it reads it again in the same session, it "+
+						"takes the first page, "+
 						"which is empty and has a nextCursor, for the whole", again.Request, again.Response)
 			}
 			return false
@@ -629,7 +633,8 @@ func losingPages(*client.ScenarioRun) server.Options {
 	o.PageSize = 2
 	o.Behaviour.Methods = make(map[string]server.Middleware)
 	for method := range client.Listed {
-		o.Behaviour.Methods[method] = func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		o.Behaviour.Methods[method] = func(ctx context.Context, r *server.Request, next server.Handler) (any,
+			*wire.Error) {
 			mark, _ := r.Session.Value("mark", func() any { return "@" + rand.Text() }).(string)
 			if given, ok := r.Params["cursor"].(string); ok {
 				own, marked := strings.CutSuffix(given, mark)

@@ -567,7 +567,8 @@ func judgeSequences(t *client.T) {
 		case c.served > 0 && c.left == nil:
 			t.Exercised(t.Scenario.Requirements...)
 		case c.left == nil:
-			t.Inconclusive("the client does not answer pings and refuse unknown methods soon enough for a sequence of them",
+			t.Inconclusive("the client does not answer pings and refuse unknown methods soon enough "+
+				"for a sequence of them",
 				t.Scenario.Requirements...)
 		}
 	}

@@ -76,7 +76,8 @@ var shownScenarios = []*client.Scenario{
 func (s shown) list() *client.Scenario {
 	use := used[s.method]
 	return &client.Scenario{
-		Name: s.scenario, Families: []string{s.family}, Smaller: narrowed(s.family), Requirements: []string{s.requirement},
+		Name: s.scenario, Families: []string{s.family}, Smaller: narrowed(
+			s.family), Requirements: []string{s.requirement},
 		Needs: "the client used no item of " + s.method,
 		Options: func(run *client.ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{

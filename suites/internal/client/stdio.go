@@ -62,9 +62,11 @@ var stdioScenarios = []*client.Scenario{
 				t.Violation(id, client.TimedOut("the client hangs when the server process ends by itself"),
 					client.LastEvents(c, 3)...)
 			case t.Died() != "":
-				t.Violation(id, "the client "+t.Died()+" when the server process ends by itself", client.LastEvents(c, 3)...)
+				t.Violation(id, "the client "+t.Died()+" when the server process ends by itself",
+					client.LastEvents(c, 3)...)
 			case t.Ending.Uncaught():
-				t.Inconclusive("the client ended with a stack trace when the server process ended by itself, so it may have reported that or failed",
+				t.Inconclusive("the client ended with a stack trace when the server process ended by itself, "+
+					"so it may have reported that or failed",
 					id)
 			default:
 				t.Exercised(id)
@@ -115,7 +117,8 @@ func framing(run *client.ScenarioRun) server.Options {
 		}
 		line := append(frame[:len(frame)-1:len(frame)-1], "\r\n"...)
 		if together.Load() {
-			line = append([]byte(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"before"}}`+"\n"),
+			line = append([]byte(
+				`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"before"}}`+"\n"),
 				line...)
 		}
 		return line
@@ -134,7 +137,8 @@ func judgeFraming(t *client.T) {
 	case x == nil || decided && ok:
 		t.JudgeContinued("lines came in pieces and ended with CR LF", form...)
 	default:
-		t.Inconclusive("the client answers no ping after a log message, even if the message comes in a write of its own",
+		t.Inconclusive("the client answers no ping after a log message, even if the message comes in a write "+
+			"of its own",
 			append(form, several)...)
 	}
 }
@@ -203,7 +207,8 @@ func judgeStubborn(t *client.T) {
 		switch {
 		case signalled == nil:
 			t.Violation(term,
-				"the client left behind a server process that does not exit when its stdin is closed; SIGTERM was expected",
+				"the client left behind a server process that does not exit when its stdin is closed; SIGTERM "+
+					"was expected",
 				closed)
 		case killed != nil && (terminated == nil || killed.Seq < terminated.Seq):
 			t.Violation(term, "the server process got SIGKILL without a SIGTERM before it", closed, signalled, killed)
@@ -213,7 +218,8 @@ func judgeStubborn(t *client.T) {
 			t.Exercised(term)
 		}
 		t.Check(kill, killed != nil, closed, signalled).
-			To(BeTrueBecause("the client %s and left a server process behind that does not exit on SIGTERM; SIGKILL was expected",
+			To(BeTrueBecause("the client %s and left a server process behind that does not exit on SIGTERM; "+
+				"SIGKILL was expected",
 				t.Ending.Exit))
 	}
 }

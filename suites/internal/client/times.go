@@ -51,7 +51,8 @@ var timeScenarios = []*client.Scenario{
 			if silent.GivesUpAfter > 0 || len(open) == 0 || !silent.Ending.Late || silent.GivenUp(open[0]) {
 				return ""
 			}
-			return "the client still waited for a tool call without answer or progress; say with --gives-up-after how long it waits"
+			return "the client still waited for a tool call without answer or progress; say with --gives-up-after " +
+				"how long it waits"
 		},
 		Requirements: []string{ids.LifecycleTimeoutMaximum},
 		Needs:        "the client did not ask for the progress of a tool call",
@@ -149,7 +150,8 @@ func answeringLate(which func(method string) bool) func(*client.ScenarioRun) ser
 		return server.Options{Behaviour: server.Behaviour{
 			AnswerCancelled: true,
 			Breaks:          append(slices.Clone(silences), ids.CancellationNoResponse, ids.CancellationStopProcessing),
-			Methods: map[string]server.Middleware{"*": func(ctx context.Context, r *server.Request, next server.Handler) (any,
+			Methods: map[string]server.Middleware{"*": func(ctx context.Context, r *server.Request,
+				next server.Handler) (any,
 				*wire.Error) {
 				if !client.IsOperation(r.Method) || !r.Session.Initialized() || !which(r.Method) {
 					return next(ctx, r)
@@ -262,7 +264,8 @@ func judgeRenewing(t *client.T, x *judge.Exchange, id string) {
 		return
 	}
 	t.Warning(id,
-		fmt.Sprintf("the client gives up a tool call after %s without an answer, but still waits after %s if progress comes; it needs a maximum time as well",
+		fmt.Sprintf("the client gives up a tool call after %s without an answer, but still waits after %s if "+
+			"progress comes; it needs a maximum time as well",
 			took.Round(time.Second), after.Round(time.Second)), x.Request)
 }
 
@@ -309,7 +312,8 @@ func judgeSilence(t *client.T, tool bool) {
 		t.Violation(ids.LifecycleTimeoutStopWaiting,
 			client.TimedOut("the client has cancelled "+x.Method()+" and goes on waiting for its response"), x.Request,
 			x.Cancelled)
-		requirements = slices.DeleteFunc(requirements, func(id string) bool { return id == ids.LifecycleTimeoutStopWaiting })
+		requirements = slices.DeleteFunc(requirements,
+			func(id string) bool { return id == ids.LifecycleTimeoutStopWaiting })
 	}
 	t.Exercised(requirements...)
 	switch {

@@ -124,7 +124,8 @@ func judgeLimited(t *client.T) bool {
 		if id := "elicitation.action." + action; i < n {
 			t.Exercised(id)
 		} else {
-			t.Inconclusive("the client refuses every form with an error instead of acting as the user; it may limit how often a server asks",
+			t.Inconclusive("the client refuses every form with an error instead of acting as the user; it may "+
+				"limit how often a server asks",
 				id)
 		}
 	}
@@ -194,7 +195,8 @@ func judgeRejection(t *client.T) {
 			t.Exercised(id)
 			return
 		}
-		t.Inconclusive("the client refused the sampling request that the user was to reject, but the next one too, so the reason may be another",
+		t.Inconclusive("the client refused the sampling request that the user was to reject, but the next one "+
+			"too, so the reason may be another",
 			id)
 	default:
 		// Only an example has the code.
@@ -449,10 +451,12 @@ func judgeFolder(t *client.T) {
 			gone.Events()...).To(BeFalseBecause("roots/list names a folder that no longer exists"))
 	}
 	if silent && c != nil && !c.Declared(wire.Client, "roots.listChanged") {
-		t.Inconclusive("the client does not announce changes of its roots, and its lists do not tell whether it watches them",
+		t.Inconclusive("the client does not announce changes of its roots, and its lists do not tell whether "+
+			"it watches them",
 			monitor)
 		return
 	}
 	t.Check(monitor, silent, gone.Events()...).
-		To(BeFalseBecause("the folder of a root was removed, but neither a notification nor a later roots/list shows it"))
+		To(BeFalseBecause("the folder of a root was removed, but neither a notification nor a later " +
+			"roots/list shows it"))
 }

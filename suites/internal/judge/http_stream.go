@@ -112,7 +112,8 @@ func (c *Conversation) judgeRequestStream(x *wire.HTTPExchange, m *wire.Event, r
 	}
 	how, proof := "", []*wire.Event{x.End}
 	if cut := x.CutEvent(); cut != nil {
-		how, proof = ": it ended inside an event, and an event counts only with an empty line after it", []*wire.Event{cut,
+		how, proof = ": it ended inside an event, and an event counts only with an empty "+
+			"line after it", []*wire.Event{cut,
 			x.End}
 	} else if !c.resumedOpen(x) {
 		rec.Fail(ids.HTTPServerSSENoEarlyClose, wire.Server, "the server ended the stream before the response",

@@ -58,7 +58,8 @@ func judgeHandshake(c *Conversation, rec *Recorder) {
 		return
 	}
 	// Also if it was refused.
-	began := c.Exchanges[slices.IndexFunc(c.Exchanges, func(x *Exchange) bool { return x.Method() == "initialize" })].Request
+	began := c.Exchanges[slices.IndexFunc(c.Exchanges,
+		func(x *Exchange) bool { return x.Method() == "initialize" })].Request
 	for _, p := range []wire.Party{wire.Client, wire.Server} {
 		c.judgeFirst(p, first, began, rec)
 	}
@@ -265,7 +266,8 @@ func judgeVersions(c *Conversation, rec *Recorder) {
 	case c.Initialized != nil:
 		rec.Fail(ids.LifecycleVersionClientLatest, wire.Client,
 			"the client asked for version "+asked+" and goes on with "+c.Version+
-				", which is later: a client that supports the later version must ask for it, and any other must disconnect",
+				", which is later: a client that supports the later version must ask for it, and any other must "+
+				"disconnect",
 			c.Init.Request, c.Init.Response, c.Initialized)
 	case c.finished(wire.Client):
 		rec.Pass(ids.LifecycleVersionClientLatest, wire.Client) // it left

@@ -37,7 +37,8 @@ var limited = map[string]string{
 func judgeRates(c *Conversation, rec *Recorder) {
 	sent := make(map[Key]map[string][]*wire.Event)
 	for _, id := range limited {
-		sent[Key{Requirement: id, Party: wire.Client}], sent[Key{Requirement: id, Party: wire.Server}] = make(map[string][]*wire.Event), make(map[string][]*wire.Event)
+		sent[Key{Requirement: id, Party: wire.Client}], sent[Key{Requirement: id, Party: wire.Server}] = make(
+			map[string][]*wire.Event), make(map[string][]*wire.Event)
 	}
 	for _, e := range c.Messages {
 		if id, ok := limited[e.Msg.Method]; ok {

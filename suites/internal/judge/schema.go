@@ -145,7 +145,8 @@ func judgeCall(c *Conversation, e *wire.Event, rec *Recorder) {
 // malformed reports whether a request is not what the schema says of its method.
 func malformed(e *wire.Event, rec *Recorder) bool {
 	def, known := rec.Revision.Request(schema.Party(e.From), e.Msg.Method)
-	return known && (e.Msg.Has(wire.ParamsType) || len(rec.trace.validated.judge(rec.Revision, def, e.Msg.Value, e)) > 0)
+	return known && (e.Msg.Has(wire.ParamsType) ||
+		len(rec.trace.validated.judge(rec.Revision, def, e.Msg.Value, e)) > 0)
 }
 
 // echoesURI reports whether a client names a resource by what is not a URI, just as

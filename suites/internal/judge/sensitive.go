@@ -35,9 +35,11 @@ var (
 	// demanded is a sentence that has the user hand over a secret: the words between the
 	// article and the noun, and the noun, are its groups.
 	demanded = []*regexp.Regexp{
-		regexp.MustCompile(`\b(?:enter|type|type in|provide|give|give us|give me|supply|input|paste|fill in|what is|what's) (?:in |us |me )?(?:(?:the|a|an) )?` + between + nouns + ends),
-		regexp.MustCompile(`\b(?:enter|type|type in|provide|give|give us|give me|supply|input|paste|fill in|what is|what's|tell|tell us|tell me|share|confirm|send|send us|submit|specify) ` +
-			`(?:in |us |me )?your ` + between + nouns + ends),
+		regexp.MustCompile(
+			`\b(?:enter|type|type in|provide|give|give us|give me|supply|input|paste|fill in|what is|what's) (?:in |us |me )?(?:(?:the|a|an) )?` + between + nouns + ends),
+		regexp.MustCompile(
+			`\b(?:enter|type|type in|provide|give|give us|give me|supply|input|paste|fill in|what is|what's|tell|tell us|tell me|share|confirm|send|send us|submit|specify) ` +
+				`(?:in |us |me )?your ` + between + nouns + ends),
 		// In a row of things that belong to the user.
 		regexp.MustCompile(`\b(?:enter|provide|give|give us|give me|supply|input|fill in) your [a-z0-9]+ and ` +
 			between + nouns + ends),
@@ -50,7 +52,8 @@ var (
 	digits = regexp.MustCompile(`\b(?:pin|codes?|otps?|numbers?|cvv|cvv2|cvc|ssn|pass ?codes?)\b`)
 	// acted holds the verbs with which a name asks for an action, and the words with which a sentence says the
 	// opposite.
-	acted  = regexp.MustCompile(`^(?:reset|change|forgot|forget|show|hide|has|have|is|use|uses|remember|generate|rotate|require|requires|allow|enable|disable|delete|remove|revoke|renew|check|verify|guess|no|without|skip|lost|save|store|encrypt)\b`)
+	acted = regexp.MustCompile(
+		`^(?:reset|change|forgot|forget|show|hide|has|have|is|use|uses|remember|generate|rotate|require|requires|allow|enable|disable|delete|remove|revoke|renew|check|verify|guess|no|without|skip|lost|save|store|encrypt)\b`)
 	denied = regexp.MustCompile(`\b(?:not|never|don't|dont|without|instead of|no need)\b`)
 	// ambiguous are nouns that mean something else unless they are the user's.
 	ambiguous = regexp.MustCompile(`^(?:pin|card numbers?)$`)

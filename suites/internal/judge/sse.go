@@ -50,7 +50,8 @@ func judgeSSE(c *Conversation, rec *Recorder) {
 		if stream.Status() != http.StatusUnauthorized && stream.Status() != http.StatusNotFound &&
 			!rec.trace.listens(stream) {
 			rec.Fail(ids.SSEServerSSEEndpoint, wire.Server,
-				fmt.Sprintf("the GET was answered with HTTP status %d and the Content-Type %s, not with 200 and an event stream",
+				fmt.Sprintf("the GET was answered with HTTP status %d and the Content-Type %s, not with 200 "+
+					"and an event stream",
 					stream.Status(), wire.Quote(stream.MediaType(), 60)), stream.Events()...)
 		}
 		return

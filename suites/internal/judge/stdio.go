@@ -68,7 +68,8 @@ func judgeLines(c *Conversation, rec *Recorder) {
 			if len(lines) < 2 {
 				message := "a line is not an MCP message: " + faults(e.Msg)
 				if lengthHeader.Match(e.Raw) {
-					message = "a Content-Length header was written, as in the protocol of language servers; an MCP message is one line, without headers"
+					message = "a Content-Length header was written, as in the protocol of language servers; " +
+						"an MCP message is one line, without headers"
 				}
 				rec.Fail(clean, e.From, message, e)
 				continue

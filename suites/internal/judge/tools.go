@@ -157,7 +157,8 @@ func (t *tool) output() *schema.Tool {
 }
 
 func judgeToolLists(c *Conversation, rec *Recorder) {
-	requirements := map[string]string{"inputSchema": ids.ToolsInputSchemaValid, "outputSchema": ids.ToolsOutputSchemaValid}
+	requirements := map[string]string{"inputSchema": ids.ToolsInputSchemaValid,
+		"outputSchema": ids.ToolsOutputSchemaValid}
 	for _, t := range c.tools() {
 		for _, s := range t.schemas {
 			what := s.member + " of tool " + wire.Quote(t.name, 60)
@@ -166,7 +167,8 @@ func judgeToolLists(c *Conversation, rec *Recorder) {
 				rec.Note(requirements[s.member], wire.Server, what+" was not judged: "+schemaErr.Error())
 				continue
 			}
-			rec.Check(s.err == nil, requirements[s.member], wire.Server, what+" is not a valid JSON Schema: "+reason(s.err),
+			rec.Check(s.err == nil, requirements[s.member], wire.Server, what+" is not a valid JSON Schema: "+
+				reason(s.err),
 				t.listed)
 		}
 	}

@@ -404,7 +404,8 @@ func lasting(x *Exchange, durations map[string]time.Duration) time.Duration {
 	if took, known := durations[asked(x)]; known {
 		return took
 	}
-	reported := x.Progress[:sort.Search(len(x.Progress), func(i int) bool { return x.Progress[i].Seq > x.Cancelled.Seq })]
+	reported := x.Progress[:sort.Search(len(x.Progress),
+		func(i int) bool { return x.Progress[i].Seq > x.Cancelled.Seq })]
 	if len(reported) < 2 {
 		return 0
 	}
@@ -434,7 +435,8 @@ func judgeAfterCancellation(x *Exchange, read int, grace time.Duration, owed, la
 	case owed:
 	case r != nil && (failsAs(stated, r) || r.At-x.Cancelled.At >= Crossing && failsAs(cancelled, r)):
 		rec.Fail(noResponse, receiver,
-			"the request was cancelled and then answered with a response that says so; a cancelled request gets no response",
+			"the request was cancelled and then answered with a response that says so; a cancelled request gets "+
+				"no response",
 			x.Request, x.Cancelled, r)
 	case r != nil && r.Seq > read && r.At-x.Cancelled.At >= max(grace, (r.At-x.Request.At)/doneShare):
 		rec.Fail(noResponse, receiver,
@@ -460,7 +462,8 @@ func judgeAfterCancellation(x *Exchange, read int, grace time.Duration, owed, la
 var (
 	cancelled = regexp.MustCompile(`(?i)\b(cancell?ed|cancell?ation|aborted)\b`)
 	// stated is a text that says nothing but that a call was cancelled.
-	stated = regexp.MustCompile(`(?i)^[^a-z]*(?:error[^a-z]+)?(?:(?:the|this|tool|call|request|operation|execution|context|was|has|been|is) )*cancell?ed[^a-z]*$`)
+	stated = regexp.MustCompile(
+		`(?i)^[^a-z]*(?:error[^a-z]+)?(?:(?:the|this|tool|call|request|operation|execution|context|was|has|been|is) )*cancell?ed[^a-z]*$`)
 )
 
 // failsAs reports whether an error, or the failure of a tool, gives a reason that fits a pattern. A text with the

@@ -154,7 +154,8 @@ func together(a, b *result.Run) error {
 			return x.ID == y.ID && x.Reason == y.Reason && x.Expires == y.Expires
 		})
 	if !same {
-		return fmt.Errorf("the shards are not of one run: shards %d and %d were made with other selections, scripts or expected failures",
+		return fmt.Errorf("the shards are not of one run: shards %d and %d were made with other selections, "+
+			"scripts or expected failures",
 			a.Shard.Index, b.Shard.Index)
 	}
 	return nil

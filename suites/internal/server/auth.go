@@ -43,7 +43,8 @@ var authChecks = []*check.Check{
 					t.Clear()
 					if r := tryAuthorization(t, header); authorized(t, r) {
 						t.Warning(missing,
-							"a request was served because its Authorization header holds the token, although the scheme is not Bearer")
+							"a request was served because its Authorization header holds the token, although "+
+								"the scheme is not Bearer")
 						break
 					}
 				}
@@ -56,12 +57,14 @@ var authChecks = []*check.Check{
 		Needs:        unauthorized,
 		Body: func(t *check.T) {
 			if authorized(t, protected(t)) {
-				t.Inconclusive("the server serves requests without a token, so mcpconform cannot see whether a token in the query counts")
+				t.Inconclusive("the server serves requests without a token, so mcpconform cannot see whether " +
+					"a token in the query counts")
 			}
 			control(t)
 			url, ok := queried(t)
 			if !ok {
-				t.Inconclusive("a token in a URL ends up in logs, so mcpconform sends one only to servers on this machine")
+				t.Inconclusive("a token in a URL ends up in logs, so mcpconform sends one only to servers on " +
+					"this machine")
 			}
 			t.Clear()
 			if r := tryAuthorizationAt(t, url, ""); authorized(t, r) {
@@ -212,7 +215,8 @@ var authChecks = []*check.Check{
 					t.Warning(challenge,
 						"the answer with HTTP status 400 to a malformed token has no WWW-Authenticate header")
 				case r.Status == http.StatusUnauthorized:
-					t.Note("an Authorization header without a well-formed token is answered with 401, as an invalid token is")
+					t.Note("an Authorization header without a well-formed token is answered with 401, as an " +
+						"invalid token is")
 				}
 			}
 		},
@@ -225,7 +229,8 @@ var authChecks = []*check.Check{
 			// The control of all refusals: with the token, a session begins and goes on.
 			protected(t)
 			if r := begin(t, t.Bearing(""), ""); t.Target.Transport == transport.NameHTTP && authorized(t, r) {
-				t.Inconclusive("the server begins a session without a token, so mcpconform cannot see whether the given token is valid")
+				t.Inconclusive("the server begins a session without a token, so mcpconform cannot see whether " +
+					"the given token is valid")
 			}
 			s := t.Connect(client.Options{})
 			x, err := s.Initialize(t.Context)
@@ -312,7 +317,8 @@ var authChecks = []*check.Check{
 			switch r := tryAuthorization(t, "Bearer "+token); {
 			case !authorized(t, r):
 			case doubt != "":
-				t.Inconclusive("the server has served a request with a token that was asked for another resource, but %s: set authorization.otherAudience in the configuration",
+				t.Inconclusive("the server has served a request with a token that was asked for another resource, "+
+					"but %s: set authorization.otherAudience in the configuration",
 					doubt)
 			default:
 				t.Fail("a request with a token for another resource was served")
@@ -360,7 +366,8 @@ var authChecks = []*check.Check{
 			t.Expect(begun).To(HaveHTTPStatus(http.StatusForbidden), "for a request beyond the scope of its token")
 			if !challenged(begun) {
 				t.Violation(ids.AuthServerRefusalChallenge,
-					"the answer with HTTP status 403 to a request beyond the scope of its token has no WWW-Authenticate header")
+					"the answer with HTTP status 403 to a request beyond the scope of its token "+
+						"has no WWW-Authenticate header")
 			}
 		},
 	},
@@ -586,7 +593,8 @@ func control(t *check.T) string {
 	switch r := tryAuthorization(t, t.Authorization()); {
 	case authorized(t, r):
 	case r.Status/100 == 2 && ErrorIn(r) != nil:
-		t.Inconclusive("with the given access token, %s is answered with %s: name a method that works in authorization.methods",
+		t.Inconclusive("with the given access token, %s is answered with %s: name a method that "+
+			"works in authorization.methods",
 			cmp.Or(needsToken(t).Method, "initialize"), Describe(r))
 	default:
 		t.Inconclusive("the server refuses the access token that was given: it answers with %s", Describe(r))
@@ -597,7 +605,8 @@ func control(t *check.T) string {
 // admitted fails the check of the valid token when the server no longer accepts it.
 func admitted(t *check.T, x *client.Exchange) {
 	if x.Head != nil && x.Head.HTTP.Status == http.StatusUnauthorized {
-		t.Fail("the server accepted the token at the beginning of the session, but refuses it with HTTP status 401 for %s",
+		t.Fail("the server accepted the token at the beginning of the session, but refuses it with HTTP status "+
+			"401 for %s",
 			x.Request.Msg.Method)
 	}
 }

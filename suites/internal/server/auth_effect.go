@@ -112,7 +112,8 @@ func refusedCancellation(t *check.T) {
 	underWay(t, t.Session, p)
 	for _, authorization := range useless(t) {
 		t.Assume(t.Do(transport.Request{Header: authorization.header(), Deliberate: []string{"*"},
-			Body: []byte(cancellation(p.Request.Msg.ID))})).ToNot(BeAccepted(), "for a notification %s", authorization.what)
+			Body: []byte(cancellation(p.Request.Msg.ID))})).ToNot(BeAccepted(), "for a notification %s",
+			authorization.what)
 	}
 	t.Check(validatesFirst, t.Await(p)).To(HaveResult(),
 		"for a call whose cancellation was refused because of its token")

@@ -23,7 +23,8 @@ const elsewhere = "https://resource.mcpconform.invalid/mcp"
 func otherAudience(t *check.T) (token, doubt string) {
 	access, err := t.Grant(elsewhere, "")
 	if err != nil {
-		t.Inconclusive("there is no token for another resource: %v; set authorization.otherAudience in the configuration",
+		t.Inconclusive("there is no token for another resource: %v; set authorization.otherAudience "+
+			"in the configuration",
 			err)
 	}
 	t.Secret(access.Token)
@@ -68,7 +69,8 @@ func outlived(t *check.T) {
 	conn := t.Bearing("Bearer " + access.Token)
 	inSession := t.Target.Transport == transport.NameHTTP && authorized(t, begin(t, conn, ""))
 	if !t.Lapse(access) {
-		t.Inconclusive("the tokens of the login live longer than an answer may take: set authorization.expired in the configuration, or let the authorization server issue tokens that live for a few seconds")
+		t.Inconclusive("the tokens of the login live longer than an answer may take: set authorization.expired " +
+			"in the configuration, or let the authorization server issue tokens that live for a few seconds")
 	}
 	tries := []func() *transport.Response{
 		func() *transport.Response { return tryAuthorization(t, "Bearer "+access.Token) },
@@ -84,7 +86,8 @@ func outlived(t *check.T) {
 		r := try()
 		if r.Status/100 == 2 {
 			// RFC 7519, section 4.1.4, allows some leeway, usually of no more than a few minutes.
-			t.Inconclusive("the server still serves a token that has just expired, as a clock that differs may make it: set authorization.expired in the configuration")
+			t.Inconclusive("the server still serves a token that has just expired, as a clock that differs may " +
+				"make it: set authorization.expired in the configuration")
 		}
 		where := []string{"with an expired token", "in a session whose token has expired"}[i]
 		if t.Check(id, r).To(HaveHTTPStatus(http.StatusUnauthorized), where) {
@@ -102,7 +105,8 @@ func narrowed(t *check.T) {
 	granted, known := t.Scopes()
 	scopes := slices.Compact(append(strings.Fields(granted), known...))
 	if len(scopes) < 2 {
-		t.Inconclusive("there is no token of little scope, as no two scopes are known: set authorization.narrow and narrowRequest in the configuration")
+		t.Inconclusive("there is no token of little scope, as no two scopes are known: set authorization.narrow " +
+			"and narrowRequest in the configuration")
 	}
 	control(t)
 	for _, scope := range scopes[:min(len(scopes), mostScopes)] {
@@ -115,7 +119,8 @@ func narrowed(t *check.T) {
 			return
 		}
 	}
-	t.Inconclusive("the server serves the usual requests with a token of any single scope: set authorization.narrow and narrowRequest in the configuration")
+	t.Inconclusive("the server serves the usual requests with a token of any single scope: set authorization.narrow " +
+		"and narrowRequest in the configuration")
 }
 
 // mostScopes bounds for how many scopes a token is asked for.
@@ -148,7 +153,8 @@ func refusedForScope(t *check.T, id string, access client.Access) bool {
 			wire.Quote(access.Scope, 60))
 		if r.Status == http.StatusForbidden && !challenged(r) {
 			t.Violation(ids.AuthServerRefusalChallenge,
-				"the answer with HTTP status 403 to a request beyond the scope of its token has no WWW-Authenticate header")
+				"the answer with HTTP status 403 to a request beyond the scope of its token has "+
+					"no WWW-Authenticate header")
 		}
 		return true
 	}

@@ -121,7 +121,8 @@ func queriedInSession(t *check.T, url string) {
 			Header: authorization{}.header(), Deliberate: []string{"*"}}))
 	}
 	if t.Clear(); !try("", 3) && try(url, 4) {
-		t.Fail("within a session, a request without an Authorization header was served because its query holds the token")
+		t.Fail("within a session, a request without an Authorization header was served because its " +
+			"query holds the token")
 	}
 }
 
@@ -136,7 +137,8 @@ func admitsAll(t *check.T) {
 	for _, m := range append([]message{again}, strays()...) {
 		t.Clear()
 		if r := t.DoOn(conn, m.request()); r.Status == http.StatusUnauthorized {
-			t.Fail("the server accepted the token at the beginning of the session, but refuses it with HTTP status 401 for %s",
+			t.Fail("the server accepted the token at the beginning of the session, but refuses it with HTTP "+
+				"status 401 for %s",
 				m.what)
 		}
 	}

@@ -181,7 +181,8 @@ func compareResource(t *check.T, id string, named, inUse *url.URL, stated bool) 
 	case !stated && transport.Loopback(inUse.Hostname()) && !transport.Loopback(named.Hostname()) &&
 		named.Scheme == "https":
 		// A server is often tried on another machine than it is meant for.
-		t.Inconclusive("the metadata name %s, and the server was reached at %s: set authorization.resource in the configuration if the first is its public URL",
+		t.Inconclusive("the metadata name %s, and the server was reached at %s: set authorization.resource in "+
+			"the configuration if the first is its public URL",
 			wire.Quote(named.String(), 120), wire.Quote(inUse.Scheme+"://"+inUse.Host, 120))
 	case !sameOrigin(named, inUse):
 		t.Violation(id, "resource is "+wire.Quote(named.String(), 120)+", which is not the origin of the server")
@@ -263,7 +264,8 @@ func judgeIssuer(t *check.T, issuer string) (unreached string) {
 			return ""
 		}
 		t.Warning(id,
-			"the authorization server publishes its metadata where OpenID Connect expects them, not where RFC 8414 does by default")
+			"the authorization server publishes its metadata where OpenID Connect expects them, not where RFC "+
+				"8414 does by default")
 	}
 	switch named, ok := found["issuer"].(string); {
 	case !ok:
@@ -272,7 +274,8 @@ func judgeIssuer(t *check.T, issuer string) (unreached string) {
 	case named == issuer:
 	case strings.TrimSuffix(named, "/") == strings.TrimSuffix(issuer, "/"):
 		t.Warning(id,
-			fmt.Sprintf("the metadata name the issuer %s, and the resource metadata name it %s: the two differ by a slash",
+			fmt.Sprintf("the metadata name the issuer %s, and the resource metadata name it %s: the two differ "+
+				"by a slash",
 				wire.Quote(named, 120), wire.Quote(issuer, 120)))
 	default:
 		t.Violation(id, fmt.Sprintf("the metadata of the authorization server %s name another issuer, %s",

@@ -368,7 +368,8 @@ var baseChecks = []*check.Check{
 				p := t.StartID(wire.StringID(text), t.NoOp(), nil)
 				x, err := p.Await(t.Context)
 				if x.Error() != nil || slices.ContainsFunc(t.Since(mark), refusesUnnamed) {
-					t.Inconclusive("the server accepts UTF-8 except in ids, and a response repeats only the id of its request")
+					t.Inconclusive("the server accepts UTF-8 except in ids, and a response repeats only the " +
+						"id of its request")
 				}
 				t.Show(x.Response)
 				t.Must(err)
@@ -402,10 +403,12 @@ var baseChecks = []*check.Check{
 			isPing := at(e.Msg.Result, "content") == nil
 			switch own := e.Msg.ID.Key() == digits.ID.Key(); {
 			case e.Msg.Kind == wire.ErrorResponse && own:
-				t.Fail("a ping with a string as its id was refused while another request had the number with the same digits as its id")
+				t.Fail("a ping with a string as its id was refused while another request had the number with " +
+					"the same digits as its id")
 			case e.Msg.Kind == wire.Result && own != isPing:
 				t.About(ids.BaseResponseIDTypeEcho)
-				t.Fail("the id of one request is a number and that of another a string of the same digits; one was answered under the id of the other")
+				t.Fail("the id of one request is a number and that of another a string of the same digits; one " +
+					"was answered under the id of the other")
 			case !own:
 				t.Inconclusive("the tool %q ended before the ping was answered", call.Tool)
 			}
@@ -894,7 +897,8 @@ func sameIDWithin(t *check.T, call check.Call, id string, from int) (tried bool,
 			x, err := p.Await(t.Context)
 			t.Show(x.Response)
 			if tried && inTime && t.Context.Err() == nil && !worked(x) && worksAlone(t, call) {
-				t.Fail("the server sent a request during the call of %q; after a ping with the same id, the call gives %s; without the ping it works",
+				t.Fail("the server sent a request during the call of %q; after a ping with the same id, the "+
+					"call gives %s; without the ping it works",
 					call.Tool, Describe(x))
 			}
 			if timedOut(err) {
@@ -1341,7 +1345,8 @@ func answersInAnyOrder(t *check.T) {
 			t.Inconclusive("the tool %q does not answer although its request was answered: %v", call.Tool, err)
 		}
 		if strings.Contains(texts(x), markers[1-i]) {
-			t.Fail("two calls asked the client at the same time, and one of them used the answer to the request of the other")
+			t.Fail("two calls asked the client at the same time, and one of them used the answer to the request " +
+				"of the other")
 		}
 		shown = shown || strings.Contains(texts(x), markers[i])
 	}

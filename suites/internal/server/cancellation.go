@@ -179,7 +179,8 @@ var cancellationChecks = []*check.Check{
 			defer stop()
 			answer := func(e *wire.Event) bool { return gone.Answers(e) || text.Answers(e) }
 			if _, err := t.Session.Log().Await(limit, gone.Request.Seq, answer); err == nil {
-				t.Inconclusive("the cancelled request was answered so soon that its answer may have crossed the cancellation")
+				t.Inconclusive("the cancelled request was answered so soon that its answer may have crossed " +
+					"the cancellation")
 			}
 			t.Fence()
 		},
@@ -200,11 +201,13 @@ var cancellationChecks = []*check.Check{
 			switch {
 			case x.Response != nil && (x.Error() == nil || !cancels.MatchString(x.Error().Message)):
 			case x.Response == nil && !endsElsewhere(t, call, client.Options{}):
-				t.Inconclusive("the slow tool takes longer than mcpconform waits for an answer: configure a call that ends sooner")
+				t.Inconclusive("the slow tool takes longer than mcpconform waits for an answer: configure a " +
+					"call that ends sooner")
 			case t.Context.Err() != nil:
 				t.Must(err)
 			default:
-				t.Fail("a request with a number as its id was cancelled by a notification that names a string of the same digits")
+				t.Fail("a request with a number as its id was cancelled by a notification that names a string " +
+					"of the same digits")
 			}
 		},
 	},
@@ -240,7 +243,8 @@ func lateResponse(role string) *check.Check {
 					// cancellation.
 					if answers = append(answers, answer); len(answers) == 2 {
 						t.Violation(ids.CancellationNoResponse,
-							"twice, a call that waited for the client's answer was cancelled and was answered all the same; a cancelled request gets no response",
+							"twice, a call that waited for the client's answer was cancelled and was answered "+
+								"all the same; a cancelled request gets no response",
 							answers...)
 					}
 				}
@@ -254,7 +258,8 @@ func lateResponse(role string) *check.Check {
 				}
 			}
 			if given == 0 {
-				t.Inconclusive("the server did not cancel its own request when its call was cancelled; if a tool does that, name it for the role sampling or elicitation in the configuration")
+				t.Inconclusive("the server did not cancel its own request when its call was cancelled; if a " +
+					"tool does that, name it for the role sampling or elicitation in the configuration")
 			}
 		},
 	}
@@ -338,7 +343,8 @@ func awaitSlow(t *check.T, call check.Call, p *client.Pending, cancelled ...*cli
 				"after a call was cancelled, the server no longer answers the same call; in another session it does",
 				p.Request)
 		}
-		t.Inconclusive("the slow tool takes longer than mcpconform waits for an answer: configure a call that ends sooner")
+		t.Inconclusive("the slow tool takes longer than mcpconform waits for an answer: configure a call that " +
+			"ends sooner")
 	}
 	t.Must(err)
 	// A server that ends the exchange without an answer may still answer elsewhere, and so much time is what counts
@@ -432,7 +438,8 @@ func answeredAtOnce(t *check.T, control *client.Pending, cancelled ...*client.Pe
 		shown = append(shown, p.Request, told, answer)
 	}
 	t.Violation(ids.CancellationNoResponse,
-		"two calls were answered right after their cancellation, long before such a call ends; a cancelled request gets no response",
+		"two calls were answered right after their cancellation, long before such a call ends; a cancelled request "+
+			"gets no response",
 		shown...)
 }
 

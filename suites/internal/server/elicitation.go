@@ -180,7 +180,8 @@ var elicitationChecks = []*check.Check{
 				}, client.Deliberately("*"))
 				if marker != "" && used(x, marker) {
 					t.Violation(ids.ElicitationSecurityValidateContent, fmt.Sprintf(
-						"the client filled in the property %q, whose %s is %s, with %s, and the tool %q used that in its result; an error or a result with isError was expected",
+						"the client filled in the property %q, whose %s is %s, with %s, and the tool %q used "+
+							"that in its result; an error or a result with isError was expected",
 						property, v.rule, rule, marker, call.Tool))
 				}
 				noticed = noticed || !worked(x)

@@ -63,7 +63,8 @@ var httpChecks = []*check.Check{
 				t.Inconclusive("a second notifications/initialized is answered with HTTP status %d", status)
 			}
 			if r := t.Do(transport.Request{Body: []byte(bareNotification)}); r.Status/100 != 2 {
-				t.Fail("notifications/initialized without params is answered with HTTP status %d, although it is taken with empty ones",
+				t.Fail("notifications/initialized without params is answered with HTTP status %d, although it "+
+					"is taken with empty ones",
 					r.Status)
 			}
 		},
@@ -344,7 +345,8 @@ func initializing(t *check.T, header http.Header) (*transport.HTTPConn, transpor
 	})}
 }
 
-const reboundServed = "a request of a foreign site whose name leads to the server (DNS rebinding) was served: its Origin is trusted because it equals the Host header"
+const reboundServed = "a request of a foreign site whose name leads to the server (DNS rebinding) was served: " +
+	"its Origin is trusted because it equals the Host header"
 
 // rebound returns the headers of a request by DNS rebinding: to the browser, the server is the page's own site. ok is
 // false if the server is not local: the names of a public server are not known, and a proxy may check them.
@@ -541,13 +543,15 @@ func boundToLoopback(t *check.T) {
 		there.Host = outside
 		// The note shows the answer: another server may have accepted the connection.
 		if head := t.HeadAt(there.String()); head != nil {
-			t.Fail("the local server can be reached at %s, where it answers with HTTP status %d; it should listen at the loopback interface only",
+			t.Fail("the local server can be reached at %s, where it answers with HTTP status %d; it should listen "+
+				"at the loopback interface only",
 				outside, head.HTTP.Status)
 		}
 		silent = outside
 	}
 	if silent != "" {
-		t.Inconclusive("a connection to %s is accepted, and an HTTP request there is not answered: whether it is the server that listens there is not known",
+		t.Inconclusive("a connection to %s is accepted, and an HTTP request there is not answered: whether it "+
+			"is the server that listens there is not known",
 			silent)
 	}
 	if tried == 0 {

@@ -91,7 +91,8 @@ var httpSessionChecks = []*check.Check{
 			r := plainRequest(t)
 			r.Header, r.Deliberate = http.Header{headerSession: {"mcpconform-never-given"}}, []string{"*"}
 			if ResultIn(t.Do(r)) != nil {
-				t.Note("a request with a session id that the server never gave is served, although one without an id is refused: the id protects nothing")
+				t.Note("a request with a session id that the server never gave is served, although one without " +
+					"an id is refused: the id protects nothing")
 			}
 		},
 	},
@@ -110,7 +111,8 @@ var httpSessionChecks = []*check.Check{
 			if deleted.Status/100 != 2 {
 				t.Exercised(deletes)
 				undeleted(t, deleted)
-				t.Inconclusive("the server does not let a client end the session: it answers DELETE with HTTP status %d",
+				t.Inconclusive("the server does not let a client end the session: it answers DELETE "+
+					"with HTTP status %d",
 					deleted.Status)
 			}
 			const stray = `{"jsonrpc":"2.0","id":"mcpconform-none","result":{}}`
@@ -215,7 +217,8 @@ var httpSessionChecks = []*check.Check{
 			r.Header, r.Deliberate = http.Header{headerVersion: nil}, []string{ids.HTTPClientVersionHeader}
 			got := t.Do(r)
 			if got.Status == http.StatusBadRequest && t.HTTP().SessionID() == "" && !speaks(t, assumedVersion) {
-				t.Inconclusive("the server has no sessions, and does not speak revision %s, which it has to assume without a version header",
+				t.Inconclusive("the server has no sessions, and does not speak revision %s, which it has to "+
+					"assume without a version header",
 					assumedVersion)
 			}
 			served(t, got, ids.HTTPServerVersionHeaderMissing)
@@ -345,7 +348,8 @@ func listens(t *check.T) bool {
 // the session and does not confirm it (docs/positions.md, accepted-delete).
 func mayGoOn(t *check.T, deleted, got *transport.Response) {
 	if deleted.Status == http.StatusAccepted && got.Status/100 == 2 {
-		t.Inconclusive("the server answers DELETE with HTTP status 202, which does not say that the session has ended already")
+		t.Inconclusive("the server answers DELETE with HTTP status 202, which does not say that the session " +
+			"has ended already")
 	}
 }
 

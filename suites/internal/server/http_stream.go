@@ -103,7 +103,8 @@ var httpStreamChecks = []*check.Check{
 				t.Inconclusive("the tool %q does not answer: %v", call.Tool, err)
 			}
 			if done.Response != nil && done.Response.Seq < before {
-				t.Inconclusive("the tool %q answers at once: name one that takes a second for the tool role %q in the configuration",
+				t.Inconclusive("the tool %q answers at once: name one that takes a second for the tool role "+
+					"%q in the configuration",
 					call.Tool, "slow")
 			}
 		},
@@ -155,7 +156,8 @@ var httpStreamChecks = []*check.Check{
 				}
 			}
 			if sent == 0 {
-				t.Inconclusive("no tool made the server send a notification: name one for the tool role log or tools-change in the configuration")
+				t.Inconclusive("no tool made the server send a notification: name one for the tool role log " +
+					"or tools-change in the configuration")
 			}
 		},
 	},
@@ -206,7 +208,8 @@ var httpStreamChecks = []*check.Check{
 			t.Fence() // other streams may lag behind
 			told := toldOn(sentOnce(t, mark))
 			if len(told) == 0 {
-				t.Inconclusive("no tool made the server send two different notifications: name one for the tool role log-levels, log or tools-change in the configuration")
+				t.Inconclusive("no tool made the server send two different notifications: name one for the tool " +
+					"role log-levels, log or tools-change in the configuration")
 			}
 			// The opening events of the first stream come anew on each stream.
 			began := t.Session.Log().Carrier(first.Request()).Messages
@@ -221,7 +224,8 @@ var httpStreamChecks = []*check.Check{
 			}
 			if len(told) > 0 && t.Session.Log().Carrier(first.Request()).End == nil {
 				t.Show(told[0]...)
-				t.Fail("each listening stream that is opened beside another brings again the notifications that had come on a stream before")
+				t.Fail("each listening stream that is opened beside another brings again the notifications that " +
+					"had come on a stream before")
 			}
 		},
 	},
@@ -297,13 +301,16 @@ var httpStreamChecks = []*check.Check{
 			case t.Context.Err() != nil:
 				t.Must(err)
 			case err != nil && endsElsewhere(t, call, client.Options{}):
-				t.Fail("when the connection of a call was dropped, another one that was under way got no answer; in another session the call is answered")
+				t.Fail("when the connection of a call was dropped, another one that was under way got no answer; " +
+					"in another session the call is answered")
 			case err != nil:
-				t.Inconclusive("the slow tool takes longer than mcpconform waits for an answer: configure a call that ends sooner")
+				t.Inconclusive("the slow tool takes longer than mcpconform waits for an answer: configure a " +
+					"call that ends sooner")
 			case x.Error() != nil && cancels.MatchString(x.Error().Message):
 				t.Show(x.Response)
 				t.Violation(ids.HTTPServerDisconnectNotCancel,
-					"when the connection of a call was dropped, another one that was under way was answered as cancelled")
+					"when the connection of a call was dropped, another one that was under way was answered "+
+						"as cancelled")
 			}
 		},
 	},
@@ -325,7 +332,8 @@ var httpStreamChecks = []*check.Check{
 			t.Must(err)
 			r := t.Do(transport.Request{Method: http.MethodDelete})
 			if r.Status/100 != 2 {
-				t.Inconclusive("the server does not let a client end the session: it answers DELETE with HTTP status %d",
+				t.Inconclusive("the server does not let a client end the session: it answers DELETE "+
+					"with HTTP status %d",
 					r.Status)
 			}
 			for _, when := range []string{"while a call was running",
@@ -378,7 +386,8 @@ var httpStreamChecks = []*check.Check{
 				s.Close()
 			}
 			if streams == 0 {
-				t.Inconclusive("no request was answered with an event stream: name a tool for the role %q in the configuration",
+				t.Inconclusive("no request was answered with an event stream: name a tool for the role %q in "+
+					"the configuration",
 					"progress")
 			}
 		},
@@ -424,7 +433,8 @@ var httpStreamChecks = []*check.Check{
 			}
 			for i := range points {
 				if brought[0] && brought[len(points)-1] && resumed[i] && !brought[i] {
-					t.Fail("resumed after the event with the id %s, the stream brings no response; resumed after the earlier one with the id %s, it does, before and afterwards",
+					t.Fail("resumed after the event with the id %s, the stream brings no response; resumed after "+
+						"the earlier one with the id %s, it does, before and afterwards",
 						wire.Quote(points[i], 80), wire.Quote(points[0], 80))
 				}
 			}
@@ -456,7 +466,8 @@ var httpStreamChecks = []*check.Check{
 			again := resume(t, next)
 			defer again.Close()
 			if responseOn(t, again, ended) == nil {
-				t.Inconclusive("the stream that was resumed twice did not bring a response: the server need not replay anything")
+				t.Inconclusive("the stream that was resumed twice did not bring a response: the server need " +
+					"not replay anything")
 			}
 		},
 	},
@@ -549,7 +560,8 @@ var httpStreamChecks = []*check.Check{
 			left, first := leave(t, call)
 			dropped, last := drop(t, call, false)
 			if answer := responseIn(dropped); answer != nil {
-				t.Inconclusive("the tool %q was answered before the connection could be dropped: name one that takes a second for the tool role %q in the configuration",
+				t.Inconclusive("the tool %q was answered before the connection could be dropped: name one that "+
+					"takes a second for the tool role %q in the configuration",
 					call.Tool, "slow")
 			}
 			// A further call, which ends later, shows how long the answer is worth waiting for.
@@ -602,7 +614,8 @@ func sentOnce(t *check.T, mark int) []*wire.Event {
 // lists that the server sent, each by stream: a server may send one kind to all
 // streams and another to a single one.
 func notifications(events []*wire.Event) []map[string][]*wire.Event {
-	logs, updates, lists := make(map[string][]*wire.Event), make(map[string][]*wire.Event), make(map[string][]*wire.Event)
+	logs, updates, lists := make(map[string][]*wire.Event), make(map[string][]*wire.Event), make(
+		map[string][]*wire.Event)
 	for _, e := range events {
 		switch m := e.Msg.Method; {
 		case m == "notifications/message":
@@ -733,7 +746,8 @@ func drop(t *check.T, call check.Call, beside bool) (dropped *transport.Stream, 
 	}
 	switch {
 	case !streamed:
-		t.Inconclusive("the tool %q is answered without an event stream: name one that reports progress slowly for the tool role %q in the configuration",
+		t.Inconclusive("the tool %q is answered without an event stream: name one that reports progress slowly "+
+			"for the tool role %q in the configuration",
 			call.Tool, "progress")
 	case last == "":
 		t.Inconclusive("the server does not send event ids before the response, so there is nothing to resume")
@@ -812,7 +826,8 @@ func endsLater(t *check.T, left *transport.Stream, first string) {
 	case answer == nil && len(resumed.Response().Messages) > 0 &&
 		t.Session.Log().Exchange(left.Request()).Response == nil:
 		t.Show(resumed.Response().Messages...)
-		t.Fail("the request whose connection was dropped was never answered: its stream, when resumed later, brings earlier messages and no response")
+		t.Fail("the request whose connection was dropped was never answered: its stream, when resumed later, " +
+			"brings earlier messages and no response")
 	}
 }
 
@@ -823,7 +838,8 @@ func eventIDs(t *check.T, call check.Call) (ids []string) {
 	t.Must(err)
 	defer s.Close()
 	if !check.Streams(s.Head.HTTP.Header) {
-		t.Inconclusive("the tool %q is answered without an event stream: name one that reports progress for the tool role %q in the configuration",
+		t.Inconclusive("the tool %q is answered without an event stream: name one that reports progress for "+
+			"the tool role %q in the configuration",
 			call.Tool, "progress")
 	}
 	limit, stop := context.WithTimeout(t.Context, t.Session.Options.Timeout)

@@ -261,7 +261,8 @@ func lowered(t *check.T, call check.Call) {
 		if level := levelOf(e); level != "" && held(t, call, "debug", []string{level}) != "" {
 			t.Show(e)
 			t.About(ids.LoggingSetLevelReplaces)
-			t.Fail("a message of level %s comes in a new session with the level debug, but not in a session where debug replaced a higher level",
+			t.Fail("a message of level %s comes in a new session with the level debug, but not in a session "+
+				"where debug replaced a higher level",
 				level)
 		}
 	}

@@ -113,7 +113,8 @@ var progressChecks = []*check.Check{
 			if asked {
 				return
 			}
-			t.Inconclusive("no request of the server asks for progress; name tools for the roles sampling and elicitation in the configuration if one does")
+			t.Inconclusive("no request of the server asks for progress; name tools for the roles sampling and " +
+				"elicitation in the configuration if one does")
 		},
 	},
 	{

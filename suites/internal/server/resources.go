@@ -126,7 +126,8 @@ var resourceChecks = []*check.Check{
 					}
 				}
 				if suggested && missing == len(uris) && len(filledVariables(template)) == 1 {
-					t.Fail("the server does not find a resource for the template %s, filled in with values that it suggests itself",
+					t.Fail("the server does not find a resource for the template %s, filled in with values that "+
+						"it suggests itself",
 						wire.Quote(template, 60))
 				}
 			}
@@ -269,7 +270,8 @@ var resourceChecks = []*check.Check{
 						continue
 					}
 					if others {
-						t.Inconclusive("the server refuses subscriptions to %d of its resources, but may grant them to others",
+						t.Inconclusive("the server refuses subscriptions to %d of its resources, but may grant "+
+							"them to others",
 							len(tried))
 					}
 				}
@@ -433,7 +435,8 @@ func (u *updating) missing() {
 	if i < 0 {
 		u.Inconclusive("the resources that changed while the tool %q was called change without it as well", u.call.Tool)
 	}
-	u.Fail("the resource %s changed while the client was subscribed to it, but notifications/resources/updated did not come",
+	u.Fail("the resource %s changed while the client was subscribed to it, but notifications/resources/updated "+
+		"did not come",
 		wire.Quote(u.subscribed[i], 60))
 }
 
@@ -469,7 +472,8 @@ func misnamed(t *check.T, update *wire.Event, before map[string]any, subscribed 
 		case !listensIn(t.Session), !reflect.DeepEqual(after, contents(t, uri)): // it changes by itself
 			continue
 		}
-		t.Fail("the resource %s changed while the client was subscribed to it, but notifications/resources/updated named %s, which has not changed",
+		t.Fail("the resource %s changed while the client was subscribed to it, but notifications/resources/updated "+
+			"named %s, which has not changed",
 			wire.Quote(uri, 60), wire.Quote(named, 60))
 	}
 }
@@ -480,7 +484,8 @@ func updatedAtNotice(t *check.T, call check.Call, uri string) {
 	mark := t.Mark()
 	told := func(e *wire.Event) bool { return updates(e, uri) }
 	if staleAtNotice(t, call, told, func() any { return contents(t, uri) }) {
-		t.Fail("the resource %s had not changed yet when notifications/resources/updated came; it changed later in the call without another notification",
+		t.Fail("the resource %s had not changed yet when notifications/resources/updated came; it changed later "+
+			"in the call without another notification",
 			wire.Quote(uri, 60))
 	}
 	// An update that comes later than the answer is not that of the next change.
@@ -614,7 +619,8 @@ func updatedAgain(t *check.T, call check.Call, uri, when string) {
 		if !reflect.DeepEqual(after, contents(t, uri)) {
 			return
 		}
-		t.Fail("the resource %s changed again%s while the client was subscribed to it, but notifications/resources/updated did not come",
+		t.Fail("the resource %s changed again%s while the client was subscribed to it, "+
+			"but notifications/resources/updated did not come",
 			wire.Quote(uri, 60), when)
 	}
 	t.Must(err)
@@ -689,7 +695,8 @@ func updatedElsewhere(t *check.T, call check.Call, uri string) {
 		case !reflect.DeepEqual(after, contents()):
 			t.Disturbed("the resource %s changes by itself as well", wire.Quote(uri, 60))
 		default:
-			t.Fail("a call of one client changed the resource %s; another client was subscribed to it too and received no notifications/resources/updated",
+			t.Fail("a call of one client changed the resource %s; another client was subscribed to it too and "+
+				"received no notifications/resources/updated",
 				wire.Quote(uri, 60))
 		}
 	}

@@ -229,7 +229,8 @@ func root(uri string, more map[string]any) map[string]any {
 // missingFolder is a path that exists nowhere.
 const missingFolder = "file:///mcpconform-no-such-folder/at/all"
 
-const noRootsAsked = "the server never asked for the roots: name a tool for the role \"roots\" in the configuration if one does"
+const noRootsAsked = "the server never asked for the roots: name a tool for the role \"roots\" in the configuration " +
+	"if one does"
 
 // client/roots
 var rootChecks = []*check.Check{
@@ -366,7 +367,8 @@ var rootChecks = []*check.Check{
 					if others := rootIn(t, texts(x)); others != "" {
 						t.Show(x.Events()...)
 						t.Violation(ids.HTTPServerSessionIsolation,
-							"the server never asked this client for its roots; the result of its tool call holds those of another client: "+quote(others))
+							"the server never asked this client for its roots; the result of its tool call holds "+
+								"those of another client: "+quote(others))
 					}
 				}
 				t.Inconclusive(noRootsAsked)
@@ -383,7 +385,8 @@ var rootChecks = []*check.Check{
 				x := r.useTool(t)
 				if again = again || r.awaitAsked(t.Context, before[i], r.Options.Timeout); !again {
 					t.FenceOn(r.Session) // a server that has gone asks for nothing
-					t.Fail("the server had fetched the roots of two clients, but did not ask both again after their roots had changed")
+					t.Fail("the server had fetched the roots of two clients, but did not ask both again after " +
+						"their roots had changed")
 				}
 				if others := []string{second, first}[i]; x != nil && strings.Contains(texts(x), others) {
 					t.Show(x.Events()...)

@@ -244,7 +244,8 @@ func (u *unanswered) ended(answer *wire.Event) {
 	waited := u.waited(answer)
 	u.Exercised(timeoutEstablished, timeoutStopWaiting)
 	u.Violation(timeoutCancel,
-		fmt.Sprintf("the server gave %s up and ended the call after %s without a cancellation; with an answer the call ended at once",
+		fmt.Sprintf("the server gave %s up and ended the call after %s without a cancellation; with an answer "+
+			"the call ended at once",
 			u.method, waited.Round(time.Millisecond)), u.pending.Request, u.request, answer)
 }
 

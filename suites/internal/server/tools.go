@@ -315,7 +315,8 @@ var toolChecks = []*check.Check{
 				t.Inconclusive("none of the tools that are named for a kind of content gives a result")
 			}
 			if called == 0 {
-				t.Inconclusive("no tool is named for a kind of content: name tools for the roles structured, image, audio, " +
+				t.Inconclusive("no tool is named for a kind of content: name tools for the roles structured, " +
+					"image, audio, " +
 					"resource-link, embedded-resource and mixed-content in the configuration")
 			}
 		},
@@ -345,7 +346,8 @@ var toolChecks = []*check.Check{
 				t.Call("resources/unsubscribe", map[string]any{"uri": uri}, client.Deliberately("*"))
 			}
 			if tried == 0 {
-				t.Inconclusive("no tool returned a link that only the server can follow: name one for the tool role resource-link in the configuration")
+				t.Inconclusive("no tool returned a link that only the server can follow: name one for the tool " +
+					"role resource-link in the configuration")
 			}
 		},
 	},
@@ -450,7 +452,8 @@ func refuses(t *check.T, tool map[string]any, m values.Mutation, control ...*wir
 		if keyword == "false" { // the schema of a member that must not be there
 			keyword = "additionalProperties"
 		}
-		message := fmt.Sprintf("a call of the tool %s with arguments that break the keyword %s of its inputSchema (%s) was served; an error or a result with isError was expected",
+		message := fmt.Sprintf("a call of the tool %s with arguments that break the keyword %s of its inputSchema "+
+			"(%s) was served; an error or a result with isError was expected",
 			quote(tool["name"]), keyword, m.Detail)
 		name, _ := tool["name"].(string)
 		found(ids.ToolsSecurityValidateInputs, message,
@@ -718,7 +721,8 @@ func leastOf(v, minimum any) []any {
 	return nil
 }
 
-const nothingCallable = "call tools only if they are annotated read-only; --call-tools=all or the configuration allows more"
+const nothingCallable = "call tools only if they are annotated read-only; --call-tools=all or the configuration " +
+	"allows more"
 
 // unknownLast ranks the tools that do something known before others.
 func unknownLast(t *check.T, tool map[string]any) int {
@@ -911,7 +915,8 @@ func changedAfterListening(t *check.T, call check.Call, feature string) {
 	if t.Target.Transport != transport.NameHTTP || !listensIn(t.Session) {
 		return
 	}
-	if second, err := t.OpenStream(transport.Request{Method: http.MethodGet}); err == nil { // a refusal is not judged here
+	if second, err := t.OpenStream(
+		transport.Request{Method: http.MethodGet}); err == nil { // a refusal is not judged here
 		for range 2 { // so that there is something to resume
 			silently(t, t.Session, call, feature)
 		}
@@ -1014,7 +1019,8 @@ func changedElsewhere(t *check.T, call check.Call, feature string) {
 	if again := check.ReadList(t.Context, other, feature+"/list"); timedOut(err) && listensIn(other) &&
 		sameItems(after, again) {
 		t.Show(after.Pages[len(after.Pages)-1].Events()...)
-		t.Fail("the call of one client also changed the list of another client, which received no notifications/%s/list_changed",
+		t.Fail("the call of one client also changed the list of another client, which received no "+
+			"notifications/%s/list_changed",
 			feature)
 	}
 }

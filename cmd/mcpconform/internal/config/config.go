@@ -240,7 +240,8 @@ func (t *Target) settle(f *yamlfile.File, lookup func(string) (string, bool)) er
 	switch {
 	case len(t.Command) > 0 && t.URL != "":
 		return f.Errorf(at("url"),
-			"give either command (a server over stdio) or url (a server over HTTP); start is the command that starts a server over HTTP")
+			"give either command (a server over stdio) or url (a server over HTTP); start is the command that "+
+				"starts a server over HTTP")
 	case f.Has(at("command")...) && (len(t.Command) == 0 || t.Command[0] == ""):
 		return f.Errorf(at("command"), "the command does not name a program")
 	case t.TransportCommand != "" && (len(t.Command) > 0 || t.Start != "" || len(t.Headers) > 0):

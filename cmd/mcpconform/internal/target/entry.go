@@ -78,7 +78,8 @@ func (e *entry) disabled() (string, error) {
 func (e *entry) server() (s Server, err error) {
 	if e.members["source"] == "extension" {
 		return s,
-			errors.New("source: the server comes from an extension of the client, which mcpconform does not have; give its command or --url instead of --from")
+			errors.New("source: the server comes from an extension of the client, which mcpconform does not " +
+				"have; give its command or --url instead of --from")
 	}
 	if s.Transport, err = e.kind(); err != nil {
 		return s, err
@@ -394,7 +395,8 @@ var useless = map[string]string{
 }
 
 const (
-	signIn  = "is not used, because mcpconform logs in by itself; give a client with --client-id, or an access token with --bearer-env"
+	signIn = "is not used, because mcpconform logs in by itself; give a client with --client-id, or an access " +
+		"token with --bearer-env"
 	unboxed = "is not used: the server runs without the sandbox of the client"
 )
 

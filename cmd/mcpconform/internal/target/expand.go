@@ -83,7 +83,8 @@ func (e *expander) value(inner string, templated bool) (string, error) {
 // the name of one.
 func unset(name string) error {
 	if !transport.IsVariable(name) {
-		return errors.New("the text is not the name of an environment variable; set a variable to the value and give its name")
+		return errors.New("the text is not the name of an environment variable; set a variable to the value " +
+			"and give its name")
 	}
 	return fmt.Errorf("the environment variable %s is not set", name)
 }
@@ -117,7 +118,8 @@ func (e *expander) input(id string) (string, error) {
 			asked = fmt.Sprintf(" (%q)", in.description)
 		}
 		return "",
-			fmt.Errorf("${input:%s} is a value that the client asks its user for%s; set the environment variable %s, or give --input %s=VALUE",
+			fmt.Errorf("${input:%s} is a value that the client asks its user for%s; set the environment variable "+
+				"%s, or give --input %s=VALUE",
 				id, asked, inputVariable(id), id)
 	}
 	if in.password || !declared {

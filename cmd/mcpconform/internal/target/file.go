@@ -181,7 +181,8 @@ func (f *file) folder(top object) {
 	}
 	if elsewhere > 0 {
 		f.notes = append(f.notes,
-			fmt.Sprintf("%d servers below projects are left out, because they are those of other folders; run mcpconform there",
+			fmt.Sprintf("%d servers below projects are left out, because they are those of other folders; run "+
+				"mcpconform there",
 				elsewhere))
 	}
 }

@@ -39,7 +39,8 @@ type Server struct {
 type DisabledError struct{ File, Name, Because string }
 
 func (e *DisabledError) Error() string {
-	return fmt.Sprintf("%s: the file disables the server %q (%s); enable it there, or give its command or --url instead of --from",
+	return fmt.Sprintf("%s: the file disables the server %q (%s); enable it there, or give its command or --url "+
+		"instead of --from",
 		e.File, e.Name, e.Because)
 }
 
