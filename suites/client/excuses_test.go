@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 )
 
 // recording is a launch as it was recorded over stdio. > stands before a line of the client.
@@ -101,7 +102,7 @@ func TestExcuses(t *testing.T) {
 		"left, then stopped early":             {"a", []recording{left, stopped, done}, false, 3, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := &Engine{Trace: wire.NewTrace(wire.DefaultLimits), launches: newLaunchLimiter(1)}
+			e := &Engine{Revision: schema.Default(), Trace: wire.NewTrace(wire.DefaultLimits), launches: newLaunchLimiter(1)}
 			base := done.of(t, e, Baseline)
 			launched := 0
 			play := func(before *T) played {
@@ -131,7 +132,7 @@ func TestExcuses(t *testing.T) {
 
 // TestDifferenceIsNoted: the run tells of a finding that did not come again alone.
 func TestDifferenceIsNoted(t *testing.T) {
-	e := &Engine{Trace: wire.NewTrace(wire.DefaultLimits)}
+	e := &Engine{Revision: schema.Default(), Trace: wire.NewTrace(wire.DefaultLimits)}
 	before := recording{lines: handshake, found: true}.of(t, e, "a")
 	after := recording{lines: work}.of(t, e, "a")
 	after.noteDifference(before)

@@ -40,7 +40,7 @@ func Broken(r *schema.Revision, definition string, message map[string]any) (brea
 			for _, name := range slices.Sorted(maps.Keys(v)) {
 				at, inner := append(slices.Clip(path), any(name)), member+"."+name
 				try(inner, "left out", func(o map[string]any, name string) { delete(o, name) }, at...)
-				try(inner, "of another type", func(o map[string]any, name string) { o[name] = other(o[name]) }, at...)
+				try(inner, "changed in type", func(o map[string]any, name string) { o[name] = other(o[name]) }, at...)
 				walk(v[name], inner, at)
 			}
 		case []any:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/authserver"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/client"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
 )
@@ -53,7 +54,7 @@ func TestExpectations(t *testing.T) {
 		{"unwanted parameter", func(t *client.T) bool { return t.Check("one", step).ToNot(haveParameter("resource")) },
 			`the token request has the resource "mine"; another one, or none, was expected`, false, []*wire.Event{before}},
 	} {
-		judged := &client.T{Scenario: &client.Scenario{Name: "topic/scenario"}}
+		judged := &client.T{Revision: schema.Default(), Scenario: &client.Scenario{Name: "topic/scenario"}}
 		satisfied := tt.judge(judged)
 		entry := judged.Recorder().Record.At("one", wire.Client)
 		if satisfied != (tt.message == "") || entry.Exercised != 1 {
@@ -79,6 +80,7 @@ func TestExpectations(t *testing.T) {
 // A finding that the time limit decided says how to give the client longer.
 func TestTimedOut(t *testing.T) {
 	judged := &client.T{
+		Revision: schema.Default(),
 		Scenario: &client.Scenario{Name: "topic/scenario"},
 		Ending:   client.Ending{Late: true},
 		Baseline: &client.T{Scenario: &client.Scenario{Name: client.Baseline}, Ending: client.Ending{Exit: &wire.Exit{}}},

@@ -122,16 +122,31 @@ func literals(t *testing.T, source []byte) []text {
 	}
 	var texts []text
 	ast.Inspect(file, func(n ast.Node) bool {
-		if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING {
-			unquoted, err := strconv.Unquote(literal.Value)
-			if err != nil {
-				t.Fatal(err)
-			}
-			texts = append(texts, text{set.Position(literal.Pos()).Line, unquoted})
+		e, ok := n.(ast.Expr)
+		if !ok {
+			return true
 		}
-		return true
+		joined, ok := constant(e)
+		if ok {
+			texts = append(texts, text{set.Position(e.Pos()).Line, joined})
+		}
+		return !ok
 	})
 	return texts
+}
+
+// constant returns the text of a string literal, or of several that are joined.
+func constant(e ast.Expr) (joined string, ok bool) {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		unquoted, err := strconv.Unquote(e.Value)
+		return unquoted, e.Kind == token.STRING && err == nil
+	case *ast.BinaryExpr:
+		left, ok := constant(e.X)
+		right, also := constant(e.Y)
+		return left + right, ok && also && e.Op == token.ADD
+	}
+	return "", false
 }
 
 // scalars returns the strings and comments of a YAML file, each on one line.
@@ -189,7 +204,7 @@ func TestReaders(t *testing.T) {
 		ending, source string
 		want           []text
 	}{
-		{".go", "package x\nconst y = `a` + \"b\\n\"\n", []text{{2, "a"}, {2, "b\n"}}},
+		{".go", "package x\nconst y = `a` + \"b\\n\"\n", []text{{2, "ab\n"}}},
 		{".yaml", "# c\na: b\n  c\n'd': \"e\"\n", []text{{1, "c"}, {2, "a"}, {2, "b c"}, {4, "d"}, {4, "e"}}},
 		{".md", "# A\nb\n\nc `d`\ne\n- f\n  g\n```\nh\n```\ni\n| j | k |\n", []text{
 			{1, "A"}, {2, "b"}, {4, "c `…` e"}, {6, "f g"}, {11, "i"}, {12, ""}, {12, "j"}, {12, "k"}, {12, ""},
