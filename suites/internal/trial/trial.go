@@ -85,16 +85,6 @@ func (t Table[A]) Names() (names []string) {
 	return names
 }
 
-// Fitting returns the name of the first row that fits an attempt, or "".
-func (t Table[A]) Fitting(a A) string {
-	for _, x := range t {
-		if x.Fits(a) != "" {
-			return x.Name
-		}
-	}
-	return ""
-}
-
 // Without returns the table without a row.
 func (t Table[A]) Without(name string) (rest Table[A]) {
 	for _, x := range t {
