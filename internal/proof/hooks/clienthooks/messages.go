@@ -41,10 +41,15 @@ func Renaming(method, member string, change func(name string) string) apply {
 func BehindAnswer(id string) apply {
 	return SendingOver(func(conn transport.Conn, m *wire.Message, out outgoing) []outgoing {
 		if Replies(id + "-pinged")(m) {
-			// The connection ends the wait.
-			_, _ = conn.Log().Await(context.Background(), 0, func(e *wire.Event) bool {
+			// The connection ends the waits. Over HTTP two messages may cross unless the first was taken.
+			answer, err := conn.Log().Await(context.Background(), 0, func(e *wire.Event) bool {
 				return e.Kind == wire.KindMessage && e.From == wire.Client && Replies(id)(e.Msg)
 			})
+			if err == nil && conn.Log().Transport != transport.NameStdio {
+				_, _ = conn.Log().Await(context.Background(), answer.Seq, func(e *wire.Event) bool {
+					return e.Kind == wire.KindHTTPResponse && e.Stream == answer.Stream
+				})
+			}
 		}
 		return []outgoing{out}
 	})
