@@ -52,7 +52,7 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 		case f.last.unanswered:
 			unanswered = append(unanswered, f)
 			if down := e.noteUnanswered(ctx, f.Check); down != nil {
-				f.last.broughtDown(down)
+				f.last.broughtDown(e.Revision, down)
 			}
 			if cause := e.GivenUp(); cause != nil {
 				giveUp(unanswered, cause)

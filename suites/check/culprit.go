@@ -12,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 )
@@ -75,16 +76,15 @@ const (
 
 // broughtDown records that a target went down while the check was run alone: it was
 // probed before, and nobody else sent anything.
-func (a *attempt) broughtDown(down error) {
+func (a *attempt) broughtDown(revision *schema.Revision, down error) {
 	found := a.outcome.Record.Findings()
 	if a.outcome.Verdict != Failed || len(found) == 0 {
 		return
 	}
-	r := a.outcome.recorder()
+	r := ledger.Recorder{Revision: revision, Record: a.outcome.Record, Source: a.outcome.Check.Name}
 	r.Fail(downRequirement, wire.Server,
 		"the server went down after this, although nothing else was sent at the time: "+down.Error(),
 		found[0].Evidence...)
-	a.outcome.Record = r.Record
 }
 
 // breach is a finding with the requirement that it breaks.
