@@ -18,6 +18,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/transport/memory"
 	"github.com/mcpconform/mcpconform/reporters"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/client"
@@ -166,7 +167,7 @@ func TestShardsOfClients(t *testing.T) {
 
 // shard makes the results of one shard by hand.
 func shardOf(i, of int, verdicts ...result.Requirement) *result.Run {
-	run := &result.Run{Format: result.Format, Role: "server", Transport: "http", Verdict: result.Conformant, Shard: &result.Shard{Index: i, Of: of, Plan: "p"}}
+	run := &result.Run{Revision: schema.DefaultVersion, Format: result.Format, Role: "server", Transport: "http", Verdict: result.Conformant, Shard: &result.Shard{Index: i, Of: of, Plan: "p"}}
 	run.Target.URL = "http://localhost/mcp"
 	run.Requirements = verdicts
 	for n := range run.Requirements {
