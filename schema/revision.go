@@ -73,13 +73,13 @@ var loaded = struct {
 // For returns the revision with this name. It is read at the first call. The error is an [*UnknownRevisionError] if
 // there is none.
 func For(version string) (*Revision, error) {
-	if known := Known(); !slices.Contains(known, version) {
-		return nil, &UnknownRevisionError{version, known}
-	}
 	loaded.Lock()
 	defer loaded.Unlock()
 	if r := loaded.revisions[version]; r != nil {
 		return r, nil
+	}
+	if known := Known(); !slices.Contains(known, version) {
+		return nil, &UnknownRevisionError{version, known}
 	}
 	r, err := read(version)
 	if err != nil {

@@ -50,7 +50,8 @@ func killMarked(variable string, older []int) {
 		switch {
 		case (s.early || s.dying) && !s.found && waits < maxWaits:
 			waits++
-			time.Sleep(lookWait) //nolint:forbidigo // the end of an execve cannot be awaited
+			// Neither the end of an execve nor that of a stranger can be awaited.
+			time.Sleep(lookWait) //nolint:forbidigo // see above
 		case s.found:
 			scans++
 		case s.gone && gone < maxGone:

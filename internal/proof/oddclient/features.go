@@ -821,8 +821,8 @@ var rootOddities = []Oddity{
 			return list{
 				root("file:///"), root("file://localhost/srv/data"), root("file:///C:/Users/Some%20One/"),
 				root("file:///srv/%E4%BD%A0%E5%A5%BD"),
-				root("file:///srv/..data/a...b/.hidden"), root("file:///srv/a%23b%3Fc"), root(
-					"file:///srv/data/"), root("file:///srv/(x)!$&'*+,;=:@"),
+				root("file:///srv/..data/a...b/.hidden"), root("file:///srv/a%23b%3Fc"),
+				root("file:///srv/data/"), root("file:///srv/(x)!$&'*+,;=:@"),
 			}
 		})},
 	{ID: "roots.same-names", Summary: "All roots have the same name, one is within the other.",

@@ -37,8 +37,9 @@ var limited = map[string]string{
 func judgeRates(c *Conversation, rec *Recorder) {
 	sent := make(map[Key]map[string][]*wire.Event)
 	for _, id := range limited {
-		sent[Key{Requirement: id, Party: wire.Client}], sent[Key{Requirement: id, Party: wire.Server}] = make(
-			map[string][]*wire.Event), make(map[string][]*wire.Event)
+		for _, p := range []wire.Party{wire.Client, wire.Server} {
+			sent[Key{Requirement: id, Party: p}] = make(map[string][]*wire.Event)
+		}
 	}
 	for _, e := range c.Messages {
 		if id, ok := limited[e.Msg.Method]; ok {

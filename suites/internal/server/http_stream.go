@@ -614,8 +614,8 @@ func sentOnce(t *check.T, mark int) []*wire.Event {
 // lists that the server sent, each by stream: a server may send one kind to all
 // streams and another to a single one.
 func notifications(events []*wire.Event) []map[string][]*wire.Event {
-	logs, updates, lists := make(map[string][]*wire.Event), make(map[string][]*wire.Event), make(
-		map[string][]*wire.Event)
+	logs, updates := make(map[string][]*wire.Event), make(map[string][]*wire.Event)
+	lists := make(map[string][]*wire.Event)
 	for _, e := range events {
 		switch m := e.Msg.Method; {
 		case m == "notifications/message":

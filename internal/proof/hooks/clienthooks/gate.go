@@ -78,8 +78,8 @@ func (g *gate) begin(log *wire.Log) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.log, g.read = log, 0
-	g.asks, g.open, g.received, g.sent = make(map[string]string), make(map[string]bool), make(map[string]bool), make(
-		map[string]int)
+	g.asks, g.sent = make(map[string]string), make(map[string]int)
+	g.open, g.received = make(map[string]bool), make(map[string]bool)
 }
 
 // sends counts a message that the client sends, and reports whether it goes wrong.
