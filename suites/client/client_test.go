@@ -682,7 +682,7 @@ func stopsAfter(t *testing.T, messages int, over string, limit time.Duration) {
 			}
 		}).Run(ctx)
 	})}, suites.Options{Timeout: limit})
-	if took := time.Since(began); took > limit+max(limit+2*time.Second, 9*time.Second) {
+	if took := time.Since(began); took > limit+max(limit+time.Second, 9*time.Second) {
 		t.Errorf("%d launches took %s", launched.Load(), took)
 	}
 	if run.Verdict == result.Conformant {

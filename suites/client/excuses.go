@@ -50,8 +50,8 @@ var excuses = trial.Table[played]{
 	{
 		Name: "silence", Again: 1, Stands: true,
 		Fits: func(a played) string {
-			if !a.Ending.Silent || a.whole || a.combined {
-				return ""
+			if !a.Ending.Silent || a.whole || a.combined || a.before != nil && a.before.whole {
+				return "" // what counts, or the client hung before, when it had the whole time limit
 			}
 			a.judged()
 			// A client that does not end with an ordinary server, either, has no more time when it is launched again.
