@@ -245,6 +245,26 @@ func TestMootScenarios(t *testing.T) {
 	}
 }
 
+// TestCombinedLaunchInHalves: where a client does not come through a combined launch, and nothing is found, it is launched for either
+// half.
+func TestCombinedLaunchInHalves(t *testing.T) {
+	var mu sync.Mutex
+	launched := make(map[string]int)
+	conducted(t, suites.ClientScenarios{Scenarios: together("lists/pages"), Launch: func(p client.Endpoint) (transport.Process, error) {
+		mu.Lock()
+		launched[p.Scenario]++
+		mu.Unlock()
+		return inProcess(lister(func(scenario string) bool {
+			return scenario == "together/pages" || strings.HasPrefix(scenario, "together/pages/first")
+		}))(p)
+	}}, suites.Options{Timeout: 20 * time.Second})
+	for name, want := range map[string]int{"together/pages/first": 1, "together/pages/second": 1, "lists/pages": 1, "http/sse-marked": 0} {
+		if launched[name] != want {
+			t.Errorf("the client was launched %d times for %s, not %d times", launched[name], name, want)
+		}
+	}
+}
+
 // TestOneSessionIsEnough: a client that goes on in a lost session is not launched to lose another one.
 func TestOneSessionIsEnough(t *testing.T) {
 	fault, ok := mockclient.Find("http.lost-session-used")
@@ -265,27 +285,33 @@ func TestOneSessionIsEnough(t *testing.T) {
 	}
 }
 
-// TestCombinedLaunchThatFails: if one scenario of a combined launch stops the client, each of its scenarios that the
-// launch does not settle runs alone.
-func TestCombinedLaunchThatFails(t *testing.T) {
+// TestCombinedLaunchWithoutCulprit: where one scenario of a combined launch stops the client, the others are
+// run together once more, and only that one alone.
+func TestCombinedLaunchWithoutCulprit(t *testing.T) {
 	const culprit = "http/sse-answers"
 	fault, ok := mockclient.Find("http.stream-type-death")
 	if !ok {
 		t.Fatal("the fault is gone")
 	}
-	launch, count := counting(inProcess(func(ctx context.Context, p client.Endpoint) error {
-		c := reference.Standalone{URL: p.URL, Dial: p.Dial, Timeout: answerTime, UserActions: p.UserActions}
-		fault.Apply(&c)
-		return c.Run(ctx)
-	}))
-	run := conducted(t, suites.ClientScenarios{Scenarios: together(culprit), Launch: launch},
-		suites.Options{Timeout: 20 * time.Second})
+	var mu sync.Mutex
+	launched := make(map[string]int)
+	run := conducted(t, suites.ClientScenarios{Scenarios: together(culprit), Launch: func(p client.Endpoint) (transport.Process, error) {
+		mu.Lock()
+		launched[p.Scenario]++
+		mu.Unlock()
+		return inProcess(func(ctx context.Context, p client.Endpoint) error {
+			c := reference.Standalone{URL: p.URL, Dial: p.Dial, Timeout: answerTime, UserActions: p.UserActions}
+			fault.Apply(&c)
+			return c.Run(ctx)
+		})(p)
+	}}, suites.Options{Timeout: 20 * time.Second})
 	if found := verdicts(run); found[fault.Requirement] == "" {
 		t.Errorf("the fault is not found: %v", found)
 	}
-	for _, name := range append(together(culprit), "together/pages") {
-		if n := count(name); n == 0 || n > 1 && name != culprit {
-			t.Errorf("the client was launched %d times for %s", n, name)
+	for _, name := range append(together(culprit), "together/pages", "together/pages/rest") {
+		ran := launched[name] > 0
+		if want := name == culprit || strings.HasPrefix(name, "together/"); ran != want {
+			t.Errorf("the client was launched %d times for %s", launched[name], name)
 		}
 	}
 }
@@ -755,11 +781,7 @@ func hangsOnce(t *testing.T, limit time.Duration) {
 	if took := time.Since(began); took > 4*limit/3+time.Second {
 		t.Errorf("it took %s", took)
 	}
-	want := map[string]int{client.Baseline: 1, "together/pages": 1}
-	for _, name := range together(culprit) {
-		want[name] = 1
-	}
-	if !maps.Equal(launched, want) {
+	if want := map[string]int{client.Baseline: 1, "together/pages": 1, "together/pages/rest": 1, culprit: 1}; !maps.Equal(launched, want) {
 		t.Errorf("the launches are %v, not %v", launched, want)
 	}
 }

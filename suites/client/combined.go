@@ -15,7 +15,7 @@ import (
 
 // Combined is a combined launch: one server plays several scenarios at once, and none hides the subject of another.
 // This saves the client's start for each of them. If the client comes through, a scenario without findings needs no
-// launch of its own. The others run alone, and that run counts.
+// launch of its own. The others run in smaller combined launches or alone, and only the last run of each counts.
 type Combined struct {
 	Name      string
 	Scenarios []string
@@ -40,9 +40,10 @@ func (j Combined) Among(scenarios []*Scenario) []*Scenario {
 type combinedRun struct {
 	t         *T
 	members   []*T
-	through   bool          // the client came through all of them
-	satisfied bool          // it exited in time, and with no less work than with an ordinary server
-	done      chan struct{} // closed when the other fields are set
+	through   bool           // the client came through all of them
+	satisfied bool           // it exited in time, and with no less work than with an ordinary server
+	parts     []*combinedRun // smaller launches of the members without findings; none if they are not worthwhile
+	done      chan struct{}  // closed when the other fields are set; the parts may not have run yet
 }
 
 // combinedRuns returns the combined launches with several scenarios to run, by the indices of the scenarios.
@@ -98,6 +99,34 @@ func Combine(title string, scenarios []*Scenario) *Scenario {
 		together.Authorization = func() *AuthorizationSetup { return protectedLike(setups) }
 	}
 	return together
+}
+
+// fewest is the least number of scenarios for which a further combined launch is worthwhile.
+const fewest = 3
+
+// parts returns smaller combined launches if the client did not come through. They hold the members without findings
+// that nothing settles. If these are all members, each launch holds half of them. A launch with fewer than fewest
+// members is left out.
+func (e *Engine) parts(j *combinedRun) []*combinedRun {
+	if j.through || j.t.Ending.Skipped != "" {
+		return nil
+	}
+	var innocent []*Scenario
+	for _, t := range j.members {
+		if t.cleared() && !j.settles(t) {
+			innocent = append(innocent, t.Scenario)
+		}
+	}
+	name, half := j.t.Scenario.Name, (len(innocent)+1)/2
+	switch {
+	case len(innocent) < fewest:
+		return nil
+	case len(innocent) < len(j.members):
+		return []*combinedRun{e.combinedRun(name+"/rest", innocent)}
+	case half < fewest:
+		return nil
+	}
+	return []*combinedRun{e.combinedRun(name+"/first", innocent[:half]), e.combinedRun(name+"/second", innocent[half:])}
 }
 
 // protectedLike returns a set-up that combines the peculiarities of others.
@@ -202,15 +231,39 @@ func (t *T) leftUnanswered() bool {
 	return false
 }
 
-// of returns the run of a scenario in the launch, or nil if it has to be run alone. hung then says that the client hung
-// in the launch, and that the scenario has findings from there.
-func (r *combinedRun) of(s *Scenario) (settled *T, hung bool) {
+// last returns the last combined launch that had a scenario as a member, and its run there. A scenario that is in
+// none of the parts does not wait for them.
+func (r *combinedRun) last(s *Scenario) (*combinedRun, *T) {
 	<-r.done
-	t := r.members[slices.IndexFunc(r.members, func(t *T) bool { return t.Scenario == s })]
-	if r.settles(t) {
-		return t, false
+	for _, part := range r.parts {
+		if part.run(s) != nil {
+			return part.last(s)
+		}
 	}
-	return nil, t.Ending.Late && !t.Ending.Busy && t.Accused()
+	return r, r.run(s)
+}
+
+// run returns the run of a scenario, or nil if it is no member.
+func (r *combinedRun) run(s *Scenario) *T {
+	if i := slices.IndexFunc(r.members, func(t *T) bool { return t.Scenario == s }); i >= 0 {
+		return r.members[i]
+	}
+	return nil
+}
+
+// of returns the run of a scenario, or nil if it has to be run alone.
+func (r *combinedRun) of(s *Scenario) *T {
+	if last, t := r.last(s); last.settles(t) {
+		return t
+	}
+	return nil
+}
+
+// stuck reports whether the client hung in the last combined launch of the scenario, and the scenario has findings
+// from there.
+func (r *combinedRun) stuck(s *Scenario) bool {
+	_, t := r.last(s)
+	return t.Ending.Late && !t.Ending.Busy && t.Accused()
 }
 
 // merge adds options to others. It panics if both set an option that only one can set. A test finds such a fault in

@@ -6,20 +6,24 @@ import (
 	"github.com/mcpconform/mcpconform/schema"
 )
 
-// TestHungTogether: a scenario has the whole time limit alone if the client hung in its combined launch, and something
-// was found in the scenario.
-func TestHungTogether(t *testing.T) {
+// TestSuspectsDoNotWait: a scenario that is in no further combined launch does not wait for it.
+func TestSuspectsDoNotWait(t *testing.T) {
 	suspect, other := &Scenario{Name: "suspect"}, &Scenario{Name: "other"}
-	j := (&Engine{Revision: schema.Default()}).combinedRun("together/both", []*Scenario{suspect, other})
+	e := &Engine{Revision: schema.Default()}
+	j, rest := e.combinedRun("together/both", []*Scenario{suspect, other}), e.combinedRun("together/both/rest", []*Scenario{other})
+	j.parts = []*combinedRun{rest} // which goes on
+	j.t.Ending.Late = true
 	for _, member := range j.members {
-		member.Ending.Late = true
+		member.Ending = j.t.Ending
+		member.Violation("ping.either-side", "it hangs")
 	}
-	j.members[0].Violation("ping.either-side", "it hangs")
 	close(j.done)
-	for s, want := range map[*Scenario]bool{suspect: true, other: false} {
-		if settled, hung := j.of(s); settled != nil || hung != want {
-			t.Errorf("%s: settled: %v; hung: %v", s.Name, settled != nil, hung)
-		}
+	if j.of(suspect) != nil || !j.stuck(suspect) {
+		t.Error("what was seen together is not to be confirmed alone")
+	}
+	close(rest.done)
+	if j.stuck(other) {
+		t.Error("a scenario is a suspect although the client did not hang in the rest")
 	}
 }
 

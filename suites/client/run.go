@@ -216,25 +216,25 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, combinedLaunche
 	var failed error
 	var once sync.Once
 	var all, company sync.WaitGroup
+	launch := func(t *T, w *waiter) {
+		if err := run(t, w); err != nil {
+			once.Do(func() { failed = err })
+		}
+		t.gather(e.Trace)
+	}
 	for _, u := range units(scenarios, combinedLaunches) {
 		var w *waiter
 		if e.launches != nil && !e.depends(u) {
 			w = e.launches.wait(false)
-		}
-		launch := func(t *T) {
-			if err := run(t, w); err != nil {
-				once.Do(func() { failed = err })
-			}
-			t.gather(e.Trace)
 		}
 		company.Add(1)
 		leave := sync.OnceFunc(company.Done)
 		all.Go(func() {
 			defer leave()
 			if u.combined != nil && u.alone == nil {
-				e.together(ctx, u.combined, launch)
+				e.together(ctx, u.combined, w, launch)
 			} else {
-				e.finish(u.index, e.alone(ctx, u, leave, launch))
+				e.finish(u.index, e.alone(ctx, u, leave, func(t *T) { launch(t, w) }))
 			}
 		})
 	}
@@ -247,14 +247,23 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, combinedLaunche
 	return e.outcomes, failed
 }
 
-// together makes a combined launch and judges its scenarios.
-func (e *Engine) together(ctx context.Context, j *combinedRun, launch func(*T)) {
-	defer close(j.done)
-	if slices.ContainsFunc(j.members, func(t *T) bool { return e.needed(t.Scenario) }) {
-		launch(j.t)
-		j.t = e.settle(ctx, j.t, func() {})
-		j.judge()
+// together makes a combined launch and judges its scenarios. If the client does not come through, the scenarios that
+// may not be the reason run together once more.
+func (e *Engine) together(ctx context.Context, j *combinedRun, w *waiter, launch func(*T, *waiter)) {
+	if !slices.ContainsFunc(j.members, func(t *T) bool { return e.needed(t.Scenario) }) {
+		close(j.done)
+		return
 	}
+	launch(j.t, w)
+	j.t = e.settle(ctx, j.t, func() {})
+	j.judge()
+	j.parts = e.parts(j)
+	close(j.done) // what is in none of the parts is run at once, beside them
+	var running sync.WaitGroup
+	for _, part := range j.parts {
+		running.Go(func() { e.together(ctx, part, nil, launch) })
+	}
+	running.Wait()
 }
 
 // alone runs a scenario, unless a combined launch has settled it, and returns the launch that counts. It calls leave
@@ -267,11 +276,10 @@ func (e *Engine) alone(ctx context.Context, u unit, leave func(), launch func(*T
 		return t
 	}
 	if u.combined != nil {
-		settled, hung := u.combined.of(u.alone)
-		if settled != nil {
-			return settled
+		if t := u.combined.of(u.alone); t != nil {
+			return t
 		}
-		t.whole = hung
+		t.whole = u.combined.stuck(u.alone)
 	}
 	launch(t)
 	return e.smaller(ctx, e.settle(ctx, t, leave))
