@@ -316,7 +316,7 @@ func suggestions(t *check.T, ref map[string]any, name string) []string {
 	if known, ok := t.Target.Suggested.Load(text); ok {
 		return known.([]string)
 	}
-	values := valuesOf(t.Call("completion/complete", params))
+	values := slices.Clip(valuesOf(t.Call("completion/complete", params))) // shared: callers append
 	t.Target.Suggested.Store(text, values)
 	return values
 }
