@@ -19,13 +19,13 @@ var whole = flag.Bool("whole", false, "try every case in every way, which takes 
 func Whole() bool { return *whole }
 
 // Each reports whether each case is tried.
-func Each() bool { return *whole || os.Getenv("MCPCONFORM_WHOLE") == "1" }
+func Each() bool { return *whole || os.Getenv("MCPCONFORM_WHOLE") == "1" && !testing.Short() && !Race }
 
 // Part returns one of n items where not each is tried. With -count, the next run of a test gets the next ones. Only
 // tests at the top level that are not parallel may call it.
 func Part[E any](t *testing.T, items []E, n int) []E {
 	t.Helper()
-	if Each() && !testing.Short() && !Race {
+	if Each() {
 		n = 1
 	}
 	return part(t, items, n)
