@@ -133,13 +133,15 @@ type htmlFold struct {
 }
 
 type htmlRow struct {
-	ID, Anchor, Level, Grade, Party, Summary, Class, Mark, Label, Reason, Remark, Exercised, URL, Again, Advice string
-	Open                                                                                                        bool
-	Omitted                                                                                                     int
-	Checks, Notes                                                                                               []string
-	SDKs                                                                                                        []htmlThread // that are known to cause it
-	Disputed                                                                                                    *htmlDispute
-	Findings                                                                                                    []htmlFinding
+	ID, Anchor, Level, Grade, Party, Summary, Class, Mark string
+	Label, Reason, Remark, Exercised, URL, Again, Advice  string
+
+	Open          bool
+	Omitted       int
+	Checks, Notes []string
+	SDKs          []htmlThread // that are known to cause it
+	Disputed      *htmlDispute
+	Findings      []htmlFinding
 	// Cause is what broke the requirement too, and Brought what was broken with it.
 	Cause   *htmlLink
 	Brought []htmlLink

@@ -7,7 +7,7 @@
 //	targets show [flags] TARGET TRANSPORT [SERVER ARG…]
 //	targets stability [-n N] [-load] [-doc FILE] [TARGET…]   run again and again: which verdicts differ
 //	targets race [-n N] [-doc FILE]                          beside the official package: time and memory
-//	targets beside [-doc FILE]                               beside the official package: what each tries of authorization
+//	targets beside [-doc FILE]                               what this and the official package try of authorization
 //	targets interop [-doc FILE] DIR                          what the runs found whose results are in DIR
 //	targets scale [-n N] [-doc FILE]                         on servers that grow: time and memory
 //

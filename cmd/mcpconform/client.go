@@ -272,24 +272,26 @@ func (f *clientFlags) options(args []string) (clientOptions, error) {
 	case f.serve:
 		o.Target.Command = nil
 		return o, nil
-	}
-	if len(args) == 0 {
+	case len(args) == 0:
 		return o, f.embedded(&o, self)
+	case isURL(args[0]):
+		return o, errors.New("COMMAND is a URL; give the command of a client, or test a server at a URL with " +
+			"mcpconform server --url URL")
 	}
-	if isURL(args[0]) {
-		return o,
-			errors.New("COMMAND is a URL; give the command of a client, or test a server at a URL with mcpconform " +
-				"server --url URL")
-	}
+	return o, f.launched(&o, args, self)
+}
+
+// launched sets the launch of a client by its command. self is the path of this program, which is the client's browser.
+func (f *clientFlags) launched(o *clientOptions, args []string, self string) error {
 	command, err := f.stdio.command(args)
 	if err != nil {
-		return o, err
+		return err
 	}
-	command.Isolation.Shown = []string{self} // the browser
+	command.Isolation.Shown = []string{self}
 	o.Redactor.AddEnv(command.Env...)
 	o.Launch = client.Command{Args: args, Dir: command.Dir, Env: command.Env, Given: f.stdio.given(),
 		Browser: self + " " + browseName + " %s", Isolation: command.Isolation}.Launch
-	return o, nil
+	return nil
 }
 
 // known returns an error if a scenario that the user names does not exist.

@@ -15,46 +15,7 @@ const plainContent = "content/plain"
 // contentFaults are those of clients that end when an ordinary server sends something
 // that not every server sends.
 func contentFaults() []Fault {
-	var faults []Fault
-	add := func(id, requirement, what string, apply apply, collateral ...string) {
-		faults = append(faults, Fault{
-			ID: id, Requirement: requirement, Scenario: plainContent, Summary: what + " ends the client.", Apply: apply,
-			Collateral: collateral,
-		})
-	}
-	add("content.annotations-death", ids.ContentAnnotationsOptional, "Content with annotations", DyingOf(`"audience"`),
-		ids.ContentAnnotationsAudienceSeveral)
-	add("content.audience-death", ids.ContentAnnotationsAudienceSeveral, "Content for two audiences",
-		DyingOf(`["user","assistant"]`), ids.ContentAnnotationsOptional)
-	add("prompts.resource-death", ids.PromptsMessageContentKinds, "A prompt with an embedded resource",
-		DyingOf(`"messages"`, `"resource"`))
-	add("resources.two-contents-death", ids.ResourcesReadSeveralContents, "A resource with two contents",
-		Dying(func(e *wire.Event) bool {
-			if e.Kind != wire.KindMessage {
-				return false
-			}
-			contents, _ := wire.At(e.Msg.Result, "contents").(list)
-			return len(contents) > 1
-		}))
-	add("tools.structured-death", ids.ToolsResultStructuredOrUnstructured, "A tool result with structured content",
-		DyingOf(`"structuredContent"`))
-	add("tools.mixed-death", ids.ToolsResultMixedContent, "A tool result with a text and an image",
-		DyingOf(`"Multiple content types test:"`))
-	add("tools.image-death", ids.ToolsResultImage, "A tool result with an image", DyingOf(`"type":"image"`))
-	// https://github.com/frontman-ai/frontman/issues/1545
-	add("tools.audio-death", ids.ToolsResultAudio, "A tool result with audio", DyingOf(`"type":"audio"`),
-		ids.BaseResponsePresent) // a sampling request with audio ends it as well
-	add("tools.embedded-death", ids.ToolsResultEmbeddedResources, "A tool result with an embedded resource",
-		DyingOf("test://embedded-resource"))
-	add("tools.link-death", ids.ToolsResultResourceLinks, "A tool result with a link to a resource",
-		DyingOf(`"resource_link"`))
-	add("tools.output-schema-death", ids.ToolsOutputSchemaOptional, "A tool with an output schema",
-		DyingOf(`"outputSchema"`))
-	add("logging.unasked-death", ids.LoggingDefaultServerDecides, "A log message without any level set",
-		All(Instead(Calls("logging/setLevel")), DyingOf("notifications/message")), ids.LoggingMessageLoggerOptional)
-	add("logging.logger-death", ids.LoggingMessageLoggerOptional, "A log message with a logger",
-		DyingOf("notifications/message", `"logger"`))
-	return append(faults,
+	return append(contentDeaths(),
 		Fault{
 			ID: "tools.unlisted-link-hangs", Requirement: ids.ToolsResourceLinkUnlisted, Scenario: plainContent,
 			Summary: "A link to a resource that is not in the list, which came before, makes the client hang.",
@@ -96,6 +57,49 @@ func contentFaults() []Fault {
 			}),
 		},
 	)
+}
+
+// contentDeaths are the clients that one kind of content ends.
+func contentDeaths() (faults []Fault) {
+	add := func(id, requirement, what string, apply apply, collateral ...string) {
+		faults = append(faults, Fault{
+			ID: id, Requirement: requirement, Scenario: plainContent, Summary: what + " ends the client.", Apply: apply,
+			Collateral: collateral,
+		})
+	}
+	add("content.annotations-death", ids.ContentAnnotationsOptional, "Content with annotations", DyingOf(`"audience"`),
+		ids.ContentAnnotationsAudienceSeveral)
+	add("content.audience-death", ids.ContentAnnotationsAudienceSeveral, "Content for two audiences",
+		DyingOf(`["user","assistant"]`), ids.ContentAnnotationsOptional)
+	add("prompts.resource-death", ids.PromptsMessageContentKinds, "A prompt with an embedded resource",
+		DyingOf(`"messages"`, `"resource"`))
+	add("resources.two-contents-death", ids.ResourcesReadSeveralContents, "A resource with two contents",
+		Dying(func(e *wire.Event) bool {
+			if e.Kind != wire.KindMessage {
+				return false
+			}
+			contents, _ := wire.At(e.Msg.Result, "contents").(list)
+			return len(contents) > 1
+		}))
+	add("tools.structured-death", ids.ToolsResultStructuredOrUnstructured, "A tool result with structured content",
+		DyingOf(`"structuredContent"`))
+	add("tools.mixed-death", ids.ToolsResultMixedContent, "A tool result with a text and an image",
+		DyingOf(`"Multiple content types test:"`))
+	add("tools.image-death", ids.ToolsResultImage, "A tool result with an image", DyingOf(`"type":"image"`))
+	// https://github.com/frontman-ai/frontman/issues/1545
+	add("tools.audio-death", ids.ToolsResultAudio, "A tool result with audio", DyingOf(`"type":"audio"`),
+		ids.BaseResponsePresent) // a sampling request with audio ends it as well
+	add("tools.embedded-death", ids.ToolsResultEmbeddedResources, "A tool result with an embedded resource",
+		DyingOf("test://embedded-resource"))
+	add("tools.link-death", ids.ToolsResultResourceLinks, "A tool result with a link to a resource",
+		DyingOf(`"resource_link"`))
+	add("tools.output-schema-death", ids.ToolsOutputSchemaOptional, "A tool with an output schema",
+		DyingOf(`"outputSchema"`))
+	add("logging.unasked-death", ids.LoggingDefaultServerDecides, "A log message without any level set",
+		All(Instead(Calls("logging/setLevel")), DyingOf("notifications/message")), ids.LoggingMessageLoggerOptional)
+	add("logging.logger-death", ids.LoggingMessageLoggerOptional, "A log message with a logger",
+		DyingOf("notifications/message", `"logger"`))
+	return faults
 }
 
 // lastResult returns the last result that the server has sent.

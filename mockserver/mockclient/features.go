@@ -351,7 +351,8 @@ var featureFaults = []Fault{
 	{ID: "progress.message-empty", Requirement: ids.ProgressMessageReadable, Scenario: Sampling,
 		Summary: "The message of progress is a space.",
 		Apply: Before(Replies("sampling-none"),
-			`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":-1,"progress":1,"message":" "}}`),
+			`{"jsonrpc":"2.0","method":"notifications/progress",`+
+				`"params":{"progressToken":-1,"progress":1,"message":" "}}`),
 	},
 	{ID: "sampling.waits-for-own-call", Requirement: ids.SamplingRequestNested, Scenario: Sampling, WarnOnly: true,
 		Summary: "Sampling requests are answered only when the client's own request has been.",
@@ -362,8 +363,7 @@ var featureFaults = []Fault{
 		Apply: All(Dropping(Replies("sampling-withdrawn")),
 			Sending(Replies("after-sampling"), func(_ *wire.Message, out outgoing) []outgoing {
 				<-time.After(crossing)
-				progress := `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"sampling-withdrawn","progress":1}}`
-				return []outgoing{{Raw: []byte(progress)}, out}
+				return []outgoing{{Raw: []byte(progressOf(`"sampling-withdrawn"`, "1"))}, out}
 			}))},
 	{ID: "progress.after-the-end", Requirement: ids.ProgressInProgress, Scenario: Sampling, Transports: OverStdio,
 		Summary:    "Progress of a request that was answered comes behind the answer to a later one.",
@@ -398,7 +398,8 @@ var featureFaults = []Fault{
 		Collateral: []string{ids.CancellationStopProcessing},
 		Apply: All(Sending(Replies("after-sampling"), func(_ *wire.Message, out outgoing) []outgoing {
 			<-time.After(crossing)
-			late := `{"jsonrpc":"2.0","id":"sampling-withdrawn","result":{"role":"assistant","model":"m","content":{"type":"text","text":"Hello."}}}`
+			late := `{"jsonrpc":"2.0","id":"sampling-withdrawn","result":{"role":"assistant","model":"m",` +
+				`"content":{"type":"text","text":"Hello."}}}`
 			return []outgoing{{Raw: []byte(late)}, out}
 		}), Dropping(Replies("sampling-withdrawn")))},
 	{ID: "completion.total-death", Requirement: ids.CompletionResultTotalExceedsValues,

@@ -335,8 +335,8 @@ var utilityFaults = []Fault{
 		Apply: All(Impatient, Closing(func(ctx context.Context, conn transport.Conn) error {
 			if !heard(conn, "serverInfo") {
 				_, _ = conn.Send(ctx,
-					outgoing{Raw: []byte(
-						`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"timed out"}}`)})
+					outgoing{Raw: []byte(`{"jsonrpc":"2.0","method":"notifications/cancelled",` +
+						`"params":{"requestId":1,"reason":"timed out"}}`)})
 			}
 			return conn.Close(ctx)
 		}))},

@@ -64,8 +64,8 @@ var timeFaults = []Fault{
 				brief, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 				_, _ = raw().Do(brief, transport.Request{
 					Defaults: true,
-					Body: []byte(
-						`{"jsonrpc":"2.0","id":"left","method":"tools/call","params":{"name":"echo","arguments":{"text":"a"}}}`),
+					Body: []byte(`{"jsonrpc":"2.0","id":"left","method":"tools/call",` +
+						`"params":{"name":"echo","arguments":{"text":"a"}}}`),
 				})
 				cancel()
 				_, err := call(ctx, "tools/list", nil)

@@ -99,7 +99,8 @@ func (s *Server) code(c Client, ask url.Values) string {
 	bound(s.codes)
 	s.codes[code] = grant{
 		client: c.ID, redirect: ask.Get("redirect_uri"), challenge: challenge, resource: ask.Get("resource"),
-		scope: cmp.Or(ask.Get("scope"), strings.Join(s.options.Scopes, " ")), family: code, expires: time.Now().Add(time.Minute),
+		scope: cmp.Or(ask.Get("scope"), strings.Join(s.options.Scopes, " ")), family: code,
+		expires: time.Now().Add(time.Minute),
 	}
 	return code
 }

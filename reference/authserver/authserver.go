@@ -37,7 +37,8 @@ type Options struct {
 	// TokenAuth is the only method of client authentication that the token endpoint
 	// offers, one of those of [Methods]; "" offers all of them.
 	TokenAuth string
-	// Scopes are those that the server knows, and that a token has unless fewer are asked for. None: there are no scopes.
+	// Scopes are those that the server knows, and that a token has unless fewer are asked for. None: there are no
+	// scopes.
 	Scopes []string
 	// Life of an access token; zero is an hour.
 	Life time.Duration
@@ -450,7 +451,8 @@ func (x *httpCall) register() {
 	for name, v := range x.seen.Body {
 		answer[name] = v
 	}
-	answer["client_id"], answer["client_id_issued_at"], answer["token_endpoint_auth_method"] = c.ID, time.Now().Unix(), method
+	answer["client_id"], answer["client_id_issued_at"] = c.ID, time.Now().Unix()
+	answer["token_endpoint_auth_method"] = method
 	if c.Secret != "" {
 		answer["client_secret"], answer["client_secret_expires_at"] = c.Secret, 0
 	}

@@ -56,7 +56,8 @@
 //
 //	Send: server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
 //		token, _ := out.Answers.Token()
-//		late := out.Answers.Notification("notifications/progress", map[string]any{"progressToken": token, "progress": 999})
+//		late := out.Answers.Notification("notifications/progress",
+//			map[string]any{"progressToken": token, "progress": 999})
 //		return []*server.Outgoing{out, late}
 //	})
 //

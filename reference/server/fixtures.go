@@ -11,6 +11,7 @@ import (
 	"hash/crc32"
 	"math"
 	"net/mail"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -180,11 +181,9 @@ func defaultTools() []*Tool {
 	}
 	tools = append(tools, changingTools()...)
 	tools[0].Definition["_meta"] = o{"com.example.mcpconform/kind": "fixture"}
-	for _, name := range []string{"test_sampling", "test_elicitation", "test_roots"} {
-		for _, t := range tools {
-			if t.Name() == name {
-				t.Definition["annotations"].(o)["openWorldHint"] = true
-			}
+	for _, t := range tools {
+		if slices.Contains([]string{"test_sampling", "test_elicitation", "test_roots"}, t.Name()) {
+			t.Definition["annotations"].(o)["openWorldHint"] = true
 		}
 	}
 	return tools

@@ -51,42 +51,53 @@ func Refusals(w io.Writer, v *Verification) error {
 // own is the version of this program.
 func Describe(w io.Writer, v *Verification, own string) error {
 	b := bufio.NewWriter(w)
-	m := v.Manifest
-	if m.Format == Format {
-		fmt.Fprintf(b, "made by    %s\n", reporters.Line(m.Tool.Name+" "+m.Tool.Version+" on "+m.Platform.String()))
-		if v.Run != nil {
-			t := v.Run.Target
-			fmt.Fprintf(b, "target     %s\n", reporters.Line(strings.TrimSpace(t.Name+" "+t.Version)+", a "+v.Run.Role+
-				" over "+v.Run.Transport))
-			fmt.Fprintf(b, "run        %s, %.1f s\n", v.Run.Started.UTC().Format("2006-01-02 15:04:05 UTC"),
-				v.Run.Seconds)
-		}
-		fmt.Fprintf(b, "class      %s\n", reporters.Line(fmt.Sprintf("%s, version %d, SHA-256 %s", m.Class.ID,
-			m.Class.Version, m.Class.SHA256)))
-		fmt.Fprintf(b, "verdict    %s: %s\n\n", reporters.Line(string(m.Verdict)), m.Counts)
-		if m.Tool.Version != own {
-			agrees := "whose catalogue of requirements is the same"
-			if v.OtherCatalogue {
-				agrees = "whose catalogue of requirements is another"
-			}
-			fmt.Fprintf(b, "It was made by version %s; this is version %s, %s.\n", reporters.Line(m.Tool.Version),
-				reporters.Line(own), agrees)
-		}
+	if v.Manifest.Format == Format {
+		describeRun(b, v, own)
 	}
-	if len(v.Refusals) > 0 {
+	switch {
+	case len(v.Refusals) > 0:
 		fmt.Fprintln(b, "REFUSED: the bundle does not hold what it says.")
 		if err := b.Flush(); err != nil {
 			return err
 		}
 		return Refusals(w, v)
-	}
-	if v.OtherCatalogue {
+	case v.OtherCatalogue:
 		fmt.Fprintf(b,
 			"NOT VERIFIED: its requirements are not those of this version (catalogue %s). Verify it with the "+
 				"version that made it.\n",
-			reporters.Line(m.CatalogueSHA256))
-		return b.Flush()
+			reporters.Line(v.Manifest.CatalogueSHA256))
+	default:
+		describeAcceptance(b, v)
 	}
+	return b.Flush()
+}
+
+// describeRun writes what a bundle says of itself. own is the version of this program.
+func describeRun(b io.Writer, v *Verification, own string) {
+	m := v.Manifest
+	fmt.Fprintf(b, "made by    %s\n", reporters.Line(m.Tool.Name+" "+m.Tool.Version+" on "+m.Platform.String()))
+	if v.Run != nil {
+		t := v.Run.Target
+		fmt.Fprintf(b, "target     %s\n", reporters.Line(strings.TrimSpace(t.Name+" "+t.Version)+", a "+v.Run.Role+
+			" over "+v.Run.Transport))
+		fmt.Fprintf(b, "run        %s, %.1f s\n", v.Run.Started.UTC().Format("2006-01-02 15:04:05 UTC"),
+			v.Run.Seconds)
+	}
+	fmt.Fprintf(b, "class      %s\n", reporters.Line(fmt.Sprintf("%s, version %d, SHA-256 %s", m.Class.ID,
+		m.Class.Version, m.Class.SHA256)))
+	fmt.Fprintf(b, "verdict    %s: %s\n\n", reporters.Line(string(m.Verdict)), m.Counts)
+	if m.Tool.Version != own {
+		agrees := "whose catalogue of requirements is the same"
+		if v.OtherCatalogue {
+			agrees = "whose catalogue of requirements is another"
+		}
+		fmt.Fprintf(b, "It was made by version %s; this is version %s, %s.\n", reporters.Line(m.Tool.Version),
+			reporters.Line(own), agrees)
+	}
+}
+
+// describeAcceptance writes what the verification of an accepted bundle has shown, and what it cannot show.
+func describeAcceptance(b io.Writer, v *Verification) {
 	r := v.Rechecked
 	fmt.Fprintln(b, "ACCEPTED: files, class, completeness and verdict agree with each other and with the trace.")
 	fmt.Fprintf(b,
@@ -110,5 +121,4 @@ func Describe(w io.Writer, v *Verification, own string) error {
 	fmt.Fprintln(b,
 		".\nNot verified: who made the bundle. Only a signature shows that nobody made up all of "+
 			"it (docs/certification.md).")
-	return b.Flush()
 }

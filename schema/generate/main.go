@@ -1,6 +1,6 @@
-// Command generate renders the YAML files in the folder of each revision as the JSON that package schema embeds. It also
-// renders docs/positions.md, docs/disputed.md and docs/grading.md, which are about the default revision, and the constants
-// of package ids. Run it by "go generate ./schema" after a change of one of the files.
+// Command generate renders the YAML files in the folder of each revision as the JSON that package schema embeds. It
+// also renders docs/positions.md, docs/disputed.md and docs/grading.md, which are about the default revision, and the
+// constants of package ids. Run it by "go generate ./schema" after a change of one of the files.
 package main
 
 import (

@@ -29,62 +29,76 @@ func blocks(text string) []block {
 		strings.HasPrefix(text, "---\n") {
 		text = rest
 	}
-	var list []block
-	var open []string // lines of the block that is read
-	anchor, fence, language, seen := "", false, "", slugs{}
-	end := func(code bool) {
-		content := strings.Join(open, " ")
-		if !code {
-			content = plain(content)
-		}
-		if content = strings.Join(strings.Fields(content), " "); content != "" && !(code && language == "mermaid") {
-			list = append(list, block{anchor, content, code})
-		}
-		open = nil
-	}
+	var b blockReader
+	fence, seen := false, slugs{}
 	for line := range strings.SplitSeq(text, "\n") {
 		if m := fenceLine.FindStringSubmatch(line); m != nil {
-			end(fence)
+			b.end(fence)
 			if fence = !fence; fence {
-				language = m[1]
+				b.language = m[1]
 			}
 			continue
 		}
 		if fence {
-			open = append(open, line)
+			b.open = append(b.open, line)
 			continue
 		}
 		if m := heading.FindStringSubmatch(line); m != nil {
-			end(false)
-			anchor, open = seen.next(m[1]), []string{m[1]}
-			end(false)
+			b.end(false)
+			b.anchor = seen.next(m[1])
+			b.single(m[1])
 			continue
 		}
 		for i, part := range strings.Split(blockTag.ReplaceAllString(line, "\n"), "\n") {
-			if i > 0 {
-				end(false)
+			if i > 0 || strings.TrimSpace(part) == "" {
+				b.end(false)
 			}
-			switch {
-			case strings.TrimSpace(part) == "":
-				if i == 0 {
-					end(false)
-				}
-			case tableRule.MatchString(part):
-			case strings.HasPrefix(part, "|"):
-				for cell := range strings.SplitSeq(strings.Trim(part, "| "), " | ") {
-					open = []string{cell}
-					end(false)
-				}
-			case itemLine.MatchString(part):
-				end(false)
-				open = []string{itemLine.ReplaceAllString(part, "")}
-			default:
-				open = append(open, part)
-			}
+			b.read(part)
 		}
 	}
-	end(fence)
-	return list
+	b.end(fence)
+	return b.list
+}
+
+// blockReader collects the blocks of a page.
+type blockReader struct {
+	list             []block
+	open             []string // lines of the block that is read
+	anchor, language string
+}
+
+// end ends the block that is read, which may be code. Diagrams are left out.
+func (b *blockReader) end(code bool) {
+	content := strings.Join(b.open, " ")
+	if !code {
+		content = plain(content)
+	}
+	if content = strings.Join(strings.Fields(content), " "); content != "" && !(code && b.language == "mermaid") {
+		b.list = append(b.list, block{b.anchor, content, code})
+	}
+	b.open = nil
+}
+
+// single adds a block of one text.
+func (b *blockReader) single(text string) {
+	b.open = []string{text}
+	b.end(false)
+}
+
+// read takes in a part of a line outside code.
+func (b *blockReader) read(part string) {
+	switch {
+	case strings.TrimSpace(part) == "", tableRule.MatchString(part):
+	case strings.HasPrefix(part, "|"):
+		for cell := range strings.SplitSeq(strings.Trim(part, "| "), " | ") {
+			b.single(cell)
+		}
+	case itemLine.MatchString(part):
+		b.end(false)
+		b.open = []string{itemLine.ReplaceAllString(part, "")}
+	default:
+		b.open = append(b.open, part)
+	}
 }
 
 // plain takes the markup out of a text. Text in backticks stays as it is.

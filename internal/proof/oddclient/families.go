@@ -58,7 +58,8 @@ var familyOddities = []Oddity{
 		Why:     "A receiver ignores notifications that it does not know, and the request gets its response.",
 		Source:  ofNotifications, Scenarios: []string{Elicitation},
 		Apply: Before(Replies("elicitation-string"),
-			`{"jsonrpc":"2.0","method":"com.example/shown","params":{"requestId":"elicitation-string","action":"shown"}}`),
+			`{"jsonrpc":"2.0","method":"com.example/shown",`+
+				`"params":{"requestId":"elicitation-string","action":"shown"}}`),
 	},
 	{ID: "roots.lower-escapes", Summary: "The escapes in the URIs of roots have lower-case digits.",
 		Why: "The hexadecimal digits of escapes are the same in either case.", Source: ofRoot,

@@ -196,21 +196,7 @@ func (g *gate) begun(plain, faulty func(context.Context, *server.Session)) func(
 
 func (g *gate) http(plain, faulty server.HTTP) server.HTTP {
 	h := plain
-	if faulty.Middleware != nil {
-		h.Middleware = func(next http.Handler) http.Handler {
-			right, wrong := next, faulty.Middleware(next)
-			if plain.Middleware != nil {
-				right = plain.Middleware(next)
-			}
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if g.later(r.Header.Get(SessionHeader)) {
-					wrong.ServeHTTP(w, r)
-				} else {
-					right.ServeHTTP(w, r)
-				}
-			})
-		}
-	}
+	h.Middleware = g.middleware(plain.Middleware, faulty.Middleware)
 	if faulty.Reply != nil {
 		h.Reply = func(r *server.Reply) {
 			hook := plain.Reply
@@ -222,30 +208,13 @@ func (g *gate) http(plain, faulty server.HTTP) server.HTTP {
 			}
 		}
 	}
-	if faulty.Answer != nil {
-		h.Answer = func(r *server.Request) server.AnswerForm {
-			hook := plain.Answer
-			if g.open(r.Session, r.Method, 1) {
-				hook = faulty.Answer
-			}
-			if hook == nil {
-				return server.AnswerAuto
-			}
-			return hook(r)
-		}
-	}
-	if faulty.Event != nil {
-		h.Event = func(e *server.Event) []*server.Event {
-			hook := plain.Event
-			if g.open(e.Session, concerns(e.Out), causes(e.Out)) {
-				hook = faulty.Event
-			}
-			if hook == nil {
-				return []*server.Event{e}
-			}
-			return hook(e)
-		}
-	}
+	own := func(r *server.Request) bool { return g.open(r.Session, r.Method, 1) }
+	h.Answer = chosen(plain.Answer, faulty.Answer, own,
+		func(*server.Request) server.AnswerForm { return server.AnswerAuto })
+	h.KeepOpen = chosen(plain.KeepOpen, faulty.KeepOpen, own, func(*server.Request) bool { return false })
+	h.Event = chosen(plain.Event, faulty.Event,
+		func(e *server.Event) bool { return g.open(e.Session, concerns(e.Out), causes(e.Out)) },
+		func(e *server.Event) []*server.Event { return []*server.Event{e} })
 	if faulty.Replay != nil {
 		h.Replay = func(s *server.Session, last string, proposal, all []*server.Event) []*server.Event {
 			hook := plain.Replay
@@ -258,16 +227,44 @@ func (g *gate) http(plain, faulty server.HTTP) server.HTTP {
 			return hook(s, last, proposal, all)
 		}
 	}
-	if faulty.KeepOpen != nil {
-		h.KeepOpen = func(r *server.Request) bool {
-			hook := plain.KeepOpen
-			if g.open(r.Session, r.Method, 1) {
-				hook = faulty.KeepOpen
-			}
-			return hook != nil && hook(r)
-		}
-	}
 	return h
+}
+
+// chosen returns a hook that is the faulty one while the server misbehaves. Otherwise it is the plain one, or ordinary
+// if there is none.
+func chosen[A, R any](plain, faulty func(A) R, misbehaves func(A) bool, ordinary func(A) R) func(A) R {
+	if faulty == nil {
+		return plain
+	}
+	return func(a A) R {
+		switch {
+		case misbehaves(a):
+			return faulty(a)
+		case plain != nil:
+			return plain(a)
+		}
+		return ordinary(a)
+	}
+}
+
+// middleware returns a handler that is wrapped by the faulty middleware in later sessions, and otherwise by the plain one.
+func (g *gate) middleware(plain, faulty func(http.Handler) http.Handler) func(http.Handler) http.Handler {
+	if faulty == nil {
+		return plain
+	}
+	return func(next http.Handler) http.Handler {
+		right, wrong := next, faulty(next)
+		if plain != nil {
+			right = plain(next)
+		}
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if g.later(r.Header.Get(SessionHeader)) {
+				wrong.ServeHTTP(w, r)
+			} else {
+				right.ServeHTTP(w, r)
+			}
+		})
+	}
 }
 
 // replies reports whether the server misbehaves in its reply to an HTTP request. A refused message does not count as

@@ -45,7 +45,10 @@ const Mischief = "\\u001b[2J\\u001b]0;owned\\u0007\\u009b31m\\r\\n::error::owned
 	"\\u202Egnp.exe\\u2066\\u2028\\uFFFE\\u0000\\u0008 \\u007f \\udb40\\udc41"
 
 // HostileTexts returns the messages of the corpus.
-func HostileTexts() []HostileText {
+func HostileTexts() []HostileText { return slices.Concat(hostileJSON(), hostileMessages()) }
+
+// hostileJSON are texts that are hard to read as JSON.
+func hostileJSON() []HostileText {
 	return []HostileText{
 		{"nothing", noted(`null`)},
 		{"not JSON", many("", "Welcome! ", 3, "")},
@@ -64,9 +67,8 @@ func HostileTexts() []HostileText {
 		}},
 		{"long number", many(noteBegins, "9", 900_000, "}}")},
 		{"long fraction", many(noteBegins+"0.", "3", 900_000, "}}")},
-		{"far exponents",
-			noted(
-				`[1e999999999,-1e999999999,1e-999999999,1E+99999999999999999999,9223372036854775808,-9223372036854775809,18446744073709551616,9007199254740993,-0,-0.0,1e400]`)},
+		{"far exponents", noted(`[1e999999999,-1e999999999,1e-999999999,1E+99999999999999999999,1e400,-0,-0.0,` +
+			`9223372036854775808,-9223372036854775809,18446744073709551616,9007199254740993]`)},
 		{"long text", many(noteBegins+`"`, "x", 900_000, `"}}`)},
 		{"escapes alone", many(noteBegins+`"`, `\u0000`, 150_000, `"}}`)},
 		{"lone surrogates", many(noteBegins+`"`, `\ud800`, 100_000, `"}}`)},
@@ -77,6 +79,12 @@ func HostileTexts() []HostileText {
 		}},
 		{"member many times", many(`{"jsonrpc":"2.0","method":"notifications/message","params":{`, `"a":1,`, 100_000,
 			`"a":2}}`)},
+	}
+}
+
+// hostileMessages are texts that hold messages, which are hard to bear.
+func hostileMessages() []HostileText {
+	return []HostileText{
 		{"mischief", noted(`"` + Mischief + `"`)},
 		{"mischievous method",
 			func() string { return `{"jsonrpc":"2.0","id":"` + Mischief + `","method":"` + Mischief + `"}` }},
@@ -99,7 +107,8 @@ func HostileTexts() []HostileText {
 		}},
 		{"list of everything", func() string {
 			return `{"jsonrpc":"2.0","id":` + idMark +
-				`,"result":{"tools":[42,null,"text",[],{},{"name":7,"inputSchema":[]}],"resources":7,"prompts":{},"nextCursor":[]}}`
+				`,"result":{"tools":[42,null,"text",[],{},{"name":7,"inputSchema":[]}],` +
+				`"resources":7,"prompts":{},"nextCursor":[]}}`
 		}},
 		{"progress of nobody", many(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"`,
 			"p", 300_000, `","progress":1e400}}`)},

@@ -75,16 +75,26 @@ func DescribeGrading(regradings []Regrading, requirements []schema.Requirement) 
 			prose(g.Why))
 	}
 	fmt.Fprintf(&b, gradingHead, schema.DefaultVersion)
+	describeCounts(&b, now, before)
 	fmt.Fprintf(&b,
+		"\n## Changed levels\n\n%d requirements have another level than before they had a basis.\n\n| Requirement "+
+			"| Before | Now | Basis | Why |\n| --- | --- | --- | --- | --- |\n%s",
+		len(regradings), rows.String())
+	return []byte(b.String()), nil
+}
+
+// describeCounts writes the table of requirements by basis and level, now and before they had a basis.
+func describeCounts(b *strings.Builder, now, before map[schema.Basis]map[schema.Level]int) {
+	fmt.Fprintf(b,
 		"\n## Counts\n\nRequirements by basis and level. The number in brackets is the count without the changes "+
 			"of level that follow from the basis.\n\n| Basis |")
 	for _, l := range levels {
-		fmt.Fprintf(&b, " %s |", l)
+		fmt.Fprintf(b, " %s |", l)
 	}
-	fmt.Fprintf(&b, " all |\n| --- |%s\n", strings.Repeat(" --: |", len(levels)+1))
+	fmt.Fprintf(b, " all |\n| --- |%s\n", strings.Repeat(" --: |", len(levels)+1))
 	row := func(name string, of []schema.Basis) {
 		total := 0
-		fmt.Fprintf(&b, "| %s |", name)
+		fmt.Fprintf(b, "| %s |", name)
 		for _, l := range levels {
 			n, was := 0, 0
 			for _, basis := range of {
@@ -93,20 +103,15 @@ func DescribeGrading(regradings []Regrading, requirements []schema.Requirement) 
 			}
 			total += n
 			if n == was {
-				fmt.Fprintf(&b, " %d |", n)
+				fmt.Fprintf(b, " %d |", n)
 			} else {
-				fmt.Fprintf(&b, " %d (%d) |", n, was)
+				fmt.Fprintf(b, " %d (%d) |", n, was)
 			}
 		}
-		fmt.Fprintf(&b, " %d |\n", total)
+		fmt.Fprintf(b, " %d |\n", total)
 	}
 	for _, basis := range bases {
 		row(string(basis), []schema.Basis{basis})
 	}
 	row("all", bases)
-	fmt.Fprintf(&b,
-		"\n## Changed levels\n\n%d requirements have another level than before they had a basis.\n\n| Requirement "+
-			"| Before | Now | Basis | Why |\n| --- | --- | --- | --- | --- |\n%s",
-		len(regradings), rows.String())
-	return []byte(b.String()), nil
 }

@@ -23,7 +23,8 @@ var registrationChecks = []Check{
 			a := t.register("an ordinary registration", metadataOf(t.ordinaryMethod(), loopback))
 			if slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests},
 				a.status) {
-				// Authorization servers may set a policy of their own (basic/authorization#dynamic-client-registration).
+				// Authorization servers may set a policy of their own
+				// (basic/authorization#dynamic-client-registration).
 				t.untried("the authorization server admits no client by itself: a registration was answered with %s", a)
 			}
 			t.expect(id, a).To(haveStatus(200, 201))

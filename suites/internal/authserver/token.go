@@ -173,7 +173,8 @@ var tokenChecks = []Check{
 				tried = true
 				f := t.begin(c)
 				f.code()
-				if m == authserver.AuthBasic { // a client that authenticates need not name itself (OAuth 2.1, section 4.1.3)
+				if m == authserver.AuthBasic {
+					// A client that authenticates need not name itself (OAuth 2.1, section 4.1.3).
 					f.form.Del("client_id")
 				}
 				t.expect(ids.AuthAsOfferedMethods, f.redeem("a token request of a client that is registered for "+m)).

@@ -16,8 +16,8 @@ type Excuse[A any] struct {
 	Fits func(A) (reason string)
 	// Again is how often the stimulus is played again because of the row.
 	Again int
-	// Ready waits until the stimulus can be played again. It reports false if that takes too long. Nil: it can be played
-	// at once.
+	// Ready waits until the stimulus can be played again. It reports false if that takes too long. Nil: it can be
+	// played at once.
 	Ready func(A) bool
 	// Stands says that the row excuses nothing if the stimulus cannot be played again. Otherwise the attempt then tells
 	// nothing, for the reason of the row.
