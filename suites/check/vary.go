@@ -66,14 +66,21 @@ func (t *T) RunsAgain() bool {
 	return again
 }
 
-// Most returns how many of n similar things a check does: all, or no more than a few if it does not go further, or is
-// repeated.
-func (t *T) Most(n, few int) int {
-	if t.Further() && !t.plainly {
-		return n
+// Count returns how often a check does something, by the budget of the run. A repeated check does it as often as in a
+// quick run.
+func (t *T) Count(quick, usual, thorough int) int {
+	switch {
+	case !t.Further(), t.plainly:
+		return quick
+	case t.Thorough():
+		return thorough
 	}
-	return min(n, few)
+	return usual
 }
+
+// Most returns how many of n similar things a check does: all, or no more than a few in a quick run, or if it is
+// repeated.
+func (t *T) Most(n, few int) int { return t.Count(min(n, few), n, n) }
 
 // Vary tries members of a family. All that try finds of one requirement becomes a single finding. It is about the
 // smallest member, names the others, and says whether the plain one is as it should be.

@@ -1416,11 +1416,7 @@ func requestsAtOnce(t *check.T) {
 // crossed sends requests at the same time, in a thorough run twice. It returns the exchanges of the requests that got
 // the result of another one. swapped says that this other request got a wrong result as well.
 func crossed(t *check.T, requests []telling) (strange []*wire.Event, swapped bool) {
-	rounds := 1
-	if t.Thorough() {
-		rounds = 2
-	}
-	for range rounds {
+	for range t.Count(1, 1, 2) {
 		var started []*client.Pending
 		for _, r := range requests {
 			started = append(started, t.Start(r.method, r.params))

@@ -97,7 +97,7 @@ var cancellationChecks = []*check.Check{
 			t.Exercised(ids.BaseMessageUTF8Accepted)
 			t.About(ids.CancellationRace)
 			const burst = 4
-			least, most := t.Most(3, 2), t.Most(6, 2)
+			least, most := t.Count(2, 3, 5), t.Count(2, 6, 10)
 			var kept []*client.Pending
 			cross := func(method string, params any, least, most int) {
 				start := time.Now()

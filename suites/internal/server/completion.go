@@ -48,7 +48,7 @@ var completionChecks = []*check.Check{
 				answered++
 				// One letter of a suggestion narrows the list, and a whole one still more; the judge counts the values.
 				values := valuesOf(x)
-				if answered > maxNarrowed && !t.Thorough() {
+				if answered > t.Count(maxNarrowed, maxNarrowed, maxCompleted) {
 					continue
 				}
 				if len(values) > 0 && values[0] != "" {

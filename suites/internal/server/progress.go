@@ -33,10 +33,13 @@ var progressChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// A token asks for progress and changes nothing else, even if there is no progress to report.
 			methods := append([]string{t.NoOp()}, t.Served()...)
+			tokens := []any{"mcpconform-any", 8}
 			for i, method := range methods {
-				token := []any{"mcpconform-any", 8}[i%2]
-				t.Expect(t.Call(method, withToken(nil, token))).To(HaveResult(), "with the progress token %s",
-					quote(token))
+				for n := range t.Count(1, 1, len(tokens)) {
+					token := tokens[(i+n)%len(tokens)]
+					t.Expect(t.Call(method, withToken(nil, token))).To(HaveResult(), "with the progress token %s",
+						quote(token))
+				}
 			}
 			if t.Session.Capability("tools") {
 				// A request that is refused has no progress to report either.
