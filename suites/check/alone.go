@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -21,8 +22,12 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 	defer w.drop(ctx)
 	var unanswered []*Future // in a row
 	probed := false
+	waited := e.waitTogether(ctx, checks)
 	for _, f := range checks {
-		before := f.last
+		before, played := waited[f]
+		if !played {
+			before = f.last
+		}
 		if e.bounded() {
 			e.closing.Wait()
 		}
@@ -42,8 +47,10 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 			w.execute(ctx, f)
 			f.last.doubted = before.mine() && w.used != nil && f.Check.reuses() && !choosesIDs(w.used, w.mark)
 		}
-		again()
-		e.settle(ctx, f, again)
+		if !played {
+			again()
+			e.settle(ctx, f, again)
+		}
 		switch {
 		case ctx.Err() != nil:
 			f.last = before // the second execution was cut short
@@ -66,6 +73,48 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 		f.keep()
 	}
 	giveUp(unanswered, nil)
+}
+
+// waitTogether plays again, beside each other, the checks that wait until the server gives a request up. Their waits
+// would add up otherwise. At first all are in one session, as the server may have one at a time. Those that do not pass
+// then have a session each, unless others wait for its end. It returns what the checks had before that it has decided.
+func (e *Engine) waitTogether(ctx context.Context, checks []*Future) (before map[*Future]attempt) {
+	checks = slices.DeleteFunc(slices.Clone(checks), func(f *Future) bool { return !f.Check.Needs.Patient })
+	if len(checks) < 2 || e.ready(ctx, true) != nil {
+		return nil
+	}
+	before = make(map[*Future]attempt)
+	for _, f := range checks {
+		before[f] = f.last
+	}
+	each := func(play func(*Future)) {
+		var playing sync.WaitGroup
+		for _, f := range checks {
+			playing.Go(func() { play(f) })
+		}
+		playing.Wait()
+	}
+	e.closing.Wait()
+	_ = e.open(ctx, OwnLabel, checks[0].Check.options(), func(s *client.Session) error {
+		each(func(f *Future) { f.last = e.execute(ctx, f.Check, s, further, true) })
+		return nil
+	})
+	e.closing.Wait()
+	passed := func(f *Future) bool { return f.last.outcome.Verdict == Passed && f.last.final() }
+	checks = slices.DeleteFunc(checks, passed)
+	if e.exclusive.Load() {
+		for _, f := range checks {
+			f.last = before[f]
+			delete(before, f)
+		}
+		return before
+	}
+	each(func(f *Future) {
+		play := func() { f.last = e.alone(ctx, f.Check, further) }
+		play()
+		e.settle(ctx, f, play)
+	})
+	return before
 }
 
 // inOrder sorts checks that are run in turn: those that can use the same process follow each other, and those that can

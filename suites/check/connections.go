@@ -21,6 +21,7 @@ type connections struct {
 	left       atomic.Bool     // the shared session was closed before the end
 	exclusive  atomic.Bool     // the target opens no session while another one is open
 	opened     sync.Map        // the sessions that were connected and not closed
+	claimed    sync.Map        // by event, the T of the check that answers it
 	pool       pool
 	launches   chan struct{}  // holds an entry for each process that is starting
 	closing    sync.WaitGroup // of sessions

@@ -516,6 +516,13 @@ func (t *T) Since(mark int) []*wire.Event {
 	return from
 }
 
+// Claim reports whether an event is left to this check by those that use its session at the same time: each request of
+// the server is answered once.
+func (t *T) Claim(e *wire.Event) bool {
+	by, _ := t.engine.claimed.LoadOrStore(e, t)
+	return by == t
+}
+
 // Logs returns what crossed all connections of the run so far.
 func (t *T) Logs() []*wire.Log { return t.engine.Trace.Logs() }
 

@@ -151,7 +151,7 @@ func converse(t *check.T, call check.Call, method string, reply func(request *wi
 	var asked []*wire.Event
 	for from := p.Request.Seq + 1; ; {
 		e, err := t.Session.AwaitEvent(t.Context, from, "answer to tools/call", func(e *wire.Event) bool {
-			return over(e, p) || asks(e, method)
+			return over(e, p) || asks(e, method) && t.Claim(e)
 		})
 		if len(asked) == 0 {
 			mayYetAsk(t, call, method, err)

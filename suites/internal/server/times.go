@@ -33,6 +33,7 @@ func init() {
 func leavingOpen(role string) check.Needs {
 	needs := waiting(byHand(role))
 	needs.Patient, needs.Session = true, check.Fresh // which nobody else waits for
+	needs.Options = open([]string{"sampling", "elicitation"})
 	lacking := needs.Lacking
 	needs.Lacking = func(target *check.Target) string {
 		if reason := lacking(target); reason != "" {
@@ -76,7 +77,7 @@ func leaveOpen(t *check.T, role string) *unanswered {
 	u.pending = t.Start("tools/call", call.Params())
 	e, err := t.Session.AwaitEvent(t.Context, u.pending.Request.Seq+1, "request within a call",
 		func(e *wire.Event) bool {
-			return asks(e, u.method) || over(e, u.pending)
+			return asks(e, u.method) && t.Claim(e) || over(e, u.pending)
 		})
 	mayYetAsk(t, call, u.method, err)
 	t.Must(err)
@@ -270,7 +271,7 @@ func (u *unanswered) release() {
 			return m.Msg.Method == "notifications/cancelled" &&
 				wire.ReadID(at(m.Msg.Params, "requestId")).Key() == e.Msg.ID.Key()
 		}
-		if asks(e, u.method) && !slices.ContainsFunc(since, withdrawn) {
+		if asks(e, u.method) && u.Claim(e) && !slices.ContainsFunc(since, withdrawn) {
 			respond(u.T, e, map[string]any{"error": map[string]any{"code": -1, "message": "User rejected the request"}})
 		}
 	}
