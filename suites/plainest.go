@@ -134,12 +134,12 @@ const (
 // checkTrial returns a check as a trial on a server. What is known of the server decides what it needs.
 func checkTrial(c *check.Check, t *check.Target) trial {
 	n := c.Needs
-	x := trial{name: c.Name, unit: c.Name, requirements: c.Requirements, patient: n.Patient}
+	x := trial{name: c.Name, unit: c.Name, requirements: c.Requirements, patient: n.Lane == check.Waiting && n.Beside}
 	x.cost = 1 + costFamily*len(c.Families) + costTool*len(n.ToolRoles)
 	if n.Session != check.Shared && n.Session != check.Own {
 		x.cost += costSession
 	}
-	if n.Long || n.Late {
+	if n.Lane == check.Waiting || n.Lane == check.Last {
 		x.cost += costWait
 	}
 	if n.Server != "" && !t.Declares(n.Server) {

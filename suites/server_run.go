@@ -105,7 +105,7 @@ func (s *serverRun) specs() ([]*tree.Spec, error) {
 		s.checks[c.Name] = c
 		spec := s.spec(c.Name, c.Requirements, tree.Label(tree.KeySession, c.Needs.Session.String()))
 		s.shows(spec, c.Shows)
-		spec.Cheap = c.Needs.Session == check.Shared && !c.Needs.Long && !c.Needs.Patient && !c.Needs.Late
+		spec.Cheap = c.Needs.Session == check.Shared && c.Needs.Lane == ""
 		spec.Await = func(context.Context) tree.Outcome {
 			f := s.futures[c.Name]
 			if f == nil {

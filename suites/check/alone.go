@@ -79,7 +79,9 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 // would add up otherwise. At first all are in one session, as the server may have one at a time. Those that do not pass
 // then have a session each, unless others wait for its end. It returns what the checks had before that it has decided.
 func (e *Engine) waitTogether(ctx context.Context, checks []*Future) (before map[*Future]attempt) {
-	checks = slices.DeleteFunc(slices.Clone(checks), func(f *Future) bool { return !f.Check.Needs.Patient })
+	checks = slices.DeleteFunc(slices.Clone(checks), func(f *Future) bool {
+		return f.Check.Needs.Lane != Waiting || !f.Check.Needs.Beside
+	})
 	if len(checks) < 2 || e.ready(ctx, true) != nil {
 		return nil
 	}

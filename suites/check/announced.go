@@ -148,7 +148,7 @@ func (e *Engine) tryAnnounced(ctx context.Context, kept []*Future) (again []*Fut
 		return kept
 	}
 	for _, f := range kept {
-		if f.Check.Needs.Session == Shared || f.Check.Needs.Session == Own && f.Check.Needs.Group == "" {
+		if f.Check.Needs.Session == Shared || f.Check.Needs.Session == Own && f.Check.own() == "" {
 			e.first.Answer(f.Check.options().Answers)
 			play := func() { f.last = e.execute(ctx, f.Check, e.first, further, false) }
 			play()

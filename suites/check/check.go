@@ -52,23 +52,11 @@ type Needs struct {
 	// Options of the session, when it is not the shared one. If they name no capability, an [Own] session may be one
 	// whose client declares all of them.
 	Options client.Options
-	// Group names checks that use [Own] sessions in turn which no others use: what they do would
-	// mislead those.
-	Group string
-	// Turn names checks that are run one after the other, as each makes use of what the one before it has
-	// shown.
-	Turn string
+	// Lane says when and beside what the check is played.
+	Lane Lane
 	// Brief says that what the check sends gives the server nothing to do: its plain
 	// requests are answered as quickly as before, or not at all.
 	Brief bool
-	// Long says that the check waits, on some servers, for a message that never comes, or for
-	// many one after the other.
-	Long bool
-	// Patient says that the check waits until the server gives up a request of its own.
-	Patient bool
-	// Late says that the check is begun after all others: it waits for what comes some time after a handshake, if at
-	// all, or looks at what the others have done. An [Own] session is no longer new.
-	Late bool
 	// Concurrent says that the check is about several requests at the same time: a
 	// server that refuses one of them because of the others fails it.
 	Concurrent bool
@@ -81,6 +69,29 @@ type Needs struct {
 	// Liveness says that the check is about whether the server goes on answering: a
 	// server that does not fails it, even if the call of a tool got no answer before.
 	Liveness bool
+}
+
+// Lane names checks that are played one after the other, in the order of the catalogue. A check makes use of what the
+// one before it has shown, or would mislead the checks of other lanes: [Own] sessions of the lane are used by no others.
+// A check without a lane is played at any time. [Waiting] and [Last] only say when a check begins.
+type Lane string
+
+const (
+	// Waiting is for checks that wait, on some servers, for a message that never comes, for many one after the other,
+	// or until the server gives up a request of its own. They begin first. What is played again of them, and can be
+	// played beside others in its session ([Needs.Beside]), is played at the same time.
+	Waiting Lane = "waiting"
+	// Last is for checks that begin after all others. They wait for what comes some time after a handshake, if at all,
+	// or look at what the others have done. An [Own] session is no longer new.
+	Last Lane = "last"
+)
+
+// own returns the lane of the check if its checks take turns; otherwise "".
+func (c *Check) own() Lane {
+	if l := c.Needs.Lane; l != Waiting && l != Last {
+		return l
+	}
+	return ""
 }
 
 // Session is the kind of session that a check works in.
@@ -196,11 +207,13 @@ func (c *Check) Applies(transport string) bool {
 func (c *Check) callsTools() bool { return c.Needs.Server == "tools" || len(c.Needs.ToolRoles) > 0 }
 
 // takesLong reports whether a check begins before others. They use the time of its waits.
-func (c *Check) takesLong() bool { return c.Needs.Long || slices.Contains(c.Needs.ToolRoles, "slow") }
+func (c *Check) takesLong() bool {
+	return c.Needs.Lane == Waiting || slices.Contains(c.Needs.ToolRoles, "slow")
+}
 
 // key names the sessions in which the check can be run.
 func (c *Check) key() key {
-	return key{clientOf(cmp.Or(c.options().Version, client.Version), c.options().Capabilities), c.Needs.Group}
+	return key{clientOf(cmp.Or(c.options().Version, client.Version), c.options().Capabilities), c.own()}
 }
 
 // reuses reports whether the check can be run in a session that others have used.

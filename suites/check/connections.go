@@ -68,7 +68,7 @@ func (e *Engine) launch(ctx context.Context) (started func(*wire.Log), err error
 	return func(log *wire.Log) {
 		defer func() {
 			<-e.launches
-			e.queue.wake() // a check may wait for its process to be started
+			e.schedule.wake() // a check may wait for its process to be started
 		}()
 		limit, stop := context.WithTimeout(context.Background(), max(slowStart, 3*e.pace.Start()))
 		defer stop()

@@ -33,7 +33,7 @@ type Engine struct {
 	limits         limits
 	concurrency    concurrency
 	announcedLater announcedLater
-	queue          *queue // of the checks that are run at the same time
+	schedule       *schedule
 }
 
 // Options of an engine.
@@ -107,7 +107,7 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	if e.processPerSession() {
 		e.pool.limit = maxProcesses
 	}
-	e.launches, e.queue = make(chan struct{}, runtime.GOMAXPROCS(0)), newQueue()
+	e.launches, e.schedule = make(chan struct{}, runtime.GOMAXPROCS(0)), newSchedule()
 	e.tries = make(chan struct{}, triesAtOnce)
 	e.liveness.begin()
 	e.concurrency.trying = make(chan struct{}, 1)
@@ -210,14 +210,14 @@ func (e *Engine) Start(ctx context.Context, checks []*Check, cause error) []*Fut
 		}
 	}
 	e.pool.plan(checks, e.processPerSession(), e.processPerSession() && e.pace.Start() > latency)
-	var now, later []*Future // those that call tools are begun when the tools are known
+	var now, later []*Future // those that call tools, or may follow one that does, begin when the tools are known
 	for i, c := range checks {
 		f := &Future{Check: c, done: make(chan struct{})}
 		futures[i] = f
 		switch {
 		case cause != nil && !(c.Needs.Unauthorized && errors.As(cause, new(*UnauthorizedError))):
 			f.finish(c.cutShort(ByRunEnd, cause))
-		case cause == nil && c.callsTools():
+		case cause == nil && (c.callsTools() || c.own() != "" || c.Needs.Lane == Last):
 			later = append(later, f)
 		default:
 			now = append(now, f)
@@ -346,7 +346,7 @@ const GivingUp = 2 * time.Second
 
 // limit is how long a check may take.
 func (e *Engine) limit(c *Check) time.Duration {
-	if c.Needs.Patient {
+	if c.Needs.Lane == Waiting {
 		return checkTime*e.Timeout + e.Settings.GivesUpAfter + 2*GivingUp
 	}
 	return checkTime * e.Timeout

@@ -15,17 +15,18 @@ import (
 type phase struct {
 	*Engine
 	mu    sync.Mutex
-	turns map[string]bool // by name: whether one of the checks is being run
-	held  []*Future       // had a process to themselves and got no answer: they stand unless the target has stopped answering
-	again []*Future       // to be run again, alone
+	held  []*Future // had a process to themselves and got no answer: they stand unless the target has stopped answering
+	again []*Future // to be run again, alone
 
-	unshared atomic.Bool // a check was not run in the shared session that should have been
+	sharing  sync.WaitGroup // of the checks that are run in the shared session
+	slots    chan struct{}  // holds an entry for each of them that is being run
+	unshared atomic.Bool    // a check was not run there that should have been
 }
 
 // together runs checks at the same time, and then again alone those that may owe
 // their outcome to others.
 func (e *Engine) together(ctx context.Context, now []*Future, later func() []*Future) {
-	p := &phase{Engine: e, turns: make(map[string]bool)}
+	p := &phase{Engine: e, slots: make(chan struct{}, sharedAtOnce)}
 	wait := p.start(ctx, now, later)
 	e.closers.Go(func() {
 		wait()
@@ -51,45 +52,16 @@ func (e *Engine) together(ctx context.Context, now []*Future, later func() []*Fu
 // that could not be run there, get other sessions. The function that start returns
 // waits for all of them.
 func (p *phase) start(ctx context.Context, now []*Future, later func() []*Future) (wait func()) {
-	sharedSlots := make(chan struct{}, sharedAtOnce)
 	toolsKnown := make(chan struct{})
-	release := p.hold(sharedSlots)
-	var sharing sync.WaitGroup
-	feed := func(checks []*Future) {
-		slices.SortStableFunc(checks, func(a, b *Future) int { return cmp.Compare(a.Check.order(), b.Check.order()) })
-		for _, f := range checks {
-			if f.Check.leaves() {
-				p.pool.expect(f.Check.key())
-			}
-			if f.Check.Needs.Session != Shared {
-				p.queue.push(f)
-				continue
-			}
-			sharing.Go(func() {
-				sharedSlots <- struct{}{}
-				defer func() { <-sharedSlots }()
-				if !p.try(ctx, f, p.shared) {
-					p.unshared.Store(true)
-					p.queue.push(f)
-				}
-			})
-		}
-	}
+	release := p.hold()
 	p.closers.Go(func() {
-		var late []*Future
-		now = slices.DeleteFunc(now, func(f *Future) bool {
-			if f.Check.Needs.Late {
-				late = append(late, f)
-			}
-			return f.Check.Needs.Late
-		})
-		feed(now)
-		feed(append(later(), late...))
+		p.begin(ctx, now)
+		p.begin(ctx, later())
 		close(toolsKnown)
 		release()
-		sharing.Wait()
+		p.sharing.Wait()
 		p.lendShared(ctx)
-		p.queue.close()
+		p.schedule.close()
 	})
 	var workers sync.WaitGroup
 	for i := range p.Parallel {
@@ -97,10 +69,9 @@ func (p *phase) start(ctx context.Context, now []*Future, later func() []*Future
 			if i >= fewAtOnce && !p.processPerSession() && !p.latent() {
 				<-toolsKnown
 			}
-			for f := p.queue.pop(p.claim); f != nil; f = p.queue.pop(p.claim) {
+			for f := p.schedule.next(p.hasSession); f != nil; f = p.schedule.next(p.hasSession) {
 				p.run(ctx, f)
-				p.over(f.Check)
-				p.queue.wake() // it may have given a session back, or end a turn
+				p.schedule.over(f.Check)
 			}
 		})
 	}
@@ -117,64 +88,26 @@ func (p *phase) start(ctx context.Context, now []*Future, later func() []*Future
 	return func() { <-ended }
 }
 
-// queue holds the checks that wait for a worker, those that are begun first in front.
-type queue struct {
-	mu      sync.Mutex
-	changed *sync.Cond
-	waiting []*Future
-	closed  bool
-}
-
-func newQueue() *queue {
-	q := new(queue)
-	q.changed = sync.NewCond(&q.mu)
-	return q
-}
-
-func (q *queue) push(f *Future) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	i := slices.IndexFunc(q.waiting, func(other *Future) bool { return other.Check.order() > f.Check.order() })
-	if i < 0 {
-		i = len(q.waiting)
-	}
-	q.waiting = slices.Insert(q.waiting, i, f)
-	q.changed.Signal()
-}
-
-// pop waits for a check that is ready, a late one until no other waits. It returns nil when no more will come.
-func (q *queue) pop(ready func(*Check) bool) *Future {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for {
-		i := slices.IndexFunc(q.waiting, func(f *Future) bool {
-			return (!f.Check.Needs.Late || q.waiting[0].Check.Needs.Late) && ready(f.Check)
+// begin begins checks: those that share a session, as soon as there is room there; the others are scheduled.
+func (p *phase) begin(ctx context.Context, checks []*Future) {
+	slices.SortStableFunc(checks, func(a, b *Future) int { return cmp.Compare(a.Check.order(), b.Check.order()) })
+	for _, f := range checks {
+		if f.Check.leaves() {
+			p.pool.expect(f.Check.key())
+		}
+		if f.Check.Needs.Session != Shared {
+			p.schedule.add(f)
+			continue
+		}
+		p.sharing.Go(func() {
+			p.slots <- struct{}{}
+			defer func() { <-p.slots }()
+			if !p.try(ctx, f, p.shared) {
+				p.unshared.Store(true)
+				p.schedule.add(f)
+			}
 		})
-		if i >= 0 {
-			f := q.waiting[i]
-			q.waiting = slices.Delete(q.waiting, i, i+1)
-			return f
-		}
-		if len(q.waiting) == 0 && q.closed {
-			return nil
-		}
-		q.changed.Wait()
 	}
-}
-
-// wake has the workers look again for a check that is ready.
-func (q *queue) wake() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.changed.Broadcast()
-}
-
-// close says that no more checks will come.
-func (q *queue) close() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.closed = true
-	q.changed.Broadcast()
 }
 
 // fewAtOnce is the number of shared checks, and of others, that run beside the probe of tools. The longest waits
@@ -196,68 +129,19 @@ func (e *Engine) latent() bool {
 const latency = 250 * time.Millisecond
 
 // hold takes most of the slots for shared checks. The returned function gives them back.
-func (p *phase) hold(slots chan struct{}) (release func()) {
-	held := cap(slots) - fewAtOnce
+func (p *phase) hold() (release func()) {
+	held := cap(p.slots) - fewAtOnce
 	if p.processPerSession() {
 		held = 0
 	}
 	for range held {
-		slots <- struct{}{}
+		p.slots <- struct{}{}
 	}
 	return func() {
 		for range held {
-			<-slots
+			<-p.slots
 		}
 	}
-}
-
-// order says when a check begins. A check with a long wait begins before others, which use the time, unless it can
-// wait in a session that an early check leaves.
-func (c *Check) order() int {
-	switch {
-	case c.takesLong() && (c.Needs.Session != Own || c.Needs.Group != ""):
-		return 0
-	case c.leaves():
-		return 1
-	case c.takesLong():
-		return 2
-	case c.Needs.Late:
-		return 4
-	}
-	return 3
-}
-
-// claim reports whether a check need wait neither for a session, be it to come back or to be opened, nor for its
-// turn, which it then has.
-func (p *phase) claim(c *Check) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.turns[c.Needs.Turn] || !p.hasSession(c) {
-		return false
-	}
-	if c.Needs.Turn != "" {
-		p.turns[c.Needs.Turn] = true
-	}
-	return true
-}
-
-// hasSession reports whether there is a session for a check, or one can be opened at once.
-func (p *phase) hasSession(c *Check) bool {
-	now, idle := true, c.Needs.Session == None
-	switch c.Needs.Session {
-	case Own:
-		now, idle = p.pool.has(c.key(), c.Needs.Late)
-	case Shared:
-		_, idle = p.pool.has(c.key(), false)
-	}
-	return now && (idle || len(p.launches) < cap(p.launches))
-}
-
-// over ends the turn of a check.
-func (p *phase) over(c *Check) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.turns, c.Needs.Turn)
 }
 
 // run executes a check in a session that others have used before it, or in a session of its own. It does the former

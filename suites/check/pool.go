@@ -24,7 +24,7 @@ type pool struct {
 // key names the sessions that do for the same checks.
 type key struct {
 	client string // that a server sees: it cannot tell the clients of two sessions with the same one apart
-	group  string // see Needs.Group
+	lane   Lane   // see Check.own
 }
 
 var (
@@ -38,7 +38,7 @@ var (
 func (k key) lends(to key) bool { return k == ofCapable && to == anyClient }
 
 func (k key) compare(other key) int {
-	return cmp.Or(cmp.Compare(k.client, other.client), cmp.Compare(k.group, other.group))
+	return cmp.Or(cmp.Compare(k.client, other.client), cmp.Compare(k.lane, other.lane))
 }
 
 // sessions are those of one key.
@@ -77,23 +77,10 @@ func (p *pool) plan(checks []*Check, processPerSession, slow bool) {
 	}
 	p.limit = worth(all)
 	for k, n := range p.limits {
-		switch {
-		case !processPerSession:
+		if p.limits[k] = worth(n); !processPerSession {
 			delete(p.limits, k)
-		case !slow && groupWaits(checks, k):
-			p.limits[k] = min(n, p.limit)
-		default:
-			p.limits[k] = worth(n)
 		}
 	}
-}
-
-// groupWaits reports whether a key belongs to a group with a check that may wait long. No other checks use the sessions
-// of a group. With fewer sessions, the waits would follow each other and lengthen the run.
-func groupWaits(checks []*Check, k key) bool {
-	return slices.ContainsFunc(checks, func(c *Check) bool {
-		return c.Needs.Group != "" && c.takesLong() && c.key() == k
-	})
 }
 
 // clientOf returns a name for all handshakes that show the server the same client. The server sees only the
@@ -259,7 +246,7 @@ func (e *Engine) putBack(ctx context.Context, k key, s *client.Session, a *attem
 
 // takeSession returns a session for a check that can use one that others have used before it, and its key.
 func (e *Engine) takeSession(ctx context.Context, c *Check) (*client.Session, key, error) {
-	s, k, err := e.pool.take(ctx, c.key(), c.Needs.Late)
+	s, k, err := e.pool.take(ctx, c.key(), c.Needs.Lane == Last)
 	switch {
 	case err != nil:
 		return nil, k, err

@@ -24,7 +24,7 @@ func (t *T) Sharing() []*Check {
 
 // sharing reports whether a check can be run beside other requests in its session.
 func sharing(c *Check) bool {
-	return (c.Needs.Session == Shared || c.Needs.Beside) && !c.Needs.Concurrent && !c.Needs.Patient && !c.Needs.Late &&
+	return (c.Needs.Session == Shared || c.Needs.Beside) && !c.Needs.Concurrent && c.Needs.Lane != Last &&
 		!c.takesLong()
 }
 

@@ -239,7 +239,7 @@ func slowToolIsNotUnresponsive(t *testing.T) {
 		t.Fatal(err)
 	}
 	checks, _ := pings(6)
-	slow := &check.Check{Name: "slow", Requirements: []string{"x"}, Needs: check.Needs{Session: check.Fresh, Long: true}, Body: func(t *check.T) {
+	slow := &check.Check{Name: "slow", Requirements: []string{"x"}, Needs: check.Needs{Session: check.Fresh, Lane: check.Waiting}, Body: func(t *check.T) {
 		t.Attempt(map[string]any{"name": "slow"})
 	}}
 	for _, f := range e.Start(t.Context(), append([]*check.Check{slow}, checks...), nil) {
@@ -299,7 +299,7 @@ func unresponsiveServerIsRestarted(t *testing.T) {
 			ping(t)
 		}
 	}
-	breaks := &check.Check{Name: "break", Requirements: []string{"x"}, Needs: check.Needs{Session: check.Fresh, Long: true}, Body: func(t *check.T) {
+	breaks := &check.Check{Name: "break", Requirements: []string{"x"}, Needs: check.Needs{Session: check.Fresh, Lane: check.Waiting}, Body: func(t *check.T) {
 		t.Call("mcpconform/break", nil)
 	}}
 	futures := e.Start(t.Context(), append([]*check.Check{breaks}, checks...), nil)

@@ -53,7 +53,7 @@ var baseChecks = []*check.Check{
 		Name:         "base/refused-ids",
 		Requirements: []string{ids.BaseResponseIDEcho},
 		Needs: check.Needs{Session: check.Own,
-			Late: true}, // ids that are served are sent before, in the shared one
+			Lane: check.Last}, // ids that are served are sent before, in the shared one
 		Families: []string{"ids"},
 		Body: func(t *check.T) {
 			// The code that refuses a request may treat its id otherwise than the code that serves it.
@@ -112,7 +112,7 @@ var baseChecks = []*check.Check{
 	{
 		Name:         "base/large-id",
 		Requirements: []string{ids.BaseResponseIDEcho, ids.BaseMessageUTF8Accepted},
-		Needs:        check.Needs{Session: check.Own, Long: true},
+		Needs:        check.Needs{Session: check.Own, Lane: check.Waiting},
 		Body: func(t *check.T) {
 			// A long id makes the server send a long message, whatever it offers. The rules judge its form; an error
 			// is tolerated, as servers have to protect themselves. The characters have three bytes each, so that one
@@ -461,10 +461,8 @@ var baseChecks = []*check.Check{
 		Name:         "base/same-id-both-ways",
 		Requirements: []string{ids.BaseRequestIDSpacePerSide},
 		Shows:        []string{ids.HTTPServerSSEOwnResponse},
-		Needs: waiting(check.Needs{
-			Session: check.Own, Group: lastInProcess, ToolRoles: asking, Options: leavesOpen,
-		}),
-		Body: sameID,
+		Needs:        check.Needs{Session: check.Own, Lane: lastInProcess, ToolRoles: asking, Options: leavesOpen},
+		Body:         sameID,
 	},
 }
 

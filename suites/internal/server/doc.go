@@ -42,7 +42,8 @@
 // # Time
 //
 // Ping is the fence. To prove that nothing comes, call t.Fence and look at what came before its answer. Do not wait
-// for silence. A check that waits for something that may never come sets Needs.Long; it then starts first. A server may
+// for silence. A check that waits for something that may never come is in the lane
+// check.Waiting; it then starts first. A server may
 // send some things of its own accord: t.Soon says how long to wait for them. A check that gives the server no work sets
 // Needs.Brief; a missing answer then costs a small multiple of the slowest answer so far.
 //

@@ -203,7 +203,7 @@ var httpSessionChecks = []*check.Check{
 	{
 		Name:         "http/session-answers",
 		Requirements: []string{ids.HTTPServerSessionIsolation},
-		Needs: check.Needs{Transports: []string{transport.NameHTTP}, Long: true, ToolRoles: answering,
+		Needs: check.Needs{Transports: []string{transport.NameHTTP}, Lane: check.Waiting, ToolRoles: answering,
 			Lacking: calling(answering...).Lacking},
 		Body: func(t *check.T) { isolatedAnswers(t, ids.HTTPServerSessionIsolation) },
 	},

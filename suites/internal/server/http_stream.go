@@ -318,7 +318,7 @@ var httpStreamChecks = []*check.Check{
 		Name:         "http/delete-crossing",
 		Requirements: []string{ids.HTTPServerSessionEnded404},
 		Needs: check.Needs{Session: check.Fresh, Transports: []string{transport.NameHTTP},
-			ToolRoles: []string{"slow"}, Lacking: calling("slow").Lacking, Long: true},
+			ToolRoles: []string{"slow"}, Lacking: calling("slow").Lacking, Lane: check.Waiting},
 		Body: func(t *check.T) {
 			// A DELETE crosses a call that is running. The session ends all the same, and the end of the call does
 			// not bring it back, which the same call in another session shows.
@@ -589,7 +589,7 @@ var httpStreamChecks = []*check.Check{
 // resuming is for calls that wait on a resumed stream, which some servers open and
 // leave alone.
 var resuming = check.Needs{
-	Session: check.Fresh, Transports: []string{transport.NameHTTP}, ToolRoles: []string{"progress", "slow"}, Long: true,
+	Session: check.Fresh, Transports: []string{transport.NameHTTP}, ToolRoles: []string{"progress", "slow"}, Lane: check.Waiting,
 }
 
 // noticed are the tool roles of calls that cause notifications which hold nothing to

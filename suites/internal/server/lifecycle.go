@@ -25,7 +25,7 @@ const (
 	futureVersion     = "2099-02-30"
 )
 
-// unsupportedVersions is the turn of the checks that ask for them: whether what the server offers is supported is
+// unsupportedVersions is the lane of the checks that ask for them: whether what the server offers is supported is
 // tried once.
 const unsupportedVersions = "unsupported versions"
 
@@ -48,7 +48,7 @@ var lifecycleChecks = []*check.Check{
 	{
 		Name:         "lifecycle/version-echoed-later",
 		Requirements: []string{ids.LifecycleVersionEchoSupported},
-		Needs:        check.Needs{Session: check.None, Late: true},
+		Needs:        check.Needs{Session: check.None, Lane: check.Last},
 		Body: func(t *check.T) {
 			// A server supports the same versions in all sessions. The other sessions have begun by now.
 			if t.Target.Init.Result()["protocolVersion"] != client.Version {
@@ -74,7 +74,7 @@ var lifecycleChecks = []*check.Check{
 	{
 		Name:         "lifecycle/version-latest-offered",
 		Requirements: []string{ids.LifecycleVersionOfferLatest},
-		Needs:        check.Needs{Session: check.None, Late: true, Turn: unsupportedVersions},
+		Needs:        check.Needs{Session: check.None, Lane: unsupportedVersions},
 		Body: func(t *check.T) {
 			// The server has to offer the latest version that it supports, so not one older than the version under
 			// test. Another check may have asked already.
@@ -98,7 +98,7 @@ var lifecycleChecks = []*check.Check{
 		Name:         "lifecycle/incomplete-initialize",
 		Requirements: []string{ids.BaseErrorInvalidParams},
 		Shows:        []string{ids.LifecycleVersionOfferOther},
-		Needs:        check.Needs{Session: check.Raw, Group: lastInProcess, Options: lowIDsFree(capable)},
+		Needs:        check.Needs{Session: check.Raw, Lane: lastInProcess, Options: lowIDsFree(capable)},
 		Body:         incompleteInitialize,
 	},
 	{
@@ -218,10 +218,14 @@ var lifecycleChecks = []*check.Check{
 			t.Fence()
 		},
 	},
+}
+
+// exitChecks end the process of the lane that comes to its end with them.
+var exitChecks = []*check.Check{
 	{
 		Name:         "lifecycle/exit",
 		Requirements: []string{ids.LifecycleShutdownStdioServerExits},
-		Needs: check.Needs{Session: check.Own, Group: lastInProcess, Options: lowIDsFree(capable), Late: true,
+		Needs: check.Needs{Session: check.Own, Lane: lastInProcess, Options: lowIDsFree(capable),
 			Transports: []string{"stdio"}},
 		Body: func(t *check.T) {
 			// Closing stdin is what tells a stdio server to end. The rule finds out whether it does. State that a
@@ -256,7 +260,7 @@ func handshake(t *check.T) {
 	t.Fence()
 }
 
-// lastInProcess names the checks that share one process, which the last of them ends. The checks between change the
+// lastInProcess is the lane of the checks that share one process, which the last of them ends. The checks between change the
 // offers of the server, or use ids of the server, and would mislead other checks.
 const lastInProcess = "the end of the process"
 
@@ -356,11 +360,11 @@ var capable = check.Capable()
 
 func unsupportedVersion(name, version string, transports ...string) *check.Check {
 	needs := check.Needs{Session: check.Raw, Options: ofVersion(version, offeringAllBut("elicitation")),
-		Transports: transports, Turn: unsupportedVersions}
+		Transports: transports, Lane: unsupportedVersions}
 	if version != impossibleVersion {
 		// The first one shows whether the version is supported that the server offers to all of them, and may have
 		// asked for the others as well.
-		needs.Session, needs.Late = check.None, true
+		needs.Session = check.None
 	}
 	return &check.Check{
 		Name:         name,

@@ -57,7 +57,7 @@ var loggingChecks = []*check.Check{
 		Name:         "logging/level-in-force",
 		Requirements: []string{ids.LoggingSetLevelReplaces, ids.LoggingFilterAllAbove, ids.LoggingFilterNoneBelow},
 		Needs: check.Needs{Session: check.Own, Server: "logging", ToolRoles: []string{"log-levels", "log"},
-			Long: true},
+			Lane: check.Waiting},
 		Body: func(t *check.T) {
 			// The same call with the level low, high and low again. A rule of package judge finds messages below the
 			// level.

@@ -44,7 +44,7 @@ var pingChecks = []*check.Check{
 		Name: "ping/before-initialized",
 		Requirements: []string{ids.PingResponsePrompt, ids.LifecycleInitServerWaits,
 			ids.LifecycleInitClientEarlyPing},
-		Needs: check.Needs{Session: check.Raw, Options: capable, Long: true},
+		Needs: check.Needs{Session: check.Raw, Options: capable, Lane: check.Waiting},
 		Body: func(t *check.T) {
 			initializesBesidePings(t)
 			holdBack(t)

@@ -297,7 +297,7 @@ var resourceChecks = []*check.Check{
 		},
 		Shows: []string{ids.SchemaResourceUpdatedNotification},
 		Needs: check.Needs{Session: check.Own, Server: "resources.subscribe", ToolRoles: []string{"resource-update"},
-			Long: true},
+			Lane: check.Waiting},
 		Body: resourceUpdates,
 	},
 	{

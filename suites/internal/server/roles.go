@@ -136,7 +136,7 @@ func repeated(n check.Needs) check.Needs {
 
 // waiting returns needs of a check that waits for what may never come, or many times.
 func waiting(n check.Needs) check.Needs {
-	n.Long = true
+	n.Lane = check.Waiting
 	return n
 }
 

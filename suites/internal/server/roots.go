@@ -54,7 +54,7 @@ const rootsChanged = "notifications/roots/list_changed"
 
 // rooting is a session in which a check sets the roots.
 var rooting = check.Needs{
-	Session: check.Own, ToolRoles: []string{"roots"}, Long: true, Liveness: true, Options: check.Capable(),
+	Session: check.Own, ToolRoles: []string{"roots"}, Lane: check.Waiting, Liveness: true, Options: check.Capable(),
 }
 
 // rootingOfTwo is rooting for a check that opens a further session with the same server.

@@ -11,5 +11,5 @@ func Checks() []*check.Check {
 	return slices.Concat(baseChecks, sequenceChecks, lifecycleChecks, metaChecks, stdioChecks, httpChecks,
 		httpStreamChecks, httpSessionChecks, sseChecks, authChecks, pingChecks, progressChecks, cancellationChecks,
 		samplingChecks, rootChecks, elicitationChecks, toolChecks, paginationChecks,
-		resourceChecks, promptChecks, completionChecks, loggingChecks, stringChecks)
+		resourceChecks, promptChecks, completionChecks, loggingChecks, stringChecks, exitChecks)
 }

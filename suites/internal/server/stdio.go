@@ -156,8 +156,8 @@ var alone = check.Needs{Session: check.Own, Transports: []string{transport.NameS
 
 // derailing is for input that many servers do not survive. In a used session it would have to be tried twice, and
 // each try waits for a time limit.
-var derailing = check.Needs{Session: check.Own, Group: "input that is not JSON",
-	Transports: []string{transport.NameStdio}, Long: true, Brief: true}
+var derailing = check.Needs{Session: check.Fresh, Transports: []string{transport.NameStdio}, Lane: check.Waiting,
+	Brief: true}
 
 // survives sends a line that is not a valid message and expects an answer to a request
 // after it. An answer to the line itself is an error with the given code (0 for any),

@@ -32,7 +32,7 @@ func init() {
 // leavingOpen returns needs of a check that waits until the server gives a request up.
 func leavingOpen(role string) check.Needs {
 	needs := waiting(byHand(role))
-	needs.Patient, needs.Session = true, check.Fresh // which nobody else waits for
+	needs.Beside, needs.Session = true, check.Fresh // which nobody else waits for
 	needs.Options = open([]string{"sampling", "elicitation"})
 	lacking := needs.Lacking
 	needs.Lacking = func(target *check.Target) string {

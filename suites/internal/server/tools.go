@@ -797,7 +797,7 @@ func linked(t *check.T) []string {
 // The check needs a tool that changes the list.
 func changing(feature string) check.Needs {
 	role := feature + "-change"
-	return check.Needs{Session: check.Own, Group: lastInProcess, Options: lowIDsFree(capable),
+	return check.Needs{Session: check.Own, Lane: lastInProcess, Options: lowIDsFree(capable),
 		Server: feature + ".listChanged", ToolRoles: []string{role}, Lacking: func(target *check.Target) string {
 			if _, ok := target.ToolFor(role); ok {
 				return ""

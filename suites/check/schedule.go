@@ -1,0 +1,108 @@
+package check
+
+import (
+	"slices"
+	"sync"
+)
+
+// schedule is told of checks, and gives the next one that may begin: those that wait begin first, the last ones when
+// no other waits, and those of a lane one after the other.
+type schedule struct {
+	mu      sync.Mutex
+	changed *sync.Cond
+	waiting []*Future     // those that are begun first in front
+	busy    map[Lane]bool // a check of the lane is being run
+	closed  bool
+}
+
+func newSchedule() *schedule {
+	s := &schedule{busy: make(map[Lane]bool)}
+	s.changed = sync.NewCond(&s.mu)
+	return s
+}
+
+func (s *schedule) add(f *Future) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.waiting, func(other *Future) bool { return other.Check.order() > f.Check.order() })
+	if i < 0 {
+		i = len(s.waiting)
+	}
+	s.waiting = slices.Insert(s.waiting, i, f)
+	s.changed.Signal()
+}
+
+// next waits for a check that may begin and for which there is a session. It returns nil when no more will come.
+func (s *schedule) next(hasSession func(*Check) bool) *Future {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		i := slices.IndexFunc(s.waiting, func(f *Future) bool {
+			return (f.Check.Needs.Lane != Last || s.waiting[0].Check.Needs.Lane == Last) &&
+				!s.busy[f.Check.own()] && hasSession(f.Check)
+		})
+		if i >= 0 {
+			f := s.waiting[i]
+			s.waiting = slices.Delete(s.waiting, i, i+1)
+			if lane := f.Check.own(); lane != "" {
+				s.busy[lane] = true
+			}
+			return f
+		}
+		if len(s.waiting) == 0 && s.closed {
+			return nil
+		}
+		s.changed.Wait()
+	}
+}
+
+// over says that a check is over: the next one of its lane may begin, or another one in its session.
+func (s *schedule) over(c *Check) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.busy, c.own())
+	s.changed.Broadcast()
+}
+
+// wake has it look again for a check for which there is a session.
+func (s *schedule) wake() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changed.Broadcast()
+}
+
+// close says that no more checks will come.
+func (s *schedule) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	s.changed.Broadcast()
+}
+
+// order says when a check begins. A check with a long wait begins before others, which use the time, unless it can
+// wait in a session that an early check leaves.
+func (c *Check) order() int {
+	switch {
+	case c.takesLong() && c.Needs.Session != Own:
+		return 0
+	case c.leaves():
+		return 1
+	case c.takesLong():
+		return 2
+	case c.Needs.Lane == Last:
+		return 4
+	}
+	return 3
+}
+
+// hasSession reports whether there is a session for a check, or one can be opened at once.
+func (e *Engine) hasSession(c *Check) bool {
+	now, idle := true, c.Needs.Session == None
+	switch c.Needs.Session {
+	case Own:
+		now, idle = e.pool.has(c.key(), c.Needs.Lane == Last)
+	case Shared:
+		_, idle = e.pool.has(c.key(), false)
+	}
+	return now && (idle || len(e.launches) < cap(e.launches))
+}
