@@ -72,8 +72,8 @@ type Needs struct {
 }
 
 // Lane names checks that are played one after the other, in the order of the catalogue. A check makes use of what the
-// one before it has shown, or would mislead the checks of other lanes: [Own] sessions of the lane are used by no others.
-// A check without a lane is played at any time. [Waiting] and [Last] only say when a check begins.
+// one before it has shown, or would mislead the checks of other lanes: no others use the [Own] sessions of the lane. A
+// check without a lane is played at any time. [Waiting] and [Last] only say when a check begins.
 type Lane string
 
 const (

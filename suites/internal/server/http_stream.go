@@ -589,7 +589,8 @@ var httpStreamChecks = []*check.Check{
 // resuming is for calls that wait on a resumed stream, which some servers open and
 // leave alone.
 var resuming = check.Needs{
-	Session: check.Fresh, Transports: []string{transport.NameHTTP}, ToolRoles: []string{"progress", "slow"}, Lane: check.Waiting,
+	Session: check.Fresh, Transports: []string{transport.NameHTTP}, ToolRoles: []string{"progress", "slow"},
+	Lane: check.Waiting,
 }
 
 // noticed are the tool roles of calls that cause notifications which hold nothing to

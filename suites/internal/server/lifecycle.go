@@ -260,8 +260,8 @@ func handshake(t *check.T) {
 	t.Fence()
 }
 
-// lastInProcess is the lane of the checks that share one process, which the last of them ends. The checks between change the
-// offers of the server, or use ids of the server, and would mislead other checks.
+// lastInProcess is the lane of the checks that share one process, which the last of them ends. The checks between
+// change the offers of the server, or use ids of the server, and would mislead other checks.
 const lastInProcess = "the end of the process"
 
 // lowIDsFree is a client that numbers its requests otherwise than a server does its own.
