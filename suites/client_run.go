@@ -277,7 +277,7 @@ func (s *clientRun) missing() []string {
 		missing = append(missing, "the client did not end in the scenario "+client.Baseline+
 			" and had to be stopped at the time limit; "+ending.Raise(ending.Timeout))
 	case end.Exit != nil && *end.Exit != (wire.Exit{}):
-		died := fmt.Sprintf("the client %s in the scenario %s%s", end.Exit, client.Baseline, s.finished[0].RightAfter())
+		died := fmt.Sprintf("the client %s in the scenario %s%s", end.Exit, client.Baseline, rightAfter(s.finished[0]))
 		if words := s.lastWords(end); words != "" {
 			died += "; its last words: " + words
 		}
@@ -291,6 +291,19 @@ func (s *clientRun) missing() []string {
 			"the client is meant to seek authorization, and obtained no access token that it used")
 	}
 	return missing
+}
+
+// rightAfter says, in a clause, after which result, other than that of a ping, the client sent no further message; ""
+// if it went on after each.
+func rightAfter(t *client.T) string {
+	for _, c := range slices.Backward(t.Conversations) {
+		for _, x := range slices.Backward(c.Exchanges) {
+			if x.From() == wire.Client && x.Method() != "ping" && x.Result() != nil && !c.Survived(x.Response) {
+				return ", after the result of " + x.Method()
+			}
+		}
+	}
+	return ""
 }
 
 // clientCause returns why nothing can be said of the client, or nil.

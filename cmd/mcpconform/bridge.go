@@ -37,6 +37,6 @@ func browseCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: browseName + " URL", Short: "Open a page as a user who grants everything", Hidden: true,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return client.Browse(cmd.Context(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return visit(cmd.Context(), args[0]) },
 	}
 }

@@ -36,20 +36,6 @@ func (t *T) RequestsAfter(c *judge.Conversation, after *wire.Event) bool {
 	return false
 }
 
-// UsedMethod reports whether the client made a request with an HTTP method.
-func (t *T) UsedMethod(method string) bool { return t.head(method) != nil }
-
-func (t *T) head(method string) *wire.Event {
-	for _, c := range t.Conversations {
-		for _, e := range c.Events {
-			if e.Kind == wire.KindHTTPRequest && e.From == wire.Client && e.HTTP.Method == method {
-				return e
-			}
-		}
-	}
-	return nil
-}
-
 // Sent returns the client's first request of a method, or nil.
 func (t *T) Sent(method string) *judge.Exchange {
 	for _, x := range t.Requests() {

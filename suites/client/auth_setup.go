@@ -53,23 +53,22 @@ const (
 // Flow is how a client obtained a token, and how it used it. It is complete
 // once the scenario has been run.
 type Flow struct {
-	Setup    *AuthorizationSetup
-	Endpoint *url.URL // URL that the client was given
-	Servers  []*authserver.Server
-	logs     []*wire.Log // of the authorization servers
-	stops    []func()    // stop the servers that were started
+	setup     *AuthorizationSetup
+	endpoint  *url.URL // that the client was given
+	servers   []*authserver.Server
+	logs      []*wire.Log         // of the authorization servers
+	stops     []func()            // stop the servers that were started
+	documents []*wire.Event       // requests to the protected server that are not MCP
+	statuses  map[*wire.Event]int // of the answers to these requests
+	target    string              // of the redirect, or ""
 
-	mu        sync.Mutex
-	exchanges []Step
-	shown     []Shown
-	Documents []*wire.Event       // requests to the protected server for metadata documents
-	Statuses  map[*wire.Event]int // of the answers to these requests
-	posts     int                 // messages with a valid token since the tokens lapsed last
-	Lapses    int                 // how often the tokens have lapsed
-
-	target     string      // of the redirect, or ""
-	Redirected bool        // a message was answered with the redirect
-	Followed   *wire.Event // the first request at the target that shows a token or a code
+	mu         sync.Mutex
+	exchanges  []Step
+	shown      []Shown
+	posts      int         // messages with a valid token since the tokens lapsed last
+	lapses     int         // how often the tokens have lapsed
+	redirected bool        // a message was answered with the redirect
+	followed   *wire.Event // the first request at the target that shows a token or a code
 }
 
 // Step is one request to an authorization server.
@@ -98,7 +97,7 @@ const mostLapses = 2
 // authorization servers. The function that it returns stops them.
 func (e *Engine) protect(ctx context.Context, setup *AuthorizationSetup, endpoint *Endpoint, o *server.Options,
 	label string) (*Flow, func(), error) {
-	f := &Flow{Setup: setup}
+	f := &Flow{setup: setup}
 	protection := setup.Protection
 	mine, err := url.Parse(endpoint.URL)
 	if err == nil && setup.Redirects != "" {
@@ -130,7 +129,7 @@ func (e *Engine) protect(ctx context.Context, setup *AuthorizationSetup, endpoin
 		return f.watch(next)
 	}
 	endpoint.URL = given.String()
-	f.Endpoint = &given
+	f.endpoint = &given
 	return f, f.stop, nil
 }
 
@@ -160,13 +159,13 @@ func (e *Engine) serveTarget(ctx context.Context, f *Flow, label string) error {
 // serveIssuers starts the authorization servers, which the protected server trusts from then on. host is that of the
 // protected server.
 func (e *Engine) serveIssuers(ctx context.Context, f *Flow, protection *server.Protection, host, label string) error {
-	options := f.Setup.Servers
+	options := f.setup.Servers
 	if len(options) == 0 {
 		options = []authserver.Options{{}}
 	}
 	for i, so := range options {
 		listener := net.Listener(nil)
-		if !f.Setup.Together {
+		if !f.setup.Together {
 			var err error
 			if listener, err = e.listen(); err != nil {
 				return fmt.Errorf("listen as authorization server: %w", err)
@@ -178,19 +177,19 @@ func (e *Engine) serveIssuers(ctx context.Context, f *Flow, protection *server.P
 		so.Log = e.Trace.Connect(transport.NameOAuth, label)
 		f.logs = append(f.logs, so.Log)
 		so.Seen = func(x authserver.Call) { f.step(Step{Call: x, Server: i}) }
-		if f.Setup.Redirects == RedirectedToken {
+		if f.setup.Redirects == RedirectedToken {
 			so.Faults.Answer = f.redirectsToken
 		}
-		if f.Setup.Client != nil {
-			so.Clients = append(so.Clients, *f.Setup.Client)
+		if f.setup.Client != nil {
+			so.Clients = append(so.Clients, *f.setup.Client)
 		}
 		as, err := authserver.New(so)
 		if err != nil {
 			return err
 		}
-		f.Servers = append(f.Servers, as)
+		f.servers = append(f.servers, as)
 		protection.Issuers = append(protection.Issuers, as.Issuer())
-		if f.Setup.Together {
+		if f.setup.Together {
 			protection.Elsewhere = as
 		} else {
 			f.stops = append(f.stops, serveHandler(ctx, listener, as))
@@ -225,7 +224,7 @@ func serveHandler(ctx context.Context, l net.Listener, h http.Handler) (stop fun
 func (f *Flow) step(s Step) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s.Lapses = f.Lapses
+	s.Lapses = f.lapses
 	if len(f.exchanges) < maxSteps {
 		f.exchanges = append(f.exchanges, s)
 	}
@@ -233,25 +232,25 @@ func (f *Flow) step(s Step) {
 
 // issued reports whether one of the authorization servers has issued a token.
 func (f *Flow) issued(token string) bool {
-	return slices.ContainsFunc(f.Servers, func(s *authserver.Server) bool { return s.Issued(token) })
+	return slices.ContainsFunc(f.servers, func(s *authserver.Server) bool { return s.Issued(token) })
 }
 
 // verify accepts the tokens of the scenario's authorization servers, also those for
 // another resource, so that the rest of the flow can be judged.
 func (f *Flow) verify(token, _ string, r *http.Request) *server.Denial {
 	good := func() bool {
-		return slices.ContainsFunc(f.Servers, func(s *authserver.Server) bool { return s.Good(token) })
+		return slices.ContainsFunc(f.servers, func(s *authserver.Server) bool { return s.Good(token) })
 	}
 	f.mu.Lock()
-	if f.Setup.Lapse && f.Lapses < mostLapses && r.Method == http.MethodPost && good() {
+	if f.setup.Lapse && f.lapses < mostLapses && r.Method == http.MethodPost && good() {
 		if f.posts++; f.posts == handshakePosts+1 {
-			f.posts, f.Lapses = 0, f.Lapses+1
-			for _, s := range f.Servers {
+			f.posts, f.lapses = 0, f.lapses+1
+			for _, s := range f.servers {
 				s.Revoke()
 			}
 		}
 	}
-	lapsed := f.Lapses > 0
+	lapsed := f.lapses > 0
 	f.mu.Unlock()
 	if lapsed && r.Method == http.MethodGet && f.issued(token) {
 		return nil // a client whose listening stream is refused beside its request may authorize twice at the same time
@@ -279,7 +278,7 @@ func (f *Flow) watch(next http.Handler) http.Handler {
 // the first one with a token that belongs neither to the handshake nor to liveness.
 func (f *Flow) redirects(r *http.Request, body []byte) bool {
 	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if f.Setup.Redirects != RedirectedMessage || r.Method != http.MethodPost || !f.issued(token) {
+	if f.setup.Redirects != RedirectedMessage || r.Method != http.MethodPost || !f.issued(token) {
 		return false
 	}
 	if m := wire.Parse(body); m.Kind != wire.Request || !IsOperation(m.Method) {
@@ -287,19 +286,39 @@ func (f *Flow) redirects(r *http.Request, body []byte) bool {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.Redirected {
+	if f.redirected {
 		return false
 	}
-	f.Redirected = true
+	f.redirected = true
 	return true
 }
 
-// wasRedirected reports whether a request of the client was answered with a redirect.
-func (f *Flow) wasRedirected() bool {
+// Redirected reports whether a message was answered with a redirect.
+func (f *Flow) Redirected() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.Redirected
+	return f.redirected
 }
+
+// Followed returns the first request at the target of a redirect that shows a token or a code, or nil.
+func (f *Flow) Followed() *wire.Event {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.followed
+}
+
+// Lapses returns how often the tokens have lapsed.
+func (f *Flow) Lapses() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.lapses
+}
+
+// Endpoint returns the URL that the client was given.
+func (f *Flow) Endpoint() *url.URL { return f.endpoint }
+
+// MetadataPath returns where the metadata of the first authorization server are.
+func (f *Flow) MetadataPath() string { return f.servers[0].MetadataPath() }
 
 // redirectsToken redirects a token request to the other origin, where it would be the same request (RFC 9110,
 // section 15.4.8). No token comes with the redirect.
@@ -329,8 +348,8 @@ func (f *Flow) elsewhere(log *wire.Log) http.Handler {
 				Method: r.Method, URL: "http://" + r.Host + r.URL.Path, Header: http.Header{},
 			}})
 		f.mu.Lock()
-		if shows && f.Followed == nil {
-			f.Followed = e
+		if shows && f.followed == nil {
+			f.followed = e
 		}
 		f.mu.Unlock()
 		http.NotFound(w, r)
@@ -343,7 +362,7 @@ func (f *Flow) note(r *http.Request, body string) {
 	if scheme, token, ok := strings.Cut(header, " "); ok && strings.EqualFold(scheme, "Bearer") {
 		s.Token = strings.TrimSpace(token)
 		s.Ours = f.issued(s.Token)
-		s.Good = slices.ContainsFunc(f.Servers, func(as *authserver.Server) bool { return as.Good(s.Token) })
+		s.Good = slices.ContainsFunc(f.servers, func(as *authserver.Server) bool { return as.Good(s.Token) })
 		s.Places = append(s.Places, InAuthorization)
 	}
 	for _, token := range f.Tokens() {
@@ -388,13 +407,13 @@ func (f *Flow) answers(step authserver.Step, member string) []string {
 	return all
 }
 
-// Steps returns the requests of a kind to the authorization servers.
+// Steps returns the requests of some kinds to the authorization servers, or all.
 func (f *Flow) Steps(kinds ...authserver.Step) []Step {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var all []Step
 	for _, s := range f.exchanges {
-		if slices.Contains(kinds, s.Step) {
+		if len(kinds) == 0 || slices.Contains(kinds, s.Step) {
 			all = append(all, s)
 		}
 	}
@@ -410,7 +429,7 @@ func (f *Flow) Presented() []Shown {
 
 // documentsFrom collects the requests to the protected server that are not MCP.
 func (f *Flow) documentsFrom(logs []*wire.Log) {
-	f.Statuses = make(map[*wire.Event]int)
+	f.statuses = make(map[*wire.Event]int)
 	for _, l := range logs {
 		if l.Transport != transport.NameOAuth || slices.Contains(f.logs, l) {
 			continue
@@ -419,20 +438,19 @@ func (f *Flow) documentsFrom(logs []*wire.Log) {
 		for _, e := range l.Events() {
 			switch e.Kind {
 			case wire.KindHTTPRequest:
-				f.Documents = append(f.Documents, e)
+				f.documents = append(f.documents, e)
 				open[e.Stream] = e
 			case wire.KindHTTPResponse:
-				f.Statuses[open[e.Stream]] = e.HTTP.Status
+				f.statuses[open[e.Stream]] = e.HTTP.Status
 			}
 		}
 	}
 }
 
-// DocumentsAt returns the requests for documents of the protected server whose paths begin
-// with a prefix.
-func (f *Flow) DocumentsAt(prefix string) []*wire.Event {
+// Documents returns the requests for documents of the protected server whose paths begin with a prefix.
+func (f *Flow) Documents(prefix string) []*wire.Event {
 	var all []*wire.Event
-	for _, e := range f.Documents {
+	for _, e := range f.documents {
 		if u, err := url.Parse(e.HTTP.URL); err == nil && strings.HasPrefix(u.Path, prefix) {
 			all = append(all, e)
 		}
@@ -440,14 +458,17 @@ func (f *Flow) DocumentsAt(prefix string) []*wire.Event {
 	return all
 }
 
+// Status returns the status of the answer to a request for a document.
+func (f *Flow) Status(document *wire.Event) int { return f.statuses[document] }
+
 // MetadataElsewhere is a path of resource metadata that only the header names.
 const MetadataElsewhere = "/documents/about-this-resource"
 
 // SoughtAuthorization reports whether the client has asked for metadata or for anything
 // at an authorization server.
 func (t *T) SoughtAuthorization() bool {
-	return t.Flow != nil && (t.Flow.Reached() || len(t.Flow.DocumentsAt("/.well-known/")) > 0 ||
-		len(t.Flow.DocumentsAt(MetadataElsewhere)) > 0)
+	return t.Flow != nil && (len(t.Flow.Steps()) > 0 || len(t.Flow.Documents("/.well-known/")) > 0 ||
+		len(t.Flow.Documents(MetadataElsewhere)) > 0)
 }
 
 // ReasonUnauthorized says why nothing is known of the authorization of a client that
@@ -466,15 +487,6 @@ func (t *T) ReasonUnauthorized() string {
 func (t *T) ObtainedToken() bool {
 	return t.Flow != nil && slices.ContainsFunc(t.Flow.Presented(), func(s Shown) bool { return s.Ours })
 }
-
-// Reached reports whether the client sent a request to an authorization server.
-func (f *Flow) Reached() bool {
-	return len(f.Steps(EveryStep...)) > 0
-}
-
-// EveryStep are the requests to an authorization server.
-var EveryStep = []authserver.Step{authserver.Metadata, authserver.Registration, authserver.Authorization,
-	authserver.Token, authserver.Other}
 
 // maxPeek bounds a body that is read ahead.
 const maxPeek = 16 << 20

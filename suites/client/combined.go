@@ -183,7 +183,7 @@ func (r *combinedRun) attribute() {
 // came reports whether the client came through all of the scenarios. At a protected server it has done so once it has
 // a token and has sent a request: the last scenario shows then.
 func (r *combinedRun) came() bool {
-	if r.t.ObtainedToken() && (len(r.t.Requests()) > 0 || r.t.Flow.wasRedirected()) {
+	if r.t.ObtainedToken() && (len(r.t.Requests()) > 0 || r.t.Flow.Redirected()) {
 		return true
 	}
 	ok, decided, _ := r.t.Continued()

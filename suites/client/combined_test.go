@@ -45,7 +45,7 @@ func TestOthersFindings(t *testing.T) {
 // server.
 func TestRedirectedIsThrough(t *testing.T) {
 	for _, redirected := range []bool{false, true} {
-		r := &combinedRun{t: &T{Revision: schema.Default(), Scenario: &Scenario{}, Flow: &Flow{Redirected: redirected, shown: []Shown{{Ours: true}}}}}
+		r := &combinedRun{t: &T{Revision: schema.Default(), Scenario: &Scenario{}, Flow: &Flow{redirected: redirected, shown: []Shown{{Ours: true}}}}}
 		if r.came() != redirected {
 			t.Errorf("redirected: %v; came through: %v", redirected, !redirected)
 		}

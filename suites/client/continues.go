@@ -67,7 +67,7 @@ func (t *T) comparedWith(base *T) continuation {
 	undone := slices.Concat(missing, changed)
 	c := continuation{decided: true, undone: undone, worked: len(undone) == 0}
 	switch mine, theirs := t.Ending, base.Ending; {
-	case mine.Exit != nil && theirs.Exit != nil && WorseExit(*mine.Exit, *theirs.Exit):
+	case mine.Exit != nil && theirs.Exit != nil && worseExit(*mine.Exit, *theirs.Exit):
 		c.how = "the client " + mine.Exit.String() + ", while it " + theirs.Exit.String() + " with an ordinary server"
 	case mine.Exit == nil || c.worked:
 		c.ok = true
@@ -146,7 +146,7 @@ func (t *T) deeds() []deed {
 		for _, e := range c.Messages {
 			own := e.From == wire.Client && e.Seq > c.Init.Response.Seq
 			asks := e.Msg.Kind == wire.Request && IsOperation(e.Msg.Method)
-			tells := e.Msg.Kind == wire.Notification && e.Msg.Method == RootsChanged
+			tells := e.Msg.Kind == wire.Notification && e.Msg.Method == rootsChanged
 			if d := deedOf(e.Msg); own && (asks || tells) && !slices.Contains(all, d) {
 				all = append(all, d)
 			}
@@ -155,8 +155,8 @@ func (t *T) deeds() []deed {
 	return all
 }
 
-// RootsChanged is the method with which a client tells that its roots have changed.
-const RootsChanged = "notifications/roots/list_changed"
+// rootsChanged is the method with which a client tells that its roots have changed.
+const rootsChanged = "notifications/roots/list_changed"
 
 // listedBy returns the items of a list that the client has received, by their URI template, URI or name.
 func (t *T) listedBy(method string) map[string]any {
@@ -214,7 +214,7 @@ func (t *T) missing(base *T) (missing, changed []deed) {
 			most = min(most, len(here))
 		}
 		switch done := number(mine, d.method); {
-		case slices.Contains(mine, d), d.method != RootsChanged && !serves(c, d.method):
+		case slices.Contains(mine, d), d.method != rootsChanged && !serves(c, d.method):
 		case d.list == "", done < most && reflect.DeepEqual(here[d.item], there[d.item]):
 			missing = append(missing, d)
 		case done < most && d.argument == "":
@@ -338,9 +338,9 @@ func (t *T) paused() time.Duration {
 // TimedOut adds advice to a finding on a client that was ended at the time limit: how to give it longer.
 func TimedOut(what string) string { return what + "; " + ending.Raise(ending.Timeout) }
 
-// WorseExit reports whether only the first exit is a failure, or only the first was caused by a signal. All exit
+// worseExit reports whether only the first exit is a failure, or only the first was caused by a signal. All exit
 // codes of failures are equally bad.
-func WorseExit(mine, theirs wire.Exit) bool {
+func worseExit(mine, theirs wire.Exit) bool {
 	return mine != wire.Exit{} && theirs == wire.Exit{} || mine.Signal != "" && theirs.Signal == ""
 }
 
@@ -400,19 +400,6 @@ func (t *T) Blame(instead string) string {
 		return "the client " + exit.String() + after
 	}
 	return TimedOut("the client hangs" + after)
-}
-
-// RightAfter says, in a clause, after which result, other than that of a ping, the client sent no further message; ""
-// if it went on after each.
-func (t *T) RightAfter() string {
-	for _, c := range slices.Backward(t.Conversations) {
-		for _, x := range slices.Backward(c.Exchanges) {
-			if x.From() == wire.Client && x.Method() != "ping" && x.Result() != nil && !c.Survived(x.Response) {
-				return ", after the result of " + x.Method()
-			}
-		}
-	}
-	return ""
 }
 
 // JudgeTolerated judges what a client must tolerate. The ordinary server sends it, and this scenario's server does

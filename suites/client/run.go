@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpconform/mcpconform/mockserver"
@@ -992,8 +993,8 @@ const swiftPages = 200
 // the trace.
 func Unhurried(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 	if Listed[r.Method] != "" && r.Params["cursor"] != nil {
-		read := r.Session.Value("pages of "+r.Method, func() any { return new(Counter) }).(*Counter)
-		if read.Next() >= swiftPages {
+		read := r.Session.Value("pages of "+r.Method, func() any { return new(atomic.Int64) }).(*atomic.Int64)
+		if read.Add(1) > swiftPages {
 			_ = r.Sleep(ctx, 100*time.Millisecond)
 		}
 	}

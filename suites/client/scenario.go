@@ -99,9 +99,6 @@ const AuthorizationBaseline = "auth/flow"
 // the catalogue of package mockserver.
 const FaultPrefix = "fault/"
 
-// ScriptPrefix begins the names of the scenarios that run scripts of the user.
-const ScriptPrefix = "script/"
-
 // ScenarioRun is one scenario while it runs.
 type ScenarioRun struct {
 	Scenario *Scenario
@@ -313,8 +310,6 @@ const (
 	NeedsEnd       = "the client did not end by itself"
 	NeedsRequest   = "the client sent no request other than pings after the handshake"
 	NeedsList      = "the client requested no list"
-	NeedsToAsk     = NeedsRequest + ", so the server could not ask it anything while it waits"
-	NeedsToTell    = NeedsRequest + ", so the server could not send anything while it waits"
 )
 
 // Recorder returns the recorder of the scenario, for what the other methods do not record.
@@ -353,13 +348,6 @@ func (t *T) Warning(id, message string, events ...*wire.Event) {
 func (t *T) Inconclusive(reason string, ids ...string) {
 	for _, id := range ids {
 		t.Recorder().Inconclusive(id, wire.Client, reason)
-	}
-}
-
-// Skip says why requirements do not apply to the client.
-func (t *T) Skip(reason string, ids ...string) {
-	for _, id := range ids {
-		t.Recorder().Skip(id, wire.Client, reason)
 	}
 }
 
@@ -471,12 +459,3 @@ func (t *T) Last() *judge.Conversation {
 	}
 	return t.Conversations[len(t.Conversations)-1]
 }
-
-// Counter counts events, such as the requests of a session.
-type Counter struct{ n atomic.Int64 }
-
-// Next returns 0, 1, 2 …
-func (c *Counter) Next() int { return int(c.n.Add(1) - 1) }
-
-// Count returns how many events were counted.
-func (c *Counter) Count() int { return int(c.n.Load()) }

@@ -39,7 +39,7 @@ func TestScripts(t *testing.T) {
 		t.Run(over, func(t *testing.T) {
 			run := conducted(t, suites.ClientScenarios{Transport: over, Scenarios: func() (names []string) {
 				for _, s := range scripts {
-					names = append(names, client.ScriptPrefix+s.Name)
+					names = append(names, "script/"+s.Name)
 				}
 				return names
 			}(), Launch: func(p client.Endpoint) (transport.Process, error) {

@@ -52,11 +52,11 @@ var authScenarios = []*client.Scenario{
 		}, func(t *client.T) {
 			const id = ids.AuthClientNoForeignTokens
 			switch f := t.Flow; {
-			case f.Followed != nil:
+			case f.Followed() != nil:
 				// The text speaks of tokens that were issued elsewhere; for the target this is one.
 				t.Warning(id, "the client follows a redirect to another origin and sends its access token there",
-					f.Followed)
-			case f.Redirected:
+					f.Followed())
+			case f.Redirected():
 				t.Exercised(id)
 			default:
 				t.Inconclusive("the client sent no message after the handshake that could be answered with a redirect",
@@ -142,7 +142,7 @@ var authScenarios = []*client.Scenario{
 		}),
 	authScenario("auth/no-registration", []string{ids.AuthClientOtherClientID}, func() *client.AuthorizationSetup {
 		return &client.AuthorizationSetup{Servers: []authserver.Options{{NoRegistration: true}},
-			Client: &authserver.Client{ID: "mcpconform-registered-client", Secret: "mcpconform-client-secret"}}
+			Client: &authserver.Client{ID: registeredClient, Secret: "mcpconform-client-secret"}}
 	}, judgeNoRegistration),
 	authScenario("auth/lapsed", []string{ids.AuthClientHandles401, ids.AuthClientPKCEFresh, ids.AuthClientCodeOnce},
 		func() *client.AuthorizationSetup {
@@ -168,6 +168,9 @@ var authScenarios = []*client.Scenario{
 			}
 		}, judgeAuthorizedAgain),
 }
+
+// registeredClient is the id of the client that is registered beforehand.
+const registeredClient = "mcpconform-registered-client"
 
 func redirecting(change func(url.Values)) *client.AuthorizationSetup {
 	return &client.AuthorizationSetup{Servers: []authserver.Options{{Redirect: change}}}
@@ -275,12 +278,12 @@ func judgeCompleted(t *client.T, id, when string) {
 
 // lastStep returns the last request of the flow.
 func lastStep(t *client.T) []*wire.Event {
-	all := t.Flow.Steps(client.EveryStep...)
+	all := t.Flow.Steps()
 	if len(all) > 0 {
 		return []*wire.Event{all[len(all)-1].Event}
 	}
-	if n := len(t.Flow.Documents); n > 0 {
-		return t.Flow.Documents[n-1:]
+	if all := t.Flow.Documents(""); len(all) > 0 {
+		return all[len(all)-1:]
 	}
 	return client.LastEvents(t.Last(), 4)
 }
@@ -298,8 +301,8 @@ func judgeRefused(t *client.T, id, because string, first authserver.Step) {
 			proof = append(proof, s.Event)
 		}
 		t.Violation(id, "the client goes on although "+because,
-			append(append(proof, t.Flow.Documents...), after[0].Event)...)
-	case first != "" && len(t.Flow.Steps(first)) == 0, len(t.Flow.Documents) == 0:
+			append(append(proof, t.Flow.Documents("")...), after[0].Event)...)
+	case first != "" && len(t.Flow.Steps(first)) == 0, len(t.Flow.Documents("")) == 0:
 	case controlPasses(t, id):
 		t.Exercised(id)
 	}
@@ -337,7 +340,7 @@ func coded(challenge, code string) string {
 func judgeMetadataFound(t *client.T, path string) {
 	const id = ids.AuthClientParseWWWAuthenticate
 	switch {
-	case len(t.Flow.DocumentsAt(path)) > 0:
+	case len(t.Flow.Documents(path)) > 0:
 		t.Exercised(id)
 	case t.SoughtAuthorization(), !t.Ending.Attended && controlPasses(t, id):
 		t.Violation(id,
@@ -354,14 +357,14 @@ func judgeIssuerPath(t *client.T) {
 	case len(slices.DeleteFunc(t.Flow.Steps(authserver.Metadata), further)) > 0:
 		t.Exercised(id)
 	case len(others) > 0:
-		t.Violation(id, "the client never asks for the metadata at "+t.Flow.Servers[0].MetadataPath(), others[0].Event)
+		t.Violation(id, "the client never asks for the metadata at "+t.Flow.MetadataPath(), others[0].Event)
 	}
 }
 
 func judgeNoRegistration(t *client.T) {
 	const id = ids.AuthClientOtherClientID
 	for _, s := range t.Flow.Steps(authserver.Authorization) {
-		if s.Client == t.Flow.Setup.Client.ID {
+		if s.Client == registeredClient {
 			t.Exercised(id)
 			return
 		}
@@ -377,13 +380,13 @@ func judgeNoRegistration(t *client.T) {
 	}
 	// A client may get its id from anywhere.
 	t.Inconclusive("the client did not use the client id that MCPCONFORM_CLIENT_ID holds; "+
-		"if it reads its client id from elsewhere, set it there to mcpconform-registered-client", id)
+		"if it reads its client id from elsewhere, set it there to "+registeredClient, id)
 }
 
 // judgeLapsed judges what the client does when its token expires in the middle of a
 // session.
 func judgeLapsed(t *client.T) {
-	for lapse := range t.Flow.Lapses {
+	for lapse := range t.Flow.Lapses() {
 		if !judgeLapse(t, lapse) {
 			return
 		}
@@ -501,9 +504,9 @@ func judgeAuthorizationBaseline(t *client.T) {
 		return
 	}
 	t.Exercised(handles, ids.AuthHTTPConform)
-	about := t.Flow.DocumentsAt(transport.WellKnownResource)
+	about := t.Flow.Documents(transport.WellKnownResource)
 	switch {
-	case len(about) > 0 && t.Flow.Reached():
+	case len(about) > 0 && len(t.Flow.Steps()) > 0:
 		t.Exercised(metadata)
 	case len(about) == 0:
 		t.Violation(metadata, "the client looks for an authorization server without asking for the resource metadata",
@@ -729,7 +732,7 @@ func judgeResourceURI(t *client.T, text string, e *wire.Event) {
 	host, _, _ := strings.Cut(rest, "/")
 	t.Check(ids.AuthResourceLowercase, scheme == strings.ToLower(scheme) && host == strings.ToLower(host), e).
 		To(BeTrueBecause("%s has capitals in scheme or host", shown))
-	own := t.Flow.Endpoint
+	own := t.Flow.Endpoint()
 	path, mine := strings.TrimSuffix(u.Path, "/"), strings.TrimSuffix(own.Path, "/")
 	identifies := strings.EqualFold(u.Scheme, own.Scheme) && u.Port() == own.Port() &&
 		transport.Loopback(u.Hostname()) &&

@@ -69,11 +69,11 @@ func askedOnTheWay(t *client.T) []request {
 				" of the server" + token, status: x.Status()})
 		}
 	}
-	for _, d := range t.Flow.Documents {
+	for _, d := range t.Flow.Documents("") {
 		all = append(all, request{at: d.At, what: d.HTTP.Method + " " + pathOf(d) + " of the server",
-			status: t.Flow.Statuses[d]})
+			status: t.Flow.Status(d)})
 	}
-	for _, s := range t.Flow.Steps(client.EveryStep...) {
+	for _, s := range t.Flow.Steps() {
 		if s.Event == nil {
 			continue // a flood is not recorded any further
 		}
@@ -96,16 +96,16 @@ func pathOf(e *wire.Event) string {
 
 // next says what a client does next after the last step that it has come through, with the requirement.
 func next(t *client.T) string {
-	steps := slices.DeleteFunc(t.Flow.Steps(client.EveryStep...),
+	steps := slices.DeleteFunc(t.Flow.Steps(),
 		func(s client.Step) bool { return s.Step == authserver.Other })
 	if len(steps) == 0 {
-		read := slices.ContainsFunc(t.Flow.Documents,
-			func(e *wire.Event) bool { return t.Flow.Statuses[e] == http.StatusOK })
+		read := slices.ContainsFunc(t.Flow.Documents(""),
+			func(e *wire.Event) bool { return t.Flow.Status(e) == http.StatusOK })
 		if !read {
 			return "requested the resource metadata at the URL that WWW-Authenticate names " +
 				"(auth.client.parse-www-authenticate)"
 		}
-		return "requested " + t.Flow.Servers[0].MetadataPath() + " of the authorization server that the resource " +
+		return "requested " + t.Flow.MetadataPath() + " of the authorization server that the resource " +
 			"metadata name (auth.client.as-metadata-location)"
 	}
 	last := steps[len(steps)-1]

@@ -193,9 +193,9 @@ func judgeLeftOpen(t *client.T, when string, ids ...string) {
 func judgeTokenRedirect(t *client.T) {
 	const id = ids.AuthClientTokenRequestIssuer
 	switch {
-	case t.Flow.Followed != nil:
+	case t.Flow.Followed() != nil:
 		t.Warning(id, "the client follows a redirect of its token request to another origin, and sends the code there",
-			t.Flow.Followed)
+			t.Flow.Followed())
 	case len(t.Flow.Steps(authserver.Token)) > 0 && t.Ending.Exit != nil:
 		t.Exercised(id)
 	}

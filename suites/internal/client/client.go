@@ -2,6 +2,7 @@ package client
 
 import (
 	"slices"
+	"sync/atomic"
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -37,7 +38,19 @@ func handling(method string, m server.Middleware) func(*client.ScenarioRun) serv
 	}
 }
 
+// count counts events, such as the requests of a session.
+type count struct{ n atomic.Int64 }
+
+// next returns 0, 1, 2 …
+func (c *count) next() int { return int(c.n.Add(1) - 1) }
+
 // counter returns the counter of something in a session.
-func counter(s *server.Session, of string) *client.Counter {
-	return s.Value(of, func() any { return new(client.Counter) }).(*client.Counter)
+func counter(s *server.Session, of string) *count {
+	return s.Value(of, func() any { return new(count) }).(*count)
 }
+
+// Many scenarios need a client that waits for the answer to a request.
+const (
+	needsToAsk  = client.NeedsRequest + ", so the server could not ask it anything while it waits"
+	needsToTell = client.NeedsRequest + ", so the server could not send anything while it waits"
+)

@@ -71,7 +71,7 @@ func allTogether(over string) []*client.Scenario {
 func TestCombinedLaunchesThatAsk(t *testing.T) {
 	for _, j := range CombinedLaunches() {
 		members := j.Among(Scenarios())
-		if !slices.ContainsFunc(members, func(s *client.Scenario) bool { return s.Needs == client.NeedsToAsk }) {
+		if !slices.ContainsFunc(members, func(s *client.Scenario) bool { return s.Needs == needsToAsk }) {
 			continue
 		}
 		together := client.Combine(j.Title(), members)

@@ -167,7 +167,7 @@ var slips = regexp.MustCompile(
 // failed turns the first result in a session into that of a failed tool, with an account of the failure in structured
 // content. It leaves a tool alone that has structured content otherwise.
 func failed(r *server.Request, result map[string]any) {
-	first := new(client.Counter)
+	first := new(count)
 	if r.Session.Value("failed", func() any { return first }) == any(first) && result["structuredContent"] == nil {
 		result["content"] = []any{map[string]any{"type": "text", "text": `{"reason":"a test"}`}}
 		result["structuredContent"], result["isError"] = map[string]any{"reason": "a test"}, true

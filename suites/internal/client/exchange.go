@@ -32,7 +32,7 @@ var exchangeScenarios = []*client.Scenario{
 		Shows: []string{"base.response.*", "base.error.*", ids.BaseNotificationNoResponse, ids.PingResponseEmpty,
 			ids.ProgressTokenUnique},
 		Families: []string{"ids", "tokens", "meta-values", "spellings", "strings"},
-		Needs:    client.NeedsToAsk,
+		Needs:    needsToAsk,
 		Options:  client.Scripted(askEverything),
 		Judge:    judgeEverything,
 	},
@@ -48,7 +48,7 @@ var exchangeScenarios = []*client.Scenario{
 			ids.BaseMessageUTF8Accepted,
 		},
 		Shows: []string{"base.response.*", "base.error.*", ids.BaseJSONRPCMemberCase, ids.PingResponseEmpty},
-		Needs: client.NeedsToAsk,
+		Needs: needsToAsk,
 		Options: client.Scripted(func(a *client.Asker) {
 			a.Greet("before-company")
 			a.BesidePings = a.Responsive
@@ -68,7 +68,7 @@ var exchangeScenarios = []*client.Scenario{
 			ids.HTTPClientAccepted,
 		},
 		Families: []string{"frames", "events", "types-of-nothing"},
-		Needs:    client.NeedsToAsk,
+		Needs:    needsToAsk,
 		Options: func(run *client.ScenarioRun) server.Options {
 			o := client.Scripted(askFramed)(run)
 			o.Behaviour.HTTP.Event = writeEvent
@@ -87,7 +87,7 @@ var exchangeScenarios = []*client.Scenario{
 			ids.LoggingMessageAnyData, ids.BaseMessageUTF8Accepted,
 		},
 		Shows:   []string{ids.PingResponsePrompt},
-		Needs:   client.NeedsToTell,
+		Needs:   needsToTell,
 		Options: client.Scripted(notifyEverything),
 		Judge: func(t *client.T) {
 			judgeTold(t)

@@ -27,7 +27,7 @@ var featureScenarios = []*client.Scenario{
 		},
 		Shows: []string{ids.BaseResponseOnce, ids.PingResponsePrompt, "sampling.*", "content.*", "progress.*",
 			"cancellation.*", ids.SchemaCreateMessageResult, ids.SchemaProgressNotification},
-		Needs:   client.NeedsToAsk,
+		Needs:   needsToAsk,
 		Options: client.Scripted(askSampling),
 		Judge: func(t *client.T) {
 			if !declares(t, "sampling") {
@@ -47,7 +47,7 @@ var featureScenarios = []*client.Scenario{
 			ids.BaseErrorInvalidParams, ids.BaseResponsePresent,
 		},
 		Shows:   []string{"elicitation.*", ids.SchemaElicitResult, ids.PingResponsePrompt},
-		Needs:   client.NeedsToAsk,
+		Needs:   needsToAsk,
 		Options: client.Scripted(askElicitation),
 		Judge: func(t *client.T) {
 			if !declares(t, "elicitation") {
@@ -90,7 +90,7 @@ var featureScenarios = []*client.Scenario{
 			ids.BaseResponsePresent},
 		Shows: []string{"roots.*", ids.SchemaListRootsResult, "base.params.*", ids.MetaAttachRequest,
 			ids.ProgressRequest, ids.PingResponsePrompt},
-		Needs:   client.NeedsToAsk,
+		Needs:   needsToAsk,
 		Options: client.Scripted(askRoots),
 		Judge: func(t *client.T) {
 			for _, after := range cancelled {
@@ -822,7 +822,7 @@ func progressing(values []family.Member) server.Middleware {
 // partial gives completions a total that exceeds the values, and leaves total and
 // hasMore out of every other one.
 func partial(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-	n := counter(r.Session, "partial").Next()
+	n := counter(r.Session, "partial").next()
 	return server.Edit(func(_ *server.Request, result map[string]any) {
 		completion, _ := result["completion"].(map[string]any)
 		values, _ := completion["values"].([]any)
@@ -891,7 +891,7 @@ func failing(ctx context.Context, r *server.Request, next server.Handler) (any, 
 	if !client.IsOperation(r.Method) || client.Listed[r.Method] != "" {
 		return next(ctx, r)
 	}
-	n := counter(r.Session, "failures").Next()
+	n := counter(r.Session, "failures").next()
 	return nil, failures[n%len(failures)]
 }
 

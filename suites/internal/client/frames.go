@@ -206,7 +206,7 @@ func typedHeads(situation server.Situation, members []family.Member) func(*serve
 		if r.Situation != situation || r.Session == nil {
 			return
 		}
-		n := counter(r.Session, "heads").Next()
+		n := counter(r.Session, "heads").next()
 		r.Header.Set("Content-Type", members[n%len(members)].Str())
 	}
 }

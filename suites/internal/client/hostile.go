@@ -19,7 +19,7 @@ var hostileScenarios = []*client.Scenario{
 		Name:         "hostile/not-json",
 		Requirements: []string{ids.BaseErrorParseSurvive, ids.BaseErrorParseError},
 		Shows:        []string{ids.BaseErrorUndetectableID},
-		Needs:        client.NeedsToTell,
+		Needs:        needsToTell,
 		Options: client.Scripted(func(a *client.Asker) {
 			a.Fence("before")
 			a.Raw(`{"jsonrpc":"2.0","id":"broken","method":"ping"`)
@@ -34,7 +34,7 @@ var hostileScenarios = []*client.Scenario{
 	{
 		Name: "hostile/envelopes", Long: true,
 		Requirements: []string{ids.BaseErrorInvalidRequest, ids.BaseBatchNotServed},
-		Needs:        client.NeedsToTell,
+		Needs:        needsToTell,
 		Options: client.Scripted(func(a *client.Asker) {
 			a.Fence("before")
 			a.Raw(`{"jsonrpc":"2.0","id":"batch-control","method":"ping"}`)
@@ -88,7 +88,7 @@ var hostileScenarios = []*client.Scenario{
 	{
 		Name: "hostile/noise", Long: true,
 		Requirements: []string{ids.ArchitectureClientRouting, ids.BaseErrorParseSurvive},
-		Needs:        client.NeedsToTell,
+		Needs:        needsToTell,
 		Options:      client.Scripted(makeNoise),
 		Judge: func(t *client.T) {
 			// No client has to survive all of it, but none may be ended by a signal.
@@ -131,10 +131,10 @@ var hostileScenarios = []*client.Scenario{
 			result, rpcErr := next(ctx, r)
 			object, ok := result.(map[string]any)
 			if !ok || client.Listed[r.Method] == "" ||
-				counter(r.Session, r.Method).Next() > 0 {
+				counter(r.Session, r.Method).next() > 0 {
 				return result, rpcErr
 			}
-			n := counter(r.Session, "large").Next()
+			n := counter(r.Session, "large").next()
 			if n == 1 {
 				// Over HTTP, the notification before the answer turns the answer into an event stream.
 				r.Notify("notifications/message",

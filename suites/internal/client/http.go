@@ -111,10 +111,10 @@ var httpScenarios = []*client.Scenario{
 			return server.Options{HTTP: server.HTTPOptions{NoGet: true, NoDelete: true}}
 		},
 		Judge: func(t *client.T) {
-			if t.UsedMethod(http.MethodGet) {
+			if usedMethod(t, http.MethodGet) {
 				t.JudgeContinued("GET was answered with 405", ids.HTTPClientGet405Tolerated)
 			}
-			if t.UsedMethod(http.MethodDelete) {
+			if usedMethod(t, http.MethodDelete) {
 				t.JudgeContinued("DELETE was answered with 405", ids.HTTPClientDelete405Tolerated)
 			}
 		},
@@ -150,7 +150,7 @@ var httpScenarios = []*client.Scenario{
 			if c == nil || t.Ending.Exit == nil || c.Initialized == nil {
 				return
 			}
-			t.Check(ids.HTTPClientDeleteSession, t.UsedMethod(http.MethodDelete), client.LastEvents(c, 2)...).
+			t.Check(ids.HTTPClientDeleteSession, usedMethod(t, http.MethodDelete), client.LastEvents(c, 2)...).
 				To(BeTrueBecause("the client ended without a DELETE for its session"))
 			judgeClosed(t, c)
 		},
@@ -227,7 +227,7 @@ var httpScenarios = []*client.Scenario{
 	{
 		Name: "http/refused-message", Transports: overHTTP(),
 		Requirements: []string{ids.HTTPClientErrorBodyTolerated},
-		Needs:        client.NeedsToAsk,
+		Needs:        needsToAsk,
 		Options:      refusing,
 		Judge: func(t *client.T) {
 			const id = ids.HTTPClientErrorBodyTolerated
@@ -480,7 +480,7 @@ var marked = &client.Scenario{
 				if e.Raw != nil || len(e.Data) == 0 {
 					return []*server.Event{e}
 				}
-				mine := new(client.Counter)
+				mine := new(count)
 				fields := []string{"data: " + string(e.Data), "event: " + e.Name}
 				if e.Name == "endpoint" {
 					slices.Reverse(fields) // without its type, nobody takes the URI for another one
@@ -636,7 +636,7 @@ func replayListening(s *server.Session, last string, proposal, _ []*server.Event
 		return proposal
 	}
 	next := nextEvent(s)
-	if counter(s, "listened on").Next() > 0 {
+	if counter(s, "listened on").next() > 0 {
 		return append([]*server.Event{next}, proposal...)
 	}
 	return []*server.Event{next, {
@@ -942,8 +942,8 @@ const renewedID = "renewed"
 
 // renewing changes the results of initialize. n counts the sessions from 0.
 func renewing(change func(n int, result map[string]any)) server.Middleware {
-	var begun client.Counter
-	return server.Edit(func(_ *server.Request, result map[string]any) { change(begun.Next(), result) })
+	var begun count
+	return server.Edit(func(_ *server.Request, result map[string]any) { change(begun.next(), result) })
 }
 
 // lostAnswerID is the id of the ping whose answer finds the session lost.
@@ -963,7 +963,7 @@ func losingAnswer(run *client.ScenarioRun) server.Options {
 	o.Behaviour.Methods = map[string]server.Middleware{"*": func(ctx context.Context, r *server.Request,
 		next server.Handler) (any, *wire.Error) {
 		if !client.IsOperation(r.Method) || !r.Session.Initialized() || l.sessions.only() != r.Session ||
-			counter(r.Session, "answer lost").Next() > 0 {
+			counter(r.Session, "answer lost").next() > 0 {
 			return next(ctx, r)
 		}
 		r.Withhold()
@@ -1268,8 +1268,7 @@ func judgeMoved(t *client.T, lost, renewed *judge.Conversation) {
 func judgeSecondEnd(t *client.T, lost, renewed *judge.Conversation) {
 	const id = ids.HTTPClientDeleteSession
 	if t.Baseline == nil || renewed.Initialized == nil || t.Ending.Exit == nil ||
-		client.WorseExit(*t.Ending.Exit, wire.Exit{}) ||
-		!t.Baseline.UsedMethod(http.MethodDelete) {
+		*t.Ending.Exit != (wire.Exit{}) || !usedMethod(t.Baseline, http.MethodDelete) {
 		return
 	}
 	ends := func(x *wire.HTTPExchange) bool { return x.Method() == http.MethodDelete }
@@ -1320,7 +1319,7 @@ func cutting(run *client.ScenarioRun) server.Options {
 	// cut is the request of a session whose stream is cut, with the number of events written on that stream.
 	type cut struct {
 		request atomic.Pointer[server.Request]
-		written client.Counter
+		written count
 	}
 	of := func(s *server.Session) *cut { return s.Value("cut", func() any { return new(cut) }).(*cut) }
 	script := func(a *client.Asker) {
@@ -1360,7 +1359,7 @@ func cutting(run *client.ScenarioRun) server.Options {
 				if request := cut.request.Load(); request == nil || e.Out.To != request && e.Out.Answers != request {
 					return []*server.Event{e}
 				}
-				switch cut.written.Next() {
+				switch cut.written.next() {
 				case 0:
 					e.ID = "cut-soon"
 				case 1:
@@ -1382,7 +1381,7 @@ func replayCut(s *server.Session, last string, proposal, _ []*server.Event) []*s
 	if last != cutHere || len(rest) == 0 {
 		return rest
 	}
-	switch counter(s, "resumed").Next() {
+	switch counter(s, "resumed").next() {
 	case 0:
 		return []*server.Event{{Session: s, Raw: []byte{}, Cut: true}}
 	case 1:
@@ -1609,4 +1608,13 @@ func judgeStays(t *client.T, get *wire.Event) {
 		}
 	}
 	t.Exercised(id)
+}
+
+// usedMethod reports whether the client made a request with an HTTP method.
+func usedMethod(t *client.T, method string) bool {
+	return slices.ContainsFunc(t.Conversations, func(c *judge.Conversation) bool {
+		return slices.ContainsFunc(c.Events, func(e *wire.Event) bool {
+			return e.Kind == wire.KindHTTPRequest && e.From == wire.Client && e.HTTP.Method == method
+		})
+	})
 }

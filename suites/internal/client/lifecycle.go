@@ -643,7 +643,7 @@ func judgeCoped(t *client.T, after string, proof []*wire.Event, ids ...string) {
 		for _, id := range ids {
 			t.Violation(id, client.TimedOut("the client hangs after "+after), proof...)
 		}
-	case decided && ok, end.Exit != nil && (*end.Exit == (wire.Exit{}) || t.UsedMethod(http.MethodDelete) ||
+	case decided && ok, end.Exit != nil && (*end.Exit == (wire.Exit{}) || usedMethod(t, http.MethodDelete) ||
 		reported(end)):
 		t.Exercised(ids...)
 	case end.Exit != nil:

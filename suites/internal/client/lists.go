@@ -250,11 +250,11 @@ func changing(method, member string) server.Middleware {
 	return func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 		announced := counter(r.Session, "changed "+member)
 		serve := func() (any, *wire.Error) { return next(ctx, r) }
-		if announced.Count() > 0 {
+		if announced.n.Load() > 0 {
 			serve = func() (any, *wire.Error) { return emptyBefore(method, member)(ctx, r, next) }
 		}
 		result, rpcErr := serve()
-		if wire.At(result, "nextCursor") == nil && announced.Next() < announcements {
+		if wire.At(result, "nextCursor") == nil && announced.next() < announcements {
 			r.Notify("notifications/"+member+"/list_changed", nil)
 		}
 		return result, rpcErr

@@ -20,7 +20,7 @@ func ScriptScenario(s *script.Script, requirements ...string) (*client.Scenario,
 	}
 	var course *mockserver.ScriptRun
 	return &client.Scenario{
-		Name: client.ScriptPrefix + s.Name, Requirements: requirements, Transports: s.Transports,
+		Name: scriptPrefix + s.Name, Requirements: requirements, Transports: s.Transports,
 		Options: func(*client.ScenarioRun) server.Options {
 			var o server.Options
 			// The same call succeeded above.
@@ -36,13 +36,18 @@ func ScriptScenario(s *script.Script, requirements ...string) (*client.Scenario,
 	}, nil
 }
 
+// scriptPrefix begins the names of the scenarios that run scripts of the user.
+const scriptPrefix = "script/"
+
 // judgeScript judges the sessions of a client by a script. A client that never sent the first message of the script
 // is not judged. After that it has to do everything that the script expects.
 func judgeScript(t *client.T, s *script.Script, courses []mockserver.Course, requirements []string) {
 	if c := t.Handshake(); c != nil {
 		for _, capability := range s.Needs {
 			if !c.Declared(wire.Client, capability) {
-				t.Skip("the client does not declare "+capability, requirements...)
+				for _, id := range requirements {
+					t.Recorder().Skip(id, wire.Client, "the client does not declare "+capability)
+				}
 				return
 			}
 		}

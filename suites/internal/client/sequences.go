@@ -32,7 +32,7 @@ var sequenceScenarios = []*client.Scenario{{
 		"cancellation.*", "base.notification.*", "*.list-changed.unsolicited", "logging.message.*", "progress.*",
 		ids.RootsListChangedNotify, ids.HTTPClientSessionHeader, ids.HTTPClientVersionHeader,
 	},
-	Needs: client.NeedsToAsk,
+	Needs: needsToAsk,
 	Options: func(run *client.ScenarioRun) server.Options {
 		return client.Scripted(func(a *client.Asker) {
 			part, _ := run.Part.([]model.Action)
@@ -394,7 +394,7 @@ func (p *sequencer) awaitNews() {
 	soon, cancel := context.WithTimeout(p.Request.Session.Context(), judge.Apart)
 	defer cancel()
 	_, _ = log.Await(soon, 0, func(e *wire.Event) bool {
-		return e.Kind == wire.KindMessage && e.Msg.Method == client.RootsChanged || client.HangsUp(e)
+		return e.Kind == wire.KindMessage && e.Msg.Method == "notifications/roots/list_changed" || client.HangsUp(e)
 	})
 }
 

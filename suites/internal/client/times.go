@@ -80,7 +80,7 @@ var timeScenarios = []*client.Scenario{
 				AnswerCancelled: true, Breaks: []string{ids.CancellationNoResponse, ids.CancellationStopProcessing},
 				Methods: map[string]server.Middleware{"tools/call": func(ctx context.Context, r *server.Request,
 					next server.Handler) (any, *wire.Error) {
-					if counter(r.Session, "slow").Next() < slowCalls {
+					if counter(r.Session, "slow").next() < slowCalls {
 						r.Withhold()
 						_ = r.Sleep(r.Session.Context(), time.Second)
 					}
@@ -111,7 +111,7 @@ func answeringLate(which func(method string) bool) func(*client.ScenarioRun) ser
 		type given struct { // what was given up in a session
 			id      wire.ID
 			up      atomic.Bool
-			further client.Counter
+			further count
 			late    chan struct{} // closed when it is answered
 		}
 		answer := func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
@@ -132,7 +132,7 @@ func answeringLate(which func(method string) bool) func(*client.ScenarioRun) ser
 						"isError": true}, nil
 				}
 				ctx = r.Session.Context()
-			case first.up.Load() && first.further.Next() == 1:
+			case first.up.Load() && first.further.next() == 1:
 				log := r.Session.Log()
 				from := log.Len()
 				close(first.late)
@@ -217,7 +217,7 @@ func onlyProgressing(*client.ScenarioRun) server.Options {
 		Breaks: silences,
 		Methods: map[string]server.Middleware{"tools/call": func(ctx context.Context, r *server.Request,
 			next server.Handler) (any, *wire.Error) {
-			mine := new(client.Counter)
+			mine := new(count)
 			if !r.Session.Initialized() || r.Session.Value("unanswered", func() any { return mine }) != any(mine) {
 				return next(ctx, r)
 			}

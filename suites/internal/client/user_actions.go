@@ -28,14 +28,14 @@ var userActionScenarios = []*client.Scenario{
 		Name: "acts/elicitation", UserActions: "elicitation=accept,decline,cancel",
 		Requirements: []string{ids.ElicitationActionAccept, ids.ElicitationActionDecline, ids.ElicitationActionCancel},
 		Shows:        []string{"elicitation.*", ids.SchemaElicitResult},
-		Needs:        client.NeedsToAsk,
+		Needs:        needsToAsk,
 		Options:      client.Scripted(askActions),
 		Judge:        judgeElicitationActions,
 	},
 	{
 		Name: "acts/sampling", UserActions: "sampling=accept,reject",
 		Requirements: []string{ids.SamplingErrorUserRejected},
-		Needs:        client.NeedsToAsk,
+		Needs:        needsToAsk,
 		Options: client.Scripted(func(a *client.Asker) {
 			if a.Has("sampling") {
 				plain := sampling(nil)
@@ -49,7 +49,7 @@ var userActionScenarios = []*client.Scenario{
 		Name: "acts/roots", Long: true, UserActions: "roots=add,modify,remove",
 		Requirements: []string{ids.RootsListChangedEveryChange, ids.RootsListCurrent},
 		Shows:        []string{ids.RootsListChangedNotify},
-		Needs:        client.NeedsToAsk,
+		Needs:        needsToAsk,
 		Options:      client.Scripted(askChanges),
 		Judge:        judgeChanges,
 	},
@@ -57,7 +57,7 @@ var userActionScenarios = []*client.Scenario{
 		Name: "acts/root-folder", UserActions: "roots=" + client.FolderPlaceholder,
 		Requirements: []string{ids.RootsClientValidateAccessible, ids.RootsClientMonitorChanges},
 		Shows:        []string{ids.SchemaListRootsResult},
-		Needs:        client.NeedsToAsk,
+		Needs:        needsToAsk,
 		Options: func(run *client.ScenarioRun) server.Options {
 			return client.Scripted(func(a *client.Asker) { askFolder(a, run.Folder) })(run)
 		},

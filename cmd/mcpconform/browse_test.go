@@ -1,12 +1,10 @@
-package client_test
+package main
 
 import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-
-	"github.com/mcpconform/mcpconform/suites/client"
 )
 
 func TestBrowse(t *testing.T) {
@@ -21,11 +19,11 @@ func TestBrowse(t *testing.T) {
 		http.Redirect(w, r, to, http.StatusFound)
 	}))
 	defer server.Close()
-	if err := client.Browse(t.Context(), server.URL+"/authorize"); err != nil || back != "/callback?code=1" {
+	if err := visit(t.Context(), server.URL+"/authorize"); err != nil || back != "/callback?code=1" {
 		t.Errorf("it came back to %q: %v", back, err)
 	}
 	for _, page := range []string{server.URL + "/away", "https://example.invalid/"} {
-		if err := client.Browse(t.Context(), page); err == nil || !strings.Contains(err.Error(), "not on this machine") {
+		if err := visit(t.Context(), page); err == nil || !strings.Contains(err.Error(), "not on this machine") {
 			t.Errorf("%s: %v", page, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package client
+package main
 
 import (
 	"context"
@@ -17,10 +17,10 @@ const browseTime = 30 * time.Second
 
 const maxRedirects = 10
 
-// Browse opens a page like the browser of a user who grants everything: it follows
+// visit opens a page like the browser of a user who grants everything: it follows
 // redirects until it reaches the client that waits for the last one. It opens only
 // pages on this machine.
-func Browse(ctx context.Context, page string) error {
+func visit(ctx context.Context, page string) error {
 	ctx, cancel := context.WithTimeout(ctx, browseTime)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
