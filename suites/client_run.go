@@ -163,11 +163,10 @@ func (s *clientRun) start(ctx context.Context, left []*tree.Spec) {
 		s.ledger.Serve(s.source+c.Name, wire.Client, c.Requirements...)
 	}
 	s.engine = &client.Engine{
-		Revision:  s.Revision,
-		Transport: s.Transport, Launch: s.Launch, Bridge: s.Bridge, TransportCommand: s.TransportCommand,
-		Trace: s.Trace, Timeout: s.Timeout, Parallel: s.Parallel,
-		Authorizes: s.Authorizes, Network: s.Network, GivesUpAfter: s.GivesUpAfter,
-		Choice: family.Choice{Seed: s.Seed, Budget: s.Budget}, Needed: s.support(left),
+		Settings: client.Settings{Revision: s.Revision, Transport: s.Transport, Timeout: s.Timeout,
+			Authorizes: s.Authorizes, GivesUpAfter: s.GivesUpAfter, Choice: family.Choice{Seed: s.Seed, Budget: s.Budget}},
+		Launch: s.Launch, Bridge: s.Bridge, TransportCommand: s.TransportCommand,
+		Trace: s.Trace, Parallel: s.Parallel, Network: s.Network, Needed: s.support(left),
 		Combined: clients.CombinedLaunches(),
 		Done: func(t *client.T) {
 			p := s.runs[t.Scenario.Name]

@@ -171,7 +171,7 @@ func scenariosDrawing(t *testing.T, name string) func(choice family.Choice) time
 	}
 	return func(choice family.Choice) time.Duration {
 		e := client.Engine{
-			Revision: schema.Default(), Transport: over, Trace: wire.NewTrace(wire.DefaultLimits), Network: new(memory.Network), Choice: choice, Bridge: []string{"bridge"},
+			Settings: client.Settings{Revision: schema.Default(), Transport: over, Choice: choice}, Trace: wire.NewTrace(wire.DefaultLimits), Network: new(memory.Network), Bridge: []string{"bridge"},
 			Launch: func(p client.Endpoint) (transport.Process, error) {
 				return suites.ReferenceClient(p, time.Minute).Launch()
 			},

@@ -157,9 +157,8 @@ func (r *combinedRun) judge() {
 	c := r.t.continuation()
 	r.satisfied = r.t.Ending.Exit != nil && r.undisturbed() && c.worked
 	for _, t := range r.members {
-		t.Conversations, t.Ending, t.Baseline = r.t.Conversations, r.t.Ending, r.t.Baseline
-		t.Folder, t.Notes = r.t.Folder, r.t.Notes
-		t.Flow, t.AuthorizationBaseline = r.t.Flow, r.t.AuthorizationBaseline
+		t.Conversations, t.Ending, t.Flow = r.t.Conversations, r.t.Ending, r.t.Flow
+		t.ScenarioRun, t.others = r.t.ScenarioRun, r.t.others
 		t.judge()
 	}
 	r.attribute()

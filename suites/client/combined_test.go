@@ -9,7 +9,7 @@ import (
 // TestSuspectsDoNotWait: a scenario that is in no further combined launch does not wait for it.
 func TestSuspectsDoNotWait(t *testing.T) {
 	suspect, other := &Scenario{Name: "suspect"}, &Scenario{Name: "other"}
-	e := &Engine{Revision: schema.Default()}
+	e := &Engine{Settings: Settings{Revision: schema.Default()}}
 	j, rest := e.combinedRun("together/both", []*Scenario{suspect, other}), e.combinedRun("together/both/rest", []*Scenario{other})
 	j.parts = []*combinedRun{rest} // which goes on
 	j.t.Ending.Late = true
@@ -31,7 +31,7 @@ func TestSuspectsDoNotWait(t *testing.T) {
 func TestOthersFindings(t *testing.T) {
 	const id = "auth.resource.no-trailing-slash"
 	about, other := &Scenario{Name: "about it", Requirements: []string{id}}, &Scenario{Name: "other"}
-	j := (&Engine{Revision: schema.Default()}).combinedRun("together/both", []*Scenario{about, other})
+	j := (&Engine{Settings: Settings{Revision: schema.Default()}}).combinedRun("together/both", []*Scenario{about, other})
 	for _, member := range j.members {
 		member.Violation(id, "it ends in a slash")
 	}
@@ -45,7 +45,7 @@ func TestOthersFindings(t *testing.T) {
 // server.
 func TestRedirectedIsThrough(t *testing.T) {
 	for _, redirected := range []bool{false, true} {
-		r := &combinedRun{t: &T{Revision: schema.Default(), Scenario: &Scenario{}, Flow: &Flow{redirected: redirected, shown: []Shown{{Ours: true}}}}}
+		r := &combinedRun{t: &T{Scenario: &Scenario{}, Flow: &Flow{redirected: redirected, shown: []Shown{{Ours: true}}}}}
 		if r.came() != redirected {
 			t.Errorf("redirected: %v; came through: %v", redirected, !redirected)
 		}

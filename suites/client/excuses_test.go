@@ -102,7 +102,7 @@ func TestExcuses(t *testing.T) {
 		"left, then stopped early":             {"a", []recording{left, stopped, done}, false, 3, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := &Engine{Revision: schema.Default(), Trace: wire.NewTrace(wire.DefaultLimits), launches: newLaunchLimiter(1)}
+			e := &Engine{Settings: Settings{Revision: schema.Default()}, Trace: wire.NewTrace(wire.DefaultLimits), launches: newLaunchLimiter(1)}
 			base := done.of(t, e, Baseline)
 			launched := 0
 			play := func(before *T) played {
@@ -132,7 +132,7 @@ func TestExcuses(t *testing.T) {
 
 // TestDifferenceIsNoted: the run tells of a finding that did not come again alone.
 func TestDifferenceIsNoted(t *testing.T) {
-	e := &Engine{Revision: schema.Default(), Trace: wire.NewTrace(wire.DefaultLimits)}
+	e := &Engine{Settings: Settings{Revision: schema.Default()}, Trace: wire.NewTrace(wire.DefaultLimits)}
 	before := recording{lines: handshake, found: true}.of(t, e, "a")
 	after := recording{lines: work}.of(t, e, "a")
 	after.noteDifference(before)

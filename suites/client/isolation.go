@@ -44,7 +44,7 @@ func (e *Engine) smaller(ctx context.Context, t *T) *T {
 // fresh returns the run of a scenario that follows on another.
 func (e *Engine) fresh(t *T) *T {
 	again := e.newRun(t.Scenario)
-	again.Baseline, again.AuthorizationBaseline = t.Baseline, t.AuthorizationBaseline
+	again.others = t.others
 	again.after, again.whole, again.combined = len(e.Trace.Logs()), t.Ending.Silent, t.combined
 	if t.spoke {
 		again.before = t

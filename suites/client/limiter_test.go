@@ -6,8 +6,6 @@ import (
 	"net/http/httptest"
 	"slices"
 	"testing"
-
-	"github.com/mcpconform/mcpconform/schema"
 )
 
 func TestRequestsInFlightAreWaitedFor(t *testing.T) {
@@ -80,7 +78,7 @@ func TestLaunchesInTurn(t *testing.T) {
 func TestBegunFirst(t *testing.T) {
 	long, patient := &Scenario{Name: "long", Long: true}, &Scenario{Name: "patient", Patient: true}
 	plain, alone, follows := &Scenario{Name: "plain"}, &Scenario{Name: "alone"}, &Scenario{Name: "follows", After: []string{"leads"}}
-	combined := &combinedRun{t: &T{Revision: schema.Default(), Scenario: &Scenario{Name: "together"}}}
+	combined := &combinedRun{t: &T{Scenario: &Scenario{Name: "together"}}}
 	var order []string
 	for _, u := range units([]*Scenario{{Name: Baseline}, alone, plain, long, patient, follows, {Name: "leads"}}, map[int]*combinedRun{2: combined}) {
 		order = append(order, u.scenario().Name)

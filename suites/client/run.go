@@ -22,10 +22,8 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
-	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/schema/ids"
 	"github.com/mcpconform/mcpconform/suites/internal/ending"
-	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
 
@@ -59,8 +57,7 @@ type Endpoint struct {
 
 // Engine launches a client against the server of each scenario.
 type Engine struct {
-	Revision  *schema.Revision
-	Transport string
+	Settings
 	// Launch starts the client under test. An error means that it cannot be
 	// started at all.
 	Launch func(e Endpoint) (transport.Process, error)
@@ -73,13 +70,6 @@ type Engine struct {
 	Trace            *wire.Trace
 	// Network of the servers, for clients that run here; nil is the machine's.
 	Network Network
-	// Timeout of one scenario. Zero: DefaultTimeout.
-	Timeout time.Duration
-	// GivesUpAfter is the time after which the client gives up a request without an answer, even if progress comes.
-	// Zero: not known.
-	GivesUpAfter time.Duration
-	// Choice of the members of families that are sent to the client.
-	Choice family.Choice
 	// Combined are the launches that serve several scenarios at once.
 	Combined []Combined
 	// Parallel is how many clients run at a time. Zero: twice the processors.
@@ -87,10 +77,6 @@ type Engine struct {
 	// Done is called with each scenario that has ended, also by several goroutines
 	// at a time. It may be nil.
 	Done func(t *T)
-	// Authorizes says that the client is meant to seek authorization: if it does
-	// not, that is a failure.
-	Authorizes bool
-
 	// Needed says of scenarios, by name, whether they are needed after all. It is asked when the baseline has ended.
 	// A scenario without an entry is needed.
 	Needed map[string]func() bool
@@ -142,6 +128,7 @@ const (
 
 // Run runs the scenarios and judges them. The first one is the baseline. The error is that of Launch.
 func (e *Engine) Run(ctx context.Context, scenarios []*Scenario) ([]*T, error) {
+	e.Timeout = cmp.Or(e.Timeout, DefaultTimeout)
 	e.launches = newLaunchLimiter(e.Parallel)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -158,6 +145,7 @@ func (e *Engine) Run(ctx context.Context, scenarios []*Scenario) ([]*T, error) {
 // serves the clients that a person connects until the context ends. Then it judges
 // what has happened.
 func (e *Engine) Serve(ctx context.Context, scenarios []*Scenario, announce func([]Endpoint)) ([]*T, error) {
+	e.Timeout = cmp.Or(e.Timeout, DefaultTimeout)
 	endpoints := make([]Endpoint, len(scenarios))
 	var opened sync.WaitGroup
 	opened.Add(len(scenarios))
@@ -165,12 +153,12 @@ func (e *Engine) Serve(ctx context.Context, scenarios []*Scenario, announce func
 	serving := context.WithoutCancel(ctx)
 	return e.all(serving, scenarios, nil, func(t *T, _ *waiter) error {
 		i := slices.Index(scenarios, t.Scenario)
-		run, dir, remove, err := e.prepare(t)
+		t.UserPatience = e.Timeout
+		dir, remove, err := e.prepare(t)
 		defer remove()
 		var server scenarioServer
 		if err == nil {
-			run.UserPatience = e.Timeout
-			server, endpoints[i], err = e.open(serving, t, run, dir)
+			server, endpoints[i], err = e.open(serving, t, dir)
 		}
 		opened.Done()
 		if i == 0 {
@@ -194,9 +182,6 @@ func (e *Engine) Serve(ctx context.Context, scenarios []*Scenario, announce func
 // as the scenario and the baseline have ended.
 func (e *Engine) all(ctx context.Context, scenarios []*Scenario, combinedLaunches map[int]*combinedRun,
 	run func(t *T, w *waiter) error) ([]*T, error) {
-	if e.Timeout <= 0 {
-		e.Timeout = DefaultTimeout
-	}
 	if e.Transport == transport.NameStdio {
 		l, err := newBridgeListener(ctx, e.listen)
 		if err != nil {
@@ -288,9 +273,9 @@ func (e *Engine) alone(ctx context.Context, u unit, leave func(), launch func(*T
 
 // newRun returns the run of a scenario before it begins.
 func (e *Engine) newRun(s *Scenario) *T {
-	return &T{Revision: e.Revision, Scenario: s, Transport: e.Transport, Authorizes: e.Authorizes,
-		GivesUpAfter: e.GivesUpAfter,
-		Timeout:      e.Timeout, Choice: e.Choice, second: e.second}
+	patience := min(5*time.Second, e.Timeout/3)
+	return &T{ScenarioRun: &ScenarioRun{Settings: e.Settings, Patience: patience, UserPatience: patience}, Scenario: s,
+		others: others{second: e.second}}
 }
 
 // judge judges a launch, when the baselines have ended.
@@ -508,12 +493,12 @@ func (e *Engine) launch(ctx context.Context, t *T, w *waiter) error {
 		return nil
 	}
 	defer slot.release()
-	run, dir, remove, err := e.prepare(t)
+	dir, remove, err := e.prepare(t)
 	defer remove()
 	if err != nil {
 		return err
 	}
-	server, endpoint, err := e.open(ctx, t, run, dir)
+	server, endpoint, err := e.open(ctx, t, dir)
 	if err != nil {
 		return err
 	}
@@ -522,7 +507,7 @@ func (e *Engine) launch(ctx context.Context, t *T, w *waiter) error {
 		server.shut(ctx)
 		return err
 	}
-	t.Ending = e.await(ctx, process, t, run, slot, server)
+	t.Ending = e.await(ctx, process, t, slot, server)
 	if server.failed != nil {
 		err = server.failed()
 	}
@@ -530,30 +515,25 @@ func (e *Engine) launch(ctx context.Context, t *T, w *waiter) error {
 	return err
 }
 
-// prepare prepares a scenario run. The caller removes the folder, also after an error.
-func (e *Engine) prepare(t *T) (run *ScenarioRun, dir string, remove func(), err error) {
-	patience := min(5*time.Second, e.Timeout/3)
-	run = &ScenarioRun{Scenario: t.Scenario, Patience: patience, UserPatience: patience, Choice: t.Choice,
-		Part: t.Part, Notes: new(Notes)}
-	t.Notes, t.left = run.Notes, &run.left
+// prepare makes a folder for a launch. The caller removes it, also after an error.
+func (e *Engine) prepare(t *T) (dir string, remove func(), err error) {
 	if dir, remove, err = transport.TempDir(); err != nil {
-		return run, "", func() {}, fmt.Errorf("make a folder for the client: %w", err)
+		return "", func() {}, fmt.Errorf("make a folder for the client: %w", err)
 	}
 	if strings.Contains(t.Scenario.UserActions, FolderPlaceholder) {
-		if run.Folder, err = os.MkdirTemp(dir, "root-é%41-"); err != nil {
-			return run, dir, remove, fmt.Errorf("make a folder for the client: %w", err)
+		if t.Folder, err = os.MkdirTemp(dir, "root-é%41-"); err != nil {
+			return dir, remove, fmt.Errorf("make a folder for the client: %w", err)
 		}
 	}
-	t.Folder = run.Folder
-	return run, dir, remove, nil
+	return dir, remove, nil
 }
 
 // open starts the server of a scenario.
-func (e *Engine) open(ctx context.Context, t *T, run *ScenarioRun, dir string) (scenarioServer, Endpoint, error) {
-	s := run.Scenario
+func (e *Engine) open(ctx context.Context, t *T, dir string) (scenarioServer, Endpoint, error) {
+	s := t.Scenario
 	var o server.Options
 	if s.Options != nil {
-		o = s.Options(run)
+		o = s.Options(t.ScenarioRun)
 	}
 	if len(s.Faults) > 0 {
 		spoil(&o, s.Faults)
@@ -562,13 +542,13 @@ func (e *Engine) open(ctx context.Context, t *T, run *ScenarioRun, dir string) (
 	if o.Catalogue == nil {
 		o.Catalogue = Catalogue()
 	}
-	o.CallTimeout = cmp.Or(o.CallTimeout, run.UserPatience)
+	o.CallTimeout = cmp.Or(o.CallTimeout, t.UserPatience)
 	o.Behaviour.HTTP.Reply = anyMediaType(o.Behaviour.HTTP.Reply)
 	// When the client is gone the server is stopped, even in the middle of an answer.
 	o.Behaviour.Breaks = append(o.Behaviour.Breaks, ids.HTTPServerSSENoEarlyClose, ids.HTTPServerSSEResponseSent)
 	o.Behaviour.Wrap("*", awaitingInitialized)
 	endpoint := Endpoint{Revision: e.Revision.Version, Scenario: s.Name,
-		UserActions: strings.ReplaceAll(s.UserActions, FolderPlaceholder, run.Folder),
+		UserActions: strings.ReplaceAll(s.UserActions, FolderPlaceholder, t.Folder),
 		Transport:   e.Transport, Dir: dir, Official: s.Official}
 	switch {
 	case e.Transport == transport.NameStdio:
@@ -680,14 +660,13 @@ func (e *Engine) serveHTTP(ctx context.Context, endpoint *Endpoint, t *T, o serv
 }
 
 // await waits until the client ends, and stops one that does not.
-func (e *Engine) await(ctx context.Context, p transport.Process, t *T, run *ScenarioRun, s *slot,
-	server scenarioServer) Ending {
+func (e *Engine) await(ctx context.Context, p transport.Process, t *T, s *slot, server scenarioServer) Ending {
 	_ = p.Stdin().Close()
 	output := &tail{}
 	var readers sync.WaitGroup
 	readers.Go(func() { _, _ = io.Copy(output, p.Stdout()) })
 	readers.Go(func() { _, _ = io.Copy(output, p.Stderr()) })
-	end := e.watch(ctx, p, t, run, s)
+	end := e.watch(ctx, p, t, s)
 	if end.Late || end.Skipped != "" {
 		server.leave()
 		_ = p.Terminate()
@@ -720,7 +699,7 @@ func (e *Engine) await(ctx context.Context, p transport.Process, t *T, run *Scen
 
 // watch waits until the client ends or has to be stopped. It makes room for other
 // clients as soon as this one does nothing.
-func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, run *ScenarioRun, s *slot) (end Ending) {
+func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, s *slot) (end Ending) {
 	limit := time.NewTimer(e.limit(t))
 	defer limit.Stop()
 	quiet := e.quiet()
@@ -733,7 +712,7 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, run *Scen
 	for {
 		select {
 		case <-p.Done():
-			if run.Scenario.Name == Baseline {
+			if t.Scenario.Name == Baseline {
 				heard.look()
 				heard.pause = max(heard.pause, time.Since(heard.any))
 				e.launches.baselineTook(time.Since(began), heard)
@@ -744,7 +723,7 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, run *Scen
 		case <-e.launches.over:
 			return Ending{Skipped: e.launches.ended()}
 		case <-limit.C:
-			if run.Scenario.Name == Baseline {
+			if t.Scenario.Name == Baseline {
 				e.launches.baselineHangs(heard.events > 0)
 			}
 			if more := e.launches.minimum() - time.Since(began); more > 0 {
@@ -760,11 +739,11 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, run *Scen
 		// A client that has not spoken yet may be starting on a busy machine. After it has spoken, a client that is
 		// kept waiting does nothing.
 		if heard.events > 0 && (time.Since(heard.any) >= quiet || time.Since(began) >= e.Timeout/4 ||
-			run.Scenario.Patient && heard.sent > 0) {
+			t.Scenario.Patient && heard.sent > 0) {
 			s.idle()
 		}
 		// Only the baseline tells how long the client takes.
-		if silent, idle := e.silent(t, run, heard); silent && heard.events > 0 && run.Scenario.Name != Baseline {
+		if silent, idle := e.silent(t, heard); silent && heard.events > 0 && t.Scenario.Name != Baseline {
 			end := late()
 			end.Silent, t.idle = true, idle
 			return end
@@ -772,13 +751,13 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, run *Scen
 		if t.combined && e.launches.hopeless(time.Since(heard.first), e.Timeout/2, heard.sent) {
 			return late()
 		}
-		if run.Scenario.Patient || !e.launches.baselineHung() {
+		if t.Scenario.Patient || !e.launches.baselineHung() {
 			continue
 		}
 		// The client hangs with an ordinary server as well, so its hanging here is not news. It only needs enough
 		// time to react to the server's messages.
 		lasted := time.Since(e.launches.since(began))
-		if heard.events > 0 && time.Since(heard.any) > run.Patience+quiet || lasted > 2*run.Patience {
+		if heard.events > 0 && time.Since(heard.any) > t.Patience+quiet || lasted > 2*t.Patience {
 			return late()
 		}
 	}
@@ -803,8 +782,8 @@ func (e *Engine) limit(t *T) time.Duration { return e.Timeout + e.expected(t) }
 // silent reports whether a client that has spoken has sent nothing for so long that no more may come. idle means: it
 // had all its answers. A client that still looks for news has twice the time. In the run that confirms its silence, it
 // has the whole time limit, and at least the time after which the user says that it gives up a request.
-func (e *Engine) silent(t *T, run *ScenarioRun, heard *activity) (silent, idle bool) {
-	idleTime, waiting := e.silence(run)
+func (e *Engine) silent(t *T, heard *activity) (silent, idle bool) {
+	idleTime, waiting := e.silence(t)
 	looking := time.Since(heard.any) < e.busy()
 	if looking {
 		idleTime, waiting = 2*idleTime, 2*waiting
@@ -814,7 +793,7 @@ func (e *Engine) silent(t *T, run *ScenarioRun, heard *activity) (silent, idle b
 		idleTime, waiting = max(idleTime, whole), max(waiting, whole)
 	}
 	// A client that asks for authorization may wait for a browser.
-	if run.Scenario.Authorization == nil && !looking && !heard.waits() && time.Since(heard.message) > idleTime {
+	if t.Scenario.Authorization == nil && !looking && !heard.waits() && time.Since(heard.message) > idleTime {
 		return true, true
 	}
 	return time.Since(heard.client) > max(min(waiting, e.Timeout), e.expected(t)), false
@@ -830,9 +809,9 @@ func (e *Engine) quiet() time.Duration { return min(quietTime, e.Timeout/20) }
 // waiting while it waits for an answer. Both are a multiple of its time with an ordinary server, and at least a part
 // of the time limit. idle is longer than a client counts as busy, and waiting is at least the time of two answers to
 // the server.
-func (e *Engine) silence(run *ScenarioRun) (idle, waiting time.Duration) {
+func (e *Engine) silence(t *T) (idle, waiting time.Duration) {
 	pause, took := e.launches.pace()
-	return max(slowness*pause, e.Timeout/6, e.busy()+2*e.quiet()), max(slowness*took, e.Timeout/3, 2*run.Patience)
+	return max(slowness*pause, e.Timeout/6, e.busy()+2*e.quiet()), max(slowness*took, e.Timeout/3, 2*t.Patience)
 }
 
 // activity records when the connections of a scenario last brought something.

@@ -99,21 +99,34 @@ const AuthorizationBaseline = "auth/flow"
 // the catalogue of package mockserver.
 const FaultPrefix = "fault/"
 
-// ScenarioRun is one scenario while it runs.
+// Settings are the same for all scenarios of a run.
+type Settings struct {
+	Revision  *schema.Revision
+	Transport string
+	// Timeout of one scenario. Zero: DefaultTimeout.
+	Timeout time.Duration
+	// GivesUpAfter is the time after which the client gives up a request without an answer, even if progress comes.
+	// Zero: not known.
+	GivesUpAfter time.Duration
+	// Authorizes says that the client is meant to seek authorization: if it does not, that is a failure.
+	Authorizes bool
+	// Choice of the members of families that are sent to the client.
+	Choice family.Choice
+}
+
+// ScenarioRun is what the server of a scenario is told about one launch of the client.
 type ScenarioRun struct {
-	Scenario *Scenario
+	Settings
 	// Patience is how long to wait for an answer of the client. UserPatience is how long to wait if the client may
 	// ask a person.
 	Patience, UserPatience time.Duration
-	// Choice of the members of families that are sent.
-	Choice family.Choice
 	// Folder is an empty folder of the scenario's own, which the scenario may
 	// remove.
 	Folder string
-
-	// Part and Notes are those of the [T].
-	Part  any
-	Notes *Notes
+	// Part is the part of the stimuli that the scenario is limited to; nil for all.
+	Part any
+	// Notes are what the server notes for the judge.
+	Notes Notes
 
 	left atomic.Bool // the client ended a session in the middle of a script
 }
@@ -135,11 +148,8 @@ func (n *Notes) Add(one any) {
 	n.all = append(n.all, one)
 }
 
-// All returns the notes. There are none if the client was not launched.
+// All returns the notes.
 func (n *Notes) All() []any {
-	if n == nil {
-		return nil
-	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Clone(n.all)
@@ -200,42 +210,31 @@ func (e Ending) Uncaught() bool {
 
 // T holds the record of one scenario for its judgement.
 type T struct {
-	Revision  *schema.Revision
-	Scenario  *Scenario
-	Transport string
+	*ScenarioRun
+	Scenario *Scenario
 	// Conversations that the client had, oldest first.
 	Conversations []*judge.Conversation
 	Ending        Ending
-	// Folder is that of the [ScenarioRun].
-	Folder string
+	// Flow is how the client obtained a token; nil if the server is open.
+	Flow *Flow
+	others
+	launched
+	continued *continuation // what Continued has found; nil before
+	rec       *ledger.Recorder
+}
+
+// others are further launches of the client, with which a launch is compared.
+type others struct {
 	// Baseline is the same client with the ordinary server.
 	Baseline *T
 	// AuthorizationBaseline is the same client at an ordinary protected server;
 	// nil when that scenario is not run.
 	AuthorizationBaseline *T
-	// Flow is how the client obtained a token; nil if the server is open.
-	Flow *Flow
-	// Authorizes says that the client is meant to seek authorization.
-	Authorizes bool
-	// GivesUpAfter is that of the [Engine].
-	GivesUpAfter time.Duration
-	// Timeout is that of the [Engine].
-	Timeout time.Duration
-	// Choice is that of the [ScenarioRun].
-	Choice family.Choice
-	// Part is the part of the stimuli that the scenario is limited to; nil for all.
-	Part any
-	// Notes are what the scenario's server noted for its judge; nil if the client was not launched.
-	Notes *Notes
-
-	left *atomic.Bool // of the ScenarioRun; nil if the client was not launched
-
-	second    func() *T     // another run of the baseline, which is made when it is first asked for and may be nil; nil if there can be none
-	continued *continuation // what Continued has found; nil before
-
-	Preceding *T // the same client in the scenario that this one follows on; nil if that is not run
-	launched
-	rec *ledger.Recorder
+	// Preceding is the same client in the scenario that this one follows on; nil if that is not run.
+	Preceding *T
+	// second is the client with the ordinary server once more. It is launched when it is first asked for, and is nil if
+	// that fails. The function is nil if the client cannot be launched.
+	second func() *T
 }
 
 // launched tells how the client was launched for a run.

@@ -33,17 +33,17 @@ type Asker struct {
 	// time again.
 	Silent bool
 
-	// company says that each request is sent beside a ping. The answer to a request may depend on the other requests
+	// BesidePings says that each request is sent beside a ping. The answer to a request may depend on the other requests
 	// that the client has to answer.
 	BesidePings bool
 
-	MayLeave   bool // the client need not stay to the end of the script
-	raw        bool // raw texts were sent, with ids that the log does not know
-	Responsive bool // the client has answered the ping of Greet
-	answered   bool // a request that may wait for a user was answered
-	attended   bool // one took longer than without a user
-	lost       int  // requests of Vary that were not answered
-	Began      time.Time
+	MayLeave   bool      // the client need not stay to the end of the script
+	raw        bool      // raw texts were sent, with ids that the log does not know
+	Responsive bool      // the client has answered the ping of Greet
+	answered   bool      // a request that may wait for a user was answered
+	attended   bool      // one took longer than without a user
+	lost       int       // requests of Vary that were not answered
+	began      time.Time // the first script of the session
 }
 
 // During returns the middleware, for all methods, that runs a script once in a
@@ -59,7 +59,7 @@ func (run *ScenarioRun) During(script Script) server.Middleware {
 			r.Withhold()
 			began, _ := r.Session.Value("scripts began", func() any { return time.Now() }).(time.Time)
 			a := &Asker{Request: r, Patience: run.Patience, UserPatience: run.UserPatience, Choice: run.Choice,
-				Began: began}
+				began: began}
 			script(a)
 			if a.HasLeft(0) && !a.MayLeave {
 				run.left.Store(true)

@@ -23,8 +23,11 @@ func (a *Asker) Vary(prefix string, members []family.Member, ask func(id string,
 	}
 }
 
-// Overdue reports whether the scripts have kept the client's request waiting for long.
-func (a *Asker) Overdue() bool { return time.Since(a.Began) > a.Patience }
+// Deadline returns the time from which on the scripts have kept the client's request waiting for long.
+func (a *Asker) Deadline() time.Time { return a.began.Add(a.Patience) }
+
+// Overdue reports whether the deadline has passed.
+func (a *Asker) Overdue() bool { return time.Now().After(a.Deadline()) }
 
 // maxLost is the number of unanswered requests after which a script gives up. Each of them takes its time.
 const maxLost = 2

@@ -44,7 +44,7 @@ func TestCombinedLaunches(t *testing.T) {
 	}
 	for _, over := range []string{transport.NameHTTP, transport.NameSSE, transport.NameStdio} {
 		for _, together := range allTogether(over) {
-			o := together.Options(&client.ScenarioRun{Scenario: together, Patience: time.Second, UserPatience: time.Second})
+			o := together.Options(&client.ScenarioRun{Patience: time.Second, UserPatience: time.Second})
 			if together.Authorization != nil {
 				together.Authorization()
 			} else if o.Behaviour.Methods == nil && len(o.Without) == 0 && together.Faults == nil {
@@ -75,7 +75,7 @@ func TestCombinedLaunchesThatAsk(t *testing.T) {
 			continue
 		}
 		together := client.Combine(j.Title(), members)
-		o := together.Options(&client.ScenarioRun{Scenario: together, Patience: time.Second, UserPatience: time.Second})
+		o := together.Options(&client.ScenarioRun{Patience: time.Second, UserPatience: time.Second})
 		for _, id := range o.Behaviour.Breaks {
 			q, known := schema.Default().Lookup(id)
 			if !known || q.Page != "basic/transports" && q.Page != "basic/lifecycle" && !strings.HasPrefix(q.Page, "server/") {

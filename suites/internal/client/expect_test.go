@@ -54,7 +54,7 @@ func TestExpectations(t *testing.T) {
 		{"unwanted parameter", func(t *client.T) bool { return t.Check("one", step).ToNot(haveParameter("resource")) },
 			`the token request has the resource "mine"; another one, or none, was expected`, false, []*wire.Event{before}},
 	} {
-		judged := &client.T{Revision: schema.Default(), Scenario: &client.Scenario{Name: "topic/scenario"}}
+		judged := &client.T{ScenarioRun: &client.ScenarioRun{Settings: client.Settings{Revision: schema.Default()}}, Scenario: &client.Scenario{Name: "topic/scenario"}}
 		satisfied := tt.judge(judged)
 		entry := judged.Recorder().Record.At("one", wire.Client)
 		if satisfied != (tt.message == "") || entry.Exercised != 1 {
@@ -80,11 +80,11 @@ func TestExpectations(t *testing.T) {
 // A finding that the time limit decided says how to give the client longer.
 func TestTimedOut(t *testing.T) {
 	judged := &client.T{
-		Revision: schema.Default(),
-		Scenario: &client.Scenario{Name: "topic/scenario"},
-		Ending:   client.Ending{Late: true},
-		Baseline: &client.T{Scenario: &client.Scenario{Name: client.Baseline}, Ending: client.Ending{Exit: &wire.Exit{}}},
+		ScenarioRun: &client.ScenarioRun{Settings: client.Settings{Revision: schema.Default()}},
+		Scenario:    &client.Scenario{Name: "topic/scenario"},
+		Ending:      client.Ending{Late: true},
 	}
+	judged.Baseline = &client.T{Scenario: &client.Scenario{Name: client.Baseline}, Ending: client.Ending{Exit: &wire.Exit{}}}
 	judgeCoped(judged, "an odd answer", nil, "one")
 	const want = "the client hangs after an odd answer; if it may take longer, raise --timeout"
 	if found := judged.Recorder().Record.Findings(); len(found) != 1 || found[0].Message != want {

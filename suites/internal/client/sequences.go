@@ -141,7 +141,7 @@ func fatalCourse(t *client.T) *course {
 // sequence and makes it smaller and smaller.
 func runSequence(a *client.Asker, part []model.Action) course {
 	p := &sequencer{Asker: a}
-	p.Player = model.Player{Party: p, Until: a.Began.Add(a.Patience), Replays: mostReplays}
+	p.Player = model.Player{Party: p, Until: a.Deadline(), Replays: mostReplays}
 	if p.vocabulary(); len(p.words) == 0 {
 		return p.course
 	}

@@ -32,7 +32,7 @@ func TestSignalsToStubbornServers(t *testing.T) {
 			_, _ = log.Append(wire.Event{Kind: wire.KindSignal, From: wire.Client, Note: name})
 		}
 		scenario := &client.Scenario{Name: "stdio/stubborn", Requirements: []string{term, kill}}
-		run := &client.T{Revision: schema.Default(), Scenario: scenario, Conversations: []*judge.Conversation{judge.NewConversation(schema.Default(), log)},
+		run := &client.T{ScenarioRun: &client.ScenarioRun{Settings: client.Settings{Revision: schema.Default()}}, Scenario: scenario, Conversations: []*judge.Conversation{judge.NewConversation(schema.Default(), log)},
 			Ending: client.Ending{Exit: &wire.Exit{}}}
 		judgeStubborn(run)
 		for _, id := range []string{term, kill} {
