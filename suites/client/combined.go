@@ -10,7 +10,6 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/authserver"
 	"github.com/mcpconform/mcpconform/reference/server"
-	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
 // Combined is a combined launch: one server plays several scenarios at once, and none hides the subject of another.
@@ -200,34 +199,6 @@ func (r *combinedRun) settles(t *T) bool {
 	left := t.Scenario.Needs == NeedsHandshake && t.Ending.Exit != nil && len(t.Requests()) == 0
 	stays := t.Baseline != nil && t.Baseline.Ending.Late
 	return t.cleared() && (r.through || r.satisfied && t.judgedWhole() || left || stays)
-}
-
-// judgedWhole reports whether the scenario leaves none of its requirements open: the passive rules alone judge it, or
-// all were exercised.
-func (t *T) judgedWhole() bool {
-	return t.Scenario.Judge == nil || !slices.ContainsFunc(t.Scenario.Requirements, func(id string) bool {
-		return t.Recorder().Record.At(id, wire.Client).Exercised == 0
-	})
-}
-
-// unjudged reports whether the harness failed to judge a requirement.
-func (t *T) unjudged() bool {
-	return slices.ContainsFunc(t.Scenario.Requirements, func(id string) bool {
-		return t.Recorder().Record.At(id, wire.Client).Error != ""
-	})
-}
-
-// cleared reports whether the scenario was judged, and nothing was found.
-func (t *T) cleared() bool { return !t.Accused() && !t.unjudged() }
-
-// leftUnanswered reports whether the client missed a time limit.
-func (t *T) leftUnanswered() bool {
-	for _, c := range t.Conversations {
-		if slices.ContainsFunc(c.Events, func(e *wire.Event) bool { return e.Kind == wire.KindTimeout }) {
-			return true
-		}
-	}
-	return false
 }
 
 // last returns the last combined launch that had a scenario as a member, and its run there. A scenario that is in

@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 
-	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/internal/trial"
 )
 
@@ -107,20 +106,4 @@ func (e *Engine) settle(ctx context.Context, t *T, leave func()) *T {
 	})
 	last.judged()
 	return last.T
-}
-
-// final reports whether the outcome is final, because another run could not change it: nothing was found, a person
-// attended the client, or the client neither broke off the scenario nor missed a time limit.
-func (t *T) final() bool {
-	ok, decided, _ := t.Continued()
-	brokenOff := decided && !ok && (t.Ending.Exit != nil || t.Ending.Silent)
-	return !brokenOff && !t.leftUnanswered() || t.Ending.Attended || !t.Accused()
-}
-
-// mute reports whether the client ended without having sent anything.
-func (t *T) mute() bool { return t.Ending.Exit != nil && !t.spoke }
-
-// leftUnused reports whether the client failed before it used its server.
-func (t *T) leftUnused() bool {
-	return t.spoke && len(t.Requests()) == 0 && t.Ending.Exit != nil && *t.Ending.Exit != wire.Exit{}
 }

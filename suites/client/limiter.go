@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"net/http"
 	"runtime"
 	"slices"
 	"sync"
@@ -345,52 +344,5 @@ func (s *slot) release() {
 	if s.present {
 		<-s.limiter.present
 		s.present = false
-	}
-}
-
-// inFlight counts the requests that a server is answering. A client may run below a shell or in the background. It is
-// present until its requests end, even if the launched process has ended.
-type inFlight struct {
-	mu    sync.Mutex
-	count int
-	none  chan struct{} // closed when the count is 0; nil if no request has come
-}
-
-func (f *inFlight) counting(more func(http.Handler) http.Handler) func(http.Handler) http.Handler {
-	return func(next http.Handler) http.Handler {
-		if more != nil {
-			next = more(next)
-		}
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			f.mu.Lock()
-			if f.count++; f.count == 1 {
-				f.none = make(chan struct{})
-			}
-			f.mu.Unlock()
-			defer func() {
-				f.mu.Lock()
-				defer f.mu.Unlock()
-				if f.count--; f.count == 0 {
-					close(f.none)
-				}
-			}()
-			next.ServeHTTP(w, r)
-		})
-	}
-}
-
-// settle waits until no request is in flight. It reports false if the context ended first.
-func (f *inFlight) settle(ctx context.Context) bool {
-	f.mu.Lock()
-	none := f.none
-	f.mu.Unlock()
-	if none == nil {
-		return true
-	}
-	select {
-	case <-none:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

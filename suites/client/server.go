@@ -1,0 +1,245 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpconform/mcpconform/mockserver"
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
+	"github.com/mcpconform/mcpconform/suites/internal/judge"
+)
+
+// scenarioServer is the server of a scenario.
+type scenarioServer struct {
+	// settle waits until the processes that the client has left behind are silent. It reports false if they still
+	// speak to the server.
+	settle func(context.Context) bool
+	// leave tells it that the client does not cause the end of its processes from now on.
+	leave func()
+	// shut stops it. Until the context ends, it waits for server processes that end
+	// by themselves.
+	shut func(context.Context)
+	// failed, unless nil, says why the client could not reach the server after its launch.
+	failed func() error
+}
+
+// open starts the server of a scenario.
+func (e *Engine) open(ctx context.Context, t *T, dir string) (scenarioServer, Endpoint, error) {
+	s := t.Scenario
+	var o server.Options
+	if s.Options != nil {
+		o = s.Options(t.ScenarioRun)
+	}
+	if len(s.Faults) > 0 {
+		spoil(&o, s.Faults)
+	}
+	o.Trace, o.Label = e.Trace, s.Name
+	if o.Catalogue == nil {
+		o.Catalogue = Catalogue()
+	}
+	o.CallTimeout = cmp.Or(o.CallTimeout, t.UserPatience)
+	o.Behaviour.HTTP.Reply = anyMediaType(o.Behaviour.HTTP.Reply)
+	// When the client is gone the server is stopped, even in the middle of an answer.
+	o.Behaviour.Breaks = append(o.Behaviour.Breaks, ids.HTTPServerSSENoEarlyClose, ids.HTTPServerSSEResponseSent)
+	o.Behaviour.Wrap("*", awaitingInitialized)
+	endpoint := Endpoint{Revision: e.Revision.Version, Scenario: s.Name,
+		UserActions: strings.ReplaceAll(s.UserActions, FolderPlaceholder, t.Folder),
+		Transport:   e.Transport, Dir: dir, Official: s.Official}
+	switch {
+	case e.Transport == transport.NameStdio:
+		return e.serveStdio(&endpoint, s, o), endpoint, nil
+	case e.Transport == transport.NameCustom && len(e.TransportCommand.Args) > 0:
+		server, err := e.serveBridged(ctx, &endpoint, o)
+		return server, endpoint, err
+	case e.Transport == transport.NameCustom:
+		server, err := e.serveWebSocket(ctx, &endpoint, o)
+		return server, endpoint, err
+	}
+	server, err := e.serveHTTP(ctx, &endpoint, t, o)
+	return server, endpoint, err
+}
+
+func (e *Engine) serveStdio(endpoint *Endpoint, s *Scenario, o server.Options) scenarioServer {
+	bridged := &stdioEndpoint{scenario: s, options: o}
+	token := e.bridges.open(bridged)
+	endpoint.Command = append(e.Bridge[:len(e.Bridge):len(e.Bridge)], e.bridges.listener.Addr().String(), token)
+	endpoint.Serve = server.New(o).RunStdio
+	atOnce := func(context.Context) bool { return true } // shut waits for a server process that is left behind
+	return scenarioServer{settle: atOnce, leave: func() { bridged.left.Store(true) },
+		shut: func(ctx context.Context) { e.bridges.shut(ctx, token) }}
+}
+
+func (e *Engine) serveHTTP(ctx context.Context, endpoint *Endpoint, t *T, o server.Options) (scenarioServer, error) {
+	s := t.Scenario
+	l, err := e.listen()
+	if err != nil {
+		return scenarioServer{}, fmt.Errorf("listen for the client: %w", err)
+	}
+	if e.Network != nil {
+		endpoint.Dial = e.Network.Dial
+	}
+	path := s.Path
+	if path == "" {
+		path = server.PathMCP
+		if e.Transport == transport.NameSSE {
+			path = server.PathSSE
+		}
+	}
+	endpoint.URL = (&url.URL{Scheme: "http", Host: l.Addr().String(), Path: path}).String()
+	unprotect := func() {}
+	if s.Authorization != nil {
+		if t.Flow, unprotect, err = e.protect(ctx, s.Authorization(), endpoint, &o, s.Name); err != nil {
+			unprotect()
+			_ = l.Close()
+			return scenarioServer{}, err
+		}
+	}
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	served := make(chan struct{})
+	f := &inFlight{}
+	o.Behaviour.HTTP.Middleware = f.counting(o.Behaviour.HTTP.Middleware)
+	h := server.New(o).HTTP()
+	go func() {
+		defer close(served)
+		_ = h.Serve(serving, l)
+	}()
+	return scenarioServer{settle: f.settle, leave: func() {}, shut: func(context.Context) {
+		stop()
+		<-served
+		unprotect()
+	}}, nil
+}
+
+// Catalogue returns the catalogue of a scenario's server. It is that of the reference server, but the slow tool takes
+// no seconds unless the client asks for them.
+func Catalogue() *server.Catalogue {
+	c := server.DefaultCatalogue()
+	for _, tool := range c.Tools {
+		if tool.Name() != "slow" {
+			continue
+		}
+		serve := tool.Call
+		tool.Call = func(ctx context.Context, r *server.Request, arguments map[string]any) (any, *wire.Error) {
+			if _, ok := arguments["seconds"]; !ok {
+				arguments["seconds"] = json.Number("0.05")
+			}
+			return serve(ctx, r, arguments)
+		}
+	}
+	return c
+}
+
+// anyMediaType accepts messages with any Content-Type: the specification does not
+// require one of clients (basic/transports#sending-messages-to-the-server).
+func anyMediaType(more func(*server.Reply)) func(*server.Reply) {
+	return func(r *server.Reply) {
+		r.Pass = r.Situation == server.UnsupportedMediaType
+		if more != nil {
+			more(r)
+		}
+	}
+}
+
+// spoil gives a server faults of the catalogue.
+func spoil(o *server.Options, ids []string) {
+	for _, id := range ids {
+		if f, ok := mockserver.Find(id); ok {
+			f.Apply(o)
+		}
+	}
+	o.Behaviour.Wrap("*", Unhurried)
+	o.Behaviour.Breaks = append(o.Behaviour.Breaks, judge.Anything)
+}
+
+// awaitingInitialized holds back the answers to a client's requests until notifications/initialized is there, or has
+// had the time to come. The notification may travel beside the first request. If it comes only after the answer, the
+// client has waited for the answer (basic/lifecycle#initialization).
+func awaitingInitialized(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+	if !IsOperation(r.Method) || r.Session.Version() == "" || r.Session.Initialized() {
+		return next(ctx, r)
+	}
+	r.Withhold()
+	until := r.Session.Value(initializedDue{}, func() any { return time.Now().Add(judge.Apart) }).(time.Time)
+	due, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	_, _ = r.Session.Log().Await(due, 0, func(e *wire.Event) bool {
+		return e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.Method == "notifications/initialized"
+	})
+	return next(ctx, r)
+}
+
+// initializedDue is the key of the time by which a session has to become operational.
+type initializedDue struct{}
+
+// swiftPages is how many pages of a list come at once.
+const swiftPages = 200
+
+// Unhurried slows down a client that has read many pages of a list. A client that reads for ever would otherwise fill
+// the trace.
+func Unhurried(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+	if Listed[r.Method] != "" && r.Params["cursor"] != nil {
+		read := r.Session.Value("pages of "+r.Method, func() any { return new(atomic.Int64) }).(*atomic.Int64)
+		if read.Add(1) > swiftPages {
+			_ = r.Sleep(ctx, 100*time.Millisecond)
+		}
+	}
+	return next(ctx, r)
+}
+
+// inFlight counts the requests that a server is answering. A client may run below a shell or in the background. It is
+// present until its requests end, even if the launched process has ended.
+type inFlight struct {
+	mu    sync.Mutex
+	count int
+	none  chan struct{} // closed when the count is 0; nil if no request has come
+}
+
+func (f *inFlight) counting(more func(http.Handler) http.Handler) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		if more != nil {
+			next = more(next)
+		}
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			f.mu.Lock()
+			if f.count++; f.count == 1 {
+				f.none = make(chan struct{})
+			}
+			f.mu.Unlock()
+			defer func() {
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				if f.count--; f.count == 0 {
+					close(f.none)
+				}
+			}()
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// settle waits until no request is in flight. It reports false if the context ended first.
+func (f *inFlight) settle(ctx context.Context) bool {
+	f.mu.Lock()
+	none := f.none
+	f.mu.Unlock()
+	if none == nil {
+		return true
+	}
+	select {
+	case <-none:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
