@@ -67,12 +67,18 @@ type Engine struct {
 	// A scenario without an entry is needed.
 	Needed map[string]func() bool
 
-	bridges  *bridgeListener
+	oneByOne bool
+}
+
+// execution is one run of an engine.
+type execution struct {
+	*Engine
+	bridges  *bridgeListener // over stdio
 	launches *launchLimiter
 	outcomes []*T
 	awaited  map[string]*awaited // the baselines, and the scenarios that others follow on, by name
 	deserted chan struct{}       // closed when all scenarios have ended that need not run alone
-	second   func() *T           // see [T]
+	second   func() *T           // see [others]
 }
 
 // DefaultTimeout is how long a client may take in one scenario.
@@ -80,12 +86,13 @@ const DefaultTimeout = 30 * time.Second
 
 // Run runs the scenarios and judges them. The first one is the baseline. The error is that of Launch.
 func (e *Engine) Run(ctx context.Context, scenarios []*Scenario) ([]*T, error) {
-	e.Timeout = cmp.Or(e.Timeout, DefaultTimeout)
-	e.launches = newLaunchLimiter(e.Parallel)
+	x := e.begin(scenarios)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	return e.all(ctx, scenarios, e.combinedRuns(scenarios), func(t *T, w *waiter) error {
-		err := e.runScenario(ctx, t, w)
+	x.second = x.secondBaseline(ctx)
+	defer func() { e.oneByOne = x.launches.oneByOne() }()
+	return x.all(ctx, scenarios, e.combinedRuns(scenarios), func(t *T, w *waiter) error {
+		err := x.runScenario(ctx, t, w)
 		if err != nil {
 			stop(err)
 		}
@@ -97,20 +104,20 @@ func (e *Engine) Run(ctx context.Context, scenarios []*Scenario) ([]*T, error) {
 // serves the clients that a person connects until the context ends. Then it judges
 // what has happened.
 func (e *Engine) Serve(ctx context.Context, scenarios []*Scenario, announce func([]Endpoint)) ([]*T, error) {
-	e.Timeout = cmp.Or(e.Timeout, DefaultTimeout)
+	x := e.begin(scenarios)
 	endpoints := make([]Endpoint, len(scenarios))
 	var opened sync.WaitGroup
 	opened.Add(len(scenarios))
 	// Messages that are under way when the person ends the run still count.
 	serving := context.WithoutCancel(ctx)
-	return e.all(serving, scenarios, nil, func(t *T, _ *waiter) error {
+	return x.all(serving, scenarios, nil, func(t *T, _ *waiter) error {
 		i := slices.Index(scenarios, t.Scenario)
 		t.UserPatience = e.Timeout
-		dir, remove, err := e.prepare(t)
+		dir, remove, err := prepare(t)
 		defer remove()
 		var server scenarioServer
 		if err == nil {
-			server, endpoints[i], err = e.open(serving, t, dir)
+			server, endpoints[i], err = x.open(serving, t, dir)
 		}
 		opened.Done()
 		if i == 0 {
@@ -130,26 +137,34 @@ func (e *Engine) Serve(ctx context.Context, scenarios []*Scenario, announce func
 	})
 }
 
+// OneByOne reports whether the client was found to run only once at a time. Each launch then waited for the end of
+// the one before.
+func (e *Engine) OneByOne() bool { return e.oneByOne }
+
+// begin returns a run of the scenarios before it begins.
+func (e *Engine) begin(scenarios []*Scenario) *execution {
+	e.Timeout = cmp.Or(e.Timeout, DefaultTimeout)
+	x := &execution{Engine: e, launches: newLaunchLimiter(e.Parallel), outcomes: make([]*T, len(scenarios)),
+		awaited: make(map[string]*awaited), deserted: make(chan struct{})}
+	for _, s := range scenarios {
+		if isBaseline(s) || leads(s, scenarios) {
+			x.awaited[s.Name] = &awaited{ended: make(chan struct{})}
+		}
+	}
+	return x
+}
+
 // all runs every scenario in a goroutine of its own, unless a combined launch has settled it. It judges each as soon
 // as the scenario and the baseline have ended.
-func (e *Engine) all(ctx context.Context, scenarios []*Scenario, combinedLaunches map[int]*combinedRun,
+func (x *execution) all(ctx context.Context, scenarios []*Scenario, combinedLaunches map[int]*combinedRun,
 	run func(t *T, w *waiter) error) ([]*T, error) {
-	if e.Transport == transport.NameStdio {
-		l, err := newBridgeListener(ctx, e.listen)
+	if x.Transport == transport.NameStdio {
+		l, err := newBridgeListener(ctx, x.listen)
 		if err != nil {
 			return nil, err
 		}
 		defer l.close()
-		e.bridges = l
-	}
-	e.outcomes, e.awaited, e.deserted = make([]*T, len(scenarios)), make(map[string]*awaited), make(chan struct{})
-	if e.launches != nil {
-		e.second = e.secondBaseline(ctx)
-	}
-	for _, s := range scenarios {
-		if isBaseline(s) || leads(s, scenarios) {
-			e.awaited[s.Name] = &awaited{ended: make(chan struct{})}
-		}
+		x.bridges = l
 	}
 	var failed error
 	var once sync.Once
@@ -158,58 +173,57 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, combinedLaunche
 		if err := run(t, w); err != nil {
 			once.Do(func() { failed = err })
 		}
-		t.gather(e.Trace)
+		t.gather(x.Trace)
 	}
 	for _, u := range units(scenarios, combinedLaunches) {
 		var w *waiter
-		if e.launches != nil && !e.depends(u) {
-			w = e.launches.wait(false)
+		if !x.depends(u) {
+			w = x.launches.wait(false)
 		}
 		company.Add(1)
 		leave := sync.OnceFunc(company.Done)
 		all.Go(func() {
 			defer leave()
-			if u.combined != nil && u.alone == nil {
-				e.together(ctx, u.combined, w, launch)
+			if u.alone == nil {
+				x.together(ctx, u.combined, w, launch)
 			} else {
-				e.finish(u.index, e.alone(ctx, u, leave, func(t *T) { launch(t, w) }))
+				x.finish(u.index, x.alone(ctx, u, leave, func(t *T) { launch(t, w) }))
 			}
 		})
 	}
 	company.Wait()
-	if e.launches != nil {
-		e.launches.inTurn()
-	}
-	close(e.deserted)
+	x.launches.inTurn()
+	close(x.deserted)
 	all.Wait()
-	return e.outcomes, failed
+	return x.outcomes, failed
 }
 
 // together makes a combined launch and judges its scenarios. If the client does not come through, the scenarios that
 // may not be the reason run together once more.
-func (e *Engine) together(ctx context.Context, j *combinedRun, w *waiter, launch func(*T, *waiter)) {
-	if !slices.ContainsFunc(j.members, func(t *T) bool { return e.needed(t.Scenario) }) {
+func (x *execution) together(ctx context.Context, j *combinedRun, w *waiter, launch func(*T, *waiter)) {
+	if !slices.ContainsFunc(j.members, func(t *T) bool { return x.needed(t.Scenario) }) {
 		close(j.done)
 		return
 	}
 	launch(j.t, w)
-	j.t = e.settle(ctx, j.t, func() {})
+	j.t = x.settle(ctx, j.t, func() {})
 	j.judge()
-	j.parts = e.parts(j)
+	j.parts = x.parts(j)
 	close(j.done) // what is in none of the parts is run at once, beside them
 	var running sync.WaitGroup
 	for _, part := range j.parts {
-		running.Go(func() { e.together(ctx, part, nil, launch) })
+		running.Go(func() { x.together(ctx, part, nil, launch) })
 	}
 	running.Wait()
 }
 
 // alone runs a scenario, unless a combined launch has settled it, and returns the launch that counts. It calls leave
 // before it waits to run without others.
-func (e *Engine) alone(ctx context.Context, u unit, leave func(), launch func(*T)) (t *T) {
-	defer func() { e.publish(t) }()
-	t = e.newRun(u.alone)
-	if u.alone.Name != Baseline && !e.needed(u.alone) {
+func (x *execution) alone(ctx context.Context, u unit, leave func(), launch func(*T)) (t *T) {
+	defer func() { x.publish(t) }()
+	t = x.newRun(u.alone)
+	t.second = x.second
+	if u.alone.Name != Baseline && !x.needed(u.alone) {
 		t.Ending.Skipped = "the scenario was not needed"
 		return t
 	}
@@ -220,24 +234,19 @@ func (e *Engine) alone(ctx context.Context, u unit, leave func(), launch func(*T
 		t.whole = u.combined.stuck(u.alone)
 	}
 	launch(t)
-	return e.smaller(ctx, e.settle(ctx, t, leave))
+	return x.smaller(ctx, x.settle(ctx, t, leave))
 }
 
 // newRun returns the run of a scenario before it begins.
 func (e *Engine) newRun(s *Scenario) *T {
 	patience := min(5*time.Second, e.Timeout/3)
-	return &T{ScenarioRun: &ScenarioRun{Settings: e.Settings, Patience: patience, UserPatience: patience}, Scenario: s,
-		others: others{second: e.second}}
+	return &T{ScenarioRun: &ScenarioRun{Settings: e.Settings, Patience: patience, UserPatience: patience}, Scenario: s}
 }
 
 // finish records the outcome of a scenario and reports it. Nothing else does so.
-func (e *Engine) finish(i int, t *T) {
-	e.outcomes[i] = t
-	if e.Done != nil {
-		e.Done(t)
+func (x *execution) finish(i int, t *T) {
+	x.outcomes[i] = t
+	if x.Done != nil {
+		x.Done(t)
 	}
 }
-
-// OneByOne reports whether the client was found to run only once at a time. Each launch then waited for the end of
-// the one before.
-func (e *Engine) OneByOne() bool { return e.launches != nil && e.launches.oneByOne() }

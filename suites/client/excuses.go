@@ -20,7 +20,7 @@ type played struct {
 }
 
 // excuses is the table for scenarios. Nothing else launches a client again for a scenario alone, but for the search
-// for a smaller cause of what was found (see [Scenario.Smaller]) and the second baseline (see [Engine.secondBaseline]).
+// for a smaller cause of what was found (see [Scenario.Smaller]) and the second baseline (see [execution.secondBaseline]).
 var excuses = trial.Table[played]{
 	{
 		// The client may be able to run only once at a time, because it locks a file or listens at a port of its own.
@@ -77,32 +77,32 @@ var excuses = trial.Table[played]{
 
 // played returns a launch as the table sees it. leave tells those that wait to run alone that they need not wait for
 // this scenario.
-func (e *Engine) played(ctx context.Context, t *T, leave func()) played {
+func (x *execution) played(ctx context.Context, t *T, leave func()) played {
 	return played{
 		T:         t,
-		judged:    sync.OnceFunc(func() { e.judge(t) }),
-		hangs:     e.launches.baselineHung,
-		separated: e.launches.tryAlone,
+		judged:    sync.OnceFunc(func() { x.judge(t) }),
+		hangs:     x.launches.hung,
+		separated: x.launches.tryAlone,
 		alone: func() bool {
-			e.publish(t)
+			x.publish(t)
 			leave()
 			select {
-			case <-e.deserted:
+			case <-x.deserted:
 				return true
 			case <-ctx.Done():
 				return false
 			}
 		},
-		heard: e.launches.triedAlone,
-		end:   e.launches.end,
+		heard: x.launches.triedAlone,
+		end:   x.launches.stop,
 	}
 }
 
 // settle returns the launch of a scenario that counts. It begins with one that has ended.
-func (e *Engine) settle(ctx context.Context, t *T, leave func()) *T {
-	last, _ := excuses.Settle(ctx, e.played(ctx, t, leave), func(before played) (played, bool) {
-		again := e.fresh(before.T)
-		return e.played(ctx, again, leave), e.launchedAgain(ctx, again)
+func (x *execution) settle(ctx context.Context, t *T, leave func()) *T {
+	last, _ := excuses.Settle(ctx, x.played(ctx, t, leave), func(before played) (played, bool) {
+		again := x.fresh(before.T)
+		return x.played(ctx, again, leave), x.launchedAgain(ctx, again)
 	})
 	last.judged()
 	return last.T

@@ -102,11 +102,11 @@ func TestExcuses(t *testing.T) {
 		"left, then stopped early":             {"a", []recording{left, stopped, done}, false, 3, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := &Engine{Settings: Settings{Revision: schema.Default()}, Trace: wire.NewTrace(wire.DefaultLimits), launches: newLaunchLimiter(1)}
-			base := done.of(t, e, Baseline)
+			e := (&Engine{Settings: Settings{Revision: schema.Default()}, Trace: wire.NewTrace(wire.DefaultLimits), Parallel: 1}).begin(nil)
+			base := done.of(t, e.Engine, Baseline)
 			launched := 0
 			play := func(before *T) played {
-				launch := c.launches[min(launched, len(c.launches)-1)].of(t, e, c.scenario)
+				launch := c.launches[min(launched, len(c.launches)-1)].of(t, e.Engine, c.scenario)
 				launched++
 				if launch.Scenario.Name != Baseline {
 					launch.Baseline = base
@@ -123,8 +123,8 @@ func TestExcuses(t *testing.T) {
 			if launched != c.want || last.Accused() != c.found {
 				t.Errorf("after %d launches it is accused: %v", launched, last.Accused())
 			}
-			if last.Scenario.Name == Baseline && last.mute() != (e.launches.ended() != "") {
-				t.Errorf("a mute client is launched on: %q", e.launches.ended())
+			if last.Scenario.Name == Baseline && last.mute() != (e.launches.stopped() != "") {
+				t.Errorf("a mute client is launched on: %q", e.launches.stopped())
 			}
 		})
 	}

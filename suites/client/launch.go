@@ -26,50 +26,50 @@ const FolderPlaceholder = "{folder}"
 
 // runScenario launches the client against one server and waits for its end, unless another scenario has shown that this
 // one shows nothing. It takes the place of a waiter, unless that is nil.
-func (e *Engine) runScenario(ctx context.Context, t *T, w *waiter) error {
-	why := cmp.Or(e.unauthorized(ctx, t.Scenario), e.excused(ctx, t.Scenario))
+func (x *execution) runScenario(ctx context.Context, t *T, w *waiter) error {
+	why := cmp.Or(x.unauthorized(ctx, t.Scenario), x.excused(ctx, t.Scenario))
 	if why != "" {
 		t.Ending.Skipped, t.Ending.NotRun = why, ctx.Err() != nil
 		return nil
 	}
-	if first := e.first(t.Scenario); first != nil {
+	if first := x.first(t.Scenario); first != nil {
 		t.Preceding = first.t
 	}
-	return e.launch(ctx, t, w)
+	return x.launch(ctx, t, w)
 }
 
 // launch launches the client of a scenario as soon as it may, and waits for its end.
-func (e *Engine) launch(ctx context.Context, t *T, w *waiter) error {
-	slot, why := e.launches.acquire(ctx, t.Scenario, w)
+func (x *execution) launch(ctx context.Context, t *T, w *waiter) error {
+	slot, why := x.launches.acquire(ctx, t.Scenario, w)
 	if why != "" {
 		t.Ending.Skipped, t.Ending.NotRun = why, ctx.Err() != nil
 		return nil
 	}
 	defer slot.release()
-	dir, remove, err := e.prepare(t)
+	dir, remove, err := prepare(t)
 	defer remove()
 	if err != nil {
 		return err
 	}
-	server, endpoint, err := e.open(ctx, t, dir)
+	server, endpoint, err := x.open(ctx, t, dir)
 	if err != nil {
 		return err
 	}
-	process, err := e.Launch(endpoint)
+	process, err := x.Launch(endpoint)
 	if err != nil {
 		server.shut(ctx)
 		return err
 	}
-	t.Ending = e.await(ctx, process, t, slot, server)
+	t.Ending = x.await(ctx, process, t, slot, server)
 	if server.failed != nil {
 		err = server.failed()
 	}
-	t.beside = slot.beside()
+	t.beside = x.launches.beside(slot)
 	return err
 }
 
 // prepare makes a folder for a launch. The caller removes it, also after an error.
-func (e *Engine) prepare(t *T) (dir string, remove func(), err error) {
+func prepare(t *T) (dir string, remove func(), err error) {
 	if dir, remove, err = transport.TempDir(); err != nil {
 		return "", func() {}, fmt.Errorf("make a folder for the client: %w", err)
 	}
@@ -82,13 +82,13 @@ func (e *Engine) prepare(t *T) (dir string, remove func(), err error) {
 }
 
 // await waits until the client ends, and stops one that does not.
-func (e *Engine) await(ctx context.Context, p transport.Process, t *T, s *slot, server scenarioServer) Ending {
+func (x *execution) await(ctx context.Context, p transport.Process, t *T, s *slot, server scenarioServer) Ending {
 	_ = p.Stdin().Close()
 	output := &tail{}
 	var readers sync.WaitGroup
 	readers.Go(func() { _, _ = io.Copy(output, p.Stdout()) })
 	readers.Go(func() { _, _ = io.Copy(output, p.Stderr()) })
-	end := e.watch(ctx, p, t, s)
+	end := x.watch(ctx, p, t, s)
 	if end.Late || end.Skipped != "" {
 		server.leave()
 		_ = p.Terminate()
@@ -131,23 +131,23 @@ func (e *Engine) fresh(t *T) *T {
 }
 
 // launchedAgain launches the client for a run that follows on another, and reports whether it could be launched.
-func (e *Engine) launchedAgain(ctx context.Context, again *T) bool {
-	if err := e.runScenario(ctx, again, nil); err != nil || again.Ending.Skipped != "" {
+func (x *execution) launchedAgain(ctx context.Context, again *T) bool {
+	if err := x.runScenario(ctx, again, nil); err != nil || again.Ending.Skipped != "" {
 		return false
 	}
-	again.gather(e.Trace)
+	again.gather(x.Trace)
 	return true
 }
 
 // secondBaseline returns a function that launches the client once more with the ordinary server, at its first call.
 // The function returns that run, or nil if the client could not be launched.
-func (e *Engine) secondBaseline(ctx context.Context) func() *T {
+func (x *execution) secondBaseline(ctx context.Context) func() *T {
 	begun, ended := make(chan struct{}, 1), make(chan struct{})
 	var second *T
 	return func() *T {
 		select {
 		case begun <- struct{}{}:
-			if t := e.fresh(e.awaited[Baseline].t); e.launchedAgain(ctx, t) {
+			if t := x.fresh(x.awaited[Baseline].t); x.launchedAgain(ctx, t) {
 				second = t
 			}
 			close(ended)
@@ -159,18 +159,18 @@ func (e *Engine) secondBaseline(ctx context.Context) func() *T {
 
 // smaller returns the run of a scenario with the smallest part of its stimuli that shows what the run has found. That
 // the client hangs is known.
-func (e *Engine) smaller(ctx context.Context, t *T) *T {
+func (x *execution) smaller(ctx context.Context, t *T) *T {
 	if t.Scenario.Smaller == nil {
 		return t
 	}
 	return t.Scenario.Smaller(t, func(limit func(*T)) *T {
-		again := e.fresh(t)
+		again := x.fresh(t)
 		again.whole = false
 		limit(again)
-		if !e.launchedAgain(ctx, again) {
+		if !x.launchedAgain(ctx, again) {
 			return nil
 		}
-		e.judge(again)
+		x.judge(again)
 		return again
 	})
 }

@@ -8,45 +8,15 @@ import (
 	"time"
 )
 
-// launchLimiter decides when clients may be launched. Only a few may work at a time, so that each gets enough of the
-// machine. Clients that merely wait make room for others, so hanging clients wait for their time limits together.
+// launchLimiter decides when clients may be launched, and whether any more are.
 type launchLimiter struct {
-	present chan struct{} // one entry for each client that is there, also if it only waits
-	hanging chan struct{} // closed when the client is found to hang in the baseline
-	over    chan struct{} // closed when no client is launched any more
-	opened  chan struct{} // closed when others than the baseline may be launched
-	working int           // how many clients may work at a time
-
-	mu       sync.Mutex
-	free     int           // how many more clients may work
-	waiters  []*waiter     // for that, if none may
-	at       time.Time     // when hanging was closed
-	why      string        // over was closed
-	baseline time.Duration // how long the client took in the baseline; 0 if not known
-	active   time.Duration // of that, since it sent something
-	pause    time.Duration // the longest one in that time
-	sent     int           // by the client in that time
-
-	there int           // clients that run
-	begun int           // how many were launched in all
-	next  chan struct{} // closed when the next one ends; nil if none waits for that
-	turns turns
-	slow  bool // one was silent beside others until its time limit, and has spoken alone
+	queue
+	turns
+	pace
+	over chan struct{} // closed when no client is launched any more
+	once sync.Once
+	why  string // set before over is closed
 }
-
-// turns says whether clients run one after the other.
-type turns int
-
-const (
-	together turns = iota
-	trying         // one is launched alone, as it did nothing beside another
-	separate       // that has made it speak: it can run only once at a time
-	final          // that has made no difference, and is not tried again
-)
-
-// slowness is a factor: a client hangs if it takes this many times as long as with an ordinary server. The factor
-// allows for a busy machine.
-const slowness = 4
 
 // presence is the number of clients that may be present for each client that may work.
 const presence = 16
@@ -56,117 +26,51 @@ func newLaunchLimiter(parallel int) *launchLimiter {
 		parallel = 2 * runtime.GOMAXPROCS(0)
 	}
 	return &launchLimiter{
-		working: parallel, present: make(chan struct{}, presence*parallel), hanging: make(chan struct{}),
-		over: make(chan struct{}), opened: make(chan struct{}),
+		queue: queue{working: parallel}, turns: turns{most: presence * parallel, there: make(map[*slot]bool)},
+		pace: pace{hanging: make(chan struct{})}, over: make(chan struct{}),
 	}
 }
 
-// open permits launches beyond the baseline. They wait until the client has sent something there, so a client that
-// cannot work at all costs few launches.
-func (l *launchLimiter) open() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	select {
-	case <-l.opened:
-	default:
-		close(l.opened)
-		l.free = l.working
-		l.advance()
-	}
-}
+// notLaunched begins a reason to launch no client any more.
+const notLaunched = "the client was not launched any more: with an ordinary server "
 
-// end stops all further launches, for the given reason.
-func (l *launchLimiter) end(why string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.why == "" {
+// stop stops all further launches, for the given reason.
+func (l *launchLimiter) stop(why string) {
+	l.once.Do(func() {
 		l.why = why
 		close(l.over)
+	})
+}
+
+// stopped returns the reason why no client is launched any more, or "".
+func (l *launchLimiter) stopped() string {
+	select {
+	case <-l.over:
+		return l.why
+	default:
+		return ""
 	}
-}
-
-// ended returns the reason why no client is launched any more, or "".
-func (l *launchLimiter) ended() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.why
-}
-
-// waiter is one of the clients that wait to be launched.
-type waiter struct {
-	ready chan struct{} // closed when it is the client's turn
-}
-
-// wait adds a waiter before all others, or behind them.
-func (l *launchLimiter) wait(first bool) *waiter {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	w := &waiter{make(chan struct{})}
-	at := len(l.waiters)
-	if first {
-		at = 0
-	}
-	l.waiters = slices.Insert(l.waiters, at, w)
-	l.advance()
-	return w
-}
-
-// leave takes a waiter out, whether or not it was its turn.
-func (l *launchLimiter) leave(w *waiter) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if i := slices.Index(l.waiters, w); i >= 0 {
-		l.waiters = slices.Delete(l.waiters, i, i+1)
-		return
-	}
-	l.free++
-	l.advance()
-}
-
-// advance lets the clients work that have waited longest, up to the free number.
-func (l *launchLimiter) advance() {
-	for l.free > 0 && len(l.waiters) > 0 {
-		close(l.waiters[0].ready)
-		l.waiters = l.waiters[1:]
-		l.free--
-	}
-}
-
-// inTurn lets one client work at a time from now on. No client may be present at the call.
-func (l *launchLimiter) inTurn() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.free = 1
 }
 
 // acquire waits until a client may be launched. It returns its slot, or the reason not to launch it. A new caller
 // comes before all waiters.
 func (l *launchLimiter) acquire(ctx context.Context, scenario *Scenario, w *waiter) (s *slot, why string) {
 	s = &slot{limiter: l}
-	switch {
-	case scenario.Name == Baseline:
-	default:
+	if scenario.Name != Baseline {
 		if w == nil {
 			w = l.wait(true) // it had to wait for the outcome of another launch
 		}
+		s.working = w
 		select {
 		case <-w.ready:
-			s.working = w
 		case <-l.hanging:
-			l.leave(w)
+			s.idle()
 		case <-l.over:
-			l.leave(w)
-		case <-ctx.Done():
-			l.leave(w)
-		}
-		select {
-		case l.present <- struct{}{}:
-			s.present = true
 		case <-ctx.Done():
 		}
 	}
-	l.enter(ctx, s)
-	if why = l.ended(); ctx.Err() != nil {
+	l.enter(ctx, l.over, s)
+	if why = l.stopped(); ctx.Err() != nil {
 		why = cutShort(ctx)
 	}
 	if why == "" {
@@ -176,154 +80,17 @@ func (l *launchLimiter) acquire(ctx context.Context, scenario *Scenario, w *wait
 	return nil, why
 }
 
-// enter waits until no other client is present, if clients run one after the other.
-func (l *launchLimiter) enter(ctx context.Context, s *slot) {
-	for {
-		l.mu.Lock()
-		if l.there == 0 || l.turns != trying && l.turns != separate {
-			l.there++
-			l.begun++
-			s.entered, s.first, s.number = true, l.there == 1, l.begun
-			l.mu.Unlock()
-			return
-		}
-		if l.next == nil {
-			l.next = make(chan struct{})
-		}
-		next := l.next
-		l.mu.Unlock()
-		select {
-		case <-next:
-		case <-l.over:
-			return
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// tryAlone reports whether to launch a client once more, alone, after it did nothing beside another one.
-func (l *launchLimiter) tryAlone() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.turns == together {
-		l.turns = trying
-	}
-	return l.turns != final
-}
-
-// triedAlone records whether a client that did nothing beside another one has spoken alone. If it had not ended by
-// itself beside the other, the machine may have been busy, and the same has to happen a second time.
-func (l *launchLimiter) triedAlone(spoke, ended bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case l.turns != trying:
-	case !spoke:
-		l.turns = final
-	case ended || l.slow:
-		l.turns = separate
-	default:
-		l.turns, l.slow = together, true
-	}
-}
-
-// oneByOne reports whether the client was found to run only once at a time.
-func (l *launchLimiter) oneByOne() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.turns == separate
-}
-
-// baselineHangs notes that the client does not end by itself with an ordinary server.
-func (l *launchLimiter) baselineHangs(spoke bool) {
-	if !spoke {
-		l.end(notLaunched + "it said nothing until its time limit")
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.at.IsZero() { // it may have been tried twice
-		l.at = time.Now()
-		close(l.hanging)
-	}
-}
-
-const notLaunched = "the client was not launched any more: with an ordinary server "
-
-// baselineTook notes how long the client takes with an ordinary server, and how much it
-// sends.
-func (l *launchLimiter) baselineTook(d time.Duration, a *activity) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.baseline, l.pause, l.active, l.sent = d, a.pause, a.last-a.spoke, a.sent
-}
-
-// pace returns the longest pause of the client with an ordinary server, and its time there from the first message on.
-func (l *launchLimiter) pace() (pause, took time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.pause, l.active
-}
-
-// endlessly is a factor: a client reads for ever if it sends so many times as much as with an ordinary server.
-const endlessly = 10
-
-// hopeless reports whether a client will hardly come through a combined launch. Its time is better spent on the
-// scenarios one by one.
-func (l *launchLimiter) hopeless(lasted, limit time.Duration, sent int) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.baseline > 0 && (lasted > max(slowness*l.active, limit) || sent > endlessly*l.sent)
-}
-
-// minimum returns the least time limit of the client.
-func (l *launchLimiter) minimum() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slowness * l.baseline
-}
-
-// baselineHung reports whether the client was found to hang with an ordinary server.
-func (l *launchLimiter) baselineHung() bool {
-	select {
-	case <-l.hanging:
-		return true
-	default:
-		return false
-	}
-}
-
-// since returns the later of a time and the time at which the baseline hung.
-func (l *launchLimiter) since(t time.Time) time.Time {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.at.After(t) {
-		return l.at
-	}
-	return t
-}
-
 // slot is the permission for one client to run.
 type slot struct {
 	limiter *launchLimiter
 	working *waiter // nil if it only waits
-	present bool
-	entered bool
-	first   bool // no other client was there at the beginning
-	number  int  // of those that were launched until then
-}
-
-// beside reports whether another client is or was present at the same time.
-func (s *slot) beside() bool {
-	s.limiter.mu.Lock()
-	defer s.limiter.mu.Unlock()
-	return !s.first || s.limiter.begun > s.number
+	others  bool    // another client is or was present at the same time
 }
 
 // idle makes room for a client that works, since this one only waits.
 func (s *slot) idle() {
 	if s.working != nil {
-		s.limiter.leave(s.working)
+		s.limiter.queue.leave(s.working)
 		s.working = nil
 	}
 }
@@ -331,18 +98,253 @@ func (s *slot) idle() {
 // release gives the slot back.
 func (s *slot) release() {
 	s.idle()
-	if s.entered {
-		s.limiter.mu.Lock()
-		s.entered = false
-		s.limiter.there--
-		if s.limiter.next != nil {
-			close(s.limiter.next)
-			s.limiter.next = nil
+	s.limiter.turns.leave(s)
+}
+
+// queue decides which clients may work. Only a few may at a time, so that each gets enough of the machine. Clients
+// that merely wait make room for others, so hanging clients wait for their time limits together.
+type queue struct {
+	mu      sync.Mutex
+	opened  bool      // others than the baseline may be launched
+	working int       // how many clients may work at a time
+	free    int       // how many more clients may work
+	waiters []*waiter // for that, if none may
+}
+
+// waiter is one of the clients that wait to be launched.
+type waiter struct {
+	ready chan struct{} // closed when it is the client's turn
+}
+
+// open permits launches beyond the baseline. They wait until the client has sent something there, so a client that
+// cannot work at all costs few launches.
+func (q *queue) open() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.opened {
+		q.opened, q.free = true, q.working
+		q.advance()
+	}
+}
+
+// wait adds a waiter before all others, or behind them.
+func (q *queue) wait(first bool) *waiter {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	w := &waiter{make(chan struct{})}
+	at := len(q.waiters)
+	if first {
+		at = 0
+	}
+	q.waiters = slices.Insert(q.waiters, at, w)
+	q.advance()
+	return w
+}
+
+// leave takes a waiter out, whether or not it was its turn.
+func (q *queue) leave(w *waiter) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if i := slices.Index(q.waiters, w); i >= 0 {
+		q.waiters = slices.Delete(q.waiters, i, i+1)
+		return
+	}
+	q.free++
+	q.advance()
+}
+
+// advance lets the clients work that have waited longest, up to the free number.
+func (q *queue) advance() {
+	for q.free > 0 && len(q.waiters) > 0 {
+		close(q.waiters[0].ready)
+		q.waiters = q.waiters[1:]
+		q.free--
+	}
+}
+
+// inTurn lets one client work at a time from now on. No client may be present at the call.
+func (q *queue) inTurn() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.free = 1
+}
+
+// turns decides how many clients may be present, of those that work and those that wait.
+type turns struct {
+	mu    sync.Mutex
+	most  int
+	there map[*slot]bool // clients that run
+	next  chan struct{}  // closed when the next one ends; nil if none waits for that
+	mode  mode
+	slow  bool // one was silent beside others until its time limit, and has spoken alone
+}
+
+// mode says whether clients run one after the other.
+type mode int
+
+const (
+	together mode = iota
+	trying        // one is launched alone, as it did nothing beside another
+	separate      // that has made it speak: it can run only once at a time
+	final         // that has made no difference, and is not tried again
+)
+
+// enter waits until no other client is present, if clients run one after the other, or else until few enough are.
+func (c *turns) enter(ctx context.Context, over <-chan struct{}, s *slot) {
+	for {
+		c.mu.Lock()
+		most := c.most
+		if c.mode == trying || c.mode == separate {
+			most = 1
 		}
-		s.limiter.mu.Unlock()
+		if len(c.there) < most {
+			s.others = len(c.there) > 0
+			for other := range c.there {
+				other.others = true
+			}
+			c.there[s] = true
+			c.mu.Unlock()
+			return
+		}
+		if c.next == nil {
+			c.next = make(chan struct{})
+		}
+		next := c.next
+		c.mu.Unlock()
+		select {
+		case <-next:
+		case <-over:
+			return
+		case <-ctx.Done():
+			return
+		}
 	}
-	if s.present {
-		<-s.limiter.present
-		s.present = false
+}
+
+// leave lets the next client enter.
+func (c *turns) leave(s *slot) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if delete(c.there, s); c.next != nil {
+		close(c.next)
+		c.next = nil
 	}
+}
+
+// beside reports whether another client is or was present at the same time.
+func (c *turns) beside(s *slot) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return s.others
+}
+
+// tryAlone reports whether to launch a client once more, alone, after it did nothing beside another one.
+func (c *turns) tryAlone() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mode == together {
+		c.mode = trying
+	}
+	return c.mode != final
+}
+
+// triedAlone records whether a client that did nothing beside another one has spoken alone. If it had not ended by
+// itself beside the other, the machine may have been busy, and the same has to happen a second time.
+func (c *turns) triedAlone(spoke, ended bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.mode != trying:
+	case !spoke:
+		c.mode = final
+	case ended || c.slow:
+		c.mode = separate
+	default:
+		c.mode, c.slow = together, true
+	}
+}
+
+// oneByOne reports whether the client was found to run only once at a time.
+func (c *turns) oneByOne() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mode == separate
+}
+
+// pace is what the baseline has shown: how long the client takes, or that it hangs.
+type pace struct {
+	hanging chan struct{} // closed when the client is found to hang
+
+	mu     sync.Mutex
+	at     time.Time     // when hanging was closed
+	took   time.Duration // by the client; 0 if not known
+	active time.Duration // of that, since it sent something
+	pause  time.Duration // the longest one in that time
+	sent   int           // by the client in that time
+}
+
+// slowness is a factor: a client hangs if it takes this many times as long as with an ordinary server. The factor
+// allows for a busy machine.
+const slowness = 4
+
+// endlessly is a factor: a client reads for ever if it sends so many times as much as with an ordinary server.
+const endlessly = 10
+
+// learn notes how long the client takes, and how much it sends.
+func (p *pace) learn(took time.Duration, a *activity) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.took, p.pause, p.active, p.sent = took, a.pause, a.last-a.spoke, a.sent
+}
+
+// hangs notes that the client does not end by itself.
+func (p *pace) hangs() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.at.IsZero() { // it may have been tried twice
+		p.at = time.Now()
+		close(p.hanging)
+	}
+}
+
+// hung reports whether the client was found to hang.
+func (p *pace) hung() bool {
+	select {
+	case <-p.hanging:
+		return true
+	default:
+		return false
+	}
+}
+
+// since returns the later of a time and the time at which the baseline hung.
+func (p *pace) since(t time.Time) time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.at.After(t) {
+		return p.at
+	}
+	return t
+}
+
+// times returns the longest pause of the client, and its time from the first message on.
+func (p *pace) times() (pause, active time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.pause, p.active
+}
+
+// hopeless reports whether a client will hardly come through a combined launch. Its time is better spent on the
+// scenarios one by one.
+func (p *pace) hopeless(lasted, limit time.Duration, sent int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.took > 0 && (lasted > max(slowness*p.active, limit) || sent > endlessly*p.sent)
+}
+
+// minimum returns the least time limit of the client.
+func (p *pace) minimum() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slowness * p.took
 }

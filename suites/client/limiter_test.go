@@ -46,7 +46,7 @@ func TestLaunchesInTurn(t *testing.T) {
 		t.Fatal("a client works before one was heard")
 	default:
 	}
-	l.leave(early)
+	l.queue.leave(early)
 	l.open()
 	l.open()
 	works, second, third := l.wait(false), l.wait(false), l.wait(false)
@@ -62,12 +62,12 @@ func TestLaunchesInTurn(t *testing.T) {
 	if !turn(works) || turn(first) || turn(second) {
 		t.Fatal("another number of clients than one may work")
 	}
-	l.leave(second)
-	l.leave(works)
+	l.queue.leave(second)
+	l.queue.leave(works)
 	if !turn(first) || turn(third) {
 		t.Error("the one before all others is not the next")
 	}
-	l.leave(first)
+	l.queue.leave(first)
 	if !turn(third) {
 		t.Error("nobody is next after one that gave up")
 	}

@@ -58,13 +58,13 @@ func leads(s *Scenario, scenarios []*Scenario) bool {
 
 // depends reports whether a unit has to wait for the outcome of another before it waits for its launch. It also
 // reports true for the baseline.
-func (e *Engine) depends(u unit) bool {
+func (x *execution) depends(u unit) bool {
 	s := u.scenario()
-	_, asks := e.Needed[s.Name]
+	_, asks := x.Needed[s.Name]
 	asks = asks || u.alone == nil && slices.ContainsFunc(u.combined.members,
-		func(t *T) bool { return e.Needed[t.Scenario.Name] != nil })
-	unlocked := s.Authorization == nil || s.Name == AuthorizationBaseline || e.awaited[AuthorizationBaseline] == nil
-	return s.Name == Baseline || asks || !unlocked || e.first(s) != nil || u.alone != nil && u.combined != nil
+		func(t *T) bool { return x.Needed[t.Scenario.Name] != nil })
+	unlocked := s.Authorization == nil || s.Name == AuthorizationBaseline || x.awaited[AuthorizationBaseline] == nil
+	return s.Name == Baseline || asks || !unlocked || x.first(s) != nil || u.alone != nil && u.combined != nil
 }
 
 // awaited is the run of a scenario that others wait for.
@@ -84,8 +84,8 @@ func (a *awaited) await() *T {
 }
 
 // publish tells those that wait for a scenario its outcome, at the first call.
-func (e *Engine) publish(t *T) {
-	if a := e.awaited[t.Scenario.Name]; a != nil {
+func (x *execution) publish(t *T) {
+	if a := x.awaited[t.Scenario.Name]; a != nil {
 		a.once.Do(func() {
 			a.t = t
 			close(a.ended)
@@ -97,19 +97,19 @@ func (e *Engine) publish(t *T) {
 func isBaseline(s *Scenario) bool { return s.Name == Baseline || s.Name == AuthorizationBaseline }
 
 // needed reports whether a scenario is to be run.
-func (e *Engine) needed(s *Scenario) bool {
-	ask, ok := e.Needed[s.Name]
+func (x *execution) needed(s *Scenario) bool {
+	ask, ok := x.Needed[s.Name]
 	if !ok {
 		return true
 	}
-	e.awaited[Baseline].await()
+	x.awaited[Baseline].await()
 	return ask()
 }
 
 // unauthorized says why a client is not launched at a protected server, or "". The authorization baseline has then
 // shown that it does not seek authorization, which is optional.
-func (e *Engine) unauthorized(ctx context.Context, s *Scenario) string {
-	baseline := e.awaited[AuthorizationBaseline]
+func (x *execution) unauthorized(ctx context.Context, s *Scenario) string {
+	baseline := x.awaited[AuthorizationBaseline]
 	if s.Authorization == nil || s.Name == AuthorizationBaseline || baseline == nil {
 		return ""
 	}
@@ -125,9 +125,9 @@ func (e *Engine) unauthorized(ctx context.Context, s *Scenario) string {
 }
 
 // first returns the scenario that another names in After, or nil if it is not run.
-func (e *Engine) first(s *Scenario) *awaited {
+func (x *execution) first(s *Scenario) *awaited {
 	for _, name := range s.After {
-		if a := e.awaited[name]; a != nil {
+		if a := x.awaited[name]; a != nil {
 			return a
 		}
 	}
@@ -136,8 +136,8 @@ func (e *Engine) first(s *Scenario) *awaited {
 
 // excused says why a client is not launched for a scenario, or "". The scenario that it follows has then shown that it
 // would show nothing.
-func (e *Engine) excused(ctx context.Context, s *Scenario) string {
-	first := e.first(s)
+func (x *execution) excused(ctx context.Context, s *Scenario) string {
+	first := x.first(s)
 	if first == nil {
 		return ""
 	}

@@ -11,21 +11,21 @@ import (
 )
 
 // judge judges a launch, when the baselines have ended.
-func (e *Engine) judge(t *T) {
+func (x *execution) judge(t *T) {
 	if t.Scenario.Name == Baseline && t.Baseline == nil {
 		t.Baseline = t // before others may read it
-		if e.launches != nil && e.launches.ended() == "" {
-			e.launches.open()
+		if x.launches.stopped() == "" {
+			x.launches.open()
 		}
 	}
 	if isBaseline(t.Scenario) {
-		e.publish(t)
+		x.publish(t)
 	}
 	if t.Baseline == nil {
-		t.Baseline = e.awaited[Baseline].await()
+		t.Baseline = x.awaited[Baseline].await()
 	}
 	if t.Scenario.Authorization != nil && t.AuthorizationBaseline == nil {
-		t.AuthorizationBaseline = e.awaited[AuthorizationBaseline].await()
+		t.AuthorizationBaseline = x.awaited[AuthorizationBaseline].await()
 	}
 	t.judge()
 }

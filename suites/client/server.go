@@ -35,7 +35,7 @@ type scenarioServer struct {
 }
 
 // open starts the server of a scenario.
-func (e *Engine) open(ctx context.Context, t *T, dir string) (scenarioServer, Endpoint, error) {
+func (x *execution) open(ctx context.Context, t *T, dir string) (scenarioServer, Endpoint, error) {
 	s := t.Scenario
 	var o server.Options
 	if s.Options != nil {
@@ -44,7 +44,7 @@ func (e *Engine) open(ctx context.Context, t *T, dir string) (scenarioServer, En
 	if len(s.Faults) > 0 {
 		spoil(&o, s.Faults)
 	}
-	o.Trace, o.Label = e.Trace, s.Name
+	o.Trace, o.Label = x.Trace, s.Name
 	if o.Catalogue == nil {
 		o.Catalogue = Catalogue()
 	}
@@ -53,31 +53,31 @@ func (e *Engine) open(ctx context.Context, t *T, dir string) (scenarioServer, En
 	// When the client is gone the server is stopped, even in the middle of an answer.
 	o.Behaviour.Breaks = append(o.Behaviour.Breaks, ids.HTTPServerSSENoEarlyClose, ids.HTTPServerSSEResponseSent)
 	o.Behaviour.Wrap("*", awaitingInitialized)
-	endpoint := Endpoint{Revision: e.Revision.Version, Scenario: s.Name,
+	endpoint := Endpoint{Revision: x.Revision.Version, Scenario: s.Name,
 		UserActions: strings.ReplaceAll(s.UserActions, FolderPlaceholder, t.Folder),
-		Transport:   e.Transport, Dir: dir, Official: s.Official}
+		Transport:   x.Transport, Dir: dir, Official: s.Official}
 	switch {
-	case e.Transport == transport.NameStdio:
-		return e.serveStdio(&endpoint, s, o), endpoint, nil
-	case e.Transport == transport.NameCustom && len(e.TransportCommand.Args) > 0:
-		server, err := e.serveBridged(ctx, &endpoint, o)
+	case x.Transport == transport.NameStdio:
+		return x.serveStdio(&endpoint, s, o), endpoint, nil
+	case x.Transport == transport.NameCustom && len(x.TransportCommand.Args) > 0:
+		server, err := x.serveBridged(ctx, &endpoint, o)
 		return server, endpoint, err
-	case e.Transport == transport.NameCustom:
-		server, err := e.serveWebSocket(ctx, &endpoint, o)
+	case x.Transport == transport.NameCustom:
+		server, err := x.serveWebSocket(ctx, &endpoint, o)
 		return server, endpoint, err
 	}
-	server, err := e.serveHTTP(ctx, &endpoint, t, o)
+	server, err := x.serveHTTP(ctx, &endpoint, t, o)
 	return server, endpoint, err
 }
 
-func (e *Engine) serveStdio(endpoint *Endpoint, s *Scenario, o server.Options) scenarioServer {
+func (x *execution) serveStdio(endpoint *Endpoint, s *Scenario, o server.Options) scenarioServer {
 	bridged := &stdioEndpoint{scenario: s, options: o}
-	token := e.bridges.open(bridged)
-	endpoint.Command = append(e.Bridge[:len(e.Bridge):len(e.Bridge)], e.bridges.listener.Addr().String(), token)
+	token := x.bridges.open(bridged)
+	endpoint.Command = append(x.Bridge[:len(x.Bridge):len(x.Bridge)], x.bridges.listener.Addr().String(), token)
 	endpoint.Serve = server.New(o).RunStdio
 	atOnce := func(context.Context) bool { return true } // shut waits for a server process that is left behind
 	return scenarioServer{settle: atOnce, leave: func() { bridged.left.Store(true) },
-		shut: func(ctx context.Context) { e.bridges.shut(ctx, token) }}
+		shut: func(ctx context.Context) { x.bridges.shut(ctx, token) }}
 }
 
 func (e *Engine) serveHTTP(ctx context.Context, endpoint *Endpoint, t *T, o server.Options) (scenarioServer, error) {

@@ -9,121 +9,153 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
+// watch follows one launch until the client ends or has to be stopped.
+type watch struct {
+	*execution
+	t     *T
+	slot  *slot
+	began time.Time
+	heard *activity
+}
+
 // watch waits until the client ends or has to be stopped. It makes room for other
 // clients as soon as this one does nothing.
-func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, s *slot) (end Ending) {
-	limit := time.NewTimer(e.limit(t))
+func (x *execution) watch(ctx context.Context, p transport.Process, t *T, s *slot) Ending {
+	now := time.Now()
+	w := &watch{x, t, s, now, &activity{logs: func() []*wire.Log { return t.logs(x.Trace) }, first: now, any: now,
+		client: now, message: now}}
+	limit := time.NewTimer(x.Timeout + w.expected())
 	defer limit.Stop()
-	quiet := e.quiet()
-	look := time.NewTicker(quiet / 2)
+	look := time.NewTicker(w.quiet() / 2)
 	defer look.Stop()
-	began := time.Now()
-	heard := &activity{logs: func() []*wire.Log { return t.logs(e.Trace) }, first: began, any: began, client: began,
-		message: began}
-	late := func() Ending { return Ending{Late: true, Busy: time.Since(heard.any) < e.busy()} }
 	for {
 		select {
 		case <-p.Done():
-			if t.Scenario.Name == Baseline {
-				heard.look()
-				heard.pause = max(heard.pause, time.Since(heard.any))
-				e.launches.baselineTook(time.Since(began), heard)
-			}
+			w.ended()
 			return Ending{}
 		case <-ctx.Done():
 			return Ending{Skipped: cutShort(ctx), NotRun: true}
-		case <-e.launches.over:
-			return Ending{Skipped: e.launches.ended()}
+		case <-x.launches.over:
+			return Ending{Skipped: x.launches.stopped()}
 		case <-limit.C:
-			if t.Scenario.Name == Baseline {
-				e.launches.baselineHangs(heard.events > 0)
+			more := w.more()
+			if more <= 0 {
+				return w.late()
 			}
-			if more := e.launches.minimum() - time.Since(began); more > 0 {
-				limit.Reset(more)
-				continue
-			}
-			return late()
+			limit.Reset(more)
 		case <-look.C:
-		}
-		if heard.look(); heard.sent > 0 {
-			e.launches.open()
-		}
-		// A client that has not spoken yet may be starting on a busy machine. After it has spoken, a client that is
-		// kept waiting does nothing.
-		if heard.events > 0 && (time.Since(heard.any) >= quiet || time.Since(began) >= e.Timeout/4 ||
-			t.Scenario.Patient && heard.sent > 0) {
-			s.idle()
-		}
-		// Only the baseline tells how long the client takes.
-		if silent, idle := e.silent(t, heard); silent && heard.events > 0 && t.Scenario.Name != Baseline {
-			end := late()
-			end.Silent, t.idle = true, idle
-			return end
-		}
-		if t.combined && e.launches.hopeless(time.Since(heard.first), e.Timeout/2, heard.sent) {
-			return late()
-		}
-		if t.Scenario.Patient || !e.launches.baselineHung() {
-			continue
-		}
-		// The client hangs with an ordinary server as well, so its hanging here is not news. It only needs enough
-		// time to react to the server's messages.
-		lasted := time.Since(e.launches.since(began))
-		if heard.events > 0 && time.Since(heard.any) > t.Patience+quiet || lasted > 2*t.Patience {
-			return late()
+			if end, stop := w.look(); stop {
+				return end
+			}
 		}
 	}
 }
 
+// baseline reports whether the client is at the ordinary server, which tells how long it takes.
+func (w *watch) baseline() bool { return w.t.Scenario.Name == Baseline }
+
+// ended takes in that the client has ended.
+func (w *watch) ended() {
+	if w.baseline() {
+		w.heard.look()
+		w.heard.pause = max(w.heard.pause, time.Since(w.heard.any))
+		w.launches.learn(time.Since(w.began), w.heard)
+	}
+}
+
+// more takes in that the time limit is reached, and returns the time that the client still has.
+func (w *watch) more() time.Duration {
+	if w.baseline() {
+		if w.heard.events == 0 {
+			w.launches.stop(notLaunched + "it said nothing until its time limit")
+		}
+		w.launches.hangs()
+	}
+	return w.launches.minimum() - time.Since(w.began)
+}
+
+// late tells that the client was still there when it was stopped.
+func (w *watch) late() Ending { return Ending{Late: true, Busy: time.Since(w.heard.any) < w.busy()} }
+
+// look takes in what the client has done, and reports whether it has to be stopped.
+func (w *watch) look() (end Ending, stop bool) {
+	heard := w.heard
+	if heard.look(); heard.sent > 0 {
+		w.launches.open()
+	}
+	// A client that has not spoken yet may be starting on a busy machine. After it has spoken, a client that is
+	// kept waiting does nothing.
+	if heard.events > 0 && (time.Since(heard.any) >= w.quiet() || time.Since(w.began) >= w.Timeout/4 ||
+		w.t.Scenario.Patient && heard.sent > 0) {
+		w.slot.idle()
+	}
+	if silent, idle := w.silent(); silent && heard.events > 0 && !w.baseline() {
+		end, w.t.idle = w.late(), idle
+		end.Silent = true
+		return end, true
+	}
+	if w.t.combined && w.launches.hopeless(time.Since(heard.first), w.Timeout/2, heard.sent) || w.hangsAgain() {
+		return w.late(), true
+	}
+	return Ending{}, false
+}
+
+// hangsAgain reports whether the client has had enough time although it hangs with an ordinary server as well. That it
+// hangs here is not news then. It only needs the time to react to the server's messages.
+func (w *watch) hangsAgain() bool {
+	if w.t.Scenario.Patient || !w.launches.hung() {
+		return false
+	}
+	lasted := time.Since(w.launches.since(w.began))
+	return w.heard.events > 0 && time.Since(w.heard.any) > w.t.Patience+w.quiet() || lasted > 2*w.t.Patience
+}
+
 // expected returns how long a scenario may keep the client waiting before the client waits longer than it should.
-func (e *Engine) expected(t *T) time.Duration {
-	known := e.GivesUpAfter
+func (w *watch) expected() time.Duration {
+	known := w.GivesUpAfter
 	if known == 0 {
-		known = Renewals * t.TookToGiveUp()
+		known = Renewals * w.t.TookToGiveUp()
 	}
 	// A time that was only observed, and not stated by the user, does not extend the limit of the scenario.
-	if !t.Scenario.Patient || known == 0 || e.GivesUpAfter == 0 && known+2*GiveUpDelay > e.Timeout {
+	if !w.t.Scenario.Patient || known == 0 || w.GivesUpAfter == 0 && known+2*GiveUpDelay > w.Timeout {
 		return 0
 	}
 	return known + 2*GiveUpDelay
 }
 
-// limit returns how long the client may take in a scenario.
-func (e *Engine) limit(t *T) time.Duration { return e.Timeout + e.expected(t) }
-
 // silent reports whether a client that has spoken has sent nothing for so long that no more may come. idle means: it
 // had all its answers. A client that still looks for news has twice the time. In the run that confirms its silence, it
 // has the whole time limit, and at least the time after which the user says that it gives up a request.
-func (e *Engine) silent(t *T, heard *activity) (silent, idle bool) {
-	idleTime, waiting := e.silence(t)
-	looking := time.Since(heard.any) < e.busy()
+func (w *watch) silent() (silent, idle bool) {
+	idleTime, waiting := w.silence()
+	looking := time.Since(w.heard.any) < w.busy()
 	if looking {
 		idleTime, waiting = 2*idleTime, 2*waiting
 	}
-	if t.whole {
-		whole := max(e.Timeout, e.GivesUpAfter+2*GiveUpDelay)
+	if w.t.whole {
+		whole := max(w.Timeout, w.GivesUpAfter+2*GiveUpDelay)
 		idleTime, waiting = max(idleTime, whole), max(waiting, whole)
 	}
 	// A client that asks for authorization may wait for a browser.
-	if t.Scenario.Authorization == nil && !looking && !heard.waits() && time.Since(heard.message) > idleTime {
+	if w.t.Scenario.Authorization == nil && !looking && !w.heard.waits() && time.Since(w.heard.message) > idleTime {
 		return true, true
 	}
-	return time.Since(heard.client) > max(min(waiting, e.Timeout), e.expected(t)), false
+	return time.Since(w.heard.client) > max(min(waiting, w.Timeout), w.expected()), false
 }
 
 // busy returns the time before its end in which a client must have done something to count as not hanging.
-func (e *Engine) busy() time.Duration { return min(busyTime, e.Timeout/4) }
+func (w *watch) busy() time.Duration { return min(busyTime, w.Timeout/4) }
 
 // quiet returns the time without any event after which a client counts as waiting.
-func (e *Engine) quiet() time.Duration { return min(quietTime, e.Timeout/20) }
+func (w *watch) quiet() time.Duration { return min(quietTime, w.Timeout/20) }
 
 // silence returns how long a client that has spoken may send nothing: idle while nothing is on its way to it, and
 // waiting while it waits for an answer. Both are a multiple of its time with an ordinary server, and at least a part
 // of the time limit. idle is longer than a client counts as busy, and waiting is at least the time of two answers to
 // the server.
-func (e *Engine) silence(t *T) (idle, waiting time.Duration) {
-	pause, took := e.launches.pace()
-	return max(slowness*pause, e.Timeout/6, e.busy()+2*e.quiet()), max(slowness*took, e.Timeout/3, 2*t.Patience)
+func (w *watch) silence() (idle, waiting time.Duration) {
+	pause, took := w.launches.times()
+	return max(slowness*pause, w.Timeout/6, w.busy()+2*w.quiet()), max(slowness*took, w.Timeout/3, 2*w.t.Patience)
 }
 
 // activity records when the connections of a scenario last brought something.
