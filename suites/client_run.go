@@ -124,7 +124,7 @@ func (s *clientRun) specs() ([]*tree.Spec, error) {
 		s.shows(spec, scenario.Shows)
 		spec.Unit = unit(scenario)
 		spec.Everywhere = scenario.Name == client.Baseline ||
-			scenario.Name == client.AuthorizationBaseline // others are judged by these
+			scenario.Name == clients.AuthorizationBaseline // others are judged by these
 		p := &scenarioRun{done: make(chan struct{})}
 		s.runs[scenario.Name] = p
 		spec.Await = func(context.Context) tree.Outcome {
@@ -216,7 +216,7 @@ func (s *clientRun) support(left []*tree.Spec) map[string]func() bool {
 		}
 	}
 	if authorizes {
-		delete(needed, client.AuthorizationBaseline) // the others depend on it
+		delete(needed, clients.AuthorizationBaseline) // the others depend on it
 	}
 	return needed
 }

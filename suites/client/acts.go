@@ -128,9 +128,9 @@ const GiveUpDelay = 2 * time.Second
 const Renewals = 4
 
 // TookToGiveUp returns how long the client waited for a call before it gave up, in the scenario that this one
-// follows. It returns 0 if that is not known.
+// follows. It returns 0 if that is not known, also if a person may have ended the client.
 func (t *T) TookToGiveUp() time.Duration {
-	if t.Preceding == nil || !t.Preceding.gaveUp() {
+	if t.Preceding == nil || t.Preceding.Ending.Attended || !t.Preceding.gaveUp() {
 		return 0
 	}
 	x := t.Preceding.Unanswered()[0]

@@ -13,6 +13,7 @@ import (
 	reference "github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/client"
+	clients "github.com/mcpconform/mcpconform/suites/internal/client"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -42,7 +43,7 @@ func TestWhereALoginEnded(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			run := conducted(t, suites.ClientScenarios{
-				Scenarios: []string{client.AuthorizationBaseline}, Authorizes: true,
+				Scenarios: []string{clients.AuthorizationBaseline}, Authorizes: true,
 				Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
 					c := reference.Standalone{URL: p.URL, Dial: p.Dial, Timeout: answerTime}
 					test.change(&c)
@@ -92,7 +93,7 @@ func stoppingAt(path string) func(*reference.Standalone) {
 // TestLoginIsOptional: a client that is not said to log in may end at any step.
 func TestLoginIsOptional(t *testing.T) {
 	run := conducted(t, suites.ClientScenarios{
-		Scenarios: []string{client.AuthorizationBaseline},
+		Scenarios: []string{clients.AuthorizationBaseline},
 		Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
 			c := reference.Standalone{URL: p.URL, Dial: p.Dial, Timeout: answerTime}
 			EndingAt(Authorization)(&c)
@@ -108,7 +109,7 @@ func TestLoginIsOptional(t *testing.T) {
 func TestLeftOpen(t *testing.T) {
 	const id = "auth.client.as-metadata"
 	run := conducted(t, suites.ClientScenarios{
-		Scenarios: []string{client.AuthorizationBaseline, "auth/redirects"}, Authorizes: true,
+		Scenarios: []string{clients.AuthorizationBaseline, "auth/redirects"}, Authorizes: true,
 		Launch: inProcess(func(ctx context.Context, p client.Endpoint) error { // which follows no redirects
 			return reference.Standalone{URL: p.URL, Dial: p.Dial, Timeout: answerTime}.Run(ctx)
 		}),

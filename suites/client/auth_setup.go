@@ -461,28 +461,6 @@ func (f *Flow) Documents(prefix string) []*wire.Event {
 // Status returns the status of the answer to a request for a document.
 func (f *Flow) Status(document *wire.Event) int { return f.statuses[document] }
 
-// MetadataElsewhere is a path of resource metadata that only the header names.
-const MetadataElsewhere = "/documents/about-this-resource"
-
-// SoughtAuthorization reports whether the client has asked for metadata or for anything
-// at an authorization server.
-func (t *T) SoughtAuthorization() bool {
-	return t.Flow != nil && (len(t.Flow.Steps()) > 0 || len(t.Flow.Documents("/.well-known/")) > 0 ||
-		len(t.Flow.Documents(MetadataElsewhere)) > 0)
-}
-
-// ReasonUnauthorized says why nothing is known of the authorization of a client that
-// did not seek it.
-func (t *T) ReasonUnauthorized() string {
-	switch {
-	case t.Ending.Skipped != "":
-		return t.Ending.Skipped
-	case len(t.Conversations) == 0:
-		return "the client did not connect in scenario " + t.Scenario.Name
-	}
-	return "the client does not seek authorization when a server answers 401, which is optional"
-}
-
 // ObtainedToken reports whether the client got a token and used it.
 func (t *T) ObtainedToken() bool {
 	return t.Flow != nil && slices.ContainsFunc(t.Flow.Presented(), func(s Shown) bool { return s.Ours })

@@ -17,6 +17,7 @@ import (
 	reference "github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/client"
+	clients "github.com/mcpconform/mcpconform/suites/internal/client"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -24,7 +25,7 @@ import (
 // it takes its id from is its own affair.
 func TestForeignClientID(t *testing.T) {
 	run := conduct(t, suites.ClientScenarios{
-		Scenarios: []string{client.AuthorizationBaseline, "auth/no-registration"}, Authorizes: true,
+		Scenarios: []string{clients.AuthorizationBaseline, "auth/no-registration"}, Authorizes: true,
 		Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
 			return reference.Standalone{URL: p.URL, Timeout: answerTime}.Run(ctx)
 		}),
@@ -77,7 +78,7 @@ func (s *spy) RoundTrip(r *http.Request) (*http.Response, error) {
 // run leaves behind.
 func TestNoTokenIsShown(t *testing.T) {
 	var flow spy
-	run, trace, err := suites.Run(t.Context(), suites.ClientScenarios{Scenarios: []string{client.AuthorizationBaseline, "auth/refresh", "auth/no-registration", "auth/root"}, Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
+	run, trace, err := suites.Run(t.Context(), suites.ClientScenarios{Scenarios: []string{clients.AuthorizationBaseline, "auth/refresh", "auth/no-registration", "auth/root"}, Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
 		return reference.Standalone{URL: p.URL, Timeout: answerTime, Authorizer: &reference.Authorizer{
 			ID: p.ClientID, Secret: p.ClientSecret, Transport: &flow,
 		}}.Run(ctx)

@@ -73,7 +73,8 @@ func (e *Engine) combinedRun(title string, scenarios []*Scenario) *combinedRun {
 
 // Combine returns the scenario whose server plays several scenarios at once.
 func Combine(title string, scenarios []*Scenario) *Scenario {
-	together := &Scenario{Name: title, Official: scenarios[0].Official}
+	first := scenarios[0]
+	together := &Scenario{Name: title, Official: first.Official, After: first.After, Excused: first.Excused}
 	var parts []func(*ScenarioRun) server.Options
 	var setups []func() *AuthorizationSetup
 	for _, s := range scenarios {

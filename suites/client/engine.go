@@ -76,7 +76,7 @@ type execution struct {
 	bridges  *bridgeListener // over stdio
 	launches *launchLimiter
 	outcomes []*T
-	awaited  map[string]*awaited // the baselines, and the scenarios that others follow on, by name
+	awaited  map[string]*awaited // the baseline, and the scenarios that others follow on, by name
 	deserted chan struct{}       // closed when all scenarios have ended that need not run alone
 	second   func() *T           // see [others]
 }
@@ -147,7 +147,7 @@ func (e *Engine) begin(scenarios []*Scenario) *execution {
 	x := &execution{Engine: e, launches: newLaunchLimiter(e.Parallel), outcomes: make([]*T, len(scenarios)),
 		awaited: make(map[string]*awaited), deserted: make(chan struct{})}
 	for _, s := range scenarios {
-		if isBaseline(s) || leads(s, scenarios) {
+		if s.Name == Baseline || leads(s, scenarios) {
 			x.awaited[s.Name] = &awaited{ended: make(chan struct{})}
 		}
 	}

@@ -111,7 +111,7 @@ func someScenarios(t *testing.T) []string {
 		}
 		launches = append(launches, together)
 	}
-	return append(slices.Concat(brief.Sample(t, launches, 8)...), client.AuthorizationBaseline)
+	return append(slices.Concat(brief.Sample(t, launches, 8)...), clients.AuthorizationBaseline)
 }
 
 // webSocket names WebSocket among the transports of targets.

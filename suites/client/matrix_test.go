@@ -116,7 +116,7 @@ func faultyRun(ctx context.Context, f mockclient.Fault) (*result.Run, error) {
 		s.Scenarios = append(s.Scenarios, "http/legacy-only")
 	}
 	if s.Authorizes { // the other scenarios of the topic are compared with the baseline
-		s.Scenarios = append([]string{client.AuthorizationBaseline}, s.Scenarios...)
+		s.Scenarios = append([]string{clients.AuthorizationBaseline}, s.Scenarios...)
 	}
 	if killmatrix.Budget() == result.Quick { // which chooses the scenarios itself
 		s.Scenarios = nil

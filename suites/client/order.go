@@ -42,7 +42,7 @@ func units(scenarios []*Scenario, combinedLaunches map[int]*combinedRun) []unit 
 			return 0
 		case s.Long:
 			return 1
-		case u.combined != nil, s.Name == AuthorizationBaseline, leads(s, scenarios):
+		case u.combined != nil, leads(s, scenarios):
 			return 2
 		}
 		return 3
@@ -63,8 +63,7 @@ func (x *execution) depends(u unit) bool {
 	_, asks := x.Needed[s.Name]
 	asks = asks || u.alone == nil && slices.ContainsFunc(u.combined.members,
 		func(t *T) bool { return x.Needed[t.Scenario.Name] != nil })
-	unlocked := s.Authorization == nil || s.Name == AuthorizationBaseline || x.awaited[AuthorizationBaseline] == nil
-	return s.Name == Baseline || asks || !unlocked || x.first(s) != nil || u.alone != nil && u.combined != nil
+	return s.Name == Baseline || asks || x.first(s) != nil || u.alone != nil && u.combined != nil
 }
 
 // awaited is the run of a scenario that others wait for.
@@ -93,9 +92,6 @@ func (x *execution) publish(t *T) {
 	}
 }
 
-// isBaseline reports whether others are compared with a scenario.
-func isBaseline(s *Scenario) bool { return s.Name == Baseline || s.Name == AuthorizationBaseline }
-
 // needed reports whether a scenario is to be run.
 func (x *execution) needed(s *Scenario) bool {
 	ask, ok := x.Needed[s.Name]
@@ -104,24 +100,6 @@ func (x *execution) needed(s *Scenario) bool {
 	}
 	x.awaited[Baseline].await()
 	return ask()
-}
-
-// unauthorized says why a client is not launched at a protected server, or "". The authorization baseline has then
-// shown that it does not seek authorization, which is optional.
-func (x *execution) unauthorized(ctx context.Context, s *Scenario) string {
-	baseline := x.awaited[AuthorizationBaseline]
-	if s.Authorization == nil || s.Name == AuthorizationBaseline || baseline == nil {
-		return ""
-	}
-	select {
-	case <-baseline.ended:
-	case <-ctx.Done():
-		return cutShort(ctx)
-	}
-	if !baseline.t.SoughtAuthorization() {
-		return baseline.t.ReasonUnauthorized()
-	}
-	return ""
 }
 
 // first returns the scenario that another names in After, or nil if it is not run.

@@ -10,22 +10,22 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
 
-// judge judges a launch, when the baselines have ended.
+// judge judges a launch, when the scenarios have ended with which it is compared.
 func (x *execution) judge(t *T) {
-	if t.Scenario.Name == Baseline && t.Baseline == nil {
-		t.Baseline = t // before others may read it
-		if x.launches.stopped() == "" {
-			x.launches.open()
+	if t.Scenario.Name == Baseline {
+		if t.Baseline == nil {
+			t.Baseline = t // before others may read it
+			if x.launches.stopped() == "" {
+				x.launches.open()
+			}
 		}
-	}
-	if isBaseline(t.Scenario) {
 		x.publish(t)
 	}
 	if t.Baseline == nil {
 		t.Baseline = x.awaited[Baseline].await()
 	}
-	if t.Scenario.Authorization != nil && t.AuthorizationBaseline == nil {
-		t.AuthorizationBaseline = x.awaited[AuthorizationBaseline].await()
+	if t.Preceding == nil {
+		t.Preceding = x.first(t.Scenario).await()
 	}
 	t.judge()
 }

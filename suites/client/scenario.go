@@ -91,10 +91,6 @@ func (s *Scenario) about(q schema.Requirement) bool {
 // Baseline is the name of the scenario with which the others are compared.
 const Baseline = "baseline"
 
-// AuthorizationBaseline is the name of the scenario that shows whether a client seeks authorization, an optional
-// feature. The other scenarios of authorization run only if it does.
-const AuthorizationBaseline = "auth/flow"
-
 // FaultPrefix begins the names of the scenarios whose server has one fault of
 // the catalogue of package mockserver.
 const FaultPrefix = "fault/"
@@ -227,9 +223,6 @@ type T struct {
 type others struct {
 	// Baseline is the same client with the ordinary server.
 	Baseline *T
-	// AuthorizationBaseline is the same client at an ordinary protected server;
-	// nil when that scenario is not run.
-	AuthorizationBaseline *T
 	// Preceding is the same client in the scenario that this one follows on; nil if that is not run.
 	Preceding *T
 	// second is the client with the ordinary server once more. It is launched when it is first asked for, and is nil if

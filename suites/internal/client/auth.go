@@ -38,7 +38,7 @@ const unreached = "the client did not get that far in the flow; it may need a us
 
 // authScenarios are the scenarios of basic/authorization.
 var authScenarios = []*client.Scenario{
-	authScenario(client.AuthorizationBaseline, append([]string{
+	authScenario(AuthorizationBaseline, append([]string{
 		ids.AuthHTTPConform, ids.AuthClientHandles401, ids.AuthClientResourceMetadata, ids.AuthClientAsMetadata,
 		ids.AuthClientDynamicRegistration,
 	}, flowRequirements...), func() *client.AuthorizationSetup { return &client.AuthorizationSetup{} },
@@ -71,35 +71,35 @@ var authScenarios = []*client.Scenario{
 	authScenario("auth/metadata-url", []string{ids.AuthClientParseWWWAuthenticate}, func() *client.AuthorizationSetup {
 		// Only the header says where the metadata are, among parameters whose values hold commas and quotes.
 		return &client.AuthorizationSetup{Protection: server.Protection{
-			MetadataPath: client.MetadataElsewhere,
+			MetadataPath: metadataElsewhere,
 			Challenge: func(metadata, code string) []string {
 				return []string{coded(`Bearer realm="mcpconform, \"protected\"", hint="a=b, c", resource_metadata="`+
 					metadata+`"`, code)}
 			},
 		}}
-	}, func(t *client.T) { judgeMetadataFound(t, client.MetadataElsewhere) }),
+	}, func(t *client.T) { judgeMetadataFound(t, metadataElsewhere) }),
 	authScenario("auth/challenges", []string{ids.AuthClientParseWWWAuthenticate}, func() *client.AuthorizationSetup {
 		// A response may offer several schemes, in as many lines (RFC 9110, section 11.6.1).
 		return &client.AuthorizationSetup{Protection: server.Protection{
-			MetadataPath: client.MetadataElsewhere,
+			MetadataPath: metadataElsewhere,
 			Challenge: func(metadata, code string) []string {
 				return []string{coded(`Bearer realm="mcpconform", resource_metadata="`+metadata+`"`, code),
 					`Basic realm="staff"`}
 			},
 		}}
-	}, func(t *client.T) { judgeMetadataFound(t, client.MetadataElsewhere) }),
+	}, func(t *client.T) { judgeMetadataFound(t, metadataElsewhere) }),
 	authScenario("auth/challenge-list", []string{ids.AuthClientParseWWWAuthenticate},
 		func() *client.AuthorizationSetup {
 			// The same in one line, and the case of a scheme means nothing (RFC 9110, section 11.1).
 			return &client.AuthorizationSetup{Protection: server.Protection{
-				MetadataPath: client.MetadataElsewhere,
+				MetadataPath: metadataElsewhere,
 				Challenge: func(metadata, code string) []string {
 					return []string{coded(
 						`Basic realm="staff, all of them", bearer realm="mcpconform", resource_metadata="`+metadata+`"`,
 						code)}
 				},
 			}}
-		}, func(t *client.T) { judgeMetadataFound(t, client.MetadataElsewhere) }),
+		}, func(t *client.T) { judgeMetadataFound(t, metadataElsewhere) }),
 	authScenario("auth/issuer-path", []string{ids.AuthClientAsMetadataLocation}, func() *client.AuthorizationSetup {
 		return &client.AuthorizationSetup{Servers: []authserver.Options{{Issuer: "/tenant/one"}}}
 	}, judgeIssuerPath),
@@ -172,6 +172,34 @@ var authScenarios = []*client.Scenario{
 // registeredClient is the id of the client that is registered beforehand.
 const registeredClient = "mcpconform-registered-client"
 
+// AuthorizationBaseline is the name of the scenario that shows whether a client seeks authorization, an optional
+// feature. The other scenarios of authorization run only if it does.
+const AuthorizationBaseline = "auth/flow"
+
+// metadataElsewhere is a path of resource metadata that only the header names.
+const metadataElsewhere = "/documents/about-this-resource"
+
+// soughtAuthorization reports whether the client has asked for metadata or for anything
+// at an authorization server.
+func soughtAuthorization(t *client.T) bool {
+	return t.Flow != nil && (len(t.Flow.Steps()) > 0 || len(t.Flow.Documents("/.well-known/")) > 0 ||
+		len(t.Flow.Documents(metadataElsewhere)) > 0)
+}
+
+// unauthorized says why nothing is known of the authorization of a client that
+// did not seek it, or "".
+func unauthorized(t *client.T) string {
+	switch {
+	case soughtAuthorization(t):
+		return ""
+	case t.Ending.Skipped != "":
+		return t.Ending.Skipped
+	case len(t.Conversations) == 0:
+		return "the client did not connect"
+	}
+	return "the client does not seek authorization when a server answers 401, which is optional"
+}
+
 func redirecting(change func(url.Values)) *client.AuthorizationSetup {
 	return &client.AuthorizationSetup{Servers: []authserver.Options{{Redirect: change}}}
 }
@@ -181,6 +209,7 @@ func authScenario(name string, requirements []string, setup func() *client.Autho
 	s := &client.Scenario{
 		Name: name, Requirements: requirements, Transports: []string{transport.NameHTTP, transport.NameSSE},
 		Needs: unreached, Authorization: setup, Official: officialFlow,
+		After: []string{AuthorizationBaseline}, Excused: unauthorized,
 		// Judge says what a client does at a server that refuses it.
 		Options: func(*client.ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{HTTP: server.HTTP{Middleware: atRoot}}}
@@ -189,7 +218,7 @@ func authScenario(name string, requirements []string, setup func() *client.Autho
 			if t.Flow == nil || t.Ending.Skipped != "" {
 				return
 			}
-			if t.SoughtAuthorization() {
+			if soughtAuthorization(t) {
 				judgeFlow(t)
 			}
 			if judge != nil {
@@ -198,7 +227,8 @@ func authScenario(name string, requirements []string, setup func() *client.Autho
 		},
 	}
 	switch name {
-	case client.AuthorizationBaseline:
+	case AuthorizationBaseline:
+		s.After, s.Excused = nil, nil
 		// Answers and notifications are messages that need a token, too.
 		s.Options = func(run *client.ScenarioRun) server.Options {
 			o := client.Scripted(func(a *client.Asker) { a.AskUser("authorized-ping", "ping", nil) })(run)
@@ -254,11 +284,11 @@ func atRoot(next http.Handler) http.Handler {
 // protected server. If it does not, the requirement is inconclusive.
 func controlPasses(t *client.T, id string) bool {
 	switch {
-	case t.AuthorizationBaseline == nil:
-		t.Inconclusive("the scenario "+client.AuthorizationBaseline+" was not run, so there is nothing "+
+	case t.Preceding == nil:
+		t.Inconclusive("the scenario "+AuthorizationBaseline+" was not run, so there is nothing "+
 			"to compare with", id)
-	case !t.AuthorizationBaseline.ObtainedToken():
-		t.Inconclusive("the client obtains no token in the scenario "+client.AuthorizationBaseline+
+	case !t.Preceding.ObtainedToken():
+		t.Inconclusive("the client obtains no token in the scenario "+AuthorizationBaseline+
 			", so there is nothing to compare with", id)
 	default:
 		return true
@@ -342,7 +372,7 @@ func judgeMetadataFound(t *client.T, path string) {
 	switch {
 	case len(t.Flow.Documents(path)) > 0:
 		t.Exercised(id)
-	case t.SoughtAuthorization(), !t.Ending.Attended && controlPasses(t, id):
+	case soughtAuthorization(t), !t.Ending.Attended && controlPasses(t, id):
 		t.Violation(id,
 			"the client never asks for the resource metadata at the URL that the WWW-Authenticate header names",
 			append(client.LastEvents(t.Last(), 2), lastStep(t)...)...)
@@ -487,20 +517,20 @@ func judgeAuthorizationBaseline(t *client.T) {
 	switch {
 	case refused == 0:
 		return // it has sent no request
-	case !t.SoughtAuthorization() && refused > maxRefusals:
+	case !soughtAuthorization(t) && refused > maxRefusals:
 		t.Violation(handles,
 			fmt.Sprintf("the client has sent %d requests that were refused with 401, and does not seek authorization",
 				refused), head)
 		return
-	case !t.SoughtAuthorization() && t.Authorizes && !t.Ending.Attended:
+	case !soughtAuthorization(t) && t.Authorizes && !t.Ending.Attended:
 		for _, id := range []string{handles, ids.AuthHTTPConform} {
 			t.Violation(id, "the client is meant to log in, and does not seek authorization when the server "+
 				"answers 401. "+
 				endedAt(t), head)
 		}
 		return
-	case !t.SoughtAuthorization():
-		t.Inconclusive(t.ReasonUnauthorized(), t.Scenario.Requirements...)
+	case !soughtAuthorization(t):
+		t.Inconclusive(unauthorized(t), t.Scenario.Requirements...)
 		return
 	}
 	t.Exercised(handles, ids.AuthHTTPConform)

@@ -68,11 +68,11 @@ func strayScenario(name string, page authserver.Page) *client.Scenario {
 	s := authScenario(name, []string{ids.AuthClientParseWWWAuthenticate, ids.AuthClientAsMetadataLocation},
 		func() *client.AuthorizationSetup {
 			return &client.AuthorizationSetup{
-				Protection: server.Protection{MetadataPath: client.MetadataElsewhere},
+				Protection: server.Protection{MetadataPath: metadataElsewhere},
 				Servers:    []authserver.Options{{Issuer: "/tenant/one", NotFound: answer}},
 			}
 		}, func(t *client.T) {
-			judgeMetadataFound(t, client.MetadataElsewhere)
+			judgeMetadataFound(t, metadataElsewhere)
 			judgeIssuerPath(t)
 		})
 	return behaving(s, func(b *server.Behaviour) {
@@ -243,7 +243,7 @@ func judgeIssuer(t *client.T) {
 		t.Exercised(id)
 	case len(redeemed) > 0 && controlPasses(t, id):
 		uri := asked[0].Values.Get("redirect_uri")
-		if uri == "" || !slices.ContainsFunc(t.AuthorizationBaseline.Flow.Steps(authserver.Authorization),
+		if uri == "" || !slices.ContainsFunc(t.Preceding.Flow.Steps(authserver.Authorization),
 			func(s client.Step) bool { return s.Values.Get("redirect_uri") == uri }) {
 			t.Inconclusive("the client uses another redirect URI for each authorization server, which OAuth "+
 				"2.1 allows "+
