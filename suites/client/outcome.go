@@ -24,8 +24,8 @@ func (x *execution) judge(t *T) {
 	if t.Baseline == nil {
 		t.Baseline = x.awaited[Baseline].await()
 	}
-	if t.Preceding == nil {
-		t.Preceding = x.first(t.Scenario).await()
+	if first := x.first(t.Scenario); first != nil && t.Preceding == nil {
+		t.Preceding = first.await()
 	}
 	t.judge()
 }
