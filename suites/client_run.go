@@ -403,7 +403,7 @@ func describeClient(t *result.Target, c *judge.Conversation) {
 func endings(finished []*client.T) []string {
 	var late []string
 	for _, t := range finished {
-		if t.Ending.Late && !t.Scenario.Patient {
+		if t.Ending.Late && t.Scenario.Lane != client.Waiting {
 			late = append(late, t.Scenario.Name)
 		}
 	}

@@ -161,16 +161,13 @@ func checkTrial(c *check.Check, t *check.Target) trial {
 // scenarioTrial returns a scenario as a trial on a client. What a client does is known only when it has done it: so
 // what a scenario needs is a matter of cost.
 func scenarioTrial(s *client.Scenario) trial {
-	x := trial{name: s.Name, unit: unit(s), requirements: s.Requirements, patient: s.Patient}
+	x := trial{name: s.Name, unit: unit(s), requirements: s.Requirements, patient: s.Lane == client.Waiting}
 	x.cost = 1 + costTool*len(s.After)
 	if s.Needs != "" || s.UserActions != "" {
 		x.cost += costTool
 	}
 	if x.unit == x.name {
 		x.cost += costSession
-	}
-	if s.Long {
-		x.cost += costWait
 	}
 	return x
 }

@@ -60,7 +60,7 @@ func (t *T) Unanswered() []*judge.Exchange {
 // gaveUp reports whether the client was kept waiting, and has shown that it gives up.
 func (t *T) gaveUp() bool {
 	open := t.Unanswered()
-	return t.Scenario.Patient && len(open) > 0 && t.GivenUp(open[0])
+	return t.Scenario.Lane == Waiting && len(open) > 0 && t.GivenUp(open[0])
 }
 
 // Acts returns the acts of the client in some scenarios that hints ask for, as [schema.Hint] names them. A client that

@@ -76,14 +76,14 @@ func TestLaunchesInTurn(t *testing.T) {
 // TestBegunFirst: what keeps clients waiting, and what others wait for, is begun before
 // the rest.
 func TestBegunFirst(t *testing.T) {
-	long, patient := &Scenario{Name: "long", Long: true}, &Scenario{Name: "patient", Patient: true}
+	waiting := &Scenario{Name: "waiting", Lane: Waiting}
 	plain, alone, follows := &Scenario{Name: "plain"}, &Scenario{Name: "alone"}, &Scenario{Name: "follows", After: []string{"leads"}}
 	combined := &combinedRun{t: &T{Scenario: &Scenario{Name: "together"}}}
 	var order []string
-	for _, u := range units([]*Scenario{{Name: Baseline}, alone, plain, long, patient, follows, {Name: "leads"}}, map[int]*combinedRun{2: combined}) {
+	for _, u := range units([]*Scenario{{Name: Baseline}, alone, plain, waiting, follows, {Name: "leads"}}, map[int]*combinedRun{2: combined}) {
 		order = append(order, u.scenario().Name)
 	}
-	if want := []string{Baseline, "patient", "long", "together", "plain", "leads", "alone", "follows"}; !slices.Equal(order, want) {
+	if want := []string{Baseline, "waiting", "together", "plain", "leads", "alone", "follows"}; !slices.Equal(order, want) {
 		t.Errorf("the order is %q, want %q", order, want)
 	}
 }

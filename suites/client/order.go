@@ -25,7 +25,7 @@ func (u unit) scenario() *Scenario {
 	return u.alone
 }
 
-// units returns all units in the order in which they begin. Scenarios that wait long for the client come first, then
+// units returns all units in the order in which they begin. Scenarios that keep the client waiting come first, then
 // units that others wait for, then the rest.
 func units(scenarios []*Scenario, combinedLaunches map[int]*combinedRun) []unit {
 	var all []unit
@@ -38,14 +38,12 @@ func units(scenarios []*Scenario, combinedLaunches map[int]*combinedRun) []unit 
 	}
 	rank := func(u unit) int {
 		switch s := u.scenario(); {
-		case s.Name == Baseline, s.Patient:
+		case s.Name == Baseline, s.Lane == Waiting:
 			return 0
-		case s.Long:
-			return 1
 		case u.combined != nil, leads(s, scenarios):
-			return 2
+			return 1
 		}
-		return 3
+		return 2
 	}
 	slices.SortStableFunc(all, func(a, b unit) int { return cmp.Compare(rank(a), rank(b)) })
 	return all

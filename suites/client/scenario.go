@@ -43,12 +43,8 @@ type Scenario struct {
 	// Needs is the reason that is given if the scenario could not judge anything. It names the missing act of the
 	// client.
 	Needs string
-	// Patient says that the scenario keeps a client waiting on purpose. A client that is still there at the time
-	// limit may end by itself in the others.
-	Patient bool
-	// Long says that many clients wait in the scenario for something that does not come. It begins before others,
-	// which use the time.
-	Long bool
+	// Lane says beside which others the scenario is played; "" is beside any.
+	Lane Lane
 	// After names scenarios. One of them, over each transport, tells whether this one can show anything. Excused says
 	// why it cannot, from the acts of the client there, or "".
 	After   []string
@@ -71,6 +67,13 @@ type Scenario struct {
 	// rules judge.
 	Judge func(t *T)
 }
+
+// Lane is where a scenario is played.
+type Lane string
+
+// Waiting is the lane of the scenarios that keep a client waiting on purpose. They begin first, and the others use the
+// time. A client that is still there at the time limit may end by itself in the others.
+const Waiting Lane = "waiting"
 
 // Applies reports whether the scenario makes sense on a transport.
 func (s *Scenario) Applies(name string) bool {

@@ -86,7 +86,7 @@ func (w *watch) look() (end Ending, stop bool) {
 	// A client that has not spoken yet may be starting on a busy machine. After it has spoken, a client that is
 	// kept waiting does nothing.
 	if heard.events > 0 && (time.Since(heard.any) >= w.quiet() || time.Since(w.began) >= w.Timeout/4 ||
-		w.t.Scenario.Patient && heard.sent > 0) {
+		w.t.Scenario.Lane == Waiting && heard.sent > 0) {
 		w.slot.idle()
 	}
 	if silent, idle := w.silent(); silent && heard.events > 0 && !w.baseline() {
@@ -103,7 +103,7 @@ func (w *watch) look() (end Ending, stop bool) {
 // hangsAgain reports whether the client has had enough time although it hangs with an ordinary server as well. That it
 // hangs here is not news then. It only needs the time to react to the server's messages.
 func (w *watch) hangsAgain() bool {
-	if w.t.Scenario.Patient || !w.launches.hung() {
+	if w.t.Scenario.Lane == Waiting || !w.launches.hung() {
 		return false
 	}
 	lasted := time.Since(w.launches.since(w.began))
@@ -117,7 +117,7 @@ func (w *watch) expected() time.Duration {
 		known = Renewals * w.t.TookToGiveUp()
 	}
 	// A time that was only observed, and not stated by the user, does not extend the limit of the scenario.
-	if !w.t.Scenario.Patient || known == 0 || w.GivesUpAfter == 0 && known+2*GiveUpDelay > w.Timeout {
+	if w.t.Scenario.Lane != Waiting || known == 0 || w.GivesUpAfter == 0 && known+2*GiveUpDelay > w.Timeout {
 		return 0
 	}
 	return known + 2*GiveUpDelay

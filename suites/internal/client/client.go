@@ -9,11 +9,6 @@ import (
 	"github.com/mcpconform/mcpconform/suites/client"
 )
 
-func long(s *client.Scenario) *client.Scenario {
-	s.Long = true
-	return s
-}
-
 // Scenarios returns the scenarios of an ordinary run, the baseline first.
 func Scenarios() []*client.Scenario {
 	return slices.Concat(lifecycleScenarios, exchangeScenarios, sequenceScenarios, featureScenarios, listScenarios,

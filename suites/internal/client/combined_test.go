@@ -24,7 +24,7 @@ func TestCombinedLaunches(t *testing.T) {
 			}
 			seen[name] = true
 			s := Scenarios()[i]
-			if s.Judge == nil && s.Faults == nil || s.Patient || s.Path != "" {
+			if s.Judge == nil && s.Faults == nil || s.Lane == client.Waiting || s.Path != "" {
 				t.Errorf("%s: scenario %s wants a launch of its own", j.Name, name)
 			}
 			for told := range strings.FieldsSeq(s.UserActions) {

@@ -31,6 +31,6 @@
 //
 // A scenario whose server breaks rules on purpose (Breaks, Faults) keeps the rules from judging the answers to its
 // requests. It must not join scenarios that depend on them. After names the scenarios that decide whether this one
-// can show anything, and Excused says why it cannot. Long marks a scenario that waits for what may never come;
-// it then starts early.
+// can show anything, and Excused says why it cannot. Lane sets those that keep a client waiting apart; they
+// start first.
 package client

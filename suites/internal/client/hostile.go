@@ -32,7 +32,7 @@ var hostileScenarios = []*client.Scenario{
 		},
 	},
 	{
-		Name: "hostile/envelopes", Long: true,
+		Name:         "hostile/envelopes",
 		Requirements: []string{ids.BaseErrorInvalidRequest, ids.BaseBatchNotServed},
 		Needs:        needsToTell,
 		Options: client.Scripted(func(a *client.Asker) {
@@ -86,7 +86,7 @@ var hostileScenarios = []*client.Scenario{
 		},
 	},
 	{
-		Name: "hostile/noise", Long: true,
+		Name:         "hostile/noise",
 		Requirements: []string{ids.ArchitectureClientRouting, ids.BaseErrorParseSurvive},
 		Needs:        needsToTell,
 		Options:      client.Scripted(makeNoise),

@@ -72,7 +72,7 @@ var httpScenarios = []*client.Scenario{
 		},
 	},
 	{
-		Name: sseAnswers, Transports: overHTTP(), Long: true,
+		Name: sseAnswers, Transports: overHTTP(),
 		Requirements: []string{ids.HTTPClientSSEAnswer, ids.HTTPServerEventIDs},
 		Families:     []string{"stream-types"},
 		Needs:        "the client did not begin a session",
@@ -96,9 +96,9 @@ var httpScenarios = []*client.Scenario{
 		"with CRLF at the ends of lines, data in several lines, and in pieces, of which some end between a CR "+
 			"and its LF",
 		linesWithCRLF)),
-	long(hasty(spelling("cr", "with CR at the ends of lines", func(data, _ string) []byte {
+	hasty(spelling("cr", "with CR at the ends of lines", func(data, _ string) []byte {
 		return lines("\r", "data: "+data, "event:message")
-	}))),
+	})),
 	spelling("idle", "after blocks without data, which are not events", func(data, _ string) []byte {
 		idle := slices.Concat(lines("\n", ": keep-alive"), lines("\n", "retry: 100"), lines("\n", "event: message"))
 		return append(idle, lines("\n", "event: message", "data: "+data)...)
@@ -253,7 +253,7 @@ var httpScenarios = []*client.Scenario{
 	},
 	{
 		// Some clients wait for long when a stream is cut twice.
-		Name: "http/cut-stream", Transports: overHTTP(), Long: true,
+		Name: "http/cut-stream", Transports: overHTTP(),
 		Requirements: []string{ids.HTTPClientResumeGet, ids.HTTPClientLastEventID, ids.HTTPDisconnectSurvived,
 			ids.HTTPClientSSESyntax},
 		Needs:   "the client did not ask for the rest of a stream that was cut; resuming is optional",
@@ -469,7 +469,7 @@ func spelling(name, how string, text func(data, several string) []byte) *client.
 // marked is a server whose event streams begin with a byte order mark. Readers strip it (HTML Standard, section
 // 9.2.5). A field that a reader needs stands right behind it.
 var marked = &client.Scenario{
-	Name: "http/sse-marked", Transports: []string{transport.NameHTTP, transport.NameSSE}, Long: true,
+	Name: "http/sse-marked", Transports: []string{transport.NameHTTP, transport.NameSSE},
 	Requirements: []string{ids.HTTPClientSSESyntax, ids.SSEClientMessageEvents},
 	Needs:        "the client did not begin a session",
 	Options: func(*client.ScenarioRun) server.Options {

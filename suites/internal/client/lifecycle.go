@@ -140,7 +140,7 @@ var lifecycleScenarios = []*client.Scenario{
 		},
 	},
 	{
-		Name: "lifecycle/unanswered", Patient: true,
+		Name: "lifecycle/unanswered", Lane: client.Waiting,
 		Requirements: []string{ids.CancellationNotInitialize, ids.LifecycleTimeoutEstablished,
 			ids.LifecycleErrorRequestTimeout},
 		Needs: "the client did not send initialize",

@@ -22,7 +22,7 @@ var timeoutRequirements = []string{
 
 var timeScenarios = []*client.Scenario{
 	{
-		Name: "time/silence", Patient: true, Requirements: append(slices.Clone(timeoutRequirements), lateResponse),
+		Name: "time/silence", Lane: client.Waiting, Requirements: append(slices.Clone(timeoutRequirements), lateResponse),
 		Needs:   client.NeedsRequest + ", so none could be left unanswered",
 		Options: answeringLate(func(string) bool { return true }),
 		Judge: func(t *client.T) {
@@ -31,7 +31,7 @@ var timeScenarios = []*client.Scenario{
 		},
 	},
 	{
-		Name: "time/silent-tool", Patient: true, Requirements: append(slices.Clone(timeoutRequirements), lateResponse),
+		Name: "time/silent-tool", Lane: client.Waiting, Requirements: append(slices.Clone(timeoutRequirements), lateResponse),
 		Needs:   "the client called no tool",
 		Options: answeringLate(func(method string) bool { return method == "tools/call" }),
 		Judge: func(t *client.T) {
@@ -40,7 +40,7 @@ var timeScenarios = []*client.Scenario{
 		},
 	},
 	{
-		Name: "time/endless-progress", Patient: true, After: []string{"time/silent-tool"},
+		Name: "time/endless-progress", Lane: client.Waiting, After: []string{"time/silent-tool"},
 		// Progress only gives a client reason to wait for longer. If the user has stated when it should give up, that
 		// time counts.
 		Excused: func(silent *client.T) string {
@@ -72,7 +72,7 @@ var timeScenarios = []*client.Scenario{
 		},
 	},
 	{
-		Name: "time/slow", Long: true,
+		Name:         "time/slow",
 		Requirements: []string{lateResponse},
 		Needs:        "the client did not cancel a request before its late answer",
 		Options: func(*client.ScenarioRun) server.Options {

@@ -46,7 +46,7 @@ var userActionScenarios = []*client.Scenario{
 		Judge: judgeRejection,
 	},
 	{
-		Name: "acts/roots", Long: true, UserActions: "roots=add,modify,remove",
+		Name: "acts/roots", UserActions: "roots=add,modify,remove",
 		Requirements: []string{ids.RootsListChangedEveryChange, ids.RootsListCurrent},
 		Shows:        []string{ids.RootsListChangedNotify},
 		Needs:        needsToAsk,
