@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/internal/ending"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 )
@@ -50,10 +52,11 @@ func (a *attempt) final() bool {
 
 // Future is a check that has been started.
 type Future struct {
-	Check  *Check
-	done   chan struct{}
-	last   attempt
-	reused bool // it was run in a session of the client that can do everything, which it does not need
+	Check    *Check
+	revision *schema.Revision
+	done     chan struct{}
+	last     attempt
+	reused   bool // it was run in a session of the client that can do everything, which it does not need
 	// abandoned is what the check had recorded when the target went down and it
 	// could not be run again.
 	abandoned ledger.Record
@@ -76,7 +79,7 @@ func (f *Future) where() (key, client.Options) {
 
 // finish ends a check, in the one place where that happens.
 func (f *Future) finish(o Outcome) {
-	f.last.outcome = o.final()
+	f.last.outcome = o.final(f.revision)
 	close(f.done)
 }
 
@@ -110,11 +113,18 @@ func (f *Future) noteDifference(before attempt) {
 	switch {
 	case f.last.outcome.Verdict != Passed:
 	case before.late:
-		f.last.outcome.note("at first an answer came later than others; when the check ran again, it came in time")
+		f.note("at first an answer came later than others; when the check ran again, it came in time")
 	case before.mine():
-		f.last.outcome.note("it failed while other checks ran, but passed when it ran alone: " +
+		f.note("it failed while other checks ran, but passed when it ran alone: " +
 			before.outcome.Record.Findings()[0].Message)
 	}
+}
+
+// note remarks something on the first requirement of the check.
+func (f *Future) note(text string) {
+	r := f.last.outcome.recorder(f.revision)
+	r.Note(f.Check.Requirements[0], wire.Server, text)
+	f.last.outcome.Record = r.Record
 }
 
 func (a *attempt) tellsNothing(reason string) {

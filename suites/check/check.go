@@ -148,8 +148,8 @@ type Outcome struct {
 }
 
 // final returns the outcome and records the consequences of its verdict.
-func (o Outcome) final() Outcome {
-	r := o.recorder()
+func (o Outcome) final(revision *schema.Revision) Outcome {
+	r := o.recorder(revision)
 	for _, id := range o.Check.Requirements {
 		switch o.Verdict {
 		case Failed:
@@ -183,19 +183,12 @@ func (c *Check) cutShort(by Cut, cause error) Outcome {
 func (o Outcome) Overdue() bool { return o.Verdict == Inconclusive && o.Cut == ByLimit }
 
 // recorder returns a recorder that adds to what the check has recorded.
-func (o Outcome) recorder() *ledger.Recorder {
-	r := ledger.NewRecorder(nil, o.Check.Name) // it records no findings
+func (o Outcome) recorder(revision *schema.Revision) *ledger.Recorder {
+	r := ledger.NewRecorder(revision, o.Check.Name)
 	if o.Record != nil {
 		r.Record = o.Record
 	}
 	return r
-}
-
-// note remarks something on the first requirement of the check.
-func (o *Outcome) note(text string) {
-	r := o.recorder()
-	r.Note(o.Check.Requirements[0], wire.Server, text)
-	o.Record = r.Record
 }
 
 // Applies reports whether the check makes sense on a transport.

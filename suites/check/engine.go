@@ -212,7 +212,7 @@ func (e *Engine) Start(ctx context.Context, checks []*Check, cause error) []*Fut
 	e.pool.plan(checks, e.processPerSession(), e.processPerSession() && e.pace.Start() > latency)
 	var now, later []*Future // those that call tools, or may follow one that does, begin when the tools are known
 	for i, c := range checks {
-		f := &Future{Check: c, done: make(chan struct{})}
+		f := &Future{Check: c, revision: e.Revision, done: make(chan struct{})}
 		futures[i] = f
 		switch {
 		case cause != nil && !(c.Needs.Unauthorized && errors.As(cause, new(*UnauthorizedError))):
