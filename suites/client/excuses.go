@@ -20,7 +20,7 @@ type played struct {
 }
 
 // excuses is the table for scenarios. Nothing else launches a client again for a scenario alone, but for the search
-// for a smaller cause of what was found (see [Scenario.Smaller]) and the second baseline (see [execution.secondBaseline]).
+// for a smaller cause of what was found ([Scenario.Smaller]) and the second baseline ([execution.secondBaseline]).
 var excuses = trial.Table[played]{
 	{
 		// The client may be able to run only once at a time, because it locks a file or listens at a port of its own.
