@@ -68,11 +68,11 @@ func (c Class) IDs() []string {
 
 // Classes returns all versions of all classes, those of one class from the oldest to
 // the newest. The caller may change the slice, but not what the entries refer to.
-func (r *Revision) Classes() []Class { return slices.Clone(r.classes) }
+func (r *Revision) Classes() []Class { return slices.Clone(r.classes()) }
 
 // FindClass returns a version of a class; with version 0 the newest.
 func (r *Revision) FindClass(id string, version int) (Class, bool) {
-	for _, c := range slices.Backward(r.classes) {
+	for _, c := range slices.Backward(r.classes()) {
 		if c.ID == id && (version == 0 || version == c.Version) {
 			return c, true
 		}

@@ -39,7 +39,7 @@ type Revision struct {
 	uses         []Use
 	sdks         []SDK
 	faults       []KnownFault
-	classes      []Class
+	classes      func() []Class
 }
 
 // An UnknownRevisionError says that a revision is not among those of this program.
@@ -112,21 +112,36 @@ func read(version string) (*Revision, error) {
 	for name, list := range map[string]any{
 		"methods": &r.methods, "requirements": &r.requirements, "advice": &r.advice, "consequences": &consequences,
 		"positions": &r.positions, "disputed": &r.disputes, "hints": &r.hints, "uses": &r.uses,
-		"sdk-signs": &r.sdks, "sdks": &r.faults, "classes": &r.classes,
+		"sdk-signs": &r.sdks, "sdks": &r.faults,
 	} {
-		file := name + ".json"
-		text, err := folders.ReadFile(version + "/" + file)
-		if err != nil {
+		if err := readFile(version, name, list); err != nil {
 			return nil, err
 		}
-		if err := json.Unmarshal(text, list); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
 	}
+	// Only certificates need the classes, which are a fifth of the text.
+	r.classes = sync.OnceValue(func() (classes []Class) {
+		if err := readFile(version, "classes", &classes); err != nil {
+			panic(err) // the tests of this package read what is embedded
+		}
+		return classes
+	})
 	for _, c := range consequences {
 		r.brings[c.Cause] = append(r.brings[c.Cause], c.Brings...)
 	}
 	return r, r.index()
+}
+
+// readFile decodes a file of a revision into a value.
+func readFile(version, name string, into any) error {
+	file := name + ".json"
+	text, err := folders.ReadFile(version + "/" + file)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return nil
 }
 
 // index lets the requirements be found by their ids.
