@@ -130,20 +130,23 @@ func (s *Settings) Disallowed(tool map[string]any) string {
 	case CallAll:
 		return ""
 	}
+	annotations, _ := tool["annotations"].(map[string]any)
+	readOnly, _ := annotations["readOnlyHint"].(bool)
+	why := ""
+	switch {
+	case !readOnly:
+		why = "not annotated readOnlyHint: true"
+	case revealing.MatchString(name):
+		why = "named as if it showed secrets"
+	default:
+		return ""
+	}
 	for _, c := range s.ToolRoles {
 		if c.Tool == name {
 			return ""
 		}
 	}
-	annotations, _ := tool["annotations"].(map[string]any)
-	readOnly, _ := annotations["readOnlyHint"].(bool)
-	switch {
-	case !readOnly:
-		return "not annotated readOnlyHint: true"
-	case revealing.MatchString(name):
-		return "named as if it showed secrets"
-	}
-	return ""
+	return why
 }
 
 // revealing fits names of tools that show secrets, such as get-env: these do
@@ -160,20 +163,40 @@ func (t *Target) Uncalled() []result.Uncalled {
 	var list []result.Uncalled
 	for _, tool := range t.Tools() {
 		name, ok := tool["name"].(string)
-		if why := t.Settings.Disallowed(tool); ok && why != "" && len(list) < maxUncalled {
+		if !ok {
+			continue
+		}
+		if why := t.Settings.Disallowed(tool); why != "" {
 			list = append(list, result.Uncalled{Tool: name, Reason: why})
+		}
+		if len(list) == maxUncalled {
+			break
 		}
 	}
 	return list
 }
 
-// Callable returns the tools that may be called.
+// Callable returns the tools that may be called. It decides once for each list: many checks ask, and a list may have
+// a hundred thousand tools.
 func (t *Target) Callable() []map[string]any {
-	return slices.Collect(func(yield func(map[string]any) bool) {
-		for _, tool := range t.Tools() {
-			if t.Settings.Allowed(tool) && !yield(tool) {
-				return
+	list := t.List("tools/list")
+	list.deciding.Do(func() {
+		for _, tool := range list.Items {
+			if t.Settings.Allowed(tool) {
+				list.callable = append(list.callable, tool)
 			}
 		}
 	})
+	return slices.Clone(list.callable)
+}
+
+// Fitting returns the call for a role that find finds among the tools that may be called. It looks once for each role
+// and list.
+func (t *Target) Fitting(role string, find func(tools []map[string]any) Call) (Call, bool) {
+	found, known := t.List("tools/list").roles.Load(role)
+	if !known {
+		found, _ = t.List("tools/list").roles.LoadOrStore(role, find(t.Callable()))
+	}
+	call := found.(Call)
+	return call, call.Tool != ""
 }

@@ -52,6 +52,10 @@ type List struct {
 	Err error
 	// Lost says that the server ended the session meanwhile.
 	Lost bool
+
+	deciding sync.Once
+	callable []map[string]any // see [Target.Callable]
+	roles    sync.Map         // see [Target.Fitting]
 }
 
 // Served reports whether the first page came.
@@ -184,25 +188,28 @@ func readList(method string, call func(params any) (*client.Exchange, error)) *L
 	seen, known := make(map[string]bool), make(map[string]bool)
 	var params any
 	for {
-		fresh := false
 		x, err := call(params)
 		if err != nil {
 			list.Err = err
 			return list
 		}
 		list.Pages = append(list.Pages, x)
+		before := len(list.Items)
 		items, _ := x.Result()[member].([]any)
 		for _, item := range items {
 			if o, ok := item.(map[string]any); ok {
 				list.Items = append(list.Items, o)
-				key := string(client.Marshal(o))
-				fresh = fresh || !known[key]
-				known[key] = true
 			}
 		}
 		cursor, more := x.Result()["nextCursor"].(string)
 		if !more {
 			return list
+		}
+		fresh := false
+		for _, o := range list.Items[before:] {
+			key := string(client.Marshal(o))
+			fresh = fresh || !known[key]
+			known[key] = true
 		}
 		if over := len(list.Pages) >= maxPages || len(list.Items) >= maxItems; over || seen[cursor] {
 			list.Endless = seen[cursor] || !fresh

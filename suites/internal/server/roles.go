@@ -68,19 +68,21 @@ func callFor(target *check.Target, role string) (check.Call, bool) {
 	if call, ok := target.ToolFor(role); ok {
 		return call, true
 	}
-	tools := slices.DeleteFunc(named(target.Callable()), func(tool map[string]any) bool {
-		return !roles[role].name.MatchString(tool["name"].(string))
-	})
-	// The tool with the plainest name most likely does just that.
-	slices.SortStableFunc(tools, func(a, b map[string]any) int {
-		return cmp.Compare(plainness(a["name"].(string)), plainness(b["name"].(string)))
-	})
-	for _, tool := range tools {
-		if arguments, ok := check.ShortArguments(tool["inputSchema"]); ok {
-			return check.Call{Tool: tool["name"].(string), Arguments: arguments}, true
+	return target.Fitting(role, func(tools []map[string]any) check.Call {
+		tools = slices.DeleteFunc(named(tools), func(tool map[string]any) bool {
+			return !roles[role].name.MatchString(tool["name"].(string))
+		})
+		// The tool with the plainest name most likely does just that.
+		slices.SortStableFunc(tools, func(a, b map[string]any) int {
+			return cmp.Compare(plainness(a["name"].(string)), plainness(b["name"].(string)))
+		})
+		for _, tool := range tools {
+			if arguments, ok := check.ShortArguments(tool["inputSchema"]); ok {
+				return check.Call{Tool: tool["name"].(string), Arguments: arguments}
+			}
 		}
-	}
-	return check.Call{}, false
+		return check.Call{}
+	})
 }
 
 // perform makes a call that a check needs only to be made. It ends the body if the
