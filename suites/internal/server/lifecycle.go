@@ -601,7 +601,7 @@ func tempt(t *check.T) {
 		if taken(slow) || slices.ContainsFunc(calls, taken) || t.Target.Known(tool) {
 			continue // it was called for its role, or only waits
 		}
-		if len(calls) == maxTempted {
+		if len(calls) >= maxTempted {
 			break
 		}
 		if arguments, ok := check.ShortArguments(tool["inputSchema"]); ok {
