@@ -29,7 +29,7 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 			before = f.last
 		}
 		if e.bounded() {
-			e.closing.Wait()
+			e.closing.wait()
 		}
 		// A session that is opened for the check shows as well that the target lives.
 		probed = probed || !e.isDown() && w.session(ctx, f) != nil
@@ -96,12 +96,12 @@ func (e *Engine) waitTogether(ctx context.Context, checks []*Future) (before map
 		}
 		playing.Wait()
 	}
-	e.closing.Wait()
+	e.closing.wait()
 	_ = e.open(ctx, OwnLabel, checks[0].Check.options(), func(s *client.Session) error {
 		each(func(f *Future) { f.last = e.execute(ctx, f.Check, s, further, true) })
 		return nil
 	})
-	e.closing.Wait()
+	e.closing.wait()
 	passed := func(f *Future) bool { return f.last.outcome.Verdict == Passed && f.last.final() }
 	checks = slices.DeleteFunc(checks, passed)
 	if e.exclusive.Load() {
@@ -189,7 +189,7 @@ func (w *worker) session(ctx context.Context, f *Future) *client.Session {
 	}
 	if w.used == nil {
 		if w.engine.exclusive.Load() {
-			w.engine.closing.Wait()
+			w.engine.closing.wait()
 		}
 		s, err := w.engine.initialized(ctx, OwnLabel, o)
 		if err != nil {
@@ -216,7 +216,7 @@ func (w *worker) execute(ctx context.Context, f *Future) {
 	}
 	if w.used != nil && w.engine.bounded() {
 		w.drop(ctx) // a server may bound how many sessions it keeps
-		w.engine.closing.Wait()
+		w.engine.closing.wait()
 	}
 	f.last = w.engine.alone(ctx, f.Check, further)
 }
