@@ -643,78 +643,100 @@ func (c *Conversation) judgeLaterHeaders(rec *Recorder) {
 	if head == nil {
 		return
 	}
-	id, version := head.HTTP.Header.Get(headerSession), c.Version
-	opened := c.Init.Response          // what gave the session that counts
-	former := make(map[string]bool)    // ids of earlier sessions
-	var lost, stuck *wire.HTTPExchange // the first request that was answered with 404; one that still names the session
-	var deletes repeats                // that were declined
-	var told *wire.HTTPExchange        // the first that shows that the client read the answer
-	ending := false
+	s := &sessionHeaders{Conversation: c, rec: rec, id: head.HTTP.Header.Get(headerSession), version: c.Version,
+		opened: c.Init.Response, former: make(map[string]bool)}
 	for _, x := range c.HTTP {
 		m := x.Message()
 		initializes := m != nil && m.Msg.Method == "initialize"
-		if x.Request.Seq < c.Init.Response.Seq || c.foreign[x.Stream] || !initializes && x.Request.Seq < opened.Seq {
-			continue // without a session until initialize is answered
-		}
-		if initializes {
-			if lost != nil {
-				rec.Pass(ids.HTTPClientReinitializeOn404, wire.Client)
-				rec.Check(len(x.Request.HTTP.Header.Values(headerSession)) == 0,
-					ids.HTTPClientReinitializeWithoutSessionID, wire.Client,
-					"the initialize after 404 carries a session id", x.Events()...)
-				lost, stuck = nil, nil
-			}
-			if x.OK() {
-				// A new session: its id counts from now on.
-				former[id] = true
-				id = x.Head.HTTP.Header.Get(headerSession)
-				version = c.versionOf(x)
-				opened, ending = x.Head, false
-			}
-			continue
-		}
-		if c.answersEarly(m) || c.early(x, m, opened, told) || lost != nil && barePing(x, m) {
-			continue // it may have been sent before the answer was read, or once the session was lost
-		}
-		if x.Method() == http.MethodGet && (x.Resumes() || c.Initialized == nil) && told == nil &&
-			len(x.Request.HTTP.Header.Values(headerVersion)) == 0 {
-			judgeSessionHeader(x, id, rec)
-			continue // it asks for the rest of the stream whose body has the version, or never read that
-		}
-		if told == nil {
-			told = x
-		}
-		if named := x.Request.HTTP.Header.Get(headerSession); named != id && former[named] &&
-			!c.knew(x.Request, opened) {
-			continue // on its way when the next session began
-		}
-		judgeSessionHeader(x, id, rec)
-		// A client that refused the version and only ends the session has no
-		// version to name.
-		if x.Method() != http.MethodDelete || c.Initialized != nil {
-			judgeVersionHeader(x, version, rec)
-		}
-		if x.Method() == http.MethodDelete {
-			judgeDelete(x, id, &deletes, rec)
-			ending = ending || x.Status() != http.StatusMethodNotAllowed
-			if lost != nil && x.Request.Seq < lost.Head.Seq {
-				lost = nil // it crossed this DELETE
-			}
-			continue
-		}
-		if id == "" || x.Request.HTTP.Header.Get(headerSession) != id || deliberate(x) || ending {
-			continue // requests that cross the client's own DELETE find no session
-		}
 		switch {
-		case lost != nil && stuck == nil && c.knew(x.Request, lost.Head):
-			stuck = x
-		case lost == nil && x.Status() == http.StatusNotFound && x.Method() == http.MethodPost:
-			lost = x // without a route for GET, servers answer 404 as well
+		case x.Request.Seq < c.Init.Response.Seq || c.foreign[x.Stream] || !initializes && x.Request.Seq < s.opened.Seq:
+			// There is no session until initialize is answered.
+		case initializes:
+			s.initialize(x)
+		case c.answersEarly(m) || c.early(x, m, s.opened, s.told) || s.lost != nil && barePing(x, m):
+			// It may have been sent before the answer was read, or once the session was lost.
+		case s.names(x):
+			s.request(x)
 		}
 	}
-	if stuck != nil {
+	if s.stuck != nil {
 		rec.Fail(ids.HTTPClientReinitializeOn404, wire.Client,
-			"requests still name a session that was answered with 404", append(lost.Events(), stuck.Events()...)...)
+			"requests still name a session that was answered with 404",
+			append(s.lost.Events(), s.stuck.Events()...)...)
+	}
+}
+
+// sessionHeaders judges the headers of requests by the session that counts at the time.
+type sessionHeaders struct {
+	*Conversation
+	rec         *Recorder
+	id, version string             // of the session
+	opened      *wire.Event        // what gave the session
+	former      map[string]bool    // ids of earlier sessions
+	lost        *wire.HTTPExchange // the first request that was answered with 404
+	stuck       *wire.HTTPExchange // the first that names the session after that
+	told        *wire.HTTPExchange // the first that shows that the client read the answer
+	deletes     repeats            // that were declined
+	ending      bool               // the client has ended the session
+}
+
+// initialize judges a further initialize. If the server takes it, a new session counts from then on.
+func (s *sessionHeaders) initialize(x *wire.HTTPExchange) {
+	if s.lost != nil {
+		s.rec.Pass(ids.HTTPClientReinitializeOn404, wire.Client)
+		s.rec.Check(len(x.Request.HTTP.Header.Values(headerSession)) == 0,
+			ids.HTTPClientReinitializeWithoutSessionID, wire.Client,
+			"the initialize after 404 carries a session id", x.Events()...)
+		s.lost, s.stuck = nil, nil
+	}
+	if x.OK() {
+		s.former[s.id] = true
+		s.id, s.version = x.Head.HTTP.Header.Get(headerSession), s.versionOf(x)
+		s.opened, s.ending = x.Head, false
+	}
+}
+
+// names judges the headers of a request that name session and version. It reports false if the request says no more
+// of the session.
+func (s *sessionHeaders) names(x *wire.HTTPExchange) bool {
+	if x.Method() == http.MethodGet && (x.Resumes() || s.Initialized == nil) && s.told == nil &&
+		len(x.Request.HTTP.Header.Values(headerVersion)) == 0 {
+		judgeSessionHeader(x, s.id, s.rec)
+		return false // it asks for the rest of the stream whose body has the version, or never read that
+	}
+	if s.told == nil {
+		s.told = x
+	}
+	if named := x.Request.HTTP.Header.Get(headerSession); named != s.id && s.former[named] &&
+		!s.knew(x.Request, s.opened) {
+		return false // on its way when the next session began
+	}
+	judgeSessionHeader(x, s.id, s.rec)
+	// A client that refused the version and only ends the session has no version to name.
+	if x.Method() != http.MethodDelete || s.Initialized != nil {
+		judgeVersionHeader(x, s.version, s.rec)
+	}
+	return true
+}
+
+// request judges whether the client goes on with a session that is lost.
+func (s *sessionHeaders) request(x *wire.HTTPExchange) {
+	if x.Method() == http.MethodDelete {
+		judgeDelete(x, s.id, &s.deletes, s.rec)
+		s.ending = s.ending || x.Status() != http.StatusMethodNotAllowed
+		if s.lost != nil && x.Request.Seq < s.lost.Head.Seq {
+			s.lost = nil // it crossed this DELETE
+		}
+		return
+	}
+	if s.id == "" || x.Request.HTTP.Header.Get(headerSession) != s.id || deliberate(x) || s.ending {
+		return // requests that cross the client's own DELETE find no session
+	}
+	switch {
+	case s.lost != nil && s.stuck == nil && s.knew(x.Request, s.lost.Head):
+		s.stuck = x
+	case s.lost == nil && x.Status() == http.StatusNotFound && x.Method() == http.MethodPost:
+		s.lost = x // without a route for GET, servers answer 404 as well
 	}
 }
 

@@ -388,17 +388,26 @@ func (c *Conversation) leftBehind(s *eventStream, last string, get *wire.Event) 
 	return i >= 0 && i+1 < len(s.history) && Unread(c.Conversation, s.history[i+1], get.Seq)
 }
 
+// eventIDs follows the ids of events over the streams of a conversation.
+type eventIDs struct {
+	*Conversation
+	rec      *Recorder
+	seen     map[string]idEvent
+	bound    map[*wire.HTTPExchange]*wire.HTTPExchange // the stream that each resumes, at the end of the chain
+	carried  map[*wire.HTTPExchange]*eventStream       // by the exchange that it began with
+	carriers map[string][]*eventStream                 // by event id
+}
+
 // basic/transports#resumability-and-redelivery
 func judgeEventIDs(c *Conversation, rec *Recorder) {
 	if c.Transport != transport.NameHTTP {
 		return
 	}
-	seen := make(map[string]idEvent)
-	bound := make(map[*wire.HTTPExchange]*wire.HTTPExchange) // the stream that each resumes, at the end of the chain
-	carried := make(map[*wire.HTTPExchange]*eventStream)     // by the exchange that it began with
-	carriers := make(map[string][]*eventStream)              // by event id
+	s := &eventIDs{Conversation: c, rec: rec, seen: make(map[string]idEvent),
+		bound:   make(map[*wire.HTTPExchange]*wire.HTTPExchange),
+		carried: make(map[*wire.HTTPExchange]*eventStream), carriers: make(map[string][]*eventStream)}
 	for _, x := range c.HTTP {
-		carried[x] = new(eventStream)
+		s.carried[x] = new(eventStream)
 	}
 	for _, e := range c.Events {
 		x := c.Carrier(e)
@@ -406,71 +415,80 @@ func judgeEventIDs(c *Conversation, rec *Recorder) {
 			continue
 		}
 		if e == x.Request && x.Resumes() {
-			last := x.Request.HTTP.Header.Get(headerLast)
-			// Any stream that broke off with this id may be meant.
-			ok := slices.ContainsFunc(carriers[last], func(s *eventStream) bool {
-				return s.last == last || !s.ended || c.leftBehind(s, last, e)
-			})
-			if known, found := seen[last]; found && x.Method() == http.MethodGet {
-				bound[x] = known.stream
-				carried[known.stream].ended = false
-			}
-			rec.Check(ok, ids.HTTPClientLastEventID, wire.Client,
-				"Last-Event-ID does not name the last event of any stream", x.Events()...)
+			s.resume(x)
 		}
-		owner := cmp.Or(bound[x], x)
-		stream := carried[owner]
+		owner := cmp.Or(s.bound[x], x)
 		if e.Kind == wire.KindStreamEnd {
-			stream.ended = e.From == wire.Server
+			s.carried[owner].ended = e.From == wire.Server
 		}
-		if e.SSE == nil || !e.SSE.HasID || e.SSE.ID == "" || e.From != wire.Server {
-			continue
-		}
-		before, again := seen[e.SSE.ID]
-		sent := before.event != nil && before.stream == owner
-		stream.last = e.SSE.ID
-		if at := carriers[e.SSE.ID]; !slices.Contains(at[max(0, len(at)-1):], stream) {
-			carriers[e.SSE.ID] = append(at, stream)
-		}
-		switch {
-		case !again:
-			seen[e.SSE.ID] = idEvent{e, owner, len(stream.history)}
-			stream.history = append(stream.history, e)
-			if len(seen) > 1 {
-				rec.Pass(ids.HTTPServerEventIDUnique, wire.Server)
-			}
-		case (x.Resumes() || sent && c.Carrier(before.event) != x) && wire.Same(e, before.event):
-			// It is judged below. A replayed event can be read before the original is read from its first stream.
-		case sent && e.Raw == nil:
-			// Without data nothing is dispatched: it only says where the stream is, as the field id of the
-			// SSE standard does.
-		case sent && before.event.Raw == nil:
-			seen[e.SSE.ID] = idEvent{e, owner, before.position} // what was announced so
-			stream.history[before.position] = e
-		default:
-			rec.Fail(ids.HTTPServerEventIDUnique, wire.Server, "two events carry the id "+wire.Quote(e.SSE.ID, 80),
-				before.event, e)
+		if e.SSE != nil && e.SSE.HasID && e.SSE.ID != "" && e.From == wire.Server {
+			s.event(e, x, owner)
 		}
 	}
 	for _, x := range c.HTTP {
-		if b := bound[x]; b != nil && x.OK() {
-			c.judgeReplay(x, b, bound, seen, carried[b].history, rec)
+		if b := s.bound[x]; b != nil && x.OK() {
+			s.judgeReplay(x, b)
 		}
+	}
+}
+
+// resume judges a request that resumes a stream, and binds it to that. Any stream that broke off with the id may be
+// meant.
+func (s *eventIDs) resume(x *wire.HTTPExchange) {
+	last := x.Request.HTTP.Header.Get(headerLast)
+	ok := slices.ContainsFunc(s.carriers[last], func(stream *eventStream) bool {
+		return stream.last == last || !stream.ended || s.leftBehind(stream, last, x.Request)
+	})
+	if known, found := s.seen[last]; found && x.Method() == http.MethodGet {
+		s.bound[x] = known.stream
+		s.carried[known.stream].ended = false
+	}
+	s.rec.Check(ok, ids.HTTPClientLastEventID, wire.Client,
+		"Last-Event-ID does not name the last event of any stream", x.Events()...)
+}
+
+// event judges an event that has an id. It came with x, on the stream that began with owner.
+func (s *eventIDs) event(e *wire.Event, x, owner *wire.HTTPExchange) {
+	stream := s.carried[owner]
+	before, again := s.seen[e.SSE.ID]
+	sent := before.event != nil && before.stream == owner
+	stream.last = e.SSE.ID
+	if at := s.carriers[e.SSE.ID]; !slices.Contains(at[max(0, len(at)-1):], stream) {
+		s.carriers[e.SSE.ID] = append(at, stream)
+	}
+	switch {
+	case !again:
+		s.seen[e.SSE.ID] = idEvent{e, owner, len(stream.history)}
+		stream.history = append(stream.history, e)
+		if len(s.seen) > 1 {
+			s.rec.Pass(ids.HTTPServerEventIDUnique, wire.Server)
+		}
+	case (x.Resumes() || sent && s.Carrier(before.event) != x) && wire.Same(e, before.event):
+		// judgeReplay judges it. A replayed event can be read before the original is read from its first stream.
+	case sent && e.Raw == nil:
+		// Without data nothing is dispatched: it only says where the stream is, as the field id of the SSE standard
+		// does.
+	case sent && before.event.Raw == nil:
+		s.seen[e.SSE.ID] = idEvent{e, owner, before.position} // what was announced so
+		stream.history[before.position] = e
+	default:
+		s.rec.Fail(ids.HTTPServerEventIDUnique, wire.Server, "two events carry the id "+wire.Quote(e.SSE.ID, 80),
+			before.event, e)
 	}
 }
 
 // judgeReplay judges what a resumed stream brings: events of the stream that
 // it resumes, from the named one on.
-func (c *Conversation) judgeReplay(x, original *wire.HTTPExchange, bound map[*wire.HTTPExchange]*wire.HTTPExchange,
-	seen map[string]idEvent, history []*wire.Event, rec *Recorder) {
+func (s *eventIDs) judgeReplay(x, original *wire.HTTPExchange) {
 	const same, cursor = ids.HTTPServerReplaySameStream, ids.HTTPServerEventIDCursor
-	from := seen[x.Request.HTTP.Header.Get(headerLast)]
+	history := s.carried[original].history
+	from := s.seen[x.Request.HTTP.Header.Get(headerLast)]
 	expected := from.position + 1
 	replayed := false
 	for _, e := range slices.Concat(x.Messages, x.Others) {
-		if c.belongsElsewhere(e, original) {
-			r := c.Of(e).Request
-			rec.Fail(same, wire.Server, "the GET resumes the stream "+original.Stream+carrying(original)+
+		if s.belongsElsewhere(e, original) {
+			r := s.Of(e).Request
+			s.rec.Fail(same, wire.Server, "the GET resumes the stream "+original.Stream+carrying(original)+
 				", and brings a message about the request with the id "+r.Msg.ID.String()+
 				", which was sent on the stream "+r.Stream,
 				chronological(append(slices.Clone(original.Sent), from.event, r, x.Request, e)...)...)
@@ -479,26 +497,26 @@ func (c *Conversation) judgeReplay(x, original *wire.HTTPExchange, bound map[*wi
 		if e.SSE == nil || !e.SSE.HasID || e.SSE.ID == "" || e.Kind != wire.KindMessage {
 			continue
 		}
-		known := seen[e.SSE.ID]
+		known := s.seen[e.SSE.ID]
 		switch {
-		case known.stream != original && c.wouldHaveCome(known, original, bound):
+		case known.stream != original && s.wouldHaveCome(known, original, s.bound):
 			continue
 		case known.stream != original:
-			rec.Fail(same, wire.Server, "the GET resumes the stream "+original.Stream+carrying(original)+
+			s.rec.Fail(same, wire.Server, "the GET resumes the stream "+original.Stream+carrying(original)+
 				", and brings the event with the id "+wire.Quote(e.SSE.ID, 80)+" of the stream "+known.stream.Stream+
 				carrying(known.stream),
 				chronological(slices.Concat(original.Sent, known.stream.Sent,
 					[]*wire.Event{from.event, known.event, x.Request, e})...)...)
 			return
 		case known.position <= from.position:
-			rec.Fail(cursor, wire.Server, "the resumed stream repeats an event that Last-Event-ID reports as received",
-				x.Request, from.event, e)
+			s.rec.Fail(cursor, wire.Server,
+				"the resumed stream repeats an event that Last-Event-ID reports as received", x.Request, from.event, e)
 			return
 		case known.position <= expected || expected >= len(history) || history[expected].Kind != wire.KindMessage:
 		case known.event == e && !replayed:
 			continue // it came for the first time, and a server need not replay what came before it
 		default:
-			rec.Fail(cursor, wire.Server,
+			s.rec.Fail(cursor, wire.Server,
 				"the resumed stream leaves out an event after the one that Last-Event-ID names", x.Request, from.event,
 				history[expected], e)
 			return
@@ -507,8 +525,8 @@ func (c *Conversation) judgeReplay(x, original *wire.HTTPExchange, bound map[*wi
 		replayed = true
 	}
 	if replayed {
-		rec.Pass(same, wire.Server)
-		rec.Pass(cursor, wire.Server)
+		s.rec.Pass(same, wire.Server)
+		s.rec.Pass(cursor, wire.Server)
 	}
 }
 
