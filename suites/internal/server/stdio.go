@@ -154,10 +154,10 @@ var stdioChecks = []*check.Check{
 // alone is a session that no other check uses at the time.
 var alone = check.Needs{Session: check.Own, Transports: []string{transport.NameStdio}, Brief: true}
 
-// derailing is for input that many servers do not survive. In a used session it would have to be tried twice, and
-// each try waits for a time limit.
-var derailing = check.Needs{Session: check.Fresh, Transports: []string{transport.NameStdio}, Lane: check.Waiting,
-	Brief: true}
+// derailing is for input that many servers do not survive. In a session of other checks it would have to be tried
+// twice, and each try waits for a time limit.
+var derailing = check.Needs{Session: check.Own, Transports: []string{transport.NameStdio},
+	Lane: "input that is not JSON", Brief: true}
 
 // survives sends a line that is not a valid message and expects an answer to a request
 // after it. An answer to the line itself is an error with the given code (0 for any),
