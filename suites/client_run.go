@@ -164,7 +164,8 @@ func (s *clientRun) start(ctx context.Context, left []*tree.Spec) {
 	}
 	s.engine = &client.Engine{
 		Settings: client.Settings{Revision: s.Revision, Transport: s.Transport, Timeout: s.Timeout,
-			Authorizes: s.Authorizes, GivesUpAfter: s.GivesUpAfter, Choice: family.Choice{Seed: s.Seed, Budget: s.Budget}},
+			Authorizes: s.Authorizes, GivesUpAfter: s.GivesUpAfter,
+			Choice: family.Choice{Seed: s.Seed, Budget: s.Budget}},
 		Launch: s.Launch, Bridge: s.Bridge, TransportCommand: s.TransportCommand,
 		Trace: s.Trace, Parallel: s.Parallel, Network: s.Network, Needed: s.support(left),
 		Combined: clients.CombinedLaunches(),

@@ -134,7 +134,7 @@ const (
 // checkTrial returns a check as a trial on a server. What is known of the server decides what it needs.
 func checkTrial(c *check.Check, t *check.Target) trial {
 	n := c.Needs
-	x := trial{name: c.Name, unit: c.Name, requirements: c.Requirements, patient: n.Lane == check.Waiting && n.Beside}
+	x := trial{name: c.Name, unit: c.Name, requirements: c.Requirements, patient: c.Patient()}
 	x.cost = 1 + costFamily*len(c.Families) + costTool*len(n.ToolRoles)
 	if n.Session != check.Shared && n.Session != check.Own {
 		x.cost += costSession

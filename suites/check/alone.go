@@ -29,7 +29,7 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 			before = f.last
 		}
 		if e.bounded() {
-			e.closing.wait()
+			<-e.closing.None()
 		}
 		// A session that is opened for the check shows as well that the target lives.
 		probed = probed || !e.isDown() && w.session(ctx, f) != nil
@@ -79,9 +79,7 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 // would add up otherwise. At first all are in one session, as the server may have one at a time. Those that do not pass
 // then have a session each, unless others wait for its end. It returns what the checks had before that it has decided.
 func (e *Engine) waitTogether(ctx context.Context, checks []*Future) (before map[*Future]attempt) {
-	checks = slices.DeleteFunc(slices.Clone(checks), func(f *Future) bool {
-		return f.Check.Needs.Lane != Waiting || !f.Check.Needs.Beside
-	})
+	checks = slices.DeleteFunc(slices.Clone(checks), func(f *Future) bool { return !f.Check.Patient() })
 	if len(checks) < 2 || e.ready(ctx, true) != nil {
 		return nil
 	}
@@ -96,12 +94,12 @@ func (e *Engine) waitTogether(ctx context.Context, checks []*Future) (before map
 		}
 		playing.Wait()
 	}
-	e.closing.wait()
+	<-e.closing.None()
 	_ = e.open(ctx, OwnLabel, checks[0].Check.options(), func(s *client.Session) error {
 		each(func(f *Future) { f.last = e.execute(ctx, f.Check, s, further, true) })
 		return nil
 	})
-	e.closing.wait()
+	<-e.closing.None()
 	passed := func(f *Future) bool { return f.last.outcome.Verdict == Passed && f.last.final() }
 	checks = slices.DeleteFunc(checks, passed)
 	if e.exclusive.Load() {
@@ -189,7 +187,7 @@ func (w *worker) session(ctx context.Context, f *Future) *client.Session {
 	}
 	if w.used == nil {
 		if w.engine.exclusive.Load() {
-			w.engine.closing.wait()
+			<-w.engine.closing.None()
 		}
 		s, err := w.engine.initialized(ctx, OwnLabel, o)
 		if err != nil {
@@ -216,7 +214,7 @@ func (w *worker) execute(ctx context.Context, f *Future) {
 	}
 	if w.used != nil && w.engine.bounded() {
 		w.drop(ctx) // a server may bound how many sessions it keeps
-		w.engine.closing.wait()
+		<-w.engine.closing.None()
 	}
 	f.last = w.engine.alone(ctx, f.Check, further)
 }

@@ -86,6 +86,9 @@ const (
 	Last Lane = "last"
 )
 
+// Patient reports whether the check waits until the server gives up a request of its own.
+func (c *Check) Patient() bool { return c.Needs.Lane == Waiting && c.Needs.Beside }
+
 // own returns the lane of the check if its checks take turns; otherwise "".
 func (c *Check) own() Lane {
 	if l := c.Needs.Lane; l != Waiting && l != Last {

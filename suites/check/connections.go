@@ -11,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/internal/inflight"
 )
 
 // connections are the sessions of the run.
@@ -24,7 +25,7 @@ type connections struct {
 	claimed    sync.Map        // by event, the T of the check that answers it
 	pool       pool
 	launches   chan struct{}  // holds an entry for each process that is starting
-	closing    endings        // of sessions
+	closing    inflight.Count // ends of sessions
 	closers    sync.WaitGroup // all that Finish waits for
 }
 
@@ -83,46 +84,12 @@ func (e *Engine) launch(ctx context.Context) (started func(*wire.Log), err error
 // took nearly as long.
 const slowStart = 2 * time.Second
 
-// endings counts what is about to end. Unlike a [sync.WaitGroup], it can be awaited while more is added.
-type endings struct {
-	mu   sync.Mutex
-	n    int
-	none chan struct{} // closed when there are none
-}
-
-func (e *endings) begin() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.n == 0 {
-		e.none = make(chan struct{})
-	}
-	e.n++
-}
-
-func (e *endings) end() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.n--; e.n == 0 {
-		close(e.none)
-	}
-}
-
-// wait waits until there are none.
-func (e *endings) wait() {
-	e.mu.Lock()
-	none := e.none
-	e.mu.Unlock()
-	if none != nil {
-		<-none
-	}
-}
-
 // close shuts a session down in the background; Finish waits for it.
 func (e *Engine) close(ctx context.Context, s *client.Session) {
-	e.closing.begin()
+	e.closing.Begin()
 	e.opened.Delete(s)
 	e.closers.Go(func() {
-		defer e.closing.end()
+		defer e.closing.End()
 		if e.GivenUp() != nil && !e.processPerSession() {
 			limit, stop := context.WithTimeout(ctx, AtOnce) // nothing will answer the end of the session
 			defer stop()

@@ -346,7 +346,7 @@ const GivingUp = 2 * time.Second
 
 // limit is how long a check may take.
 func (e *Engine) limit(c *Check) time.Duration {
-	if c.Needs.Lane == Waiting {
+	if c.Patient() {
 		return checkTime*e.Timeout + e.Settings.GivesUpAfter + 2*GivingUp
 	}
 	return checkTime * e.Timeout

@@ -41,7 +41,7 @@ func (e *Engine) experiments(ctx context.Context, a *attempt) experiments {
 		limitsConcurrency: func() bool { return e.limitsConcurrency(ctx, a.refusals) },
 		pause:             func(d time.Duration) bool { return e.limits.wait(ctx, d) },
 		closed: func() bool {
-			e.closing.wait()
+			<-e.closing.None()
 			return true
 		},
 	}

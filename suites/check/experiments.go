@@ -205,7 +205,7 @@ func (e *Engine) shortLived(ctx context.Context, i interference) bool {
 // pingsUntilLost returns how many pings are answered in a session, and whether the server ends
 // it within the number of them, and the time, that a check took.
 func (e *Engine) pingsUntilLost(ctx context.Context, i interference) (answered int, ended bool) {
-	e.closing.wait() // the end of another session must not end this one
+	<-e.closing.None() // the end of another session must not end this one
 	_ = e.open(ctx, "how many requests a session lasts", client.Options{}, func(s *client.Session) error {
 		limit, cancel := context.WithTimeout(ctx, s.Options.Timeout)
 		defer cancel()

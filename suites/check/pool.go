@@ -72,14 +72,14 @@ func (p *pool) plan(checks []*Check, processPerSession, slow bool) {
 	for _, c := range checks {
 		if c.Needs.Session == Own {
 			all++
-			p.limits[c.key()]++
+			if processPerSession {
+				p.limits[c.key()]++
+			}
 		}
 	}
 	p.limit = worth(all)
 	for k, n := range p.limits {
-		if p.limits[k] = worth(n); !processPerSession {
-			delete(p.limits, k)
-		}
+		p.limits[k] = worth(n)
 	}
 }
 
@@ -235,13 +235,28 @@ func closed(s *client.Session) bool {
 // putBack gives a session back after a check, or closes it if that may have left
 // something behind.
 func (e *Engine) putBack(ctx context.Context, k key, s *client.Session, a *attempt) {
-	// The latest request of the server is being answered.
-	if ctx.Err() != nil || a.outcome.Verdict == Broken || a.unanswered || a.lost ||
-		!tidy(s) && (e.fence(ctx, s) != nil || !tidy(s)) {
+	if ctx.Err() != nil || a.outcome.Verdict == Broken || a.unanswered || a.lost || !e.becomesTidy(ctx, s) {
 		e.close(ctx, s)
 		s = nil
 	}
 	e.pool.give(k, s)
+}
+
+// becomesTidy reports whether a session is tidy at once, or once the latest request of the server is answered.
+func (e *Engine) becomesTidy(ctx context.Context, s *client.Session) bool {
+	if tidy(s) {
+		return true
+	}
+	if e.fence(ctx, s) != nil {
+		return false
+	}
+	limit, stop := context.WithTimeout(ctx, AtOnce)
+	defer stop()
+	from := s.Log().Len()
+	if !tidy(s) {
+		_, _ = s.Log().Await(limit, from, func(*wire.Event) bool { return tidy(s) })
+	}
+	return tidy(s)
 }
 
 // takeSession returns a session for a check that can use one that others have used before it, and its key.

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"maps"
 	"slices"
 	"sync"
 )
@@ -37,9 +38,15 @@ func (s *schedule) next(hasSession func(*Check) bool) *Future {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
+		passed := maps.Clone(s.busy) // and the lanes whose next check has no session yet
 		i := slices.IndexFunc(s.waiting, func(f *Future) bool {
-			return (f.Check.Needs.Lane != Last || s.waiting[0].Check.Needs.Lane == Last) &&
-				!s.busy[f.Check.own()] && hasSession(f.Check)
+			lane, last := f.Check.own(), f.Check.Needs.Lane == Last
+			if passed[lane] || last && s.waiting[0].Check.Needs.Lane != Last {
+				return false
+			}
+			begins := hasSession(f.Check)
+			passed[lane] = lane != "" && !begins
+			return begins
 		})
 		if i >= 0 {
 			f := s.waiting[i]
@@ -80,14 +87,14 @@ func (s *schedule) close() {
 }
 
 // order says when a check begins. A check with a long wait begins before others, which use the time, unless it can
-// wait in a session that an early check leaves.
+// wait in a session that an early check leaves. The checks of a lane follow each other, and begin early as well.
 func (c *Check) order() int {
 	switch {
 	case c.takesLong() && c.Needs.Session != Own:
 		return 0
 	case c.leaves():
 		return 1
-	case c.takesLong():
+	case c.takesLong(), c.own() != "":
 		return 2
 	case c.Needs.Lane == Last:
 		return 4

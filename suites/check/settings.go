@@ -132,21 +132,21 @@ func (s *Settings) Disallowed(tool map[string]any) string {
 	}
 	annotations, _ := tool["annotations"].(map[string]any)
 	readOnly, _ := annotations["readOnlyHint"].(bool)
-	why := ""
-	switch {
-	case !readOnly:
-		why = "not annotated readOnlyHint: true"
-	case revealing.MatchString(name):
-		why = "named as if it showed secrets"
-	default:
-		return ""
-	}
-	for _, c := range s.ToolRoles {
-		if c.Tool == name {
-			return ""
+	chosen := func() bool {
+		for _, c := range s.ToolRoles {
+			if c.Tool == name {
+				return true
+			}
 		}
+		return false
 	}
-	return why
+	switch {
+	case readOnly && !revealing.MatchString(name), chosen():
+		return ""
+	case readOnly:
+		return "named as if it showed secrets"
+	}
+	return "not annotated readOnlyHint: true"
 }
 
 // revealing fits names of tools that show secrets, such as get-env: these do

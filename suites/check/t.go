@@ -171,7 +171,7 @@ func (t *T) Alone() {
 	if t.time == first && !t.engine.processPerSession() {
 		t.Disturbed("other checks have sessions at the same time")
 	}
-	t.engine.closing.wait()
+	<-t.engine.closing.None()
 }
 
 // Inconclusive ends the body: the requirement applies, but could not be provoked. The reason advises the user.

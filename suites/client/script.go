@@ -33,8 +33,8 @@ type Asker struct {
 	// time again.
 	Silent bool
 
-	// BesidePings says that each request is sent beside a ping. The answer to a request may depend on the other requests
-	// that the client has to answer.
+	// BesidePings says that each request is sent beside a ping. The answer to a request may depend on the other
+	// requests that the client has to answer.
 	BesidePings bool
 
 	MayLeave   bool      // the client need not stay to the end of the script

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema/ids"
+	"github.com/mcpconform/mcpconform/suites/internal/inflight"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
 
@@ -199,11 +199,7 @@ func Unhurried(ctx context.Context, r *server.Request, next server.Handler) (any
 
 // inFlight counts the requests that a server is answering. A client may run below a shell or in the background. It is
 // present until its requests end, even if the launched process has ended.
-type inFlight struct {
-	mu    sync.Mutex
-	count int
-	none  chan struct{} // closed when the count is 0; nil if no request has come
-}
+type inFlight struct{ inflight.Count }
 
 func (f *inFlight) counting(more func(http.Handler) http.Handler) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
@@ -211,35 +207,24 @@ func (f *inFlight) counting(more func(http.Handler) http.Handler) func(http.Hand
 			next = more(next)
 		}
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			f.mu.Lock()
-			if f.count++; f.count == 1 {
-				f.none = make(chan struct{})
-			}
-			f.mu.Unlock()
-			defer func() {
-				f.mu.Lock()
-				defer f.mu.Unlock()
-				if f.count--; f.count == 0 {
-					close(f.none)
-				}
-			}()
+			f.Begin()
+			defer f.End()
 			next.ServeHTTP(w, r)
 		})
 	}
 }
 
-// settle waits until no request is in flight. It reports false if the context ended first.
+// settle waits until no request is in flight, or the context ends. It reports whether none is.
 func (f *inFlight) settle(ctx context.Context) bool {
-	f.mu.Lock()
-	none := f.none
-	f.mu.Unlock()
-	if none == nil {
-		return true
+	none := f.None()
+	select {
+	case <-none:
+	case <-ctx.Done():
 	}
 	select {
 	case <-none:
 		return true
-	case <-ctx.Done():
+	default:
 		return false
 	}
 }

@@ -176,9 +176,10 @@ type activity struct {
 // heard holds the state of a connection as far as it was read.
 type heard struct {
 	events int
-	looked bool            // the client has opened a stream with GET
-	closed bool            // the client has closed its side, and may wait for the server to end
-	open   map[string]bool // requests of the client that are not answered: their ids, and the streams of those over HTTP
+	looked bool // the client has opened a stream with GET
+	closed bool // the client has closed its side, and may wait for the server to end
+	// open are requests of the client that are not answered: their ids, and the streams of those over HTTP.
+	open map[string]bool
 }
 
 // look takes in the events since the last look.

@@ -247,7 +247,7 @@ func chosen[A, R any](plain, faulty func(A) R, misbehaves func(A) bool, ordinary
 	}
 }
 
-// middleware returns a handler that is wrapped by the faulty middleware in later sessions, and otherwise by the plain one.
+// middleware wraps a handler by the faulty middleware in later sessions, and otherwise by the plain one.
 func (g *gate) middleware(plain, faulty func(http.Handler) http.Handler) func(http.Handler) http.Handler {
 	if faulty == nil {
 		return plain

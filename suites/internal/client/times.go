@@ -22,18 +22,20 @@ var timeoutRequirements = []string{
 
 var timeScenarios = []*client.Scenario{
 	{
-		Name: "time/silence", Lane: client.Waiting, Requirements: append(slices.Clone(timeoutRequirements), lateResponse),
-		Needs:   client.NeedsRequest + ", so none could be left unanswered",
-		Options: answeringLate(func(string) bool { return true }),
+		Name: "time/silence", Lane: client.Waiting,
+		Requirements: append(slices.Clone(timeoutRequirements), lateResponse),
+		Needs:        client.NeedsRequest + ", so none could be left unanswered",
+		Options:      answeringLate(func(string) bool { return true }),
 		Judge: func(t *client.T) {
 			judgeSilence(t, false)
 			judgeLate(t)
 		},
 	},
 	{
-		Name: "time/silent-tool", Lane: client.Waiting, Requirements: append(slices.Clone(timeoutRequirements), lateResponse),
-		Needs:   "the client called no tool",
-		Options: answeringLate(func(method string) bool { return method == "tools/call" }),
+		Name: "time/silent-tool", Lane: client.Waiting,
+		Requirements: append(slices.Clone(timeoutRequirements), lateResponse),
+		Needs:        "the client called no tool",
+		Options:      answeringLate(func(method string) bool { return method == "tools/call" }),
 		Judge: func(t *client.T) {
 			judgeSilence(t, true)
 			judgeLate(t)

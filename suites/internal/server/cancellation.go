@@ -90,8 +90,8 @@ var cancellationChecks = []*check.Check{
 			cancel(t, t.Start(method, nil).ID)
 			t.Fence()
 			t.Exercised(ids.CancellationEitherSide)
-			// A reason beyond ASCII comes behind its plain twin. The request has ended, so that the server has nothing to
-			// stop: only the text is new to it.
+			// A reason beyond ASCII comes behind its plain twin. The request has ended, so that the server has nothing
+			// to stop: only the text is new to it.
 			ended := t.Call(method, nil).Request.Msg.ID
 			t.About(ids.CancellationRace)
 			cancel(t, ended, late)

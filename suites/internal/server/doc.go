@@ -42,10 +42,9 @@
 // # Time
 //
 // Ping is the fence. To prove that nothing comes, call t.Fence and look at what came before its answer. Do not wait
-// for silence. A check that waits for something that may never come is in the lane
-// check.Waiting; it then starts first. A server may
-// send some things of its own accord: t.Soon says how long to wait for them. A check that gives the server no work sets
-// Needs.Brief; a missing answer then costs a small multiple of the slowest answer so far.
+// for silence. A check that waits for something that may never come is in the lane check.Waiting; it then starts
+// first. A server may send some things of its own accord: t.Soon says how long to wait for them. A check that gives
+// the server no work sets Needs.Brief; a missing answer then costs a small multiple of the slowest answer so far.
 //
 // A check about several requests at the same time sets Needs.Concurrent and has an Own session. Name its requirement
 // among the exceptions of TestServersThatTakeTurns.
