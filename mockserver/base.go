@@ -244,7 +244,8 @@ var baseFaults = []Fault{
 		Summary:    "Requests with ids from 1000000 on are taken for the server's own and refused.",
 		Collateral: []string{ids.BaseRequestIntegerIDServed},
 		Apply: Refusing("ping", server.InvalidRequest, func(r *server.Request) bool {
-			return slices.Contains([]string{"1000000", "1000001", "1000002"}, r.ID.String())
+			n, err := strconv.Atoi(r.ID.String())
+			return err == nil && n >= 1000000
 		})},
 	{ID: "base.id-space-shared", Requirement: ids.BaseRequestIDSpacePerSide, Form: AtOnce,
 		Summary:    "A request with the id of an open request of the server is taken for the answer to that.",
