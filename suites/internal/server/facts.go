@@ -309,8 +309,8 @@ func (p *sequenceRun) slowTool() string {
 	return p.slow.Tool
 }
 
-// probe tests by a call whether a fact holds. A rate limit may hold back an expected message, so probe waits and
-// makes the call once more.
+// probe tests by a call whether a fact holds. A server may take a moment to learn what has changed, and a rate limit may
+// hold back an expected message. So probe makes the call again soon, and once more after the whole time.
 func (c *course) probe(a model.Action) *model.Misstep {
 	f := c.facts[a.Word]
 	set := c.holds[f.name]
@@ -321,12 +321,13 @@ func (c *course) probe(a model.Action) *model.Misstep {
 	if f.settles && !set {
 		c.Pause(time.Until(c.turned[f.name].Add(judge.Crossing)))
 	}
-	attempts := 2
+	soon := c.Soon(check.Later)
+	times := []time.Duration{soon, c.patience - soon, c.patience}
 	if c.hasty {
-		attempts = 1
+		times = []time.Duration{c.Soon(check.AtOnce)}
 	}
 	var missing *expectation
-	for range attempts {
+	for _, most := range times {
 		mark := c.session.Log().Len()
 		pending, err := c.session.Start(c.Context, "tools/call", withToken(f.call.Params(), "mcpconform-probe-"+f.name))
 		if err != nil {
@@ -337,10 +338,6 @@ func (c *course) probe(a model.Action) *model.Misstep {
 		}
 		if x, _ := pending.Await(c.Context); !worked(x) || !listensIn(c.session) {
 			return nil // a tool may fail
-		}
-		most := c.patience
-		if c.hasty {
-			most = c.Soon(check.AtOnce)
 		}
 		if missing = c.missing(c.session, mark, expected, most); missing == nil || cutOff(c.session, mark, expected) {
 			return nil
