@@ -42,16 +42,10 @@ func Ginkgo(ctx context.Context, s *Suite) []Outcome {
 	ginkgo.BeforeSuite(start)
 	ginkgo.ReportAfterEach(func(r ginkgo.SpecReport) {
 		if spec := byLocation[r.LeafNodeLocation]; spec != nil && !r.State.Is(types.SpecStatePending) {
-			if o, ok := outcomeOf(r); ok {
-				s.done(spec, o)
-			}
-		}
-	})
-	reported := make(map[*Spec]Outcome)
-	ginkgo.ReportAfterSuite("results", func(r ginkgo.Report) {
-		for _, spec := range r.SpecReports {
-			if o, ok := outcomeOf(spec); ok {
-				reported[byLocation[spec.LeafNodeLocation]] = o
+			for _, e := range r.ReportEntries {
+				if o, ok := e.GetRawValue().(Outcome); ok {
+					s.done(spec, o)
+				}
 			}
 		}
 	})
@@ -60,10 +54,7 @@ func Ginkgo(ctx context.Context, s *Suite) []Outcome {
 	start()
 	outcomes := make([]Outcome, len(left))
 	for i, spec := range left {
-		var ok bool
-		if outcomes[i], ok = reported[spec]; !ok {
-			outcomes[i] = spec.Take(ctx)
-		}
+		outcomes[i] = spec.Take(ctx)
 	}
 	return outcomes
 }
@@ -127,15 +118,6 @@ func (s *Suite) body(spec *Spec) func(ginkgo.SpecContext) {
 			ginkgo.Skip(string(o.Verdict) + ": " + o.Message)
 		}
 	}
-}
-
-func outcomeOf(r ginkgo.SpecReport) (Outcome, bool) {
-	for _, e := range r.ReportEntries {
-		if o, ok := e.GetRawValue().(Outcome); ok && e.Name == entryName {
-			return o, true
-		}
-	}
-	return Outcome{}, false
 }
 
 // quiet is the test in which Ginkgo believes to run. It ignores failures, because
