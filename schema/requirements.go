@@ -109,6 +109,9 @@ type Requirement struct {
 	How string `yaml:"how" json:"how"`
 	// Violation says what counts as breaking it. Observable entries have it.
 	Violation string `yaml:"violation" json:"violation,omitempty"`
+	// Advice tells the author of a server or client what to do about findings: one sentence in the imperative, which
+	// says more than that the requirement has to be met. Each MUST has one; others may leave it to their class.
+	Advice string `yaml:"advice" json:"advice,omitempty"`
 	// Config says what a user can configure so that it can be tried: texts of [Hints].
 	Config Texts `yaml:"config" json:"config,omitempty"`
 }

@@ -16,7 +16,7 @@
 //   - coverage.yaml: the keywords of the text in capitals, with the ids of the requirements that cover them.
 //   - positions.yaml: how an ambiguous sentence is read, and why.
 //   - disputed.yaml: findings that maintainers contest, with the public threads.
-//   - advice.yaml: what the author of a target can do, for each MUST and for classes of the others.
+//   - advice.yaml: what the author of a target can do about classes of requirements that say nothing of their own.
 //   - consequences.yaml: requirements that break with another one.
 //   - sdks.yaml: findings that an SDK is known to cause, with the text that tells it and a public thread.
 //   - uses.yaml: what a party does of its own accord, such as asking for sampling, with the requirements about it. A

@@ -61,6 +61,7 @@ func describe(r schema.Requirement, served map[string][]string) entry {
 	if checks == nil {
 		checks = []string{}
 	}
+	r.Advice = schema.Default().AdviceFor(r.ID)
 	return entry{Requirement: r, URL: r.URL(schema.DefaultVersion), Checks: checks}
 }
 
