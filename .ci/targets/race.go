@@ -6,12 +6,19 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpconform/mcpconform/suites/result"
@@ -27,8 +34,18 @@ var (
 // lap is one contestant on one server, over all rounds.
 type lap struct {
 	server, contestant, tried string
+	requests                  int64 // over HTTP, in a round of their own
 	wall, cpu                 []time.Duration
 	memory                    []int64
+}
+
+// field returns the contestants on a server: two modes of ours, and the other tester.
+func field(server, over string) []*lap {
+	var laps []*lap
+	for _, contestant := range []string{"mcpconform", "mcpconform --quick", rivals[over]} {
+		laps = append(laps, &lap{server: server + " " + over, contestant: contestant})
+	}
+	return laps
 }
 
 func race(ctx context.Context, in *installer, repo string, args []string, out io.Writer) error {
@@ -43,79 +60,106 @@ func race(ctx context.Context, in *installer, repo string, args []string, out io
 		return err
 	}
 	defer t.close()
-	var laps []*lap
+	var b strings.Builder
+	b.WriteString("| server | tester | what is tried | requests | wall | processor | memory | wall beside mcpconform " +
+		"|\n|---|---|---|---|---|---|---|---|\n")
 	for _, over := range []string{"http", "stdio"} {
 		for _, name := range raceServers {
-			ours := &lap{server: name + " " + over, contestant: "mcpconform"}
-			theirs := &lap{server: ours.server, contestant: rivals[over]}
-			for range *n {
-				if err := t.round(ctx, in.data.target(name), over, ours, theirs); err != nil {
-					return fmt.Errorf("%s over %s: %w", name, over, err)
+			laps := field(name, over)
+			for round := range *n + 1 {
+				for _, l := range laps {
+					if err := t.lap(ctx, l, in.data.target(name), over, round == 0); err != nil {
+						return fmt.Errorf("%s over %s: %w", name, over, err)
+					}
 				}
 			}
-			laps = append(laps, ours, theirs)
-			fmt.Fprint(out, ours.text(ours)+theirs.text(ours))
+			for _, l := range laps {
+				fmt.Fprint(out, l.text(laps[0]))
+				b.WriteString(l.text(laps[0]))
+			}
 		}
 	}
 	if *doc == "" {
 		return nil
 	}
-	var b strings.Builder
-	b.WriteString("| server | tester | what is tried | wall | processor | memory | wall beside mcpconform " +
-		"|\n|---|---|---|---|---|---|---|\n")
-	for i, l := range laps {
-		b.WriteString(l.text(laps[i-i%2]))
-	}
 	return replaceBetween(*doc, "race", b.String())
 }
 
-// round runs both contestants once, each on a server of its own.
-func (t *tester) round(ctx context.Context, server *Target, over string, ours, theirs *lap) (err error) {
-	dir, err := os.MkdirTemp(t.dir, "round")
+// lap runs a contestant once, on a server of its own. A round that counts requests passes them on, and its time does
+// not count.
+func (t *tester) lap(ctx context.Context, l *lap, server *Target, over string, counts bool) (err error) {
+	dir, err := os.MkdirTemp(t.dir, "lap")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	file := filepath.Join(dir, "results.json")
-	for _, l := range []*lap{ours, theirs} {
-		run, err := t.in.prepare(t.repo, server, over, Values{Tmp: dir})
+	run, err := t.in.prepare(t.repo, server, over, Values{Tmp: dir})
+	if err != nil {
+		return err
+	}
+	at, timed := run.URL, l
+	if over != "stdio" {
+		stop, err := serve(ctx, dir, run)
 		if err != nil {
 			return err
 		}
-		var command []string
-		var env map[string]string
-		switch {
-		case l == theirs:
-			rival, err := t.in.prepare(t.repo, t.in.data.target(rivals[over]), over,
-				Values{Tmp: dir, URL: run.URL, Server: run.Command})
+		defer stop()
+		if counts {
+			counting, err := countRequests(run.URL, &l.requests)
 			if err != nil {
 				return err
 			}
-			command, env = rival.Command, rival.Env
-		case over == "stdio":
-			command = append([]string{t.program, "server", "-q", "--json", file, "--"}, run.Command...)
-		default:
-			command = []string{t.program, "server", "-q", "--json", file, "--transport", over, "--url", run.URL}
+			defer counting.Close()
+			at = counting.URL
 		}
-		stop := func() {}
-		if over != "stdio" {
-			if stop, err = serve(ctx, dir, run); err != nil {
-				return err
-			}
-		}
-		err = l.run(ctx, dir, command, env, run.Env)
-		stop()
+	}
+	if counts {
+		timed = new(lap)
+	}
+	file := filepath.Join(dir, "results.json")
+	command := []string{t.program, "server", "-q", "--json", file}
+	switch _, mode, ours := strings.Cut(l.contestant, "mcpconform"); {
+	case !ours:
+		rival, err := t.in.prepare(t.repo, t.in.data.target(rivals[over]), over,
+			Values{Tmp: dir, URL: at, Server: run.Command})
 		if err != nil {
 			return err
 		}
+		return timed.run(ctx, dir, rival.Command, rival.Env, run.Env)
+	case over == "stdio":
+		command = slices.Concat(command, strings.Fields(mode), []string{"--"}, run.Command)
+	default:
+		command = slices.Concat(command, strings.Fields(mode), []string{"--transport", over, "--url", at})
+	}
+	if err := timed.run(ctx, dir, command, run.Env); err != nil {
+		return err
 	}
 	found, err := readRun(file)
 	if err != nil {
 		return err
 	}
-	counts := found.Counts()
-	ours.tried = fmt.Sprintf("%d requirements", counts[result.Pass]+counts[result.Fail]+counts[result.Warn])
+	n := found.Counts()
+	l.tried = fmt.Sprintf("%d requirements", n[result.Pass]+n[result.Fail]+n[result.Warn])
 	return nil
+}
+
+// countRequests serves what is at a URL, and counts the requests.
+func countRequests(target string, n *int64) (*httptest.Server, error) {
+	to, err := url.Parse(target)
+	if err != nil {
+		return nil, err
+	}
+	passOn := &httputil.ReverseProxy{FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.URL.Scheme, r.Out.URL.Host = to.Scheme, to.Host
+			r.Out.Host = r.In.Host
+		}}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		atomic.AddInt64(n, 1)
+		passOn.ServeHTTP(w, r)
+	}))
+	s.URL += to.Path
+	return s, nil
 }
 
 func (l *lap) run(ctx context.Context, dir string, command []string, envs ...map[string]string) error {
@@ -141,8 +185,12 @@ func (l *lap) text(ours *lap) string {
 	case "go-sdk-listfeatures":
 		tried = "a handshake and the lists"
 	}
+	requests := "–"
+	if l.requests > 0 {
+		requests = strconv.FormatInt(l.requests, 10)
+	}
 	wall := median(l.wall)
-	return fmt.Sprintf("| %s | %s | %s | %.2f s | %.2f s | %d MB | %.1f |\n", l.server, l.contestant, tried,
+	return fmt.Sprintf("| %s | %s | %s | %s | %.2f s | %.2f s | %d MB | %.1f |\n", l.server, l.contestant, tried, requests,
 		wall.Seconds(), median(l.cpu).Seconds(), median(l.memory)/1024,
 		float64(wall)/float64(max(1, median(ours.wall))))
 }
