@@ -2,19 +2,26 @@ package suites_test
 
 import (
 	"bytes"
+	"context"
 	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/mcpconform/mcpconform/internal/proof/brief"
 	"github.com/mcpconform/mcpconform/internal/proof/killmatrix"
+	"github.com/mcpconform/mcpconform/internal/proof/virtual"
+	"github.com/mcpconform/mcpconform/mockserver"
+	"github.com/mcpconform/mcpconform/mockserver/mockclient"
+	reference "github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/transport/memory"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -28,7 +35,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-var measure = flag.Bool("measure", false, "measure what each family costs")
+var measure = flag.Bool("measure", false, "measure what each family costs, and which faults it takes to find")
 
 const familiesHead = `# Families of stimuli
 
@@ -42,13 +49,14 @@ others. A server reads and writes all values with the same code. So some further
 marked as sent everywhere, since they break the code behind a place. ` + "`--seed N`" + ` chooses the sample, and the same seed chooses the same; ` + "`--thorough`" + ` sends all. Every member is legal to send, unless the check declares that it breaks a rule on purpose.
 
 The data are in ` + "`fixtures/families`" + `. This page is written by ` + "`go test ./suites -run TestFamilies -update`" + `; with ` + "`-measure`" + ` on a calm machine,
-the times are measured as well.
+the times and the faults are measured as well.
 
 `
 
 const familiesCost = `The time is what the members behind the plain one add to the checks that draw from the family, run by themselves against the reference server in one
 process: over Streamable HTTP, or over stdio where they are about that. For a family that only scenarios for clients draw, it is the time that the members add to
-those with the reference client.
+those with the reference client. The faults are those of the [servers](kill-matrix.md) and [clients](kill-matrix-clients.md) that a run finds with all members, and misses with
+the plain one alone.
 
 `
 
@@ -76,18 +84,18 @@ func TestFamilies(t *testing.T) {
 	}
 	var b, rest bytes.Buffer
 	b.WriteString(familiesHead)
-	killmatrix.Row(&b, []string{"family", "members", "sent at a place", "time"})
-	b.WriteString("|---|---|---|---|\n")
+	killmatrix.Row(&b, []string{"family", "members", "sent at a place", "time", "faults that it takes to find"})
+	b.WriteString("|---|---|---|---|---|\n")
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		f := all[name]
 		if len(drawn[name]) == 0 {
 			t.Errorf("nothing draws from the family %s", name)
 		}
-		costs := costBefore(string(written), name)
+		costs, faults := measuredBefore(string(written), name)
 		if *measure {
-			costs = cost(t, name)
+			costs, faults = cost(t, name), strconv.Itoa(len(missedWithout(t, f)))
 		}
-		killmatrix.Row(&b, []string{fmt.Sprintf("[%s](#%s)", name, name), strconv.Itoa(len(f.Members)), strconv.Itoa(f.Drawn()), costs})
+		killmatrix.Row(&b, []string{fmt.Sprintf("[%s](#%s)", name, name), strconv.Itoa(len(f.Members)), strconv.Itoa(f.Drawn()), costs, faults})
 		fmt.Fprintf(&rest, "\n## %s\n\n%s\n\nDrawn by %s.\n\n", name, f.About, strings.Join(drawn[name], ", "))
 		killmatrix.Row(&rest, []string{"member", "why"})
 		rest.WriteString("|---|---|\n")
@@ -125,14 +133,115 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
-// costBefore returns the time of a family in the page as it is.
-func costBefore(page, name string) string {
+// measuredBefore returns the time of a family, and the number of its faults, in the page as it is.
+func measuredBefore(page, name string) (costs, faults string) {
 	for row := range strings.Lines(page) {
-		if cells := strings.Split(row, " | "); strings.HasPrefix(row, "| ["+name+"](") {
-			return strings.TrimSuffix(cells[len(cells)-1], " |\n")
+		if cells := strings.Split(strings.TrimSuffix(row, " |\n"), " | "); strings.HasPrefix(row, "| ["+name+"](") {
+			return cells[3], cells[len(cells)-1]
 		}
 	}
-	return ""
+	return "", ""
+}
+
+// missedWithout returns the faults that a run misses if a family has only its plain member, and finds with all.
+func missedWithout(t *testing.T, f *family.Family) (missed []string) {
+	var needed sync.Mutex
+	members := f.Members
+	each := func(faults []fault, members []family.Member) (missed []fault) {
+		before := f.Members
+		f.Members = members
+		defer func() { f.Members = before }()
+		t.Run(f.Name+" "+strconv.Itoa(len(members)), func(t *testing.T) {
+			for _, one := range faults {
+				t.Run(one.id, func(t *testing.T) {
+					t.Parallel()
+					virtual.Test(t, func(t *testing.T) {
+						if !one.found(t) {
+							needed.Lock()
+							defer needed.Unlock()
+							missed = append(missed, one)
+						}
+					})
+				})
+			}
+		})
+		return missed
+	}
+	suspects := each(faultsFor(f.Name), members[:1])
+	unfound := each(suspects, members)
+	for _, one := range suspects {
+		if !slices.ContainsFunc(unfound, func(other fault) bool { return one.id == other.id }) {
+			missed = append(missed, one.id)
+		}
+	}
+	slices.Sort(missed)
+	t.Logf("%s: %q", f.Name, missed)
+	return missed
+}
+
+// fault is one of a server or client.
+type fault struct {
+	id    string
+	found func(t *testing.T) bool
+}
+
+// faultsFor returns the faults that checks or scenarios may show that draw from a family.
+func faultsFor(name string) (all []fault) {
+	shows := func(families []string, requirements []string, further []string, id string) bool {
+		r, _ := schema.Default().Lookup(id)
+		return slices.Contains(families, name) &&
+			(slices.Contains(requirements, id) || slices.ContainsFunc(further, r.Matches))
+	}
+	found := func(t *testing.T, run *result.Run, err error, id string) bool {
+		if err != nil {
+			t.Error(err)
+			return true
+		}
+		i := slices.IndexFunc(run.Requirements, func(q result.Requirement) bool { return q.ID == id })
+		return i >= 0 && (len(run.Requirements[i].Findings) > 0 || len(run.Requirements[i].Notes) > 0)
+	}
+	for _, f := range mockserver.Catalogue() {
+		if slices.ContainsFunc(server.Checks(), func(c *check.Check) bool {
+			return shows(c.Families, c.Requirements, c.Shows, f.Requirement)
+		}) {
+			all = append(all, fault{f.ID, func(t *testing.T) bool {
+				run, err := faultyRun(t.Context(), f, f.Requirement)
+				return found(t, run, err, f.Requirement)
+			}})
+		}
+	}
+	for _, f := range mockclient.Catalogue() {
+		i := slices.IndexFunc(clients.Scenarios(), func(s *client.Scenario) bool {
+			return s.Name == f.Scenario && shows(s.Families, s.Requirements, s.Shows, f.Requirement)
+		})
+		if i >= 0 {
+			all = append(all, fault{"client " + f.ID, func(t *testing.T) bool {
+				run, _, err := suites.Run(t.Context(), suites.ClientScenarios{
+					Transport: f.Transport(), Scenarios: []string{f.Scenario}, Network: new(memory.Network),
+					Launch: func(p client.Endpoint) (transport.Process, error) {
+						return faultyClient(p, f).Launch()
+					},
+				}, suites.Options{Timeout: 20 * time.Second})
+				return found(t, run, err, f.Requirement)
+			}})
+		}
+	}
+	return all
+}
+
+// faultyClient is the reference client with a fault.
+func faultyClient(p client.Endpoint, f mockclient.Fault) transport.Func {
+	return transport.Func{Name: "faulty client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
+		c := reference.Standalone{
+			URL: p.URL, Dial: p.Dial, Legacy: p.Transport == transport.NameSSE, Timeout: 10 * time.Second,
+			UserActions: p.UserActions,
+		}
+		if p.Transport == transport.NameStdio {
+			c.Launcher = transport.Func{Name: p.Scenario, Run: p.Serve}
+		}
+		f.Apply(&c)
+		return c.Run(ctx)
+	}}
 }
 
 // cost measures what the members of a family behind the plain one add to the checks that
