@@ -15,10 +15,10 @@ type repeatable struct {
 }
 
 // Sharing returns the checks of the run that can be tried on the target beside other requests in
-// their session, whatever these are.
+// their session, whatever these are. Only a thorough run has those of one transport: they are about its heads.
 func (t *T) Sharing() []*Check {
 	return slices.DeleteFunc(slices.Clone(t.engine.sharing), func(c *Check) bool {
-		return t.engine.inapplicable(c) != "" || t.engine.lacking(c) != ""
+		return len(c.Needs.Transports) > 0 && !t.Thorough() || t.engine.inapplicable(c) != "" || t.engine.lacking(c) != ""
 	})
 }
 
@@ -38,6 +38,16 @@ func (t *T) Found(c *Check) []string {
 
 // Plainly reports whether the check is repeated and has to send only plain members (see [T.Repeat]).
 func (t *T) Plainly() bool { return t.plainly }
+
+// Items returns how many of n items of a list a check asks for: all, or a few if it is repeated. Whoever repeats a check
+// asks for all of them once, not for each check.
+func (t *T) Items(n int) int {
+	const few = 2
+	if t.plainly && !t.Thorough() {
+		return min(n, few)
+	}
+	return n
+}
 
 // Repeat runs the body of another check once more, in a session of this one in which it was not run before, and with
 // the plain members of families alone. It returns the record of that execution. An answer that is missing here, and

@@ -688,16 +688,13 @@ var invalidCalls = []struct {
 	dispensable bool
 }{
 	{"tools", "tools/call", map[string]any{}, false},
-	{"tools", "tools/call", map[string]any{"name": 7}, false},
 	{"prompts", "prompts/get", map[string]any{}, false},
 	{"prompts", "prompts/get", map[string]any{"name": []any{}}, false},
 	{"resources", "resources/read", map[string]any{}, false},
-	{"resources", "resources/read", map[string]any{"uri": 7}, false},
 	{"resources.subscribe", "resources/subscribe", map[string]any{}, true},
 	{"resources.subscribe", "resources/unsubscribe", map[string]any{}, true},
 	{"completions", "completion/complete", map[string]any{}, false},
 	{"logging", "logging/setLevel", map[string]any{}, true},
-	{"logging", "logging/setLevel", map[string]any{"level": 7}, false},
 }
 
 const spellingID = "mcpconform spelling: "
@@ -1017,6 +1014,10 @@ func extraMembers(t *check.T) {
 		methods = methods[:min(len(methods), 2)]
 	}
 	for _, method := range methods {
+		if t.Plainly() {
+			takesMembers(t, check.RPC{Method: method}, nil)
+			continue
+		}
 		t.About(ids.BaseParamsOmitted)
 		t.Expect(t.Call(method, map[string]any{})).To(HaveResult())
 		control := t.Call(method, nil)

@@ -33,8 +33,8 @@ var promptChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// A listed prompt is known under its name. It may refuse the made-up values.
 			unknown := t.Call("prompts/get", map[string]any{"name": noPrompt})
-			got := 0
-			for _, p := range prompts(t) {
+			got, listed := 0, prompts(t)
+			for _, p := range listed[:t.Items(len(listed))] {
 				name := p["name"].(string)
 				strange := func(x *client.Exchange) bool {
 					return refusedWith(x, -32601) || refusedAlike(x, unknown, noPrompt, name)
@@ -165,6 +165,9 @@ var promptChecks = []*check.Check{
 			// The arguments of prompts are strings (schema#getpromptrequest).
 			tried := 0
 			for _, p := range prompts(t) {
+				if tried == t.Items(maxPrompts) {
+					break
+				}
 				full := promptParams(t, p)
 				arguments, _ := full["arguments"].(map[string]any)
 				if len(arguments) == 0 || t.Call("prompts/get", full).Result() == nil {

@@ -65,7 +65,7 @@ var resourceChecks = []*check.Check{
 			// Blobs are read twice: a size is judged only if two reads agree.
 			unknown := t.Call("resources/read", map[string]any{"uri": noResource})
 			read := 0
-			for _, uri := range resourceURIs(t, maxRead) {
+			for _, uri := range resourceURIs(t, t.Items(maxRead)) {
 				strange := func(x *client.Exchange) bool {
 					return refusedWith(x, -32601, -32002) || refusedAlike(x, unknown, noResource, uri)
 				}
@@ -106,8 +106,8 @@ var resourceChecks = []*check.Check{
 				return x.Error() != nil && refusedAlike(x, t.Call("resources/read", map[string]any{"uri": noResource}),
 					noResource, uri)
 			}
-			found := 0
-			for _, template := range templates(t) {
+			found, listed := 0, templates(t)
+			for _, template := range listed[:t.Items(len(listed))] {
 				missing := 0
 				uris, suggested := expansions(t, template)
 				for _, uri := range uris {

@@ -130,7 +130,7 @@ var toolChecks = []*check.Check{
 					t.Note("no arguments could be made for the tool %q", name)
 					continue
 				}
-				if called++; called > maxCalled {
+				if called++; called > t.Items(maxCalled) {
 					break
 				}
 				x := t.Attempt(map[string]any{"name": name, "arguments": arguments})
@@ -252,7 +252,7 @@ var toolChecks = []*check.Check{
 					}
 				}
 			}
-			if t.Further() {
+			if t.Count(0, 1, 1) > 0 {
 				otherRules(t, tools, broken)
 			}
 			if tried == 0 {
