@@ -103,7 +103,7 @@ var cancellationChecks = []*check.Check{
 			t.Exercised(ids.BaseMessageUTF8Accepted)
 			t.About(ids.CancellationRace)
 			const burst = 4
-			least, most := t.Count(2, 3, 5), t.Count(2, 6, 10)
+			least, most := t.Count(2, 2, 5), t.Count(2, 2, 10)
 			var kept []*client.Pending
 			cross := func(method string, params any, least, most int) {
 				start := time.Now()
@@ -138,7 +138,8 @@ var cancellationChecks = []*check.Check{
 			}
 			cross(method, nil, least, most)
 			if call, ok := quickCall(t); ok {
-				cross("tools/call", call.Params(), (least-1)/2, (least-1)/2)
+				calls := t.Count(0, 1, 2)
+				cross("tools/call", call.Params(), calls, calls)
 			}
 			for _, p := range kept {
 				t.Expect(t.Await(p)).To(HaveResult())

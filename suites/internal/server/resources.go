@@ -601,7 +601,7 @@ func updatedBesides(t *check.T, changed string, change func()) {
 // differs at each reading, or if the call does not change it.
 func updatedAgain(t *check.T, call check.Call, uri, when string) {
 	before := contents(t, uri)
-	if before == nil || !reflect.DeepEqual(before, contents(t, uri)) {
+	if before == nil {
 		return
 	}
 	mark := t.Mark()

@@ -250,7 +250,7 @@ var rootChecks = []*check.Check{
 			if !r.use(t) {
 				t.Inconclusive(noRootsAsked)
 			}
-			for _, v := range []struct {
+			all := []struct {
 				id    string
 				roots []any
 			}{
@@ -262,10 +262,14 @@ var rootChecks = []*check.Check{
 				{ids.RootsServerUnavailable, []any{root(missingFolder, map[string]any{"name": "Gone"})}},
 				{ids.MetaAttachObjects, []any{root("file:///tmp",
 					map[string]any{"_meta": map[string]any{"example.com/mcpconform": 1}})}},
-			} {
+			}
+			for i, v := range all {
 				t.About(v.id)
 				r.change(t, v.roots...)
-				r.use(t)
+				before := r.asked()
+				if x := r.useTool(t); x != nil && x.Response != nil && r.asked() > before && i < len(all)-1 {
+					continue // the tool was answered behind the roots
+				}
 				if _, err := r.Call(t.Context, t.NoOp(), nil); err != nil {
 					t.Violation(v.id, "after roots/list was answered with "+quote(v.roots)+": "+err.Error())
 					return
