@@ -52,7 +52,7 @@ type sessions struct {
 // most, is waited for beside others.
 const (
 	maxProcesses = 3
-	maxRemote    = 8
+	maxRemote    = 5
 	// perSession is the number of checks that justify the cost of one more session. perSlowStart is the same for a
 	// slow start of the process.
 	perSession   = 6

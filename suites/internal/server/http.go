@@ -26,9 +26,14 @@ var overHTTP = check.Needs{Session: check.Fresh, Transports: []string{transport.
 // posting is for checks whose messages are complete in themselves. They leave the session as it is.
 var posting = check.Needs{Session: check.Own, Transports: []string{transport.NameHTTP}}
 
+// hangingUp is for checks that open further listening streams and hang up on them. They share a session.
+var hangingUp = check.Needs{Session: check.Own, Transports: []string{transport.NameHTTP}, Lane: "streams to hang up on"}
+
 // overHTTPCalling is a session that may be spoilt, for calls that serve any of the tool roles.
-func overHTTPCalling(anyOf ...string) check.Needs {
-	needs := overHTTP
+func overHTTPCalling(anyOf ...string) check.Needs { return calls(overHTTP, anyOf...) }
+
+// calls returns the needs of a check that calls tools of any of the roles.
+func calls(needs check.Needs, anyOf ...string) check.Needs {
 	needs.ToolRoles = anyOf
 	return needs
 }

@@ -28,7 +28,7 @@ var httpStreamChecks = []*check.Check{
 	{
 		Name:         "http/get-closed",
 		Requirements: []string{ids.HTTPServerGetCloseTolerated},
-		Needs:        overHTTP,
+		Needs:        hangingUp,
 		Body: func(t *check.T) {
 			// A client may hang up on the listening stream and open it again.
 			const id = ids.HTTPServerGetCloseTolerated
@@ -51,7 +51,7 @@ var httpStreamChecks = []*check.Check{
 		Name:         "http/get-accept-forms",
 		Requirements: []string{ids.HTTPServerAcceptForms},
 		Shows:        []string{ids.HTTPServerGetStreamOr405},
-		Needs:        overHTTP,
+		Needs:        hangingUp,
 		Families:     []string{"accepts"},
 		Body: func(t *check.T) {
 			// A further listening stream is opened with every form of the Accept header that names its type, if it is
@@ -89,7 +89,7 @@ var httpStreamChecks = []*check.Check{
 	{
 		Name:         "http/multiple-streams",
 		Requirements: []string{ids.HTTPServerMultipleStreams},
-		Needs:        besideOthers(overHTTPCalling("slow")),
+		Needs:        besideOthers(calls(posting, "slow")),
 		Body: func(t *check.T) {
 			// While one request is still being answered and a listening stream is open, others are served.
 			call := toolFor(t, "slow")

@@ -112,7 +112,7 @@ var toolChecks = []*check.Check{
 			tools := callable(t)
 			// The rules judge a result by the output schema that is listed in the session before and after the call.
 			describe := func() {
-				if slices.ContainsFunc(tools, func(tool map[string]any) bool { return tool["outputSchema"] != nil }) {
+				if !t.Plainly() && slices.ContainsFunc(tools, func(tool map[string]any) bool { return tool["outputSchema"] != nil }) {
 					check.ReadList(t.Context, t.Session, "tools/list")
 				}
 			}
@@ -150,7 +150,7 @@ var toolChecks = []*check.Check{
 					refusesEmpty(t, tool, x)
 				}
 				// Other arguments that fit lead to other results, which the rules judge.
-				if x.Result() != nil && x.Response != nil && x.Response.At-x.Request.At < prompt {
+				if t.Further() && x.Result() != nil && x.Response != nil && x.Response.At-x.Request.At < prompt {
 					for _, others := range append(branches(t, tool), least(t, tool, arguments)) {
 						if others == nil {
 							continue
