@@ -140,6 +140,32 @@ func (r rooted) awaitAsked(ctx context.Context, n int, limit time.Duration) bool
 	return seen > n
 }
 
+// taken waits until the server, told of other roots after a mark, has asked for them and was answered, and reports
+// whether it has. A server that did not do so the last time is not waited for.
+func (r *taking) taken(t *check.T, mark int) bool {
+	if r.waits {
+		return false
+	}
+	limit, stop := context.WithTimeout(t.Context, t.Soon(check.AtOnce))
+	defer stop()
+	var request *wire.Event
+	_, err := r.Log().Await(limit, mark, func(e *wire.Event) bool {
+		if asks(e, listRoots) && request == nil {
+			request = e
+		}
+		return request != nil && e.From == wire.Client && e.Kind == wire.KindMessage && e.Msg.IsResponse() &&
+			e.Msg.ID.Key() == request.Msg.ID.Key()
+	})
+	r.waits = err != nil
+	return err == nil
+}
+
+// taking is a session in which a server takes one set of roots after the other.
+type taking struct {
+	rooted
+	waits bool // until a tool needs them
+}
+
 // use makes the server use the roots: it calls the tool that does, if there is
 // one, and reports whether the server has asked for them in this session.
 func (r rooted) use(t *check.T) bool {
@@ -245,7 +271,7 @@ var rootChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// Roots of each kind, one after the other: with and without a name, several, a file, a folder that does
 			// not exist.
-			r := withRoots(t, root("file:///tmp", nil))
+			r := taking{rooted: withRoots(t, root("file:///tmp", nil))}
 			defer r.restore(t)
 			if !r.use(t) {
 				t.Inconclusive(noRootsAsked)
@@ -265,10 +291,14 @@ var rootChecks = []*check.Check{
 			}
 			for i, v := range all {
 				t.About(v.id)
+				mark := t.Mark()
 				r.change(t, v.roots...)
-				before := r.asked()
-				if x := r.useTool(t); x != nil && x.Response != nil && r.asked() > before && i < len(all)-1 {
-					continue // the tool was answered behind the roots
+				if r.taken(t, mark) {
+					if t.RunsAgain() && i < len(all)-1 {
+						continue
+					}
+				} else {
+					r.useTool(t)
 				}
 				if _, err := r.Call(t.Context, t.NoOp(), nil); err != nil {
 					t.Violation(v.id, "after roots/list was answered with "+quote(v.roots)+": "+err.Error())
@@ -284,16 +314,16 @@ var rootChecks = []*check.Check{
 		Families:     []string{"strings"},
 		Body: func(t *check.T) {
 			// Roots have any name and, percent-encoded, any path: whether the server can use them or not, it goes on.
-			r := withRoots(t, root("file:///tmp", nil))
+			r := taking{rooted: withRoots(t, root("file:///tmp", nil))}
 			defer r.restore(t)
 			if !r.use(t) {
 				t.Inconclusive(noRootsAsked)
 			}
 			t.VaryInTurn(t.DrawFew("strings"), func(m family.Member) {
-				before := r.asked()
+				mark := t.Mark()
 				r.change(t, root("file:///mcpconform/"+url.PathEscape(m.Str()), map[string]any{"name": m.Str()}))
-				if r.useTool(t) == nil {
-					r.awaitAsked(t.Context, before, t.Soon(check.AtOnce))
+				if !r.taken(t, mark) {
+					r.useTool(t)
 					t.FenceOn(r.Session)
 				}
 				if !t.RunsAgain() {

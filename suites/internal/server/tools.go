@@ -150,7 +150,7 @@ var toolChecks = []*check.Check{
 					refusesEmpty(t, tool, x)
 				}
 				// Other arguments that fit lead to other results, which the rules judge.
-				if t.Further() && x.Result() != nil && x.Response != nil && x.Response.At-x.Request.At < prompt {
+				if (t.Further() || tool["outputSchema"] != nil) && x.Result() != nil && x.Response != nil && x.Response.At-x.Request.At < prompt {
 					for _, others := range append(branches(t, tool), least(t, tool, arguments)) {
 						if others == nil {
 							continue
