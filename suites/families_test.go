@@ -365,8 +365,8 @@ func TestQuick(t *testing.T) {
 	brief.WholeRuns(t)
 	// Where waiting takes no time, what is repeated for a while is repeated as often as may be.
 	for over, most := range map[string]map[result.Budget]int{
-		transport.NameStdio: {result.Default: 2600, result.Quick: 750},
-		transport.NameHTTP:  {result.Default: 3200, result.Quick: 1000},
+		transport.NameStdio: {result.Default: 2500, result.Quick: 700},
+		transport.NameHTTP:  {result.Default: 2900, result.Quick: 900},
 	} {
 		runs, sent := make(map[result.Budget]*result.Run), make(map[result.Budget]int)
 		for _, budget := range []result.Budget{result.Default, result.Quick} {
