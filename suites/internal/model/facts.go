@@ -2,59 +2,80 @@ package model
 
 import "slices"
 
-// How often facts are changed, and asked for after each change.
-const (
-	turns    = 3
-	twice    = 2
-	eventful = 2 // of the turns, after which all else is done
-)
-
-// rounds changes all facts, does all unrelated actions beside long requests, and tests the facts: once set, once
-// unset and, with nothing in between, once set anew. It tests each fact twice, to find a fact that is lost by the
-// test itself.
-func (g *generator) rounds() {
-	kept := slices.ContainsFunc(g.Words, func(w *Word) bool { return w.Kept })
-	for turn := range turns {
-		if len(g.Facts) == 0 && (turn > 0 || !kept) {
-			return
-		}
-		g.ask(turn)
-		for i := range g.Facts {
-			if turn >= eventful {
-				i = len(g.Facts) - 1 - i // so that each fact is set after each other one
-			}
-			for _, a := range g.Turning(i, turn%2 == 0) {
-				g.make(a.symbol())
-			}
-		}
-		g.settle()
-		if turn < eventful {
-			g.unrelated()
-		}
-		g.ask(turn)
-		for range twice {
-			for i := range g.Facts {
-				g.make(symbol{Probe, i})
-			}
-		}
-	}
-	// These requests have run for so long that they may be over, and nobody saw whether they were answered. All that
-	// has to be done beside a request is done again, beside one whose answer is awaited.
-	for _, n := range slices.Clone(g.running) {
-		g.do(Action{Kind: Cancel, Of: n})
-	}
-	clear(g.beside)
-	g.unsatisfied = slices.DeleteFunc(g.duties(), g.satisfied)
-}
-
-// ask asks for what is a fact by itself.
-func (g *generator) ask(turn int) {
+// begin changes all facts, does all unrelated actions beside long requests, and tests the facts. Each value
+// is tested twice, to find a fact that is lost by the test itself.
+func (g *generator) begin() {
 	for i, w := range g.Words {
-		if w.Kept && turn == 0 {
+		if w.Kept {
 			g.make(symbol{Ask, i})
 		}
 	}
 	g.settle()
+	g.make(symbol{kind: Work})
+	for _, set := range []bool{true, false, true} {
+		g.turn(set, false)
+	}
+	g.make(symbol{kind: Work})
+	g.unrelated(len(g.all))
+	g.probe(func(int) bool { return true })
+	g.probe(g.turned)
+	if finish := (Action{Kind: Finish}); g.enabled(finish) {
+		g.do(finish)
+	}
+}
+
+// end does all that is left to do but for streams, most of it while each fact has its other value, and tests the facts.
+// Then it sets them anew, with nothing in between, and tests them again.
+func (g *generator) end() {
+	g.fulfilAll(func(d duty) bool { return g.turns(d.first) || g.turns(d.then) })
+	g.turn(false, false)
+	from := len(g.all)
+	g.fulfilAll(func(d duty) bool { return d.then.kind != Listen && d.then.kind != Unlisten })
+	g.unrelated(from)
+	g.probe(g.turned)
+	g.probe(g.turned)
+	g.turn(true, true)
+	g.probe(g.turned)
+}
+
+// turned reports whether a fact has two values.
+func (g *generator) turned(fact int) bool { return len(g.Turning(fact, true)) > 0 }
+
+// probe tests the facts that fit.
+func (g *generator) probe(fits func(fact int) bool) {
+	g.settle()
+	for i := range g.Facts {
+		if fits(i) {
+			g.make(symbol{Probe, i})
+		}
+	}
+}
+
+// turn sets all facts, or unsets them. A fact that is set after another one is set before it if that is done backwards.
+func (g *generator) turn(set, backwards bool) {
+	for i := range g.Facts {
+		if backwards {
+			i = len(g.Facts) - 1 - i
+		}
+		for _, a := range g.Turning(i, set) {
+			if a.Kind == Notify || g.set[g.Facts[i]] != set {
+				g.make(a.symbol())
+			}
+		}
+	}
+	g.settle()
+}
+
+// turns reports whether an action changes a fact.
+func (g *generator) turns(at symbol) bool {
+	switch at.kind {
+	case Ask:
+		w := g.Words[at.word]
+		return slices.Contains(g.Facts, w.Sets) || slices.Contains(g.Facts, w.Unsets)
+	case Notify:
+		return len(g.Notices) > 0 && g.Notices[at.word].Turns != ""
+	}
+	return false
 }
 
 // settle waits for the answers to all requests that are over soon.
@@ -80,31 +101,26 @@ func (o *Options) Turning(fact int, set bool) (all []Action) {
 	return all
 }
 
-// unrelated does every action that leaves the facts as they are once, in any order and beside long requests. It
-// leaves streams as they are: facts do not depend on the stream of a message.
-func (g *generator) unrelated() {
-	if len(g.running) == 0 {
-		g.make(symbol{kind: Work})
-	}
-	if g.works < maxRunning {
-		g.make(symbol{kind: Work})
-	}
+// unrelated does every action that leaves the facts as they are, if it was not done since the sequence had a length, in
+// any order. It leaves streams as they are: facts do not depend on the stream of a message.
+func (g *generator) unrelated(since int) {
 	var all []symbol
-	for i, w := range g.Words {
-		if !slices.Contains(g.Facts, w.Sets) && !slices.Contains(g.Facts, w.Unsets) {
-			all = append(all, symbol{Ask, i})
+	add := func(at symbol) {
+		done := slices.ContainsFunc(g.all[since:], func(a Action) bool { return a.symbol() == at })
+		if !done && !g.turns(at) {
+			all = append(all, at)
 		}
+	}
+	for i := range g.Words {
+		add(symbol{Ask, i})
 	}
 	for i := range max(1, len(g.Notices)) {
-		if len(g.Notices) == 0 || g.Notices[i].Turns == "" {
-			all = append(all, symbol{Notify, i})
+		add(symbol{Notify, i})
+	}
+	for _, kind := range []Kind{Cancel, CancelEnded, CancelUnknown, CancelNext, Malformed} {
+		if kind != Cancel || g.Works > 0 {
+			add(symbol{kind: kind})
 		}
-	}
-	for _, kind := range []Kind{CancelUnknown, CancelNext, Malformed} {
-		all = append(all, symbol{kind: kind})
-	}
-	if len(g.running) > 0 {
-		all = append(all, symbol{kind: Cancel})
 	}
 	g.random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	for _, at := range all {
@@ -114,7 +130,4 @@ func (g *generator) unrelated() {
 		g.make(at)
 	}
 	g.settle()
-	for _, n := range slices.Clone(g.ended[max(0, len(g.ended)-maxOpen):]) {
-		g.do(Action{Kind: CancelEnded, Of: n})
-	}
 }

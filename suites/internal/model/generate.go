@@ -8,10 +8,11 @@ import (
 
 // Generate returns a sequence. The same source makes the same one. It contains all duties (see duties), even if it
 // gets longer by that. It prefers actions that have not yet followed the last request, or were not yet done while a
-// request was running. It begins with the rounds that test facts.
+// request was running. It begins with the tests of facts.
 func Generate(r *rand.Rand, o Options) []Action {
 	g := newGenerator(r, &o)
-	g.rounds()
+	g.begin()
+	g.end()
 	for len(g.all)+len(g.unsatisfied) < o.Length {
 		g.step()
 	}
@@ -19,12 +20,7 @@ func Generate(r *rand.Rand, o Options) []Action {
 		g.do(Action{Kind: Work})
 	}
 	g.finish()
-	for due := slices.Clone(g.unsatisfied); len(due) > 0; {
-		next := max(0, slices.IndexFunc(due, g.begun))
-		d := due[next]
-		due = slices.Delete(due, next, next+1)
-		g.fulfil(d)
-	}
+	g.fulfilAll(func(duty) bool { return true })
 	return append(g.all, g.rest()...)
 }
 
@@ -59,9 +55,10 @@ type duty struct {
 }
 
 // duties returns what has to be in a sequence: what shares a topic follows each other, and is open at the same time;
-// all follows what is refused and the cancellation of what is unknown; what is about the topic of the requests that
-// take their time follows the cancellation of one; all is done beside one; and a request of each word is cancelled
-// after it was answered, and made again. A word that is answered by the code of another one is only done beside one.
+// all follows what is refused and the cancellations of what is unknown and of what was answered; what is about the
+// topic of the requests that take their time follows the cancellation of one; all is done beside one; and a request of
+// each word is cancelled after it was answered. A word that is answered by the code of another one is only done beside
+// one.
 func (s *state) duties() []duty {
 	var all []duty
 	for i, w := range s.Words {
@@ -69,24 +66,25 @@ func (s *state) duties() []duty {
 		if s.Works > 0 {
 			all = append(all, duty{then: word, beside: true})
 		}
+		for j, other := range s.Words[:i] {
+			if w.meets(other) {
+				all = append(all, duty{first: symbol{Ask, j}, then: word, atOnce: true})
+			}
+		}
 		if w.Alike {
 			continue
 		}
 		for j, then := range s.Words {
-			if then.Alike {
+			if then.Alike || i == j {
 				continue
 			}
-			toggles := i == j && w.Sets+w.Unsets != ""
-			if (w.Refused || share(w.Topics, then.Topics)) && !toggles {
+			if w.Refused || share(w.Topics, then.Topics) {
 				all = append(all, duty{first: word, then: symbol{Ask, j}})
-			}
-			if i < j && share(w.Topics, then.Topics) && w.Sets+w.Unsets+then.Sets+then.Unsets == "" {
-				all = append(all, duty{first: word, then: symbol{Ask, j}, atOnce: true})
 			}
 		}
 		all = append(all,
 			duty{first: word, then: symbol{kind: CancelEnded}},
-			duty{first: ended(word), then: word},
+			duty{first: symbol{kind: CancelEnded}, then: word},
 			duty{first: symbol{kind: CancelUnknown}, then: word},
 		)
 		for j, notice := range s.Notices {
@@ -95,18 +93,18 @@ func (s *state) duties() []duty {
 			}
 		}
 		if s.Works > 0 && slices.Contains(w.Topics, s.WorkTopic) {
-			all = append(all, duty{first: symbol{kind: Cancel}, then: word},
-				duty{first: ended(symbol{kind: Work}), then: word})
+			all = append(all, duty{first: symbol{kind: Cancel}, then: word})
 		}
 	}
 	for j := range max(1, len(s.Notices)) {
-		// Any request, but for the first word, which does nothing.
+		// Any request but the first word, which does nothing, and the second, which may be refused.
 		if n := len(s.Words); n > 1 {
-			all = append(all, duty{first: symbol{Notify, j}, then: symbol{Ask, 1 + j%(n-1)}})
+			all = append(all, duty{first: symbol{Notify, j}, then: symbol{Ask, 1 + (1+j)%(n-1)}})
 		}
 	}
 	if s.Works > 0 {
 		all = append(all, s.besides()...)
+		all = append(all, duty{first: symbol{kind: Work}, then: symbol{kind: CancelEnded}})
 	}
 	return all
 }
@@ -132,6 +130,12 @@ func (s *state) besides() (all []duty) {
 	return all
 }
 
+// meets reports whether two words have to be open at the same time.
+func (w *Word) meets(other *Word) bool {
+	return w.Sets+w.Unsets+other.Sets+other.Unsets == "" &&
+		(w.Code != "" && w.Code == other.Code || share(w.Topics, other.Topics) && !w.Alike && !other.Alike)
+}
+
 func share(a, b []string) bool {
 	return slices.ContainsFunc(a, func(one string) bool { return slices.Contains(b, one) })
 }
@@ -148,7 +152,7 @@ func (g *generator) do(a Action) {
 		if len(g.running) > 0 {
 			g.beside[at]++
 		}
-		g.last = g.took(a)
+		g.last = at
 		for _, other := range g.open {
 			g.together[[2]symbol{g.request(other), at}] = true
 			g.together[[2]symbol{at, g.request(other)}] = true
@@ -250,11 +254,8 @@ func (g *generator) choices() []Action {
 	if n := len(g.running); n > 0 && (!besideDue || g.finishes >= g.Finishes) {
 		add(Action{Kind: Cancel, Of: g.running[g.random.IntN(n)]})
 	}
-	if n := len(g.ended); n > 0 {
-		// One of the last, of what was cancelled least.
-		add(Action{Kind: CancelEnded, Of: slices.MinFunc(g.ended[max(0, n-maxOpen):], func(a, b int) int {
-			return cmp.Compare(g.cancelled[g.request(a)], g.cancelled[g.request(b)])
-		})})
+	if len(g.ended) > 0 {
+		add(Action{Kind: CancelEnded, Of: g.answered()})
 	}
 	return all
 }
@@ -338,7 +339,7 @@ func (g *generator) preferred(choices []Action) Action {
 		}
 	}
 	leading := slices.DeleteFunc(slices.Clone(preferred), func(a Action) bool {
-		return !slices.ContainsFunc(g.unsatisfied, func(d duty) bool { return d.first == g.took(a) && !d.beside })
+		return !slices.ContainsFunc(g.unsatisfied, func(d duty) bool { return d.first == a.symbol() && !d.beside })
 	})
 	if len(leading) > 0 {
 		preferred = leading
@@ -346,73 +347,137 @@ func (g *generator) preferred(choices []Action) Action {
 	return preferred[g.random.IntN(len(preferred))]
 }
 
+// fulfilAll fulfils the duties that fit. One that is begun comes first, then one that begins with a refused request,
+// and of these one after which there is much to do.
+func (g *generator) fulfilAll(fits func(d duty) bool) {
+	due := slices.DeleteFunc(slices.Clone(g.unsatisfied), func(d duty) bool { return !fits(d) })
+	leads := func(at symbol) (n int) {
+		for _, d := range due {
+			if d.first == at && !d.beside {
+				n++
+			}
+		}
+		return n
+	}
+	rank := func(d duty) int {
+		switch {
+		case g.begun(d):
+			return 2
+		case d.first.kind == Ask && g.Words[d.first.word].Refused:
+			return 1
+		}
+		return 0
+	}
+	for len(due) > 0 {
+		next := slices.MaxFunc(due, func(a, b duty) int {
+			if c := cmp.Compare(rank(a), rank(b)); c != 0 {
+				return c
+			}
+			return cmp.Compare(leads(a.then), leads(b.then))
+		})
+		g.fulfil(next)
+		due = slices.DeleteFunc(due, func(d duty) bool { return d == next || g.satisfied(d) })
+	}
+}
+
 // fulfil does what has to be done, if it was not by the way, and as far as that is possible.
 func (g *generator) fulfil(d duty) {
 	if g.satisfied(d) {
 		return
 	}
-	first := d.first
-	if d.beside {
-		first = symbol{kind: Work}
+	if d.then.kind == CancelEnded && !d.beside {
+		g.cancelEnded(d.first)
+		return
 	}
-	if len(g.open)+2 > maxOpen {
+	if d.atOnce && g.isOpen(d.then) {
+		d.first, d.then = d.then, d.first
+	}
+	if begun := g.begun(d); len(g.open)+1 > maxOpen || len(g.open)+2 > maxOpen && !begun {
 		g.do(Action{Kind: Await})
 	}
 	g.prepare(d.then)
-	if !d.beside && !g.begun(d) || d.beside && len(g.running) == 0 {
-		g.make(first)
+	switch {
+	case d.beside && len(g.running) == 0:
+		g.make(symbol{kind: Work})
+	case !d.beside && !g.begun(d):
+		g.make(d.first)
 	}
-	if d.then.kind == CancelEnded && len(g.open) > 0 {
-		g.do(Action{Kind: Await})
+	if d.first.kind == Ask {
+		g.interpose(d.then)
 	}
 	g.make(d.then)
 }
 
+// interpose does something that is no request and that a request has to follow, if there is any.
+func (g *generator) interpose(then symbol) {
+	for _, d := range g.unsatisfied {
+		if d.then == then && slices.Contains([]Kind{CancelEnded, CancelUnknown, Notify}, d.first.kind) {
+			g.make(d.first)
+			return
+		}
+	}
+}
+
+// cancelEnded cancels a request that was answered.
+func (g *generator) cancelEnded(request symbol) {
+	made := func(n int) bool { return g.request(n) == request }
+	if !slices.ContainsFunc(g.ended, made) {
+		g.make(request)
+		g.settle()
+	}
+	if i := slices.IndexFunc(g.ended, made); i >= 0 {
+		g.do(Action{Kind: CancelEnded, Of: g.ended[i]})
+	}
+}
+
+// answered returns the last request that was answered, of those whose kind was cancelled least.
+func (g *generator) answered() int {
+	least := len(g.ended) - 1
+	for i, n := range slices.Backward(g.ended) {
+		if g.cancelled[g.request(n)] < g.cancelled[g.request(g.ended[least])] {
+			least = i
+		}
+	}
+	return g.ended[least]
+}
+
 // begun reports whether the first half of a duty was the last thing that was done.
 func (g *generator) begun(d duty) bool {
-	return !d.beside && d.first == g.last && !g.satisfied(d) &&
-		(!d.atOnce || slices.ContainsFunc(g.open, func(n int) bool { return g.request(n) == d.first }))
+	switch {
+	case d.beside:
+		return false
+	case d.atOnce:
+		return g.isOpen(d.first) || g.isOpen(d.then)
+	}
+	return d.first == g.last || d.first == g.lastRequest
+}
+
+// isOpen reports whether a request that is over soon is not answered yet, as far as the sequence knows.
+func (g *generator) isOpen(request symbol) bool {
+	return slices.ContainsFunc(g.open, func(n int) bool { return g.request(n) == request })
 }
 
 // make does something, and what it takes before.
 func (g *generator) make(at symbol) {
 	g.prepare(at)
 	a := Action{Kind: at.kind, Word: at.word}
-	switch at.kind {
-	case Cancel:
-		if len(g.running) > 0 {
-			a.Of = g.running[0]
-		}
-	case CancelEnded:
-		of := g.endedOf(at.word)
-		if len(of) == 0 {
-			return
-		}
-		a.Word, a.Of = 0, of[len(of)-1]
+	switch {
+	case at.kind == Cancel && len(g.running) > 0:
+		a.Of = g.running[len(g.running)-1] // all is done beside the others
+	case at.kind == CancelEnded && len(g.ended) > 0:
+		a.Of = g.answered()
 	}
 	if g.enabled(a) {
 		g.do(a)
 	}
 }
 
-// endedOf returns the requests of a word, or those that took their time, that were answered; -1 stands for the latter.
-func (g *generator) endedOf(word int) []int {
-	return slices.DeleteFunc(slices.Clone(g.ended), func(n int) bool { return ended(g.request(n)).word != word })
-}
-
 // prepare brings about what it takes for something to be done.
 func (g *generator) prepare(at symbol) {
 	switch {
-	case at.kind == CancelEnded && len(g.endedOf(at.word)) == 0:
-		first, over := symbol{Ask, at.word}, Action{Kind: Await}
-		if at.word < 0 {
-			first, over = symbol{kind: Work}, Action{Kind: Finish}
-			g.settle()
-		}
-		g.make(first)
-		if g.enabled(over) {
-			g.do(over)
-		}
+	case at.kind == CancelEnded && len(g.ended) == 0:
+		g.make(symbol{kind: Ask})
+		g.settle()
 	case at.kind == Cancel && len(g.running) == 0:
 		g.make(symbol{kind: Work})
 	case at.kind == Listen && g.listening:

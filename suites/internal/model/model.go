@@ -38,13 +38,15 @@ type Action struct {
 
 // Word is a request that is over soon, as far as the model has to know it.
 type Word struct {
-	// Topics are what it is about, or alike in: what shares one follows each other.
+	// Topics are what it is about: what shares one follows each other.
 	Topics []string
+	// Code names what answers it, if that answers others as well: those are open at the same time.
+	Code string
 	// Refused says that it is answered with an error: everything follows it.
 	Refused bool
 	// Sets and Unsets name something that the request brings about, or ends.
 	Sets, Unsets string
-	// Kept says that its answer is a fact by itself: it is asked before everything else, and after it.
+	// Kept says that its answer is a fact by itself: it is asked before everything else, too.
 	Kept bool
 	// Alike says that another word is answered by the same code: what has to follow each word does not have to follow
 	// this one.
@@ -186,23 +188,6 @@ type symbol struct {
 
 func (a Action) symbol() symbol { return symbol{a.Kind, a.Word} }
 
-// took returns the symbol of an action in a sequence. The symbol of a late cancellation depends on the answered
-// request.
-func (s *state) took(a Action) symbol {
-	if a.Kind == CancelEnded {
-		return ended(s.request(a.Of))
-	}
-	return a.symbol()
-}
-
-// ended is the cancellation of an answered request of a word, or of one that took its time.
-func ended(request symbol) symbol {
-	if request.kind == Work {
-		return symbol{CancelEnded, -1}
-	}
-	return symbol{CancelEnded, request.word}
-}
-
 // request is what was asked for by the request with a number.
 func (s *state) request(number int) symbol {
 	if word, ok := s.asked[number]; ok {
@@ -287,7 +272,7 @@ func Shrink(sequence []Action, o Options, fails func(part []Action) (failed, ok 
 	// All actions of a kind are removed first, at once: mostly a failure needs few actions.
 	for _, fits := range []func(_ int, a Action) bool{
 		func(_ int, a Action) bool { return a.Kind == Ask },
-		func(_ int, a Action) bool { return a.Kind > Cancel },
+		func(_ int, a Action) bool { return a.Kind != Ask && a.Kind != Probe },
 	} {
 		if _, ok := without(fits); !ok {
 			return sequence

@@ -57,7 +57,7 @@ type Misstep struct {
 
 // Same reports whether two runs show the same.
 func (w *Misstep) Same(other *Misstep) bool {
-	return other != nil && w.Kind == other.Kind && w.Word == other.Word
+	return other != nil && w.Kind == other.Kind && w.Word == other.Word && w.Early == other.Early
 }
 
 // Party is the side that does the actions.

@@ -131,7 +131,8 @@ func (p *sequenceRun) levelKept() *fact {
 		return nil
 	}
 	p.add("logging/setLevel", map[string]any{"level": highest}).Sets = levelFact
-	p.add("logging/setLevel", map[string]any{"level": lowest}).Unsets = levelFact
+	w := p.add("logging/setLevel", map[string]any{"level": lowest})
+	w.Unsets, w.Alike = levelFact, !p.Thorough()
 	if len(came) == 0 {
 		return nil
 	}
@@ -181,7 +182,7 @@ func (p *sequenceRun) subscriptionKept() *fact {
 		end := p.add("resources/unsubscribe", params)
 		begin.Sets, begin.fickle, end.Unsets, end.fickle = uri, true, uri, true
 		if i > 0 {
-			begin.Topics, end.Topics = nil, nil
+			begin.Alike, end.Alike = !p.Thorough(), !p.Thorough()
 		}
 	}
 	if changed == "" {

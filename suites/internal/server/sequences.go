@@ -106,7 +106,8 @@ const unknownMethod = "mcpconform/no-such-method"
 
 // add adds a word to the vocabulary.
 func (p *sequenceRun) add(method string, params map[string]any) *word {
-	w := &word{Word: model.Word{Topics: topics(method, params)}, method: method, params: params, id: answeredBy[method]}
+	w := &word{method: method, params: params, id: answeredBy[method]}
+	w.Topics = []string{topic(method, params)}
 	p.words, p.Words = append(p.words, w), append(p.Words, &w.Word)
 	return w
 }
@@ -120,36 +121,38 @@ func (p *sequenceRun) vocabulary() {
 		if method == p.NoOp() {
 			continue
 		}
-		p.add(method, nil).Kept = true
-		if _, more := nextCursor(p.Target.List(method).Pages[0]); more {
+		w := p.add(method, nil)
+		w.Code = "list" // servers make all lists with the same code
+		_, more := nextCursor(p.Target.List(method).Pages[0])
+		if w.Kept = !more; more { // the first page is asked for to have its cursor
 			w := p.add(method, nil)
-			w.id, w.paged, w.fickle, w.Alike = ids.PaginationServerStableCursors, true, true, !p.Thorough()
+			w.id, w.paged, w.fickle = ids.PaginationServerStableCursors, true, true
+			w.Code, w.Alike = "page", !p.Thorough()
 		}
 	}
 	for _, rpc := range workingCalls(p.T) {
 		w := p.add(rpc.Method, rpc.Params)
-		if w.fickle = rpc.Method != "tools/call"; !w.fickle && !p.Thorough() {
+		if w.fickle = rpc.Method != "tools/call"; w.fickle {
+			continue
+		}
+		w.Topics = append(w.Topics, p.WorkTopic)
+		if !p.Thorough() {
 			w.Most = mostCalls
 		}
 	}
 }
 
-// topics returns the topics of a request: its feature, or that of the reference for completions, and "list" for a
-// list, since servers make all lists with the same code.
-func topics(method string, params map[string]any) []string {
-	topic, what, _ := strings.Cut(method, "/")
-	switch ref, _ := wire.At(params, "ref", "type").(string); {
-	case ref != "":
-		topic = strings.TrimPrefix(ref, "ref/") + "s"
-	case strings.HasSuffix(what, "list"):
-		return []string{topic, "list"}
+// topic returns what a request is about: its feature, or that of the reference for completions.
+func topic(method string, params map[string]any) string {
+	if ref, _ := wire.At(params, "ref", "type").(string); ref != "" {
+		return strings.TrimPrefix(ref, "ref/") + "s"
 	}
-	return []string{topic}
+	return method[:max(0, strings.LastIndexByte(method, '/'))]
 }
 
 // How long sequences are, and how much of a run is spent on them.
 const (
-	sequenceLength = 150
+	sequenceLength = 120
 	thoroughLength = 3000
 	mostWorks      = 10
 	mostCalls      = 15 // of a tool that is quick
@@ -162,7 +165,7 @@ const (
 func sequences(t *check.T) {
 	p := &sequenceRun{T: t, patience: t.Session.Options.Timeout, answered: make(map[int]bool)}
 	p.Player = model.Player{Party: p, Replays: mostReplays, Options: model.Options{
-		Finishes: 1, WorkTopic: "tools", Length: sequenceLength,
+		Finishes: 2, WorkTopic: "call", Length: sequenceLength,
 		Streams: t.Target.Transport == transport.NameHTTP, Early: t.Target.Transport == transport.NameStdio,
 	}}
 	most := sequenceTime
@@ -248,7 +251,7 @@ type course struct {
 	*sequenceRun
 	session   *client.Session
 	own       bool               // the session ends with the run
-	cursors   map[string]any     // see sequenceRun.cursors
+	cursors   map[string]any     // by method
 	made      map[int]*requested // by number
 	early     *wire.ID           // of the next request
 	listening *transport.Stream
@@ -260,13 +263,24 @@ type course struct {
 	pages     map[int]*client.Exchange // by word
 }
 
-// course begins a run in a session.
+// course begins a run in a session. It asks for the first page of what has more, in the session in which its cursor is
+// good.
 func (p *sequenceRun) course(s *client.Session) *course {
-	cursors, from := p.cursors(s), s.Log().Len()
-	return &course{
-		sequenceRun: p, session: s, cursors: cursors, made: make(map[int]*requested), from: from, read: from,
+	c := &course{
+		sequenceRun: p, session: s, cursors: make(map[string]any), made: make(map[int]*requested), from: s.Log().Len(),
 		holds: make(map[string]bool), turned: make(map[string]time.Time), pages: make(map[int]*client.Exchange),
 	}
+	for i, w := range p.words {
+		if !w.paged {
+			continue
+		}
+		x, err := s.Call(p.Context, w.method, nil)
+		if cursor, more := nextCursor(x); err == nil && more {
+			c.cursors[w.method], c.pages[i-1] = cursor, x // the list stands before its second page
+		}
+	}
+	c.read = s.Log().Len()
+	return c
 }
 
 // Begin begins a run in a session of its own.
@@ -372,21 +386,6 @@ func messagesSince(s *client.Session, from int) []*wire.Event {
 	all := slices.DeleteFunc(slices.Clone(s.Log().Events()[from:]),
 		func(e *wire.Event) bool { return e.Kind != wire.KindMessage })
 	return all[max(0, len(all)-most):]
-}
-
-// cursors asks for the first page of what has more, in the session in which its cursor is good.
-func (p *sequenceRun) cursors(s *client.Session) map[string]any {
-	all := make(map[string]any)
-	for _, w := range p.words {
-		if !w.paged {
-			continue
-		}
-		x, err := s.Call(p.Context, w.method, nil)
-		if cursor, more := nextCursor(x); err == nil && more {
-			all[w.method] = cursor
-		}
-	}
-	return all
 }
 
 func (c *course) cancel(id wire.ID) error {
@@ -602,9 +601,9 @@ func (p *sequenceRun) later(w *model.Misstep) *model.Misstep {
 	return p.Again(w, model.Valid(slices.Concat(w.Sequence, w.Rest[:end]), p.Options))
 }
 
-// patiently gives the server more time for what is missing. It returns nil if the misstep does not show then.
+// patiently gives the server more time for an answer that is missing. It returns nil if the misstep does not show then.
 func (p *sequenceRun) patiently(w, found *model.Misstep) *model.Misstep {
-	if w.Kind != model.NoAnswer && w.Kind != model.Lost {
+	if w.Kind != model.NoAnswer {
 		return found
 	}
 	p.hasty = false
@@ -630,16 +629,23 @@ func (p *sequenceRun) inTurn(w *model.Misstep) *model.Misstep {
 	return again
 }
 
-// plainly returns the misstep that a sequence shows without a cursor, if there is one: it need not be the cursor.
+// plainly returns the misstep that a sequence shows without a cursor, and with a cancellation of no request at all, if
+// there is one: it need not be the cursor, or the id.
 func (p *sequenceRun) plainly(w *model.Misstep) *model.Misstep {
-	if w.Word < 0 || !p.words[w.Word].paged {
+	plain := w.Word
+	if w.Word >= 0 && p.words[w.Word].paged {
+		plain = slices.IndexFunc(p.words, func(other *word) bool { return other.method == p.words[w.Word].method })
+	}
+	if plain == w.Word && !w.Early {
 		return w
 	}
-	plain := slices.IndexFunc(p.words, func(other *word) bool { return other.method == p.words[w.Word].method })
 	sequence := slices.Clone(w.Sequence)
 	for i, a := range sequence {
-		if a.Kind == model.Ask && a.Word == w.Word {
+		switch {
+		case a.Kind == model.Ask && a.Word == w.Word:
 			sequence[i].Word = plain
+		case a.Kind == model.CancelNext:
+			sequence[i].Kind = model.CancelUnknown
 		}
 	}
 	same := &model.Misstep{Kind: w.Kind, Word: plain}
