@@ -97,11 +97,6 @@ func (f *Future) giveUp(cause error) {
 	f.finish(f.Check.cutShort(ByRunEnd, cause))
 }
 
-// accuses reports whether something was found, be it a warning beside which the check passed.
-func (a *attempt) accuses() bool {
-	return a.outcome.Verdict == Failed || a.outcome.Verdict == Passed && len(a.outcome.Record.Findings()) > 0
-}
-
 // mine reports whether the attempt found something while the server answered all
 // that was asked.
 func (a *attempt) mine() bool {

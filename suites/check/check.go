@@ -150,6 +150,11 @@ type Outcome struct {
 	Record ledger.Record
 }
 
+// accuses reports whether something was found, be it a warning beside which the check passed.
+func (o *Outcome) accuses() bool {
+	return o.Verdict == Failed || o.Verdict == Passed && len(o.Record.Findings()) > 0
+}
+
 // final returns the outcome and records the consequences of its verdict.
 func (o Outcome) final(revision *schema.Revision) Outcome {
 	r := o.recorder(revision)

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
@@ -121,16 +120,9 @@ func broken(head *wire.Event) bool {
 		head.HTTP.Status != http.StatusServiceUnavailable
 }
 
-// metBroken reports whether a response in a session of the check said that the server was broken. In its own session
-// the check began at the mark.
-func (t *T) metBroken(mark int) bool {
-	return slices.ContainsFunc(t.sessions(), func(s *client.Session) bool {
-		events := s.Log().Events()
-		if s == t.Session {
-			events = events[mark:]
-		}
-		return slices.ContainsFunc(events, broken)
-	})
+// metBroken reports whether a response to the check said that the server was broken.
+func (r *reading) metBroken() bool {
+	return slices.ContainsFunc(r.sessions, func(v visit) bool { return slices.ContainsFunc(v.seen, broken) })
 }
 
 // sentIn returns the messages of a conversation over HTTP.

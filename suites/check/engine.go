@@ -387,22 +387,9 @@ func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time 
 	if aborted { // what it found may come of being ended
 		return attempt{outcome: c.cutShort(ByLimit, errDown), unanswered: true}
 	}
-	a := attempt{outcome: t.outcome, late: t.late, disturbed: t.disturbed || t.legalCallFailed(mark),
-		unanswered: t.noAnswer || t.serverGone(), interference: t.interference(running, mark),
-		several: len(t.sessions()) > 1}
-	if t.outcome.Verdict == Failed && t.metCutAnswer() {
-		a.tellsNothing(cutAnswer)
-		a.unanswered = false
-		return a
-	}
-	if t.outcome.Verdict == Failed {
-		a.unopened, a.broken = t.unopenedFor(), t.metBroken(mark)
-		if t.refusedLikeAll() {
-			a.tellsNothing("after the handshake the server refuses every request with " + e.target.refusal.String())
-			return a
-		}
-		a.refusals, a.endedBeneath = t.refusals(), t.endedBeneath(running)
-	}
+	r := t.read(running, mark)
+	a := r.attempt()
+	a.late, a.disturbed = t.late, a.disturbed || t.disturbed
 	return a
 }
 

@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
@@ -16,7 +17,8 @@ type played struct {
 	experiments
 }
 
-// experiments look into an attempt once more, when a row asks. The table tests replace them with their outcomes.
+// experiments look into an attempt once more, when a row asks, and no more than once. The table tests replace them with
+// their outcomes.
 type experiments struct {
 	opensAnother      func() bool  // a process has opened a session beside the first one
 	further           func() error // why the server opens no further session, or nil
@@ -32,13 +34,13 @@ type experiments struct {
 func (e *Engine) experiments(ctx context.Context, a *attempt) experiments {
 	return experiments{
 		opensAnother: e.opensAnother,
-		further: func() error {
+		further: sync.OnceValue(func() error {
 			return e.open(ctx, "whether the server opens a further session", Capable(), nil)
-		},
-		single:            func() bool { return e.single(ctx) },
-		shortLived:        func() bool { return e.shortLived(ctx, a.interference) },
-		limitsRate:        func() bool { return e.limitsRate(ctx, a.refusals) },
-		limitsConcurrency: func() bool { return e.limitsConcurrency(ctx, a.refusals) },
+		}),
+		single:            sync.OnceValue(func() bool { return e.single(ctx) }),
+		shortLived:        sync.OnceValue(func() bool { return e.shortLived(ctx, a.interference) }),
+		limitsRate:        sync.OnceValue(func() bool { return e.limitsRate(ctx, a.refusals) }),
+		limitsConcurrency: sync.OnceValue(func() bool { return e.limitsConcurrency(ctx, a.refusals) }),
 		pause:             func(d time.Duration) bool { return e.limits.wait(ctx, d) },
 		closed: func() bool {
 			<-e.closing.None()
@@ -76,7 +78,7 @@ var excuses = trial.Table[played]{
 	{
 		Name: "session-lost", Again: maxLost - 1, Stands: true,
 		Fits: func(a played) string {
-			return trial.When(a.lost && a.accuses(), "the server ended the session")
+			return trial.When(a.lost && a.outcome.accuses(), "the server ended the session")
 		},
 	},
 	{
@@ -106,14 +108,14 @@ var excuses = trial.Table[played]{
 	{
 		Name: "one-session",
 		Fits: func(a played) string {
-			return trial.When(a.lost && a.several && a.accuses() && a.single(),
+			return trial.When(a.lost && a.several && a.outcome.accuses() && a.single(),
 				"the server ends a session when another one is opened, and the check needs both")
 		},
 	},
 	{
 		Name: "short-sessions",
 		Fits: func(a played) string {
-			return trial.When(a.lost && a.accuses() && a.shortLived(), "the server ends sessions of its own accord, "+
+			return trial.When(a.lost && a.outcome.accuses() && a.shortLived(), "the server ends sessions of its own accord, "+
 				"and ended this session before the check came to a verdict")
 		},
 	},

@@ -173,7 +173,7 @@ func (e *Engine) single(ctx context.Context) bool {
 				return err
 			}
 			_ = first.Fence(ctx)
-			single = lost(ctx, first, false) && !lost(ctx, second, false)
+			single = e.lost(ctx, first, false) && !e.lost(ctx, second, false)
 			return nil
 		})
 	})
@@ -217,10 +217,10 @@ func (e *Engine) pingsUntilLost(ctx context.Context, i interference) (answered i
 		for answered < most && answers() {
 			answered++
 		}
-		if answered == most && pause(limit, i.age-age(s)) {
+		if answered == most && pause(limit, i.age-age(s.Log())) {
 			answers()
 		}
-		ended = lost(ctx, s, true)
+		ended = e.lost(ctx, s, true)
 		return nil
 	})
 	return answered, ended

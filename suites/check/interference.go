@@ -26,37 +26,110 @@ type interference struct {
 	age   time.Duration
 }
 
-// interference returns what disturbed the check, which began at a mark of its
-// session's log.
-func (t *T) interference(ctx context.Context, mark int) (i interference) {
-	if i.limit = t.limited(mark); i.limit != nil || t.outcome.Verdict == Skipped ||
-		t.outcome.Verdict == Passed && len(t.rec.Record.Findings()) == 0 {
+// reading is what there is to read of an attempt, once its body has ended: nothing is sent while it is read.
+type reading struct {
+	outcome  Outcome
+	sessions []visit // its own first, if it has one
+	logs     []*wire.Log
+	target   *Target
+	beside   bool // it was beside others, and runs again
+	noAnswer bool // it ended because an answer did not come
+}
+
+// visit is a session of a check, as it was when the body had ended.
+type visit struct {
+	log    *wire.Log
+	init   *client.Exchange
+	seen   []*wire.Event // by the check
+	shared bool
+	left   bool // a DELETE was sent
+	lost   bool // the server has said that it does not know the session, if only when it was asked afterwards
+	gone   bool // it said so when it was asked afterwards
+}
+
+// visit returns a session that a check has used since a mark.
+func (e *Engine) visit(s *client.Session, mark int) visit {
+	v := visit{log: s.Log(), init: s.Init, seen: s.Log().Events()[mark:], shared: s == e.shared}
+	if conn, ok := s.Conn.(*transport.HTTPConn); ok {
+		v.left, v.lost = conn.Left(), conn.Lost()
+	}
+	return v
+}
+
+// ask sends a request that does nothing, which shows whether the server still knows the session.
+func (v *visit) ask(ctx context.Context, s *client.Session) {
+	_ = s.Fence(ctx)
+	v.gone = s.Lost()
+	v.lost = v.lost || v.gone
+}
+
+// read returns what the attempt has left, which began at a mark of its session's log. It asks once in each session of
+// which the trace leaves open whether it has ended.
+func (t *T) read(ctx context.Context, mark int) reading {
+	r := reading{outcome: t.outcome, logs: t.Logs(), target: t.Target, beside: t.concurrent, noAnswer: t.noAnswer}
+	sessions := t.sessions()
+	for _, s := range sessions {
+		from := 0
+		if s == t.Session {
+			from = mark
+		}
+		r.sessions = append(r.sessions, t.engine.visit(s, from))
+	}
+	if r.clean() || r.limited() != nil {
+		return r
+	}
+	ended := r.allEnd404()
+	for i := range r.sessions {
+		if v := &r.sessions[i]; v.doubtful(t.noAnswer) || ended && r.shows404(*v) {
+			v.ask(ctx, sessions[i])
+		}
+	}
+	return r
+}
+
+// attempt returns what is to be known of the attempt.
+func (r *reading) attempt() attempt {
+	a := attempt{outcome: r.outcome, disturbed: r.legalCallFailed(), unanswered: r.noAnswer || r.serverGone(),
+		interference: r.interference(), several: len(r.sessions) > 1}
+	switch {
+	case r.metCutAnswer():
+		a.tellsNothing(cutAnswer)
+		a.unanswered = false
+	case a.outcome.Verdict == Failed:
+		a.unopened, a.broken = r.unopenedFor(), r.metBroken()
+		refusals := r.refusals()
+		if r.refusedLikeAll(refusals) {
+			a.tellsNothing("after the handshake the server refuses every request with " + r.target.refusal.String())
+			break
+		}
+		a.refusals, a.endedBeneath = refusals, r.endedBeneath()
+	}
+	return a
+}
+
+// clean reports whether nothing can have disturbed the check.
+func (r *reading) clean() bool {
+	return r.outcome.Verdict == Skipped || r.outcome.Verdict == Passed && !r.outcome.accuses()
+}
+
+// interference returns what disturbed the check.
+func (r *reading) interference() (i interference) {
+	i.limit = r.limited()
+	if i.limit != nil || r.clean() {
 		return i
 	}
-	i.lost = slices.ContainsFunc(t.sessions(), func(s *client.Session) bool {
-		return full(s) || lost(ctx, s, t.noAnswer)
-	})
+	i.lost = slices.ContainsFunc(r.sessions, func(v visit) bool { return v.full() || v.ended() })
 	if i.lost {
-		for _, s := range t.sessions() {
-			i.posts, i.age = max(i.posts, posts(s)), max(i.age, age(s))
+		for _, v := range r.sessions {
+			i.posts, i.age = max(i.posts, count(v.log, wire.KindHTTPRequest, everything)), max(i.age, age(v.log))
 		}
 	}
 	return i
 }
 
-// posts returns how many HTTP requests a session has sent.
-func posts(s *client.Session) (n int) {
-	for _, e := range s.Log().Events() {
-		if e.Kind == wire.KindHTTPRequest {
-			n++
-		}
-	}
-	return n
-}
-
 // age returns the time from the first event of a session to its last one.
-func age(s *client.Session) time.Duration {
-	events := s.Log().Events()
+func age(l *wire.Log) time.Duration {
+	events := l.Events()
 	if len(events) == 0 {
 		return 0
 	}
@@ -72,14 +145,10 @@ func (t *T) sessions() []*client.Session {
 // limited returns the response with which a request of the check was refused
 // because there were too many, or nil. If all went well, a request that was repeated
 // does not count, unless it had to be refused.
-func (t *T) limited(mark int) *wire.Event {
-	for _, s := range t.sessions() {
-		from := 0
-		if s == t.Session {
-			from = mark
-		}
-		for _, e := range s.Log().Events()[from:] {
-			if wire.TooMany(e) && (t.outcome.Verdict != Passed || deliberate(s.Log().Carrier(e))) {
+func (r *reading) limited() *wire.Event {
+	for _, v := range r.sessions {
+		for _, e := range v.seen {
+			if wire.TooMany(e) && (r.outcome.Verdict != Passed || deliberate(v.log.Carrier(e))) {
 				return e
 			}
 		}
@@ -89,13 +158,13 @@ func (t *T) limited(mark int) *wire.Event {
 
 // legalCallFailed reports whether a check beside others was inconclusive while a legal call was refused or failed.
 // Others may have made too many calls (server/tools#security-considerations).
-func (t *T) legalCallFailed(mark int) bool {
-	if !t.concurrent || t.outcome.Verdict != Inconclusive {
+func (r *reading) legalCallFailed() bool {
+	if !r.beside || r.outcome.Verdict != Inconclusive {
 		return false
 	}
-	return slices.ContainsFunc(t.sessions(), func(s *client.Session) bool {
-		return slices.ContainsFunc(s.Log().Requests(wire.Client, "tools/call"), func(x *wire.Exchange) bool {
-			if x.Response == nil || s == t.Session && x.Request.Seq < mark || len(x.Request.Deliberate) > 0 {
+	return slices.ContainsFunc(r.sessions, func(v visit) bool {
+		return slices.ContainsFunc(v.log.Requests(wire.Client, "tools/call"), func(x *wire.Exchange) bool {
+			if x.Response == nil || !slices.Contains(v.seen, x.Request) || len(x.Request.Deliberate) > 0 {
 				return false
 			}
 			return x.Response.Msg.Kind == wire.ErrorResponse || wire.At(x.Response.Msg.Result, "isError") == true
@@ -111,84 +180,93 @@ func deliberate(x *wire.HTTPExchange) bool {
 // endedBeneath reports whether the server has ended the session of its own accord, and all findings end with its
 // answer that it does not know the session. It may end a session at any time, also after a faulty message
 // (basic/transports#session-management). After others, it does not serve them.
-func (t *T) endedBeneath(ctx context.Context) bool {
-	findings := t.rec.Record.Findings()
-	if len(findings) == 0 || slices.ContainsFunc(t.sessions(), deletes) {
+func (r *reading) endedBeneath() bool {
+	return r.allEnd404() && !slices.ContainsFunc(r.outcome.Record.Findings(), func(f ledger.Finding) bool {
+		return !slices.ContainsFunc(r.sessions, func(v visit) bool { return v.gone && v.ends404(f.Evidence) })
+	})
+}
+
+// allEnd404 reports whether all findings of a failed check end with a 404 after a faulty message, in a session that
+// the client has not ended.
+func (r *reading) allEnd404() bool {
+	findings := r.outcome.Record.Findings()
+	if r.outcome.Verdict != Failed || len(findings) == 0 || slices.ContainsFunc(r.sessions, visit.deleted) {
 		return false
 	}
 	return !slices.ContainsFunc(findings, func(f ledger.Finding) bool {
-		return !slices.ContainsFunc(t.sessions(),
-			func(s *client.Session) bool { return ends404(s, f.Evidence) && forgotten(ctx, s) })
+		return !slices.ContainsFunc(r.sessions, func(v visit) bool { return v.ends404(f.Evidence) })
 	})
+}
+
+// shows404 reports whether a finding ends with a 404 in a session that was opened.
+func (r *reading) shows404(v visit) bool {
+	return v.log.Conversation().Initialized != nil && slices.ContainsFunc(r.outcome.Record.Findings(),
+		func(f ledger.Finding) bool { return v.ends404(f.Evidence) })
 }
 
 // ends404 reports whether the last response of a session that evidence shows has the status 404, and comes after a
 // faulty message.
-func ends404(s *client.Session, evidence []*wire.Event) bool {
+func (v visit) ends404(evidence []*wire.Event) bool {
 	var last *wire.Event
 	for _, e := range evidence {
-		if e.Conn != s.Log().ID {
+		if e.Conn != v.log.ID {
 			continue
 		}
-		if x := s.Log().Carrier(e); x != nil && x.Head != nil && (last == nil || x.Head.Seq > last.Seq) {
+		if x := v.log.Carrier(e); x != nil && x.Head != nil && (last == nil || x.Head.Seq > last.Seq) {
 			last = x.Head
 		}
 	}
 	return last != nil && last.HTTP.Status == http.StatusNotFound &&
-		slices.ContainsFunc(s.Log().Events()[:last.Seq], func(e *wire.Event) bool { return len(e.Deliberate) > 0 })
+		slices.ContainsFunc(v.log.Events()[:last.Seq], func(e *wire.Event) bool { return len(e.Deliberate) > 0 })
 }
 
-// deletes reports whether the client has ended a session: another one must not end with it.
-func deletes(s *client.Session) bool {
-	return slices.ContainsFunc(s.Log().Conversation().HTTP, func(x *wire.HTTPExchange) bool {
+// deleted reports whether the client has ended a session: another one must not end with it.
+func (v visit) deleted() bool {
+	return slices.ContainsFunc(v.log.Conversation().HTTP, func(x *wire.HTTPExchange) bool {
 		return x.Request.HTTP.Method == http.MethodDelete && x.Head != nil && x.Head.HTTP.Status/100 == 2
 	})
 }
 
-// forgotten reports whether a session is not known any more, as a request that does nothing shows.
-func forgotten(ctx context.Context, s *client.Session) bool {
-	conn, ok := s.Conn.(*transport.HTTPConn)
-	if !ok || conn.SessionID() == "" || s.Log().Conversation().Initialized == nil {
-		return false
-	}
-	_ = s.Fence(ctx)
-	return conn.Lost()
-}
-
 // full reports whether the server said that it has no room for a session.
-func full(s *client.Session) bool {
-	return slices.ContainsFunc(s.Log().Requests(wire.Client, "initialize"), func(x *wire.Exchange) bool {
+func (v visit) full() bool {
+	return slices.ContainsFunc(v.log.Requests(wire.Client, "initialize"), func(x *wire.Exchange) bool {
 		return x.Head != nil && x.Head.HTTP.Status == http.StatusServiceUnavailable
 	})
 }
 
-// lost reports whether the server no longer knows a session that the client has not ended. A missing answer leaves a
-// doubt, and so does a 404 to a request that was wrong on purpose. A request that does nothing then decides, unless
-// the client has ended the session since.
-func lost(ctx context.Context, s *client.Session, doubt bool) bool {
-	conn, ok := s.Conn.(*transport.HTTPConn)
-	if !ok || conn.Lost() {
-		return ok
-	}
-	notFound := false
+// notFound reports whether a response had the status 404 before the client ended the session, or tells of that end.
+func (v visit) notFound() bool {
 	leaving := "" // stream
-	for _, e := range s.Log().Events() {
-		doubt = doubt && e.Kind != wire.KindTimeout // who is silent would cost a time limit more
-		switch {
-		case e.Kind == wire.KindHTTPRequest && e.HTTP.Method == http.MethodDelete && leaving == "":
+	return slices.ContainsFunc(v.log.Events(), func(e *wire.Event) bool {
+		if e.Kind == wire.KindHTTPRequest && e.HTTP.Method == http.MethodDelete && leaving == "" {
 			leaving = e.Stream
-		case e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusNotFound &&
-			(leaving == "" || e.Stream == leaving):
-			notFound = true
 		}
+		return e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusNotFound &&
+			(leaving == "" || e.Stream == leaving)
+	})
+}
+
+// ended reports whether the server no longer knows a session that the client has not ended.
+func (v visit) ended() bool { return v.lost || v.left && v.notFound() }
+
+// doubtful reports whether the trace leaves open whether the server still knows a session. A missing answer leaves a
+// doubt, and so does a 404 to a request that was wrong on purpose.
+func (v visit) doubtful(noAnswer bool) bool {
+	if v.log.Transport != transport.NameHTTP || v.lost || v.left {
+		return false
 	}
-	if conn.Left() {
-		return notFound
+	// Who is silent would cost a time limit more.
+	return v.notFound() || noAnswer && count(v.log, wire.KindTimeout, everything) == 0
+}
+
+// lost reports whether the server no longer knows a session. A request that does nothing decides where that is in
+// doubt.
+func (e *Engine) lost(ctx context.Context, s *client.Session, noAnswer bool) bool {
+	v := e.visit(s, 0)
+	if v.doubtful(noAnswer) {
+		v.ask(ctx, s)
 	}
-	if doubt || notFound {
-		_ = s.Fence(ctx)
-	}
-	return conn.Lost()
+	return v.ended()
 }
 
 // A server breaks sseRequirement if its answers come in SSE events without an end. cutAnswer is the reason that
@@ -201,17 +279,18 @@ const (
 
 // metCutAnswer reports whether the findings show a request with its answer in an unfinished SSE event: no empty line
 // ended the event. A rule finds this one fault. It is not a fault of the request.
-func (t *T) metCutAnswer() bool {
-	if slices.Contains(t.check.Requirements, sseRequirement) {
+func (r *reading) metCutAnswer() bool {
+	if r.outcome.Verdict != Failed || slices.Contains(r.outcome.Check.Requirements, sseRequirement) {
 		return false
 	}
-	return slices.ContainsFunc(t.rec.Record.Findings(),
-		func(f ledger.Finding) bool { return slices.ContainsFunc(f.Evidence, t.cut) })
+	return slices.ContainsFunc(r.outcome.Record.Findings(), func(f ledger.Finding) bool {
+		return slices.ContainsFunc(f.Evidence, func(e *wire.Event) bool { return cut(r.logs, e) })
+	})
 }
 
 // cut reports whether an event belongs to a request with its answer in such an event, in any session.
-func (t *T) cut(e *wire.Event) bool {
-	return slices.ContainsFunc(t.Logs(), func(l *wire.Log) bool {
+func cut(logs []*wire.Log, e *wire.Event) bool {
+	return slices.ContainsFunc(logs, func(l *wire.Log) bool {
 		if l.ID != e.Conn {
 			return false
 		}
@@ -221,9 +300,9 @@ func (t *T) cut(e *wire.Event) bool {
 }
 
 // unopened reports whether the handshake was begun and got no result.
-func unopened(s *client.Session) bool {
+func unopened(l *wire.Log) bool {
 	begun := false
-	for _, e := range s.Log().Events() {
+	for _, e := range l.Events() {
 		switch {
 		case e.Kind != wire.KindMessage:
 		case e.From == wire.Client && e.Msg.Method == "initialize":
@@ -237,24 +316,14 @@ func unopened(s *client.Session) bool {
 
 // serverGone reports whether the server was gone when a check found something: then
 // another check may have brought it down.
-func (t *T) serverGone() bool {
-	if t.outcome.Verdict != Failed {
-		return false
-	}
-	return slices.ContainsFunc(t.sessions(), func(s *client.Session) bool {
-		return slices.ContainsFunc(s.Log().Events(), transport.Gone)
-	})
+func (r *reading) serverGone() bool {
+	return r.outcome.Verdict == Failed && slices.ContainsFunc(r.sessions,
+		func(v visit) bool { return slices.ContainsFunc(v.log.Events(), transport.Gone) })
 }
 
 // unopenedFor reports whether a server that has opened another session did not open the session of the check. A check
 // without a session of its own counts with the first one that it opens.
-func (t *T) unopenedFor() bool {
-	if t.Target.Init == nil || t.Target.Init.Result() == nil {
-		return false
-	}
-	s := t.Session
-	if t.check.Needs.Session == None && len(t.extra) > 0 {
-		s = t.extra[0]
-	}
-	return s != nil && s != t.engine.shared && unopened(s)
+func (r *reading) unopenedFor() bool {
+	return r.target.Init != nil && r.target.Init.Result() != nil && len(r.sessions) > 0 && !r.sessions[0].shared &&
+		unopened(r.sessions[0].log)
 }

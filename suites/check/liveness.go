@@ -336,7 +336,7 @@ func isOpen(s *client.Session) bool {
 	if conn, ok := s.Conn.(*transport.HTTPConn); ok && (conn.Left() || conn.Lost()) {
 		return false
 	}
-	return !closed(s) && !unopened(s)
+	return !closed(s) && !unopened(s.Log())
 }
 
 // unlessGivenUp returns a context that ends once nothing is tried any more.
@@ -439,10 +439,10 @@ func (e *Engine) ask(ctx, waits context.Context, limit time.Duration, silent ...
 func (e *Engine) exhausts(ctx context.Context, s *client.Session, method string, silent []*wire.Log) error {
 	most := 0
 	for _, l := range silent {
-		most = max(most, count(l, sent))
+		most = max(most, count(l, wire.KindMessage, sent))
 	}
 	var unresponsive *UnresponsiveError
-	for more := true; more && unresponsive == nil; more = count(s.Log(), sent) <= min(most, maxPings) {
+	for more := true; more && unresponsive == nil; more = count(s.Log(), wire.KindMessage, sent) <= min(most, maxPings) {
 		if _, err := anyAnswer(ctx, s, "", method); err != nil && !errors.As(err, &unresponsive) {
 			return err
 		}
@@ -450,8 +450,8 @@ func (e *Engine) exhausts(ctx context.Context, s *client.Session, method string,
 	if unresponsive == nil || ctx.Err() != nil {
 		return ctx.Err()
 	}
-	answered := count(s.Log(), isAnswer)
-	if slices.ContainsFunc(e.Trace.Logs(), func(l *wire.Log) bool { return count(l, isAnswer) > 2*answered+1 }) {
+	answered := count(s.Log(), wire.KindMessage, isAnswer)
+	if slices.ContainsFunc(e.Trace.Logs(), func(l *wire.Log) bool { return count(l, wire.KindMessage, isAnswer) > 2*answered+1 }) {
 		return nil
 	}
 	asked := s.Log().Requests(wire.Client, method)
@@ -460,15 +460,17 @@ func (e *Engine) exhausts(ctx context.Context, s *client.Session, method string,
 	return unresponsive
 }
 
-// count returns how many messages of a kind there were in a session.
-func count(l *wire.Log, is func(*wire.Event) bool) (n int) {
+// count returns how many events of a kind there were in a session.
+func count(l *wire.Log, kind wire.EventKind, is func(*wire.Event) bool) (n int) {
 	for _, e := range l.Events() {
-		if e.Kind == wire.KindMessage && is(e) {
+		if e.Kind == kind && is(e) {
 			n++
 		}
 	}
 	return n
 }
+
+func everything(*wire.Event) bool { return true }
 
 func sent(e *wire.Event) bool { return e.From == wire.Client }
 

@@ -78,26 +78,27 @@ type refused struct {
 }
 
 // refusals returns the refused requests among the evidence of the findings.
-func (t *T) refusals() []refused {
+func (r *reading) refusals() []refused {
 	shown := make(map[*wire.Event]bool)
-	for _, f := range t.rec.Record.Findings() {
+	for _, f := range r.outcome.Record.Findings() {
 		for _, e := range f.Evidence {
 			shown[e] = true
 		}
 	}
 	var all []refused
-	for _, s := range t.sessions() {
-		for _, e := range s.Log().Events() {
+	for _, v := range r.sessions {
+		for _, e := range v.log.Events() {
 			how, ok := refusing(e)
 			if !ok {
 				continue
 			}
-			request := posted(s.Log(), e)
+			request := posted(v.log, e)
 			if e.Kind == wire.KindMessage {
-				request = s.Log().RequestOf(e)
+				request = v.log.RequestOf(e)
 			}
 			if request != nil && (shown[request] || shown[e]) {
-				all = append(all, refused{request, how, t.busy(request, e), t.undeclared(s, request.Msg.Method)})
+				all = append(all, refused{request, how, r.busy(request, e),
+					r.target.undeclared(v.log, v.init, request.Msg.Method)})
 			}
 		}
 	}
@@ -107,14 +108,13 @@ func (t *T) refusals() []refused {
 // undeclared returns the capability that a request needs, if the server declares it elsewhere, but not in this
 // session. Its offers may depend on the capabilities of the client and on the version
 // (basic/lifecycle#capability-negotiation).
-func (t *T) undeclared(s *client.Session, method string) string {
+func (t *Target) undeclared(l *wire.Log, init *client.Exchange, method string) string {
 	capability := wire.Capability(method)
-	if capability == "" || !t.Target.Declares(capability) {
+	if capability == "" || !t.Declares(capability) {
 		return ""
 	}
-	init := s.Init
 	if init == nil {
-		init = s.Log().Conversation().Init // that of the check itself
+		init = l.Conversation().Init // that of the check itself
 	}
 	if init == nil || init.Result() == nil {
 		return ""
@@ -142,15 +142,15 @@ func posted(l *wire.Log, e *wire.Event) *wire.Event {
 // busy reports whether another request of the check was under way at some time
 // between a request and its answer. Within a log their order shows that, across
 // two logs their times.
-func (t *T) busy(request, answer *wire.Event) bool {
+func (r *reading) busy(request, answer *wire.Event) bool {
 	before := func(e, mark *wire.Event) bool {
 		if e.Conn == mark.Conn {
 			return e.Seq < mark.Seq
 		}
 		return e.At < mark.At
 	}
-	return slices.ContainsFunc(t.sessions(), func(s *client.Session) bool {
-		c := s.Log().Conversation()
+	return slices.ContainsFunc(r.sessions, func(v visit) bool {
+		c := v.log.Conversation()
 		return slices.ContainsFunc(c.Exchanges, func(x *wire.Exchange) bool {
 			end := ended(c, x)
 			return x.From() == wire.Client && x.Request != request && !before(answer, x.Request) &&
@@ -208,19 +208,19 @@ func howRefused(x *client.Exchange) (refusal, bool) {
 
 // refusedLikeAll reports whether the findings only show the refusal with which the server answers everything. It does
 // not apply to a check about that refusal.
-func (t *T) refusedLikeAll() bool {
-	all := t.Target.refusal
-	if all == nil || t.check.Needs.Served {
+func (r *reading) refusedLikeAll(refusals []refused) bool {
+	all := r.target.refusal
+	if all == nil || r.outcome.Check.Needs.Served {
 		return false
 	}
 	is := func(e *wire.Event) bool {
 		how, ok := refusing(e)
 		return ok && how == *all
 	}
-	for _, f := range t.rec.Record.Findings() {
+	for _, f := range r.outcome.Record.Findings() {
 		if slices.ContainsFunc(f.Evidence, is) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(t.refusals(), func(r refused) bool { return r.how == *all })
+	return slices.ContainsFunc(refusals, func(one refused) bool { return one.how == *all })
 }

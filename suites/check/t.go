@@ -241,7 +241,7 @@ func (t *T) Must(err error) {
 	case errors.As(err, &closed), errors.Is(err, transport.ErrClosed):
 		t.noAnswer = true
 		t.Show(t.lastWords(err)...)
-		if closed != nil && closed.Cause != nil && t.cut(closed.Cause) {
+		if closed != nil && closed.Cause != nil && cut(t.Logs(), closed.Cause) {
 			t.Show(closed.Cause) // the request may be of another session, as where lists are read
 		}
 		t.Fail("%s", err)
@@ -428,12 +428,14 @@ func (t *T) Served() []string {
 
 // Offers reports whether a request may be sent in the session: the server declares the needed capability there, or
 // nowhere.
-func (t *T) Offers(method string) bool { return t.undeclared(t.Session, method) == "" }
+func (t *T) Offers(method string) bool {
+	return t.Target.undeclared(t.Session.Log(), t.Session.Init, method) == ""
+}
 
 // offers ends the body if the server declares the capability that a request needs to other clients, but not in this
 // session.
 func (t *T) offers(s *client.Session, method string) {
-	if feature := t.undeclared(s, method); feature != "" {
+	if feature := t.Target.undeclared(s.Log(), s.Init, method); feature != "" {
 		t.Inconclusive("%s", declaredElsewhere(feature))
 	}
 }
