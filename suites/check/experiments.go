@@ -173,7 +173,7 @@ func (e *Engine) single(ctx context.Context) bool {
 				return err
 			}
 			_ = first.Fence(ctx)
-			single = e.lost(ctx, first, false) && !e.lost(ctx, second, false)
+			single = lost(ctx, first, false) && !lost(ctx, second, false)
 			return nil
 		})
 	})
@@ -220,7 +220,7 @@ func (e *Engine) pingsUntilLost(ctx context.Context, i interference) (answered i
 		if answered == most && pause(limit, i.age-age(s.Log())) {
 			answers()
 		}
-		ended = e.lost(ctx, s, true)
+		ended = lost(ctx, s, true)
 		return nil
 	})
 	return answered, ended

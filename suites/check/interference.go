@@ -47,20 +47,13 @@ type visit struct {
 	gone   bool // it said so when it was asked afterwards
 }
 
-// visit returns a session that a check has used since a mark.
-func (e *Engine) visit(s *client.Session, mark int) visit {
-	v := visit{log: s.Log(), init: s.Init, seen: s.Log().Events()[mark:], shared: s == e.shared}
+// visited returns a session that a check has used since a mark.
+func visited(s *client.Session, mark int) visit {
+	v := visit{log: s.Log(), init: s.Init, seen: s.Log().Events()[mark:]}
 	if conn, ok := s.Conn.(*transport.HTTPConn); ok {
 		v.left, v.lost = conn.Left(), conn.Lost()
 	}
 	return v
-}
-
-// ask sends a request that does nothing, which shows whether the server still knows the session.
-func (v *visit) ask(ctx context.Context, s *client.Session) {
-	_ = s.Fence(ctx)
-	v.gone = s.Lost()
-	v.lost = v.lost || v.gone
 }
 
 // read returns what the attempt has left, which began at a mark of its session's log. It asks once in each session of
@@ -73,18 +66,32 @@ func (t *T) read(ctx context.Context, mark int) reading {
 		if s == t.Session {
 			from = mark
 		}
-		r.sessions = append(r.sessions, t.engine.visit(s, from))
+		v := visited(s, from)
+		v.shared = s == t.engine.shared
+		r.sessions = append(r.sessions, v)
 	}
+	r.ask(func(i int) (gone bool) { return goneFrom(ctx, sessions[i]) })
+	return r
+}
+
+// goneFrom reports whether the server does not know a session, as a request that does nothing shows.
+func goneFrom(ctx context.Context, s *client.Session) bool {
+	_ = s.Fence(ctx)
+	return s.Lost()
+}
+
+// ask finds out which of the sessions the server does not know any more, where the trace leaves that open.
+func (r *reading) ask(gone func(i int) bool) {
 	if r.clean() || r.limited() != nil {
-		return r
+		return
 	}
 	ended := r.allEnd404()
 	for i := range r.sessions {
-		if v := &r.sessions[i]; v.doubtful(t.noAnswer) || ended && r.shows404(*v) {
-			v.ask(ctx, sessions[i])
+		if v := &r.sessions[i]; v.doubtful(r.noAnswer) || ended && r.shows404(*v) {
+			v.gone = gone(i)
+			v.lost = v.lost || v.gone
 		}
 	}
-	return r
 }
 
 // attempt returns what is to be known of the attempt.
@@ -261,12 +268,9 @@ func (v visit) doubtful(noAnswer bool) bool {
 
 // lost reports whether the server no longer knows a session. A request that does nothing decides where that is in
 // doubt.
-func (e *Engine) lost(ctx context.Context, s *client.Session, noAnswer bool) bool {
-	v := e.visit(s, 0)
-	if v.doubtful(noAnswer) {
-		v.ask(ctx, s)
-	}
-	return v.ended()
+func lost(ctx context.Context, s *client.Session, noAnswer bool) bool {
+	v := visited(s, 0)
+	return v.ended() || v.doubtful(noAnswer) && goneFrom(ctx, s)
 }
 
 // A server breaks sseRequirement if its answers come in SSE events without an end. cutAnswer is the reason that
