@@ -39,7 +39,7 @@ func TestSelectionIsAFilter(t *testing.T) {
 		{"a page", Selection{LabelFilter: "page: containsAny server-tools"}, []string{"tools.error.unknown-tool-code"}, "fresh", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := &run{Options: Options{Revision: schema.Default(), Selection: tt.selection}, catalogue: catalogue}
+			r := &run{Options: Options{Revision: schema.Default(), Selection: tt.selection}, index: index{catalogue: catalogue}}
 			r.stimulus = ServerChecks{}.begin(r)
 			specs, err := r.stimulus.specs()
 			if err != nil {

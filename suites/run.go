@@ -105,21 +105,35 @@ type stimulus interface {
 // run is one run while it goes on.
 type run struct {
 	Options
-	stimulus  stimulus
+	stimulus stimulus
+	index
+	ledger    *ledger.Ledger
+	judging   judge.Options // what is known of the target
+	provoking []*tree.Spec  // specs that the filter leaves, without rules
+	source    string        // stands before the name of such a spec where that is a source
+	remarks
+	course
+}
+
+// index finds requirements in the catalogue of the run.
+type index struct {
 	catalogue []schema.Requirement
 	byID      map[string]int // positions in the catalogue
 	byPattern map[string][]int
-	ledger    *ledger.Ledger
-	judging   judge.Options // what is known of the target
-	part      *result.Shard // nil for all
-	notes     []string
-	uncalled  []result.Uncalled
-	offer     *result.Offer // of a server
-	login     *result.Login // nil unless it failed
-	lasted    time.Duration // of a recording
-	provoking []*tree.Spec  // specs that the filter leaves, without rules
-	source    string        // stands before the name of such a spec where that is a source
+}
 
+// remarks are what the results say beside the verdicts.
+type remarks struct {
+	part     *result.Shard // nil for all
+	notes    []string
+	uncalled []result.Uncalled
+	offer    *result.Offer // of a server
+	login    *result.Login // nil unless it failed
+	lasted   time.Duration // of a recording
+}
+
+// course is what ends a run, and what its end waits for.
+type course struct {
 	end     context.CancelCauseFunc
 	unlimit func()         // stops the clock of the time limit
 	warming sync.WaitGroup // of the schema, while the target starts
@@ -147,7 +161,7 @@ func Run(ctx context.Context, s Stimulus, o Options) (*result.Run, *wire.Trace, 
 	o.Redactor.AddEnv(os.Environ()...) // which a process inherits
 	o.Redactor.AddArgs(o.Target.Command...)
 	o.Trace.Redact = o.Redactor.Event
-	r := &run{Options: o, unlimit: func() {}}
+	r := &run{Options: o, course: course{unlimit: func() {}}}
 	r.stimulus = s.begin(r)
 	r.catalogue = slices.Concat(o.Revision.Catalogue(), OwnRequirements(o.Scripts, r.stimulus.party()))
 	r.ledger = &ledger.Ledger{Revision: o.Revision, Party: r.stimulus.party(), Redactor: o.Redactor,
@@ -232,7 +246,7 @@ func (r *run) shows(s *tree.Spec, patterns []string) {
 }
 
 // named returns the positions of the requirements that a pattern names.
-func (r *run) named(pattern string) []int {
+func (r *index) named(pattern string) []int {
 	if r.byPattern == nil {
 		r.byPattern = make(map[string][]int)
 	}
@@ -249,7 +263,7 @@ func (r *run) named(pattern string) []int {
 }
 
 // find returns a requirement, or one without an id.
-func (r *run) find(id string) schema.Requirement {
+func (r *index) find(id string) schema.Requirement {
 	if r.byID == nil {
 		r.byID = make(map[string]int, len(r.catalogue))
 		for i, q := range r.catalogue {

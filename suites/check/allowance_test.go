@@ -26,7 +26,7 @@ func TestAllowance(t *testing.T) {
 				began := time.Now()
 				ctx, own, cancel := within(t.Context(), limit)
 				defer cancel()
-				check := &T{Context: ctx, allowance: own}
+				check := &T{Context: ctx, execution: execution{allowance: own}}
 				for _, granted := range c.granted {
 					time.Sleep(time.Second) //nolint:forbidigo // in virtual time
 					own.grow(granted)

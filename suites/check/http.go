@@ -162,7 +162,7 @@ func (t *T) showStream(conn *transport.HTTPConn, s *transport.Stream) {
 }
 
 // Clear forgets the evidence so far, but for premises: what follows does not concern it.
-func (t *T) Clear() { t.evidence = nil }
+func (t *showing) Clear() { t.evidence = nil }
 
 // Endpoint returns where a target over the network is.
 func (t *T) Endpoint() (transport.Endpoint, bool) {

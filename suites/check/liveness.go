@@ -39,24 +39,32 @@ func (e *UnresponsiveError) Error() string {
 type liveness struct {
 	givenUp context.Context // ended, with the cause, once nothing is tried any more
 	giveUp  context.CancelCauseFunc
+	watch
+
+	mu      sync.Mutex
+	probing chan struct{}   // open while it is being found out whether the target answers, or nil
 	hung    context.Context // ended once the target was seen to hang
 	hang    context.CancelFunc
+	askedAt time.Duration // when the target was last asked whether it answers, and did
+	outage
+	dead     error    // why it cannot be restarted
+	restarts int      // how often it was restarted
+	suspects []string // checks that may have brought it down
+}
 
-	mu           sync.Mutex
-	probing      chan struct{} // open while it is being found out whether the target answers, or nil
+// outage is what is known of the times at which the target did not answer.
+type outage struct {
 	down         bool          // it did not answer when it was last tried
 	cause        error         // of down
 	downSince    time.Duration // in the time of the trace
 	wasDown      bool          // at some time
 	unresponsive bool          // it answered nothing then
-	dead         error         // why it cannot be restarted
-	restarts     int           // how often it was restarted
-	suspects     []string      // checks that may have brought it down
+}
 
-	askedAt time.Duration // when the target was last asked whether it answers, and did
-
+// watch is the watch over the target. It is set once.
+type watch struct {
 	asks     []string // requests that show whether the target answers
-	unwatch  func()   // ends the watch over the target; nil before it has begun
+	unwatch  func()   // ends it; nil before it has begun
 	watching sync.WaitGroup
 }
 

@@ -16,8 +16,8 @@ import (
 // recorded is an attempt in a trace of testdata/excuses, which holds no more than what a row reads. The finding of the
 // attempt shows the last request of the trace.
 type recorded struct {
-	lost bool // a session of the finding: the server has said that it does not know it
-	gone bool // what the server says of such a session when it is asked
+	lost bool     // a session of the finding: the server has said that it does not know it
+	gone bool     // what the server says of such a session when it is asked
 	rows []string // that fit, if each experiment that the trace allows comes out for the server
 }
 

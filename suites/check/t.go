@@ -27,35 +27,69 @@ type T struct {
 	// Target is what discovery learned.
 	Target *Target
 
-	engine    *Engine
-	check     *Check
-	allowance *allowance
-	extra     []*client.Session // opened by the body
-	evidence  []*wire.Event
-	premises  []*wire.Event
+	engine *Engine
+	check  *Check
+	execution
+	traffic
+	showing
+	trying
+	failing
+	verdict
+	shortfall
+}
+
+// execution is how the body of a check is executed.
+type execution struct {
+	allowance  *allowance
+	concurrent bool // others are run at the same time, and the check is run again if anything is wrong
+	time       int  // the first execution is beside others
+}
+
+// traffic is what a body has opened and sent.
+type traffic struct {
+	extra []*client.Session // opened by the body
 	// The messages that Send sent since the last Fence and that need no answer.
 	unawaited []*wire.Event
 	fence     *wire.Event // the request of the last Fence
-	outcome   Outcome
-	rec       *ledger.Recorder
-	varied    *variation // while members of a family are tried
-	// How many families were tried so far.
-	variations int
-	plainly    bool // of families the plain member alone is tried
-	concurrent bool // others are run at the same time, and the check is run again if anything is wrong
-	time       int  // the first execution is beside others
-	noAnswer   bool // the check ended because an answer did not come
-	late       bool // it may only have been late
-	disturbed  bool // it ended because of what other checks did
-	about      string
-	mild       bool // what fails the body is only a warning
-	excused    bool // silence is not what the check is about
+}
+
+// showing is what a finding shows.
+type showing struct {
+	evidence []*wire.Event
+	premises []*wire.Event
+}
+
+// trying is what a body tries of families.
+type trying struct {
+	varied     *variation // while members of a family are tried
+	variations int        // how many families were tried so far
+	plainly    bool       // the plain member alone is tried
+}
+
+// failing is what a failure of the body means.
+type failing struct {
+	about   string // the requirement
+	mild    bool   // it is only a warning
+	excused bool   // silence is not what the check is about
+}
+
+// verdict is what has come of a body.
+type verdict struct {
+	outcome Outcome
+	rec     *ledger.Recorder
+}
+
+// shortfall is why a verdict may not count.
+type shortfall struct {
+	noAnswer  bool // the check ended because an answer did not come
+	late      bool // it may only have been late
+	disturbed bool // it ended because of what other checks did
 }
 
 func newT(ctx context.Context, e *Engine, c *Check, s *client.Session) *T {
 	rec := ledger.NewRecorder(e.Revision, c.Name)
-	return &T{Context: ctx, Session: s, Target: e.target, engine: e, check: c, rec: rec,
-		outcome: Outcome{Check: c, Record: rec.Record}}
+	return &T{Context: ctx, Session: s, Target: e.target, engine: e, check: c,
+		verdict: verdict{Outcome{Check: c, Record: rec.Record}, rec}}
 }
 
 // stop unwinds the body of a check that has come to its verdict.
@@ -75,7 +109,7 @@ func (t *T) Note(format string, args ...any) {
 }
 
 // Show adds events to the evidence of a later failure.
-func (t *T) Show(events ...*wire.Event) {
+func (t *showing) Show(events ...*wire.Event) {
 	for _, e := range events {
 		if e != nil {
 			t.evidence = append(t.evidence, e)
@@ -88,7 +122,7 @@ func (t *T) Show(events ...*wire.Event) {
 
 // Premise adds events that lead the evidence of all later findings: the declaration by
 // which an act is wrong, or the twin of a request that was accepted. Clear leaves them.
-func (t *T) Premise(events ...*wire.Event) {
+func (t *showing) Premise(events ...*wire.Event) {
 	for _, e := range events {
 		if e != nil && !slices.Contains(t.premises, e) {
 			t.premises = append(t.premises, e)
@@ -141,11 +175,11 @@ func (t *T) proof(events []*wire.Event) []*wire.Event {
 
 // About names the requirement that a failure from here on breaks. Without it,
 // that is the check's first one.
-func (t *T) About(id string) { t.about = id }
+func (t *failing) About(id string) { t.about = id }
 
 // ExcuseSilence lets a missing answer end the body as inconclusive from here on: that each request gets
 // a response is a requirement of its own, which a rule judges (basic/index#messages).
-func (t *T) ExcuseSilence() { t.excused = true }
+func (t *failing) ExcuseSilence() { t.excused = true }
 
 // Fail records that the requirement that the body is about is broken and ends
 // the body.

@@ -79,7 +79,6 @@ func Combine(title string, scenarios []*Scenario) *Scenario {
 	var setups []func() *AuthorizationSetup
 	for _, s := range scenarios {
 		parts = append(parts, s.Options)
-		together.IgnoreSIGTERM = together.IgnoreSIGTERM || s.IgnoreSIGTERM
 		together.Faults = append(together.Faults, s.Faults...)
 		together.UserActions = strings.TrimSpace(together.UserActions + " " + s.UserActions)
 		if s.Authorization != nil {

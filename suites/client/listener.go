@@ -30,12 +30,11 @@ type bridgeListener struct {
 // stdioEndpoint is the endpoint of one scenario over stdio: the bridges that the
 // client starts connect to it.
 type stdioEndpoint struct {
-	scenario *Scenario
-	options  server.Options
-	ctx      context.Context
-	cancel   context.CancelFunc
-	running  sync.WaitGroup
-	left     atomic.Bool // signals no longer come from the client
+	options server.Options
+	ctx     context.Context
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	left    atomic.Bool // signals no longer come from the client
 
 	mu     sync.Mutex
 	closed bool
@@ -214,7 +213,7 @@ func (e *stdioEndpoint) read(f *frames, feed *io.PipeWriter, note func(wire.Even
 			if !e.left.Load() {
 				note(wire.Event{Kind: wire.KindSignal, From: wire.Client, Note: string(data)})
 			}
-			if e.left.Load() || !e.scenario.IgnoreSIGTERM {
+			if e.left.Load() || e.options.Behaviour.Stdio.Linger == nil { // which outlives the signal, too
 				terminate()
 			}
 		}

@@ -61,8 +61,6 @@ type Scenario struct {
 	// that are written for it choose their behaviour by this name. "" is the
 	// ordinary one.
 	Official string
-	// IgnoreSIGTERM says that the server process outlives SIGTERM.
-	IgnoreSIGTERM bool
 	// Judge judges what the client has done. It may be nil: then only the passive
 	// rules judge.
 	Judge func(t *T)

@@ -58,7 +58,7 @@ func (x *execution) open(ctx context.Context, t *T, dir string) (scenarioServer,
 		Transport:   x.Transport, Dir: dir, Official: s.Official}
 	switch {
 	case x.Transport == transport.NameStdio:
-		return x.serveStdio(&endpoint, s, o), endpoint, nil
+		return x.serveStdio(&endpoint, o), endpoint, nil
 	case x.Transport == transport.NameCustom && len(x.TransportCommand.Args) > 0:
 		server, err := x.serveBridged(ctx, &endpoint, o)
 		return server, endpoint, err
@@ -70,8 +70,8 @@ func (x *execution) open(ctx context.Context, t *T, dir string) (scenarioServer,
 	return server, endpoint, err
 }
 
-func (x *execution) serveStdio(endpoint *Endpoint, s *Scenario, o server.Options) scenarioServer {
-	bridged := &stdioEndpoint{scenario: s, options: o}
+func (x *execution) serveStdio(endpoint *Endpoint, o server.Options) scenarioServer {
+	bridged := &stdioEndpoint{options: o}
 	token := x.bridges.open(bridged)
 	endpoint.Command = append(x.Bridge[:len(x.Bridge):len(x.Bridge)], x.bridges.listener.Addr().String(), token)
 	endpoint.Serve = server.New(o).RunStdio

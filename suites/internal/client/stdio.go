@@ -80,7 +80,7 @@ var stdioScenarios = []*client.Scenario{
 		Judge:        judgeShutdown,
 	},
 	{
-		Name: "stdio/stubborn", Transports: overStdio(), IgnoreSIGTERM: true,
+		Name: "stdio/stubborn", Transports: overStdio(),
 		Requirements: []string{
 			ids.LifecycleShutdownStdioCloseStdin, ids.LifecycleShutdownStdioWait, ids.LifecycleShutdownStdioSigterm,
 			ids.LifecycleShutdownStdioSigkill,
