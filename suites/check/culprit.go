@@ -120,11 +120,6 @@ func broken(head *wire.Event) bool {
 		head.HTTP.Status != http.StatusServiceUnavailable
 }
 
-// metBroken reports whether a response to the check said that the server was broken.
-func (r *reading) metBroken() bool {
-	return slices.ContainsFunc(r.sessions, func(v visit) bool { return slices.ContainsFunc(v.seen, broken) })
-}
-
 // sentIn returns the messages of a conversation over HTTP.
 func sentIn(c *wire.Conversation) (sent []outgoing) {
 	for _, x := range c.HTTP {

@@ -148,17 +148,11 @@ func (t *T) OpenStream(r transport.Request) (*transport.Stream, error) {
 	defer cancel()
 	s, err := t.HTTP().Open(ctx, r)
 	if err == nil {
-		t.showStream(t.HTTP(), s)
+		if x := t.HTTP().Log().Carrier(s.Head); x != nil {
+			t.Show(x.Events()...)
+		}
 	}
 	return s, err
-}
-
-// showStream adds a request, with its head, and the head of the response to
-// the evidence.
-func (t *T) showStream(conn *transport.HTTPConn, s *transport.Stream) {
-	if x := conn.Log().Carrier(s.Head); x != nil {
-		t.Show(x.Events()...)
-	}
 }
 
 // Clear forgets the evidence so far, but for premises: what follows does not concern it.

@@ -103,7 +103,8 @@ func (r *reading) attempt() attempt {
 		a.tellsNothing(cutAnswer)
 		a.unanswered = false
 	case a.outcome.Verdict == Failed:
-		a.unopened, a.broken = r.unopenedFor(), r.metBroken()
+		a.unopened = r.unopenedFor()
+		a.broken = slices.ContainsFunc(r.sessions, func(v visit) bool { return slices.ContainsFunc(v.seen, broken) })
 		refusals := r.refusals()
 		if r.refusedLikeAll(refusals) {
 			a.tellsNothing("after the handshake the server refuses every request with " + r.target.refusal.String())
@@ -125,7 +126,12 @@ func (r *reading) interference() (i interference) {
 	if i.limit != nil || r.clean() {
 		return i
 	}
-	i.lost = slices.ContainsFunc(r.sessions, func(v visit) bool { return v.full() || v.ended() })
+	noRoom := func(x *wire.Exchange) bool {
+		return x.Head != nil && x.Head.HTTP.Status == http.StatusServiceUnavailable
+	}
+	i.lost = slices.ContainsFunc(r.sessions, func(v visit) bool {
+		return v.ended() || slices.ContainsFunc(v.log.Requests(wire.Client, "initialize"), noRoom)
+	})
 	if i.lost {
 		for _, v := range r.sessions {
 			i.posts, i.age = max(i.posts, count(v.log, wire.KindHTTPRequest, everything)), max(i.age, age(v.log))
@@ -231,13 +237,6 @@ func (v visit) ends404(evidence []*wire.Event) bool {
 func (v visit) deleted() bool {
 	return slices.ContainsFunc(v.log.Conversation().HTTP, func(x *wire.HTTPExchange) bool {
 		return x.Request.HTTP.Method == http.MethodDelete && x.Head != nil && x.Head.HTTP.Status/100 == 2
-	})
-}
-
-// full reports whether the server said that it has no room for a session.
-func (v visit) full() bool {
-	return slices.ContainsFunc(v.log.Requests(wire.Client, "initialize"), func(x *wire.Exchange) bool {
-		return x.Head != nil && x.Head.HTTP.Status == http.StatusServiceUnavailable
 	})
 }
 

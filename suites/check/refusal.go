@@ -178,7 +178,8 @@ func ended(c *wire.Conversation, x *wire.Exchange) *wire.Event {
 // are due to the client or to the moment.
 func (t *Target) refusesAll(ping *client.Exchange) *refusal {
 	all, ok := howRefused(ping)
-	if !ok || len(t.Lists) == 0 || ping.Head != nil && passing(ping.Head.HTTP.Status) {
+	passing := []int{http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusServiceUnavailable}
+	if !ok || len(t.Lists) == 0 || ping.Head != nil && slices.Contains(passing, ping.Head.HTTP.Status) {
 		return nil
 	}
 	for _, l := range t.Lists {
@@ -190,12 +191,6 @@ func (t *Target) refusesAll(ping *client.Exchange) *refusal {
 		}
 	}
 	return &all
-}
-
-// passing reports whether an HTTP status is due to the client or to the moment.
-func passing(status int) bool {
-	return slices.Contains([]int{http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusServiceUnavailable},
-		status)
 }
 
 // howRefused returns the refusal in an answer. The text of the answer precedes its HTTP status.
