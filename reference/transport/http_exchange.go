@@ -523,7 +523,11 @@ func (m *messageReader) recorded() {
 // all reads up to a limit. The declared length, -1 for none, spares a large body from being held twice.
 func (m *messageReader) all(declared, limit int64) ([]byte, error) {
 	if min(declared, limit) <= wire.LargeMessage {
-		return io.ReadAll(io.LimitReader(m, limit))
+		raw, err := io.ReadAll(io.LimitReader(m, limit))
+		if cap(raw) > 2*len(raw) {
+			raw = bytes.Clone(raw) // ReadAll leaves much room after a short body
+		}
+		return raw, err
 	}
 	head, err := io.ReadAll(io.LimitReader(m, wire.LargeMessage))
 	if err != nil || len(head) < wire.LargeMessage {

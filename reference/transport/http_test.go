@@ -1166,3 +1166,16 @@ func TestLargeMessagesTakeTurns(t *testing.T) {
 		}
 	}
 }
+
+// TestShortBodiesTakeNoRoom reads a short body: the record weighs the bytes of a body, not the room after them.
+func TestShortBodiesTakeNoRoom(t *testing.T) {
+	const body = `{"jsonrpc":"2.0","id":1,"result":{}}`
+	m := &messageReader{r: strings.NewReader(body)}
+	raw, err := m.all(-1, 1<<20)
+	if err != nil || string(raw) != body {
+		t.Fatalf("the body is %q: %v", raw, err)
+	}
+	if cap(raw) > 2*len(body) {
+		t.Errorf("a body of %d bytes takes %d", len(body), cap(raw))
+	}
+}
