@@ -531,7 +531,7 @@ var pairFaults = []Fault{
 		}},
 	{ID: "http.second-get-takes-over", Requirement: ids.ToolsListChangedSent, Form: AtOnce, Transports: OverHTTP,
 		Summary:    "Once a second listening stream was opened and closed, nothing comes on the first.",
-		Collateral: []string{ids.ResourcesListChangedSent, ids.PromptsListChangedSent},
+		Collateral: []string{ids.ResourcesListChangedSent, ids.PromptsListChangedSent, ids.ResourcesUpdatedSent},
 		Apply: func(o *server.Options) {
 			streams := new(listening)
 			streams.counting()(o)

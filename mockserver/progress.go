@@ -104,7 +104,7 @@ var progressFaults = []Fault{
 		}))},
 	{ID: "progress.on-another-stream", Requirement: ids.ProgressStop, Transports: OverHTTP,
 		Summary:    "Progress comes on the listening stream seconds after the response.",
-		Collateral: []string{ids.ProgressInProgress, ids.ProgressTokenActiveRequest},
+		Collateral: []string{ids.ProgressInProgress, ids.ProgressTokenActiveRequest, ids.ProgressValueIncreases},
 		Apply: Responses("tools/call", func(out *server.Outgoing) {
 			if token, ok := out.Answers.Token(); ok {
 				s, late := out.Session, object{"jsonrpc": "2.0", "method": Progressed,
