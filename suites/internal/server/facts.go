@@ -340,8 +340,9 @@ func (c *course) probe(a model.Action) *model.Misstep {
 		if x, _ := pending.Await(c.Context); !worked(x) || !listensIn(c.session) {
 			return nil // a tool may fail
 		}
-		if missing = c.missing(c.session, mark, expected, most); missing == nil || cutOff(c.session, mark, expected) {
-			return nil
+		if missing = c.missing(c.session, mark, expected, most); missing == nil || cutOff(c.session, mark, expected) ||
+			f.name == levelFact && len(levelsSince(c.session.Log().Events()[mark:])) == 0 {
+			return nil // no level holds back all messages
 		}
 	}
 	if f.shared && c.changedElsewhere(f) {

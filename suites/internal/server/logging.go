@@ -241,14 +241,16 @@ func heldBack(t *check.T, call check.Call) {
 }
 
 // lowered ends the body if the tool logs in a new session with the level at debug: in this
-// session, in which the level was higher before, debug did not replace that.
+// session, in which the level was higher before, debug did not replace that. A message that each of these levels lets
+// through was held back by something else, such as a limit on the rate.
 func lowered(t *check.T, call check.Call) {
-	before := slices.ContainsFunc(t.Session.Log().Requests(wire.Client, "logging/setLevel"),
-		func(x *wire.Exchange) bool {
-			level, _ := at(x.Request.Msg.Params, "level").(string)
-			return level != "debug" && x.Result() != nil
-		})
-	if !before {
+	highest := 0
+	for _, x := range t.Session.Log().Requests(wire.Client, "logging/setLevel") {
+		if level, _ := at(x.Request.Msg.Params, "level").(string); x.Result() != nil {
+			highest = max(highest, slices.Index(judge.LogLevels, level))
+		}
+	}
+	if highest == 0 {
 		return
 	}
 	s := t.Open(check.Capable())
@@ -257,6 +259,11 @@ func lowered(t *check.T, call check.Call) {
 		return
 	}
 	t.FenceOn(s)
+	for _, level := range levelsSince(s.Log().Events()) {
+		if slices.Index(judge.LogLevels, level) >= highest {
+			return
+		}
+	}
 	for _, e := range s.Log().Events() {
 		if level := levelOf(e); level != "" && held(t, call, "debug", []string{level}) != "" {
 			t.Show(e)
