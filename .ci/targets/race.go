@@ -190,8 +190,8 @@ func (l *lap) text(ours *lap) string {
 		requests = strconv.FormatInt(l.requests, 10)
 	}
 	wall := median(l.wall)
-	return fmt.Sprintf("| %s | %s | %s | %s | %.2f s | %.2f s | %d MB | %.1f |\n", l.server, l.contestant, tried, requests,
-		wall.Seconds(), median(l.cpu).Seconds(), median(l.memory)/1024,
+	return fmt.Sprintf("| %s | %s | %s | %s | %.2f s | %.2f s | %d MB | %.1f |\n",
+		l.server, l.contestant, tried, requests, wall.Seconds(), median(l.cpu).Seconds(), median(l.memory)/1024,
 		float64(wall)/float64(max(1, median(ours.wall))))
 }
 

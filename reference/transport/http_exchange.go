@@ -615,7 +615,8 @@ func (x *roundTrip) event(item wire.SSEItem) wire.Event {
 		}
 	case item.Incomplete:
 		e.Note = join(e.Note, wire.InsideEvent)
-		if item.SSE.HasID { // the last event id is that of the last event that was dispatched (HTML Standard, section 9.2.6)
+		// The last event id is that of the last event that was dispatched (HTML Standard, section 9.2.6).
+		if item.SSE.HasID {
 			e.Note += ", whose id " + wire.Quote(item.SSE.ID, maxNote) + " does not count"
 			e.SSE.ID, e.SSE.HasID = "", false
 		}

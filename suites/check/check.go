@@ -78,8 +78,8 @@ type Lane string
 
 const (
 	// Waiting is for checks that wait, on some servers, for a message that never comes, for many one after the other,
-	// or until the server gives up a request of its own. They begin first. What is played again of them, and can be
-	// played beside others in its session ([Needs.Beside]), is played at the same time.
+	// or until the server gives up a request of its own. They begin first. Those that are played again, and can be
+	// played beside others in their session ([Needs.Beside]), are played at the same time.
 	Waiting Lane = "waiting"
 	// Last is for checks that begin after all others. They wait for what comes some time after a handshake, if at all,
 	// or look at what the others have done. An [Own] session is no longer new.

@@ -115,8 +115,9 @@ var excuses = trial.Table[played]{
 	{
 		Name: "short-sessions",
 		Fits: func(a played) string {
-			return trial.When(a.lost && a.outcome.accuses() && a.shortLived(), "the server ends sessions of its own accord, "+
-				"and ended this session before the check came to a verdict")
+			return trial.When(a.lost && a.outcome.accuses() && a.shortLived(),
+				"the server ends sessions of its own accord, "+
+					"and ended this session before the check came to a verdict")
 		},
 	},
 	{

@@ -450,7 +450,8 @@ func (e *Engine) exhausts(ctx context.Context, s *client.Session, method string,
 		most = max(most, count(l, wire.KindMessage, sent))
 	}
 	var unresponsive *UnresponsiveError
-	for more := true; more && unresponsive == nil; more = count(s.Log(), wire.KindMessage, sent) <= min(most, maxPings) {
+	enough := func() bool { return count(s.Log(), wire.KindMessage, sent) > min(most, maxPings) }
+	for more := true; more && unresponsive == nil; more = !enough() {
 		if _, err := anyAnswer(ctx, s, "", method); err != nil && !errors.As(err, &unresponsive) {
 			return err
 		}
@@ -459,7 +460,9 @@ func (e *Engine) exhausts(ctx context.Context, s *client.Session, method string,
 		return ctx.Err()
 	}
 	answered := count(s.Log(), wire.KindMessage, isAnswer)
-	if slices.ContainsFunc(e.Trace.Logs(), func(l *wire.Log) bool { return count(l, wire.KindMessage, isAnswer) > 2*answered+1 }) {
+	if slices.ContainsFunc(e.Trace.Logs(), func(l *wire.Log) bool {
+		return count(l, wire.KindMessage, isAnswer) > 2*answered+1
+	}) {
 		return nil
 	}
 	asked := s.Log().Requests(wire.Client, method)

@@ -64,7 +64,8 @@ func withoutDigits(text string) string {
 func (r refusal) temporary() bool { return tooMany.MatchString(r.message) }
 
 var tooMany = regexp.MustCompile(
-	`(?i)\brate|quota|throttl|\btoo (many|fast|frequent)|limit(ed)?\b|\bbusy\b|\b(try|retry|come) (again|later|after)|slow down`)
+	`(?i)\brate|quota|throttl|\btoo (many|fast|frequent)|limit(ed)?\b|\bbusy\b` +
+		`|\b(try|retry|come) (again|later|after)|slow down`)
 
 // refused is a request of a check and how it was refused.
 type refused struct {

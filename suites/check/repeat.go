@@ -18,7 +18,8 @@ type repeatable struct {
 // their session, whatever these are. Only a thorough run has those of one transport: they are about its heads.
 func (t *T) Sharing() []*Check {
 	return slices.DeleteFunc(slices.Clone(t.engine.sharing), func(c *Check) bool {
-		return len(c.Needs.Transports) > 0 && !t.Thorough() || t.engine.inapplicable(c) != "" || t.engine.lacking(c) != ""
+		return len(c.Needs.Transports) > 0 && !t.Thorough() ||
+			t.engine.inapplicable(c) != "" || t.engine.lacking(c) != ""
 	})
 }
 

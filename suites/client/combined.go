@@ -248,7 +248,8 @@ func merge(into, more reflect.Value) {
 		}
 		into.Set(reflect.ValueOf(b.Methods))
 	case into.Type() == reflect.TypeFor[func(http.Handler) http.Handler]() && !into.IsZero():
-		outer, inner := into.Interface().(func(http.Handler) http.Handler), more.Interface().(func(http.Handler) http.Handler)
+		outer := into.Interface().(func(http.Handler) http.Handler)
+		inner := more.Interface().(func(http.Handler) http.Handler)
 		into.Set(reflect.ValueOf(func(h http.Handler) http.Handler { return outer(inner(h)) }))
 	case into.Type() == reflect.TypeFor[func(*server.Event) []*server.Event]() && !into.IsZero():
 		first, second := into.Interface().(func(*server.Event) []*server.Event),

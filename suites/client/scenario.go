@@ -198,7 +198,8 @@ func (e Ending) Crash() string {
 
 // stackTrace matches the beginning of the output of runtimes for an uncaught exception.
 var stackTrace = regexp.MustCompile(
-	`(?m)^Traceback \(most recent call last\):|^\s+at \S.*:\d+|^Exception in thread |^Unhandled exception|^fatal error: |panicked at `)
+	`(?m)^Traceback \(most recent call last\):|^\s+at \S.*:\d+|^Exception in thread |^Unhandled exception` +
+		`|^fatal error: |panicked at `)
 
 // Uncaught reports whether the client may have ended because of an unexpected exception.
 func (e Ending) Uncaught() bool {

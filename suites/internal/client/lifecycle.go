@@ -207,7 +207,9 @@ var lifecycleScenarios = []*client.Scenario{
 					Methods: map[string]server.Middleware{
 						"initialize": server.Edit(func(_ *server.Request, result map[string]any) {
 							capabilities, _ := result["capabilities"].(map[string]any)
-							capabilities["experimental"] = map[string]any{"com.example/unknown": map[string]any{"enabled": true}}
+							capabilities["experimental"] = map[string]any{
+								"com.example/unknown": map[string]any{"enabled": true},
+							}
 							capabilities["com.example.capability"] = map[string]any{}
 						}),
 					},

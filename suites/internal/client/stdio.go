@@ -189,7 +189,8 @@ func judgeShutdown(t *client.T) {
 
 // A signal and the end of stdin reach a process in two ways. These times tell how they relate.
 const (
-	atOnce  = 50 * time.Millisecond  // within which the end of stdin leaves the server no time to exit before the signal
+	// atOnce is the time within which the end of stdin leaves the server no time to exit before the signal.
+	atOnce  = 50 * time.Millisecond
 	inOrder = 500 * time.Millisecond // from which they come in the order in which they are seen, on a busy machine too
 )
 

@@ -54,11 +54,13 @@ type duty struct {
 	beside, atOnce bool
 }
 
-// duties returns what has to be in a sequence: what shares a topic follows each other, and is open at the same time;
-// all follows what is refused and the cancellations of what is unknown and of what was answered; what is about the
-// topic of the requests that take their time follows the cancellation of one; all is done beside one; and a request of
-// each word is cancelled after it was answered. A word that is answered by the code of another one is only done beside
-// one.
+// duties returns what has to be in a sequence:
+//
+//   - requests of one topic follow each other, and are open at the same time;
+//   - each action follows a refused request, and a cancellation of an unknown and of an answered request;
+//   - requests of the topic of slow calls follow the cancellation of a slow call;
+//   - each action is done beside a slow call. If the code of another word answers a word, that is all;
+//   - a request of each word is cancelled after it was answered.
 func (s *state) duties() []duty {
 	var all []duty
 	for i, w := range s.Words {
@@ -347,8 +349,8 @@ func (g *generator) preferred(choices []Action) Action {
 	return preferred[g.random.IntN(len(preferred))]
 }
 
-// fulfilAll fulfils the duties that fit. One that is begun comes first, then one that begins with a refused request,
-// and of these one after which there is much to do.
+// fulfilAll fulfils the duties that fit. The duty that is begun comes first, then a duty that begins with a refused
+// request. Of several it takes the one after which most is to do.
 func (g *generator) fulfilAll(fits func(d duty) bool) {
 	due := slices.DeleteFunc(slices.Clone(g.unsatisfied), func(d duty) bool { return !fits(d) })
 	leads := func(at symbol) (n int) {

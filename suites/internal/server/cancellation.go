@@ -40,7 +40,8 @@ var cancellationChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// Ids that no request has had, of either type.
 			silent(t,
-				`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"mcpconform-never-used","reason":"none"}}`,
+				`{"jsonrpc":"2.0","method":"notifications/cancelled",`+
+					`"params":{"requestId":"mcpconform-never-used","reason":"none"}}`,
 				`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":987654321}}`)
 		},
 	},

@@ -112,7 +112,8 @@ var toolChecks = []*check.Check{
 			tools := callable(t)
 			// The rules judge a result by the output schema that is listed in the session before and after the call.
 			describe := func() {
-				if !t.Plainly() && slices.ContainsFunc(tools, func(tool map[string]any) bool { return tool["outputSchema"] != nil }) {
+				described := func(tool map[string]any) bool { return tool["outputSchema"] != nil }
+				if !t.Plainly() && slices.ContainsFunc(tools, described) {
 					check.ReadList(t.Context, t.Session, "tools/list")
 				}
 			}
@@ -150,7 +151,8 @@ var toolChecks = []*check.Check{
 					refusesEmpty(t, tool, x)
 				}
 				// Other arguments that fit lead to other results, which the rules judge.
-				if (t.Further() || tool["outputSchema"] != nil) && x.Result() != nil && x.Response != nil && x.Response.At-x.Request.At < prompt {
+				if (t.Further() || tool["outputSchema"] != nil) && x.Result() != nil && x.Response != nil &&
+					x.Response.At-x.Request.At < prompt {
 					for _, others := range append(branches(t, tool), least(t, tool, arguments)) {
 						if others == nil {
 							continue
@@ -930,8 +932,8 @@ func changedAfterListening(t *check.T, call check.Call, feature string) {
 }
 
 // silently makes a call that changes a list for a session. It returns the list if that has changed and nothing soon
-// says so in the session, with where the call began in its log. The list is read only if nothing says so: then the call is made again, between two readings,
-// and once more, since a call may undo what another one has done.
+// says so in the session, with where the call began in its log. The list is read only if nothing says so. Then the call
+// is made again between two readings, and once more, since a call may undo an earlier one.
 func silently(t *check.T, s *client.Session, call check.Call, feature string) (after *check.List, mark int) {
 	t.Clear()
 	announced := func() bool {

@@ -13,16 +13,16 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 )
 
-// recorded is an attempt in a trace of testdata/excuses, which holds no more than what a row reads. The finding of the
+// traced is an attempt in a trace of testdata/excuses, which holds no more than what a row reads. The finding of the
 // attempt shows the last request of the trace.
-type recorded struct {
+type traced struct {
 	lost bool     // a session of the finding: the server has said that it does not know it
 	gone bool     // what the server says of such a session when it is asked
 	rows []string // that fit, if each experiment that the trace allows comes out for the server
 }
 
 // reading reads the attempt from its trace.
-func (c recorded) reading(t *testing.T, name string) *reading {
+func (c traced) reading(t *testing.T, name string) *reading {
 	t.Helper()
 	file, err := os.Open(filepath.Join("testdata", "excuses", name+".jsonl"))
 	if err != nil {
@@ -62,11 +62,11 @@ func (c recorded) reading(t *testing.T, name string) *reading {
 	return r
 }
 
-// TestRecordedExcuses tells from recorded traces which rows excuse a finding. Beside each trace that a row excuses
+// TestExcusesOfTraces tells from traces which rows excuse a finding. Beside each trace that a row excuses
 // stands one, with -not in its name, that looks like it and that no row excuses.
-func TestRecordedExcuses(t *testing.T) {
+func TestExcusesOfTraces(t *testing.T) {
 	lost := []string{"session-lost", "short-sessions"}
-	for name, c := range map[string]recorded{
+	for name, c := range map[string]traced{
 		"too-many-requests":      {rows: []string{"too-many-requests"}},
 		"too-many-requests-not":  {},
 		"session-lost":           {lost: true, gone: true, rows: lost},
@@ -93,14 +93,14 @@ func TestRecordedExcuses(t *testing.T) {
 		})
 	}
 	// What the trace leaves open, the question decides: a server that serves the session after all did not end it.
-	served := recorded{lost: true}
+	served := traced{lost: true}
 	if fit := served.fitting(t, "ended-at-will", false); slices.Contains(fit, "ended-at-will") {
 		t.Errorf("%q fit although the session is served", fit)
 	}
 }
 
 // fitting returns the rows that fit the attempt.
-func (c recorded) fitting(t *testing.T, name string, gone bool) (fit []string) {
+func (c traced) fitting(t *testing.T, name string, gone bool) (fit []string) {
 	r := c.reading(t, name)
 	r.ask(func(int) bool { return gone })
 	a := r.attempt()
@@ -131,7 +131,7 @@ func TestRecordedTracesAreUsed(t *testing.T) {
 		// These rest on times, on earlier attempts and on an experiment. TestExcused has them.
 		if !slices.Contains([]string{"late-answer", "second-time", "short-sessions"}, row) &&
 			!slices.Contains(files, filepath.Join("testdata", "excuses", row+".jsonl")) {
-			t.Errorf("no recorded trace for %s", row)
+			t.Errorf("no trace for %s", row)
 		}
 	}
 }
