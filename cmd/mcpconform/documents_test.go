@@ -386,7 +386,10 @@ func (r *documentReader) run(line string) []string {
 	if out == "" {
 		return nil
 	}
-	return strings.Split(out, "\n")
+	// What go downloads depends on what it has.
+	return slices.DeleteFunc(strings.Split(out, "\n"), func(line string) bool {
+		return strings.HasPrefix(line, "go: downloading ")
+	})
 }
 
 // stop ends what serves in the background.
