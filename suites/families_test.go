@@ -145,7 +145,7 @@ func measuredBefore(page, name string) (costs, faults string) {
 
 // missedWithout returns the faults that a run misses if a family has only its plain member, and finds with all.
 func missedWithout(t *testing.T, f *family.Family) (missed []string) {
-	var needed sync.Mutex
+	var mu sync.Mutex // of missed
 	members := f.Members
 	each := func(faults []fault, members []family.Member) (missed []fault) {
 		before := f.Members
@@ -157,8 +157,8 @@ func missedWithout(t *testing.T, f *family.Family) (missed []string) {
 					t.Parallel()
 					virtual.Test(t, func(t *testing.T) {
 						if !one.found(t) {
-							needed.Lock()
-							defer needed.Unlock()
+							mu.Lock()
+							defer mu.Unlock()
 							missed = append(missed, one)
 						}
 					})

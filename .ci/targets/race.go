@@ -61,6 +61,7 @@ func race(ctx context.Context, in *installer, repo string, args []string, out io
 	}
 	defer t.close()
 	var b strings.Builder
+	rows := io.MultiWriter(out, &b)
 	b.WriteString("| server | tester | what is tried | requests | wall | processor | memory | wall beside mcpconform " +
 		"|\n|---|---|---|---|---|---|---|---|\n")
 	for _, over := range []string{"http", "stdio"} {
@@ -74,8 +75,7 @@ func race(ctx context.Context, in *installer, repo string, args []string, out io
 				}
 			}
 			for _, l := range laps {
-				fmt.Fprint(out, l.text(laps[0]))
-				b.WriteString(l.text(laps[0]))
+				fmt.Fprint(rows, l.text(laps[0]))
 			}
 		}
 	}

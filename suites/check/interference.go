@@ -47,6 +47,12 @@ type visit struct {
 	gone   bool // it said so when it was asked afterwards
 }
 
+// saw reports whether the check has seen an event of the session.
+func (v visit) saw(e *wire.Event) bool {
+	n := len(v.seen)
+	return n > 0 && v.seen[0].Seq <= e.Seq && e.Seq <= v.seen[n-1].Seq
+}
+
 // visited returns a session that a check has used since a mark.
 func visited(s *client.Session, mark int) visit {
 	v := visit{log: s.Log(), init: s.Init, seen: s.Log().Events()[mark:]}
@@ -177,7 +183,7 @@ func (r *reading) legalCallFailed() bool {
 	}
 	return slices.ContainsFunc(r.sessions, func(v visit) bool {
 		return slices.ContainsFunc(v.log.Requests(wire.Client, "tools/call"), func(x *wire.Exchange) bool {
-			if x.Response == nil || !slices.Contains(v.seen, x.Request) || len(x.Request.Deliberate) > 0 {
+			if x.Response == nil || !v.saw(x.Request) || len(x.Request.Deliberate) > 0 {
 				return false
 			}
 			return x.Response.Msg.Kind == wire.ErrorResponse || wire.At(x.Response.Msg.Result, "isError") == true

@@ -313,10 +313,7 @@ func (g *generator) isDue(a Action) bool {
 
 // completes reports whether a request is one of two that have to be open at the same time, and the other one is.
 func (g *generator) completes(d duty, at symbol) bool {
-	return slices.ContainsFunc(g.open, func(n int) bool {
-		other := g.request(n)
-		return d.first == at && d.then == other || d.then == at && d.first == other
-	})
+	return d.first == at && g.isOpen(d.then) || d.then == at && g.isOpen(d.first)
 }
 
 // preferred returns one of the actions that were done least: right after the last one, and beside a running request.

@@ -92,11 +92,15 @@ func (p *sequenceRun) missing(s *client.Session, mark int, expected []expectatio
 	return nil
 }
 
-// cutOff reports whether the first of several expected messages came, and none after the first that is missing. A limit
-// on the rate cuts messages off like that (server/utilities/logging#implementation-considerations); a level that was
-// lost holds back the lower ones, which tools mostly send first.
-func cutOff(s *client.Session, mark int, expected []expectation) bool {
-	came := func(one expectation) bool { return slices.ContainsFunc(s.Log().Events()[mark:], one.fits) }
+// cutOff reports whether the first of several expected messages came among events, and none after the first that is
+// missing, or whether nothing was logged at all. A limit on the rate cuts messages off like that
+// (server/utilities/logging#implementation-considerations). A level that was lost holds back the lower ones, which tools
+// mostly send first, and lets the highest through.
+func (f *fact) cutOff(events []*wire.Event, expected []expectation) bool {
+	if f.name == levelFact && len(levelsSince(events)) == 0 {
+		return true
+	}
+	came := func(one expectation) bool { return slices.ContainsFunc(events, one.fits) }
 	first := slices.IndexFunc(expected, func(one expectation) bool { return !came(one) })
 	return first > 0 && !slices.ContainsFunc(expected[first:], came)
 }
@@ -340,9 +344,9 @@ func (c *course) probe(a model.Action) *model.Misstep {
 		if x, _ := pending.Await(c.Context); !worked(x) || !listensIn(c.session) {
 			return nil // a tool may fail
 		}
-		if missing = c.missing(c.session, mark, expected, most); missing == nil || cutOff(c.session, mark, expected) ||
-			f.name == levelFact && len(levelsSince(c.session.Log().Events()[mark:])) == 0 {
-			return nil // no level holds back all messages
+		missing = c.missing(c.session, mark, expected, most)
+		if missing == nil || f.cutOff(c.session.Log().Events()[mark:], expected) {
+			return nil
 		}
 	}
 	if f.shared && c.changedElsewhere(f) {

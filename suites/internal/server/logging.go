@@ -259,10 +259,9 @@ func lowered(t *check.T, call check.Call) {
 		return
 	}
 	t.FenceOn(s)
-	for _, level := range levelsSince(s.Log().Events()) {
-		if slices.Index(judge.LogLevels, level) >= highest {
-			return
-		}
+	came := levelsSince(s.Log().Events())
+	if n := len(came); n > 0 && slices.Index(judge.LogLevels, came[n-1]) >= highest {
+		return
 	}
 	for _, e := range s.Log().Events() {
 		if level := levelOf(e); level != "" && held(t, call, "debug", []string{level}) != "" {

@@ -254,7 +254,7 @@ var toolChecks = []*check.Check{
 					}
 				}
 			}
-			if t.Count(0, 1, 1) > 0 {
+			if t.Further() && !t.Plainly() {
 				otherRules(t, tools, broken)
 			}
 			if tried == 0 {
