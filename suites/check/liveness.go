@@ -45,11 +45,17 @@ type liveness struct {
 	probing chan struct{}   // open while it is being found out whether the target answers, or nil
 	hung    context.Context // ended once the target was seen to hang
 	hang    context.CancelFunc
-	askedAt time.Duration // when the target was last asked whether it answers, and did
+	asked   question // the last one that the target answered
 	outage
 	dead     error    // why it cannot be restarted
 	restarts int      // how often it was restarted
 	suspects []string // checks that may have brought it down
+}
+
+// question is one whether the target answers.
+type question struct {
+	at   time.Duration // in the time of the trace
+	sent int           // the most messages to a process that answered; see [sentTo]
 }
 
 // outage is what is known of the times at which the target did not answer.
@@ -215,20 +221,26 @@ func (e *Engine) watch(ctx context.Context) {
 // although requests wait as long. Sessions that share a server are not silent as long as it answers in another one.
 func (e *Engine) silent(now time.Duration) (logs []*wire.Log) {
 	e.liveness.mu.Lock()
-	askedAt := e.liveness.askedAt
+	asked := e.liveness.asked
 	e.liveness.mu.Unlock()
 	since := now - e.Timeout/silence
 	if !e.processPerSession() && e.heard(since) {
 		return nil
 	}
 	for _, l := range e.Trace.Logs() {
-		silent := !heardIn(l, since) && slices.ContainsFunc(l.Unanswered(), func(x *wire.Exchange) bool {
+		unanswered := l.Unanswered()
+		if len(unanswered) == 0 || heardIn(l, since) {
+			continue
+		}
+		beyond := e.processPerSession() && sentTo(l) > asked.sent
+		silent := slices.ContainsFunc(unanswered, func(x *wire.Exchange) bool {
 			due := since
 			if e.processPerSession() && x.Method() == "initialize" {
 				due = min(due, now-client.StartTimes*e.pace.Start()) // a process takes its time to start
 			}
-			// A request from before the last answered question is not evidence of a hang.
-			return x.Request.At < due && x.Request.At > askedAt && e.waits(l, x)
+			// A request from before the last answered question is not evidence of a hang, unless its process got more
+			// messages than the one that answered.
+			return x.Request.At < due && (x.Request.At > asked.at || beyond) && e.waits(l, x)
 		})
 		if silent {
 			logs = append(logs, l)
@@ -262,6 +274,7 @@ func (e *Engine) askWhetherAlive(ctx context.Context, since time.Duration, silen
 		}
 	}
 	limit := 2*e.Timeout - e.Timeout/silence - e.Timeout/looks
+	most := mostSent(silent)
 	var err error
 	if inAll {
 		err = e.askOldAndNew(ctx, limit, silent)
@@ -278,7 +291,7 @@ func (e *Engine) askWhetherAlive(ctx context.Context, since time.Duration, silen
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !hangs {
-		l.askedAt = since
+		l.asked = question{at: since, sent: max(l.asked.sent, most)}
 		return
 	}
 	l.down, l.wasDown, l.unresponsive = true, true, true
@@ -445,12 +458,9 @@ func (e *Engine) ask(ctx, waits context.Context, limit time.Duration, silent ...
 // exhausts repeats an answered request in a process, until the process got as many requests as each silent one. It
 // returns an *UnresponsiveError if this process falls silent too, unless others have answered many more requests.
 func (e *Engine) exhausts(ctx context.Context, s *client.Session, method string, silent []*wire.Log) error {
-	most := 0
-	for _, l := range silent {
-		most = max(most, count(l, wire.KindMessage, sent))
-	}
+	most := mostSent(silent)
 	var unresponsive *UnresponsiveError
-	enough := func() bool { return count(s.Log(), wire.KindMessage, sent) > min(most, maxPings) }
+	enough := func() bool { return count(s.Log(), wire.KindMessage, sent) > most }
 	for more := true; more && unresponsive == nil; more = !enough() {
 		if _, err := anyAnswer(ctx, s, "", method); err != nil && !errors.As(err, &unresponsive) {
 			return err
@@ -479,6 +489,17 @@ func count(l *wire.Log, kind wire.EventKind, is func(*wire.Event) bool) (n int) 
 		}
 	}
 	return n
+}
+
+// sentTo returns how many messages a process was sent, or as many as a new one is tried with.
+func sentTo(l *wire.Log) int { return min(count(l, wire.KindMessage, sent), maxPings) }
+
+// mostSent returns the most messages that one of several processes was sent.
+func mostSent(logs []*wire.Log) (most int) {
+	for _, l := range logs {
+		most = max(most, sentTo(l))
+	}
+	return most
 }
 
 func everything(*wire.Event) bool { return true }
