@@ -52,6 +52,8 @@ func TestHostileHTTPPeers(t *testing.T) {
 		}, result.NotConformant, "no answer to initialize"},
 		{"status 500", answer("HTTP/1.1 500 Internal Server Error\r\nContent-Length: 5\r\n\r\noops\n"), result.NotConformant, "HTTP status 500"},
 		{"not at this name", answer("HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nContent-Length: 14\r\n\r\nask localhost\n"), result.Incomplete, `HTTP status 403: "ask localhost"`},
+		{"misdirected", answer("HTTP/1.1 421 Misdirected Request\r\nContent-Type: text/html\r\nContent-Length: 14\r\n\r\n<html>a</html>"), result.Incomplete, "host name in the URL"},
+		{"no server behind the gateway", answer("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n"), result.Incomplete, "HTTP status 502"},
 		{"HTML", answer("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 14\r\n\r\n<html>a</html>"), result.NotConformant, "text/html"},
 		{"redirect", answer("HTTP/1.1 302 Found\r\nLocation: http://elsewhere.example/mcp\r\nContent-Length: 0\r\n\r\n"), result.NotConformant, "redirects are not followed"},
 		{"reset", func(_ *testing.T, c net.Conn) {

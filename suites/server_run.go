@@ -252,8 +252,8 @@ func (s *serverRun) handshake() {
 	if s.target.Init.Result() != nil || s.served() && !misread(refused) {
 		return // it was answered; something else is wrong
 	}
-	if refused != nil && refused.Forbidden() {
-		return // the server decides who may connect
+	if refused != nil && refused.TurnedAway() {
+		return // the server decides who may connect, and when
 	}
 	s.unmet(ids.LifecycleInitAnswered)
 }

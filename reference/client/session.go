@@ -882,10 +882,19 @@ func (e *RefusedError) Supported() []string {
 
 var versionName = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b`)
 
-// Forbidden reports whether the server refused this client with 403, for instance
-// because of the host name in the URL or the rights of the token.
-func (e *RefusedError) Forbidden() bool {
-	return e.Exchange.Head != nil && e.Exchange.Head.HTTP.Status == http.StatusForbidden
+// TurnedAway reports whether the status speaks of who asks, by which name or through what, or of the server's load, and
+// not of the message (RFC 9110, sections 15.5 and 15.6, RFC 6585, section 4, and RFC 7725, section 3).
+func (e *RefusedError) TurnedAway() bool {
+	if e.Exchange.Head == nil {
+		return false
+	}
+	switch e.Exchange.Head.HTTP.Status {
+	case http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusMisdirectedRequest, http.StatusTooManyRequests,
+		http.StatusUnavailableForLegalReasons, http.StatusBadGateway, http.StatusServiceUnavailable,
+		http.StatusGatewayTimeout:
+		return true
+	}
+	return false
 }
 
 // Capability reports whether the server declared a capability, as [wire.Declares] does.

@@ -138,6 +138,9 @@ func hintOfResponse(d *transport.HTTP, x *client.Exchange) string {
 		return "the server wants a WebSocket: the URL of one begins with ws:// or wss://"
 	case wantsTLS.MatchString(body) && head.Status == http.StatusBadRequest:
 		return "the server wants TLS: the URL begins with https://"
+	case head.Status == http.StatusMisdirectedRequest:
+		return "the server does not answer to the host name in the URL: try localhost in place of 127.0.0.1, or the " +
+			"other way round"
 	case head.Status/100 == 4 && head.Status != http.StatusForbidden && !d.OrOlder:
 		return "without --transport http, HTTP+SSE, the older transport, is tried as well"
 	case x.Response != nil:

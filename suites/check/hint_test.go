@@ -101,6 +101,7 @@ func TestHintOfResponse(t *testing.T) {
 		"405":                     {answer(405), "/api", auto, "this path does not take POST; the usual paths are /mcp and /sse"},
 		"405, one transport only": {answer(405), "/sse", streamable, "without --transport http, HTTP+SSE, the older transport, is tried as well"},
 		"403":                     {answer(403), "/mcp", streamable, "HTTP status 403"},
+		"421":                     {answer(421, "Content-Type", "text/html", "<html>"), "/mcp", auto, "try localhost in place of 127.0.0.1, or the other way round"},
 		"500":                     {answer(500, "oops"), "/mcp", streamable, `HTTP status 500: "oops"`},
 		"TLS":                     {answer(400, "Client sent an HTTP request to an HTTPS server.\n"), "/mcp", auto, "the server wants TLS: the URL begins with https://"},
 		"HTTP+SSE":                {answer(405), "/mcp", older, "without --transport sse, Streamable HTTP is tried first"},
