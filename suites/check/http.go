@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -140,11 +141,19 @@ func Streams(h http.Header) bool {
 	return strings.HasPrefix(strings.ToLower(h.Get("Content-Type")), "text/event-stream")
 }
 
-// OpenStream opens a raw HTTP exchange with the headers of an ordinary request; the
-// body has to close the stream. The error is that no head came.
+// HeadWait is how long the head of a listening stream is awaited. Some servers send it together with the first event
+// only.
+const HeadWait = 2 * time.Second
+
+// OpenStream opens a raw HTTP exchange with the headers of an ordinary request; the body has to close the stream. The
+// error is that no head came, which is no finding for a GET.
 func (t *T) OpenStream(r transport.Request) (*transport.Stream, error) {
 	r.Defaults = true
-	ctx, cancel := context.WithTimeout(t.Context, t.Session.Options.Timeout)
+	limit := t.Session.Options.Timeout
+	if r.Method == http.MethodGet {
+		limit = min(limit, HeadWait)
+	}
+	ctx, cancel := context.WithTimeout(t.Context, limit)
 	defer cancel()
 	s, err := t.HTTP().Open(ctx, r)
 	if err == nil {

@@ -90,6 +90,25 @@ func (u unaware) FlushError() error {
 	return http.NewResponseController(u.ResponseWriter).Flush()
 }
 
+// buffered is a response whose head goes out with the first bytes of the body.
+type buffered struct {
+	http.ResponseWriter
+	begun bool
+}
+
+func (b *buffered) Write(p []byte) (int, error) {
+	b.begun = true
+	return b.ResponseWriter.Write(p)
+}
+
+// FlushError is for [http.ResponseController].
+func (b *buffered) FlushError() error {
+	if !b.begun {
+		return nil
+	}
+	return http.NewResponseController(b.ResponseWriter).Flush()
+}
+
 // headed sets headers of all responses.
 func headed(pairs ...string) apply {
 	return altering(func(_ *http.Request, _ int, h http.Header) {
@@ -532,6 +551,17 @@ var httpOddities = []Oddity{
 			defer stop()
 			defer context.AfterFunc(r.Context(), func() { time.AfterFunc(2*time.Second, stop) })()
 			next.ServeHTTP(unaware{w, r.Context()}, r.WithContext(ctx))
+		})},
+	{ID: "http.get-head-with-first-event", Transports: OverHTTP,
+		Summary: "The head of the response to a GET goes out with the first event.",
+		Why: "The text sets no time for the response; a server that buffers it sends nothing before it has " +
+			"something to send.",
+		Source: at("basic/transports#listening-for-messages-from-the-server"), Changes: "listening",
+		Apply: Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if r.Method == http.MethodGet {
+				w = &buffered{ResponseWriter: w}
+			}
+			next.ServeHTTP(w, r)
 		})},
 	{ID: "http.listening-announces", Transports: OverHTTP,
 		Summary: "A listening stream begins with a notice that each of the lists has changed.",

@@ -334,7 +334,7 @@ func (s *scene) opens(header http.Header) {
 	if !ok || !listensIn(s.sessions[actor]) {
 		return
 	}
-	limit, stop := context.WithTimeout(s.t.Context, headWait)
+	limit, stop := context.WithTimeout(s.t.Context, check.HeadWait)
 	defer stop()
 	stream, err := conn.Open(limit, transport.Request{Method: http.MethodGet, Header: header, Defaults: true})
 	if err == nil {

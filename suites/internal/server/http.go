@@ -166,7 +166,14 @@ var httpChecks = []*check.Check{
 				t.Clear()
 				r := t.Do(transport.Request{Method: method, Header: originHeader(foreign[0]),
 					Deliberate: []string{"*"}})
-				if r.Status/100 == 2 || t.Do(transport.Request{Method: method}).Status/100 == 2 {
+				accepted := r.Status/100 == 2
+				if !accepted {
+					if twin, err := t.OpenStream(transport.Request{Method: method}); err == nil {
+						accepted = twin.Head.HTTP.Status/100 == 2
+						twin.Close()
+					}
+				}
+				if accepted {
 					refuseOrigin(t, id, foreign[0], r)
 				}
 			}

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -323,13 +322,9 @@ func opensOlder(t *check.T, r transport.Request) bool {
 	}
 }
 
-// headWait is how long the head of a listening stream is awaited. Some servers
-// send it together with the first event only.
-const headWait = 2 * time.Second
-
 // listens reports whether the server accepted the GET stream of the session.
 func listens(t *check.T) bool {
-	ctx, cancel := context.WithTimeout(t.Context, headWait)
+	ctx, cancel := context.WithTimeout(t.Context, check.HeadWait)
 	defer cancel()
 	for n := 1; ; n++ {
 		e, err := t.Session.Log().Await(ctx, 0, func(e *wire.Event) bool {
