@@ -20,6 +20,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
 // Paths at which [HTTPServer] serves.
@@ -339,9 +340,12 @@ func (h *HTTPServer) serve(w http.ResponseWriter, r *http.Request) {
 	if x.session != nil && x.session.user != x.user {
 		x.session, x.link = nil, nil // that of another user, which this one must not even know of
 	}
-	if (r.URL.Path != PathMCP || h.server.options.HTTP.NoStreamable) &&
-		x.refuse(NotFound, http.StatusNotFound, "no such path") {
-		return
+	if r.URL.Path != PathMCP || h.server.options.HTTP.NoStreamable {
+		x.breaks = []string{ids.HTTPServerEndpointPost} // the endpoint is elsewhere
+		if x.refuse(NotFound, http.StatusNotFound, "no such path") {
+			return
+		}
+		x.breaks = nil
 	}
 	switch r.Method {
 	case http.MethodPost:

@@ -1299,6 +1299,18 @@ func TestOddClientsAreNotAccused(t *testing.T) {
 			}
 			return nil
 		}, nil},
+		{"a path of its own in place of that of a legacy server", "http/legacy-only", func(ctx context.Context, p client.Endpoint) error {
+			if p.Scenario != "http/legacy-only" {
+				return reference.Standalone{URL: p.URL, Dial: p.Dial, Timeout: calmTime}.Run(ctx)
+			}
+			p.URL = strings.TrimSuffix(p.URL, "/sse") + "/mcp"
+			_ = handshakeOnly(ctx, p) // it is refused
+			stream, err := listen(ctx, p)
+			if err == nil {
+				err = stream.Body.Close()
+			}
+			return err
+		}, nil},
 		{"a GET to listen before initialize, and no way back to a legacy server", "http/legacy-only", func(ctx context.Context, p client.Endpoint) error {
 			if p.Scenario != "http/legacy-only" {
 				return reference.Standalone{URL: p.URL, Dial: p.Dial, Timeout: calmTime}.Run(ctx)

@@ -1556,6 +1556,9 @@ func judgeFallback(t *client.T) {
 	if first == nil || first == get && !legacy {
 		return
 	}
+	if !strings.HasSuffix(first.HTTP.URL, server.PathSSE) {
+		return // it was never at the URL of the server
+	}
 	if get == nil {
 		judgeLookedElsewhere(t, first)
 		return

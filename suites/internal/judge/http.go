@@ -707,13 +707,16 @@ func (s *sessionHeaders) names(x *wire.HTTPExchange) bool {
 	if s.told == nil {
 		s.told = x
 	}
-	if named := x.Request.HTTP.Header.Get(headerSession); named != s.id && s.former[named] &&
-		!s.knew(x.Request, s.opened) {
+	named := x.Request.HTTP.Header.Get(headerSession)
+	if named != s.id && s.former[named] && !s.knew(x.Request, s.opened) {
 		return false // on its way when the next session began
 	}
+	if s.ending && named == "" {
+		return false // the client has ended its session
+	}
 	judgeSessionHeader(x, s.id, s.rec)
-	// A client that refused the version and only ends the session has no version to name.
-	if x.Method() != http.MethodDelete || s.Initialized != nil {
+	// A client that refused the version has none to name when it ends the session, or listens until then.
+	if x.Method() == http.MethodPost || s.Initialized != nil {
 		judgeVersionHeader(x, s.version, s.rec)
 	}
 	return true

@@ -767,6 +767,32 @@ func TestVersionHeaderNotDue(t *testing.T) {
 	}
 }
 
+// A client names the session and the version only while it has them: not the session behind its own DELETE, and no
+// version that it has not accepted.
+func TestHeadersOfNoSession(t *testing.T) {
+	bare := headers("Accept", "text/event-stream", headerVersion, "2025-06-18")
+	for name, play := range map[string]func(*httpScript){
+		"refused": func(s *httpScript) {
+			s.post(askInit, headers("Accept", both), 200, "application/json", strings.Replace(gotInit, "2025-06-18", "1.0.0", 1))
+			s.head(s.ask(http.MethodGet, mcp, "", later("Accept", "text/event-stream")), 400, nil)
+			s.head(s.ask(http.MethodDelete, mcp, "", later()), 400, nil)
+		},
+		"ended": func(s *httpScript) {
+			s.handshake().ping()
+			s.head(s.ask(http.MethodDelete, mcp, "", later()), 400, nil)
+			s.head(s.ask(http.MethodGet, mcp, "", bare), 400, nil)
+		},
+	} {
+		s := newHTTPScript(t, "http")
+		play(s)
+		for key, k := range Judge(schema.Default(), []*wire.Log{s.log}, Options{}) {
+			if key.Party == wire.Client && len(k.Findings) > 0 {
+				t.Errorf("%s: %s is found broken: %s", name, key.Requirement, k.Findings[0].Message)
+			}
+		}
+	}
+}
+
 // Two errors with one id may be for a request and for a message that is none.
 func TestErrorsWithTheSameID(t *testing.T) {
 	const (

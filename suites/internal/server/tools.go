@@ -440,6 +440,7 @@ func refusal(x *client.Exchange) string {
 // it refused them. A result with isError is a refusal, and so is an error
 // (docs/positions.md, invalid-arguments).
 func refuses(t *check.T, tool map[string]any, m values.Mutation, control ...*wire.Event) bool {
+	t.Clear()
 	x := t.Attempt(map[string]any{"name": tool["name"], "arguments": m.Value}, client.Deliberately("*"))
 	if x == nil {
 		return false
