@@ -502,7 +502,7 @@ func (x *httpCall) head(reply *Reply) {
 	if reply.Status != http.StatusNoContent && reply.Body != nil {
 		x.w.Header().Set("Content-Length", strconv.Itoa(len(reply.Body)))
 	}
-	x.record(wire.Event{Kind: wire.KindHTTPResponse, From: wire.Server,
+	x.record(wire.Event{Kind: wire.KindHTTPResponse, From: wire.Server, Deliberate: x.breaks,
 		HTTP: transport.SentHead(reply.Status, x.w.Header())})
 	x.w.WriteHeader(reply.Status)
 }
