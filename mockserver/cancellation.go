@@ -32,46 +32,38 @@ func answeringCancelled(fits func(id any) bool) apply {
 
 // basic/utilities/cancellation
 var cancellationFaults = []Fault{
-	{ID: "cancellation.answered", Requirement: ids.CancellationNoResponse,
-		Summary:    "A cancelled request is answered all the same, and goes on.",
-		Collateral: []string{ids.CancellationStopProcessing},
-		Apply:      func(o *server.Options) { o.Behaviour.AnswerCancelled = true }},
-	{ID: "cancellation.ignored", Requirement: ids.CancellationNoResponse, Summary: "Cancellations are not read.",
-		Collateral: []string{ids.CancellationStopProcessing},
-		Apply: Receiving(func(_ *server.Session, m *wire.Message, next func()) {
+	fault("cancellation.answered", ids.CancellationNoResponse,
+		"A cancelled request is answered all the same, and goes on.",
+		func(o *server.Options) { o.Behaviour.AnswerCancelled = true }).Also(ids.CancellationStopProcessing),
+	fault("cancellation.ignored", ids.CancellationNoResponse, "Cancellations are not read.",
+		Receiving(func(_ *server.Session, m *wire.Message, next func()) {
 			if m.Method != Cancelled {
 				next()
 			}
-		})},
-	{ID: "cancellation.partial-result", Requirement: ids.CancellationNoResponse, Form: InSequence,
-		Summary: "A slow call that is cancelled is answered at once with what there is so far.",
-		Apply:   endingCancelled("slow", object{"content": TextOf("Half of it is done.")}, nil)},
-	{ID: "cancellation.asking-answered", Requirement: ids.CancellationNoResponse, Form: InSequence,
-		Summary: "A call that is cancelled while the server waits for what the user enters is answered with " +
-			"an error of its own.",
-		Apply: endingCancelled("test_elicitation", nil,
-			&wire.Error{Code: server.InternalError, Message: "The dialogue was closed"})},
-	{ID: "cancellation.reason-required", Requirement: ids.CancellationNoResponse,
-		Summary:    "Cancellations that give no reason are not read.",
-		Collateral: []string{ids.CancellationStopProcessing},
-		Apply: Receiving(func(_ *server.Session, m *wire.Message, next func()) {
+		})).Also(ids.CancellationStopProcessing),
+	fault("cancellation.partial-result", ids.CancellationNoResponse,
+		"A slow call that is cancelled is answered at once with what there is so far.",
+		endingCancelled("slow", object{"content": TextOf("Half of it is done.")}, nil)).Seen(InSequence),
+	fault("cancellation.asking-answered", ids.CancellationNoResponse,
+		"A call that is cancelled while the server waits for what the user enters is answered with an error of its "+
+			"own.", endingCancelled("test_elicitation", nil,
+			&wire.Error{Code: server.InternalError, Message: "The dialogue was closed"})).Seen(InSequence),
+	fault("cancellation.reason-required", ids.CancellationNoResponse, "Cancellations that give no reason are not read.",
+		Receiving(func(_ *server.Session, m *wire.Message, next func()) {
 			if m.Method != Cancelled || wire.At(m.Params, "reason") != nil {
 				next()
 			}
-		})},
-	{ID: "cancellation.numbers-only", Requirement: ids.CancellationNoResponse,
-		Summary:    "Cancellations of requests whose ids are strings are not read.",
-		Collateral: []string{ids.CancellationStopProcessing},
-		Apply: Receiving(func(_ *server.Session, m *wire.Message, next func()) {
+		})).Also(ids.CancellationStopProcessing),
+	fault("cancellation.numbers-only", ids.CancellationNoResponse,
+		"Cancellations of requests whose ids are strings are not read.",
+		Receiving(func(_ *server.Session, m *wire.Message, next func()) {
 			if _, text := wire.At(m.Params, "requestId").(string); m.Method != Cancelled || !text {
 				next()
 			}
-		})},
-	{
-		ID: "cancellation.keeps-lock", Requirement: ids.BaseResponsePresent,
-		Summary:    "After the cancellation of a slow call no other call is answered in the session.",
-		Collateral: []string{ids.CancellationIgnoreUnknown}, // where the session of the cancellation is used again
-		Apply: WrappingTool("slow", func(ctx context.Context, r *server.Request, next server.Handler) (any,
+		})).Also(ids.CancellationStopProcessing),
+	fault("cancellation.keeps-lock", ids.BaseResponsePresent,
+		"After the cancellation of a slow call no other call is answered in the session.",
+		WrappingTool("slow", func(ctx context.Context, r *server.Request, next server.Handler) (any,
 			*wire.Error) {
 			locked := Kept[atomic.Bool](r.Session, "lock")
 			if locked.Load() {
@@ -82,27 +74,25 @@ var cancellationFaults = []Fault{
 				locked.Store(true)
 			}
 			return result, problem
-		}),
-	},
-	{ID: "cancellation.number-for-string", Requirement: ids.CancellationIgnoreUnknown,
-		Summary: "A cancellation that names a string of digits is taken to mean the number.",
-		Apply: Receiving(func(_ *server.Session, m *wire.Message, next func()) {
+		})).Also(ids.CancellationIgnoreUnknown), // where the session of the cancellation is used again
+	fault("cancellation.number-for-string", ids.CancellationIgnoreUnknown,
+		"A cancellation that names a string of digits is taken to mean the number.",
+		Receiving(func(_ *server.Session, m *wire.Message, next func()) {
 			if params, ok := m.Params.(map[string]any); ok && m.Method == Cancelled {
 				if id, ok := params["requestId"].(string); ok && id != "" && strings.Trim(id, "0123456789") == "" {
 					params["requestId"] = json.Number(id)
 				}
 			}
 			next()
-		})},
-	{ID: "cancellation.reason-outside-ascii", Requirement: ids.BaseMessageUTF8Accepted, Form: ByValue,
-		Summary: "A cancellation whose reason has characters outside ASCII ends the process.",
-		Apply:   dyingOf("不要 🙂")},
-	{ID: "cancellation.goes-on", Requirement: ids.CancellationStopProcessing,
-		Summary:    "A cancelled request is not answered, but it goes on and reports progress.",
-		Collateral: []string{ids.CancellationNoResponse, ids.CancellationIgnoreUnknown}, Apply: unheeded},
-	{ID: "cancellation.late-progress", Requirement: ids.CancellationStopProcessing,
-		Summary: "Well after the cancellation of a request, progress of it is reported once more.",
-		Apply: Receiving(func(s *server.Session, m *wire.Message, next func()) {
+		})),
+	fault("cancellation.reason-outside-ascii", ids.BaseMessageUTF8Accepted,
+		"A cancellation whose reason has characters outside ASCII ends the process.", dyingOf("不要 🙂")).Seen(ByValue),
+	fault("cancellation.goes-on", ids.CancellationStopProcessing,
+		"A cancelled request is not answered, but it goes on and reports progress.", unheeded).
+		Also(ids.CancellationNoResponse, ids.CancellationIgnoreUnknown),
+	fault("cancellation.late-progress", ids.CancellationStopProcessing,
+		"Well after the cancellation of a request, progress of it is reported once more.",
+		Receiving(func(s *server.Session, m *wire.Message, next func()) {
 			next()
 			tokens := Kept[sync.Map](s, "tokens")
 			if token := wire.At(m.Params, "_meta", "progressToken"); m.Kind == wire.Request &&
@@ -117,20 +107,15 @@ var cancellationFaults = []Fault{
 				late.Delay = 500 * time.Millisecond
 				s.Send(late)
 			}
-		})},
-	{ID: "cancellation.kills", Requirement: ids.CancellationEitherSide, Summary: "A cancellation ends the process.",
-		Collateral: []string{
-			ids.CancellationIgnoreUnknown, ids.CancellationIgnoreCompleted, ids.CancellationIgnoreMalformed,
-			ids.CancellationNoResponse,
-			ids.CancellationLateResponse, ids.CancellationRace, ids.MetaAttachNotification,
-			ids.BaseNotificationMalformedNoResponse,
-			ids.PingResponsePrompt,
-		},
-		Apply: dyingOf(`"notifications/cancelled"`)},
-	{ID: "cancellation.burst-loses-request", Requirement: ids.CancellationRace,
-		Summary:    "After several cancellations in a row the next request is lost.",
-		Collateral: []string{ids.BaseResponsePresent, ids.CancellationIgnoreUnknown},
-		Apply: Receiving(func(s *server.Session, m *wire.Message, next func()) {
+		})),
+	fault("cancellation.kills", ids.CancellationEitherSide, "A cancellation ends the process.",
+		dyingOf(`"notifications/cancelled"`)).
+		Also(ids.CancellationIgnoreUnknown, ids.CancellationIgnoreCompleted, ids.CancellationIgnoreMalformed,
+			ids.CancellationNoResponse, ids.CancellationLateResponse, ids.CancellationRace,
+			ids.MetaAttachNotification, ids.BaseNotificationMalformedNoResponse, ids.PingResponsePrompt),
+	fault("cancellation.burst-loses-request", ids.CancellationRace,
+		"After several cancellations in a row the next request is lost.",
+		Receiving(func(s *server.Session, m *wire.Message, next func()) {
 			run := Kept[atomic.Int32](s, "burst")
 			switch {
 			case m.Method == Cancelled:
@@ -139,14 +124,11 @@ var cancellationFaults = []Fault{
 				return
 			}
 			next()
-		})},
-	{ID: "cancellation.call-race-loses-request", Requirement: ids.CancellationRace, Form: InSequence,
-		Summary:    "After the cancellation of a call of a tool that was answered before, the next request is lost.",
-		Collateral: []string{ids.BaseResponsePresent},
-		Apply: All(
-			Responses("tools/call", func(out *server.Outgoing) {
-				Keys(out.Session, "ended calls").Store(out.Answers.ID.Key(), true)
-			}),
+		})).Also(ids.BaseResponsePresent, ids.CancellationIgnoreUnknown),
+	fault("cancellation.call-race-loses-request", ids.CancellationRace,
+		"After the cancellation of a call of a tool that was answered before, the next request is lost.", All(
+			Responses("tools/call",
+				func(out *server.Outgoing) { Keys(out.Session, "ended calls").Store(out.Answers.ID.Key(), true) }),
 			Receiving(func(s *server.Session, m *wire.Message, next func()) {
 				_, late := Keys(s, "ended calls").LoadAndDelete(named(m))
 				lost := Kept[atomic.Bool](s, "lost")
@@ -158,11 +140,9 @@ var cancellationFaults = []Fault{
 				}
 				next()
 			}),
-		)},
-	{ID: "cancellation.late-response-deafens", Requirement: ids.CancellationLateResponse,
-		Summary:    "After the response to a request that the server has cancelled, nothing is answered any more.",
-		Collateral: []string{ids.BaseResponsePresent},
-		Apply: All(
+		)).Seen(InSequence).Also(ids.BaseResponsePresent),
+	fault("cancellation.late-response-deafens", ids.CancellationLateResponse,
+		"After the response to a request that the server has cancelled, nothing is answered any more.", All(
 			Messages(Cancelled, func(out *server.Outgoing) {
 				if id, ok := out.Params()["requestId"].(json.RawMessage); ok {
 					withdrawn(out.Session).Store(string(id), true)
@@ -172,10 +152,9 @@ var cancellationFaults = []Fault{
 				_, known := withdrawn(s).Load(m.ID.String())
 				return m.IsResponse() && known
 			}),
-		)},
-	{ID: "cancellation.of-the-answered", Requirement: ids.CancellationInProgress,
-		Summary: "The server cancels its sampling request behind the result of the tool, which holds the sampled text.",
-		Apply: All(
+		)).Also(ids.BaseResponsePresent),
+	fault("cancellation.of-the-answered", ids.CancellationInProgress,
+		"The server cancels its sampling request behind the result of the tool, which holds the sampled text.", All(
 			Receiving(func(s *server.Session, m *wire.Message, next func()) {
 				if _, sampled := wire.At(m.Result, "content", "text").(string); sampled {
 					answered(s).Store(&m.ID)
@@ -190,35 +169,32 @@ var cancellationFaults = []Fault{
 				}
 				return sent
 			})),
-		)},
-	{ID: "cancellation.unknown-answered", Requirement: ids.CancellationIgnoreUnknown,
-		Summary:    "The cancellation of an unknown request is answered with an error.",
-		Collateral: []string{ids.BaseNotificationNoResponse, ids.BaseResponseIDEcho},
-		Apply:      answeringCancelled(func(id any) bool { return id == "mcpconform-never-used" })},
-	{ID: "cancellation.unknown-kills", Requirement: ids.CancellationIgnoreUnknown,
-		Summary: "The cancellation of an unknown request ends the process.",
-		Apply:   dyingOf(`"requestId":987654321`)},
-	{ID: "cancellation.completed-kills", Requirement: ids.CancellationIgnoreCompleted,
-		Summary:    "A cancellation without a reason ends the process.",
-		Collateral: []string{ids.CancellationNoResponse},
-		Apply:      dying(regexp.MustCompile(`"params":\{"requestId":\d{1,4}\}\}`).Match)},
-	{ID: "cancellation.malformed-answered", Requirement: ids.CancellationIgnoreMalformed,
-		Summary:    "A cancellation without an id is answered with an error.",
-		Collateral: []string{ids.BaseNotificationNoResponse, ids.BaseResponseIDEcho},
-		Apply: Receiving(func(s *server.Session, m *wire.Message, next func()) {
+		)),
+	fault("cancellation.unknown-answered", ids.CancellationIgnoreUnknown,
+		"The cancellation of an unknown request is answered with an error.",
+		answeringCancelled(func(id any) bool { return id == "mcpconform-never-used" })).
+		Also(ids.BaseNotificationNoResponse, ids.BaseResponseIDEcho),
+	fault("cancellation.unknown-kills", ids.CancellationIgnoreUnknown,
+		"The cancellation of an unknown request ends the process.", dyingOf(`"requestId":987654321`)),
+	fault("cancellation.completed-kills", ids.CancellationIgnoreCompleted,
+		"A cancellation without a reason ends the process.",
+		dying(regexp.MustCompile(`"params":\{"requestId":\d{1,4}\}\}`).Match)).Also(ids.CancellationNoResponse),
+	fault("cancellation.malformed-answered", ids.CancellationIgnoreMalformed,
+		"A cancellation without an id is answered with an error.",
+		Receiving(func(s *server.Session, m *wire.Message, next func()) {
 			next()
 			if m.Method == Cancelled && wire.At(m.Params, "reason") == "no id" {
 				s.Send(&server.Outgoing{Session: s,
 					Message: refusal(nil, server.InvalidParams, "requestId is missing")})
 			}
-		})},
-	{ID: "cancellation.malformed-kills", Requirement: ids.CancellationIgnoreMalformed,
-		Summary: "A cancellation whose id is null ends the process.", Apply: dyingOf(`"requestId":null`)},
-	{ID: "cancellation.of-client-request", Requirement: ids.CancellationSameDirection,
-		Summary: "The server cancels a request of the client.",
-		Apply:   cancelling(object{"requestId": json.Number("1"), "reason": "overloaded"})},
-	{ID: "cancellation.without-id", Requirement: ids.SchemaCancelledNotification,
-		Summary: "notifications/cancelled has no requestId.", Apply: cancelling(object{"reason": "overloaded"})},
+		})).Also(ids.BaseNotificationNoResponse, ids.BaseResponseIDEcho),
+	fault("cancellation.malformed-kills", ids.CancellationIgnoreMalformed,
+		"A cancellation whose id is null ends the process.", dyingOf(`"requestId":null`)),
+	fault("cancellation.of-client-request", ids.CancellationSameDirection,
+		"The server cancels a request of the client.",
+		cancelling(object{"requestId": json.Number("1"), "reason": "overloaded"})),
+	fault("cancellation.without-id", ids.SchemaCancelledNotification, "notifications/cancelled has no requestId.",
+		cancelling(object{"reason": "overloaded"})),
 }
 
 // answered holds the id of a request of the server to which the client has sampled a text.

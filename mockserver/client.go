@@ -82,31 +82,28 @@ func silentOn(tool string, fits func(answer object) bool) apply {
 
 // Requests of a server to its client: sampling, roots and elicitation.
 var clientFaults = []Fault{
-	{ID: "sampling.resource-content", Requirement: ids.SamplingMessageContentKinds,
-		Summary:    "A sampling message holds a resource.",
-		Collateral: []string{ids.ContentBlockKnownType, ids.SchemaCreateMessageRequest},
-		Apply: Params("sampling/createMessage", func(params object) {
+	fault("sampling.resource-content", ids.SamplingMessageContentKinds, "A sampling message holds a resource.",
+		Params("sampling/createMessage", func(params object) {
 			params["messages"].(list)[0].(object)["content"] = object{
 				"type": "resource", "resource": object{"uri": "test://static-text", "mimeType": "text/plain",
 					"text": "x"},
 			}
-		})},
-	{ID: "sampling.no-max-tokens", Requirement: ids.SchemaCreateMessageRequest,
-		Summary: "sampling/createMessage has no maxTokens.",
-		Apply:   Params("sampling/createMessage", Lacking("maxTokens"))},
-	{ID: "sampling.messages-string", Requirement: ids.SchemaCreateMessageRequest,
-		Summary: "sampling/createMessage has a prompt in place of messages.",
-		Apply: Params("sampling/createMessage", func(params object) {
+		})).Also(ids.ContentBlockKnownType, ids.SchemaCreateMessageRequest),
+	fault("sampling.no-max-tokens", ids.SchemaCreateMessageRequest, "sampling/createMessage has no maxTokens.",
+		Params("sampling/createMessage", Lacking("maxTokens"))),
+	fault("sampling.messages-string", ids.SchemaCreateMessageRequest,
+		"sampling/createMessage has a prompt in place of messages.",
+		Params("sampling/createMessage", func(params object) {
 			params["prompt"] = "Say hello."
 			delete(params, "messages")
-		})},
-	{ID: "sampling.priority-percent", Requirement: ids.SamplingPreferencesPriorityRange,
-		Summary:    "A priority among the model preferences is 50.",
-		Collateral: []string{ids.SchemaCreateMessageRequest},
-		Apply:      Params("sampling/createMessage", Having("modelPreferences", object{"costPriority": 50}))},
-	{ID: "sampling.content-unchecked", Requirement: ids.SamplingSecurityValidateContent,
-		Summary: "The content of a sampling result is used without looking at it.",
-		Apply: WrappingTool("test_sampling", func(ctx context.Context, r *server.Request, next server.Handler) (any,
+		})),
+	fault("sampling.priority-percent", ids.SamplingPreferencesPriorityRange,
+		"A priority among the model preferences is 50.",
+		Params("sampling/createMessage", Having("modelPreferences", object{"costPriority": 50}))).
+		Also(ids.SchemaCreateMessageRequest),
+	fault("sampling.content-unchecked", ids.SamplingSecurityValidateContent,
+		"The content of a sampling result is used without looking at it.",
+		WrappingTool("test_sampling", func(ctx context.Context, r *server.Request, next server.Handler) (any,
 			*wire.Error) {
 			if _, ok := wire.At(r.Params, "arguments", "prompt").(string); !ok || !r.Session.ClientHas("sampling") {
 				return next(ctx, r)
@@ -120,71 +117,57 @@ var clientFaults = []Fault{
 			}
 			raw, _ := json.Marshal(wire.At(result, "content"))
 			return object{"content": TextOf("LLM response: " + string(raw))}, nil
-		})},
-	{ID: "sampling.stop-reason-required", Requirement: ids.SamplingResultStopReasonOptional,
-		Summary: "A sampling result without stopReason makes the tool fail.",
-		Apply: FailingOn("test_sampling", func(result object) bool {
-			return result["model"] != nil && result["stopReason"] == nil
-		})},
-	{ID: "sampling.stop-reason-closed", Requirement: ids.SamplingResultStopReasonOpen,
-		Summary: "An unknown stopReason makes the tool fail.",
-		Apply: FailingOn("test_sampling", func(result object) bool {
+		})),
+	fault("sampling.stop-reason-required", ids.SamplingResultStopReasonOptional,
+		"A sampling result without stopReason makes the tool fail.", FailingOn("test_sampling",
+			func(result object) bool { return result["model"] != nil && result["stopReason"] == nil })),
+	fault("sampling.stop-reason-closed", ids.SamplingResultStopReasonOpen, "An unknown stopReason makes the tool fail.",
+		FailingOn("test_sampling", func(result object) bool {
 			reason, ok := result["stopReason"].(string)
 			return ok && reason != "endTurn"
-		})},
-	{ID: "sampling.short-answer-refused", Requirement: ids.SamplingMaxTokensFewer,
-		Summary: "A very short generation makes the tool fail.",
-		Apply: FailingOn("test_sampling", func(result object) bool {
+		})),
+	fault("sampling.short-answer-refused", ids.SamplingMaxTokensFewer, "A very short generation makes the tool fail.",
+		FailingOn("test_sampling", func(result object) bool {
 			text, ok := wire.At(result, "content", "text").(string)
 			return ok && len(text) < 5
-		})},
-	{ID: "sampling.model-refused", Requirement: ids.SamplingPreferencesAdvisory,
-		Summary: "A model that was not hinted at makes the tool fail.",
-		Apply: FailingOn("test_sampling", func(result object) bool {
+		})),
+	fault("sampling.model-refused", ids.SamplingPreferencesAdvisory,
+		"A model that was not hinted at makes the tool fail.", FailingOn("test_sampling", func(result object) bool {
 			model, ok := result["model"].(string)
 			return ok && model != "mcpconform"
-		})},
-	{ID: "sampling.result-closed", Requirement: ids.BaseResponseResultOpen,
-		Summary: "A sampling result with a member that is not defined makes the tool fail.",
-		Apply:   FailingOn("test_sampling", func(result object) bool { return result["mcpconform"] != nil })},
-	{ID: "sampling.error-data-text", Requirement: ids.BaseErrorDataFree,
-		Summary:    "After an error of the client whose data is a text nothing is answered any more.",
-		Collateral: []string{ids.BaseResponsePresent},
-		Apply: unresponsiveAfter(func(_ *server.Session, m *wire.Message) bool {
+		})),
+	fault("sampling.result-closed", ids.BaseResponseResultOpen,
+		"A sampling result with a member that is not defined makes the tool fail.",
+		FailingOn("test_sampling", func(result object) bool { return result["mcpconform"] != nil })),
+	fault("sampling.error-data-text", ids.BaseErrorDataFree,
+		"After an error of the client whose data is a text nothing is answered any more.",
+		unresponsiveAfter(func(_ *server.Session, m *wire.Message) bool {
 			data, _ := wire.At(m.Value(), "error", "data").(string)
 			return m.Kind == wire.ErrorResponse && data != ""
-		})},
-	{ID: "sampling.null-character-hangs", Requirement: ids.BaseResponsePresent, Form: ByValue,
-		Summary:    "A call gets no response if the text that was sampled for it has a null character.",
-		Collateral: []string{ids.HTTPServerSSEResponseSent, ids.HTTPServerSSENoEarlyClose},
-		Apply: silentOn("test_sampling", func(answer object) bool {
+		})).Also(ids.BaseResponsePresent),
+	fault("sampling.null-character-hangs", ids.BaseResponsePresent,
+		"A call gets no response if the text that was sampled for it has a null character.",
+		silentOn("test_sampling", func(answer object) bool {
 			return strings.Contains(TextAt(answer, "content", "text"), "\x00")
-		})},
-	{ID: "sampling.text-as-latin-1", Requirement: ids.BaseMessageUTF8Accepted, Form: ByValue,
-		Summary: "The sampled text is read as if its bytes were ISO 8859-1.",
-		Apply:   Texts("test_sampling", latin)},
-	{ID: "elicitation.beyond-basic-plane-hangs", Requirement: ids.BaseResponsePresent, Form: ByValue,
-		Summary:    "A call gets no response if a user enters a character that UTF-16 writes as a surrogate pair.",
-		Collateral: []string{ids.HTTPServerSSEResponseSent, ids.HTTPServerSSENoEarlyClose},
-		Apply: silentOn("test_elicitation", func(answer object) bool {
+		})).Seen(ByValue).Also(ids.HTTPServerSSEResponseSent, ids.HTTPServerSSENoEarlyClose),
+	fault("sampling.text-as-latin-1", ids.BaseMessageUTF8Accepted,
+		"The sampled text is read as if its bytes were ISO 8859-1.", Texts("test_sampling", latin)).Seen(ByValue),
+	fault("elicitation.beyond-basic-plane-hangs", ids.BaseResponsePresent,
+		"A call gets no response if a user enters a character that UTF-16 writes as a surrogate pair.",
+		silentOn("test_elicitation", func(answer object) bool {
 			return strings.ContainsFunc(TextAt(answer, "content", "username"), func(c rune) bool { return c > 0xffff })
-		})},
-	{ID: "roots.name-quotes-deafen", Requirement: ids.BaseResponsePresent, Form: ByValue,
-		Summary:    "After a root whose name has quotes nothing is answered any more.",
-		Collateral: []string{ids.RootsServerUnavailable},
-		Apply: hangingOn(rooted(func(roots list) bool {
+		})).Seen(ByValue).Also(ids.HTTPServerSSEResponseSent, ids.HTTPServerSSENoEarlyClose),
+	fault("roots.name-quotes-deafen", ids.BaseResponsePresent,
+		"After a root whose name has quotes nothing is answered any more.", hangingOn(rooted(func(roots list) bool {
 			return len(roots) > 0 && strings.Contains(TextAt(roots[0], "name"), `"`)
-		}))},
-	{ID: "roots.path-null-deafens", Requirement: ids.BaseResponsePresent, Form: ByValue,
-		Summary:    "After a root whose path has an encoded null character nothing is answered any more.",
-		Collateral: []string{ids.RootsServerUnavailable},
-		Apply: hangingOn(rooted(func(roots list) bool {
+		}))).Seen(ByValue).Also(ids.RootsServerUnavailable),
+	fault("roots.path-null-deafens", ids.BaseResponsePresent,
+		"After a root whose path has an encoded null character nothing is answered any more.",
+		hangingOn(rooted(func(roots list) bool {
 			return len(roots) > 0 && strings.Contains(TextAt(roots[0], "uri"), "%00")
-		}))},
-	{ID: "http.roots-of-the-last-refetched", Requirement: ids.RootsListChangedRefetch, Form: BySession,
-		Transports: OverHTTP,
-		Summary:    "Only the client that was asked for its roots last is asked for them again.",
-		Apply: func(o *server.Options) {
+		}))).Seen(ByValue).Also(ids.RootsServerUnavailable),
+	fault("http.roots-of-the-last-refetched", ids.RootsListChangedRefetch,
+		"Only the client that was asked for its roots last is asked for them again.", func(o *server.Options) {
 			var last atomic.Pointer[server.Session]
 			Receiving(func(s *server.Session, m *wire.Message, next func()) {
 				if m.Method != "notifications/roots/list_changed" || last.Load() == s {
@@ -200,10 +183,9 @@ var clientFaults = []Fault{
 				}
 				return next(ctx, r)
 			})(o)
-		}},
-	{ID: "http.roots-of-all", Requirement: ids.HTTPServerSessionIsolation, Form: BySession, Transports: OverHTTP,
-		Summary: "A tool that tells the roots of a client tells those of the others as well.",
-		Apply: func(o *server.Options) {
+		}).Seen(BySession),
+	fault("http.roots-of-all", ids.HTTPServerSessionIsolation,
+		"A tool that tells the roots of a client tells those of the others as well.", func(o *server.Options) {
 			var told sync.Map // by session
 			WrappingTool("test_roots", func(ctx context.Context, r *server.Request, next server.Handler) (any,
 				*wire.Error) {
@@ -220,16 +202,14 @@ var clientFaults = []Fault{
 				}
 				return object{"content": content}, nil
 			})(o)
-		}},
-	{ID: "roots.params-array", Requirement: ids.BaseJSONRPCParamsObject,
-		Summary: "The params of roots/list are an empty array.",
-		Apply:   Messages("roots/list", func(out *server.Outgoing) { out.Message["params"] = list{} })},
-	{ID: "roots.meta", Requirement: ids.MetaObject, Summary: "The _meta of roots/list is an array.",
-		Apply: Params("roots/list", Having("_meta", list{}))},
-	{ID: "roots.of-the-first-client", Requirement: ids.HTTPServerSessionIsolation, Form: BySession,
-		Transports: OverHTTP,
-		Summary:    "The roots of the first client are kept, and hold for all others, which are not asked for theirs.",
-		Apply: func(o *server.Options) {
+		}).Seen(BySession),
+	fault("roots.params-array", ids.BaseJSONRPCParamsObject, "The params of roots/list are an empty array.",
+		Messages("roots/list", func(out *server.Outgoing) { out.Message["params"] = list{} })),
+	fault("roots.meta", ids.MetaObject, "The _meta of roots/list is an array.",
+		Params("roots/list", Having("_meta", list{}))),
+	fault("roots.of-the-first-client", ids.HTTPServerSessionIsolation,
+		"The roots of the first client are kept, and hold for all others, which are not asked for theirs.",
+		func(o *server.Options) {
 			type kept struct {
 				session *server.Session
 				result  any
@@ -246,146 +226,115 @@ var clientFaults = []Fault{
 				}
 				return result, problem
 			})(o)
-		}},
-	{ID: "roots.not-refetched", Requirement: ids.RootsListChangedRefetch,
-		Summary: "The roots are fetched once, and never again.",
-		Apply: All(
-			Receiving(func(_ *server.Session, m *wire.Message, next func()) {
-				if m.Method != "notifications/roots/list_changed" {
-					next()
-				}
-			}),
-			WrappingTool("test_roots", func(ctx context.Context, r *server.Request, next server.Handler) (any,
-				*wire.Error) {
-				fetched := Kept[atomic.Bool](r.Session, "roots")
-				if fetched.Swap(true) {
-					return object{"content": TextOf("the same roots")}, nil
-				}
-				return next(ctx, r)
-			}),
-		)},
-	{ID: "roots.name-required", Requirement: ids.RootsRootNameOptional,
-		Summary:    "After a root without a name nothing is answered any more.",
-		Collateral: []string{ids.BaseResponsePresent, ids.RootsListChangedRefetch},
-		Apply: hangingOn(rooted(func(roots list) bool {
+		}).Seen(BySession).Only(OverHTTP),
+	fault("roots.not-refetched", ids.RootsListChangedRefetch, "The roots are fetched once, and never again.", All(
+		Receiving(func(_ *server.Session, m *wire.Message, next func()) {
+			if m.Method != "notifications/roots/list_changed" {
+				next()
+			}
+		}),
+		WrappingTool("test_roots", func(ctx context.Context, r *server.Request, next server.Handler) (any,
+			*wire.Error) {
+			fetched := Kept[atomic.Bool](r.Session, "roots")
+			if fetched.Swap(true) {
+				return object{"content": TextOf("the same roots")}, nil
+			}
+			return next(ctx, r)
+		}),
+	)),
+	fault("roots.name-required", ids.RootsRootNameOptional, "After a root without a name nothing is answered any more.",
+		hangingOn(rooted(func(roots list) bool {
 			return len(roots) == 1 && wire.At(roots[0], "name") == nil && wire.At(roots[0], "uri") == "file:///tmp" &&
 				wire.At(roots[0], "_meta") == nil
-		}))},
-	{ID: "roots.only-one", Requirement: ids.RootsListMultiple,
-		Summary:    "After several roots nothing is answered any more.",
-		Collateral: []string{ids.BaseResponsePresent, ids.RootsListChangedGraceful, ids.RootsListChangedRefetch},
-		Apply:      hangingOn(rooted(func(roots list) bool { return len(roots) > 1 }))},
-	{ID: "roots.file-unexpected", Requirement: ids.RootsRootFileOrDirectory,
-		Summary:    "After a root that is a file nothing is answered any more.",
-		Collateral: []string{ids.BaseResponsePresent},
-		Apply: hangingOn(rooted(func(roots list) bool {
+		}))).Also(ids.BaseResponsePresent, ids.RootsListChangedRefetch),
+	fault("roots.only-one", ids.RootsListMultiple, "After several roots nothing is answered any more.",
+		hangingOn(rooted(func(roots list) bool { return len(roots) > 1 }))).
+		Also(ids.BaseResponsePresent, ids.RootsListChangedGraceful, ids.RootsListChangedRefetch),
+	fault("roots.file-unexpected", ids.RootsRootFileOrDirectory,
+		"After a root that is a file nothing is answered any more.", hangingOn(rooted(func(roots list) bool {
 			return len(roots) > 0 && wire.At(roots[0], "uri") == "file:///etc/hosts"
-		}))},
-	{ID: "roots.missing-folder", Requirement: ids.RootsServerUnavailable,
-		Summary:    "After a root that does not exist nothing is answered any more.",
-		Collateral: []string{ids.BaseResponsePresent},
-		Apply: hangingOn(rooted(func(roots list) bool {
+		}))).Also(ids.BaseResponsePresent),
+	fault("roots.missing-folder", ids.RootsServerUnavailable,
+		"After a root that does not exist nothing is answered any more.", hangingOn(rooted(func(roots list) bool {
 			return len(roots) > 0 && wire.At(roots[0], "name") == "Gone"
-		}))},
-	{ID: "roots.error-unexpected", Requirement: ids.RootsServerUnavailable,
-		Summary:    "After an error for an answer to roots/list nothing is answered any more.",
-		Collateral: []string{ids.BaseResponsePresent},
-		Apply: unresponsiveAfter(func(_ *server.Session, m *wire.Message) bool {
+		}))).Also(ids.BaseResponsePresent),
+	fault("roots.error-unexpected", ids.RootsServerUnavailable,
+		"After an error for an answer to roots/list nothing is answered any more.",
+		unresponsiveAfter(func(_ *server.Session, m *wire.Message) bool {
 			return m.Error != nil && m.Error.Message == "The roots are not available."
-		})},
-	{ID: "roots.none-left", Requirement: ids.RootsListChangedGraceful,
-		Summary:    "After a list of no roots nothing is answered any more.",
-		Collateral: []string{ids.BaseResponsePresent},
-		Apply:      hangingOn(rooted(func(roots list) bool { return len(roots) == 0 }))},
-	{ID: "elicitation.password", Requirement: ids.ElicitationRequestNoSensitive,
-		Summary: "An elicitation asks for a password.",
-		Apply: asking("password", object{"type": "string", "title": "Password",
-			"description": "Enter your password."})},
-	{ID: "elicitation.password-in-words", Requirement: ids.ElicitationRequestNoSensitive,
-		Summary: "The message of an elicitation asks for the user's password.",
-		Apply:   Params("elicitation/create", Having("message", "To go on, please enter your password."))},
-	{ID: "elicitation.token-named", Requirement: ids.ElicitationRequestNoSensitive, WarnOnly: true,
-		Summary: "A requested property is called githubToken.",
-		Apply:   asking("githubToken", object{"type": "string"})},
-	{ID: "sampling.tools-of-later-revision", Requirement: ids.LifecycleOperationVersion, WarnOnly: true,
-		Summary: "A sampling request offers tools, which only a later revision knows.",
-		Apply:   Params("sampling/createMessage", Having("tools", list{}))},
-	{ID: "elicitation.nested-object", Requirement: ids.ElicitationSchemaFlat,
-		Summary:    "A requested property is an object.",
-		Collateral: []string{ids.ElicitationSchemaPrimitiveTypes},
-		Apply: asking("address", object{"type": "object",
-			"properties": object{"city": object{"type": "string"}}})},
-	{ID: "elicitation.array", Requirement: ids.ElicitationSchemaFlat, Summary: "A requested property is an array.",
-		Collateral: []string{ids.ElicitationSchemaPrimitiveTypes},
-		Apply:      asking("tags", object{"type": "array", "items": object{"type": "string"}})},
-	{ID: "elicitation.type-null", Requirement: ids.ElicitationSchemaPrimitiveTypes,
-		Summary: "A requested property has a list of types.",
-		Apply:   asking("age", object{"type": list{"integer", "null"}})},
-	{ID: "elicitation.no-type", Requirement: ids.ElicitationSchemaPrimitiveTypes,
-		Summary: "A requested property has no type.",
-		Apply:   asking("age", object{"description": "How old you are"})},
-	{ID: "elicitation.pattern", Requirement: ids.ElicitationSchemaNoAdvanced,
-		Summary: "A requested property has a pattern.",
-		Apply:   property("username", Having("pattern", "^[a-z]+$"))},
-	{ID: "elicitation.one-of", Requirement: ids.ElicitationSchemaNoAdvanced,
-		Summary: "The requested schema has anyOf.",
-		Apply:   requested(Having("anyOf", list{object{"required": list{"username"}}}))},
-	{ID: "elicitation.format-uuid", Requirement: ids.ElicitationSchemaFormats,
-		Summary: "A requested property has the format uuid.",
-		Apply:   asking("key", object{"type": "string", "format": "uuid"})},
-	{ID: "elicitation.enum-names-short", Requirement: ids.ElicitationSchemaEnumNames,
-		Summary: "An enum has fewer names than values.",
-		Apply:   asking("colour", object{"type": "string", "enum": list{"red", "green"}, "enumNames": list{"Red"}})},
-	{ID: "elicitation.enum-of-numbers", Requirement: ids.ElicitationSchemaNoAdvanced, Form: ByValue, WarnOnly: true,
-		Summary: "The last value of an enum is a number.",
-		Apply:   asking("size", object{"type": "string", "enum": list{"small", 2}})},
-	{ID: "elicitation.no-message", Requirement: ids.SchemaElicitRequest, Summary: "An elicitation has no message.",
-		Apply: Params("elicitation/create", Lacking("message"))},
-	{ID: "elicitation.schema-misnamed", Requirement: ids.SchemaElicitRequest,
-		Summary: "An elicitation has schema in place of requestedSchema.",
-		Apply: Params("elicitation/create", func(params object) {
+		})).Also(ids.BaseResponsePresent),
+	fault("roots.none-left", ids.RootsListChangedGraceful, "After a list of no roots nothing is answered any more.",
+		hangingOn(rooted(func(roots list) bool { return len(roots) == 0 }))).Also(ids.BaseResponsePresent),
+	fault("elicitation.password", ids.ElicitationRequestNoSensitive, "An elicitation asks for a password.",
+		asking("password", object{"type": "string", "title": "Password",
+			"description": "Enter your password."})),
+	fault("elicitation.password-in-words", ids.ElicitationRequestNoSensitive,
+		"The message of an elicitation asks for the user's password.",
+		Params("elicitation/create", Having("message", "To go on, please enter your password."))),
+	fault("elicitation.token-named", ids.ElicitationRequestNoSensitive, "A requested property is called githubToken.",
+		asking("githubToken", object{"type": "string"})).Warns(),
+	fault("sampling.tools-of-later-revision", ids.LifecycleOperationVersion,
+		"A sampling request offers tools, which only a later revision knows.",
+		Params("sampling/createMessage", Having("tools", list{}))).Warns(),
+	fault("elicitation.nested-object", ids.ElicitationSchemaFlat, "A requested property is an object.",
+		asking("address", object{"type": "object",
+			"properties": object{"city": object{"type": "string"}}})).Also(ids.ElicitationSchemaPrimitiveTypes),
+	fault("elicitation.array", ids.ElicitationSchemaFlat, "A requested property is an array.",
+		asking("tags", object{"type": "array", "items": object{"type": "string"}})).
+		Also(ids.ElicitationSchemaPrimitiveTypes),
+	fault("elicitation.type-null", ids.ElicitationSchemaPrimitiveTypes, "A requested property has a list of types.",
+		asking("age", object{"type": list{"integer", "null"}})),
+	fault("elicitation.no-type", ids.ElicitationSchemaPrimitiveTypes, "A requested property has no type.",
+		asking("age", object{"description": "How old you are"})),
+	fault("elicitation.pattern", ids.ElicitationSchemaNoAdvanced, "A requested property has a pattern.",
+		property("username", Having("pattern", "^[a-z]+$"))),
+	fault("elicitation.one-of", ids.ElicitationSchemaNoAdvanced, "The requested schema has anyOf.",
+		requested(Having("anyOf", list{object{"required": list{"username"}}}))),
+	fault("elicitation.format-uuid", ids.ElicitationSchemaFormats, "A requested property has the format uuid.",
+		asking("key", object{"type": "string", "format": "uuid"})),
+	fault("elicitation.enum-names-short", ids.ElicitationSchemaEnumNames, "An enum has fewer names than values.",
+		asking("colour", object{"type": "string", "enum": list{"red", "green"}, "enumNames": list{"Red"}})),
+	fault("elicitation.enum-of-numbers", ids.ElicitationSchemaNoAdvanced, "The last value of an enum is a number.",
+		asking("size", object{"type": "string", "enum": list{"small", 2}})).Seen(ByValue).Warns(),
+	fault("elicitation.no-message", ids.SchemaElicitRequest, "An elicitation has no message.",
+		Params("elicitation/create", Lacking("message"))),
+	fault("elicitation.schema-misnamed", ids.SchemaElicitRequest,
+		"An elicitation has schema in place of requestedSchema.", Params("elicitation/create", func(params object) {
 			params["schema"] = params["requestedSchema"]
 			delete(params, "requestedSchema")
-		})},
-	{ID: "elicitation.accept-fails", Requirement: ids.ElicitationServerHandleAccept,
-		Summary: "A call whose elicitation is accepted ends in an internal error.",
-		Apply:   erringOn("test_elicitation", server.InternalError, "Internal error", action("accept"))},
-	{ID: "elicitation.optional-missed", Requirement: ids.ElicitationServerHandleAccept, Form: ByValue,
-		Summary: "A call whose elicitation is accepted without what the form does not require ends " +
-			"in an internal error.",
-		Apply: erringOn("test_elicitation", server.InternalError, "Internal error", func(answer object) bool {
+		})),
+	fault("elicitation.accept-fails", ids.ElicitationServerHandleAccept,
+		"A call whose elicitation is accepted ends in an internal error.",
+		erringOn("test_elicitation", server.InternalError, "Internal error", action("accept"))),
+	fault("elicitation.optional-missed", ids.ElicitationServerHandleAccept,
+		"A call whose elicitation is accepted without what the form does not require ends in an internal error.",
+		erringOn("test_elicitation", server.InternalError, "Internal error", func(answer object) bool {
 			return answer["action"] == "accept" && TextAt(answer, "content", "username") != "" &&
 				wire.At(answer, "content", "news") == nil
-		})},
-	{ID: "elicitation.zero-missed", Requirement: ids.ElicitationServerHandleAccept, Form: ByValue,
-		Summary: "A call whose elicitation is accepted with a zero ends in an internal error.",
-		Apply: erringOn("test_elicitation", server.InternalError, "Internal error", func(answer object) bool {
+		})).Seen(ByValue),
+	fault("elicitation.zero-missed", ids.ElicitationServerHandleAccept,
+		"A call whose elicitation is accepted with a zero ends in an internal error.",
+		erringOn("test_elicitation", server.InternalError, "Internal error", func(answer object) bool {
 			return wire.At(answer, "content", "rating") == json.Number("0")
-		})},
-	{ID: "elicitation.decline-hangs", Requirement: ids.ElicitationServerHandleDecline,
-		Summary: "A call hangs when the elicitation is declined.", Collateral: []string{ids.BaseResponsePresent},
-		Apply: hangingOn(action("decline"))},
-	{ID: "elicitation.decline-internal-error", Requirement: ids.ElicitationServerHandleDecline,
-		Summary: "A call whose elicitation is declined ends in an internal error.",
-		Apply:   erringOn("test_elicitation", server.InternalError, "Internal error", action("decline"))},
-	{ID: "elicitation.cancel-hangs", Requirement: ids.ElicitationServerHandleCancel,
-		Summary:    "A call hangs when the elicitation is cancelled.",
-		Collateral: []string{ids.BaseResponsePresent, ids.CancellationLateResponse},
-		Apply:      hangingOn(action("cancel"))},
-	{ID: "elicitation.content-required", Requirement: ids.ElicitationServerContentAbsent,
-		Summary: "A declined elicitation without content is an invalid answer for the server.",
-		Apply: erringOn("test_elicitation", server.InvalidParams, "Invalid params: content is missing",
-			func(result object) bool {
-				return result["action"] == "decline" && result["content"] == nil
-			})},
-	{ID: "elicitation.content-missed", Requirement: ids.ElicitationServerContentAbsent,
-		Summary: "A call whose elicitation is cancelled without content fails.",
-		Apply: FailingOn("test_elicitation", func(result object) bool {
-			return result["action"] == "cancel" && result["content"] == nil
-		})},
-	{ID: "elicitation.enum-unchecked", Requirement: ids.ElicitationSecurityValidateContent,
-		Summary: "Elicited values are taken although they are not among those that were listed.",
-		Apply: All(Overhearing(), WrappingTool("test_elicitation",
+		})).Seen(ByValue),
+	fault("elicitation.decline-hangs", ids.ElicitationServerHandleDecline,
+		"A call hangs when the elicitation is declined.", hangingOn(action("decline"))).Also(ids.BaseResponsePresent),
+	fault("elicitation.decline-internal-error", ids.ElicitationServerHandleDecline,
+		"A call whose elicitation is declined ends in an internal error.",
+		erringOn("test_elicitation", server.InternalError, "Internal error", action("decline"))),
+	fault("elicitation.cancel-hangs", ids.ElicitationServerHandleCancel,
+		"A call hangs when the elicitation is cancelled.", hangingOn(action("cancel"))).
+		Also(ids.BaseResponsePresent, ids.CancellationLateResponse),
+	fault("elicitation.content-required", ids.ElicitationServerContentAbsent,
+		"A declined elicitation without content is an invalid answer for the server.",
+		erringOn("test_elicitation", server.InvalidParams, "Invalid params: content is missing",
+			func(result object) bool { return result["action"] == "decline" && result["content"] == nil })),
+	fault("elicitation.content-missed", ids.ElicitationServerContentAbsent,
+		"A call whose elicitation is cancelled without content fails.", FailingOn("test_elicitation",
+			func(result object) bool { return result["action"] == "cancel" && result["content"] == nil })),
+	fault("elicitation.enum-unchecked", ids.ElicitationSecurityValidateContent,
+		"Elicited values are taken although they are not among those that were listed.",
+		All(Overhearing(), WrappingTool("test_elicitation",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				var colour any
 				result, problem := Failing(func(answer object) bool {
@@ -396,10 +345,9 @@ var clientFaults = []Fault{
 					return object{"content": TextOf("User response: accept, " + colour)}, nil
 				}
 				return result, problem
-			}))},
-	{ID: "elicitation.content-unchecked", Requirement: ids.ElicitationSecurityValidateContent,
-		Summary: "Elicited content is used without looking at it.",
-		Apply: All(Overhearing(), WrappingTool("test_elicitation",
+			}))),
+	fault("elicitation.content-unchecked", ids.ElicitationSecurityValidateContent,
+		"Elicited content is used without looking at it.", All(Overhearing(), WrappingTool("test_elicitation",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				var content any
 				result, problem := Failing(func(answer object) bool {
@@ -411,5 +359,5 @@ var clientFaults = []Fault{
 					return object{"content": TextOf("User response: accept, " + string(raw))}, nil
 				}
 				return result, problem
-			}))},
+			}))),
 }

@@ -26,36 +26,30 @@ func nothingSuggested() object {
 
 // server/utilities/completion
 var completionFaults = []Fault{
-	{ID: "completion.undeclared", Requirement: ids.CompletionCapabilityDeclared,
-		Summary: "Completions are served, but not declared.", Apply: Undeclared("completions")},
-	{ID: "completion.undeclared-for-templates", Requirement: ids.CompletionCapabilityDeclared, Form: ByValue,
-		Summary: "Completions are served, but not declared, and suggest something for templates alone.",
-		Apply: All(Undeclared("completions"), Answering("completion/complete", nothingSuggested(),
-			func(r *server.Request) bool {
-				return wire.At(r.Params, "ref", "name") != nil
-			}))},
-	{ID: "completion.undeclared-code", Requirement: ids.CompletionErrorUnsupportedCode,
-		Summary: "A server without completions refuses completion/complete with -32600.",
-		Apply:   All(Without("completions"), Refusing("completion/complete", server.InvalidRequest, Always))},
-	{ID: "completion.refused", Requirement: ids.CompletionAnswered,
-		Summary: "Completing the variable of a template is refused with -32603.",
-		Apply: Refusing("completion/complete", server.InternalError, func(r *server.Request) bool {
+	fault("completion.undeclared", ids.CompletionCapabilityDeclared, "Completions are served, but not declared.",
+		Undeclared("completions")),
+	fault("completion.undeclared-for-templates", ids.CompletionCapabilityDeclared,
+		"Completions are served, but not declared, and suggest something for templates alone.",
+		All(Undeclared("completions"), Answering("completion/complete", nothingSuggested(),
+			func(r *server.Request) bool { return wire.At(r.Params, "ref", "name") != nil }))).Seen(ByValue),
+	fault("completion.undeclared-code", ids.CompletionErrorUnsupportedCode,
+		"A server without completions refuses completion/complete with -32600.",
+		All(Without("completions"), Refusing("completion/complete", server.InvalidRequest, Always))),
+	fault("completion.refused", ids.CompletionAnswered, "Completing the variable of a template is refused with -32603.",
+		Refusing("completion/complete", server.InternalError, func(r *server.Request) bool {
 			return wire.At(r.Params, "ref", "uri") == "test://notes/{name}"
-		})},
-	{ID: "completion.empty-context-refused", Requirement: ids.CompletionContextAccepted, Form: ByValue,
-		Summary: "A completion whose context has no arguments is refused.",
-		Apply: Refusing("completion/complete", server.InvalidParams, func(r *server.Request) bool {
+		})),
+	fault("completion.empty-context-refused", ids.CompletionContextAccepted,
+		"A completion whose context has no arguments is refused.",
+		Refusing("completion/complete", server.InvalidParams, func(r *server.Request) bool {
 			given, ok := r.Params["context"].(object)
 			return ok && given["arguments"] == nil
-		})},
-	{ID: "completion.context-refused", Requirement: ids.CompletionContextAccepted,
-		Summary: "A completion with context is refused.",
-		Apply: Refusing("completion/complete", server.InvalidParams, func(r *server.Request) bool {
-			return r.Params["context"] != nil
-		})},
-	{ID: "completion.too-many-values", Requirement: ids.CompletionResultMax100,
-		Summary: "A completion has 150 values.",
-		Apply: suggested(func(completion object) {
+		})).Seen(ByValue),
+	fault("completion.context-refused", ids.CompletionContextAccepted, "A completion with context is refused.",
+		Refusing("completion/complete", server.InvalidParams,
+			func(r *server.Request) bool { return r.Params["context"] != nil })),
+	fault("completion.too-many-values", ids.CompletionResultMax100, "A completion has 150 values.",
+		suggested(func(completion object) {
 			if completion["hasMore"] == true {
 				values := completion["values"].(list)
 				for i := len(values); i < 150; i++ {
@@ -63,17 +57,15 @@ var completionFaults = []Fault{
 				}
 				completion["values"], completion["hasMore"] = values, false
 			}
-		})},
-	{ID: "completion.total-zero", Requirement: ids.CompletionResultTotalMeaning,
-		Summary: "total is 0 whatever the number of values.", Apply: suggested(Having("total", 0))},
-	{ID: "completion.has-more-always", Requirement: ids.CompletionResultHasMoreMeaning,
-		Summary: "hasMore is true although all values are there.", Apply: suggested(Having("hasMore", true))},
-	{ID: "completion.has-more-never", Requirement: ids.CompletionResultHasMoreMeaning,
-		Summary: "hasMore is false although total is larger than the number of values.",
-		Apply:   suggested(Having("hasMore", false))},
-	{ID: "completion.has-more-of-whole", Requirement: ids.CompletionResultHasMoreMeaning,
-		Summary: "hasMore is true although the value is complete and the only one.",
-		Apply: Wrapping("completion/complete",
+		})),
+	fault("completion.total-zero", ids.CompletionResultTotalMeaning, "total is 0 whatever the number of values.",
+		suggested(Having("total", 0))),
+	fault("completion.has-more-always", ids.CompletionResultHasMoreMeaning,
+		"hasMore is true although all values are there.", suggested(Having("hasMore", true))),
+	fault("completion.has-more-never", ids.CompletionResultHasMoreMeaning,
+		"hasMore is false although total is larger than the number of values.", suggested(Having("hasMore", false))),
+	fault("completion.has-more-of-whole", ids.CompletionResultHasMoreMeaning,
+		"hasMore is true although the value is complete and the only one.", Wrapping("completion/complete",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				result, problem := next(ctx, r)
 				value := wire.At(r.Params, "argument", "value")
@@ -81,51 +73,44 @@ var completionFaults = []Fault{
 					result.(object)["completion"].(object)["hasMore"] = true
 				}
 				return result, problem
-			})},
-	{ID: "completion.unknown-prompt-code", Requirement: ids.CompletionErrorInvalidPromptCode,
-		Summary: "Completing an argument of an unknown prompt is refused with -32603.",
-		Apply: Refusing("completion/complete", server.InternalError, func(r *server.Request) bool {
-			return wire.At(r.Params, "ref", "name") == noName
-		})},
-	{ID: "completion.unknown-prompt-empty", Requirement: ids.CompletionErrorInvalidPromptCode,
-		Summary: "Completing an argument of an unknown prompt suggests nothing.",
-		Apply: Answering("completion/complete", nothingSuggested(), func(r *server.Request) bool {
-			return wire.At(r.Params, "ref", "name") == noName
-		})},
-	{ID: "completion.missing-argument-code", Requirement: ids.CompletionErrorMissingArgumentCode,
-		Summary: "A completion without argument is refused with -32603.",
-		Apply: Refusing("completion/complete", server.InternalError, func(r *server.Request) bool {
-			return r.Params["ref"] != nil && r.Params["argument"] == nil
-		})},
-	{ID: "completion.anything-completed", Requirement: ids.CompletionSecurityValidateInputs,
-		Summary: "A reference of unknown type gets a result.",
-		Apply:   Answering("completion/complete", nothingSuggested(), unknownRef)},
-	{ID: "completion.value-unchecked", Requirement: ids.CompletionSecurityValidateInputs,
-		Summary: "A value that is not a string gets a result.",
-		Apply: Answering("completion/complete", nothingSuggested(), func(r *server.Request) bool {
+			})),
+	fault("completion.unknown-prompt-code", ids.CompletionErrorInvalidPromptCode,
+		"Completing an argument of an unknown prompt is refused with -32603.",
+		Refusing("completion/complete", server.InternalError,
+			func(r *server.Request) bool { return wire.At(r.Params, "ref", "name") == noName })),
+	fault("completion.unknown-prompt-empty", ids.CompletionErrorInvalidPromptCode,
+		"Completing an argument of an unknown prompt suggests nothing.",
+		Answering("completion/complete", nothingSuggested(),
+			func(r *server.Request) bool { return wire.At(r.Params, "ref", "name") == noName })),
+	fault("completion.missing-argument-code", ids.CompletionErrorMissingArgumentCode,
+		"A completion without argument is refused with -32603.", Refusing("completion/complete", server.InternalError,
+			func(r *server.Request) bool { return r.Params["ref"] != nil && r.Params["argument"] == nil })),
+	fault("completion.anything-completed", ids.CompletionSecurityValidateInputs,
+		"A reference of unknown type gets a result.", Answering("completion/complete", nothingSuggested(), unknownRef)),
+	fault("completion.value-unchecked", ids.CompletionSecurityValidateInputs,
+		"A value that is not a string gets a result.",
+		Answering("completion/complete", nothingSuggested(), func(r *server.Request) bool {
 			_, isArray := wire.At(r.Params, "argument", "value").(list)
 			return isArray
-		})},
-	{ID: "completion.number-completed", Requirement: ids.CompletionSecurityValidateInputs, Form: ByValue,
-		Summary: "A value that is a number gets a result.",
-		Apply: Answering("completion/complete", nothingSuggested(), func(r *server.Request) bool {
+		})),
+	fault("completion.number-completed", ids.CompletionSecurityValidateInputs,
+		"A value that is a number gets a result.",
+		Answering("completion/complete", nothingSuggested(), func(r *server.Request) bool {
 			_, isNumber := wire.At(r.Params, "argument", "value").(json.Number)
 			return isNumber
-		})},
-	{ID: "completion.values-objects", Requirement: ids.SchemaCompleteResult,
-		Summary: "The values of a completion are objects.",
-		Apply: suggested(func(completion object) {
+		})).Seen(ByValue),
+	fault("completion.values-objects", ids.SchemaCompleteResult, "The values of a completion are objects.",
+		suggested(func(completion object) {
 			values := completion["values"].(list)
 			for i, v := range values {
 				values[i] = object{"value": v}
 			}
-		})},
-	{ID: "completion.flat", Requirement: ids.SchemaCompleteResult,
-		Summary: "The values stand in the result itself, not in completion.",
-		Apply: Results("completion/complete", func(result object) {
+		})),
+	fault("completion.flat", ids.SchemaCompleteResult, "The values stand in the result itself, not in completion.",
+		Results("completion/complete", func(result object) {
 			for name, v := range result["completion"].(object) {
 				result[name] = v
 			}
 			delete(result, "completion")
-		})},
+		})),
 }

@@ -231,9 +231,8 @@ var factFaults = slices.Concat(
 		}, f.ID)
 	}),
 	[]Fault{
-		{ID: "facts.subscription-counted", Requirement: ids.ResourcesUpdatedEndsWithUnsubscribe, Form: InSequence,
-			Summary: "A subscription that was asked for twice has to be ended twice.",
-			Apply: All(
+		fault("facts.subscription-counted", ids.ResourcesUpdatedEndsWithUnsubscribe,
+			"A subscription that was asked for twice has to be ended twice.", All(
 				Wrapping("resources/subscribe", func(
 					ctx context.Context, r *server.Request, next server.Handler,
 				) (any, *wire.Error) {
@@ -249,7 +248,7 @@ var factFaults = slices.Concat(
 					subscribedTo(r).Store(0)
 					return next(ctx, r)
 				}),
-			)},
+			)).Seen(InSequence),
 	},
 )
 

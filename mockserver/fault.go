@@ -2,8 +2,10 @@ package mockserver
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/schema"
 )
 
@@ -42,6 +44,70 @@ type FaultOf[P any] struct {
 	// Apply adds the fault to the options of a peer. Several faults can be added
 	// to the same options.
 	Apply func(o *P)
+}
+
+// New returns a fault that shows on the transports of its topic.
+func New[P any](id string, requirement schema.ID, summary string, apply func(o *P)) FaultOf[P] {
+	return FaultOf[P]{ID: id, Requirement: requirement, Summary: summary, Transports: TransportsOf(id), Apply: apply}
+}
+
+var fault = New[server.Options]
+
+// TransportsOf returns the transports that the topic of a fault or an oddity is about; none means all.
+func TransportsOf(id string) []string {
+	switch topic, _, _ := strings.Cut(id, "."); topic {
+	case "http", "auth":
+		return []string{transport.NameHTTP}
+	case "sse", "legacy":
+		return []string{transport.NameSSE}
+	case "stdio":
+		return []string{transport.NameStdio}
+	}
+	return nil
+}
+
+// The methods below return a fault that says more.
+
+// Seen says in which form the fault shows.
+func (f FaultOf[P]) Seen(form Form) FaultOf[P] {
+	f.Form = form
+	return f
+}
+
+// In names the scenario in which the fault of a client shows.
+func (f FaultOf[P]) In(scenario string) FaultOf[P] {
+	f.Scenario = scenario
+	return f
+}
+
+// Only names the transports on which the fault shows, where these are not those of its topic.
+func (f FaultOf[P]) Only(transports []string) FaultOf[P] {
+	f.Transports = transports
+	return f
+}
+
+// Everywhere says that the fault shows on all transports.
+func (f FaultOf[P]) Everywhere() FaultOf[P] {
+	f.Transports = nil
+	return f
+}
+
+// Warns marks the fault of a MUST that is only warned of.
+func (f FaultOf[P]) Warns() FaultOf[P] {
+	f.WarnOnly = true
+	return f
+}
+
+// Crashing says that a signal ends the process.
+func (f FaultOf[P]) Crashing() FaultOf[P] {
+	f.Crashes = true
+	return f
+}
+
+// Also lists the collateral.
+func (f FaultOf[P]) Also(collateral ...schema.ID) FaultOf[P] {
+	f.Collateral = collateral
+	return f
 }
 
 // Form is what it takes for a fault to show, beyond the plain stimulus.

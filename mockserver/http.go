@@ -347,185 +347,139 @@ func cancellingTheLast(o *server.Options) {
 
 // basic/transports#streamable-http and the legacy HTTP+SSE transport
 var httpFaults = []Fault{
-	{ID: "http.post-not-allowed", Requirement: ids.HTTPServerEndpointPost, Transports: OverHTTP,
-		Summary: "POST is refused with 405.", Collateral: []string{ids.LifecycleInitAnswered},
-		Apply: RefusingHTTP(http.StatusMethodNotAllowed,
-			func(r *http.Request) bool { return r.Method == http.MethodPost })},
-	{ID: "http.origin-unchecked", Requirement: ids.HTTPServerOriginForeign, Transports: OverHTTP,
-		Summary: "The Origin of the first request of a session is not checked.",
-		Apply: Passing(server.ForeignOrigin, func(r *server.Reply) bool {
-			return r.Session == nil && origin(r) != "null"
-		})},
-	{ID: "http.origin-prefix", Requirement: ids.HTTPServerOriginForeign, Form: ByValue, Transports: OverHTTP,
-		Summary:    "An Origin that begins like a trusted one is trusted.",
-		Collateral: []string{ids.HTTPServerOriginEveryRequest},
-		Apply: Passing(server.ForeignOrigin,
-			func(r *server.Reply) bool { return strings.HasPrefix(origin(r), "http://localhost") })},
-	{ID: "http.origin-of-host-header", Requirement: ids.HTTPServerOriginForeign, Transports: OverHTTP,
-		Summary: "An Origin that is the one of the Host header is trusted, whatever that names.",
-		Apply:   ofHostHeader},
-	{ID: "http.origin-null-trusted", Requirement: ids.HTTPServerOriginNull, Transports: OverHTTP,
-		Summary: "The Origin null is trusted.",
-		Apply:   Passing(server.ForeignOrigin, func(r *server.Reply) bool { return origin(r) == "null" })},
-	{ID: "http.origin-null-trusted-later", Requirement: ids.HTTPServerOriginNull, Form: InSequence,
-		Transports: OverHTTP, Summary: "The Origin null is trusted within a session.",
-		Apply: Passing(server.ForeignOrigin, func(r *server.Reply) bool {
-			return r.Session != nil && origin(r) == "null"
-		})},
-	{ID: "http.origin-checked-once", Requirement: ids.HTTPServerOriginEveryRequest, Form: InSequence,
-		Transports: OverHTTP, Summary: "The Origin is checked for the first request of a session only.",
-		Collateral: []string{ids.HTTPServerOriginNull},
-		Apply:      Passing(server.ForeignOrigin, func(r *server.Reply) bool { return r.Session != nil })},
-	{ID: "http.origin-get-unchecked", Requirement: ids.HTTPServerOriginEveryRequest, Transports: OverHTTP,
-		Summary: "The Origin of a GET is not checked.",
-		Apply: Passing(server.ForeignOrigin, func(r *server.Reply) bool {
-			return r.Request.Method == http.MethodGet
-		})},
-	{ID: "http.origin-notification-unchecked", Requirement: ids.HTTPServerOriginEveryRequest, Transports: OverHTTP,
-		Summary: "The Origin of a POST with a notification is not checked.",
-		Apply: All(Passing(server.ForeignOrigin, func(r *server.Reply) bool {
-			return Posted(r.Request).Kind == wire.Notification
-		}), Peeking())},
-	{ID: "http.origin-response-unchecked", Requirement: ids.HTTPServerOriginEveryRequest, Transports: OverHTTP,
-		Summary: "The Origin of a POST with a response is not checked.",
-		Apply: All(Passing(server.ForeignOrigin, func(r *server.Reply) bool {
-			return Posted(r.Request).Kind == wire.Result
-		}), Peeking())},
-	{ID: "http.accept-verbatim", Requirement: ids.HTTPServerAcceptForms, Form: ByValue, Transports: OverHTTP,
-		Summary: "An Accept header with quality values is refused with 406.",
-		Apply:   NotAccepting(func(accept string) bool { return strings.Contains(accept, ";q=") })},
-	{ID: "http.accept-case", Requirement: ids.HTTPServerAcceptForms, Form: ByValue, Transports: OverHTTP,
-		Summary: "Media types in the Accept header are compared with regard to case.",
-		Apply:   NotAccepting(func(accept string) bool { return accept != strings.ToLower(accept) })},
-	{ID: "http.session-header-lower-lost", Requirement: ids.HTTPServerHeaderNames, Form: ByValue,
-		Transports: OverHTTP,
-		Summary:    "The id of a session is not found in a header whose name is in small letters.",
-		Apply:      blindTo("mcp-session-id")},
-	{ID: "http.content-type-header-upper-lost", Requirement: ids.HTTPServerHeaderNames, Form: ByValue,
-		Transports: OverHTTP, Summary: "The Content-Type is not found in a header whose name is in capitals.",
-		Apply: blindTo("CONTENT-TYPE")},
-	{ID: "http.version-header-lower-lost", Requirement: ids.HTTPServerHeaderNames, Form: ByValue,
-		Transports: OverHTTP,
-		Summary:    "The version of the protocol is not found in a header whose name is in small letters.",
-		Apply:      blindTo("mcp-protocol-version")},
-	{ID: "http.notification-200", Requirement: ids.HTTPServerNotification202, Transports: OverHTTP,
-		Summary: "Notifications are answered with 200.",
-		Apply: All(Peeking(), Replying(server.Accepted, func(r *server.Reply) {
+	fault("http.post-not-allowed", ids.HTTPServerEndpointPost, "POST is refused with 405.",
+		RefusingHTTP(http.StatusMethodNotAllowed,
+			func(r *http.Request) bool { return r.Method == http.MethodPost })).Also(ids.LifecycleInitAnswered),
+	fault("http.origin-unchecked", ids.HTTPServerOriginForeign,
+		"The Origin of the first request of a session is not checked.",
+		Passing(server.ForeignOrigin, func(r *server.Reply) bool { return r.Session == nil && origin(r) != "null" })),
+	fault("http.origin-prefix", ids.HTTPServerOriginForeign, "An Origin that begins like a trusted one is trusted.",
+		Passing(server.ForeignOrigin,
+			func(r *server.Reply) bool { return strings.HasPrefix(origin(r), "http://localhost") })).Seen(ByValue).
+		Also(ids.HTTPServerOriginEveryRequest),
+	fault("http.origin-of-host-header", ids.HTTPServerOriginForeign,
+		"An Origin that is the one of the Host header is trusted, whatever that names.", ofHostHeader),
+	fault("http.origin-null-trusted", ids.HTTPServerOriginNull, "The Origin null is trusted.",
+		Passing(server.ForeignOrigin, func(r *server.Reply) bool { return origin(r) == "null" })),
+	fault("http.origin-null-trusted-later", ids.HTTPServerOriginNull, "The Origin null is trusted within a session.",
+		Passing(server.ForeignOrigin, func(r *server.Reply) bool { return r.Session != nil && origin(r) == "null" })).
+		Seen(InSequence),
+	fault("http.origin-checked-once", ids.HTTPServerOriginEveryRequest,
+		"The Origin is checked for the first request of a session only.",
+		Passing(server.ForeignOrigin, func(r *server.Reply) bool { return r.Session != nil })).Seen(InSequence).
+		Also(ids.HTTPServerOriginNull),
+	fault("http.origin-get-unchecked", ids.HTTPServerOriginEveryRequest, "The Origin of a GET is not checked.",
+		Passing(server.ForeignOrigin, func(r *server.Reply) bool { return r.Request.Method == http.MethodGet })),
+	fault("http.origin-notification-unchecked", ids.HTTPServerOriginEveryRequest,
+		"The Origin of a POST with a notification is not checked.", All(Passing(server.ForeignOrigin,
+			func(r *server.Reply) bool { return Posted(r.Request).Kind == wire.Notification }), Peeking())),
+	fault("http.origin-response-unchecked", ids.HTTPServerOriginEveryRequest,
+		"The Origin of a POST with a response is not checked.", All(Passing(server.ForeignOrigin,
+			func(r *server.Reply) bool { return Posted(r.Request).Kind == wire.Result }), Peeking())),
+	fault("http.accept-verbatim", ids.HTTPServerAcceptForms,
+		"An Accept header with quality values is refused with 406.",
+		NotAccepting(func(accept string) bool { return strings.Contains(accept, ";q=") })).Seen(ByValue),
+	fault("http.accept-case", ids.HTTPServerAcceptForms,
+		"Media types in the Accept header are compared with regard to case.",
+		NotAccepting(func(accept string) bool { return accept != strings.ToLower(accept) })).Seen(ByValue),
+	fault("http.session-header-lower-lost", ids.HTTPServerHeaderNames,
+		"The id of a session is not found in a header whose name is in small letters.", blindTo("mcp-session-id")).
+		Seen(ByValue),
+	fault("http.content-type-header-upper-lost", ids.HTTPServerHeaderNames,
+		"The Content-Type is not found in a header whose name is in capitals.", blindTo("CONTENT-TYPE")).Seen(ByValue),
+	fault("http.version-header-lower-lost", ids.HTTPServerHeaderNames,
+		"The version of the protocol is not found in a header whose name is in small letters.",
+		blindTo("mcp-protocol-version")).Seen(ByValue),
+	fault("http.notification-200", ids.HTTPServerNotification202, "Notifications are answered with 200.",
+		All(Peeking(), Replying(server.Accepted, func(r *server.Reply) {
 			if Posted(r.Request).Kind == wire.Notification {
 				r.Status = http.StatusOK
 			}
-		}))},
-	{ID: "http.notification-204", Requirement: ids.HTTPServerNotification202, Transports: OverHTTP,
-		Summary: "Notifications are answered with 204.",
-		Apply: All(Peeking(), Replying(server.Accepted, func(r *server.Reply) {
+		}))),
+	fault("http.notification-204", ids.HTTPServerNotification202, "Notifications are answered with 204.",
+		All(Peeking(), Replying(server.Accepted, func(r *server.Reply) {
 			if Posted(r.Request).Kind == wire.Notification {
 				r.Status = http.StatusNoContent
 			}
-		}))},
-	{ID: "http.response-200", Requirement: ids.HTTPServerResponse202, Transports: OverHTTP,
-		Summary: "Responses are answered with 200.",
-		Apply: All(Peeking(), Replying(server.Accepted, func(r *server.Reply) {
+		}))),
+	fault("http.response-200", ids.HTTPServerResponse202, "Responses are answered with 200.",
+		All(Peeking(), Replying(server.Accepted, func(r *server.Reply) {
 			if Posted(r.Request).IsResponse() {
 				r.Status = http.StatusOK
 			}
-		}))},
-	{
-		ID: "http.response-refused", Requirement: ids.HTTPServerResponse202, Transports: OverHTTP, WarnOnly: true,
-		Collateral: []string{ids.CancellationInProgress}, // it cancels the request whose response it refused
-		Summary:    "The response to a ping is refused with 400, as if only requests may be posted.",
-		Apply: All(RefusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
+		}))),
+	fault("http.response-refused", ids.HTTPServerResponse202,
+		"The response to a ping is refused with 400, as if only requests may be posted.",
+		All(RefusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
 			result, ok := Posted(r).Result.(object)
 			return ok && len(result) == 0
-		}), Peeking()),
-	},
-	{ID: "http.charset-refused", Requirement: ids.HTTPServerContentTypeForms, Form: ByValue,
-		Transports: []string{"http", "sse"},
-		Summary:    "A Content-Type other than just application/json is refused with 415.",
-		Apply: RefusingHTTP(http.StatusUnsupportedMediaType, func(r *http.Request) bool {
+		}), Peeking())).Warns().Also(ids.CancellationInProgress), // it cancels the request whose response it refused
+	fault("http.charset-refused", ids.HTTPServerContentTypeForms,
+		"A Content-Type other than just application/json is refused with 415.",
+		RefusingHTTP(http.StatusUnsupportedMediaType, func(r *http.Request) bool {
 			return r.Method == http.MethodPost && r.Header.Get("Content-Type") != "application/json"
-		})},
-	{ID: "http.accepted-with-body", Requirement: ids.HTTPServerAcceptedNoBody, Transports: OverHTTP,
-		Summary: `202 comes with the body "Accepted".`,
-		Apply: Replying(server.Accepted, func(r *server.Reply) {
+		})).Seen(ByValue).Only(OverBothHTTP),
+	fault("http.accepted-with-body", ids.HTTPServerAcceptedNoBody, `202 comes with the body "Accepted".`,
+		Replying(server.Accepted, func(r *server.Reply) {
 			r.Header.Set("Content-Type", "text/plain")
 			r.Body = []byte("Accepted")
-		})},
-	{ID: "http.refused-with-200", Requirement: ids.HTTPServerUnacceptableErrorStatus, Transports: OverHTTP,
-		Summary: "A notification of an unknown method is refused with a JSON-RPC error and the status 200.",
-		Collateral: []string{ids.BaseNotificationUnknownNoResponse, ids.BaseNotificationNoResponse,
-			ids.BaseResponseIDEcho},
-		Apply: All(Peeking(), Replying(server.Accepted, func(r *server.Reply) {
+		})),
+	fault("http.refused-with-200", ids.HTTPServerUnacceptableErrorStatus,
+		"A notification of an unknown method is refused with a JSON-RPC error and the status 200.",
+		All(Peeking(), Replying(server.Accepted, func(r *server.Reply) {
 			if Posted(r.Request).Method == "notifications/mcpconform/no-such" {
 				r.Status = http.StatusOK
 				r.Header.Set("Content-Type", "application/json")
 				r.Body = []byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"Method not found"}}`)
 			}
-		}))},
-	{ID: "http.answer-untyped", Requirement: ids.HTTPServerRequestAnswerType, Transports: OverHTTP,
-		Summary:    "An answer in JSON has the type text/plain.",
-		Collateral: []string{ids.CompletionSecurityValidateInputs, ids.BaseResponsePresent},
-		Apply:      misanswered(func(r *server.Reply) { r.Header.Set("Content-Type", "text/plain") })},
-	{ID: "http.request-accepted", Requirement: ids.HTTPServerRequestAnswerType, Transports: OverHTTP,
-		Summary:    "A request is answered with 202 and nothing else.",
-		Collateral: []string{ids.CompletionSecurityValidateInputs, ids.BaseResponsePresent},
-		Apply: misanswered(func(r *server.Reply) {
+		}))).Also(ids.BaseNotificationUnknownNoResponse, ids.BaseNotificationNoResponse, ids.BaseResponseIDEcho),
+	fault("http.answer-untyped", ids.HTTPServerRequestAnswerType, "An answer in JSON has the type text/plain.",
+		misanswered(func(r *server.Reply) { r.Header.Set("Content-Type", "text/plain") })).
+		Also(ids.CompletionSecurityValidateInputs, ids.BaseResponsePresent),
+	fault("http.request-accepted", ids.HTTPServerRequestAnswerType, "A request is answered with 202 and nothing else.",
+		misanswered(func(r *server.Reply) {
 			r.Status, r.Body = http.StatusAccepted, nil
 			r.Header.Del("Content-Type")
-		})},
-	{ID: "http.json-array", Requirement: ids.HTTPServerJSONOneObject, Transports: OverHTTP,
-		Summary: "A JSON answer is an array of one response.", Collateral: []string{ids.BaseBatchNotSent},
-		Apply: misanswered(func(r *server.Reply) { r.Body = []byte("[" + string(r.Body) + "]") })},
-	{ID: "http.json-empty", Requirement: ids.HTTPServerJSONOneObject, Transports: OverHTTP,
-		Summary:    "A JSON answer has an empty body.",
-		Collateral: []string{ids.CompletionSecurityValidateInputs, ids.BaseResponsePresent},
-		Apply:      misanswered(func(r *server.Reply) { r.Body = []byte{} })},
-	{ID: "http.event-not-json", Requirement: ids.HTTPServerSSEEventData, Transports: OverHTTP,
-		Summary: "An event carries the text ok.", Collateral: []string{ids.BaseJSONWellFormed},
-		Apply: ahead("ok")},
-	{ID: "http.event-string", Requirement: ids.BaseJSONObject, Transports: OverHTTP,
-		Summary: "An event carries a JSON string.", Collateral: []string{ids.HTTPServerSSEEventData},
-		Apply: ahead(`"ok"`)},
-	{ID: "http.response-withheld", Requirement: ids.HTTPServerSSEResponseSent, Transports: OverHTTP,
-		Summary: "The stream of a request ends without the response.",
-		Collateral: []string{ids.HTTPServerSSENoEarlyClose, ids.ToolsListCallable, ids.LoggingFilterAllAbove,
-			ids.LoggingSetLevelReplaces},
-		Apply: Streaming(func(e *server.Event) []*server.Event {
+		})).Also(ids.CompletionSecurityValidateInputs, ids.BaseResponsePresent),
+	fault("http.json-array", ids.HTTPServerJSONOneObject, "A JSON answer is an array of one response.",
+		misanswered(func(r *server.Reply) { r.Body = []byte("[" + string(r.Body) + "]") })).Also(ids.BaseBatchNotSent),
+	fault("http.json-empty", ids.HTTPServerJSONOneObject, "A JSON answer has an empty body.",
+		misanswered(func(r *server.Reply) { r.Body = []byte{} })).
+		Also(ids.CompletionSecurityValidateInputs, ids.BaseResponsePresent),
+	fault("http.event-not-json", ids.HTTPServerSSEEventData, "An event carries the text ok.", ahead("ok")).
+		Also(ids.BaseJSONWellFormed),
+	fault("http.event-string", ids.BaseJSONObject, "An event carries a JSON string.", ahead(`"ok"`)).
+		Also(ids.HTTPServerSSEEventData),
+	fault("http.response-withheld", ids.HTTPServerSSEResponseSent, "The stream of a request ends without the response.",
+		Streaming(func(e *server.Event) []*server.Event {
 			if e.Out != nil && e.Out.Answers != nil && e.Out.Answers.Params["name"] == "test_tool_with_logging" {
 				return nil
 			}
 			return []*server.Event{e}
-		})},
-	{ID: "http.stream-cut", Requirement: ids.HTTPServerSSENoEarlyClose, Transports: OverHTTP,
-		Summary:    "The stream of a request is closed before the response.",
-		Collateral: []string{ids.HTTPServerSSEResponseSent, ids.ToolsListCallable},
-		Apply: Streaming(func(e *server.Event) []*server.Event {
+		})).
+		Also(ids.HTTPServerSSENoEarlyClose, ids.ToolsListCallable, ids.LoggingFilterAllAbove,
+			ids.LoggingSetLevelReplaces),
+	fault("http.stream-cut", ids.HTTPServerSSENoEarlyClose, "The stream of a request is closed before the response.",
+		Streaming(func(e *server.Event) []*server.Event {
 			if e.Out != nil && e.Out.To != nil && e.Out.Method == "notifications/message" &&
 				e.Out.To.Params["name"] == "test_tool_with_logging" {
 				e.Cut = true
 			}
 			return []*server.Event{e}
-		})},
-	{ID: "http.response-elsewhere", Requirement: ids.HTTPServerSSEOwnResponse, Transports: OverHTTP,
-		Summary: "The response to a ping comes on the stream of a call that is running.",
-		Collateral: []string{
-			ids.HTTPServerSSENoEarlyClose, ids.HTTPServerSSEResponseSent, ids.HTTPServerMultipleStreams,
-			ids.PingResponsePrompt, ids.CancellationNoResponse,
-			ids.CancellationIgnoreUnknown, ids.BaseResponseIDTypeEcho,
-			ids.BaseRequestIDSpacePerSide, // whose checks ping during a call
-		},
-		Apply: All(
+		})).Also(ids.HTTPServerSSEResponseSent, ids.ToolsListCallable),
+	fault("http.response-elsewhere", ids.HTTPServerSSEOwnResponse,
+		"The response to a ping comes on the stream of a call that is running.", All(
 			func(o *server.Options) { o.HTTP.AlwaysSSE = true },
 			Responses("ping", func(out *server.Outgoing) {
 				if other := elsewhere(out.Answers); other != nil {
 					out.To = other
 				}
 			}),
-		)},
-	{
-		ID: "http.progress-elsewhere", Requirement: ids.HTTPServerSSERelatedMessages, Transports: OverHTTP,
-		Summary:    "Progress of a call comes on the stream of another one.",
-		Collateral: []string{ids.HTTPServerReplaySameStream}, // of a stream that is resumed
-		Apply: All(
+		)).Also(ids.HTTPServerSSENoEarlyClose, ids.HTTPServerSSEResponseSent, ids.HTTPServerMultipleStreams,
+		ids.PingResponsePrompt, ids.CancellationNoResponse, ids.CancellationIgnoreUnknown,
+		ids.BaseResponseIDTypeEcho, ids.BaseRequestIDSpacePerSide), // whose checks ping during a call
+	fault("http.progress-elsewhere", ids.HTTPServerSSERelatedMessages,
+		"Progress of a call comes on the stream of another one.", All(
 			WrappingTool("test_tool_with_progress",
 				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 					_ = r.Sleep(ctx, 50*time.Millisecond) // so that others run beside it
@@ -539,16 +493,13 @@ var httpFaults = []Fault{
 					out.To = other
 				}
 			}),
-		),
-	},
-	{ID: "http.stream-kept-open", Requirement: ids.HTTPServerSSECloseAfterResponse, Transports: OverHTTP,
-		Summary: "The stream of a request stays open after the response.",
-		Apply:   func(o *server.Options) { o.Behaviour.HTTP.KeepOpen = func(*server.Request) bool { return true } }},
-	{ID: "http.stream-of-refused-call-kept-open", Requirement: ids.HTTPServerSSECloseAfterResponse, Form: ByValue,
-		Transports: OverHTTP,
-		Summary: "Calls alone are answered with a stream, and that of a call of a tool that does not exist " +
-			"stays open after the error.",
-		Apply: func(o *server.Options) {
+		)).Also(ids.HTTPServerReplaySameStream), // of a stream that is resumed
+	fault("http.stream-kept-open", ids.HTTPServerSSECloseAfterResponse,
+		"The stream of a request stays open after the response.",
+		func(o *server.Options) { o.Behaviour.HTTP.KeepOpen = func(*server.Request) bool { return true } }),
+	fault("http.stream-of-refused-call-kept-open", ids.HTTPServerSSECloseAfterResponse,
+		"Calls alone are answered with a stream, and that of a call of a tool that does not exist stays open after "+
+			"the error.", func(o *server.Options) {
 			o.Behaviour.HTTP.Answer = func(r *server.Request) server.AnswerForm {
 				if r.Method == "tools/call" {
 					return server.AnswerSSE
@@ -559,20 +510,17 @@ var httpFaults = []Fault{
 				name, _ := r.Params["name"].(string)
 				return r.Method == "tools/call" && strings.HasSuffix(name, "no-such-tool")
 			}
-		}},
-	{ID: "http.hang-up-breaks-session", Requirement: ids.HTTPDisconnectSurvived, Transports: OverHTTP,
-		Summary: "When the client hangs up on a stream, nothing in its session is served any more.",
-		Collateral: []string{ids.HTTPServerGetCloseTolerated, ids.HTTPServerGetStreamOr405,
-			ids.HTTPServerOriginEveryRequest},
-		Apply: fragile(func(r *http.Request) bool { return true })},
-	{ID: "http.get-closed-breaks-session", Requirement: ids.HTTPServerGetCloseTolerated, Transports: OverHTTP,
-		Summary:    "When the client closes the listening stream, nothing in its session is served any more.",
-		Collateral: []string{ids.HTTPDisconnectSurvived, ids.HTTPServerGetStreamOr405},
-		Apply:      fragile(func(r *http.Request) bool { return r.Method == http.MethodGet })},
-	{ID: "http.disconnect-cancels", Requirement: ids.HTTPServerDisconnectNotCancel, Transports: OverHTTP,
-		Summary:    "The end of a connection cancels the request.",
-		Collateral: []string{ids.CancellationNoResponse},
-		Apply: All(
+		}).Seen(ByValue),
+	fault("http.hang-up-breaks-session", ids.HTTPDisconnectSurvived,
+		"When the client hangs up on a stream, nothing in its session is served any more.",
+		fragile(func(r *http.Request) bool { return true })).
+		Also(ids.HTTPServerGetCloseTolerated, ids.HTTPServerGetStreamOr405, ids.HTTPServerOriginEveryRequest),
+	fault("http.get-closed-breaks-session", ids.HTTPServerGetCloseTolerated,
+		"When the client closes the listening stream, nothing in its session is served any more.",
+		fragile(func(r *http.Request) bool { return r.Method == http.MethodGet })).
+		Also(ids.HTTPDisconnectSurvived, ids.HTTPServerGetStreamOr405),
+	fault("http.disconnect-cancels", ids.HTTPServerDisconnectNotCancel, "The end of a connection cancels the request.",
+		All(
 			func(o *server.Options) { o.Behaviour.HTTP.CancelOnDisconnect, o.Behaviour.AnswerCancelled = true, true },
 			Wrapping("tools/call",
 				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
@@ -583,110 +531,89 @@ var httpFaults = []Fault{
 					}
 					return result, problem
 				}),
-		)},
-	{ID: "http.disconnect-forgets", Requirement: ids.HTTPServerDisconnectNotCancel, Transports: OverHTTP,
-		Summary: "A call is left unanswered if, when it is done, the client has not come back to its stream.",
-		Collateral: []string{ids.BaseResponsePresent, ids.HTTPServerSSEResponseSent,
-			ids.HTTPServerSSENoEarlyClose},
-		Apply: forgetting},
-	{ID: "http.bad-body-accepted", Requirement: ids.HTTPServerSurvivesBadBody, Transports: OverHTTP,
-		Summary:    "A body that is not a message is answered with 200 and nothing else.",
-		Collateral: []string{ids.BaseErrorInvalidRequest, ids.BaseErrorParseSurvive},
-		Apply: Replying(server.BadMessage, func(r *server.Reply) {
+		)).Also(ids.CancellationNoResponse),
+	fault("http.disconnect-forgets", ids.HTTPServerDisconnectNotCancel,
+		"A call is left unanswered if, when it is done, the client has not come back to its stream.", forgetting).
+		Also(ids.BaseResponsePresent, ids.HTTPServerSSEResponseSent, ids.HTTPServerSSENoEarlyClose),
+	fault("http.bad-body-accepted", ids.HTTPServerSurvivesBadBody,
+		"A body that is not a message is answered with 200 and nothing else.",
+		Replying(server.BadMessage, func(r *server.Reply) {
 			r.Status, r.Body = http.StatusOK, nil
 			r.Header.Del("Content-Type")
-		})},
-	{ID: "http.bad-body-breaks-session", Requirement: ids.HTTPServerSurvivesBadBody, Transports: OverHTTP,
-		Summary: "After a message without jsonrpc nothing is answered in the session any more.",
-		Collateral: []string{ids.BaseResponsePresent, ids.HTTPServerSSEResponseSent,
-			ids.HTTPServerSSENoEarlyClose},
-		Apply: All(
+		})).Also(ids.BaseErrorInvalidRequest, ids.BaseErrorParseSurvive),
+	fault("http.bad-body-breaks-session", ids.HTTPServerSurvivesBadBody,
+		"After a message without jsonrpc nothing is answered in the session any more.", All(
 			Understanding(wire.JSONRPCMissing),
 			unresponsiveAfter(func(_ *server.Session, m *wire.Message) bool { return m.Has(wire.JSONRPCMissing) }),
-		)},
-	{ID: "http.large-body-fails", Requirement: ids.HTTPMessageLarge, Transports: OverHTTP,
-		Summary: "A body of more than 512 KiB is answered with 500.",
-		Apply: RefusingHTTP(http.StatusInternalServerError,
-			func(r *http.Request) bool { return r.ContentLength > 512<<10 })},
-	{ID: "http.large-body-cut", Requirement: ids.HTTPMessageLarge, Transports: OverHTTP,
-		Summary: "Only the first 512 KiB of a body are read.",
-		Apply: Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		)).Also(ids.BaseResponsePresent, ids.HTTPServerSSEResponseSent, ids.HTTPServerSSENoEarlyClose),
+	fault("http.large-body-fails", ids.HTTPMessageLarge, "A body of more than 512 KiB is answered with 500.",
+		RefusingHTTP(http.StatusInternalServerError,
+			func(r *http.Request) bool { return r.ContentLength > 512<<10 })),
+	fault("http.large-body-cut", ids.HTTPMessageLarge, "Only the first 512 KiB of a body are read.",
+		Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			r.Body = io.NopCloser(io.LimitReader(r.Body, 512<<10))
 			next.ServeHTTP(w, r)
-		})},
-	{ID: "http.get-not-found", Requirement: ids.HTTPServerGetStreamOr405, Transports: OverHTTP,
-		Summary: "GET is answered with 404.",
-		Apply:   RefusingHTTP(http.StatusNotFound, func(r *http.Request) bool { return r.Method == http.MethodGet })},
-	{ID: "http.get-page", Requirement: ids.HTTPServerGetStreamOr405, Transports: OverHTTP,
-		Summary: "GET is answered with a page in HTML.",
-		Collateral: []string{ids.HTTPServerOriginEveryRequest, ids.HTTPServerSessionMissing400,
-			ids.HTTPServerSessionEnded404},
-		Apply: Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		})),
+	fault("http.get-not-found", ids.HTTPServerGetStreamOr405, "GET is answered with 404.",
+		RefusingHTTP(http.StatusNotFound, func(r *http.Request) bool { return r.Method == http.MethodGet })),
+	fault("http.get-page", ids.HTTPServerGetStreamOr405, "GET is answered with a page in HTML.",
+		Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if r.Method != http.MethodGet {
 				next.ServeHTTP(w, r)
 				return
 			}
 			w.Header().Set("Content-Type", "text/html")
 			_, _ = io.WriteString(w, "<title>MCP server</title>")
-		})},
-	{ID: "http.resume-octets", Requirement: ids.HTTPServerGetStreamOr405, Form: InSequence, Transports: OverHTTP,
-		Summary:    "A stream that is resumed has the Content-Type application/octet-stream.",
-		Collateral: []string{ids.HTTPServerEventIDCursor},
-		Apply: Replying(server.ListeningSSE, func(r *server.Reply) {
+		})).Also(ids.HTTPServerOriginEveryRequest, ids.HTTPServerSessionMissing400, ids.HTTPServerSessionEnded404),
+	fault("http.resume-octets", ids.HTTPServerGetStreamOr405,
+		"A stream that is resumed has the Content-Type application/octet-stream.",
+		Replying(server.ListeningSSE, func(r *server.Reply) {
 			if r.Request.Header.Get(LastEventHeader) != "" {
 				r.Header.Set("Content-Type", "application/octet-stream")
 			}
-		})},
-	{ID: "http.resume-unknown-json", Requirement: ids.HTTPServerGetStreamOr405, Form: ByValue,
-		Transports: OverHTTP,
-		Summary:    "A GET with a Last-Event-ID that the server does not know is answered with 200 and JSON.",
-		Apply: Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		})).Seen(InSequence).Also(ids.HTTPServerEventIDCursor),
+	fault("http.resume-unknown-json", ids.HTTPServerGetStreamOr405,
+		"A GET with a Last-Event-ID that the server does not know is answered with 200 and JSON.",
+		Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if r.Method != http.MethodGet || !strings.HasPrefix(r.Header.Get(LastEventHeader), "mcpconform") {
 				next.ServeHTTP(w, r)
 				return
 			}
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, `{"error":"unknown event"}`)
-		})},
-	{ID: "http.progress-on-get", Requirement: ids.HTTPServerGetUnrelated, Transports: OverHTTP,
-		Summary: "Progress of a call comes on the listening stream.",
-		Apply:   Messages(Progressed, func(out *server.Outgoing) { out.To = nil })},
-	{ID: "http.response-on-get", Requirement: ids.HTTPServerGetNoResponse, Transports: OverHTTP,
-		Summary: "The response to a request comes on the listening stream.",
-		Collateral: []string{ids.HTTPServerSSENoEarlyClose, ids.HTTPServerSSEResponseSent,
-			ids.ResourcesUnsubscribeAccepted},
-		Apply: Responses("resources/unsubscribe", func(out *server.Outgoing) { out.To = nil })},
-	{ID: "http.orphan-on-get", Requirement: ids.HTTPServerGetNoResponse, Transports: OverHTTP,
-		Summary:    "The response to a call whose connection broke comes on the listening stream.",
-		Collateral: []string{ids.HTTPServerSSENoEarlyClose, ids.HTTPServerSSEResponseSent},
-		Apply: Responses("tools/call", func(out *server.Outgoing) {
+		})).Seen(ByValue),
+	fault("http.progress-on-get", ids.HTTPServerGetUnrelated, "Progress of a call comes on the listening stream.",
+		Messages(Progressed, func(out *server.Outgoing) { out.To = nil })),
+	fault("http.response-on-get", ids.HTTPServerGetNoResponse,
+		"The response to a request comes on the listening stream.",
+		Responses("resources/unsubscribe", func(out *server.Outgoing) { out.To = nil })).
+		Also(ids.HTTPServerSSENoEarlyClose, ids.HTTPServerSSEResponseSent, ids.ResourcesUnsubscribeAccepted),
+	fault("http.orphan-on-get", ids.HTTPServerGetNoResponse,
+		"The response to a call whose connection broke comes on the listening stream.",
+		Responses("tools/call", func(out *server.Outgoing) {
 			if strings.Contains(out.Answers.ID.String(), "mcpconform-orphan") {
 				out.To = nil
 			}
-		})},
-	{ID: "http.one-at-a-time", Requirement: ids.HTTPServerMultipleStreams, Transports: OverHTTP,
-		Summary: "While a tool is at work, other requests are refused.",
-		Apply:   Refusing("ping", server.InternalError, func(r *server.Request) bool { return Busy(r.Session) })},
-	{ID: "http.broadcast", Requirement: ids.HTTPServerNoBroadcast, Transports: OverHTTP,
-		Summary: "Progress comes on the stream of the request and on the listening stream.",
-		Collateral: []string{ids.HTTPServerGetUnrelated, ids.ProgressValueIncreases, ids.ProgressStop,
-			ids.ProgressInProgress},
-		Apply: Sending(server.OnMessage(Progressed, func(out *server.Outgoing) []*server.Outgoing {
+		})).Also(ids.HTTPServerSSENoEarlyClose, ids.HTTPServerSSEResponseSent),
+	fault("http.one-at-a-time", ids.HTTPServerMultipleStreams, "While a tool is at work, other requests are refused.",
+		Refusing("ping", server.InternalError, func(r *server.Request) bool { return Busy(r.Session) })),
+	fault("http.broadcast", ids.HTTPServerNoBroadcast,
+		"Progress comes on the stream of the request and on the listening stream.",
+		Sending(server.OnMessage(Progressed, func(out *server.Outgoing) []*server.Outgoing {
 			again := out.Clone()
 			again.To = nil
 			return []*server.Outgoing{out, again}
-		}))},
-	{ID: "http.broadcast-log", Requirement: ids.HTTPServerNoBroadcast, Transports: OverHTTP,
-		Summary: "Log messages come on the stream of the request and on the listening stream.",
-		Apply: Sending(server.OnMessage("notifications/message", func(out *server.Outgoing) []*server.Outgoing {
+		}))).Also(ids.HTTPServerGetUnrelated, ids.ProgressValueIncreases, ids.ProgressStop, ids.ProgressInProgress),
+	fault("http.broadcast-log", ids.HTTPServerNoBroadcast,
+		"Log messages come on the stream of the request and on the listening stream.",
+		Sending(server.OnMessage("notifications/message", func(out *server.Outgoing) []*server.Outgoing {
 			again := out.Clone()
 			again.To = nil
 			return []*server.Outgoing{out, again}
-		}))},
-	{ID: "http.broadcast-update", Requirement: ids.HTTPServerNoBroadcast, Transports: OverHTTP,
-		Summary: "The update of a resource is announced on the stream of the call that made it and " +
-			"on the listening stream.",
-		Apply: Sending(server.OnMessage("notifications/resources/updated",
+		}))),
+	fault("http.broadcast-update", ids.HTTPServerNoBroadcast,
+		"The update of a resource is announced on the stream of the call that made it and on the listening stream.",
+		Sending(server.OnMessage("notifications/resources/updated",
 			func(out *server.Outgoing) []*server.Outgoing {
 				sent := []*server.Outgoing{out}
 				for _, r := range out.Session.Running() {
@@ -697,64 +624,53 @@ var httpFaults = []Fault{
 					}
 				}
 				return sent
-			}))},
-	{ID: "http.history-on-get", Requirement: ids.HTTPServerNoBroadcast, Transports: OverHTTP,
-		Summary: "A listening stream begins with the progress that came on the streams of requests.",
-		Collateral: []string{ids.ProgressValueIncreases, ids.ProgressStop, ids.ProgressInProgress,
-			ids.HTTPServerGetUnrelated, ids.CancellationStopProcessing},
-		Apply: historyOnGet(func(e *server.Event) bool { return e.Out.Method == Progressed })},
-	{ID: "http.listening-history", Requirement: ids.HTTPServerNoBroadcast, Transports: OverHTTP,
-		Summary: "A listening stream begins with the notifications that came on earlier listening streams.",
-		Apply: historyOnGet(func(e *server.Event) bool {
+			}))),
+	fault("http.history-on-get", ids.HTTPServerNoBroadcast,
+		"A listening stream begins with the progress that came on the streams of requests.",
+		historyOnGet(func(e *server.Event) bool { return e.Out.Method == Progressed })).
+		Also(ids.ProgressValueIncreases, ids.ProgressStop, ids.ProgressInProgress, ids.HTTPServerGetUnrelated,
+			ids.CancellationStopProcessing),
+	fault("http.listening-history", ids.HTTPServerNoBroadcast,
+		"A listening stream begins with the notifications that came on earlier listening streams.",
+		historyOnGet(func(e *server.Event) bool {
 			return e.Out.Kind == wire.Notification && strings.HasPrefix(e.Stream, "get:")
-		})},
-	{ID: "http.log-history-on-get", Requirement: ids.HTTPServerNoBroadcast, Form: ByValue, Transports: OverHTTP,
-		Summary: "A listening stream begins with the log messages that came on the streams of requests.",
-		Apply: historyOnGet(func(e *server.Event) bool {
+		})),
+	fault("http.log-history-on-get", ids.HTTPServerNoBroadcast,
+		"A listening stream begins with the log messages that came on the streams of requests.",
+		historyOnGet(func(e *server.Event) bool {
 			return e.Out.Method == "notifications/message" && strings.HasPrefix(e.Stream, "post:")
-		})},
-	{ID: "http.event-ids-per-stream", Requirement: ids.HTTPServerEventIDUnique, Transports: OverHTTP,
-		Summary:    "Event ids count from 1 on each stream.",
-		Collateral: []string{ids.HTTPServerReplaySameStream, ids.HTTPServerEventIDCursor, ids.BaseResponseOnce},
-		Apply: Streaming(func(e *server.Event) []*server.Event {
+		})).Seen(ByValue),
+	fault("http.event-ids-per-stream", ids.HTTPServerEventIDUnique, "Event ids count from 1 on each stream.",
+		Streaming(func(e *server.Event) []*server.Event {
 			if _, n, ok := strings.Cut(e.ID, "-"); ok {
 				e.ID = n
 			}
 			return []*server.Event{e}
-		})},
-	{ID: "http.event-ids-of-listening", Requirement: ids.HTTPServerEventIDUnique, Transports: OverHTTP,
-		Summary:    "Event ids count from 1 on each listening stream.",
-		Collateral: []string{ids.HTTPServerReplaySameStream, ids.HTTPServerEventIDCursor},
-		Apply: Streaming(func(e *server.Event) []*server.Event {
+		})).Also(ids.HTTPServerReplaySameStream, ids.HTTPServerEventIDCursor, ids.BaseResponseOnce),
+	fault("http.event-ids-of-listening", ids.HTTPServerEventIDUnique,
+		"Event ids count from 1 on each listening stream.", Streaming(func(e *server.Event) []*server.Event {
 			if _, n, ok := strings.Cut(e.ID, "-"); ok && strings.HasPrefix(e.Stream, "get:") {
 				e.ID = "listening-" + n
 			}
 			return []*server.Event{e}
-		})},
-	{ID: "http.event-id-of-beginnings", Requirement: ids.HTTPServerEventIDUnique, Transports: OverHTTP,
-		Summary: "Each stream begins with an event that has the id 0 and empty data.",
-		Apply:   All(AlwaysStreams, FirstOfStream("0", []byte{}))},
-	{ID: "http.event-id-alone-of-beginnings", Requirement: ids.HTTPServerEventIDUnique, Form: ByValue,
-		Transports: OverHTTP, Summary: "Each stream begins with the id 0, without data.",
-		Apply: All(AlwaysStreams, FirstOfStream("0", nil))},
-	{ID: "http.replays-other-sessions", Requirement: ids.HTTPServerReplaySameStream, Transports: OverHTTP,
-		Summary:    "A client is sent again what belongs to another session, if it knows the event id.",
-		Collateral: []string{ids.ProgressTokenActiveRequest, ids.BaseResponseOnlyToRequests},
-		Apply:      replayingAll()},
-	{
-		ID: "http.replays-everything", Requirement: ids.HTTPServerReplaySameStream, Transports: OverHTTP,
-		Summary:    "A resumed stream begins with what came on the other streams.",
-		Collateral: []string{ids.HTTPServerSSENoEarlyClose}, // of a call whose response it brings
-		Apply: func(o *server.Options) {
+		})).Also(ids.HTTPServerReplaySameStream, ids.HTTPServerEventIDCursor),
+	fault("http.event-id-of-beginnings", ids.HTTPServerEventIDUnique,
+		"Each stream begins with an event that has the id 0 and empty data.",
+		All(AlwaysStreams, FirstOfStream("0", []byte{}))),
+	fault("http.event-id-alone-of-beginnings", ids.HTTPServerEventIDUnique,
+		"Each stream begins with the id 0, without data.", All(AlwaysStreams, FirstOfStream("0", nil))).Seen(ByValue),
+	fault("http.replays-other-sessions", ids.HTTPServerReplaySameStream,
+		"A client is sent again what belongs to another session, if it knows the event id.", replayingAll()).
+		Also(ids.ProgressTokenActiveRequest, ids.BaseResponseOnlyToRequests),
+	fault("http.replays-everything", ids.HTTPServerReplaySameStream,
+		"A resumed stream begins with what came on the other streams.", func(o *server.Options) {
 			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal,
 				all []*server.Event) []*server.Event {
 				return append(onOthers(last, all), proposal...)
 			}
-		},
-	},
-	{ID: "http.unknown-event-replays", Requirement: ids.HTTPServerReplaySameStream, Transports: OverHTTP,
-		Summary: "For an event id that was never given everything is sent again.",
-		Apply: func(o *server.Options) {
+		}).Also(ids.HTTPServerSSENoEarlyClose), // of a call whose response it brings
+	fault("http.unknown-event-replays", ids.HTTPServerReplaySameStream,
+		"For an event id that was never given everything is sent again.", func(o *server.Options) {
 			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal,
 				all []*server.Event) []*server.Event {
 				if slices.ContainsFunc(all, func(e *server.Event) bool { return e.ID == last }) {
@@ -762,11 +678,10 @@ var httpFaults = []Fault{
 				}
 				return all
 			}
-		}},
-	{ID: "http.unknown-event-replays-listening", Requirement: ids.HTTPServerReplaySameStream, Form: ByValue,
-		Transports: OverHTTP,
-		Summary:    "For an event id that was never given all that came on listening streams is sent again.",
-		Apply: func(o *server.Options) {
+		}),
+	fault("http.unknown-event-replays-listening", ids.HTTPServerReplaySameStream,
+		"For an event id that was never given all that came on listening streams is sent again.",
+		func(o *server.Options) {
 			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal,
 				all []*server.Event) []*server.Event {
 				if slices.ContainsFunc(all, func(e *server.Event) bool { return e.ID == last }) {
@@ -775,11 +690,10 @@ var httpFaults = []Fault{
 				return slices.DeleteFunc(slices.Clone(all),
 					func(e *server.Event) bool { return !strings.HasPrefix(e.Stream, "get:") })
 			}
-		}},
-	{ID: "http.resume-skips-after-third", Requirement: ids.HTTPServerEventIDCursor, Form: ByValue,
-		Transports: OverHTTP,
-		Summary:    "A stream that is resumed after its third event, or a later one, leaves out the one that follows.",
-		Apply: func(o *server.Options) {
+		}).Seen(ByValue),
+	fault("http.resume-skips-after-third", ids.HTTPServerEventIDCursor,
+		"A stream that is resumed after its third event, or a later one, leaves out the one that follows.",
+		func(o *server.Options) {
 			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal,
 				_ []*server.Event) []*server.Event {
 				_, digits, _ := strings.Cut(last, "-")
@@ -788,10 +702,9 @@ var httpFaults = []Fault{
 				}
 				return proposal
 			}
-		}},
-	{ID: "http.resumed-anew", Requirement: ids.HTTPServerEventIDCursor, Form: InSequence, Transports: OverHTTP,
-		Summary: "A stream that is resumed for the second time begins where it began the first time.",
-		Apply: func(o *server.Options) {
+		}).Seen(ByValue),
+	fault("http.resumed-anew", ids.HTTPServerEventIDCursor,
+		"A stream that is resumed for the second time begins where it began the first time.", func(o *server.Options) {
 			var begun sync.Map // by session and stream
 			type key struct {
 				session *server.Session
@@ -815,10 +728,9 @@ var httpFaults = []Fault{
 				return slices.DeleteFunc(slices.Clone(all[from+1:]),
 					func(e *server.Event) bool { return e.Stream != stream })
 			}
-		}},
-	{ID: "http.replay-too-early", Requirement: ids.HTTPServerEventIDCursor, Transports: OverHTTP,
-		Summary: "A resumed stream begins with the event that is named.",
-		Apply: func(o *server.Options) {
+		}).Seen(InSequence),
+	fault("http.replay-too-early", ids.HTTPServerEventIDCursor, "A resumed stream begins with the event that is named.",
+		func(o *server.Options) {
 			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal,
 				all []*server.Event) []*server.Event {
 				for _, e := range all {
@@ -828,50 +740,39 @@ var httpFaults = []Fault{
 				}
 				return proposal
 			}
-		}},
-	{ID: "http.sessions-mixed", Requirement: ids.HTTPServerSessionIsolation, Form: BySession, Transports: OverHTTP,
-		Summary: "Requests of two sessions with the same id get the same answer.", Apply: confusing()},
-	{ID: "http.same-id-call-lost", Requirement: ids.HTTPServerSessionIsolation, Form: BySession,
-		Transports: OverHTTP,
-		Summary:    "A call gets no response while another client's call with the same id is served.",
-		Collateral: []string{ids.BaseResponsePresent, ids.HTTPServerSSEResponseSent,
-			ids.HTTPServerSSENoEarlyClose},
-		Apply: losing("mcpconform-same-call")},
-	{ID: "http.cancels-elsewhere", Requirement: ids.HTTPServerSessionIsolation, Form: BySession,
-		Transports: OverHTTP, Summary: "A cancellation ends the request of that id in whatever session.",
-		Collateral: []string{ids.BaseResponsePresent, ids.HTTPServerSSEResponseSent, ids.HTTPServerSSENoEarlyClose,
-			ids.CancellationIgnoreUnknown},
-		Apply: cancellingAll()},
-	{ID: "http.cancels-the-last", Requirement: ids.HTTPServerSessionIsolation, Form: BySession, Transports: OverHTTP,
-		Summary: "If two clients have a call with the same id under way, a cancellation by either ends the call " +
-			"that began last.",
-		Collateral: []string{ids.BaseResponsePresent, ids.HTTPServerSSEResponseSent,
-			ids.HTTPServerSSENoEarlyClose},
-		Apply: cancellingTheLast},
-	{ID: "http.answers-mixed", Requirement: ids.HTTPServerSessionIsolation, Form: BySession, Transports: OverHTTP,
-		Summary: "When the server asks two clients with the same id, the answer that comes first counts for both.",
-		Apply:   mixingAnswers},
-	{ID: "http.session-id-counts", Requirement: ids.SecuritySessionIDNonDeterministic, Transports: OverHTTP,
-		Summary:    "The ids of sessions are session-1, session-2 and so on.",
-		Collateral: []string{ids.HTTPServerSessionIDSecure},
-		Apply: func(o *server.Options) {
+		}),
+	fault("http.sessions-mixed", ids.HTTPServerSessionIsolation,
+		"Requests of two sessions with the same id get the same answer.", confusing()).Seen(BySession),
+	fault("http.same-id-call-lost", ids.HTTPServerSessionIsolation,
+		"A call gets no response while another client's call with the same id is served.",
+		losing("mcpconform-same-call")).Seen(BySession).
+		Also(ids.BaseResponsePresent, ids.HTTPServerSSEResponseSent, ids.HTTPServerSSENoEarlyClose),
+	fault("http.cancels-elsewhere", ids.HTTPServerSessionIsolation,
+		"A cancellation ends the request of that id in whatever session.", cancellingAll()).Seen(BySession).
+		Also(ids.BaseResponsePresent, ids.HTTPServerSSEResponseSent, ids.HTTPServerSSENoEarlyClose,
+			ids.CancellationIgnoreUnknown),
+	fault("http.cancels-the-last", ids.HTTPServerSessionIsolation,
+		"If two clients have a call with the same id under way, a cancellation by either ends the call that began "+
+			"last.", cancellingTheLast).Seen(BySession).
+		Also(ids.BaseResponsePresent, ids.HTTPServerSSEResponseSent, ids.HTTPServerSSENoEarlyClose),
+	fault("http.answers-mixed", ids.HTTPServerSessionIsolation,
+		"When the server asks two clients with the same id, the answer that comes first counts for both.",
+		mixingAnswers).Seen(BySession),
+	fault("http.session-id-counts", ids.SecuritySessionIDNonDeterministic,
+		"The ids of sessions are session-1, session-2 and so on.", func(o *server.Options) {
 			var n atomic.Int64
 			o.Behaviour.HTTP.SessionID = func() string { return "session-" + strconv.FormatInt(n.Add(1), 10) }
-		}},
-	{ID: "http.session-id-time", Requirement: ids.HTTPServerSessionIDSecure, Transports: OverHTTP,
-		Summary:    "The ids of sessions are the time in nanoseconds.",
-		Collateral: []string{ids.SecuritySessionIDNonDeterministic},
-		Apply: func(o *server.Options) {
+		}).Also(ids.HTTPServerSessionIDSecure),
+	fault("http.session-id-time", ids.HTTPServerSessionIDSecure, "The ids of sessions are the time in nanoseconds.",
+		func(o *server.Options) {
 			var n atomic.Int64 // tells sessions of the same moment apart
 			o.Behaviour.HTTP.SessionID = func() string { return strconv.FormatInt(time.Now().UnixNano()+n.Add(1), 10) }
-		}},
-	{ID: "http.late-session-id", Requirement: ids.HTTPServerSessionIDAtInitialization, Transports: OverHTTP,
-		Summary: "The answers to notifications name another session id.",
-		Apply:   Replying(server.Accepted, func(r *server.Reply) { r.Header.Set(SessionHeader, "another-session") })},
-	{ID: "http.session-id-with-space", Requirement: ids.HTTPServerSessionIDCharset, Transports: OverHTTP,
-		Summary:    "Session ids have a space.",
-		Collateral: []string{ids.HTTPServerSessionIDSecure, ids.SecuritySessionIDNonDeterministic},
-		Apply: func(o *server.Options) {
+		}).Also(ids.SecuritySessionIDNonDeterministic),
+	fault("http.late-session-id", ids.HTTPServerSessionIDAtInitialization,
+		"The answers to notifications name another session id.",
+		Replying(server.Accepted, func(r *server.Reply) { r.Header.Set(SessionHeader, "another-session") })),
+	fault("http.session-id-with-space", ids.HTTPServerSessionIDCharset, "Session ids have a space.",
+		func(o *server.Options) {
 			var n sync.Map
 			o.Behaviour.HTTP.SessionID = func() string {
 				for i := 0; ; i++ {
@@ -881,138 +782,117 @@ var httpFaults = []Fault{
 					}
 				}
 			}
-		}},
-	{ID: "http.missing-session-401", Requirement: ids.HTTPServerSessionMissing400, Transports: OverHTTP,
-		Summary:    "A request without session id is refused with 401.",
-		Collateral: []string{ids.AuthServerWWWAuthenticate, challengeURL},
-		Apply:      Replying(server.MissingSession, func(r *server.Reply) { r.Status = http.StatusUnauthorized })},
-	{ID: "http.get-needs-no-session", Requirement: ids.HTTPServerSessionMissing400, Transports: OverHTTP,
-		Summary: "A GET without session id opens a stream, where a POST is refused.",
-		Apply: Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		}).Also(ids.HTTPServerSessionIDSecure, ids.SecuritySessionIDNonDeterministic),
+	fault("http.missing-session-401", ids.HTTPServerSessionMissing400,
+		"A request without session id is refused with 401.",
+		Replying(server.MissingSession, func(r *server.Reply) { r.Status = http.StatusUnauthorized })).
+		Also(ids.AuthServerWWWAuthenticate, challengeURL),
+	fault("http.get-needs-no-session", ids.HTTPServerSessionMissing400,
+		"A GET without session id opens a stream, where a POST is refused.",
+		Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if r.Method != http.MethodGet || r.Header.Get(SessionHeader) != "" || r.URL.Path != server.PathMCP {
 				next.ServeHTTP(w, r)
 				return
 			}
 			w.Header().Set("Content-Type", "text/event-stream")
 			_, _ = io.WriteString(w, ": nothing to tell\n\n")
-		})},
-	{ID: "http.older-version-refused", Requirement: ids.LifecycleOperationVersion, Transports: OverHTTP,
-		Summary: "MCP-Protocol-Version may name the latest version only, whatever was agreed upon.",
-		Apply: RefusingHTTP(http.StatusBadRequest,
-			func(r *http.Request) bool { return r.Header.Get(versionHeader) == "2025-03-26" })},
-	{ID: "http.initialize-needs-session", Requirement: ids.HTTPServerInitializeWithoutSession, Transports: OverHTTP,
-		Summary:    "An initialize of a client without capabilities is refused because it has no session id.",
-		Collateral: []string{ids.BaseSupportOtherComponents},
-		Apply: All(RefusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
+		})),
+	fault("http.older-version-refused", ids.LifecycleOperationVersion,
+		"MCP-Protocol-Version may name the latest version only, whatever was agreed upon.",
+		RefusingHTTP(http.StatusBadRequest,
+			func(r *http.Request) bool { return r.Header.Get(versionHeader) == "2025-03-26" })),
+	fault("http.initialize-needs-session", ids.HTTPServerInitializeWithoutSession,
+		"An initialize of a client without capabilities is refused because it has no session id.",
+		All(RefusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
 			declared, _ := wire.At(Posted(r).Params, "capabilities").(object)
 			return Posted(r).Method == "initialize" && len(declared) == 0
-		}), Peeking())},
-	{ID: "http.ended-session-400", Requirement: ids.HTTPServerSessionEnded404, Transports: OverHTTP,
-		Summary: "A request of an ended session is refused with 400.",
-		Apply:   Replying(server.UnknownSession, func(r *server.Reply) { r.Status = http.StatusBadRequest })},
-	{ID: "http.ended-session-responses", Requirement: ids.HTTPServerSessionEnded404, Form: ByValue,
-		Transports: OverHTTP, Summary: "A response that is posted in an ended session is answered with 202.",
-		Apply: All(Peeking(), Replying(server.UnknownSession, func(r *server.Reply) {
+		}), Peeking())).Also(ids.BaseSupportOtherComponents),
+	fault("http.ended-session-400", ids.HTTPServerSessionEnded404, "A request of an ended session is refused with 400.",
+		Replying(server.UnknownSession, func(r *server.Reply) { r.Status = http.StatusBadRequest })),
+	fault("http.ended-session-responses", ids.HTTPServerSessionEnded404,
+		"A response that is posted in an ended session is answered with 202.",
+		All(Peeking(), Replying(server.UnknownSession, func(r *server.Reply) {
 			if Posted(r.Request).IsResponse() {
 				r.Status, r.Body = http.StatusAccepted, nil
 			}
-		}))},
-	{ID: "http.ended-session-deleted", Requirement: ids.HTTPServerSessionEnded404, Transports: OverHTTP,
-		WarnOnly: true, Summary: "The DELETE of an ended session is answered with 204.",
-		Apply: deletedWhere(server.UnknownSession)},
-	{ID: "http.delete-ignored", Requirement: ids.HTTPServerDeleteSession, Transports: OverHTTP,
-		Summary:    "DELETE is answered with success, and the session goes on.",
-		Collateral: []string{ids.HTTPServerSessionEnded404},
-		Apply:      func(o *server.Options) { o.Behaviour.HTTP.KeepSession = true }},
-	{ID: "http.delete-fails", Requirement: ids.HTTPServerDeleteSession, Transports: OverHTTP,
-		Summary: "DELETE is answered with 500.",
-		Apply: RefusingHTTP(http.StatusInternalServerError, func(r *http.Request) bool {
-			return r.Method == http.MethodDelete && r.Header.Get("Origin") == ""
-		})},
-	{ID: "http.version-required", Requirement: ids.HTTPServerVersionHeaderMissing, Transports: OverHTTP,
-		Summary: "A request without MCP-Protocol-Version is refused.",
-		Apply: All(RefusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
+		}))).Seen(ByValue),
+	fault("http.ended-session-deleted", ids.HTTPServerSessionEnded404,
+		"The DELETE of an ended session is answered with 204.", deletedWhere(server.UnknownSession)).Warns(),
+	fault("http.delete-ignored", ids.HTTPServerDeleteSession,
+		"DELETE is answered with success, and the session goes on.",
+		func(o *server.Options) { o.Behaviour.HTTP.KeepSession = true }).Also(ids.HTTPServerSessionEnded404),
+	fault("http.delete-fails", ids.HTTPServerDeleteSession, "DELETE is answered with 500.",
+		RefusingHTTP(http.StatusInternalServerError,
+			func(r *http.Request) bool { return r.Method == http.MethodDelete && r.Header.Get("Origin") == "" })),
+	fault("http.version-required", ids.HTTPServerVersionHeaderMissing,
+		"A request without MCP-Protocol-Version is refused.",
+		All(RefusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
 			return r.Method == http.MethodPost && Posted(r).Method != "initialize" && r.Header.Get(versionHeader) == ""
-		}), Peeking())},
-	{ID: "http.version-required-notifications", Requirement: ids.HTTPServerVersionHeaderMissing, Form: ByValue,
-		Transports: OverHTTP, Summary: "A notification without MCP-Protocol-Version is refused.",
-		Apply: All(RefusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
+		}), Peeking())),
+	fault("http.version-required-notifications", ids.HTTPServerVersionHeaderMissing,
+		"A notification without MCP-Protocol-Version is refused.",
+		All(RefusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
 			return Posted(r).Kind == wire.Notification && r.Header.Get(versionHeader) == ""
-		}), Peeking())},
-	{ID: "http.version-required-get", Requirement: ids.HTTPServerVersionHeaderMissing, Form: ByValue,
-		Transports: OverHTTP, Summary: "A GET without MCP-Protocol-Version is refused.",
-		Apply: RefusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
+		}), Peeking())).Seen(ByValue),
+	fault("http.version-required-get", ids.HTTPServerVersionHeaderMissing,
+		"A GET without MCP-Protocol-Version is refused.",
+		RefusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
 			return r.Method == http.MethodGet && r.Header.Get(versionHeader) == ""
-		})},
-	{ID: "http.version-unchecked", Requirement: ids.HTTPServerVersionHeaderInvalid400, Transports: OverHTTP,
-		Summary: "MCP-Protocol-Version may hold anything that is not a version.",
-		Apply: Passing(server.BadVersionHeader, func(r *server.Reply) bool {
-			return len(r.Request.Header.Get(versionHeader)) != len("2025-06-18")
-		})},
-	{ID: "http.version-unsupported-served", Requirement: ids.HTTPServerVersionHeaderUnsupported400,
-		Transports: OverHTTP, Summary: "MCP-Protocol-Version may name a version that is not supported.",
-		Apply: Passing(server.BadVersionHeader, func(r *server.Reply) bool {
-			return len(r.Request.Header.Get(versionHeader)) == len("2025-06-18")
-		})},
-	{ID: "http.version-later-served", Requirement: ids.HTTPServerVersionHeaderUnsupported400, Transports: OverHTTP,
-		Summary: "MCP-Protocol-Version may name any later version.",
-		Apply: Passing(server.BadVersionHeader, func(r *server.Reply) bool {
+		})).Seen(ByValue),
+	fault("http.version-unchecked", ids.HTTPServerVersionHeaderInvalid400,
+		"MCP-Protocol-Version may hold anything that is not a version.", Passing(server.BadVersionHeader,
+			func(r *server.Reply) bool { return len(r.Request.Header.Get(versionHeader)) != len("2025-06-18") })),
+	fault("http.version-unsupported-served", ids.HTTPServerVersionHeaderUnsupported400,
+		"MCP-Protocol-Version may name a version that is not supported.", Passing(server.BadVersionHeader,
+			func(r *server.Reply) bool { return len(r.Request.Header.Get(versionHeader)) == len("2025-06-18") })),
+	fault("http.version-later-served", ids.HTTPServerVersionHeaderUnsupported400,
+		"MCP-Protocol-Version may name any later version.",
+		Passing(server.BadVersionHeader, func(r *server.Reply) bool {
 			version := r.Request.Header.Get(versionHeader)
 			return len(version) == len("2025-06-18") && version > "2025-06-18"
-		})},
-	{ID: "http.version-of-delete-unchecked", Requirement: ids.HTTPServerVersionHeaderUnsupported400,
-		Transports: OverHTTP, Summary: "MCP-Protocol-Version of a DELETE is not checked.",
-		Collateral: []string{ids.HTTPServerVersionHeaderInvalid400},
-		Apply: Passing(server.BadVersionHeader,
-			func(r *server.Reply) bool { return r.Request.Method == http.MethodDelete })},
-	{ID: "http.version-of-responses-unchecked", Requirement: ids.HTTPServerVersionHeaderUnsupported400,
-		Form: ByValue, Transports: OverHTTP, Summary: "MCP-Protocol-Version of a response is not checked.",
-		Collateral: []string{ids.HTTPServerVersionHeaderInvalid400},
-		Apply: All(Peeking(), Passing(server.BadVersionHeader,
-			func(r *server.Reply) bool { return Posted(r.Request).IsResponse() }))},
-	{ID: "sse.not-a-stream", Requirement: ids.SSEServerSSEEndpoint, Transports: OverSSE,
-		Summary: "The GET is answered with text/plain.",
-		Apply:   Replying(server.LegacySSE, func(r *server.Reply) { r.Header.Set("Content-Type", "text/plain") })},
-	{ID: "sse.post-fails", Requirement: ids.SSEServerPostEndpoint, Transports: OverSSE,
-		Summary: "Notifications are taken, but answered with 500.",
-		Apply: All(Peeking(), Replying(server.LegacyAccepted, func(r *server.Reply) {
+		})),
+	fault("http.version-of-delete-unchecked", ids.HTTPServerVersionHeaderUnsupported400,
+		"MCP-Protocol-Version of a DELETE is not checked.", Passing(server.BadVersionHeader,
+			func(r *server.Reply) bool { return r.Request.Method == http.MethodDelete })).
+		Also(ids.HTTPServerVersionHeaderInvalid400),
+	fault("http.version-of-responses-unchecked", ids.HTTPServerVersionHeaderUnsupported400,
+		"MCP-Protocol-Version of a response is not checked.", All(Peeking(), Passing(server.BadVersionHeader,
+			func(r *server.Reply) bool { return Posted(r.Request).IsResponse() }))).Seen(ByValue).
+		Also(ids.HTTPServerVersionHeaderInvalid400),
+	fault("sse.not-a-stream", ids.SSEServerSSEEndpoint, "The GET is answered with text/plain.",
+		Replying(server.LegacySSE, func(r *server.Reply) { r.Header.Set("Content-Type", "text/plain") })),
+	fault("sse.post-fails", ids.SSEServerPostEndpoint, "Notifications are taken, but answered with 500.",
+		All(Peeking(), Replying(server.LegacyAccepted, func(r *server.Reply) {
 			if Posted(r.Request).Kind == wire.Notification {
 				r.Status = http.StatusInternalServerError
 			}
-		}))},
-	{ID: "sse.no-endpoint", Requirement: ids.SSEServerEndpointEvent, Transports: OverSSE,
-		Summary: "The stream ends without an endpoint event.",
-		Apply: Streaming(func(e *server.Event) []*server.Event {
+		}))),
+	fault("sse.no-endpoint", ids.SSEServerEndpointEvent, "The stream ends without an endpoint event.",
+		Streaming(func(e *server.Event) []*server.Event {
 			if e.Out == nil {
 				return []*server.Event{{Session: e.Session, Comment: "hello", Raw: []byte(": hello\n\n"), Cut: true}}
 			}
 			return []*server.Event{e}
-		})},
-	{ID: "sse.endpoint-second", Requirement: ids.SSEServerEndpointEventFirst, Transports: OverSSE,
-		Summary: "A message precedes the endpoint event.", Collateral: []string{ids.LifecycleInitFirst},
-		Apply: greeting()},
-	{ID: "sse.speaks-first", Requirement: ids.LifecycleInitFirst, Transports: OverSSE, WarnOnly: true,
-		Summary:    "A log message is sent before the client can send anything.",
-		Collateral: []string{ids.SSEServerEndpointEventFirst}, Apply: greeting()},
-	{ID: "sse.endpoint-json", Requirement: ids.SSEServerEndpointEventURI, Transports: OverSSE,
-		Summary: "The endpoint event holds a JSON object.",
-		Apply: func(o *server.Options) {
+		})),
+	fault("sse.endpoint-second", ids.SSEServerEndpointEventFirst, "A message precedes the endpoint event.", greeting()).
+		Also(ids.LifecycleInitFirst),
+	fault("sse.speaks-first", ids.LifecycleInitFirst, "A log message is sent before the client can send anything.",
+		greeting()).Warns().Also(ids.SSEServerEndpointEventFirst),
+	fault("sse.endpoint-json", ids.SSEServerEndpointEventURI, "The endpoint event holds a JSON object.",
+		func(o *server.Options) {
 			o.Behaviour.HTTP.Endpoint = func(uri string) string { return `{"uri": "` + uri + `"}` }
-		}},
-	{ID: "sse.event-type", Requirement: ids.SSEServerMessageEvents, Transports: OverSSE,
-		Summary: "Log messages come as events of the type log.",
-		Apply: Streaming(func(e *server.Event) []*server.Event {
+		}),
+	fault("sse.event-type", ids.SSEServerMessageEvents, "Log messages come as events of the type log.",
+		Streaming(func(e *server.Event) []*server.Event {
 			if e.Out != nil && e.Out.Method == "notifications/message" {
 				e.Name = "log"
 			}
 			return []*server.Event{e}
-		})},
-	{ID: "sse.event-not-json", Requirement: ids.SSEServerMessageJSON, Transports: OverSSE,
-		Summary: "A message event carries the text ok.", Collateral: []string{ids.BaseJSONWellFormed},
-		Apply: ahead("ok")},
-	{ID: "sse.response-in-post", Requirement: ids.SSEServerResponsesOnStream, Transports: OverSSE,
-		Summary: "The response to resources/unsubscribe comes in the answer to the POST.",
-		Apply: All(
+		})),
+	fault("sse.event-not-json", ids.SSEServerMessageJSON, "A message event carries the text ok.", ahead("ok")).
+		Also(ids.BaseJSONWellFormed),
+	fault("sse.response-in-post", ids.SSEServerResponsesOnStream,
+		"The response to resources/unsubscribe comes in the answer to the POST.", All(
 			Peeking(),
 			Replying(server.LegacyAccepted, func(r *server.Reply) {
 				if m := Posted(r.Request); m.Method == "resources/unsubscribe" {
@@ -1021,25 +901,20 @@ var httpFaults = []Fault{
 					r.Body = []byte(`{"jsonrpc":"2.0","id":` + m.ID.String() + `,"result":{}}`)
 				}
 			}),
-			WithholdingAnswers("resources/unsubscribe", func(_ *server.Outgoing) bool {
-				return true
-			}),
-		)},
-	{ID: "sse.sessions-mixed", Requirement: ids.SSEServerSessionIsolation, Form: BySession, Transports: OverSSE,
-		Summary: "Requests of two sessions with the same id get the same answer.", Apply: confusing()},
-	{ID: "sse.answers-mixed", Requirement: ids.SSEServerSessionIsolation, Form: BySession, Transports: OverSSE,
-		Summary: "When the server asks two clients with the same id, the answer that comes first counts for both.",
-		Apply:   mixingAnswers},
-	{ID: "sse.cancels-elsewhere", Requirement: ids.SSEServerSessionIsolation, Form: BySession, Transports: OverSSE,
-		Summary:    "A cancellation ends the request of that id in whatever session.",
-		Collateral: []string{ids.BaseResponsePresent, ids.CancellationIgnoreUnknown}, Apply: cancellingAll()},
-	{ID: "sse.origin-unchecked", Requirement: ids.SSEServerOriginForeign, Transports: OverSSE,
-		Summary: "The Origin is not checked, unless it is null.",
-		Apply:   Passing(server.ForeignOrigin, func(r *server.Reply) bool { return origin(r) != "null" })},
-	{ID: "sse.origin-of-host-header", Requirement: ids.SSEServerOriginForeign, Transports: OverSSE,
-		Summary: "An Origin that is the one of the Host header is trusted, whatever that names.",
-		Apply:   ofHostHeader},
-	{ID: "sse.origin-null-trusted", Requirement: ids.SSEServerOriginNull, Transports: OverSSE,
-		Summary: "The Origin null is trusted.",
-		Apply:   Passing(server.ForeignOrigin, func(r *server.Reply) bool { return origin(r) == "null" })},
+			WithholdingAnswers("resources/unsubscribe", func(_ *server.Outgoing) bool { return true }),
+		)),
+	fault("sse.sessions-mixed", ids.SSEServerSessionIsolation,
+		"Requests of two sessions with the same id get the same answer.", confusing()).Seen(BySession),
+	fault("sse.answers-mixed", ids.SSEServerSessionIsolation,
+		"When the server asks two clients with the same id, the answer that comes first counts for both.",
+		mixingAnswers).Seen(BySession),
+	fault("sse.cancels-elsewhere", ids.SSEServerSessionIsolation,
+		"A cancellation ends the request of that id in whatever session.", cancellingAll()).Seen(BySession).
+		Also(ids.BaseResponsePresent, ids.CancellationIgnoreUnknown),
+	fault("sse.origin-unchecked", ids.SSEServerOriginForeign, "The Origin is not checked, unless it is null.",
+		Passing(server.ForeignOrigin, func(r *server.Reply) bool { return origin(r) != "null" })),
+	fault("sse.origin-of-host-header", ids.SSEServerOriginForeign,
+		"An Origin that is the one of the Host header is trusted, whatever that names.", ofHostHeader),
+	fault("sse.origin-null-trusted", ids.SSEServerOriginNull, "The Origin null is trusted.",
+		Passing(server.ForeignOrigin, func(r *server.Reply) bool { return origin(r) == "null" })),
 }

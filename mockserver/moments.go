@@ -123,9 +123,8 @@ type swapped struct {
 // momentFaults show in one order, or at one moment. A fault that was reported to the authors of a real server names
 // the thread.
 var momentFaults = []Fault{
-	{ID: "tools.unknown-served-later", Requirement: ids.ToolsErrorUnknownToolProtocolError, Form: InSequence,
-		Summary: "From the second call in a session on, an unknown tool gets a plain result.",
-		Apply: func(o *server.Options) {
+	fault("tools.unknown-served-later", ids.ToolsErrorUnknownToolProtocolError,
+		"From the second call in a session on, an unknown tool gets a plain result.", func(o *server.Options) {
 			Wrapping("tools/call",
 				func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 					if Count(r.Session, "calls so far") > 1 && unknownNamed(r) {
@@ -133,17 +132,17 @@ var momentFaults = []Fault{
 					}
 					return next(ctx, r)
 				})(o)
-		}},
+		}).Seen(InSequence),
 	// https://github.com/NatLabRockies/openstudio-mcp/issues/42
-	{ID: "moments.templates-lost-beside-call", Requirement: ids.BaseResponsePresent, Form: InSequence,
-		Summary: "While a call is running, resources/templates/list gets no response.",
-		Apply:   whileBusy("resources/templates/list")},
-	{ID: "moments.unsubscribe-lost-beside-call", Requirement: ids.BaseResponsePresent, Form: InSequence,
-		Summary: "While a call is running, resources/unsubscribe gets no response.",
-		Apply:   whileBusy("resources/unsubscribe")},
-	{ID: "moments.cancel-takes-all", Requirement: ids.BaseResponsePresent, Form: InSequence,
-		Summary: "The cancellation of a call takes all other calls that are running with it.",
-		Apply: robbing(func(take func(*server.Request)) apply {
+	fault("moments.templates-lost-beside-call", ids.BaseResponsePresent,
+		"While a call is running, resources/templates/list gets no response.", whileBusy("resources/templates/list")).
+		Seen(InSequence),
+	fault("moments.unsubscribe-lost-beside-call", ids.BaseResponsePresent,
+		"While a call is running, resources/unsubscribe gets no response.", whileBusy("resources/unsubscribe")).
+		Seen(InSequence),
+	fault("moments.cancel-takes-all", ids.BaseResponsePresent,
+		"The cancellation of a call takes all other calls that are running with it.",
+		robbing(func(take func(*server.Request)) apply {
 			return Receiving(func(s *server.Session, m *wire.Message, next func()) {
 				running := s.Running()
 				if m.Method == Cancelled && slices.ContainsFunc(running,
@@ -154,11 +153,10 @@ var momentFaults = []Fault{
 				}
 				next()
 			})
-		})},
-	{ID: "moments.unknown-cancel-takes-last", Requirement: ids.BaseResponsePresent, Form: InSequence,
-		Summary:    "The cancellation of an unknown request takes the call that is running.",
-		Collateral: []string{ids.CancellationIgnoreUnknown},
-		Apply: robbing(func(take func(*server.Request)) apply {
+		})).Seen(InSequence),
+	fault("moments.unknown-cancel-takes-last", ids.BaseResponsePresent,
+		"The cancellation of an unknown request takes the call that is running.",
+		robbing(func(take func(*server.Request)) apply {
 			return Receiving(func(s *server.Session, m *wire.Message, next func()) {
 				if m.Method == Cancelled && !Knows(Keys(s, "seen"), named(m)) {
 					for _, r := range s.Running() {
@@ -170,21 +168,19 @@ var momentFaults = []Fault{
 				}
 				next()
 			})
-		})},
-	{ID: "moments.early-cancel-remembered", Requirement: ids.CancellationIgnoreUnknown, Form: InSequence,
-		Summary:    "A request is not answered whose id was in a cancellation before it came.",
-		Collateral: []string{ids.BaseResponsePresent},
-		Apply: Receiving(func(s *server.Session, m *wire.Message, next func()) {
+		})).Seen(InSequence).Also(ids.CancellationIgnoreUnknown),
+	fault("moments.early-cancel-remembered", ids.CancellationIgnoreUnknown,
+		"A request is not answered whose id was in a cancellation before it came.",
+		Receiving(func(s *server.Session, m *wire.Message, next func()) {
 			if m.Method == Cancelled {
 				Keys(s, "named").Store(named(m), true)
 			}
 			if _, withdrawn := Keys(s, "named").Load(m.ID.Key()); m.Kind != wire.Request || !withdrawn {
 				next()
 			}
-		})},
-	{ID: "moments.late-cancel-answered-again", Requirement: ids.BaseResponseOnce, Form: InSequence,
-		Summary: "The cancellation of a list request that was answered has it answered again.",
-		Apply: All(
+		})).Seen(InSequence).Also(ids.BaseResponsePresent),
+	fault("moments.late-cancel-answered-again", ids.BaseResponseOnce,
+		"The cancellation of a list request that was answered has it answered again.", All(
 			Altering(func(out *server.Outgoing) {
 				if out.Answers != nil && out.Answers.Method == "prompts/list" {
 					Keys(out.Session, "sent").Store(out.Answers.ID.Key(), out.Clone())
@@ -201,31 +197,29 @@ var momentFaults = []Fault{
 					s.Send(again)
 				}
 			}),
-		)},
-	{ID: "moments.subscribe-once", Requirement: ids.ResourcesSubscribeAccepted, Form: InSequence,
-		Summary: "A resource that was unsubscribed from cannot be subscribed to again.",
-		Apply: Wrapping("resources/subscribe",
+		)).Seen(InSequence),
+	fault("moments.subscribe-once", ids.ResourcesSubscribeAccepted,
+		"A resource that was unsubscribed from cannot be subscribed to again.", Wrapping("resources/subscribe",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				if uri, _ := r.Params["uri"].(string); uri != "" && len(r.Session.Subscriptions()) == 0 &&
 					!Once(r.Session, "subscribe "+uri) {
 					return nil, &wire.Error{Code: server.InternalError, Message: "Already subscribed"}
 				}
 				return next(ctx, r)
-			})},
-	{ID: "moments.error-sticks", Requirement: ids.PromptsListAnswered, Form: InSequence,
-		Summary: "After a request of an unknown method, prompts/list is refused.",
-		Apply: after("mcpconform/no-such-method", "prompts/list",
-			&wire.Error{Code: server.InternalError, Message: "Method not found"})},
-	{ID: "moments.read-ends-with-subscription", Requirement: ids.ResourcesReadAnswered, Form: InSequence,
-		Summary: "Right after resources/unsubscribe a resource cannot be read.",
-		Apply: after("resources/unsubscribe", "resources/read",
-			&wire.Error{Code: -32002, Message: "Resource not found"})},
-	{ID: "moments.get-after-complete", Requirement: ids.PromptsGetAnswered, Form: InSequence,
-		Summary: "Right after completion/complete a prompt cannot be had.",
-		Apply:   after("completion/complete", "prompts/get", &wire.Error{Code: server.InternalError, Message: "busy"})},
-	{ID: "moments.aborted-for-good", Requirement: ids.ToolsListCallable, Form: InSequence, WarnOnly: true,
-		Summary: "After the cancellation of a call that was running the next call is refused as aborted.",
-		Apply: All(
+			})).Seen(InSequence),
+	fault("moments.error-sticks", ids.PromptsListAnswered,
+		"After a request of an unknown method, prompts/list is refused.",
+		after("mcpconform/no-such-method", "prompts/list",
+			&wire.Error{Code: server.InternalError, Message: "Method not found"})).Seen(InSequence),
+	fault("moments.read-ends-with-subscription", ids.ResourcesReadAnswered,
+		"Right after resources/unsubscribe a resource cannot be read.", after("resources/unsubscribe", "resources/read",
+			&wire.Error{Code: -32002, Message: "Resource not found"})).Seen(InSequence),
+	fault("moments.get-after-complete", ids.PromptsGetAnswered,
+		"Right after completion/complete a prompt cannot be had.",
+		after("completion/complete", "prompts/get", &wire.Error{Code: server.InternalError, Message: "busy"})).
+		Seen(InSequence),
+	fault("moments.aborted-for-good", ids.ToolsListCallable,
+		"After the cancellation of a call that was running the next call is refused as aborted.", All(
 			Receiving(func(s *server.Session, m *wire.Message, next func()) {
 				for _, r := range s.Running() {
 					if m.Method == Cancelled && r.ID.Key() == named(m) && r.Method == "tools/call" {
@@ -241,12 +235,9 @@ var momentFaults = []Fault{
 					}
 					return next(ctx, r)
 				}),
-		)},
-	{ID: "moments.current-id", Requirement: ids.BaseResponseOnce, Form: InSequence,
-		Summary: "A call is answered with the id of the request that was read last.",
-		Collateral: []string{ids.BaseResponsePresent, ids.BaseRequestIDSpacePerSide, ids.CancellationIgnoreUnknown,
-			ids.ProgressInProgress, ids.ProgressStop},
-		Apply: All(
+		)).Seen(InSequence).Warns(),
+	fault("moments.current-id", ids.BaseResponseOnce,
+		"A call is answered with the id of the request that was read last.", All(
 			Receiving(func(s *server.Session, m *wire.Message, next func()) {
 				if m.Kind == wire.Request {
 					atomically[wire.ID](s, "last id").Store(&m.ID)
@@ -258,27 +249,27 @@ var momentFaults = []Fault{
 					out.Message["id"] = json.RawMessage(last.String())
 				}
 			}),
-		)},
-	{ID: "moments.strange-notifications-swallow", Requirement: ids.BaseResponsePresent, Form: InSequence,
-		Summary: "The request right after an unknown notification is lost, unless it is a ping.",
-		Apply: Receiving(func(s *server.Session, m *wire.Message, next func()) {
+		)).Seen(InSequence).
+		Also(ids.BaseResponsePresent, ids.BaseRequestIDSpacePerSide, ids.CancellationIgnoreUnknown,
+			ids.ProgressInProgress, ids.ProgressStop),
+	fault("moments.strange-notifications-swallow", ids.BaseResponsePresent,
+		"The request right after an unknown notification is lost, unless it is a ping.",
+		Receiving(func(s *server.Session, m *wire.Message, next func()) {
 			strange := Kept[atomic.Bool](s, "strange")
 			if last := strange.Swap(m.Kind == wire.Notification &&
 				strings.HasPrefix(m.Method, "notifications/mcpconform/")); !last || m.Kind != wire.Request ||
 				m.Method == "ping" {
 				next()
 			}
-		})},
-	{ID: "moments.lists-change-places", Requirement: ids.BaseResponseIDEcho, Form: InSequence,
-		Summary: "The second of two lists that are asked for at once gets the answer of the first.",
-		Collateral: []string{
-			ids.SchemaListPromptsResult, ids.SchemaListResourcesResult, ids.PromptsListAnswered,
-			ids.ResourcesListAnswered, ids.PromptsListChangedSent, ids.ResourcesListChangedSent,
-		},
-		Apply: changingPlaces},
-	{ID: "moments.cursor-of-the-last-list", Requirement: ids.PaginationServerStableCursors, Form: InSequence,
-		Summary: "A cursor of tools/list is refused once another list was asked for.",
-		Apply: Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		})).Seen(InSequence),
+	fault("moments.lists-change-places", ids.BaseResponseIDEcho,
+		"The second of two lists that are asked for at once gets the answer of the first.", changingPlaces).
+		Seen(InSequence).
+		Also(ids.SchemaListPromptsResult, ids.SchemaListResourcesResult, ids.PromptsListAnswered,
+			ids.ResourcesListAnswered, ids.PromptsListChangedSent, ids.ResourcesListChangedSent),
+	fault("moments.cursor-of-the-last-list", ids.PaginationServerStableCursors,
+		"A cursor of tools/list is refused once another list was asked for.",
+		Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			if !strings.HasSuffix(r.Method, "/list") {
 				return next(ctx, r)
 			}
@@ -288,22 +279,20 @@ var momentFaults = []Fault{
 				return nil, &wire.Error{Code: server.InvalidParams, Message: "Invalid cursor"}
 			}
 			return next(ctx, r)
-		})},
+		})).Seen(InSequence),
 	// https://github.com/HarperFast/harper/issues/1368
-	{ID: "moments.session-resurrected", Requirement: ids.HTTPServerSessionEnded404, Form: InSequence,
-		Transports: OverHTTP, Summary: "A session that is deleted while a call is running lives on.",
-		Apply: aware(func(s *server.Session, w http.ResponseWriter, r *http.Request, next func()) {
+	fault("moments.session-resurrected", ids.HTTPServerSessionEnded404,
+		"A session that is deleted while a call is running lives on.",
+		aware(func(s *server.Session, w http.ResponseWriter, r *http.Request, next func()) {
 			if r.Method == http.MethodDelete && Busy(s) {
 				w.WriteHeader(http.StatusNoContent)
 				return
 			}
 			next()
-		})},
-	{ID: "moments.listening-end-takes-call", Requirement: ids.BaseResponsePresent, Form: InSequence,
-		Transports: OverHTTP,
-		Summary:    "When the client closes a listening stream, the calls that are running get no response.",
-		Collateral: []string{ids.HTTPServerSSEResponseSent, ids.HTTPServerSSENoEarlyClose},
-		Apply: robbing(func(take func(*server.Request)) apply {
+		})).Seen(InSequence).Only(OverHTTP),
+	fault("moments.listening-end-takes-call", ids.BaseResponsePresent,
+		"When the client closes a listening stream, the calls that are running get no response.",
+		robbing(func(take func(*server.Request)) apply {
 			return aware(func(s *server.Session, _ http.ResponseWriter, r *http.Request, next func()) {
 				next()
 				if r.Method == http.MethodGet && left(r) {
@@ -312,11 +301,10 @@ var momentFaults = []Fault{
 					}
 				}
 			})
-		})},
-	{ID: "moments.get-takes-streams", Requirement: ids.BaseResponsePresent, Form: InSequence, Transports: OverHTTP,
-		Summary:    "When a listening stream is opened, the calls that are running get no response.",
-		Collateral: []string{ids.HTTPServerSSEResponseSent, ids.HTTPServerSSENoEarlyClose},
-		Apply: robbing(func(take func(*server.Request)) apply {
+		})).Seen(InSequence).Only(OverHTTP).Also(ids.HTTPServerSSEResponseSent, ids.HTTPServerSSENoEarlyClose),
+	fault("moments.get-takes-streams", ids.BaseResponsePresent,
+		"When a listening stream is opened, the calls that are running get no response.",
+		robbing(func(take func(*server.Request)) apply {
 			return aware(func(s *server.Session, _ http.ResponseWriter, r *http.Request, next func()) {
 				if r.Method == http.MethodGet && r.Header.Get(LastEventHeader) == "" {
 					for _, r := range s.Running() {
@@ -325,7 +313,7 @@ var momentFaults = []Fault{
 				}
 				next()
 			})
-		})},
+		})).Seen(InSequence).Only(OverHTTP).Also(ids.HTTPServerSSEResponseSent, ids.HTTPServerSSENoEarlyClose),
 }
 
 // left reports whether a client has closed the stream of a response. An event that cannot be written any

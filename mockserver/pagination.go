@@ -67,21 +67,17 @@ func spoiling(foreign func(r *server.Request, cursor string) []*server.Session) 
 
 // server/utilities/pagination
 var paginationFaults = []Fault{
-	{ID: "pagination.cursor-loops", Requirement: ids.PaginationOperations,
-		Summary: "The last page of prompts/list leads back to the first.",
-		Collateral: []string{ids.PaginationCursorResultsAfter, ids.PromptsNameUnique,
-			ids.PaginationServerStableCursors},
-		Apply: All(
+	fault("pagination.cursor-loops", ids.PaginationOperations, "The last page of prompts/list leads back to the first.",
+		All(
 			FromStart("prompts/list", func(r *server.Request) bool { return r.Params["cursor"] == "start" }),
 			Results("prompts/list", func(result object) {
 				if result["nextCursor"] == nil {
 					result["nextCursor"] = "start"
 				}
 			}),
-		)},
-	{ID: "pagination.cursor-never-ends", Requirement: ids.PaginationOperations,
-		Summary: "An empty last page gives the same cursor again.",
-		Apply: All(
+		)).Also(ids.PaginationCursorResultsAfter, ids.PromptsNameUnique, ids.PaginationServerStableCursors),
+	fault("pagination.cursor-never-ends", ids.PaginationOperations, "An empty last page gives the same cursor again.",
+		All(
 			Answering("prompts/list", object{"prompts": list{}, "nextCursor": "more"},
 				func(r *server.Request) bool { return r.Params["cursor"] == "more" }),
 			Results("prompts/list", func(result object) {
@@ -89,91 +85,83 @@ var paginationFaults = []Fault{
 					result["nextCursor"] = "more"
 				}
 			}),
-		)},
-	{ID: "pagination.cursor-ignored", Requirement: ids.PaginationCursorResultsAfter,
-		Summary:    "resources/templates/list ignores the cursor.",
-		Collateral: []string{ids.PaginationOperations, ids.PaginationErrorInvalidCursorCode},
-		Apply:      FromStart("resources/templates/list", Always)},
-	{ID: "pagination.pages-overlap", Requirement: ids.PaginationCursorResultsAfter,
-		Summary: "Each page of resources/templates/list begins with the last item of the page before.",
-		Apply: Wrapping("resources/templates/list", server.Edit(func(r *server.Request, result map[string]any) {
+		)),
+	fault("pagination.cursor-ignored", ids.PaginationCursorResultsAfter, "resources/templates/list ignores the cursor.",
+		FromStart("resources/templates/list", Always)).
+		Also(ids.PaginationOperations, ids.PaginationErrorInvalidCursorCode),
+	fault("pagination.pages-overlap", ids.PaginationCursorResultsAfter,
+		"Each page of resources/templates/list begins with the last item of the page before.",
+		Wrapping("resources/templates/list", server.Edit(func(r *server.Request, result map[string]any) {
 			items, _ := result["resourceTemplates"].(list)
 			last := Kept[atomic.Value](r.Session, "last item")
 			if before := last.Swap(Copied(items[len(items)-1].(object))); r.Params["cursor"] != nil && before != nil {
 				result["resourceTemplates"] = append(list{before}, items...)
 			}
-		}))},
-	{ID: "pagination.cursor-used-up", Requirement: ids.PaginationServerStableCursors, Form: InSequence,
-		Summary: "A cursor of tools/list is refused the second time.",
-		Apply: Refusing("tools/list", server.InvalidParams, func(r *server.Request) bool {
+		}))),
+	fault("pagination.cursor-used-up", ids.PaginationServerStableCursors,
+		"A cursor of tools/list is refused the second time.",
+		Refusing("tools/list", server.InvalidParams, func(r *server.Request) bool {
 			cursor, ok := r.Params["cursor"].(string)
 			return ok && len(cursor) > 30 && !Once(r.Session, cursor)
-		})},
-	{ID: "pagination.cursor-drifts", Requirement: ids.PaginationServerStableCursors, Form: InSequence,
-		Summary: "A cursor of tools/list leads to fewer items the second time.",
-		Apply: Wrapping("tools/list", server.Edit(func(r *server.Request, result map[string]any) {
+		})).Seen(InSequence),
+	fault("pagination.cursor-drifts", ids.PaginationServerStableCursors,
+		"A cursor of tools/list leads to fewer items the second time.",
+		Wrapping("tools/list", server.Edit(func(r *server.Request, result map[string]any) {
 			cursor, ok := r.Params["cursor"].(string)
 			if all, _ := result["tools"].(list); ok && len(all) > 1 && !Once(r.Session, cursor) {
 				result["tools"] = all[1:]
 			}
-		}))},
-	{ID: "pagination.cursor-decorative", Requirement: ids.PaginationServerStableCursors, Form: InSequence,
-		Summary: "The session remembers where the client is in tools/list, and any cursor leads to the next " +
-			"page from there.",
-		Collateral: []string{ids.PaginationCursorResultsAfter, ids.PaginationOperations, ids.ToolsListChangedSent},
-		Apply:      remembering("tools/list", "tools")},
-	{ID: "pagination.invalid-cursor-accepted", Requirement: ids.PaginationErrorInvalidCursorCode,
-		Summary: "For an invalid cursor the first page is returned.",
-		Apply: FromStart("tools/list", func(r *server.Request) bool {
+		}))).Seen(InSequence),
+	fault("pagination.cursor-decorative", ids.PaginationServerStableCursors,
+		"The session remembers where the client is in tools/list, and any cursor leads to the next page from there.",
+		remembering("tools/list", "tools")).Seen(InSequence).
+		Also(ids.PaginationCursorResultsAfter, ids.PaginationOperations, ids.ToolsListChangedSent),
+	fault("pagination.invalid-cursor-accepted", ids.PaginationErrorInvalidCursorCode,
+		"For an invalid cursor the first page is returned.", FromStart("tools/list", func(r *server.Request) bool {
 			cursor, ok := r.Params["cursor"].(string)
 			return ok && len(cursor) < 30
-		})},
-	{ID: "pagination.cursor-of-symbols-accepted", Requirement: ids.PaginationErrorInvalidCursorCode, Form: ByValue,
-		Summary: "For a cursor without a letter or digit the first page is returned.",
-		Apply: FromStart("prompts/list", func(r *server.Request) bool {
+		})),
+	fault("pagination.cursor-of-symbols-accepted", ids.PaginationErrorInvalidCursorCode,
+		"For a cursor without a letter or digit the first page is returned.",
+		FromStart("prompts/list", func(r *server.Request) bool {
 			cursor, ok := r.Params["cursor"].(string)
 			return ok && !strings.ContainsFunc(cursor,
 				func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) })
-		})},
-	{ID: "pagination.invalid-cursor-code", Requirement: ids.PaginationErrorInvalidCursorCode,
-		Summary: "An invalid cursor is refused with -32603.", Collateral: []string{ids.BaseErrorInvalidParams},
-		Apply: refusedCursor(server.InternalError)},
-	{ID: "pagination.invalid-cursor-kills", Requirement: ids.PaginationServerInvalidCursorGraceful,
-		Summary: "A cursor that is a number ends the process.", Apply: dyingOf(`"cursor":-1`)},
-	{ID: "pagination.invalid-cursor-spoils", Requirement: ids.PaginationServerInvalidCursorGraceful, Form: ByValue,
-		Summary: "After a cursor that is null in base64 the next two list requests of the session are refused " +
-			"with -32603.",
-		Collateral: []string{ids.PaginationErrorInvalidCursorCode},
-		Apply: spoiling(func(r *server.Request, cursor string) []*server.Session {
+		})).Seen(ByValue),
+	fault("pagination.invalid-cursor-code", ids.PaginationErrorInvalidCursorCode,
+		"An invalid cursor is refused with -32603.", refusedCursor(server.InternalError)).
+		Also(ids.BaseErrorInvalidParams),
+	fault("pagination.invalid-cursor-kills", ids.PaginationServerInvalidCursorGraceful,
+		"A cursor that is a number ends the process.", dyingOf(`"cursor":-1`)),
+	fault("pagination.invalid-cursor-spoils", ids.PaginationServerInvalidCursorGraceful,
+		"After a cursor that is null in base64 the next two list requests of the session are refused with -32603.",
+		spoiling(func(r *server.Request, cursor string) []*server.Session {
 			if cursor == "bnVsbA==" {
 				return []*server.Session{r.Session}
 			}
 			return nil
-		})},
-	{ID: "pagination.cut-cursor-code", Requirement: ids.PaginationErrorInvalidCursorCode, Form: ByValue,
-		Summary: "A cursor whose end is missing is refused with -32603.",
-		Apply: All(RememberingCursors(), Refusing("resources/list", server.InternalError, func(r *server.Request) bool {
-			return MadeFrom(r, BegunWith) != ""
-		}))},
-	{ID: "pagination.other-list-cursor-code", Requirement: ids.PaginationErrorInvalidCursorCode, Form: ByValue,
-		Summary: "A cursor of another list is refused with -32002.",
-		Apply: All(RememberingCursors(), Refusing("*", -32002, func(r *server.Request) bool {
+		})).Seen(ByValue).Also(ids.PaginationErrorInvalidCursorCode),
+	fault("pagination.cut-cursor-code", ids.PaginationErrorInvalidCursorCode,
+		"A cursor whose end is missing is refused with -32603.",
+		All(RememberingCursors(), Refusing("resources/list", server.InternalError,
+			func(r *server.Request) bool { return MadeFrom(r, BegunWith) != "" }))).Seen(ByValue),
+	fault("pagination.other-list-cursor-code", ids.PaginationErrorInvalidCursorCode,
+		"A cursor of another list is refused with -32002.",
+		All(RememberingCursors(), Refusing("*", -32002, func(r *server.Request) bool {
 			method, known := Issued(r.Session).Load(Param(r, "cursor"))
 			return known && method != r.Method
-		}))},
-	{ID: "pagination.other-list-cursor-spoils", Requirement: ids.PaginationServerInvalidCursorGraceful,
-		Form:    ByValue,
-		Summary: "After a cursor of another list the next two list requests of the session are refused with -32603.",
-		Apply: All(RememberingCursors(), spoiling(func(r *server.Request, cursor string) []*server.Session {
+		}))).Seen(ByValue),
+	fault("pagination.other-list-cursor-spoils", ids.PaginationServerInvalidCursorGraceful,
+		"After a cursor of another list the next two list requests of the session are refused with -32603.",
+		All(RememberingCursors(), spoiling(func(r *server.Request, cursor string) []*server.Session {
 			if method, known := Issued(r.Session).Load(cursor); known && method != r.Method {
 				return []*server.Session{r.Session}
 			}
 			return nil
-		}))},
-	{ID: "pagination.longer-cursor-forgets", Requirement: ids.PaginationServerStableCursors, Form: ByValue,
-		Summary: "A cursor is refused once it was sent with something behind it, until the list is read from " +
-			"its beginning.",
-		Apply: All(RememberingCursors(), Refusing("prompts/list", server.InvalidParams, func(r *server.Request) bool {
+		}))).Seen(ByValue),
+	fault("pagination.longer-cursor-forgets", ids.PaginationServerStableCursors,
+		"A cursor is refused once it was sent with something behind it, until the list is read from its beginning.",
+		All(RememberingCursors(), Refusing("prompts/list", server.InvalidParams, func(r *server.Request) bool {
 			forgotten := Keys(r.Session, "forgotten")
 			if r.Params["cursor"] == nil {
 				forgotten.Clear()
@@ -181,27 +169,23 @@ var paginationFaults = []Fault{
 				forgotten.Store(given, true)
 			}
 			return Knows(forgotten, Param(r, "cursor"))
-		}))},
-	{ID: "pagination.other-session-cursor-spoils", Requirement: ids.PaginationServerInvalidCursorGraceful,
-		Form: BySession, Transports: OverHTTP,
-		Summary: "After a cursor of another session the next two list requests of both sessions are refused " +
-			"with -32603.",
-		Apply: All(RememberingCursors(), spoiling(func(r *server.Request, cursor string) []*server.Session {
+		}))).Seen(ByValue),
+	fault("pagination.other-session-cursor-spoils", ids.PaginationServerInvalidCursorGraceful,
+		"After a cursor of another session the next two list requests of both sessions are refused with -32603.",
+		All(RememberingCursors(), spoiling(func(r *server.Request, cursor string) []*server.Session {
 			for _, s := range Others(r.Session) {
 				if _, theirs := Issued(s).Load(cursor); theirs && !Knows(Issued(r.Session), cursor) {
 					return []*server.Session{r.Session, s}
 				}
 			}
 			return nil
-		}))},
-	{ID: "pagination.next-cursor-null", Requirement: ids.SchemaListPromptsResult,
-		Summary: "The last page has a nextCursor that is null.",
-		Apply: Results("prompts/list", func(result object) {
+		}))).Seen(BySession).Only(OverHTTP),
+	fault("pagination.next-cursor-null", ids.SchemaListPromptsResult, "The last page has a nextCursor that is null.",
+		Results("prompts/list", func(result object) {
 			if result["nextCursor"] == nil {
 				result["nextCursor"] = nil
 			}
-		})},
-	{ID: "pagination.next-cursor-number", Requirement: ids.SchemaListResourceTemplatesResult,
-		Summary: "The nextCursor is a number.",
-		Apply:   Results("resources/templates/list", Having("nextCursor", 2))},
+		})),
+	fault("pagination.next-cursor-number", ids.SchemaListResourceTemplatesResult, "The nextCursor is a number.",
+		Results("resources/templates/list", Having("nextCursor", 2))),
 }

@@ -245,69 +245,63 @@ func droppingUpdates(fits func(s *server.Session, uri string) bool) apply {
 
 // pairFaults show when there are two of something.
 var pairFaults = []Fault{
-	{ID: "resources.reads-crossed", Requirement: ids.BaseResponseIDEcho, Form: AtOnce,
-		Summary:    "Two resources that are read at the same time get the contents of each other.",
-		Collateral: []string{ids.ResourcesSizeRawBytes}, Apply: crossing("resources/read")},
-	{ID: "prompts.gets-crossed", Requirement: ids.BaseResponseIDEcho, Form: AtOnce,
-		Summary: "Two prompts that are got at the same time get the messages of each other.",
-		Apply:   crossing("prompts/get")},
-	{ID: "tools.arguments-of-the-last", Requirement: ids.BaseResponseIDEcho, Form: AtOnce, WarnOnly: true,
-		Summary: "Calls of a tool that run at the same time work with the arguments of the one that began last.",
-		Apply: WrappingTool("echo", func(ctx context.Context, r *server.Request, next server.Handler) (any,
+	fault("resources.reads-crossed", ids.BaseResponseIDEcho,
+		"Two resources that are read at the same time get the contents of each other.", crossing("resources/read")).
+		Seen(AtOnce).Also(ids.ResourcesSizeRawBytes),
+	fault("prompts.gets-crossed", ids.BaseResponseIDEcho,
+		"Two prompts that are got at the same time get the messages of each other.", crossing("prompts/get")).
+		Seen(AtOnce),
+	fault("tools.arguments-of-the-last", ids.BaseResponseIDEcho,
+		"Calls of a tool that run at the same time work with the arguments of the one that began last.",
+		WrappingTool("echo", func(ctx context.Context, r *server.Request, next server.Handler) (any,
 			*wire.Error) {
 			last := Kept[atomic.Value](r.Session, "arguments")
 			last.Store(r.Params)
 			_ = r.Sleep(ctx, 5*time.Millisecond)
 			r.Params, _ = last.Load().(object)
 			return next(ctx, r)
-		})},
-	{ID: "tools.second-call-unanswered", Requirement: ids.BaseResponsePresent, Form: AtOnce,
-		Summary: "A call that begins while another one runs is not answered.",
-		Apply: Beside(func(ctx context.Context, r *server.Request, n int64, next server.Handler) (any, *wire.Error) {
+		})).Seen(AtOnce).Warns(),
+	fault("tools.second-call-unanswered", ids.BaseResponsePresent,
+		"A call that begins while another one runs is not answered.",
+		Beside(func(ctx context.Context, r *server.Request, n int64, next server.Handler) (any, *wire.Error) {
 			r.Detach()
 			if n > 1 {
 				return server.NoAnswer, nil
 			}
 			return next(ctx, r)
-		})},
-	{ID: "tools.unknown-served-when-busy", Requirement: ids.ToolsErrorUnknownToolProtocolError, Form: AtOnce,
-		Summary: "The call of an unknown tool gets a plain result while another call is in progress.",
-		Apply: Answering("tools/call", object{"content": TextOf("")}, func(r *server.Request) bool {
-			return unknownNamed(r) && len(r.Session.Running()) > 1
-		})},
-	{ID: "http.second-call-unanswered", Requirement: ids.BaseResponsePresent, Form: AtOnce, Transports: OverHTTP,
-		Summary:    "A call that begins while another one runs is not answered.",
-		Collateral: []string{ids.HTTPServerDisconnectNotCancel},
-		Apply: Beside(func(ctx context.Context, r *server.Request, n int64, next server.Handler) (any, *wire.Error) {
+		})).Seen(AtOnce),
+	fault("tools.unknown-served-when-busy", ids.ToolsErrorUnknownToolProtocolError,
+		"The call of an unknown tool gets a plain result while another call is in progress.",
+		Answering("tools/call", object{"content": TextOf("")},
+			func(r *server.Request) bool { return unknownNamed(r) && len(r.Session.Running()) > 1 })).Seen(AtOnce),
+	fault("http.second-call-unanswered", ids.BaseResponsePresent,
+		"A call that begins while another one runs is not answered.",
+		Beside(func(ctx context.Context, r *server.Request, n int64, next server.Handler) (any, *wire.Error) {
 			if n > 1 {
 				<-ctx.Done()
 				return server.NoAnswer, nil
 			}
 			return next(ctx, r)
-		})},
-	{ID: "cancellation.ends-neighbours", Requirement: ids.BaseResponsePresent, Form: AtOnce,
-		Summary: "The cancellation of a call ends the others as well: they are not answered.",
-		Apply:   All(stoppable(server.NoAnswer, nil), cancelledTogether())},
-	{ID: "cancellation.refuses-neighbours", Requirement: ids.CancellationEitherSide, Form: AtOnce,
-		Summary: "The cancellation of a call ends the others as well: they are answered as cancelled.",
-		Apply: All(stoppable(nil, &wire.Error{Code: server.InternalError, Message: "Cancelled"}),
-			cancelledTogether())},
-	{ID: "progress.token-of-the-last", Requirement: ids.ProgressValueIncreases, Form: AtOnce,
-		Summary:    "The progress of all calls has the token of the one that began last.",
-		Collateral: []string{ids.ProgressStop, ids.ProgressInProgress, ids.CancellationStopProcessing},
-		Apply:      lastToken},
-	{ID: "sampling.answers-in-order", Requirement: ids.BaseResponseCorrelated, Form: AtOnce,
-		Summary:    "The server applies each answer of the client to the request that waits longest.",
-		Collateral: []string{ids.CancellationInProgress}, Apply: answersInOrder},
-	{ID: "elicitation.answers-in-order", Requirement: ids.BaseResponseCorrelated, Form: AtOnce,
-		Summary:    "A server without sampling takes an answer for that to the request that waits longest.",
-		Collateral: []string{ids.CancellationInProgress},
-		Apply:      All(withoutTool("test_sampling"), answersInOrder)},
-	{ID: "http.elicited-answers-mixed", Requirement: ids.HTTPServerSessionIsolation, Form: BySession,
-		Transports: OverHTTP,
-		Summary: "When a server without sampling elicits from two clients with the same id, the answer that " +
-			"comes first counts for both.",
-		Apply: func(o *server.Options) {
+		})).Seen(AtOnce).Also(ids.HTTPServerDisconnectNotCancel),
+	fault("cancellation.ends-neighbours", ids.BaseResponsePresent,
+		"The cancellation of a call ends the others as well: they are not answered.",
+		All(stoppable(server.NoAnswer, nil), cancelledTogether())).Seen(AtOnce),
+	fault("cancellation.refuses-neighbours", ids.CancellationEitherSide,
+		"The cancellation of a call ends the others as well: they are answered as cancelled.",
+		All(stoppable(nil, &wire.Error{Code: server.InternalError, Message: "Cancelled"}),
+			cancelledTogether())).Seen(AtOnce),
+	fault("progress.token-of-the-last", ids.ProgressValueIncreases,
+		"The progress of all calls has the token of the one that began last.", lastToken).Seen(AtOnce).
+		Also(ids.ProgressStop, ids.ProgressInProgress, ids.CancellationStopProcessing),
+	fault("sampling.answers-in-order", ids.BaseResponseCorrelated,
+		"The server applies each answer of the client to the request that waits longest.", answersInOrder).Seen(AtOnce).
+		Also(ids.CancellationInProgress),
+	fault("elicitation.answers-in-order", ids.BaseResponseCorrelated,
+		"A server without sampling takes an answer for that to the request that waits longest.",
+		All(withoutTool("test_sampling"), answersInOrder)).Seen(AtOnce).Also(ids.CancellationInProgress),
+	fault("http.elicited-answers-mixed", ids.HTTPServerSessionIsolation,
+		"When a server without sampling elicits from two clients with the same id, the answer that comes first "+
+			"counts for both.", func(o *server.Options) {
 			withoutTool("test_sampling")(o)
 			var answers sync.Map
 			Receiving(func(_ *server.Session, m *wire.Message, next func()) {
@@ -317,10 +311,10 @@ var pairFaults = []Fault{
 				}
 				next()
 			})(o)
-		}},
-	{ID: "pagination.one-reader", Requirement: ids.PaginationServerStableCursors, Form: AtOnce,
-		Summary: "When a list is read anew, the cursors of the reading before are refused.",
-		Apply: Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		}).Seen(BySession),
+	fault("pagination.one-reader", ids.PaginationServerStableCursors,
+		"When a list is read anew, the cursors of the reading before are refused.",
+		Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			reading := Kept[atomic.Int64](r.Session, "readings of "+r.Method)
 			if cursor, ok := r.Params["cursor"].(string); !ok {
 				reading.Add(1)
@@ -334,38 +328,34 @@ var pairFaults = []Fault{
 				page["nextCursor"] = fmt.Sprintf("%020d%s", reading.Load(), page["nextCursor"])
 			}
 			return result, problem
-		})},
-	{ID: "resources.subscriptions-counted", Requirement: ids.ResourcesUpdatedEndsWithUnsubscribe, Form: InSequence,
-		Summary: "A client that has subscribed twice has to unsubscribe twice.",
-		Apply: resubscribing(func(ctx context.Context, r *server.Request, held int64, next server.Handler) (any,
+		})).Seen(AtOnce),
+	fault("resources.subscriptions-counted", ids.ResourcesUpdatedEndsWithUnsubscribe,
+		"A client that has subscribed twice has to unsubscribe twice.",
+		resubscribing(func(ctx context.Context, r *server.Request, held int64, next server.Handler) (any,
 			*wire.Error) {
 			if r.Method == "resources/unsubscribe" && held > 0 {
 				return object{}, nil
 			}
 			return next(ctx, r)
-		})},
-	{ID: "resources.subscribed-twice-ends", Requirement: ids.ResourcesUpdatedSent, Form: InSequence,
-		Summary: "A client that subscribes to a resource twice is not told any more that it has changed.",
-		Apply: All(
+		})).Seen(InSequence),
+	fault("resources.subscribed-twice-ends", ids.ResourcesUpdatedSent,
+		"A client that subscribes to a resource twice is not told any more that it has changed.", All(
 			resubscribing(func(ctx context.Context, r *server.Request, held int64, next server.Handler) (any,
 				*wire.Error) {
 				twice(r.Session, Member(r.Params, "uri")).Store(r.Method == "resources/subscribe" && held > 1)
 				return next(ctx, r)
 			}),
 			droppingUpdates(func(s *server.Session, uri string) bool { return twice(s, uri).Load() }),
-		)},
-	{ID: "resources.subscribed-anew-ends", Requirement: ids.ResourcesUpdatedSent, Form: InSequence,
-		Summary: "A client that has unsubscribed from a resource and subscribes again is not told any more that " +
-			"it has changed.",
-		Apply: All(
-			OnRequest("resources/unsubscribe", func(r *server.Request) {
-				twice(r.Session, Member(r.Params, "uri")).Store(true)
-			}),
+		)).Seen(InSequence),
+	fault("resources.subscribed-anew-ends", ids.ResourcesUpdatedSent,
+		"A client that has unsubscribed from a resource and subscribes again is not told any more that it has "+
+			"changed.", All(
+			OnRequest("resources/unsubscribe",
+				func(r *server.Request) { twice(r.Session, Member(r.Params, "uri")).Store(true) }),
 			droppingUpdates(func(s *server.Session, uri string) bool { return twice(s, uri).Load() }),
-		)},
-	{ID: "resources.only-last-listed-last", Requirement: ids.ResourcesUpdatedSent, Form: InSequence,
-		Summary: "A subscription ends the one before, and the resource that changes is the last of the list.",
-		Apply: All(
+		)).Seen(InSequence),
+	fault("resources.only-last-listed-last", ids.ResourcesUpdatedSent,
+		"A subscription ends the one before, and the resource that changes is the last of the list.", All(
 			Offering(func(c *server.Catalogue) {
 				slices.SortStableFunc(c.Resources, func(a, b *server.Resource) int {
 					switch {
@@ -377,28 +367,23 @@ var pairFaults = []Fault{
 					return 0
 				})
 			}),
-			OnRequest("resources/subscribe", func(r *server.Request) {
-				lastSubscription(r.Session).Store(Member(r.Params, "uri"))
-			}),
+			OnRequest("resources/subscribe",
+				func(r *server.Request) { lastSubscription(r.Session).Store(Member(r.Params, "uri")) }),
 			droppingUpdates(func(s *server.Session, uri string) bool { return uri != lastSubscription(s).Load() }),
-		)},
-	{ID: "resources.only-last-beside-clock", Requirement: ids.ResourcesUpdatedSent, Form: InSequence,
-		Summary: "A subscription ends the one before, and another resource changes by itself all the time.",
-		Apply: All(Ticking,
-			OnRequest("resources/subscribe", func(r *server.Request) {
-				lastSubscription(r.Session).Store(Member(r.Params, "uri"))
-			}),
+		)).Seen(InSequence),
+	fault("resources.only-last-beside-clock", ids.ResourcesUpdatedSent,
+		"A subscription ends the one before, and another resource changes by itself all the time.", All(Ticking,
+			OnRequest("resources/subscribe",
+				func(r *server.Request) { lastSubscription(r.Session).Store(Member(r.Params, "uri")) }),
 			droppingUpdates(func(s *server.Session, uri string) bool {
 				return uri != ClockURI && uri != lastSubscription(s).Load()
 			}),
-		)},
-	{ID: "http.progress-of-same-token", Requirement: ids.ProgressValueIncreases, Form: BySession,
-		Transports: OverHTTP, Summary: "The progress for a token goes to the session that has used it last.",
-		Apply: progressByToken},
-	{ID: "http.unsubscribes-all-sessions", Requirement: ids.ResourcesUpdatedSent, Form: BySession,
-		Transports: OverHTTP,
-		Summary:    "When a client unsubscribes from a resource, the subscriptions of others to it end, too.",
-		Apply: All(SharedResource, Wrapping("resources/unsubscribe",
+		)).Seen(InSequence),
+	fault("http.progress-of-same-token", ids.ProgressValueIncreases,
+		"The progress for a token goes to the session that has used it last.", progressByToken).Seen(BySession),
+	fault("http.unsubscribes-all-sessions", ids.ResourcesUpdatedSent,
+		"When a client unsubscribes from a resource, the subscriptions of others to it end, too.",
+		All(SharedResource, Wrapping("resources/unsubscribe",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				own := r.Session
 				for _, s := range Others(own) {
@@ -407,27 +392,23 @@ var pairFaults = []Fault{
 				}
 				r.Session = own
 				return next(ctx, r)
-			}))},
-	{ID: "http.subscriber-of-last", Requirement: ids.ResourcesUpdatedSent, Form: BySession, Transports: OverHTTP,
-		Summary: "Only the client that subscribed to a resource last is told that it has changed.",
-		Apply: func(o *server.Options) {
+			}))).Seen(BySession),
+	fault("http.subscriber-of-last", ids.ResourcesUpdatedSent,
+		"Only the client that subscribed to a resource last is told that it has changed.", func(o *server.Options) {
 			SharedResource(o)
 			var last sync.Map
-			OnRequest("resources/subscribe", func(r *server.Request) {
-				last.Store(Member(r.Params, "uri"), r.Session)
-			})(o)
+			OnRequest("resources/subscribe",
+				func(r *server.Request) { last.Store(Member(r.Params, "uri"), r.Session) })(o)
 			Withholding("notifications/resources/updated", func(out *server.Outgoing) bool {
 				if s, ok := last.Load(out.Params()["uri"]); ok && s != out.Session {
 					return true
 				}
 				return false
 			})(o)
-		}},
-	{ID: "http.subscribers-end-together", Requirement: ids.ResourcesUpdatedSent, Form: BySession,
-		Transports: OverHTTP,
-		Summary: "When a session ends, nobody is told any more that the resources have changed to which it " +
-			"had subscribed.",
-		Apply: func(o *server.Options) {
+		}).Seen(BySession),
+	fault("http.subscribers-end-together", ids.ResourcesUpdatedSent,
+		"When a session ends, nobody is told any more that the resources have changed to which it had subscribed.",
+		func(o *server.Options) {
 			var lost sync.Map
 			OnRequest("resources/subscribe", func(r *server.Request) {
 				uri := Member(r.Params, "uri")
@@ -440,16 +421,15 @@ var pairFaults = []Fault{
 				}
 				return false
 			})(o)
-		}},
-	{ID: "http.update-told-to-one", Requirement: ids.ResourcesUpdatedSent, Form: BySession, Transports: OverHTTP,
-		Summary: "Clients that have subscribed to a resource are told of a change only if they make it.",
-		Apply: All(SharedResource, Withholding("notifications/resources/updated", func(out *server.Outgoing) bool {
+		}).Seen(BySession),
+	fault("http.update-told-to-one", ids.ResourcesUpdatedSent,
+		"Clients that have subscribed to a resource are told of a change only if they make it.",
+		All(SharedResource, Withholding("notifications/resources/updated", func(out *server.Outgoing) bool {
 			return !slices.ContainsFunc(out.Session.Running(), calling("update_resource"))
-		}))},
-	{ID: "http.cursors-of-the-last", Requirement: ids.PaginationServerStableCursors, Form: BySession,
-		Transports: OverHTTP,
-		Summary:    "When a client reads a list from its beginning, the cursors of all others are refused.",
-		Apply: func(o *server.Options) {
+		}))).Seen(BySession),
+	fault("http.cursors-of-the-last", ids.PaginationServerStableCursors,
+		"When a client reads a list from its beginning, the cursors of all others are refused.",
+		func(o *server.Options) {
 			var last sync.Map
 			Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				if cursor, there := r.Params["cursor"].(string); !there {
@@ -459,13 +439,12 @@ var pairFaults = []Fault{
 				}
 				return next(ctx, r)
 			})(o)
-		}},
-	{ID: "http.change-told-to-one", Requirement: ids.ToolsListChangedSent, Form: BySession, Transports: OverHTTP,
-		Summary: "When a call changes the tools of all clients, only the one that made it is told.",
-		Apply:   SharedTools(func(*server.Session) bool { return false })},
-	{ID: "http.delete-ends-all", Requirement: ids.HTTPServerSessionIsolation, Form: BySession, Transports: OverHTTP,
-		Summary: "A DELETE ends all sessions.",
-		Apply: func(o *server.Options) {
+		}).Seen(BySession),
+	fault("http.change-told-to-one", ids.ToolsListChangedSent,
+		"When a call changes the tools of all clients, only the one that made it is told.",
+		SharedTools(func(*server.Session) bool { return false })).Seen(BySession),
+	fault("http.delete-ends-all", ids.HTTPServerSessionIsolation, "A DELETE ends all sessions.",
+		func(o *server.Options) {
 			var ended sync.Map
 			Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 				if _, gone := ended.Load(IDOf(r)); gone && IDOf(r) != "" {
@@ -479,21 +458,17 @@ var pairFaults = []Fault{
 					ended.Store(s.ID, true)
 				}
 			})(o)
-		}},
-	{ID: "http.initialize-once", Requirement: ids.HTTPServerInitializeWithoutSession, Form: BySession,
-		Transports: OverHTTP, Summary: "Only the first initialize is served, even when its session has ended.",
-		Apply: func(o *server.Options) {
+		}).Seen(BySession),
+	fault("http.initialize-once", ids.HTTPServerInitializeWithoutSession,
+		"Only the first initialize is served, even when its session has ended.", func(o *server.Options) {
 			var served atomic.Bool
 			All(RefusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
 				return Posted(r).Method == "initialize" && Posted(r).Kind == wire.Request &&
 					!served.CompareAndSwap(false, true)
 			}), Peeking())(o)
-		}},
-	{ID: "http.notices-to-the-last", Requirement: ids.ResourcesUpdatedSent, Form: BySession, Transports: OverHTTP,
-		Summary: "Messages outside of requests go to the client that has connected last.",
-		Collateral: []string{ids.ResourcesUpdatedOnlySubscribed, ids.ToolsListChangedSent,
-			ids.ResourcesListChangedSent, ids.PromptsListChangedSent},
-		Apply: func(o *server.Options) {
+		}).Seen(BySession),
+	fault("http.notices-to-the-last", ids.ResourcesUpdatedSent,
+		"Messages outside of requests go to the client that has connected last.", func(o *server.Options) {
 			var last atomic.Pointer[server.Session]
 			Ready(func(s *server.Session) { last.Store(s) })(o)
 			WithholdingAny(func(out *server.Outgoing) bool {
@@ -506,16 +481,16 @@ var pairFaults = []Fault{
 				}
 				return false
 			})(o)
-		}},
-	{ID: "http.hang-up-ends-others", Requirement: ids.BaseResponsePresent, Form: AtOnce, Transports: OverHTTP,
-		Summary:    "When the connection of a call breaks, no call of its session that is under way is answered.",
-		Collateral: []string{ids.HTTPServerSSEResponseSent, ids.HTTPServerSSENoEarlyClose},
-		Apply:      All(stoppable(server.NoAnswer, nil), leftTogether)},
-	{ID: "http.get-second-silent", Requirement: ids.ToolsListChangedSent, Form: InSequence, Transports: OverHTTP,
-		Summary: "Nothing comes on a listening stream that was opened after the first one of the session " +
-			"had been closed.",
-		Collateral: []string{ids.ResourcesListChangedSent, ids.PromptsListChangedSent},
-		Apply: func(o *server.Options) {
+		}).Seen(BySession).
+		Also(ids.ResourcesUpdatedOnlySubscribed, ids.ToolsListChangedSent, ids.ResourcesListChangedSent,
+			ids.PromptsListChangedSent),
+	fault("http.hang-up-ends-others", ids.BaseResponsePresent,
+		"When the connection of a call breaks, no call of its session that is under way is answered.",
+		All(stoppable(server.NoAnswer, nil), leftTogether)).Seen(AtOnce).
+		Also(ids.HTTPServerSSEResponseSent, ids.HTTPServerSSENoEarlyClose),
+	fault("http.get-second-silent", ids.ToolsListChangedSent,
+		"Nothing comes on a listening stream that was opened after the first one of the session had been closed.",
+		func(o *server.Options) {
 			var begun, ended sync.Map
 			Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 				if id := IDOf(r); r.Method == http.MethodGet && id != "" {
@@ -528,11 +503,9 @@ var pairFaults = []Fault{
 			WithholdingAny(func(out *server.Outgoing) bool {
 				return Knows(&ended, out.Session.ID) && out.To == nil && out.Answers == nil
 			})(o)
-		}},
-	{ID: "http.second-get-takes-over", Requirement: ids.ToolsListChangedSent, Form: AtOnce, Transports: OverHTTP,
-		Summary:    "Once a second listening stream was opened and closed, nothing comes on the first.",
-		Collateral: []string{ids.ResourcesListChangedSent, ids.PromptsListChangedSent, ids.ResourcesUpdatedSent},
-		Apply: func(o *server.Options) {
+		}).Seen(InSequence).Also(ids.ResourcesListChangedSent, ids.PromptsListChangedSent),
+	fault("http.second-get-takes-over", ids.ToolsListChangedSent,
+		"Once a second listening stream was opened and closed, nothing comes on the first.", func(o *server.Options) {
 			streams := new(listening)
 			streams.counting()(o)
 			var second sync.Map
@@ -549,5 +522,5 @@ var pairFaults = []Fault{
 				}
 				return false
 			})(o)
-		}},
+		}).Seen(AtOnce).Also(ids.ResourcesListChangedSent, ids.PromptsListChangedSent, ids.ResourcesUpdatedSent),
 }

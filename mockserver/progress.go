@@ -30,56 +30,50 @@ var ofForeignToken = []string{
 
 // basic/utilities/progress
 var progressFaults = []Fault{
-	{ID: "progress.token-as-string", Requirement: ids.ProgressTokenEcho,
-		Summary:    "The progress token comes back as a string.",
-		Collateral: []string{ids.ProgressValueIncreases, ids.ProgressStop, ids.ProgressInProgress},
-		Apply: Params(Progressed, func(params object) {
+	fault("progress.token-as-string", ids.ProgressTokenEcho, "The progress token comes back as a string.",
+		Params(Progressed, func(params object) {
 			if token, ok := params["progressToken"].(json.Number); ok {
 				params["progressToken"] = string(token)
 			}
-		})},
-	{ID: "progress.token-small-letters", Requirement: ids.ProgressTokenActiveRequest, Form: ByValue,
-		Summary: "The progress token comes back in small letters.", Collateral: ofForeignToken,
-		Apply: tokens(strings.ToLower)},
-	{ID: "progress.token-trimmed", Requirement: ids.ProgressTokenActiveRequest, Form: ByValue,
-		Summary: "The progress token comes back without the blanks around it.", Collateral: ofForeignToken,
-		Apply: tokens(strings.TrimSpace)},
-	{ID: "progress.token-decoded", Requirement: ids.ProgressTokenActiveRequest, Form: ByValue,
-		Summary: "The progress token comes back with its percent-encoding decoded.", Collateral: ofForeignToken,
-		Apply: tokens(func(token string) string {
+		})).Also(ids.ProgressValueIncreases, ids.ProgressStop, ids.ProgressInProgress),
+	fault("progress.token-small-letters", ids.ProgressTokenActiveRequest,
+		"The progress token comes back in small letters.", tokens(strings.ToLower)).Seen(ByValue).
+		Also(ofForeignToken...),
+	fault("progress.token-trimmed", ids.ProgressTokenActiveRequest,
+		"The progress token comes back without the blanks around it.", tokens(strings.TrimSpace)).Seen(ByValue).
+		Also(ofForeignToken...),
+	fault("progress.token-decoded", ids.ProgressTokenActiveRequest,
+		"The progress token comes back with its percent-encoding decoded.", tokens(func(token string) string {
 			if decoded, err := url.PathUnescape(token); err == nil {
 				return decoded
 			}
 			return token
-		})},
-	{ID: "progress.not-growing", Requirement: ids.ProgressValueIncreases,
-		Summary: "The progress value stays the same.", Apply: Params(Progressed, Having("progress", 1))},
-	{ID: "progress.counts-down", Requirement: ids.ProgressValueIncreases, Summary: "The progress value falls.",
-		Apply: Params(Progressed, func(params object) {
+		})).Seen(ByValue).Also(ofForeignToken...),
+	fault("progress.not-growing", ids.ProgressValueIncreases, "The progress value stays the same.",
+		Params(Progressed, Having("progress", 1))),
+	fault("progress.counts-down", ids.ProgressValueIncreases, "The progress value falls.",
+		Params(Progressed, func(params object) {
 			if v, ok := params["progress"].(float64); ok {
 				params["progress"] = 100 - v
 			}
-		})},
-	{ID: "progress.unasked", Requirement: ids.ProgressTokenActiveRequest,
-		Summary: "Progress is reported with a token of the server's own.",
-		Apply: Sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
+		})),
+	fault("progress.unasked", ids.ProgressTokenActiveRequest, "Progress is reported with a token of the server's own.",
+		Sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
 			early := out.Answers.Notification(Progressed, object{"progressToken": "own", "progress": 1})
 			return []*server.Outgoing{early, out}
-		}))},
-	{ID: "progress.after-response", Requirement: ids.ProgressStop, Form: InSequence,
-		Summary:    "Progress goes on after the response.",
-		Collateral: []string{ids.ProgressInProgress, ids.ProgressTokenActiveRequest},
-		Apply: Sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
+		}))),
+	fault("progress.after-response", ids.ProgressStop, "Progress goes on after the response.",
+		Sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
 			token, ok := out.Answers.Token()
 			if !ok {
 				return []*server.Outgoing{out}
 			}
 			late := out.Answers.Notification(Progressed, object{"progressToken": token, "progress": 999})
 			return []*server.Outgoing{out, late}
-		}))},
-	{ID: "progress.flood", Requirement: ids.ProgressRateLimit,
-		Summary: "Before the first response, progress is reported more than a thousand times.",
-		Apply: Sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
+		}))).Seen(InSequence).Also(ids.ProgressInProgress, ids.ProgressTokenActiveRequest),
+	fault("progress.flood", ids.ProgressRateLimit,
+		"Before the first response, progress is reported more than a thousand times.",
+		Sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
 			var all []*server.Outgoing
 			if token, ok := out.Answers.Token(); ok && Once(out.Session, "progress.flood") {
 				for i := range Flood {
@@ -88,85 +82,74 @@ var progressFaults = []Fault{
 				}
 			}
 			return append(all, out)
-		}))},
-	{ID: "progress.message-empty", Requirement: ids.ProgressMessageReadable,
-		Summary: "The message of progress is three dots.", Apply: Params(Progressed, Having("message", "..."))},
-	{ID: "progress.after-refusal", Requirement: ids.ProgressInProgress,
-		Summary:    "After a call was refused, progress reports it as complete.",
-		Collateral: []string{ids.ProgressStop, ids.ProgressTokenActiveRequest},
-		Apply: Sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
+		}))),
+	fault("progress.message-empty", ids.ProgressMessageReadable, "The message of progress is three dots.",
+		Params(Progressed, Having("message", "..."))),
+	fault("progress.after-refusal", ids.ProgressInProgress,
+		"After a call was refused, progress reports it as complete.",
+		Sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
 			token, ok := out.Answers.Token()
 			if !ok || out.RPCError() == nil {
 				return []*server.Outgoing{out}
 			}
 			late := out.Answers.Notification(Progressed, object{"progressToken": token, "progress": 1, "total": 1})
 			return []*server.Outgoing{out, late}
-		}))},
-	{ID: "progress.on-another-stream", Requirement: ids.ProgressStop, Transports: OverHTTP,
-		Summary:    "Progress comes on the listening stream seconds after the response.",
-		Collateral: []string{ids.ProgressInProgress, ids.ProgressTokenActiveRequest, ids.ProgressValueIncreases},
-		Apply: Responses("tools/call", func(out *server.Outgoing) {
+		}))).Also(ids.ProgressStop, ids.ProgressTokenActiveRequest),
+	fault("progress.on-another-stream", ids.ProgressStop,
+		"Progress comes on the listening stream seconds after the response.",
+		Responses("tools/call", func(out *server.Outgoing) {
 			if token, ok := out.Answers.Token(); ok {
 				s, late := out.Session, object{"jsonrpc": "2.0", "method": Progressed,
 					"params": object{"progressToken": token, "progress": 999}}
 				time.AfterFunc(2*time.Second, func() { s.Send(&server.Outgoing{Session: s, Message: late}) })
 			}
-		})},
-	{ID: "progress.token-refused-completing", Requirement: ids.ProgressRequest,
-		Summary: "A completion/complete with a progress token is refused.",
-		Apply: Refusing("completion/complete", server.InvalidParams, func(r *server.Request) bool {
+		})).Only(OverHTTP).Also(ids.ProgressInProgress, ids.ProgressTokenActiveRequest, ids.ProgressValueIncreases),
+	fault("progress.token-refused-completing", ids.ProgressRequest,
+		"A completion/complete with a progress token is refused.",
+		Refusing("completion/complete", server.InvalidParams, func(r *server.Request) bool {
 			_, ok := r.Token()
 			return ok
-		})},
-	{ID: "progress.token-refused", Requirement: ids.ProgressRequest,
-		Summary: "Requests with a progress token are refused.", Collateral: []string{ids.ProgressTokenAnyMeans},
-		Apply: Refusing("ping", server.InvalidParams, func(r *server.Request) bool {
+		})),
+	fault("progress.token-refused", ids.ProgressRequest, "Requests with a progress token are refused.",
+		Refusing("ping", server.InvalidParams, func(r *server.Request) bool {
 			_, ok := r.Token()
 			return ok
-		})},
-	{ID: "progress.empty-token-refused", Requirement: ids.ProgressTokenAnyMeans, Form: ByValue,
-		Summary: "A progress token that is the empty string is refused.",
-		Apply: Refusing("*", server.InvalidParams, func(r *server.Request) bool {
+		})).Also(ids.ProgressTokenAnyMeans),
+	fault("progress.empty-token-refused", ids.ProgressTokenAnyMeans,
+		"A progress token that is the empty string is refused.",
+		Refusing("*", server.InvalidParams, func(r *server.Request) bool {
 			token, ok := r.Token()
 			return ok && token == ""
-		})},
-	{ID: "progress.value-string", Requirement: ids.SchemaProgressNotification,
-		Summary: `The progress value is a text such as "50%".`,
-		Apply:   Params(Progressed, Having("progress", "50%"))},
-	{ID: "progress.token-missing", Requirement: ids.SchemaProgressNotification,
-		Summary:    "Progress notifications have no token.",
-		Collateral: []string{ids.ProgressTokenActiveRequest, ids.ProgressTokenType},
-		Apply:      Params(Progressed, Lacking("progressToken"))},
-	{ID: "progress.token-object", Requirement: ids.ProgressTokenType, Summary: "The progress token is an object.",
-		Collateral: []string{ids.ProgressTokenActiveRequest},
-		Apply: Params(Progressed, func(params object) {
-			params["progressToken"] = object{"token": params["progressToken"]}
-		})},
-	{ID: "progress.of-client-needed", Requirement: ids.ProgressNone,
-		Summary: "A sampling request that the client answers without reporting progress makes the tool fail.",
-		Apply:   All(noting, judgingProgress(func(reports list) bool { return len(reports) == 0 }))},
-	{ID: "progress.of-client-fails", Requirement: ids.ProgressNotify,
-		Summary: "Any progress of the client makes the tool fail.",
-		Collateral: []string{ids.ProgressValueFloat, ids.ProgressTotalFloat, ids.ProgressOmitTotal,
-			ids.ProgressFrequency},
-		Apply: All(noting, judgingProgress(func(reports list) bool { return len(reports) > 0 }))},
-	{ID: "progress.of-client-fraction", Requirement: ids.ProgressValueFloat,
-		Summary: "A progress value of the client that is a fraction makes the tool fail.",
-		Apply:   All(noting, judgingProgress(fractional("progress")))},
-	{ID: "progress.of-client-total-fraction", Requirement: ids.ProgressTotalFloat,
-		Summary: "A total of the client that is a fraction makes the tool fail.",
-		Apply:   All(noting, judgingProgress(fractional("total")))},
-	{ID: "progress.of-client-no-total", Requirement: ids.ProgressOmitTotal,
-		Summary: "Progress of the client without a total makes the tool fail.",
-		Apply: All(noting, judgingProgress(func(reports list) bool {
+		})).Seen(ByValue),
+	fault("progress.value-string", ids.SchemaProgressNotification, `The progress value is a text such as "50%".`,
+		Params(Progressed, Having("progress", "50%"))),
+	fault("progress.token-missing", ids.SchemaProgressNotification, "Progress notifications have no token.",
+		Params(Progressed, Lacking("progressToken"))).Also(ids.ProgressTokenActiveRequest, ids.ProgressTokenType),
+	fault("progress.token-object", ids.ProgressTokenType, "The progress token is an object.",
+		Params(Progressed, func(params object) { params["progressToken"] = object{"token": params["progressToken"]} })).
+		Also(ids.ProgressTokenActiveRequest),
+	fault("progress.of-client-needed", ids.ProgressNone,
+		"A sampling request that the client answers without reporting progress makes the tool fail.",
+		All(noting, judgingProgress(func(reports list) bool { return len(reports) == 0 }))),
+	fault("progress.of-client-fails", ids.ProgressNotify, "Any progress of the client makes the tool fail.",
+		All(noting, judgingProgress(func(reports list) bool { return len(reports) > 0 }))).
+		Also(ids.ProgressValueFloat, ids.ProgressTotalFloat, ids.ProgressOmitTotal, ids.ProgressFrequency),
+	fault("progress.of-client-fraction", ids.ProgressValueFloat,
+		"A progress value of the client that is a fraction makes the tool fail.",
+		All(noting, judgingProgress(fractional("progress")))),
+	fault("progress.of-client-total-fraction", ids.ProgressTotalFloat,
+		"A total of the client that is a fraction makes the tool fail.",
+		All(noting, judgingProgress(fractional("total")))),
+	fault("progress.of-client-no-total", ids.ProgressOmitTotal,
+		"Progress of the client without a total makes the tool fail.",
+		All(noting, judgingProgress(func(reports list) bool {
 			return slices.ContainsFunc(reports, func(r any) bool { return wire.At(r, "total") == nil })
-		}))},
-	{ID: "progress.of-client-often", Requirement: ids.ProgressFrequency,
-		Summary: "More than ten progress notifications of the client make the tool fail.",
-		Apply:   All(noting, judgingProgress(func(reports list) bool { return len(reports) > 10 }))},
-	{ID: "progress.token-shared", Requirement: ids.ProgressTokenUnique, Form: AtOnce,
-		Summary: "All sampling requests have the same progress token.",
-		Apply:   Params("sampling/createMessage", Having("_meta", object{"progressToken": "sampling"}))},
+		}))),
+	fault("progress.of-client-often", ids.ProgressFrequency,
+		"More than ten progress notifications of the client make the tool fail.",
+		All(noting, judgingProgress(func(reports list) bool { return len(reports) > 10 }))),
+	fault("progress.token-shared", ids.ProgressTokenUnique, "All sampling requests have the same progress token.",
+		Params("sampling/createMessage", Having("_meta", object{"progressToken": "sampling"}))).Seen(AtOnce),
 }
 
 // reportsOf returns what the client has reported of progress in a session.

@@ -22,76 +22,62 @@ func hello() object {
 
 // server/prompts
 var promptFaults = []Fault{
-	{ID: "prompts.undeclared", Requirement: ids.PromptsCapabilityDeclared,
-		Summary:    "Prompts are served, but not declared.",
-		Collateral: []string{ids.LifecycleCapabilityServerEmitsPromptsListChanged},
-		Apply:      Undeclared("prompts")},
-	{ID: "prompts.list-refused", Requirement: ids.PromptsListAnswered,
-		Summary: "prompts/list is refused with -32603.",
-		Apply:   Refusing("prompts/list", server.InternalError, Always)},
-	{ID: "prompts.get-no-method", Requirement: ids.PromptsGetAnswered,
-		Summary: "Getting a listed prompt is refused with -32601.",
-		Apply:   Refusing("prompts/get", server.MethodNotFound, calling("prompt_with_audio"))},
-	{ID: "prompts.arguments-required", Requirement: ids.PromptsGetArgumentsOmitted,
-		Summary: "prompts/get without the member arguments is refused.",
-		Apply: Refusing("prompts/get", server.InvalidParams, func(r *server.Request) bool {
+	fault("prompts.undeclared", ids.PromptsCapabilityDeclared, "Prompts are served, but not declared.",
+		Undeclared("prompts")).Also(ids.LifecycleCapabilityServerEmitsPromptsListChanged),
+	fault("prompts.list-refused", ids.PromptsListAnswered, "prompts/list is refused with -32603.",
+		Refusing("prompts/list", server.InternalError, Always)),
+	fault("prompts.get-no-method", ids.PromptsGetAnswered, "Getting a listed prompt is refused with -32601.",
+		Refusing("prompts/get", server.MethodNotFound, calling("prompt_with_audio"))),
+	fault("prompts.arguments-required", ids.PromptsGetArgumentsOmitted,
+		"prompts/get without the member arguments is refused.",
+		Refusing("prompts/get", server.InvalidParams, func(r *server.Request) bool {
 			_, given := r.Params["arguments"]
 			return !given && r.Params["name"] == "test_simple_prompt"
-		})},
-	{ID: "prompts.change-unannounced", Requirement: ids.PromptsListChangedSent,
-		Summary: "The list changes without notifications/prompts/list_changed.",
-		Apply:   Dropping("notifications/prompts/list_changed")},
-	{ID: "prompts.list-grows", Requirement: ids.PromptsListChangedSent,
-		Summary: "The list has one more prompt when it is read again, nothing tells of that, and no tool is " +
-			"known to change the list.",
-		Apply: growing("prompts", "toggle_prompt", object{"name": "grown"})},
-	{ID: "prompts.change-announced-once", Requirement: ids.PromptsListChangedSent, Form: InSequence,
-		Summary: "Only the first change of the list in a session is announced.",
-		Apply:   FirstOnly("notifications/prompts/list_changed")},
-	{ID: "prompts.duplicate-name", Requirement: ids.PromptsNameUnique, Summary: "A prompt is listed twice.",
-		Apply: duplicated("prompts/list", "prompts")},
-	{ID: "prompts.role-system", Requirement: ids.PromptsMessageRoleSpeaker,
-		Summary: "A prompt message has the role system.", Collateral: []string{ids.SchemaGetPromptResult},
-		Apply: spoken("test_simple_prompt", Having("role", "system"))},
-	{ID: "prompts.unknown-code", Requirement: ids.PromptsErrorInvalidNameCode,
-		Summary: "An unknown prompt is refused with -32603.",
-		Apply:   Refusing("prompts/get", server.InternalError, calling(noName))},
-	{ID: "prompts.inherited-name", Requirement: ids.PromptsErrorInvalidNameCode, Form: ByValue,
-		Summary: "A prompt with the name of a member that every JavaScript object has is refused with -32603.",
-		Apply:   Refusing("prompts/get", server.InternalError, calling("toString"))},
-	{ID: "prompts.unknown-accepted", Requirement: ids.PromptsErrorInvalidNameCode,
-		Summary: "An unknown prompt has messages.",
-		Apply:   Answering("prompts/get", object{"messages": list{}}, calling(noName))},
-	{ID: "prompts.missing-argument-code", Requirement: ids.PromptsErrorMissingArgumentCode,
-		Summary: "A missing argument is refused with -32603.",
-		Apply: Refusing("prompts/get", server.InternalError, func(r *server.Request) bool {
+		})),
+	fault("prompts.change-unannounced", ids.PromptsListChangedSent,
+		"The list changes without notifications/prompts/list_changed.", Dropping("notifications/prompts/list_changed")),
+	fault("prompts.list-grows", ids.PromptsListChangedSent,
+		"The list has one more prompt when it is read again, nothing tells of that, and no tool is known to change "+
+			"the list.", growing("prompts", "toggle_prompt", object{"name": "grown"})),
+	fault("prompts.change-announced-once", ids.PromptsListChangedSent,
+		"Only the first change of the list in a session is announced.",
+		FirstOnly("notifications/prompts/list_changed")).Seen(InSequence),
+	fault("prompts.duplicate-name", ids.PromptsNameUnique, "A prompt is listed twice.",
+		duplicated("prompts/list", "prompts")),
+	fault("prompts.role-system", ids.PromptsMessageRoleSpeaker, "A prompt message has the role system.",
+		spoken("test_simple_prompt", Having("role", "system"))).Also(ids.SchemaGetPromptResult),
+	fault("prompts.unknown-code", ids.PromptsErrorInvalidNameCode, "An unknown prompt is refused with -32603.",
+		Refusing("prompts/get", server.InternalError, calling(noName))),
+	fault("prompts.inherited-name", ids.PromptsErrorInvalidNameCode,
+		"A prompt with the name of a member that every JavaScript object has is refused with -32603.",
+		Refusing("prompts/get", server.InternalError, calling("toString"))).Seen(ByValue),
+	fault("prompts.unknown-accepted", ids.PromptsErrorInvalidNameCode, "An unknown prompt has messages.",
+		Answering("prompts/get", object{"messages": list{}}, calling(noName))),
+	fault("prompts.missing-argument-code", ids.PromptsErrorMissingArgumentCode,
+		"A missing argument is refused with -32603.",
+		Refusing("prompts/get", server.InternalError, func(r *server.Request) bool {
 			given, ok := r.Params["arguments"].(object)
 			return ok && r.Params["name"] == "travel" && given["country"] == nil
-		})},
-	{ID: "prompts.missing-argument-accepted", Requirement: ids.PromptsArgumentsValidated,
-		Summary:    "A required argument may be missing.",
-		Collateral: []string{ids.PromptsErrorMissingArgumentCode},
-		Apply: Answering("prompts/get", hello(), func(r *server.Request) bool {
+		})),
+	fault("prompts.missing-argument-accepted", ids.PromptsArgumentsValidated, "A required argument may be missing.",
+		Answering("prompts/get", hello(), func(r *server.Request) bool {
 			given, ok := r.Params["arguments"].(object)
 			return ok && r.Params["name"] == "travel" && given["country"] == nil
-		})},
-	{ID: "prompts.omitted-arguments-accepted", Requirement: ids.PromptsArgumentsValidated, Form: ByValue,
-		Summary:    "A prompt with required arguments may be asked for without any arguments.",
-		Collateral: []string{ids.PromptsErrorMissingArgumentCode},
-		Apply: Answering("prompts/get", hello(), func(r *server.Request) bool {
+		})).Also(ids.PromptsErrorMissingArgumentCode),
+	fault("prompts.omitted-arguments-accepted", ids.PromptsArgumentsValidated,
+		"A prompt with required arguments may be asked for without any arguments.",
+		Answering("prompts/get", hello(), func(r *server.Request) bool {
 			return r.Params["name"] == "travel" && r.Params["arguments"] == nil
-		})},
-	{ID: "prompts.second-argument-unchecked", Requirement: ids.PromptsArgumentsValidated,
-		Summary:    "Only the first required argument has to be there.",
-		Collateral: []string{ids.PromptsErrorMissingArgumentCode},
-		Apply: Answering("prompts/get", hello(), func(r *server.Request) bool {
+		})).Seen(ByValue).Also(ids.PromptsErrorMissingArgumentCode),
+	fault("prompts.second-argument-unchecked", ids.PromptsArgumentsValidated,
+		"Only the first required argument has to be there.",
+		Answering("prompts/get", hello(), func(r *server.Request) bool {
 			given, ok := r.Params["arguments"].(object)
 			return ok && r.Params["name"] == "test_prompt_with_arguments" && given["arg1"] != nil &&
 				given["arg2"] == nil
-		})},
-	{ID: "prompts.argument-types-unchecked", Requirement: ids.PromptsArgumentsValidated,
-		Summary: "Arguments that are not strings are accepted.",
-		Apply: Answering("prompts/get", hello(), func(r *server.Request) bool {
+		})).Also(ids.PromptsErrorMissingArgumentCode),
+	fault("prompts.argument-types-unchecked", ids.PromptsArgumentsValidated,
+		"Arguments that are not strings are accepted.", Answering("prompts/get", hello(), func(r *server.Request) bool {
 			given, _ := r.Params["arguments"].(object)
 			for _, v := range given {
 				if _, ok := v.(string); !ok {
@@ -99,32 +85,25 @@ var promptFaults = []Fault{
 				}
 			}
 			return false
-		})},
-	{ID: "prompts.messages-missing", Requirement: ids.SchemaGetPromptResult,
-		Summary: "A prompt has prompt in place of messages.",
-		Apply: Wrapping("prompts/get", server.Named("test_simple_prompt",
+		})),
+	fault("prompts.messages-missing", ids.SchemaGetPromptResult, "A prompt has prompt in place of messages.",
+		Wrapping("prompts/get", server.Named("test_simple_prompt",
 			server.Edit(func(_ *server.Request, result map[string]any) {
 				result["prompt"] = "This is a simple prompt."
 				delete(result, "messages")
-			})))},
-	{ID: "prompts.content-string", Requirement: ids.SchemaGetPromptResult,
-		Summary: "The content of a prompt message is a string.",
-		Apply:   spoken("test_simple_prompt", Having("content", "This is a simple prompt."))},
-	{ID: "prompts.late-content-string", Requirement: ids.SchemaGetPromptResult,
-		Summary: "The content of a message is a string, in a prompt that has come into the list.",
-		Apply:   spoken("extra", Having("content", "extra"))},
-	{ID: "prompts.content-array", Requirement: ids.SchemaGetPromptResult,
-		Summary: "The content of a prompt message is an array.",
-		Apply: spoken("test_simple_prompt", func(message object) {
-			message["content"] = list{message["content"]}
-		})},
-	{ID: "prompts.arguments-schema", Requirement: ids.SchemaListPromptsResult,
-		Summary: "The arguments of a prompt are a JSON Schema, not an array.",
-		Apply: prompt("travel", Having("arguments",
-			object{"type": "object", "properties": object{"country": object{"type": "string"}}}))},
-	{ID: "prompts.required-string", Requirement: ids.SchemaListPromptsResult,
-		Summary: "required of a prompt argument is a string.",
-		Apply:   prompt("travel", func(entry object) { entry["arguments"].(list)[1].(object)["required"] = "no" })},
-	{ID: "prompts.name-missing", Requirement: ids.SchemaListPromptsResult, Summary: "A prompt has no name.",
-		Apply: prompt("prompt_with_audio", Lacking("name"))},
+			})))),
+	fault("prompts.content-string", ids.SchemaGetPromptResult, "The content of a prompt message is a string.",
+		spoken("test_simple_prompt", Having("content", "This is a simple prompt."))),
+	fault("prompts.late-content-string", ids.SchemaGetPromptResult,
+		"The content of a message is a string, in a prompt that has come into the list.",
+		spoken("extra", Having("content", "extra"))),
+	fault("prompts.content-array", ids.SchemaGetPromptResult, "The content of a prompt message is an array.",
+		spoken("test_simple_prompt", func(message object) { message["content"] = list{message["content"]} })),
+	fault("prompts.arguments-schema", ids.SchemaListPromptsResult,
+		"The arguments of a prompt are a JSON Schema, not an array.", prompt("travel", Having("arguments",
+			object{"type": "object", "properties": object{"country": object{"type": "string"}}}))),
+	fault("prompts.required-string", ids.SchemaListPromptsResult, "required of a prompt argument is a string.",
+		prompt("travel", func(entry object) { entry["arguments"].(list)[1].(object)["required"] = "no" })),
+	fault("prompts.name-missing", ids.SchemaListPromptsResult, "A prompt has no name.",
+		prompt("prompt_with_audio", Lacking("name"))),
 }

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks/clienthooks"
-	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -32,32 +31,27 @@ var authFaults = slices.Concat(soughtFaults, discoveryFaults, strayFaults, resou
 
 // soughtFaults are about whether the client seeks authorization at all.
 var soughtFaults = []Fault{
-	{ID: "auth.unsought", Requirement: ids.AuthHTTPConform, Scenario: flow, Transports: OverHTTP,
-		Summary:    "A client that is meant to seek authorization ends when it is refused with 401.",
-		Collateral: []string{ids.AuthClientHandles401}, Apply: WithoutAuthorization},
-	{ID: "auth.repeats-refused", Requirement: ids.AuthClientHandles401, Scenario: flow, Transports: OverHTTP,
-		Summary: "initialize, refused with 401, is repeated 30 times in place of seeking authorization.",
-		Apply:   repeatingRefused},
-	{ID: "auth.repeats-with-refused-token", Requirement: ids.AuthClientHandles401, Scenario: "auth/refused-tokens",
-		Transports: OverHTTP,
-		Summary:    "initialize, refused with 401 although it shows a token, is repeated 30 times with that token.",
-		Apply:      Closing(repeatingToken)},
-	{ID: "auth.ends-before-registration", Requirement: ids.AuthClientHandles401, Scenario: flow,
-		Transports: OverHTTP, Summary: "A client that is meant to log in reads the metadata, and ends.",
-		Apply: EndingAt(Registration)},
-	{ID: "auth.ends-before-authorization", Requirement: ids.AuthClientHandles401, Scenario: flow,
-		Transports: OverHTTP, Summary: "A client that is meant to log in registers, and ends.",
-		Apply: EndingAt(Authorization)},
-	{ID: "auth.ends-with-code", Requirement: ids.AuthClientHandles401, Scenario: flow, Transports: OverHTTP,
-		Summary: "A client that is meant to log in gets a code, and ends.", Apply: EndingAt(TokenRequest)},
-	{ID: "auth.lapsed-ignored", Requirement: ids.AuthClientHandles401, Form: mockserver.InSequence, Scenario: lapsed,
-		Transports: OverHTTP, WarnOnly: true,
-		Summary: "No new token is sought when the server answers 401 in the middle of a session.",
-		Apply:   seekingTokens(1)},
-	{ID: "auth.lapsed-again-ignored", Requirement: ids.AuthClientHandles401, Form: mockserver.InSequence,
-		Scenario: lapsed, Transports: OverHTTP, WarnOnly: true,
-		Summary: "No new token is sought when the server answers 401 a second time in a session.",
-		Apply:   seekingTokens(2)},
+	fault("auth.unsought", ids.AuthHTTPConform,
+		"A client that is meant to seek authorization ends when it is refused with 401.", WithoutAuthorization).
+		In(flow).Also(ids.AuthClientHandles401),
+	fault("auth.repeats-refused", ids.AuthClientHandles401,
+		"initialize, refused with 401, is repeated 30 times in place of seeking authorization.", repeatingRefused).
+		In(flow),
+	fault("auth.repeats-with-refused-token", ids.AuthClientHandles401,
+		"initialize, refused with 401 although it shows a token, is repeated 30 times with that token.",
+		Closing(repeatingToken)).In("auth/refused-tokens"),
+	fault("auth.ends-before-registration", ids.AuthClientHandles401,
+		"A client that is meant to log in reads the metadata, and ends.", EndingAt(Registration)).In(flow),
+	fault("auth.ends-before-authorization", ids.AuthClientHandles401,
+		"A client that is meant to log in registers, and ends.", EndingAt(Authorization)).In(flow),
+	fault("auth.ends-with-code", ids.AuthClientHandles401, "A client that is meant to log in gets a code, and ends.",
+		EndingAt(TokenRequest)).In(flow),
+	fault("auth.lapsed-ignored", ids.AuthClientHandles401,
+		"No new token is sought when the server answers 401 in the middle of a session.", seekingTokens(1)).
+		Seen(inSequence).In(lapsed).Warns(),
+	fault("auth.lapsed-again-ignored", ids.AuthClientHandles401,
+		"No new token is sought when the server answers 401 a second time in a session.", seekingTokens(2)).
+		Seen(inSequence).In(lapsed).Warns(),
 }
 
 // seekingTokens ends the client when it needs more tokens than a number.
@@ -78,64 +72,56 @@ func seekingTokens(most int) apply {
 
 // discoveryFaults are about the way to the authorization server and the registration there.
 var discoveryFaults = []Fault{
-	{ID: "auth.guessed-server", Requirement: ids.AuthClientResourceMetadata, Scenario: flow, Transports: OverHTTP,
-		Summary: "The client takes the protected server for its own authorization server, and asks " +
-			"for no resource metadata.",
-		Apply: detouring("/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server")},
-	{ID: "auth.guessed-endpoint", Requirement: ids.AuthClientAsMetadata, Scenario: flow, Transports: OverHTTP,
-		Summary: "The client registers at /register, whatever the metadata name.",
-		Apply:   documents(func(_ *http.Request, document object) { registersAtRoot(document) })},
-	{ID: "auth.well-known-url-only", Requirement: ids.AuthClientParseWWWAuthenticate, Scenario: "auth/metadata-url",
-		Transports: OverHTTP, Summary: "The client looks for the resource metadata at the well-known URL alone.",
-		Apply: detouring("/documents/", "/.well-known/oauth-protected-resource")},
-	{ID: "auth.well-known-url-among-challenges", Requirement: ids.AuthClientParseWWWAuthenticate,
-		Scenario: "auth/challenges", Transports: OverHTTP,
-		Summary: "The client reads no resource_metadata where a second field offers another scheme.",
-		Apply:   detouring("/documents/", "/.well-known/oauth-protected-resource/mcp")},
-	{ID: "auth.well-known-url-among-listed", Requirement: ids.AuthClientParseWWWAuthenticate,
-		Scenario: "auth/challenge-list", Transports: OverHTTP,
-		Summary: "The client reads no resource_metadata where the field lists another scheme before.",
-		Apply:   detouring("/documents/", "/.well-known/oauth-protected-resource/mcp")},
-	{ID: "auth.issuer-path-first", Requirement: ids.AuthClientAsMetadataLocation, Scenario: "auth/issuer-path",
-		Transports: OverHTTP, Summary: "The well-known part stands behind the path of the issuer.",
-		Apply: detouring("/.well-known/oauth-authorization-server/tenant",
-			"/tenant/one/.well-known/oauth-authorization-server")},
-	{ID: "auth.issuer-not-compared", Requirement: ids.AuthClientAsMetadataIssuer, Scenario: "auth/other-issuer",
-		Transports: OverHTTP, Summary: "Metadata that name another issuer are used.",
-		Apply: documents(func(r *http.Request, document object) {
+	fault("auth.guessed-server", ids.AuthClientResourceMetadata,
+		"The client takes the protected server for its own authorization server, and asks for no resource metadata.",
+		detouring("/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server")).In(flow),
+	fault("auth.guessed-endpoint", ids.AuthClientAsMetadata,
+		"The client registers at /register, whatever the metadata name.",
+		documents(func(_ *http.Request, document object) { registersAtRoot(document) })).In(flow),
+	fault("auth.well-known-url-only", ids.AuthClientParseWWWAuthenticate,
+		"The client looks for the resource metadata at the well-known URL alone.",
+		detouring("/documents/", "/.well-known/oauth-protected-resource")).In("auth/metadata-url"),
+	fault("auth.well-known-url-among-challenges", ids.AuthClientParseWWWAuthenticate,
+		"The client reads no resource_metadata where a second field offers another scheme.",
+		detouring("/documents/", "/.well-known/oauth-protected-resource/mcp")).In("auth/challenges"),
+	fault("auth.well-known-url-among-listed", ids.AuthClientParseWWWAuthenticate,
+		"The client reads no resource_metadata where the field lists another scheme before.",
+		detouring("/documents/", "/.well-known/oauth-protected-resource/mcp")).In("auth/challenge-list"),
+	fault("auth.issuer-path-first", ids.AuthClientAsMetadataLocation,
+		"The well-known part stands behind the path of the issuer.",
+		detouring("/.well-known/oauth-authorization-server/tenant",
+			"/tenant/one/.well-known/oauth-authorization-server")).In("auth/issuer-path"),
+	fault("auth.issuer-not-compared", ids.AuthClientAsMetadataIssuer, "Metadata that name another issuer are used.",
+		documents(func(r *http.Request, document object) {
 			if document["issuer"] != nil {
 				document["issuer"] = "http://" + r.URL.Host +
 					strings.TrimPrefix(r.URL.Path, "/.well-known/oauth-authorization-server")
 			}
-		})},
-	{ID: "auth.resource-not-compared", Requirement: ids.AuthClientResourceMetadataCheck,
-		Scenario: "auth/other-resource", Transports: OverHTTP, Summary: "Metadata of another resource are used.",
-		Apply: documents(func(r *http.Request, document object) {
+		})).In("auth/other-issuer"),
+	fault("auth.resource-not-compared", ids.AuthClientResourceMetadataCheck, "Metadata of another resource are used.",
+		documents(func(r *http.Request, document object) {
 			if document["resource"] != nil {
 				document["resource"] = "http://" + r.URL.Host + "/mcp"
 			}
-		})},
-	{ID: "auth.sibling-resource-used", Requirement: ids.AuthClientResourceMetadataCheck,
-		Scenario: "auth/sibling-resource", Transports: OverHTTP,
-		Summary: "Metadata are used if the path of the server begins with that of their resource, whatever follows.",
-		Apply: documents(func(r *http.Request, document object) {
+		})).In("auth/other-resource"),
+	fault("auth.sibling-resource-used", ids.AuthClientResourceMetadataCheck,
+		"Metadata are used if the path of the server begins with that of their resource, whatever follows.",
+		documents(func(r *http.Request, document object) {
 			at, _ := document["resource"].(string)
 			if own := "http://" + r.URL.Host + "/mcp"; at != "" && strings.HasPrefix(own, at) {
 				document["resource"] = own
 			}
-		})},
-	{ID: "auth.one-server-only", Requirement: ids.AuthClientSelectsAs, Scenario: "auth/two-servers",
-		Transports: OverHTTP,
-		Summary:    "The client gives up if there are two authorization servers to choose from.",
-		Apply: documents(func(_ *http.Request, document object) {
+		})).In("auth/sibling-resource"),
+	fault("auth.one-server-only", ids.AuthClientSelectsAs,
+		"The client gives up if there are two authorization servers to choose from.",
+		documents(func(_ *http.Request, document object) {
 			if servers, _ := document["authorization_servers"].(list); len(servers) > 1 {
 				document["authorization_servers"] = list{}
 			}
-		})},
-	{ID: "auth.other-origin-only", Requirement: ids.AuthClientAsLocationFree, Scenario: "auth/same-origin",
-		Transports: OverHTTP,
-		Summary:    "The client gives up if the authorization server is on the origin of the protected server.",
-		Apply: documents(func(r *http.Request, document object) {
+		})).In("auth/two-servers"),
+	fault("auth.other-origin-only", ids.AuthClientAsLocationFree,
+		"The client gives up if the authorization server is on the origin of the protected server.",
+		documents(func(r *http.Request, document object) {
 			servers, _ := document["authorization_servers"].(list)
 			if slices.ContainsFunc(servers, func(v any) bool {
 				issuer, err := url.Parse(fmt.Sprint(v))
@@ -143,28 +129,25 @@ var discoveryFaults = []Fault{
 			}) {
 				document["authorization_servers"] = list{}
 			}
-		})},
-	{ID: "auth.registration-without-redirects", Requirement: ids.AuthClientDynamicRegistration, Scenario: flow,
-		Transports: OverHTTP, Summary: "The registration has no redirect_uris.",
-		Collateral: []string{ids.AuthClientHandles401}, Apply: Registering(Lacking("redirect_uris"))},
-	{ID: "auth.guessed-registration", Requirement: ids.AuthClientOtherClientID, Scenario: "auth/no-registration",
-		Transports: OverHTTP,
-		Summary:    "If the metadata name no registration_endpoint, the client registers at /register.",
-		Apply: documents(func(_ *http.Request, document object) {
+		})).In("auth/same-origin"),
+	fault("auth.registration-without-redirects", ids.AuthClientDynamicRegistration,
+		"The registration has no redirect_uris.", Registering(Lacking("redirect_uris"))).In(flow).
+		Also(ids.AuthClientHandles401),
+	fault("auth.guessed-registration", ids.AuthClientOtherClientID,
+		"If the metadata name no registration_endpoint, the client registers at /register.",
+		documents(func(_ *http.Request, document object) {
 			if document["registration_endpoint"] == nil {
 				registersAtRoot(document)
 			}
-		})},
-	{ID: "auth.other-redirect-scheme", Requirement: ids.AuthClientRedirectURIScheme, Scenario: flow,
-		Transports: OverHTTP, Summary: "The redirect URI is http on another host.",
-		Apply: All(
+		})).In("auth/no-registration"),
+	fault("auth.other-redirect-scheme", ids.AuthClientRedirectURIScheme, "The redirect URI is http on another host.",
+		All(
 			Registering(Having("redirect_uris", list{"http://client.example.com/callback"})),
 			Requested(set("redirect_uri", "http://client.example.com/callback")),
-		)},
-	{ID: "auth.unregistered-redirect", Requirement: ids.AuthClientRedirectURIRegistered, Scenario: flow,
-		Transports: OverHTTP,
-		Summary:    "The redirect URI of the authorization request is not one of those that were registered.",
-		Apply:      Requested(set("redirect_uri", "http://127.0.0.1:33418/other"))},
+		)).In(flow),
+	fault("auth.unregistered-redirect", ids.AuthClientRedirectURIRegistered,
+		"The redirect URI of the authorization request is not one of those that were registered.",
+		Requested(set("redirect_uri", "http://127.0.0.1:33418/other"))).In(flow),
 }
 
 // strayFaults are of clients that look for metadata where they are not, and give up if something else is there.
@@ -208,26 +191,19 @@ func stray(id, scenario, answer, prefix, first, requirement string, status int) 
 
 // resourceFaults are about the parameter resource.
 var resourceFaults = []Fault{
-	{ID: "auth.authorization-without-resource", Requirement: ids.AuthClientResourceAuthorizationRequest,
-		Scenario: flow, Transports: OverHTTP, Summary: "The authorization request has no resource.",
-		Collateral: []string{ids.AuthClientResourceAlwaysSent}, Apply: Requested(without("resource"))},
-	{ID: "auth.token-without-resource", Requirement: ids.AuthClientResourceTokenRequest, Scenario: flow,
-		Transports: OverHTTP, Summary: "The token request has no resource.",
-		Collateral: []string{ids.AuthClientResourceAlwaysSent}, Apply: redeemed(without("resource"))},
-	{ID: "auth.refresh-without-resource", Requirement: ids.AuthClientResourceTokenRequest,
-		Form: mockserver.InSequence, Scenario: "auth/refresh", Transports: OverHTTP,
-		Summary:    "The token request with a refresh token has no resource.",
-		Collateral: []string{ids.AuthClientResourceAlwaysSent},
-		Apply: redeemed(func(form url.Values) {
+	fault("auth.authorization-without-resource", ids.AuthClientResourceAuthorizationRequest,
+		"The authorization request has no resource.", Requested(without("resource"))).In(flow).
+		Also(ids.AuthClientResourceAlwaysSent),
+	fault("auth.token-without-resource", ids.AuthClientResourceTokenRequest, "The token request has no resource.",
+		redeemed(without("resource"))).In(flow).Also(ids.AuthClientResourceAlwaysSent),
+	fault("auth.refresh-without-resource", ids.AuthClientResourceTokenRequest,
+		"The token request with a refresh token has no resource.", redeemed(func(form url.Values) {
 			if form.Get("grant_type") == "refresh_token" {
 				form.Del("resource")
 			}
-		})},
-	{ID: "auth.second-refresh-without-resource", Requirement: ids.AuthClientResourceTokenRequest,
-		Form: mockserver.InSequence, Scenario: "auth/refresh", Transports: OverHTTP,
-		Summary:    "The second token request with a refresh token has no resource.",
-		Collateral: []string{ids.AuthClientResourceAlwaysSent},
-		Apply: func(c *client.Standalone) {
+		})).Seen(inSequence).In("auth/refresh").Also(ids.AuthClientResourceAlwaysSent),
+	fault("auth.second-refresh-without-resource", ids.AuthClientResourceTokenRequest,
+		"The second token request with a refresh token has no resource.", func(c *client.Standalone) {
 			refreshed := false
 			redeemed(func(form url.Values) {
 				if form.Get("grant_type") == "refresh_token" {
@@ -237,104 +213,87 @@ var resourceFaults = []Fault{
 					refreshed = true
 				}
 			})(c)
-		}},
-	{ID: "auth.resource-if-supported", Requirement: ids.AuthClientResourceAlwaysSent, Scenario: flow,
-		Transports: OverHTTP,
-		Summary:    "The requests have no resource, since the metadata do not tell that it is supported.",
-		Collateral: []string{ids.AuthClientResourceAuthorizationRequest, ids.AuthClientResourceTokenRequest},
-		Apply:      All(Requested(without("resource")), redeemed(without("resource")))},
-	{ID: "auth.resource-elsewhere", Requirement: ids.AuthClientResourceIdentifiesServer, Scenario: flow,
-		Transports: OverHTTP, Summary: "The resource is another server.",
-		Apply: resource(func(string) string { return "https://mcp.example.com/mcp" })},
-	{ID: "auth.resource-with-query", Requirement: ids.AuthClientResourceCanonical, Scenario: flow,
-		Transports: OverHTTP, Summary: "The resource has a query.",
-		Apply: resource(func(uri string) string { return uri + "?session=1" })},
-	{ID: "auth.resource-without-path", Requirement: ids.AuthClientResourceMostSpecific, Scenario: flow,
-		Transports: OverHTTP, Summary: "The resource lacks the path of the server.",
-		Apply: resource(func(uri string) string { return strings.TrimSuffix(uri, "/mcp") })},
-	{ID: "auth.resource-without-scheme", Requirement: ids.AuthResourceHasScheme, Scenario: flow,
-		Transports: OverHTTP, Summary: "The resource has no scheme.",
-		Apply: resource(func(uri string) string { return strings.TrimPrefix(uri, "http://") })},
-	{ID: "auth.resource-with-fragment", Requirement: ids.AuthResourceNoFragment, Scenario: oddURL,
-		Transports: OverHTTP, Summary: "The resource has the fragment of the URL that the client was given.",
-		Apply: resource(func(uri string) string { return uri + "#start" })},
-	{ID: "auth.resource-in-capitals", Requirement: ids.AuthResourceLowercase, Scenario: oddURL, Transports: OverHTTP,
-		Summary: "The host of the resource is written with capitals.",
-		Apply:   resource(func(uri string) string { return strings.Replace(uri, "localhost", "LocalHost", 1) })},
-	{ID: "auth.resource-with-slash", Requirement: ids.AuthResourceNoTrailingSlash, Scenario: "auth/root",
-		Transports: OverHTTP,
-		Summary:    "The resource ends in a slash, which the URL that the client was given does not.",
-		Apply:      resource(func(uri string) string { return uri + "/" })},
+		}).Seen(inSequence).In("auth/refresh").Also(ids.AuthClientResourceAlwaysSent),
+	fault("auth.resource-if-supported", ids.AuthClientResourceAlwaysSent,
+		"The requests have no resource, since the metadata do not tell that it is supported.",
+		All(Requested(without("resource")), redeemed(without("resource")))).In(flow).
+		Also(ids.AuthClientResourceAuthorizationRequest, ids.AuthClientResourceTokenRequest),
+	fault("auth.resource-elsewhere", ids.AuthClientResourceIdentifiesServer, "The resource is another server.",
+		resource(func(string) string { return "https://mcp.example.com/mcp" })).In(flow),
+	fault("auth.resource-with-query", ids.AuthClientResourceCanonical, "The resource has a query.",
+		resource(func(uri string) string { return uri + "?session=1" })).In(flow),
+	fault("auth.resource-without-path", ids.AuthClientResourceMostSpecific,
+		"The resource lacks the path of the server.",
+		resource(func(uri string) string { return strings.TrimSuffix(uri, "/mcp") })).In(flow),
+	fault("auth.resource-without-scheme", ids.AuthResourceHasScheme, "The resource has no scheme.",
+		resource(func(uri string) string { return strings.TrimPrefix(uri, "http://") })).In(flow),
+	fault("auth.resource-with-fragment", ids.AuthResourceNoFragment,
+		"The resource has the fragment of the URL that the client was given.",
+		resource(func(uri string) string { return uri + "#start" })).In(oddURL),
+	fault("auth.resource-in-capitals", ids.AuthResourceLowercase, "The host of the resource is written with capitals.",
+		resource(func(uri string) string { return strings.Replace(uri, "localhost", "LocalHost", 1) })).In(oddURL),
+	fault("auth.resource-with-slash", ids.AuthResourceNoTrailingSlash,
+		"The resource ends in a slash, which the URL that the client was given does not.",
+		resource(func(uri string) string { return uri + "/" })).In("auth/root"),
 }
 
 // codeFaults are about PKCE and state.
 var codeFaults = []Fault{
-	{ID: "auth.no-challenge", Requirement: ids.AuthClientPKCEChallenge, Scenario: flow, Transports: OverHTTP,
-		Summary: "The authorization request has no code_challenge.",
-		Apply:   Requested(without("code_challenge"))},
-	{ID: "auth.short-challenge", Requirement: ids.AuthClientPKCEChallenge, Scenario: flow, Transports: OverHTTP,
-		Summary: "The code_challenge has five characters.", Collateral: []string{ids.AuthClientPKCEVerifier},
-		Apply: Requested(set("code_challenge", "short"))},
-	{ID: "auth.plain-challenge", Requirement: ids.AuthClientPKCES256, Scenario: flow, Transports: OverHTTP,
-		Summary: "The code_challenge_method is plain, although S256 is offered.",
-		Apply:   plainChallenge(set("code_challenge_method", "plain"))},
-	{ID: "auth.challenge-without-method", Requirement: ids.AuthClientPKCES256, Scenario: flow, Transports: OverHTTP,
-		Summary: "The authorization request has no code_challenge_method, which stands for plain.",
-		Apply:   plainChallenge(without("code_challenge_method"))},
-	{ID: "auth.no-verifier", Requirement: ids.AuthClientPKCEVerifier, Scenario: flow, Transports: OverHTTP,
-		Summary: "The token request has no code_verifier.", Apply: redeemed(without("code_verifier"))},
-	{ID: "auth.other-verifier", Requirement: ids.AuthClientPKCEVerifier, Scenario: flow, Transports: OverHTTP,
-		Summary: "The code_verifier does not match the code_challenge.",
-		Apply:   redeemed(set("code_verifier", strings.Repeat("v", 43)))},
-	{ID: "auth.same-challenge", Requirement: ids.AuthClientPKCEFresh, Form: mockserver.InSequence, Scenario: lapsed,
-		Transports: OverHTTP, Summary: "A second authorization request carries the code_challenge of the first.",
-		Apply: sameChallenge},
-	{ID: "auth.no-state", Requirement: ids.AuthClientStateUsed, Scenario: flow, Transports: OverHTTP,
-		Summary: "The authorization request has no state.", Apply: stateAs(func(string) string { return "" })},
-	{ID: "auth.same-state", Requirement: ids.AuthClientStateUsed, Form: mockserver.InSequence, Scenario: lapsed,
-		Transports: OverHTTP, Summary: "A second authorization request carries the state of the first.",
-		Apply: stateAs(func(string) string { return "constant" })},
-	{ID: "auth.state-not-missed", Requirement: ids.AuthClientStateMissingDiscarded, Scenario: "auth/state-missing",
-		Transports: OverHTTP, Summary: "A code is redeemed that came back without the state.",
-		Apply: stateAs(func(state string) string { return state })},
-	{ID: "auth.iss-not-compared", Requirement: ids.AuthClientISSCompared, Scenario: "auth/iss-mismatch",
-		Transports: OverHTTP,
-		Summary:    "A code is redeemed that came back with the iss of another authorization server.",
-		Apply:      Returned(func(result url.Values) { result.Del("iss") })},
-	{ID: "auth.state-not-compared", Requirement: ids.AuthClientStateMismatchDiscarded,
-		Scenario: "auth/state-mismatch", Transports: OverHTTP,
-		Summary: "A code is redeemed that came back with another state.",
-		Apply:   stateAs(func(state string) string { return state })},
+	fault("auth.no-challenge", ids.AuthClientPKCEChallenge, "The authorization request has no code_challenge.",
+		Requested(without("code_challenge"))).In(flow),
+	fault("auth.short-challenge", ids.AuthClientPKCEChallenge, "The code_challenge has five characters.",
+		Requested(set("code_challenge", "short"))).In(flow).Also(ids.AuthClientPKCEVerifier),
+	fault("auth.plain-challenge", ids.AuthClientPKCES256,
+		"The code_challenge_method is plain, although S256 is offered.",
+		plainChallenge(set("code_challenge_method", "plain"))).In(flow),
+	fault("auth.challenge-without-method", ids.AuthClientPKCES256,
+		"The authorization request has no code_challenge_method, which stands for plain.",
+		plainChallenge(without("code_challenge_method"))).In(flow),
+	fault("auth.no-verifier", ids.AuthClientPKCEVerifier, "The token request has no code_verifier.",
+		redeemed(without("code_verifier"))).In(flow),
+	fault("auth.other-verifier", ids.AuthClientPKCEVerifier, "The code_verifier does not match the code_challenge.",
+		redeemed(set("code_verifier", strings.Repeat("v", 43)))).In(flow),
+	fault("auth.same-challenge", ids.AuthClientPKCEFresh,
+		"A second authorization request carries the code_challenge of the first.", sameChallenge).
+		Seen(inSequence).In(lapsed),
+	fault("auth.no-state", ids.AuthClientStateUsed, "The authorization request has no state.",
+		stateAs(func(string) string { return "" })).In(flow),
+	fault("auth.same-state", ids.AuthClientStateUsed, "A second authorization request carries the state of the first.",
+		stateAs(func(string) string { return "constant" })).Seen(inSequence).In(lapsed),
+	fault("auth.state-not-missed", ids.AuthClientStateMissingDiscarded,
+		"A code is redeemed that came back without the state.", stateAs(func(state string) string { return state })).
+		In("auth/state-missing"),
+	fault("auth.iss-not-compared", ids.AuthClientISSCompared,
+		"A code is redeemed that came back with the iss of another authorization server.",
+		Returned(func(result url.Values) { result.Del("iss") })).In("auth/iss-mismatch"),
+	fault("auth.state-not-compared", ids.AuthClientStateMismatchDiscarded,
+		"A code is redeemed that came back with another state.", stateAs(func(state string) string { return state })).
+		In("auth/state-mismatch"),
 }
 
 // tokenEndpointFaults are about the token request.
 var tokenEndpointFaults = []Fault{
-	{ID: "auth.token-get", Requirement: ids.AuthClientTokenRequestForm, Scenario: flow, Transports: OverHTTP,
-		Summary: "The token request is a GET.",
-		Apply: Seeking(TokenRequest, func(r *http.Request) {
+	fault("auth.token-get", ids.AuthClientTokenRequestForm, "The token request is a GET.",
+		Seeking(TokenRequest, func(r *http.Request) {
 			toQuery(r)
 			r.Method = http.MethodGet
-		})},
-	{ID: "auth.token-parameters-in-query", Requirement: ids.AuthClientTokenRequestForm, Scenario: flow,
-		Transports: OverHTTP, Summary: "The parameters of the token request are in the query.",
-		Apply: Seeking(TokenRequest, toQuery)},
-	{ID: "auth.code-twice", Requirement: ids.AuthClientCodeOnce, Scenario: lapsed, Transports: OverHTTP,
-		Summary: "Each code is redeemed a second time.",
-		Apply: AfterTokenRequest(func(next http.RoundTripper, again *http.Request,
+		})).In(flow),
+	fault("auth.token-parameters-in-query", ids.AuthClientTokenRequestForm,
+		"The parameters of the token request are in the query.", Seeking(TokenRequest, toQuery)).In(flow),
+	fault("auth.code-twice", ids.AuthClientCodeOnce, "Each code is redeemed a second time.",
+		AfterTokenRequest(func(next http.RoundTripper, again *http.Request,
 			resp *http.Response) (*http.Response, error) {
 			_ = Reread(resp)
 			if second, err := next.RoundTrip(again); err == nil {
 				_ = Reread(second)
 			}
 			return resp, nil
-		})},
-	{ID: "auth.code-to-other-server", Requirement: ids.AuthClientTokenRequestIssuer, Scenario: "auth/two-servers",
-		Transports: OverHTTP, Summary: "The code is sent to the other authorization server first.",
-		Apply: sendingToOther},
-	{ID: "auth.token-request-follows-redirect", Requirement: ids.AuthClientTokenRequestIssuer,
-		Scenario: "auth/token-redirect", Transports: OverHTTP, WarnOnly: true,
-		Summary: "The token request follows a redirect to another origin.",
-		Apply: AfterTokenRequest(func(next http.RoundTripper, again *http.Request,
+		})).In(lapsed),
+	fault("auth.code-to-other-server", ids.AuthClientTokenRequestIssuer,
+		"The code is sent to the other authorization server first.", sendingToOther).In("auth/two-servers"),
+	fault("auth.token-request-follows-redirect", ids.AuthClientTokenRequestIssuer,
+		"The token request follows a redirect to another origin.",
+		AfterTokenRequest(func(next http.RoundTripper, again *http.Request,
 			resp *http.Response) (_ *http.Response, err error) {
 			if resp.StatusCode != http.StatusTemporaryRedirect {
 				return resp, nil
@@ -345,11 +304,9 @@ var tokenEndpointFaults = []Fault{
 			}
 			again.Host = ""
 			return next.RoundTrip(again)
-		})},
-	{ID: "auth.old-refresh-token", Requirement: ids.AuthClientRefreshReplaced, Form: mockserver.InSequence,
-		Scenario: "auth/refresh", Transports: OverHTTP,
-		Summary: "The second refresh uses the refresh token of the first.",
-		Apply: func(c *client.Standalone) {
+		})).In("auth/token-redirect").Warns(),
+	fault("auth.old-refresh-token", ids.AuthClientRefreshReplaced,
+		"The second refresh uses the refresh token of the first.", func(c *client.Standalone) {
 			first := ""
 			redeemed(func(form url.Values) {
 				if form.Has("refresh_token") {
@@ -357,70 +314,62 @@ var tokenEndpointFaults = []Fault{
 					form.Set("refresh_token", first)
 				}
 			})(c)
-		}},
-	{ID: "auth.no-secret-in-form", Requirement: ids.AuthClientTokenEndpointAuth, Scenario: "auth/token-post",
-		Transports: OverHTTP, Summary: withoutSecret + ", where client_secret_post is offered.",
-		Apply: redeemed(without("client_secret"))},
-	{ID: "auth.no-secret-in-header", Requirement: ids.AuthClientTokenEndpointAuth, Scenario: "auth/token-basic",
-		Transports: OverHTTP, Summary: withoutSecret + ", where client_secret_basic is offered.",
-		Apply: Formed(func(_ url.Values, h http.Header) { h.Del("Authorization") })},
-	{ID: "auth.secret-twice", Requirement: ids.AuthClientTokenEndpointAuth, Scenario: "auth/token-basic",
-		Transports: OverHTTP, Summary: "The token request has the secret in its header and in its form.",
-		Apply: Formed(func(form url.Values, h http.Header) {
+		}).Seen(inSequence).In("auth/refresh"),
+	fault("auth.no-secret-in-form", ids.AuthClientTokenEndpointAuth,
+		withoutSecret+", where client_secret_post is offered.", redeemed(without("client_secret"))).
+		In("auth/token-post"),
+	fault("auth.no-secret-in-header", ids.AuthClientTokenEndpointAuth,
+		withoutSecret+", where client_secret_basic is offered.",
+		Formed(func(_ url.Values, h http.Header) { h.Del("Authorization") })).In("auth/token-basic"),
+	fault("auth.secret-twice", ids.AuthClientTokenEndpointAuth,
+		"The token request has the secret in its header and in its form.", Formed(func(form url.Values, h http.Header) {
 			if _, secret, ok := (&http.Request{Header: h}).BasicAuth(); ok {
 				form.Set("client_secret", secret)
 			}
-		})},
-	{ID: "auth.secret-otherwise", Requirement: ids.AuthClientTokenEndpointAuth, Scenario: "auth/token-basic",
-		Transports: OverHTTP, WarnOnly: true,
-		Summary: "The token request has the secret in its form, where client_secret_basic alone is offered.",
-		Apply: Formed(func(form url.Values, h http.Header) {
+		})).In("auth/token-basic"),
+	fault("auth.secret-otherwise", ids.AuthClientTokenEndpointAuth,
+		"The token request has the secret in its form, where client_secret_basic alone is offered.",
+		Formed(func(form url.Values, h http.Header) {
 			if id, secret, ok := (&http.Request{Header: h}).BasicAuth(); ok {
 				h.Del("Authorization")
 				form.Set("client_id", id)
 				form.Set("client_secret", secret)
 			}
-		})},
+		})).In("auth/token-basic").Warns(),
 }
 
 // tokenUseFaults are about how the client shows its token.
 var tokenUseFaults = []Fault{
-	{ID: "auth.no-token-in-notifications", Requirement: ids.AuthClientEveryRequest, Scenario: flow,
-		Transports: OverHTTP, Summary: "notifications/initialized comes without the access token.",
-		Apply: Headers(Calls("notifications/initialized"), "Authorization")},
-	{ID: "auth.no-token-in-responses", Requirement: ids.AuthClientEveryRequest, Scenario: flow, Transports: OverHTTP,
-		Summary: "Responses to requests of the server come without the access token.",
-		Apply:   Headers(Answers, "Authorization")},
-	{ID: "auth.no-token-in-get", Requirement: ids.AuthClientEveryRequest, Scenario: flow, Transports: OverHTTP,
-		Summary: "The GET for the listening stream comes without the access token.",
-		Apply:   Fields(http.MethodGet, "Authorization")},
-	{ID: "auth.token-in-own-header", Requirement: ids.AuthClientBearerHeader, Scenario: flow, Transports: OverHTTP,
-		Summary: "The access token is in X-Access-Token in place of Authorization.",
-		Apply:   TokenAs(func(h *Head, token string) { h.Set("Authorization", "X-Access-Token: "+token) })},
-	{ID: "auth.token-by-other-scheme", Requirement: ids.AuthClientBearerHeader, Scenario: flow, Transports: OverHTTP,
-		Summary: "The access token follows the scheme Token in Authorization.",
-		Apply:   TokenAs(func(h *Head, token string) { h.Set("Authorization", "Authorization: Token "+token) })},
-	{ID: "auth.token-in-query", Requirement: ids.AuthClientNoTokenInQuery, Scenario: flow, Transports: OverHTTP,
-		Summary:    "The access token is in the query as well.",
-		Collateral: []string{ids.AuthClientOneTokenMethod},
-		Apply:      TokenAs(func(h *Head, token string) { h.Query("access_token=" + token) })},
-	{ID: "auth.token-in-two-places", Requirement: ids.AuthClientOneTokenMethod, Scenario: flow,
-		Transports: OverHTTP, Summary: "The access token is in X-Access-Token as well.",
-		Apply: TokenAs(func(h *Head, token string) { h.Set("X-Access-Token", "X-Access-Token: "+token) })},
-	{ID: "auth.foreign-token", Requirement: ids.AuthClientNoForeignTokens, Scenario: flow, Transports: OverHTTP,
-		Summary:    "In place of the access token comes one from elsewhere.",
-		Collateral: []string{ids.AuthClientRequestWithToken},
-		Apply: TokenAs(func(h *Head, _ string) {
+	fault("auth.no-token-in-notifications", ids.AuthClientEveryRequest,
+		"notifications/initialized comes without the access token.",
+		Headers(Calls("notifications/initialized"), "Authorization")).In(flow),
+	fault("auth.no-token-in-responses", ids.AuthClientEveryRequest,
+		"Responses to requests of the server come without the access token.", Headers(Answers, "Authorization")).
+		In(flow),
+	fault("auth.no-token-in-get", ids.AuthClientEveryRequest,
+		"The GET for the listening stream comes without the access token.", Fields(http.MethodGet, "Authorization")).
+		In(flow),
+	fault("auth.token-in-own-header", ids.AuthClientBearerHeader,
+		"The access token is in X-Access-Token in place of Authorization.",
+		TokenAs(func(h *Head, token string) { h.Set("Authorization", "X-Access-Token: "+token) })).In(flow),
+	fault("auth.token-by-other-scheme", ids.AuthClientBearerHeader,
+		"The access token follows the scheme Token in Authorization.",
+		TokenAs(func(h *Head, token string) { h.Set("Authorization", "Authorization: Token "+token) })).In(flow),
+	fault("auth.token-in-query", ids.AuthClientNoTokenInQuery, "The access token is in the query as well.",
+		TokenAs(func(h *Head, token string) { h.Query("access_token=" + token) })).In(flow).
+		Also(ids.AuthClientOneTokenMethod),
+	fault("auth.token-in-two-places", ids.AuthClientOneTokenMethod, "The access token is in X-Access-Token as well.",
+		TokenAs(func(h *Head, token string) { h.Set("X-Access-Token", "X-Access-Token: "+token) })).In(flow),
+	fault("auth.foreign-token", ids.AuthClientNoForeignTokens, "In place of the access token comes one from elsewhere.",
+		TokenAs(func(h *Head, _ string) {
 			h.Set("Authorization", "Authorization: Bearer a-token-from-somewhere-else")
-		})},
-	{ID: "auth.token-follows-redirect", Requirement: ids.AuthClientNoForeignTokens, Scenario: "auth/redirect",
-		Transports: OverHTTP, WarnOnly: true,
-		Summary: "The client follows a redirect to another origin and shows its access token there.",
-		Apply:   func(c *client.Standalone) { Following(c, true) }},
-	{ID: "auth.token-never-shown", Requirement: ids.AuthClientRequestWithToken, Scenario: flow,
-		Transports: OverHTTP, Summary: "The client obtains an access token and shows it in no request.",
-		Collateral: []string{ids.AuthClientHandles401},
-		Apply:      TokenAs(func(h *Head, _ string) { h.Set("Authorization") })},
+		})).In(flow).Also(ids.AuthClientRequestWithToken),
+	fault("auth.token-follows-redirect", ids.AuthClientNoForeignTokens,
+		"The client follows a redirect to another origin and shows its access token there.",
+		func(c *client.Standalone) { Following(c, true) }).In("auth/redirect").Warns(),
+	fault("auth.token-never-shown", ids.AuthClientRequestWithToken,
+		"The client obtains an access token and shows it in no request.",
+		TokenAs(func(h *Head, _ string) { h.Set("Authorization") })).In(flow).Also(ids.AuthClientHandles401),
 }
 
 // repeatingRefused sends the first request again and again where a client would look for

@@ -25,6 +25,16 @@ type (
 // Fault is one way to break one requirement.
 type Fault = mockserver.FaultOf[client.Standalone]
 
+var fault = mockserver.New[client.Standalone]
+
+// The forms of faults.
+const (
+	byValue    = mockserver.ByValue
+	bySession  = mockserver.BySession
+	atOnce     = mockserver.AtOnce
+	inSequence = mockserver.InSequence
+)
+
 func topics() mockserver.Topics[client.Standalone] {
 	return mockserver.Topics[client.Standalone]{
 		baseFaults, metaFaults, lifecycleFaults, timeFaults, utilityFaults, featureFaults, listFaults,

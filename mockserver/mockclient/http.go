@@ -15,7 +15,6 @@ import (
 	"time"
 
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks/clienthooks"
-	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -29,55 +28,44 @@ var (
 )
 
 var httpFaults = []Fault{
-	{ID: "http.accept-json-only", Requirement: ids.HTTPClientPostAcceptSSE, Transports: OverHTTP,
-		Summary: "Accept of a POST has application/json alone.",
-		Apply:   Headers(Anything, "Accept", "application/json")},
-	{ID: "http.accept-sse-only", Requirement: ids.HTTPClientPostAcceptJSON, Transports: OverHTTP,
-		Summary: "Accept of a POST has text/event-stream alone.",
-		Apply:   Headers(Anything, "Accept", "text/event-stream")},
-	{ID: "http.accept-sse-weightless", Requirement: ids.HTTPClientPostAcceptSSE, Form: mockserver.ByValue,
-		Transports: OverHTTP,
-		Summary:    "Accept of a POST lists text/event-stream with the weight 0: as not acceptable.",
-		Apply:      Headers(Anything, "Accept", "application/json, text/event-stream;q=0.0")},
-	{ID: "http.two-messages", Requirement: ids.HTTPClientBodySingleMessage, Transports: OverHTTP,
-		Summary: "A POST carries two messages.", Collateral: []string{ids.BaseJSONWellFormed},
-		Apply: Saying(`{"jsonrpc":"2.0","id":"p1","method":"ping"}` + "\n" +
-			`{"jsonrpc":"2.0","id":"p2","method":"ping"}`)},
-	{ID: "http.put", Requirement: ids.HTTPClientPostMethod, Transports: OverHTTP,
-		Summary: "A message is sent with PUT.",
-		Apply: requesting(transport.Request{Method: http.MethodPut,
-			Body: []byte(`{"jsonrpc":"2.0","id":"put","method":"ping"}`)})},
-	{ID: "http.get-accept", Requirement: ids.HTTPClientGetAccept, Transports: OverHTTP,
-		Summary: "The GET for the listening stream does not accept text/event-stream.",
-		Apply: requesting(transport.Request{Method: http.MethodGet,
-			Header: http.Header{"Accept": {"application/json"}}})},
-	{ID: "http.no-session-header", Requirement: ids.HTTPClientSessionHeader, Transports: OverHTTP,
-		Summary: "Requests after the initialization lack Mcp-Session-Id.",
-		Apply:   Headers(Later, "Mcp-Session-Id")},
-	{ID: "http.no-version-header", Requirement: ids.HTTPClientVersionHeader, Transports: OverHTTP,
-		Summary: "Requests after the initialization lack MCP-Protocol-Version.",
-		Apply:   Headers(Later, "Mcp-Protocol-Version")},
-	{ID: "http.other-version-header", Requirement: ids.HTTPClientVersionHeaderNegotiated, Transports: OverHTTP,
-		Summary: "MCP-Protocol-Version is not the negotiated version.",
-		Apply:   Headers(Later, "Mcp-Protocol-Version", "2024-11-05")},
-	{ID: "http.version-header-twice", Requirement: ids.HTTPClientVersionHeader, Form: mockserver.ByValue,
-		Transports: OverHTTP, Summary: "MCP-Protocol-Version names the version twice, with a comma.",
-		Collateral: []string{ids.HTTPClientVersionHeaderNegotiated},
-		Apply:      Headers(Later, "Mcp-Protocol-Version", "2025-06-18, 2025-06-18")},
-	{ID: "http.lost-session-used", Requirement: ids.HTTPClientReinitializeOn404, Scenario: LostSession,
-		Transports: OverHTTP, Summary: "The client goes on in a session that was answered with 404.",
-		Apply: func(c *client.Standalone) { c.Omissions.Lost = true }},
+	fault("http.accept-json-only", ids.HTTPClientPostAcceptSSE, "Accept of a POST has application/json alone.",
+		Headers(Anything, "Accept", "application/json")),
+	fault("http.accept-sse-only", ids.HTTPClientPostAcceptJSON, "Accept of a POST has text/event-stream alone.",
+		Headers(Anything, "Accept", "text/event-stream")),
+	fault("http.accept-sse-weightless", ids.HTTPClientPostAcceptSSE,
+		"Accept of a POST lists text/event-stream with the weight 0: as not acceptable.",
+		Headers(Anything, "Accept", "application/json, text/event-stream;q=0.0")).Seen(byValue),
+	fault("http.two-messages", ids.HTTPClientBodySingleMessage, "A POST carries two messages.",
+		Saying(`{"jsonrpc":"2.0","id":"p1","method":"ping"}`+"\n"+
+			`{"jsonrpc":"2.0","id":"p2","method":"ping"}`)).Also(ids.BaseJSONWellFormed),
+	fault("http.put", ids.HTTPClientPostMethod, "A message is sent with PUT.",
+		requesting(transport.Request{Method: http.MethodPut,
+			Body: []byte(`{"jsonrpc":"2.0","id":"put","method":"ping"}`)})),
+	fault("http.get-accept", ids.HTTPClientGetAccept,
+		"The GET for the listening stream does not accept text/event-stream.",
+		requesting(transport.Request{Method: http.MethodGet,
+			Header: http.Header{"Accept": {"application/json"}}})),
+	fault("http.no-session-header", ids.HTTPClientSessionHeader,
+		"Requests after the initialization lack Mcp-Session-Id.", Headers(Later, "Mcp-Session-Id")),
+	fault("http.no-version-header", ids.HTTPClientVersionHeader,
+		"Requests after the initialization lack MCP-Protocol-Version.", Headers(Later, "Mcp-Protocol-Version")),
+	fault("http.other-version-header", ids.HTTPClientVersionHeaderNegotiated,
+		"MCP-Protocol-Version is not the negotiated version.", Headers(Later, "Mcp-Protocol-Version", "2024-11-05")),
+	fault("http.version-header-twice", ids.HTTPClientVersionHeader,
+		"MCP-Protocol-Version names the version twice, with a comma.",
+		Headers(Later, "Mcp-Protocol-Version", "2025-06-18, 2025-06-18")).Seen(byValue).
+		Also(ids.HTTPClientVersionHeaderNegotiated),
+	fault("http.lost-session-used", ids.HTTPClientReinitializeOn404,
+		"The client goes on in a session that was answered with 404.",
+		func(c *client.Standalone) { c.Omissions.Lost = true }).In(LostSession),
 	// github.com/modelcontextprotocol/typescript-sdk/pull/2086
-	{ID: "http.lost-session-used-again", Requirement: ids.HTTPClientReinitializeOn404, Form: mockserver.BySession,
-		Scenario: "http/lost-again", Transports: OverHTTP,
-		Summary: "The client goes on in the second session that is answered with 404, after it has replaced the first.",
-		Apply:   func(c *client.Standalone) { c.Omissions.LostAgain = true }},
-	{ID: "http.lost-session-named", Requirement: ids.HTTPClientReinitializeWithoutSessionID, Scenario: LostSession,
-		Transports: OverHTTP, Summary: "initialize after 404 carries the id of the lost session.",
-		Apply: namingLost},
-	{ID: "http.lost-session-unauthorized", Requirement: ids.AuthClientEveryRequest, Form: mockserver.BySession,
-		Scenario: "auth/root", Transports: OverHTTP, Summary: "initialize after 404 lacks the access token.",
-		Apply: func(c *client.Standalone) {
+	fault("http.lost-session-used-again", ids.HTTPClientReinitializeOn404,
+		"The client goes on in the second session that is answered with 404, after it has replaced the first.",
+		func(c *client.Standalone) { c.Omissions.LostAgain = true }).Seen(bySession).In("http/lost-again"),
+	fault("http.lost-session-named", ids.HTTPClientReinitializeWithoutSessionID,
+		"initialize after 404 carries the id of the lost session.", namingLost).In(LostSession),
+	fault("http.lost-session-unauthorized", ids.AuthClientEveryRequest, "initialize after 404 lacks the access token.",
+		func(c *client.Standalone) {
 			raw := ConnectionOf(c)
 			lost := false
 			Sending(Anything, func(m *wire.Message, out outgoing) []outgoing {
@@ -86,29 +74,25 @@ var httpFaults = []Fault{
 				}
 				return []outgoing{out}
 			})(c)
-		}},
-	{ID: "http.no-delete", Requirement: ids.HTTPClientDeleteSession, Scenario: "http/delete", Transports: OverHTTP,
-		Summary: "The client ends without a DELETE for its session.",
-		Apply: Closing(func(ctx context.Context, conn transport.Conn) error {
+		}).Seen(bySession).In("auth/root"),
+	fault("http.no-delete", ids.HTTPClientDeleteSession, "The client ends without a DELETE for its session.",
+		Closing(func(ctx context.Context, conn transport.Conn) error {
 			if named, ok := conn.(interface{ SetSession(id, version string) }); ok {
 				named.SetSession("", "")
 			}
 			return conn.Close(ctx)
-		})},
-	{ID: "http.delete-elsewhere", Requirement: ids.HTTPClientDeleteSession, Form: mockserver.ByValue,
-		Scenario: "http/delete", Transports: OverHTTP,
-		Summary: "The DELETE goes to a path with the id of the session.",
-		Apply: Closing(func(ctx context.Context, conn transport.Conn) error {
+		})).In("http/delete"),
+	fault("http.delete-elsewhere", ids.HTTPClientDeleteSession, "The DELETE goes to a path with the id of the session.",
+		Closing(func(ctx context.Context, conn transport.Conn) error {
 			if raw, ok := conn.(*transport.HTTPConn); ok && raw.SessionID() != "" {
 				_, _ = raw.Do(ctx, transport.Request{Method: http.MethodDelete,
 					Path: "/mcp/" + url.PathEscape(raw.SessionID()), Defaults: true})
 				raw.SetSession("", "")
 			}
 			return conn.Close(ctx)
-		})},
-	{ID: "http.stream-outlives-session", Requirement: ids.LifecycleShutdownHTTPClose, Scenario: "http/delete",
-		Transports: OverHTTP, Summary: "The listening stream stays open for long after the DELETE.",
-		Apply: func(c *client.Standalone) {
+		})).Seen(byValue).In("http/delete"),
+	fault("http.stream-outlives-session", ids.LifecycleShutdownHTTPClose,
+		"The listening stream stays open for long after the DELETE.", func(c *client.Standalone) {
 			raw := ConnectionOf(c)
 			Doing(func(ctx context.Context, _ *client.Session) {
 				if raw() == nil {
@@ -118,14 +102,13 @@ var httpFaults = []Fault{
 					<-time.After(10 * time.Second)
 				}
 			})(c)
-		}},
-	{ID: "http.resumes-by-post", Requirement: ids.HTTPClientResumeGet, Scenario: CutStream, Transports: OverHTTP,
-		Summary: "A stream that was cut is resumed by a POST.", Collateral: []string{ids.HTTPDisconnectSurvived},
-		Apply: Wrapping(func(conn transport.Conn) transport.Conn { return reposting{conn} })},
-	{ID: "http.fallback-elsewhere", Requirement: ids.SSEClientFallbackGet, Scenario: "http/legacy-only",
-		Transports: OverHTTP,
-		Summary:    "A client whose POST is refused looks for the older transport at a path of its own choice.",
-		Apply: func(c *client.Standalone) {
+		}).In("http/delete"),
+	fault("http.resumes-by-post", ids.HTTPClientResumeGet, "A stream that was cut is resumed by a POST.",
+		Wrapping(func(conn transport.Conn) transport.Conn { return reposting{conn} })).In(CutStream).
+		Also(ids.HTTPDisconnectSurvived),
+	fault("http.fallback-elsewhere", ids.SSEClientFallbackGet,
+		"A client whose POST is refused looks for the older transport at a path of its own choice.",
+		func(c *client.Standalone) {
 			c.Omissions.Legacy = true
 			Wrapping(func(conn transport.Conn) transport.Conn {
 				return &Closer{Conn: conn, OnClose: func(ctx context.Context, conn transport.Conn) error {
@@ -136,82 +119,60 @@ var httpFaults = []Fault{
 					return conn.Close(ctx)
 				}}
 			})(c)
-		}},
-	{ID: "http.fallback-rare", Requirement: ids.SSEClientFallbackGet, Form: mockserver.ByValue,
-		Scenario: "http/legacy-refused", Transports: OverHTTP,
-		Summary: "A client falls back to the older transport after 400, 404 and 405 alone.",
-		Apply:   func(c *client.Standalone) { c.Omissions.LegacyRare = true }},
-	{ID: "http.fallback-mixed", Requirement: ids.SSEClientFallbackStaysLegacy, Scenario: "http/legacy-only",
-		Transports: OverHTTP,
-		Summary:    "A client that has fallen back to the older transport posts to the URL of the server.",
-		Apply:      func(c *client.Standalone) { Doing(posting(c, func(u *url.URL) {}))(c) }},
-	{ID: "http.absolute-endpoint-death", Requirement: ids.SSEClientPostToEndpoint, Form: mockserver.ByValue,
-		Scenario: "sse/absolute-endpoint", Transports: overSSE,
-		Summary: "An absolute URI in the endpoint event ends the client.",
-		Apply: Dying(func(e *wire.Event) bool {
+		}).In("http/legacy-only"),
+	fault("http.fallback-rare", ids.SSEClientFallbackGet,
+		"A client falls back to the older transport after 400, 404 and 405 alone.",
+		func(c *client.Standalone) { c.Omissions.LegacyRare = true }).Seen(byValue).In("http/legacy-refused"),
+	fault("http.fallback-mixed", ids.SSEClientFallbackStaysLegacy,
+		"A client that has fallen back to the older transport posts to the URL of the server.",
+		func(c *client.Standalone) { Doing(posting(c, func(u *url.URL) {}))(c) }).In("http/legacy-only"),
+	fault("http.absolute-endpoint-death", ids.SSEClientPostToEndpoint,
+		"An absolute URI in the endpoint event ends the client.", Dying(func(e *wire.Event) bool {
 			return e.SSE != nil && e.SSE.Event == "endpoint" && bytes.HasPrefix(e.Raw, []byte("http://"))
-		})},
-	{ID: "http.posts-without-query", Requirement: ids.SSEClientPostToEndpoint, Scenario: "sse/session",
-		Transports: []string{transport.NameSSE},
-		Summary:    "A message is posted to the path of the endpoint event without its query.",
-		Apply:      func(c *client.Standalone) { Doing(posting(c, func(u *url.URL) { u.Path = "/messages" }))(c) }},
-	{ID: "http.cut-is-the-end", Requirement: ids.HTTPDisconnectSurvived, Scenario: CutStream, Transports: OverHTTP,
-		Crashes: true, Summary: "The end of a connection before its answer crashes the client.",
-		Apply: func(c *client.Standalone) { c.Omissions.Cut = true }},
-	{ID: "http.json-refused", Requirement: ids.HTTPClientJSONAnswer, Scenario: "http/json-answers",
-		Transports: OverHTTP, Summary: "A JSON answer ends the client.",
-		Apply: dyingOfHead("Content-Type", "application/json; charset")},
-	{ID: "http.sse-refused", Requirement: ids.HTTPClientSSEAnswer, Scenario: "http/sse-answers",
-		Transports: OverHTTP, Summary: "A stream of events whose answer has no id ends the client.",
-		Collateral: []string{ids.HTTPServerEventIDs},
-		Apply: Dying(func(e *wire.Event) bool {
-			return e.Kind == wire.KindMessage && e.SSE != nil && !e.SSE.HasID
-		})},
-	{ID: "http.comment-death", Requirement: ids.HTTPClientSSESyntax, Scenario: "http/sse-fields",
-		Transports: OverHTTP, Summary: "An event without the event field ends the client.",
-		Apply: Dying(func(e *wire.Event) bool {
-			return e.Kind == wire.KindMessage && e.SSE != nil && e.SSE.Event == ""
-		})},
-	{ID: "http.comment-ends-event", Requirement: ids.HTTPClientSSESyntax, Form: mockserver.ByValue,
-		Scenario: "http/sse-fields", Transports: OverHTTP,
-		Summary: "A comment between two lines of data ends the event, and what it was is lost.",
-		Apply: Dying(func(e *wire.Event) bool {
+		})).Seen(byValue).In("sse/absolute-endpoint").Only(overSSE),
+	fault("http.posts-without-query", ids.SSEClientPostToEndpoint,
+		"A message is posted to the path of the endpoint event without its query.",
+		func(c *client.Standalone) { Doing(posting(c, func(u *url.URL) { u.Path = "/messages" }))(c) }).
+		In("sse/session").Only(overSSE),
+	fault("http.cut-is-the-end", ids.HTTPDisconnectSurvived,
+		"The end of a connection before its answer crashes the client.",
+		func(c *client.Standalone) { c.Omissions.Cut = true }).In(CutStream).Crashing(),
+	fault("http.json-refused", ids.HTTPClientJSONAnswer, "A JSON answer ends the client.",
+		dyingOfHead("Content-Type", "application/json; charset")).In("http/json-answers"),
+	fault("http.sse-refused", ids.HTTPClientSSEAnswer, "A stream of events whose answer has no id ends the client.",
+		Dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && e.SSE != nil && !e.SSE.HasID })).
+		In("http/sse-answers").Also(ids.HTTPServerEventIDs),
+	fault("http.comment-death", ids.HTTPClientSSESyntax, "An event without the event field ends the client.",
+		Dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && e.SSE != nil && e.SSE.Event == "" })).
+		In("http/sse-fields"),
+	fault("http.comment-ends-event", ids.HTTPClientSSESyntax,
+		"A comment between two lines of data ends the event, and what it was is lost.", Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.SSE != nil && strings.Contains(string(e.Raw), "\n") &&
 				e.SSE.Event == ""
-		})},
-	{ID: "http.idle-death", Requirement: ids.HTTPClientSSESyntax, Scenario: "http/sse-idle", Transports: OverHTTP,
-		Summary: "A block of an event stream without data ends the client.",
-		Apply: Dying(func(e *wire.Event) bool {
+		})).Seen(byValue).In("http/sse-fields"),
+	fault("http.idle-death", ids.HTTPClientSSESyntax, "A block of an event stream without data ends the client.",
+		Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindSSE && e.SSE != nil && e.SSE.Event == "message" && len(e.Raw) == 0
-		})},
-	{ID: "http.legacy-lines-death", Requirement: ids.SSEClientMessageEvents, Scenario: "sse/spelling",
-		Transports: []string{"sse"},
-		Summary:    "An event of the older transport whose data comes in two lines ends the client.",
-		Apply: Dying(func(e *wire.Event) bool {
+		})).In("http/sse-idle"),
+	fault("http.legacy-lines-death", ids.SSEClientMessageEvents,
+		"An event of the older transport whose data comes in two lines ends the client.",
+		Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.SSE != nil && ContainsText(e, ",\n\"")
-		})},
-	{ID: "http.event-id-required", Requirement: ids.HTTPServerEventIDs, Scenario: "http/sse-answers",
-		Transports: OverHTTP, Summary: "An event without an id ends the client.",
-		Collateral: []string{ids.HTTPClientSSEAnswer},
-		Apply: Dying(func(e *wire.Event) bool {
-			return e.Kind == wire.KindMessage && e.SSE != nil && !e.SSE.HasID
-		})},
-	{ID: "http.messages-before-ignored", Requirement: ids.HTTPClientMessagesBeforeResponse, Scenario: Requests,
-		Transports: OverHTTP, Summary: "A message on a stream before the answer ends the client.",
-		Collateral: []string{ids.ArchitectureClientRouting, ids.BaseResponsePresent, ids.PingEitherSide,
-			ids.PingResponsePrompt},
-		Apply: DyingOf(`"a word"`)},
-	{ID: "http.get-405-death", Requirement: ids.HTTPClientGet405Tolerated, Scenario: "http/plain",
-		Transports: OverHTTP, Summary: "405 for the GET ends the client.",
-		Collateral: []string{ids.HTTPClientDelete405Tolerated},
-		Apply: Dying(func(e *wire.Event) bool {
+		})).In("sse/spelling").Only(overSSE),
+	fault("http.event-id-required", ids.HTTPServerEventIDs, "An event without an id ends the client.",
+		Dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && e.SSE != nil && !e.SSE.HasID })).
+		In("http/sse-answers").Also(ids.HTTPClientSSEAnswer),
+	fault("http.messages-before-ignored", ids.HTTPClientMessagesBeforeResponse,
+		"A message on a stream before the answer ends the client.", DyingOf(`"a word"`)).In(Requests).
+		Also(ids.ArchitectureClientRouting, ids.BaseResponsePresent, ids.PingEitherSide, ids.PingResponsePrompt),
+	fault("http.get-405-death", ids.HTTPClientGet405Tolerated, "405 for the GET ends the client.",
+		Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusMethodNotAllowed &&
 				strings.HasPrefix(e.Stream, "get:")
-		})},
-	{ID: "http.get-without-pause", Requirement: ids.HTTPClientGet405Tolerated, Scenario: "http/plain",
-		Transports: OverHTTP,
-		Summary:    "The GET is repeated ten times a second although it is answered with 405.",
-		Apply: Doing(func(ctx context.Context, s *client.Session) {
+		})).In("http/plain").Also(ids.HTTPClientDelete405Tolerated),
+	fault("http.get-without-pause", ids.HTTPClientGet405Tolerated,
+		"The GET is repeated ten times a second although it is answered with 405.",
+		Doing(func(ctx context.Context, s *client.Session) {
 			listener, ok := s.Conn.(interface {
 				Listen(ctx context.Context) (stream string, err error)
 			})
@@ -222,29 +183,21 @@ var httpFaults = []Fault{
 				_, _ = listener.Listen(ctx)
 				<-time.After(100 * time.Millisecond)
 			}
-		})},
-	{ID: "http.stream-ignored", Requirement: ids.HTTPClientGetStreamMessages, Scenario: "http/listening",
-		Transports: OverHTTP, Summary: "A ping on the listening stream is not answered.",
-		Collateral: []string{ids.BaseResponsePresent}, Apply: Dropping(Replies("on-the-stream"))},
-	{ID: "http.stream-left-unanswered", Requirement: ids.HTTPClientGetStreamMessages, Scenario: "http/listening",
-		Transports: OverHTTP,
-		Summary:    "The listening stream is closed behind each message, and a ping on it is not answered.",
-		Collateral: []string{ids.BaseResponsePresent},
-		Apply:      All(ListeningForOne, Dropping(Replies("on-the-stream", "on-the-stream-resent")))},
-	{ID: "http.resumed-stream-ignored", Requirement: ids.HTTPClientGetStreamMessages, Form: mockserver.InSequence,
-		Scenario: "http/listening", Transports: OverHTTP,
-		Summary:    "A ping on the listening stream is not answered once that was resumed.",
-		Collateral: []string{ids.BaseResponsePresent}, Apply: Dropping(Replies("on-the-stream-again"))},
-	{ID: "http.stream-end-death", Requirement: ids.HTTPClientGetCloseTolerated, Scenario: "http/listening",
-		Transports: OverHTTP, Summary: "The end of the listening stream ends the client.",
-		Collateral: []string{ids.BaseResponsePresent, ids.HTTPClientGetStreamMessages},
-		Apply: Dying(func(e *wire.Event) bool {
-			return e.Kind == wire.KindStreamEnd && strings.HasPrefix(e.Stream, "get:")
-		})},
-	{ID: "http.delete-405-death", Requirement: ids.HTTPClientDelete405Tolerated, Scenario: "http/plain",
-		Transports: OverHTTP, Summary: "405 for the DELETE is an error of the client.",
-		Collateral: []string{ids.HTTPClientGet405Tolerated},
-		Apply: Closing(func(ctx context.Context, conn transport.Conn) error {
+		})).In("http/plain"),
+	fault("http.stream-ignored", ids.HTTPClientGetStreamMessages, "A ping on the listening stream is not answered.",
+		Dropping(Replies("on-the-stream"))).In("http/listening").Also(ids.BaseResponsePresent),
+	fault("http.stream-left-unanswered", ids.HTTPClientGetStreamMessages,
+		"The listening stream is closed behind each message, and a ping on it is not answered.",
+		All(ListeningForOne, Dropping(Replies("on-the-stream", "on-the-stream-resent")))).In("http/listening").
+		Also(ids.BaseResponsePresent),
+	fault("http.resumed-stream-ignored", ids.HTTPClientGetStreamMessages,
+		"A ping on the listening stream is not answered once that was resumed.",
+		Dropping(Replies("on-the-stream-again"))).Seen(inSequence).In("http/listening").Also(ids.BaseResponsePresent),
+	fault("http.stream-end-death", ids.HTTPClientGetCloseTolerated, "The end of the listening stream ends the client.",
+		Dying(func(e *wire.Event) bool { return e.Kind == wire.KindStreamEnd && strings.HasPrefix(e.Stream, "get:") })).
+		In("http/listening").Also(ids.BaseResponsePresent, ids.HTTPClientGetStreamMessages),
+	fault("http.delete-405-death", ids.HTTPClientDelete405Tolerated, "405 for the DELETE is an error of the client.",
+		Closing(func(ctx context.Context, conn transport.Conn) error {
 			err := conn.Close(ctx)
 			if slices.ContainsFunc(conn.Log().Events(), func(e *wire.Event) bool {
 				return e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusMethodNotAllowed &&
@@ -253,33 +206,24 @@ var httpFaults = []Fault{
 				err = ErrDead
 			}
 			return err
-		})},
-	{ID: "http.other-event-named", Requirement: ids.HTTPClientLastEventID, Scenario: CutStream,
-		Transports: OverHTTP, Summary: "A stream is resumed after another event than the last.",
-		Collateral: []string{ids.HTTPDisconnectSurvived},
-		Apply:      func(c *client.Standalone) { c.Omissions.Event = true }},
-	{ID: "http.first-event-named", Requirement: ids.HTTPClientLastEventID, Form: mockserver.InSequence,
-		Scenario: CutStream, Transports: OverHTTP,
-		Summary:    "A stream is resumed after the first event that came on it.",
-		Collateral: []string{ids.HTTPDisconnectSurvived},
-		Apply:      naming(func(string) string { return "cut-soon" })},
-	{ID: "http.earlier-event-named-again", Requirement: ids.HTTPClientLastEventID, Form: mockserver.InSequence,
-		Scenario: CutStream, Transports: OverHTTP,
-		Summary: "A resumed stream that is cut behind a further event is resumed after the event that was " +
-			"named before.",
-		Collateral: []string{ids.HTTPDisconnectSurvived},
-		Apply: func(c *client.Standalone) {
+		})).In("http/plain").Also(ids.HTTPClientGet405Tolerated),
+	fault("http.other-event-named", ids.HTTPClientLastEventID, "A stream is resumed after another event than the last.",
+		func(c *client.Standalone) { c.Omissions.Event = true }).In(CutStream).Also(ids.HTTPDisconnectSurvived),
+	fault("http.first-event-named", ids.HTTPClientLastEventID,
+		"A stream is resumed after the first event that came on it.",
+		naming(func(string) string { return "cut-soon" })).Seen(inSequence).In(CutStream).
+		Also(ids.HTTPDisconnectSurvived),
+	fault("http.earlier-event-named-again", ids.HTTPClientLastEventID,
+		"A resumed stream that is cut behind a further event is resumed after the event that was named before.",
+		func(c *client.Standalone) {
 			first := ""
 			naming(func(last string) string {
 				first = cmp.Or(first, last)
 				return first
 			})(c)
-		}},
-	{ID: "http.event-of-another-stream-named", Requirement: ids.HTTPClientLastEventID, Form: mockserver.AtOnce,
-		Scenario: CutStream, Transports: OverHTTP,
-		Summary:    "A stream is resumed after the last event of any stream.",
-		Collateral: []string{ids.HTTPDisconnectSurvived},
-		Apply: func(c *client.Standalone) {
+		}).Seen(inSequence).In(CutStream).Also(ids.HTTPDisconnectSurvived),
+	fault("http.event-of-another-stream-named", ids.HTTPClientLastEventID,
+		"A stream is resumed after the last event of any stream.", func(c *client.Standalone) {
 			raw := ConnectionOf(c)
 			naming(func(last string) string {
 				for _, e := range slices.Backward(raw().Log().Events()) {
@@ -289,78 +233,65 @@ var httpFaults = []Fault{
 				}
 				return last
 			})(c)
-		}},
-	{ID: "http.event-name-encoded", Requirement: ids.HTTPClientLastEventID, Form: mockserver.ByValue,
-		Scenario: CutStream, Transports: OverHTTP, Summary: "The id in Last-Event-ID is percent-encoded.",
-		Collateral: []string{ids.HTTPDisconnectSurvived}, Apply: naming(url.QueryEscape)},
+		}).Seen(atOnce).In(CutStream).Also(ids.HTTPDisconnectSurvived),
+	fault("http.event-name-encoded", ids.HTTPClientLastEventID, "The id in Last-Event-ID is percent-encoded.",
+		naming(url.QueryEscape)).Seen(byValue).In(CutStream).Also(ids.HTTPDisconnectSurvived),
 	// github.com/junjiem/dify-plugin-agent-mcp_sse/pull/88
-	{ID: "http.charset-unread", Requirement: ids.HTTPClientJSONAnswer, Form: mockserver.ByValue,
-		Scenario: "http/json-answers", Transports: OverHTTP,
-		Summary: "An answer whose Content-Type has a charset is passed over, and the client goes on.",
-		Apply: SendingOver(func(conn transport.Conn, m *wire.Message, out outgoing) []outgoing {
+	fault("http.charset-unread", ids.HTTPClientJSONAnswer,
+		"An answer whose Content-Type has a charset is passed over, and the client goes on.",
+		SendingOver(func(conn transport.Conn, m *wire.Message, out outgoing) []outgoing {
 			if cursor, ok := wire.At(m.Params, "cursor").(string); ok &&
 				strings.Contains(typeOfPage(conn.Log(), cursor), "charset") {
 				out.Raw = client.Marshal(object{"jsonrpc": "2.0", "id": json.RawMessage(m.ID.String()),
 					"method": "ping"})
 			}
 			return []outgoing{out}
-		})},
-	{ID: "http.no-event-named", Requirement: ids.HTTPClientLastEventID, Scenario: CutStream, Transports: OverHTTP,
-		Summary: "A stream is resumed without Last-Event-ID.", Collateral: []string{ids.HTTPDisconnectSurvived},
-		Apply: func(c *client.Standalone) { c.Omissions.Unnamed = true }},
-	{ID: "http.array", Requirement: ids.HTTPClientPostPerMessage, Transports: OverHTTP,
-		Summary:    "A POST carries an array of messages.",
-		Collateral: []string{ids.BaseBatchNotSent, ids.HTTPClientBodySingleMessage},
-		Apply: Saying(
-			`[{"jsonrpc":"2.0","id":"p1","method":"ping"},{"jsonrpc":"2.0","id":"p2","method":"ping"}]`)},
-	{ID: "http.other-path", Requirement: ids.HTTPClientPostToEndpoint, Transports: OverHTTP,
-		Summary: "A message is sent to another path.",
-		Apply: requesting(transport.Request{
+		})).Seen(byValue).In("http/json-answers"),
+	fault("http.no-event-named", ids.HTTPClientLastEventID, "A stream is resumed without Last-Event-ID.",
+		func(c *client.Standalone) { c.Omissions.Unnamed = true }).In(CutStream).Also(ids.HTTPDisconnectSurvived),
+	fault("http.array", ids.HTTPClientPostPerMessage, "A POST carries an array of messages.", Saying(
+		`[{"jsonrpc":"2.0","id":"p1","method":"ping"},{"jsonrpc":"2.0","id":"p2","method":"ping"}]`)).
+		Also(ids.BaseBatchNotSent, ids.HTTPClientBodySingleMessage),
+	fault("http.other-path", ids.HTTPClientPostToEndpoint, "A message is sent to another path.",
+		requesting(transport.Request{
 			Method: http.MethodPost, Path: "/mcp/messages",
 			Body: []byte(`{"jsonrpc":"2.0","id":"elsewhere","method":"ping"}`),
-		})},
-	{ID: "http.legacy-first", Requirement: ids.SSEClientPostFirst, Scenario: "http/legacy-only",
-		Transports: OverHTTP, Summary: "A GET for the legacy transport comes before any POST.",
-		Apply: func(c *client.Standalone) { c.Legacy = strings.HasSuffix(c.URL, "/sse") }},
-	{ID: "http.session-required", Requirement: ids.HTTPServerSessionID, Scenario: "http/no-session",
-		Transports: OverHTTP, Summary: "A server that assigns no session id ends the client.",
-		Apply: Dying(func(e *wire.Event) bool {
+		})),
+	fault("http.legacy-first", ids.SSEClientPostFirst, "A GET for the legacy transport comes before any POST.",
+		func(c *client.Standalone) { c.Legacy = strings.HasSuffix(c.URL, "/sse") }).In("http/legacy-only"),
+	fault("http.session-required", ids.HTTPServerSessionID, "A server that assigns no session id ends the client.",
+		Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusOK &&
 				strings.HasPrefix(e.Stream, "post:") &&
 				e.HTTP.Header.Get("Mcp-Session-Id") == "" && e.Seq < 6
-		})},
-	{ID: "http.error-body-death", Requirement: ids.HTTPClientErrorBodyTolerated, Scenario: "http/refused-message",
-		Transports: OverHTTP, Summary: "The client answers no ping after a refusal with a body.",
-		Collateral: []string{ids.BaseResponsePresent}, Apply: Dropping(Replies("after-body"))},
-	{ID: "http.torn-line-ends", Requirement: ids.HTTPClientSSESyntax, Form: mockserver.InSequence,
-		Scenario: "http/sse-torn", Transports: OverHTTP,
-		Summary: "A LF that comes in another piece of a stream than the CR before it ends a line of its own.",
-		Apply:   Connections(func(conn net.Conn) net.Conn { return tornLineEnds{conn} })},
-	{ID: "http.mark-read", Requirement: ids.HTTPClientSSESyntax, Form: mockserver.ByValue,
-		Scenario: "http/sse-marked", Transports: OverHTTP,
-		Summary: "A byte order mark at the beginning of a stream is read as a part of the first field.",
-		Apply:   Connections(func(conn net.Conn) net.Conn { return markReader{conn} })},
-	{ID: "http.legacy-mark-read", Requirement: ids.SSEClientMessageEvents, Form: mockserver.ByValue,
-		Scenario: "http/sse-marked", Transports: []string{transport.NameSSE},
-		Summary: "A byte order mark at the beginning of the stream of the older transport is read as a part " +
-			"of the first field.",
-		Apply: Connections(func(conn net.Conn) net.Conn { return markReader{conn} })},
-	{ID: "http.large-death", Requirement: ids.HTTPMessageLarge, Scenario: "hostile/large", Transports: OverHTTP,
-		Summary: "A message of a mebibyte ends the client.",
-		Apply:   Dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && len(e.Raw) > 1<<20 })},
-	{ID: "http.large-event-death", Requirement: ids.HTTPMessageLarge, Form: mockserver.ByValue,
-		Scenario: "hostile/large", Transports: OverHTTP,
-		Summary: "An answer of a mebibyte ends the client if it comes on an event stream.",
-		Apply: Dying(func(e *wire.Event) bool {
+		})).In("http/no-session"),
+	fault("http.error-body-death", ids.HTTPClientErrorBodyTolerated,
+		"The client answers no ping after a refusal with a body.", Dropping(Replies("after-body"))).
+		In("http/refused-message").Also(ids.BaseResponsePresent),
+	fault("http.torn-line-ends", ids.HTTPClientSSESyntax,
+		"A LF that comes in another piece of a stream than the CR before it ends a line of its own.",
+		Connections(func(conn net.Conn) net.Conn { return tornLineEnds{conn} })).Seen(inSequence).In("http/sse-torn"),
+	fault("http.mark-read", ids.HTTPClientSSESyntax,
+		"A byte order mark at the beginning of a stream is read as a part of the first field.",
+		Connections(func(conn net.Conn) net.Conn { return markReader{conn} })).Seen(byValue).In("http/sse-marked"),
+	fault("http.legacy-mark-read", ids.SSEClientMessageEvents,
+		"A byte order mark at the beginning of the stream of the older transport is read as a part of the first "+
+			"field.", Connections(func(conn net.Conn) net.Conn { return markReader{conn} })).Seen(byValue).
+		In("http/sse-marked").Only(overSSE),
+	fault("http.large-death", ids.HTTPMessageLarge, "A message of a mebibyte ends the client.",
+		Dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && len(e.Raw) > 1<<20 })).
+		In("hostile/large"),
+	fault("http.large-event-death", ids.HTTPMessageLarge,
+		"An answer of a mebibyte ends the client if it comes on an event stream.", Dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.SSE != nil && len(e.Raw) > 1<<20
-		})},
-	{ID: "http.large-lost", Requirement: ids.HTTPMessageLarge, Scenario: "hostile/large", Transports: OverHTTP,
-		Summary: "A page of a mebibyte is taken for the last one.", Apply: forgetting(1 << 20)},
-	{ID: "stdio.large-lost", Requirement: ids.StdioMessageLarge, Scenario: "hostile/large", Transports: OverStdio,
-		Summary: "A page on a line of a mebibyte is taken for the last one.", Apply: forgetting(1 << 20)},
-	{ID: "stdio.large-death", Requirement: ids.StdioMessageLarge, Scenario: "hostile/large", Transports: OverStdio,
-		Summary: "A line of a mebibyte ends the client.",
-		Apply:   Dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && len(e.Raw) > 1<<20 })},
+		})).Seen(byValue).In("hostile/large"),
+	fault("http.large-lost", ids.HTTPMessageLarge, "A page of a mebibyte is taken for the last one.",
+		forgetting(1<<20)).In("hostile/large"),
+	fault("stdio.large-lost", ids.StdioMessageLarge, "A page on a line of a mebibyte is taken for the last one.",
+		forgetting(1<<20)).In("hostile/large"),
+	fault("stdio.large-death", ids.StdioMessageLarge, "A line of a mebibyte ends the client.",
+		Dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && len(e.Raw) > 1<<20 })).
+		In("hostile/large"),
 }
 
 // forgetting stops reading a list after a page of more than size bytes.

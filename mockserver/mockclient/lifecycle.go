@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks/clienthooks"
-	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -15,84 +14,72 @@ import (
 )
 
 var lifecycleFaults = []Fault{
-	{ID: "lifecycle.list-first", Requirement: ids.LifecycleInitFirst, Transports: OverStdio,
-		Summary: "The first request is tools/list.",
-		Apply:   Before(Calls("initialize"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`)},
-	{ID: "lifecycle.list-second", Requirement: ids.LifecycleInitFirst, Transports: OverStdio,
-		Summary: "A ping and tools/list come before initialize.",
-		Apply: Sending(Calls("initialize"), func(_ *wire.Message, out outgoing) []outgoing {
+	fault("lifecycle.list-first", ids.LifecycleInitFirst, "The first request is tools/list.",
+		Before(Calls("initialize"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`)).Only(OverStdio),
+	fault("lifecycle.list-second", ids.LifecycleInitFirst, "A ping and tools/list come before initialize.",
+		Sending(Calls("initialize"), func(_ *wire.Message, out outgoing) []outgoing {
 			return []outgoing{{Raw: []byte(`{"jsonrpc":"2.0","id":"first","method":"ping"}`)},
 				{Raw: []byte(`{"jsonrpc":"2.0","id":"early","method":"tools/list"}`)}, out}
-		})},
-	{ID: "lifecycle.roots-change-early", Requirement: ids.LifecycleCapabilityClientEmitsRootsListChanged,
-		Scenario: "lifecycle/slow-answer", Transports: OverStdio,
-		Summary: "A change of the roots, which is not declared, is announced before initialize is answered.",
-		Apply: All(Changing(func(o *client.Options) { o.Capabilities["roots"] = object{} }),
+		})).Only(OverStdio),
+	fault("lifecycle.roots-change-early", ids.LifecycleCapabilityClientEmitsRootsListChanged,
+		"A change of the roots, which is not declared, is announced before initialize is answered.",
+		All(Changing(func(o *client.Options) { o.Capabilities["roots"] = object{} }),
 			Behind(Calls("initialize"), `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`),
-			Dropping(Calls("notifications/roots/list_changed")))},
-	{ID: "lifecycle.never-initializes", Requirement: ids.LifecycleInitClientInitiates,
-		Summary: "A request comes before initialize.",
-		Apply:   Before(Calls("initialize"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`)},
-	{ID: "lifecycle.no-version", Requirement: ids.LifecycleInitRequestVersion,
-		Summary: "initialize names no version.", Apply: Params("initialize", Lacking("protocolVersion"))},
-	{ID: "lifecycle.version-number", Requirement: ids.SchemaInitializeRequest,
-		Summary: "The version in initialize is a number.",
-		Apply:   Params("initialize", Having("protocolVersion", 20250618))},
-	{ID: "lifecycle.older-asked", Requirement: ids.LifecycleVersionClientLatest, Scenario: "lifecycle/later-version",
-		Summary: "The client asks for an older version than the latest that it supports.",
-		Apply:   func(c *client.Standalone) { c.Versions = append(slices.Clip(c.Versions), schema.Published...) }},
-	{ID: "lifecycle.no-capabilities", Requirement: ids.LifecycleInitRequestCapabilities,
-		Summary: "initialize has no capabilities.", Apply: Params("initialize", Lacking("capabilities"))},
-	{ID: "lifecycle.no-client-info", Requirement: ids.LifecycleInitRequestClientInfo,
-		Summary: "initialize has no clientInfo.", Apply: Params("initialize", Lacking("clientInfo"))},
-	{ID: "lifecycle.no-initialized", Requirement: ids.LifecycleInitInitializedSent,
-		Summary: "notifications/initialized is never sent.",
-		Apply:   Dropping(Calls("notifications/initialized"))},
-	{ID: "lifecycle.initialized-early", Requirement: ids.LifecycleInitInitializedAfterResult, Transports: OverStdio,
-		Summary: "notifications/initialized comes before initialize.",
-		Apply:   Before(Calls("initialize"), `{"jsonrpc":"2.0","method":"notifications/initialized"}`)},
-	{ID: "lifecycle.does-not-wait", Requirement: ids.LifecycleInitClientWaits, Transports: OverStdio,
-		Summary: "A request follows initialize before that is answered.",
-		Apply:   Behind(Calls("initialize"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`)},
-	{ID: "lifecycle.refusal-ignored", Requirement: ids.LifecycleInitInitializedAfterResult,
-		Scenario: "lifecycle/refused",
-		Summary:  "The client goes on although initialize was answered with an error.",
-		Apply:    func(c *client.Standalone) { c.Omissions.Refusal = true }},
-	{ID: "lifecycle.operation-before-initialized", Requirement: ids.LifecycleInitInitializedBeforeOperation,
-		Transports: OverStdio,
-		Summary:    "Over stdio, notifications/initialized is sent once a first request was answered.",
-		Apply: AfterAnswer(Calls("notifications/initialized"),
-			`{"jsonrpc":"2.0","id":"early","method":"tools/list"}`)},
-	{ID: "lifecycle.initialized-after-operation", Requirement: ids.LifecycleInitInitializedBeforeOperation,
-		Transports: OverHTTP, Summary: "notifications/initialized is sent once a first request was answered.",
-		Apply: AfterAnswer(Calls("notifications/initialized"),
-			`{"jsonrpc":"2.0","id":"early","method":"tools/list"}`)},
-	{ID: "lifecycle.initialized-after-operation-older", Requirement: ids.LifecycleInitInitializedBeforeOperation,
-		Transports: overSSE,
-		Summary:    "Over HTTP+SSE, notifications/initialized is sent once a first request was answered.",
-		Apply: AfterAnswer(Calls("notifications/initialized"),
-			`{"jsonrpc":"2.0","id":"early","method":"tools/list"}`)},
-	{ID: "lifecycle.made-up-version", Requirement: ids.LifecycleVersionClientSupported,
-		Scenario: "lifecycle/additions",
-		Summary:  "initialize names a version that the client does not support itself.",
-		Apply:    Params("initialize", Having("protocolVersion", "1.0"))},
-	{ID: "lifecycle.invented-version", Requirement: ids.LifecycleVersionClientSupported,
-		Summary: "initialize names a version that was never published.",
-		Apply:   Params("initialize", Having("protocolVersion", "2025-01-07"))},
-	{ID: "lifecycle.version-misspelled", Requirement: ids.LifecycleVersionRevisionName,
-		Summary:    "initialize names the version 2025-6-18.",
-		Collateral: []string{ids.LifecycleVersionClientSupported},
-		Apply:      Params("initialize", Having("protocolVersion", "2025-6-18"))},
-	{ID: "lifecycle.leaves-good-version", Requirement: ids.LifecycleVersionClientSupported,
-		Summary:    "The client leaves although the server has accepted its version.",
-		Collateral: []string{ids.LifecycleInitInstructionsOptional}, Apply: DyingOf(`"serverInfo"`)},
-	{ID: "lifecycle.any-version", Requirement: ids.LifecycleVersionDisconnect, Scenario: "lifecycle/no-version",
-		Summary: "The client goes on with a version that does not exist.",
-		Apply:   func(c *client.Standalone) { c.Omissions.Version = true }},
-	{ID: "lifecycle.any-version-initialized", Requirement: ids.LifecycleVersionDisconnect,
-		Scenario: "lifecycle/no-version",
-		Summary:  "The client accepts a version that does not exist, sends notifications/initialized and leaves.",
-		Apply: All(func(c *client.Standalone) { c.Omissions.Version = true },
+			Dropping(Calls("notifications/roots/list_changed")))).In("lifecycle/slow-answer").Only(OverStdio),
+	fault("lifecycle.never-initializes", ids.LifecycleInitClientInitiates, "A request comes before initialize.",
+		Before(Calls("initialize"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`)),
+	fault("lifecycle.no-version", ids.LifecycleInitRequestVersion, "initialize names no version.",
+		Params("initialize", Lacking("protocolVersion"))),
+	fault("lifecycle.version-number", ids.SchemaInitializeRequest, "The version in initialize is a number.",
+		Params("initialize", Having("protocolVersion", 20250618))),
+	fault("lifecycle.older-asked", ids.LifecycleVersionClientLatest,
+		"The client asks for an older version than the latest that it supports.",
+		func(c *client.Standalone) { c.Versions = append(slices.Clip(c.Versions), schema.Published...) }).
+		In("lifecycle/later-version"),
+	fault("lifecycle.no-capabilities", ids.LifecycleInitRequestCapabilities, "initialize has no capabilities.",
+		Params("initialize", Lacking("capabilities"))),
+	fault("lifecycle.no-client-info", ids.LifecycleInitRequestClientInfo, "initialize has no clientInfo.",
+		Params("initialize", Lacking("clientInfo"))),
+	fault("lifecycle.no-initialized", ids.LifecycleInitInitializedSent, "notifications/initialized is never sent.",
+		Dropping(Calls("notifications/initialized"))),
+	fault("lifecycle.initialized-early", ids.LifecycleInitInitializedAfterResult,
+		"notifications/initialized comes before initialize.",
+		Before(Calls("initialize"), `{"jsonrpc":"2.0","method":"notifications/initialized"}`)).Only(OverStdio),
+	fault("lifecycle.does-not-wait", ids.LifecycleInitClientWaits,
+		"A request follows initialize before that is answered.",
+		Behind(Calls("initialize"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`)).Only(OverStdio),
+	fault("lifecycle.refusal-ignored", ids.LifecycleInitInitializedAfterResult,
+		"The client goes on although initialize was answered with an error.",
+		func(c *client.Standalone) { c.Omissions.Refusal = true }).In("lifecycle/refused"),
+	fault("lifecycle.operation-before-initialized", ids.LifecycleInitInitializedBeforeOperation,
+		"Over stdio, notifications/initialized is sent once a first request was answered.",
+		AfterAnswer(Calls("notifications/initialized"),
+			`{"jsonrpc":"2.0","id":"early","method":"tools/list"}`)).Only(OverStdio),
+	fault("lifecycle.initialized-after-operation", ids.LifecycleInitInitializedBeforeOperation,
+		"notifications/initialized is sent once a first request was answered.",
+		AfterAnswer(Calls("notifications/initialized"),
+			`{"jsonrpc":"2.0","id":"early","method":"tools/list"}`)).Only(OverHTTP),
+	fault("lifecycle.initialized-after-operation-older", ids.LifecycleInitInitializedBeforeOperation,
+		"Over HTTP+SSE, notifications/initialized is sent once a first request was answered.",
+		AfterAnswer(Calls("notifications/initialized"),
+			`{"jsonrpc":"2.0","id":"early","method":"tools/list"}`)).Only(overSSE),
+	fault("lifecycle.made-up-version", ids.LifecycleVersionClientSupported,
+		"initialize names a version that the client does not support itself.",
+		Params("initialize", Having("protocolVersion", "1.0"))).In("lifecycle/additions"),
+	fault("lifecycle.invented-version", ids.LifecycleVersionClientSupported,
+		"initialize names a version that was never published.",
+		Params("initialize", Having("protocolVersion", "2025-01-07"))),
+	fault("lifecycle.version-misspelled", ids.LifecycleVersionRevisionName, "initialize names the version 2025-6-18.",
+		Params("initialize", Having("protocolVersion", "2025-6-18"))).Also(ids.LifecycleVersionClientSupported),
+	fault("lifecycle.leaves-good-version", ids.LifecycleVersionClientSupported,
+		"The client leaves although the server has accepted its version.", DyingOf(`"serverInfo"`)).
+		Also(ids.LifecycleInitInstructionsOptional),
+	fault("lifecycle.any-version", ids.LifecycleVersionDisconnect,
+		"The client goes on with a version that does not exist.",
+		func(c *client.Standalone) { c.Omissions.Version = true }).In("lifecycle/no-version"),
+	fault("lifecycle.any-version-initialized", ids.LifecycleVersionDisconnect,
+		"The client accepts a version that does not exist, sends notifications/initialized and leaves.",
+		All(func(c *client.Standalone) { c.Omissions.Version = true },
 			Wrapping(func(conn transport.Conn) transport.Conn {
 				return &DyingConn{Conn: conn, At: func(*wire.Event) bool {
 					return slices.ContainsFunc(conn.Log().Events(), func(e *wire.Event) bool {
@@ -100,72 +87,66 @@ var lifecycleFaults = []Fault{
 							e.Msg.Method == "notifications/initialized"
 					}) && heard(conn, `"1.0.0"`)
 				}}
-			}))},
-	{ID: "lifecycle.initialized-at-once", Requirement: ids.LifecycleInitInitializedAfterResult,
-		Scenario: "lifecycle/slow-answer", Transports: OverStdio,
-		Summary: "notifications/initialized follows initialize before that is answered.",
-		Apply:   announcingAtOnce},
-	{ID: "lifecycle.initialized-at-once-http", Requirement: ids.LifecycleInitInitializedAfterResult,
-		Scenario: "lifecycle/slow-answer", Transports: OverHTTP,
-		Summary: "Over HTTP, notifications/initialized follows initialize before that is answered.",
-		Apply:   announcingAtOnce},
-	{ID: "lifecycle.version-hangs", Requirement: ids.LifecycleVersionDisconnect, Scenario: "lifecycle/newer-version",
-		Summary: "The client neither goes on nor leaves when it does not know the version.",
-		Apply: Closing(func(ctx context.Context, conn transport.Conn) error {
+			}))).In("lifecycle/no-version"),
+	fault("lifecycle.initialized-at-once", ids.LifecycleInitInitializedAfterResult,
+		"notifications/initialized follows initialize before that is answered.", announcingAtOnce).
+		In("lifecycle/slow-answer").Only(OverStdio),
+	fault("lifecycle.initialized-at-once-http", ids.LifecycleInitInitializedAfterResult,
+		"Over HTTP, notifications/initialized follows initialize before that is answered.", announcingAtOnce).
+		In("lifecycle/slow-answer").Only(OverHTTP),
+	fault("lifecycle.version-hangs", ids.LifecycleVersionDisconnect,
+		"The client neither goes on nor leaves when it does not know the version.",
+		Closing(func(ctx context.Context, conn transport.Conn) error {
 			if heard(conn, "2031-01-01") {
 				<-ctx.Done()
 			}
 			return conn.Close(ctx)
-		})},
-	{ID: "lifecycle.mismatch-hangs", Requirement: ids.LifecycleErrorVersionMismatch,
-		Scenario: "lifecycle/older-version", Summary: "The client hangs when the server has an older version.",
-		Apply: Closing(func(ctx context.Context, conn transport.Conn) error {
+		})).In("lifecycle/newer-version"),
+	fault("lifecycle.mismatch-hangs", ids.LifecycleErrorVersionMismatch,
+		"The client hangs when the server has an older version.",
+		Closing(func(ctx context.Context, conn transport.Conn) error {
 			if heard(conn, `"2024-11-05"`) {
 				<-ctx.Done()
 			}
 			return conn.Close(ctx)
-		})},
-	{ID: "lifecycle.instructions-required", Requirement: ids.LifecycleInitInstructionsOptional,
-		Scenario: "lifecycle/additions", Summary: "Instructions in the result of initialize end the client.",
-		Collateral: []string{ids.BaseMessageUTF8Accepted, ids.LifecycleCapabilityServerAdditional,
-			ids.LifecycleCapabilityServerExperimental},
-		Apply: DyingOf(`"instructions":"Gr`)},
-	{ID: "lifecycle.early-ping-death", Requirement: ids.LifecycleInitServerEarlyPing,
-		Scenario: "lifecycle/early-ping", Summary: "A ping before the answer to initialize ends the client.",
-		Collateral: []string{ids.LifecycleInitServerEarlyLogging}, Apply: DyingOf(`"early-ping"`)},
-	{ID: "ping.early-refused", Requirement: ids.PingResponsePrompt, Scenario: "lifecycle/early-ping",
-		Summary: "A ping before the answer to initialize is answered with an error.",
-		Apply:   Refusing(Replies("early-ping"))},
-	{ID: "ping.early-unanswered", Requirement: ids.PingResponsePrompt, Form: mockserver.InSequence,
-		Scenario: "lifecycle/early-ping", Summary: "A ping before the answer to initialize is never answered.",
-		Collateral: []string{ids.BaseResponsePresent}, Apply: Dropping(Replies("early-ping"))},
-	{ID: "lifecycle.earlier-version", Requirement: ids.LifecycleVersionDisconnect, Form: mockserver.ByValue,
-		Scenario: "lifecycle/no-version",
-		Summary:  "The client goes on with any version that sorts before its own.",
-		Apply:    func(c *client.Standalone) { c.Omissions.Version = true }},
-	{ID: "lifecycle.early-log-death", Requirement: ids.LifecycleInitServerEarlyLogging,
-		Scenario:   "lifecycle/early-ping",
-		Summary:    "A log message before the answer to initialize ends the client.",
-		Collateral: []string{ids.LifecycleInitServerEarlyPing}, Apply: DyingOf("not initialized yet")},
-	{ID: "lifecycle.experimental-death", Requirement: ids.LifecycleCapabilityServerExperimental,
-		Scenario: "lifecycle/additions", Summary: "An experimental capability of the server ends the client.",
-		Collateral: []string{ids.BaseMessageUTF8Accepted, ids.LifecycleCapabilityServerAdditional,
-			ids.LifecycleInitInstructionsOptional},
-		Apply: DyingOf("com.example/unknown")},
-	{ID: "lifecycle.additional-death", Requirement: ids.LifecycleCapabilityServerAdditional,
-		Scenario: "lifecycle/additions", Summary: "A capability that is not known ends the client.",
-		Collateral: []string{ids.BaseMessageUTF8Accepted, ids.LifecycleCapabilityServerExperimental,
-			ids.LifecycleInitInstructionsOptional},
-		Apply: DyingOf("com.example.capability")},
-	{ID: "lifecycle.utf8-death", Requirement: ids.BaseMessageUTF8Accepted, Scenario: "lifecycle/additions",
-		Summary: "Letters beyond ASCII end the client.",
-		Collateral: []string{ids.BaseResponsePresent, ids.MetaAttachRequest, ids.LifecycleCapabilityServerAdditional,
-			ids.LifecycleCapabilityServerExperimental, ids.LifecycleInitInstructionsOptional},
-		Apply: DyingOf("你好")},
-	{ID: "lifecycle.shutdown-request", Requirement: ids.LifecycleShutdownByTransport,
-		Summary: "The client sends a request to shut the session down.", Apply: Calling("shutdown", nil)},
-	{ID: "lifecycle.later-feature", Requirement: ids.LifecycleOperationVersion,
-		Summary: "The client sends a request that only a later version has.", Apply: Calling("tasks/list", nil)},
+		})).In("lifecycle/older-version"),
+	fault("lifecycle.instructions-required", ids.LifecycleInitInstructionsOptional,
+		"Instructions in the result of initialize end the client.", DyingOf(`"instructions":"Gr`)).
+		In("lifecycle/additions").
+		Also(ids.BaseMessageUTF8Accepted, ids.LifecycleCapabilityServerAdditional,
+			ids.LifecycleCapabilityServerExperimental),
+	fault("lifecycle.early-ping-death", ids.LifecycleInitServerEarlyPing,
+		"A ping before the answer to initialize ends the client.", DyingOf(`"early-ping"`)).In("lifecycle/early-ping").
+		Also(ids.LifecycleInitServerEarlyLogging),
+	fault("ping.early-refused", ids.PingResponsePrompt,
+		"A ping before the answer to initialize is answered with an error.", Refusing(Replies("early-ping"))).
+		In("lifecycle/early-ping"),
+	fault("ping.early-unanswered", ids.PingResponsePrompt, "A ping before the answer to initialize is never answered.",
+		Dropping(Replies("early-ping"))).Seen(inSequence).In("lifecycle/early-ping").
+		Also(ids.BaseResponsePresent),
+	fault("lifecycle.earlier-version", ids.LifecycleVersionDisconnect,
+		"The client goes on with any version that sorts before its own.",
+		func(c *client.Standalone) { c.Omissions.Version = true }).Seen(byValue).In("lifecycle/no-version"),
+	fault("lifecycle.early-log-death", ids.LifecycleInitServerEarlyLogging,
+		"A log message before the answer to initialize ends the client.", DyingOf("not initialized yet")).
+		In("lifecycle/early-ping").Also(ids.LifecycleInitServerEarlyPing),
+	fault("lifecycle.experimental-death", ids.LifecycleCapabilityServerExperimental,
+		"An experimental capability of the server ends the client.", DyingOf("com.example/unknown")).
+		In("lifecycle/additions").
+		Also(ids.BaseMessageUTF8Accepted, ids.LifecycleCapabilityServerAdditional,
+			ids.LifecycleInitInstructionsOptional),
+	fault("lifecycle.additional-death", ids.LifecycleCapabilityServerAdditional,
+		"A capability that is not known ends the client.", DyingOf("com.example.capability")).In("lifecycle/additions").
+		Also(ids.BaseMessageUTF8Accepted, ids.LifecycleCapabilityServerExperimental,
+			ids.LifecycleInitInstructionsOptional),
+	fault("lifecycle.utf8-death", ids.BaseMessageUTF8Accepted, "Letters beyond ASCII end the client.", DyingOf("你好")).
+		In("lifecycle/additions").
+		Also(ids.BaseResponsePresent, ids.MetaAttachRequest, ids.LifecycleCapabilityServerAdditional,
+			ids.LifecycleCapabilityServerExperimental, ids.LifecycleInitInstructionsOptional),
+	fault("lifecycle.shutdown-request", ids.LifecycleShutdownByTransport,
+		"The client sends a request to shut the session down.", Calling("shutdown", nil)),
+	fault("lifecycle.later-feature", ids.LifecycleOperationVersion,
+		"The client sends a request that only a later version has.", Calling("tasks/list", nil)),
 	undeclared("tools", "tools/list", nil),
 	undeclared("prompts", "prompts/list", nil),
 	undeclared("resources", "resources/list", nil),
@@ -173,39 +154,33 @@ var lifecycleFaults = []Fault{
 	undeclared("completions", "completion/complete", object{
 		"ref": object{"type": "ref/prompt", "name": "greeting"}, "argument": object{"name": "name", "value": ""},
 	}),
-	{ID: "lifecycle.uses-subscriptions", Requirement: ids.LifecycleCapabilityClientUsesResourceSubscriptions,
-		Scenario: "capabilities/only-resources",
-		Summary:  "resources/subscribe is sent although the server does not declare it.",
-		Apply:    Calling("resources/subscribe", object{"uri": "test://static-text"})},
-	{ID: "lifecycle.uses-denied-subscriptions",
-		Requirement: ids.LifecycleCapabilityClientUsesResourceSubscriptions, Form: mockserver.ByValue,
-		Scenario: "capabilities/only-resources",
-		Summary:  "resources/subscribe is sent where the member subscribe is there, although it is false.",
-		Apply: Doing(func(ctx context.Context, s *client.Session) {
+	fault("lifecycle.uses-subscriptions", ids.LifecycleCapabilityClientUsesResourceSubscriptions,
+		"resources/subscribe is sent although the server does not declare it.",
+		Calling("resources/subscribe", object{"uri": "test://static-text"})).In("capabilities/only-resources"),
+	fault("lifecycle.uses-denied-subscriptions", ids.LifecycleCapabilityClientUsesResourceSubscriptions,
+		"resources/subscribe is sent where the member subscribe is there, although it is false.",
+		Doing(func(ctx context.Context, s *client.Session) {
 			if wire.At(s.Init.Result(), "capabilities", "resources", "subscribe") != nil {
 				_, _ = s.Call(ctx, "resources/subscribe", object{"uri": "test://static-text"})
 			}
-		})},
-	{ID: "lifecycle.roots-changes-undeclared", Requirement: ids.LifecycleCapabilityClientEmitsRootsListChanged,
-		Summary: "Changed roots are announced although roots.listChanged is not declared.",
-		Apply:   Changing(func(o *client.Options) { o.Capabilities["roots"] = object{} })},
-	{ID: "lifecycle.roots-changes-undeclared-again",
-		Requirement: ids.LifecycleCapabilityClientEmitsRootsListChanged, Form: mockserver.BySession,
-		Scenario: LostSession, Transports: OverHTTP,
-		Summary: "Changed roots are announced in a second session, in which nothing is declared.",
-		Apply:   DeclaringOnce},
-	{ID: "lifecycle.nothing-without-capabilities", Requirement: ids.BaseSupportOtherComponents,
-		Scenario: "capabilities/none", Summary: "The client ends when the server has no capability.",
-		Collateral: []string{ids.LifecycleErrorMissingCapability}, Apply: DyingOf(`"capabilities":{}`)},
-	{ID: "lifecycle.missing-capability-hangs", Requirement: ids.LifecycleErrorMissingCapability,
-		Scenario: "capabilities/none", Summary: "The client hangs when the server has no capability.",
-		Collateral: []string{ids.BaseSupportOtherComponents},
-		Apply: Closing(func(ctx context.Context, conn transport.Conn) error {
+		})).Seen(byValue).In("capabilities/only-resources"),
+	fault("lifecycle.roots-changes-undeclared", ids.LifecycleCapabilityClientEmitsRootsListChanged,
+		"Changed roots are announced although roots.listChanged is not declared.",
+		Changing(func(o *client.Options) { o.Capabilities["roots"] = object{} })),
+	fault("lifecycle.roots-changes-undeclared-again", ids.LifecycleCapabilityClientEmitsRootsListChanged,
+		"Changed roots are announced in a second session, in which nothing is declared.", DeclaringOnce).
+		Seen(bySession).In(LostSession).Only(OverHTTP),
+	fault("lifecycle.nothing-without-capabilities", ids.BaseSupportOtherComponents,
+		"The client ends when the server has no capability.", DyingOf(`"capabilities":{}`)).In("capabilities/none").
+		Also(ids.LifecycleErrorMissingCapability),
+	fault("lifecycle.missing-capability-hangs", ids.LifecycleErrorMissingCapability,
+		"The client hangs when the server has no capability.",
+		Closing(func(ctx context.Context, conn transport.Conn) error {
 			if heard(conn, `"capabilities":{}`) {
 				<-ctx.Done()
 			}
 			return conn.Close(ctx)
-		})},
+		})).In("capabilities/none").Also(ids.BaseSupportOtherComponents),
 }
 
 // late reports whether an event is the answer to a request that was cancelled before.
@@ -239,63 +214,51 @@ func heard(conn transport.Conn, text string) bool {
 }
 
 var utilityFaults = []Fault{
-	{ID: "ping.refused", Requirement: ids.PingResponsePrompt, Scenario: Requests,
-		Summary: "A ping is refused with an error.", Collateral: []string{ids.PingEitherSide},
-		Apply: Refusing(Results)},
-	{ID: "ping.refused-later", Requirement: ids.PingResponsePrompt, Scenario: Requests,
-		Summary: "Pings are refused once requests of unknown methods have come.",
-		Apply:   Refusing(Replies("last-ping"))},
-	{ID: "ping.behind-own", Requirement: ids.PingResponsePrompt, Scenario: Requests,
-		Summary: "A ping is answered only when the client's own request has been.",
-		Apply:   HeldBack(Replies("a word", "last-ping"))},
-	{ID: "cancellation.death", Requirement: ids.CancellationEitherSide, Scenario: RootsSeen,
-		Summary:    "A cancellation by the server ends the client.",
-		Collateral: append([]string{ids.BaseResponsePresent, ids.CancellationRace}, fenced["after-cancelled"]...),
-		Apply:      DyingOf("notifications/cancelled")},
-	{ID: "cancellation.pings-refused", Requirement: ids.CancellationRace, Scenario: RootsSeen,
-		Summary: "Pings are refused once requests were cancelled.",
-		Apply:   Refusing(Replies("after-cancelling"))},
-	{ID: "ping.one-way", Requirement: ids.PingEitherSide, Scenario: Requests,
-		Summary:    "A ping of the server is refused: only clients may send them.",
-		Collateral: []string{ids.PingResponsePrompt}, Apply: Refusing(Results)},
-	{ID: "ping.result-filled", Requirement: ids.PingResponseEmpty, Scenario: Requests,
-		Summary: "The result of a ping holds something.",
-		Apply:   Editing(Replies("last-ping"), Having("result", object{"ok": true}))},
-	{ID: "ping.params", Requirement: ids.PingNoParams, Summary: "A ping has parameters.",
-		Apply: Calling("ping", object{"time": 1})},
-	{ID: "ping.flood", Requirement: ids.PingNotExcessive, Transports: OverStdio,
-		Summary: "The client pings more than a thousand times in a row.",
-		Apply: Doing(func(ctx context.Context, s *client.Session) {
+	fault("ping.refused", ids.PingResponsePrompt, "A ping is refused with an error.", Refusing(Results)).In(Requests).
+		Also(ids.PingEitherSide),
+	fault("ping.refused-later", ids.PingResponsePrompt, "Pings are refused once requests of unknown methods have come.",
+		Refusing(Replies("last-ping"))).In(Requests),
+	fault("ping.behind-own", ids.PingResponsePrompt, "A ping is answered only when the client's own request has been.",
+		HeldBack(Replies("a word", "last-ping"))).In(Requests),
+	fault("cancellation.death", ids.CancellationEitherSide, "A cancellation by the server ends the client.",
+		DyingOf("notifications/cancelled")).In(RootsSeen).
+		Also(append([]string{ids.BaseResponsePresent, ids.CancellationRace}, fenced["after-cancelled"]...)...),
+	fault("cancellation.pings-refused", ids.CancellationRace, "Pings are refused once requests were cancelled.",
+		Refusing(Replies("after-cancelling"))).In(RootsSeen),
+	fault("ping.one-way", ids.PingEitherSide, "A ping of the server is refused: only clients may send them.",
+		Refusing(Results)).In(Requests).Also(ids.PingResponsePrompt),
+	fault("ping.result-filled", ids.PingResponseEmpty, "The result of a ping holds something.",
+		Editing(Replies("last-ping"), Having("result", object{"ok": true}))).In(Requests),
+	fault("ping.params", ids.PingNoParams, "A ping has parameters.", Calling("ping", object{"time": 1})),
+	fault("ping.flood", ids.PingNotExcessive, "The client pings more than a thousand times in a row.",
+		Doing(func(ctx context.Context, s *client.Session) {
 			for range Flood {
 				_, _ = s.Call(ctx, "ping", nil)
 			}
-		})},
-	{ID: "completion.flood", Requirement: ids.CompletionClientDebounce, Transports: OverStdio,
-		Summary: "The client requests the same completion more than a thousand times in a row.",
-		Apply: Doing(func(ctx context.Context, s *client.Session) {
+		})).Only(OverStdio),
+	fault("completion.flood", ids.CompletionClientDebounce,
+		"The client requests the same completion more than a thousand times in a row.",
+		Doing(func(ctx context.Context, s *client.Session) {
 			for range Flood {
 				_, _ = s.Call(ctx, "completion/complete", object{
 					"ref":      object{"type": "ref/prompt", "name": "greeting"},
 					"argument": object{"name": "name", "value": ""},
 				})
 			}
-		})},
-	{ID: "ping.one-at-a-time", Requirement: ids.ArchitectureClientRouting, Scenario: Requests,
-		Summary: "Requests of the server stay unanswered.",
-		Collateral: []string{ids.BaseResponsePresent, ids.HTTPClientMessagesBeforeResponse, ids.PingEitherSide,
-			ids.PingResponsePrompt},
-		Apply: Dropping(Answers)},
-	{ID: "progress.token-refused", Requirement: ids.ProgressRequest, Scenario: Requests,
-		Summary: "A ping with a progress token is refused.", Collateral: []string{ids.ProgressTokenAnyMeans},
-		Apply: Refusing(Replies("with-token", "with-number"))},
-	{ID: "progress.number-refused", Requirement: ids.ProgressTokenAnyMeans, Scenario: Requests,
-		Summary: "A ping whose progress token is a number is refused.", Collateral: []string{ids.ProgressRequest},
-		Apply: Refusing(Replies("with-number"))},
-	{ID: "progress.token-object", Requirement: ids.ProgressTokenType, Summary: "A progress token is an object.",
-		Apply: Calling("ping", object{"_meta": object{"progressToken": object{}}})},
-	{ID: "progress.token-reused", Requirement: ids.ProgressTokenUnique, Transports: OverStdio,
-		Summary: "Two requests that are under way have the same progress token.",
-		Apply: Doing(func(ctx context.Context, s *client.Session) {
+		})).Only(OverStdio),
+	fault("ping.one-at-a-time", ids.ArchitectureClientRouting, "Requests of the server stay unanswered.",
+		Dropping(Answers)).In(Requests).
+		Also(ids.BaseResponsePresent, ids.HTTPClientMessagesBeforeResponse, ids.PingEitherSide,
+			ids.PingResponsePrompt),
+	fault("progress.token-refused", ids.ProgressRequest, "A ping with a progress token is refused.",
+		Refusing(Replies("with-token", "with-number"))).In(Requests).Also(ids.ProgressTokenAnyMeans),
+	fault("progress.number-refused", ids.ProgressTokenAnyMeans, "A ping whose progress token is a number is refused.",
+		Refusing(Replies("with-number"))).In(Requests).Also(ids.ProgressRequest),
+	fault("progress.token-object", ids.ProgressTokenType, "A progress token is an object.",
+		Calling("ping", object{"_meta": object{"progressToken": object{}}})),
+	fault("progress.token-reused", ids.ProgressTokenUnique,
+		"Two requests that are under way have the same progress token.",
+		Doing(func(ctx context.Context, s *client.Session) {
 			call := object{"name": "slow", "arguments": object{"seconds": 0.3}, "_meta": object{"progressToken": "one"}}
 			first, err := s.Start(ctx, "tools/call", call)
 			if err != nil {
@@ -303,13 +266,11 @@ var utilityFaults = []Fault{
 			}
 			_, _ = s.Call(ctx, "tools/call", call)
 			_, _ = first.Await(ctx)
-		})},
-	{ID: "cancellation.of-nothing", Requirement: ids.CancellationSameDirection,
-		Summary: "The client cancels a request that it never sent.",
-		Apply:   Notifying("notifications/cancelled", object{"requestId": "never-sent"})},
-	{ID: "cancellation.of-the-past", Requirement: ids.CancellationInProgress, Transports: OverStdio,
-		Summary: "The client cancels the request for a page when it has asked for the next one.",
-		Apply: func(c *client.Standalone) {
+		})).Only(OverStdio),
+	fault("cancellation.of-nothing", ids.CancellationSameDirection, "The client cancels a request that it never sent.",
+		Notifying("notifications/cancelled", object{"requestId": "never-sent"})),
+	fault("cancellation.of-the-past", ids.CancellationInProgress,
+		"The client cancels the request for a page when it has asked for the next one.", func(c *client.Standalone) {
 			var page atomic.Pointer[wire.ID]
 			Sending(Calls("tools/list"), func(m *wire.Message, out outgoing) []outgoing {
 				before := page.Swap(&m.ID)
@@ -320,48 +281,45 @@ var utilityFaults = []Fault{
 					`}}`
 				return []outgoing{out, {Raw: []byte(text)}}
 			})(c)
-		}},
-	{ID: "cancellation.reason-outside-ascii", Requirement: ids.BaseMessageUTF8Accepted, Form: mockserver.ByValue,
-		Scenario:   Notifications,
-		Summary:    "A cancellation whose reason has characters outside ASCII ends the client.",
-		Collateral: []string{ids.BaseResponsePresent}, Apply: DyingOf(`"notifications/cancelled"`, "不要 🙂")},
-	{ID: "cancellation.of-initialize", Requirement: ids.CancellationNotInitialize,
-		Summary:    "initialize is cancelled.",
-		Collateral: []string{ids.HTTPClientSessionHeader, ids.HTTPClientVersionHeader},
-		Apply: Behind(Calls("initialize"),
-			`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)},
-	{ID: "cancellation.of-slow-initialize", Requirement: ids.CancellationNotInitialize,
-		Scenario: "lifecycle/unanswered", Summary: "An initialize that is not answered in time is cancelled.",
-		Apply: All(Impatient, Closing(func(ctx context.Context, conn transport.Conn) error {
+		}).Only(OverStdio),
+	fault("cancellation.reason-outside-ascii", ids.BaseMessageUTF8Accepted,
+		"A cancellation whose reason has characters outside ASCII ends the client.",
+		DyingOf(`"notifications/cancelled"`, "不要 🙂")).Seen(byValue).In(Notifications).Also(ids.BaseResponsePresent),
+	fault("cancellation.of-initialize", ids.CancellationNotInitialize, "initialize is cancelled.",
+		Behind(Calls("initialize"),
+			`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)).
+		Also(ids.HTTPClientSessionHeader, ids.HTTPClientVersionHeader),
+	fault("cancellation.of-slow-initialize", ids.CancellationNotInitialize,
+		"An initialize that is not answered in time is cancelled.",
+		All(Impatient, Closing(func(ctx context.Context, conn transport.Conn) error {
 			if !heard(conn, "serverInfo") {
 				_, _ = conn.Send(ctx,
 					outgoing{Raw: []byte(`{"jsonrpc":"2.0","method":"notifications/cancelled",` +
 						`"params":{"requestId":1,"reason":"timed out"}}`)})
 			}
 			return conn.Close(ctx)
-		}))},
-	{ID: "cancellation.race-death", Requirement: ids.CancellationRace, Scenario: "features/roots",
-		Summary:    "The client answers no ping after a cancellation that crosses the answer.",
-		Collateral: []string{ids.BaseResponsePresent, ids.CancellationEitherSide},
-		Apply:      Dropping(Replies("after-cancelling"))},
-	{ID: "cancellation.late-death", Requirement: ids.CancellationLateResponse, Scenario: "time/silent-tool",
-		Summary: "An answer to a request that was cancelled ends the client.",
-		Apply: All(Impatient, Wrapping(func(conn transport.Conn) transport.Conn {
+		}))).In("lifecycle/unanswered"),
+	fault("cancellation.race-death", ids.CancellationRace,
+		"The client answers no ping after a cancellation that crosses the answer.",
+		Dropping(Replies("after-cancelling"))).In("features/roots").
+		Also(ids.BaseResponsePresent, ids.CancellationEitherSide),
+	fault("cancellation.late-death", ids.CancellationLateResponse,
+		"An answer to a request that was cancelled ends the client.",
+		All(Impatient, Wrapping(func(conn transport.Conn) transport.Conn {
 			return &DyingConn{Conn: conn, At: func(e *wire.Event) bool { return late(conn.Log(), e) }}
-		}))},
-	{ID: "cancellation.late-crash", Requirement: ids.CancellationLateResponse, Scenario: "time/silence",
-		Crashes: true, Summary: "An answer to a list request that was cancelled crashes the client.",
-		Apply: All(Impatient, Wrapping(func(conn transport.Conn) transport.Conn {
+		}))).In("time/silent-tool"),
+	fault("cancellation.late-crash", ids.CancellationLateResponse,
+		"An answer to a list request that was cancelled crashes the client.",
+		All(Impatient, Wrapping(func(conn transport.Conn) transport.Conn {
 			return &DyingConn{Conn: conn, At: func(e *wire.Event) bool { return late(conn.Log(), e) }}
-		}))},
-	{ID: "cancellation.late-hang", Requirement: ids.CancellationLateResponse, Form: mockserver.InSequence,
-		Scenario: "time/silent-tool",
-		Summary:  "The client hangs when a request that it has cancelled is answered.",
-		Apply: All(Impatient, SendingOn(func(ctx context.Context, conn transport.Conn) {
+		}))).In("time/silence").Crashing(),
+	fault("cancellation.late-hang", ids.CancellationLateResponse,
+		"The client hangs when a request that it has cancelled is answered.",
+		All(Impatient, SendingOn(func(ctx context.Context, conn transport.Conn) {
 			if slices.ContainsFunc(conn.Log().Events(), func(e *wire.Event) bool { return late(conn.Log(), e) }) {
 				<-ctx.Done()
 			}
-		}))},
+		}))).Seen(inSequence).In("time/silent-tool"),
 	ignoring("cancellation.unknown-silence", ids.CancellationIgnoreUnknown,
 		"The client answers no ping after cancellations of unknown requests.", "after-cancelled"),
 	ignoring("cancellation.completed-silence", ids.CancellationIgnoreCompleted,

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks/clienthooks"
-	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -18,46 +17,37 @@ import (
 const pages = "lists/pages"
 
 var listFaults = []Fault{
-	{ID: "pagination.cursor-cleaned", Requirement: ids.PaginationClientCursorUnmodified, Scenario: pages,
-		Summary: "Unusual characters of a cursor are replaced.", Apply: Replacing(Anything, "→ 次", "-> ?")},
-	{ID: "pagination.cursor-trimmed", Requirement: ids.PaginationClientCursorUnmodified, Scenario: pages,
-		Summary: "Blanks around a cursor are cut off.",
-		Apply:   cursors(func(cursor string) any { return strings.TrimSpace(cursor) })},
-	{ID: "pagination.first-page-only", Requirement: ids.PaginationClientBothFlows, Scenario: "lists/whole",
-		Summary: "The first page of a list is taken for the whole.",
-		Apply:   func(c *client.Standalone) { c.Omissions.PageFrom = 1 }},
-	{ID: "pagination.first-page-again", Requirement: ids.PaginationClientBothFlows, Form: mockserver.InSequence,
-		Scenario: "lists/changed",
-		Summary:  "When a list is read again in the same session, its first page is taken for the whole.",
-		Apply:    func(c *client.Standalone) { c.Omissions.PageFrom = 2 }},
-	{ID: "pagination.first-page-after-second-change", Requirement: ids.PaginationClientBothFlows,
-		Form: mockserver.InSequence, Scenario: "lists/changed",
-		Summary: "When a list has changed a second time in a session, its first page is taken for the whole.",
-		Apply:   func(c *client.Standalone) { c.Omissions.PageFrom = 3 }},
-	{ID: "pagination.cursor-encoded", Requirement: ids.PaginationClientCursorUnmodified, Scenario: pages,
-		Summary:    "A cursor is escaped as in a URL.",
-		Collateral: []string{ids.PaginationClientNoFixedPageSize},
-		Apply: Replacing(func(m *wire.Message) bool {
+	fault("pagination.cursor-cleaned", ids.PaginationClientCursorUnmodified,
+		"Unusual characters of a cursor are replaced.", Replacing(Anything, "→ 次", "-> ?")).In(pages),
+	fault("pagination.cursor-trimmed", ids.PaginationClientCursorUnmodified, "Blanks around a cursor are cut off.",
+		cursors(func(cursor string) any { return strings.TrimSpace(cursor) })).In(pages),
+	fault("pagination.first-page-only", ids.PaginationClientBothFlows,
+		"The first page of a list is taken for the whole.", func(c *client.Standalone) { c.Omissions.PageFrom = 1 }).
+		In("lists/whole"),
+	fault("pagination.first-page-again", ids.PaginationClientBothFlows,
+		"When a list is read again in the same session, its first page is taken for the whole.",
+		func(c *client.Standalone) { c.Omissions.PageFrom = 2 }).Seen(inSequence).In("lists/changed"),
+	fault("pagination.first-page-after-second-change", ids.PaginationClientBothFlows,
+		"When a list has changed a second time in a session, its first page is taken for the whole.",
+		func(c *client.Standalone) { c.Omissions.PageFrom = 3 }).Seen(inSequence).In("lists/changed"),
+	fault("pagination.cursor-encoded", ids.PaginationClientCursorUnmodified, "A cursor is escaped as in a URL.",
+		Replacing(func(m *wire.Message) bool {
 			cursor, _ := wire.At(m.Params, "cursor").(string)
 			return strings.HasPrefix(cursor, "page=3")
-		}, "&", "%26")},
-	{ID: "pagination.cursor-as-number", Requirement: ids.PaginationClientCursorUnmodified, Scenario: pages,
-		Summary:    "A cursor of digits alone is sent as a number.",
-		Collateral: append(slices.Clone(cursorTypes), ids.PaginationClientNoFormatAssumptions),
-		Apply: cursors(func(cursor string) any {
+		}, "&", "%26")).In(pages).Also(ids.PaginationClientNoFixedPageSize),
+	fault("pagination.cursor-as-number", ids.PaginationClientCursorUnmodified,
+		"A cursor of digits alone is sent as a number.", cursors(func(cursor string) any {
 			if n, err := strconv.Atoi(cursor); err == nil {
 				return n
 			}
 			return cursor
-		})},
-	{ID: "pagination.cursor-composed", Requirement: ids.PaginationClientCursorUnmodified, Scenario: pages,
-		Summary:    "A letter and its accent in a cursor are made one character.",
-		Collateral: []string{ids.PaginationClientNoFormatAssumptions},
-		Apply:      cursors(func(cursor string) any { return strings.ReplaceAll(cursor, "e\u0301", "é") })},
-	{ID: "pagination.cursor-written-anew", Requirement: ids.PaginationClientCursorUnmodified,
-		Form: mockserver.ByValue, Scenario: pages, Summary: "A cursor that is JSON is read and written again.",
-		Collateral: []string{ids.PaginationClientNoFormatAssumptions},
-		Apply: cursors(func(cursor string) any {
+		})).In(pages).Also(append(slices.Clone(cursorTypes), ids.PaginationClientNoFormatAssumptions)...),
+	fault("pagination.cursor-composed", ids.PaginationClientCursorUnmodified,
+		"A letter and its accent in a cursor are made one character.",
+		cursors(func(cursor string) any { return strings.ReplaceAll(cursor, "e\u0301", "é") })).In(pages).
+		Also(ids.PaginationClientNoFormatAssumptions),
+	fault("pagination.cursor-written-anew", ids.PaginationClientCursorUnmodified,
+		"A cursor that is JSON is read and written again.", cursors(func(cursor string) any {
 			var content any
 			if json.Unmarshal([]byte(cursor), &content) != nil {
 				return cursor
@@ -66,110 +56,96 @@ var listFaults = []Fault{
 				return cursor
 			}
 			return string(client.Marshal(content))
-		})},
-	{ID: "pagination.cursor-unpadded", Requirement: ids.PaginationClientCursorUnmodified, Scenario: pages,
-		Summary:    "A cursor loses the padding of Base64.",
-		Collateral: []string{ids.PaginationClientNoFormatAssumptions, ids.PaginationClientNoFixedPageSize},
-		Apply:      cursors(func(cursor string) any { return strings.TrimRight(cursor, "=") })},
-	{ID: "http.character-torn", Requirement: ids.BaseMessageUTF8Accepted, Scenario: "lists/cut-characters",
-		Summary:    "A character that comes in two pieces is read as several invalid ones.",
-		Collateral: []string{ids.PaginationClientCursorUnmodified},
-		Apply:      Replacing(Anything, "次", "\uFFFD\uFFFD\uFFFD")},
-	{ID: "pagination.cursor-carried-over", Requirement: ids.PaginationClientCursorNotPersisted,
-		Scenario: "lists/lost-session", Transports: []string{"http"},
-		Summary: "A list is read on in a new session with a cursor of the lost one.",
-		Apply:   func(c *client.Standalone) { c.Omissions.Cursor = true }},
-	{ID: "pagination.cursor-elsewhere", Requirement: ids.PaginationCursorSameOperation, Scenario: pages,
-		Summary: "A cursor of one list is used for another.",
-		Apply:   Calling("prompts/list", object{"cursor": "page=3&of=tools/list"})},
-	{ID: "pagination.cursor-kept", Requirement: ids.PaginationCursorSameOperation, Scenario: pages,
-		Summary: "A list is begun with the last cursor of another one.",
-		Apply: Params("prompts/list", func(p object) {
+		})).Seen(byValue).In(pages).Also(ids.PaginationClientNoFormatAssumptions),
+	fault("pagination.cursor-unpadded", ids.PaginationClientCursorUnmodified, "A cursor loses the padding of Base64.",
+		cursors(func(cursor string) any { return strings.TrimRight(cursor, "=") })).In(pages).
+		Also(ids.PaginationClientNoFormatAssumptions, ids.PaginationClientNoFixedPageSize),
+	fault("http.character-torn", ids.BaseMessageUTF8Accepted,
+		"A character that comes in two pieces is read as several invalid ones.",
+		Replacing(Anything, "次", "\uFFFD\uFFFD\uFFFD")).In("lists/cut-characters").
+		Also(ids.PaginationClientCursorUnmodified).Everywhere(),
+	fault("pagination.cursor-carried-over", ids.PaginationClientCursorNotPersisted,
+		"A list is read on in a new session with a cursor of the lost one.",
+		func(c *client.Standalone) { c.Omissions.Cursor = true }).In("lists/lost-session").Only(OverHTTP),
+	fault("pagination.cursor-elsewhere", ids.PaginationCursorSameOperation, "A cursor of one list is used for another.",
+		Calling("prompts/list", object{"cursor": "page=3&of=tools/list"})).In(pages),
+	fault("pagination.cursor-kept", ids.PaginationCursorSameOperation,
+		"A list is begun with the last cursor of another one.", Params("prompts/list", func(p object) {
 			if p["cursor"] == nil {
 				p["cursor"] = "last of tools/list"
 			}
-		})},
-	{ID: "pagination.stops-at-empty", Requirement: ids.PaginationClientNoFixedPageSize, Scenario: pages,
-		Summary: "An empty page is taken for the end.",
-		Apply: Instead(func(m *wire.Message) bool {
+		})).In(pages),
+	fault("pagination.stops-at-empty", ids.PaginationClientNoFixedPageSize, "An empty page is taken for the end.",
+		Instead(func(m *wire.Message) bool {
 			cursor, _ := wire.At(m.Params, "cursor").(string)
 			return strings.HasPrefix(cursor, "page=3")
-		})},
-	{ID: "pagination.long-cursor-dropped", Requirement: ids.PaginationClientNoFormatAssumptions, Scenario: pages,
-		Summary: "A cursor of several thousand characters is not used.",
-		Apply: Instead(func(m *wire.Message) bool {
+		})).In(pages),
+	fault("pagination.long-cursor-dropped", ids.PaginationClientNoFormatAssumptions,
+		"A cursor of several thousand characters is not used.", Instead(func(m *wire.Message) bool {
 			cursor, _ := wire.At(m.Params, "cursor").(string)
 			return len(cursor) > 1000
-		})},
-	{ID: "pagination.empty-cursor-dropped", Requirement: ids.PaginationClientNoFormatAssumptions, Scenario: pages,
-		WarnOnly: true, Summary: "A cursor that is the empty string is taken for the end.",
-		Apply: Instead(func(m *wire.Message) bool {
+		})).In(pages),
+	fault("pagination.empty-cursor-dropped", ids.PaginationClientNoFormatAssumptions,
+		"A cursor that is the empty string is taken for the end.", Instead(func(m *wire.Message) bool {
 			cursor, ok := wire.At(m.Params, "cursor").(string)
 			return ok && cursor == ""
-		})},
-	{ID: "pagination.goes-on", Requirement: ids.PaginationClientMissingCursorEnds, Scenario: pages,
-		Summary: "A list is read on after its last page, with the cursor of that page.",
-		Apply:   Calling("resources/templates/list", object{"cursor": "last of resources/templates/list"})},
-	{ID: "completion.ref-name", Requirement: ids.CompletionRefKinds,
-		Summary:    "The reference of a completion has an unknown type.",
-		Collateral: []string{ids.SchemaCompleteRequest},
-		Apply: Params("completion/complete", func(p object) {
+		})).In(pages).Warns(),
+	fault("pagination.goes-on", ids.PaginationClientMissingCursorEnds,
+		"A list is read on after its last page, with the cursor of that page.",
+		Calling("resources/templates/list", object{"cursor": "last of resources/templates/list"})).In(pages),
+	fault("completion.ref-name", ids.CompletionRefKinds, "The reference of a completion has an unknown type.",
+		Params("completion/complete", func(p object) {
 			if ref, ok := p["ref"].(object); ok {
 				ref["type"] = "ref/tool"
 			}
-		})},
-	{ID: "completion.argument-unknown", Requirement: ids.CompletionArgumentCurrentValue,
-		Summary: "The client completes an argument that the prompt does not have.",
-		Apply: Params("completion/complete", func(p object) {
+		})).Also(ids.SchemaCompleteRequest),
+	fault("completion.argument-unknown", ids.CompletionArgumentCurrentValue,
+		"The client completes an argument that the prompt does not have.",
+		Params("completion/complete", func(p object) {
 			if argument, ok := p["argument"].(object); ok {
 				argument["name"] = "no-such-argument"
 			}
-		})},
-	{ID: "prompts.argument-missing", Requirement: ids.PromptsArgumentRequiredGiven,
-		Summary: "A prompt is asked for without its required arguments.",
-		Apply:   Params("prompts/get", Lacking("arguments"))},
-	{ID: "resources.unsubscribe-first", Requirement: ids.ResourcesUnsubscribeAfterSubscribe,
-		Summary: "resources/unsubscribe names a resource that was not subscribed to.",
-		Apply:   Calling("resources/unsubscribe", object{"uri": "test://never-subscribed"})},
-	{ID: "pagination.empty-page-is-all", Requirement: ids.PaginationClientBothFlows,
-		Scenario: "lists/empty-first-page", Summary: "An empty first page of a list is taken for the whole.",
-		Apply: func(c *client.Standalone) { c.Omissions.PageFrom = 1 }},
-	{ID: "pagination.offset", Requirement: ids.PaginationClientBothFlows, Scenario: pages,
-		Summary: "Further pages are asked for by an offset in place of the cursor.",
-		Apply: Editing(Anything, func(m object) {
+		})),
+	fault("prompts.argument-missing", ids.PromptsArgumentRequiredGiven,
+		"A prompt is asked for without its required arguments.", Params("prompts/get", Lacking("arguments"))),
+	fault("resources.unsubscribe-first", ids.ResourcesUnsubscribeAfterSubscribe,
+		"resources/unsubscribe names a resource that was not subscribed to.",
+		Calling("resources/unsubscribe", object{"uri": "test://never-subscribed"})),
+	fault("pagination.empty-page-is-all", ids.PaginationClientBothFlows,
+		"An empty first page of a list is taken for the whole.",
+		func(c *client.Standalone) { c.Omissions.PageFrom = 1 }).In("lists/empty-first-page"),
+	fault("pagination.offset", ids.PaginationClientBothFlows,
+		"Further pages are asked for by an offset in place of the cursor.", Editing(Anything, func(m object) {
 			if p, ok := m["params"].(object); ok && p["cursor"] != nil {
 				delete(p, "cursor")
 				p["offset"] = 2
 			}
-		})},
-	{ID: "pagination.cursor-renamed", Requirement: ids.PaginationClientBothFlows, Scenario: pages,
-		Summary: "The cursor is sent in a member of another name.",
-		Apply: Editing(Anything, func(m object) {
+		})).In(pages),
+	fault("pagination.cursor-renamed", ids.PaginationClientBothFlows, "The cursor is sent in a member of another name.",
+		Editing(Anything, func(m object) {
 			if p, ok := m["params"].(object); ok && p["cursor"] != nil {
 				p["nextCursor"] = p["cursor"]
 				delete(p, "cursor")
 			}
-		})},
-	{ID: "resources.part-death", Requirement: ids.ResourcesUpdatedSubResource, Scenario: "lists/sub-resource",
-		Summary: "An update of a resource below the one that was subscribed to ends the client.",
-		Apply:   DyingOf("mcpconform-part")},
-	{ID: "resources.second-part-death", Requirement: ids.ResourcesUpdatedSubResource, Form: mockserver.InSequence,
-		Scenario: "lists/sub-resource",
-		Summary:  "The second update of a resource below the one that was subscribed to ends the client.",
-		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
+		})).In(pages),
+	fault("resources.part-death", ids.ResourcesUpdatedSubResource,
+		"An update of a resource below the one that was subscribed to ends the client.", DyingOf("mcpconform-part")).
+		In("lists/sub-resource"),
+	fault("resources.second-part-death", ids.ResourcesUpdatedSubResource,
+		"The second update of a resource below the one that was subscribed to ends the client.",
+		Wrapping(func(conn transport.Conn) transport.Conn {
 			updates := func(e *wire.Event) bool { return ContainsText(e, "mcpconform-part") }
 			return &DyingConn{Conn: conn, At: func(e *wire.Event) bool {
 				return updates(e) && slices.ContainsFunc(conn.Log().Events()[:e.Seq], updates)
 			}}
-		})},
-	{ID: "resources.directory-death", Requirement: ids.ResourcesURISchemeFileXdgMime, Scenario: "lists/directory",
-		Summary: "A resource that is a directory ends the client.", Apply: DyingOf("inode/directory")},
-	{ID: "resources.file-required", Requirement: ids.ResourcesURISchemeFileVirtual, Scenario: "lists/virtual-files",
-		Summary: "Resources whose URIs name files are not read.",
-		Apply: Instead(func(m *wire.Message) bool {
+		})).Seen(inSequence).In("lists/sub-resource"),
+	fault("resources.directory-death", ids.ResourcesURISchemeFileXdgMime,
+		"A resource that is a directory ends the client.", DyingOf("inode/directory")).In("lists/directory"),
+	fault("resources.file-required", ids.ResourcesURISchemeFileVirtual, "Resources whose URIs name files are not read.",
+		Instead(func(m *wire.Message) bool {
 			uri, _ := wire.At(m.Params, "uri").(string)
 			return m.Method == "resources/read" && strings.HasPrefix(uri, "file:")
-		})},
+		})).In("lists/virtual-files"),
 }
 
 // cursorTypes are the requirements that a cursor of another type breaks.

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks/clienthooks"
-	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -23,53 +22,48 @@ const (
 
 // momentFaults show in one order, or at one moment.
 var momentFaults = []Fault{
-	{ID: "ping.refused-when-busy", Requirement: ids.PingResponsePrompt, Form: mockserver.AtOnce,
-		Scenario: "exchange/beside", Summary: "A ping is refused while another one waits for its answer.",
-		Collateral: []string{ids.BaseRequestStringIDServed, ids.PingEitherSide, ids.BaseParamsOmitted},
-		Apply:      Busily(Refusing(Replies("a word")))},
-	{ID: "moments.roots-refused-after-change", Requirement: ids.RootsListAnswered, Form: mockserver.InSequence,
-		Scenario: Sequences, Summary: "Right after the news of a changed list roots/list is refused.",
-		Apply: atMoment(rootsList, rightAfter(func(_ *wire.Conversation, e *wire.Event) bool {
+	fault("ping.refused-when-busy", ids.PingResponsePrompt, "A ping is refused while another one waits for its answer.",
+		Busily(Refusing(Replies("a word")))).Seen(atOnce).In("exchange/beside").
+		Also(ids.BaseRequestStringIDServed, ids.PingEitherSide, ids.BaseParamsOmitted),
+	fault("moments.roots-refused-after-change", ids.RootsListAnswered,
+		"Right after the news of a changed list roots/list is refused.",
+		atMoment(rootsList, rightAfter(func(_ *wire.Conversation, e *wire.Event) bool {
 			return slices.Contains([]string{"notifications/tools/list_changed", "notifications/prompts/list_changed",
 				"notifications/resources/list_changed"}, e.Msg.Method)
-		}), refused(-32602, "Invalid params"))},
-	{ID: "moments.error-sticks", Requirement: ids.RootsListAnswered, Form: mockserver.InSequence, Scenario: Sequences,
-		Summary: "Right after a request of an unknown method roots/list is refused as unknown.",
-		Apply:   atMoment(rootsList, behindRequest(unknownRequest), refused(-32601, "Method not found"))},
-	{ID: "moments.sampling-lost-behind-form", Requirement: ids.BaseResponsePresent, Form: mockserver.InSequence,
-		Scenario: Sequences, Summary: "A sampling request that comes right behind a form gets no response.",
-		Apply: atMoment(createMessage, behindRequest(createForm), unanswered)},
-	{ID: "moments.form-lost-behind-log", Requirement: ids.BaseResponsePresent, Form: mockserver.InSequence,
-		Scenario: Sequences, Summary: "A form that comes right behind a log message gets no response.",
-		Apply: atMoment(createForm, rightAfter(func(_ *wire.Conversation, e *wire.Event) bool {
+		}), refused(-32602, "Invalid params"))).Seen(inSequence).In(Sequences),
+	fault("moments.error-sticks", ids.RootsListAnswered,
+		"Right after a request of an unknown method roots/list is refused as unknown.",
+		atMoment(rootsList, behindRequest(unknownRequest), refused(-32601, "Method not found"))).
+		Seen(inSequence).In(Sequences),
+	fault("moments.sampling-lost-behind-form", ids.BaseResponsePresent,
+		"A sampling request that comes right behind a form gets no response.",
+		atMoment(createMessage, behindRequest(createForm), unanswered)).Seen(inSequence).In(Sequences),
+	fault("moments.form-lost-behind-log", ids.BaseResponsePresent,
+		"A form that comes right behind a log message gets no response.",
+		atMoment(createForm, rightAfter(func(_ *wire.Conversation, e *wire.Event) bool {
 			return e.Msg.Method == "notifications/message"
-		}), unanswered)},
-	{ID: "moments.ping-refused-after-late-cancellation", Requirement: ids.PingEitherSide, Form: mockserver.InSequence,
-		Scenario: Sequences,
-		Summary: "Right after the cancellation of a request that was answered a ping whose id is an integer " +
-			"is refused as cancelled.",
-		Apply: atMoment("ping", func(c *wire.Conversation, request *wire.Event) bool {
+		}), unanswered)).Seen(inSequence).In(Sequences),
+	fault("moments.ping-refused-after-late-cancellation", ids.PingEitherSide,
+		"Right after the cancellation of a request that was answered a ping whose id is an integer is refused as "+
+			"cancelled.", atMoment("ping", func(c *wire.Conversation, request *wire.Event) bool {
 			return !strings.HasPrefix(request.Msg.ID.Key(), `"`) && rightAfter(cancelsEnded)(c, request)
-		}, refused(-32800, "Request cancelled"))},
-	{ID: "moments.form-refused-after-cancellation", Requirement: ids.ElicitationCapabilityHonoured,
-		Form: mockserver.InSequence, Scenario: Sequences,
-		Summary: "Right after the cancellation of a request that was never made a form is refused.",
-		Apply: atMoment(createForm, rightAfter(func(c *wire.Conversation, e *wire.Event) bool {
+		}, refused(-32800, "Request cancelled"))).Seen(inSequence).In(Sequences),
+	fault("moments.form-refused-after-cancellation", ids.ElicitationCapabilityHonoured,
+		"Right after the cancellation of a request that was never made a form is refused.",
+		atMoment(createForm, rightAfter(func(c *wire.Conversation, e *wire.Event) bool {
 			return e.Msg.Method == cancelledNews && c.Newest(wire.Server, cancelsID(e)) == nil
-		}), refused(-32602, "Invalid params"))},
-	{ID: "moments.late-cancellation-deafens", Requirement: ids.BaseResponsePresent, Form: mockserver.InSequence,
-		Scenario: Sequences,
-		Summary:  "After the cancellation of a form that was answered nothing is answered any more.",
-		Apply: Withholding(func(conn transport.Conn, m *wire.Message) bool {
+		}), refused(-32602, "Invalid params"))).Seen(inSequence).In(Sequences),
+	fault("moments.late-cancellation-deafens", ids.BaseResponsePresent,
+		"After the cancellation of a form that was answered nothing is answered any more.",
+		Withholding(func(conn transport.Conn, m *wire.Message) bool {
 			return m.IsResponse() && slices.ContainsFunc(conn.Log().Events(),
 				func(e *wire.Event) bool { return cancelsForm(conn.Log(), e) })
-		})},
-	{ID: "moments.late-cancellation-death", Requirement: ids.BaseResponsePresent, Form: mockserver.InSequence,
-		Scenario: Sequences, Summary: "The cancellation of a form that was answered ends the client.",
-		Collateral: []string{ids.CancellationIgnoreCompleted},
-		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
+		})).Seen(inSequence).In(Sequences),
+	fault("moments.late-cancellation-death", ids.BaseResponsePresent,
+		"The cancellation of a form that was answered ends the client.",
+		Wrapping(func(conn transport.Conn) transport.Conn {
 			return &DyingConn{Conn: conn, At: func(e *wire.Event) bool { return cancelsForm(conn.Log(), e) }}
-		})},
+		})).Seen(inSequence).In(Sequences).Also(ids.CancellationIgnoreCompleted),
 }
 
 // moment reports whether a request comes at a moment that a fault is about.

@@ -20,22 +20,18 @@ var framings = []string{
 }
 
 var stdioFaults = []Fault{
-	{ID: "stdio.no-newline", Requirement: ids.StdioMessageNewlineDelimited, Transports: OverStdio,
-		Summary: "Two messages stand on one line.", Collateral: []string{ids.BaseJSONWellFormed},
-		Apply: Saying(`{"jsonrpc":"2.0","id":"l1","method":"ping"}{"jsonrpc":"2.0","id":"l2","method":"ping"}`)},
-	{ID: "stdio.indented", Requirement: ids.StdioMessageNoEmbeddedNewlines, Transports: OverStdio,
-		Summary:    "A message spans several lines.",
-		Collateral: []string{ids.BaseJSONWellFormed, ids.StdioClientStdinClean},
-		Apply:      Saying("{\n  \"jsonrpc\": \"2.0\",\n  \"id\": \"lines\",\n  \"method\": \"ping\"\n}")},
-	{ID: "stdio.chatter", Requirement: ids.StdioClientStdinClean, Transports: OverStdio,
-		Summary: "A line that is not a message is written to the server.",
-		Apply:   Saying("connected, sending requests")},
-	{ID: "stdio.stderr-death", Requirement: ids.StdioClientStderrHandling, Scenario: "stdio/stderr",
-		Transports: OverStdio, Summary: "Output of the server on stderr ends the client.",
-		Apply: DyingOfStderr()},
-	{ID: "stdio.stderr-full", Requirement: ids.StdioClientStderrHandling, Scenario: "stdio/stderr",
-		Transports: OverStdio, Summary: "Much text on the server's stderr ends the client.",
-		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
+	fault("stdio.no-newline", ids.StdioMessageNewlineDelimited, "Two messages stand on one line.",
+		Saying(`{"jsonrpc":"2.0","id":"l1","method":"ping"}{"jsonrpc":"2.0","id":"l2","method":"ping"}`)).
+		Also(ids.BaseJSONWellFormed),
+	fault("stdio.indented", ids.StdioMessageNoEmbeddedNewlines, "A message spans several lines.",
+		Saying("{\n  \"jsonrpc\": \"2.0\",\n  \"id\": \"lines\",\n  \"method\": \"ping\"\n}")).
+		Also(ids.BaseJSONWellFormed, ids.StdioClientStdinClean),
+	fault("stdio.chatter", ids.StdioClientStdinClean, "A line that is not a message is written to the server.",
+		Saying("connected, sending requests")),
+	fault("stdio.stderr-death", ids.StdioClientStderrHandling, "Output of the server on stderr ends the client.",
+		DyingOfStderr()).In("stdio/stderr"),
+	fault("stdio.stderr-full", ids.StdioClientStderrHandling, "Much text on the server's stderr ends the client.",
+		Wrapping(func(conn transport.Conn) transport.Conn {
 			return &DyingConn{Conn: conn, At: func(last *wire.Event) bool {
 				size := 0
 				for _, e := range conn.Log().Events() {
@@ -45,50 +41,43 @@ var stdioFaults = []Fault{
 				}
 				return size > 16<<10
 			}}
-		})},
-	{ID: "stdio.crlf-death", Requirement: ids.StdioMessageCrlfAccepted, Scenario: "stdio/framing",
-		Transports: OverStdio, Summary: "A line that ends with CR LF ends the client.", Collateral: framings,
-		Apply: Dying(func(e *wire.Event) bool {
-			return e.Kind == wire.KindMessage && bytes.HasSuffix(e.Raw, []byte("\r"))
-		})},
-	{ID: "stdio.piece-is-message", Requirement: ids.StdioMessageSplitWrites, Scenario: "stdio/framing",
-		Transports: OverStdio, Summary: "A message that comes in several pieces ends the client.",
-		Collateral: framings,
-		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
+		})).In("stdio/stderr"),
+	fault("stdio.crlf-death", ids.StdioMessageCrlfAccepted, "A line that ends with CR LF ends the client.",
+		Dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && bytes.HasSuffix(e.Raw, []byte("\r")) })).
+		In("stdio/framing").Also(framings...),
+	fault("stdio.piece-is-message", ids.StdioMessageSplitWrites,
+		"A message that comes in several pieces ends the client.", Wrapping(func(conn transport.Conn) transport.Conn {
 			return &DyingConn{Conn: conn, At: func(e *wire.Event) bool {
 				return e.Kind == wire.KindMessage && len(e.Raw) > 1<<10 && heard(conn, "ünïcödé")
 			}}
-		})},
-	{ID: "stdio.one-line-a-read", Requirement: ids.StdioMessageSeveralPerWrite, Scenario: "stdio/framing",
-		Transports: OverStdio, Summary: "A message that comes together with another ends the client.",
-		Collateral: framings, Apply: DyingOf(`"data":"before"`)},
-	{ID: "stdio.unicode-lines", Requirement: ids.StdioMessageOnlyNewlineDelimits, Scenario: "stdio/framing",
-		Transports: OverStdio, Summary: "A line separator of Unicode within a message ends the client.",
-		Collateral: framings, Apply: DyingOf("two three")},
-	{ID: "stdio.server-exit-hangs", Requirement: ids.LifecycleShutdownStdioServerInitiates,
-		Scenario: "stdio/exits-early", Transports: OverStdio,
-		Summary: "The client hangs when the server exits by itself.",
-		Apply: Closing(func(ctx context.Context, conn transport.Conn) error {
+		})).In("stdio/framing").Also(framings...),
+	fault("stdio.one-line-a-read", ids.StdioMessageSeveralPerWrite,
+		"A message that comes together with another ends the client.", DyingOf(`"data":"before"`)).In("stdio/framing").
+		Also(framings...),
+	fault("stdio.unicode-lines", ids.StdioMessageOnlyNewlineDelimits,
+		"A line separator of Unicode within a message ends the client.", DyingOf("two three")).In("stdio/framing").
+		Also(framings...),
+	fault("stdio.server-exit-hangs", ids.LifecycleShutdownStdioServerInitiates,
+		"The client hangs when the server exits by itself.",
+		Closing(func(ctx context.Context, conn transport.Conn) error {
 			if slices.ContainsFunc(conn.Log().Events(), func(e *wire.Event) bool { return e.Kind == wire.KindExit }) {
 				<-ctx.Done()
 			}
 			return conn.Close(ctx)
-		})},
-	{ID: "stdio.killed-at-once", Requirement: ids.LifecycleShutdownStdioCloseStdin, Scenario: "stdio/shutdown",
-		Transports: OverStdio, Summary: "The server is asked to end by a signal while its stdin is open.",
-		Apply: leaving(func(p transport.Process) { _ = p.Terminate() })},
-	{ID: "stdio.no-time-to-exit", Requirement: ids.LifecycleShutdownStdioWait, Scenario: "stdio/stubborn",
-		Transports: OverStdio, Summary: "The server gets SIGTERM as soon as its stdin is closed.",
-		Collateral: []string{ids.LifecycleShutdownStdioCloseStdin},
-		Apply: leaving(func(p transport.Process) {
+		})).In("stdio/exits-early"),
+	fault("stdio.killed-at-once", ids.LifecycleShutdownStdioCloseStdin,
+		"The server is asked to end by a signal while its stdin is open.",
+		leaving(func(p transport.Process) { _ = p.Terminate() })).In("stdio/shutdown"),
+	fault("stdio.no-time-to-exit", ids.LifecycleShutdownStdioWait,
+		"The server gets SIGTERM as soon as its stdin is closed.", leaving(func(p transport.Process) {
 			_ = p.Stdin().Close()
 			_ = p.Terminate()
-		})},
-	{ID: "stdio.no-sigterm", Requirement: ids.LifecycleShutdownStdioSigterm, Scenario: "stdio/stubborn",
-		Transports: OverStdio, Summary: "A server that does not exit gets SIGKILL without SIGTERM before.",
-		Apply: leaving(func(p transport.Process) { _ = p.Stdin().Close() })},
-	{ID: "stdio.left-behind", Requirement: ids.LifecycleShutdownStdioSigkill, Scenario: "stdio/stubborn",
-		Transports: OverStdio, Summary: "A server that outlives SIGTERM is left behind.", Apply: leavingBehind},
+		})).In("stdio/stubborn").Also(ids.LifecycleShutdownStdioCloseStdin),
+	fault("stdio.no-sigterm", ids.LifecycleShutdownStdioSigterm,
+		"A server that does not exit gets SIGKILL without SIGTERM before.",
+		leaving(func(p transport.Process) { _ = p.Stdin().Close() })).In("stdio/stubborn"),
+	fault("stdio.left-behind", ids.LifecycleShutdownStdioSigkill, "A server that outlives SIGTERM is left behind.",
+		leavingBehind).In("stdio/stubborn"),
 }
 
 // leaving does something with the server's process before the connection is

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks/clienthooks"
-	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -22,17 +21,14 @@ const (
 )
 
 var timeFaults = []Fault{
-	{ID: "time.no-limit", Requirement: ids.LifecycleTimeoutEstablished, Scenario: silence,
-		Summary: "A request is awaited for ever.", Apply: patient},
-	{ID: "time.no-limit-for-tools", Requirement: ids.ToolsClientTimeouts, Scenario: silentTool,
-		Summary:    "The answer of a tool is awaited for ever.",
-		Collateral: []string{ids.LifecycleTimeoutEstablished}, Apply: patient},
-	{ID: "time.progress-without-end", Requirement: ids.LifecycleTimeoutMaximum, Scenario: endlessSteps,
-		Summary: "A request is awaited for ever if progress comes.", Apply: patient},
-	{ID: "time.progress-resets", Requirement: ids.LifecycleTimeoutMaximum, Form: mockserver.InSequence,
-		Scenario: endlessSteps,
-		Summary:  "Each progress notification begins the time limit anew, and nothing limits the whole.",
-		Apply: All(Impatient, func(c *client.Standalone) {
+	fault("time.no-limit", ids.LifecycleTimeoutEstablished, "A request is awaited for ever.", patient).In(silence),
+	fault("time.no-limit-for-tools", ids.ToolsClientTimeouts, "The answer of a tool is awaited for ever.", patient).
+		In(silentTool).Also(ids.LifecycleTimeoutEstablished),
+	fault("time.progress-without-end", ids.LifecycleTimeoutMaximum, "A request is awaited for ever if progress comes.",
+		patient).In(endlessSteps),
+	fault("time.progress-resets", ids.LifecycleTimeoutMaximum,
+		"Each progress notification begins the time limit anew, and nothing limits the whole.",
+		All(Impatient, func(c *client.Standalone) {
 			c.Use = func(ctx context.Context, s *client.Session, _ client.Call) error {
 				p, err := s.Start(ctx, "tools/call",
 					object{"name": "echo", "arguments": object{"text": "a"}, "_meta": object{"progressToken": "steps"}})
@@ -48,17 +44,14 @@ var timeFaults = []Fault{
 				}
 				return err
 			}
-		})},
-	{ID: "time.waits-on", Requirement: ids.LifecycleTimeoutStopWaiting, Scenario: silence,
-		Summary: "A request that was cancelled is awaited for ever.",
-		Apply:   All(Impatient, Wrapping(func(conn transport.Conn) transport.Conn { return waiter{conn} }))},
-	{ID: "time.crash", Requirement: ids.LifecycleErrorRequestTimeout, Scenario: silence,
-		Summary: "A missing answer crashes the client.",
-		Apply:   All(Impatient, Wrapping(func(conn transport.Conn) transport.Conn { return &crasher{Conn: conn} }))},
-	{ID: "time.hangs-up", Requirement: ids.HTTPClientCancelExplicit, Scenario: silentTool, Transports: OverHTTP,
-		Summary:    "The connection of a tool call that is given up is closed, and the call is not cancelled.",
-		Collateral: []string{ids.LifecycleTimeoutCancel},
-		Apply: func(c *client.Standalone) {
+		})).Seen(inSequence).In(endlessSteps),
+	fault("time.waits-on", ids.LifecycleTimeoutStopWaiting, "A request that was cancelled is awaited for ever.",
+		All(Impatient, Wrapping(func(conn transport.Conn) transport.Conn { return waiter{conn} }))).In(silence),
+	fault("time.crash", ids.LifecycleErrorRequestTimeout, "A missing answer crashes the client.",
+		All(Impatient, Wrapping(func(conn transport.Conn) transport.Conn { return &crasher{Conn: conn} }))).In(silence),
+	fault("time.hangs-up", ids.HTTPClientCancelExplicit,
+		"The connection of a tool call that is given up is closed, and the call is not cancelled.",
+		func(c *client.Standalone) {
 			raw := ConnectionOf(c)
 			c.Use = func(ctx context.Context, _ *client.Session, call client.Call) error {
 				brief, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
@@ -71,13 +64,11 @@ var timeFaults = []Fault{
 				_, err := call(ctx, "tools/list", nil)
 				return err
 			}
-		}},
-	{ID: "lifecycle.timeout-silent", Requirement: ids.LifecycleTimeoutCancel, Scenario: "time/silence",
-		Summary: "A request that is given up is not cancelled.",
-		Apply:   All(Impatient, Dropping(Calls("notifications/cancelled")))},
-	{ID: "http.cancel-by-hanging-up", Requirement: ids.LifecycleTimeoutCancel, Scenario: "time/silent-tool",
-		Summary: "A tool call that is given up is not cancelled.",
-		Apply:   All(Impatient, Dropping(Calls("notifications/cancelled")))},
+		}).In(silentTool).Only(OverHTTP).Also(ids.LifecycleTimeoutCancel),
+	fault("lifecycle.timeout-silent", ids.LifecycleTimeoutCancel, "A request that is given up is not cancelled.",
+		All(Impatient, Dropping(Calls("notifications/cancelled")))).In("time/silence"),
+	fault("http.cancel-by-hanging-up", ids.LifecycleTimeoutCancel, "A tool call that is given up is not cancelled.",
+		All(Impatient, Dropping(Calls("notifications/cancelled")))).In("time/silent-tool").Everywhere(),
 }
 
 // waiter waits on when it has cancelled a request.

@@ -16,11 +16,11 @@ import (
 )
 
 var (
-	ofOverview     = at("basic/authorization#overview")
-	ofFlow         = at("basic/authorization#authorization-flow-steps")
-	ofRegistration = at("basic/authorization#dynamic-client-registration")
-	ofDiscovery    = at("basic/authorization#authorization-server-location")
-	ofTokenUse     = at("basic/authorization#token-requirements")
+	ofOverview     = "basic/authorization#overview"
+	ofFlow         = "basic/authorization#authorization-flow-steps"
+	ofRegistration = "basic/authorization#dynamic-client-registration"
+	ofDiscovery    = "basic/authorization#authorization-server-location"
+	ofTokenUse     = "basic/authorization#token-requirements"
 )
 
 // asking adds parameters to the authorization request.
@@ -79,67 +79,54 @@ var longState = strings.Repeat("&=+%/ ?#", 75)
 const furtherParameters = "An authorization server ignores parameters that it does not know (OAuth 2.1, section 3.1)."
 
 var authOddities = []Oddity{
-	{ID: "auth.never", Transports: overEitherHTTP, Summary: "The client seeks no authorization.",
-		Why: "Authorization is optional.", Source: at("basic/authorization#protocol-requirements"),
-		Scenarios: []string{"auth/*"}, Untried: []string{"auth.*"}, Apply: WithoutAuthorization},
-	{ID: "auth.scope", Transports: overEitherHTTP, Summary: "The client asks for scopes.",
-		Why: "scope is an optional parameter of OAuth 2.1.", Source: ofFlow, Scenarios: []string{"auth/*"},
-		Apply: asking(map[string]string{"scope": "tools:read tools:call offline_access"})},
-	{ID: "auth.further-parameters", Transports: overEitherHTTP,
-		Summary: "The authorization request has prompt, login_hint, nonce and a parameter of the client's own.",
-		Why:     furtherParameters, Source: ofFlow, Scenarios: []string{"auth/*"},
-		Apply: asking(map[string]string{"prompt": "consent", "login_hint": "someone@example.com",
-			"nonce": "n-0S6_WzA2Mj", "com.example.theme": "dark"})},
-	{ID: "auth.token-parameters", Transports: overEitherHTTP,
-		Summary: "The token request has scope and a parameter of the client's own.", Why: furtherParameters,
-		Source: ofFlow, Scenarios: []string{"auth/*"},
-		Apply: Formed(func(form url.Values, _ http.Header) {
+	odd("auth.never", "The client seeks no authorization.", "Authorization is optional.",
+		"basic/authorization#protocol-requirements", WithoutAuthorization).Only(overEitherHTTP).In("auth/*").
+		Open("auth.*"),
+	odd("auth.scope", "The client asks for scopes.", "scope is an optional parameter of OAuth 2.1.", ofFlow,
+		asking(map[string]string{"scope": "tools:read tools:call offline_access"})).Only(overEitherHTTP).In("auth/*"),
+	odd("auth.further-parameters",
+		"The authorization request has prompt, login_hint, nonce and a parameter of the client's own.",
+		furtherParameters, ofFlow, asking(map[string]string{"prompt": "consent", "login_hint": "someone@example.com",
+			"nonce": "n-0S6_WzA2Mj", "com.example.theme": "dark"})).Only(overEitherHTTP).In("auth/*"),
+	odd("auth.token-parameters", "The token request has scope and a parameter of the client's own.", furtherParameters,
+		ofFlow, Formed(func(form url.Values, _ http.Header) {
 			form.Set("scope", "tools:read")
 			form.Set("com.example.device", "17")
-		})},
-	{ID: "auth.secret-basic", Transports: overEitherHTTP,
-		Summary: "The client registers for client_secret_basic and authenticates with it.",
-		Why:     "Authorization servers serve confidential and public clients; this one offers the method.",
-		Source:  ofOverview, Scenarios: []string{"auth/*"}, Apply: secretly("client_secret_basic")},
-	{ID: "auth.secret-post", Transports: overEitherHTTP,
-		Summary: "The client registers for client_secret_post and authenticates with it.",
-		Why:     "Authorization servers serve confidential and public clients; this one offers the method.",
-		Source:  ofOverview, Scenarios: []string{"auth/*"}, Apply: secretly("client_secret_post")},
-	{ID: "auth.rich-registration", Transports: overEitherHTTP,
-		Summary: "The registration names a URI, a logo, contacts, scopes and a version of the software.",
-		Why:     "RFC 7591 defines these members and leaves the document open.", Source: ofRegistration,
-		Scenarios: []string{"auth/*"},
-		Apply: Registering(func(d object) {
+		})).Only(overEitherHTTP).In("auth/*"),
+	odd("auth.secret-basic", "The client registers for client_secret_basic and authenticates with it.",
+		"Authorization servers serve confidential and public clients; this one offers the method.", ofOverview,
+		secretly("client_secret_basic")).Only(overEitherHTTP).In("auth/*"),
+	odd("auth.secret-post", "The client registers for client_secret_post and authenticates with it.",
+		"Authorization servers serve confidential and public clients; this one offers the method.", ofOverview,
+		secretly("client_secret_post")).Only(overEitherHTTP).In("auth/*"),
+	odd("auth.rich-registration",
+		"The registration names a URI, a logo, contacts, scopes and a version of the software.",
+		"RFC 7591 defines these members and leaves the document open.", ofRegistration, Registering(func(d object) {
 			d["client_uri"], d["logo_uri"], d["contacts"] = "https://client.example.com",
 				"https://client.example.com/logo.png", list{"ops@example.com"}
 			d["scope"], d["software_id"], d["software_version"], d["client_name#de"] = "tools:read",
 				"4NRB1-0XZABZI9E6-5SM3R", "2.1", "Beispiel"
-		})},
-	{ID: "auth.short-registration", Transports: overEitherHTTP, Summary: "The registration has redirect_uris alone.",
-		Why: "All other members have defaults in RFC 7591; for the method that is client_secret_basic, which " +
-			"the answer may replace.",
-		Source: ofRegistration, Scenarios: []string{"auth/*"},
-		Apply: Registering(func(d object) {
+		})).Only(overEitherHTTP).In("auth/*"),
+	odd("auth.short-registration", "The registration has redirect_uris alone.",
+		"All other members have defaults in RFC 7591; for the method that is client_secret_basic, which the answer "+
+			"may replace.", ofRegistration, Registering(func(d object) {
 			for name := range d {
 				if name != "redirect_uris" {
 					delete(d, name)
 				}
 			}
-		})},
-	{ID: "auth.several-redirects", Transports: overEitherHTTP,
-		Summary: "The client registers three redirect URIs, of which it uses one.",
-		Why:     "redirect_uris is a list; the authorization request names one of them.",
-		Source:  at("basic/authorization#open-redirection"), Scenarios: []string{"auth/*"},
-		Apply: Registering(func(d object) {
+		})).Only(overEitherHTTP).In("auth/*"),
+	odd("auth.several-redirects", "The client registers three redirect URIs, of which it uses one.",
+		"redirect_uris is a list; the authorization request names one of them.", "basic/authorization#open-redirection",
+		Registering(func(d object) {
 			uris, _ := d["redirect_uris"].(list)
 			d["redirect_uris"] = append(list{"http://localhost:1/other", "https://client.example.com/callback"},
 				uris...)
-		})},
-	{ID: "auth.registers-twice", Transports: overEitherHTTP,
-		Summary: "The client registers for client_secret_basic, and then once more as it is used to; it uses " +
-			"the second registration.",
-		Why: "Nothing says how often a client registers.", Source: ofRegistration, Scenarios: []string{"auth/*"},
-		Apply: RoundTripping(func(next http.RoundTripper) http.RoundTripper {
+		})).Only(overEitherHTTP).In("auth/*"),
+	odd("auth.registers-twice",
+		"The client registers for client_secret_basic, and then once more as it is used to; it uses the second "+
+			"registration.", "Nothing says how often a client registers.", ofRegistration,
+		RoundTripping(func(next http.RoundTripper) http.RoundTripper {
 			return RoundTrip(func(r *http.Request) (*http.Response, error) {
 				if StepOf(r) != Registration {
 					return next.RoundTrip(r)
@@ -157,11 +144,9 @@ var authOddities = []Oddity{
 				}
 				return next.RoundTrip(r)
 			})
-		})},
-	{ID: "auth.reloads", Transports: overEitherHTTP,
-		Summary: "The user agent loads each authorization URL twice, and the second result counts.",
-		Why:     "A user may load a page again.", Source: ofFlow, Scenarios: []string{"auth/*"},
-		Apply: RoundTripping(func(next http.RoundTripper) http.RoundTripper {
+		})).Only(overEitherHTTP).In("auth/*"),
+	odd("auth.reloads", "The user agent loads each authorization URL twice, and the second result counts.",
+		"A user may load a page again.", ofFlow, RoundTripping(func(next http.RoundTripper) http.RoundTripper {
 			return RoundTrip(func(r *http.Request) (*http.Response, error) {
 				if StepOf(r) == Authorization {
 					if resp, err := next.RoundTrip(r.Clone(r.Context())); err == nil {
@@ -170,10 +155,10 @@ var authOddities = []Oddity{
 				}
 				return next.RoundTrip(r)
 			})
-		})},
-	{ID: "auth.metadata-again", Transports: overEitherHTTP, Summary: "Each metadata document is fetched twice.",
-		Why: "Nothing says how often a document is fetched.", Source: ofDiscovery, Scenarios: []string{"auth/*"},
-		Apply: RoundTripping(func(next http.RoundTripper) http.RoundTripper {
+		})).Only(overEitherHTTP).In("auth/*"),
+	odd("auth.metadata-again", "Each metadata document is fetched twice.",
+		"Nothing says how often a document is fetched.", ofDiscovery,
+		RoundTripping(func(next http.RoundTripper) http.RoundTripper {
 			return RoundTrip(func(r *http.Request) (*http.Response, error) {
 				if StepOf(r) == WellKnown {
 					if first, err := next.RoundTrip(r.Clone(r.Context())); err == nil {
@@ -183,13 +168,11 @@ var authOddities = []Oddity{
 				}
 				return next.RoundTrip(r)
 			})
-		})},
-	{ID: "auth.openid-first", Transports: overEitherHTTP,
-		Summary: "Before each metadata document of an authorization server, the client asks for " +
-			"that of OpenID Connect.",
-		Why:    "RFC 8414 has to be used; that the client also knows another discovery is not excluded.",
-		Source: at("basic/authorization#server-metadata-discovery"), Scenarios: []string{"auth/*"},
-		Apply: RoundTripping(func(next http.RoundTripper) http.RoundTripper {
+		})).Only(overEitherHTTP).In("auth/*"),
+	odd("auth.openid-first",
+		"Before each metadata document of an authorization server, the client asks for that of OpenID Connect.",
+		"RFC 8414 has to be used; that the client also knows another discovery is not excluded.",
+		"basic/authorization#server-metadata-discovery", RoundTripping(func(next http.RoundTripper) http.RoundTripper {
 			return RoundTrip(func(r *http.Request) (*http.Response, error) {
 				const known = "/.well-known/oauth-authorization-server"
 				if strings.HasPrefix(r.URL.Path, known) {
@@ -202,26 +185,21 @@ var authOddities = []Oddity{
 				}
 				return next.RoundTrip(r)
 			})
-		})},
-	{ID: "auth.metadata-cached", Transports: overEitherHTTP,
-		Summary: "Metadata documents are fetched once and then remembered, also for a second token.",
-		Why:     "Nothing says how often a document is fetched.", Source: ofDiscovery, Scenarios: []string{"auth/*"},
-		Apply: RoundTripping(remembering(WellKnown))},
-	{ID: "auth.plain-requests", Transports: overEitherHTTP,
-		Summary: "Requests for metadata have no Accept, and a User-Agent of the client's own.",
-		Why:     "HTTP requires neither.", Source: ofDiscovery, Scenarios: []string{"auth/*"},
-		Apply: Seeking(WellKnown, func(r *http.Request) {
+		})).Only(overEitherHTTP).In("auth/*"),
+	odd("auth.metadata-cached", "Metadata documents are fetched once and then remembered, also for a second token.",
+		"Nothing says how often a document is fetched.", ofDiscovery, RoundTripping(remembering(WellKnown))).
+		Only(overEitherHTTP).In("auth/*"),
+	odd("auth.plain-requests", "Requests for metadata have no Accept, and a User-Agent of the client's own.",
+		"HTTP requires neither.", ofDiscovery, Seeking(WellKnown, func(r *http.Request) {
 			r.Header.Del("Accept")
 			r.Header.Set("User-Agent", "example-client/2.1 (+https://client.example.com)")
-		})},
-	{ID: "auth.with-version", Transports: overEitherHTTP, Summary: "Requests for metadata have MCP-Protocol-Version.",
-		Why: moreFields, Source: ofDiscovery, Scenarios: []string{"auth/*"},
-		Apply: Seeking(WellKnown, func(r *http.Request) { r.Header.Set("Mcp-Protocol-Version", client.Version) })},
-	{ID: "auth.refreshes-never", Transports: overEitherHTTP,
-		Summary: "A refresh token is not used; the client seeks authorization anew.",
-		Why:     "Refresh tokens are optional to use (OAuth 2.1, section 1.3.2).",
-		Source:  at("basic/authorization#token-theft"), Scenarios: []string{"auth/*"},
-		Apply: RoundTripping(func(next http.RoundTripper) http.RoundTripper {
+		})).Only(overEitherHTTP).In("auth/*"),
+	odd("auth.with-version", "Requests for metadata have MCP-Protocol-Version.", moreFields, ofDiscovery,
+		Seeking(WellKnown, func(r *http.Request) { r.Header.Set("Mcp-Protocol-Version", client.Version) })).
+		Only(overEitherHTTP).In("auth/*"),
+	odd("auth.refreshes-never", "A refresh token is not used; the client seeks authorization anew.",
+		"Refresh tokens are optional to use (OAuth 2.1, section 1.3.2).", "basic/authorization#token-theft",
+		RoundTripping(func(next http.RoundTripper) http.RoundTripper {
 			return RoundTrip(func(r *http.Request) (*http.Response, error) {
 				resp, err := next.RoundTrip(r)
 				if err == nil && StepOf(r) == TokenRequest && resp.StatusCode == http.StatusOK {
@@ -229,25 +207,21 @@ var authOddities = []Oddity{
 				}
 				return resp, err
 			})
-		})},
-	{ID: "auth.scheme-case", Transports: overEitherHTTP, Summary: "The scheme in Authorization is written bearer.",
-		Why:    "Names of authentication schemes are case-insensitive in HTTP (RFC 9110, section 11.1).",
-		Source: ofTokenUse, Scenarios: []string{"auth/*"},
-		Apply: Heads(func(h *Head) {
+		})).Only(overEitherHTTP).In("auth/*"),
+	odd("auth.scheme-case", "The scheme in Authorization is written bearer.",
+		"Names of authentication schemes are case-insensitive in HTTP (RFC 9110, section 11.1).", ofTokenUse,
+		Heads(func(h *Head) {
 			if scheme, token, ok := strings.Cut(h.Get("Authorization"), " "); ok && scheme == "Bearer" {
 				h.Set("Authorization", "Authorization: bearer "+token)
 			}
-		})},
-	{ID: "auth.reads-first", Transports: overEitherHTTP,
-		Summary: "The client asks for the resource metadata before it sends any message.",
-		Why:     "The metadata are public, and nothing says that a refusal has to come first.", Source: ofDiscovery,
-		Scenarios: []string{"auth/*"}, Apply: looksFirst},
-	{ID: "auth.well-known-first", Transports: overEitherHTTP,
-		Summary: "The client asks for the resource metadata at the well-known addresses before it asks at the " +
-			"URL of the challenge.",
-		Why:    "Nothing forbids a request for another document; what the challenge names counts.",
-		Source: ofDiscovery, Scenarios: []string{"auth/*"},
-		Apply: RoundTripping(func(next http.RoundTripper) http.RoundTripper {
+		})).Only(overEitherHTTP).In("auth/*"),
+	odd("auth.reads-first", "The client asks for the resource metadata before it sends any message.",
+		"The metadata are public, and nothing says that a refusal has to come first.", ofDiscovery, looksFirst).
+		Only(overEitherHTTP).In("auth/*"),
+	odd("auth.well-known-first",
+		"The client asks for the resource metadata at the well-known addresses before it asks at the URL of the "+
+			"challenge.", "Nothing forbids a request for another document; what the challenge names counts.",
+		ofDiscovery, RoundTripping(func(next http.RoundTripper) http.RoundTripper {
 			return RoundTrip(func(r *http.Request) (*http.Response, error) {
 				if strings.HasPrefix(r.URL.Path, "/documents/") {
 					const known = transport.WellKnownResource
@@ -257,38 +231,34 @@ var authOddities = []Oddity{
 				}
 				return next.RoundTrip(r)
 			})
-		})},
-	{ID: "auth.redirect-for-each-server", Transports: overEitherHTTP,
-		Summary: "The client has a redirect URI for each authorization server, and does not look at iss.",
-		Why:     "OAuth 2.1 (draft 13), section 7.14.2, has distinct redirect URIs as a defence in place of iss.",
-		Source:  at("basic/authorization#security-considerations"), Scenarios: []string{"auth/*"},
-		Untried: []string{ids.AuthClientISSCompared},
-		Apply: All(
+		})).Only(overEitherHTTP).In("auth/*"),
+	odd("auth.redirect-for-each-server",
+		"The client has a redirect URI for each authorization server, and does not look at iss.",
+		"OAuth 2.1 (draft 13), section 7.14.2, has distinct redirect URIs as a defence in place of iss.",
+		"basic/authorization#security-considerations", All(
 			Returned(func(result url.Values) { result.Del("iss") }),
 			backTo(true, func(uri *url.URL, r *http.Request) { uri.Path += "/" + r.URL.Port() }),
-		)},
-	{ID: "auth.other-port", Transports: overEitherHTTP,
-		Summary: "The client waits for the redirect at another loopback port than the one that it has registered.",
-		Why:     "An authorization server lets a loopback redirect URI have any port (OAuth 2.1, section 8.4.2).",
-		Source:  at("basic/authorization#open-redirection"), Scenarios: []string{"auth/*"},
-		Apply: backTo(false, func(uri *url.URL, _ *http.Request) { uri.Host = "127.0.0.1:33499" })},
-	{ID: "auth.long-state", Transports: overEitherHTTP,
-		Summary: "The state has 600 characters, of which some have to be escaped.",
-		Why:     "Nothing limits the length of a state, which may be any printable text (OAuth 2.1, appendix A.5).",
-		Source:  at("basic/authorization#open-redirection"), Scenarios: []string{"auth/*"},
-		Apply: All(
+		)).Only(overEitherHTTP).In("auth/*").Open(ids.AuthClientISSCompared),
+	odd("auth.other-port",
+		"The client waits for the redirect at another loopback port than the one that it has registered.",
+		"An authorization server lets a loopback redirect URI have any port (OAuth 2.1, section 8.4.2).",
+		"basic/authorization#open-redirection",
+		backTo(false, func(uri *url.URL, _ *http.Request) { uri.Host = "127.0.0.1:33499" })).Only(overEitherHTTP).
+		In("auth/*"),
+	odd("auth.long-state", "The state has 600 characters, of which some have to be escaped.",
+		"Nothing limits the length of a state, which may be any printable text (OAuth 2.1, appendix A.5).",
+		"basic/authorization#open-redirection", All(
 			Requested(func(query url.Values) { query.Set("state", query.Get("state")+longState) }),
 			Returned(func(result url.Values) {
 				if state, ok := strings.CutSuffix(result.Get("state"), longState); ok {
 					result.Set("state", state)
 				}
 			}),
-		)},
-	{ID: "auth.follows-redirects", Transports: overEitherHTTP,
-		Summary: "The client follows redirects of metadata documents and of its authorization request.",
-		Why:     "Nothing says whether a client follows a redirect to another address of the same host.",
-		Source:  ofDiscovery, Scenarios: []string{"auth/*"},
-		Apply: RoundTripping(func(next http.RoundTripper) http.RoundTripper {
+		)).Only(overEitherHTTP).In("auth/*"),
+	odd("auth.follows-redirects",
+		"The client follows redirects of metadata documents and of its authorization request.",
+		"Nothing says whether a client follows a redirect to another address of the same host.", ofDiscovery,
+		RoundTripping(func(next http.RoundTripper) http.RoundTripper {
 			return RoundTrip(func(r *http.Request) (*http.Response, error) {
 				resp, err := next.RoundTrip(r)
 				for range 3 {
@@ -306,12 +276,10 @@ var authOddities = []Oddity{
 				}
 				return resp, err
 			})
-		})},
-	{ID: "auth.refreshes-early", Transports: overEitherHTTP,
-		Summary: "Each token that comes with a refresh token is refreshed before it is used.",
-		Why:     "Nothing says when a client refreshes its token.", Source: at("basic/authorization#token-theft"),
-		Scenarios: []string{"auth/*"},
-		Apply: AfterTokenRequest(func(next http.RoundTripper, again *http.Request,
+		})).Only(overEitherHTTP).In("auth/*"),
+	odd("auth.refreshes-early", "Each token that comes with a refresh token is refreshed before it is used.",
+		"Nothing says when a client refreshes its token.", "basic/authorization#token-theft",
+		AfterTokenRequest(func(next http.RoundTripper, again *http.Request,
 			resp *http.Response) (*http.Response, error) {
 			var answer object
 			if resp.StatusCode != http.StatusOK || json.Unmarshal(Reread(resp), &answer) != nil ||
@@ -327,16 +295,13 @@ var authOddities = []Oddity{
 			form.Set("refresh_token", answer["refresh_token"].(string))
 			SetBody(again, []byte(form.Encode()))
 			return next.RoundTrip(again)
-		})},
-	{ID: "auth.registers-once", Transports: overEitherHTTP,
-		Summary: "The client keeps its registration when it seeks authorization anew.",
-		Why:     "Nothing says how often a client registers.", Source: ofRegistration, Scenarios: []string{"auth/*"},
-		Apply: RoundTripping(remembering(Registration))},
-	{ID: "auth.redirect-without-token", Transports: OverHTTP,
-		Summary: "The client follows a redirect to another origin, without its access token.",
-		Why:     "The token is for the server that was asked; nothing says that a redirect is not followed.",
-		Source:  at("basic/authorization#token-handling"), Scenarios: []string{"auth/*"},
-		Apply: func(c *client.Standalone) { Following(c, false) }},
+		})).Only(overEitherHTTP).In("auth/*"),
+	odd("auth.registers-once", "The client keeps its registration when it seeks authorization anew.",
+		"Nothing says how often a client registers.", ofRegistration, RoundTripping(remembering(Registration))).
+		Only(overEitherHTTP).In("auth/*"),
+	odd("auth.redirect-without-token", "The client follows a redirect to another origin, without its access token.",
+		"The token is for the server that was asked; nothing says that a redirect is not followed.",
+		"basic/authorization#token-handling", func(c *client.Standalone) { Following(c, false) }).In("auth/*"),
 }
 
 // remembering makes each request of a step once, and takes the answer again after that.

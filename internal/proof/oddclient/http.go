@@ -17,9 +17,9 @@ import (
 )
 
 var (
-	ofSending   = at("basic/transports#sending-messages-to-the-server")
-	ofListening = at("basic/transports#listening-for-messages-from-the-server")
-	ofSessions  = at("basic/transports#session-management")
+	ofSending   = "basic/transports#sending-messages-to-the-server"
+	ofListening = "basic/transports#listening-for-messages-from-the-server"
+	ofSessions  = "basic/transports#session-management"
 )
 
 // contentType gives bodies of JSON another field.
@@ -137,62 +137,48 @@ const (
 )
 
 var httpOddities = []Oddity{
-	{ID: "http.accept-order", Transports: OverHTTP,
-		Summary: "Accept lists text/event-stream before application/json.", Why: bothListed, Source: ofSending,
-		Apply: Fields(http.MethodPost, "Accept", "Accept: text/event-stream, application/json")},
-	{ID: "http.accept-weights", Transports: OverHTTP, Summary: "Accept has weights and a wildcard.", Why: bothListed,
-		Source: ofSending,
-		Apply: Fields(http.MethodPost, "Accept",
-			"Accept: application/json;q=0.9, text/event-stream; q=0.5, */*;q=0.1")},
-	{ID: "http.accept-parameters", Transports: OverHTTP, Summary: "The types in Accept have parameters.",
-		Why: bothListed, Source: ofSending,
-		Apply: Fields(http.MethodPost, "Accept",
-			`Accept: application/json; charset=utf-8, text/event-stream;charset="utf-8";q=1.0`)},
-	{ID: "http.accept-two-fields", Transports: OverHTTP, Summary: "Accept comes in two header fields.",
-		Why: "HTTP lets a list be sent in several fields of the same name.", Source: ofSending,
-		Apply: Fields(http.MethodPost, "Accept", "Accept: application/json", "Accept: text/event-stream")},
-	{ID: "http.accept-case", Transports: OverHTTP,
-		Summary: "The types in Accept have capitals, and empty elements stand between them.", Why: anyCase,
-		Source: ofSending,
-		Apply:  Fields(http.MethodPost, "Accept", "Accept: Application/JSON,, Text/Event-Stream ,")},
-	{ID: "http.accept-more", Transports: OverHTTP, Summary: "Accept lists six further types.", Why: bothListed,
-		Source: ofSending,
-		Apply: Fields(http.MethodPost, "Accept",
-			"Accept: text/html, text/plain;q=0.3, application/json, image/*, text/event-stream, application/xml, */*")},
-	{ID: "http.get-accept", Transports: overEitherHTTP,
-		Summary: "Accept of a GET lists application/json beside text/event-stream.",
-		Why:     "The GET has to list text/event-stream; other types are not excluded.", Source: ofListening,
-		Apply: Fields(http.MethodGet, "Accept", "Accept: application/json;q=0.1, text/event-stream")},
-	{ID: "http.content-type-charset", Transports: overEitherHTTP,
-		Summary: "Content-Type is application/json; charset=utf-8.", Why: noMediaType, Source: ofSending,
-		Apply: contentType("Content-Type: application/json; charset=utf-8")},
-	{ID: "http.content-type-case", Transports: overEitherHTTP, Summary: "Content-Type is Application/Json.",
-		Why: anyCase, Source: ofSending, Apply: contentType("Content-Type: Application/Json")},
-	{ID: "http.content-type-missing", Transports: OverHTTP, Summary: "POSTs of messages have no Content-Type.",
-		Why: noMediaType, Source: ofSending,
-		Apply: Heads(func(h *Head) {
+	odd("http.accept-order", "Accept lists text/event-stream before application/json.", bothListed, ofSending,
+		Fields(http.MethodPost, "Accept", "Accept: text/event-stream, application/json")),
+	odd("http.accept-weights", "Accept has weights and a wildcard.", bothListed, ofSending,
+		Fields(http.MethodPost, "Accept",
+			"Accept: application/json;q=0.9, text/event-stream; q=0.5, */*;q=0.1")),
+	odd("http.accept-parameters", "The types in Accept have parameters.", bothListed, ofSending,
+		Fields(http.MethodPost, "Accept",
+			`Accept: application/json; charset=utf-8, text/event-stream;charset="utf-8";q=1.0`)),
+	odd("http.accept-two-fields", "Accept comes in two header fields.",
+		"HTTP lets a list be sent in several fields of the same name.", ofSending,
+		Fields(http.MethodPost, "Accept", "Accept: application/json", "Accept: text/event-stream")),
+	odd("http.accept-case", "The types in Accept have capitals, and empty elements stand between them.", anyCase,
+		ofSending, Fields(http.MethodPost, "Accept", "Accept: Application/JSON,, Text/Event-Stream ,")),
+	odd("http.accept-more", "Accept lists six further types.", bothListed, ofSending, Fields(http.MethodPost, "Accept",
+		"Accept: text/html, text/plain;q=0.3, application/json, image/*, text/event-stream, application/xml, */*")),
+	odd("http.get-accept", "Accept of a GET lists application/json beside text/event-stream.",
+		"The GET has to list text/event-stream; other types are not excluded.", ofListening,
+		Fields(http.MethodGet, "Accept", "Accept: application/json;q=0.1, text/event-stream")).Only(overEitherHTTP),
+	odd("http.content-type-charset", "Content-Type is application/json; charset=utf-8.", noMediaType, ofSending,
+		contentType("Content-Type: application/json; charset=utf-8")).Only(overEitherHTTP),
+	odd("http.content-type-case", "Content-Type is Application/Json.", anyCase, ofSending,
+		contentType("Content-Type: Application/Json")).Only(overEitherHTTP),
+	odd("http.content-type-missing", "POSTs of messages have no Content-Type.", noMediaType, ofSending,
+		Heads(func(h *Head) {
 			if h.Get("Accept") == "application/json, text/event-stream" {
 				h.Set("Content-Type")
 			}
-		})},
-	{ID: "http.names-lower", Transports: overEitherHTTP, Summary: "All names of header fields are in lower case.",
-		Why: anyCase, Source: ofSessions, Scenarios: []string{"http/delete"},
-		Apply: Heads(func(h *Head) { renamed(h, strings.ToLower) })},
-	{ID: "http.names-upper", Transports: overEitherHTTP, Summary: "All names of header fields are in capitals.",
-		Why: anyCase, Source: ofSessions, Apply: Heads(func(h *Head) { renamed(h, strings.ToUpper) })},
-	{ID: "http.fields-reversed", Transports: overEitherHTTP, Summary: "The header fields come in the reverse order.",
-		Why:    "The order of fields with different names has no meaning in HTTP.",
-		Source: at("basic/transports#streamable-http"),
-		Apply: Heads(func(h *Head) {
+		})),
+	odd("http.names-lower", "All names of header fields are in lower case.", anyCase, ofSessions,
+		Heads(func(h *Head) { renamed(h, strings.ToLower) })).Only(overEitherHTTP).In("http/delete"),
+	odd("http.names-upper", "All names of header fields are in capitals.", anyCase, ofSessions,
+		Heads(func(h *Head) { renamed(h, strings.ToUpper) })).Only(overEitherHTTP),
+	odd("http.fields-reversed", "The header fields come in the reverse order.",
+		"The order of fields with different names has no meaning in HTTP.", "basic/transports#streamable-http",
+		Heads(func(h *Head) {
 			for i, j := 0, len(h.Fields)-1; i < j; i, j = i+1, j-1 {
 				h.Fields[i], h.Fields[j] = h.Fields[j], h.Fields[i]
 			}
-		})},
-	{ID: "http.blanks", Transports: overEitherHTTP,
-		Summary: "No blank, or several, stand between a field's name and its value, and after that.",
-		Why:     "HTTP allows optional whitespace around the value of a field.",
-		Source:  at("basic/transports#protocol-version-header"),
-		Apply: Heads(func(h *Head) {
+		})).Only(overEitherHTTP),
+	odd("http.blanks", "No blank, or several, stand between a field's name and its value, and after that.",
+		"HTTP allows optional whitespace around the value of a field.", "basic/transports#protocol-version-header",
+		Heads(func(h *Head) {
 			for i, field := range h.Fields {
 				name, value, _ := strings.Cut(field, ": ")
 				h.Fields[i] = name + ":" + value
@@ -200,34 +186,27 @@ var httpOddities = []Oddity{
 					h.Fields[i] = name + ": \t " + value + " \t"
 				}
 			}
-		})},
-	{ID: "http.more-fields", Transports: overEitherHTTP,
-		Summary: "Requests have cookies, trace headers and a referrer.", Why: moreFields, Source: ofSending,
-		Apply: Heads(func(h *Head) {
+		})).Only(overEitherHTTP),
+	odd("http.more-fields", "Requests have cookies, trace headers and a referrer.", moreFields, ofSending,
+		Heads(func(h *Head) {
 			h.Fields = append(h.Fields, "Cookie: theme=dark; session=1",
 				"Traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 				"X-Request-Id: 17", "Accept-Language: de, en;q=0.5", "Cache-Control: no-cache", "DNT: 1")
-		})},
-	{ID: "http.accept-encoding", Transports: overEitherHTTP, Summary: "Requests accept compressed answers.",
-		Why: moreFields, Source: ofSending,
-		Apply: Fields("", "Accept-Encoding", "Accept-Encoding: identity, gzip;q=0.5, br;q=0")},
-	{ID: "http.user-agent-none", Transports: overEitherHTTP, Summary: "Requests have no User-Agent.",
-		Why: "HTTP does not require the field.", Source: ofSending, Apply: Fields("", "User-Agent")},
-	{ID: "http.origin", Transports: overEitherHTTP,
-		Summary: "Requests have the Origin of the server itself, as those of a page that it serves.",
-		Why:     "Servers validate Origin; a client may send it, and its own origin is a good one.",
-		Source:  at("basic/transports#security-warning"),
-		Apply: Heads(func(h *Head) {
+		})).Only(overEitherHTTP),
+	odd("http.accept-encoding", "Requests accept compressed answers.", moreFields, ofSending,
+		Fields("", "Accept-Encoding", "Accept-Encoding: identity, gzip;q=0.5, br;q=0")).Only(overEitherHTTP),
+	odd("http.user-agent-none", "Requests have no User-Agent.", "HTTP does not require the field.", ofSending,
+		Fields("", "User-Agent")).Only(overEitherHTTP),
+	odd("http.origin", "Requests have the Origin of the server itself, as those of a page that it serves.",
+		"Servers validate Origin; a client may send it, and its own origin is a good one.",
+		"basic/transports#security-warning", Heads(func(h *Head) {
 			h.Fields = append(h.Fields, "Origin: http://"+h.Get("Host"), "Sec-Fetch-Site: same-origin")
-		})},
-	{ID: "http.connection-close", Transports: overEitherHTTP,
-		Summary: "Each request asks for the connection to be closed.",
-		Why:     "HTTP leaves the life of connections to both sides.",
-		Source:  at("basic/transports#streamable-http"), Apply: Fields("", "Connection", "Connection: close")},
-	{ID: "http.chunked", Transports: overEitherHTTP,
-		Summary: "The bodies of POSTs come in chunks, without Content-Length.",
-		Why:     "HTTP has two ways to delimit a body; the text chooses none.", Source: ofSending,
-		Apply: RequestsAs(func(h *Head) {
+		})).Only(overEitherHTTP),
+	odd("http.connection-close", "Each request asks for the connection to be closed.",
+		"HTTP leaves the life of connections to both sides.", "basic/transports#streamable-http",
+		Fields("", "Connection", "Connection: close")).Only(overEitherHTTP),
+	odd("http.chunked", "The bodies of POSTs come in chunks, without Content-Length.",
+		"HTTP has two ways to delimit a body; the text chooses none.", ofSending, RequestsAs(func(h *Head) {
 			if h.Get("Content-Length") != "" && h.Get("Content-Length") != "0" {
 				h.Set("Content-Length", "Transfer-Encoding: chunked")
 			}
@@ -241,12 +220,9 @@ var httpOddities = []Oddity{
 			b.WriteString("0" + HeadEnd)
 			_, err := conn.Write(b.Bytes())
 			return err
-		})},
-	{
-		ID: "http.slow-body", Summary: "The body of a POST comes in three pieces, a tenth of a second apart.",
-		Why: "No page gives a pace.", Source: ofSending, Transports: overEitherHTTP,
-		Untried: []string{ids.HTTPClientAccepted}, // the client does not wait until all is asked
-		Apply: RequestsAs(func(*Head) {}, func(conn net.Conn, text []byte) error {
+		})).Only(overEitherHTTP),
+	odd("http.slow-body", "The body of a POST comes in three pieces, a tenth of a second apart.",
+		"No page gives a pace.", ofSending, RequestsAs(func(*Head) {}, func(conn net.Conn, text []byte) error {
 			third := (len(text) + 2) / 3
 			for len(text) > 0 {
 				n := min(third, len(text))
@@ -258,47 +234,36 @@ var httpOddities = []Oddity{
 				}
 			}
 			return nil
-		}),
-	},
-	{ID: "http.expect", Transports: overEitherHTTP, Summary: "POSTs expect 100-continue.",
-		Why: "HTTP lets a client ask whether the server wants the body.", Source: ofSending,
-		Apply: Fields(http.MethodPost, "Expect", "Expect: 100-continue")},
-	{ID: "http.absolute-target", Transports: overEitherHTTP, Summary: "The request line has the whole URL.",
-		Why:    "A server has to accept the absolute form of the request target, which clients send to proxies.",
-		Source: ofSending,
-		Apply: Heads(func(h *Head) {
+		})).Only(overEitherHTTP).Open(ids.HTTPClientAccepted), // the client does not wait until all is asked
+	odd("http.expect", "POSTs expect 100-continue.", "HTTP lets a client ask whether the server wants the body.",
+		ofSending, Fields(http.MethodPost, "Expect", "Expect: 100-continue")).Only(overEitherHTTP),
+	odd("http.absolute-target", "The request line has the whole URL.",
+		"A server has to accept the absolute form of the request target, which clients send to proxies.", ofSending,
+		Heads(func(h *Head) {
 			method, rest, _ := strings.Cut(h.Line, " ")
 			h.Line = method + " http://" + h.Get("Host") + rest
-		})},
-	{ID: "http.version-early", Transports: OverHTTP, Summary: "initialize has MCP-Protocol-Version already.",
-		Why:       "The field is required on subsequent requests, and not excluded on the first one.",
-		Source:    at("basic/transports#protocol-version-header"),
-		Scenarios: []string{LostSession, "lifecycle/refused"},
-		Apply: Sending(Calls("initialize"), func(_ *wire.Message, out outgoing) []outgoing {
+		})).Only(overEitherHTTP),
+	odd("http.version-early", "initialize has MCP-Protocol-Version already.",
+		"The field is required on subsequent requests, and not excluded on the first one.",
+		"basic/transports#protocol-version-header",
+		Sending(Calls("initialize"), func(_ *wire.Message, out outgoing) []outgoing {
 			out.Header = http.Header{"MCP-Protocol-Version": {client.Version}}
 			return []outgoing{out}
-		})},
-	{ID: "http.delete-fields", Transports: OverHTTP, Summary: "DELETE has Accept and Content-Type.", Why: moreFields,
-		Source: ofSessions, Scenarios: []string{"http/delete", "http/plain"},
-		Apply: Heads(func(h *Head) {
-			if h.Method() == http.MethodDelete {
-				h.Fields = append(h.Fields, "Accept: */*", "Content-Type: application/json")
-			}
-		})},
-	{ID: "http.never-listens", Transports: OverHTTP, Summary: "The client opens no GET stream.", Why: mayListen,
-		Source:    ofListening,
-		Scenarios: []string{"http/listening", "http/plain", Requests, Sampling, LostSession, CutStream},
-		Untried: []string{"http.client.get-*", "http.server.*", "*.list-changed.*", "logging.*", "http.get.*",
-			ids.LifecycleShutdownHTTPClose},
-		Apply: unlistening(nil)},
-	{ID: "http.listens-first", Transports: OverHTTP,
-		Summary: "The GET stream is open before notifications/initialized.", Why: mayListen, Source: ofListening,
-		Scenarios: []string{"http/listening", "http/plain", "lifecycle/early-ping"},
-		Apply:     unlistening(func(ctx context.Context, conn *transport.HTTPConn) { _, _ = conn.Listen(ctx) })},
-	{ID: "http.listens-late", Transports: OverHTTP, Summary: "The GET stream opens after all other requests.",
-		Why: mayListen, Source: ofListening, Scenarios: []string{"http/listening", "http/plain"},
-		Untried: []string{"http.client.get-*", "*.list-changed.*"},
-		Apply: All(func(c *client.Standalone) {
+		})).In(LostSession, "lifecycle/refused"),
+	odd("http.delete-fields", "DELETE has Accept and Content-Type.", moreFields, ofSessions, Heads(func(h *Head) {
+		if h.Method() == http.MethodDelete {
+			h.Fields = append(h.Fields, "Accept: */*", "Content-Type: application/json")
+		}
+	})).In("http/delete", "http/plain"),
+	odd("http.never-listens", "The client opens no GET stream.", mayListen, ofListening, unlistening(nil)).
+		In("http/listening", "http/plain", Requests, Sampling, LostSession, CutStream).
+		Open("http.client.get-*", "http.server.*", "*.list-changed.*", "logging.*", "http.get.*",
+			ids.LifecycleShutdownHTTPClose),
+	odd("http.listens-first", "The GET stream is open before notifications/initialized.", mayListen, ofListening,
+		unlistening(func(ctx context.Context, conn *transport.HTTPConn) { _, _ = conn.Listen(ctx) })).
+		In("http/listening", "http/plain", "lifecycle/early-ping"),
+	odd("http.listens-late", "The GET stream opens after all other requests.", mayListen, ofListening,
+		All(func(c *client.Standalone) {
 			raw := ConnectionOf(c)
 			unlistening(nil)(c)
 			Doing(func(ctx context.Context, _ *client.Session) {
@@ -306,51 +271,42 @@ var httpOddities = []Oddity{
 					_, _ = raw().Listen(ctx)
 				}
 			})(c)
-		})},
-	{ID: "http.listens-thrice", Transports: OverHTTP, Summary: "Three GET streams are open at the same time.",
-		Why: mayListen, Source: at("basic/transports#multiple-connections"),
-		Scenarios: []string{"http/listening", CutStream, LostSession},
-		Apply: All(unlistening(func(ctx context.Context, conn *transport.HTTPConn) {
+		})).In("http/listening", "http/plain").Open("http.client.get-*", "*.list-changed.*"),
+	odd("http.listens-thrice", "Three GET streams are open at the same time.", mayListen,
+		"basic/transports#multiple-connections", All(unlistening(func(ctx context.Context, conn *transport.HTTPConn) {
 			for range 3 {
 				_, _ = conn.Listen(ctx)
 			}
-		}))},
-	{ID: "http.listens-in-turn", Transports: OverHTTP,
-		Summary: "GET streams are opened and closed again, without Last-Event-ID.",
-		Why:     "The client may close a stream at any time; Last-Event-ID belongs to a GET that resumes a broken one.",
-		Source:  ofListening, Scenarios: []string{"http/listening", CutStream, "lists/changed"},
-		Apply: onHTTP(func(ctx context.Context, conn *transport.HTTPConn) { reopening(ctx, conn, 4) })},
-	{ID: "http.listens-briefly", Transports: OverHTTP,
-		Summary: "The only GET stream is closed as soon as it is open.", Why: mayListen, Source: ofListening,
-		Scenarios: []string{"http/listening", "http/plain"},
-		Untried:   []string{"http.client.get-*", "*.list-changed.*", ids.LifecycleShutdownHTTPClose},
-		Apply:     unlistening(func(ctx context.Context, conn *transport.HTTPConn) { reopening(ctx, conn, 1) })},
-	{ID: "http.listens-for-one", Transports: OverHTTP,
-		Summary: "The GET stream is closed behind the first message on it, and opened again without Last-Event-ID.",
-		Why:     mayListen, Source: ofListening,
-		Scenarios: []string{"http/listening", CutStream, LostSession, "lists/changed", Notifications, Requests,
-			Sampling},
-		Apply: ListeningForOne},
-	{ID: "http.resumes-behind-each", Transports: OverHTTP,
-		Summary:   "The stream of a POST is closed behind the first event with an id, and resumed from there.",
-		Why:       "Disconnection may occur at any time, and a client resumes if it wishes to.",
-		Source:    at("basic/transports#resumability-and-redelivery"),
-		Scenarios: []string{CutStream, Requests, Notifications, Sampling},
-		Apply:     ClosingBehind(http.MethodPost)},
-	{ID: "http.leaves-answered-streams", Transports: OverHTTP,
-		Summary:   "The stream of a POST is closed as soon as the response to the request has come on it.",
-		Why:       "Disconnection may occur at any time; the server need not send anything behind the response.",
-		Source:    ofSending,
-		Scenarios: []string{CutStream, "http/broken-end", "http/sse-answers", Requests, "time/*"},
-		Apply: atMessages("post:", func(_ context.Context, conn *transport.HTTPConn, e *wire.Event) {
+		}))).In("http/listening", CutStream, LostSession),
+	odd("http.listens-in-turn", "GET streams are opened and closed again, without Last-Event-ID.",
+		"The client may close a stream at any time; Last-Event-ID belongs to a GET that resumes a broken one.",
+		ofListening, onHTTP(func(ctx context.Context, conn *transport.HTTPConn) { reopening(ctx, conn, 4) })).
+		In("http/listening", CutStream, "lists/changed"),
+	odd("http.listens-briefly", "The only GET stream is closed as soon as it is open.", mayListen, ofListening,
+		unlistening(func(ctx context.Context, conn *transport.HTTPConn) { reopening(ctx, conn, 1) })).
+		In("http/listening", "http/plain").
+		Open("http.client.get-*", "*.list-changed.*", ids.LifecycleShutdownHTTPClose),
+	odd("http.listens-for-one",
+		"The GET stream is closed behind the first message on it, and opened again without Last-Event-ID.", mayListen,
+		ofListening, ListeningForOne).
+		In("http/listening", CutStream, LostSession, "lists/changed", Notifications, Requests, Sampling),
+	odd("http.resumes-behind-each",
+		"The stream of a POST is closed behind the first event with an id, and resumed from there.",
+		"Disconnection may occur at any time, and a client resumes if it wishes to.",
+		"basic/transports#resumability-and-redelivery", ClosingBehind(http.MethodPost)).
+		In(CutStream, Requests, Notifications, Sampling),
+	odd("http.leaves-answered-streams",
+		"The stream of a POST is closed as soon as the response to the request has come on it.",
+		"Disconnection may occur at any time; the server need not send anything behind the response.", ofSending,
+		atMessages("post:", func(_ context.Context, conn *transport.HTTPConn, e *wire.Event) {
 			if e.Msg.IsResponse() {
 				conn.Drop(e.Stream)
 			}
-		})},
-	{ID: "http.preflights", Transports: overEitherHTTP,
-		Summary: "Before each message comes a preflight request with OPTIONS, without the headers of the session.",
-		Why:     "Browsers ask whether a page may make a request; the page has no part in that.", Source: ofSending,
-		Apply: func(c *client.Standalone) {
+		})).In(CutStream, "http/broken-end", "http/sse-answers", Requests, "time/*"),
+	odd("http.preflights",
+		"Before each message comes a preflight request with OPTIONS, without the headers of the session.",
+		"Browsers ask whether a page may make a request; the page has no part in that.", ofSending,
+		func(c *client.Standalone) {
 			raw := ConnectionOf(c)
 			SendingOn(func(ctx context.Context, _ transport.Conn) {
 				if raw() != nil {
@@ -360,19 +316,16 @@ var httpOddities = []Oddity{
 					}})
 				}
 			})(c)
-		}},
-	{ID: "http.resumes-behind-nothing", Transports: OverHTTP,
-		Summary: "A stream is resumed while it goes on, by the id of an event whose data is empty.",
-		Why:     "Disconnection may occur at any time, and every event with an id sets the last id, whatever its data.",
-		Source:  at("basic/transports#resumability-and-redelivery"), Scenarios: []string{"exchange/frames"},
-		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
+		}).Only(overEitherHTTP),
+	odd("http.resumes-behind-nothing",
+		"A stream is resumed while it goes on, by the id of an event whose data is empty.",
+		"Disconnection may occur at any time, and every event with an id sets the last id, whatever its data.",
+		"basic/transports#resumability-and-redelivery", Wrapping(func(conn transport.Conn) transport.Conn {
 			return &resumingBehind{conn, Replies("behind an event whose data is empty"), "primed"}
-		})},
-	{ID: "http.leaves-streams", Transports: OverHTTP,
-		Summary: "Answers are still under way when the client deletes its session.",
-		Why:     "A client that no longer needs a session deletes it; disconnection may occur at any time.",
-		Source:  ofSessions, Scenarios: []string{"http/delete", "http/plain"},
-		Apply: onHTTP(func(ctx context.Context, conn *transport.HTTPConn) {
+		})).In("exchange/frames"),
+	odd("http.leaves-streams", "Answers are still under way when the client deletes its session.",
+		"A client that no longer needs a session deletes it; disconnection may occur at any time.", ofSessions,
+		onHTTP(func(ctx context.Context, conn *transport.HTTPConn) {
 			if !conn.Log().Conversation().Declared(wire.Server, "tools") {
 				return
 			}
@@ -380,16 +333,14 @@ var httpOddities = []Oddity{
 				_, _ = conn.Send(ctx, outgoing{Raw: []byte(`{"jsonrpc":"2.0","id":"` + id +
 					`","method":"tools/call","params":{"name":"slow","arguments":{"seconds":3}}}`)})
 			}
-		})},
-	{ID: "http.posts-in-turn", Transports: OverHTTP,
-		Summary: "Each message is sent once the head of the response to the one before has come.",
-		Why:     "Each message is a request of its own; nothing says that two are under way at the same time.",
-		Source:  ofSending, Scenarios: []string{"time/*", "http/listening"},
-		Apply: All(Impatient, Wrapping(func(conn transport.Conn) transport.Conn {
+		})).In("http/delete", "http/plain"),
+	odd("http.posts-in-turn", "Each message is sent once the head of the response to the one before has come.",
+		"Each message is a request of its own; nothing says that two are under way at the same time.", ofSending,
+		All(Impatient, Wrapping(func(conn transport.Conn) transport.Conn {
 			last := make(chan *wire.Event, 1)
 			last <- nil
 			return inTurn{conn, last}
-		}))},
+		}))).In("time/*", "http/listening"),
 }
 
 // inTurn is a connection that sends one message at a time.
@@ -464,30 +415,26 @@ func (c *pieces) Send(ctx context.Context, out transport.Outgoing) (*wire.Event,
 	return c.raw.Write(ctx, out, c.cut(line)...)
 }
 
-var ofStdio = at("basic/transports#stdio")
+var ofStdio = "basic/transports#stdio"
 
 var stdioOddities = []Oddity{
-	{ID: "stdio.pieces", Transports: OverStdio, Summary: "A line is written in pieces of seven bytes.",
-		Why: "Newlines delimit messages; how they are written is left open.", Source: ofStdio,
-		Apply: inPieces(func(line []byte) (all [][]byte) {
+	odd("stdio.pieces", "A line is written in pieces of seven bytes.",
+		"Newlines delimit messages; how they are written is left open.", ofStdio,
+		inPieces(func(line []byte) (all [][]byte) {
 			for len(line) > 0 {
 				n := min(7, len(line))
 				all, line = append(all, line[:n]), line[n:]
 			}
 			return all
-		})},
-	{ID: "stdio.newline-apart", Transports: OverStdio, Summary: "The newline is written by itself.",
-		Why: "Newlines delimit messages; how they are written is left open.", Source: ofStdio,
-		Apply: inPieces(func(line []byte) [][]byte { return [][]byte{line[:len(line)-1], line[len(line)-1:]} })},
-	{ID: "stdio.hanging-up", Transports: OverStdio,
-		Summary: "When a notification with an unknown method comes, the client closes stdin, and gives the " +
-			"server ten seconds to exit.",
-		Why: "A client shuts down by closing stdin, at any time, and what is a reasonable time to wait " +
-			"then is left open.",
-		Source:    at("basic/lifecycle#stdio"),
-		Scenarios: []string{Notifications, "hostile/lists", "stdio/stubborn", "exchange/beside", "sequences/session"},
-		Untried:   unheard,
-		Apply: func(c *client.Standalone) {
+		})),
+	odd("stdio.newline-apart", "The newline is written by itself.",
+		"Newlines delimit messages; how they are written is left open.", ofStdio,
+		inPieces(func(line []byte) [][]byte { return [][]byte{line[:len(line)-1], line[len(line)-1:]} })),
+	odd("stdio.hanging-up",
+		"When a notification with an unknown method comes, the client closes stdin, and gives the server ten "+
+			"seconds to exit.",
+		"A client shuts down by closing stdin, at any time, and what is a reasonable time to wait then is left open.",
+		"basic/lifecycle#stdio", func(c *client.Standalone) {
 			l := &Launcher{Launcher: c.Launcher}
 			c.Launcher = l
 			SendingOn(func(ctx context.Context, conn transport.Conn) {
@@ -500,31 +447,29 @@ var stdioOddities = []Oddity{
 					}
 				}
 			})(c)
-		}},
-	{ID: "stdio.carriage-returns", Transports: OverStdio, Summary: "Lines end with CR LF.",
-		Why: "The carriage return before the newline is whitespace of JSON.", Source: ofStdio,
-		Apply: Rewriting(Anything, func(text string) string { return text + "\r" })},
-	{ID: "stdio.blanks", Transports: OverStdio, Summary: "Blanks stand before and after each message on its line.",
-		Why: "Whitespace around a JSON text is part of it.", Source: ofStdio,
-		Apply: Rewriting(Anything, func(text string) string { return " \t" + text + "  " })},
-	{ID: "stdio.several-per-write", Transports: OverStdio,
-		Summary: "notifications/initialized and the first ping come in one write.",
-		Why:     "Newlines delimit messages; how many a write holds is left open.", Source: ofStdio,
-		Apply: Wrapping(func(conn transport.Conn) transport.Conn {
+		}).In(Notifications, "hostile/lists", "stdio/stubborn", "exchange/beside", "sequences/session").
+		Open(unheard...),
+	odd("stdio.carriage-returns", "Lines end with CR LF.",
+		"The carriage return before the newline is whitespace of JSON.", ofStdio,
+		Rewriting(Anything, func(text string) string { return text + "\r" })),
+	odd("stdio.blanks", "Blanks stand before and after each message on its line.",
+		"Whitespace around a JSON text is part of it.", ofStdio,
+		Rewriting(Anything, func(text string) string { return " \t" + text + "  " })),
+	odd("stdio.several-per-write", "notifications/initialized and the first ping come in one write.",
+		"Newlines delimit messages; how many a write holds is left open.", ofStdio,
+		Wrapping(func(conn transport.Conn) transport.Conn {
 			raw, ok := conn.(*transport.StdioConn)
 			if !ok {
 				return conn
 			}
 			return &joined{Conn: conn, raw: raw}
-		})},
-	{ID: "stdio.closes-late", Transports: OverStdio,
-		Summary: "A second passes between the last answer and the end of stdin.",
-		Why:     "The client closes the input stream first; when is its own affair.",
-		Source:  at("basic/lifecycle#stdio"), Scenarios: []string{"stdio/shutdown", "stdio/stubborn"},
-		Apply: Closing(func(ctx context.Context, conn transport.Conn) error {
+		})),
+	odd("stdio.closes-late", "A second passes between the last answer and the end of stdin.",
+		"The client closes the input stream first; when is its own affair.", "basic/lifecycle#stdio",
+		Closing(func(ctx context.Context, conn transport.Conn) error {
 			Passes(ctx, time.Second)
 			return conn.Close(ctx)
-		})},
+		})).In("stdio/shutdown", "stdio/stubborn"),
 }
 
 // joined writes initialized only together with the message that follows it.

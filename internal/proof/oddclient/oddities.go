@@ -49,7 +49,7 @@ func Start(ctx context.Context, c client.Standalone, oddities ...Oddity) error {
 	return run(ctx, c)
 }
 
-var at = oddity.At
+var odd = oddity.New[client.Standalone]
 
 // followed sends further texts as soon as a message is under way.
 func followed(which match, texts ...string) apply {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/schema"
 )
 
@@ -35,8 +36,48 @@ type Of[P any] struct {
 	Run func(ctx context.Context, p P) error
 }
 
-// At names a place in the specification: a page and a heading, as in page#heading.
-func At(place string) schema.Source {
+// New returns an oddity that shows on the transports of its topic. The place that allows it is a page and a heading, as
+// in page#heading.
+func New[P any](id, summary, why, place string, apply func(o *P)) Of[P] {
 	page, anchor, _ := strings.Cut(place, "#")
-	return schema.Source{Page: page, Anchor: anchor}
+	return Of[P]{ID: id, Summary: summary, Why: why, Source: schema.Source{Page: page, Anchor: anchor},
+		Transports: mockserver.TransportsOf(id), Apply: apply}
+}
+
+// The methods below return an oddity that says more.
+
+// Only names the transports on which the oddity shows, where these are not those of its topic.
+func (o Of[P]) Only(transports []string) Of[P] {
+	o.Transports = transports
+	return o
+}
+
+// Everywhere says that the oddity shows on all transports.
+func (o Of[P]) Everywhere() Of[P] {
+	o.Transports = nil
+	return o
+}
+
+// In names scenarios in which the oddity of a client shows.
+func (o Of[P]) In(scenarios ...string) Of[P] {
+	o.Scenarios = scenarios
+	return o
+}
+
+// Open lists requirements that a peer with the oddity leaves open.
+func (o Of[P]) Open(requirements ...string) Of[P] {
+	o.Untried = requirements
+	return o
+}
+
+// Replaces names the part that the oddity replaces.
+func (o Of[P]) Replaces(part string) Of[P] {
+	o.Changes = part
+	return o
+}
+
+// Running runs a client in place of its own method.
+func (o Of[P]) Running(run func(ctx context.Context, p P) error) Of[P] {
+	o.Run = run
+	return o
 }

@@ -17,61 +17,53 @@ import (
 
 // These oddities are legal ways to treat the members of families beside the plain ones (docs/families.md).
 var familyOddities = []Oddity{
-	{ID: "families.errors-quote-requests", Summary: "The message of an error quotes the whole request.",
-		Why:    "An error may say what it is about; it is as long as what was sent.",
-		Source: at("basic/index#responses"),
-		Apply: Problems("*", func(out *server.Outgoing, problem object) {
+	odd("families.errors-quote-requests", "The message of an error quotes the whole request.",
+		"An error may say what it is about; it is as long as what was sent.", "basic/index#responses",
+		Problems("*", func(out *server.Outgoing, problem object) {
 			problem["message"] = fmt.Sprintf("%s: %s", problem["message"], out.Answers.Message.Raw)
-		})},
-	{ID: "families.text-escaped",
-		Summary: "The tool echo gives back its text for HTML, without the blanks around it and in upper case.",
-		Why:     "A tool may do anything with its arguments.", Source: at("server/tools#tool-result"),
-		Apply: Blocks("echo", func(block object) {
+		})),
+	odd("families.text-escaped",
+		"The tool echo gives back its text for HTML, without the blanks around it and in upper case.",
+		"A tool may do anything with its arguments.", "server/tools#tool-result", Blocks("echo", func(block object) {
 			if text, ok := block["text"].(string); ok && text != "" && text != "mcpconform echo 7f3a" {
 				block["text"] = html.EscapeString(strings.ToUpper(strings.TrimSpace(text)))
 			}
-		})},
-	{ID: "families.text-refused",
-		Summary: "The tool echo fails for texts beyond ASCII, and for those with control characters.",
-		Why:     "A tool reports what it cannot work with in its result.", Source: at("server/tools#error-handling"),
-		Apply: WrappingTool("echo", func(ctx context.Context, r *server.Request, next server.Handler) (any,
+		})),
+	odd("families.text-refused", "The tool echo fails for texts beyond ASCII, and for those with control characters.",
+		"A tool reports what it cannot work with in its result.", "server/tools#error-handling",
+		WrappingTool("echo", func(ctx context.Context, r *server.Request, next server.Handler) (any,
 			*wire.Error) {
 			if unprintable(Param(r, "arguments", "text")) {
 				return object{"content": TextOf("This text is not supported"), "isError": true}, nil
 			}
 			return next(ctx, r)
-		})},
-	{ID: "families.answers-refused",
-		Summary: "A tool fails if what was sampled or elicited for it has control characters or lies beyond ASCII.",
-		Why:     "A tool reports what it cannot work with in its result.", Source: at("server/tools#error-handling"),
-		Apply: All(
-			FailingOn("test_sampling", func(answer object) bool {
-				return unprintable(TextAt(answer, "content", "text"))
-			}),
-			FailingOn("test_elicitation", func(answer object) bool {
-				return unprintable(TextAt(answer, "content", "username"))
-			}),
-		)},
-	{ID: "families.values-refused",
-		Summary: "Completion refuses values with control characters, and values of more than 1000 characters, " +
-			"with -32602.",
-		Why: "A reader may limit the strings that it takes (RFC 8259, section 9), and the server validates " +
-			"what it completes.",
-		Source: at("server/utilities/completion#security"),
-		Apply: Refusing("completion/complete", server.InvalidParams, Fitting(func(s string) bool {
+		})),
+	odd("families.answers-refused",
+		"A tool fails if what was sampled or elicited for it has control characters or lies beyond ASCII.",
+		"A tool reports what it cannot work with in its result.", "server/tools#error-handling", All(
+			FailingOn("test_sampling",
+				func(answer object) bool { return unprintable(TextAt(answer, "content", "text")) }),
+			FailingOn("test_elicitation",
+				func(answer object) bool { return unprintable(TextAt(answer, "content", "username")) }),
+		)),
+	odd("families.values-refused",
+		"Completion refuses values with control characters, and values of more than 1000 characters, with -32602.",
+		"A reader may limit the strings that it takes (RFC 8259, section 9), and the server validates what it "+
+			"completes.", "server/utilities/completion#security",
+		Refusing("completion/complete", server.InvalidParams, Fitting(func(s string) bool {
 			return len(s) > 1000 || strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c == 0x7f })
-		}, "argument", "value"))},
-	{ID: "families.offsets-as-cursors", Summary: "A cursor that is a number gives the first page, whoever made it.",
-		Why:    "The form of cursors belongs to the server: to one whose cursors are offsets, any number is valid.",
-		Source: at("server/utilities/pagination#pagination-model"),
-		Apply: FromStart("tools/list", Fitting(Equal("-1", "99999999999999999999", "LTE=", "OTk5OTk5OTk5"),
-			"cursor"))},
-	{ID: "families.derived-cursors-served",
-		Summary: "In tools/list, a cursor with something behind it or in another letter case leads where it " +
-			"leads itself, and one that is cut to the first page.",
-		Why:    "The form of cursors belongs to the server, and so does how much of one it looks at.",
-		Source: at("server/utilities/pagination#pagination-model"),
-		Apply: All(RememberingCursors(), OnRequest("tools/list", func(r *server.Request) {
+		}, "argument", "value"))),
+	odd("families.offsets-as-cursors", "A cursor that is a number gives the first page, whoever made it.",
+		"The form of cursors belongs to the server: to one whose cursors are offsets, any number is valid.",
+		"server/utilities/pagination#pagination-model",
+		FromStart("tools/list", Fitting(Equal("-1", "99999999999999999999", "LTE=", "OTk5OTk5OTk5"),
+			"cursor"))),
+	odd("families.derived-cursors-served",
+		"In tools/list, a cursor with something behind it or in another letter case leads where it leads itself, "+
+			"and one that is cut to the first page.",
+		"The form of cursors belongs to the server, and so does how much of one it looks at.",
+		"server/utilities/pagination#pagination-model",
+		All(RememberingCursors(), OnRequest("tools/list", func(r *server.Request) {
 			if given := MadeFrom(r, func(cursor, given string) bool {
 				return LongerThan(cursor, given) || strings.EqualFold(cursor, given)
 			}); given != "" {
@@ -79,39 +71,32 @@ var familyOddities = []Oddity{
 			} else if MadeFrom(r, BegunWith) != "" {
 				delete(r.Params, "cursor")
 			}
-		}))},
-	{ID: "families.offsets-everywhere",
-		Summary: "Cursors are offsets in digits, which mean the same in every list and every session; behind " +
-			"the end a page is empty.",
-		Why:    "The form of cursors belongs to the server.",
-		Source: at("server/utilities/pagination#pagination-model"), Changes: "pages",
-		Apply: offsets(func() int { return 4 })},
-	{ID: "families.page-sizes",
-		Summary: "A page has three or four items, in turn, also when its cursor is used again.",
-		Why:     "Page size is determined by the server.",
-		Source:  at("server/utilities/pagination#pagination-model"), Changes: "pages",
-		Apply: func(o *server.Options) {
+		}))),
+	odd("families.offsets-everywhere",
+		"Cursors are offsets in digits, which mean the same in every list and every session; behind the end a page "+
+			"is empty.", "The form of cursors belongs to the server.", "server/utilities/pagination#pagination-model",
+		offsets(func() int { return 4 })).Replaces("pages"),
+	odd("families.page-sizes", "A page has three or four items, in turn, also when its cursor is used again.",
+		"Page size is determined by the server.", "server/utilities/pagination#pagination-model",
+		func(o *server.Options) {
 			var pages atomic.Int32
 			offsets(func() int { return 3 + int(pages.Add(1)%2) })(o)
-		}},
-	{ID: "families.fragments-ignored", Summary: "A fragment behind the URI of a resource is ignored.",
-		Why:    "A fragment names a part of what the URI before it identifies (RFC 3986, section 3.5).",
-		Source: at("server/resources#reading-resources"),
-		Apply: OnRequest("resources/read", func(r *server.Request) {
+		}).Replaces("pages"),
+	odd("families.fragments-ignored", "A fragment behind the URI of a resource is ignored.",
+		"A fragment names a part of what the URI before it identifies (RFC 3986, section 3.5).",
+		"server/resources#reading-resources", OnRequest("resources/read", func(r *server.Request) {
 			if uri := Param(r, "uri"); strings.HasPrefix(uri, "test://") {
 				r.Params["uri"], _, _ = strings.Cut(uri, "#")
 			}
-		})},
-	{ID: "families.names-caseless", Summary: "The case of letters does not matter in the names of tools and prompts.",
-		Why: "The text does not say how names are compared.", Source: at("server/tools#tool"),
-		Apply: All(lowering("tools/call", "name"), lowering("prompts/get", "name"),
-			lowering("completion/complete", "ref", "name"))},
-	{ID: "families.uris-normalized",
-		Summary: "A slash or a query behind the URI of a resource is ignored, and so is percent-encoding that " +
-			"changes nothing.",
-		Why:    "The server and RFC 3986, section 6, decide on the equality of URIs.",
-		Source: at("server/resources#reading-resources"),
-		Apply: OnRequest("resources/read", func(r *server.Request) {
+		})),
+	odd("families.names-caseless", "The case of letters does not matter in the names of tools and prompts.",
+		"The text does not say how names are compared.", "server/tools#tool",
+		All(lowering("tools/call", "name"), lowering("prompts/get", "name"),
+			lowering("completion/complete", "ref", "name"))),
+	odd("families.uris-normalized",
+		"A slash or a query behind the URI of a resource is ignored, and so is percent-encoding that changes nothing.",
+		"The server and RFC 3986, section 6, decide on the equality of URIs.", "server/resources#reading-resources",
+		OnRequest("resources/read", func(r *server.Request) {
 			if uri := Param(r, "uri"); strings.HasPrefix(uri, "test://") && uri != "test://folder/" {
 				uri, _, _ = strings.Cut(uri, "?")
 				if plain, err := url.PathUnescape(uri); err == nil && !strings.Contains(plain, "%") {
@@ -119,35 +104,30 @@ var familyOddities = []Oddity{
 				}
 				r.Params["uri"] = strings.TrimSuffix(uri, "/")
 			}
-		})},
-	{ID: "families.encoded-uris-refused", Summary: "URIs with percent-encoding are refused with -32602.",
-		Why:    "A server validates URIs, and may not decode those that no resource of its own has.",
-		Source: at("server/resources#security-considerations"),
-		Apply:  Refusing("resources/read", server.InvalidParams, Fitting(Holding("%"), "uri"))},
-	{ID: "families.strange-methods-invalid",
-		Summary: "A method whose name has a blank or a control character, or is very long, is refused with -32600.",
-		Why:     "Whether such a text is the name of a method at all is not said.",
-		Source:  at("basic/index#messages"),
-		Apply: Refusing("*", server.InvalidRequest, func(r *server.Request) bool {
+		})),
+	odd("families.encoded-uris-refused", "URIs with percent-encoding are refused with -32602.",
+		"A server validates URIs, and may not decode those that no resource of its own has.",
+		"server/resources#security-considerations",
+		Refusing("resources/read", server.InvalidParams, Fitting(Holding("%"), "uri"))),
+	odd("families.strange-methods-invalid",
+		"A method whose name has a blank or a control character, or is very long, is refused with -32600.",
+		"Whether such a text is the name of a method at all is not said.", "basic/index#messages",
+		Refusing("*", server.InvalidRequest, func(r *server.Request) bool {
 			return len(r.Method) > 500 || strings.ContainsFunc(r.Method, func(c rune) bool { return c <= ' ' })
-		})},
-	{ID: "families.cursor-null", Summary: "A cursor of another type than a string is taken for none.",
-		Why:    "A server that has a single page need not look at the cursor.",
-		Source: at("server/utilities/pagination#pagination-model"),
-		Apply: OnRequest("resources/list", func(r *server.Request) {
+		})),
+	odd("families.cursor-null", "A cursor of another type than a string is taken for none.",
+		"A server that has a single page need not look at the cursor.", "server/utilities/pagination#pagination-model",
+		OnRequest("resources/list", func(r *server.Request) {
 			if _, ok := r.Params["cursor"].(string); !ok {
 				delete(r.Params, "cursor")
 			}
-		})},
-	{ID: "families.arguments-empty", Summary: "Arguments that are null or an empty array are taken for none.",
-		Why: "The member is optional, and what is empty holds no argument: the text does not say how lenient " +
-			"a server may be.",
-		Source: at("schema#calltoolrequest"),
-		Apply:  All(emptyForNone("tools/call"), emptyForNone("prompts/get"))},
-	{ID: "families.arguments-refused-in-result",
-		Summary: "Arguments that are not an object are reported in the result, with isError.",
-		Why:     "Invalid input data is among the tool execution errors.", Source: at("server/tools#error-handling"),
-		Apply: Wrapping("tools/call",
+		})),
+	odd("families.arguments-empty", "Arguments that are null or an empty array are taken for none.",
+		"The member is optional, and what is empty holds no argument: the text does not say how lenient a server "+
+			"may be.", "schema#calltoolrequest", All(emptyForNone("tools/call"), emptyForNone("prompts/get"))),
+	odd("families.arguments-refused-in-result",
+		"Arguments that are not an object are reported in the result, with isError.",
+		"Invalid input data is among the tool execution errors.", "server/tools#error-handling", Wrapping("tools/call",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				if given, there := r.Params["arguments"]; there && !UnknownTool(r) {
 					if _, ok := given.(object); !ok {
@@ -155,11 +135,10 @@ var familyOddities = []Oddity{
 					}
 				}
 				return next(ctx, r)
-			})},
-	{ID: "families.numbers-converted", Summary: "Digits are taken for the number that the tool sum wants.",
-		Why:    "The text has inputs validated, and does not say that what reads like a number is none.",
-		Source: at("server/tools#security-considerations"),
-		Apply: OnCall("sum", func(r *server.Request) {
+			})),
+	odd("families.numbers-converted", "Digits are taken for the number that the tool sum wants.",
+		"The text has inputs validated, and does not say that what reads like a number is none.",
+		"server/tools#security-considerations", OnCall("sum", func(r *server.Request) {
 			given, _ := r.Params["arguments"].(object)
 			for name, value := range given {
 				var n json.Number
@@ -167,20 +146,15 @@ var familyOddities = []Oddity{
 					given[name] = n
 				}
 			}
-		})},
-	{ID: "families.text-invalid",
-		Summary: "The tool echo refuses texts beyond ASCII with -32602, and so does a prompt.",
-		Why:     "A server may say of what it cannot work with that it is invalid.",
-		Source:  at("server/tools#error-handling"),
-		Apply: All(
+		})),
+	odd("families.text-invalid", "The tool echo refuses texts beyond ASCII with -32602, and so does a prompt.",
+		"A server may say of what it cannot work with that it is invalid.", "server/tools#error-handling", All(
 			Refusing("tools/call", server.InvalidParams, Fitting(HoldsWide, "arguments", "text")),
 			Refusing("prompts/get", server.InvalidParams, Fitting(HoldsWide, "arguments", "arg1")),
-		)},
-	{ID: "families.long-text-refused",
-		Summary: "Texts of more than 100000 characters are refused, by the tool echo in its result and by prompts " +
-			"with -32602.",
-		Why: "A server may limit what it works with.", Source: at("server/tools#security-considerations"),
-		Apply: All(
+		)),
+	odd("families.long-text-refused",
+		"Texts of more than 100000 characters are refused, by the tool echo in its result and by prompts with -32602.",
+		"A server may limit what it works with.", "server/tools#security-considerations", All(
 			WrappingTool("echo", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				if len(Param(r, "arguments", "text")) > 100_000 {
 					return object{"content": TextOf("This text is too long"), "isError": true}, nil
@@ -189,14 +163,13 @@ var familyOddities = []Oddity{
 			}),
 			Refusing("prompts/get", server.InvalidParams,
 				Fitting(func(s string) bool { return len(s) > 100_000 }, "arguments", "arg1")),
-		)},
-	{ID: "families.long-text-cut", Summary: "The tool echo gives back no more than 1000 characters.",
-		Why: "A tool may do anything with its arguments.", Source: at("server/tools#tool-result"),
-		Apply: Blocks("echo", func(block object) {
+		)),
+	odd("families.long-text-cut", "The tool echo gives back no more than 1000 characters.",
+		"A tool may do anything with its arguments.", "server/tools#tool-result", Blocks("echo", func(block object) {
 			if text, ok := block["text"].(string); ok && len(text) > 1000 {
 				block["text"] = strings.ToValidUTF8(text[:1000], "") + "…"
 			}
-		})},
+		})),
 }
 
 // lowering reads a known name in capitals as that name.

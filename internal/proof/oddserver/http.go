@@ -185,189 +185,154 @@ var unlistened = []string{
 
 // basic/transports#streamable-http
 var httpOddities = []Oddity{
-	{ID: "http.always-streams", Transports: OverHTTP, Summary: "Each request is answered with a stream.",
-		Why:     "The server either initiates a stream or returns JSON.",
-		Source:  at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{ids.HTTPServerJSONOneObject}, Changes: "form of answers",
-		Apply: Serving(func(o *server.HTTPOptions) { o.AlwaysSSE = true })},
-	{ID: "http.never-streams", Transports: OverHTTP,
-		Summary: "Each request is answered with JSON; requests of the server come on the listening stream.",
-		Why:     "The server either initiates a stream or returns JSON.",
-		Source:  at("basic/transports#sending-messages-to-the-server"), Untried: streamless,
-		Changes: "form of answers", Apply: inForm(server.AnswerJSON)},
-	{ID: "http.requests-unheard", Transports: OverHTTP,
-		Summary: "Each request is answered with JSON and there is no listening stream: calls that ask the client " +
-			"wait half a minute for an answer.",
-		Why:    "The server offers neither stream, and the text does not say how long a call may take.",
-		Source: at("basic/lifecycle#timeouts"), Untried: []string{"*"}, Changes: "form of answers",
-		Apply: All(inForm(server.AnswerJSON), Serving(func(o *server.HTTPOptions) { o.NoGet = true }),
-			WithholdingAny(func(out *server.Outgoing) bool {
-				return out.Kind == wire.Request
-			}))},
-	{ID: "http.forms-by-turns", Transports: OverHTTP,
-		Summary: "Requests are answered with a stream and with JSON by turns.",
-		Why:     "The server either initiates a stream or returns JSON.",
-		Source:  at("basic/transports#sending-messages-to-the-server"), Changes: "form of answers",
-		Apply: func(o *server.Options) {
+	odd("http.always-streams", "Each request is answered with a stream.",
+		"The server either initiates a stream or returns JSON.", "basic/transports#sending-messages-to-the-server",
+		Serving(func(o *server.HTTPOptions) { o.AlwaysSSE = true })).Open(ids.HTTPServerJSONOneObject).
+		Replaces("form of answers"),
+	odd("http.never-streams",
+		"Each request is answered with JSON; requests of the server come on the listening stream.",
+		"The server either initiates a stream or returns JSON.", "basic/transports#sending-messages-to-the-server",
+		inForm(server.AnswerJSON)).Open(streamless...).Replaces("form of answers"),
+	odd("http.requests-unheard",
+		"Each request is answered with JSON and there is no listening stream: calls that ask the client wait half "+
+			"a minute for an answer.",
+		"The server offers neither stream, and the text does not say how long a call may take.",
+		"basic/lifecycle#timeouts",
+		All(inForm(server.AnswerJSON), Serving(func(o *server.HTTPOptions) { o.NoGet = true }),
+			WithholdingAny(func(out *server.Outgoing) bool { return out.Kind == wire.Request }))).Open("*").
+		Replaces("form of answers"),
+	odd("http.forms-by-turns", "Requests are answered with a stream and with JSON by turns.",
+		"The server either initiates a stream or returns JSON.", "basic/transports#sending-messages-to-the-server",
+		func(o *server.Options) {
 			o.Behaviour.HTTP.Answer = func(r *server.Request) server.AnswerForm {
 				if Count(r.Session, "form")%2 == 0 {
 					return server.AnswerSSE
 				}
 				return server.AnswerAuto
 			}
-		}},
-	{ID: "http.no-get", Transports: OverHTTP, Summary: "GET is answered with 405.",
-		Why:    "That indicates that no stream is offered.",
-		Source: at("basic/transports#listening-for-messages-from-the-server"),
-		Untried: []string{ids.LifecycleCapabilityServerEmitsToolsListChanged,
-			ids.LifecycleCapabilityServerEmitsPromptsListChanged,
-			ids.LifecycleCapabilityServerEmitsResourcesListChanged,
-			ids.LifecycleCapabilityServerEmitsResourceUpdates, ids.HTTPServerDisconnectNotCancel,
-			ids.HTTPServerGetUnrelated, ids.HTTPServerGetNoResponse, ids.HTTPServerGetCloseTolerated,
-			ids.HTTPServerEventIDCursor, ids.ToolsListChangedSent, ids.ResourcesListChangedSent,
-			ids.ResourcesUpdatedSent, ids.PromptsListChangedSent, ids.ResourcesUpdatedOnlySubscribed,
-			ids.SchemaResourceUpdatedNotification, ids.ResourcesUpdatedEndsWithUnsubscribe},
-		Changes: "listening", Apply: Serving(func(o *server.HTTPOptions) { o.NoGet = true })},
-	{ID: "http.no-delete", Transports: OverHTTP, Summary: "DELETE is answered with 405.",
-		Why:    "That indicates that clients cannot terminate sessions.",
-		Source: at("basic/transports#session-management"), Untried: []string{ids.HTTPServerSessionEnded404},
-		Changes: "endings", Apply: Serving(func(o *server.HTTPOptions) { o.NoDelete = true })},
-	{ID: "http.405-bare", Transports: OverHTTP, Summary: "405 comes without a body and without the header Allow.",
-		Why:    "The text asks for the status alone.",
-		Source: at("basic/transports#listening-for-messages-from-the-server"), Untried: unlistened,
-		Apply: All(Serving(func(o *server.HTTPOptions) { o.NoGet, o.NoDelete = true, true }),
+		}).Replaces("form of answers"),
+	odd("http.no-get", "GET is answered with 405.", "That indicates that no stream is offered.",
+		"basic/transports#listening-for-messages-from-the-server",
+		Serving(func(o *server.HTTPOptions) { o.NoGet = true })).
+		Open(ids.LifecycleCapabilityServerEmitsToolsListChanged, ids.LifecycleCapabilityServerEmitsPromptsListChanged,
+			ids.LifecycleCapabilityServerEmitsResourcesListChanged, ids.LifecycleCapabilityServerEmitsResourceUpdates,
+			ids.HTTPServerDisconnectNotCancel, ids.HTTPServerGetUnrelated, ids.HTTPServerGetNoResponse,
+			ids.HTTPServerGetCloseTolerated, ids.HTTPServerEventIDCursor, ids.ToolsListChangedSent,
+			ids.ResourcesListChangedSent, ids.ResourcesUpdatedSent, ids.PromptsListChangedSent,
+			ids.ResourcesUpdatedOnlySubscribed, ids.SchemaResourceUpdatedNotification,
+			ids.ResourcesUpdatedEndsWithUnsubscribe).Replaces("listening"),
+	odd("http.no-delete", "DELETE is answered with 405.", "That indicates that clients cannot terminate sessions.",
+		"basic/transports#session-management", Serving(func(o *server.HTTPOptions) { o.NoDelete = true })).
+		Open(ids.HTTPServerSessionEnded404).Replaces("endings"),
+	odd("http.405-bare", "405 comes without a body and without the header Allow.",
+		"The text asks for the status alone.", "basic/transports#listening-for-messages-from-the-server",
+		All(Serving(func(o *server.HTTPOptions) { o.NoGet, o.NoDelete = true, true }),
 			refusedWith(0, "", "", server.MethodNotAllowed),
-			Replying(server.MethodNotAllowed, func(r *server.Reply) { r.Header.Del("Allow") }))},
-	{ID: "http.405-page", Transports: OverHTTP, Summary: "405 comes with a page in HTML.",
-		Why:    "The text asks for the status alone.",
-		Source: at("basic/transports#listening-for-messages-from-the-server"), Untried: unlistened,
-		Apply: All(Serving(func(o *server.HTTPOptions) { o.NoGet, o.NoDelete = true, true }),
+			Replying(server.MethodNotAllowed, func(r *server.Reply) { r.Header.Del("Allow") }))).Open(unlistened...),
+	odd("http.405-page", "405 comes with a page in HTML.", "The text asks for the status alone.",
+		"basic/transports#listening-for-messages-from-the-server",
+		All(Serving(func(o *server.HTTPOptions) { o.NoGet, o.NoDelete = true, true }),
 			refusedWith(0, "text/html; charset=iso-8859-1", "<h1>Method Not Allowed</h1>\xe9",
-				server.MethodNotAllowed))},
-	{ID: "http.no-event-ids", Transports: OverHTTP, Summary: "Events have no ids.", Why: "Servers MAY attach ids.",
-		Source: at("basic/transports#resumability-and-redelivery"),
-		Untried: []string{ids.HTTPServerDisconnectNotCancel, ids.HTTPServerEventIDUnique,
-			ids.HTTPServerReplaySameStream, ids.HTTPServerEventIDCursor},
-		Changes: "event ids", Apply: Serving(func(o *server.HTTPOptions) { o.NoEventID = true })},
-	{ID: "http.plain", Transports: OverHTTP,
-		Summary: "The server has neither GET nor DELETE, gives no ids, keeps nothing of its clients, and answers " +
-			"with JSON.",
-		Why: "All of that is optional.", Source: at("basic/transports#streamable-http"),
-		Untried: []string{ids.PingNotExcessive, "security.session.*", "progress.*", "logging.*", "base.*",
-			ids.MetaAttachResult, ids.LifecycleInitServerWaits, ids.LifecycleShutdownByTransport, "http.server.*",
+				server.MethodNotAllowed))).Open(unlistened...),
+	odd("http.no-event-ids", "Events have no ids.", "Servers MAY attach ids.",
+		"basic/transports#resumability-and-redelivery", Serving(func(o *server.HTTPOptions) { o.NoEventID = true })).
+		Open(ids.HTTPServerDisconnectNotCancel, ids.HTTPServerEventIDUnique, ids.HTTPServerReplaySameStream,
+			ids.HTTPServerEventIDCursor).Replaces("event ids"),
+	odd("http.plain",
+		"The server has neither GET nor DELETE, gives no ids, keeps nothing of its clients, and answers with JSON.",
+		"All of that is optional.", "basic/transports#streamable-http", All(inForm(server.AnswerJSON), stateless)).
+		Open(ids.PingNotExcessive, "security.session.*", "progress.*", "logging.*", "base.*", ids.MetaAttachResult,
+			ids.LifecycleInitServerWaits, ids.LifecycleShutdownByTransport, "http.server.*",
 			ids.CancellationSameDirection, ids.CancellationInProgress, ids.CancellationStopProcessing,
 			ids.CancellationNoResponse, ids.CancellationLateResponse, ids.PingNoParams, "progress.*",
 			ids.ToolsListChangedSent, "resources.*", ids.PromptsListChangedSent, "logging.*",
 			ids.PaginationServerStableCursors, "sampling.*", "lifecycle.timeout.*", ids.LifecycleErrorRequestTimeout,
 			ids.RootsRootNameOptional, ids.RootsListMultiple, ids.RootsServerUnavailable, "elicitation.*", "schema.*",
 			ids.RootsListChangedRefetch, ids.RootsRootFileOrDirectory, ids.PaginationCursorResultsAfter,
-			ids.MetaAttachObjects},
-		Apply: All(inForm(server.AnswerJSON), stateless)},
-	{ID: "http.session-id-long", Transports: OverHTTP, Summary: "Session ids have 2000 characters.",
-		Why: "The length has no limit.", Source: at("basic/transports#session-management"),
-		Changes: "session ids",
-		Apply:   identified(func(u string) string { return u + strings.Repeat("0123456789abcdef", 123) })},
-	{ID: "http.session-id-characters", Transports: OverHTTP,
-		Summary: "Session ids have all visible ASCII characters.",
-		Why:     "Characters from 0x21 to 0x7E are allowed.", Source: at("basic/transports#session-management"),
-		Changes: "session ids",
-		Apply: identified(func(u string) string {
+			ids.MetaAttachObjects),
+	odd("http.session-id-long", "Session ids have 2000 characters.", "The length has no limit.",
+		"basic/transports#session-management",
+		identified(func(u string) string { return u + strings.Repeat("0123456789abcdef", 123) })).
+		Replaces("session ids"),
+	odd("http.session-id-characters", "Session ids have all visible ASCII characters.",
+		"Characters from 0x21 to 0x7E are allowed.", "basic/transports#session-management",
+		identified(func(u string) string {
 			var b strings.Builder
 			for c := byte('!'); c <= '~'; c++ {
 				b.WriteByte(c)
 			}
 			return b.String() + u
-		})},
-	{ID: "http.session-id-jwt", Transports: OverHTTP, Summary: "Session ids have the form of a JWT.",
-		Why: "The text names a JWT as an example.", Source: at("basic/transports#session-management"),
-		Changes: "session ids",
-		Apply: identified(func(u string) string {
+		})).Replaces("session ids"),
+	odd("http.session-id-jwt", "Session ids have the form of a JWT.", "The text names a JWT as an example.",
+		"basic/transports#session-management", identified(func(u string) string {
 			return "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0." + u +
 				"dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
-		})},
-	{ID: "http.session-header-repeated", Transports: OverHTTP, Summary: "All responses of a session carry its id.",
-		Why:    "The text demands the header on one response, and forbids it on none.",
-		Source: at("basic/transports#session-management"), Changes: "headers",
-		Apply: altering(func(r *http.Request, _ int, h http.Header) {
+		})).Replaces("session ids"),
+	odd("http.session-header-repeated", "All responses of a session carry its id.",
+		"The text demands the header on one response, and forbids it on none.", "basic/transports#session-management",
+		altering(func(r *http.Request, _ int, h http.Header) {
 			if id := r.Header.Get(SessionHeader); id != "" && h.Get(SessionHeader) == "" {
 				h.Set(SessionHeader, id)
 			}
-		}, nil)},
-	{ID: "http.headers-lower-case", Transports: OverBothHTTP, Summary: "Names of headers are written in lower case.",
-		Why:    "Names of headers have no case (RFC 9110, section 5.1).",
-		Source: at("basic/transports#session-management"), Changes: "headers",
-		Apply: altering(func(_ *http.Request, _ int, h http.Header) {
+		}, nil)).Replaces("headers"),
+	odd("http.headers-lower-case", "Names of headers are written in lower case.",
+		"Names of headers have no case (RFC 9110, section 5.1).", "basic/transports#session-management",
+		altering(func(_ *http.Request, _ int, h http.Header) {
 			for name, values := range h {
 				if lower := strings.ToLower(name); lower != name && name != "Content-Length" {
 					delete(h, name)
 					h[lower] = values
 				}
 			}
-		}, nil)},
-	{ID: "http.headers-more", Transports: OverBothHTTP,
-		Summary: "Responses carry cookies, security headers, several Vary, and the version of the protocol.",
-		Why:     "Other headers are HTTP's own affair.", Source: at("basic/transports#streamable-http"),
-		Apply: headed("Set-Cookie", "a=b; Path=/; HttpOnly", "Set-Cookie", "c=d", "Vary", "Origin", "Vary",
+		}, nil)).Only(OverBothHTTP).Replaces("headers"),
+	odd("http.headers-more",
+		"Responses carry cookies, security headers, several Vary, and the version of the protocol.",
+		"Other headers are HTTP's own affair.", "basic/transports#streamable-http",
+		headed("Set-Cookie", "a=b; Path=/; HttpOnly", "Set-Cookie", "c=d", "Vary", "Origin", "Vary",
 			"Accept-Encoding", "Strict-Transport-Security", "max-age=1",
 			"X-Powered-By", "MCP", "Mcp-Protocol-Version", "2025-06-18", "Access-Control-Allow-Origin",
-			"http://localhost", "Via", "1.1 proxy, 1.0 cache", "Etag", `W/"1"`)},
-	{ID: "http.charset", Transports: OverBothHTTP, Summary: "Media types have the parameter charset=utf-8.",
-		Why: "Media types may have parameters.", Source: at("basic/transports#sending-messages-to-the-server"),
-		Changes: "headers",
-		Apply:   typedAs("application/json; charset=utf-8", "text/event-stream;charset=UTF-8")},
-	{ID: "http.media-types-odd", Transports: OverBothHTTP,
-		Summary: "Media types are in capitals, with quoted parameters and spaces around the semicolon.",
-		Why:     "Media types have no case (RFC 9110, section 8.3.1).",
-		Source:  at("basic/transports#sending-messages-to-the-server"), Changes: "headers",
-		Apply: typedAs(`Application/JSON ; Charset="UTF-8"; profile="a;b"`, `Text/Event-Stream ; Charset="utf-8"`)},
-	{ID: "http.connection-close", Transports: OverBothHTTP, Summary: "Each connection is closed after one response.",
-		Why: "Keeping connections is optional in HTTP.", Source: at("basic/transports#streamable-http"),
-		Apply: headed("Connection", "close")},
-	{ID: "http.no-length", Transports: OverHTTP, Summary: "No body has a Content-Length; all are chunked.",
-		Why:    "How the length of a body is told is HTTP's own affair.",
-		Source: at("basic/transports#streamable-http"), Changes: "chunks",
-		Apply: altering(nil, func(_ bool, b []byte) [][]byte { return [][]byte{b} })},
-	{ID: "http.small-chunks", Transports: OverBothHTTP,
-		Summary: "Bodies come in chunks of a few bytes, in the midst of characters too.",
-		Why:     "Chunks mean nothing to the content.", Source: at("basic/transports#streamable-http"),
-		Changes: "chunks",
-		Apply: altering(nil, func(_ bool, b []byte) [][]byte {
-			return slices.Collect(slices.Chunk(b, max(3, len(b)/40)))
-		})},
-	{ID: "http.space-around-json", Transports: OverHTTP,
-		Summary: "JSON bodies have whitespace and line ends before and after.",
-		Why:     "It is insignificant whitespace of JSON.",
-		Source:  at("basic/transports#sending-messages-to-the-server"),
-		Apply: Replying(server.AnsweredJSON,
-			func(r *server.Reply) { r.Body = slices.Concat([]byte("\r\n \t"), r.Body, []byte("\n\n")) })},
-	{ID: "http.accepted-with-type", Transports: OverHTTP,
-		Summary: "202 comes with a Content-Type and a Content-Length of 0.", Why: "There is no body.",
-		Source: at("basic/transports#sending-messages-to-the-server"),
-		Apply: Replying(server.Accepted, func(r *server.Reply) {
+			"http://localhost", "Via", "1.1 proxy, 1.0 cache", "Etag", `W/"1"`)).Only(OverBothHTTP),
+	odd("http.charset", "Media types have the parameter charset=utf-8.", "Media types may have parameters.",
+		"basic/transports#sending-messages-to-the-server",
+		typedAs("application/json; charset=utf-8", "text/event-stream;charset=UTF-8")).Only(OverBothHTTP).
+		Replaces("headers"),
+	odd("http.media-types-odd", "Media types are in capitals, with quoted parameters and spaces around the semicolon.",
+		"Media types have no case (RFC 9110, section 8.3.1).", "basic/transports#sending-messages-to-the-server",
+		typedAs(`Application/JSON ; Charset="UTF-8"; profile="a;b"`, `Text/Event-Stream ; Charset="utf-8"`)).
+		Only(OverBothHTTP).Replaces("headers"),
+	odd("http.connection-close", "Each connection is closed after one response.",
+		"Keeping connections is optional in HTTP.", "basic/transports#streamable-http", headed("Connection", "close")).
+		Only(OverBothHTTP),
+	odd("http.no-length", "No body has a Content-Length; all are chunked.",
+		"How the length of a body is told is HTTP's own affair.", "basic/transports#streamable-http",
+		altering(nil, func(_ bool, b []byte) [][]byte { return [][]byte{b} })).Replaces("chunks"),
+	odd("http.small-chunks", "Bodies come in chunks of a few bytes, in the midst of characters too.",
+		"Chunks mean nothing to the content.", "basic/transports#streamable-http",
+		altering(nil, func(_ bool, b []byte) [][]byte { return slices.Collect(slices.Chunk(b, max(3, len(b)/40))) })).
+		Only(OverBothHTTP).Replaces("chunks"),
+	odd("http.space-around-json", "JSON bodies have whitespace and line ends before and after.",
+		"It is insignificant whitespace of JSON.", "basic/transports#sending-messages-to-the-server",
+		Replying(server.AnsweredJSON,
+			func(r *server.Reply) { r.Body = slices.Concat([]byte("\r\n \t"), r.Body, []byte("\n\n")) })),
+	odd("http.accepted-with-type", "202 comes with a Content-Type and a Content-Length of 0.", "There is no body.",
+		"basic/transports#sending-messages-to-the-server", Replying(server.Accepted, func(r *server.Reply) {
 			r.Header.Set("Content-Type", "application/json")
 			r.Header.Set("Content-Length", "0")
-		})},
-	{ID: "http.refusals-bare", Transports: OverHTTP, Summary: "Refusals have no body.",
-		Why: "The body MAY comprise an error.", Source: at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{ids.BaseErrorParseError, ids.BaseErrorUndetectableID, ids.BaseErrorInvalidRequest},
-		Changes: "refusals", Apply: refusedWith(0, "", "", refusals...)},
-	{ID: "http.refusals-text", Transports: OverHTTP, Summary: "Refusals have a plain text for their body.",
-		Why: "The body MAY comprise an error.", Source: at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{ids.BaseErrorParseError, ids.BaseErrorUndetectableID, ids.BaseErrorInvalidRequest},
-		Changes: "refusals", Apply: refusedWith(0, "text/plain", "Refused\n", refusals...)},
-	{ID: "http.refusals-other-json", Transports: OverHTTP,
-		Summary: "Refusals have a JSON body that is not a message: a problem of RFC 9457.",
-		Why:     "The body MAY comprise a JSON-RPC error.",
-		Source:  at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{ids.BaseErrorParseError, ids.BaseErrorUndetectableID, ids.BaseErrorInvalidRequest},
-		Changes: "refusals",
-		Apply: refusedWith(0, "application/problem+json", `{"type":"about:blank","title":"Refused","detail":"no"}`,
-			refusals...)},
-	{ID: "http.refusals-id-null", Transports: OverHTTP,
-		Summary: "The errors in the bodies of refusals have the id null.",
-		Why:     "JSON-RPC has null for a request whose id could not be told.",
-		Source:  at("basic/transports#sending-messages-to-the-server"), Changes: "refusals",
-		Apply: All(func(o *server.Options) {
+		})),
+	odd("http.refusals-bare", "Refusals have no body.", "The body MAY comprise an error.",
+		"basic/transports#sending-messages-to-the-server", refusedWith(0, "", "", refusals...)).
+		Open(ids.BaseErrorParseError, ids.BaseErrorUndetectableID, ids.BaseErrorInvalidRequest).Replaces("refusals"),
+	odd("http.refusals-text", "Refusals have a plain text for their body.", "The body MAY comprise an error.",
+		"basic/transports#sending-messages-to-the-server", refusedWith(0, "text/plain", "Refused\n", refusals...)).
+		Open(ids.BaseErrorParseError, ids.BaseErrorUndetectableID, ids.BaseErrorInvalidRequest).Replaces("refusals"),
+	odd("http.refusals-other-json", "Refusals have a JSON body that is not a message: a problem of RFC 9457.",
+		"The body MAY comprise a JSON-RPC error.", "basic/transports#sending-messages-to-the-server",
+		refusedWith(0, "application/problem+json", `{"type":"about:blank","title":"Refused","detail":"no"}`,
+			refusals...)).Open(ids.BaseErrorParseError, ids.BaseErrorUndetectableID, ids.BaseErrorInvalidRequest).
+		Replaces("refusals"),
+	odd("http.refusals-id-null", "The errors in the bodies of refusals have the id null.",
+		"JSON-RPC has null for a request whose id could not be told.",
+		"basic/transports#sending-messages-to-the-server", All(func(o *server.Options) {
 			for _, s := range refusals {
 				Replying(s, func(r *server.Reply) {
 					var m object
@@ -377,118 +342,95 @@ var httpOddities = []Oddity{
 					}
 				})(o)
 			}
-		})},
-	{ID: "http.refusals-422", Transports: OverHTTP, Summary: "An invalid message is refused with 422.",
-		Why:     "The status is an error status, 400 for example.",
-		Source:  at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{ids.BaseErrorParseError, ids.BaseErrorUndetectableID, ids.BaseErrorInvalidRequest},
-		Changes: "refusals", Apply: refusedWith(http.StatusUnprocessableEntity, "", "", server.BadMessage)},
-	{ID: "http.refusals-400", Transports: OverHTTP,
-		Summary: "A wrong media type, a wrong Accept and a foreign origin are refused with 400.",
-		Why:     "The text names no status for these.", Source: at("basic/transports#security-warning"),
-		Changes: "refusals",
-		Apply: refusedWith(http.StatusBadRequest, "", "", server.UnsupportedMediaType, server.NotAcceptable,
-			server.ForeignOrigin, server.ForeignHost)},
-	{ID: "http.foreign-origin-404", Transports: OverBothHTTP,
-		Summary: "A request of a foreign origin is refused with 404, one of a foreign host with 421.",
-		Why:     "The text names no status for these.", Source: at("basic/transports#security-warning"),
-		Changes: "refusals",
-		Apply: All(refusedWith(http.StatusNotFound, "text/plain", "not here", server.ForeignOrigin),
-			refusedWith(http.StatusMisdirectedRequest, "", "", server.ForeignHost))},
-	{ID: "http.delete-200", Transports: OverHTTP, Summary: "DELETE is answered with 200 and a JSON document.",
-		Why:    "The text names no status for a termination that succeeds.",
-		Source: at("basic/transports#session-management"), Changes: "endings",
-		Apply: Replying(server.DeletedSession, func(r *server.Reply) {
+		})).Replaces("refusals"),
+	odd("http.refusals-422", "An invalid message is refused with 422.",
+		"The status is an error status, 400 for example.", "basic/transports#sending-messages-to-the-server",
+		refusedWith(http.StatusUnprocessableEntity, "", "", server.BadMessage)).
+		Open(ids.BaseErrorParseError, ids.BaseErrorUndetectableID, ids.BaseErrorInvalidRequest).Replaces("refusals"),
+	odd("http.refusals-400", "A wrong media type, a wrong Accept and a foreign origin are refused with 400.",
+		"The text names no status for these.", "basic/transports#security-warning",
+		refusedWith(http.StatusBadRequest, "", "", server.UnsupportedMediaType, server.NotAcceptable,
+			server.ForeignOrigin, server.ForeignHost)).Replaces("refusals"),
+	odd("http.foreign-origin-404", "A request of a foreign origin is refused with 404, one of a foreign host with 421.",
+		"The text names no status for these.", "basic/transports#security-warning",
+		All(refusedWith(http.StatusNotFound, "text/plain", "not here", server.ForeignOrigin),
+			refusedWith(http.StatusMisdirectedRequest, "", "", server.ForeignHost))).Only(OverBothHTTP).
+		Replaces("refusals"),
+	odd("http.delete-200", "DELETE is answered with 200 and a JSON document.",
+		"The text names no status for a termination that succeeds.", "basic/transports#session-management",
+		Replying(server.DeletedSession, func(r *server.Reply) {
 			r.Status, r.Body = http.StatusOK, []byte(`{"ended":true}`)
 			r.Header.Set("Content-Type", "application/json")
-		})},
-	{ID: "http.delete-202", Transports: OverHTTP, Summary: "DELETE is answered with 202 and nothing else.",
-		Why:    "The text names no status for a termination that succeeds.",
-		Source: at("basic/transports#session-management"), Changes: "endings",
-		Apply: Replying(server.DeletedSession, func(r *server.Reply) { r.Status = http.StatusAccepted })},
-	{ID: "http.delete-202-later", Transports: OverHTTP,
-		Summary: "DELETE is answered with 202, and the session ends two seconds later.",
-		Why:     "202 says that the request was accepted, not that it was carried out.",
-		Source:  at("basic/transports#session-management"),
-		Untried: []string{ids.HTTPServerSessionEnded404, ids.HTTPServerDeleteSession}, Changes: "endings",
-		Apply: endingLater},
-	{ID: "http.lenient-media-types", Transports: OverHTTP,
-		Summary: "The Content-Type and the Accept header of requests do not matter.",
-		Why:     "They bind the client; nothing obliges the server to refuse.",
-		Source:  at("basic/transports#sending-messages-to-the-server"), Changes: "refusals",
-		Apply: All(Passing(server.UnsupportedMediaType, func(*server.Reply) bool { return true }),
-			Passing(server.NotAcceptable, func(*server.Reply) bool { return true }))},
-	{ID: "http.strict-accept", Transports: OverHTTP,
-		Summary: "A POST whose Accept header does not list both types is refused with 406.",
-		Why:     "The client MUST list both.", Source: at("basic/transports#sending-messages-to-the-server"),
-		Changes: "refusals",
-		Apply: NotAccepting(func(accept string) bool {
+		})).Replaces("endings"),
+	odd("http.delete-202", "DELETE is answered with 202 and nothing else.",
+		"The text names no status for a termination that succeeds.", "basic/transports#session-management",
+		Replying(server.DeletedSession, func(r *server.Reply) { r.Status = http.StatusAccepted })).Replaces("endings"),
+	odd("http.delete-202-later", "DELETE is answered with 202, and the session ends two seconds later.",
+		"202 says that the request was accepted, not that it was carried out.", "basic/transports#session-management",
+		endingLater).Open(ids.HTTPServerSessionEnded404, ids.HTTPServerDeleteSession).Replaces("endings"),
+	odd("http.lenient-media-types", "The Content-Type and the Accept header of requests do not matter.",
+		"They bind the client; nothing obliges the server to refuse.",
+		"basic/transports#sending-messages-to-the-server",
+		All(Passing(server.UnsupportedMediaType, func(*server.Reply) bool { return true }),
+			Passing(server.NotAcceptable, func(*server.Reply) bool { return true }))).Replaces("refusals"),
+	odd("http.strict-accept", "A POST whose Accept header does not list both types is refused with 406.",
+		"The client MUST list both.", "basic/transports#sending-messages-to-the-server",
+		NotAccepting(func(accept string) bool {
 			accept = strings.ToLower(accept)
 			both := strings.Contains(accept, "application/json") && strings.Contains(accept, "text/event-stream")
 			return !both && !strings.Contains(accept, "*/*")
-		})},
-	{ID: "http.one-version", Transports: OverHTTP,
-		Summary: "The server supports this revision alone, in the header too.",
-		Why:     "An unsupported version in the header MUST get 400.",
-		Source:  at("basic/transports#protocol-version-header"),
-		Apply:   func(o *server.Options) { o.Versions = []string{server.Version} }},
-	{ID: "http.moved", Transports: OverHTTP, Summary: "The URL of the server redirects with 308 to another.",
-		Why: "Redirects are HTTP's own affair.", Source: at("basic/transports#streamable-http"),
-		Apply: Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		})).Replaces("refusals"),
+	odd("http.one-version", "The server supports this revision alone, in the header too.",
+		"An unsupported version in the header MUST get 400.", "basic/transports#protocol-version-header",
+		func(o *server.Options) { o.Versions = []string{server.Version} }),
+	odd("http.moved", "The URL of the server redirects with 308 to another.", "Redirects are HTTP's own affair.",
+		"basic/transports#streamable-http", Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if r.URL.Path == server.PathMCP && r.URL.RawQuery == "" {
 				http.Redirect(w, r, server.PathMCP+"?v=2", http.StatusPermanentRedirect)
 				return
 			}
 			next.ServeHTTP(w, r)
-		})},
-	{ID: "http.early-hints", Transports: OverBothHTTP, Summary: "A response 103 precedes each other one.",
-		Why:    "Informational responses are HTTP's own affair (RFC 9110, section 15.2).",
-		Source: at("basic/transports#streamable-http"),
-		Apply: Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		})),
+	odd("http.early-hints", "A response 103 precedes each other one.",
+		"Informational responses are HTTP's own affair (RFC 9110, section 15.2).", "basic/transports#streamable-http",
+		Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			w.Header().Set("Link", "</style.css>; rel=preload")
 			w.WriteHeader(http.StatusEarlyHints)
 			next.ServeHTTP(w, r)
-		})},
-	{ID: "http.trailers", Transports: OverHTTP, Summary: "Bodies end with trailers.",
-		Why:    "Trailers are HTTP's own affair (RFC 9110, section 6.5).",
-		Source: at("basic/transports#streamable-http"), Changes: "chunks",
-		Apply: All(
+		})).Only(OverBothHTTP),
+	odd("http.trailers", "Bodies end with trailers.", "Trailers are HTTP's own affair (RFC 9110, section 6.5).",
+		"basic/transports#streamable-http", All(
 			altering(nil, func(_ bool, b []byte) [][]byte { return [][]byte{b} }),
 			Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 				w.Header().Set("Trailer", "X-Checksum")
 				next.ServeHTTP(w, r)
 				w.Header().Set("X-Checksum", "7")
 			}),
-		)},
-	{ID: "http.options", Transports: OverBothHTTP, Summary: "OPTIONS is answered with 204 and the headers of CORS.",
-		Why: "The text is about GET, POST and DELETE.", Source: at("basic/transports#streamable-http"),
-		Apply: Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		)).Replaces("chunks"),
+	odd("http.options", "OPTIONS is answered with 204 and the headers of CORS.",
+		"The text is about GET, POST and DELETE.", "basic/transports#streamable-http",
+		Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if r.Method == http.MethodOptions {
 				w.Header().Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
 				w.WriteHeader(http.StatusNoContent)
 				return
 			}
 			next.ServeHTTP(w, r)
-		})},
-	{ID: "http.other-methods", Transports: OverHTTP, Summary: "HEAD, PUT and PATCH are answered with 501 and a text.",
-		Why: "The text is about GET, POST and DELETE.", Source: at("basic/transports#streamable-http"),
-		Apply: RefusingHTTP(http.StatusNotImplemented, func(r *http.Request) bool {
+		})).Only(OverBothHTTP),
+	odd("http.other-methods", "HEAD, PUT and PATCH are answered with 501 and a text.",
+		"The text is about GET, POST and DELETE.", "basic/transports#streamable-http",
+		RefusingHTTP(http.StatusNotImplemented, func(r *http.Request) bool {
 			return slices.Contains([]string{http.MethodHead, http.MethodPut, http.MethodPatch}, r.Method)
-		})},
-	{ID: "http.replay-not-offered", Transports: OverHTTP, Summary: "Last-Event-ID is ignored: nothing is sent again.",
-		Why:    "The server MAY use the header to replay messages.",
-		Source: at("basic/transports#resumability-and-redelivery"), Changes: "event ids",
-		Apply: func(o *server.Options) {
+		})),
+	odd("http.replay-not-offered", "Last-Event-ID is ignored: nothing is sent again.",
+		"The server MAY use the header to replay messages.", "basic/transports#resumability-and-redelivery",
+		func(o *server.Options) {
 			o.Behaviour.HTTP.Replay = func(*server.Session, string, []*server.Event, []*server.Event) []*server.Event {
 				return nil
 			}
-		}},
-	{ID: "http.resume-listens", Transports: OverHTTP,
-		Summary: "A GET with Last-Event-ID opens a new listening stream, which begins with a ping.",
-		Why:     "The server MAY use the header to replay messages.",
-		Source:  at("basic/transports#resumability-and-redelivery"),
-		Untried: []string{ids.HTTPServerDisconnectNotCancel}, Changes: "listening",
-		Apply: All(
+		}).Replaces("event ids"),
+	odd("http.resume-listens", "A GET with Last-Event-ID opens a new listening stream, which begins with a ping.",
+		"The server MAY use the header to replay messages.", "basic/transports#resumability-and-redelivery", All(
 			Replying(server.ListeningSSE, func(r *server.Reply) {
 				if r.Request.Header.Get(resumesHeader) != "" {
 					go func() { _, _ = r.Session.Call(r.Request.Context(), "ping", nil) }()
@@ -502,12 +444,11 @@ var httpOddities = []Oddity{
 				}
 				next.ServeHTTP(w, r)
 			}),
-		)},
-	{ID: "http.resumed-once", Transports: OverHTTP,
-		Summary: "Events of a stream are sent again to the first client that resumes it, and to nobody afterwards.",
-		Why:     "The server MAY use the header to replay messages.",
-		Source:  at("basic/transports#resumability-and-redelivery"), Changes: "event ids",
-		Apply: func(o *server.Options) {
+		)).Open(ids.HTTPServerDisconnectNotCancel).Replaces("listening"),
+	odd("http.resumed-once",
+		"Events of a stream are sent again to the first client that resumes it, and to nobody afterwards.",
+		"The server MAY use the header to replay messages.", "basic/transports#resumability-and-redelivery",
+		func(o *server.Options) {
 			var begun sync.Map // by session and stream
 			o.Behaviour.HTTP.Replay = func(s *server.Session, last string, proposal,
 				_ []*server.Event) []*server.Event {
@@ -517,85 +458,69 @@ var httpOddities = []Oddity{
 				}
 				return proposal
 			}
-		}},
-	{ID: "http.listening-ends", Transports: OverHTTP,
-		Summary: "The server closes a listening stream 20 ms after it was opened.",
-		Why:     "The server MAY close the stream at any time.",
-		Source:  at("basic/transports#listening-for-messages-from-the-server"),
-		Untried: []string{ids.HTTPServerDisconnectNotCancel, ids.HTTPServerEventIDCursor, ids.ResourcesUpdatedSent,
-			ids.ResourcesUpdatedEndsWithUnsubscribe},
-		Changes: "listening",
-		Apply: Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		}).Replaces("event ids"),
+	odd("http.listening-ends", "The server closes a listening stream 20 ms after it was opened.",
+		"The server MAY close the stream at any time.", "basic/transports#listening-for-messages-from-the-server",
+		Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if r.Method == http.MethodGet {
 				ctx, stop := context.WithTimeout(r.Context(), 20*time.Millisecond)
 				defer stop()
 				r = r.WithContext(ctx)
 			}
 			next.ServeHTTP(w, r)
-		})},
-	{ID: "http.listening-ends-after-event", Transports: OverHTTP,
-		Summary: "The server closes a listening stream after each event.",
-		Why:     "The server MAY close the stream at any time.",
-		Source:  at("basic/transports#listening-for-messages-from-the-server"), Changes: "listening",
-		Apply: Streaming(func(e *server.Event) []*server.Event {
+		})).
+		Open(ids.HTTPServerDisconnectNotCancel, ids.HTTPServerEventIDCursor, ids.ResourcesUpdatedSent,
+			ids.ResourcesUpdatedEndsWithUnsubscribe).Replaces("listening"),
+	odd("http.listening-ends-after-event", "The server closes a listening stream after each event.",
+		"The server MAY close the stream at any time.", "basic/transports#listening-for-messages-from-the-server",
+		Streaming(func(e *server.Event) []*server.Event {
 			e.Cut = strings.HasPrefix(e.Stream, "get:")
 			return []*server.Event{e}
-		})},
-	{ID: "http.close-noticed-late", Transports: OverHTTP,
-		Summary: "The server goes on writing to each stream for two seconds after the client has closed that.",
-		Why: "A connection that was closed shows when a write to it fails; what was sent until then can " +
-			"be had by resuming the stream.",
-		Source: at("basic/transports#resumability-and-redelivery"), Changes: "listening",
-		Apply: Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		})).Replaces("listening"),
+	odd("http.close-noticed-late",
+		"The server goes on writing to each stream for two seconds after the client has closed that.",
+		"A connection that was closed shows when a write to it fails; what was sent until then can be had by "+
+			"resuming the stream.", "basic/transports#resumability-and-redelivery",
+		Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			ctx, stop := context.WithCancel(context.WithoutCancel(r.Context()))
 			defer stop()
 			defer context.AfterFunc(r.Context(), func() { time.AfterFunc(2*time.Second, stop) })()
 			next.ServeHTTP(unaware{w, r.Context()}, r.WithContext(ctx))
-		})},
-	{ID: "http.get-head-with-first-event", Transports: OverHTTP,
-		Summary: "The head of the response to a GET goes out with the first event.",
-		Why: "The text sets no time for the response; a server that buffers it sends nothing before it has " +
-			"something to send.",
-		Source: at("basic/transports#listening-for-messages-from-the-server"), Changes: "listening",
-		Apply: Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		})).Replaces("listening"),
+	odd("http.get-head-with-first-event", "The head of the response to a GET goes out with the first event.",
+		"The text sets no time for the response; a server that buffers it sends nothing before it has something to "+
+			"send.", "basic/transports#listening-for-messages-from-the-server",
+		Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if r.Method == http.MethodGet {
 				w = &buffered{ResponseWriter: w}
 			}
 			next.ServeHTTP(w, r)
-		})},
-	{ID: "http.listening-announces", Transports: OverHTTP,
-		Summary: "A listening stream begins with a notice that each of the lists has changed.",
-		Why: "A client that has just begun to listen may have missed a change; the server MAY send notifications " +
-			"on the stream.",
-		Source: at("basic/transports#listening-for-messages-from-the-server"), Changes: "listening",
-		Apply: Replying(server.ListeningSSE, func(r *server.Reply) {
+		})).Replaces("listening"),
+	odd("http.listening-announces", "A listening stream begins with a notice that each of the lists has changed.",
+		"A client that has just begun to listen may have missed a change; the server MAY send notifications on the "+
+			"stream.", "basic/transports#listening-for-messages-from-the-server",
+		Replying(server.ListeningSSE, func(r *server.Reply) {
 			if r.Session.Initialized() {
 				for _, list := range []string{"tools", "prompts", "resources"} {
 					r.Session.Notify("notifications/"+list+"/list_changed", nil)
 				}
 			}
-		})},
-	{ID: "http.one-listening-stream", Transports: OverHTTP,
-		Summary: "A second listening stream of a session is refused with 409.",
-		Why:     "It is the client that MAY remain connected to several; the server offers what it can.",
-		Source:  at("basic/transports#multiple-connections"),
-		Untried: []string{ids.HTTPServerDisconnectNotCancel, ids.HTTPServerEventIDCursor},
-		Changes: "listening", Apply: oneListening},
-	{ID: "http.listening-after-handshake", Transports: OverHTTP,
-		Summary: "A listening stream is refused with 400 before notifications/initialized.",
-		Why:     "The initialization phase MUST be the first interaction: nothing obliges to more before its end.",
-		Source:  at("basic/lifecycle#initialization"), Changes: "listening",
-		Apply: Replying(server.ListeningSSE, func(r *server.Reply) {
+		})).Replaces("listening"),
+	odd("http.one-listening-stream", "A second listening stream of a session is refused with 409.",
+		"It is the client that MAY remain connected to several; the server offers what it can.",
+		"basic/transports#multiple-connections", oneListening).
+		Open(ids.HTTPServerDisconnectNotCancel, ids.HTTPServerEventIDCursor).Replaces("listening"),
+	odd("http.listening-after-handshake", "A listening stream is refused with 400 before notifications/initialized.",
+		"The initialization phase MUST be the first interaction: nothing obliges to more before its end.",
+		"basic/lifecycle#initialization", Replying(server.ListeningSSE, func(r *server.Reply) {
 			if !r.Session.Initialized() {
 				r.Status, r.Body = http.StatusBadRequest, []byte("not initialized yet")
 			}
-		})},
-	{ID: "http.older-transport-beside", Transports: OverHTTP,
-		Summary: "A GET without a session opens a stream of the older transport, whose endpoint event comes " +
-			"after 20 ms.",
-		Why:    "It is possible to combine the old endpoint and the new one.",
-		Source: at("basic/transports#backwards-compatibility"), Changes: "listening",
-		Apply: Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		})).Replaces("listening"),
+	odd("http.older-transport-beside",
+		"A GET without a session opens a stream of the older transport, whose endpoint event comes after 20 ms.",
+		"It is possible to combine the old endpoint and the new one.", "basic/transports#backwards-compatibility",
+		Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if r.Method != http.MethodGet || r.Header.Get("Mcp-Session-Id") != "" || r.Header.Get("Origin") != "" ||
 				!strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
 				next.ServeHTTP(w, r)
@@ -613,52 +538,43 @@ var httpOddities = []Oddity{
 			_, _ = w.Write([]byte("event: endpoint\ndata: /messages?session=1\n\n"))
 			_ = flush()
 			<-r.Context().Done()
-		})},
-	{ID: "http.initialized-once", Transports: OverHTTP,
-		Summary: "A second notifications/initialized is refused with 400.",
-		Why:     "A server refuses unacceptable messages with an HTTP error status.",
-		Source:  at("basic/transports#sending-messages-to-the-server"),
-		Apply: All(Peeking(), Replying(server.Accepted, func(r *server.Reply) {
+		})).Replaces("listening"),
+	odd("http.initialized-once", "A second notifications/initialized is refused with 400.",
+		"A server refuses unacceptable messages with an HTTP error status.",
+		"basic/transports#sending-messages-to-the-server",
+		All(Peeking(), Replying(server.Accepted, func(r *server.Reply) {
 			if Posted(r.Request).Method == "notifications/initialized" && !Once(r.Session, "initialized") {
 				r.Status, r.Body = http.StatusBadRequest, []byte("initialized already")
 			}
-		}))},
-	{ID: "http.sessions-short", Transports: OverHTTP,
-		Summary: "A session ends after 300 of its requests, and is answered with 404 from then on.",
-		Why:     "The server MAY terminate the session at any time.",
-		Source:  at("basic/transports#session-management"), Untried: []string{"*"}, Apply: sessionsOf(300)},
-	{ID: "http.sessions-shorter", Transports: OverHTTP,
-		Summary: "A session ends after 30 of its requests, and is answered with 404 from then on.",
-		Why:     "The server MAY terminate the session at any time.",
-		Source:  at("basic/transports#session-management"), Untried: []string{"*"}, Changes: "sessions",
-		Apply: sessionsOf(30)},
+		}))),
+	odd("http.sessions-short", "A session ends after 300 of its requests, and is answered with 404 from then on.",
+		"The server MAY terminate the session at any time.", "basic/transports#session-management", sessionsOf(300)).
+		Open("*"),
+	odd("http.sessions-shorter", "A session ends after 30 of its requests, and is answered with 404 from then on.",
+		"The server MAY terminate the session at any time.", "basic/transports#session-management", sessionsOf(30)).
+		Open("*").Replaces("sessions"),
 	endingEach(3),
 	endingEach(7),
 	endingEach(20),
 	endingEach(50),
-	{ID: "http.sessions-of-seven", Transports: OverHTTP,
-		Summary: "A session ends after seven of its requests, and is answered with 404 from then on.",
-		Why:     "The server MAY terminate the session at any time.",
-		Source:  at("basic/transports#session-management"), Untried: []string{"*"}, Changes: "sessions",
-		Apply: sessionsOf(7)},
-	{ID: "http.sessions-brief", Transports: OverHTTP,
-		Summary: "A session ends 100 milliseconds after its first request, and is answered with 404 from then on.",
-		Why:     "The server MAY terminate the session at any time.",
-		Source:  at("basic/transports#session-management"), Untried: []string{"*"}, Changes: "sessions",
-		Apply: func(o *server.Options) {
+	odd("http.sessions-of-seven", "A session ends after seven of its requests, and is answered with 404 from then on.",
+		"The server MAY terminate the session at any time.", "basic/transports#session-management", sessionsOf(7)).
+		Open("*").Replaces("sessions"),
+	odd("http.sessions-brief",
+		"A session ends 100 milliseconds after its first request, and is answered with 404 from then on.",
+		"The server MAY terminate the session at any time.", "basic/transports#session-management",
+		func(o *server.Options) {
 			var begun sync.Map // by session id
 			RefusingHTTP(http.StatusNotFound, func(r *http.Request) bool {
 				id := r.Header.Get(SessionHeader)
 				first, _ := begun.LoadOrStore(id, time.Now())
 				return id != "" && time.Since(first.(time.Time)) > 100*time.Millisecond
 			})(o)
-		}},
-	{ID: "http.session-ends-when-refused", Transports: OverHTTP,
-		Summary: "A message or a version that is refused is the last of its session, which is answered with " +
-			"404 from then on.",
-		Why:    "The server MAY terminate the session at any time.",
-		Source: at("basic/transports#session-management"), Untried: []string{"*"}, Changes: "sessions",
-		Apply: func(o *server.Options) {
+		}).Open("*").Replaces("sessions"),
+	odd("http.session-ends-when-refused",
+		"A message or a version that is refused is the last of its session, which is answered with 404 from then on.",
+		"The server MAY terminate the session at any time.", "basic/transports#session-management",
+		func(o *server.Options) {
 			var ended sync.Map // by session id
 			RefusingHTTP(http.StatusNotFound, func(r *http.Request) bool {
 				_, over := ended.Load(r.Header.Get(SessionHeader))
@@ -671,12 +587,10 @@ var httpOddities = []Oddity{
 					}
 				})(o)
 			}
-		}},
-	{ID: "http.busy", Transports: OverHTTP,
-		Summary: "With more than eight requests at once, POST is answered with 503 and Retry-After.",
-		Why:     "Being busy is HTTP's own affair (RFC 9110, section 15.6.4).",
-		Source:  at("basic/transports#streamable-http"), Untried: []string{"*"},
-		Apply: func(o *server.Options) {
+		}).Open("*").Replaces("sessions"),
+	odd("http.busy", "With more than eight requests at once, POST is answered with 503 and Retry-After.",
+		"Being busy is HTTP's own affair (RFC 9110, section 15.6.4).", "basic/transports#streamable-http",
+		func(o *server.Options) {
 			var running atomic.Int64
 			Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 				if r.Method == http.MethodPost {
@@ -689,13 +603,12 @@ var httpOddities = []Oddity{
 				}
 				next.ServeHTTP(w, r)
 			})(o)
-		}},
-	{ID: "http.gateway-fails", Transports: OverHTTP,
-		Summary: "The first two requests are answered with 502 and a page, and in each session the first GET " +
-			"with 503 and the first tools/list and notifications/initialized with 504.",
-		Why:    "A gateway that gets no answer for the moment says so (RFC 9110, sections 15.6.3 to 15.6.5).",
-		Source: at("basic/transports#streamable-http"),
-		Apply: All(func(o *server.Options) {
+		}).Open("*"),
+	odd("http.gateway-fails",
+		"The first two requests are answered with 502 and a page, and in each session the first GET with 503 and "+
+			"the first tools/list and notifications/initialized with 504.",
+		"A gateway that gets no answer for the moment says so (RFC 9110, sections 15.6.3 to 15.6.5).",
+		"basic/transports#streamable-http", All(func(o *server.Options) {
 			var begun atomic.Int64
 			var known sync.Map // what each session has begun
 			Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -715,25 +628,19 @@ var httpOddities = []Oddity{
 					next.ServeHTTP(w, r)
 				}
 			})(o)
-		}, Peeking())},
-	{ID: "http.too-many-requests", Transports: OverHTTP,
-		Summary: "After 100 in a second, requests are answered with 429 and Retry-After.",
-		Why:     "Limits of rate are HTTP's own affair (RFC 6585, section 4).",
-		Source:  at("basic/transports#streamable-http"), Untried: []string{"*"},
-		Apply: limitingRate(100, func(w http.ResponseWriter) {
-			http.Error(w, "too many requests", http.StatusTooManyRequests)
-		})},
-	{ID: "http.too-many-requests-as-errors", Transports: OverHTTP,
-		Summary: "After 20 in a second, requests are answered with 429, Retry-After and a JSON-RPC " +
-			"error without an id.",
-		Why: "Limits of rate are HTTP's own affair (RFC 6585, section 4), and the body of a refusal may " +
-			"be an error.",
-		Source: at("basic/transports#sending-messages-to-the-server"), Untried: []string{"*"},
-		Apply: limitingRate(20, func(w http.ResponseWriter) {
+		}, Peeking())),
+	odd("http.too-many-requests", "After 100 in a second, requests are answered with 429 and Retry-After.",
+		"Limits of rate are HTTP's own affair (RFC 6585, section 4).", "basic/transports#streamable-http",
+		limitingRate(100,
+			func(w http.ResponseWriter) { http.Error(w, "too many requests", http.StatusTooManyRequests) })).Open("*"),
+	odd("http.too-many-requests-as-errors",
+		"After 20 in a second, requests are answered with 429, Retry-After and a JSON-RPC error without an id.",
+		"Limits of rate are HTTP's own affair (RFC 6585, section 4), and the body of a refusal may be an error.",
+		"basic/transports#sending-messages-to-the-server", limitingRate(20, func(w http.ResponseWriter) {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusTooManyRequests)
 			_, _ = w.Write([]byte(`{"jsonrpc":"2.0","error":{"code":-32000,"message":"Too many requests"},"id":null}`))
-		})},
+		})).Open("*"),
 }
 
 // limitingRate refuses requests beyond a number in a second.
@@ -916,45 +823,34 @@ const sseStandard = "The SSE standard gives it the same meaning."
 
 // Spellings of SSE streams, over both transports that have them.
 var streamOddities = []Oddity{
-	{ID: "stream.cr", Transports: OverBothHTTP, Summary: "Lines of streams end with a carriage return.",
-		Why:     "Carriage return, line feed and both end a line.",
-		Source:  at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{ids.HTTPServerJSONOneObject}, Changes: "lines of streams",
-		Apply: All(AlwaysStreams, spelled(eventOf, ": ", "\r"))},
-	{ID: "stream.crlf", Transports: OverBothHTTP,
-		Summary: "Lines of streams end with a carriage return and a line feed.",
-		Why:     "Carriage return, line feed and both end a line.",
-		Source:  at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{ids.HTTPServerJSONOneObject}, Changes: "lines of streams",
-		Apply: All(AlwaysStreams, spelled(eventOf, ": ", "\r\n"))},
-	{ID: "stream.no-space", Transports: OverBothHTTP, Summary: "There is no space after the colon of fields.",
-		Why: sseStandard, Source: at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{ids.HTTPServerJSONOneObject}, Changes: "lines of streams",
-		Apply: All(AlwaysStreams, spelled(eventOf, ":", "\n"))},
-	{ID: "stream.byte-order-mark", Transports: OverBothHTTP, Summary: "Streams begin with a byte order mark.",
-		Why: "The SSE standard strips one.", Source: at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{ids.HTTPServerJSONOneObject}, Changes: "beginnings of streams",
-		Apply: All(AlwaysStreams, beginning("\uFEFF"))},
-	{ID: "stream.comment-first", Transports: OverBothHTTP, Summary: "Streams begin with comments and blank lines.",
-		Why: "The SSE standard ignores comments.", Source: at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{ids.HTTPServerJSONOneObject}, Changes: "beginnings of streams",
-		Apply: All(AlwaysStreams, beginning(": connected\n:\n\n:"+strings.Repeat(" padding", 300)+"\n\n\n\n"))},
-	{ID: "stream.comments", Transports: OverBothHTTP, Summary: "Comments stand before, within and after events.",
-		Why: "The SSE standard ignores comments.", Source: at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{ids.HTTPServerJSONOneObject}, Changes: "beginnings of streams",
-		Apply: All(AlwaysStreams, written(func(e *server.Event) string {
+	odd("stream.cr", "Lines of streams end with a carriage return.", "Carriage return, line feed and both end a line.",
+		"basic/transports#sending-messages-to-the-server", All(AlwaysStreams, spelled(eventOf, ": ", "\r"))).
+		Only(OverBothHTTP).Open(ids.HTTPServerJSONOneObject).Replaces("lines of streams"),
+	odd("stream.crlf", "Lines of streams end with a carriage return and a line feed.",
+		"Carriage return, line feed and both end a line.", "basic/transports#sending-messages-to-the-server",
+		All(AlwaysStreams, spelled(eventOf, ": ", "\r\n"))).Only(OverBothHTTP).Open(ids.HTTPServerJSONOneObject).
+		Replaces("lines of streams"),
+	odd("stream.no-space", "There is no space after the colon of fields.", sseStandard,
+		"basic/transports#sending-messages-to-the-server", All(AlwaysStreams, spelled(eventOf, ":", "\n"))).
+		Only(OverBothHTTP).Open(ids.HTTPServerJSONOneObject).Replaces("lines of streams"),
+	odd("stream.byte-order-mark", "Streams begin with a byte order mark.", "The SSE standard strips one.",
+		"basic/transports#sending-messages-to-the-server", All(AlwaysStreams, beginning("\uFEFF"))).Only(OverBothHTTP).
+		Open(ids.HTTPServerJSONOneObject).Replaces("beginnings of streams"),
+	odd("stream.comment-first", "Streams begin with comments and blank lines.", "The SSE standard ignores comments.",
+		"basic/transports#sending-messages-to-the-server",
+		All(AlwaysStreams, beginning(": connected\n:\n\n:"+strings.Repeat(" padding", 300)+"\n\n\n\n"))).
+		Only(OverBothHTTP).Open(ids.HTTPServerJSONOneObject).Replaces("beginnings of streams"),
+	odd("stream.comments", "Comments stand before, within and after events.", "The SSE standard ignores comments.",
+		"basic/transports#sending-messages-to-the-server", All(AlwaysStreams, written(func(e *server.Event) string {
 			var b strings.Builder
 			for _, field := range eventOf(e) {
 				b.WriteString(":c\n" + field[0] + ": " + field[1] + "\n")
 			}
 			return ":keep-alive\n\n" + b.String() + ": data: no\n\n: after\n\n"
-		}))},
-	{ID: "stream.several-data-lines", Transports: OverBothHTTP,
-		Summary: "The data of events is broken into lines at each comma between members.",
-		Why:     "Lines of data are joined by a line feed, which is whitespace of JSON.",
-		Source:  at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{ids.HTTPServerJSONOneObject}, Changes: "lines of streams",
-		Apply: All(AlwaysStreams, written(func(e *server.Event) string {
+		}))).Only(OverBothHTTP).Open(ids.HTTPServerJSONOneObject).Replaces("beginnings of streams"),
+	odd("stream.several-data-lines", "The data of events is broken into lines at each comma between members.",
+		"Lines of data are joined by a line feed, which is whitespace of JSON.",
+		"basic/transports#sending-messages-to-the-server", All(AlwaysStreams, written(func(e *server.Event) string {
 			data := e.Data
 			if e.Out != nil {
 				var indented bytes.Buffer
@@ -972,51 +868,38 @@ var streamOddities = []Oddity{
 				b.WriteString("data:" + line + "\n")
 			}
 			return b.String() + "\n"
-		}))},
-	{ID: "stream.no-event-field", Transports: OverBothHTTP, Summary: "Events of messages do not name their type.",
-		Why:     "The type is message where none is named.",
-		Source:  at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{ids.HTTPServerJSONOneObject}, Changes: "lines of streams",
-		Apply: All(AlwaysStreams, Streaming(func(e *server.Event) []*server.Event {
+		}))).Only(OverBothHTTP).Open(ids.HTTPServerJSONOneObject).Replaces("lines of streams"),
+	odd("stream.no-event-field", "Events of messages do not name their type.",
+		"The type is message where none is named.", "basic/transports#sending-messages-to-the-server",
+		All(AlwaysStreams, Streaming(func(e *server.Event) []*server.Event {
 			if e.Out != nil {
 				e.Name = ""
 			}
 			return []*server.Event{e}
-		}))},
-	{ID: "stream.fields-in-another-order", Transports: OverBothHTTP,
-		Summary: "The fields of events are in reverse order: data, id, event.", Why: sseStandard,
-		Source:  at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{ids.HTTPServerJSONOneObject}, Changes: "lines of streams",
-		Apply: All(AlwaysStreams, spelled(func(e *server.Event) [][2]string {
+		}))).Only(OverBothHTTP).Open(ids.HTTPServerJSONOneObject).Replaces("lines of streams"),
+	odd("stream.fields-in-another-order", "The fields of events are in reverse order: data, id, event.", sseStandard,
+		"basic/transports#sending-messages-to-the-server",
+		All(AlwaysStreams, spelled(func(e *server.Event) [][2]string {
 			all := eventOf(e)
 			slices.Reverse(all)
 			return all
-		}, ": ", "\n"))},
-	{ID: "stream.unknown-fields", Transports: OverBothHTTP,
-		Summary: "Events have fields that the SSE standard does not know.",
-		Why:     "The SSE standard ignores them.", Source: at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{ids.HTTPServerJSONOneObject},
-		Apply: All(AlwaysStreams, spelled(withFields([2]string{"x-trace", "1"}, [2]string{"Data", "none"},
-			[2]string{" data", "none"}), ": ", "\n"))},
-	{ID: "stream.retry", Transports: OverBothHTTP,
-		Summary: "Events say how long to wait before reconnecting, one in a form that is ignored.",
-		Why:     "The SSE standard has the field retry, and ignores it if it is not digits.",
-		Source:  at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{ids.HTTPServerJSONOneObject}, Changes: "beginnings of streams",
-		Apply: All(AlwaysStreams, spelled(withFields([2]string{"retry", "3000"}, [2]string{"retry", "soon"}), ": ",
-			"\n"))},
-	{ID: "stream.empty-events", Transports: OverBothHTTP,
-		Summary: "Events without data stand between the others: with an id, with a type, with a retry.",
-		Why:     "The SSE standard does not dispatch an event without data.",
-		Source:  at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{ids.HTTPServerJSONOneObject}, Changes: "beginnings of streams",
-		Apply: All(AlwaysStreams, besideEvents("retry: 500\n\nevent: nothing\n\n", ""))},
-	{ID: "stream.priming-event", Transports: OverHTTP,
-		Summary: "Streams begin with an event that has an id and empty data.",
-		Why:     "An event with empty data carries no message, and its id is one to resume after.",
-		Source:  at("basic/transports#resumability-and-redelivery"),
-		Untried: []string{ids.HTTPServerJSONOneObject}, Changes: "beginnings of streams",
-		Apply: func(o *server.Options) {
+		}, ": ", "\n"))).Only(OverBothHTTP).Open(ids.HTTPServerJSONOneObject).Replaces("lines of streams"),
+	odd("stream.unknown-fields", "Events have fields that the SSE standard does not know.",
+		"The SSE standard ignores them.", "basic/transports#sending-messages-to-the-server",
+		All(AlwaysStreams, spelled(withFields([2]string{"x-trace", "1"}, [2]string{"Data", "none"},
+			[2]string{" data", "none"}), ": ", "\n"))).Only(OverBothHTTP).Open(ids.HTTPServerJSONOneObject),
+	odd("stream.retry", "Events say how long to wait before reconnecting, one in a form that is ignored.",
+		"The SSE standard has the field retry, and ignores it if it is not digits.",
+		"basic/transports#sending-messages-to-the-server",
+		All(AlwaysStreams, spelled(withFields([2]string{"retry", "3000"}, [2]string{"retry", "soon"}), ": ",
+			"\n"))).Only(OverBothHTTP).Open(ids.HTTPServerJSONOneObject).Replaces("beginnings of streams"),
+	odd("stream.empty-events", "Events without data stand between the others: with an id, with a type, with a retry.",
+		"The SSE standard does not dispatch an event without data.", "basic/transports#sending-messages-to-the-server",
+		All(AlwaysStreams, besideEvents("retry: 500\n\nevent: nothing\n\n", ""))).Only(OverBothHTTP).
+		Open(ids.HTTPServerJSONOneObject).Replaces("beginnings of streams"),
+	odd("stream.priming-event", "Streams begin with an event that has an id and empty data.",
+		"An event with empty data carries no message, and its id is one to resume after.",
+		"basic/transports#resumability-and-redelivery", func(o *server.Options) {
 			var n atomic.Int64
 			AlwaysStreams(o)
 			Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -1029,13 +912,10 @@ var streamOddities = []Oddity{
 				}
 				next.ServeHTTP(a, r)
 			})(o)
-		}},
-	{ID: "stream.ids-alone", Transports: OverHTTP,
-		Summary: "The id of an event stands alone, without data, before the event and after it.",
-		Why:     "The SSE standard dispatches nothing without data: the field says where the stream is.",
-		Source:  at("basic/transports#resumability-and-redelivery"),
-		Untried: []string{ids.HTTPServerJSONOneObject}, Changes: "lines of streams",
-		Apply: All(AlwaysStreams, written(func(e *server.Event) string {
+		}).Only(OverHTTP).Open(ids.HTTPServerJSONOneObject).Replaces("beginnings of streams"),
+	odd("stream.ids-alone", "The id of an event stands alone, without data, before the event and after it.",
+		"The SSE standard dispatches nothing without data: the field says where the stream is.",
+		"basic/transports#resumability-and-redelivery", All(AlwaysStreams, written(func(e *server.Event) string {
 			var b strings.Builder
 			alone := ""
 			for _, field := range eventOf(e) {
@@ -1045,50 +925,42 @@ var streamOddities = []Oddity{
 				}
 			}
 			return alone + b.String() + "\n" + alone
-		}))},
-	{ID: "stream.other-types", Transports: OverBothHTTP,
-		Summary: "Events of types of the server's own, with data that is not JSON, stand between those of messages.",
-		Why:     "A client of the SSE standard listens for events of type message; the text says nothing about others.",
-		Source:  at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{ids.HTTPServerJSONOneObject}, Changes: "beginnings of streams",
-		Apply: All(AlwaysStreams, Streaming(func(e *server.Event) []*server.Event {
+		}))).Only(OverHTTP).Open(ids.HTTPServerJSONOneObject).Replaces("lines of streams"),
+	odd("stream.other-types",
+		"Events of types of the server's own, with data that is not JSON, stand between those of messages.",
+		"A client of the SSE standard listens for events of type message; the text says nothing about others.",
+		"basic/transports#sending-messages-to-the-server",
+		All(AlwaysStreams, Streaming(func(e *server.Event) []*server.Event {
 			if e.Out == nil || e.Out.Answers == nil {
 				return []*server.Event{e}
 			}
 			return []*server.Event{{Session: e.Session, Stream: e.Stream, Name: "heartbeat", Data: []byte("12:00")}, e}
-		}))},
-	{ID: "stream.event-ids-odd", Transports: OverHTTP,
-		Summary: "Event ids have 500 characters, spaces and what is not ASCII.",
-		Why:     "An id is any string without line ends and U+0000.",
-		Source:  at("basic/transports#resumability-and-redelivery"),
-		Untried: []string{ids.HTTPServerJSONOneObject}, Changes: "lines of streams",
-		Apply: All(AlwaysStreams, Streaming(func(e *server.Event) []*server.Event {
+		}))).Only(OverBothHTTP).Open(ids.HTTPServerJSONOneObject).Replaces("beginnings of streams"),
+	odd("stream.event-ids-odd", "Event ids have 500 characters, spaces and what is not ASCII.",
+		"An id is any string without line ends and U+0000.", "basic/transports#resumability-and-redelivery",
+		All(AlwaysStreams, Streaming(func(e *server.Event) []*server.Event {
 			if e.ID != "" {
 				e.ID = "é / " + strings.Repeat("x", 490) + " " + e.ID
 			}
 			return []*server.Event{e}
-		}))},
-	{ID: "stream.event-ids-now-and-then", Transports: OverHTTP, Summary: "Only every other event has an id.",
-		Why: "Servers MAY attach ids.", Source: at("basic/transports#resumability-and-redelivery"),
-		Untried: []string{ids.HTTPServerJSONOneObject}, Changes: "lines of streams",
-		Apply: All(AlwaysStreams, Streaming(func(e *server.Event) []*server.Event {
+		}))).Only(OverHTTP).Open(ids.HTTPServerJSONOneObject).Replaces("lines of streams"),
+	odd("stream.event-ids-now-and-then", "Only every other event has an id.", "Servers MAY attach ids.",
+		"basic/transports#resumability-and-redelivery",
+		All(AlwaysStreams, Streaming(func(e *server.Event) []*server.Event {
 			if Count(e.Session, "event ids")%2 == 0 {
 				e.ID = ""
 			}
 			return []*server.Event{e}
-		}))},
-	{ID: "stream.after-the-response", Transports: OverHTTP,
-		Summary: "Comments and empty events follow the response on its stream.",
-		Why:     "The server is to close the stream after the response; what follows is not a message.",
-		Source:  at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{ids.HTTPServerJSONOneObject},
-		Apply:   All(AlwaysStreams, besideEvents("", ": bye\n\ndata:\n\n"))},
-	{ID: "stream.keep-alive", Transports: OverHTTP, Summary: "While a call is running, a comment comes every 10 ms.",
-		Why:     "The SSE standard recommends comments to keep a connection alive.",
-		Source:  at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{ids.HTTPServerJSONOneObject},
-		Apply: All(AlwaysStreams, delayed(60*time.Millisecond,
-			func(r *server.Request) bool { return r.Method == "tools/call" }), keepingAlive)},
+		}))).Only(OverHTTP).Open(ids.HTTPServerJSONOneObject).Replaces("lines of streams"),
+	odd("stream.after-the-response", "Comments and empty events follow the response on its stream.",
+		"The server is to close the stream after the response; what follows is not a message.",
+		"basic/transports#sending-messages-to-the-server", All(AlwaysStreams, besideEvents("", ": bye\n\ndata:\n\n"))).
+		Only(OverHTTP).Open(ids.HTTPServerJSONOneObject),
+	odd("stream.keep-alive", "While a call is running, a comment comes every 10 ms.",
+		"The SSE standard recommends comments to keep a connection alive.",
+		"basic/transports#sending-messages-to-the-server", All(AlwaysStreams, delayed(60*time.Millisecond,
+			func(r *server.Request) bool { return r.Method == "tools/call" }), keepingAlive)).Only(OverHTTP).
+		Open(ids.HTTPServerJSONOneObject),
 }
 
 // keepingAlive writes a comment to streams every 10 ms.
@@ -1172,54 +1044,43 @@ const legacyPage = "2024-11-05/basic/transports#http-with-sse"
 
 // The HTTP+SSE transport of revision 2024-11-05.
 var legacyOddities = []Oddity{
-	{ID: "legacy.absolute-endpoint", Transports: OverSSE, Summary: "The endpoint event has an absolute URL.",
-		Why: "The event has a URI, in whatever form.", Source: at(legacyPage), Changes: "endpoint",
-		Apply: endpoint(func(host, uri string) string { return "http://" + host + uri })},
-	{ID: "legacy.endpoint-without-scheme", Transports: OverSSE,
-		Summary: "The endpoint event has a reference that begins with two slashes.",
-		Why:     "It is a relative reference of RFC 3986.", Source: at(legacyPage), Changes: "endpoint",
-		Apply: endpoint(func(host, uri string) string { return "//" + host + uri })},
-	{ID: "legacy.relative-endpoint", Transports: OverSSE,
-		Summary: "The endpoint event has a path relative to that of the stream.",
-		Why:     "It is a relative reference of RFC 3986.", Source: at(legacyPage), Changes: "endpoint",
-		Apply: endpoint(func(_, uri string) string { return strings.TrimPrefix(uri, "/") })},
-	{ID: "legacy.endpoint-with-dots", Transports: OverSSE, Summary: "The endpoint event has a path with ./ and ../.",
-		Why: "It is a relative reference of RFC 3986.", Source: at(legacyPage), Changes: "endpoint",
-		Apply: endpoint(func(_, uri string) string { return "./x/.." + uri })},
-	{ID: "legacy.endpoint-query", Transports: OverSSE,
-		Summary: "The URI in the endpoint event has more parameters, with escapes.",
-		Why:     "The URI is the server's own.", Source: at(legacyPage), Changes: "endpoint",
-		Apply: endpoint(func(_, uri string) string { return uri + "&x=%20%C3%A9&y=a+b&z" })},
-	{ID: "legacy.post-200", Transports: OverSSE, Summary: "A POST is answered with 200 and the text Accepted.",
-		Why: "The text names no status for a POST.", Source: at(legacyPage), Changes: "posts",
-		Apply: Replying(server.LegacyAccepted, func(r *server.Reply) {
+	odd("legacy.absolute-endpoint", "The endpoint event has an absolute URL.", "The event has a URI, in whatever form.",
+		legacyPage, endpoint(func(host, uri string) string { return "http://" + host + uri })).Replaces("endpoint"),
+	odd("legacy.endpoint-without-scheme", "The endpoint event has a reference that begins with two slashes.",
+		"It is a relative reference of RFC 3986.", legacyPage,
+		endpoint(func(host, uri string) string { return "//" + host + uri })).Replaces("endpoint"),
+	odd("legacy.relative-endpoint", "The endpoint event has a path relative to that of the stream.",
+		"It is a relative reference of RFC 3986.", legacyPage,
+		endpoint(func(_, uri string) string { return strings.TrimPrefix(uri, "/") })).Replaces("endpoint"),
+	odd("legacy.endpoint-with-dots", "The endpoint event has a path with ./ and ../.",
+		"It is a relative reference of RFC 3986.", legacyPage,
+		endpoint(func(_, uri string) string { return "./x/.." + uri })).Replaces("endpoint"),
+	odd("legacy.endpoint-query", "The URI in the endpoint event has more parameters, with escapes.",
+		"The URI is the server's own.", legacyPage,
+		endpoint(func(_, uri string) string { return uri + "&x=%20%C3%A9&y=a+b&z" })).Replaces("endpoint"),
+	odd("legacy.post-200", "A POST is answered with 200 and the text Accepted.", "The text names no status for a POST.",
+		legacyPage, Replying(server.LegacyAccepted, func(r *server.Reply) {
 			r.Status, r.Body = http.StatusOK, []byte("Accepted")
 			r.Header.Set("Content-Type", "text/plain")
-		})},
-	{ID: "legacy.post-204", Transports: OverSSE, Summary: "A POST is answered with 204.",
-		Why: "The text names no status for a POST.", Source: at(legacyPage), Changes: "posts",
-		Apply: Replying(server.LegacyAccepted, func(r *server.Reply) { r.Status = http.StatusNoContent })},
-	{ID: "legacy.post-400-beside-error", Transports: OverSSE,
-		Summary: "The POST of a request with an unknown method is answered with 400, and the error comes on " +
-			"the stream.",
-		Why: "The text names no status for a POST, and the response is a message event.", Source: at(legacyPage),
-		Changes: "posts",
-		Apply: All(Peeking(), Replying(server.LegacyAccepted, func(r *server.Reply) {
+		})).Replaces("posts"),
+	odd("legacy.post-204", "A POST is answered with 204.", "The text names no status for a POST.", legacyPage,
+		Replying(server.LegacyAccepted, func(r *server.Reply) { r.Status = http.StatusNoContent })).Replaces("posts"),
+	odd("legacy.post-400-beside-error",
+		"The POST of a request with an unknown method is answered with 400, and the error comes on the stream.",
+		"The text names no status for a POST, and the response is a message event.", legacyPage,
+		All(Peeking(), Replying(server.LegacyAccepted, func(r *server.Reply) {
 			if strings.HasPrefix(Posted(r.Request).Method, "mcpconform/") {
 				r.Status = http.StatusBadRequest
 			}
-		}))},
-	{ID: "legacy.post-answered-late", Transports: OverSSE,
-		Summary: "A POST is answered 30 ms after its message was served.",
-		Why:     "The response travels on the stream, independent of the POST.", Source: at(legacyPage),
-		Changes: "posts",
-		Apply:   Replying(server.LegacyAccepted, func(*server.Reply) { <-time.After(30 * time.Millisecond) })},
-	{ID: "legacy.event-ids", Transports: OverSSE, Summary: "Events have ids and retry fields.",
-		Why: "The SSE standard has these fields.", Source: at(legacyPage),
-		Apply: spelled(func(e *server.Event) [][2]string {
+		}))).Replaces("posts"),
+	odd("legacy.post-answered-late", "A POST is answered 30 ms after its message was served.",
+		"The response travels on the stream, independent of the POST.", legacyPage,
+		Replying(server.LegacyAccepted, func(*server.Reply) { <-time.After(30 * time.Millisecond) })).Replaces("posts"),
+	odd("legacy.event-ids", "Events have ids and retry fields.", "The SSE standard has these fields.", legacyPage,
+		spelled(func(e *server.Event) [][2]string {
 			return append([][2]string{{"id", fmt.Sprint(Count(e.Session, "legacy id"))}, {"retry", "10"}},
 				eventOf(e)...)
-		}, ": ", "\n")},
+		}, ": ", "\n")),
 }
 
 // sessionsOf ends a session after a number of its requests.
@@ -1236,14 +1097,10 @@ func sessionsOf(requests int64) apply {
 
 // endingEach ends the session of one request in so many, after that.
 func endingEach(many int64) Oddity {
-	return Oddity{
-		ID: fmt.Sprintf("http.sessions-end-of-%d", many),
-		Summary: fmt.Sprintf("One request in %d is the last one of its session, which is answered "+
-			"with 404 from then on.",
-			many), Transports: OverHTTP,
-		Why: "The server MAY terminate the session at any time.", Source: at("basic/transports#session-management"),
-		Untried: []string{"*"}, Changes: "sessions",
-		Apply: func(o *server.Options) {
+	return odd(fmt.Sprintf("http.sessions-end-of-%d", many),
+		fmt.Sprintf("One request in %d is the last one of its session, which is answered with 404 from then on.", many),
+		"The server MAY terminate the session at any time.", "basic/transports#session-management",
+		func(o *server.Options) {
 			var served atomic.Int64
 			var ended sync.Map // by session id
 			RefusingHTTP(http.StatusNotFound, func(r *http.Request) bool {
@@ -1254,6 +1111,5 @@ func endingEach(many int64) Oddity {
 				}
 				return over
 			})(o)
-		},
-	}
+		}).Open("*").Replaces("sessions")
 }

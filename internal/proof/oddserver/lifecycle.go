@@ -75,20 +75,18 @@ var featureless = []string{
 
 // basic/lifecycle
 var lifecycleOddities = []Oddity{
-	{ID: "lifecycle.unnamed-client", Summary: "initialize is served without the name or the version of the client.",
-		Why:    "The required members of initialize bind the client; no sentence has a server look at it.",
-		Source: at("basic/lifecycle#initialization"),
-		Apply: OnRequest("initialize", func(r *server.Request) {
+	odd("lifecycle.unnamed-client", "initialize is served without the name or the version of the client.",
+		"The required members of initialize bind the client; no sentence has a server look at it.",
+		"basic/lifecycle#initialization", OnRequest("initialize", func(r *server.Request) {
 			info, _ := r.Params["clientInfo"].(object)
 			named := object{"name": "unknown", "version": "unknown"}
 			maps.Copy(named, info)
 			r.Params["clientInfo"] = named
-		})},
+		})),
 	// https://github.com/ramimbo/mergework/pull/848
-	{ID: "lifecycle.initialize-unchecked", Summary: "initialize is served whatever is missing from it.",
-		Why:    "The required members of initialize bind the client; no sentence has a server look at it.",
-		Source: at("basic/lifecycle#initialization"),
-		Apply: OnRequest("initialize", func(r *server.Request) {
+	odd("lifecycle.initialize-unchecked", "initialize is served whatever is missing from it.",
+		"The required members of initialize bind the client; no sentence has a server look at it.",
+		"basic/lifecycle#initialization", OnRequest("initialize", func(r *server.Request) {
 			if _, ok := r.Params["protocolVersion"].(string); !ok {
 				r.Params["protocolVersion"] = schema.DefaultVersion
 			}
@@ -96,33 +94,28 @@ var lifecycleOddities = []Oddity{
 				r.Params["capabilities"] = object{}
 			}
 			r.Params["clientInfo"] = object{"name": "any", "version": "1"}
-		})},
-	{ID: "lifecycle.incomplete-400", Transports: OverHTTP,
-		Summary: "An incomplete initialize is answered with 400 and no JSON.",
-		Why:     "The sender learns of the refusal by the status as well.",
-		Source:  at("basic/transports#sending-messages-to-the-server"),
-		Apply: All(RefusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
+		})),
+	odd("lifecycle.incomplete-400", "An incomplete initialize is answered with 400 and no JSON.",
+		"The sender learns of the refusal by the status as well.", "basic/transports#sending-messages-to-the-server",
+		All(RefusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
 			m := Posted(r)
 			_, named := wire.At(m.Params, "clientInfo", "version").(string)
 			_, versioned := wire.At(m.Params, "protocolVersion").(string)
 			return m.Method == "initialize" && !(named && versioned)
-		}), Peeking())},
-	{ID: "lifecycle.ends-uninitialized", Transports: OverStdio,
-		Summary: "The server ends after an initialize that it refused, or that has no id.",
-		Why:     "The text does not say that a server stays which could not be initialised.",
-		Source:  at("basic/lifecycle#error-handling"),
-		Apply: func(o *server.Options) {
+		}), Peeking())).Only(OverHTTP),
+	odd("lifecycle.ends-uninitialized", "The server ends after an initialize that it refused, or that has no id.",
+		"The text does not say that a server stays which could not be initialised.", "basic/lifecycle#error-handling",
+		func(o *server.Options) {
 			o.Behaviour.Stdio.Quit = func(n int, line []byte) bool {
 				m := wire.Parse(line)
 				_, named := wire.At(m.Params, "clientInfo", "version").(string)
 				return m.Method == "initialize" && (!named || m.Kind == wire.Notification)
 			}
-		}},
-	{ID: "lifecycle.initialize-without-id-counts",
-		Summary: "An initialize without an id gets no response, and one with an id after it is refused.",
-		Why:     "The text does not say what comes of an initialize that is a notification.",
-		Source:  at("basic/lifecycle#initialization"),
-		Apply: func(o *server.Options) {
+		}).Only(OverStdio),
+	odd("lifecycle.initialize-without-id-counts",
+		"An initialize without an id gets no response, and one with an id after it is refused.",
+		"The text does not say what comes of an initialize that is a notification.", "basic/lifecycle#initialization",
+		func(o *server.Options) {
 			var begun sync.Map // by session
 			Receiving(func(s *server.Session, m *wire.Message, next func()) {
 				if m.Method == "initialize" && m.Kind == wire.Notification {
@@ -134,83 +127,70 @@ var lifecycleOddities = []Oddity{
 				_, already := begun.Load(r.Session)
 				return already
 			})(o)
-		}},
-	{ID: "lifecycle.gives-up-soon", Summary: "The server gives its own requests up after two seconds.",
-		Why: "The text sets no time.", Source: at("basic/lifecycle#timeouts"), Changes: "giving-up",
-		Apply: func(o *server.Options) { o.CallTimeout = 2 * time.Second }},
-	{ID: "lifecycle.gives-up-late",
-		Summary: "The server gives its own requests up a second later than others, and cancels them just after " +
-			"the call has ended.",
-		Why: "The text does not say what comes first.", Source: at("basic/lifecycle#timeouts"),
-		Changes: "giving-up",
-		Apply: All(
+		}),
+	odd("lifecycle.gives-up-soon", "The server gives its own requests up after two seconds.", "The text sets no time.",
+		"basic/lifecycle#timeouts", func(o *server.Options) { o.CallTimeout = 2 * time.Second }).Replaces("giving-up"),
+	odd("lifecycle.gives-up-late",
+		"The server gives its own requests up a second later than others, and cancels them just after the call has "+
+			"ended.", "The text does not say what comes first.", "basic/lifecycle#timeouts", All(
 			func(o *server.Options) { o.CallTimeout = time.Minute + time.Second },
 			Messages(Cancelled, func(out *server.Outgoing) { out.Delay = 150 * time.Millisecond }),
-		)},
-	{ID: "lifecycle.renews-timeout",
-		Summary: "The server gives its own requests up after ten seconds without progress of them, or after a minute.",
-		Why:     "The clock may be reset by progress, as long as there is a maximum.",
-		Source:  at("basic/lifecycle#timeouts"), Changes: "giving-up",
-		Apply: Renewed(10*time.Second, time.Minute)},
-	{ID: "lifecycle.goes-on-after-timeout",
-		Summary: "A call gives up its own request, then goes on for five seconds and reports progress.",
-		Why:     "The server stops waiting for the response; what else it does is its own business.",
-		Source:  at("basic/lifecycle#timeouts"), Untried: []string{ids.LifecycleTimeoutStopWaiting},
-		Changes: "giving-up",
-		Apply: TimedOut(func(ctx context.Context, r *server.Request) {
+		)).Replaces("giving-up"),
+	odd("lifecycle.renews-timeout",
+		"The server gives its own requests up after ten seconds without progress of them, or after a minute.",
+		"The clock may be reset by progress, as long as there is a maximum.", "basic/lifecycle#timeouts",
+		Renewed(10*time.Second, time.Minute)).Replaces("giving-up"),
+	odd("lifecycle.goes-on-after-timeout",
+		"A call gives up its own request, then goes on for five seconds and reports progress.",
+		"The server stops waiting for the response; what else it does is its own business.", "basic/lifecycle#timeouts",
+		TimedOut(func(ctx context.Context, r *server.Request) {
 			for range 5 {
 				r.Log("info", "tools", "going on without the client's answer")
 				if r.Sleep(ctx, time.Second) != nil {
 					return
 				}
 			}
-		})},
-	{ID: "tools.announced-later",
-		Summary: "No tool is listed until two seconds after the first handshake; then all are, and the change " +
-			"is announced.",
-		Why:    "A list can change at any time, and its change should be announced.",
-		Source: at("server/tools#list-changed-notification"), Untried: []string{"*"}, Changes: "tools",
-		Apply: announcedLater(2*time.Second, "tools", "tools/list")},
-	{ID: "resources.announced-later",
-		Summary: "No resource is listed until a moment after the first handshake; then all are, and the change " +
-			"is announced.",
-		Why:    "A list can change at any time, and its change should be announced.",
-		Source: at("server/resources#list-changed-notification"), Untried: []string{"*"}, Changes: "resources",
-		Apply: announcedLater(aMoment, "resources", "resources/list", "resources/templates/list")},
-	{ID: "prompts.announced-later",
-		Summary: "No prompt is listed until a moment after the first handshake; then all are, and the change " +
-			"is announced.",
-		Why:    "A list can change at any time, and its change should be announced.",
-		Source: at("server/prompts#list-changed-notification"), Untried: []string{"*"}, Changes: "prompts",
-		Apply: announcedLater(aMoment, "prompts", "prompts/list")},
-	{ID: "lifecycle.nothing-declared", Summary: "The server declares no capability and offers nothing but ping.",
-		Why: "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
-		Untried: featureless, Apply: onlyOffering()},
-	{ID: "lifecycle.only-tools", Summary: "The server offers tools and nothing else.",
-		Why: "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
-		Untried: []string{ids.ToolsResourceLinkResolvable, ids.ToolsEmbeddedResourceResourcesCapability,
-			"resources.*", "prompts.*", ids.ContentEmbeddedURIValid, ids.ContentEmbeddedMimeTypePresent,
-			"completion.*", "logging.*", "schema.*"},
-		Apply: All(onlyOffering("tools"), Offering(func(c *server.Catalogue) {
+		})).Open(ids.LifecycleTimeoutStopWaiting).Replaces("giving-up"),
+	odd("tools.announced-later",
+		"No tool is listed until two seconds after the first handshake; then all are, and the change is announced.",
+		"A list can change at any time, and its change should be announced.", "server/tools#list-changed-notification",
+		announcedLater(2*time.Second, "tools", "tools/list")).Open("*").Replaces("tools"),
+	odd("resources.announced-later",
+		"No resource is listed until a moment after the first handshake; then all are, and the change is announced.",
+		"A list can change at any time, and its change should be announced.",
+		"server/resources#list-changed-notification",
+		announcedLater(aMoment, "resources", "resources/list", "resources/templates/list")).Open("*").
+		Replaces("resources"),
+	odd("prompts.announced-later",
+		"No prompt is listed until a moment after the first handshake; then all are, and the change is announced.",
+		"A list can change at any time, and its change should be announced.",
+		"server/prompts#list-changed-notification", announcedLater(aMoment, "prompts", "prompts/list")).Open("*").
+		Replaces("prompts"),
+	odd("lifecycle.nothing-declared", "The server declares no capability and offers nothing but ping.",
+		"Each capability is optional.", "basic/lifecycle#capability-negotiation", onlyOffering()).Open(featureless...),
+	odd("lifecycle.only-tools", "The server offers tools and nothing else.", "Each capability is optional.",
+		"basic/lifecycle#capability-negotiation", All(onlyOffering("tools"), Offering(func(c *server.Catalogue) {
 			c.Tools = slices.DeleteFunc(slices.Clone(c.Tools), func(t *server.Tool) bool {
 				return slices.Contains([]string{"resource_links", "test_embedded_resource",
 					"test_multiple_content_types"}, t.Name())
 			})
-		}))},
-	{ID: "lifecycle.only-prompts", Summary: "The server offers prompts and nothing else.",
-		Why: "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
-		Untried: []string{ids.PingNotExcessive, "base.*", ids.MetaObject, "meta.attach.*", "meta.key.*",
+		}))).
+		Open(ids.ToolsResourceLinkResolvable, ids.ToolsEmbeddedResourceResourcesCapability, "resources.*",
+			"prompts.*", ids.ContentEmbeddedURIValid, ids.ContentEmbeddedMimeTypePresent, "completion.*", "logging.*",
+			"schema.*"),
+	odd("lifecycle.only-prompts", "The server offers prompts and nothing else.", "Each capability is optional.",
+		"basic/lifecycle#capability-negotiation", onlyOffering("prompts")).
+		Open(ids.PingNotExcessive, "base.*", ids.MetaObject, "meta.attach.*", "meta.key.*",
 			ids.LifecycleInitServerWaits, ids.LifecycleCapabilityServerEmitsPromptsListChanged, "http.server.*",
 			ids.CancellationSameDirection, ids.CancellationInProgress, ids.CancellationStopProcessing,
 			ids.CancellationNoResponse, ids.CancellationLateResponse, ids.PingNoParams, "progress.*", "tools.*",
 			"resources.*", ids.PromptsListChangedSent, ids.ContentEmbeddedURIValid, "completion.*", "logging.*",
 			"sampling.*", "lifecycle.timeout.*", ids.LifecycleErrorRequestTimeout, ids.RootsRootNameOptional,
 			ids.RootsListMultiple, ids.RootsServerUnavailable, "elicitation.*", "schema.*",
-			ids.ContentAnnotationsLastModifiedFormat, ids.RootsListChangedRefetch, ids.RootsRootFileOrDirectory},
-		Apply: onlyOffering("prompts")},
-	{ID: "lifecycle.only-resources", Summary: "The server offers resources and nothing else.",
-		Why: "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
-		Untried: []string{ids.PingNotExcessive, "base.*", ids.MetaObject, "meta.attach.*", "meta.key.*",
+			ids.ContentAnnotationsLastModifiedFormat, ids.RootsListChangedRefetch, ids.RootsRootFileOrDirectory),
+	odd("lifecycle.only-resources", "The server offers resources and nothing else.", "Each capability is optional.",
+		"basic/lifecycle#capability-negotiation", onlyOffering("resources")).
+		Open(ids.PingNotExcessive, "base.*", ids.MetaObject, "meta.attach.*", "meta.key.*",
 			ids.LifecycleInitServerWaits, ids.LifecycleCapabilityServerEmitsResourcesListChanged,
 			ids.LifecycleCapabilityServerEmitsResourceUpdates, "http.server.*", ids.CancellationSameDirection,
 			ids.CancellationInProgress, ids.CancellationStopProcessing, ids.CancellationNoResponse,
@@ -218,125 +198,101 @@ var lifecycleOddities = []Oddity{
 			ids.ResourcesUpdatedSent, "content.*", "prompts.*", "completion.*", "logging.*", "sampling.*",
 			"lifecycle.timeout.*", ids.LifecycleErrorRequestTimeout, ids.RootsRootNameOptional, ids.RootsListMultiple,
 			ids.RootsServerUnavailable, "elicitation.*", "schema.*", ids.ResourcesUpdatedOnlySubscribed,
-			ids.RootsListChangedRefetch, ids.ResourcesUpdatedEndsWithUnsubscribe, ids.RootsRootFileOrDirectory},
-		Apply: onlyOffering("resources")},
-	{ID: "lifecycle.only-logging", Summary: "The server declares logging and nothing else.",
-		Why: "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
-		Untried: []string{ids.PingNotExcessive, "base.*", ids.MetaObject, "meta.attach.*", "meta.key.*",
+			ids.RootsListChangedRefetch, ids.ResourcesUpdatedEndsWithUnsubscribe, ids.RootsRootFileOrDirectory),
+	odd("lifecycle.only-logging", "The server declares logging and nothing else.", "Each capability is optional.",
+		"basic/lifecycle#capability-negotiation", onlyOffering("logging")).
+		Open(ids.PingNotExcessive, "base.*", ids.MetaObject, "meta.attach.*", "meta.key.*",
 			ids.LifecycleInitServerWaits, "http.server.*", ids.CancellationSameDirection, ids.CancellationInProgress,
-			ids.CancellationStopProcessing, ids.CancellationNoResponse, ids.CancellationLateResponse, ids.PingNoParams,
-			"progress.*", "tools.*", "resources.*", "content.*", "prompts.*", "completion.*",
+			ids.CancellationStopProcessing, ids.CancellationNoResponse, ids.CancellationLateResponse,
+			ids.PingNoParams, "progress.*", "tools.*", "resources.*", "content.*", "prompts.*", "completion.*",
 			ids.LoggingSetLevelReplaces, ids.LoggingFilterNoneBelow, ids.LoggingSecurityNoCredentials,
 			ids.LoggingSecurityNoPersonalData, ids.PaginationOperations, ids.PaginationServerStableCursors,
 			ids.PaginationServerInvalidCursorGraceful, ids.PaginationErrorInvalidCursorCode, "sampling.*",
 			"lifecycle.timeout.*", ids.LifecycleErrorRequestTimeout, ids.RootsRootNameOptional, ids.RootsListMultiple,
 			ids.RootsServerUnavailable, "elicitation.*", "schema.*", ids.LoggingFilterAllAbove,
-			ids.RootsListChangedRefetch, ids.RootsRootFileOrDirectory, ids.PaginationCursorResultsAfter,
-			"logging.*"},
-		Apply: onlyOffering("logging")},
-	{ID: "lifecycle.only-completions",
-		Summary: "The server declares completions, although it has neither prompts nor resources.",
-		Why:     "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
-		Untried: featureless, Apply: onlyOffering("completions")},
-	{ID: "lifecycle.no-logging-or-completions",
-		Summary: "The server offers tools, prompts and resources, but neither logging nor completions.",
-		Why:     "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
-		Untried: []string{"completion.*", "logging.*", ids.SchemaSetLevelResult, ids.SchemaCompleteResult,
-			ids.SchemaLoggingMessageNotification},
-		Apply: Without("logging", "completions")},
-	{ID: "lifecycle.offers-by-client",
-		Summary: "Prompts are offered to clients with sampling alone, completions, subscriptions and log messages " +
-			"to those with elicitation.",
-		Why:    "Capabilities are negotiated: which a server declares to whom is not said.",
-		Source: at("basic/lifecycle#capability-negotiation"), Untried: []string{"*"}, Changes: "capabilities",
-		Apply: All(offeringTo("sampling", "prompts"),
-			offeringTo("elicitation", "completions", "logging", "subscribe"))},
-	{ID: "lifecycle.empty-capabilities",
-		Summary: "All capabilities are empty objects: no list changes are announced, no subscriptions offered.",
-		Why:     "Servers can support neither feature.", Source: at("server/resources#capabilities"),
-		Untried: []string{ids.ToolsListChangedSent, "resources.*", ids.PromptsListChangedSent, "schema.*"},
-		Apply:   Without("tools.listChanged", "prompts.listChanged", "resources.listChanged", "resources.subscribe")},
-	{ID: "lifecycle.flags-false", Summary: "listChanged and subscribe are declared as false.",
-		Why: "The members are boolean.", Source: at("schema#servercapabilities"),
-		Untried: []string{ids.ToolsListChangedSent, "resources.*", ids.PromptsListChangedSent, "schema.*"},
-		Apply: All(
+			ids.RootsListChangedRefetch, ids.RootsRootFileOrDirectory, ids.PaginationCursorResultsAfter, "logging.*"),
+	odd("lifecycle.only-completions", "The server declares completions, although it has neither prompts nor resources.",
+		"Each capability is optional.", "basic/lifecycle#capability-negotiation", onlyOffering("completions")).
+		Open(featureless...),
+	odd("lifecycle.no-logging-or-completions",
+		"The server offers tools, prompts and resources, but neither logging nor completions.",
+		"Each capability is optional.", "basic/lifecycle#capability-negotiation", Without("logging", "completions")).
+		Open("completion.*", "logging.*", ids.SchemaSetLevelResult, ids.SchemaCompleteResult,
+			ids.SchemaLoggingMessageNotification),
+	odd("lifecycle.offers-by-client",
+		"Prompts are offered to clients with sampling alone, completions, subscriptions and log messages to those "+
+			"with elicitation.", "Capabilities are negotiated: which a server declares to whom is not said.",
+		"basic/lifecycle#capability-negotiation", All(offeringTo("sampling", "prompts"),
+			offeringTo("elicitation", "completions", "logging", "subscribe"))).Open("*").Replaces("capabilities"),
+	odd("lifecycle.empty-capabilities",
+		"All capabilities are empty objects: no list changes are announced, no subscriptions offered.",
+		"Servers can support neither feature.", "server/resources#capabilities",
+		Without("tools.listChanged", "prompts.listChanged", "resources.listChanged", "resources.subscribe")).
+		Open(ids.ToolsListChangedSent, "resources.*", ids.PromptsListChangedSent, "schema.*"),
+	odd("lifecycle.flags-false", "listChanged and subscribe are declared as false.", "The members are boolean.",
+		"schema#servercapabilities", All(
 			Without("tools.listChanged", "prompts.listChanged", "resources.listChanged", "resources.subscribe"),
 			Capability("tools", Having("listChanged", false)), Capability("prompts", Having("listChanged", false)),
 			Capability("resources", Having("listChanged", false)), Capability("resources", Having("subscribe", false)),
-		)},
-	{ID: "lifecycle.only-subscribe",
-		Summary: "The resources can be subscribed to, but changes of their list are not announced.",
-		Why:     "Both features are optional, each without the other.", Source: at("server/resources#capabilities"),
-		Untried: []string{ids.ResourcesListChangedSent}, Apply: Without("resources.listChanged")},
-	{ID: "lifecycle.only-list-changed",
-		Summary: "Changes of the list of resources are announced, but there are no subscriptions.",
-		Why:     "Both features are optional, each without the other.", Source: at("server/resources#capabilities"),
-		Untried: []string{ids.ResourcesSubscribeAccepted, ids.ResourcesUpdatedSent, ids.SchemaSubscribeResult,
+		)).Open(ids.ToolsListChangedSent, "resources.*", ids.PromptsListChangedSent, "schema.*"),
+	odd("lifecycle.only-subscribe", "The resources can be subscribed to, but changes of their list are not announced.",
+		"Both features are optional, each without the other.", "server/resources#capabilities",
+		Without("resources.listChanged")).Open(ids.ResourcesListChangedSent),
+	odd("lifecycle.only-list-changed",
+		"Changes of the list of resources are announced, but there are no subscriptions.",
+		"Both features are optional, each without the other.", "server/resources#capabilities",
+		Without("resources.subscribe")).
+		Open(ids.ResourcesSubscribeAccepted, ids.ResourcesUpdatedSent, ids.SchemaSubscribeResult,
 			ids.SchemaUnsubscribeResult, ids.ResourcesUpdatedOnlySubscribed, ids.SchemaResourceUpdatedNotification,
-			ids.ResourcesUnsubscribeAccepted, ids.ResourcesUpdatedEndsWithUnsubscribe},
-		Apply: Without("resources.subscribe")},
-	{ID: "lifecycle.experimental",
-		Summary: "The server declares experimental capabilities, and one that nobody defines.",
-		Why:     "The set of capabilities is not closed.", Source: at("schema#servercapabilities"),
-		Changes: "capabilities",
-		Apply: Results("initialize", func(result object) {
+			ids.ResourcesUnsubscribeAccepted, ids.ResourcesUpdatedEndsWithUnsubscribe),
+	odd("lifecycle.experimental", "The server declares experimental capabilities, and one that nobody defines.",
+		"The set of capabilities is not closed.", "schema#servercapabilities",
+		Results("initialize", func(result object) {
 			declared := result["capabilities"].(object)
 			declared["experimental"] = object{"com.example/telemetry": object{}, "tasks": object{"max": 3}}
 			declared["com.example.search"] = object{"fuzzy": true}
-		})},
-	{ID: "lifecycle.capabilities-extended", Summary: "Each capability has a member that nobody defines.",
-		Why: "The definitions of capabilities are not closed.", Source: at("schema#servercapabilities"),
-		Changes: "capabilities",
-		Apply: Results("initialize", func(result object) {
+		})).Replaces("capabilities"),
+	odd("lifecycle.capabilities-extended", "Each capability has a member that nobody defines.",
+		"The definitions of capabilities are not closed.", "schema#servercapabilities",
+		Results("initialize", func(result object) {
 			for _, declared := range result["capabilities"].(object) {
 				declared.(object)["x-since"] = "1.2"
 			}
-		})},
-	{ID: "lifecycle.instructions", Summary: "initialize is answered with long instructions of several lines.",
-		Why: "Instructions are optional, of any form.", Source: at("schema#initializeresult"),
-		Apply: func(o *server.Options) {
+		})).Replaces("capabilities"),
+	odd("lifecycle.instructions", "initialize is answered with long instructions of several lines.",
+		"Instructions are optional, of any form.", "schema#initializeresult", func(o *server.Options) {
 			o.Instructions = strings.Repeat("First read, then write.\r\n\t“Grüße”\n", 500)
-		}},
-	{ID: "lifecycle.instructions-empty", Summary: "The instructions are the empty string.",
-		Why: "Instructions are any string.", Source: at("schema#initializeresult"),
-		Apply: Results("initialize", Having("instructions", ""))},
-	{ID: "lifecycle.info-minimal", Summary: "serverInfo has just name and version.", Why: "The title is optional.",
-		Source: at("schema#implementation"), Apply: info(Lacking("title"))},
-	{ID: "lifecycle.info-odd",
-		Summary: "The name of the server has spaces and an emoji, its version is a word, and there are members beside.",
-		Why:     "Name and version are any strings.", Source: at("schema#implementation"),
-		Apply: info(func(info object) {
+		}),
+	odd("lifecycle.instructions-empty", "The instructions are the empty string.", "Instructions are any string.",
+		"schema#initializeresult", Results("initialize", Having("instructions", ""))),
+	odd("lifecycle.info-minimal", "serverInfo has just name and version.", "The title is optional.",
+		"schema#implementation", info(Lacking("title"))),
+	odd("lifecycle.info-odd",
+		"The name of the server has spaces and an emoji, its version is a word, and there are members beside.",
+		"Name and version are any strings.", "schema#implementation", info(func(info object) {
 			info["name"], info["version"], info["title"], info["websiteUrl"] = "my server 🚀 / β", "unreleased",
 				"", "https://example.com"
-		})},
-	{ID: "lifecycle.one-version", Summary: "The server supports this revision alone, and answers others with it.",
-		Why:    "A server that does not support the version MUST respond with another that it supports.",
-		Source: at("basic/lifecycle#version-negotiation"),
-		Apply:  func(o *server.Options) { o.Versions = []string{server.Version} }},
-	{ID: "lifecycle.ping-before-initialized",
-		Summary: "The server sends a ping before the client has sent initialized.",
-		Why:     "Pings are allowed before initialized.", Source: at("basic/lifecycle#initialization"),
-		Apply: afterInitialize(pings)},
-	{ID: "lifecycle.log-before-initialized",
-		Summary: "The server sends log messages before the client has sent initialized.",
-		Why:     "Logging is allowed before initialized.", Source: at("basic/lifecycle#initialization"),
-		Apply: afterInitialize(logs)},
-	{ID: "lifecycle.early-requests-served", Summary: "Requests before initialize are served.",
-		Why:    "It is the client that should not send them; nothing obliges the server to refuse.",
-		Source: at("basic/lifecycle#initialization"),
-		Apply:  func(o *server.Options) { o.Behaviour.Lifecycle.Early = true }},
-	{ID: "lifecycle.initialize-again", Summary: "A second initialize in a session is served.",
-		Why:    "The text does not say what a second initialize gets.",
-		Source: at("basic/lifecycle#initialization"),
-		Apply:  func(o *server.Options) { o.Behaviour.Lifecycle.Again = true }},
-	{ID: "lifecycle.slow-initialize", Summary: "The answer to initialize takes three seconds.",
-		Why: "The text sets no time for the answer.", Source: at("basic/lifecycle#timeouts"), Changes: "time",
-		Apply: delayed(3*time.Second, func(r *server.Request) bool { return r.Method == "initialize" })},
-	{ID: "lifecycle.greets-late",
-		Summary: "A second after the handshake come a ping, a log message and notifications that lists have changed.",
-		Why:     "Both sides exchange messages as the capabilities allow.", Source: at("basic/lifecycle#operation"),
-		Untried: []string{ids.ToolsOutputSchemaStructuredPresent, ids.ToolsOutputSchemaConforms},
-		Apply: Ready(func(s *server.Session) {
+		})),
+	odd("lifecycle.one-version", "The server supports this revision alone, and answers others with it.",
+		"A server that does not support the version MUST respond with another that it supports.",
+		"basic/lifecycle#version-negotiation", func(o *server.Options) { o.Versions = []string{server.Version} }),
+	odd("lifecycle.ping-before-initialized", "The server sends a ping before the client has sent initialized.",
+		"Pings are allowed before initialized.", "basic/lifecycle#initialization", afterInitialize(pings)),
+	odd("lifecycle.log-before-initialized", "The server sends log messages before the client has sent initialized.",
+		"Logging is allowed before initialized.", "basic/lifecycle#initialization", afterInitialize(logs)),
+	odd("lifecycle.early-requests-served", "Requests before initialize are served.",
+		"It is the client that should not send them; nothing obliges the server to refuse.",
+		"basic/lifecycle#initialization", func(o *server.Options) { o.Behaviour.Lifecycle.Early = true }),
+	odd("lifecycle.initialize-again", "A second initialize in a session is served.",
+		"The text does not say what a second initialize gets.", "basic/lifecycle#initialization",
+		func(o *server.Options) { o.Behaviour.Lifecycle.Again = true }),
+	odd("lifecycle.slow-initialize", "The answer to initialize takes three seconds.",
+		"The text sets no time for the answer.", "basic/lifecycle#timeouts",
+		delayed(3*time.Second, func(r *server.Request) bool { return r.Method == "initialize" })).Replaces("time"),
+	odd("lifecycle.greets-late",
+		"A second after the handshake come a ping, a log message and notifications that lists have changed.",
+		"Both sides exchange messages as the capabilities allow.", "basic/lifecycle#operation",
+		Ready(func(s *server.Session) {
 			select {
 			case <-time.After(time.Second):
 				pings(s)
@@ -346,76 +302,56 @@ var lifecycleOddities = []Oddity{
 				}
 			case <-s.Context().Done():
 			}
-		})},
-	{ID: "lifecycle.exits-late", Transports: OverStdio,
-		Summary: "The process exits 800 ms after its stdin was closed.",
-		Why:     "The client waits a reasonable time for the server to exit.", Source: at("basic/lifecycle#stdio"),
-		Changes: "exit",
-		Apply: func(o *server.Options) {
+		})).Open(ids.ToolsOutputSchemaStructuredPresent, ids.ToolsOutputSchemaConforms),
+	odd("lifecycle.exits-late", "The process exits 800 ms after its stdin was closed.",
+		"The client waits a reasonable time for the server to exit.", "basic/lifecycle#stdio", func(o *server.Options) {
 			o.Behaviour.Stdio.Linger = func(*server.Session) bool { <-time.After(800 * time.Millisecond); return false }
-		}},
-	{ID: "lifecycle.exit-status", Transports: OverStdio,
-		Summary: "The process exits with status 3 when its stdin is closed.",
-		Why:     "The text says nothing about the status.", Source: at("basic/lifecycle#stdio"), Changes: "exit",
-		Apply: func(o *server.Options) { o.Behaviour.Stdio.ExitCode = 3 }},
+		}).Only(OverStdio).Replaces("exit"),
+	odd("lifecycle.exit-status", "The process exits with status 3 when its stdin is closed.",
+		"The text says nothing about the status.", "basic/lifecycle#stdio",
+		func(o *server.Options) { o.Behaviour.Stdio.ExitCode = 3 }).Only(OverStdio).Replaces("exit"),
 }
 
 // basic/transports#stdio
 var stdioOddities = []Oddity{
-	{ID: "stdio.stderr-banner", Transports: OverStdio,
-		Summary: "A banner of several lines, with colours, is written to stderr at the start.",
-		Why:     "The server MAY write UTF-8 strings to stderr.", Source: at("basic/transports#stdio"),
-		Changes: "standard error",
-		Apply: starting(func(_, stderr io.Writer) {
+	odd("stdio.stderr-banner", "A banner of several lines, with colours, is written to stderr at the start.",
+		"The server MAY write UTF-8 strings to stderr.", "basic/transports#stdio", starting(func(_, stderr io.Writer) {
 			_, _ = fmt.Fprint(stderr, "\x1b[32m╔══╗\n║ok║\n╚══╝\x1b[0m\nlistening on stdio\r\n")
-		})},
-	{ID: "stdio.stderr-messages", Transports: OverStdio,
-		Summary: "Errors, JSON and what looks like protocol messages are written to stderr.",
-		Why:     "The server MAY write any UTF-8 strings to stderr.", Source: at("basic/transports#stdio"),
-		Changes: "standard error",
-		Apply: starting(func(_, stderr io.Writer) {
+		})).Replaces("standard error"),
+	odd("stdio.stderr-messages", "Errors, JSON and what looks like protocol messages are written to stderr.",
+		"The server MAY write any UTF-8 strings to stderr.", "basic/transports#stdio",
+		starting(func(_, stderr io.Writer) {
 			_, _ = fmt.Fprint(stderr, "ERROR: fatal: panic: not really\n{\"level\":\"error\"}\n"+
 				`{"jsonrpc":"2.0","id":1,"result":{}}`+"\n")
-		})},
-	{ID: "stdio.stderr-flood", Transports: OverStdio,
-		Summary: "A hundred thousand characters without a newline are written to stderr.",
-		Why:     "The text does not limit what is written to stderr.", Source: at("basic/transports#stdio"),
-		Changes: "standard error",
-		Apply:   starting(func(_, stderr io.Writer) { _, _ = fmt.Fprint(stderr, strings.Repeat("é.", 50_000)) })},
-	{ID: "stdio.stderr-closed", Transports: OverStdio, Summary: "Nothing is ever written to stderr.",
-		Why: "Writing to stderr is optional.", Source: at("basic/transports#stdio"), Changes: "standard error",
-		Apply: starting(func(_, stderr io.Writer) {
+		})).Replaces("standard error"),
+	odd("stdio.stderr-flood", "A hundred thousand characters without a newline are written to stderr.",
+		"The text does not limit what is written to stderr.", "basic/transports#stdio",
+		starting(func(_, stderr io.Writer) { _, _ = fmt.Fprint(stderr, strings.Repeat("é.", 50_000)) })).
+		Replaces("standard error"),
+	odd("stdio.stderr-closed", "Nothing is ever written to stderr.", "Writing to stderr is optional.",
+		"basic/transports#stdio", starting(func(_, stderr io.Writer) {
 			if c, ok := stderr.(io.Closer); ok {
 				_ = c.Close()
 			}
-		})},
-	{ID: "stdio.crlf", Transports: OverStdio, Summary: "Lines end with carriage return and newline.",
-		Why:    "The newline delimits, and a carriage return before it is insignificant whitespace of JSON.",
-		Source: at("basic/transports#stdio"), Changes: "standard output",
-		Apply: Framing(func(_ *server.Outgoing, frame []byte) []byte {
+		})).Replaces("standard error"),
+	odd("stdio.crlf", "Lines end with carriage return and newline.",
+		"The newline delimits, and a carriage return before it is insignificant whitespace of JSON.",
+		"basic/transports#stdio", Framing(func(_ *server.Outgoing, frame []byte) []byte {
 			return append(bytes.TrimSuffix(frame, []byte("\n")), '\r', '\n')
-		})},
-	{ID: "stdio.padded", Transports: OverStdio,
-		Summary: "Spaces and tabs stand before and after each message on its line.",
-		Why:     "They are insignificant whitespace of JSON.", Source: at("basic/transports#stdio"),
-		Changes: "standard output",
-		Apply: Framing(func(_ *server.Outgoing, frame []byte) []byte {
+		})).Replaces("standard output"),
+	odd("stdio.padded", "Spaces and tabs stand before and after each message on its line.",
+		"They are insignificant whitespace of JSON.", "basic/transports#stdio",
+		Framing(func(_ *server.Outgoing, frame []byte) []byte {
 			return slices.Concat([]byte("\t  "), bytes.TrimSuffix(frame, []byte("\n")), []byte("  \t\n"))
-		})},
-	{ID: "stdio.written-bytewise", Transports: OverStdio,
-		Summary: "Each write to stdout has 7 bytes, in the midst of characters too.",
-		Why:     "Newlines delimit messages, not writes.", Source: at("basic/transports#stdio"),
-		Changes: "standard output",
-		Apply: func(o *server.Options) {
+		})).Replaces("standard output"),
+	odd("stdio.written-bytewise", "Each write to stdout has 7 bytes, in the midst of characters too.",
+		"Newlines delimit messages, not writes.", "basic/transports#stdio", func(o *server.Options) {
 			o.Behaviour.Stdio.Stdout = func(w io.Writer) io.Writer { return pieces{w, 7} }
-		}},
-	{ID: "stdio.written-together", Transports: OverStdio,
-		Summary: "Messages are collected for 20 ms and written in one go.",
-		Why:     "Newlines delimit messages, not writes.", Source: at("basic/transports#stdio"),
-		Changes: "standard output",
-		Apply: func(o *server.Options) {
+		}).Replaces("standard output"),
+	odd("stdio.written-together", "Messages are collected for 20 ms and written in one go.",
+		"Newlines delimit messages, not writes.", "basic/transports#stdio", func(o *server.Options) {
 			o.Behaviour.Stdio.Stdout = func(w io.Writer) io.Writer { return &collected{to: w} }
-		}},
+		}).Replaces("standard output"),
 }
 
 func starting(write func(stdout, stderr io.Writer)) apply {

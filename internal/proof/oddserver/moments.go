@@ -13,44 +13,41 @@ import (
 
 // momentOddities are legal, and show in one order or at one moment.
 var momentOddities = []Oddity{
-	{ID: "moments.in-turn", Summary: "Requests other than pings wait until the one before them has been answered.",
-		Why: "A server may serve one request after the other.", Source: at("basic/index#requests"),
-		Untried: []string{ids.BaseResponseCorrelated}, Changes: "calls", Apply: Wrapping("*", inOrder)},
-	{ID: "moments.in-turn-slowly",
-		Summary: "Each list takes two seconds, and requests other than pings wait until the one before them " +
-			"has been answered.",
-		Why: "A server may serve one request after the other, and the text sets no time for an answer but " +
-			"that of ping.",
-		Source: at("basic/lifecycle#timeouts"), Untried: []string{"*"}, Changes: "calls",
-		Apply: Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+	odd("moments.in-turn", "Requests other than pings wait until the one before them has been answered.",
+		"A server may serve one request after the other.", "basic/index#requests", Wrapping("*", inOrder)).
+		Open(ids.BaseResponseCorrelated).Replaces("calls"),
+	odd("moments.in-turn-slowly",
+		"Each list takes two seconds, and requests other than pings wait until the one before them has been answered.",
+		"A server may serve one request after the other, and the text sets no time for an answer but that of ping.",
+		"basic/lifecycle#timeouts",
+		Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			return inOrder(ctx, r, func(ctx context.Context, r *server.Request) (any, *wire.Error) {
 				if strings.HasSuffix(r.Method, "/list") {
 					<-time.After(2 * time.Second)
 				}
 				return next(ctx, r)
 			})
-		})},
-	{ID: "moments.last-first", Summary: "The last of several list requests that are open is answered first.",
-		Why: "Responses are told apart by their ids, not by their order.", Source: at("basic/index#responses"),
-		Apply: delayedBy(func(r *server.Request) time.Duration {
+		})).Open("*").Replaces("calls"),
+	odd("moments.last-first", "The last of several list requests that are open is answered first.",
+		"Responses are told apart by their ids, not by their order.", "basic/index#responses",
+		delayedBy(func(r *server.Request) time.Duration {
 			n := Count(r.Session, "last-first")
 			return time.Duration(5-n%5) * 5 * time.Millisecond
-		})},
-	{ID: "moments.calls-limited",
-		Summary: "After the fifth call of a quick tool in a session further ones are refused for the moment.",
-		Why:     "Servers MUST rate limit tool invocations.", Source: at("server/tools#security-considerations"),
-		Apply: WrappingTool("test_simple_text", func(ctx context.Context, r *server.Request, next server.Handler) (any,
+		})),
+	odd("moments.calls-limited",
+		"After the fifth call of a quick tool in a session further ones are refused for the moment.",
+		"Servers MUST rate limit tool invocations.", "server/tools#security-considerations",
+		WrappingTool("test_simple_text", func(ctx context.Context, r *server.Request, next server.Handler) (any,
 			*wire.Error) {
 			if Count(r.Session, "calls-limited") > 5 && len(r.Params) == 2 {
 				return nil, &wire.Error{Code: -32000, Message: "Too many calls, try again later"}
 			}
 			return next(ctx, r)
-		})},
-	{ID: "moments.cursor-ends-with-call",
-		Summary: "Once a tool was called, the cursors that were given before lead nowhere.",
-		Why:     "A tool may change what is listed, and cursors should be stable, not lasting.",
-		Source:  at("server/utilities/pagination#implementation-guidelines"),
-		Apply: Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		})),
+	odd("moments.cursor-ends-with-call", "Once a tool was called, the cursors that were given before lead nowhere.",
+		"A tool may change what is listed, and cursors should be stable, not lasting.",
+		"server/utilities/pagination#implementation-guidelines",
+		Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			given := Keys(r.Session, "given")
 			cursor, paged := r.Params["cursor"].(string)
 			switch {
@@ -64,15 +61,14 @@ var momentOddities = []Oddity{
 				given.Store(cursor, true)
 			}
 			return result, problem
-		})},
-	{ID: "moments.unsubscribe-refused", Summary: "To end a subscription that does not exist is refused.",
-		Why: "The text does not say what the answer is then.", Source: at("server/resources#subscriptions"),
-		Apply: Refusing("resources/unsubscribe", server.InvalidParams,
-			func(r *server.Request) bool { return len(r.Session.Subscriptions()) == 0 })},
-	{ID: "moments.busy-with-call", Summary: "While a call is running, completions are refused.",
-		Why:    "Whether a server takes a request while it serves another is not said.",
-		Source: at("basic/index#requests"),
-		Apply:  Refusing("completion/complete", -32000, func(r *server.Request) bool { return Busy(r.Session) })},
+		})),
+	odd("moments.unsubscribe-refused", "To end a subscription that does not exist is refused.",
+		"The text does not say what the answer is then.", "server/resources#subscriptions",
+		Refusing("resources/unsubscribe", server.InvalidParams,
+			func(r *server.Request) bool { return len(r.Session.Subscriptions()) == 0 })),
+	odd("moments.busy-with-call", "While a call is running, completions are refused.",
+		"Whether a server takes a request while it serves another is not said.", "basic/index#requests",
+		Refusing("completion/complete", -32000, func(r *server.Request) bool { return Busy(r.Session) })),
 }
 
 // delayedBy holds back the responses to lists, each for a time of its own.

@@ -46,7 +46,7 @@ func Oddities() []Oddity {
 	)
 }
 
-var at = oddity.At
+var odd = oddity.New[server.Options]
 
 // spelling changes the JSON text of all messages.
 func spelling(respell func(m any) []byte) apply {

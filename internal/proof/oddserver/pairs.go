@@ -134,78 +134,59 @@ func greeted(o *server.Options) {
 
 // pairOddities are legal ways to deal with two of something.
 var pairOddities = []Oddity{
-	{ID: "resources.shared", Transports: OverBothHTTP,
-		Summary: "All sessions share a resource that changes, and each that has subscribed to it is told.",
-		Why:     "Whose change it was is not said.", Source: at("server/resources#subscriptions"),
-		Changes: "resources", Apply: SharedResource},
-	{ID: "resources.subscribed-twice-refused", Summary: "A second subscription to the same resource is refused.",
-		Why: "A request can be refused for reasons of its own.", Source: at("server/resources#subscriptions"),
-		Apply: Refusing("resources/subscribe", server.InvalidRequest, func(r *server.Request) bool {
+	odd("resources.shared", "All sessions share a resource that changes, and each that has subscribed to it is told.",
+		"Whose change it was is not said.", "server/resources#subscriptions", SharedResource).Only(OverBothHTTP).
+		Replaces("resources"),
+	odd("resources.subscribed-twice-refused", "A second subscription to the same resource is refused.",
+		"A request can be refused for reasons of its own.", "server/resources#subscriptions",
+		Refusing("resources/subscribe", server.InvalidRequest, func(r *server.Request) bool {
 			return slices.Contains(r.Session.Subscriptions(), Member(r.Params, "uri"))
-		})},
-	{ID: "tools.shared", Transports: OverBothHTTP,
-		Summary: "All sessions share the list of tools, and each is told when it changes.",
-		Why:     "Servers that declared listChanged should tell; whose change it was is not said.",
-		Source:  at("server/tools#list-changed-notification"), Changes: "tools",
-		Apply: SharedTools(func(*server.Session) bool { return true })},
-	{ID: "tools.calls-in-turn", Summary: "The calls of a session are served one after the other.",
-		Why:    "No sentence obliges a server to serve calls at the same time.",
-		Source: at("server/tools#calling-tools"), Untried: []string{"*"}, Changes: "calls",
-		Apply: inTurn(func(r *server.Request) any { return r.Session })},
-	{ID: "tools.calls-of-all-in-turn", Transports: OverBothHTTP,
-		Summary: "The calls of all sessions are served one after the other.",
-		Why:     "No sentence obliges a server to serve calls at the same time.",
-		Source:  at("server/tools#calling-tools"), Untried: []string{"*"}, Changes: "calls",
-		Apply: inTurn(func(*server.Request) any { return nil })},
-	{ID: "tools.one-call", Summary: "A call is refused while another one of the session is served.",
-		Why: "Servers MUST rate limit tool invocations.", Source: at("server/tools#security-considerations"),
-		Untried: []string{"*"}, Changes: "calls",
-		Apply: Beside(func(ctx context.Context, r *server.Request, n int64, next server.Handler) (any, *wire.Error) {
+		})),
+	odd("tools.shared", "All sessions share the list of tools, and each is told when it changes.",
+		"Servers that declared listChanged should tell; whose change it was is not said.",
+		"server/tools#list-changed-notification", SharedTools(func(*server.Session) bool { return true })).
+		Only(OverBothHTTP).Replaces("tools"),
+	odd("tools.calls-in-turn", "The calls of a session are served one after the other.",
+		"No sentence obliges a server to serve calls at the same time.", "server/tools#calling-tools",
+		inTurn(func(r *server.Request) any { return r.Session })).Open("*").Replaces("calls"),
+	odd("tools.calls-of-all-in-turn", "The calls of all sessions are served one after the other.",
+		"No sentence obliges a server to serve calls at the same time.", "server/tools#calling-tools",
+		inTurn(func(*server.Request) any { return nil })).Only(OverBothHTTP).Open("*").Replaces("calls"),
+	odd("tools.one-call", "A call is refused while another one of the session is served.",
+		"Servers MUST rate limit tool invocations.", "server/tools#security-considerations",
+		Beside(func(ctx context.Context, r *server.Request, n int64, next server.Handler) (any, *wire.Error) {
 			if n > 1 {
 				return nil, &wire.Error{Code: -32000, Message: "Another call is being served"}
 			}
 			return next(ctx, r)
-		})},
-	{ID: "http.few-sessions-503", Transports: OverHTTP,
-		Summary: "With three sessions open, initialize is refused with 503.",
-		Why:     "Being busy is HTTP's own affair (RFC 9110, section 15.6.4).",
-		Source:  at("basic/transports#streamable-http"), Untried: []string{"*"}, Changes: "sessions",
-		Apply: fewSessions(3, http.StatusServiceUnavailable)},
-	{ID: "http.few-sessions-400", Transports: OverHTTP,
-		Summary: "With one session open, initialize is refused with 400 until that session has ended.",
-		Why:     "A server can handle several connections, and need not.",
-		Source:  at("basic/transports#streamable-http"), Untried: []string{"*"}, Changes: "sessions",
-		Apply: fewSessions(1, http.StatusBadRequest)},
-	{ID: "http.sessions-in-turn", Transports: OverHTTP,
-		Summary: "While one session is open, initialize waits for its end.",
-		Why: "A server can handle several connections, and need not; nothing says how soon an initialize " +
-			"is answered.",
-		Source: at("basic/transports#streamable-http"), Untried: []string{"*"}, Changes: "sessions",
-		Apply: sessionsInTurn},
-	{ID: "http.one-session", Transports: OverHTTP, Summary: "A session ends when another one begins.",
-		Why:    "The server MAY terminate the session at any time.",
-		Source: at("basic/transports#session-management"), Untried: []string{"*"}, Changes: "sessions",
-		Apply: oneSession},
-	{ID: "http.second-get-displaces", Transports: OverHTTP,
-		Summary: "A second listening stream of a session ends the first.",
-		Why:     "The server MAY close the SSE stream at any time.",
-		Source:  at("basic/transports#listening-for-messages-from-the-server"), Untried: []string{"*"},
-		Changes: "listening", Apply: displacedListening},
-	{ID: "http.listening-in-one-sequence", Transports: OverHTTP,
-		Summary: "A session has one sequence of events for listening: a GET goes on with it and ends the one " +
-			"before, and Last-Event-ID brings all that came after, on whichever. Each begins with an event.",
-		Why:    "Messages during the break of a stream would have been sent on it.",
-		Source: at("basic/transports#resumability-and-redelivery"), Untried: []string{"*"}, Changes: "event ids",
-		Apply: All(displacedListening, listeningSequence, greeted)},
-	{ID: "logging.one-level", Transports: OverBothHTTP,
-		Summary: "The log level that a client sets holds for all clients.",
-		Why:     "Clients may configure the minimum log level, of which the page names no session.",
-		Source:  at("server/utilities/logging#setting-log-level"), Changes: "log level", Apply: sharedLevel},
-	{ID: "http.sessions-idle", Transports: OverHTTP,
-		Summary: "A session that is idle for 300 milliseconds ends, and is answered with 404.",
-		Why:     "The server MAY terminate the session at any time.",
-		Source:  at("basic/transports#session-management"), Untried: []string{"*"}, Changes: "sessions",
-		Apply: func(o *server.Options) {
+		})).Open("*").Replaces("calls"),
+	odd("http.few-sessions-503", "With three sessions open, initialize is refused with 503.",
+		"Being busy is HTTP's own affair (RFC 9110, section 15.6.4).", "basic/transports#streamable-http",
+		fewSessions(3, http.StatusServiceUnavailable)).Open("*").Replaces("sessions"),
+	odd("http.few-sessions-400", "With one session open, initialize is refused with 400 until that session has ended.",
+		"A server can handle several connections, and need not.", "basic/transports#streamable-http",
+		fewSessions(1, http.StatusBadRequest)).Open("*").Replaces("sessions"),
+	odd("http.sessions-in-turn", "While one session is open, initialize waits for its end.",
+		"A server can handle several connections, and need not; nothing says how soon an initialize is answered.",
+		"basic/transports#streamable-http", sessionsInTurn).Open("*").Replaces("sessions"),
+	odd("http.one-session", "A session ends when another one begins.",
+		"The server MAY terminate the session at any time.", "basic/transports#session-management", oneSession).
+		Open("*").Replaces("sessions"),
+	odd("http.second-get-displaces", "A second listening stream of a session ends the first.",
+		"The server MAY close the SSE stream at any time.", "basic/transports#listening-for-messages-from-the-server",
+		displacedListening).Open("*").Replaces("listening"),
+	odd("http.listening-in-one-sequence",
+		"A session has one sequence of events for listening: a GET goes on with it and ends the one before, and "+
+			"Last-Event-ID brings all that came after, on whichever. Each begins with an event.",
+		"Messages during the break of a stream would have been sent on it.",
+		"basic/transports#resumability-and-redelivery", All(displacedListening, listeningSequence, greeted)).Open("*").
+		Replaces("event ids"),
+	odd("logging.one-level", "The log level that a client sets holds for all clients.",
+		"Clients may configure the minimum log level, of which the page names no session.",
+		"server/utilities/logging#setting-log-level", sharedLevel).Only(OverBothHTTP).Replaces("log level"),
+	odd("http.sessions-idle", "A session that is idle for 300 milliseconds ends, and is answered with 404.",
+		"The server MAY terminate the session at any time.", "basic/transports#session-management",
+		func(o *server.Options) {
 			var used sync.Map // by session id: when
 			RefusingHTTP(http.StatusNotFound, func(r *http.Request) bool {
 				before, known := used.Load(IDOf(r))
@@ -215,14 +196,11 @@ var pairOddities = []Oddity{
 				}
 				return over
 			})(o)
-		}},
-	{ID: "http.sessions-of-the-last-six", Transports: OverHTTP,
-		Summary: "When a seventh session begins, the oldest one ends.",
-		Why:     "The server MAY terminate the session at any time.",
-		Source:  at("basic/transports#session-management"), Untried: []string{"*"}, Changes: "sessions",
-		Apply: EndsOthers(OnBegin, func(others []*server.Session) []*server.Session {
-			return others[:max(0, len(others)-5)]
-		})},
+		}).Open("*").Replaces("sessions"),
+	odd("http.sessions-of-the-last-six", "When a seventh session begins, the oldest one ends.",
+		"The server MAY terminate the session at any time.", "basic/transports#session-management", EndsOthers(OnBegin,
+			func(others []*server.Session) []*server.Session { return others[:max(0, len(others)-5)] })).Open("*").
+		Replaces("sessions"),
 }
 
 // sharedLevel keeps one log level for all sessions.

@@ -21,40 +21,34 @@ import (
 
 // basic/utilities/ping
 var pingOddities = []Oddity{
-	{ID: "ping.takes-a-moment", Summary: "The answer to a ping takes 40 ms.", Why: "Promptly is not at once.",
-		Source: at("basic/utilities/ping#behavior-requirements"), Changes: "time",
-		Apply: delayed(40*time.Millisecond, func(r *server.Request) bool { return r.Method == "ping" })},
-	{ID: "ping.by-the-server", Summary: "The server pings every ten seconds.",
-		Why:    "Implementations SHOULD periodically issue pings.",
-		Source: at("basic/utilities/ping#implementation-considerations"),
-		Apply:  Periodically(10*time.Second, 50, pings)},
-	{ID: "ping.right-after-initialized", Summary: "A ping of the server follows initialized.",
-		Why: "Either side can ping.", Source: at("basic/utilities/ping#overview"), Apply: Ready(pings)},
-	{ID: "ping.before-lists", Summary: "The server pings once before the first list, read or get of a session.",
-		Why: "Either side can ping, at any time.", Source: at("basic/utilities/ping#overview"),
-		Apply: onLists(func(method, _ string) apply {
+	odd("ping.takes-a-moment", "The answer to a ping takes 40 ms.", "Promptly is not at once.",
+		"basic/utilities/ping#behavior-requirements",
+		delayed(40*time.Millisecond, func(r *server.Request) bool { return r.Method == "ping" })).Replaces("time"),
+	odd("ping.by-the-server", "The server pings every ten seconds.", "Implementations SHOULD periodically issue pings.",
+		"basic/utilities/ping#implementation-considerations", Periodically(10*time.Second, 50, pings)),
+	odd("ping.right-after-initialized", "A ping of the server follows initialized.", "Either side can ping.",
+		"basic/utilities/ping#overview", Ready(pings)),
+	odd("ping.before-lists", "The server pings once before the first list, read or get of a session.",
+		"Either side can ping, at any time.", "basic/utilities/ping#overview", onLists(func(method, _ string) apply {
 			return OnRequest(method, func(r *server.Request) {
 				if Once(r.Session, "ping") {
 					r.Detach()
 					pings(r.Session)
 				}
 			})
-		})},
-	{ID: "ping.before-each",
-		Summary: "Before it serves a request after the handshake, ping among them, the server pings and waits " +
-			"for the answer.",
-		Why: "Either side can ping, at any time.", Source: at("basic/utilities/ping#overview"), Changes: "time",
-		Apply: OnRequest("*", func(r *server.Request) {
+		})),
+	odd("ping.before-each",
+		"Before it serves a request after the handshake, ping among them, the server pings and waits for the answer.",
+		"Either side can ping, at any time.", "basic/utilities/ping#overview", OnRequest("*", func(r *server.Request) {
 			if r.Session.Initialized() {
 				r.Detach()
 				pings(r.Session)
 			}
-		})},
-	{ID: "ping.with-params", Summary: "The pings of the server have params with a progress token.",
-		Why: "The params of any request may have _meta.", Source: at("schema#pingrequest"),
-		Apply: Ready(func(s *server.Session) {
+		})).Replaces("time"),
+	odd("ping.with-params", "The pings of the server have params with a progress token.",
+		"The params of any request may have _meta.", "schema#pingrequest", Ready(func(s *server.Session) {
 			_, _ = s.Call(s.Context(), "ping", object{"_meta": object{"progressToken": "ping"}})
-		})},
+		})),
 }
 
 // reporting sends progress of its own for a call of the tool test_tool_with_progress.
@@ -74,71 +68,60 @@ func reporting(reports ...object) apply {
 
 // basic/utilities/progress
 var progressOddities = []Oddity{
-	{ID: "progress.silent", Summary: "No progress is ever reported.", Why: "Receivers MAY choose not to send any.",
-		Source: at("basic/utilities/progress#behavior-requirements"),
-		Untried: []string{"progress.*", ids.SchemaProgressNotification, ids.CancellationStopProcessing,
-			"http.server.*"},
-		Apply: Dropping(Progressed)},
-	{ID: "progress.once", Summary: "Progress is reported once in a session.",
-		Why:     "Notifications come at whatever frequency is deemed appropriate.",
-		Source:  at("basic/utilities/progress#behavior-requirements"),
-		Untried: []string{"progress.*", "http.server.*"}, Apply: FirstOnly(Progressed)},
-	{ID: "progress.limited",
-		Summary: "At most two progress notifications of a session are sent in a second, and the others are dropped.",
-		Why: "Both parties SHOULD limit the rate, and notifications come at whatever frequency is deemed " +
-			"appropriate.",
-		Source:  at("basic/utilities/progress#implementation-notes"),
-		Untried: []string{"progress.*", "http.server.*"}, Apply: limiting(Progressed, 2, time.Second)},
-	{ID: "progress.no-total", Summary: "Progress has neither total nor message.", Why: "Both are optional.",
-		Source: at("basic/utilities/progress#progress-flow"), Untried: []string{ids.ProgressMessageReadable},
-		Apply: Params(Progressed, func(p object) { delete(p, "total"); delete(p, "message") })},
-	{ID: "progress.fractions", Summary: "Progress and total are fractions: 0.1 of 1.0, 0.25 of 1.0 and so on.",
-		Why: "Both MAY be floating point.", Source: at("basic/utilities/progress#progress-flow"),
-		Changes: "progress",
-		Apply: reporting(object{"progress": 0.1, "total": 1.0}, object{"progress": 0.25, "total": 1.0},
-			object{"progress": 0.999, "total": 1.0})},
-	{ID: "progress.tiny-steps", Summary: "Progress grows by steps of 1e-12.",
-		Why: "The value MUST increase, by any amount.", Source: at("basic/utilities/progress#progress-flow"),
-		Changes: "progress",
-		Apply:   reporting(object{"progress": 1e-12}, object{"progress": 2e-12}, object{"progress": 3e-12})},
-	{ID: "progress.huge", Summary: "Progress takes the values 1e15, 1e200 and 1e308.",
-		Why: "The value is any number.", Source: at("schema#progressnotification"), Changes: "progress",
-		Apply: reporting(object{"progress": 1e15}, object{"progress": 1e200},
-			object{"progress": 1e308, "total": math.MaxFloat64})},
-	{ID: "progress.total-changes", Summary: "The total changes from report to report, and is left out in one.",
-		Why: "The total is known as far as it is known.", Source: at("basic/utilities/progress#progress-flow"),
-		Changes: "progress",
-		Apply: reporting(object{"progress": 1, "total": 10}, object{"progress": 2}, object{"progress": 3, "total": 5},
-			object{"progress": 4, "total": 50})},
-	{ID: "progress.beyond-total", Summary: "Progress goes beyond the total that was estimated.",
-		Why: "Only the progress has to increase.", Source: at("basic/utilities/progress#progress-flow"),
-		Changes: "progress",
-		Apply:   reporting(object{"progress": 90, "total": 100}, object{"progress": 110, "total": 100})},
-	{ID: "progress.stops-short", Summary: "Progress never reaches its total.", Why: "Nothing demands a last report.",
-		Source: at("basic/utilities/progress#behavior-requirements"), Changes: "progress",
-		Apply: reporting(object{"progress": 1, "total": 100},
-			object{"progress": 2, "total": 100, "message": "Two of a hundred, ça va? 进度"})},
-	{ID: "progress.many", Summary: "One call reports progress 300 times.",
-		Why:    "Notifications come at whatever frequency is deemed appropriate.",
-		Source: at("basic/utilities/progress#behavior-requirements"), Changes: "progress",
-		Apply: reporting(slices.Collect(func(yield func(object) bool) {
+	odd("progress.silent", "No progress is ever reported.", "Receivers MAY choose not to send any.",
+		"basic/utilities/progress#behavior-requirements", Dropping(Progressed)).
+		Open("progress.*", ids.SchemaProgressNotification, ids.CancellationStopProcessing, "http.server.*"),
+	odd("progress.once", "Progress is reported once in a session.",
+		"Notifications come at whatever frequency is deemed appropriate.",
+		"basic/utilities/progress#behavior-requirements", FirstOnly(Progressed)).Open("progress.*", "http.server.*"),
+	odd("progress.limited",
+		"At most two progress notifications of a session are sent in a second, and the others are dropped.",
+		"Both parties SHOULD limit the rate, and notifications come at whatever frequency is deemed appropriate.",
+		"basic/utilities/progress#implementation-notes", limiting(Progressed, 2, time.Second)).
+		Open("progress.*", "http.server.*"),
+	odd("progress.no-total", "Progress has neither total nor message.", "Both are optional.",
+		"basic/utilities/progress#progress-flow",
+		Params(Progressed, func(p object) { delete(p, "total"); delete(p, "message") })).
+		Open(ids.ProgressMessageReadable),
+	odd("progress.fractions", "Progress and total are fractions: 0.1 of 1.0, 0.25 of 1.0 and so on.",
+		"Both MAY be floating point.", "basic/utilities/progress#progress-flow",
+		reporting(object{"progress": 0.1, "total": 1.0}, object{"progress": 0.25, "total": 1.0},
+			object{"progress": 0.999, "total": 1.0})).Replaces("progress"),
+	odd("progress.tiny-steps", "Progress grows by steps of 1e-12.", "The value MUST increase, by any amount.",
+		"basic/utilities/progress#progress-flow",
+		reporting(object{"progress": 1e-12}, object{"progress": 2e-12}, object{"progress": 3e-12})).
+		Replaces("progress"),
+	odd("progress.huge", "Progress takes the values 1e15, 1e200 and 1e308.", "The value is any number.",
+		"schema#progressnotification", reporting(object{"progress": 1e15}, object{"progress": 1e200},
+			object{"progress": 1e308, "total": math.MaxFloat64})).Replaces("progress"),
+	odd("progress.total-changes", "The total changes from report to report, and is left out in one.",
+		"The total is known as far as it is known.", "basic/utilities/progress#progress-flow",
+		reporting(object{"progress": 1, "total": 10}, object{"progress": 2}, object{"progress": 3, "total": 5},
+			object{"progress": 4, "total": 50})).Replaces("progress"),
+	odd("progress.beyond-total", "Progress goes beyond the total that was estimated.",
+		"Only the progress has to increase.", "basic/utilities/progress#progress-flow",
+		reporting(object{"progress": 90, "total": 100}, object{"progress": 110, "total": 100})).Replaces("progress"),
+	odd("progress.stops-short", "Progress never reaches its total.", "Nothing demands a last report.",
+		"basic/utilities/progress#behavior-requirements", reporting(object{"progress": 1, "total": 100},
+			object{"progress": 2, "total": 100, "message": "Two of a hundred, ça va? 进度"})).Replaces("progress"),
+	odd("progress.many", "One call reports progress 300 times.",
+		"Notifications come at whatever frequency is deemed appropriate.",
+		"basic/utilities/progress#behavior-requirements", reporting(slices.Collect(func(yield func(object) bool) {
 			for i := range 300 {
 				if !yield(object{"progress": i, "total": 300}) {
 					return
 				}
 			}
-		})...)},
-	{ID: "progress.of-all-requests",
-		Summary: "Every list, read, get and completion with a token reports its progress.",
-		Why:     "A token can be part of any request.", Source: at("basic/utilities/progress#progress-flow"),
-		Apply: OnRequest("*", func(r *server.Request) {
+		})...)).Replaces("progress"),
+	odd("progress.of-all-requests", "Every list, read, get and completion with a token reports its progress.",
+		"A token can be part of any request.", "basic/utilities/progress#progress-flow",
+		OnRequest("*", func(r *server.Request) {
 			if r.Method != "tools/call" && r.Method != "initialize" && r.Method != "ping" {
 				r.Progress(0.5, 1, "half")
 			}
-		})},
-	{ID: "progress.members", Summary: "Progress has members that nobody defines.",
-		Why: "The params of notifications are open.", Source: at("basic/index#notifications"),
-		Apply: Params(Progressed, Having("x-eta", 3))},
+		})),
+	odd("progress.members", "Progress has members that nobody defines.", "The params of notifications are open.",
+		"basic/index#notifications", Params(Progressed, Having("x-eta", 3))),
 }
 
 // givingUp sends a request to the client and cancels it after a time.
@@ -157,41 +140,36 @@ func givingUp(after time.Duration, params object, change func(params object)) ap
 
 // basic/utilities/cancellation
 var cancellationOddities = []Oddity{
-	{ID: "cancellation.at-once", Summary: "The server cancels a request of its own right after it has sent it.",
-		Why:    "Either side can cancel what it has issued and believes to be in progress.",
-		Source: at("basic/utilities/cancellation#behavior-requirements"),
-		Apply:  givingUp(time.Nanosecond, nil, func(object) {})},
-	{ID: "cancellation.no-reason", Summary: "The server's cancellations have no reason.",
-		Why: "The reason is optional.", Source: at("basic/utilities/cancellation#cancellation-flow"),
-		Apply: givingUp(time.Nanosecond, nil, Lacking("reason"))},
-	{ID: "cancellation.reason-odd", Summary: "The reason of the server's cancellations has several lines and emojis.",
-		Why: "The reason is any string.", Source: at("basic/utilities/cancellation#cancellation-flow"),
-		Apply: givingUp(time.Nanosecond, object{"_meta": object{"progressToken": 0}},
-			Having("reason", "trop tard\n\t⏱ "+strings.Repeat("…", 1000)))},
-	{ID: "cancellation.done-too-soon", Summary: "The slow tool is not slow: its calls end before any cancellation.",
-		Why:    "A cancellation may arrive after the processing has ended.",
-		Source: at("basic/utilities/cancellation#timing-considerations"),
-		Untried: []string{ids.HTTPServerDisconnectNotCancel, ids.HTTPServerMultipleStreams,
-			ids.HTTPServerEventIDCursor, ids.CancellationStopProcessing, ids.CancellationNoResponse,
-			ids.ToolsOutputSchemaStructuredPresent, ids.ToolsOutputSchemaConforms},
-		Changes: "calls",
-		Apply: OnCall("slow", func(r *server.Request) {
+	odd("cancellation.at-once", "The server cancels a request of its own right after it has sent it.",
+		"Either side can cancel what it has issued and believes to be in progress.",
+		"basic/utilities/cancellation#behavior-requirements", givingUp(time.Nanosecond, nil, func(object) {})),
+	odd("cancellation.no-reason", "The server's cancellations have no reason.", "The reason is optional.",
+		"basic/utilities/cancellation#cancellation-flow", givingUp(time.Nanosecond, nil, Lacking("reason"))),
+	odd("cancellation.reason-odd", "The reason of the server's cancellations has several lines and emojis.",
+		"The reason is any string.", "basic/utilities/cancellation#cancellation-flow",
+		givingUp(time.Nanosecond, object{"_meta": object{"progressToken": 0}},
+			Having("reason", "trop tard\n\t⏱ "+strings.Repeat("…", 1000)))),
+	odd("cancellation.done-too-soon", "The slow tool is not slow: its calls end before any cancellation.",
+		"A cancellation may arrive after the processing has ended.",
+		"basic/utilities/cancellation#timing-considerations", OnCall("slow", func(r *server.Request) {
 			arguments, _ := r.Params["arguments"].(object)
 			if seconds, ok := arguments["seconds"].(json.Number); ok {
 				if n, err := seconds.Float64(); err == nil && n > 0 && n <= 60 {
 					arguments["seconds"] = json.Number("0")
 				}
 			}
-		})},
-	{ID: "cancellation.calls-in-parallel", Summary: "All calls of tools take 20 ms, so that many run at once.",
-		Why: "Requests are served at the same time.", Source: at("basic/index#requests"), Changes: "calls",
-		Apply: Wrapping("tools/call",
+		})).
+		Open(ids.HTTPServerDisconnectNotCancel, ids.HTTPServerMultipleStreams, ids.HTTPServerEventIDCursor,
+			ids.CancellationStopProcessing, ids.CancellationNoResponse, ids.ToolsOutputSchemaStructuredPresent,
+			ids.ToolsOutputSchemaConforms).Replaces("calls"),
+	odd("cancellation.calls-in-parallel", "All calls of tools take 20 ms, so that many run at once.",
+		"Requests are served at the same time.", "basic/index#requests", Wrapping("tools/call",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				if err := r.Sleep(ctx, 20*time.Millisecond); err != nil {
 					return object{"content": list{textBlock("cancelled")}, "isError": true}, nil
 				}
 				return next(ctx, r)
-			})},
+			})).Replaces("calls"),
 }
 
 // completing changes what completion/complete returns.
@@ -212,51 +190,41 @@ func someValues(n int) list {
 
 // server/utilities/completion
 var completionOddities = []Oddity{
-	{ID: "completion.empty", Summary: "There is never anything to suggest.",
-		Why:    "The values are any number up to 100.",
-		Source: at("server/utilities/completion#completion-results"), Changes: "completions",
-		Apply: completing(func(_ *server.Request, c object) {
+	odd("completion.empty", "There is never anything to suggest.", "The values are any number up to 100.",
+		"server/utilities/completion#completion-results", completing(func(_ *server.Request, c object) {
 			c["values"], c["total"], c["hasMore"] = list{}, 0, false
-		})},
-	{ID: "completion.values-alone", Summary: "Completions have neither total nor hasMore.", Why: "Both are optional.",
-		Source:  at("schema#completeresult"),
-		Untried: []string{ids.CompletionResultTotalMeaning, ids.CompletionResultHasMoreMeaning},
-		Changes: "completions",
-		Apply:   completing(func(_ *server.Request, c object) { delete(c, "total"); delete(c, "hasMore") })},
-	{ID: "completion.total-alone", Summary: "Completions have a total, but not hasMore.", Why: "Both are optional.",
-		Source: at("schema#completeresult"), Untried: []string{ids.CompletionResultHasMoreMeaning},
-		Changes: "completions", Apply: completing(func(_ *server.Request, c object) { delete(c, "hasMore") })},
-	{ID: "completion.more-alone", Summary: "Completions have hasMore, but not a total.", Why: "Both are optional.",
-		Source:  at("schema#completeresult"),
-		Untried: []string{ids.CompletionResultTotalMeaning, ids.CompletionResultHasMoreMeaning},
-		Changes: "completions", Apply: completing(func(_ *server.Request, c object) { delete(c, "total") })},
-	{ID: "completion.first-of-many", Summary: "One value of a thousand is suggested, and there are more.",
-		Why:    "The server chooses how many values it returns, up to 100.",
-		Source: at("server/utilities/completion#completion-results"), Changes: "completions",
-		Apply: completing(func(_ *server.Request, c object) {
+		})).Replaces("completions"),
+	odd("completion.values-alone", "Completions have neither total nor hasMore.", "Both are optional.",
+		"schema#completeresult",
+		completing(func(_ *server.Request, c object) { delete(c, "total"); delete(c, "hasMore") })).
+		Open(ids.CompletionResultTotalMeaning, ids.CompletionResultHasMoreMeaning).Replaces("completions"),
+	odd("completion.total-alone", "Completions have a total, but not hasMore.", "Both are optional.",
+		"schema#completeresult", completing(func(_ *server.Request, c object) { delete(c, "hasMore") })).
+		Open(ids.CompletionResultHasMoreMeaning).Replaces("completions"),
+	odd("completion.more-alone", "Completions have hasMore, but not a total.", "Both are optional.",
+		"schema#completeresult", completing(func(_ *server.Request, c object) { delete(c, "total") })).
+		Open(ids.CompletionResultTotalMeaning, ids.CompletionResultHasMoreMeaning).Replaces("completions"),
+	odd("completion.first-of-many", "One value of a thousand is suggested, and there are more.",
+		"The server chooses how many values it returns, up to 100.", "server/utilities/completion#completion-results",
+		completing(func(_ *server.Request, c object) {
 			c["values"], c["total"], c["hasMore"] = someValues(1), 1000, true
-		})},
-	{ID: "completion.hundred", Summary: "Exactly 100 values are suggested, and there are none beside.",
-		Why: "The maximum is 100.", Source: at("server/utilities/completion#completion-results"),
-		Changes: "completions",
-		Apply: completing(func(_ *server.Request, c object) {
+		})).Replaces("completions"),
+	odd("completion.hundred", "Exactly 100 values are suggested, and there are none beside.", "The maximum is 100.",
+		"server/utilities/completion#completion-results", completing(func(_ *server.Request, c object) {
 			c["values"], c["total"], c["hasMore"] = someValues(100), 100, false
-		})},
-	{ID: "completion.fuzzy",
-		Summary: "Values are suggested for arguments of prompts that do not begin with what was typed.",
-		Why:     "Fuzzy matching is recommended.",
-		Source:  at("server/utilities/completion#implementation-considerations"), Changes: "completions",
-		Apply: completing(func(r *server.Request, c object) {
+		})).Replaces("completions"),
+	odd("completion.fuzzy", "Values are suggested for arguments of prompts that do not begin with what was typed.",
+		"Fuzzy matching is recommended.", "server/utilities/completion#implementation-considerations",
+		completing(func(r *server.Request, c object) {
 			if wire.At(r.Params, "ref", "type") != "ref/prompt" {
 				return
 			}
 			c["values"], c["total"], c["hasMore"] = list{"Zürich", "", "a b", "😀",
 				strings.Repeat("long", 500)}, 5, false
-		})},
-	{ID: "completion.context-ignored", Summary: "The arguments that are resolved already play no part.",
-		Why:    "The context is there for the server to use.",
-		Source: at("server/utilities/completion#requesting-completions"),
-		Apply: Wrapping("completion/complete",
+		})).Replaces("completions"),
+	odd("completion.context-ignored", "The arguments that are resolved already play no part.",
+		"The context is there for the server to use.", "server/utilities/completion#requesting-completions",
+		Wrapping("completion/complete",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				if _, ok := r.Params["context"].(object); ok {
 					about := r.Params["context"]
@@ -266,29 +234,26 @@ var completionOddities = []Oddity{
 					return result, problem
 				}
 				return next(ctx, r)
-			})},
-	{ID: "completion.withheld",
-		Summary: "The values for the variables of templates are not for everybody: completing them is refused " +
-			"with -32001.",
-		Why:    "Implementations MUST control access to sensitive suggestions.",
-		Source: at("server/utilities/completion#security"), Changes: "completions",
-		Apply: Refusing("completion/complete", -32001,
-			func(r *server.Request) bool { return wire.At(r.Params, "ref", "type") == "ref/resource" })},
-	{ID: "completion.out-of-order",
-		Summary: "All completions of what exists are refused with -32603, as if a service were out of order.",
-		Why:     "Internal errors are a common failure case.",
-		Source:  at("server/utilities/completion#error-handling"),
-		Untried: []string{"completion.*", "base.*", "meta.*", "progress.*", "schema.*"}, Changes: "completions",
-		Apply: Wrapping("completion/complete",
+			})),
+	odd("completion.withheld",
+		"The values for the variables of templates are not for everybody: completing them is refused with -32001.",
+		"Implementations MUST control access to sensitive suggestions.", "server/utilities/completion#security",
+		Refusing("completion/complete", -32001,
+			func(r *server.Request) bool { return wire.At(r.Params, "ref", "type") == "ref/resource" })).
+		Replaces("completions"),
+	odd("completion.out-of-order",
+		"All completions of what exists are refused with -32603, as if a service were out of order.",
+		"Internal errors are a common failure case.", "server/utilities/completion#error-handling",
+		Wrapping("completion/complete",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				if _, problem := next(ctx, r); problem != nil {
 					return nil, problem
 				}
 				return nil, &wire.Error{Code: -32603, Message: "The index is not available"}
-			})},
-	{ID: "completion.members", Summary: "Completions have members that nobody defines.",
-		Why: "Results MAY follow any JSON object structure.", Source: at("basic/index#responses"),
-		Apply: completing(func(_ *server.Request, c object) { c["x-took"] = 0.1 })},
+			})).Open("completion.*", "base.*", "meta.*", "progress.*", "schema.*").Replaces("completions"),
+	odd("completion.members", "Completions have members that nobody defines.",
+		"Results MAY follow any JSON object structure.", "basic/index#responses",
+		completing(func(_ *server.Request, c object) { c["x-took"] = 0.1 })),
 }
 
 // logging replaces the data of all log messages.
@@ -296,81 +261,70 @@ func logging(data any) apply { return Params("notifications/message", Having("da
 
 // server/utilities/logging
 var loggingOddities = []Oddity{
-	{ID: "logging.silent", Summary: "No log message is ever sent.", Why: "Nothing obliges a server to log.",
-		Source:  at("server/utilities/logging#capabilities"),
-		Untried: []string{"logging.*", ids.SchemaLoggingMessageNotification},
-		Apply:   Dropping("notifications/message")},
-	{ID: "logging.no-logger", Summary: "Log messages do not name a logger.", Why: "The name is optional.",
-		Source: at("schema#loggingmessagenotification"), Untried: []string{ids.LoggingServerConsistentLoggers},
-		Changes: "log messages", Apply: Params("notifications/message", Lacking("logger"))},
-	{ID: "logging.loggers-many",
-		Summary: "Each log message names another logger of one family: tools, tools.1, Tools.2, and so on.",
-		Why:     "The server chooses the meaning of a name, as long as it keeps to it.",
-		Source:  at("server/utilities/logging#implementation-considerations"),
-		Untried: []string{ids.LoggingServerConsistentLoggers}, Changes: "log messages",
-		Apply: Params("notifications/message", func(p object) {
+	odd("logging.silent", "No log message is ever sent.", "Nothing obliges a server to log.",
+		"server/utilities/logging#capabilities", Dropping("notifications/message")).
+		Open("logging.*", ids.SchemaLoggingMessageNotification),
+	odd("logging.no-logger", "Log messages do not name a logger.", "The name is optional.",
+		"schema#loggingmessagenotification", Params("notifications/message", Lacking("logger"))).
+		Open(ids.LoggingServerConsistentLoggers).Replaces("log messages"),
+	odd("logging.loggers-many",
+		"Each log message names another logger of one family: tools, tools.1, Tools.2, and so on.",
+		"The server chooses the meaning of a name, as long as it keeps to it.",
+		"server/utilities/logging#implementation-considerations", Params("notifications/message", func(p object) {
 			p["logger"] = "tools." + strconv.Itoa(len(fmt.Sprint(p["data"]))) + "." + fmt.Sprint(p["level"])
-		})},
-	{ID: "logging.logger-odd", Summary: "The logger is an empty string, or one with spaces, dots and an emoji.",
-		Why: "The name is any string.", Source: at("schema#loggingmessagenotification"), Changes: "log messages",
-		Apply: Messages("notifications/message", func(out *server.Outgoing) {
+		})).Open(ids.LoggingServerConsistentLoggers).Replaces("log messages"),
+	odd("logging.logger-odd", "The logger is an empty string, or one with spaces, dots and an emoji.",
+		"The name is any string.", "schema#loggingmessagenotification",
+		Messages("notifications/message", func(out *server.Outgoing) {
 			out.Params()["logger"] = []string{"", "a.b.c / 日志 🪵"}[Count(out.Session, "logger")%2]
-		})},
-	{ID: "logging.data-number", Summary: "The data of log messages is a number.", Why: "The data is arbitrary.",
-		Source: at("schema#loggingmessagenotification"), Changes: "log messages", Apply: logging(-0.5)},
-	{ID: "logging.data-null", Summary: "The data of log messages is null.", Why: "The data is arbitrary.",
-		Source: at("schema#loggingmessagenotification"), Changes: "log messages", Apply: logging(nil)},
-	{ID: "logging.data-list", Summary: "The data of log messages is a list.", Why: "The data is arbitrary.",
-		Source: at("schema#loggingmessagenotification"), Changes: "log messages",
-		Apply: logging(list{1, list{}, object{"a": nil}, "x"})},
-	{ID: "logging.data-empty", Summary: "The data of log messages is the empty string.",
-		Why: "The data is arbitrary.", Source: at("schema#loggingmessagenotification"), Changes: "log messages",
-		Apply: logging("")},
-	{ID: "logging.data-lines", Summary: "The data of log messages has several lines and 20,000 characters.",
-		Why: "The data is arbitrary.", Source: at("schema#loggingmessagenotification"), Changes: "log messages",
-		Apply: func(o *server.Options) { logging(strings.Repeat("a line\r\n\tand another\n", 1000))(o) }},
-	{ID: "logging.now-and-then", Summary: "A log message that belongs to no request comes every second.",
-		Why:    "Servers send log messages when something happens.",
-		Source: at("server/utilities/logging#log-message-notifications"),
-		Apply: Periodically(time.Second, 100, func(s *server.Session) {
+		})).Replaces("log messages"),
+	odd("logging.data-number", "The data of log messages is a number.", "The data is arbitrary.",
+		"schema#loggingmessagenotification", logging(-0.5)).Replaces("log messages"),
+	odd("logging.data-null", "The data of log messages is null.", "The data is arbitrary.",
+		"schema#loggingmessagenotification", logging(nil)).Replaces("log messages"),
+	odd("logging.data-list", "The data of log messages is a list.", "The data is arbitrary.",
+		"schema#loggingmessagenotification", logging(list{1, list{}, object{"a": nil}, "x"})).Replaces("log messages"),
+	odd("logging.data-empty", "The data of log messages is the empty string.", "The data is arbitrary.",
+		"schema#loggingmessagenotification", logging("")).Replaces("log messages"),
+	odd("logging.data-lines", "The data of log messages has several lines and 20,000 characters.",
+		"The data is arbitrary.", "schema#loggingmessagenotification",
+		func(o *server.Options) { logging(strings.Repeat("a line\r\n\tand another\n", 1000))(o) }).
+		Replaces("log messages"),
+	odd("logging.now-and-then", "A log message that belongs to no request comes every second.",
+		"Servers send log messages when something happens.", "server/utilities/logging#log-message-notifications",
+		Periodically(time.Second, 100, func(s *server.Session) {
 			s.Notify("notifications/message", object{"level": "emergency", "logger": "clock", "data": "tick"})
-		})},
-	{ID: "logging.debug-by-default", Summary: "Until a level is set, messages of all levels are sent.",
-		Why: "Without logging/setLevel the server decides what to send.", Source: at("schema#setlevelrequest"),
-		Apply: OnRequest("initialize", func(r *server.Request) { r.Session.SetLevel("debug") })},
-	{ID: "logging.none-by-default", Summary: "Until a level is set, only emergencies are sent.",
-		Why: "Without logging/setLevel the server decides what to send.", Source: at("schema#setlevelrequest"),
-		Apply: OnRequest("initialize", func(r *server.Request) { r.Session.SetLevel("emergency") })},
-	{ID: "logging.rate-limited",
-		Summary: "At most four log messages of a session are sent in a second, and the others are dropped.",
-		Why:     "Servers SHOULD rate limit log messages.",
-		Source:  at("server/utilities/logging#implementation-considerations"), Changes: "log level",
-		Apply: limiting("notifications/message", 4, time.Second)},
-	{ID: "logging.rate-limited-low",
-		Summary: "At most eight log messages of a session are sent in a minute, and the others are dropped.",
-		Why:     "Servers SHOULD rate limit log messages, and the text names no rate.",
-		Source:  at("server/utilities/logging#implementation-considerations"),
-		Untried: []string{"logging.filter.*", ids.LoggingSetLevelReplaces}, Changes: "log level",
-		Apply: limiting("notifications/message", 8, time.Minute)},
-	{ID: "logging.set-level-undeclared",
-		Summary: "logging/setLevel is served, but logging is not declared, and nothing is logged.",
-		Why:     "Servers that emit log messages have to declare logging; no sentence has others refuse the request.",
-		Source:  at("server/utilities/logging#capabilities"),
-		Untried: []string{"logging.*", ids.SchemaSetLevelResult, ids.SchemaLoggingMessageNotification},
-		Changes: "capabilities", Apply: All(Undeclared("logging"), Dropping("notifications/message"))},
-	{ID: "logging.level-absent", Summary: "logging/setLevel without a level is served.",
-		Why:    "JSON-RPC 2.0, section 4.2, lets the absence of a name go without an error.",
-		Source: at("basic/index#messages"),
-		Apply: Answering("logging/setLevel", object{},
-			func(r *server.Request) bool { return r.Params["level"] == nil })},
-	{ID: "logging.set-level-fails", Summary: "logging/setLevel is refused with -32603, as a configuration error.",
-		Why: "The text names this error.", Source: at("server/utilities/logging#error-handling"),
-		Untried: []string{ids.LoggingSetLevelAllLevels, ids.LoggingSetLevelReplaces, ids.LoggingFilterNoneBelow,
-			ids.SchemaSetLevelResult, ids.LoggingFilterAllAbove},
-		Changes: "log level",
-		Apply: Refusing("logging/setLevel", server.InternalError, func(r *server.Request) bool {
-			return slices.Contains(LogLevels, Member(r.Params, "level"))
-		})},
+		})),
+	odd("logging.debug-by-default", "Until a level is set, messages of all levels are sent.",
+		"Without logging/setLevel the server decides what to send.", "schema#setlevelrequest",
+		OnRequest("initialize", func(r *server.Request) { r.Session.SetLevel("debug") })),
+	odd("logging.none-by-default", "Until a level is set, only emergencies are sent.",
+		"Without logging/setLevel the server decides what to send.", "schema#setlevelrequest",
+		OnRequest("initialize", func(r *server.Request) { r.Session.SetLevel("emergency") })),
+	odd("logging.rate-limited",
+		"At most four log messages of a session are sent in a second, and the others are dropped.",
+		"Servers SHOULD rate limit log messages.", "server/utilities/logging#implementation-considerations",
+		limiting("notifications/message", 4, time.Second)).Replaces("log level"),
+	odd("logging.rate-limited-low",
+		"At most eight log messages of a session are sent in a minute, and the others are dropped.",
+		"Servers SHOULD rate limit log messages, and the text names no rate.",
+		"server/utilities/logging#implementation-considerations", limiting("notifications/message", 8, time.Minute)).
+		Open("logging.filter.*", ids.LoggingSetLevelReplaces).Replaces("log level"),
+	odd("logging.set-level-undeclared",
+		"logging/setLevel is served, but logging is not declared, and nothing is logged.",
+		"Servers that emit log messages have to declare logging; no sentence has others refuse the request.",
+		"server/utilities/logging#capabilities", All(Undeclared("logging"), Dropping("notifications/message"))).
+		Open("logging.*", ids.SchemaSetLevelResult, ids.SchemaLoggingMessageNotification).Replaces("capabilities"),
+	odd("logging.level-absent", "logging/setLevel without a level is served.",
+		"JSON-RPC 2.0, section 4.2, lets the absence of a name go without an error.", "basic/index#messages",
+		Answering("logging/setLevel", object{},
+			func(r *server.Request) bool { return r.Params["level"] == nil })),
+	odd("logging.set-level-fails", "logging/setLevel is refused with -32603, as a configuration error.",
+		"The text names this error.", "server/utilities/logging#error-handling",
+		Refusing("logging/setLevel", server.InternalError,
+			func(r *server.Request) bool { return slices.Contains(LogLevels, Member(r.Params, "level")) })).
+		Open(ids.LoggingSetLevelAllLevels, ids.LoggingSetLevelReplaces, ids.LoggingFilterNoneBelow,
+			ids.SchemaSetLevelResult, ids.LoggingFilterAllAbove).Replaces("log level"),
 }
 
 // cursors spells cursors in another way. spell returns the n-th cursor of a session.
@@ -440,57 +394,49 @@ const opaque = "A cursor is an opaque string."
 
 // server/utilities/pagination
 var paginationOddities = []Oddity{
-	{ID: "pagination.one-item", Summary: "Each page has one item.", Why: "The server determines the page size.",
-		Source: at("server/utilities/pagination#pagination-model"), Changes: "pages", Apply: paged(1)},
-	{ID: "pagination.one-page", Summary: "Each list is one page.", Why: "nextCursor is optional.",
-		Source:  at("server/utilities/pagination#response-format"),
-		Untried: []string{ids.PaginationServerStableCursors, ids.PaginationCursorResultsAfter},
-		Changes: "pages", Apply: paged(1000)},
-	{ID: "pagination.empty-first-page", Summary: "The first page of each list is empty, and names a next one.",
-		Why:    "A missing nextCursor ends a list, not an empty page.",
-		Source: at("server/utilities/pagination#implementation-guidelines"), Changes: "pages",
-		Apply: emptyPages("first")},
-	{ID: "pagination.empty-middle-pages", Summary: "Every other page is empty, and names a next one.",
-		Why:    "A missing nextCursor ends a list, not an empty page.",
-		Source: at("server/utilities/pagination#implementation-guidelines"), Changes: "pages",
-		Apply: emptyPages("middle")},
-	{ID: "pagination.empty-last-page", Summary: "The last page of each list is empty.",
-		Why: "nextCursor says that there may be more, not that there is.", Source: at("schema#listtoolsresult"),
-		Changes: "pages", Apply: emptyPages("last")},
-	{ID: "pagination.cursor-empty", Summary: "The cursor of the second and last page is the empty string.",
-		Why: opaque, Source: at("server/utilities/pagination#pagination-model"), Changes: "pages",
-		Apply: All(halved, cursors(func(int) string { return "" }))},
-	{ID: "pagination.cursor-long", Summary: "Cursors have 10,000 characters.", Why: opaque,
-		Source: at("server/utilities/pagination#pagination-model"), Changes: "pages",
-		Apply: cursors(func(n int) string { return strings.Repeat("c", 10_000) + fmt.Sprint(n) })},
-	{ID: "pagination.cursor-odd", Summary: "Cursors have spaces at both ends, quotes, newlines, U+0000 and emojis.",
-		Why: opaque, Source: at("server/utilities/pagination#pagination-model"), Changes: "pages",
-		Apply: cursors(func(n int) string { return fmt.Sprintf(" \"c\\%d\"\n\x00\u2028😀 ", n) })},
-	{ID: "pagination.cursor-numbers", Summary: "Cursors are digits: 0, 1, 2.", Why: opaque,
-		Source: at("server/utilities/pagination#pagination-model"), Changes: "pages",
-		Apply: cursors(func(n int) string { return fmt.Sprint(n - 1) })},
-	{ID: "pagination.cursor-json", Summary: "Cursors are JSON texts, null and a URL by turns.", Why: opaque,
-		Source: at("server/utilities/pagination#pagination-model"), Changes: "pages",
-		Apply: cursors(func(n int) string {
+	odd("pagination.one-item", "Each page has one item.", "The server determines the page size.",
+		"server/utilities/pagination#pagination-model", paged(1)).Replaces("pages"),
+	odd("pagination.one-page", "Each list is one page.", "nextCursor is optional.",
+		"server/utilities/pagination#response-format", paged(1000)).
+		Open(ids.PaginationServerStableCursors, ids.PaginationCursorResultsAfter).Replaces("pages"),
+	odd("pagination.empty-first-page", "The first page of each list is empty, and names a next one.",
+		"A missing nextCursor ends a list, not an empty page.", "server/utilities/pagination#implementation-guidelines",
+		emptyPages("first")).Replaces("pages"),
+	odd("pagination.empty-middle-pages", "Every other page is empty, and names a next one.",
+		"A missing nextCursor ends a list, not an empty page.", "server/utilities/pagination#implementation-guidelines",
+		emptyPages("middle")).Replaces("pages"),
+	odd("pagination.empty-last-page", "The last page of each list is empty.",
+		"nextCursor says that there may be more, not that there is.", "schema#listtoolsresult", emptyPages("last")).
+		Replaces("pages"),
+	odd("pagination.cursor-empty", "The cursor of the second and last page is the empty string.", opaque,
+		"server/utilities/pagination#pagination-model", All(halved, cursors(func(int) string { return "" }))).
+		Replaces("pages"),
+	odd("pagination.cursor-long", "Cursors have 10,000 characters.", opaque,
+		"server/utilities/pagination#pagination-model",
+		cursors(func(n int) string { return strings.Repeat("c", 10_000) + fmt.Sprint(n) })).Replaces("pages"),
+	odd("pagination.cursor-odd", "Cursors have spaces at both ends, quotes, newlines, U+0000 and emojis.", opaque,
+		"server/utilities/pagination#pagination-model",
+		cursors(func(n int) string { return fmt.Sprintf(" \"c\\%d\"\n\x00\u2028😀 ", n) })).Replaces("pages"),
+	odd("pagination.cursor-numbers", "Cursors are digits: 0, 1, 2.", opaque,
+		"server/utilities/pagination#pagination-model", cursors(func(n int) string { return fmt.Sprint(n - 1) })).
+		Replaces("pages"),
+	odd("pagination.cursor-json", "Cursors are JSON texts, null and a URL by turns.", opaque,
+		"server/utilities/pagination#pagination-model", cursors(func(n int) string {
 			return []string{fmt.Sprintf(`{"page":%d}`, n), strings.Repeat("null", n),
 				fmt.Sprintf("https://example.com/?page=%d&x=%%20", n)}[n%3]
-		})},
-	{ID: "pagination.cursor-fresh", Summary: "The same page names its successor by another cursor each time.",
-		Why: opaque, Source: at("server/utilities/pagination#pagination-model"), Changes: "pages",
-		Apply: cursors(func(n int) string {
+		})).Replaces("pages"),
+	odd("pagination.cursor-fresh", "The same page names its successor by another cursor each time.", opaque,
+		"server/utilities/pagination#pagination-model", cursors(func(n int) string {
 			return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "position %d", n))
-		})},
-	{ID: "pagination.by-capability",
-		Summary: "Each list leaves out items for clients without sampling, roots or elicitation, and cursors " +
-			"are offsets.",
-		Why: "A server decides which items it offers to whom, and a cursor may be the same text " +
-			"in another session.",
-		Source: at("server/utilities/pagination#pagination-model"), Changes: "pages",
-		Apply: byOffset(toTheCapable)},
-	{ID: "pagination.by-tenant",
-		Summary: "Each session has a tool, a prompt and a resource with a name of its own, and cursors are offsets.",
-		Why:     "A server decides which items it offers to whom.",
-		Source:  at("server/utilities/pagination#pagination-model"), Changes: "pages", Apply: forTenants()},
+		})).Replaces("pages"),
+	odd("pagination.by-capability",
+		"Each list leaves out items for clients without sampling, roots or elicitation, and cursors are offsets.",
+		"A server decides which items it offers to whom, and a cursor may be the same text in another session.",
+		"server/utilities/pagination#pagination-model", byOffset(toTheCapable)).Replaces("pages"),
+	odd("pagination.by-tenant",
+		"Each session has a tool, a prompt and a resource with a name of its own, and cursors are offsets.",
+		"A server decides which items it offers to whom.", "server/utilities/pagination#pagination-model",
+		forTenants()).Replaces("pages"),
 }
 
 // byOffset serves the lists in pages of four items, with offsets as cursors. own makes from the items of a list those
