@@ -90,8 +90,7 @@ var baseFaults = []Fault{
 		Also(ids.StdioServerStdoutClean),
 	fault("base.params-array", ids.BaseJSONRPCParamsObject,
 		"The params of notifications/tools/list_changed are an empty array.",
-		Messages("notifications/tools/list_changed",
-			func(out *server.Outgoing) { out.Message["params"] = list{} })),
+		Messages("notifications/tools/list_changed", func(out *server.Outgoing) { out.Message["params"] = list{} })),
 	fault("base.params-null", ids.BaseJSONRPCParamsObject,
 		"The params of requests and notifications that need none are null.", Altering(func(out *server.Outgoing) {
 			if _, ok := out.Message["params"]; !ok && out.Method != "" {
@@ -113,9 +112,8 @@ var baseFaults = []Fault{
 			again.Message["result"] = object{"messages": list{}}
 			return []*server.Outgoing{out, again}
 		}))),
-	fault("base.reserved-code", ids.BaseErrorReservedCodes,
-		"A reference of unknown type is refused with the code -32100.",
-		Refusing("completion/complete", -32100, unknownRef)),
+	fault("base.reserved-code", ids.BaseErrorReservedCodes, "A reference of unknown type is refused with the code "+
+		"-32100.", Refusing("completion/complete", -32100, unknownRef)),
 	fault("base.parse-error-code", ids.BaseErrorParseError, "Input that is not JSON is answered with -32600.",
 		parseErrors(func(out *server.Outgoing) { out.RPCError()["code"] = server.InvalidRequest })),
 	fault("base.parse-error-internal", ids.BaseErrorParseError, "Input that is not JSON is answered with -32603.",
@@ -181,15 +179,12 @@ var baseFaults = []Fault{
 		})),
 	fault("base.params-strict", ids.BaseParamsOpen, "List requests with members beside cursor and _meta are refused.",
 		Refusing("*", server.InvalidParams, hasUndefined)),
-	fault("base.params-strict-call", ids.BaseParamsOpen,
-		"A tools/call with a member that the revision does not define is refused.",
-		Refusing("tools/call", server.InvalidParams, hasUndefined)),
-	fault("base.params-strict-read", ids.BaseParamsOpen,
-		"A resources/read with a member that the revision does not define is refused.",
-		Refusing("resources/read", server.InvalidParams, hasUndefined)),
-	fault("base.params-strict-get", ids.BaseParamsOpen,
-		"A prompts/get with a member that the revision does not define is refused.",
-		Refusing("prompts/get", server.InvalidParams, hasUndefined)),
+	fault("base.params-strict-call", ids.BaseParamsOpen, "A tools/call with a member that the revision does not "+
+		"define is refused.", Refusing("tools/call", server.InvalidParams, hasUndefined)),
+	fault("base.params-strict-read", ids.BaseParamsOpen, "A resources/read with a member that the revision does "+
+		"not define is refused.", Refusing("resources/read", server.InvalidParams, hasUndefined)),
+	fault("base.params-strict-get", ids.BaseParamsOpen, "A prompts/get with a member that the revision does not "+
+		"define is refused.", Refusing("prompts/get", server.InvalidParams, hasUndefined)),
 	fault("base.params-strict-complete", ids.BaseParamsOpen,
 		"A completion/complete with a member that the revision does not define is refused.",
 		Refusing("completion/complete", server.InvalidParams, hasUndefined)),

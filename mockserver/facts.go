@@ -222,13 +222,10 @@ func Forgotten() (all []Fault) {
 // in a session.
 var factFaults = slices.Concat(
 	slices.DeleteFunc(Forgotten(), func(f Fault) bool {
-		return !slices.Contains([]string{
-			"facts.level-forgotten-after-tools", "facts.level-forgotten-after-logged",
-			"facts.subscription-forgotten-after-prompts",
-			"facts.subscription-forgotten-after-other-unsubscribed", "facts.roots-forgotten-after-read",
-			"facts.offer-forgotten-after-completion",
-			"facts.call-forgotten-after-late-cancelled",
-		}, f.ID)
+		return !slices.Contains([]string{"facts.level-forgotten-after-tools", "facts.level-forgotten-after-logged",
+			"facts.subscription-forgotten-after-prompts", "facts.subscription-forgotten-after-other-unsubscribed",
+			"facts.roots-forgotten-after-read", "facts.offer-forgotten-after-completion",
+			"facts.call-forgotten-after-late-cancelled"}, f.ID)
 	}),
 	[]Fault{
 		fault("facts.subscription-counted", ids.ResourcesUpdatedEndsWithUnsubscribe,

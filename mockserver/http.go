@@ -84,10 +84,8 @@ func misanswered(change func(r *server.Reply)) apply {
 }
 
 // ofHostHeader trusts what is one site to a browser.
-var ofHostHeader = All(
-	Passing(server.ForeignHost, func(*server.Reply) bool { return true }),
-	Passing(server.ForeignOrigin, func(r *server.Reply) bool { return origin(r) == "http://"+r.Request.Host }),
-)
+var ofHostHeader = All(Passing(server.ForeignHost, func(*server.Reply) bool { return true }),
+	Passing(server.ForeignOrigin, func(r *server.Reply) bool { return origin(r) == "http://"+r.Request.Host }))
 
 func origin(r *server.Reply) string { return r.Request.Header.Get("Origin") }
 

@@ -162,8 +162,7 @@ var lifecycleFaults = []Fault{
 		Also(ids.LifecycleVersionOfferOther, ids.LifecycleVersionOfferLatest),
 	fault("lifecycle.never-ready", ids.ToolsListAnswered,
 		"The server takes every client for uninitialized, and refuses every request.",
-		Refusing("*", server.InvalidRequest,
-			func(r *server.Request) bool { return r.Method != "initialize" })).
+		Refusing("*", server.InvalidRequest, func(r *server.Request) bool { return r.Method != "initialize" })).
 		Also(ids.ResourcesListAnswered, ids.PromptsListAnswered, ids.PingResponsePrompt),
 	fault("lifecycle.early-ping-ignored", ids.LifecycleInitClientEarlyPing,
 		"A ping before notifications/initialized gets no response.",
@@ -302,11 +301,9 @@ func lingering(fits func(s *server.Session) bool) apply {
 
 // undeclaredAll are the requirements that a server breaks if its capabilities
 // are lost on the way and it serves them all the same.
-var undeclaredAll = []string{
-	ids.ToolsCapabilityDeclared, ids.PromptsCapabilityDeclared, ids.ResourcesCapabilityDeclared,
-	ids.LoggingCapabilityDeclared, ids.CompletionCapabilityDeclared, ids.CompletionErrorUnsupportedCode,
-	ids.LifecycleCapabilityServerRefusesResourceSubscriptions,
-}
+var undeclaredAll = []string{ids.ToolsCapabilityDeclared, ids.PromptsCapabilityDeclared,
+	ids.ResourcesCapabilityDeclared, ids.LoggingCapabilityDeclared, ids.CompletionCapabilityDeclared,
+	ids.CompletionErrorUnsupportedCode, ids.LifecycleCapabilityServerRefusesResourceSubscriptions}
 
 // ofFeature fits requests whose method has a prefix.
 func ofFeature(prefix string) func(r *server.Request) bool {

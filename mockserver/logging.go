@@ -87,10 +87,8 @@ var loggingFaults = []Fault{
 		})),
 	fault("logging.slow-level-strict", ids.LoggingFilterAllAbove,
 		"A tool that logs takes a while, and messages of the level itself are held back in the middle of the order.",
-		All(
-			slowing("log_levels", 700*time.Millisecond),
-			holdingBack(func(set, level string) bool { return set == level && set == "warning" }),
-		)),
+		All(slowing("log_levels", 700*time.Millisecond),
+			holdingBack(func(set, level string) bool { return set == level && set == "warning" }))),
 	fault("logging.very-slow-level-strict", ids.LoggingFilterAllAbove,
 		"A tool that logs takes long, and messages of the level itself are held back in the middle of the order.", All(
 			slowing("log_levels", 1200*time.Millisecond),
@@ -131,9 +129,8 @@ var loggingFaults = []Fault{
 		})),
 	fault("logging.password", ids.LoggingSecurityNoCredentials,
 		"A log message holds a password, in the midst of its data.",
-		Params("notifications/message", Having("data", object{
-			"login": list{"admin", "password=mcpconform-reference-password;"},
-		}))),
+		Params("notifications/message",
+			Having("data", object{"login": list{"admin", "password=mcpconform-reference-password;"}}))),
 	fault("logging.personal-data", ids.LoggingSecurityNoPersonalData, "A log message holds the address of a person.",
 		Params("notifications/message", Having("data", "mail sent to jane.roe@example.com"))),
 	fault("logging.set-level-members", ids.SchemaSetLevelResult, "The result of logging/setLevel repeats the level.",

@@ -100,8 +100,7 @@ var metaFaults = []Fault{
 		Refusing("ping", server.InvalidParams, anyKey(
 			func(key string) bool { return strings.ContainsAny(key, "-_") }))),
 	fault("meta.empty-name-refused", ids.MetaKeyNameEmpty, "Requests with a _meta key without a name are refused.",
-		Refusing("ping", server.InvalidParams,
-			anyKey(func(key string) bool { return strings.HasSuffix(key, "/") }))),
+		Refusing("ping", server.InvalidParams, anyKey(func(key string) bool { return strings.HasSuffix(key, "/") }))),
 	fault("meta.reserved-refused", ids.MetaReservedNoAssumptions,
 		"Requests with an unknown _meta key of MCP's own prefix are refused.",
 		Refusing("ping", server.InvalidParams, anyKey(

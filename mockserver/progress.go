@@ -24,9 +24,8 @@ func tokens(change func(token string) string) apply {
 }
 
 // ofForeignToken are the further requirements that are broken if progress has another token than its request.
-var ofForeignToken = []string{
-	ids.ProgressValueIncreases, ids.ProgressStop, ids.ProgressInProgress, ids.ProgressTokenEcho,
-}
+var ofForeignToken = []string{ids.ProgressValueIncreases, ids.ProgressStop, ids.ProgressInProgress,
+	ids.ProgressTokenEcho}
 
 // basic/utilities/progress
 var progressFaults = []Fault{

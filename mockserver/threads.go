@@ -460,9 +460,8 @@ var threadFaults = []Fault{
 		All(RefusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
 			m := Posted(r)
 			version, _ := wire.At(m.Params, "protocolVersion").(string)
-			return m.Method == "initialize" && !slices.Contains([]string{schema.DefaultVersion, "2025-03-26",
-				"2024-11-05"},
-				version)
+			return m.Method == "initialize" && !slices.Contains(
+				[]string{schema.DefaultVersion, "2025-03-26", "2024-11-05"}, version)
 		}), Peeking())).Only(OverHTTP).Also(ids.LifecycleVersionOfferLatest, ids.LifecycleErrorVersionMismatch),
 	// https://github.com/IBM/WxMCPServer/issues/3
 	fault("lifecycle.version-placeholder", ids.LifecycleVersionOfferOther,

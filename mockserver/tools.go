@@ -160,9 +160,8 @@ var toolFaults = []Fault{
 	fault("tools.change-unannounced-when-added", ids.ToolsListChangedSent,
 		"A tool that adds another one does not announce the change of the list; the tool that removes it does.",
 		addingSilently()),
-	fault("tools.list-grows", ids.ToolsListChangedSent,
-		"The list has one more tool when it is read again, nothing tells of that, and no tool is known to change "+
-			"the list.",
+	fault("tools.list-grows", ids.ToolsListChangedSent, "The list has one more tool when it is read again, nothing "+
+		"tells of that, and no tool is known to change the list.",
 		growing("tools", "toggle_tool", object{"name": "grown", "inputSchema": object{"type": "object"}})),
 	fault("tools.change-announced-once", ids.ToolsListChangedSent,
 		"Only the first change of the list in a session is announced.", FirstOnly("notifications/tools/list_changed")).
@@ -194,17 +193,14 @@ var toolFaults = []Fault{
 			"name": "test_simple_text", "inputSchema": object{"type": "object"},
 		})).Also(ids.PaginationCursorResultsAfter),
 	fault("tools.input-schema-type", ids.ToolsInputSchemaValid, `An input schema has a property of the type "str".`,
-		tool("echo", Having("inputSchema", object{
-			"type": "object", "properties": object{"text": object{"type": "str"}}, "required": list{"text"},
-		}))),
+		tool("echo", Having("inputSchema",
+			object{"type": "object", "properties": object{"text": object{"type": "str"}}, "required": list{"text"}}))),
 	fault("tools.input-schema-required", ids.ToolsInputSchemaValid,
-		"In an input schema, required stands in the property as a boolean.", tool("echo", Having("inputSchema", object{
-			"type": "object", "properties": object{"text": object{"type": "string", "required": true}},
-		}))),
+		"In an input schema, required stands in the property as a boolean.", tool("echo", Having("inputSchema",
+			object{"type": "object", "properties": object{"text": object{"type": "string", "required": true}}}))),
 	fault("tools.output-schema-type", ids.ToolsOutputSchemaValid,
-		`An output schema has a property of the type "float".`, tool("sum", Having("outputSchema", object{
-			"type": "object", "properties": object{"sum": object{"type": "float"}}, "required": list{"sum"},
-		}))),
+		`An output schema has a property of the type "float".`, tool("sum", Having("outputSchema",
+			object{"type": "object", "properties": object{"sum": object{"type": "float"}}, "required": list{"sum"}}))),
 	fault("tools.dangling-link", ids.ToolsResourceLinkResolvable,
 		"A tool returns a link to a resource that cannot be read.", Blocks("resource_links", func(block object) {
 			if block["uri"] == "test://static-text" {

@@ -141,10 +141,8 @@ var discoveryFaults = []Fault{
 			}
 		})).In("auth/no-registration"),
 	fault("auth.other-redirect-scheme", ids.AuthClientRedirectURIScheme, "The redirect URI is http on another host.",
-		All(
-			Registering(Having("redirect_uris", list{"http://client.example.com/callback"})),
-			Requested(set("redirect_uri", "http://client.example.com/callback")),
-		)).In(flow),
+		All(Registering(Having("redirect_uris", list{"http://client.example.com/callback"})),
+			Requested(set("redirect_uri", "http://client.example.com/callback")))).In(flow),
 	fault("auth.unregistered-redirect", ids.AuthClientRedirectURIRegistered,
 		"The redirect URI of the authorization request is not one of those that were registered.",
 		Requested(set("redirect_uri", "http://127.0.0.1:33418/other"))).In(flow),
@@ -153,8 +151,7 @@ var discoveryFaults = []Fault{
 // strayFaults are of clients that look for metadata where they are not, and give up if something else is there.
 var strayFaults = []Fault{
 	stray("auth.stopped-by-401", "auth/well-known-401", "401", "/documents/",
-		"/.well-known/oauth-protected-resource/mcp",
-		ids.AuthClientParseWWWAuthenticate, http.StatusUnauthorized),
+		"/.well-known/oauth-protected-resource/mcp", ids.AuthClientParseWWWAuthenticate, http.StatusUnauthorized),
 	stray("auth.stopped-by-page", "auth/well-known-page", "a page", "/documents/",
 		"/.well-known/oauth-protected-resource/mcp", ids.AuthClientParseWWWAuthenticate, http.StatusOK),
 	stray("auth.stopped-by-redirect", "auth/well-known-redirect", "a redirect", "/documents/",
@@ -243,9 +240,8 @@ var codeFaults = []Fault{
 		Requested(without("code_challenge"))).In(flow),
 	fault("auth.short-challenge", ids.AuthClientPKCEChallenge, "The code_challenge has five characters.",
 		Requested(set("code_challenge", "short"))).In(flow).Also(ids.AuthClientPKCEVerifier),
-	fault("auth.plain-challenge", ids.AuthClientPKCES256,
-		"The code_challenge_method is plain, although S256 is offered.",
-		plainChallenge(set("code_challenge_method", "plain"))).In(flow),
+	fault("auth.plain-challenge", ids.AuthClientPKCES256, "The code_challenge_method is plain, although S256 is "+
+		"offered.", plainChallenge(set("code_challenge_method", "plain"))).In(flow),
 	fault("auth.challenge-without-method", ids.AuthClientPKCES256,
 		"The authorization request has no code_challenge_method, which stands for plain.",
 		plainChallenge(without("code_challenge_method"))).In(flow),

@@ -199,10 +199,8 @@ func Forgotten() (all []Fault) {
 
 // factFaults are those of [Forgotten] that stand for all.
 var factFaults = slices.DeleteFunc(Forgotten(), func(f Fault) bool {
-	return !slices.Contains([]string{
-		"facts.roots-forgotten-after-logged", "facts.method-forgotten-after-tools-changed",
-		"facts.sampling-forgotten-after-late-cancelled",
+	return !slices.Contains([]string{"facts.roots-forgotten-after-logged",
+		"facts.method-forgotten-after-tools-changed", "facts.sampling-forgotten-after-late-cancelled",
 		"facts.form-forgotten-after-unknown-notified", "facts.request-forgotten-after-cancelled",
-		"facts.session-forgotten-after-refused", "facts.version-forgotten-after-unknown-cancelled",
-	}, f.ID)
+		"facts.session-forgotten-after-refused", "facts.version-forgotten-after-unknown-cancelled"}, f.ID)
 })

@@ -41,10 +41,9 @@ var httpFaults = []Fault{
 	fault("http.put", ids.HTTPClientPostMethod, "A message is sent with PUT.",
 		requesting(transport.Request{Method: http.MethodPut,
 			Body: []byte(`{"jsonrpc":"2.0","id":"put","method":"ping"}`)})),
-	fault("http.get-accept", ids.HTTPClientGetAccept,
-		"The GET for the listening stream does not accept text/event-stream.",
-		requesting(transport.Request{Method: http.MethodGet,
-			Header: http.Header{"Accept": {"application/json"}}})),
+	fault("http.get-accept", ids.HTTPClientGetAccept, "The GET for the listening stream does not accept "+
+		"text/event-stream.",
+		requesting(transport.Request{Method: http.MethodGet, Header: http.Header{"Accept": {"application/json"}}})),
 	fault("http.no-session-header", ids.HTTPClientSessionHeader,
 		"Requests after the initialization lack Mcp-Session-Id.", Headers(Later, "Mcp-Session-Id")),
 	fault("http.no-version-header", ids.HTTPClientVersionHeader,
@@ -301,8 +300,7 @@ func forgetting(size int) apply {
 		if cursor != nil && slices.ContainsFunc(conn.Log().Events(), func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && len(e.Raw) > size && wire.At(e.Msg.Result, "nextCursor") == cursor
 		}) {
-			out.Raw = client.Marshal(object{"jsonrpc": "2.0", "id": json.RawMessage(m.ID.String()),
-				"method": "ping"})
+			out.Raw = client.Marshal(object{"jsonrpc": "2.0", "id": json.RawMessage(m.ID.String()), "method": "ping"})
 		}
 		return []outgoing{out}
 	})

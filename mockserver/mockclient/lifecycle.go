@@ -286,8 +286,7 @@ var utilityFaults = []Fault{
 		"A cancellation whose reason has characters outside ASCII ends the client.",
 		DyingOf(`"notifications/cancelled"`, "不要 🙂")).Seen(byValue).In(Notifications).Also(ids.BaseResponsePresent),
 	fault("cancellation.of-initialize", ids.CancellationNotInitialize, "initialize is cancelled.",
-		Behind(Calls("initialize"),
-			`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)).
+		Behind(Calls("initialize"), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)).
 		Also(ids.HTTPClientSessionHeader, ids.HTTPClientVersionHeader),
 	fault("cancellation.of-slow-initialize", ids.CancellationNotInitialize,
 		"An initialize that is not answered in time is cancelled.",
@@ -299,9 +298,8 @@ var utilityFaults = []Fault{
 			}
 			return conn.Close(ctx)
 		}))).In("lifecycle/unanswered"),
-	fault("cancellation.race-death", ids.CancellationRace,
-		"The client answers no ping after a cancellation that crosses the answer.",
-		Dropping(Replies("after-cancelling"))).In("features/roots").
+	fault("cancellation.race-death", ids.CancellationRace, "The client answers no ping after a cancellation that "+
+		"crosses the answer.", Dropping(Replies("after-cancelling"))).In("features/roots").
 		Also(ids.BaseResponsePresent, ids.CancellationEitherSide),
 	fault("cancellation.late-death", ids.CancellationLateResponse,
 		"An answer to a request that was cancelled ends the client.",

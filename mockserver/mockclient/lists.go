@@ -149,10 +149,8 @@ var listFaults = []Fault{
 }
 
 // cursorTypes are the requirements that a cursor of another type breaks.
-var cursorTypes = []string{
-	ids.SchemaListToolsRequest, ids.SchemaListResourcesRequest, ids.SchemaListResourceTemplatesRequest,
-	ids.SchemaListPromptsRequest,
-}
+var cursorTypes = []string{ids.SchemaListToolsRequest, ids.SchemaListResourcesRequest,
+	ids.SchemaListResourceTemplatesRequest, ids.SchemaListPromptsRequest}
 
 // cursors changes the cursors of lists.
 func cursors(change func(cursor string) any) apply {
@@ -169,10 +167,8 @@ func cursors(change func(cursor string) any) apply {
 // they have to tolerate.
 func toleranceFaults() []Fault {
 	var faults []Fault
-	metadata := []string{
-		ids.MetaAttachResult, ids.MetaAttachObjects, ids.MetaReservedNoAssumptions, ids.MetaKeyNameCharacters,
-		ids.MetaKeyNameEmpty,
-	}
+	metadata := []string{ids.MetaAttachResult, ids.MetaAttachObjects, ids.MetaReservedNoAssumptions,
+		ids.MetaKeyNameCharacters, ids.MetaKeyNameEmpty}
 	for _, f := range []struct{ id, requirement, scenario, what, text string }{
 		{"base.result-closed", ids.BaseResponseResultOpen, "exchange/open-results", "An additional member of a result",
 			"com.example.addition"},

@@ -14,10 +14,8 @@ import (
 )
 
 // framings are the requirements on the framing of messages that one launch tries together.
-var framings = []string{
-	ids.StdioMessageCrlfAccepted, ids.StdioMessageSplitWrites, ids.StdioMessageSeveralPerWrite,
-	ids.StdioMessageOnlyNewlineDelimits,
-}
+var framings = []string{ids.StdioMessageCrlfAccepted, ids.StdioMessageSplitWrites, ids.StdioMessageSeveralPerWrite,
+	ids.StdioMessageOnlyNewlineDelimits}
 
 var stdioFaults = []Fault{
 	fault("stdio.no-newline", ids.StdioMessageNewlineDelimited, "Two messages stand on one line.",

@@ -18,25 +18,20 @@ const (
 )
 
 // What takes a code.
-var takesCode = []string{
-	ids.AuthAsExactRedirectURI, ids.AuthAsLoopbackPort, ids.AuthAsRedirectQuery, ids.AuthAsNoUntrustedRedirect,
-	ids.AuthAsResponseType, ids.AuthAsAuthorizationError, "auth.as.pkce-*", ids.AuthAsChallengeMethod,
-	ids.AuthAsState,
-	ids.AuthAsISS, ids.AuthAsUnknownParameters, ids.AuthAsEmptyParameters, "auth.as.code-*", ids.AuthAsTokenAnswer,
-	ids.AuthAsNoStore, ids.AuthAsClientAuthenticated, ids.AuthAsSecretInBody, ids.AuthAsOfferedMethods,
-	"auth.as.refresh-*", ids.AuthAsRotateRefreshTokens, ids.AuthAsUnguessable, ids.AuthAsAudience,
-}
+var takesCode = []string{ids.AuthAsExactRedirectURI, ids.AuthAsLoopbackPort, ids.AuthAsRedirectQuery,
+	ids.AuthAsNoUntrustedRedirect, ids.AuthAsResponseType, ids.AuthAsAuthorizationError, "auth.as.pkce-*",
+	ids.AuthAsChallengeMethod, ids.AuthAsState, ids.AuthAsISS, ids.AuthAsUnknownParameters, ids.AuthAsEmptyParameters,
+	"auth.as.code-*", ids.AuthAsTokenAnswer, ids.AuthAsNoStore, ids.AuthAsClientAuthenticated, ids.AuthAsSecretInBody,
+	ids.AuthAsOfferedMethods, "auth.as.refresh-*", ids.AuthAsRotateRefreshTokens, ids.AuthAsUnguessable,
+	ids.AuthAsAudience}
 
 // What takes a client that the run registers.
-var takesRegistration = []string{
-	"auth.as.registration-*", ids.AuthAsRegisteredRedirects, ids.AuthAsRedirectQuery, ids.AuthAsSecretInBody,
-	ids.AuthAsOfferedMethods, ids.AuthAsCodeOfClient, ids.AuthAsRefreshOfClient, "auth.as.client-*",
-	ids.AuthAsCodeOnce, ids.AuthAsRefreshOnce,
-}
+var takesRegistration = []string{"auth.as.registration-*", ids.AuthAsRegisteredRedirects, ids.AuthAsRedirectQuery,
+	ids.AuthAsSecretInBody, ids.AuthAsOfferedMethods, ids.AuthAsCodeOfClient, ids.AuthAsRefreshOfClient,
+	"auth.as.client-*", ids.AuthAsCodeOnce, ids.AuthAsRefreshOnce}
 
-var takesPublicClient = []string{
-	ids.AuthAsPKCERequired, ids.AuthAsCodeOfClient, "auth.as.refresh-*", ids.AuthAsRotateRefreshTokens,
-}
+var takesPublicClient = []string{ids.AuthAsPKCERequired, ids.AuthAsCodeOfClient, "auth.as.refresh-*",
+	ids.AuthAsRotateRefreshTokens}
 
 // Oddities returns all oddities.
 func Oddities() []Oddity { return oddities }
@@ -60,8 +55,7 @@ var oddities = []Oddity{
 			"claims_parameter_supported": false, "x-more": map[string]any{"a": 1},
 			"code_challenge_methods_supported": []any{"plain", "S256"},
 			"token_endpoint_auth_methods_supported": []any{"private_key_jwt", "client_secret_basic",
-				"client_secret_post",
-				"none", "tls_client_auth"},
+				"client_secret_post", "none", "tls_client_auth"},
 		}),
 	},
 	{

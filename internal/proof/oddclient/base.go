@@ -35,10 +35,8 @@ const anyID = "A request has a string or integer id that its sender has not used
 	"and no form."
 
 // unserving are the requirements that a client leaves open if it refuses the requests of the server.
-var unserving = []string{
-	"sampling.*", "roots.*", ids.BaseErrorInvalidParams, "content.*", "meta.attach.*", "progress.*",
-	"cancellation.*", "schema.*", "elicitation.*",
-}
+var unserving = []string{"sampling.*", "roots.*", ids.BaseErrorInvalidParams, "content.*", "meta.attach.*",
+	"progress.*", "cancellation.*", "schema.*", "elicitation.*"}
 
 var idOddities = []Oddity{
 	odd("ids.words", "Ids are strings, as UUIDs are.", anyID, ofRequests, numbering(func(n int64) wire.ID {
@@ -112,9 +110,8 @@ var messageOddities = []Oddity{
 		Editing(Anything, Having("com.example.trace", object{"span": list{1, nil, "x"}}))).In(Requests, Sampling),
 	odd("messages.params-members", "Params have members that the method does not define.",
 		"params is an object with any members: [key: string]: unknown.", ofRequests,
-		Editing(Calls("initialize", "tools/list", "tools/call", "resources/list", "resources/read",
-			"prompts/list", "prompts/get",
-			"completion/complete", "logging/setLevel", "resources/subscribe", "resources/unsubscribe",
+		Editing(Calls("initialize", "tools/list", "tools/call", "resources/list", "resources/read", "prompts/list",
+			"prompts/get", "completion/complete", "logging/setLevel", "resources/subscribe", "resources/unsubscribe",
 			"resources/templates/list"), func(m object) {
 			p, _ := m["params"].(object)
 			if p == nil {
@@ -264,8 +261,7 @@ var answerOddities = []Oddity{
 		Open(unserving...),
 	odd("answers.late", "Answers that are not to a ping take half a second.",
 		"Only a ping has to be answered promptly.", "basic/utilities/ping#behavior-requirements",
-		All(Obedient, Delaying(500*time.Millisecond, "sampling/createMessage", "elicitation/create",
-			"roots/list"))).
+		All(Obedient, Delaying(500*time.Millisecond, "sampling/createMessage", "elicitation/create", "roots/list"))).
 		In(Sampling, Elicitation, RootsSeen, "acts/elicitation", "acts/roots", "acts/sampling", "acts/root-folder").
 		Open(ids.SamplingSecurityValidateContent), // the client does not wait until all is asked
 	odd("answers.out-of-order", "Pings are answered before requests that came earlier.",

@@ -98,9 +98,8 @@ func leafing(enough func(pages, items int) bool) apply {
 }
 
 // longLists are the scenarios that show how far a client reads a list.
-var longLists = []string{
-	"lists/pages", "lists/whole", "lists/endless", "hostile/large", "lists/lost-session", "lists/cut-characters",
-}
+var longLists = []string{"lists/pages", "lists/whole", "lists/endless", "hostile/large", "lists/lost-session",
+	"lists/cut-characters"}
 
 var utilityOddities = []Oddity{
 	odd("ping.often", "A ping stands before each other request.",
@@ -160,9 +159,8 @@ var utilityOddities = []Oddity{
 				_, _ = s.Call(ctx, "tools/call", SlowCall(0.05, object{"progressToken": "again"}))
 			}
 		})),
-	odd("progress.of-the-client",
-		"The client reports progress of what the server asks for, in fractions, and does so without a total.",
-		"Either side may send progress for a token that it was given; total is optional.",
+	odd("progress.of-the-client", "The client reports progress of what the server asks for, in fractions, and does "+
+		"so without a total.", "Either side may send progress for a token that it was given; total is optional.",
 		"basic/utilities/progress#behavior-requirements", All(Obedient, reporting(0.1, 0.5, 1))).
 		In(Sampling, Elicitation),
 	odd("progress.of-two-answers",
@@ -369,11 +367,10 @@ var useOddities = []Oddity{
 	odd("pages.few", "The client reads at most three pages of each list, and uses the first item alone.",
 		"After receiving a cursor, the client can continue; nothing says that it has to, or how far.", ofPagination,
 		leafing(func(pages, _ int) bool { return pages == 3 })).In(longLists...).Open(nothingUsed...),
-	odd("pages.until-found",
-		"The client reads each list until it has found the item that it wants, which is the fifth, and uses the "+
-			"first alone.",
-		"After receiving a cursor, the client can continue; a user who has found what was wanted does not.",
-		ofPagination, leafing(func(_, items int) bool { return items >= 5 })).In(longLists...).Open(nothingUsed...),
+	odd("pages.until-found", "The client reads each list until it has found the item that it wants, which is the "+
+		"fifth, and uses the first alone.", "After receiving a cursor, the client can continue; a user who has "+
+		"found what was wanted does not.", ofPagination,
+		leafing(func(_, items int) bool { return items >= 5 })).In(longLists...).Open(nothingUsed...),
 	odd("pages.again", "A page is requested twice with the same cursor.",
 		"A cursor represents a position; nothing says that it is good for one use.",
 		"server/utilities/pagination#pagination-model", Doing(func(ctx context.Context, s *client.Session) {
@@ -558,10 +555,9 @@ var samplingOddities = []Oddity{
 		"A human in the loop reviews requests; no time is given.", "client/sampling#user-interaction-model",
 		Delaying(30*time.Second, "sampling/createMessage")).In(Sampling, "acts/sampling").
 		Open(append([]string{ids.BaseErrorMethodNotFound, "elicitation.*", "roots.*"}, unsampled...)...),
-	odd("sampling.limited",
-		"A sampling request that comes within a second of the last is refused with -32000, before the user sees it.",
-		"Clients should limit the rate, and no code is named for that.", "client/sampling#security-considerations",
-		limiting("sampling/createMessage")).In(Sampling, "acts/sampling").
+	odd("sampling.limited", "A sampling request that comes within a second of the last is refused with -32000, "+
+		"before the user sees it.", "Clients should limit the rate, and no code is named for that.",
+		"client/sampling#security-considerations", limiting("sampling/createMessage")).In(Sampling, "acts/sampling").
 		Open(append([]string{ids.BaseErrorMethodNotFound}, unsampled...)...),
 	odd("sampling.limited-in-all", "From the tenth on, sampling requests of a session are refused with -32602.",
 		"Clients should limit the rate, and no code is named for that.", "client/sampling#security-considerations",
@@ -777,9 +773,8 @@ var rootOddities = []Oddity{
 		"Clients should ask for consent; no time is given.", "client/roots#implementation-guidelines",
 		Delaying(30*time.Second, "roots/list")).In(RootsSeen, "acts/roots", "acts/root-folder").
 		Open("roots.*", "sampling.*", "elicitation.*", ids.SchemaListRootsResult),
-	odd("roots.polled",
-		"The client looks for its folders every five seconds: until then it lists one that was removed, and "+
-			"announces nothing.", "Roots should be watched; no time is given.",
+	odd("roots.polled", "The client looks for its folders every five seconds: until then it lists one that was "+
+		"removed, and announces nothing.", "Roots should be watched; no time is given.",
 		"client/roots#implementation-guidelines", polled(5*time.Second)).In("acts/root-folder"),
 	odd("roots.polled-rarely", "The client looks for its folders every eight seconds, and once more before it leaves.",
 		"Roots should be watched; no time is given.", "client/roots#implementation-guidelines", polled(8*time.Second)).

@@ -140,8 +140,7 @@ var httpOddities = []Oddity{
 	odd("http.accept-order", "Accept lists text/event-stream before application/json.", bothListed, ofSending,
 		Fields(http.MethodPost, "Accept", "Accept: text/event-stream, application/json")),
 	odd("http.accept-weights", "Accept has weights and a wildcard.", bothListed, ofSending,
-		Fields(http.MethodPost, "Accept",
-			"Accept: application/json;q=0.9, text/event-stream; q=0.5, */*;q=0.1")),
+		Fields(http.MethodPost, "Accept", "Accept: application/json;q=0.9, text/event-stream; q=0.5, */*;q=0.1")),
 	odd("http.accept-parameters", "The types in Accept have parameters.", bothListed, ofSending,
 		Fields(http.MethodPost, "Accept",
 			`Accept: application/json; charset=utf-8, text/event-stream;charset="utf-8";q=1.0`)),
@@ -286,13 +285,11 @@ var httpOddities = []Oddity{
 		unlistening(func(ctx context.Context, conn *transport.HTTPConn) { reopening(ctx, conn, 1) })).
 		In("http/listening", "http/plain").
 		Open("http.client.get-*", "*.list-changed.*", ids.LifecycleShutdownHTTPClose),
-	odd("http.listens-for-one",
-		"The GET stream is closed behind the first message on it, and opened again without Last-Event-ID.", mayListen,
-		ofListening, ListeningForOne).
+	odd("http.listens-for-one", "The GET stream is closed behind the first message on it, and opened again without "+
+		"Last-Event-ID.", mayListen, ofListening, ListeningForOne).
 		In("http/listening", CutStream, LostSession, "lists/changed", Notifications, Requests, Sampling),
-	odd("http.resumes-behind-each",
-		"The stream of a POST is closed behind the first event with an id, and resumed from there.",
-		"Disconnection may occur at any time, and a client resumes if it wishes to.",
+	odd("http.resumes-behind-each", "The stream of a POST is closed behind the first event with an id, and resumed "+
+		"from there.", "Disconnection may occur at any time, and a client resumes if it wishes to.",
 		"basic/transports#resumability-and-redelivery", ClosingBehind(http.MethodPost)).
 		In(CutStream, Requests, Notifications, Sampling),
 	odd("http.leaves-answered-streams",
@@ -449,9 +446,8 @@ var stdioOddities = []Oddity{
 			})(c)
 		}).In(Notifications, "hostile/lists", "stdio/stubborn", "exchange/beside", "sequences/session").
 		Open(unheard...),
-	odd("stdio.carriage-returns", "Lines end with CR LF.",
-		"The carriage return before the newline is whitespace of JSON.", ofStdio,
-		Rewriting(Anything, func(text string) string { return text + "\r" })),
+	odd("stdio.carriage-returns", "Lines end with CR LF.", "The carriage return before the newline is whitespace "+
+		"of JSON.", ofStdio, Rewriting(Anything, func(text string) string { return text + "\r" })),
 	odd("stdio.blanks", "Blanks stand before and after each message on its line.",
 		"Whitespace around a JSON text is part of it.", ofStdio,
 		Rewriting(Anything, func(text string) string { return " \t" + text + "  " })),

@@ -28,9 +28,8 @@ type Oddity = oddity.Of[client.Standalone]
 // Oddities returns all oddities, grouped by topic. The caller owns the slice.
 func Oddities() []Oddity {
 	return slices.Concat(idOddities, messageOddities, metaOddities, answerOddities, handshakeOddities,
-		capabilityOddities, sessionOddities,
-		httpOddities, stdioOddities, utilityOddities, useOddities, samplingOddities, elicitationOddities, rootOddities,
-		authOddities, familyOddities)
+		capabilityOddities, sessionOddities, httpOddities, stdioOddities, utilityOddities, useOddities,
+		samplingOddities, elicitationOddities, rootOddities, authOddities, familyOddities)
 }
 
 var overEitherHTTP = []string{transport.NameHTTP, transport.NameSSE}

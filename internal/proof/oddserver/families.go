@@ -56,8 +56,7 @@ var familyOddities = []Oddity{
 	odd("families.offsets-as-cursors", "A cursor that is a number gives the first page, whoever made it.",
 		"The form of cursors belongs to the server: to one whose cursors are offsets, any number is valid.",
 		"server/utilities/pagination#pagination-model",
-		FromStart("tools/list", Fitting(Equal("-1", "99999999999999999999", "LTE=", "OTk5OTk5OTk5"),
-			"cursor"))),
+		FromStart("tools/list", Fitting(Equal("-1", "99999999999999999999", "LTE=", "OTk5OTk5OTk5"), "cursor"))),
 	odd("families.derived-cursors-served",
 		"In tools/list, a cursor with something behind it or in another letter case leads where it leads itself, "+
 			"and one that is cut to the first page.",
@@ -72,10 +71,9 @@ var familyOddities = []Oddity{
 				delete(r.Params, "cursor")
 			}
 		}))),
-	odd("families.offsets-everywhere",
-		"Cursors are offsets in digits, which mean the same in every list and every session; behind the end a page "+
-			"is empty.", "The form of cursors belongs to the server.", "server/utilities/pagination#pagination-model",
-		offsets(func() int { return 4 })).Replaces("pages"),
+	odd("families.offsets-everywhere", "Cursors are offsets in digits, which mean the same in every list and every "+
+		"session; behind the end a page is empty.", "The form of cursors belongs to the server.",
+		"server/utilities/pagination#pagination-model", offsets(func() int { return 4 })).Replaces("pages"),
 	odd("families.page-sizes", "A page has three or four items, in turn, also when its cursor is used again.",
 		"Page size is determined by the server.", "server/utilities/pagination#pagination-model",
 		func(o *server.Options) {
@@ -150,8 +148,7 @@ var familyOddities = []Oddity{
 	odd("families.text-invalid", "The tool echo refuses texts beyond ASCII with -32602, and so does a prompt.",
 		"A server may say of what it cannot work with that it is invalid.", "server/tools#error-handling", All(
 			Refusing("tools/call", server.InvalidParams, Fitting(HoldsWide, "arguments", "text")),
-			Refusing("prompts/get", server.InvalidParams, Fitting(HoldsWide, "arguments", "arg1")),
-		)),
+			Refusing("prompts/get", server.InvalidParams, Fitting(HoldsWide, "arguments", "arg1")))),
 	odd("families.long-text-refused",
 		"Texts of more than 100000 characters are refused, by the tool echo in its result and by prompts with -32602.",
 		"A server may limit what it works with.", "server/tools#security-considerations", All(

@@ -165,23 +165,20 @@ func identified(id func(unique string) string) apply {
 }
 
 // streamless are the requirements that a server leaves open if it answers each request with JSON alone.
-var streamless = []string{
-	"progress.*", "logging.*", "lifecycle.timeout.*", ids.LifecycleErrorRequestTimeout, "http.server.*",
-	ids.CancellationSameDirection, ids.CancellationInProgress, ids.CancellationStopProcessing,
+var streamless = []string{"progress.*", "logging.*", "lifecycle.timeout.*", ids.LifecycleErrorRequestTimeout,
+	"http.server.*", ids.CancellationSameDirection, ids.CancellationInProgress, ids.CancellationStopProcessing,
 	ids.CancellationLateResponse, ids.ProgressTokenEcho, ids.ProgressValueIncreases, ids.ProgressTokenActiveRequest,
 	ids.ProgressInProgress, ids.ProgressStop, ids.LoggingSetLevelReplaces, ids.LoggingFilterNoneBelow,
 	ids.LoggingSecurityNoCredentials, ids.LoggingSecurityNoPersonalData, ids.LoggingFilterAllAbove,
-	ids.SchemaCancelledNotification, ids.SchemaLoggingMessageNotification, ids.SchemaProgressNotification,
-}
+	ids.SchemaCancelledNotification, ids.SchemaLoggingMessageNotification, ids.SchemaProgressNotification}
 
 // unlistened are the requirements that a server without listening streams leaves open.
-var unlistened = []string{
-	ids.LifecycleCapabilityServerEmitsToolsListChanged, ids.LifecycleCapabilityServerEmitsPromptsListChanged,
-	ids.LifecycleCapabilityServerEmitsResourcesListChanged, ids.LifecycleCapabilityServerEmitsResourceUpdates,
-	"http.server.*", ids.ToolsListChangedSent, ids.ResourcesListChangedSent, ids.ResourcesUpdatedSent,
-	ids.PromptsListChangedSent, ids.ResourcesUpdatedOnlySubscribed, ids.SchemaResourceUpdatedNotification,
-	ids.ResourcesUpdatedEndsWithUnsubscribe,
-}
+var unlistened = []string{ids.LifecycleCapabilityServerEmitsToolsListChanged,
+	ids.LifecycleCapabilityServerEmitsPromptsListChanged, ids.LifecycleCapabilityServerEmitsResourcesListChanged,
+	ids.LifecycleCapabilityServerEmitsResourceUpdates, "http.server.*", ids.ToolsListChangedSent,
+	ids.ResourcesListChangedSent, ids.ResourcesUpdatedSent, ids.PromptsListChangedSent,
+	ids.ResourcesUpdatedOnlySubscribed, ids.SchemaResourceUpdatedNotification,
+	ids.ResourcesUpdatedEndsWithUnsubscribe}
 
 // basic/transports#streamable-http
 var httpOddities = []Oddity{

@@ -36,14 +36,10 @@ type Oddity = oddity.Of[server.Options]
 
 // Oddities returns all oddities, grouped by topic. The caller owns the slice.
 func Oddities() []Oddity {
-	return slices.Concat(
-		spellingOddities, metaOddities, messageOddities, lifecycleOddities, stdioOddities, pingOddities,
-		progressOddities,
-		cancellationOddities, toolOddities, schemaOddities, contentOddities, resourceOddities, promptOddities,
-		completionOddities,
-		loggingOddities, paginationOddities, askingOddities, httpOddities, streamOddities, legacyOddities, authOddities,
-		familyOddities, pairOddities, momentOddities,
-	)
+	return slices.Concat(spellingOddities, metaOddities, messageOddities, lifecycleOddities, stdioOddities,
+		pingOddities, progressOddities, cancellationOddities, toolOddities, schemaOddities, contentOddities,
+		resourceOddities, promptOddities, completionOddities, loggingOddities, paginationOddities, askingOddities,
+		httpOddities, streamOddities, legacyOddities, authOddities, familyOddities, pairOddities, momentOddities)
 }
 
 var odd = oddity.New[server.Options]

@@ -71,17 +71,15 @@ func coalescing(by time.Duration) apply {
 
 // server/resources
 var resourceOddities = []Oddity{
-	odd("resources.updates-coalesced",
-		"Updates of a resource are held back for 300 ms, and one is sent for all changes in that time.",
-		"No sentence has each change announced alone, or at once.", "server/resources#subscriptions",
-		coalescing(300*time.Millisecond)),
+	odd("resources.updates-coalesced", "Updates of a resource are held back for 300 ms, and one is sent for all "+
+		"changes in that time.", "No sentence has each change announced alone, or at once.",
+		"server/resources#subscriptions", coalescing(300*time.Millisecond)),
 	odd("resources.subscriptions-undeclared",
 		"Subscriptions are accepted, but not declared, and nothing is told of changes.",
 		"A server that accepts more than it must offers nothing, and no sentence has it refuse the request.",
 		"server/resources#capabilities",
 		All(Capability("resources", Lacking("subscribe")), pardoned("resources/subscribe", object{}),
-			pardoned("resources/unsubscribe", object{}),
-			Dropping("notifications/resources/updated"))).
+			pardoned("resources/unsubscribe", object{}), Dropping("notifications/resources/updated"))).
 		Open("resources.subscribe.*", "resources.unsubscribe.*", "resources.updated.*", "schema.*").
 		Replaces("capabilities"),
 	odd("resources.any-spelling",
@@ -133,8 +131,7 @@ var resourceOddities = []Oddity{
 		"It is named if it is known.", "schema#textresourcecontents", All(
 			Items("resources/list", "resources", Lacking("mimeType")),
 			Items("resources/templates/list", "resourceTemplates", Lacking("mimeType")),
-			Items("resources/read", "contents", Lacking("mimeType")),
-		)).Open(ids.ResourcesTemplateMimeTypeUniform),
+			Items("resources/read", "contents", Lacking("mimeType")))).Open(ids.ResourcesTemplateMimeTypeUniform),
 	odd("resources.uris-odd",
 		"URIs are of the schemes urn, data, mailto, tag, git and of one's own, with queries, fragments, IPv6, "+
 			"escapes and without a path.", "Implementations are free to use any scheme, in accordance with RFC 3986.",
@@ -262,8 +259,7 @@ var resourceOddities = []Oddity{
 			servingTemplate("memo-5://h/p{?x}{&more*}"), servingTemplate("memo-6://h/p{;a,b}"),
 			servingTemplate("memo-7://h/p{#frag}"), servingTemplate("memo-8://h/{name:3}"),
 			servingTemplate("memo-9://h/fixed"), servingTemplate("memo-10://{user%20name}/{a.b_c}"),
-			servingTemplate("memo-11:{opaque}"),
-		)).Replaces("templates and prompts"),
+			servingTemplate("memo-11:{opaque}"))).Replaces("templates and prompts"),
 	odd("resources.list-changes",
 		"A resource comes and goes from one reading of the list to the next, each time with an announcement.",
 		"The list may change at any time, with a notification.", "server/resources#list-changed-notification", All(
@@ -271,10 +267,9 @@ var resourceOddities = []Oddity{
 			Wrapping("resources/read", server.Named("memo://now-and-then",
 				server.Always(object{"contents": list{object{"uri": "memo://now-and-then", "text": "here"}}}))),
 		)).Replaces("pages"),
-	odd("resources.changes-announced-idly",
-		"Every ten seconds a change of the list of resources is announced, although there is none.",
-		"The notification may be issued without any previous subscription.", "schema#resourcelistchangednotification",
-		announcingIdly("resources")),
+	odd("resources.changes-announced-idly", "Every ten seconds a change of the list of resources is announced, "+
+		"although there is none.", "The notification may be issued without any previous subscription.",
+		"schema#resourcelistchangednotification", announcingIdly("resources")),
 	odd("resources.order-changes", "Each reading of resources/list has the resources in another order.",
 		"The order of a list means nothing.", "server/resources#listing-resources",
 		All(paged(1000), Wrapping("resources/list", server.Edit(func(r *server.Request, result map[string]any) {
@@ -424,10 +419,9 @@ var promptOddities = []Oddity{
 		})).
 		Open(ids.ContentEmbeddedMimeTypePresent, ids.PromptsErrorMissingArgumentCode, ids.PromptsArgumentsValidated).
 		Replaces("templates and prompts"),
-	odd("prompts.unknown-arguments-refused",
-		"prompts/get with arguments that the prompt does not have is refused with -32602.",
-		"Servers SHOULD validate prompt arguments.", "server/prompts#implementation-considerations",
-		Wrapping("prompts/get", refusingUnknownArguments)),
+	odd("prompts.unknown-arguments-refused", "prompts/get with arguments that the prompt does not have is refused "+
+		"with -32602.", "Servers SHOULD validate prompt arguments.",
+		"server/prompts#implementation-considerations", Wrapping("prompts/get", refusingUnknownArguments)),
 	odd("prompts.list-changes",
 		"A prompt comes and goes from one reading of the list to the next, each time with an announcement.",
 		"The list may change at any time, with a notification.", "server/prompts#list-changed-notification", All(
@@ -435,10 +429,9 @@ var promptOddities = []Oddity{
 			Wrapping("prompts/get", server.Named("now-and-then",
 				server.Always(object{"messages": list{saying("user", textBlock("here"))}}))),
 		)).Replaces("pages"),
-	odd("prompts.changes-announced-idly",
-		"Every ten seconds a change of the prompts is announced, although there is none.",
-		"The notification says that the list may be read again.", "server/prompts#list-changed-notification",
-		announcingIdly("prompts")),
+	odd("prompts.changes-announced-idly", "Every ten seconds a change of the prompts is announced, although there "+
+		"is none.", "The notification says that the list may be read again.",
+		"server/prompts#list-changed-notification", announcingIdly("prompts")),
 	odd("prompts.ask-roots", "prompts/get asks the client for its roots, if there are any.",
 		"Servers can ask for roots when they need them.", "client/roots#listing-roots",
 		Wrapping("prompts/get", server.Named("test_simple_prompt",

@@ -299,9 +299,8 @@ var toolOddities = []Oddity{
 		})),
 	odd("tools.asks-for-sampling", "A tool asks for a completion before it answers, if the client can.",
 		"Sampling can occur nested in other features.", "client/sampling#user-interaction-model",
-		asksFirst("sampling", "sampling/createMessage", object{
-			"messages": list{saying("user", textBlock("Say yes."))}, "maxTokens": 5,
-		})),
+		asksFirst("sampling", "sampling/createMessage",
+			object{"messages": list{saying("user", textBlock("Say yes."))}, "maxTokens": 5})),
 	odd("tools.refuses-the-unable",
 		"Tools that the client lacks the means for are refused with an error rather than a result.",
 		"Server errors are protocol errors.", "server/tools#error-handling", refusingUnable(func(int) *wire.Error {
@@ -563,10 +562,8 @@ func showing(name string, blocks ...any) apply {
 	for _, block := range blocks {
 		messages = append(messages, object{"role": "user", "content": block})
 	}
-	return All(
-		serving(name, returning(object{"content": append(list{}, blocks...)})),
-		servingPrompt(object{"name": name}, messages...),
-	)
+	return All(serving(name, returning(object{"content": append(list{}, blocks...)})),
+		servingPrompt(object{"name": name}, messages...))
 }
 
 func embeddedBlock(resource object) object { return object{"type": "resource", "resource": resource} }
@@ -598,9 +595,8 @@ var contentOddities = []Oddity{
 		)),
 	odd("content.many", "One result has 200 blocks.", "The number of blocks has no limit.", "server/tools#tool-result",
 		func(o *server.Options) { showing("many-blocks", slices.Repeat(list{textBlock("again")}, 200)...)(o) }),
-	odd("content.text-odd",
-		"Blocks of text are empty, have U+0000, U+FFFE, surrogate pairs, right-to-left marks and line ends of all "+
-			"kinds.", "The text is any string.", "server/tools#text-content",
+	odd("content.text-odd", "Blocks of text are empty, have U+0000, U+FFFE, surrogate pairs, right-to-left marks "+
+		"and line ends of all kinds.", "The text is any string.", "server/tools#text-content",
 		showing("text-odd", textBlock(""), textBlock("\x00\x1b\uFFFE\U0010FFFF\u202Eabc\r\n\r\u2028\n\t"))),
 	odd("content.text-like-messages", "Blocks of text hold what looks like protocol messages, events and markup.",
 		"The text is any string.", "server/tools#text-content",
@@ -622,10 +618,9 @@ var contentOddities = []Oddity{
 		})),
 	odd("content.base64-padding", "Data of images ends in one, two or no padding characters, and uses + and /.",
 		"Each is base64.", "server/tools#image-content", showing("padding",
-			object{"type": "image", "data": "+/+/", "mimeType": "image/gif"}, object{"type": "image", "data": "+/8=",
-				"mimeType": "image/gif"},
-			object{"type": "image", "data": "/w==", "mimeType": "image/gif"},
-		)),
+			object{"type": "image", "data": "+/+/", "mimeType": "image/gif"},
+			object{"type": "image", "data": "+/8=", "mimeType": "image/gif"},
+			object{"type": "image", "data": "/w==", "mimeType": "image/gif"})),
 	odd("content.audience", "Audiences are empty, or name both roles in either order.",
 		"The audience is a list of roles.", "server/resources#annotations", showing("audience",
 			object{"type": "text", "text": "a", "annotations": object{"audience": list{}}},
@@ -638,16 +633,14 @@ var contentOddities = []Oddity{
 			object{"type": "text", "text": "a", "annotations": object{"priority": json.Number("0")}},
 			object{"type": "text", "text": "b", "annotations": object{"priority": json.Number("1.0")}},
 			object{"type": "text", "text": "c", "annotations": object{"priority": json.Number("1e-3")}},
-			object{"type": "text", "text": "d", "annotations": object{"priority": json.Number("0.0")}},
-		)),
+			object{"type": "text", "text": "d", "annotations": object{"priority": json.Number("0.0")}})),
 	odd("content.last-modified",
 		"Times of last modification have fractions, offsets, no seconds, no time, the basic format.",
 		"Each is of ISO 8601.", "server/resources#annotations", showing("last-modified",
 			stamped("2025-01-12T15:00:58.123456789Z"), stamped("2025-01-12T15:00:58+05:30"),
 			stamped("2025-01-12T15:00Z"), stamped("2025-01-12"), stamped("20250112T150058Z"),
 			stamped("2025-01-12T15:00:58-03"), stamped("2025-W02-7T15:00:58Z"), stamped("2025-012T15:00:58Z"),
-			stamped("2025-01-12T15:00:58,5Z"), stamped("2025-01-12T15:00:58"),
-		)),
+			stamped("2025-01-12T15:00:58,5Z"), stamped("2025-01-12T15:00:58"))),
 	odd("content.links",
 		"Links lead to resources that no list has and to other schemes; one has all members, one the least.",
 		"Links are not guaranteed to appear in a list.", "server/tools#resource-links", showing("links",

@@ -305,9 +305,8 @@ var loggingOddities = []Oddity{
 		"At most four log messages of a session are sent in a second, and the others are dropped.",
 		"Servers SHOULD rate limit log messages.", "server/utilities/logging#implementation-considerations",
 		limiting("notifications/message", 4, time.Second)).Replaces("log level"),
-	odd("logging.rate-limited-low",
-		"At most eight log messages of a session are sent in a minute, and the others are dropped.",
-		"Servers SHOULD rate limit log messages, and the text names no rate.",
+	odd("logging.rate-limited-low", "At most eight log messages of a session are sent in a minute, and the others "+
+		"are dropped.", "Servers SHOULD rate limit log messages, and the text names no rate.",
 		"server/utilities/logging#implementation-considerations", limiting("notifications/message", 8, time.Minute)).
 		Open("logging.filter.*", ids.LoggingSetLevelReplaces).Replaces("log level"),
 	odd("logging.set-level-undeclared",
@@ -317,8 +316,7 @@ var loggingOddities = []Oddity{
 		Open("logging.*", ids.SchemaSetLevelResult, ids.SchemaLoggingMessageNotification).Replaces("capabilities"),
 	odd("logging.level-absent", "logging/setLevel without a level is served.",
 		"JSON-RPC 2.0, section 4.2, lets the absence of a name go without an error.", "basic/index#messages",
-		Answering("logging/setLevel", object{},
-			func(r *server.Request) bool { return r.Params["level"] == nil })),
+		Answering("logging/setLevel", object{}, func(r *server.Request) bool { return r.Params["level"] == nil })),
 	odd("logging.set-level-fails", "logging/setLevel is refused with -32603, as a configuration error.",
 		"The text names this error.", "server/utilities/logging#error-handling",
 		Refusing("logging/setLevel", server.InternalError,
@@ -433,10 +431,9 @@ var paginationOddities = []Oddity{
 		"Each list leaves out items for clients without sampling, roots or elicitation, and cursors are offsets.",
 		"A server decides which items it offers to whom, and a cursor may be the same text in another session.",
 		"server/utilities/pagination#pagination-model", byOffset(toTheCapable)).Replaces("pages"),
-	odd("pagination.by-tenant",
-		"Each session has a tool, a prompt and a resource with a name of its own, and cursors are offsets.",
-		"A server decides which items it offers to whom.", "server/utilities/pagination#pagination-model",
-		forTenants()).Replaces("pages"),
+	odd("pagination.by-tenant", "Each session has a tool, a prompt and a resource with a name of its own, and "+
+		"cursors are offsets.", "A server decides which items it offers to whom.",
+		"server/utilities/pagination#pagination-model", forTenants()).Replaces("pages"),
 }
 
 // byOffset serves the lists in pages of four items, with offsets as cursors. own makes from the items of a list those

@@ -71,9 +71,8 @@ func metadataOf(method string, redirects ...string) map[string]any {
 
 // register asks for a registration.
 func (t *T) register(asked string, metadata map[string]any) *answer {
-	a, err := t.userAgent().send(request{asked: asked, method: http.MethodPost,
-		url:    t.endpoint("registration_endpoint"),
-		object: metadata})
+	a, err := t.userAgent().send(
+		request{asked: asked, method: http.MethodPost, url: t.endpoint("registration_endpoint"), object: metadata})
 	t.must(err)
 	if t.registered == nil {
 		t.registered = make(map[string]*client)

@@ -20,9 +20,8 @@ var metadataChecks = []Check{
 			a, err := t.get(wellKnown(t.issuer))
 			t.must(err)
 			if t.elsewhere {
-				t.Warn(id, party,
-					"the metadata are only where OpenID Connect expects them, not where RFC 8414 has them by default",
-					a.events...)
+				t.Warn(id, party, "the metadata are only where OpenID Connect expects them, not where RFC 8414 has "+
+					"them by default", a.events...)
 				a = t.document
 			}
 			a.asked = "the request for the metadata"
@@ -102,8 +101,7 @@ func wellKnown(issuer string) string {
 // The members of RFC 8414 by their types.
 var (
 	endpointMembers = []string{"authorization_endpoint", "token_endpoint", "registration_endpoint",
-		"revocation_endpoint",
-		"introspection_endpoint", "jwks_uri"}
+		"revocation_endpoint", "introspection_endpoint", "jwks_uri"}
 	listMembers = []string{"response_types_supported", "scopes_supported", "response_modes_supported",
 		"grant_types_supported", "token_endpoint_auth_methods_supported", "code_challenge_methods_supported"}
 	requiredMembers = []string{"issuer", "authorization_endpoint", "token_endpoint", "response_types_supported"}

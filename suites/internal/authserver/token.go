@@ -141,9 +141,8 @@ var tokenChecks = []Check{
 					t.without("the metadata offer no client a secret")
 				}
 				t.fact(id, t.document.object["token_endpoint_auth_methods_supported"] == nil,
-					fmt.Sprintf("the metadata offer %q; client_secret_post has to be there for clients that "+
-						"have a secret",
-						offered),
+					fmt.Sprintf("the metadata offer %q; client_secret_post has to be there for clients that have a "+
+						"secret", offered),
 					t.document)
 				return
 			}

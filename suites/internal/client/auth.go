@@ -20,18 +20,14 @@ import (
 const officialFlow = "auth/metadata-default"
 
 // flowRequirements are those that every run through the flow can judge.
-var flowRequirements = []string{
-	ids.AuthClientResourceAuthorizationRequest, ids.AuthClientResourceTokenRequest,
-	ids.AuthClientResourceAlwaysSent,
-	ids.AuthClientResourceIdentifiesServer, ids.AuthClientResourceCanonical, ids.AuthClientResourceMostSpecific,
-	ids.AuthResourceHasScheme, ids.AuthResourceNoFragment, ids.AuthResourceLowercase,
-	ids.AuthClientRedirectURIScheme, ids.AuthClientRedirectURIRegistered, ids.AuthClientStateUsed,
-	ids.AuthClientPKCEChallenge, ids.AuthClientPKCEVerifier, ids.AuthClientPKCES256,
-	ids.AuthClientTokenRequestForm, ids.AuthClientTokenRequestIssuer,
-	ids.AuthClientRequestWithToken, ids.AuthClientBearerHeader, ids.AuthClientOneTokenMethod,
-	ids.AuthClientEveryRequest,
-	ids.AuthClientNoTokenInQuery, ids.AuthClientNoForeignTokens,
-}
+var flowRequirements = []string{ids.AuthClientResourceAuthorizationRequest, ids.AuthClientResourceTokenRequest,
+	ids.AuthClientResourceAlwaysSent, ids.AuthClientResourceIdentifiesServer, ids.AuthClientResourceCanonical,
+	ids.AuthClientResourceMostSpecific, ids.AuthResourceHasScheme, ids.AuthResourceNoFragment,
+	ids.AuthResourceLowercase, ids.AuthClientRedirectURIScheme, ids.AuthClientRedirectURIRegistered,
+	ids.AuthClientStateUsed, ids.AuthClientPKCEChallenge, ids.AuthClientPKCEVerifier, ids.AuthClientPKCES256,
+	ids.AuthClientTokenRequestForm, ids.AuthClientTokenRequestIssuer, ids.AuthClientRequestWithToken,
+	ids.AuthClientBearerHeader, ids.AuthClientOneTokenMethod, ids.AuthClientEveryRequest,
+	ids.AuthClientNoTokenInQuery, ids.AuthClientNoForeignTokens}
 
 const unreached = "the client did not get that far in the flow; it may need a user who opens the authorization " +
 	"URL in a browser"
@@ -114,9 +110,8 @@ var authScenarios = []*client.Scenario{
 			document["issuer"] = otherIssuer
 		}}}}
 	}, func(t *client.T) {
-		judgeRefused(t, ids.AuthClientAsMetadataIssuer,
-			"the metadata of the authorization server name the issuer "+otherIssuer+
-				", not the issuer that the client had asked for", authserver.Metadata)
+		judgeRefused(t, ids.AuthClientAsMetadataIssuer, "the metadata of the authorization server name the issuer "+
+			""+otherIssuer+", not the issuer that the client had asked for", authserver.Metadata)
 	}),
 	authScenario("auth/other-resource", []string{ids.AuthClientResourceMetadataCheck},
 		func() *client.AuthorizationSetup {
@@ -285,8 +280,7 @@ func atRoot(next http.Handler) http.Handler {
 func controlPasses(t *client.T, id string) bool {
 	switch {
 	case t.Preceding == nil:
-		t.Inconclusive("the scenario "+AuthorizationBaseline+" was not run, so there is nothing "+
-			"to compare with", id)
+		t.Inconclusive("the scenario "+AuthorizationBaseline+" was not run, so there is nothing to compare with", id)
 	case !t.Preceding.ObtainedToken():
 		t.Inconclusive("the client obtains no token in the scenario "+AuthorizationBaseline+
 			", so there is nothing to compare with", id)
@@ -373,9 +367,8 @@ func judgeMetadataFound(t *client.T, path string) {
 	case len(t.Flow.Documents(path)) > 0:
 		t.Exercised(id)
 	case soughtAuthorization(t), !t.Ending.Attended && controlPasses(t, id):
-		t.Violation(id,
-			"the client never asks for the resource metadata at the URL that the WWW-Authenticate header names",
-			append(client.LastEvents(t.Last(), 2), lastStep(t)...)...)
+		t.Violation(id, "the client never asks for the resource metadata at the URL that the WWW-Authenticate "+
+			"header names", append(client.LastEvents(t.Last(), 2), lastStep(t)...)...)
 	}
 }
 
@@ -401,10 +394,8 @@ func judgeNoRegistration(t *client.T) {
 	}
 	for _, s := range t.Flow.Steps(authserver.Other) {
 		if s.Method == http.MethodPost && strings.HasSuffix(s.Path, "/register") {
-			t.Violation(id,
-				"the client registers at a guessed endpoint, which the metadata do not name, instead of using "+
-					"the client id that it was given",
-				s.Event)
+			t.Violation(id, "the client registers at a guessed endpoint, which the metadata do not name, instead "+
+				"of using the client id that it was given", s.Event)
 			return
 		}
 	}
@@ -703,9 +694,8 @@ func judgeCredentials(t *client.T, s client.Step) {
 		}
 		switch {
 		case len(s.Auth) == 0 && asked == granted:
-			t.Violation(id,
-				"the token request does not authenticate the client, which got a secret at its registration", r.Event,
-				s.Event)
+			t.Violation(id, "the token request does not authenticate the client, which got a secret at its "+
+				"registration", r.Event, s.Event)
 		case len(s.Auth) == 0:
 			t.Warning(id,
 				"the token request does not authenticate the client, although the authorization server has given "+

@@ -96,8 +96,7 @@ func pathOf(e *wire.Event) string {
 
 // next says what a client does next after the last step that it has come through, with the requirement.
 func next(t *client.T) string {
-	steps := slices.DeleteFunc(t.Flow.Steps(),
-		func(s client.Step) bool { return s.Step == authserver.Other })
+	steps := slices.DeleteFunc(t.Flow.Steps(), func(s client.Step) bool { return s.Step == authserver.Other })
 	if len(steps) == 0 {
 		read := slices.ContainsFunc(t.Flow.Documents(""),
 			func(e *wire.Event) bool { return t.Flow.Status(e) == http.StatusOK })

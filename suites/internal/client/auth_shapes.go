@@ -160,9 +160,8 @@ func redirectingScenario() *client.Scenario {
 			},
 		}}}}
 	}, func(t *client.T) {
-		judgeLeftOpen(t, "if the metadata documents and the authorization endpoint redirect to another address "+
-			"of their host",
-			requirements...)
+		judgeLeftOpen(t, "if the metadata documents and the authorization endpoint redirect to another address of "+
+			"their host", requirements...)
 	})
 	return behaving(s, func(b *server.Behaviour) {
 		b.HTTP.Reply = func(r *server.Reply) {
@@ -245,9 +244,8 @@ func judgeIssuer(t *client.T) {
 		uri := asked[0].Values.Get("redirect_uri")
 		if uri == "" || !slices.ContainsFunc(t.Preceding.Flow.Steps(authserver.Authorization),
 			func(s client.Step) bool { return s.Values.Get("redirect_uri") == uri }) {
-			t.Inconclusive("the client uses another redirect URI for each authorization server, which OAuth "+
-				"2.1 allows "+
-				"in place of comparing iss", id)
+			t.Inconclusive("the client uses another redirect URI for each authorization server, which OAuth 2.1 "+
+				"allows in place of comparing iss", id)
 			return
 		}
 		t.Violation(id, "the client redeems a code although the redirect came back with the iss of another "+

@@ -12,9 +12,8 @@ import (
 // Scenarios returns the scenarios of an ordinary run, the baseline first.
 func Scenarios() []*client.Scenario {
 	return slices.Concat(lifecycleScenarios, exchangeScenarios, sequenceScenarios, featureScenarios, listScenarios,
-		shownScenarios,
-		contentScenarios, timeScenarios, userActionScenarios, hostileScenarios, faultScenarios, httpScenarios,
-		authScenarios, authShapes, stdioScenarios)
+		shownScenarios, contentScenarios, timeScenarios, userActionScenarios, hostileScenarios, faultScenarios,
+		httpScenarios, authScenarios, authShapes, stdioScenarios)
 }
 
 func overHTTP() []string { return []string{transport.NameHTTP} }

@@ -14,15 +14,12 @@ import (
 )
 
 // odd lists the requirements about content that the ordinary server sends and the plain one does not.
-var odd = []string{
-	ids.ContentAnnotationsOptional, ids.ContentAnnotationsAudienceSeveral, ids.PromptsMessageContentKinds,
-	ids.ResourcesReadSeveralContents,
-	ids.ToolsResultStructuredOrUnstructured, ids.ToolsResultMixedContent, ids.ToolsResultResourceLinks,
-	ids.ToolsResourceLinkUnlisted,
+var odd = []string{ids.ContentAnnotationsOptional, ids.ContentAnnotationsAudienceSeveral,
+	ids.PromptsMessageContentKinds, ids.ResourcesReadSeveralContents, ids.ToolsResultStructuredOrUnstructured,
+	ids.ToolsResultMixedContent, ids.ToolsResultResourceLinks, ids.ToolsResourceLinkUnlisted,
 	ids.ToolsResultEmbeddedResources, ids.ToolsResultImage, ids.ToolsResultAudio, ids.ToolsOutputSchemaOptional,
-	ids.LoggingDefaultServerDecides, ids.LoggingMessageLoggerOptional,
-	ids.ToolsListChangedUnsolicited, ids.PromptsListChangedUnsolicited, ids.ResourcesListChangedUnsolicited,
-}
+	ids.LoggingDefaultServerDecides, ids.LoggingMessageLoggerOptional, ids.ToolsListChangedUnsolicited,
+	ids.PromptsListChangedUnsolicited, ids.ResourcesListChangedUnsolicited}
 
 var contentScenarios = []*client.Scenario{
 	{

@@ -21,14 +21,11 @@ import (
 var exchangeScenarios = []*client.Scenario{
 	{
 		Name: "exchange/requests",
-		Requirements: []string{
-			ids.PingEitherSide, ids.PingResponsePrompt, ids.BaseRequestStringIDServed,
-			ids.BaseRequestIntegerIDServed,
-			ids.BaseErrorMethodNotFound, ids.MetaAttachRequest, ids.BaseParamsOpen, ids.BaseParamsOmitted,
-			ids.BaseRequestIDSpacePerSide, ids.ArchitectureClientRouting, ids.BaseJSONRPCMemberCase,
-			ids.HTTPClientMessagesBeforeResponse, ids.BaseJSONAnySpelling, ids.BaseResponseIDTypeEcho,
-			ids.ProgressRequest, ids.ProgressTokenAnyMeans,
-		},
+		Requirements: []string{ids.PingEitherSide, ids.PingResponsePrompt, ids.BaseRequestStringIDServed,
+			ids.BaseRequestIntegerIDServed, ids.BaseErrorMethodNotFound, ids.MetaAttachRequest, ids.BaseParamsOpen,
+			ids.BaseParamsOmitted, ids.BaseRequestIDSpacePerSide, ids.ArchitectureClientRouting,
+			ids.BaseJSONRPCMemberCase, ids.HTTPClientMessagesBeforeResponse, ids.BaseJSONAnySpelling,
+			ids.BaseResponseIDTypeEcho, ids.ProgressRequest, ids.ProgressTokenAnyMeans},
 		Shows: []string{"base.response.*", "base.error.*", ids.BaseNotificationNoResponse, ids.PingResponseEmpty,
 			ids.ProgressTokenUnique},
 		Families: []string{"ids", "tokens", "meta-values", "spellings", "strings"},
@@ -38,15 +35,11 @@ var exchangeScenarios = []*client.Scenario{
 	},
 	{
 		Name: "exchange/beside",
-		Requirements: []string{
-			ids.PingEitherSide, ids.PingResponsePrompt, ids.BaseRequestStringIDServed,
-			ids.BaseRequestIntegerIDServed, ids.BaseErrorMethodNotFound,
-			ids.MetaAttachRequest, ids.BaseParamsOpen, ids.BaseParamsOmitted, ids.BaseRequestIDSpacePerSide,
-			ids.ProgressRequest, ids.ProgressTokenAnyMeans,
-			ids.BaseNotificationUnknownNoResponse, ids.MetaAttachNotification,
-			ids.CancellationIgnoreUnknown, ids.CancellationIgnoreCompleted, ids.CancellationIgnoreMalformed,
-			ids.BaseMessageUTF8Accepted,
-		},
+		Requirements: []string{ids.PingEitherSide, ids.PingResponsePrompt, ids.BaseRequestStringIDServed,
+			ids.BaseRequestIntegerIDServed, ids.BaseErrorMethodNotFound, ids.MetaAttachRequest, ids.BaseParamsOpen,
+			ids.BaseParamsOmitted, ids.BaseRequestIDSpacePerSide, ids.ProgressRequest, ids.ProgressTokenAnyMeans,
+			ids.BaseNotificationUnknownNoResponse, ids.MetaAttachNotification, ids.CancellationIgnoreUnknown,
+			ids.CancellationIgnoreCompleted, ids.CancellationIgnoreMalformed, ids.BaseMessageUTF8Accepted},
 		Shows: []string{"base.response.*", "base.error.*", ids.BaseJSONRPCMemberCase, ids.PingResponseEmpty},
 		Needs: needsToAsk,
 		Options: client.Scripted(func(a *client.Asker) {
@@ -62,11 +55,8 @@ var exchangeScenarios = []*client.Scenario{
 	},
 	{
 		Name: framed, Transports: standardTransports(),
-		Requirements: []string{
-			ids.HTTPClientSSESyntax, ids.SSEClientMessageEvents, ids.StdioMessageOnlyNewlineDelimits,
-			ids.HTTPMessageLarge, ids.StdioMessageLarge,
-			ids.HTTPClientAccepted,
-		},
+		Requirements: []string{ids.HTTPClientSSESyntax, ids.SSEClientMessageEvents,
+			ids.StdioMessageOnlyNewlineDelimits, ids.HTTPMessageLarge, ids.StdioMessageLarge, ids.HTTPClientAccepted},
 		Families: []string{"frames", "events", "types-of-nothing"},
 		Needs:    needsToAsk,
 		Options: func(run *client.ScenarioRun) server.Options {
@@ -79,13 +69,10 @@ var exchangeScenarios = []*client.Scenario{
 	},
 	{
 		Name: told, Families: []string{"log-data"},
-		Requirements: []string{
-			ids.BaseNotificationUnknownNoResponse, ids.BaseNotificationMalformedNoResponse,
-			ids.MetaAttachNotification,
-			ids.CancellationIgnoreUnknown, ids.CancellationIgnoreCompleted, ids.CancellationIgnoreMalformed,
-			ids.ToolsListChangedUnsolicited, ids.PromptsListChangedUnsolicited, ids.ResourcesListChangedUnsolicited,
-			ids.LoggingMessageAnyData, ids.BaseMessageUTF8Accepted,
-		},
+		Requirements: []string{ids.BaseNotificationUnknownNoResponse, ids.BaseNotificationMalformedNoResponse,
+			ids.MetaAttachNotification, ids.CancellationIgnoreUnknown, ids.CancellationIgnoreCompleted,
+			ids.CancellationIgnoreMalformed, ids.ToolsListChangedUnsolicited, ids.PromptsListChangedUnsolicited,
+			ids.ResourcesListChangedUnsolicited, ids.LoggingMessageAnyData, ids.BaseMessageUTF8Accepted},
 		Shows:   []string{ids.PingResponsePrompt},
 		Needs:   needsToTell,
 		Options: client.Scripted(notifyEverything),
@@ -442,10 +429,8 @@ func judgeClash(t *client.T, c *judge.Conversation, x *judge.Exchange, served bo
 	}
 	switch next := wentOn(c, own, x); {
 	case next != nil:
-		t.Violation(ids.BaseRequestIDSpacePerSide,
-			"the client took a ping with the id of its own request for the answer to that request, and never "+
-				"answered the ping",
-			own.Request, x.Request, next)
+		t.Violation(ids.BaseRequestIDSpacePerSide, "the client took a ping with the id of its own request for the "+
+			"answer to that request, and never answered the ping", own.Request, x.Request, next)
 	case served:
 		judgePing(t, x, ids.BaseRequestIDSpacePerSide, "")
 	default:

@@ -30,15 +30,12 @@ var unjudgeable = []string{"stdio.first-line-only", "stdio.chunk-is-message", "h
 // them as it likes. Its messages are judged like all others.
 var faultScenarios = []*client.Scenario{
 	faulty("faults/responses", "base.response-twice", "base.invented-response", "base.error-stack-trace",
-		"progress.after-response",
-		"progress.not-growing", "cancellation.unknown-answered"),
+		"progress.after-response", "progress.not-growing", "cancellation.unknown-answered"),
 	faulty("faults/ids", "base.id-as-string", "base.request-id-reused"),
 	faulty("faults/results", "tools.content-block", "tools.structured-wrong-type", "resources.text-and-blob",
-		"prompts.role-system",
-		"completion.too-many-values", "logging.message-for-data"),
+		"prompts.role-system", "completion.too-many-values", "logging.message-for-data"),
 	faulty("faults/lists", "tools.duplicate-over-pages", "tools.name-missing", "resources.name-missing",
-		"prompts.name-missing",
-		"resources.uri-relative", "pagination.next-cursor-number"),
+		"prompts.name-missing", "resources.uri-relative", "pagination.next-cursor-number"),
 	faulty("faults/endless-list", "pagination.cursor-never-ends"),
 	faulty("faults/circular-list", "pagination.cursor-loops"),
 	faulty("faults/requests", "sampling.messages-string", "elicitation.nested-object", "roots.params-array",

@@ -20,11 +20,10 @@ import (
 var featureScenarios = []*client.Scenario{
 	{
 		Name: "features/sampling",
-		Requirements: []string{
-			ids.SamplingRequestOptionalMembers, ids.SamplingIncludeContextOptional, ids.SamplingMetadataFreeForm,
-			ids.SamplingErrorReturned, ids.LifecycleCapabilityClientRefusesSampling, ids.BaseErrorInvalidParams,
-			ids.SamplingSecurityValidateContent, ids.SamplingMaxTokensLimit, ids.BaseResponsePresent,
-		},
+		Requirements: []string{ids.SamplingRequestOptionalMembers, ids.SamplingIncludeContextOptional,
+			ids.SamplingMetadataFreeForm, ids.SamplingErrorReturned, ids.LifecycleCapabilityClientRefusesSampling,
+			ids.BaseErrorInvalidParams, ids.SamplingSecurityValidateContent, ids.SamplingMaxTokensLimit,
+			ids.BaseResponsePresent},
 		Shows: []string{ids.BaseResponseOnce, ids.PingResponsePrompt, "sampling.*", "content.*", "progress.*",
 			"cancellation.*", ids.SchemaCreateMessageResult, ids.SchemaProgressNotification},
 		Needs:   needsToAsk,
@@ -41,11 +40,8 @@ var featureScenarios = []*client.Scenario{
 	},
 	{
 		Name: "features/elicitation",
-		Requirements: []string{
-			ids.ElicitationSchemaClientSupports, ids.ElicitationSchemaNumberBounds,
-			ids.LifecycleCapabilityClientRefusesElicitation,
-			ids.BaseErrorInvalidParams, ids.BaseResponsePresent,
-		},
+		Requirements: []string{ids.ElicitationSchemaClientSupports, ids.ElicitationSchemaNumberBounds,
+			ids.LifecycleCapabilityClientRefusesElicitation, ids.BaseErrorInvalidParams, ids.BaseResponsePresent},
 		Shows:   []string{"elicitation.*", ids.SchemaElicitResult, ids.PingResponsePrompt},
 		Needs:   needsToAsk,
 		Options: client.Scripted(askElicitation),
@@ -118,10 +114,8 @@ var featureScenarios = []*client.Scenario{
 	},
 	{
 		Name: progressed, Families: []string{"progress-values"}, Smaller: narrowed("progress-values"),
-		Requirements: []string{
-			ids.ProgressNotify, ids.ProgressValueFloat, ids.ProgressTotalFloat, ids.ProgressFrequency,
-			ids.ProgressOmitTotal, ids.ProgressNone,
-		},
+		Requirements: []string{ids.ProgressNotify, ids.ProgressValueFloat, ids.ProgressTotalFloat,
+			ids.ProgressFrequency, ids.ProgressOmitTotal, ids.ProgressNone},
 		Needs: "the client did not ask for the progress of a request",
 		Options: func(run *client.ScenarioRun) server.Options {
 			return handling("*", progressing(run.Choice.Draw("progress-values", progressed)))(run)
@@ -140,18 +134,15 @@ var featureScenarios = []*client.Scenario{
 	},
 	{
 		Name: "features/completions",
-		Requirements: []string{
-			ids.CompletionResultTotalExceedsValues, ids.CompletionClientPartialResults,
-			ids.CompletionContextClientSends,
-		},
+		Requirements: []string{ids.CompletionResultTotalExceedsValues, ids.CompletionClientPartialResults,
+			ids.CompletionContextClientSends},
 		Shows:   []string{"completion.*"},
 		Needs:   "the client requested no completions",
 		Options: handling("completion/complete", partial),
 		Judge: func(t *client.T) {
 			if t.Sent("completion/complete") != nil {
-				t.JudgeContinued("completions came with a total larger than the number of values, or without "+
-					"total and hasMore",
-					ids.CompletionResultTotalExceedsValues, ids.CompletionClientPartialResults)
+				t.JudgeContinued("completions came with a total larger than the number of values, or without total "+
+					"and hasMore", ids.CompletionResultTotalExceedsValues, ids.CompletionClientPartialResults)
 			}
 			for _, c := range t.Conversations {
 				judgeContext(t, c)
@@ -183,9 +174,8 @@ var featureScenarios = []*client.Scenario{
 					case on:
 						t.Exercised(ids.BaseErrorDataFree)
 					case copes && t.BrokeOff():
-						t.Violation(ids.BaseErrorDataFree,
-							"the client goes on after an error without data, and ended after one with data",
-							x.Events()...)
+						t.Violation(ids.BaseErrorDataFree, "the client goes on after an error without data, and "+
+							"ended after one with data", x.Events()...)
 					}
 				}
 			}
@@ -362,9 +352,8 @@ func judgeLikePlain(t *client.T, id, requirement string) (served bool) {
 	x, ok := t.Answered(id)
 	switch {
 	case ok && x.Result() == nil && (x.Error() == nil || !asInvalid(x.Error().Code) || !controlled(t, id)):
-		t.Inconclusive("the client refused a form of the request; its user may do so, or it may limit how often "+
-			"a server asks",
-			requirement)
+		t.Inconclusive("the client refused a form of the request; its user may do so, or it may limit how often a "+
+			"server asks", requirement)
 	case ok:
 		check := t.Check
 		if x.Method() == "sampling/createMessage" && x.Error() != nil && x.Error().Code == internalError {
@@ -417,9 +406,8 @@ func judgeOpen(t *client.T, id, what string) {
 func judgeForm(t *client.T, id, requirement string) {
 	x, ok := t.Answered(id)
 	if ok && x.Result() != nil && x.Result()["action"] != "accept" {
-		t.Inconclusive("the client did not accept every form, which its user may decide, so its support for "+
-			"all kinds of property is unknown",
-			requirement)
+		t.Inconclusive("the client did not accept every form, which its user may decide, so its support for all "+
+			"kinds of property is unknown", requirement)
 		return
 	}
 	judgeLikePlain(t, id, requirement)
@@ -766,9 +754,8 @@ func judgeRootsForms(t *client.T) {
 
 func judgeRootsForm(t *client.T, id, requirement string) {
 	if x, ok := t.Answered(id); ok && x.Error() != nil && x.Error().Code == internalError {
-		t.Inconclusive("the client could not list its roots when it was asked in this form, but that may happen "+
-			"in any form (client/roots#error-handling)",
-			requirement)
+		t.Inconclusive("the client could not list its roots when it was asked in this form, but that may happen in "+
+			"any form (client/roots#error-handling)", requirement)
 		return
 	}
 	judgeLikePlain(t, id, requirement)

@@ -105,11 +105,8 @@ var hostileScenarios = []*client.Scenario{
 		// A client may treat broken lists as it likes; its further requests are
 		// judged like all others.
 		Name: "hostile/lists",
-		Requirements: []string{
-			ids.SchemaCallToolRequest, ids.SchemaReadResourceRequest, ids.SchemaGetPromptRequest,
-			ids.SchemaListToolsRequest,
-			ids.SchemaListResourcesRequest, ids.SchemaListPromptsRequest,
-		},
+		Requirements: []string{ids.SchemaCallToolRequest, ids.SchemaReadResourceRequest, ids.SchemaGetPromptRequest,
+			ids.SchemaListToolsRequest, ids.SchemaListResourcesRequest, ids.SchemaListPromptsRequest},
 		Needs:  client.NeedsList,
 		Faults: []string{"meta.not-an-object"},
 		Options: func(*client.ScenarioRun) server.Options {
@@ -137,8 +134,7 @@ var hostileScenarios = []*client.Scenario{
 			n := counter(r.Session, "large").next()
 			if n == 1 {
 				// Over HTTP, the notification before the answer turns the answer into an event stream.
-				r.Notify("notifications/message",
-					map[string]any{"level": "emergency", "data": "the answer is long"})
+				r.Notify("notifications/message", map[string]any{"level": "emergency", "data": "the answer is long"})
 			}
 			if n < 2 {
 				object[filling] = strings.Repeat("a line of sixty-four characters, which repeats a great many times ",
@@ -178,9 +174,8 @@ func judgeLarge(t *client.T, id string) {
 				return
 			case more && t.RequestsAfter(c, answer) && !readsOn(c, x.Method(), cursor) &&
 				readsFurther(t.Baseline, x.Method()):
-				t.Violation(id,
-					"the client did not use the nextCursor of an answer of a mebibyte, although it uses that of others",
-					x.Request, answer)
+				t.Violation(id, "the client did not use the nextCursor of an answer of a mebibyte, although it "+
+					"uses that of others", x.Request, answer)
 				return
 			}
 		}

@@ -83,8 +83,7 @@ var httpScenarios = []*client.Scenario{
 		},
 		Judge: func(t *client.T) {
 			judgeHeads(t, "all answers came as SSE streams, without event ids",
-				t.Choice.Draw("stream-types", sseAnswers),
-				ids.HTTPClientSSEAnswer, ids.HTTPServerEventIDs)
+				t.Choice.Draw("stream-types", sseAnswers), ids.HTTPClientSSEAnswer, ids.HTTPServerEventIDs)
 		},
 	},
 	spelling("fields", "with comments and unknown fields, also between lines of data", func(_, several string) []byte {
@@ -92,10 +91,8 @@ var httpScenarios = []*client.Scenario{
 			"data: "+strings.ReplaceAll(several, "\n", "\n: a comment\nunknown: field\n:\ndata: "), "nonsense", ":")
 	}),
 	spelling("crlf", "with CRLF at the ends of lines, and data in several lines", linesWithCRLF),
-	inPieces(spelling("torn",
-		"with CRLF at the ends of lines, data in several lines, and in pieces, of which some end between a CR "+
-			"and its LF",
-		linesWithCRLF)),
+	inPieces(spelling("torn", "with CRLF at the ends of lines, data in several lines, and in pieces, of which some "+
+		"end between a CR and its LF", linesWithCRLF)),
 	hasty(spelling("cr", "with CR at the ends of lines", func(data, _ string) []byte {
 		return lines("\r", "data: "+data, "event:message")
 	})),
@@ -182,8 +179,7 @@ var httpScenarios = []*client.Scenario{
 			if x, ok := t.Answered(resumedPing); x != nil && !ok && t.SilentTo(x) {
 				t.Violation(ids.HTTPClientGetStreamMessages,
 					"the client does not answer a ping on a listening stream that it has opened again; it answered "+
-						"one on the first",
-					x.Request)
+						"one on the first", x.Request)
 			}
 			judgeListenedOn(t)
 		},
@@ -233,9 +229,8 @@ var httpScenarios = []*client.Scenario{
 			const id = ids.HTTPClientErrorBodyTolerated
 			if _, ok := t.Answered("after-bare"); !ok {
 				if t.Asked("refused-bare") != nil {
-					t.Inconclusive("the client does not go on after a refusal of a message, whether or not it "+
-						"has a body",
-						id)
+					t.Inconclusive("the client does not go on after a refusal of a message, whether or not it has "+
+						"a body", id)
 				}
 				return
 			}
@@ -309,10 +304,8 @@ var httpScenarios = []*client.Scenario{
 	},
 	{
 		Name: "http/legacy-only", Transports: overHTTP(), Path: server.PathSSE,
-		Requirements: []string{
-			ids.SSEClientPostFirst, ids.SSEClientFallbackGet, ids.SSEClientFallbackStaysLegacy,
-			ids.SSEClientPostToEndpoint, ids.SSEClientMessageEvents,
-		},
+		Requirements: []string{ids.SSEClientPostFirst, ids.SSEClientFallbackGet, ids.SSEClientFallbackStaysLegacy,
+			ids.SSEClientPostToEndpoint, ids.SSEClientMessageEvents},
 		Needs: "the client did not fall back to the legacy transport; only clients that want to reach older " +
 			"servers need to",
 		Options: func(*client.ScenarioRun) server.Options {
@@ -343,14 +336,12 @@ var httpScenarios = []*client.Scenario{
 			case legacy:
 				t.Exercised(ids.SSEClientFallbackGet)
 			case t.Preceding == nil:
-				t.Inconclusive("run the scenario http/legacy-only as well; it shows whether the client falls "+
-					"back at all",
-					ids.SSEClientFallbackGet)
+				t.Inconclusive("run the scenario http/legacy-only as well; it shows whether the client falls back "+
+					"at all", ids.SSEClientFallbackGet)
 			case !t.Interrupted():
 				t.Violation(ids.SSEClientFallbackGet,
 					fmt.Sprintf("after its POST was refused with %d, the client does not look for the older "+
-						"transport with a GET, as it does after 405",
-						refused.HTTP.Status), refused)
+						"transport with a GET, as it does after 405", refused.HTTP.Status), refused)
 			}
 		},
 	},
@@ -673,16 +664,14 @@ func judgeListenedOn(t *client.T) {
 	}
 	switch named := first.HTTP.Header.Get("Last-Event-Id"); named {
 	case "":
-		t.Inconclusive("the client opens a new listening stream after the server has ended the first, and does "+
-			"not resume it",
-			id)
+		t.Inconclusive("the client opens a new listening stream after the server has ended the first, and does not "+
+			"resume it", id)
 		return
 	case listenedID:
 		t.Exercised(id)
 	default:
-		t.Violation(id,
-			"the client resumed its listening stream after another event than the last one that it received", ended,
-			first)
+		t.Violation(id, "the client resumed its listening stream after another event than the last one that it "+
+			"received", ended, first)
 		return
 	}
 	broken, second := brokenAt(t, resumedID)
@@ -694,19 +683,14 @@ func judgeListenedOn(t *client.T) {
 		t.Exercised(id)
 		judgeEmptied(t)
 	case "":
-		t.Violation(id,
-			"the connection of a resumed listening stream broke, and the client sent a GET without Last-Event-ID; "+
-				"the server cannot repeat what the client missed",
-			broken, second)
+		t.Violation(id, "the connection of a resumed listening stream broke, and the client sent a GET without "+
+			"Last-Event-ID; the server cannot repeat what the client missed", broken, second)
 	case unlistenedID:
-		t.Violation(id,
-			"the client resumed its listening stream with the id of an event that was cut, so it never gets "+
-				"the content of that event",
-			broken, second)
+		t.Violation(id, "the client resumed its listening stream with the id of an event that was cut, so it never "+
+			"gets the content of that event", broken, second)
 	default:
-		t.Violation(id,
-			"the client resumed its listening stream after another event than the last one that it received", broken,
-			second)
+		t.Violation(id, "the client resumed its listening stream after another event than the last one that it "+
+			"received", broken, second)
 	}
 }
 
@@ -1150,9 +1134,8 @@ func judgeLostAnswer(t *client.T) {
 			len(begun) > 0 && begun[0].Request.At < x.Request.At {
 			continue
 		}
-		t.Violation(id,
-			"a response of the client was answered with 404, but the client still sends requests in that session",
-			first.Carrier(lost).Request, lost, carrier.Request, x.Request)
+		t.Violation(id, "a response of the client was answered with 404, but the client still sends requests in "+
+			"that session", first.Carrier(lost).Request, lost, carrier.Request, x.Request)
 		return
 	}
 	if len(begun) > 0 {
@@ -1186,9 +1169,8 @@ func judgeReplaced(t *client.T, first *judge.Conversation, lost *wire.Event) {
 	}
 	if len(further) > 0 {
 		t.Violation(again,
-			fmt.Sprintf("after the 404 the client sent %d more requests in the lost session and no initialize "+
-				"to begin a new one",
-				len(further)/2),
+			fmt.Sprintf("after the 404 the client sent %d more requests in the lost session and no initialize to "+
+				"begin a new one", len(further)/2),
 			append([]*wire.Event{asked, lost}, further[:2]...)...)
 		return
 	}
@@ -1416,17 +1398,14 @@ func judgeCut(t *client.T) {
 			named := e.HTTP.Header.Values("Last-Event-Id")
 			if len(named) == 0 && listensTwice(t, c) {
 				t.Exercised(resuming)
-				t.Violation(last,
-					"after its stream was cut, the client sent another GET without Last-Event-ID, so the server "+
-						"cannot repeat what the client missed",
-					broken, e)
+				t.Violation(last, "after its stream was cut, the client sent another GET without Last-Event-ID, so "+
+					"the server cannot repeat what the client missed", broken, e)
 				break
 			}
 			if len(named) == 0 && resumed == 0 {
 				// It may be the listening stream.
 				t.Inconclusive("after its stream was cut, the client sent a GET without Last-Event-ID, so the "+
-					"server cannot repeat what the client missed",
-					resuming, last)
+					"server cannot repeat what the client missed", resuming, last)
 			}
 			if len(named) == 0 || resumesListening(c, named[0], e) {
 				continue
@@ -1465,10 +1444,8 @@ func judgeUnfinished(t *client.T, c *judge.Conversation, broken *wire.Event) {
 		return e.From == wire.Client && e.Msg.IsResponse() && e.Msg.ID.Key() == wire.StringID(unfinishedID).Key()
 	})
 	if i >= 0 {
-		t.Violation(id,
-			"the client answered a ping in an event that ended with its stream, before the blank line; such "+
-				"an event is to be discarded",
-			broken, c.Messages[i])
+		t.Violation(id, "the client answered a ping in an event that ended with its stream, before the blank line; "+
+			"such an event is to be discarded", broken, c.Messages[i])
 		return
 	}
 	t.Exercised(id)
@@ -1604,9 +1581,8 @@ func judgeStays(t *client.T, get *wire.Event) {
 			if m := x.Message(); m != nil && (m.Msg.Method == "initialize" || m.Msg.Method == "ping" && !moved) {
 				continue // a further session begins like the first one, and a ping may be sent beside initialize
 			}
-			t.Violation(id,
-				"the client has fallen back to the older transport, and posts a message to the URL of the server", get,
-				x.Request)
+			t.Violation(id, "the client has fallen back to the older transport, and posts a message to the URL of "+
+				"the server", get, x.Request)
 			return
 		}
 	}

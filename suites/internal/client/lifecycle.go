@@ -19,10 +19,8 @@ import (
 var lifecycleScenarios = []*client.Scenario{
 	{
 		Name: client.Baseline,
-		Requirements: []string{
-			ids.LifecycleVersionClientSupported, ids.LifecycleInitInstructionsOptional,
-			ids.PaginationClientBothFlows, ids.PaginationClientMissingCursorEnds, ids.LifecycleVersionRevisionName,
-		},
+		Requirements: []string{ids.LifecycleVersionClientSupported, ids.LifecycleInitInstructionsOptional,
+			ids.PaginationClientBothFlows, ids.PaginationClientMissingCursorEnds, ids.LifecycleVersionRevisionName},
 		// The pages are small, because other scenarios compare how far the client reads a list here with ordinary
 		// cursors.
 		Options: func(*client.ScenarioRun) server.Options { return server.Options{PageSize: 2} },
@@ -99,9 +97,8 @@ var lifecycleScenarios = []*client.Scenario{
 	},
 	{
 		Name: "lifecycle/slow-answer",
-		Requirements: []string{
-			ids.LifecycleInitClientWaits, ids.LifecycleInitInitializedAfterResult, ids.LifecycleInitFirst,
-		},
+		Requirements: []string{ids.LifecycleInitClientWaits, ids.LifecycleInitInitializedAfterResult,
+			ids.LifecycleInitFirst},
 		Shows: []string{ids.LifecycleCapabilityClientEmitsRootsListChanged, ids.HTTPClientSessionHeader},
 		Needs: client.NeedsHandshake,
 		Options: func(run *client.ScenarioRun) server.Options {
@@ -185,20 +182,15 @@ var lifecycleScenarios = []*client.Scenario{
 			case ok:
 				judgePing(t, x, ids.PingResponsePrompt, "")
 			case x != nil && c != nil && c.Initialized != nil && answeredSince(c, x.Request):
-				t.Violation(ids.PingResponsePrompt,
-					"a ping before the answer to initialize got no answer, neither then nor later, although "+
-						"the client went on",
-					x.Request)
+				t.Violation(ids.PingResponsePrompt, "a ping before the answer to initialize got no answer, neither "+
+					"then nor later, although the client went on", x.Request)
 			}
 		},
 	},
 	{
 		Name: "lifecycle/additions",
-		Requirements: []string{
-			ids.LifecycleCapabilityServerExperimental, ids.LifecycleCapabilityServerAdditional,
-			ids.LifecycleInitInstructionsOptional,
-			ids.BaseMessageUTF8Accepted, ids.LifecycleVersionClientSupported,
-		},
+		Requirements: []string{ids.LifecycleCapabilityServerExperimental, ids.LifecycleCapabilityServerAdditional,
+			ids.LifecycleInitInstructionsOptional, ids.BaseMessageUTF8Accepted, ids.LifecycleVersionClientSupported},
 		Options: func(*client.ScenarioRun) server.Options {
 			return server.Options{
 				Instructions: "Grüße — 你好 — 🙂 — \u2028 — Ωμέγα",
@@ -220,19 +212,16 @@ var lifecycleScenarios = []*client.Scenario{
 			if judgeAgreed(t) {
 				return
 			}
-			t.JudgeContinued("the initialize result came with instructions, and with capabilities that the revision "+
-				"does not have",
-				ids.LifecycleCapabilityServerExperimental, ids.LifecycleCapabilityServerAdditional,
-				ids.LifecycleInitInstructionsOptional,
+			t.JudgeContinued("the initialize result came with instructions, and with capabilities that the "+
+				"revision does not have", ids.LifecycleCapabilityServerExperimental,
+				ids.LifecycleCapabilityServerAdditional, ids.LifecycleInitInstructionsOptional,
 				ids.BaseMessageUTF8Accepted)
 		},
 	},
 	{
 		Name: "exchange/metadata",
-		Requirements: []string{
-			ids.MetaAttachResult, ids.MetaAttachObjects, ids.MetaReservedNoAssumptions, ids.MetaKeyNameCharacters,
-			ids.MetaKeyNameEmpty,
-		},
+		Requirements: []string{ids.MetaAttachResult, ids.MetaAttachObjects, ids.MetaReservedNoAssumptions,
+			ids.MetaKeyNameCharacters, ids.MetaKeyNameEmpty},
 		Needs: client.NeedsList,
 		Options: editing([]string{ids.MetaKeyPrefixReserved}, func(result map[string]any) {
 			result["_meta"] = oddMeta()
@@ -247,8 +236,7 @@ var lifecycleScenarios = []*client.Scenario{
 		}),
 		Judge: func(t *client.T) {
 			t.JudgeContinued("lists came with metadata", ids.MetaAttachResult, ids.MetaAttachObjects,
-				ids.MetaReservedNoAssumptions,
-				ids.MetaKeyNameCharacters, ids.MetaKeyNameEmpty)
+				ids.MetaReservedNoAssumptions, ids.MetaKeyNameCharacters, ids.MetaKeyNameEmpty)
 		},
 	},
 	{
@@ -291,13 +279,11 @@ var lifecycleScenarios = []*client.Scenario{
 		},
 	},
 	{
-		Name: "capabilities/none", Requirements: []string{
-			ids.BaseSupportOtherComponents, ids.LifecycleErrorMissingCapability,
-			ids.LifecycleCapabilityClientUsesTools,
+		Name: "capabilities/none", Requirements: []string{ids.BaseSupportOtherComponents,
+			ids.LifecycleErrorMissingCapability, ids.LifecycleCapabilityClientUsesTools,
 			ids.LifecycleCapabilityClientUsesPrompts, ids.LifecycleCapabilityClientUsesResources,
 			ids.LifecycleCapabilityClientUsesResourceSubscriptions, ids.LifecycleCapabilityClientUsesLogging,
-			ids.LifecycleCapabilityClientUsesCompletions,
-		},
+			ids.LifecycleCapabilityClientUsesCompletions},
 		Options: without("tools", "resources", "prompts", "logging", "completions"),
 		Judge: func(t *client.T) {
 			judgeAbstains(t)
@@ -509,9 +495,8 @@ func judgeBaseline(t *client.T) {
 				client.LastEvents(c, 3)...).To(BeFalseBecause(gaveUpVersion))
 		}
 	} else {
-		t.Inconclusive("the client disconnected from a server that answered with another version than the one "+
-			"it had asked for",
-			ids.LifecycleInitInstructionsOptional)
+		t.Inconclusive("the client disconnected from a server that answered with another version than the one it "+
+			"had asked for", ids.LifecycleInitInstructionsOptional)
 	}
 	judgePaging(t)
 }
@@ -548,9 +533,8 @@ func judgeUnusable(t *client.T) {
 	}
 	for _, c := range t.Conversations {
 		if on := goesOnAfterInit(c); on != nil {
-			t.Violation(id, "the client goes on with version "+wire.Quote(c.Version, 40)+
-				", which it did not ask for and which does not exist",
-				c.Init.Request, c.Init.Response, on)
+			t.Violation(id, "the client goes on with version "+wire.Quote(c.Version, 40)+", which it did not ask "+
+				"for and which does not exist", c.Init.Request, c.Init.Response, on)
 			judgeCoped(t, "the server answered with a version that does not exist", client.LastEvents(c, 3), copes)
 			return
 		}

@@ -26,11 +26,9 @@ import (
 var listScenarios = []*client.Scenario{
 	{
 		Name: "lists/pages",
-		Requirements: []string{
-			ids.PaginationClientNoFixedPageSize, ids.PaginationCursorSameOperation,
+		Requirements: []string{ids.PaginationClientNoFixedPageSize, ids.PaginationCursorSameOperation,
 			ids.PaginationClientMissingCursorEnds, ids.PaginationClientBothFlows,
-			ids.PaginationClientNoFormatAssumptions, ids.PaginationClientCursorUnmodified,
-		},
+			ids.PaginationClientNoFormatAssumptions, ids.PaginationClientCursorUnmodified},
 		Needs: "the client did not fetch a second page of any list",
 		Options: func(*client.ScenarioRun) server.Options {
 			methods := make(map[string]server.Middleware)
@@ -203,19 +201,15 @@ var listScenarios = []*client.Scenario{
 			if list := t.Baseline.Sent("resources/list"); t.Sent("resources/read") != nil && list != nil &&
 				list.Result() != nil &&
 				t.Baseline.Sent("resources/read") == nil && t.Baseline.Ending.Exit != nil {
-				t.Violation(custom,
-					"the client reads no resource whose URI has a scheme of the server's own, although it reads "+
-						"those whose scheme is file",
-					list.Events()...)
+				t.Violation(custom, "the client reads no resource whose URI has a scheme of the server's own, "+
+					"although it reads those whose scheme is file", list.Events()...)
 			}
 			switch x := t.Sent("resources/read"); {
 			case !readFromList(t.Baseline, "resources/list") || t.Sent("resources/list") == nil ||
 				t.Ending.Attended && x == nil:
 			case x == nil:
-				t.Violation(id,
-					"the client reads no resource if the URIs name files that do not exist, although it does "+
-						"read resources in the baseline",
-					client.LastEvents(t.Last(), 4)...)
+				t.Violation(id, "the client reads no resource if the URIs name files that do not exist, although "+
+					"it does read resources in the baseline", client.LastEvents(t.Last(), 4)...)
 			default:
 				t.Tolerated(x.Request, "asked for a resource whose URI names a file that does not exist", id)
 			}
@@ -289,10 +283,9 @@ func judgeReadAgain(t *client.T, method string) (whole bool) {
 		case begun-readOn < unprompted(t.Baseline, method):
 		default:
 			if t.RequestsAfter(c, again.Response) {
-				t.Warning(id,
-					"the client has read the list to its end; when it reads it again in the same session, it "+
-						"takes the first page, "+
-						"which is empty and has a nextCursor, for the whole", again.Request, again.Response)
+				t.Warning(id, "the client has read the list to its end; when it reads it again in the same "+
+					"session, it takes the first page, which is empty and has a nextCursor, for the whole",
+					again.Request, again.Response)
 			}
 			return false
 		}

@@ -26,12 +26,10 @@ const sequenced = "sequences/session"
 var sequenceScenarios = []*client.Scenario{{
 	Name:         sequenced,
 	Requirements: []string{ids.BaseResponsePresent, ids.PingEitherSide, ids.BaseErrorMethodNotFound},
-	Shows: []string{
-		"base.response.*", "ping.*", ids.RootsListAnswered, ids.SamplingCapabilityHonoured,
-		ids.ElicitationCapabilityHonoured, "elicitation.content.*",
-		"cancellation.*", "base.notification.*", "*.list-changed.unsolicited", "logging.message.*", "progress.*",
-		ids.RootsListChangedNotify, ids.HTTPClientSessionHeader, ids.HTTPClientVersionHeader,
-	},
+	Shows: []string{"base.response.*", "ping.*", ids.RootsListAnswered, ids.SamplingCapabilityHonoured,
+		ids.ElicitationCapabilityHonoured, "elicitation.content.*", "cancellation.*", "base.notification.*",
+		"*.list-changed.unsolicited", "logging.message.*", "progress.*", ids.RootsListChangedNotify,
+		ids.HTTPClientSessionHeader, ids.HTTPClientVersionHeader},
 	Needs: needsToAsk,
 	Options: func(run *client.ScenarioRun) server.Options {
 		return client.Scripted(func(a *client.Asker) {
@@ -567,9 +565,8 @@ func judgeSequences(t *client.T) {
 		case c.served > 0 && c.left == nil:
 			t.Exercised(t.Scenario.Requirements...)
 		case c.left == nil:
-			t.Inconclusive("the client does not answer pings and refuse unknown methods soon enough "+
-				"for a sequence of them",
-				t.Scenario.Requirements...)
+			t.Inconclusive("the client does not answer pings and refuse unknown methods soon enough for a sequence "+
+				"of them", t.Scenario.Requirements...)
 		}
 	}
 }

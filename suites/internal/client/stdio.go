@@ -17,10 +17,8 @@ import (
 var stdioScenarios = []*client.Scenario{
 	{
 		Name: "stdio/framing", Transports: overStdio(),
-		Requirements: []string{
-			ids.StdioMessageCrlfAccepted, ids.StdioMessageSplitWrites,
-			ids.StdioMessageSeveralPerWrite, ids.StdioMessageOnlyNewlineDelimits,
-		},
+		Requirements: []string{ids.StdioMessageCrlfAccepted, ids.StdioMessageSplitWrites,
+			ids.StdioMessageSeveralPerWrite, ids.StdioMessageOnlyNewlineDelimits},
 		Needs:   "the client did not get through the handshake",
 		Options: framing,
 		Judge:   judgeFraming,
@@ -65,9 +63,8 @@ var stdioScenarios = []*client.Scenario{
 				t.Violation(id, "the client "+t.Died()+" when the server process ends by itself",
 					client.LastEvents(c, 3)...)
 			case t.Ending.Uncaught():
-				t.Inconclusive("the client ended with a stack trace when the server process ended by itself, "+
-					"so it may have reported that or failed",
-					id)
+				t.Inconclusive("the client ended with a stack trace when the server process ended by itself, so it "+
+					"may have reported that or failed", id)
 			default:
 				t.Exercised(id)
 			}
@@ -81,10 +78,8 @@ var stdioScenarios = []*client.Scenario{
 	},
 	{
 		Name: "stdio/stubborn", Transports: overStdio(),
-		Requirements: []string{
-			ids.LifecycleShutdownStdioCloseStdin, ids.LifecycleShutdownStdioWait, ids.LifecycleShutdownStdioSigterm,
-			ids.LifecycleShutdownStdioSigkill,
-		},
+		Requirements: []string{ids.LifecycleShutdownStdioCloseStdin, ids.LifecycleShutdownStdioWait,
+			ids.LifecycleShutdownStdioSigterm, ids.LifecycleShutdownStdioSigkill},
 		Needs: client.NeedsEnd,
 		Options: func(*client.ScenarioRun) server.Options {
 			var o server.Options
@@ -137,9 +132,8 @@ func judgeFraming(t *client.T) {
 	case x == nil || decided && ok:
 		t.JudgeContinued("lines came in pieces and ended with CR LF", form...)
 	default:
-		t.Inconclusive("the client answers no ping after a log message, even if the message comes in a write "+
-			"of its own",
-			append(form, several)...)
+		t.Inconclusive("the client answers no ping after a log message, even if the message comes in a write of "+
+			"its own", append(form, several)...)
 	}
 }
 
@@ -207,10 +201,8 @@ func judgeStubborn(t *client.T) {
 		terminated, killed := signalNamed(c.Events, "SIGTERM"), signalNamed(c.Events, "SIGKILL")
 		switch {
 		case signalled == nil:
-			t.Violation(term,
-				"the client left behind a server process that does not exit when its stdin is closed; SIGTERM "+
-					"was expected",
-				closed)
+			t.Violation(term, "the client left behind a server process that does not exit when its stdin is "+
+				"closed; SIGTERM was expected", closed)
 		case killed != nil && (terminated == nil || killed.Seq < terminated.Seq):
 			t.Violation(term, "the server process got SIGKILL without a SIGTERM before it", closed, signalled, killed)
 		case terminated == nil:
@@ -220,8 +212,7 @@ func judgeStubborn(t *client.T) {
 		}
 		t.Check(kill, killed != nil, closed, signalled).
 			To(BeTrueBecause("the client %s and left a server process behind that does not exit on SIGTERM; "+
-				"SIGKILL was expected",
-				t.Ending.Exit))
+				"SIGKILL was expected", t.Ending.Exit))
 	}
 }
 

@@ -15,10 +15,9 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
 
-var timeoutRequirements = []string{
-	ids.LifecycleTimeoutEstablished, ids.LifecycleTimeoutCancel, ids.LifecycleTimeoutStopWaiting,
-	ids.LifecycleErrorRequestTimeout, ids.ToolsClientTimeouts, ids.HTTPClientCancelExplicit,
-}
+var timeoutRequirements = []string{ids.LifecycleTimeoutEstablished, ids.LifecycleTimeoutCancel,
+	ids.LifecycleTimeoutStopWaiting, ids.LifecycleErrorRequestTimeout, ids.ToolsClientTimeouts,
+	ids.HTTPClientCancelExplicit}
 
 var timeScenarios = []*client.Scenario{
 	{

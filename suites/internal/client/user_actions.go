@@ -125,8 +125,7 @@ func judgeLimited(t *client.T) bool {
 			t.Exercised(id)
 		} else {
 			t.Inconclusive("the client refuses every form with an error instead of acting as the user; it may "+
-				"limit how often a server asks",
-				id)
+				"limit how often a server asks", id)
 		}
 	}
 	return true
@@ -195,9 +194,8 @@ func judgeRejection(t *client.T) {
 			t.Exercised(id)
 			return
 		}
-		t.Inconclusive("the client refused the sampling request that the user was to reject, but the next one "+
-			"too, so the reason may be another",
-			id)
+		t.Inconclusive("the client refused the sampling request that the user was to reject, but the next one too, "+
+			"so the reason may be another", id)
 	default:
 		// Only an example has the code.
 		t.WarnUnless(id, Named("a sampling request that the user rejected", rejected)).To(HaveErrorCode(-1))
@@ -451,9 +449,8 @@ func judgeFolder(t *client.T) {
 			gone.Events()...).To(BeFalseBecause("roots/list names a folder that no longer exists"))
 	}
 	if silent && c != nil && !c.Declared(wire.Client, "roots.listChanged") {
-		t.Inconclusive("the client does not announce changes of its roots, and its lists do not tell whether "+
-			"it watches them",
-			monitor)
+		t.Inconclusive("the client does not announce changes of its roots, and its lists do not tell whether it "+
+			"watches them", monitor)
 		return
 	}
 	t.Check(monitor, silent, gone.Events()...).

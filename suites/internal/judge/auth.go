@@ -15,27 +15,20 @@ import (
 var authRules = []Rule{
 	{
 		Name: "authorization challenges",
-		Requirements: []string{
-			ids.AuthServerWWWAuthenticate, ids.AuthServerWWWAuthenticateMetadataURL,
-			ids.AuthServerNoDataUnauthorized,
-		},
+		Requirements: []string{ids.AuthServerWWWAuthenticate, ids.AuthServerWWWAuthenticateMetadataURL,
+			ids.AuthServerNoDataUnauthorized},
 		Judge: judgeChallenges,
 	},
 	{
 		Name: "forms of challenges",
-		Requirements: []string{
-			ids.AuthServerChallengeParameters, ids.AuthServerChallengeParametersOnce,
-			ids.AuthServerChallengeCharacters,
-			ids.AuthServerErrorCodeStatus, ids.AuthServerNoErrorWithoutToken,
-		},
+		Requirements: []string{ids.AuthServerChallengeParameters, ids.AuthServerChallengeParametersOnce,
+			ids.AuthServerChallengeCharacters, ids.AuthServerErrorCodeStatus, ids.AuthServerNoErrorWithoutToken},
 		Judge: judgeChallengeForms,
 	},
 	{
 		Name: "access tokens",
-		Requirements: []string{
-			ids.AuthClientEveryRequest, ids.AuthClientBearerHeader, ids.AuthClientNoTokenInQuery,
-			ids.AuthClientOneTokenMethod,
-		},
+		Requirements: []string{ids.AuthClientEveryRequest, ids.AuthClientBearerHeader, ids.AuthClientNoTokenInQuery,
+			ids.AuthClientOneTokenMethod},
 		Judge: judgeAccess,
 	},
 }

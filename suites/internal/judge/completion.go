@@ -11,18 +11,15 @@ import (
 var completionRules = []Rule{
 	{
 		Name: "completion requests",
-		Requirements: []string{
-			ids.CompletionRefKinds, ids.CompletionArgumentCurrentValue, ids.CompletionContextResolvedValues,
-			ids.CompletionContextClientSends,
-		},
+		Requirements: []string{ids.CompletionRefKinds, ids.CompletionArgumentCurrentValue,
+			ids.CompletionContextResolvedValues, ids.CompletionContextClientSends},
 		Judge: judgeCompletionRequests,
 	},
 	{
 		Name: "completion results",
-		Requirements: []string{
-			ids.CompletionResultMax100, ids.CompletionResultTotalMeaning, ids.CompletionResultHasMoreMeaning,
-			ids.CompletionResultTotalExceedsValues, ids.CompletionClientPartialResults,
-		},
+		Requirements: []string{ids.CompletionResultMax100, ids.CompletionResultTotalMeaning,
+			ids.CompletionResultHasMoreMeaning, ids.CompletionResultTotalExceedsValues,
+			ids.CompletionClientPartialResults},
 		Judge: judgeCompletionResults,
 	},
 }

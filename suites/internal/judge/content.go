@@ -14,20 +14,16 @@ import (
 var contentRules = []Rule{
 	{
 		Name: "content",
-		Requirements: []string{
-			ids.ContentBlockKnownType, ids.ContentImageBase64, ids.ContentAudioBase64, ids.ContentImageMimeType,
-			ids.ContentAudioMimeType, ids.ContentEmbeddedURIValid, ids.ContentEmbeddedMimeTypePresent,
-			ids.ResourcesContentsTextOrBlob, ids.ResourcesContentsTextOnlyTextual,
-			ids.ResourcesSecurityBinaryEncoded,
-		},
+		Requirements: []string{ids.ContentBlockKnownType, ids.ContentImageBase64, ids.ContentAudioBase64,
+			ids.ContentImageMimeType, ids.ContentAudioMimeType, ids.ContentEmbeddedURIValid,
+			ids.ContentEmbeddedMimeTypePresent, ids.ResourcesContentsTextOrBlob, ids.ResourcesContentsTextOnlyTextual,
+			ids.ResourcesSecurityBinaryEncoded},
 		Judge: judgeContent,
 	},
 	{
 		Name: "annotations",
-		Requirements: []string{
-			ids.ContentAnnotationsAudienceRoles, ids.ContentAnnotationsPriorityRange,
-			ids.ContentAnnotationsLastModifiedFormat,
-		},
+		Requirements: []string{ids.ContentAnnotationsAudienceRoles, ids.ContentAnnotationsPriorityRange,
+			ids.ContentAnnotationsLastModifiedFormat},
 		Judge: judgeAnnotations,
 	},
 }

@@ -18,15 +18,13 @@ import (
 
 var elicitationRules = []Rule{{
 	Name: "elicitation",
-	Requirements: []string{
-		ids.ElicitationCapabilityDeclared, ids.ElicitationCapabilityHonoured, ids.ElicitationRequestNested,
-		ids.ElicitationRequestNoSensitive, ids.ElicitationSchemaFlat, ids.ElicitationSchemaPrimitiveTypes,
-		ids.ElicitationSchemaNoAdvanced, ids.ElicitationSchemaFormats, ids.ElicitationSchemaEnumNames,
-		ids.ElicitationSchemaNumberBounds, ids.ElicitationActionValues, ids.ElicitationContentWithAccept,
-		ids.ElicitationContentOnlyWithAccept, ids.ElicitationContentMatchesSchema,
+	Requirements: []string{ids.ElicitationCapabilityDeclared, ids.ElicitationCapabilityHonoured,
+		ids.ElicitationRequestNested, ids.ElicitationRequestNoSensitive, ids.ElicitationSchemaFlat,
+		ids.ElicitationSchemaPrimitiveTypes, ids.ElicitationSchemaNoAdvanced, ids.ElicitationSchemaFormats,
+		ids.ElicitationSchemaEnumNames, ids.ElicitationSchemaNumberBounds, ids.ElicitationActionValues,
+		ids.ElicitationContentWithAccept, ids.ElicitationContentOnlyWithAccept, ids.ElicitationContentMatchesSchema,
 		ids.ElicitationContentPrimitiveValues, ids.ElicitationSecurityValidateContent,
-		ids.LifecycleCapabilityClientRefusesElicitation,
-	},
+		ids.LifecycleCapabilityClientRefusesElicitation},
 	Judge: judgeElicitation,
 }}
 
@@ -55,12 +53,10 @@ var (
 	numberMembers  = []string{"type", "title", "description", "minimum", "maximum"}
 	booleanMembers = []string{"type", "title", "description", "default"}
 
-	advanced = []string{
-		"$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "const",
-		"pattern",
-		"multipleOf", "exclusiveMinimum", "exclusiveMaximum", "patternProperties", "propertyNames", "minProperties",
-		"maxProperties", "dependencies", "dependentRequired", "dependentSchemas", "unevaluatedProperties",
-	}
+	advanced = []string{"$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if", "then",
+		"else", "const", "pattern", "multipleOf", "exclusiveMinimum", "exclusiveMaximum", "patternProperties",
+		"propertyNames", "minProperties", "maxProperties", "dependencies", "dependentRequired", "dependentSchemas",
+		"unevaluatedProperties"}
 	// ornaments do not change what a form as a whole accepts, which is any object.
 	ornaments = []string{"$schema", "$id", "title", "description", "additionalProperties"}
 

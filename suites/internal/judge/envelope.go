@@ -38,10 +38,8 @@ var envelope = map[wire.IssueCode]string{
 
 // Requirements that every message of a kind exercises, whatever its content.
 var (
-	exercisedByAny = []string{
-		ids.BaseJSONWellFormed, ids.BaseJSONUniqueNames, ids.BaseMessageUTF8, ids.BaseJSONObject,
-		ids.BaseBatchNotSent, ids.BaseJSONRPCVersion, ids.SchemaJSONRPCMessage,
-	}
+	exercisedByAny = []string{ids.BaseJSONWellFormed, ids.BaseJSONUniqueNames, ids.BaseMessageUTF8,
+		ids.BaseJSONObject, ids.BaseBatchNotSent, ids.BaseJSONRPCVersion, ids.SchemaJSONRPCMessage}
 	exercisedByKind = map[wire.Kind][]string{
 		wire.Request: {
 			ids.BaseJSONRPCMethodString, ids.BaseRequestIDPresent, ids.BaseRequestIDType, ids.BaseRequestIDNotNull,
@@ -59,18 +57,13 @@ var (
 
 var envelopeRules = []Rule{{
 	Name: "envelope",
-	Requirements: []string{
-		ids.BaseJSONWellFormed, ids.BaseJSONUniqueNames, ids.BaseMessageUTF8, ids.BaseJSONObject,
-		ids.BaseBatchNotSent,
-		ids.BaseJSONRPCVersion, ids.SchemaJSONRPCMessage,
-		ids.BaseJSONRPCMethodString, ids.BaseJSONRPCParamsObject, ids.BaseJSONRPCRPCPrefix,
-		ids.BaseRequestIDPresent,
-		ids.BaseRequestIDType, ids.BaseRequestIDNotNull, ids.BaseNotificationNoID,
-		ids.BaseResponseResultOrError, ids.BaseResponseNotBoth,
-		ids.BaseResponseResultObject, ids.BaseErrorObject, ids.BaseErrorCodePresent,
-		ids.BaseErrorCodeInteger, ids.BaseErrorMessagePresent, ids.BaseErrorMessageString,
-		ids.BaseResponseIDEcho, ids.BaseErrorReservedCodes, ids.BaseErrorMessageConcise,
-	},
+	Requirements: []string{ids.BaseJSONWellFormed, ids.BaseJSONUniqueNames, ids.BaseMessageUTF8, ids.BaseJSONObject,
+		ids.BaseBatchNotSent, ids.BaseJSONRPCVersion, ids.SchemaJSONRPCMessage, ids.BaseJSONRPCMethodString,
+		ids.BaseJSONRPCParamsObject, ids.BaseJSONRPCRPCPrefix, ids.BaseRequestIDPresent, ids.BaseRequestIDType,
+		ids.BaseRequestIDNotNull, ids.BaseNotificationNoID, ids.BaseResponseResultOrError, ids.BaseResponseNotBoth,
+		ids.BaseResponseResultObject, ids.BaseErrorObject, ids.BaseErrorCodePresent, ids.BaseErrorCodeInteger,
+		ids.BaseErrorMessagePresent, ids.BaseErrorMessageString, ids.BaseResponseIDEcho, ids.BaseErrorReservedCodes,
+		ids.BaseErrorMessageConcise},
 	Judge: judgeEnvelope,
 }}
 

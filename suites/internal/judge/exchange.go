@@ -20,10 +20,9 @@ var exchangeRules = []Rule{
 	},
 	{
 		Name: "responses",
-		Requirements: []string{
-			ids.BaseResponsePresent, ids.BaseResponseOnce, ids.BaseResponseOnlyToRequests, ids.BaseResponseIDEcho,
-			ids.BaseResponseIDTypeEcho, ids.BaseNotificationNoResponse, ids.BaseErrorUndetectableID,
-		},
+		Requirements: []string{ids.BaseResponsePresent, ids.BaseResponseOnce, ids.BaseResponseOnlyToRequests,
+			ids.BaseResponseIDEcho, ids.BaseResponseIDTypeEcho, ids.BaseNotificationNoResponse,
+			ids.BaseErrorUndetectableID},
 		Judge: judgeResponses,
 	},
 }

@@ -18,33 +18,27 @@ import (
 var httpRules = []Rule{
 	{
 		Name: "HTTP requests",
-		Requirements: []string{
-			ids.HTTPClientPostPerMessage, ids.HTTPClientPostToEndpoint, ids.HTTPClientPostMethod,
+		Requirements: []string{ids.HTTPClientPostPerMessage, ids.HTTPClientPostToEndpoint, ids.HTTPClientPostMethod,
 			ids.HTTPClientPostAcceptJSON, ids.HTTPClientPostAcceptSSE, ids.HTTPClientBodySingleMessage,
 			ids.HTTPClientGetAccept, ids.HTTPClientGet405Tolerated, ids.HTTPClientResumeGet,
-			ids.HTTPClientDeleteSession,
-		},
+			ids.HTTPClientDeleteSession},
 		Judge: judgeHTTPRequests,
 	},
 	{
 		Name: "HTTP answers",
-		Requirements: []string{
-			ids.HTTPServerEndpointPost, ids.HTTPServerNotification202,
-			ids.HTTPServerResponse202, ids.HTTPServerAcceptedNoBody, ids.HTTPServerUnacceptableErrorStatus,
-			ids.HTTPServerRequestAnswerType, ids.HTTPServerJSONOneObject, ids.HTTPServerGetStreamOr405,
-			ids.HTTPClientJSONAnswer, ids.HTTPClientSSEAnswer,
-		},
+		Requirements: []string{ids.HTTPServerEndpointPost, ids.HTTPServerNotification202, ids.HTTPServerResponse202,
+			ids.HTTPServerAcceptedNoBody, ids.HTTPServerUnacceptableErrorStatus, ids.HTTPServerRequestAnswerType,
+			ids.HTTPServerJSONOneObject, ids.HTTPServerGetStreamOr405, ids.HTTPClientJSONAnswer,
+			ids.HTTPClientSSEAnswer},
 		Judge: judgeHTTPAnswers,
 	},
 	{
 		Name: "HTTP sessions",
-		Requirements: []string{
-			ids.HTTPServerSessionIDCharset, ids.HTTPServerSessionIDAtInitialization,
+		Requirements: []string{ids.HTTPServerSessionIDCharset, ids.HTTPServerSessionIDAtInitialization,
 			ids.HTTPServerInitializeWithoutSession, ids.HTTPClientSessionHeader, ids.HTTPClientVersionHeader,
 			ids.HTTPClientVersionHeaderNegotiated, ids.HTTPClientReinitializeOn404,
 			ids.HTTPClientReinitializeWithoutSessionID, ids.HTTPClientDeleteSession,
-			ids.HTTPClientDelete405Tolerated,
-		},
+			ids.HTTPClientDelete405Tolerated},
 		Judge: judgeHTTPSessions,
 	},
 }
@@ -684,9 +678,8 @@ type sessionHeaders struct {
 func (s *sessionHeaders) initialize(x *wire.HTTPExchange) {
 	if s.lost != nil {
 		s.rec.Pass(ids.HTTPClientReinitializeOn404, wire.Client)
-		s.rec.Check(len(x.Request.HTTP.Header.Values(headerSession)) == 0,
-			ids.HTTPClientReinitializeWithoutSessionID, wire.Client,
-			"the initialize after 404 carries a session id", x.Events()...)
+		s.rec.Check(len(x.Request.HTTP.Header.Values(headerSession)) == 0, ids.HTTPClientReinitializeWithoutSessionID,
+			wire.Client, "the initialize after 404 carries a session id", x.Events()...)
 		s.lost, s.stuck = nil, nil
 	}
 	if x.OK() {

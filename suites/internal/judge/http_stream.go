@@ -13,20 +13,16 @@ import (
 var httpStreamRules = []Rule{
 	{
 		Name: "event streams",
-		Requirements: []string{
-			ids.HTTPServerSSEEventData, ids.HTTPServerSSEResponseSent, ids.HTTPServerSSENoEarlyClose,
-			ids.HTTPServerSSECloseAfterResponse, ids.HTTPServerSSEOwnResponse, ids.HTTPServerSSERelatedMessages,
-			ids.HTTPServerGetNoResponse, ids.HTTPServerGetUnrelated, ids.HTTPServerNoBroadcast,
-			ids.HTTPClientMessagesBeforeResponse, ids.HTTPClientGetStreamMessages,
-		},
+		Requirements: []string{ids.HTTPServerSSEEventData, ids.HTTPServerSSEResponseSent,
+			ids.HTTPServerSSENoEarlyClose, ids.HTTPServerSSECloseAfterResponse, ids.HTTPServerSSEOwnResponse,
+			ids.HTTPServerSSERelatedMessages, ids.HTTPServerGetNoResponse, ids.HTTPServerGetUnrelated,
+			ids.HTTPServerNoBroadcast, ids.HTTPClientMessagesBeforeResponse, ids.HTTPClientGetStreamMessages},
 		Judge: judgeStreams,
 	},
 	{
 		Name: "event ids",
-		Requirements: []string{
-			ids.HTTPServerEventIDUnique, ids.HTTPServerReplaySameStream, ids.HTTPServerEventIDCursor,
-			ids.HTTPClientLastEventID,
-		},
+		Requirements: []string{ids.HTTPServerEventIDUnique, ids.HTTPServerReplaySameStream,
+			ids.HTTPServerEventIDCursor, ids.HTTPClientLastEventID},
 		Judge: judgeEventIDs,
 	},
 }
@@ -516,9 +512,8 @@ func (s *eventIDs) judgeReplay(x, original *wire.HTTPExchange) {
 		case known.event == e && !replayed:
 			continue // it came for the first time, and a server need not replay what came before it
 		default:
-			s.rec.Fail(cursor, wire.Server,
-				"the resumed stream leaves out an event after the one that Last-Event-ID names", x.Request, from.event,
-				history[expected], e)
+			s.rec.Fail(cursor, wire.Server, "the resumed stream leaves out an event after the one that "+
+				"Last-Event-ID names", x.Request, from.event, history[expected], e)
 			return
 		}
 		expected = known.position + 1

@@ -16,15 +16,12 @@ import (
 var lifecycleRules = []Rule{
 	{
 		Name: "handshake",
-		Requirements: []string{
-			ids.LifecycleInitFirst, ids.LifecycleInitClientInitiates, ids.LifecycleInitAnswered,
+		Requirements: []string{ids.LifecycleInitFirst, ids.LifecycleInitClientInitiates, ids.LifecycleInitAnswered,
 			ids.LifecycleInitResultCapabilities, ids.LifecycleInitResultServerInfo, ids.LifecycleInitRequestVersion,
 			ids.LifecycleInitRequestCapabilities, ids.LifecycleInitRequestClientInfo,
-			ids.LifecycleInitInitializedSent,
-			ids.LifecycleInitInitializedAfterResult, ids.LifecycleInitInitializedBeforeOperation,
-			ids.LifecycleInitClientWaits, ids.LifecycleInitServerWaits,
-			ids.LifecycleInitResultVersion,
-		},
+			ids.LifecycleInitInitializedSent, ids.LifecycleInitInitializedAfterResult,
+			ids.LifecycleInitInitializedBeforeOperation, ids.LifecycleInitClientWaits, ids.LifecycleInitServerWaits,
+			ids.LifecycleInitResultVersion},
 		Judge: judgeHandshake,
 	},
 	{
@@ -36,9 +33,8 @@ var lifecycleRules = []Rule{
 	{Name: "capabilities", Requirements: gateRequirements(), Judge: judgeGates},
 	{
 		Name: "negotiated features",
-		Requirements: []string{
-			ids.LifecycleOperationVersion, ids.LifecycleCapabilityExperimentalGated, ids.LifecycleShutdownByTransport,
-		},
+		Requirements: []string{ids.LifecycleOperationVersion, ids.LifecycleCapabilityExperimentalGated,
+			ids.LifecycleShutdownByTransport},
 		Judge: judgeNegotiated,
 	},
 }

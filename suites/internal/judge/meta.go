@@ -12,11 +12,9 @@ import (
 
 var metaRules = []Rule{{
 	Name: "_meta keys",
-	Requirements: []string{
-		ids.MetaObject, ids.MetaKeySegments, ids.MetaKeyPrefixForm, ids.MetaKeyLabelStart, ids.MetaKeyLabelEnd,
-		ids.MetaKeyLabelInterior, ids.MetaKeyPrefixReserved, ids.MetaKeyNameStart, ids.MetaKeyNameEnd,
-		ids.MetaKeyNameInterior,
-	},
+	Requirements: []string{ids.MetaObject, ids.MetaKeySegments, ids.MetaKeyPrefixForm, ids.MetaKeyLabelStart,
+		ids.MetaKeyLabelEnd, ids.MetaKeyLabelInterior, ids.MetaKeyPrefixReserved, ids.MetaKeyNameStart,
+		ids.MetaKeyNameEnd, ids.MetaKeyNameInterior},
 	Judge: judgeMeta,
 }}
 

@@ -14,19 +14,15 @@ import (
 var resourceRules = []Rule{
 	{
 		Name: "resource identifiers",
-		Requirements: []string{
-			ids.ResourcesURIUnique, ids.ResourcesURIRfc3986, ids.ResourcesURISchemeCustomRfc3986,
-			ids.ResourcesMimeTypeSyntax, ids.ResourcesTemplateRfc6570,
-		},
+		Requirements: []string{ids.ResourcesURIUnique, ids.ResourcesURIRfc3986, ids.ResourcesURISchemeCustomRfc3986,
+			ids.ResourcesMimeTypeSyntax, ids.ResourcesTemplateRfc6570},
 		Judge: judgeIdentifiers,
 	},
 	{Name: "resource sizes", Requirements: []string{ids.ResourcesSizeRawBytes}, Judge: judgeSizes},
 	{
 		Name: "resource subscriptions",
-		Requirements: []string{
-			ids.ResourcesUpdatedOnlySubscribed, ids.ResourcesUpdatedEndsWithUnsubscribe,
-			ids.ResourcesUnsubscribeAfterSubscribe, ids.ResourcesUpdatedSubResource,
-		},
+		Requirements: []string{ids.ResourcesUpdatedOnlySubscribed, ids.ResourcesUpdatedEndsWithUnsubscribe,
+			ids.ResourcesUnsubscribeAfterSubscribe, ids.ResourcesUpdatedSubResource},
 		Judge: judgeSubscriptions,
 	},
 	{Name: "custom schemes", Requirements: []string{ids.ResourcesURISchemeCustomAllowed}, Judge: judgeCustomSchemes},

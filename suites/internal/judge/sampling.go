@@ -13,12 +13,10 @@ import (
 
 var samplingRules = []Rule{{
 	Name: "sampling",
-	Requirements: []string{
-		ids.SamplingCapabilityDeclared, ids.SamplingCapabilityHonoured, ids.SamplingRequestNested,
+	Requirements: []string{ids.SamplingCapabilityDeclared, ids.SamplingCapabilityHonoured, ids.SamplingRequestNested,
 		ids.SamplingMessageContentKinds, ids.SamplingPreferencesPriorityRange, ids.SamplingResultRoleAssistant,
 		ids.SamplingResultModelNamed, ids.SamplingMaxTokensLimit, ids.SamplingSecurityValidateContent,
-		ids.LifecycleCapabilityClientRefusesSampling,
-	},
+		ids.LifecycleCapabilityClientRefusesSampling},
 	Judge: judgeSampling,
 }}
 
@@ -150,8 +148,7 @@ func judgeSamplingRequest(x *Exchange, rec *Recorder) {
 		}
 		n, ok := number(v)
 		rec.Check(ok && n.Sign() >= 0 && n.Cmp(big.NewRat(1, 1)) <= 0, ids.SamplingPreferencesPriorityRange,
-			wire.Server,
-			name+" is "+wire.Show(v)+", not a number from 0 to 1", x.Request)
+			wire.Server, name+" is "+wire.Show(v)+", not a number from 0 to 1", x.Request)
 	}
 }
 

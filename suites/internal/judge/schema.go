@@ -60,9 +60,8 @@ var contentHolders = []string{"CallToolResult", "GetPromptResult", "CreateMessag
 
 // formatsJudged are the definitions whose strings with a format (data and blob,
 // uri and uriTemplate) the rules of content.go and resources.go judge.
-var formatsJudged = append([]string{
-	"ReadResourceResult", "ListResourcesResult", "ListResourceTemplatesResult", "ResourceUpdatedNotification",
-}, contentHolders...)
+var formatsJudged = append([]string{"ReadResourceResult", "ListResourcesResult", "ListResourceTemplatesResult",
+	"ResourceUpdatedNotification"}, contentHolders...)
 
 func schemaRequirements(revision *schema.Revision) []string {
 	var requirements []string
@@ -85,10 +84,8 @@ func schemaRequirements(revision *schema.Revision) []string {
 	for _, f := range finer {
 		add(f.id)
 	}
-	for _, id := range []string{
-		ids.SchemaClientRequest, ids.SchemaServerRequest, ids.SchemaClientNotification, ids.SchemaServerNotification,
-		ids.ContentBlockKnownType, ids.PingNoParams, ids.PingResponseEmpty,
-	} {
+	for _, id := range []string{ids.SchemaClientRequest, ids.SchemaServerRequest, ids.SchemaClientNotification,
+		ids.SchemaServerNotification, ids.ContentBlockKnownType, ids.PingNoParams, ids.PingResponseEmpty} {
 		add(id)
 	}
 	return requirements

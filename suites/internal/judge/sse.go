@@ -16,13 +16,10 @@ import (
 
 var sseRules = []Rule{{
 	Name: "HTTP+SSE",
-	Requirements: []string{
-		ids.SSEServerSSEEndpoint, ids.SSEServerPostEndpoint, ids.SSEServerEndpointEvent,
-		ids.SSEServerEndpointEventFirst,
-		ids.SSEServerEndpointEventURI, ids.SSEServerMessageEvents, ids.SSEServerMessageJSON,
-		ids.SSEServerResponsesOnStream,
-		ids.SSEClientPostToEndpoint, ids.SSEClientMessageEvents,
-	},
+	Requirements: []string{ids.SSEServerSSEEndpoint, ids.SSEServerPostEndpoint, ids.SSEServerEndpointEvent,
+		ids.SSEServerEndpointEventFirst, ids.SSEServerEndpointEventURI, ids.SSEServerMessageEvents,
+		ids.SSEServerMessageJSON, ids.SSEServerResponsesOnStream, ids.SSEClientPostToEndpoint,
+		ids.SSEClientMessageEvents},
 	Judge: judgeSSE,
 }}
 
@@ -50,9 +47,8 @@ func judgeSSE(c *Conversation, rec *Recorder) {
 		if stream.Status() != http.StatusUnauthorized && stream.Status() != http.StatusNotFound &&
 			!rec.trace.listens(stream) {
 			rec.Fail(ids.SSEServerSSEEndpoint, wire.Server,
-				fmt.Sprintf("the GET was answered with HTTP status %d and the Content-Type %s, not with 200 "+
-					"and an event stream",
-					stream.Status(), wire.Quote(stream.MediaType(), 60)), stream.Events()...)
+				fmt.Sprintf("the GET was answered with HTTP status %d and the Content-Type %s, not with 200 and an "+
+					"event stream", stream.Status(), wire.Quote(stream.MediaType(), 60)), stream.Events()...)
 		}
 		return
 	}

@@ -17,11 +17,8 @@ import (
 
 var stdioRules = []Rule{{
 	Name: "stdio",
-	Requirements: []string{
-		ids.StdioServerStdoutClean, ids.StdioClientStdinClean, ids.StdioMessageNewlineDelimited,
-		ids.StdioMessageNoEmbeddedNewlines, ids.StdioServerStderrLogging,
-		ids.LifecycleShutdownStdioServerExits,
-	},
+	Requirements: []string{ids.StdioServerStdoutClean, ids.StdioClientStdinClean, ids.StdioMessageNewlineDelimited,
+		ids.StdioMessageNoEmbeddedNewlines, ids.StdioServerStderrLogging, ids.LifecycleShutdownStdioServerExits},
 	Judge: judgeStdio,
 }}
 

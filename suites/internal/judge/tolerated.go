@@ -12,16 +12,13 @@ import (
 // the messages before.
 var toleratedRules = []Rule{{
 	Name: "tolerated",
-	Requirements: []string{
-		ids.ContentAnnotationsOptional, ids.ContentAnnotationsAudienceSeveral, ids.PromptsMessageContentKinds,
-		ids.ResourcesURISchemeFileXdgMime, ids.ResourcesReadSeveralContents,
+	Requirements: []string{ids.ContentAnnotationsOptional, ids.ContentAnnotationsAudienceSeveral,
+		ids.PromptsMessageContentKinds, ids.ResourcesURISchemeFileXdgMime, ids.ResourcesReadSeveralContents,
 		ids.ToolsResultStructuredOrUnstructured, ids.ToolsResultMixedContent, ids.ToolsResultResourceLinks,
 		ids.ToolsResourceLinkUnlisted, ids.ToolsResultEmbeddedResources, ids.ToolsResultImage, ids.ToolsResultAudio,
-		ids.ToolsOutputSchemaOptional,
-		ids.LoggingDefaultServerDecides, ids.LoggingMessageAnyData, ids.LoggingMessageLoggerOptional,
-		ids.ProgressNone,
-		ids.ToolsListChangedUnsolicited, ids.PromptsListChangedUnsolicited, ids.ResourcesListChangedUnsolicited,
-	},
+		ids.ToolsOutputSchemaOptional, ids.LoggingDefaultServerDecides, ids.LoggingMessageAnyData,
+		ids.LoggingMessageLoggerOptional, ids.ProgressNone, ids.ToolsListChangedUnsolicited,
+		ids.PromptsListChangedUnsolicited, ids.ResourcesListChangedUnsolicited},
 	Judge: func(c *Conversation, rec *Recorder) {
 		last := c.lastOf(wire.Client)
 		for _, t := range c.Tolerances() {

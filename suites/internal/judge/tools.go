@@ -13,19 +13,15 @@ import (
 
 var toolRules = []Rule{
 	{
-		Name: "tool definitions",
-		Requirements: []string{
-			ids.ToolsNameUnique, ids.ToolsInputSchemaValid, ids.ToolsOutputSchemaValid,
-		},
-		Judge: judgeToolLists,
+		Name:         "tool definitions",
+		Requirements: []string{ids.ToolsNameUnique, ids.ToolsInputSchemaValid, ids.ToolsOutputSchemaValid},
+		Judge:        judgeToolLists,
 	},
 	{
 		Name: "tool results",
-		Requirements: []string{
-			ids.ToolsStructuredContentObject, ids.ToolsStructuredContentTextCopy,
+		Requirements: []string{ids.ToolsStructuredContentObject, ids.ToolsStructuredContentTextCopy,
 			ids.ToolsOutputSchemaStructuredPresent, ids.ToolsOutputSchemaConforms,
-			ids.ToolsEmbeddedResourceResourcesCapability,
-		},
+			ids.ToolsEmbeddedResourceResourcesCapability},
 		Judge: judgeToolResults,
 	},
 }
@@ -167,9 +163,8 @@ func judgeToolLists(c *Conversation, rec *Recorder) {
 				rec.Note(requirements[s.member], wire.Server, what+" was not judged: "+schemaErr.Error())
 				continue
 			}
-			rec.Check(s.err == nil, requirements[s.member], wire.Server, what+" is not a valid JSON Schema: "+
-				reason(s.err),
-				t.listed)
+			rec.Check(s.err == nil, requirements[s.member], wire.Server,
+				what+" is not a valid JSON Schema: "+reason(s.err), t.listed)
 		}
 	}
 	judgeUnique(c, rec, "tools/list", "tools", "name", ids.ToolsNameUnique)

@@ -21,10 +21,8 @@ import (
 var utilityRules = []Rule{
 	{
 		Name: "progress",
-		Requirements: []string{
-			ids.ProgressTokenUnique, ids.ProgressTokenEcho, ids.ProgressValueIncreases, ids.ProgressTokenActiveRequest,
-			ids.ProgressInProgress, ids.ProgressStop, ids.ProgressTokenType,
-		},
+		Requirements: []string{ids.ProgressTokenUnique, ids.ProgressTokenEcho, ids.ProgressValueIncreases,
+			ids.ProgressTokenActiveRequest, ids.ProgressInProgress, ids.ProgressStop, ids.ProgressTokenType},
 		Judge: judgeProgress,
 	},
 	{
@@ -240,9 +238,8 @@ func judgeCancellation(c *Conversation, rec *Recorder) {
 			rec.Fail(ids.CancellationNotInitialize, e.From, "initialize was cancelled", x.Request, e)
 		}
 		if use := c.used(x, e); use != nil {
-			rec.Fail(ids.CancellationInProgress, e.From,
-				"the sender cancelled a request although it had already used the response", x.Request, x.Response, use,
-				e)
+			rec.Fail(ids.CancellationInProgress, e.From, "the sender cancelled a request although it had already "+
+				"used the response", x.Request, x.Response, use, e)
 		} else {
 			rec.Pass(ids.CancellationInProgress, e.From)
 		}
@@ -434,14 +431,11 @@ func judgeAfterCancellation(x *Exchange, read int, grace time.Duration, owed, la
 	switch r := x.Response; {
 	case owed:
 	case r != nil && (failsAs(stated, r) || r.At-x.Cancelled.At >= Crossing && failsAs(cancelled, r)):
-		rec.Fail(noResponse, receiver,
-			"the request was cancelled and then answered with a response that says so; a cancelled request gets "+
-				"no response",
-			x.Request, x.Cancelled, r)
+		rec.Fail(noResponse, receiver, "the request was cancelled and then answered with a response that says so; "+
+			"a cancelled request gets no response", x.Request, x.Cancelled, r)
 	case r != nil && r.Seq > read && r.At-x.Cancelled.At >= max(grace, (r.At-x.Request.At)/doneShare):
-		rec.Fail(noResponse, receiver,
-			"the request was answered although it had been cancelled well before; a cancelled request gets no response",
-			x.Request, x.Cancelled, r)
+		rec.Fail(noResponse, receiver, "the request was answered although it had been cancelled well before; a "+
+			"cancelled request gets no response", x.Request, x.Cancelled, r)
 	case r == nil && read != math.MaxInt && watched >= Crossing:
 		rec.Pass(noResponse, receiver)
 	}
