@@ -84,9 +84,7 @@ func refusingSpelling(beginning string) apply {
 // jwt returns the header of a JWT, or nil.
 func jwt(token string) object { return part(token, 0) }
 
-// claims returns the claims of a JWT, or nil.
-func claims(token string) object { return part(token, 1) }
-
+// part returns a part of a JWT, or nil: the header, then the claims.
 func part(token string, n int) object {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -291,7 +289,7 @@ var authFaults = []Fault{
 	fault("auth.issuer-trusted", ids.AuthServerOtherTokensRefused,
 		"A JWT that names the issuer of the metadata and the server itself is taken for good, whoever signed it.",
 		trusting(func(token string, r *http.Request) bool {
-			c := claims(token)
+			c := part(token, 1)
 			return c["iss"] == "http://"+r.Host && c["aud"] == "http://"+r.Host+server.PathMCP &&
 				jwt(token)["alg"] != "none"
 		})).Also(ids.AuthServerInvalidToken401),

@@ -16,7 +16,6 @@ import (
 
 func theNewest(others []*server.Session) []*server.Session { return others[max(0, len(others)-1):] }
 func theOldest(others []*server.Session) []*server.Session { return others[:min(1, len(others))] }
-func theOthers(others []*server.Session) []*server.Session { return others }
 
 // onMessage fits messages of a method, once they are served.
 func onMessage(method string) Trigger {
@@ -76,11 +75,6 @@ func stopsCalls(on Trigger, which Pick) apply {
 			stop()
 		}
 	}))
-}
-
-// raisesLevels sets the log level of other sessions.
-func raisesLevels(on Trigger, which Pick) apply {
-	return ToOthers(on, which, func(s *server.Session) { s.SetLevel("error") })
 }
 
 // endsSubscriptions tells other sessions no more of changes.
@@ -145,11 +139,13 @@ var bystanderFaults = func() (faults []Fault) {
 	ends := kind{"ends", "session of another client ends", isolation, EndsOthers, nil}
 	stops := kind{"stops-calls-of", "session gets no answer to its calls", isolation, stopsCalls, unanswered}
 	levels := kind{
-		"raises-level-of", "session gets the log level error", ids.LoggingFilterAllAbove, raisesLevels,
+		"raises-level-of", "session gets the log level error", ids.LoggingFilterAllAbove, func(on Trigger, which Pick) apply {
+			return ToOthers(on, which, func(s *server.Session) { s.SetLevel("error") })
+		},
 		[]string{ids.LoggingSetLevelReplaces, ids.LoggingFilterNoneBelow},
 	}
 	updates := kind{"unsubscribes", "session is told of no changes", ids.ResourcesUpdatedSent, endsSubscriptions, nil}
-	picks := map[string]Pick{"newest": theNewest, "oldest": theOldest, "others": theOthers}
+	picks := map[string]Pick{"newest": theNewest, "oldest": theOldest, "others": func(others []*server.Session) []*server.Session { return others }}
 	for _, row := range []struct {
 		on, summary string
 		trigger     Trigger
@@ -171,12 +167,10 @@ var bystanderFaults = func() (faults []Fault) {
 		{"begin", "a session begins", OnBegin, "oldest", []kind{stops, levels, updates}},
 	} {
 		for _, k := range row.kinds {
-			faults = append(faults, Fault{
-				ID: "http." + row.on + "-" + k.name + "-" + row.which, Requirement: k.requirement,
-				Transports: OverHTTP, Form: BySession, Collateral: k.collateral,
-				Summary: "When " + row.summary + ", the " + row.which + " " + k.summary + ".",
-				Apply:   func(o *server.Options) { k.do(row.trigger, picks[row.which])(o) },
-			})
+			faults = append(faults, fault("http."+row.on+"-"+k.name+"-"+row.which, k.requirement,
+				"When "+row.summary+", the "+row.which+" "+k.summary+".",
+				func(o *server.Options) { k.do(row.trigger, picks[row.which])(o) }).Seen(BySession).
+				Also(k.collateral...))
 		}
 	}
 	return faults
@@ -200,10 +194,8 @@ var divertedFaults = func() (faults []Fault) {
 	}{{"newest", theNewest}, {"oldest", theOldest}}
 	for _, over := range []string{"http", "sse"} {
 		add := func(id, summary string, change apply, collateral ...string) {
-			faults = append(faults, Fault{
-				ID: over + "." + id, Requirement: over + ".server.session-isolation", Transports: []string{over},
-				Form: BySession, Summary: summary, Collateral: collateral, Apply: change,
-			})
+			faults = append(faults, fault(over+"."+id, over+".server.session-isolation", summary, change).
+				Seen(BySession).Also(collateral...))
 		}
 		for _, p := range picks {
 			to := " goes to the " + p.name + " session of another client."

@@ -20,16 +20,6 @@ func cancelling(params object) apply {
 	return Ready(func(s *server.Session) { s.Notify(Cancelled, Copied(params)) })
 }
 
-// answeringCancelled answers cancellations that fit with an error.
-func answeringCancelled(fits func(id any) bool) apply {
-	return Receiving(func(s *server.Session, m *wire.Message, next func()) {
-		next()
-		if m.Method == Cancelled && fits(wire.At(m.Params, "requestId")) {
-			s.Send(&server.Outgoing{Session: s, Message: refusal(nil, server.InvalidParams, "No such request")})
-		}
-	})
-}
-
 // basic/utilities/cancellation
 var cancellationFaults = []Fault{
 	fault("cancellation.answered", ids.CancellationNoResponse,
@@ -172,8 +162,12 @@ var cancellationFaults = []Fault{
 		)),
 	fault("cancellation.unknown-answered", ids.CancellationIgnoreUnknown,
 		"The cancellation of an unknown request is answered with an error.",
-		answeringCancelled(func(id any) bool { return id == "mcpconform-never-used" })).
-		Also(ids.BaseNotificationNoResponse, ids.BaseResponseIDEcho),
+		Receiving(func(s *server.Session, m *wire.Message, next func()) {
+			next()
+			if m.Method == Cancelled && wire.At(m.Params, "requestId") == "mcpconform-never-used" {
+				s.Send(&server.Outgoing{Session: s, Message: refusal(nil, server.InvalidParams, "No such request")})
+			}
+		})).Also(ids.BaseNotificationNoResponse, ids.BaseResponseIDEcho),
 	fault("cancellation.unknown-kills", ids.CancellationIgnoreUnknown,
 		"The cancellation of an unknown request ends the process.", dyingOf(`"requestId":987654321`)),
 	fault("cancellation.completed-kills", ids.CancellationIgnoreCompleted,

@@ -196,14 +196,8 @@ func under(s *server.Session, m *wire.Message) bool {
 
 // forgetting returns the fault of a server that forgets a fact.
 func (k keptFact) forgetting(u unrelated) Fault {
-	return Fault{
-		ID: "facts." + k.id + "-forgotten-after-" + u.id, Requirement: k.requirement, Form: InSequence,
-		Collateral: k.collateral,
-		Summary:    "After " + u.summary + ", " + k.forgotten + ".",
-		Apply: func(o *server.Options) {
-			u.does(k.forgets(o))(o)
-		},
-	}
+	return fault("facts."+k.id+"-forgotten-after-"+u.id, k.requirement, "After "+u.summary+", "+k.forgotten+".",
+		func(o *server.Options) { u.does(k.forgets(o))(o) }).Seen(InSequence).Also(k.collateral...)
 }
 
 // Forgotten returns a fault for each fact that a session keeps and each action that has nothing to do with it.
@@ -230,12 +224,7 @@ var factFaults = slices.Concat(
 	[]Fault{
 		fault("facts.subscription-counted", ids.ResourcesUpdatedEndsWithUnsubscribe,
 			"A subscription that was asked for twice has to be ended twice.", All(
-				Wrapping("resources/subscribe", func(
-					ctx context.Context, r *server.Request, next server.Handler,
-				) (any, *wire.Error) {
-					subscribedTo(r).Add(1)
-					return next(ctx, r)
-				}),
+				OnRequest("resources/subscribe", func(r *server.Request) { subscribedTo(r).Add(1) }),
 				Wrapping("resources/unsubscribe", func(
 					ctx context.Context, r *server.Request, next server.Handler,
 				) (any, *wire.Error) {

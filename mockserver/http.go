@@ -67,17 +67,11 @@ func ahead(data string) apply {
 	})
 }
 
-// strayRef reports whether a request is the completion of a reference of
-// unknown type, whose answer hardly matters.
-func strayRef(r *http.Request) bool {
-	kind, ok := wire.At(Posted(r).Params, "ref", "type").(string)
-	return ok && kind != "ref/prompt" && kind != "ref/resource"
-}
-
-// misanswered changes the answer to such a request.
+// misanswered changes the answer to the completion of a reference of unknown type, which hardly matters.
 func misanswered(change func(r *server.Reply)) apply {
 	return All(Peeking(), Replying(server.AnsweredJSON, func(r *server.Reply) {
-		if strayRef(r.Request) {
+		kind, ok := wire.At(Posted(r.Request).Params, "ref", "type").(string)
+		if ok && kind != "ref/prompt" && kind != "ref/resource" {
 			change(r)
 		}
 	}))

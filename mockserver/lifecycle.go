@@ -27,12 +27,6 @@ func declares(name string) func(r *server.Request) bool {
 	return func(r *server.Request) bool { return wire.At(r.Params, "capabilities", name) != nil }
 }
 
-// bare fits initialize requests without any capability.
-func bare(r *server.Request) bool {
-	declared, _ := r.Params["capabilities"].(object)
-	return len(declared) == 0
-}
-
 // uninvited sends a request for something that the client has not declared.
 func uninvited(capability, method string, params object) apply {
 	return Ready(func(s *server.Session) {
@@ -185,7 +179,11 @@ var lifecycleFaults = []Fault{
 		"A client that declares unknown capabilities is refused.",
 		Refusing("initialize", server.InvalidParams, declares("mcpconform/unlisted"))),
 	fault("lifecycle.bare-client-refused", ids.BaseSupportOtherComponents,
-		"A client that declares no capability is refused.", Refusing("initialize", server.InvalidParams, bare)),
+		"A client that declares no capability is refused.",
+		Refusing("initialize", server.InvalidParams, func(r *server.Request) bool {
+			declared, _ := r.Params["capabilities"].(object)
+			return len(declared) == 0
+		})),
 	fault("lifecycle.missing-capability-hangs", ids.LifecycleErrorMissingCapability,
 		"After a call that needs sampling, nothing is answered to a client that lacks it.",
 		unresponsiveAfter(func(s *server.Session, m *wire.Message) bool {

@@ -394,8 +394,7 @@ var toolFaults = []Fault{
 	fault("tools.object-by-name", ids.SchemaListToolsResult, "The tools are an object by name, not an array.",
 		Results("tools/list", func(result object) {
 			byName := object{}
-			all, _ := result["tools"].(list)
-			for _, t := range all {
+			for _, t := range wire.Items(result, "tools") {
 				name, _ := t.(object)["name"].(string)
 				byName[name] = t
 			}
@@ -419,8 +418,7 @@ func growing(feature, toggle string, more object) apply {
 		Wrapping(feature+"/list", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			result, rpcErr := next(ctx, r)
 			if page, ok := result.(object); ok && page["nextCursor"] == nil && !Once(r.Session, feature+" listed") {
-				items, _ := page[feature].(list)
-				page[feature] = append(slices.Clip(items), more)
+				page[feature] = append(slices.Clip(wire.Items(page, feature)), more)
 			}
 			return result, rpcErr
 		}),

@@ -122,8 +122,7 @@ var discoveryFaults = []Fault{
 	fault("auth.other-origin-only", ids.AuthClientAsLocationFree,
 		"The client gives up if the authorization server is on the origin of the protected server.",
 		documents(func(r *http.Request, document object) {
-			servers, _ := document["authorization_servers"].(list)
-			if slices.ContainsFunc(servers, func(v any) bool {
+			if slices.ContainsFunc(wire.Items(document, "authorization_servers"), func(v any) bool {
 				issuer, err := url.Parse(fmt.Sprint(v))
 				return err == nil && issuer.Host == r.URL.Host
 			}) {
@@ -169,21 +168,16 @@ var strayFaults = []Fault{
 
 // stray is the fault of a client that asks for a document at another place of the host first.
 func stray(id, scenario, answer, prefix, first, requirement string, status int) Fault {
-	return Fault{
-		ID: id, Requirement: requirement, Transports: OverHTTP, Scenario: scenario,
-		Summary: "The client looks for metadata at " + first + " first, and gives up if the answer is " + answer + ".",
-		Apply: RoundTripping(func(next http.RoundTripper) http.RoundTripper {
+	return fault(id, requirement,
+		"The client looks for metadata at "+first+" first, and gives up if the answer is "+answer+".",
+		RoundTripping(func(next http.RoundTripper) http.RoundTripper {
 			return RoundTrip(func(r *http.Request) (*http.Response, error) {
-				if !strings.HasPrefix(r.URL.Path, prefix) {
-					return next.RoundTrip(r)
-				}
-				if Probe(next, r, first) == status {
+				if strings.HasPrefix(r.URL.Path, prefix) && Probe(next, r, first) == status {
 					return nil, ErrDead
 				}
 				return next.RoundTrip(r)
 			})
-		}),
-	}
+		})).In(scenario)
 }
 
 // resourceFaults are about the parameter resource.

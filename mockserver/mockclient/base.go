@@ -298,6 +298,5 @@ var metaFaults = []Fault{
 }
 
 func metaKey(id, requirement, summary, key string) Fault {
-	return Fault{ID: "meta." + id, Requirement: requirement, Summary: summary,
-		Apply: Calling("ping", object{"_meta": object{key: 1}})}
+	return fault("meta."+id, requirement, summary, Calling("ping", object{"_meta": object{key: 1}}))
 }

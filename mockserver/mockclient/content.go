@@ -16,10 +16,8 @@ const plainContent = "content/plain"
 // that not every server sends.
 func contentFaults() []Fault {
 	return append(contentDeaths(),
-		Fault{
-			ID: "tools.unlisted-link-hangs", Requirement: ids.ToolsResourceLinkUnlisted, Scenario: plainContent,
-			Summary: "A link to a resource that is not in the list, which came before, makes the client hang.",
-			Apply: All(Instead(func(m *wire.Message) bool {
+		fault("tools.unlisted-link-hangs", ids.ToolsResourceLinkUnlisted,
+			"A link to a resource that is not in the list, which came before, makes the client hang.", All(Instead(func(m *wire.Message) bool {
 				return wire.At(m.Params, "name") == "resource_links" &&
 					wire.At(m.Params, "_meta") != nil // the call before that
 			}), Calling("tools/call", object{"name": "resource_links", "arguments": object{}}),
@@ -28,44 +26,30 @@ func contentFaults() []Fault {
 						<-ctx.Done()
 					}
 					return conn.Close(ctx)
-				})),
-			Collateral: []string{ids.ToolsResultResourceLinks},
-		},
-		Fault{
-			ID: "resources.subscriptions-required", Requirement: ids.ResourcesCapabilityFeaturesIndependent,
-			Scenario: "capabilities/bare-resources",
-			Summary:  "A server that declares resources alone ends the client.",
-			Apply:    DyingOf(`"resources":{}`),
-		},
-		Fault{
-			ID: "resources.known-schemes-only", Requirement: ids.ResourcesURISchemeCustomAllowed,
-			Scenario: "lists/virtual-files",
-			Summary:  "Resources whose URIs have a scheme of the server's own are not read.",
-			Apply: Instead(func(m *wire.Message) bool {
+				}))).In(plainContent).Also(ids.ToolsResultResourceLinks),
+		fault("resources.subscriptions-required", ids.ResourcesCapabilityFeaturesIndependent,
+			"A server that declares resources alone ends the client.", DyingOf(`"resources":{}`)).
+			In("capabilities/bare-resources"),
+		fault("resources.known-schemes-only", ids.ResourcesURISchemeCustomAllowed,
+			"Resources whose URIs have a scheme of the server's own are not read.", Instead(func(m *wire.Message) bool {
 				uri, _ := wire.At(m.Params, "uri").(string)
 				return m.Method == "resources/read" && !strings.HasPrefix(uri, "file:")
-			}),
-		},
-		Fault{
-			ID: "progress.required", Requirement: ids.ProgressNone, Scenario: "features/progress",
-			Summary: "A tool result of which no progress was reported ends the client.",
-			Apply: Wrapping(func(conn transport.Conn) transport.Conn {
+			})).In("lists/virtual-files"),
+		fault("progress.required", ids.ProgressNone,
+			"A tool result of which no progress was reported ends the client.",
+			Wrapping(func(conn transport.Conn) transport.Conn {
 				return &DyingConn{Conn: conn, At: func(e *wire.Event) bool {
 					return e.Kind == wire.KindMessage && wire.At(e.Msg.Result, "content") != nil &&
 						!heard(conn, "notifications/progress")
 				}}
-			}),
-		},
-	)
+			})).In("features/progress"))
 }
 
 // contentDeaths are the clients that one kind of content ends.
 func contentDeaths() (faults []Fault) {
 	add := func(id, requirement, what string, apply apply, collateral ...string) {
-		faults = append(faults, Fault{
-			ID: id, Requirement: requirement, Scenario: plainContent, Summary: what + " ends the client.", Apply: apply,
-			Collateral: collateral,
-		})
+		faults = append(faults, fault(id, requirement, what+" ends the client.", apply).In(plainContent).
+			Also(collateral...))
 	}
 	add("content.annotations-death", ids.ContentAnnotationsOptional, "Content with annotations", DyingOf(`"audience"`),
 		ids.ContentAnnotationsAudienceSeveral)
@@ -74,13 +58,7 @@ func contentDeaths() (faults []Fault) {
 	add("prompts.resource-death", ids.PromptsMessageContentKinds, "A prompt with an embedded resource",
 		DyingOf(`"messages"`, `"resource"`))
 	add("resources.two-contents-death", ids.ResourcesReadSeveralContents, "A resource with two contents",
-		Dying(func(e *wire.Event) bool {
-			if e.Kind != wire.KindMessage {
-				return false
-			}
-			contents, _ := wire.At(e.Msg.Result, "contents").(list)
-			return len(contents) > 1
-		}))
+		Dying(func(e *wire.Event) bool { return len(wire.Items(message(e).Result, "contents")) > 1 }))
 	add("tools.structured-death", ids.ToolsResultStructuredOrUnstructured, "A tool result with structured content",
 		DyingOf(`"structuredContent"`))
 	add("tools.mixed-death", ids.ToolsResultMixedContent, "A tool result with a text and an image",

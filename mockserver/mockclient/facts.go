@@ -7,7 +7,6 @@ import (
 	"time"
 
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks/clienthooks"
-	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -178,11 +177,8 @@ func (k keptFact) forgetting(u unrelated) Fault {
 	if u.with != nil {
 		changes = append(changes, u.with)
 	}
-	return Fault{
-		ID: "facts." + k.id + "-forgotten-after-" + u.id, Requirement: k.requirement, Scenario: Sequences,
-		Form: mockserver.InSequence, Transports: k.transports, Collateral: k.collateral,
-		Summary: "After " + u.summary + ", " + k.forgotten + ".", Apply: All(changes...),
-	}
+	return fault("facts."+k.id+"-forgotten-after-"+u.id, k.requirement, "After "+u.summary+", "+k.forgotten+".",
+		All(changes...)).Seen(inSequence).In(Sequences).Only(k.transports).Also(k.collateral...)
 }
 
 // Forgotten returns a fault for each fact that a client keeps and each action that has nothing to do with it.

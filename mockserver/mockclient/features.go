@@ -383,25 +383,19 @@ var featureFaults = []Fault{
 // generating answers sampling requests with a message if their params are so, and
 // others as before.
 func generating(which func(params any) bool) apply {
-	return Changing(func(o *client.Options) {
-		const method = "sampling/createMessage"
-		serve := o.Answers[method]
-		o.Answers[method] = func(ctx context.Context, params any) (any, *wire.Error) {
-			if which(params) {
-				return object{"role": "assistant", "model": "m", "content": object{"type": "text", "text": "Hello."}},
-					nil
+	return Handling("sampling/createMessage",
+		func(ctx context.Context, params any, serve client.Answer) (any, *wire.Error) {
+			if !which(params) {
+				return serve(ctx, params)
 			}
-			return serve(ctx, params)
-		}
-	})
+			return object{"role": "assistant", "model": "m", "content": object{"type": "text", "text": "Hello."}}, nil
+		})
 }
 
 // sampledContent is a fault of the content of generated messages.
 func sampledContent(id, requirement, summary string, content object, collateral ...string) Fault {
-	return Fault{
-		ID: "content." + id, Requirement: requirement, Scenario: Sampling, Summary: summary, Collateral: collateral,
-		Apply: Amending("sampling/createMessage", func(r object) { r["content"] = content }),
-	}
+	return fault("content."+id, requirement, summary, Amending("sampling/createMessage", Having("content", content))).
+		In(Sampling).Also(collateral...)
 }
 
 // muchLater sends a text before a message, both so late that no other message can have overtaken them.
@@ -432,10 +426,8 @@ func rooted(uris ...string) func(any) any {
 
 // wrongAction makes one action of the user arrive as another.
 func wrongAction(id, action, as, summary string) Fault {
-	return Fault{
-		ID: id, Requirement: "elicitation.action." + action, Scenario: "acts/elicitation", Summary: summary,
-		Apply: Editing(Replies("elicitation-"+action), func(m object) { m["result"] = object{"action": as} }),
-	}
+	return fault(id, "elicitation.action."+action, summary,
+		Editing(Replies("elicitation-"+action), Having("result", object{"action": as}))).In("acts/elicitation")
 }
 
 // firstOnly drops all announcements of changed roots after the first n.

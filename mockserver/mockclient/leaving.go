@@ -12,10 +12,8 @@ import (
 func leavingFaults() []Fault {
 	var faults []Fault
 	add := func(id, requirement, scenario, what string, at func(e *wire.Event) bool, collateral ...string) {
-		faults = append(faults, Fault{
-			ID: "leaves." + id, Requirement: requirement, Scenario: scenario, Form: mockserver.InOrder,
-			Summary: what + " has the client end in order.", Apply: All(Dying(at), InOrder), Collateral: collateral,
-		})
+		faults = append(faults, fault("leaves."+id, requirement, what+" has the client end in order.",
+			All(Dying(at), InOrder)).Seen(mockserver.InOrder).In(scenario).Also(collateral...))
 	}
 	says := func(text string) func(*wire.Event) bool {
 		return func(e *wire.Event) bool { return e.Kind == wire.KindMessage && ContainsText(e, text) }

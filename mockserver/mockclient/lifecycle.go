@@ -195,12 +195,9 @@ func late(log *wire.Log, e *wire.Event) bool {
 func undeclared(capability, method string, params any) Fault {
 	declared := map[string]string{"tools": "prompts", "prompts": "tools", "resources": "tools", "logging": "features",
 		"completions": "resources"}
-	return Fault{
-		ID: "lifecycle.uses-" + capability, Requirement: "lifecycle.capability.client-uses-" + capability,
-		Scenario: "capabilities/only-" + declared[capability],
-		Summary:  method + " is sent although the server does not declare it.",
-		Apply:    Calling(method, params),
-	}
+	return fault("lifecycle.uses-"+capability, "lifecycle.capability.client-uses-"+capability,
+		method+" is sent although the server does not declare it.", Calling(method, params)).
+		In("capabilities/only-" + declared[capability])
 }
 
 // heard reports whether the server has sent a message that holds a text.
@@ -345,10 +342,8 @@ var fenced = map[string][]string{
 }
 
 func ignoring(id, requirement, summary, fence string) Fault {
-	return Fault{
-		ID: id, Requirement: requirement, Scenario: Notifications, Summary: summary, Apply: Dropping(Replies(fence)),
-		Collateral: append([]string{ids.BaseResponsePresent}, fenced[fence]...),
-	}
+	return fault(id, requirement, summary, Dropping(Replies(fence))).In(Notifications).
+		Also(append([]string{ids.BaseResponsePresent}, fenced[fence]...)...)
 }
 
 // announcingAtOnce sends notifications/initialized behind initialize, while that is under way, and not again.

@@ -181,25 +181,17 @@ func toleranceFaults() []Fault {
 		{"meta.empty-name-death", ids.MetaKeyNameEmpty, "exchange/metadata", "A key with an empty name",
 			`"com.example/"`},
 	} {
-		fault := Fault{ID: f.id, Requirement: f.requirement, Scenario: f.scenario,
-			Summary: f.what + " ends the client.", Apply: DyingOf(f.text)}
+		fault := fault(f.id, f.requirement, f.what+" ends the client.", DyingOf(f.text)).In(f.scenario)
 		if slices.Contains(metadata, f.requirement) {
 			fault.Collateral = metadata // they come together
 		}
 		faults = append(faults, fault)
 	}
 	without := func(id, scenario, what, member, name string) Fault {
-		return Fault{
-			ID: "schema." + id, Requirement: ids.SchemaOptionalMembers, Scenario: scenario,
-			Summary: what + " ends the client.",
-			Apply: Dying(func(e *wire.Event) bool {
-				if e.Kind != wire.KindMessage {
-					return false
-				}
-				items, _ := wire.At(e.Msg.Result, member).(list)
-				return slices.ContainsFunc(items, func(item any) bool { return wire.At(item, name) == nil })
-			}),
-		}
+		return fault("schema."+id, ids.SchemaOptionalMembers, what+" ends the client.", Dying(func(e *wire.Event) bool {
+			return slices.ContainsFunc(wire.Items(message(e).Result, member),
+				func(item any) bool { return wire.At(item, name) == nil })
+		})).In(scenario)
 	}
 	return append(faults,
 		without("description-required", "exchange/bare", "A tool without a description", "tools", "description"),
@@ -207,12 +199,8 @@ func toleranceFaults() []Fault {
 		without("resource-description-required", described, "A resource without a description", "resources",
 			"description"),
 		without("prompt-arguments-required", described, "A prompt without arguments", "prompts", "arguments"),
-		Fault{
-			ID: "schema.empty-list-death", Requirement: ids.SchemaOptionalMembers, Scenario: "content/empty",
-			Crashes: true,
-			Summary: "An empty list of prompts crashes the client.", Apply: DyingOf(`{"prompts":[]}`),
-		},
-	)
+		fault("schema.empty-list-death", ids.SchemaOptionalMembers, "An empty list of prompts crashes the client.",
+			DyingOf(`{"prompts":[]}`)).In("content/empty").Crashing())
 }
 
 const described = "content/described"
@@ -221,13 +209,10 @@ const described = "content/described"
 func schemaFaults() []Fault {
 	var faults []Fault
 	add := func(id, requirement, summary, method string, change func(p object)) {
-		faults = append(faults, Fault{
-			ID: "schema." + id, Requirement: requirement, Summary: summary, Apply: Params(method, change),
-			// A client has to subscribe before it unsubscribes.
-			Collateral: []string{ids.ResourcesUnsubscribeAfterSubscribe},
-		})
+		// A client has to subscribe before it unsubscribes.
+		faults = append(faults, fault("schema."+id, requirement, summary, Params(method, change)).
+			Also(ids.ResourcesUnsubscribeAfterSubscribe))
 	}
-	set := func(name string, value any) func(p object) { return func(p object) { p[name] = value } }
 	for _, f := range []struct {
 		id, requirement, method, member string
 		value                           any
@@ -249,19 +234,12 @@ func schemaFaults() []Fault {
 		{"call-tool", ids.SchemaCallToolRequest, "tools/call", "arguments", list{}},
 	} {
 		add(f.id, f.requirement, "The member "+f.member+" of the params of "+f.method+" has another type.", f.method,
-			set(f.member, f.value))
+			Having(f.member, f.value))
 	}
-	faults = append(faults,
-		Fault{
-			ID: "schema.cancelled", Requirement: ids.SchemaCancelledNotification,
-			Summary: "The reason in notifications/cancelled is a number.",
-			Apply: Doing(func(ctx context.Context, s *client.Session) {
-				call := object{"name": "slow", "arguments": object{"seconds": 0.3}}
-				if p, err := s.Start(ctx, "tools/call", call); err == nil {
-					_ = s.Notify(ctx, "notifications/cancelled", object{"requestId": p.ID, "reason": 7})
-				}
-			}),
-		},
-	)
-	return faults
+	return append(faults, fault("schema.cancelled", ids.SchemaCancelledNotification,
+		"The reason in notifications/cancelled is a number.", Doing(func(ctx context.Context, s *client.Session) {
+			if p, err := s.Start(ctx, "tools/call", SlowCall(0.3, nil)); err == nil {
+				_ = s.Notify(ctx, "notifications/cancelled", object{"requestId": p.ID, "reason": 7})
+			}
+		})))
 }

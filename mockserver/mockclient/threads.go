@@ -145,8 +145,7 @@ var threadFaults = []Fault{
 	fault("tools.schema-keyword-death", ids.ToolsInputSchemaAnyKeyword,
 		"additionalProperties that is an object in the schema of a tool ends the client.",
 		Dying(func(e *wire.Event) bool {
-			tools, _ := wire.At(message(e).Result, "tools").(list)
-			return slices.ContainsFunc(tools, func(tool any) bool {
+			return slices.ContainsFunc(wire.Items(message(e).Result, "tools"), func(tool any) bool {
 				_, in := wire.At(tool, "inputSchema", "additionalProperties").(object)
 				_, out := wire.At(tool, "outputSchema", "additionalProperties").(object)
 				return in || out

@@ -78,8 +78,7 @@ func leafing(enough func(pages, items int) bool) apply {
 				if err != nil {
 					return err
 				}
-				page, _ := x.Result()[list.name].([]any)
-				items = append(items, page...)
+				items = append(items, wire.Items(x.Result(), list.name)...)
 				var cursor string
 				cursor, more = x.Result()["nextCursor"].(string)
 				params, more = object{"cursor": cursor}, more && !enough(pages, len(items))
@@ -524,8 +523,7 @@ var samplingOddities = []Oddity{
 		"The client selects the model, and not every model can see.", "client/sampling#model-hints",
 		Handling("sampling/createMessage",
 			func(ctx context.Context, params any, serve client.Answer) (any, *wire.Error) {
-				messages, _ := wire.At(params, "messages").(list)
-				for _, m := range messages {
+				for _, m := range wire.Items(params, "messages") {
 					if kind := wire.At(m, "content", "type"); kind == "image" || kind == "audio" {
 						return nil, &wire.Error{Code: -32602, Message: "The model reads text alone"}
 					}

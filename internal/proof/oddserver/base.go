@@ -19,8 +19,6 @@ import (
 
 const sameJSON = "The text is the same JSON value (RFC 8259), and messages are defined by their value."
 
-func beyondASCII(r rune) bool { return r > '~' }
-
 // The JSON text of messages.
 var spellingOddities = []Oddity{
 	odd("spelling.members-reversed", "The members of all objects stand in reverse order.",
@@ -37,7 +35,7 @@ var spellingOddities = []Oddity{
 		All(inForm(server.AnswerJSON), spelling(spell.Speller{Gap: "\r\n\t"}.Spell))).Only(OverHTTP).
 		Open(streamless...),
 	odd("spelling.escaped-beyond-ascii", "Characters outside ASCII are written as escapes, in lower case.", sameJSON,
-		"basic/index#messages", spelling(spell.Speller{Text: spell.Escaping(`\u%04x`, beyondASCII)}.Spell)).
+		"basic/index#messages", spelling(spell.Speller{Text: spell.Escaping(`\u%04x`, func(r rune) bool { return r > '~' })}.Spell)).
 		Replaces("spelling"),
 	odd("spelling.escaped-everything", "Each character of every string and name is written as an escape, in upper "+
 		"case.", sameJSON, "basic/index#messages",

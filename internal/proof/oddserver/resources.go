@@ -353,8 +353,7 @@ var promptOddities = []Oddity{
 					delete(prompt, name)
 				}
 			}
-			arguments, _ := prompt["arguments"].(list)
-			for _, argument := range arguments {
+			for _, argument := range wire.Items(prompt, "arguments") {
 				delete(argument.(object), "title")
 				delete(argument.(object), "description")
 				if argument.(object)["required"] == false {

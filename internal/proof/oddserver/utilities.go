@@ -407,7 +407,7 @@ var paginationOddities = []Oddity{
 		"nextCursor says that there may be more, not that there is.", "schema#listtoolsresult", emptyPages("last")).
 		Replaces("pages"),
 	odd("pagination.cursor-empty", "The cursor of the second and last page is the empty string.", opaque,
-		"server/utilities/pagination#pagination-model", All(halved, cursors(func(int) string { return "" }))).
+		"server/utilities/pagination#pagination-model", All(paged(12), cursors(func(int) string { return "" }))).
 		Replaces("pages"),
 	odd("pagination.cursor-long", "Cursors have 10,000 characters.", opaque,
 		"server/utilities/pagination#pagination-model",
@@ -521,6 +521,3 @@ func forTenants() apply {
 		}),
 	)
 }
-
-// halved serves each list in two pages.
-func halved(o *server.Options) { o.PageSize = 12 }
