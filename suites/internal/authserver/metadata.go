@@ -73,8 +73,7 @@ var metadataChecks = []Check{
 					"PKCE (code_challenge_methods_supported)")
 				return
 			}
-			list, _ := listed.([]any)
-			t.fact(ids.AuthAsPKCES256, slices.Contains(list, any("S256")),
+			t.fact(ids.AuthAsPKCES256, slices.Contains(wire.Items(listed), any("S256")),
 				"code_challenge_methods_supported is "+wire.Show(listed)+"; S256 has to be one of them", t.document)
 		},
 	},

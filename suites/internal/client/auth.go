@@ -572,8 +572,7 @@ func judgeRegistration(t *client.T) {
 // judgeFlow judges the single requests of the flow, and the use of the tokens.
 func judgeFlow(t *client.T) {
 	for _, s := range t.Flow.Steps(authserver.Registration) {
-		redirects, _ := s.Body["redirect_uris"].([]any)
-		for _, r := range redirects {
+		for _, r := range wire.Items(s.Body, "redirect_uris") {
 			judgeRedirect(t, r, s.Event)
 		}
 	}
@@ -633,8 +632,7 @@ func judgeAuthorization(t *client.T, s client.Step) {
 		if r.Client == "" || r.Client != s.Client || r.Server != s.Server || redirect == "" {
 			continue
 		}
-		registered, _ := r.Body["redirect_uris"].([]any)
-		ok := slices.ContainsFunc(registered, func(v any) bool {
+		ok := slices.ContainsFunc(wire.Items(r.Body, "redirect_uris"), func(v any) bool {
 			text, _ := v.(string)
 			return authserver.SameRedirect(text, redirect)
 		})

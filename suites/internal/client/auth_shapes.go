@@ -130,8 +130,7 @@ func spareServer() *client.AuthorizationSetup {
 			return answers["/gone"]
 		}}},
 		Protection: server.Protection{Metadata: func(document map[string]any) {
-			usable, _ := document["authorization_servers"].([]any)
-			issuer := fmt.Sprint(usable[0])
+			issuer := fmt.Sprint(wire.Items(document, "authorization_servers")[0])
 			document["authorization_servers"] = []any{issuer + "/guarded", issuer + "/gone", issuer + "/page",
 				issuer + "/moved", issuer}
 		}},

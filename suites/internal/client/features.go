@@ -812,8 +812,7 @@ func partial(ctx context.Context, r *server.Request, next server.Handler) (any, 
 	n := counter(r.Session, "partial").next()
 	return server.Edit(func(_ *server.Request, result map[string]any) {
 		completion, _ := result["completion"].(map[string]any)
-		values, _ := completion["values"].([]any)
-		completion["total"], completion["hasMore"] = len(values)+7, true
+		completion["total"], completion["hasMore"] = len(wire.Items(completion, "values"))+7, true
 		if n%2 == 1 {
 			delete(completion, "total")
 			delete(completion, "hasMore")

@@ -257,11 +257,6 @@ func follows(t *client.T, method string) bool {
 	})
 }
 
-// headOf returns the head of the response that answered a request of the client.
-func headOf(t *client.T, x *judge.Exchange) *wire.Event {
-	return t.ConversationOf(x).Carrier(x.Request).Head
-}
-
 // judgeHeads judges whether the client continues as with an ordinary server, and otherwise names the Content-Type of
 // the last answer. Any other Content-Type than the plain one puts the first requirement in question.
 func judgeHeads(t *client.T, after string, members []family.Member, ids ...string) {
@@ -280,7 +275,7 @@ func judgeHeads(t *client.T, after string, members []family.Member, ids ...strin
 	}
 	if m, x := unread(t, members); x != nil {
 		t.Violation(ids[0], "the client goes on, but does not use the cursor in an answer of the type "+m.String()+
-			", as it does with an ordinary server", append(x.Events(), headOf(t, x))...)
+			", as it does with an ordinary server", append(x.Events(), t.ConversationOf(x).Carrier(x.Request).Head)...)
 		t.Inconclusive("the client reads no answer of the type "+m.String(), ids[1:]...)
 		return
 	}

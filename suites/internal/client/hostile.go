@@ -80,7 +80,7 @@ var hostileScenarios = []*client.Scenario{
 					continue
 				}
 				t.Check(ids.BaseErrorInvalidRequest, Named("a message that is not a valid request", r),
-					sentWith(t, id)).
+					message(t, func(e *wire.Event) bool { return e.From == wire.Server }, id)).
 					To(HaveErrorCode(-32600))
 			}
 		},
@@ -281,11 +281,6 @@ func judgeComplaints(t *client.T, id string, code int64) {
 // replyTo returns the client's response with an id, whether or not a request had it.
 func replyTo(t *client.T, id string) *wire.Event {
 	return message(t, func(e *wire.Event) bool { return e.From == wire.Client && e.Msg.IsResponse() }, id)
-}
-
-// sentWith returns the message that the scenario sent with an id, or nil. The message need not be a request.
-func sentWith(t *client.T, id string) *wire.Event {
-	return message(t, func(e *wire.Event) bool { return e.From == wire.Server }, id)
 }
 
 func message(t *client.T, is func(*wire.Event) bool, id string) *wire.Event {

@@ -226,8 +226,7 @@ var lifecycleScenarios = []*client.Scenario{
 		Options: editing([]string{ids.MetaKeyPrefixReserved}, func(result map[string]any) {
 			result["_meta"] = oddMeta()
 			for _, member := range []string{"tools", "resources", "resourceTemplates", "prompts"} {
-				items, _ := result[member].([]any)
-				for _, item := range items {
+				for _, item := range wire.Items(result, member) {
 					if o, ok := item.(map[string]any); ok {
 						o["_meta"] = oddMeta()
 					}
@@ -246,8 +245,7 @@ var lifecycleScenarios = []*client.Scenario{
 			added(result)
 			added(result["serverInfo"])
 			for _, member := range client.Listed {
-				items, _ := result[member].([]any)
-				for _, item := range items {
+				for _, item := range wire.Items(result, member) {
 					added(item)
 				}
 			}
@@ -262,8 +260,7 @@ var lifecycleScenarios = []*client.Scenario{
 		Needs: client.NeedsList,
 		Options: editing(nil, func(result map[string]any) {
 			for _, member := range []string{"tools", "resources", "resourceTemplates", "prompts"} {
-				items, _ := result[member].([]any)
-				for _, item := range items {
+				for _, item := range wire.Items(result, member) {
 					bare(item)
 				}
 			}
@@ -379,8 +376,7 @@ func bare(item any) {
 			delete(o, name)
 		}
 	}
-	arguments, _ := o["arguments"].([]any)
-	for _, argument := range arguments {
+	for _, argument := range wire.Items(o, "arguments") {
 		bare(argument)
 	}
 }

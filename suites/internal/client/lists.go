@@ -599,8 +599,7 @@ func readFromList(t *client.T, method string) bool {
 	for _, c := range t.Conversations {
 		shown := make(map[string]*wire.Event)
 		for _, x := range client.RequestsOf(c) {
-			items, _ := x.Result()[client.Listed[method]].([]any)
-			for _, item := range items {
+			for _, item := range wire.Items(x.Result(), client.Listed[method]) {
 				if name, ok := wire.At(item, use.key).(string); ok && x.Method() == method && shown[name] == nil {
 					shown[name] = x.Response
 				}
@@ -745,8 +744,7 @@ func judgeWhole(t *client.T) {
 			continue
 		}
 		shown := make(map[string]bool)
-		items, _ := paged.Result()[client.Listed[method]].([]any)
-		for _, item := range items {
+		for _, item := range wire.Items(paged.Result(), client.Listed[method]) {
 			if name, ok := wire.At(item, use.key).(string); ok {
 				shown[name] = true
 			}

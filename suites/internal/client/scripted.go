@@ -60,9 +60,11 @@ func judgeScript(t *client.T, s *script.Script, courses []mockserver.Course, req
 			finished = true
 		case c.GivenUp != "":
 			missing = c.GivenUp
-		case c.Nearest != nil && (c.Nearest.IsResponse() || handshake(c.Awaits)):
+		case c.Nearest != nil && (c.Nearest.IsResponse() || c.Awaits == "initialize" ||
+			c.Awaits == "notifications/initialized"):
 			// The script asked the client for this, and the client answered something else.
-			t.Violation(requirements[0], otherwise(s, c), event(t, c.Log, c.Nearest))
+			t.Violation(requirements[0], fmt.Sprintf("%s:%d: what came for %s is not what is expected: %s", s.File,
+				c.Line, c.Awaits, c.Mismatch), event(t, c.Log, c.Nearest))
 		case c.Begun && (short == nil || c.Line >= short.Line):
 			short = &courses[i]
 		case !c.Begun && missing == "":
@@ -81,15 +83,6 @@ func judgeScript(t *client.T, s *script.Script, courses []mockserver.Course, req
 	case missing != "":
 		t.Inconclusive(missing, requirements...)
 	}
-}
-
-func handshake(method string) bool {
-	return method == "initialize" || method == "notifications/initialized"
-}
-
-// otherwise describes the message that came in place of the expected one.
-func otherwise(s *script.Script, c mockserver.Course) string {
-	return fmt.Sprintf("%s:%d: what came for %s is not what is expected: %s", s.File, c.Line, c.Awaits, c.Mismatch)
 }
 
 func nearest(c mockserver.Course) string {

@@ -395,8 +395,7 @@ func folderList(i int) string { return "root-gone-" + strconv.Itoa(i) }
 
 // lists reports whether roots contain a folder with a name, which is unique.
 func lists(roots any, name string) bool {
-	list, _ := roots.([]any)
-	return slices.ContainsFunc(list, func(root any) bool {
+	return slices.ContainsFunc(wire.Items(roots), func(root any) bool {
 		uri, _ := wire.At(root, "uri").(string)
 		plain, err := url.PathUnescape(uri)
 		return err == nil && path.Base(strings.ReplaceAll(plain, `\`, "/")) == name

@@ -17,19 +17,19 @@ var authRules = []Rule{
 		Name: "authorization challenges",
 		Requirements: []string{ids.AuthServerWWWAuthenticate, ids.AuthServerWWWAuthenticateMetadataURL,
 			ids.AuthServerNoDataUnauthorized},
-		Judge: judgeChallenges,
+		Judge: over(judgeChallenges, transport.NameHTTP, transport.NameSSE),
 	},
 	{
 		Name: "forms of challenges",
 		Requirements: []string{ids.AuthServerChallengeParameters, ids.AuthServerChallengeParametersOnce,
 			ids.AuthServerChallengeCharacters, ids.AuthServerErrorCodeStatus, ids.AuthServerNoErrorWithoutToken},
-		Judge: judgeChallengeForms,
+		Judge: over(judgeChallengeForms, transport.NameHTTP, transport.NameSSE),
 	},
 	{
 		Name: "access tokens",
 		Requirements: []string{ids.AuthClientEveryRequest, ids.AuthClientBearerHeader, ids.AuthClientNoTokenInQuery,
 			ids.AuthClientOneTokenMethod},
-		Judge: judgeAccess,
+		Judge: over(judgeAccess, transport.NameHTTP, transport.NameSSE),
 	},
 }
 
@@ -38,9 +38,6 @@ const headerChallenge = "Www-Authenticate"
 // judgeChallenges looks at each answer with status 401
 // (basic/authorization#authorization-server-location).
 func judgeChallenges(c *Conversation, rec *Recorder) {
-	if c.Transport != transport.NameHTTP && c.Transport != transport.NameSSE {
-		return
-	}
 	for _, x := range c.HTTP {
 		if x.Status() != http.StatusUnauthorized {
 			continue
@@ -92,9 +89,6 @@ var describing = []string{"error", "error_description", "error_uri"}
 // judgeChallengeForms looks at each challenge of the scheme Bearer, whatever the status of its
 // answer is (OAuth 2.1, sections 5.3.1 and 5.3.2).
 func judgeChallengeForms(c *Conversation, rec *Recorder) {
-	if c.Transport != transport.NameHTTP && c.Transport != transport.NameSSE {
-		return
-	}
 	for _, x := range c.HTTP {
 		if x.Head == nil {
 			continue
@@ -146,9 +140,6 @@ func judgeChallengeForm(x *wire.HTTPExchange, challenge transport.Challenge, rec
 // connection, it sends it with every request, in the header and nowhere else
 // (basic/authorization#token-requirements).
 func judgeAccess(c *Conversation, rec *Recorder) {
-	if c.Transport != transport.NameHTTP && c.Transport != transport.NameSSE {
-		return
-	}
 	var admitted *wire.Event // the first answer to a request with a token: from then on the client has one
 	for _, x := range c.HTTP {
 		header := x.Request.HTTP.Header.Values("Authorization")

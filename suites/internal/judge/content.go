@@ -60,8 +60,7 @@ func (p *piece) evidence() []*wire.Event {
 func (c *Conversation) content(visit func(p *piece)) {
 	for _, x := range c.Exchanges {
 		if x.Method() == "sampling/createMessage" {
-			messages, _ := wire.At(x.Request.Msg.Params, "messages").([]any)
-			for _, m := range messages {
+			for _, m := range wire.Items(x.Request.Msg.Params, "messages") {
 				visitBlock(x, x.Request, wire.At(m, "content"), visit)
 			}
 		}
@@ -72,13 +71,11 @@ func (c *Conversation) content(visit func(p *piece)) {
 		e := x.Response
 		switch x.Method() {
 		case "tools/call":
-			each, _ := result["content"].([]any)
-			for _, block := range each {
+			for _, block := range wire.Items(result, "content") {
 				visitBlock(x, e, block, visit)
 			}
 		case "prompts/get":
-			messages, _ := result["messages"].([]any)
-			for _, m := range messages {
+			for _, m := range wire.Items(result, "messages") {
 				visitBlock(x, e, wire.At(m, "content"), visit)
 			}
 		case "sampling/createMessage":
@@ -94,8 +91,7 @@ func (c *Conversation) content(visit func(p *piece)) {
 }
 
 func visitAll(x *Exchange, e *wire.Event, list any, s shape, visit func(p *piece)) {
-	items, _ := list.([]any)
-	for _, item := range items {
+	for _, item := range wire.Items(list) {
 		if o, ok := item.(map[string]any); ok {
 			visit(&piece{shape: s, value: o, event: e, exchange: x})
 		}
@@ -195,7 +191,9 @@ func judgeContents(p *piece, rec *Recorder) {
 			rec.Fail(ids.ResourcesSecurityBinaryEncoded, p.event.From,
 				what+" is of the type "+wire.Quote(mimeType, 60)+" and came as text, which has lost some bytes",
 				p.evidence()...)
-		case p.event.From != wire.Server || mimeType == "" || anyBytes(mimeType):
+		case p.event.From != wire.Server || mimeType == "" ||
+			essence(mimeType) == "application/octet-stream":
+			// Servers give that type to everything that they do not know, text included.
 		default:
 			rec.Check(!binary(mimeType), textual, wire.Server,
 				what+" is of the type "+wire.Quote(mimeType, 60)+", which is not text, but came in the member text",
@@ -242,10 +240,6 @@ func essence(mimeType string) string {
 	bare, _, _ := strings.Cut(strings.ToLower(mimeType), ";")
 	return strings.TrimSpace(bare)
 }
-
-// anyBytes reports whether a media type says nothing about the bytes. Servers give it to everything that they do not
-// know, text included.
-func anyBytes(mimeType string) bool { return essence(mimeType) == "application/octet-stream" }
 
 // binary reports whether what is of a media type is never text
 // (schema#textresourcecontents).

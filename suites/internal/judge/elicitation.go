@@ -25,23 +25,15 @@ var elicitationRules = []Rule{{
 		ids.ElicitationContentWithAccept, ids.ElicitationContentOnlyWithAccept, ids.ElicitationContentMatchesSchema,
 		ids.ElicitationContentPrimitiveValues, ids.ElicitationSecurityValidateContent,
 		ids.LifecycleCapabilityClientRefusesElicitation},
-	Judge: judgeElicitation,
+	Judge: func(c *Conversation, rec *Recorder) {
+		judgeFeature(c, elicitation, rec, judgeElicitRequest, judgeElicitResult)
+	},
 }}
 
 var elicitation = feature{
 	"elicitation", "elicitation/create",
 	ids.ElicitationCapabilityDeclared, ids.ElicitationCapabilityHonoured, ids.ElicitationRequestNested,
 	ids.LifecycleCapabilityClientRefusesElicitation,
-}
-
-// client/elicitation
-func judgeElicitation(c *Conversation, rec *Recorder) {
-	for _, x := range c.Exchanges {
-		if x.From() == wire.Server && x.Method() == elicitation.method {
-			judgeElicitRequest(x.Request, rec)
-		}
-	}
-	judgeFeature(c, elicitation, rec, func(x *Exchange) { judgeElicitResult(x, rec) })
 }
 
 // The members of the definitions of client/elicitation#supported-schema-types,
@@ -63,7 +55,8 @@ var (
 	formats = []string{"email", "uri", "date", "date-time"}
 )
 
-func judgeElicitRequest(e *wire.Event, rec *Recorder) {
+func judgeElicitRequest(x *Exchange, rec *Recorder) {
+	e := x.Request
 	message, _ := wire.At(e.Msg.Params, "message").(string)
 	requested, ok := wire.At(e.Msg.Params, "requestedSchema").(map[string]any)
 	if !ok {
@@ -176,8 +169,7 @@ func judgeElicitResult(x *Exchange, rec *Recorder) {
 	switch result["action"] {
 	case "accept":
 		rec.Pass(ids.ElicitationActionValues, wire.Client)
-		required, _ := requested["required"].([]any)
-		rec.Check(has || len(required) == 0, ids.ElicitationContentWithAccept, wire.Client,
+		rec.Check(has || len(wire.Items(requested, "required")) == 0, ids.ElicitationContentWithAccept, wire.Client,
 			"content is missing although the requested schema has required members", x.Events()...)
 		if object, ok := content.(map[string]any); ok {
 			judgeElicited(x, requested, object, fractional, rec)
@@ -213,8 +205,7 @@ func judgeElicited(x *Exchange, requested, content map[string]any, fractional bo
 // or "", and whether it lies outside the bounds of a number.
 func unfitting(requested, content map[string]any) (reason string, outside bool) {
 	properties, _ := requested["properties"].(map[string]any)
-	required, _ := requested["required"].([]any)
-	for _, r := range required {
+	for _, r := range wire.Items(requested, "required") {
 		name, ok := r.(string)
 		if !ok || composite(properties[name]) {
 			continue // no form can have it

@@ -22,7 +22,7 @@ var httpRules = []Rule{
 			ids.HTTPClientPostAcceptJSON, ids.HTTPClientPostAcceptSSE, ids.HTTPClientBodySingleMessage,
 			ids.HTTPClientGetAccept, ids.HTTPClientGet405Tolerated, ids.HTTPClientResumeGet,
 			ids.HTTPClientDeleteSession},
-		Judge: judgeHTTPRequests,
+		Judge: over(judgeHTTPRequests, transport.NameHTTP),
 	},
 	{
 		Name: "HTTP answers",
@@ -30,7 +30,7 @@ var httpRules = []Rule{
 			ids.HTTPServerAcceptedNoBody, ids.HTTPServerUnacceptableErrorStatus, ids.HTTPServerRequestAnswerType,
 			ids.HTTPServerJSONOneObject, ids.HTTPServerGetStreamOr405, ids.HTTPClientJSONAnswer,
 			ids.HTTPClientSSEAnswer},
-		Judge: judgeHTTPAnswers,
+		Judge: over(judgeHTTPAnswers, transport.NameHTTP),
 	},
 	{
 		Name: "HTTP sessions",
@@ -39,7 +39,7 @@ var httpRules = []Rule{
 			ids.HTTPClientVersionHeaderNegotiated, ids.HTTPClientReinitializeOn404,
 			ids.HTTPClientReinitializeWithoutSessionID, ids.HTTPClientDeleteSession,
 			ids.HTTPClientDelete405Tolerated},
-		Judge: judgeHTTPSessions,
+		Judge: over(judgeHTTPSessions, transport.NameHTTP),
 	},
 }
 
@@ -105,9 +105,6 @@ func location(raw string) string {
 
 // basic/transports#sending-messages-to-the-server, #listening-for-messages-from-the-server
 func judgeHTTPRequests(c *Conversation, rec *Recorder) {
-	if c.Transport != transport.NameHTTP {
-		return
-	}
 	endpoint := ""
 	var declined repeats
 	for _, x := range c.HTTP {
@@ -198,9 +195,6 @@ func (c *Conversation) judgeDeclined(x *wire.HTTPExchange, hurried bool, rec *Re
 }
 
 func judgeHTTPAnswers(c *Conversation, rec *Recorder) {
-	if c.Transport != transport.NameHTTP {
-		return
-	}
 	for _, x := range c.HTTP {
 		m := x.Message()
 		if m == nil || x.Method() != http.MethodPost || x.Head == nil {
@@ -222,12 +216,12 @@ func judgeHTTPAnswers(c *Conversation, rec *Recorder) {
 // judgeAcknowledged judges the answer to a notification or a response.
 func judgeAcknowledged(x *wire.HTTPExchange, id, what string, rec *Recorder) {
 	const refused = ids.HTTPServerUnacceptableErrorStatus
-	problem := errorIn(x.Messages)
+	problem := slices.IndexFunc(x.Messages, func(e *wire.Event) bool { return e.Msg.Kind == wire.ErrorResponse })
 	switch status := x.Status(); {
-	case x.OK() && problem != nil:
+	case x.OK() && problem >= 0:
 		rec.Fail(refused, wire.Server,
 			fmt.Sprintf("a %s was refused with an error in the body, but with HTTP status %d, not with an error status",
-				what, status), x.Events(problem)...)
+				what, status), x.Events(x.Messages[problem])...)
 	case x.OK():
 		rec.Check(status == http.StatusAccepted, id, wire.Server,
 			fmt.Sprintf("an accepted %s was answered with HTTP status %d, not with 202", what, status), x.Events()...)
@@ -283,15 +277,6 @@ func (c *Conversation) judgeRefusedAnswer(x *wire.HTTPExchange, m *wire.Event, r
 	rec.Warn(ids.HTTPServerResponse202, wire.Server,
 		fmt.Sprintf("the response to a request of the server's own was refused with HTTP status %d", x.Status()),
 		x.Events(asked.Request)...)
-}
-
-func errorIn(messages []*wire.Event) *wire.Event {
-	for _, e := range messages {
-		if e.Msg.Kind == wire.ErrorResponse {
-			return e
-		}
-	}
-	return nil
 }
 
 // judgeRequestAnswer judges the answer to a valid request. An error status is
@@ -575,9 +560,6 @@ func (c *Conversation) initHead() *wire.Event {
 
 // basic/transports#session-management, #protocol-version-header
 func judgeHTTPSessions(c *Conversation, rec *Recorder) {
-	if c.Transport != transport.NameHTTP {
-		return
-	}
 	c.judgeGivenIDs(rec)
 	if c.Handshaken() {
 		c.judgeLaterHeaders(rec)
@@ -647,8 +629,10 @@ func (c *Conversation) judgeLaterHeaders(rec *Recorder) {
 			// There is no session until initialize is answered.
 		case initializes:
 			s.initialize(x)
-		case c.answersEarly(m) || c.early(x, m, s.opened, s.told) || s.lost != nil && barePing(x, m):
-			// It may have been sent before the answer was read, or once the session was lost.
+		case c.answersEarly(m) || c.early(x, m, s.opened, s.told) || s.lost != nil && m != nil &&
+			m.Msg.Kind == wire.Request && m.Msg.Method == "ping" && bare(x):
+			// It may have been sent before the answer was read, or once the session was lost: a ping without session
+			// and version may come before initialize is answered (basic/lifecycle#initialization).
 		case s.names(x):
 			s.request(x)
 		}
@@ -741,12 +725,6 @@ func (c *Conversation) accepts() bool {
 	return slices.ContainsFunc(c.HTTP, func(x *wire.HTTPExchange) bool {
 		return x.Method() == http.MethodPost && x.Request.Seq > c.Init.Response.Seq && x.OK()
 	})
-}
-
-// barePing reports whether a request is a ping without session and version, which
-// may be sent before initialize is answered (basic/lifecycle#initialization).
-func barePing(x *wire.HTTPExchange, m *wire.Event) bool {
-	return m != nil && m.Msg.Kind == wire.Request && m.Msg.Method == "ping" && bare(x)
 }
 
 // bare reports whether a request names neither session nor version.

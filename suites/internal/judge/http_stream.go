@@ -17,21 +17,18 @@ var httpStreamRules = []Rule{
 			ids.HTTPServerSSENoEarlyClose, ids.HTTPServerSSECloseAfterResponse, ids.HTTPServerSSEOwnResponse,
 			ids.HTTPServerSSERelatedMessages, ids.HTTPServerGetNoResponse, ids.HTTPServerGetUnrelated,
 			ids.HTTPServerNoBroadcast, ids.HTTPClientMessagesBeforeResponse, ids.HTTPClientGetStreamMessages},
-		Judge: judgeStreams,
+		Judge: over(judgeStreams, transport.NameHTTP),
 	},
 	{
 		Name: "event ids",
 		Requirements: []string{ids.HTTPServerEventIDUnique, ids.HTTPServerReplaySameStream,
 			ids.HTTPServerEventIDCursor, ids.HTTPClientLastEventID},
-		Judge: judgeEventIDs,
+		Judge: over(judgeEventIDs, transport.NameHTTP),
 	},
 }
 
 // basic/transports#sending-messages-to-the-server, #listening-for-messages-from-the-server, #multiple-connections
 func judgeStreams(c *Conversation, rec *Recorder) {
-	if c.Transport != transport.NameHTTP {
-		return
-	}
 	answers := c.firstAnswers()
 	for _, x := range c.HTTP {
 		if x.MediaType() != typeEvents || !x.OK() {
@@ -396,9 +393,6 @@ type eventIDs struct {
 
 // basic/transports#resumability-and-redelivery
 func judgeEventIDs(c *Conversation, rec *Recorder) {
-	if c.Transport != transport.NameHTTP {
-		return
-	}
 	s := &eventIDs{Conversation: c, rec: rec, seen: make(map[string]idEvent),
 		bound:   make(map[*wire.HTTPExchange]*wire.HTTPExchange),
 		carried: make(map[*wire.HTTPExchange]*eventStream), carriers: make(map[string][]*eventStream)}

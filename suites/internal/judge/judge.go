@@ -27,6 +27,15 @@ type Rule struct {
 	Judge        func(c *Conversation, rec *Recorder)
 }
 
+// over applies a rule to conversations over some transports.
+func over(judge func(c *Conversation, rec *Recorder), transports ...string) func(c *Conversation, rec *Recorder) {
+	return func(c *Conversation, rec *Recorder) {
+		if slices.Contains(transports, c.Transport) {
+			judge(c, rec)
+		}
+	}
+}
+
 // Report holds what the rules recorded, by requirement and party.
 type Report = ledger.Record
 

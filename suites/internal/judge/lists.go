@@ -52,8 +52,7 @@ func (c *Conversation) listings(method, member, key string, twice func(name stri
 			l = &listing{asked: x.Request, seen: make(map[string]*wire.Event), twice: make(map[string]*wire.Event)}
 			all = append(all, l)
 		}
-		items, _ := x.Result()[member].([]any)
-		for _, item := range items {
+		for _, item := range wire.Items(x.Result(), member) {
 			name, ok := wire.At(item, key).(string)
 			if !ok {
 				continue

@@ -27,7 +27,7 @@ func judgeMeta(c *Conversation, rec *Recorder) {
 			continue
 		}
 		if params, ok := e.Msg.Params.(map[string]any); ok && e.Msg.Kind != wire.Result && !ownMeta[e.Msg.Method] {
-			if meta, has := params["_meta"]; has && !isObject(meta) {
+			if meta, has := params["_meta"]; has && wire.TypeName(meta) != "an object" {
 				rec.Fail(ids.MetaObject, e.From, "_meta of the params is "+wire.Quote(wire.Show(meta), 60)+
 					", not an object", e)
 			}
@@ -52,11 +52,6 @@ var ownMeta = map[string]bool{
 	"ping": true, "roots/list": true, "notifications/initialized": true, "notifications/roots/list_changed": true,
 	"notifications/tools/list_changed": true, "notifications/prompts/list_changed": true,
 	"notifications/resources/list_changed": true,
-}
-
-func isObject(v any) bool {
-	_, ok := v.(map[string]any)
-	return ok
 }
 
 func payload(m *wire.Message) any {

@@ -52,8 +52,7 @@ func judgePrompts(c *Conversation, rec *Recorder) {
 		case x.Method() == "prompts/get" && e == x.Request:
 			judgeGiven(x, prompts, rec)
 		case x.Method() == "prompts/get" && e == x.Response:
-			messages, _ := x.Result()["messages"].([]any)
-			for _, m := range messages {
+			for _, m := range wire.Items(x.Result(), "messages") {
 				role := wire.At(m, "role")
 				rec.Check(role == "user" || role == "assistant", ids.PromptsMessageRoleSpeaker, wire.Server,
 					"the role of a prompt message is "+wire.Show(role)+", not user or assistant", x.Events()...)

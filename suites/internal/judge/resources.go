@@ -92,8 +92,7 @@ func judgeSizes(c *Conversation, rec *Recorder) {
 	for _, x := range c.inOrder() {
 		switch x.Method() {
 		case "resources/list":
-			items, _ := x.Result()["resources"].([]any)
-			for _, item := range items {
+			for _, item := range wire.Items(x.Result(), "resources") {
 				uri, _ := wire.At(item, "uri").(string)
 				size, ok := floatOf(wire.At(item, "size"))
 				known := resources[uri]

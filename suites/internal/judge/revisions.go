@@ -148,8 +148,7 @@ func (c *Conversation) judgeLaterMembers(rec *Recorder) {
 // hasMember reports whether a decoded value has a member at a path.
 func hasMember(v any, path []string) bool {
 	if path[0] == "*" {
-		items, _ := v.([]any)
-		return slices.ContainsFunc(items, func(item any) bool { return hasMember(item, path[1:]) })
+		return slices.ContainsFunc(wire.Items(v), func(item any) bool { return hasMember(item, path[1:]) })
 	}
 	object, _ := v.(map[string]any)
 	member, has := object[path[0]]

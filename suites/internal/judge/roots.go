@@ -29,7 +29,7 @@ func judgeRoots(c *Conversation, rec *Recorder) {
 	var before *Exchange
 	changes := c.notifications(wire.Client, listChanged("roots"))
 	announced := c.Declared(wire.Client, "roots.listChanged")
-	visit := func(x *Exchange) {
+	judgeFeature(c, roots, rec, func(*Exchange, *Recorder) {}, func(x *Exchange, _ *Recorder) {
 		list, ok := x.Result()["roots"].([]any)
 		if !ok {
 			judgeNoRoots(c, x, rec)
@@ -40,8 +40,7 @@ func judgeRoots(c *Conversation, rec *Recorder) {
 			c.judgeRootChange(before, x, changes, rec)
 		}
 		before = x
-	}
-	judgeFeature(c, roots, rec, visit)
+	})
 }
 
 // judgeNoRoots judges an answer without a list (client/roots#error-handling).
@@ -97,8 +96,7 @@ func traverses(uri string) bool {
 func sameRoots(a, b *Exchange) bool {
 	set := func(x *Exchange) map[[2]string]bool {
 		roots := make(map[[2]string]bool)
-		list, _ := x.Result()["roots"].([]any)
-		for _, root := range list {
+		for _, root := range wire.Items(x.Result(), "roots") {
 			uri, _ := wire.At(root, "uri").(string)
 			name, _ := wire.At(root, "name").(string)
 			roots[[2]string{uri, name}] = true

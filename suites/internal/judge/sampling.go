@@ -17,7 +17,9 @@ var samplingRules = []Rule{{
 		ids.SamplingMessageContentKinds, ids.SamplingPreferencesPriorityRange, ids.SamplingResultRoleAssistant,
 		ids.SamplingResultModelNamed, ids.SamplingMaxTokensLimit, ids.SamplingSecurityValidateContent,
 		ids.LifecycleCapabilityClientRefusesSampling},
-	Judge: judgeSampling,
+	Judge: func(c *Conversation, rec *Recorder) {
+		judgeFeature(c, sampling, rec, judgeSamplingRequest, judgeSamplingResult)
+	},
 }}
 
 // feature is something that a client offers and a server asks for.
@@ -27,9 +29,13 @@ type feature struct {
 	refused                    string
 }
 
-// judgeFeature judges how a client answers the requests for a feature, and
-// hands each of them to visit.
-func judgeFeature(c *Conversation, f feature, rec *Recorder, visit func(x *Exchange)) {
+// judgeFeature judges the requests for a feature, how a client answers them, and the answers.
+func judgeFeature(c *Conversation, f feature, rec *Recorder, request, answer func(x *Exchange, rec *Recorder)) {
+	for _, x := range c.Exchanges {
+		if x.From() == wire.Server && x.Method() == f.method {
+			request(x, rec)
+		}
+	}
 	if c.Init == nil || c.Init.From() != wire.Client {
 		return // what was declared is not known
 	}
@@ -71,7 +77,7 @@ func judgeFeature(c *Conversation, f feature, rec *Recorder, visit func(x *Excha
 			if p, ok := nested[x]; ok && f.nested != "" && declared && open > 0 && p == period {
 				rec.Pass(f.nested, wire.Client)
 			}
-			visit(x)
+			answer(x, rec)
 		}
 	}
 }
@@ -124,20 +130,9 @@ var sampling = feature{
 	ids.LifecycleCapabilityClientRefusesSampling,
 }
 
-// client/sampling
-func judgeSampling(c *Conversation, rec *Recorder) {
-	for _, x := range c.Exchanges {
-		if x.From() == wire.Server && x.Method() == sampling.method {
-			judgeSamplingRequest(x, rec)
-		}
-	}
-	judgeFeature(c, sampling, rec, func(x *Exchange) { judgeSamplingResult(x, rec) })
-}
-
 func judgeSamplingRequest(x *Exchange, rec *Recorder) {
 	params := x.Request.Msg.Params
-	messages, _ := wire.At(params, "messages").([]any)
-	for _, m := range messages {
+	for _, m := range wire.Items(params, "messages") {
 		judgeSamplingContent(wire.At(m, "content"), x.Request, []*wire.Event{x.Request}, rec)
 	}
 	for _, name := range []string{"costPriority", "speedPriority", "intelligencePriority"} {
@@ -212,8 +207,7 @@ func judgeSamplingResult(x *Exchange, rec *Recorder) {
 
 // faultyContent says what makes the content of a sampling request unusable, or "".
 func faultyContent(params any) string {
-	messages, _ := wire.At(params, "messages").([]any)
-	for _, m := range messages {
+	for _, m := range wire.Items(params, "messages") {
 		content := wire.At(m, "content")
 		kind := wire.At(content, "type")
 		if !samplingKind(kind) {

@@ -56,7 +56,12 @@ func judgeLines(c *Conversation, rec *Recorder) {
 		case e.Msg.Kind != wire.Invalid:
 			rec.Pass(clean, e.From)
 			rec.Pass(ids.StdioMessageNoEmbeddedNewlines, e.From)
-			judgeDelimiter(e, rec)
+			const delimited = ids.StdioMessageNewlineDelimited
+			if transport.Unterminated(e) {
+				rec.Warn(delimited, e.From, "the last message lacks its newline", e)
+			} else if !cutShort(e) {
+				rec.Pass(delimited, e.From)
+			}
 		case i < spread && e.From == wire.Server, cutShort(e):
 		case sharesLine(e):
 			rec.Fail(ids.StdioMessageNewlineDelimited, e.From, "two messages share one line", e)
@@ -100,16 +105,6 @@ func sharesLine(e *wire.Event) bool {
 		return false
 	}
 	return wire.Parse(e.Raw[:syntax.Offset]).Kind != wire.Invalid && looksLikeMessage(e.Raw[syntax.Offset:])
-}
-
-func judgeDelimiter(e *wire.Event, rec *Recorder) {
-	const id = ids.StdioMessageNewlineDelimited
-	switch {
-	case transport.Unterminated(e):
-		rec.Warn(id, e.From, "the last message lacks its newline", e)
-	case !cutShort(e):
-		rec.Pass(id, e.From)
-	}
 }
 
 func faults(m *wire.Message) string {
@@ -217,7 +212,8 @@ func judgeExit(c *Conversation, rec *Recorder) {
 		return // nobody knows why a server that never spoke has ended
 	}
 	if signalled != nil && signalled.Seq < exited.Seq {
-		if shortWait(closed, signalled) || c.waits(wire.Server, exited) || c.waits(wire.Client, exited) {
+		if signalled.At-closed.At < transport.ReasonableExit || c.waits(wire.Server, exited) ||
+			c.waits(wire.Client, exited) {
 			return // the wait was too short to tell, or one side waits for an answer of the other
 		}
 		// A process that takes long to start may take long to exit, and one that
@@ -247,12 +243,6 @@ func slowestStart(logs []*wire.Log) time.Duration {
 		}
 	}
 	return slowest
-}
-
-// shortWait reports whether less than a reasonable time passed between the end
-// of stdin and the signal.
-func shortWait(closed, signalled *wire.Event) bool {
-	return signalled.At-closed.At < transport.ReasonableExit
 }
 
 // waits reports whether a request of a party was unanswered at an event.

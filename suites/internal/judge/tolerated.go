@@ -125,8 +125,7 @@ func (c *Conversation) tolerableTools(add tolerable) {
 
 // listedURIs adds the URIs of the resources on a page.
 func listedURIs(page *Exchange, uris map[string]bool) {
-	items, _ := page.Result()["resources"].([]any)
-	for _, item := range items {
+	for _, item := range wire.Items(page.Result(), "resources") {
 		if uri, ok := wire.At(item, "uri").(string); ok {
 			uris[uri] = true
 		}
@@ -140,8 +139,7 @@ func (c *Conversation) tolerableResources(add tolerable) {
 		}
 		switch x.Method() {
 		case "resources/list":
-			items, _ := x.Result()["resources"].([]any)
-			if slices.ContainsFunc(items, isDirectory) {
+			if slices.ContainsFunc(wire.Items(x.Result(), "resources"), isDirectory) {
 				add(x.Response, ids.ResourcesURISchemeFileXdgMime)
 			}
 		case "resources/read":

@@ -61,8 +61,7 @@ func (c *Conversation) tools() []*tool {
 		if x.Method() != "tools/list" || x.From() != wire.Client {
 			continue
 		}
-		items, _ := x.Result()["tools"].([]any)
-		for _, item := range items {
+		for _, item := range wire.Items(x.Result(), "tools") {
 			definition, ok := item.(map[string]any)
 			if !ok {
 				continue
@@ -237,8 +236,7 @@ func judgeToolResult(c *Conversation, x *Exchange, t *tool, rec *Recorder) {
 			judgeConforms(t.output().Validate(structured), events, rec)
 		}
 	}
-	blocks, _ := result["content"].([]any)
-	for _, block := range blocks {
+	for _, block := range wire.Items(result, "content") {
 		if wire.At(block, "type") == "resource" {
 			rec.Check(c.Declared(wire.Server, "resources"), ids.ToolsEmbeddedResourceResourcesCapability, wire.Server,
 				"a tool result embeds a resource, but the server does not declare resources",
@@ -264,8 +262,7 @@ func judgeConforms(broken []schema.Violation, events []*wire.Event, rec *Recorde
 // content as JSON. Numbers are compared by value.
 func copied(result, structured map[string]any) bool {
 	want := withFloats(structured)
-	blocks, _ := result["content"].([]any)
-	for _, block := range blocks {
+	for _, block := range wire.Items(result, "content") {
 		text, _ := wire.At(block, "text").(string)
 		var v any
 		if json.Unmarshal([]byte(text), &v) == nil && reflect.DeepEqual(v, want) {

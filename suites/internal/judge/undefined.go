@@ -77,7 +77,10 @@ func (u *undefined) again(def string, e *wire.Event) bool {
 
 func (u *undefined) tell(method string, m schema.UndefinedMember) {
 	key := m.In + " " + m.Name
-	if u.told[key] || len(u.told) == maxValidated || definedLater(u.revision, method, m.Name) {
+	if u.told[key] || len(u.told) == maxValidated ||
+		slices.ContainsFunc(laterMembers, func(l laterMember) bool {
+			return l.method == method && l.since > u.revision.Version && l.path[len(l.path)-1] == m.Name
+		}) {
 		return
 	}
 	u.told[key] = true
@@ -110,13 +113,6 @@ func listed(members []string) string {
 		return strings.Join(members, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(members[:most], ", "), len(members)-most)
-}
-
-// definedLater reports whether a later revision defines a member of a method's messages.
-func definedLater(revision *schema.Revision, method, name string) bool {
-	return slices.ContainsFunc(laterMembers, func(m laterMember) bool {
-		return m.method == method && m.since > revision.Version && m.path[len(m.path)-1] == name
-	})
 }
 
 // otherVersion reports whether a session has negotiated another revision.

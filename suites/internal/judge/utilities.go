@@ -277,8 +277,7 @@ func makesUse(e *wire.Event, x *Exchange, told string) bool {
 	if x.Method() != sampling.method {
 		return e.Msg.Method == x.Method() && wire.At(e.Msg.Params, "cursor") == told
 	}
-	blocks, _ := wire.At(e.Msg.Result, "content").([]any)
-	return slices.ContainsFunc(blocks, func(block any) bool {
+	return slices.ContainsFunc(wire.Items(e.Msg.Result, "content"), func(block any) bool {
 		said, ok := wire.At(block, "text").(string)
 		return ok && strings.Contains(said, told)
 	})
@@ -471,8 +470,7 @@ func failsAs(reason *regexp.Regexp, r *wire.Event) bool {
 	if wire.At(r.Msg.Result, "isError") != true {
 		return false
 	}
-	blocks, _ := wire.At(r.Msg.Result, "content").([]any)
-	return slices.ContainsFunc(blocks, func(block any) bool {
+	return slices.ContainsFunc(wire.Items(r.Msg.Result, "content"), func(block any) bool {
 		text, ok := wire.At(block, "text").(string)
 		return ok && fits(text)
 	})

@@ -19,7 +19,6 @@ package values
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
 
 	"github.com/mcpconform/mcpconform/schema"
 )
@@ -155,8 +154,4 @@ func (g *generator) grow(found *proposal) {
 		}
 		found.places = append(p.places, found.places...)
 	}
-}
-
-func escape(name string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }

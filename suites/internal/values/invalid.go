@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
 // maxOfKind bounds the mutations of one name, maxJudged the values that are tried for all.
@@ -98,20 +100,21 @@ type rule struct {
 
 // rules are in the order of their mutations.
 var rules = []rule{
-	{"missing-required", []string{"required"}, missingMembers, true},
+	{"missing-required", []string{"required"}, members(absent{}), true},
 	{"wrong-type", []string{"type", "enum", "const"}, otherTypes, false},
 	{"not-in-enum", []string{"enum", "const"}, otherConstants, false},
 	{"below-minimum", []string{"minimum", "exclusiveMinimum"}, otherNumbers, false},
 	{"above-maximum", []string{"maximum", "exclusiveMaximum"}, otherNumbers, false},
 	{"not-a-multiple", []string{"multipleOf"}, otherMultiples, false},
-	{"too-short", []string{"minLength"}, shorterTexts, false},
-	{"too-long", []string{"maxLength"}, longerTexts, false},
+	{"too-short", []string{"minLength"}, func(s site) []any { return ofLength(s, textOf(s.variant).min-1) }, false},
+	{"too-long", []string{"maxLength"}, func(s site) []any { return ofLength(s, textOf(s.variant).max+1) }, false},
 	{"too-few-items", []string{"minItems"}, shorterLists, false},
 	{"too-many-items", []string{"maxItems"}, longerLists, false},
 	{"pattern-mismatch", []string{"pattern"}, otherTexts, false},
 	{"additional-property", []string{"additionalProperties", "false"}, furtherMembers, false},
 	{"fraction", []string{"type"}, fractions, false},
-	{"null-for-required", []string{"type", "enum", "const"}, nulls, true},
+	// An optional member that is null may be taken to be left out.
+	{"null-for-required", []string{"type", "enum", "const"}, members(nil), true},
 }
 
 var wholeRule = rule{"not-an-object", []string{"type"}, nil, false}
@@ -190,20 +193,17 @@ type member struct {
 type absent struct{}
 
 // members returns parts for the required members of an object.
-func members(s site, value any) (parts []any) {
-	if kindOf(s.value) == "object" {
-		for _, name := range required(s.parts) {
-			parts = append(parts, member{name, value})
+// members puts a value in place of required members.
+func members(value any) func(site) []any {
+	return func(s site) (parts []any) {
+		if kindOf(s.value) == "object" {
+			for _, name := range required(s.parts) {
+				parts = append(parts, member{name, value})
+			}
 		}
+		return parts
 	}
-	return parts
 }
-
-func missingMembers(s site) []any { return members(s, absent{}) }
-
-// nulls puts null in place of required members. An optional one may be taken to
-// be left out.
-func nulls(s site) []any { return members(s, nil) }
 
 // otherTypes proposes values of types from which the value is not converted by
 // accident: a string is not replaced by a number, nor a number by digits.
@@ -223,7 +223,7 @@ func otherConstants(s site) []any {
 	found, greatest := false, big.NewRat(987_654, 1)
 	for _, part := range s.parts {
 		_, fixed := part["const"]
-		listed := items(part["enum"])
+		listed := wire.Items(part, "enum")
 		found = found || fixed || len(listed) > 0
 		for _, value := range listed {
 			if x := rational(value); x != nil && x.Cmp(greatest) > 0 {
@@ -295,8 +295,9 @@ func around(x *big.Rat, distances ...*big.Rat) (numbers []any) {
 }
 
 // ofLength proposes words of n characters that the other rules let pass.
-func ofLength(s site, t textRules, n int) []any {
+func ofLength(s site, n int) []any {
 	old, ok := s.value.(string)
+	t := textOf(s.variant)
 	if !ok || n < 0 || n > maxText {
 		return nil
 	}
@@ -307,16 +308,6 @@ func ofLength(s site, t textRules, n int) []any {
 		words = append(words, string(r[:n]))
 	}
 	return words
-}
-
-func shorterTexts(s site) []any {
-	t := textOf(s.variant)
-	return ofLength(s, t, t.min-1)
-}
-
-func longerTexts(s site) []any {
-	t := textOf(s.variant)
-	return ofLength(s, t, t.max+1)
 }
 
 func otherTexts(s site) (parts []any) {

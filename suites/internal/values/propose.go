@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
 // A proposal is one value. For a place with alternatives, choices has the number of the chosen one, and counts gets
@@ -33,7 +35,7 @@ type spot struct {
 }
 
 func (s spot) below(token any, refs []string) spot {
-	s.pointer += "/" + escape(fmt.Sprint(token))
+	s.pointer += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(fmt.Sprint(token))
 	s.path, s.within = append(slices.Clip(s.path), token), refs
 	return s
 }
@@ -172,11 +174,11 @@ func (p *proposal) spread(list []variant, schema any) []variant {
 	for i := range list {
 		list[i].parts = append(slices.Clip(list[i].parts), s)
 	}
-	for _, part := range items(s["allOf"]) {
+	for _, part := range wire.Items(s, "allOf") {
 		list = p.spread(list, part)
 	}
 	for _, keyword := range []string{"anyOf", "oneOf"} {
-		if options := items(s[keyword]); len(options) > 0 {
+		if options := wire.Items(s, keyword); len(options) > 0 {
 			list = p.choose(list, slices.Collect(slices.Chunk(options, 1))...)
 		}
 	}
@@ -265,7 +267,7 @@ func kindsOf(v variant) (kinds []string, hinted bool) {
 		for keyword := range s {
 			hints[about[keyword]] = true
 		}
-		names := items(s["type"])
+		names := wire.Items(s, "type")
 		if name, ok := s["type"].(string); ok {
 			names = []any{name}
 		}
@@ -378,11 +380,11 @@ func givenIn(v variant) (g given) {
 		if d, ok := s["default"]; ok {
 			g.preferred = append(g.preferred, d)
 		}
-		if list := items(s["enum"]); len(list) > 0 {
+		if list := wire.Items(s, "enum"); len(list) > 0 {
 			g.listed = append(g.listed, list...)
 			g.lists++
 		}
-		examples = append(examples, items(s["examples"])...)
+		examples = append(examples, wire.Items(s, "examples")...)
 	}
 	g.preferred = append(g.preferred, examples...)
 	if g.lists > 1 {
@@ -392,11 +394,6 @@ func givenIn(v variant) (g given) {
 		}
 	}
 	return g
-}
-
-func items(value any) []any {
-	list, _ := value.([]any)
-	return list
 }
 
 // number returns the count that a keyword has, or a default.
@@ -425,7 +422,7 @@ func limits(parts []map[string]any, least, most string) (low, high int) {
 func required(parts []map[string]any) []string {
 	names := map[string]bool{}
 	for _, s := range parts {
-		for _, name := range items(s["required"]) {
+		for _, name := range wire.Items(s, "required") {
 			if name, ok := name.(string); ok {
 				names[name] = true
 			}
@@ -519,7 +516,7 @@ func (p *proposal) object(v variant, at spot, refs []string) (any, bool) {
 func itemParts(parts []map[string]any, i int) (schemas []any, allowed bool) {
 	for _, s := range parts {
 		rest := s["items"]
-		prefix := items(s["prefixItems"])
+		prefix := wire.Items(s, "prefixItems")
 		if tuple, ok := rest.([]any); ok {
 			prefix, rest = tuple, s["additionalItems"]
 		}
@@ -535,7 +532,7 @@ func (p *proposal) array(v variant, at spot, refs []string) (any, bool) {
 	low, high := limits(v.parts, "minItems", "maxItems")
 	first, unique, typed := 0, false, false // first is the number of items that have a schema of their own
 	for _, s := range v.parts {
-		first = max(first, len(items(s["prefixItems"])), len(items(s["items"])))
+		first = max(first, len(wire.Items(s, "prefixItems")), len(wire.Items(s, "items")))
 		unique = unique || s["uniqueItems"] == true
 		typed = typed || s["items"] != nil
 	}
