@@ -139,13 +139,15 @@ var bystanderFaults = func() (faults []Fault) {
 	ends := kind{"ends", "session of another client ends", isolation, EndsOthers, nil}
 	stops := kind{"stops-calls-of", "session gets no answer to its calls", isolation, stopsCalls, unanswered}
 	levels := kind{
-		"raises-level-of", "session gets the log level error", ids.LoggingFilterAllAbove, func(on Trigger, which Pick) apply {
+		"raises-level-of", "session gets the log level error", ids.LoggingFilterAllAbove,
+		func(on Trigger, which Pick) apply {
 			return ToOthers(on, which, func(s *server.Session) { s.SetLevel("error") })
 		},
 		[]string{ids.LoggingSetLevelReplaces, ids.LoggingFilterNoneBelow},
 	}
 	updates := kind{"unsubscribes", "session is told of no changes", ids.ResourcesUpdatedSent, endsSubscriptions, nil}
-	picks := map[string]Pick{"newest": theNewest, "oldest": theOldest, "others": func(others []*server.Session) []*server.Session { return others }}
+	picks := map[string]Pick{"newest": theNewest, "oldest": theOldest,
+		"others": func(others []*server.Session) []*server.Session { return others }}
 	for _, row := range []struct {
 		on, summary string
 		trigger     Trigger

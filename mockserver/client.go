@@ -16,22 +16,12 @@ import (
 
 // requested changes the requested schema of elicitations.
 func requested(change func(schema object)) apply {
-	return Params("elicitation/create", func(params object) {
-		if schema, ok := params["requestedSchema"].(object); ok {
-			change(schema)
-		}
-	})
+	return Params("elicitation/create", At("requestedSchema", change))
 }
 
 // property changes one property of the requested schema.
 func property(name string, change func(property object)) apply {
-	return requested(func(schema object) {
-		if properties, ok := schema["properties"].(object); ok {
-			if p, ok := properties[name].(object); ok {
-				change(p)
-			}
-		}
-	})
+	return requested(At("properties", At(name, change)))
 }
 
 // asking adds a property to the requested schema.

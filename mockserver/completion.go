@@ -13,11 +13,7 @@ import (
 
 // suggested changes the completion object of results.
 func suggested(change func(completion object)) apply {
-	return Results("completion/complete", func(result object) {
-		if completion, ok := result["completion"].(object); ok {
-			change(completion)
-		}
-	})
+	return Results("completion/complete", At("completion", change))
 }
 
 func nothingSuggested() object {

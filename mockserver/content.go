@@ -14,20 +14,12 @@ func media(tool string, change func(block object)) apply {
 
 // embedded changes the resource in the blocks of a tool's results.
 func embedded(tool string, change func(resource object)) apply {
-	return Blocks(tool, func(block object) {
-		if inner, ok := block["resource"].(object); ok {
-			change(inner)
-		}
-	})
+	return Blocks(tool, At("resource", change))
 }
 
 // annotated changes the annotations of a tool's blocks.
 func annotated(change func(annotations object)) apply {
-	return Blocks("annotated_content", func(block object) {
-		if annotations, ok := block["annotations"].(object); ok {
-			change(annotations)
-		}
-	})
+	return Blocks("annotated_content", At("annotations", change))
 }
 
 // The content of tool results, prompts and resources.

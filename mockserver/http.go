@@ -141,22 +141,19 @@ func historyOnGet(of func(e *server.Event) bool) apply {
 			}
 			next.ServeHTTP(w, r)
 		}),
-		func(o *server.Options) {
-			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal,
-				all []*server.Event) []*server.Event {
-				if last != fromTheBeginning {
-					return proposal
-				}
-				var again []*server.Event
-				for _, e := range all {
-					if e.Out != nil && of(e) {
-						again = append(again, &server.Event{Session: e.Session, Out: e.Out, Stream: e.Stream,
-							Name: e.Name, Data: e.Data})
-					}
-				}
-				return again
+		Replaying(func(last string, proposal, all []*server.Event) []*server.Event {
+			if last != fromTheBeginning {
+				return proposal
 			}
-		},
+			var again []*server.Event
+			for _, e := range all {
+				if e.Out != nil && of(e) {
+					again = append(again, &server.Event{Session: e.Session, Out: e.Out, Stream: e.Stream,
+						Name: e.Name, Data: e.Data})
+				}
+			}
+			return again
+		}),
 	)
 }
 
@@ -169,7 +166,7 @@ func replayingAll() apply {
 			sessions = make(map[*server.Session]string)
 			events   = make(map[*server.Session][]*server.Event)
 		)
-		Streaming(func(e *server.Event) []*server.Event {
+		EachEvent(func(e *server.Event) {
 			mu.Lock()
 			defer mu.Unlock()
 			if e.ID != "" {
@@ -179,7 +176,6 @@ func replayingAll() apply {
 				e.ID = sessions[e.Session] + e.ID
 				events[e.Session] = append(events[e.Session], e)
 			}
-			return []*server.Event{e}
 		})(o)
 		o.Behaviour.HTTP.Replay = func(s *server.Session, last string, proposal, _ []*server.Event) []*server.Event {
 			mu.Lock()
@@ -452,12 +448,11 @@ var httpFaults = []Fault{
 		Also(ids.HTTPServerSSENoEarlyClose, ids.ToolsListCallable, ids.LoggingFilterAllAbove,
 			ids.LoggingSetLevelReplaces),
 	fault("http.stream-cut", ids.HTTPServerSSENoEarlyClose, "The stream of a request is closed before the response.",
-		Streaming(func(e *server.Event) []*server.Event {
+		EachEvent(func(e *server.Event) {
 			if e.Out != nil && e.Out.To != nil && e.Out.Method == "notifications/message" &&
 				e.Out.To.Params["name"] == "test_tool_with_logging" {
 				e.Cut = true
 			}
-			return []*server.Event{e}
 		})).Also(ids.HTTPServerSSEResponseSent, ids.ToolsListCallable),
 	fault("http.response-elsewhere", ids.HTTPServerSSEOwnResponse,
 		"The response to a ping comes on the stream of a call that is running.", All(
@@ -633,18 +628,16 @@ var httpFaults = []Fault{
 			return e.Out.Method == "notifications/message" && strings.HasPrefix(e.Stream, "post:")
 		})).Seen(ByValue),
 	fault("http.event-ids-per-stream", ids.HTTPServerEventIDUnique, "Event ids count from 1 on each stream.",
-		Streaming(func(e *server.Event) []*server.Event {
+		EachEvent(func(e *server.Event) {
 			if _, n, ok := strings.Cut(e.ID, "-"); ok {
 				e.ID = n
 			}
-			return []*server.Event{e}
 		})).Also(ids.HTTPServerReplaySameStream, ids.HTTPServerEventIDCursor, ids.BaseResponseOnce),
 	fault("http.event-ids-of-listening", ids.HTTPServerEventIDUnique,
-		"Event ids count from 1 on each listening stream.", Streaming(func(e *server.Event) []*server.Event {
+		"Event ids count from 1 on each listening stream.", EachEvent(func(e *server.Event) {
 			if _, n, ok := strings.Cut(e.ID, "-"); ok && strings.HasPrefix(e.Stream, "get:") {
 				e.ID = "listening-" + n
 			}
-			return []*server.Event{e}
 		})).Also(ids.HTTPServerReplaySameStream, ids.HTTPServerEventIDCursor),
 	fault("http.event-id-of-beginnings", ids.HTTPServerEventIDUnique,
 		"Each stream begins with an event that has the id 0 and empty data.",
@@ -655,46 +648,36 @@ var httpFaults = []Fault{
 		"A client is sent again what belongs to another session, if it knows the event id.", replayingAll()).
 		Also(ids.ProgressTokenActiveRequest, ids.BaseResponseOnlyToRequests),
 	fault("http.replays-everything", ids.HTTPServerReplaySameStream,
-		"A resumed stream begins with what came on the other streams.", func(o *server.Options) {
-			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal,
-				all []*server.Event) []*server.Event {
-				return append(onOthers(last, all), proposal...)
-			}
-		}).Also(ids.HTTPServerSSENoEarlyClose), // of a call whose response it brings
+		"A resumed stream begins with what came on the other streams.",
+		Replaying(func(last string, proposal, all []*server.Event) []*server.Event {
+			return append(onOthers(last, all), proposal...)
+		})).Also(ids.HTTPServerSSENoEarlyClose), // of a call whose response it brings
 	fault("http.unknown-event-replays", ids.HTTPServerReplaySameStream,
-		"For an event id that was never given everything is sent again.", func(o *server.Options) {
-			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal,
-				all []*server.Event) []*server.Event {
-				if slices.ContainsFunc(all, func(e *server.Event) bool { return e.ID == last }) {
-					return proposal
-				}
-				return all
-			}
-		}),
-	fault("http.unknown-event-replays-listening", ids.HTTPServerReplaySameStream,
-		"For an event id that was never given all that came on listening streams is sent again.",
-		func(o *server.Options) {
-			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal,
-				all []*server.Event) []*server.Event {
-				if slices.ContainsFunc(all, func(e *server.Event) bool { return e.ID == last }) {
-					return proposal
-				}
-				return slices.DeleteFunc(slices.Clone(all),
-					func(e *server.Event) bool { return !strings.HasPrefix(e.Stream, "get:") })
-			}
-		}).Seen(ByValue),
-	fault("http.resume-skips-after-third", ids.HTTPServerEventIDCursor,
-		"A stream that is resumed after its third event, or a later one, leaves out the one that follows.",
-		func(o *server.Options) {
-			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal,
-				_ []*server.Event) []*server.Event {
-				_, digits, _ := strings.Cut(last, "-")
-				if n, err := strconv.Atoi(digits); err == nil && n >= 3 && len(proposal) > 0 {
-					return proposal[1:]
-				}
+		"For an event id that was never given everything is sent again.",
+		Replaying(func(last string, proposal, all []*server.Event) []*server.Event {
+			if slices.ContainsFunc(all, func(e *server.Event) bool { return e.ID == last }) {
 				return proposal
 			}
-		}).Seen(ByValue),
+			return all
+		})),
+	fault("http.unknown-event-replays-listening", ids.HTTPServerReplaySameStream,
+		"For an event id that was never given all that came on listening streams is sent again.",
+		Replaying(func(last string, proposal, all []*server.Event) []*server.Event {
+			if slices.ContainsFunc(all, func(e *server.Event) bool { return e.ID == last }) {
+				return proposal
+			}
+			return slices.DeleteFunc(slices.Clone(all),
+				func(e *server.Event) bool { return !strings.HasPrefix(e.Stream, "get:") })
+		})).Seen(ByValue),
+	fault("http.resume-skips-after-third", ids.HTTPServerEventIDCursor,
+		"A stream that is resumed after its third event, or a later one, leaves out the one that follows.",
+		Replaying(func(last string, proposal, _ []*server.Event) []*server.Event {
+			_, digits, _ := strings.Cut(last, "-")
+			if n, err := strconv.Atoi(digits); err == nil && n >= 3 && len(proposal) > 0 {
+				return proposal[1:]
+			}
+			return proposal
+		})).Seen(ByValue),
 	fault("http.resumed-anew", ids.HTTPServerEventIDCursor,
 		"A stream that is resumed for the second time begins where it began the first time.", func(o *server.Options) {
 			var begun sync.Map // by session and stream
@@ -722,17 +705,14 @@ var httpFaults = []Fault{
 			}
 		}).Seen(InSequence),
 	fault("http.replay-too-early", ids.HTTPServerEventIDCursor, "A resumed stream begins with the event that is named.",
-		func(o *server.Options) {
-			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal,
-				all []*server.Event) []*server.Event {
-				for _, e := range all {
-					if e.ID == last {
-						return append([]*server.Event{e}, proposal...)
-					}
+		Replaying(func(last string, proposal, all []*server.Event) []*server.Event {
+			for _, e := range all {
+				if e.ID == last {
+					return append([]*server.Event{e}, proposal...)
 				}
-				return proposal
 			}
-		}),
+			return proposal
+		})),
 	fault("http.sessions-mixed", ids.HTTPServerSessionIsolation,
 		"Requests of two sessions with the same id get the same answer.", confusing()).Seen(BySession),
 	fault("http.same-id-call-lost", ids.HTTPServerSessionIsolation,
@@ -875,11 +855,10 @@ var httpFaults = []Fault{
 			o.Behaviour.HTTP.Endpoint = func(uri string) string { return `{"uri": "` + uri + `"}` }
 		}),
 	fault("sse.event-type", ids.SSEServerMessageEvents, "Log messages come as events of the type log.",
-		Streaming(func(e *server.Event) []*server.Event {
+		EachEvent(func(e *server.Event) {
 			if e.Out != nil && e.Out.Method == "notifications/message" {
 				e.Name = "log"
 			}
-			return []*server.Event{e}
 		})),
 	fault("sse.event-not-json", ids.SSEServerMessageJSON, "A message event carries the text ok.", ahead("ok")).
 		Also(ids.BaseJSONWellFormed),

@@ -123,13 +123,9 @@ var loggingFaults = []Fault{
 			}
 		})),
 	fault("logging.message-for-data", ids.SchemaLoggingMessageNotification,
-		"Log messages have message in place of data.", Params("notifications/message", func(params object) {
-			params["message"] = params["data"]
-			delete(params, "data")
-		})),
+		"Log messages have message in place of data.", Params("notifications/message", Renamed("data", "message"))),
 	fault("logging.password", ids.LoggingSecurityNoCredentials,
-		"A log message holds a password, in the midst of its data.",
-		Params("notifications/message",
+		"A log message holds a password, in the midst of its data.", Params("notifications/message",
 			Having("data", object{"login": list{"admin", "password=mcpconform-reference-password;"}}))),
 	fault("logging.personal-data", ids.LoggingSecurityNoPersonalData, "A log message holds the address of a person.",
 		Params("notifications/message", Having("data", "mail sent to jane.roe@example.com"))),

@@ -70,21 +70,13 @@ var paginationFaults = []Fault{
 	fault("pagination.cursor-loops", ids.PaginationOperations, "The last page of prompts/list leads back to the first.",
 		All(
 			FromStart("prompts/list", func(r *server.Request) bool { return r.Params["cursor"] == "start" }),
-			Results("prompts/list", func(result object) {
-				if result["nextCursor"] == nil {
-					result["nextCursor"] = "start"
-				}
-			}),
+			Results("prompts/list", Defaulting("nextCursor", "start")),
 		)).Also(ids.PaginationCursorResultsAfter, ids.PromptsNameUnique, ids.PaginationServerStableCursors),
 	fault("pagination.cursor-never-ends", ids.PaginationOperations, "An empty last page gives the same cursor again.",
 		All(
 			Answering("prompts/list", object{"prompts": list{}, "nextCursor": "more"},
 				func(r *server.Request) bool { return r.Params["cursor"] == "more" }),
-			Results("prompts/list", func(result object) {
-				if result["nextCursor"] == nil {
-					result["nextCursor"] = "more"
-				}
-			}),
+			Results("prompts/list", Defaulting("nextCursor", "more")),
 		)),
 	fault("pagination.cursor-ignored", ids.PaginationCursorResultsAfter, "resources/templates/list ignores the cursor.",
 		FromStart("resources/templates/list", Always)).
@@ -117,17 +109,13 @@ var paginationFaults = []Fault{
 		remembering("tools/list", "tools")).Seen(InSequence).
 		Also(ids.PaginationCursorResultsAfter, ids.PaginationOperations, ids.ToolsListChangedSent),
 	fault("pagination.invalid-cursor-accepted", ids.PaginationErrorInvalidCursorCode,
-		"For an invalid cursor the first page is returned.", FromStart("tools/list", func(r *server.Request) bool {
-			cursor, ok := r.Params["cursor"].(string)
-			return ok && len(cursor) < 30
-		})),
+		"For an invalid cursor the first page is returned.",
+		FromStart("tools/list", Fitting(func(cursor string) bool { return len(cursor) < 30 }, "cursor"))),
 	fault("pagination.cursor-of-symbols-accepted", ids.PaginationErrorInvalidCursorCode,
 		"For a cursor without a letter or digit the first page is returned.",
-		FromStart("prompts/list", func(r *server.Request) bool {
-			cursor, ok := r.Params["cursor"].(string)
-			return ok && !strings.ContainsFunc(cursor,
-				func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) })
-		})).Seen(ByValue),
+		FromStart("prompts/list", Fitting(func(cursor string) bool {
+			return !strings.ContainsFunc(cursor, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) })
+		}, "cursor"))).Seen(ByValue),
 	fault("pagination.invalid-cursor-code", ids.PaginationErrorInvalidCursorCode,
 		"An invalid cursor is refused with -32603.", refusedCursor(server.InternalError)).
 		Also(ids.BaseErrorInvalidParams),
@@ -181,11 +169,7 @@ var paginationFaults = []Fault{
 			return nil
 		}))).Seen(BySession).Only(OverHTTP),
 	fault("pagination.next-cursor-null", ids.SchemaListPromptsResult, "The last page has a nextCursor that is null.",
-		Results("prompts/list", func(result object) {
-			if result["nextCursor"] == nil {
-				result["nextCursor"] = nil
-			}
-		})),
+		Results("prompts/list", Defaulting("nextCursor", nil))),
 	fault("pagination.next-cursor-number", ids.SchemaListResourceTemplatesResult, "The nextCursor is a number.",
 		Results("resources/templates/list", Having("nextCursor", 2))),
 }

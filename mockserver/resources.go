@@ -193,10 +193,7 @@ var resourceFaults = []Fault{
 			item["text"] = "\uFFFDPNG\r\n"
 		})),
 	fault("resources.base64-as-text", ids.ResourcesContentsTextOnlyTextual,
-		"The Base64 of an image is in the member text.", contents("test://static-binary", func(item object) {
-			item["text"] = item["blob"]
-			delete(item, "blob")
-		})),
+		"The Base64 of an image is in the member text.", contents("test://static-binary", Renamed("blob", "text"))),
 	fault("resources.late-without-uri", ids.SchemaReadResourceResult,
 		"The contents of a resource that has come into the list have no uri.",
 		contents("test://extra", Lacking("uri"))),
@@ -262,10 +259,7 @@ var resourceFaults = []Fault{
 		resource("test://empty", Having("mimeType", nil))),
 	fault("resources.template-uri", ids.SchemaListResourceTemplatesResult,
 		"A template has uri in place of uriTemplate.",
-		Item("resources/templates/list", "resourceTemplates", "name", "notes", func(entry object) {
-			entry["uri"] = entry["uriTemplate"]
-			delete(entry, "uriTemplate")
-		})),
+		Item("resources/templates/list", "resourceTemplates", "name", "notes", Renamed("uriTemplate", "uri"))),
 	fault("resources.subscribe-null", ids.SchemaSubscribeResult, "The result of resources/subscribe repeats the uri.",
 		Results("resources/subscribe", Having("uri", "test://static-text"))).Warns(),
 	fault("resources.unsubscribe-members", ids.SchemaUnsubscribeResult,

@@ -365,11 +365,8 @@ var threadFaults = []Fault{
 		)),
 	// https://github.com/Hmbown/Codewhale/issues/5335
 	fault("tools.next-cursor-null", ids.SchemaListToolsResult,
-		"The last page of the tools has a nextCursor that is null.", Results("tools/list", func(result object) {
-			if result["nextCursor"] == nil {
-				result["nextCursor"] = nil
-			}
-		})),
+		"The last page of the tools has a nextCursor that is null.",
+		Results("tools/list", Defaulting("nextCursor", nil))),
 	// https://github.com/DeusData/codebase-memory-mcp/issues/1247
 	fault("pagination.only-page-repeats", ids.PaginationOperations,
 		"prompts/list gives all on one page, with a cursor that leads to the same page.",

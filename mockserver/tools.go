@@ -138,10 +138,9 @@ var toolFaults = []Fault{
 	fault("tools.list-refused", ids.ToolsListAnswered, "tools/list is refused with -32603.",
 		Refusing("tools/list", server.InternalError, Always)),
 	fault("tools.second-page-refused", ids.PaginationOperations, "The second page of tools/list is refused.",
-		Refusing("tools/list", server.InternalError, func(r *server.Request) bool {
-			cursor, ok := r.Params["cursor"].(string)
-			return ok && len(cursor) > 30
-		})).Also(ids.PaginationErrorInvalidCursorCode),
+		Refusing("tools/list", server.InternalError,
+			Fitting(func(cursor string) bool { return len(cursor) > 30 }, "cursor"))).
+		Also(ids.PaginationErrorInvalidCursorCode),
 	fault("tools.listed-but-unknown", ids.ToolsListCallable, "A tool is listed, and unknown when it is called.",
 		Offering(func(c *server.Catalogue) {
 			for _, t := range c.Tools {

@@ -17,7 +17,8 @@ const plainContent = "content/plain"
 func contentFaults() []Fault {
 	return append(contentDeaths(),
 		fault("tools.unlisted-link-hangs", ids.ToolsResourceLinkUnlisted,
-			"A link to a resource that is not in the list, which came before, makes the client hang.", All(Instead(func(m *wire.Message) bool {
+			"A link to a resource that is not in the list, which came before, makes the client hang.",
+			All(Instead(func(m *wire.Message) bool {
 				return wire.At(m.Params, "name") == "resource_links" &&
 					wire.At(m.Params, "_meta") != nil // the call before that
 			}), Calling("tools/call", object{"name": "resource_links", "arguments": object{}}),

@@ -21,10 +21,8 @@ var featureFaults = []Fault{
 		Also(ids.LifecycleCapabilityClientRefusesSampling),
 	fault("sampling.undeclared-code", ids.LifecycleCapabilityClientRefusesSampling,
 		"sampling/createMessage, which is not declared, is refused with -32603.",
-		All(Changing(func(o *client.Options) {
-			delete(o.Capabilities, "sampling")
-			delete(o.Answers, "sampling/createMessage")
-		}), editingError(Having("code", -32603)))).In(Sampling).Warns().Also(ids.BaseErrorInvalidParams), // of elicitation
+		All(featureless("sampling", "sampling/createMessage"), editingError(Having("code", -32603)))).
+		In(Sampling).Warns().Also(ids.BaseErrorInvalidParams), // of elicitation
 	fault("sampling.unknown", ids.SamplingCapabilityHonoured,
 		"sampling is declared, but sampling/createMessage is unknown.",
 		Changing(func(o *client.Options) { delete(o.Answers, "sampling/createMessage") })).In(Sampling).
@@ -105,10 +103,9 @@ var featureFaults = []Fault{
 		Changing(func(o *client.Options) { delete(o.Capabilities, "elicitation") })).In(Elicitation).
 		Also(ids.LifecycleCapabilityClientRefusesElicitation),
 	fault("elicitation.undeclared-code", ids.LifecycleCapabilityClientRefusesElicitation,
-		"elicitation/create, which is not declared, is refused with -32603.", All(Changing(func(o *client.Options) {
-			delete(o.Capabilities, "elicitation")
-			delete(o.Answers, "elicitation/create")
-		}), editingError(Having("code", -32603)))).In(Elicitation).Warns().Also(ids.BaseErrorInvalidParams), // of sampling
+		"elicitation/create, which is not declared, is refused with -32603.",
+		All(featureless("elicitation", "elicitation/create"), editingError(Having("code", -32603)))).
+		In(Elicitation).Warns().Also(ids.BaseErrorInvalidParams), // of sampling
 	fault("elicitation.unknown", ids.ElicitationCapabilityHonoured,
 		"elicitation is declared, but elicitation/create is unknown.",
 		Changing(func(o *client.Options) { delete(o.Answers, "elicitation/create") })).In(Elicitation),
@@ -227,10 +224,7 @@ var featureFaults = []Fault{
 	fault("roots.undeclared", ids.RootsCapabilityDeclared, "roots/list is served although roots is not declared.",
 		Changing(func(o *client.Options) { delete(o.Capabilities, "roots") })).In(RootsSeen),
 	fault("roots.refused-code", ids.RootsErrorUnsupported, "roots/list, which is not declared, is refused with -32603.",
-		All(Changing(func(o *client.Options) {
-			delete(o.Capabilities, "roots")
-			delete(o.Answers, "roots/list")
-		}), Editing(Replies("undeclared-roots"),
+		All(featureless("roots", "roots/list"), Editing(Replies("undeclared-roots"),
 			Having("error", object{"code": -32603, "message": "Internal error"})))).In(RootsSeen),
 	fault("roots.no-list", ids.RootsListAnswered, "The result of roots/list has no roots.",
 		Serving("roots/list", func(any) any { return object{} })).In(RootsSeen).Also(ids.SchemaListRootsResult),
@@ -378,6 +372,14 @@ var featureFaults = []Fault{
 				!ContainsText(e, `"total"`)
 		})).In("features/progress").
 		Also(ids.ProgressFrequency, ids.ProgressNotify, ids.ProgressTotalFloat, ids.ProgressValueFloat),
+}
+
+// featureless neither declares a feature nor knows its method.
+func featureless(capability, method string) apply {
+	return Changing(func(o *client.Options) {
+		delete(o.Capabilities, capability)
+		delete(o.Answers, method)
+	})
 }
 
 // generating answers sampling requests with a message if their params are so, and

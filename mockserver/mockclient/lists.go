@@ -70,11 +70,8 @@ var listFaults = []Fault{
 	fault("pagination.cursor-elsewhere", ids.PaginationCursorSameOperation, "A cursor of one list is used for another.",
 		Calling("prompts/list", object{"cursor": "page=3&of=tools/list"})).In(pages),
 	fault("pagination.cursor-kept", ids.PaginationCursorSameOperation,
-		"A list is begun with the last cursor of another one.", Params("prompts/list", func(p object) {
-			if p["cursor"] == nil {
-				p["cursor"] = "last of tools/list"
-			}
-		})).In(pages),
+		"A list is begun with the last cursor of another one.",
+		Params("prompts/list", Defaulting("cursor", "last of tools/list"))).In(pages),
 	fault("pagination.stops-at-empty", ids.PaginationClientNoFixedPageSize, "An empty page is taken for the end.",
 		Instead(func(m *wire.Message) bool {
 			cursor, _ := wire.At(m.Params, "cursor").(string)

@@ -328,10 +328,12 @@ func Offering(change func(c *server.Catalogue)) apply {
 
 // What changes an object: see package members.
 var (
-	Lacking = members.Lacking
-	Having  = members.Having
-	At      = members.At
-	Copied  = members.Copied
+	Lacking    = members.Lacking
+	Having     = members.Having
+	Defaulting = members.Defaulting
+	Renamed    = members.Renamed
+	At         = members.At
+	Copied     = members.Copied
 )
 
 // Flood is more messages than a limiter lets pass within a second.

@@ -131,4 +131,21 @@ func Streaming(hook func(e *server.Event) []*server.Event) apply {
 	}
 }
 
+// EachEvent changes the events of all streams.
+func EachEvent(change func(e *server.Event)) apply {
+	return Streaming(func(e *server.Event) []*server.Event {
+		change(e)
+		return []*server.Event{e}
+	})
+}
+
+// Replaying decides which events a stream brings that is resumed after one: those that are proposed, or others of all.
+func Replaying(replay func(last string, proposal, all []*server.Event) []*server.Event) apply {
+	return func(o *server.Options) {
+		o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal, all []*server.Event) []*server.Event {
+			return replay(last, proposal, all)
+		}
+	}
+}
+
 var OverStdio = []string{"stdio"}

@@ -11,6 +11,23 @@ func Having(name string, value any) func(map[string]any) {
 	return func(o map[string]any) { o[name] = copied(value) }
 }
 
+// Defaulting sets a member where there is none, or where it is null.
+func Defaulting(name string, value any) func(map[string]any) {
+	return func(o map[string]any) {
+		if o[name] == nil {
+			o[name] = copied(value)
+		}
+	}
+}
+
+// Renamed gives a member another name.
+func Renamed(from, to string) func(map[string]any) {
+	return func(o map[string]any) {
+		o[to] = o[from]
+		delete(o, from)
+	}
+}
+
 // At changes the object that a member holds, if it holds one.
 func At(name string, change func(map[string]any)) func(map[string]any) {
 	return func(o map[string]any) {

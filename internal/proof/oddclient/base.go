@@ -123,11 +123,7 @@ var messageOddities = []Oddity{
 	odd("messages.params-empty", "If a method needs no params, they are an empty object.",
 		"params is optional, and an empty object has no parameter.", ofRequests,
 		Editing(func(m *wire.Message) bool { return m.Kind == wire.Request || m.Kind == wire.Notification },
-			func(m object) {
-				if m["params"] == nil {
-					m["params"] = object{}
-				}
-			})),
+			Defaulting("params", object{}))),
 	odd("messages.large", "A request has a quarter of a mebibyte.", "No page bounds the size of a message.", ofMessages,
 		func(c *client.Standalone) {
 			Calling("ping", object{"_meta": object{"com.example/ballast": strings.Repeat("ballast ", 32<<10)}})(c)

@@ -35,7 +35,8 @@ var spellingOddities = []Oddity{
 		All(inForm(server.AnswerJSON), spelling(spell.Speller{Gap: "\r\n\t"}.Spell))).Only(OverHTTP).
 		Open(streamless...),
 	odd("spelling.escaped-beyond-ascii", "Characters outside ASCII are written as escapes, in lower case.", sameJSON,
-		"basic/index#messages", spelling(spell.Speller{Text: spell.Escaping(`\u%04x`, func(r rune) bool { return r > '~' })}.Spell)).
+		"basic/index#messages",
+		spelling(spell.Speller{Text: spell.Escaping(`\u%04x`, func(r rune) bool { return r > '~' })}.Spell)).
 		Replaces("spelling"),
 	odd("spelling.escaped-everything", "Each character of every string and name is written as an escape, in upper "+
 		"case.", sameJSON, "basic/index#messages",

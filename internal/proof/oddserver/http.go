@@ -421,11 +421,8 @@ var httpOddities = []Oddity{
 		})),
 	odd("http.replay-not-offered", "Last-Event-ID is ignored: nothing is sent again.",
 		"The server MAY use the header to replay messages.", "basic/transports#resumability-and-redelivery",
-		func(o *server.Options) {
-			o.Behaviour.HTTP.Replay = func(*server.Session, string, []*server.Event, []*server.Event) []*server.Event {
-				return nil
-			}
-		}).Replaces("event ids"),
+		Replaying(func(string, []*server.Event, []*server.Event) []*server.Event { return nil })).
+		Replaces("event ids"),
 	odd("http.resume-listens", "A GET with Last-Event-ID opens a new listening stream, which begins with a ping.",
 		"The server MAY use the header to replay messages.", "basic/transports#resumability-and-redelivery", All(
 			Replying(server.ListeningSSE, func(r *server.Reply) {
@@ -470,10 +467,7 @@ var httpOddities = []Oddity{
 			ids.ResourcesUpdatedEndsWithUnsubscribe).Replaces("listening"),
 	odd("http.listening-ends-after-event", "The server closes a listening stream after each event.",
 		"The server MAY close the stream at any time.", "basic/transports#listening-for-messages-from-the-server",
-		Streaming(func(e *server.Event) []*server.Event {
-			e.Cut = strings.HasPrefix(e.Stream, "get:")
-			return []*server.Event{e}
-		})).Replaces("listening"),
+		EachEvent(func(e *server.Event) { e.Cut = strings.HasPrefix(e.Stream, "get:") })).Replaces("listening"),
 	odd("http.close-noticed-late",
 		"The server goes on writing to each stream for two seconds after the client has closed that.",
 		"A connection that was closed shows when a write to it fails; what was sent until then can be had by "+
@@ -769,9 +763,8 @@ func eventOf(e *server.Event) [][2]string {
 
 // written changes how events are written.
 func written(write func(e *server.Event) string) apply {
-	return Streaming(func(e *server.Event) []*server.Event {
+	return EachEvent(func(e *server.Event) {
 		e.Raw = []byte(write(e))
-		return []*server.Event{e}
 	})
 }
 
@@ -868,11 +861,10 @@ var streamOddities = []Oddity{
 		}))).Only(OverBothHTTP).Open(ids.HTTPServerJSONOneObject).Replaces("lines of streams"),
 	odd("stream.no-event-field", "Events of messages do not name their type.",
 		"The type is message where none is named.", "basic/transports#sending-messages-to-the-server",
-		All(AlwaysStreams, Streaming(func(e *server.Event) []*server.Event {
+		All(AlwaysStreams, EachEvent(func(e *server.Event) {
 			if e.Out != nil {
 				e.Name = ""
 			}
-			return []*server.Event{e}
 		}))).Only(OverBothHTTP).Open(ids.HTTPServerJSONOneObject).Replaces("lines of streams"),
 	odd("stream.fields-in-another-order", "The fields of events are in reverse order: data, id, event.", sseStandard,
 		"basic/transports#sending-messages-to-the-server",
@@ -935,19 +927,16 @@ var streamOddities = []Oddity{
 		}))).Only(OverBothHTTP).Open(ids.HTTPServerJSONOneObject).Replaces("beginnings of streams"),
 	odd("stream.event-ids-odd", "Event ids have 500 characters, spaces and what is not ASCII.",
 		"An id is any string without line ends and U+0000.", "basic/transports#resumability-and-redelivery",
-		All(AlwaysStreams, Streaming(func(e *server.Event) []*server.Event {
+		All(AlwaysStreams, EachEvent(func(e *server.Event) {
 			if e.ID != "" {
 				e.ID = "é / " + strings.Repeat("x", 490) + " " + e.ID
 			}
-			return []*server.Event{e}
 		}))).Only(OverHTTP).Open(ids.HTTPServerJSONOneObject).Replaces("lines of streams"),
 	odd("stream.event-ids-now-and-then", "Only every other event has an id.", "Servers MAY attach ids.",
-		"basic/transports#resumability-and-redelivery",
-		All(AlwaysStreams, Streaming(func(e *server.Event) []*server.Event {
+		"basic/transports#resumability-and-redelivery", All(AlwaysStreams, EachEvent(func(e *server.Event) {
 			if Count(e.Session, "event ids")%2 == 0 {
 				e.ID = ""
 			}
-			return []*server.Event{e}
 		}))).Only(OverHTTP).Open(ids.HTTPServerJSONOneObject).Replaces("lines of streams"),
 	odd("stream.after-the-response", "Comments and empty events follow the response on its stream.",
 		"The server is to close the stream after the response; what follows is not a message.",

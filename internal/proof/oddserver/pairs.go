@@ -101,18 +101,16 @@ func displacedListening(o *server.Options) {
 }
 
 // listeningSequence replays the events of all listening streams of a session as if they were of one.
-func listeningSequence(o *server.Options) {
-	o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal, kept []*server.Event) []*server.Event {
-		i := slices.IndexFunc(kept, func(e *server.Event) bool {
-			return e.ID == last && strings.HasPrefix(e.Stream, "get:")
-		})
-		if i < 0 {
-			return proposal
-		}
-		return slices.DeleteFunc(slices.Clone(kept[i+1:]),
-			func(e *server.Event) bool { return !strings.HasPrefix(e.Stream, "get:") })
+var listeningSequence = Replaying(func(last string, proposal, kept []*server.Event) []*server.Event {
+	i := slices.IndexFunc(kept, func(e *server.Event) bool {
+		return e.ID == last && strings.HasPrefix(e.Stream, "get:")
+	})
+	if i < 0 {
+		return proposal
 	}
-}
+	return slices.DeleteFunc(slices.Clone(kept[i+1:]),
+		func(e *server.Event) bool { return !strings.HasPrefix(e.Stream, "get:") })
+})
 
 // greeted sends a notification soon after a listening stream has begun.
 func greeted(o *server.Options) {
@@ -126,9 +124,8 @@ func greeted(o *server.Options) {
 		}
 		next.ServeHTTP(w, r)
 	})(o)
-	Streaming(func(e *server.Event) []*server.Event {
+	EachEvent(func(e *server.Event) {
 		e.Retry = "100" // who comes back comes after the notification
-		return []*server.Event{e}
 	})(o)
 }
 

@@ -362,11 +362,7 @@ var promptOddities = []Oddity{
 			}
 		})).Replaces("prompts"),
 	odd("prompts.arguments-empty", "Prompts without arguments have an empty list of them.", "The list may be empty.",
-		"schema#prompt", Items("prompts/list", "prompts", func(prompt object) {
-			if prompt["arguments"] == nil {
-				prompt["arguments"] = list{}
-			}
-		})),
+		"schema#prompt", Items("prompts/list", "prompts", Defaulting("arguments", list{}))),
 	odd("prompts.names-odd", "Names of prompts and arguments have spaces, slashes, emojis, or 300 characters.",
 		"Names are any strings.", "server/prompts#prompt", All(
 			servingPrompt(object{"name": "/code review 🔎",

@@ -177,11 +177,7 @@ var toolOddities = []Oddity{
 			object{"readOnlyHint": false, "destructiveHint": true, "openWorldHint": true}))).Replaces("tools"),
 	odd("tools.is-error-false", "Results of calls that succeed say isError: false.",
 		"The member is optional, with false as its default.", "server/tools#calling-tools",
-		Results("tools/call", func(result object) {
-			if result["isError"] == nil {
-				result["isError"] = false
-			}
-		})),
+		Results("tools/call", Defaulting("isError", false))),
 	odd("tools.all-fail", "All tools report an error in their result, as if a service were out of order.",
 		"API failures are reported in the result.", "server/tools#error-handling", Wrapping("tools/call",
 			func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {

@@ -103,9 +103,10 @@ func Withholding(fits func(conn transport.Conn, m *wire.Message) bool) apply {
 
 // What changes an object: see package members.
 var (
-	Lacking = members.Lacking
-	Having  = members.Having
-	At      = members.At
+	Lacking    = members.Lacking
+	Having     = members.Having
+	Defaulting = members.Defaulting
+	At         = members.At
 )
 
 // Sending replaces a message by those that hook returns: none, a changed one, or several.
