@@ -32,6 +32,20 @@ func handling(method string, m server.Middleware) func(*client.ScenarioRun) serv
 	}
 }
 
+// onLists returns a change of each list operation.
+func onLists(change func(method, member string) server.Middleware) map[string]server.Middleware {
+	methods := make(map[string]server.Middleware)
+	for method, member := range client.Listed {
+		methods[method] = change(method, member)
+	}
+	return methods
+}
+
+// goesOn judges the requirements of a scenario, all of which a client satisfies by continuing.
+func goesOn(after string) func(t *client.T) {
+	return func(t *client.T) { t.JudgeContinued(after, t.Scenario.Requirements...) }
+}
+
 // count counts events, such as the requests of a session.
 type count struct{ n atomic.Int64 }
 

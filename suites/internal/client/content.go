@@ -1,7 +1,6 @@
 package client
 
 import (
-	"context"
 	"maps"
 	"regexp"
 	"slices"
@@ -38,13 +37,10 @@ var contentScenarios = []*client.Scenario{
 		Name: "content/empty", Requirements: []string{optionalMembers},
 		Needs: client.NeedsList,
 		Options: func(*client.ScenarioRun) server.Options {
-			methods := make(map[string]server.Middleware)
-			for method, member := range client.Listed {
-				methods[method] = func(context.Context, *server.Request, server.Handler) (any, *wire.Error) {
-					return map[string]any{member: []any{}}, nil
-				}
+			empty := func(_, member string) server.Middleware {
+				return server.Always(map[string]any{member: []any{}})
 			}
-			return server.Options{Behaviour: server.Behaviour{Methods: methods}}
+			return server.Options{Behaviour: server.Behaviour{Methods: onLists(empty)}}
 		},
 		Judge: judgeEmpty,
 	},

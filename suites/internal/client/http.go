@@ -36,9 +36,8 @@ const brokenEnd = "http/broken-end"
 
 // renamed is a server that spells the name of the field Mcp-Session-Id in another way (RFC 9110, section 5.1).
 func renamed(name, field, how string) *client.Scenario {
-	const id = ids.HTTPClientSessionHeader
 	return &client.Scenario{
-		Name: name, Transports: overHTTP(), Requirements: []string{id},
+		Name: name, Transports: overHTTP(), Requirements: []string{ids.HTTPClientSessionHeader},
 		Needs: "the client did not begin a session",
 		Options: func(*client.ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{HTTP: server.HTTP{Reply: func(r *server.Reply) {
@@ -48,9 +47,7 @@ func renamed(name, field, how string) *client.Scenario {
 				}
 			}}}}
 		},
-		Judge: func(t *client.T) {
-			t.JudgeContinued("the server gave the id of the session in a field whose name is in "+how, id)
-		},
+		Judge: goesOn("the server gave the id of the session in a field whose name is in " + how),
 	}
 }
 
@@ -122,7 +119,7 @@ var httpScenarios = []*client.Scenario{
 		Options: func(*client.ScenarioRun) server.Options {
 			return server.Options{HTTP: server.HTTPOptions{NoSessionID: true}}
 		},
-		Judge: func(t *client.T) { t.JudgeContinued("the server assigned no session id", ids.HTTPServerSessionID) },
+		Judge: goesOn("the server assigned no session id"),
 	},
 	renamed("http/lower-field", "mcp-session-id", "small letters"),
 	renamed("http/upper-field", "MCP-SESSION-ID", "capitals"),
@@ -276,9 +273,7 @@ var httpScenarios = []*client.Scenario{
 		Requirements: []string{ids.SSEClientPostToEndpoint},
 		Needs:        "the client did not connect",
 		Options:      announcing,
-		Judge: func(t *client.T) {
-			t.JudgeContinued("the endpoint event names an absolute URI", ids.SSEClientPostToEndpoint)
-		},
+		Judge:        goesOn("the endpoint event names an absolute URI"),
 	},
 	{
 		Name: "sse/spelling", Transports: []string{transport.NameSSE},
@@ -298,9 +293,7 @@ var httpScenarios = []*client.Scenario{
 				return []*server.Event{e}
 			}}}}
 		},
-		Judge: func(t *client.T) {
-			t.JudgeContinued("events came with comments, CRLF, and data in several lines", ids.SSEClientMessageEvents)
-		},
+		Judge: goesOn("events came with comments, CRLF, and data in several lines"),
 	},
 	{
 		Name: "http/legacy-only", Transports: overHTTP(), Path: server.PathSSE,
@@ -438,9 +431,8 @@ const sessionID = `!"#$%&'()*+,-./:;<=>?@[\]^_{|}~-session`
 // spelling is a server that writes its events in one of the ways that the SSE
 // standard allows. text gets the data in one line, and the same JSON in several.
 func spelling(name, how string, text func(data, several string) []byte) *client.Scenario {
-	const id = ids.HTTPClientSSESyntax
 	return &client.Scenario{
-		Name: "http/sse-" + name, Transports: overHTTP(), Requirements: []string{id},
+		Name: "http/sse-" + name, Transports: overHTTP(), Requirements: []string{ids.HTTPClientSSESyntax},
 		Needs: "the client did not begin a session",
 		Options: func(*client.ScenarioRun) server.Options {
 			return server.Options{
@@ -453,7 +445,7 @@ func spelling(name, how string, text func(data, several string) []byte) *client.
 				}}},
 			}
 		},
-		Judge: func(t *client.T) { t.JudgeContinued("events came "+how, id) },
+		Judge: goesOn("events came " + how),
 	}
 }
 

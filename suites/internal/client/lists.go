@@ -31,11 +31,7 @@ var listScenarios = []*client.Scenario{
 			ids.PaginationClientNoFormatAssumptions, ids.PaginationClientCursorUnmodified},
 		Needs: "the client did not fetch a second page of any list",
 		Options: func(*client.ScenarioRun) server.Options {
-			methods := make(map[string]server.Middleware)
-			for method, member := range client.Listed {
-				methods[method] = paged(method, member)
-			}
-			return server.Options{PageSize: 10_000, Behaviour: server.Behaviour{Methods: methods}}
+			return server.Options{PageSize: 10_000, Behaviour: server.Behaviour{Methods: onLists(paged)}}
 		},
 		Judge: judgePages,
 	},
@@ -145,12 +141,8 @@ var listScenarios = []*client.Scenario{
 		Shows: []string{ids.BaseNotificationNoResponse},
 		Needs: client.NeedsList,
 		Options: func(*client.ScenarioRun) server.Options {
-			methods := make(map[string]server.Middleware)
-			for method, member := range client.Listed {
-				if member != "resourceTemplates" {
-					methods[method] = changing(method, member)
-				}
-			}
+			methods := onLists(changing)
+			delete(methods, "resources/templates/list")
 			return server.Options{PageSize: changedPage,
 				Behaviour: server.Behaviour{Methods: methods, Breaks: []string{ids.HTTPServerSSERelatedMessages}}}
 		},
@@ -168,10 +160,8 @@ var listScenarios = []*client.Scenario{
 		Requirements: []string{ids.PaginationClientCursorUnmodified},
 		Needs:        "the client did not fetch a second page of any list",
 		Options: func(*client.ScenarioRun) server.Options {
-			methods := map[string]server.Middleware{"*": client.Unhurried}
-			for method, member := range client.Listed {
-				methods[method] = endless(member)
-			}
+			methods := onLists(endless)
+			methods["*"] = client.Unhurried
 			return server.Options{PageSize: 10_000,
 				Behaviour: server.Behaviour{Methods: methods, Breaks: []string{"*"}}}
 		},
@@ -347,7 +337,7 @@ func virtual(*client.ScenarioRun) server.Options {
 }
 
 // endless gives each page of a list a cursor of a further page, which is empty.
-func endless(member string) server.Middleware {
+func endless(_, member string) server.Middleware {
 	return func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 		page := 0
 		if text, ok := r.Params["cursor"].(string); ok {
@@ -411,31 +401,36 @@ const torn = "次 "
 // cutCharacters writes one character of each cursor in two pieces: a read may end within
 // a character.
 func cutCharacters(*client.ScenarioRun) server.Options {
-	methods := make(map[string]server.Middleware)
-	for method := range client.Listed {
-		methods[method] = func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+	o := server.Options{HTTP: server.HTTPOptions{AlwaysSSE: true}, Behaviour: server.Behaviour{
+		Methods: marking("no such cursor", func(*server.Session) string { return torn })}}
+	o.Behaviour.Stdio.Stdout = func(w io.Writer) io.Writer { return cutter{to: w} }
+	o.Behaviour.HTTP.Middleware = func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { next.ServeHTTP(cutResponse{w}, r) })
+	}
+	return o
+}
+
+// marking puts a mark before all cursors, and refuses those without it.
+func marking(refusal string, of func(s *server.Session) string) map[string]server.Middleware {
+	return onLists(func(string, string) server.Middleware {
+		return func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			mark := of(r.Session)
 			if given, ok := r.Params["cursor"].(string); ok {
-				own, marked := strings.CutPrefix(given, torn)
+				own, marked := strings.CutPrefix(given, mark)
 				if !marked {
-					return nil, &wire.Error{Code: server.InvalidParams, Message: "Invalid params: no such cursor"}
+					return nil, &wire.Error{Code: server.InvalidParams, Message: "Invalid params: " + refusal}
 				}
 				r.Params["cursor"] = own
 			}
 			result, rpcErr := next(ctx, r)
 			if page, ok := result.(map[string]any); ok {
 				if cursor, ok := page["nextCursor"].(string); ok {
-					page["nextCursor"] = torn + cursor
+					page["nextCursor"] = mark + cursor
 				}
 			}
 			return result, rpcErr
 		}
-	}
-	o := server.Options{HTTP: server.HTTPOptions{AlwaysSSE: true}, Behaviour: server.Behaviour{Methods: methods}}
-	o.Behaviour.Stdio.Stdout = func(w io.Writer) io.Writer { return cutter{to: w} }
-	o.Behaviour.HTTP.Middleware = func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { next.ServeHTTP(cutResponse{w}, r) })
-	}
-	return o
+	})
 }
 
 // cutter writes a text in two pieces if it holds the character to cut.
@@ -553,11 +548,7 @@ func schematic(run *client.ScenarioRun) server.Options {
 
 // emptyFirst puts an empty page before each list, and all items on the second.
 func emptyFirst(*client.ScenarioRun) server.Options {
-	methods := make(map[string]server.Middleware)
-	for method, member := range client.Listed {
-		methods[method] = emptyBefore(method, member)
-	}
-	return server.Options{PageSize: 10_000, Behaviour: server.Behaviour{Methods: methods}}
+	return server.Options{PageSize: 10_000, Behaviour: server.Behaviour{Methods: onLists(emptyBefore)}}
 }
 
 // emptyBefore puts an empty page before a list.
@@ -623,28 +614,9 @@ func losingPages(*client.ScenarioRun) server.Options {
 	var ended atomic.Bool
 	o.Behaviour.Stdio.Quit = func(_ int, line []byte) bool { return further(wire.Parse(line)) && !ended.Swap(true) }
 	o.PageSize = 2
-	o.Behaviour.Methods = make(map[string]server.Middleware)
-	for method := range client.Listed {
-		o.Behaviour.Methods[method] = func(ctx context.Context, r *server.Request, next server.Handler) (any,
-			*wire.Error) {
-			mark, _ := r.Session.Value("mark", func() any { return "@" + rand.Text() }).(string)
-			if given, ok := r.Params["cursor"].(string); ok {
-				own, marked := strings.CutSuffix(given, mark)
-				if !marked {
-					return nil, &wire.Error{Code: server.InvalidParams,
-						Message: "Invalid params: the cursor does not belong to this session"}
-				}
-				r.Params["cursor"] = own
-			}
-			result, rpcErr := next(ctx, r)
-			if page, ok := result.(map[string]any); ok {
-				if cursor, ok := page["nextCursor"].(string); ok {
-					page["nextCursor"] = cursor + mark
-				}
-			}
-			return result, rpcErr
-		}
-	}
+	o.Behaviour.Methods = marking("the cursor does not belong to this session", func(s *server.Session) string {
+		return s.Value("mark", func() any { return rand.Text() + "@" }).(string)
+	})
 	return o
 }
 

@@ -37,7 +37,7 @@ var stdioScenarios = []*client.Scenario{
 			}
 			return o
 		},
-		Judge: func(t *client.T) { t.JudgeContinued("the server wrote to stderr", ids.StdioClientStderrHandling) },
+		Judge: goesOn("the server wrote to stderr"),
 	},
 	{
 		Name: "stdio/exits-early", Transports: overStdio(),
