@@ -401,8 +401,9 @@ var authFaults = []Fault{
 		})),
 	fault("auth.session-is-enough", ids.SecuritySessionNotAuthentication, "Within a session, no token is needed.",
 		openSession(func(*http.Request) bool { return true })).Also(ids.AuthServerValidatesFirst),
-	fault("auth.get-open", ids.AuthServerValidatesFirst, "The listening stream of a session can be opened without "+
-		"a token.", openSession(func(r *http.Request) bool { return r.Method == http.MethodGet })).
+	fault("auth.get-open", ids.AuthServerValidatesFirst,
+		"The listening stream of a session can be opened without a token.",
+		openSession(func(r *http.Request) bool { return r.Method == http.MethodGet })).
 		Also(ids.SecuritySessionNotAuthentication),
 	fault("auth.delete-open", ids.AuthServerValidatesFirst, "A session can be ended without a token.",
 		openSession(func(r *http.Request) bool { return r.Method == http.MethodDelete })).

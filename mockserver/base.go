@@ -112,8 +112,9 @@ var baseFaults = []Fault{
 			again.Message["result"] = object{"messages": list{}}
 			return []*server.Outgoing{out, again}
 		}))),
-	fault("base.reserved-code", ids.BaseErrorReservedCodes, "A reference of unknown type is refused with the code "+
-		"-32100.", Refusing("completion/complete", -32100, unknownRef)),
+	fault("base.reserved-code", ids.BaseErrorReservedCodes,
+		"A reference of unknown type is refused with the code -32100.",
+		Refusing("completion/complete", -32100, unknownRef)),
 	fault("base.parse-error-code", ids.BaseErrorParseError, "Input that is not JSON is answered with -32600.",
 		parseErrors(func(out *server.Outgoing) { out.RPCError()["code"] = server.InvalidRequest })),
 	fault("base.parse-error-internal", ids.BaseErrorParseError, "Input that is not JSON is answered with -32603.",
@@ -179,12 +180,15 @@ var baseFaults = []Fault{
 		})),
 	fault("base.params-strict", ids.BaseParamsOpen, "List requests with members beside cursor and _meta are refused.",
 		Refusing("*", server.InvalidParams, hasUndefined)),
-	fault("base.params-strict-call", ids.BaseParamsOpen, "A tools/call with a member that the revision does not "+
-		"define is refused.", Refusing("tools/call", server.InvalidParams, hasUndefined)),
-	fault("base.params-strict-read", ids.BaseParamsOpen, "A resources/read with a member that the revision does "+
-		"not define is refused.", Refusing("resources/read", server.InvalidParams, hasUndefined)),
-	fault("base.params-strict-get", ids.BaseParamsOpen, "A prompts/get with a member that the revision does not "+
-		"define is refused.", Refusing("prompts/get", server.InvalidParams, hasUndefined)),
+	fault("base.params-strict-call", ids.BaseParamsOpen,
+		"A tools/call with a member that the revision does not define is refused.",
+		Refusing("tools/call", server.InvalidParams, hasUndefined)),
+	fault("base.params-strict-read", ids.BaseParamsOpen,
+		"A resources/read with a member that the revision does not define is refused.",
+		Refusing("resources/read", server.InvalidParams, hasUndefined)),
+	fault("base.params-strict-get", ids.BaseParamsOpen,
+		"A prompts/get with a member that the revision does not define is refused.",
+		Refusing("prompts/get", server.InvalidParams, hasUndefined)),
 	fault("base.params-strict-complete", ids.BaseParamsOpen,
 		"A completion/complete with a member that the revision does not define is refused.",
 		Refusing("completion/complete", server.InvalidParams, hasUndefined)),

@@ -169,8 +169,9 @@ var familyFaults = []Fault{
 	fault("base.escaped-method-unknown", ids.BaseJSONAnySpelling,
 		"A method is compared as it is spelled, with its escapes.",
 		respelled(func(raw []byte) bool { return bytes.Contains(raw, []byte(`"method":"\u00`)) })).Seen(ByValue),
-	fault("base.null-for-name", ids.BaseErrorInvalidParams, "The call of a tool whose name is null is refused with "+
-		"-32603.", Refusing("tools/call", server.InternalError, ofType("null", "name"))).Seen(ByValue),
+	fault("base.null-for-name", ids.BaseErrorInvalidParams,
+		"The call of a tool whose name is null is refused with -32603.",
+		Refusing("tools/call", server.InternalError, ofType("null", "name"))).Seen(ByValue),
 	fault("base.array-for-uri", ids.BaseErrorInvalidParams,
 		"A resources/read whose URI is an array is refused with -32603.",
 		Refusing("resources/read", server.InternalError, ofType("an array", "uri"))).Seen(ByValue),

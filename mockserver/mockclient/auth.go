@@ -234,8 +234,9 @@ var codeFaults = []Fault{
 		Requested(without("code_challenge"))).In(flow),
 	fault("auth.short-challenge", ids.AuthClientPKCEChallenge, "The code_challenge has five characters.",
 		Requested(set("code_challenge", "short"))).In(flow).Also(ids.AuthClientPKCEVerifier),
-	fault("auth.plain-challenge", ids.AuthClientPKCES256, "The code_challenge_method is plain, although S256 is "+
-		"offered.", plainChallenge(set("code_challenge_method", "plain"))).In(flow),
+	fault("auth.plain-challenge", ids.AuthClientPKCES256,
+		"The code_challenge_method is plain, although S256 is offered.",
+		plainChallenge(set("code_challenge_method", "plain"))).In(flow),
 	fault("auth.challenge-without-method", ids.AuthClientPKCES256,
 		"The authorization request has no code_challenge_method, which stands for plain.",
 		plainChallenge(without("code_challenge_method"))).In(flow),

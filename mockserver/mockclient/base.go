@@ -172,8 +172,9 @@ var baseFaults = []Fault{
 		Also(ids.BaseResponseOnlyToRequests, ids.BaseResponsePresent, ids.BaseResponseIDEcho, ids.BaseResponseOnce),
 	fault("base.spelling-refused", ids.BaseJSONAnySpelling, "A ping with a blank before a colon is refused.",
 		Refusing(Replies("spelling: blanks between tokens"))).Seen(byValue).In(Requests),
-	fault("base.spelling-ignored", ids.BaseJSONAnySpelling, "A ping whose members stand in another order is not "+
-		"answered.", Dropping(Replies("spelling: members in another order"))).Seen(byValue).In(Requests).
+	fault("base.spelling-ignored", ids.BaseJSONAnySpelling,
+		"A ping whose members stand in another order is not answered.",
+		Dropping(Replies("spelling: members in another order"))).Seen(byValue).In(Requests).
 		Also(ids.BaseResponsePresent),
 	fault("base.meta-inherited-refused", ids.MetaAttachRequest,
 		"A ping with a _meta that has the name of a member that every JavaScript object has is refused.",

@@ -254,8 +254,9 @@ var familyFaults = []Fault{
 	fault("content.fraction-death", ids.ContentAnnotationsOptional,
 		"A date whose seconds have a fraction ends the client.", DyingOf(`"lastModified":"2025-01-12T15:00:58.250Z"`)).
 		Seen(byValue).In("content/dates"),
-	fault("roots.one-at-a-time", ids.BaseResponsePresent, "A request for the roots that comes while another one is "+
-		"open is never answered.", Dropping(Replies("roots-both-second"))).Seen(atOnce).In(RootsSeen),
+	fault("roots.one-at-a-time", ids.BaseResponsePresent,
+		"A request for the roots that comes while another one is open is never answered.",
+		Dropping(Replies("roots-both-second"))).Seen(atOnce).In(RootsSeen),
 	fault("ping.behind-form", ids.PingResponsePrompt,
 		"A ping that comes while a form is open is answered after the user has filled it in.",
 		All(Slowly("elicitation/create", "take your time"), BehindAnswer("elicitation-open"))).Seen(atOnce).

@@ -235,8 +235,9 @@ var featureFaults = []Fault{
 		Seen(byValue).In(RootsSeen),
 	fault("roots.meta-refused", ids.MetaAttachRequest, "A request for the roots with _meta is refused.",
 		Rejecting(Replies("roots-meta"))).Seen(byValue).In(RootsSeen),
-	fault("roots.params-strict", ids.BaseParamsOpen, "A request for the roots with an additional member in its "+
-		"params is refused.", Rejecting(Replies("roots-open"))).Seen(byValue).In(RootsSeen),
+	fault("roots.params-strict", ids.BaseParamsOpen,
+		"A request for the roots with an additional member in its params is refused.",
+		Rejecting(Replies("roots-open"))).Seen(byValue).In(RootsSeen),
 	fault("roots.token-refused", ids.ProgressRequest, "A request for the roots with a progress token is refused.",
 		Rejecting(Replies("roots-token"))).Seen(byValue).In(RootsSeen),
 	fault("roots.name-number", ids.SchemaListRootsResult, "The name of a root is a number.",

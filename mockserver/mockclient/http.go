@@ -41,8 +41,8 @@ var httpFaults = []Fault{
 	fault("http.put", ids.HTTPClientPostMethod, "A message is sent with PUT.",
 		requesting(transport.Request{Method: http.MethodPut,
 			Body: []byte(`{"jsonrpc":"2.0","id":"put","method":"ping"}`)})),
-	fault("http.get-accept", ids.HTTPClientGetAccept, "The GET for the listening stream does not accept "+
-		"text/event-stream.",
+	fault("http.get-accept", ids.HTTPClientGetAccept,
+		"The GET for the listening stream does not accept text/event-stream.",
 		requesting(transport.Request{Method: http.MethodGet, Header: http.Header{"Accept": {"application/json"}}})),
 	fault("http.no-session-header", ids.HTTPClientSessionHeader,
 		"Requests after the initialization lack Mcp-Session-Id.", Headers(Later, "Mcp-Session-Id")),

@@ -295,8 +295,9 @@ var utilityFaults = []Fault{
 			}
 			return conn.Close(ctx)
 		}))).In("lifecycle/unanswered"),
-	fault("cancellation.race-death", ids.CancellationRace, "The client answers no ping after a cancellation that "+
-		"crosses the answer.", Dropping(Replies("after-cancelling"))).In("features/roots").
+	fault("cancellation.race-death", ids.CancellationRace,
+		"The client answers no ping after a cancellation that crosses the answer.",
+		Dropping(Replies("after-cancelling"))).In("features/roots").
 		Also(ids.BaseResponsePresent, ids.CancellationEitherSide),
 	fault("cancellation.late-death", ids.CancellationLateResponse,
 		"An answer to a request that was cancelled ends the client.",

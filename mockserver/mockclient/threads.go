@@ -162,8 +162,9 @@ var threadFaults = []Fault{
 		"The GET in a new session names the session that was lost.", inFirstSession(http.MethodGet)).
 		Seen(bySession).In(LostSession),
 	// https://github.com/google-antigravity/antigravity-cli/issues/510
-	fault("roots.not-encoded", ids.SchemaListRootsResult, "A root whose path holds characters beyond ASCII is "+
-		"listed with them as they are.", Replacing(Results, "%C3%A9", "é")).Seen(byValue).In("acts/root-folder"),
+	fault("roots.not-encoded", ids.SchemaListRootsResult,
+		"A root whose path holds characters beyond ASCII is listed with them as they are.",
+		Replacing(Results, "%C3%A9", "é")).Seen(byValue).In("acts/root-folder"),
 	// https://github.com/kirodotdev/Kiro/issues/8960
 	fault("tools.link-death", ids.ToolsResultResourceLinks,
 		"A link to a resource in the result of a tool ends the client.", DyingOf(`"resource_link"`)).In(plainContent),

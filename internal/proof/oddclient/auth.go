@@ -239,9 +239,10 @@ var authOddities = []Oddity{
 			Returned(func(result url.Values) { result.Del("iss") }),
 			backTo(true, func(uri *url.URL, r *http.Request) { uri.Path += "/" + r.URL.Port() }),
 		)).Only(overEitherHTTP).In("auth/*").Open(ids.AuthClientISSCompared),
-	odd("auth.other-port", "The client waits for the redirect at another loopback port than the one that it has "+
-		"registered.", "An authorization server lets a loopback redirect URI have any port (OAuth 2.1, section "+
-		"8.4.2).", "basic/authorization#open-redirection",
+	odd("auth.other-port",
+		"The client waits for the redirect at another loopback port than the one that it has registered.",
+		"An authorization server lets a loopback redirect URI have any port (OAuth 2.1, section "+
+			"8.4.2).", "basic/authorization#open-redirection",
 		backTo(false, func(uri *url.URL, _ *http.Request) { uri.Host = "127.0.0.1:33499" })).Only(overEitherHTTP).
 		In("auth/*"),
 	odd("auth.long-state", "The state has 600 characters, of which some have to be escaped.",

@@ -158,8 +158,9 @@ var utilityOddities = []Oddity{
 				_, _ = s.Call(ctx, "tools/call", SlowCall(0.05, object{"progressToken": "again"}))
 			}
 		})),
-	odd("progress.of-the-client", "The client reports progress of what the server asks for, in fractions, and does "+
-		"so without a total.", "Either side may send progress for a token that it was given; total is optional.",
+	odd("progress.of-the-client",
+		"The client reports progress of what the server asks for, in fractions, and does so without a total.",
+		"Either side may send progress for a token that it was given; total is optional.",
 		"basic/utilities/progress#behavior-requirements", All(Obedient, reporting(0.1, 0.5, 1))).
 		In(Sampling, Elicitation),
 	odd("progress.of-two-answers",
@@ -553,8 +554,9 @@ var samplingOddities = []Oddity{
 		"A human in the loop reviews requests; no time is given.", "client/sampling#user-interaction-model",
 		Delaying(30*time.Second, "sampling/createMessage")).In(Sampling, "acts/sampling").
 		Open(append([]string{ids.BaseErrorMethodNotFound, "elicitation.*", "roots.*"}, unsampled...)...),
-	odd("sampling.limited", "A sampling request that comes within a second of the last is refused with -32000, "+
-		"before the user sees it.", "Clients should limit the rate, and no code is named for that.",
+	odd("sampling.limited",
+		"A sampling request that comes within a second of the last is refused with -32000, before the user sees it.",
+		"Clients should limit the rate, and no code is named for that.",
 		"client/sampling#security-considerations", limiting("sampling/createMessage")).In(Sampling, "acts/sampling").
 		Open(append([]string{ids.BaseErrorMethodNotFound}, unsampled...)...),
 	odd("sampling.limited-in-all", "From the tenth on, sampling requests of a session are refused with -32602.",

@@ -285,11 +285,13 @@ var httpOddities = []Oddity{
 		unlistening(func(ctx context.Context, conn *transport.HTTPConn) { reopening(ctx, conn, 1) })).
 		In("http/listening", "http/plain").
 		Open("http.client.get-*", "*.list-changed.*", ids.LifecycleShutdownHTTPClose),
-	odd("http.listens-for-one", "The GET stream is closed behind the first message on it, and opened again without "+
-		"Last-Event-ID.", mayListen, ofListening, ListeningForOne).
+	odd("http.listens-for-one",
+		"The GET stream is closed behind the first message on it, and opened again without Last-Event-ID.",
+		mayListen, ofListening, ListeningForOne).
 		In("http/listening", CutStream, LostSession, "lists/changed", Notifications, Requests, Sampling),
-	odd("http.resumes-behind-each", "The stream of a POST is closed behind the first event with an id, and resumed "+
-		"from there.", "Disconnection may occur at any time, and a client resumes if it wishes to.",
+	odd("http.resumes-behind-each",
+		"The stream of a POST is closed behind the first event with an id, and resumed from there.",
+		"Disconnection may occur at any time, and a client resumes if it wishes to.",
 		"basic/transports#resumability-and-redelivery", ClosingBehind(http.MethodPost)).
 		In(CutStream, Requests, Notifications, Sampling),
 	odd("http.leaves-answered-streams",

@@ -41,8 +41,9 @@ var handshakeOddities = []Oddity{
 	odd("handshake.ping-between", "A ping stands between the answer to initialize and notifications/initialized.",
 		"The restriction on requests ends with the answer to initialize, and never holds for pings.", ofInitialization,
 		Before(Calls("notifications/initialized"), ping("between"))),
-	odd("handshake.initialized-overtaken", "notifications/initialized is on its way for 300 ms, and the first "+
-		"request arrives before it.", "Each message is a POST of its own, and one may overtake another.",
+	odd("handshake.initialized-overtaken",
+		"notifications/initialized is on its way for 300 ms, and the first request arrives before it.",
+		"Each message is a POST of its own, and one may overtake another.",
 		"basic/transports#sending-messages-to-the-server",
 		Wrapping(func(conn transport.Conn) transport.Conn { return &overtaken{Conn: conn} })).Only(OverHTTP),
 	odd("handshake.initialized-late", "notifications/initialized comes a second after the answer to initialize.",
@@ -62,9 +63,10 @@ var handshakeOddities = []Oddity{
 		"schema#implementation", Changing(func(o *client.Options) {
 			o.Info = object{"name": strings.Repeat("long", 2500), "version": "1.0.0-rc.1+build.5"}
 		})),
-	odd("versions.also-older", "A client that also speaks the older versions goes on when the server answers with "+
-		"one of them.", "The server answers with another version that it supports; the client disconnects only "+
-		"if it does not support that.", ofVersions,
+	odd("versions.also-older",
+		"A client that also speaks the older versions goes on when the server answers with one of them.",
+		"The server answers with another version that it supports; the client disconnects only "+
+			"if it does not support that.", ofVersions,
 		func(c *client.Standalone) { c.Versions = []string{"2024-11-05", "2025-03-26"} }).
 		In("lifecycle/older-version", "lifecycle/newer-version", "lifecycle/no-version").
 		Open("elicitation.*", "http.*", "base.*", "lifecycle.*"),
@@ -79,8 +81,9 @@ var handshakeOddities = []Oddity{
 			}
 			return err
 		}),
-	odd("versions.asks-again", "A client that does not know the version of the server tries once more in a new "+
-		"session.", "After it has disconnected, a client may connect again.", ofVersions, nil).
+	odd("versions.asks-again",
+		"A client that does not know the version of the server tries once more in a new session.",
+		"After it has disconnected, a client may connect again.", ofVersions, nil).
 		In("lifecycle/older-version", "lifecycle/newer-version", "lifecycle/no-version").
 		Running(func(ctx context.Context, c client.Standalone) error {
 			err := c.Run(ctx)

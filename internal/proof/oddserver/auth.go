@@ -115,8 +115,9 @@ var authOddities = []Oddity{
 			r.Header.Set("Cache-Control", "public, max-age=3600")
 			r.Header.Set("Access-Control-Allow-Origin", "*")
 		}))).Replaces("metadata"),
-	odd("auth.metadata-elsewhere", "The resource metadata are at an address of the server's own, which the "+
-		"challenge names.", "The challenge tells where they are.", challenges,
+	odd("auth.metadata-elsewhere",
+		"The resource metadata are at an address of the server's own, which the challenge names.",
+		"The challenge tells where they are.", challenges,
 		Protecting(func(p *server.Protection) { p.MetadataPath = "/meta/resource.json" })).Replaces("challenge"),
 	odd("auth.metadata-at-root", "The resource metadata are at the well-known address without a path.",
 		"The challenge tells where they are.", challenges,

@@ -38,8 +38,9 @@ var spellingOddities = []Oddity{
 		"basic/index#messages",
 		spelling(spell.Speller{Text: spell.Escaping(`\u%04x`, func(r rune) bool { return r > '~' })}.Spell)).
 		Replaces("spelling"),
-	odd("spelling.escaped-everything", "Each character of every string and name is written as an escape, in upper "+
-		"case.", sameJSON, "basic/index#messages",
+	odd("spelling.escaped-everything",
+		"Each character of every string and name is written as an escape, in upper case.",
+		sameJSON, "basic/index#messages",
 		spelling(spell.Speller{Text: spell.Escaping(`\u%04X`, func(rune) bool { return true })}.Spell)).
 		Replaces("spelling"),
 	odd("spelling.escaped-slashes", "Slashes are escaped, as PHP does.", sameJSON, "basic/index#messages",
@@ -212,8 +213,9 @@ var messageOddities = []Oddity{
 			Params("elicitation/create", Having("x-hint", "none")),
 			anyMessage(wire.Notification, Having("x-hint", list{1})),
 		)),
-	odd("message.unknown-item-members", "Tools, resources, templates, prompts and content blocks have members that "+
-		"nobody defines.", "None of the definitions is closed.", "schema#tool",
+	odd("message.unknown-item-members",
+		"Tools, resources, templates, prompts and content blocks have members that nobody defines.",
+		"None of the definitions is closed.", "schema#tool",
 		All(everyItem(Having("x-category", "misc")), everyContent(Having("x-rank", 1)))),
 	odd("message.empty-params", "Requests and notifications without params have an empty object for params.",
 		"params is an optional object.", "basic/index#notifications",
@@ -287,8 +289,9 @@ var messageOddities = []Oddity{
 			}
 			metaWith(object{"com.example/deep": deep})(result)
 		})),
-	odd("message.requests-in-parallel", "After the handshake the server sends several requests without waiting for "+
-		"the answers.", "Either side may send requests at any time.", "basic/index#requests",
+	odd("message.requests-in-parallel",
+		"After the handshake the server sends several requests without waiting for the answers.",
+		"Either side may send requests at any time.", "basic/index#requests",
 		Ready(func(s *server.Session) { parallel(3, func() { _, _ = s.Call(s.Context(), "ping", nil) }) })),
 	odd("message.own-error-codes",
 		"Tools that the client lacks the means for are refused with the codes -32000, 1 and 403 by turns.",

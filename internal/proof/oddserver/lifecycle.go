@@ -134,8 +134,9 @@ var lifecycleOddities = []Oddity{
 			func(o *server.Options) { o.CallTimeout = time.Minute + time.Second },
 			Messages(Cancelled, func(out *server.Outgoing) { out.Delay = 150 * time.Millisecond }),
 		)).Replaces("giving-up"),
-	odd("lifecycle.renews-timeout", "The server gives its own requests up after ten seconds without progress of "+
-		"them, or after a minute.", "The clock may be reset by progress, as long as there is a maximum.",
+	odd("lifecycle.renews-timeout",
+		"The server gives its own requests up after ten seconds without progress of them, or after a minute.",
+		"The clock may be reset by progress, as long as there is a maximum.",
 		"basic/lifecycle#timeouts", Renewed(10*time.Second, time.Minute)).Replaces("giving-up"),
 	odd("lifecycle.goes-on-after-timeout",
 		"A call gives up its own request, then goes on for five seconds and reports progress.",
@@ -152,13 +153,15 @@ var lifecycleOddities = []Oddity{
 		"No tool is listed until two seconds after the first handshake; then all are, and the change is announced.",
 		"A list can change at any time, and its change should be announced.", "server/tools#list-changed-notification",
 		announcedLater(2*time.Second, "tools", "tools/list")).Open("*").Replaces("tools"),
-	odd("resources.announced-later", "No resource is listed until a moment after the first handshake; then all "+
-		"are, and the change is announced.", "A list can change at any time, and its change should be announced.",
+	odd("resources.announced-later",
+		"No resource is listed until a moment after the first handshake; then all are, and the change is announced.",
+		"A list can change at any time, and its change should be announced.",
 		"server/resources#list-changed-notification",
 		announcedLater(aMoment, "resources", "resources/list", "resources/templates/list")).Open("*").
 		Replaces("resources"),
-	odd("prompts.announced-later", "No prompt is listed until a moment after the first handshake; then all are, "+
-		"and the change is announced.", "A list can change at any time, and its change should be announced.",
+	odd("prompts.announced-later",
+		"No prompt is listed until a moment after the first handshake; then all are, and the change is announced.",
+		"A list can change at any time, and its change should be announced.",
 		"server/prompts#list-changed-notification", announcedLater(aMoment, "prompts", "prompts/list")).Open("*").
 		Replaces("prompts"),
 	odd("lifecycle.nothing-declared", "The server declares no capability and offers nothing but ping.",
@@ -219,8 +222,9 @@ var lifecycleOddities = []Oddity{
 			"with elicitation.", "Capabilities are negotiated: which a server declares to whom is not said.",
 		"basic/lifecycle#capability-negotiation", All(offeringTo("sampling", "prompts"),
 			offeringTo("elicitation", "completions", "logging", "subscribe"))).Open("*").Replaces("capabilities"),
-	odd("lifecycle.empty-capabilities", "All capabilities are empty objects: no list changes are announced, no "+
-		"subscriptions offered.", "Servers can support neither feature.", "server/resources#capabilities",
+	odd("lifecycle.empty-capabilities",
+		"All capabilities are empty objects: no list changes are announced, no subscriptions offered.",
+		"Servers can support neither feature.", "server/resources#capabilities",
 		Without("tools.listChanged", "prompts.listChanged", "resources.listChanged", "resources.subscribe")).
 		Open(ids.ToolsListChangedSent, "resources.*", ids.PromptsListChangedSent, "schema.*"),
 	odd("lifecycle.flags-false", "listChanged and subscribe are declared as false.", "The members are boolean.",
@@ -232,8 +236,9 @@ var lifecycleOddities = []Oddity{
 	odd("lifecycle.only-subscribe", "The resources can be subscribed to, but changes of their list are not announced.",
 		"Both features are optional, each without the other.", "server/resources#capabilities",
 		Without("resources.listChanged")).Open(ids.ResourcesListChangedSent),
-	odd("lifecycle.only-list-changed", "Changes of the list of resources are announced, but there are no "+
-		"subscriptions.", "Both features are optional, each without the other.", "server/resources#capabilities",
+	odd("lifecycle.only-list-changed",
+		"Changes of the list of resources are announced, but there are no subscriptions.",
+		"Both features are optional, each without the other.", "server/resources#capabilities",
 		Without("resources.subscribe")).
 		Open(ids.ResourcesSubscribeAccepted, ids.ResourcesUpdatedSent, ids.SchemaSubscribeResult,
 			ids.SchemaUnsubscribeResult, ids.ResourcesUpdatedOnlySubscribed, ids.SchemaResourceUpdatedNotification,

@@ -71,8 +71,9 @@ func coalescing(by time.Duration) apply {
 
 // server/resources
 var resourceOddities = []Oddity{
-	odd("resources.updates-coalesced", "Updates of a resource are held back for 300 ms, and one is sent for all "+
-		"changes in that time.", "No sentence has each change announced alone, or at once.",
+	odd("resources.updates-coalesced",
+		"Updates of a resource are held back for 300 ms, and one is sent for all changes in that time.",
+		"No sentence has each change announced alone, or at once.",
 		"server/resources#subscriptions", coalescing(300*time.Millisecond)),
 	odd("resources.subscriptions-undeclared",
 		"Subscriptions are accepted, but not declared, and nothing is told of changes.",
@@ -267,8 +268,9 @@ var resourceOddities = []Oddity{
 			Wrapping("resources/read", server.Named("memo://now-and-then",
 				server.Always(object{"contents": list{object{"uri": "memo://now-and-then", "text": "here"}}}))),
 		)).Replaces("pages"),
-	odd("resources.changes-announced-idly", "Every ten seconds a change of the list of resources is announced, "+
-		"although there is none.", "The notification may be issued without any previous subscription.",
+	odd("resources.changes-announced-idly",
+		"Every ten seconds a change of the list of resources is announced, although there is none.",
+		"The notification may be issued without any previous subscription.",
 		"schema#resourcelistchangednotification", announcingIdly("resources")),
 	odd("resources.order-changes", "Each reading of resources/list has the resources in another order.",
 		"The order of a list means nothing.", "server/resources#listing-resources",
@@ -414,8 +416,9 @@ var promptOddities = []Oddity{
 		})).
 		Open(ids.ContentEmbeddedMimeTypePresent, ids.PromptsErrorMissingArgumentCode, ids.PromptsArgumentsValidated).
 		Replaces("templates and prompts"),
-	odd("prompts.unknown-arguments-refused", "prompts/get with arguments that the prompt does not have is refused "+
-		"with -32602.", "Servers SHOULD validate prompt arguments.",
+	odd("prompts.unknown-arguments-refused",
+		"prompts/get with arguments that the prompt does not have is refused with -32602.",
+		"Servers SHOULD validate prompt arguments.",
 		"server/prompts#implementation-considerations", Wrapping("prompts/get", refusingUnknownArguments)),
 	odd("prompts.list-changes",
 		"A prompt comes and goes from one reading of the list to the next, each time with an announcement.",
@@ -424,8 +427,9 @@ var promptOddities = []Oddity{
 			Wrapping("prompts/get", server.Named("now-and-then",
 				server.Always(object{"messages": list{saying("user", textBlock("here"))}}))),
 		)).Replaces("pages"),
-	odd("prompts.changes-announced-idly", "Every ten seconds a change of the prompts is announced, although there "+
-		"is none.", "The notification says that the list may be read again.",
+	odd("prompts.changes-announced-idly",
+		"Every ten seconds a change of the prompts is announced, although there is none.",
+		"The notification says that the list may be read again.",
 		"server/prompts#list-changed-notification", announcingIdly("prompts")),
 	odd("prompts.ask-roots", "prompts/get asks the client for its roots, if there are any.",
 		"Servers can ask for roots when they need them.", "client/roots#listing-roots",

@@ -305,8 +305,9 @@ var loggingOddities = []Oddity{
 		"At most four log messages of a session are sent in a second, and the others are dropped.",
 		"Servers SHOULD rate limit log messages.", "server/utilities/logging#implementation-considerations",
 		limiting("notifications/message", 4, time.Second)).Replaces("log level"),
-	odd("logging.rate-limited-low", "At most eight log messages of a session are sent in a minute, and the others "+
-		"are dropped.", "Servers SHOULD rate limit log messages, and the text names no rate.",
+	odd("logging.rate-limited-low",
+		"At most eight log messages of a session are sent in a minute, and the others are dropped.",
+		"Servers SHOULD rate limit log messages, and the text names no rate.",
 		"server/utilities/logging#implementation-considerations", limiting("notifications/message", 8, time.Minute)).
 		Open("logging.filter.*", ids.LoggingSetLevelReplaces).Replaces("log level"),
 	odd("logging.set-level-undeclared",
@@ -431,8 +432,9 @@ var paginationOddities = []Oddity{
 		"Each list leaves out items for clients without sampling, roots or elicitation, and cursors are offsets.",
 		"A server decides which items it offers to whom, and a cursor may be the same text in another session.",
 		"server/utilities/pagination#pagination-model", byOffset(toTheCapable)).Replaces("pages"),
-	odd("pagination.by-tenant", "Each session has a tool, a prompt and a resource with a name of its own, and "+
-		"cursors are offsets.", "A server decides which items it offers to whom.",
+	odd("pagination.by-tenant",
+		"Each session has a tool, a prompt and a resource with a name of its own, and cursors are offsets.",
+		"A server decides which items it offers to whom.",
 		"server/utilities/pagination#pagination-model", forTenants()).Replaces("pages"),
 }
 
