@@ -43,14 +43,8 @@ type authorizationRun struct {
 	*run
 	target *authserver.Target
 	cause  error
-	trials map[string]*trialOf // by check
+	trials map[string]*awaited // by check
 	ended  chan struct{}       // closed when all checks have ended
-}
-
-// trialOf is one check in the run.
-type trialOf struct {
-	done   chan struct{} // closed when the record is known
-	record ledger.Record
 }
 
 func (s *authorizationRun) party() wire.Party { return wire.AuthorizationServer }
@@ -61,22 +55,13 @@ func (s *authorizationRun) limit(n int) time.Duration {
 }
 
 func (s *authorizationRun) specs() ([]*tree.Spec, error) {
-	s.trials = make(map[string]*trialOf)
+	s.trials = make(map[string]*awaited)
 	var specs []*tree.Spec
 	for _, c := range authserver.Checks() {
-		trial := &trialOf{done: make(chan struct{})}
+		trial := &awaited{done: make(chan struct{})}
 		s.trials[c.Name] = trial
 		spec := s.spec(c.Name, c.Requirements, tree.Label(tree.KeySession, "none"))
-		spec.Await = func(context.Context) tree.Outcome {
-			select {
-			case <-trial.done:
-			case <-s.ended: // it may have been the last one
-			}
-			if trial.record == nil {
-				return tree.Outcome{Verdict: result.Inconclusive, Message: "the check was not run"}
-			}
-			return s.outcome(trial.record)
-		}
+		spec.Await = func(context.Context) tree.Outcome { return s.await(trial, s.ended, "check") }
 		specs = append(specs, spec)
 	}
 	return specs, nil
@@ -111,8 +96,8 @@ func (s *authorizationRun) start(ctx context.Context, left []*tree.Spec) {
 			return
 		}
 		for _, c := range checks {
-			trial := s.trials[c.Name]
-			trial.record = s.target.Try(ctx, c)
+			trial, record := s.trials[c.Name], s.target.Try(ctx, c)
+			trial.record = func() ledger.Record { return record }
 			close(trial.done)
 		}
 		s.target.Leave(context.WithoutCancel(ctx))

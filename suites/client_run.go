@@ -3,7 +3,6 @@ package suites
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -24,7 +23,6 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 	"github.com/mcpconform/mcpconform/suites/internal/tree"
-	"github.com/mcpconform/mcpconform/suites/result"
 )
 
 // ClientScenarios is the stimulus for clients: scenarios, each a server against
@@ -64,7 +62,7 @@ func (s ClientScenarios) begin(r *run) stimulus {
 		s.Transport = transport.NameHTTP
 	}
 	r.source = client.SourcePrefix
-	return &clientRun{ClientScenarios: s, run: r, runs: make(map[string]*scenarioRun), ended: make(chan struct{})}
+	return &clientRun{ClientScenarios: s, run: r, runs: make(map[string]*awaited), ended: make(chan struct{})}
 }
 
 // Secrets makes known the secrets of the transport command.
@@ -78,18 +76,12 @@ type clientRun struct {
 	ClientScenarios
 	*run
 	all    []*client.Scenario
-	runs   map[string]*scenarioRun // by scenario
+	runs   map[string]*awaited // by scenario
 	engine *client.Engine
 
 	ended    chan struct{} // closed when all scenarios have ended; then these are known:
 	finished []*client.T
 	err      error // of the launch
-}
-
-// scenarioRun is one scenario in the run.
-type scenarioRun struct {
-	done chan struct{} // closed when it was run and judged
-	t    *client.T     // known then
 }
 
 func (s *clientRun) party() wire.Party { return wire.Client }
@@ -125,18 +117,9 @@ func (s *clientRun) specs() ([]*tree.Spec, error) {
 		spec.Unit = unit(scenario)
 		spec.Everywhere = scenario.Name == client.Baseline ||
 			scenario.Name == clients.AuthorizationBaseline // others are judged by these
-		p := &scenarioRun{done: make(chan struct{})}
+		p := &awaited{done: make(chan struct{})}
 		s.runs[scenario.Name] = p
-		spec.Await = func(context.Context) tree.Outcome {
-			select {
-			case <-p.done:
-			case <-s.ended: // it may have been the last one, or none was run because there was no client
-			}
-			if p.t == nil {
-				return tree.Outcome{Verdict: result.Inconclusive, Message: "the scenario was not run"}
-			}
-			return s.outcome(p.t.Record())
-		}
+		spec.Await = func(context.Context) tree.Outcome { return s.await(p, s.ended, "scenario") }
 		specs = append(specs, spec)
 	}
 	return specs, nil
@@ -154,7 +137,10 @@ func unit(s *client.Scenario) string {
 
 // start runs the scenarios that are left and, in any case, the baseline.
 func (s *clientRun) start(ctx context.Context, left []*tree.Spec) {
-	left = s.plainest(left, s.ruled, func(spec *tree.Spec) trial { return scenarioTrial(s.scenario(spec.Name)) })
+	left = s.plainest(left, s.ruled, func(spec *tree.Spec) trial {
+		i := slices.IndexFunc(s.all, func(c *client.Scenario) bool { return c.Name == spec.Name })
+		return scenarioTrial(s.all[i])
+	})
 	scenarios := slices.DeleteFunc(slices.Clone(s.all), func(c *client.Scenario) bool {
 		return c.Name != client.Baseline && !slices.ContainsFunc(left,
 			func(spec *tree.Spec) bool { return spec.Name == c.Name })
@@ -171,7 +157,7 @@ func (s *clientRun) start(ctx context.Context, left []*tree.Spec) {
 		Combined: clients.CombinedLaunches(),
 		Done: func(t *client.T) {
 			p := s.runs[t.Scenario.Name]
-			p.t = t
+			p.record = t.Record
 			close(p.done)
 		},
 	}
@@ -183,11 +169,6 @@ func (s *clientRun) start(ctx context.Context, left []*tree.Spec) {
 			s.finished, s.err = s.engine.Run(ctx, scenarios)
 		}
 	}()
-}
-
-// scenario returns the scenario of a name.
-func (s *clientRun) scenario(name string) *client.Scenario {
-	return s.all[slices.IndexFunc(s.all, func(c *client.Scenario) bool { return c.Name == name })]
 }
 
 // ruled returns the requirements of the scenarios that judge nothing themselves: rules see them in the baseline.
@@ -233,11 +214,11 @@ func (s *clientRun) finish(ctx context.Context) {
 		s.ledger.LastWords = s.lastWords(s.finished[0].Ending)
 	}
 	if c := introduced(s.finished); c != nil {
-		describeClient(&s.Target, c)
+		describe(&s.Target, c.Init.Request.Msg.Params, "clientInfo")
 		s.ledger.Declared = c.Declared
 	}
 	s.notes = append(append(s.notes, endings(s.finished)...), s.deaths()...)
-	if s.engine.OneByOne() {
+	if s.engine.OneByOne {
 		s.notes = append(s.notes,
 			"the client did nothing while another process of it ran, so mcpconform launched it once at a time, "+
 				"which takes longer")
@@ -385,19 +366,6 @@ func introduced(finished []*client.T) *judge.Conversation {
 		}
 	}
 	return nil
-}
-
-func describeClient(t *result.Target, c *judge.Conversation) {
-	asked := c.Init.Request.Msg.Params
-	t.Name, _ = wire.At(asked, "clientInfo", "name").(string)
-	t.Title, _ = wire.At(asked, "clientInfo", "title").(string)
-	t.Version, _ = wire.At(asked, "clientInfo", "version").(string)
-	t.ProtocolVersion, _ = wire.At(asked, "protocolVersion").(string)
-	if caps := wire.At(asked, "capabilities"); caps != nil {
-		if raw, err := json.Marshal(caps); err == nil {
-			t.Capabilities = raw
-		}
-	}
 }
 
 // endings returns notes on the scenarios in which the client had to be stopped.

@@ -44,21 +44,15 @@ func Recheck(run *result.Run, trace *wire.Trace) (Rechecked, error) {
 	}
 	l.Add(judge.Judge(revision, trace.Logs(), judge.Options{}))
 	found := l.Recheck(run, revision.Catalogue())
-	recheckOffer(&found, run, offered(trace.Logs()))
+	recheckOffer(&found, run, offer(check.Recorded(trace.Logs())))
 	return found, nil
-}
-
-// offered returns what a server offers in the first session of a run, as results have it.
-func offered(logs []*wire.Log) *result.Offer {
-	o := offer(check.Recorded(logs))
-	if o != nil {
-		o.Shorten()
-	}
-	return o
 }
 
 // recheckOffer compares what results say of the server's offer with what the trace shows.
 func recheckOffer(found *Rechecked, run *result.Run, want *result.Offer) {
+	if want != nil {
+		want.Shorten() // as results have it
+	}
 	if wire.Party(run.Role) != wire.Server {
 		want = nil
 	}

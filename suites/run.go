@@ -5,6 +5,7 @@ package suites
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"os"
 	"slices"
 	"strings"
@@ -184,7 +185,11 @@ func Run(ctx context.Context, s Stimulus, o Options) (*result.Run, *wire.Trace, 
 	}()
 	suite := &tree.Suite{
 		Specs: r.inPages(specs), Filter: filter, Interrupt: func() { r.end(nil) },
-		Start: r.start, Done: r.done,
+		Start: r.start, Done: func(s *tree.Spec, o tree.Outcome) {
+			if r.Progress != nil && !s.Judges {
+				r.Progress.Done(s.Name, o.Verdict, o.Disputed, o.Message)
+			}
+		},
 	}
 	suite.Specs = append(suite.Specs, r.requirements(ctx)...)
 	run := tree.InOrder
@@ -439,10 +444,22 @@ func (r *run) start(ctx context.Context, left []*tree.Spec) {
 	r.stimulus.start(ctx, r.provoking)
 }
 
-func (r *run) done(s *tree.Spec, o tree.Outcome) {
-	if r.Progress != nil && !s.Judges {
-		r.Progress.Done(s.Name, o.Verdict, o.Disputed, o.Message)
+// awaited is a check or scenario that ends while the run goes on.
+type awaited struct {
+	done   chan struct{}        // closed when it has ended; then record is known
+	record func() ledger.Record // nil if it was not run
+}
+
+// await returns the outcome of a check or scenario, unless all have ended without it: it may have been the last one.
+func (r *run) await(a *awaited, ended <-chan struct{}, what string) tree.Outcome {
+	select {
+	case <-a.done:
+	case <-ended:
 	}
+	if a.record == nil {
+		return tree.Outcome{Verdict: result.Inconclusive, Message: "the " + what + " was not run"}
+	}
+	return r.outcome(a.record())
 }
 
 // outcome gives what a check or scenario recorded the worst verdict of the selected
@@ -507,6 +524,19 @@ func (r *run) conclude(ctx context.Context, outcomes []tree.Outcome) *result.Run
 		run.Notes = append(run.Notes, run.Login.Text)
 	}
 	return run
+}
+
+// describe adds what a target says about itself in its part of the handshake, under the name of info.
+func describe(t *result.Target, said any, info string) {
+	t.Name, _ = wire.At(said, info, "name").(string)
+	t.Title, _ = wire.At(said, info, "title").(string)
+	t.Version, _ = wire.At(said, info, "version").(string)
+	t.ProtocolVersion, _ = wire.At(said, "protocolVersion").(string)
+	if caps := wire.At(said, "capabilities"); caps != nil {
+		if raw, err := json.Marshal(caps); err == nil {
+			t.Capabilities = raw
+		}
+	}
 }
 
 // ruleNames returns the names of the passive rules by requirement.

@@ -9,11 +9,9 @@ import (
 	"github.com/mcpconform/mcpconform/reference/script"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
-	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/client"
 	clients "github.com/mcpconform/mcpconform/suites/internal/client"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
-	"github.com/mcpconform/mcpconform/suites/internal/server"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -80,14 +78,6 @@ func serves(s *script.Script) []string {
 		return []string{scriptID(s)}
 	}
 	return s.Requirements
-}
-
-func scriptChecks(scripts []*script.Script) []*check.Check {
-	var checks []*check.Check
-	for _, s := range scripts {
-		checks = append(checks, server.Scripted(s, serves(s)...))
-	}
-	return checks
 }
 
 // OrdinaryScenarios returns the scenarios of an ordinary run, the baseline first, and those of scripts.

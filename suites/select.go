@@ -59,20 +59,13 @@ func listed(patterns []string, none string) string {
 
 // Includes reports whether a requirement is selected as it binds a party.
 func (s Selection) Includes(r schema.Requirement, p wire.Party) bool {
-	return s.named(r) && (s.LabelFilter == "" || s.labelled(tree.Labels(r, string(p))))
+	return s.named(r) && (s.LabelFilter == "" ||
+		(s.matches != nil || s.compile() == nil) && s.matches(tree.Labels(r, string(p))))
 }
 
 // named reports whether a requirement is selected by its names.
 func (s Selection) named(r schema.Requirement) bool {
 	return (len(s.Select) == 0 || slices.ContainsFunc(s.Select, r.Matches)) && !s.Excludes(r)
-}
-
-// labelled reports whether labels match the filter.
-func (s Selection) labelled(labels []string) bool {
-	if s.matches == nil && s.compile() != nil {
-		return false
-	}
-	return s.matches(labels)
 }
 
 // compile reads the filter.

@@ -3,7 +3,6 @@ package suites
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -101,7 +100,11 @@ func (s *serverRun) limit(n int) time.Duration {
 func (s *serverRun) specs() ([]*tree.Spec, error) {
 	s.checks = make(map[string]*check.Check)
 	var specs []*tree.Spec
-	for _, c := range slices.Concat(server.Checks(), scriptChecks(s.Scripts)) {
+	checks := slices.Clone(server.Checks())
+	for _, script := range s.Scripts {
+		checks = append(checks, server.Scripted(script, serves(script)...))
+	}
+	for _, c := range checks {
 		s.checks[c.Name] = c
 		spec := s.spec(c.Name, c.Requirements, tree.Label(tree.KeySession, c.Needs.Session.String()))
 		s.shows(spec, c.Shows)
@@ -177,7 +180,9 @@ func (s *serverRun) finish(ctx context.Context) {
 	if failed := new(check.LoginError); errors.As(cmp.Or(s.cause, lapsed), &failed) {
 		s.login = failed.Result()
 	}
-	s.describe(&s.Target)
+	if s.target.Init != nil {
+		describe(&s.Target, s.target.Init.Result(), "serverInfo")
+	}
 	s.uncalled = s.target.Uncalled()
 	for _, u := range s.uncalled {
 		s.ledger.Evidence.Forbidden = append(s.ledger.Evidence.Forbidden, u.Tool)
@@ -249,23 +254,17 @@ func (s *serverRun) handshake() {
 	if !errors.As(s.cause, &timeout) && !errors.As(s.cause, &refused) && !overHTTP && !s.saidSomething() {
 		return // it ended before it was there
 	}
-	if s.target.Init.Result() != nil || s.served() && !misread(refused) {
+	// The params of initialize may have been refused, rather than one more session.
+	misread := refused != nil && refused.Exchange.Error() != nil && refused.Exchange.Error().Code == -32602
+	if s.target.Init.Result() != nil || !misread && s.sent(func(e *wire.Event) bool {
+		return e.Kind == wire.KindMessage && wire.At(e.Msg.Result, "protocolVersion") != nil
+	}) {
 		return // it was answered; something else is wrong
 	}
 	if refused != nil && refused.TurnedAway() {
 		return // the server decides who may connect, and when
 	}
 	s.unmet(ids.LifecycleInitAnswered)
-}
-
-// misread reports whether the params of initialize were refused, rather than one
-// more session. refused may be nil.
-func misread(refused *client.RefusedError) bool {
-	if refused == nil {
-		return false
-	}
-	e := refused.Exchange.Error()
-	return e != nil && e.Code == -32602
 }
 
 // unmet records that the cause of the run's end broke a requirement.
@@ -290,28 +289,16 @@ func (s *serverRun) unmet(id string) {
 	s.ledger.Add(rec.Record)
 }
 
-// served reports whether the handshake took place in some session.
-func (s *serverRun) served() bool {
-	for _, l := range s.Trace.Logs() {
-		for _, e := range l.Events() {
-			if e.Kind == wire.KindMessage && e.From == wire.Server && wire.At(e.Msg.Result, "protocolVersion") != nil {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // saidSomething reports whether the target sent anything at all.
 func (s *serverRun) saidSomething() bool {
-	for _, l := range s.Trace.Logs() {
-		for _, e := range l.Events() {
-			if e.From == wire.Server && (e.Kind == wire.KindMessage || e.Kind == wire.KindHTTPResponse) {
-				return true
-			}
-		}
-	}
-	return false
+	return s.sent(func(e *wire.Event) bool { return e.Kind == wire.KindMessage || e.Kind == wire.KindHTTPResponse })
+}
+
+// sent reports whether the target sent an event that is so, in some session.
+func (s *serverRun) sent(is func(*wire.Event) bool) bool {
+	return slices.ContainsFunc(s.Trace.Logs(), func(l *wire.Log) bool {
+		return slices.ContainsFunc(l.Events(), func(e *wire.Event) bool { return e.From == wire.Server && is(e) })
+	})
 }
 
 // handshakeEvents returns the beginning and the end of the first session.
@@ -382,21 +369,4 @@ func (s *serverRun) stderr() (text string, died bool) {
 		}
 	}
 	return text, false
-}
-
-// describe adds what the target says about itself.
-func (s *serverRun) describe(t *result.Target) {
-	if s.target.Init == nil {
-		return
-	}
-	answer := s.target.Init.Result()
-	t.Name, _ = wire.At(answer, "serverInfo", "name").(string)
-	t.Title, _ = wire.At(answer, "serverInfo", "title").(string)
-	t.Version, _ = wire.At(answer, "serverInfo", "version").(string)
-	t.ProtocolVersion, _ = answer["protocolVersion"].(string)
-	if caps := answer["capabilities"]; caps != nil {
-		if raw, err := json.Marshal(caps); err == nil {
-			t.Capabilities = raw
-		}
-	}
 }

@@ -32,15 +32,15 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 			<-e.closing.None()
 		}
 		// A session that is opened for the check shows as well that the target lives.
-		probed = probed || !e.isDown() && w.session(ctx, f) != nil
+		probed = probed || !e.outage().down && w.session(ctx, f) != nil
 		if cause := e.ready(ctx, len(unanswered) > 0 || !probed); cause != nil {
 			f.giveUp(cause)
 			continue
 		}
 		probed = true
-		if len(unanswered) >= maxUnanswered && !e.wasDown() && before.unanswered && !before.late && !before.lost &&
+		if len(unanswered) >= maxUnanswered && !e.outage().wasDown && before.unanswered && !before.late && !before.lost &&
 			before.limit == nil {
-			f.keep() // enough of them got no answer alone, either
+			f.finish() // enough of them got no answer alone, either
 			continue
 		}
 		again := func() {
@@ -70,7 +70,7 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 		f.noteDifference(before)
 		giveUp(unanswered, nil)
 		unanswered = nil
-		f.keep()
+		f.finish()
 	}
 	giveUp(unanswered, nil)
 }
@@ -131,18 +131,14 @@ func inOrder(checks []*Future) []*Future {
 		case kb == anyClient:
 			return -1
 		}
-		return ka.compare(kb)
+		return cmp.Or(cmp.Compare(ka.client, kb.client), cmp.Compare(ka.lane, kb.lane))
 	})
 }
 
 // giveUp ends checks for a cause, or with what they have if it is nil.
 func giveUp(checks []*Future, cause error) {
 	for _, f := range checks {
-		if cause == nil {
-			f.keep()
-		} else {
-			f.giveUp(cause)
-		}
+		f.giveUp(cause)
 	}
 }
 

@@ -154,7 +154,7 @@ func (e *Engine) tryAnnounced(ctx context.Context, kept []*Future) (again []*Fut
 			play()
 			e.settle(ctx, f, play)
 		}
-		f.keep()
+		f.finish()
 	}
 	return nil
 }

@@ -77,24 +77,20 @@ func (f *Future) where() (key, client.Options) {
 	return f.Check.key(), f.Check.options()
 }
 
-// finish ends a check, in the one place where that happens.
-func (f *Future) finish(o Outcome) {
-	f.last.outcome = o.final(f.revision)
+// finish ends a check with the outcome that it has, in the one place where that happens.
+func (f *Future) finish() {
+	f.last.outcome = f.last.outcome.final(f.revision)
 	close(f.done)
 }
 
-// keep ends a check with the outcome that it has.
-func (f *Future) keep() { f.finish(f.last.outcome) }
-
 // giveUp ends a check that can no longer come to a verdict. Its findings from the time when the server answered
-// stand.
+// stand. Without a cause, all stands.
 func (f *Future) giveUp(cause error) {
-	if f.last.mine() && (!f.last.broken || errors.Is(cause, ending.ErrInterrupted)) {
-		f.keep()
-		return
+	if cause != nil && !(f.last.mine() && (!f.last.broken || errors.Is(cause, ending.ErrInterrupted))) {
+		f.abandoned = f.last.outcome.Record
+		f.last.outcome = f.Check.cutShort(ByRunEnd, cause)
 	}
-	f.abandoned = f.last.outcome.Record
-	f.finish(f.Check.cutShort(ByRunEnd, cause))
+	f.finish()
 }
 
 // mine reports whether the attempt found something while the server answered all
@@ -105,18 +101,18 @@ func (a *attempt) mine() bool {
 
 // noteDifference notes what an earlier attempt found if the last one has passed.
 func (f *Future) noteDifference(before attempt) {
+	var text string
 	switch {
 	case f.last.outcome.Verdict != Passed:
+		return
 	case before.late:
-		f.note("at first an answer came later than others; when the check ran again, it came in time")
+		text = "at first an answer came later than others; when the check ran again, it came in time"
 	case before.mine():
-		f.note("it failed while other checks ran, but passed when it ran alone: " +
-			before.outcome.Record.Findings()[0].Message)
+		text = "it failed while other checks ran, but passed when it ran alone: " +
+			before.outcome.Record.Findings()[0].Message
+	default:
+		return
 	}
-}
-
-// note remarks something on the first requirement of the check.
-func (f *Future) note(text string) {
 	r := f.last.outcome.recorder(f.revision)
 	r.Note(f.Check.Requirements[0], wire.Server, text)
 	f.last.outcome.Record = r.Record

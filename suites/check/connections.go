@@ -3,7 +3,6 @@ package check
 import (
 	"cmp"
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -69,7 +68,7 @@ func (e *Engine) launch(ctx context.Context) (started func(*wire.Log), err error
 	return func(log *wire.Log) {
 		defer func() {
 			<-e.launches
-			e.schedule.wake() // a check may wait for its process to be started
+			e.schedule.change(func() {}) // a check may wait for its process to be started
 		}()
 		limit, stop := context.WithTimeout(context.Background(), max(slowStart, 3*e.pace.Start()))
 		defer stop()
@@ -146,12 +145,20 @@ func (e *Engine) excludes(c *Check) error {
 // server, or its processes exclude each other.
 func (e *Engine) bounded() bool { return !e.processPerSession() || e.exclusive.Load() }
 
+// opened returns how many sessions the target has opened, as logs show.
+func opened(logs []*wire.Log) (n int) {
+	for _, l := range logs {
+		for _, x := range l.Requests(wire.Client, "initialize") {
+			if x.Result() != nil {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // opensAnother reports whether a process has opened a session beside the first one: then it was not for want of room
 // that a further one did not. A shared resource of the processes, such as a locked file, has room for one.
 func (e *Engine) opensAnother() bool {
-	logs := e.Trace.Logs()
-	return e.processPerSession() && len(logs) > 1 && slices.ContainsFunc(logs[1:], func(l *wire.Log) bool {
-		return slices.ContainsFunc(l.Requests(wire.Client, "initialize"),
-			func(x *wire.Exchange) bool { return x.Result() != nil })
-	})
+	return e.processPerSession() && len(e.Trace.Logs()) > 1 && opened(e.Trace.Logs()[1:]) > 0
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/internal/ending"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
-	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 )
 
 // Engine runs checks against one server, many at a time. Ginkgo runs specs one
@@ -109,7 +108,8 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	}
 	e.launches, e.schedule = make(chan struct{}, runtime.GOMAXPROCS(0)), newSchedule()
 	e.tries = make(chan struct{}, triesAtOnce)
-	e.liveness.begin()
+	e.liveness.givenUp, e.liveness.giveUp = context.WithCancelCause(context.Background())
+	e.liveness.hung, e.liveness.hang = context.WithCancel(context.Background())
 	e.concurrency.trying = make(chan struct{}, 1)
 	err := e.establish(ctx)
 	var refused *UnauthorizedError
@@ -216,7 +216,8 @@ func (e *Engine) Start(ctx context.Context, checks []*Check, cause error) []*Fut
 		futures[i] = f
 		switch {
 		case cause != nil && !(c.Needs.Unauthorized && errors.As(cause, new(*UnauthorizedError))):
-			f.finish(c.cutShort(ByRunEnd, cause))
+			f.last.outcome = c.cutShort(ByRunEnd, cause)
+			f.finish()
 		case cause == nil && (c.callsTools() || c.own() != "" || c.Needs.Lane == Last):
 			later = append(later, f)
 		default:
@@ -287,7 +288,8 @@ func (e *Engine) applicable(checks []*Future) []*Future {
 			o.Verdict, o.Reason = Inconclusive, e.lacking(c)
 		}
 		if o.Reason != "" && !e.announcedLater.keeps(f, o) {
-			f.finish(o)
+			f.last.outcome = o
+			f.finish()
 		}
 		return o.Reason != ""
 	})
@@ -344,20 +346,16 @@ func (e *Engine) alone(ctx context.Context, c *Check, time int) (a attempt) {
 // GivingUp is how much later than it should a server may give up a request.
 const GivingUp = 2 * time.Second
 
-// limit is how long a check may take.
-func (e *Engine) limit(c *Check) time.Duration {
-	if c.Patient() {
-		return checkTime*e.Timeout + e.Settings.GivesUpAfter + 2*GivingUp
-	}
-	return checkTime * e.Timeout
-}
-
 // execute runs the body of a check, for the first or a further time. It is concurrent where
 // others are run at the same time, and the check is run again if anything is wrong.
 func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time int, concurrent bool) attempt {
 	running, stop := e.unlessDown(ctx)
 	defer stop()
-	limit, allowance, cancel := within(running, e.limit(c))
+	longest := checkTime * e.Timeout
+	if c.Patient() {
+		longest += e.Settings.GivesUpAfter + 2*GivingUp
+	}
+	limit, allowance, cancel := within(running, longest)
 	defer cancel()
 	t := newT(limit, e, c, s)
 	t.allowance = allowance
@@ -374,7 +372,13 @@ func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time 
 	t.Session = s // it may have gone on in another one, which is among those that it opened
 	aborted := errors.Is(context.Cause(limit), errDown)
 	if !concurrent {
-		e.found.Store(c, found(t.rec.Record))
+		var found []string
+		for _, k := range t.rec.Record.Keys() {
+			if k.Party == wire.Server && len(t.rec.Record[k].Findings) > 0 {
+				found = append(found, k.Requirement)
+			}
+		}
+		e.found.Store(c, found)
 	}
 	defer func() {
 		for _, extra := range t.extra {
@@ -391,16 +395,6 @@ func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time 
 	a := r.attempt()
 	a.late, a.disturbed = t.late, a.disturbed || t.disturbed
 	return a
-}
-
-// found returns the requirements with findings on the server.
-func found(r ledger.Record) (ids []string) {
-	for _, k := range r.Keys() {
-		if k.Party == wire.Server && len(r[k].Findings) > 0 {
-			ids = append(ids, k.Requirement)
-		}
-	}
-	return ids
 }
 
 // Finish closes every session and waits until all processes and goroutines of
@@ -426,7 +420,7 @@ func (e *Engine) Alive(ctx context.Context) error {
 			return known
 		}
 	}
-	if !e.wasDown() && !e.left.Load() && !e.sharedHung.Load() && e.shared.Fence(ctx) == nil {
+	if !e.outage().wasDown && !e.left.Load() && !e.sharedHung.Load() && e.shared.Fence(ctx) == nil {
 		return nil
 	}
 	return e.probe(ctx)

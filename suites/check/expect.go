@@ -37,12 +37,12 @@ func (t *T) Assume(actual any) *match.Expectation {
 // expect adds the events of a value to the evidence before it reports a mismatch. An expected value counts when the
 // body returns.
 func (t *T) expect(actual any, unmet func(message string)) *match.Expectation {
-	return match.Expect(actual, nil, func(message string, shown []*wire.Event) {
+	return &match.Expectation{Actual: actual, Unsatisfied: func(message string, shown []*wire.Event) {
 		for _, e := range shown {
 			if !slices.Contains(t.evidence, e) {
 				t.Show(e)
 			}
 		}
 		unmet(message)
-	})
+	}}
 }

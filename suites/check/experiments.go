@@ -68,7 +68,11 @@ func (e *Engine) limited(ctx context.Context, known *experiment, refusals []refu
 		if slices.Contains(known.genuine, r.how) || len(known.genuine) == maxGenuine {
 			continue
 		}
-		if s := e.experimental(ctx); s != nil {
+		if c := &e.concurrency; c.in == nil || closed(c.in) || c.in.Lost() {
+			e.endExperiments(ctx)
+			c.in, _ = e.initialized(ctx, "whether requests are refused because of others", Capable())
+		}
+		if s := e.concurrency.in; s != nil {
 			again, stop := repeating(ctx, s, r)
 			first := again()
 			for n := 0; first && r.how.temporary() && n < ratePauses && pause(ctx, time.Second); n++ {
@@ -87,15 +91,6 @@ func (e *Engine) limited(ctx context.Context, known *experiment, refusals []refu
 		known.genuine = append(known.genuine, r.how)
 	}
 	return false
-}
-
-// experimental returns the session of the experiments, or nil if it cannot be opened.
-func (e *Engine) experimental(ctx context.Context) *client.Session {
-	if c := &e.concurrency; c.in == nil || closed(c.in) || c.in.Lost() {
-		e.endExperiments(ctx)
-		c.in, _ = e.initialized(ctx, "whether requests are refused because of others", Capable())
-	}
-	return e.concurrency.in
 }
 
 // endExperiments closes the session of the experiments.

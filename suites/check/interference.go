@@ -47,12 +47,6 @@ type visit struct {
 	gone   bool // it said so when it was asked afterwards
 }
 
-// saw reports whether the check has seen an event of the session.
-func (v visit) saw(e *wire.Event) bool {
-	n := len(v.seen)
-	return n > 0 && v.seen[0].Seq <= e.Seq && e.Seq <= v.seen[n-1].Seq
-}
-
 // visited returns a session that a check has used since a mark.
 func visited(s *client.Session, mark int) visit {
 	v := visit{log: s.Log(), init: s.Init, seen: s.Log().Events()[mark:]}
@@ -109,7 +103,9 @@ func (r *reading) attempt() attempt {
 		a.tellsNothing(cutAnswer)
 		a.unanswered = false
 	case a.outcome.Verdict == Failed:
-		a.unopened = r.unopenedFor()
+		// A check without a session of its own counts with the first one that it opens.
+		a.unopened = r.target.Init != nil && r.target.Init.Result() != nil && len(r.sessions) > 0 &&
+			!r.sessions[0].shared && unopened(r.sessions[0].log)
 		a.broken = slices.ContainsFunc(r.sessions, func(v visit) bool { return slices.ContainsFunc(v.seen, broken) })
 		refusals := r.refusals()
 		if r.refusedLikeAll(refusals) {
@@ -183,7 +179,7 @@ func (r *reading) legalCallFailed() bool {
 	}
 	return slices.ContainsFunc(r.sessions, func(v visit) bool {
 		return slices.ContainsFunc(v.log.Requests(wire.Client, "tools/call"), func(x *wire.Exchange) bool {
-			if x.Response == nil || !v.saw(x.Request) || len(x.Request.Deliberate) > 0 {
+			if x.Response == nil || !slices.Contains(v.seen, x.Request) || len(x.Request.Deliberate) > 0 {
 				return false
 			}
 			return x.Response.Msg.Kind == wire.ErrorResponse || wire.At(x.Response.Msg.Result, "isError") == true
@@ -328,11 +324,4 @@ func unopened(l *wire.Log) bool {
 func (r *reading) serverGone() bool {
 	return r.outcome.Verdict == Failed && slices.ContainsFunc(r.sessions,
 		func(v visit) bool { return slices.ContainsFunc(v.log.Events(), transport.Gone) })
-}
-
-// unopenedFor reports whether a server that has opened another session did not open the session of the check. A check
-// without a session of its own counts with the first one that it opens.
-func (r *reading) unopenedFor() bool {
-	return r.target.Init != nil && r.target.Init.Result() != nil && len(r.sessions) > 0 && !r.sessions[0].shared &&
-		unopened(r.sessions[0].log)
 }

@@ -47,8 +47,6 @@ type liveness struct {
 	hang    context.CancelFunc
 	asked   question // the last one that the target answered
 	outage
-	dead     error    // why it cannot be restarted
-	restarts int      // how often it was restarted
 	suspects []string // checks that may have brought it down
 }
 
@@ -65,6 +63,8 @@ type outage struct {
 	downSince    time.Duration // in the time of the trace
 	wasDown      bool          // at some time
 	unresponsive bool          // it answered nothing then
+	dead         error         // why it cannot be restarted
+	restarts     int           // how often it was restarted
 }
 
 // watch is the watch over the target. It is set once.
@@ -88,11 +88,6 @@ const (
 	maxSuspects = 5
 )
 
-func (l *liveness) begin() {
-	l.givenUp, l.giveUp = context.WithCancelCause(context.Background())
-	l.hung, l.hang = context.WithCancel(context.Background())
-}
-
 // GivenUp returns why nothing more is tried, or nil.
 func (e *Engine) GivenUp() error {
 	if e.liveness.givenUp == nil || e.liveness.givenUp.Err() == nil {
@@ -102,29 +97,15 @@ func (e *Engine) GivenUp() error {
 }
 
 // Dead returns why the target could not be tried to the end, or nil.
-func (e *Engine) Dead() error {
-	e.liveness.mu.Lock()
-	defer e.liveness.mu.Unlock()
-	return e.liveness.dead
-}
+func (e *Engine) Dead() error { return e.outage().dead }
 
 // Restarts returns how often the target was restarted.
-func (e *Engine) Restarts() int {
-	e.liveness.mu.Lock()
-	defer e.liveness.mu.Unlock()
-	return e.liveness.restarts
-}
+func (e *Engine) Restarts() int { return e.outage().restarts }
 
-func (e *Engine) wasDown() bool {
+func (e *Engine) outage() outage {
 	e.liveness.mu.Lock()
 	defer e.liveness.mu.Unlock()
-	return e.liveness.wasDown
-}
-
-func (e *Engine) isDown() bool {
-	e.liveness.mu.Lock()
-	defer e.liveness.mu.Unlock()
-	return e.liveness.down
+	return e.liveness.outage
 }
 
 // noteUnanswered notes that a check got no answer, and finds out whether the target still takes a new session. It
@@ -211,7 +192,7 @@ func (e *Engine) watch(ctx context.Context) {
 			return
 		}
 		since := time.Since(e.Trace.Start)
-		if silent := e.silent(since); len(silent) > 0 && !e.isDown() {
+		if silent := e.silent(since); len(silent) > 0 && !e.outage().down {
 			e.askWhetherAlive(ctx, since, silent)
 		}
 	}
@@ -360,29 +341,19 @@ func isOpen(s *client.Session) bool {
 	return !closed(s) && !unopened(s.Log())
 }
 
-// unlessGivenUp returns a context that ends once nothing is tried any more.
-func (e *Engine) unlessGivenUp(ctx context.Context) (context.Context, func()) {
-	ctx, end := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(e.liveness.givenUp, func() { end(e.GivenUp()) })
-	return ctx, func() {
-		stop()
-		end(nil)
-	}
-}
-
-// unlessDown returns a context that also ends once the target was seen to hang, if the interrupted work is tried
-// again after that.
+// unlessDown returns a context that ends once nothing is tried any more. It also ends once the target was seen to
+// hang, if the interrupted work is tried again after that.
 func (e *Engine) unlessDown(ctx context.Context) (context.Context, func()) {
 	e.liveness.mu.Lock()
 	hung := e.liveness.hung
 	e.liveness.mu.Unlock()
-	ctx, release := e.unlessGivenUp(ctx)
 	ctx, end := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(hung, func() { end(errDown) })
+	given := context.AfterFunc(e.liveness.givenUp, func() { end(e.GivenUp()) })
+	down := context.AfterFunc(hung, func() { end(errDown) })
 	return ctx, func() {
-		stop()
+		given()
+		down()
 		end(nil)
-		release()
 	}
 }
 
@@ -406,23 +377,10 @@ func (e *Engine) fence(ctx context.Context, s *client.Session) error {
 func (e *Engine) probe(ctx context.Context) error {
 	err := e.open(ctx, "whether the server is alive", client.Options{}, nil)
 	var refused *client.RefusedError
-	if errors.As(err, &refused) && !(broken(refused.Exchange.Head) && e.servedSessions() > 1) {
+	if errors.As(err, &refused) && !(broken(refused.Exchange.Head) && opened(e.Trace.Logs()) > 1) {
 		return nil // a server may open a single session, whatever it says to others
 	}
 	return err
-}
-
-// servedSessions returns how many sessions the target has opened.
-func (e *Engine) servedSessions() int {
-	n := 0
-	for _, l := range e.Trace.Logs() {
-		for _, x := range l.Requests(wire.Client, "initialize") {
-			if x.Result() != nil {
-				n++
-			}
-		}
-	}
-	return n
 }
 
 // ask opens a session and sends a ping and what the target has answered before, with a limit for each answer. The

@@ -95,8 +95,10 @@ func (e *Engine) login(ctx context.Context, refused *UnauthorizedError, user str
 		endpoint.Redactor = transport.NewRedactor(endpoint.Header, endpoint.URL)
 	}
 	endpoint.Redactor.Add(e.Login.ClientSecret)
-	s := &tokens{url: endpoint.URL, challenges: e.challenges(), refused: refused, turn: make(chan struct{}, 1),
-		issued: make(map[string]bool)}
+	s := &tokens{url: endpoint.URL, refused: refused, turn: make(chan struct{}, 1), issued: make(map[string]bool)}
+	for _, event := range e.refusals(0) { // the last one counts
+		s.challenges = event.HTTP.Header.Values("Www-Authenticate")
+	}
 	s.ctx = ctx //nolint:fatcontext // a renewal belongs to the run, not to the request that needs it
 	s.authorizer = client.Authorizer{
 		ID: e.Login.ClientID, Secret: e.Login.ClientSecret, Registered: e.Login.ClientID != "", Scope: e.Login.Scope,
@@ -177,14 +179,6 @@ func (t *T) Lapse(access client.Access) bool {
 
 // lapseGrace is how much later than the authorization server says a token has lapsed for sure: it counts whole seconds.
 const lapseGrace = time.Second
-
-// challenges returns those of the last refusal in the first session.
-func (e *Engine) challenges() (values []string) {
-	for _, event := range e.refusals(0) {
-		values = event.HTTP.Header.Values("Www-Authenticate")
-	}
-	return values
-}
 
 // tokens is the source of the access tokens of a login. It renews the token once for all requests that need that.
 type tokens struct {

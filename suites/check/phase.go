@@ -27,9 +27,9 @@ type phase struct {
 // their outcome to others.
 func (e *Engine) together(ctx context.Context, now []*Future, later func() []*Future) {
 	p := &phase{Engine: e, slots: make(chan struct{}, sharedAtOnce)}
-	wait := p.start(ctx, now, later)
+	ended := p.start(ctx, now, later)
 	e.closers.Go(func() {
-		wait()
+		<-ended
 		if e.processPerSession() && len(p.held) > 0 && !e.opensAnother() {
 			e.exclusive.Store(true) // what got no answer is tried where nothing else runs
 			p.again, p.held = append(p.again, p.held...), nil
@@ -49,19 +49,33 @@ func (e *Engine) together(ctx context.Context, now []*Future, later func() []*Fu
 }
 
 // start runs the shared checks in the shared session. All others, and shared checks
-// that could not be run there, get other sessions. The function that start returns
-// waits for all of them.
-func (p *phase) start(ctx context.Context, now []*Future, later func() []*Future) (wait func()) {
+// that could not be run there, get other sessions. The channel that start returns
+// is closed when all have ended.
+func (p *phase) start(ctx context.Context, now []*Future, later func() []*Future) <-chan struct{} {
 	toolsKnown := make(chan struct{})
-	release := p.hold()
+	held := cap(p.slots) - fewAtOnce // of the slots for shared checks, until the tools are known
+	if p.processPerSession() {
+		held = 0
+	}
+	for range held {
+		p.slots <- struct{}{}
+	}
 	p.closers.Go(func() {
 		p.begin(ctx, now)
 		p.begin(ctx, later())
 		close(toolsKnown)
-		release()
+		for range held {
+			<-p.slots
+		}
 		p.sharing.Wait()
-		p.lendShared(ctx)
-		p.schedule.close()
+		// Over stdio, others use the shared session in turn from now on. They do not if one of the checks that shared
+		// it may be run in a session of the others, as it would use ids twice, or if the session has to stay as it is.
+		if p.processPerSession() && p.shared != nil && !p.unshared.Load() && len(p.announcedLater.methods) == 0 &&
+			ctx.Err() == nil && p.fenceShared(ctx) == nil && tidy(p.shared) {
+			p.pool.expect(ofCapable)
+			p.pool.give(ofCapable, p.shared)
+		}
+		p.schedule.change(func() { p.schedule.closed = true })
 	})
 	var workers sync.WaitGroup
 	for i := range p.Parallel {
@@ -71,7 +85,8 @@ func (p *phase) start(ctx context.Context, now []*Future, later func() []*Future
 			}
 			for f := p.schedule.next(p.hasSession); f != nil; f = p.schedule.next(p.hasSession) {
 				p.run(ctx, f)
-				p.schedule.over(f.Check)
+				// The next one of its lane may begin, or another one in its session.
+				p.schedule.change(func() { delete(p.schedule.busy, f.Check.own()) })
 			}
 		})
 	}
@@ -85,7 +100,7 @@ func (p *phase) start(ctx context.Context, now []*Future, later func() []*Future
 		}
 		close(ended)
 	})
-	return func() { <-ended }
+	return ended
 }
 
 // begin begins checks: those that share a session, as soon as there is room there; the others are scheduled.
@@ -128,22 +143,6 @@ func (e *Engine) latent() bool {
 // latency is from which time on a handshake counts as slow.
 const latency = 250 * time.Millisecond
 
-// hold takes most of the slots for shared checks. The returned function gives them back.
-func (p *phase) hold() (release func()) {
-	held := cap(p.slots) - fewAtOnce
-	if p.processPerSession() {
-		held = 0
-	}
-	for range held {
-		p.slots <- struct{}{}
-	}
-	return func() {
-		for range held {
-			<-p.slots
-		}
-	}
-}
-
 // run executes a check in a session that others have used before it, or in a session of its own. It does the former
 // if the check needs no more, or if the shared session has ended.
 func (p *phase) run(ctx context.Context, f *Future) {
@@ -157,8 +156,16 @@ func (p *phase) run(ctx context.Context, f *Future) {
 		return
 	}
 	unshared := f.Check.Needs.Session == Shared && (!f.last.unanswered || closed(p.shared))
-	if (f.Check.Needs.Session == Own || unshared) && p.GivenUp() == nil && (p.processPerSession() || !p.isDown()) {
-		if s, k, err := p.takeSession(ctx, f.Check); err == nil {
+	if (f.Check.Needs.Session == Own || unshared) && p.GivenUp() == nil && (p.processPerSession() || !p.outage().down) {
+		s, k, err := p.pool.take(ctx, f.Check.key(), f.Check.Needs.Lane == Last)
+		if err == nil && s != nil {
+			serve(s, k, f.Check)
+		} else if err == nil {
+			if s, err = p.initialized(ctx, OwnLabel, f.Check.options()); err != nil {
+				p.pool.give(k, nil)
+			}
+		}
+		if err == nil {
 			f.reused = k != f.Check.key()
 			done := p.try(ctx, f, s)
 			p.putBack(ctx, k, s, &f.last)
@@ -180,7 +187,7 @@ func (p *phase) try(ctx context.Context, f *Future, s *client.Session) bool {
 	case cause != nil:
 		f.giveUp(cause)
 		return true
-	case !p.processPerSession() && p.isDown():
+	case !p.processPerSession() && p.outage().down:
 		f.last = attempt{outcome: f.Check.cutShort(ByLimit, errDown), unanswered: true}
 		p.later(&p.again, f)
 		return true
@@ -204,7 +211,7 @@ func (p *phase) try(ctx context.Context, f *Future, s *client.Session) bool {
 	switch {
 	case ctx.Err() == nil && f.last.final() && p.announcedLater.keeps(f, f.last.outcome):
 	case ctx.Err() != nil, f.last.final():
-		f.keep()
+		f.finish()
 	case !p.processPerSession():
 		p.later(&p.again, f)
 		if f.last.unanswered {
@@ -213,7 +220,7 @@ func (p *phase) try(ctx context.Context, f *Future, s *client.Session) bool {
 	case !f.last.unanswered && s != nil:
 		p.later(&p.again, f)
 	case !f.last.unanswered:
-		f.keep()
+		f.finish()
 	case s == nil:
 		p.later(&p.held, f)
 		_ = p.noteUnanswered(ctx, f.Check) // the check runs again in any case
@@ -237,18 +244,6 @@ func (e *Engine) fenceShared(ctx context.Context) error {
 		e.sharedHung.Store(true)
 	}
 	return err
-}
-
-// lendShared lets other checks use the shared session in turn, over stdio, once the checks that share it are over. It
-// does not if one of these may be run in a session of the others, as it would use ids twice, or if the session has to
-// stay as it is.
-func (p *phase) lendShared(ctx context.Context) {
-	if !p.processPerSession() || p.shared == nil || p.unshared.Load() || len(p.announcedLater.methods) > 0 ||
-		ctx.Err() != nil || p.fenceShared(ctx) != nil || !tidy(p.shared) {
-		return
-	}
-	p.pool.expect(ofCapable)
-	p.pool.give(ofCapable, p.shared)
 }
 
 // later adds a check to a list of the phase that is worked off when all checks have run.

@@ -37,10 +37,6 @@ var (
 // lends reports whether sessions of a key do for the checks of another one.
 func (k key) lends(to key) bool { return k == ofCapable && to == anyClient }
 
-func (k key) compare(other key) int {
-	return cmp.Or(cmp.Compare(k.client, other.client), cmp.Compare(k.lane, other.lane))
-}
-
 // sessions are those of one key.
 type sessions struct {
 	limit int // that are used in turn
@@ -257,22 +253,6 @@ func (e *Engine) becomesTidy(ctx context.Context, s *client.Session) bool {
 		_, _ = s.Log().Await(limit, from, func(*wire.Event) bool { return tidy(s) })
 	}
 	return tidy(s)
-}
-
-// takeSession returns a session for a check that can use one that others have used before it, and its key.
-func (e *Engine) takeSession(ctx context.Context, c *Check) (*client.Session, key, error) {
-	s, k, err := e.pool.take(ctx, c.key(), c.Needs.Lane == Last)
-	switch {
-	case err != nil:
-		return nil, k, err
-	case s == nil:
-		if s, err = e.initialized(ctx, OwnLabel, c.options()); err != nil {
-			e.pool.give(k, nil)
-		}
-		return s, k, err
-	}
-	serve(s, k, c)
-	return s, k, nil
 }
 
 // serve makes a session answer the server as the check wants. If the check reuses a session, it answers like a client

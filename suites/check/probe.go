@@ -49,7 +49,7 @@ var observed = map[string]func(o *observation) int{
 	"tools-change":     func(o *observation) int { return o.methods["notifications/tools/list_changed"] },
 	"resources-change": func(o *observation) int { return o.methods["notifications/resources/list_changed"] },
 	"prompts-change":   func(o *observation) int { return o.methods["notifications/prompts/list_changed"] },
-	"resource-update":  func(*observation) int { return 0 }, // an update may come after the answer: see changer
+	"resource-update":  func(*observation) int { return 0 }, // an update may come after the answer: see updateResources
 	"slow": func(o *observation) int {
 		if o.took < quickest {
 			return 0
@@ -224,17 +224,26 @@ func (p *toolProbe) changeLists(ctx context.Context) bool {
 	return true
 }
 
-// updateResources finds the tool that changes a resource.
+// updateResources finds the tool that changes a resource, as updates show that come with a call or soon after, and do
+// not come without it.
 func (p *toolProbe) updateResources(ctx context.Context) {
 	if len(p.subscribed) == 0 {
 		return
 	}
-	awaitUpdate(ctx, p.Session, p.calls)
-	call, ok := changer(ctx, p.Session, p.calls)
-	if !ok {
-		call, ok = silentChanger(ctx, p.Session, p.quick, p.read)
+	if len(p.calls) > 0 { // the last of them may still bring the update, if none has come so far
+		limit, stop := context.WithTimeout(ctx, lateness)
+		_, _ = p.Log().Await(limit, 0, func(e *wire.Event) bool { return updateFor(e) != "" })
+		stop()
 	}
-	if ok {
+	suspects := suspected(p.Session, p.calls)
+	for _, m := range suspects[:min(len(suspects), maxSuspected)] {
+		// Once may be due to a call from before.
+		if once := m.causes(ctx, p.Session); once && m.causes(ctx, p.Session) {
+			p.Observed["resource-update"] = m.call
+			return
+		}
+	}
+	if call, ok := silentChanger(ctx, p.Session, p.quick, p.read); ok {
 		p.Observed["resource-update"] = call
 	}
 }
@@ -279,29 +288,6 @@ func silentChanger(ctx context.Context, s *client.Session, quick []Call, read ma
 		}
 	}
 	return Call{}, false
-}
-
-// changer returns the call that makes a resource change, as updates show that come with it or
-// soon after, and do not come without it.
-func changer(ctx context.Context, s *client.Session, calls []made) (Call, bool) {
-	suspects := suspected(s, calls)
-	for _, m := range suspects[:min(len(suspects), maxSuspected)] {
-		// Once may be due to a call from before.
-		if once := m.causes(ctx, s); once && m.causes(ctx, s) {
-			return m.call, true
-		}
-	}
-	return Call{}, false
-}
-
-// awaitUpdate waits for the update that the last of the calls may still bring, if none has come so far.
-func awaitUpdate(ctx context.Context, s *client.Session, calls []made) {
-	if len(calls) == 0 {
-		return
-	}
-	limit, stop := context.WithTimeout(ctx, lateness)
-	defer stop()
-	_, _ = s.Log().Await(limit, 0, func(e *wire.Event) bool { return updateFor(e) != "" })
 }
 
 // suspected returns the calls that may have caused the updates that came: those that were being made, the one

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/profile"
+	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/internal/values"
 )
 
@@ -22,7 +23,14 @@ func (t *Target) complete() error {
 	if err != nil {
 		return err
 	}
-	known, ok := profile.Recognise(profiles, t.serverName(), t.toolNames())
+	server, _ := wire.At(t.Init.Result(), "serverInfo", "name").(string)
+	var tools []string
+	for _, tool := range t.Tools() {
+		if name, ok := tool["name"].(string); ok {
+			tools = append(tools, name)
+		}
+	}
+	known, ok := profile.Recognise(profiles, server, tools)
 	if !ok {
 		return nil
 	}
@@ -35,25 +43,6 @@ func (t *Target) complete() error {
 		t.told[call.Tool] = true
 	}
 	return nil
-}
-
-func (t *Target) serverName() string {
-	if t.Init == nil {
-		return ""
-	}
-	info, _ := t.Init.Result()["serverInfo"].(map[string]any)
-	name, _ := info["name"].(string)
-	return name
-}
-
-func (t *Target) toolNames() []string {
-	var names []string
-	for _, tool := range t.Tools() {
-		if name, ok := tool["name"].(string); ok {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 // Arguments returns arguments for a tool that the server lists: those that the user
@@ -75,11 +64,4 @@ func (t *Target) Arguments(tool map[string]any) (arguments map[string]any, ok bo
 }
 
 // Known reports whether the user or a profile gives a tool a role.
-func (t *Target) Known(tool map[string]any) bool {
-	for _, c := range t.Settings.ToolRoles {
-		if c.Tool == tool["name"] {
-			return true
-		}
-	}
-	return false
-}
+func (t *Target) Known(tool map[string]any) bool { return t.Settings.named(tool) }

@@ -63,26 +63,11 @@ func (s *schedule) next(hasSession func(*Check) bool) *Future {
 	}
 }
 
-// over says that a check is over: the next one of its lane may begin, or another one in its session.
-func (s *schedule) over(c *Check) {
+// change changes the schedule, and has it look again for a check that may begin.
+func (s *schedule) change(by func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.busy, c.own())
-	s.changed.Broadcast()
-}
-
-// wake has it look again for a check for which there is a session.
-func (s *schedule) wake() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.changed.Broadcast()
-}
-
-// close says that no more checks will come.
-func (s *schedule) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = true
+	by()
 	s.changed.Broadcast()
 }
 

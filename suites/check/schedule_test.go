@@ -18,13 +18,13 @@ func TestLanesKeepTheirOrder(t *testing.T) {
 	} {
 		s.add(&Future{Check: c})
 	}
-	s.close()
+	s.change(func() { s.closed = true })
 	full := true
 	hasSession := func(c *Check) bool { return c.Needs.Session == None || !full }
 	var names []string
 	for range 5 {
 		c := s.next(hasSession).Check
-		s.over(c)
+		s.change(func() { delete(s.busy, c.own()) })
 		names = append(names, c.Name)
 		full = false
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -130,23 +131,24 @@ func (s *Settings) Disallowed(tool map[string]any) string {
 	case CallAll:
 		return ""
 	}
-	annotations, _ := tool["annotations"].(map[string]any)
-	readOnly, _ := annotations["readOnlyHint"].(bool)
-	chosen := func() bool {
-		for _, c := range s.ToolRoles {
-			if c.Tool == name {
-				return true
-			}
-		}
-		return false
-	}
+	readOnly, _ := wire.At(tool, "annotations", "readOnlyHint").(bool)
 	switch {
-	case readOnly && !revealing.MatchString(name), chosen():
+	case readOnly && !revealing.MatchString(name), s.named(tool):
 		return ""
 	case readOnly:
 		return "named as if it showed secrets"
 	}
 	return "not annotated readOnlyHint: true"
+}
+
+// named reports whether a tool has a role.
+func (s *Settings) named(tool map[string]any) bool {
+	for _, c := range s.ToolRoles {
+		if c.Tool == tool["name"] {
+			return true
+		}
+	}
+	return false
 }
 
 // revealing fits names of tools that show secrets, such as get-env: these do

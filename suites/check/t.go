@@ -101,8 +101,8 @@ const maxEvidence = 12
 // Note remarks something on the check's first requirement.
 func (t *T) Note(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	if t.varied != nil {
-		t.varied.note(text)
+	if v := t.varied; v != nil {
+		v.notes[v.member.Is] = append(v.notes[v.member.Is], text)
 		return
 	}
 	t.rec.Note(t.check.Requirements[0], wire.Server, text)
@@ -140,22 +140,24 @@ func (t *T) Exercised(ids ...string) {
 // Violation records a broken requirement, and the body continues. Without events it takes the evidence that the check
 // has collected so far.
 func (t *T) Violation(id, message string, events ...*wire.Event) {
-	t.outcome.Verdict = Failed
-	if t.varied != nil {
-		t.varied.add(id, message, false, t.proof(events))
-		return
-	}
-	t.rec.Fail(id, wire.Server, message, t.proof(events)...)
+	t.find(id, message, false, events)
 }
 
 // Warning records a finding that only warns, whatever the requirement's level.
 func (t *T) Warning(id, message string, events ...*wire.Event) {
+	t.find(id, message, true, events)
+}
+
+func (t *T) find(id, message string, warnOnly bool, events []*wire.Event) {
 	t.outcome.Verdict = Failed
-	if t.varied != nil {
-		t.varied.add(id, message, true, t.proof(events))
-		return
+	switch proof := t.proof(events); {
+	case t.varied != nil:
+		t.varied.Add(t.varied.member, id, message, warnOnly, proof)
+	case warnOnly:
+		t.rec.Warn(id, wire.Server, message, proof...)
+	default:
+		t.rec.Fail(id, wire.Server, message, proof...)
 	}
-	t.rec.Warn(id, wire.Server, message, t.proof(events)...)
 }
 
 // proof returns the evidence of a finding, which is never empty in a session.
@@ -184,11 +186,7 @@ func (t *failing) ExcuseSilence() { t.excused = true }
 // Fail records that the requirement that the body is about is broken and ends
 // the body.
 func (t *T) Fail(format string, args ...any) {
-	record := t.Violation
-	if t.mild {
-		record = t.Warning
-	}
-	record(cmp.Or(t.about, t.check.Requirements[0]), fmt.Sprintf(format, args...))
+	t.find(cmp.Or(t.about, t.check.Requirements[0]), fmt.Sprintf(format, args...), t.mild, nil)
 	panic(stop{})
 }
 

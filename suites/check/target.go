@@ -94,7 +94,7 @@ func (t *Target) discover(ctx context.Context, s *client.Session, ask func(conte
 		}
 		// The rest of the lists would cost a time limit each.
 		if len(t.answered()) == 0 {
-			_, err := anyAnswer(ctx, s, "after the handshake", t.askable(s)...)
+			_, err := anyAnswer(ctx, s, "after the handshake", append([]string{"ping"}, methods[i+1:]...)...)
 			if unresponsive := (*UnresponsiveError)(nil); errors.As(err, &unresponsive) {
 				unresponsive.Unanswered = append([]string{method}, unresponsive.Unanswered...)
 				return unresponsive
@@ -155,17 +155,6 @@ func (t *Target) chooseNoOp(ctx context.Context, s *client.Session) {
 	if err == nil {
 		t.refusal = t.refusesAll(x)
 	}
-}
-
-// askable returns ping and the declared lists that were not asked for yet.
-func (t *Target) askable(s *client.Session) []string {
-	methods := []string{"ping"}
-	for _, l := range listMembers {
-		if _, asked := t.Lists[l.method]; !asked && s.Capability(wire.Capability(l.method)) {
-			methods = append(methods, l.method)
-		}
-	}
-	return methods
 }
 
 // ReadList reads a paginated list to its end. A cursor that comes again ends

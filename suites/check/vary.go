@@ -116,14 +116,18 @@ func (t *T) vary(members []family.Member, try func(m family.Member), concurrent 
 	if before, again := t.engine.varied.Load(key); again {
 		members = before.(*variation).doubtful(members)
 	}
-	v := &variation{turn: make(chan struct{}, 1)}
+	v := &variation{turn: make(chan struct{}, 1), notes: make(map[string][]string)}
 	v.turn <- struct{}{}
 	t.varied = v
 	defer func() {
 		t.varied = nil
 		t.engine.varied.LoadOrStore(key, v)
 		for _, f := range v.All {
-			v.record(t, f)
+			record := t.rec.Fail
+			if f.WarnOnly {
+				record = t.rec.Warn
+			}
+			record(f.Requirement, wire.Server, v.Text(f), f.Proof...)
 		}
 		for _, m := range members {
 			for _, note := range v.notes[m.Is] {
@@ -219,7 +223,7 @@ func (t *T) yield(wait func()) {
 type variation struct {
 	family.Findings
 	member family.Member
-	notes  map[string][]string // by what is special about the member
+	notes  map[string][]string // by what is special about the member: their order is that of the family
 
 	turn       chan struct{} // holds an entry while a try uses the check
 	concurrent bool          // several members are tried at a time
@@ -247,25 +251,4 @@ func (v *variation) doubtful(members []family.Member) []family.Member {
 		})
 		return !m.Plain() && !shows && holds(v.Tried, m)
 	})
-}
-
-// note keeps a remark until all members are tried: their order is that of the family.
-func (v *variation) note(text string) {
-	if v.notes == nil {
-		v.notes = make(map[string][]string)
-	}
-	v.notes[v.member.Is] = append(v.notes[v.member.Is], text)
-}
-
-func (v *variation) add(id, message string, warnOnly bool, proof []*wire.Event) {
-	v.Add(v.member, id, message, warnOnly, proof)
-}
-
-// record records a finding in the check.
-func (v *variation) record(t *T, f *family.Finding) {
-	if f.WarnOnly {
-		t.rec.Warn(f.Requirement, wire.Server, v.Text(f), f.Proof...)
-	} else {
-		t.rec.Fail(f.Requirement, wire.Server, v.Text(f), f.Proof...)
-	}
 }

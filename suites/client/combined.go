@@ -153,8 +153,7 @@ func (r *combinedRun) judge() {
 		return
 	}
 	r.through = r.came()
-	c := r.t.continuation()
-	r.satisfied = r.t.Ending.Exit != nil && r.undisturbed() && c.worked
+	r.satisfied = r.t.Ending.Exit != nil && r.undisturbed() && r.t.continuation().worked
 	for _, t := range r.members {
 		t.Conversations, t.Ending, t.Flow = r.t.Conversations, r.t.Ending, r.t.Flow
 		t.ScenarioRun, t.others = r.t.ScenarioRun, r.t.others
@@ -184,8 +183,8 @@ func (r *combinedRun) came() bool {
 	if r.t.ObtainedToken() && (len(r.t.Requests()) > 0 || r.t.Flow.Redirected()) {
 		return true
 	}
-	ok, decided, _ := r.t.Continued()
-	return ok && decided && r.undisturbed()
+	c := r.t.continuation()
+	return c.ok && c.decided && r.undisturbed()
 }
 
 // undisturbed reports whether the client has answered in time, and stayed to the end of each script.
@@ -219,21 +218,6 @@ func (r *combinedRun) run(s *Scenario) *T {
 		return r.members[i]
 	}
 	return nil
-}
-
-// of returns the run of a scenario, or nil if it has to be run alone.
-func (r *combinedRun) of(s *Scenario) *T {
-	if last, t := r.last(s); last.settles(t) {
-		return t
-	}
-	return nil
-}
-
-// stuck reports whether the client hung in the last combined launch of the scenario, and the scenario has findings
-// from there.
-func (r *combinedRun) stuck(s *Scenario) bool {
-	_, t := r.last(s)
-	return t.Ending.Late && !t.Ending.Busy && t.Accused()
 }
 
 // merge adds options to others. It panics if both set an option that only one can set. A test finds such a fault in

@@ -18,11 +18,11 @@ func TestSuspectsDoNotWait(t *testing.T) {
 		member.Violation("ping.either-side", "it hangs")
 	}
 	close(j.done)
-	if j.of(suspect) != nil || !j.stuck(suspect) {
+	if last, run := j.last(suspect); last.settles(run) || !run.stuck() {
 		t.Error("what was seen together is not to be confirmed alone")
 	}
 	close(rest.done)
-	if j.stuck(other) {
+	if _, run := j.last(other); run.stuck() {
 		t.Error("a scenario is a suspect although the client did not hang in the rest")
 	}
 }

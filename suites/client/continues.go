@@ -74,7 +74,13 @@ func (t *T) comparedWith(base *T) continuation {
 	default:
 		why := "; but here the server lists other things"
 		if len(missing) > 0 {
-			c.undone, why = t.confirmed(missing, base)
+			if c.undone, why = missing, t.otherCause(base); why == "" {
+				c.undone, why = t.steady(missing)
+			}
+			// If this scenario was run before, the client must have left out the same deeds then.
+			if why == "" && t.before != nil && !slices.Equal(t.before.continuation().undone, c.undone) {
+				why = varies
+			}
 		}
 		c.decided = why == ""
 		c.how = "the client ended without " + some(c.undone) + ", which it sends at an ordinary server" + why
@@ -178,20 +184,6 @@ func (t *T) listedBy(method string) map[string]any {
 	return all
 }
 
-// confirmed returns the missing deeds that the client does at each launch with the ordinary server. If this scenario
-// was run before, the client must have left out the same deeds then. why is a clause that names another possible
-// cause, or "".
-func (t *T) confirmed(missing []deed, base *T) (confirmed []deed, why string) {
-	if why := t.otherCause(base); why != "" {
-		return missing, why
-	}
-	confirmed, why = t.steady(missing)
-	if why == "" && t.before != nil && !slices.Equal(t.before.continuation().undone, confirmed) {
-		why = varies
-	}
-	return confirmed, why
-}
-
 const varies = "; but it does not do the same at each launch"
 
 // missing returns the deeds of another run that are missing in this one. changed holds the missing deeds whose items
@@ -213,8 +205,10 @@ func (t *T) missing(base *T) (missing, changed []deed) {
 		if len(there) > 0 {
 			most = min(most, len(here))
 		}
+		needed := wire.Capability(d.method)
+		served := d.method == rootsChanged || needed == "" || c.Declared(wire.Server, needed)
 		switch done := number(mine, d.method); {
-		case slices.Contains(mine, d), d.method != rootsChanged && !serves(c, d.method):
+		case slices.Contains(mine, d), !served:
 		case d.list == "", done < most && reflect.DeepEqual(here[d.item], there[d.item]):
 			missing = append(missing, d)
 		case done < most && d.argument == "":
@@ -222,12 +216,6 @@ func (t *T) missing(base *T) (missing, changed []deed) {
 		}
 	}
 	return missing, changed
-}
-
-// serves reports whether the server of a conversation declares what a method needs.
-func serves(c *judge.Conversation, method string) bool {
-	needed := wire.Capability(method)
-	return needed == "" || c.Declared(wire.Server, needed)
 }
 
 // steady returns the missing deeds that a second run with the ordinary server confirms. The client has done them at
@@ -363,7 +351,7 @@ func (t *T) Lost(x *judge.Exchange) string {
 		return "the client does not answer"
 	case t.Died() != "":
 		return "the client " + t.Died()
-	case t.abandoned(x):
+	case t.BrokeOff(): // although it does not end there with an ordinary server
 		return "the client ended the session"
 	}
 	return ""
@@ -424,12 +412,6 @@ func (t *T) JudgeTolerated(instead string, ids ...string) {
 	}
 }
 
-// abandoned reports whether the client ended instead of answering a request, although
-// it does not end there with an ordinary server.
-func (t *T) abandoned(x *judge.Exchange) bool {
-	return x.Response == nil && t.BrokeOff()
-}
-
 // BrokeOff reports whether the client ended earlier than with an ordinary server.
 func (t *T) BrokeOff() bool {
 	ok, decided, _ := t.Continued()
@@ -445,7 +427,7 @@ func (t *T) Interrupted() bool { return t.Ending.Attended || t.Ending.Late && t.
 // short of its work, the legal thing may be the reason, and the scenario passes the requirements for nothing else
 // either. A request that is itself to be accepted needs no more than its result.
 func (t *T) Tolerated(proof *wire.Event, did string, ids ...string) {
-	if !t.stoppedBehind(proof) {
+	if ok, _, how := t.Continued(); ok || how == "" || t.HeardSince(proof) {
 		t.Exercised(ids...)
 		return
 	}
@@ -453,13 +435,6 @@ func (t *T) Tolerated(proof *wire.Event, did string, ids ...string) {
 		t.Recorder().Record.At(id, wire.Client).Exercised = 0
 	}
 	t.Inconclusive("the client did not go on when it had "+did, ids...)
-}
-
-// stoppedBehind reports whether the client did not continue, and sent nothing after an answer. The message before the
-// answer may be the reason.
-func (t *T) stoppedBehind(answer *wire.Event) bool {
-	ok, _, how := t.Continued()
-	return !ok && how != "" && !t.HeardSince(answer)
 }
 
 // Listed names the member of the result of each list operation.

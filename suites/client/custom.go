@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,30 +18,6 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
-
-// serveWebSocket serves the clients of a scenario over WebSocket.
-func (e *Engine) serveWebSocket(ctx context.Context, endpoint *Endpoint, o server.Options) (scenarioServer, error) {
-	l, err := e.listen()
-	if err != nil {
-		return scenarioServer{}, fmt.Errorf("listen for the client: %w", err)
-	}
-	if e.Network != nil {
-		endpoint.Dial = e.Network.Dial
-	}
-	endpoint.URL = (&url.URL{Scheme: "ws", Host: l.Addr().String(), Path: server.PathMCP}).String()
-	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
-	f := &inFlight{}
-	o.Behaviour.HTTP.Middleware = f.counting(o.Behaviour.HTTP.Middleware)
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		_ = server.New(o).ServeWebSocket(serving, l)
-	}()
-	return scenarioServer{settle: f.settle, leave: func() {}, shut: func(context.Context) {
-		stop()
-		<-served
-	}}, nil
-}
 
 const (
 	// bridgeReady is how long a transport command may take to say that it listens.

@@ -67,7 +67,9 @@ type Engine struct {
 	// A scenario without an entry is needed.
 	Needed map[string]func() bool
 
-	oneByOne bool
+	// OneByOne is set if the client was found to run only once at a time. Each launch then waited for the end of the one
+	// before.
+	OneByOne bool
 }
 
 // execution is one run of an engine.
@@ -90,7 +92,7 @@ func (e *Engine) Run(ctx context.Context, scenarios []*Scenario) ([]*T, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	x.second = x.secondBaseline(ctx)
-	defer func() { e.oneByOne = x.launches.oneByOne() }()
+	defer func() { e.OneByOne = x.launches.oneByOne() }()
 	return x.all(ctx, scenarios, e.combinedRuns(scenarios), func(t *T, w *waiter) error {
 		err := x.runScenario(ctx, t, w)
 		if err != nil {
@@ -136,10 +138,6 @@ func (e *Engine) Serve(ctx context.Context, scenarios []*Scenario, announce func
 		return nil
 	})
 }
-
-// OneByOne reports whether the client was found to run only once at a time. Each launch then waited for the end of
-// the one before.
-func (e *Engine) OneByOne() bool { return e.oneByOne }
 
 // begin returns a run of the scenarios before it begins.
 func (e *Engine) begin(scenarios []*Scenario) *execution {
@@ -187,7 +185,11 @@ func (x *execution) all(ctx context.Context, scenarios []*Scenario, combinedLaun
 			if u.alone == nil {
 				x.together(ctx, u.combined, w, launch)
 			} else {
-				x.finish(u.index, x.alone(ctx, u, leave, func(t *T) { launch(t, w) }))
+				t := x.alone(ctx, u, leave, func(t *T) { launch(t, w) })
+				x.outcomes[u.index] = t
+				if x.Done != nil {
+					x.Done(t)
+				}
 			}
 		})
 	}
@@ -228,10 +230,11 @@ func (x *execution) alone(ctx context.Context, u unit, leave func(), launch func
 		return t
 	}
 	if u.combined != nil {
-		if t := u.combined.of(u.alone); t != nil {
-			return t
+		combined, there := u.combined.last(u.alone)
+		if combined.settles(there) {
+			return there
 		}
-		t.whole = u.combined.stuck(u.alone)
+		t.whole = there.stuck()
 	}
 	launch(t)
 	return x.smaller(ctx, x.settle(ctx, t, leave))
@@ -241,12 +244,4 @@ func (x *execution) alone(ctx context.Context, u unit, leave func(), launch func
 func (e *Engine) newRun(s *Scenario) *T {
 	patience := min(5*time.Second, e.Timeout/3)
 	return &T{ScenarioRun: &ScenarioRun{Settings: e.Settings, Patience: patience, UserPatience: patience}, Scenario: s}
-}
-
-// finish records the outcome of a scenario and reports it. Nothing else does so.
-func (x *execution) finish(i int, t *T) {
-	x.outcomes[i] = t
-	if x.Done != nil {
-		x.Done(t)
-	}
 }

@@ -26,19 +26,14 @@ const FolderPlaceholder = "{folder}"
 // runScenario launches the client against one server and waits for its end, unless another scenario has shown that this
 // one shows nothing. It takes the place of a waiter, unless that is nil.
 func (x *execution) runScenario(ctx context.Context, t *T, w *waiter) error {
-	if why := x.excused(ctx, t.Scenario); why != "" {
-		t.Ending.Skipped, t.Ending.NotRun = why, ctx.Err() != nil
-		return nil
+	var slot *slot
+	why := x.excused(ctx, t.Scenario)
+	if why == "" {
+		if first := x.first(t.Scenario); first != nil {
+			t.Preceding = first.t
+		}
+		slot, why = x.launches.acquire(ctx, t.Scenario, w)
 	}
-	if first := x.first(t.Scenario); first != nil {
-		t.Preceding = first.t
-	}
-	return x.launch(ctx, t, w)
-}
-
-// launch launches the client of a scenario as soon as it may, and waits for its end.
-func (x *execution) launch(ctx context.Context, t *T, w *waiter) error {
-	slot, why := x.launches.acquire(ctx, t.Scenario, w)
 	if why != "" {
 		t.Ending.Skipped, t.Ending.NotRun = why, ctx.Err() != nil
 		return nil

@@ -98,7 +98,13 @@ func (s *slot) idle() {
 // release gives the slot back.
 func (s *slot) release() {
 	s.idle()
-	s.limiter.turns.leave(s)
+	c := &s.limiter.turns
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if delete(c.there, s); c.next != nil { // which may enter now
+		close(c.next)
+		c.next = nil
+	}
 }
 
 // queue decides which clients may work. Only a few may at a time, so that each gets enough of the machine. Clients
@@ -221,16 +227,6 @@ func (c *turns) enter(ctx context.Context, over <-chan struct{}, s *slot) {
 	}
 }
 
-// leave lets the next client enter.
-func (c *turns) leave(s *slot) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if delete(c.there, s); c.next != nil {
-		close(c.next)
-		c.next = nil
-	}
-}
-
 // beside reports whether another client is or was present at the same time.
 func (c *turns) beside(s *slot) bool {
 	c.mu.Lock()
@@ -275,12 +271,24 @@ func (c *turns) oneByOne() bool {
 type pace struct {
 	hanging chan struct{} // closed when the client is found to hang
 
-	mu     sync.Mutex
+	mu sync.Mutex
+	measured
+}
+
+// measured is the pace in numbers.
+type measured struct {
 	at     time.Time     // when hanging was closed
 	took   time.Duration // by the client; 0 if not known
 	active time.Duration // of that, since it sent something
 	pause  time.Duration // the longest one in that time
 	sent   int           // by the client in that time
+}
+
+// shown returns what is known so far.
+func (p *pace) shown() measured {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.measured
 }
 
 // slowness is a factor: a client hangs if it takes this many times as long as with an ordinary server. The factor
@@ -315,36 +323,4 @@ func (p *pace) hung() bool {
 	default:
 		return false
 	}
-}
-
-// since returns the later of a time and the time at which the baseline hung.
-func (p *pace) since(t time.Time) time.Time {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.at.After(t) {
-		return p.at
-	}
-	return t
-}
-
-// times returns the longest pause of the client, and its time from the first message on.
-func (p *pace) times() (pause, active time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.pause, p.active
-}
-
-// hopeless reports whether a client will hardly come through a combined launch. Its time is better spent on the
-// scenarios one by one.
-func (p *pace) hopeless(lasted, limit time.Duration, sent int) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.took > 0 && (lasted > max(slowness*p.active, limit) || sent > endlessly*p.sent)
-}
-
-// minimum returns the least time limit of the client.
-func (p *pace) minimum() time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slowness * p.took
 }

@@ -64,7 +64,9 @@ func (t *T) logs(trace *wire.Trace) []*wire.Log {
 func (t *T) gather(trace *wire.Trace) {
 	logs := t.logs(trace)
 	for _, l := range logs {
-		t.spoke = t.spoke || spoke(l.Events())
+		t.spoke = t.spoke || slices.ContainsFunc(l.Events(), func(e *wire.Event) bool {
+			return e.From == wire.Client && e.Kind != wire.KindSignal && e.Kind != wire.KindClose
+		})
 		if l.Len() > 0 && l.Transport != transport.NameOAuth {
 			t.Conversations = append(t.Conversations, judge.NewConversation(t.Revision, l))
 		}
@@ -72,13 +74,6 @@ func (t *T) gather(trace *wire.Trace) {
 	if t.Flow != nil {
 		t.Flow.documentsFrom(logs)
 	}
-}
-
-// spoke reports whether the client sent anything on a connection.
-func spoke(events []*wire.Event) bool {
-	return slices.ContainsFunc(events, func(e *wire.Event) bool {
-		return e.From == wire.Client && e.Kind != wire.KindSignal && e.Kind != wire.KindClose
-	})
 }
 
 // noteDifference notes the findings of an earlier run of the scenario that this run does not have.
@@ -103,6 +98,9 @@ func (t *T) final() bool {
 // mute reports whether the client ended without having sent anything.
 func (t *T) mute() bool { return t.Ending.Exit != nil && !t.spoke }
 
+// stuck reports whether the client hung, and has findings.
+func (t *T) stuck() bool { return t.Ending.Late && !t.Ending.Busy && t.Accused() }
+
 // leftUnused reports whether the client failed before it used its server.
 func (t *T) leftUnused() bool {
 	return t.spoke && len(t.Requests()) == 0 && t.Ending.Exit != nil && *t.Ending.Exit != wire.Exit{}
@@ -116,15 +114,12 @@ func (t *T) judgedWhole() bool {
 	})
 }
 
-// unjudged reports whether the harness failed to judge a requirement.
-func (t *T) unjudged() bool {
-	return slices.ContainsFunc(t.Scenario.Requirements, func(id string) bool {
+// cleared reports whether the scenario was judged, and nothing was found.
+func (t *T) cleared() bool {
+	return !t.Accused() && !slices.ContainsFunc(t.Scenario.Requirements, func(id string) bool {
 		return t.Recorder().Record.At(id, wire.Client).Error != ""
 	})
 }
-
-// cleared reports whether the scenario was judged, and nothing was found.
-func (t *T) cleared() bool { return !t.Accused() && !t.unjudged() }
 
 // leftUnanswered reports whether the client missed a time limit.
 func (t *T) leftUnanswered() bool {

@@ -358,7 +358,7 @@ func (t *T) WarnUnless(id string, actual any, events ...*wire.Event) *match.Expe
 
 func (t *T) expect(id string, actual any, events []*wire.Event,
 	unmet func(id, message string, events ...*wire.Event)) *match.Expectation {
-	return match.Expect(actual, func() { t.Exercised(id) }, func(message string, shown []*wire.Event) {
+	unsatisfied := func(message string, shown []*wire.Event) {
 		proof := slices.Clone(events)
 		for _, e := range shown {
 			if !slices.Contains(proof, e) {
@@ -366,7 +366,8 @@ func (t *T) expect(id string, actual any, events []*wire.Event,
 			}
 		}
 		unmet(id, message, proof...)
-	})
+	}
+	return &match.Expectation{Actual: actual, Satisfied: func() { t.Exercised(id) }, Unsatisfied: unsatisfied}
 }
 
 // Handshake returns the first conversation in which the client sent requests after

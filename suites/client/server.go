@@ -41,15 +41,29 @@ func (x *execution) open(ctx context.Context, t *T, dir string) (scenarioServer,
 	if s.Options != nil {
 		o = s.Options(t.ScenarioRun)
 	}
+	for _, id := range s.Faults {
+		if f, ok := mockserver.Find(id); ok {
+			f.Apply(&o)
+		}
+		o.Behaviour.Breaks = append(o.Behaviour.Breaks, judge.Anything)
+	}
 	if len(s.Faults) > 0 {
-		spoil(&o, s.Faults)
+		o.Behaviour.Wrap("*", Unhurried)
 	}
 	o.Trace, o.Label = x.Trace, s.Name
 	if o.Catalogue == nil {
 		o.Catalogue = Catalogue()
 	}
 	o.CallTimeout = cmp.Or(o.CallTimeout, t.UserPatience)
-	o.Behaviour.HTTP.Reply = anyMediaType(o.Behaviour.HTTP.Reply)
+	// The specification does not require a Content-Type of clients
+	// (basic/transports#sending-messages-to-the-server).
+	more := o.Behaviour.HTTP.Reply
+	o.Behaviour.HTTP.Reply = func(r *server.Reply) {
+		r.Pass = r.Situation == server.UnsupportedMediaType
+		if more != nil {
+			more(r)
+		}
+	}
 	// When the client is gone the server is stopped, even in the middle of an answer.
 	o.Behaviour.Breaks = append(o.Behaviour.Breaks, ids.HTTPServerSSENoEarlyClose, ids.HTTPServerSSEResponseSent)
 	o.Behaviour.Wrap("*", awaitingInitialized)
@@ -61,9 +75,6 @@ func (x *execution) open(ctx context.Context, t *T, dir string) (scenarioServer,
 		return x.serveStdio(&endpoint, o), endpoint, nil
 	case x.Transport == transport.NameCustom && len(x.TransportCommand.Args) > 0:
 		server, err := x.serveBridged(ctx, &endpoint, o)
-		return server, endpoint, err
-	case x.Transport == transport.NameCustom:
-		server, err := x.serveWebSocket(ctx, &endpoint, o)
 		return server, endpoint, err
 	}
 	server, err := x.serveHTTP(ctx, &endpoint, t, o)
@@ -80,6 +91,7 @@ func (x *execution) serveStdio(endpoint *Endpoint, o server.Options) scenarioSer
 		shut: func(ctx context.Context) { x.bridges.shut(ctx, token) }}
 }
 
+// serveHTTP serves the clients of a scenario over HTTP or WebSocket.
 func (e *Engine) serveHTTP(ctx context.Context, endpoint *Endpoint, t *T, o server.Options) (scenarioServer, error) {
 	s := t.Scenario
 	l, err := e.listen()
@@ -89,16 +101,18 @@ func (e *Engine) serveHTTP(ctx context.Context, endpoint *Endpoint, t *T, o serv
 	if e.Network != nil {
 		endpoint.Dial = e.Network.Dial
 	}
-	path := s.Path
-	if path == "" {
-		path = server.PathMCP
-		if e.Transport == transport.NameSSE {
-			path = server.PathSSE
-		}
+	at := url.URL{Scheme: "http", Host: l.Addr().String(), Path: cmp.Or(s.Path, server.PathMCP)}
+	serve := func(ctx context.Context, s *server.Server) error { return s.HTTP().Serve(ctx, l) }
+	switch e.Transport {
+	case transport.NameSSE:
+		at.Path = cmp.Or(s.Path, server.PathSSE)
+	case transport.NameCustom:
+		at.Scheme, at.Path = "ws", server.PathMCP
+		serve = func(ctx context.Context, s *server.Server) error { return s.ServeWebSocket(ctx, l) }
 	}
-	endpoint.URL = (&url.URL{Scheme: "http", Host: l.Addr().String(), Path: path}).String()
+	endpoint.URL = at.String()
 	unprotect := func() {}
-	if s.Authorization != nil {
+	if s.Authorization != nil && e.Transport != transport.NameCustom {
 		if t.Flow, unprotect, err = e.protect(ctx, s.Authorization(), endpoint, &o, s.Name); err != nil {
 			unprotect()
 			_ = l.Close()
@@ -109,10 +123,9 @@ func (e *Engine) serveHTTP(ctx context.Context, endpoint *Endpoint, t *T, o serv
 	served := make(chan struct{})
 	f := &inFlight{}
 	o.Behaviour.HTTP.Middleware = f.counting(o.Behaviour.HTTP.Middleware)
-	h := server.New(o).HTTP()
 	go func() {
 		defer close(served)
-		_ = h.Serve(serving, l)
+		_ = serve(serving, server.New(o))
 	}()
 	return scenarioServer{settle: f.settle, leave: func() {}, shut: func(context.Context) {
 		stop()
@@ -138,28 +151,6 @@ func Catalogue() *server.Catalogue {
 		}
 	}
 	return c
-}
-
-// anyMediaType accepts messages with any Content-Type: the specification does not
-// require one of clients (basic/transports#sending-messages-to-the-server).
-func anyMediaType(more func(*server.Reply)) func(*server.Reply) {
-	return func(r *server.Reply) {
-		r.Pass = r.Situation == server.UnsupportedMediaType
-		if more != nil {
-			more(r)
-		}
-	}
-}
-
-// spoil gives a server faults of the catalogue.
-func spoil(o *server.Options, ids []string) {
-	for _, id := range ids {
-		if f, ok := mockserver.Find(id); ok {
-			f.Apply(o)
-		}
-	}
-	o.Behaviour.Wrap("*", Unhurried)
-	o.Behaviour.Breaks = append(o.Behaviour.Breaks, judge.Anything)
 }
 
 // awaitingInitialized holds back the answers to a client's requests until notifications/initialized is there, or has

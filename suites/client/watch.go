@@ -31,7 +31,11 @@ func (x *execution) watch(ctx context.Context, p transport.Process, t *T, s *slo
 	for {
 		select {
 		case <-p.Done():
-			w.ended()
+			if w.baseline() {
+				w.heard.look()
+				w.heard.pause = max(w.heard.pause, time.Since(w.heard.any))
+				w.launches.learn(time.Since(w.began), w.heard)
+			}
 			return Ending{}
 		case <-ctx.Done():
 			return Ending{Skipped: cutShort(ctx), NotRun: true}
@@ -54,15 +58,6 @@ func (x *execution) watch(ctx context.Context, p transport.Process, t *T, s *slo
 // baseline reports whether the client is at the ordinary server, which tells how long it takes.
 func (w *watch) baseline() bool { return w.t.Scenario.Name == Baseline }
 
-// ended takes in that the client has ended.
-func (w *watch) ended() {
-	if w.baseline() {
-		w.heard.look()
-		w.heard.pause = max(w.heard.pause, time.Since(w.heard.any))
-		w.launches.learn(time.Since(w.began), w.heard)
-	}
-}
-
 // more takes in that the time limit is reached, and returns the time that the client still has.
 func (w *watch) more() time.Duration {
 	if w.baseline() {
@@ -71,7 +66,7 @@ func (w *watch) more() time.Duration {
 		}
 		w.launches.hangs()
 	}
-	return w.launches.minimum() - time.Since(w.began)
+	return slowness*w.launches.shown().took - time.Since(w.began)
 }
 
 // late tells that the client was still there when it was stopped.
@@ -94,7 +89,11 @@ func (w *watch) look() (end Ending, stop bool) {
 		end.Silent = true
 		return end, true
 	}
-	if w.t.combined && w.launches.hopeless(time.Since(heard.first), w.Timeout/2, heard.sent) || w.hangsAgain() {
+	// A client that will hardly come through a combined launch has better use of its time in the scenarios one by one.
+	known := w.launches.shown()
+	hopeless := w.t.combined && known.took > 0 && (heard.sent > endlessly*known.sent ||
+		time.Since(heard.first) > max(slowness*known.active, w.Timeout/2))
+	if hopeless || w.hangsAgain() {
 		return w.late(), true
 	}
 	return Ending{}, false
@@ -106,7 +105,7 @@ func (w *watch) hangsAgain() bool {
 	if w.t.Scenario.Lane == Waiting || !w.launches.hung() {
 		return false
 	}
-	lasted := time.Since(w.launches.since(w.began))
+	lasted := min(time.Since(w.began), time.Since(w.launches.shown().at))
 	return w.heard.events > 0 && time.Since(w.heard.any) > w.t.Patience+w.quiet() || lasted > 2*w.t.Patience
 }
 
@@ -154,8 +153,9 @@ func (w *watch) quiet() time.Duration { return min(quietTime, w.Timeout/20) }
 // of the time limit. idle is longer than a client counts as busy, and waiting is at least the time of two answers to
 // the server.
 func (w *watch) silence() (idle, waiting time.Duration) {
-	pause, took := w.launches.times()
-	return max(slowness*pause, w.Timeout/6, w.busy()+2*w.quiet()), max(slowness*took, w.Timeout/3, 2*w.t.Patience)
+	known := w.launches.shown()
+	return max(slowness*known.pause, w.Timeout/6, w.busy()+2*w.quiet()),
+		max(slowness*known.active, w.Timeout/3, 2*w.t.Patience)
 }
 
 // activity records when the connections of a scenario last brought something.

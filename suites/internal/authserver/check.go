@@ -118,9 +118,10 @@ func (t *T) expect(id string, a *answer) *match.Expectation { return t.judge(id,
 func (t *T) prefer(id string, a *answer) *match.Expectation { return t.judge(id, a, t.Warn) }
 
 func (t *T) judge(id string, a *answer, unmet func(string, wire.Party, string, ...*wire.Event)) *match.Expectation {
-	return match.Expect(a, func() { t.Pass(id, party) }, func(message string, _ []*wire.Event) {
+	unsatisfied := func(message string, _ []*wire.Event) {
 		unmet(id, party, message, slices.Concat(t.twins, a.events)...)
-	})
+	}
+	return &match.Expectation{Actual: a, Satisfied: func() { t.Pass(id, party) }, Unsatisfied: unsatisfied}
 }
 
 // fact is expect for what is not an answer but follows from some.
@@ -134,7 +135,8 @@ func (t *T) fact(id string, holds bool, message string, from ...*answer) {
 
 // assume ends the body as untried unless an answer is as expected.
 func (t *T) assume(a *answer) *match.Expectation {
-	return match.Expect(a, nil, func(message string, _ []*wire.Event) { t.untried("%s", message) })
+	untried := func(message string, _ []*wire.Event) { t.untried("%s", message) }
+	return &match.Expectation{Actual: a, Unsatisfied: untried}
 }
 
 // must ends the body if a request was not answered.

@@ -55,7 +55,9 @@ func (l *Ledger) shortfall(selected []schema.Requirement) (missing, unused []str
 				", so the rest was not judged")
 			break
 		}
-		if l.unread(log) {
+		if slices.ContainsFunc(log.Events(), func(e *wire.Event) bool {
+			return e.From == l.Party && e.Msg != nil && e.Msg.Has(wire.TooDeep, wire.TooLarge)
+		}) {
 			missing = append(missing, "a message on the connection "+log.ID+
 				" goes beyond the limits of mcpconform and was not read")
 			break
@@ -130,13 +132,6 @@ func (a *accomplished) add(c *wire.Conversation, party wire.Party) {
 // unusedBy says which capabilities of a party nothing used.
 func unusedBy(party string, capabilities []string) string {
 	return fmt.Sprintf("the %s declares what nothing in the run used: %s", party, strings.Join(capabilities, ", "))
-}
-
-// unread reports whether the target sent a message that was not read because of a limit.
-func (l *Ledger) unread(log *wire.Log) bool {
-	return slices.ContainsFunc(log.Events(), func(e *wire.Event) bool {
-		return e.From == l.Party && e.Msg != nil && e.Msg.Has(wire.TooDeep, wire.TooLarge)
-	})
 }
 
 // capabilities returns those of the target on which requirements depend.

@@ -375,8 +375,17 @@ func (l *Ledger) Conclude(run *result.Run, catalogue []schema.Requirement, expec
 	if l.ExpectSDK {
 		expected.ApplySDK(run)
 	}
-	if run.Shard != nil {
-		l.leave(run)
+	if run.Shard != nil { // the merger of all shards knows more
+		for _, q := range run.Requirements {
+			if q.Verdict == result.Inconclusive && l.elsewhere(q.ID) {
+				run.Shard.Elsewhere = append(run.Shard.Elsewhere, q.ID)
+			}
+		}
+		for i := range run.ExpectedFailures {
+			if x := &run.ExpectedFailures[i]; x.Status == expected.Passed {
+				x.Status = expected.Untested // it may fail elsewhere
+			}
+		}
 	}
 	run.Verdict, run.Reason = l.verdict(run, catalogue)
 	redact(l.Redactor, run)
@@ -416,20 +425,6 @@ func (l *Ledger) verdict(run *result.Run, catalogue []schema.Requirement) (resul
 		return result.Incomplete, strings.Join(missing, "; ")
 	}
 	return v, why
-}
-
-// leave leaves to the merger of all shards what one cannot know.
-func (l *Ledger) leave(run *result.Run) {
-	for _, q := range run.Requirements {
-		if q.Verdict == result.Inconclusive && l.elsewhere(q.ID) {
-			run.Shard.Elsewhere = append(run.Shard.Elsewhere, q.ID)
-		}
-	}
-	for i := range run.ExpectedFailures {
-		if x := &run.ExpectedFailures[i]; x.Status == expected.Passed {
-			x.Status = expected.Untested // it may fail elsewhere
-		}
-	}
 }
 
 // judged returns the verdict that follows from the requirements of a run. Failures

@@ -4,6 +4,8 @@
 package ledger
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -87,20 +89,9 @@ func (r Record) Findings() []Finding {
 
 // Keys returns the keys of a record, sorted.
 func (r Record) Keys() []Key {
-	keys := make([]Key, 0, len(r))
-	for k := range r {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(a, b Key) int {
-		switch {
-		case a.Requirement < b.Requirement, a.Requirement == b.Requirement && a.Party < b.Party:
-			return -1
-		case a == b:
-			return 0
-		}
-		return 1
+	return slices.SortedFunc(maps.Keys(r), func(a, b Key) int {
+		return cmp.Or(cmp.Compare(a.Requirement, b.Requirement), cmp.Compare(a.Party, b.Party))
 	})
-	return keys
 }
 
 // Add adds what another record holds.

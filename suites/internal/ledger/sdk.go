@@ -20,8 +20,11 @@ func attribute(run *result.Run) {
 		q := &run.Requirements[i]
 		q.SDK = nil
 		for j := range q.Findings {
-			fits := func(f schema.KnownFault) bool { return f.Fits(q.ID, texts(&q.Findings[j])) }
-			at := slices.IndexFunc(known, fits)
+			texts := []string{q.Findings[j].Message}
+			for _, e := range q.Findings[j].Evidence {
+				texts = append(texts, e.Text)
+			}
+			at := slices.IndexFunc(known, func(f schema.KnownFault) bool { return f.Fits(q.ID, texts) })
 			if at < 0 {
 				q.SDK = nil
 				break
@@ -33,13 +36,4 @@ func attribute(run *result.Run) {
 			}
 		}
 	}
-}
-
-// texts returns the message of a finding, and those of its evidence.
-func texts(f *result.Finding) []string {
-	all := []string{f.Message}
-	for _, e := range f.Evidence {
-		all = append(all, e.Text)
-	}
-	return all
 }

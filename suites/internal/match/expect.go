@@ -16,16 +16,11 @@ import (
 // says under which circumstances, "without a token", with arguments as for
 // fmt.Sprintf.
 type Expectation struct {
-	actual      any
-	satisfied   func()
-	unsatisfied func(message string, shown []*wire.Event)
-}
-
-// Expect returns the expectation of a value. met, which may be nil, is called if the
-// value is as expected; unmet gets the finding if it is not, with the events that the
-// value and the matcher show.
-func Expect(actual any, satisfied func(), unsatisfied func(message string, shown []*wire.Event)) *Expectation {
-	return &Expectation{actual, satisfied, unsatisfied}
+	Actual any
+	// Satisfied is called if the value is as expected, unless it is nil. Unsatisfied gets the finding if it is not, with
+	// the events that the value and the matcher show.
+	Satisfied   func()
+	Unsatisfied func(message string, shown []*wire.Event)
 }
 
 // To expects that a value fits.
@@ -41,13 +36,13 @@ func (e *Expectation) ToNot(m types.GomegaMatcher, description ...any) bool {
 // judge panics when the matcher cannot match such a value: that is a mistake of the
 // tester, never a finding about the target.
 func (e *Expectation) judge(m types.GomegaMatcher, want bool, description []any) bool {
-	fits, err := m.Match(e.actual)
+	fits, err := m.Match(e.Actual)
 	switch {
 	case err != nil:
 		panic(fmt.Errorf("expectation: %w", err))
 	case fits == want:
-		if e.satisfied != nil {
-			e.satisfied()
+		if e.Satisfied != nil {
+			e.Satisfied()
 		}
 		return true
 	}
@@ -55,15 +50,15 @@ func (e *Expectation) judge(m types.GomegaMatcher, want bool, description []any)
 	if fits {
 		tell = m.NegatedFailureMessage
 	}
-	message := tell(e.actual)
+	message := tell(e.Actual)
 	if len(description) > 0 {
 		format, _ := description[0].(string)
 		message = fmt.Sprintf(format, description[1:]...) + ", " + message
 	}
-	shown := Evidence(e.actual)
+	shown := Evidence(e.Actual)
 	if witness, ok := m.(interface{ Evidence() []*wire.Event }); ok {
 		shown = append(shown, witness.Evidence()...)
 	}
-	e.unsatisfied(message, shown)
+	e.Unsatisfied(message, shown)
 	return false
 }
