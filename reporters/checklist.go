@@ -165,7 +165,7 @@ func (c *checklist) counts() {
 	}
 	c.printf("| Level |")
 	for _, o := range outcomes {
-		c.printf(" %s %s |", o.mark(), o.label())
+		c.printf(" %s %s |", told[o].mark, told[o].label)
 	}
 	c.printf("\n| --- |%s\n", strings.Repeat(" --: |", len(outcomes)))
 	for _, name := range names {
@@ -237,9 +237,9 @@ func (c *checklist) page(p page) {
 	c.printf("| --- | --- | --- | --- | --- | --: | --- |\n")
 	for _, q := range p.requirements {
 		o := c.outcome(q)
-		label := o.mark() + " " + o.label()
+		label := told[o].mark + " " + told[o].label
 		if o == outFail || o == outError {
-			label = o.mark() + " **" + o.label() + "**"
+			label = told[o].mark + " **" + told[o].label + "**"
 		}
 		remark := ""
 		if o != outPass {
@@ -263,7 +263,7 @@ func (c *checklist) page(p page) {
 func (c *checklist) details(q *result.Requirement) {
 	o := c.outcome(q)
 	// The summary's line is HTML, in which Markdown does not count.
-	c.printf("<details><summary>%s <code>%s</code>: %s</summary>\n\n", html.EscapeString(o.mark()+" "+o.label()),
+	c.printf("<details><summary>%s <code>%s</code>: %s</summary>\n\n", html.EscapeString(told[o].mark+" "+told[o].label),
 		html.EscapeString(line(q.ID, limitName)), html.EscapeString(line(q.Summary, limitMessage)))
 	c.findings(q.Findings)
 	if q.Omitted > 0 {
@@ -311,7 +311,7 @@ func (c *checklist) findings(findings []result.Finding) {
 				lines = append(lines, fmt.Sprintf("… %d more events", len(f.Evidence)-j))
 				break
 			}
-			lines = append(lines, eventLine(c.Role, &f.Evidence[j], limitMessage))
+			lines = append(lines, eventLine(c.Role, &f.Evidence[j]))
 		}
 		text := strings.Join(lines, "\n  ")
 		fence := strings.Repeat("`", max(3, backticks(text)+1))

@@ -77,22 +77,6 @@ const (
 	boldAmber style = "1;33"
 )
 
-func (o outcome) style() style {
-	switch o {
-	case outPass:
-		return green
-	case outFail:
-		return boldRed
-	case outWarn:
-		return boldAmber
-	case outInconclusive, outNotUsed, outExpected, outDisputed:
-		return cyan
-	case outError:
-		return magenta
-	}
-	return dim
-}
-
 func verdictStyle(v result.Overall) style {
 	switch v {
 	case result.Conformant:
@@ -164,7 +148,12 @@ func Console(w io.Writer, run *result.Run, opts ConsoleOptions) error {
 	c.features()
 	c.recall()
 	c.comparison()
-	c.files()
+	for _, f := range c.Files {
+		c.println(c.paint(fmt.Sprintf("%-12s ", f.Kind), dim) + line(f.Path, limitMessage))
+	}
+	if len(c.Files) > 0 {
+		c.println("")
+	}
 	c.summary()
 	return c.w.Flush()
 }
@@ -237,19 +226,19 @@ func (c *console) heading() {
 }
 
 func (c *console) block(o outcome, q *result.Requirement) {
-	title, id := o.mark()+" "+strings.ToUpper(o.label()), line(q.ID, limitName)
+	title, id := told[o].mark+" "+strings.ToUpper(told[o].label), line(q.ID, limitName)
 	origin := strings.Join(append(grade(q), line(q.Page, limitName)), " · ")
 	if columns(title)+columns(id)+columns(origin)+4 <= c.Width {
-		c.println(c.paint(title, o.style()) + "  " + c.paint(id, bold) + "  " + c.paint(origin, dim))
+		c.println(c.paint(title, told[o].style) + "  " + c.paint(id, bold) + "  " + c.paint(origin, dim))
 	} else {
-		c.prose(c.paint(title, o.style())+"  ", 2, id, bold)
+		c.prose(c.paint(title, told[o].style)+"  ", 2, id, bold)
 		c.prose("  ", 2, origin, dim)
 	}
 	c.field("Requirement", line(q.Summary, c.limit()), "")
 	if len(q.Findings) == 0 && q.Reason != "" {
 		c.field("Reason", line(q.Reason, c.limit()), "")
 	}
-	c.findings(q, o.style())
+	c.findings(q, told[o].style)
 	if advice := c.advice(q); advice != "" {
 		c.field("To do", line(advice, limitMessage), green)
 	}
@@ -326,7 +315,15 @@ func (c *console) list() {
 		c.println(c.paint(line(p.name, limitName), bold))
 		for _, q := range p.requirements {
 			o := c.outcome(q)
-			c.prose(fmt.Sprintf("  %s ", c.paint(o.mark(), o.style())), 6, c.listed(q, o), "")
+			s := line(q.ID, limitName) + " (" + line(q.Level, limitName)
+			if q.Exercised > 0 {
+				s += fmt.Sprintf(", %d×", q.Exercised)
+			}
+			s += ")"
+			if why := c.reason(q); why != "" && o != outPass {
+				s += ": " + why
+			}
+			c.prose(fmt.Sprintf("  %s ", c.paint(told[o].mark, told[o].style)), 6, s, "")
 		}
 		c.println("")
 	}
@@ -341,18 +338,6 @@ func (c *console) list() {
 		}
 		c.println("")
 	}
-}
-
-func (c *console) listed(q *result.Requirement, o outcome) string {
-	s := line(q.ID, limitName) + " (" + line(q.Level, limitName)
-	if q.Exercised > 0 {
-		s += fmt.Sprintf(", %d×", q.Exercised)
-	}
-	s += ")"
-	if why := c.reason(q); why != "" && o != outPass {
-		s += ": " + why
-	}
-	return s
 }
 
 func (c *console) harness() {
@@ -456,9 +441,25 @@ func (c *console) untested() {
 	}
 	c.prose(lead, 2, text, "")
 	for _, kind := range unexercisedKinds {
-		c.reasons(kind, c.reasonsOf(kind))
+		groups := c.reasonsOf(kind)
+		if words := c.unexercised(kind); words != "" && len(groups) > 0 {
+			c.prose("  ", 2, fmt.Sprintf("%s (%d):", words, number(groups)), "")
+		}
+		for _, g := range groups {
+			c.group(g)
+		}
 	}
 	c.println("")
+}
+
+// group shows a reason, and the requirements that have it.
+func (c *console) group(g *reasonGroup) {
+	var ids []string
+	for _, q := range g.requirements {
+		ids = append(ids, line(q.ID, limitName))
+	}
+	c.prose(fmt.Sprintf("%4d  ", len(ids)), 6, g.reason, "")
+	c.prose(strings.Repeat(" ", 6), 6, strings.Join(ids, ", "), dim)
 }
 
 // briefKinds says in few words what kind of reason untested requirements have.
@@ -470,14 +471,16 @@ var briefKinds = map[result.Unexercised]string{
 // are, or what kinds of reasons there are and what would change the most frequent one.
 func (c *console) briefly(lead, text string) {
 	width := min(c.Width, maxProse)
-	if g := c.mostly(); g != nil {
-		c.prose(lead, 2, text+" -v says why.", "")
-		c.prose("  ", 2, clip(g.brief(), 2*width-20), "")
-		c.println("")
-		return
-	}
 	var parts []string
 	for _, kind := range unexercisedKinds {
+		for _, g := range c.reasonsOf(kind) {
+			if 2*len(g.requirements) > c.counts[outInconclusive] {
+				c.prose(lead, 2, text+" -v says why.", "")
+				c.prose("  ", 2, clip(g.brief(), 2*width-20), "")
+				c.println("")
+				return
+			}
+		}
 		if n, words := number(c.reasonsOf(kind)), briefKinds[kind]; n > 0 && words != "" {
 			parts = append(parts, fmt.Sprintf("%d %s", n, words))
 		}
@@ -502,18 +505,6 @@ func (g *reasonGroup) brief() string {
 	return fmt.Sprintf("%d of them: %s", len(g.requirements), g.reason)
 }
 
-// mostly returns the reason that most of the untested requirements have, or nil if there is none.
-func (c *console) mostly() *reasonGroup {
-	for _, kind := range unexercisedKinds {
-		for _, g := range c.reasonsOf(kind) {
-			if 2*len(g.requirements) > c.counts[outInconclusive] {
-				return g
-			}
-		}
-	}
-	return nil
-}
-
 // number counts the requirements of groups.
 func number(groups []*reasonGroup) int {
 	n := 0
@@ -523,32 +514,10 @@ func number(groups []*reasonGroup) int {
 	return n
 }
 
-// reasons shows the groups of one kind.
-func (c *console) reasons(kind result.Unexercised, groups []*reasonGroup) {
-	if len(groups) == 0 {
-		return
-	}
-	if words := c.unexercised(kind); words != "" {
-		c.prose("  ", 2, fmt.Sprintf("%s (%d):", words, number(groups)), "")
-	}
-	for _, g := range groups {
-		c.group(g)
-	}
-}
-
-// group shows a reason, and the requirements that have it.
-func (c *console) group(g *reasonGroup) {
-	var ids []string
-	for _, q := range g.requirements {
-		ids = append(ids, line(q.ID, limitName))
-	}
-	c.prose(fmt.Sprintf("%4d  ", len(ids)), 6, g.reason, "")
-	c.prose(strings.Repeat(" ", 6), 6, strings.Join(ids, ", "), dim)
-}
-
 // recall names once more what was broken, with what follows from it.
 func (c *console) recall() {
 	any := false
+	words := map[outcome]string{outFail: "Failed", outError: "Error", outWarn: "Warned", outDisputed: "Disputed"}
 	for _, o := range []outcome{outFail, outError, outWarn, outDisputed} {
 		var ids []string
 		for _, q := range c.yours(c.having(o)) {
@@ -562,45 +531,21 @@ func (c *console) recall() {
 			text = c.listing(ids, briefRecall)
 		}
 		any = true
-		c.prose(c.paint(fmt.Sprintf("%-9s ", o.recalled()), o.style()), 10, text, "")
+		c.prose(c.paint(fmt.Sprintf("%-9s ", words[o]), told[o].style), 10, text, "")
 	}
 	if any {
 		c.println("")
 	}
 }
 
-// recalled is the word before the ids of all requirements with the outcome.
-func (o outcome) recalled() string {
-	switch o {
-	case outFail:
-		return "Failed"
-	case outWarn:
-		return "Warned"
-	case outDisputed:
-		return "Disputed"
-	}
-	return "Error"
-}
-
-// files says where the other reports are.
-func (c *console) files() {
-	if len(c.Files) == 0 {
-		return
-	}
-	for _, f := range c.Files {
-		c.println(c.paint(fmt.Sprintf("%-12s ", f.Kind), dim) + line(f.Path, limitMessage))
-	}
-	c.println("")
-}
-
 func (c *console) summary() {
 	if c.Run.Verdict == result.Incomplete {
-		c.prose(c.paint("Incomplete because: ", boldAmber), 2, c.whyIncomplete()+".", "")
+		c.prose(c.paint("Incomplete because: ", boldAmber), 2, Incomplete(c.Run)+".", "")
 	}
 	parts := make([]string, 0, len(outcomes))
 	for _, o := range outcomes {
 		if n := c.counts[o]; n > 0 {
-			parts = append(parts, c.paint(o.counted(n), o.style()))
+			parts = append(parts, c.paint(o.counted(n), told[o].style))
 		}
 	}
 	n := c.total()

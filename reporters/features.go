@@ -97,11 +97,6 @@ func columnOf(q *result.Requirement) int {
 	return featureUntested
 }
 
-// applies reports whether some requirement on the feature applies to the target.
-func (f feature) applies() bool {
-	return slices.ContainsFunc(f.Counts[:featureInapplicable], func(n int) bool { return n > 0 })
-}
-
 // words says what became of the requirements where a table has no room.
 func (f feature) words() string {
 	var parts []string
@@ -126,7 +121,7 @@ func (c *console) features() {
 	}
 	var apart []string
 	for _, f := range c.byFeature() {
-		if !f.applies() {
+		if !slices.ContainsFunc(f.Counts[:featureInapplicable], func(n int) bool { return n > 0 }) {
 			apart = append(apart, f.Name)
 			continue
 		}

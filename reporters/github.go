@@ -35,7 +35,7 @@ func (v *view) annotations(name string) []annotation {
 		add(kind, line(q.Level, limitName)+" "+word+": "+line(q.ID, limitName), v.annotationText(q))
 	}
 	if v.Verdict == result.Incomplete {
-		add("error", "The run is incomplete", v.whyIncomplete())
+		add("error", "The run is incomplete", Incomplete(v.Run))
 	}
 	broken := v.having(outFail)
 	if v.Strict {
@@ -135,22 +135,18 @@ func GitHub(w io.Writer, members []Member) error {
 				annotation{kind, fmt.Sprintf("%d more", more), "The log and the reports of this step list them all."})
 		}
 		for _, a := range list {
-			fmt.Fprintf(&b, "::%s title=%s::%s\n", kind, escapeProperty(a.title), escapeData(a.text))
+			fmt.Fprintf(&b, "::%s title=%s::%s\n", kind, escapeProperty.Replace(a.title), escapeData.Replace(a.text))
 		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// escapeData escapes the text of a workflow command.
-func escapeData(s string) string {
-	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", "##[", "## [").Replace(s)
-}
-
-// escapeProperty escapes a property of a workflow command.
-func escapeProperty(s string) string {
-	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C", "##[", "## [").Replace(s)
-}
+// They escape the text of a workflow command, and a property of one.
+var (
+	escapeData     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", "##[", "## [")
+	escapeProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C", "##[", "## [")
+)
 
 // StepSummary writes a summary in Markdown for the page of a workflow run: the verdict,
 // the counts, the failures with links to what they break, and the first warnings. It is

@@ -10,6 +10,7 @@ import (
 	"html/template"
 	"io"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -44,11 +45,6 @@ const (
 	mostOpen  = 10 // failures of a run that are unfolded from the start
 	mostShown = 6  // events of a finding, likewise, if it is the first of its kind
 )
-
-// folded says that requirements with the outcome need nobody's attention.
-func (o outcome) folded() bool {
-	return o == outPass || o == outSkip || o == outInconclusive || o == outNotUsed
-}
 
 type htmlPage struct {
 	Policy                                      string
@@ -244,11 +240,11 @@ func (v *view) countsTo(p *htmlPage) {
 	for _, o := range outcomes {
 		n := v.counts[o]
 		if n > 0 || o == outPass || o == outFail || o == outWarn || o == outInconclusive {
-			p.Tiles = append(p.Tiles, htmlTile{Class: string(o), Label: o.label(), Count: n, Offset: offset})
+			p.Tiles = append(p.Tiles, htmlTile{Class: string(o), Label: told[o].label, Count: n, Offset: offset})
 		}
 		offset += n
 		if n > 0 {
-			row := htmlTableRow{Class: string(o), Mark: o.mark(), Label: o.label()}
+			row := htmlTableRow{Class: string(o), Mark: told[o].mark, Label: told[o].label}
 			for _, name := range names {
 				row.Counts = append(row.Counts, table[name][o])
 			}
@@ -280,7 +276,7 @@ func (v *view) pagesTo(p *htmlPage, place anchors) map[*result.Requirement]htmlR
 			}
 			counted := o.counted(len(by[o]))
 			parts = append(parts, counted)
-			if o.folded() {
+			if slices.Contains([]outcome{outPass, outSkip, outInconclusive, outNotUsed}, o) { // they need nobody's attention
 				s.Folds = append(s.Folds, htmlFold{counted, by[o]})
 			} else {
 				s.Rows = append(s.Rows, by[o]...)
@@ -416,7 +412,7 @@ func (v *view) htmlChanges(p *htmlPage, place anchors) map[string]string {
 
 func (v *view) htmlLink(q *result.Requirement, place anchors) htmlLink {
 	o := v.outcome(q)
-	return htmlLink{ID: line(q.ID, limitName), Anchor: place[q], Class: string(o), Mark: o.mark(), Label: o.label()}
+	return htmlLink{ID: line(q.ID, limitName), Anchor: place[q], Class: string(o), Mark: told[o].mark, Label: told[o].label}
 }
 
 func (v *view) htmlFacts() []htmlFact {
@@ -456,8 +452,8 @@ func (v *view) htmlRow(q *result.Requirement, place anchors) htmlRow {
 	row := htmlRow{
 		ID: line(q.ID, limitName), Anchor: place[q], Level: line(q.Level, limitName),
 		Grade: strings.Join(grade(q), " · "),
-		Party: line(q.Party, limitName), Summary: line(q.Summary, limitMessage), Class: string(o), Mark: o.mark(),
-		Label:  o.label(),
+		Party: line(q.Party, limitName), Summary: line(q.Summary, limitMessage), Class: string(o), Mark: told[o].mark,
+		Label:  told[o].label,
 		Reason: line(q.Reason, limitMessage), Remark: v.reason(q), URL: v.link(q), Again: v.again(q),
 		Advice: line(v.advice(q), limitMessage), Omitted: omitted(q), Findings: v.htmlFindings(q.Findings),
 	}
@@ -599,9 +595,9 @@ func (v *view) htmlEvent(e *result.Event) htmlEvent {
 		return out
 	}
 	head, body := splitJSON(e.Text, e.Truncated)
-	out.Head = text(head, limitEvent)
+	out.Head = text(head)
 	if body != "" {
-		out.Lines = layOut(text(body, limitEvent))
+		out.Lines = layOut(text(body))
 	}
 	return out
 }

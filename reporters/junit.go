@@ -222,7 +222,7 @@ func (v *view) junitRunProperties() *junitProperties {
 		p.add("sdk", v.sdkName())
 	}
 	if v.Verdict == result.Incomplete {
-		p.add("reason", v.whyIncomplete())
+		p.add("reason", Incomplete(v.Run))
 	}
 	if v.Strict {
 		p.add("strict", "true")
@@ -299,7 +299,7 @@ func (v *view) junitCase(q *result.Requirement, opts JUnitOptions) junitCase {
 		if why != "" {
 			why = ": " + why
 		}
-		c.Skipped = &junitSkipped{Message: o.label() + why}
+		c.Skipped = &junitSkipped{Message: told[o].label + why}
 	}
 	for _, note := range q.Notes {
 		fmt.Fprintf(&out, "note: %s\n", line(note, limitMessage))
@@ -352,7 +352,7 @@ func (v *view) junitFinding(b *strings.Builder, f *result.Finding) {
 			fmt.Fprintf(b, "  … %d more events\n", len(f.Evidence)-i)
 			break
 		}
-		fmt.Fprintf(b, "  %s\n", eventLine(v.Role, &f.Evidence[i], limitMessage))
+		fmt.Fprintf(b, "  %s\n", eventLine(v.Role, &f.Evidence[i]))
 	}
 }
 
@@ -360,7 +360,7 @@ func (v *view) junitFinding(b *strings.Builder, f *result.Finding) {
 func (v *view) junitRun() (junitSuite, bool) {
 	s := junitSuite{Name: "run"}
 	if v.Verdict == result.Incomplete {
-		reason := v.whyIncomplete()
+		reason := Incomplete(v.Run)
 		s.Cases = append(s.Cases, junitCase{Name: "complete", Class: "run", Time: "0.000",
 			Error: &junitProblem{Message: reason, Type: "incomplete", Text: xmlText(reason)}})
 	}

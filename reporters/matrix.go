@@ -106,7 +106,7 @@ func MatrixMarkdown(w io.Writer, runs []*result.Run) error {
 	fmt.Fprintf(b, "# MCP conformance: %d %s\n\n", len(runs), plural(len(runs), "run", "runs"))
 	fmt.Fprintf(b, "| # | Target | Verdict | Role | Date |")
 	for _, o := range outcomes {
-		fmt.Fprintf(b, " %s %s |", o.mark(), o.label())
+		fmt.Fprintf(b, " %s %s |", told[o].mark, told[o].label)
 	}
 	fmt.Fprintf(b, "\n| --: | --- | --- | --- | --- |%s\n", strings.Repeat(" --: |", len(outcomes)))
 	for i, v := range m.views {
@@ -134,7 +134,7 @@ func MatrixMarkdown(w io.Writer, runs []*result.Run) error {
 					continue
 				}
 				o := m.views[i].outcome(q)
-				fmt.Fprintf(b, " %s %s |", o.mark(), o.label())
+				fmt.Fprintf(b, " %s %s |", told[o].mark, told[o].label)
 			}
 			fmt.Fprintln(b)
 		}
@@ -191,7 +191,7 @@ func MatrixConsole(w io.Writer, runs []*result.Run, opts ConsoleOptions) error {
 					continue
 				}
 				o := m.views[i].outcome(q)
-				cells.WriteString("  " + c.paint(o.mark(), o.style()))
+				cells.WriteString("  " + c.paint(told[o].mark, told[o].style))
 			}
 			c.prose(cells.String()+"  ", 3*len(runs)+4, line(row.any.ID, limitName)+" ("+graded(row.any)+")", "")
 		}
@@ -199,7 +199,7 @@ func MatrixConsole(w io.Writer, runs []*result.Run, opts ConsoleOptions) error {
 	c.println("")
 	var legend []string
 	for _, o := range outcomes {
-		legend = append(legend, o.mark()+" "+o.label())
+		legend = append(legend, told[o].mark+" "+told[o].label)
 	}
 	c.prose("", 0, strings.Join(legend, ", "), dim)
 	if left := len(m.rows) - shown; left > 0 {

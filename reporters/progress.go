@@ -160,7 +160,7 @@ func (p *Progress) Done(name string, verdict result.Verdict, disputed bool, mess
 	}
 	switch o {
 	case outFail, outError, outWarn, outDisputed:
-		text := fmt.Sprintf("%s %s %s", p.paint(o.mark()+" "+o.label(), o.style()), p.last, line(message, limitMessage))
+		text := fmt.Sprintf("%s %s %s", p.paint(told[o].mark+" "+told[o].label, told[o].style), p.last, line(message, limitMessage))
 		fmt.Fprintln(p.w, strings.TrimRight(text, " "))
 	}
 }
@@ -245,7 +245,7 @@ func (p *Progress) status(n int) string {
 	}
 	for _, o := range []outcome{outFail, outError, outWarn, outDisputed} {
 		if c := p.counts[o]; c > 0 {
-			put(part{"  ", ""}, part{o.counted(c), o.style()})
+			put(part{"  ", ""}, part{o.counted(c), told[o].style})
 		}
 	}
 	if p.total > 0 {

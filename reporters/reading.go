@@ -154,7 +154,7 @@ func decider(role string, f *result.Finding) string {
 	}
 	last := f.Evidence[len(f.Evidence)-1]
 	at := fmt.Sprintf("%s %d", last.Connection, last.Seq)
-	if !ended(&last) {
+	if !strings.HasPrefix(last.Kind, "process-exit") {
 		return f.Check + " " + at
 	}
 	// One handler serves a kind of notification. If the target ends over it in several sessions, that is one fault.
@@ -177,16 +177,13 @@ func decider(role string, f *result.Finding) string {
 	return "end " + at
 }
 
-// ended reports whether an event is the end of the target.
-func ended(e *result.Event) bool { return strings.HasPrefix(e.Kind, "process-exit") }
-
 // alsoBreaks lists what a requirement brought with it, for a report.
 func (v *view) alsoBreaks(q *result.Requirement) []string {
 	var ids []string
 	for _, b := range v.reading.brought[q.ID] {
 		id := line(b.ID, limitName)
 		if o := v.outcome(b); o != v.outcome(q) {
-			id += " (" + o.label() + ")"
+			id += " (" + told[o].label + ")"
 		}
 		ids = append(ids, id)
 	}

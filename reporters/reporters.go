@@ -46,66 +46,27 @@ const (
 var outcomes = []outcome{outFail, outError, outWarn, outDisputed, outExpected, outInconclusive, outNotUsed, outPass,
 	outSkip}
 
-// mark is a sign that stays readable without colour and in any font.
-func (o outcome) mark() string {
-	switch o {
-	case outPass:
-		return "✓"
-	case outSkip:
-		return "–"
-	case outInconclusive:
-		return "?"
-	case outNotUsed:
-		return "·"
-	case outWarn:
-		return "▲"
-	case outFail:
-		return "✗"
-	case outExpected:
-		return "≈"
-	case outDisputed:
-		return "≷"
-	}
-	return "!"
-}
-
-// label names the outcome of one requirement.
-func (o outcome) label() string {
-	switch o {
-	case outSkip:
-		return "not applicable"
-	case outInconclusive:
-		return "untested"
-	case outNotUsed:
-		return "not used"
-	case outExpected:
-		return "expected failure"
-	}
-	return string(o)
+// told is how reports tell an outcome.
+var told = map[outcome]struct {
+	mark      string // a sign that stays readable without colour and in any font
+	label     string // the outcome of one requirement
+	one, many string // behind the number of requirements that have it
+	style     style
+}{
+	outPass:         {"✓", "pass", "passed", "passed", green},
+	outSkip:         {"–", "not applicable", "not applicable", "not applicable", dim},
+	outInconclusive: {"?", "untested", "untested", "untested", cyan},
+	outNotUsed:      {"·", "not used", "not used", "not used", cyan},
+	outWarn:         {"▲", "warn", "warning", "warnings", boldAmber},
+	outFail:         {"✗", "fail", "failed", "failed", boldRed},
+	outError:        {"!", "error", "harness error", "harness errors", magenta},
+	outExpected:     {"≈", "expected failure", "failed as expected", "failed as expected", cyan},
+	outDisputed:     {"≷", "disputed", "disputed", "disputed", cyan},
 }
 
 // counted names n requirements with the outcome.
 func (o outcome) counted(n int) string {
-	var word string
-	switch o {
-	case outPass:
-		word = "passed"
-	case outSkip:
-		word = "not applicable"
-	case outInconclusive, outNotUsed:
-		word = o.label()
-	case outWarn:
-		word = plural(n, "warning", "warnings")
-	case outFail:
-		word = "failed"
-	case outExpected:
-		word = "failed as expected"
-	case outDisputed:
-		word = "disputed"
-	default:
-		word = plural(n, "harness error", "harness errors")
-	}
-	return fmt.Sprintf("%d %s", n, word)
+	return fmt.Sprintf("%d %s", n, plural(n, told[o].one, told[o].many))
 }
 
 // view is a run arranged for rendering.
@@ -344,9 +305,6 @@ func (v *view) budget() string {
 	}
 	return ""
 }
-
-// whyIncomplete is the reason why the run is incomplete, without a full stop.
-func (v *view) whyIncomplete() string { return Incomplete(v.Run) }
 
 // Incomplete returns the reason why a run is incomplete, without a full stop.
 func Incomplete(run *result.Run) string {
@@ -591,15 +549,15 @@ func eventLabel(e *result.Event) string {
 	return strings.Join(parts, " ")
 }
 
-// eventLine renders an event as one line of at most limit bytes of its text.
-func eventLine(role string, e *result.Event, limit int) string {
+// eventLine renders an event as one line.
+func eventLine(role string, e *result.Event) string {
 	var b strings.Builder
 	b.WriteString(direction(role, e))
 	if label := eventLabel(e); label != "" {
 		b.WriteString(" " + label + ":")
 	}
 	if e.Text != "" {
-		b.WriteString(" " + line(e.Text, limit))
+		b.WriteString(" " + line(e.Text, limitMessage))
 	} else {
 		b.WriteString(" (empty)")
 	}

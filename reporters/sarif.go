@@ -141,7 +141,7 @@ func SARIF(w io.Writer, run *result.Run, opts SARIFOptions) error {
 		StartTimeUTC: timestamp(v.Started, "2006-01-02T15:04:05Z")}
 	if v.Verdict == result.Incomplete {
 		invocation.ToolExecutionNotifications = []sarifNotification{{"error",
-			sarifText{Text: "The run is incomplete: " + v.whyIncomplete() + "."}}}
+			sarifText{Text: "The run is incomplete: " + Incomplete(v.Run) + "."}}}
 	}
 	out.Invocations = []sarifInvocation{invocation}
 	location := safeURL(cmp.Or(opts.Location, DefaultLocation))

@@ -317,7 +317,7 @@ func (m *matrix) table(title string, names []string, show func(matrixRow) bool) 
 			c := siteCell{Of: names[i]}
 			if r != nil {
 				o := m.views[i].outcome(r)
-				c = siteCell{names[i], string(o), o.mark(), o.label()}
+				c = siteCell{names[i], string(o), told[o].mark, told[o].label}
 			}
 			q.Cells = append(q.Cells, c)
 		}

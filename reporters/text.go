@@ -59,8 +59,8 @@ func middle(s string, limit int) (head, tail int) {
 }
 
 // text is line for what may have several lines: line feeds are kept.
-func text(s string, limit int) string {
-	if head, tail := middle(s, limit); head < tail {
+func text(s string) string {
+	if head, tail := middle(s, limitEvent); head < tail {
 		s = fmt.Sprintf(cutMark, s[:head], tail-head, s[tail:])
 	}
 	lines := strings.Split(s, "\n")

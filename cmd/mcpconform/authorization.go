@@ -23,7 +23,7 @@ func (f *authorizationFlags) register(cmd *cobra.Command) {
 	f.judgingFlags.register(cmd)
 	f.reports.registerAgainst(cmd)
 	f.families.register(cmd)
-	f.limits.registerAnswer(cmd, answerTimeout)
+	f.limits.registerTimeout(cmd, answerTimeout, answerUsage)
 	f.limits.registerRunTimeout(cmd)
 	f.http.registerAddress(cmd, "`URL` of the issuer, or of a server that it protects")
 	f.http.login.registerClient(cmd)
@@ -91,5 +91,5 @@ func (f *authorizationFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return f.reports.write(run, trace)
+	return f.reports.write(os.Stdout, run, trace)
 }

@@ -179,7 +179,7 @@ func (f *certifyFlags) write(w io.Writer, reports *reportFlags, run *result.Run,
 	// The reports may add what is not of the run.
 	manifest, failed := f.writeBundle(run, trace, configuration)
 	var code exitError
-	if err := reports.write(run, trace); err != nil && !errors.As(err, &code) {
+	if err := reports.write(os.Stdout, run, trace); err != nil && !errors.As(err, &code) {
 		return err
 	}
 	if failed != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/reporters"
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites"
 )
@@ -34,7 +34,8 @@ func checklistCommand() *cobra.Command {
 			case asJSON && asMarkdown:
 				return errors.New("give either --json or --markdown")
 			case asJSON:
-				return checklistJSON(cmd.OutOrStdout(), entries)
+				return reporters.WriteJSON(cmd.OutOrStdout(), map[string]any{"format": 1,
+					"revision": schema.DefaultVersion, "requirements": entries}, "checklist")
 			case asMarkdown:
 				return checklistMarkdown(cmd.OutOrStdout(), entries)
 			}
@@ -107,13 +108,6 @@ func fit(p string, r schema.Requirement) bool {
 		return slices.Contains(r.Transports, p)
 	}
 	return r.Matches(p)
-}
-
-func checklistJSON(w io.Writer, entries []entry) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(map[string]any{"format": 1, "revision": schema.DefaultVersion, "requirements": entries})
 }
 
 // byPage calls write for the entries of each page.

@@ -93,7 +93,7 @@ and Ctrl-C ends the run.
 			if err != nil {
 				return err
 			}
-			return f.reports.write(run, trace)
+			return f.reports.write(os.Stdout, run, trace)
 		},
 	}
 	f.register(cmd)

@@ -34,8 +34,18 @@ type judgingFlags struct {
 
 func (f *judgingFlags) register(cmd *cobra.Command) {
 	f.reports.register(cmd)
-	f.selection.register(cmd)
-	f.verdict.register(cmd)
+	registerPatterns(cmd, &f.selection.Select, "select",
+		"judge only these requirements: `ID`, glob, page or level, repeatable")
+	registerPatterns(cmd, &f.selection.Skip, "skip",
+		"leave out these requirements: `ID`, glob, page or level, repeatable")
+	flags := cmd.Flags()
+	flags.StringVar(&f.selection.LabelFilter, "label-filter", "",
+		"judge only what matches a Ginkgo label filter, an `EXPRESSION` such as 'level: containsAny {MUST}'")
+	flags.BoolVar(&f.verdict.strict, "strict", false, "count a broken SHOULD as a failure")
+	flags.BoolVar(&f.verdict.expectSDK, "expect-sdk", false,
+		"do not count the failures that the SDK of the target is known to cause; if there are none left, the run fails")
+	flags.StringVar(&f.verdict.file, "expected-failures", "",
+		"do not count the failures that `FILE` lists; an entry that passes makes the run fail")
 }
 
 // judging returns what the flags say of a run.
@@ -67,9 +77,11 @@ func (f *runFlags) register(cmd *cobra.Command, p wire.Party) {
 	f.reports.registerAgainst(cmd)
 	f.families.register(cmd)
 	f.limits.registerRun(cmd, p)
-	f.scripts.register(cmd)
 	f.stdio.register(cmd, p)
-	f.shard.register(cmd)
+	cmd.Flags().StringArrayVar(&f.scripts.folders, "scripts", nil,
+		"run the scripts in the folder `DIR` as well (docs/scripts.md), repeatable")
+	cmd.Flags().Var(&f.shard, "shard",
+		"run only the i-th of n parts, `I/N` from 1/N to N/N; mcpconform report merges their results.json")
 }
 
 // running returns what the flags say of a run with scripts.
@@ -83,13 +95,6 @@ func (f *runFlags) running(scripts []*script.Script) suites.Options {
 
 // selectionFlags choose the requirements that are judged.
 type selectionFlags struct{ suites.Selection }
-
-func (f *selectionFlags) register(cmd *cobra.Command) {
-	registerPatterns(cmd, &f.Select, "select", "judge only these requirements: `ID`, glob, page or level, repeatable")
-	registerPatterns(cmd, &f.Skip, "skip", "leave out these requirements: `ID`, glob, page or level, repeatable")
-	cmd.Flags().StringVar(&f.LabelFilter, "label-filter", "",
-		"judge only what matches a Ginkgo label filter, an `EXPRESSION` such as 'level: containsAny {MUST}'")
-}
 
 // registerPatterns declares a flag that takes patterns of requirements.
 func registerPatterns(cmd *cobra.Command, patterns *[]string, name, usage string) {
@@ -147,14 +152,6 @@ type verdictFlags struct {
 	file              string // of expected failures
 }
 
-func (f *verdictFlags) register(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.strict, "strict", false, "count a broken SHOULD as a failure")
-	cmd.Flags().BoolVar(&f.expectSDK, "expect-sdk", false,
-		"do not count the failures that the SDK of the target is known to cause; if there are none left, the run fails")
-	cmd.Flags().StringVar(&f.file, "expected-failures", "",
-		"do not count the failures that `FILE` lists; an entry that passes makes the run fail")
-}
-
 // expected returns what the file lists, or nil without one.
 func (f *verdictFlags) expected() ([]expected.Entry, error) {
 	if f.file == "" {
@@ -173,22 +170,14 @@ type limitFlags struct {
 	parallel                     int
 }
 
+// answerUsage describes --timeout where it is the time for one answer.
+const answerUsage = "how long one answer may take"
+
 // answerTimeout is how long one answer may take unless --timeout says otherwise.
 const answerTimeout = 10 * time.Second
 
 func (f *limitFlags) registerTimeout(cmd *cobra.Command, standard time.Duration, usage string) {
 	cmd.Flags().DurationVar(&f.timeout, "timeout", standard, usage)
-}
-
-// registerAnswer declares --timeout where it is the time for one answer.
-func (f *limitFlags) registerAnswer(cmd *cobra.Command, standard time.Duration) {
-	f.registerTimeout(cmd, standard, "how long one answer may take")
-}
-
-func (f *limitFlags) registerStart(cmd *cobra.Command) {
-	cmd.Flags().DurationVar(&f.start, "start-timeout", 0,
-		"how long the server may take to start: over stdio until it answers initialize, with --start until it "+
-			"accepts connections (default: three times --timeout)")
 }
 
 // startTime is how long the server may take to start.
@@ -268,11 +257,6 @@ func (f *familyFlags) register(cmd *cobra.Command) {
 // shardFlags choose a part of the run: --shard i/n.
 type shardFlags struct{ index, of int }
 
-func (f *shardFlags) register(cmd *cobra.Command) {
-	cmd.Flags().Var(f, "shard",
-		"run only the i-th of n parts, `I/N` from 1/N to N/N; mcpconform report merges their results.json")
-}
-
 func (f *shardFlags) String() string {
 	if f.of == 0 {
 		return ""
@@ -300,11 +284,6 @@ func (f *shardFlags) Set(s string) error {
 
 // scriptFlags name the user's scripts.
 type scriptFlags struct{ folders []string }
-
-func (f *scriptFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&f.folders, "scripts", nil,
-		"run the scripts in the folder `DIR` as well (docs/scripts.md), repeatable")
-}
 
 // read returns the scripts for a party.
 func (f *scriptFlags) read(p wire.Party) ([]*script.Script, error) {

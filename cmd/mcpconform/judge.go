@@ -61,7 +61,7 @@ func (f *judgeFlags) run(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
-	return f.reports.write(run, trace)
+	return f.reports.write(os.Stdout, run, trace)
 }
 
 func readTrace(file string) (*wire.Trace, error) {

@@ -215,7 +215,7 @@ func (f *proxyFlags) judge(ctx context.Context, parties []wire.Party, o suites.O
 			}
 		}
 		var exit exitError
-		switch err := reports.writeTo(f.stderr, run, o.Trace); {
+		switch err := reports.write(f.stderr, run, o.Trace); {
 		case errors.As(err, &exit):
 			code = worst(code, int(exit))
 		case err != nil:

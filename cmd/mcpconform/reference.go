@@ -159,7 +159,7 @@ type standaloneFlags struct {
 
 func (f *standaloneFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	f.limits.registerAnswer(cmd, reference.DefaultTimeout)
+	f.limits.registerTimeout(cmd, reference.DefaultTimeout, answerUsage)
 	flags.StringVar(&f.userActions, "act", os.Getenv("MCPCONFORM_ACT"),
 		"the user actions: what to do where a user would decide (default: $MCPCONFORM_ACT)")
 	choose(cmd, &f.over, "transport", transportAuto, "transport at the URL",

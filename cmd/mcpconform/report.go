@@ -50,10 +50,10 @@ run, which --shard made, are merged into one result. A shard that is missing mak
 				if err != nil {
 					return fmt.Errorf("merge shards: %w", err)
 				}
-				return reports.write(whole, nil)
+				return reports.write(os.Stdout, whole, nil)
 			}
 			if len(runs) == 1 {
-				return reports.write(runs[0], nil)
+				return reports.write(os.Stdout, runs[0], nil)
 			}
 			return reports.matrix(runs)
 		},

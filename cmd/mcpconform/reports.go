@@ -182,14 +182,9 @@ func openable(path string, flag int) error {
 	return f.Close()
 }
 
-// write writes all reports and returns the exit code of the run. If one cannot be
+// write writes all reports, one of them on a console, and returns the exit code of the run. If one cannot be
 // written, the others still are.
-func (f *reportFlags) write(run *result.Run, trace *wire.Trace) error {
-	return f.writeTo(os.Stdout, run, trace)
-}
-
-// writeTo is write with the console report elsewhere.
-func (f *reportFlags) writeTo(console io.Writer, run *result.Run, trace *wire.Trace) error {
+func (f *reportFlags) write(console io.Writer, run *result.Run, trace *wire.Trace) error {
 	incomparable := f.compare(run)
 	failed := f.writeFiles(run, trace)
 	if f.quiet {
@@ -251,7 +246,10 @@ func (f *reportFlags) writeFiles(run *result.Run, trace *wire.Trace) (failed err
 	}{
 		{f.trace, func(w io.Writer) error { _, err := trace.WriteTo(w); return err }},
 		{f.json, func(w io.Writer) error { return reporters.JSON(io.MultiWriter(w, digest), run) }},
-		{f.attestation, func(w io.Writer) error { return attest(w, run, digest.Sum(nil)) }},
+		{f.attestation, func(w io.Writer) error {
+			return reporters.Attestation(w, run, reporters.Attested{Verdict: run.Verdict,
+				Subjects: []reporters.Descriptor{reporters.SHA256("results.json", hex.EncodeToString(digest.Sum(nil)))}})
+		}},
 		{f.junit, func(w io.Writer) error { return reporters.JUnit(w, run, reporters.JUnitOptions{}) }},
 		{f.sarif, func(w io.Writer) error {
 			return reporters.SARIF(w, run, reporters.SARIFOptions{Location: sarifLocation(run)})
@@ -287,14 +285,6 @@ func sarifLocation(run *result.Run) string {
 		}
 	}
 	return ""
-}
-
-// attest writes a statement about a run, whose results.json has the digest.
-func attest(w io.Writer, run *result.Run, digest []byte) error {
-	return reporters.Attestation(w, run, reporters.Attested{
-		Subjects: []reporters.Descriptor{reporters.SHA256("results.json", hex.EncodeToString(digest))},
-		Verdict:  run.Verdict,
-	})
 }
 
 // writeBadge writes a badge in the form that the name of its file asks for.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"time"
 
@@ -50,10 +51,14 @@ func (f *serverFlags) register(cmd *cobra.Command) {
 
 // registerTarget declares the flags that say how a server is reached, and how fast it is.
 func (f *serverFlags) registerTarget(cmd *cobra.Command) {
-	f.limits.registerAnswer(cmd, answerTimeout)
-	f.limits.registerStart(cmd)
+	f.limits.registerTimeout(cmd, answerTimeout, answerUsage)
 	f.http.register(cmd)
-	f.http.registerBridge(cmd)
+	cmd.Flags().DurationVar(&f.limits.start, "start-timeout", 0,
+		"how long the server may take to start: over stdio until it answers initialize, with --start until it "+
+			"accepts connections (default: three times --timeout)")
+	cmd.Flags().StringVar(&f.http.bridge, "transport-command", "",
+		"reach a server over a custom transport through the shell `COMMAND`, which passes messages on as lines "+
+			"of its stdin and stdout; {url} in it is --url")
 }
 
 func serverCommand() *cobra.Command {
@@ -88,7 +93,7 @@ Flags that are not given are taken from mcpconform.yaml, if that file exists.
 			if err != nil {
 				return err
 			}
-			return f.reports.write(run, trace)
+			return f.reports.write(os.Stdout, run, trace)
 		},
 	}
 	f.register(cmd)

@@ -166,13 +166,6 @@ func (f *httpFlags) registerAddress(cmd *cobra.Command, usage string) {
 	flags.StringVar(&f.socket, "unix-socket", "", "connect to the Unix socket `PATH`, whatever host the URL names")
 }
 
-// registerBridge declares the flag for servers over other transports.
-func (f *httpFlags) registerBridge(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.bridge, "transport-command", "",
-		"reach a server over a custom transport through the shell `COMMAND`, which passes messages on as lines "+
-			"of its stdin and stdout; {url} in it is --url")
-}
-
 // urlPlaceholder stands for --url in a transport command.
 const urlPlaceholder = "{url}"
 
@@ -200,19 +193,13 @@ func (f *httpFlags) bridged(o *serverOptions, args []string, command transport.C
 	o.Redactor.AddEnv(command.Env...)
 	o.Redactor.AddArgs(line)
 	o.Target.Command = []string{o.Redactor.String(line)}
-	o.Target.URL = f.redactedURL(o)
+	if f.url != "" { // which may be in any form
+		o.Redactor.AddArgs(f.url)
+	}
+	o.Target.URL = o.Redactor.String(f.url)
 	o.Dialer = &transport.Stdio{Launcher: command, Bridge: true}
 	o.Secrets(o.Redactor)
 	return nil
-}
-
-// redactedURL returns the URL, which may be in any form, without its secrets.
-func (f *httpFlags) redactedURL(o *serverOptions) string {
-	if f.url == "" {
-		return ""
-	}
-	o.Redactor.AddArgs(f.url)
-	return o.Redactor.String(f.url)
 }
 
 // transportAuto has the transport found out.

@@ -93,7 +93,7 @@ func TestUnreachableServers(t *testing.T) {
 		}
 		report := filepath.Join(t.TempDir(), "results.json")
 		var code exitError
-		if err := (&reportFlags{quiet: true, json: report}).write(run, trace); !errors.As(err, &code) || code != exitIncomplete {
+		if err := (&reportFlags{quiet: true, json: report}).write(os.Stdout, run, trace); !errors.As(err, &code) || code != exitIncomplete {
 			t.Errorf("%+v: %v", tt.flags, err)
 		}
 		if _, err := os.Stat(report); err != nil {

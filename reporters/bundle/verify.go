@@ -91,7 +91,9 @@ func Verify(r io.ReaderAt, size int64, now time.Time) *Verification {
 	}
 	manifest, results, configuration := v.read(files, ManifestFile), v.read(files, ResultsFile), v.read(files,
 		ConfigurationFile)
-	v.readManifest(manifest)
+	if manifest != nil && v.strict(ManifestFile, manifest, &v.Manifest) && v.Manifest.Format != Format {
+		v.refuse(ManifestFile, "has format %d; this version reads format %d", v.Manifest.Format, Format)
+	}
 	trace := v.readTrace(files)
 	for _, name := range []string{ChecklistFile, ReproduceFile} {
 		v.take(files[name], io.Discard)
@@ -266,12 +268,6 @@ func (v *Verification) same(name string, got, want []byte) bool {
 	}
 	v.refuse(name, "is not as mcpconform writes it: line %d differs", 1+bytes.Count(got[:n], []byte("\n")))
 	return false
-}
-
-func (v *Verification) readManifest(text []byte) {
-	if text != nil && v.strict(ManifestFile, text, &v.Manifest) && v.Manifest.Format != Format {
-		v.refuse(ManifestFile, "has format %d; this version reads format %d", v.Manifest.Format, Format)
-	}
 }
 
 // readTrace reads the trace while it is unpacked, and refuses one that is spelled
