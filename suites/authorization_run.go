@@ -74,7 +74,8 @@ func (s *authorizationRun) start(ctx context.Context, left []*tree.Spec) {
 	s.ended = make(chan struct{})
 	s.target = &authserver.Target{
 		Revision: s.Revision,
-		Endpoint: endpoint, ClientID: s.ClientID, ClientSecret: s.ClientSecret, RedirectURI: s.RedirectURI,
+		Endpoint: endpoint, Client: authserver.Client{ClientID: s.ClientID, ClientSecret: s.ClientSecret,
+			RedirectURI: s.RedirectURI},
 		Resource: s.Resource, Scope: s.Scope, Thorough: s.Budget == result.Thorough,
 		Timeout: cmp.Or(s.Timeout, reference.DefaultTimeout), Trace: s.Trace,
 	}

@@ -27,9 +27,7 @@ type Target struct {
 	Revision *schema.Revision
 	// Endpoint is how the issuer, or a server that it protects, is reached.
 	Endpoint transport.Endpoint
-	// ClientID and ClientSecret are of a client that is registered already, with the RedirectURI. Without an id,
-	// clients are registered.
-	ClientID, ClientSecret, RedirectURI string
+	Client
 	// Resource is the URI of a server for which tokens are asked, and Scope what they are to allow; each may be "".
 	Resource, Scope string
 	// Thorough tries everything.
@@ -37,19 +35,30 @@ type Target struct {
 	Timeout  time.Duration
 	Trace    *wire.Trace
 
+	discovered
+	supposition
+
+	senders    map[string]http.RoundTripper // by origin
+	registered map[string]*client           // by what was asked for
+}
+
+// Client is one that is registered already, with the RedirectURI. Without an id, clients are registered.
+type Client struct{ ClientID, ClientSecret, RedirectURI string }
+
+// discovered is what Prepare has found.
+type discovered struct {
 	issuer   string
 	document *answer // the metadata
 	// elsewhere says that the metadata are where OpenID Connect has them alone; missing is why there are none.
 	elsewhere bool
 	missing   string
+}
 
-	// supposed is the resource that logins name where none is known and the authorization server wants one. Whether it
-	// does is known once supposes is true.
+// supposition is the resource that logins name where none is known and the authorization server wants one. Whether it
+// does is known once supposes is true.
+type supposition struct {
 	supposed string
 	supposes bool
-
-	senders    map[string]http.RoundTripper // by origin
-	registered map[string]*client           // by what was asked for
 }
 
 // connect begins the log of a check.

@@ -82,16 +82,12 @@ func judgeFeature(c *Conversation, f feature, rec *Recorder, request, answer fun
 	}
 }
 
-// supports reports whether the result of a request shows that the client has the
-// feature: a form that nobody fills in can be declined by a client that shows none.
-func supports(x *Exchange) bool {
-	return x.Method() != elicitation.method || x.Result()["action"] == "accept"
-}
-
 func (c *Conversation) judgeOffer(f feature, declared bool, x *Exchange, rec *Recorder) {
 	answer := x.Response.Msg
 	proof := declaring(c, wire.Client, x.Events()...)
-	if answer.Kind == wire.Result && (declared || supports(x)) {
+	// A form that nobody fills in can be declined by a client that does not have the feature.
+	supports := x.Method() != elicitation.method || x.Result()["action"] == "accept"
+	if answer.Kind == wire.Result && (declared || supports) {
 		rec.Check(declared, f.declared, wire.Client,
 			x.Method()+" was served although the client has not declared "+f.capability, proof...)
 		if !declared {

@@ -170,7 +170,10 @@ func (c *Conversation) judgeLegacyPost(x, stream *wire.HTTPExchange, announced *
 	if announced == nil {
 		return
 	}
-	target, err := resolve(stream.Request.HTTP.URL, string(announced.Raw))
+	target, err := url.Parse(stream.Request.HTTP.URL)
+	if err == nil {
+		target, err = target.Parse(string(announced.Raw))
+	}
 	if err == nil {
 		rec.Check(x.Method() == http.MethodPost && leadsTo(x.Request.HTTP.URL, target) && x.Request.Seq > announced.Seq,
 			ids.SSEClientPostToEndpoint, wire.Client, "a message was not posted to the announced URI",
@@ -214,15 +217,6 @@ func (c *Conversation) judgeLegacyPost(x, stream *wire.HTTPExchange, announced *
 		rec.Fail(ids.SSEServerResponsesOnStream, wire.Server,
 			"the response came in the answer to the POST, not on the stream", x.Events(inBody)...)
 	}
-}
-
-// resolve returns where an endpoint event points.
-func resolve(base, ref string) (*url.URL, error) {
-	b, err := url.Parse(base)
-	if err != nil {
-		return nil, err
-	}
-	return b.Parse(ref)
 }
 
 // leadsTo reports whether a URL is the one that was announced. The trace has the query without its secrets, so only

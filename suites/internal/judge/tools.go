@@ -3,6 +3,7 @@ package judge
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 
@@ -76,7 +77,13 @@ func (c *Conversation) tools() []*tool {
 				return c.listed
 			}
 			t := &tool{name: name, definition: definition, listed: x.Response, asked: x.Request.Seq}
-			t.compile()
+			for _, member := range []string{"inputSchema", "outputSchema"} {
+				// The schema of the message judges a member that is absent or not an object.
+				if document, ok := definition[member].(map[string]any); ok {
+					s, err := schema.CompileTool(document)
+					t.schemas = append(t.schemas, compiled{member, s, err})
+				}
+			}
 			if before != nil {
 				before.next = t
 			}
@@ -131,16 +138,6 @@ func size(v any) int {
 	return n
 }
 
-func (t *tool) compile() {
-	for _, member := range []string{"inputSchema", "outputSchema"} {
-		// The schema of the message judges a member that is absent or not an object.
-		if document, ok := t.definition[member].(map[string]any); ok {
-			s, err := schema.CompileTool(document)
-			t.schemas = append(t.schemas, compiled{member, s, err})
-		}
-	}
-}
-
 // output returns the compiled output schema, or nil.
 func (t *tool) output() *schema.Tool {
 	for _, s := range t.schemas {
@@ -162,18 +159,11 @@ func judgeToolLists(c *Conversation, rec *Recorder) {
 				rec.Note(requirements[s.member], wire.Server, what+" was not judged: "+schemaErr.Error())
 				continue
 			}
-			rec.Check(s.err == nil, requirements[s.member], wire.Server,
-				what+" is not a valid JSON Schema: "+reason(s.err), t.listed)
+			rec.Check(s.err == nil, requirements[s.member], wire.Server, what+" is not a valid JSON Schema: "+
+				fmt.Sprint(s.err), t.listed)
 		}
 	}
 	judgeUnique(c, rec, "tools/list", "tools", "name", ids.ToolsNameUnique)
-}
-
-func reason(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
 }
 
 func judgeToolResults(c *Conversation, rec *Recorder) {

@@ -51,7 +51,12 @@ func judgeProgress(c *Conversation, rec *Recorder) {
 			continue
 		}
 		if asked == nil {
-			asked = c.tokenTexts()
+			asked = map[wire.Party]map[string]*Exchange{wire.Client: {}, wire.Server: {}} // the first with each token
+			for _, x := range c.Exchanges {
+				if x.Token != nil && asked[x.From()][tokenText(x.Token)] == nil {
+					asked[x.From()][tokenText(x.Token)] = x
+				}
+			}
 		}
 		token := wire.At(e.Msg.Params, "progressToken")
 		if x := asked[e.From.Peer()][tokenText(token)]; x != nil && x.Request.Seq < e.Seq &&
@@ -70,17 +75,6 @@ func judgeProgress(c *Conversation, rec *Recorder) {
 // tokenText returns a token without regard to its type.
 func tokenText(token any) string { return strings.Trim(wire.TokenKey(token), `"`) }
 
-// tokenTexts returns the first request with each token.
-func (c *Conversation) tokenTexts() map[wire.Party]map[string]*Exchange {
-	texts := map[wire.Party]map[string]*Exchange{wire.Client: {}, wire.Server: {}}
-	for _, x := range c.Exchanges {
-		if x.Token != nil && texts[x.From()][tokenText(x.Token)] == nil {
-			texts[x.From()][tokenText(x.Token)] = x
-		}
-	}
-	return texts
-}
-
 func judgeTokens(c *Conversation, rec *Recorder) {
 	latest := map[wire.Party]map[string]*Exchange{wire.Client: {}, wire.Server: {}} // to end, by token
 	for _, x := range c.Exchanges {
@@ -95,8 +89,10 @@ func judgeTokens(c *Conversation, rec *Recorder) {
 		}
 		key := wire.TokenKey(x.Token)
 		y := latest[x.From()][key]
-		switch running := y != nil && c.end(y) > x.Request.Seq && !c.overtook(x, y.Cancelled) &&
-			!wire.TooMany(y.Head); {
+		// Where each message travels by itself, the request may have been sent after a cancellation that came later.
+		overtaken := c.Transport != transport.NameStdio && y != nil && y.Cancelled != nil &&
+			y.Cancelled.At-x.Request.At < overtaking
+		switch running := y != nil && c.end(y) > x.Request.Seq && !overtaken && !wire.TooMany(y.Head); {
 		case !running:
 			rec.Pass(ids.ProgressTokenUnique, x.From())
 		case !c.unnamed(x.Request):
@@ -108,12 +104,6 @@ func judgeTokens(c *Conversation, rec *Recorder) {
 			latest[x.From()][key] = x
 		}
 	}
-}
-
-// overtook reports whether a request may have been sent after a cancellation that came later:
-// where each message travels by itself.
-func (c *Conversation) overtook(x *Exchange, cancellation *wire.Event) bool {
-	return c.Transport != transport.NameStdio && cancellation != nil && cancellation.At-x.Request.At < overtaking
 }
 
 // end returns the position in the log up to which a request is certainly running. A cancellation ends a request even

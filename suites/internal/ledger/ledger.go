@@ -26,12 +26,7 @@ type Ledger struct {
 	Declared func(p wire.Party, capability string) bool
 	// Passive says that nothing was provoked: rules alone saw the exchange.
 	Passive bool
-	// Cause is why the run was not carried out to its end, or nil. NotRun is
-	// the same if no check was run because of it.
-	Cause, NotRun error
-	// LastWords is what the target said when it ended, which adds to why the run
-	// is incomplete, or "".
-	LastWords string
+	Cut
 	// Given are the options and acts that hints are about and the run has, as [schema.Hint] names them.
 	Given []string
 	// ExpectSDK has findings that the target's SDK is known to cause not count.
@@ -41,6 +36,21 @@ type Ledger struct {
 	// Redactor takes secrets out of all that leaves the ledger; nil takes out none.
 	Redactor *transport.Redactor
 
+	kept
+}
+
+// Cut is what cut a run short.
+type Cut struct {
+	// Cause is why the run was not carried out to its end, or nil. NotRun is
+	// the same if no check was run because of it.
+	Cause, NotRun error
+	// LastWords is what the target said when it ended, which adds to why the run
+	// is incomplete, or "".
+	LastWords string
+}
+
+// kept is what a ledger was told, and has read.
+type kept struct {
 	record Record
 	served map[Key][]string // names of checks, scenarios and rules
 	usage  *usage           // see used

@@ -59,7 +59,7 @@ func TestNotUsed(t *testing.T) {
 		{"a member of that name in a schema", wire.Server, server(both, exchange(wire.Client, "tools/list", `"result":{"tools":[{"name":"a","inputSchema":{"properties":{"audience":{}}}}]}`)), Ledger{Revision: schema.Default()}, "content.annotations.audience-roles", "audience", ""},
 		{"content", wire.Server, server(both, called("a", token, `{"content":[{"type":"image"}]}`)), Ledger{Revision: schema.Default()}, "content.image.base64", "", ""},
 		{"a recording", wire.Server, server(both), Ledger{Revision: schema.Default(), Passive: true}, "schema.elicit-request", "", "provoked"},
-		{"cut short", wire.Server, server(both), Ledger{Revision: schema.Default(), Cause: fmt.Errorf("it died")}, "schema.elicit-request", "", ""},
+		{"cut short", wire.Server, server(both), Ledger{Revision: schema.Default(), Cut: Cut{Cause: fmt.Errorf("it died")}}, "schema.elicit-request", "", ""},
 		{"a shard", wire.Server, server(both), Ledger{Revision: schema.Default(), Evidence: Evidence{Elsewhere: map[string]bool{}}}, "schema.elicit-request", "", ""},
 		{"a selection", wire.Server, server(both), Ledger{Revision: schema.Default(), Evidence: Evidence{Partial: true}}, "schema.elicit-request", "", ""},
 		{"a client that calls nothing", wire.Client, client, Ledger{Revision: schema.Default()}, "schema.call-tool-request", "tool calls", "never called a tool"},
