@@ -209,14 +209,10 @@ func (v *view) html() *htmlPage {
 		Target:   v.targetName(),
 		Revision: line(v.Revision, limitName),
 		Tool:     line(v.Tool.Name+" "+v.Tool.Version, limitName),
-		Class:    "not-conformant",
+		Class:    verdictClass(v.Run.Verdict),
 		Total:    v.total(),
 		Facts:    v.htmlFacts(),
 		Harness:  v.htmlFindings(v.Harness),
-	}
-	switch v.Run.Verdict {
-	case result.Conformant, result.Incomplete:
-		p.Class = string(v.Run.Verdict)
 	}
 	p.Word, p.Detail = v.verdictWords()
 	p.FeatureColumns, p.Features = featureColumns[:], v.byFeature()

@@ -143,15 +143,6 @@ func MatrixMarkdown(w io.Writer, runs []*result.Run) error {
 	return b.Flush()
 }
 
-// graded returns the level of a requirement and what it rests on.
-func graded(q *result.Requirement) string {
-	level := line(q.Level, limitName)
-	if b := basis(q); b != "" {
-		level += ", " + b
-	}
-	return level
-}
-
 // MatrixConsole writes several runs side by side for people: the runs with
 // their verdicts, then the requirements in which they differ or that one of
 // them breaks; with opts.Verbose all.
@@ -193,7 +184,7 @@ func MatrixConsole(w io.Writer, runs []*result.Run, opts ConsoleOptions) error {
 				o := m.views[i].outcome(q)
 				cells.WriteString("  " + c.paint(told[o].mark, told[o].style))
 			}
-			c.prose(cells.String()+"  ", 3*len(runs)+4, line(row.any.ID, limitName)+" ("+graded(row.any)+")", "")
+			c.prose(cells.String()+"  ", 3*len(runs)+4, line(row.any.ID, limitName)+" ("+strings.Join(grade(row.any), ", ")+")", "")
 		}
 	}
 	c.println("")

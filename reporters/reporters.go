@@ -282,7 +282,13 @@ func (v *view) basis() string {
 	if disputed > 0 {
 		parts = append(parts, fmt.Sprintf("%d disputed, which %s not count", disputed, plural(disputed, "does", "do")))
 	}
-	if n := v.stale(); n > 0 {
+	n := 0 // of the expected-failures file
+	for i := range v.ExpectedFailures {
+		if v.ExpectedFailures[i].Stale() {
+			n++
+		}
+	}
+	if n > 0 {
 		parts = append(parts, fmt.Sprintf("%d stale expected %s", n, plural(n, "failure", "failures")))
 	}
 	detail := strings.Join(parts, ", ")
@@ -388,17 +394,6 @@ func verdictName(o result.Overall) string {
 		return "incomplete"
 	}
 	return line(string(o), limitName)
-}
-
-// stale counts the entries of the expected-failures file that no longer hold.
-func (v *view) stale() int {
-	n := 0
-	for i := range v.ExpectedFailures {
-		if v.ExpectedFailures[i].Stale() {
-			n++
-		}
-	}
-	return n
 }
 
 // staleWords says what is wrong with an entry of the expected-failures file;

@@ -40,14 +40,10 @@ func Command(program string, args ...string) Server {
 // at the same time, and has to return once in has ended; until then ctx is not cancelled.
 func InProcess(serve func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error) Server {
 	return Server{result.Target{Command: []string{"(in process)"}}, func(*testing.T) transport.Dialer {
-		return &transport.Stdio{Launcher: piped("server", serve)}
-	}}
-}
-
-// piped launches a function that reads from one pipe and writes to another.
-func piped(name string, serve func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error) transport.Func {
-	return transport.Func{Name: name, Run: func(ctx context.Context, in io.Reader, out, _ io.Writer) error {
-		return serve(ctx, in.(io.ReadCloser), out.(io.WriteCloser))
+		run := func(ctx context.Context, in io.Reader, out, _ io.Writer) error {
+			return serve(ctx, in.(io.ReadCloser), out.(io.WriteCloser))
+		}
+		return &transport.Stdio{Launcher: transport.Func{Name: "server", Run: run}}
 	}}
 }
 

@@ -84,7 +84,7 @@ func chosen(patterns []string) ([]entry, error) {
 		return out, nil
 	}
 	for _, p := range patterns {
-		if err := revision.CheckPattern(p); err != nil && !known(p) {
+		if err := revision.CheckPattern(p); err != nil && !slices.Contains(slices.Concat(parties, transports), p) {
 			return nil, err
 		}
 	}
@@ -95,8 +95,6 @@ var (
 	parties    = []string{"server", "client", "both", "host", "authorization-server"}
 	transports = []string{"stdio", "http", "sse"}
 )
-
-func known(p string) bool { return slices.Contains(parties, p) || slices.Contains(transports, p) }
 
 // fit reports whether a pattern fits a requirement. A party also fits a requirement
 // on both sides; a page that is called like a party has to be given in full.

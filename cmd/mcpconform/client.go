@@ -288,8 +288,13 @@ func (f *clientFlags) launched(o *clientOptions, args []string, self string) err
 		return err
 	}
 	command.Isolation.Shown = []string{self}
+	var given []string // variables that the user has set
+	for _, e := range f.stdio.env {
+		name, _, _ := strings.Cut(e, "=")
+		given = append(given, name)
+	}
 	o.Redactor.AddEnv(command.Env...)
-	o.Launch = client.Command{Args: args, Dir: command.Dir, Env: command.Env, Given: f.stdio.given(),
+	o.Launch = client.Command{Args: args, Dir: command.Dir, Env: command.Env, Given: given,
 		Browser: self + " " + browseName + " %s", Isolation: command.Isolation}.Launch
 	return nil
 }

@@ -27,13 +27,6 @@ type fleetFlags struct {
 	jobs int
 }
 
-func (f *fleetFlags) register(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.all, "all", false,
-		"test all servers of the --from file; {server} in the names of reports is the name of the server")
-	cmd.Flags().IntVar(&f.jobs, "jobs", 0,
-		"with --all, how many servers are tested at a time (default: the number of processors)")
-}
-
 // serverPlaceholder stands for the name of a server in the path of a report.
 const serverPlaceholder = "{server}"
 

@@ -39,12 +39,15 @@ func (f *serverFlags) register(cmd *cobra.Command) {
 	f.runFlags.register(cmd, wire.Server)
 	f.config.register(cmd, "read the configuration from `FILE` (default: "+config.DefaultFile+", if it exists)")
 	f.registerTarget(cmd)
-	f.fleet.register(cmd)
 	f.http.login.register(cmd)
 	flags := cmd.Flags()
 	choose(cmd, &f.callTools, "call-tools", string(check.CallSafe), "which tools may be called",
 		string(check.CallNone)+"\tno tool", string(check.CallSafe)+
 			"\ttools that are annotated read-only, or named in the configuration", string(check.CallAll)+"\tevery tool")
+	flags.BoolVar(&f.fleet.all, "all", false,
+		"test all servers of the --from file; {server} in the names of reports is the name of the server")
+	flags.IntVar(&f.fleet.jobs, "jobs", 0,
+		"with --all, how many servers are tested at a time (default: the number of processors)")
 	flags.BoolVar(&f.protected, "protected", false,
 		"the server requires an access token of everybody; serving a request without one is a failure")
 }

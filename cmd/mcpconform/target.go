@@ -120,16 +120,6 @@ func (f *stdioFlags) environment() ([]string, error) {
 	return env, nil
 }
 
-// given returns the names of the variables that the user has set.
-func (f *stdioFlags) given() []string {
-	var names []string
-	for _, e := range f.env {
-		name, _, _ := strings.Cut(e, "=")
-		names = append(names, name)
-	}
-	return names
-}
-
 // httpFlags name a server that is reached over HTTP.
 type httpFlags struct {
 	url, transport string

@@ -114,7 +114,11 @@ func (e *Engine) protect(ctx context.Context, setup *AuthorizationSetup, endpoin
 		setup.URL(&given)
 	}
 	if protection.MetadataPath != "" && e.Transport == transport.NameSSE {
-		protection.Resource = canonical(given) // the path of the metadata does not tell of which endpoint they are
+		// The path of the metadata does not tell of which endpoint they are
+		// (basic/authorization#canonical-server-uri).
+		resource := given
+		resource.Host, resource.Fragment = strings.ToLower(given.Host), ""
+		protection.Resource = resource.String()
 	}
 	if setup.Client != nil {
 		endpoint.ClientID, endpoint.ClientSecret = setup.Client.ID, setup.Client.Secret
@@ -176,7 +180,13 @@ func (e *Engine) serveIssuers(ctx context.Context, f *Flow, protection *server.P
 		so.Lenient = true
 		so.Log = e.Trace.Connect(transport.NameOAuth, label)
 		f.logs = append(f.logs, so.Log)
-		so.Seen = func(x authserver.Call) { f.step(Step{Call: x, Server: i}) }
+		so.Seen = func(x authserver.Call) {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			if len(f.exchanges) < maxSteps {
+				f.exchanges = append(f.exchanges, Step{Call: x, Server: i, Lapses: f.lapses})
+			}
+		}
 		if f.setup.Redirects == RedirectedToken {
 			so.Faults.Answer = f.redirectsToken
 		}
@@ -198,12 +208,6 @@ func (e *Engine) serveIssuers(ctx context.Context, f *Flow, protection *server.P
 	return nil
 }
 
-// canonical returns the canonical URI of a server (basic/authorization#canonical-server-uri).
-func canonical(u url.URL) string {
-	u.Host, u.Fragment = strings.ToLower(u.Host), ""
-	return u.String()
-}
-
 // serveHandler serves a handler until the function that it returns is called.
 func serveHandler(ctx context.Context, l net.Listener, h http.Handler) (stop func()) {
 	s := &http.Server{
@@ -218,15 +222,6 @@ func serveHandler(ctx context.Context, l net.Listener, h http.Handler) (stop fun
 	return func() {
 		_ = s.Close()
 		<-served
-	}
-}
-
-func (f *Flow) step(s Step) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	s.Lapses = f.lapses
-	if len(f.exchanges) < maxSteps {
-		f.exchanges = append(f.exchanges, s)
 	}
 }
 

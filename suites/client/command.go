@@ -35,20 +35,6 @@ type Command struct {
 // and here connect and list the tools. Versions 0.2 also name the revision.
 const official = "initialize"
 
-// registered returns the variables for a client that an authorization server
-// already knows; the last is the one that the official tool sets.
-func registered(e Endpoint) [][2]string {
-	if e.ClientID == "" {
-		return nil
-	}
-	context, _ := json.Marshal(map[string]string{"name": e.Official, "client_id": e.ClientID,
-		"client_secret": e.ClientSecret})
-	return [][2]string{
-		{"MCPCONFORM_CLIENT_ID", e.ClientID}, {"MCPCONFORM_CLIENT_SECRET", e.ClientSecret},
-		{"MCP_CONFORMANCE_CONTEXT", string(context)},
-	}
-}
-
 // Launch starts the client of a scenario.
 func (c Command) Launch(e Endpoint) (transport.Process, error) {
 	args, err := c.fill(e)
@@ -60,7 +46,16 @@ func (c Command) Launch(e Endpoint) (transport.Process, error) {
 		env = os.Environ()
 	}
 	env = slices.Clone(env)
-	for _, v := range append(registered(e), [][2]string{
+	var registered [][2]string // for a client that an authorization server already knows
+	if e.ClientID != "" {
+		context, _ := json.Marshal(map[string]string{"name": e.Official, "client_id": e.ClientID,
+			"client_secret": e.ClientSecret})
+		registered = [][2]string{
+			{"MCPCONFORM_CLIENT_ID", e.ClientID}, {"MCPCONFORM_CLIENT_SECRET", e.ClientSecret},
+			{"MCP_CONFORMANCE_CONTEXT", string(context)}, // as the official tool sets it
+		}
+	}
+	for _, v := range append(registered, [][2]string{
 		{"MCPCONFORM_URL", e.URL}, {"MCPCONFORM_COMMAND", strings.Join(e.Command, " ")},
 		{"MCPCONFORM_SCENARIO", e.Scenario}, {"MCPCONFORM_TRANSPORT", e.Transport}, {"MCPCONFORM_ACT", e.UserActions},
 		{"MCP_CONFORMANCE_SCENARIO", cmp.Or(e.Official, official)},

@@ -161,7 +161,11 @@ func (x *execution) all(ctx context.Context, scenarios []*Scenario, combinedLaun
 		if err != nil {
 			return nil, err
 		}
-		defer l.close()
+		defer func() {
+			l.cancel()
+			_ = l.listener.Close()
+			l.running.Wait()
+		}()
 		x.bridges = l
 	}
 	var failed error

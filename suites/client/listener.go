@@ -51,12 +51,6 @@ func newBridgeListener(ctx context.Context, listen func() (net.Listener, error))
 	return l, nil
 }
 
-func (l *bridgeListener) close() {
-	l.cancel()
-	_ = l.listener.Close()
-	l.running.Wait()
-}
-
 func (l *bridgeListener) accept() {
 	for {
 		conn, err := l.listener.Accept()

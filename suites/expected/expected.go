@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -40,8 +41,12 @@ func Apply(run *result.Run, entries []Entry, today time.Time) {
 		if status == Failed && e.Expires != "" && e.Expires < day {
 			status = Expired
 		}
-		if status == Failed {
-			cover(run, e)
+		for i := range run.Requirements {
+			q := &run.Requirements[i]
+			if status == Failed && (q.Verdict == result.Fail || q.Verdict == result.Warn) && q.Expected == "" &&
+				e.matches(q.ID) {
+				q.Expected = e.Reason
+			}
 		}
 		run.ExpectedFailures = append(run.ExpectedFailures, result.ExpectedFailure{
 			ID: e.ID, Reason: e.Reason, Expires: e.Expires, Status: status,
@@ -105,30 +110,11 @@ func judge(run *result.Run, e Entry) string {
 	switch {
 	case passed && !unknown && !run.Quick: // a longer run may find it
 		return Passed
-	case matched || e.elsewhere(run):
-		return Untested
+	case matched || slices.ContainsFunc(run.Protocol().Catalogue(),
+		func(r schema.Requirement) bool { return e.matches(r.ID) }):
+		return Untested // requirements that were not selected, or bind the other party, are not part of this run
 	}
 	return Unmatched
-}
-
-// elsewhere reports whether an entry covers requirements that are not part of
-// this run: they were not selected, or bind the other party.
-func (e Entry) elsewhere(run *result.Run) bool {
-	for _, r := range run.Protocol().Catalogue() {
-		if e.matches(r.ID) {
-			return true
-		}
-	}
-	return false
-}
-
-func cover(run *result.Run, e Entry) {
-	for i := range run.Requirements {
-		q := &run.Requirements[i]
-		if (q.Verdict == result.Fail || q.Verdict == result.Warn) && q.Expected == "" && e.matches(q.ID) {
-			q.Expected = e.Reason
-		}
-	}
 }
 
 func (e Entry) matches(id string) bool {
@@ -138,10 +124,5 @@ func (e Entry) matches(id string) bool {
 
 // Stale reports whether a run has entries that have to be removed or corrected.
 func Stale(run *result.Run) bool {
-	for _, x := range run.ExpectedFailures {
-		if x.Status == Passed || x.Status == Unmatched {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(run.ExpectedFailures, func(x result.ExpectedFailure) bool { return x.Stale() })
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -136,17 +137,17 @@ func together(a, b *result.Run) error {
 		{"the target", strings.Join(a.Target.Command, " "), strings.Join(b.Target.Command, " ")},
 	} {
 		if m.a != m.b {
-			return differ(m.what, quoted(m.a), quoted(m.b))
+			return differ(m.what, strconv.Quote(m.a), strconv.Quote(m.b))
 		}
 	}
 	// A server that is started for the run has another port each time.
 	if len(a.Target.Command) == 0 && a.Target.URL != b.Target.URL {
-		return differ("the target", quoted(a.Target.URL), quoted(b.Target.URL))
+		return differ("the target", strconv.Quote(a.Target.URL), strconv.Quote(b.Target.URL))
 	}
 	// A target that could not be started did not give its name.
 	if x, y := a.Target.Name+" "+a.Target.Version, b.Target.Name+" "+b.Target.Version; a.Target.Name != "" &&
 		b.Target.Name != "" && x != y {
-		return differ("the target", quoted(x), quoted(y))
+		return differ("the target", strconv.Quote(x), strconv.Quote(y))
 	}
 	same := a.Shard.Plan == b.Shard.Plan && slices.EqualFunc(a.Requirements, b.Requirements,
 		func(p, q result.Requirement) bool { return p.ID == q.ID }) &&
@@ -161,12 +162,10 @@ func together(a, b *result.Run) error {
 	return nil
 }
 
-func quoted(s string) string { return fmt.Sprintf("%q", s) }
-
 func describe(r *result.Run) string {
 	for _, s := range []string{r.Target.Name, r.Target.URL, strings.Join(r.Target.Command, " ")} {
 		if s != "" {
-			return quoted(s)
+			return strconv.Quote(s)
 		}
 	}
 	return "a " + r.Role
