@@ -121,14 +121,7 @@ func Console(w io.Writer, run *result.Run, opts ConsoleOptions) error {
 	if err != nil {
 		return err
 	}
-	c := &console{view: v, ConsoleOptions: opts, eventWidth: max(opts.Width, 40), w: bufio.NewWriter(w)}
-	if opts.Width <= 0 {
-		c.Width, c.eventWidth = 80, maxEvent
-	}
-	c.Width = max(c.Width, 40)
-	if c.eventRoom = c.eventWidth - fieldIndent; opts.Width > 0 && !c.Verbose {
-		c.eventRoom *= 2
-	}
+	c := newConsole(w, v, opts)
 	c.heading()
 	if c.Verbose {
 		c.list()
@@ -156,6 +149,18 @@ func Console(w io.Writer, run *result.Run, opts ConsoleOptions) error {
 	}
 	c.summary()
 	return c.w.Flush()
+}
+
+func newConsole(w io.Writer, v *view, opts ConsoleOptions) *console {
+	c := &console{view: v, ConsoleOptions: opts, eventWidth: max(opts.Width, 40), w: bufio.NewWriter(w)}
+	if opts.Width <= 0 {
+		c.Width, c.eventWidth = 80, maxEvent
+	}
+	c.Width = max(c.Width, 40)
+	if c.eventRoom = c.eventWidth - fieldIndent; opts.Width > 0 && !c.Verbose {
+		c.eventRoom *= 2
+	}
+	return c
 }
 
 // limit bounds one message: a few lines unless the report is verbose.

@@ -151,11 +151,7 @@ func MatrixConsole(w io.Writer, runs []*result.Run, opts ConsoleOptions) error {
 	if err != nil {
 		return err
 	}
-	if opts.Width <= 0 {
-		opts.Width = 80
-	}
-	opts.Width = max(opts.Width, 40)
-	c := &console{view: m.views[0], ConsoleOptions: opts, w: bufio.NewWriter(w)}
+	c := newConsole(w, m.views[0], opts)
 	for i, v := range m.views {
 		word, detail := v.verdictWords()
 		c.prose(fmt.Sprintf("%3d  ", i+1), 5, m.runName(i), bold)

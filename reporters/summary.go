@@ -1,7 +1,6 @@
 package reporters
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"strings"
@@ -55,11 +54,7 @@ func (m Member) Reason() string {
 // Summary writes a table of targets that were tested together: the verdict on each,
 // the counts, and what is wrong.
 func Summary(w io.Writer, members []Member, opts ConsoleOptions) error {
-	if opts.Width <= 0 {
-		opts.Width = 80
-	}
-	opts.Width = max(opts.Width, 40)
-	c := &console{ConsoleOptions: opts, w: bufio.NewWriter(w)}
+	c := newConsole(w, nil, opts)
 	const longest = 30
 	name := func(m Member) string { return line(m.Name, longest) }
 	width := 0

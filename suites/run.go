@@ -508,7 +508,8 @@ func (r *run) conclude(ctx context.Context, outcomes []tree.Outcome) *result.Run
 		Uncalled: r.uncalled, Offer: r.offer,
 		Login: r.login,
 		Seed:  r.Seed, Quick: r.Budget == result.Quick, Thorough: r.Budget == result.Thorough, Recorded: recorded,
-		Partial: r.Selection.Partial() || r.ledger.Evidence.Partial,
+		Partial: len(r.Selection.Select)+len(r.Selection.Skip) > 0 || r.Selection.LabelFilter != "" ||
+			r.ledger.Evidence.Partial,
 	}
 	for _, o := range outcomes {
 		if o.Requirement != nil {

@@ -81,6 +81,3 @@ func (s Selection) Excludes(r schema.Requirement) bool { return slices.ContainsF
 func (s Selection) broad() bool {
 	return len(s.Select) == 0 || slices.ContainsFunc(s.Select, schema.IsLevel)
 }
-
-// Partial reports whether the selection leaves anything out.
-func (s Selection) Partial() bool { return len(s.Select)+len(s.Skip) > 0 || s.LabelFilter != "" }

@@ -187,9 +187,6 @@ func (c *Check) cutShort(by Cut, cause error) Outcome {
 	return Outcome{Check: c, Verdict: Inconclusive, Reason: cause.Error(), Cut: by}
 }
 
-// Overdue reports whether a limit of the harness ended the check before its verdict.
-func (o Outcome) Overdue() bool { return o.Verdict == Inconclusive && o.Cut == ByLimit }
-
 // recorder returns a recorder that adds to what the check has recorded.
 func (o Outcome) recorder(revision *schema.Revision) *ledger.Recorder {
 	r := ledger.NewRecorder(revision, o.Check.Name)
@@ -203,9 +200,6 @@ func (o Outcome) recorder(revision *schema.Revision) *ledger.Recorder {
 func (c *Check) Applies(transport string) bool {
 	return len(c.Needs.Transports) == 0 || slices.Contains(c.Needs.Transports, transport)
 }
-
-// callsTools reports whether the check calls tools, or has to know their effects.
-func (c *Check) callsTools() bool { return c.Needs.Server == "tools" || len(c.Needs.ToolRoles) > 0 }
 
 // takesLong reports whether a check begins before others. They use the time of its waits.
 func (c *Check) takesLong() bool {

@@ -129,8 +129,11 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 			"the server refuses the access token that its own authorization server has just issued for it")))
 	}
 	source.accepted()
-	if err == nil {
-		e.loginSecond(ctx)
+	// The run does not depend on the login of another user.
+	if err == nil && e.Login.SecondUser && e.Settings.Authorization.OtherUser == "" {
+		if e.second, e.secondFailed = e.login(ctx, e.tokens.refused, "another user"); e.second != nil {
+			e.second.accepted()
+		}
 	}
 	return e.target, err
 }
@@ -218,7 +221,7 @@ func (e *Engine) Start(ctx context.Context, checks []*Check, cause error) []*Fut
 		case cause != nil && !(c.Needs.Unauthorized && errors.As(cause, new(*UnauthorizedError))):
 			f.last.outcome = c.cutShort(ByRunEnd, cause)
 			f.finish()
-		case cause == nil && (c.callsTools() || c.own() != "" || c.Needs.Lane == Last):
+		case cause == nil && (c.Needs.Server == "tools" || len(c.Needs.ToolRoles) > 0 || c.own() != "" || c.Needs.Lane == Last):
 			later = append(later, f)
 		default:
 			now = append(now, f)

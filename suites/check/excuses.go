@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -37,11 +38,16 @@ func (e *Engine) experiments(ctx context.Context, a *attempt) experiments {
 		further: sync.OnceValue(func() error {
 			return e.open(ctx, "whether the server opens a further session", Capable(), nil)
 		}),
-		single:            sync.OnceValue(func() bool { return e.single(ctx) }),
-		shortLived:        sync.OnceValue(func() bool { return e.shortLived(ctx, a.interference) }),
-		limitsRate:        sync.OnceValue(func() bool { return e.limitsRate(ctx, a.refusals) }),
-		limitsConcurrency: sync.OnceValue(func() bool { return e.limitsConcurrency(ctx, a.refusals) }),
-		pause:             func(d time.Duration) bool { return e.limits.wait(ctx, d) },
+		single:     sync.OnceValue(func() bool { return e.single(ctx) }),
+		shortLived: sync.OnceValue(func() bool { return e.shortLived(ctx, a.interference) }),
+		limitsRate: sync.OnceValue(func() bool {
+			return e.limited(ctx, &e.concurrency.rate, ratable(a.refusals), tryRate)
+		}),
+		limitsConcurrency: sync.OnceValue(func() bool {
+			concurrent := slices.DeleteFunc(slices.Clone(a.refusals), func(r refused) bool { return !r.concurrent })
+			return e.limited(ctx, &e.concurrency.beside, concurrent, e.tryBurst)
+		}),
+		pause: func(d time.Duration) bool { return e.limits.wait(ctx, d) },
 		closed: func() bool {
 			<-e.closing.None()
 			return true

@@ -35,13 +35,6 @@ const (
 	aloneTries = 2 * burst // a server that refuses one request in so many has no limit of this kind
 )
 
-// limitsConcurrency reports whether the server refused one of the requests only because the check sent others beside
-// it.
-func (e *Engine) limitsConcurrency(ctx context.Context, refusals []refused) bool {
-	refusals = slices.DeleteFunc(slices.Clone(refusals), func(r refused) bool { return !r.concurrent })
-	return e.limited(ctx, &e.concurrency.beside, refusals, e.tryBurst)
-}
-
 // limited reports whether one of the requests was refused only because of others, which is tried unless it is known.
 // It begins with the last request: a check mostly ends on it. A request that is refused the first time leaves its
 // session to the next.
@@ -229,15 +222,8 @@ const (
 	ratePauses   = 4
 )
 
-// limitsRate reports whether one of the calls of tools, or of the completions, or what was refused with such words,
-// was refused only because there had been too many of late (server/tools#security-considerations): when it is sent
-// again and again it is first served, or refused in another way, then refused as before several times in a row, and
-// after a pause no longer.
-func (e *Engine) limitsRate(ctx context.Context, refusals []refused) bool {
-	return e.limited(ctx, &e.concurrency.rate, ratable(refusals), tryRate)
-}
-
-// ratable returns the refusals that may be due to how many requests there were.
+// ratable returns the refusals that may be due to how many requests there were: of the calls of tools, or of the
+// completions, or with such words (server/tools#security-considerations).
 func ratable(refusals []refused) []refused {
 	return slices.DeleteFunc(slices.Clone(refusals), func(r refused) bool {
 		return r.request.Msg.Method != "tools/call" && r.request.Msg.Method != "completion/complete" &&
@@ -245,7 +231,8 @@ func ratable(refusals []refused) []refused {
 	})
 }
 
-// tryRate makes the experiment of limitsRate with a request that was served once.
+// tryRate reports whether a request that was served once was refused only because there had been too many of late. When
+// it is sent again and again, it is then refused as before several times in a row, and after a pause no longer.
 func tryRate(ctx context.Context, _ *client.Session, how refusal, refused func() bool) bool {
 	const inARow = 3
 	row, most := 0, maxRateTries

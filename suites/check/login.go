@@ -111,16 +111,6 @@ func (e *Engine) login(ctx context.Context, refused *UnauthorizedError, user str
 	return s, nil
 }
 
-// loginSecond logs in as another user. The run does not depend on it.
-func (e *Engine) loginSecond(ctx context.Context) {
-	if !e.Login.SecondUser || e.Settings.Authorization.OtherUser != "" {
-		return
-	}
-	if e.second, e.secondFailed = e.login(ctx, e.tokens.refused, "another user"); e.second != nil {
-		e.second.accepted()
-	}
-}
-
 // SecondUser returns an access token of another user, from the settings or by a login. The error says why there is
 // none.
 func (t *T) SecondUser() (string, error) {

@@ -456,7 +456,9 @@ func (t *T) NoOp() string { return t.Session.NoOp() }
 // Served returns the methods of the lists that the server serves, but for those that it does not declare in this
 // session.
 func (t *T) Served() []string {
-	return slices.DeleteFunc(t.Target.Served(), func(method string) bool { return !t.Offers(method) })
+	return slices.DeleteFunc(t.Target.Methods(), func(method string) bool {
+		return !t.Target.Lists[method].Served() || !t.Offers(method)
+	})
 }
 
 // Offers reports whether a request may be sent in the session: the server declares the needed capability there, or

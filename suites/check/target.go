@@ -269,11 +269,6 @@ func (t *Target) List(method string) *List {
 	return &List{Method: method}
 }
 
-// Served returns the methods of the lists whose first page came, in a fixed order.
-func (t *Target) Served() []string {
-	return slices.DeleteFunc(t.Methods(), func(method string) bool { return !t.Lists[method].Served() })
-}
-
 // Methods returns the methods of the lists that were read, in a fixed order.
 func (t *Target) Methods() []string { return slices.Sorted(maps.Keys(t.Lists)) }
 

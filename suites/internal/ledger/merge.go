@@ -29,7 +29,11 @@ func Merge(shards []*result.Run, today time.Time) (*result.Run, error) {
 	expectAgain(run, shards[0], today)
 	run.Verdict, run.Reason = judged(run, cutShort(shards, missing))
 	if run.Verdict == result.Conformant {
-		if unused := neverUsed(shards); len(unused) > 0 {
+		unused := slices.Clone(shards[0].Shard.Unused)
+		for _, r := range shards[1:] {
+			unused = slices.DeleteFunc(unused, func(name string) bool { return !slices.Contains(r.Shard.Unused, name) })
+		}
+		if len(unused) > 0 {
 			run.Verdict, run.Reason = result.Incomplete, unusedBy(run.Role, unused)
 		}
 	}
@@ -205,15 +209,6 @@ func cutShort(shards []*result.Run, missing string) error {
 		return nil
 	}
 	return errors.New(strings.Join(reasons, "; "))
-}
-
-// neverUsed returns the capabilities that no shard used.
-func neverUsed(shards []*result.Run) []string {
-	unused := slices.Clone(shards[0].Shard.Unused)
-	for _, r := range shards[1:] {
-		unused = slices.DeleteFunc(unused, func(name string) bool { return !slices.Contains(r.Shard.Unused, name) })
-	}
-	return unused
 }
 
 // The ranks of what a shard says of a requirement, from what counts most.
