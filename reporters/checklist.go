@@ -237,7 +237,7 @@ func (c *checklist) page(p page) {
 	c.printf("| --- | --- | --- | --- | --- | --: | --- |\n")
 	for _, q := range p.requirements {
 		o := c.outcome(q)
-		label := told[o].mark + " " + told[o].label
+		label := o.marked()
 		if o == outFail || o == outError {
 			label = told[o].mark + " **" + told[o].label + "**"
 		}
@@ -263,7 +263,7 @@ func (c *checklist) page(p page) {
 func (c *checklist) details(q *result.Requirement) {
 	o := c.outcome(q)
 	// The summary's line is HTML, in which Markdown does not count.
-	c.printf("<details><summary>%s <code>%s</code>: %s</summary>\n\n", html.EscapeString(told[o].mark+" "+told[o].label),
+	c.printf("<details><summary>%s <code>%s</code>: %s</summary>\n\n", html.EscapeString(o.marked()),
 		html.EscapeString(line(q.ID, limitName)), html.EscapeString(line(q.Summary, limitMessage)))
 	c.findings(q.Findings)
 	if q.Omitted > 0 {

@@ -10,7 +10,6 @@ import (
 	"html/template"
 	"io"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -272,9 +271,10 @@ func (v *view) pagesTo(p *htmlPage, place anchors) map[*result.Requirement]htmlR
 			}
 			counted := o.counted(len(by[o]))
 			parts = append(parts, counted)
-			if slices.Contains([]outcome{outPass, outSkip, outInconclusive, outNotUsed}, o) { // they need nobody's attention
+			switch o {
+			case outPass, outSkip, outInconclusive, outNotUsed: // they need nobody's attention
 				s.Folds = append(s.Folds, htmlFold{counted, by[o]})
-			} else {
+			default:
 				s.Rows = append(s.Rows, by[o]...)
 			}
 		}
@@ -408,7 +408,8 @@ func (v *view) htmlChanges(p *htmlPage, place anchors) map[string]string {
 
 func (v *view) htmlLink(q *result.Requirement, place anchors) htmlLink {
 	o := v.outcome(q)
-	return htmlLink{ID: line(q.ID, limitName), Anchor: place[q], Class: string(o), Mark: told[o].mark, Label: told[o].label}
+	return htmlLink{ID: line(q.ID, limitName), Anchor: place[q], Class: string(o), Mark: told[o].mark,
+		Label: told[o].label}
 }
 
 func (v *view) htmlFacts() []htmlFact {

@@ -180,13 +180,14 @@ func MatrixConsole(w io.Writer, runs []*result.Run, opts ConsoleOptions) error {
 				o := m.views[i].outcome(q)
 				cells.WriteString("  " + c.paint(told[o].mark, told[o].style))
 			}
-			c.prose(cells.String()+"  ", 3*len(runs)+4, line(row.any.ID, limitName)+" ("+strings.Join(grade(row.any), ", ")+")", "")
+			graded := line(row.any.ID, limitName) + " (" + strings.Join(grade(row.any), ", ") + ")"
+			c.prose(cells.String()+"  ", 3*len(runs)+4, graded, "")
 		}
 	}
 	c.println("")
 	var legend []string
 	for _, o := range outcomes {
-		legend = append(legend, told[o].mark+" "+told[o].label)
+		legend = append(legend, o.marked())
 	}
 	c.prose("", 0, strings.Join(legend, ", "), dim)
 	if left := len(m.rows) - shown; left > 0 {

@@ -160,7 +160,7 @@ func (p *Progress) Done(name string, verdict result.Verdict, disputed bool, mess
 	}
 	switch o {
 	case outFail, outError, outWarn, outDisputed:
-		text := fmt.Sprintf("%s %s %s", p.paint(told[o].mark+" "+told[o].label, told[o].style), p.last, line(message, limitMessage))
+		text := fmt.Sprintf("%s %s %s", p.paint(o.marked(), told[o].style), p.last, line(message, limitMessage))
 		fmt.Fprintln(p.w, strings.TrimRight(text, " "))
 	}
 }

@@ -64,6 +64,9 @@ var told = map[outcome]struct {
 	outDisputed:     {"≷", "disputed", "disputed", "disputed", cyan},
 }
 
+// marked is the outcome of one requirement behind its mark.
+func (o outcome) marked() string { return told[o].mark + " " + told[o].label }
+
 // counted names n requirements with the outcome.
 func (o outcome) counted(n int) string {
 	return fmt.Sprintf("%d %s", n, plural(n, told[o].one, told[o].many))
@@ -282,13 +285,8 @@ func (v *view) basis() string {
 	if disputed > 0 {
 		parts = append(parts, fmt.Sprintf("%d disputed, which %s not count", disputed, plural(disputed, "does", "do")))
 	}
-	n := 0 // of the expected-failures file
-	for i := range v.ExpectedFailures {
-		if v.ExpectedFailures[i].Stale() {
-			n++
-		}
-	}
-	if n > 0 {
+	holds := func(x result.ExpectedFailure) bool { return !x.Stale() }
+	if n := len(slices.DeleteFunc(slices.Clone(v.ExpectedFailures), holds)); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d stale expected %s", n, plural(n, "failure", "failures")))
 	}
 	detail := strings.Join(parts, ", ")

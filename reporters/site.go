@@ -312,7 +312,8 @@ func (m *matrix) table(title string, names []string, show func(matrixRow) bool) 
 		if !show(row) {
 			continue
 		}
-		q := siteRequirement{ID: line(row.any.ID, limitName), Level: strings.Join(grade(row.any), ", "), URL: row.of.link(row.any)}
+		q := siteRequirement{ID: line(row.any.ID, limitName), Level: strings.Join(grade(row.any), ", "),
+			URL: row.of.link(row.any)}
 		for i, r := range row.cells {
 			c := siteCell{Of: names[i]}
 			if r != nil {

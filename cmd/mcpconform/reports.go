@@ -247,8 +247,9 @@ func (f *reportFlags) writeFiles(run *result.Run, trace *wire.Trace) (failed err
 		{f.trace, func(w io.Writer) error { _, err := trace.WriteTo(w); return err }},
 		{f.json, func(w io.Writer) error { return reporters.JSON(io.MultiWriter(w, digest), run) }},
 		{f.attestation, func(w io.Writer) error {
+			about := reporters.SHA256("results.json", hex.EncodeToString(digest.Sum(nil)))
 			return reporters.Attestation(w, run, reporters.Attested{Verdict: run.Verdict,
-				Subjects: []reporters.Descriptor{reporters.SHA256("results.json", hex.EncodeToString(digest.Sum(nil)))}})
+				Subjects: []reporters.Descriptor{about}})
 		}},
 		{f.junit, func(w io.Writer) error { return reporters.JUnit(w, run, reporters.JUnitOptions{}) }},
 		{f.sarif, func(w io.Writer) error {

@@ -38,8 +38,8 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 			continue
 		}
 		probed = true
-		if len(unanswered) >= maxUnanswered && !e.outage().wasDown && before.unanswered && !before.late && !before.lost &&
-			before.limit == nil {
+		if len(unanswered) >= maxUnanswered && !e.outage().wasDown && before.unanswered && !before.late &&
+			!before.lost && before.limit == nil {
 			f.finish() // enough of them got no answer alone, either
 			continue
 		}

@@ -221,7 +221,8 @@ func (e *Engine) Start(ctx context.Context, checks []*Check, cause error) []*Fut
 		case cause != nil && !(c.Needs.Unauthorized && errors.As(cause, new(*UnauthorizedError))):
 			f.last.outcome = c.cutShort(ByRunEnd, cause)
 			f.finish()
-		case cause == nil && (c.Needs.Server == "tools" || len(c.Needs.ToolRoles) > 0 || c.own() != "" || c.Needs.Lane == Last):
+		case cause == nil && (c.Needs.Server == "tools" || len(c.Needs.ToolRoles) > 0 || c.own() != "" ||
+			c.Needs.Lane == Last):
 			later = append(later, f)
 		default:
 			now = append(now, f)

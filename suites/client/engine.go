@@ -67,8 +67,8 @@ type Engine struct {
 	// A scenario without an entry is needed.
 	Needed map[string]func() bool
 
-	// OneByOne is set if the client was found to run only once at a time. Each launch then waited for the end of the one
-	// before.
+	// OneByOne is set if the client was found to run only once at a time. Each launch then waited for the end of the
+	// one before.
 	OneByOne bool
 }
 

@@ -89,7 +89,7 @@ func judgeTokens(c *Conversation, rec *Recorder) {
 		}
 		key := wire.TokenKey(x.Token)
 		y := latest[x.From()][key]
-		// Where each message travels by itself, the request may have been sent after a cancellation that came later.
+		// Each message may travel by itself. The request may then have been sent after a cancellation that came later.
 		overtaken := c.Transport != transport.NameStdio && y != nil && y.Cancelled != nil &&
 			y.Cancelled.At-x.Request.At < overtaking
 		switch running := y != nil && c.end(y) > x.Request.Seq && !overtaken && !wire.TooMany(y.Head); {

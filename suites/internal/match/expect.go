@@ -17,8 +17,8 @@ import (
 // fmt.Sprintf.
 type Expectation struct {
 	Actual any
-	// Satisfied is called if the value is as expected, unless it is nil. Unsatisfied gets the finding if it is not, with
-	// the events that the value and the matcher show.
+	// Satisfied is called if the value is as expected, unless it is nil. Unsatisfied gets the finding if it is not,
+	// with the events that the value and the matcher show.
 	Satisfied   func()
 	Unsatisfied func(message string, shown []*wire.Event)
 }
