@@ -333,12 +333,13 @@ func resourceUpdates(t *check.T) {
 	changed := ""
 	if uri, ok := at(e.Msg.Params, "uri").(string); ok && slices.Contains(u.subscribed, uri) {
 		changed = uri
-		misnamed(t, e, u.before, u.subscribed)
+		if u.early == nil || reflect.DeepEqual(u.early, u.before[uri]) {
+			misnamed(t, e, u.before, u.subscribed)
+			u.tooEarly(e, uri)
+		}
 		if t.Further() {
 			t.Clear()
 			updatedAgain(t, call, uri, "")
-			t.Clear()
-			updatedAtNotice(t, call, uri)
 			t.Clear()
 			u.subscribed = updatedBeside(t, call, uri, u.subscribed)
 			updatedElsewhere(t, call, uri)
@@ -367,6 +368,8 @@ type updating struct {
 	call             check.Call
 	uris, subscribed []string
 	before           map[string]any // the contents before the last call
+	early            any            // those of the updated resource when the update came during the call, or nil
+	restless         string         // a resource that was seen to change without the call, or ""
 }
 
 func (u *updating) read() map[string]any {
@@ -394,8 +397,13 @@ func (u *updating) subscribe() {
 // as a clock, would hide a missing update: first ends the subscription to that and makes the call again.
 func (u *updating) first() (mark int, e *wire.Event, err error) {
 	for {
-		mark = u.Mark()
-		perform(u.T, u.call)
+		mark, u.early = u.Mark(), nil
+		told := func(e *wire.Event) bool { return tells(e, "notifications/resources/updated") }
+		performReading(u.T, u.call, told, func(update *wire.Event) {
+			if uri, ok := at(update.Msg.Params, "uri").(string); ok && slices.Contains(u.subscribed, uri) {
+				u.early = contents(u.T, uri)
+			}
+		})
 		e, err = u.Session.AwaitNotification(u.Context, mark, "notifications/resources/updated")
 		if err != nil {
 			return mark, e, err
@@ -405,6 +413,7 @@ func (u *updating) first() (mark int, e *wire.Event, err error) {
 		if i < 0 || len(u.subscribed) == 1 || !changesItself(u.T, uri) {
 			return mark, e, nil
 		}
+		u.restless = uri
 		u.Call("resources/unsubscribe", map[string]any{"uri": uri})
 		u.subscribed = slices.Delete(u.subscribed, i, i+1)
 		u.before = u.read()
@@ -419,6 +428,9 @@ func (u *updating) missing() {
 		return u.before[uri] != nil && after[uri] != nil && !reflect.DeepEqual(u.before[uri], after[uri])
 	}
 	if !slices.ContainsFunc(u.subscribed, changed) {
+		if u.restless != "" {
+			u.Disturbed("the resource %s changes without the tool %q as well", wire.Quote(u.restless, 60), u.call.Tool)
+		}
 		u.Inconclusive("the tool %q changed none of the resources that could be subscribed to", u.call.Tool)
 	}
 	needsListening(u.T)
@@ -479,20 +491,17 @@ func misnamed(t *check.T, update *wire.Event, before map[string]any, subscribed 
 	}
 }
 
-// updatedAtNotice tests that a client reads the new contents if it reads a resource as soon as it is told of a
-// change.
-func updatedAtNotice(t *check.T, call check.Call, uri string) {
-	mark := t.Mark()
-	told := func(e *wire.Event) bool { return updates(e, uri) }
-	if staleAtNotice(t, call, told, func() any { return contents(t, uri) }) {
-		t.Fail("the resource %s had not changed yet when notifications/resources/updated came; it changed later "+
-			"in the call without another notification",
-			wire.Quote(uri, 60))
+// tooEarly fails a server whose update came before the change: a client that reads the resource at once keeps the old
+// contents.
+func (u *updating) tooEarly(update *wire.Event, uri string) {
+	if late := contents(u.T, uri); u.early == nil || late == nil || reflect.DeepEqual(u.early, late) ||
+		toldLater(u.T, update, func(e *wire.Event) bool { return updates(e, uri) }) || !reflect.DeepEqual(late, contents(u.T, uri)) { // it need not change by itself
+		return
 	}
-	// An update that comes later than the answer is not that of the next change.
-	limit, stop := context.WithTimeout(t.Context, t.Session.Options.Timeout)
-	defer stop()
-	_, _ = t.Session.Log().Await(limit, mark, told)
+	u.Show(update)
+	u.Fail("the resource %s had not changed yet when notifications/resources/updated came; it changed later "+
+		"in the call without another notification",
+		wire.Quote(uri, 60))
 }
 
 // updates reports whether an event tells of a change of a resource, or of a part of it.
@@ -599,8 +608,11 @@ func updatedBesides(t *check.T, changed string, change func()) {
 
 // updatedAgain makes a further call that changes a resource under subscription, which
 // the server has to announce like the first change. It does nothing if the resource
-// differs at each reading, or if the call does not change it.
+// differs at each reading, or if the call does not change it. The resource is read only if nothing is announced.
 func updatedAgain(t *check.T, call check.Call, uri, when string) {
+	if told, _ := announces(t, call, "notifications/resources/updated"); told {
+		return
+	}
 	before := contents(t, uri)
 	if before == nil {
 		return
@@ -686,6 +698,11 @@ func updatedElsewhere(t *check.T, call check.Call, uri string) {
 	}
 	t.Clear()
 	contents := func() any { return t.CallOn(other, "resources/read", params).Result()["contents"] }
+	mark := other.Log().Len()
+	updatedAgain(t, call, uri, ", with another client,")
+	if slices.ContainsFunc(other.Log().Events()[mark:], func(e *wire.Event) bool { return updates(e, uri) }) {
+		return
+	}
 	before, mark := contents(), other.Log().Len()
 	updatedAgain(t, call, uri, ", with another client,")
 	if after := contents(); before != nil && after != nil && !reflect.DeepEqual(before, after) {

@@ -818,12 +818,18 @@ func listChanged(t *check.T, feature string) {
 		t.Session = t.Open(lowIDsFree(capable)) // the notification could not come in the one that others have used
 	}
 	call, _ := t.Target.ToolFor(feature + "-change")
-	before := check.ReadList(t.Context, t.Session, feature+"/list")
-	mark := t.Mark()
-	perform(t, call)
-	e, err := t.Session.AwaitNotification(t.Context, mark, "notifications/"+feature+"/list_changed")
+	method := "notifications/" + feature + "/list_changed"
+	read := func() *check.List { return check.ReadList(t.Context, t.Session, feature+"/list") }
+	before, mark := read(), t.Mark()
+	told := func(e *wire.Event) bool { return tells(e, method) }
+	var early *check.List
+	performReading(t, call, told, func(*wire.Event) { early = read() })
+	e, err := t.Session.AwaitNotification(t.Context, mark, method)
 	t.Show(e)
-	after := check.ReadList(t.Context, t.Session, feature+"/list")
+	after := early
+	if !changed(before, early) {
+		after = read()
+	}
 	if timedOut(err) {
 		t.Must(after.Err)
 		if sameItems(before, after) {
@@ -835,6 +841,12 @@ func listChanged(t *check.T, feature string) {
 		unannounced(t, feature, after)
 	}
 	t.Must(err)
+	if early != nil && whole(early) && changed(before, after) && sameItems(before, early) && !toldLater(t, e, told) &&
+		sameItems(after, read()) { // it need not change by itself
+		t.Show(e)
+		t.Fail("the list had not changed yet when %s came; it changed later in the call without another notification",
+			method)
+	}
 	useNew(t, feature, before, after)
 	if !t.Further() {
 		return
@@ -850,7 +862,6 @@ func listChanged(t *check.T, feature string) {
 		}
 		t.Must(err)
 	}
-	changedAtNotice(t, call, feature)
 	// Sessions and streams are the same for all features.
 	all := []string{"tools", "resources", "prompts"}
 	leads := slices.IndexFunc(all, func(f string) bool {
@@ -863,52 +874,24 @@ func listChanged(t *check.T, feature string) {
 	}
 }
 
-// changedAtNotice tests that a client reads the new list if it reads it as soon as it is told of a change.
-func changedAtNotice(t *check.T, call check.Call, feature string) {
-	t.Clear()
-	method := "notifications/" + feature + "/list_changed"
-	if staleAtNotice(t, call, func(e *wire.Event) bool { return tells(e, method) }, func() any {
-		if list := check.ReadList(t.Context, t.Session, feature+"/list"); whole(list) {
-			return items(list)
-		}
-		return nil
-	}) {
-		t.Fail("the list had not changed yet when %s came; it changed later in the call without another notification",
-			method)
+// performReading is perform. At the first notification that comes before the call ends, it reads what that tells of. A
+// client may do so.
+func performReading(t *check.T, call check.Call, told func(*wire.Event) bool, read func(notice *wire.Event)) {
+	p := t.Start("tools/call", call.Params())
+	if e, err := t.Session.AwaitEvent(t.Context, p.Request.Seq+1, "answer to tools/call",
+		func(e *wire.Event) bool { return told(e) || over(e, p) }); err == nil && told(e) {
+		read(e)
 	}
+	t.Assume(t.Await(p)).To(HaveResult(), "for the tool %q", call.Tool)
 }
 
-// staleAtNotice makes a call that changes something. It reads the changed thing at the notification, during the call,
-// and once more after the call. It reports whether only the last reading is new and no further notification came: a
-// client that reads at the notification keeps the old state. A failed reading is nil.
-func staleAtNotice(t *check.T, call check.Call, told func(*wire.Event) bool, read func() any) bool {
-	before := read()
-	mark := t.Mark()
-	p := t.Start("tools/call", call.Params())
-	limit, stop := context.WithTimeout(t.Context, t.Session.Options.Timeout)
-	defer stop()
-	notice, err := t.Session.Log().Await(limit, mark, func(e *wire.Event) bool { return told(e) || over(e, p) })
-	if err != nil {
-		cancel(t, p.ID)
-		return false
-	}
-	var early any
-	if told(notice) {
-		early = read()
-	}
-	if _, err := p.Await(t.Context); err != nil || early == nil || !reflect.DeepEqual(before, early) {
-		return false
-	}
-	late := read()
-	if late == nil || reflect.DeepEqual(early, late) {
-		return false
-	}
-	if _, err := t.Session.AwaitEvent(t.Context, notice.Seq+1, "a further notification", told); !timedOut(err) {
+// toldLater reports whether a further notification comes after one.
+func toldLater(t *check.T, notice *wire.Event, told func(*wire.Event) bool) bool {
+	_, err := t.Session.AwaitEvent(t.Context, notice.Seq+1, "a further notification", told)
+	if !timedOut(err) {
 		t.Must(err)
-		return false
 	}
-	t.Show(notice)
-	return reflect.DeepEqual(late, read()) // it need not change by itself
+	return !timedOut(err)
 }
 
 // changedAfterListening makes a call that changes a list after a second listening stream was
@@ -937,15 +920,9 @@ func changedAfterListening(t *check.T, call check.Call, feature string) {
 // between two readings, and once more, since a call may undo an earlier one.
 func silently(t *check.T, call check.Call, feature string) (after *check.List, mark int) {
 	t.Clear()
-	announced := func() bool {
-		mark = t.Mark()
-		if x := t.Attempt(call.Params()); x == nil || x.Result() == nil {
-			return true // nothing has changed
-		}
-		soon, stop := context.WithTimeout(t.Context, t.Soon(check.Later))
-		defer stop()
-		_, err := t.Session.AwaitNotification(soon, mark, "notifications/"+feature+"/list_changed")
-		return err == nil
+	announced := func() (told bool) {
+		told, mark = announces(t, call, "notifications/"+feature+"/list_changed")
+		return told
 	}
 	if announced() {
 		return nil, mark
@@ -965,6 +942,19 @@ func silently(t *check.T, call check.Call, feature string) (after *check.List, m
 		before = after
 	}
 	return nil, mark
+}
+
+// announces makes a call that changes something, and reports whether a notification of it soon comes, or nothing has
+// changed, with where the call began in the log.
+func announces(t *check.T, call check.Call, method string) (told bool, mark int) {
+	mark = t.Mark()
+	if x := t.Attempt(call.Params()); x == nil || x.Result() == nil {
+		return true, mark
+	}
+	soon, stop := context.WithTimeout(t.Context, t.Soon(check.Later))
+	defer stop()
+	_, err := t.Session.AwaitNotification(soon, mark, method)
+	return err == nil, mark
 }
 
 // stillAnnounced judges whether a change of a list is announced after a listening stream was closed by us. The server
@@ -1013,28 +1003,32 @@ func changedElsewhere(t *check.T, call check.Call, feature string) {
 	if _, err := other.Initialize(t.Context); err != nil {
 		return
 	}
-	var before, after *check.List
-	mark := 0
-	for again := 0; !changed(before, after); again++ { // a call may undo an earlier one
-		if again == 2 {
-			return
-		}
-		if before = after; before == nil {
-			before = check.ReadList(t.Context, other, feature+"/list")
-		}
+	method := "notifications/" + feature + "/list_changed"
+	mark := other.Log().Len()
+	made := func() bool {
 		mark = other.Log().Len()
-		if x := t.Attempt(call.Params()); x == nil || x.Result() == nil {
-			return
-		}
-		after = check.ReadList(t.Context, other, feature+"/list")
+		x := t.Attempt(call.Params())
+		return x != nil && x.Result() != nil
 	}
-	_, err := other.AwaitNotification(t.Context, mark, "notifications/"+feature+"/list_changed")
-	if again := check.ReadList(t.Context, other, feature+"/list"); timedOut(err) && listensIn(other) &&
-		sameItems(after, again) {
+	if !made() || other.Fence(t.Context) != nil ||
+		slices.ContainsFunc(other.Log().Events()[mark:], func(e *wire.Event) bool { return tells(e, method) }) {
+		return // the list is read only if nothing told of the change
+	}
+	before := check.ReadList(t.Context, other, feature+"/list")
+	if !made() {
+		return
+	}
+	after := check.ReadList(t.Context, other, feature+"/list")
+	if !changed(before, after) {
+		return
+	}
+	_, err := other.AwaitNotification(t.Context, mark, method)
+	if !timedOut(err) || !listensIn(other) {
+		return
+	}
+	if again := check.ReadList(t.Context, other, feature+"/list"); sameItems(after, again) {
 		t.Show(after.Pages[len(after.Pages)-1].Events()...)
-		t.Fail("the call of one client also changed the list of another client, which received no "+
-			"notifications/%s/list_changed",
-			feature)
+		t.Fail("the call of one client also changed the list of another client, which received no %s", method)
 	}
 }
 
