@@ -171,13 +171,17 @@ func levelOf(e *wire.Event) string {
 // levels that were seen came each time with the level at debug.
 func eachLevel(t *check.T, call check.Call, seen, levels []string) {
 	for _, level := range levels {
-		if t.Call("logging/setLevel", map[string]any{"level": level}).Result() == nil {
+		set := t.Call("logging/setLevel", map[string]any{"level": level})
+		if set.Result() == nil {
 			continue
 		}
 		i := slices.Index(judge.LogLevels, level)
 		enough := slices.DeleteFunc(slices.Clone(seen),
 			func(s string) bool { return slices.Index(judge.LogLevels, s) < i })
-		came := logged(t, call, []string{level}, enough)
+		came, alone := loggedSince(t, call, set, enough)
+		if !alone {
+			came = logged(t, call, []string{level}, enough)
+		}
 		if len(came) > 0 && slices.Index(judge.LogLevels, came[0]) < i && persists(t, call, []string{level}, came[0]) {
 			t.Violation(ids.LoggingFilterNoneBelow,
 				"a message of level "+came[0]+" comes each time although the level is set to "+level)
@@ -316,6 +320,12 @@ func loggedOnce(t *check.T, call check.Call, levels, wanted []string) (ordered [
 			return nil, true // another check sees to that
 		}
 	}
+	return loggedSince(t, call, x, wanted)
+}
+
+// loggedSince makes the call and returns the levels of what was logged, and whether no other session set a level since a
+// level was set.
+func loggedSince(t *check.T, call check.Call, set *client.Exchange, wanted []string) (ordered []string, alone bool) {
 	seen, failed := emitted(t, call, wanted)
 	if failed != nil && (len(seen) == 0 || absent(wanted, seen) != "") {
 		t.Disturbed("the tool %q failed, so it may have logged less than it can: %s", call.Tool, Describe(failed))
@@ -326,7 +336,7 @@ func loggedOnce(t *check.T, call check.Call, levels, wanted []string) (ordered [
 		}
 	}
 	any := func(int) bool { return true }
-	return ordered, !judge.LevelsSet(t.Logs()).Elsewhere(x.Request.Conn, x.Request.At, math.MaxInt64, any)
+	return ordered, !judge.LevelsSet(t.Logs()).Elsewhere(set.Request.Conn, set.Request.At, math.MaxInt64, any)
 }
 
 // rateLimited is why log messages that stay away may show nothing.
