@@ -163,7 +163,7 @@ var threadFaults = []Fault{
 				last, _ := doneOf(s).Load().(string)
 				return m.Method == Cancelled && wire.ReadID(wire.At(m.Params, "requestId")).Key() == last
 			}),
-		)).Seen(InSequence).Also(ids.CancellationEitherSide),
+		)).Seen(InSequence).Also(ids.CancellationEitherSide, ids.CancellationIgnoreCompleted),
 	// https://github.com/modelcontextprotocol/python-sdk/pull/2493
 	fault("cancellation.answered-with-error", ids.CancellationNoResponse,
 		"A cancelled call is answered with an error of the code 0.", All(

@@ -80,9 +80,7 @@ func (t *T) repeat(c *Check, s *client.Session) *T {
 	again := newT(t.Context, t.engine, c, s)
 	again.allowance = t.allowance
 	again.plainly = true
-	again.fence = t.fence
 	again.body()
-	t.fence = again.fence
 	t.extra = append(t.extra, again.extra...)
 	return again
 }

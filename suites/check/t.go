@@ -50,7 +50,6 @@ type traffic struct {
 	extra []*client.Session // opened by the body
 	// The messages that Send sent since the last Fence and that need no answer.
 	unawaited []*wire.Event
-	fence     *wire.Event // the request of the last Fence
 }
 
 // showing is what a finding shows.
@@ -479,18 +478,24 @@ func (t *T) offers(s *client.Session, method string) {
 // server was going to answer at once to an earlier message has then arrived.
 func (t *T) Fence() {
 	t.Settle()
-	t.fence = t.FenceOn(t.Session)
+	t.FenceOn(t.Session)
 }
 
-// Fenced is Fence, unless nothing was sent in the session since the last one.
+// Fenced is Fence, unless the last that was sent in the session is a request, and it was answered.
 func (t *T) Fenced() {
-	all := t.Session.Log().Events()
-	for i := len(all) - 1; t.fence != nil && i >= 0; i-- {
-		switch e := all[i]; {
-		case e == t.fence:
+	t.Settle()
+	log := t.Session.Log()
+	stream := "" // of the last that was sent
+	for _, e := range slices.Backward(log.Events()) {
+		switch {
+		case e.From != wire.Client:
+		case e.Kind != wire.KindMessage:
+			stream = cmp.Or(stream, e.Stream)
+		default:
+			if x := log.Exchange(e); x == nil || x.Response == nil || stream != "" && stream != e.Stream {
+				t.Fence()
+			}
 			return
-		case e.From == wire.Client && (e.Stream == "" || e.Stream != t.fence.Stream):
-			i = 0 // something was sent
 		}
 	}
 	t.Fence()
@@ -521,13 +526,12 @@ func (t *T) Settle() {
 }
 
 // FenceOn is Fence on another session.
-func (t *T) FenceOn(s *client.Session) (sent *wire.Event) {
+func (t *T) FenceOn(s *client.Session) {
 	x, err := s.Call(t.Context, s.NoOp(), nil)
 	if err != nil {
 		t.Show(x.Events()...)
 	}
 	t.Must(err)
-	return x.Request
 }
 
 // Mark returns a position in the session's log, for Since.

@@ -26,7 +26,7 @@ var overHTTP = check.Needs{Session: check.Fresh, Transports: []string{transport.
 // posting is for checks whose messages are complete in themselves. They leave the session as it is.
 var posting = check.Needs{Session: check.Own, Transports: []string{transport.NameHTTP}}
 
-// hangingUp is for checks that open further listening streams and hang up on them. They share a session.
+// hangingUp is for checks that open further streams and hang up on some. They share a session.
 var hangingUp = check.Needs{Session: check.Own, Transports: []string{transport.NameHTTP}, Lane: "streams to hang up on"}
 
 // overHTTPCalling is a session that may be spoilt, for calls that serve any of the tool roles.
@@ -60,7 +60,7 @@ var httpChecks = []*check.Check{
 	{
 		Name:         "http/notification-without-params",
 		Requirements: []string{ids.BaseParamsOmitted},
-		Needs:        overHTTP,
+		Needs:        hangingUp,
 		Body: func(t *check.T) {
 			// The twin with empty params is the control: a server may refuse what the session has had before.
 			const with = `{"jsonrpc":"2.0","method":"notifications/initialized","params":{}}`
@@ -453,6 +453,16 @@ func headerNames(t *check.T) {
 		"Content-Type": "application/json", "Accept": "application/json, text/event-stream", headerVersion: version,
 		headerSession: session,
 	}
+	spelled := func(spell func(string) string) transport.Request {
+		r := plainRequest(t)
+		r.Header = make(http.Header)
+		for name, value := range ordinary {
+			if value != "" { // the server may assign no session ids
+				r.Header[spell(name)] = []string{value}
+			}
+		}
+		return r
+	}
 	send := func(name, value string) *transport.Response {
 		r := plainRequest(t)
 		r.Header = http.Header{name: {value}}
@@ -462,18 +472,21 @@ func headerNames(t *check.T) {
 		return t.Do(r)
 	}
 	refused := send(headerVersion, notAVersion).Status == http.StatusBadRequest
-	for _, header := range slices.Sorted(maps.Keys(ordinary)) {
-		if ordinary[header] == "" {
-			continue // the server assigns no session ids
-		}
-		for _, name := range []string{strings.ToLower(header), strings.ToUpper(header)} {
-			t.Clear()
-			servedWhen(t, "with the header "+header+" written "+name, send(name, ordinary[header]), id)
-			if header == headerVersion && refused {
-				r := send(name, notAVersion)
-				t.Check(id, r).To(HaveHTTPStatus(http.StatusBadRequest),
-					"with the version %q in the header %s, as with it in the header %s", notAVersion, name, header)
+	for _, spell := range []func(string) string{strings.ToLower, strings.ToUpper} {
+		t.Clear()
+		if ResultIn(t.Do(spelled(spell))) == nil { // which of them is it?
+			for _, header := range slices.Sorted(maps.Keys(ordinary)) {
+				t.Clear()
+				if ordinary[header] != "" {
+					name := spell(header)
+					servedWhen(t, "with the header "+header+" written "+name, send(name, ordinary[header]), id)
+				}
 			}
+		}
+		if t.Clear(); refused {
+			name := spell(headerVersion)
+			t.Check(id, send(name, notAVersion)).To(HaveHTTPStatus(http.StatusBadRequest),
+				"with the version %q in the header %s, as with it in the header %s", notAVersion, name, headerVersion)
 		}
 	}
 }
