@@ -214,11 +214,12 @@ var baseChecks = []*check.Check{
 		Needs:        repeated(check.Needs{Session: check.Own}),
 		Body: func(t *check.T) {
 			// Responses to no request, of either kind, with ids of either type.
-			for _, raw := range []string{
+			all := []string{
 				`{"jsonrpc":"2.0","id":"mcpconform-stray","result":{}}`,
 				`{"jsonrpc":"2.0","id":987654321,"result":{"tools":[]}}`,
 				`{"jsonrpc":"2.0","id":"mcpconform-stray-too","error":{"code":-32603,"message":"stray"}}`,
-			} {
+			}
+			for _, raw := range all[:t.Items(len(all))] {
 				t.Fenced() // what answers something before is not mistaken for an answer to this
 				mark := t.Mark()
 				sent := t.Send(raw, client.Deliberately("*"))

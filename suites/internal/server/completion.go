@@ -227,7 +227,7 @@ var completionChecks = []*check.Check{
 			c := completables(t)[0]
 			t.ExcuseSilence()
 			argument := map[string]any{"name": c.name, "value": ""}
-			for _, bad := range []struct {
+			all := []struct {
 				how    string
 				params map[string]any
 			}{
@@ -242,7 +242,8 @@ var completionChecks = []*check.Check{
 					"argument": map[string]any{"name": c.name, "value": []any{1}}}},
 				{"with a number as the value", map[string]any{"ref": c.ref,
 					"argument": map[string]any{"name": c.name, "value": 1}}},
-			} {
+			}
+			for _, bad := range all[:t.Items(len(all))] {
 				t.Clear()
 				t.Check(ids.CompletionSecurityValidateInputs,
 					t.Call("completion/complete", bad.params, client.Deliberately("*"))).

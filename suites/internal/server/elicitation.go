@@ -72,7 +72,7 @@ var elicitationChecks = []*check.Check{
 				t.Check(ids.ElicitationServerHandleAccept, other).ToNot(HaveErrorCode(-32603),
 					"when the content has %s, for the tool %q, which works with full content", v.what, call.Tool)
 			}
-			t.Fence()
+			t.Settle()
 		},
 	},
 	{
@@ -111,7 +111,7 @@ var elicitationChecks = []*check.Check{
 					}
 				}
 			}
-			t.Fence()
+			t.Settle()
 		},
 	},
 	{
@@ -186,7 +186,7 @@ var elicitationChecks = []*check.Check{
 				}
 				noticed = noticed || !worked(x)
 			}
-			t.Fence()
+			t.Settle()
 			if !noticed {
 				t.Inconclusive("the results of the tool %q do not show whether it validates the data", call.Tool)
 			}

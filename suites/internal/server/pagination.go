@@ -193,6 +193,9 @@ var paginationChecks = []*check.Check{
 				turn := slices.IndexFunc(drawn, func(other family.Member) bool { return other.Is == m.Is })
 				l := served[turn%len(served)]
 				t.Call(l.method, map[string]any{"cursor": m.Str()}, client.Deliberately("*"))
+				if t.RunsAgain() {
+					return // the list is asked for in the end
+				}
 				t.Check(ids.PaginationServerInvalidCursorGraceful, t.Call(l.method, nil)).
 					To(HaveResult(), "without a cursor, after %s was sent as one", m)
 			})

@@ -187,7 +187,7 @@ func progressOfOurs(t *check.T, role string, call check.Call) (asked bool) {
 		t.Inconclusive("the tool %q fails whether or not the client reports progress", call.Tool)
 	}
 	for _, v := range ourProgress {
-		if x := with(v.reports[:t.Most(len(v.reports), 5)]); !worked(x) && worked(with(nil)) {
+		if x := with(v.reports[:min(len(v.reports), t.Count(5, 10, len(v.reports)))]); !worked(x) && worked(with(nil)) {
 			t.Clear()
 			t.Show(control.Events()...)
 			t.Check(v.id, x).To(Succeed(), "when the client reports %s progress of %s to the tool %q", v.what,

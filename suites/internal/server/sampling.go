@@ -64,7 +64,7 @@ var samplingChecks = []*check.Check{
 						v.when, call.Tool)
 				}
 			}
-			t.Fence()
+			t.Settle()
 		},
 	},
 	{
@@ -99,7 +99,7 @@ var samplingChecks = []*check.Check{
 				}
 				noticed = noticed || !worked(x)
 			}
-			t.Fence()
+			t.Settle()
 			if !noticed {
 				t.Inconclusive("the results of the tool %q do not show whether it validates the content", call.Tool)
 			}
@@ -145,6 +145,9 @@ func refuse(t *check.T, role, method string) {
 		if _, asked := converse(t, call, method, always(map[string]any{"error": problem})); len(asked) == 0 {
 			t.Inconclusive("the tool %q did not send %s", call.Tool, method)
 		}
-		t.Fence()
+		if !t.RunsAgain() {
+			t.Fence()
+		}
 	}
+	t.Fenced()
 }

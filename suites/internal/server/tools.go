@@ -247,7 +247,7 @@ var toolChecks = []*check.Check{
 					continue
 				}
 				tried++
-				for _, m := range mutations[:min(len(mutations), maxMutations)] {
+				for _, m := range mutations[:t.Items(min(len(mutations), maxMutations))] {
 					broken[rule(m)] = maxOfRule
 					if !refuses(t, tool, m, control.Events()...) {
 						break
@@ -302,7 +302,7 @@ var toolChecks = []*check.Check{
 			named, called := 0, 0
 			for _, role := range []string{"structured", "image", "audio", "resource-link", "embedded-resource",
 				"mixed-content"} {
-				if call, ok := t.Target.ToolFor(role); ok {
+				if call, ok := t.Target.ToolFor(role); ok && named < t.Items(maxCalled) {
 					named++
 					x := t.Call("tools/call", call.Params())
 					if x.Result() == nil {
