@@ -103,7 +103,7 @@ var cancellationChecks = []*check.Check{
 			t.Fence()
 			t.Exercised(ids.BaseMessageUTF8Accepted)
 			t.About(ids.CancellationRace)
-			const burst = 4
+			burst := t.Count(2, 4, 4)
 			least, most := t.Count(2, 2, 5), t.Count(2, 2, 10)
 			var kept []*client.Pending
 			cross := func(method string, params any, least, most int) {

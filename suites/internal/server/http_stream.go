@@ -122,7 +122,7 @@ var httpStreamChecks = []*check.Check{
 				t.Call("logging/setLevel", map[string]any{"level": "debug"})
 			}
 			if t.Session.Capability("resources.subscribe") {
-				for _, uri := range resourceURIs(t, maxRead) {
+				for _, uri := range restless(t) {
 					t.Call("resources/subscribe", map[string]any{"uri": uri})
 				}
 			}
@@ -505,7 +505,7 @@ var httpStreamChecks = []*check.Check{
 	{
 		Name:         "http/resume-other-session",
 		Requirements: []string{ids.HTTPServerReplaySameStream},
-		Needs:        overHTTPCalling("progress", "log"),
+		Needs:        calls(hangingUp, "progress", "log"),
 		Body: func(t *check.T) {
 			// An event id of another client's stream must not bring its messages: no other call has the token and the
 			// id.

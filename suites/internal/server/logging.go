@@ -356,10 +356,15 @@ func emitted(t *check.T, call check.Call, wanted []string) (seen []string, faile
 	}
 	for _, limit := range []time.Duration{busy, t.Session.Options.Timeout} {
 		mark := t.Mark()
-		if answer := perform(t, call); !worked(answer) {
+		answer := perform(t, call)
+		if !worked(answer) {
 			failed = answer
 		}
-		t.Fence()
+		// What comes on the stream of the answer comes before it.
+		if !slices.ContainsFunc(t.Since(mark),
+			func(e *wire.Event) bool { return levelOf(e) != "" && e.Stream == answer.Response.Stream }) {
+			t.Fence()
+		}
 		for _, e := range t.Since(mark) {
 			complete(e)
 		}

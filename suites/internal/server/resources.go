@@ -463,6 +463,20 @@ func updatable(t *check.T, call check.Call) []string {
 	return resourceURIs(t, maxRead)
 }
 
+// restless returns the resources of which the server has told some client that they changed, or all that are listed.
+func restless(t *check.T) []string {
+	all := resourceURIs(t, maxRead)
+	told := slices.DeleteFunc(slices.Clone(all), func(uri string) bool {
+		return !slices.ContainsFunc(t.Logs(), func(l *wire.Log) bool {
+			return slices.ContainsFunc(l.Events(), func(e *wire.Event) bool { return updates(e, uri) })
+		})
+	})
+	if len(told) > 0 {
+		return told
+	}
+	return all
+}
+
 // misnamed ends the body if an update names the wrong resource: the named one is as before, another subscribed one
 // has changed, and no update comes for it.
 func misnamed(t *check.T, update *wire.Event, before map[string]any, subscribed []string) {
