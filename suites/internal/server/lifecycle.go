@@ -157,7 +157,7 @@ var lifecycleChecks = []*check.Check{
 			}
 			t.About(ids.LifecycleErrorMissingCapability)
 			tempt(t)
-			t.Fence()
+			t.Fenced()
 		},
 	},
 	{
@@ -215,7 +215,7 @@ var lifecycleChecks = []*check.Check{
 			t.Expect(t.Call(t.NoOp(), nil)).To(HaveResult(),
 				"in a session of the older revision on which the server agreed")
 			tempt(t)
-			t.Fence()
+			t.Fenced()
 		},
 	},
 }
@@ -403,7 +403,7 @@ func unsupportedVersion(name, version string, transports ...string) *check.Check
 				t.Notify("notifications/initialized", nil)
 				t.About(ids.LifecycleErrorMissingCapability)
 				tempt(t)
-				t.Fence()
+				t.Fenced()
 			}
 			if t.Session != nil && t.Target.Transport == transport.NameStdio {
 				asksInProcess(t, futureVersion, offered)
@@ -653,7 +653,7 @@ func init() {
 				// A capability of a client says nothing about its other capabilities.
 				t.About(ids.LifecycleErrorMissingCapability)
 				tempt(t)
-				t.Fence()
+				t.Fenced()
 			},
 		})
 	}

@@ -85,7 +85,7 @@ var paginationChecks = []*check.Check{
 			}
 			// Others read the list meanwhile, from its beginning: in this session and, over HTTP, in another one.
 			t.Call(method, nil)
-			if t.Target.Transport != transport.NameStdio && t.Further() {
+			if t.Target.Transport != transport.NameStdio {
 				other := t.Open(check.Capable())
 				if theirs, more := nextCursor(t.CallOn(other, method, nil)); more {
 					t.CallOn(other, method, map[string]any{"cursor": theirs})

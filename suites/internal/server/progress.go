@@ -50,7 +50,7 @@ var progressChecks = []*check.Check{
 				t.Check(ids.ProgressTokenAnyMeans, t.Call(methods[len(methods)-1], withToken(nil, m.Value()))).
 					To(HaveResult(), "with the progress token %s", m)
 			})
-			t.Fence()
+			t.Fenced()
 		},
 	},
 	{
@@ -186,7 +186,7 @@ func progressOfOurs(t *check.T, role string, call check.Call) (asked bool) {
 			"only when the client reports progress of %s to the tool %q", method, call.Tool)
 		t.Inconclusive("the tool %q fails whether or not the client reports progress", call.Tool)
 	}
-	if t.RunsAgain() && worked(with(ourProgressInOne)) {
+	if t.RunsAgain() && worked(with(ourProgressInOne[:t.Most(len(ourProgressInOne), 10)])) {
 		return true
 	}
 	for _, v := range ourProgress {

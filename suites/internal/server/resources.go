@@ -232,7 +232,7 @@ var resourceChecks = []*check.Check{
 			}
 			t.Clear()
 			takenForPatterns(t, known)
-			t.Fence()
+			t.Fenced()
 			// The control: the server still serves a valid URI.
 			for _, uri := range known[:min(len(known), 1)] {
 				t.Expect(t.Call("resources/read", map[string]any{"uri": uri})).To(BeAnswered(),
@@ -320,7 +320,6 @@ func resourceUpdates(t *check.T) {
 	}
 	u := &updating{T: t, call: call, uris: updatable(t, call)}
 	perform(t, call)
-	t.Fence()
 	u.subscribe()
 	mark, e, err := u.first()
 	t.Show(e)

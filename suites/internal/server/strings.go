@@ -75,7 +75,7 @@ func stringsAnswered(t *check.T, call check.Call, method string,
 	if !asks {
 		t.Inconclusive("the tool %q sends %s in some calls only", call.Tool, method)
 	}
-	t.Fence()
+	t.Settle()
 }
 
 // marker is a text that comes back by no accident.
