@@ -212,7 +212,9 @@ func (e *Engine) Start(ctx context.Context, checks []*Check, cause error) []*Fut
 			e.sharing = append(e.sharing, c)
 		}
 	}
-	e.pool.plan(checks, e.processPerSession(), e.processPerSession() && e.pace.Start() > latency)
+	applying := slices.DeleteFunc(slices.Clone(checks),
+		func(c *Check) bool { return !c.Applies(e.Dialer.Transport()) })
+	e.pool.plan(applying, e.processPerSession(), e.processPerSession() && e.pace.Start() > latency)
 	var now, later []*Future // those that call tools, or may follow one that does, begin when the tools are known
 	for i, c := range checks {
 		f := &Future{Check: c, revision: e.Revision, done: make(chan struct{})}
