@@ -89,8 +89,8 @@ func For(version string) (*Revision, error) {
 	return r, nil
 }
 
-// Default returns the revision of [DefaultVersion], for tests and commands that are about no run. What has a run takes
-// the revision from it.
+// Default returns the revision of [DefaultVersion], for tests and commands that are about no run. Code that has a run
+// takes the revision from it.
 func Default() *Revision {
 	r, err := For(DefaultVersion)
 	if err != nil {

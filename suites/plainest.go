@@ -22,9 +22,9 @@ type trial struct {
 	needs        []string // that the target may lack
 }
 
-// plainest returns the names of the trials that a quick run makes: together they try all that all trials try, except
-// for what was tried before and what only patient trials try. A trial is left out if others that need no more try its
-// requirements. The dearest ones are left out first, whole units before parts of them.
+// plainest returns the names of the trials that a quick run makes: together they try as much as all trials, except for
+// requirements that were tried before or that only patient trials try. A trial is left out if others that need no more
+// try its requirements. The dearest ones are left out first, whole units before parts of them.
 func plainest(all []trial, before map[string]bool) map[string]bool {
 	all = slices.DeleteFunc(slices.Clone(all), func(t trial) bool { return t.patient })
 	kept := all
@@ -71,8 +71,8 @@ func plainest(all []trial, before map[string]bool) map[string]bool {
 	return names
 }
 
-// plainest returns the specs that a quick run makes, and notes what only a longer run tries. before returns the
-// requirements that were tried already. In another run plainest returns all.
+// plainest returns the specs of a quick run, and notes the requirements of longer runs. before returns the requirements
+// that were tried already. In another run plainest returns all.
 func (r *run) plainest(specs []*tree.Spec, before func() map[string]bool, of func(*tree.Spec) trial) []*tree.Spec {
 	if r.Budget != result.Quick {
 		return specs
@@ -131,7 +131,7 @@ const (
 	costWait    = 50 // for what may not come
 )
 
-// checkTrial returns a check as a trial on a server. What is known of the server decides what it needs.
+// checkTrial returns a check as a trial on a server. The offers of the server decide its needs.
 func checkTrial(c *check.Check, t *check.Target) trial {
 	n := c.Needs
 	x := trial{name: c.Name, unit: c.Name, requirements: c.Requirements, patient: c.Patient()}
@@ -158,8 +158,8 @@ func checkTrial(c *check.Check, t *check.Target) trial {
 	return x
 }
 
-// scenarioTrial returns a scenario as a trial on a client. What a client does is known only when it has done it: so
-// what a scenario needs is a matter of cost.
+// scenarioTrial returns a scenario as a trial on a client. The acts of a client are known only afterwards: so what a
+// scenario needs is a matter of cost.
 func scenarioTrial(s *client.Scenario) trial {
 	x := trial{name: s.Name, unit: unit(s), requirements: s.Requirements, patient: s.Lane == client.Waiting}
 	x.cost = 1 + costTool*len(s.After)

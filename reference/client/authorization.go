@@ -44,7 +44,7 @@ type Authorizer struct {
 	Transport http.RoundTripper
 	// From is how the protected server is reached; its URL is that of [Authorizer.Token].
 	From transport.Endpoint
-	// Log, unless nil, returns the log for the next request. Those that have a Transport of their own are not recorded.
+	// Log, unless nil, returns the log for the next request. It records none that have a Transport of their own.
 	Log func() *wire.Log
 	// Learn, unless nil, is told of each secret that the flow makes or gets, before it is used.
 	Learn func(secrets ...string)
@@ -53,7 +53,7 @@ type Authorizer struct {
 	refresh string // the last refresh token
 	grant   grant
 	steps   []FlowStep
-	// What the last flow has found.
+	// Findings of the last flow.
 	found  authorizationServer
 	scopes []string // that the resource metadata name
 	needed string   // scope that the challenge names

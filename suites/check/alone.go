@@ -76,8 +76,9 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 }
 
 // waitTogether plays again, beside each other, the checks that wait until the server gives a request up. Their waits
-// would add up otherwise. At first all are in one session, as the server may have one at a time. Those that do not pass
-// then have a session each, unless others wait for its end. It returns what the checks had before that it has decided.
+// would add up otherwise. At first all are in one session, as the server may have one at a time. A check that does not
+// pass then has a session of its own, unless others wait for its end. It returns what the checks had before that it has
+// decided.
 func (e *Engine) waitTogether(ctx context.Context, checks []*Future) (before map[*Future]attempt) {
 	checks = slices.DeleteFunc(slices.Clone(checks), func(f *Future) bool { return !f.Check.Patient() })
 	if len(checks) < 2 || e.ready(ctx, true) != nil {
@@ -176,7 +177,7 @@ func (w *worker) session(ctx context.Context, f *Future) *client.Session {
 		return nil
 	}
 	k, o := f.where()
-	// What was found may come of what the client can do.
+	// A finding may come of the capabilities of the client.
 	lends := w.key == k || w.key.lends(k) && !f.last.mine()
 	if w.used != nil && (closed(w.used) || !lends) {
 		w.drop(ctx)

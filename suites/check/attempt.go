@@ -77,7 +77,7 @@ func (f *Future) where() (key, client.Options) {
 	return f.Check.key(), f.Check.options()
 }
 
-// finish ends a check with the outcome that it has, in the one place where that happens.
+// finish ends a check with its outcome. No other place does so.
 func (f *Future) finish() {
 	f.last.outcome = f.last.outcome.final(f.revision)
 	close(f.done)

@@ -75,7 +75,7 @@ var excuses = trial.Table[played]{
 		},
 	},
 	{
-		// What failed beside others may need a second time in the same session to show.
+		// A failure beside others may show only the second time in a session.
 		Name: "second-time", Again: 1, Stands: true,
 		Fits: func(a played) string {
 			return trial.When(a.doubted && a.outcome.Verdict == Passed, "it may fail only the second time in a session")

@@ -80,7 +80,7 @@ func goneFrom(ctx context.Context, s *client.Session) bool {
 	return s.Lost()
 }
 
-// ask finds out which of the sessions the server does not know any more, where the trace leaves that open.
+// ask finds the sessions that the server no longer knows, if the trace leaves that open.
 func (r *reading) ask(gone func(i int) bool) {
 	if r.clean() || r.limited() != nil {
 		return
@@ -263,12 +263,11 @@ func (v visit) doubtful(noAnswer bool) bool {
 	if v.log.Transport != transport.NameHTTP || v.lost || v.left {
 		return false
 	}
-	// Who is silent would cost a time limit more.
+	// Silence would cost a time limit more.
 	return v.notFound() || noAnswer && count(v.log, wire.KindTimeout, everything) == 0
 }
 
-// lost reports whether the server no longer knows a session. A request that does nothing decides where that is in
-// doubt.
+// lost reports whether the server no longer knows a session. In doubt, a request that does nothing decides.
 func lost(ctx context.Context, s *client.Session, noAnswer bool) bool {
 	v := visited(s, 0)
 	return v.ended() || v.doubtful(noAnswer) && goneFrom(ctx, s)

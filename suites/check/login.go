@@ -38,7 +38,7 @@ type Login struct {
 // LoginLabel is the label of the log of a login.
 const LoginLabel = "login"
 
-// LoginError reports that a server demands an access token, and that the login has not led to one that it accepts.
+// LoginError reports that a server demands an access token and accepts none that the login has brought.
 type LoginError struct {
 	Refused *UnauthorizedError
 	Steps   []client.FlowStep

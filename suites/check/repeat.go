@@ -40,8 +40,8 @@ func (t *T) Found(c *Check) []string {
 // Plainly reports whether the check is repeated and has to send only plain members (see [T.Repeat]).
 func (t *T) Plainly() bool { return t.plainly }
 
-// Items returns how many of n items of a list a check asks for: all, or a few if it is repeated. Beside a call, the check
-// base/everything-beside-call asks for all of them.
+// Items returns how many of n items of a list a check asks for: all, or a few if it is repeated. Beside a call, the
+// check base/everything-beside-call asks for all of them.
 func (t *T) Items(n int) int {
 	const few = 2
 	if t.plainly && !t.Thorough() {

@@ -56,8 +56,8 @@ func (t *T) Thorough() bool { return t.engine.Choice.Budget == result.Thorough }
 // Further reports whether a check goes on, in other orders and sessions, once it has tried what it is about.
 func (t *T) Further() bool { return t.engine.Choice.Budget != result.Quick }
 
-// RunsAgain reports whether the check is run again, alone, if anything is wrong. Until then, one control behind all that
-// a check sends does for a control behind each. A thorough run makes each of them.
+// RunsAgain reports whether the check is run again, alone, if anything is wrong. Until then, one control behind all
+// that a check sends does for a control behind each. A thorough run makes each of them.
 func (t *T) RunsAgain() bool {
 	again := t.concurrent && !t.Thorough()
 	if t.varied != nil && again {

@@ -285,9 +285,9 @@ func (a *Asker) whileCarried(ctx context.Context, from int, id any) (context.Con
 	return ctx, func() { cancel(); watch.Wait() }
 }
 
-// resend sends a request once more that may have been lost with its stream, under an id that tells that, and on the
-// listening stream if the client has one. It returns the answer, or nil. The second one that gets no answer is missed,
-// wherever it went.
+// resend repeats a request that may have been lost with its stream. It has an id of its own, and goes to the listening
+// stream if the client has one. It returns the answer, or nil. The second one that gets no answer is missed, wherever
+// it went.
 func (a *Asker) resend(id any, method string, params map[string]any, breaks []string) *wire.Message {
 	name, ok := id.(string)
 	log, ctx := a.Request.Session.Log(), a.Request.Session.Context()

@@ -122,9 +122,9 @@ func (w *watch) expected() time.Duration {
 	return known + 2*GiveUpDelay
 }
 
-// silent reports whether a client that has spoken has sent nothing for so long that no more may come. idle means: it
-// had all its answers. A client that still looks for news has twice the time. In the run that confirms its silence, it
-// has the whole time limit, and at least the time after which the user says that it gives up a request.
+// silent reports whether a client has spoken and then sent nothing for so long that no more may come. idle means: it
+// had all its answers. A client that still looks for news has twice the time. The run that confirms its silence gives
+// it the whole time limit, and no less than --gives-up-after.
 func (w *watch) silent() (silent, idle bool) {
 	idleTime, waiting := w.silence()
 	looking := time.Since(w.heard.any) < w.busy()

@@ -66,7 +66,7 @@ func Protecting(change func(p *server.Protection)) apply {
 func ProtectedWith(changes ...apply) apply { return All(append([]apply{Protected}, changes...)...) }
 
 // BeforeRefusal has a protected server carry out requests of sessions without the good token, before it refuses them.
-// Those that fit are carried out; fits may change them.
+// It carries out those that fit; fits may change them.
 func BeforeRefusal(fits func(done *http.Request, m *wire.Message) bool) apply {
 	return ProtectedWith(Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		body, _ := io.ReadAll(r.Body)

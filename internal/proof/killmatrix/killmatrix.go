@@ -99,9 +99,8 @@ type Matrix struct {
 	Head      string // beginning of the file
 	Scenarios bool   // has a column for them
 	Faults    []Fault
-	// OneOf is of how many faults one is tried in a whole run, unless each is. Zero tries all. Where the faults can be
-	// tried with their requirement alone selected, which costs little, one of six is tried so, or each, and the whole
-	// runs remain a sample.
+	// OneOf is of how many faults one is tried in a whole run, unless each is. Zero tries all. A run that selects the
+	// requirement of a fault costs little: one of six faults is tried so, or each. The whole runs remain a sample.
 	OneOf int
 }
 

@@ -1,5 +1,5 @@
-// Package mockauth holds the faults of authorization servers, which prove that checks catch them, and legal oddities,
-// which prove that checks accuse nobody wrongly. Both change the reference authorization server.
+// Package mockauth holds the faults of authorization servers and their legal oddities. Faults prove that checks catch
+// them; oddities prove that checks accuse nobody wrongly. Both change the reference authorization server.
 package mockauth
 
 import (

@@ -9,8 +9,8 @@ import (
 	"github.com/mcpconform/mcpconform/schema"
 )
 
-// Of is one way in which a peer that has options of type P may differ from the reference and yet keep to the
-// specification. A finding on it is a false accusation (docs/calm-matrix.md).
+// An Of is one legal difference of a peer from the reference. P is the type of the peer's options. A finding on it is a
+// false accusation (docs/calm-matrix.md).
 type Of[P any] struct {
 	// ID is stable and unique: topic, dot, what is odd in kebab case.
 	ID string

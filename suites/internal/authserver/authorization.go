@@ -193,7 +193,7 @@ var authorizationChecks = []Check{
 			f := t.begin(t.ordinary())
 			f.code()
 			a := f.redeem("a token request with the verifier of an S256 challenge")
-			// What is wrong with a verifier has one of these codes (RFC 7636, section 4.6; OAuth 2.1, section 3.2.4).
+			// An error about a verifier has one of these codes (RFC 7636, section 4.6; OAuth 2.1, section 3.2.4).
 			if code := a.code(); a.status >= 400 && code != "invalid_grant" && code != "invalid_request" {
 				t.untried("the token request failed for another reason than the verifier: HTTP status %d, error %q",
 					a.status, code)

@@ -357,7 +357,7 @@ func (f *flow) login() *answer {
 	return a
 }
 
-// twin logs in as a client, to show that what a check changes is what makes the difference.
+// twin logs in as a client without the change of a check, to show that the change makes the difference.
 func (t *T) twin(c *client) *answer {
 	a := t.begin(c).login()
 	t.twins = a.events

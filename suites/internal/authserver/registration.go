@@ -104,7 +104,7 @@ var registrationChecks = []Check{
 				a := t.register(fmt.Sprintf("a registration with the redirect_uris %q", redirects),
 					metadataOf(t.ordinaryMethod(), redirects...))
 				list, _ := a.object["redirect_uris"].([]any)
-				// What the server replaces is not registered (RFC 7591, section 3.2.1).
+				// A value that the server replaces is not registered (RFC 7591, section 3.2.1).
 				accepted := a.status/100 == 2 && (len(redirects) == 0 && len(list) == 0 ||
 					slices.Contains(list, any(insecure)))
 				t.fact(id, !accepted, a.asked+

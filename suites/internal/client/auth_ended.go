@@ -38,8 +38,8 @@ func (a request) String() string {
 // mostAsked bounds the requests that are told: the first ones and the last ones.
 const mostAsked = 12
 
-// endedAt tells what the client asked on its way to a token, what it got, and what should have come next. It holds no
-// ports and no secrets, so it is the same in each run.
+// endedAt tells the last request of the client on its way to a token, its answer, and the step that should have come
+// next. It holds no ports and no secrets, so it is the same in each run.
 func endedAt(t *client.T) string {
 	var told []string
 	for i, step := range askedOnTheWay(t) {
@@ -138,7 +138,7 @@ func said(s client.Step) string {
 	return cmp.Or(text, code)
 }
 
-// judgeTokenless judges a client that is meant to log in, and has come to its end without a token. What fails already
+// judgeTokenless judges a client that is meant to log in, and has come to its end without a token. A failed requirement
 // has its own finding.
 func judgeTokenless(t *client.T) {
 	const id = ids.AuthClientHandles401

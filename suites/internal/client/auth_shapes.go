@@ -16,8 +16,8 @@ import (
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
 )
 
-// authShapes are scenarios about the shapes of the flow, and about the ways in which it can break. Where the
-// specification leaves open what a client does, they only note what it has done.
+// authShapes are scenarios about the shapes of the flow, and about the ways in which it can break. They only note what
+// a client has done if the specification leaves it open.
 var authShapes = []*client.Scenario{
 	strayScenario("auth/well-known-401", authserver.Page{Status: http.StatusUnauthorized, Header: html, Body: signIn}),
 	strayScenario("auth/well-known-page", authserver.Page{Status: http.StatusOK, Header: html, Body: signIn}),

@@ -100,8 +100,7 @@ func described(*client.ScenarioRun) server.Options {
 	return server.Options{Behaviour: server.Behaviour{Methods: methods}}
 }
 
-// judgeDescribed judges whether a list whose items leave optional members out was the last that the client got from the
-// ordinary server.
+// judgeDescribed judges whether the client went on after a list of items without optional members.
 func judgeDescribed(t *client.T) {
 	for _, x := range t.Baseline.Requests() {
 		items, _ := x.Result()[client.Listed[x.Method()]].([]any)

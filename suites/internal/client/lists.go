@@ -245,9 +245,9 @@ func changing(method, member string) server.Middleware {
 	}
 }
 
-// judgeReadAgain judges whether a client that has read a list to its end in pages does so as well each time that it
-// reads the list again in the same session. It says false if the client has not: what it does then may come from that.
-// A client may look at the first page alone as often as it does without a change.
+// judgeReadAgain judges a client that has read all pages of a list: it reads them all whenever it reads the list again
+// in the same session. It says false if the client has not: what it does then may come from that. A client may look at
+// the first page alone as often as it does without a change.
 func judgeReadAgain(t *client.T, method string) (whole bool) {
 	const id = ids.PaginationClientBothFlows
 	for _, c := range t.Conversations {

@@ -75,7 +75,7 @@ func Of(value any) Member {
 	return m
 }
 
-// Control reports whether the member is one that others are compared with and that shows nothing by itself.
+// Control reports whether the member shows nothing by itself: others are compared with it.
 func (m Member) Control() bool { return m.control }
 
 // Value returns the value as decoded JSON; that of a text is a string.

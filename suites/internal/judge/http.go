@@ -516,8 +516,8 @@ func (c *Conversation) asksToListen(x *wire.HTTPExchange, session string) bool {
 		location(x.Request.HTTP.URL) == location(c.HTTP[0].Request.HTTP.URL)
 }
 
-// mayRefuse returns the reason for which a server may refuse a listening stream, or "". busy says that another one is
-// open, offered that one was opened before.
+// mayRefuse returns why a server may refuse a listening stream, or "". busy says that another one is open, offered that
+// one was opened before.
 func (c *Conversation) mayRefuse(x *wire.HTTPExchange, later []*wire.HTTPExchange, busy, offered bool) string {
 	status := x.Status()
 	switch {
@@ -735,8 +735,8 @@ func bare(x *wire.HTTPExchange) bool {
 
 // early reports whether a request may have been on its way when initialize was answered, so that its sender did not
 // know the session: a ping at any time, and notifications as well, anything else only before the client has shown that
-// it read the answer. It shows that by notifications/initialized, unless that came right behind initialize, or by a
-// response to what came after the answer. A request that comes long after that was sent after it.
+// it read the answer. A notifications/initialized shows it, unless it came right behind initialize. A response to a
+// later request shows it as well. A request that comes long after that was sent after it.
 func (c *Conversation) early(x *wire.HTTPExchange, m, opened *wire.Event, told *wire.HTTPExchange) bool {
 	if c.knew(x.Request, opened) || told != nil && x.Request.At-told.Request.At >= overtaking {
 		return false

@@ -15,8 +15,8 @@ import (
 const (
 	// Crossing is how long one may take to or from a busy receiver.
 	Crossing = 200 * time.Millisecond
-	// overtaking is how much later one may arrive than others that were sent after it. It counts only where nothing that
-	// the peer answered shows that it was past the message: a POST of its own is not ordered
+	// overtaking is how much later one may arrive than others that were sent after it. It counts only if no answer of
+	// the peer shows that it was past the message: a POST of its own is not ordered
 	// (basic/transports#sending-messages-to-the-server), and a notification may follow its cause late.
 	overtaking = time.Second
 	// Apart is how long a response is held back to see whether what is missing was sent only after it.

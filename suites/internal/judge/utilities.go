@@ -242,8 +242,8 @@ func judgeCancellation(c *Conversation, rec *Recorder) {
 // telling is the length in bytes from which nobody repeats a text by chance.
 const telling = 8
 
-// told is what the sender of a request can only know from the response: a cursor, or a sampled text. It is empty where
-// there is no such thing, and where the sender refused the message that held the response.
+// told is what the sender of a request can only know from the response: a cursor, or a sampled text. It is empty if
+// there is none, or if the sender refused the message with the response.
 func (c *Conversation) told(x *Exchange) string {
 	if x.Response == nil {
 		return ""
@@ -342,7 +342,8 @@ func judgeCancelled(c *Conversation, rec *Recorder) {
 		grace := Crossing
 		if x.Method() == "ping" || strings.HasSuffix(x.Method(), "/list") {
 			// There is nothing to stop, and a receiver may ignore the cancellation of what cannot be cancelled
-			// (basic/utilities/cancellation#behavior-requirements). Beyond a second it has ignored one that it could heed.
+			// (basic/utilities/cancellation#behavior-requirements). After a second it has ignored one that it could
+			// heed.
 			grace = overtaking
 		}
 		lasts := x.Response == nil && len(x.Progress) > 0 && lasting(x, durations()) > x.Cancelled.At-x.Request.At+grace

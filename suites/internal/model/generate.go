@@ -347,7 +347,7 @@ func (g *generator) preferred(choices []Action) Action {
 }
 
 // fulfilAll fulfils the duties that fit. The duty that is begun comes first, then a duty that begins with a refused
-// request. Of several it takes the one after which most is to do.
+// request. It takes the one that leaves most to do.
 func (g *generator) fulfilAll(fits func(d duty) bool) {
 	due := slices.DeleteFunc(slices.Clone(g.unsatisfied), func(d duty) bool { return !fits(d) })
 	leads := func(at symbol) (n int) {

@@ -160,8 +160,8 @@ func (p *Player) Smallest(w, found *Misstep) *Misstep {
 	return found
 }
 
-// shows returns a function that reports whether a part of a sequence shows a misstep again, and keeps the last one that
-// does.
+// shows returns a function that plays a part of a sequence and reports whether it shows a misstep again. It keeps the
+// last such misstep.
 func (p *Player) shows(w *Misstep, found **Misstep) func(part []Action) (failed, ok bool) {
 	return func(part []Action) (failed, ok bool) {
 		again, ok := p.Replay(part)

@@ -9,7 +9,7 @@ import (
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
 )
 
-// Whatever a client sends needs a token: "authorization MUST be included in every HTTP request from client to server"
+// Each message of a client needs a token: "authorization MUST be included in every HTTP request from client to server"
 // (basic/authorization#token-requirements).
 
 // message is a kind of HTTP request of a client.
@@ -126,8 +126,8 @@ func queriedInSession(t *check.T, url string) {
 	}
 }
 
-// admitsAll fails the check if the server refuses the valid token for any kind of message in a session that the token has
-// begun. It does not judge refusals for other reasons.
+// admitsAll fails the check if the server refuses the valid token for any kind of message in a session that the token
+// has begun. It does not judge refusals for other reasons.
 func admitsAll(t *check.T) {
 	conn := t.Bearing(t.Authorization())
 	if !authorized(t, begin(t, conn, "")) {

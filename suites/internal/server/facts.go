@@ -92,10 +92,10 @@ func (p *sequenceRun) missing(s *client.Session, mark int, expected []expectatio
 	return nil
 }
 
-// cutOff reports whether the first of several expected messages came among events, and none after the first that is
-// missing, or whether nothing was logged at all. A limit on the rate cuts messages off like that
-// (server/utilities/logging#implementation-considerations). A level that was lost holds back the lower ones, which tools
-// mostly send first, and lets the highest through.
+// cutOff reports whether a limit explains what is missing: the first of several expected messages came and then none,
+// or nothing was logged at all. A limit on the rate cuts messages off like that
+// (server/utilities/logging#implementation-considerations). A level that was lost holds back the lower ones, which
+// tools mostly send first, and lets the highest through.
 func (f *fact) cutOff(events []*wire.Event, expected []expectation) bool {
 	if f.name == levelFact && len(levelsSince(events)) == 0 {
 		return true
@@ -314,8 +314,8 @@ func (p *sequenceRun) slowTool() string {
 	return p.slow.Tool
 }
 
-// probe tests by a call whether a fact holds. A server may take a moment to learn what has changed, and a rate limit may
-// hold back an expected message. So probe makes the call again soon, and once more after the whole time.
+// probe tests by a call whether a fact holds. A server may take a moment to learn what has changed, and a rate limit
+// may hold back an expected message. So probe makes the call again soon, and once more after the whole time.
 func (c *course) probe(a model.Action) *model.Misstep {
 	f := c.facts[a.Word]
 	set := c.holds[f.name]
@@ -446,8 +446,8 @@ func (p *sequenceRun) confirmedFact(w *model.Misstep) bool {
 	return true
 }
 
-// mayChange reports whether an action calls a tool that may have changed what the client sees. Any call may change a
-// list. Another fact is changed only by a call of a word, and only if the tool lacks the hint readOnlyHint.
+// mayChange reports whether an action calls a tool that may have changed the offers to the client. Any call may change
+// a list. Another fact is changed only by a call of a word, and only if the tool lacks the hint readOnlyHint.
 func (p *sequenceRun) mayChange(a model.Action, kind model.Fault) bool {
 	if kind == model.Differs || a.Kind != model.Ask || !p.calls(a) {
 		return kind == model.Differs && p.calls(a)

@@ -160,7 +160,8 @@ var httpSessionChecks = []*check.Check{
 			}
 			for i, s := range sessions {
 				x, err := begun[i].Await(t.Context)
-				if err != nil || x.Result() == nil { // perhaps because of the others (docs/positions.md, requests-beside-others)
+				// The others may be the reason (docs/positions.md, requests-beside-others).
+				if err != nil || x.Result() == nil {
 					s = t.Connect(client.Options{})
 					x, err = s.Initialize(t.Context)
 				}

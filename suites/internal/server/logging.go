@@ -78,7 +78,8 @@ var loggingChecks = []*check.Check{
 				t.Violation(ids.LoggingFilterAllAbove, "a message of level "+high+
 					" came after the level was set to debug, but not after it was set to "+high)
 			}
-			// Any message that the high level held back shows that debug replaced it. A limit of the rate may drop others.
+			// Any message that the high level held back shows that debug replaced it. A limit of the rate may drop
+			// others.
 			lower := first[:max(1, len(first)-1)]
 			came := logged(t, call, []string{"debug"}, lower[:1])
 			if !slices.ContainsFunc(came, func(level string) bool { return slices.Contains(lower, level) }) {
@@ -323,8 +324,8 @@ func loggedOnce(t *check.T, call check.Call, levels, wanted []string) (ordered [
 	return loggedSince(t, call, x, wanted)
 }
 
-// loggedSince makes the call and returns the levels of what was logged, and whether no other session set a level since a
-// level was set.
+// loggedSince makes the call and returns the levels of what was logged, and whether no other session set a level since
+// a level was set.
 func loggedSince(t *check.T, call check.Call, set *client.Exchange, wanted []string) (ordered []string, alone bool) {
 	seen, failed := emitted(t, call, wanted)
 	if failed != nil && (len(seen) == 0 || absent(wanted, seen) != "") {
@@ -360,7 +361,7 @@ func emitted(t *check.T, call check.Call, wanted []string) (seen []string, faile
 		if !worked(answer) {
 			failed = answer
 		}
-		// What comes on the stream of the answer comes before it.
+		// A message on the stream of the answer comes before the answer.
 		if !slices.ContainsFunc(t.Since(mark),
 			func(e *wire.Event) bool { return levelOf(e) != "" && e.Stream == answer.Response.Stream }) {
 			t.Fence()

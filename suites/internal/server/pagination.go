@@ -327,8 +327,8 @@ func deriving(t *check.T, l listOperation, first *client.Exchange, drawn []famil
 		"without a cursor, after cursors that were made from one of its own")
 }
 
-// servedOnce reports whether a server serves the cursor that a page gave once only, which pagination/stable-cursors
-// judges.
+// servedOnce reports whether a server serves a cursor of a page only once. The check pagination/stable-cursors judges
+// it.
 func servedOnce(t *check.T, page *client.Exchange) bool {
 	cursor, more := nextCursor(page)
 	params := map[string]any{"cursor": cursor}

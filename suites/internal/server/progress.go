@@ -106,7 +106,7 @@ var progressChecks = []*check.Check{
 		},
 		Needs: waiting(byHand(answering...)),
 		Body: func(t *check.T) {
-			// The server may ask for progress too. What copes with it is the same code in all its requests.
+			// The server may ask for progress too. The same code copes with it in all its requests.
 			asked := false
 			for _, role := range answering {
 				if call, ok := knownTool(t, role); ok && (!asked || t.Thorough()) {

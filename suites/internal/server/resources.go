@@ -462,7 +462,7 @@ func updatable(t *check.T, call check.Call) []string {
 	return resourceURIs(t, maxRead)
 }
 
-// restless returns the resources of which the server has told some client that they changed, or all that are listed.
+// restless returns the resources that changed by word of the server to any client, or all that are listed.
 func restless(t *check.T) []string {
 	all := resourceURIs(t, maxRead)
 	told := slices.DeleteFunc(slices.Clone(all), func(uri string) bool {
@@ -508,7 +508,8 @@ func misnamed(t *check.T, update *wire.Event, before map[string]any, subscribed 
 // contents.
 func (u *updating) tooEarly(update *wire.Event, uri string) {
 	if late := contents(u.T, uri); u.early == nil || late == nil || reflect.DeepEqual(u.early, late) ||
-		toldLater(u.T, update, func(e *wire.Event) bool { return updates(e, uri) }) || !reflect.DeepEqual(late, contents(u.T, uri)) { // it need not change by itself
+		toldLater(u.T, update, func(e *wire.Event) bool { return updates(e, uri) }) ||
+		!reflect.DeepEqual(late, contents(u.T, uri)) { // it changes by itself
 		return
 	}
 	u.Show(update)

@@ -656,7 +656,7 @@ func (p *sequenceRun) plainly(w *model.Misstep) *model.Misstep {
 }
 
 // report records the requirement that a misstep breaks. If the server ends, or refuses a request that it understood
-// before, that is the requirement by which it lives with the last action that is not a request.
+// before, the requirement is the one on the last action before it.
 func (p *sequenceRun) report(w *model.Misstep) {
 	id, report := ids.BaseResponsePresent, p.Violation
 	switch {

@@ -874,8 +874,8 @@ func listChanged(t *check.T, feature string) {
 	}
 }
 
-// performReading is perform. At the first notification that comes before the call ends, it reads what that tells of. A
-// client may do so.
+// performReading is perform. At the first notification before the end of the call it reads the changed thing. A client
+// may do so.
 func performReading(t *check.T, call check.Call, told func(*wire.Event) bool, read func(notice *wire.Event)) {
 	p := t.Start("tools/call", call.Params())
 	if e, err := t.Session.AwaitEvent(t.Context, p.Request.Seq+1, "answer to tools/call",
@@ -944,8 +944,8 @@ func silently(t *check.T, call check.Call, feature string) (after *check.List, m
 	return nil, mark
 }
 
-// announces makes a call that changes something, and reports whether a notification of it soon comes, or nothing has
-// changed, with where the call began in the log.
+// announces makes a call that changes something. It reports whether a notification of it soon comes, or nothing has
+// changed, and where the call began in the log.
 func announces(t *check.T, call check.Call, method string) (told bool, mark int) {
 	mark = t.Mark()
 	if x := t.Attempt(call.Params()); x == nil || x.Result() == nil {
