@@ -356,12 +356,6 @@ func (s *Session) StartID(ctx context.Context, id wire.ID, method string, params
 	return s.StartRaw(ctx, id, method, Marshal(body), opts...)
 }
 
-// Used reports whether the session has sent a request with the id.
-func (s *Session) Used(id wire.ID) bool {
-	_, used := s.usedIDs.Load(id.Key())
-	return used
-}
-
 // StartRaw sends bytes that hold, or stand for, a request with the given id.
 func (s *Session) StartRaw(ctx context.Context, id wire.ID, method string, raw []byte,
 	opts ...Option) (*Pending, error) {
