@@ -146,7 +146,7 @@ var httpSessionChecks = []*check.Check{
 		Name: "http/initialize-again",
 		Requirements: []string{ids.HTTPServerInitializeWithoutSession, ids.HTTPServerSessionIDUnique,
 			ids.HTTPServerSessionIDSecure, ids.SecuritySessionIDNonDeterministic},
-		Needs: check.Needs{Session: check.Own, Transports: []string{transport.NameHTTP}, Options: capable},
+		Needs: check.Needs{Session: check.Fresh, Transports: []string{transport.NameHTTP}, Options: capable},
 		Body: func(t *check.T) {
 			// New sessions are begun while another lives, and each gets an id of its own.
 			sessionIDs := map[string]bool{t.HTTP().SessionID(): true}
