@@ -105,9 +105,9 @@ type decoder struct {
 
 	// Of a message:
 	members map[string]any // room for the members of the whole text; nil makes it
-	said    *said          // what was decoded before; nil for nothing
+	said    *said          // objects that were decoded before; nil for none
+	shared  int            // the part of the weight that such objects have
 	payload string         // the spelling of its params or result, if that is an object without a fault
-	again   bool           // the payload was decoded before
 }
 
 // These are the sizes of decoded values in memory, beside the text that strings and numbers share. A map has groups
@@ -119,7 +119,13 @@ const (
 	sliceWeight = 24
 	itemWeight  = 16
 	textWeight  = 16
+
+	sharedWeight = 48 // what a trace holds of an object to find it again
 )
+
+// mostShared is how long an object may be to be looked for among those of a trace. Each byte is looked at once for
+// each object around it. The params and the result of a message may have any length.
+const mostShared = 4 << 10
 
 // segment is one step down into a value.
 type segment struct {
@@ -218,28 +224,46 @@ func (d *decoder) object(depth int) (any, error) {
 	if depth > MaxDepth {
 		return nil, ErrDepth
 	}
-	d.pos++
+	from, faults, weight, shared := d.pos, len(d.issues), d.weight, d.shared
 	members := d.members
 	if depth > 1 || members == nil {
 		members = make(map[string]any)
 	}
-	defer func() { d.weight += mapWeight + (len(members)+groupFill-1)/groupFill*groupWeight }()
+	if err := d.readMembers(members, depth); err != nil {
+		return nil, err
+	}
+	d.weight += mapWeight + (len(members)+groupFill-1)/groupFill*groupWeight
+	if d.said == nil || depth == 1 || depth > 2 && d.pos-from > mostShared || len(d.issues) > faults {
+		return members, nil
+	}
+	known := d.said.share(d.raw[from:d.pos], members)
+	if known == nil {
+		d.weight += sharedWeight
+		return members, nil
+	}
+	d.shared = shared + d.weight - weight
+	return known, nil
+}
+
+// readMembers reads an object from its opening bracket on.
+func (d *decoder) readMembers(members map[string]any, depth int) error {
+	d.pos++
 	d.space()
 	if d.eat('}') {
-		return members, nil
+		return nil
 	}
 	for {
 		d.space()
 		if d.pos == len(d.raw) || d.raw[d.pos] != '"' {
-			return nil, d.fail("a member name is due")
+			return d.fail("a member name is due")
 		}
 		name, err := d.str()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		d.space()
 		if !d.eat(':') {
-			return nil, d.fail("a colon is due")
+			return d.fail("a colon is due")
 		}
 		d.path = append(d.path, segment{name, -1})
 		if _, seen := members[name]; seen {
@@ -252,15 +276,15 @@ func (d *decoder) object(depth int) (any, error) {
 			members[name], err = d.value(depth)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		d.path = d.path[:len(d.path)-1]
 		d.space()
 		if d.eat('}') {
-			return members, nil
+			return nil
 		}
 		if !d.eat(',') {
-			return nil, d.fail("a comma or } is due")
+			return d.fail("a comma or } is due")
 		}
 	}
 }
@@ -271,15 +295,14 @@ func (d *decoder) content() (any, error) {
 		return d.value(1)
 	}
 	from, faults := d.pos, len(d.issues)
-	if end := d.objectEnd(); d.said.fits(end - from) {
-		if v := d.said.find(d.raw[from:end]); v != nil {
-			d.pos, d.payload, d.again = end, d.raw[from:end], true
-			return v, nil
-		}
+	end := d.objectEnd()
+	if v := d.said.find(d.raw[from:end]); v != nil {
+		d.pos, d.payload = end, d.raw[from:end]
+		return v, nil
 	}
 	v, err := d.value(1)
 	if err == nil && len(d.issues) == faults {
-		d.payload, d.again = d.raw[from:d.pos], false
+		d.payload = d.raw[from:d.pos]
 	}
 	return v, err
 }

@@ -218,7 +218,6 @@ type Message struct {
 	Raw    []byte
 	Kind   Kind
 	plain  bool // what Value returns follows from the other members
-	again  bool // the payload is shared with an earlier message
 	ID     ID
 	Method string
 	Params any // decoded; nil when absent
@@ -257,7 +256,7 @@ func parse(raw []byte, said *said) *Message {
 	d := decoder{raw: unsafe.String(unsafe.SliceData(raw), len(raw)), said: said,
 		members: envelopes.Get().(map[string]any)}
 	v, err := d.decode()
-	m.Issues, m.weight = d.issues, d.weight
+	m.Issues, m.weight = d.issues, d.weight-d.shared
 	switch {
 	case errors.Is(err, ErrDepth):
 		m.issue(TooDeep, "", err.Error())
@@ -271,7 +270,7 @@ func parse(raw []byte, said *said) *Message {
 	}
 	m.read(v)
 	if m.plain = m.followsFrom(d.members); m.plain {
-		m.whole, m.payload, m.again = nil, d.payload, d.again
+		m.whole, m.payload = nil, d.payload
 		m.weight -= mapWeight + groupWeight
 		clear(d.members)
 		envelopes.Put(d.members)

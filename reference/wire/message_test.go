@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -372,5 +373,43 @@ func TestValue(t *testing.T) {
 		if diff := cmp.Diff(want, wire.Parse([]byte(text)).Value()); diff != "" {
 			t.Errorf("%s without a trace (-want +got)\n%s", text, diff)
 		}
+	}
+}
+
+func TestEqualObjectsAreShared(t *testing.T) {
+	page := func(cursor, item string) []byte {
+		return []byte(`{"jsonrpc":"2.0","id":1,"result":{"tools":[` + item + `,` + item + `],"nextCursor":"` + cursor + `"}}`)
+	}
+	items := func(log *wire.Log, raw []byte) []any {
+		t.Helper()
+		e, err := log.Append(wire.Event{Kind: wire.KindMessage, From: wire.Server, Raw: raw})
+		if e == nil {
+			t.Fatal(err)
+		}
+		if want, _, _ := wire.Decode(raw); !cmp.Equal(want, e.Msg.Value()) {
+			t.Errorf("%s is read as %v", raw, e.Msg.Value())
+		}
+		list, _ := wire.At(e.Msg.Result, "tools").([]any)
+		return list
+	}
+	same := func(a, b any) bool { return reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer() }
+	const item, twice = `{"name":"t","inputSchema":{"type":"object"}}`, `{"name":"t","name":"u"}`
+	trace := wire.NewTrace(wire.DefaultLimits)
+	first := items(trace.Connect("stdio", ""), page("a", item))
+	second := items(trace.Connect("stdio", ""), page("b", item))
+	if !same(first[0], first[1]) || !same(first[0], second[0]) {
+		t.Error("equal objects are held twice")
+	}
+	// What is wrong about an object is said of each.
+	for range 2 {
+		raw := page("a", twice)
+		if m := trace.Connect("stdio", "").Parse(raw); !m.Has(wire.DuplicateMember) || len(m.Issues) != 2 {
+			t.Errorf("%s has the faults %v", raw, m.Issues)
+		}
+	}
+	stopped := trace.Connect("stdio", "")
+	stopped.Stop("enough")
+	if last := items(stopped, page("c", item)); same(first[0], last[0]) || same(last[0], last[1]) {
+		t.Error("a message that is not kept shares objects with the trace, which would keep it")
 	}
 }

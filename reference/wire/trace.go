@@ -238,7 +238,6 @@ func (l *Log) Append(e Event) (*Event, error) {
 	if l.flooded && e.Kind == KindStreamEnd && e.Note == "" {
 		e.Note = unrecorded
 	}
-	l.trace.said.keep(e.Msg)
 	l.cut = l.cut || e.Dropped > 0 && e.Kind != KindStderr || e.Kind == KindNote && strings.HasPrefix(e.Note, cutNote)
 	l.add(&e)
 	if e.Msg != nil {
@@ -254,17 +253,12 @@ func (l *Log) Append(e Event) (*Event, error) {
 	return &e, nil
 }
 
-// said holds the params and results of a trace, decoded, by their spelling: much is said again, to many.
-// It is safe for concurrent use.
+// said holds the objects of a trace, decoded, by their spelling: much is said again, to many. It is safe for
+// concurrent use.
 type said struct {
 	mu     sync.Mutex
 	values map[string]any
 }
-
-// leastSaid is how many bytes of spelling are worth an entry.
-const leastSaid = 32
-
-func (s *said) fits(n int) bool { return n >= leastSaid }
 
 // find returns what has this spelling, or nil.
 func (s *said) find(text string) any {
@@ -273,29 +267,33 @@ func (s *said) find(text string) any {
 	return s.values[text]
 }
 
-// keep makes known what a message says. The message must not be known to others yet.
-func (s *said) keep(m *Message) {
-	if m == nil || m.again || !s.fits(len(m.payload)) {
-		return
-	}
-	of := &m.Params
-	if m.Kind == Result {
-		of = &m.Result
-	}
+// share returns the known object that has this spelling. If there is none, it returns nil and makes this one known.
+func (s *said) share(text string, object any) (known any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if known := s.values[m.payload]; known != nil {
-		*of = known
-		return
+	if known = s.values[text]; known == nil {
+		if s.values == nil {
+			s.values = make(map[string]any)
+		}
+		s.values[text] = object
 	}
-	if s.values == nil {
-		s.values = make(map[string]any)
-	}
-	s.values[m.payload] = *of
+	return known
 }
 
-// Parse reads a message that is to be appended, as [Parse] does. It shares equal values with messages of the trace.
-func (l *Log) Parse(raw []byte) *Message { return parse(raw, &l.trace.said) }
+// Parse reads a message that is to be appended, as [Parse] does. It shares equal objects with messages of the trace.
+// Once the log is full, it shares nothing: a shared object holds the whole message.
+func (l *Log) Parse(raw []byte) *Message {
+	if l.full() {
+		return parse(raw, nil)
+	}
+	return parse(raw, &l.trace.said)
+}
+
+func (l *Log) full() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.flooded || l.stopped || l.limits.Run > 0 && l.trace.bytes.Load() > l.limits.Run
+}
 
 // heads holds the headers of a trace by their hash: HTTP says the same of many messages. It is safe for
 // concurrent use.
