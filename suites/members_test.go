@@ -15,7 +15,8 @@ import (
 // A sample is a message of a recorded connection, with the definition of what it holds.
 type sample struct {
 	log        *wire.Log
-	at         int // among the events
+	at         int  // among the events
+	spoilt     bool // something before it is broken on purpose
 	member     string
 	definition string
 }
@@ -84,15 +85,18 @@ func (s sample) tryMembers(t *testing.T, name string, revision *schema.Revision)
 	return tried
 }
 
-// samplesOf returns for each kind of message the one with the fewest events before it.
+// samplesOf returns for each kind of message the one with the fewest events before it, and with none that is broken on
+// purpose if there is one: what that breaks would not be found anew.
 func samplesOf(r *schema.Revision, logs []*wire.Log) map[string]sample {
 	samples := make(map[string]sample)
 	for _, l := range logs {
+		spoilt := false
 		for i, e := range l.Events() {
+			spoilt = spoilt || len(e.Deliberate) > 0
 			if e.Kind != wire.KindMessage || e.Member || len(e.Msg.Issues) > 0 {
 				continue
 			}
-			s, name := sample{log: l, at: i}, ""
+			s, name := sample{log: l, at: i, spoilt: spoilt}, ""
 			switch e.Msg.Kind {
 			case wire.Request:
 				name = string(e.From) + " asks " + e.Msg.Method
@@ -106,7 +110,9 @@ func samplesOf(r *schema.Revision, logs []*wire.Log) map[string]sample {
 					s.definition, _ = r.Result(asked.Msg.Method)
 				}
 			}
-			if before, known := samples[name]; s.definition != "" && s.valid(r) && (!known || s.at < before.at) {
+			before, known := samples[name]
+			better := !known || before.spoilt && !s.spoilt || before.spoilt == s.spoilt && s.at < before.at
+			if better && s.definition != "" && s.valid(r) {
 				samples[name] = s
 			}
 		}
