@@ -879,16 +879,16 @@ var versionName = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b`)
 // TurnedAway reports whether the status speaks of who asks, by which name or through what, or of the server's load, and
 // not of the message (RFC 9110, sections 15.5 and 15.6, RFC 6585, section 4, and RFC 7725, section 3).
 func (e *RefusedError) TurnedAway() bool {
-	if e.Exchange.Head == nil {
+	head := e.Exchange.Head
+	if head == nil {
 		return false
 	}
-	switch e.Exchange.Head.HTTP.Status {
-	case http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusMisdirectedRequest, http.StatusTooManyRequests,
-		http.StatusUnavailableForLegalReasons, http.StatusBadGateway, http.StatusServiceUnavailable,
-		http.StatusGatewayTimeout:
+	switch head.HTTP.Status {
+	case http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusMisdirectedRequest,
+		http.StatusUnavailableForLegalReasons:
 		return true
 	}
-	return false
+	return wire.Momentary(head)
 }
 
 // Capability reports whether the server declared a capability, as [wire.Declares] does.

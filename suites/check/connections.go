@@ -160,5 +160,6 @@ func opened(logs []*wire.Log) (n int) {
 // opensAnother reports whether a process has opened a session beside the first one: then it was not for want of room
 // that a further one did not. A shared resource of the processes, such as a locked file, has room for one.
 func (e *Engine) opensAnother() bool {
-	return e.processPerSession() && len(e.Trace.Logs()) > 1 && opened(e.Trace.Logs()[1:]) > 0
+	logs := e.Trace.Logs()
+	return e.processPerSession() && len(logs) > 1 && opened(logs[1:]) > 0
 }

@@ -486,7 +486,7 @@ func (s *scene) subscribes() string {
 	if !ok || !of.Capability("resources.subscribe") || !listensIn(of) {
 		return ""
 	}
-	each(restless(s.t), func(uri string) { s.send(oldest, "resources/subscribe", map[string]any{"uri": uri}) })
+	each(updatedResources(s.t), func(uri string) { s.send(oldest, "resources/subscribe", map[string]any{"uri": uri}) })
 	mark := of.Log().Len()
 	s.send(oldest, "tools/call", call.Params())
 	e := s.soon(oldest, mark, func(e *wire.Event) bool { return tells(e, "notifications/resources/updated") })

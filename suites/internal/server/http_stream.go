@@ -122,7 +122,7 @@ var httpStreamChecks = []*check.Check{
 				t.Call("logging/setLevel", map[string]any{"level": "debug"})
 			}
 			if t.Session.Capability("resources.subscribe") {
-				for _, uri := range restless(t) {
+				for _, uri := range updatedResources(t) {
 					t.Call("resources/subscribe", map[string]any{"uri": uri})
 				}
 			}

@@ -462,8 +462,8 @@ func updatable(t *check.T, call check.Call) []string {
 	return resourceURIs(t, maxRead)
 }
 
-// restless returns the resources that changed by word of the server to any client, or all that are listed.
-func restless(t *check.T) []string {
+// updatedResources returns the resources that changed by word of the server to any client, or all that are listed.
+func updatedResources(t *check.T) []string {
 	all := resourceURIs(t, maxRead)
 	told := slices.DeleteFunc(slices.Clone(all), func(uri string) bool {
 		return !slices.ContainsFunc(t.Logs(), func(l *wire.Log) bool {

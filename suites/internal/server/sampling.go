@@ -67,7 +67,7 @@ var samplingChecks = []*check.Check{
 				}
 				x, _ := converse(t, call, createMessage, always(generation(together)))
 				if worked(x) {
-					all = all[1:2]
+					all = all[1:2] // the other stopReason, which the first one hid
 				}
 			}
 			for _, v := range all {

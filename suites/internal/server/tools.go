@@ -1004,7 +1004,7 @@ func changedElsewhere(t *check.T, call check.Call, feature string) {
 		return
 	}
 	method := "notifications/" + feature + "/list_changed"
-	mark := other.Log().Len()
+	var mark int
 	made := func() bool {
 		mark = other.Log().Len()
 		x := t.Attempt(call.Params())
