@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -15,32 +16,34 @@ const (
 	mostJSON    = 1 << 20 // bytes of a package.json
 )
 
+// script matches a word of a command that runs JavaScript: a runtime, or a file of the language.
+var script = regexp.MustCompile(`(^|[/\\])(node|nodejs|npm|npx|pnpm|yarn|tsx|ts-node|bun|bunx|deno)(\.exe)?$|\.[cm]?[jt]sx?$|node_modules`)
+
 // version is what the versions of packages look like.
 var version = regexp.MustCompile(`^[0-9]+(\.[0-9]+)+[0-9A-Za-z.+-]{0,40}$`)
 
 // installed returns the first of some packages that is installed beside a program that the
 // words of a command name, with its version. It reads nothing but the names and the versions
-// of packages.
+// of packages. A program in another language may stand in a folder that has node_modules.
 func installed(command, packages []string) (name, release string) {
-	for _, words := range command {
-		for _, word := range strings.Fields(words) { // a shell command is one text
-			for _, pkg := range packages {
-				if v := beside(word, pkg); v != "" {
-					return pkg, v
-				}
+	words := strings.Fields(strings.Join(command, " ")) // a shell command is one text
+	javascript := slices.ContainsFunc(words, script.MatchString)
+	for _, word := range words {
+		for _, pkg := range packages {
+			v := inEnvironment(word, pkg)
+			if v == "" && javascript {
+				v = inNodeModules(word, pkg)
+			}
+			if v != "" {
+				return pkg, v
 			}
 		}
 	}
 	return "", ""
 }
 
-// beside returns the version of a package of npm or PyPI that belongs to a program, or "".
-func beside(program, pkg string) string {
-	if path, err := exec.LookPath(program); err == nil {
-		if v := inEnvironment(path, pkg); v != "" {
-			return v
-		}
-	}
+// inNodeModules returns the version of a package of npm that is installed beside a program, or "".
+func inNodeModules(program, pkg string) string {
 	path, err := filepath.Abs(program)
 	if err != nil {
 		return ""
@@ -57,8 +60,12 @@ func beside(program, pkg string) string {
 }
 
 // inEnvironment returns the version of a package in the virtual environment of Python in which
-// a program is.
+// a program is, or "".
 func inEnvironment(program, pkg string) string {
+	program, err := exec.LookPath(program)
+	if err != nil {
+		return ""
+	}
 	root := filepath.Dir(filepath.Dir(program))
 	if _, err := os.Stat(filepath.Join(root, "pyvenv.cfg")); err != nil || strings.Contains(pkg, "/") {
 		return ""

@@ -70,6 +70,7 @@ func TestRecogniseByPackages(t *testing.T) {
 		{"npm", "the TypeScript SDK", "1.32.2", []string{"node", script, "stdio"}},
 		{"a shell command", "the TypeScript SDK", "1.32.2", []string{"PORT=1 node " + script}},
 		{"a virtual environment", "the Python SDK", "2.3.0", []string{python}},
+		{"a script of Python beside node_modules", "", "", []string{"python3", write("npm/server.py", "")}},
 		{"no such file", "", "", []string{"node", filepath.Join(dir, "none.js")}},
 		{"a version that is none", "", "", []string{"node", hostile}},
 		{"no command", "", "", nil},
