@@ -480,13 +480,7 @@ var httpOddities = []Oddity{
 		})).Replaces("listening"),
 	odd("http.get-head-with-first-event", "The head of the response to a GET goes out with the first event.",
 		"The text sets no time for the response; a server that buffers it sends nothing before it has something to "+
-			"send.", "basic/transports#listening-for-messages-from-the-server",
-		Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-			if r.Method == http.MethodGet {
-				w = &buffered{ResponseWriter: w}
-			}
-			next.ServeHTTP(w, r)
-		})).Replaces("listening"),
+			"send.", "basic/transports#listening-for-messages-from-the-server", buffersGets).Replaces("listening"),
 	odd("http.listening-announces", "A listening stream begins with a notice that each of the lists has changed.",
 		"A client that has just begun to listen may have missed a change; the server MAY send notifications on the "+
 			"stream.", "basic/transports#listening-for-messages-from-the-server",
@@ -501,6 +495,12 @@ var httpOddities = []Oddity{
 		"It is the client that MAY remain connected to several; the server offers what it can.",
 		"basic/transports#multiple-connections", oneListening).
 		Open(ids.HTTPServerDisconnectNotCancel, ids.HTTPServerEventIDCursor).Replaces("listening"),
+	odd("http.one-buffered-listening-stream", "A second listening stream of a session is refused with 409, although "+
+		"the head of the first goes out with its first event.",
+		"The text sets no time for the response; the server offers what it can.",
+		"basic/transports#multiple-connections", All(oneListening, buffersGets)).
+		Open(ids.HTTPServerDisconnectNotCancel, ids.HTTPServerEventIDCursor, ids.HTTPServerGetCloseTolerated).
+		Replaces("listening"),
 	odd("http.listening-after-handshake", "A listening stream is refused with 400 before notifications/initialized.",
 		"The initialization phase MUST be the first interaction: nothing obliges to more before its end.",
 		"basic/lifecycle#initialization", Replying(server.ListeningSSE, func(r *server.Reply) {
@@ -741,6 +741,16 @@ func oneListening(o *server.Options) {
 				return
 			}
 			defer open.Delete(id)
+		}
+		next.ServeHTTP(w, r)
+	})(o)
+}
+
+// buffersGets sends the head of the response to a GET with the first event.
+func buffersGets(o *server.Options) {
+	Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if r.Method == http.MethodGet {
+			w = &buffered{ResponseWriter: w}
 		}
 		next.ServeHTTP(w, r)
 	})(o)

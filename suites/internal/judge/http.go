@@ -480,9 +480,11 @@ func (c *Conversation) judgeGets(rec *Recorder) {
 			}
 			continue
 		}
-		open = slices.DeleteFunc(open, func(other *wire.HTTPExchange) bool {
-			return other.End != nil && other.End.Seq < x.Request.Seq
-		})
+		open = slices.DeleteFunc(open, func(other *wire.HTTPExchange) bool { return closedBefore(other.End, x.Request) })
+		if x.Head == nil { // it may come with the first event
+			open = append(open, x)
+			continue
+		}
 		why := c.mayRefuse(x, c.HTTP[i+1:], len(open) > 0, offered)
 		switch status := x.Status(); {
 		case x.OK() && x.MediaType() == typeEvents:
@@ -505,12 +507,18 @@ func (c *Conversation) judgeGets(rec *Recorder) {
 	}
 }
 
+// closedBefore reports whether the server knew that a stream had ended when it got a request. It learns a little later
+// that the client has left.
+func closedBefore(end, request *wire.Event) bool {
+	return end != nil && end.Seq < request.Seq && (end.From == wire.Server || request.At-end.At > Crossing)
+}
+
 // asksToListen reports whether an exchange is a GET that asks for a listening stream of the session, as an ordinary
 // client does.
 func (c *Conversation) asksToListen(x *wire.HTTPExchange, session string) bool {
 	h := x.Request.HTTP.Header
 	version := h.Get(headerVersion) // another one may have to be refused
-	return x.Method() == http.MethodGet && x.Head != nil && (!deliberate(x) || x.Resumes()) &&
+	return x.Method() == http.MethodGet && (!deliberate(x) || x.Resumes()) &&
 		x.Request.Seq >= c.Init.Response.Seq && h.Get(headerSession) == session && h.Get("Origin") == "" &&
 		names(h, typeEvents) && (version == "" || version == c.Version) &&
 		location(x.Request.HTTP.URL) == location(c.HTTP[0].Request.HTTP.URL)

@@ -1861,3 +1861,29 @@ func TestOneTokenForTwoRequests(t *testing.T) {
 		})
 	}
 }
+
+// A server may refuse a second listening stream beside one whose head has not come, or that the client has just left.
+func TestSecondListeningStream(t *testing.T) {
+	left := func(after time.Duration) func(s *httpScript, first string) {
+		return func(s *httpScript, first string) {
+			s.add(wire.Event{Kind: wire.KindStreamEnd, From: wire.Client, Stream: first})
+			s.wait(after)
+		}
+	}
+	for _, test := range []struct {
+		name    string
+		between func(s *httpScript, first string)
+		broken  bool
+	}{
+		{"the first waits for its head", func(*httpScript, string) {}, false},
+		{"the client has just left the first", left(Crossing / 2), false},
+		{"the client has left the first", left(2 * Crossing), true},
+		{"the server has ended the first", func(s *httpScript, first string) { s.end(first) }, true},
+	} {
+		s := newHTTPScript(t, "http").handshake()
+		test.between(s, s.ask(http.MethodGet, mcp, "", later()))
+		s.get(later(), http.StatusConflict, "")
+		s.get(later(), http.StatusMethodNotAllowed, "")
+		expectSeen(t, s.log, "http.server.get-stream-or-405", wire.Server, test.broken)
+	}
+}
