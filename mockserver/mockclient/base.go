@@ -57,7 +57,7 @@ var baseFaults = []Fault{
 		Replacing(Replies("1234"), `"1234"`, "1234")).In(Requests),
 	fault("base.string-ids-as-zero", ids.BaseRequestStringIDServed,
 		"A request whose id is a string is answered with the id 0.", Editing(Named, Having("id", 0))).In(Requests).
-		Also(ids.BaseResponsePresent, ids.BaseResponseOnlyToRequests, ids.BaseResponseOnce, ids.PingResponsePrompt),
+		Also(ids.BaseResponseOnlyToRequests, ids.BaseResponseOnce),
 	fault("base.stray-refused", ids.BaseResponseOnlyToRequests,
 		"A response that the client did not ask for is answered with an error without an id.",
 		Wrapping(func(conn transport.Conn) transport.Conn {

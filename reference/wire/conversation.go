@@ -604,6 +604,15 @@ func (l *Log) Asked(p Party, id ID) bool {
 	return l.conversation.Resembling(p, id) != nil
 }
 
+// Answers reports whether a response is the first one to a request.
+func (l *Log) Answers(e *Event) bool {
+	l.reading.Lock()
+	defer l.reading.Unlock()
+	l.readOn(l.Events())
+	x := l.conversation.Of(e)
+	return x != nil && x.Response == e
+}
+
 // Carrier returns, as it is now, the HTTP exchange in which an event of the log
 // travelled; nil over stdio.
 func (l *Log) Carrier(e *Event) *HTTPExchange {

@@ -239,7 +239,7 @@ func (a *Asker) ask(to *server.Request, missing string, id any, method string, p
 		return e.Msg
 	}
 	a.Silent = !astray
-	if missing != "" {
+	if missing != "" && !astray { // a response under another id is a finding of its own
 		a.Missed(id, from, began, missing)
 	}
 	return nil
@@ -379,7 +379,7 @@ func requestsAfter(log *wire.Log, from int) bool {
 	return false
 }
 
-// Await waits for the client's response to an id. If the client sends a response under an id of no request, await
+// Await waits for the client's response to an id. If the client sends a response that answers no open request, await
 // waits only a little longer, since the client does answer, but under a wrong id.
 func (a *Asker) Await(ctx context.Context, patience time.Duration, from int, id any) (_ *wire.Event, astray bool) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -394,7 +394,7 @@ func (a *Asker) Await(ctx context.Context, patience time.Duration, from int, id 
 			return nil, astray
 		case e.Msg.ID.Resembles(wanted):
 			return e, false
-		case !astray && !a.raw && (e.Msg.ID.Usable() || e.Msg.Kind == wire.Result) && !log.Asked(wire.Server, e.Msg.ID):
+		case !astray && !a.raw && (e.Msg.ID.Usable() || e.Msg.Kind == wire.Result) && !log.Answers(e):
 			astray = true
 			whole := cancel
 			var soon context.CancelFunc

@@ -546,7 +546,10 @@ func flaw(t *client.T, x *judge.Exchange, id, sent string) (message string, proo
 	ping := strings.TrimSpace("a ping " + sent)
 	switch request, response := x.Request, x.Response; {
 	case response == nil && t.SilentTo(x):
-		return ping + " was not answered, or not under its own id", []*wire.Event{request}
+		return ping + " was not answered", []*wire.Event{request}
+	case response == nil && (id == ids.BaseRequestStringIDServed || id == ids.BaseRequestIntegerIDServed) &&
+		astray(t, request) != nil:
+		return ping + " was answered under another id", []*wire.Event{request, astray(t, request)}
 	case response == nil && t.Lost(x) != "":
 		return t.Lost(x) + " instead of answering " + ping, []*wire.Event{request}
 	case response == nil:
@@ -560,6 +563,19 @@ func flaw(t *client.T, x *judge.Exchange, id, sent string) (message string, proo
 		return ping + " was answered with an error", []*wire.Event{request, response}
 	}
 	return "", nil
+}
+
+// astray returns the first response that came after a request and answers no open one, or nil.
+func astray(t *client.T, request *wire.Event) *wire.Event {
+	for _, c := range t.Conversations {
+		for _, e := range c.Messages {
+			if e.Conn == request.Conn && e.Seq > request.Seq && e.From == wire.Client && e.Msg.IsResponse() &&
+				!c.Log.Answers(e) {
+				return e
+			}
+		}
+	}
+	return nil
 }
 
 // prompt is the time within which an answer to a ping always counts as prompt.
