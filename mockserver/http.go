@@ -575,6 +575,11 @@ var httpFaults = []Fault{
 		"The response to a request comes on the listening stream.",
 		Responses("resources/unsubscribe", func(out *server.Outgoing) { out.To = nil })).
 		Also(ids.HTTPServerSSENoEarlyClose, ids.HTTPServerSSEResponseSent, ids.ResourcesUnsubscribeAccepted),
+	fault("http.all-responses-on-get", ids.HTTPServerGetNoResponse,
+		"While a listening stream is open, all messages come on it, and the POST of a request is answered with 202.",
+		divertingToGet(func(method string) bool { return method != "initialize" },
+			func(r *server.Reply) { r.Header.Del("Content-Type"); r.Status, r.Body = http.StatusAccepted, nil })).
+		Also(ids.HTTPServerRequestAnswerType, ids.HTTPServerGetUnrelated),
 	fault("http.orphan-on-get", ids.HTTPServerGetNoResponse,
 		"The response to a call whose connection broke comes on the listening stream.",
 		Responses("tools/call", func(out *server.Outgoing) {

@@ -64,23 +64,27 @@ func (l *listening) counting() apply {
 	})
 }
 
-// divertingToGet sends the responses to requests on the listening stream, where there is one.
-func divertingToGet(o *server.Options) {
-	streams := new(listening)
-	streams.counting()(o)
-	Responses("resources/templates/list", func(out *server.Outgoing) {
-		if streams.of(out.Session.ID).Load() > 0 {
-			out.To = nil
+// divertingToGet sends what belongs to requests on the listening stream, where there is one.
+func divertingToGet(fits func(method string) bool, answer func(r *server.Reply)) apply {
+	return func(o *server.Options) {
+		streams := new(listening)
+		streams.counting()(o)
+		diverts := func(session *server.Session, method string) bool {
+			return fits(method) && streams.of(session.ID).Load() > 0
 		}
-	})(o)
-	accepted := func(r *server.Reply) {
-		if Posted(r.Request).Method == "resources/templates/list" && streams.of(r.Session.ID).Load() > 0 {
-			r.Header.Set("Content-Type", "application/json")
-			r.Status, r.Body = http.StatusOK, []byte(`{"accepted":true}`)
-		}
+		Sending(func(out *server.Outgoing) []*server.Outgoing {
+			if out.To != nil && diverts(out.Session, out.To.Method) {
+				out.To = nil
+			}
+			return []*server.Outgoing{out}
+		})(o)
+		Replying(server.AnsweredSSE, func(r *server.Reply) {
+			if diverts(r.Session, Posted(r.Request).Method) {
+				answer(r)
+			}
+		})(o)
+		Peeking()(o)
 	}
-	Replying(server.AnsweredSSE, accepted)(o)
-	Peeking()(o)
 }
 
 // waitingForListening serves no POST of a session while it has a listening stream.
@@ -190,7 +194,12 @@ var threadFaults = []Fault{
 	// https://github.com/modelcontextprotocol/ruby-sdk/issues/111
 	fault("http.responses-move-to-get", ids.HTTPServerGetNoResponse,
 		"While a listening stream is open, the response to resources/templates/list comes on it, and the POST is "+
-			"answered with a note.", divertingToGet).Seen(InSequence).
+			"answered with a note.",
+		divertingToGet(func(method string) bool { return method == "resources/templates/list" },
+			func(r *server.Reply) {
+				r.Header.Set("Content-Type", "application/json")
+				r.Status, r.Body = http.StatusOK, []byte(`{"accepted":true}`)
+			})).Seen(InSequence).
 		Also(ids.BaseJSONRPCVersion, ids.BaseResponseResultOrError, ids.HTTPServerJSONOneObject,
 			ids.HTTPServerVersionHeaderMissing),
 	// https://github.com/modelcontextprotocol/ruby-sdk/pull/114

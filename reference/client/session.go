@@ -419,8 +419,8 @@ func (p *Pending) Await(ctx context.Context) (*Exchange, error) {
 		return x, err
 	}
 	if x.Response == nil && (x.Head == nil || x.Head.HTTP.Status < 300) {
-		if x.Response = p.resume(ctx, end); x.Response == nil && p.session.HasListeningStream() && p.fence(ctx) {
-			x = p.exchange() // it must not come there, which the rules judge
+		if x.Response = p.resume(ctx, end); x.Response == nil && p.session.HasListeningStream() {
+			x.Response = p.elsewhere(ctx) // it must not come there, which the rules judge
 		}
 		if x.Response == nil {
 			return x, &ClosedError{Awaited: awaited, Cause: end}
@@ -434,6 +434,40 @@ func (p *Pending) Await(ctx context.Context) (*Exchange, error) {
 	return x, nil
 }
 
+// elsewhere returns the response that comes on the listening stream, or nil. It is awaited for as long as any other
+// once the server has sent a response there.
+func (p *Pending) elsewhere(ctx context.Context) *wire.Event {
+	log := p.session.Log()
+	if p.Method == p.session.NoOp() {
+		return Elsewhere(ctx, log, p.Request)
+	}
+	if !p.fence(ctx) {
+		return nil
+	}
+	response := p.exchange().Response
+	if response == nil && slices.ContainsFunc(log.Conversation().HTTP, func(x *wire.HTTPExchange) bool {
+		return x.Method() == http.MethodGet && !x.Resumes() &&
+			slices.ContainsFunc(x.Messages, func(e *wire.Event) bool { return e.Msg.IsResponse() })
+	}) {
+		response, _ = p.session.await(ctx, p.limit, p.Request.Seq+1, "answer to "+p.Method, p.Answers)
+	}
+	return response
+}
+
+// Elsewhere returns the response to a request that comes on the listening stream a moment after the own stream of the
+// request has ended, or nil.
+func Elsewhere(ctx context.Context, log *wire.Log, request *wire.Event) *wire.Event {
+	if !listens(log) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, endGrace)
+	defer cancel()
+	e, _ := log.Await(ctx, request.Seq+1, func(e *wire.Event) bool {
+		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && log.RequestOf(e) == request
+	})
+	return e
+}
+
 // fence gives the response the time to come on another stream than that of the request.
 func (p *Pending) fence(ctx context.Context) bool {
 	return p.Method != "initialize" && p.Method != p.session.NoOp() && p.session.Fence(ctx) == nil
@@ -441,8 +475,10 @@ func (p *Pending) fence(ctx context.Context) bool {
 
 // HasListeningStream reports whether a listening stream is open: a GET opened it, and it carries the messages of the
 // server that belong to no request.
-func (s *Session) HasListeningStream() bool {
-	return slices.ContainsFunc(s.Log().Conversation().HTTP, func(x *wire.HTTPExchange) bool {
+func (s *Session) HasListeningStream() bool { return listens(s.Log()) }
+
+func listens(log *wire.Log) bool {
+	return slices.ContainsFunc(log.Conversation().HTTP, func(x *wire.HTTPExchange) bool {
 		return x.Method() == http.MethodGet && x.Status() == http.StatusOK && x.MediaType() == "text/event-stream" &&
 			x.End == nil
 	})

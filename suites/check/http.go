@@ -125,6 +125,11 @@ func (t *T) askOnce(conn *transport.HTTPConn, r transport.Request) (got reply) {
 	x := conn.Log().Carrier(s.Head)
 	if x != nil {
 		got.shown = x.Events()
+		if m := x.Message(); m != nil && m.Msg.Kind == wire.Request && x.OK() && len(got.response.Messages) == 0 {
+			if e := client.Elsewhere(t.Context, conn.Log(), m); e != nil { // it must not, which the rules judge
+				got.response.Messages = append(got.response.Messages, e)
+			}
+		}
 	}
 	got.shown = append(got.shown, got.response.Messages...)
 	if x != nil {

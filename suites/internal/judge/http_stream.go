@@ -220,11 +220,9 @@ func (c *Conversation) firstAnswers() []int {
 // belong on the streams of their requests.
 func (c *Conversation) judgeListening(x *wire.HTTPExchange, answers []int, rec *Recorder) {
 	const id = ids.HTTPServerGetNoResponse
-	for _, e := range x.Messages {
-		if e.Msg.IsResponse() {
-			rec.Fail(id, wire.Server, "a response came on a listening stream", x.Events(e)...)
-			return
-		}
+	if i := slices.IndexFunc(x.Messages, isResponse); i >= 0 {
+		rec.Fail(id, wire.Server, "a response came on a listening stream", x.Events(x.Messages[i])...)
+		return
 	}
 	// Something was asked and answered elsewhere while the stream was open.
 	i, _ := slices.BinarySearchFunc(c.Exchanges, x.Head.Seq,
@@ -237,6 +235,8 @@ func (c *Conversation) judgeListening(x *wire.HTTPExchange, answers []int, rec *
 		rec.Pass(id, wire.Server)
 	}
 }
+
+func isResponse(e *wire.Event) bool { return e.Msg.IsResponse() }
 
 // judgeServerMessages judges on which streams the server's own messages travel.
 func (c *Conversation) judgeServerMessages(rec *Recorder) {
@@ -547,8 +547,9 @@ func (c *Conversation) belongsElsewhere(e *wire.Event, original *wire.HTTPExchan
 	if r == nil || r.From() != wire.Client {
 		return false
 	}
-	if original.Method() == http.MethodGet && e.Msg.Kind == wire.Notification {
-		return false
+	if original.Method() == http.MethodGet &&
+		(e.Msg.Kind == wire.Notification || slices.ContainsFunc(original.Messages, isResponse)) {
+		return false // the server sends responses on the listening stream, which is a finding of its own
 	}
 	return r.Request.Stream != original.Stream
 }
