@@ -2,6 +2,7 @@ package suites_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -39,6 +40,39 @@ func (w withoutID) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func (w withoutID) WriteHeader(status int) {
 	w.Header().Del("Mcp-Session-Id")
 	w.ResponseWriter.WriteHeader(status)
+}
+
+// A server of a revision without initialize names its versions in answer to server/discover.
+func TestServerWithoutHandshake(t *testing.T) {
+	for version, verdict := range map[string]result.Overall{
+		"2026-07-28": result.Incomplete, "2025-06-18": result.NotConformant, "mcpconform": result.NotConformant,
+	} {
+		for _, over := range []string{transport.NameStdio, transport.NameHTTP} {
+			o := serverOptions()
+			unknown := &wire.Error{Code: -32601, HasCode: true, Message: "Method not found"}
+			o.Behaviour.Methods = map[string]server.Middleware{
+				"initialize": func(context.Context, *server.Request, server.Handler) (any, *wire.Error) { return nil, unknown },
+				"server/discover": func(context.Context, *server.Request, server.Handler) (any, *wire.Error) {
+					return map[string]any{"resultType": "complete", "supportedVersions": []string{version}}, nil
+				},
+			}
+			o.Behaviour.Lifecycle.Early = true
+			o.Behaviour.HTTP.Middleware = func(next http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.Header.Get("Mcp-Method") != "server/discover" {
+						next.ServeHTTP(w, r)
+						return
+					}
+					w.Header().Set("Content-Type", "application/json")
+					w.WriteHeader(http.StatusBadRequest)
+					_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"Unsupported protocol version","data":{"supported":[%q]}}}`, version)
+				})
+			}
+			if run := conducted(t, over, o); run.Verdict != verdict {
+				t.Errorf("%s %s: the verdict is %s: %s", over, version, run.Verdict, run.Reason)
+			}
+		}
+	}
 }
 
 // A server that refuses the revision and names those that it supports is not tested

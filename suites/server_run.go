@@ -135,8 +135,14 @@ func (s *serverRun) start(ctx context.Context, left []*tree.Spec) {
 	if s.target.Init != nil {
 		s.ledger.Evidence.Revision, _ = s.target.Init.Result()["protocolVersion"].(string)
 	}
-	if refused := (*client.RefusedError)(nil); errors.As(s.cause, &refused) && len(refused.Supported()) > 0 {
-		s.ledger.Evidence.Revision = slices.Max(refused.Supported())
+	if refused := (*client.RefusedError)(nil); errors.As(s.cause, &refused) {
+		supported := refused.Supported()
+		if len(supported) == 0 {
+			supported = s.engine.Later(ctx, refused)
+		}
+		if len(supported) > 0 {
+			s.ledger.Evidence.Revision = slices.Max(supported)
+		}
 	}
 	if other := s.ledger.OtherRevision(); other != nil && ctx.Err() == nil {
 		s.cause = other
