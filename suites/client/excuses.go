@@ -37,12 +37,12 @@ var excuses = trial.Table[played]{
 		// Everything else is compared with the baseline.
 		Name: "baseline-unused", Again: 1, Stands: true,
 		Fits: func(a played) string {
-			return trial.When(a.Scenario.Name == Baseline && (a.mute() || a.leftUnused()),
+			return trial.When(a.Scenario.Name == Baseline && (a.unbegun() || a.leftUnused()),
 				"the client ended before it used the ordinary server")
 		},
 		Learn: func(before, after played) {
-			if before.mute() && after.mute() {
-				after.end(notLaunched + "it ended twice without sending anything")
+			if before.unbegun() && after.unbegun() {
+				after.end(notLaunched + "it ended twice without sending initialize")
 			}
 		},
 	},

@@ -123,8 +123,8 @@ func TestExcuses(t *testing.T) {
 			if launched != c.want || last.Accused() != c.found {
 				t.Errorf("after %d launches it is accused: %v", launched, last.Accused())
 			}
-			if last.Scenario.Name == Baseline && last.mute() != (e.launches.stopped() != "") {
-				t.Errorf("a mute client is launched on: %q", e.launches.stopped())
+			if last.Scenario.Name == Baseline && last.unbegun() != (e.launches.stopped() != "") {
+				t.Errorf("a client without initialize is launched on: %q", e.launches.stopped())
 			}
 		})
 	}

@@ -95,8 +95,11 @@ func (t *T) final() bool {
 	return !brokenOff && !t.leftUnanswered() || t.Ending.Attended || !t.Accused()
 }
 
-// mute reports whether the client ended without having sent anything.
-func (t *T) mute() bool { return t.Ending.Exit != nil && !t.spoke }
+// unbegun reports whether the client ended without having sent initialize.
+func (t *T) unbegun() bool {
+	return t.Ending.Exit != nil &&
+		!slices.ContainsFunc(t.Conversations, func(c *judge.Conversation) bool { return c.Init != nil })
+}
 
 // stuck reports whether the client hung, and has findings.
 func (t *T) stuck() bool { return t.Ending.Late && !t.Ending.Busy && t.Accused() }

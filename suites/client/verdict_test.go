@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -81,6 +82,28 @@ func TestIncompleteClients(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A client that has something else to say than initialize, as one of a later revision, costs two launches.
+func TestClientWithoutInitialize(t *testing.T) {
+	var launches atomic.Int32
+	run := conducted(t, suites.ClientScenarios{Transport: transport.NameHTTP, Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
+		launches.Add(1)
+		body := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"server/discover"}`)
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL, body)
+		if err != nil {
+			return err
+		}
+		r.Header.Set("Mcp-Protocol-Version", "2026-07-28")
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			return err
+		}
+		return answer.Body.Close()
+	})}, suites.Options{Timeout: 20 * time.Second})
+	if n := launches.Load(); n != 2 || run.Verdict != result.Incomplete || run.Reason != "the client never sent initialize" {
+		t.Errorf("after %d launches the verdict is %s: %s", n, run.Verdict, run.Reason)
 	}
 }
 

@@ -75,7 +75,7 @@ func (w *watch) late() Ending { return Ending{Late: true, Busy: time.Since(w.hea
 // look takes in what the client has done, and reports whether it has to be stopped.
 func (w *watch) look() (end Ending, stop bool) {
 	heard := w.heard
-	if heard.look(); heard.sent > 0 {
+	if heard.look(); heard.begun {
 		w.launches.open()
 	}
 	// A client that has not spoken yet may be starting on a busy machine. After it has spoken, a client that is
@@ -163,6 +163,7 @@ type activity struct {
 	logs    func() []*wire.Log
 	events  int
 	sent    int           // of them by the client
+	begun   bool          // the client has sent initialize
 	pause   time.Duration // the longest one between two of them
 	first   time.Time     // when something first came; before, when the client was launched
 	any     time.Time
@@ -220,6 +221,7 @@ func (a *activity) note(e *wire.Event, news bool) {
 	if a.sent++; a.sent == 1 {
 		a.spoke = e.At
 	}
+	a.begun = a.begun || e.Kind == wire.KindMessage && e.Msg.Method == "initialize"
 	if news {
 		a.client = now
 	}
