@@ -84,7 +84,7 @@ const (
 	updateLost   = "got no more updates of a resource to which it had subscribed"
 )
 
-// quietActs are done while the sessions that stand by do nothing.
+// quietActs are done side by side, while the sessions that stand by do nothing.
 func quietActs(t *check.T) (acts []act) {
 	for _, role := range []string{"progress", "log-levels", "log", "sampling", "elicitation"} {
 		if call, ok := t.Target.ToolFor(role); ok {
