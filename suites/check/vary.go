@@ -14,6 +14,7 @@ import (
 // members are those of families that the checks of a run try.
 type members struct {
 	varied sync.Map      // by check and number of the family: the first [variation]
+	shown  sync.Map      // the checks of which a variation has found something
 	tries  chan struct{} // holds an entry for each member that is tried beside others
 }
 
@@ -114,7 +115,8 @@ func (t *T) vary(members []family.Member, try func(m family.Member), concurrent 
 	t.variations++
 	key := fmt.Sprintf("%s, %d", t.check.Name, t.variations)
 	if before, again := t.engine.varied.Load(key); again {
-		members = before.(*variation).doubtful(members)
+		_, shown := t.engine.shown.Load(t.check)
+		members = before.(*variation).doubtful(members, shown)
 	}
 	v := &variation{turn: make(chan struct{}, 1), notes: make(map[string][]string)}
 	v.turn <- struct{}{}
@@ -122,6 +124,9 @@ func (t *T) vary(members []family.Member, try func(m family.Member), concurrent 
 	defer func() {
 		t.varied = nil
 		t.engine.varied.LoadOrStore(key, v)
+		if len(v.All) > 0 {
+			t.engine.shown.Store(t.check, true)
+		}
 		for _, f := range v.All {
 			record := t.rec.Fail
 			if f.WarnOnly {
@@ -232,10 +237,10 @@ type variation struct {
 	common     bool          // one control is made for several members
 }
 
-// doubtful returns the members that another execution has to try: all if none showed anything, or a control was for
-// several. If the plain one showed something, a few others with the same result are enough.
-func (v *variation) doubtful(members []family.Member) []family.Member {
-	if len(v.All) == 0 || v.common {
+// doubtful returns the members that another execution has to try: all if no member of any family has shown anything, or
+// a control was for several. If the plain one showed something, a few others with the same result are enough.
+func (v *variation) doubtful(members []family.Member, shown bool) []family.Member {
+	if !shown || v.common {
 		return members
 	}
 	holds := func(all []family.Member, m family.Member) bool {
