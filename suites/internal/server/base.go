@@ -1046,9 +1046,12 @@ func extraMembers(t *check.T) {
 			continue
 		}
 		t.About(ids.BaseParamsOmitted)
-		t.Expect(t.Call(method, map[string]any{})).To(HaveResult())
-		control := t.Call(method, nil)
+		control := t.Call(method, map[string]any{})
 		t.Expect(control).To(HaveResult())
+		if !t.RunsAgain() { // others send it without params
+			control = t.Call(method, nil)
+			t.Expect(control).To(HaveResult())
+		}
 		takesMembers(t, check.RPC{Method: method}, control)
 		if cursor, more := nextCursor(control); more {
 			further := check.RPC{Method: method, Params: map[string]any{"cursor": cursor}}

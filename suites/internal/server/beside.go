@@ -110,9 +110,9 @@ func sharing(n check.Needs) check.Needs {
 	return n
 }
 
-// checksBeside runs the checks that share a session once more while a call is under way. A finding that shows only
-// beside the call counts if it shows a second time. A server may refuse requests beside others (docs/positions.md,
-// requests-beside-others), so a refusal is not a finding.
+// checksBeside runs the checks that share a session once more while a call is under way, as far as they are about
+// something that those before were not. A finding that shows only beside the call counts if it shows a second time. A
+// server may refuse requests beside others (docs/positions.md, requests-beside-others), so a refusal is not a finding.
 func checksBeside(t *check.T) {
 	w := &work{t: t, session: t.Session, call: toolFor(t, "slow", "progress")}
 	suspects, asked := make(map[*check.Check][]string), slices.Collect(maps.Values(answeredBy))
@@ -127,6 +127,7 @@ func checksBeside(t *check.T) {
 		if !ok {
 			continue
 		}
+		asked = append(asked, c.Requirements...)
 		known := t.Found(c)
 		if found := slices.DeleteFunc(accused(record),
 			func(id string) bool { return slices.Contains(known, id) }); len(found) > 0 {

@@ -89,14 +89,19 @@ var cancellationChecks = []*check.Check{
 			}
 			t.About(ids.CancellationEitherSide)
 			cancel(t, t.Start(method, nil).ID)
-			t.Fence()
+			fence := func() {
+				if !t.RunsAgain() {
+					t.Fence()
+				}
+			}
+			fence()
 			t.Exercised(ids.CancellationEitherSide)
 			// A reason beyond ASCII comes behind its plain twin. The request has ended, so that the server has nothing
 			// to stop: only the text is new to it.
 			ended := t.Call(method, nil).Request.Msg.ID
 			t.About(ids.CancellationRace)
 			cancel(t, ended, late)
-			t.Fence()
+			fence()
 			t.About(ids.BaseMessageUTF8Accepted)
 			t.Send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled",`+
 				`"params":{"requestId":%s,"reason":"nicht mehr nötig – 不要 🙂"}}`, ended), late)
