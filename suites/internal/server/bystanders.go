@@ -86,8 +86,10 @@ const (
 
 // quietActs are done side by side, while the sessions that stand by do nothing.
 func quietActs(t *check.T) (acts []act) {
+	called := make(map[string]bool)
 	for _, role := range []string{"progress", "log-levels", "log", "sampling", "elicitation"} {
-		if call, ok := t.Target.ToolFor(role); ok {
+		if call, ok := t.Target.ToolFor(role); ok && !called[call.Tool] {
+			called[call.Tool] = true
 			acts = append(acts, act{did: "called the tool " + quote(call.Tool),
 				do: func(s *scene) { s.callTool(call) }})
 		}
@@ -419,7 +421,10 @@ func (s *scene) keep(acts [][]act, isolation string) (found []harmed) {
 		each(together, func(i int) { s.begin(i, ids[i]) })
 	}
 	s.perform(acts)
-	unanswered := s.await()
+	var unanswered [cast]*client.Exchange
+	var calls sync.WaitGroup
+	defer calls.Wait()
+	calls.Go(func() { unanswered = s.await() })
 	asked, lost := s.lost()
 	var missed [cast][]harmed
 	each(bystanders, func(i int) {
@@ -427,6 +432,7 @@ func (s *scene) keep(acts [][]act, isolation string) (found []harmed) {
 			missed[i] = s.look(i)
 		}
 	})
+	calls.Wait()
 	for _, i := range bystanders {
 		if lost[i] {
 			found = append(found, harmed{harm{i, sessionEnds}, isolation, asked[i].Events()})
@@ -441,20 +447,26 @@ func (s *scene) keep(acts [][]act, isolation string) (found []harmed) {
 }
 
 // setLevels has the oldest session set the lowest log level, and the newest one the level of the most severe message
-// that comes then, and sees what a call logs in either. Some servers have one level for all (docs/positions.md,
-// shared-log-level).
+// that comes, as the acting session has seen or the oldest one sees then. It sees what a call logs in either. Some
+// servers have one level for all (docs/positions.md, shared-log-level).
 func (s *scene) setLevels() {
 	call, ok := logging(s.t)
 	if !ok || !s.sessions[oldest].Capability("logging") {
 		return
 	}
 	s.send(oldest, "logging/setLevel", map[string]any{"level": judge.LogLevels[0]})
-	seen := s.logged(oldest, call, nil)
+	seen := levelsSince(s.sessions[actor].Log().Events())
 	if len(seen) == 0 {
-		return
+		seen = s.logged(oldest, call, nil)
 	}
-	s.send(newest, "logging/setLevel", map[string]any{"level": seen[len(seen)-1]})
-	each(bystanders, func(i int) { s.levels[i] = s.logged(i, call, nil) })
+	for range 2 {
+		if len(seen) == 0 || len(s.levels[newest]) > 0 {
+			return
+		}
+		s.send(newest, "logging/setLevel", map[string]any{"level": seen[len(seen)-1]})
+		each(bystanders, func(i int) { s.levels[i] = s.logged(i, call, nil) })
+		seen = s.levels[oldest]
+	}
 }
 
 // logged makes a call in a session and returns the levels of what it logs, least severe first. It waits for the wanted
@@ -467,7 +479,9 @@ func (s *scene) logged(i int, call check.Call, wanted []string) (levels []string
 	if err != nil || !worked(x) {
 		return wanted // which shows nothing
 	}
-	_ = of.Fence(s.t.Context)
+	if !loggedOn(x.Response.Stream, of.Log().Events()[mark:]) {
+		_ = of.Fence(s.t.Context)
+	}
 	s.soon(i, mark, func(e *wire.Event) bool {
 		came[levelOf(e)] = true
 		return !slices.ContainsFunc(wanted, func(level string) bool { return !came[level] })

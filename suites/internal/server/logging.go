@@ -112,20 +112,27 @@ var loggingChecks = []*check.Check{
 // noticeable is how long a call takes that is not made once for each level in turn.
 const noticeable = 50 * time.Millisecond
 
-// eachAtOnce sets each level in a session of its own and makes the call in all of them at the same time. It reports
-// whether every session got the messages that its level lets through. The session at debug shows that no session has
-// the level of another.
+// eachAtOnce sets levels in sessions of their own and makes the call in all of them at the same time: debug, emergency,
+// each level that was seen, and the next one above it. It reports whether every session got the messages that its level
+// lets through. The session at debug shows that no session has the level of another.
 func eachAtOnce(t *check.T, call check.Call, seen []string) bool {
 	if t.Target.Transport == transport.NameStdio {
 		return false // each would be a process
 	}
-	sessions, errs := t.OpenEach(make([]client.Options, len(judge.LogLevels))...)
+	var levels []string
+	for i, level := range judge.LogLevels {
+		if i == 0 || i == len(judge.LogLevels)-1 || slices.Contains(seen, level) ||
+			slices.Contains(seen, judge.LogLevels[i-1]) {
+			levels = append(levels, level)
+		}
+	}
+	sessions, errs := t.OpenEach(make([]client.Options, len(levels))...)
 	calls := make([]*client.Pending, len(sessions))
 	for i, s := range sessions {
 		if errs[i] != nil {
 			return false
 		}
-		if x, err := s.Call(t.Context, "logging/setLevel", map[string]any{"level": judge.LogLevels[i]}); err != nil ||
+		if x, err := s.Call(t.Context, "logging/setLevel", map[string]any{"level": levels[i]}); err != nil ||
 			x.Result() == nil {
 			return false
 		}
@@ -150,8 +157,9 @@ func eachAtOnce(t *check.T, call check.Call, seen []string) bool {
 				came[level] = true
 			}
 		}
+		least := slices.Index(judge.LogLevels, levels[i])
 		for n, level := range judge.LogLevels {
-			if came[level] != (n >= i && slices.Contains(seen, level)) {
+			if came[level] != (n >= least && slices.Contains(seen, level)) {
 				return false
 			}
 		}
@@ -361,9 +369,7 @@ func emitted(t *check.T, call check.Call, wanted []string) (seen []string, faile
 		if !worked(answer) {
 			failed = answer
 		}
-		// A message on the stream of the answer comes before the answer.
-		if !slices.ContainsFunc(t.Since(mark),
-			func(e *wire.Event) bool { return levelOf(e) != "" && e.Stream == answer.Response.Stream }) {
+		if !loggedOn(answer.Response.Stream, t.Since(mark)) {
 			t.Fence()
 		}
 		for _, e := range t.Since(mark) {
@@ -384,6 +390,11 @@ func emitted(t *check.T, call check.Call, wanted []string) (seen []string, faile
 		}
 	}
 	return seen, failed
+}
+
+// loggedOn reports whether a log message came on the stream of an answer, where it comes before the answer.
+func loggedOn(stream string, events []*wire.Event) bool {
+	return slices.ContainsFunc(events, func(e *wire.Event) bool { return levelOf(e) != "" && e.Stream == stream })
 }
 
 // staysAway returns the first of the wanted levels that stays away with the level set to one, and comes with the level
