@@ -248,31 +248,30 @@ func (p *toolProbe) updateResources(ctx context.Context) {
 	}
 }
 
-// readAll returns the contents of resources, by URI, as far as they are the same when they are read twice.
+// readAll returns the contents of resources, by URI, as far as they can be read.
 func readAll(ctx context.Context, s *client.Session, uris []string) map[string]any {
 	contents := make(map[string]any)
 	for _, uri := range uris {
-		var twice [2]any
-		for i := range twice {
-			x, err := s.Call(ctx, "resources/read", map[string]any{"uri": uri})
-			if err != nil {
-				return contents
-			}
-			twice[i] = x.Result()["contents"]
+		x, err := s.Call(ctx, "resources/read", map[string]any{"uri": uri})
+		if err != nil {
+			return contents
 		}
-		if twice[0] != nil && reflect.DeepEqual(twice[0], twice[1]) {
-			contents[uri] = twice[0]
+		if now := x.Result()["contents"]; now != nil {
+			contents[uri] = now
 		}
 	}
 	return contents
 }
 
 // silentChanger returns the call that makes a resource change without an update, as the contents show that were read
-// before all calls. If no contents have changed, it calls nothing again.
+// before all calls. It reads what has changed once more, since it may change all the time. If no contents have changed,
+// it calls nothing again.
 func silentChanger(ctx context.Context, s *client.Session, quick []Call, read map[string]any) (Call, bool) {
 	changed := func() map[string]any {
 		now := readAll(ctx, s, slices.Sorted(maps.Keys(read)))
 		maps.DeleteFunc(now, func(uri string, contents any) bool { return reflect.DeepEqual(contents, read[uri]) })
+		again := readAll(ctx, s, slices.Sorted(maps.Keys(now)))
+		maps.DeleteFunc(now, func(uri string, contents any) bool { return !reflect.DeepEqual(contents, again[uri]) })
 		return now
 	}
 	read = changed()
