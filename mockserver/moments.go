@@ -100,7 +100,7 @@ func changingPlaces(o *server.Options) {
 			result, problem := next(ctx, r)
 			first := atomically[swapped](r.Session, "swapped")
 			for _, other := range r.Session.Running() {
-				if other != r && other.Method != r.Method && strings.HasSuffix(other.Method, "/list") {
+				if other != r && other.Method != r.Method && isList(other.Method) {
 					first.Store(&swapped{other, result, problem})
 				}
 			}
@@ -270,7 +270,7 @@ var momentFaults = []Fault{
 	fault("moments.cursor-of-the-last-list", ids.PaginationServerStableCursors,
 		"A cursor of tools/list is refused once another list was asked for.",
 		Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			if !strings.HasSuffix(r.Method, "/list") {
+			if !isList(r.Method) {
 				return next(ctx, r)
 			}
 			last := atomically[string](r.Session, "former list").Swap(&r.Method)

@@ -2,6 +2,7 @@ package mockserver
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"unicode"
@@ -43,13 +44,18 @@ func remembering(method, member string) apply {
 	})
 }
 
+// isList reports whether a method asks for a list. A name that only ends like one is unknown.
+func isList(method string) bool {
+	return slices.Contains([]string{"tools/list", "resources/list", "resources/templates/list", "prompts/list"}, method)
+}
+
 // spoiling refuses the next two list requests of the sessions that foreign names because of a cursor.
 func spoiling(foreign func(r *server.Request, cursor string) []*server.Session) apply {
 	left := func(s *server.Session) *atomic.Int64 {
 		return Kept[atomic.Int64](s, "spoilt")
 	}
 	return Wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-		if !strings.HasSuffix(r.Method, "/list") {
+		if !isList(r.Method) {
 			return next(ctx, r)
 		}
 		if left(r.Session).Add(-1) >= 0 {

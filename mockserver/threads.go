@@ -148,7 +148,7 @@ var threadFaults = []Fault{
 	// https://github.com/modelcontextprotocol/kotlin-sdk/issues/189
 	fault("base.params-absent-refused", ids.ToolsListAnswered, "A list request without params is refused.",
 		Refusing("*", server.InternalError, func(r *server.Request) bool {
-			return strings.HasSuffix(r.Method, "/list") && r.Message.Params == nil
+			return isList(r.Method) && r.Message.Params == nil
 		})).Also(ids.ResourcesListAnswered, ids.ResourcesTemplatesAnswered, ids.PromptsListAnswered),
 	// https://github.com/open-metadata/OpenMetadata/issues/32213
 	fault("http.unknown-method-500", ids.BaseErrorMethodNotFound,
