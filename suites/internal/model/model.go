@@ -95,6 +95,7 @@ type state struct {
 	set                  map[string]bool
 	changing             map[string]bool // set or unset by what is open
 	named, listening     bool
+	asking, fenced       bool // whether the first word was asked last, and was answered since
 	works, finishes      int
 	numbers              int
 	asked                map[int]int    // words by number
@@ -144,6 +145,8 @@ func (s *state) enabled(a Action) bool {
 
 // do changes the state.
 func (s *state) do(a Action) {
+	s.fenced = a.Kind == Await && s.asking
+	s.asking = a.Kind == Ask && a.Word == 0
 	switch a.Kind {
 	case Ask:
 		s.open, s.named = append(s.open, a.Number), false
@@ -196,7 +199,8 @@ func (s *state) request(number int) symbol {
 	return symbol{kind: Work}
 }
 
-// rest returns what ends a sequence: nothing is left open.
+// rest returns what ends a sequence: nothing is left open. The first word is asked after what was done last, and after
+// what ends the sequence: the answer shows that the other side lives on.
 func (s *state) rest() []Action {
 	var all []Action
 	do := func(a Action) {
@@ -205,7 +209,14 @@ func (s *state) rest() []Action {
 			all = append(all, a)
 		}
 	}
-	do(Action{Kind: Await})
+	fence := func() {
+		do(Action{Kind: Await})
+		if len(s.Words) > 0 && !s.fenced {
+			do(Action{Kind: Ask, Number: s.numbers})
+			do(Action{Kind: Await})
+		}
+	}
+	fence()
 	for i, w := range s.Words {
 		if w.Unsets != "" {
 			do(Action{Kind: Ask, Word: i, Number: s.numbers})
@@ -215,7 +226,7 @@ func (s *state) rest() []Action {
 		do(Action{Kind: Cancel, Of: s.running[0]})
 	}
 	do(Action{Kind: Unlisten})
-	do(Action{Kind: Await})
+	fence()
 	return all
 }
 

@@ -128,7 +128,8 @@ func (p *Player) Play(r Run, sequence []Action) (w *Misstep) {
 	return nil
 }
 
-// Replay plays a sequence apart from what was done before. It reports false if it is too late for that.
+// Replay plays a sequence, and what ends it, apart from what was done before. It reports false if it is too late for
+// that.
 func (p *Player) Replay(sequence []Action) (w *Misstep, ok bool) {
 	if p.Replays--; p.Replays < 0 || time.Now().After(p.Until) {
 		return nil, false
@@ -137,7 +138,7 @@ func (p *Player) Replay(sequence []Action) (w *Misstep, ok bool) {
 	if r == nil {
 		return nil, false
 	}
-	return p.Play(r, sequence), true
+	return p.Play(r, Valid(sequence, p.Options)), true
 }
 
 // Again replays a sequence and returns its misstep if that is the same one, or nil.
