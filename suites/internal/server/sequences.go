@@ -599,7 +599,7 @@ func (p *sequenceRun) confirmed(w *model.Misstep) bool {
 // answer to a slow call is awaited last.
 func (p *sequenceRun) later(w *model.Misstep) *model.Misstep {
 	end := 1 + slices.IndexFunc(w.Rest, func(a model.Action) bool { return a.Kind == model.Finish })
-	return p.Again(w, model.Valid(slices.Concat(w.Sequence, w.Rest[:end]), p.Options))
+	return p.Again(w, slices.Concat(w.Sequence, w.Rest[:end]))
 }
 
 // patiently gives the server more time for an answer that is missing. It returns nil if the misstep does not show then.
@@ -630,28 +630,36 @@ func (p *sequenceRun) inTurn(w *model.Misstep) *model.Misstep {
 	return again
 }
 
-// plainly returns the misstep that a sequence shows without a cursor, and with a cancellation of no request at all, if
-// there is one: it need not be the cursor, or the id.
+// plainly returns the misstep that a sequence shows with a cancellation of no request at all, without a cursor, or with
+// neither, if there is one: it need not be the id, or the cursor.
 func (p *sequenceRun) plainly(w *model.Misstep) *model.Misstep {
-	plain := w.Word
-	if w.Word >= 0 && p.words[w.Word].paged {
-		plain = slices.IndexFunc(p.words, func(other *word) bool { return other.method == p.words[w.Word].method })
+	if w.Early {
+		w = p.instead(w, w.Word, func(a *model.Action) {
+			if a.Kind == model.CancelNext {
+				a.Kind = model.CancelUnknown
+			}
+		})
 	}
-	if plain == w.Word && !w.Early {
+	if w.Word < 0 || !p.words[w.Word].paged {
 		return w
 	}
-	sequence := slices.Clone(w.Sequence)
-	for i, a := range sequence {
-		switch {
-		case a.Kind == model.Ask && a.Word == w.Word:
-			sequence[i].Word = plain
-		case a.Kind == model.CancelNext:
-			sequence[i].Kind = model.CancelUnknown
+	plain := slices.IndexFunc(p.words, func(other *word) bool { return other.method == p.words[w.Word].method })
+	return p.instead(w, plain, func(a *model.Action) {
+		if a.Kind == model.Ask && a.Word == w.Word {
+			a.Word = plain
 		}
+	})
+}
+
+// instead returns the misstep of a word that a sequence shows with other actions, made small, or the one before.
+func (p *sequenceRun) instead(w *model.Misstep, word int, change func(a *model.Action)) *model.Misstep {
+	sequence := slices.Clone(w.Sequence)
+	for i := range sequence {
+		change(&sequence[i])
 	}
-	same := &model.Misstep{Kind: w.Kind, Word: plain}
+	same := &model.Misstep{Kind: w.Kind, Word: word}
 	if again, _ := p.Replay(sequence); same.Same(again) {
-		return again
+		return p.Smallest(again, again)
 	}
 	return w
 }
