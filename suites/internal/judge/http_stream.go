@@ -386,6 +386,7 @@ type eventIDs struct {
 	*Conversation
 	rec      *Recorder
 	seen     map[string]idEvent
+	first    map[string]idEvent                        // on a stream that resumes none
 	bound    map[*wire.HTTPExchange]*wire.HTTPExchange // the stream that each resumes, at the end of the chain
 	carried  map[*wire.HTTPExchange]*eventStream       // by the exchange that it began with
 	carriers map[string][]*eventStream                 // by event id
@@ -394,10 +395,15 @@ type eventIDs struct {
 // basic/transports#resumability-and-redelivery
 func judgeEventIDs(c *Conversation, rec *Recorder) {
 	s := &eventIDs{Conversation: c, rec: rec, seen: make(map[string]idEvent),
-		bound:   make(map[*wire.HTTPExchange]*wire.HTTPExchange),
+		first: make(map[string]idEvent), bound: make(map[*wire.HTTPExchange]*wire.HTTPExchange),
 		carried: make(map[*wire.HTTPExchange]*eventStream), carriers: make(map[string][]*eventStream)}
 	for _, x := range c.HTTP {
 		s.carried[x] = new(eventStream)
+	}
+	for _, e := range c.Events {
+		if x := c.Carrier(e); x != nil && !x.Resumes() && givesID(e) && s.first[e.SSE.ID].event == nil {
+			s.first[e.SSE.ID] = idEvent{event: e, stream: x}
+		}
 	}
 	for _, e := range c.Events {
 		x := c.Carrier(e)
@@ -411,7 +417,7 @@ func judgeEventIDs(c *Conversation, rec *Recorder) {
 		if e.Kind == wire.KindStreamEnd {
 			s.carried[owner].ended = e.From == wire.Server
 		}
-		if e.SSE != nil && e.SSE.HasID && e.SSE.ID != "" && e.From == wire.Server {
+		if givesID(e) {
 			s.event(e, x, owner)
 		}
 	}
@@ -420,6 +426,11 @@ func judgeEventIDs(c *Conversation, rec *Recorder) {
 			s.judgeReplay(x, b)
 		}
 	}
+}
+
+// givesID reports whether an event of a stream has an id.
+func givesID(e *wire.Event) bool {
+	return e.SSE != nil && e.SSE.HasID && e.SSE.ID != "" && e.From == wire.Server
 }
 
 // resume judges a request that resumes a stream, and binds it to that. Any stream that broke off with the id may be
@@ -441,12 +452,15 @@ func (s *eventIDs) resume(x *wire.HTTPExchange) {
 func (s *eventIDs) event(e *wire.Event, x, owner *wire.HTTPExchange) {
 	stream := s.carried[owner]
 	before, again := s.seen[e.SSE.ID]
+	first := s.first[e.SSE.ID]
 	sent := before.event != nil && before.stream == owner
 	stream.last = e.SSE.ID
 	if at := s.carriers[e.SSE.ID]; !slices.Contains(at[max(0, len(at)-1):], stream) {
 		s.carriers[e.SSE.ID] = append(at, stream)
 	}
 	switch {
+	case x.Resumes() && first.event != nil && first.stream != owner && wire.Same(e, first.event):
+		// judgeReplay judges what belongs to another stream, whichever of the two is read first.
 	case !again:
 		s.seen[e.SSE.ID] = idEvent{e, owner, len(stream.history)}
 		stream.history = append(stream.history, e)
@@ -484,7 +498,7 @@ func (s *eventIDs) judgeReplay(x, original *wire.HTTPExchange) {
 				chronological(append(slices.Clone(original.Sent), from.event, r, x.Request, e)...)...)
 			return
 		}
-		if e.SSE == nil || !e.SSE.HasID || e.SSE.ID == "" || e.Kind != wire.KindMessage {
+		if !givesID(e) || e.Kind != wire.KindMessage {
 			continue
 		}
 		known := s.seen[e.SSE.ID]

@@ -443,6 +443,15 @@ func TestHTTPRules(t *testing.T) {
 			func(s *httpScript) { overtaken(s, progSix) },
 		},
 		{
+			"http.server.event-id-unique", wire.Server,
+			func(s *httpScript) { astray(s, progSix, progSix) },
+			func(s *httpScript) { astray(s, hasNews, progSix) },
+		},
+		{
+			"http.server.replay-same-stream", wire.Server, func(s *httpScript) { replay(s, "2", doneSix) },
+			func(s *httpScript) { astray(s, hasNews, hasNews) },
+		},
+		{
 			"http.server.replay-same-stream", wire.Server, func(s *httpScript) { replay(s, "2", doneSix) },
 			func(s *httpScript) { replay(s, "9", pongFive) },
 		},
@@ -707,6 +716,16 @@ func overtaken(s *httpScript, raw string) {
 	s.head(x, 200, headers("Content-Type", "text/event-stream"))
 	s.event(x, "1", progSix)
 	s.event(s.get(later(headerLast, "1"), 200, "text/event-stream"), "2", doneSix)
+	s.event(x, "2", raw)
+}
+
+// astray replays an event of the stream of another request before it is read, with what it says, from that one.
+func astray(s *httpScript, replayed, raw string) {
+	s.handshake().stream(pingFive, false, "9", pongFive)
+	x := s.ask(http.MethodPost, mcp, callSix, later())
+	s.head(x, 200, headers("Content-Type", "text/event-stream"))
+	s.event(x, "1", serverAsk)
+	s.event(s.get(later(headerLast, "9"), 200, "text/event-stream"), "2", replayed)
 	s.event(x, "2", raw)
 }
 
