@@ -42,16 +42,22 @@ func (t *T) continuation() continuation {
 	return *t.continued
 }
 
+// outstays reports whether the client had to be stopped here, and not in another run.
+func (t *T) outstays(base *T) bool { return base != nil && t.Ending.Late && !base.Ending.Late }
+
+var outstayed = TimedOut("the client was still waiting when mcpconform stopped it; with an ordinary server it ends " +
+	"by itself")
+
 // comparedWith compares the run with another one. The server has to offer similar things in both.
 func (t *T) comparedWith(base *T) continuation {
 	if base == nil || base.Handshake() == nil || base.Ending.Skipped != "" || t.Ending.Skipped != "" {
 		return continuation{}
 	}
 	stopped := func(how string) continuation { return continuation{decided: true, how: how} }
-	switch mine, theirs := t.Ending, base.Ending; {
+	switch mine := t.Ending; {
 	case len(t.Conversations) == 0:
 		return continuation{} // the server cannot have kept it from connecting
-	case mine.Late && mine.Busy && !theirs.Late:
+	case t.outstays(base) && mine.Busy:
 		return continuation{} // the machine or the client is slow
 	case mine.Attended && len(t.Requests()) == 0:
 		return continuation{}
@@ -59,9 +65,8 @@ func (t *T) comparedWith(base *T) continuation {
 		return stopped("the client broke off the handshake")
 	case len(base.Requests()) > 0 && len(t.Requests()) == 0:
 		return stopped(NeedsRequest + "; with an ordinary server it does")
-	case mine.Late && !theirs.Late:
-		return stopped(TimedOut("the client was still waiting when mcpconform stopped it; with an ordinary server " +
-			"it ends by itself"))
+	case t.outstays(base):
+		return stopped(outstayed)
 	}
 	missing, changed := t.missing(base)
 	undone := slices.Concat(missing, changed)

@@ -280,6 +280,9 @@ func (t *T) reasonInconclusive() string {
 	if ok, _, how := t.Continued(); !ok && how != "" {
 		return "in scenario " + t.Scenario.Name + " " + how
 	}
+	if t.outstays(t.Baseline) {
+		return "in scenario " + t.Scenario.Name + " " + outstayed
+	}
 	return "the client did nothing in scenario " + t.Scenario.Name + " that could be judged"
 }
 
