@@ -76,9 +76,8 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 }
 
 // waitTogether plays again, beside each other, the checks that wait until the server gives a request up. Their waits
-// would add up otherwise. At first all are in one session, as the server may have one at a time. A check that does not
-// pass then has a session of its own, unless others wait for its end. It returns what the checks had before that it has
-// decided.
+// would add up otherwise. Each has a session of its own. If the server has one session at a time, all are in one, and
+// those that do not pass there wait for their turn. It returns what the checks had before that it has decided.
 func (e *Engine) waitTogether(ctx context.Context, checks []*Future) (before map[*Future]attempt) {
 	checks = slices.DeleteFunc(slices.Clone(checks), func(f *Future) bool { return !f.Check.Patient() })
 	if len(checks) < 2 || e.ready(ctx, true) != nil {
@@ -96,25 +95,27 @@ func (e *Engine) waitTogether(ctx context.Context, checks []*Future) (before map
 		playing.Wait()
 	}
 	<-e.closing.None()
+	lost := slices.ContainsFunc(checks, func(f *Future) bool { return f.last.lost })
+	if !e.exclusive.Load() && !(lost && e.single(ctx)) {
+		each(func(f *Future) {
+			play := func() { f.last = e.alone(ctx, f.Check, further) }
+			play()
+			e.settle(ctx, f, play)
+		})
+		return before
+	}
+	<-e.closing.None()
 	_ = e.open(ctx, OwnLabel, checks[0].Check.options(), func(s *client.Session) error {
 		each(func(f *Future) { f.last = e.execute(ctx, f.Check, s, further, true) })
 		return nil
 	})
 	<-e.closing.None()
-	passed := func(f *Future) bool { return f.last.outcome.Verdict == Passed && f.last.final() }
-	checks = slices.DeleteFunc(checks, passed)
-	if e.exclusive.Load() {
-		for _, f := range checks {
+	for _, f := range checks {
+		if f.last.outcome.Verdict != Passed || !f.last.final() {
 			f.last = before[f]
 			delete(before, f)
 		}
-		return before
 	}
-	each(func(f *Future) {
-		play := func() { f.last = e.alone(ctx, f.Check, further) }
-		play()
-		e.settle(ctx, f, play)
-	})
 	return before
 }
 

@@ -194,13 +194,18 @@ func (p *phase) try(ctx context.Context, f *Future, s *client.Session) bool {
 	case s != nil && s == p.shared && p.sharedHung.Load():
 		return false
 	}
-	before := f.last
+	before, began := f.last, time.Now()
 	switch {
 	case s != nil:
 		f.last = p.execute(ctx, f.Check, s, first, true)
 	case f.last.late:
 		f.last = p.alone(ctx, f.Check, further)
 	default:
+		f.last = p.alone(ctx, f.Check, first)
+	}
+	// What waits for long begins anew if the server has ended it early: later, it would keep all that follows.
+	for n := 1; n < maxLost && s == nil && f.Check.Patient() && (f.last.lost || f.last.limit != nil) &&
+		time.Since(began) < p.Timeout; n++ {
 		f.last = p.alone(ctx, f.Check, first)
 	}
 	if s == nil && p.processPerSession() && (f.last.late || !f.last.unanswered && !f.last.final()) {

@@ -437,15 +437,27 @@ func (t *T) Notify(method string, params any, opts ...client.Option) {
 	t.Must(t.Session.Notify(t.Context, method, params, opts...))
 }
 
-// Send sends bytes as one message, whatever they hold.
+// Send sends bytes as one message, whatever they hold. It sends a response again that is refused for a reason of the
+// moment: the server waits for it.
 func (t *T) Send(raw string, opts ...client.Option) *wire.Event {
-	e, err := t.Session.Send(t.Context, []byte(raw), opts...)
-	t.Show(e)
-	t.Must(err)
-	if e.Msg.Kind != wire.Request {
-		t.unawaited = append(t.unawaited, e)
+	for tries := 1; ; tries++ {
+		e, err := t.Session.Send(t.Context, []byte(raw), opts...)
+		t.Show(e)
+		t.Must(err)
+		if e.Msg.Kind != wire.Request {
+			t.unawaited = append(t.unawaited, e)
+		}
+		x := t.Session.Log().Carrier(e)
+		if !e.Msg.IsResponse() || x == nil || x.Head == nil {
+			return e
+		}
+		if x.Status() == http.StatusNotFound { // if the session has ended, what asked for the response waits in vain
+			_ = goneFrom(t.Context, t.Session)
+		}
+		if !t.Session.Options.Passes(t.Context, x.Head, false, tries) {
+			return e
+		}
 	}
-	return e
 }
 
 // NoOp returns the method of a request that does nothing: ping or, if the server

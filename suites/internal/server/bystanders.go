@@ -173,7 +173,7 @@ func standBy(t *check.T, isolation string) {
 // attribute finds the act that has done each harm, and returns what no act has done. A server may do the same at any
 // time of its own accord, as it may end a session (basic/transports#session-management). So an act has done it if the
 // same is seen with that act alone, not without it, and with it once more, each time with new sessions
-// (docs/positions.md, ended-because-of-others).
+// (docs/positions.md, ended-because-of-others). What is seen without an act is due to none.
 func attribute(t *check.T, found []harmed, acts []act, play func(*scene, ...[]act) []harmed) (excused []harmed) {
 	if len(found) == 0 {
 		return nil
@@ -197,8 +197,13 @@ func attribute(t *check.T, found []harmed, acts []act, play func(*scene, ...[]ac
 		seen := func(trial func() []harmed) bool {
 			return slices.ContainsFunc(trial(), func(other harmed) bool { return other.harm == h.harm })
 		}
+		without := false // it is seen without any act: the server does it of its own accord
 		cause := slices.IndexFunc(trials, func(of []func() []harmed) bool {
-			return seen(of[0]) && !seen(of[1]) && seen(of[2])
+			if without || !seen(of[0]) {
+				return false
+			}
+			without = seen(of[1])
+			return !without && seen(of[2])
 		})
 		who := bystanderNames[h.session]
 		switch {
