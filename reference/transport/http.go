@@ -177,6 +177,7 @@ func override(h, over http.Header) {
 // event, not an error. After an initialized notification that the server
 // accepted, the connection opens its GET stream.
 func (c *HTTPConn) Send(ctx context.Context, m Outgoing) (*wire.Event, error) {
+	c.site.admit(ctx)
 	msg := c.log.Parse(m.Raw)
 	o := &outbound{
 		method: http.MethodPost, url: c.site.url, header: c.header(http.MethodPost), body: nonNil(m.Raw), message: true,
@@ -339,6 +340,7 @@ func (c *HTTPConn) listen(ctx context.Context) {
 // connection was closed meanwhile.
 func (c *HTTPConn) openListener(ctx context.Context, over http.Header, barren int, grace <-chan time.Time) *roundTrip {
 	for tries := 1; ; tries++ {
+		c.site.admit(ctx)
 		x, err := c.begin(c.listener(over, barren))
 		if err != nil {
 			return nil
@@ -485,6 +487,7 @@ func (c *HTTPConn) get(over http.Header) *outbound {
 // Listen opens a further GET stream, waits for the head of the response and
 // returns the stream's name. It is not an error if the server declines with 405.
 func (c *HTTPConn) Listen(ctx context.Context) (stream string, err error) {
+	c.site.admit(ctx)
 	x, err := c.begin(c.get(nil))
 	if err != nil {
 		return "", err
@@ -558,6 +561,7 @@ func (c *HTTPConn) Do(ctx context.Context, r Request) (*Response, error) {
 // Open sends a raw HTTP request and returns once the head of the response has
 // come. The error is a *StartError when the server was never reached.
 func (c *HTTPConn) Open(ctx context.Context, r Request) (*Stream, error) {
+	c.site.admit(ctx)
 	if r.Method == "" {
 		r.Method = http.MethodPost
 	}

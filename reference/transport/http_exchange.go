@@ -344,6 +344,9 @@ func (x *roundTrip) perform(req *http.Request) string {
 		x.err = err
 		return x.link.flooded().Error()
 	}
+	if x.link.site.limits != nil && wire.TooMany(x.head) {
+		x.link.site.limits.Refused(x.head)
+	}
 	if x.relay != nil {
 		passHead(x.relay, resp)
 		body := newRelayBody(resp, x.relay)

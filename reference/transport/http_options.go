@@ -32,6 +32,8 @@ type Endpoint struct {
 	Header http.Header
 	// Token, unless nil, yields the access token of each request.
 	Token TokenSource
+	// Limits, unless nil, has requests wait where the server limits their rate.
+	Limits Limits
 	// Socket is the path of a Unix socket to connect to, whatever the URL's host.
 	Socket string
 	// Dial, unless nil, makes the connections, instead of the machine's network.
@@ -47,6 +49,14 @@ type Endpoint struct {
 	Redactor *Redactor
 
 	lead *lead // that of a document; see Document
+}
+
+// Limits is what all connections to a server know of its limits of rate. It is safe for concurrent use.
+type Limits interface {
+	// Admit waits until one more request may be sent.
+	Admit(ctx context.Context)
+	// Refused gets the head of a response that refused a request because there were too many (see [wire.TooMany]).
+	Refused(head *wire.Event)
 }
 
 const (
@@ -84,6 +94,7 @@ type site struct {
 	url       *url.URL
 	header    http.Header
 	tokens    TokenSource     // nil for none
+	limits    Limits          // nil for none
 	transport *http.Transport // with a connection for each exchange
 	kept      *http.Transport
 	// unkept says for all links to the server that no connections are kept. Nil: that they never are.
@@ -92,6 +103,13 @@ type site struct {
 	redact  *Redactor
 	// elsewhere says that the server is not on this machine, or a part of this program.
 	elsewhere bool
+}
+
+// admit waits until one more request may be sent. Its header is made after that: a session may begin meanwhile.
+func (s *site) admit(ctx context.Context) {
+	if s.limits != nil {
+		s.limits.Admit(ctx)
+	}
 }
 
 // Moved returns the endpoint to which the head of a response redirects a POST, if
@@ -139,7 +157,7 @@ func (e Endpoint) site() (*site, error) {
 	if e.Socket != "" {
 		socket = e.Socket
 	}
-	s := &site{name: e.String(), url: u, header: e.Header.Clone(), tokens: e.Token, timeout: e.Timeout,
+	s := &site{name: e.String(), url: u, header: e.Header.Clone(), tokens: e.Token, limits: e.Limits, timeout: e.Timeout,
 		redact: e.redactor()}
 	s.elsewhere = e.Dial != nil || socket == "" && !Loopback(u.Hostname())
 	if s.timeout == 0 {

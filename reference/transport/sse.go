@@ -227,6 +227,7 @@ func (c *SSEConn) header(method string) http.Header {
 // says whether it was accepted; a status that refuses it is an event, not an
 // error. The answer arrives on the stream get:1.
 func (c *SSEConn) Send(ctx context.Context, m Outgoing) (*wire.Event, error) {
+	c.site.admit(ctx)
 	msg := c.log.Parse(m.Raw)
 	o := &outbound{
 		method: http.MethodPost, url: c.post, header: c.header(http.MethodPost), body: nonNil(m.Raw), message: true,

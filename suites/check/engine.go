@@ -106,6 +106,10 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	if e.processPerSession() {
 		e.pool.limit = maxProcesses
 	}
+	e.limits.turn = make(chan struct{}, 1)
+	if at := transport.EndpointOf(e.Dialer); at != nil {
+		at.Limits = &e.limits
+	}
 	e.launches, e.schedule = make(chan struct{}, runtime.GOMAXPROCS(0)), newSchedule()
 	e.tries = make(chan struct{}, triesAtOnce)
 	e.liveness.givenUp, e.liveness.giveUp = context.WithCancelCause(context.Background())
