@@ -11,6 +11,18 @@ import (
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
+// slow are oddities that take a run longer than others, and why.
+var slow = map[string]string{
+	"http.busy":                        "which requests are refused is a matter of chance, and so whether what waits has to wait again",
+	"http.sessions-end-of-3":           "hardly a session lasts for as long as what waits needs to begin",
+	"http.sessions-end-of-7":           "whether what waits loses its session is a matter of chance",
+	"http.sessions-end-of-20":          "whether what waits loses its session is a matter of chance",
+	"http.sessions-end-of-50":          "whether what waits loses its session is a matter of chance",
+	"http.too-many-requests":           "which requests are refused is a matter of chance, and so whether what waits has to wait again",
+	"http.too-many-requests-as-errors": "a run has two thousand requests, and the server takes twenty in a second",
+	"moments.in-turn-slowly":           "the server takes one request after the other, and two seconds for each list",
+}
+
 // TestCalmMatrix is the counterpart of the kill matrix: servers that are odd and legal
 // are not accused of anything.
 func TestCalmMatrix(t *testing.T) {
@@ -30,6 +42,9 @@ func TestCalmMatrix(t *testing.T) {
 		// Four checks wait at the same time for a minute until the server gives up a request. Each may be tried once
 		// more, alone. All else has a minute.
 		Limit: 6 * time.Minute,
+		// They are tried once, while all else is tried.
+		Alone: 100 * time.Second,
+		Slow:  slow,
 		Run: func(ctx context.Context, seed uint64, over string, chosen ...int) (*result.Run, error) {
 			o := serverOptions()
 			for _, i := range chosen {

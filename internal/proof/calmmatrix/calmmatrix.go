@@ -64,13 +64,25 @@ type Matrix struct {
 	// OneOf is of how many runs one is made, unless each oddity is tried: then over one of its transports, or with
 	// -oddity and -whole over each.
 	OneOf int
-	// Limit is how long a run may take. Waits for what never comes run beside each other, so a legal peer costs few.
-	// Zero sets none.
+	// Limit is how long a run may take. Zero sets none.
 	Limit time.Duration
+	// Alone is the same for a run with one oddity that Slow does not have. Waits for what never comes run beside each
+	// other, so a legal peer costs few. Zero stands for Limit.
+	Alone time.Duration
+	// Slow are the oddities that may take longer, up to Limit, by their ids, and why.
+	Slow map[string]string
 	// Partial says that Run makes only a part of a run, unless [brief.Whole] says otherwise.
 	// Each oddity then has runs of its own over all of its transports, and what was not
 	// tried in them is not compared.
 	Partial bool
+}
+
+// limit returns how long a run may take.
+func (m *Matrix) limit(a attempt) time.Duration {
+	if len(a.oddities) > 1 || m.Alone == 0 || m.Slow[m.Oddities[a.oddities[0]].ID] != "" {
+		return m.Limit
+	}
+	return m.Alone
 }
 
 // partial reports whether the runs are not comparable with that of the reference peer.
@@ -314,8 +326,8 @@ func (m *Matrix) problems(t *testing.T, a attempt, reference map[string]result.V
 			problems = append(problems, err.Error())
 			return
 		}
-		if took := time.Duration(run.Seconds * float64(time.Second)); m.Limit > 0 && took > m.Limit {
-			problems = append(problems, fmt.Sprintf("the run took %v, and may take %v", took, m.Limit))
+		if took, limit := time.Duration(run.Seconds*float64(time.Second)), m.limit(a); limit > 0 && took > limit {
+			problems = append(problems, fmt.Sprintf("the run took %v, and may take %v", took, limit))
 		}
 		for _, q := range run.Requirements {
 			switch q.Verdict {
