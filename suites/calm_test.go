@@ -18,7 +18,6 @@ var slow = map[string]string{
 	"http.sessions-end-of-7":           "whether what waits loses its session is a matter of chance",
 	"http.sessions-end-of-20":          "whether what waits loses its session is a matter of chance",
 	"http.sessions-end-of-50":          "whether what waits loses its session is a matter of chance",
-	"http.too-many-requests":           "which requests are refused is a matter of chance, and so whether what waits has to wait again",
 	"http.too-many-requests-as-errors": "a run has two thousand requests, and the server takes twenty in a second",
 	"moments.in-turn-slowly":           "the server takes one request after the other, and two seconds for each list",
 }
