@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/net/nettest"
 
-	"github.com/mcpconform/mcpconform/reference/transport/memory"
+	"github.com/mcpconform/mcpconform/internal/proof/memory"
 )
 
 // connected returns both ends of a connection.
