@@ -170,13 +170,11 @@ var strayFaults = []Fault{
 func stray(id, scenario, answer, prefix, first, requirement string, status int) Fault {
 	return fault(id, requirement,
 		"The client looks for metadata at "+first+" first, and gives up if the answer is "+answer+".",
-		RoundTripping(func(next http.RoundTripper) http.RoundTripper {
-			return RoundTrip(func(r *http.Request) (*http.Response, error) {
-				if strings.HasPrefix(r.URL.Path, prefix) && Probe(next, r, first) == status {
-					return nil, ErrDead
-				}
-				return next.RoundTrip(r)
-			})
+		Exchanging(func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+			if strings.HasPrefix(r.URL.Path, prefix) && Probe(next, r, first) == status {
+				return nil, ErrDead
+			}
+			return next.RoundTrip(r)
 		})).In(scenario)
 }
 
@@ -367,24 +365,22 @@ var tokenUseFaults = []Fault{
 // the metadata.
 func repeatingRefused(c *client.Standalone) {
 	at := c.URL
-	RoundTripping(func(next http.RoundTripper) http.RoundTripper {
-		return RoundTrip(func(r *http.Request) (*http.Response, error) {
-			for i := range most {
-				again, err := http.NewRequestWithContext(r.Context(), http.MethodPost,
-					at, bytes.NewReader(initialize(i)))
-				if err != nil {
-					return nil, err
-				}
-				again.Header.Set("Content-Type", "application/json")
-				again.Header.Set("Accept", "application/json, text/event-stream")
-				resp, err := next.RoundTrip(again)
-				if err != nil {
-					return nil, err
-				}
-				_ = Reread(resp)
+	Exchanging(func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+		for i := range most {
+			again, err := http.NewRequestWithContext(r.Context(), http.MethodPost,
+				at, bytes.NewReader(initialize(i)))
+			if err != nil {
+				return nil, err
 			}
-			return nil, ErrDead
-		})
+			again.Header.Set("Content-Type", "application/json")
+			again.Header.Set("Accept", "application/json, text/event-stream")
+			resp, err := next.RoundTrip(again)
+			if err != nil {
+				return nil, err
+			}
+			_ = Reread(resp)
+		}
+		return nil, ErrDead
 	})(c)
 }
 
@@ -434,31 +430,27 @@ func sendingToOther(c *client.Standalone) {
 			}
 		}
 	})(c)
-	RoundTripping(func(next http.RoundTripper) http.RoundTripper {
-		return RoundTrip(func(r *http.Request) (*http.Response, error) {
-			if StepOf(r) == TokenRequest && len(issuers) > 1 {
-				first := Repeatable(r)
-				first.URL.Host, first.Host = issuers[1].Host, ""
-				first.URL.Path = issuers[1].Path + strings.TrimPrefix(r.URL.Path, issuers[0].Path)
-				if resp, err := next.RoundTrip(first); err == nil {
-					_ = Reread(resp)
-				}
+	Exchanging(func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+		if StepOf(r) == TokenRequest && len(issuers) > 1 {
+			first := Repeatable(r)
+			first.URL.Host, first.Host = issuers[1].Host, ""
+			first.URL.Path = issuers[1].Path + strings.TrimPrefix(r.URL.Path, issuers[0].Path)
+			if resp, err := next.RoundTrip(first); err == nil {
+				_ = Reread(resp)
 			}
-			return next.RoundTrip(r)
-		})
+		}
+		return next.RoundTrip(r)
 	})(c)
 }
 
 // documents changes metadata documents, wherever they are, before the client reads them.
 func documents(change func(r *http.Request, document object)) apply {
-	return RoundTripping(func(next http.RoundTripper) http.RoundTripper {
-		return RoundTrip(func(r *http.Request) (*http.Response, error) {
-			resp, err := next.RoundTrip(r)
-			if at := StepOf(r); err == nil && (at == WellKnown || at == OtherStep) {
-				Rewritten(resp, func(document object) { change(r, document) })
-			}
-			return resp, err
-		})
+	return Exchanging(func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+		resp, err := next.RoundTrip(r)
+		if at := StepOf(r); err == nil && (at == WellKnown || at == OtherStep) {
+			Rewritten(resp, func(document object) { change(r, document) })
+		}
+		return resp, err
 	})
 }
 
@@ -473,14 +465,12 @@ func registersAtRoot(document object) {
 // detouring sends requests for a path that begins with a prefix to another path of the
 // same server.
 func detouring(prefix, path string) apply {
-	return RoundTripping(func(next http.RoundTripper) http.RoundTripper {
-		return RoundTrip(func(r *http.Request) (*http.Response, error) {
-			if strings.HasPrefix(r.URL.Path, prefix) {
-				r = r.Clone(r.Context())
-				r.URL.Path = path
-			}
-			return next.RoundTrip(r)
-		})
+	return Exchanging(func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+		if strings.HasPrefix(r.URL.Path, prefix) {
+			r = r.Clone(r.Context())
+			r.URL.Path = path
+		}
+		return next.RoundTrip(r)
 	})
 }
 

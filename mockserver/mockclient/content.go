@@ -1,7 +1,6 @@
 package mockclient
 
 import (
-	"context"
 	"strings"
 
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks/clienthooks"
@@ -22,11 +21,9 @@ func contentFaults() []Fault {
 				return wire.At(m.Params, "name") == "resource_links" &&
 					wire.At(m.Params, "_meta") != nil // the call before that
 			}), Calling("tools/call", object{"name": "resource_links", "arguments": object{}}),
-				Closing(func(ctx context.Context, conn transport.Conn) error {
-					if last := lastResult(conn); last != nil && ContainsText(last, `"resource_link"`) {
-						<-ctx.Done()
-					}
-					return conn.Close(ctx)
+				hanging(func(conn transport.Conn) bool {
+					last := lastResult(conn)
+					return last != nil && ContainsText(last, `"resource_link"`)
 				}))).In(plainContent).Also(ids.ToolsResultResourceLinks),
 		fault("resources.subscriptions-required", ids.ResourcesCapabilityFeaturesIndependent,
 			"A server that declares resources alone ends the client.", DyingOf(`"resources":{}`)).
@@ -38,11 +35,9 @@ func contentFaults() []Fault {
 			})).In("lists/virtual-files"),
 		fault("progress.required", ids.ProgressNone,
 			"A tool result of which no progress was reported ends the client.",
-			Wrapping(func(conn transport.Conn) transport.Conn {
-				return &DyingConn{Conn: conn, At: func(e *wire.Event) bool {
-					return e.Kind == wire.KindMessage && wire.At(e.Msg.Result, "content") != nil &&
-						!heard(conn, "notifications/progress")
-				}}
+			DyingOn(func(conn transport.Conn, e *wire.Event) bool {
+				return e.Kind == wire.KindMessage && wire.At(e.Msg.Result, "content") != nil &&
+					!heard(conn, "notifications/progress")
 			})).In("features/progress"))
 }
 

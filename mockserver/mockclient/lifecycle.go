@@ -80,13 +80,11 @@ var lifecycleFaults = []Fault{
 	fault("lifecycle.any-version-initialized", ids.LifecycleVersionDisconnect,
 		"The client accepts a version that does not exist, sends notifications/initialized and leaves.",
 		All(func(c *client.Standalone) { c.Omissions.Version = true },
-			Wrapping(func(conn transport.Conn) transport.Conn {
-				return &DyingConn{Conn: conn, At: func(*wire.Event) bool {
-					return slices.ContainsFunc(conn.Log().Events(), func(e *wire.Event) bool {
-						return e.Kind == wire.KindMessage && e.From == wire.Client &&
-							e.Msg.Method == "notifications/initialized"
-					}) && heard(conn, `"1.0.0"`)
-				}}
+			DyingOn(func(conn transport.Conn, _ *wire.Event) bool {
+				return slices.ContainsFunc(conn.Log().Events(), func(e *wire.Event) bool {
+					return e.Kind == wire.KindMessage && e.From == wire.Client &&
+						e.Msg.Method == "notifications/initialized"
+				}) && heard(conn, `"1.0.0"`)
 			}))).In("lifecycle/no-version"),
 	fault("lifecycle.initialized-at-once", ids.LifecycleInitInitializedAfterResult,
 		"notifications/initialized follows initialize before that is answered.", announcingAtOnce).
@@ -96,20 +94,10 @@ var lifecycleFaults = []Fault{
 		In("lifecycle/slow-answer").Only(OverHTTP),
 	fault("lifecycle.version-hangs", ids.LifecycleVersionDisconnect,
 		"The client neither goes on nor leaves when it does not know the version.",
-		Closing(func(ctx context.Context, conn transport.Conn) error {
-			if heard(conn, "2031-01-01") {
-				<-ctx.Done()
-			}
-			return conn.Close(ctx)
-		})).In("lifecycle/newer-version"),
+		hanging(func(conn transport.Conn) bool { return heard(conn, "2031-01-01") })).In("lifecycle/newer-version"),
 	fault("lifecycle.mismatch-hangs", ids.LifecycleErrorVersionMismatch,
 		"The client hangs when the server has an older version.",
-		Closing(func(ctx context.Context, conn transport.Conn) error {
-			if heard(conn, `"2024-11-05"`) {
-				<-ctx.Done()
-			}
-			return conn.Close(ctx)
-		})).In("lifecycle/older-version"),
+		hanging(func(conn transport.Conn) bool { return heard(conn, `"2024-11-05"`) })).In("lifecycle/older-version"),
 	fault("lifecycle.instructions-required", ids.LifecycleInitInstructionsOptional,
 		"Instructions in the result of initialize end the client.", DyingOf(`"instructions":"Gr`)).
 		In("lifecycle/additions").
@@ -175,18 +163,24 @@ var lifecycleFaults = []Fault{
 		Also(ids.LifecycleErrorMissingCapability),
 	fault("lifecycle.missing-capability-hangs", ids.LifecycleErrorMissingCapability,
 		"The client hangs when the server has no capability.",
-		Closing(func(ctx context.Context, conn transport.Conn) error {
-			if heard(conn, `"capabilities":{}`) {
-				<-ctx.Done()
-			}
-			return conn.Close(ctx)
-		})).In("capabilities/none").Also(ids.BaseSupportOtherComponents),
+		hanging(func(conn transport.Conn) bool { return heard(conn, `"capabilities":{}`) })).
+		In("capabilities/none").Also(ids.BaseSupportOtherComponents),
+}
+
+// hanging has the client hang where it would leave, if the connection shows something.
+func hanging(where func(conn transport.Conn) bool) apply {
+	return Closing(func(ctx context.Context, conn transport.Conn) error {
+		if where(conn) {
+			<-ctx.Done()
+		}
+		return conn.Close(ctx)
+	})
 }
 
 // late reports whether an event is the answer to a request that was cancelled before.
-func late(log *wire.Log, e *wire.Event) bool {
+func late(conn transport.Conn, e *wire.Event) bool {
 	return e.Kind == wire.KindMessage && e.Msg.IsResponse() &&
-		slices.ContainsFunc(log.Events(), func(c *wire.Event) bool {
+		slices.ContainsFunc(conn.Log().Events(), func(c *wire.Event) bool {
 			return c.Kind == wire.KindMessage && c.Msg.Method == "notifications/cancelled" && c.Seq < e.Seq &&
 				wire.ReadID(wire.At(c.Msg.Params, "requestId")).Key() == e.Msg.ID.Key()
 		})
@@ -301,18 +295,14 @@ var utilityFaults = []Fault{
 		Also(ids.BaseResponsePresent, ids.CancellationEitherSide),
 	fault("cancellation.late-death", ids.CancellationLateResponse,
 		"An answer to a request that was cancelled ends the client.",
-		All(Impatient, Wrapping(func(conn transport.Conn) transport.Conn {
-			return &DyingConn{Conn: conn, At: func(e *wire.Event) bool { return late(conn.Log(), e) }}
-		}))).In("time/silent-tool"),
+		All(Impatient, DyingOn(late))).In("time/silent-tool"),
 	fault("cancellation.late-crash", ids.CancellationLateResponse,
 		"An answer to a list request that was cancelled crashes the client.",
-		All(Impatient, Wrapping(func(conn transport.Conn) transport.Conn {
-			return &DyingConn{Conn: conn, At: func(e *wire.Event) bool { return late(conn.Log(), e) }}
-		}))).In("time/silence").Crashing(),
+		All(Impatient, DyingOn(late))).In("time/silence").Crashing(),
 	fault("cancellation.late-hang", ids.CancellationLateResponse,
 		"The client hangs when a request that it has cancelled is answered.",
 		All(Impatient, SendingOn(func(ctx context.Context, conn transport.Conn) {
-			if slices.ContainsFunc(conn.Log().Events(), func(e *wire.Event) bool { return late(conn.Log(), e) }) {
+			if slices.ContainsFunc(conn.Log().Events(), func(e *wire.Event) bool { return late(conn, e) }) {
 				<-ctx.Done()
 			}
 		}))).Seen(inSequence).In("time/silent-tool"),

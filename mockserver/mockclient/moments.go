@@ -57,13 +57,11 @@ var momentFaults = []Fault{
 		"After the cancellation of a form that was answered nothing is answered any more.",
 		Withholding(func(conn transport.Conn, m *wire.Message) bool {
 			return m.IsResponse() && slices.ContainsFunc(conn.Log().Events(),
-				func(e *wire.Event) bool { return cancelsForm(conn.Log(), e) })
+				func(e *wire.Event) bool { return cancelsForm(conn, e) })
 		})).Seen(inSequence).In(Sequences),
 	fault("moments.late-cancellation-death", ids.BaseResponsePresent,
 		"The cancellation of a form that was answered ends the client.",
-		Wrapping(func(conn transport.Conn) transport.Conn {
-			return &DyingConn{Conn: conn, At: func(e *wire.Event) bool { return cancelsForm(conn.Log(), e) }}
-		})).Seen(inSequence).In(Sequences).Also(ids.CancellationIgnoreCompleted),
+		DyingOn(cancelsForm)).Seen(inSequence).In(Sequences).Also(ids.CancellationIgnoreCompleted),
 }
 
 // moment reports whether a request comes at a moment that a fault is about.
@@ -122,11 +120,11 @@ func cancelsEnded(c *wire.Conversation, e *wire.Event) bool {
 }
 
 // cancelsForm reports whether an event cancels a form that was answered before.
-func cancelsForm(l *wire.Log, e *wire.Event) bool {
+func cancelsForm(conn transport.Conn, e *wire.Event) bool {
 	if message(e).Method != cancelledNews {
 		return false
 	}
-	c := l.Conversation()
+	c := conn.Log().Conversation()
 	return cancelsEnded(c, e) && c.Newest(wire.Server, cancelsID(e)).Method() == createForm
 }
 

@@ -29,25 +29,22 @@ var stdioFaults = []Fault{
 	fault("stdio.stderr-death", ids.StdioClientStderrHandling, "Output of the server on stderr ends the client.",
 		DyingOfStderr()).In("stdio/stderr"),
 	fault("stdio.stderr-full", ids.StdioClientStderrHandling, "Much text on the server's stderr ends the client.",
-		Wrapping(func(conn transport.Conn) transport.Conn {
-			return &DyingConn{Conn: conn, At: func(last *wire.Event) bool {
-				size := 0
-				for _, e := range conn.Log().Events() {
-					if e.Kind == wire.KindStderr && e.Seq <= last.Seq {
-						size += len(e.Raw)
-					}
+		DyingOn(func(conn transport.Conn, last *wire.Event) bool {
+			size := 0
+			for _, e := range conn.Log().Events() {
+				if e.Kind == wire.KindStderr && e.Seq <= last.Seq {
+					size += len(e.Raw)
 				}
-				return size > 16<<10
-			}}
+			}
+			return size > 16<<10
 		})).In("stdio/stderr"),
 	fault("stdio.crlf-death", ids.StdioMessageCrlfAccepted, "A line that ends with CR LF ends the client.",
 		Dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && bytes.HasSuffix(e.Raw, []byte("\r")) })).
 		In("stdio/framing").Also(framings...),
 	fault("stdio.piece-is-message", ids.StdioMessageSplitWrites,
-		"A message that comes in several pieces ends the client.", Wrapping(func(conn transport.Conn) transport.Conn {
-			return &DyingConn{Conn: conn, At: func(e *wire.Event) bool {
-				return e.Kind == wire.KindMessage && len(e.Raw) > 1<<10 && heard(conn, "ünïcödé")
-			}}
+		"A message that comes in several pieces ends the client.",
+		DyingOn(func(conn transport.Conn, e *wire.Event) bool {
+			return e.Kind == wire.KindMessage && len(e.Raw) > 1<<10 && heard(conn, "ünïcödé")
 		})).In("stdio/framing").Also(framings...),
 	fault("stdio.one-line-a-read", ids.StdioMessageSeveralPerWrite,
 		"A message that comes together with another ends the client.", DyingOf(`"data":"before"`)).In("stdio/framing").
@@ -57,11 +54,8 @@ var stdioFaults = []Fault{
 		Also(framings...),
 	fault("stdio.server-exit-hangs", ids.LifecycleShutdownStdioServerInitiates,
 		"The client hangs when the server exits by itself.",
-		Closing(func(ctx context.Context, conn transport.Conn) error {
-			if slices.ContainsFunc(conn.Log().Events(), func(e *wire.Event) bool { return e.Kind == wire.KindExit }) {
-				<-ctx.Done()
-			}
-			return conn.Close(ctx)
+		hanging(func(conn transport.Conn) bool {
+			return slices.ContainsFunc(conn.Log().Events(), func(e *wire.Event) bool { return e.Kind == wire.KindExit })
 		})).In("stdio/exits-early"),
 	fault("stdio.killed-at-once", ids.LifecycleShutdownStdioCloseStdin,
 		"The server is asked to end by a signal while its stdin is open.",

@@ -215,15 +215,13 @@ var threadFaults = []Fault{
 	// https://github.com/open-octo/octo-agent/pull/2026
 	fault("tools.change-while-waiting", ids.ToolsListChangedUnsolicited,
 		"News of changed tools that come on the stream of a request that is open end the client.",
-		Wrapping(func(conn transport.Conn) transport.Conn {
-			return &DyingConn{Conn: conn, At: func(e *wire.Event) bool {
-				return message(e).Method == "notifications/tools/list_changed" &&
-					strings.HasPrefix(e.Stream, "post:") &&
-					slices.ContainsFunc(conn.Log().Conversation().Exchanges, func(x *wire.Exchange) bool {
-						return x.From() == wire.Client && x.Request.Seq < e.Seq &&
-							(x.Response == nil || x.Response.Seq > e.Seq)
-					})
-			}}
+		DyingOn(func(conn transport.Conn, e *wire.Event) bool {
+			return message(e).Method == "notifications/tools/list_changed" &&
+				strings.HasPrefix(e.Stream, "post:") &&
+				slices.ContainsFunc(conn.Log().Conversation().Exchanges, func(x *wire.Exchange) bool {
+					return x.From() == wire.Client && x.Request.Seq < e.Seq &&
+						(x.Response == nil || x.Response.Seq > e.Seq)
+				})
 		})).Seen(inSequence).In(Notifications).
 		Also(append([]string{ids.BaseResponsePresent}, fenced["after-changed"]...)...),
 	// https://github.com/modelcontextprotocol/typescript-sdk/pull/1428

@@ -60,17 +60,15 @@ func secretly(method string) apply {
 
 // reading looks at each metadata document that comes.
 func reading(look func(document object)) apply {
-	return RoundTripping(func(next http.RoundTripper) http.RoundTripper {
-		return RoundTrip(func(r *http.Request) (*http.Response, error) {
-			resp, err := next.RoundTrip(r)
-			if err == nil && StepOf(r) == WellKnown {
-				var document object
-				if json.Unmarshal(Reread(resp), &document) == nil {
-					look(document)
-				}
+	return Exchanging(func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+		resp, err := next.RoundTrip(r)
+		if err == nil && StepOf(r) == WellKnown {
+			var document object
+			if json.Unmarshal(Reread(resp), &document) == nil {
+				look(document)
 			}
-			return resp, err
-		})
+		}
+		return resp, err
 	})
 }
 
@@ -126,65 +124,59 @@ var authOddities = []Oddity{
 	odd("auth.registers-twice",
 		"The client registers for client_secret_basic, and then once more as it is used to; it uses the second "+
 			"registration.", "Nothing says how often a client registers.", ofRegistration,
-		RoundTripping(func(next http.RoundTripper) http.RoundTripper {
-			return RoundTrip(func(r *http.Request) (*http.Response, error) {
-				if StepOf(r) != Registration {
-					return next.RoundTrip(r)
-				}
-				var document object
-				raw, _ := io.ReadAll(r.Body)
-				SetBody(r, raw)
-				if json.Unmarshal(raw, &document) == nil {
-					document["token_endpoint_auth_method"] = "client_secret_basic"
-					first := r.Clone(r.Context())
-					SetBody(first, client.Marshal(document))
-					if resp, err := next.RoundTrip(first); err == nil {
-						_ = Reread(resp)
-					}
-				}
+		Exchanging(func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+			if StepOf(r) != Registration {
 				return next.RoundTrip(r)
-			})
+			}
+			var document object
+			raw, _ := io.ReadAll(r.Body)
+			SetBody(r, raw)
+			if json.Unmarshal(raw, &document) == nil {
+				document["token_endpoint_auth_method"] = "client_secret_basic"
+				first := r.Clone(r.Context())
+				SetBody(first, client.Marshal(document))
+				if resp, err := next.RoundTrip(first); err == nil {
+					_ = Reread(resp)
+				}
+			}
+			return next.RoundTrip(r)
 		})).Only(overEitherHTTP).In("auth/*"),
 	odd("auth.reloads", "The user agent loads each authorization URL twice, and the second result counts.",
-		"A user may load a page again.", ofFlow, RoundTripping(func(next http.RoundTripper) http.RoundTripper {
-			return RoundTrip(func(r *http.Request) (*http.Response, error) {
-				if StepOf(r) == Authorization {
-					if resp, err := next.RoundTrip(r.Clone(r.Context())); err == nil {
-						_ = Reread(resp)
-					}
+		"A user may load a page again.", ofFlow,
+		Exchanging(func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+			if StepOf(r) == Authorization {
+				if resp, err := next.RoundTrip(r.Clone(r.Context())); err == nil {
+					_ = Reread(resp)
 				}
-				return next.RoundTrip(r)
-			})
+			}
+			return next.RoundTrip(r)
 		})).Only(overEitherHTTP).In("auth/*"),
 	odd("auth.metadata-again", "Each metadata document is fetched twice.",
 		"Nothing says how often a document is fetched.", ofDiscovery,
-		RoundTripping(func(next http.RoundTripper) http.RoundTripper {
-			return RoundTrip(func(r *http.Request) (*http.Response, error) {
-				if StepOf(r) == WellKnown {
-					if first, err := next.RoundTrip(r.Clone(r.Context())); err == nil {
-						_, _ = io.Copy(io.Discard, first.Body)
-						_ = first.Body.Close()
-					}
+		Exchanging(func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+			if StepOf(r) == WellKnown {
+				if first, err := next.RoundTrip(r.Clone(r.Context())); err == nil {
+					_, _ = io.Copy(io.Discard, first.Body)
+					_ = first.Body.Close()
 				}
-				return next.RoundTrip(r)
-			})
+			}
+			return next.RoundTrip(r)
 		})).Only(overEitherHTTP).In("auth/*"),
 	odd("auth.openid-first",
 		"Before each metadata document of an authorization server, the client asks for that of OpenID Connect.",
 		"RFC 8414 has to be used; that the client also knows another discovery is not excluded.",
-		"basic/authorization#server-metadata-discovery", RoundTripping(func(next http.RoundTripper) http.RoundTripper {
-			return RoundTrip(func(r *http.Request) (*http.Response, error) {
-				const known = "/.well-known/oauth-authorization-server"
-				if strings.HasPrefix(r.URL.Path, known) {
-					probe := r.Clone(r.Context())
-					probe.URL.Path = "/.well-known/openid-configuration" + strings.TrimPrefix(r.URL.Path, known)
-					if first, err := next.RoundTrip(probe); err == nil {
-						_, _ = io.Copy(io.Discard, first.Body)
-						_ = first.Body.Close()
-					}
+		"basic/authorization#server-metadata-discovery",
+		Exchanging(func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+			const known = "/.well-known/oauth-authorization-server"
+			if strings.HasPrefix(r.URL.Path, known) {
+				probe := r.Clone(r.Context())
+				probe.URL.Path = "/.well-known/openid-configuration" + strings.TrimPrefix(r.URL.Path, known)
+				if first, err := next.RoundTrip(probe); err == nil {
+					_, _ = io.Copy(io.Discard, first.Body)
+					_ = first.Body.Close()
 				}
-				return next.RoundTrip(r)
-			})
+			}
+			return next.RoundTrip(r)
 		})).Only(overEitherHTTP).In("auth/*"),
 	odd("auth.metadata-cached", "Metadata documents are fetched once and then remembered, also for a second token.",
 		"Nothing says how often a document is fetched.", ofDiscovery, RoundTripping(remembering(WellKnown))).
@@ -199,14 +191,12 @@ var authOddities = []Oddity{
 		Only(overEitherHTTP).In("auth/*"),
 	odd("auth.refreshes-never", "A refresh token is not used; the client seeks authorization anew.",
 		"Refresh tokens are optional to use (OAuth 2.1, section 1.3.2).", "basic/authorization#token-theft",
-		RoundTripping(func(next http.RoundTripper) http.RoundTripper {
-			return RoundTrip(func(r *http.Request) (*http.Response, error) {
-				resp, err := next.RoundTrip(r)
-				if err == nil && StepOf(r) == TokenRequest && resp.StatusCode == http.StatusOK {
-					Rewritten(resp, Lacking("refresh_token"))
-				}
-				return resp, err
-			})
+		Exchanging(func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+			resp, err := next.RoundTrip(r)
+			if err == nil && StepOf(r) == TokenRequest && resp.StatusCode == http.StatusOK {
+				Rewritten(resp, Lacking("refresh_token"))
+			}
+			return resp, err
 		})).Only(overEitherHTTP).In("auth/*"),
 	odd("auth.scheme-case", "The scheme in Authorization is written bearer.",
 		"Names of authentication schemes are case-insensitive in HTTP (RFC 9110, section 11.1).", ofTokenUse,
@@ -221,16 +211,14 @@ var authOddities = []Oddity{
 	odd("auth.well-known-first",
 		"The client asks for the resource metadata at the well-known addresses before it asks at the URL of the "+
 			"challenge.", "Nothing forbids a request for another document; what the challenge names counts.",
-		ofDiscovery, RoundTripping(func(next http.RoundTripper) http.RoundTripper {
-			return RoundTrip(func(r *http.Request) (*http.Response, error) {
-				if strings.HasPrefix(r.URL.Path, "/documents/") {
-					const known = transport.WellKnownResource
-					for _, path := range []string{known + "/mcp", known, "/.well-known/oauth-authorization-server"} {
-						Probe(next, r, path)
-					}
+		ofDiscovery, Exchanging(func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+			if strings.HasPrefix(r.URL.Path, "/documents/") {
+				const known = transport.WellKnownResource
+				for _, path := range []string{known + "/mcp", known, "/.well-known/oauth-authorization-server"} {
+					Probe(next, r, path)
 				}
-				return next.RoundTrip(r)
-			})
+			}
+			return next.RoundTrip(r)
 		})).Only(overEitherHTTP).In("auth/*"),
 	odd("auth.redirect-for-each-server",
 		"The client has a redirect URI for each authorization server, and does not look at iss.",
@@ -258,24 +246,22 @@ var authOddities = []Oddity{
 	odd("auth.follows-redirects",
 		"The client follows redirects of metadata documents and of its authorization request.",
 		"Nothing says whether a client follows a redirect to another address of the same host.", ofDiscovery,
-		RoundTripping(func(next http.RoundTripper) http.RoundTripper {
-			return RoundTrip(func(r *http.Request) (*http.Response, error) {
-				resp, err := next.RoundTrip(r)
-				for range 3 {
-					if err != nil || r.Method != http.MethodGet || resp.StatusCode/100 != 3 {
-						break
-					}
-					to, bad := resp.Request.URL.Parse(resp.Header.Get("Location"))
-					if bad != nil || to.Host != r.URL.Host {
-						break
-					}
-					_ = Reread(resp)
-					r = r.Clone(r.Context())
-					r.URL = to
-					resp, err = next.RoundTrip(r)
+		Exchanging(func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+			resp, err := next.RoundTrip(r)
+			for range 3 {
+				if err != nil || r.Method != http.MethodGet || resp.StatusCode/100 != 3 {
+					break
 				}
-				return resp, err
-			})
+				to, bad := resp.Request.URL.Parse(resp.Header.Get("Location"))
+				if bad != nil || to.Host != r.URL.Host {
+					break
+				}
+				_ = Reread(resp)
+				r = r.Clone(r.Context())
+				r.URL = to
+				resp, err = next.RoundTrip(r)
+			}
+			return resp, err
 		})).Only(overEitherHTTP).In("auth/*"),
 	odd("auth.refreshes-early", "Each token that comes with a refresh token is refreshed before it is used.",
 		"Nothing says when a client refreshes its token.", "basic/authorization#token-theft",
@@ -364,22 +350,20 @@ func backTo(registered bool, change func(uri *url.URL, r *http.Request)) apply {
 			}
 			SetBody(r, []byte(form.Encode()))
 		}),
-		RoundTripping(func(next http.RoundTripper) http.RoundTripper {
-			return RoundTrip(func(r *http.Request) (*http.Response, error) {
-				if StepOf(r) != Authorization {
-					return next.RoundTrip(r)
-				}
-				parameters := r.URL.Query()
-				own = parameters.Get("redirect_uri")
-				parameters.Set("redirect_uri", changed(own, r))
-				r = r.Clone(r.Context())
-				r.URL.RawQuery = parameters.Encode()
-				resp, err := next.RoundTrip(r)
-				if err == nil {
-					resp.Header.Set("Location", strings.Replace(resp.Header.Get("Location"), changed(own, r), own, 1))
-				}
-				return resp, err
-			})
+		Exchanging(func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+			if StepOf(r) != Authorization {
+				return next.RoundTrip(r)
+			}
+			parameters := r.URL.Query()
+			own = parameters.Get("redirect_uri")
+			parameters.Set("redirect_uri", changed(own, r))
+			r = r.Clone(r.Context())
+			r.URL.RawQuery = parameters.Encode()
+			resp, err := next.RoundTrip(r)
+			if err == nil {
+				resp.Header.Set("Location", strings.Replace(resp.Header.Get("Location"), changed(own, r), own, 1))
+			}
+			return resp, err
 		}),
 	)
 }

@@ -100,6 +100,13 @@ func RoundTripping(wrap func(next http.RoundTripper) http.RoundTripper) apply {
 	}
 }
 
+// Exchanging changes how the client makes the requests with which it seeks authorization.
+func Exchanging(do func(next http.RoundTripper, r *http.Request) (*http.Response, error)) apply {
+	return RoundTripping(func(next http.RoundTripper) http.RoundTripper {
+		return RoundTrip(func(r *http.Request) (*http.Response, error) { return do(next, r) })
+	})
+}
+
 // RoundTrip sends a request of the flow.
 type RoundTrip func(r *http.Request) (*http.Response, error)
 
@@ -133,14 +140,12 @@ func StepOf(r *http.Request) Step {
 
 // Seeking changes the requests of one step.
 func Seeking(which Step, change func(r *http.Request)) apply {
-	return RoundTripping(func(next http.RoundTripper) http.RoundTripper {
-		return RoundTrip(func(r *http.Request) (*http.Response, error) {
-			if StepOf(r) == which {
-				r = r.Clone(r.Context())
-				change(r)
-			}
-			return next.RoundTrip(r)
-		})
+	return Exchanging(func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+		if StepOf(r) == which {
+			r = r.Clone(r.Context())
+			change(r)
+		}
+		return next.RoundTrip(r)
 	})
 }
 
@@ -169,13 +174,11 @@ func Registering(change func(document object)) apply {
 
 // EndingAt ends the client before a step of the flow.
 func EndingAt(which Step) apply {
-	return RoundTripping(func(next http.RoundTripper) http.RoundTripper {
-		return RoundTrip(func(r *http.Request) (*http.Response, error) {
-			if StepOf(r) == which {
-				return nil, ErrDead
-			}
-			return next.RoundTrip(r)
-		})
+	return Exchanging(func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+		if StepOf(r) == which {
+			return nil, ErrDead
+		}
+		return next.RoundTrip(r)
 	})
 }
 
@@ -191,18 +194,16 @@ func Repeatable(r *http.Request) *http.Request {
 // AfterTokenRequest changes what the client does with the answer to a token request. It may send the request again.
 func AfterTokenRequest(then func(next http.RoundTripper, again *http.Request,
 	resp *http.Response) (*http.Response, error)) apply {
-	return RoundTripping(func(next http.RoundTripper) http.RoundTripper {
-		return RoundTrip(func(r *http.Request) (*http.Response, error) {
-			if StepOf(r) != TokenRequest {
-				return next.RoundTrip(r)
-			}
-			again := Repeatable(r)
-			resp, err := next.RoundTrip(r)
-			if err != nil {
-				return resp, err
-			}
-			return then(next, again, resp)
-		})
+	return Exchanging(func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+		if StepOf(r) != TokenRequest {
+			return next.RoundTrip(r)
+		}
+		again := Repeatable(r)
+		resp, err := next.RoundTrip(r)
+		if err != nil {
+			return resp, err
+		}
+		return then(next, again, resp)
 	})
 }
 
@@ -220,20 +221,18 @@ func Probe(next http.RoundTripper, r *http.Request, path string) int {
 
 // Returned changes the parameters with which an authorization comes back.
 func Returned(change func(result url.Values)) apply {
-	return RoundTripping(func(next http.RoundTripper) http.RoundTripper {
-		return RoundTrip(func(r *http.Request) (*http.Response, error) {
-			resp, err := next.RoundTrip(r)
-			if err != nil || StepOf(r) != Authorization || resp.StatusCode/100 != 3 {
-				return resp, err
-			}
-			if back, err := url.Parse(resp.Header.Get("Location")); err == nil {
-				result := back.Query()
-				change(result)
-				back.RawQuery = result.Encode()
-				resp.Header.Set("Location", back.String())
-			}
-			return resp, nil
-		})
+	return Exchanging(func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+		resp, err := next.RoundTrip(r)
+		if err != nil || StepOf(r) != Authorization || resp.StatusCode/100 != 3 {
+			return resp, err
+		}
+		if back, err := url.Parse(resp.Header.Get("Location")); err == nil {
+			result := back.Query()
+			change(result)
+			back.RawQuery = result.Encode()
+			resp.Header.Set("Location", back.String())
+		}
+		return resp, nil
 	})
 }
 

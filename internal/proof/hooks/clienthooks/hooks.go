@@ -392,7 +392,14 @@ func (c *DyingConn) Send(ctx context.Context, out transport.Outgoing) (*wire.Eve
 
 // Dying ends the client with an error when it has received a certain event.
 func Dying(of func(e *wire.Event) bool) apply {
-	return Wrapping(func(conn transport.Conn) transport.Conn { return &DyingConn{Conn: conn, At: of} })
+	return DyingOn(func(_ transport.Conn, e *wire.Event) bool { return of(e) })
+}
+
+// DyingOn ends the client with an error when it has received a certain event, of which the connection tells more.
+func DyingOn(at func(conn transport.Conn, e *wire.Event) bool) apply {
+	return Wrapping(func(conn transport.Conn) transport.Conn {
+		return &DyingConn{Conn: conn, At: func(e *wire.Event) bool { return at(conn, e) }}
+	})
 }
 
 // InOrder has a client that would die end in order in the same place: it takes its leave, and reports nothing.
