@@ -89,9 +89,7 @@ func Attestation(w io.Writer, run *result.Run, of Attested) error {
 	ids := func(kinds ...outcome) []string {
 		list := []string{}
 		for _, o := range kinds {
-			for _, q := range v.having(o) {
-				list = append(list, line(q.ID, limitName))
-			}
+			list = append(list, idsOf(v.having(o))...)
 		}
 		slices.Sort(list)
 		return list

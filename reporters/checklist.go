@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -79,14 +80,9 @@ func mdCode(s string, table bool) string {
 
 // backticks is the length of the longest run of backticks in s.
 func backticks(s string) int {
-	most, n := 0, 0
-	for i := 0; i < len(s); i++ {
-		if s[i] != '`' {
-			n = 0
-			continue
-		}
-		n++
-		most = max(most, n)
+	most := 0
+	for run := range strings.FieldsFuncSeq(s, func(r rune) bool { return r != '`' }) {
+		most = max(most, len(run))
 	}
 	return most
 }
@@ -204,30 +200,19 @@ func (c *checklist) ofTheSDK() {
 // what else occurs.
 func (v *view) levelCounts() ([]string, map[string]map[outcome]int) {
 	table := make(map[string]map[outcome]int)
-	var others []string
+	var names []string
 	for _, p := range v.pages {
 		for _, q := range p.requirements {
 			name := line(q.Level, limitName)
 			if table[name] == nil {
 				table[name] = make(map[outcome]int)
-				others = append(others, name)
+				names = append(names, name)
 			}
 			table[name][v.outcome(q)]++
 		}
 	}
-	var names []string
-	known := make(map[string]bool)
-	for _, name := range levels {
-		known[name] = true
-		if table[name] != nil {
-			names = append(names, name)
-		}
-	}
-	for _, name := range others {
-		if !known[name] {
-			names = append(names, name)
-		}
-	}
+	rank := func(name string) int { return slices.Index(append(slices.Clone(levels), name), name) }
+	slices.SortStableFunc(names, func(a, b string) int { return rank(a) - rank(b) })
 	return names, table
 }
 
@@ -326,12 +311,8 @@ func (c *checklist) expectedFailures() {
 	c.printf("## Expected failures\n\n| Requirement | Reason | Expires | State |\n| --- | --- | --- | --- |\n")
 	for i := range c.ExpectedFailures {
 		x := &c.ExpectedFailures[i]
-		state := staleWords(x)
-		if state == "" {
-			state = "failed as expected"
-		}
 		c.printf("| %s | %s | %s | %s |\n", mdCode(line(x.ID, limitName), true),
-			mdCell(line(x.Reason, limitMessage)), mdCell(line(x.Expires, limitName)), mdText(state))
+			mdCell(line(x.Reason, limitMessage)), mdCell(line(x.Expires, limitName)), mdText(stateOf(x)))
 	}
 	c.printf("\n")
 }

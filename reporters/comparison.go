@@ -229,7 +229,7 @@ func (v *view) mdComparison() string {
 	exit, because := v.decision()
 	fmt.Fprintf(&b, "**%s**: %s.\n\n", mdText(strings.ToUpper(exit[:1])+exit[1:]), mdText(because))
 	fmt.Fprintf(&b, "**Against the earlier results**: %s.\n\n", mdText(v.compared()))
-	rows := 0
+	verdict := b.Len()
 	for _, x := range v.changes() {
 		if len(x.ids) == 0 {
 			continue
@@ -243,7 +243,6 @@ func (v *view) mdComparison() string {
 			ids = append(ids, mdCode(line(id, limitName), false))
 		}
 		fmt.Fprintf(&b, "- %s (%s): %s\n", x.word, x.means, strings.Join(ids, ", "))
-		rows++
 	}
 	breaking, compatible := v.offerChanges(limitListed)
 	for _, list := range []struct {
@@ -257,13 +256,11 @@ func (v *view) mdComparison() string {
 		for _, text := range list.lines {
 			fmt.Fprintf(&b, "  - %s\n", mdText(text))
 		}
-		rows++
 	}
 	for _, note := range v.comparisonNotes() {
 		fmt.Fprintf(&b, "- %s\n", mdText(note))
-		rows++
 	}
-	if rows > 0 {
+	if b.Len() > verdict {
 		b.WriteString("\n")
 	}
 	return b.String()

@@ -171,9 +171,11 @@ func (c *console) limit() int {
 	return limitBrief
 }
 
-// paint wraps s, which is clean already, in a style.
-func (c *console) paint(s string, st style) string {
-	if !c.Color || s == "" {
+func (c *console) paint(s string, st style) string { return paint(c.Color, s, st) }
+
+// paint wraps s, which is clean already, in a style, where colours are on.
+func paint(color bool, s string, st style) string {
+	if !color || s == "" || st == "" {
 		return s
 	}
 	return "\x1b[" + string(st) + "m" + s + "\x1b[0m"
@@ -189,13 +191,10 @@ func (c *console) println(s string) {
 func (c *console) prose(lead string, indent int, s string, st style) {
 	used := columns(stripSGR(lead))
 	for i, text := range wrap(s, min(c.Width, maxProse)-indent, used-indent) {
-		if st != "" {
-			text = c.paint(text, st)
-		}
 		if i > 0 {
 			lead = strings.Repeat(" ", indent)
 		}
-		c.println(lead + text)
+		c.println(lead + c.paint(text, st))
 	}
 }
 
@@ -459,12 +458,8 @@ func (c *console) untested() {
 
 // group shows a reason, and the requirements that have it.
 func (c *console) group(g *reasonGroup) {
-	var ids []string
-	for _, q := range g.requirements {
-		ids = append(ids, line(q.ID, limitName))
-	}
-	c.prose(fmt.Sprintf("%4d  ", len(ids)), 6, g.reason, "")
-	c.prose(strings.Repeat(" ", 6), 6, strings.Join(ids, ", "), dim)
+	c.prose(fmt.Sprintf("%4d  ", len(g.requirements)), 6, g.reason, "")
+	c.prose(strings.Repeat(" ", 6), 6, strings.Join(idsOf(g.requirements), ", "), dim)
 }
 
 // briefKinds says in few words what kind of reason untested requirements have.
@@ -524,10 +519,7 @@ func (c *console) recall() {
 	any := false
 	words := map[outcome]string{outFail: "Failed", outError: "Error", outWarn: "Warned", outDisputed: "Disputed"}
 	for _, o := range []outcome{outFail, outError, outWarn, outDisputed} {
-		var ids []string
-		for _, q := range c.yours(c.having(o)) {
-			ids = append(ids, line(q.ID, limitName))
-		}
+		ids := idsOf(c.yours(c.having(o)))
 		if len(ids) == 0 {
 			continue
 		}
@@ -595,19 +587,6 @@ func (c *console) columns(parts []string, tail string) {
 }
 
 // stripSGR removes the sequences that paint writes.
-func stripSGR(s string) string {
-	var b strings.Builder
-	for {
-		at := strings.Index(s, "\x1b[")
-		if at < 0 {
-			b.WriteString(s)
-			return b.String()
-		}
-		b.WriteString(s[:at])
-		end := strings.IndexByte(s[at:], 'm')
-		if end < 0 {
-			return b.String()
-		}
-		s = s[at+end+1:]
-	}
-}
+func stripSGR(s string) string { return sgr.ReplaceAllString(s, "") }
+
+var sgr = regexp.MustCompile("\x1b\\[[^m]*m")

@@ -188,14 +188,10 @@ func (c *console) ofTheSDK() {
 }
 
 func (c *console) sdkGroup(g *sdkGroup) {
-	var ids []string
-	for _, q := range g.requirements {
-		ids = append(ids, line(q.ID, limitName))
-	}
 	q := g.requirements[0]
 	o := c.outcome(q)
-	c.prose(c.paint(told[o].mark+" "+strings.ToUpper(told[o].label), told[o].style)+"  ", 2, strings.Join(ids, ", "),
-		bold)
+	c.prose(c.paint(told[o].mark+" "+strings.ToUpper(told[o].label), told[o].style)+"  ", 2,
+		strings.Join(idsOf(g.requirements), ", "), bold)
 	c.field("Found", clip(c.message(smallest(q.Findings)), 2*(min(c.Width, maxProse)-fieldIndent)-8), "")
 	c.field("To do", line(g.Advice, limitMessage), green)
 	c.address("SDK", line(g.Thread, limitMessage)+" ("+mended(g.SDKFault)+")")

@@ -3,6 +3,7 @@ package reporters
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -182,11 +183,7 @@ func (c *console) notUsed() {
 	if len(uses) == 0 {
 		return
 	}
-	var names []string
-	for name := range uses {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
+	names := slices.SortedFunc(maps.Keys(uses), func(a, b string) int {
 		return cmp.Or(cmp.Compare(uses[b], uses[a]), strings.Compare(a, b))
 	})
 	for i, name := range names {

@@ -308,12 +308,8 @@ func (v *view) findingsTo(p *htmlPage, rows map[*result.Requirement]htmlRow) {
 func (v *view) remarksTo(p *htmlPage, place anchors) {
 	for i := range v.ExpectedFailures {
 		x := &v.ExpectedFailures[i]
-		state := staleWords(x)
-		if state == "" {
-			state = "failed as expected"
-		}
 		p.Expected = append(p.Expected, htmlExpected{line(x.ID, limitName), line(x.Reason, limitMessage),
-			line(x.Expires, limitName), state})
+			line(x.Expires, limitName), stateOf(x)})
 	}
 	for _, note := range v.Notes {
 		p.Notes = append(p.Notes, line(note, limitMessage))
@@ -372,10 +368,7 @@ func (v *view) htmlChanges(p *htmlPage, place anchors) map[string]string {
 	if v.Against == nil {
 		return nil
 	}
-	byID := make(map[string]*result.Requirement, len(v.Requirements))
-	for i := range v.Requirements {
-		byID[v.Requirements[i].ID] = &v.Requirements[i]
-	}
+	byID := v.ByID()
 	p.Compared, p.ComparisonNotes = v.compared(), v.comparisonNotes()
 	p.Exit, p.Because = v.decision()
 	breaking, compatible := v.offerChanges(limitListed)

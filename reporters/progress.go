@@ -160,7 +160,7 @@ func (p *Progress) Done(name string, verdict result.Verdict, disputed bool, mess
 	}
 	switch o {
 	case outFail, outError, outWarn, outDisputed:
-		text := fmt.Sprintf("%s %s %s", p.paint(o.marked(), told[o].style), p.last, line(message, limitMessage))
+		text := fmt.Sprintf("%s %s %s", paint(p.opts.Color, o.marked(), told[o].style), p.last, line(message, limitMessage))
 		fmt.Fprintln(p.w, strings.TrimRight(text, " "))
 	}
 }
@@ -187,13 +187,6 @@ func (p *Progress) Stop() {
 		io.WriteString(p.w, "\r\x1b[K")
 		p.drawn = false
 	}
-}
-
-func (p *Progress) paint(s string, st style) string {
-	if !p.opts.Color {
-		return s
-	}
-	return "\x1b[" + string(st) + "m" + s + "\x1b[0m"
 }
 
 var spinner = []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}
@@ -230,11 +223,7 @@ func (p *Progress) status(n int) string {
 		}
 		used += size
 		for _, x := range parts {
-			if x.st != "" {
-				b.WriteString(p.paint(x.text, x.st))
-			} else {
-				b.WriteString(x.text)
-			}
+			b.WriteString(paint(p.opts.Color, x.text, x.st))
 		}
 	}
 	put(part{spinner[p.frame%len(spinner)], cyan})

@@ -122,8 +122,8 @@ func newView(run *result.Run) (*view, error) {
 // total counts the observable requirements.
 func (v *view) total() int {
 	n := 0
-	for _, p := range v.pages {
-		n += len(p.requirements)
+	for _, of := range v.counts {
+		n += of
 	}
 	return n
 }
@@ -173,6 +173,15 @@ func (v *view) having(o outcome) []*result.Requirement {
 		}
 	}
 	return found
+}
+
+// idsOf returns the ids of some requirements.
+func idsOf(list []*result.Requirement) []string {
+	var ids []string
+	for _, q := range list {
+		ids = append(ids, line(q.ID, limitName))
+	}
+	return ids
 }
 
 // basis is what in the specification a requirement rests on, or "" for what a
@@ -242,23 +251,9 @@ func (v *view) verdictWords() (word, detail string) {
 
 // basis says in words what the run's verdict rests on.
 func (v *view) basis() string {
-	exercised, broken, ignored, expected, disputed := 0, 0, 0, v.counts[outExpected], v.counts[outDisputed]
-	for _, p := range v.pages {
-		for _, q := range p.requirements {
-			switch v.outcome(q) {
-			case outPass:
-				exercised++
-			case outFail:
-				exercised++
-				broken++
-			case outWarn:
-				exercised++
-				ignored++
-			case outExpected, outDisputed:
-				exercised++
-			}
-		}
-	}
+	broken, ignored, expected, disputed := v.counts[outFail], v.counts[outWarn], v.counts[outExpected],
+		v.counts[outDisputed]
+	exercised := v.counts[outPass] + broken + ignored + expected + disputed
 	var parts []string
 	if n := exercised; n > 0 {
 		parts = append(parts, fmt.Sprintf("%d %s exercised", n, plural(n, "requirement", "requirements")))
@@ -421,14 +416,13 @@ func staleWords(x *result.ExpectedFailure) string {
 	return line(x.Status, limitName)
 }
 
+// stateOf says what became of an entry of the expected-failures file.
+func stateOf(x *result.ExpectedFailure) string { return cmp.Or(staleWords(x), "failed as expected") }
+
 // targetName is the shortest text that tells a reader which target this was.
 func (v *view) targetName() string {
 	t := &v.Target
-	name := t.Title
-	if name == "" {
-		name = t.Name
-	}
-	if name != "" {
+	if name := cmp.Or(t.Title, t.Name); name != "" {
 		if t.Version != "" {
 			name += " " + t.Version
 		}

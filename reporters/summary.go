@@ -37,10 +37,7 @@ func (m Member) Reason() string {
 	if m.Run.Strict {
 		broken = append(broken, v.having(outWarn)...)
 	}
-	var ids []string
-	for _, q := range broken[:min(len(broken), briefIDs)] {
-		ids = append(ids, line(q.ID, limitName))
-	}
+	ids := idsOf(broken[:min(len(broken), briefIDs)])
 	text := strings.Join(ids, ", ")
 	if more := len(broken) - len(ids); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)

@@ -39,11 +39,13 @@ const (
 	ManifestFile      = "manifest.json"
 )
 
-// members are the files of a bundle, with the most bytes that each may have.
-var members = []struct {
+// member is a file of a bundle, with the most bytes that it may have.
+type member struct {
 	name string
 	most int64
-}{
+}
+
+var members = []member{
 	{ResultsFile, 128 << 20},
 	{TraceFile, 1 << 30},
 	{ConfigurationFile, 4 << 20},
@@ -132,10 +134,7 @@ type Contents struct {
 // Judge returns the verdict on a class that follows from the results of a whole run. Core
 // classes ask what the run asks; in extended ones, what only warns counts too.
 func Judge(class schema.Class, run *result.Run) (result.Overall, Counts) {
-	of := make(map[string]*result.Requirement, len(run.Requirements))
-	for i := range run.Requirements {
-		of[run.Requirements[i].ID] = &run.Requirements[i]
-	}
+	of := run.ByID()
 	var n Counts
 	for _, id := range class.IDs() {
 		q := of[id]

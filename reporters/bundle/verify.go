@@ -180,12 +180,7 @@ func (v *Verification) filesOf(archive *zip.Reader) map[string]*zip.File {
 	before := len(v.Refusals)
 	files := make(map[string]*zip.File)
 	for _, f := range archive.File {
-		i := slices.IndexFunc(members, func(m struct {
-			name string
-			most int64
-		}) bool {
-			return m.name == f.Name
-		})
+		i := slices.IndexFunc(members, func(m member) bool { return m.name == f.Name })
 		switch {
 		case i < 0:
 			v.refuse(wholeBundle, "has a file %s that does not belong there", wire.Quote(f.Name, 100))

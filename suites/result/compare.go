@@ -76,10 +76,7 @@ func Compare(base, run *Run) (*Comparison, error) {
 		}
 	}
 	c := &Comparison{Base: base.Tool}
-	then := make(map[string]*Requirement, len(base.Requirements))
-	for i := range base.Requirements {
-		then[base.Requirements[i].ID] = &base.Requirements[i]
-	}
+	then := base.ByID()
 	for i := range run.Requirements {
 		q := &run.Requirements[i]
 		b := then[q.ID]

@@ -323,6 +323,15 @@ func (r *Run) Budget() Budget {
 	return Default
 }
 
+// ByID returns the requirements of the run by their ids.
+func (r *Run) ByID() map[string]*Requirement {
+	all := make(map[string]*Requirement, len(r.Requirements))
+	for i := range r.Requirements {
+		all[r.Requirements[i].ID] = &r.Requirements[i]
+	}
+	return all
+}
+
 // Counts of verdicts over the observable requirements of a run.
 func (r *Run) Counts() map[Verdict]int {
 	counts := make(map[Verdict]int)

@@ -82,10 +82,7 @@ func (k *rechecker) say(id, format string, args ...any) {
 
 // whole compares the requirements of the run with the catalogue, and each with the trace.
 func (k *rechecker) whole(catalogue []schema.Requirement) {
-	given := make(map[string]*result.Requirement, len(k.run.Requirements))
-	for i := range k.run.Requirements {
-		given[k.run.Requirements[i].ID] = &k.run.Requirements[i]
-	}
+	given := k.run.ByID()
 	var order []string
 	for _, q := range catalogue {
 		if !Binds(q, k.Party) {
