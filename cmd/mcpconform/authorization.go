@@ -69,10 +69,7 @@ func (f *authorizationFlags) run(cmd *cobra.Command) error {
 	if _, err := f.selection.parties([]wire.Party{wire.AuthorizationServer}); err != nil {
 		return err
 	}
-	if err := f.reports.check(); err != nil {
-		return err
-	}
-	if err := f.reports.checkBase(wire.AuthorizationServer, shardFlags{}); err != nil {
+	if err := f.reports.checkRun(wire.AuthorizationServer, shardFlags{}); err != nil {
 		return err
 	}
 	var err error

@@ -58,12 +58,8 @@ type entry struct {
 }
 
 func describe(r schema.Requirement, served map[string][]string) entry {
-	checks := served[r.ID]
-	if checks == nil {
-		checks = []string{}
-	}
 	r.Advice = schema.Default().AdviceFor(r.ID)
-	return entry{Requirement: r, URL: r.URL(schema.DefaultVersion), Checks: checks}
+	return entry{Requirement: r, URL: r.URL(schema.DefaultVersion), Checks: append([]string{}, served[r.ID]...)}
 }
 
 // chosen returns the requirements that fit every pattern.
@@ -72,11 +68,7 @@ func chosen(patterns []string) ([]entry, error) {
 	served := suites.Served(revision, wire.Server, wire.Client)
 	var out []entry
 	for _, r := range revision.Catalogue() {
-		fits := true
-		for _, p := range patterns {
-			fits = fits && fit(p, r)
-		}
-		if fits {
+		if !slices.ContainsFunc(patterns, func(p string) bool { return !fit(p, r) }) {
 			out = append(out, describe(r, served))
 		}
 	}
@@ -108,36 +100,21 @@ func fit(p string, r schema.Requirement) bool {
 	return r.Matches(p)
 }
 
-// byPage calls write for the entries of each page.
-func byPage(entries []entry, write func(page string, entries []entry) error) error {
-	for first := 0; first < len(entries); {
-		last := first
-		for last < len(entries) && entries[last].Page == entries[first].Page {
-			last++
-		}
-		if err := write(entries[first].Page, entries[first:last]); err != nil {
-			return err
-		}
-		first = last
-	}
-	return nil
-}
-
 func checklistText(w io.Writer, entries []entry) error {
 	var b strings.Builder
-	observable := 0
-	_ = byPage(entries, func(page string, entries []entry) error {
-		fmt.Fprintf(&b, "%s\n", page)
-		for _, e := range entries {
-			mark := " "
-			if e.Observable {
-				mark = "✓"
-				observable++
-			}
-			fmt.Fprintf(&b, "  %s %-10s %-9s %-8s %-50s %s\n", mark, e.Level, e.Basis, e.Party, e.ID, e.Summary)
+	observable, page := 0, ""
+	for _, e := range entries {
+		if e.Page != page {
+			page = e.Page
+			fmt.Fprintf(&b, "%s\n", page)
 		}
-		return nil
-	})
+		mark := " "
+		if e.Observable {
+			mark = "✓"
+			observable++
+		}
+		fmt.Fprintf(&b, "  %s %-10s %-9s %-8s %-50s %s\n", mark, e.Level, e.Basis, e.Party, e.ID, e.Summary)
+	}
 	fmt.Fprintf(&b, "%d requirements, %d of them observable on the wire (✓)\n", len(entries), observable)
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -147,22 +124,21 @@ func checklistMarkdown(w io.Writer, entries []entry) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Requirements of MCP %s\n", schema.DefaultVersion)
 	cell := strings.NewReplacer("|", "\\|", "\n", " ", "<", "&lt;")
-	_ = byPage(entries, func(page string, entries []entry) error {
-		fmt.Fprintf(&b,
-			"\n## %s\n\n| Id | Level | Basis | Binds | Requirement | How it is tried, or why nothing is observed "+
-				"|\n|---|---|---|---|---|---|\n",
-			page)
-		for _, e := range entries {
-			how := e.How
-			if !e.Observable {
-				words := e.Unobserved.Words()
-				how = "*" + strings.ToUpper(words[:1]) + words[1:] + ".* " + how
-			}
-			fmt.Fprintf(&b, "| [%s](%s) | %s | %s | %s | %s | %s |\n", e.ID, e.URL, e.Level,
-				cmp.Or(e.Standard, string(e.Basis)), e.Party, cell.Replace(e.Summary), cell.Replace(how))
+	page := ""
+	for _, e := range entries {
+		if e.Page != page {
+			page = e.Page
+			fmt.Fprintf(&b, "\n## %s\n\n| Id | Level | Basis | Binds | Requirement | How it is tried, or why nothing is "+
+				"observed |\n|---|---|---|---|---|---|\n", page)
 		}
-		return nil
-	})
+		how := e.How
+		if !e.Observable {
+			words := e.Unobserved.Words()
+			how = "*" + strings.ToUpper(words[:1]) + words[1:] + ".* " + how
+		}
+		fmt.Fprintf(&b, "| [%s](%s) | %s | %s | %s | %s | %s |\n", e.ID, e.URL, e.Level,
+			cmp.Or(e.Standard, string(e.Basis)), e.Party, cell.Replace(e.Summary), cell.Replace(how))
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }

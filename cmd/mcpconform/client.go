@@ -106,10 +106,7 @@ func (f *clientFlags) test(cmd *cobra.Command, args []string) (clientOptions, *r
 	if err != nil {
 		return o, nil, nil, err
 	}
-	if err := f.reports.check(); err != nil {
-		return o, nil, nil, err
-	}
-	if err := f.reports.checkBase(wire.Client, f.shard); err != nil {
+	if err := f.reports.checkRun(wire.Client, f.shard); err != nil {
 		return o, nil, nil, err
 	}
 	if f.serve {

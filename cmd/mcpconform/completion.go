@@ -228,9 +228,14 @@ func ids(catalogue []schema.Requirement, prefix string) []cobra.Completion {
 	if prefix == "" {
 		return nil
 	}
-	all := make([]cobra.Completion, len(catalogue))
-	for i, r := range catalogue {
-		all[i] = cobra.CompletionWithDesc(r.ID, r.Summary)
+	return described(catalogue, func(r schema.Requirement) (name, what string) { return r.ID, r.Summary })
+}
+
+// described offers the names of things with what they are.
+func described[T any](things []T, of func(T) (name, what string)) []cobra.Completion {
+	all := make([]cobra.Completion, len(things))
+	for i, thing := range things {
+		all[i] = cobra.CompletionWithDesc(of(thing))
 	}
 	return all
 }
@@ -273,38 +278,33 @@ func counted(of map[string]int, kind string) []cobra.Completion {
 // hundreds, once their prefix is typed.
 func scenarios(_ *cobra.Command, prefix string) []cobra.Completion {
 	list, _ := suites.OrdinaryScenarios(nil) // only a script can be mistaken
-	var all []cobra.Completion
+	var faulty []cobra.Completion
 	if strings.HasPrefix(prefix, client.FaultPrefix) {
 		list = append(list, suites.FaultScenarios()...)
 	} else {
-		all = append(all, cobra.CompletionWithDesc(client.FaultPrefix,
+		faulty = append(faulty, cobra.CompletionWithDesc(client.FaultPrefix,
 			"a server with one of the faults of mcpconform mock --list"))
 	}
-	for _, s := range list {
-		all = append(all, cobra.CompletionWithDesc(s.Name, requirements(len(s.Requirements))))
-	}
-	return all
+	return append(faulty, described(list, func(s *client.Scenario) (name, what string) {
+		return s.Name, requirements(len(s.Requirements))
+	})...)
 }
 
 // serverFaults offers those that show over the transport that is chosen.
 func serverFaults(cmd *cobra.Command, _ string) []cobra.Completion {
 	chosen := func(name string) string { return cmd.Flag(name).Value.String() }
 	over := (&listenFlags{http: chosen("http"), sse: chosen("sse"), ws: chosen("ws")}).transport()
-	var all []cobra.Completion
-	for _, f := range mockserver.Catalogue() {
-		if over == transport.NameStdio || f.Shows(over) { // a flag that names a transport may follow
-			all = append(all, cobra.CompletionWithDesc(f.ID, f.Summary))
-		}
-	}
-	return all
+	return faults(slices.DeleteFunc(mockserver.Catalogue(), func(f mockserver.Fault) bool {
+		return over != transport.NameStdio && !f.Shows(over) // a flag that names a transport may follow
+	}))
 }
 
 func clientFaults(*cobra.Command, string) []cobra.Completion {
-	var all []cobra.Completion
-	for _, f := range mockclient.Catalogue() {
-		all = append(all, cobra.CompletionWithDesc(f.ID, f.Summary))
-	}
-	return all
+	return faults(mockclient.Catalogue())
+}
+
+func faults[P any](all []mockserver.FaultOf[P]) []cobra.Completion {
+	return described(all, func(f mockserver.FaultOf[P]) (name, what string) { return f.ID, f.Summary })
 }
 
 // serverNames completes the servers of the --from file.

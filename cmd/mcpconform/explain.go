@@ -25,13 +25,7 @@ func explainCommand() *cobra.Command {
 requirements that it matches.`,
 		Example: `  mcpconform explain tools.error.unknown-tool-code
   mcpconform explain 'pagination.*'`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("explain takes the IDs of requirements, or globs; mcpconform checklist lists " +
-					"all requirements")
-			}
-			return nil
-		},
+		Args: some("explain takes the IDs of requirements, or globs; mcpconform checklist lists all requirements"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for i, arg := range args {
 				if i > 0 {
@@ -78,6 +72,16 @@ func nearest[T any](name string, things []T, nameOf func(T) string) string {
 		names[i] = nameOf(thing)
 	}
 	return strings.Join(schema.NearestOf(names, name, 3), ", ")
+}
+
+// some accepts any number of arguments but none, for which it has a message.
+func some(missing string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return errors.New(missing)
+		}
+		return nil
+	}
 }
 
 // one accepts exactly one argument. Its error names the argument.

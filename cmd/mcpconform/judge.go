@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"io"
 	"net/url"
 	"os"
 
@@ -44,7 +44,7 @@ func (f *judgeFlags) run(ctx context.Context, file string) error {
 	if err := f.reports.check(); err != nil {
 		return err
 	}
-	trace, err := readTrace(file)
+	trace, err := readFile(file, func(r io.Reader) (*wire.Trace, error) { return wire.ReadTrace(r, wire.DefaultLimits) })
 	if err != nil {
 		return err
 	}
@@ -62,19 +62,6 @@ func (f *judgeFlags) run(ctx context.Context, file string) error {
 		return err
 	}
 	return f.reports.write(os.Stdout, run, trace)
-}
-
-func readTrace(file string) (*wire.Trace, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	trace, err := wire.ReadTrace(f, wire.DefaultLimits)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return trace, nil
 }
 
 // keepSecret makes known the credentials in the heads of a trace, which another

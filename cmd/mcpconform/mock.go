@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -43,7 +45,8 @@ func mockCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if faults.list {
-				return listFaults(cmd.OutOrStdout())
+				return listFaults(cmd.OutOrStdout(), mockserver.Catalogue(),
+					func(f mockserver.Fault) string { return f.Summary })
 			}
 			if len(faults.ids) == 0 && file == "" {
 				return errors.New("give --fault or --script; --list lists the faults")
@@ -104,17 +107,18 @@ func mockClientCommand() *cobra.Command {
   mcpconform mock client --fault ID http://localhost:8080/mcp`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if faults.list {
-				return listClientFaults(cmd.OutOrStdout())
+				return listFaults(cmd.OutOrStdout(), mockclient.Catalogue(), func(f mockclient.Fault) string {
+					return cmp.Or(f.Scenario, client.Baseline) + "\t" + f.Summary
+				})
 			}
 			if len(faults.ids) == 0 || len(args) == 0 {
 				return errors.New("give --fault and a server: its URL, or COMMAND after --; --list lists the faults")
 			}
 			var changes []func(*reference.Standalone)
 			for _, id := range faults.ids {
-				fault, ok := mockclient.Find(id)
-				if !ok {
-					return fmt.Errorf("no fault is called %q; the nearest are %s; mock client --list lists them", id,
-						nearest(id, mockclient.Catalogue(), func(f mockclient.Fault) string { return f.ID }))
+				fault, err := findFault(id, mockclient.Catalogue(), "mock client")
+				if err != nil {
+					return err
 				}
 				changes = append(changes, fault.Apply)
 			}
@@ -134,43 +138,39 @@ func transportNames(names []string) string {
 	return strings.Join(names, ",")
 }
 
-func listClientFaults(w io.Writer) error {
+// listFaults lists faults; show is the last column.
+func listFaults[P any](w io.Writer, all []mockserver.FaultOf[P], show func(f mockserver.FaultOf[P]) string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, f := range mockclient.Catalogue() {
-		scenario := f.Scenario
-		if scenario == "" {
-			scenario = client.Baseline
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.ID, f.Level(), f.Page(), transportNames(f.Transports),
-			f.Requirement, scenario, f.Summary)
+	for _, f := range all {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", f.ID, f.Level(), f.Page(), transportNames(f.Transports), f.Requirement,
+			show(f))
 	}
 	return t.Flush()
+}
+
+// findFault returns the fault with an id, or an error that names the command that lists all.
+func findFault[P any](id string, all []mockserver.FaultOf[P], command string) (f mockserver.FaultOf[P], err error) {
+	if i := slices.IndexFunc(all, func(f mockserver.FaultOf[P]) bool { return f.ID == id }); i >= 0 {
+		return all[i], nil
+	}
+	return f, fmt.Errorf("no fault is called %q; the nearest are %s; %s --list lists them", id,
+		nearest(id, all, func(f mockserver.FaultOf[P]) string { return f.ID }), command)
 }
 
 // faulty returns the options of a server with faults.
 func faulty(ids []string, transport string) (server.Options, error) {
 	var o server.Options
 	for _, id := range ids {
-		fault, ok := mockserver.Find(id)
-		if !ok {
-			return server.Options{}, fmt.Errorf("no fault is called %q; the nearest are %s; mock --list lists them", id,
-				nearest(id, mockserver.Catalogue(), func(f mockserver.Fault) string { return f.ID }))
+		fault, err := findFault(id, mockserver.Catalogue(), "mock")
+		if err != nil {
+			return o, err
 		}
 		if !fault.Shows(transport) {
-			return server.Options{}, fmt.Errorf("the fault %s can be seen only over %s", id,
+			return o, fmt.Errorf("the fault %s can be seen only over %s", id,
 				strings.Join(fault.Transports, " and "))
 		}
 		fault.Apply(&o)
 		o.Behaviour.Breaks = append(o.Behaviour.Breaks, fault.Requirement)
 	}
 	return o, nil
-}
-
-func listFaults(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, f := range mockserver.Catalogue() {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", f.ID, f.Level(), f.Page(), transportNames(f.Transports),
-			f.Requirement, f.Summary)
-	}
-	return t.Flush()
 }

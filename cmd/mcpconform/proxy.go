@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -165,21 +163,9 @@ func (f *proxyFlags) relayHTTP(ctx context.Context, o *suites.Options, args []st
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
-	server := &http.Server{Handler: relay, ReadHeaderTimeout: 30 * time.Second}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(l) }()
 	fmt.Fprintln(guarded(f.stderr), "mcpconform: "+invitation(relay.URL(l.Addr().String()), e.Redactor))
-	select {
-	case <-ctx.Done():
-		// First the connections: a client that stalls would hold up the relay.
-		_ = server.Close()
-		err = <-ended
-	case err = <-ended:
-	}
-	if errors.Is(err, http.ErrServerClosed) {
-		err = nil
-	}
-	return err
+	// The connections end before the relay, which a client that stalls would hold up.
+	return serveHTTP(ctx, relay, l)
 }
 
 // invitation tells where clients find the server: the address is that of the relay,

@@ -203,12 +203,7 @@ func referenceClientCommand() *cobra.Command {
 		Short: "Use everything that a server offers, once, and disconnect",
 		Example: `  mcpconform reference client http://localhost:8080/mcp
   mcpconform reference client -- ./my-server --stdio`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("the server is missing; give its URL, or COMMAND after --")
-			}
-			return nil
-		},
+		Args: some("the server is missing; give its URL, or COMMAND after --"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	f.register(cmd)

@@ -91,12 +91,17 @@ func (f *authorizationServerFlags) serve(cmd *cobra.Command) error {
 	return serveHTTP(cmd.Context(), as, l)
 }
 
-// serveHTTP serves until the context ends.
+// serveHTTP serves until the context ends, and then ends all connections.
 func serveHTTP(ctx context.Context, h http.Handler, l net.Listener) error {
-	s := &http.Server{Handler: h, ReadHeaderTimeout: answerTimeout}
-	defer context.AfterFunc(ctx, func() { _ = s.Close() })()
-	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+	s := &http.Server{Handler: h, ReadHeaderTimeout: 30 * time.Second}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(l) }()
+	select {
+	case <-ctx.Done():
+		_ = s.Close()
+		<-ended
+		return nil
+	case err := <-ended:
 		return err
 	}
-	return nil
 }

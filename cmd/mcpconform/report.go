@@ -24,12 +24,7 @@ run, which --shard made, are merged into one result. A shard that is missing mak
 		Example: `  mcpconform report results.json --html report.html
   mcpconform report typescript.json python.json go.json --markdown matrix.md
   mcpconform report shard-*.json --json results.json --junit report.xml`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("the results are missing; give RESULTS.json files, as --json writes them")
-			}
-			return nil
-		},
+		Args: some("the results are missing; give RESULTS.json files, as --json writes them"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if reports.trace != "" {
 				return errors.New("--trace: results do not contain a trace")
@@ -63,17 +58,20 @@ run, which --shard made, are merged into one result. A shard that is missing mak
 	return cmd
 }
 
-func readResults(path string) (*result.Run, error) {
+func readResults(path string) (*result.Run, error) { return readFile(path, reporters.ReadJSON) }
+
+// readFile reads a file, and names it in the error if that fails.
+func readFile[T any](path string, read func(io.Reader) (*T, error)) (*T, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	run, err := reporters.ReadJSON(f)
+	content, err := read(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return run, nil
+	return content, nil
 }
 
 // matrix shows several runs side by side. Reports of single runs make no sense

@@ -70,12 +70,12 @@ func (f *reportFlags) registerAgainst(cmd *cobra.Command) {
 		"compare with the earlier results.json `FILE`: only failures that are new then count")
 }
 
-// checkBase reports earlier results with which a run cannot be compared, before the run.
-func (f *reportFlags) checkBase(role wire.Party, shard shardFlags) error {
-	switch {
-	case f.base == nil:
-		return nil
-	case shard.of > 0:
+// checkRun is check before a run, which has to be comparable with the earlier results.
+func (f *reportFlags) checkRun(role wire.Party, shard shardFlags) error {
+	if err := f.check(); err != nil || f.base == nil {
+		return err
+	}
+	if shard.of > 0 {
 		return errors.New("--against cannot be given with --shard; give it to mcpconform report, which makes " +
 			"one result of the shards")
 	}

@@ -109,10 +109,7 @@ func (f *serverFlags) test(ctx context.Context, args []string) (serverOptions, *
 	if err != nil {
 		return o, nil, nil, err
 	}
-	if err := f.reports.check(); err != nil {
-		return o, nil, nil, err
-	}
-	if err := f.reports.checkBase(wire.Server, f.shard); err != nil {
+	if err := f.reports.checkRun(wire.Server, f.shard); err != nil {
 		return o, nil, nil, err
 	}
 	stop, err := f.target(ctx, &o, args)

@@ -2,14 +2,15 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpconform/mcpconform/reporters"
 	"github.com/mcpconform/mcpconform/schema"
 )
 
@@ -62,9 +63,7 @@ func versionCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asJSON {
-				enc := json.NewEncoder(cmd.OutOrStdout())
-				enc.SetIndent("", "  ")
-				return enc.Encode(thisBuild())
+				return reporters.WriteJSON(cmd.OutOrStdout(), thisBuild(), "version")
 			}
 			return writeBuild(cmd.OutOrStdout(), thisBuild())
 		},
@@ -74,12 +73,7 @@ func versionCommand() *cobra.Command {
 }
 
 func writeBuild(w io.Writer, b build) error {
-	_, err := fmt.Fprintf(w, "mcpconform %s\ncommit     %s\nGo         %s\nplatform   %s\n", b.Version,
-		cmp.Or(b.Commit, "unknown"), b.Go, b.Platform)
-	for _, r := range b.Revisions {
-		if err == nil {
-			_, err = fmt.Fprintf(w, "revision   %s\n", r)
-		}
-	}
+	_, err := fmt.Fprintf(w, "mcpconform %s\ncommit     %s\nGo         %s\nplatform   %s\nrevision   %s\n", b.Version,
+		cmp.Or(b.Commit, "unknown"), b.Go, b.Platform, strings.Join(b.Revisions, "\nrevision   "))
 	return err
 }
