@@ -188,15 +188,13 @@ func crossing(method string) apply {
 		}
 		partners := r.Session.Value("crossing "+method, func() any { return make(chan offer) }).(chan offer)
 		mine := offer{result, make(chan any, 1)}
-		timer := time.NewTimer(5 * time.Millisecond)
-		defer timer.Stop()
 		select {
 		case other := <-partners:
 			other.other <- result
 			return other.result, nil
 		case partners <- mine:
 			return <-mine.other, nil
-		case <-timer.C:
+		case <-time.After(5 * time.Millisecond):
 			return result, nil
 		}
 	})

@@ -353,7 +353,7 @@ func (u unreachable) Transport() string { return u.transport }
 
 // Dial fails as it did before.
 func (u unreachable) Dial(_ context.Context, log *wire.Log) (transport.Conn, error) {
-	_, _ = log.Append(wire.Event{Kind: wire.KindNote, Note: u.err.Error()})
+	log.Note(u.err.Error())
 	log.End()
 	return nil, u.err
 }

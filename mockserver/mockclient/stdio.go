@@ -105,10 +105,8 @@ func leavingBehind(c *client.Standalone) {
 
 // linger waits a little for a process that may not exit.
 func linger(p transport.Process) {
-	wait := time.NewTimer(300 * time.Millisecond)
-	defer wait.Stop()
 	select {
 	case <-p.Done():
-	case <-wait.C:
+	case <-time.After(300 * time.Millisecond):
 	}
 }

@@ -170,12 +170,10 @@ func (c *Consent) wait(ctx context.Context, page, user string, back *loopback) (
 		return nil, &DutyError{Duty: OfNobody, Err: fmt.Errorf("the page for the user could not be shown: %w", err),
 			Advice: "run mcpconform in a terminal without --browser, and open the address that it prints"}
 	}
-	limit := time.NewTimer(c.Wait)
-	defer limit.Stop()
 	select {
 	case result := <-back.came:
 		return result, nil
-	case <-limit.C:
+	case <-time.After(c.Wait):
 		return nil, &DutyError{Duty: OfNobody,
 			Err:    fmt.Errorf("no browser came back from the page of the authorization server within %v", c.Wait),
 			Advice: "log in on this machine and sooner, or raise --login-timeout"}

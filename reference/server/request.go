@@ -68,10 +68,8 @@ func (r *Request) Sleep(ctx context.Context, d time.Duration) error {
 
 // sleep waits, unless the context ends first: it then returns the cause.
 func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

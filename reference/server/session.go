@@ -217,11 +217,9 @@ func (s *Session) request(m *wire.Message, st *stream) {
 	if st != nil {
 		return // each POST has a goroutine of its own
 	}
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
 	select {
 	case <-r.released:
-	case <-timer.C:
+	case <-time.After(patience):
 	case <-s.ctx.Done():
 	}
 }

@@ -128,30 +128,16 @@ func (c *HTTPConn) SetSession(id, version string) {
 
 // header returns the header of a request as the specification wants it.
 func (c *HTTPConn) header(method string) http.Header {
-	h := c.site.common(c.ctx)
-	fill(h, "User-Agent", "mcpconform")
-	switch method {
-	case http.MethodPost:
-		fill(h, "Content-Type", typeJSON)
-		fill(h, "Accept", acceptBoth)
-	case http.MethodGet:
-		fill(h, "Accept", typeEvents)
-	}
 	s := c.state()
+	h := c.httpLink.header(method, s.version)
+	if method == http.MethodPost {
+		fill(h, "Accept", acceptBoth)
+	}
 	// An id that a header cannot carry cannot be sent back; the rules judge it.
 	if s.id != "" && httpguts.ValidHeaderFieldValue(s.id) {
 		h.Set(headerSession, s.id)
 	}
-	if s.version != "" && httpguts.ValidHeaderFieldValue(s.version) {
-		h.Set(headerVersion, s.version)
-	}
 	return h
-}
-
-func fill(h http.Header, name, value string) {
-	if _, ok := h[name]; !ok {
-		h.Set(name, value)
-	}
 }
 
 // override sets the headers of over in h, in their spelling, and removes those
@@ -178,16 +164,8 @@ func override(h, over http.Header) {
 // accepted, the connection opens its GET stream.
 func (c *HTTPConn) Send(ctx context.Context, m Outgoing) (*wire.Event, error) {
 	c.site.admit(ctx)
-	msg := c.log.Parse(m.Raw)
-	o := &outbound{
-		method: http.MethodPost, url: c.site.url, header: c.header(http.MethodPost), body: nonNil(m.Raw), message: true,
-		parsed:     msg,
-		deliberate: m.Deliberate, patience: c.site.timeout, ordinary: m.ordinary(msg) && c.listens(),
-	}
-	if !acknowledged(msg) {
-		o.patience *= turns
-	}
-	override(o.header, m.Header)
+	o, msg := c.post(c.site.url, c.header(http.MethodPost), m)
+	o.ordinary = o.ordinary && c.listens()
 	if msg.Kind == wire.Request && msg.Method == "initialize" {
 		c.learn(o, msg)
 	}
@@ -314,9 +292,7 @@ func (c *HTTPConn) listen(ctx context.Context) {
 	if c.dialer.lateHead.Load() {
 		grace = lateGrace
 	}
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
-	x := c.openListener(ctx, nil, 0, timer.C)
+	x := c.openListener(ctx, nil, 0, time.After(grace))
 	if x == nil || ctx.Err() != nil || c.leaving.Load() {
 		return
 	}
@@ -363,10 +339,8 @@ func (c *HTTPConn) openListener(ctx context.Context, over http.Header, barren in
 
 // pause waits, and reports whether the connection is still meant to be used after that.
 func (c *HTTPConn) pause(ctx context.Context, wait time.Duration) bool {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(wait):
 		return !c.leaving.Load()
 	case <-ctx.Done():
 	case <-c.shutting:

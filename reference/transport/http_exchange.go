@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
@@ -72,8 +74,40 @@ func newHTTPLink(s *site, log *wire.Log) *httpLink {
 // Log of the connection.
 func (l *httpLink) Log() *wire.Log { return l.log }
 
-func (l *httpLink) note(text string) {
-	_, _ = l.log.Append(wire.Event{Kind: wire.KindNote, Note: text})
+// header returns the header of a request, in which the version is left out that a header cannot carry.
+func (l *httpLink) header(method, version string) http.Header {
+	h := l.site.common(l.ctx)
+	fill(h, "User-Agent", "mcpconform")
+	switch method {
+	case http.MethodPost:
+		fill(h, "Content-Type", typeJSON)
+	case http.MethodGet:
+		fill(h, "Accept", typeEvents)
+	}
+	if version != "" && httpguts.ValidHeaderFieldValue(version) {
+		h.Set(headerVersion, version)
+	}
+	return h
+}
+
+func fill(h http.Header, name, value string) {
+	if _, ok := h[name]; !ok {
+		h.Set(name, value)
+	}
+}
+
+// post returns the POST of a message with a header, which the message may override.
+func (l *httpLink) post(to *url.URL, header http.Header, m Outgoing) (*outbound, *wire.Message) {
+	msg := l.log.Parse(m.Raw)
+	o := &outbound{
+		method: http.MethodPost, url: to, header: header, body: nonNil(m.Raw), message: true, parsed: msg,
+		deliberate: m.Deliberate, patience: l.site.timeout, ordinary: m.ordinary(msg),
+	}
+	if !acknowledged(msg) {
+		o.patience *= turns
+	}
+	override(header, m.Header)
+	return o, msg
 }
 
 // shut refuses further exchanges, drops those that are open, calls last, waits for
@@ -104,7 +138,7 @@ func (l *httpLink) shut(last func()) {
 func (l *httpLink) flooded() error {
 	l.flood.Do(func() {
 		l.cancel(errFlooded)
-		l.note(errFlooded.Error())
+		l.log.Note(errFlooded.Error())
 	})
 	return errFlooded
 }

@@ -139,9 +139,7 @@ func (e Endpoint) Moved(head *wire.Event) (Endpoint, bool) {
 func (e Endpoint) open(log *wire.Log, unkept *atomic.Bool) (*site, error) {
 	s, err := e.site()
 	if err != nil {
-		_, _ = log.Append(wire.Event{Kind: wire.KindNote, Note: "start: " + err.Error()})
-		log.End()
-		return nil, &StartError{Target: "the server", Err: err}
+		return nil, unstarted(log, &StartError{Target: "the server", Err: err})
 	}
 	if prompts && e.Dial == nil { // a network of the program's own has nothing to gain
 		s.kept, s.unkept = keep(s.transport), unkept

@@ -129,8 +129,7 @@ func (f *family) find() {
 // lookUp reads /proc/PID/stat; proc_pid_stat(5). A zombie is not a process here.
 func lookUp(pid int) (relative, bool) {
 	stat, err := os.ReadFile(procFile(pid, "stat"))
-	// The second field, the name in parentheses, may hold anything.
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	fields := fromThird(stat)
 	if err != nil || len(fields) < 20 || string(fields[0]) == "Z" {
 		return relative{}, false
 	}

@@ -48,7 +48,7 @@ func (x *roundTrip) roundTrip(req *http.Request) (*http.Response, error) {
 	}
 	s.unkept.Store(true)
 	again := x.repeated(req)
-	x.link.note(x.stream +
+	x.link.log.Note(x.stream +
 		": the connection was kept from an earlier exchange, and the server sent no response on it; the request " +
 		"is sent again on a new one")
 	if resp, newer := s.transport.RoundTrip(again); newer == nil {

@@ -117,10 +117,13 @@ func executing(pid int) bool {
 // unsettled reports whether the environment of a process may still appear: its stat shows no address of its code,
 // which is set after the environment, or shows an environment that was not there a moment ago.
 func unsettled(stat []byte) bool {
-	// The second field, the name in parentheses, may hold anything.
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	fields := fromThird(stat)
 	const startCode, envStart, envEnd = 26 - 3, 50 - 3, 51 - 3 // proc_pid_stat(5), from the third field on
 	return len(fields) > envEnd && (string(fields[startCode]) == "0" || !bytes.Equal(fields[envStart], fields[envEnd]))
 }
+
+// fromThird returns the fields of /proc/PID/stat from the third on: the second, the name in parentheses, may hold
+// anything.
+func fromThird(stat []byte) [][]byte { return bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:]) }
 
 func procFile(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }

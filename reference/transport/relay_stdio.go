@@ -28,11 +28,7 @@ func (d *Stdio) RelayStdio(ctx context.Context, log *wire.Log, in io.Reader, out
 	var writers sync.WaitGroup
 	writers.Go(func() { c.relay.out.run(out) })
 	writers.Go(func() { c.relay.errOut.run(errOut) })
-	written := make(chan struct{})
-	go func() {
-		writers.Wait()
-		close(written)
-	}()
+	written := ended(&writers)
 	go c.run()
 	// The client's end may stay open for ever: RelayStdio does not wait for this reader.
 	go c.passIn(in)
@@ -41,7 +37,7 @@ func (d *Stdio) RelayStdio(ctx context.Context, log *wire.Log, in io.Reader, out
 	case <-ctx.Done():
 		sendSignal(log, "SIGTERM", c.proc.Terminate)
 		if !c.exited(context.WithoutCancel(ctx), cmp.Or(d.ExitWait, ReasonableExit)) {
-			c.note("the relay killed the server, because it did not end")
+			log.Note("the relay killed the server, because it did not end")
 			c.proc.Kill()
 			close(given)
 			<-c.done

@@ -57,9 +57,8 @@ func (c *WebSocketConn) passIn(ctx context.Context, in io.Reader) {
 	for {
 		raw, surplus, err := ReadLine(lines, c.log.Limits().Message)
 		if len(surplus) > 0 {
-			_, _ = c.log.Append(wire.Event{Kind: wire.KindNote,
-				Note: fmt.Sprintf("the relay was ended: a message of the client is longer than %d bytes",
-					c.log.Limits().Message)})
+			c.log.Note(fmt.Sprintf("the relay was ended: a message of the client is longer than %d bytes",
+				c.log.Limits().Message))
 			return
 		}
 		if len(bytes.TrimSpace(raw)) > 0 {

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"golang.org/x/net/http/httpguts"
-
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
@@ -87,7 +85,7 @@ type SSEConn struct {
 	once  sync.Once
 	named chan struct{} // closed when the endpoint event has come
 	// Set before named is closed.
-	post        *url.URL
+	endpoint    *url.URL
 	endpointErr error
 }
 
@@ -157,9 +155,9 @@ func (c *SSEConn) onEvent(item wire.SSEItem) bool {
 		return false
 	}
 	c.once.Do(func() {
-		c.post, c.endpointErr = endpointURL(c.site.url, string(item.Data))
+		c.endpoint, c.endpointErr = endpointURL(c.site.url, string(item.Data))
 		if c.endpointErr != nil {
-			c.note(c.site.redact.String(c.endpointErr.Error()))
+			c.log.Note(c.site.redact.String(c.endpointErr.Error()))
 		}
 		close(c.named)
 	})
@@ -210,17 +208,11 @@ func (c *SSEConn) onEnd(_ *roundTrip, dropped bool) {
 }
 
 func (c *SSEConn) header(method string) http.Header {
-	h := c.site.common(c.ctx)
-	fill(h, "User-Agent", "mcpconform")
-	if method == http.MethodPost {
-		fill(h, "Content-Type", typeJSON)
-	} else {
-		fill(h, "Accept", typeEvents)
+	version := ""
+	if v := c.version.Load(); v != nil {
+		version = *v
 	}
-	if v := c.version.Load(); v != nil && httpguts.ValidHeaderFieldValue(*v) {
-		h.Set(headerVersion, *v)
-	}
-	return h
+	return c.httpLink.header(method, version)
 }
 
 // Send posts one message and waits for the head of the response, which only
@@ -228,16 +220,8 @@ func (c *SSEConn) header(method string) http.Header {
 // error. The answer arrives on the stream get:1.
 func (c *SSEConn) Send(ctx context.Context, m Outgoing) (*wire.Event, error) {
 	c.site.admit(ctx)
-	msg := c.log.Parse(m.Raw)
-	o := &outbound{
-		method: http.MethodPost, url: c.post, header: c.header(http.MethodPost), body: nonNil(m.Raw), message: true,
-		parsed:     msg,
-		deliberate: m.Deliberate, patience: c.site.timeout, omitEnd: true, ordinary: m.ordinary(msg),
-	}
-	if !acknowledged(msg) {
-		o.patience *= turns
-	}
-	override(o.header, m.Header)
+	o, msg := c.httpLink.post(c.endpoint, c.header(http.MethodPost), m)
+	o.omitEnd = true
 	if msg.Kind == wire.Request && msg.Method == "initialize" {
 		c.initialize.Store(msg)
 	}

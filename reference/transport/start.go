@@ -222,15 +222,12 @@ func (s *Started) await(ctx context.Context, wait time.Duration, network, addr s
 		if accepts(ctx, network, addr) {
 			return nil
 		}
-		timer := time.NewTimer(backoff)
 		select {
-		case <-timer.C:
+		case <-time.After(backoff):
 		case <-s.proc.Done():
-			timer.Stop()
 			<-s.done
 			return s.withOutput(fmt.Errorf("it %s before it accepted connections at %s", s.proc.Exit(), addr))
 		case <-ctx.Done():
-			timer.Stop()
 			return s.withOutput(context.Cause(ctx))
 		}
 	}
@@ -259,11 +256,7 @@ func (s *Started) own() {
 	<-s.proc.Done()
 	// Processes that it leaves behind must not outlive it.
 	s.proc.Kill()
-	drained := make(chan struct{})
-	go func() {
-		readers.Wait()
-		close(drained)
-	}()
+	drained := ended(&readers)
 	awaitRest(s.proc, drained)
 	_ = s.proc.Stdin().Close()
 	_ = s.proc.Stdout().Close()
@@ -319,12 +312,10 @@ func (s *Started) Stop(ctx context.Context) {
 	default:
 	}
 	sendSignal(s.log, "SIGTERM", s.proc.Terminate)
-	timer := time.NewTimer(s.exitWait)
-	defer timer.Stop()
 	select {
 	case <-s.done:
 		return
-	case <-timer.C:
+	case <-time.After(s.exitWait):
 	case <-ctx.Done():
 	}
 	sendSignal(s.log, "SIGKILL", func() error { s.proc.Kill(); return nil })

@@ -85,9 +85,7 @@ func (d *Stdio) Dial(_ context.Context, log *wire.Log) (Conn, error) {
 func (d *Stdio) launch(log *wire.Log) (*StdioConn, error) {
 	proc, err := d.Launcher.Launch()
 	if err != nil {
-		_, _ = log.Append(wire.Event{Kind: wire.KindNote, Note: "start: " + err.Error()})
-		log.End()
-		return nil, &StartError{Target: d.Launcher.String(), Err: err, Process: true}
+		return nil, unstarted(log, &StartError{Target: d.Launcher.String(), Err: err, Process: true})
 	}
 	c := &StdioConn{dialer: d, log: log, proc: proc, writes: make(chan write), done: make(chan struct{}),
 		closing: make(chan struct{})}
@@ -139,11 +137,7 @@ func (c *StdioConn) run() {
 	<-c.proc.Done()
 	// Processes that it leaves behind must not outlive it.
 	c.proc.Kill()
-	drained := make(chan struct{})
-	go func() {
-		readers.Wait()
-		close(drained)
-	}()
+	drained := ended(&readers)
 	c.awaitOutput(drained)
 	_ = c.proc.Stdout().Close()
 	_ = c.proc.Stderr().Close()
@@ -151,11 +145,21 @@ func (c *StdioConn) run() {
 	c.shutStdin(false)
 	writer.Wait()
 	exit := c.proc.Exit()
-	ended := wire.Event{Kind: wire.KindExit, From: wire.Server, Exit: &exit}
+	end := wire.Event{Kind: wire.KindExit, From: wire.Server, Exit: &exit}
 	if c.dialer.Bridge {
-		ended.Note = bridgeEnded
+		end.Note = bridgeEnded
 	}
-	_, _ = c.log.Append(ended)
+	_, _ = c.log.Append(end)
+}
+
+// ended returns a channel that is closed when all of a group have ended.
+func ended(g *sync.WaitGroup) <-chan struct{} {
+	all := make(chan struct{})
+	go func() {
+		g.Wait()
+		close(all)
+	}()
+	return all
 }
 
 // bridgeEnded is the note on the exit of a process that is not the server.
@@ -181,7 +185,7 @@ func (c *StdioConn) awaitOutput(drained <-chan struct{}) {
 		return
 	}
 	if awaitRest(c.proc, drained) {
-		c.note(fmt.Sprintf("another process kept the %[1]s's output open after the %[1]s had exited",
+		c.log.Note(fmt.Sprintf("another process kept the %[1]s's output open after the %[1]s had exited",
 			c.dialer.process()))
 	}
 }
@@ -196,18 +200,12 @@ func awaitRest(p Process, drained <-chan struct{}) (held bool) {
 	if ok {
 		finishing.finish(quietWait)
 	}
-	timer := time.NewTimer(drainWait)
-	defer timer.Stop()
 	select {
 	case <-drained:
 		return ok && finishing.held()
-	case <-timer.C:
+	case <-time.After(drainWait):
 		return true
 	}
-}
-
-func (c *StdioConn) note(text string) {
-	_, _ = c.log.Append(wire.Event{Kind: wire.KindNote, Note: text})
 }
 
 func (c *StdioConn) writeLoop() {
@@ -323,7 +321,7 @@ func (c *StdioConn) readStdout() {
 			}
 			if err != nil || dropped > 0 {
 				// The rest cannot be split into lines or kept: end it here.
-				c.note(wire.Stopped + stopReason(err, c.log.Limits()))
+				c.log.Note(wire.Stopped + stopReason(err, c.log.Limits()))
 				c.proc.Kill()
 				return
 			}
@@ -560,7 +558,7 @@ func (c *StdioConn) startTime() time.Duration {
 func sendSignal(log *wire.Log, name string, send func() error) {
 	_, _ = log.Append(wire.Event{Kind: wire.KindSignal, From: wire.Client, Note: name})
 	if err := send(); err != nil {
-		_, _ = log.Append(wire.Event{Kind: wire.KindNote, Note: name + " could not be sent: " + err.Error()})
+		log.Note(name + " could not be sent: " + err.Error())
 	}
 }
 
@@ -570,12 +568,10 @@ func (c *StdioConn) exited(ctx context.Context, wait time.Duration) bool {
 		return true
 	default: // although the context may have ended
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
 	select {
 	case <-c.done:
 		return true
-	case <-timer.C:
+	case <-time.After(wait):
 		return false
 	case <-ctx.Done():
 		return false

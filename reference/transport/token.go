@@ -102,6 +102,7 @@ func (x *roundTrip) authorized(req *http.Request) (*http.Response, error) {
 	x.link.site.redact.Add(token)
 	again := x.repeated(req)
 	again.Header.Set("Authorization", schemeBearer+token)
-	x.link.note(x.stream + ": the access token has lapsed (HTTP status 401); the request is sent again with a new one")
+	x.link.log.Note(x.stream +
+		": the access token has lapsed (HTTP status 401); the request is sent again with a new one")
 	return x.roundTrip(again)
 }

@@ -113,6 +113,13 @@ func (e *StartError) Error() string {
 // Unwrap returns the cause.
 func (e *StartError) Unwrap() error { return e.Err }
 
+// unstarted notes in the log of a connection why there is none, and ends the log.
+func unstarted(log *wire.Log, e *StartError) error {
+	log.Note("start: " + e.Err.Error())
+	log.End()
+	return e
+}
+
 // TimeoutError reports that something did not happen within a limit of time. It is a
 // context.DeadlineExceeded.
 type TimeoutError struct {

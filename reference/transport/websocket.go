@@ -89,13 +89,10 @@ func (d *WebSocket) dial(ctx context.Context, log *wire.Log, pass func(raw []byt
 		if err = s.refusal(answer, err); ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		_, _ = log.Append(wire.Event{Kind: wire.KindNote, Note: "start: " + err.Error()})
-		log.End()
-		return nil, &StartError{Target: s.name, Err: err}
+		return nil, unstarted(log, &StartError{Target: s.name, Err: err})
 	}
 	if socket.Subprotocol() != Subprotocol {
-		_, _ = log.Append(wire.Event{Kind: wire.KindNote,
-			Note: "the server did not choose the WebSocket subprotocol " + Subprotocol})
+		log.Note("the server did not choose the WebSocket subprotocol " + Subprotocol)
 	}
 	frames.use(socket)
 	c := &WebSocketConn{frames: frames, log: log, pass: pass, sending: make(chan struct{}, 1),
@@ -199,7 +196,7 @@ func (c *WebSocketConn) run() {
 			err = fmt.Errorf("a message is longer than %d bytes", c.log.Limits().Message)
 		}
 		if err != nil {
-			_, _ = c.log.Append(wire.Event{Kind: wire.KindNote, Note: wire.Stopped + err.Error()})
+			c.log.Note(wire.Stopped + err.Error())
 			return
 		}
 		c.pass(raw)

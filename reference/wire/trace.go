@@ -195,6 +195,9 @@ type Log struct {
 // Limits returns the limits of the connection.
 func (l *Log) Limits() Limits { return l.limits }
 
+// Note adds a note of mcpconform's own.
+func (l *Log) Note(text string) { _, _ = l.Append(Event{Kind: KindNote, Note: text}) }
+
 // Append stamps the event, parses it if it is a message, and adds it. Once the
 // limits are passed it returns ErrFlood, and keeps only ends and notes.
 func (l *Log) Append(e Event) (*Event, error) {

@@ -57,11 +57,9 @@ func (e *Engine) serveBridged(ctx context.Context, endpoint *Endpoint, o server.
 		stop()
 		<-b.done
 	}
-	wait := time.NewTimer(bridgeReady)
-	defer wait.Stop()
 	select {
 	case <-b.ready:
-	case <-wait.C: // one that says nothing listens by now
+	case <-time.After(bridgeReady): // one that says nothing listens by now
 	case <-ctx.Done():
 	}
 	if err := b.failed(); err != nil {
@@ -151,11 +149,10 @@ func (b *bridged) one(ctx context.Context) (served bool, err error) {
 			return false, nil
 		}
 		b.end(p)
-		wait := time.NewTimer(bridgeExit) // another process may keep its stderr open
-		defer wait.Stop()
+		// Another process may keep its stderr open.
 		select {
 		case <-read:
-		case <-wait.C:
+		case <-time.After(bridgeExit):
 		}
 		exit := p.Exit()
 		return false, fmt.Errorf("the command %s before a client had come; the end of its output: %s", exit.String(),
@@ -177,12 +174,10 @@ func (b *bridged) one(ctx context.Context) (served bool, err error) {
 func (b *bridged) end(p transport.Process) {
 	_ = p.Stdin().Close()
 	for _, step := range []func(){func() { _ = p.Terminate() }, p.Kill} {
-		wait := time.NewTimer(bridgeExit)
 		select {
 		case <-p.Done():
-			wait.Stop()
 			return
-		case <-wait.C:
+		case <-time.After(bridgeExit):
 			step()
 		}
 	}
@@ -198,11 +193,9 @@ func (b *bridged) settle(ctx context.Context) bool {
 	if ended == nil {
 		ended, patience = b.done, bridgeReady
 	}
-	wait := time.NewTimer(patience)
-	defer wait.Stop()
 	select {
 	case <-ended:
-	case <-wait.C:
+	case <-time.After(patience):
 	case <-ctx.Done():
 	}
 	return true

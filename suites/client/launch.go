@@ -85,14 +85,12 @@ func (x *execution) await(ctx context.Context, p transport.Process, t *T, s *slo
 	if end.Late || end.Skipped != "" {
 		server.leave()
 		_ = p.Terminate()
-		wait := time.NewTimer(stopWait)
 		select {
 		case <-p.Done():
-		case <-wait.C:
+		case <-time.After(stopWait):
 			p.Kill()
 			<-p.Done()
 		}
-		wait.Stop()
 	} else {
 		exit := p.Exit()
 		end.Exit = &exit

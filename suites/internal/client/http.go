@@ -1036,10 +1036,8 @@ func (l *loser) wrap(next http.Handler) http.Handler {
 // held waits until the requests have arrived that were under way when the session was lost. The client can know of
 // the loss when it sends a later one.
 func held(ctx context.Context) {
-	timer := time.NewTimer(judge.Crossing + judge.Crossing/4)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(judge.Crossing + judge.Crossing/4):
 	case <-ctx.Done():
 	}
 }

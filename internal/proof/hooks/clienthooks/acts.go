@@ -49,10 +49,8 @@ func Delaying(pause time.Duration, methods ...string) apply {
 
 // Passes waits, and reports whether the time passed before the context ended.
 func Passes(ctx context.Context, pause time.Duration) bool {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(pause):
 		return true
 	case <-ctx.Done():
 		return false
