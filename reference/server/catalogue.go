@@ -64,58 +64,32 @@ func member(o map[string]any, name string) string {
 	return s
 }
 
-func keys[T any](items []T, key func(T) string) []string {
-	all := make([]string, len(items))
-	for i, item := range items {
-		all[i] = key(item)
-	}
-	return all
-}
-
-// toggle removes the item with the key of the given one, or appends it when
-// there is none. It reports whether it was added.
-func toggle[T any](items []T, item T, key func(T) string) ([]T, bool) {
-	same := func(other T) bool { return key(other) == key(item) }
-	if slices.ContainsFunc(items, same) {
-		return slices.DeleteFunc(slices.Clone(items), same), false
-	}
-	return append(slices.Clone(items), item), true
-}
-
 // ToggleTool removes a tool of that name from the session's list or else adds
 // it, and sends the notification. It reports whether the tool was added.
-func (s *Session) ToggleTool(t *Tool) bool {
-	s.mu.Lock()
-	var added bool
-	s.tools, added = toggle(s.tools, t, (*Tool).Name)
-	s.mu.Unlock()
-	s.listChanged("tools")
-	return added
-}
+func (s *Session) ToggleTool(t *Tool) bool { return toggle(s, "tools", &s.tools, t, (*Tool).Name) }
 
 // ToggleResource does for resources what ToggleTool does for tools.
 func (s *Session) ToggleResource(r *Resource) bool {
-	s.mu.Lock()
-	var added bool
-	s.resources, added = toggle(s.resources, r, (*Resource).URI)
-	s.mu.Unlock()
-	s.listChanged("resources")
-	return added
+	return toggle(s, "resources", &s.resources, r, (*Resource).URI)
 }
 
 // TogglePrompt does for prompts what ToggleTool does for tools.
 func (s *Session) TogglePrompt(p *Prompt) bool {
-	s.mu.Lock()
-	var added bool
-	s.prompts, added = toggle(s.prompts, p, (*Prompt).Name)
-	s.mu.Unlock()
-	s.listChanged("prompts")
-	return added
+	return toggle(s, "prompts", &s.prompts, p, (*Prompt).Name)
 }
 
-// listChanged tells an initialized client that a list has changed.
-func (s *Session) listChanged(list string) {
+// toggle removes the item with the key of the given one from a list, or appends it when there is none, and tells an
+// initialized client. It reports whether it was added.
+func toggle[T any](s *Session, list string, items *[]T, item T, key func(T) string) (added bool) {
+	s.mu.Lock()
+	before := len(*items)
+	*items = slices.DeleteFunc(slices.Clone(*items), func(other T) bool { return key(other) == key(item) })
+	if added = len(*items) == before; added {
+		*items = append(*items, item)
+	}
+	s.mu.Unlock()
 	if s.Server.offers(list+".listChanged") && s.Initialized() {
 		s.Notify("notifications/"+list+"/list_changed", nil)
 	}
+	return added
 }

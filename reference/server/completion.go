@@ -12,31 +12,12 @@ import (
 const maxCompletions = 100
 
 func complete(_ context.Context, r *Request) (any, *wire.Error) {
-	if _, ok := r.Params["ref"]; !ok {
-		return nil, invalid("ref is missing")
-	}
-	ref, rpcErr := object(r.Params, "ref")
-	if rpcErr != nil {
-		return nil, rpcErr
-	}
-	if _, ok := r.Params["argument"]; !ok {
-		return nil, invalid("argument is missing")
-	}
-	argument, rpcErr := object(r.Params, "argument")
-	if rpcErr != nil {
-		return nil, rpcErr
-	}
-	name, rpcErr := text(argument, "name")
-	if rpcErr != nil {
-		return nil, rpcErr
-	}
-	value, rpcErr := text(argument, "value")
-	if rpcErr != nil {
-		return nil, rpcErr
-	}
-	resolved, rpcErr := resolvedArguments(r.Params)
-	if rpcErr != nil {
-		return nil, rpcErr
+	var p reading
+	ref, argument := p.object(r.Params, "ref"), p.object(r.Params, "argument")
+	name, value := p.text(argument, "name"), p.text(argument, "value")
+	resolved := p.texts(p.optional(p.optional(r.Params, "context"), "arguments"))
+	if p.fault != nil {
+		return nil, p.fault
 	}
 	completer, rpcErr := r.Session.completer(ref, name)
 	if rpcErr != nil {
@@ -54,24 +35,6 @@ func complete(_ context.Context, r *Request) (any, *wire.Error) {
 	return map[string]any{"completion": map[string]any{
 		"values": values, "total": total, "hasMore": total > len(values),
 	}}, nil
-}
-
-func resolvedArguments(params map[string]any) (map[string]string, *wire.Error) {
-	about, rpcErr := object(params, "context")
-	if rpcErr != nil {
-		return nil, rpcErr
-	}
-	given, rpcErr := object(about, "arguments")
-	if rpcErr != nil {
-		return nil, rpcErr
-	}
-	resolved := make(map[string]string)
-	for name := range given {
-		if resolved[name], rpcErr = text(given, name); rpcErr != nil {
-			return nil, rpcErr
-		}
-	}
-	return resolved, nil
 }
 
 // completer returns what completes the argument of a reference; nil when

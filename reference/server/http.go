@@ -367,16 +367,7 @@ func (x *httpCall) find() *wire.Message {
 	h := x.http
 	var m *wire.Message
 	if x.r.Method == http.MethodPost && x.bodyErr == nil {
-		raw := x.body
-		if hook := h.server.behaviour.Inbound; hook != nil {
-			raw = hook(raw)
-		}
-		if raw != nil {
-			m = wire.Parse(raw)
-			if !m.IsResponse() {
-				x.id = m.ID
-			}
-		}
+		m = x.message()
 	}
 	id, given := x.sessionID()
 	h.mu.Lock()
@@ -405,6 +396,22 @@ func (x *httpCall) find() *wire.Message {
 		x.session, x.recorder = x.link.session, x.link.recorder
 	case x.recorder == nil:
 		x.recorder = h.newRecorder(transport.NameHTTP, m != nil && m.Kind == wire.Notification && !given)
+	}
+	return m
+}
+
+// message reads the body, and returns nil if the behaviour drops it.
+func (x *httpCall) message() *wire.Message {
+	raw := x.body
+	if hook := x.http.server.behaviour.Inbound; hook != nil {
+		raw = hook(raw)
+	}
+	if raw == nil {
+		return nil
+	}
+	m := wire.Parse(raw)
+	if !m.IsResponse() {
+		x.id = m.ID
 	}
 	return m
 }
@@ -470,15 +477,24 @@ func isLoopback(hostport string) bool {
 // reply sends an ordinary response. It returns false when the behaviour lets a
 // refused request pass.
 func (x *httpCall) reply(situation Situation, status int, header http.Header, body []byte) bool {
-	reply := &Reply{Situation: situation, Request: x.r, Session: x.session, Status: status, Header: header, Body: body}
-	if hook := x.http.server.behaviour.HTTP.Reply; hook != nil {
-		hook(reply)
-	}
+	reply := x.proposed(situation, status, header, body)
 	if reply.Pass && situation.refusal() {
 		return false
 	}
 	x.write(reply)
 	return true
+}
+
+// proposed returns a response as the behaviour leaves it. That to the initialize of a new session has its id.
+func (x *httpCall) proposed(situation Situation, status int, header http.Header, body []byte) *Reply {
+	reply := &Reply{Situation: situation, Request: x.r, Session: x.session, Status: status, Header: header, Body: body}
+	if x.isNew && x.session.ID != "" {
+		header.Set(headerSession, x.session.ID)
+	}
+	if hook := x.http.server.behaviour.HTTP.Reply; hook != nil {
+		hook(reply)
+	}
+	return reply
 }
 
 func (x *httpCall) write(reply *Reply) {
@@ -747,11 +763,7 @@ func (x *httpCall) get() {
 // behaviour replaced the stream.
 func (x *httpCall) openStream(situation Situation) bool {
 	header := http.Header{"Content-Type": {typeSSE}, "Cache-Control": {"no-cache"}}
-	reply := &Reply{Situation: situation, Request: x.r, Session: x.session, Status: http.StatusOK, Header: header}
-	x.giveID(reply)
-	if hook := x.http.server.behaviour.HTTP.Reply; hook != nil {
-		hook(reply)
-	}
+	reply := x.proposed(situation, http.StatusOK, header, nil)
 	if reply.Status != http.StatusOK || reply.Body != nil {
 		x.write(reply)
 		return false
@@ -759,13 +771,6 @@ func (x *httpCall) openStream(situation Situation) bool {
 	x.head(reply)
 	_ = x.control.Flush()
 	return true
-}
-
-// giveID puts the id of a new session into the response to its initialize.
-func (x *httpCall) giveID(reply *Reply) {
-	if x.isNew && x.session.ID != "" {
-		reply.Header.Set(headerSession, x.session.ID)
-	}
 }
 
 // follow writes the events of a stream from a position on, until the stream,

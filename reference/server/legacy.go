@@ -29,13 +29,7 @@ func (l *legacyLink) deliver(out *Outgoing) {
 
 func (l *legacyLink) put(e *Event) {
 	e.Stream = l.stream.name
-	if hook := l.http.server.behaviour.HTTP.Event; hook != nil {
-		for _, e := range hook(e) {
-			l.stream.put(e)
-		}
-		return
-	}
-	l.stream.put(e)
+	l.stream.putAs(l.http.server.behaviour, e)
 }
 
 // legacyParam is the query parameter that names the session.
@@ -150,16 +144,8 @@ func (x *httpCall) legacyPost() {
 		}
 		return
 	}
-	raw := x.body
-	if hook := x.http.server.behaviour.Inbound; hook != nil {
-		raw = hook(raw)
-	}
-	var m *wire.Message
-	if raw != nil {
-		m = wire.Parse(raw)
-		if !m.IsResponse() {
-			x.id = m.ID
-		}
+	m := x.message()
+	if m != nil {
 		if f := x.http.server.behaviour.refuse(m); f != nil &&
 			x.refuseWith(BadMessage, http.StatusBadRequest, &f.rpcErr, nil) {
 			return

@@ -10,33 +10,17 @@ import (
 // initialize negotiates a version and declares capabilities (basic/lifecycle#initialization).
 func initialize(_ context.Context, r *Request) (any, *wire.Error) {
 	server := r.Session.Server
-	asked, rpcErr := text(r.Params, "protocolVersion")
-	if rpcErr != nil {
-		return nil, rpcErr
-	}
-	if _, ok := r.Params["capabilities"]; !ok {
-		return nil, invalid("capabilities is missing")
-	}
-	capabilities, rpcErr := object(r.Params, "capabilities")
-	if rpcErr != nil {
-		return nil, rpcErr
-	}
+	var p reading
+	asked, capabilities := p.text(r.Params, "protocolVersion"), p.object(r.Params, "capabilities")
 	for _, name := range []string{"roots", "sampling", "elicitation", "experimental"} {
-		if _, rpcErr := object(capabilities, name); rpcErr != nil {
-			return nil, rpcErr
-		}
+		p.optional(capabilities, name)
 	}
-	if _, ok := r.Params["clientInfo"]; !ok {
-		return nil, invalid("clientInfo is missing")
-	}
-	info, rpcErr := object(r.Params, "clientInfo")
-	if rpcErr != nil {
-		return nil, rpcErr
-	}
+	info := p.object(r.Params, "clientInfo")
 	for _, name := range []string{"name", "version"} {
-		if _, rpcErr := text(info, name); rpcErr != nil {
-			return nil, rpcErr
-		}
+		p.text(info, name)
+	}
+	if p.fault != nil {
+		return nil, p.fault
 	}
 	version := server.options.Versions[0]
 	if slices.Contains(server.options.Versions, asked) {

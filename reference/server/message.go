@@ -102,9 +102,6 @@ func marshal(v any) ([]byte, error) {
 func clone(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
-		if v == nil {
-			return v
-		}
 		c := maps.Clone(v)
 		for name, member := range c {
 			c[name] = clone(member)
@@ -150,7 +147,7 @@ func response(r *Request, result any, rpcErr *wire.Error) *Outgoing {
 	return out
 }
 
-func notification(s *Session, to *Request, method string, params any) *Outgoing {
+func notification(s *Session, to *Request, method string, params map[string]any) *Outgoing {
 	out := &Outgoing{
 		Session: s, Kind: wire.Notification, Method: method, To: to,
 		Message: map[string]any{"jsonrpc": "2.0", "method": method},

@@ -36,31 +36,30 @@ func (s *Session) cursorKey(list, cursor string) (string, bool) {
 	return strings.CutPrefix(string(raw[macSize:]), list+"\x00")
 }
 
-// page returns the result of a list request: one page of the items that have
-// the given keys.
-func (r *Request) page(list string, keys []string, item func(i int) map[string]any) (any, *wire.Error) {
+// page returns the result of a list request: one page of the items, which have keys.
+func page[T any](r *Request, list string, items []T, key func(T) string, definition func(T) o) (any, *wire.Error) {
 	start := 0
 	if value, ok := r.Params["cursor"]; ok {
 		cursor, ok := value.(string)
 		if !ok {
 			return nil, invalid("cursor is %s, not a string", wire.TypeName(value))
 		}
-		key, ok := r.Session.cursorKey(list, cursor)
+		last, ok := r.Session.cursorKey(list, cursor)
 		if !ok {
 			return nil, invalid("unknown cursor")
 		}
-		if start = slices.Index(keys, key) + 1; start == 0 {
+		if start = 1 + slices.IndexFunc(items, func(item T) bool { return key(item) == last }); start == 0 {
 			return nil, invalid("the cursor has expired")
 		}
 	}
-	end := min(start+r.Session.Server.options.PageSize, len(keys))
-	items := []any{}
-	for i := start; i < end; i++ {
-		items = append(items, item(i))
+	end := min(start+r.Session.Server.options.PageSize, len(items))
+	shown := []any{}
+	for _, item := range items[start:end] {
+		shown = append(shown, clone(definition(item)))
 	}
-	result := map[string]any{list: items}
-	if end < len(keys) {
-		result["nextCursor"] = r.Session.cursor(list, keys[end-1])
+	result := map[string]any{list: shown}
+	if end < len(items) {
+		result["nextCursor"] = r.Session.cursor(list, key(items[end-1]))
 	}
 	return result, nil
 }

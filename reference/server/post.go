@@ -144,14 +144,7 @@ func (x *httpCall) answerJSON(e *Event) {
 	if hook := x.http.server.behaviour.Frame; hook != nil {
 		body = hook(e.Out, body)
 	}
-	reply := &Reply{
-		Situation: AnsweredJSON, Request: x.r, Session: x.session, Status: http.StatusOK,
-		Header: http.Header{"Content-Type": {typeJSON}}, Body: body,
-	}
-	x.giveID(reply)
-	if hook := x.http.server.behaviour.HTTP.Reply; hook != nil {
-		hook(reply)
-	}
+	reply := x.proposed(AnsweredJSON, http.StatusOK, http.Header{"Content-Type": {typeJSON}}, body)
 	x.breaks = e.Out.Deliberate
 	x.write(reply)
 }
@@ -186,10 +179,5 @@ func (x *httpCall) gone(st *stream) {
 func (l *httpLink) forget(st *stream) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i, other := range l.kept {
-		if other == st {
-			l.kept = append(l.kept[:i:i], l.kept[i+1:]...)
-			return
-		}
-	}
+	l.kept = slices.DeleteFunc(l.kept, func(other *stream) bool { return other == st })
 }

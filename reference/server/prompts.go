@@ -23,10 +23,7 @@ func (s *Session) prompt(name string) *Prompt {
 }
 
 func listPrompts(_ context.Context, r *Request) (any, *wire.Error) {
-	prompts := r.Session.promptList()
-	return r.page("prompts", keys(prompts, (*Prompt).Name), func(i int) map[string]any {
-		return clone(prompts[i].Definition).(map[string]any)
-	})
+	return page(r, "prompts", r.Session.promptList(), (*Prompt).Name, func(p *Prompt) o { return p.Definition })
 }
 
 // arguments returns the names of the prompt's arguments, and of those that are
@@ -45,26 +42,19 @@ func (p *Prompt) arguments() (all, required []string) {
 }
 
 func getPrompt(ctx context.Context, r *Request) (any, *wire.Error) {
-	name, rpcErr := text(r.Params, "name")
-	if rpcErr != nil {
-		return nil, rpcErr
-	}
-	given, rpcErr := object(r.Params, "arguments")
-	if rpcErr != nil {
-		return nil, rpcErr
+	var p reading
+	name, given := p.text(r.Params, "name"), p.optional(r.Params, "arguments")
+	if p.fault != nil {
+		return nil, p.fault
 	}
 	prompt := r.Session.prompt(name)
 	if prompt == nil {
 		// server/prompts#error-handling
 		return nil, &wire.Error{Code: InvalidParams, Message: "Unknown prompt: " + oneLine(name)}
 	}
-	arguments := make(map[string]string)
-	for name := range given {
-		value, rpcErr := text(given, name)
-		if rpcErr != nil {
-			return nil, rpcErr
-		}
-		arguments[name] = value
+	arguments := p.texts(given)
+	if p.fault != nil {
+		return nil, p.fault
 	}
 	_, required := prompt.arguments()
 	for _, name := range required {

@@ -77,12 +77,7 @@ func (x *httpCall) resource(p *Protection) string {
 }
 
 func (x *httpCall) legacyPath() bool {
-	for _, path := range []string{PathSSE, PathMessages, transport.WellKnownResource + PathSSE} {
-		if x.r.URL.Path == path {
-			return true
-		}
-	}
-	return false
+	return slices.Contains([]string{PathSSE, PathMessages, transport.WellKnownResource + PathSSE}, x.r.URL.Path)
 }
 
 // serveElsewhere serves the resource metadata and other addresses that are not

@@ -86,7 +86,7 @@ func (r *Request) open() bool {
 // Notification returns a notification that travels with the request, for hooks
 // that send it themselves. Params may be nil.
 func (r *Request) Notification(method string, params map[string]any) *Outgoing {
-	return notification(r.Session, r, method, nilable(params))
+	return notification(r.Session, r, method, params)
 }
 
 // Notify sends a notification that is related to the request. Params may be nil.
@@ -153,29 +153,51 @@ func (r *Request) checkMeta() *wire.Error {
 	return invalid("progressToken is %s, not a string or an integer", wire.Show(meta["progressToken"]))
 }
 
+// reading reads params. It keeps the first fault, after which nothing that is read counts.
+type reading struct{ fault *wire.Error }
+
 // text returns a required member of an object, which must be a string.
-func text(o map[string]any, name string) (string, *wire.Error) {
-	value, ok := o[name]
-	if !ok {
-		return "", invalid("%s is missing", name)
-	}
-	s, ok := value.(string)
-	if !ok {
-		return "", invalid("%s is %s, not a string", name, wire.TypeName(value))
-	}
-	return s, nil
+func (p *reading) text(o map[string]any, name string) string {
+	return read[string](p, o, name, "a string")
 }
 
-// object returns a member of an object, which must be an object if it is there;
-// otherwise it is empty.
-func object(o map[string]any, name string) (map[string]any, *wire.Error) {
-	value, ok := o[name]
-	if !ok {
-		return map[string]any{}, nil
+// object returns a required member of an object, which must be an object.
+func (p *reading) object(o map[string]any, name string) map[string]any {
+	return read[map[string]any](p, o, name, "an object")
+}
+
+// optional returns a member that must be an object if it is there; otherwise it is empty.
+func (p *reading) optional(o map[string]any, name string) map[string]any {
+	if _, ok := o[name]; !ok {
+		return map[string]any{}
 	}
-	object, ok := value.(map[string]any)
-	if !ok {
-		return nil, invalid("%s is %s, not an object", name, wire.TypeName(value))
+	return p.object(o, name)
+}
+
+// texts returns the members of an object, all of which must be strings.
+func (p *reading) texts(o map[string]any) map[string]string {
+	all := make(map[string]string)
+	for name := range o {
+		all[name] = p.text(o, name)
 	}
-	return object, nil
+	return all
+}
+
+func read[T any](p *reading, o map[string]any, name, kind string) T {
+	value, given := o[name]
+	v, ok := value.(T)
+	switch {
+	case ok, p.fault != nil:
+	case !given:
+		p.fault = invalid("%s is missing", name)
+	default:
+		p.fault = invalid("%s is %s, not %s", name, wire.TypeName(value), kind)
+	}
+	return v
+}
+
+// text returns a required member of an object, which must be a string.
+func text(o map[string]any, name string) (string, *wire.Error) {
+	var p reading
+	return p.text(o, name), p.fault
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -17,16 +18,12 @@ func (s *Session) resourceList() ([]*Resource, []*Template) {
 
 func listResources(_ context.Context, r *Request) (any, *wire.Error) {
 	resources, _ := r.Session.resourceList()
-	return r.page("resources", keys(resources, (*Resource).URI), func(i int) map[string]any {
-		return clone(resources[i].Definition).(map[string]any)
-	})
+	return page(r, "resources", resources, (*Resource).URI, func(r *Resource) o { return r.Definition })
 }
 
 func listTemplates(_ context.Context, r *Request) (any, *wire.Error) {
 	_, templates := r.Session.resourceList()
-	return r.page("resourceTemplates", keys(templates, (*Template).URI), func(i int) map[string]any {
-		return clone(templates[i].Definition).(map[string]any)
-	})
+	return page(r, "resourceTemplates", templates, (*Template).URI, func(t *Template) o { return t.Definition })
 }
 
 // find returns what reads the resource, or error -32002 (server/resources#error-handling).
@@ -105,12 +102,7 @@ func (s *Session) Updated(uri string) {
 func (s *Session) Subscriptions() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var uris []string
-	for uri := range s.subscriptions {
-		uris = append(uris, uri)
-	}
-	slices.Sort(uris)
-	return uris
+	return slices.Sorted(maps.Keys(s.subscriptions))
 }
 
 // isURI reports whether a text is an absolute URI (RFC 3986).

@@ -365,19 +365,12 @@ func (o *Outgoing) wait(ctx context.Context) bool {
 // Notification returns a notification that is not related to a request, for
 // hooks that send it themselves. Params may be nil.
 func (s *Session) Notification(method string, params map[string]any) *Outgoing {
-	return notification(s, nil, method, nilable(params))
+	return notification(s, nil, method, params)
 }
 
 // Notify sends a notification that is not related to a request. Params may be nil.
 func (s *Session) Notify(method string, params map[string]any) {
 	s.emit(s.Notification(method, params))
-}
-
-func nilable(params map[string]any) any {
-	if params == nil {
-		return nil
-	}
-	return params
 }
 
 // CallError is an error with which the client answered a request.
@@ -420,7 +413,7 @@ func (s *Session) call(ctx context.Context, to *Request, method string, params m
 		s.mu.Unlock()
 	}()
 
-	out := notification(s, to, method, nilable(params))
+	out := notification(s, to, method, params)
 	out.Kind = wire.Request
 	out.Message["id"] = rawID(id)
 	s.emit(out)

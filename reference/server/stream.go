@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -155,6 +156,17 @@ func (st *stream) begin() {
 	}
 }
 
+// putAs puts an event on the stream, or what the behaviour has in its place.
+func (st *stream) putAs(b *Behaviour, e *Event) {
+	events := []*Event{e}
+	if b.HTTP.Event != nil {
+		events = b.HTTP.Event(e)
+	}
+	for _, e := range events {
+		st.put(e)
+	}
+}
+
 // put appends an event, and forgets the oldest beyond the bounds.
 func (st *stream) put(e *Event) {
 	st.mu.Lock()
@@ -257,17 +269,18 @@ func (l *httpLink) open(name string, listening bool) *stream {
 	l.kept = append(l.kept, st)
 	if len(l.kept) > maxKeptStreams {
 		// The oldest stream that is not needed any more goes first.
-		for i, old := range l.kept {
-			old.mu.Lock()
-			over := old.finished || old.listening
-			old.mu.Unlock()
-			if over {
-				l.kept = append(l.kept[:i:i], l.kept[i+1:]...)
-				break
-			}
+		if i := slices.IndexFunc(l.kept, (*stream).dispensable); i >= 0 {
+			l.kept = slices.Delete(l.kept, i, i+1)
 		}
 	}
 	return st
+}
+
+// dispensable reports whether no answer is to come on the stream.
+func (st *stream) dispensable() bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.finished || st.listening
 }
 
 func (l *httpLink) deliver(out *Outgoing) {
@@ -314,13 +327,7 @@ func (l *httpLink) put(st *stream, e *Event) {
 	if !l.http.server.options.HTTP.NoEventID {
 		e.ID = strconv.Itoa(st.number) + "-" + strconv.Itoa(st.numberNext())
 	}
-	if hook := l.http.server.behaviour.HTTP.Event; hook != nil {
-		for _, e := range hook(e) {
-			st.put(e)
-		}
-		return
-	}
-	st.put(e)
+	st.putAs(l.http.server.behaviour, e)
 }
 
 // listen makes a stream the one that takes unrelated messages.
@@ -328,16 +335,14 @@ func (l *httpLink) listen(st *stream) (reader int) {
 	reader = st.attach()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, other := range l.listening {
-		if other == st {
-			return reader // its former connection is displaced
-		}
+	if slices.Contains(l.listening, st) {
+		return reader // its former connection is displaced
 	}
 	if len(l.listening) >= maxListening {
 		l.listening[0].attach() // displaces its reader
 		l.listening = l.listening[1:]
 	}
-	l.listening = append(l.listening[:len(l.listening):len(l.listening)], st)
+	l.listening = append(l.listening, st)
 	for _, e := range l.backlog {
 		l.put(st, e)
 	}
@@ -355,12 +360,7 @@ func (l *httpLink) unlisten(st *stream, reader, position int) {
 	if displaced {
 		return
 	}
-	for i, other := range l.listening {
-		if other == st {
-			l.listening = append(l.listening[:i:i], l.listening[i+1:]...)
-			break
-		}
-	}
+	l.listening = slices.DeleteFunc(l.listening, func(other *stream) bool { return other == st })
 	for _, e := range st.cutAfter(position) {
 		if len(l.listening) > 0 {
 			l.put(l.listening[len(l.listening)-1], e)

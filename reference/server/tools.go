@@ -65,20 +65,14 @@ func (s *Session) toolList() []*Tool {
 }
 
 func listTools(_ context.Context, r *Request) (any, *wire.Error) {
-	tools := r.Session.toolList()
-	return r.page("tools", keys(tools, (*Tool).Name), func(i int) map[string]any {
-		return clone(tools[i].Definition).(map[string]any)
-	})
+	return page(r, "tools", r.Session.toolList(), (*Tool).Name, func(t *Tool) o { return t.Definition })
 }
 
 func callTool(ctx context.Context, r *Request) (any, *wire.Error) {
-	name, rpcErr := text(r.Params, "name")
-	if rpcErr != nil {
-		return nil, rpcErr
-	}
-	arguments, rpcErr := object(r.Params, "arguments")
-	if rpcErr != nil {
-		return nil, rpcErr
+	var p reading
+	name, arguments := p.text(r.Params, "name"), p.optional(r.Params, "arguments")
+	if p.fault != nil {
+		return nil, p.fault
 	}
 	tools := r.Session.toolList()
 	i := slices.IndexFunc(tools, func(t *Tool) bool { return t.Name() == name })

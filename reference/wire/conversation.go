@@ -541,10 +541,7 @@ func (l *Log) Exchange(e *Event) *Exchange {
 
 // RequestOf returns the request of the exchange that [Log.Exchange] returns, or nil.
 func (l *Log) RequestOf(e *Event) *Event {
-	l.reading.Lock()
-	defer l.reading.Unlock()
-	l.readOn(l.Events())
-	if x := l.conversation.Meant(e); x != nil {
+	if x := l.Exchange(e); x != nil {
 		return x.Request
 	}
 	return nil
@@ -553,12 +550,16 @@ func (l *Log) RequestOf(e *Event) *Event {
 // Requests returns, as they are now, the exchanges that a party began with requests
 // of a method.
 func (l *Log) Requests(p Party, method string) []*Exchange {
+	return l.exchanges(func(x *Exchange) bool { return x.From() == p && x.Method() == method })
+}
+
+// exchanges returns, as they are now, the exchanges that fit.
+func (l *Log) exchanges(fits func(x *Exchange) bool) (all []*Exchange) {
 	l.reading.Lock()
 	defer l.reading.Unlock()
 	l.readOn(l.Events())
-	var all []*Exchange
 	for _, x := range l.conversation.Exchanges {
-		if x.From() == p && x.Method() == method {
+		if fits(x) {
 			now := *x
 			all = append(all, &now)
 		}
@@ -582,17 +583,7 @@ func (l *Log) LastAnswer(until time.Duration) (last *Event) {
 
 // Unanswered returns, as they are now, the requests that have no response.
 func (l *Log) Unanswered() []*Exchange {
-	l.reading.Lock()
-	defer l.reading.Unlock()
-	l.readOn(l.Events())
-	var all []*Exchange
-	for _, x := range l.conversation.Exchanges {
-		if x.Response == nil {
-			now := *x
-			all = append(all, &now)
-		}
-	}
-	return all
+	return l.exchanges(func(x *Exchange) bool { return x.Response == nil })
 }
 
 // Asked reports whether a party has made a request whose id differs from this at
