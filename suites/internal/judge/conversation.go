@@ -21,19 +21,19 @@ type Conversation struct {
 	Log       *wire.Log
 	Transport string
 
-	hasLegacy *bool                       // see legacy
-	deleted   *int                        // position of the first DELETE; see ending
-	use       *sessionUse                 // see ended
-	unresumed map[*wire.HTTPExchange]bool // see notResumed
-	foreign   foreignStreams
-	spansOn   map[string][]span     // see answeredOn
-	spansOf   map[wire.Party][]span // see askedBy
-	cut       *[]*wire.Event        // see answersUnfinished
-	atOnce    *int                  // see asksAtOnce
+	foreign foreignStreams
+	faults  map[wire.Party]*messageFaults
+	found   map[string]any // see once
+}
 
-	listed []*tool // what tools returns, once it was asked
-
-	faults map[wire.Party]*messageFaults
+// once returns what a function finds. It calls the function only the first time, and keeps what it found under a name.
+func once[T any](c *Conversation, name string, find func() T) T {
+	if known, ok := c.found[name].(T); ok {
+		return known
+	}
+	v := find()
+	c.found[name] = v
+	return v
 }
 
 // findHops returns the streams of requests that the server redirected and the client made again
@@ -89,7 +89,7 @@ type messageFaults struct {
 // NewConversation reads a connection's log, to be judged by a revision.
 func NewConversation(revision *schema.Revision, l *wire.Log) *Conversation {
 	c := &Conversation{Conversation: l.Conversation(), Revision: revision, Log: l, Transport: l.Transport,
-		faults: make(map[wire.Party]*messageFaults)}
+		faults: make(map[wire.Party]*messageFaults), found: make(map[string]any)}
 	c.foreign = findForeign(revision, c.Events, c.Transport)
 	if hops := findHops(c.HTTP); len(c.foreign) > 0 || len(hops) > 0 {
 		c.Conversation = wire.Converse(c.Transport, c.Events, c.foreign, hops)

@@ -235,15 +235,15 @@ func judgeStray(c *Conversation, rec *Recorder) {
 
 // answersUnfinished reports whether a response has an id from an incomplete event.
 func (c *Conversation) answersUnfinished(e *wire.Event) bool {
-	if c.cut == nil {
-		c.cut = new([]*wire.Event)
+	cut := once(c, "cut", func() (all []*wire.Event) {
 		for _, sent := range c.Events {
 			if sent.Kind == wire.KindSSE && bytes.Contains(sent.Raw, []byte(`"id":`)) {
-				*c.cut = append(*c.cut, sent)
+				all = append(all, sent)
 			}
 		}
-	}
-	return e.Msg.ID.Usable() && slices.ContainsFunc(*c.cut, func(sent *wire.Event) bool {
+		return all
+	})
+	return e.Msg.ID.Usable() && slices.ContainsFunc(cut, func(sent *wire.Event) bool {
 		return sent.Seq < e.Seq && sent.From != e.From && bytes.Contains(sent.Raw, []byte(`"id":`+e.Msg.ID.String()))
 	})
 }

@@ -408,13 +408,11 @@ func (t traceFacts) oneAtATime(x *Exchange, until *wire.Event) bool {
 
 // legacy reports whether the server announced an endpoint of HTTP+SSE.
 func (c *Conversation) legacy() bool {
-	if c.hasLegacy == nil {
-		found := slices.ContainsFunc(c.Events, func(e *wire.Event) bool {
+	return once(c, "legacy", func() bool {
+		return slices.ContainsFunc(c.Events, func(e *wire.Event) bool {
 			return e.Kind == wire.KindSSE && e.SSE != nil && e.SSE.Event == "endpoint"
 		})
-		c.hasLegacy = &found
-	}
-	return *c.hasLegacy
+	})
 }
 
 // judgeUnderstood counts an answer that the client has obviously read: the answer

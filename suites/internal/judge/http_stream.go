@@ -131,8 +131,8 @@ func (c *Conversation) resumedOpen(x *wire.HTTPExchange) bool {
 // notResumed reports whether the client could have resumed an ended stream, or the last stream that resumed it, and
 // did not or left early. The response may still wait for it then (basic/transports#resumability-and-redelivery).
 func (c *Conversation) notResumed(x *wire.HTTPExchange) bool {
-	if c.unresumed == nil {
-		c.unresumed = make(map[*wire.HTTPExchange]bool)
+	return once(c, "not resumed", func() map[*wire.HTTPExchange]bool {
+		unresumed := make(map[*wire.HTTPExchange]bool)
 		resumes := make(map[string]*wire.HTTPExchange) // by Last-Event-ID
 		for _, x := range slices.Backward(c.HTTP) {
 			var next *wire.HTTPExchange
@@ -144,39 +144,34 @@ func (c *Conversation) notResumed(x *wire.HTTPExchange) bool {
 				}
 			}
 			left := x.End != nil && x.End.From == wire.Client
-			c.unresumed[x] = (left || resumable && x.Complete()) && (next == nil || c.unresumed[next])
+			unresumed[x] = (left || resumable && x.Complete()) && (next == nil || unresumed[next])
 			if after := x.Request.HTTP.Header.Get(headerLast); after != "" {
 				resumes[after] = x
 			}
 		}
-	}
-	return c.unresumed[x]
+		return unresumed
+	})[x]
 }
 
 // ending reports whether the client had begun to end the session when the event
 // happened.
 func (c *Conversation) ending(e *wire.Event) bool {
-	if c.deleted == nil {
-		never := len(c.Events)
-		c.deleted = &never
+	return once(c, "first DELETE", func() int {
 		for _, x := range c.HTTP {
 			if x.Method() == http.MethodDelete {
-				c.deleted = &x.Request.Seq
-				break
+				return x.Request.Seq
 			}
 		}
-	}
-	return *c.deleted < e.Seq
+		return len(c.Events)
+	}) < e.Seq
 }
 
 // ended reports whether the server may have ended the session by the time of an
 // event: it has served no request of the session since, and has answered one with
 // 404 (basic/transports#session-management).
 func (c *Conversation) ended(e *wire.Event) bool {
-	if c.use == nil {
-		c.use = c.sessionUse()
-	}
-	return c.use.served <= e.Seq && c.use.denied >= e.Seq
+	use := once(c, "use of the session", c.sessionUse)
+	return use.served <= e.Seq && use.denied >= e.Seq
 }
 
 // sessionUse holds the positions in the log of the last request that was served

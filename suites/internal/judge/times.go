@@ -63,31 +63,27 @@ func Unread(c *wire.Conversation, e *wire.Event, until int) bool {
 
 // asksAtOnce returns the position of the first POST with a request that a client made while another was open.
 func (c *Conversation) asksAtOnce() int {
-	if c.atOnce != nil {
-		return *c.atOnce
-	}
-	c.atOnce = new(int)
-	*c.atOnce = math.MaxInt
-	open := 0 // up to where the last was open
-	for _, x := range c.HTTP {
-		m := x.Message()
-		if x.Method() != http.MethodPost || m == nil || m.Msg.Kind != wire.Request {
-			continue
+	return once(c, "asks at once", func() int {
+		open := 0 // up to where the last was open
+		for _, x := range c.HTTP {
+			m := x.Message()
+			if x.Method() != http.MethodPost || m == nil || m.Msg.Kind != wire.Request {
+				continue
+			}
+			if x.Request.Seq < open {
+				return x.Request.Seq
+			}
+			switch r := c.Of(m); {
+			case r != nil && r.Response != nil:
+				open = r.Response.Seq
+			case x.Head != nil:
+				open = x.Head.Seq
+			default:
+				open = math.MaxInt
+			}
 		}
-		if x.Request.Seq < open {
-			*c.atOnce = x.Request.Seq
-			break
-		}
-		switch r := c.Of(m); {
-		case r != nil && r.Response != nil:
-			open = r.Response.Seq
-		case x.Head != nil:
-			open = x.Head.Seq
-		default:
-			open = math.MaxInt
-		}
-	}
-	return *c.atOnce
+		return math.MaxInt
+	})
 }
 
 // queued reports whether a message of a server may be older than its stream, and than an event before that stream.
@@ -128,18 +124,14 @@ func spansBy[K comparable](c *Conversation, key func(x *Exchange) K) map[K][]spa
 
 // answeredOn returns the spans of the requests that came on a stream.
 func (c *Conversation) answeredOn(stream string) []span {
-	if c.spansOn == nil {
-		c.spansOn = spansBy(c, func(x *Exchange) string { return x.Request.Stream })
-	}
-	return c.spansOn[stream]
+	return once(c, "spans of streams", func() map[string][]span {
+		return spansBy(c, func(x *Exchange) string { return x.Request.Stream })
+	})[stream]
 }
 
 // askedBy returns the spans of a party's requests.
 func (c *Conversation) askedBy(p wire.Party) []span {
-	if c.spansOf == nil {
-		c.spansOf = spansBy(c, (*Exchange).From)
-	}
-	return c.spansOf[p]
+	return once(c, "spans of parties", func() map[wire.Party][]span { return spansBy(c, (*Exchange).From) })[p]
 }
 
 // within returns the position at which the first request that was made after

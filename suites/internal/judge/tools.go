@@ -51,11 +51,9 @@ const (
 
 // tools returns the tools that were listed, in order. A tool that is listed
 // again as it was counts once.
-func (c *Conversation) tools() []*tool {
-	if c.listed != nil {
-		return c.listed
-	}
-	c.listed = []*tool{}
+func (c *Conversation) tools() []*tool { return once(c, "tools", c.listedTools) }
+
+func (c *Conversation) listedTools() (all []*tool) {
 	latest := make(map[string]*tool)
 	bytes := 0
 	for _, x := range c.Exchanges {
@@ -73,8 +71,8 @@ func (c *Conversation) tools() []*tool {
 				before.asked = x.Request.Seq
 				continue
 			}
-			if bytes += size(definition); len(c.listed) >= maxTools || bytes > maxSchemaBytes {
-				return c.listed
+			if bytes += size(definition); len(all) >= maxTools || bytes > maxSchemaBytes {
+				return all
 			}
 			t := &tool{name: name, definition: definition, listed: x.Response, asked: x.Request.Seq}
 			for _, member := range []string{"inputSchema", "outputSchema"} {
@@ -88,10 +86,10 @@ func (c *Conversation) tools() []*tool {
 				before.next = t
 			}
 			latest[name] = t
-			c.listed = append(c.listed, t)
+			all = append(all, t)
 		}
 	}
-	return c.listed
+	return all
 }
 
 // equal reports whether two decoded values are the same, including the spelling
