@@ -57,14 +57,7 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 			f.giveUp(ending.Cause(ctx))
 			continue
 		case f.last.unanswered:
-			unanswered = append(unanswered, f)
-			if down := e.noteUnanswered(ctx, f.Check); down != nil {
-				f.last.broughtDown(e.Revision, down)
-			}
-			if cause := e.GivenUp(); cause != nil {
-				giveUp(unanswered, cause)
-				unanswered = nil
-			}
+			unanswered = e.stillUnanswered(ctx, append(unanswered, f))
 			continue
 		}
 		f.noteDifference(before)
@@ -73,6 +66,20 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 		f.finish()
 	}
 	giveUp(unanswered, nil)
+}
+
+// stillUnanswered notes that the last of some checks got no answer alone, and returns those whose findings are still
+// open: none once the target is given up.
+func (e *Engine) stillUnanswered(ctx context.Context, checks []*Future) []*Future {
+	f := checks[len(checks)-1]
+	if down := e.noteUnanswered(ctx, f.Check); down != nil {
+		f.last.broughtDown(e.Revision, down)
+	}
+	if cause := e.GivenUp(); cause != nil {
+		giveUp(checks, cause)
+		return nil
+	}
+	return checks
 }
 
 // waitTogether plays again, beside each other, the checks that wait until the server gives a request up. Their waits

@@ -409,18 +409,21 @@ func unsupportedVersion(name, version string, transports ...string) *check.Check
 				asksInProcess(t, futureVersion, offered)
 			}
 			if offered != client.Version && schema.IsPublished(offered) {
-				// It has to be one that the server supports.
-				if x := asksFor(t, offered); x != nil && x.Result()["protocolVersion"] == offered {
-					return
-				}
-				s := t.Connect(ofVersion(offered, capable))
-				again := t.CallOn(s, "initialize", s.InitializeParams(),
-					client.Deliberately(ids.LifecycleVersionClientSupported))
-				t.Expect(again).To(HaveMember("protocolVersion", offered),
-					"when the client asks for the version that the server offered")
+				supportsOffered(t, offered)
 			}
 		},
 	}
+}
+
+// supportsOffered judges whether the server supports a version that it has offered itself.
+func supportsOffered(t *check.T, offered string) {
+	if x := asksFor(t, offered); x != nil && x.Result()["protocolVersion"] == offered {
+		return
+	}
+	s := t.Connect(ofVersion(offered, capable))
+	again := t.CallOn(s, "initialize", s.InitializeParams(), client.Deliberately(ids.LifecycleVersionClientSupported))
+	t.Expect(again).To(HaveMember("protocolVersion", offered),
+		"when the client asks for the version that the server offered")
 }
 
 // offersOther reports whether an initialize that asked for a version was answered with the name of another one.
