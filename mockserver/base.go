@@ -314,8 +314,8 @@ var baseFaults = []Fault{
 			}
 		})).Seen(ByValue).
 		Also(ids.BaseResponsePresent, ids.BaseResponseOnce, ids.BaseResponseIDEcho, ids.BaseRequestStringIDServed,
-			ids.BaseResponseOnlyToRequests, ids.BaseErrorUndetectableID, ids.SchemaCallToolResult, ids.ProgressInProgress,
-			ids.ProgressStop),
+			ids.BaseResponseOnlyToRequests, ids.BaseErrorUndetectableID, ids.SchemaCallToolResult,
+			ids.ProgressInProgress, ids.ProgressStop),
 	fault("base.responses-answered", ids.BaseResponseOnlyToRequests,
 		"A response that nobody asked for is answered with an error.",
 		Receiving(func(s *server.Session, m *wire.Message, next func()) {

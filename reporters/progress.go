@@ -160,7 +160,8 @@ func (p *Progress) Done(name string, verdict result.Verdict, disputed bool, mess
 	}
 	switch o {
 	case outFail, outError, outWarn, outDisputed:
-		text := fmt.Sprintf("%s %s %s", paint(p.opts.Color, o.marked(), told[o].style), p.last, line(message, limitMessage))
+		mark := paint(p.opts.Color, o.marked(), told[o].style)
+		text := fmt.Sprintf("%s %s %s", mark, p.last, line(message, limitMessage))
 		fmt.Fprintln(p.w, strings.TrimRight(text, " "))
 	}
 }

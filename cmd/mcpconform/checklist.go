@@ -128,8 +128,8 @@ func checklistMarkdown(w io.Writer, entries []entry) error {
 	for _, e := range entries {
 		if e.Page != page {
 			page = e.Page
-			fmt.Fprintf(&b, "\n## %s\n\n| Id | Level | Basis | Binds | Requirement | How it is tried, or why nothing is "+
-				"observed |\n|---|---|---|---|---|---|\n", page)
+			fmt.Fprintf(&b, "\n## %s\n\n| Id | Level | Basis | Binds | Requirement "+
+				"| How it is tried, or why nothing is observed |\n|---|---|---|---|---|---|\n", page)
 		}
 		how := e.How
 		if !e.Observable {

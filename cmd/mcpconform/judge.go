@@ -44,7 +44,9 @@ func (f *judgeFlags) run(ctx context.Context, file string) error {
 	if err := f.reports.check(); err != nil {
 		return err
 	}
-	trace, err := readFile(file, func(r io.Reader) (*wire.Trace, error) { return wire.ReadTrace(r, wire.DefaultLimits) })
+	trace, err := readFile(file, func(r io.Reader) (*wire.Trace, error) {
+		return wire.ReadTrace(r, wire.DefaultLimits)
+	})
 	if err != nil {
 		return err
 	}

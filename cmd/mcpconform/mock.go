@@ -142,8 +142,8 @@ func transportNames(names []string) string {
 func listFaults[P any](w io.Writer, all []mockserver.FaultOf[P], show func(f mockserver.FaultOf[P]) string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, f := range all {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", f.ID, f.Level(), f.Page(), transportNames(f.Transports), f.Requirement,
-			show(f))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n",
+			f.ID, f.Level(), f.Page(), transportNames(f.Transports), f.Requirement, show(f))
 	}
 	return t.Flush()
 }

@@ -102,7 +102,9 @@ type Limits struct {
 	Message int   // bytes of one message or body
 	Total   int64 // bytes of all events of a connection, as they weigh in memory
 	Events  int   // events of a connection
-	Run     int64 // bytes of all connections of a trace, a third of it for what nobody asked for; zero leaves only their own bounds
+	// Run is the bytes of all connections of a trace, a third of it for what nobody asked for. Zero leaves only
+	// their own bounds.
+	Run int64
 }
 
 // DefaultLimits suit any honest target.

@@ -3,1539 +3,1537 @@
 // Package ids has a constant for the id of each requirement, with what it demands.
 package ids
 
-import "github.com/mcpconform/mcpconform/schema"
-
 const (
 	// BaseSupportBaseProtocol: Every client and server speaks the JSON-RPC base protocol.
-	BaseSupportBaseProtocol    schema.ID = "base.support.base-protocol"
-	BaseSupportLifecycle       schema.ID = "base.support.lifecycle"
-	BaseSupportOtherComponents schema.ID = "base.support.other-components"
+	BaseSupportBaseProtocol    = "base.support.base-protocol"
+	BaseSupportLifecycle       = "base.support.lifecycle"
+	BaseSupportOtherComponents = "base.support.other-components"
 	// BaseJSONWellFormed: Each message that is sent is one well-formed JSON text.
-	BaseJSONWellFormed  schema.ID = "base.json.well-formed"
-	BaseJSONAnySpelling schema.ID = "base.json.any-spelling"
+	BaseJSONWellFormed  = "base.json.well-formed"
+	BaseJSONAnySpelling = "base.json.any-spelling"
 	// BaseJSONUniqueNames: An object in a message names each of its members only once.
-	BaseJSONUniqueNames schema.ID = "base.json.unique-names"
+	BaseJSONUniqueNames = "base.json.unique-names"
 	// BaseJSONObject: Each message is a JSON object, never a bare string, number, boolean or null.
-	BaseJSONObject schema.ID = "base.json.object"
+	BaseJSONObject = "base.json.object"
 	// BaseJSONRPCVersion: Each message carries the member jsonrpc with exactly the string "2.0".
-	BaseJSONRPCVersion schema.ID = "base.jsonrpc.version"
+	BaseJSONRPCVersion = "base.jsonrpc.version"
 	// BaseJSONRPCMethodString: The method of a request or notification is a string.
-	BaseJSONRPCMethodString schema.ID = "base.jsonrpc.method-string"
+	BaseJSONRPCMethodString = "base.jsonrpc.method-string"
 	// BaseJSONRPCParamsObject: Params are either left out or a JSON object; arrays, null and scalars are not used.
-	BaseJSONRPCParamsObject schema.ID = "base.jsonrpc.params-object"
-	BaseJSONRPCRPCPrefix    schema.ID = "base.jsonrpc.rpc-prefix"
+	BaseJSONRPCParamsObject = "base.jsonrpc.params-object"
+	BaseJSONRPCRPCPrefix    = "base.jsonrpc.rpc-prefix"
 	// BaseJSONRPCMemberCase: Envelope member names are matched with regard to case.
-	BaseJSONRPCMemberCase schema.ID = "base.jsonrpc.member-case"
+	BaseJSONRPCMemberCase = "base.jsonrpc.member-case"
 	// BaseResponsePresent: Each request gets a response, either a result or an error.
-	BaseResponsePresent schema.ID = "base.response.present"
+	BaseResponsePresent = "base.response.present"
 	// BaseResponseOnce: A request gets no more than one response.
-	BaseResponseOnce       schema.ID = "base.response.once"
-	BaseErrorReservedCodes schema.ID = "base.error.reserved-codes"
+	BaseResponseOnce       = "base.response.once"
+	BaseErrorReservedCodes = "base.error.reserved-codes"
 	// BaseErrorParseError: Input that is not JSON is answered, if at all, with the error -32700.
-	BaseErrorParseError schema.ID = "base.error.parse-error"
+	BaseErrorParseError = "base.error.parse-error"
 	// BaseErrorParseSurvive: A peer that has received unparseable input goes on serving valid messages.
-	BaseErrorParseSurvive   schema.ID = "base.error.parse-survive"
-	BaseErrorUndetectableID schema.ID = "base.error.undetectable-id"
+	BaseErrorParseSurvive   = "base.error.parse-survive"
+	BaseErrorUndetectableID = "base.error.undetectable-id"
 	// BaseErrorInvalidRequest: JSON that is not a valid request object is answered with the error -32600.
-	BaseErrorInvalidRequest schema.ID = "base.error.invalid-request"
-	BaseErrorMethodNotFound schema.ID = "base.error.method-not-found"
-	BaseErrorInvalidParams  schema.ID = "base.error.invalid-params"
+	BaseErrorInvalidRequest = "base.error.invalid-request"
+	BaseErrorMethodNotFound = "base.error.method-not-found"
+	BaseErrorInvalidParams  = "base.error.invalid-params"
 	// BaseErrorInternalError: A failure inside the peer that has no better code is reported as -32603.
-	BaseErrorInternalError schema.ID = "base.error.internal-error"
+	BaseErrorInternalError = "base.error.internal-error"
 	// BaseParamsOpen: Params may hold members that this revision does not define, so a receiver copes with them.
-	BaseParamsOpen    schema.ID = "base.params.open"
-	BaseParamsOmitted schema.ID = "base.params.omitted"
+	BaseParamsOpen    = "base.params.open"
+	BaseParamsOmitted = "base.params.omitted"
 	// BaseRequestIDPresent: Each request carries an id.
-	BaseRequestIDPresent schema.ID = "base.request.id-present"
+	BaseRequestIDPresent = "base.request.id-present"
 	// BaseRequestIDType: The id of a request is a string or an integer.
-	BaseRequestIDType schema.ID = "base.request.id-type"
+	BaseRequestIDType = "base.request.id-type"
 	// BaseRequestIDNotNull: The id of a request is never null.
-	BaseRequestIDNotNull schema.ID = "base.request.id-not-null"
+	BaseRequestIDNotNull = "base.request.id-not-null"
 	// BaseRequestIDUnique: A sender does not use a request id a second time in the same session.
-	BaseRequestIDUnique       schema.ID = "base.request.id-unique"
-	BaseRequestIDSpacePerSide schema.ID = "base.request.id-space-per-side"
+	BaseRequestIDUnique       = "base.request.id-unique"
+	BaseRequestIDSpacePerSide = "base.request.id-space-per-side"
 	// BaseRequestStringIDServed: A receiver serves requests whose id is a string.
-	BaseRequestStringIDServed schema.ID = "base.request.string-id-served"
+	BaseRequestStringIDServed = "base.request.string-id-served"
 	// BaseRequestIntegerIDServed: A receiver serves requests whose id is an integer.
-	BaseRequestIntegerIDServed schema.ID = "base.request.integer-id-served"
+	BaseRequestIntegerIDServed = "base.request.integer-id-served"
 	// BaseResponseOnlyToRequests: A response is sent only for a request that the receiver of that response has made.
-	BaseResponseOnlyToRequests schema.ID = "base.response.only-to-requests"
+	BaseResponseOnlyToRequests = "base.response.only-to-requests"
 	// BaseResponseIDEcho: A response carries the id of the request it belongs to, unchanged in value.
-	BaseResponseIDEcho schema.ID = "base.response.id-echo"
+	BaseResponseIDEcho = "base.response.id-echo"
 	// BaseResponseIDTypeEcho: The id in a response has the same JSON type as in the request.
-	BaseResponseIDTypeEcho schema.ID = "base.response.id-type-echo"
-	BaseResponseCorrelated schema.ID = "base.response.correlated"
+	BaseResponseIDTypeEcho = "base.response.id-type-echo"
+	BaseResponseCorrelated = "base.response.correlated"
 	// BaseResponseResultOrError: A response has a result or an error.
-	BaseResponseResultOrError schema.ID = "base.response.result-or-error"
+	BaseResponseResultOrError = "base.response.result-or-error"
 	// BaseResponseNotBoth: A response never has a result together with an error.
-	BaseResponseNotBoth schema.ID = "base.response.not-both"
+	BaseResponseNotBoth = "base.response.not-both"
 	// BaseResponseResultObject: The result in a response is a JSON object.
-	BaseResponseResultObject schema.ID = "base.response.result-object"
+	BaseResponseResultObject = "base.response.result-object"
 	// BaseResponseResultOpen: A result may hold any further members, so a receiver copes with ones it does not know.
-	BaseResponseResultOpen schema.ID = "base.response.result-open"
+	BaseResponseResultOpen = "base.response.result-open"
 	// BaseErrorObject: The member error of a response is an object.
-	BaseErrorObject schema.ID = "base.error.object"
+	BaseErrorObject = "base.error.object"
 	// BaseErrorCodePresent: Each error object names a code.
-	BaseErrorCodePresent schema.ID = "base.error.code-present"
+	BaseErrorCodePresent = "base.error.code-present"
 	// BaseErrorMessagePresent: Each error object carries a message.
-	BaseErrorMessagePresent schema.ID = "base.error.message-present"
+	BaseErrorMessagePresent = "base.error.message-present"
 	// BaseErrorCodeInteger: The code of an error is an integer.
-	BaseErrorCodeInteger schema.ID = "base.error.code-integer"
+	BaseErrorCodeInteger = "base.error.code-integer"
 	// BaseErrorMessageString: The message of an error is a string.
-	BaseErrorMessageString schema.ID = "base.error.message-string"
+	BaseErrorMessageString = "base.error.message-string"
 	// BaseNotificationNoResponse: A notification gets no response.
-	BaseNotificationNoResponse          schema.ID = "base.notification.no-response"
-	BaseNotificationUnknownNoResponse   schema.ID = "base.notification.unknown-no-response"
-	BaseNotificationMalformedNoResponse schema.ID = "base.notification.malformed-no-response"
+	BaseNotificationNoResponse          = "base.notification.no-response"
+	BaseNotificationUnknownNoResponse   = "base.notification.unknown-no-response"
+	BaseNotificationMalformedNoResponse = "base.notification.malformed-no-response"
 	// BaseNotificationNoID: A notification has no id.
-	BaseNotificationNoID schema.ID = "base.notification.no-id"
+	BaseNotificationNoID = "base.notification.no-id"
 	// AuthCustomNegotiate: Client and server may agree on authentication schemes of their own.
-	AuthCustomNegotiate schema.ID = "auth.custom.negotiate"
+	AuthCustomNegotiate = "auth.custom.negotiate"
 	// MetaObject: The member _meta is reserved for metadata and holds a JSON object wherever it occurs.
-	MetaObject schema.ID = "meta.object"
+	MetaObject = "meta.object"
 	// MetaAttachRequest: A request may carry _meta in its params, so a receiver serves it as usual.
-	MetaAttachRequest schema.ID = "meta.attach.request"
+	MetaAttachRequest = "meta.attach.request"
 	// MetaAttachNotification: A notification may carry _meta in its params, so a receiver accepts it as usual.
-	MetaAttachNotification schema.ID = "meta.attach.notification"
+	MetaAttachNotification = "meta.attach.notification"
 	// MetaAttachResult: A result may carry _meta, so a receiver uses it as usual.
-	MetaAttachResult          schema.ID = "meta.attach.result"
-	MetaReservedNoAssumptions schema.ID = "meta.reserved.no-assumptions"
-	MetaReservedPurposeNames  schema.ID = "meta.reserved.purpose-names"
+	MetaAttachResult          = "meta.attach.result"
+	MetaReservedNoAssumptions = "meta.reserved.no-assumptions"
+	MetaReservedPurposeNames  = "meta.reserved.purpose-names"
 	// MetaKeySegments: A _meta key is a name, or one prefix ended by a slash and then a name.
-	MetaKeySegments   schema.ID = "meta.key.segments"
-	MetaKeyPrefixForm schema.ID = "meta.key.prefix-form"
+	MetaKeySegments   = "meta.key.segments"
+	MetaKeyPrefixForm = "meta.key.prefix-form"
 	// MetaKeyLabelStart: Each label in the prefix of a _meta key begins with a letter.
-	MetaKeyLabelStart schema.ID = "meta.key.label-start"
+	MetaKeyLabelStart = "meta.key.label-start"
 	// MetaKeyLabelEnd: Each label in the prefix of a _meta key closes with a letter or a digit.
-	MetaKeyLabelEnd schema.ID = "meta.key.label-end"
+	MetaKeyLabelEnd = "meta.key.label-end"
 	// MetaKeyLabelInterior: Inside a prefix label of a _meta key there are only letters, digits and hyphens.
-	MetaKeyLabelInterior  schema.ID = "meta.key.label-interior"
-	MetaKeyPrefixReserved schema.ID = "meta.key.prefix-reserved"
+	MetaKeyLabelInterior  = "meta.key.label-interior"
+	MetaKeyPrefixReserved = "meta.key.prefix-reserved"
 	// MetaKeyNameStart: The name part of a _meta key, if not empty, begins with an ASCII letter or digit.
-	MetaKeyNameStart schema.ID = "meta.key.name-start"
+	MetaKeyNameStart = "meta.key.name-start"
 	// MetaKeyNameEnd: The name part of a _meta key, if not empty, closes with an ASCII letter or digit.
-	MetaKeyNameEnd        schema.ID = "meta.key.name-end"
-	MetaKeyNameInterior   schema.ID = "meta.key.name-interior"
-	MetaKeyNameCharacters schema.ID = "meta.key.name-characters"
+	MetaKeyNameEnd        = "meta.key.name-end"
+	MetaKeyNameInterior   = "meta.key.name-interior"
+	MetaKeyNameCharacters = "meta.key.name-characters"
 	// MetaKeyNameEmpty: The name of a _meta key may be empty, so a receiver accepts a key that is only a prefix.
-	MetaKeyNameEmpty schema.ID = "meta.key.name-empty"
+	MetaKeyNameEmpty = "meta.key.name-empty"
 	// LifecycleInitFirst: Initialization comes before any other interaction of client and server.
-	LifecycleInitFirst schema.ID = "lifecycle.init.first"
+	LifecycleInitFirst = "lifecycle.init.first"
 	// LifecycleInitClientInitiates: The client starts the session with an initialize request.
-	LifecycleInitClientInitiates schema.ID = "lifecycle.init.client-initiates"
+	LifecycleInitClientInitiates = "lifecycle.init.client-initiates"
 	// LifecycleInitRequestVersion: The initialize request names a protocol version.
-	LifecycleInitRequestVersion schema.ID = "lifecycle.init.request-version"
+	LifecycleInitRequestVersion = "lifecycle.init.request-version"
 	// LifecycleInitRequestCapabilities: The initialize request states what the client is capable of.
-	LifecycleInitRequestCapabilities schema.ID = "lifecycle.init.request-capabilities"
+	LifecycleInitRequestCapabilities = "lifecycle.init.request-capabilities"
 	// LifecycleInitRequestClientInfo: The initialize request describes the client implementation.
-	LifecycleInitRequestClientInfo schema.ID = "lifecycle.init.request-client-info"
+	LifecycleInitRequestClientInfo = "lifecycle.init.request-client-info"
 	// LifecycleInitAnswered: The server answers a valid initialize request with a result.
-	LifecycleInitAnswered schema.ID = "lifecycle.init.answered"
+	LifecycleInitAnswered = "lifecycle.init.answered"
 	// LifecycleInitResultVersion: The initialize result names a protocol version.
-	LifecycleInitResultVersion schema.ID = "lifecycle.init.result-version"
+	LifecycleInitResultVersion = "lifecycle.init.result-version"
 	// LifecycleInitResultCapabilities: The initialize result states what the server is capable of.
-	LifecycleInitResultCapabilities schema.ID = "lifecycle.init.result-capabilities"
+	LifecycleInitResultCapabilities = "lifecycle.init.result-capabilities"
 	// LifecycleInitResultServerInfo: The initialize result describes the server implementation.
-	LifecycleInitResultServerInfo     schema.ID = "lifecycle.init.result-server-info"
-	LifecycleInitInstructionsOptional schema.ID = "lifecycle.init.instructions-optional"
+	LifecycleInitResultServerInfo     = "lifecycle.init.result-server-info"
+	LifecycleInitInstructionsOptional = "lifecycle.init.instructions-optional"
 	// LifecycleInitInitializedSent: After a successful handshake the client sends notifications/initialized.
-	LifecycleInitInitializedSent            schema.ID = "lifecycle.init.initialized-sent"
-	LifecycleInitInitializedAfterResult     schema.ID = "lifecycle.init.initialized-after-result"
-	LifecycleInitInitializedBeforeOperation schema.ID = "lifecycle.init.initialized-before-operation"
+	LifecycleInitInitializedSent            = "lifecycle.init.initialized-sent"
+	LifecycleInitInitializedAfterResult     = "lifecycle.init.initialized-after-result"
+	LifecycleInitInitializedBeforeOperation = "lifecycle.init.initialized-before-operation"
 	// LifecycleInitClientWaits: Until initialize is answered the client sends no request but pings.
-	LifecycleInitClientWaits schema.ID = "lifecycle.init.client-waits"
-	LifecycleInitServerWaits schema.ID = "lifecycle.init.server-waits"
+	LifecycleInitClientWaits = "lifecycle.init.client-waits"
+	LifecycleInitServerWaits = "lifecycle.init.server-waits"
 	// LifecycleInitClientEarlyPing: A server copes with a ping that the client sends before initialize is answered.
-	LifecycleInitClientEarlyPing    schema.ID = "lifecycle.init.client-early-ping"
-	LifecycleInitServerEarlyPing    schema.ID = "lifecycle.init.server-early-ping"
-	LifecycleInitServerEarlyLogging schema.ID = "lifecycle.init.server-early-logging"
+	LifecycleInitClientEarlyPing    = "lifecycle.init.client-early-ping"
+	LifecycleInitServerEarlyPing    = "lifecycle.init.server-early-ping"
+	LifecycleInitServerEarlyLogging = "lifecycle.init.server-early-logging"
 	// LifecycleVersionClientSupported: The version in the initialize request is one that the client supports.
-	LifecycleVersionClientSupported schema.ID = "lifecycle.version.client-supported"
+	LifecycleVersionClientSupported = "lifecycle.version.client-supported"
 	// LifecycleVersionClientLatest: The version in the initialize request is the newest that the client supports.
-	LifecycleVersionClientLatest  schema.ID = "lifecycle.version.client-latest"
-	LifecycleVersionEchoSupported schema.ID = "lifecycle.version.echo-supported"
-	LifecycleVersionOfferOther    schema.ID = "lifecycle.version.offer-other"
+	LifecycleVersionClientLatest  = "lifecycle.version.client-latest"
+	LifecycleVersionEchoSupported = "lifecycle.version.echo-supported"
+	LifecycleVersionOfferOther    = "lifecycle.version.offer-other"
 	// LifecycleVersionOfferLatest: The version that a server offers instead is the newest that it supports.
-	LifecycleVersionOfferLatest           schema.ID = "lifecycle.version.offer-latest"
-	LifecycleCapabilityClientExperimental schema.ID = "lifecycle.capability.client-experimental"
+	LifecycleVersionOfferLatest           = "lifecycle.version.offer-latest"
+	LifecycleCapabilityClientExperimental = "lifecycle.capability.client-experimental"
 	// LifecycleCapabilityServerExperimental: A client goes on with a server that declares experimental capabilities.
-	LifecycleCapabilityServerExperimental schema.ID = "lifecycle.capability.server-experimental"
+	LifecycleCapabilityServerExperimental = "lifecycle.capability.server-experimental"
 	// LifecycleOperationVersion: After the handshake both sides keep to the protocol version agreed on.
-	LifecycleOperationVersion             schema.ID = "lifecycle.operation.version"
-	LifecycleCapabilityServerUsesSampling schema.ID = "lifecycle.capability.server-uses-sampling"
+	LifecycleOperationVersion             = "lifecycle.operation.version"
+	LifecycleCapabilityServerUsesSampling = "lifecycle.capability.server-uses-sampling"
 	// LifecycleCapabilityServerUsesRoots: A server sends roots/list only to a client that has declared roots.
-	LifecycleCapabilityServerUsesRoots                    schema.ID = "lifecycle.capability.server-uses-roots"
-	LifecycleCapabilityServerUsesElicitation              schema.ID = "lifecycle.capability.server-uses-elicitation"
-	LifecycleCapabilityClientUsesTools                    schema.ID = "lifecycle.capability.client-uses-tools"
-	LifecycleCapabilityClientUsesPrompts                  schema.ID = "lifecycle.capability.client-uses-prompts"
-	LifecycleCapabilityClientUsesResources                schema.ID = "lifecycle.capability.client-uses-resources"
-	LifecycleCapabilityClientUsesResourceSubscriptions    schema.ID = "lifecycle.capability.client-uses-resource-subscriptions"
-	LifecycleCapabilityClientUsesLogging                  schema.ID = "lifecycle.capability.client-uses-logging"
-	LifecycleCapabilityClientUsesCompletions              schema.ID = "lifecycle.capability.client-uses-completions"
-	LifecycleCapabilityServerEmitsToolsListChanged        schema.ID = "lifecycle.capability.server-emits-tools-list-changed"
-	LifecycleCapabilityServerEmitsPromptsListChanged      schema.ID = "lifecycle.capability.server-emits-prompts-list-changed"
-	LifecycleCapabilityServerEmitsResourcesListChanged    schema.ID = "lifecycle.capability.server-emits-resources-list-changed"
-	LifecycleCapabilityServerEmitsResourceUpdates         schema.ID = "lifecycle.capability.server-emits-resource-updates"
-	LifecycleCapabilityClientEmitsRootsListChanged        schema.ID = "lifecycle.capability.client-emits-roots-list-changed"
-	LifecycleCapabilityServerRefusesTools                 schema.ID = "lifecycle.capability.server-refuses-tools"
-	LifecycleCapabilityServerRefusesPrompts               schema.ID = "lifecycle.capability.server-refuses-prompts"
-	LifecycleCapabilityServerRefusesResources             schema.ID = "lifecycle.capability.server-refuses-resources"
-	LifecycleCapabilityServerRefusesResourceSubscriptions schema.ID = "lifecycle.capability.server-refuses-resource-subscriptions"
-	LifecycleCapabilityServerRefusesLogging               schema.ID = "lifecycle.capability.server-refuses-logging"
-	LifecycleCapabilityClientRefusesSampling              schema.ID = "lifecycle.capability.client-refuses-sampling"
-	LifecycleCapabilityClientRefusesElicitation           schema.ID = "lifecycle.capability.client-refuses-elicitation"
-	LifecycleCapabilityExperimentalGated                  schema.ID = "lifecycle.capability.experimental-gated"
-	LifecycleShutdownByTransport                          schema.ID = "lifecycle.shutdown.by-transport"
-	LifecycleShutdownStdioCloseStdin                      schema.ID = "lifecycle.shutdown.stdio-close-stdin"
+	LifecycleCapabilityServerUsesRoots                    = "lifecycle.capability.server-uses-roots"
+	LifecycleCapabilityServerUsesElicitation              = "lifecycle.capability.server-uses-elicitation"
+	LifecycleCapabilityClientUsesTools                    = "lifecycle.capability.client-uses-tools"
+	LifecycleCapabilityClientUsesPrompts                  = "lifecycle.capability.client-uses-prompts"
+	LifecycleCapabilityClientUsesResources                = "lifecycle.capability.client-uses-resources"
+	LifecycleCapabilityClientUsesResourceSubscriptions    = "lifecycle.capability.client-uses-resource-subscriptions"
+	LifecycleCapabilityClientUsesLogging                  = "lifecycle.capability.client-uses-logging"
+	LifecycleCapabilityClientUsesCompletions              = "lifecycle.capability.client-uses-completions"
+	LifecycleCapabilityServerEmitsToolsListChanged        = "lifecycle.capability.server-emits-tools-list-changed"
+	LifecycleCapabilityServerEmitsPromptsListChanged      = "lifecycle.capability.server-emits-prompts-list-changed"
+	LifecycleCapabilityServerEmitsResourcesListChanged    = "lifecycle.capability.server-emits-resources-list-changed"
+	LifecycleCapabilityServerEmitsResourceUpdates         = "lifecycle.capability.server-emits-resource-updates"
+	LifecycleCapabilityClientEmitsRootsListChanged        = "lifecycle.capability.client-emits-roots-list-changed"
+	LifecycleCapabilityServerRefusesTools                 = "lifecycle.capability.server-refuses-tools"
+	LifecycleCapabilityServerRefusesPrompts               = "lifecycle.capability.server-refuses-prompts"
+	LifecycleCapabilityServerRefusesResources             = "lifecycle.capability.server-refuses-resources"
+	LifecycleCapabilityServerRefusesResourceSubscriptions = "lifecycle.capability.server-refuses-resource-subscriptions"
+	LifecycleCapabilityServerRefusesLogging               = "lifecycle.capability.server-refuses-logging"
+	LifecycleCapabilityClientRefusesSampling              = "lifecycle.capability.client-refuses-sampling"
+	LifecycleCapabilityClientRefusesElicitation           = "lifecycle.capability.client-refuses-elicitation"
+	LifecycleCapabilityExperimentalGated                  = "lifecycle.capability.experimental-gated"
+	LifecycleShutdownByTransport                          = "lifecycle.shutdown.by-transport"
+	LifecycleShutdownStdioCloseStdin                      = "lifecycle.shutdown.stdio-close-stdin"
 	// LifecycleShutdownStdioWait: After closing stdin the client leaves the server time to exit by itself.
-	LifecycleShutdownStdioWait    schema.ID = "lifecycle.shutdown.stdio-wait"
-	LifecycleShutdownStdioSigterm schema.ID = "lifecycle.shutdown.stdio-sigterm"
+	LifecycleShutdownStdioWait    = "lifecycle.shutdown.stdio-wait"
+	LifecycleShutdownStdioSigterm = "lifecycle.shutdown.stdio-sigterm"
 	// LifecycleShutdownStdioSigkill: The client sends SIGKILL to a server that outlives SIGTERM for too long.
-	LifecycleShutdownStdioSigkill         schema.ID = "lifecycle.shutdown.stdio-sigkill"
-	LifecycleShutdownStdioServerExits     schema.ID = "lifecycle.shutdown.stdio-server-exits"
-	LifecycleShutdownStdioServerInitiates schema.ID = "lifecycle.shutdown.stdio-server-initiates"
+	LifecycleShutdownStdioSigkill         = "lifecycle.shutdown.stdio-sigkill"
+	LifecycleShutdownStdioServerExits     = "lifecycle.shutdown.stdio-server-exits"
+	LifecycleShutdownStdioServerInitiates = "lifecycle.shutdown.stdio-server-initiates"
 	// LifecycleShutdownHTTPClose: Over HTTP the end of a session shows in closed connections.
-	LifecycleShutdownHTTPClose schema.ID = "lifecycle.shutdown.http-close"
+	LifecycleShutdownHTTPClose = "lifecycle.shutdown.http-close"
 	// LifecycleTimeoutEstablished: A sender sets a time limit for each request it makes.
-	LifecycleTimeoutEstablished schema.ID = "lifecycle.timeout.established"
+	LifecycleTimeoutEstablished = "lifecycle.timeout.established"
 	// LifecycleTimeoutCancel: A sender whose request has timed out issues a cancellation for it.
-	LifecycleTimeoutCancel schema.ID = "lifecycle.timeout.cancel"
+	LifecycleTimeoutCancel = "lifecycle.timeout.cancel"
 	// LifecycleTimeoutStopWaiting: A sender whose request has timed out no longer waits for the response.
-	LifecycleTimeoutStopWaiting schema.ID = "lifecycle.timeout.stop-waiting"
+	LifecycleTimeoutStopWaiting = "lifecycle.timeout.stop-waiting"
 	// LifecycleTimeoutConfigurable: SDKs and middleware let their users set the time limit for each request.
-	LifecycleTimeoutConfigurable  schema.ID = "lifecycle.timeout.configurable"
-	LifecycleTimeoutProgressReset schema.ID = "lifecycle.timeout.progress-reset"
+	LifecycleTimeoutConfigurable  = "lifecycle.timeout.configurable"
+	LifecycleTimeoutProgressReset = "lifecycle.timeout.progress-reset"
 	// LifecycleTimeoutMaximum: A sender gives a request up at some point even if progress keeps coming.
-	LifecycleTimeoutMaximum schema.ID = "lifecycle.timeout.maximum"
+	LifecycleTimeoutMaximum = "lifecycle.timeout.maximum"
 	// LifecycleErrorVersionMismatch: A peer copes with a protocol version that does not match its own.
-	LifecycleErrorVersionMismatch schema.ID = "lifecycle.error.version-mismatch"
+	LifecycleErrorVersionMismatch = "lifecycle.error.version-mismatch"
 	// LifecycleErrorMissingCapability: A peer copes with a partner that lacks a capability which it needs.
-	LifecycleErrorMissingCapability schema.ID = "lifecycle.error.missing-capability"
+	LifecycleErrorMissingCapability = "lifecycle.error.missing-capability"
 	// LifecycleErrorRequestTimeout: A peer copes with a request of its own that is never answered.
-	LifecycleErrorRequestTimeout schema.ID = "lifecycle.error.request-timeout"
+	LifecycleErrorRequestTimeout = "lifecycle.error.request-timeout"
 	// BaseMessageUTF8: Every JSON-RPC message that a party sends is encoded as UTF-8.
-	BaseMessageUTF8 schema.ID = "base.message.utf8"
+	BaseMessageUTF8 = "base.message.utf8"
 	// BaseMessageUTF8Accepted: A party that receives raw UTF-8 text outside ASCII reads it without loss.
-	BaseMessageUTF8Accepted schema.ID = "base.message.utf8-accepted"
+	BaseMessageUTF8Accepted = "base.message.utf8-accepted"
 	// StdioClientSupported: A client offers the stdio transport wherever its environment allows it.
-	StdioClientSupported schema.ID = "stdio.client.supported"
+	StdioClientSupported = "stdio.client.supported"
 	// StdioClientLaunchesServer: A client using stdio starts the server itself as a child process.
-	StdioClientLaunchesServer schema.ID = "stdio.client.launches-server"
+	StdioClientLaunchesServer = "stdio.client.launches-server"
 	// StdioServerReadsStdin: A stdio server takes its incoming messages from standard input.
-	StdioServerReadsStdin   schema.ID = "stdio.server.reads-stdin"
-	StdioServerWritesStdout schema.ID = "stdio.server.writes-stdout"
+	StdioServerReadsStdin   = "stdio.server.reads-stdin"
+	StdioServerWritesStdout = "stdio.server.writes-stdout"
 	// StdioMessageNewlineDelimited: A sender ends each stdio message with a newline.
-	StdioMessageNewlineDelimited schema.ID = "stdio.message.newline-delimited"
+	StdioMessageNewlineDelimited = "stdio.message.newline-delimited"
 	// StdioMessageNoEmbeddedNewlines: A stdio message holds no raw newline inside itself.
-	StdioMessageNoEmbeddedNewlines schema.ID = "stdio.message.no-embedded-newlines"
+	StdioMessageNoEmbeddedNewlines = "stdio.message.no-embedded-newlines"
 	// StdioServerStderrLogging: A stdio server is free to write UTF-8 log text to standard error.
-	StdioServerStderrLogging  schema.ID = "stdio.server.stderr-logging"
-	StdioClientStderrHandling schema.ID = "stdio.client.stderr-handling"
+	StdioServerStderrLogging  = "stdio.server.stderr-logging"
+	StdioClientStderrHandling = "stdio.client.stderr-handling"
 	// StdioServerStdoutClean: A stdio server puts nothing on stdout except valid MCP messages.
-	StdioServerStdoutClean schema.ID = "stdio.server.stdout-clean"
+	StdioServerStdoutClean = "stdio.server.stdout-clean"
 	// StdioClientStdinClean: A client writes nothing to the stdin of the server except valid MCP messages.
-	StdioClientStdinClean          schema.ID = "stdio.client.stdin-clean"
-	StdioServerSurvivesInvalidJSON schema.ID = "stdio.server.survives-invalid-json"
-	StdioServerSurvivesNonMessage  schema.ID = "stdio.server.survives-non-message"
+	StdioClientStdinClean          = "stdio.client.stdin-clean"
+	StdioServerSurvivesInvalidJSON = "stdio.server.survives-invalid-json"
+	StdioServerSurvivesNonMessage  = "stdio.server.survives-non-message"
 	// StdioServerSurvivesInvalidUTF8: A stdio server goes on serving after a line whose bytes are not UTF-8.
-	StdioServerSurvivesInvalidUTF8 schema.ID = "stdio.server.survives-invalid-utf8"
-	StdioMessageCrlfAccepted       schema.ID = "stdio.message.crlf-accepted"
+	StdioServerSurvivesInvalidUTF8 = "stdio.server.survives-invalid-utf8"
+	StdioMessageCrlfAccepted       = "stdio.message.crlf-accepted"
 	// StdioMessageSplitWrites: A receiver puts a message together that reaches it in several pieces.
-	StdioMessageSplitWrites schema.ID = "stdio.message.split-writes"
+	StdioMessageSplitWrites = "stdio.message.split-writes"
 	// StdioMessageSeveralPerWrite: A receiver handles every message when several lines arrive in a single write.
-	StdioMessageSeveralPerWrite     schema.ID = "stdio.message.several-per-write"
-	StdioMessageOnlyNewlineDelimits schema.ID = "stdio.message.only-newline-delimits"
+	StdioMessageSeveralPerWrite     = "stdio.message.several-per-write"
+	StdioMessageOnlyNewlineDelimits = "stdio.message.only-newline-delimits"
 	// StdioMessageLarge: No length limit is set, so a long stdio message is read completely.
-	StdioMessageLarge         schema.ID = "stdio.message.large"
-	HTTPServerMultipleClients schema.ID = "http.server.multiple-clients"
+	StdioMessageLarge         = "stdio.message.large"
+	HTTPServerMultipleClients = "http.server.multiple-clients"
 	// HTTPServerSingleEndpoint: A server offers one HTTP path at which the whole protocol is spoken.
-	HTTPServerSingleEndpoint schema.ID = "http.server.single-endpoint"
+	HTTPServerSingleEndpoint = "http.server.single-endpoint"
 	// HTTPServerEndpointPost: The MCP endpoint accepts the POST method.
-	HTTPServerEndpointPost schema.ID = "http.server.endpoint-post"
+	HTTPServerEndpointPost = "http.server.endpoint-post"
 	// HTTPServerSSEOptional: A server is free to answer with SSE streams or to do without them.
-	HTTPServerSSEOptional        schema.ID = "http.server.sse-optional"
-	HTTPServerOriginForeign      schema.ID = "http.server.origin-foreign"
-	HTTPServerOriginNull         schema.ID = "http.server.origin-null"
-	HTTPServerOriginEveryRequest schema.ID = "http.server.origin-every-request"
+	HTTPServerSSEOptional        = "http.server.sse-optional"
+	HTTPServerOriginForeign      = "http.server.origin-foreign"
+	HTTPServerOriginNull         = "http.server.origin-null"
+	HTTPServerOriginEveryRequest = "http.server.origin-every-request"
 	// HTTPServerBindLocalhost: A server that runs locally listens on the loopback address only.
-	HTTPServerBindLocalhost schema.ID = "http.server.bind-localhost"
+	HTTPServerBindLocalhost = "http.server.bind-localhost"
 	// HTTPServerAuthentication: A server authenticates all its connections properly.
-	HTTPServerAuthentication schema.ID = "http.server.authentication"
+	HTTPServerAuthentication = "http.server.authentication"
 	// HTTPClientPostPerMessage: A client uses a fresh HTTP POST for each message that it sends.
-	HTTPClientPostPerMessage schema.ID = "http.client.post-per-message"
+	HTTPClientPostPerMessage = "http.client.post-per-message"
 	// HTTPClientPostToEndpoint: A client sends all its messages to the MCP endpoint URL.
-	HTTPClientPostToEndpoint schema.ID = "http.client.post-to-endpoint"
+	HTTPClientPostToEndpoint = "http.client.post-to-endpoint"
 	// HTTPClientPostMethod: A client sends its messages with the POST method.
-	HTTPClientPostMethod schema.ID = "http.client.post-method"
+	HTTPClientPostMethod = "http.client.post-method"
 	// HTTPClientPostAcceptJSON: Every POST of a client names application/json in its Accept header.
-	HTTPClientPostAcceptJSON schema.ID = "http.client.post-accept-json"
+	HTTPClientPostAcceptJSON = "http.client.post-accept-json"
 	// HTTPClientPostAcceptSSE: Every POST of a client names text/event-stream in its Accept header.
-	HTTPClientPostAcceptSSE schema.ID = "http.client.post-accept-sse"
+	HTTPClientPostAcceptSSE = "http.client.post-accept-sse"
 	// HTTPServerAcceptForms: A server recognises both media types in any valid form of the Accept header.
-	HTTPServerAcceptForms       schema.ID = "http.server.accept-forms"
-	HTTPServerContentTypeForms  schema.ID = "http.server.content-type-forms"
-	HTTPClientBodySingleMessage schema.ID = "http.client.body-single-message"
+	HTTPServerAcceptForms       = "http.server.accept-forms"
+	HTTPServerContentTypeForms  = "http.server.content-type-forms"
+	HTTPClientBodySingleMessage = "http.client.body-single-message"
 	// HTTPServerNotification202: A server that accepts a posted notification answers 202.
-	HTTPServerNotification202 schema.ID = "http.server.notification-202"
+	HTTPServerNotification202 = "http.server.notification-202"
 	// HTTPServerResponse202: A server that accepts a posted response answers 202.
-	HTTPServerResponse202 schema.ID = "http.server.response-202"
+	HTTPServerResponse202 = "http.server.response-202"
 	// HTTPServerAcceptedNoBody: The 202 answer to a notification or response carries no body.
-	HTTPServerAcceptedNoBody          schema.ID = "http.server.accepted-no-body"
-	HTTPClientAccepted                schema.ID = "http.client.accepted"
-	HTTPServerUnacceptableErrorStatus schema.ID = "http.server.unacceptable-error-status"
-	HTTPClientErrorBodyTolerated      schema.ID = "http.client.error-body-tolerated"
-	HTTPServerRequestAnswerType       schema.ID = "http.server.request-answer-type"
+	HTTPServerAcceptedNoBody          = "http.server.accepted-no-body"
+	HTTPClientAccepted                = "http.client.accepted"
+	HTTPServerUnacceptableErrorStatus = "http.server.unacceptable-error-status"
+	HTTPClientErrorBodyTolerated      = "http.client.error-body-tolerated"
+	HTTPServerRequestAnswerType       = "http.server.request-answer-type"
 	// HTTPServerJSONOneObject: A JSON answer to a request is a single JSON object, the response to that request.
-	HTTPServerJSONOneObject schema.ID = "http.server.json-one-object"
-	HTTPServerSSEEventData  schema.ID = "http.server.sse-event-data"
+	HTTPServerJSONOneObject = "http.server.json-one-object"
+	HTTPServerSSEEventData  = "http.server.sse-event-data"
 	// HTTPClientJSONAnswer: A client understands an application/json answer to its request.
-	HTTPClientJSONAnswer schema.ID = "http.client.json-answer"
+	HTTPClientJSONAnswer = "http.client.json-answer"
 	// HTTPClientSSEAnswer: A client understands an SSE answer to its request.
-	HTTPClientSSEAnswer schema.ID = "http.client.sse-answer"
+	HTTPClientSSEAnswer = "http.client.sse-answer"
 	// HTTPClientSSESyntax: A client reads any SSE stream that is valid by the SSE standard.
-	HTTPClientSSESyntax schema.ID = "http.client.sse-syntax"
+	HTTPClientSSESyntax = "http.client.sse-syntax"
 	// HTTPServerSSEResponseSent: The SSE stream opened for a request brings the response to that request in the end.
-	HTTPServerSSEResponseSent        schema.ID = "http.server.sse-response-sent"
-	HTTPClientMessagesBeforeResponse schema.ID = "http.client.messages-before-response"
+	HTTPServerSSEResponseSent        = "http.server.sse-response-sent"
+	HTTPClientMessagesBeforeResponse = "http.client.messages-before-response"
 	// HTTPServerSSEOwnResponse: The only response on the stream of a posted request is the one to that request.
-	HTTPServerSSEOwnResponse schema.ID = "http.server.sse-own-response"
+	HTTPServerSSEOwnResponse = "http.server.sse-own-response"
 	// HTTPServerSSERelatedMessages: Messages ahead of the response on a request stream have to do with that request.
-	HTTPServerSSERelatedMessages schema.ID = "http.server.sse-related-messages"
-	HTTPServerSSENoEarlyClose    schema.ID = "http.server.sse-no-early-close"
+	HTTPServerSSERelatedMessages = "http.server.sse-related-messages"
+	HTTPServerSSENoEarlyClose    = "http.server.sse-no-early-close"
 	// HTTPServerSSECloseAfterResponse: A server ends the request stream once the response was sent.
-	HTTPServerSSECloseAfterResponse schema.ID = "http.server.sse-close-after-response"
+	HTTPServerSSECloseAfterResponse = "http.server.sse-close-after-response"
 	// HTTPDisconnectSurvived: Both sides stay usable when a connection breaks.
-	HTTPDisconnectSurvived schema.ID = "http.disconnect.survived"
+	HTTPDisconnectSurvived = "http.disconnect.survived"
 	// HTTPServerDisconnectNotCancel: A server does not take a broken connection for a cancellation of the request.
-	HTTPServerDisconnectNotCancel schema.ID = "http.server.disconnect-not-cancel"
-	HTTPClientCancelExplicit      schema.ID = "http.client.cancel-explicit"
+	HTTPServerDisconnectNotCancel = "http.server.disconnect-not-cancel"
+	HTTPClientCancelExplicit      = "http.client.cancel-explicit"
 	// HTTPServerResumable: A server may make its streams resumable so that a lost connection loses no messages.
-	HTTPServerResumable schema.ID = "http.server.resumable"
+	HTTPServerResumable = "http.server.resumable"
 	// HTTPServerSurvivesBadBody: A server turns down a POST body that is not a JSON-RPC message and goes on serving.
-	HTTPServerSurvivesBadBody schema.ID = "http.server.survives-bad-body"
+	HTTPServerSurvivesBadBody = "http.server.survives-bad-body"
 	// HTTPMessageLarge: No length limit is set, so a long message over HTTP is carried whole, as JSON or as SSE.
-	HTTPMessageLarge    schema.ID = "http.message.large"
-	HTTPClientGetStream schema.ID = "http.client.get-stream"
+	HTTPMessageLarge    = "http.message.large"
+	HTTPClientGetStream = "http.client.get-stream"
 	// HTTPClientGetAccept: Every GET of a client names text/event-stream in its Accept header.
-	HTTPClientGetAccept schema.ID = "http.client.get-accept"
+	HTTPClientGetAccept = "http.client.get-accept"
 	// HTTPServerGetStreamOr405: A server answers a GET at the endpoint either with an SSE stream or with 405.
-	HTTPServerGetStreamOr405    schema.ID = "http.server.get-stream-or-405"
-	HTTPClientGet405Tolerated   schema.ID = "http.client.get-405-tolerated"
-	HTTPClientGetStreamMessages schema.ID = "http.client.get-stream-messages"
+	HTTPServerGetStreamOr405    = "http.server.get-stream-or-405"
+	HTTPClientGet405Tolerated   = "http.client.get-405-tolerated"
+	HTTPClientGetStreamMessages = "http.client.get-stream-messages"
 	// HTTPServerGetUnrelated: Messages on the listening stream are not about a client request that is still running.
-	HTTPServerGetUnrelated  schema.ID = "http.server.get-unrelated"
-	HTTPServerGetNoResponse schema.ID = "http.server.get-no-response"
+	HTTPServerGetUnrelated  = "http.server.get-unrelated"
+	HTTPServerGetNoResponse = "http.server.get-no-response"
 	// HTTPClientGetCloseTolerated: A client lives with a listening stream that the server ends.
-	HTTPClientGetCloseTolerated schema.ID = "http.client.get-close-tolerated"
+	HTTPClientGetCloseTolerated = "http.client.get-close-tolerated"
 	// HTTPServerGetCloseTolerated: A server lives with a listening stream that the client ends.
-	HTTPServerGetCloseTolerated schema.ID = "http.server.get-close-tolerated"
+	HTTPServerGetCloseTolerated = "http.server.get-close-tolerated"
 	// HTTPServerMultipleStreams: A server serves several SSE streams of a client side by side.
-	HTTPServerMultipleStreams schema.ID = "http.server.multiple-streams"
-	HTTPServerNoBroadcast     schema.ID = "http.server.no-broadcast"
+	HTTPServerMultipleStreams = "http.server.multiple-streams"
+	HTTPServerNoBroadcast     = "http.server.no-broadcast"
 	// HTTPServerEventIDs: A client copes with SSE events with an id field and with ones without.
-	HTTPServerEventIDs      schema.ID = "http.server.event-ids"
-	HTTPServerEventIDUnique schema.ID = "http.server.event-id-unique"
+	HTTPServerEventIDs      = "http.server.event-ids"
+	HTTPServerEventIDUnique = "http.server.event-id-unique"
 	// HTTPClientResumeGet: A client that wants to resume a broken connection does so with a GET at the MCP endpoint.
-	HTTPClientResumeGet schema.ID = "http.client.resume-get"
+	HTTPClientResumeGet = "http.client.resume-get"
 	// HTTPClientLastEventID: A client that resumes names in Last-Event-ID the last event id that it received.
-	HTTPClientLastEventID schema.ID = "http.client.last-event-id"
-	HTTPServerReplay      schema.ID = "http.server.replay"
+	HTTPClientLastEventID = "http.client.last-event-id"
+	HTTPServerReplay      = "http.server.replay"
 	// HTTPServerReplaySameStream: On resumption a server replays nothing that belonged to a different stream.
-	HTTPServerReplaySameStream schema.ID = "http.server.replay-same-stream"
-	HTTPServerEventIDCursor    schema.ID = "http.server.event-id-cursor"
-	HTTPServerSessionIsolation schema.ID = "http.server.session-isolation"
+	HTTPServerReplaySameStream = "http.server.replay-same-stream"
+	HTTPServerEventIDCursor    = "http.server.event-id-cursor"
+	HTTPServerSessionIsolation = "http.server.session-isolation"
 	// HTTPServerSessionID: A client copes with servers that assign a session id and with ones that do not.
-	HTTPServerSessionID                 schema.ID = "http.server.session-id"
-	HTTPServerSessionIDAtInitialization schema.ID = "http.server.session-id-at-initialization"
+	HTTPServerSessionID                 = "http.server.session-id"
+	HTTPServerSessionIDAtInitialization = "http.server.session-id-at-initialization"
 	// HTTPServerSessionIDUnique: Each session id is unique.
-	HTTPServerSessionIDUnique schema.ID = "http.server.session-id-unique"
+	HTTPServerSessionIDUnique = "http.server.session-id-unique"
 	// HTTPServerSessionIDSecure: Session ids are cryptographically secure.
-	HTTPServerSessionIDSecure schema.ID = "http.server.session-id-secure"
+	HTTPServerSessionIDSecure = "http.server.session-id-secure"
 	// HTTPServerSessionIDCharset: A session id consists of visible ASCII characters only.
-	HTTPServerSessionIDCharset  schema.ID = "http.server.session-id-charset"
-	HTTPClientSessionHeader     schema.ID = "http.client.session-header"
-	HTTPServerSessionMissing400 schema.ID = "http.server.session-missing-400"
+	HTTPServerSessionIDCharset  = "http.server.session-id-charset"
+	HTTPClientSessionHeader     = "http.client.session-header"
+	HTTPServerSessionMissing400 = "http.server.session-missing-400"
 	// HTTPServerHeaderNames: A server finds the headers of a request whatever the case of their names.
-	HTTPServerHeaderNames schema.ID = "http.server.header-names"
+	HTTPServerHeaderNames = "http.server.header-names"
 	// HTTPServerInitializeWithoutSession: A server takes an initialize request that carries no session id.
-	HTTPServerInitializeWithoutSession schema.ID = "http.server.initialize-without-session"
+	HTTPServerInitializeWithoutSession = "http.server.initialize-without-session"
 	// HTTPServerSessionTermination: A server may end a session at any moment.
-	HTTPServerSessionTermination schema.ID = "http.server.session-termination"
+	HTTPServerSessionTermination = "http.server.session-termination"
 	// HTTPServerSessionEnded404: Once a session has ended, a server answers 404 to each request that names it.
-	HTTPServerSessionEnded404              schema.ID = "http.server.session-ended-404"
-	HTTPClientReinitializeOn404            schema.ID = "http.client.reinitialize-on-404"
-	HTTPClientReinitializeWithoutSessionID schema.ID = "http.client.reinitialize-without-session-id"
-	HTTPClientDeleteSession                schema.ID = "http.client.delete-session"
+	HTTPServerSessionEnded404              = "http.server.session-ended-404"
+	HTTPClientReinitializeOn404            = "http.client.reinitialize-on-404"
+	HTTPClientReinitializeWithoutSessionID = "http.client.reinitialize-without-session-id"
+	HTTPClientDeleteSession                = "http.client.delete-session"
 	// HTTPServerDeleteSession: A server answers a DELETE for a live session by ending the session or with 405.
-	HTTPServerDeleteSession schema.ID = "http.server.delete-session"
+	HTTPServerDeleteSession = "http.server.delete-session"
 	// HTTPClientDelete405Tolerated: A client lives with a DELETE that is turned down with 405.
-	HTTPClientDelete405Tolerated schema.ID = "http.client.delete-405-tolerated"
+	HTTPClientDelete405Tolerated = "http.client.delete-405-tolerated"
 	// HTTPClientVersionHeader: After initialization a client sends MCP-Protocol-Version with every HTTP request.
-	HTTPClientVersionHeader schema.ID = "http.client.version-header"
+	HTTPClientVersionHeader = "http.client.version-header"
 	// HTTPClientVersionHeaderNegotiated: The version in that header is the one agreed on at initialization.
-	HTTPClientVersionHeaderNegotiated     schema.ID = "http.client.version-header-negotiated"
-	HTTPServerVersionHeaderMissing        schema.ID = "http.server.version-header-missing"
-	HTTPServerVersionHeaderInvalid400     schema.ID = "http.server.version-header-invalid-400"
-	HTTPServerVersionHeaderUnsupported400 schema.ID = "http.server.version-header-unsupported-400"
-	SSEServerLegacyEndpointsKept          schema.ID = "sse.server.legacy-endpoints-kept"
+	HTTPClientVersionHeaderNegotiated     = "http.client.version-header-negotiated"
+	HTTPServerVersionHeaderMissing        = "http.server.version-header-missing"
+	HTTPServerVersionHeaderInvalid400     = "http.server.version-header-invalid-400"
+	HTTPServerVersionHeaderUnsupported400 = "http.server.version-header-unsupported-400"
+	SSEServerLegacyEndpointsKept          = "sse.server.legacy-endpoints-kept"
 	// SSEServerCombinedEndpoint: A server may use one URL as legacy POST endpoint and as MCP endpoint.
-	SSEServerCombinedEndpoint   schema.ID = "sse.server.combined-endpoint"
-	SSEClientURLEitherTransport schema.ID = "sse.client.url-either-transport"
+	SSEServerCombinedEndpoint   = "sse.server.combined-endpoint"
+	SSEClientURLEitherTransport = "sse.client.url-either-transport"
 	// SSEClientPostFirst: Such a client first tries to post initialize to the given URL.
-	SSEClientPostFirst schema.ID = "sse.client.post-first"
+	SSEClientPostFirst = "sse.client.post-first"
 	// SSEClientSuccessMeansStreamable: When that POST succeeds, the client may rely on Streamable HTTP from then on.
-	SSEClientSuccessMeansStreamable schema.ID = "sse.client.success-means-streamable"
-	SSEClientFallbackGet            schema.ID = "sse.client.fallback-get"
-	SSEClientFallbackStaysLegacy    schema.ID = "sse.client.fallback-stays-legacy"
+	SSEClientSuccessMeansStreamable = "sse.client.success-means-streamable"
+	SSEClientFallbackGet            = "sse.client.fallback-get"
+	SSEClientFallbackStaysLegacy    = "sse.client.fallback-stays-legacy"
 	// SSEServerSSEEndpoint: A legacy server offers an SSE endpoint at which clients connect and receive messages.
-	SSEServerSSEEndpoint schema.ID = "sse.server.sse-endpoint"
+	SSEServerSSEEndpoint = "sse.server.sse-endpoint"
 	// SSEServerPostEndpoint: A legacy server offers an HTTP POST endpoint that takes the messages of the client.
-	SSEServerPostEndpoint schema.ID = "sse.server.post-endpoint"
+	SSEServerPostEndpoint = "sse.server.post-endpoint"
 	// SSEServerEndpointEvent: A legacy server sends an endpoint event when a client connects.
-	SSEServerEndpointEvent schema.ID = "sse.server.endpoint-event"
+	SSEServerEndpointEvent = "sse.server.endpoint-event"
 	// SSEServerEndpointEventFirst: The endpoint event is the first event of a legacy stream.
-	SSEServerEndpointEventFirst schema.ID = "sse.server.endpoint-event-first"
+	SSEServerEndpointEventFirst = "sse.server.endpoint-event-first"
 	// SSEServerEndpointEventURI: The data of the endpoint event is a URI to which the client can send messages.
-	SSEServerEndpointEventURI schema.ID = "sse.server.endpoint-event-uri"
-	SSEClientPostToEndpoint   schema.ID = "sse.client.post-to-endpoint"
+	SSEServerEndpointEventURI = "sse.server.endpoint-event-uri"
+	SSEClientPostToEndpoint   = "sse.client.post-to-endpoint"
 	// SSEServerMessageEvents: A legacy server sends its messages as SSE events of type message.
-	SSEServerMessageEvents schema.ID = "sse.server.message-events"
+	SSEServerMessageEvents = "sse.server.message-events"
 	// SSEServerMessageJSON: The data of a legacy message event is the JSON text of the message.
-	SSEServerMessageJSON schema.ID = "sse.server.message-json"
+	SSEServerMessageJSON = "sse.server.message-json"
 	// SSEServerResponsesOnStream: A legacy server sends responses on the SSE stream and not in the answer to the POST.
-	SSEServerResponsesOnStream schema.ID = "sse.server.responses-on-stream"
+	SSEServerResponsesOnStream = "sse.server.responses-on-stream"
 	// SSEClientMessageEvents: A legacy client takes server messages from message events of the stream.
-	SSEClientMessageEvents schema.ID = "sse.client.message-events"
+	SSEClientMessageEvents = "sse.client.message-events"
 	// SSEServerMultipleClients: A legacy server is an independent process able to serve several clients.
-	SSEServerMultipleClients  schema.ID = "sse.server.multiple-clients"
-	SSEServerSessionIsolation schema.ID = "sse.server.session-isolation"
+	SSEServerMultipleClients  = "sse.server.multiple-clients"
+	SSEServerSessionIsolation = "sse.server.session-isolation"
 	// SSEServerOriginForeign: A legacy server checks the Origin header and turns down untrusted origins.
-	SSEServerOriginForeign schema.ID = "sse.server.origin-foreign"
-	SSEServerOriginNull    schema.ID = "sse.server.origin-null"
+	SSEServerOriginForeign = "sse.server.origin-foreign"
+	SSEServerOriginNull    = "sse.server.origin-null"
 	// SSEServerBindLocalhost: A legacy server that runs locally listens on the loopback address only.
-	SSEServerBindLocalhost schema.ID = "sse.server.bind-localhost"
+	SSEServerBindLocalhost = "sse.server.bind-localhost"
 	// SSEServerAuthentication: A legacy server authenticates all its connections properly.
-	SSEServerAuthentication schema.ID = "sse.server.authentication"
+	SSEServerAuthentication = "sse.server.authentication"
 	// BaseCustomTransportAllowed: Clients and servers may add transports of their own.
-	BaseCustomTransportAllowed schema.ID = "base.custom-transport.allowed"
+	BaseCustomTransportAllowed = "base.custom-transport.allowed"
 	// BaseCustomTransportBidirectional: The channel below a custom transport carries messages in both directions.
-	BaseCustomTransportBidirectional schema.ID = "base.custom-transport.bidirectional"
+	BaseCustomTransportBidirectional = "base.custom-transport.bidirectional"
 	// BaseCustomTransportMessageFormat: A custom transport keeps the JSON-RPC format of the messages.
-	BaseCustomTransportMessageFormat schema.ID = "base.custom-transport.message-format"
+	BaseCustomTransportMessageFormat = "base.custom-transport.message-format"
 	// BaseCustomTransportLifecycle: A custom transport keeps the lifecycle rules of the protocol.
-	BaseCustomTransportLifecycle          schema.ID = "base.custom-transport.lifecycle"
-	BaseCustomTransportDocumentConnection schema.ID = "base.custom-transport.document-connection"
+	BaseCustomTransportLifecycle          = "base.custom-transport.lifecycle"
+	BaseCustomTransportDocumentConnection = "base.custom-transport.document-connection"
 	// BaseCustomTransportDocumentExchange: A custom transport comes with a description of how messages are exchanged.
-	BaseCustomTransportDocumentExchange schema.ID = "base.custom-transport.document-exchange"
+	BaseCustomTransportDocumentExchange = "base.custom-transport.document-exchange"
 	// AuthOptional: Authorization is something an implementation can leave out.
-	AuthOptional schema.ID = "auth.optional"
+	AuthOptional = "auth.optional"
 	// AuthHTTPConform: An implementation that has authorization and an HTTP transport follows this framework.
-	AuthHTTPConform schema.ID = "auth.http-conform"
+	AuthHTTPConform = "auth.http-conform"
 	// AuthStdioNotUsed: An implementation over stdio does not use the authorization flow of this page.
-	AuthStdioNotUsed schema.ID = "auth.stdio.not-used"
+	AuthStdioNotUsed = "auth.stdio.not-used"
 	// AuthStdioEnvironmentCredentials: An implementation over stdio takes its credentials from the environment.
-	AuthStdioEnvironmentCredentials  schema.ID = "auth.stdio.environment-credentials"
-	AuthCustomTransportBestPractices schema.ID = "auth.custom-transport.best-practices"
-	AuthClientAsLocationFree         schema.ID = "auth.client.as-location-free"
+	AuthStdioEnvironmentCredentials  = "auth.stdio.environment-credentials"
+	AuthCustomTransportBestPractices = "auth.custom-transport.best-practices"
+	AuthClientAsLocationFree         = "auth.client.as-location-free"
 	// AuthServerValidTokenAccepted: A protected server serves requests that carry a valid access token.
-	AuthServerValidTokenAccepted schema.ID = "auth.server.valid-token-accepted"
+	AuthServerValidTokenAccepted = "auth.server.valid-token-accepted"
 	// AuthAsIssuesTokens: The authorization server deals with the user where needed and issues the access tokens.
-	AuthAsIssuesTokens schema.ID = "auth.as.issues-tokens"
+	AuthAsIssuesTokens = "auth.as.issues-tokens"
 	// AuthAsOauth21: An authorization server implements OAuth 2.1.
-	AuthAsOauth21          schema.ID = "auth.as.oauth21"
-	AuthAsSecurityMeasures schema.ID = "auth.as.security-measures"
+	AuthAsOauth21          = "auth.as.oauth21"
+	AuthAsSecurityMeasures = "auth.as.security-measures"
 	// AuthAsLoopbackPort: An authorization server lets a loopback redirect URI have any port.
-	AuthAsLoopbackPort schema.ID = "auth.as.loopback-port"
+	AuthAsLoopbackPort = "auth.as.loopback-port"
 	// AuthAsRedirectQuery: An authorization server keeps the query of a redirect URI.
-	AuthAsRedirectQuery       schema.ID = "auth.as.redirect-query"
-	AuthAsNoUntrustedRedirect schema.ID = "auth.as.no-untrusted-redirect"
-	AuthAsResponseType        schema.ID = "auth.as.response-type"
-	AuthAsAuthorizationError  schema.ID = "auth.as.authorization-error"
-	AuthAsPKCERequired        schema.ID = "auth.as.pkce-required"
+	AuthAsRedirectQuery       = "auth.as.redirect-query"
+	AuthAsNoUntrustedRedirect = "auth.as.no-untrusted-redirect"
+	AuthAsResponseType        = "auth.as.response-type"
+	AuthAsAuthorizationError  = "auth.as.authorization-error"
+	AuthAsPKCERequired        = "auth.as.pkce-required"
 	// AuthAsChallengeMethod: An authorization server refuses a method of PKCE that it does not support.
-	AuthAsChallengeMethod schema.ID = "auth.as.challenge-method"
+	AuthAsChallengeMethod = "auth.as.challenge-method"
 	// AuthAsPKCEVerified: An authorization server redeems a code only with the verifier of its challenge.
-	AuthAsPKCEVerified schema.ID = "auth.as.pkce-verified"
-	AuthAsState        schema.ID = "auth.as.state"
-	AuthAsISS          schema.ID = "auth.as.iss"
+	AuthAsPKCEVerified = "auth.as.pkce-verified"
+	AuthAsState        = "auth.as.state"
+	AuthAsISS          = "auth.as.iss"
 	// AuthAsUnknownParameters: An authorization server ignores parameters that it does not know.
-	AuthAsUnknownParameters schema.ID = "auth.as.unknown-parameters"
+	AuthAsUnknownParameters = "auth.as.unknown-parameters"
 	// AuthAsEmptyParameters: An authorization server treats a parameter without a value as one that is not there.
-	AuthAsEmptyParameters schema.ID = "auth.as.empty-parameters"
+	AuthAsEmptyParameters = "auth.as.empty-parameters"
 	// AuthAsNoCors: An authorization server does not support cross-origin requests at its authorization endpoint.
-	AuthAsNoCors schema.ID = "auth.as.no-cors"
+	AuthAsNoCors = "auth.as.no-cors"
 	// AuthAsCodeOnce: An authorization server issues tokens only once for a code.
-	AuthAsCodeOnce schema.ID = "auth.as.code-once"
+	AuthAsCodeOnce = "auth.as.code-once"
 	// AuthAsCodeOfClient: An authorization server redeems a code only for the client to which it was issued.
-	AuthAsCodeOfClient schema.ID = "auth.as.code-of-client"
-	AuthAsTokenAnswer  schema.ID = "auth.as.token-answer"
+	AuthAsCodeOfClient = "auth.as.code-of-client"
+	AuthAsTokenAnswer  = "auth.as.token-answer"
 	// AuthAsNoStore: An authorization server forbids that its token answers are stored.
-	AuthAsNoStore             schema.ID = "auth.as.no-store"
-	AuthAsTokenError          schema.ID = "auth.as.token-error"
-	AuthAsClientChallenge     schema.ID = "auth.as.client-challenge"
-	AuthAsClientAuthenticated schema.ID = "auth.as.client-authenticated"
+	AuthAsNoStore             = "auth.as.no-store"
+	AuthAsTokenError          = "auth.as.token-error"
+	AuthAsClientChallenge     = "auth.as.client-challenge"
+	AuthAsClientAuthenticated = "auth.as.client-authenticated"
 	// AuthAsSecretInBody: An authorization server that issues secrets accepts them in the body of a token request.
-	AuthAsSecretInBody    schema.ID = "auth.as.secret-in-body"
-	AuthAsOfferedMethods  schema.ID = "auth.as.offered-methods"
-	AuthAsRefreshOfClient schema.ID = "auth.as.refresh-of-client"
+	AuthAsSecretInBody    = "auth.as.secret-in-body"
+	AuthAsOfferedMethods  = "auth.as.offered-methods"
+	AuthAsRefreshOfClient = "auth.as.refresh-of-client"
 	// AuthAsRefreshOnce: An authorization server refuses a refresh token of a public client that was used before.
-	AuthAsRefreshOnce schema.ID = "auth.as.refresh-once"
+	AuthAsRefreshOnce = "auth.as.refresh-once"
 	// AuthAsUnguessable: Nobody can guess the codes, tokens and secrets of an authorization server.
-	AuthAsUnguessable schema.ID = "auth.as.unguessable"
-	AuthAsAudience    schema.ID = "auth.as.audience"
+	AuthAsUnguessable = "auth.as.unguessable"
+	AuthAsAudience    = "auth.as.audience"
 	// AuthAsDynamicRegistration: An authorization server supports dynamic client registration (RFC 7591).
-	AuthAsDynamicRegistration schema.ID = "auth.as.dynamic-registration"
+	AuthAsDynamicRegistration = "auth.as.dynamic-registration"
 	// AuthClientDynamicRegistration: A client supports dynamic client registration (RFC 7591).
-	AuthClientDynamicRegistration schema.ID = "auth.client.dynamic-registration"
-	AuthAsRegistrationAnswer      schema.ID = "auth.as.registration-answer"
-	AuthAsRegistrationError       schema.ID = "auth.as.registration-error"
+	AuthClientDynamicRegistration = "auth.client.dynamic-registration"
+	AuthAsRegistrationAnswer      = "auth.as.registration-answer"
+	AuthAsRegistrationError       = "auth.as.registration-error"
 	// AuthAsRegistrationUnknownMembers: An authorization server ignores client metadata that it does not understand.
-	AuthAsRegistrationUnknownMembers schema.ID = "auth.as.registration-unknown-members"
-	AuthAsRegisteredRedirects        schema.ID = "auth.as.registered-redirects"
+	AuthAsRegistrationUnknownMembers = "auth.as.registration-unknown-members"
+	AuthAsRegisteredRedirects        = "auth.as.registered-redirects"
 	// AuthServerResourceMetadata: A protected server publishes Protected Resource Metadata (RFC 9728).
-	AuthServerResourceMetadata schema.ID = "auth.server.resource-metadata"
+	AuthServerResourceMetadata = "auth.server.resource-metadata"
 	// AuthClientResourceMetadata: A client finds the authorization server through Protected Resource Metadata.
-	AuthClientResourceMetadata schema.ID = "auth.client.resource-metadata"
+	AuthClientResourceMetadata = "auth.client.resource-metadata"
 	// AuthAsMetadata: An authorization server publishes Authorization Server Metadata (RFC 8414).
-	AuthAsMetadata schema.ID = "auth.as.metadata"
+	AuthAsMetadata = "auth.as.metadata"
 	// AuthAsMetadataMembers: The metadata of an authorization server have all required members, each of its type.
-	AuthAsMetadataMembers schema.ID = "auth.as.metadata-members"
+	AuthAsMetadataMembers = "auth.as.metadata-members"
 	// AuthAsPKCES256: An authorization server supports PKCE with S256.
-	AuthAsPKCES256                         schema.ID = "auth.as.pkce-s256"
-	AuthClientAsMetadata                   schema.ID = "auth.client.as-metadata"
-	AuthServerMetadataAuthorizationServers schema.ID = "auth.server.metadata-authorization-servers"
-	AuthServerMetadataResource             schema.ID = "auth.server.metadata-resource"
+	AuthAsPKCES256                         = "auth.as.pkce-s256"
+	AuthClientAsMetadata                   = "auth.client.as-metadata"
+	AuthServerMetadataAuthorizationServers = "auth.server.metadata-authorization-servers"
+	AuthServerMetadataResource             = "auth.server.metadata-resource"
 	// AuthClientSelectsAs: A client itself chooses the authorization server when the metadata name more than one.
-	AuthClientSelectsAs schema.ID = "auth.client.selects-as"
+	AuthClientSelectsAs = "auth.client.selects-as"
 	// AuthServerWWWAuthenticate: A server puts a WWW-Authenticate header on each of its 401 answers.
-	AuthServerWWWAuthenticate            schema.ID = "auth.server.www-authenticate"
-	AuthServerWWWAuthenticateMetadataURL schema.ID = "auth.server.www-authenticate-metadata-url"
+	AuthServerWWWAuthenticate            = "auth.server.www-authenticate"
+	AuthServerWWWAuthenticateMetadataURL = "auth.server.www-authenticate-metadata-url"
 	// AuthClientParseWWWAuthenticate: A client can parse WWW-Authenticate and takes the metadata URL from it.
-	AuthClientParseWWWAuthenticate schema.ID = "auth.client.parse-www-authenticate"
+	AuthClientParseWWWAuthenticate = "auth.client.parse-www-authenticate"
 	// AuthClientHandles401: A client reacts to a 401 from the server by seeking authorization.
-	AuthClientHandles401            schema.ID = "auth.client.handles-401"
-	AuthClientAsMetadataLocation    schema.ID = "auth.client.as-metadata-location"
-	AuthClientAsMetadataIssuer      schema.ID = "auth.client.as-metadata-issuer"
-	AuthClientResourceMetadataCheck schema.ID = "auth.client.resource-metadata-check"
-	AuthAsOtherClientID             schema.ID = "auth.as.other-client-id"
+	AuthClientHandles401            = "auth.client.handles-401"
+	AuthClientAsMetadataLocation    = "auth.client.as-metadata-location"
+	AuthClientAsMetadataIssuer      = "auth.client.as-metadata-issuer"
+	AuthClientResourceMetadataCheck = "auth.client.resource-metadata-check"
+	AuthAsOtherClientID             = "auth.as.other-client-id"
 	// AuthAsRegistrationPolicy: An authorization server may set its own policy for registrations.
-	AuthAsRegistrationPolicy schema.ID = "auth.as.registration-policy"
-	AuthClientOtherClientID  schema.ID = "auth.client.other-client-id"
+	AuthAsRegistrationPolicy = "auth.as.registration-policy"
+	AuthClientOtherClientID  = "auth.client.other-client-id"
 	// AuthClientRequestWithToken: Once it has a token, the client makes its MCP request again with that token.
-	AuthClientRequestWithToken             schema.ID = "auth.client.request-with-token"
-	AuthClientResourceAuthorizationRequest schema.ID = "auth.client.resource-authorization-request"
+	AuthClientRequestWithToken             = "auth.client.request-with-token"
+	AuthClientResourceAuthorizationRequest = "auth.client.resource-authorization-request"
 	// AuthClientResourceTokenRequest: A client puts the resource parameter (RFC 8707) into its token request.
-	AuthClientResourceTokenRequest schema.ID = "auth.client.resource-token-request"
+	AuthClientResourceTokenRequest = "auth.client.resource-token-request"
 	// AuthClientResourceIdentifiesServer: The resource parameter names the server at which the token will be used.
-	AuthClientResourceIdentifiesServer schema.ID = "auth.client.resource-identifies-server"
+	AuthClientResourceIdentifiesServer = "auth.client.resource-identifies-server"
 	// AuthClientResourceCanonical: The resource parameter is the canonical URI of the server in the sense of RFC 8707.
-	AuthClientResourceCanonical schema.ID = "auth.client.resource-canonical"
+	AuthClientResourceCanonical = "auth.client.resource-canonical"
 	// AuthClientResourceMostSpecific: A client uses the most specific URI it knows for the server as resource.
-	AuthClientResourceMostSpecific schema.ID = "auth.client.resource-most-specific"
+	AuthClientResourceMostSpecific = "auth.client.resource-most-specific"
 	// AuthResourceHasScheme: A canonical server URI has a scheme.
-	AuthResourceHasScheme schema.ID = "auth.resource.has-scheme"
+	AuthResourceHasScheme = "auth.resource.has-scheme"
 	// AuthResourceNoFragment: A canonical server URI has no fragment.
-	AuthResourceNoFragment schema.ID = "auth.resource.no-fragment"
+	AuthResourceNoFragment = "auth.resource.no-fragment"
 	// AuthResourceLowercase: The canonical form writes scheme and host in small letters.
-	AuthResourceLowercase schema.ID = "auth.resource.lowercase"
+	AuthResourceLowercase = "auth.resource.lowercase"
 	// AuthResourceUppercaseAccepted: Implementations accept capitals in scheme and host of a server URI.
-	AuthResourceUppercaseAccepted schema.ID = "auth.resource.uppercase-accepted"
-	AuthResourceNoTrailingSlash   schema.ID = "auth.resource.no-trailing-slash"
-	AuthClientResourceAlwaysSent  schema.ID = "auth.client.resource-always-sent"
+	AuthResourceUppercaseAccepted = "auth.resource.uppercase-accepted"
+	AuthResourceNoTrailingSlash   = "auth.resource.no-trailing-slash"
+	AuthClientResourceAlwaysSent  = "auth.client.resource-always-sent"
 	// AuthClientBearerHeader: A client presents its access token in the Authorization header with the Bearer scheme.
-	AuthClientBearerHeader   schema.ID = "auth.client.bearer-header"
-	AuthClientOneTokenMethod schema.ID = "auth.client.one-token-method"
+	AuthClientBearerHeader   = "auth.client.bearer-header"
+	AuthClientOneTokenMethod = "auth.client.one-token-method"
 	// AuthClientEveryRequest: A client sends its authorization with every HTTP request, also within one session.
-	AuthClientEveryRequest schema.ID = "auth.client.every-request"
+	AuthClientEveryRequest = "auth.client.every-request"
 	// AuthClientNoTokenInQuery: An access token never appears in the query of a URI.
-	AuthClientNoTokenInQuery schema.ID = "auth.client.no-token-in-query"
+	AuthClientNoTokenInQuery = "auth.client.no-token-in-query"
 	// AuthServerQueryTokenIgnored: A protected server ignores an access token in the query of the URI.
-	AuthServerQueryTokenIgnored schema.ID = "auth.server.query-token-ignored"
+	AuthServerQueryTokenIgnored = "auth.server.query-token-ignored"
 	// AuthServerSchemeAnyCase: A protected server takes the scheme Bearer in whatever case it is spelled.
-	AuthServerSchemeAnyCase schema.ID = "auth.server.scheme-any-case"
+	AuthServerSchemeAnyCase = "auth.server.scheme-any-case"
 	// AuthServerTokenValidated: A protected server validates access tokens as OAuth 2.1 section 5.2 says.
-	AuthServerTokenValidated             schema.ID = "auth.server.token-validated"
-	AuthServerAudienceValidated          schema.ID = "auth.server.audience-validated"
-	AuthServerValidationFailureChallenge schema.ID = "auth.server.validation-failure-challenge"
-	AuthServerRefusalChallenge           schema.ID = "auth.server.refusal-challenge"
+	AuthServerTokenValidated             = "auth.server.token-validated"
+	AuthServerAudienceValidated          = "auth.server.audience-validated"
+	AuthServerValidationFailureChallenge = "auth.server.validation-failure-challenge"
+	AuthServerRefusalChallenge           = "auth.server.refusal-challenge"
 	// AuthServerChallengeParameters: A challenge of the scheme Bearer has at least one parameter.
-	AuthServerChallengeParameters     schema.ID = "auth.server.challenge-parameters"
-	AuthServerChallengeParametersOnce schema.ID = "auth.server.challenge-parameters-once"
-	AuthServerChallengeCharacters     schema.ID = "auth.server.challenge-characters"
-	AuthServerErrorCodeStatus         schema.ID = "auth.server.error-code-status"
-	AuthServerNoErrorWithoutToken     schema.ID = "auth.server.no-error-without-token"
+	AuthServerChallengeParameters     = "auth.server.challenge-parameters"
+	AuthServerChallengeParametersOnce = "auth.server.challenge-parameters-once"
+	AuthServerChallengeCharacters     = "auth.server.challenge-characters"
+	AuthServerErrorCodeStatus         = "auth.server.error-code-status"
+	AuthServerNoErrorWithoutToken     = "auth.server.no-error-without-token"
 	// AuthServerInvalidToken401: A server answers 401 to an invalid token.
-	AuthServerInvalidToken401 schema.ID = "auth.server.invalid-token-401"
+	AuthServerInvalidToken401 = "auth.server.invalid-token-401"
 	// AuthServerExpiredToken401: A server answers 401 to an expired token.
-	AuthServerExpiredToken401 schema.ID = "auth.server.expired-token-401"
-	AuthClientNoForeignTokens schema.ID = "auth.client.no-foreign-tokens"
+	AuthServerExpiredToken401 = "auth.server.expired-token-401"
+	AuthClientNoForeignTokens = "auth.client.no-foreign-tokens"
 	// AuthAsOwnTokensOnly: An authorization server takes only tokens that are valid for its own resources.
-	AuthAsOwnTokensOnly schema.ID = "auth.as.own-tokens-only"
+	AuthAsOwnTokensOnly = "auth.as.own-tokens-only"
 	// AuthServerOtherTokensRefused: A server takes no tokens except those meant for itself, whoever issued them.
-	AuthServerOtherTokensRefused schema.ID = "auth.server.other-tokens-refused"
+	AuthServerOtherTokensRefused = "auth.server.other-tokens-refused"
 	// AuthServerNoTokenPassthrough: A server does not hand the token of the client on to upstream services.
-	AuthServerNoTokenPassthrough schema.ID = "auth.server.no-token-passthrough"
+	AuthServerNoTokenPassthrough = "auth.server.no-token-passthrough"
 	// AuthServerMissingToken401: A protected server answers 401 to a request that needs authorization and has none.
-	AuthServerMissingToken401      schema.ID = "auth.server.missing-token-401"
-	AuthServerInsufficientScope403 schema.ID = "auth.server.insufficient-scope-403"
+	AuthServerMissingToken401      = "auth.server.missing-token-401"
+	AuthServerInsufficientScope403 = "auth.server.insufficient-scope-403"
 	// AuthServerMalformed400: A server answers 400 to a malformed authorization request.
-	AuthServerMalformed400 schema.ID = "auth.server.malformed-400"
+	AuthServerMalformed400 = "auth.server.malformed-400"
 	// AuthOauth21Security: Implementations follow the security practices of OAuth 2.1 section 7.
-	AuthOauth21Security          schema.ID = "auth.oauth21-security"
-	AuthClientTokenRequestIssuer schema.ID = "auth.client.token-request-issuer"
-	AuthClientISSCompared        schema.ID = "auth.client.iss-compared"
+	AuthOauth21Security          = "auth.oauth21-security"
+	AuthClientTokenRequestIssuer = "auth.client.token-request-issuer"
+	AuthClientISSCompared        = "auth.client.iss-compared"
 	// AuthTokenStorage: Clients and servers store tokens securely.
-	AuthTokenStorage schema.ID = "auth.token-storage"
+	AuthTokenStorage = "auth.token-storage"
 	// AuthTokenPractices: Clients and servers handle tokens by the practices of OAuth 2.1 section 7.1.
-	AuthTokenPractices schema.ID = "auth.token-practices"
+	AuthTokenPractices = "auth.token-practices"
 	// AuthAsShortLivedTokens: An authorization server issues access tokens with a short life.
-	AuthAsShortLivedTokens schema.ID = "auth.as.short-lived-tokens"
+	AuthAsShortLivedTokens = "auth.as.short-lived-tokens"
 	// AuthAsRotateRefreshTokens: An authorization server gives a public client a new refresh token at each use.
-	AuthAsRotateRefreshTokens schema.ID = "auth.as.rotate-refresh-tokens"
-	AuthSecureCommunication   schema.ID = "auth.secure-communication"
+	AuthAsRotateRefreshTokens = "auth.as.rotate-refresh-tokens"
+	AuthSecureCommunication   = "auth.secure-communication"
 	// AuthAsHTTPS: All endpoints of an authorization server are served over HTTPS.
-	AuthAsHTTPS schema.ID = "auth.as.https"
+	AuthAsHTTPS = "auth.as.https"
 	// AuthClientRedirectURIScheme: Each redirect URI of a client points at localhost or uses HTTPS.
-	AuthClientRedirectURIScheme schema.ID = "auth.client.redirect-uri-scheme"
+	AuthClientRedirectURIScheme = "auth.client.redirect-uri-scheme"
 	// AuthClientPKCEChallenge: A client sends a PKCE code challenge with its authorization request.
-	AuthClientPKCEChallenge schema.ID = "auth.client.pkce-challenge"
+	AuthClientPKCEChallenge = "auth.client.pkce-challenge"
 	// AuthClientPKCEVerifier: A client sends the code verifier that matches its challenge with the token request.
-	AuthClientPKCEVerifier schema.ID = "auth.client.pkce-verifier"
+	AuthClientPKCEVerifier = "auth.client.pkce-verifier"
 	// AuthClientPKCES256: A client that can use the S256 method of PKCE uses it, as OAuth 2.1 demands.
-	AuthClientPKCES256 schema.ID = "auth.client.pkce-s256"
+	AuthClientPKCES256 = "auth.client.pkce-s256"
 	// AuthClientPKCEFresh: A client makes a new PKCE secret for each authorization request.
-	AuthClientPKCEFresh schema.ID = "auth.client.pkce-fresh"
+	AuthClientPKCEFresh = "auth.client.pkce-fresh"
 	// AuthClientTokenRequestForm: A client makes its token request with POST and puts the parameters into the body.
-	AuthClientTokenRequestForm schema.ID = "auth.client.token-request-form"
+	AuthClientTokenRequestForm = "auth.client.token-request-form"
 	// AuthClientCodeOnce: A client redeems an authorization code no more than once.
-	AuthClientCodeOnce schema.ID = "auth.client.code-once"
+	AuthClientCodeOnce = "auth.client.code-once"
 	// AuthClientRefreshReplaced: A client that gets a new refresh token uses that one, and no longer the old one.
-	AuthClientRefreshReplaced       schema.ID = "auth.client.refresh-replaced"
-	AuthClientTokenEndpointAuth     schema.ID = "auth.client.token-endpoint-auth"
-	AuthClientRedirectURIRegistered schema.ID = "auth.client.redirect-uri-registered"
+	AuthClientRefreshReplaced       = "auth.client.refresh-replaced"
+	AuthClientTokenEndpointAuth     = "auth.client.token-endpoint-auth"
+	AuthClientRedirectURIRegistered = "auth.client.redirect-uri-registered"
 	// AuthAsExactRedirectURI: An authorization server compares redirect URIs exactly with those registered.
-	AuthAsExactRedirectURI schema.ID = "auth.as.exact-redirect-uri"
+	AuthAsExactRedirectURI = "auth.as.exact-redirect-uri"
 	// AuthClientStateUsed: A client sends a state parameter with its authorization request.
-	AuthClientStateUsed schema.ID = "auth.client.state-used"
+	AuthClientStateUsed = "auth.client.state-used"
 	// AuthClientStateMissingDiscarded: A client discards an authorization result that comes without state.
-	AuthClientStateMissingDiscarded schema.ID = "auth.client.state-missing-discarded"
+	AuthClientStateMissingDiscarded = "auth.client.state-missing-discarded"
 	// AuthClientStateMismatchDiscarded: A client discards an authorization result whose state is not the one it sent.
-	AuthClientStateMismatchDiscarded schema.ID = "auth.client.state-mismatch-discarded"
+	AuthClientStateMismatchDiscarded = "auth.client.state-mismatch-discarded"
 	// AuthAsUntrustedRedirect: An authorization server guards against sending user agents to untrusted URIs.
-	AuthAsUntrustedRedirect schema.ID = "auth.as.untrusted-redirect"
+	AuthAsUntrustedRedirect = "auth.as.untrusted-redirect"
 	// AuthAsAutomaticRedirect: An authorization server redirects without asking only to URIs that it trusts.
-	AuthAsAutomaticRedirect schema.ID = "auth.as.automatic-redirect"
-	AuthAsInformUser        schema.ID = "auth.as.inform-user"
-	AuthServerProxyConsent  schema.ID = "auth.server.proxy-consent"
+	AuthAsAutomaticRedirect = "auth.as.automatic-redirect"
+	AuthAsInformUser        = "auth.as.inform-user"
+	AuthServerProxyConsent  = "auth.server.proxy-consent"
 	// AuthServerValidatesFirst: A server validates the token of each request before it processes the request.
-	AuthServerValidatesFirst schema.ID = "auth.server.validates-first"
+	AuthServerValidatesFirst = "auth.server.validates-first"
 	// AuthServerNoDataUnauthorized: A server gives no data to a party without authorization.
-	AuthServerNoDataUnauthorized schema.ID = "auth.server.no-data-unauthorized"
-	AuthServerUpstreamOwnToken   schema.ID = "auth.server.upstream-own-token"
+	AuthServerNoDataUnauthorized = "auth.server.no-data-unauthorized"
+	AuthServerUpstreamOwnToken   = "auth.server.upstream-own-token"
 	// SecuritySessionNotAuthentication: A server does not take a session for proof of who sends a request.
-	SecuritySessionNotAuthentication schema.ID = "security.session.not-authentication"
+	SecuritySessionNotAuthentication = "security.session.not-authentication"
 	// SecuritySessionIDNonDeterministic: The session ids of a server cannot be foretold.
-	SecuritySessionIDNonDeterministic schema.ID = "security.session.id-non-deterministic"
-	SecuritySessionBoundToUser        schema.ID = "security.session.bound-to-user"
-	SecuritySessionDataKeyedByUser    schema.ID = "security.session.data-keyed-by-user"
+	SecuritySessionIDNonDeterministic = "security.session.id-non-deterministic"
+	SecuritySessionBoundToUser        = "security.session.bound-to-user"
+	SecuritySessionDataKeyedByUser    = "security.session.data-keyed-by-user"
 	// CancellationEitherSide: A party copes with the cancellation of a request that the other side has made.
-	CancellationEitherSide schema.ID = "cancellation.either-side"
+	CancellationEitherSide = "cancellation.either-side"
 	// CancellationSameDirection: A cancellation refers only to a request that its sender has made itself.
-	CancellationSameDirection schema.ID = "cancellation.same-direction"
+	CancellationSameDirection = "cancellation.same-direction"
 	// CancellationInProgress: A cancellation refers only to a request that its sender believes to be still under way.
-	CancellationInProgress schema.ID = "cancellation.in-progress"
+	CancellationInProgress = "cancellation.in-progress"
 	// CancellationNotInitialize: The client never cancels its initialize request.
-	CancellationNotInitialize schema.ID = "cancellation.not-initialize"
+	CancellationNotInitialize = "cancellation.not-initialize"
 	// CancellationStopProcessing: The receiver of a cancellation stops working on the request.
-	CancellationStopProcessing schema.ID = "cancellation.stop-processing"
+	CancellationStopProcessing = "cancellation.stop-processing"
 	// CancellationFreeResources: The receiver of a cancellation releases what the request had occupied.
-	CancellationFreeResources schema.ID = "cancellation.free-resources"
+	CancellationFreeResources = "cancellation.free-resources"
 	// CancellationNoResponse: A cancelled request is not answered any more.
-	CancellationNoResponse          schema.ID = "cancellation.no-response"
-	CancellationIgnoreUncancellable schema.ID = "cancellation.ignore-uncancellable"
+	CancellationNoResponse          = "cancellation.no-response"
+	CancellationIgnoreUncancellable = "cancellation.ignore-uncancellable"
 	// CancellationLateResponse: The side that has cancelled a request ignores a response that still arrives.
-	CancellationLateResponse schema.ID = "cancellation.late-response"
+	CancellationLateResponse = "cancellation.late-response"
 	// CancellationRace: Both sides cope with a cancellation that crosses or follows the response.
-	CancellationRace schema.ID = "cancellation.race"
+	CancellationRace = "cancellation.race"
 	// CancellationLogReason: Both sides log the reason of a cancellation for debugging.
-	CancellationLogReason schema.ID = "cancellation.log-reason"
+	CancellationLogReason = "cancellation.log-reason"
 	// CancellationUi: The user interface shows that a cancellation has been asked for.
-	CancellationUi schema.ID = "cancellation.ui"
+	CancellationUi = "cancellation.ui"
 	// CancellationIgnoreUnknown: A cancellation for an unknown request id is ignored.
-	CancellationIgnoreUnknown schema.ID = "cancellation.ignore-unknown"
+	CancellationIgnoreUnknown = "cancellation.ignore-unknown"
 	// CancellationIgnoreCompleted: A cancellation for a request already answered is ignored.
-	CancellationIgnoreCompleted schema.ID = "cancellation.ignore-completed"
+	CancellationIgnoreCompleted = "cancellation.ignore-completed"
 	// CancellationIgnoreMalformed: A malformed cancellation is ignored.
-	CancellationIgnoreMalformed schema.ID = "cancellation.ignore-malformed"
+	CancellationIgnoreMalformed = "cancellation.ignore-malformed"
 	// PingEitherSide: A party serves a ping of the other side at any time.
-	PingEitherSide schema.ID = "ping.either-side"
+	PingEitherSide = "ping.either-side"
 	// PingNoParams: A ping has no parameters.
-	PingNoParams schema.ID = "ping.no-params"
+	PingNoParams = "ping.no-params"
 	// PingResponseEmpty: A ping is answered with an empty result.
-	PingResponseEmpty schema.ID = "ping.response-empty"
+	PingResponseEmpty = "ping.response-empty"
 	// PingResponsePrompt: A ping is answered without delay.
-	PingResponsePrompt schema.ID = "ping.response-prompt"
+	PingResponsePrompt = "ping.response-prompt"
 	// PingTimeoutStale: A sender may regard the connection as stale when its ping stays unanswered.
-	PingTimeoutStale schema.ID = "ping.timeout-stale"
+	PingTimeoutStale = "ping.timeout-stale"
 	// PingTimeoutTerminate: A sender may end the connection when its ping stays unanswered.
-	PingTimeoutTerminate schema.ID = "ping.timeout-terminate"
+	PingTimeoutTerminate = "ping.timeout-terminate"
 	// PingTimeoutReconnect: A sender may try to reconnect when its ping stays unanswered.
-	PingTimeoutReconnect schema.ID = "ping.timeout-reconnect"
+	PingTimeoutReconnect = "ping.timeout-reconnect"
 	// PingPeriodic: An implementation pings from time to time to learn whether the connection works.
-	PingPeriodic schema.ID = "ping.periodic"
+	PingPeriodic = "ping.periodic"
 	// PingConfigurable: The interval between pings can be configured.
-	PingConfigurable schema.ID = "ping.configurable"
+	PingConfigurable = "ping.configurable"
 	// PingTimeoutFitting: Ping timeouts suit the network in use.
-	PingTimeoutFitting schema.ID = "ping.timeout-fitting"
+	PingTimeoutFitting = "ping.timeout-fitting"
 	// PingNotExcessive: An implementation does not ping more often than is useful.
-	PingNotExcessive schema.ID = "ping.not-excessive"
+	PingNotExcessive = "ping.not-excessive"
 	// PingTimeoutFailure: An unanswered ping is treated as a failed connection.
-	PingTimeoutFailure schema.ID = "ping.timeout-failure"
+	PingTimeoutFailure = "ping.timeout-failure"
 	// PingResetAfterFailures: Several failed pings may lead to a reset of the connection.
-	PingResetAfterFailures schema.ID = "ping.reset-after-failures"
+	PingResetAfterFailures = "ping.reset-after-failures"
 	// PingLogFailures: An implementation logs failed pings for diagnosis.
-	PingLogFailures schema.ID = "ping.log-failures"
-	ProgressRequest schema.ID = "progress.request"
+	PingLogFailures = "ping.log-failures"
+	ProgressRequest = "progress.request"
 	// ProgressTokenType: A progress token is a string or an integer.
-	ProgressTokenType     schema.ID = "progress.token.type"
-	ProgressTokenAnyMeans schema.ID = "progress.token.any-means"
+	ProgressTokenType     = "progress.token.type"
+	ProgressTokenAnyMeans = "progress.token.any-means"
 	// ProgressTokenUnique: No two requests of a sender that are under way share a progress token.
-	ProgressTokenUnique schema.ID = "progress.token.unique"
+	ProgressTokenUnique = "progress.token.unique"
 	// ProgressTokenEcho: A progress notification carries the token of the request unchanged in value and type.
-	ProgressTokenEcho schema.ID = "progress.token.echo"
-	ProgressNotify    schema.ID = "progress.notify"
+	ProgressTokenEcho = "progress.token.echo"
+	ProgressNotify    = "progress.notify"
 	// ProgressValueIncreases: The progress value grows from one notification to the next for the same token.
-	ProgressValueIncreases schema.ID = "progress.value-increases"
+	ProgressValueIncreases = "progress.value-increases"
 	// ProgressValueFloat: The progress value may be a fraction, so the receiver accepts it.
-	ProgressValueFloat schema.ID = "progress.value-float"
+	ProgressValueFloat = "progress.value-float"
 	// ProgressTotalFloat: The total may be a fraction, so the receiver accepts it.
-	ProgressTotalFloat schema.ID = "progress.total-float"
+	ProgressTotalFloat = "progress.total-float"
 	// ProgressMessageReadable: The message of a progress notification tells a human something relevant.
-	ProgressMessageReadable schema.ID = "progress.message-readable"
+	ProgressMessageReadable = "progress.message-readable"
 	// ProgressTokenActiveRequest: A progress notification refers only to a token from a request that is active.
-	ProgressTokenActiveRequest schema.ID = "progress.token.active-request"
+	ProgressTokenActiveRequest = "progress.token.active-request"
 	// ProgressInProgress: A progress notification refers only to an operation that is still under way.
-	ProgressInProgress schema.ID = "progress.in-progress"
+	ProgressInProgress = "progress.in-progress"
 	// ProgressNone: The receiver of a token may send no progress at all, so the requester does not depend on it.
-	ProgressNone      schema.ID = "progress.none"
-	ProgressFrequency schema.ID = "progress.frequency"
-	ProgressOmitTotal schema.ID = "progress.omit-total"
+	ProgressNone      = "progress.none"
+	ProgressFrequency = "progress.frequency"
+	ProgressOmitTotal = "progress.omit-total"
 	// ProgressTrackTokens: Both sides keep track of the progress tokens in use.
-	ProgressTrackTokens schema.ID = "progress.track-tokens"
+	ProgressTrackTokens = "progress.track-tokens"
 	// ProgressRateLimit: Both sides limit the rate of progress notifications.
-	ProgressRateLimit schema.ID = "progress.rate-limit"
+	ProgressRateLimit = "progress.rate-limit"
 	// ProgressStop: Progress notifications end when the operation is complete.
-	ProgressStop schema.ID = "progress.stop"
+	ProgressStop = "progress.stop"
 	// ToolsUiAnyInterface: Hosts may surface tools through whatever interaction pattern they like.
-	ToolsUiAnyInterface schema.ID = "tools.ui.any-interface"
+	ToolsUiAnyInterface = "tools.ui.any-interface"
 	// ToolsUiHumanCanDeny: A person stays in control and is able to refuse tool calls.
-	ToolsUiHumanCanDeny schema.ID = "tools.ui.human-can-deny"
+	ToolsUiHumanCanDeny = "tools.ui.human-can-deny"
 	// ToolsUiShowExposedTools: The application shows which tools the model has been given.
-	ToolsUiShowExposedTools schema.ID = "tools.ui.show-exposed-tools"
+	ToolsUiShowExposedTools = "tools.ui.show-exposed-tools"
 	// ToolsUiInvocationIndicator: The application marks visibly when a tool is being run.
-	ToolsUiInvocationIndicator schema.ID = "tools.ui.invocation-indicator"
+	ToolsUiInvocationIndicator = "tools.ui.invocation-indicator"
 	// ToolsUiConfirmationPrompt: The application asks the user to confirm operations.
-	ToolsUiConfirmationPrompt schema.ID = "tools.ui.confirmation-prompt"
+	ToolsUiConfirmationPrompt = "tools.ui.confirmation-prompt"
 	// ToolsCapabilityDeclared: A server that offers tools announces the tools capability in its initialize result.
-	ToolsCapabilityDeclared schema.ID = "tools.capability.declared"
+	ToolsCapabilityDeclared = "tools.capability.declared"
 	// ToolsListAnswered: A server that announced tools answers tools/list with its list of tools.
-	ToolsListAnswered schema.ID = "tools.list.answered"
+	ToolsListAnswered = "tools.list.answered"
 	// ToolsListCallable: Each tool in the list can be invoked under its listed name.
-	ToolsListCallable    schema.ID = "tools.list.callable"
-	ToolsListChangedSent schema.ID = "tools.list-changed.sent"
+	ToolsListCallable    = "tools.list.callable"
+	ToolsListChangedSent = "tools.list-changed.sent"
 	// ToolsListChangedClientRelists: After hearing that tools changed, a client may fetch the list anew.
-	ToolsListChangedClientRelists schema.ID = "tools.list-changed.client-relists"
+	ToolsListChangedClientRelists = "tools.list-changed.client-relists"
 	// ToolsNameUnique: No two tools of a server share a name, counted over all pages of the list.
-	ToolsNameUnique     schema.ID = "tools.name.unique"
-	ToolsCallListedName schema.ID = "tools.call.listed-name"
+	ToolsNameUnique     = "tools.name.unique"
+	ToolsCallListedName = "tools.call.listed-name"
 	// ToolsInputSchemaValid: The inputSchema of a tool is a valid JSON Schema describing an object.
-	ToolsInputSchemaValid schema.ID = "tools.input-schema.valid"
+	ToolsInputSchemaValid = "tools.input-schema.valid"
 	// ToolsInputSchemaAnyKeyword: A client copes with tools whose schemas use any of the keywords of JSON Schema.
-	ToolsInputSchemaAnyKeyword schema.ID = "tools.input-schema.any-keyword"
+	ToolsInputSchemaAnyKeyword = "tools.input-schema.any-keyword"
 	// ToolsOutputSchemaValid: An outputSchema, where given, is a valid JSON Schema describing an object.
-	ToolsOutputSchemaValid schema.ID = "tools.output-schema.valid"
+	ToolsOutputSchemaValid = "tools.output-schema.valid"
 	// ToolsAnnotationsUntrusted: A client distrusts tool annotations of servers that are not trusted.
-	ToolsAnnotationsUntrusted           schema.ID = "tools.annotations.untrusted"
-	ToolsResultStructuredOrUnstructured schema.ID = "tools.result.structured-or-unstructured"
+	ToolsAnnotationsUntrusted           = "tools.annotations.untrusted"
+	ToolsResultStructuredOrUnstructured = "tools.result.structured-or-unstructured"
 	// ToolsResultMixedContent: A client copes with tool results that combine several items of various types.
-	ToolsResultMixedContent schema.ID = "tools.result.mixed-content"
+	ToolsResultMixedContent = "tools.result.mixed-content"
 	// ToolsResultImage: A client copes with tool results that hold an image.
-	ToolsResultImage schema.ID = "tools.result.image"
+	ToolsResultImage = "tools.result.image"
 	// ToolsResultAudio: A client copes with tool results that hold audio.
-	ToolsResultAudio schema.ID = "tools.result.audio"
+	ToolsResultAudio = "tools.result.audio"
 	// ToolsResultResourceLinks: A client copes with tool results that hold links to resources.
-	ToolsResultResourceLinks schema.ID = "tools.result.resource-links"
+	ToolsResultResourceLinks = "tools.result.resource-links"
 	// ToolsResourceLinkResolvable: The URI of a resource link can be fetched or subscribed to by the client.
-	ToolsResourceLinkResolvable schema.ID = "tools.resource-link.resolvable"
+	ToolsResourceLinkResolvable = "tools.resource-link.resolvable"
 	// ToolsResourceLinkUnlisted: A client copes with a link to a resource that is missing from the resource list.
-	ToolsResourceLinkUnlisted schema.ID = "tools.resource-link.unlisted"
+	ToolsResourceLinkUnlisted = "tools.resource-link.unlisted"
 	// ToolsResultEmbeddedResources: A client copes with tool results that embed resources.
-	ToolsResultEmbeddedResources             schema.ID = "tools.result.embedded-resources"
-	ToolsEmbeddedResourceSuitableScheme      schema.ID = "tools.embedded-resource.suitable-scheme"
-	ToolsEmbeddedResourceResourcesCapability schema.ID = "tools.embedded-resource.resources-capability"
+	ToolsResultEmbeddedResources             = "tools.result.embedded-resources"
+	ToolsEmbeddedResourceSuitableScheme      = "tools.embedded-resource.suitable-scheme"
+	ToolsEmbeddedResourceResourcesCapability = "tools.embedded-resource.resources-capability"
 	// ToolsStructuredContentObject: Structured output travels in structuredContent and is a JSON object.
-	ToolsStructuredContentObject schema.ID = "tools.structured-content.object"
+	ToolsStructuredContentObject = "tools.structured-content.object"
 	// ToolsStructuredContentTextCopy: A result with structured content repeats it as serialized JSON in a text block.
-	ToolsStructuredContentTextCopy schema.ID = "tools.structured-content.text-copy"
+	ToolsStructuredContentTextCopy = "tools.structured-content.text-copy"
 	// ToolsOutputSchemaOptional: A client copes with tools that have an output schema and with ones that have none.
-	ToolsOutputSchemaOptional          schema.ID = "tools.output-schema.optional"
-	ToolsOutputSchemaStructuredPresent schema.ID = "tools.output-schema.structured-present"
+	ToolsOutputSchemaOptional          = "tools.output-schema.optional"
+	ToolsOutputSchemaStructuredPresent = "tools.output-schema.structured-present"
 	// ToolsOutputSchemaConforms: Structured content fits the output schema its tool lists.
-	ToolsOutputSchemaConforms schema.ID = "tools.output-schema.conforms"
+	ToolsOutputSchemaConforms = "tools.output-schema.conforms"
 	// ToolsOutputSchemaClientValidates: A client checks structured results against the listed output schema.
-	ToolsOutputSchemaClientValidates   schema.ID = "tools.output-schema.client-validates"
-	ToolsErrorUnknownToolProtocolError schema.ID = "tools.error.unknown-tool-protocol-error"
+	ToolsOutputSchemaClientValidates   = "tools.output-schema.client-validates"
+	ToolsErrorUnknownToolProtocolError = "tools.error.unknown-tool-protocol-error"
 	// ToolsErrorUnknownToolCode: The error for an unknown tool has code -32602.
-	ToolsErrorUnknownToolCode      schema.ID = "tools.error.unknown-tool-code"
-	ToolsErrorInvalidArgumentsForm schema.ID = "tools.error.invalid-arguments-form"
+	ToolsErrorUnknownToolCode      = "tools.error.unknown-tool-code"
+	ToolsErrorInvalidArgumentsForm = "tools.error.invalid-arguments-form"
 	// ToolsErrorServerErrorProtocol: Faults of the server itself during a tool call come as JSON-RPC errors.
-	ToolsErrorServerErrorProtocol schema.ID = "tools.error.server-error-protocol"
+	ToolsErrorServerErrorProtocol = "tools.error.server-error-protocol"
 	// ToolsSecurityValidateInputs: A server checks all inputs of its tools.
-	ToolsSecurityValidateInputs schema.ID = "tools.security.validate-inputs"
+	ToolsSecurityValidateInputs = "tools.security.validate-inputs"
 	// ToolsSecurityAccessControl: A server guards its tools with adequate access control.
-	ToolsSecurityAccessControl schema.ID = "tools.security.access-control"
+	ToolsSecurityAccessControl = "tools.security.access-control"
 	// ToolsSecurityRateLimit: A server limits how often tools are called.
-	ToolsSecurityRateLimit schema.ID = "tools.security.rate-limit"
+	ToolsSecurityRateLimit = "tools.security.rate-limit"
 	// ToolsSecuritySanitizeOutputs: A server cleans what its tools put out.
-	ToolsSecuritySanitizeOutputs schema.ID = "tools.security.sanitize-outputs"
+	ToolsSecuritySanitizeOutputs = "tools.security.sanitize-outputs"
 	// ToolsClientConfirmSensitive: A client has the user confirm sensitive operations.
-	ToolsClientConfirmSensitive schema.ID = "tools.client.confirm-sensitive"
+	ToolsClientConfirmSensitive = "tools.client.confirm-sensitive"
 	// ToolsClientShowInputs: A client lets the user see the inputs of a tool before it sends them.
-	ToolsClientShowInputs schema.ID = "tools.client.show-inputs"
+	ToolsClientShowInputs = "tools.client.show-inputs"
 	// ToolsClientValidateResults: A client checks tool results before the model gets them.
-	ToolsClientValidateResults schema.ID = "tools.client.validate-results"
+	ToolsClientValidateResults = "tools.client.validate-results"
 	// ToolsClientTimeouts: A client stops waiting for a tool call after some time.
-	ToolsClientTimeouts schema.ID = "tools.client.timeouts"
+	ToolsClientTimeouts = "tools.client.timeouts"
 	// ToolsClientAuditLog: A client records the use of tools for later audits.
-	ToolsClientAuditLog schema.ID = "tools.client.audit-log"
+	ToolsClientAuditLog = "tools.client.audit-log"
 	// ResourcesUiAnyInterface: Hosts may surface resources through whatever interaction pattern they like.
-	ResourcesUiAnyInterface schema.ID = "resources.ui.any-interface"
+	ResourcesUiAnyInterface = "resources.ui.any-interface"
 	// ResourcesUiExplicitSelection: An application may let users pick resources in a tree or list.
-	ResourcesUiExplicitSelection schema.ID = "resources.ui.explicit-selection"
+	ResourcesUiExplicitSelection = "resources.ui.explicit-selection"
 	// ResourcesUiSearchFilter: An application may offer search and filters over resources.
-	ResourcesUiSearchFilter                schema.ID = "resources.ui.search-filter"
-	ResourcesUiAutomaticInclusion          schema.ID = "resources.ui.automatic-inclusion"
-	ResourcesCapabilityDeclared            schema.ID = "resources.capability.declared"
-	ResourcesCapabilityFeaturesIndependent schema.ID = "resources.capability.features-independent"
+	ResourcesUiSearchFilter                = "resources.ui.search-filter"
+	ResourcesUiAutomaticInclusion          = "resources.ui.automatic-inclusion"
+	ResourcesCapabilityDeclared            = "resources.capability.declared"
+	ResourcesCapabilityFeaturesIndependent = "resources.capability.features-independent"
 	// ResourcesListAnswered: A server that announced resources answers resources/list with its list of resources.
-	ResourcesListAnswered schema.ID = "resources.list.answered"
+	ResourcesListAnswered = "resources.list.answered"
 	// ResourcesReadAnswered: A server that announced resources returns the contents of a resource it lists.
-	ResourcesReadAnswered      schema.ID = "resources.read.answered"
-	ResourcesTemplatesAnswered schema.ID = "resources.templates.answered"
+	ResourcesReadAnswered      = "resources.read.answered"
+	ResourcesTemplatesAnswered = "resources.templates.answered"
 	// ResourcesTemplateRfc6570: A uriTemplate follows the syntax of RFC 6570.
-	ResourcesTemplateRfc6570 schema.ID = "resources.template.rfc6570"
+	ResourcesTemplateRfc6570 = "resources.template.rfc6570"
 	// ResourcesTemplateCompletable: A client may ask the completion API about the variables of a template.
-	ResourcesTemplateCompletable schema.ID = "resources.template.completable"
-	ResourcesListChangedSent     schema.ID = "resources.list-changed.sent"
-	ResourcesSubscribeAccepted   schema.ID = "resources.subscribe.accepted"
+	ResourcesTemplateCompletable = "resources.template.completable"
+	ResourcesListChangedSent     = "resources.list-changed.sent"
+	ResourcesSubscribeAccepted   = "resources.subscribe.accepted"
 	// ResourcesUpdatedSent: A server notifies a subscribed client when the resource changes.
-	ResourcesUpdatedSent schema.ID = "resources.updated.sent"
+	ResourcesUpdatedSent = "resources.updated.sent"
 	// ResourcesUpdatedClientRereads: A client that hears of a changed resource may read it again.
-	ResourcesUpdatedClientRereads schema.ID = "resources.updated.client-rereads"
+	ResourcesUpdatedClientRereads = "resources.updated.client-rereads"
 	// ResourcesURIUnique: No two resources of a server share a URI, counted over all pages of the list.
-	ResourcesURIUnique schema.ID = "resources.uri.unique"
+	ResourcesURIUnique = "resources.uri.unique"
 	// ResourcesURIRfc3986: The identifier of a resource is an absolute URI in the sense of RFC 3986.
-	ResourcesURIRfc3986 schema.ID = "resources.uri.rfc3986"
+	ResourcesURIRfc3986 = "resources.uri.rfc3986"
 	// ResourcesMimeTypeSyntax: A mimeType given for a resource, template or contents has the form of a MIME type.
-	ResourcesMimeTypeSyntax schema.ID = "resources.mime-type.syntax"
-	ResourcesMimeTypeAny    schema.ID = "resources.mime-type.any"
+	ResourcesMimeTypeSyntax = "resources.mime-type.syntax"
+	ResourcesMimeTypeAny    = "resources.mime-type.any"
 	// ResourcesContentsTextOrBlob: Contents of a resource carry text or a binary blob, one of the two.
-	ResourcesContentsTextOrBlob schema.ID = "resources.contents.text-or-blob"
-	ContentAnnotationsOptional  schema.ID = "content.annotations.optional"
+	ResourcesContentsTextOrBlob = "resources.contents.text-or-blob"
+	ContentAnnotationsOptional  = "content.annotations.optional"
 	// ContentAnnotationsAudienceRoles: The audience annotation is an array of the roles user and assistant.
-	ContentAnnotationsAudienceRoles schema.ID = "content.annotations.audience-roles"
+	ContentAnnotationsAudienceRoles = "content.annotations.audience-roles"
 	// ContentAnnotationsAudienceMeaning: The audience annotation names whom the content is intended for.
-	ContentAnnotationsAudienceMeaning schema.ID = "content.annotations.audience-meaning"
+	ContentAnnotationsAudienceMeaning = "content.annotations.audience-meaning"
 	// ContentAnnotationsPriorityRange: The priority annotation is a number between 0 and 1, both included.
-	ContentAnnotationsPriorityRange schema.ID = "content.annotations.priority-range"
+	ContentAnnotationsPriorityRange = "content.annotations.priority-range"
 	// ContentAnnotationsPriorityMeaning: A priority of 1 marks content as practically required, 0 as wholly optional.
-	ContentAnnotationsPriorityMeaning schema.ID = "content.annotations.priority-meaning"
+	ContentAnnotationsPriorityMeaning = "content.annotations.priority-meaning"
 	// ContentAnnotationsLastModifiedMeaning: The lastModified annotation tells the time of the last modification.
-	ContentAnnotationsLastModifiedMeaning schema.ID = "content.annotations.last-modified-meaning"
+	ContentAnnotationsLastModifiedMeaning = "content.annotations.last-modified-meaning"
 	// ContentAnnotationsClientFilter: A client may filter content by its audience.
-	ContentAnnotationsClientFilter schema.ID = "content.annotations.client-filter"
+	ContentAnnotationsClientFilter = "content.annotations.client-filter"
 	// ContentAnnotationsClientPrioritize: A client may choose context by priority.
-	ContentAnnotationsClientPrioritize schema.ID = "content.annotations.client-prioritize"
+	ContentAnnotationsClientPrioritize = "content.annotations.client-prioritize"
 	// ContentAnnotationsClientSort: A client may show or sort by modification times.
-	ContentAnnotationsClientSort schema.ID = "content.annotations.client-sort"
+	ContentAnnotationsClientSort = "content.annotations.client-sort"
 	// ResourcesURISchemeCustomAllowed: A client copes with schemes of the server's own in resource URIs.
-	ResourcesURISchemeCustomAllowed        schema.ID = "resources.uri-scheme.custom-allowed"
-	ResourcesURISchemeHTTPSClientFetchable schema.ID = "resources.uri-scheme.https-client-fetchable"
-	ResourcesURISchemeHTTPSOtherwiseOther  schema.ID = "resources.uri-scheme.https-otherwise-other"
+	ResourcesURISchemeCustomAllowed        = "resources.uri-scheme.custom-allowed"
+	ResourcesURISchemeHTTPSClientFetchable = "resources.uri-scheme.https-client-fetchable"
+	ResourcesURISchemeHTTPSOtherwiseOther  = "resources.uri-scheme.https-otherwise-other"
 	// ResourcesURISchemeHTTPSMeaning: An https URI stands for something that is available on the web.
-	ResourcesURISchemeHTTPSMeaning schema.ID = "resources.uri-scheme.https-meaning"
+	ResourcesURISchemeHTTPSMeaning = "resources.uri-scheme.https-meaning"
 	// ResourcesURISchemeFileMeaning: A file URI stands for a resource that behaves like part of a filesystem.
-	ResourcesURISchemeFileMeaning schema.ID = "resources.uri-scheme.file-meaning"
+	ResourcesURISchemeFileMeaning = "resources.uri-scheme.file-meaning"
 	// ResourcesURISchemeFileVirtual: A client copes with a file URI that lacks any counterpart on a real filesystem.
-	ResourcesURISchemeFileVirtual schema.ID = "resources.uri-scheme.file-virtual"
-	ResourcesURISchemeFileXdgMime schema.ID = "resources.uri-scheme.file-xdg-mime"
+	ResourcesURISchemeFileVirtual = "resources.uri-scheme.file-virtual"
+	ResourcesURISchemeFileXdgMime = "resources.uri-scheme.file-xdg-mime"
 	// ResourcesURISchemeGitMeaning: A git URI stands for something under Git version control.
-	ResourcesURISchemeGitMeaning schema.ID = "resources.uri-scheme.git-meaning"
+	ResourcesURISchemeGitMeaning = "resources.uri-scheme.git-meaning"
 	// ResourcesURISchemeCustomRfc3986: A custom URI scheme conforms to RFC 3986.
-	ResourcesURISchemeCustomRfc3986  schema.ID = "resources.uri-scheme.custom-rfc3986"
-	ResourcesURISchemeCustomGuidance schema.ID = "resources.uri-scheme.custom-guidance"
+	ResourcesURISchemeCustomRfc3986  = "resources.uri-scheme.custom-rfc3986"
+	ResourcesURISchemeCustomGuidance = "resources.uri-scheme.custom-guidance"
 	// ResourcesErrorNotFoundCode: Reading a resource that does not exist yields the error -32002.
-	ResourcesErrorNotFoundCode schema.ID = "resources.error.not-found-code"
+	ResourcesErrorNotFoundCode = "resources.error.not-found-code"
 	// ResourcesErrorInternalCode: An internal failure while serving resources yields the error -32603.
-	ResourcesErrorInternalCode schema.ID = "resources.error.internal-code"
+	ResourcesErrorInternalCode = "resources.error.internal-code"
 	// ResourcesSecurityValidateURIs: A server checks every resource URI it is given.
-	ResourcesSecurityValidateURIs schema.ID = "resources.security.validate-uris"
+	ResourcesSecurityValidateURIs = "resources.security.validate-uris"
 	// ResourcesSecurityAccessControl: Sensitive resources are protected by access control.
-	ResourcesSecurityAccessControl schema.ID = "resources.security.access-control"
+	ResourcesSecurityAccessControl = "resources.security.access-control"
 	// ResourcesSecurityBinaryEncoded: Binary contents of a resource are correctly base64-encoded.
-	ResourcesSecurityBinaryEncoded schema.ID = "resources.security.binary-encoded"
+	ResourcesSecurityBinaryEncoded = "resources.security.binary-encoded"
 	// ResourcesSecurityCheckPermissions: A server checks permissions before it acts on a resource.
-	ResourcesSecurityCheckPermissions schema.ID = "resources.security.check-permissions"
+	ResourcesSecurityCheckPermissions = "resources.security.check-permissions"
 	// PromptsUiAnyInterface: Implementors may surface prompts through whatever interaction pattern they like.
-	PromptsUiAnyInterface schema.ID = "prompts.ui.any-interface"
+	PromptsUiAnyInterface = "prompts.ui.any-interface"
 	// PromptsUiUserSelected: Hosts may let users pick prompts explicitly, for example as slash commands.
-	PromptsUiUserSelected     schema.ID = "prompts.ui.user-selected"
-	PromptsCapabilityDeclared schema.ID = "prompts.capability.declared"
+	PromptsUiUserSelected     = "prompts.ui.user-selected"
+	PromptsCapabilityDeclared = "prompts.capability.declared"
 	// PromptsListAnswered: A server that announced prompts answers prompts/list with its list of prompts.
-	PromptsListAnswered schema.ID = "prompts.list.answered"
+	PromptsListAnswered = "prompts.list.answered"
 	// PromptsGetAnswered: Each listed prompt can be retrieved under its listed name.
-	PromptsGetAnswered schema.ID = "prompts.get.answered"
+	PromptsGetAnswered = "prompts.get.answered"
 	// PromptsArgumentCompletable: A client may ask the completion API about prompt arguments.
-	PromptsArgumentCompletable schema.ID = "prompts.argument.completable"
-	PromptsListChangedSent     schema.ID = "prompts.list-changed.sent"
+	PromptsArgumentCompletable = "prompts.argument.completable"
+	PromptsListChangedSent     = "prompts.list-changed.sent"
 	// PromptsListChangedClientRelists: After hearing that prompts changed, a client may fetch the list anew.
-	PromptsListChangedClientRelists schema.ID = "prompts.list-changed.client-relists"
+	PromptsListChangedClientRelists = "prompts.list-changed.client-relists"
 	// PromptsNameUnique: No two prompts of a server share a name, counted over all pages of the list.
-	PromptsNameUnique          schema.ID = "prompts.name.unique"
-	PromptsGetListedName       schema.ID = "prompts.get.listed-name"
-	PromptsMessageContentKinds schema.ID = "prompts.message.content-kinds"
+	PromptsNameUnique          = "prompts.name.unique"
+	PromptsGetListedName       = "prompts.get.listed-name"
+	PromptsMessageContentKinds = "prompts.message.content-kinds"
 	// PromptsMessageRoleSpeaker: The role of a prompt message is user or assistant and tells who speaks.
-	PromptsMessageRoleSpeaker schema.ID = "prompts.message.role-speaker"
+	PromptsMessageRoleSpeaker = "prompts.message.role-speaker"
 	// ContentImageBase64: Image data is base64-encoded.
-	ContentImageBase64 schema.ID = "content.image.base64"
+	ContentImageBase64 = "content.image.base64"
 	// ContentImageMimeType: An image block names a valid MIME type.
-	ContentImageMimeType schema.ID = "content.image.mime-type"
+	ContentImageMimeType = "content.image.mime-type"
 	// ContentAudioBase64: Audio data is base64-encoded.
-	ContentAudioBase64 schema.ID = "content.audio.base64"
+	ContentAudioBase64 = "content.audio.base64"
 	// ContentAudioMimeType: An audio block names a valid MIME type.
-	ContentAudioMimeType schema.ID = "content.audio.mime-type"
+	ContentAudioMimeType = "content.audio.mime-type"
 	// ContentEmbeddedURIValid: An embedded resource has a valid URI.
-	ContentEmbeddedURIValid schema.ID = "content.embedded.uri-valid"
+	ContentEmbeddedURIValid = "content.embedded.uri-valid"
 	// ContentEmbeddedMimeTypePresent: An embedded resource in a prompt states a fitting MIME type.
-	ContentEmbeddedMimeTypePresent schema.ID = "content.embedded.mime-type-present"
+	ContentEmbeddedMimeTypePresent = "content.embedded.mime-type-present"
 	// PromptsErrorInvalidNameCode: Getting a prompt that does not exist yields the error -32602.
-	PromptsErrorInvalidNameCode schema.ID = "prompts.error.invalid-name-code"
+	PromptsErrorInvalidNameCode = "prompts.error.invalid-name-code"
 	// PromptsErrorMissingArgumentCode: Leaving out a required prompt argument yields the error -32602.
-	PromptsErrorMissingArgumentCode schema.ID = "prompts.error.missing-argument-code"
+	PromptsErrorMissingArgumentCode = "prompts.error.missing-argument-code"
 	// PromptsErrorInternalCode: An internal failure while serving prompts yields the error -32603.
-	PromptsErrorInternalCode schema.ID = "prompts.error.internal-code"
+	PromptsErrorInternalCode = "prompts.error.internal-code"
 	// PromptsArgumentsValidated: A server checks prompt arguments before it uses them.
-	PromptsArgumentsValidated schema.ID = "prompts.arguments.validated"
+	PromptsArgumentsValidated = "prompts.arguments.validated"
 	// PromptsClientPagination: A client copes with prompt lists spread over pages.
-	PromptsClientPagination schema.ID = "prompts.client.pagination"
+	PromptsClientPagination = "prompts.client.pagination"
 	// PromptsSecurityValidateInputs: Each side checks all prompt inputs against injection and unauthorized access.
-	PromptsSecurityValidateInputs schema.ID = "prompts.security.validate-inputs"
+	PromptsSecurityValidateInputs = "prompts.security.validate-inputs"
 	// PromptsSecurityValidateOutputs: Each side checks all prompt outputs against injection and unauthorized access.
-	PromptsSecurityValidateOutputs schema.ID = "prompts.security.validate-outputs"
+	PromptsSecurityValidateOutputs = "prompts.security.validate-outputs"
 	// CompletionUiAnyInterface: Implementations may surface completion through whatever interaction pattern they like.
-	CompletionUiAnyInterface schema.ID = "completion.ui.any-interface"
+	CompletionUiAnyInterface = "completion.ui.any-interface"
 	// CompletionUiDropdown: An application may show suggestions in a menu while the user types.
-	CompletionUiDropdown         schema.ID = "completion.ui.dropdown"
-	CompletionCapabilityDeclared schema.ID = "completion.capability.declared"
-	CompletionAnswered           schema.ID = "completion.answered"
+	CompletionUiDropdown         = "completion.ui.dropdown"
+	CompletionCapabilityDeclared = "completion.capability.declared"
+	CompletionAnswered           = "completion.answered"
 	// CompletionContextClientSends: With several arguments, a client sends those already settled in context.arguments.
-	CompletionContextClientSends schema.ID = "completion.context.client-sends"
+	CompletionContextClientSends = "completion.context.client-sends"
 	// CompletionContextAccepted: A server handles completion requests with and without context.
-	CompletionContextAccepted schema.ID = "completion.context.accepted"
-	CompletionRefKinds        schema.ID = "completion.ref.kinds"
+	CompletionContextAccepted = "completion.context.accepted"
+	CompletionRefKinds        = "completion.ref.kinds"
 	// CompletionResultMax100: A completion result holds at most 100 values.
-	CompletionResultMax100 schema.ID = "completion.result.max-100"
+	CompletionResultMax100 = "completion.result.max-100"
 	// CompletionResultTotalMeaning: The total, where given, is the number of all matches, sent or not.
-	CompletionResultTotalMeaning schema.ID = "completion.result.total-meaning"
+	CompletionResultTotalMeaning = "completion.result.total-meaning"
 	// CompletionResultHasMoreMeaning: hasMore tells whether there are suggestions beyond those sent.
-	CompletionResultHasMoreMeaning  schema.ID = "completion.result.has-more-meaning"
-	CompletionContextResolvedValues schema.ID = "completion.context.resolved-values"
+	CompletionResultHasMoreMeaning  = "completion.result.has-more-meaning"
+	CompletionContextResolvedValues = "completion.context.resolved-values"
 	// CompletionArgumentCurrentValue: The argument member gives the name of the argument and the value typed so far.
-	CompletionArgumentCurrentValue schema.ID = "completion.argument.current-value"
+	CompletionArgumentCurrentValue = "completion.argument.current-value"
 	// CompletionErrorUnsupportedCode: A server without completion answers completion/complete with the error -32601.
-	CompletionErrorUnsupportedCode schema.ID = "completion.error.unsupported-code"
+	CompletionErrorUnsupportedCode = "completion.error.unsupported-code"
 	// CompletionErrorInvalidPromptCode: Completion for a prompt that does not exist yields the error -32602.
-	CompletionErrorInvalidPromptCode schema.ID = "completion.error.invalid-prompt-code"
+	CompletionErrorInvalidPromptCode = "completion.error.invalid-prompt-code"
 	// CompletionErrorMissingArgumentCode: A completion request that lacks required arguments yields the error -32602.
-	CompletionErrorMissingArgumentCode schema.ID = "completion.error.missing-argument-code"
+	CompletionErrorMissingArgumentCode = "completion.error.missing-argument-code"
 	// CompletionErrorInternalCode: An internal failure during completion yields the error -32603.
-	CompletionErrorInternalCode schema.ID = "completion.error.internal-code"
+	CompletionErrorInternalCode = "completion.error.internal-code"
 	// CompletionResultSorted: Suggestions are ordered by relevance.
-	CompletionResultSorted schema.ID = "completion.result.sorted"
+	CompletionResultSorted = "completion.result.sorted"
 	// CompletionResultFuzzy: A server matches fuzzily where that makes sense.
-	CompletionResultFuzzy schema.ID = "completion.result.fuzzy"
+	CompletionResultFuzzy = "completion.result.fuzzy"
 	// CompletionClientDebounce: A client does not send a request for every keystroke of quick typing.
-	CompletionClientDebounce schema.ID = "completion.client.debounce"
+	CompletionClientDebounce = "completion.client.debounce"
 	// CompletionClientCache: A client reuses earlier completion results where suitable.
-	CompletionClientCache schema.ID = "completion.client.cache"
+	CompletionClientCache = "completion.client.cache"
 	// CompletionClientPartialResults: A client copes with missing or incomplete suggestions.
-	CompletionClientPartialResults schema.ID = "completion.client.partial-results"
+	CompletionClientPartialResults = "completion.client.partial-results"
 	// CompletionSecurityValidateInputs: All inputs of completion are checked.
-	CompletionSecurityValidateInputs schema.ID = "completion.security.validate-inputs"
+	CompletionSecurityValidateInputs = "completion.security.validate-inputs"
 	// CompletionSecurityRateLimit: Completion requests are kept to a suitable rate.
-	CompletionSecurityRateLimit schema.ID = "completion.security.rate-limit"
+	CompletionSecurityRateLimit = "completion.security.rate-limit"
 	// CompletionSecurityAccessControl: Access to sensitive suggestions is controlled.
-	CompletionSecurityAccessControl schema.ID = "completion.security.access-control"
+	CompletionSecurityAccessControl = "completion.security.access-control"
 	// CompletionSecurityNoDisclosure: Completion does not give away information it should not.
-	CompletionSecurityNoDisclosure schema.ID = "completion.security.no-disclosure"
+	CompletionSecurityNoDisclosure = "completion.security.no-disclosure"
 	// LoggingUiAnyInterface: Implementations may surface log messages through whatever interaction pattern they like.
-	LoggingUiAnyInterface     schema.ID = "logging.ui.any-interface"
-	LoggingCapabilityDeclared schema.ID = "logging.capability.declared"
+	LoggingUiAnyInterface     = "logging.ui.any-interface"
+	LoggingCapabilityDeclared = "logging.capability.declared"
 	// LoggingSetLevelAllLevels: A server that announced logging accepts each of the eight syslog levels.
-	LoggingSetLevelAllLevels schema.ID = "logging.set-level.all-levels"
+	LoggingSetLevelAllLevels = "logging.set-level.all-levels"
 	// LoggingLevelMeaning: A server uses each level for events of the severity that syslog gives to it.
-	LoggingLevelMeaning schema.ID = "logging.level.meaning"
+	LoggingLevelMeaning = "logging.level.meaning"
 	// LoggingSetLevelClientSends: A client may set the least severe level it wants to receive.
-	LoggingSetLevelClientSends schema.ID = "logging.set-level.client-sends"
+	LoggingSetLevelClientSends = "logging.set-level.client-sends"
 	// LoggingSetLevelReplaces: A later logging/setLevel takes the place of an earlier one.
-	LoggingSetLevelReplaces schema.ID = "logging.set-level.replaces"
+	LoggingSetLevelReplaces = "logging.set-level.replaces"
 	// LoggingErrorInvalidLevelCode: Setting a level that does not exist yields the error -32602.
-	LoggingErrorInvalidLevelCode schema.ID = "logging.error.invalid-level-code"
+	LoggingErrorInvalidLevelCode = "logging.error.invalid-level-code"
 	// LoggingErrorConfigurationCode: A configuration failure of logging yields the error -32603.
-	LoggingErrorConfigurationCode schema.ID = "logging.error.configuration-code"
+	LoggingErrorConfigurationCode = "logging.error.configuration-code"
 	// LoggingRateLimit: Log messages are kept to a reasonable rate.
-	LoggingRateLimit schema.ID = "logging.rate-limit"
+	LoggingRateLimit = "logging.rate-limit"
 	// LoggingServerContextInData: The data of a log message gives relevant context.
-	LoggingServerContextInData schema.ID = "logging.server.context-in-data"
+	LoggingServerContextInData = "logging.server.context-in-data"
 	// LoggingServerConsistentLoggers: A server uses its logger names consistently.
-	LoggingServerConsistentLoggers schema.ID = "logging.server.consistent-loggers"
+	LoggingServerConsistentLoggers = "logging.server.consistent-loggers"
 	// LoggingServerRemoveSensitive: A server strips sensitive information from log messages.
-	LoggingServerRemoveSensitive schema.ID = "logging.server.remove-sensitive"
+	LoggingServerRemoveSensitive = "logging.server.remove-sensitive"
 	// LoggingClientUi: A client may show log messages to the user.
-	LoggingClientUi schema.ID = "logging.client.ui"
+	LoggingClientUi = "logging.client.ui"
 	// LoggingClientFilterSearch: A client may filter and search log messages.
-	LoggingClientFilterSearch schema.ID = "logging.client.filter-search"
+	LoggingClientFilterSearch = "logging.client.filter-search"
 	// LoggingClientSeverityDisplay: A client may make the severity visible.
-	LoggingClientSeverityDisplay schema.ID = "logging.client.severity-display"
+	LoggingClientSeverityDisplay = "logging.client.severity-display"
 	// LoggingClientPersist: A client may store log messages.
-	LoggingClientPersist schema.ID = "logging.client.persist"
+	LoggingClientPersist = "logging.client.persist"
 	// LoggingSecurityNoCredentials: Log messages are free of credentials and secrets.
-	LoggingSecurityNoCredentials schema.ID = "logging.security.no-credentials"
+	LoggingSecurityNoCredentials = "logging.security.no-credentials"
 	// LoggingSecurityNoPersonalData: Log messages are free of data that identify persons.
-	LoggingSecurityNoPersonalData schema.ID = "logging.security.no-personal-data"
+	LoggingSecurityNoPersonalData = "logging.security.no-personal-data"
 	// LoggingSecurityNoInternals: Log messages are free of internals that would help an attacker.
-	LoggingSecurityNoInternals schema.ID = "logging.security.no-internals"
+	LoggingSecurityNoInternals = "logging.security.no-internals"
 	// LoggingSecurityValidateFields: All fields of log data are checked.
-	LoggingSecurityValidateFields schema.ID = "logging.security.validate-fields"
+	LoggingSecurityValidateFields = "logging.security.validate-fields"
 	// LoggingSecurityAccessControl: Access to logs is controlled.
-	LoggingSecurityAccessControl schema.ID = "logging.security.access-control"
+	LoggingSecurityAccessControl = "logging.security.access-control"
 	// LoggingSecurityMonitor: Logs are watched for sensitive content.
-	LoggingSecurityMonitor schema.ID = "logging.security.monitor"
+	LoggingSecurityMonitor = "logging.security.monitor"
 	// PaginationPageSizeServerDecides: A client copes with pages of any size.
-	PaginationPageSizeServerDecides schema.ID = "pagination.page-size.server-decides"
+	PaginationPageSizeServerDecides = "pagination.page-size.server-decides"
 	// PaginationClientNoFixedPageSize: A client does not count on pages of equal size.
-	PaginationClientNoFixedPageSize schema.ID = "pagination.client.no-fixed-page-size"
+	PaginationClientNoFixedPageSize = "pagination.client.no-fixed-page-size"
 	// PaginationNextCursorWhenMore: A server puts a nextCursor into each page that more results follow.
-	PaginationNextCursorWhenMore schema.ID = "pagination.next-cursor.when-more"
+	PaginationNextCursorWhenMore = "pagination.next-cursor.when-more"
 	// PaginationNextCursorOnlyWhenMore: A page has a nextCursor only if more results may follow.
-	PaginationNextCursorOnlyWhenMore    schema.ID = "pagination.next-cursor.only-when-more"
-	PaginationClientContinuesWithCursor schema.ID = "pagination.client.continues-with-cursor"
+	PaginationNextCursorOnlyWhenMore    = "pagination.next-cursor.only-when-more"
+	PaginationClientContinuesWithCursor = "pagination.client.continues-with-cursor"
 	// PaginationCursorSameOperation: A client sends a cursor with the operation that issued it.
-	PaginationCursorSameOperation schema.ID = "pagination.cursor.same-operation"
+	PaginationCursorSameOperation = "pagination.cursor.same-operation"
 	// PaginationClientStartsWithoutCursor: A client may begin a listing without any cursor.
-	PaginationClientStartsWithoutCursor schema.ID = "pagination.client.starts-without-cursor"
+	PaginationClientStartsWithoutCursor = "pagination.client.starts-without-cursor"
 	// PaginationOperations: The four list operations support cursors.
-	PaginationOperations schema.ID = "pagination.operations"
+	PaginationOperations = "pagination.operations"
 	// PaginationServerStableCursors: A cursor keeps leading to the same place.
-	PaginationServerStableCursors schema.ID = "pagination.server.stable-cursors"
+	PaginationServerStableCursors = "pagination.server.stable-cursors"
 	// PaginationServerInvalidCursorGraceful: A server survives invalid cursors and stays usable.
-	PaginationServerInvalidCursorGraceful schema.ID = "pagination.server.invalid-cursor-graceful"
+	PaginationServerInvalidCursorGraceful = "pagination.server.invalid-cursor-graceful"
 	// PaginationClientMissingCursorEnds: A client takes a page without nextCursor as the last.
-	PaginationClientMissingCursorEnds schema.ID = "pagination.client.missing-cursor-ends"
+	PaginationClientMissingCursorEnds = "pagination.client.missing-cursor-ends"
 	// PaginationClientBothFlows: A client copes with lists in one piece as well as in pages.
-	PaginationClientBothFlows schema.ID = "pagination.client.both-flows"
+	PaginationClientBothFlows = "pagination.client.both-flows"
 	// PaginationClientCursorOpaque: A client treats cursors as opaque.
-	PaginationClientCursorOpaque schema.ID = "pagination.client.cursor-opaque"
+	PaginationClientCursorOpaque = "pagination.client.cursor-opaque"
 	// PaginationClientNoFormatAssumptions: A client expects no particular form of a cursor.
-	PaginationClientNoFormatAssumptions schema.ID = "pagination.client.no-format-assumptions"
+	PaginationClientNoFormatAssumptions = "pagination.client.no-format-assumptions"
 	// PaginationClientCursorNotParsed: A client does not take cursors apart.
-	PaginationClientCursorNotParsed schema.ID = "pagination.client.cursor-not-parsed"
+	PaginationClientCursorNotParsed = "pagination.client.cursor-not-parsed"
 	// PaginationClientCursorUnmodified: A client sends a cursor back exactly as it was received.
-	PaginationClientCursorUnmodified schema.ID = "pagination.client.cursor-unmodified"
+	PaginationClientCursorUnmodified = "pagination.client.cursor-unmodified"
 	// PaginationClientCursorNotPersisted: A client does not carry cursors over into another session.
-	PaginationClientCursorNotPersisted schema.ID = "pagination.client.cursor-not-persisted"
+	PaginationClientCursorNotPersisted = "pagination.client.cursor-not-persisted"
 	// PaginationErrorInvalidCursorCode: An invalid cursor yields the error -32602.
-	PaginationErrorInvalidCursorCode schema.ID = "pagination.error.invalid-cursor-code"
-	SamplingRequestNested            schema.ID = "sampling.request.nested"
+	PaginationErrorInvalidCursorCode = "pagination.error.invalid-cursor-code"
+	SamplingRequestNested            = "sampling.request.nested"
 	// SamplingInterfaceFree: An implementation may offer sampling through whatever user interface it likes.
-	SamplingInterfaceFree schema.ID = "sampling.interface.free"
+	SamplingInterfaceFree = "sampling.interface.free"
 	// SamplingHumanInLoop: A person takes part in every sampling exchange.
-	SamplingHumanInLoop schema.ID = "sampling.human.in-loop"
+	SamplingHumanInLoop = "sampling.human.in-loop"
 	// SamplingHumanCanDeny: The person in the loop is able to refuse a sampling request.
-	SamplingHumanCanDeny schema.ID = "sampling.human.can-deny"
+	SamplingHumanCanDeny = "sampling.human.can-deny"
 	// SamplingUiReviewRequests: The application has an easy, clear interface for looking through sampling requests.
-	SamplingUiReviewRequests schema.ID = "sampling.ui.review-requests"
+	SamplingUiReviewRequests = "sampling.ui.review-requests"
 	// SamplingUiViewPrompts: The application shows the prompt to the user before it goes to the model.
-	SamplingUiViewPrompts schema.ID = "sampling.ui.view-prompts"
+	SamplingUiViewPrompts = "sampling.ui.view-prompts"
 	// SamplingUiEditPrompts: The application lets the user change the prompt before it goes to the model.
-	SamplingUiEditPrompts schema.ID = "sampling.ui.edit-prompts"
+	SamplingUiEditPrompts = "sampling.ui.edit-prompts"
 	// SamplingUiReviewResponses: The application shows the generated text to the user before the server receives it.
-	SamplingUiReviewResponses schema.ID = "sampling.ui.review-responses"
+	SamplingUiReviewResponses = "sampling.ui.review-responses"
 	// SamplingCapabilityDeclared: A client that performs sampling lists the sampling capability when it initializes.
-	SamplingCapabilityDeclared schema.ID = "sampling.capability.declared"
-	SamplingCapabilityHonoured schema.ID = "sampling.capability.honoured"
+	SamplingCapabilityDeclared = "sampling.capability.declared"
+	SamplingCapabilityHonoured = "sampling.capability.honoured"
 	// SamplingResultRoleAssistant: The generated message that a client returns carries the role of the assistant.
-	SamplingResultRoleAssistant            schema.ID = "sampling.result.role-assistant"
-	SamplingMessageContentKinds            schema.ID = "sampling.message.content-kinds"
-	SamplingPreferencesPriorityRange       schema.ID = "sampling.preferences.priority-range"
-	SamplingPreferencesCostMeaning         schema.ID = "sampling.preferences.cost-meaning"
-	SamplingPreferencesSpeedMeaning        schema.ID = "sampling.preferences.speed-meaning"
-	SamplingPreferencesIntelligenceMeaning schema.ID = "sampling.preferences.intelligence-meaning"
-	SamplingPreferencesProcessed           schema.ID = "sampling.preferences.processed"
+	SamplingResultRoleAssistant            = "sampling.result.role-assistant"
+	SamplingMessageContentKinds            = "sampling.message.content-kinds"
+	SamplingPreferencesPriorityRange       = "sampling.preferences.priority-range"
+	SamplingPreferencesCostMeaning         = "sampling.preferences.cost-meaning"
+	SamplingPreferencesSpeedMeaning        = "sampling.preferences.speed-meaning"
+	SamplingPreferencesIntelligenceMeaning = "sampling.preferences.intelligence-meaning"
+	SamplingPreferencesProcessed           = "sampling.preferences.processed"
 	// SamplingHintsMapEquivalent: A client may translate a hint into a comparable model of another provider or family.
-	SamplingHintsMapEquivalent schema.ID = "sampling.hints.map-equivalent"
+	SamplingHintsMapEquivalent = "sampling.hints.map-equivalent"
 	// SamplingErrorReturned: A client answers a sampling request that fails with a JSON-RPC error.
-	SamplingErrorReturned     schema.ID = "sampling.error.returned"
-	SamplingErrorUserRejected schema.ID = "sampling.error.user-rejected"
+	SamplingErrorReturned     = "sampling.error.returned"
+	SamplingErrorUserRejected = "sampling.error.user-rejected"
 	// SamplingHintsRespected: A client follows model hints where it can.
-	SamplingHintsRespected schema.ID = "sampling.hints.respected"
+	SamplingHintsRespected = "sampling.hints.respected"
 	// SamplingSecurityApproval: A client has controls through which users approve sampling.
-	SamplingSecurityApproval schema.ID = "sampling.security.approval"
+	SamplingSecurityApproval = "sampling.security.approval"
 	// SamplingSecurityValidateContent: Each side checks the content of the sampling messages it receives.
-	SamplingSecurityValidateContent schema.ID = "sampling.security.validate-content"
+	SamplingSecurityValidateContent = "sampling.security.validate-content"
 	// SamplingSecurityRateLimit: A client limits how often sampling may be requested.
-	SamplingSecurityRateLimit schema.ID = "sampling.security.rate-limit"
+	SamplingSecurityRateLimit = "sampling.security.rate-limit"
 	// SamplingSecuritySensitiveData: Both sides treat sensitive data in sampling with due care.
-	SamplingSecuritySensitiveData schema.ID = "sampling.security.sensitive-data"
-	RootsInterfaceFree            schema.ID = "roots.interface.free"
+	SamplingSecuritySensitiveData = "sampling.security.sensitive-data"
+	RootsInterfaceFree            = "roots.interface.free"
 	// RootsCapabilityDeclared: A client that offers roots lists the roots capability when it initializes.
-	RootsCapabilityDeclared schema.ID = "roots.capability.declared"
+	RootsCapabilityDeclared = "roots.capability.declared"
 	// RootsListAnswered: A client that announced roots answers roots/list with a result that holds the list of roots.
-	RootsListAnswered schema.ID = "roots.list.answered"
+	RootsListAnswered = "roots.list.answered"
 	// RootsListChangedNotify: A client that announced listChanged notifies the server when its roots change.
-	RootsListChangedNotify schema.ID = "roots.list-changed.notify"
+	RootsListChangedNotify = "roots.list-changed.notify"
 	// RootsListCurrent: A roots/list request after a change is answered with the changed list.
-	RootsListCurrent schema.ID = "roots.list.current"
+	RootsListCurrent = "roots.list.current"
 	// RootsRootFileURI: The URI of every root uses the file scheme and begins with file://.
-	RootsRootFileURI schema.ID = "roots.root.file-uri"
+	RootsRootFileURI = "roots.root.file-uri"
 	// RootsRootURIUnique: The URI identifies its root, so that no two roots of one list share it.
-	RootsRootURIUnique schema.ID = "roots.root.uri-unique"
+	RootsRootURIUnique = "roots.root.uri-unique"
 	// RootsRootNameOptional: A server copes with roots that have a readable name and with ones that have none.
-	RootsRootNameOptional schema.ID = "roots.root.name-optional"
+	RootsRootNameOptional = "roots.root.name-optional"
 	// RootsListMultiple: A server copes with a client that offers more than one root.
-	RootsListMultiple schema.ID = "roots.list.multiple"
+	RootsListMultiple = "roots.list.multiple"
 	// RootsErrorUnsupported: A client without roots answers roots/list with error -32601.
-	RootsErrorUnsupported schema.ID = "roots.error.unsupported"
+	RootsErrorUnsupported = "roots.error.unsupported"
 	// RootsErrorInternal: A client whose roots listing fails inside answers with error -32603.
-	RootsErrorInternal schema.ID = "roots.error.internal"
+	RootsErrorInternal = "roots.error.internal"
 	// RootsSecurityPermissions: A client offers only roots for which the proper permissions exist.
-	RootsSecurityPermissions schema.ID = "roots.security.permissions"
+	RootsSecurityPermissions = "roots.security.permissions"
 	// RootsSecurityValidateURIs: A client checks every root URI so that no path traversal is possible.
-	RootsSecurityValidateURIs schema.ID = "roots.security.validate-uris"
+	RootsSecurityValidateURIs = "roots.security.validate-uris"
 	// RootsSecurityAccessControls: A client has proper access controls around its roots.
-	RootsSecurityAccessControls schema.ID = "roots.security.access-controls"
+	RootsSecurityAccessControls = "roots.security.access-controls"
 	// RootsSecurityMonitorAccessibility: A client keeps an eye on whether its roots can still be accessed.
-	RootsSecurityMonitorAccessibility schema.ID = "roots.security.monitor-accessibility"
+	RootsSecurityMonitorAccessibility = "roots.security.monitor-accessibility"
 	// RootsServerUnavailable: A server copes with roots that are no longer available.
-	RootsServerUnavailable schema.ID = "roots.server.unavailable"
+	RootsServerUnavailable = "roots.server.unavailable"
 	// RootsServerBoundaries: A server keeps its file operations inside the given roots.
-	RootsServerBoundaries schema.ID = "roots.server.boundaries"
+	RootsServerBoundaries = "roots.server.boundaries"
 	// RootsServerValidatePaths: A server checks every path against the given roots.
-	RootsServerValidatePaths schema.ID = "roots.server.validate-paths"
+	RootsServerValidatePaths = "roots.server.validate-paths"
 	// RootsListChangedGraceful: A server copes with changes of the root list.
-	RootsListChangedGraceful schema.ID = "roots.list-changed.graceful"
+	RootsListChangedGraceful = "roots.list-changed.graceful"
 	// RootsClientConsent: A client asks its users before it shows roots to a server.
-	RootsClientConsent schema.ID = "roots.client.consent"
+	RootsClientConsent = "roots.client.consent"
 	// RootsClientManagementUi: A client has a clear interface for managing roots.
-	RootsClientManagementUi schema.ID = "roots.client.management-ui"
+	RootsClientManagementUi = "roots.client.management-ui"
 	// RootsClientValidateAccessible: A client makes sure that a root can be accessed before it lists it.
-	RootsClientValidateAccessible schema.ID = "roots.client.validate-accessible"
+	RootsClientValidateAccessible = "roots.client.validate-accessible"
 	// RootsClientMonitorChanges: A client watches for changes of its roots.
-	RootsClientMonitorChanges schema.ID = "roots.client.monitor-changes"
+	RootsClientMonitorChanges = "roots.client.monitor-changes"
 	// RootsServerCache: A server keeps the root list in a sensible cache.
-	RootsServerCache         schema.ID = "roots.server.cache"
-	ElicitationRequestNested schema.ID = "elicitation.request.nested"
+	RootsServerCache         = "roots.server.cache"
+	ElicitationRequestNested = "elicitation.request.nested"
 	// ElicitationInterfaceFree: An implementation may present elicitation through whatever user interface it likes.
-	ElicitationInterfaceFree schema.ID = "elicitation.interface.free"
+	ElicitationInterfaceFree = "elicitation.interface.free"
 	// ElicitationRequestNoSensitive: A server does not ask for sensitive information by elicitation.
-	ElicitationRequestNoSensitive schema.ID = "elicitation.request.no-sensitive"
+	ElicitationRequestNoSensitive = "elicitation.request.no-sensitive"
 	// ElicitationUiServerIdentified: The user can clearly see which server wants the information.
-	ElicitationUiServerIdentified schema.ID = "elicitation.ui.server-identified"
+	ElicitationUiServerIdentified = "elicitation.ui.server-identified"
 	// ElicitationUiReviewResponse: The user can look over the answer before it is sent.
-	ElicitationUiReviewResponse schema.ID = "elicitation.ui.review-response"
+	ElicitationUiReviewResponse = "elicitation.ui.review-response"
 	// ElicitationUiModifyResponse: The user can change the answer before it is sent.
-	ElicitationUiModifyResponse schema.ID = "elicitation.ui.modify-response"
+	ElicitationUiModifyResponse = "elicitation.ui.modify-response"
 	// ElicitationUiPrivacy: The application respects the privacy of its user.
-	ElicitationUiPrivacy schema.ID = "elicitation.ui.privacy"
+	ElicitationUiPrivacy = "elicitation.ui.privacy"
 	// ElicitationUiDeclineOption: The application offers a clear way of declining.
-	ElicitationUiDeclineOption schema.ID = "elicitation.ui.decline-option"
+	ElicitationUiDeclineOption = "elicitation.ui.decline-option"
 	// ElicitationUiCancelOption: The application offers a clear way of cancelling.
-	ElicitationUiCancelOption       schema.ID = "elicitation.ui.cancel-option"
-	ElicitationCapabilityDeclared   schema.ID = "elicitation.capability.declared"
-	ElicitationCapabilityHonoured   schema.ID = "elicitation.capability.honoured"
-	ElicitationSchemaFlat           schema.ID = "elicitation.schema.flat"
-	ElicitationSchemaPrimitiveTypes schema.ID = "elicitation.schema.primitive-types"
+	ElicitationUiCancelOption       = "elicitation.ui.cancel-option"
+	ElicitationCapabilityDeclared   = "elicitation.capability.declared"
+	ElicitationCapabilityHonoured   = "elicitation.capability.honoured"
+	ElicitationSchemaFlat           = "elicitation.schema.flat"
+	ElicitationSchemaPrimitiveTypes = "elicitation.schema.primitive-types"
 	// ElicitationSchemaNoAdvanced: The requested schema does without JSON Schema features beyond the listed members.
-	ElicitationSchemaNoAdvanced schema.ID = "elicitation.schema.no-advanced"
+	ElicitationSchemaNoAdvanced = "elicitation.schema.no-advanced"
 	// ElicitationSchemaFormats: A format on a requested string is one of email, uri, date and date-time.
-	ElicitationSchemaFormats        schema.ID = "elicitation.schema.formats"
-	ElicitationSchemaClientSupports schema.ID = "elicitation.schema.client-supports"
+	ElicitationSchemaFormats        = "elicitation.schema.formats"
+	ElicitationSchemaClientSupports = "elicitation.schema.client-supports"
 	// ElicitationSchemaForm: A client may build its input form from the requested schema.
-	ElicitationSchemaForm schema.ID = "elicitation.schema.form"
+	ElicitationSchemaForm = "elicitation.schema.form"
 	// ElicitationSchemaGuidance: A client may use the requested schema to guide its user.
-	ElicitationSchemaGuidance schema.ID = "elicitation.schema.guidance"
+	ElicitationSchemaGuidance = "elicitation.schema.guidance"
 	// ElicitationActionValues: The action in an elicitation result is accept, decline or cancel.
-	ElicitationActionValues schema.ID = "elicitation.action.values"
+	ElicitationActionValues = "elicitation.action.values"
 	// ElicitationActionAccept: Accept means that the user expressly agreed and sent the data off.
-	ElicitationActionAccept schema.ID = "elicitation.action.accept"
+	ElicitationActionAccept = "elicitation.action.accept"
 	// ElicitationActionDecline: Decline means that the user expressly refused.
-	ElicitationActionDecline schema.ID = "elicitation.action.decline"
+	ElicitationActionDecline = "elicitation.action.decline"
 	// ElicitationActionCancel: Cancel means that the user closed the dialog without a choice.
-	ElicitationActionCancel schema.ID = "elicitation.action.cancel"
+	ElicitationActionCancel = "elicitation.action.cancel"
 	// ElicitationContentWithAccept: A result with accept holds the submitted data in content.
-	ElicitationContentWithAccept schema.ID = "elicitation.content.with-accept"
+	ElicitationContentWithAccept = "elicitation.content.with-accept"
 	// ElicitationContentOnlyWithAccept: A result with decline or cancel leaves content out.
-	ElicitationContentOnlyWithAccept schema.ID = "elicitation.content.only-with-accept"
+	ElicitationContentOnlyWithAccept = "elicitation.content.only-with-accept"
 	// ElicitationContentMatchesSchema: The content of an accepted elicitation fits the requested schema.
-	ElicitationContentMatchesSchema schema.ID = "elicitation.content.matches-schema"
+	ElicitationContentMatchesSchema = "elicitation.content.matches-schema"
 	// ElicitationServerHandleAccept: A server works on with the data of an accepted elicitation.
-	ElicitationServerHandleAccept schema.ID = "elicitation.server.handle-accept"
+	ElicitationServerHandleAccept = "elicitation.server.handle-accept"
 	// ElicitationServerHandleDecline: A server copes with a declined elicitation.
-	ElicitationServerHandleDecline schema.ID = "elicitation.server.handle-decline"
+	ElicitationServerHandleDecline = "elicitation.server.handle-decline"
 	// ElicitationServerHandleCancel: A server copes with a cancelled elicitation.
-	ElicitationServerHandleCancel schema.ID = "elicitation.server.handle-cancel"
+	ElicitationServerHandleCancel = "elicitation.server.handle-cancel"
 	// ElicitationSecurityApproval: A client has controls through which users approve elicitation.
-	ElicitationSecurityApproval schema.ID = "elicitation.security.approval"
+	ElicitationSecurityApproval = "elicitation.security.approval"
 	// ElicitationSecurityValidateContent: Each side checks elicited content against the requested schema.
-	ElicitationSecurityValidateContent schema.ID = "elicitation.security.validate-content"
+	ElicitationSecurityValidateContent = "elicitation.security.validate-content"
 	// ElicitationSecurityDeclineAnytime: Users can refuse an elicitation at any moment.
-	ElicitationSecurityDeclineAnytime schema.ID = "elicitation.security.decline-anytime"
+	ElicitationSecurityDeclineAnytime = "elicitation.security.decline-anytime"
 	// ElicitationSecurityRateLimit: A client limits how often a server may elicit.
-	ElicitationSecurityRateLimit schema.ID = "elicitation.security.rate-limit"
+	ElicitationSecurityRateLimit = "elicitation.security.rate-limit"
 	// ElicitationUiWhatRequested: The client makes clear to the user which information is wanted.
-	ElicitationUiWhatRequested schema.ID = "elicitation.ui.what-requested"
+	ElicitationUiWhatRequested = "elicitation.ui.what-requested"
 	// ElicitationUiWhyRequested: The client makes clear to the user for what reason the information is wanted.
-	ElicitationUiWhyRequested schema.ID = "elicitation.ui.why-requested"
+	ElicitationUiWhyRequested = "elicitation.ui.why-requested"
 	// BaseErrorMessageConcise: The message of an error is one short sentence.
-	BaseErrorMessageConcise schema.ID = "base.error.message-concise"
+	BaseErrorMessageConcise = "base.error.message-concise"
 	// BaseErrorDataFree: A party copes with an error whose data is of any type, or that has none.
-	BaseErrorDataFree schema.ID = "base.error.data-free"
+	BaseErrorDataFree = "base.error.data-free"
 	// SchemaJSONRPCError: Each error response has the members and types of JSONRPCError.
-	SchemaJSONRPCError schema.ID = "schema.jsonrpc-error"
+	SchemaJSONRPCError = "schema.jsonrpc-error"
 	// SchemaJSONRPCMessage: Each message is a request, a notification, a successful response or an error response.
-	SchemaJSONRPCMessage      schema.ID = "schema.jsonrpc-message"
-	SchemaJSONRPCNotification schema.ID = "schema.jsonrpc-notification"
-	SchemaClientNotification  schema.ID = "schema.client-notification"
-	SchemaServerNotification  schema.ID = "schema.server-notification"
+	SchemaJSONRPCMessage      = "schema.jsonrpc-message"
+	SchemaJSONRPCNotification = "schema.jsonrpc-notification"
+	SchemaClientNotification  = "schema.client-notification"
+	SchemaServerNotification  = "schema.server-notification"
 	// SchemaJSONRPCRequest: Each request has the members and types of JSONRPCRequest and of Request within it.
-	SchemaJSONRPCRequest schema.ID = "schema.jsonrpc-request"
+	SchemaJSONRPCRequest = "schema.jsonrpc-request"
 	// SchemaClientRequest: The client sends only those of this revision's requests that are meant for clients.
-	SchemaClientRequest schema.ID = "schema.client-request"
+	SchemaClientRequest = "schema.client-request"
 	// SchemaServerRequest: The server sends only those of this revision's requests that are meant for servers.
-	SchemaServerRequest   schema.ID = "schema.server-request"
-	SchemaJSONRPCResponse schema.ID = "schema.jsonrpc-response"
+	SchemaServerRequest   = "schema.server-request"
+	SchemaJSONRPCResponse = "schema.jsonrpc-response"
 	// ContentAnnotationsAudienceSeveral: A client copes with an audience annotation that names more than one role.
-	ContentAnnotationsAudienceSeveral schema.ID = "content.annotations.audience-several"
+	ContentAnnotationsAudienceSeveral = "content.annotations.audience-several"
 	// ContentAnnotationsLastModifiedFormat: The lastModified annotation is an ISO 8601 timestamp.
-	ContentAnnotationsLastModifiedFormat schema.ID = "content.annotations.last-modified-format"
+	ContentAnnotationsLastModifiedFormat = "content.annotations.last-modified-format"
 	// SchemaSubscribeResult: Each resources/subscribe result carries the members and types of its definition.
-	SchemaSubscribeResult schema.ID = "schema.subscribe-result"
+	SchemaSubscribeResult = "schema.subscribe-result"
 	// SchemaUnsubscribeResult: Each resources/unsubscribe result carries the members and types of its definition.
-	SchemaUnsubscribeResult schema.ID = "schema.unsubscribe-result"
+	SchemaUnsubscribeResult = "schema.unsubscribe-result"
 	// SchemaSetLevelResult: Each logging/setLevel result carries the members and types of its definition.
-	SchemaSetLevelResult schema.ID = "schema.set-level-result"
+	SchemaSetLevelResult = "schema.set-level-result"
 	// SchemaPingResult: The result of ping has the members and types of EmptyResult.
-	SchemaPingResult      schema.ID = "schema.ping-result"
-	ContentBlockKnownType schema.ID = "content.block.known-type"
+	SchemaPingResult      = "schema.ping-result"
+	ContentBlockKnownType = "content.block.known-type"
 	// ContentEmbeddedRendering: A client may render embedded resources as suits the user and the model.
-	ContentEmbeddedRendering schema.ID = "content.embedded.rendering"
+	ContentEmbeddedRendering = "content.embedded.rendering"
 	// ResourcesContentsTextOnlyTextual: The text member is used only for data that really is text.
-	ResourcesContentsTextOnlyTextual schema.ID = "resources.contents.text-only-textual"
+	ResourcesContentsTextOnlyTextual = "resources.contents.text-only-textual"
 	// SchemaCompleteRequest: Each completion/complete request carries the members and types of its definition.
-	SchemaCompleteRequest schema.ID = "schema.complete-request"
+	SchemaCompleteRequest = "schema.complete-request"
 	// CompletionResultTotalExceedsValues: A client copes with a total that is larger than the number of values sent.
-	CompletionResultTotalExceedsValues schema.ID = "completion.result.total-exceeds-values"
+	CompletionResultTotalExceedsValues = "completion.result.total-exceeds-values"
 	// SchemaCompleteResult: Each completion/complete result carries the members and types of its definition.
-	SchemaCompleteResult schema.ID = "schema.complete-result"
+	SchemaCompleteResult = "schema.complete-result"
 	// ElicitationMessagePresented: The message of an elicitation request is shown to the user.
-	ElicitationMessagePresented schema.ID = "elicitation.message.presented"
+	ElicitationMessagePresented = "elicitation.message.presented"
 	// SchemaElicitRequest: Each elicitation/create request carries the members and types of its definition.
-	SchemaElicitRequest               schema.ID = "schema.elicit-request"
-	ElicitationContentPrimitiveValues schema.ID = "elicitation.content.primitive-values"
+	SchemaElicitRequest               = "schema.elicit-request"
+	ElicitationContentPrimitiveValues = "elicitation.content.primitive-values"
 	// ElicitationServerContentAbsent: A server accepts decline and cancel results that have no content.
-	ElicitationServerContentAbsent schema.ID = "elicitation.server.content-absent"
+	ElicitationServerContentAbsent = "elicitation.server.content-absent"
 	// SchemaElicitResult: Each elicitation/create result carries the members and types of its definition.
-	SchemaElicitResult         schema.ID = "schema.elicit-result"
-	ElicitationSchemaEnumNames schema.ID = "elicitation.schema.enum-names"
+	SchemaElicitResult         = "schema.elicit-result"
+	ElicitationSchemaEnumNames = "elicitation.schema.enum-names"
 	// ElicitationSchemaNumberBounds: Bounds of a requested number may have fractions and a client handles them.
-	ElicitationSchemaNumberBounds schema.ID = "elicitation.schema.number-bounds"
+	ElicitationSchemaNumberBounds = "elicitation.schema.number-bounds"
 	// LifecycleVersionClientOlder: The client may also support revisions older than the one it asks for.
-	LifecycleVersionClientOlder schema.ID = "lifecycle.version.client-older"
+	LifecycleVersionClientOlder = "lifecycle.version.client-older"
 	// LifecycleVersionRevisionName: This revision is named by the exact string 2025-06-18.
-	LifecycleVersionRevisionName schema.ID = "lifecycle.version.revision-name"
+	LifecycleVersionRevisionName = "lifecycle.version.revision-name"
 	// SchemaInitializeRequest: Each initialize request has the members and types of InitializeRequest.
-	SchemaInitializeRequest schema.ID = "schema.initialize-request"
+	SchemaInitializeRequest = "schema.initialize-request"
 	// LifecycleInitInstructionsUse: The client may pass the instructions of the server to the model.
-	LifecycleInitInstructionsUse schema.ID = "lifecycle.init.instructions-use"
+	LifecycleInitInstructionsUse = "lifecycle.init.instructions-use"
 	// LifecycleVersionDisconnect: A client that cannot use the version in the initialize result disconnects.
-	LifecycleVersionDisconnect schema.ID = "lifecycle.version.disconnect"
+	LifecycleVersionDisconnect = "lifecycle.version.disconnect"
 	// SchemaInitializeResult: Each answer to initialize has the members and types of InitializeResult.
-	SchemaInitializeResult              schema.ID = "schema.initialize-result"
-	LifecycleCapabilityClientAdditional schema.ID = "lifecycle.capability.client-additional"
+	SchemaInitializeResult              = "schema.initialize-result"
+	LifecycleCapabilityClientAdditional = "lifecycle.capability.client-additional"
 	// SchemaClientCapabilities: The capabilities in initialize have the members and types of ClientCapabilities.
-	SchemaClientCapabilities schema.ID = "schema.client-capabilities"
-	SchemaImplementation     schema.ID = "schema.implementation"
-	SchemaOptionalMembers    schema.ID = "schema.optional-members"
+	SchemaClientCapabilities = "schema.client-capabilities"
+	SchemaImplementation     = "schema.implementation"
+	SchemaOptionalMembers    = "schema.optional-members"
 	// SchemaDisplayTitleReadable: A title is written for people and is understandable without special knowledge.
-	SchemaDisplayTitleReadable schema.ID = "schema.display.title-readable"
+	SchemaDisplayTitleReadable = "schema.display.title-readable"
 	// SchemaDisplayNameProgrammatic: A name is an identifier for programs rather than a text for people.
-	SchemaDisplayNameProgrammatic schema.ID = "schema.display.name-programmatic"
+	SchemaDisplayNameProgrammatic = "schema.display.name-programmatic"
 	// SchemaDisplayNameFallback: A user interface shows the name where an object has no title.
-	SchemaDisplayNameFallback           schema.ID = "schema.display.name-fallback"
-	LifecycleCapabilityServerAdditional schema.ID = "lifecycle.capability.server-additional"
-	SchemaServerCapabilities            schema.ID = "schema.server-capabilities"
-	LoggingFilterAllAbove               schema.ID = "logging.filter.all-above"
-	LoggingFilterNoneBelow              schema.ID = "logging.filter.none-below"
+	SchemaDisplayNameFallback           = "schema.display.name-fallback"
+	LifecycleCapabilityServerAdditional = "lifecycle.capability.server-additional"
+	SchemaServerCapabilities            = "schema.server-capabilities"
+	LoggingFilterAllAbove               = "logging.filter.all-above"
+	LoggingFilterNoneBelow              = "logging.filter.none-below"
 	// SchemaSetLevelRequest: Each logging/setLevel request carries the members and types of its definition.
-	SchemaSetLevelRequest schema.ID = "schema.set-level-request"
+	SchemaSetLevelRequest = "schema.set-level-request"
 	// CancellationShowReason: The receiver may log the reason of a cancellation or show it to the user.
-	CancellationShowReason schema.ID = "cancellation.show-reason"
+	CancellationShowReason = "cancellation.show-reason"
 	// SchemaCancelledNotification: Each notifications/cancelled has the members and types of CancelledNotification.
-	SchemaCancelledNotification   schema.ID = "schema.cancelled-notification"
-	SchemaInitializedNotification schema.ID = "schema.initialized-notification"
+	SchemaCancelledNotification   = "schema.cancelled-notification"
+	SchemaInitializedNotification = "schema.initialized-notification"
 	// LoggingDefaultServerDecides: A client copes with log messages although it never sent logging/setLevel.
-	LoggingDefaultServerDecides schema.ID = "logging.default.server-decides"
+	LoggingDefaultServerDecides = "logging.default.server-decides"
 	// LoggingMessageAnyData: A client copes with log messages whose data is any JSON value.
-	LoggingMessageAnyData schema.ID = "logging.message.any-data"
+	LoggingMessageAnyData = "logging.message.any-data"
 	// LoggingMessageLoggerOptional: A client copes with log messages that name their logger and with ones that do not.
-	LoggingMessageLoggerOptional     schema.ID = "logging.message.logger-optional"
-	SchemaLoggingMessageNotification schema.ID = "schema.logging-message-notification"
+	LoggingMessageLoggerOptional     = "logging.message.logger-optional"
+	SchemaLoggingMessageNotification = "schema.logging-message-notification"
 	// SchemaProgressNotification: Each notifications/progress has the members and types of ProgressNotification.
-	SchemaProgressNotification schema.ID = "schema.progress-notification"
+	SchemaProgressNotification = "schema.progress-notification"
 	// PromptsListChangedUnsolicited: A client copes with the news of changed prompts without any earlier subscription.
-	PromptsListChangedUnsolicited       schema.ID = "prompts.list-changed.unsolicited"
-	SchemaPromptListChangedNotification schema.ID = "schema.prompt-list-changed-notification"
-	ResourcesListChangedUnsolicited     schema.ID = "resources.list-changed.unsolicited"
+	PromptsListChangedUnsolicited       = "prompts.list-changed.unsolicited"
+	SchemaPromptListChangedNotification = "schema.prompt-list-changed-notification"
+	ResourcesListChangedUnsolicited     = "resources.list-changed.unsolicited"
 	// ResourcesListChangedClientRelists: After hearing that resources changed, a client may fetch the list anew.
-	ResourcesListChangedClientRelists     schema.ID = "resources.list-changed.client-relists"
-	SchemaResourceListChangedNotification schema.ID = "schema.resource-list-changed-notification"
+	ResourcesListChangedClientRelists     = "resources.list-changed.client-relists"
+	SchemaResourceListChangedNotification = "schema.resource-list-changed-notification"
 	// ResourcesUpdatedOnlySubscribed: A server sends update notifications only to a client that subscribed.
-	ResourcesUpdatedOnlySubscribed    schema.ID = "resources.updated.only-subscribed"
-	ResourcesUpdatedSubResource       schema.ID = "resources.updated.sub-resource"
-	SchemaResourceUpdatedNotification schema.ID = "schema.resource-updated-notification"
-	RootsListChangedEveryChange       schema.ID = "roots.list-changed.every-change"
+	ResourcesUpdatedOnlySubscribed    = "resources.updated.only-subscribed"
+	ResourcesUpdatedSubResource       = "resources.updated.sub-resource"
+	SchemaResourceUpdatedNotification = "schema.resource-updated-notification"
+	RootsListChangedEveryChange       = "roots.list-changed.every-change"
 	// RootsListChangedRefetch: A server that is told of changed roots asks for the list again.
-	RootsListChangedRefetch            schema.ID = "roots.list-changed.refetch"
-	SchemaRootsListChangedNotification schema.ID = "schema.roots-list-changed-notification"
+	RootsListChangedRefetch            = "roots.list-changed.refetch"
+	SchemaRootsListChangedNotification = "schema.roots-list-changed-notification"
 	// ToolsListChangedUnsolicited: A client copes with the news of changed tools without any earlier subscription.
-	ToolsListChangedUnsolicited       schema.ID = "tools.list-changed.unsolicited"
-	SchemaToolListChangedNotification schema.ID = "schema.tool-list-changed-notification"
+	ToolsListChangedUnsolicited       = "tools.list-changed.unsolicited"
+	SchemaToolListChangedNotification = "schema.tool-list-changed-notification"
 	// SchemaPingRequest: Each ping has the members and types of PingRequest.
-	SchemaPingRequest          schema.ID = "schema.ping-request"
-	PromptsGetArgumentsOmitted schema.ID = "prompts.get.arguments-omitted"
+	SchemaPingRequest          = "schema.ping-request"
+	PromptsGetArgumentsOmitted = "prompts.get.arguments-omitted"
 	// SchemaGetPromptRequest: Each prompts/get request carries the members and types of its definition.
-	SchemaGetPromptRequest schema.ID = "schema.get-prompt-request"
+	SchemaGetPromptRequest = "schema.get-prompt-request"
 	// SchemaGetPromptResult: Each prompts/get result carries the members and types of its definition.
-	SchemaGetPromptResult schema.ID = "schema.get-prompt-result"
+	SchemaGetPromptResult = "schema.get-prompt-result"
 	// SchemaListPromptsRequest: Each prompts/list request carries the members and types of its definition.
-	SchemaListPromptsRequest schema.ID = "schema.list-prompts-request"
+	SchemaListPromptsRequest = "schema.list-prompts-request"
 	// SchemaListPromptsResult: Each prompts/list result carries the members and types of its definition.
-	SchemaListPromptsResult schema.ID = "schema.list-prompts-result"
+	SchemaListPromptsResult = "schema.list-prompts-result"
 	// PromptsArgumentRequiredGiven: A client provides each argument that a prompt marks as required.
-	PromptsArgumentRequiredGiven schema.ID = "prompts.argument.required-given"
+	PromptsArgumentRequiredGiven = "prompts.argument.required-given"
 	// SchemaListResourcesRequest: Each resources/list request carries the members and types of its definition.
-	SchemaListResourcesRequest schema.ID = "schema.list-resources-request"
+	SchemaListResourcesRequest = "schema.list-resources-request"
 	// SchemaListResourcesResult: Each resources/list result carries the members and types of its definition.
-	SchemaListResourcesResult schema.ID = "schema.list-resources-result"
+	SchemaListResourcesResult = "schema.list-resources-result"
 	// ResourcesSizeRawBytes: The size of a resource counts its raw bytes, before any base64 encoding.
-	ResourcesSizeRawBytes schema.ID = "resources.size.raw-bytes"
+	ResourcesSizeRawBytes = "resources.size.raw-bytes"
 	// ResourcesSizeHostUse: Hosts may show sizes and estimate context use from them.
-	ResourcesSizeHostUse    schema.ID = "resources.size.host-use"
-	ResourcesURIAnyProtocol schema.ID = "resources.uri.any-protocol"
+	ResourcesSizeHostUse    = "resources.size.host-use"
+	ResourcesURIAnyProtocol = "resources.uri.any-protocol"
 	// SchemaReadResourceRequest: Each resources/read request carries the members and types of its definition.
-	SchemaReadResourceRequest    schema.ID = "schema.read-resource-request"
-	ResourcesReadSeveralContents schema.ID = "resources.read.several-contents"
-	ResourcesContentsURIIsOwn    schema.ID = "resources.contents.uri-is-own"
+	SchemaReadResourceRequest    = "schema.read-resource-request"
+	ResourcesReadSeveralContents = "resources.read.several-contents"
+	ResourcesContentsURIIsOwn    = "resources.contents.uri-is-own"
 	// SchemaReadResourceResult: Each resources/read result carries the members and types of its definition.
-	SchemaReadResourceResult schema.ID = "schema.read-resource-result"
+	SchemaReadResourceResult = "schema.read-resource-result"
 	// SchemaSubscribeRequest: Each resources/subscribe request carries the members and types of its definition.
-	SchemaSubscribeRequest             schema.ID = "schema.subscribe-request"
-	SchemaListResourceTemplatesRequest schema.ID = "schema.list-resource-templates-request"
-	SchemaListResourceTemplatesResult  schema.ID = "schema.list-resource-templates-result"
+	SchemaSubscribeRequest             = "schema.subscribe-request"
+	SchemaListResourceTemplatesRequest = "schema.list-resource-templates-request"
+	SchemaListResourceTemplatesResult  = "schema.list-resource-templates-result"
 	// ResourcesTemplateConstructsURIs: Filling in a template produces URIs of resources of that server.
-	ResourcesTemplateConstructsURIs schema.ID = "resources.template.constructs-uris"
+	ResourcesTemplateConstructsURIs = "resources.template.constructs-uris"
 	// ResourcesTemplateMimeTypeUniform: A template states a MIME type only if every resource it matches has that type.
-	ResourcesTemplateMimeTypeUniform schema.ID = "resources.template.mime-type-uniform"
+	ResourcesTemplateMimeTypeUniform = "resources.template.mime-type-uniform"
 	// ResourcesUnsubscribeAccepted: A server that announced resources.subscribe accepts the end of a subscription.
-	ResourcesUnsubscribeAccepted schema.ID = "resources.unsubscribe.accepted"
+	ResourcesUnsubscribeAccepted = "resources.unsubscribe.accepted"
 	// ResourcesUnsubscribeAfterSubscribe: A client unsubscribes only from resources that it subscribed to before.
-	ResourcesUnsubscribeAfterSubscribe  schema.ID = "resources.unsubscribe.after-subscribe"
-	ResourcesUpdatedEndsWithUnsubscribe schema.ID = "resources.updated.ends-with-unsubscribe"
+	ResourcesUnsubscribeAfterSubscribe  = "resources.unsubscribe.after-subscribe"
+	ResourcesUpdatedEndsWithUnsubscribe = "resources.updated.ends-with-unsubscribe"
 	// SchemaUnsubscribeRequest: Each resources/unsubscribe request carries the members and types of its definition.
-	SchemaUnsubscribeRequest schema.ID = "schema.unsubscribe-request"
+	SchemaUnsubscribeRequest = "schema.unsubscribe-request"
 	// SchemaListRootsRequest: Each roots/list request carries the members and types of its definition.
-	SchemaListRootsRequest schema.ID = "schema.list-roots-request"
+	SchemaListRootsRequest = "schema.list-roots-request"
 	// SchemaListRootsResult: Each roots/list result carries the members and types of its definition.
-	SchemaListRootsResult schema.ID = "schema.list-roots-result"
+	SchemaListRootsResult = "schema.list-roots-result"
 	// RootsRootFileOrDirectory: A root stands for a directory or for a single file.
-	RootsRootFileOrDirectory       schema.ID = "roots.root.file-or-directory"
-	SamplingUserInformBefore       schema.ID = "sampling.user.inform-before"
-	SamplingRequestOptionalMembers schema.ID = "sampling.request.optional-members"
+	RootsRootFileOrDirectory       = "roots.root.file-or-directory"
+	SamplingUserInformBefore       = "sampling.user.inform-before"
+	SamplingRequestOptionalMembers = "sampling.request.optional-members"
 	// SamplingSystemPromptModify: A client may change the system prompt that a server asked for.
-	SamplingSystemPromptModify schema.ID = "sampling.system-prompt.modify"
+	SamplingSystemPromptModify = "sampling.system-prompt.modify"
 	// SamplingSystemPromptOmit: A client may drop the system prompt that a server asked for.
-	SamplingSystemPromptOmit schema.ID = "sampling.system-prompt.omit"
+	SamplingSystemPromptOmit = "sampling.system-prompt.omit"
 	// SamplingIncludeContextIgnore: A client may disregard the wish to add context of MCP servers to the prompt.
-	SamplingIncludeContextIgnore schema.ID = "sampling.include-context.ignore"
+	SamplingIncludeContextIgnore = "sampling.include-context.ignore"
 	// SamplingIncludeContextOptional: A client takes each value that the schema lists for includeContext.
-	SamplingIncludeContextOptional schema.ID = "sampling.include-context.optional"
+	SamplingIncludeContextOptional = "sampling.include-context.optional"
 	// SamplingMaxTokensLimit: The generation stays within the token limit that the server requested.
-	SamplingMaxTokensLimit schema.ID = "sampling.max-tokens.limit"
+	SamplingMaxTokensLimit = "sampling.max-tokens.limit"
 	// SamplingMaxTokensFewer: A server copes with an answer shorter than the token limit allows.
-	SamplingMaxTokensFewer      schema.ID = "sampling.max-tokens.fewer"
-	SamplingMetadataPassThrough schema.ID = "sampling.metadata.pass-through"
-	SamplingMetadataFreeForm    schema.ID = "sampling.metadata.free-form"
+	SamplingMaxTokensFewer      = "sampling.max-tokens.fewer"
+	SamplingMetadataPassThrough = "sampling.metadata.pass-through"
+	SamplingMetadataFreeForm    = "sampling.metadata.free-form"
 	// SchemaCreateMessageRequest: Each sampling/createMessage request carries the members and types of its definition.
-	SchemaCreateMessageRequest schema.ID = "schema.create-message-request"
-	SamplingUserInformAfter    schema.ID = "sampling.user.inform-after"
-	SamplingResultModelNamed   schema.ID = "sampling.result.model-named"
+	SchemaCreateMessageRequest = "schema.create-message-request"
+	SamplingUserInformAfter    = "sampling.user.inform-after"
+	SamplingResultModelNamed   = "sampling.result.model-named"
 	// SamplingResultStopReasonMeaning: The stopReason member, when given, tells why the generation ended.
-	SamplingResultStopReasonMeaning schema.ID = "sampling.result.stop-reason-meaning"
+	SamplingResultStopReasonMeaning = "sampling.result.stop-reason-meaning"
 	// SamplingResultStopReasonOptional: A server copes with a sampling result without stop reason.
-	SamplingResultStopReasonOptional schema.ID = "sampling.result.stop-reason-optional"
+	SamplingResultStopReasonOptional = "sampling.result.stop-reason-optional"
 	// SamplingResultStopReasonOpen: A server accepts any string as stop reason, not just the three listed ones.
-	SamplingResultStopReasonOpen schema.ID = "sampling.result.stop-reason-open"
+	SamplingResultStopReasonOpen = "sampling.result.stop-reason-open"
 	// SchemaCreateMessageResult: Each sampling/createMessage result carries the members and types of its definition.
-	SchemaCreateMessageResult schema.ID = "schema.create-message-result"
+	SchemaCreateMessageResult = "schema.create-message-result"
 	// SamplingHintsSubstring: A client takes the name in a hint as a part of a model name rather than as a whole name.
-	SamplingHintsSubstring       schema.ID = "sampling.hints.substring"
-	SamplingHintsMapSimilarNiche schema.ID = "sampling.hints.map-similar-niche"
+	SamplingHintsSubstring       = "sampling.hints.substring"
+	SamplingHintsMapSimilarNiche = "sampling.hints.map-similar-niche"
 	// SamplingHintsUnknownKeys: A client may interpret keys of a hint that the schema does not name as it sees fit.
-	SamplingHintsUnknownKeys          schema.ID = "sampling.hints.unknown-keys"
-	SamplingPreferencesAdvisory       schema.ID = "sampling.preferences.advisory"
-	SamplingPreferencesInterpretation schema.ID = "sampling.preferences.interpretation"
-	SamplingHintsInOrder              schema.ID = "sampling.hints.in-order"
+	SamplingHintsUnknownKeys          = "sampling.hints.unknown-keys"
+	SamplingPreferencesAdvisory       = "sampling.preferences.advisory"
+	SamplingPreferencesInterpretation = "sampling.preferences.interpretation"
+	SamplingHintsInOrder              = "sampling.hints.in-order"
 	// SamplingHintsOverPriorities: A client gives hints more weight than the three numeric priorities.
-	SamplingHintsOverPriorities      schema.ID = "sampling.hints.over-priorities"
-	SamplingHintsPrioritiesBreakTies schema.ID = "sampling.hints.priorities-break-ties"
-	ToolsCallArgumentsOmitted        schema.ID = "tools.call.arguments-omitted"
+	SamplingHintsOverPriorities      = "sampling.hints.over-priorities"
+	SamplingHintsPrioritiesBreakTies = "sampling.hints.priorities-break-ties"
+	ToolsCallArgumentsOmitted        = "tools.call.arguments-omitted"
 	// SchemaCallToolRequest: Each tools/call request carries the members and types of its definition.
-	SchemaCallToolRequest       schema.ID = "schema.call-tool-request"
-	ToolsErrorExecutionAsResult schema.ID = "tools.error.execution-as-result"
+	SchemaCallToolRequest       = "schema.call-tool-request"
+	ToolsErrorExecutionAsResult = "tools.error.execution-as-result"
 	// ToolsErrorExceptionalProtocolError: Exceptional conditions outside the tool itself come as JSON-RPC errors.
-	ToolsErrorExceptionalProtocolError schema.ID = "tools.error.exceptional-protocol-error"
+	ToolsErrorExceptionalProtocolError = "tools.error.exceptional-protocol-error"
 	// ToolsErrorIsErrorDefault: A result without isError counts as success.
-	ToolsErrorIsErrorDefault schema.ID = "tools.error.is-error-default"
+	ToolsErrorIsErrorDefault = "tools.error.is-error-default"
 	// SchemaCallToolResult: Each tools/call result carries the members and types of its definition.
-	SchemaCallToolResult schema.ID = "schema.call-tool-result"
+	SchemaCallToolResult = "schema.call-tool-result"
 	// PaginationCursorResultsAfter: The server answers a cursor with the results that come after its position.
-	PaginationCursorResultsAfter schema.ID = "pagination.cursor.results-after"
+	PaginationCursorResultsAfter = "pagination.cursor.results-after"
 	// SchemaListToolsRequest: Each tools/list request carries the members and types of its definition.
-	SchemaListToolsRequest schema.ID = "schema.list-tools-request"
+	SchemaListToolsRequest = "schema.list-tools-request"
 	// PaginationNextCursorMayBeLast: A client copes with a nextCursor that leads to no further results.
-	PaginationNextCursorMayBeLast schema.ID = "pagination.next-cursor.may-be-last"
+	PaginationNextCursorMayBeLast = "pagination.next-cursor.may-be-last"
 	// SchemaListToolsResult: Each tools/list result carries the members and types of its definition.
-	SchemaListToolsResult      schema.ID = "schema.list-tools-result"
-	ToolsDisplayNamePrecedence schema.ID = "tools.display-name.precedence"
+	SchemaListToolsResult      = "schema.list-tools-result"
+	ToolsDisplayNamePrecedence = "tools.display-name.precedence"
 	// SchemaDescriptionModelHint: A client may pass descriptions of tools, resources and templates on to the model.
-	SchemaDescriptionModelHint  schema.ID = "schema.description.model-hint"
-	ToolsAnnotationsNoDecisions schema.ID = "tools.annotations.no-decisions"
+	SchemaDescriptionModelHint  = "schema.description.model-hint"
+	ToolsAnnotationsNoDecisions = "tools.annotations.no-decisions"
 	// ToolsAnnotationsHints: Annotations are hints without guarantee, so a tool may behave otherwise than they say.
-	ToolsAnnotationsHints schema.ID = "tools.annotations.hints"
+	ToolsAnnotationsHints = "tools.annotations.hints"
 	// ToolsAnnotationsReadOnlyMeaning: readOnlyHint set to true says that the tool leaves its environment unmodified.
-	ToolsAnnotationsReadOnlyMeaning schema.ID = "tools.annotations.read-only-meaning"
+	ToolsAnnotationsReadOnlyMeaning = "tools.annotations.read-only-meaning"
 	// ToolsAnnotationsReadOnlyDefault: A client reads an absent readOnlyHint as false.
-	ToolsAnnotationsReadOnlyDefault    schema.ID = "tools.annotations.read-only-default"
-	ToolsAnnotationsDestructiveMeaning schema.ID = "tools.annotations.destructive-meaning"
+	ToolsAnnotationsReadOnlyDefault    = "tools.annotations.read-only-default"
+	ToolsAnnotationsDestructiveMeaning = "tools.annotations.destructive-meaning"
 	// ToolsAnnotationsDestructiveDefault: A client reads an absent destructiveHint as true.
-	ToolsAnnotationsDestructiveDefault schema.ID = "tools.annotations.destructive-default"
-	ToolsAnnotationsIdempotentMeaning  schema.ID = "tools.annotations.idempotent-meaning"
+	ToolsAnnotationsDestructiveDefault = "tools.annotations.destructive-default"
+	ToolsAnnotationsIdempotentMeaning  = "tools.annotations.idempotent-meaning"
 	// ToolsAnnotationsIdempotentDefault: A client reads an absent idempotentHint as false.
-	ToolsAnnotationsIdempotentDefault schema.ID = "tools.annotations.idempotent-default"
-	ToolsAnnotationsOpenWorldMeaning  schema.ID = "tools.annotations.open-world-meaning"
+	ToolsAnnotationsIdempotentDefault = "tools.annotations.idempotent-default"
+	ToolsAnnotationsOpenWorldMeaning  = "tools.annotations.open-world-meaning"
 	// ToolsAnnotationsOpenWorldDefault: A client reads an absent openWorldHint as true.
-	ToolsAnnotationsOpenWorldDefault schema.ID = "tools.annotations.open-world-default"
-	ToolsAnnotationsDependentHints   schema.ID = "tools.annotations.dependent-hints"
+	ToolsAnnotationsOpenWorldDefault = "tools.annotations.open-world-default"
+	ToolsAnnotationsDependentHints   = "tools.annotations.dependent-hints"
 	// SecurityConsiderations: Implementors deal with the security and trust questions that the protocol raises.
-	SecurityConsiderations schema.ID = "security.considerations"
+	SecurityConsiderations = "security.considerations"
 	// SecurityConsentDataAndOperations: Users agree explicitly to each access to data and each operation.
-	SecurityConsentDataAndOperations schema.ID = "security.consent.data-and-operations"
+	SecurityConsentDataAndOperations = "security.consent.data-and-operations"
 	// SecurityConsentUnderstanding: Users understand what data access and operations they agree to.
-	SecurityConsentUnderstanding schema.ID = "security.consent.understanding"
+	SecurityConsentUnderstanding = "security.consent.understanding"
 	// SecurityConsentControlSharing: Users keep control over which of their data is shared.
-	SecurityConsentControlSharing schema.ID = "security.consent.control-sharing"
+	SecurityConsentControlSharing = "security.consent.control-sharing"
 	// SecurityConsentControlActions: Users keep control over which actions are carried out.
-	SecurityConsentControlActions schema.ID = "security.consent.control-actions"
+	SecurityConsentControlActions = "security.consent.control-actions"
 	// SecurityConsentReviewUi: Users get a clear interface to review activities.
-	SecurityConsentReviewUi schema.ID = "security.consent.review-ui"
+	SecurityConsentReviewUi = "security.consent.review-ui"
 	// SecurityConsentAuthorizeUi: Users get a clear interface to authorize activities.
-	SecurityConsentAuthorizeUi schema.ID = "security.consent.authorize-ui"
+	SecurityConsentAuthorizeUi = "security.consent.authorize-ui"
 	// SecurityPrivacyConsentToExpose: The host gives user data to a server only after the user has agreed explicitly.
-	SecurityPrivacyConsentToExpose schema.ID = "security.privacy.consent-to-expose"
+	SecurityPrivacyConsentToExpose = "security.privacy.consent-to-expose"
 	// SecurityPrivacyNoForwarding: The host does not pass resource data on to others unless the user agrees.
-	SecurityPrivacyNoForwarding schema.ID = "security.privacy.no-forwarding"
+	SecurityPrivacyNoForwarding = "security.privacy.no-forwarding"
 	// SecurityPrivacyAccessControls: User data is protected by fitting access controls.
-	SecurityPrivacyAccessControls schema.ID = "security.privacy.access-controls"
+	SecurityPrivacyAccessControls = "security.privacy.access-controls"
 	// SecurityToolsCaution: Tools are handled with caution, as they can run any code.
-	SecurityToolsCaution               schema.ID = "security.tools.caution"
-	SecurityToolsUntrustedDescriptions schema.ID = "security.tools.untrusted-descriptions"
+	SecurityToolsCaution               = "security.tools.caution"
+	SecurityToolsUntrustedDescriptions = "security.tools.untrusted-descriptions"
 	// SecurityToolsConsent: The host invokes a tool only after the user has agreed explicitly.
-	SecurityToolsConsent schema.ID = "security.tools.consent"
+	SecurityToolsConsent = "security.tools.consent"
 	// SecurityToolsUnderstanding: Users know what a tool does before they authorize it.
-	SecurityToolsUnderstanding schema.ID = "security.tools.understanding"
+	SecurityToolsUnderstanding = "security.tools.understanding"
 	// SecuritySamplingApproval: Users approve each sampling request explicitly.
-	SecuritySamplingApproval schema.ID = "security.sampling.approval"
+	SecuritySamplingApproval = "security.sampling.approval"
 	// SecuritySamplingControlOccurrence: Users decide whether any sampling takes place.
-	SecuritySamplingControlOccurrence schema.ID = "security.sampling.control-occurrence"
+	SecuritySamplingControlOccurrence = "security.sampling.control-occurrence"
 	// SecuritySamplingControlPrompt: Users decide on the prompt that goes to the model.
-	SecuritySamplingControlPrompt schema.ID = "security.sampling.control-prompt"
+	SecuritySamplingControlPrompt = "security.sampling.control-prompt"
 	// SecuritySamplingControlVisibility: Users decide which results a server gets to see.
-	SecuritySamplingControlVisibility schema.ID = "security.sampling.control-visibility"
+	SecuritySamplingControlVisibility = "security.sampling.control-visibility"
 	// SecuritySamplingLimitedVisibility: A server gets to see no more of a prompt than the protocol shows it.
-	SecuritySamplingLimitedVisibility schema.ID = "security.sampling.limited-visibility"
+	SecuritySamplingLimitedVisibility = "security.sampling.limited-visibility"
 	// SecurityGuidelinesConsentFlows: Implementors provide solid flows for user consent.
-	SecurityGuidelinesConsentFlows schema.ID = "security.guidelines.consent-flows"
+	SecurityGuidelinesConsentFlows = "security.guidelines.consent-flows"
 	// SecurityGuidelinesAuthorizationFlows: Implementors provide solid flows for authorization.
-	SecurityGuidelinesAuthorizationFlows schema.ID = "security.guidelines.authorization-flows"
+	SecurityGuidelinesAuthorizationFlows = "security.guidelines.authorization-flows"
 	// SecurityGuidelinesDocumentation: Implementors document plainly what their product means for security.
-	SecurityGuidelinesDocumentation schema.ID = "security.guidelines.documentation"
+	SecurityGuidelinesDocumentation = "security.guidelines.documentation"
 	// SecurityGuidelinesAccessControls: Implementors put fitting access controls in place.
-	SecurityGuidelinesAccessControls schema.ID = "security.guidelines.access-controls"
+	SecurityGuidelinesAccessControls = "security.guidelines.access-controls"
 	// SecurityGuidelinesDataProtection: Implementors protect the data that they handle.
-	SecurityGuidelinesDataProtection schema.ID = "security.guidelines.data-protection"
+	SecurityGuidelinesDataProtection = "security.guidelines.data-protection"
 	// SecurityGuidelinesBestPractices: Implementors keep to established security practice in their integrations.
-	SecurityGuidelinesBestPractices schema.ID = "security.guidelines.best-practices"
+	SecurityGuidelinesBestPractices = "security.guidelines.best-practices"
 	// SecurityGuidelinesPrivacy: Implementors think of privacy when they design features.
-	SecurityGuidelinesPrivacy             schema.ID = "security.guidelines.privacy"
-	ArchitectureHostConnectionPermissions schema.ID = "architecture.host.connection-permissions"
+	SecurityGuidelinesPrivacy             = "security.guidelines.privacy"
+	ArchitectureHostConnectionPermissions = "architecture.host.connection-permissions"
 	// ArchitectureHostSecurityPolicies: The host enforces security policies.
-	ArchitectureHostSecurityPolicies schema.ID = "architecture.host.security-policies"
+	ArchitectureHostSecurityPolicies = "architecture.host.security-policies"
 	// ArchitectureHostConsent: The host enforces its consent requirements.
-	ArchitectureHostConsent schema.ID = "architecture.host.consent"
+	ArchitectureHostConsent = "architecture.host.consent"
 	// ArchitectureHostUserAuthorization: The host handles the decisions by which users authorize something.
-	ArchitectureHostUserAuthorization schema.ID = "architecture.host.user-authorization"
+	ArchitectureHostUserAuthorization = "architecture.host.user-authorization"
 	// ArchitectureHostClientInstances: The host creates its clients and manages them.
-	ArchitectureHostClientInstances schema.ID = "architecture.host.client-instances"
+	ArchitectureHostClientInstances = "architecture.host.client-instances"
 	// ArchitectureHostModelCoordination: The host coordinates the use of models and sampling.
-	ArchitectureHostModelCoordination schema.ID = "architecture.host.model-coordination"
+	ArchitectureHostModelCoordination = "architecture.host.model-coordination"
 	// ArchitectureHostContextAggregation: The host brings together the context of its clients.
-	ArchitectureHostContextAggregation schema.ID = "architecture.host.context-aggregation"
+	ArchitectureHostContextAggregation = "architecture.host.context-aggregation"
 	// ArchitectureClientOneToOne: A client holds one stateful session with exactly one server.
-	ArchitectureClientOneToOne schema.ID = "architecture.client.one-to-one"
+	ArchitectureClientOneToOne = "architecture.client.one-to-one"
 	// ArchitectureClientRouting: A client carries protocol messages in both directions.
-	ArchitectureClientRouting schema.ID = "architecture.client.routing"
+	ArchitectureClientRouting = "architecture.client.routing"
 	// ArchitectureClientSubscriptions: A client looks after subscriptions and notifications.
-	ArchitectureClientSubscriptions schema.ID = "architecture.client.subscriptions"
+	ArchitectureClientSubscriptions = "architecture.client.subscriptions"
 	// ArchitectureServerSecurityConstraints: A server respects the security constraints set for it.
-	ArchitectureServerSecurityConstraints schema.ID = "architecture.server.security-constraints"
+	ArchitectureServerSecurityConstraints = "architecture.server.security-constraints"
 	// ArchitectureServerSamplingThroughClient: A server may have a model sampled by way of the client.
-	ArchitectureServerSamplingThroughClient schema.ID = "architecture.server.sampling-through-client"
+	ArchitectureServerSamplingThroughClient = "architecture.server.sampling-through-client"
 	// ArchitectureServerLocalOrRemote: A server may be a local process or a remote service.
-	ArchitectureServerLocalOrRemote schema.ID = "architecture.server.local-or-remote"
+	ArchitectureServerLocalOrRemote = "architecture.server.local-or-remote"
 	// ArchitectureIsolationServers: Servers cannot look into each other; clients and host keep them apart.
-	ArchitectureIsolationServers      schema.ID = "architecture.isolation.servers"
-	ArchitectureIsolationConversation schema.ID = "architecture.isolation.conversation"
+	ArchitectureIsolationServers      = "architecture.isolation.servers"
+	ArchitectureIsolationConversation = "architecture.isolation.conversation"
 	// ArchitectureIsolationMinimalContext: A server is given no more context than it needs.
-	ArchitectureIsolationMinimalContext schema.ID = "architecture.isolation.minimal-context"
+	ArchitectureIsolationMinimalContext = "architecture.isolation.minimal-context"
 	// ArchitectureIsolationHostControl: Dealings between servers are in the hands of the host.
-	ArchitectureIsolationHostControl schema.ID = "architecture.isolation.host-control"
+	ArchitectureIsolationHostControl = "architecture.isolation.host-control"
 	// ArchitecturePrincipleEasyServers: Building a server is kept easy by leaving complex orchestration to the host.
-	ArchitecturePrincipleEasyServers schema.ID = "architecture.principle.easy-servers"
+	ArchitecturePrincipleEasyServers = "architecture.principle.easy-servers"
 	// ArchitecturePrincipleComposable: A server has a focused task and can be combined with others.
-	ArchitecturePrincipleComposable schema.ID = "architecture.principle.composable"
+	ArchitecturePrincipleComposable = "architecture.principle.composable"
 	// BaseBatchNotSent: Neither side sends JSON-RPC batches; messages go out one by one.
-	BaseBatchNotSent schema.ID = "base.batch.not-sent"
+	BaseBatchNotSent = "base.batch.not-sent"
 	// BaseBatchNotServed: A receiver no longer serves an array of messages as a batch.
-	BaseBatchNotServed schema.ID = "base.batch.not-served"
-	MetaAttachObjects  schema.ID = "meta.attach.objects"
+	BaseBatchNotServed = "base.batch.not-served"
+	MetaAttachObjects  = "meta.attach.objects"
 )

@@ -80,7 +80,8 @@ var sayings = []struct {
 	},
 	{
 		regexp.MustCompile(
-			`(?i)\b(?:listen|run|serv|start|ready|available)\w*\b.*\b(?:(https?://(?:localhost|[\d.]+|\[[\da-f:]+\])(?::\d+)?)|port\W{0,3}\d+)`),
+			`(?i)\b(?:listen|run|serv|start|ready|available)\w*\b.*\b` +
+				`(?:(https?://(?:localhost|[\d.]+|\[[\da-f:]+\])(?::\d+)?)|port\W{0,3}\d+)`),
 		func(found []string) string {
 			at := found[1]
 			if at == "" {

@@ -16,8 +16,8 @@ const disputedHead = `# Disputed findings
 <!-- Rendered from schema/%s/disputed.yaml by: go generate ./schema -->
 
 The maintainers of the specification or of SDKs contest these findings. mcpconform reports them, marks them as disputed
-and names the threads, so that readers can judge for themselves. They do not count towards the verdict, unless the run is strict
-(` + "`--strict`" + `). Findings of another form on the same requirement count as ever.
+and names the threads, so that readers can judge for themselves. They do not count towards the verdict, unless the run
+is strict (` + "`--strict`" + `). Findings of another form on the same requirement count as ever.
 `
 
 // DescribeDisputes renders the disputes as Markdown. It fails if one of them names a

@@ -23,16 +23,17 @@ const gradingHead = `# Grading
 
 <!-- Rendered from schema/%s/regraded.yaml and requirements.yaml by: go generate ./schema -->
 
-Each requirement has a basis: what in the specification, revision %[1]s, it rests on. The basis bounds its level, and the
-level decides what a broken requirement is: a MUST fails, a SHOULD warns. A MAY cannot
-be broken: that the other side copes with what is permitted is an entry of its own, which binds that side.
+Each requirement has a basis: what in the specification, revision %[1]s, it rests on. The basis bounds its level, and
+the level decides what a broken requirement is: a MUST fails, a SHOULD warns. A MAY cannot be broken: that the other
+side copes with what is permitted is an entry of its own, which binds that side.
 
 | Basis | The requirement rests on | Level at most |
 | --- | --- | --- |
 | keyword | a sentence with a keyword of RFC 2119 in capitals | that of the keyword |
 | schema | the type definitions, schema.ts | MUST |
 | standard | a standard that the text makes binding, named with its section | that of the standard |
-| statement | a sentence that states a fact, or has the keyword in small letters | SHOULD; MUST where a [position](positions.md) says why |
+| statement | a sentence that states a fact, or has the keyword in small letters | ` +
+	`SHOULD; MUST where a [position](positions.md) says why |
 | example | an example or a diagram alone; what differs is noted | SHOULD |
 | implied | what follows from the text without being said | SHOULD |
 

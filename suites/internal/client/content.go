@@ -154,7 +154,8 @@ func judgeEmpty(t *client.T) {
 
 // slips matches the names of errors with which a program ends that has not read a message, and hardly by intent.
 var slips = regexp.MustCompile(
-	`\b(Index|Key|Type|Attribute|Range|Validation|Zod)Error\b|\b(IndexOutOfBounds|NoSuchElement|NullPointer|NullReference|ArgumentOutOfRange)Exception\b`)
+	`\b(Index|Key|Type|Attribute|Range|Validation|Zod)Error\b` +
+		`|\b(IndexOutOfBounds|NoSuchElement|NullPointer|NullReference|ArgumentOutOfRange)Exception\b`)
 
 // failed turns the first result in a session into that of a failed tool, with an account of the failure in structured
 // content. It leaves a tool alone that has structured content otherwise.

@@ -210,11 +210,13 @@ const noise = 1000
 func makeNoise(a *client.Asker) {
 	for _, text := range []string{
 		`{"jsonrpc":"2.0","id":"nobody","result":{}}`,
-		`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"1999-01-01","capabilities":{},"serverInfo":{"name":"again","version":"0"}}}`,
+		`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"1999-01-01","capabilities":{},` +
+			`"serverInfo":{"name":"again","version":"0"}}}`,
 		`{"jsonrpc":"2.0","id":null,"result":{}}`,
 		`{"jsonrpc":"2.0","result":{}}`,
 		`{"jsonrpc":"2.0","id":{"a":1},"error":{"code":"none"}}`,
-		"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":\"\xff\xfe \xed\xa0\x80\"}}",
+		`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"` +
+			"\xff\xfe \xed\xa0\x80" + `"}}`,
 		`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"\ud800 \u0000"}}`,
 		`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":` +
 			strings.Repeat("[", 2000) + strings.Repeat("]", 2000) + `}}`,

@@ -18,28 +18,32 @@ import (
 // nouns name what is plainly sensitive: what gives access, and what pays or identifies.
 const nouns = `((?:pass ?words?|pass ?phrases?|pass ?codes?|pwd|passwort|kennwort|mot de passe|contraseña|senha)` +
 	`|(?:login |banking |card |sim |atm )?pin(?: code| number)?` +
-	`|(?:api|secret|private|ssh|signing|encryption|recovery|access) ?keys?|client secrets?|shared secrets?|credentials` +
-	`|(?:(?:personal )?access|auth|authentication|authorization|bearer|refresh|api|session|git ?hub|git ?lab|slack|bot|oauth) ?tokens?` +
+	`|(?:api|secret|private|ssh|signing|encryption|recovery|access) ?keys?` +
+	`|client secrets?|shared secrets?|credentials` +
+	`|(?:(?:personal )?access|auth|authentication|authorization|bearer|refresh|api|session|oauth) ?tokens?` +
+	`|(?:git ?hub|git ?lab|slack|bot) ?tokens?` +
 	`|one time (?:pass ?words?|pass ?codes?|codes?)|otps?|2fa codes?|mfa codes?|recovery codes?|seed phrases?` +
 	`|(?:credit|debit|bank|payment) ?card(?: number| details)?s?|card numbers?|cvv|cvc|cvv2` +
 	`|social security numbers?|ssn)`
 
 // The end of a noun is where no other noun follows that takes its place, as in "your
 // password hint".
-const ends = `(?:[.,;:!?)"']|$| (?:to|for|so|and|or|in|into|here|below|again|please|of|from|on|with|before|that|which|at|as|now|is|are)\b)`
+const ends = `(?:[.,;:!?)"']|$` +
+	`| (?:to|for|so|and|or|in|into|here|below|again|please|of|from|on|with|before|that|which|at|as|now|is|are)\b)`
 
 // between are words that may stand before a noun.
 const between = `((?:[a-z0-9]+ ){0,2})`
+
+// asks are the verbs that ask for what follows.
+const asks = `enter|type|type in|provide|give|give us|give me|supply|input|paste|fill in|what is|what's`
 
 var (
 	// demanded is a sentence that has the user hand over a secret: the words between the
 	// article and the noun, and the noun, are its groups.
 	demanded = []*regexp.Regexp{
-		regexp.MustCompile(
-			`\b(?:enter|type|type in|provide|give|give us|give me|supply|input|paste|fill in|what is|what's) (?:in |us |me )?(?:(?:the|a|an) )?` + between + nouns + ends),
-		regexp.MustCompile(
-			`\b(?:enter|type|type in|provide|give|give us|give me|supply|input|paste|fill in|what is|what's|tell|tell us|tell me|share|confirm|send|send us|submit|specify) ` +
-				`(?:in |us |me )?your ` + between + nouns + ends),
+		regexp.MustCompile(`\b(?:` + asks + `) (?:in |us |me )?(?:(?:the|a|an) )?` + between + nouns + ends),
+		regexp.MustCompile(`\b(?:` + asks + `|tell|tell us|tell me|share|confirm|send|send us|submit|specify) ` +
+			`(?:in |us |me )?your ` + between + nouns + ends),
 		// In a row of things that belong to the user.
 		regexp.MustCompile(`\b(?:enter|provide|give|give us|give me|supply|input|fill in) your [a-z0-9]+ and ` +
 			between + nouns + ends),
@@ -53,7 +57,8 @@ var (
 	// acted holds the verbs with which a name asks for an action, and the words with which a sentence says the
 	// opposite.
 	acted = regexp.MustCompile(
-		`^(?:reset|change|forgot|forget|show|hide|has|have|is|use|uses|remember|generate|rotate|require|requires|allow|enable|disable|delete|remove|revoke|renew|check|verify|guess|no|without|skip|lost|save|store|encrypt)\b`)
+		`^(?:reset|change|forgot|forget|show|hide|has|have|is|use|uses|remember|generate|rotate|require|requires` +
+			`|allow|enable|disable|delete|remove|revoke|renew|check|verify|guess|no|without|skip|lost|save|store|encrypt)\b`)
 	denied = regexp.MustCompile(`\b(?:not|never|don't|dont|without|instead of|no need)\b`)
 	// ambiguous are nouns that mean something else unless they are the user's.
 	ambiguous = regexp.MustCompile(`^(?:pin|card numbers?)$`)

@@ -447,7 +447,8 @@ var (
 	cancelled = regexp.MustCompile(`(?i)\b(cancell?ed|cancell?ation|aborted)\b`)
 	// stated is a text that says nothing but that a call was cancelled.
 	stated = regexp.MustCompile(
-		`(?i)^[^a-z]*(?:error[^a-z]+)?(?:(?:the|this|tool|call|request|operation|execution|context|was|has|been|is) )*cancell?ed[^a-z]*$`)
+		`(?i)^[^a-z]*(?:error[^a-z]+)?` +
+			`(?:(?:the|this|tool|call|request|operation|execution|context|was|has|been|is) )*cancell?ed[^a-z]*$`)
 )
 
 // failsAs reports whether an error, or the failure of a tool, gives a reason that fits a pattern. A text with the
