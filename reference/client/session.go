@@ -5,7 +5,6 @@
 package client
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -299,13 +298,11 @@ func (s *Session) answer(ctx context.Context, e *wire.Event) {
 // Marshal returns v as compact JSON without needless escapes. It panics if v cannot
 // be marshalled, which is a mistake of the caller.
 func Marshal(v any) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	text, err := wire.Marshal(v)
+	if err != nil {
 		panic(fmt.Sprintf("marshal %T: %v", v, err))
 	}
-	return wire.RawSeparators(bytes.TrimSuffix(b.Bytes(), []byte{'\n'}))
+	return wire.RawSeparators(text)
 }
 
 // NextID returns an id that the session has not used.

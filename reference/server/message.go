@@ -85,17 +85,11 @@ func (o *Outgoing) text() ([]byte, error) {
 	if o.Raw != nil {
 		return slices.Clip(o.Raw), nil
 	}
-	return marshal(o.Message)
-}
-
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	text, err := wire.Marshal(o.Message)
+	if err != nil {
 		return nil, fmt.Errorf("write a message: %w", err)
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
+	return text, nil
 }
 
 // clone copies a tree of objects and arrays.

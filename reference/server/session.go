@@ -515,7 +515,7 @@ func (s *Session) cancelled(m *wire.Message) {
 
 // jsonOf returns a decoded value as JSON text.
 func jsonOf(v any) []byte {
-	text, err := marshal(v)
+	text, err := wire.Marshal(v)
 	if err != nil {
 		return []byte("null")
 	}

@@ -554,13 +554,22 @@ func jsonText(v any) string {
 	if n, ok := v.(json.Number); ok {
 		return string(n)
 	}
-	var b strings.Builder
+	text, err := Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(text)
+}
+
+// Marshal is [json.Marshal], but lets <, > and & stand as they are.
+func Marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		return fmt.Sprint(v)
+		return nil, err
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
 }
 
 // At returns the value under a path of member names, or nil.

@@ -1,7 +1,9 @@
 package result
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -71,13 +73,7 @@ func NewEvents(events []*wire.Event, message string) []Event {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Event) int {
-		switch {
-		case a.Seconds < b.Seconds:
-			return -1
-		case a.Seconds > b.Seconds:
-			return 1
-		}
-		return a.Seq - b.Seq
+		return cmp.Or(cmp.Compare(a.Seconds, b.Seconds), cmp.Compare(a.Seq, b.Seq))
 	})
 	return out
 }
@@ -112,12 +108,7 @@ func head(h *wire.Head) string {
 	} else {
 		fmt.Fprintf(&b, "%d %s", h.Status, http.StatusText(h.Status))
 	}
-	names := make([]string, 0, len(h.Header))
-	for name := range h.Header {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(h.Header)) {
 		for _, v := range h.Header[name] {
 			b.WriteString("\n" + name + ": " + v)
 		}

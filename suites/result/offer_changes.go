@@ -67,17 +67,14 @@ func (c *offerComparer) say(kind, name, what string, breaking bool) {
 
 // items compares the items of one list by their names. The first of several items with one name counts.
 func items[T any](c *offerComparer, member, kind string, before, after []T, name func(T) string, compare func(a, b T)) {
-	then, now := make(map[string]T), make(map[string]T)
-	for _, list := range []struct {
-		items []T
-		by    map[string]T
-	}{{before, then}, {after, now}} {
-		for _, item := range list.items {
-			if _, ok := list.by[name(item)]; !ok {
-				list.by[name(item)] = item
-			}
+	byName := func(list []T) map[string]T {
+		by := make(map[string]T)
+		for _, item := range slices.Backward(list) {
+			by[name(item)] = item
 		}
+		return by
 	}
+	then, now := byName(before), byName(after)
 	for _, n := range slices.Sorted(maps.Keys(then)) {
 		item, ok := now[n]
 		switch {
@@ -261,10 +258,7 @@ func object(text json.RawMessage) map[string]any {
 
 // union returns the members of both, sorted.
 func union[T any](a, b map[string]T) []string {
-	all := maps.Clone(a)
-	if all == nil {
-		all = make(map[string]T)
-	}
-	maps.Copy(all, b)
-	return slices.Sorted(maps.Keys(all))
+	names := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
+	slices.Sort(names)
+	return slices.Compact(names)
 }

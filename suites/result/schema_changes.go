@@ -259,12 +259,9 @@ func covers(types, some []string) bool {
 	if types == nil || some == nil {
 		return types == nil
 	}
-	for _, t := range some {
-		if !slices.Contains(types, t) && (t != "integer" || !slices.Contains(types, "number")) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(some, func(t string) bool {
+		return !slices.Contains(types, t) && (t != "integer" || !slices.Contains(types, "number"))
+	})
 }
 
 func typeWords(types []string) string {

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
 type (
@@ -84,13 +86,11 @@ func Solidus(text string) string { return strings.ReplaceAll(Plain(text), "/", `
 
 // Plain returns the JSON text of a value as the reference server writes it.
 func Plain(v any) string {
-	var b strings.Builder
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil {
+	text, err := wire.Marshal(v)
+	if err != nil {
 		return "null"
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return string(text)
 }
 
 // Escaping writes those characters of a string that fit as \u escapes.

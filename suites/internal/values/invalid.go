@@ -192,7 +192,6 @@ type member struct {
 
 type absent struct{}
 
-// members returns parts for the required members of an object.
 // members puts a value in place of required members.
 func members(value any) func(site) []any {
 	return func(s site) (parts []any) {

@@ -2,7 +2,6 @@ package config
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/url"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/profile"
 	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/result"
@@ -240,10 +240,8 @@ func candidates(role string, found *check.Target) string {
 
 // flow writes a value as JSON on one line, which is YAML as well.
 func flow(v any) string {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	text, err := wire.Marshal(v)
+	if err != nil {
 		return `""`
 	}
 	// YAML forbids some characters that JSON lets stand.
@@ -252,7 +250,7 @@ func flow(v any) string {
 			return '?'
 		}
 		return r
-	}, strings.TrimSpace(b.String()))
+	}, string(text))
 }
 
 // comment makes a name from a peer fit for a comment: one line, not too long.
