@@ -94,14 +94,10 @@ func (f *authorizationServerFlags) serve(cmd *cobra.Command) error {
 // serveHTTP serves until the context ends, and then ends all connections.
 func serveHTTP(ctx context.Context, h http.Handler, l net.Listener) error {
 	s := &http.Server{Handler: h, ReadHeaderTimeout: 30 * time.Second}
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(l) }()
-	select {
-	case <-ctx.Done():
-		_ = s.Close()
-		<-ended
-		return nil
-	case err := <-ended:
+	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
+	defer stop()
+	if err := s.Serve(l); ctx.Err() == nil {
 		return err
 	}
+	return nil
 }
