@@ -2,6 +2,7 @@ package mockserver
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	. "github.com/mcpconform/mcpconform/internal/proof/hooks"
@@ -25,12 +26,7 @@ func metaOf(r *server.Request) []string {
 
 func anyKey(fits func(key string) bool) func(r *server.Request) bool {
 	return func(r *server.Request) bool {
-		for _, key := range metaOf(r) {
-			if fits(key) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(metaOf(r), fits)
 	}
 }
 

@@ -196,12 +196,9 @@ func undeclared(capability, method string, params any) Fault {
 
 // heard reports whether the server has sent a message that holds a text.
 func heard(conn transport.Conn, text string) bool {
-	for _, e := range conn.Log().Events() {
-		if e.Kind == wire.KindMessage && e.From == wire.Server && ContainsText(e, text) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(conn.Log().Events(), func(e *wire.Event) bool {
+		return e.Kind == wire.KindMessage && e.From == wire.Server && ContainsText(e, text)
+	})
 }
 
 var utilityFaults = []Fault{

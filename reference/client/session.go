@@ -892,12 +892,8 @@ func (e *RefusedError) Supported() []string {
 		return nil
 	}
 	var named []string
-	if listed, ok := wire.At(refusal.Data, "supported").([]any); ok {
-		for _, v := range listed {
-			if v, ok := v.(string); ok {
-				named = append(named, v)
-			}
-		}
+	if _, listed := wire.At(refusal.Data, "supported").([]any); listed {
+		named = wire.Strings(refusal.Data, "supported")
 	} else if i := strings.LastIndex(strings.ToLower(refusal.Message), "support"); i >= 0 {
 		named = versionName.FindAllString(refusal.Message[i:], -1)
 	}

@@ -141,12 +141,9 @@ func (s *Server) remove(session *Session) {
 
 // offers reports whether a capability, given as a dotted path, is not left out.
 func (s *Server) offers(path string) bool {
-	for _, out := range s.options.Without {
-		if out == path || strings.HasPrefix(path, out+".") {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.options.Without, func(out string) bool {
+		return out == path || strings.HasPrefix(path, out+".")
+	})
 }
 
 // capabilities returns what initialize declares.

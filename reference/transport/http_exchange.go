@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -589,12 +590,7 @@ func (x *roundTrip) dueMessage() bool {
 // speaksRPC reports whether a message declares itself as JSON-RPC. An {"error": …} of another kind does not.
 func speaksRPC(m *wire.Message) bool {
 	if m.Kind == wire.Batch {
-		for _, member := range m.Batch {
-			if speaksRPC(member) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(m.Batch, speaksRPC)
 	}
 	return m.Kind != wire.Invalid && !m.Has(wire.JSONRPCMissing)
 }

@@ -28,12 +28,7 @@ func (t *T) SilentUntil(request, until *wire.Event) bool {
 
 // RequestsAfter reports whether the client has sent a request after an event.
 func (t *T) RequestsAfter(c *judge.Conversation, after *wire.Event) bool {
-	for _, x := range RequestsOf(c) {
-		if x.Request.Seq > after.Seq {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(RequestsOf(c), func(x *judge.Exchange) bool { return x.Request.Seq > after.Seq })
 }
 
 // Sent returns the client's first request of a method, or nil.

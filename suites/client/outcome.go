@@ -126,10 +126,7 @@ func (t *T) cleared() bool {
 
 // leftUnanswered reports whether the client missed a time limit.
 func (t *T) leftUnanswered() bool {
-	for _, c := range t.Conversations {
-		if slices.ContainsFunc(c.Events, func(e *wire.Event) bool { return e.Kind == wire.KindTimeout }) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.Conversations, func(c *judge.Conversation) bool {
+		return slices.ContainsFunc(c.Events, func(e *wire.Event) bool { return e.Kind == wire.KindTimeout })
+	})
 }

@@ -370,13 +370,10 @@ const shortest = 4
 // RequestsAfter reports whether the client continued with other requests. It was then neither about to end nor busy
 // when it was asked.
 func requestsAfter(log *wire.Log, from int) bool {
-	for _, e := range log.Events()[from:] {
-		if e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.Kind == wire.Request &&
-			IsOperation(e.Msg.Method) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(log.Events()[from:], func(e *wire.Event) bool {
+		return e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.Kind == wire.Request &&
+			IsOperation(e.Msg.Method)
+	})
 }
 
 // Await waits for the client's response to an id. If the client sends a response that answers no open request, await

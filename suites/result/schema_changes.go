@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
 // effect is what a change of a schema does to the values that it allows.
@@ -384,12 +386,9 @@ func (c *schemaComparer) properties(path string, before, after map[string]any, d
 }
 
 func required(schema map[string]any) map[string]bool {
-	names, _ := schema["required"].([]any)
-	set := make(map[string]bool, len(names))
-	for _, n := range names {
-		if s, ok := n.(string); ok {
-			set[s] = true
-		}
+	set := make(map[string]bool)
+	for _, name := range wire.Strings(schema, "required") {
+		set[name] = true
 	}
 	return set
 }

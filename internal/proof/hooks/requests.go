@@ -55,10 +55,5 @@ func Member(o object, name string) string {
 
 // Busy reports whether a tool is at work.
 func Busy(s *server.Session) bool {
-	for _, r := range s.Running() {
-		if r.Method == "tools/call" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Running(), func(r *server.Request) bool { return r.Method == "tools/call" })
 }

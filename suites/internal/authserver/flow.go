@@ -50,13 +50,7 @@ func (t *T) methods() []string {
 	if !ok {
 		return []string{authserver.AuthBasic}
 	}
-	var methods []string
-	for _, m := range listed {
-		if text, ok := m.(string); ok {
-			methods = append(methods, text)
-		}
-	}
-	return methods
+	return wire.Strings(listed)
 }
 
 // metadataOf returns the metadata with which a client is registered.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema/ids"
 )
 
@@ -87,13 +88,7 @@ func audienceOf(token string) []string {
 	case string:
 		return []string{audience}
 	case []any:
-		var list []string
-		for _, one := range audience {
-			if text, ok := one.(string); ok {
-				list = append(list, text)
-			}
-		}
-		return list
+		return wire.Strings(audience)
 	}
 	return nil
 }

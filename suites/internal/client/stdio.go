@@ -3,6 +3,7 @@ package client
 import (
 	"fmt"
 	"io"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -218,12 +219,7 @@ func judgeStubborn(t *client.T) {
 
 // launched reports whether the server was a process, to which a signal can be sent.
 func launched(events []*wire.Event) bool {
-	for _, e := range events {
-		if e.Kind == wire.KindStart {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(events, func(e *wire.Event) bool { return e.Kind == wire.KindStart })
 }
 
 func stdinEnd(events []*wire.Event) *wire.Event {

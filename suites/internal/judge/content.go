@@ -300,12 +300,7 @@ func judgeContentsAnnotations(p *piece, annotations map[string]any, rec *Recorde
 }
 
 func roles(list []any) bool {
-	for _, v := range list {
-		if v != "user" && v != "assistant" {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(list, func(v any) bool { return v != "user" && v != "assistant" })
 }
 
 // lastOf returns the position of the last message of a party, or -1. Earlier messages of the peer did not make the

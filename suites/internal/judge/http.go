@@ -610,12 +610,7 @@ func (c *Conversation) judgeGivenIDs(rec *Recorder) {
 
 // visible reports whether a session id is made of visible ASCII characters.
 func visible(id string) bool {
-	for i := range len(id) {
-		if id[i] < 0x21 || id[i] > 0x7E {
-			return false
-		}
-	}
-	return id != ""
+	return id != "" && each(id, func(b byte) bool { return b > 0x20 && b < 0x7F })
 }
 
 // judgeLaterHeaders judges the headers that each request after the

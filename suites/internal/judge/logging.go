@@ -146,10 +146,7 @@ func judgeLogContents(c *Conversation, rec *Recorder) {
 	if len(secrets) == 0 && len(personal) == 0 {
 		return
 	}
-	for _, e := range c.Messages {
-		if e.From != wire.Server || e.Msg.Kind != wire.Notification || e.Msg.Method != "notifications/message" {
-			continue
-		}
+	for _, e := range c.notifications(wire.Server, "notifications/message") {
 		for _, v := range []struct {
 			id, what string
 			markers  []string

@@ -52,12 +52,9 @@ func judgeIdentifiers(c *Conversation, rec *Recorder) {
 				p.evidence()...)
 		}
 	})
-	for _, e := range c.Messages {
-		if e.From == wire.Server && e.Msg.Kind == wire.Notification &&
-			e.Msg.Method == "notifications/resources/updated" {
-			if uri, ok := wire.At(e.Msg.Params, "uri").(string); ok {
-				judgeURI(uri, []*wire.Event{e}, rec)
-			}
+	for _, e := range c.notifications(wire.Server, "notifications/resources/updated") {
+		if uri, ok := wire.At(e.Msg.Params, "uri").(string); ok {
+			judgeURI(uri, []*wire.Event{e}, rec)
 		}
 	}
 	judgeUnique(c, rec, "resources/list", "resources", "uri", ids.ResourcesURIUnique)

@@ -247,10 +247,7 @@ func slowestStart(logs []*wire.Log) time.Duration {
 
 // waits reports whether a request of a party was unanswered at an event.
 func (c *Conversation) waits(p wire.Party, at *wire.Event) bool {
-	for _, x := range c.Exchanges {
-		if x.From() == p && x.Request.Seq < at.Seq && (x.Response == nil || x.Response.Seq > at.Seq) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Exchanges, func(x *Exchange) bool {
+		return x.From() == p && x.Request.Seq < at.Seq && (x.Response == nil || x.Response.Seq > at.Seq)
+	})
 }

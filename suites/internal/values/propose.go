@@ -420,27 +420,23 @@ func limits(parts []map[string]any, least, most string) (low, high int) {
 
 // required returns the members that must be there, sorted.
 func required(parts []map[string]any) []string {
-	names := map[string]bool{}
+	var names []string
 	for _, s := range parts {
-		for _, name := range wire.Items(s, "required") {
-			if name, ok := name.(string); ok {
-				names[name] = true
-			}
-		}
+		names = append(names, wire.Strings(s, "required")...)
 	}
-	return slices.Sorted(maps.Keys(names))
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // optional returns the declared members, sorted.
 func optional(parts []map[string]any) []string {
-	names := map[string]bool{}
+	var names []string
 	for _, s := range parts {
 		properties, _ := s["properties"].(map[string]any)
-		for name := range properties {
-			names[name] = true
-		}
+		names = slices.AppendSeq(names, maps.Keys(properties))
 	}
-	return slices.Sorted(maps.Keys(names))
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // memberParts returns the schemas for a member, or false if it may not be there.

@@ -14,6 +14,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/mcpconform/mcpconform/internal/yamlfile"
+	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
 // maxBytes bounds a configuration file.
@@ -141,8 +142,8 @@ func (f *file) find(top object) error {
 	f.folder(top)
 	// Gemini CLI names servers that it does not start.
 	if settings, ok := top["mcp"].(object); ok && f.at == "mcpServers" {
-		f.excluded = texts(settings["excluded"])
-		if allowed := texts(settings["allowed"]); len(allowed) > 0 {
+		f.excluded = wire.Strings(settings["excluded"])
+		if allowed := wire.Strings(settings["allowed"]); len(allowed) > 0 {
 			for name := range f.servers {
 				if !slices.Contains(allowed, name) {
 					f.excluded = append(f.excluded, name)
@@ -261,18 +262,6 @@ func inputs(list any) map[string]input {
 		in.preset, in.hasPreset = o["default"].(string)
 		in.password, _ = o["password"].(bool)
 		all[id] = in
-	}
-	return all
-}
-
-// texts returns the strings of a list.
-func texts(list any) []string {
-	var all []string
-	items, _ := list.([]any)
-	for _, item := range items {
-		if s, ok := item.(string); ok {
-			all = append(all, s)
-		}
 	}
 	return all
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
 // Server is how a client starts or reaches one server: with a command over
@@ -160,7 +161,7 @@ func hide(r *transport.Redactor, o object) {
 			}
 			hide(r, v)
 		case []any:
-			r.AddArgs(texts(v)...)
+			r.AddArgs(wire.Strings(v)...)
 		}
 	}
 }
