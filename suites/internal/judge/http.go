@@ -478,7 +478,9 @@ func (c *Conversation) judgeGets(rec *Recorder) {
 			}
 			continue
 		}
-		open = slices.DeleteFunc(open, func(other *wire.HTTPExchange) bool { return closedBefore(other.End, x.Request) })
+		open = slices.DeleteFunc(open, func(other *wire.HTTPExchange) bool {
+			return closedBefore(other.End, x.Request)
+		})
 		if x.Head == nil { // it may come with the first event
 			open = append(open, x)
 			continue

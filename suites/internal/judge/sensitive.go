@@ -57,8 +57,9 @@ var (
 	// acted holds the verbs with which a name asks for an action, and the words with which a sentence says the
 	// opposite.
 	acted = regexp.MustCompile(
-		`^(?:reset|change|forgot|forget|show|hide|has|have|is|use|uses|remember|generate|rotate|require|requires` +
-			`|allow|enable|disable|delete|remove|revoke|renew|check|verify|guess|no|without|skip|lost|save|store|encrypt)\b`)
+		`^(?:reset|change|forgot|forget|show|hide|has|have|is|use|uses|remember|generate|rotate|require` +
+			`|requires|allow|enable|disable|delete|remove|revoke|renew|check|verify|guess` +
+			`|no|without|skip|lost|save|store|encrypt)\b`)
 	denied = regexp.MustCompile(`\b(?:not|never|don't|dont|without|instead of|no need)\b`)
 	// ambiguous are nouns that mean something else unless they are the user's.
 	ambiguous = regexp.MustCompile(`^(?:pin|card numbers?)$`)

@@ -17,7 +17,8 @@ const (
 )
 
 // script matches a word of a command that runs JavaScript: a runtime, or a file of the language.
-var script = regexp.MustCompile(`(^|[/\\])(node|nodejs|npm|npx|pnpm|yarn|tsx|ts-node|bun|bunx|deno)(\.exe)?$|\.[cm]?[jt]sx?$|node_modules`)
+var script = regexp.MustCompile(`(^|[/\\])(node|nodejs|npm|npx|pnpm|yarn|tsx|ts-node|bun|bunx|deno)(\.exe)?$` +
+	`|\.[cm]?[jt]sx?$|node_modules`)
 
 // version is what the versions of packages look like.
 var version = regexp.MustCompile(`^[0-9]+(\.[0-9]+)+[0-9A-Za-z.+-]{0,40}$`)
