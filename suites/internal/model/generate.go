@@ -57,7 +57,7 @@ type duty struct {
 // duties returns what has to be in a sequence:
 //
 //   - requests of one topic follow each other, and are open at the same time;
-//   - each request follows a refused request, and a cancellation in turn of an unknown and of an answered request;
+//   - each action follows a refused request, and a cancellation of an unknown and of an answered request;
 //   - requests of the topic of slow calls follow the cancellation of a slow call;
 //   - each action is done beside a slow call. If the code of another word answers a word, that is all;
 //   - a request of each word is cancelled after it was answered.
@@ -86,7 +86,8 @@ func (s *state) duties() []duty {
 		}
 		all = append(all,
 			duty{first: word, then: symbol{kind: CancelEnded}},
-			duty{first: symbol{kind: []Kind{CancelEnded, CancelUnknown}[i%2]}, then: word},
+			duty{first: symbol{kind: CancelEnded}, then: word},
+			duty{first: symbol{kind: CancelUnknown}, then: word},
 		)
 		for j, notice := range s.Notices {
 			if share(notice.Topics, w.Topics) {
