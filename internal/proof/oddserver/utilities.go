@@ -310,6 +310,16 @@ var loggingOddities = []Oddity{
 		"Servers SHOULD rate limit log messages, and the text names no rate.",
 		"server/utilities/logging#implementation-considerations", limiting("notifications/message", 8, time.Minute)).
 		Open("logging.filter.*", ids.LoggingSetLevelReplaces).Replaces("log level"),
+	odd("logging.at-random", "Of three log messages one is sent, now this one and now that.",
+		"Nothing obliges a server to log, nor to log the same at each call.",
+		"server/utilities/logging#log-message-notifications", Sending(server.OnMessage("notifications/message",
+			func(out *server.Outgoing) []*server.Outgoing {
+				n := uint32(Count(out.Session, "logged at random")+1) * 2654435761 // Knuth's multiplicative hash
+				if n>>16%3 > 0 {
+					return nil
+				}
+				return []*server.Outgoing{out}
+			}))).Open("logging.*", ids.SchemaLoggingMessageNotification).Replaces("log level"),
 	odd("logging.set-level-undeclared",
 		"logging/setLevel is served, but logging is not declared, and nothing is logged.",
 		"Servers that emit log messages have to declare logging; no sentence has others refuse the request.",

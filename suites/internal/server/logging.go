@@ -86,6 +86,9 @@ var loggingChecks = []*check.Check{
 				if len(came) == 0 && held(t, call, high, []string{high}) != "" {
 					t.Inconclusive("%s", rateLimited)
 				}
+				if !steady(t, call, lower[0]) {
+					t.Inconclusive("the tool %q does not log the same at each call", call.Tool)
+				}
 				t.Violation(ids.LoggingSetLevelReplaces,
 					"a message of level "+lower[0]+
 						" came after the level was set to debug, but not after debug was set a second time")
@@ -187,7 +190,7 @@ func eachLevel(t *check.T, call check.Call, seen, levels []string) {
 		i := slices.Index(judge.LogLevels, level)
 		enough := slices.DeleteFunc(slices.Clone(seen),
 			func(s string) bool { return slices.Index(judge.LogLevels, s) < i })
-		came, alone := loggedSince(t, call, set, enough)
+		came, alone := loggedSince(t, call, set, enough, t.Session.Options.Timeout)
 		if !alone {
 			came = logged(t, call, []string{level}, enough)
 		}
@@ -277,7 +280,8 @@ func lowered(t *check.T, call check.Call) {
 		return
 	}
 	for _, e := range s.Log().Events() {
-		if level := levelOf(e); level != "" && held(t, call, "debug", []string{level}) != "" {
+		if level := levelOf(e); level != "" && steady(t, call, level) &&
+			held(t, call, "debug", []string{level}) != "" {
 			t.Show(e)
 			t.About(ids.LoggingSetLevelReplaces)
 			t.Fail("a message of level %s comes in a new session with the level debug, but not in a session "+
@@ -309,9 +313,14 @@ func logging(t *check.T) (check.Call, bool) {
 // hold for all sessions (docs/positions.md, shared-log-level). If another session sets a level meanwhile and wanted
 // levels are missing, logged tries again.
 func logged(t *check.T, call check.Call, levels, wanted []string) []string {
+	return loggedWithin(t, call, levels, wanted, t.Session.Options.Timeout)
+}
+
+// loggedWithin is logged, and waits for the wanted levels as long as limit says.
+func loggedWithin(t *check.T, call check.Call, levels, wanted []string, limit time.Duration) []string {
 	const attempts = 10
 	for range attempts {
-		seen, alone := loggedOnce(t, call, levels, wanted)
+		seen, alone := loggedOnce(t, call, levels, wanted, limit)
 		if alone || len(wanted) > 0 && absent(wanted, seen) == "" {
 			return seen
 		}
@@ -321,7 +330,8 @@ func logged(t *check.T, call check.Call, levels, wanted []string) []string {
 }
 
 // loggedOnce reports besides whether no other session set a level.
-func loggedOnce(t *check.T, call check.Call, levels, wanted []string) (ordered []string, alone bool) {
+func loggedOnce(t *check.T, call check.Call, levels, wanted []string, limit time.Duration) (ordered []string,
+	alone bool) {
 	x := t.Call("logging/setLevel", map[string]any{"level": levels[0]})
 	t.Assume(x).To(HaveResult(), "for the level %s", levels[0])
 	for _, other := range levels[1:] {
@@ -329,13 +339,14 @@ func loggedOnce(t *check.T, call check.Call, levels, wanted []string) (ordered [
 			return nil, true // another check sees to that
 		}
 	}
-	return loggedSince(t, call, x, wanted)
+	return loggedSince(t, call, x, wanted, limit)
 }
 
 // loggedSince makes the call and returns the levels of what was logged, and whether no other session set a level since
 // a level was set.
-func loggedSince(t *check.T, call check.Call, set *client.Exchange, wanted []string) (ordered []string, alone bool) {
-	seen, failed := emitted(t, call, wanted)
+func loggedSince(t *check.T, call check.Call, set *client.Exchange, wanted []string, limit time.Duration) (
+	ordered []string, alone bool) {
+	seen, failed := emitted(t, call, wanted, limit)
 	if failed != nil && (len(seen) == 0 || absent(wanted, seen) != "") {
 		t.Disturbed("the tool %q failed, so it may have logged less than it can: %s", call.Tool, Describe(failed))
 	}
@@ -355,7 +366,8 @@ const rateLimited = "the server no longer logs anything; it may limit the rate o
 // wanted levels are awaited. Servers SHOULD limit the rate of log messages
 // (server/utilities/logging#implementation-considerations): if some have not come after a second, there is room again,
 // and the call is made once more before they count as missing.
-func emitted(t *check.T, call check.Call, wanted []string) (seen []string, failed *client.Exchange) {
+func emitted(t *check.T, call check.Call, wanted []string, limit time.Duration) (seen []string,
+	failed *client.Exchange) {
 	complete := func(e *wire.Event) bool {
 		if level := levelOf(e); level != "" && !slices.Contains(seen, level) {
 			t.Show(e)
@@ -363,7 +375,7 @@ func emitted(t *check.T, call check.Call, wanted []string) (seen []string, faile
 		}
 		return absent(wanted, seen) == ""
 	}
-	for _, limit := range []time.Duration{busy, t.Session.Options.Timeout} {
+	for _, limit := range slices.Compact([]time.Duration{busy, limit}) {
 		mark := t.Mark()
 		answer := perform(t, call)
 		if !worked(answer) {
@@ -398,13 +410,36 @@ func loggedOn(stream string, events []*wire.Event) bool {
 }
 
 // staysAway returns the first of the wanted levels that stays away with the level set to one, and comes with the level
-// at debug after that.
+// at debug.
 func staysAway(t *check.T, call check.Call, level string, wanted []string) string {
-	missing := held(t, call, level, wanted)
-	if missing == "" || held(t, call, "debug", []string{missing}) != "" {
+	missing := absent(wanted, loggedWithin(t, call, []string{level}, wanted, busy))
+	if missing == "" || !steady(t, call, missing) {
+		return ""
+	}
+	if missing = held(t, call, level, []string{missing}); missing == "" ||
+		held(t, call, "debug", []string{missing}) != "" {
 		return ""
 	}
 	return missing
+}
+
+// steady reports whether the call logs a message of a level each time, in a new session with the level at debug. A tool
+// may log what happens to happen.
+func steady(t *check.T, call check.Call, level string) bool {
+	s := t.Open(check.Capable())
+	t.CallOn(s, "logging/setLevel", map[string]any{"level": "debug"})
+	for range 2 {
+		mark := s.Log().Len()
+		if x, err := s.Call(t.Context, "tools/call", call.Params()); err != nil || x.Result() == nil {
+			return false
+		}
+		soon, stop := context.WithTimeout(t.Context, busy)
+		_, err := s.Log().Await(soon, mark, func(e *wire.Event) bool { return levelOf(e) == level })
+		if stop(); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // held returns the first of the wanted levels that is not logged at a level.
