@@ -412,9 +412,13 @@ var baseChecks = []*check.Check{
 			// The id alone decides, even if it has the type of the other request's.
 			e, err := t.Session.AwaitEvent(t.Context, digits.Request.Seq+1, "answer to ping", func(e *wire.Event) bool {
 				return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() &&
-					e.Msg.ID.Resembles(digits.ID)
+					e.Msg.ID.Resembles(digits.ID) || e.Kind == wire.KindStreamEnd && e.Stream == digits.Request.Stream
 			})
 			t.Must(err)
+			if e.Kind == wire.KindStreamEnd { // without a response, as where there were too many requests
+				t.Expect(t.Await(digits)).To(HaveResult())
+				return
+			}
 			t.Show(e)
 			isPing := at(e.Msg.Result, "content") == nil
 			switch own := e.Msg.ID.Key() == digits.ID.Key(); {
