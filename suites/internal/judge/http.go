@@ -103,6 +103,10 @@ func location(raw string) string {
 	return u.Scheme + "://" + u.Host + u.Path
 }
 
+// wellKnown reports whether a URL is one of metadata and not the MCP endpoint. Clients also look for metadata below the
+// path of the endpoint (OpenID Connect Discovery 1.0, section 4).
+func wellKnown(raw string) bool { return strings.Contains(location(raw), "/.well-known/") }
+
 // basic/transports#sending-messages-to-the-server, #listening-for-messages-from-the-server
 func judgeHTTPRequests(c *Conversation, rec *Recorder) {
 	endpoint := ""
@@ -123,7 +127,7 @@ func judgeHTTPRequests(c *Conversation, rec *Recorder) {
 			rec.Check(location(x.Request.HTTP.URL) == endpoint, ids.HTTPClientDeleteSession, wire.Client,
 				"the DELETE for the session goes to another path than the messages", x.Events()...)
 		}
-		if x.Method() != http.MethodGet {
+		if x.Method() != http.MethodGet || wellKnown(x.Request.HTTP.URL) {
 			continue
 		}
 		rec.Check(names(x.Request.HTTP.Header, typeEvents), ids.HTTPClientGetAccept, wire.Client,

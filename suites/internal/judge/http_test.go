@@ -1906,3 +1906,16 @@ func TestSecondListeningStream(t *testing.T) {
 		expectSeen(t, s.log, "http.server.get-stream-or-405", wire.Server, test.broken)
 	}
 }
+
+// A client may look for metadata below the path of the endpoint, which no event stream answers.
+func TestMetadataBelowEndpoint(t *testing.T) {
+	for path, broken := range map[string]bool{"/.well-known/openid-configuration": false, "": true} {
+		s := newHTTPScript(t, "http")
+		x := s.ask(http.MethodGet, mcp+path, "", headers("Accept", "application/json"))
+		s.head(x, http.StatusNotFound, nil)
+		s.end(x)
+		s.handshake()
+		s.get(later(), http.StatusMethodNotAllowed, "")
+		expectSeen(t, s.log, "http.client.get-accept", wire.Client, broken)
+	}
+}
