@@ -310,7 +310,7 @@ var loggingOddities = []Oddity{
 		"Servers SHOULD rate limit log messages, and the text names no rate.",
 		"server/utilities/logging#implementation-considerations", limiting("notifications/message", 8, time.Minute)).
 		Open("logging.filter.*", ids.LoggingSetLevelReplaces).Replaces("log level"),
-	odd("logging.at-random", "Of three log messages one is sent, now this one and now that.",
+	odd("logging.at-random", "A third of the log messages is sent, in no order.",
 		"Nothing obliges a server to log, nor to log the same at each call.",
 		"server/utilities/logging#log-message-notifications", Sending(server.OnMessage("notifications/message",
 			func(out *server.Outgoing) []*server.Outgoing {

@@ -416,8 +416,9 @@ func staysAway(t *check.T, call check.Call, level string, wanted []string) strin
 	if missing == "" || !steady(t, call, missing) {
 		return ""
 	}
-	if missing = held(t, call, level, []string{missing}); missing == "" ||
-		held(t, call, "debug", []string{missing}) != "" {
+	only := []string{missing}
+	seen, failed := emitted(t, call, only, t.Session.Options.Timeout)
+	if failed != nil || absent(only, seen) == "" || held(t, call, "debug", only) != "" {
 		return ""
 	}
 	return missing
