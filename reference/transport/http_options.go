@@ -155,8 +155,8 @@ func (e Endpoint) site() (*site, error) {
 	if e.Socket != "" {
 		socket = e.Socket
 	}
-	s := &site{name: e.String(), url: u, header: e.Header.Clone(), tokens: e.Token, limits: e.Limits, timeout: e.Timeout,
-		redact: e.redactor()}
+	s := &site{name: e.String(), url: u, header: e.Header.Clone(), tokens: e.Token, limits: e.Limits,
+		timeout: e.Timeout, redact: e.redactor()}
 	s.elsewhere = e.Dial != nil || socket == "" && !Loopback(u.Hostname())
 	if s.timeout == 0 {
 		s.timeout = defaultHTTPTimeout
