@@ -416,7 +416,7 @@ func (p *Pending) Await(ctx context.Context) (*Exchange, error) {
 		return x, err
 	}
 	if x.Response == nil && (x.Head == nil || x.Head.HTTP.Status < 300) {
-		if x.Response = p.resume(ctx, end); x.Response == nil && p.session.HasListeningStream() {
+		if x.Response = p.resume(ctx, end); x.Response == nil {
 			x.Response = p.elsewhere(ctx) // it must not come there, which the rules judge
 		}
 		if x.Response == nil {
@@ -438,7 +438,7 @@ func (p *Pending) elsewhere(ctx context.Context) *wire.Event {
 	if p.Method == p.session.NoOp() {
 		return Elsewhere(ctx, log, p.Request)
 	}
-	if !p.fence(ctx) {
+	if !listens(log) || !p.fence(ctx) {
 		return nil
 	}
 	response := p.exchange().Response

@@ -433,6 +433,12 @@ func (c *Conversation) Of(e *Event) *Exchange {
 	return c.of[e.Seq]
 }
 
+// Answers reports whether a response is the first one to a request.
+func (c *Conversation) Answers(e *Event) bool {
+	x := c.Of(e)
+	return x != nil && x.Response == e
+}
+
 // Meant returns the exchange to which a response belongs: by its id or, without
 // one, because it cannot mean another. It is nil if that cannot be told.
 func (c *Conversation) Meant(e *Event) *Exchange {
@@ -595,13 +601,12 @@ func (l *Log) Asked(p Party, id ID) bool {
 	return l.conversation.Resembling(p, id) != nil
 }
 
-// Answers reports whether a response is the first one to a request.
+// Answers is [Conversation.Answers] as the log is now.
 func (l *Log) Answers(e *Event) bool {
 	l.reading.Lock()
 	defer l.reading.Unlock()
 	l.readOn(l.Events())
-	x := l.conversation.Of(e)
-	return x != nil && x.Response == e
+	return l.conversation.Answers(e)
 }
 
 // Carrier returns, as it is now, the HTTP exchange in which an event of the log

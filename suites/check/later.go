@@ -36,17 +36,11 @@ func (e *Engine) Later(ctx context.Context, refused *client.RefusedError) []stri
 	}}, client.Deliberately("*"), func(m *transport.Outgoing) {
 		m.Header = http.Header{"Mcp-Protocol-Version": {withoutHandshake}, "Mcp-Method": {"server/discover"}}
 	})
-	listed, ok := x.Result()["supportedVersions"].([]any)
+	versions := wire.Strings(x.Result(), "supportedVersions")
 	if refusal := x.Error(); refusal != nil {
-		listed, ok = wire.At(refusal.Data, "supported").([]any)
+		versions = wire.Strings(refusal.Data, "supported")
 	}
-	var versions []string
-	for _, v := range listed {
-		if v, isString := v.(string); isString {
-			versions = append(versions, v)
-		}
-	}
-	if !ok || slices.Contains(versions, e.Revision.Version) {
+	if slices.Contains(versions, e.Revision.Version) {
 		return nil
 	}
 	return versions

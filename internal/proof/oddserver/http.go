@@ -747,14 +747,12 @@ func oneListening(o *server.Options) {
 }
 
 // buffersGets sends the head of the response to a GET with the first event.
-func buffersGets(o *server.Options) {
-	Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		if r.Method == http.MethodGet {
-			w = &buffered{ResponseWriter: w}
-		}
-		next.ServeHTTP(w, r)
-	})(o)
-}
+var buffersGets = Between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	if r.Method == http.MethodGet {
+		w = &buffered{ResponseWriter: w}
+	}
+	next.ServeHTTP(w, r)
+})
 
 // fields writes the fields of an event, each of which is a name and a value.
 type fields func(e *server.Event) [][2]string

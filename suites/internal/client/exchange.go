@@ -570,7 +570,7 @@ func astray(t *client.T, request *wire.Event) *wire.Event {
 	for _, c := range t.Conversations {
 		for _, e := range c.Messages {
 			if e.Conn == request.Conn && e.Seq > request.Seq && e.From == wire.Client && e.Msg.IsResponse() &&
-				!c.Log.Answers(e) {
+				!c.Answers(e) {
 				return e
 			}
 		}

@@ -190,7 +190,7 @@ func eachLevel(t *check.T, call check.Call, seen, levels []string) {
 		i := slices.Index(judge.LogLevels, level)
 		enough := slices.DeleteFunc(slices.Clone(seen),
 			func(s string) bool { return slices.Index(judge.LogLevels, s) < i })
-		came, alone := loggedSince(t, call, set, enough, t.Session.Options.Timeout)
+		came, alone := loggedSince(t, call, set, enough)
 		if !alone {
 			came = logged(t, call, []string{level}, enough)
 		}
@@ -313,14 +313,9 @@ func logging(t *check.T) (check.Call, bool) {
 // hold for all sessions (docs/positions.md, shared-log-level). If another session sets a level meanwhile and wanted
 // levels are missing, logged tries again.
 func logged(t *check.T, call check.Call, levels, wanted []string) []string {
-	return loggedWithin(t, call, levels, wanted, t.Session.Options.Timeout)
-}
-
-// loggedWithin is logged, and waits for the wanted levels as long as limit says.
-func loggedWithin(t *check.T, call check.Call, levels, wanted []string, limit time.Duration) []string {
 	const attempts = 10
 	for range attempts {
-		seen, alone := loggedOnce(t, call, levels, wanted, limit)
+		seen, alone := loggedOnce(t, call, levels, wanted)
 		if alone || len(wanted) > 0 && absent(wanted, seen) == "" {
 			return seen
 		}
@@ -330,8 +325,7 @@ func loggedWithin(t *check.T, call check.Call, levels, wanted []string, limit ti
 }
 
 // loggedOnce reports besides whether no other session set a level.
-func loggedOnce(t *check.T, call check.Call, levels, wanted []string, limit time.Duration) (ordered []string,
-	alone bool) {
+func loggedOnce(t *check.T, call check.Call, levels, wanted []string) (ordered []string, alone bool) {
 	x := t.Call("logging/setLevel", map[string]any{"level": levels[0]})
 	t.Assume(x).To(HaveResult(), "for the level %s", levels[0])
 	for _, other := range levels[1:] {
@@ -339,14 +333,13 @@ func loggedOnce(t *check.T, call check.Call, levels, wanted []string, limit time
 			return nil, true // another check sees to that
 		}
 	}
-	return loggedSince(t, call, x, wanted, limit)
+	return loggedSince(t, call, x, wanted)
 }
 
 // loggedSince makes the call and returns the levels of what was logged, and whether no other session set a level since
 // a level was set.
-func loggedSince(t *check.T, call check.Call, set *client.Exchange, wanted []string, limit time.Duration) (
-	ordered []string, alone bool) {
-	seen, failed := emitted(t, call, wanted, limit)
+func loggedSince(t *check.T, call check.Call, set *client.Exchange, wanted []string) (ordered []string, alone bool) {
+	seen, failed := emitted(t, call, wanted)
 	if failed != nil && (len(seen) == 0 || absent(wanted, seen) != "") {
 		t.Disturbed("the tool %q failed, so it may have logged less than it can: %s", call.Tool, Describe(failed))
 	}
@@ -366,8 +359,7 @@ const rateLimited = "the server no longer logs anything; it may limit the rate o
 // wanted levels are awaited. Servers SHOULD limit the rate of log messages
 // (server/utilities/logging#implementation-considerations): if some have not come after a second, there is room again,
 // and the call is made once more before they count as missing.
-func emitted(t *check.T, call check.Call, wanted []string, limit time.Duration) (seen []string,
-	failed *client.Exchange) {
+func emitted(t *check.T, call check.Call, wanted []string) (seen []string, failed *client.Exchange) {
 	complete := func(e *wire.Event) bool {
 		if level := levelOf(e); level != "" && !slices.Contains(seen, level) {
 			t.Show(e)
@@ -375,7 +367,7 @@ func emitted(t *check.T, call check.Call, wanted []string, limit time.Duration) 
 		}
 		return absent(wanted, seen) == ""
 	}
-	for _, limit := range slices.Compact([]time.Duration{busy, limit}) {
+	for _, limit := range []time.Duration{busy, t.Session.Options.Timeout} {
 		mark := t.Mark()
 		answer := perform(t, call)
 		if !worked(answer) {
@@ -412,12 +404,12 @@ func loggedOn(stream string, events []*wire.Event) bool {
 // staysAway returns the first of the wanted levels that stays away with the level set to one, and comes with the level
 // at debug.
 func staysAway(t *check.T, call check.Call, level string, wanted []string) string {
-	missing := absent(wanted, loggedWithin(t, call, []string{level}, wanted, busy))
+	missing := absent(wanted, logged(t, call, []string{level}, nil))
 	if missing == "" || !steady(t, call, missing) {
 		return ""
 	}
 	only := []string{missing}
-	seen, failed := emitted(t, call, only, t.Session.Options.Timeout)
+	seen, failed := emitted(t, call, only)
 	if failed != nil || absent(only, seen) == "" || held(t, call, "debug", only) != "" {
 		return ""
 	}
