@@ -228,7 +228,7 @@ func (a *Asker) ask(to *server.Request, missing string, id any, method string, p
 	}
 	if e != nil {
 		if beside != "" {
-			if other, _ := a.Await(a.Request.Session.Context(), a.Patience, from, beside); other == nil {
+			if other, astray := a.Await(a.Request.Session.Context(), a.Patience, from, beside); other == nil && !astray {
 				a.Silent = true
 				a.Missed(beside, from, began, AnswerTo("ping"))
 			}
